@@ -1,0 +1,155 @@
+# sluice: one Makefile, no recursion. `make help` lists the targets.
+#
+#   O=build          where everything that is made goes
+#   CUDA=auto|0|1    kernels for NVIDIA GPUs: where nvcc is found, never, or required
+#   SAN=...          e.g. SAN=address,undefined: sanitizers in every program and test
+#   CC, CXX, CFLAGS, WERROR=1, PREFIX, DESTDIR, PROGRAM_PREFIX as usual
+
+VERSION := 0.1.0
+O       ?= build
+CUDA    ?= auto
+SAN     ?=
+WERROR  ?= 0
+PREFIX  ?= /usr/local
+DESTDIR ?=
+PROGRAM_PREFIX ?=
+
+PROGRAMS := tokenize dedup decompose pack shuffle schedule inspect
+PKGS     := libzstd libxxhash libarchive libpcre2-8 libutf8proc simdjson
+
+all: programs
+
+# ---- the compiler ---------------------------------------------------------------------------
+
+CC        ?= cc
+CXX       ?= c++
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
+NVCC      ?= nvcc
+PKG_CONFIG ?= pkg-config
+OPT       ?= -O2 -g
+WARN      := -Wall -Wextra -Wshadow -Wpointer-arith -Wvla -Wundef -Wwrite-strings
+CWARN     := -Wmissing-prototypes -Wstrict-prototypes -Wold-style-definition
+ifeq ($(WERROR),1)
+WARN += -Werror
+endif
+MACHINE   := $(shell $(CC) -dumpmachine 2>/dev/null)
+PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS   := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
+CPPFLAGS_ALL = -I. -D_GNU_SOURCE -DSLU_VERSION='"$(VERSION)"' $(PKG_CFLAGS) $(CPPFLAGS)
+CFLAGS_ALL   = -std=gnu11 -pthread $(OPT) $(WARN) $(CWARN) $(SANFLAGS) $(CFLAGS)
+CXXFLAGS_ALL = -std=c++17 -pthread -fno-rtti $(OPT) $(WARN) $(SANFLAGS) $(CXXFLAGS)
+LDLIBS_ALL   = $(PKG_LIBS) $(CUDA_LIBS) -lm -pthread $(LDLIBS)
+ifneq ($(SAN),)
+SANFLAGS := -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+endif
+
+# Files named *_avx2.c and *_avx512.c hold one SIMD level each; their callers choose at run time.
+%_avx2.o %_avx2.lo: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mfma
+%_avx512.o %_avx512.lo: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
+
+# ---- CUDA -----------------------------------------------------------------------------------
+
+HAVE_NVCC := $(shell command -v $(NVCC) 2>/dev/null)
+ifeq ($(CUDA),auto)
+ifneq ($(HAVE_NVCC),)
+ifneq ($(filter x86_64-% aarch64-%,$(MACHINE)),)
+USE_CUDA := 1
+endif
+endif
+else ifeq ($(CUDA),1)
+ifeq ($(HAVE_NVCC),)
+$(error CUDA=1 but there is no $(NVCC); install the CUDA toolkit or use CUDA=0)
+endif
+USE_CUDA := 1
+endif
+ifneq ($(SAN),)
+USE_CUDA :=
+endif
+CUDA_ARCH := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 \
+             -gencode arch=compute_100,code=[sm_100,compute_100]
+NVCCFLAGS := -O3 -std=c++17 -I. $(CUDA_ARCH) -Xcompiler -fPIC
+CU_SRC   := $(wildcard kernels/*.cu)
+ifeq ($(USE_CUDA),1)
+CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(HAVE_NVCC)))
+CUDA_LIBDIR := $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib $(CUDA_HOME)/lib))
+CUDA_LIBS := -L$(CUDA_LIBDIR) -lcudart_static -ldl -lrt
+endif
+
+# ---- sources --------------------------------------------------------------------------------
+
+LIB_C   := $(sort $(wildcard lib/*.c lib/*/*.c formats/*.c)) \
+           $(filter-out kernels/none.c,$(sort $(wildcard kernels/*.c)))
+LIB_CC  := $(sort $(wildcard lib/*.cc lib/*/*.cc formats/*.cc))
+LIB_S   := $(sort $(wildcard lib/*.S lib/*/*.S))
+ifeq ($(filter x86_64-%,$(MACHINE)),)
+LIB_C   := $(filter-out %_avx2.c %_avx512.c,$(LIB_C))
+endif
+ifeq ($(USE_CUDA),1)
+LIB_CU  := $(CU_SRC)
+else
+LIB_C   += $(wildcard kernels/none.c)
+endif
+TOOL_C   := $(sort $(wildcard tools/*.c))
+COMMON_C := $(filter-out $(PROGRAMS:%=tools/%.c),$(TOOL_C))
+LIB_OBJ    := $(LIB_C:%.c=$O/%.o) $(LIB_CC:%.cc=$O/%.o) $(LIB_S:%.S=$O/%.o) $(LIB_CU:%.cu=$O/%.cu.o)
+COMMON_OBJ := $(COMMON_C:%.c=$O/%.o)
+HAVE_PROGRAMS := $(filter $(PROGRAMS),$(TOOL_C:tools/%.c=%))
+BIN        := $(HAVE_PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
+UNIT_C     := $(sort $(wildcard tests/unit/*.c))
+UNIT       := $(UNIT_C:tests/unit/%.c=$O/unit/%)
+
+programs: $(BIN)
+lib: $O/libsluice.a
+
+$O/libsluice.a: $(LIB_OBJ)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(LIB_OBJ)
+
+$O/bin/$(PROGRAM_PREFIX)%: $O/tools/%.o $(COMMON_OBJ) $O/libsluice.a
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $(COMMON_OBJ) $O/libsluice.a $(LDLIBS_ALL)
+
+$O/unit/%: $O/tests/unit/%.o $O/libsluice.a
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a -lcmocka $(LDLIBS_ALL)
+
+$O/%.o: %.c $O/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(SIMD_FLAGS) -MMD -MP -c -o $@ $<
+
+$O/%.o: %.cc $O/flags
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$O/%.o: %.S $O/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) -I. -MMD -MP -c -o $@ $<
+
+$O/%.cu.o: %.cu $O/flags
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+
+# Objects are made again when the compiler or its flags change.
+FLAGS_NOW := $(CC) $(CXX) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CXXFLAGS_ALL) $(USE_CUDA) $(NVCCFLAGS)
+$O/flags: force
+	@mkdir -p $(@D)
+	@echo '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS_NOW))' > $@
+
+-include $(shell test -d $O && find $O -name '*.d' 2>/dev/null)
+
+include tests/tests.mk
+
+clean:
+	rm -rf $O
+
+.PHONY: all programs lib clean force
+.SECONDARY:
+.DELETE_ON_ERROR:
+ifneq ($(V),1)
+Q := @
+endif

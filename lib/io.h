@@ -1,0 +1,50 @@
+/* io.h - files as the programs use them: reads and writes that finish, outputs that appear
+ * whole or not at all, and temporary files that vanish with the process.
+ *
+ * EINTR and short transfers are retried. SIGPIPE is left to the programs.
+ * Thread safety: one thread at a time on a handle.
+ */
+#ifndef SLU_IO_H
+#define SLU_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+
+/* Reads up to n bytes, fewer only at the end of the file; *got says how many. */
+SLU_MUST_USE int slu_read_full(int fd, void *buf, size_t n, size_t *got,
+                               struct slu_err *err);
+SLU_MUST_USE int slu_pread_full(int fd, void *buf, size_t n, uint64_t off_byte,
+                                struct slu_err *err);
+SLU_MUST_USE int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err);
+
+/* An output file (semantics.md 19). A regular or absent target is written without its name
+ * (O_TMPFILE, or a temporary name in its folder where the file system has none), synced and
+ * renamed by slu_out_close; FIFOs, terminals, /dev/null and standard output are written
+ * directly. Whatever kills the process before close, the target is as it was. */
+struct slu_out;
+
+/* path NULL or "-" is standard output. Caller ends it with slu_out_close or slu_out_abort. */
+SLU_MUST_USE int slu_out_open(struct slu_out **out, const char *path, struct slu_err *err);
+SLU_MUST_USE int slu_out_write(struct slu_out *out, const void *p, size_t n,
+                               struct slu_err *err);
+/* Bytes handed to slu_out_write so far. */
+uint64_t slu_out_tell(const struct slu_out *out);
+/* For messages: the path, or "standard output". Borrowed. */
+const char *slu_out_name(const struct slu_out *out);
+bool slu_out_is_terminal(const struct slu_out *out);
+/* Syncs and renames; frees the handle even when it fails. NULL is legal. */
+SLU_MUST_USE int slu_out_close(struct slu_out *out, struct slu_err *err);
+/* Leaves the target as it was; frees the handle. NULL is legal. */
+void slu_out_abort(struct slu_out *out);
+
+/* mkdir -p; existing folders are fine. */
+SLU_MUST_USE int slu_mkdirs(const char *path, struct slu_err *err);
+/* fsync of a folder, so that the renames in it last. */
+SLU_MUST_USE int slu_sync_dir(const char *path, struct slu_err *err);
+/* A new file without a name in folder dir, read and write. Caller closes *fd. */
+SLU_MUST_USE int slu_tmpfile(int *fd, const char *dir, struct slu_err *err);
+
+#endif

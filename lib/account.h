@@ -1,15 +1,17 @@
-/* account.h - the books: in + created + repeated + padding = out + dropped (semantics.md 7).
+/* account.h - the books: in + created + repeated + padding = out + dropped
+ * (semantics.md 7).
  *
  * One ledger a program. The reader writes `in`, the program's decisions write created,
- * repeated, padding and dropped, the writer writes `out`: three hands, so that the equation
- * can fail. It is checked before the end frame is written.
+ * repeated, padding and dropped, the writer writes `out`: three hands, so that the
+ * equation can fail. It is checked before the end frame is written.
  *
  * A *document* is counted where its first token is: a segment with offset 0 that is not
  * padding. So documents are counted exactly in any order, packed or shuffled, and cut
  * documents are counted once.
  *
- * A *sequence* cut into k is k - 1 sequences created; k sequences joined into one are k - 1
- * sequences dropped under the reason "joined" (no token and no document is dropped by it).
+ * A *sequence* cut into k is k - 1 sequences created; k sequences joined into one are k
+ * - 1 sequences dropped under the reason "joined" (no token and no document is dropped
+ * by it).
  */
 #ifndef SLU_ACCOUNT_H
 #define SLU_ACCOUNT_H

@@ -1,18 +1,18 @@
 /* batch.h - a run of whole sequences in memory: what the programs work on.
  *
- * A sequence is a list of segments; a segment is (source, document, offset, length): tokens
- * offset … offset+length-1 of one document. A document is a sequence of one segment from
- * offset 0; a piece is a sequence of one segment; a packed sequence has several, the last of
- * which may be padding (source SLU_PADDING). The lengths of a sequence's segments add up to
- * its length.
+ * A sequence is a list of segments; a segment is (source, document, offset, length):
+ * tokens offset … offset+length-1 of one document. A document is a sequence of one
+ * segment from offset 0; a piece is a sequence of one segment; a packed sequence has
+ * several, the last of which may be padding (source SLU_PADDING). The lengths of a
+ * sequence's segments add up to its length.
  *
- * Invariants: seq[i].tok_off + len_tok <= n_tok; segments of a sequence are contiguous in
- * seg[]. Sequences need not cover tok[] nor be in its order: a program that cuts or drops
- * edits seq[] and seg[] and leaves the tokens where they are.
+ * Invariants: seq[i].tok_off + len_tok <= n_tok; segments of a sequence are contiguous
+ * in seg[]. Sequences need not cover tok[] nor be in its order: a program that cuts or
+ * drops edits seq[] and seg[] and leaves the tokens where they are.
  *
  * Tokens keep the stream's width (tok_bytes 2 or 4), native byte order in memory.
- * Ownership: a batch owns its arrays; tok may point into the frame it was read from, which
- * the batch owns too. Thread safety: one thread at a time.
+ * Ownership: a batch owns its arrays; tok may point into the frame it was read from,
+ * which the batch owns too. Thread safety: one thread at a time.
  */
 #ifndef SLU_BATCH_H
 #define SLU_BATCH_H
@@ -45,7 +45,8 @@ struct slu_seq {
     uint64_t n_seg;
 };
 
-/* What a set of sequences adds up to; sums of sums are sums of the union (semantics.md 8). */
+/* What a set of sequences adds up to; sums of sums are sums of the union (semantics.md
+ * 8). */
 struct slu_sum {
     struct slu_count n; /* tokens: padding included */
     uint64_t segments;
@@ -79,14 +80,14 @@ void slu_batch_release(struct slu_batch *b);
 /* No sequences; keeps the memory. */
 void slu_batch_clear(struct slu_batch *b);
 
-/* Appends a sequence and copies its tokens (in the batch's width) and segments; `ids` is what
- * the segments' id_off refer to. Sums become invalid. */
+/* Appends a sequence and copies its tokens (in the batch's width) and segments; `ids`
+ * is what the segments' id_off refer to. Sums become invalid. */
 SLU_MUST_USE int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t len_tok,
-                               const struct slu_seg *seg, uint64_t n_seg, const uint8_t *ids,
-                               struct slu_err *err);
+                               const struct slu_seg *seg, uint64_t n_seg,
+                               const uint8_t *ids, struct slu_err *err);
 
-/* Computes sum for the sequences as they are (a no-op if sum_valid). The costly part of a
- * pass: call it where work is parallel. */
+/* Computes sum for the sequences as they are (a no-op if sum_valid). The costly part of
+ * a pass: call it where work is parallel. */
 void slu_batch_sum(struct slu_batch *b);
 
 /* Adds b to *a. */
@@ -99,10 +100,12 @@ static inline const void *slu_batch_at(const struct slu_batch *b, uint64_t i)
 }
 static inline uint32_t slu_batch_id(const struct slu_batch *b, uint64_t i)
 {
-    return b->tok_bytes == 2 ? ((const uint16_t *)b->tok)[i] : ((const uint32_t *)b->tok)[i];
+    return b->tok_bytes == 2 ? ((const uint16_t *)b->tok)[i]
+                             : ((const uint32_t *)b->tok)[i];
 }
 
-/* One sequence's counts: 1 sequence, its tokens, its documents (segments with offset 0). */
+/* One sequence's counts: 1 sequence, its tokens, its documents (segments with offset
+ * 0). */
 struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *q);
 
 #endif

@@ -1,7 +1,8 @@
 /* buf.h - a growable run of bytes, and size arithmetic that cannot overflow.
  *
- * Ownership: a slu_buf owns `data`; the pointer is valid until the next call that may grow it.
- * init makes it empty, release frees and makes it empty again, clear keeps the memory.
+ * Ownership: a slu_buf owns `data`; the pointer is valid until the next call that may
+ * grow it. init makes it empty, release frees and makes it empty again, clear keeps the
+ * memory.
  */
 #ifndef SLU_BUF_H
 #define SLU_BUF_H
@@ -18,7 +19,10 @@ struct slu_buf {
     size_t cap;    /* bytes allocated */
 };
 
-#define SLU_BUF_INIT {NULL, 0, 0}
+#define SLU_BUF_INIT                                                                   \
+    {                                                                                  \
+        NULL, 0, 0                                                                     \
+    }
 
 void slu_buf_release(struct slu_buf *b);
 static inline void slu_buf_clear(struct slu_buf *b)
@@ -32,8 +36,8 @@ SLU_MUST_USE int slu_buf_append(struct slu_buf *b, const void *p, size_t n,
                                 struct slu_err *err);
 /* Zero bytes until len is a multiple of `align` (a power of two). */
 SLU_MUST_USE int slu_buf_align(struct slu_buf *b, size_t align, struct slu_err *err);
-SLU_MUST_USE int slu_buf_printf(struct slu_buf *b, struct slu_err *err, const char *fmt, ...)
-    SLU_PRINTF(3, 4);
+SLU_MUST_USE int slu_buf_printf(struct slu_buf *b, struct slu_err *err, const char *fmt,
+                                ...) SLU_PRINTF(3, 4);
 
 /* true where the result does not fit. */
 static inline bool slu_mul_overflow(size_t a, size_t b, size_t *out)
@@ -45,8 +49,8 @@ static inline bool slu_add_overflow(size_t a, size_t b, size_t *out)
     return __builtin_add_overflow(a, b, out);
 }
 
-/* Grows *pp (elements of elem_size bytes, *cap of them) to hold at least `need`; doubles.
- * *pp is a malloc'd array that the caller frees with free(). */
+/* Grows *pp (elements of elem_size bytes, *cap of them) to hold at least `need`;
+ * doubles. *pp is a malloc'd array that the caller frees with free(). */
 SLU_MUST_USE int slu_grow(void *pp, size_t *cap, size_t need, size_t elem_size,
                           struct slu_err *err);
 

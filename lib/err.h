@@ -1,12 +1,13 @@
 /* err.h - how every function of libsluice says what went wrong.
  *
- * Functions return SLU_OK, SLU_EOF (where the header says so) or a negative code, and take a
- * `struct slu_err *` as their last parameter. It is filled once, where the fault is detected,
- * and passed upwards untouched, or with a place put in front (slu_err_at). The library never
- * prints: the programs turn a slu_err into one line on stderr.
+ * Functions return SLU_OK, SLU_EOF (where the header says so) or a negative code, and
+ * take a `struct slu_err *` as their last parameter. It is filled once, where the fault
+ * is detected, and passed upwards untouched, or with a place put in front (slu_err_at).
+ * The library never prints: the programs turn a slu_err into one line on stderr.
  *
- * A message says what is wrong and what to do, without a final full stop and without the
- * program's name: "corpus.jsonl:17: byte 4211: not valid UTF-8; use --on-error skip to go on".
+ * A message says what is wrong and what to do, without a final full stop and without
+ * the program's name: "corpus.jsonl:17: byte 4211: not valid UTF-8; use --on-error skip
+ * to go on".
  *
  * Thread safety: a slu_err belongs to one thread at a time.
  */
@@ -42,9 +43,16 @@ struct slu_err {
     char msg[1024];    /* one line, no newline; control bytes are shown as '?' */
 };
 
-#define SLU_ERR_INIT {0, 0, UINT64_MAX, {0}}
+#define SLU_ERR_INIT                                                                   \
+    {                                                                                  \
+        0, 0, UINT64_MAX,                                                              \
+        {                                                                              \
+            0                                                                          \
+        }                                                                              \
+    }
 
-/* Fills `err` (which may be NULL) and returns `code`, so that `return slu_fail(…)` works. */
+/* Fills `err` (which may be NULL) and returns `code`, so that `return slu_fail(…)`
+ * works. */
 int slu_fail(struct slu_err *err, int code, const char *fmt, ...) SLU_PRINTF(3, 4);
 
 /* The same for a byte offset in the input. */

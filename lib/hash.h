@@ -1,8 +1,9 @@
-/* hash.h - the hashes of sluice: XXH3 (xxHash specification 0.2.0 and the XXH3 reference),
- * 128-bit sums that do not depend on order, and the keyed hash behind every random choice.
+/* hash.h - the hashes of sluice: XXH3 (xxHash specification 0.2.0 and the XXH3
+ * reference), 128-bit sums that do not depend on order, and the keyed hash behind every
+ * random choice.
  *
- * All results are the same on every host and at every SIMD level. All functions are pure and
- * safe to call from any thread.
+ * All results are the same on every host and at every SIMD level. All functions are
+ * pure and safe to call from any thread.
  */
 #ifndef SLU_HASH_H
 #define SLU_HASH_H
@@ -32,16 +33,17 @@ static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
     return a.lo < b.lo ? -1 : a.lo > b.lo;
 }
 
-/* The identity of a sequence's tokens: XXH3-128 of the length (u64 little-endian) followed by
- * the ids (u32 little-endian), whatever the width they are stored in (semantics.md 8).
- * `tok` holds len_tok ids of tok_bytes (2 or 4) bytes each. */
+/* The identity of a sequence's tokens: XXH3-128 of the length (u64 little-endian)
+ * followed by the ids (u32 little-endian), whatever the width they are stored in
+ * (semantics.md 8). `tok` holds len_tok ids of tok_bytes (2 or 4) bytes each. */
 struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes);
 
-/* The draw-number `draw` of the random variable (seed, a, b, c): 64 uniform bits from a keyed
- * hash, never from a sequential state (semantics.md 3). */
+/* The draw-number `draw` of the random variable (seed, a, b, c): 64 uniform bits from a
+ * keyed hash, never from a sequential state (semantics.md 3). */
 uint64_t slu_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t draw);
 
-/* x uniform in [0, n) from 64 uniform bits, n > 0 (multiply-shift, bias below n/2^64). */
+/* x uniform in [0, n) from 64 uniform bits, n > 0 (multiply-shift, bias below n/2^64).
+ */
 static inline uint64_t slu_draw_below(uint64_t bits, uint64_t n)
 {
     return (uint64_t)(((unsigned __int128)bits * n) >> 64);

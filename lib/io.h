@@ -1,5 +1,5 @@
-/* io.h - files as the programs use them: reads and writes that finish, outputs that appear
- * whole or not at all, and temporary files that vanish with the process.
+/* io.h - files as the programs use them: reads and writes that finish, outputs that
+ * appear whole or not at all, and temporary files that vanish with the process.
  *
  * EINTR and short transfers are retried. SIGPIPE is left to the programs.
  * Thread safety: one thread at a time on a handle.
@@ -20,14 +20,17 @@ SLU_MUST_USE int slu_pread_full(int fd, void *buf, size_t n, uint64_t off_byte,
                                 struct slu_err *err);
 SLU_MUST_USE int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err);
 
-/* An output file (semantics.md 19). A regular or absent target is written without its name
- * (O_TMPFILE, or a temporary name in its folder where the file system has none), synced and
- * renamed by slu_out_close; FIFOs, terminals, /dev/null and standard output are written
- * directly. Whatever kills the process before close, the target is as it was. */
+/* An output file (semantics.md 19). A regular or absent target is written without its
+ * name (O_TMPFILE, or a temporary name in its folder where the file system has none),
+ * synced and renamed by slu_out_close; FIFOs, terminals, /dev/null and standard output
+ * are written directly. Whatever kills the process before close, the target is as it
+ * was. */
 struct slu_out;
 
-/* path NULL or "-" is standard output. Caller ends it with slu_out_close or slu_out_abort. */
-SLU_MUST_USE int slu_out_open(struct slu_out **out, const char *path, struct slu_err *err);
+/* path NULL or "-" is standard output. Caller ends it with slu_out_close or
+ * slu_out_abort. */
+SLU_MUST_USE int slu_out_open(struct slu_out **out, const char *path,
+                              struct slu_err *err);
 SLU_MUST_USE int slu_out_write(struct slu_out *out, const void *p, size_t n,
                                struct slu_err *err);
 /* Bytes handed to slu_out_write so far. */

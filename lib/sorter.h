@@ -1,14 +1,16 @@
 /* sorter.h - external sort of records by a 128-bit key within a memory budget.
  *
- * The one engine behind everything that waits or moves: shuffle (key = keyed hash), pack (key =
- * bin and place), exact duplicates past the budget (key = hash, then ordinal). Records are
- * (key, bytes); they come out in ascending order of (key.hi, key.lo), equal keys by memcmp of
- * the bytes, then length: a total order, so the result depends on neither budget nor threads.
+ * The one engine behind everything that waits or moves: shuffle (key = keyed hash),
+ * pack (key = bin and place), exact duplicates past the budget (key = hash, then
+ * ordinal). Records are (key, bytes); they come out in ascending order of (key.hi,
+ * key.lo), equal keys by memcmp of the bytes, then length: a total order, so the result
+ * depends on neither budget nor threads.
  *
- * While everything fits in budget_byte nothing is written. Past it, records go to cells (key
- * ranges of [0, 2^128), by the key's top bits) in files that have no name in tmpdir; a cell
- * larger than the budget is split again. Cost: one write and one read a level. Keys should
- * therefore be spread over the 128-bit range; a key space of n values is spread by the caller.
+ * While everything fits in budget_byte nothing is written. Past it, records go to cells
+ * (key ranges of [0, 2^128), by the key's top bits) in files that have no name in
+ * tmpdir; a cell larger than the budget is split again. Cost: one write and one read a
+ * level. Keys should therefore be spread over the 128-bit range; a key space of n
+ * values is spread by the caller.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -36,16 +38,17 @@ struct slu_piece { /* like struct iovec */
 
 SLU_MUST_USE int slu_sorter_new(struct slu_sorter **s, const struct slu_sorter_cfg *cfg,
                                 struct slu_err *err);
-/* Adds a record whose bytes are the pieces one after another; copies. A record larger than
- * half the budget is SLU_E_LIMIT. */
+/* Adds a record whose bytes are the pieces one after another; copies. A record larger
+ * than half the budget is SLU_E_LIMIT. */
 SLU_MUST_USE int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
                                 const struct slu_piece *piece, unsigned n_piece,
                                 struct slu_err *err);
 /* No more records. */
 SLU_MUST_USE int slu_sorter_seal(struct slu_sorter *s, struct slu_err *err);
-/* The next record in order, borrowed until the next call, 8-byte aligned; SLU_EOF at the end. */
-SLU_MUST_USE int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key, const void **p,
-                                 size_t *n, struct slu_err *err);
+/* The next record in order, borrowed until the next call, 8-byte aligned; SLU_EOF at
+ * the end. */
+SLU_MUST_USE int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key,
+                                 const void **p, size_t *n, struct slu_err *err);
 /* Bytes written to temporary files so far. */
 uint64_t slu_sorter_spilled(const struct slu_sorter *s);
 void slu_sorter_free(struct slu_sorter *s);

@@ -1,14 +1,15 @@
 /* stream.h - the token stream, tokstream(5), as formats/STREAM.md specifies it.
  *
- * Reading is in two halves, so that the costly one can be parallel: slu_reader_fetch takes the
- * next frames from the file (serial, I/O only), slu_batch_open checks, decompresses and
- * decodes them (any thread), slu_reader_account books the batch (serial, in fetch order).
- * slu_reader_next does all three. slu_reader_finish compares the books with the end frames;
- * a program that has not seen it succeed must not finish its own output.
+ * Reading is in two halves, so that the costly one can be parallel: slu_reader_fetch
+ * takes the next frames from the file (serial, I/O only), slu_batch_open checks,
+ * decompresses and decodes them (any thread), slu_reader_account books the batch
+ * (serial, in fetch order). slu_reader_next does all three. slu_reader_finish compares
+ * the books with the end frames; a program that has not seen it succeed must not finish
+ * its own output.
  *
- * Writing: slu_writer_put copies a batch's sequences into frames; where frames are cut depends
- * on the sequences alone. slu_writer_close writes the end frame, the index and the footer;
- * slu_writer_abort leaves them out, so that a failure crosses the pipe.
+ * Writing: slu_writer_put copies a batch's sequences into frames; where frames are cut
+ * depends on the sequences alone. slu_writer_close writes the end frame, the index and
+ * the footer; slu_writer_abort leaves them out, so that a failure crosses the pipe.
  */
 #ifndef SLU_STREAM_H
 #define SLU_STREAM_H
@@ -22,13 +23,15 @@
 #include "io.h"
 #include "pipe.h"
 
-#define SLU_NO_TOKEN      UINT64_MAX /* eos, bos or pad that does not exist */
-#define SLU_MAX_BUCKETS   64
-#define SLU_FRAME_TOKENS  (UINT64_C(1) << 20) /* a data frame holds at most so many tokens */
-#define SLU_FRAME_SEQS    (UINT64_C(1) << 16) /* and so many sequences */
-#define SLU_FRAME_SEGS    (UINT64_C(1) << 17) /* and so many segments */
+#define SLU_NO_TOKEN    UINT64_MAX /* eos, bos or pad that does not exist */
+#define SLU_MAX_BUCKETS 64
+#define SLU_FRAME_TOKENS                                                               \
+    (UINT64_C(1) << 20) /* a data frame holds at most so many tokens */
+#define SLU_FRAME_SEQS (UINT64_C(1) << 16) /* and so many sequences */
+#define SLU_FRAME_SEGS (UINT64_C(1) << 17) /* and so many segments */
 
-/* One link of the provenance chain: a program and what of its arguments affects results. */
+/* One link of the provenance chain: a program and what of its arguments affects
+ * results. */
 struct slu_step {
     char *program, *version, *arguments; /* owned */
     uint64_t seed;
@@ -40,10 +43,10 @@ struct slu_header {
     bool label_tokens;   /* sequences of bucket L have L + 1 ids */
     uint64_t vocab_size; /* largest id + 1, pad included */
     uint64_t eos, bos, pad;
-    uint8_t fingerprint[16];            /* of the tokenizer (semantics.md 11) */
-    uint64_t bucket[SLU_MAX_BUCKETS];   /* nominal lengths, ascending */
-    unsigned n_bucket;                  /* 0: not decomposed */
-    struct slu_step *step;              /* owned */
+    uint8_t fingerprint[16];          /* of the tokenizer (semantics.md 11) */
+    uint64_t bucket[SLU_MAX_BUCKETS]; /* nominal lengths, ascending */
+    unsigned n_bucket;                /* 0: not decomposed */
+    struct slu_step *step;            /* owned */
     size_t n_step;
 };
 
@@ -62,32 +65,37 @@ static inline uint64_t slu_header_ids(const struct slu_header *h, uint64_t L)
 /* Index of the bucket whose sequences have len_tok ids, or -1. */
 int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok);
 
-/* Names of sources (by ordinal) and domains (by number), and the vocabulary: what travels
- * beside the sequences. Shared by a reader and a writer; safe from any thread. */
+/* Names of sources (by ordinal) and domains (by number), and the vocabulary: what
+ * travels beside the sequences. Shared by a reader and a writer; safe from any thread.
+ */
 struct slu_names;
 SLU_MUST_USE int slu_names_new(struct slu_names **n, struct slu_err *err);
 void slu_names_free(struct slu_names *n);
-SLU_MUST_USE int slu_names_set_source(struct slu_names *n, uint64_t ordinal, const char *name,
-                                      struct slu_err *err);
+SLU_MUST_USE int slu_names_set_source(struct slu_names *n, uint64_t ordinal,
+                                      const char *name, struct slu_err *err);
 /* Borrowed until free; NULL if unknown. */
 const char *slu_names_source(struct slu_names *n, uint64_t ordinal);
-/* The domain's number, the same for equal names; it means something in this process only. */
-SLU_MUST_USE int slu_names_domain_number(struct slu_names *n, const char *name, size_t len,
-                                         uint32_t *number, struct slu_err *err);
+/* The domain's number, the same for equal names; it means something in this process
+ * only. */
+SLU_MUST_USE int slu_names_domain_number(struct slu_names *n, const char *name,
+                                         size_t len, uint32_t *number,
+                                         struct slu_err *err);
 const char *slu_names_domain(struct slu_names *n, uint32_t number);
 uint32_t slu_names_n_domain(struct slu_names *n);
 
 /* The vocabulary frame: id -> bytes. */
 struct slu_vocab_table {
-    uint64_t n;            /* ids 0 … n-1 */
-    const uint64_t *off;   /* n + 1 offsets in bytes */
+    uint64_t n;          /* ids 0 … n-1 */
+    const uint64_t *off; /* n + 1 offsets in bytes */
     const uint8_t *bytes;
-    const uint8_t *flags;  /* n, SLU_VOCAB_*; ids that do not exist have length 0 and HOLE */
+    const uint8_t
+        *flags; /* n, SLU_VOCAB_*; ids that do not exist have length 0 and HOLE */
 };
 #define SLU_VOCAB_SPECIAL 1
 #define SLU_VOCAB_HOLE    2
 /* Copies the table. */
-SLU_MUST_USE int slu_names_set_vocab(struct slu_names *n, const struct slu_vocab_table *v,
+SLU_MUST_USE int slu_names_set_vocab(struct slu_names *n,
+                                     const struct slu_vocab_table *v,
                                      struct slu_err *err);
 /* NULL if the stream has none. Borrowed until free. */
 const struct slu_vocab_table *slu_names_vocab(struct slu_names *n);
@@ -97,26 +105,29 @@ const struct slu_vocab_table *slu_names_vocab(struct slu_names *n);
 struct slu_reader;
 
 struct slu_reader_cfg {
-    const char *const *path; /* streams, read one after another; "-" is standard input */
-    size_t n_path;           /* 0: standard input alone */
-    uint64_t max_seq_tok;    /* longer sequences are SLU_E_LIMIT; 0: no limit */
+    const char *const
+        *path;            /* streams, read one after another; "-" is standard input */
+    size_t n_path;        /* 0: standard input alone */
+    uint64_t max_seq_tok; /* longer sequences are SLU_E_LIMIT; 0: no limit */
 };
 
-/* Opens the first stream and reads as far as its header; headers of further regular files are
- * read and compared too, so that what does not mix is refused before any work. */
-SLU_MUST_USE int slu_reader_open(struct slu_reader **r, const struct slu_reader_cfg *cfg,
-                                 struct slu_err *err);
+/* Opens the first stream and reads as far as its header; headers of further regular
+ * files are read and compared too, so that what does not mix is refused before any
+ * work. */
+SLU_MUST_USE int slu_reader_open(struct slu_reader **r,
+                                 const struct slu_reader_cfg *cfg, struct slu_err *err);
 const struct slu_header *slu_reader_header(const struct slu_reader *r);
 /* The table that the reader fills as it goes; owned by the reader. */
 struct slu_names *slu_reader_names(struct slu_reader *r);
-/* Serial. Next batch (one data frame, or the frames of one long sequence), still raw. SLU_EOF
- * at the end of the last stream. */
+/* Serial. Next batch (one data frame, or the frames of one long sequence), still raw.
+ * SLU_EOF at the end of the last stream. */
 SLU_MUST_USE int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b,
                                   struct slu_err *err);
 /* Any thread; one batch at a time per batch. Fills seq, seg, tok and sum. */
 SLU_MUST_USE int slu_batch_open(struct slu_reader *r, struct slu_batch *b,
                                 struct slu_err *err);
-/* Serial, in fetch order, once a batch, also for batches whose sequences were edited. */
+/* Serial, in fetch order, once a batch, also for batches whose sequences were edited.
+ */
 void slu_reader_account(struct slu_reader *r, struct slu_batch *b);
 /* fetch + open + account, for serial use. */
 SLU_MUST_USE int slu_reader_next(struct slu_reader *r, struct slu_batch *b,
@@ -136,12 +147,13 @@ struct slu_writer_cfg {
     struct slu_names *names; /* borrowed; sources and domains are looked up here */
 };
 
-/* Takes ownership of out (also when it fails); copies h; writes the header and, where names
- * has one, the vocabulary. */
+/* Takes ownership of out (also when it fails); copies h; writes the header and, where
+ * names has one, the vocabulary. */
 SLU_MUST_USE int slu_writer_open(struct slu_writer **w, struct slu_out *out,
                                  const struct slu_header *h,
                                  const struct slu_writer_cfg *cfg, struct slu_err *err);
-/* Serial. Appends the batch's sequences in order. Uses b->sum if sum_valid, else computes it. */
+/* Serial. Appends the batch's sequences in order. Uses b->sum if sum_valid, else
+ * computes it. */
 SLU_MUST_USE int slu_writer_put(struct slu_writer *w, struct slu_batch *b,
                                 struct slu_err *err);
 /* What has been put so far. */
@@ -160,9 +172,9 @@ struct slu_stream_ops {
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
 };
 
-/* Runs the whole input through ops with n_threads threads and n_slots batches in flight, and
- * slu_reader_finish at the end. The total of the input goes to *total. Batches are summed after
- * work, in parallel, so that slu_writer_put need not. */
+/* Runs the whole input through ops with n_threads threads and n_slots batches in
+ * flight, and slu_reader_finish at the end. The total of the input goes to *total.
+ * Batches are summed after work, in parallel, so that slu_writer_put need not. */
 SLU_MUST_USE int slu_stream_run(struct slu_reader *r, const struct slu_stream_ops *ops,
                                 void *ctx, unsigned n_threads, unsigned n_slots,
                                 struct slu_sum *total, struct slu_err *err);

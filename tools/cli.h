@@ -1,9 +1,10 @@
 /* cli.h - options, messages, reports and progress of every program, from one table.
  *
  * A program is one file tools/NAME.c that defines `const struct slu_tool slu_tool`: its
- * option table (which drives parsing, --help and the provenance chain) and `run`. tools/main.c
- * owns main(): it parses, opens the report, calls run, prints the one line of a fault and
- * chooses the exit status. A program's own part is parse -> open -> one library call -> close.
+ * option table (which drives parsing, --help and the provenance chain) and `run`.
+ * tools/main.c owns main(): it parses, opens the report, calls run, prints the one line
+ * of a fault and chooses the exit status. A program's own part is parse -> open -> one
+ * library call -> close.
  */
 #ifndef SLU_CLI_H
 #define SLU_CLI_H
@@ -18,11 +19,11 @@
 #include "lib/stream.h"
 
 enum cli_kind {
-    CLI_FLAG,     /* bool: set to true */
-    CLI_UNFLAG,   /* bool: set to false */
-    CLI_STRING,   /* const char * */
-    CLI_COUNT,    /* uint64_t, strict decimal with optional K, M, G, T (powers of 1024) */
-    CLI_SIZE,     /* uint64_t bytes, the same spelling */
+    CLI_FLAG,   /* bool: set to true */
+    CLI_UNFLAG, /* bool: set to false */
+    CLI_STRING, /* const char * */
+    CLI_COUNT,  /* uint64_t, strict decimal with optional K, M, G, T (powers of 1024) */
+    CLI_SIZE,   /* uint64_t bytes, the same spelling */
     CLI_FRACTION, /* double in [0, 1]; "0.1%" is 0.001 */
     CLI_LEVEL,    /* int with an optional value: -z, -z3, --zstd=3 */
     CLI_CHOICE,   /* int: index in the NULL-terminated `choice` list */
@@ -30,8 +31,8 @@ enum cli_kind {
 };
 
 struct cli_opt {
-    const char *name;          /* long name without dashes */
-    char letter;               /* short name or 0 */
+    const char *name; /* long name without dashes */
+    char letter;      /* short name or 0 */
     enum cli_kind kind;
     size_t offset;             /* of the destination in the program's options struct */
     const char *arg;           /* the value's name in --help, NULL for flags */
@@ -43,17 +44,17 @@ struct cli_opt {
 
 /* Options that every program has. */
 struct cli_common {
-    const char *output;  /* -o; NULL: standard output */
-    uint64_t threads;    /* -T; never 0 after parsing */
-    uint64_t memory;     /* -M in bytes; never 0 after parsing (semantics.md 20) */
-    const char *tmpdir;  /* --tmpdir, $TMPDIR, /var/tmp */
+    const char *output; /* -o; NULL: standard output */
+    uint64_t threads;   /* -T; never 0 after parsing */
+    uint64_t memory;    /* -M in bytes; never 0 after parsing (semantics.md 20) */
+    const char *tmpdir; /* --tmpdir, $TMPDIR, /var/tmp */
     uint64_t seed;
-    int device;          /* index in auto|cpu|cuda; only where uses_device */
+    int device; /* index in auto|cpu|cuda; only where uses_device */
     uint64_t device_ordinal;
-    const char *stats;   /* --stats FILE */
-    int progress;        /* auto|always|never */
+    const char *stats; /* --stats FILE */
+    int progress;      /* auto|always|never */
     bool quiet, verbose, force, no_provenance;
-    int zstd_level;      /* -z; 0: none */
+    int zstd_level; /* -z; 0: none */
 };
 
 /* One row of the program's own part of the --stats object: `"key": json`. */
@@ -62,10 +63,10 @@ struct cli_extra;
 struct cli_ctx {
     const struct slu_tool *tool;
     struct cli_common common;
-    void *opts;                /* the program's options struct */
-    const char *const *input;  /* positional arguments */
+    void *opts;               /* the program's options struct */
+    const char *const *input; /* positional arguments */
     size_t n_input;
-    struct slu_ledger ledger;  /* the program fills it; main checks and reports it */
+    struct slu_ledger ledger; /* the program fills it; main checks and reports it */
     uint64_t spill_bytes;
     const char *device_used;   /* "cpu" unless the program says otherwise */
     struct cli_report *report; /* private */
@@ -73,28 +74,31 @@ struct cli_ctx {
 
 struct slu_tool {
     const char *name;
-    const char *synopsis;  /* behind the name in --help; lines split by "\n" */
-    const char *summary;   /* one sentence */
+    const char *synopsis;      /* behind the name in --help; lines split by "\n" */
+    const char *summary;       /* one sentence */
     const struct cli_opt *opt; /* ends with a NULL name */
     size_t opts_size;
-    void (*defaults)(void *opts);   /* may be NULL: all zero */
-    uint64_t memory_floor;          /* -M below it is a usage error */
+    void (*defaults)(void *opts); /* may be NULL: all zero */
+    uint64_t memory_floor;        /* -M below it is a usage error */
     bool uses_device;
-    bool plain_output;              /* -o is text: terminals are fine */
-    const char *examples;           /* for --help */
+    bool plain_output;    /* -o is text: terminals are fine */
+    const char *examples; /* for --help */
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
 };
 
 extern const struct slu_tool slu_tool;
 
-/* The canonical text of the result-affecting options that differ from their defaults, for the
- * provenance chain. Caller frees with free(). */
-SLU_MUST_USE int cli_provenance(const struct cli_ctx *ctx, char **text, struct slu_err *err);
+/* The canonical text of the result-affecting options that differ from their defaults,
+ * for the provenance chain. Caller frees with free(). */
+SLU_MUST_USE int cli_provenance(const struct cli_ctx *ctx, char **text,
+                                struct slu_err *err);
 
-/* Opens the input streams named on the command line (or stdin; a terminal is refused). */
+/* Opens the input streams named on the command line (or stdin; a terminal is refused).
+ */
 SLU_MUST_USE int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r,
                                  struct slu_err *err);
-/* Opens -o and writes header h with this program's step added (unless --no-provenance). */
+/* Opens -o and writes header h with this program's step added (unless --no-provenance).
+ */
 SLU_MUST_USE int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                                  const struct slu_header *h, struct slu_names *names,
                                  bool no_vocab, struct slu_err *err);
@@ -109,10 +113,12 @@ void cli_stat_double(struct cli_ctx *ctx, const char *key, double v);
 /* `json` must be valid JSON; copied. */
 void cli_stat_json(struct cli_ctx *ctx, const char *key, const char *json);
 
-/* Progress: what has passed so far (any thread may call; drawn at most five times a second). */
+/* Progress: what has passed so far (any thread may call; drawn at most five times a
+ * second). */
 void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens);
 /* One line on stderr, "tool: …"; silent with -q. */
 void cli_warn(struct cli_ctx *ctx, const char *fmt, ...) SLU_PRINTF(2, 3);
-void cli_note(struct cli_ctx *ctx, const char *fmt, ...) SLU_PRINTF(2, 3); /* with -v only */
+void cli_note(struct cli_ctx *ctx, const char *fmt, ...)
+    SLU_PRINTF(2, 3); /* with -v only */
 
 #endif

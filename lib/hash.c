@@ -1,0 +1,84 @@
+#include "hash.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h> /* Debian's libxxhash chooses SSE2, AVX2 or AVX-512 at run time */
+#endif
+
+#include "le.h"
+
+uint64_t slu_hash64(const void *p, size_t n_bytes)
+{
+    return XXH3_64bits(p, n_bytes);
+}
+
+struct slu_u128 slu_hash128(const void *p, size_t n_bytes)
+{
+    XXH128_hash_t h = XXH3_128bits(p, n_bytes);
+    return (struct slu_u128){h.low64, h.high64};
+}
+
+/* Ids as u32 little-endian at dst, from ids of either width in native order. */
+static void widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes)
+{
+    if (tok_bytes == 4 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+        memcpy(dst, tok, n * 4);
+    } else if (tok_bytes == 4) {
+        for (size_t i = 0; i < n; i++)
+            slu_put_le32(dst + 4 * i, ((const uint32_t *)tok)[i]);
+    } else {
+        const uint16_t *t = tok;
+        for (size_t i = 0; i < n; i++)
+            slu_put_le32(dst + 4 * i, t[i]);
+    }
+}
+
+enum {
+    ONE_SHOT_TOK = 4094
+}; /* 16 KiB with the length: stays in the first-level cache */
+
+struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes)
+{
+    uint8_t b[8 + 4 * ONE_SHOT_TOK] __attribute__((aligned(64)));
+    slu_put_le64(b, len_tok);
+    if (len_tok <= ONE_SHOT_TOK) {
+        widen(b + 8, tok, len_tok, tok_bytes);
+        return slu_hash128(b, 8 + 4 * len_tok);
+    }
+    XXH3_state_t st;
+    XXH3_128bits_reset(&st);
+    const uint8_t *p = tok;
+    size_t fill = 8;
+    for (size_t left = len_tok; left;) {
+        size_t n = (sizeof b - fill) / 4;
+        if (n > left)
+            n = left;
+        widen(b + fill, p, n, tok_bytes);
+        XXH3_128bits_update(&st, b, fill + 4 * n);
+        p += n * tok_bytes;
+        left -= n;
+        fill = 0;
+    }
+    XXH128_hash_t h = XXH3_128bits_digest(&st);
+    return (struct slu_u128){h.low64, h.high64};
+}
+
+uint64_t slu_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t draw)
+{
+    uint8_t k[48];
+    memcpy(k, "sludraw1", 8);
+    slu_put_le64(k + 8, seed);
+    slu_put_le64(k + 16, a);
+    slu_put_le64(k + 24, b);
+    slu_put_le64(k + 32, c);
+    slu_put_le64(k + 40, draw);
+    return slu_hash64(k, sizeof k);
+}
+
+void slu_u128_hex(struct slu_u128 v, char out[33])
+{
+    snprintf(out, 33, "%016llx%016llx", (unsigned long long)v.hi,
+             (unsigned long long)v.lo);
+}

@@ -17,6 +17,7 @@
 #ifndef SLU_BATCH_H
 #define SLU_BATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

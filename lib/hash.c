@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
 #include <xxhash.h>
 #if defined(__x86_64__)
 #include <xxh_x86dispatch.h> /* Debian's libxxhash chooses SSE2, AVX2 or AVX-512 at run time */

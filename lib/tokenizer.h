@@ -1,0 +1,102 @@
+/* tokenizer.h - UTF-8 text to token ids, identical to the reference implementations.
+ *
+ * Kinds of tokenizer:
+ *   "bytes"           one id a byte; 256 is <|endoftext|>
+ *   "builtin"         the project's own 32 Ki byte-level BPE with the cl100k split
+ *   tokenizer.json    Hugging Face byte-level BPE; reference: the `tokenizers` library
+ * with add_special_tokens=False (BOS and EOS are the caller's business)
+ *   *.tiktoken        ranks, with the name of a split; reference: the `tiktoken`
+ * library What cannot be reproduced exactly is refused when loading (SLU_E_UNSUPPORTED)
+ * with the name of the component.
+ *
+ * Special tokens (semantics.md 18): by default text that looks like a special token is
+ * text
+ * (`encode_special_tokens=True`, `encode_ordinary`); added tokens that are not special
+ * match all the same, as they do in the reference. With special_parse they all match.
+ *
+ * Unicode: classes of characters follow the version that slu_tokenizer_unicode() names;
+ * normalisation is utf8proc's. They can differ from a reference only on characters that
+ * are newer than the older of the two.
+ *
+ * Thread safety: a slu_tokenizer is read-only once loaded and shared by all threads; a
+ * slu_encoder has scratch memory and a cache, one a thread. Ids do not depend on the
+ * cache.
+ */
+#ifndef SLU_TOKENIZER_H
+#define SLU_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "stream.h"
+
+struct slu_tokenizer;
+struct slu_encoder;
+
+struct slu_tokenizer_cfg {
+    /* "builtin" (NULL is the same), "bytes", or a path to a tokenizer.json or to a rank
+     * file whose name ends in .tiktoken. A file called bytes or builtin is reached as
+     * ./bytes. */
+    const char *spec;
+    /* For rank files only: gpt2, r50k, p50k, cl100k, o200k, llama3 or qwen2. NULL: from
+     * the file's name where that contains one of them (r50k_base.tiktoken). It decides
+     * the split and the special tokens. */
+    const char *pattern;
+    /* Special tokens in the text are matched. */
+    bool special_parse;
+    /* The token that ends a document, by its text; SLU_E_USAGE where the vocabulary has
+     * none of that name. NULL: the first of these that is an added token:
+     * <|endoftext|> <|end_of_text|> </s> <｜end▁of▁sentence｜> <eos> [EOS] <|eos|>
+     * <|im_end|>. BOS likewise: <|begin_of_text|> <s> <｜begin▁of▁sentence｜> <bos>
+     * [BOS] <|startoftext|>; padding: <|pad|> <pad> [PAD] <|padding|>
+     * <|finetune_right_pad_id|>, else EOS. */
+    const char *eos;
+};
+
+/* Caller frees with slu_tokenizer_free. Errors: SLU_E_IO, SLU_E_FORMAT,
+ * SLU_E_UNSUPPORTED, SLU_E_USAGE (unknown spec, pattern or eos), SLU_E_NOMEM. */
+SLU_MUST_USE int slu_tokenizer_load(struct slu_tokenizer **t,
+                                    const struct slu_tokenizer_cfg *cfg,
+                                    struct slu_err *err);
+/* NULL is legal. Encoders must be gone. */
+void slu_tokenizer_free(struct slu_tokenizer *t);
+
+/* id -> bytes; borrowed until free. table->n is slu_tokenizer_vocab_size(). */
+const struct slu_vocab_table *slu_tokenizer_vocab(const struct slu_tokenizer *t);
+/* Largest id + 1. */
+uint64_t slu_tokenizer_vocab_size(const struct slu_tokenizer *t);
+/* SLU_NO_TOKEN where there is none; pad is then eos. */
+uint64_t slu_tokenizer_eos(const struct slu_tokenizer *t);
+uint64_t slu_tokenizer_bos(const struct slu_tokenizer *t);
+uint64_t slu_tokenizer_pad(const struct slu_tokenizer *t);
+/* 16 bytes: XXH3-128 (little-endian, low half first) of what decides the ids: id ->
+ * bytes, merges, normaliser, pre-tokenizer, added tokens and whether special ones
+ * match. */
+const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t);
+/* "15.0.0": the version of the character classes. Static. */
+const char *slu_tokenizer_unicode(void);
+
+/* A growable array of ids. Zero it before use; release frees. */
+struct slu_ids {
+    uint32_t *id;
+    size_t n, cap;
+};
+void slu_ids_release(struct slu_ids *ids);
+
+/* cache_byte bounds the memory of the word cache (0: none; about 4 MiB is a good
+ * choice). The tokenizer must outlive the encoder. Caller frees with slu_encoder_free.
+ */
+SLU_MUST_USE int slu_encoder_new(struct slu_encoder **e, const struct slu_tokenizer *t,
+                                 uint64_t cache_byte, struct slu_err *err);
+void slu_encoder_free(struct slu_encoder *e);
+
+/* Appends the ids of one whole document to *ids; no BOS, no EOS. The text need not end
+ * in a NUL. Text that is not valid UTF-8 is SLU_E_FORMAT with the byte's offset, except
+ * with "bytes", which takes anything. After an error *ids holds what it held before.
+ * Time is linear in n_byte, whatever the text. */
+SLU_MUST_USE int slu_encode(struct slu_encoder *e, const char *utf8, size_t n_byte,
+                            struct slu_ids *ids, struct slu_err *err);
+
+#endif

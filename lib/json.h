@@ -1,0 +1,151 @@
+/* json.h - JSON as sluice meets it: configuration files (tokenizer.json) as a read-only
+ * tree, and JSONL records of which two or three fields matter.
+ *
+ * Two parsers that agree: simdjson, and a scalar one (json_scan.h) that says where a
+ * fault is, takes what simdjson refuses although it is JSON (integers past 64 bits,
+ * numbers past a double, nesting past 1024) and needs no memory besides the unescaped
+ * strings. What simdjson does not accept goes to the scalar parser, whose verdict
+ * counts, so results do not depend on the host's SIMD level.
+ *
+ * JSON is RFC 8259: UTF-8, nothing but white space behind the value; a byte order mark
+ * is not white space. Strings may hold NUL (\u0000), so lengths count, never strlen.
+ */
+#ifndef SLU_JSON_H
+#define SLU_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "err.h"
+
+/* ---- a document as a tree ---- */
+
+struct slu_json;
+
+enum slu_json_type {
+    SLU_JSON_NULL,
+    SLU_JSON_BOOL,
+    SLU_JSON_NUMBER,
+    SLU_JSON_STRING,
+    SLU_JSON_ARRAY,
+    SLU_JSON_OBJECT,
+};
+
+/* A place in the tree: passed by value, valid as long as its document. */
+struct slu_json_value {
+    uint64_t opaque[2];
+};
+
+/* Parses n bytes, which are not needed afterwards; costs about 3 n bytes while it runs
+ * and 1 to 2 n in the end. At most 4 GiB and 1024 levels. SLU_E_FORMAT with the byte's
+ * offset. Caller frees with slu_json_free. */
+SLU_MUST_USE int slu_json_parse(struct slu_json **j, const void *p, size_t n,
+                                struct slu_err *err);
+/* The same for a file; messages name it. */
+SLU_MUST_USE int slu_json_load(struct slu_json **j, const char *path,
+                               struct slu_err *err);
+/* NULL is legal. */
+void slu_json_free(struct slu_json *j);
+
+/* Reading is safe from any thread. */
+struct slu_json_value slu_json_root(const struct slu_json *j);
+enum slu_json_type slu_json_type(struct slu_json_value v);
+/* false where v is not of that type, or not in the range of the C type; *out is then as
+ * it was. Strings are UTF-8, borrowed from the document, with a NUL behind them. */
+bool slu_json_bool(struct slu_json_value v, bool *out);
+bool slu_json_u64(struct slu_json_value v, uint64_t *out);
+bool slu_json_double(struct slu_json_value v, double *out);
+bool slu_json_string(struct slu_json_value v, const char **p, size_t *len);
+/* v is the string s. */
+bool slu_json_is(struct slu_json_value v, const char *s);
+/* Member of an object: the last of that name. false where v is no object or has none.
+ */
+bool slu_json_get(struct slu_json_value v, const char *key, struct slu_json_value *out);
+/* The same for a member that is not null. */
+bool slu_json_get_set(struct slu_json_value v, const char *key,
+                      struct slu_json_value *out);
+/* Elements of an array or members of an object, counted one by one; 0 for anything
+ * else. */
+size_t slu_json_count(struct slu_json_value v);
+
+/* for (slu_json_iter_init(&it, v); slu_json_next(&it);) … it.value, it.key
+ * Goes over an array or an object in file order (nothing for other types). */
+struct slu_json_iter {
+    struct slu_json_value value;
+    const char *key; /* objects only: borrowed from the document, a NUL behind it */
+    size_t key_len;
+    uint64_t opaque[5];
+};
+void slu_json_iter_init(struct slu_json_iter *it, struct slu_json_value v);
+bool slu_json_next(struct slu_json_iter *it);
+
+/* ---- records of a JSONL file ---- */
+
+/* Readable bytes (of any content) that a record needs behind its end. */
+#define SLU_JSON_PADDING 64
+
+/* Why a record is not taken. The first of these that applies, whatever the order in the
+ * record. */
+enum slu_reject {
+    SLU_REJECT_NONE,
+    SLU_REJECT_INVALID_UTF8,
+    SLU_REJECT_INVALID_JSON,   /* grammar, or nothing at all */
+    SLU_REJECT_TOO_DEEP,       /* more than SLU_JSON_MAX_DEPTH levels */
+    SLU_REJECT_LONE_SURROGATE, /* \ud800 … \udfff that is no pair, anywhere in the
+                                  record */
+    SLU_REJECT_NOT_AN_OBJECT,
+    SLU_REJECT_MISSING_FIELD,
+    SLU_REJECT_NOT_A_STRING,
+    SLU_REJECT_N,
+};
+#define SLU_JSON_MAX_DEPTH 65536
+
+/* "invalid-utf8", …: static. */
+const char *slu_reject_name(enum slu_reject r);
+
+struct slu_record_cfg {
+    const char *text_field;   /* borrowed, as the two below */
+    const char *id_field;     /* NULL: not wanted */
+    const char *domain_field; /* NULL: not wanted */
+    /* Records longer than this go to the scalar parser, so that a parser's memory stays
+     * below 16 times it plus the longest string; 0: 1 MiB. */
+    size_t dom_byte;
+};
+
+struct slu_record {
+    enum slu_reject reject;
+    uint64_t off_byte; /* of the fault in the record, UINT64_MAX: it has no place */
+    const char *field; /* the field that is missing or no string, else NULL */
+    /* Borrowed until the next call or until the record's bytes change; NULL where
+     * unwanted or rejected. An id may be an integer in the record: then its digits. */
+    const char *text, *id, *domain;
+    size_t text_len, id_len, domain_len; /* bytes */
+};
+
+/* One a thread. */
+struct slu_record_parser;
+SLU_MUST_USE int slu_record_parser_new(struct slu_record_parser **p,
+                                       const struct slu_record_cfg *cfg,
+                                       struct slu_err *err);
+void slu_record_parser_free(struct slu_record_parser *p);
+
+/* Validates the whole record of n bytes at rec (SLU_JSON_PADDING more must be readable)
+ * and finds the fields; of equal keys the last wins. A bad record is SLU_OK with
+ * out->reject set; the only error is SLU_E_NOMEM. */
+SLU_MUST_USE int slu_record_parse(struct slu_record_parser *p, const uint8_t *rec,
+                                  size_t n, struct slu_record *out,
+                                  struct slu_err *err);
+
+/* Offset of the first byte that is not part of valid UTF-8, or n. */
+size_t slu_utf8_valid_prefix(const uint8_t *p, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,56 @@
+/* json_scan.h - private to lib: the scalar JSON parser behind json.h, without a tree.
+ *
+ * It checks the grammar of RFC 8259 byte by byte (not UTF-8), in constant memory but
+ * for 8 KiB of nesting bits, and notes the values of wanted members of the outermost
+ * object.
+ */
+#ifndef SLU_JSON_SCAN_H
+#define SLU_JSON_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "buf.h"
+#include "json.h"
+
+enum slu_scan_type {
+    SLU_SCAN_ABSENT,
+    SLU_SCAN_STRING,
+    SLU_SCAN_INTEGER, /* no fraction, no exponent */
+    SLU_SCAN_OTHER,
+};
+
+struct slu_scan_field {
+    const char *name; /* wanted key, unescaped; NULL: unused */
+    size_t name_len;
+    /* out: the last member of that name */
+    enum slu_scan_type type;
+    bool escaped; /* a string with backslashes */
+    size_t off;   /* of the value's first byte; strings: behind the quote */
+    size_t len;   /* bytes; strings: without quotes */
+};
+
+struct slu_scan {
+    enum slu_reject reject; /* NONE, INVALID_JSON, TOO_DEEP or LONE_SURROGATE */
+    size_t off;             /* of the fault */
+    bool object;            /* the value is an object */
+};
+
+/* Scans the n bytes at p as one JSON value. Pure. */
+void slu_json_scan(const uint8_t *p, size_t n, struct slu_scan_field *field,
+                   size_t n_field, struct slu_scan *out);
+
+/* Appends the unescaped form of string content that slu_json_scan has accepted. */
+SLU_MUST_USE int slu_json_unescape(struct slu_buf *out, const uint8_t *p, size_t n,
+                                   struct slu_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,296 @@
+/* test_json.c - lib/json.h: the tree, the record parser, and its two halves against
+ * each other. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+
+/* ---- the tree ---- */
+
+static void tree(void **state)
+{
+    static const char doc[] =
+        "{\"model\":{\"vocab\":{\"a\":0,\"b\\u0000c\":1},\"merges\":[\"a "
+        "b\",[\"c\",\"d\"]]},"
+        "\"x\":null,\"f\":1.5,\"t\":true,\"n\":-3,\"x\":7,\"e\":[]}";
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_json *j;
+    struct slu_json_value root, v, w;
+    struct slu_json_iter it;
+    const char *s;
+    size_t len;
+    uint64_t u = 0;
+    double d = 0;
+    bool b = false;
+    (void)state;
+
+    assert_int_equal(slu_json_parse(&j, doc, strlen(doc), &err), SLU_OK);
+    root = slu_json_root(j);
+    assert_int_equal(slu_json_type(root), SLU_JSON_OBJECT);
+    assert_int_equal(slu_json_count(root), 7);
+    assert_true(slu_json_get(root, "x", &v)); /* the last wins */
+    assert_true(slu_json_u64(v, &u) && u == 7);
+    assert_true(slu_json_get(root, "f", &v) && slu_json_double(v, &d) && d == 1.5);
+    assert_true(slu_json_get(root, "t", &v) && slu_json_bool(v, &b) && b);
+    assert_true(slu_json_get(root, "n", &v) && !slu_json_u64(v, &u) && u == 7);
+    assert_false(slu_json_get(root, "absent", &v));
+    assert_false(slu_json_get(v, "x", &w)); /* no object */
+    assert_true(slu_json_get(root, "model", &v) && slu_json_get(v, "vocab", &w));
+    slu_json_iter_init(&it, w);
+    assert_true(slu_json_next(&it) && it.key_len == 1 && it.key[0] == 'a');
+    assert_true(slu_json_next(&it) && it.key_len == 3 &&
+                memcmp(it.key, "b\0c", 3) == 0);
+    assert_true(slu_json_u64(it.value, &u) && u == 1);
+    assert_false(slu_json_next(&it));
+    assert_false(slu_json_next(&it));
+    assert_true(slu_json_get(v, "merges", &w) && slu_json_count(w) == 2);
+    slu_json_iter_init(&it, w);
+    assert_true(slu_json_next(&it) && slu_json_string(it.value, &s, &len));
+    assert_true(len == 3 && strcmp(s, "a b") == 0 && slu_json_is(it.value, "a b"));
+    assert_true(slu_json_next(&it) && slu_json_type(it.value) == SLU_JSON_ARRAY);
+    assert_true(slu_json_get(root, "e", &v) && slu_json_count(v) == 0);
+    slu_json_free(j);
+    slu_json_free(NULL);
+}
+
+static void tree_faults(void **state)
+{
+    static const struct {
+        const char *doc;
+        uint64_t off;
+        int code;
+    } t[] = {
+        {"", 0, SLU_E_FORMAT},
+        {"{\"a\":1", 6, SLU_E_FORMAT},
+        {"{\"a\":01}", 6, SLU_E_FORMAT},
+        {"[\"\xff\"]", 2, SLU_E_FORMAT},
+        {"[1e999]", UINT64_MAX, SLU_E_LIMIT},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct slu_err err = SLU_ERR_INIT;
+        struct slu_json *j;
+        assert_int_equal(slu_json_parse(&j, t[i].doc, strlen(t[i].doc), &err),
+                         t[i].code);
+        assert_int_equal(err.off_byte, t[i].off);
+    }
+}
+
+/* ---- records ---- */
+
+static struct slu_record_parser *parser(size_t dom_byte)
+{
+    struct slu_record_cfg cfg = {"text", "id", "domain", dom_byte};
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_record_parser *p = NULL;
+    assert_int_equal(slu_record_parser_new(&p, &cfg, &err), SLU_OK);
+    return p;
+}
+
+static void parse(struct slu_record_parser *p, const char *rec, size_t n,
+                  struct slu_record *out)
+{
+    static uint8_t buf[1 << 16]; /* the results point into it */
+    struct slu_err err = SLU_ERR_INIT;
+    assert_true(n + SLU_JSON_PADDING <= sizeof buf);
+    memcpy(buf, rec, n);
+    memset(buf + n, '"', SLU_JSON_PADDING); /* what follows must not matter */
+    assert_int_equal(slu_record_parse(p, buf, n, out, &err), SLU_OK);
+}
+
+#define T       "\"text\":\"t\""
+#define I       "\"id\":\"i\""
+#define D       "\"domain\":\"d\""
+#define NOWHERE UINT64_MAX
+
+static void rejects(void **state)
+{
+    static const struct {
+        const char *rec;
+        enum slu_reject reject;
+        uint64_t off;
+    } t[] = {
+        {"{" T "," I "," D "}", SLU_REJECT_NONE, NOWHERE},
+        {" \t{" T "," I "," D "} \r", SLU_REJECT_NONE, NOWHERE},
+        {"{" T "," I "," D ",\"big\":123456789012345678901234567890}", SLU_REJECT_NONE,
+         NOWHERE},
+        {"{" T "," I "," D ",\"big\":-1.5e+999}", SLU_REJECT_NONE, NOWHERE},
+        {"", SLU_REJECT_INVALID_JSON, 0},
+        {"  ", SLU_REJECT_INVALID_JSON, 2},
+        {"nul", SLU_REJECT_INVALID_JSON, 3},
+        {"{" T, SLU_REJECT_INVALID_JSON, 11},
+        {"{" T ",}", SLU_REJECT_INVALID_JSON, 12},
+        {"{" T "}x", SLU_REJECT_INVALID_JSON, 12},
+        {"{" T "}{" T "}", SLU_REJECT_INVALID_JSON, 12},
+        {"{\"text\":\"a\nb\"}", SLU_REJECT_INVALID_JSON, 10},
+        {"{\"text\":\"a\\x\"}", SLU_REJECT_INVALID_JSON, 10},
+        {"{\"text\":\"a\\u12\"}", SLU_REJECT_INVALID_JSON, 10},
+        {"{\"text\":\"a\\", SLU_REJECT_INVALID_JSON, 11},
+        {"{\"text\":1.}", SLU_REJECT_INVALID_JSON, 10},
+        {"{\"text\":+1}", SLU_REJECT_INVALID_JSON, 8},
+        {"{\"text\" \"t\"}", SLU_REJECT_INVALID_JSON, 8},
+        {"{1:2}", SLU_REJECT_INVALID_JSON, 1},
+        {"[1 2]", SLU_REJECT_INVALID_JSON, 3},
+        {"\xef\xbb\xbf{}", SLU_REJECT_INVALID_JSON, 0},
+        {"{\"text\":\"\xc3\x28\"}", SLU_REJECT_INVALID_UTF8, 9},
+        {"{\"text\":\"\xed\xa0\x80\"}", SLU_REJECT_INVALID_UTF8, 9},
+        {"{\"text\":\"\xc0\x80\"}", SLU_REJECT_INVALID_UTF8, 9},
+        {"{\"text\":\"\xf4\x90\x80\x80\"}", SLU_REJECT_INVALID_UTF8, 9},
+        {"{]\xff", SLU_REJECT_INVALID_UTF8, 2}, /* before everything else */
+        {"{\"m\":\"\\ud800\"," T "," I "," D "}", SLU_REJECT_LONE_SURROGATE, 6},
+        {"{\"text\":\"\\udc00\\ud800\"}", SLU_REJECT_LONE_SURROGATE, 9},
+        {"{\"text\":\"\\ud83d\\ud83d\\ude00\"}", SLU_REJECT_LONE_SURROGATE, 9},
+        {"{\"\\udfff\":0}", SLU_REJECT_LONE_SURROGATE, 2},
+        {"[\"text\"]", SLU_REJECT_NOT_AN_OBJECT, 0},
+        {" 12", SLU_REJECT_NOT_AN_OBJECT, 1},
+        {"\"text\"", SLU_REJECT_NOT_AN_OBJECT, 0},
+        {"{}", SLU_REJECT_MISSING_FIELD, NOWHERE},
+        {"{\"a\":{" T "}," I "," D "}", SLU_REJECT_MISSING_FIELD, NOWHERE},
+        {"{" T "," D "}", SLU_REJECT_MISSING_FIELD, NOWHERE},
+        {"{\"text\":null," I "," D "}", SLU_REJECT_NOT_A_STRING, 8},
+        {"{\"text\":[\"t\"]," I "," D "}", SLU_REJECT_NOT_A_STRING, 8},
+        {"{" T ",\"id\":1.0," D "}", SLU_REJECT_NOT_A_STRING, 17},
+        {"{" T "," I ",\"domain\":3}", SLU_REJECT_NOT_A_STRING, 30},
+        {"{" T "," I "," D ",\"text\":0}", SLU_REJECT_NOT_A_STRING, 41},
+    };
+    (void)state;
+    for (size_t dom = 0; dom < 2; dom++) {
+        struct slu_record_parser *p =
+            parser(dom == 0 ? 0 : 1); /* simdjson first; scalar only */
+        for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+            struct slu_record r;
+            parse(p, t[i].rec, strlen(t[i].rec), &r);
+            if (r.reject != t[i].reject || r.off_byte != t[i].off)
+                fail_msg("%s: %s at %lld", t[i].rec, slu_reject_name(r.reject),
+                         (long long)r.off_byte);
+        }
+        slu_record_parser_free(p);
+    }
+}
+
+static void expect(struct slu_record_parser *p, const char *rec, const char *text,
+                   size_t text_len, const char *id)
+{
+    struct slu_record r;
+    parse(p, rec, strlen(rec), &r);
+    assert_int_equal(r.reject, SLU_REJECT_NONE);
+    assert_int_equal(r.text_len, text_len);
+    assert_memory_equal(r.text, text, text_len);
+    assert_int_equal(r.id_len, strlen(id));
+    assert_memory_equal(r.id, id, strlen(id));
+    assert_true(r.domain_len == 1 && r.domain[0] == 'd');
+}
+
+static void values(void **state)
+{
+    (void)state;
+    for (size_t dom = 0; dom < 2; dom++) {
+        struct slu_record_parser *p = parser(dom);
+        expect(p, "{" T "," I "," D "}", "t", 1, "i");
+        expect(p, "{\"text\":\"\"," I "," D "}", "", 0, "i");
+        expect(p, "{\"text\":\"a\\u0000b\"," I "," D "}", "a\0b", 3, "i");
+        expect(p, "{\"text\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"," I "," D "}",
+               "\"\\/\b\f\n\r\t", 8, "i");
+        expect(p, "{\"text\":\"\\u00e9\\u4e2d\\uD83D\\uDE00z\"," I "," D "}",
+               "\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80z", 10, "i");
+        expect(p, "{" T "," I "," D ",\"text\":\"second\"}", "second", 6, "i");
+        expect(p, "{\"te\\u0078t\":\"k\"," I "," D "}", "k", 1, "i");
+        expect(p, "{\"text\":0," I "," D "," T "}", "t", 1, "i");
+        expect(p, "{" T ",\"id\":17," D "}", "t", 1, "17");
+        expect(p, "{" T ",\"id\":-0," D "}", "t", 1, "0");
+        expect(p, "{" T ",\"id\":-9223372036854775808," D "}", "t", 1,
+               "-9223372036854775808");
+        expect(p, "{" T ",\"id\":18446744073709551616," D "}", "t", 1,
+               "18446744073709551616");
+        expect(p, "{" T ",\"id\":\"\\u00e9\"," D "}", "t", 1, "\xc3\xa9");
+        slu_record_parser_free(p);
+    }
+}
+
+static void nesting(void **state)
+{
+    size_t cap = 2 * SLU_JSON_MAX_DEPTH + 200;
+    uint8_t *rec = malloc(cap);
+    (void)state;
+    assert_non_null(rec);
+    for (size_t extra = 0; extra < 2; extra++) {
+        static const char head[] = "{" T "," I "," D ",\"m\":";
+        size_t n = strlen(head), depth = SLU_JSON_MAX_DEPTH - 1 + extra;
+        struct slu_record_parser *p = parser(cap);
+        struct slu_err err = SLU_ERR_INIT;
+        struct slu_record r;
+        memset(rec, 0, cap);
+        memcpy(rec, head, n);
+        memset(rec + n, '[', depth);
+        memset(rec + n + depth, ']', depth);
+        rec[n + 2 * depth] = '}';
+        assert_int_equal(slu_record_parse(p, rec, n + 2 * depth + 1, &r, &err), SLU_OK);
+        assert_int_equal(r.reject, extra ? SLU_REJECT_TOO_DEEP : SLU_REJECT_NONE);
+        slu_record_parser_free(p);
+    }
+    free(rec);
+}
+
+/* Random edits of sound records: with and without simdjson, the answer is the same. */
+static void halves_agree(void **state)
+{
+    static const char *const seed[] = {
+        "{" T "," I "," D "}",
+        "{\"text\":\"a\\ud83d\\ude00b\\u0000\",\"id\":12," D
+        ",\"m\":{\"k\":[1,2.5e3,true]}}",
+        "{\"m\":[[],{},[{\"text\":null}]]," T ",\"id\":-3," D
+        ",\"text\":\"\xc3\xa9\xe4\xb8\xad\"}",
+    };
+    static const char edit[] = "{}[]\",:\\u0d8cDtfn-1.e \n\x80\xc3\xf0\x01/";
+    struct slu_record_parser *quick = parser(0), *scalar = parser(1);
+    uint64_t x = 88172645463325252;
+    (void)state;
+    for (int round = 0; round < 60000; round++) {
+        char a[256], text[256], id[256];
+        struct slu_record r, q;
+        const char *s = seed[round % 3];
+        size_t n = strlen(s);
+        memcpy(a, s, n);
+        for (int e = round % 4; e >= 0; e--) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            size_t at = x % n;
+            if ((x >> 32) % 8 == 0)
+                n = at > 1 ? at : n; /* cut */
+            else
+                a[at] = edit[(x >> 40) % (sizeof edit - 1)];
+        }
+        parse(quick, a, n, &q);
+        if (q.reject == SLU_REJECT_NONE) {
+            memcpy(text, q.text, q.text_len);
+            memcpy(id, q.id, q.id_len);
+        }
+        parse(scalar, a, n, &r);
+        assert_int_equal(q.reject, r.reject);
+        assert_int_equal(q.off_byte, r.off_byte);
+        if (q.reject == SLU_REJECT_NONE) {
+            assert_int_equal(q.text_len, r.text_len);
+            assert_memory_equal(text, r.text, r.text_len);
+            assert_int_equal(q.id_len, r.id_len);
+            assert_memory_equal(id, r.id, r.id_len);
+        }
+    }
+    slu_record_parser_free(quick);
+    slu_record_parser_free(scalar);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tree),    cmocka_unit_test(tree_faults),
+        cmocka_unit_test(rejects), cmocka_unit_test(values),
+        cmocka_unit_test(nesting), cmocka_unit_test(halves_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,6 +1,161 @@
-# Targets that test; included by the Makefile.
+# Targets that test, install and measure; included by the Makefile.
+
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+JUDGES_PYTHON := $(abspath $O/judges/venv/bin/python)
+FUZZ_SECONDS ?= 300
+CLANG    ?= clang
+CLANGXX  ?= clang++
+# What the scripts in tests/ need to know.
+TEST_ENV = O='$O' SAN='$(SAN)' BIN='$(abspath $O/bin)' CC='$(CC)' PYTHON='$(PYTHON)' \
+           JUDGES_PYTHON='$(JUDGES_PYTHON)' PROGRAM_PREFIX='$(PROGRAM_PREFIX)'
+
+# ---- packages ---------------------------------------------------------------------------------
+# $O/deps.mk is an included file that is made again when tests/deps changes; make then starts over
+# and so sees what pkg-config says now. `make demo`, `make check` and the other targets that are
+# run on fresh machines install what is missing; the rest only say it.
+
+NO_DEPS   := clean help deps deps-dev uninstall lint-includes
+INSTALLING := demo check check-full judges check-judges
+GOALS     := $(or $(MAKECMDGOALS),all)
+ifneq ($(filter-out $(NO_DEPS),$(GOALS)),)
+include $O/deps.mk
+$O/deps.mk: tests/deps
+	@mkdir -p $(@D)
+ifneq ($(filter $(INSTALLING),$(GOALS)),)
+	@PYTHON='$(PYTHON)' tests/deps
+else
+	@PYTHON='$(PYTHON)' tests/deps -m || { echo "these packages are missing; 'make deps' installs them" >&2; exit 1; }
+endif
+	@echo '# tests/deps was content' > $@
+endif
+
+deps:
+	@PYTHON='$(PYTHON)' tests/deps
+
+deps-dev:
+	@PYTHON='$(PYTHON)' tests/deps dev
+
+# ---- tests ------------------------------------------------------------------------------------
+# One script runs the suites, counts `ok`, `not ok` and `skip` lines and closes with
+# "N passed, N failed, N skipped".
+
+SHIM_C := $(wildcard tests/shim/*.c)
+SHIM   := $(SHIM_C:tests/shim/%.c=$O/shim/%.so)
+
+$O/shim/%.so: tests/shim/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fPIC -shared -o $@ $< -ldl -pthread
+
+check: programs $(UNIT) $(SHIM)
+	@$(TEST_ENV) UNIT='$(UNIT)' tests/check quick
+
+check-full: programs $(UNIT) $(SHIM)
+	@$(TEST_ENV) UNIT='$(UNIT)' tests/check full
 
 check-unit: $(UNIT)
-	@set -e; for t in $(UNIT); do echo "== $$t"; $$t; done
+	@$(TEST_ENV) UNIT='$(UNIT)' tests/check units
 
-.PHONY: check-unit
+check-cli: programs $(SHIM)
+	@$(TEST_ENV) CASES='$(CASES)' tests/check cli
+
+# The judges: other people's tokenizers and readers, and a real corpus, to compare with.
+judges: programs
+	@$(TEST_ENV) tests/judges/fetch
+
+check-judges: programs
+	@$(TEST_ENV) tests/check judges
+
+lint:
+	@tests/lint
+
+lint-includes:
+	@tests/lint includes
+
+bench: programs
+	@$(TEST_ENV) tests/bench/run
+
+# Everything again in a folder of its own, instrumented.
+asan:
+	@$(MAKE) --no-print-directory O=$O/asan SAN=address,undefined CUDA=0 check
+
+tsan:
+	@$(MAKE) --no-print-directory O=$O/tsan SAN=thread CUDA=0 check
+
+valgrind: programs $(UNIT)
+	@$(TEST_ENV) UNIT='$(UNIT)' tests/check valgrind
+
+fuzz:
+	@$(MAKE) --no-print-directory O=$O/fuzz CC='$(CLANG)' CXX='$(CLANGXX)' CUDA=0 \
+	    OPT='-O1 -g' SANFLAGS='-fsanitize=address,undefined,fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping -fno-omit-frame-pointer' \
+	    fuzz-here
+
+FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ   := $(FUZZ_C:tests/fuzz/%.c=$O/fuzzers/%)
+
+$O/fuzzers/%: $O/tests/fuzz/%.o $O/libsluice.a
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
+
+fuzz-here: $(FUZZ) programs
+	@$(TEST_ENV) FUZZERS='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run
+
+# The portable path, compiled for a machine that is not x86. Debian's cross compiler has the C
+# library's headers for arm64; those of the dependencies are the same for every machine and come
+# last, so that nothing of the host's C library is seen. Objects and the archive are made, no
+# program is linked: that would need the dependencies' arm64 libraries.
+arm64:
+	@$(MAKE) --no-print-directory O=$O/arm64 CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ \
+	    AR=aarch64-linux-gnu-ar CUDA=0 PKG_CFLAGS='-idirafter /usr/include' WERROR=1 objects
+	@! grep -lE 'x86|immintrin' $$(find $O/arm64 -name '*.d') /dev/null || { echo "arm64: x86 headers were read" >&2; exit 1; }
+	@echo "arm64: compiled, not linked"
+
+objects: $O/libsluice.a $(TOOL_C:%.c=$O/%.o)
+
+# ---- install ----------------------------------------------------------------------------------
+
+MAN1  := $(wildcard man/*.1)
+MAN57 := $(wildcard man/*.5 man/*.7)
+PUBLIC_H := $(wildcard lib/*.h formats/*.h kernels/*.h)
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+LIBDIR = $(DESTDIR)$(PREFIX)/lib
+INCDIR = $(DESTDIR)$(PREFIX)/include/sluice
+MANDIR = $(DESTDIR)$(PREFIX)/share/man
+PCFILE = $(LIBDIR)/pkgconfig/sluice.pc
+
+install: programs lib
+	install -d '$(BINDIR)' '$(LIBDIR)/pkgconfig' '$(INCDIR)' '$(MANDIR)/man1' '$(MANDIR)/man5' '$(MANDIR)/man7'
+	install -m 755 $(BIN) '$(BINDIR)'
+	install -m 644 $O/libsluice.a '$(LIBDIR)'
+	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
+	for m in $(notdir $(MAN1)); do install -m 644 man/$$m "$(MANDIR)/man1/$(PROGRAM_PREFIX)$$m" || exit 1; done
+	for m in $(notdir $(MAN57)); do install -m 644 man/$$m "$(MANDIR)/man$${m##*.}/$$m" || exit 1; done
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' lib/sluice.pc.in > '$(PCFILE)'
+	chmod 644 '$(PCFILE)'
+
+uninstall:
+	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(PROGRAMS)) '$(LIBDIR)/libsluice.a' '$(PCFILE)'
+	rm -f $(addprefix '$(MANDIR)'/man1/$(PROGRAM_PREFIX),$(notdir $(MAN1)))
+	for m in $(notdir $(MAN57)); do rm -f "$(MANDIR)/man$${m##*.}/$$m"; done
+	rm -rf '$(INCDIR)'
+
+help:
+	@sed -n 's/^#H //p' tests/tests.mk
+
+#H make              all programs, into build/bin
+#H make demo         text of this machine -> shards, with everything on the way; installs what is missing
+#H make check        the quick tests; installs what is missing
+#H make check-full   and the long ones: every byte cut, every call failing
+#H make judges       fetches what check-judges compares with: packages, vocabularies, a corpus
+#H make check-judges against other people's tokenizers and readers
+#H make lint         formatting, static analysis, manual pages, shell, include direction
+#H make asan|tsan    the tests under AddressSanitizer and UBSan, or ThreadSanitizer
+#H make valgrind     the unit tests under valgrind
+#H make fuzz         FUZZ_SECONDS=300 for each fuzz target, with coverage
+#H make bench        figures and timings
+#H make arm64        compiles everything for arm64
+#H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too
+#H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
+#H make clean        removes build/
+
+.PHONY: check check-full check-unit check-cli judges check-judges lint lint-includes bench asan \
+        tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help

@@ -1,0 +1,710 @@
+#!/usr/bin/env python3
+"""An independent reader of the token stream, written from formats/STREAM.md alone.
+
+What it proves: that the specification is enough to read a stream, and that what sluice's programs
+write is what the specification says. It checks everything that a reader can check: magic, hashes,
+frame numbers, limits, reserved fields, zero padding, columns, names before their use, the end
+frame's counts and both checksums, the index, the footer; with --cuts also the rule by which a
+writer must cut frames.
+
+    tokstream.py FILE...            one JSON object a sequence, as `inspect --records`
+    tokstream.py --summary FILE     one JSON object: counts and checksums of the whole file
+    tokstream.py --check FILE       nothing but the exit status (and what could not be checked)
+
+Only the standard library is needed. Hashes need the package xxhash, compressed frames the package
+zstandard (or the program zstd); what is missing is said on stderr, and --need-all makes it an error.
+Exit status: 0 fine, 1 the stream is wrong, 2 usage.
+"""
+import array
+import json
+import shutil
+import struct
+import subprocess
+import sys
+
+try:
+    import xxhash
+except ImportError:
+    xxhash = None
+try:
+    import zstandard
+except ImportError:
+    zstandard = None
+
+MAGIC = b"\xF5TKS"
+NONE64 = 2**64 - 1
+NONE32 = 2**32 - 1
+PADDING = NONE64
+ZSTD, SEQ_CONTINUES, SEG_CONTINUES = 1, 2, 4
+LABELS, NO_TOKENS = 1, 2
+LIMIT = 2**26
+FRAME_TOKENS, FRAME_SEQS, FRAME_SEGS = 2**20, 2**16, 2**17
+MASK128 = 2**128 - 1
+
+
+class StreamError(Exception):
+    """The stream breaks the specification, at byte `at` of the file."""
+
+    def __init__(self, at, what):
+        super().__init__("byte %d: %s" % (at, what))
+        self.at = at
+
+
+class Segment:
+    __slots__ = ("source", "document", "offset", "length", "domain", "id")
+
+    def __init__(self, source, document, offset, length, domain, id_):
+        self.source, self.document, self.offset = source, document, offset
+        self.length, self.domain, self.id = length, domain, id_
+
+
+class Sequence:
+    """tokens is an array of ids ('H' or 'I'), or None in a stream without tokens."""
+
+    __slots__ = ("segments", "tokens", "length")
+
+    def __init__(self):
+        self.segments, self.tokens, self.length = [], None, 0
+
+
+class Header:
+    pass
+
+
+class Totals:
+    def __init__(self):
+        self.n_seq = self.n_seg = self.n_tok = self.n_pad = self.n_doc = 0
+        self.n_frame = 0
+        self.checksum = self.trace = 0
+
+    def add(self, o):
+        for k in ("n_seq", "n_seg", "n_tok", "n_pad", "n_doc", "n_frame"):
+            setattr(self, k, getattr(self, k) + getattr(o, k))
+        self.checksum = (self.checksum + o.checksum) & MASK128
+        self.trace = (self.trace + o.trace) & MASK128
+
+
+def _array(code, width, data):
+    a = array.array(code)
+    assert a.itemsize == width
+    a.frombytes(data)
+    if sys.byteorder == "big":
+        a.byteswap()
+    return a
+
+
+def u16s(data):
+    return _array("H", 2, data)
+
+
+def u32s(data):
+    return _array("I", 4, data)
+
+
+def u64s(data):
+    return _array("Q", 8, data)
+
+
+def bytes_le(a):
+    if sys.byteorder == "big":
+        a = a[:]
+        a.byteswap()
+    return a.tobytes()
+
+
+def up64(n):
+    return (n + 63) & ~63
+
+
+class Frame:
+    __slots__ = ("at", "type", "flags", "number", "raw", "stored", "aux", "payload", "size")
+
+
+class Reader:
+    """Iterates over the sequences of a file of one or several members.
+
+    header: of the member being read. members: list of (Header, Totals) of those that ended.
+    sources, domains: names of the current member, by ordinal. unchecked: what could not be.
+    """
+
+    def __init__(self, f, cuts=False, hashes=True):
+        self.f = f
+        self.at = 0
+        self.cuts = cuts
+        self.hashes = hashes and xxhash is not None
+        self.header = None
+        self.first_header = None
+        self.members = []
+        self.sources, self.domains = {}, {}
+        self.all_sources = {}
+        self.vocab = None
+        self.unknown_frames = 0
+        self.unchecked = set()
+        if not self.hashes:
+            self.unchecked.add("hashes and checksums (no xxhash)")
+        self.total = Totals()
+
+    # -- bytes ------------------------------------------------------------------------------
+
+    def _read(self, n, what):
+        parts, got = [], 0
+        while got < n:
+            b = self.f.read(n - got)
+            if not b:
+                raise StreamError(self.at + got, "the file ends inside %s" % what)
+            parts.append(b)
+            got += len(b)
+        self.at += n
+        return b"".join(parts) if len(parts) != 1 else parts[0]
+
+    def _fail(self, what, at=None):
+        raise StreamError(self.frame_at if at is None else at, what)
+
+    def _frame(self):
+        """The next frame with everything of section 2 checked; payload still as stored."""
+        self.frame_at = at = self.at
+        head = self._read(64, "a frame header")
+        fr = Frame()
+        fr.at = at
+        if head[:4] != MAGIC:
+            self._fail("no frame begins here")
+        (typ, fr.flags, reserved, fr.number, fr.raw, fr.stored, fr.aux, payload_hash,
+         header_hash) = struct.unpack("<4sIIQQQQQQ", head[4:])
+        if self.hashes and xxhash.xxh3_64_intdigest(head[:56]) != header_hash:
+            self._fail("the frame header's hash is wrong")
+        if not all(65 <= c <= 90 or 97 <= c <= 122 for c in typ):
+            self._fail("frame type %r" % typ)
+        fr.type = typ.decode("ascii")
+        if reserved:
+            self._fail("reserved field of the frame header is not zero")
+        if fr.raw > LIMIT or fr.stored > LIMIT:
+            self._fail("frame payload over the limit")
+        if not fr.flags & ZSTD and fr.raw != fr.stored:
+            self._fail("raw_bytes and stored_bytes differ without ZSTD")
+        fr.size = 64 + up64(fr.stored)
+        body = self._read(up64(fr.stored), "a frame's payload")
+        if self.hashes and xxhash.xxh3_64_intdigest(body) != payload_hash:
+            self._fail("the payload's hash is wrong")
+        if any(body[fr.stored:]):
+            self._fail("bytes of the padding are not zero")
+        fr.payload = body[:fr.stored]
+        return fr
+
+    def _open(self, fr, own_flags=0):
+        """Payload decompressed; unknown flags refused."""
+        if fr.flags & ~(ZSTD | own_flags):
+            self._fail("unknown flags 0x%x in a %s frame" % (fr.flags, fr.type))
+        if not fr.flags & ZSTD:
+            return fr.payload
+        if zstandard is not None:
+            p = zstandard.get_frame_parameters(fr.payload)
+            if p.content_size != fr.raw:
+                self._fail("the zstd frame's content size is not raw_bytes")
+            d = zstandard.ZstdDecompressor().decompressobj()
+            out = d.decompress(fr.payload)
+            if d.unused_data:
+                self._fail("more than one zstd frame in a payload")
+        elif shutil.which("zstd"):
+            out = subprocess.run(["zstd", "-dcq"], input=fr.payload, stdout=subprocess.PIPE,
+                                 check=True).stdout
+            self.unchecked.add("content sizes of zstd frames (no zstandard)")
+        else:
+            raise RuntimeError("compressed frames need the package zstandard or the program zstd")
+        if len(out) != fr.raw:
+            self._fail("decompressed length is not raw_bytes")
+        return out
+
+    # -- frames -----------------------------------------------------------------------------
+
+    def _head(self, fr):
+        if fr.type != "HEAD":
+            self._fail("a member begins with HEAD, not with %s" % fr.type)
+        if fr.flags:
+            self._fail("flags of HEAD")
+        if fr.aux:
+            self._fail("aux of HEAD")
+        p = fr.payload
+        if len(p) < 128:
+            self._fail("HEAD is too short")
+        h = Header()
+        (h.major, h.minor, h.tok_bytes, h.flags, h.vocab_size, h.eos, h.bos, h.pad,
+         h.fingerprint, n_bucket, n_step) = struct.unpack_from("<IIIIQQQQ16sQQ", p)
+        if h.major != 1:
+            self._fail("major version %d" % h.major)
+        if h.flags & ~(LABELS | NO_TOKENS):
+            self._fail("unknown flags of HEAD")
+        if any(p[80:128]):
+            self._fail("reserved bytes of HEAD")
+        if h.vocab_size == 0 or h.vocab_size > 2**32:
+            self._fail("vocab_size %d" % h.vocab_size)
+        if h.tok_bytes != (2 if h.vocab_size <= 65536 else 4):
+            self._fail("tok_bytes %d with vocab_size %d" % (h.tok_bytes, h.vocab_size))
+        for k in ("eos", "bos", "pad"):
+            v = getattr(h, k)
+            if v != NONE64 and v >= h.vocab_size:
+                self._fail("%s %d is not below vocab_size" % (k, v))
+        if n_bucket > 64 or n_step > 4096:
+            self._fail("too many buckets or steps")
+        at = 128
+        if len(p) < at + 8 * n_bucket:
+            self._fail("HEAD ends inside the buckets")
+        h.bucket = list(u64s(p[at:at + 8 * n_bucket]))
+        at += 8 * n_bucket
+        if any(b < 1 for b in h.bucket) or any(a >= b for a, b in zip(h.bucket, h.bucket[1:])):
+            self._fail("buckets are not ascending")
+        h.steps = []
+        for _ in range(n_step):
+            if len(p) < at + 24:
+                self._fail("HEAD ends inside a step")
+            seed, n1, n2, n3, zero = struct.unpack_from("<QIIII", p, at)
+            if zero:
+                self._fail("reserved field of a step")
+            at += 24
+            strings = []
+            for n in (n1, n2, n3):
+                if len(p) < at + n:
+                    self._fail("HEAD ends inside a step's strings")
+                s = p[at:at + n]
+                if b"\0" in s:
+                    self._fail("NUL in a step")
+                strings.append(s.decode("utf-8"))
+                at += n
+            end = (at + 7) & ~7
+            if len(p) < end or any(p[at:end]):
+                self._fail("padding of a step")
+            at = end
+            h.steps.append({"program": strings[0], "version": strings[1],
+                            "arguments": strings[2], "seed": seed})
+        if at != len(p):
+            self._fail("bytes behind the last step of HEAD")
+        h.labels, h.no_tokens = bool(h.flags & LABELS), bool(h.flags & NO_TOKENS)
+        f = self.first_header
+        if f is None:
+            self.first_header = h
+        else:
+            for k in ("tok_bytes", "flags", "vocab_size", "eos", "bos", "pad", "fingerprint",
+                      "bucket"):
+                if getattr(f, k) != getattr(h, k):
+                    self._fail("%s differs between the members of the file" % k)
+        self.header = h
+
+    def _vocab(self, p):
+        if len(p) < 8:
+            self._fail("vocb is too short")
+        n = struct.unpack_from("<Q", p)[0]
+        if n != self.header.vocab_size:
+            self._fail("vocb has another size than vocab_size")
+        if len(p) < 8 + 9 * n:
+            self._fail("vocb ends inside its table")
+        length = u64s(p[8:8 + 8 * n])
+        flags = p[8 + 8 * n:8 + 9 * n]
+        at = 8 + 9 * n
+        if sum(length) != len(p) - at:
+            self._fail("lengths of vocb do not add up to its bytes")
+        table = []
+        for n_byte, flag in zip(length, flags):
+            if flag & ~3:
+                self._fail("unknown flags of a vocabulary entry")
+            if flag & 2 and n_byte:
+                self._fail("a hole of the vocabulary has bytes")
+            table.append(p[at:at + n_byte])
+            at += n_byte
+        self.vocab = table
+        self.vocab_flags = flags
+
+    def _names(self, p, table, what):
+        if len(p) < 8:
+            self._fail("%s is too short" % what)
+        n = struct.unpack_from("<Q", p)[0]
+        at = 8
+        for _ in range(n):
+            if len(p) < at + 12:
+                self._fail("%s ends inside an entry" % what)
+            ordinal, n_byte = struct.unpack_from("<QI", p, at)
+            at += 12
+            if n_byte > 65536:
+                self._fail("a name over the limit")
+            if len(p) < at + n_byte:
+                self._fail("%s ends inside a name" % what)
+            name = p[at:at + n_byte]
+            at += n_byte
+            if b"\0" in name:
+                self._fail("NUL in a name")
+            if ordinal in table:
+                self._fail("%s %d is given twice" % (what, ordinal))
+            if what == "DOMS" and ordinal != len(table):
+                self._fail("domains are not numbered in order")
+            if ordinal == NONE64:
+                self._fail("a source with the number of padding")
+            table[ordinal] = name
+        if at != len(p):
+            self._fail("bytes behind the last name of %s" % what)
+
+    def _columns(self, p):
+        """The columns of a DATA payload; checks layout, sums and zero bytes between."""
+        if len(p) < 64:
+            self._fail("DATA is too short")
+        c = u64s(p[:64])
+        n_seq, n_seg, n_tok, n_id = c[:4]
+        if any(c[4:]):
+            self._fail("reserved counts of DATA")
+        if n_seq > LIMIT or n_seg > LIMIT or n_tok > LIMIT or n_id > LIMIT:
+            self._fail("counts of DATA over the limit")
+        tok_size = 0 if self.header.no_tokens else self.header.tok_bytes
+        sizes = [64, 4 * n_seq, 8 * n_seg, 8 * n_seg, 8 * n_seg, 8 * n_seg, 4 * n_seg, 4 * n_seg,
+                 n_id, tok_size * n_tok]
+        at, spans = 0, []
+        for size in sizes:
+            at = up64(at)
+            spans.append((at, at + size))
+            at += size
+        if len(p) != at and len(p) != up64(at):
+            self._fail("DATA has %d bytes, its counts say %d" % (len(p), at))
+        for (_, end), (begin, _) in zip(spans, spans[1:] + [(len(p), 0)]):
+            if any(p[end:begin]):
+                self._fail("bytes between the columns are not zero")
+        col = [p[a:b] for a, b in spans]
+        segs, source, document = u32s(col[1]), u64s(col[2]), u64s(col[3])
+        offset, length, domain, id_bytes = u64s(col[4]), u64s(col[5]), u32s(col[6]), u32s(col[7])
+        tokens = None
+        if not self.header.no_tokens:
+            tokens = u16s(col[9]) if tok_size == 2 else u32s(col[9])
+            if tokens and max(tokens) >= self.header.vocab_size:
+                self._fail("an id is not below vocab_size")
+        if sum(segs) != n_seg or any(s < 1 for s in segs):
+            self._fail("seq_segs do not add up")
+        if sum(length) != n_tok or any(x < 1 for x in length):
+            self._fail("lengths do not add up")
+        if sum(id_bytes) != n_id or (id_bytes and max(id_bytes) > 65536):
+            self._fail("id_bytes do not add up")
+        return (n_seq, n_seg, n_tok, segs, source, document, offset, length, domain, id_bytes,
+                col[8], tokens)
+
+    # -- members ----------------------------------------------------------------------------
+
+    def _finish_sequence(self, q, t):
+        last = len(q.segments) - 1
+        for i, s in enumerate(q.segments):
+            if s.source == PADDING:
+                if i != last or s.document or s.offset or s.domain is not None or s.id:
+                    self._fail("padding that is not as it must be")
+                t.n_pad += s.length
+            elif s.offset == 0:
+                t.n_doc += 1
+        t.n_seq += 1
+        t.n_seg += len(q.segments)
+        t.n_tok += q.length
+        if self.hashes:
+            h = 0
+            if q.tokens is not None:
+                ids = q.tokens if q.tokens.typecode == "I" else array.array("I", q.tokens)
+                h = xxhash.xxh3_128_intdigest(struct.pack("<Q", q.length) + bytes_le(ids))
+            t.checksum = (t.checksum + h) & MASK128
+            rows = array.array("Q")
+            for s in q.segments:
+                rows.extend((s.source, s.document, s.offset, s.length))
+            t.trace = (t.trace + xxhash.xxh3_128_intdigest(
+                struct.pack("<QQ", h & NONE64, h >> 64) + bytes_le(rows))) & MASK128
+
+    def __iter__(self):
+        first = True
+        while True:
+            self.frame_at = self.at
+            b = self.f.read(1)
+            if not b:
+                if first:
+                    raise StreamError(0, "an empty file is a truncated stream")
+                return
+            self.f = _Pushback(self.f, b)
+            first = False
+            yield from self._member()
+
+    def _member(self):
+        start = self.at
+        fr = self._frame()
+        if fr.number != 0:
+            self._fail("the first frame's number is %d" % fr.number)
+        self._head(fr)
+        self.sources, self.domains, self.vocab = {}, {}, None
+        t = Totals()
+        number = 0
+        state = "body"
+        rest = None          # the sequence that goes on, with its flags
+        rest_flags = 0
+        rows = []            # what the index must say
+        got_rows = []
+        first_indx = None
+        shapes = []          # segment lengths of each sequence, for --cuts
+        frames = []          # (n_seq in frame, n_tok in frame, flags)
+        while True:
+            fr = self._frame()
+            number += 1
+            if fr.number != number:
+                self._fail("frame number %d where %d is due" % (fr.number, number))
+            typ = fr.type
+            if state == "ended" and typ not in ("INDX",):
+                self._fail("%s between ENDS and INDX" % typ)
+            if state == "indexed" and typ not in ("INDX", "FOOT"):
+                self._fail("%s after INDX" % typ)
+            if typ == "DATA":
+                p = self._open(fr, SEQ_CONTINUES | SEG_CONTINUES)
+                if fr.flags & SEG_CONTINUES and not fr.flags & SEQ_CONTINUES:
+                    self._fail("SEG_CONTINUES without SEQ_CONTINUES")
+                (n_seq, n_seg, n_tok, segs, source, document, offset, length, domain, id_bytes,
+                 ids, tokens) = self._columns(p)
+                if n_seq < 1:
+                    self._fail("DATA without sequences")
+                begins = n_seq - (1 if rest is not None else 0)
+                if fr.aux != begins:
+                    self._fail("aux is %d, but %d sequences begin in the frame" % (fr.aux, begins))
+                if n_tok > FRAME_TOKENS or n_seq > FRAME_SEQS or n_seg > FRAME_SEGS:
+                    self._fail("a DATA frame holds more than it may")
+                rows.append((fr.at - start, t.n_seq + (1 if rest is not None else 0), begins, n_tok))
+                frames.append((n_seq, n_tok, fr.flags & 6))
+                t.n_frame += 1
+                at_seg = at_tok = at_id = 0
+                for i in range(n_seq):
+                    join_seg = False
+                    if i == 0 and rest is not None:
+                        q = rest
+                        join_seg = bool(rest_flags & SEG_CONTINUES)
+                        rest = None
+                    else:
+                        q = Sequence()
+                    first_tok = at_tok
+                    for j in range(at_seg, at_seg + segs[i]):
+                        n_id = id_bytes[j]
+                        id_ = ids[at_id:at_id + n_id]
+                        at_id += n_id
+                        src, n = source[j], length[j]
+                        if src != PADDING and src not in self.sources:
+                            self._fail("source %d has no name yet" % src)
+                        dom = None
+                        if domain[j] != NONE32:
+                            if domain[j] not in self.domains:
+                                self._fail("domain %d has no name yet" % domain[j])
+                            dom = self.domains[domain[j]]
+                        if join_seg:
+                            join_seg = False
+                            s = q.segments[-1]
+                            want = 0 if src == PADDING else s.offset + s.length
+                            if (src, document[j]) != (s.source, s.document) or offset[j] != want:
+                                self._fail("a segment goes on as another one")
+                            if n_id:
+                                self._fail("the id of a segment is repeated")
+                            if dom != s.domain:
+                                self._fail("the domain changes within a segment")
+                            s.length += n
+                        else:
+                            q.segments.append(Segment(src, document[j], offset[j], n, dom, id_))
+                        at_tok += n
+                    at_seg += segs[i]
+                    if tokens is not None:
+                        part = tokens[first_tok:at_tok]
+                        if q.tokens is None:
+                            q.tokens = part
+                        else:
+                            q.tokens.extend(part)
+                    q.length += at_tok - first_tok
+                    if i == n_seq - 1 and fr.flags & SEQ_CONTINUES:
+                        rest, rest_flags = q, fr.flags
+                    else:
+                        self._finish_sequence(q, t)
+                        if self.cuts:
+                            shapes.append([s.length for s in q.segments])
+                        yield q
+            elif typ in ("SRCS", "DOMS"):
+                if fr.aux:
+                    self._fail("aux of %s" % typ)
+                table = self.sources if typ == "SRCS" else self.domains
+                self._names(self._open(fr), table, typ)
+                self.all_sources.update(self.sources)
+            elif typ == "vocb":
+                if number != 1 or self.vocab is not None:
+                    self._fail("vocb is not frame 1")
+                if fr.aux or not fr.flags & ZSTD:
+                    self._fail("aux or flags of vocb")
+                self._vocab(self._open(fr))
+            elif typ == "ENDS":
+                if rest is not None:
+                    self._fail("the last sequence does not end")
+                self._ends(fr, t)
+                state = "ended"
+            elif typ == "INDX":
+                if state == "body":
+                    self._fail("INDX before ENDS")
+                if first_indx is None:
+                    first_indx = fr.at
+                if fr.aux:
+                    self._fail("aux of INDX")
+                p = self._open(fr)
+                if len(p) < 16:
+                    self._fail("INDX is too short")
+                n, zero = struct.unpack_from("<QQ", p)
+                if zero or n > 2**20 or len(p) != 16 + 32 * n:
+                    self._fail("INDX is not as long as it must be")
+                v = u64s(p[16:])
+                got_rows += [tuple(v[i:i + 4]) for i in range(0, 4 * n, 4)]
+                state = "indexed"
+            elif typ == "FOOT":
+                if state != "indexed":
+                    self._fail("FOOT before INDX")
+                if fr.flags or fr.raw:
+                    self._fail("FOOT has flags or a payload")
+                if fr.aux != first_indx - start:
+                    self._fail("FOOT does not lead to the index")
+                break
+            elif typ[0].islower():
+                self.unknown_frames += 1
+            else:
+                self._fail("unknown frame %s" % typ)
+        if rows != got_rows:
+            self._fail("the index does not agree with the frames")
+        if self.cuts:
+            want = expected_cuts(shapes)
+            if want != frames:
+                for i, (a, b) in enumerate(zip(want + [None], frames + [None])):
+                    if a != b:
+                        self._fail("DATA frame %d is cut as %r, must be %r" % (i, b, a))
+        self.total.add(t)
+        self.members.append((self.header, t))
+
+    def _ends(self, fr, t):
+        if fr.flags or fr.aux:
+            self._fail("flags or aux of ENDS")
+        p = fr.payload
+        if len(p) != 128:
+            self._fail("ENDS has %d bytes" % len(p))
+        v = struct.unpack_from("<10Q", p)
+        if any(p[80 + 0:128]):
+            self._fail("reserved bytes of ENDS")
+        names = ("n_seq", "n_seg", "n_tok", "n_pad", "n_doc", "n_frame")
+        for name, said in zip(names, v):
+            if said != getattr(t, name):
+                self._fail("ENDS says %s = %d, read %d" % (name, said, getattr(t, name)))
+        checksum, trace = v[6] | v[7] << 64, v[8] | v[9] << 64
+        if self.hashes:
+            if checksum != t.checksum:
+                self._fail("checksum is wrong")
+            if trace != t.trace:
+                self._fail("trace_checksum is wrong")
+        else:
+            if self.header.no_tokens and checksum:
+                self._fail("a checksum without tokens")
+            t.checksum, t.trace = checksum, trace
+
+
+class _Pushback:
+    """A file with one byte put back."""
+
+    def __init__(self, f, b):
+        while isinstance(f, _Pushback):
+            f = f.f
+        self.f, self.b = f, b
+
+    def read(self, n):
+        if self.b and n:
+            b, self.b = self.b, b""
+            return b
+        return self.f.read(n)
+
+
+def expected_cuts(shapes):
+    """Section 6, "Where frames are cut", as (n_seq, n_tok, flags 2|4) of each frame; shapes are
+    the lists of the sequences' segment lengths."""
+    frames = []
+    n_seq = n_seg = n_tok = 0
+    for segments in shapes:
+        tok, seg = sum(segments), len(segments)
+        fits = (n_seq + 1 <= FRAME_SEQS and n_tok + tok <= FRAME_TOKENS
+                and n_seg + seg <= FRAME_SEGS)
+        if not fits and n_seq:
+            frames.append((n_seq, n_tok, 0))
+            n_seq = n_seg = n_tok = 0
+        at, done = 0, 0  # segment, and how much of it lies in frames that are written
+        while tok > FRAME_TOKENS or seg - at > FRAME_SEGS:
+            room, segs = FRAME_TOKENS, 0
+            while room and segs < FRAME_SEGS:
+                take = min(room, segments[at] - done)
+                room, done, segs = room - take, done + take, segs + 1
+                if done == segments[at]:
+                    at, done = at + 1, 0
+            frames.append((1, FRAME_TOKENS - room,
+                           SEQ_CONTINUES | (SEG_CONTINUES if done else 0)))
+            tok -= FRAME_TOKENS - room
+        n_seq, n_seg, n_tok = n_seq + 1, n_seg + seg - at, n_tok + tok
+    if n_seq:
+        frames.append((n_seq, n_tok, 0))
+    return frames
+
+
+def open_stream(path):
+    return sys.stdin.buffer if path == "-" else open(path, "rb", buffering=1 << 20)
+
+
+def text(b):
+    return b.decode("utf-8", "surrogateescape")
+
+
+def record_json(reader, q):
+    segments = []
+    for s in q.segments:
+        o = {"source": None if s.source == PADDING else text(reader.sources[s.source]),
+             "document": s.document, "offset": s.offset, "length": s.length}
+        if s.id:
+            o["id"] = text(s.id)
+        if s.domain is not None:
+            o["domain"] = text(s.domain)
+        segments.append(o)
+    o = {"segments": segments}
+    if q.tokens is not None:
+        o["tokens"] = q.tokens.tolist()
+    return o
+
+
+def main(argv):
+    mode, need_all, cuts, paths = "records", False, False, []
+    for a in argv:
+        if a in ("--summary", "--check", "--records"):
+            mode = a[2:]
+        elif a == "--need-all":
+            need_all = True
+        elif a == "--cuts":
+            cuts = True
+        elif a.startswith("-") and a != "-":
+            sys.stderr.write(__doc__)
+            return 2
+        else:
+            paths.append(a)
+    total, unchecked, headers = Totals(), set(), []
+    for path in paths or ["-"]:
+        r = Reader(open_stream(path), cuts=cuts)
+        try:
+            for q in r:
+                if mode == "records":
+                    sys.stdout.write(json.dumps(record_json(r, q), separators=(",", ":")) + "\n")
+        except StreamError as e:
+            sys.stderr.write("tokstream.py: %s: %s\n" % (path, e))
+            return 1
+        total.add(r.total)
+        unchecked |= r.unchecked
+        headers += [h for h, _ in r.members]
+    if mode == "summary":
+        h = headers[0]
+        print(json.dumps({
+            "members": len(headers), "token_bytes": h.tok_bytes, "vocab_size": h.vocab_size,
+            "sequences": total.n_seq, "segments": total.n_seg, "tokens": total.n_tok,
+            "padding": total.n_pad, "documents": total.n_doc, "frames": total.n_frame,
+            "eos_id": None if h.eos == NONE64 else h.eos, "buckets": h.bucket,
+            "labels": h.labels, "checksum": "%032x" % total.checksum,
+            "trace_checksum": "%032x" % total.trace, "provenance": h.steps}))
+    for what in sorted(unchecked):
+        sys.stderr.write("tokstream.py: not checked: %s\n" % what)
+    return 1 if unchecked and need_all else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except BrokenPipeError:
+        sys.exit(1)

@@ -1,0 +1,45 @@
+/* stream_private.h - what the reader, the writer and the batches share. Private to
+ * lib/. */
+#ifndef SLU_STREAM_PRIVATE_H
+#define SLU_STREAM_PRIVATE_H
+
+#include "frame.h"
+#include "stream.h"
+
+/* The frames of one batch, as read. */
+struct slu_frames {
+    struct slu_frame *f;
+    size_t n, cap; /* f[n … cap-1] keep their buffers for the next batch */
+};
+void slu_frames_free(struct slu_frames *fs);
+
+/* HEAD's payload (STREAM.md section 3). */
+SLU_MUST_USE int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
+                                   struct slu_err *err);
+SLU_MUST_USE int slu_header_decode(struct slu_header *h, const uint8_t *p, size_t n,
+                                   struct slu_err *err);
+/* SLU_E_MISMATCH, saying what differs, unless streams with these headers can be one. */
+SLU_MUST_USE int slu_header_compatible(const struct slu_header *a,
+                                       const struct slu_header *b, struct slu_err *err);
+
+/* vocb's payload (section 4). */
+SLU_MUST_USE int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_buf *out,
+                                  struct slu_err *err);
+SLU_MUST_USE int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size,
+                                  const uint8_t *p, size_t n, struct slu_err *err);
+
+/* A cursor over a payload that cannot run past its end. */
+struct slu_cursor {
+    const uint8_t *p;
+    size_t n, at;
+};
+static inline const uint8_t *slu_cursor_take(struct slu_cursor *c, uint64_t n)
+{
+    if (n > c->n - c->at)
+        return NULL;
+    const uint8_t *p = c->p + c->at;
+    c->at += n;
+    return p;
+}
+
+#endif

@@ -57,9 +57,6 @@ struct cli_common {
     int zstd_level; /* -z; 0: none */
 };
 
-/* One row of the program's own part of the --stats object: `"key": json`. */
-struct cli_extra;
-
 struct cli_ctx {
     const struct slu_tool *tool;
     struct cli_common common;
@@ -102,6 +99,12 @@ SLU_MUST_USE int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r,
 SLU_MUST_USE int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                                  const struct slu_header *h, struct slu_names *names,
                                  bool no_vocab, struct slu_err *err);
+/* Books the input of a program that reads a stream. */
+void cli_book_in(struct cli_ctx *ctx, const struct slu_sum *in);
+/* Books the writer's sum as out, checks the ledger, and only then closes the stream.
+ * Frees w even when it fails. */
+SLU_MUST_USE int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w,
+                                  struct slu_err *err);
 /* How many batches may be in flight within a share of -M. */
 unsigned cli_slots(const struct cli_ctx *ctx, uint64_t share_byte);
 

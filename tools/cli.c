@@ -1,0 +1,523 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/cli_private.h"
+
+#define AT(field) offsetof(struct cli_common, field)
+
+static const char *const progress_names[] = {"auto", "always", "never", NULL};
+const char *const cli_device_names[] = {"auto", "cpu", "cuda", NULL};
+
+static int parse_device(void *common, const char *value, struct slu_err *err)
+{
+    struct cli_common *c = common;
+    char *end;
+    c->device_ordinal = 0;
+    if (!strncmp(value, "cuda:", 5) && value[5] >= '0' && value[5] <= '9') {
+        errno = 0;
+        c->device_ordinal = strtoull(value + 5, &end, 10);
+        if (!*end && !errno) {
+            c->device = 2;
+            return SLU_OK;
+        }
+    }
+    for (int i = 0; cli_device_names[i]; i++)
+        if (!strcmp(value, cli_device_names[i])) {
+            c->device = i;
+            return SLU_OK;
+        }
+    return slu_fail(err, SLU_E_USAGE,
+                    "'%s' is no device; use auto, cpu, cuda or cuda:N", value);
+}
+
+/* In the order of --help. --help and --version have no destination. */
+const struct cli_opt cli_common_opt[] = {
+    {"output", 'o', CLI_STRING, AT(output), "FILE",
+     "write there instead of standard output", NULL, false, NULL},
+    {"threads", 'T', CLI_COUNT, AT(threads), "N",
+     "threads; 0, the default: all processors", NULL, false, NULL},
+    {"memory", 'M', CLI_SIZE, AT(memory), "SIZE",
+     "memory budget; default: an eighth of what there is", NULL, false, NULL},
+    {"tmpdir", 0, CLI_STRING, AT(tmpdir), "DIR",
+     "folder for what exceeds memory; default $TMPDIR, else /var/tmp", NULL, false,
+     NULL},
+    {"seed", 0, CLI_COUNT, AT(seed), "N", "seed of every random choice; default 0",
+     NULL, false, NULL},
+    {"device", 0, CLI_CUSTOM, 0, "auto|cpu|cuda[:N]", "where kernels run; default auto",
+     NULL, false, parse_device},
+    {"zstd", 'z', CLI_LEVEL, AT(zstd_level), "LEVEL",
+     "compress the stream's frames (-z, or -z1 … -z19; default 3)", NULL, false, NULL},
+    {"no-provenance", 0, CLI_FLAG, AT(no_provenance), NULL,
+     "do not add this program to the stream's provenance", NULL, false, NULL},
+    {"force", 'f', CLI_FLAG, AT(force), NULL, "overwrite, and override refusals", NULL,
+     false, NULL},
+    {"stats", 0, CLI_STRING, AT(stats), "FILE", "write the report there, as JSON", NULL,
+     false, NULL},
+    {"progress", 0, CLI_CHOICE, AT(progress), "auto|always|never",
+     "progress on standard error; auto: on a terminal", progress_names, false, NULL},
+    {"quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no warnings", NULL, false, NULL},
+    {"verbose", 'v', CLI_FLAG, AT(verbose), NULL, "say more", NULL, false, NULL},
+    {"version", 'V', CLI_FLAG, 0, NULL, "print the version", NULL, false, NULL},
+    {"help", 'h', CLI_FLAG, 0, NULL, "print this help", NULL, false, NULL},
+    {0},
+};
+
+/* ---- values ---- */
+
+static int parse_u64(const char *s, uint64_t *out)
+{
+    char *end;
+    if (*s < '0' || *s > '9')
+        return -1;
+    errno = 0;
+    uint64_t v = strtoull(s, &end, 10);
+    unsigned shift = 0;
+    switch (*end) {
+    case 'k':
+    case 'K':
+        shift = 10;
+        break;
+    case 'm':
+    case 'M':
+        shift = 20;
+        break;
+    case 'g':
+    case 'G':
+        shift = 30;
+        break;
+    case 't':
+    case 'T':
+        shift = 40;
+        break;
+    }
+    end += shift != 0;
+    if (errno || *end || (shift && v >> (64 - shift)))
+        return -1;
+    *out = v << shift;
+    return 0;
+}
+
+static int parse_fraction(const char *s, double *out)
+{
+    char *end;
+    if ((*s < '0' || *s > '9') && *s != '.')
+        return -1;
+    errno = 0;
+    double v = strtod(s, &end);
+    if (*end == '%') {
+        v /= 100;
+        end++;
+    }
+    if (errno || *end || !(v >= 0 && v <= 1))
+        return -1;
+    *out = v;
+    return 0;
+}
+
+static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
+               struct slu_err *err)
+{
+    char *at = (char *)base + o->offset;
+    uint64_t u;
+    switch (o->kind) {
+    case CLI_FLAG:
+    case CLI_UNFLAG:
+        *(bool *)(void *)at = o->kind == CLI_FLAG;
+        return SLU_OK;
+    case CLI_STRING:
+        *(const char **)(void *)at = v;
+        return SLU_OK;
+    case CLI_COUNT:
+    case CLI_SIZE:
+        if (parse_u64(v, (uint64_t *)(void *)at))
+            return slu_fail(
+                err, SLU_E_USAGE,
+                "--%s: '%s' is no number (digits, then K, M, G or T if wanted)",
+                o->name, v);
+        return SLU_OK;
+    case CLI_FRACTION:
+        if (parse_fraction(v, (double *)(void *)at))
+            return slu_fail(err, SLU_E_USAGE,
+                            "--%s: '%s' is no fraction (0.001 and 0.1%% are alike)",
+                            o->name, v);
+        return SLU_OK;
+    case CLI_LEVEL:
+        if (v && (parse_u64(v, &u) || u < 1 || u > 19))
+            return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is no level from 1 to 19",
+                            o->name, v);
+        *(int *)(void *)at = v ? (int)u : 3;
+        return SLU_OK;
+    case CLI_CHOICE:
+        for (int i = 0; o->choice[i]; i++)
+            if (!strcmp(v, o->choice[i])) {
+                *(int *)(void *)at = i;
+                return SLU_OK;
+            }
+        return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is not one of %s", o->name, v,
+                        o->arg);
+    case CLI_CUSTOM:
+        return o->parse(opts, v, err);
+    }
+    return SLU_OK;
+}
+
+/* ---- the command line ---- */
+
+static bool hidden(const struct slu_tool *t, const struct cli_opt *o)
+{
+    return !strcmp(o->name, "device") && !t->uses_device;
+}
+
+enum { MAX_OPT = 96 };
+
+struct table {
+    const struct cli_opt *opt[MAX_OPT];
+    bool common[MAX_OPT];
+    struct option lopt[MAX_OPT];
+    char sopt[3 * MAX_OPT + 2];
+    int n;
+};
+
+static void add(struct table *t, const struct cli_opt *o, bool common)
+{
+    int arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG ? no_argument
+              : o->kind == CLI_LEVEL                       ? optional_argument
+                                                           : required_argument;
+    t->opt[t->n] = o;
+    t->common[t->n] = common;
+    t->lopt[t->n] = (struct option){o->name, arg, NULL, 256 + t->n};
+    if (o->letter) {
+        size_t k = strlen(t->sopt);
+        t->sopt[k++] = o->letter;
+        for (int i = 0; i < arg; i++) /* one colon: required, two: optional */
+            t->sopt[k++] = ':';
+        t->sopt[k] = 0;
+    }
+    t->n++;
+}
+
+static int find(const struct table *t, int c)
+{
+    for (int i = 0; i < t->n; i++)
+        if (c == 256 + i || (t->opt[i]->letter && c == t->opt[i]->letter))
+            return i;
+    return -1;
+}
+
+static uint64_t read_number(const char *path)
+{
+    char s[64] = {0};
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return UINT64_MAX;
+    size_t n = fread(s, 1, sizeof s - 1, f);
+    fclose(f);
+    s[n] = 0;
+    char *end;
+    errno = 0;
+    uint64_t v = strtoull(s, &end, 10);
+    return end == s || errno ? UINT64_MAX : v;
+}
+
+/* An eighth of the memory that this process may use (semantics.md 20). */
+static uint64_t default_memory(void)
+{
+    uint64_t m = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), l;
+    char line[4096], path[4200];
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, "0::", 3))
+            continue;
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
+        l = read_number(path);
+        m = l < m ? l : m;
+    }
+    if (f)
+        fclose(f);
+    l = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    m = l < m ? l : m;
+    return m / 8;
+}
+
+static uint64_t default_threads(void)
+{
+    cpu_set_t set_of;
+    if (!sched_getaffinity(0, sizeof set_of, &set_of))
+        return (uint64_t)CPU_COUNT(&set_of);
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint64_t)n : 1;
+}
+
+static int finish(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct cli_common *c = &ctx->common;
+    if (!c->threads)
+        c->threads = default_threads();
+    if (c->threads > 1024)
+        return slu_fail(err, SLU_E_USAGE, "-T: more than 1024 threads");
+    bool asked = c->memory != 0;
+    if (!asked)
+        c->memory = default_memory();
+    if (asked && c->memory < ctx->tool->memory_floor)
+        return slu_fail(
+            err, SLU_E_USAGE, "-M: %s needs at least %lluM", ctx->tool->name,
+            (unsigned long long)((ctx->tool->memory_floor + 0xfffff) >> 20));
+    if (c->memory < ctx->tool->memory_floor)
+        c->memory = ctx->tool->memory_floor;
+    if (!c->tmpdir)
+        c->tmpdir = getenv("TMPDIR");
+    if (!c->tmpdir || !*c->tmpdir)
+        c->tmpdir = "/var/tmp";
+    return SLU_OK;
+}
+
+int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outcome,
+              struct slu_err *err)
+{
+    struct table t = {.n = 0};
+    int c;
+    t.sopt[0] = ':';
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name; o++)
+        add(&t, o, false);
+    for (const struct cli_opt *o = cli_common_opt; o->name; o++)
+        if (!hidden(ctx->tool, o))
+            add(&t, o, true);
+    opterr = 0;
+    *outcome = CLI_RUN;
+    while ((c = getopt_long(argc, argv, t.sopt, t.lopt, NULL)) != -1) {
+        int i = find(&t, c);
+        if (c == ':')
+            return slu_fail(err, SLU_E_USAGE, "%s wants a value; see --help",
+                            argv[optind - 1]);
+        if (i < 0 && optopt && optopt < 256)
+            return slu_fail(err, SLU_E_USAGE, "-%c is no option; see --help", optopt);
+        if (i < 0)
+            return slu_fail(err, SLU_E_USAGE,
+                            "%s is no option, or wants no value; see --help",
+                            argv[optind - 1]);
+        if (t.common[i] && !strcmp(t.opt[i]->name, "help")) {
+            *outcome = CLI_HELP;
+            return SLU_OK;
+        }
+        if (t.common[i] && !strcmp(t.opt[i]->name, "version")) {
+            *outcome = CLI_VERSION;
+            return SLU_OK;
+        }
+        void *base = t.common[i] ? (void *)&ctx->common : ctx->opts;
+        int rc = set(t.opt[i], base, base, optarg, err);
+        if (rc)
+            return rc;
+    }
+    ctx->input = (const char *const *)(argv + optind);
+    ctx->n_input = (size_t)(argc - optind);
+    return finish(ctx, err);
+}
+
+/* ---- help ---- */
+
+static void print_opt(const struct cli_opt *o, FILE *f)
+{
+    char left[128], letter[8] = "    ";
+    const char *arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG ? NULL : o->arg;
+    if (o->letter)
+        snprintf(letter, sizeof letter, "-%c, ", o->letter);
+    snprintf(left, sizeof left, "%s--%s%s%s%s%s", letter, o->name,
+             arg && o->kind == CLI_LEVEL ? "[" : "", arg ? "=" : "", arg ? arg : "",
+             arg && o->kind == CLI_LEVEL ? "]" : "");
+    fprintf(f, "  %-30s", left);
+    if (strlen(left) > 29)
+        fprintf(f, "\n  %-30s", "");
+    for (const char *s = o->help; *s; s++) {
+        fputc(*s, f);
+        if (*s == '\n')
+            fprintf(f, "  %-30s", "");
+    }
+    fputc('\n', f);
+}
+
+void cli_print_help(const struct slu_tool *t, FILE *f)
+{
+    fprintf(f, "usage: %s ", t->name);
+    for (const char *s = t->synopsis; *s; s++) {
+        fputc(*s, f);
+        if (*s == '\n')
+            fprintf(f, "       %*s ", (int)strlen(t->name), "");
+    }
+    fprintf(f, "\n\n%s\n\n", t->summary);
+    for (const struct cli_opt *o = t->opt; o && o->name; o++)
+        print_opt(o, f);
+    fputc('\n', f);
+    for (const struct cli_opt *o = cli_common_opt; o->name; o++)
+        if (!hidden(t, o))
+            print_opt(o, f);
+    if (t->examples)
+        fprintf(f, "\nExamples:\n%s\n", t->examples);
+    fprintf(f,
+            "\nExit status: 0 fine, 1 bad data or a failure, 2 usage, 75 stopped by a "
+            "signal.\nSee %s(1), sluice(7).\n",
+            t->name);
+}
+
+/* ---- provenance ---- */
+
+static int add_text(struct slu_buf *b, const struct cli_opt *o, const char *value,
+                    struct slu_err *err)
+{
+    return slu_buf_printf(b, err, "%s--%s%s%s", b->len ? " " : "", o->name,
+                          value ? "=" : "", value ? value : "");
+}
+
+int cli_provenance(const struct cli_ctx *ctx, char **text, struct slu_err *err)
+{
+    const struct slu_tool *t = ctx->tool;
+    struct slu_buf b = SLU_BUF_INIT;
+    char *plain = calloc(1, t->opts_size ? t->opts_size : 1);
+    int rc = plain ? slu_buf_append(&b, "", 0, err) : slu_fail_nomem(err, t->opts_size);
+    if (!rc && t->defaults)
+        t->defaults(plain);
+    for (const struct cli_opt *o = t->opt; !rc && o && o->name; o++) {
+        const char *now = (const char *)ctx->opts + o->offset, *was = plain + o->offset;
+        char number[64];
+        const char *s, *d;
+        if (!o->result)
+            continue;
+        switch (o->kind) {
+        case CLI_FLAG:
+        case CLI_UNFLAG:
+            if (*(const bool *)now != *(const bool *)was)
+                rc = add_text(&b, o, NULL, err);
+            break;
+        case CLI_STRING:
+            s = *(const char *const *)(const void *)now;
+            d = *(const char *const *)(const void *)was;
+            if (s && (!d || strcmp(s, d)))
+                rc = add_text(&b, o, s, err);
+            break;
+        case CLI_COUNT:
+        case CLI_SIZE:
+            snprintf(number, sizeof number, "%llu",
+                     *(const unsigned long long *)(const void *)now);
+            if (memcmp(now, was, 8))
+                rc = add_text(&b, o, number, err);
+            break;
+        case CLI_FRACTION:
+            snprintf(number, sizeof number, "%.17g",
+                     *(const double *)(const void *)now);
+            if (memcmp(now, was, sizeof(double)))
+                rc = add_text(&b, o, number, err);
+            break;
+        case CLI_LEVEL:
+            break;
+        case CLI_CHOICE:
+            if (memcmp(now, was, sizeof(int)))
+                rc = add_text(&b, o, o->choice[*(const int *)(const void *)now], err);
+            break;
+        case CLI_CUSTOM: /* the program keeps its canonical text at offset */
+            s = *(const char *const *)(const void *)now;
+            if (s)
+                rc = add_text(&b, o, s, err);
+            break;
+        }
+    }
+    free(plain);
+    if (!rc)
+        rc = slu_buf_append(&b, "", 1, err);
+    *text = rc ? NULL : strdup((char *)b.data);
+    slu_buf_release(&b);
+    return rc || *text ? rc : slu_fail_nomem(err, 1);
+}
+
+/* ---- streams ---- */
+
+/* Pipes of a megabyte, where the system allows it: fewer switches between programs. */
+static void widen_pipe(int fd)
+{
+    struct stat st;
+    if (!fstat(fd, &st) && S_ISFIFO(st.st_mode))
+        (void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+}
+
+int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r, struct slu_err *err)
+{
+    bool from_stdin = !ctx->n_input;
+    for (size_t i = 0; i < ctx->n_input; i++)
+        from_stdin |= !strcmp(ctx->input[i], "-");
+    *r = NULL;
+    if (from_stdin && isatty(STDIN_FILENO) && !ctx->common.force)
+        return slu_fail(err, SLU_E_USAGE,
+                        "standard input is a terminal; name a stream, or pipe one in");
+    if (from_stdin)
+        widen_pipe(STDIN_FILENO);
+    struct slu_reader_cfg cfg = {ctx->input, ctx->n_input, 0};
+    cfg.max_seq_tok =
+        ctx->common.memory / 16; /* 4 bytes each, twice over, in half of -M */
+    return slu_reader_open(r, &cfg, err);
+}
+
+int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
+                    const struct slu_header *h, struct slu_names *names, bool no_vocab,
+                    struct slu_err *err)
+{
+    struct slu_writer_cfg cfg = {ctx->common.zstd_level, no_vocab, names};
+    struct slu_header mine;
+    struct slu_out *out;
+    char *text = NULL;
+    *w = NULL;
+    int rc = slu_out_open(&out, ctx->common.output, err);
+    if (rc)
+        return rc;
+    if (slu_out_is_terminal(out) && !ctx->common.force) {
+        slu_out_abort(out);
+        return slu_fail(err, SLU_E_USAGE,
+                        "standard output is a terminal; use -o FILE, a pipe, or -f");
+    }
+    if (!ctx->common.output)
+        widen_pipe(STDOUT_FILENO);
+    rc = slu_header_copy(&mine, h, err);
+    if (rc) {
+        slu_out_abort(out);
+        return rc;
+    }
+    if (!ctx->common.no_provenance) {
+        rc = cli_provenance(ctx, &text, err);
+        if (!rc)
+            rc = slu_header_add_step(&mine, ctx->tool->name, SLU_VERSION, text,
+                                     ctx->common.seed, err);
+        free(text);
+    }
+    if (rc)
+        slu_out_abort(out);
+    else
+        rc = slu_writer_open(w, out, &mine, &cfg, err);
+    slu_header_release(&mine);
+    return rc;
+}
+
+void cli_book_in(struct cli_ctx *ctx, const struct slu_sum *in)
+{
+    slu_count_add(&ctx->ledger.in, in->n);
+}
+
+int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w, struct slu_err *err)
+{
+    slu_count_add(&ctx->ledger.out, slu_writer_sum(w)->n);
+    int rc = slu_ledger_check(&ctx->ledger, err);
+    if (!rc)
+        return slu_writer_close(w, err);
+    slu_writer_abort(w);
+    return rc;
+}
+
+unsigned cli_slots(const struct cli_ctx *ctx, uint64_t share_byte)
+{
+    uint64_t most = ctx->common.threads + 2, n = share_byte >> 23; /* 8 MiB a batch */
+    n = n < most ? n : most;
+    return n < 2 ? (ctx->common.threads == 1 ? 1 : 2) : (unsigned)n;
+}

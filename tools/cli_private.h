@@ -1,0 +1,22 @@
+/* cli_private.h - what main.c, cli.c and report.c share. */
+#ifndef SLU_CLI_PRIVATE_H
+#define SLU_CLI_PRIVATE_H
+
+#include "tools/cli.h"
+
+enum cli_outcome { CLI_RUN, CLI_HELP, CLI_VERSION };
+
+extern const struct cli_opt cli_common_opt[];
+extern const char *const cli_device_names[];
+
+/* Fills ctx from argv. SLU_E_USAGE with one line where it cannot. */
+SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,
+                           enum cli_outcome *outcome, struct slu_err *err);
+void cli_print_help(const struct slu_tool *tool, FILE *f);
+
+SLU_MUST_USE int cli_report_open(struct cli_ctx *ctx, struct slu_err *err);
+/* Writes --stats and the closing line. */
+SLU_MUST_USE int cli_report_write(struct cli_ctx *ctx, struct slu_err *err);
+void cli_report_free(struct cli_ctx *ctx);
+
+#endif

@@ -1,0 +1,92 @@
+/* main() of every program: the plumbing around slu_tool.run. */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/cli_private.h"
+
+enum { EXIT_USAGE = 2, EXIT_STOPPED = 75 };
+
+/* A file opened by us must never become standard input, output or error by accident. */
+static void open_standard_fds(void)
+{
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
+/* Outputs have no name until they are whole (lib/io.h), so leaving at once leaves
+ * nothing. */
+static void stopped(int signo)
+{
+    static const char line[] =
+        "stopped by a signal; unfinished outputs were not kept\n";
+    const char *name = slu_tool.name;
+    (void)!write(STDERR_FILENO, name, strlen(name));
+    (void)!write(STDERR_FILENO, ": ", 2);
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    (void)signo;
+    _exit(EXIT_STOPPED);
+}
+
+static void set_signals(void)
+{
+    struct sigaction sa = {.sa_handler = stopped};
+    signal(SIGPIPE, SIG_DFL);
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGUSR1, &sa, NULL);
+}
+
+/* What was printed must have arrived (a full disk, /dev/full). */
+static int flush_stdout(struct slu_err *err)
+{
+    if (fflush(stdout) || ferror(stdout))
+        return slu_fail_errno(err, "standard output: cannot be written");
+    return SLU_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct cli_ctx ctx = {.tool = &slu_tool};
+    enum cli_outcome outcome = CLI_RUN;
+
+    open_standard_fds();
+    set_signals();
+    /* Large blocks go back to the system when they are freed: -M is about what is in
+     * use. */
+    mallopt(M_MMAP_THRESHOLD, 256 << 10);
+    mallopt(M_ARENA_MAX, 4);
+
+    ctx.opts = calloc(1, slu_tool.opts_size ? slu_tool.opts_size : 1);
+    int rc = ctx.opts ? SLU_OK : slu_fail_nomem(&err, slu_tool.opts_size);
+    if (!rc && slu_tool.defaults)
+        slu_tool.defaults(ctx.opts);
+    if (!rc)
+        rc = cli_parse(&ctx, argc, argv, &outcome, &err);
+    if (!rc && outcome == CLI_HELP)
+        cli_print_help(&slu_tool, stdout);
+    if (!rc && outcome == CLI_VERSION)
+        printf("%s (sluice) %s\n", slu_tool.name, SLU_VERSION);
+    if (!rc && outcome == CLI_RUN) {
+        rc = cli_report_open(&ctx, &err);
+        if (!rc)
+            rc = slu_tool.run(&ctx, &err);
+        if (!rc)
+            rc = cli_report_write(&ctx, &err);
+    }
+    if (!rc)
+        rc = flush_stdout(&err);
+    if (rc)
+        fprintf(stderr, "%s: %s\n", slu_tool.name, err.msg);
+    cli_report_free(&ctx);
+    free(ctx.opts);
+    return rc == SLU_OK ? EXIT_SUCCESS : rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
+}

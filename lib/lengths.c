@@ -1,0 +1,246 @@
+#include "lengths.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buf.h"
+#include "kernels/device.h"
+#include "kernels/histogram.h"
+
+#define LONG        (UINT64_C(1) << 20) /* lengths from here on go to the list */
+#define BLOCK       65536               /* lengths a device counts at once */
+#define FIRST_TABLE 4096
+
+int slu_device_choose(struct slu_device *d, enum slu_device_kind kind, uint64_t ordinal,
+                      struct slu_err *err)
+{
+    d->ordinal = -1;
+    snprintf(d->name, sizeof d->name, "cpu");
+    if (kind == SLU_DEVICE_CPU)
+        return SLU_OK;
+    int n, code = slu_device_count(&n);
+    if (code == 0 && ordinal < (uint64_t)n) {
+        char name[96];
+        code = slu_device_name((int)ordinal, name, sizeof name);
+        if (code == 0)
+            code = slu_device_select((int)ordinal);
+        if (code == 0) {
+            d->ordinal = (int)ordinal;
+            snprintf(d->name, sizeof d->name, "cuda:%d (%s)", d->ordinal, name);
+            return SLU_OK;
+        }
+    }
+    if (kind == SLU_DEVICE_AUTO)
+        return SLU_OK;
+    if (code != 0)
+        return slu_fail(err, SLU_E_DEVICE, "cuda:%llu cannot be used: %s; use --device cpu",
+                        (unsigned long long)ordinal, slu_device_error(code));
+    return slu_fail(err, SLU_E_DEVICE, "there is no cuda:%llu: %d CUDA device%s here",
+                    (unsigned long long)ordinal, n, n == 1 ? "" : "s");
+}
+
+struct slu_lengths {
+    struct slu_device device;
+    uint64_t limit_byte;
+    uint64_t *count; /* lengths below n_bin */
+    size_t n_bin;
+    struct slu_length_count *list; /* the long ones, as they came, then sorted */
+    size_t n_list, cap_list, n_sorted;
+    void *dev_len, *dev_count; /* on the device, where there is one */
+    size_t dev_bin;
+};
+
+int slu_lengths_new(struct slu_lengths **out, const struct slu_device *device,
+                    uint64_t limit_byte, struct slu_err *err)
+{
+    struct slu_lengths *l = calloc(1, sizeof *l);
+    *out = l;
+    if (!l)
+        return slu_fail_nomem(err, sizeof *l);
+    l->device.ordinal = -1;
+    if (device)
+        l->device = *device;
+    l->limit_byte = limit_byte;
+    return SLU_OK;
+}
+
+static int device_fault(const struct slu_lengths *l, int code, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_DEVICE, "%s: %s; use --device cpu", l->device.name,
+                    slu_device_error(code));
+}
+
+/* Adds the device's counts to the host's and forgets them. */
+static int collect(struct slu_lengths *l, struct slu_err *err)
+{
+    if (!l->dev_bin)
+        return SLU_OK;
+    size_t n_byte = l->dev_bin * sizeof *l->count;
+    uint64_t *host = malloc(n_byte);
+    if (!host)
+        return slu_fail_nomem(err, n_byte);
+    int code = slu_device_select(l->device.ordinal);
+    if (code == 0)
+        code = slu_device_get(host, l->dev_count, n_byte, NULL);
+    for (size_t v = 0; v < l->dev_bin && code == 0; v++)
+        l->count[v] += host[v];
+    free(host);
+    slu_device_free(l->dev_count);
+    l->dev_count = NULL;
+    l->dev_bin = 0;
+    return code ? device_fault(l, code, err) : SLU_OK;
+}
+
+static int within_limit(const struct slu_lengths *l, size_t n_bin, size_t cap_list,
+                        struct slu_err *err)
+{
+    uint64_t need = n_bin * sizeof *l->count + cap_list * sizeof *l->list;
+    if (!l->limit_byte || need <= l->limit_byte)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_LIMIT,
+                    "the length histogram needs more than %llu bytes; give -M more memory",
+                    (unsigned long long)l->limit_byte);
+}
+
+static int grow_table(struct slu_lengths *l, uint64_t longest, struct slu_err *err)
+{
+    size_t n_bin = l->n_bin ? l->n_bin : FIRST_TABLE;
+    while (n_bin <= longest)
+        n_bin *= 2;
+    int rc = within_limit(l, n_bin, l->cap_list, err);
+    if (!rc)
+        rc = collect(l, err);
+    if (rc)
+        return rc;
+    uint64_t *count = realloc(l->count, n_bin * sizeof *count);
+    if (!count)
+        return slu_fail_nomem(err, n_bin * sizeof *count);
+    memset(count + l->n_bin, 0, (n_bin - l->n_bin) * sizeof *count);
+    l->count = count;
+    l->n_bin = n_bin;
+    return SLU_OK;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct slu_length_count *x = a, *y = b;
+    return x->len_tok < y->len_tok ? -1 : x->len_tok > y->len_tok;
+}
+
+/* Sorts the list and joins rows of one length. */
+static void tidy_list(struct slu_lengths *l)
+{
+    if (l->n_sorted == l->n_list)
+        return;
+    qsort(l->list, l->n_list, sizeof *l->list, by_length);
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_list; i++)
+        if (n && l->list[n - 1].len_tok == l->list[i].len_tok)
+            l->list[n - 1].count += l->list[i].count;
+        else
+            l->list[n++] = l->list[i];
+    l->n_list = l->n_sorted = n;
+}
+
+static int add_long(struct slu_lengths *l, uint64_t len_tok, struct slu_err *err)
+{
+    if (l->n_list == l->cap_list) {
+        tidy_list(l);
+        if (l->n_list > l->cap_list / 2 || !l->cap_list) {
+            size_t cap = l->cap_list ? 2 * l->cap_list : 64;
+            int rc = within_limit(l, l->n_bin, cap, err);
+            if (!rc)
+                rc = slu_grow(&l->list, &l->cap_list, cap, sizeof *l->list, err);
+            if (rc)
+                return rc;
+        }
+    }
+    l->list[l->n_list++] = (struct slu_length_count){len_tok, 1};
+    return SLU_OK;
+}
+
+static int count_on_device(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
+                           struct slu_err *err)
+{
+    int code = slu_device_select(l->device.ordinal);
+    if (code == 0 && !l->dev_len)
+        code = slu_device_alloc(&l->dev_len, BLOCK * sizeof *len_tok);
+    if (code == 0 && !l->dev_bin) {
+        code = slu_device_alloc(&l->dev_count, l->n_bin * sizeof *l->count);
+        if (code == 0) {
+            l->dev_bin = l->n_bin;
+            code = slu_device_zero(l->dev_count, l->n_bin * sizeof *l->count, NULL);
+        }
+    }
+    for (size_t at = 0; at < n && code == 0; at += BLOCK) {
+        size_t m = n - at < BLOCK ? n - at : BLOCK;
+        code = slu_device_put(l->dev_len, len_tok + at, m * sizeof *len_tok, NULL);
+        if (code == 0)
+            code = slu_histogram_cuda(l->dev_len, m, l->dev_count, l->dev_bin, NULL, 0, NULL);
+    }
+    return code ? device_fault(l, code, err) : SLU_OK;
+}
+
+int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
+                    struct slu_err *err)
+{
+    uint64_t longest = 0;
+    size_t n_long = 0;
+    for (size_t i = 0; i < n; i++)
+        if (len_tok[i] >= LONG)
+            n_long++;
+        else if (len_tok[i] > longest)
+            longest = len_tok[i];
+    int rc = SLU_OK;
+    if (n > n_long && longest >= l->n_bin)
+        rc = grow_table(l, longest, err);
+    for (size_t i = 0; i < n && n_long && !rc; i++)
+        if (len_tok[i] >= LONG) {
+            rc = add_long(l, len_tok[i], err);
+            n_long--;
+        }
+    if (rc || !l->n_bin)
+        return rc;
+    if (l->device.ordinal >= 0)
+        return count_on_device(l, len_tok, n, err);
+    slu_histogram_cpu(len_tok, n, l->count, l->n_bin);
+    return SLU_OK;
+}
+
+int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row, size_t *n,
+                     struct slu_err *err)
+{
+    *row = NULL;
+    *n = 0;
+    int rc = collect(l, err);
+    if (rc)
+        return rc;
+    tidy_list(l);
+    size_t n_row = l->n_list;
+    for (size_t v = 0; v < l->n_bin; v++)
+        n_row += l->count[v] != 0;
+    struct slu_length_count *r = malloc((n_row ? n_row : 1) * sizeof *r);
+    if (!r)
+        return slu_fail_nomem(err, n_row * sizeof *r);
+    size_t k = 0;
+    for (size_t v = 0; v < l->n_bin; v++)
+        if (l->count[v])
+            r[k++] = (struct slu_length_count){v, l->count[v]};
+    if (l->n_list)
+        memcpy(r + k, l->list, l->n_list * sizeof *r);
+    *row = r;
+    *n = n_row;
+    return SLU_OK;
+}
+
+void slu_lengths_free(struct slu_lengths *l)
+{
+    if (!l)
+        return;
+    slu_device_free(l->dev_len);
+    slu_device_free(l->dev_count);
+    free(l->count);
+    free(l->list);
+    free(l);
+}

@@ -1,0 +1,318 @@
+#include "packer.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buf.h"
+
+/* ---- open groups by room: a set of rooms in two levels of bits, a heap of groups for each --- */
+
+struct solver {
+    struct slu_pack_plan *plan;
+    uint64_t *word, *summary; /* bit r of word: some group has room r; of summary: word != 0 */
+    size_t n_word, n_summary;
+    uint32_t *top;    /* by room: the group whose bins were opened first, SLU_PACK_OPENED: none */
+    uint64_t max_items;
+};
+
+static uint64_t first_free(const struct slu_pack_group *g)
+{
+    return g->first_bin + g->taken;
+}
+
+/* Leftist heaps (Crane 1972): the right spine of n groups has at most log2(n + 1) links. */
+static uint32_t merge(struct slu_pack_group *g, uint32_t a, uint32_t b)
+{
+    if (a == SLU_PACK_OPENED)
+        return b;
+    if (b == SLU_PACK_OPENED)
+        return a;
+    if (first_free(&g[b]) < first_free(&g[a])) {
+        uint32_t t = a;
+        a = b;
+        b = t;
+    }
+    g[a].right = merge(g, g[a].right, b);
+    uint32_t l = g[a].left, r = g[a].right;
+    if (l == SLU_PACK_OPENED || g[l].rank < g[r].rank) {
+        g[a].left = r;
+        g[a].right = l;
+    }
+    g[a].rank = g[a].right == SLU_PACK_OPENED ? 1 : g[g[a].right].rank + 1;
+    return a;
+}
+
+static void push(struct solver *s, uint32_t i)
+{
+    struct slu_pack_group *g = &s->plan->group[i];
+    uint64_t room = g->room;
+    g->left = g->right = SLU_PACK_OPENED;
+    g->rank = 1;
+    s->top[room] = merge(s->plan->group, s->top[room], i);
+    s->word[room / 64] |= UINT64_C(1) << room % 64;
+    s->summary[room / 4096] |= UINT64_C(1) << room / 64 % 64;
+}
+
+static void pop(struct solver *s, uint64_t room)
+{
+    const struct slu_pack_group *g = &s->plan->group[s->top[room]];
+    s->top[room] = merge(s->plan->group, g->left, g->right);
+    if (s->top[room] != SLU_PACK_OPENED)
+        return;
+    s->word[room / 64] &= ~(UINT64_C(1) << room % 64);
+    if (!s->word[room / 64])
+        s->summary[room / 4096] &= ~(UINT64_C(1) << room / 64 % 64);
+}
+
+/* The smallest room >= len that some group has, or 0. */
+static uint64_t smallest_room(const struct solver *s, uint64_t len)
+{
+    size_t w = len / 64;
+    uint64_t bits = s->word[w] & ~UINT64_C(0) << len % 64;
+    if (bits)
+        return w * 64 + (unsigned)__builtin_ctzll(bits);
+    if (++w >= s->n_word)
+        return 0;
+    size_t m = w / 64;
+    bits = s->summary[m] & ~UINT64_C(0) << w % 64;
+    while (!bits) {
+        if (++m >= s->n_summary)
+            return 0;
+        bits = s->summary[m];
+    }
+    w = m * 64 + (unsigned)__builtin_ctzll(bits);
+    return w * 64 + (unsigned)__builtin_ctzll(s->word[w]);
+}
+
+static void solver_release(struct solver *s)
+{
+    free(s->word);
+    free(s->summary);
+    free(s->top);
+}
+
+static int solver_init(struct solver *s, struct slu_pack_plan *plan, uint64_t max_items,
+                       struct slu_err *err)
+{
+    memset(s, 0, sizeof *s);
+    s->plan = plan;
+    s->max_items = max_items ? max_items : UINT64_MAX;
+    s->n_word = plan->capacity / 64 + 1;
+    s->n_summary = s->n_word / 64 + 1;
+    s->word = calloc(s->n_word, sizeof *s->word);
+    s->summary = calloc(s->n_summary, sizeof *s->summary);
+    s->top = malloc((plan->capacity + 1) * sizeof *s->top);
+    if (!s->word || !s->summary || !s->top)
+        return slu_fail_nomem(err, (plan->capacity + 1) * sizeof *s->top);
+    memset(s->top, 0xff, (plan->capacity + 1) * sizeof *s->top);
+    return SLU_OK;
+}
+
+/* ---- solving ---- */
+
+static uint64_t min64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* One step: places some of the n items of length len, of which `rank` are placed already; *n
+ * and *rank move on. */
+static int place_some(struct solver *s, uint64_t len, uint64_t *n, uint64_t *rank,
+                      struct slu_err *err)
+{
+    struct slu_pack_plan *plan = s->plan;
+    if (plan->n_group == plan->cap_group) {
+        if (plan->n_group >= SLU_PACK_OPENED / 2)
+            return slu_fail(err, SLU_E_LIMIT, "the plan has too many groups of bins");
+        int rc = slu_grow(&plan->group, &plan->cap_group, plan->n_group + 1,
+                          sizeof *plan->group, err);
+        if (rc)
+            return rc;
+    }
+    uint32_t i = (uint32_t)plan->n_group++;
+    struct slu_pack_group *g = &plan->group[i], *p = NULL;
+    *g = (struct slu_pack_group){.len_tok = len, .first_rank = *rank};
+    uint64_t room = smallest_room(s, len), bins = UINT64_MAX, held = 0;
+    g->parent = room ? s->top[room] : SLU_PACK_OPENED;
+    if (room) {
+        p = &plan->group[g->parent];
+        bins = p->count - p->taken;
+        held = p->slot + p->repeat;
+    }
+    uint64_t from = room ? room : plan->capacity;
+    g->repeat = min64(min64(from / len, s->max_items - held), *n);
+    g->count = min64(bins, *n / g->repeat);
+    g->slot = held;
+    g->room = from - g->repeat * len;
+    if (p) {
+        g->first_bin = first_free(p);
+        p->taken += g->count;
+        if (p->taken == p->count)
+            pop(s, room);
+    } else {
+        g->first_bin = plan->n_bin;
+        plan->n_bin += g->count;
+    }
+    if (g->room && held + g->repeat < s->max_items)
+        push(s, i);
+    *n -= g->count * g->repeat;
+    *rank += g->count * g->repeat;
+    return SLU_OK;
+}
+
+int slu_pack_bfd(struct slu_pack_plan **out, const struct slu_length_count *hist, size_t n,
+                 uint64_t capacity, uint64_t max_items, struct slu_err *err)
+{
+    *out = NULL;
+    if (capacity == 0 || capacity > SLU_MAX_CAPACITY)
+        return slu_fail(err, SLU_E_USAGE, "bins of %llu tokens: between 1 and %llu are possible",
+                        (unsigned long long)capacity, (unsigned long long)SLU_MAX_CAPACITY);
+    struct solver s = {0};
+    struct slu_pack_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return slu_fail_nomem(err, sizeof *plan);
+    plan->capacity = capacity;
+    int rc = solver_init(&s, plan, max_items, err);
+    if (rc)
+        goto out;
+    plan->length = malloc((n ? n : 1) * sizeof *plan->length);
+    if (!plan->length) {
+        rc = slu_fail_nomem(err, n * sizeof *plan->length);
+        goto out;
+    }
+    for (size_t i = n; i-- > 0;) {
+        uint64_t len = hist[i].len_tok, left = hist[i].count, rank = 0;
+        if (len == 0 || len > capacity || (i + 1 < n && len >= hist[i + 1].len_tok)) {
+            rc = slu_fail(err, SLU_E_USAGE, "an item of %llu tokens does not go into %llu",
+                          (unsigned long long)len, (unsigned long long)capacity);
+            goto out;
+        }
+        plan->length[plan->n_length++] = (struct slu_pack_length){len, plan->n_group};
+        plan->n_item += left;
+        plan->n_tok += left * len;
+        while (left && !rc)
+            rc = place_some(&s, len, &left, &rank, err);
+        if (rc)
+            goto out;
+    }
+    *out = plan;
+    plan = NULL;
+out:
+    solver_release(&s);
+    slu_pack_plan_free(plan);
+    return rc;
+}
+
+void slu_pack_plan_free(struct slu_pack_plan *plan)
+{
+    if (!plan)
+        return;
+    free(plan->group);
+    free(plan->length);
+    free(plan);
+}
+
+/* ---- using a plan ---- */
+
+void slu_pack_place(const struct slu_pack_plan *plan, uint64_t len_tok, uint64_t rank,
+                    uint64_t *bin, uint64_t *slot)
+{
+    size_t lo = 0, hi = plan->n_length - 1;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (plan->length[mid].len_tok > len_tok)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    size_t end = lo + 1 < plan->n_length ? plan->length[lo + 1].first_group : plan->n_group;
+    lo = plan->length[lo].first_group;
+    hi = end - 1;
+    while (lo < hi) { /* the last group whose first rank is not past ours */
+        size_t mid = (lo + hi + 1) / 2;
+        if (plan->group[mid].first_rank > rank)
+            hi = mid - 1;
+        else
+            lo = mid;
+    }
+    const struct slu_pack_group *g = &plan->group[lo];
+    uint64_t i = rank - g->first_rank;
+    *bin = g->first_bin + i / g->repeat;
+    *slot = g->slot + i % g->repeat;
+}
+
+void slu_pack_sum_add(struct slu_pack_sum *a, const struct slu_pack_sum *b)
+{
+    a->items += b->items;
+    a->tok += b->tok;
+    a->cut += b->cut;
+    a->bins += b->bins;
+    a->full += b->full;
+    a->full_tok += b->full_tok;
+    a->bound += b->bound;
+    a->groups += b->groups;
+}
+
+static uint64_t bound(uint64_t tok, uint64_t capacity)
+{
+    return tok / capacity + (tok % capacity != 0);
+}
+
+struct slu_pack_sum slu_pack_plan_sum(const struct slu_pack_plan *plan)
+{
+    struct slu_pack_sum s = {.items = plan->n_item,
+                             .tok = plan->n_tok,
+                             .bins = plan->n_bin,
+                             .bound = bound(plan->n_tok, plan->capacity),
+                             .groups = plan->n_group};
+    for (size_t i = 0; i < plan->n_group; i++)
+        if (plan->group[i].room == 0)
+            s.full += plan->group[i].count;
+    s.full_tok = s.full * plan->capacity;
+    return s;
+}
+
+struct slu_pack_sum slu_pack_concat_sum(uint64_t items, uint64_t tok, uint64_t cut,
+                                        uint64_t capacity)
+{
+    uint64_t full = tok / capacity, bins = bound(tok, capacity);
+    return (struct slu_pack_sum){items, tok, cut, bins, full, full * capacity, bins, 0};
+}
+
+double slu_pack_fill(const struct slu_pack_sum *s, uint64_t capacity)
+{
+    return s->bins ? (double)s->tok / ((double)s->bins * (double)capacity) : 1;
+}
+
+static int by_room(const void *a, const void *b)
+{
+    const struct slu_length_count *x = a, *y = b;
+    return x->len_tok < y->len_tok ? -1 : x->len_tok > y->len_tok;
+}
+
+int slu_pack_rooms(const struct slu_pack_plan *plan, struct slu_length_count **row, size_t *n,
+                   struct slu_err *err)
+{
+    struct slu_length_count *r = malloc((plan->n_group ? plan->n_group : 1) * sizeof *r);
+    *row = NULL;
+    *n = 0;
+    if (!r)
+        return slu_fail_nomem(err, plan->n_group * sizeof *r);
+    size_t k = 0;
+    for (size_t i = 0; i < plan->n_group; i++) {
+        const struct slu_pack_group *g = &plan->group[i];
+        if (g->count > g->taken)
+            r[k++] = (struct slu_length_count){g->room, g->count - g->taken};
+    }
+    qsort(r, k, sizeof *r, by_room);
+    size_t m = 0;
+    for (size_t i = 0; i < k; i++)
+        if (m && r[m - 1].len_tok == r[i].len_tok)
+            r[m - 1].count += r[i].count;
+        else
+            r[m++] = r[i];
+    *row = r;
+    *n = m;
+    return SLU_OK;
+}

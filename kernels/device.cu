@@ -31,7 +31,8 @@ extern "C" int slu_device_select(int ordinal)
 extern "C" const char *slu_device_error(int code)
 {
     switch (code) {
-    case cudaErrorInsufficientDriver: /* what a machine without any driver answers, too */
+    case cudaErrorInsufficientDriver: /* what a machine without any driver answers, too
+                                       */
         return "no CUDA driver, or one older than this program needs";
     case cudaErrorNoDevice:
         return "no CUDA device";
@@ -56,13 +57,15 @@ extern "C" int slu_device_zero(void *p, size_t n_byte, void *stream)
     return (int)cudaMemsetAsync(p, 0, n_byte, (cudaStream_t)stream);
 }
 
-extern "C" int slu_device_put(void *device, const void *host, size_t n_byte, void *stream)
+extern "C" int slu_device_put(void *device, const void *host, size_t n_byte,
+                              void *stream)
 {
     return (int)cudaMemcpyAsync(device, host, n_byte, cudaMemcpyHostToDevice,
                                 (cudaStream_t)stream);
 }
 
-extern "C" int slu_device_get(void *host, const void *device, size_t n_byte, void *stream)
+extern "C" int slu_device_get(void *host, const void *device, size_t n_byte,
+                              void *stream)
 {
     cudaError_t e = cudaMemcpyAsync(host, device, n_byte, cudaMemcpyDeviceToHost,
                                     (cudaStream_t)stream);

@@ -2,8 +2,8 @@
 
 #include <cuda_runtime.h>
 
-/* Lengths are skewed towards the short ones, where additions would collide: those are counted
- * in shared memory, one table a block, and reach the global table once. */
+/* Lengths are skewed towards the short ones, where additions would collide: those are
+ * counted in shared memory, one table a block, and reach the global table once. */
 static const unsigned NEAR = 4096;
 
 __global__ static void histogram(const unsigned long long *len, size_t n,
@@ -37,7 +37,8 @@ extern "C" size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
 }
 
 extern "C" int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count,
-                                  size_t n_bin, void *work, size_t work_byte, void *stream)
+                                  size_t n_bin, void *work, size_t work_byte,
+                                  void *stream)
 {
     (void)work;
     (void)work_byte;

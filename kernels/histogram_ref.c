@@ -7,9 +7,10 @@ void slu_histogram_ref(const uint64_t *len, size_t n, uint64_t *count, size_t n_
             count[len[i]]++;
 }
 
-/* Runs of equal lengths make each increment wait for the one before it. So every other short
- * length is counted in a second table, and the two chains run side by side. */
-static void histogram_block(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin)
+/* Runs of equal lengths make each increment wait for the one before it. So every other
+ * short length is counted in a second table, and the two chains run side by side. */
+static void histogram_block(const uint64_t *len, size_t n, uint64_t *count,
+                            size_t n_bin)
 {
     enum { NEAR = 2048 };
     uint32_t near[NEAR] = {0};

@@ -11,13 +11,15 @@ bool slu_run_next(const struct slu_batch *b, const struct slu_seq *q, uint64_t *
 {
     if (*i >= q->n_seg)
         return false;
-    const struct slu_seg *s = &b->seg[q->seg_off + *i], *end = &b->seg[q->seg_off + q->n_seg];
+    const struct slu_seg *s = &b->seg[q->seg_off + *i],
+                         *end = &b->seg[q->seg_off + q->n_seg];
     run->seg = *s;
     run->tok_off = *tok_off;
     uint64_t next = s->offset + s->len_tok;
     /* A segment with offset 0 begins a document, so it never continues a run. */
-    for (s++; s < end && s->source == run->seg.source && s->offset == next && s->offset != 0 &&
-              s->document == run->seg.document && s->source != SLU_PADDING;
+    for (s++;
+         s < end && s->source == run->seg.source && s->offset == next &&
+         s->offset != 0 && s->document == run->seg.document && s->source != SLU_PADDING;
          s++) {
         next += s->len_tok;
         run->seg.len_tok += s->len_tok;
@@ -30,7 +32,8 @@ bool slu_run_next(const struct slu_batch *b, const struct slu_seq *q, uint64_t *
 int slu_decompose_init(struct slu_decompose *d, struct slu_err *err)
 {
     if (d->n_bucket == 0 || d->n_bucket > SLU_MAX_BUCKETS)
-        return slu_fail(err, SLU_E_USAGE, "between 1 and %d buckets are possible, not %u",
+        return slu_fail(err, SLU_E_USAGE,
+                        "between 1 and %d buckets are possible, not %u",
                         SLU_MAX_BUCKETS, d->n_bucket);
     d->weight_sum = 0;
     for (unsigned i = 0; i < d->n_bucket; i++) {
@@ -47,8 +50,8 @@ int slu_decompose_init(struct slu_decompose *d, struct slu_err *err)
     return SLU_OK;
 }
 
-int slu_decompose_next(const struct slu_decompose *d, uint64_t source, uint64_t document,
-                       uint64_t offset, uint64_t len_tok)
+int slu_decompose_next(const struct slu_decompose *d, uint64_t source,
+                       uint64_t document, uint64_t offset, uint64_t len_tok)
 {
     if (d->label_tokens) {
         if (len_tok == 0)
@@ -69,7 +72,8 @@ int slu_decompose_next(const struct slu_decompose *d, uint64_t source, uint64_t 
     return k;
 }
 
-void slu_decompose_stat_add(struct slu_decompose_stat *a, const struct slu_decompose_stat *b)
+void slu_decompose_stat_add(struct slu_decompose_stat *a,
+                            const struct slu_decompose_stat *b)
 {
     a->runs += b->runs;
     a->run_tok += b->run_tok;
@@ -135,7 +139,8 @@ void slu_decompose_scratch_release(struct slu_decompose_scratch *x)
     memset(x, 0, sizeof *x);
 }
 
-/* What the filters say of a run or document of len_tok tokens: its row, or NULL to keep it. */
+/* What the filters say of a run or document of len_tok tokens: its row, or NULL to keep
+ * it. */
 static struct slu_count *filtered(const struct slu_decompose *d, uint64_t len_tok,
                                   struct slu_decompose_stat *s)
 {
@@ -152,8 +157,8 @@ struct rows {
     size_t n_seq, n_seg;
 };
 
-static int put(struct rows *o, const struct slu_run *run, uint64_t from, uint64_t len_tok,
-               struct slu_err *err)
+static int put(struct rows *o, const struct slu_run *run, uint64_t from,
+               uint64_t len_tok, struct slu_err *err)
 {
     struct slu_decompose_scratch *x = o->x;
     int rc = SLU_OK;
@@ -172,8 +177,9 @@ static int put(struct rows *o, const struct slu_run *run, uint64_t from, uint64_
 }
 
 /* Cuts one run; *pieces counts what it became, dropped pieces included. */
-static int cut_run(const struct slu_decompose *d, const struct slu_run *run, struct rows *o,
-                   struct slu_decompose_stat *s, uint64_t *pieces, struct slu_err *err)
+static int cut_run(const struct slu_decompose *d, const struct slu_run *run,
+                   struct rows *o, struct slu_decompose_stat *s, uint64_t *pieces,
+                   struct slu_err *err)
 {
     uint64_t left = run->seg.len_tok, at = 0;
     s->runs++;
@@ -242,8 +248,8 @@ int slu_decompose_batch(const struct slu_decompose *d, struct slu_batch *b,
     return SLU_OK;
 }
 
-void slu_decompose_count(const struct slu_decompose *d, uint64_t len_tok, uint64_t count,
-                         struct slu_decompose_stat *s)
+void slu_decompose_count(const struct slu_decompose *d, uint64_t len_tok,
+                         uint64_t count, struct slu_decompose_stat *s)
 {
     s->runs += count;
     s->run_tok += len_tok * count;
@@ -264,8 +270,8 @@ void slu_decompose_count(const struct slu_decompose *d, uint64_t len_tok, uint64
         s->tails += count;
         s->tail_tok += left * count;
         if (d->drop_tails)
-            slu_count_add(&s->tail_dropped, (struct slu_count){pieces == 1 ? count : 0, count,
-                                                               left * count});
+            slu_count_add(&s->tail_dropped, (struct slu_count){pieces == 1 ? count : 0,
+                                                               count, left * count});
     }
     s->created += (pieces - 1) * count;
 }

@@ -34,7 +34,8 @@ int slu_device_choose(struct slu_device *d, enum slu_device_kind kind, uint64_t 
     if (kind == SLU_DEVICE_AUTO)
         return SLU_OK;
     if (code != 0)
-        return slu_fail(err, SLU_E_DEVICE, "cuda:%llu cannot be used: %s; use --device cpu",
+        return slu_fail(err, SLU_E_DEVICE,
+                        "cuda:%llu cannot be used: %s; use --device cpu",
                         (unsigned long long)ordinal, slu_device_error(code));
     return slu_fail(err, SLU_E_DEVICE, "there is no cuda:%llu: %d CUDA device%s here",
                     (unsigned long long)ordinal, n, n == 1 ? "" : "s");
@@ -98,9 +99,10 @@ static int within_limit(const struct slu_lengths *l, size_t n_bin, size_t cap_li
     uint64_t need = n_bin * sizeof *l->count + cap_list * sizeof *l->list;
     if (!l->limit_byte || need <= l->limit_byte)
         return SLU_OK;
-    return slu_fail(err, SLU_E_LIMIT,
-                    "the length histogram needs more than %llu bytes; give -M more memory",
-                    (unsigned long long)l->limit_byte);
+    return slu_fail(
+        err, SLU_E_LIMIT,
+        "the length histogram needs more than %llu bytes; give -M more memory",
+        (unsigned long long)l->limit_byte);
 }
 
 static int grow_table(struct slu_lengths *l, uint64_t longest, struct slu_err *err)
@@ -177,7 +179,8 @@ static int count_on_device(struct slu_lengths *l, const uint64_t *len_tok, size_
         size_t m = n - at < BLOCK ? n - at : BLOCK;
         code = slu_device_put(l->dev_len, len_tok + at, m * sizeof *len_tok, NULL);
         if (code == 0)
-            code = slu_histogram_cuda(l->dev_len, m, l->dev_count, l->dev_bin, NULL, 0, NULL);
+            code = slu_histogram_cuda(l->dev_len, m, l->dev_count, l->dev_bin, NULL, 0,
+                                      NULL);
     }
     return code ? device_fault(l, code, err) : SLU_OK;
 }

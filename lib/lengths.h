@@ -1,8 +1,8 @@
 /* lengths.h - the length histogram that plans are made from: how many of each length.
  *
- * Short lengths are counted in a table that grows with the longest one seen, on the device
- * that was chosen; the few lengths past LONG are kept in a sorted list. Counts do not depend
- * on the device, nor on the order of additions.
+ * Short lengths are counted in a table that grows with the longest one seen, on the
+ * device that was chosen; the few lengths past LONG are kept in a sorted list. Counts
+ * do not depend on the device, nor on the order of additions.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -37,14 +37,16 @@ struct slu_length_count {
 
 struct slu_lengths;
 
-/* device NULL: the CPU; it is copied. limit_byte bounds the memory of the counts (0: none):
- * past it slu_lengths_add is SLU_E_LIMIT. */
-SLU_MUST_USE int slu_lengths_new(struct slu_lengths **l, const struct slu_device *device,
-                                 uint64_t limit_byte, struct slu_err *err);
-/* Counts n lengths (in tokens). */
-SLU_MUST_USE int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
+/* device NULL: the CPU; it is copied. limit_byte bounds the memory of the counts (0:
+ * none): past it slu_lengths_add is SLU_E_LIMIT. */
+SLU_MUST_USE int slu_lengths_new(struct slu_lengths **l,
+                                 const struct slu_device *device, uint64_t limit_byte,
                                  struct slu_err *err);
-/* The histogram so far, ascending: a malloc'd array that the caller frees with free(). */
+/* Counts n lengths (in tokens). */
+SLU_MUST_USE int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok,
+                                 size_t n, struct slu_err *err);
+/* The histogram so far, ascending: a malloc'd array that the caller frees with free().
+ */
 SLU_MUST_USE int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row,
                                   size_t *n, struct slu_err *err);
 void slu_lengths_free(struct slu_lengths *l);

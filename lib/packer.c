@@ -6,13 +6,16 @@
 
 #include "buf.h"
 
-/* ---- open groups by room: a set of rooms in two levels of bits, a heap of groups for each --- */
+/* ---- open groups by room: a set of rooms in two levels of bits, a heap of groups for
+ * each --- */
 
 struct solver {
     struct slu_pack_plan *plan;
-    uint64_t *word, *summary; /* bit r of word: some group has room r; of summary: word != 0 */
+    uint64_t *word,
+        *summary; /* bit r of word: some group has room r; of summary: word != 0 */
     size_t n_word, n_summary;
-    uint32_t *top;    /* by room: the group whose bins were opened first, SLU_PACK_OPENED: none */
+    uint32_t *top; /* by room: the group whose bins were opened first, SLU_PACK_OPENED:
+                      none */
     uint64_t max_items;
 };
 
@@ -21,7 +24,8 @@ static uint64_t first_free(const struct slu_pack_group *g)
     return g->first_bin + g->taken;
 }
 
-/* Leftist heaps (Crane 1972): the right spine of n groups has at most log2(n + 1) links. */
+/* Leftist heaps (Crane 1972): the right spine of n groups has at most log2(n + 1)
+ * links. */
 static uint32_t merge(struct slu_pack_group *g, uint32_t a, uint32_t b)
 {
     if (a == SLU_PACK_OPENED)
@@ -116,8 +120,8 @@ static uint64_t min64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* One step: places some of the n items of length len, of which `rank` are placed already; *n
- * and *rank move on. */
+/* One step: places some of the n items of length len, of which `rank` are placed
+ * already; *n and *rank move on. */
 static int place_some(struct solver *s, uint64_t len, uint64_t *n, uint64_t *rank,
                       struct slu_err *err)
 {
@@ -161,13 +165,14 @@ static int place_some(struct solver *s, uint64_t len, uint64_t *n, uint64_t *ran
     return SLU_OK;
 }
 
-int slu_pack_bfd(struct slu_pack_plan **out, const struct slu_length_count *hist, size_t n,
-                 uint64_t capacity, uint64_t max_items, struct slu_err *err)
+int slu_pack_bfd(struct slu_pack_plan **out, const struct slu_length_count *hist,
+                 size_t n, uint64_t capacity, uint64_t max_items, struct slu_err *err)
 {
     *out = NULL;
     if (capacity == 0 || capacity > SLU_MAX_CAPACITY)
-        return slu_fail(err, SLU_E_USAGE, "bins of %llu tokens: between 1 and %llu are possible",
-                        (unsigned long long)capacity, (unsigned long long)SLU_MAX_CAPACITY);
+        return slu_fail(
+            err, SLU_E_USAGE, "bins of %llu tokens: between 1 and %llu are possible",
+            (unsigned long long)capacity, (unsigned long long)SLU_MAX_CAPACITY);
     struct solver s = {0};
     struct slu_pack_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
@@ -184,7 +189,8 @@ int slu_pack_bfd(struct slu_pack_plan **out, const struct slu_length_count *hist
     for (size_t i = n; i-- > 0;) {
         uint64_t len = hist[i].len_tok, left = hist[i].count, rank = 0;
         if (len == 0 || len > capacity || (i + 1 < n && len >= hist[i + 1].len_tok)) {
-            rc = slu_fail(err, SLU_E_USAGE, "an item of %llu tokens does not go into %llu",
+            rc = slu_fail(err, SLU_E_USAGE,
+                          "an item of %llu tokens does not go into %llu",
                           (unsigned long long)len, (unsigned long long)capacity);
             goto out;
         }
@@ -226,7 +232,8 @@ void slu_pack_place(const struct slu_pack_plan *plan, uint64_t len_tok, uint64_t
         else
             hi = mid;
     }
-    size_t end = lo + 1 < plan->n_length ? plan->length[lo + 1].first_group : plan->n_group;
+    size_t end =
+        lo + 1 < plan->n_length ? plan->length[lo + 1].first_group : plan->n_group;
     lo = plan->length[lo].first_group;
     hi = end - 1;
     while (lo < hi) { /* the last group whose first rank is not past ours */
@@ -291,10 +298,11 @@ static int by_room(const void *a, const void *b)
     return x->len_tok < y->len_tok ? -1 : x->len_tok > y->len_tok;
 }
 
-int slu_pack_rooms(const struct slu_pack_plan *plan, struct slu_length_count **row, size_t *n,
-                   struct slu_err *err)
+int slu_pack_rooms(const struct slu_pack_plan *plan, struct slu_length_count **row,
+                   size_t *n, struct slu_err *err)
 {
-    struct slu_length_count *r = malloc((plan->n_group ? plan->n_group : 1) * sizeof *r);
+    struct slu_length_count *r =
+        malloc((plan->n_group ? plan->n_group : 1) * sizeof *r);
     *row = NULL;
     *n = 0;
     if (!r)

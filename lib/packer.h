@@ -1,18 +1,19 @@
-/* packer.h - which bin every item goes to: best-fit decreasing on the length histogram, and
- * concat-and-chunk as the baseline.
+/* packer.h - which bin every item goes to: best-fit decreasing on the length histogram,
+ * and concat-and-chunk as the baseline.
  *
- * Best-fit decreasing places items longest first, items of one length in order of their rank
- * (their number among the items of that length, as they arrive), each into the bin with the
- * smallest room that is enough; ties go to the bin that was opened first, and where no bin has
- * room a new one is opened. Bins that were treated alike lie side by side, so the plan is kept
- * as groups of them: solving costs O(groups), not O(items), and gives exactly what the plain
- * algorithm gives (semantics.md 15; the histogram idea is that of arXiv 2107.02027, best-fit
- * decreasing for documents that of arXiv 2404.10830).
+ * Best-fit decreasing places items longest first, items of one length in order of their
+ * rank (their number among the items of that length, as they arrive), each into the bin
+ * with the smallest room that is enough; ties go to the bin that was opened first, and
+ * where no bin has room a new one is opened. Bins that were treated alike lie side by
+ * side, so the plan is kept as groups of them: solving costs O(groups), not O(items),
+ * and gives exactly what the plain algorithm gives (semantics.md 15; the histogram idea
+ * is that of arXiv 2107.02027, best-fit decreasing for documents that of arXiv
+ * 2404.10830).
  *
- * A *group* is a step: `count` bins, taken from the front of what is left of group `parent`
- * (or opened), take `repeat` items of len_tok each. A bin's content is its last group, that
- * group's parent, and so on. {count, parent, len_tok, repeat} is the whole plan; the other
- * fields follow from it.
+ * A *group* is a step: `count` bins, taken from the front of what is left of group
+ * `parent` (or opened), take `repeat` items of len_tok each. A bin's content is its
+ * last group, that group's parent, and so on. {count, parent, len_tok, repeat} is the
+ * whole plan; the other fields follow from it.
  *
  * Units: lengths, room and capacity in tokens; bins, items and ranks are counts from 0.
  * Thread safety: a plan is read-only once made.
@@ -26,18 +27,19 @@
 #include "err.h"
 #include "lengths.h"
 
-#define SLU_PACK_OPENED  UINT32_MAX                /* parent of a group of new bins */
-#define SLU_MAX_CAPACITY (UINT64_C(1) << 26)       /* tokens a bin */
+#define SLU_PACK_OPENED  UINT32_MAX          /* parent of a group of new bins */
+#define SLU_MAX_CAPACITY (UINT64_C(1) << 26) /* tokens a bin */
 
 struct slu_pack_group {
     uint64_t count;
     uint64_t len_tok;
     uint64_t repeat;
     uint64_t first_bin;
-    uint64_t first_rank; /* of the items of this length, the first that this group takes */
-    uint64_t room;       /* left in each bin after it, in tokens */
-    uint64_t slot;       /* items that each bin had before it */
-    uint64_t taken;      /* bins that went on to other groups, from the front */
+    uint64_t
+        first_rank; /* of the items of this length, the first that this group takes */
+    uint64_t room;  /* left in each bin after it, in tokens */
+    uint64_t slot;  /* items that each bin had before it */
+    uint64_t taken; /* bins that went on to other groups, from the front */
     uint32_t parent;
     uint32_t left, right, rank; /* private to the solver */
 };
@@ -50,26 +52,30 @@ struct slu_pack_plan {
     struct slu_pack_length { /* lengths, descending, and where their groups begin */
         uint64_t len_tok;
         size_t first_group;
-    } *length;
+    } * length;
     size_t n_length;
 };
 
-/* Best-fit decreasing. hist: n rows, ascending lengths in 1 … capacity. max_items: a bin takes
- * at most so many; 0: no limit. SLU_E_USAGE where a row is out of range. Caller frees with
- * slu_pack_plan_free. */
-SLU_MUST_USE int slu_pack_bfd(struct slu_pack_plan **plan, const struct slu_length_count *hist,
-                              size_t n, uint64_t capacity, uint64_t max_items,
+/* Best-fit decreasing. hist: n rows, ascending lengths in 1 … capacity. max_items: a
+ * bin takes at most so many; 0: no limit. SLU_E_USAGE where a row is out of range.
+ * Caller frees with slu_pack_plan_free. */
+SLU_MUST_USE int slu_pack_bfd(struct slu_pack_plan **plan,
+                              const struct slu_length_count *hist, size_t n,
+                              uint64_t capacity, uint64_t max_items,
                               struct slu_err *err);
 void slu_pack_plan_free(struct slu_pack_plan *plan);
 
-/* Bin and place in it of the item with this length and rank; both must be in the plan. */
+/* Bin and place in it of the item with this length and rank; both must be in the plan.
+ */
 void slu_pack_place(const struct slu_pack_plan *plan, uint64_t len_tok, uint64_t rank,
                     uint64_t *bin, uint64_t *slot);
 
-/* Concat-and-chunk: the next stretch of an item that begins at `position` of the concatenation
- * and has len_tok tokens left. Returns its length, which ends with the item or the bin. */
-static inline uint64_t slu_pack_chunk(uint64_t position, uint64_t len_tok, uint64_t capacity,
-                                      uint64_t *bin, uint64_t *offset)
+/* Concat-and-chunk: the next stretch of an item that begins at `position` of the
+ * concatenation and has len_tok tokens left. Returns its length, which ends with the
+ * item or the bin. */
+static inline uint64_t slu_pack_chunk(uint64_t position, uint64_t len_tok,
+                                      uint64_t capacity, uint64_t *bin,
+                                      uint64_t *offset)
 {
     *bin = position / capacity;
     *offset = position % capacity;
@@ -79,11 +85,11 @@ static inline uint64_t slu_pack_chunk(uint64_t position, uint64_t len_tok, uint6
 /* What a plan comes to; sums over plans (one a domain) by slu_pack_sum_add. */
 struct slu_pack_sum {
     uint64_t items, tok;
-    uint64_t cut;       /* items that were cut to fit */
+    uint64_t cut; /* items that were cut to fit */
     uint64_t bins;
-    uint64_t full;      /* bins without room */
-    uint64_t full_tok;  /* tokens in them */
-    uint64_t bound;     /* bins that no packing can do without: ceil(tok / capacity) */
+    uint64_t full;     /* bins without room */
+    uint64_t full_tok; /* tokens in them */
+    uint64_t bound;    /* bins that no packing can do without: ceil(tok / capacity) */
     uint64_t groups;
 };
 
@@ -94,8 +100,8 @@ struct slu_pack_sum slu_pack_concat_sum(uint64_t items, uint64_t tok, uint64_t c
 /* tokens / (bins x capacity); 1 where there are no bins. */
 double slu_pack_fill(const struct slu_pack_sum *s, uint64_t capacity);
 
-/* Bins by the room left in them, ascending (len_tok is the room): a malloc'd array that the
- * caller frees with free(). */
+/* Bins by the room left in them, ascending (len_tok is the room): a malloc'd array that
+ * the caller frees with free(). */
 SLU_MUST_USE int slu_pack_rooms(const struct slu_pack_plan *plan,
                                 struct slu_length_count **row, size_t *n,
                                 struct slu_err *err);

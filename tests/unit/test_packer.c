@@ -22,8 +22,8 @@ static uint64_t rnd(uint64_t n)
 
 /* Best fit, ties to the bin opened first, no cleverness. Items are (length, rank). */
 static size_t plain(const struct slu_length_count *hist, size_t n, uint64_t capacity,
-                    uint64_t max_items, uint64_t *bin_of, uint64_t *slot_of, uint64_t *room,
-                    uint64_t *held)
+                    uint64_t max_items, uint64_t *bin_of, uint64_t *slot_of,
+                    uint64_t *room, uint64_t *held)
 {
     size_t bins = 0, item = 0;
     for (size_t i = n; i-- > 0;)
@@ -52,8 +52,8 @@ static void trial(uint64_t capacity, size_t n, uint64_t most, uint64_t max_items
     for (uint64_t l = 1; l <= capacity && k < n; l++)
         if (rnd(capacity) < n)
             hist[k++] = (struct slu_length_count){l, 1 + rnd(most)};
-    size_t bins = plain(hist, k, capacity, max_items ? max_items : UINT64_MAX, bin_of, slot_of,
-                        room, held);
+    size_t bins = plain(hist, k, capacity, max_items ? max_items : UINT64_MAX, bin_of,
+                        slot_of, room, held);
     struct slu_pack_plan *plan;
     assert_int_equal(slu_pack_bfd(&plan, hist, k, capacity, max_items, NULL), SLU_OK);
     assert_int_equal(plan->n_bin, bins);
@@ -134,7 +134,8 @@ static void concat(void **unused)
     assert_int_equal(s.full_tok, 10);
 }
 
-/* Not a check: what the solver takes on lognormal lengths, as packing.md measured it. */
+/* Not a check: what the solver takes on lognormal lengths, as packing.md measured it.
+ */
 static void speed(void **unused)
 {
     (void)unused;
@@ -161,7 +162,8 @@ static void speed(void **unused)
         struct slu_pack_sum s = slu_pack_plan_sum(plan);
         printf("L %llu: %zu groups, %.2f ms, %.5f %% bins over the bound\n",
                (unsigned long long)L, plan->n_group,
-               (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6,
+               (double)(b.tv_sec - a.tv_sec) * 1e3 +
+                   (double)(b.tv_nsec - a.tv_nsec) / 1e6,
                100 * (double)(s.bins - s.bound) / (double)s.bound);
         slu_pack_plan_free(plan);
         free(hist);

@@ -23,7 +23,9 @@
 
 #include "account.h"
 #include "batch.h"
+#include "buf.h"
 #include "err.h"
+#include "lengths.h"
 #include "stream.h"
 
 #define SLU_MAX_BUCKET_TOK (UINT64_C(1) << 40) /* longest bucket, in tokens */
@@ -111,5 +113,13 @@ SLU_MUST_USE int slu_decompose_batch(const struct slu_decompose *d, struct slu_b
  * filters included (whose documents are counted whole). d->random is ignored. */
 void slu_decompose_count(const struct slu_decompose *d, uint64_t len_tok,
                          uint64_t count, struct slu_decompose_stat *s);
+
+/* Appends a table for people: what s did in each bucket, tails and losses; and, where
+ * the buckets are powers of two without gaps, what other smallest and largest buckets
+ * would come to for the documents of hist (n rows), cut greedily. */
+SLU_MUST_USE int slu_decompose_table(const struct slu_decompose *d,
+                                     const struct slu_decompose_stat *s,
+                                     const struct slu_length_count *hist, size_t n,
+                                     struct slu_buf *text, struct slu_err *err);
 
 #endif

@@ -1,0 +1,374 @@
+/* decompose: cuts documents into sequences of the buckets' lengths. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/decompose.h"
+#include "tools/cli.h"
+
+static const char *const splits[] = {"greedy", "random", NULL};
+static const char *const tails[] = {"keep", "drop", NULL};
+
+struct opts {
+    uint64_t min, max;
+    const char *buckets;
+    int split, tail;
+    bool label_token, plan;
+    uint64_t min_length, max_length;
+    const char *histogram;
+    struct slu_device device; /* here, so that the report can name it */
+};
+
+#define AT(field) offsetof(struct opts, field)
+static const struct cli_opt options[] = {
+    {"min", 0, CLI_COUNT, AT(min), "N", "smallest bucket, a power of two; default 256",
+     NULL, true, NULL},
+    {"max", 0, CLI_COUNT, AT(max), "N", "largest bucket, a power of two; default 8192",
+     NULL, true, NULL},
+    {"buckets", 0, CLI_STRING, AT(buckets), "L,L,...",
+     "these bucket lengths instead of the powers of two from --min to --max", NULL,
+     true, NULL},
+    {"split", 0, CLI_CHOICE, AT(split), "greedy|random",
+     "cut the longest piece that fits (default), or draw the bucket where a\n"
+     "document has twice the largest left, shorter ones more often",
+     splits, true, NULL},
+    {"label-token", 0, CLI_FLAG, AT(label_token), NULL,
+     "one token more in each sequence, the last label: what OpenLM reads", NULL, true,
+     NULL},
+    {"tail", 0, CLI_CHOICE, AT(tail), "keep|drop",
+     "what is shorter than every bucket: keep it for pack (default), or drop it", tails,
+     true, NULL},
+    {"min-length", 0, CLI_COUNT, AT(min_length), "N",
+     "drop documents shorter than N tokens", NULL, true, NULL},
+    {"max-length", 0, CLI_COUNT, AT(max_length), "N",
+     "drop documents longer than N tokens", NULL, true, NULL},
+    {"plan", 0, CLI_FLAG, AT(plan), NULL,
+     "say what this and other choices come to, as a table; write no stream", NULL,
+     false, NULL},
+    {"histogram", 0, CLI_STRING, AT(histogram), "FILE",
+     "write the lengths of the documents there, as CSV: length,documents", NULL, false,
+     NULL},
+    {0},
+};
+
+static void defaults(void *p)
+{
+    struct opts *o = p;
+    o->min = 256;
+    o->max = 8192;
+}
+
+struct worker {
+    struct slu_decompose_scratch scratch;
+    struct slu_decompose_stat stat;
+    uint64_t *len; /* lengths of a batch's documents */
+    size_t cap_len;
+};
+
+struct job {
+    struct cli_ctx *ctx;
+    const struct slu_reader *reader;
+    struct slu_decompose cut;
+    struct slu_writer *writer; /* NULL: plan only */
+    struct worker *worker;
+    struct slu_lengths *lengths; /* NULL: not wanted */
+    pthread_mutex_t lock;        /* of lengths */
+    uint64_t tok;
+};
+
+/* ---- buckets ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int parse_buckets(struct slu_decompose *d, const char *text, struct slu_err *err)
+{
+    const char *p = text;
+    for (;;) {
+        char *end;
+        unsigned long long v = strtoull(p, &end, 10);
+        unsigned shift = *end == 'K' || *end == 'k'   ? 10
+                         : *end == 'M' || *end == 'm' ? 20
+                                                      : 0;
+        end += shift != 0;
+        if (*p < '0' || *p > '9' || (*end && *end != ',') || v > SLU_MAX_BUCKET_TOK)
+            return slu_fail(err, SLU_E_USAGE,
+                            "--buckets %s: lengths with commas between, as 256,1000,4K",
+                            text);
+        if (d->n_bucket == SLU_MAX_BUCKETS)
+            return slu_fail(err, SLU_E_USAGE, "--buckets: more than %d",
+                            SLU_MAX_BUCKETS);
+        d->bucket[d->n_bucket++] = (uint64_t)v << shift;
+        if (!*end)
+            break;
+        p = end + 1;
+    }
+    qsort(d->bucket, d->n_bucket, sizeof *d->bucket, ascending);
+    for (unsigned i = 1; i < d->n_bucket; i++)
+        if (d->bucket[i] == d->bucket[i - 1])
+            return slu_fail(err, SLU_E_USAGE, "--buckets %s: %llu twice", text,
+                            (unsigned long long)d->bucket[i]);
+    return SLU_OK;
+}
+
+static bool power_of_two(uint64_t v)
+{
+    return v && (v & (v - 1)) == 0;
+}
+
+static int configure(struct cli_ctx *ctx, struct slu_decompose *d, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    int rc = SLU_OK;
+    *d = (struct slu_decompose){.random = o->split == 1,
+                                .label_tokens = o->label_token,
+                                .drop_tails = o->tail == 1,
+                                .min_len_tok = o->min_length,
+                                .max_len_tok = o->max_length,
+                                .seed = ctx->common.seed};
+    if (o->buckets) {
+        if (o->min != 256 || o->max != 8192)
+            return slu_fail(err, SLU_E_USAGE,
+                            "--buckets and --min or --max exclude each other");
+        rc = parse_buckets(d, o->buckets, err);
+    } else {
+        if (!power_of_two(o->min) || !power_of_two(o->max) || o->min > o->max ||
+            o->max > SLU_MAX_BUCKET_TOK)
+            return slu_fail(
+                err, SLU_E_USAGE,
+                "--min %llu --max %llu: powers of two, the smaller one first; "
+                "other lengths go to --buckets",
+                (unsigned long long)o->min, (unsigned long long)o->max);
+        for (uint64_t l = o->min; l <= o->max; l *= 2)
+            d->bucket[d->n_bucket++] = l;
+    }
+    if (!rc && o->max_length && o->min_length > o->max_length)
+        return slu_fail(err, SLU_E_USAGE, "--min-length is greater than --max-length");
+    return rc ? rc : slu_decompose_init(d, err);
+}
+
+/* The stream's header with our buckets, or why not. */
+static int check_header(const struct cli_ctx *ctx, const struct slu_decompose *d,
+                        struct slu_header *h, struct slu_err *err)
+{
+    if (h->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has segment rows only, and no tokens to cut");
+    bool same = h->n_bucket == d->n_bucket && h->label_tokens == d->label_tokens &&
+                memcmp(h->bucket, d->bucket, d->n_bucket * sizeof *d->bucket) == 0;
+    if (h->n_bucket && !same && !ctx->common.force)
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "the stream is already cut for buckets %llu to %llu%s; cut the "
+            "documents that it was made from, or use --force to cut its pieces",
+            (unsigned long long)h->bucket[0],
+            (unsigned long long)h->bucket[h->n_bucket - 1],
+            h->label_tokens ? " with label tokens" : "");
+    h->n_bucket = d->n_bucket;
+    memcpy(h->bucket, d->bucket, d->n_bucket * sizeof *d->bucket);
+    h->label_tokens = d->label_tokens;
+    return SLU_OK;
+}
+
+/* ---- the pass ---- */
+
+static int count_lengths(struct job *j, struct worker *w, const struct slu_batch *b,
+                         struct slu_err *err)
+{
+    size_t n = 0;
+    int rc = slu_grow(&w->len, &w->cap_len, b->n_seg, sizeof *w->len, err);
+    if (rc)
+        return rc;
+    for (size_t k = 0; k < b->n_seq; k++) {
+        uint64_t i = 0, tok_off = b->seq[k].tok_off;
+        struct slu_run run;
+        while (slu_run_next(b, &b->seq[k], &i, &tok_off, &run))
+            if (run.seg.source != SLU_PADDING)
+                w->len[n++] = run.seg.len_tok;
+    }
+    pthread_mutex_lock(&j->lock);
+    rc = slu_lengths_add(j->lengths, w->len, n, err);
+    pthread_mutex_unlock(&j->lock);
+    return rc;
+}
+
+static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err)
+{
+    struct job *j = ctx;
+    struct worker *w = &j->worker[worker];
+    int rc = j->lengths ? count_lengths(j, w, b, err) : SLU_OK;
+    return rc ? rc : slu_decompose_batch(&j->cut, b, &w->scratch, &w->stat, err);
+}
+
+static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct job *j = ctx;
+    j->tok += b->n_tok;
+    cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
+    return j->writer ? slu_writer_put(j->writer, b, err) : SLU_OK;
+}
+
+/* ---- what is reported ---- */
+
+static int write_text(const char *path, const struct slu_buf *text, struct slu_err *err)
+{
+    struct slu_out *out;
+    int rc = slu_out_open(&out, path, err);
+    if (rc)
+        return rc;
+    rc = slu_out_write(out, text->data, text->len, err);
+    if (!rc)
+        return slu_out_close(out, err);
+    slu_out_abort(out);
+    return rc;
+}
+
+static int write_plan(struct job *j, const struct slu_decompose_stat *s,
+                      const struct slu_length_count *row, size_t n, struct slu_err *err)
+{
+    struct slu_buf text = SLU_BUF_INIT;
+    int rc = slu_decompose_table(&j->cut, s, row, n, &text, err);
+    if (!rc)
+        rc = write_text(j->ctx->common.output, &text, err);
+    slu_buf_release(&text);
+    return rc;
+}
+
+static int write_histogram(const char *path, const struct slu_length_count *row,
+                           size_t n, struct slu_err *err)
+{
+    struct slu_buf text = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&text, err, "length,documents\n");
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = slu_buf_printf(&text, err, "%llu,%llu\n",
+                            (unsigned long long)row[i].len_tok,
+                            (unsigned long long)row[i].count);
+    if (!rc)
+        rc = write_text(path, &text, err);
+    slu_buf_release(&text);
+    return rc;
+}
+
+static void report(struct job *j, const struct slu_decompose_stat *s)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&b, NULL, "[");
+    for (unsigned i = 0; i < j->cut.n_bucket && !rc; i++)
+        rc = slu_buf_printf(
+            &b, NULL, "%s{\"length\": %llu, \"sequences\": %llu, \"tokens\": %llu}",
+            i ? ", " : "", (unsigned long long)j->cut.bucket[i],
+            (unsigned long long)s->piece[i],
+            (unsigned long long)slu_decompose_tokens(&j->cut, s, i));
+    if (!rc && !slu_buf_append(&b, "]", 2, NULL))
+        cli_stat_json(j->ctx, "buckets", (const char *)b.data);
+    slu_buf_release(&b);
+    cli_stat_u64(j->ctx, "tails", s->tails);
+    cli_stat_u64(j->ctx, "tail_tokens", s->tail_tok);
+    cli_stat_double(j->ctx, "mean_length", slu_decompose_mean_length(&j->cut, s));
+    cli_stat_double(j->ctx, "mean_context", slu_decompose_mean_context(&j->cut, s));
+}
+
+static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
+{
+    const struct opts *o = j->ctx->opts;
+    struct slu_decompose_stat s = {0};
+    struct slu_length_count *row = NULL;
+    size_t n = 0;
+    for (uint64_t i = 0; i < j->ctx->common.threads; i++)
+        slu_decompose_stat_add(&s, &j->worker[i].stat);
+    int rc = j->lengths ? slu_lengths_rows(j->lengths, &row, &n, err) : SLU_OK;
+    if (!rc && o->histogram)
+        rc = write_histogram(o->histogram, row, n, err);
+    if (!rc && o->plan)
+        rc = write_plan(j, &s, row, n, err);
+    free(row);
+    if (rc)
+        return rc;
+    report(j, &s);
+    cli_book_in(j->ctx, in);
+    if (o->plan) {
+        slu_ledger_drop(&j->ctx->ledger, "plan-only", in->n);
+        return SLU_OK;
+    }
+    slu_decompose_book(&s, &j->ctx->ledger);
+    struct slu_writer *w = j->writer;
+    j->writer = NULL;
+    return cli_close_writer(j->ctx, w, err);
+}
+
+static int choose_device(struct cli_ctx *ctx, bool wanted, struct slu_err *err)
+{
+    struct opts *o = ctx->opts;
+    enum slu_device_kind kind = (enum slu_device_kind)ctx->common.device;
+    if (kind == SLU_DEVICE_AUTO && !wanted)
+        kind = SLU_DEVICE_CPU; /* waking a device takes longer than all the rest */
+    int rc = slu_device_choose(&o->device, kind, ctx->common.device_ordinal, err);
+    ctx->device_used = o->device.name;
+    return rc;
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    static const struct slu_stream_ops ops = {work, emit};
+    const struct opts *o = ctx->opts;
+    struct job j = {.ctx = ctx, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct slu_reader *r = NULL;
+    struct slu_header h;
+    struct slu_sum in = {0};
+    bool lengths = o->plan || o->histogram;
+    unsigned n_threads = (unsigned)ctx->common.threads;
+
+    slu_header_init(&h);
+    int rc = configure(ctx, &j.cut, err);
+    if (!rc)
+        rc = choose_device(ctx, lengths, err);
+    if (!rc && lengths)
+        rc = slu_lengths_new(&j.lengths, &o->device, ctx->common.memory / 8, err);
+    j.worker = calloc(n_threads, sizeof *j.worker);
+    if (!rc && !j.worker)
+        rc = slu_fail_nomem(err, n_threads * sizeof *j.worker);
+    if (!rc)
+        rc = cli_open_reader(ctx, &r, err);
+    if (!rc)
+        rc = slu_header_copy(&h, slu_reader_header(r), err);
+    if (!rc)
+        rc = check_header(ctx, &j.cut, &h, err);
+    if (!rc && !o->plan)
+        rc = cli_open_writer(ctx, &j.writer, &h, slu_reader_names(r), false, err);
+    j.reader = r;
+    if (!rc)
+        rc = slu_stream_run(r, &ops, &j, n_threads,
+                            cli_slots(ctx, ctx->common.memory / 2), &in, err);
+    if (!rc)
+        rc = finish(&j, &in, err);
+    slu_writer_abort(j.writer);
+    slu_reader_free(r);
+    slu_header_release(&h);
+    slu_lengths_free(j.lengths);
+    for (unsigned i = 0; j.worker && i < n_threads; i++) {
+        slu_decompose_scratch_release(&j.worker[i].scratch);
+        free(j.worker[i].len);
+    }
+    free(j.worker);
+    return rc;
+}
+
+const struct slu_tool slu_tool = {
+    .name = "decompose",
+    .synopsis = "[--min N] [--max N | --buckets L,L,...] [--split greedy|random]\n"
+                "[--label-token] [--tail keep|drop] [--min-length N] [--max-length N]\n"
+                "[--plan] [--histogram FILE] [-o FILE] [STREAM ...]",
+    .summary = "Cuts documents into sequences of power-of-two lengths, each from one "
+               "document.",
+    .opt = options,
+    .opts_size = sizeof(struct opts),
+    .defaults = defaults,
+    .memory_floor = 32 << 20,
+    .uses_device = true,
+    .examples = "  tokenize corpus.jsonl | decompose --plan\n"
+                "  decompose --min 128 --max 2048 --label-token docs.tks -o pieces.tks",
+    .run = run,
+};

@@ -58,6 +58,9 @@ check-unit: $(UNIT)
 check-cli: programs $(SHIM)
 	@$(TEST_ENV) CASES='$(CASES)' tests/check cli
 
+demo: programs
+	@$(TEST_ENV) tests/demo.sh
+
 # The judges: other people's tokenizers and readers, and a real corpus, to compare with.
 judges: programs
 	@$(TEST_ENV) tests/judges/fetch
@@ -157,5 +160,5 @@ help:
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: check check-full check-unit check-cli judges check-judges lint lint-includes bench asan \
+.PHONY: demo check check-full check-unit check-cli judges check-judges lint lint-includes bench asan \
         tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help

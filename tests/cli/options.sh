@@ -1,0 +1,90 @@
+# shellcheck shell=sh disable=SC2154
+# options.sh - usage: unknown options and bad values are exit 2, each option of the issue exists, numbers are strict.
+
+# options PROGRAM OPTION...: --help lists each of them.
+options() {
+    p=$1
+    shift
+    have "$p" || return 0
+    "$p" --help >help
+    for o; do
+        check "$p --help lists $o" grep -qE -e "(^|[ ,[|])$o([ ,=[|]|\$)" help
+    done
+}
+common="-o -T -M --tmpdir --seed --stats --progress -q -v -V -h --no-provenance -z -f"
+# shellcheck disable=SC2086 # a list
+{
+    options tokenize $common -t --field --format --id-field --domain --domain-field --no-vocab --pattern --bos \
+        --no-eos --special --part --files-from --on-error --rejects
+    options dedup $common --exact --pairs
+    options decompose $common --min --max --buckets --split --label-token --tail --min-length --max-length --plan --histogram
+    options pack $common --length --method --long --fill --max-segments --mix-domains --plan
+    options shuffle $common --format --shard-sequences --last
+    options schedule -o --trainer --tokens --epochs --batch-tokens --world --workers
+    options inspect --json --records --text --jsonl --histogram --verify
+}
+
+have tokenize dedup decompose pack shuffle inspect || return 0
+corpus c.jsonl 50000 6
+tokenize -t bytes c.jsonl >c.tks
+decompose --min 16 --max 128 --label-token c.tks >d.tks
+
+for p in tokenize dedup decompose pack shuffle schedule inspect; do
+    have $p || continue
+    status "$p: unknown long option" 2 $p --no-such-option
+    check "$p: and it is named in one line" sh -c "grep -q -- --no-such-option '$TMP/err'"
+    check "$p: nothing on stdout" test ! -s "$TMP/out"
+    status "$p: unknown letter" 2 $p -9
+    status "$p: --help" 0 $p --help
+    check "$p: --help is on stdout" test -s "$TMP/out"
+    status "$p: -V" 0 $p -V
+    status "$p: --version" 0 $p --version
+done
+for p in dedup decompose pack shuffle; do
+    case $p in decompose) extra="--min 16 --max 128" ;; pack) extra="--length 64" ;; *) extra= ;; esac
+    run() { # shellcheck disable=SC2086
+        status "$1" "$2" $p $extra "$4" "$5" -o x.tks c.tks
+        : "$3"
+    }
+    for bad in abc -1 1x 1.5 '' 99999999999999999999 0x10; do
+        run "$p: -T '$bad'" 2 : -T "$bad"
+    done
+    for bad in abc 1Q 64MB '' 99999999999T -5M 1K; do
+        run "$p: -M '$bad'" 2 : -M "$bad"
+    done
+    for good in 64M 65536K 1G 67108864; do
+        run "$p: -M $good" 0 : -M $good
+    done
+    run "$p: -T 0 is all" 0 : -T 0
+    run "$p: --seed is strict" 2 : --seed 1a
+    run "$p: --progress is strict" 2 : --progress perhaps
+    rm -f x.tks
+done
+status "a value is missing" 2 dedup -o
+status "a flag with a value" 2 decompose --label-token=yes c.tks
+status "decompose: --min 0" 2 decompose --min 0 c.tks -o x
+status "decompose: --min over --max" 2 decompose --min 512 --max 256 c.tks -o x
+status "decompose: --split zigzag" 2 decompose --split zigzag c.tks -o x
+status "pack needs --length without buckets" 2 pack c.tks -o x
+status "shuffle: -o DIR with an unknown format" 2 shuffle --format zip -o x d.tks
+status "tokenize: a vocabulary that is not there" 1 tokenize -t no-such.json c.jsonl -o x
+status "tokenize: --special" 2 tokenize --special maybe c.jsonl -o x
+check "none of these left an output" test ! -e x
+status "options may come after operands" 0 inspect d.tks --json
+status "-- ends the options" 1 inspect -- --json
+status "--option=value" 0 decompose --min=16 --max=128 c.tks -o x.tks
+status "-oFILE" 0 decompose --min 16 --max 128 c.tks -ox.tks
+status "an existing output is replaced" 0 dedup c.tks -o x.tks
+
+# wds wants label tokens (semantics.md 12)
+decompose --min 16 --max 128 c.tks | pack >nolabel.tks
+status "wds without label tokens is refused" 1 shuffle -o set --format wds nolabel.tks
+check "with the option to use" grep -q -- --label-token "$TMP/err"
+check "and nothing is made" test ! -e set/report.json
+decompose --buckets 24,100 --label-token c.tks | pack >odd.tks
+status "wds refuses buckets that are no powers of two" 1 shuffle -o set --format wds odd.tks
+
+# closed descriptors: nothing of a file lands in them
+(dedup c.tks -o y.tks 0<&- 1>&- 2>&-)
+same "descriptors 0 to 2 closed" 0 $?
+check "the output is whole" inspect --verify y.tks

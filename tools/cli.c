@@ -133,6 +133,12 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
     case CLI_STRING:
         *(const char **)(void *)at = v;
         return SLU_OK;
+    case CLI_MAYBE_COUNT:
+        if (!v) {
+            *(uint64_t *)(void *)at = UINT64_MAX;
+            return SLU_OK;
+        }
+        /* fall through */
     case CLI_COUNT:
     case CLI_SIZE:
         if (parse_u64(v, (uint64_t *)(void *)at))
@@ -186,9 +192,9 @@ struct table {
 
 static void add(struct table *t, const struct cli_opt *o, bool common)
 {
-    int arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG ? no_argument
-              : o->kind == CLI_LEVEL                       ? optional_argument
-                                                           : required_argument;
+    int arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG         ? no_argument
+              : o->kind == CLI_LEVEL || o->kind == CLI_MAYBE_COUNT ? optional_argument
+                                                                   : required_argument;
     t->opt[t->n] = o;
     t->common[t->n] = common;
     t->lopt[t->n] = (struct option){o->name, arg, NULL, 256 + t->n};
@@ -328,9 +334,10 @@ static void print_opt(const struct cli_opt *o, FILE *f)
     const char *arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG ? NULL : o->arg;
     if (o->letter)
         snprintf(letter, sizeof letter, "-%c, ", o->letter);
+    bool maybe = o->kind == CLI_LEVEL || o->kind == CLI_MAYBE_COUNT;
     snprintf(left, sizeof left, "%s--%s%s%s%s%s", letter, o->name,
-             arg && o->kind == CLI_LEVEL ? "[" : "", arg ? "=" : "", arg ? arg : "",
-             arg && o->kind == CLI_LEVEL ? "]" : "");
+             arg && maybe ? "[" : "", arg ? "=" : "", arg ? arg : "",
+             arg && maybe ? "]" : "");
     fprintf(f, "  %-30s", left);
     if (strlen(left) > 29)
         fprintf(f, "\n  %-30s", "");
@@ -401,6 +408,7 @@ int cli_provenance(const struct cli_ctx *ctx, char **text, struct slu_err *err)
                 rc = add_text(&b, o, s, err);
             break;
         case CLI_COUNT:
+        case CLI_MAYBE_COUNT:
         case CLI_SIZE:
             snprintf(number, sizeof number, "%llu",
                      *(const unsigned long long *)(const void *)now);

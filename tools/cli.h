@@ -23,11 +23,12 @@ enum cli_kind {
     CLI_UNFLAG, /* bool: set to false */
     CLI_STRING, /* const char * */
     CLI_COUNT,  /* uint64_t, strict decimal with optional K, M, G, T (powers of 1024) */
-    CLI_SIZE,   /* uint64_t bytes, the same spelling */
-    CLI_FRACTION, /* double in [0, 1]; "0.1%" is 0.001 */
-    CLI_LEVEL,    /* int with an optional value: -z, -z3, --zstd=3 */
-    CLI_CHOICE,   /* int: index in the NULL-terminated `choice` list */
-    CLI_CUSTOM,   /* parse() is called */
+    CLI_MAYBE_COUNT, /* the same with an optional value: UINT64_MAX without */
+    CLI_SIZE,        /* uint64_t bytes, the same spelling */
+    CLI_FRACTION,    /* double in [0, 1]; "0.1%" is 0.001 */
+    CLI_LEVEL,       /* int with an optional value: -z, -z3, --zstd=3 */
+    CLI_CHOICE,      /* int: index in the NULL-terminated `choice` list */
+    CLI_CUSTOM,      /* parse() is called */
 };
 
 struct cli_opt {

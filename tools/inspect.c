@@ -1,0 +1,169 @@
+/* inspect - shows a stream or a shard set: header and provenance, counts, histogram,
+ * records, text; verifies everything. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/inspect.h"
+
+#define AT(field) offsetof(struct inspect_opts, field)
+
+static const struct cli_opt opts[] = {
+    {"json", 0, CLI_FLAG, AT(json), NULL, "print one JSON object", NULL, false, NULL},
+    {"records", 0, CLI_MAYBE_COUNT, AT(records), "N",
+     "print sequences as JSON lines, all or the first N", NULL, false, NULL},
+    {"text", 0, CLI_FLAG, AT(text), NULL, "with --records: the text too", NULL, false,
+     NULL},
+    {"jsonl", 0, CLI_FLAG, AT(jsonl), NULL,
+     "print the text of every segment as JSON lines: back to text", NULL, false, NULL},
+    {"histogram", 0, CLI_FLAG, AT(histogram), NULL, "draw the lengths and the buckets",
+     NULL, false, NULL},
+    {"verify", 0, CLI_FLAG, AT(verify), NULL,
+     "check everything; exit 1 where anything is wrong", NULL, false, NULL},
+    {0},
+};
+
+struct look {
+    struct cli_ctx *ctx;
+    const struct inspect_opts *o;
+    struct slu_reader *r;
+    const struct slu_vocab_table *text; /* NULL: not asked for */
+    struct inspect_seen seen;
+    struct slu_buf line;
+    uint64_t left; /* records still to print */
+};
+
+static int print_batch(struct look *k, struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_names *names = slu_reader_names(k->r);
+    for (size_t i = 0; i < b->n_seq; i++) {
+        if (k->left == 0)
+            return SLU_OK;
+        int rc =
+            k->o->jsonl
+                ? inspect_print_text(b, &b->seq[i], names, k->text, &k->line, err)
+                : inspect_print_record(b, &b->seq[i], names, k->text, &k->line, err);
+        if (rc)
+            return rc;
+        k->left -= k->left != UINT64_MAX;
+    }
+    return SLU_OK;
+}
+
+static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct look *k = ctx;
+    if (k->o->records || k->o->jsonl)
+        return print_batch(k, b, err);
+    for (size_t i = 0; i < b->n_seq; i++) {
+        uint64_t n = 0, l = b->seq[i].len_tok;
+        slu_map_get(&k->seen.lengths, l, &n);
+        int rc = slu_map_set(&k->seen.lengths, l, n + 1, err);
+        if (rc)
+            return rc;
+    }
+    slu_count_add(&k->ctx->ledger.in, b->sum.n);
+    cli_progress(k->ctx, slu_reader_bytes(k->r), k->ctx->ledger.in.tokens);
+    return SLU_OK;
+}
+
+/* The first N records, and no more of the input than they need. */
+static int first_records(struct look *k, struct slu_err *err)
+{
+    struct slu_batch b;
+    slu_batch_init(&b, slu_reader_header(k->r)->tok_bytes);
+    int rc = SLU_OK;
+    while (!rc && k->left) {
+        rc = slu_reader_next(k->r, &b, err);
+        if (!rc)
+            rc = print_batch(k, &b, err);
+    }
+    if (rc == SLU_EOF)
+        rc = slu_reader_finish(k->r, NULL, err);
+    slu_batch_release(&b);
+    return rc;
+}
+
+static int show(struct look *k, struct slu_err *err)
+{
+    const struct slu_sum *t = &k->seen.sum;
+    char sum[33];
+    if (k->o->records || k->o->jsonl)
+        return SLU_OK;
+    if (k->o->json)
+        return inspect_print_json(&k->seen, err);
+    if (k->o->histogram)
+        return inspect_print_histogram(&k->seen, err);
+    if (!k->o->verify)
+        return inspect_print_summary(&k->seen, err);
+    slu_u128_hex(t->checksum, sum);
+    printf("ok: %llu sequences, %llu tokens, %llu documents, checksum %s\n",
+           (unsigned long long)t->n.sequences, (unsigned long long)t->n.tokens,
+           (unsigned long long)t->n.documents, sum);
+    return SLU_OK;
+}
+
+static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
+{
+    static const struct slu_stream_ops ops = {NULL, emit};
+    const struct inspect_opts *o = ctx->opts;
+    struct look k = {.ctx = ctx, .o = o, .left = o->jsonl ? UINT64_MAX : o->records};
+    int rc = cli_open_reader(ctx, &k.r, err);
+    if (rc)
+        return rc;
+    k.seen.kind = "stream";
+    k.seen.header = slu_reader_header(k.r);
+    if (o->text || o->jsonl) {
+        k.text = slu_names_vocab(slu_reader_names(k.r));
+        if (!k.text)
+            rc = slu_fail(
+                err, SLU_E_MISMATCH,
+                "the stream has no vocabulary frame, so there is no text; tokenize "
+                "without --no-vocab");
+    }
+    if (!rc && o->records && o->records != UINT64_MAX)
+        rc = first_records(&k, err);
+    else if (!rc)
+        rc = slu_stream_run(k.r, &ops, &k, (unsigned)ctx->common.threads,
+                            cli_slots(ctx, ctx->common.memory / 2), &k.seen.sum, err);
+    if (!rc)
+        rc = show(&k, err);
+    ctx->ledger.in = ctx->ledger.out = k.seen.sum.n;
+    slu_buf_release(&k.line);
+    slu_map_release(&k.seen.lengths);
+    slu_reader_free(k.r);
+    return rc;
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct inspect_opts *o = ctx->opts;
+    struct stat st;
+    if (o->json + (o->records != 0) + o->jsonl + o->histogram > 1)
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--json, --records, --jsonl and --histogram exclude each other");
+    if (o->text && !o->records)
+        return slu_fail(err, SLU_E_USAGE, "--text goes with --records");
+    if (ctx->common.output)
+        return slu_fail(err, SLU_E_USAGE,
+                        "inspect prints; redirect its standard output");
+    bool dir = ctx->n_input && !stat(ctx->input[0], &st) && S_ISDIR(st.st_mode);
+    if (dir && ctx->n_input > 1)
+        return slu_fail(err, SLU_E_USAGE, "one shard directory at a time");
+    return dir ? inspect_shards(ctx, ctx->input[0], err) : inspect_stream(ctx, err);
+}
+
+const struct slu_tool slu_tool = {
+    .name = "inspect",
+    .synopsis = "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
+                "[option ...] [FILE | DIR ...]",
+    .summary = "Shows a token stream or a shard directory, and verifies it.",
+    .opt = opts,
+    .opts_size = sizeof(struct inspect_opts),
+    .memory_floor = 32 << 20,
+    .plain_output = true,
+    .examples = "  inspect docs.tks\n  inspect --verify shards\n"
+                "  tokenize corpus.jsonl | inspect --records=3 --text",
+    .run = run,
+};

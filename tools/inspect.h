@@ -1,0 +1,55 @@
+/* inspect.h - what the files of inspect share. */
+#ifndef SLU_INSPECT_H
+#define SLU_INSPECT_H
+
+#include "lib/map.h"
+#include "tools/cli.h"
+
+struct inspect_opts {
+    bool json, text, jsonl, histogram, verify;
+    uint64_t records; /* 0: off, UINT64_MAX: all */
+};
+
+/* What has been seen of a stream or a shard set. */
+struct inspect_seen {
+    const char *kind;   /* "stream" or "shards" */
+    const char *format; /* of shards, else NULL */
+    const struct slu_header *header;
+    struct slu_sum sum;
+    struct slu_map lengths; /* length in tokens -> sequences */
+    char
+        *shards_json; /* "buckets" of a shard set: JSON, owned by the caller; or NULL */
+};
+
+/* Lengths in ascending order with their counts; caller frees *row with free(). */
+struct inspect_row {
+    uint64_t len_tok, n_seq;
+};
+SLU_MUST_USE int inspect_rows(const struct slu_map *lengths, struct inspect_row **row,
+                              size_t *n, struct slu_err *err);
+
+/* One JSON object on standard output (cli.md). */
+SLU_MUST_USE int inspect_print_json(const struct inspect_seen *s, struct slu_err *err);
+/* For people. */
+SLU_MUST_USE int inspect_print_summary(const struct inspect_seen *s,
+                                       struct slu_err *err);
+SLU_MUST_USE int inspect_print_histogram(const struct inspect_seen *s,
+                                         struct slu_err *err);
+
+/* Sequences of a batch as JSON lines on standard output: with tokens, and with text
+ * where v is not NULL. */
+SLU_MUST_USE int inspect_print_record(struct slu_batch *b, const struct slu_seq *q,
+                                      struct slu_names *names,
+                                      const struct slu_vocab_table *text,
+                                      struct slu_buf *line, struct slu_err *err);
+/* Segments as JSON lines {"source", "document", …, "text"}: text back. */
+SLU_MUST_USE int inspect_print_text(struct slu_batch *b, const struct slu_seq *q,
+                                    struct slu_names *names,
+                                    const struct slu_vocab_table *v,
+                                    struct slu_buf *line, struct slu_err *err);
+
+/* A shard directory, in any mode. */
+SLU_MUST_USE int inspect_shards(struct cli_ctx *ctx, const char *dir,
+                                struct slu_err *err);
+
+#endif

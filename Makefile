@@ -75,8 +75,10 @@ CUDA_ARCH := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=s
 NVCCFLAGS := -O3 -std=c++17 -I. $(CUDA_ARCH) -Xcompiler -fPIC
 CU_SRC   := $(wildcard kernels/*.cu)
 ifeq ($(USE_CUDA),1)
-CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(HAVE_NVCC)))
-CUDA_LIBDIR := $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib $(CUDA_HOME)/lib))
+# nvcc says where its toolkit is, whatever name or wrapper it was found by.
+CUDA_HOME ?= $(realpath $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.*TOP=//p'))
+CUDA_LIBDIR := $(patsubst %/,%,$(dir $(firstword $(wildcard $(addsuffix /libcudart_static.a,\
+    $(CUDA_HOME)/lib64 $(CUDA_HOME)/lib $(CUDA_HOME)/targets/*/lib)))))
 CUDA_LIBS := -L$(CUDA_LIBDIR) -lcudart_static -ldl -lrt
 endif
 

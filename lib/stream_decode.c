@@ -160,6 +160,8 @@ static int localise(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
     const struct slu_member *m = &r->member[b->member];
     for (size_t i = 0; !rc && i < b->n_seg; i++) {
         struct slu_seg *s = &b->seg[i];
+        if (s->source == SLU_PADDING)
+            continue;
         if (s->source != last) {
             last = last_is = s->source;
             if (slu_map_get(&m->source, last, &moved)) {
@@ -171,8 +173,6 @@ static int localise(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
                               (unsigned long long)last);
         }
         s->source = last_is;
-        if (s->source == SLU_PADDING)
-            last = SLU_PADDING;
         if (s->domain == SLU_NO_DOMAIN)
             continue;
         if (s->domain >= m->n_domain)

@@ -1,0 +1,257 @@
+#include "bytes_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/io.h"
+
+static const struct slu_codec *const codecs[] = {
+    &slu_codec_gzip, &slu_codec_zstd, &slu_codec_bzip2, &slu_codec_xz, &slu_codec_lz4,
+};
+#define N_CODEC (sizeof codecs / sizeof *codecs)
+
+struct slu_bytes {
+    char *path; /* for messages */
+    struct slu_raw raw;
+    bool regular;
+    const struct slu_codec *codec; /* NULL: plain */
+    void *state;
+    uint8_t peek[SLU_BYTES_PEEK]; /* peek[peek_pos … peek_end) comes before all else */
+    size_t peek_pos, peek_end;
+    uint64_t off; /* of the next byte handed out */
+};
+
+int slu_raw_fill(struct slu_raw *r, struct slu_err *err)
+{
+    size_t left = r->end - r->pos, got;
+    memmove(r->buf, r->buf + r->pos, left);
+    r->pos = 0;
+    r->end = left;
+    int rc = slu_read_full(r->fd, r->buf + left, SLU_RAW_BYTES - left, &got, err);
+    if (rc)
+        return rc;
+    r->end += got;
+    r->off += got;
+    r->eof = r->end < SLU_RAW_BYTES;
+    return SLU_OK;
+}
+
+static bool ends_in(const char *name, const char *const *suffix, size_t *len)
+{
+    size_t n = strlen(name);
+    for (; *suffix; suffix++) {
+        *len = strlen(*suffix);
+        if (n > *len && strcasecmp(name + n - *len, *suffix) == 0)
+            return true;
+    }
+    *len = 0;
+    return false;
+}
+
+/* The codec that the name promises, NULL: none. *len: of the suffix that can come off.
+ */
+static const struct slu_codec *promised(const char *name, size_t *len)
+{
+    for (size_t i = 0; i < N_CODEC; i++) {
+        size_t tar;
+        if (ends_in(name, codecs[i]->suffix, len) ||
+            ends_in(name, codecs[i]->tar_suffix, &tar))
+            return codecs[i];
+    }
+    *len = 0;
+    return NULL;
+}
+
+size_t slu_bytes_suffix(const char *name)
+{
+    size_t len;
+    promised(name, &len);
+    return len;
+}
+
+bool slu_bytes_promised(const char *name)
+{
+    size_t len;
+    return promised(name, &len) != NULL;
+}
+
+static int choose_codec(struct slu_bytes *b, uint64_t mem_byte, struct slu_err *err)
+{
+    size_t len;
+    const struct slu_codec *want = promised(b->path, &len);
+
+    int rc = slu_raw_fill(&b->raw, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < N_CODEC && !b->codec; i++)
+        if (codecs[i]->matches(b->raw.buf, b->raw.end))
+            b->codec = codecs[i];
+    if (want && !b->codec) {
+        if (b->raw.end == 0)
+            return slu_fail_at(err, SLU_E_TRUNCATED, 0,
+                               "no bytes at all, where %s data should be", want->name);
+        return slu_fail_at(err, SLU_E_FORMAT, 0,
+                           "not %s data, though its name says so; rename it",
+                           want->name);
+    }
+    return b->codec ? b->codec->open(&b->state, &b->raw, mem_byte, err) : SLU_OK;
+}
+
+int slu_bytes_open(struct slu_bytes **out, const char *path, uint64_t mem_byte,
+                   struct slu_err *err)
+{
+    struct stat st;
+    int rc;
+    struct slu_bytes *b = calloc(1, sizeof *b);
+    if (!b)
+        return slu_fail_nomem(err, sizeof *b);
+    b->raw.fd = -1;
+    b->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
+    b->raw.buf = malloc(SLU_RAW_BYTES);
+    if (!b->path || !b->raw.buf) {
+        rc = slu_fail_nomem(err, SLU_RAW_BYTES);
+        goto out;
+    }
+    b->raw.fd = strcmp(path, "-") == 0 ? fcntl(0, F_DUPFD_CLOEXEC, 3)
+                                       : open(path, O_RDONLY | O_CLOEXEC);
+    if (b->raw.fd < 0 || fstat(b->raw.fd, &st) != 0) {
+        rc = slu_fail_errno(err, "%s", b->path);
+        goto out;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        rc = slu_fail_errno(err, "%s", b->path);
+        goto out;
+    }
+    b->regular = S_ISREG(st.st_mode) && strcmp(path, "-") != 0;
+    (void)posix_fadvise(b->raw.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    rc = choose_codec(b, mem_byte ? mem_byte : UINT64_C(128) << 20, err);
+    if (rc)
+        rc = slu_err_at(err, "%s", b->path);
+out:
+    if (rc)
+        slu_bytes_close(b);
+    else
+        *out = b;
+    return rc;
+}
+
+/* Stored as it is: large reads go past the buffer. */
+static int read_plain(struct slu_raw *r, uint8_t *p, size_t n, size_t *got,
+                      struct slu_err *err)
+{
+    int rc = SLU_OK;
+    if (r->pos == r->end && !r->eof) {
+        if (n >= SLU_RAW_BYTES) {
+            rc = slu_read_full(r->fd, p, n, got, err);
+            if (rc)
+                return rc;
+            r->off += *got;
+            r->eof = *got < n;
+            return SLU_OK;
+        }
+        rc = slu_raw_fill(r, err);
+    }
+    if (n > r->end - r->pos)
+        n = r->end - r->pos;
+    memcpy(p, r->buf + r->pos, n);
+    r->pos += n;
+    *got = n;
+    return rc;
+}
+
+static int read_more(struct slu_bytes *b, uint8_t *p, size_t n, size_t *got,
+                     struct slu_err *err)
+{
+    size_t have = 0, step = 1;
+    while (have < n && step > 0) {
+        int rc = b->codec ? b->codec->read(b->state, p + have, n - have, &step, err)
+                          : read_plain(&b->raw, p + have, n - have, &step, err);
+        if (rc)
+            return slu_err_at(err, "%s", b->path);
+        have += step;
+    }
+    *got = have;
+    return SLU_OK;
+}
+
+int slu_bytes_read(struct slu_bytes *b, void *p, size_t n, size_t *got,
+                   struct slu_err *err)
+{
+    size_t ahead = b->peek_end - b->peek_pos;
+    if (ahead > n)
+        ahead = n;
+    if (ahead)
+        memcpy(p, b->peek + b->peek_pos, ahead);
+    b->peek_pos += ahead;
+    int rc = read_more(b, (uint8_t *)p + ahead, n - ahead, got, err);
+    if (rc)
+        return rc;
+    *got += ahead;
+    b->off += *got;
+    return SLU_OK;
+}
+
+int slu_bytes_peek(struct slu_bytes *b, const uint8_t **p, size_t *n,
+                   struct slu_err *err)
+{
+    size_t got, left = b->peek_end - b->peek_pos;
+    memmove(b->peek, b->peek + b->peek_pos, left);
+    b->peek_pos = 0;
+    b->peek_end = left;
+    int rc = read_more(b, b->peek + left, sizeof b->peek - left, &got, err);
+    if (rc)
+        return rc;
+    b->peek_end += got;
+    *p = b->peek;
+    *n = b->peek_end;
+    return SLU_OK;
+}
+
+uint64_t slu_bytes_tell(const struct slu_bytes *b)
+{
+    return b->off;
+}
+
+uint64_t slu_bytes_stored(const struct slu_bytes *b)
+{
+    return slu_raw_tell(&b->raw);
+}
+
+const char *slu_bytes_codec(const struct slu_bytes *b)
+{
+    return b->codec ? b->codec->name : "plain";
+}
+
+bool slu_bytes_seekable(const struct slu_bytes *b)
+{
+    return !b->codec && b->regular;
+}
+
+int slu_bytes_seek(struct slu_bytes *b, uint64_t off_byte, struct slu_err *err)
+{
+    if (lseek(b->raw.fd, (off_t)off_byte, SEEK_SET) < 0)
+        return slu_fail_errno(err, "%s", b->path);
+    b->raw.pos = b->raw.end = 0;
+    b->raw.off = b->off = off_byte;
+    b->raw.eof = false;
+    b->peek_pos = b->peek_end = 0;
+    return SLU_OK;
+}
+
+void slu_bytes_close(struct slu_bytes *b)
+{
+    if (!b)
+        return;
+    if (b->state)
+        b->codec->close(b->state);
+    if (b->raw.fd >= 0)
+        close(b->raw.fd);
+    free(b->raw.buf);
+    free(b->path);
+    free(b);
+}

@@ -1,0 +1,42 @@
+/* bytes_private.h - between bytes.c and the codecs, one file each. */
+#ifndef SLU_BYTES_PRIVATE_H
+#define SLU_BYTES_PRIVATE_H
+
+#include "bytes.h"
+
+#define SLU_RAW_BYTES ((size_t)1 << 18)
+
+/* The stored bytes: buf[pos … end) are read and not yet taken. */
+struct slu_raw {
+    int fd;
+    uint8_t *buf; /* SLU_RAW_BYTES, owned */
+    size_t pos, end;
+    uint64_t off; /* offset in the file of buf[end] */
+    bool eof;     /* nothing behind buf[end] */
+};
+
+/* Reads more behind what is left (which moves to the front); less than the buffer's
+ * room only at the end of the file, which sets eof. */
+SLU_MUST_USE int slu_raw_fill(struct slu_raw *r, struct slu_err *err);
+/* Offset in the file of the next byte to take. */
+static inline uint64_t slu_raw_tell(const struct slu_raw *r)
+{
+    return r->off - (r->end - r->pos);
+}
+
+struct slu_codec {
+    const char *name;
+    const char *const *suffix;                   /* ".gz", …; NULL at the end */
+    const char *const *tar_suffix;               /* ".tgz", … */
+    bool (*matches)(const uint8_t *p, size_t n); /* the file's first bytes */
+    int (*open)(void **state, struct slu_raw *r, uint64_t mem_byte,
+                struct slu_err *err);
+    /* 1 to n bytes; *got 0: a clean end. Messages begin behind the file's name. */
+    int (*read)(void *state, uint8_t *p, size_t n, size_t *got, struct slu_err *err);
+    void (*close)(void *state);
+};
+
+extern const struct slu_codec slu_codec_gzip, slu_codec_zstd, slu_codec_bzip2,
+    slu_codec_xz, slu_codec_lz4;
+
+#endif

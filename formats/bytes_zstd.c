@@ -1,0 +1,115 @@
+/* bytes_zstd.c - zstd (RFC 8878): frames and skippable frames, one behind another. */
+#include "bytes_private.h"
+
+#include <stdlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "lib/le.h"
+
+struct zst {
+    struct slu_raw *raw;
+    ZSTD_DCtx *d;
+    bool inside; /* a frame has begun and not ended */
+};
+
+static bool matches(const uint8_t *p, size_t n)
+{
+    return n >= 4 &&
+           (slu_le32(p) == ZSTD_MAGICNUMBER ||
+            (slu_le32(p) & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START);
+}
+
+static int zst_open(void **state, struct slu_raw *r, uint64_t mem_byte,
+                    struct slu_err *err)
+{
+    int window_log = 23; /* what every decoder should take (RFC 8878, 3.1.1.1.2) */
+    struct zst *s = calloc(1, sizeof *s);
+    if (!s || !(s->d = ZSTD_createDCtx())) {
+        free(s);
+        return slu_fail_nomem(err, sizeof *s);
+    }
+    while (window_log < 31 && UINT64_C(2) << window_log <= mem_byte)
+        window_log++;
+    (void)ZSTD_DCtx_setParameter(s->d, ZSTD_d_windowLogMax, window_log);
+    s->raw = r;
+    *state = s;
+    return SLU_OK;
+}
+
+static int zst_fail(const struct zst *s, size_t code, struct slu_err *err)
+{
+    uint64_t at = slu_raw_tell(s->raw);
+    switch (ZSTD_getErrorCode(code)) {
+    case ZSTD_error_memory_allocation:
+        return slu_fail_nomem(err, 0);
+    case ZSTD_error_frameParameter_windowTooLarge:
+        return slu_fail_at(
+            err, SLU_E_LIMIT, at,
+            "stored byte %llu: this zstd data needs a larger window than "
+            "-M allows; give a larger -M",
+            (unsigned long long)at);
+    case ZSTD_error_prefix_unknown:
+        return slu_fail_at(
+            err, SLU_E_FORMAT, at,
+            "stored byte %llu: something that is not zstd data behind the "
+            "end of a zstd frame",
+            (unsigned long long)at);
+    default:
+        return slu_fail_at(err, SLU_E_FORMAT, at,
+                           "stored byte %llu: damaged zstd data (%s)",
+                           (unsigned long long)at, ZSTD_getErrorName(code));
+    }
+}
+
+static int zst_read(void *state, uint8_t *p, size_t n, size_t *got, struct slu_err *err)
+{
+    struct zst *s = state;
+    struct slu_raw *r = s->raw;
+
+    *got = 0;
+    while (*got == 0) {
+        if (r->pos == r->end && !r->eof) {
+            int rc = slu_raw_fill(r, err);
+            if (rc)
+                return rc;
+        }
+        uint64_t at = slu_raw_tell(r);
+        bool dry = r->pos == r->end;
+        if (dry && !s->inside)
+            return SLU_OK;
+        ZSTD_inBuffer in = {r->buf, r->end, r->pos};
+        ZSTD_outBuffer out = {p, n, 0};
+        size_t code = ZSTD_decompressStream(s->d, &out, &in);
+        if (ZSTD_isError(code))
+            return zst_fail(s, code, err);
+        r->pos = in.pos;
+        *got = out.pos;
+        s->inside = code != 0;
+        if (dry && *got == 0 && s->inside) /* neither input nor output is left */
+            return slu_fail_at(err, SLU_E_TRUNCATED, at,
+                               "stored byte %llu: the zstd data ends early",
+                               (unsigned long long)at);
+    }
+    return SLU_OK;
+}
+
+static void zst_close(void *state)
+{
+    struct zst *s = state;
+    ZSTD_freeDCtx(s->d);
+    free(s);
+}
+
+static const char *const suffix[] = {".zst", ".zstd", NULL};
+static const char *const tar_suffix[] = {".tzst", NULL};
+
+const struct slu_codec slu_codec_zstd = {
+    .name = "zstd",
+    .suffix = suffix,
+    .tar_suffix = tar_suffix,
+    .matches = matches,
+    .open = zst_open,
+    .read = zst_read,
+    .close = zst_close,
+};

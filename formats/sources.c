@@ -1,0 +1,363 @@
+#include "sources.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bytes.h"
+#include "lib/buf.h"
+#include "lib/io.h"
+
+/* While the list grows, path and name are offsets in s->bytes: it moves. */
+struct entry {
+    size_t path, name;
+    uint64_t size_byte;
+    bool regular;
+};
+
+struct resolver {
+    struct slu_sources *s;
+    struct entry *e;
+    size_t n, cap;
+    bool has_stdin;
+};
+
+static int add(struct resolver *r, const char *path, const struct stat *st,
+               struct slu_err *err)
+{
+    size_t len = strlen(path) + 1;
+    int rc = slu_grow(&r->s->bytes, &r->s->bytes_cap, r->s->bytes_len + len, 1, err);
+    if (!rc)
+        rc = slu_grow(&r->e, &r->cap, r->n + 1, sizeof *r->e, err);
+    if (rc)
+        return rc;
+    memcpy(r->s->bytes + r->s->bytes_len, path, len);
+    r->e[r->n++] = (struct entry){
+        .path = r->s->bytes_len,
+        .size_byte = st && S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
+        .regular = st && S_ISREG(st->st_mode),
+    };
+    r->s->bytes_len += len;
+    return SLU_OK;
+}
+
+static int by_path(const void *a, const void *b, void *bytes)
+{
+    const struct entry *x = a, *y = b;
+    return strcmp((const char *)bytes + x->path, (const char *)bytes + y->path);
+}
+
+static int visit(struct resolver *r, FTS *fts, FTSENT *f, struct slu_err *err)
+{
+    switch (f->fts_info) {
+    case FTS_DP:
+        return SLU_OK;
+    case FTS_D:
+    case FTS_F:
+        if (f->fts_level > 0 && f->fts_name[0] == '.') {
+            r->s->n_hidden++;
+            (void)fts_set(fts, f, FTS_SKIP);
+            return SLU_OK;
+        }
+        return f->fts_info == FTS_F ? add(r, f->fts_path, f->fts_statp, err) : SLU_OK;
+    case FTS_DC:
+        return slu_fail(err, SLU_E_IO, "%s: a link that leads to a folder it lies in",
+                        f->fts_path);
+    case FTS_SLNONE:
+        return slu_fail(err, SLU_E_IO, "%s: a link to a file that does not exist",
+                        f->fts_path);
+    case FTS_DNR:
+    case FTS_ERR:
+    case FTS_NS:
+        errno = f->fts_errno;
+        return slu_fail_errno(err, "%s", f->fts_path);
+    default: /* sockets, devices: no data */
+        return SLU_OK;
+    }
+}
+
+static int add_folder(struct resolver *r, const char *path, struct slu_err *err)
+{
+    char *copy = strdup(path);
+    if (!copy)
+        return slu_fail_nomem(err, strlen(path));
+    for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+        copy[n - 1] = 0;
+    char *const roots[] = {copy, NULL};
+    size_t before = r->n;
+    int rc = SLU_OK;
+    FTS *fts = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
+    if (!fts) {
+        rc = slu_fail_errno(err, "%s", path);
+        goto out;
+    }
+    FTSENT *f = NULL;
+    while (!rc && (errno = 0, f = fts_read(fts)) != NULL)
+        rc = visit(r, fts, f, err);
+    if (!rc && errno)
+        rc = slu_fail_errno(err, "%s", path);
+    if (!rc && r->n == before)
+        rc = slu_fail(err, SLU_E_USAGE, "%s: no files in this folder", path);
+    if (!rc)
+        qsort_r(r->e + before, r->n - before, sizeof *r->e, by_path, r->s->bytes);
+out:
+    if (fts)
+        fts_close(fts);
+    free(copy);
+    return rc;
+}
+
+static int add_path(struct resolver *r, const char *path, struct slu_err *err)
+{
+    struct stat st;
+    if (strcmp(path, "-") == 0) {
+        if (r->has_stdin)
+            return slu_fail(err, SLU_E_USAGE, "standard input can be read only once");
+        r->has_stdin = true;
+        return add(r, path, NULL, err);
+    }
+    if (stat(path, &st) != 0)
+        return slu_fail_errno(err, "%s", path);
+    return S_ISDIR(st.st_mode) ? add_folder(r, path, err) : add(r, path, &st, err);
+}
+
+static int add_line(struct resolver *r, struct slu_buf *line, struct slu_err *err)
+{
+    int rc = slu_buf_append(line, "", 1, err);
+    if (rc)
+        return rc;
+    const char *path = (const char *)line->data;
+    if (strlen(path) != line->len - 1)
+        return slu_fail(err, SLU_E_FORMAT, "a path with a NUL in it; one path a line");
+    return *path ? add_path(r, path, err) : SLU_OK;
+}
+
+static int add_list(struct resolver *r, const char *list, struct slu_err *err)
+{
+    bool is_stdin = strcmp(list, "-") == 0;
+    const char *name = is_stdin ? "standard input" : list;
+    struct slu_buf line = SLU_BUF_INIT;
+    char chunk[8192];
+    size_t got = sizeof chunk;
+    int rc = SLU_OK;
+    int fd = is_stdin ? 0 : open(list, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return slu_fail_errno(err, "%s", list);
+    if (is_stdin)
+        r->has_stdin = true;
+    while (!rc && got == sizeof chunk) {
+        rc = slu_read_full(fd, chunk, sizeof chunk, &got, err);
+        if (rc) {
+            rc = slu_err_at(err, "%s", name);
+            break;
+        }
+        for (const char *p = chunk, *end = chunk + got; !rc && p < end;) {
+            const char *nl = memchr(p, '\n', (size_t)(end - p));
+            rc = slu_buf_append(&line, p, (size_t)((nl ? nl : end) - p), err);
+            if (!rc && nl)
+                rc = add_line(r, &line, err);
+            if (nl)
+                slu_buf_clear(&line);
+            p = nl ? nl + 1 : end;
+        }
+    }
+    if (!rc && line.len)
+        rc = add_line(r, &line, err);
+    if (rc && err && err->code == SLU_E_FORMAT)
+        rc = slu_err_at(err, "%s", name);
+    slu_buf_release(&line);
+    if (!is_stdin)
+        close(fd);
+    return rc;
+}
+
+/* ---- names ---- */
+
+/* Appends the absolute path with ".", ".." and empty parts taken out, as text only. */
+static int absolute(struct resolver *r, size_t path, const char *cwd, size_t *at,
+                    struct slu_err *err)
+{
+    struct slu_sources *s = r->s;
+    size_t max = strlen(cwd) + strlen(s->bytes + path) + 3;
+    int rc = slu_grow(&s->bytes, &s->bytes_cap, s->bytes_len + max, 1, err);
+    if (rc)
+        return rc;
+    char *out = s->bytes + s->bytes_len, *end = out;
+    const char *half[2] = {s->bytes[path] == '/' ? "" : cwd, s->bytes + path};
+    for (int h = 0; h < 2; h++) {
+        for (const char *p = half[h]; *p;) {
+            size_t len = strcspn(p, "/");
+            if (len == 2 && memcmp(p, "..", 2) == 0) {
+                while (end > out && *--end != '/')
+                    ;
+            } else if (len > 1 || (len == 1 && *p != '.')) {
+                *end++ = '/';
+                memcpy(end, p, len);
+                end += len;
+            }
+            p += len + (p[len] == '/');
+        }
+    }
+    *end++ = 0;
+    *at = s->bytes_len;
+    s->bytes_len += (size_t)(end - out);
+    return SLU_OK;
+}
+
+/* Bytes of the folder ("/a/b/") that all files lie in. */
+static size_t common_folder(const struct resolver *r)
+{
+    const char *first = NULL;
+    size_t len = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const char *p = r->s->bytes + r->e[i].name;
+        if (*p != '/') /* standard input */
+            continue;
+        if (!first) {
+            first = p;
+            len = (size_t)(strrchr(p, '/') - p) + 1;
+        }
+        size_t k = 0;
+        while (k < len && p[k] == first[k])
+            k++;
+        while (k > 0 && first[k - 1] != '/')
+            k--;
+        len = k;
+    }
+    return len;
+}
+
+static int set_names(struct resolver *r, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    char *cwd = getcwd(NULL, 0);
+    if (!cwd)
+        return slu_fail_errno(err, "working folder");
+    for (size_t i = 0; i < r->n && !rc; i++) {
+        struct entry *e = &r->e[i];
+        e->name = e->path;
+        if (strcmp(r->s->bytes + e->path, "-") != 0)
+            rc = absolute(r, e->path, cwd, &e->name, err);
+    }
+    free(cwd);
+    if (rc)
+        return rc;
+    size_t common = common_folder(r);
+    for (size_t i = 0; i < r->n; i++)
+        if (r->s->bytes[r->e[i].name] == '/')
+            r->e[i].name += common;
+    return SLU_OK;
+}
+
+int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg,
+                        struct slu_err *err)
+{
+    static const char *const dash[] = {"-"};
+    struct resolver r = {.s = s};
+    const char *const *path = cfg->path;
+    size_t n_path = cfg->n_path;
+    int rc = SLU_OK;
+
+    memset(s, 0, sizeof *s);
+    if (n_path == 0 && !cfg->list) {
+        path = dash;
+        n_path = 1;
+    }
+    for (size_t i = 0; i < n_path && !rc; i++)
+        rc = add_path(&r, path[i], err);
+    if (!rc && cfg->list)
+        rc = add_list(&r, cfg->list, err);
+    if (!rc && r.n == 0)
+        rc = slu_fail(err, SLU_E_USAGE, "%s: names no files",
+                      cfg->list ? cfg->list : "-");
+    if (!rc)
+        rc = set_names(&r, err);
+    if (!rc) {
+        s->item = calloc(r.n, sizeof *s->item);
+        if (!s->item)
+            rc = slu_fail_nomem(err, r.n * sizeof *s->item);
+    }
+    for (size_t i = 0; i < r.n && !rc; i++)
+        s->item[i] = (struct slu_source){
+            .path = s->bytes + r.e[i].path,
+            .name = s->bytes + r.e[i].name,
+            .size_byte = r.e[i].size_byte,
+            .regular = r.e[i].regular,
+            .to = UINT64_MAX,
+        };
+    if (!rc)
+        s->n = s->end = r.n;
+    free(r.e);
+    return rc;
+}
+
+void slu_sources_release(struct slu_sources *s)
+{
+    free(s->item);
+    free(s->bytes);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- shares ---- */
+
+/* One more than the bytes, so that empty files have a place too. */
+static unsigned __int128 weight(const struct slu_source *src)
+{
+    return (unsigned __int128)src->size_byte * (slu_bytes_promised(src->name) ? 4 : 1) +
+           1;
+}
+
+/* How many of the source's bytes, which begin at `begin`, lie before place `at`. */
+static uint64_t bytes_before(const struct slu_source *src, unsigned __int128 begin,
+                             unsigned __int128 at)
+{
+    if (at <= begin)
+        return 0;
+    return at - begin >= src->size_byte ? UINT64_MAX : (uint64_t)(at - begin);
+}
+
+int slu_sources_share(struct slu_sources *s, uint64_t part, uint64_t n_part,
+                      bool (*splittable)(const char *name, void *ctx), void *ctx,
+                      struct slu_err *err)
+{
+    unsigned __int128 total = 0, begin = 0;
+
+    if (part >= n_part)
+        return slu_fail(err, SLU_E_USAGE,
+                        "part %llu of %llu does not exist; parts are counted from 0",
+                        (unsigned long long)part, (unsigned long long)n_part);
+    if (n_part == 1)
+        return SLU_OK;
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->item[i].regular)
+            return slu_fail(err, SLU_E_USAGE,
+                            "%s: has no size, so it cannot be shared between parts",
+                            strcmp(s->item[i].path, "-") == 0 ? "standard input"
+                                                              : s->item[i].path);
+        total += weight(&s->item[i]);
+    }
+    /* total * n_part < 2^128 as long as total < 2^64 */
+    unsigned __int128 lo = total * part / n_part, hi = total * (part + 1) / n_part;
+    s->first = s->end = 0;
+    bool any = false;
+    for (size_t i = 0; i < s->n; i++) {
+        struct slu_source *src = &s->item[i];
+        unsigned __int128 end = begin + weight(src);
+        bool split = src->size_byte > 0 && splittable(src->name, ctx);
+        if (split) {
+            src->from = bytes_before(src, begin, lo);
+            src->to = bytes_before(src, begin, hi);
+        }
+        if (split ? src->from < src->to : begin >= lo && begin < hi) {
+            s->first = any ? s->first : i;
+            s->end = i + 1;
+            any = true;
+        }
+        begin = end;
+    }
+    return SLU_OK;
+}

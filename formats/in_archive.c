@@ -1,0 +1,227 @@
+/* in_archive.c - members of tar and zip archives, each one text, through libarchive.
+ *
+ * tar is read as a stream, so it may be compressed or come through a pipe; archives
+ * behind one another are one, and the two blocks of zeros that end one must be there.
+ * zip in a file is read by its central directory, which must therefore be whole;
+ * through a pipe, by its local headers. Members that are no regular files are passed
+ * over.
+ */
+#include "input_private.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAR_BLOCK 512
+
+struct arc {
+    struct slu_input_source *src;
+    struct archive *a;
+    bool tar;
+    bool opened;
+    uint64_t member;   /* number of the next one */
+    uint64_t given;    /* bytes handed to libarchive */
+    uint64_t end_byte; /* where the last member ends */
+    struct slu_err io; /* a fault of the bytes below */
+    uint8_t chunk[1 << 16];
+};
+
+static bool tar_name(const char *name)
+{
+    static const char *const suffix[] = {".tar",  ".tgz", ".tbz2", ".tbz",
+                                         ".tzst", ".txz", ".tlz4", NULL};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && suffix[i]; i++)
+        if (strcasecmp(dot, suffix[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool tar_head(const uint8_t *p, size_t n)
+{
+    return n >= 262 && memcmp(p + 257, "ustar", 5) == 0;
+}
+
+static bool zip_name(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && strcasecmp(dot, ".zip") == 0;
+}
+
+static bool zip_head(const uint8_t *p, size_t n)
+{
+    return n >= 4 && (memcmp(p, "PK\3\4", 4) == 0 || memcmp(p, "PK\5\6", 4) == 0);
+}
+
+static la_ssize_t give(struct archive *a, void *ctx, const void **p)
+{
+    struct arc *s = ctx;
+    size_t got;
+    int rc = slu_bytes_read(s->src->bytes, s->chunk, sizeof s->chunk, &got, &s->io);
+    if (rc) {
+        archive_set_error(a, s->io.sys_errno, "%s", s->io.msg);
+        return ARCHIVE_FATAL;
+    }
+    s->given += got;
+    *p = s->chunk;
+    return (la_ssize_t)got;
+}
+
+static int arc_fail(struct arc *s, struct slu_err *err)
+{
+    if (s->io.code) {
+        if (err)
+            *err = s->io;
+        return s->io.code;
+    }
+    const char *why = archive_error_string(s->a);
+    if (!s->tar)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: member %llu: damaged or truncated zip (%s)",
+                        slu_input_name(s->src), (unsigned long long)s->member,
+                        why ? why : "no reason");
+    uint64_t at = (uint64_t)archive_filter_bytes(s->a, 0);
+    return slu_fail_at(
+        err, SLU_E_FORMAT, at, "%s: byte %llu: damaged or truncated tar (%s)",
+        slu_input_name(s->src), (unsigned long long)at, why ? why : "no reason");
+}
+
+static int arc_open(struct slu_input_source *src, bool tar, struct slu_err *err)
+{
+    struct arc *s = calloc(1, sizeof *s);
+    if (!s || !(s->a = archive_read_new())) {
+        free(s);
+        return slu_fail_nomem(err, sizeof *s);
+    }
+    src->state = s;
+    s->src = src;
+    s->tar = tar;
+    return SLU_OK;
+}
+
+static int tar_open(struct slu_input_source *src, struct slu_err *err)
+{
+    return arc_open(src, true, err);
+}
+
+static int zip_open(struct slu_input_source *src, struct slu_err *err)
+{
+    return arc_open(src, false, err);
+}
+
+/* *empty: not one byte, which is an archive of nothing. */
+static int start(struct arc *s, bool *empty, struct slu_err *err)
+{
+    const uint8_t *head;
+    size_t n;
+    int rc = slu_bytes_peek(s->src->bytes, &head, &n, err);
+    *empty = !rc && n == 0;
+    if (rc || *empty)
+        return rc;
+    s->opened = true;
+    int a;
+    if (s->tar) {
+        archive_read_support_format_tar(s->a);
+        a = archive_read_set_option(s->a, "tar", "read_concatenated_archives", "1");
+        if (a == ARCHIVE_OK)
+            a = archive_read_open(s->a, s, NULL, give, NULL);
+    } else if (slu_bytes_seekable(s->src->bytes)) {
+        archive_read_support_format_zip_seekable(s->a);
+        a = archive_read_open_filename(s->a, s->src->src->path, sizeof s->chunk);
+    } else {
+        archive_read_support_format_zip_streamable(s->a);
+        a = archive_read_open(s->a, s, NULL, give, NULL);
+    }
+    return a == ARCHIVE_OK ? SLU_OK : arc_fail(s, err);
+}
+
+/* No further member: a tar must have said so itself. */
+static int finish(struct arc *s, struct slu_err *err)
+{
+    if (s->tar && s->given - s->end_byte < TAR_BLOCK)
+        return slu_fail_at(
+            err, SLU_E_TRUNCATED, s->given,
+            "%s: byte %llu: the tar archive ends without its end marker; it "
+            "was cut short",
+            slu_input_name(s->src), (unsigned long long)s->given);
+    return SLU_EOF;
+}
+
+/* The member's bytes, appended to b as one record. */
+static int take_member(struct arc *s, struct slu_block *b, uint64_t document,
+                       struct slu_err *err)
+{
+    size_t begin = b->raw.len, step = sizeof s->chunk;
+    for (;;) {
+        int rc = slu_block_room(s->src, b, step, begin, document, err);
+        if (rc)
+            return rc;
+        la_ssize_t got = archive_read_data(s->a, b->raw.data + b->raw.len, step);
+        if (got < 0)
+            return arc_fail(s, err);
+        b->raw.len += (size_t)got;
+        if (got == 0)
+            break;
+    }
+    struct slu_record_ref rec = {s->src->ordinal, document, 0, begin,
+                                 b->raw.len - begin};
+    return slu_block_add(b, rec, err);
+}
+
+static int arc_fetch(struct slu_input_source *src, struct slu_block *b,
+                     struct slu_err *err)
+{
+    struct arc *s = src->state;
+    bool empty = false;
+    int rc = s->opened ? SLU_OK : start(s, &empty, err);
+    if (rc || empty)
+        return rc ? rc : SLU_EOF;
+    while (b->raw.len < src->cfg->block_byte) {
+        struct archive_entry *e;
+        int a = archive_read_next_header(s->a, &e);
+        if (a == ARCHIVE_EOF)
+            return finish(s, err);
+        if (a < ARCHIVE_WARN) /* a warning is about names or times */
+            return arc_fail(s, err);
+        uint64_t document =
+            s->tar ? (uint64_t)archive_read_header_position(s->a) : s->member;
+        bool regular =
+            archive_entry_filetype(e) == AE_IFREG && !archive_entry_hardlink(e);
+        if (regular)
+            rc = take_member(s, b, document, err);
+        else if (archive_read_data_skip(s->a) < ARCHIVE_WARN)
+            rc = arc_fail(s, err);
+        if (rc)
+            return rc;
+        s->member++;
+        s->end_byte = (uint64_t)archive_filter_bytes(s->a, 0);
+    }
+    return SLU_OK;
+}
+
+static void arc_close(struct slu_input_source *src)
+{
+    struct arc *s = src->state;
+    if (s)
+        archive_read_free(s->a);
+    free(s);
+}
+
+const struct slu_input_format slu_in_tar = {
+    .name = "tar",
+    .name_matches = tar_name,
+    .head_matches = tar_head,
+    .open = tar_open,
+    .fetch = arc_fetch,
+    .close = arc_close,
+};
+
+const struct slu_input_format slu_in_zip = {
+    .name = "zip",
+    .name_matches = zip_name,
+    .head_matches = zip_head,
+    .open = zip_open,
+    .fetch = arc_fetch,
+    .close = arc_close,
+};

@@ -1,0 +1,196 @@
+/* in_jsonl.c - a JSON object a line (JSON Lines, NDJSON). */
+#include "input_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct jsonl {
+    struct slu_buf carry; /* the beginning of a record, read with the block before it */
+    uint64_t off;         /* in the source, of the next block's first byte */
+    uint64_t line;        /* its line; 0: unknown */
+    bool begun;
+    bool ended;
+};
+
+static bool name_matches(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && (strcasecmp(dot, ".jsonl") == 0 || strcasecmp(dot, ".ndjson") == 0 ||
+                   strcasecmp(dot, ".json") == 0);
+}
+
+/* { and then a key or the end: no programming language begins so. */
+static bool head_matches(const uint8_t *p, size_t n)
+{
+    size_t i = 0;
+    if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+        i = 3;
+    while (i < n && memchr(" \t\r\n", p[i], 4))
+        i++;
+    if (i >= n || p[i++] != '{')
+        return false;
+    while (i < n && memchr(" \t", p[i], 2))
+        i++;
+    return i < n && (p[i] == '"' || p[i] == '}');
+}
+
+static int jsonl_open(struct slu_input_source *src, struct slu_err *err)
+{
+    struct jsonl *j = calloc(1, sizeof *j);
+    if (!j)
+        return slu_fail_nomem(err, sizeof *j);
+    src->state = j;
+    return SLU_OK;
+}
+
+/* Goes to the first record that begins at src->from or behind it. */
+static int skip_to_share(struct slu_input_source *src, struct jsonl *j,
+                         struct slu_err *err)
+{
+    char chunk[4096];
+    size_t got;
+    uint64_t at = src->from - 1; /* a newline here: a record begins at `from` */
+    int rc = slu_bytes_seek(src->bytes, at, err);
+    while (!rc) {
+        rc = slu_bytes_read(src->bytes, chunk, sizeof chunk, &got, err);
+        if (rc)
+            break;
+        const char *nl = memchr(chunk, '\n', got);
+        at += nl ? (uint64_t)(nl - chunk) + 1 : got;
+        if (nl)
+            rc = slu_bytes_seek(src->bytes, at, err);
+        if (nl || got < sizeof chunk)
+            break;
+    }
+    j->off = at;
+    return rc;
+}
+
+static int begin(struct slu_input_source *src, struct jsonl *j, struct slu_err *err)
+{
+    const uint8_t *head;
+    size_t n;
+    j->begun = true;
+    if (src->from > 0) {
+        int skip = src->from < src->to ? skip_to_share(src, j, err) : SLU_OK;
+        j->ended = src->from >= src->to || j->off >= src->to;
+        return skip;
+    }
+    j->line = 1;
+    int rc = slu_bytes_peek(src->bytes, &head, &n, err);
+    if (!rc && n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
+        uint8_t bom[3];
+        rc = slu_bytes_read(src->bytes, bom, 3, &n, err);
+        j->off = 3;
+    }
+    return rc;
+}
+
+/* Reads until b holds at least one whole record, and puts the beginning of the next
+ * aside. */
+static int fill(struct slu_input_source *src, struct jsonl *j, struct slu_block *b,
+                struct slu_err *err)
+{
+    size_t step = src->cfg->block_byte, got;
+    int rc = slu_block_room(src, b, step, 0, j->off, err);
+    if (!rc && j->carry.len)
+        rc = slu_buf_append(&b->raw, j->carry.data, j->carry.len, err);
+    if (rc)
+        return rc;
+    slu_buf_clear(&j->carry);
+    step -= b->raw.len < step ? b->raw.len : 0;
+    for (;;) {
+        rc = slu_block_room(src, b, step, 0, j->off, err);
+        if (!rc)
+            rc = slu_bytes_read(src->bytes, b->raw.data + b->raw.len, step, &got, err);
+        if (rc)
+            return rc;
+        uint8_t *p = b->raw.data + b->raw.len;
+        const uint8_t *nl = memrchr(p, '\n', got);
+        b->raw.len += got;
+        if (got < step) {
+            j->ended = true;
+            return SLU_OK;
+        }
+        if (nl) {
+            size_t left = (size_t)(p + got - (nl + 1));
+            b->raw.len -= left;
+            return slu_buf_append(&j->carry, nl + 1, left, err);
+        }
+        step = src->cfg->block_byte;
+    }
+}
+
+/* Leaves out the records that begin at src->to or behind it (a byte order mark belongs
+ * to the record behind it). */
+static void cut_at_share(struct slu_input_source *src, struct jsonl *j,
+                         struct slu_block *b)
+{
+    if (b->raw.len == 0 || j->off + b->raw.len < src->to)
+        return;
+    size_t at = src->to - 1 > j->off ? (size_t)(src->to - 1 - j->off) : 0;
+    const uint8_t *nl = memchr(b->raw.data + at, '\n', b->raw.len - at);
+    if (nl)
+        b->raw.len = (size_t)(nl - b->raw.data) + 1;
+    j->ended = true;
+}
+
+static uint64_t count_lines(const uint8_t *p, size_t n)
+{
+    uint64_t lines = 0;
+    while (n > 0) {
+        size_t run = n < 128 ? n : 128;
+        uint8_t k = 0; /* a byte is enough, so that the loop becomes SIMD */
+        if (run == 128)
+            for (size_t i = 0; i < 128; i++)
+                k += p[i] == '\n';
+        else
+            for (size_t i = 0; i < run; i++)
+                k += p[i] == '\n';
+        lines += k;
+        p += run;
+        n -= run;
+    }
+    return lines;
+}
+
+static int jsonl_fetch(struct slu_input_source *src, struct slu_block *b,
+                       struct slu_err *err)
+{
+    struct jsonl *j = src->state;
+    int rc = j->begun ? SLU_OK : begin(src, j, err);
+    if (rc)
+        return rc;
+    if (j->ended)
+        return SLU_EOF;
+    rc = fill(src, j, b, err);
+    if (rc)
+        return rc;
+    cut_at_share(src, j, b);
+    b->lines = true;
+    b->off_byte = j->off;
+    b->line = j->line;
+    j->off += b->raw.len;
+    if (j->line)
+        j->line += count_lines(b->raw.data, b->raw.len);
+    return j->ended ? SLU_EOF : SLU_OK;
+}
+
+static void jsonl_close(struct slu_input_source *src)
+{
+    struct jsonl *j = src->state;
+    if (j)
+        slu_buf_release(&j->carry);
+    free(j);
+}
+
+const struct slu_input_format slu_in_jsonl = {
+    .name = "jsonl",
+    .json = true,
+    .lines = true,
+    .name_matches = name_matches,
+    .head_matches = head_matches,
+    .open = jsonl_open,
+    .fetch = jsonl_fetch,
+    .close = jsonl_close,
+};

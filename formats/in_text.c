@@ -1,0 +1,51 @@
+/* in_text.c - a file that is one text, whatever its name. An empty one is no record. */
+#include "input_private.h"
+
+#include <string.h>
+
+static bool name_matches(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && (strcasecmp(dot, ".txt") == 0 || strcasecmp(dot, ".text") == 0 ||
+                   strcasecmp(dot, ".md") == 0);
+}
+
+static bool head_matches(const uint8_t *p, size_t n)
+{
+    (void)p;
+    (void)n;
+    return true;
+}
+
+static int text_fetch(struct slu_input_source *src, struct slu_block *b,
+                      struct slu_err *err)
+{
+    size_t begin = b->raw.len, block = src->cfg->block_byte, step = block, got;
+    if (src->src->regular && src->src->size_byte < block) /* small files side by side */
+        step = (size_t)src->src->size_byte + 1;
+    for (;;) {
+        int rc = slu_block_room(src, b, step, begin, 0, err);
+        if (!rc)
+            rc = slu_bytes_read(src->bytes, b->raw.data + b->raw.len, step, &got, err);
+        if (rc)
+            return rc;
+        b->raw.len += got;
+        if (got < step)
+            break;
+        step = block;
+    }
+    if (b->raw.len > begin) {
+        struct slu_record_ref rec = {src->ordinal, 0, 0, begin, b->raw.len - begin};
+        int rc = slu_block_add(b, rec, err);
+        if (rc)
+            return rc;
+    }
+    return SLU_EOF;
+}
+
+const struct slu_input_format slu_in_text = {
+    .name = "text",
+    .name_matches = name_matches,
+    .head_matches = head_matches,
+    .fetch = text_fetch,
+};

@@ -1,0 +1,300 @@
+#include "input_private.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+
+/* The registry: asked in this order; the last takes anything. */
+static const struct slu_input_format *const formats[] = {
+    &slu_in_jsonl,
+    &slu_in_tar,
+    &slu_in_zip,
+    &slu_in_text,
+};
+#define N_FORMAT (sizeof formats / sizeof *formats)
+
+struct slu_input {
+    struct slu_input_cfg cfg;
+    size_t next; /* ordinal of the next source */
+    bool is_open;
+    struct slu_input_source cur;
+    uint64_t stored_before;       /* bytes of the sources that are done */
+    _Atomic uint64_t stored_byte; /* for progress */
+};
+
+/* ---- blocks ---- */
+
+void slu_block_init(struct slu_block *b)
+{
+    memset(b, 0, sizeof *b);
+}
+
+void slu_block_clear(struct slu_block *b)
+{
+    slu_buf_clear(&b->raw);
+    b->n_rec = 0;
+    b->json = b->lines = false;
+    b->source = b->off_byte = b->line = 0;
+}
+
+void slu_block_release(struct slu_block *b)
+{
+    slu_buf_release(&b->raw);
+    free(b->rec);
+    slu_block_init(b);
+}
+
+int slu_block_add(struct slu_block *b, struct slu_record_ref rec, struct slu_err *err)
+{
+    int rc = slu_grow(&b->rec, &b->cap_rec, b->n_rec + 1, sizeof *b->rec, err);
+    if (!rc)
+        b->rec[b->n_rec++] = rec;
+    return rc;
+}
+
+int slu_block_room(const struct slu_input_source *src, struct slu_block *b, size_t more,
+                   size_t begin, uint64_t place, struct slu_err *err)
+{
+    const struct slu_input_cfg *cfg = src->cfg;
+    size_t need;
+
+    if (b->raw.len - begin > cfg->max_record_byte ||
+        slu_add_overflow(b->raw.len, more, &need) ||
+        slu_add_overflow(need, SLU_JSON_PADDING, &need))
+        return slu_fail_at(
+            err, SLU_E_LIMIT, place,
+            "%s: byte %llu: a record larger than %llu bytes, which is what -M "
+            "allows; give a larger -M",
+            slu_input_name(src), (unsigned long long)place,
+            (unsigned long long)cfg->max_record_byte);
+    if (need <= b->raw.cap)
+        return SLU_OK;
+    size_t usual = cfg->block_byte + SLU_JSON_PADDING;
+    size_t cap = need <= usual ? usual : need + need / 2;
+    if (cap > usual && cap - usual > b->claimed_byte && cfg->claim) {
+        int rc = cfg->claim(cfg->ctx, b, cap - usual - b->claimed_byte, err);
+        if (rc)
+            return rc;
+        b->claimed_byte = cap - usual;
+    }
+    return slu_buf_reserve(&b->raw, cap - b->raw.len, err);
+}
+
+static bool blank(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != ' ' && p[i] != '\t' && p[i] != '\r')
+            return false;
+    return true;
+}
+
+int slu_block_split(struct slu_block *b, struct slu_err *err)
+{
+    if (!b->lines)
+        return SLU_OK;
+    const uint8_t *base = b->raw.data;
+    uint64_t line = b->line;
+    b->lines = false;
+    for (size_t off = 0; off < b->raw.len;) {
+        const uint8_t *nl = memchr(base + off, '\n', b->raw.len - off);
+        size_t len = (nl ? (size_t)(nl - base) : b->raw.len) - off;
+        if (!blank(base + off, len)) {
+            struct slu_record_ref rec = {b->source, b->off_byte + off, line, off, len};
+            int rc = slu_block_add(b, rec, err);
+            if (rc)
+                return rc;
+        }
+        off += len + 1;
+        line += line > 0;
+    }
+    return SLU_OK;
+}
+
+/* ---- formats ---- */
+
+const struct slu_input_format *slu_input_format_named(const char *name)
+{
+    for (size_t i = 0; i < N_FORMAT; i++)
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    return NULL;
+}
+
+bool slu_input_splittable(const char *name, void *ctx)
+{
+    const struct slu_input_format *asked = ctx;
+    if (slu_bytes_promised(name))
+        return false;
+    return asked ? asked->lines : slu_in_jsonl.name_matches(name);
+}
+
+static bool ends_in_parquet(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 8 && strcasecmp(name + n - 8, ".parquet") == 0;
+}
+
+static int choose_format(struct slu_input_source *src, struct slu_err *err)
+{
+    const uint8_t *head;
+    size_t n, i;
+    char *name = strdup(src->src->name);
+    if (!name)
+        return slu_fail_nomem(err, strlen(src->src->name));
+    name[strlen(name) - slu_bytes_suffix(name)] = 0;
+    int rc = slu_bytes_peek(src->bytes, &head, &n, err);
+    if (rc)
+        goto out;
+    for (i = 0; i < N_FORMAT && !src->format; i++)
+        if (formats[i]->name_matches(name))
+            src->format = formats[i];
+    for (i = 0; i < N_FORMAT && !src->format; i++)
+        if (formats[i]->head_matches(head, n))
+            src->format = formats[i];
+    if (ends_in_parquet(name) || (n >= 4 && memcmp(head, "PAR1", 4) == 0))
+        rc = slu_fail(err, SLU_E_UNSUPPORTED,
+                      "%s: this build has no Parquet reader; convert the file to JSONL",
+                      slu_input_name(src));
+out:
+    free(name);
+    return rc;
+}
+
+/* ---- sources ---- */
+
+const char *slu_input_name(const struct slu_input_source *src)
+{
+    return strcmp(src->src->path, "-") == 0 ? "standard input" : src->src->path;
+}
+
+static void close_source(struct slu_input *in)
+{
+    struct slu_input_source *src = &in->cur;
+    if (src->format && src->format->close)
+        src->format->close(src);
+    slu_bytes_close(src->bytes);
+    memset(src, 0, sizeof *src);
+    in->is_open = false;
+}
+
+/* A file that was to be cut but turns out to be compressed belongs to the part with its
+ * first byte. */
+static int open_source(struct slu_input *in, struct slu_err *err)
+{
+    struct slu_input_source *src = &in->cur;
+    int rc;
+
+    *src = (struct slu_input_source){
+        .in = in,
+        .cfg = &in->cfg,
+        .ordinal = in->next,
+        .src = &in->cfg.sources->item[in->next],
+    };
+    in->next++;
+    in->is_open = true;
+    src->from = src->src->from;
+    src->to = src->src->to;
+    if (in->cfg.begin) {
+        rc = in->cfg.begin(in->cfg.ctx, src->ordinal, err);
+        if (rc)
+            return rc;
+    }
+    rc = slu_bytes_open(&src->bytes, src->src->path, in->cfg.window_byte, err);
+    if (rc)
+        return rc;
+    if (!slu_bytes_seekable(src->bytes)) {
+        if (src->from > 0)
+            src->to = src->from; /* nothing */
+        else
+            src->to = UINT64_MAX;
+    }
+    src->format = in->cfg.format;
+    if (!src->format) {
+        rc = choose_format(src, err);
+        if (rc)
+            return rc;
+    }
+    return src->format->open ? src->format->open(src, err) : SLU_OK;
+}
+
+int slu_input_new(struct slu_input **out, const struct slu_input_cfg *cfg,
+                  struct slu_err *err)
+{
+    struct slu_input *in = calloc(1, sizeof *in);
+    if (!in)
+        return slu_fail_nomem(err, sizeof *in);
+    in->cfg = *cfg;
+    in->next = cfg->sources->first;
+    *out = in;
+    return SLU_OK;
+}
+
+/* The source has no more: says so, and closes it. */
+static void end_source(struct slu_input *in)
+{
+    uint64_t n_byte = slu_bytes_tell(in->cur.bytes);
+    in->stored_before += slu_bytes_stored(in->cur.bytes) - in->cur.from;
+    if (in->cfg.end)
+        in->cfg.end(in->cfg.ctx, in->cur.ordinal, n_byte);
+    close_source(in);
+}
+
+static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
+{
+    while (b->raw.len < in->cfg.block_byte) {
+        if (!in->is_open) {
+            if (in->next >= in->cfg.sources->end)
+                return b->n_rec ? SLU_OK : SLU_EOF;
+            if (b->n_rec && b->raw.len + in->cfg.sources->item[in->next].size_byte >
+                                in->cfg.block_byte)
+                return SLU_OK; /* it has a block of its own, rather than making this
+                                  grow */
+            int rc = open_source(in, err);
+            if (rc)
+                return rc;
+        }
+        const struct slu_input_format *f = in->cur.format;
+        if (b->n_rec && (f->lines || f->json != b->json))
+            return SLU_OK;
+        b->json = f->json;
+        b->source = in->cur.ordinal;
+        int rc = f->fetch(&in->cur, b, err);
+        if (rc < 0)
+            return rc;
+        in->stored_byte =
+            in->stored_before + slu_bytes_stored(in->cur.bytes) - in->cur.from;
+        if (rc == SLU_EOF)
+            end_source(in);
+        if (b->lines && b->raw.len)
+            return SLU_OK;
+    }
+    return SLU_OK;
+}
+
+int slu_input_fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
+{
+    slu_block_clear(b);
+    int rc = fetch(in, b, err);
+    if (rc == SLU_OK) { /* the formats keep room for it */
+        rc = slu_buf_reserve(&b->raw, SLU_JSON_PADDING, err);
+        if (!rc)
+            memset(b->raw.data + b->raw.len, 0, SLU_JSON_PADDING);
+    }
+    return rc;
+}
+
+uint64_t slu_input_stored(const struct slu_input *in)
+{
+    return in->stored_byte;
+}
+
+void slu_input_free(struct slu_input *in)
+{
+    if (!in)
+        return;
+    if (in->is_open)
+        close_source(in);
+    free(in);
+}

@@ -1,0 +1,104 @@
+/* input.h - from sources to records: raw blocks of whole records, in order, cheap to
+ * make one after another and to take apart in parallel.
+ *
+ * slu_input_fetch is the serial half: it reads, decompresses and cuts at record
+ * borders. slu_block_split is the parallel half: it says where in the block the records
+ * are. A record is JSON (block->json: one object of a JSONL file, without its newline)
+ * or a whole text.
+ *
+ * A format is one file in_NAME.c with one const vtable, and a line in the registry
+ * (input.c). Where it meets a fault it names the source and, if there is one, the
+ * place.
+ */
+#ifndef SLU_INPUT_H
+#define SLU_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/bytes.h"
+#include "formats/sources.h"
+#include "lib/buf.h"
+#include "lib/err.h"
+
+/* One record in a block. */
+struct slu_record_ref {
+    uint64_t source; /* ordinal */
+    uint64_t
+        document; /* semantics.md 1: JSONL: byte offset in the decompressed source; tar:
+                   * that of the member's first header; zip: the member's number, from 0
+                   * (libarchive does not say where a zip member begins); text: 0 */
+    uint64_t line;   /* from 1; 0: unknown, or not a file of lines */
+    size_t off, len; /* bytes in block->raw */
+};
+
+struct slu_block {
+    struct slu_buf raw;         /* SLU_JSON_PADDING zero bytes behind len */
+    struct slu_record_ref *rec; /* once split */
+    size_t n_rec, cap_rec;
+    bool json;
+    bool lines; /* rec is still to be made, by slu_block_split … */
+    uint64_t source, off_byte, line; /* … where raw begins */
+    uint64_t claimed_byte; /* granted by cfg->claim for growth past block_byte */
+};
+
+void slu_block_init(struct slu_block *b);
+/* No records; keeps the memory. */
+void slu_block_clear(struct slu_block *b);
+void slu_block_release(struct slu_block *b);
+
+struct slu_input_source; /* private to the formats */
+
+struct slu_input_format {
+    const char *name;
+    bool json;  /* records are JSON */
+    bool lines; /* a block holds lines of one source */
+    /* By the name without compression suffix (NULL: unknown), and by the first bytes.
+     */
+    bool (*name_matches)(const char *name);
+    bool (*head_matches)(const uint8_t *p, size_t n);
+    int (*open)(struct slu_input_source *src, struct slu_err *err); /* may be NULL */
+    /* Appends records to b until it is full; SLU_EOF: nothing more (b may have grown).
+     */
+    int (*fetch)(struct slu_input_source *src, struct slu_block *b,
+                 struct slu_err *err);
+    void (*close)(struct slu_input_source *src); /* may be NULL */
+};
+
+struct slu_input_cfg {
+    const struct slu_sources *sources; /* borrowed; the share first … end-1 is read */
+    const struct slu_input_format *format; /* NULL: by name, then by content */
+    size_t block_byte;        /* what a block usually holds, at least 4 KiB */
+    uint64_t max_record_byte; /* a longer record is SLU_E_LIMIT */
+    uint64_t window_byte;     /* for decompressors, see slu_bytes_open */
+    void *ctx;
+    /* Called before b grows by n bytes past block_byte; may wait; an error ends the
+     * fetch. May be NULL. */
+    int (*claim)(void *ctx, struct slu_block *b, uint64_t n, struct slu_err *err);
+    /* A source is about to be read, and has been read. May be NULL. */
+    int (*begin)(void *ctx, uint64_t ordinal, struct slu_err *err);
+    void (*end)(void *ctx, uint64_t ordinal, uint64_t n_byte);
+};
+
+struct slu_input;
+/* Borrows what cfg points to. Caller frees with slu_input_free. */
+SLU_MUST_USE int slu_input_new(struct slu_input **in, const struct slu_input_cfg *cfg,
+                               struct slu_err *err);
+/* Serial. The next block; SLU_EOF at the end of the share. */
+SLU_MUST_USE int slu_input_fetch(struct slu_input *in, struct slu_block *b,
+                                 struct slu_err *err);
+/* Stored bytes taken so far (any thread). */
+uint64_t slu_input_stored(const struct slu_input *in);
+void slu_input_free(struct slu_input *in);
+
+/* Any thread. Lines that hold white space only are no records. */
+SLU_MUST_USE int slu_block_split(struct slu_block *b, struct slu_err *err);
+
+/* "jsonl", "text", "tar", "zip"; NULL if unknown. */
+const struct slu_input_format *slu_input_format_named(const char *name);
+/* Uncompressed files of that name can be cut at any record (see slu_sources_share): ctx
+ * is the struct slu_input_format that was asked for, or NULL. */
+bool slu_input_splittable(const char *name, void *ctx);
+
+#endif

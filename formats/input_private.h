@@ -1,0 +1,32 @@
+/* input_private.h - between input.c and the formats. */
+#ifndef SLU_INPUT_PRIVATE_H
+#define SLU_INPUT_PRIVATE_H
+
+#include "input.h"
+
+/* The source being read. */
+struct slu_input_source {
+    struct slu_input *in;
+    const struct slu_input_cfg *cfg;
+    const struct slu_source *src;
+    uint64_t ordinal;
+    struct slu_bytes *bytes;
+    uint64_t from, to; /* records that begin here; 0 and UINT64_MAX: all */
+    const struct slu_input_format *format;
+    void *state; /* the format's */
+};
+
+/* For messages. */
+const char *slu_input_name(const struct slu_input_source *src);
+/* Room for `more` bytes and the padding behind b->raw.len, for a record that began at
+ * raw offset `begin` and at `place` in the source. */
+SLU_MUST_USE int slu_block_room(const struct slu_input_source *src, struct slu_block *b,
+                                size_t more, size_t begin, uint64_t place,
+                                struct slu_err *err);
+/* Appends a row to the record table. */
+SLU_MUST_USE int slu_block_add(struct slu_block *b, struct slu_record_ref rec,
+                               struct slu_err *err);
+
+extern const struct slu_input_format slu_in_jsonl, slu_in_text, slu_in_tar, slu_in_zip;
+
+#endif

@@ -101,6 +101,7 @@ enum slu_reject {
     SLU_REJECT_NOT_AN_OBJECT,
     SLU_REJECT_MISSING_FIELD,
     SLU_REJECT_NOT_A_STRING,
+    SLU_REJECT_LONG_FIELD, /* for callers whose ids or domains have a limit */
     SLU_REJECT_N,
 };
 #define SLU_JSON_MAX_DEPTH 65536

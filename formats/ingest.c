@@ -1,0 +1,504 @@
+#include "ingest.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/rejects.h"
+
+#define MAX_FIELD_BYTE 65535 /* of ids and names in a stream */
+#define HOLDOUT_DRAW                                                                   \
+    UINT64_C(0x686f6c646f757400) /* which random variable: "holdout"                   \
+                                  */
+#define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
+#define MAX_BLOCK_BYTE ((uint64_t)4 << 20)
+#define MAX_CACHE_BYTE ((uint64_t)4 << 20)
+#define BLOCK_WEIGHT                                                                   \
+    10 /* bytes in flight for each byte of a block: text, ids, trees                   \
+        */
+#define GROWN_WEIGHT                                                                   \
+    6 /* the same for records larger than a block, which have no tree */
+
+struct job {
+    struct slu_block block;
+    struct slu_ids ids; /* of all documents; batch and holdout point into it */
+    struct slu_batch batch, holdout;
+    struct slu_buf rejects; /* JSON lines */
+    struct slu_count in;    /* documents and sequences: see emit */
+    uint64_t created_tok, text_byte;
+    struct slu_count empty, held;
+    uint64_t rejected_by[SLU_REJECT_N];
+};
+
+struct worker {
+    struct slu_record_parser *parser;
+    struct slu_encoder *encoder;
+    char *domain; /* the last one, and its number */
+    size_t domain_len, domain_cap;
+    uint32_t domain_number;
+};
+
+struct ingest {
+    const struct slu_ingest_cfg *cfg;
+    struct slu_ledger *ledger;
+    struct slu_ingest_stat *stat;
+    struct slu_input *input;
+    struct worker *worker;
+    uint32_t domain; /* of all documents, or SLU_NO_DOMAIN */
+    uint64_t n_tok;
+
+    /* Memory of records larger than a block: taken by produce, given back by emit.
+     * produce may wait for it: the jobs before it need no further produce to be
+     * emitted. */
+    pthread_mutex_t lock;
+    pthread_cond_t freed;
+    uint64_t grown_byte, max_grown_byte;
+    bool failed; /* a job has failed, so nothing more will be given back */
+};
+
+/* ---- memory ---- */
+
+static int claim(void *ctx, struct slu_block *b, uint64_t n, struct slu_err *err)
+{
+    struct ingest *g = ctx;
+    int rc = SLU_OK;
+    pthread_mutex_lock(&g->lock);
+    while (!g->failed && g->grown_byte > b->claimed_byte &&
+           (g->grown_byte + n) * GROWN_WEIGHT > g->max_grown_byte)
+        pthread_cond_wait(&g->freed, &g->lock);
+    if (g->failed)
+        rc = slu_fail(err, SLU_E_LIMIT,
+                      "stopped"); /* never seen: an earlier job failed */
+    else
+        g->grown_byte += n;
+    pthread_mutex_unlock(&g->lock);
+    return rc;
+}
+
+static void give_back(struct ingest *g, struct job *j)
+{
+    if (!j->block.claimed_byte)
+        return;
+    uint64_t n = j->block.claimed_byte;
+    slu_block_release(&j->block);
+    slu_ids_release(&j->ids);
+    slu_buf_release(&j->rejects);
+    pthread_mutex_lock(&g->lock);
+    g->grown_byte -= n;
+    pthread_cond_broadcast(&g->freed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void set_failed(struct ingest *g)
+{
+    pthread_mutex_lock(&g->lock);
+    g->failed = true;
+    pthread_cond_broadcast(&g->freed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- the serial half ---- */
+
+static int begin_source(void *ctx, uint64_t ordinal, struct slu_err *err)
+{
+    struct ingest *g = ctx;
+    return slu_names_set_source(g->cfg->names, ordinal,
+                                g->cfg->sources->item[ordinal].name, err);
+}
+
+static void end_source(void *ctx, uint64_t ordinal, uint64_t n_byte)
+{
+    struct ingest *g = ctx;
+    g->stat->sources++;
+    g->stat->empty_sources += n_byte == 0;
+    g->stat->input_byte += n_byte;
+    if (g->cfg->source_done)
+        g->cfg->source_done(g->cfg->ctx, &g->cfg->sources->item[ordinal], n_byte);
+}
+
+static int produce(void *ctx, void *job, struct slu_err *err)
+{
+    struct ingest *g = ctx;
+    struct job *j = job;
+    return slu_input_fetch(g->input, &j->block, err);
+}
+
+/* ---- the parallel half ---- */
+
+static void clear_job(struct job *j)
+{
+    j->ids.n = 0;
+    slu_batch_clear(&j->batch);
+    slu_batch_clear(&j->holdout);
+    slu_buf_clear(&j->rejects);
+    j->in = j->empty = j->held = (struct slu_count){0};
+    j->created_tok = j->text_byte = 0;
+    memset(j->rejected_by, 0, sizeof j->rejected_by);
+}
+
+static int reject(struct ingest *g, struct job *j, const struct slu_record_ref *ref,
+                  const struct slu_record *rec, struct slu_err *err)
+{
+    struct slu_rejected r = {
+        .source = &g->cfg->sources->item[ref->source],
+        .ref = ref,
+        .raw = j->block.raw.data + ref->off,
+        .json = j->block.json,
+        .reason = rec->reject,
+        .off_byte = rec->off_byte,
+        .field = rec->field,
+    };
+    if (!g->cfg->skip_bad)
+        return slu_reject_fail(&r, err);
+    j->rejected_by[rec->reject]++;
+    return g->cfg->rejects ? slu_reject_write(&j->rejects, &r, err) : SLU_OK;
+}
+
+/* A text that is a document itself. */
+static void text_record(const uint8_t *p, size_t n, struct slu_record *out)
+{
+    size_t valid = slu_utf8_valid_prefix(p, n);
+    *out = (struct slu_record){
+        .off_byte = UINT64_MAX, .text = (const char *)p, .text_len = n};
+    if (valid < n) {
+        out->reject = SLU_REJECT_INVALID_UTF8;
+        out->off_byte = valid;
+    }
+}
+
+static void check_lengths(const struct slu_ingest_cfg *cfg, struct slu_record *rec)
+{
+    if (rec->reject ||
+        (rec->id_len <= MAX_FIELD_BYTE && rec->domain_len <= MAX_FIELD_BYTE))
+        return;
+    rec->reject = SLU_REJECT_LONG_FIELD;
+    rec->field = rec->id_len > MAX_FIELD_BYTE ? cfg->id_field : cfg->domain_field;
+}
+
+static int domain_of(struct ingest *g, struct worker *w, const struct slu_record *rec,
+                     uint32_t *number, struct slu_err *err)
+{
+    *number = g->domain;
+    if (!rec->domain || rec->domain_len == 0)
+        return SLU_OK;
+    if (w->domain_len != rec->domain_len ||
+        memcmp(w->domain, rec->domain, rec->domain_len) != 0) {
+        w->domain_len = 0;
+        int rc = slu_grow(&w->domain, &w->domain_cap, rec->domain_len, 1, err);
+        if (!rc)
+            rc = slu_names_domain_number(g->cfg->names, rec->domain, rec->domain_len,
+                                         &w->domain_number, err);
+        if (rc)
+            return rc;
+        memcpy(w->domain, rec->domain, rec->domain_len);
+        w->domain_len = rec->domain_len;
+    }
+    *number = w->domain_number;
+    return SLU_OK;
+}
+
+static int add_special(struct job *j, uint64_t id, struct slu_err *err)
+{
+    int rc = slu_grow(&j->ids.id, &j->ids.cap, j->ids.n + 1, sizeof *j->ids.id, err);
+    if (!rc) {
+        j->ids.id[j->ids.n++] = (uint32_t)id;
+        j->created_tok++;
+    }
+    return rc;
+}
+
+static int encode(struct ingest *g, struct job *j, struct worker *w,
+                  const struct slu_record *rec, struct slu_err *err)
+{
+    const struct slu_ingest_cfg *cfg = g->cfg;
+    int rc = cfg->bos ? add_special(j, slu_tokenizer_bos(cfg->tokenizer), err) : SLU_OK;
+    size_t before = j->ids.n;
+    if (!rc)
+        rc = slu_encode(w->encoder, rec->text, rec->text_len, &j->ids, err);
+    if (rc)
+        return rc;
+    j->in.tokens += j->ids.n - before;
+    j->text_byte += rec->text_len;
+    if (j->ids.n == before) { /* nothing but what the normaliser takes out */
+        j->ids.n -= cfg->bos;
+        j->created_tok -= cfg->bos;
+        return SLU_OK;
+    }
+    return cfg->eos ? add_special(j, slu_tokenizer_eos(cfg->tokenizer), err) : SLU_OK;
+}
+
+/* A sequence of one segment: ids from `from` on. */
+static int add_document(struct ingest *g, struct job *j, struct worker *w,
+                        const struct slu_record_ref *ref, const struct slu_record *rec,
+                        size_t from, struct slu_err *err)
+{
+    const struct slu_ingest_cfg *cfg = g->cfg;
+    uint64_t draw =
+        cfg->holdout > 0
+            ? slu_draw(cfg->seed, ref->source, ref->document, HOLDOUT_DRAW, 0) >> 11
+            : UINT64_MAX;
+    bool held = cfg->holdout > 0 && (double)draw < ldexp(cfg->holdout, 53);
+    struct slu_batch *b = held ? &j->holdout : &j->batch;
+    uint64_t len = j->ids.n - from;
+    struct slu_seg seg = {
+        .source = ref->source,
+        .document = ref->document,
+        .len_tok = len,
+        .id_len = (uint32_t)rec->id_len,
+        .id_off = b->str.len,
+    };
+    int rc = domain_of(g, w, rec, &seg.domain, err);
+    if (!rc)
+        rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + 1, sizeof *b->seq, err);
+    if (!rc)
+        rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + 1, sizeof *b->seg, err);
+    if (!rc && rec->id_len)
+        rc = slu_buf_append(&b->str, rec->id, rec->id_len, err);
+    if (rc)
+        return rc;
+    b->seq[b->n_seq++] = (struct slu_seq){from, len, b->n_seg, 1};
+    b->seg[b->n_seg++] = seg;
+    if (held)
+        slu_count_add(&j->held, (struct slu_count){1, 1, len});
+    return SLU_OK;
+}
+
+static int take_record(struct ingest *g, struct job *j, struct worker *w,
+                       const struct slu_record_ref *ref, struct slu_err *err)
+{
+    const uint8_t *raw = j->block.raw.data + ref->off;
+    struct slu_record rec;
+    int rc = SLU_OK;
+    if (j->block.json)
+        rc = slu_record_parse(w->parser, raw, ref->len, &rec, err);
+    else
+        text_record(raw, ref->len, &rec);
+    if (rc)
+        return rc;
+    check_lengths(g->cfg, &rec);
+    if (rec.reject)
+        return reject(g, j, ref, &rec, err);
+    size_t from = j->ids.n;
+    if (rec.text_len > 0)
+        rc = encode(g, j, w, &rec, err);
+    if (rc)
+        return slu_err_at(err, "%s: document %llu",
+                          g->cfg->sources->item[ref->source].path,
+                          (unsigned long long)ref->document);
+    if (j->ids.n > from)
+        return add_document(g, j, w, ref, &rec, from, err);
+    slu_count_add(&j->empty, (struct slu_count){1, 1, 0});
+    return SLU_OK;
+}
+
+/* The ids in the stream's width, where they are. */
+static void narrow(struct slu_ids *ids)
+{
+    uint8_t *p = (uint8_t *)ids->id;
+    for (size_t i = 0; i < ids->n; i++) {
+        uint32_t id;
+        memcpy(&id, p + 4 * i, sizeof id);
+        uint16_t half = (uint16_t)id;
+        memcpy(p + 2 * i, &half, sizeof half);
+    }
+}
+
+static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
+{
+    struct ingest *g = ctx;
+    struct job *j = job;
+    clear_job(j);
+    int rc = slu_block_split(&j->block, err);
+    for (size_t i = 0; i < j->block.n_rec && !rc; i++)
+        rc = take_record(g, j, &g->worker[worker], &j->block.rec[i], err);
+    if (rc) {
+        set_failed(g);
+        return rc;
+    }
+    if (j->batch.tok_bytes == 2)
+        narrow(&j->ids);
+    j->batch.tok = j->holdout.tok = j->ids.id;
+    j->batch.n_tok = j->holdout.n_tok = j->ids.n;
+    slu_batch_sum(&j->batch);
+    slu_batch_sum(&j->holdout);
+    return SLU_OK;
+}
+
+/* ---- in order again ---- */
+
+static void book(struct ingest *g, const struct job *j)
+{
+    struct slu_count in = {j->block.n_rec, j->block.n_rec, j->in.tokens};
+    slu_count_add(&g->ledger->in, in);
+    g->ledger->created.tokens += j->created_tok;
+    if (j->empty.documents)
+        slu_ledger_drop(g->ledger, "empty", j->empty);
+    if (j->held.documents)
+        slu_ledger_drop(g->ledger, "holdout", j->held);
+    for (int i = 0; i < SLU_REJECT_N; i++) {
+        uint64_t n = j->rejected_by[i];
+        if (n)
+            slu_ledger_drop(g->ledger, slu_reject_name((enum slu_reject)i),
+                            (struct slu_count){n, n, 0});
+        g->stat->rejected_by[i] += n;
+        g->stat->rejected += n;
+    }
+    g->stat->text_byte += j->text_byte;
+}
+
+static int emit(void *ctx, void *job, struct slu_err *err)
+{
+    struct ingest *g = ctx;
+    struct job *j = job;
+    book(g, j);
+    int rc = slu_writer_put(g->cfg->out, &j->batch, err);
+    if (!rc && j->holdout.n_seq)
+        rc = slu_writer_put(g->cfg->holdout_out, &j->holdout, err);
+    if (!rc && j->rejects.len)
+        rc = slu_out_write(g->cfg->rejects, j->rejects.data, j->rejects.len, err);
+    if (rc) {
+        set_failed(g);
+        return rc;
+    }
+    g->n_tok += j->ids.n;
+    if (g->cfg->progress)
+        g->cfg->progress(g->cfg->ctx, slu_input_stored(g->input), g->n_tok);
+    give_back(g, j);
+    return SLU_OK;
+}
+
+/* ---- all of it ---- */
+
+/* How -M is spent: a quarter on the blocks in flight, an eighth on word caches, half on
+ * records that are larger than a block. */
+struct plan {
+    unsigned n_job;
+    uint64_t block_byte, cache_byte, max_grown_byte, max_record_byte;
+};
+
+static struct plan make_plan(const struct slu_ingest_cfg *cfg)
+{
+    struct plan p;
+    p.n_job = cfg->n_threads + 2;
+    p.block_byte = cfg->memory_byte / 4 / p.n_job / BLOCK_WEIGHT;
+    if (p.block_byte < MIN_BLOCK_BYTE)
+        p.block_byte = MIN_BLOCK_BYTE;
+    if (p.block_byte > MAX_BLOCK_BYTE)
+        p.block_byte = MAX_BLOCK_BYTE;
+    p.cache_byte = cfg->memory_byte / 8 / cfg->n_threads;
+    if (p.cache_byte > MAX_CACHE_BYTE)
+        p.cache_byte = MAX_CACHE_BYTE;
+    p.max_grown_byte = cfg->memory_byte / 2;
+    p.max_record_byte = p.max_grown_byte / (GROWN_WEIGHT + 2);
+    return p;
+}
+
+static int open_input(struct ingest *g, const struct plan *p, struct slu_err *err)
+{
+    const struct slu_ingest_cfg *cfg = g->cfg;
+    struct slu_input_cfg in = {
+        .sources = cfg->sources,
+        .format = cfg->format,
+        .block_byte = (size_t)p->block_byte,
+        .max_record_byte = p->max_record_byte,
+        .window_byte = cfg->memory_byte / 4,
+        .ctx = g,
+        .claim = claim,
+        .begin = begin_source,
+        .end = end_source,
+    };
+    return slu_input_new(&g->input, &in, err);
+}
+
+static int open_workers(struct ingest *g, const struct plan *p, struct slu_err *err)
+{
+    const struct slu_ingest_cfg *cfg = g->cfg;
+    struct slu_record_cfg rec = {cfg->text_field, cfg->id_field, cfg->domain_field,
+                                 (size_t)p->block_byte};
+    int rc = SLU_OK;
+    g->worker = calloc(cfg->n_threads, sizeof *g->worker);
+    if (!g->worker)
+        return slu_fail_nomem(err, cfg->n_threads * sizeof *g->worker);
+    for (unsigned i = 0; i < cfg->n_threads && !rc; i++) {
+        rc = slu_record_parser_new(&g->worker[i].parser, &rec, err);
+        if (!rc)
+            rc = slu_encoder_new(&g->worker[i].encoder, cfg->tokenizer, p->cache_byte,
+                                 err);
+    }
+    return rc;
+}
+
+static void close_workers(struct ingest *g)
+{
+    for (unsigned i = 0; g->worker && i < g->cfg->n_threads; i++) {
+        slu_record_parser_free(g->worker[i].parser);
+        slu_encoder_free(g->worker[i].encoder);
+        free(g->worker[i].domain);
+    }
+    free(g->worker);
+}
+
+static void *new_job(unsigned tok_bytes)
+{
+    struct job *j = calloc(1, sizeof *j);
+    if (j) {
+        slu_block_init(&j->block);
+        slu_batch_init(&j->batch, tok_bytes);
+        slu_batch_init(&j->holdout, tok_bytes);
+    }
+    return j;
+}
+
+static void free_job(struct job *j)
+{
+    if (!j)
+        return;
+    slu_block_release(&j->block);
+    slu_ids_release(&j->ids);
+    slu_batch_release(&j->batch);
+    slu_batch_release(&j->holdout);
+    slu_buf_release(&j->rejects);
+    free(j);
+}
+
+int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
+               struct slu_ingest_stat *stat, struct slu_err *err)
+{
+    static const struct slu_pipe_ops ops = {produce, work, emit};
+    struct plan p = make_plan(cfg);
+    struct ingest g = {
+        .cfg = cfg,
+        .ledger = ledger,
+        .stat = stat,
+        .domain = SLU_NO_DOMAIN,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .freed = PTHREAD_COND_INITIALIZER,
+        .max_grown_byte = p.max_grown_byte,
+    };
+    unsigned tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4;
+    int rc = SLU_OK;
+
+    memset(stat, 0, sizeof *stat);
+    void **job = calloc(p.n_job, sizeof *job);
+    if (!job)
+        return slu_fail_nomem(err, p.n_job * sizeof *job);
+    for (unsigned i = 0; i < p.n_job && !rc; i++)
+        if (!(job[i] = new_job(tok_bytes)))
+            rc = slu_fail_nomem(err, sizeof(struct job));
+    if (!rc && cfg->domain)
+        rc = slu_names_domain_number(cfg->names, cfg->domain, strlen(cfg->domain),
+                                     &g.domain, err);
+    if (!rc)
+        rc = open_workers(&g, &p, err);
+    if (!rc)
+        rc = open_input(&g, &p, err);
+    if (!rc)
+        rc = slu_pipe_run(&ops, &g, job, p.n_job, cfg->n_threads, err);
+    slu_input_free(g.input);
+    close_workers(&g);
+    for (unsigned i = 0; i < p.n_job; i++)
+        free_job(job[i]);
+    free(job);
+    return rc;
+}

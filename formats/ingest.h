@@ -1,0 +1,55 @@
+/* ingest.h - from files to a stream of documents: what the program tokenize does.
+ *
+ * Raw blocks are read in order, parsed and encoded in parallel, and written in order,
+ * so that the stream does not depend on the number of threads or on the size of blocks.
+ * Records that are not taken end the run or are dropped and accounted for, by reason.
+ */
+#ifndef SLU_INGEST_H
+#define SLU_INGEST_H
+
+#include "formats/input.h"
+#include "lib/account.h"
+#include "lib/json.h"
+#include "lib/stream.h"
+#include "lib/tokenizer.h"
+
+struct slu_ingest_cfg {
+    const struct slu_tokenizer *tokenizer;
+    const struct slu_sources *sources;
+    const struct slu_input_format *format; /* NULL: each source for itself */
+    struct slu_names *names;               /* sources and domains are entered here */
+    const char *text_field, *id_field,
+        *domain_field;  /* NULL: not wanted, but the text */
+    const char *domain; /* of all documents, or NULL */
+    bool bos, eos;
+    double holdout; /* fraction of the documents that go to holdout_out */
+    uint64_t seed;  /* of the choice, which looks at source and document alone */
+    bool skip_bad;  /* go on behind records that are not taken */
+    /* Borrowed; the caller closes them. out takes the documents in order. */
+    struct slu_writer *out;
+    struct slu_writer *holdout_out; /* NULL if holdout is 0 */
+    struct slu_out *rejects;        /* JSON lines; or NULL */
+    uint64_t memory_byte;           /* for blocks, tokens and caches; at least 32 MiB */
+    unsigned n_threads;
+    /* Called in order, from any thread; may be NULL. */
+    void *ctx;
+    void (*progress)(void *ctx, uint64_t stored_byte, uint64_t n_tok);
+    void (*source_done)(void *ctx, const struct slu_source *src, uint64_t n_byte);
+};
+
+struct slu_ingest_stat {
+    uint64_t sources, empty_sources;
+    uint64_t input_byte; /* decompressed */
+    uint64_t text_byte;  /* of the documents that were encoded */
+    uint64_t rejected;   /* records */
+    uint64_t rejected_by[SLU_REJECT_N];
+};
+
+/* Adds to the ledger: in = records and their text tokens, created = BOS and EOS,
+ * dropped under "empty", "holdout" and the reasons of lib/json.h. `out` is the writer's
+ * to say. Errors: those of the modules below; SLU_E_FORMAT names file and line of a bad
+ * record. */
+SLU_MUST_USE int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
+                            struct slu_ingest_stat *stat, struct slu_err *err);
+
+#endif

@@ -1,0 +1,125 @@
+#include "rejects.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int put_base64(struct slu_buf *out, const uint8_t *p, size_t n,
+                      struct slu_err *err)
+{
+    static const char digit[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t need;
+    if (slu_mul_overflow(n / 3 + 1, 4, &need))
+        return slu_fail_nomem(err, n);
+    int rc = slu_buf_reserve(out, need, err);
+    if (rc)
+        return rc;
+    uint8_t *q = out->data + out->len;
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t left = n - i < 3 ? (uint32_t)(n - i) : 3;
+        uint32_t v = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+                     (left > 2 ? p[i + 2] : 0);
+        *q++ = (uint8_t)digit[v >> 18];
+        *q++ = (uint8_t)digit[v >> 12 & 63];
+        *q++ = left > 1 ? (uint8_t)digit[v >> 6 & 63] : '=';
+        *q++ = left > 2 ? (uint8_t)digit[v & 63] : '=';
+    }
+    out->len = (size_t)(q - out->data);
+    return SLU_OK;
+}
+
+/* A file name as a JSON string: bytes that are no UTF-8 become U+FFFD. */
+static int put_string(struct slu_buf *out, const char *s, struct slu_err *err)
+{
+    size_t n = strlen(s);
+    int rc = slu_buf_append(out, "\"", 1, err);
+    for (size_t i = 0; i < n && !rc;) {
+        uint8_t c = (uint8_t)s[i];
+        size_t run = slu_utf8_valid_prefix((const uint8_t *)s + i, n - i), k = 0;
+        while (k < run && (uint8_t)s[i + k] >= 0x20 && s[i + k] != '"' &&
+               s[i + k] != '\\')
+            k++;
+        if (k > 0)
+            rc = slu_buf_append(out, s + i, k, err);
+        else if (run == 0)
+            rc = slu_buf_append(out, "\xef\xbf\xbd", 3, err);
+        else
+            rc = slu_buf_printf(out, err, "\\u%04x", c);
+        i += k > 0 ? k : 1;
+    }
+    return rc ? rc : slu_buf_append(out, "\"", 1, err);
+}
+
+int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
+                     struct slu_err *err)
+{
+    int rc = slu_buf_printf(out, err, "{\"source\":");
+    if (!rc)
+        rc = put_string(out, r->source->name, err);
+    if (!rc)
+        rc = slu_buf_printf(out, err, ",\"document\":%llu,\"byte\":",
+                            (unsigned long long)r->ref->document);
+    if (!rc && r->off_byte == UINT64_MAX)
+        rc = slu_buf_printf(out, err, "null");
+    else if (!rc)
+        rc = slu_buf_printf(out, err, "%llu", (unsigned long long)r->off_byte);
+    if (!rc)
+        rc = slu_buf_printf(out, err, ",\"reason\":\"%s\",\"raw\":\"",
+                            slu_reject_name(r->reason));
+    if (!rc)
+        rc = put_base64(out, r->raw, r->ref->len, err);
+    return rc ? rc : slu_buf_printf(out, err, "\"}\n");
+}
+
+/* "no field "text"; --field names …": printf formats with the field's name. */
+static const char *explain(enum slu_reject r)
+{
+    switch (r) {
+    case SLU_REJECT_INVALID_UTF8:
+        return "not valid UTF-8; --on-error skip goes on without such records";
+    case SLU_REJECT_INVALID_JSON:
+        return "not valid JSON; --on-error skip goes on without such records";
+    case SLU_REJECT_TOO_DEEP:
+        return "JSON nested too deeply; --on-error skip goes on without such records";
+    case SLU_REJECT_LONE_SURROGATE:
+        return "half a surrogate pair, which is no character; --on-error skip goes on "
+               "without such records";
+    case SLU_REJECT_NOT_AN_OBJECT:
+        return "JSON, but no object; --on-error skip goes on without such records";
+    case SLU_REJECT_MISSING_FIELD:
+        return "no field \"%s\"; --field, --id-field and --domain-field name fields, "
+               "--on-error skip goes on without such records";
+    case SLU_REJECT_NOT_A_STRING:
+        return "field \"%s\" is not a string; --on-error skip goes on without such "
+               "records";
+    default:
+        return "field \"%s\" is longer than 65535 bytes; --on-error skip goes on "
+               "without "
+               "such records";
+    }
+}
+
+int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
+{
+    const char *path =
+        strcmp(r->source->path, "-") == 0 ? "standard input" : r->source->path;
+    char why[512];
+    uint64_t at = r->off_byte == UINT64_MAX ? 0 : r->off_byte;
+    const char *percent = strchr(explain(r->reason), '%');
+    if (percent) /* the only conversion is %s */
+        snprintf(why, sizeof why, "%.*s%.80s%s", (int)(percent - explain(r->reason)),
+                 explain(r->reason), r->field ? r->field : "?", percent + 2);
+    else
+        snprintf(why, sizeof why, "%s", explain(r->reason));
+    if (r->json && r->ref->line)
+        return slu_fail_at(err, SLU_E_FORMAT, at, "%s:%llu: byte %llu: %s", path,
+                           (unsigned long long)r->ref->line, (unsigned long long)at,
+                           why);
+    if (r->json ||
+        r->ref->document == 0) /* cut at a share's border: lines are unknown */
+        return slu_fail_at(err, SLU_E_FORMAT, at, "%s: byte %llu: %s", path,
+                           (unsigned long long)(r->ref->document + at), why);
+    return slu_fail_at(err, SLU_E_FORMAT, at, "%s: member %llu: byte %llu: %s", path,
+                       (unsigned long long)r->ref->document, (unsigned long long)at,
+                       why);
+}

@@ -1,0 +1,411 @@
+/* tokenize: from files of text to a stream of documents. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/ingest.h"
+#include "tools/cli.h"
+
+enum { FORMAT_AUTO, FORMAT_JSONL, FORMAT_TEXT, FORMAT_TAR, FORMAT_ZIP, FORMAT_PARQUET };
+static const char *const formats[] = {"auto", "jsonl",   "text", "tar",
+                                      "zip",  "parquet", NULL};
+static const char *const specials[] = {"ordinary", "parse", NULL};
+static const char *const on_errors[] = {"fail", "skip", NULL};
+
+struct opts {
+    const char *tokenizer_name; /* without folders: paths do not affect results */
+    const char *tokenizer, *pattern, *eos;
+    const char *field, *id_field, *domain, *domain_field, *files_from;
+    const char *holdout_output, *rejects;
+    double holdout;
+    int format, special, on_error;
+    bool bos, no_eos, no_vocab;
+    const char *part_name; /* "I/N", NULL for the whole */
+    char part_text[48];
+    bool part_auto;
+    uint64_t part, n_part, part_base;
+};
+
+static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
+{
+    struct opts *o = opts;
+    const char *slash = strrchr(value, '/');
+    (void)err;
+    o->tokenizer = value;
+    o->tokenizer_name = slash ? slash + 1 : value;
+    return SLU_OK;
+}
+
+static bool number(const char *s, size_t len, uint64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (s[i] < '0' || s[i] > '9' || *out > UINT32_MAX)
+            return false;
+        *out = *out * 10 + (uint64_t)(s[i] - '0');
+    }
+    return len > 0;
+}
+
+static int parse_part(void *opts, const char *value, struct slu_err *err)
+{
+    struct opts *o = opts;
+    const char *slash = strchr(value, '/');
+    size_t len = slash ? (size_t)(slash - value) : 0;
+    o->part_auto = len == 4 && memcmp(value, "auto", 4) == 0;
+    if (!slash || (!o->part_auto && !number(value, len, &o->part)) ||
+        !number(slash + 1, strlen(slash + 1), &o->n_part) || o->n_part == 0)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--part %s: I/N or auto/N, parts being counted from 0", value);
+    return SLU_OK;
+}
+
+#define AT(field) offsetof(struct opts, field)
+static const struct cli_opt options[] = {
+    {"tokenizer", 't', CLI_CUSTOM, AT(tokenizer_name), "TOKENIZER",
+     "a tokenizer.json, a .tiktoken rank file, bytes, or builtin (default)", NULL, true,
+     parse_tokenizer},
+    {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
+     "split of a rank file: gpt2, cl100k, o200k, ...; default: from its name", NULL,
+     true, NULL},
+    {"field", 0, CLI_STRING, AT(field), "NAME", "JSONL: the text's field; default text",
+     NULL, true, NULL},
+    {"format", 0, CLI_CHOICE, AT(format), "auto|jsonl|text|tar|zip|parquet",
+     "what the files are; auto, the default: by name, then by content", formats, true,
+     NULL},
+    {"id-field", 0, CLI_STRING, AT(id_field), "NAME",
+     "JSONL: field that holds the record's own id, a string or an integer", NULL, true,
+     NULL},
+    {"domain", 0, CLI_STRING, AT(domain), "NAME",
+     "domain of all documents (web, code, ...)", NULL, true, NULL},
+    {"domain-field", 0, CLI_STRING, AT(domain_field), "NAME",
+     "JSONL: field that holds the record's domain", NULL, true, NULL},
+    {"no-vocab", 0, CLI_FLAG, AT(no_vocab), NULL,
+     "leave the vocabulary out of the stream; dedup --unit word and\n"
+     "inspect --text need it",
+     NULL, false, NULL},
+    {"holdout", 0, CLI_FRACTION, AT(holdout), "FRACTION",
+     "put so many of the documents aside, chosen by --seed", NULL, true, NULL},
+    {"holdout-output", 0, CLI_STRING, AT(holdout_output), "FILE",
+     "stream of the documents put aside", NULL, false, NULL},
+    {"bos", 0, CLI_FLAG, AT(bos), NULL, "begin each document with the BOS token", NULL,
+     true, NULL},
+    {"no-eos", 0, CLI_FLAG, AT(no_eos), NULL,
+     "do not end each document with the EOS token", NULL, true, NULL},
+    {"eos", 0, CLI_STRING, AT(eos), "TOKEN",
+     "the EOS token by its text; default: the tokenizer's", NULL, true, NULL},
+    {"special", 0, CLI_CHOICE, AT(special), "ordinary|parse",
+     "text that looks like a special token: is text (default), or is one", specials,
+     true, NULL},
+    {"part", 0, CLI_CUSTOM, AT(part_name), "I/N|auto/N",
+     "the I-th of N shares, I from 0; auto: I is $SLURM_ARRAY_TASK_ID", NULL, true,
+     parse_part},
+    {"part-base", 0, CLI_COUNT, AT(part_base), "N",
+     "with auto: the array's first task id; default 0", NULL, false, NULL},
+    {"files-from", 0, CLI_STRING, AT(files_from), "LIST",
+     "read the files named in LIST too, one a line; -: standard input", NULL, false,
+     NULL},
+    {"on-error", 0, CLI_CHOICE, AT(on_error), "fail|skip",
+     "at a bad record: stop (default), or go on without it", on_errors, true, NULL},
+    {"rejects", 0, CLI_STRING, AT(rejects), "FILE",
+     "write bad records there, as JSON lines; implies --on-error skip", NULL, false,
+     NULL},
+    {0},
+};
+
+static void defaults(void *p)
+{
+    struct opts *o = p;
+    o->field = "text";
+    o->n_part = 1;
+}
+
+/* ---- options that need a second look ---- */
+
+static int resolve_part(struct opts *o, struct slu_err *err)
+{
+    if (o->part_auto) {
+        const char *task = getenv("SLURM_ARRAY_TASK_ID");
+        uint64_t id;
+        if (!task || !number(task, strlen(task), &id))
+            return slu_fail(
+                err, SLU_E_USAGE,
+                "--part auto/N: $SLURM_ARRAY_TASK_ID is not set; give --part I/N");
+        if (id < o->part_base)
+            return slu_fail(err, SLU_E_USAGE,
+                            "--part-base %llu: the array task's id is %llu",
+                            (unsigned long long)o->part_base, (unsigned long long)id);
+        o->part = id - o->part_base;
+    }
+    if (o->part >= o->n_part)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--part %llu/%llu does not exist; parts are counted from 0",
+                        (unsigned long long)o->part, (unsigned long long)o->n_part);
+    snprintf(o->part_text, sizeof o->part_text, "%llu/%llu",
+             (unsigned long long)o->part, (unsigned long long)o->n_part);
+    o->part_name = o->n_part > 1 ? o->part_text : NULL;
+    return SLU_OK;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+static int check(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct opts *o = ctx->opts;
+    if (o->format == FORMAT_PARQUET)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "this build has no Parquet reader; convert the files to JSONL");
+    if ((o->holdout > 0) != (o->holdout_output != NULL))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--holdout and --holdout-output need each other");
+    if (o->domain && o->domain_field)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--domain and --domain-field exclude each other");
+    if (o->rejects)
+        o->on_error = 1;
+    if (same_file(o->holdout_output, ctx->common.output) ||
+        same_file(o->rejects, ctx->common.output) ||
+        same_file(o->rejects, o->holdout_output))
+        return slu_fail(err, SLU_E_USAGE, "two outputs with the same name");
+    if (ctx->n_input == 0 && !o->files_from && isatty(STDIN_FILENO) &&
+        !ctx->common.force)
+        return slu_fail(err, SLU_E_USAGE,
+                        "standard input is a terminal; name files, or pipe text in");
+    return resolve_part(o, err);
+}
+
+/* ---- sources, tokenizer, header ---- */
+
+static int find_sources(struct cli_ctx *ctx, struct slu_sources *s, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    struct slu_sources_cfg cfg = {ctx->input, ctx->n_input, o->files_from};
+    const struct slu_input_format *format = slu_input_format_named(formats[o->format]);
+    int rc = slu_sources_resolve(s, &cfg, err);
+    if (!rc)
+        rc = slu_sources_share(s, o->part, o->n_part, slu_input_splittable,
+                               (void *)format, err);
+    if (!rc && s->n_hidden)
+        cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
+                 (unsigned long long)s->n_hidden);
+    return rc;
+}
+
+static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
+                          struct slu_header *h, struct slu_names *names,
+                          struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    struct slu_tokenizer_cfg cfg = {
+        .spec = o->tokenizer,
+        .pattern = o->pattern,
+        .special_parse = o->special == 1,
+        .eos = o->eos,
+    };
+    int rc = slu_tokenizer_load(t, &cfg, err);
+    if (rc)
+        return rc;
+    h->vocab_size = slu_tokenizer_vocab_size(*t);
+    h->tok_bytes = h->vocab_size <= 65536 ? 2 : 4;
+    h->eos = slu_tokenizer_eos(*t);
+    h->bos = slu_tokenizer_bos(*t);
+    h->pad = slu_tokenizer_pad(*t);
+    memcpy(h->fingerprint, slu_tokenizer_fingerprint(*t), sizeof h->fingerprint);
+    if (!o->no_eos && h->eos == SLU_NO_TOKEN)
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "the tokenizer has no token that ends a document; name one with "
+            "--eos, or use --no-eos");
+    if (o->bos && h->bos == SLU_NO_TOKEN)
+        return slu_fail(err, SLU_E_USAGE, "--bos: the tokenizer has no such token");
+    return slu_names_set_vocab(names, slu_tokenizer_vocab(*t), err);
+}
+
+/* ---- outputs ---- */
+
+struct outputs {
+    struct slu_writer *main, *holdout;
+    struct slu_out *rejects;
+};
+
+static int open_outputs(struct cli_ctx *ctx, struct outputs *out,
+                        const struct slu_header *h, struct slu_names *names,
+                        struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    const char *output = ctx->common.output;
+    int rc = SLU_OK;
+    if (o->rejects)
+        rc = slu_out_open(&out->rejects, o->rejects, err);
+    if (!rc && o->holdout_output) {
+        ctx->common.output = o->holdout_output;
+        rc = cli_open_writer(ctx, &out->holdout, h, names, o->no_vocab, err);
+        ctx->common.output = output;
+    }
+    return rc ? rc : cli_open_writer(ctx, &out->main, h, names, o->no_vocab, err);
+}
+
+/* The documents put aside are those that their stream has. */
+static int check_holdout(const struct cli_ctx *ctx, const struct slu_writer *w,
+                         struct slu_err *err)
+{
+    struct slu_count booked = {0, 0, 0}, n = slu_writer_sum(w)->n;
+    for (unsigned i = 0; i < ctx->ledger.n_dropped; i++)
+        if (strcmp(ctx->ledger.dropped[i].reason, "holdout") == 0)
+            booked = ctx->ledger.dropped[i].n;
+    if (booked.documents == n.documents && booked.sequences == n.sequences &&
+        booked.tokens == n.tokens)
+        return SLU_OK;
+    return slu_fail(
+        err, SLU_E_CONSERVATION,
+        "holdout: %llu tokens were put aside and %llu written; please report it",
+        (unsigned long long)booked.tokens, (unsigned long long)n.tokens);
+}
+
+static int close_outputs(struct cli_ctx *ctx, struct outputs *out, struct slu_err *err)
+{
+    struct outputs o = *out;
+    int rc = SLU_OK;
+    *out = (struct outputs){0};
+    if (o.rejects)
+        rc = slu_out_close(o.rejects, err);
+    if (!rc && o.holdout)
+        rc = check_holdout(ctx, o.holdout, err);
+    if (!rc && o.holdout) {
+        rc = slu_writer_close(o.holdout, err);
+        o.holdout = NULL;
+    }
+    if (!rc) {
+        rc = cli_close_writer(ctx, o.main, err);
+        o.main = NULL;
+    }
+    slu_writer_abort(o.holdout);
+    slu_writer_abort(o.main);
+    return rc;
+}
+
+/* ---- what is reported ---- */
+
+static void progress(void *ctx, uint64_t stored_byte, uint64_t n_tok)
+{
+    cli_progress(ctx, stored_byte, n_tok);
+}
+
+static void source_done(void *ctx, const struct slu_source *src, uint64_t n_byte)
+{
+    if (n_byte == 0)
+        cli_note(ctx, "%s: empty", src->path);
+}
+
+/* "invalid-utf8 2, missing-field 1", or the same as the inside of a JSON object. */
+static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_buf *b)
+{
+    int rc = SLU_OK;
+    for (int i = 0; i < SLU_REJECT_N && !rc; i++)
+        if (s->rejected_by[i])
+            rc = slu_buf_printf(b, NULL, json ? "%s\"%s\": %llu" : "%s%s %llu",
+                                b->len ? ", " : "", slu_reject_name((enum slu_reject)i),
+                                (unsigned long long)s->rejected_by[i]);
+    return rc ? rc : slu_buf_append(b, "", 1, NULL);
+}
+
+static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
+{
+    const struct opts *o = ctx->opts;
+    struct slu_buf b = SLU_BUF_INIT;
+    cli_stat_u64(ctx, "sources", s->sources);
+    cli_stat_u64(ctx, "empty_sources", s->empty_sources);
+    cli_stat_u64(ctx, "input_bytes", s->input_byte);
+    cli_stat_u64(ctx, "text_bytes", s->text_byte);
+    cli_stat_u64(ctx, "rejected", s->rejected);
+    if (s->rejected && list_rejects(s, false, &b) == SLU_OK)
+        cli_warn(ctx, "%llu records were not taken (%s)%s%s",
+                 (unsigned long long)s->rejected, (const char *)b.data,
+                 o->rejects ? "; they are in " : "",
+                 o->rejects ? o->rejects : "; --rejects FILE keeps them");
+    slu_buf_release(&b);
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    struct slu_sources sources = {0};
+    struct slu_tokenizer *tokenizer = NULL;
+    struct slu_names *names = NULL;
+    struct slu_header h;
+    struct outputs out = {0};
+    struct slu_ingest_stat stat;
+
+    slu_header_init(&h);
+    int rc = check(ctx, err);
+    if (!rc)
+        rc = find_sources(ctx, &sources, err);
+    if (!rc)
+        rc = slu_names_new(&names, err);
+    cli_phase(ctx, "tokenizer");
+    if (!rc)
+        rc = load_tokenizer(ctx, &tokenizer, &h, names, err);
+    if (!rc)
+        rc = open_outputs(ctx, &out, &h, names, err);
+    cli_phase(ctx, "documents");
+    if (!rc) {
+        struct slu_ingest_cfg cfg = {
+            .tokenizer = tokenizer,
+            .sources = &sources,
+            .format = slu_input_format_named(formats[o->format]),
+            .names = names,
+            .text_field = o->field,
+            .id_field = o->id_field,
+            .domain_field = o->domain_field,
+            .domain = o->domain,
+            .bos = o->bos,
+            .eos = !o->no_eos,
+            .holdout = o->holdout,
+            .seed = ctx->common.seed,
+            .skip_bad = o->on_error == 1,
+            .out = out.main,
+            .holdout_out = out.holdout,
+            .rejects = out.rejects,
+            .memory_byte = ctx->common.memory,
+            .n_threads = (unsigned)ctx->common.threads,
+            .ctx = ctx,
+            .progress = progress,
+            .source_done = source_done,
+        };
+        rc = slu_ingest(&cfg, &ctx->ledger, &stat, err);
+    }
+    if (!rc)
+        rc = close_outputs(ctx, &out, err);
+    if (!rc)
+        report(ctx, &stat);
+    slu_writer_abort(out.main);
+    slu_writer_abort(out.holdout);
+    slu_out_abort(out.rejects);
+    slu_tokenizer_free(tokenizer);
+    slu_names_free(names);
+    slu_sources_release(&sources);
+    slu_header_release(&h);
+    return rc;
+}
+
+const struct slu_tool slu_tool = {
+    .name = "tokenize",
+    .synopsis = "[-t TOKENIZER] [--field NAME] [--format FORMAT] [--part I/N]\n"
+                "[--domain NAME] [--holdout FRACTION --holdout-output FILE]\n"
+                "[--on-error fail|skip] [--rejects FILE] [-o FILE] [FILE|DIR ...]",
+    .summary =
+        "Turns text (JSONL, plain files, tar and zip archives; gzip, zstd, xz, bzip2, "
+        "lz4)\ninto a stream of tokenized documents.",
+    .opt = options,
+    .opts_size = sizeof(struct opts),
+    .defaults = defaults,
+    .memory_floor = 32 << 20,
+    .examples = "  tokenize corpus.jsonl -o docs.tks\n"
+                "  tokenize -t tokenizer.json --id-field id data/ | decompose --plan\n"
+                "  zstdcat corpus.jsonl.zst | tokenize --rejects bad.jsonl -o docs.tks",
+    .run = run,
+};

@@ -9,8 +9,8 @@
 #include "kernels/histogram.h"
 
 #define LONG        (UINT64_C(1) << 20) /* lengths from here on go to the list */
-#define BLOCK       65536               /* lengths a device counts at once */
-#define FIRST_TABLE 4096
+#define BLOCK       16384               /* lengths a device counts at once */
+#define FIRST_TABLE 256
 
 int slu_device_choose(struct slu_device *d, enum slu_device_kind kind, uint64_t ordinal,
                       struct slu_err *err)
@@ -43,17 +43,20 @@ int slu_device_choose(struct slu_device *d, enum slu_device_kind kind, uint64_t 
 
 struct slu_lengths {
     struct slu_device device;
-    uint64_t limit_byte;
-    uint64_t *count; /* lengths below n_bin */
+    uint64_t *left_byte; /* borrowed; NULL: no limit */
+    uint64_t *count;     /* lengths below n_bin */
     size_t n_bin;
     struct slu_length_count *list; /* the long ones, as they came, then sorted */
     size_t n_list, cap_list, n_sorted;
-    void *dev_len, *dev_count; /* on the device, where there is one */
+    /* Where there is a device: */
+    uint64_t *pending; /* BLOCK lengths that have not been sent yet */
+    size_t n_pending;
+    void *dev_len, *dev_count; /* on the device */
     size_t dev_bin;
 };
 
 int slu_lengths_new(struct slu_lengths **out, const struct slu_device *device,
-                    uint64_t limit_byte, struct slu_err *err)
+                    uint64_t *left_byte, struct slu_err *err)
 {
     struct slu_lengths *l = calloc(1, sizeof *l);
     *out = l;
@@ -62,7 +65,7 @@ int slu_lengths_new(struct slu_lengths **out, const struct slu_device *device,
     l->device.ordinal = -1;
     if (device)
         l->device = *device;
-    l->limit_byte = limit_byte;
+    l->left_byte = left_byte;
     return SLU_OK;
 }
 
@@ -72,11 +75,37 @@ static int device_fault(const struct slu_lengths *l, int code, struct slu_err *e
                     slu_device_error(code));
 }
 
+/* Counts what is pending on the device. */
+static int send(struct slu_lengths *l, struct slu_err *err)
+{
+    if (!l->n_pending)
+        return SLU_OK;
+    int code = slu_device_select(l->device.ordinal);
+    if (code == 0 && !l->dev_len)
+        code = slu_device_alloc(&l->dev_len, BLOCK * sizeof *l->pending);
+    if (code == 0 && !l->dev_bin) {
+        code = slu_device_alloc(&l->dev_count, l->n_bin * sizeof *l->count);
+        if (code == 0) {
+            l->dev_bin = l->n_bin;
+            code = slu_device_zero(l->dev_count, l->n_bin * sizeof *l->count, NULL);
+        }
+    }
+    if (code == 0)
+        code = slu_device_put(l->dev_len, l->pending, l->n_pending * sizeof *l->pending,
+                              NULL);
+    if (code == 0)
+        code = slu_histogram_cuda(l->dev_len, l->n_pending, l->dev_count, l->dev_bin,
+                                  NULL, 0, NULL);
+    l->n_pending = 0;
+    return code ? device_fault(l, code, err) : SLU_OK;
+}
+
 /* Adds the device's counts to the host's and forgets them. */
 static int collect(struct slu_lengths *l, struct slu_err *err)
 {
-    if (!l->dev_bin)
-        return SLU_OK;
+    int rc = send(l, err);
+    if (rc || !l->dev_bin)
+        return rc;
     size_t n_byte = l->dev_bin * sizeof *l->count;
     uint64_t *host = malloc(n_byte);
     if (!host)
@@ -93,16 +122,17 @@ static int collect(struct slu_lengths *l, struct slu_err *err)
     return code ? device_fault(l, code, err) : SLU_OK;
 }
 
-static int within_limit(const struct slu_lengths *l, size_t n_bin, size_t cap_list,
-                        struct slu_err *err)
+/* Takes n_byte more from what may be used. */
+static int charge(struct slu_lengths *l, uint64_t n_byte, struct slu_err *err)
 {
-    uint64_t need = n_bin * sizeof *l->count + cap_list * sizeof *l->list;
-    if (!l->limit_byte || need <= l->limit_byte)
+    if (!l->left_byte)
         return SLU_OK;
-    return slu_fail(
-        err, SLU_E_LIMIT,
-        "the length histogram needs more than %llu bytes; give -M more memory",
-        (unsigned long long)l->limit_byte);
+    if (*l->left_byte < n_byte)
+        return slu_fail(
+            err, SLU_E_LIMIT,
+            "the length histogram outgrows its share of memory; give -M more");
+    *l->left_byte -= n_byte;
+    return SLU_OK;
 }
 
 static int grow_table(struct slu_lengths *l, uint64_t longest, struct slu_err *err)
@@ -110,7 +140,7 @@ static int grow_table(struct slu_lengths *l, uint64_t longest, struct slu_err *e
     size_t n_bin = l->n_bin ? l->n_bin : FIRST_TABLE;
     while (n_bin <= longest)
         n_bin *= 2;
-    int rc = within_limit(l, n_bin, l->cap_list, err);
+    int rc = charge(l, (n_bin - l->n_bin) * sizeof *l->count, err);
     if (!rc)
         rc = collect(l, err);
     if (rc)
@@ -151,7 +181,7 @@ static int add_long(struct slu_lengths *l, uint64_t len_tok, struct slu_err *err
         tidy_list(l);
         if (l->n_list > l->cap_list / 2 || !l->cap_list) {
             size_t cap = l->cap_list ? 2 * l->cap_list : 64;
-            int rc = within_limit(l, l->n_bin, cap, err);
+            int rc = charge(l, (cap - l->cap_list) * sizeof *l->list, err);
             if (!rc)
                 rc = slu_grow(&l->list, &l->cap_list, cap, sizeof *l->list, err);
             if (rc)
@@ -162,27 +192,24 @@ static int add_long(struct slu_lengths *l, uint64_t len_tok, struct slu_err *err
     return SLU_OK;
 }
 
-static int count_on_device(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
-                           struct slu_err *err)
+static int add_pending(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
+                       struct slu_err *err)
 {
-    int code = slu_device_select(l->device.ordinal);
-    if (code == 0 && !l->dev_len)
-        code = slu_device_alloc(&l->dev_len, BLOCK * sizeof *len_tok);
-    if (code == 0 && !l->dev_bin) {
-        code = slu_device_alloc(&l->dev_count, l->n_bin * sizeof *l->count);
-        if (code == 0) {
-            l->dev_bin = l->n_bin;
-            code = slu_device_zero(l->dev_count, l->n_bin * sizeof *l->count, NULL);
-        }
+    int rc = SLU_OK;
+    if (!l->pending)
+        l->pending = malloc(BLOCK * sizeof *l->pending);
+    if (!l->pending)
+        return slu_fail_nomem(err, BLOCK * sizeof *l->pending);
+    while (n && !rc) {
+        size_t m = BLOCK - l->n_pending < n ? BLOCK - l->n_pending : n;
+        memcpy(l->pending + l->n_pending, len_tok, m * sizeof *len_tok);
+        l->n_pending += m;
+        len_tok += m;
+        n -= m;
+        if (l->n_pending == BLOCK)
+            rc = send(l, err);
     }
-    for (size_t at = 0; at < n && code == 0; at += BLOCK) {
-        size_t m = n - at < BLOCK ? n - at : BLOCK;
-        code = slu_device_put(l->dev_len, len_tok + at, m * sizeof *len_tok, NULL);
-        if (code == 0)
-            code = slu_histogram_cuda(l->dev_len, m, l->dev_count, l->dev_bin, NULL, 0,
-                                      NULL);
-    }
-    return code ? device_fault(l, code, err) : SLU_OK;
+    return rc;
 }
 
 int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
@@ -206,7 +233,7 @@ int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
     if (rc || !l->n_bin)
         return rc;
     if (l->device.ordinal >= 0)
-        return count_on_device(l, len_tok, n, err);
+        return add_pending(l, len_tok, n, err);
     slu_histogram_cpu(len_tok, n, l->count, l->n_bin);
     return SLU_OK;
 }
@@ -245,5 +272,6 @@ void slu_lengths_free(struct slu_lengths *l)
     slu_device_free(l->dev_count);
     free(l->count);
     free(l->list);
+    free(l->pending);
     free(l);
 }

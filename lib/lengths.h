@@ -37,10 +37,11 @@ struct slu_length_count {
 
 struct slu_lengths;
 
-/* device NULL: the CPU; it is copied. limit_byte bounds the memory of the counts (0:
- * none): past it slu_lengths_add is SLU_E_LIMIT. */
+/* device NULL: the CPU; it is copied. *left_byte (NULL: no limit) is what the counts
+ * may still take, borrowed, and shared by all handles that are given it: past it
+ * slu_lengths_add is SLU_E_LIMIT. */
 SLU_MUST_USE int slu_lengths_new(struct slu_lengths **l,
-                                 const struct slu_device *device, uint64_t limit_byte,
+                                 const struct slu_device *device, uint64_t *left_byte,
                                  struct slu_err *err);
 /* Counts n lengths (in tokens). */
 SLU_MUST_USE int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok,

@@ -221,8 +221,7 @@ void slu_pack_plan_free(struct slu_pack_plan *plan)
 
 /* ---- using a plan ---- */
 
-void slu_pack_place(const struct slu_pack_plan *plan, uint64_t len_tok, uint64_t rank,
-                    uint64_t *bin, uint64_t *slot)
+size_t slu_pack_find(const struct slu_pack_plan *plan, uint64_t len_tok)
 {
     size_t lo = 0, hi = plan->n_length - 1;
     while (lo < hi) {
@@ -232,10 +231,16 @@ void slu_pack_place(const struct slu_pack_plan *plan, uint64_t len_tok, uint64_t
         else
             hi = mid;
     }
+    return lo;
+}
+
+void slu_pack_place(const struct slu_pack_plan *plan, size_t i, uint64_t rank,
+                    uint64_t *bin, uint64_t *slot)
+{
+    size_t lo = plan->length[i].first_group;
     size_t end =
-        lo + 1 < plan->n_length ? plan->length[lo + 1].first_group : plan->n_group;
-    lo = plan->length[lo].first_group;
-    hi = end - 1;
+        i + 1 < plan->n_length ? plan->length[i + 1].first_group : plan->n_group;
+    size_t hi = end - 1;
     while (lo < hi) { /* the last group whose first rank is not past ours */
         size_t mid = (lo + hi + 1) / 2;
         if (plan->group[mid].first_rank > rank)
@@ -244,9 +249,9 @@ void slu_pack_place(const struct slu_pack_plan *plan, uint64_t len_tok, uint64_t
             lo = mid;
     }
     const struct slu_pack_group *g = &plan->group[lo];
-    uint64_t i = rank - g->first_rank;
-    *bin = g->first_bin + i / g->repeat;
-    *slot = g->slot + i % g->repeat;
+    uint64_t k = rank - g->first_rank;
+    *bin = g->first_bin + k / g->repeat;
+    *slot = g->slot + k % g->repeat;
 }
 
 void slu_pack_sum_add(struct slu_pack_sum *a, const struct slu_pack_sum *b)

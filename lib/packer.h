@@ -65,9 +65,11 @@ SLU_MUST_USE int slu_pack_bfd(struct slu_pack_plan **plan,
                               struct slu_err *err);
 void slu_pack_plan_free(struct slu_pack_plan *plan);
 
-/* Bin and place in it of the item with this length and rank; both must be in the plan.
- */
-void slu_pack_place(const struct slu_pack_plan *plan, uint64_t len_tok, uint64_t rank,
+/* Number of a length in plan->length; it must be there. */
+size_t slu_pack_find(const struct slu_pack_plan *plan, uint64_t len_tok);
+/* Bin and place in it of the item of length number i with this rank; both must be in
+ * the plan. */
+void slu_pack_place(const struct slu_pack_plan *plan, size_t i, uint64_t rank,
                     uint64_t *bin, uint64_t *slot);
 
 /* Concat-and-chunk: the next stretch of an item that begins at `position` of the

@@ -319,6 +319,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_header h;
     struct slu_sum in = {0};
     bool lengths = o->plan || o->histogram;
+    uint64_t left_byte = ctx->common.memory / 8;
     unsigned n_threads = (unsigned)ctx->common.threads;
 
     slu_header_init(&h);
@@ -326,7 +327,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = choose_device(ctx, lengths, err);
     if (!rc && lengths)
-        rc = slu_lengths_new(&j.lengths, &o->device, ctx->common.memory / 8, err);
+        rc = slu_lengths_new(&j.lengths, &o->device, &left_byte, err);
     j.worker = calloc(n_threads, sizeof *j.worker);
     if (!rc && !j.worker)
         rc = slu_fail_nomem(err, n_threads * sizeof *j.worker);

@@ -61,7 +61,7 @@ static void trial(uint64_t capacity, size_t n, uint64_t most, uint64_t max_items
     for (size_t i = k; i-- > 0;)
         for (uint64_t r = 0; r < hist[i].count; r++, item++) {
             uint64_t bin, slot;
-            slu_pack_place(plan, hist[i].len_tok, r, &bin, &slot);
+            slu_pack_place(plan, slu_pack_find(plan, hist[i].len_tok), r, &bin, &slot);
             assert_int_equal(bin, bin_of[item]);
             assert_int_equal(slot, slot_of[item]);
         }

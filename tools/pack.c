@@ -1,0 +1,407 @@
+/* pack: joins what has no bucket's length into sequences that have one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/packing.h"
+#include "tools/cli.h"
+
+static const char *const methods[] = {"bfd", "concat", NULL};
+static const char *const longs[] = {"split", "drop", "error", NULL};
+static const char *const fills[] = {"pad", "drop", NULL};
+
+struct opts {
+    uint64_t length, max_segments;
+    int method, too_long, fill;
+    bool mix_domains, plan;
+    struct slu_device device; /* here, so that the report can name it */
+};
+
+#define AT(field) offsetof(struct opts, field)
+static const struct cli_opt options[] = {
+    {"length", 0, CLI_COUNT, AT(length), "L",
+     "length of the bins; default: the smallest bucket of the stream", NULL, true,
+     NULL},
+    {"method", 0, CLI_CHOICE, AT(method), "bfd|concat",
+     "best-fit decreasing (default), or concatenate and cut every L tokens", methods,
+     true, NULL},
+    {"long", 0, CLI_CHOICE, AT(too_long), "split|drop|error",
+     "what to do with sequences longer than L; default: split", longs, true, NULL},
+    {"fill", 0, CLI_CHOICE, AT(fill), "pad|drop",
+     "pad bins that are not full (default), or drop them", fills, true, NULL},
+    {"max-segments", 0, CLI_COUNT, AT(max_segments), "N",
+     "at most N pieces of documents in a bin; default: no limit", NULL, true, NULL},
+    {"mix-domains", 0, CLI_FLAG, AT(mix_domains), NULL,
+     "let documents of different domains share a bin", NULL, true, NULL},
+    {"plan", 0, CLI_FLAG, AT(plan), NULL,
+     "say what it comes to, as a table; write no stream", NULL, false, NULL},
+    {0},
+};
+
+/* A batch on its way: what passes stays in b, what waits is listed. */
+struct slot {
+    struct slu_batch b;
+    struct slu_run *run;
+    size_t n_run, cap_run;
+    uint64_t waiting;         /* sequences that the runs were */
+    struct slu_count padding; /* of what waits, dropped */
+};
+
+struct job {
+    struct cli_ctx *ctx;
+    struct slu_reader *reader;
+    struct slu_header in;      /* of the stream that is read */
+    struct slu_writer *writer; /* NULL: plan only */
+    struct slu_packing *packing;
+    uint64_t capacity; /* ids a bin */
+    uint64_t waiting, pieces, tok;
+    struct slu_count passed, too_long, padding;
+};
+
+/* ---- reading: what passes is written, what waits goes to lib/packing ---- */
+
+static int produce(void *ctx, void *job, struct slu_err *err)
+{
+    struct job *j = ctx;
+    return slu_reader_fetch(j->reader, &((struct slot *)job)->b, err);
+}
+
+static int list_runs(struct slot *s, const struct slu_seq *q, struct slu_err *err)
+{
+    struct slu_run run;
+    uint64_t i = 0, tok_off = q->tok_off;
+    size_t before = s->n_run;
+    while (slu_run_next(&s->b, q, &i, &tok_off, &run)) {
+        if (run.seg.source == SLU_PADDING) {
+            s->padding.tokens += run.seg.len_tok;
+            continue;
+        }
+        int rc = slu_grow(&s->run, &s->cap_run, s->n_run + 1, sizeof *s->run, err);
+        if (rc)
+            return rc;
+        s->run[s->n_run++] = run;
+    }
+    s->waiting += s->n_run > before;
+    s->padding.sequences += s->n_run == before; /* nothing else was in it */
+    return SLU_OK;
+}
+
+static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
+{
+    const struct job *j = ctx;
+    struct slot *s = job;
+    int rc = slu_batch_open(j->reader, &s->b, err);
+    size_t n = 0;
+    s->n_run = 0;
+    s->waiting = 0;
+    s->padding = (struct slu_count){0, 0, 0};
+    for (size_t i = 0; i < s->b.n_seq && !rc; i++) {
+        const struct slu_seq *q = &s->b.seq[i];
+        if (slu_header_bucket_of(&j->in, q->len_tok) >= 0)
+            s->b.seq[n++] = *q;
+        else
+            rc = list_runs(s, q, err);
+    }
+    if (rc)
+        return rc;
+    s->b.n_seq = n;
+    s->b.sum_valid = false;
+    slu_batch_sum(&s->b);
+    (void)worker;
+    return SLU_OK;
+}
+
+static int take_long(struct job *j, const struct slu_run *run, struct slu_err *err)
+{
+    const struct opts *o = j->ctx->opts;
+    if (o->too_long == 2) {
+        const char *name =
+            slu_names_source(slu_reader_names(j->reader), run->seg.source);
+        return slu_fail(
+            err, SLU_E_LIMIT,
+            "%s: document %llu has a sequence of %llu tokens, more than a bin's "
+            "%llu; use --long split or drop",
+            name ? name : "input", (unsigned long long)run->seg.document,
+            (unsigned long long)run->seg.len_tok, (unsigned long long)j->capacity);
+    }
+    j->pieces++;
+    slu_count_add(&j->too_long,
+                  (struct slu_count){run->seg.offset == 0, 1, run->seg.len_tok});
+    return SLU_OK;
+}
+
+static int emit(void *ctx, void *job, struct slu_err *err)
+{
+    struct job *j = ctx;
+    const struct opts *o = j->ctx->opts;
+    struct slot *s = job;
+    slu_reader_account(j->reader, &s->b);
+    slu_count_add(&j->passed, s->b.sum.n);
+    slu_count_add(&j->padding, s->padding);
+    j->waiting += s->waiting;
+    int rc = j->writer ? slu_writer_put(j->writer, &s->b, err) : SLU_OK;
+    for (size_t i = 0; i < s->n_run && !rc; i++)
+        if (s->run[i].seg.len_tok > j->capacity && o->too_long != 0)
+            rc = take_long(j, &s->run[i], err);
+        else
+            rc = slu_packing_add(j->packing, &s->b, &s->run[i], &j->pieces, err);
+    j->tok += s->b.n_tok;
+    cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
+    return rc;
+}
+
+/* ---- writing the bins ---- */
+
+#define BATCH_TOK (UINT64_C(1) << 18) /* tokens of bins on their way at once */
+
+static int produce_bins(void *ctx, void *job, struct slu_err *err)
+{
+    struct job *j = ctx;
+    return slu_packing_next(j->packing, &((struct slot *)job)->b, BATCH_TOK, err);
+}
+
+static int sum_bins(void *ctx, unsigned worker, void *job, struct slu_err *err)
+{
+    (void)ctx, (void)worker, (void)err;
+    slu_batch_sum(&((struct slot *)job)->b);
+    return SLU_OK;
+}
+
+static int emit_bins(void *ctx, void *job, struct slu_err *err)
+{
+    struct job *j = ctx;
+    return slu_writer_put(j->writer, &((struct slot *)job)->b, err);
+}
+
+/* A pipe over fresh slots. */
+static int run_pipe(struct job *j, const struct slu_pipe_ops *ops, unsigned n_slot,
+                    struct slu_err *err)
+{
+    struct slot *s = calloc(n_slot, sizeof *s);
+    void **job = calloc(n_slot, sizeof *job);
+    int rc = SLU_OK;
+    if (!s || !job)
+        rc = slu_fail_nomem(err, n_slot * sizeof *s);
+    for (unsigned i = 0; i < n_slot && !rc; i++) {
+        slu_batch_init(&s[i].b, j->in.tok_bytes);
+        job[i] = &s[i];
+    }
+    if (!rc)
+        rc = slu_pipe_run(ops, j, job, n_slot, (unsigned)j->ctx->common.threads, err);
+    for (unsigned i = 0; s && i < n_slot; i++) {
+        slu_batch_release(&s[i].b);
+        free(s[i].run);
+    }
+    free(s);
+    free(job);
+    return rc;
+}
+
+/* ---- what is reported ---- */
+
+static int write_plan(struct job *j, struct slu_err *err)
+{
+    struct slu_buf text = SLU_BUF_INIT;
+    struct slu_out *out = NULL;
+    int rc = slu_packing_table(j->packing, &j->passed, &text, err);
+    if (!rc)
+        rc = slu_out_open(&out, j->ctx->common.output, err);
+    if (!rc)
+        rc = slu_out_write(out, text.data, text.len, err);
+    slu_buf_release(&text);
+    if (!rc)
+        return slu_out_close(out, err);
+    slu_out_abort(out);
+    return rc;
+}
+
+static double ratio(uint64_t a, uint64_t b)
+{
+    return b ? (double)a / (double)b : 0;
+}
+
+static void report(struct job *j)
+{
+    const struct opts *o = j->ctx->opts;
+    struct slu_pack_sum s = slu_packing_sum(j->packing);
+    uint64_t room = s.bins * j->capacity - s.tok;
+    cli_stat_u64(j->ctx, "bin_tokens", j->capacity);
+    cli_stat_u64(j->ctx, "passed", j->passed.sequences);
+    cli_stat_u64(j->ctx, "packed", s.items);
+    cli_stat_u64(j->ctx, "bins", s.bins);
+    cli_stat_u64(j->ctx, "full_bins", s.full);
+    cli_stat_u64(j->ctx, "groups", s.groups);
+    cli_stat_u64(j->ctx, "certificate", s.bins - s.bound);
+    cli_stat_double(j->ctx, "fill", slu_pack_fill(&s, j->capacity));
+    cli_stat_double(j->ctx, "padding_ratio", o->fill == 0 ? ratio(room, s.tok) : 0);
+    cli_stat_double(j->ctx, "truncation_ratio", ratio(s.cut, s.items));
+    cli_stat_double(j->ctx, "concatenation_ratio", ratio(s.items, s.bins));
+}
+
+/* Books what was created and dropped; the reader and the writer book the rest. */
+static void book(struct job *j)
+{
+    struct slu_ledger *l = &j->ctx->ledger;
+    struct slu_packing_stat s = slu_packing_stat(j->packing);
+    l->created.sequences += j->pieces - j->waiting;
+    l->padding += s.padding;
+    if (s.joined)
+        slu_ledger_drop(l, "joined", (struct slu_count){0, s.joined, 0});
+    if (s.not_full.sequences)
+        slu_ledger_drop(l, "not-full", s.not_full);
+    if (j->too_long.sequences)
+        slu_ledger_drop(l, "too-long", j->too_long);
+    if (j->padding.tokens || j->padding.sequences)
+        slu_ledger_drop(l, "padding", j->padding);
+}
+
+/* ---- setting up ---- */
+
+/* The bins' nominal length, and the header with it among the buckets. */
+static int set_length(struct job *j, uint64_t length, struct slu_header *h,
+                      struct slu_err *err)
+{
+    if (h->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has segment rows only, and no tokens to pack");
+    if (!length && !h->n_bucket)
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "the stream has no bucket lengths (decompose has not run); give "
+            "--length L to pack whole documents");
+    if (!length)
+        length = h->bucket[0];
+    if (length > SLU_MAX_CAPACITY - 1)
+        return slu_fail(err, SLU_E_USAGE, "--length: at most %llu",
+                        (unsigned long long)SLU_MAX_CAPACITY - 1);
+    j->capacity = slu_header_ids(h, length);
+    unsigned i = 0;
+    while (i < h->n_bucket && h->bucket[i] < length)
+        i++;
+    if (i < h->n_bucket && h->bucket[i] == length)
+        return SLU_OK;
+    if (h->n_bucket == SLU_MAX_BUCKETS)
+        return slu_fail(err, SLU_E_USAGE, "--length: the stream has %d buckets already",
+                        SLU_MAX_BUCKETS);
+    memmove(&h->bucket[i + 1], &h->bucket[i], (h->n_bucket - i) * sizeof *h->bucket);
+    h->bucket[i] = length;
+    h->n_bucket++;
+    return SLU_OK;
+}
+
+static int open_packing(struct job *j, const struct slu_header *h, struct slu_err *err)
+{
+    struct opts *o = j->ctx->opts;
+    const struct cli_common *c = &j->ctx->common;
+    if (o->fill == 0 && h->pad == SLU_NO_TOKEN && !o->plan)
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "the stream's tokenizer has no token to pad with; use --fill drop, "
+            "or --method concat --fill drop to lose less than a bin");
+    if (o->method == 1 && o->max_segments)
+        return slu_fail(err, SLU_E_USAGE, "--max-segments goes with --method bfd only");
+    enum slu_device_kind kind = (enum slu_device_kind)c->device;
+    if (kind == SLU_DEVICE_AUTO && o->method == 1)
+        kind = SLU_DEVICE_CPU; /* nothing to count */
+    int rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
+    if (rc)
+        return rc;
+    j->ctx->device_used = o->device.name;
+    struct slu_packing_cfg cfg = {
+        .method = o->method == 1 ? SLU_PACK_CONCAT : SLU_PACK_BFD,
+        .capacity = j->capacity,
+        .max_items = o->max_segments,
+        .mix_domains = o->mix_domains,
+        .drop = o->fill == 1,
+        .pad = h->pad,
+        .tok_bytes = h->tok_bytes,
+        .plan_only = o->plan,
+        .budget_byte = c->memory,
+        .tmpdir = c->tmpdir,
+        .n_threads = (unsigned)c->threads,
+        .device = &o->device,
+    };
+    return slu_packing_new(&j->packing, &cfg, err);
+}
+
+/* Both passes, with everything open. */
+static int pack(struct job *j, struct slu_sum *in, struct slu_err *err)
+{
+    static const struct slu_pipe_ops reading = {produce, work, emit};
+    static const struct slu_pipe_ops writing = {produce_bins, sum_bins, emit_bins};
+    const struct cli_ctx *ctx = j->ctx;
+    uint64_t share = ctx->common.memory / 4;
+    cli_phase(j->ctx, "read");
+    int rc = run_pipe(j, &reading, cli_slots(ctx, share), err);
+    if (!rc)
+        rc = slu_reader_finish(j->reader, in, err);
+    if (rc)
+        return rc;
+    cli_phase(j->ctx, "plan");
+    rc = slu_packing_plan(j->packing, err);
+    if (rc || !j->writer)
+        return rc;
+    cli_phase(j->ctx, "write");
+    return run_pipe(j, &writing, cli_slots(ctx, share), err);
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    struct job j = {.ctx = ctx};
+    struct slu_header h;
+    struct slu_sum in = {0};
+
+    slu_header_init(&h);
+    slu_header_init(&j.in);
+    int rc = cli_open_reader(ctx, &j.reader, err);
+    if (!rc)
+        rc = slu_header_copy(&j.in, slu_reader_header(j.reader), err);
+    if (!rc)
+        rc = slu_header_copy(&h, &j.in, err);
+    if (!rc)
+        rc = set_length(&j, o->length, &h, err);
+    if (!rc)
+        rc = open_packing(&j, &h, err);
+    if (!rc && !o->plan)
+        rc =
+            cli_open_writer(ctx, &j.writer, &h, slu_reader_names(j.reader), false, err);
+    if (!rc)
+        rc = pack(&j, &in, err);
+    if (!rc && o->plan)
+        rc = write_plan(&j, err);
+    if (!rc) {
+        report(&j);
+        cli_book_in(ctx, &in);
+        ctx->spill_bytes = slu_packing_spilled(j.packing);
+        if (o->plan)
+            slu_ledger_drop(&ctx->ledger, "plan-only", in.n);
+        else
+            book(&j);
+    }
+    if (!rc && j.writer) {
+        rc = cli_close_writer(ctx, j.writer, err);
+        j.writer = NULL;
+    }
+    slu_writer_abort(j.writer);
+    slu_packing_free(j.packing);
+    slu_reader_free(j.reader);
+    slu_header_release(&j.in);
+    slu_header_release(&h);
+    return rc;
+}
+
+const struct slu_tool slu_tool = {
+    .name = "pack",
+    .synopsis = "[--length L] [--method bfd|concat] [--long split|drop|error]\n"
+                "[--fill pad|drop] [--max-segments N] [--mix-domains] [--plan]\n"
+                "[-o FILE] [STREAM ...]",
+    .summary =
+        "Joins sequences that have no bucket's length into sequences that have one.",
+    .opt = options,
+    .opts_size = sizeof(struct opts),
+    .memory_floor = 32 << 20,
+    .uses_device = true,
+    .examples = "  decompose docs.tks | pack -o packed.tks\n"
+                "  pack --length 4096 --plan docs.tks",
+    .run = run,
+};

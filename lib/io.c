@@ -241,6 +241,19 @@ void slu_out_abort(struct slu_out *o)
     free(o);
 }
 
+int slu_out_whole(const char *path, const void *p, size_t n, struct slu_err *err)
+{
+    struct slu_out *out;
+    int rc = slu_out_open(&out, path, err);
+    if (rc)
+        return rc;
+    rc = slu_out_write(out, p, n, err);
+    if (!rc)
+        return slu_out_close(out, err);
+    slu_out_abort(out);
+    return rc;
+}
+
 int slu_mkdirs(const char *path, struct slu_err *err)
 {
     char p[PATH_MAX];

@@ -43,6 +43,10 @@ SLU_MUST_USE int slu_out_close(struct slu_out *out, struct slu_err *err);
 /* Leaves the target as it was; frees the handle. NULL is legal. */
 void slu_out_abort(struct slu_out *out);
 
+/* All of the above for n bytes at p: the file appears whole or not at all. */
+SLU_MUST_USE int slu_out_whole(const char *path, const void *p, size_t n,
+                               struct slu_err *err);
+
 /* mkdir -p; existing folders are fine. */
 SLU_MUST_USE int slu_mkdirs(const char *path, struct slu_err *err);
 /* fsync of a folder, so that the renames in it last. */

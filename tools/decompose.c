@@ -213,26 +213,13 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 
 /* ---- what is reported ---- */
 
-static int write_text(const char *path, const struct slu_buf *text, struct slu_err *err)
-{
-    struct slu_out *out;
-    int rc = slu_out_open(&out, path, err);
-    if (rc)
-        return rc;
-    rc = slu_out_write(out, text->data, text->len, err);
-    if (!rc)
-        return slu_out_close(out, err);
-    slu_out_abort(out);
-    return rc;
-}
-
 static int write_plan(struct job *j, const struct slu_decompose_stat *s,
                       const struct slu_length_count *row, size_t n, struct slu_err *err)
 {
     struct slu_buf text = SLU_BUF_INIT;
     int rc = slu_decompose_table(&j->cut, s, row, n, &text, err);
     if (!rc)
-        rc = write_text(j->ctx->common.output, &text, err);
+        rc = slu_out_whole(j->ctx->common.output, text.data, text.len, err);
     slu_buf_release(&text);
     return rc;
 }
@@ -247,7 +234,7 @@ static int write_histogram(const char *path, const struct slu_length_count *row,
                             (unsigned long long)row[i].len_tok,
                             (unsigned long long)row[i].count);
     if (!rc)
-        rc = write_text(path, &text, err);
+        rc = slu_out_whole(path, text.data, text.len, err);
     slu_buf_release(&text);
     return rc;
 }

@@ -201,16 +201,10 @@ static int run_pipe(struct job *j, const struct slu_pipe_ops *ops, unsigned n_sl
 static int write_plan(struct job *j, struct slu_err *err)
 {
     struct slu_buf text = SLU_BUF_INIT;
-    struct slu_out *out = NULL;
     int rc = slu_packing_table(j->packing, &j->passed, &text, err);
     if (!rc)
-        rc = slu_out_open(&out, j->ctx->common.output, err);
-    if (!rc)
-        rc = slu_out_write(out, text.data, text.len, err);
+        rc = slu_out_whole(j->ctx->common.output, text.data, text.len, err);
     slu_buf_release(&text);
-    if (!rc)
-        return slu_out_close(out, err);
-    slu_out_abort(out);
     return rc;
 }
 

@@ -207,7 +207,6 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct cli_report *r = ctx->report;
     struct slu_buf b = SLU_BUF_INIT;
-    struct slu_out *out = NULL;
     struct rusage ru;
     getrusage(RUSAGE_SELF, &ru);
     int rc = slu_buf_printf(&b, err, "{\n  \"program\": \"%s\",\n  \"version\": \"%s\"",
@@ -235,13 +234,7 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
         rc = slu_buf_printf(&b, err, "}%.*s\n}\n", (int)r->extra.len,
                             (char *)r->extra.data);
     if (!rc)
-        rc = slu_out_open(&out, ctx->common.stats, err);
-    if (!rc)
-        rc = slu_out_write(out, b.data, b.len, err);
-    if (!rc)
-        rc = slu_out_close(out, err);
-    else
-        slu_out_abort(out);
+        rc = slu_out_whole(ctx->common.stats, b.data, b.len, err);
     slu_buf_release(&b);
     return rc;
 }

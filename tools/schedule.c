@@ -93,19 +93,6 @@ static void report(struct cli_ctx *ctx, const struct slu_shard_set *s,
                  (unsigned long long)(o->tokens_per_epoch * o->epochs));
 }
 
-static int write_text(const char *path, const struct slu_buf *text, struct slu_err *err)
-{
-    struct slu_out *out;
-    int rc = slu_out_open(&out, path, err);
-    if (rc)
-        return rc;
-    rc = slu_out_write(out, text->data, text->len, err);
-    if (!rc)
-        return slu_out_close(out, err);
-    slu_out_abort(out);
-    return rc;
-}
-
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
@@ -127,7 +114,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = slu_openlm_text(&plan, &set, &text, err);
     if (!rc)
-        rc = write_text(ctx->common.output, &text, err);
+        rc = slu_out_whole(ctx->common.output, text.data, text.len, err);
     if (!rc)
         report(ctx, &set, &plan);
     slu_buf_release(&text);

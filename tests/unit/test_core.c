@@ -1,0 +1,306 @@
+/* The foundations: buffers, files that appear whole, the ordered pipeline, the books,
+ * hashes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "lib/account.h"
+#include "lib/buf.h"
+#include "lib/hash.h"
+#include "lib/io.h"
+#include "lib/json_write.h"
+#include "lib/map.h"
+#include "lib/pipe.h"
+
+static struct slu_err err;
+
+/* ---- pipe: order, the earliest fault, bounded slots, for many threads ---- */
+
+struct job {
+    uint64_t number;
+};
+
+struct run {
+    uint64_t n, bad_work, bad_produce; /* UINT64_MAX: none */
+    uint64_t made, emitted;
+    atomic_int in_work;
+    atomic_flag producing, emitting;
+};
+
+static int produce(void *ctx, void *job, struct slu_err *e)
+{
+    struct run *r = ctx;
+    assert_false(atomic_flag_test_and_set(&r->producing));
+    int rc = SLU_OK;
+    if (r->made == r->n)
+        rc = SLU_EOF;
+    else if (r->made == r->bad_produce)
+        rc = slu_fail(e, SLU_E_IO, "produce %llu", (unsigned long long)r->made);
+    else
+        ((struct job *)job)->number = r->made++;
+    atomic_flag_clear(&r->producing);
+    return rc;
+}
+
+static int work(void *ctx, unsigned worker, void *job, struct slu_err *e)
+{
+    struct run *r = ctx;
+    uint64_t n = ((struct job *)job)->number;
+    struct timespec t = {0, (long)(slu_draw(1, n, worker, 0, 0) % 200000)};
+    nanosleep(&t, NULL);
+    if (n >= r->bad_work && n % 2 == r->bad_work % 2)
+        return slu_fail(e, SLU_E_FORMAT, "work %llu", (unsigned long long)n);
+    return SLU_OK;
+}
+
+static int emit(void *ctx, void *job, struct slu_err *e)
+{
+    struct run *r = ctx;
+    (void)e;
+    assert_false(atomic_flag_test_and_set(&r->emitting));
+    assert_int_equal(((struct job *)job)->number, r->emitted);
+    r->emitted++;
+    atomic_flag_clear(&r->emitting);
+    return SLU_OK;
+}
+
+static int go(struct run *r, unsigned n_jobs, unsigned n_threads)
+{
+    static const struct slu_pipe_ops ops = {produce, work, emit};
+    struct job job[16];
+    void *jobs[16];
+    for (int i = 0; i < 16; i++)
+        jobs[i] = &job[i];
+    atomic_flag_clear(&r->producing);
+    atomic_flag_clear(&r->emitting);
+    memset(&err, 0, sizeof err);
+    return slu_pipe_run(&ops, r, jobs, n_jobs, n_threads, &err);
+}
+
+static void pipe_keeps_order(void **state)
+{
+    (void)state;
+    for (unsigned threads = 1; threads <= 7; threads += 2)
+        for (unsigned jobs = 1; jobs <= 9; jobs += 4) {
+            struct run r = {
+                .n = 300, .bad_work = UINT64_MAX, .bad_produce = UINT64_MAX};
+            assert_int_equal(go(&r, jobs, threads), SLU_OK);
+            assert_int_equal(r.emitted, 300);
+        }
+}
+
+static void pipe_reports_the_earliest_fault(void **state)
+{
+    (void)state;
+    for (unsigned threads = 1; threads <= 7; threads++) {
+        struct run r = {.n = 300, .bad_work = 77, .bad_produce = UINT64_MAX};
+        assert_int_equal(go(&r, 9, threads), SLU_E_FORMAT);
+        assert_string_equal(err.msg, "work 77");
+        assert_int_equal(r.emitted, 77);
+        r = (struct run){.n = 300, .bad_work = UINT64_MAX, .bad_produce = 41};
+        assert_int_equal(go(&r, 9, threads), SLU_E_IO);
+        assert_string_equal(err.msg, "produce 41");
+        assert_int_equal(r.emitted, 41);
+    }
+}
+
+/* ---- io ---- */
+
+static void outputs_appear_whole(void **state)
+{
+    char dir[] = "/tmp/sluice-core-XXXXXX", path[256], line[64];
+    struct slu_out *o;
+    struct stat st;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/file", dir);
+    assert_int_equal(slu_out_open(&o, path, &err), SLU_OK);
+    assert_int_equal(slu_out_write(o, "first", 5, &err), SLU_OK);
+    assert_int_not_equal(stat(path, &st), 0);
+    assert_int_equal(slu_out_close(o, &err), SLU_OK);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 5);
+
+    assert_int_equal(slu_out_open(&o, path, &err), SLU_OK);
+    assert_int_equal(slu_out_write(o, "second try", 10, &err), SLU_OK);
+    slu_out_abort(o);
+    FILE *f = fopen(path, "r");
+    assert_non_null(fgets(line, sizeof line, f));
+    fclose(f);
+    assert_string_equal(line, "first"); /* an aborted output leaves what was there */
+
+    assert_int_equal(slu_out_open(&o, path, &err), SLU_OK);
+    assert_int_equal(slu_out_write(o, "third", 5, &err), SLU_OK);
+    assert_int_equal(slu_out_close(o, &err), SLU_OK);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0); /* nothing else was left in the folder */
+
+    assert_int_equal(slu_out_open(&o, "/nonexistent/x", &err), SLU_E_IO);
+    assert_null(o);
+    assert_int_equal(slu_out_open(&o, "/tmp", &err), SLU_E_IO);
+    assert_int_equal(slu_out_open(&o, "/dev/full", &err), SLU_OK);
+    assert_int_equal(slu_out_write(o, "x", 1, &err), SLU_E_IO);
+    assert_non_null(strstr(err.msg, "/dev/full"));
+    slu_out_abort(o);
+}
+
+/* ---- account ---- */
+
+static void books_that_do_not_balance_are_refused(void **state)
+{
+    struct slu_ledger l = {.in = {3, 3, 100}, .created = {0, 2, 3}, .padding = 7};
+    (void)state;
+    l.out = (struct slu_count){2, 4, 60};
+    slu_ledger_drop(&l, "tail", (struct slu_count){1, 1, 25});
+    slu_ledger_drop(&l, "tail", (struct slu_count){0, 0, 25});
+    assert_int_equal(l.n_dropped, 1);
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_OK);
+    l.out.tokens++;
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    assert_non_null(strstr(err.msg, "tokens"));
+    l.out.tokens--;
+    l.out.documents--;
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    assert_non_null(strstr(err.msg, "documents"));
+    l.out.documents++;
+    l.in.sequences++;
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+}
+
+/* ---- hash ---- */
+
+static void hashes_are_the_published_ones(void **state)
+{
+    char hex[33];
+    (void)state;
+    /* XXH3 of the empty input, seed 0: from the algorithm's reference implementation.
+     */
+    assert_true(slu_hash64("", 0) == UINT64_C(0x2d06800538d394c2));
+    slu_u128_hex(slu_hash128("", 0), hex);
+    assert_string_equal(hex, "99aa06d3014798d86001c324468d497f");
+}
+
+static void token_hash_ignores_the_width(void **state)
+{
+    static uint16_t a[20000];
+    static uint32_t b[20000];
+    (void)state;
+    for (uint32_t i = 0; i < 20000; i++)
+        b[i] = a[i] = (uint16_t)(i * 7);
+    const size_t n[] = {0, 1, 255, 4093, 4094, 4095, 8188, 8190, 20000};
+    for (size_t i = 0; i < sizeof n / sizeof *n; i++)
+        assert_int_equal(
+            slu_u128_cmp(slu_hash_tokens(a, n[i], 2), slu_hash_tokens(b, n[i], 4)), 0);
+}
+
+static void draws_are_uniform_and_keyed(void **state)
+{
+    enum { N = 160000, CELLS = 16 };
+    uint64_t cell[CELLS] = {0};
+    double chi = 0;
+    (void)state;
+    for (uint64_t i = 0; i < N; i++)
+        cell[slu_draw_below(slu_draw(5, i, 2, 3, 4), CELLS)]++;
+    for (int i = 0; i < CELLS; i++) {
+        double d = (double)cell[i] - (double)N / CELLS;
+        chi += d * d / ((double)N / CELLS);
+    }
+    assert_true(chi < 44.3); /* p = 0.0001 with 15 degrees of freedom */
+    assert_true(slu_draw(1, 2, 3, 4, 5) != slu_draw(2, 2, 3, 4, 5));
+    assert_true(slu_draw(1, 2, 3, 4, 5) != slu_draw(1, 2, 3, 4, 6));
+}
+
+/* ---- containers ---- */
+
+static void map_holds_what_it_was_given(void **state)
+{
+    struct slu_map m = SLU_MAP_INIT;
+    uint64_t v;
+    (void)state;
+    for (uint64_t i = 0; i < 100000; i++)
+        assert_int_equal(slu_map_set(&m, i * i * 0x10001, i, &err), SLU_OK);
+    assert_int_equal(m.n, 100000);
+    for (uint64_t i = 0; i < 100000; i++) {
+        assert_true(slu_map_get(&m, i * i * 0x10001, &v));
+        assert_int_equal(v, i);
+    }
+    assert_false(slu_map_get(&m, 3, &v));
+    slu_map_release(&m);
+}
+
+static void buffers_refuse_sizes_that_overflow(void **state)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    void *p = NULL;
+    size_t cap = 0;
+    (void)state;
+    assert_int_equal(slu_buf_append(&b, "x", 1, &err), SLU_OK);
+    assert_int_equal(slu_buf_reserve(&b, SIZE_MAX, &err), SLU_E_NOMEM);
+    assert_int_equal(slu_grow(&p, &cap, SIZE_MAX / 2, 16, &err), SLU_E_NOMEM);
+    assert_int_equal(slu_buf_align(&b, 64, &err), SLU_OK);
+    assert_int_equal(b.len, 64);
+    slu_buf_release(&b);
+}
+
+static void json_strings(void **state)
+{
+    static const struct {
+        const char *in;
+        size_t n;
+        const char *out;
+    } t[] = {
+        {"plain", 5, "\"plain\""},
+        {"a\"b\\c\n\t\x01\0", 9, "\"a\\\"b\\\\c\\n\\t\\u0001\\u0000\""},
+        {"\xc3\xa9\xf0\x9f\x98\x80", 6, "\"\xc3\xa9\xf0\x9f\x98\x80\""},
+        {"x\xff\xc3", 3, "\"x\xef\xbf\xbd\xef\xbf\xbd\""},
+        {"\xed\xa0\x80", 3,
+         "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, /* a surrogate */
+        {"", 0, "\"\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct slu_buf b = SLU_BUF_INIT;
+        assert_int_equal(slu_json_put_string(&b, t[i].in, t[i].n, &err), SLU_OK);
+        assert_int_equal(b.len, strlen(t[i].out));
+        assert_memory_equal(b.data, t[i].out, b.len);
+        slu_buf_release(&b);
+    }
+}
+
+static void messages_are_one_line(void **state)
+{
+    struct slu_err e = SLU_ERR_INIT;
+    (void)state;
+    assert_int_equal(slu_fail(&e, SLU_E_FORMAT, "a\nb\x1b[31m"), SLU_E_FORMAT);
+    assert_string_equal(e.msg, "a?b?[31m");
+    assert_int_equal(slu_err_at(&e, "%s:%d", "file", 3), SLU_E_FORMAT);
+    assert_string_equal(e.msg, "file:3: a?b?[31m");
+    assert_int_equal(slu_fail(NULL, SLU_E_IO, "x"), SLU_E_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pipe_keeps_order),
+        cmocka_unit_test(pipe_reports_the_earliest_fault),
+        cmocka_unit_test(outputs_appear_whole),
+        cmocka_unit_test(books_that_do_not_balance_are_refused),
+        cmocka_unit_test(hashes_are_the_published_ones),
+        cmocka_unit_test(token_hash_ignores_the_width),
+        cmocka_unit_test(draws_are_uniform_and_keyed),
+        cmocka_unit_test(map_holds_what_it_was_given),
+        cmocka_unit_test(buffers_refuse_sizes_that_overflow),
+        cmocka_unit_test(json_strings),
+        cmocka_unit_test(messages_are_one_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -135,7 +135,7 @@ SLU_MUST_USE int slu_reader_next(struct slu_reader *r, struct slu_batch *b,
 /* After SLU_EOF: what was read agrees with every end frame. *total may be NULL. */
 SLU_MUST_USE int slu_reader_finish(struct slu_reader *r, struct slu_sum *total,
                                    struct slu_err *err);
-/* Bytes read so far, for progress. Serial with fetch. */
+/* Bytes read so far, for progress. Any thread. */
 uint64_t slu_reader_bytes(const struct slu_reader *r);
 void slu_reader_free(struct slu_reader *r);
 

@@ -37,7 +37,7 @@ struct slu_reader {
     const char *name; /* of the current file, for messages */
     int fd;
     uint64_t max_seq_tok;
-    uint64_t n_byte; /* read so far, all files */
+    _Atomic uint64_t n_byte; /* read so far, all files; any thread may look */
 
     struct slu_header header; /* of the first member */
     bool have_header;

@@ -71,11 +71,11 @@ uint64_t slu_tokenizer_vocab_size(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_eos(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_bos(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_pad(const struct slu_tokenizer *t);
-/* 16 bytes: XXH3-128 (little-endian, low half first) of what decides the ids: id ->
- * bytes, merges, normaliser, pre-tokenizer, added tokens and whether special ones
- * match. */
+/* 16 bytes: XXH3-128 (low half first, little-endian) of what decides the ids: id ->
+ * bytes, the merges that are used, normaliser, pre-tokenizer and added tokens. Whether
+ * special tokens match is not part of it: streams made either way go together. */
 const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t);
-/* "15.0.0": the version of the character classes. Static. */
+/* "16.0.0": the version of the character classes. Static. */
 const char *slu_tokenizer_unicode(void);
 
 /* A growable array of ids. Zero it before use; release frees. */

@@ -129,19 +129,6 @@ static int make_room(const struct tok_model *m, struct bpe_scratch *s, size_t n,
     return SLU_OK;
 }
 
-/* The id of a piece that is a token only as a whole, or TOK_NONE. */
-static uint32_t find_whole(const struct tok_model *m, const uint8_t *p, size_t n)
-{
-    for (uint32_t i = (uint32_t)slu_hash64(p, n) & m->whole_mask;
-         m->whole[i] != TOK_NONE; i = (i + 1) & m->whole_mask) {
-        uint32_t id = m->whole[i];
-        uint64_t off = m->table->off[id];
-        if (m->table->off[id + 1] - off == n && !memcmp(m->table->bytes + off, p, n))
-            return id;
-    }
-    return TOK_NONE;
-}
-
 int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *p,
                size_t n, struct slu_ids *ids, struct slu_err *err)
 {
@@ -151,7 +138,7 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
 
     if (rc < 0)
         return rc;
-    if (m->n_whole && (last = find_whole(m, p, n)) != TOK_NONE) {
+    if (m->n_whole && (last = tok_index_find(&m->whole, p, n)) != TOK_NONE) {
         ids->id[ids->n++] = last;
         return SLU_OK;
     }

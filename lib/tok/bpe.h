@@ -53,8 +53,8 @@ struct tok_model {
     /* Unreachable tokens that a whole piece still becomes (`ignore_merges`, tiktoken).
      */
     const struct slu_vocab_table *table;
-    uint32_t *whole; /* open addressing of ids by hash of their bytes, TOK_NONE empty */
-    uint32_t whole_mask, n_whole;
+    struct tok_index whole;
+    uint32_t n_whole;
 };
 
 struct bpe_merge {

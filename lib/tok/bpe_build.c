@@ -8,8 +8,7 @@
 struct build {
     const struct bpe_cfg *cfg;
     struct tok_model *m;
-    uint32_t *by_bytes; /* open addressing of ids by hash of their bytes */
-    uint32_t bytes_mask;
+    struct tok_index by_bytes; /* ids of the model */
     struct merge_slot {
         uint64_t key; /* left << 32 | right */
         uint32_t prio, result;
@@ -36,45 +35,31 @@ static const uint8_t *bytes_of(const struct build *b, uint32_t id, size_t *n)
     return v->bytes + v->off[id];
 }
 
-/* The slot of the id that has these bytes, or an empty one. */
-static uint32_t *slot_by_bytes(const struct build *b, uint32_t *slot, uint32_t mask,
-                               const uint8_t *p, size_t n)
-{
-    uint32_t i = (uint32_t)slu_hash64(p, n) & mask;
-
-    for (; slot[i] != TOK_NONE; i = (i + 1) & mask) {
-        size_t len;
-        const uint8_t *q = bytes_of(b, slot[i], &len);
-        if (len == n && !memcmp(p, q, n))
-            break;
-    }
-    return &slot[i];
-}
-
 static int index_bytes(struct build *b, struct slu_err *err)
 {
     const struct slu_vocab_table *v = b->cfg->table;
-    uint32_t size = table_size(v->n);
+    int rc = tok_index_init(&b->by_bytes, v, v->n, err);
 
-    b->by_bytes = malloc(size * sizeof *b->by_bytes);
-    if (!b->by_bytes)
-        return slu_fail_nomem(err, size * sizeof *b->by_bytes);
-    memset(b->by_bytes, 0xff, size * sizeof *b->by_bytes);
-    b->bytes_mask = size - 1;
+    if (rc < 0)
+        return rc;
     for (uint32_t id = 0; id < v->n; id++) {
         size_t n;
-        const uint8_t *p = bytes_of(b, id, &n);
+        bytes_of(b, id, &n);
         if (!b->cfg->in_model[id] || !n)
             continue;
         if (n > BPE_MAX_LEN)
             return slu_fail(err, SLU_E_UNSUPPORTED,
                             "token %u has %zu bytes; more than %d are not supported",
                             id, n, BPE_MAX_LEN);
-        *slot_by_bytes(b, b->by_bytes, b->bytes_mask, p, n) = id;
+        tok_index_put(&b->by_bytes, id);
     }
     for (unsigned i = 0; i < 256; i++) {
         uint8_t c = (uint8_t)i;
-        b->m->byte_id[i] = *slot_by_bytes(b, b->by_bytes, b->bytes_mask, &c, 1);
+        b->m->byte_id[i] = tok_index_find(&b->by_bytes, &c, 1);
+        /* Bytes that valid UTF-8 never has may be missing. */
+        if (b->m->byte_id[i] == TOK_NONE && i != 0xC0 && i != 0xC1 && i < 0xF5)
+            return slu_fail(err, SLU_E_UNSUPPORTED,
+                            "the vocabulary has no token for byte 0x%02x", i);
     }
     return SLU_OK;
 }
@@ -104,7 +89,7 @@ static uint32_t merge_of(const struct build *b, uint32_t left, uint32_t right,
                          const uint8_t *p, size_t n, uint32_t *prio)
 {
     if (!b->merge) {
-        uint32_t id = *slot_by_bytes(b, b->by_bytes, b->bytes_mask, p, n);
+        uint32_t id = tok_index_find(&b->by_bytes, p, n);
         *prio = id + 1;
         return id;
     }
@@ -317,20 +302,18 @@ out:
 static int index_whole(struct build *b, struct slu_err *err)
 {
     struct tok_model *m = b->m;
-    uint32_t size = table_size(m->n_whole);
+    int rc;
 
     if (!m->n_whole)
         return SLU_OK;
-    m->whole = malloc(size * sizeof *m->whole);
-    if (!m->whole)
-        return slu_fail_nomem(err, size * sizeof *m->whole);
-    memset(m->whole, 0xff, size * sizeof *m->whole);
-    m->whole_mask = size - 1;
+    if ((rc = tok_index_init(&m->whole, m->table, m->n_whole, err)) < 0)
+        return rc;
     for (uint32_t id = 0; id < m->n_id; id++) {
         size_t n;
         const uint8_t *p = bytes_of(b, id, &n);
-        if (b->cfg->in_model[id] && n && !m->len[id])
-            *slot_by_bytes(b, m->whole, m->whole_mask, p, n) = id;
+        if (b->cfg->in_model[id] && n && !m->len[id] &&
+            tok_index_find(&b->by_bytes, p, n) == id)
+            tok_index_put(&m->whole, id);
     }
     return SLU_OK;
 }
@@ -358,7 +341,7 @@ int bpe_build(struct tok_model **out, const struct bpe_cfg *cfg, struct slu_err 
         (rc = index_whole(&b, err)) < 0)
         goto out;
 out:
-    free(b.by_bytes);
+    tok_index_release(&b.by_bytes);
     free(b.merge);
     if (rc < 0) {
         bpe_free(m);
@@ -376,6 +359,6 @@ void bpe_free(struct tok_model *m)
     free(m->two);
     free(m->child);
     free(m->pair);
-    free(m->whole);
+    tok_index_release(&m->whole);
     free(m);
 }

@@ -7,8 +7,11 @@
 
 #include "lib/hash.h"
 #include "lib/le.h"
+#include "lib/tok/added.h"
+#include "lib/tok/bpe.h"
+#include "lib/tok/pre.h"
 
-static int make_table(struct slu_tokenizer *t, struct slu_err *err)
+int tok_make_table(struct slu_tokenizer *t, struct slu_err *err)
 {
     struct tok_vocab *v = &t->vocab;
     size_t n_byte = 0, n = v->n;
@@ -18,12 +21,14 @@ static int make_table(struct slu_tokenizer *t, struct slu_err *err)
     uint64_t *off = malloc((n + 1) * sizeof *off);
     uint8_t *bytes = malloc(n_byte + 1), *flags = malloc(n + 1);
     t->table = (struct slu_vocab_table){n, off, bytes, flags};
-    if (!off || !bytes || !flags)
+    t->in_model = calloc(n + 1, 1);
+    if (!off || !bytes || !flags || !t->in_model)
         return slu_fail_nomem(err, n_byte + n * 9);
     n_byte = 0;
     for (size_t i = 0; i < n; i++) {
         off[i] = n_byte;
-        flags[i] = v->flag[i];
+        flags[i] = v->flag[i] & (uint8_t)~TOK_IN_MODEL;
+        t->in_model[i] = (v->flag[i] & TOK_IN_MODEL) != 0;
         if (v->len[i] == UINT32_MAX)
             continue;
         memcpy(bytes + n_byte, v->bytes.data + v->off[i], v->len[i]);
@@ -104,9 +109,61 @@ static int put_str(struct slu_buf *b, const void *p, uint64_t n, struct slu_err 
     return slu_buf_append(b, p, n, err);
 }
 
-/* XXH3-128 of: "sluice-tokenizer-1", then each part as a length (u64) and its bytes:
- * the id -> bytes table (offsets u64, flags, bytes) and what the parts say of
- * themselves. */
+/* The merges that are used, in order of priority. */
+static int put_merges(struct slu_buf *b, const struct tok_model *m, struct slu_err *err)
+{
+    uint32_t top = 0;
+    int rc = SLU_OK;
+
+    for (uint32_t id = 0; id < m->n_id; id++)
+        top = m->token[id].prio > top ? m->token[id].prio : top;
+    uint32_t *by_prio = malloc(((size_t)top + 1) * sizeof *by_prio);
+    if (!by_prio)
+        return slu_fail_nomem(err, ((size_t)top + 1) * sizeof *by_prio);
+    memset(by_prio, 0xff, ((size_t)top + 1) * sizeof *by_prio);
+    for (uint32_t id = 0; id < m->n_id; id++) {
+        if (m->len[id] > 1)
+            by_prio[m->token[id].prio] = id;
+    }
+    for (uint32_t k = 0; k <= top && rc >= 0; k++) {
+        uint8_t x[12];
+        if (by_prio[k] == TOK_NONE)
+            continue;
+        slu_put_le32(x, m->token[by_prio[k]].left);
+        slu_put_le32(x + 4, m->token[by_prio[k]].right);
+        slu_put_le32(x + 8, by_prio[k]);
+        rc = slu_buf_append(b, x, sizeof x, err);
+    }
+    free(by_prio);
+    /* Tokens that no merge makes, where a whole piece can still become one. */
+    for (uint32_t id = 0; id < m->n_id && m->n_whole && rc >= 0; id++) {
+        uint8_t x[4];
+        slu_put_le32(x, id);
+        if (!m->len[id])
+            rc = slu_buf_append(b, x, sizeof x, err);
+    }
+    return rc;
+}
+
+static int put_added(struct slu_buf *b, const struct tok_added *a, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < a->n && rc >= 0; i++) {
+        const struct added_token *k = &a->token[i];
+        uint8_t x[5];
+        slu_put_le32(x, k->id);
+        x[4] = (uint8_t)(k->special | k->lstrip << 1 | k->rstrip << 2 |
+                         k->single_word << 3 | k->normalized << 4);
+        if ((rc = slu_buf_append(b, x, sizeof x, err)) >= 0)
+            rc = put_str(b, a->text.data + k->text_off, k->text_len, err);
+    }
+    return rc;
+}
+
+/* XXH3-128 of "sluice-tokenizer-1" and then, strings with their length (u64) in front:
+ * the id -> bytes table (offsets u64, flags, bytes), the normal form (u8: 0 none, 1
+ * NFC), the pre-tokenizer's steps, the added tokens and the merges. */
 static int make_fingerprint(struct slu_tokenizer *t, struct slu_err *err)
 {
     const struct slu_vocab_table *v = &t->table;
@@ -121,12 +178,13 @@ static int make_fingerprint(struct slu_tokenizer *t, struct slu_err *err)
         if ((rc = slu_buf_append(&b, x, 8, err)) < 0)
             goto out;
     }
+    x[0] = t->nfc;
     if ((rc = put_str(&b, v->flags, v->n, err)) < 0 ||
-        (rc = put_str(&b, v->bytes, v->off[v->n], err)) < 0)
-        goto out;
-    x[0] = t->special_parse;
-    x[1] = t->nfc;
-    if ((rc = put_str(&b, x, 2, err)) < 0)
+        (rc = put_str(&b, v->bytes, v->off[v->n], err)) < 0 ||
+        (rc = slu_buf_append(&b, x, 1, err)) < 0 ||
+        (t->pre && (rc = put_str(&b, t->pre->spec.data, t->pre->spec.len, err)) < 0) ||
+        (t->added && (rc = put_added(&b, t->added, err)) < 0) ||
+        (t->model && (rc = put_merges(&b, t->model, err)) < 0))
         goto out;
     struct slu_u128 h = slu_hash128(b.data, b.len);
     slu_put_le64(t->fingerprint, h.lo);
@@ -139,9 +197,9 @@ out:
 int tok_finish(struct slu_tokenizer *t, const struct slu_tokenizer_cfg *cfg,
                struct slu_err *err)
 {
-    int rc;
+    int rc = find_ids(t, cfg->eos, err);
 
-    if ((rc = make_table(t, err)) < 0 || (rc = find_ids(t, cfg->eos, err)) < 0)
-        return rc;
-    return make_fingerprint(t, err);
+    free(t->in_model);
+    t->in_model = NULL;
+    return rc < 0 ? rc : make_fingerprint(t, err);
 }

@@ -1,8 +1,16 @@
 /* load.c - from a name to a tokenizer. */
 #include "lib/tok/tok.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "lib/io.h"
+#include "lib/tok/added.h"
+#include "lib/tok/bpe.h"
+#include "lib/tok/pre.h"
+#include "lib/tok/unicode.h"
 
 static int load_bytes(struct slu_tokenizer *t, struct slu_err *err)
 {
@@ -13,15 +21,77 @@ static int load_bytes(struct slu_tokenizer *t, struct slu_err *err)
         uint8_t b = (uint8_t)i;
         rc = tok_vocab_set(&t->vocab, i, &b, 1, 0, err);
     }
-    if (rc < 0)
+    if (rc < 0 || (rc = tok_add_special(t, 256, "<|endoftext|>", err)) < 0)
         return rc;
-    return tok_vocab_set(&t->vocab, 256, "<|endoftext|>", 13, SLU_VOCAB_SPECIAL, err);
+    return tok_make_table(t, err);
+}
+
+int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,
+                    struct slu_err *err)
+{
+    struct added_token token = {.id = (uint32_t)id, .special = true};
+    size_t n = strlen(text);
+    int rc;
+
+    if (id < t->vocab.n && t->vocab.len[id] != UINT32_MAX)
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "id %llu is a token already and cannot be %s; is the pattern right?",
+            (unsigned long long)id, text);
+    if (!t->added && (rc = added_new(&t->added, err)) < 0)
+        return rc;
+    if ((rc = tok_vocab_set(&t->vocab, id, text, n, SLU_VOCAB_SPECIAL, err)) < 0)
+        return rc;
+    return added_put(t->added, token, text, n, err);
+}
+
+int tok_read_file(struct slu_buf *buf, const char *path, struct slu_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+    size_t got = 0;
+
+    if (fd < 0)
+        return slu_fail_errno(err, "%s", path);
+    do {
+        if ((rc = slu_buf_reserve(buf, 1 << 20, err)) < 0)
+            break;
+        size_t room = buf->cap - buf->len;
+        if ((rc = slu_read_full(fd, buf->data + buf->len, room, &got, err)) < 0) {
+            slu_err_at(err, "%s", path);
+            break;
+        }
+        buf->len += got;
+    } while (got > 0 && buf->len == buf->cap);
+    close(fd);
+    return rc;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+
+    return n >= k && !strcmp(s + n - k, end);
+}
+
+/* A path is a rank file by its name, or because it is said how to split. */
+static int load_path(struct slu_tokenizer *t, const struct slu_tokenizer_cfg *cfg,
+                     struct slu_err *err)
+{
+    int rc;
+
+    if (cfg->pattern || ends_with(cfg->spec, ".tiktoken"))
+        rc = tok_load_tiktoken(t, cfg->spec, cfg->pattern, err);
+    else
+        rc = tok_load_hf(t, cfg->spec, err);
+    /* I/O errors name their file already. */
+    return rc < 0 && rc != SLU_E_IO ? slu_err_at(err, "%s", cfg->spec) : rc;
 }
 
 int slu_tokenizer_load(struct slu_tokenizer **out, const struct slu_tokenizer_cfg *cfg,
                        struct slu_err *err)
 {
     const char *spec = cfg->spec ? cfg->spec : "builtin";
+    bool own = !strcmp(spec, "bytes") || !strcmp(spec, "builtin");
     struct slu_tokenizer *t = calloc(1, sizeof *t);
     int rc;
 
@@ -29,11 +99,12 @@ int slu_tokenizer_load(struct slu_tokenizer **out, const struct slu_tokenizer_cf
     if (!t)
         return slu_fail_nomem(err, sizeof *t);
     t->special_parse = cfg->special_parse;
-    if (!strcmp(spec, "bytes"))
-        rc = load_bytes(t, err);
+    if (own && cfg->pattern)
+        rc = slu_fail(err, SLU_E_USAGE, "%s: --pattern is for .tiktoken files", spec);
+    else if (own)
+        rc = !strcmp(spec, "bytes") ? load_bytes(t, err) : tok_load_builtin(t, err);
     else
-        rc = slu_fail(err, SLU_E_UNSUPPORTED, "%s: not a tokenizer that is built in",
-                      spec);
+        rc = load_path(t, cfg, err);
     if (rc >= 0)
         rc = tok_finish(t, cfg, err);
     if (rc < 0) {
@@ -52,6 +123,10 @@ void slu_tokenizer_free(struct slu_tokenizer *t)
     free((void *)t->table.off);
     free((void *)t->table.bytes);
     free((void *)t->table.flags);
+    free(t->in_model);
+    bpe_free(t->model);
+    pre_free(t->pre);
+    added_free(t->added);
     free(t);
 }
 
@@ -87,7 +162,7 @@ const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t)
 
 const char *slu_tokenizer_unicode(void)
 {
-    return "15.0.0";
+    return UNI_VERSION;
 }
 
 void slu_ids_release(struct slu_ids *ids)

@@ -33,6 +33,9 @@ SLU_MUST_USE int tok_vocab_set(struct tok_vocab *v, uint64_t id, const void *p,
                                size_t n, uint8_t flag, struct slu_err *err);
 void tok_vocab_release(struct tok_vocab *v);
 
+/* Besides SLU_VOCAB_*, while building: the token is one of the BPE model's own. */
+#define TOK_IN_MODEL 0x80
+
 struct tok_model; /* bpe.c */
 struct tok_pre;   /* pre.c */
 struct tok_added; /* added.c */
@@ -41,8 +44,9 @@ struct slu_tokenizer {
     bool is_bytes;
     bool special_parse;
     bool nfc;                     /* Unicode normal form C before anything is split */
-    struct tok_vocab vocab;       /* empty once finished */
+    struct tok_vocab vocab;       /* until tok_make_table */
     struct slu_vocab_table table; /* arrays owned */
+    uint8_t *in_model;            /* a bool an id; until tok_finish */
     struct tok_model *model;
     struct tok_pre *pre;
     struct tok_added *added;
@@ -50,8 +54,39 @@ struct slu_tokenizer {
     uint8_t fingerprint[16];
 };
 
-/* finish.c: the table from the vocabulary, special ids, fingerprint. */
+/* finish.c: id -> bytes, once all ids are defined. */
+SLU_MUST_USE int tok_make_table(struct slu_tokenizer *t, struct slu_err *err);
+/* finish.c: special ids and fingerprint, once all parts are there. */
 SLU_MUST_USE int tok_finish(struct slu_tokenizer *t,
                             const struct slu_tokenizer_cfg *cfg, struct slu_err *err);
+
+/* vocab.c: ids by their bytes. */
+struct tok_index {
+    const struct slu_vocab_table *table; /* borrowed */
+    uint32_t *slot;                      /* open addressing, TOK_NONE is empty */
+    uint32_t mask;
+};
+/* Room for n ids; of ids with equal bytes the last one put counts. */
+SLU_MUST_USE int tok_index_init(struct tok_index *x,
+                                const struct slu_vocab_table *table, size_t n,
+                                struct slu_err *err);
+void tok_index_put(struct tok_index *x, uint32_t id);
+/* TOK_NONE where there is none. */
+uint32_t tok_index_find(const struct tok_index *x, const void *p, size_t n);
+void tok_index_release(struct tok_index *x);
+
+/* The loaders: tiktoken.c, hf.c, builtin.c. Each fills t up to tok_finish. */
+SLU_MUST_USE int tok_load_tiktoken(struct slu_tokenizer *t, const char *path,
+                                   const char *pattern, struct slu_err *err);
+SLU_MUST_USE int tok_load_hf(struct slu_tokenizer *t, const char *path,
+                             struct slu_err *err);
+SLU_MUST_USE int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err);
+/* load.c: a whole file; *buf is released by the caller. */
+SLU_MUST_USE int tok_read_file(struct slu_buf *buf, const char *path,
+                               struct slu_err *err);
+/* load.c: an added token that is special, defined in the vocabulary and made to match.
+ */
+SLU_MUST_USE int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,
+                                 struct slu_err *err);
 
 #endif

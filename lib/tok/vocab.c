@@ -1,8 +1,10 @@
-/* vocab.c - the vocabulary builder. */
+/* vocab.c - the vocabulary builder, and ids by their bytes. */
 #include "lib/tok/tok.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/hash.h"
 
 #define MAX_ID (UINT64_C(1) << 24) /* more ids than that is a damaged file */
 
@@ -43,4 +45,52 @@ void tok_vocab_release(struct tok_vocab *v)
     free(v->len);
     free(v->flag);
     memset(v, 0, sizeof *v);
+}
+
+int tok_index_init(struct tok_index *x, const struct slu_vocab_table *table, size_t n,
+                   struct slu_err *err)
+{
+    size_t size = 16;
+
+    while (size < n + n / 2)
+        size *= 2;
+    x->table = table;
+    x->mask = (uint32_t)(size - 1);
+    x->slot = malloc(size * sizeof *x->slot);
+    if (!x->slot)
+        return slu_fail_nomem(err, size * sizeof *x->slot);
+    memset(x->slot, 0xff, size * sizeof *x->slot);
+    return SLU_OK;
+}
+
+/* The slot of the id that has these bytes, or the empty one where it would go. */
+static uint32_t *find_slot(const struct tok_index *x, const uint8_t *p, size_t n)
+{
+    const struct slu_vocab_table *v = x->table;
+    uint32_t i = (uint32_t)slu_hash64(p, n) & x->mask;
+
+    for (; x->slot[i] != TOK_NONE; i = (i + 1) & x->mask) {
+        uint32_t id = x->slot[i];
+        if (v->off[id + 1] - v->off[id] == n && !memcmp(p, v->bytes + v->off[id], n))
+            break;
+    }
+    return &x->slot[i];
+}
+
+void tok_index_put(struct tok_index *x, uint32_t id)
+{
+    const struct slu_vocab_table *v = x->table;
+
+    *find_slot(x, v->bytes + v->off[id], v->off[id + 1] - v->off[id]) = id;
+}
+
+uint32_t tok_index_find(const struct tok_index *x, const void *p, size_t n)
+{
+    return *find_slot(x, p, n);
+}
+
+void tok_index_release(struct tok_index *x)
+{
+    free(x->slot);
+    x->slot = NULL;
 }

@@ -1,0 +1,76 @@
+/* unicode.h - general categories, Unicode 16.0.0, and decoding of UTF-8 known to be
+ * valid. The tables are made by mkunicode.py. */
+#ifndef SLU_TOK_UNICODE_H
+#define SLU_TOK_UNICODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNI_VERSION "16.0.0"
+
+/* In mkunicode.py's order. */
+enum uni_category {
+    UNI_CN,
+    UNI_LU,
+    UNI_LL,
+    UNI_LT,
+    UNI_LM,
+    UNI_LO,
+    UNI_MN,
+    UNI_MC,
+    UNI_ME,
+    UNI_ND,
+    UNI_NL,
+    UNI_NO,
+    UNI_PC,
+    UNI_PD,
+    UNI_PS,
+    UNI_PE,
+    UNI_PI,
+    UNI_PF,
+    UNI_PO,
+    UNI_SM,
+    UNI_SC,
+    UNI_SK,
+    UNI_SO,
+    UNI_ZS,
+    UNI_ZL,
+    UNI_ZP,
+    UNI_CC,
+    UNI_CF,
+    UNI_CS,
+    UNI_CO,
+    UNI_CW, /* control characters that are White_Space: U+0009 to U+000D, U+0085 */
+    UNI_N
+};
+
+extern const uint16_t uni_index[8704];
+extern const uint8_t uni_block[263][128];
+
+static inline enum uni_category uni_category(uint32_t c)
+{
+    return (enum uni_category)uni_block[uni_index[c >> 7]][c & 127];
+}
+
+/* The code point at p and its length in bytes. */
+static inline uint32_t uni_decode(const uint8_t *p, unsigned *len)
+{
+    uint32_t c = p[0];
+
+    if (c < 0x80) {
+        *len = 1;
+        return c;
+    }
+    if (c < 0xE0) {
+        *len = 2;
+        return (c & 0x1F) << 6 | (p[1] & 0x3F);
+    }
+    if (c < 0xF0) {
+        *len = 3;
+        return (c & 0x0F) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3F);
+    }
+    *len = 4;
+    return (c & 7) << 18 | (p[1] & 0x3Fu) << 12 | (p[2] & 0x3Fu) << 6 | (p[3] & 0x3F);
+}
+
+#endif

@@ -6,14 +6,30 @@
 
 #include "lib/tok/unicode.h"
 
+struct range {
+    uint32_t from, to;
+};
+
+static bool is_in(uint32_t c, const struct range *r, size_t n)
+{
+    size_t lo = 0, hi = n;
+
+    while (hi - lo > 1) {
+        size_t mid = (lo + hi) / 2;
+        if (r[mid].from <= c)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return c >= r[lo].from && c <= r[lo].to;
+}
+
 /* Characters that are in normal form by themselves, begin a new sequence (combining
  * class 0) and never compose with what is before them: the text can be cut in front of
  * each. Only the common blocks; what is missing here is merely slower. */
 static bool is_starter(uint32_t c)
 {
-    static const struct {
-        uint32_t from, to;
-    } SAFE[] = {
+    static const struct range SAFE[] = {
         {0x0000, 0x02FF}, {0x038E, 0x03CE}, {0x0400, 0x0482}, {0x048A, 0x0530},
         {0x05D0, 0x05EA}, {0x0620, 0x064A}, {0x0905, 0x0928}, {0x0E01, 0x0E30},
         {0x10A0, 0x10FF}, {0x1E00, 0x1EFF}, {0x2010, 0x205E}, {0x2070, 0x20CF},
@@ -21,18 +37,29 @@ static bool is_starter(uint32_t c)
         {0x3041, 0x3096}, {0x30A1, 0x30FA}, {0x30FC, 0x30FC}, {0x4E00, 0x9FFF},
         {0xAC00, 0xD7A3}, {0xFF01, 0xFF9D},
     };
-    size_t lo = 0, hi = sizeof SAFE / sizeof *SAFE;
 
-    if (c < 0x300)
-        return true;
-    while (hi - lo > 1) {
-        size_t mid = (lo + hi) / 2;
-        if (SAFE[mid].from <= c)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return c <= SAFE[lo].to;
+    return c < 0x300 || is_in(c, SAFE, sizeof SAFE / sizeof *SAFE);
+}
+
+/* Characters that came after Unicode 9.0 and that a later version reorders or composes;
+ * to the reference they are starters that nothing happens to. */
+static bool is_newer(uint32_t c)
+{
+    static const struct range NEWER[] = {
+        {0x07FD, 0x07FD},   {0x0897, 0x089F},   {0x08CA, 0x08D3},   {0x09FE, 0x09FE},
+        {0x0C3C, 0x0C3C},   {0x0D3B, 0x0D3C},   {0x0EBA, 0x0EBA},   {0x1715, 0x1715},
+        {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},   {0xA82C, 0xA82C},   {0x10D24, 0x10D27},
+        {0x10D69, 0x10D6D}, {0x10EAB, 0x10EAC}, {0x10EFD, 0x10EFF}, {0x10F46, 0x10F50},
+        {0x10F82, 0x10F85}, {0x11070, 0x11070}, {0x1133B, 0x1133B}, {0x113CE, 0x113D0},
+        {0x1145E, 0x1145E}, {0x11839, 0x1183A}, {0x11930, 0x11930}, {0x1193D, 0x1193E},
+        {0x11943, 0x11943}, {0x119E0, 0x119E0}, {0x11A34, 0x11A34}, {0x11A47, 0x11A47},
+        {0x11A99, 0x11A99}, {0x11D42, 0x11D42}, {0x11D44, 0x11D45}, {0x11D97, 0x11D97},
+        {0x11F41, 0x11F42}, {0x1612F, 0x1612F}, {0x16FF0, 0x16FF1}, {0x1E08F, 0x1E08F},
+        {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF},
+        {0x1E5EE, 0x1E5EF},
+    };
+
+    return c >= NEWER[0].from && is_in(c, NEWER, sizeof NEWER / sizeof *NEWER);
 }
 
 static int append_normal(struct slu_buf *buf, const uint8_t *p, size_t n,
@@ -74,9 +101,18 @@ int tok_nfc(const uint8_t *p, size_t n, struct slu_buf *buf, const uint8_t **out
             pos += len;
             continue;
         }
-        /* From the starter before it to the next one. */
-        while (pos < n && !is_starter(uni_decode(p + pos, &len)))
+        if (is_newer(c)) {
             pos += len;
+            starter = pos; /* and not before it: nothing composes with this one */
+            continue;
+        }
+        /* From the starter before it to the next one. */
+        while (pos < n) {
+            c = uni_decode(p + pos, &len);
+            if (is_starter(c) || is_newer(c))
+                break;
+            pos += len;
+        }
         if ((rc = slu_buf_append(buf, p + done, starter - done, err)) < 0 ||
             (rc = append_normal(buf, p + starter, pos - starter, err)) < 0)
             return rc;

@@ -57,6 +57,8 @@ int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
     uint32_t known = SLU_FLAG_ZSTD;
     if (f->type == SLU_DATA)
         known |= SLU_FLAG_SEQ_CONTINUES | SLU_FLAG_SEG_CONTINUES;
+    if ((f->flags & SLU_FLAG_SEG_CONTINUES) && !(f->flags & SLU_FLAG_SEQ_CONTINUES))
+        known &= ~SLU_FLAG_SEG_CONTINUES;
     if (((f->flags & ~known) && !skippable) || slu_le32(h + 12))
         return slu_fail(
             err, SLU_E_UNSUPPORTED,

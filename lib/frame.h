@@ -33,6 +33,7 @@
 struct slu_frame {
     uint32_t type, flags;
     uint64_t number, raw_byte, stored_byte, aux, payload_hash;
+    uint64_t n_tok;        /* of a data frame, once decoded */
     struct slu_buf stored; /* payload as stored, with its zero padding */
     struct slu_buf raw;    /* payload decompressed; empty where it is stored as it is */
 };

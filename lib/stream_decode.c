@@ -208,6 +208,7 @@ static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
         if (rc)
             return rc;
         b->n_tok += k.n_tok;
+        f->n_tok = k.n_tok;
         if (tokens)
             b->tok = one ? k.tok : b->own.data;
         before = f->flags & SLU_FLAG_SEQ_CONTINUES ? f : NULL;

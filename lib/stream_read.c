@@ -181,6 +181,13 @@ static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
     return SLU_OK;
 }
 
+/* Token counts are known when frames are decoded, elsewhere and later than the rest of
+ * the index: a sum that depends on their order. */
+static uint64_t add_row(uint64_t rows, uint64_t n_tok)
+{
+    return (rows ^ n_tok) * UINT64_C(0x9E3779B97F4A7C15) + 1;
+}
+
 static int index_frame(struct slu_reader *r, const uint8_t *p, size_t n,
                        struct slu_err *err)
 {
@@ -189,6 +196,11 @@ static int index_frame(struct slu_reader *r, const uint8_t *p, size_t n,
         return slu_fail(err, SLU_E_FORMAT, "the index does not add up");
     for (size_t i = 16; i < n; i += 32)
         XXH3_64bits_update(&r->index_got, p + i, 24);
+    pthread_mutex_lock(&r->mu);
+    struct slu_member *m = &r->member[r->n_member - 1];
+    for (size_t i = 16; i < n; i += 32)
+        m->promised_tok_rows = add_row(m->promised_tok_rows, slu_le64(p + i + 24));
+    pthread_mutex_unlock(&r->mu);
     r->state = INDEXED;
     return SLU_OK;
 }
@@ -236,6 +248,11 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
     case SLU_HEAD:
         return begin_member(r, p, n, err);
     case SLU_VOCB:
+        if (f->number != 1)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "frame %llu: a vocabulary that is not the first frame "
+                            "behind the header",
+                            (unsigned long long)f->number);
         return slu_names_vocab(r->names)
                    ? SLU_OK
                    : slu_vocab_decode(r->names, r->header.vocab_size, p, n, err);
@@ -464,7 +481,10 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
 void slu_reader_account(struct slu_reader *r, struct slu_batch *b)
 {
     pthread_mutex_lock(&r->mu);
-    slu_sum_add(&r->member[b->member].seen, &b->sum_read);
+    struct slu_member *m = &r->member[b->member];
+    slu_sum_add(&m->seen, &b->sum_read);
+    for (size_t i = 0; i < b->raw->n; i++)
+        m->tok_rows = add_row(m->tok_rows, b->raw->f[i].n_tok);
     pthread_mutex_unlock(&r->mu);
 }
 
@@ -505,6 +525,9 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
                 "%s: its sequences do not have the checksum of its end frame; the "
                 "stream is damaged",
                 m->name);
+        if (m->tok_rows != m->promised_tok_rows)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s: the index does not match the frames", m->name);
         slu_sum_add(&t, &m->seen);
     }
     if (total)

@@ -25,6 +25,8 @@ struct slu_member {
     const char *name; /* of its file, borrowed from the reader */
     struct slu_sum seen, promised;
     uint64_t n_frame, promised_frames;
+    uint64_t tok_rows,
+        promised_tok_rows; /* a hash of the frames' token counts, in order */
     bool ended;
     struct slu_map source; /* ordinals that had to move: here -> in this process */
     uint32_t *domain;      /* number here -> number in names */

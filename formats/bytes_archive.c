@@ -36,7 +36,9 @@ static int filter_fail(struct filter *f, struct slu_err *err)
             *err = f->io;
         return f->io.code;
     }
-    uint64_t at = (uint64_t)archive_filter_bytes(f->a, -1);
+    int64_t taken =
+        archive_filter_bytes(f->a, -1); /* -1 before the first byte came out */
+    uint64_t at = taken < 0 ? slu_raw_tell(f->raw) : (uint64_t)taken;
     const char *why = archive_error_string(f->a);
     if (f->raw->eof && f->raw->pos == f->raw->end)
         return slu_fail_at(
@@ -66,7 +68,7 @@ static int filter_open(void **state, struct slu_raw *r, const char *name,
     f->raw = r;
     f->name = name;
     int rc = SLU_OK, a = support(f->a);
-    if (a < ARCHIVE_WARN) {
+    if (a != ARCHIVE_OK && a != ARCHIVE_WARN) {
         rc = slu_fail(err, SLU_E_UNSUPPORTED, "this libarchive cannot read %s", name);
         goto out;
     }
@@ -77,7 +79,7 @@ static int filter_open(void **state, struct slu_raw *r, const char *name,
         a = archive_read_next_header(f->a, &e);
     if (a == ARCHIVE_EOF)
         f->ended = true; /* compressed nothing */
-    else if (a < ARCHIVE_WARN)
+    else if (a != ARCHIVE_OK && a != ARCHIVE_WARN)
         rc = filter_fail(f, err);
 out:
     if (rc)

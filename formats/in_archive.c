@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/le.h"
+
 #define TAR_BLOCK 512
+#define ZIP_END   22
 
 struct arc {
     struct slu_input_source *src;
@@ -21,10 +24,13 @@ struct arc {
     bool tar;
     bool opened;
     uint64_t member;   /* number of the next one */
-    uint64_t given;    /* bytes handed to libarchive */
+    uint64_t given;    /* bytes read; 0: libarchive opened the file itself */
     uint64_t end_byte; /* where the last member ends */
     struct slu_err io; /* a fault of the bytes below */
-    uint8_t chunk[1 << 16];
+    uint8_t before[1 << 17],
+        chunk[1 << 17]; /* the last bytes given, and those before */
+    size_t n_before, n_chunk;
+    bool ended; /* nothing behind chunk */
 };
 
 static bool tar_name(const char *name)
@@ -54,16 +60,32 @@ static bool zip_head(const uint8_t *p, size_t n)
     return n >= 4 && (memcmp(p, "PK\3\4", 4) == 0 || memcmp(p, "PK\5\6", 4) == 0);
 }
 
+/* *got 0: the end. Keeps at least the last 128 KiB of a zip, where its directory ends.
+ */
+static int read_chunk(struct arc *s, size_t *got, struct slu_err *err)
+{
+    *got = 0;
+    if (s->ended)
+        return SLU_OK;
+    if (!s->tar) {
+        memcpy(s->before, s->chunk, s->n_chunk);
+        s->n_before = s->n_chunk;
+    }
+    int rc = slu_bytes_read(s->src->bytes, s->chunk, sizeof s->chunk, got, err);
+    s->n_chunk = *got;
+    s->ended = *got < sizeof s->chunk;
+    s->given += *got;
+    return rc;
+}
+
 static la_ssize_t give(struct archive *a, void *ctx, const void **p)
 {
     struct arc *s = ctx;
     size_t got;
-    int rc = slu_bytes_read(s->src->bytes, s->chunk, sizeof s->chunk, &got, &s->io);
-    if (rc) {
+    if (read_chunk(s, &got, &s->io) != SLU_OK) {
         archive_set_error(a, s->io.sys_errno, "%s", s->io.msg);
         return ARCHIVE_FATAL;
     }
-    s->given += got;
     *p = s->chunk;
     return (la_ssize_t)got;
 }
@@ -136,9 +158,46 @@ static int start(struct arc *s, bool *empty, struct slu_err *err)
     return a == ARCHIVE_OK ? SLU_OK : arc_fail(s, err);
 }
 
-/* No further member: a tar must have said so itself. */
+/* The record that ends a zip archive, which says how long the comment behind it is. */
+static bool zip_end(const uint8_t *p, size_t n)
+{
+    for (size_t i = n; i >= ZIP_END; i--) {
+        const uint8_t *q = p + i - ZIP_END;
+        if (memcmp(q, "PK\5\6", 4) == 0 && slu_le16(q + 20) == n - i)
+            return true;
+    }
+    return false;
+}
+
+/* What came through a pipe must end as a zip archive does. */
+static int finish_zip(struct arc *s, struct slu_err *err)
+{
+    uint8_t *tail = malloc(sizeof s->before + sizeof s->chunk);
+    int rc = tail ? SLU_OK : slu_fail_nomem(err, sizeof s->before + sizeof s->chunk);
+    size_t got = 1, n;
+    while (!rc && got)
+        rc = read_chunk(s, &got, err);
+    if (!rc) {
+        n = s->n_before;
+        memcpy(tail, s->before, n);
+        memcpy(tail + n, s->chunk, s->n_chunk);
+        n += s->n_chunk;
+        rc = zip_end(tail, n)
+                 ? SLU_EOF
+                 : slu_fail_at(err, SLU_E_TRUNCATED, s->given,
+                               "%s: byte %llu: the zip archive ends without its "
+                               "directory; it was cut short",
+                               slu_input_name(s->src), (unsigned long long)s->given);
+    }
+    free(tail);
+    return rc;
+}
+
+/* No further member: the archive must have said so itself. */
 static int finish(struct arc *s, struct slu_err *err)
 {
+    if (!s->tar && s->given)
+        return finish_zip(s, err);
     if (s->tar && s->given - s->end_byte < TAR_BLOCK)
         return slu_fail_at(
             err, SLU_E_TRUNCATED, s->given,
@@ -182,7 +241,8 @@ static int arc_fetch(struct slu_input_source *src, struct slu_block *b,
         int a = archive_read_next_header(s->a, &e);
         if (a == ARCHIVE_EOF)
             return finish(s, err);
-        if (a < ARCHIVE_WARN) /* a warning is about names or times */
+        if (a != ARCHIVE_OK &&
+            a != ARCHIVE_WARN) /* a warning is about names or times */
             return arc_fail(s, err);
         uint64_t document =
             s->tar ? (uint64_t)archive_read_header_position(s->a) : s->member;
@@ -190,7 +250,7 @@ static int arc_fetch(struct slu_input_source *src, struct slu_block *b,
             archive_entry_filetype(e) == AE_IFREG && !archive_entry_hardlink(e);
         if (regular)
             rc = take_member(s, b, document, err);
-        else if (archive_read_data_skip(s->a) < ARCHIVE_WARN)
+        else if (archive_read_data_skip(s->a) != ARCHIVE_OK)
             rc = arc_fail(s, err);
         if (rc)
             return rc;

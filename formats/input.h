@@ -70,7 +70,8 @@ struct slu_input_cfg {
     const struct slu_sources *sources; /* borrowed; the share first … end-1 is read */
     const struct slu_input_format *format; /* NULL: by name, then by content */
     size_t block_byte;        /* what a block usually holds, at least 4 KiB */
-    uint64_t max_record_byte; /* a longer record is SLU_E_LIMIT */
+    uint64_t max_record_byte; /* a longer record is SLU_E_LIMIT, once it does not fit a
+                                 block */
     uint64_t window_byte;     /* for decompressors, see slu_bytes_open */
     void *ctx;
     /* Called before b grows by n bytes past block_byte; may wait; an error ends the

@@ -8,17 +8,15 @@
 #include "formats/rejects.h"
 
 #define MAX_FIELD_BYTE 65535 /* of ids and names in a stream */
-#define HOLDOUT_DRAW                                                                   \
-    UINT64_C(0x686f6c646f757400) /* which random variable: "holdout"                   \
-                                  */
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
 #define MAX_BLOCK_BYTE ((uint64_t)4 << 20)
 #define MAX_CACHE_BYTE ((uint64_t)4 << 20)
-#define BLOCK_WEIGHT                                                                   \
-    10 /* bytes in flight for each byte of a block: text, ids, trees                   \
-        */
-#define GROWN_WEIGHT                                                                   \
-    6 /* the same for records larger than a block, which have no tree */
+/* Which random variable a document's draw is: "holdout". */
+#define HOLDOUT_DRAW UINT64_C(0x686f6c646f757400)
+/* Bytes in flight for each byte of a block: text, trees, ids, rejects. */
+#define BLOCK_WEIGHT 10
+/* The same for records larger than a block, which have no tree. */
+#define GROWN_WEIGHT 4
 
 struct job {
     struct slu_block block;
@@ -390,7 +388,7 @@ static struct plan make_plan(const struct slu_ingest_cfg *cfg)
     if (p.cache_byte > MAX_CACHE_BYTE)
         p.cache_byte = MAX_CACHE_BYTE;
     p.max_grown_byte = cfg->memory_byte / 2;
-    p.max_record_byte = p.max_grown_byte / (GROWN_WEIGHT + 2);
+    p.max_record_byte = p.max_grown_byte / GROWN_WEIGHT;
     return p;
 }
 

@@ -72,7 +72,7 @@ int slu_block_room(const struct slu_input_source *src, struct slu_block *b, size
     if (need <= b->raw.cap)
         return SLU_OK;
     size_t usual = cfg->block_byte + SLU_JSON_PADDING;
-    size_t cap = need <= usual ? usual : need + need / 2;
+    size_t cap = need <= usual ? usual : need + need / 4;
     if (cap > usual && cap - usual > b->claimed_byte && cfg->claim) {
         int rc = cfg->claim(cfg->ctx, b, cap - usual - b->claimed_byte, err);
         if (rc)

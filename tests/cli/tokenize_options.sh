@@ -1,0 +1,91 @@
+# shellcheck shell=sh disable=SC2154
+# tokenize_options.sh - EOS and BOS, ids and domains, held-out documents, what is recorded, and the books.
+
+have tokenize inspect || return 0
+
+tokens() { inspect --records "$@" | "$PYTHON" -c 'import json,sys
+for l in sys.stdin: print(json.loads(l)["tokens"])'; }
+books() { "$PYTHON" - "$1" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+for row in ("tokens", "sequences", "documents"):
+    r = d[row]
+    left = r["in"] + r["created"] + r.get("repeated", 0) + r.get("padding", 0)
+    assert left == r["out"] + sum(r["dropped"].values()), (row, r)
+PY
+}
+
+printf '{"text": "ab", "body": "c", "id": 7, "src": "web"}\n{"text": "", "body": "d", "id": "x", "src": "code"}\n' >a.jsonl
+same "EOS by default" '[97, 98, 256]' "$(tokenize -t bytes a.jsonl | tokens)"
+same "--no-eos" '[97, 98]' "$(tokenize -t bytes --no-eos a.jsonl | tokens)"
+same "--field" '[99, 256]
+[100, 256]' "$(tokenize -t bytes --field body a.jsonl | tokens)"
+status "--bos where there is none" 2 tokenize -t bytes --bos -o x.tks a.jsonl
+status "--eos where there is none" 2 tokenize -t bytes --eos '<no-such>' -o x.tks a.jsonl
+same "--id-field and --domain-field" '7 web x code' "$(tokenize -t bytes --field body --id-field id --domain-field src a.jsonl |
+    inspect --records | "$PYTHON" -c 'import json,sys
+print(*[w for l in sys.stdin for s in json.loads(l)["segments"] for w in (s["id"], s["domain"])])')"
+same "--domain" 'web' "$(tokenize -t bytes --domain web a.jsonl | inspect --records | "$PYTHON" -c 'import json,sys
+print(json.loads(sys.stdin.read())["segments"][0]["domain"])')"
+status "--domain and --domain-field" 2 tokenize -t bytes --domain a --domain-field b -o x.tks a.jsonl
+tokenize -t bytes --stats s.json a.jsonl >x.tks
+same "empty texts are dropped and counted" '[2, 1, 1, 1]' \
+    "$(json s.json '[d["documents"]["in"], d["documents"]["dropped"]["empty"], d["documents"]["out"], d["tokens"]["created"]]')"
+check "the books balance" books s.json
+"$PYTHON" -c 'print("{\"text\": \"a\", \"id\": \"%s\"}" % ("i" * 70000))' >long.jsonl
+status "an id of 70,000 bytes" 1 tokenize -t bytes --id-field id -o y.tks long.jsonl
+check "is named" grep -q 'long.jsonl:1:.*"id" is longer' err
+
+# held-out documents
+corpus c.jsonl 800000 9
+tokenize -t bytes --id-field id --seed 3 --holdout 10% --holdout-output h.tks --stats s.json -o m.tks c.jsonl
+check "the books balance with a holdout" books s.json
+"$PYTHON" - <<'PY' >n
+import json
+d = json.load(open("s.json"))["documents"]
+print(d["dropped"]["holdout"], d["in"])
+PY
+read -r held all <n
+check "about a tenth is held out ($held of $all)" test $((held * 20)) -gt "$all" -a $((held * 20)) -lt $((all * 3))
+same "the two streams are the whole" "$(tokenize -t bytes --id-field id c.jsonl | inspect --records | sort | sha)" \
+    "$({ inspect --records m.tks; inspect --records h.tks; } | sort | sha)"
+tokenize -t bytes --id-field id --seed 3 --holdout 0.1 --holdout-output h7.tks -T 7 -M 32M -o m7.tks c.jsonl
+same "-T 7: the same documents" "$(sha m.tks h.tks)" "$(sha m7.tks h7.tks)"
+tokenize -t bytes --id-field id --seed 4 --holdout 0.1 --holdout-output h4.tks -o m4.tks c.jsonl
+check "another seed, others" test "$(sha h.tks)" != "$(sha h4.tks)"
+i=0
+while [ $i -lt 3 ]; do
+    tokenize -t bytes --id-field id --seed 3 --part $i/3 --holdout 0.1 --holdout-output h$i -o /dev/null c.jsonl
+    i=$((i + 1))
+done
+same "parts hold out the same" "$(inspect --records h.tks | sha)" "$(cat h0 h1 h2 | inspect --records | sha)"
+status "--holdout without its output" 2 tokenize -t bytes --holdout 0.1 -o x.tks c.jsonl
+status "two outputs with one name" 2 tokenize -t bytes --holdout 0.1 --holdout-output x.tks -o x.tks c.jsonl
+tokenize -t bytes --holdout 1 --holdout-output h.tks c.jsonl | inspect --json >s.json
+same "--holdout 1" 0 "$(json s.json 'd["documents"]')"
+
+# what is recorded
+steps() { inspect --json "$1" | "$PYTHON" -c 'import json,sys
+print([s["arguments"] for s in json.load(sys.stdin)["provenance"]])'; }
+tokenize -t bytes -T 2 -M 64M -v --stats s.json -o x.tks c.jsonl 2>err
+same "options that do not affect results are not recorded" "['--tokenizer=bytes']" "$(steps x.tks)"
+tokenize -t bytes --no-provenance -o x.tks c.jsonl
+same "--no-provenance" '[]' "$(steps x.tks)"
+tokenize -t bytes -o x.tks c.jsonl
+tokenize -t bytes --no-vocab -o y.tks c.jsonl
+check "--no-vocab is smaller" test "$(stat -c %s y.tks)" -lt "$(stat -c %s x.tks)"
+
+# a document larger than frames and than blocks, and one that -M does not allow
+"$PYTHON" -c 'import json
+for n in (5, 3000000, 7): print(json.dumps({"text": "\u00e9\n" * n}))' >big.jsonl
+tokenize -t bytes -T 1 -o b1.tks big.jsonl
+tokenize -t bytes -T 7 -M 200M -o b7.tks big.jsonl
+same "a document of 9 million tokens: -T 1 and 7" "$(sha b1.tks)" "$(sha b7.tks)"
+check "which is sound" inspect --verify b1.tks
+"$PYTHON" -c 'import json
+d=json.load(open("s.json"))' && tokenize -t bytes -M 256M --stats s.json -o b.tks big.jsonl
+check "within -M and 64 MiB" test "$(json s.json 'd["peak_rss_bytes"]')" -lt $((320 << 20))
+status "a record that -M does not allow" 1 tokenize -t bytes -M 32M -o y2.tks big.jsonl
+check "is named with its place" grep -q '^tokenize: big.jsonl: byte [0-9]*: a record larger than .*give a larger -M' err
+check "and no output is left" test ! -e y2.tks
+status "output to a full disk" 1 tokenize -t bytes -o /dev/full c.jsonl

@@ -65,7 +65,11 @@ demo: programs
 judges: programs
 	@$(TEST_ENV) tests/judges/fetch
 
-check-judges: programs
+$O/judges/encode: $O/tests/judges/encode_main.o $O/libsluice.a
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
+
+check-judges: programs $O/judges/encode
 	@$(TEST_ENV) tests/check judges
 
 lint:

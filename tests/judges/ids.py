@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares our token ids with those of `tokenizers` and `tiktoken`, document by document.
 
-    tests/judges/ids.py --encode build/judges/encode --vocab build/judges/vocab \
+    tests/judges/ids.py [--encode build/judges/encode] [--vocab build/judges/vocab] \
         [--corpus DIR] [--megabytes 8] [--only NAME]
 
 --encode is tests/judges/encode_main.c; --vocab is what fetch-vocabularies made; --corpus holds
@@ -197,9 +197,11 @@ def compare(name, kind, parse, texts, mine, theirs):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--encode", required=True)
-    p.add_argument("--vocab", required=True)
-    p.add_argument("--corpus")
+    judges = os.path.join(os.environ.get("O", "build"), "judges")
+    p.add_argument("--encode", default=judges + "/encode")
+    p.add_argument("--vocab", default=judges + "/vocab")
+    found = judges + "/corpus" if os.path.isdir(judges + "/corpus") else None
+    p.add_argument("--corpus", default=found)
     p.add_argument("--megabytes", type=float, default=8)
     p.add_argument("--only")
     p.add_argument("--json", action="append", default=[], help="one more tokenizer.json to compare")
@@ -211,14 +213,14 @@ def main():
     for name, spec, reference, added in vocabularies(args):
         if args.only and args.only not in name:
             continue
-        total = 0
+        total, same = 0, True
         for kind, texts in list(made.items()) + [("added", list(with_added(added)))]:
             for parse in (False, True) if kind in ("added", "white", "mixes") else (False,):
                 mine, theirs = ours(args, spec, texts, parse), reference(texts, parse)
                 if not compare(name, kind, parse, texts, mine, theirs):
-                    good = False
+                    good = same = False
                 total += sum(map(len, mine))
-        print("%-12s %12d ids compared" % (name, total), flush=True)
+        print("%s %s: %d ids compared" % ("ok" if same else "not ok", name, total), flush=True)
     return 0 if good else 1
 
 

@@ -58,7 +58,7 @@ static unsigned put_bytes(const struct tok_model *m, uint32_t id, uint32_t *sym)
     return m->len[id];
 }
 
-/* The same for any priorities: runs BPE on the bytes of both. */
+/* The same for any two tokens: runs BPE on the bytes of both. */
 static bool valid_any(const struct tok_model *m, uint32_t a, uint32_t b)
 {
     uint32_t sym[2 * BPE_MAX_LEN];
@@ -85,7 +85,12 @@ static bool valid_any(const struct tok_model *m, uint32_t a, uint32_t b)
     return n == 2 && sym[0] == a && sym[1] == b;
 }
 
-/* valid_any with a memory of what it found. */
+static inline bool valid(const struct tok_model *m, uint32_t a, uint32_t b)
+{
+    return m->odd[a] | m->odd[b] ? valid_any(m, a, b) : valid_monotone(m, a, b);
+}
+
+/* The same with a memory of what it found. */
 static bool valid_memo(const struct tok_model *m, struct bpe_scratch *s, uint32_t a,
                        uint32_t b)
 {
@@ -93,18 +98,12 @@ static bool valid_memo(const struct tok_model *m, struct bpe_scratch *s, uint32_
     uint64_t *e = &s->memo[bpe_mix(key) & (BPE_MEMO - 1)];
 
     if (*e >> 1 != key)
-        *e = key << 1 | valid_any(m, a, b);
+        *e = key << 1 | valid(m, a, b);
     return *e & 1;
 }
 
-static bool valid(const struct tok_model *m, struct bpe_scratch *s, uint32_t a,
-                  uint32_t b)
-{
-    return m->monotone ? valid_monotone(m, a, b) : valid_memo(m, s, a, b);
-}
-
-static int make_room(const struct tok_model *m, struct bpe_scratch *s, size_t n,
-                     struct slu_ids *ids, struct slu_err *err)
+static int make_room(struct bpe_scratch *s, size_t n, struct slu_ids *ids,
+                     struct slu_err *err)
 {
     size_t need, words = n / 64 + 1;
     int rc;
@@ -121,10 +120,66 @@ static int make_room(const struct tok_model *m, struct bpe_scratch *s, size_t n,
         (rc = slu_grow(&s->dead, &s->cap_dead, words, sizeof *s->dead, err)) < 0)
         return rc;
     memset(s->dead, 0, words * sizeof *s->dead);
-    if (!m->monotone && !s->memo) {
-        s->memo = calloc(BPE_MEMO, sizeof *s->memo);
-        if (!s->memo)
-            return slu_fail_nomem(err, BPE_MEMO * sizeof *s->memo);
+    return SLU_OK;
+}
+
+/* A search for the ids of one piece. It is hard when most steps are taken back. */
+#define HARD_BACK 64
+struct search {
+    const struct tok_model *m;
+    struct bpe_scratch *s;
+    const uint8_t *p;
+    size_t n, pos;
+    uint32_t last; /* the id before pos, TOK_NONE at the start */
+    size_t n_put, n_back;
+    bool is_hard; /* remember pairs, try repetition first */
+};
+
+/* Whether t may follow; *end is where it then ends. */
+static inline bool may_follow(const struct search *q, uint32_t t, size_t *end)
+{
+    *end = q->pos + q->m->len[t];
+    if (q->s->dead[*end / 64] >> (*end % 64) & 1)
+        return false;
+    if (q->last == TOK_NONE)
+        return true;
+    return q->is_hard ? valid_memo(q->m, q->s, q->last, t) : valid(q->m, q->last, t);
+}
+
+/* The first of t and the tokens shorter than it that may follow, or TOK_NONE. */
+static inline uint32_t choose(const struct search *q, uint32_t t, size_t *end)
+{
+    while (t != TOK_NONE && !may_follow(q, t, end))
+        t = q->m->token[t].shorter;
+    return t;
+}
+
+/* The token before pos once more? In long runs of one character the longest token is
+ * often a wrong turn, again and again; in what order tokens are tried does not matter.
+ */
+static inline bool repeats(const struct search *q)
+{
+    size_t len = q->last == TOK_NONE ? 0 : q->m->len[q->last];
+
+    return len && q->n - q->pos >= len &&
+           !memcmp(q->p + q->pos, q->p + q->pos - len, len);
+}
+
+/* Steps back from q->pos, where nothing fits. Returns the token to try next. */
+static int step_back(struct search *q, struct slu_ids *ids, size_t first,
+                     uint32_t *next, struct slu_err *err)
+{
+    uint32_t t = ids->id[--ids->n];
+
+    q->s->dead[q->pos / 64] |= UINT64_C(1) << (q->pos % 64);
+    q->pos -= q->m->len[t];
+    q->last = ids->n > first ? ids->id[ids->n - 1] : TOK_NONE;
+    *next = q->is_hard && t == q->last ? longest(q->m, q->p + q->pos, q->n - q->pos)
+                                       : q->m->token[t].shorter;
+    if (++q->n_back > HARD_BACK && !q->is_hard && q->n_back > q->n_put / 2) {
+        q->is_hard = true;
+        if (!q->s->memo && !(q->s->memo = calloc(BPE_MEMO, sizeof *q->s->memo)))
+            return slu_fail_nomem(err, BPE_MEMO * sizeof *q->s->memo);
     }
     return SLU_OK;
 }
@@ -132,42 +187,33 @@ static int make_room(const struct tok_model *m, struct bpe_scratch *s, size_t n,
 int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *p,
                size_t n, struct slu_ids *ids, struct slu_err *err)
 {
-    size_t first = ids->n, pos = 0;
-    uint32_t last = TOK_NONE;
-    int rc = make_room(m, s, n, ids, err);
+    struct search q = {.m = m, .s = s, .p = p, .n = n, .last = TOK_NONE};
+    size_t first = ids->n, end = 0;
+    int rc = make_room(s, n, ids, err);
 
     if (rc < 0)
         return rc;
-    if (m->n_whole && (last = tok_index_find(&m->whole, p, n)) != TOK_NONE) {
-        ids->id[ids->n++] = last;
+    if (m->n_whole && (q.last = tok_index_find(&m->whole, p, n)) != TOK_NONE) {
+        ids->id[ids->n++] = q.last;
         return SLU_OK;
     }
-    uint32_t t = longest(m, p, n);
-    for (;;) {
-        size_t end = 0;
-        while (t != TOK_NONE) {
-            end = pos + m->len[t];
-            if (!(s->dead[end / 64] >> (end % 64) & 1) &&
-                (last == TOK_NONE || valid(m, s, last, t)))
-                break;
-            t = m->token[t].shorter;
-        }
+    for (uint32_t t = longest(m, p, n);;) {
+        t = choose(&q, t, &end);
         if (t != TOK_NONE) {
             if (ids->n == ids->cap && (rc = slu_grow(&ids->id, &ids->cap, ids->n + 1,
                                                      sizeof *ids->id, err)) < 0)
                 break;
             ids->id[ids->n++] = t;
+            q.n_put++;
             if (end == n)
                 return SLU_OK;
-            last = t;
-            pos = end;
-            t = longest(m, p + pos, n - pos);
+            q.last = t;
+            q.pos = end;
+            if (!q.is_hard || !repeats(&q) || !may_follow(&q, t, &end))
+                t = longest(m, p + q.pos, n - q.pos);
         } else if (ids->n > first) {
-            s->dead[pos / 64] |= UINT64_C(1) << (pos % 64);
-            t = ids->id[--ids->n];
-            pos -= m->len[t];
-            t = m->token[t].shorter;
-            last = ids->n > first ? ids->id[ids->n - 1] : TOK_NONE;
+            if ((rc = step_back(&q, ids, first, &t, err)) < 0)
+                break;
         } else {
             rc = slu_fail(err, SLU_E_UNSUPPORTED,
                           "the vocabulary has no token for byte 0x%02x", p[0]);

@@ -18,9 +18,10 @@
  * (The second is the idea of GitHub's bpe crate, "So many tokens, so little time",
  * 2024.)
  *
- * Where every merge has a lower priority than those that made its halves (*monotone*,
- * as trained vocabularies are), a pair is checked by undoing merges from the later to
- * the earlier one. Otherwise the pair's BPE is run.
+ * A pair is checked by undoing merges from the later to the earlier one. That needs
+ * tokens in which every merge comes after those that made its halves, as trained
+ * vocabularies have them; for a pair with another token (*odd*; Llama-3's
+ * tokenizer.json has some) its BPE is run.
  *
  * Thread safety: a model is read-only once built.
  */
@@ -49,7 +50,8 @@ struct tok_model {
     uint64_t *child; /* open addressing: node << 32 | byte << 24 | child, 0 empty */
     uint64_t *pair;  /* open addressing: left << 42 | right << 21 | result; 0 empty */
     uint32_t child_mask, pair_mask;
-    bool monotone;
+    uint8_t
+        *odd; /* a bool an id: somewhere in it a merge comes before one of its halves */
     /* Unreachable tokens that a whole piece still becomes (`ignore_merges`, tiktoken).
      */
     const struct slu_vocab_table *table;
@@ -77,10 +79,9 @@ void bpe_free(struct tok_model *m);
 struct bpe_scratch {
     uint64_t *dead; /* a bit a byte of the piece */
     size_t cap_dead;
-    uint64_t
-        *memo; /* BPE_MEMO slots: (pair + 1) << 1 | valid; not monotone models only */
+    uint64_t *memo; /* BPE_MEMO slots: (pair + 1) << 1 | valid; made when needed */
 };
-#define BPE_MEMO (1 << 16)
+#define BPE_MEMO (1 << 14)
 void bpe_scratch_release(struct bpe_scratch *s);
 
 /* Appends the ids of one piece (n >= 1 bytes). */

@@ -165,7 +165,27 @@ static void put_pair(struct tok_model *m, uint32_t left, uint32_t right, uint32_
     m->pair[i] = key << 21 | id;
 }
 
-/* Splits of all tokens, the pair table and whether priorities only rise. */
+/* Marks tokens in whose making a merge comes before one of its halves'. The halves of a
+ * token may have higher ids, so it takes passes until nothing changes. */
+static void find_odd(struct tok_model *m)
+{
+    bool again = true;
+
+    while (again) {
+        again = false;
+        for (uint32_t id = 0; id < m->n_id; id++) {
+            const struct bpe_token *t = &m->token[id];
+            if (m->len[id] < 2 || m->odd[id])
+                continue;
+            const struct bpe_token *l = &m->token[t->left], *r = &m->token[t->right];
+            if (l->prio >= t->prio || r->prio >= t->prio || m->odd[t->left] ||
+                m->odd[t->right])
+                m->odd[id] = again = true;
+        }
+    }
+}
+
+/* Splits of all tokens, the pair table and which tokens are odd. */
 static int find_splits(struct build *b, struct slu_err *err)
 {
     struct tok_model *m = b->m;
@@ -173,9 +193,10 @@ static int find_splits(struct build *b, struct slu_err *err)
 
     m->token = calloc(m->n_id, sizeof *m->token);
     m->len = calloc(m->n_id, sizeof *m->len);
+    m->odd = calloc(m->n_id, 1);
     m->pair = calloc(size, sizeof *m->pair);
-    if (!m->token || !m->len || !m->pair)
-        return slu_fail_nomem(err, (size_t)m->n_id * 18 + size * sizeof *m->pair);
+    if (!m->token || !m->len || !m->odd || !m->pair)
+        return slu_fail_nomem(err, (size_t)m->n_id * 19 + size * sizeof *m->pair);
     m->pair_mask = size - 1;
     for (uint32_t id = 0; id < m->n_id; id++) {
         size_t n;
@@ -190,13 +211,7 @@ static int find_splits(struct build *b, struct slu_err *err)
         if (n > 1)
             put_pair(m, m->token[id].left, m->token[id].right, id);
     }
-    m->monotone = true;
-    for (uint32_t id = 0; id < m->n_id; id++) {
-        const struct bpe_token *t = &m->token[id];
-        if (m->len[id] > 1 &&
-            (m->token[t->left].prio >= t->prio || m->token[t->right].prio >= t->prio))
-            m->monotone = false;
-    }
+    find_odd(m);
     return SLU_OK;
 }
 
@@ -356,6 +371,7 @@ void bpe_free(struct tok_model *m)
         return;
     free(m->token);
     free(m->len);
+    free(m->odd);
     free(m->two);
     free(m->child);
     free(m->pair);

@@ -103,7 +103,7 @@ $O/fuzzers/%: $O/tests/fuzz/%.o $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
-fuzz-here: $(FUZZ) programs
+fuzz-here: $(FUZZ)
 	@$(TEST_ENV) FUZZERS='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run
 
 # The portable path, compiled for a machine that is not x86. Debian's cross compiler has the C

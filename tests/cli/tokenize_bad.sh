@@ -8,8 +8,9 @@ good='{"id": 1, "text": "good", "m": "web"}'
 # bad NAME REASON PLACE BYTES: the second of three records is bad; BYTES are for printf.
 bad() {
     name=$1 reason=$2 place=$3
-    { echo "$good"; printf "$4"; echo; echo "$good"; } >bad.jsonl
+    # shellcheck disable=SC2059 # escapes are meant
     printf "$4" >raw
+    { echo "$good"; cat raw; echo; echo "$good"; } >bad.jsonl
     status "$name: exit 1" 1 tokenize -t bytes --id-field id --domain-field m -o x.tks bad.jsonl
     check "$name: one line" one_line err
     check "$name: file, line and byte" grep -q "^tokenize: bad.jsonl:2: byte $place: " err

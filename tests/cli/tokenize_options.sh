@@ -3,7 +3,7 @@
 
 have tokenize inspect || return 0
 
-tokens() { inspect --records "$@" | "$PYTHON" -c 'import json,sys
+tokens() { inspect --records | "$PYTHON" -c 'import json,sys
 for l in sys.stdin: print(json.loads(l)["tokens"])'; }
 books() { "$PYTHON" - "$1" <<'PY'
 import json, sys

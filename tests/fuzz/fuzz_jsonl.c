@@ -1,0 +1,85 @@
+/* Fuzzes JSONL: any bytes are split into records that cover all but blank lines, and
+ * each is taken or rejected for the same reason, at the same place, with the same
+ * fields by simdjson and by the scalar parser. Texts that are taken are valid UTF-8. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/input.h"
+#include "lib/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void must(bool good)
+{
+    if (!good)
+        abort();
+}
+
+static bool equal(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a) == 0);
+}
+
+static void one_record(struct slu_record_parser *quick,
+                       struct slu_record_parser *scalar, const uint8_t *rec, size_t n)
+{
+    struct slu_record q, s;
+    must(slu_record_parse(quick, rec, n, &q, NULL) == SLU_OK);
+    must(slu_record_parse(scalar, rec, n, &s, NULL) == SLU_OK);
+    must(q.reject == s.reject && q.off_byte == s.off_byte);
+    must(q.reject < SLU_REJECT_N && (q.off_byte == UINT64_MAX || q.off_byte <= n));
+    if (q.reject)
+        return;
+    must(equal(q.text, q.text_len, s.text, s.text_len));
+    must(equal(q.id, q.id_len, s.id, s.id_len));
+    must(equal(q.domain, q.domain_len, s.domain, s.domain_len));
+    must(slu_utf8_valid_prefix((const uint8_t *)q.text, q.text_len) == q.text_len);
+    must(q.text_len <= n && q.id_len <= n && q.domain_len <= n);
+}
+
+static void as_tree(const uint8_t *p, size_t n)
+{
+    struct slu_json *j;
+    struct slu_json_iter it;
+    if (slu_json_parse(&j, p, n, NULL) != SLU_OK)
+        return;
+    for (slu_json_iter_init(&it, slu_json_root(j)); slu_json_next(&it);)
+        must(slu_json_count(it.value) <= n);
+    slu_json_free(j);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    static const struct slu_record_cfg all = {"text", "id", "domain", 0},
+                                       scalar_only = {"text", "id", "domain", 1},
+                                       text = {"text", NULL, NULL, 0},
+                                       text_scalar = {"text", NULL, NULL, 1};
+    struct slu_record_parser *quick, *scalar;
+    struct slu_block b;
+    bool fields = n > 0 && (data[0] & 1) != 0;
+
+    must(slu_record_parser_new(&quick, fields ? &all : &text, NULL) == SLU_OK);
+    must(slu_record_parser_new(&scalar, fields ? &scalar_only : &text_scalar, NULL) ==
+         SLU_OK);
+    slu_block_init(&b);
+    must(slu_buf_append(&b.raw, data, n, NULL) == SLU_OK);
+    must(slu_buf_reserve(&b.raw, SLU_JSON_PADDING, NULL) == SLU_OK);
+    memset(b.raw.data + n, '"', SLU_JSON_PADDING);
+    b.lines = b.json = true;
+    b.line = 1;
+    must(slu_block_split(&b, NULL) == SLU_OK);
+    size_t end = 0;
+    for (size_t i = 0; i < b.n_rec; i++) {
+        const struct slu_record_ref *r = &b.rec[i];
+        must(r->off >= end && r->len <= n - r->off && r->document == r->off);
+        must(!memchr(b.raw.data + r->off, '\n', r->len));
+        end = r->off + r->len;
+        one_record(quick, scalar, b.raw.data + r->off, r->len);
+    }
+    as_tree(data, n);
+    slu_block_release(&b);
+    slu_record_parser_free(quick);
+    slu_record_parser_free(scalar);
+    return 0;
+}

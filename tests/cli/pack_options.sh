@@ -1,0 +1,84 @@
+# shellcheck shell=sh disable=SC2154,SC2016,SC2034
+# pack_options.sh - each option of pack: what it does, what it refuses, and that neither threads, memory nor the device
+# change a byte. (That the bins are right is tests/props/check_bfd.py.)
+
+have tokenize decompose pack inspect || return 0
+corpus c.jsonl 4000000 12
+tokenize -t bytes --domain-field domain c.jsonl >c.tks
+decompose c.tks >d.tks
+lengths() { inspect --json "$1" >j.json && json j.json '" ".join(str(l) for l, _ in d["lengths"])'; }
+
+pack d.tks >p.tks
+want=$(sha p.tks)
+same "only bucket lengths are left" "256 512 1024 2048 4096 8192" "$(lengths p.tks)"
+check "packed sequences verify" inspect --verify p.tks
+whole=$(pack --length 4096 c.tks | sha)
+chunks=$(pack --length 4096 --method concat c.tks | sha)
+for o in "-T 1" "-T 2" "-T 7" "-M 32M" "-M 64M" "-M 1G" "--device cpu" "--seed 5 --no-provenance" "--tmpdir $TMP"; do
+    case $o in *provenance*)
+        # shellcheck disable=SC2086 # words
+        same "--seed draws nothing" "$(pack --no-provenance c.tks --length 64 | sha)" "$(pack $o c.tks --length 64 | sha)"
+        continue ;;
+    esac
+    # shellcheck disable=SC2086 # words
+    same "the same bytes with $o" "$want" "$(pack $o d.tks | sha)"
+    # shellcheck disable=SC2086 # words
+    same "whole documents: the same bytes with $o" "$whole" "$(pack --length 4096 $o c.tks | sha)"
+    # shellcheck disable=SC2086 # words
+    same "concat: the same bytes with $o" "$chunks" "$(pack --length 4096 --method concat $o c.tks | sha)"
+done
+
+pack --length 1000 d.tks >t.tks
+same "--length becomes a bucket" "256 512 1000 1024 2048 4096 8192" "$(lengths t.tks)"
+inspect --json t.tks >j.json
+same "  of the header too" "[256, 512, 1000, 1024, 2048, 4096, 8192]" "$(json j.json 'd["bucket_lengths"]')"
+decompose --label-token --min 64 --max 256 c.tks | pack >t.tks
+same "label tokens" "65 129 257" "$(lengths t.tks)"
+check "packing twice is packing once" sh -c 'pack --no-provenance d.tks >a; pack --no-provenance a | cmp - a'
+pack --fill drop --length 512 --stats s.json c.tks >t.tks
+same "--fill drop: full bins only" "[512, 0, true]" \
+    "$(inspect --json t.tks >j.json; json j.json '[d["lengths"][0][0], d["padding"], len(d["lengths"]) == 1]')"
+same "--fill drop: not-full" true "$(json s.json 'd["tokens"]["dropped"]["not-full"] > 0 and d["tokens"]["padding"] == 0')"
+pack --length 512 --long drop --stats s.json c.tks >t.tks
+same "--long drop: too-long" true "$(json s.json 'd["documents"]["dropped"]["too-long"] > 0 and d["sequences"]["created"] == 0')"
+pack --length 512 --stats s.json c.tks >t.tks
+same "--long split: nothing is lost" "[true, {\"joined\": 0}]" \
+    "$(json s.json '[d["sequences"]["created"] > 0, d["tokens"]["dropped"]]')"
+status "--long error" 1 pack --length 512 --long error c.tks
+check "  one line that names the document" sh -c 'grep -q "document [0-9]" err && [ $(wc -l <err) = 1 ]'
+pack --length 512 --max-segments 2 c.tks >t.tks
+check "--max-segments" "$PYTHON" -c '
+import json, subprocess
+for line in subprocess.run(["inspect", "--records", "t.tks"], stdout=subprocess.PIPE).stdout.splitlines():
+    s = [x for x in json.loads(line)["segments"] if not x.get("padding")]
+    assert 1 <= len(s) <= 2 and len({x.get("domain") for x in s}) == 1, line'
+pack --length 512 --stats a.json c.tks >t.tks
+pack --length 512 --mix-domains --stats b.json c.tks >t.tks
+same "--mix-domains: no more bins" True "$(echo "$(json a.json 'd["bins"]') $(json b.json 'd["bins"]')" | awk '{print $2 <= $1 ? "True" : $0}')"
+check "--plan prints a table" sh -c 'pack --plan d.tks >plan && grep -q "^bfd " plan && grep -q "^concat " plan'
+status "--plan -o" 0 pack --plan -o plan2 d.tks
+check "--plan -o FILE: the table is there, stdout is empty" sh -c 'cmp plan plan2 && test ! -s out'
+pack --plan --length 512 --stats b.json c.tks >plan
+same "--plan foresees what happens" "$(json a.json '[d["bins"], d["certificate"], d["fill"]]')" \
+    "$(json b.json '[d["bins"], d["certificate"], d["fill"]]')"
+
+status "no bucket lengths and no --length" 2 pack c.tks
+check "  one line that says what to do" sh -c "grep -q -- --length err && [ \$(wc -l <err) = 1 ]"
+for o in "--length x" "--method nfd" "--long cut" "--fill no" "--max-segments 2 --method concat --length 64" "--length 999G"; do
+    # shellcheck disable=SC2086 # words
+    status "usage: $o" 2 pack $o c.tks
+    check "  one line" one_line err
+done
+status "bins too large for -M" 1 pack -M 32M --length 16M c.tks
+check "  one line" one_line err
+status "--device cuda:99" 1 pack --device cuda:99 d.tks
+check "  one line" one_line err
+
+# Within the budget: 30 MB of tokens that all wait, packed with 32M.
+for i in 1 2 3 4; do cat c.jsonl; done >c4.jsonl
+tokenize -t bytes c4.jsonl >c4.tks
+same "spilled: the same bytes" "$(pack --length 8192 -M 2G c4.tks | sha)" "$(pack --length 8192 -M 32M -T 7 --stats s.json c4.tks | sha)"
+same "spilled: it did spill, within -M + 64 MiB" true "$([ -n "$SHIM" ] || { echo true; exit; }
+    json s.json 'd["spill_bytes"] > 0 and d["peak_rss_bytes"] <= (32 + 64) << 20')"
+check "nothing is left in --tmpdir" sh -c 'mkdir t && pack --length 8192 -M 32M --tmpdir t c4.tks >/dev/null && [ -z "$(ls -A t)" ]'
+rm -f c*.jsonl

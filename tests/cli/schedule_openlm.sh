@@ -1,0 +1,69 @@
+# shellcheck shell=sh disable=SC2154,SC2016
+# schedule_openlm.sh - OpenLM's arguments: the worked example of the reference implementation, digit for digit, and what
+# schedule refuses.
+
+have schedule || return 0
+# manifest DIR I SHARDS SEQUENCES: DIR/D_I/manifest.jsonl.
+manifest() {
+    mkdir -p "$1/D_$2"
+    awk -v n="$3" -v s="$4" 'BEGIN {
+        for (k = 0; k < n; k++) printf "{\"shard\":\"shard-%07d\",\"num_sequences\":%d}\n", k, s }' >"$1/D_$2/manifest.jsonl"
+}
+i=8 s=4096
+for n in 3560 5996 7410 6309 5157 4513; do
+    manifest set $i $n $s
+    i=$((i + 1)) s=$((s / 2))
+done
+cat >want <<'EOT'
+--dataset-manifest set/D_8/manifest.jsonl set/D_9/manifest.jsonl set/D_10/manifest.jsonl set/D_11/manifest.jsonl set/D_12/manifest.jsonl set/D_13/manifest.jsonl
+--epochs 8
+--train-num-samples 3607101440
+--dataset-batch-mult 32 16 8 4 2 1
+--source-num-seq-per-epoch 1507328 1277952 794624 335872 137216 61440
+--train-data-mix-weights 1472 1248 776 328 134 60
+EOT
+status "the worked example" 0 schedule --tokens 28795904000 --epochs 8 --world 8 --workers 1 --curriculum grow-p2 set
+same "  digit for digit" "$(cat want)" "$(cat out)"
+check "-o FILE" sh -c 'schedule --tokens 28795904000 --epochs 8 --world 8 -o args set && cmp want args'
+check "manifests in any order" sh -c 'schedule --tokens 28795904000 --epochs 8 --world 8 set/D_1?/manifest.jsonl set/D_9 set/D_8/ |
+    sed 1d >args; sed 1d want | cmp - args'
+same "odds as numbers" "$(tail -n 1 want)" \
+    "$(schedule --tokens 28795904000 --epochs 8 --world 8 --curriculum 32,16,8,4,2,1 set | tail -n 1)"
+same "natural" "--train-data-mix-weights 46 78 97 82 67 60" \
+    "$(schedule --tokens 28795904000 --epochs 8 --world 8 --curriculum natural set | tail -n 1)"
+same "shrink-linear" "--train-data-mix-weights 46 156 291 328 335 360" \
+    "$(schedule --tokens 28795904000 --epochs 8 --world 8 --curriculum shrink-linear set | tail -n 1)"
+same "--batch-tokens" "--global-batch-size 64" \
+    "$(schedule --tokens 28795904000 --epochs 8 --world 8 --batch-tokens 512K set | tail -n 1)"
+same "what the shards have" "--train-num-samples 34545336320" "$(schedule set | sed -n 's/^--train/&/p' | head -n 1)"
+
+# A short shard is dropped by the trainer, so it is not counted.
+echo '{"shard":"shard-9999999","num_sequences":17}' >>set/D_10/manifest.jsonl
+schedule --tokens 28795904000 --epochs 8 --world 8 --stats s.json -v set >args 2>notes
+check "a short shard changes nothing" cmp want args
+check "  and is spoken of" grep -q "17 sequences" notes
+same "  and reported" "[7410, 1, 17]" \
+    "$(json s.json '[[b["shards"], b["short_shards"], b["short_sequences"]] for b in d["buckets"] if b["length"] == 1024][0]')"
+
+status "no input" 2 schedule
+status "a folder without manifests" 1 schedule "$TMP"
+check "  one line" one_line err
+status "no such file" 1 schedule nowhere
+status "odds for other buckets" 2 schedule --curriculum 3,2,1 set
+status "no such curriculum" 2 schedule --curriculum grow-up set
+status "no such trainer" 2 schedule --trainer nobody set
+status "zero GPUs" 2 schedule --world 0 set
+status "a batch that is no multiple" 2 schedule --batch-tokens 1000 --world 8 set
+status "a batch that needs more than the shards of all GPUs" 1 schedule --batch-tokens 64M --world 8 set
+check "  one line" one_line err
+status "fewer tokens than a round of shards" 0 schedule --tokens 1000 --world 8 set
+check "  a bucket without shards is warned of" grep -q 'D_8/manifest.jsonl: no shard is used' err
+printf '{"shard":"a","num_sequences":5}' >set/D_8/manifest.jsonl
+status "a manifest without its last newline" 1 schedule set
+check "  is named with its line" grep -q 'D_8/manifest.jsonl:1: ' err
+echo 'nothing' >set/D_8/manifest.jsonl
+status "a manifest that is no JSON" 1 schedule set
+check "  is named with its line" grep -q 'D_8/manifest.jsonl:1: ' err
+mkdir -p other/L_100 && mv set/D_9/manifest.jsonl other/L_100
+status "buckets that are no powers of two" 1 schedule other
+status "/dev/full" 1 sh -c 'schedule "$1" >/dev/full' sh set/D_10

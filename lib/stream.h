@@ -151,7 +151,7 @@ struct slu_writer_cfg {
 
 /* Takes ownership of out (also when it fails); copies h; writes the header and, where
  * names has one, the vocabulary. */
-SLU_MUST_USE int slu_writer_open(struct slu_writer **w, struct slu_out *out,
+SLU_MUST_USE int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
                                  const struct slu_header *h,
                                  const struct slu_writer_cfg *cfg, struct slu_err *err);
 /* Serial. Appends the batch's sequences in order. Uses b->sum if sum_valid, else

@@ -286,17 +286,17 @@ static int add_seq(struct slu_writer *w, const struct slu_batch *b,
 
 /* ---- the interface ---- */
 
-int slu_writer_open(struct slu_writer **out, struct slu_out *o,
+int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
                     const struct slu_header *h, const struct slu_writer_cfg *cfg,
                     struct slu_err *err)
 {
     struct slu_writer *w = calloc(1, sizeof *w);
-    *out = NULL;
+    *writer = NULL;
     if (!w) {
-        slu_out_abort(o);
+        slu_out_abort(out);
         return slu_fail_nomem(err, sizeof *w);
     }
-    w->framer.out = o;
+    w->framer.out = out;
     w->names = cfg->names;
     w->zstd_level = cfg->zstd_level;
     int rc = slu_header_copy(&w->header, h, err);
@@ -316,7 +316,7 @@ int slu_writer_open(struct slu_writer **out, struct slu_out *o,
     if (rc)
         slu_writer_abort(w);
     else
-        *out = w;
+        *writer = w;
     return rc;
 }
 

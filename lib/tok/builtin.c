@@ -42,6 +42,8 @@ static int add_tokens(struct slu_tokenizer *t, const uint8_t *pairs,
 
 int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err)
 {
+    /* Two ends of one object, which the linker names. */
+    // cppcheck-suppress comparePointers
     size_t n_zst = (size_t)(slu_builtin_merges_end - slu_builtin_merges);
     uint8_t *pairs = malloc(N_MERGE * 4);
     struct bpe_merge *merge = malloc(N_MERGE * sizeof *merge);

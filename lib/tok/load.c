@@ -47,7 +47,7 @@ int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,
 
 int tok_read_file(struct slu_buf *buf, const char *path, struct slu_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = SLU_OK;
     size_t got = 0;
 
     if (fd < 0)

@@ -1,0 +1,706 @@
+/* test_tokenizer.c - text to ids: BPE against the plain algorithm, scanners against
+ * their regular expressions, files good and bad. Real vocabularies are
+ * tests/judges/ids.py's business. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "lib/hash.h"
+#include "lib/tok/bpe.h"
+#include "lib/tok/nfc.h"
+#include "lib/tok/pre.h"
+#include "lib/tokenizer.h"
+
+static uint64_t draws;
+
+/* A number below n, the same in every run. */
+static unsigned below(unsigned n)
+{
+    return (unsigned)slu_draw_below(slu_draw(1, 2, 3, 4, draws++), n);
+}
+
+/* ---- BPE against the plain algorithm ---- */
+
+#define N_BYTE  6 /* letters a to f; the other bytes are tokens too, but not used */
+#define N_MERGE 60
+#define N_ID    (256 + N_MERGE)
+
+struct toy {
+    struct slu_vocab_table table;
+    uint64_t off[N_ID + 1];
+    uint8_t bytes[1 << 16], flags[N_ID], in_model[N_ID];
+    struct bpe_merge merge[2 * N_MERGE];
+    size_t n_merge;
+    bool by_rank, whole_first;
+};
+
+static void toy_put(struct toy *y, const void *p, size_t n)
+{
+    memcpy(y->bytes + y->off[y->table.n], p, n);
+    y->off[y->table.n + 1] = y->off[y->table.n] + n;
+    y->table.n++;
+}
+
+static uint32_t toy_find(const struct toy *y, const uint8_t *p, size_t n)
+{
+    for (uint32_t i = 0; i < y->table.n; i++) {
+        if (y->off[i + 1] - y->off[i] == n && !memcmp(y->bytes + y->off[i], p, n))
+            return i;
+    }
+    return TOK_NONE;
+}
+
+/* Tokens made of two others, or of nothing that can be merged; merges of every split
+ * that exists, in an order that has nothing to do with how they were made. */
+static void toy_make(struct toy *y)
+{
+    memset(y, 0, sizeof *y);
+    y->by_rank = below(2);
+    y->whole_first = y->by_rank || below(2);
+    y->table = (struct slu_vocab_table){0, y->off, y->bytes, y->flags};
+    for (unsigned i = 0; i < 256; i++)
+        toy_put(y, &(uint8_t){(uint8_t)i}, 1);
+    memset(y->in_model, 1, sizeof y->in_model);
+    while (y->table.n < N_ID) {
+        uint8_t p[64];
+        size_t n = 0, l, r = 2 + below(3);
+        if (below(8)) {
+            for (unsigned k = 0; k < 2; k++) {
+                uint32_t id =
+                    (uint32_t)(below(3) ? 'a' + below(N_BYTE)
+                                        : 256 + below(1 + (unsigned)y->table.n - 256));
+                id = id < y->table.n ? id : 'a';
+                l = y->off[id + 1] - y->off[id];
+                if (n + l > sizeof p)
+                    break;
+                memcpy(p + n, y->bytes + y->off[id], l);
+                n += l;
+            }
+        } else {
+            while (n < r)
+                p[n++] = (uint8_t)('a' + below(N_BYTE));
+        }
+        if (n > 1 && n <= 24 && toy_find(y, p, n) == TOK_NONE)
+            toy_put(y, p, n);
+    }
+    for (uint32_t id = 256; id < N_ID; id++) {
+        size_t len = y->off[id + 1] - y->off[id];
+        const uint8_t *p = y->bytes + y->off[id];
+        for (size_t k = 1; k < len && y->n_merge < 2 * N_MERGE; k++) {
+            uint32_t l = toy_find(y, p, k), r = toy_find(y, p + k, len - k);
+            if (l != TOK_NONE && r != TOK_NONE && below(4))
+                y->merge[y->n_merge++] = (struct bpe_merge){l, r, id};
+        }
+    }
+    for (size_t k = y->n_merge; k > 1 && below(3); k--) {
+        size_t j = below((unsigned)k);
+        struct bpe_merge m = y->merge[j];
+        y->merge[j] = y->merge[k - 1];
+        y->merge[k - 1] = m;
+    }
+}
+
+static uint32_t toy_merge(const struct toy *y, uint32_t l, uint32_t r, uint32_t *prio)
+{
+    uint8_t both[128];
+    size_t a = y->off[l + 1] - y->off[l], b = y->off[r + 1] - y->off[r];
+
+    memcpy(both, y->bytes + y->off[l], a);
+    memcpy(both + a, y->bytes + y->off[r], b);
+    if (y->by_rank)
+        return *prio = toy_find(y, both, a + b);
+    for (size_t k = 0; k < y->n_merge; k++) {
+        if (y->merge[k].left == l && y->merge[k].right == r) {
+            *prio = (uint32_t)k;
+            return y->merge[k].result;
+        }
+    }
+    return TOK_NONE;
+}
+
+/* The definition of BPE: merge the pair of the lowest rank, the leftmost first. */
+static size_t plain_bpe(const struct toy *y, const uint8_t *p, size_t n, uint32_t *id)
+{
+    for (size_t i = 0; i < n; i++)
+        id[i] = p[i];
+    if (y->whole_first && (id[0] = toy_find(y, p, n)) != TOK_NONE)
+        return 1;
+    id[0] = p[0];
+    for (;;) {
+        uint32_t best = TOK_NONE, made = 0, prio = 0;
+        size_t at = 0;
+        for (size_t i = 0; i + 1 < n; i++) {
+            uint32_t c = toy_merge(y, id[i], id[i + 1], &prio);
+            if (c != TOK_NONE && prio < best) {
+                best = prio;
+                made = c;
+                at = i;
+            }
+        }
+        if (best == TOK_NONE)
+            return n;
+        id[at] = made;
+        memmove(id + at + 1, id + at + 2, (n - at - 2) * sizeof *id);
+        n--;
+    }
+}
+
+static void bpe_is_plain_bpe(void **state)
+{
+    (void)state;
+    struct toy *y = malloc(sizeof *y);
+    struct bpe_scratch scratch = {0};
+    struct slu_ids ids = {0};
+    struct slu_err err = SLU_ERR_INIT;
+    unsigned odd = 0, whole = 0;
+
+    for (unsigned round = 0; round < 300; round++) {
+        struct tok_model *m;
+        toy_make(y);
+        struct bpe_cfg cfg = {.table = &y->table,
+                              .in_model = y->in_model,
+                              .merge = y->by_rank ? NULL : y->merge,
+                              .n_merge = y->by_rank ? 0 : y->n_merge,
+                              .whole_first = y->whole_first};
+        assert_int_equal(bpe_build(&m, &cfg, &err), SLU_OK);
+        whole += m->n_whole;
+        for (uint32_t i = 0; i < m->n_id; i++)
+            odd += m->odd[i];
+        for (unsigned k = 0; k < 60; k++) {
+            uint8_t p[200];
+            uint32_t want[200];
+            size_t n = 1 + below(k % 10 ? 12 : 200);
+            unsigned letters = 1 + below(N_BYTE);
+            for (size_t i = 0; i < n; i++)
+                p[i] = (uint8_t)('a' + below(letters));
+            size_t n_want = plain_bpe(y, p, n, want);
+            ids.n = 0;
+            assert_int_equal(bpe_encode(m, &scratch, p, n, &ids, &err), SLU_OK);
+            assert_int_equal(ids.n, n_want);
+            assert_memory_equal(ids.id, want, n_want * sizeof *want);
+        }
+        bpe_free(m);
+    }
+    /* Or the test would not have tested what is hard. */
+    assert_true(odd > 100 && whole > 100);
+    slu_ids_release(&ids);
+    bpe_scratch_release(&scratch);
+    free(y);
+}
+
+/* ---- scanners against their regular expressions ---- */
+
+static const char *const CHARS[] = {
+    "a",          "B",         "s",      "S",      "t",      "r",      "e",
+    "v",          "l",         "m",      "d",      "'",      " ",      " ",
+    "\n",         "\r",        "\t",     "1",      "2",      "!",      "/",
+    "_",          "\x0b",      "\x1c",   "\u017f", "\u212a", "\u0301", "\u4e2d",
+    "\u01c5",     "\u02b0",    "\u00e9", "\u00c9", "\u0661", "\u00bd", "\u2167",
+    "\u00a0",     "\u3000",    "\xc2\x85", "\u180e", "\u2028", "\u200b", "\U0001f600",
+    "\U00010d50", "\U0001e5d0"};
+
+static void scanners_do_what_their_expressions_say(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"r50k",  "p50k",   "llama3",
+                                        "qwen2", "qwen35", "o200k"};
+
+    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++) {
+        const char *pattern = pre_regex_by_name(NAMES[k]);
+        pre_scan_fn *scan = pre_scan_by_name(NAMES[k]);
+        struct slu_err err = SLU_ERR_INIT;
+        struct pre_regex *regex;
+        struct pre_match *match;
+        assert_ptr_equal(pre_scan_by_regex(pattern), scan);
+        assert_int_equal(pre_regex_new(&regex, pattern, strlen(pattern), &err), SLU_OK);
+        assert_int_equal(pre_match_new(&match, regex, &err), SLU_OK);
+        for (unsigned round = 0; round < 4000; round++) {
+            char text[128] = "";
+            unsigned n = 1 + below(12), from = below(40), width = 1 + below(44);
+            for (unsigned i = 0; i < n; i++)
+                strcat(text, CHARS[(from + below(width)) % 44]);
+            size_t len = strlen(text), start, end;
+            for (size_t pos = 0; pos < len; pos = end) {
+                assert_int_equal(pre_match_next(regex, match, (const uint8_t *)text,
+                                                len, pos, &start, &end, &err),
+                                 SLU_OK);
+                assert_int_equal(start, pos);
+                assert_int_equal(scan((const uint8_t *)text, len, pos), end);
+            }
+        }
+        pre_match_free(match);
+        pre_regex_free(regex);
+    }
+}
+
+static void cl100k_takes_white_space_at_the_end(void **state)
+{
+    (void)state;
+    pre_scan_fn *ours = pre_scan_by_name("cl100k"), *llama = pre_scan_by_name("llama3");
+    const uint8_t *text = (const uint8_t *)"a\n  b \n ";
+
+    assert_int_equal(ours(text, 8, 1), 2);
+    assert_int_equal(ours(text, 8, 5), 8);
+    assert_int_equal(llama(text, 8, 5), 7);
+}
+
+static void doubtful_expressions_are_refused(void **state)
+{
+    (void)state;
+    static const char *const BAD[] = {
+        "\\w+",      "\\bx",    "a$",      "^a",      "[[:alpha:]]+", "[a&&b]",
+        "\\p{Han}+", "(?<n>a)", "\\1",     "a{1,2}+", "(?i:\\p{L})",  "(?i:ss)",
+        "(?i:é)",    "x*",      "(?i)abc", "\\R",     "[a",           "(a",
+        "\\h",       "\\K",     "(*F)",
+    };
+
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        struct slu_err err = SLU_ERR_INIT;
+        struct pre_regex *r = NULL;
+        assert_int_equal(pre_regex_new(&r, BAD[i], strlen(BAD[i]), &err),
+                         SLU_E_UNSUPPORTED);
+        assert_null(r);
+        assert_non_null(strstr(err.msg, "pre-tokenizer"));
+    }
+}
+
+/* ---- whole tokenizers ---- */
+
+static char path[] = "/tmp/test_tokenizer.XXXXXX";
+
+static int make_path(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    return 0;
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static int load(struct slu_tokenizer **t, const char *spec, bool parse,
+                struct slu_err *err)
+{
+    struct slu_tokenizer_cfg cfg = {.spec = spec, .special_parse = parse};
+    return slu_tokenizer_load(t, &cfg, err);
+}
+
+/* "id id id" of a text. */
+static const char *encode(const struct slu_tokenizer *t, const char *text)
+{
+    static char out[1 << 14];
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_ids ids = {0};
+    struct slu_encoder *e;
+    size_t n = 0;
+
+    out[0] = 0;
+    assert_int_equal(slu_encoder_new(&e, t, 4096, &err), SLU_OK);
+    if (slu_encode(e, text, strlen(text), &ids, &err) < 0)
+        snprintf(out, sizeof out, "%s", err.msg);
+    for (size_t i = 0; i < ids.n && n < sizeof out; i++)
+        n += (size_t)snprintf(out + n, sizeof out - n, "%s%u", i ? " " : "", ids.id[i]);
+    slu_ids_release(&ids);
+    slu_encoder_free(e);
+    return out;
+}
+
+static void bytes_are_bytes(void **state)
+{
+    (void)state;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_tokenizer *t, *p;
+
+    assert_int_equal(load(&t, "bytes", false, &err), SLU_OK);
+    assert_int_equal(load(&p, "bytes", true, &err), SLU_OK);
+    assert_int_equal(slu_tokenizer_vocab_size(t), 257);
+    assert_int_equal(slu_tokenizer_eos(t), 256);
+    assert_int_equal(slu_tokenizer_pad(t), 256);
+    assert_true(slu_tokenizer_bos(t) == SLU_NO_TOKEN);
+    assert_string_equal(encode(t, "a\xff<|"), "97 255 60 124");
+    assert_string_equal(encode(t, "<|endoftext|>"),
+                        "60 124 101 110 100 111 102 116 101 120 116 124 62");
+    assert_string_equal(encode(p, "a<|endoftext|>b<|endoftext|"),
+                        "97 256 98 60 124 101 110 100 111 102 116 101 120 116 124");
+    assert_memory_equal(slu_tokenizer_fingerprint(t), slu_tokenizer_fingerprint(p), 16);
+    slu_tokenizer_free(t);
+    slu_tokenizer_free(p);
+}
+
+static void check_round_trip(const struct slu_tokenizer *t, const char *text, size_t n)
+{
+    const struct slu_vocab_table *v = slu_tokenizer_vocab(t);
+    static const uint64_t CACHE[] = {0, 128, 4096, 1 << 20};
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_ids first = {0};
+
+    for (size_t k = 0; k < 4; k++) {
+        struct slu_ids ids = {0};
+        struct slu_encoder *e;
+        assert_int_equal(slu_encoder_new(&e, t, CACHE[k], &err), SLU_OK);
+        for (unsigned round = 0; round < 2; round++) {
+            ids.n = 0;
+            assert_int_equal(slu_encode(e, text, n, &ids, &err), SLU_OK);
+        }
+        slu_encoder_free(e);
+        size_t pos = 0;
+        for (size_t i = 0; i < ids.n; i++) {
+            size_t len = v->off[ids.id[i] + 1] - v->off[ids.id[i]];
+            assert_true(pos + len <= n);
+            assert_memory_equal(v->bytes + v->off[ids.id[i]], text + pos, len);
+            pos += len;
+        }
+        assert_int_equal(pos, n);
+        if (k) {
+            assert_int_equal(ids.n, first.n);
+            assert_memory_equal(ids.id, first.id, ids.n * sizeof *ids.id);
+            slu_ids_release(&ids);
+        } else {
+            first = ids;
+        }
+    }
+    slu_ids_release(&first);
+}
+
+static void builtin_keeps_every_byte(void **state)
+{
+    (void)state;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_tokenizer *t;
+    char *text = malloc(1 << 20);
+
+    assert_int_equal(load(&t, NULL, false, &err), SLU_OK);
+    assert_int_equal(slu_tokenizer_vocab_size(t), 32768);
+    assert_int_equal(slu_tokenizer_eos(t), 32767);
+    assert_int_equal(slu_tokenizer_pad(t), 32766);
+    static const char *const RUN[] = {"a",      " ",      "\n", "7",  "=",
+                                      "\u4e2d", "\u0301", "ab", " \n"};
+    for (size_t k = 0; k < sizeof RUN / sizeof *RUN; k++) {
+        size_t len = strlen(RUN[k]), n = (1 << 18) / len * len;
+        for (size_t i = 0; i < n; i++)
+            text[i] = RUN[k][i % len];
+        check_round_trip(t, text, n);
+    }
+    size_t n = 0;
+    while (n < 50000) {
+        const char *c = CHARS[below(44)];
+        memcpy(text + n, c, strlen(c));
+        n += strlen(c);
+    }
+    check_round_trip(t, text, n);
+    check_round_trip(t, "", 0);
+    assert_string_equal(encode(t, "ab\xc3\x28"), "byte 2: not valid UTF-8");
+    slu_tokenizer_free(t);
+    free(text);
+}
+
+/* ---- tokenizer.json ---- */
+
+static void put_utf8(FILE *f, unsigned c)
+{
+    if (c == '"' || c == '\\')
+        fputc('\\', f);
+    if (c < 0x80)
+        fputc((int)c, f);
+    else
+        fprintf(f, "%c%c", (int)(0xC0 | c >> 6), (int)(0x80 | (c & 63)));
+}
+
+static const char GPT2_PRE[] =
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}";
+
+/* GPT-2's alphabet as ids by byte value and then he=256 ll=257 hell=258 hello=259 "
+ * w"=260. */
+static void write_json(const char *head, const char *pre, const char *model,
+                       const char *merges, const char *added)
+{
+    FILE *f = fopen(path, "w");
+    unsigned next = 0x100;
+
+    fprintf(f, "{%s\"pre_tokenizer\":%s,\"model\":{\"type\":\"BPE\",%s\"vocab\":{",
+            head, pre, model);
+    for (unsigned b = 0; b < 256; b++) {
+        fputc('"', f);
+        put_utf8(f, (b >= '!' && b <= '~') || (b >= 0xA1 && b != 0xAD) ? b : next++);
+        fprintf(f, "\":%u,", b);
+    }
+    fprintf(f,
+            "\"he\":256,\"ll\":257,\"hell\":258,\"hello\":259,\"\u0120w\":260},"
+            "\"merges\":%s},"
+            "\"added_tokens\":[%s]}",
+            merges, added);
+    fclose(f);
+}
+
+#define MERGES "[\"h e\",\"l l\",\"he ll\",\"\u0120 w\"]"
+#define PAIRS  "[[\"h\",\"e\"],[\"l\",\"l\"],[\"he\",\"ll\"],[\"\u0120\",\"w\"]]"
+
+static void check(const char *text, bool parse, const char *want)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_tokenizer *t;
+
+    assert_int_equal(load(&t, path, parse, &err), SLU_OK);
+    assert_string_equal(encode(t, text), want);
+    slu_tokenizer_free(t);
+}
+
+static void json_merges_in_both_spellings(void **state)
+{
+    (void)state;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_tokenizer *t[3];
+
+    write_json("", GPT2_PRE, "", MERGES, "");
+    check("hello world\n", false, "258 111 260 111 114 108 100 10");
+    assert_int_equal(load(&t[0], path, false, &err), SLU_OK);
+    write_json("", GPT2_PRE, "", PAIRS, "");
+    check("hello world\n", false, "258 111 260 111 114 108 100 10");
+    assert_int_equal(load(&t[1], path, false, &err), SLU_OK);
+    write_json("", GPT2_PRE, "\"ignore_merges\":true,", PAIRS, "");
+    check("hello hello\n", false, "259 32 258 111 10");
+    assert_int_equal(load(&t[2], path, false, &err), SLU_OK);
+    assert_memory_equal(slu_tokenizer_fingerprint(t[0]),
+                        slu_tokenizer_fingerprint(t[1]), 16);
+    assert_memory_not_equal(slu_tokenizer_fingerprint(t[0]),
+                            slu_tokenizer_fingerprint(t[2]), 16);
+    assert_true(slu_tokenizer_eos(t[0]) == SLU_NO_TOKEN);
+    for (int i = 0; i < 3; i++)
+        slu_tokenizer_free(t[i]);
+}
+
+#define ADDED(id, text, more) "{\"id\":" #id ",\"content\":\"" text "\"" more "}"
+
+static void json_added_tokens(void **state)
+{
+    (void)state;
+    write_json(
+        "", GPT2_PRE, "", MERGES,
+        ADDED(261, "<s>", ",\"special\":true") "," ADDED(262, "<s>x", "") "," ADDED(263, "<l>", ",\"lstrip\":true") "," ADDED(
+            264, "<r>",
+            ",\"rstrip\":true") "," ADDED(265, "wd",
+                                          ",\"single_word\":true") "," ADDED(266,
+                                                                             "</s>",
+                                                                             ",\"specia"
+                                                                             "l\":"
+                                                                             "true"));
+    check("h<s>h", false, "104 60 115 62 104");
+    check("h<s>h", true, "104 261 104");
+    check("h<s>xh", false, "104 262 104");
+    check("h <l> h", false, "104 263 32 104");
+    check("h\u3000\n<l><l>", false, "104 263 263");
+    check("<r> \u00a0h", false, "264 104");
+    check("wd awd wd_ (wd)", false, "265 32 97 119 100 260 100 95 32 40 265 41");
+    /* A special token that does not match still hides what is inside it. */
+    write_json("", GPT2_PRE, "", MERGES,
+               ADDED(261, "<a<b>", ",\"special\":true") "," ADDED(262, "<b>", ""));
+    check("<a<b>", false, "60 97 60 98 62");
+    check("<a<b>", true, "261");
+    check("<a <b>", false, "60 97 32 262");
+}
+
+static void json_steps(void **state)
+{
+    (void)state;
+    write_json("",
+               "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":false}",
+               "", MERGES, ADDED(261, "<x>", ""));
+    check("w<x>w w", false, "260 261 260 260");
+    write_json("\"normalizer\":{\"type\":\"NFC\"},",
+               "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\","
+               "\"individual_digits\":true},{\"type\":\"Split\",\"pattern\":{"
+               "\"String\":\"he\"},"
+               "\"behavior\":\"Isolated\",\"invert\":false},{\"type\":\"ByteLevel\","
+               "\"add_prefix_space\":false,\"use_regex\":false}]}",
+               "", MERGES, "");
+    check("hell", false, "256 257");
+    check("e\u0301", false, "195 169");
+    write_json(
+        "",
+        "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{"
+        "\"Regex\":\"[a-z]+|\\\\p{N}\"},\"behavior\":\"Removed\",\"invert\":true},{"
+        "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]}",
+        "", MERGES, "");
+    check("hell! 12", false, "258 49 50");
+}
+
+static void json_that_cannot_be_reproduced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head, *pre, *model, *name;
+    } BAD[] = {
+        {"\"normalizer\":{\"type\":\"Lowercase\"},", GPT2_PRE, "", "Lowercase"},
+        {"", "{\"type\":\"Metaspace\"}", "", "Metaspace"},
+        {"", "null", "", "byte-level"},
+        {"", GPT2_PRE, "\"type\":\"Unigram\",", "Unigram"},
+        {"", GPT2_PRE, "\"dropout\":0.1,", "dropout"},
+        {"", GPT2_PRE, "\"end_of_word_suffix\":\"</w>\",", "end_of_word_suffix"},
+        {"",
+         "{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"Removed\"}",
+         "", "Removed"},
+        {"",
+         "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\w+\"},\"behavior\":"
+         "\"Isolated\"}",
+         "", "\\w"},
+    };
+
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        struct slu_err err = SLU_ERR_INIT;
+        struct slu_tokenizer *t;
+        write_json(BAD[i].head, BAD[i].pre, BAD[i].model, MERGES, "");
+        assert_int_equal(load(&t, path, false, &err), SLU_E_UNSUPPORTED);
+        assert_non_null(strstr(err.msg, BAD[i].name));
+        assert_null(t);
+    }
+}
+
+static void json_that_is_damaged(void **state)
+{
+    (void)state;
+    static const char *const BAD[] = {
+        "",
+        "{}",
+        "[1]",
+        "{\"model\":{\"vocab\":{\"a\":1}}}",
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":99999999999},\"merges\":[]},"
+        "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}}",
+        "{\"model\":{\"vocab\":{\"a\":\"b\"},\"merges\":[]},\"pre_tokenizer\":{"
+        "\"type\":"
+        "\"ByteLevel\"}}",
+    };
+
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        struct slu_err err = SLU_ERR_INIT;
+        struct slu_tokenizer *t;
+        FILE *f = fopen(path, "w");
+        fputs(BAD[i], f);
+        fclose(f);
+        assert_true(load(&t, path, false, &err) < 0);
+        assert_non_null(strstr(err.msg, path));
+    }
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_tokenizer *t;
+    write_json("", GPT2_PRE, "", "[\"h zz\"]", "");
+    assert_int_equal(load(&t, path, false, &err), SLU_E_FORMAT);
+    assert_int_equal(load(&t, "/nonexistent/tokenizer.json", false, &err), SLU_E_IO);
+}
+
+/* ---- rank files ---- */
+
+static void write_ranks(const char *more)
+{
+    static const char A[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    FILE *f = fopen(path, "w");
+
+    for (unsigned b = 0; b < 256; b++)
+        fprintf(f, "%c%c== %u\n", A[b >> 2], A[(b & 3) << 4], b);
+    fputs(more, f);
+    fclose(f);
+}
+
+static int load_ranks(struct slu_tokenizer **t, const char *pattern, const char *eos,
+                      struct slu_err *err)
+{
+    struct slu_tokenizer_cfg cfg = {.spec = path, .pattern = pattern, .eos = eos};
+    return slu_tokenizer_load(t, &cfg, err);
+}
+
+static void rank_files(void **state)
+{
+    (void)state;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_tokenizer *t;
+
+    /* he ll hell xyz, the last of which no merge makes */
+    write_ranks("aGU= 256\nbGw= 257\naGVsbA== 258\r\n\neHl6 259\n");
+    assert_int_equal(load_ranks(&t, "qwen2", NULL, &err), SLU_OK);
+    assert_string_equal(encode(t, "hello xyz\nxyz"), "258 111 32 120 121 122 10 259");
+    assert_int_equal(slu_tokenizer_eos(t), 260);
+    slu_tokenizer_free(t);
+    assert_int_equal(load_ranks(&t, "llama3", "<|eot_id|>", &err), SLU_OK);
+    assert_int_equal(slu_tokenizer_bos(t), 260);
+    assert_int_equal(slu_tokenizer_eos(t), 269);
+    assert_int_equal(slu_tokenizer_vocab_size(t), 516);
+    slu_tokenizer_free(t);
+    assert_int_equal(load_ranks(&t, "llama3", "<none>", &err), SLU_E_USAGE);
+    assert_int_equal(load_ranks(&t, "gpt9", NULL, &err), SLU_E_USAGE);
+    assert_int_equal(load_ranks(&t, "gpt2", NULL, &err), SLU_OK);
+    assert_int_equal(slu_tokenizer_vocab_size(t), 50257);
+    slu_tokenizer_free(t);
+    write_ranks("aGU 256\nnonsense\n");
+    assert_int_equal(load_ranks(&t, "gpt2", NULL, &err), SLU_E_FORMAT);
+    assert_non_null(strstr(err.msg, "line 258"));
+    write_ranks("aGU= 255\n");
+    assert_int_equal(load_ranks(&t, "gpt2", NULL, &err), SLU_E_FORMAT);
+    write_ranks("aGU= 50256\n");
+    assert_int_equal(load_ranks(&t, "gpt2", NULL, &err), SLU_E_FORMAT);
+    assert_non_null(strstr(err.msg, "pattern"));
+}
+
+/* ---- normal form ---- */
+
+static void normal_form(void **state)
+{
+    (void)state;
+    static const char *const CASE[][2] = {
+        {"plain", "plain"},
+        {"e\u0301", "\u00e9"},
+        {"\u00e9\u0323x", "\u1eb9\u0301x"},
+        {"\u1100\u1161\u11a8", "\uac01"},
+        {"\uac00\u11a8", "\uac01"},
+        {"\u212b\u2126", "\u00c5\u03a9"},
+        {"\u0915\u093c", "\u0915\u093c"},
+        {"\u0301\u0300", "\u0301\u0300"},
+        {"a\u0323\u0307\u4e2d\u3099", "\u1ea1\u0307\u4e2d\u3099"},
+        {"\u304b\u3099", "\u304c"},
+        /* U+0898, combining class 220, is newer than Unicode 9. */
+        {"a\u0301\u0898\u0323", "\u00e1\u0898\u0323"},
+    };
+    struct slu_buf buf = SLU_BUF_INIT;
+    struct slu_err err = SLU_ERR_INIT;
+
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        const uint8_t *out;
+        size_t n;
+        assert_int_equal(tok_nfc((const uint8_t *)CASE[i][0], strlen(CASE[i][0]), &buf,
+                                 &out, &n, &err),
+                         SLU_OK);
+        assert_int_equal(n, strlen(CASE[i][1]));
+        assert_memory_equal(out, CASE[i][1], n);
+    }
+    slu_buf_release(&buf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bpe_is_plain_bpe),
+        cmocka_unit_test(scanners_do_what_their_expressions_say),
+        cmocka_unit_test(cl100k_takes_white_space_at_the_end),
+        cmocka_unit_test(doubtful_expressions_are_refused),
+        cmocka_unit_test(bytes_are_bytes),
+        cmocka_unit_test(builtin_keeps_every_byte),
+        cmocka_unit_test(json_merges_in_both_spellings),
+        cmocka_unit_test(json_added_tokens),
+        cmocka_unit_test(json_steps),
+        cmocka_unit_test(json_that_cannot_be_reproduced),
+        cmocka_unit_test(json_that_is_damaged),
+        cmocka_unit_test(rank_files),
+        cmocka_unit_test(normal_form),
+    };
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}

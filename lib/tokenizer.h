@@ -46,8 +46,9 @@ struct slu_tokenizer_cfg {
     const char *pattern;
     /* Special tokens in the text are matched. */
     bool special_parse;
-    /* The token that ends a document, by its text; SLU_E_USAGE where the vocabulary has
-     * none of that name. NULL: the first of these that is an added token:
+    /* The token that ends a document, by its text (a special one before any other);
+     * SLU_E_USAGE where the vocabulary has none. NULL: the first of these that is a
+     * special token:
      * <|endoftext|> <|end_of_text|> </s> <｜end▁of▁sentence｜> <eos> [EOS] <|eos|>
      * <|im_end|>. BOS likewise: <|begin_of_text|> <s> <｜begin▁of▁sentence｜> <bos>
      * [BOS] <|startoftext|>; padding: <|pad|> <pad> [PAD] <|padding|>

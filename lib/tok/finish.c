@@ -39,17 +39,23 @@ int tok_make_table(struct slu_tokenizer *t, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The id of the special token with that text, or SLU_NO_TOKEN. */
-static uint64_t find_special(const struct slu_vocab_table *v, const char *name)
+/* The id of the token with that text and those flags, or SLU_NO_TOKEN. */
+static uint64_t find_token(const struct slu_vocab_table *v, const char *name,
+                           uint8_t flags)
 {
     size_t len = strlen(name);
 
     for (uint64_t i = 0; i < v->n; i++) {
-        if ((v->flags[i] & SLU_VOCAB_SPECIAL) && v->off[i + 1] - v->off[i] == len &&
+        if ((v->flags[i] & flags) == flags && v->off[i + 1] - v->off[i] == len &&
             !memcmp(v->bytes + v->off[i], name, len))
             return i;
     }
     return SLU_NO_TOKEN;
+}
+
+static uint64_t find_special(const struct slu_vocab_table *v, const char *name)
+{
+    return find_token(v, name, SLU_VOCAB_SPECIAL);
 }
 
 static uint64_t find_first(const struct slu_vocab_table *v, const char *const *name)
@@ -88,13 +94,14 @@ static int find_ids(struct slu_tokenizer *t, const char *eos, struct slu_err *er
     };
 
     t->eos = eos ? find_special(&t->table, eos) : find_first(&t->table, EOS);
+    if (eos && t->eos == SLU_NO_TOKEN)
+        t->eos = find_token(&t->table, eos, 0);
     t->bos = find_first(&t->table, BOS);
     t->pad = find_first(&t->table, PAD);
     if (t->pad == SLU_NO_TOKEN)
         t->pad = t->eos;
     if (eos && t->eos == SLU_NO_TOKEN)
-        return slu_fail(err, SLU_E_USAGE, "the tokenizer has no special token \"%s\"",
-                        eos);
+        return slu_fail(err, SLU_E_USAGE, "the tokenizer has no token \"%s\"", eos);
     return SLU_OK;
 }
 

@@ -55,7 +55,7 @@ int pre_add_regex(struct tok_pre *pre, const char *pattern, size_t len, bool kee
     struct pre_step step = {keep ? PRE_KEEP : PRE_REGEX, NULL, NULL};
     int rc;
 
-    if (strlen(pattern) == len && (step.scan = pre_scan_by_regex(pattern)))
+    if ((step.scan = pre_scan_by_regex(pattern, len)))
         return pre_add_scan(pre, step.scan, err);
     if ((rc = pre_regex_new(&step.regex, pattern, len, err)) < 0)
         return rc;

@@ -19,7 +19,7 @@ typedef size_t pre_scan_fn(const uint8_t *p, size_t n, size_t pos);
 /* A split by its name (gpt2, r50k, p50k, cl100k, o200k, llama3, qwen2), or NULL. */
 pre_scan_fn *pre_scan_by_name(const char *name);
 /* The scanner that does what a regular expression says, or NULL. */
-pre_scan_fn *pre_scan_by_regex(const char *regex);
+pre_scan_fn *pre_scan_by_regex(const char *regex, size_t len);
 /* The scanner's canonical name, whatever it was found by. */
 const char *pre_scan_name(pre_scan_fn *scan);
 /* The regular expression of a scanner as its reference writes it, for tests. */

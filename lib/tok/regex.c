@@ -136,6 +136,16 @@ static int property(struct translate *t, bool negate, bool in_class)
     return put_set(t, set, negate, in_class);
 }
 
+/* How many there are at t->p. */
+static size_t hex_digits(const struct translate *t)
+{
+    size_t n = 0;
+
+    while (t->p + n < t->end && t->p[n] && strchr("0123456789abcdefABCDEF", t->p[n]))
+        n++;
+    return n;
+}
+
 /* At a backslash. */
 static int escape(struct translate *t, bool in_class)
 {
@@ -162,14 +172,11 @@ static int escape(struct translate *t, bool in_class)
         return put(t, at, 2);
     case 'v':
         return put(t, "\\x0b", 4);
-    case 'u': {
-        int rc;
-        if (t->end - t->p < 4 || strspn(t->p, "0123456789abcdefABCDEF") < 4)
+    case 'u':
+        if (hex_digits(t) < 4)
             break;
-        rc = slu_buf_printf(&t->out, t->err, "\\x{%.4s}", t->p);
         t->p += 4;
-        return rc;
-    }
+        return slu_buf_printf(&t->out, t->err, "\\x{%.4s}", t->p - 4);
     case 'x': {
         const char *close = t->p < t->end && *t->p == '{'
                                 ? memchr(t->p, '}', (size_t)(t->end - t->p))

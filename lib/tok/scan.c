@@ -327,10 +327,10 @@ pre_scan_fn *pre_scan_by_name(const char *name)
     return NULL;
 }
 
-pre_scan_fn *pre_scan_by_regex(const char *regex)
+pre_scan_fn *pre_scan_by_regex(const char *regex, size_t len)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!strcmp(known[i].regex, regex))
+        if (strlen(known[i].regex) == len && !memcmp(known[i].regex, regex, len))
             return known[i].scan;
     }
     return NULL;

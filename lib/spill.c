@@ -42,9 +42,10 @@ void slu_spill_release(struct slu_spill *sp)
     sp->table = NULL;
 }
 
-static int write_out(struct slu_spill *sp, const void *p, size_t n, struct slu_err *err)
+int slu_spill_write(int fd, const char *dir, const void *p, size_t n,
+                    struct slu_err *err)
 {
-    int rc = slu_write_full(sp->fd, p, n, err);
+    int rc = slu_write_full(fd, p, n, err);
 
     if (rc && err && (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)) {
         int no = err->sys_errno;
@@ -53,9 +54,9 @@ static int write_out(struct slu_spill *sp, const void *p, size_t n, struct slu_e
             err,
             "%s: no room for temporary files; free some, choose another "
             "folder with --tmpdir, or give more memory with -M",
-            sp->dir);
+            dir);
     }
-    return rc ? slu_err_at(err, "temporary file in %s", sp->dir) : SLU_OK;
+    return rc ? slu_err_at(err, "temporary file in %s", dir) : SLU_OK;
 }
 
 static int drain(struct slu_spill *sp, struct slu_err *err)
@@ -63,7 +64,7 @@ static int drain(struct slu_spill *sp, struct slu_err *err)
     size_t n = sp->n_buf;
 
     sp->n_buf = 0;
-    return n == 0 ? SLU_OK : write_out(sp, sp->buf, n, err);
+    return n == 0 ? SLU_OK : slu_spill_write(sp->fd, sp->dir, sp->buf, n, err);
 }
 
 static int append(struct slu_spill *sp, const void *p, size_t n, struct slu_err *err)
@@ -75,7 +76,7 @@ static int append(struct slu_spill *sp, const void *p, size_t n, struct slu_err 
     }
     sp->end_byte += n;
     if (n > sp->cap_buf / 2)
-        return write_out(sp, p, n, err);
+        return slu_spill_write(sp->fd, sp->dir, p, n, err);
     memcpy(sp->buf + sp->n_buf, p, n);
     sp->n_buf += n;
     return SLU_OK;

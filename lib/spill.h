@@ -50,6 +50,11 @@ struct slu_spill {
     const char *dir; /* borrowed, for messages */
 };
 
+/* slu_write_full to a temporary file in folder dir, with a message that says what to do
+ * when the disk is full. */
+SLU_MUST_USE int slu_spill_write(int fd, const char *dir, const void *p, size_t n,
+                                 struct slu_err *err);
+
 /* buf (cap_buf bytes) is borrowed until release; it may be shared between spills of
  * which only one is being written. */
 SLU_MUST_USE int slu_spill_open(struct slu_spill *sp, const char *dir, unsigned bits,

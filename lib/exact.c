@@ -1,0 +1,392 @@
+#include "exact.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "le.h"
+#include "seen.h"
+#include "seqrec.h"
+#include "sidecar.h"
+#include "sorter.h"
+#include "spool.h"
+
+enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read back */
+
+struct slu_exact {
+    struct slu_exact_cfg cfg;
+    char *tmpdir;
+    struct slu_seen seen;
+    uint64_t seen_byte, sorter_byte;
+
+    /* What waits: in the spool, in stream order, sequences that are undecided and, if
+     * pairs are wanted, pairs that were decided behind one that is not. */
+    struct slu_spool *spool;
+    struct slu_sorter *by_hash; /* key: hash; bytes: ordinal (big-endian), place */
+    struct slu_sorter *to_drop; /* key: ordinal; bytes: the kept one's place */
+    size_t max_record;          /* bytes in the spool, with its length */
+    uint64_t n_wait;
+    struct slu_seqrec rec;
+    struct slu_exact_result result;
+    bool finished;
+};
+
+/* The first word of a spooled record. */
+enum { WAITS = 0, PAIR = 1 };
+
+int slu_exact_new(struct slu_exact **out, const struct slu_exact_cfg *cfg,
+                  struct slu_err *err)
+{
+    uint64_t budget = cfg->budget_byte;
+
+    *out = NULL;
+    if (budget < 1 << 20)
+        return slu_fail(err, SLU_E_LIMIT, "1 MiB is the least memory for duplicates");
+    struct slu_exact *x = calloc(1, sizeof *x);
+    if (!x)
+        return slu_fail_nomem(err, sizeof *x);
+    x->cfg = *cfg;
+    x->cfg.tmpdir = x->tmpdir = strdup(cfg->tmpdir);
+    if (!x->tmpdir) {
+        free(x);
+        return slu_fail_nomem(err, strlen(cfg->tmpdir));
+    }
+    uint64_t spool_byte = budget / 16 < 1 << 20 ? budget / 16 : 1 << 20;
+    budget -= spool_byte;
+    x->seen_byte =
+        budget / 8 * 5; /* 1.5 times that while it grows, without the sorter */
+    x->sorter_byte = budget - x->seen_byte;
+    slu_seen_init(&x->seen, x->seen_byte, cfg->pair != NULL);
+    slu_seqrec_init(&x->rec);
+    int rc = slu_spool_new(&x->spool, spool_byte, x->tmpdir, err);
+    if (rc) {
+        slu_exact_free(x);
+        return rc;
+    }
+    *out = x;
+    return SLU_OK;
+}
+
+void slu_exact_free(struct slu_exact *x)
+{
+    if (!x)
+        return;
+    slu_seen_release(&x->seen);
+    slu_spool_free(x->spool);
+    slu_sorter_free(x->by_hash);
+    slu_sorter_free(x->to_drop);
+    slu_seqrec_release(&x->rec);
+    free(x->tmpdir);
+    free(x);
+}
+
+const struct slu_exact_result *slu_exact_result(struct slu_exact *x)
+{
+    return &x->result;
+}
+
+static struct slu_place place_of(const struct slu_batch *b, const struct slu_seq *q)
+{
+    const struct slu_seg *s = &b->seg[q->seg_off];
+
+    return (struct slu_place){s->source, s->document, s->offset};
+}
+
+/* A record in the spool: its length, its bytes, zeros up to a multiple of 8. */
+static int spool_record(struct slu_exact *x, const struct slu_piece *piece,
+                        unsigned n_piece, struct slu_err *err)
+{
+    static const uint8_t zero[8];
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < n_piece; i++)
+        n += piece[i].n;
+    int rc = slu_spool_put(x->spool, &n, sizeof n, err);
+    for (unsigned i = 0; rc == SLU_OK && i < n_piece; i++)
+        if (piece[i].n)
+            rc = slu_spool_put(x->spool, piece[i].p, piece[i].n, err);
+    if (rc == SLU_OK)
+        rc = slu_spool_put(x->spool, zero, (size_t)-n & 7, err);
+    if (n + 8 > x->max_record)
+        x->max_record = n + 8;
+    return rc;
+}
+
+/* The next record, borrowed until the next call; SLU_EOF behind the last. */
+static int next_record(struct slu_exact *x, const void **p, size_t *n,
+                       struct slu_err *err)
+{
+    const void *len;
+    uint64_t v;
+    int rc = slu_spool_get(x->spool, &len, sizeof v, err);
+
+    if (rc)
+        return rc;
+    memcpy(&v, len, sizeof v);
+    if (v > x->max_record)
+        return slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged", x->tmpdir);
+    *n = v;
+    rc = slu_spool_get(x->spool, p, (v + 7) & ~(size_t)7, err);
+    return rc == SLU_EOF ? slu_fail(err, SLU_E_TRUNCATED,
+                                    "temporary file in %s: ends early", x->tmpdir)
+                         : rc;
+}
+
+/* Puts a sequence that the table cannot decide aside. */
+static int wait(struct slu_exact *x, const struct slu_batch *b, const struct slu_seq *q,
+                struct slu_u128 hash, struct slu_err *err)
+{
+    static const uint64_t kind = WAITS;
+    struct slu_piece piece[1 + SLU_SEQREC_PIECES] = {{&kind, sizeof kind}};
+    uint64_t ordinal = __builtin_bswap64(x->n_wait);
+    struct slu_place place = place_of(b, q);
+    const struct slu_piece row[2] = {{&ordinal, sizeof ordinal},
+                                     {&place, x->cfg.pair ? sizeof place : 0}};
+    int rc = SLU_OK;
+
+    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+        ordinal = x->n_wait;
+    if (!x->by_hash) {
+        struct slu_sorter_cfg cfg = {x->sorter_byte, x->tmpdir, x->cfg.n_threads};
+        rc = slu_sorter_new(&x->by_hash, &cfg, err);
+    }
+    if (rc == SLU_OK)
+        rc = slu_seqrec_pack(&x->rec, b, q, err);
+    if (rc)
+        return rc;
+    memcpy(piece + 1, x->rec.piece, sizeof x->rec.piece);
+    rc = spool_record(x, piece, 1 + SLU_SEQREC_PIECES, err);
+    if (rc == SLU_OK)
+        rc = slu_sorter_add(x->by_hash, hash, row, 2, err);
+    x->n_wait++;
+    return rc;
+}
+
+/* Reports a pair, or puts it aside where something before it waits. */
+static int tell(struct slu_exact *x, const struct slu_exact_pair *p,
+                struct slu_err *err)
+{
+    static const uint64_t kind = PAIR;
+    const struct slu_piece piece[2] = {{&kind, sizeof kind}, {p, sizeof *p}};
+
+    if (!x->cfg.pair)
+        return SLU_OK;
+    return x->n_wait ? spool_record(x, piece, 2, err) : x->cfg.pair(x->cfg.ctx, p, err);
+}
+
+int slu_exact_put(struct slu_exact *x, struct slu_batch *b, const struct slu_u128 *hash,
+                  struct slu_err *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n_seq; i++) {
+        struct slu_seq q = b->seq[i];
+        struct slu_exact_pair pair = {place_of(b, &q), place_of(b, &q)};
+        enum slu_seen_answer answer;
+        int rc = slu_seen_check(&x->seen, hash[i], &pair.kept, &answer, err);
+        if (rc == SLU_OK && answer == SLU_SEEN_KNOWN) {
+            slu_count_add(&x->result.dropped, slu_seq_count(b, &q));
+            rc = tell(x, &pair, err);
+        } else if (rc == SLU_OK && (answer == SLU_SEEN_FULL || x->n_wait)) {
+            /* Also what just fitted: something before it waits. */
+            rc = wait(x, b, &q, hash[i], err);
+        } else if (rc == SLU_OK) {
+            b->seq[n++] = q;
+        }
+        if (rc)
+            return rc;
+    }
+    if (n < b->n_seq)
+        b->sum_valid = false;
+    b->n_seq = n;
+    return n ? x->cfg.emit(x->cfg.ctx, b, err) : SLU_OK;
+}
+
+/* ---- what waited ---- */
+
+/* Hash order: the first of each hash stays, the others' ordinals go to to_drop. */
+static int choose(struct slu_exact *x, struct slu_err *err)
+{
+    struct slu_sorter_cfg cfg = {x->seen_byte, x->tmpdir, x->cfg.n_threads};
+    struct slu_u128 first = {0, 0}, hash;
+    struct slu_place kept = {0, 0, 0};
+    uint64_t n_read = 0;
+    unsigned spread = (unsigned)__builtin_clzll(x->n_wait | 1);
+    const void *p;
+    size_t n;
+
+    int rc = slu_sorter_new(&x->to_drop, &cfg, err);
+    if (rc == SLU_OK)
+        rc = slu_sorter_seal(x->by_hash, err);
+    while (rc == SLU_OK) {
+        rc = slu_sorter_next(x->by_hash, &hash, &p, &n, err);
+        if (rc)
+            break;
+        if (n_read++ == 0 || slu_u128_cmp(hash, first)) {
+            first = hash;
+            if (x->cfg.pair)
+                memcpy(&kept, (const uint8_t *)p + 8, sizeof kept);
+            continue;
+        }
+        uint64_t ordinal;
+        memcpy(&ordinal, p, sizeof ordinal);
+        if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+            ordinal = __builtin_bswap64(ordinal);
+        const struct slu_u128 key = {0, ordinal << spread};
+        const struct slu_piece piece = {&kept, x->cfg.pair ? sizeof kept : 0};
+        rc = slu_sorter_add(x->to_drop, key, &piece, 1, err);
+    }
+    if (rc == SLU_EOF)
+        rc = SLU_OK;
+    if (rc == SLU_OK && n_read != x->n_wait)
+        rc =
+            slu_fail(err, SLU_E_CONSERVATION,
+                     "internal error: %llu sequences waited and %llu came back; please "
+                     "report it",
+                     (unsigned long long)x->n_wait, (unsigned long long)n_read);
+    return rc ? rc : slu_sorter_seal(x->to_drop, err);
+}
+
+static int emit_batch(struct slu_exact *x, struct slu_batch *b, struct slu_err *err)
+{
+    int rc = b->n_seq ? x->cfg.emit(x->cfg.ctx, b, err) : SLU_OK;
+
+    slu_batch_clear(b);
+    return rc;
+}
+
+/* The next ordinal to drop, UINT64_MAX if there is none, and the kept one's place. */
+static int next_drop(struct slu_exact *x, uint64_t *ordinal, struct slu_place *kept,
+                     struct slu_err *err)
+{
+    struct slu_u128 key;
+    const void *p;
+    size_t n;
+    int rc = slu_sorter_next(x->to_drop, &key, &p, &n, err);
+
+    *ordinal = UINT64_MAX;
+    if (rc == SLU_OK) {
+        *ordinal = key.hi >> __builtin_clzll(x->n_wait | 1);
+        memcpy(kept, p, n);
+    }
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+/* Stream order: reads the spool back and leaves out what is in to_drop. */
+static int replay(struct slu_exact *x, struct slu_batch *b, struct slu_err *err)
+{
+    uint64_t ordinal = 0, drop, kind;
+    struct slu_exact_pair pair;
+    const uint8_t *p;
+    size_t n;
+
+    int rc = slu_spool_rewind(x->spool, x->max_record, err);
+    if (rc == SLU_OK)
+        rc = next_drop(x, &drop, &pair.kept, err);
+    while (rc == SLU_OK) {
+        const void *rec;
+        rc = next_record(x, &rec, &n, err);
+        if (rc)
+            break;
+        p = rec;
+        memcpy(&kind, p, sizeof kind);
+        if (kind == PAIR) {
+            struct slu_exact_pair told;
+            memcpy(&told, p + sizeof kind, sizeof told);
+            rc = x->cfg.pair(x->cfg.ctx, &told, err);
+            continue;
+        }
+        rc = slu_seqrec_add(&x->rec, b, p + sizeof kind, n - sizeof kind, err);
+        if (rc == SLU_OK && ordinal++ == drop) {
+            const struct slu_seq *q = &b->seq[b->n_seq - 1];
+            pair.dropped = place_of(b, q);
+            slu_count_add(&x->result.dropped, slu_seq_count(b, q));
+            b->n_seq--;
+            if (x->cfg.pair)
+                rc = x->cfg.pair(x->cfg.ctx, &pair, err);
+            if (rc == SLU_OK)
+                rc = next_drop(x, &drop, &pair.kept, err);
+        }
+        if (rc == SLU_OK && b->n_tok >= BATCH_TOK)
+            rc = emit_batch(x, b, err);
+    }
+    if (rc != SLU_EOF)
+        return rc;
+    if (ordinal != x->n_wait || drop != UINT64_MAX)
+        return slu_fail(
+            err, SLU_E_CONSERVATION,
+            "internal error: %llu sequences waited and %llu came back; please "
+            "report it",
+            (unsigned long long)x->n_wait, (unsigned long long)ordinal);
+    return emit_batch(x, b, err);
+}
+
+int slu_exact_finish(struct slu_exact *x, struct slu_err *err)
+{
+    struct slu_batch b;
+    int rc;
+
+    slu_seen_release(&x->seen);
+    if (x->n_wait == 0)
+        return SLU_OK;
+    slu_batch_init(&b, x->cfg.tok_bytes);
+    rc = choose(x, err);
+    x->result.waited = x->n_wait;
+    x->result.spilled_byte = slu_sorter_spilled(x->by_hash);
+    slu_sorter_free(x->by_hash);
+    x->by_hash = NULL;
+    if (rc == SLU_OK)
+        rc = replay(x, &b, err);
+    x->result.spilled_byte += slu_spool_spilled(x->spool);
+    if (x->to_drop)
+        x->result.spilled_byte += slu_sorter_spilled(x->to_drop);
+    slu_batch_release(&b);
+    return rc;
+}
+
+/* ---- a whole stream ---- */
+
+struct run {
+    struct slu_exact *x;
+    struct slu_sidecar hashes;
+};
+
+static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err)
+{
+    struct run *t = ctx;
+    struct slu_buf *buf;
+    int rc = slu_sidecar_of(&t->hashes, b, &buf, err);
+
+    (void)worker;
+    if (rc)
+        return rc;
+    slu_buf_clear(buf);
+    rc = slu_buf_reserve(buf, b->n_seq * sizeof(struct slu_u128), err);
+    if (rc)
+        return rc;
+    struct slu_u128 *h = (void *)buf->data;
+    for (size_t i = 0; i < b->n_seq; i++)
+        h[i] = slu_hash_tokens(slu_batch_at(b, b->seq[i].tok_off), b->seq[i].len_tok,
+                               b->tok_bytes);
+    return SLU_OK;
+}
+
+static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct run *t = ctx;
+    struct slu_buf *buf;
+    int rc = slu_sidecar_of(&t->hashes, b, &buf, err);
+
+    return rc ? rc : slu_exact_put(t->x, b, (const void *)buf->data, err);
+}
+
+int slu_exact_run(struct slu_exact *x, struct slu_reader *r, unsigned n_slots,
+                  struct slu_sum *total, struct slu_err *err)
+{
+    static const struct slu_stream_ops ops = {work, emit};
+    struct run t = {.x = x};
+
+    slu_sidecar_init(&t.hashes);
+    int rc = slu_stream_run(r, &ops, &t, x->cfg.n_threads, n_slots, total, err);
+    slu_sidecar_release(&t.hashes);
+    return rc ? rc : slu_exact_finish(x, err);
+}

@@ -1,0 +1,33 @@
+/* sidecar.h - memory that goes with a batch from a worker to the writer.
+ *
+ * slu_stream_run recycles a few batches; what a worker computes for one (hashes, sort
+ * keys) waits here, under the batch's address, until it is emitted.
+ *
+ * Thread safety: slu_sidecar_of may be called from any thread; what it returns belongs
+ * to whoever has the batch.
+ */
+#ifndef SLU_SIDECAR_H
+#define SLU_SIDECAR_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "buf.h"
+#include "err.h"
+
+struct slu_sidecar {
+    pthread_mutex_t mu;
+    struct slu_sidecar_slot {
+        const void *batch;
+        struct slu_buf *buf; /* owned; stays where it is when slots grow */
+    } * slot;
+    size_t n, cap;
+};
+
+void slu_sidecar_init(struct slu_sidecar *s);
+void slu_sidecar_release(struct slu_sidecar *s);
+/* The buffer of `batch`, as it was left; empty at first. */
+SLU_MUST_USE int slu_sidecar_of(struct slu_sidecar *s, const void *batch,
+                                struct slu_buf **buf, struct slu_err *err);
+
+#endif

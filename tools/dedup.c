@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/exact.h"
+#include "lib/json_write.h"
 #include "tools/cli.h"
 
 struct opts {
@@ -47,18 +48,35 @@ static int flush_pairs(struct job *j, struct slu_err *err)
     return rc;
 }
 
+/* A place as `inspect --records` names it. */
+static int put_place(struct job *j, const char *key, const struct slu_place *p,
+                     struct slu_err *err)
+{
+    const char *name = slu_names_source(slu_reader_names(j->reader), p->source);
+    int rc = slu_buf_printf(&j->text, err, "\"%s\":{\"source\":", key);
+
+    if (rc == SLU_OK)
+        rc = slu_json_put_string(&j->text, name ? name : "", name ? strlen(name) : 0,
+                                 err);
+    return rc ? rc
+              : slu_buf_printf(
+                    &j->text, err,
+                    ",\"source_number\":%llu,\"document\":%llu,\"offset\":%llu},",
+                    (unsigned long long)p->source, (unsigned long long)p->document,
+                    (unsigned long long)p->offset);
+}
+
 static int put_pair(void *ctx, const struct slu_exact_pair *p, struct slu_err *err)
 {
     struct job *j = ctx;
-    int rc = slu_buf_printf(
-        &j->text, err,
-        "{\"dropped\":{\"source\":%llu,\"document\":%llu,\"offset\":%llu},"
-        "\"kept\":{\"source\":%llu,\"document\":%llu,\"offset\":%llu},"
-        "\"similarity\":1}\n",
-        (unsigned long long)p->dropped.source, (unsigned long long)p->dropped.document,
-        (unsigned long long)p->dropped.offset, (unsigned long long)p->kept.source,
-        (unsigned long long)p->kept.document, (unsigned long long)p->kept.offset);
+    int rc = slu_buf_append(&j->text, "{", 1, err);
 
+    if (rc == SLU_OK)
+        rc = put_place(j, "dropped", &p->dropped, err);
+    if (rc == SLU_OK)
+        rc = put_place(j, "kept", &p->kept, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(&j->text, err, "\"similarity\":1}\n");
     j->n_pair++;
     if (rc == SLU_OK && j->text.len >= 64 << 10)
         rc = flush_pairs(j, err);

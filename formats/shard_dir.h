@@ -1,0 +1,29 @@
+/* shard_dir.h - the folder of a shard set: its names, and what may be removed in it.
+ *
+ * Ours are report.json, segments/NAME.tks, and in folders D_<i> and L_<n> manifest
+ * files and shard-*; nothing else is ever removed, and folders only when they are
+ * empty.
+ */
+#ifndef SLU_SHARD_DIR_H
+#define SLU_SHARD_DIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/* "D_<i>" for 2^i, else "L_<n>". */
+void slu_shard_bucket_name(uint64_t length, char out[32]);
+/* SLU_E_MISMATCH where dir exists and is not empty, SLU_E_IO where it is no folder. */
+SLU_MUST_USE int slu_shard_dir_check(const char *dir, struct slu_err *err);
+/* Makes dir and dir/segments; removes our files first if `replace`. */
+SLU_MUST_USE int slu_shard_dir_prepare(const char *dir, bool replace,
+                                       struct slu_err *err);
+/* Removes our files, report.json first, and what folders are then empty, dir included.
+ * Errors are returned but do not stop it. */
+int slu_shard_dir_remove(const char *dir, struct slu_err *err);
+/* Removes a bucket's folder, which is empty. */
+SLU_MUST_USE int slu_shard_dir_drop_bucket(const char *dir, const char *name,
+                                           struct slu_err *err);
+
+#endif

@@ -1,0 +1,240 @@
+#include "permute.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
+#include <xxhash.h>
+
+#include "le.h"
+#include "seqrec.h"
+#include "sidecar.h"
+#include "sorter.h"
+
+struct slu_permute {
+    struct slu_permute_cfg cfg;
+    struct slu_sorter *sorter;
+    struct slu_seqrec rec;
+    struct slu_permute_result result;
+    bool stopped; /* max_tokens was reached */
+
+    /* While reading: */
+    const struct slu_header *header;
+    struct slu_sidecar verdicts;
+    void (*progress)(void *ctx, uint64_t n_tok);
+    void *progress_ctx;
+    uint64_t n_tok;
+};
+
+enum verdict { TAKE, NOT_SAMPLED, NO_BUCKET };
+
+/* What a worker finds out about a sequence. */
+struct judged {
+    struct slu_u128 key; /* TAKE: to sort by; else: the tokens' hash */
+    uint64_t verdict;
+};
+
+enum { KEYED_SEGS = 32 }; /* segments that are hashed at a time */
+
+static struct slu_u128 keyed_hash(const char what[8], uint64_t seed, uint64_t repeat,
+                                  const struct slu_seg *seg, uint64_t n_seg)
+{
+    uint8_t k[24 + 32 * KEYED_SEGS], *p = k + 24;
+    XXH3_state_t st;
+    bool many = n_seg > KEYED_SEGS;
+
+    memcpy(k, what, 8);
+    slu_put_le64(k + 8, seed);
+    slu_put_le64(k + 16, repeat);
+    if (many)
+        XXH3_128bits_reset(&st);
+    for (uint64_t i = 0; i < n_seg; i++, p += 32) {
+        if (p == k + sizeof k) {
+            XXH3_128bits_update(&st, k, sizeof k);
+            p = k;
+        }
+        slu_put_le64(p, seg[i].source);
+        slu_put_le64(p + 8, seg[i].document);
+        slu_put_le64(p + 16, seg[i].offset);
+        slu_put_le64(p + 24, seg[i].len_tok);
+    }
+    if (!many)
+        return slu_hash128(k, (size_t)(p - k));
+    XXH3_128bits_update(&st, k, (size_t)(p - k));
+    XXH128_hash_t h = XXH3_128bits_digest(&st);
+    return (struct slu_u128){h.low64, h.high64};
+}
+
+struct slu_u128 slu_permute_key(uint64_t seed, uint64_t repeat,
+                                const struct slu_seg *seg, uint64_t n_seg)
+{
+    return keyed_hash("sluperm1", seed, repeat, seg, n_seg);
+}
+
+static bool sampled(const struct slu_permute_cfg *cfg, const struct slu_seg *seg,
+                    uint64_t n_seg)
+{
+    if (cfg->sample >= 1)
+        return true;
+    uint64_t draw = keyed_hash("slusmpl1", cfg->seed, 0, seg, n_seg).hi;
+    return (double)(draw >> 11) < ldexp(cfg->sample, 53);
+}
+
+int slu_permute_new(struct slu_permute **out, const struct slu_permute_cfg *cfg,
+                    struct slu_err *err)
+{
+    struct slu_sorter_cfg s = {cfg->budget_byte, cfg->tmpdir, cfg->n_threads};
+    struct slu_permute *p = calloc(1, sizeof *p);
+
+    *out = NULL;
+    if (!p)
+        return slu_fail_nomem(err, sizeof *p);
+    p->cfg = *cfg;
+    p->cfg.tmpdir = NULL;
+    slu_seqrec_init(&p->rec);
+    int rc = slu_sorter_new(&p->sorter, &s, err);
+    if (rc)
+        slu_permute_free(p);
+    else
+        *out = p;
+    return rc;
+}
+
+void slu_permute_free(struct slu_permute *p)
+{
+    if (!p)
+        return;
+    slu_sorter_free(p->sorter);
+    slu_seqrec_release(&p->rec);
+    free(p);
+}
+
+const struct slu_permute_result *slu_permute_result(struct slu_permute *p)
+{
+    p->result.spilled_byte = slu_sorter_spilled(p->sorter);
+    return &p->result;
+}
+
+/* ---- in ---- */
+
+static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_permute *p = ctx;
+    struct slu_buf *buf;
+    int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
+
+    (void)worker;
+    if (rc)
+        return rc;
+    slu_buf_clear(buf);
+    rc = slu_buf_reserve(buf, b->n_seq * sizeof(struct judged), err);
+    if (rc)
+        return rc;
+    struct judged *j = (void *)buf->data;
+    for (size_t i = 0; i < b->n_seq; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        const struct slu_seg *seg = &b->seg[q->seg_off];
+        j[i].verdict = TAKE;
+        if (p->cfg.buckets_only && slu_header_bucket_of(p->header, q->len_tok) < 0)
+            j[i].verdict = NO_BUCKET;
+        else if (!sampled(&p->cfg, seg, q->n_seg))
+            j[i].verdict = NOT_SAMPLED;
+        if (j[i].verdict == TAKE)
+            j[i].key = slu_permute_key(p->cfg.seed, 0, seg, q->n_seg);
+        else
+            j[i].key =
+                slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
+    }
+    return SLU_OK;
+}
+
+static int take(struct slu_permute *p, const struct slu_batch *b,
+                const struct slu_seq *q, struct slu_u128 key, struct slu_err *err)
+{
+    const struct slu_seg *seg = &b->seg[q->seg_off];
+    int rc = slu_seqrec_pack(&p->rec, b, q, err);
+
+    if (rc == SLU_OK)
+        rc = slu_sorter_add(p->sorter, key, p->rec.piece, SLU_SEQREC_PIECES, err);
+    if (rc == SLU_E_LIMIT)
+        rc = slu_err_at(err,
+                        "the sequence of %llu tokens that begins at offset %llu of "
+                        "document %llu of source %llu",
+                        (unsigned long long)q->len_tok, (unsigned long long)seg->offset,
+                        (unsigned long long)seg->document,
+                        (unsigned long long)seg->source);
+    return rc;
+}
+
+static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_permute *p = ctx;
+    struct slu_permute_result *r = &p->result;
+    struct slu_buf *buf;
+    int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
+
+    if (rc)
+        return rc;
+    const struct judged *j = (const void *)buf->data;
+    for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        struct slu_count n = slu_seq_count(b, q);
+        if (j[i].verdict == TAKE) {
+            slu_count_add(&r->taken, n);
+            rc = take(p, b, q, j[i].key, err);
+            continue;
+        }
+        slu_count_add(j[i].verdict == NO_BUCKET ? &r->no_bucket : &r->not_sampled, n);
+        r->left_checksum = slu_u128_add(r->left_checksum, j[i].key);
+    }
+    p->n_tok += b->n_tok;
+    if (p->progress)
+        p->progress(p->progress_ctx, p->n_tok);
+    return rc;
+}
+
+int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slots,
+                     struct slu_sum *total, void (*progress)(void *ctx, uint64_t n_tok),
+                     void *ctx, struct slu_err *err)
+{
+    static const struct slu_stream_ops ops = {work, emit};
+
+    p->header = slu_reader_header(r);
+    p->progress = progress;
+    p->progress_ctx = ctx;
+    slu_sidecar_init(&p->verdicts);
+    int rc = slu_stream_run(r, &ops, p, p->cfg.n_threads, n_slots, total, err);
+    slu_sidecar_release(&p->verdicts);
+    return rc ? rc : slu_sorter_seal(p->sorter, err);
+}
+
+/* ---- out ---- */
+
+int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
+                     struct slu_err *err)
+{
+    struct slu_permute_result *r = &p->result;
+    uint64_t max = p->cfg.max_tokens;
+    int rc = SLU_OK;
+
+    slu_batch_clear(b);
+    while (b->n_tok < n_tok && b->n_seg < SLU_FRAME_SEQS && !p->stopped) {
+        struct slu_u128 key;
+        const void *rec;
+        size_t n;
+        rc = slu_sorter_next(p->sorter, &key, &rec, &n, err);
+        if (rc)
+            break;
+        if (max != UINT64_MAX && slu_seqrec_tokens(rec) > max - r->out.tokens) {
+            p->stopped = true;
+            break;
+        }
+        rc = slu_seqrec_add(&p->rec, b, rec, n, err);
+        if (rc)
+            break;
+        slu_count_add(&r->out, slu_seq_count(b, &b->seq[b->n_seq - 1]));
+    }
+    if (rc < 0)
+        return rc;
+    return b->n_seq ? SLU_OK : SLU_EOF;
+}

@@ -1,0 +1,69 @@
+/* permute.h - the global shuffle: every sequence of a stream in the order of a keyed
+ * hash.
+ *
+ * The key of a sequence is XXH3-128 of (a constant, seed, repeat number, source,
+ * document, offset and length of each segment); ties go by the segment list, then by
+ * the tokens (semantics.md 2). So the order is a function of the seed and of what the
+ * sequences are: not of the input's order, of threads, memory or parts. Sequences are
+ * sorted by lib/sorter.
+ *
+ * A sample keeps the sequences whose second keyed hash is below the fraction: the same
+ * ones whatever else is in the stream, and those of a smaller fraction are among those
+ * of a larger one.
+ *
+ * Thread safety: one thread at a time on a handle, slu_permute_read's own threads
+ * apart.
+ */
+#ifndef SLU_PERMUTE_H
+#define SLU_PERMUTE_H
+
+#include <stdint.h>
+
+#include "batch.h"
+#include "err.h"
+#include "stream.h"
+
+struct slu_permute_cfg {
+    uint64_t budget_byte; /* of the sorter; the batches in flight come on top */
+    const char *tmpdir;   /* borrowed for slu_permute_new */
+    unsigned n_threads;
+    uint64_t seed;
+    double sample; /* in [0, 1]: keep this fraction of the sequences; 1: all */
+    uint64_t
+        max_tokens; /* stop before the sequence that would pass it; UINT64_MAX: never */
+    bool buckets_only; /* take only sequences of a bucket's length */
+};
+
+struct slu_permute_result {
+    struct slu_count taken;        /* of the input, by the sorter */
+    struct slu_count out;          /* handed out so far */
+    struct slu_count not_sampled;  /* left out by sample */
+    struct slu_count no_bucket;    /* left out by buckets_only */
+    struct slu_u128 left_checksum; /* of the sequences left out by either */
+    uint64_t spilled_byte;
+};
+
+struct slu_permute;
+
+SLU_MUST_USE int slu_permute_new(struct slu_permute **p,
+                                 const struct slu_permute_cfg *cfg,
+                                 struct slu_err *err);
+/* Takes the whole of r, n_slots batches in flight, and seals. `progress` may be NULL.
+ */
+SLU_MUST_USE int slu_permute_read(struct slu_permute *p, struct slu_reader *r,
+                                  unsigned n_slots, struct slu_sum *total,
+                                  void (*progress)(void *ctx, uint64_t n_tok),
+                                  void *ctx, struct slu_err *err);
+/* Clears b and fills it with the next sequences, about n_tok tokens of them and at
+ * least one; SLU_EOF at the end. */
+SLU_MUST_USE int slu_permute_next(struct slu_permute *p, struct slu_batch *b,
+                                  uint64_t n_tok, struct slu_err *err);
+const struct slu_permute_result *slu_permute_result(struct slu_permute *p);
+/* NULL is legal. */
+void slu_permute_free(struct slu_permute *p);
+
+/* The sort key of a sequence. */
+struct slu_u128 slu_permute_key(uint64_t seed, uint64_t repeat,
+                                const struct slu_seg *seg, uint64_t n_seg);
+
+#endif

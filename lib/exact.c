@@ -274,10 +274,10 @@ static int next_drop(struct slu_exact *x, uint64_t *ordinal, struct slu_place *k
 /* Stream order: reads the spool back and leaves out what is in to_drop. */
 static int replay(struct slu_exact *x, struct slu_batch *b, struct slu_err *err)
 {
-    uint64_t ordinal = 0, drop, kind;
+    uint64_t ordinal = 0, drop = UINT64_MAX, kind;
     struct slu_exact_pair pair;
     const uint8_t *p;
-    size_t n;
+    size_t n = 0;
 
     int rc = slu_spool_rewind(x->spool, x->max_record, err);
     if (rc == SLU_OK)

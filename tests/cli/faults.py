@@ -39,6 +39,7 @@ class Run:
     def __init__(self, argv, stdin=None, env=None, stdout=subprocess.PIPE, timeout=120):
         self.argv = argv
         full_env = dict(os.environ)
+        stdin = stdin() if callable(stdin) else stdin
         if env:
             full_env.update(env)
         try:
@@ -62,7 +63,7 @@ class Run:
 
 def make_streams():
     """1.tks … 5.tks: small streams as each program gets them; 6.tks is compressed, 7.tks has its vocabulary."""
-    subprocess.run([sys.executable, HERE + "/make_corpus.py", "c.jsonl", "12000", "2"], check=True)
+    subprocess.run([sys.executable, HERE + "/make_corpus.py", "c.jsonl", "1500", "2"], check=True)
     for argv, out in ((["tokenize", "-t", "bytes", "--no-vocab", "--id-field", "id", "--domain-field", "domain", "c.jsonl"], "1"),
                       (["dedup", "1.tks"], "2"),
                       (["decompose"] + SMALL + ["2.tks"], "3"),
@@ -115,7 +116,7 @@ def reader_fails(name, data, number):
 
 
 def each(name, cases, what):
-    """cases: (description, data); all must fail cleanly."""
+    """cases: (description, data or a function that makes it); all must fail cleanly."""
     cases = list(cases)
     bad = []
     for (text, _), problem in zip(cases, POOL.map(lambda c: reader_fails(name, c[1][1], c[0]),
@@ -134,7 +135,7 @@ def truncated():
                 step = 3
             cuts = sorted({n for base in range(0, len(data), step) for n in (base - 1, base, base + 1)
                            if 0 <= n < len(data)})
-            each(name, (("%d bytes" % n, data[:n]) for n in cuts), "%s truncated" % file)
+            each(name, (("%d bytes" % n, lambda n=n: data[:n]) for n in cuts), "%s truncated" % file)
 
 
 def regions(data):
@@ -152,6 +153,12 @@ def regions(data):
         at = end + 63 & ~63
 
 
+def flip(data, at, bit):
+    b = bytearray(data)
+    b[at] ^= 1 << bit
+    return bytes(b)
+
+
 def flipped():
     for file in ("4.tks", "6.tks", "7.tks"):
         data = open(file, "rb").read()
@@ -159,17 +166,13 @@ def flipped():
             step = 1 if FULL else max(1, (end - first) // 48)
             cases = []
             for at in range(first, end, step):
-                b = bytearray(data)
-                b[at] ^= 1 << (at * 5 % 8)
-                cases.append(("bit %d of byte %d" % (at * 5 % 8, at), bytes(b)))
-            each("inspect", cases, "%s, a bit of %s at %d is flipped" % (file, region, first))
+                cases.append(("bit %d of byte %d" % (at * 5 % 8, at), lambda at=at: flip(data, at, at * 5 % 8)))
+            each("inspect", list(cases), "%s, a bit of %s at %d is flipped" % (file, region, first))
     for name, (_, stream) in READERS.items():
         data = open(stream, "rb").read()
         cases = []
         for at in range(0, len(data), 1 if FULL else max(1, len(data) // 100)):
-            b = bytearray(data)
-            b[at] ^= 1 << (at % 8)
-            cases.append(("byte %d" % at, bytes(b)))
+            cases.append(("byte %d" % at, lambda at=at: flip(data, at, at % 8)))
         each(name, cases, "%s, bits are flipped" % stream)
     each("inspect", [("text", b"hello, world\n" * 100), ("zeros", bytes(4096)),
                      ("a shell's error", b"sh: 1: tokenize: not found\n")], "no stream at all")
@@ -355,6 +358,8 @@ GOOD = set()
 
 
 def good_outputs():
+    if GOOD:
+        return
     for name, argv in FILES.items():
         r = Run(argv + ["-o", "good-" + name])
         if r.status != 0:
@@ -416,7 +421,7 @@ def pipe_kill():
     if not os.path.exists("big.jsonl"):
         subprocess.run([sys.executable, HERE + "/make_corpus.py", "big.jsonl", "2000000", "4"], check=True)
     for victim in range(len(line)):
-        for at in ("start:1", "read:1", "read:4", "write:1", "write:4", "end:1"):
+        for at in ("start:1", "read:1", "read:2", "write:1", "write:4", "end:1"):
             tag = "pipe-%s-%s" % (line[victim][0], at.replace(":", "-"))
             procs, prev = [], None
             for i, (prog, args) in enumerate(line):
@@ -449,7 +454,7 @@ def pipe_kill():
                     bad.append("%s ended with %s" % (line[i][0], s))
                 elif i > victim and (s != 1 or not re.fullmatch(r"([a-z]+: .{3}.*\n){1,2}", err[i])):
                     # A program killed at its normal end has written everything; what follows is fine.
-                    if not (at == "end:1" and s == 0 and not err[i]):
+                    if not (at == "end:1" and s == 0 and (line[i][0] == "shuffle" or not err[i])):
                         bad.append("%s ended with %s: %s" % (line[i][0], s, err[i]))
             finished = status[-1] == 0 or (victim == len(line) - 1 and at == "end:1")
             verified = os.path.isdir(tag) and Run(["inspect", "--verify", tag]).status == 0

@@ -650,7 +650,7 @@ def record_json(reader, q):
     segments = []
     for s in q.segments:
         o = {"source": None if s.source == PADDING else text(reader.sources[s.source]),
-             "document": s.document, "offset": s.offset, "length": s.length}
+             "source_number": None if s.source == PADDING else s.source, "document": s.document, "offset": s.offset, "length": s.length}
         if s.id:
             o["id"] = text(s.id)
         if s.domain is not None:

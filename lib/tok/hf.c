@@ -181,6 +181,40 @@ static int add_merge(struct load *l, const char *const s[2], const size_t len[2]
     return SLU_OK;
 }
 
+/* The reference does not read the ids of added tokens but counts them anew: a text that
+ * the model has keeps the model's id, the others follow the largest. Where that is not
+ * what the file says, nobody can know what is meant. */
+static int check_added_ids(struct load *l, size_t n_vocab, struct slu_err *err)
+{
+    const struct tok_added *a = l->t->added;
+    uint64_t next = n_vocab;
+    int rc;
+
+    for (size_t i = 0; i < a->n; i++) {
+        const struct added_token *k = &a->token[i];
+        const char *text = (const char *)a->text.data + k->text_off;
+        uint32_t id = TOK_NONE;
+        bool ok;
+        if (k->normalized && l->t->nfc) /* the text here is not the one in the file */
+            id = k->id;
+        else if ((rc = to_bytes(l, text, k->text_len, &ok, err)) < 0)
+            return rc;
+        else if (ok)
+            id = tok_index_find(&l->index, l->bytes.data, l->bytes.len);
+        if (id == TOK_NONE && k->id < n_vocab)
+            id = k->id; /* in the model, spelled outside the alphabet */
+        if (k->id != (id == TOK_NONE ? next : id))
+            return slu_fail(
+                err, SLU_E_FORMAT,
+                "the added token \"%.*s\" has id %u, but would be given %llu",
+                (int)k->text_len, text, k->id,
+                (unsigned long long)(id == TOK_NONE ? next : id));
+        if (k->id >= next)
+            next = (uint64_t)k->id + 1;
+    }
+    return SLU_OK;
+}
+
 static int add_merges(struct load *l, struct slu_json_value merges, struct slu_err *err)
 {
     const struct slu_vocab_table *v = &l->t->table;
@@ -316,13 +350,16 @@ static int read_tokenizer(struct load *l, struct slu_json_value root,
     if ((rc = pre_new(&t->pre, err)) < 0 || (rc = hf_read_pre(t->pre, x, err)) < 0 ||
         (rc = added_new(&t->added, err)) < 0 || (rc = add_vocab(l, vocab, err)) < 0)
         return rc;
+    size_t n_vocab = slu_json_count(vocab);
     if (slu_json_get_set(root, "added_tokens", &x)) {
         for (slu_json_iter_init(&it, x); rc >= 0 && slu_json_next(&it);)
             rc = add_added(l, it.value, err);
     }
     if (rc < 0 || (rc = tok_make_table(t, err)) < 0)
         return rc;
-    return add_merges(l, merges, err);
+    if ((rc = add_merges(l, merges, err)) < 0)
+        return rc;
+    return check_added_ids(l, n_vocab, err);
 }
 
 int tok_load_hf(struct slu_tokenizer *t, const char *path, struct slu_err *err)

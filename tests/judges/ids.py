@@ -93,7 +93,7 @@ def with_added(added):
         for _ in range(rng.randrange(1, 8)):
             t = rng.choice(added)
             k = rng.randrange(8)
-            parts.append(t if k < 4 else t[:rng.randrange(1, len(t))] if k == 4 else t[1:] if k == 5 else
+            parts.append(t if k < 4 else t[:rng.randrange(len(t))] if k == 4 else t[1:] if k == 5 else
                          rng.choice(WORDS) if k == 6 else rng.choice(" \n<|>"))
         yield rng.choice(("", " ", "\n")).join(parts)
 
@@ -157,6 +157,66 @@ def gpt2_json(vocab):
     return path
 
 
+LLAMA3_SPLIT = ("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+                "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
+DEEPSEEK_SPLIT = ("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
+                  " ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
+QWEN35_SPLIT = ("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|"
+                "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
+O200K_SPLIT = ("[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+               "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+               "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
+
+
+def split(pattern, behavior="Isolated", invert=False):
+    return {"type": "Split", "pattern": pattern if isinstance(pattern, dict) else {"Regex": pattern},
+            "behavior": behavior, "invert": invert}
+
+
+def byte_level(prefix=False, regex=False):
+    return {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": regex}
+
+
+def variants(vocab):
+    """GPT-2's merges behind the other components that we read: writes them, gives their paths."""
+    base = json.load(open(gpt2_json(vocab)))
+    end = base["added_tokens"][0]
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+
+    def words(*tokens):
+        return [dict(flags, id=50257 + i, content=c, **{f: True for f in on.split()}) for i, (c, on) in enumerate(tokens)]
+
+    # White space and stripping apart: where they meet, the reference panics ("bad split").
+    plain = words(("  ", ""), ("    ", ""), ("<x>", "special"), ("<x>y", ""), ("\n\n", "special"), ("caf\u00e9", "normalized"),
+                  ("e\u0301e", "normalized"), ("u\u0308", ""), ("<a<b>", "special"), ("<b>", ""), ("<n>", "normalized special"))
+    strip = words(("<le>", "lstrip"), ("<ri>", "rstrip"), ("<both>", "lstrip rstrip special"), ("cat_", "single_word"),
+                  ("\u4f60", "single_word"), ("<n>", "normalized lstrip"), ("<w>", "single_word lstrip special"))
+    made = {
+        "prefix": ({}, byte_level(True, True), []),
+        "deepseek": ({}, [split("\\p{N}{1,3}"), split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"), split(DEEPSEEK_SPLIT), byte_level()], []),
+        "digits": ({}, [{"type": "Digits", "individual_digits": True}, byte_level(False, True)], []),
+        "digit-runs": ({}, [{"type": "Digits", "individual_digits": False}, byte_level(True, False)], []),
+        "kept": ({}, [split("\\p{L}+|[^\\s\\d]", "Removed", True), byte_level()], []),
+        "string": ({}, [split({"String": "a."}), split({"String": " "}), byte_level()], []),
+        "qwen35": ({"type": "NFC"}, [split(QWEN35_SPLIT), byte_level()], []),
+        "o200k": ({}, [split(O200K_SPLIT, "Removed", True), byte_level()], []),
+        "added": ({}, byte_level(False, True), plain),
+        "added-strip": ({}, byte_level(False, True), strip),
+        "added-nfc": ({"type": "NFC"}, [split(LLAMA3_SPLIT), byte_level()], plain),
+        "added-prefix": ({"type": "Sequence", "normalizers": [{"type": "NFC"}]}, byte_level(True, True), strip),
+        "ignore-merges": ({}, byte_level(False, True), []),
+    }
+    os.makedirs(os.path.join(vocab, "variants"), exist_ok=True)
+    for name, (normalizer, pre, added) in made.items():
+        base["normalizer"] = normalizer or None
+        base["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": pre} if isinstance(pre, list) else pre
+        base["added_tokens"] = [end] + added
+        base["model"]["ignore_merges"] = name == "ignore-merges"
+        path = os.path.join(vocab, "variants", name + ".json")
+        json.dump(base, open(path, "w"))
+        yield path
+
+
 def tiktoken_encoding(vocab, name):
     sys.path.insert(0, os.path.dirname(tiktoken.__file__))
     from tiktoken_ext import openai_public
@@ -179,7 +239,7 @@ def vocabularies(args):
                        ("qwen3", args.vocab + "/qwen3/package/models/tokenizer.json")):
         tok = tokenizers.Tokenizer.from_file(path)
         yield name, [path], hf(tok), [t.content for t in tok.get_added_tokens_decoder().values()]
-    for path in args.json:
+    for path in list(variants(args.vocab)) + args.json:
         tok = tokenizers.Tokenizer.from_file(path)
         yield os.path.basename(path), [path], hf(tok), [t.content for t in tok.get_added_tokens_decoder().values()]
 
@@ -214,7 +274,10 @@ def main():
         if args.only and args.only not in name:
             continue
         total, same = 0, True
+        short = "/variants/" in spec[0]
         for kind, texts in list(made.items()) + [("added", list(with_added(added)))]:
+            if short:
+                texts = texts[:len(texts) // 50] if kind == "corpus" else texts[::3]
             for parse in (False, True) if kind in ("added", "white", "mixes") else (False,):
                 mine, theirs = ours(args, spec, texts, parse), reference(texts, parse)
                 if not compare(name, kind, parse, texts, mine, theirs):

@@ -154,7 +154,7 @@ static struct slu_count *filtered(const struct slu_decompose *d, uint64_t len_to
 /* The new rows of a batch while they are built. */
 struct rows {
     struct slu_decompose_scratch *x;
-    size_t n_seq, n_seg;
+    size_t n_seq, n_seg, max;
 };
 
 static int put(struct rows *o, const struct slu_run *run, uint64_t from,
@@ -162,6 +162,11 @@ static int put(struct rows *o, const struct slu_run *run, uint64_t from,
 {
     struct slu_decompose_scratch *x = o->x;
     int rc = SLU_OK;
+    if (o->n_seq == o->max)
+        return slu_fail(err, SLU_E_LIMIT,
+                        "document %llu becomes more pieces than memory allows; give -M "
+                        "more, or take larger buckets",
+                        (unsigned long long)run->seg.document);
     if (o->n_seq == x->cap_seq)
         rc = slu_grow(&x->seq, &x->cap_seq, o->n_seq + 1, sizeof *x->seq, err);
     if (!rc && o->n_seg == x->cap_seg)
@@ -217,7 +222,7 @@ int slu_decompose_batch(const struct slu_decompose *d, struct slu_batch *b,
                         struct slu_decompose_scratch *x, struct slu_decompose_stat *s,
                         struct slu_err *err)
 {
-    struct rows o = {x, 0, 0};
+    struct rows o = {x, 0, 0, d->max_rows ? d->max_rows : SIZE_MAX};
     for (size_t j = 0; j < b->n_seq; j++) {
         const struct slu_seq *q = &b->seq[j];
         uint64_t i = 0, tok_off = q->tok_off, pieces = 0;

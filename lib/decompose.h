@@ -53,6 +53,7 @@ struct slu_decompose {
     uint64_t min_len_tok; /* runs shorter than it are dropped as "too-short"; 0: none */
     uint64_t max_len_tok; /* runs longer than it are dropped as "too-long"; 0: none */
     uint64_t seed;
+    size_t max_rows; /* pieces of a batch: SLU_E_LIMIT past it; 0: no limit */
     uint64_t
         weight[SLU_MAX_BUCKETS]; /* set by init: P(bucket i) = weight[i] / weight_sum */
     uint64_t weight_sum;

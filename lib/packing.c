@@ -54,6 +54,16 @@ static size_t pad8(size_t n)
     return (n + 7) & ~(size_t)7;
 }
 
+/* A bin is a sixteenth of the budget at most, and so that lengths up to it can be
+ * counted in an eighth: a table of 2^i rows of 8 bytes. */
+static uint64_t least_budget(const struct slu_packing_cfg *cfg)
+{
+    uint64_t least = cfg->capacity * cfg->tok_bytes * 16, rows = 256;
+    while (rows <= cfg->capacity && rows < (1 << 20))
+        rows *= 2;
+    return least > rows * 64 ? least : rows * 64;
+}
+
 int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
                     struct slu_err *err)
 {
@@ -61,11 +71,10 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     if (cfg->capacity == 0 || cfg->capacity > SLU_MAX_CAPACITY)
         return slu_fail(err, SLU_E_USAGE, "bins have between 1 and %llu tokens",
                         (unsigned long long)SLU_MAX_CAPACITY);
-    if (cfg->capacity * cfg->tok_bytes > cfg->budget_byte / 16)
-        return slu_fail(
-            err, SLU_E_LIMIT, "bins of %llu tokens need -M %lluM",
-            (unsigned long long)cfg->capacity,
-            (unsigned long long)((cfg->capacity * cfg->tok_bytes * 16 >> 20) + 1));
+    if (least_budget(cfg) > cfg->budget_byte)
+        return slu_fail(err, SLU_E_LIMIT, "bins of %llu tokens need -M %lluM",
+                        (unsigned long long)cfg->capacity,
+                        (unsigned long long)((least_budget(cfg) >> 20) + 1));
     struct slu_packing *p = calloc(1, sizeof *p);
     if (!p)
         return slu_fail_nomem(err, sizeof *p);

@@ -58,10 +58,11 @@ static void defaults(void *p)
     o->max = 8192;
 }
 
-struct worker {
+/* What one batch needs while it is cut; there are as many as batches in flight. */
+struct desk {
     struct slu_decompose_scratch scratch;
     struct slu_decompose_stat stat;
-    uint64_t *len; /* lengths of a batch's documents */
+    uint64_t *len; /* lengths of the batch's documents */
     size_t cap_len;
 };
 
@@ -70,9 +71,12 @@ struct job {
     const struct slu_reader *reader;
     struct slu_decompose cut;
     struct slu_writer *writer; /* NULL: plan only */
-    struct worker *worker;
+    unsigned n_desk;
+    struct desk *desk;
+    struct desk **free_desk; /* n_free of them */
+    unsigned n_free;
     struct slu_lengths *lengths; /* NULL: not wanted */
-    pthread_mutex_t lock;        /* of lengths */
+    pthread_mutex_t lock;        /* of free_desk and lengths */
     uint64_t tok;
 };
 
@@ -175,7 +179,7 @@ static int check_header(const struct cli_ctx *ctx, const struct slu_decompose *d
 
 /* ---- the pass ---- */
 
-static int count_lengths(struct job *j, struct worker *w, const struct slu_batch *b,
+static int count_lengths(struct job *j, struct desk *w, const struct slu_batch *b,
                          struct slu_err *err)
 {
     size_t n = 0;
@@ -198,9 +202,17 @@ static int count_lengths(struct job *j, struct worker *w, const struct slu_batch
 static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err)
 {
     struct job *j = ctx;
-    struct worker *w = &j->worker[worker];
+    pthread_mutex_lock(&j->lock);
+    struct desk *w = j->free_desk[--j->n_free];
+    pthread_mutex_unlock(&j->lock);
     int rc = j->lengths ? count_lengths(j, w, b, err) : SLU_OK;
-    return rc ? rc : slu_decompose_batch(&j->cut, b, &w->scratch, &w->stat, err);
+    if (!rc)
+        rc = slu_decompose_batch(&j->cut, b, &w->scratch, &w->stat, err);
+    pthread_mutex_lock(&j->lock);
+    j->free_desk[j->n_free++] = w;
+    pthread_mutex_unlock(&j->lock);
+    (void)worker;
+    return rc;
 }
 
 static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
@@ -264,8 +276,8 @@ static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
     struct slu_decompose_stat s = {0};
     struct slu_length_count *row = NULL;
     size_t n = 0;
-    for (uint64_t i = 0; i < j->ctx->common.threads; i++)
-        slu_decompose_stat_add(&s, &j->worker[i].stat);
+    for (unsigned i = 0; i < j->n_desk; i++)
+        slu_decompose_stat_add(&s, &j->desk[i].stat);
     int rc = j->lengths ? slu_lengths_rows(j->lengths, &row, &n, err) : SLU_OK;
     if (!rc && o->histogram)
         rc = write_histogram(o->histogram, row, n, err);
@@ -297,6 +309,40 @@ static int choose_device(struct cli_ctx *ctx, bool wanted, struct slu_err *err)
     return rc;
 }
 
+/* As many batches in flight as memory allows. A batch becomes rows of pieces, in two
+ * copies while it is cut: few batches where buckets are short, and one where they are
+ * very short. */
+static int open_desks(struct job *j, struct slu_err *err)
+{
+    uint64_t memory = j->ctx->common.memory, min = j->cut.bucket[0];
+    uint64_t row_byte = 2 * (sizeof(struct slu_seq) + sizeof(struct slu_seg));
+    uint64_t rows_byte = memory / 4 * 3 + (32 << 20);
+    uint64_t most = SLU_FRAME_TOKENS / min + SLU_FRAME_SEGS;
+    j->n_desk = cli_slots(j->ctx, memory / 4);
+    while (j->n_desk > 1 && rows_byte / row_byte / j->n_desk < most)
+        j->n_desk--;
+    j->cut.max_rows = rows_byte / row_byte / j->n_desk;
+    j->desk = calloc(j->n_desk, sizeof *j->desk);
+    j->free_desk = calloc(j->n_desk, sizeof *j->free_desk);
+    if (!j->desk || !j->free_desk)
+        return slu_fail_nomem(err, j->n_desk * sizeof *j->desk);
+    while (j->n_free < j->n_desk) {
+        j->free_desk[j->n_free] = &j->desk[j->n_free];
+        j->n_free++;
+    }
+    return SLU_OK;
+}
+
+static void close_desks(struct job *j)
+{
+    for (unsigned i = 0; j->desk && i < j->n_desk; i++) {
+        slu_decompose_scratch_release(&j->desk[i].scratch);
+        free(j->desk[i].len);
+    }
+    free(j->desk);
+    free(j->free_desk);
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {work, emit};
@@ -307,7 +353,6 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_sum in = {0};
     bool lengths = o->plan || o->histogram;
     uint64_t left_byte = ctx->common.memory / 8;
-    unsigned n_threads = (unsigned)ctx->common.threads;
 
     slu_header_init(&h);
     int rc = configure(ctx, &j.cut, err);
@@ -315,9 +360,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = choose_device(ctx, lengths, err);
     if (!rc && lengths)
         rc = slu_lengths_new(&j.lengths, &o->device, &left_byte, err);
-    j.worker = calloc(n_threads, sizeof *j.worker);
-    if (!rc && !j.worker)
-        rc = slu_fail_nomem(err, n_threads * sizeof *j.worker);
+    if (!rc)
+        rc = open_desks(&j, err);
     if (!rc)
         rc = cli_open_reader(ctx, &r, err);
     if (!rc)
@@ -328,19 +372,15 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = cli_open_writer(ctx, &j.writer, &h, slu_reader_names(r), false, err);
     j.reader = r;
     if (!rc)
-        rc = slu_stream_run(r, &ops, &j, n_threads,
-                            cli_slots(ctx, ctx->common.memory / 2), &in, err);
+        rc = slu_stream_run(r, &ops, &j, (unsigned)ctx->common.threads, j.n_desk, &in,
+                            err);
     if (!rc)
         rc = finish(&j, &in, err);
     slu_writer_abort(j.writer);
     slu_reader_free(r);
     slu_header_release(&h);
     slu_lengths_free(j.lengths);
-    for (unsigned i = 0; j.worker && i < n_threads; i++) {
-        slu_decompose_scratch_release(&j.worker[i].scratch);
-        free(j.worker[i].len);
-    }
-    free(j.worker);
+    close_desks(&j);
     return rc;
 }
 

@@ -36,7 +36,7 @@ show() {
     "$@"
 }
 
-for p in tokenize dedup decompose pack shuffle inspect; do
+for p in tokenize dedup decompose pack shuffle schedule inspect; do
     [ -x "$bin$p" ] || [ "${DEMO_TEXT_ONLY:-0}" = 1 ] ||
         die "no $bin$p: run make first (O=FOLDER where the build is elsewhere)"
 done
@@ -47,7 +47,7 @@ if [ -e "$dir" ]; then
     # Only what an earlier demo made is removed.
     [ -e "$dir/.sluice-demo" ] || [ -z "$(ls -A "$dir")" ] ||
         die "$dir is not empty, and no earlier demo made it"
-    rm -rf "$dir/shards" "$dir/stats" "$dir"/corpus.jsonl*
+    rm -rf "$dir/shards" "$dir/stats" "$dir"/corpus.jsonl* "$dir/packed.tks" "$dir/schedule.txt"
 fi
 mkdir -p "$dir/stats"
 : >"$dir/.sluice-demo"
@@ -73,6 +73,7 @@ files() {
         -o -name '*.pl' -o -name '*.py' -o -path '*completions/*' \)
 } | sort -t "$(printf '\t')" -k1,1 -k3 >"$dir/files.tsv"
 
+# shellcheck disable=SC2016  # Perl's variables, not the shell's
 pack_text='
 use strict; use warnings;
 my %budget = (docs => 10e6, manual => 8e6, code => 18e6);   # bytes of text a domain
@@ -144,7 +145,7 @@ echo "$corpus: $(wc -c <"$corpus") bytes"
 step "Text to shards"
 cat <<EOT
 \$ ${bin}tokenize --id-field id --domain-field domain $corpus |
-  ${bin}dedup | ${bin}decompose --label-token | ${bin}pack |
+  ${bin}dedup | ${bin}decompose --label-token | ${bin}pack | tee $dir/packed.tks |
   ${bin}shuffle -o $dir/shards --format wds        (each with --stats FILE)
 EOT
 # No pipefail is needed: a program that fails leaves the end frame out, and the next one
@@ -155,6 +156,7 @@ run=$(date +%s)
     "${bin}dedup" --stats "$dir/stats/2-dedup.json" |
     "${bin}decompose" --label-token --stats "$dir/stats/3-decompose.json" |
     "${bin}pack" --stats "$dir/stats/4-pack.json" |
+    tee "$dir/packed.tks" |
     "${bin}shuffle" -o "$dir/shards" --format wds --stats "$dir/stats/5-shuffle.json" ||
     die "the line failed"
 echo "$(($(date +%s) - run)) s"
@@ -164,8 +166,24 @@ step "The shards"
 show "${bin}inspect" "$dir/shards"
 show "${bin}inspect" --verify "$dir/shards"
 
-step "One sequence, back as text"
-show "${bin}inspect" --records=1 --text "$dir/shards" | cut -c 1-600
+step "A packed sequence: its documents and its text (its ids not shown)"
+# The last of the stream, for pack's own bins come last.
+"${bin}inspect" --records --text "$dir/packed.tks" >"$dir/records.jsonl"
+echo "\$ ${bin}inspect --records --text $dir/packed.tks | tail -n 1"
+tail -n 1 "$dir/records.jsonl" | sed 's/,"tokens":\[[^]]*\]//' | cut -c 1-1200
+rm -f "$dir/records.jsonl"
+
+step "The same tokens before and after the shuffle"
+for what in "$dir/packed.tks" "$dir/shards"; do
+    printf '%-18s %s\n' "$what" \
+        "$("${bin}inspect" --json "$what" | grep -o '"checksum": *"[0-9a-f]*"')"
+done | tee "$dir/stats/checksums"
+[ "$(sed 's/.*"checksum"//' "$dir/stats/checksums" | sort -u | wc -l)" = 1 ] ||
+    die "the checksums differ"
+
+step "What a trainer is told"
+show "${bin}schedule" --curriculum grow-p2 -o "$dir/schedule.txt" -f "$dir/shards"
+cut -c 1-300 "$dir/schedule.txt"
 
 # ---- the books ------------------------------------------------------------------------
 

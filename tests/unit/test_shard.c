@@ -1,0 +1,243 @@
+/* A shard set byte by byte: the tar headers and texts of WebDataset shards against what
+ * they must be by POSIX and formats.md, manifests, the short last shard, what is
+ * refused. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/shard.h"
+
+static char dir[64];
+
+struct source {
+    uint64_t at, n;
+    uint64_t bucket[2];
+};
+
+/* Tokens of sequence i: numbers of every length. */
+static uint32_t token(uint64_t i, uint64_t k)
+{
+    static const uint32_t some[] = {
+        0,     9,     10,    99,     100,     999,      1000,      9999,
+        10000, 10001, 99999, 100000, 1000000, 99999999, 100000000, 4294967294u};
+    return k < 16 && i % 2 ? some[(i + k) % 16] : (uint32_t)(i * 1000 + k);
+}
+
+static int give(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct source *s = ctx;
+
+    slu_batch_clear(b);
+    for (size_t n = 0; n < 3 && s->at < s->n; n++, s->at++) {
+        uint64_t len = s->bucket[s->at % 2] + 1;
+        uint32_t tok[64];
+        struct slu_seg g = {0, s->at * 10, 0, len, SLU_NO_DOMAIN, 0, 0};
+        for (uint64_t k = 0; k < len; k++)
+            tok[k] = token(s->at, k);
+        assert_int_equal(slu_batch_add(b, tok, len, &g, 1, NULL, err), SLU_OK);
+    }
+    return b->n_seq ? SLU_OK : SLU_EOF;
+}
+
+static char *slurp(const char *name, size_t *n)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "rb");
+    char *p = calloc(1, 1 << 20);
+
+    *n = f ? fread(p, 1, 1 << 20, f) : 0;
+    if (f)
+        fclose(f);
+    return p;
+}
+
+static void header(struct slu_header *h)
+{
+    slu_header_init(h);
+    h->tok_bytes = 4;
+    h->vocab_size = 4294967295u;
+    h->label_tokens = true;
+    h->n_bucket = 2;
+    h->bucket[0] = 4;
+    h->bucket[1] = 16;
+}
+
+/* One member, made without any of the code under test. */
+static size_t member(char *out, uint64_t index, uint64_t i, uint64_t len)
+{
+    char text[1024];
+    size_t n = 0;
+    unsigned sum = 0;
+
+    n += (size_t)sprintf(text + n, "[");
+    for (uint64_t k = 0; k < len; k++)
+        n += (size_t)sprintf(text + n, k ? ", %u" : "%u", token(i, k));
+    n += (size_t)sprintf(text + n, "]");
+    memset(out, 0, 2048);
+    sprintf(out, "%012llu.txt", (unsigned long long)index);
+    strcpy(out + 100, "0000644");
+    strcpy(out + 108, "0000000");
+    strcpy(out + 116, "0000000");
+    sprintf(out + 124, "%011llo", (unsigned long long)n);
+    strcpy(out + 136, "00000000000");
+    memset(out + 148, ' ', 8);
+    out[156] = '0';
+    strcpy(out + 257, "ustar");
+    memcpy(out + 263, "00", 2);
+    strcpy(out + 329, "0000000");
+    strcpy(out + 337, "0000000");
+    for (int k = 0; k < 512; k++)
+        sum += (unsigned char)out[k];
+    sprintf(out + 148, "%06o", sum);
+    memcpy(out + 512, text, n);
+    return 512 + (n + 511) / 512 * 512;
+}
+
+static void write_set(bool drop_last, bool force, unsigned threads, uint64_t n)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_header h;
+    struct slu_names *names;
+    struct slu_shards *s;
+    struct slu_ledger l = {0};
+    struct source src = {0, n, {4, 16}};
+
+    header(&h);
+    assert_int_equal(slu_names_new(&names, &err), SLU_OK);
+    assert_int_equal(slu_names_set_source(names, 0, "x", &err), SLU_OK);
+    struct slu_shards_cfg cfg = {&slu_shard_wds, dir,   &h, names, 4,
+                                 drop_last,      force, 0};
+    if (slu_shards_new(&s, &cfg, &err) != SLU_OK)
+        fail_msg("%s", err.msg);
+    if (slu_shards_write(s, give, &src, threads, threads + 1, &err) != SLU_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(slu_shards_finish(s, "test", &l, &err), SLU_OK);
+    assert_int_equal(
+        slu_shards_sum(s)->n.sequences + slu_shards_dropped(s)->n.sequences, n);
+    slu_shards_free(s);
+    slu_names_free(names);
+    slu_header_release(&h);
+}
+
+static void check_shard(const char *name, uint64_t first, uint64_t n, uint64_t bucket)
+{
+    size_t got, at = 0;
+    char *p = slurp(name, &got), want[4096];
+
+    for (uint64_t i = 0; i < n; i++) {
+        size_t k = member(want, i, first + 2 * i, bucket + 1);
+        assert_true(at + k <= got);
+        assert_memory_equal(p + at, want, k);
+        at += k;
+    }
+    memset(want, 0, 1024);
+    assert_int_equal(got, at + 1024);
+    assert_memory_equal(p + at, want, 1024);
+    free(p);
+}
+
+static void check_text(const char *name, const char *want)
+{
+    size_t n;
+    char *p = slurp(name, &n);
+
+    assert_string_equal(p, want);
+    free(p);
+}
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    for (unsigned threads = 1; threads < 4; threads++) {
+        write_set(false, threads > 1, threads, 21);
+        /* Sequences 0, 2, … 20 are of bucket 4, the others of 16; four a shard. */
+        check_shard("D_2/shard-0000000.tar", 0, 4, 4);
+        check_shard("D_2/shard-0000001.tar", 8, 4, 4);
+        check_shard("D_2/shard-0000002.tar", 16, 3, 4);
+        check_shard("D_4/shard-0000000.tar", 1, 4, 16);
+        check_shard("D_4/shard-0000001.tar", 9, 4, 16);
+        check_shard("D_4/shard-0000002.tar", 17, 2, 16);
+        check_text("D_2/manifest.jsonl",
+                   "{\"shard\":\"shard-0000000\",\"num_sequences\":4}\n"
+                   "{\"shard\":\"shard-0000001\",\"num_sequences\":4}\n"
+                   "{\"shard\":\"shard-0000002\",\"num_sequences\":3}\n");
+    }
+    write_set(true, true, 2, 21);
+    check_text("D_4/manifest.jsonl",
+               "{\"shard\":\"shard-0000000\",\"num_sequences\":4}\n"
+               "{\"shard\":\"shard-0000001\",\"num_sequences\":4}\n");
+    char path[128];
+    snprintf(path, sizeof path, "%s/D_4/shard-0000002.tar", dir);
+    assert_int_not_equal(access(path, F_OK), 0);
+    /* All of both buckets is short: nothing is left of them. */
+    write_set(true, true, 1, 6);
+    snprintf(path, sizeof path, "%s/D_4", dir);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_header h;
+    struct slu_shards *s;
+    const struct slu_shard_format *f;
+    char path[128];
+
+    header(&h);
+    struct slu_shards_cfg cfg = {&slu_shard_wds, dir, &h, NULL, 0, false, false, 0};
+    snprintf(path, sizeof path, "%s/keep-me", dir);
+    assert_int_equal(mkdir(dir, 0777) && access(dir, F_OK), 0);
+    int fd = open(path, O_CREAT | O_WRONLY, 0666);
+    close(fd);
+    assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
+    assert_non_null(strstr(err.msg, "--force"));
+    write_set(false, true, 1, 3);
+    assert_int_equal(access(path, F_OK), 0); /* not ours: it stays */
+    cfg.force = true;
+    h.bucket[1] = 17;
+    assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
+    h.bucket[1] = 16;
+    h.label_tokens = false;
+    cfg.force = false;
+    assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
+    assert_non_null(strstr(err.msg, "--label-token"));
+    h.n_bucket = 0;
+    assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
+    assert_int_equal(slu_shard_format_find(&f, "mds", &err), SLU_E_UNSUPPORTED);
+    assert_int_equal(slu_shard_format_find(&f, "wds", &err), SLU_OK);
+    assert_int_equal(f->shard_sequences(256), 4096);
+    assert_int_equal(f->shard_sequences(2), 65536);
+    assert_int_equal(f->shard_sequences(1 << 22), 1);
+    slu_header_release(&h);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    char cmd[128];
+    snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
+    return system(cmd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_refusals),
+    };
+    snprintf(dir, sizeof dir, "/tmp/sluice-shard.XXXXXX");
+    if (!mkdtemp(dir))
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, teardown);
+}

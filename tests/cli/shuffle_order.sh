@@ -1,0 +1,97 @@
+# shellcheck shell=sh disable=SC2154
+# shuffle_order.sh - the same bytes for every -M and -T, as a stream and as shards; the order does not depend on the
+# input's order; samples and limits; what is refused.
+
+have tokenize dedup decompose pack shuffle inspect || return 0
+
+corpus base.jsonl 4000000 21
+"$PYTHON" - <<'PY'
+import json
+base = [json.loads(l) for l in open("base.jsonl", encoding="utf-8")]
+with open("big.jsonl", "w", encoding="utf-8") as f:
+    for n in range(6):
+        for r in base:
+            r["text"] = "%d %s" % (n, r["text"])
+            f.write(json.dumps(r, ensure_ascii=False) + "\n")
+PY
+tokenize -t bytes --id-field id --domain-field domain big.jsonl | decompose --min 64 --max 1024 --label-token |
+    pack -o all.tks
+shuffle -M 1G -T 1 --seed 9 --stats s.json -o want.tks all.tks
+same "nothing is spilled with -M 1G" 0 "$(json s.json 'd["spill_bytes"]')"
+shuffle -q -M 1G -T 1 --seed 9 --format wds -o want all.tks
+want=$(sha want.tks) want_set=$(sha_tree want)
+for t in 1 2 7; do
+    shuffle -M 32M -T $t --seed 9 --stats s.json -o out.tks all.tks
+    check "-M 32M -T $t spills" test "$(json s.json 'd["spill_bytes"]')" -gt 0
+    same "-M 32M -T $t: the stream" "$want" "$(sha out.tks)"
+    [ -n "${SAN:-}" ] || check "-M 32M -T $t: peak memory within 96 MiB" \
+        test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
+    shuffle -q -M 32M -T $t --seed 9 --format wds -f --stats s.json -o out all.tks
+    check "-M 32M -T $t: shards: spills" test "$(json s.json 'd["spill_bytes"]')" -gt 0
+    same "-M 32M -T $t: the shards" "$want_set" "$(sha_tree out)"
+    [ -n "${SAN:-}" ] || check "-M 32M -T $t: shards: peak memory within 96 MiB" \
+        test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
+done
+rm -rf out out.tks
+check "another seed, another order" test "$(shuffle --seed 10 all.tks | sha256sum)" != "$(sha256sum <want.tks)"
+inspect --records want.tks | sort | sha256sum >a
+inspect --records all.tks | sort | sha256sum >b
+same "the records are the same, with ids and domains" "$(cat b)" "$(cat a)"
+
+# Shuffled again from any order, the order is that of the seed.
+shuffle --no-provenance --seed 3 all.tks -o a.tks
+shuffle --no-provenance --seed 5 all.tks | shuffle --no-provenance --seed 3 -o b.tks
+same "the order does not depend on the input's order" \
+    "$(inspect --records a.tks | sha256sum)" "$(inspect --records b.tks | sha256sum)"
+rm -f a.tks b.tks
+
+# Samples and limits.
+shuffle --sample 0.1 --seed 9 --stats s.json all.tks -o tenth.tks
+shuffle --sample 30% --seed 9 all.tks -o third.tks
+check "a tenth is a tenth" "$PYTHON" -c 'import json
+d=json.load(open("s.json"))["sequences"]
+raise SystemExit(not 0.09 < d["out"] / d["in"] < 0.11 or d["dropped"] != {"sample": d["in"] - d["out"]})'
+inspect --records tenth.tks | sort >a
+inspect --records third.tks | sort >b
+check "a smaller sample is part of a larger one" test -z "$(comm -23 a b | head -n 1)"
+inspect --records want.tks >a
+shuffle --max-tokens 100000 --seed 9 --stats s.json all.tks -o few.tks
+inspect --records few.tks >b
+check "--max-tokens takes the beginning of the same order" cmp -s -n "$(wc -c <b)" a b
+check "and as much as fits" "$PYTHON" -c 'import json
+d=json.load(open("s.json"))["tokens"]
+raise SystemExit(not 100000 - 1025 < d["out"] <= 100000 or d["out"] + d["dropped"]["max-tokens"] != d["in"])'
+shuffle -q --max-tokens 100000 --seed 9 --format wds -o few all.tks
+inspect --json few >a
+inspect --json few.tks >b
+same "the same tokens as shards" "$(json b 'd["checksum"]')" "$(json a 'd["checksum"]')"
+
+# Refusals and folders.
+tokenize -t bytes base.jsonl | decompose --min 64 --max 1024 --label-token >tails.tks
+status "tails are refused" 1 shuffle --format wds -o x tails.tks
+check "with their number and what to do" grep -qE '[0-9]+ sequences of [0-9]+ tokens .*pack.*--tails drop' "$TMP/err"
+check "and nothing is written" test ! -e x
+status "--tails drop" 0 shuffle -q --format wds -o x --tails drop --stats s.json tails.tks
+check "counts them" test "$(json s.json 'd["sequences"]["dropped"]["tail"]')" -gt 0
+check "inspect --verify" inspect --verify x
+status "a folder that is not empty is refused" 1 shuffle -q --format wds -o x --tails drop tails.tks
+touch x/mine x/D_6/mine
+status "--force replaces the set" 0 shuffle -q --format wds -f -o x --shard-sequences 7 --last drop few.tks
+check "and nothing else" test -e x/mine -a -e x/D_6/mine
+check "inspect --verify after it" inspect --verify x
+"$PYTHON" - <<'PY'
+import json, os
+good = all(json.loads(l)["num_sequences"] == 7 for d in os.listdir("x") if d[:2] == "D_"
+           for l in open("x/%s/manifest.jsonl" % d))
+r = json.load(open("x/report.json"))
+good = good and r["dropped"]["last-shard"]["sequences"] > 0 and all("short_shard" not in b for b in r["buckets"])
+print("%s shuffle_order: --last drop leaves full shards only" % ("ok" if good else "not ok"))
+PY
+for f in olmo ds megatron mds litdata parquet; do
+    status "$f is not built yet" 1 shuffle --format $f -o y all.tks
+done
+status "--format without -o" 2 shuffle --format wds all.tks
+status "--shard-sequences 0" 2 shuffle --format wds --shard-sequences 0 -o y all.tks
+status "--last without --format" 2 shuffle --last drop -o y all.tks
+status "documents have no buckets" 1 shuffle --format wds -o y "$(tokenize -t bytes -o docs.tks base.jsonl; echo docs.tks)"
+check "none of these left anything" test ! -e y

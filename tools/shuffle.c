@@ -50,25 +50,23 @@ static int parse_shard_sequences(void *opts, const char *value, struct slu_err *
 #define AT(field) offsetof(struct opts, field)
 static const struct cli_opt options[] = {
     {"format", 0, CLI_CHOICE, AT(format), "wds|olmo|ds|megatron|mds|litdata|parquet",
-     "write shards that trainers read, in the folder -o DIR, instead of a stream;\n"
-     "wds: WebDataset, for OpenLM. The others are not built yet",
+     "write shards that trainers read in the folder -o DIR;\n"
+     "wds: WebDataset, for OpenLM; the others are not built yet",
      slu_shard_format_names, true, NULL},
     {"shard-sequences", 0, CLI_CUSTOM, AT(shard_sequences), "auto|N",
-     "sequences of a shard; auto, the default: 2^20 tokens, at most 65536", NULL, true,
+     "sequences of a shard; auto, the default: 2^20 tokens,\nat most 65536", NULL, true,
      parse_shard_sequences},
     {"last", 0, CLI_CHOICE, AT(last), "keep|drop",
-     "a bucket's last shard, where it is short: keep it (default), or drop it", lasts,
+     "a bucket's last shard, where it is short: keep it\n(default), or drop it", lasts,
      true, NULL},
     {"tails", 0, CLI_CHOICE, AT(tails), "error|drop",
-     "for shards, sequences that have no bucket's length: refuse the stream\n"
-     "(default), or drop them",
+     "for shards, sequences that have no bucket's length:\n"
+     "refuse the stream (default), or drop them",
      tails, true, NULL},
     {"max-tokens", 0, CLI_COUNT, AT(max_tokens), "N",
-     "stop before the sequence that would make it more than N tokens", NULL, true,
-     NULL},
+     "stop before the sequence that makes it more than N", NULL, true, NULL},
     {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
-     "keep this fraction of the sequences, chosen by hash; 0.1 and 10% are alike", NULL,
-     true, NULL},
+     "keep this fraction of the sequences, chosen by hash", NULL, true, NULL},
     {0},
 };
 

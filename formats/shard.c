@@ -164,7 +164,7 @@ static int open_out(struct slu_shards *s, const char *folder, const char *name,
 
 static int begin_bucket(struct slu_shards *s, struct bucket *b, struct slu_err *err)
 {
-    struct slu_writer_cfg cfg = {s->cfg.zstd_level, true, s->cfg.names};
+    struct slu_writer_cfg cfg = {s->cfg.zstd_level, false, s->cfg.names};
     struct slu_out *out;
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, b->pub.name);

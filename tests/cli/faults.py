@@ -64,12 +64,16 @@ class Run:
 def make_streams():
     """1.tks … 5.tks: small streams as each program gets them; 6.tks is compressed, 7.tks has its vocabulary."""
     subprocess.run([sys.executable, HERE + "/make_corpus.py", "c.jsonl", "1500", "2"], check=True)
+    with open("c.jsonl", encoding="utf-8") as f:
+        lines = f.readlines()
+    with open("c.jsonl", "a", encoding="utf-8") as f:
+        f.write(lines[0])
     for argv, out in ((["tokenize", "-t", "bytes", "--no-vocab", "--id-field", "id", "--domain-field", "domain", "c.jsonl"], "1"),
                       (["dedup", "1.tks"], "2"),
                       (["decompose"] + SMALL + ["2.tks"], "3"),
                       (["pack", "3.tks"], "4"),
                       (["shuffle", "--seed", "3", "4.tks"], "5"),
-                      (["tokenize", "-t", "bytes", "-z", "--no-vocab", "c.jsonl"], "6"),
+                      (["decompose"] + SMALL + ["-z", "2.tks"], "6"),
                       (["tokenize", "-t", "bytes", "c.jsonl"], "7")):
         r = Run(argv + ["-o", out + ".tks"])
         if r.status != 0:
@@ -226,6 +230,7 @@ def head():
     """The reader goes away: SIGPIPE, in silence. The writer's stream is cut: exit 1."""
     subprocess.run([sys.executable, HERE + "/make_corpus.py", "big.jsonl", "2000000", "4"], check=True)
     Run(["tokenize", "-t", "bytes", "big.jsonl", "-o", "big.tks"])
+    Run(["decompose"] + SMALL + ["big.tks", "-o", "pieces.tks"])
     for name, argv in {"tokenize": ["tokenize", "-t", "bytes", "big.jsonl"], "dedup": ["dedup", "big.tks"],
                        "decompose": ["decompose"] + SMALL + ["big.tks"], "shuffle": ["shuffle", "big.tks"],
                        "inspect": ["inspect", "--records", "big.tks"]}.items():
@@ -236,7 +241,7 @@ def head():
         p.wait()
         result(p.returncode == -13 and not err, name + ": | head -c 100 ends it by SIGPIPE, in silence",
                "status %s, %r" % (p.returncode, err))
-    data = open("big.tks", "rb").read()
+    data = open("pieces.tks", "rb").read()
     for name in READERS:
         each(name, [("head -c", data[:len(data) // 2])], "head -c of a larger stream")
 
@@ -244,9 +249,6 @@ def head():
 def empty():
     for name in READERS:
         each(name, [("nothing", b"")], "empty input")
-    open("empty.jsonl", "w").close()
-    r = Run(["tokenize", "-t", "bytes", "-o", "x.tks", "empty.jsonl"])
-    result(r.clear_failure() and not os.path.exists("x.tks"), "tokenize: an empty file", r)
     r = Run(["tokenize", "-t", "bytes", "-o", "x.tks", "no-such-file.jsonl"])
     result(r.clear_failure() and not os.path.exists("x.tks"), "tokenize: a file that is not there", r)
     for name, (argv, _) in READERS.items():

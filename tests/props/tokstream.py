@@ -649,8 +649,10 @@ def text(b):
 def record_json(reader, q):
     segments = []
     for s in q.segments:
-        o = {"source": None if s.source == PADDING else text(reader.sources[s.source]),
-             "source_number": None if s.source == PADDING else s.source, "document": s.document, "offset": s.offset, "length": s.length}
+        if s.source == PADDING:
+            segments.append({"padding": True, "length": s.length})
+            continue
+        o = {"source": text(reader.sources[s.source]), "source_number": s.source, "document": s.document, "offset": s.offset, "length": s.length}
         if s.id:
             o["id"] = text(s.id)
         if s.domain is not None:

@@ -229,14 +229,42 @@ def tiktoken_encoding(vocab, name):
     return path, tiktoken.Encoding(**openai_public.ENCODING_CONSTRUCTORS[name]())
 
 
+def builtin_json(vocab):
+    """The built-in vocabulary as a tokenizer.json."""
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    data = subprocess.run(["zstd", "-dcq", os.path.join(root, "lib/builtin/merges.zst")], stdout=subprocess.PIPE, check=True).stdout
+    plain = list(range(33, 127)) + list(range(0xA1, 0xAD)) + list(range(0xAE, 0x100))
+    others = [b for b in range(256) if b not in plain]
+    tokens = [chr(b if b in plain else 0x100 + others.index(b)) for b in range(256)]
+    merges = []
+    for left, right in struct.iter_unpack("<HH", data):
+        merges.append([tokens[left], tokens[right]])
+        tokens.append(tokens[left] + tokens[right])
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    path = os.path.join(vocab, "builtin.json")
+    json.dump({"version": "1.0", "truncation": None, "padding": None, "normalizer": None,
+               "added_tokens": [dict(flags, id=len(tokens) + i, content=c) for i, c in enumerate(("<|pad|>", "<|endoftext|>"))],
+               "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split(LLAMA3_SPLIT), byte_level()]},
+               "post_processor": None, "decoder": None,
+               "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                         "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
+                         "vocab": {t: i for i, t in enumerate(tokens)}, "merges": merges}}, open(path, "w"))
+    return path
+
+
 def vocabularies(args):
     """(name, arguments of our encoder, reference, added tokens)"""
     for name in ("r50k_base", "p50k_base", "cl100k_base", "o200k_base"):
         path, enc = tiktoken_encoding(args.vocab, name)
         yield name, [path], openai(enc), sorted(enc.special_tokens_set)
+    tok = tokenizers.Tokenizer.from_file(builtin_json(args.vocab))
+    yield "builtin", ["builtin"], hf(tok), ["<|pad|>", "<|endoftext|>"]
     for name, path in (("gpt2.json", gpt2_json(args.vocab)),
                        ("llama3", args.vocab + "/llama3/package/models/tokenizer.json"),
-                       ("qwen3", args.vocab + "/qwen3/package/models/tokenizer.json")):
+                       ("qwen3", args.vocab + "/qwen3/package/models/tokenizer.json"),
+                       ("deepseek3", args.vocab + "/deepseek3/package/models/tokenizer.json")):
+        if not os.path.exists(path):
+            continue
         tok = tokenizers.Tokenizer.from_file(path)
         yield name, [path], hf(tok), [t.content for t in tok.get_added_tokens_decoder().values()]
     for path in list(variants(args.vocab)) + args.json:

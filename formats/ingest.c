@@ -9,7 +9,7 @@
 
 #define MAX_FIELD_BYTE 65535 /* of ids and names in a stream */
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
-#define MAX_BLOCK_BYTE ((uint64_t)4 << 20)
+#define MAX_BLOCK_BYTE ((uint64_t)1 << 20)
 #define MAX_CACHE_BYTE ((uint64_t)4 << 20)
 /* Which random variable a document's draw is: "holdout". */
 #define HOLDOUT_DRAW UINT64_C(0x686f6c646f757400)
@@ -290,15 +290,22 @@ static int take_record(struct ingest *g, struct job *j, struct worker *w,
     return SLU_OK;
 }
 
-/* The ids in the stream's width, where they are. */
+/* The ids in the stream's width, where they are; sixteen at a time, for SIMD. */
 static void narrow(struct slu_ids *ids)
 {
+    enum { RUN = 16 };
     uint8_t *p = (uint8_t *)ids->id;
-    for (size_t i = 0; i < ids->n; i++) {
-        uint32_t id;
-        memcpy(&id, p + 4 * i, sizeof id);
-        uint16_t half = (uint16_t)id;
-        memcpy(p + 2 * i, &half, sizeof half);
+    uint32_t wide[RUN] = {0};
+    uint16_t half[RUN];
+    for (size_t i = 0; i < ids->n; i += RUN) {
+        size_t n = ids->n - i < RUN ? ids->n - i : RUN;
+        if (n == RUN)
+            memcpy(wide, p + 4 * i, sizeof wide);
+        else
+            memcpy(wide, p + 4 * i, 4 * n);
+        for (size_t k = 0; k < RUN; k++)
+            half[k] = (uint16_t)wide[k];
+        memcpy(p + 2 * i, half, 2 * n);
     }
 }
 

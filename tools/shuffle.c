@@ -313,6 +313,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
     if (!rc)
         rc = cli_open_reader(ctx, &j.reader, err);
+    if (!rc && slu_reader_header(j.reader)->no_tokens)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "the stream has segment rows only, and no tokens to shuffle");
     if (!rc && o->format >= 0)
         rc = open_shards(&j, err);
     if (!rc && o->format < 0)

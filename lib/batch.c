@@ -85,17 +85,15 @@ struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *
     return n;
 }
 
-enum { TRACE_SEGS = 64 }; /* segments that are hashed at a time */
+enum { MAX_PREFIX = 32, HASHED_SEGS = 64 }; /* segments that are hashed at a time */
 
-/* Hash of the sequence's own hash and its segments (STREAM.md section 7). */
-static struct slu_u128 trace_hash(struct slu_u128 h, const struct slu_seg *s,
-                                  uint64_t n_seg)
+struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
+                                  const struct slu_seg *seg, uint64_t n_seg)
 {
-    uint8_t k[16 + 32 * TRACE_SEGS], *p = k + 16;
-    slu_put_le64(k, h.lo);
-    slu_put_le64(k + 8, h.hi);
+    uint8_t k[MAX_PREFIX + 32 * HASHED_SEGS], *p = k + n_prefix;
     XXH3_state_t st;
-    bool many = n_seg > TRACE_SEGS;
+    bool many = n_seg > HASHED_SEGS;
+    memcpy(k, prefix, n_prefix);
     if (many)
         XXH3_128bits_reset(&st);
     for (uint64_t i = 0; i < n_seg; i++, p += 32) {
@@ -103,16 +101,26 @@ static struct slu_u128 trace_hash(struct slu_u128 h, const struct slu_seg *s,
             XXH3_128bits_update(&st, k, (size_t)(p - k));
             p = k;
         }
-        slu_put_le64(p, s[i].source);
-        slu_put_le64(p + 8, s[i].document);
-        slu_put_le64(p + 16, s[i].offset);
-        slu_put_le64(p + 24, s[i].len_tok);
+        slu_put_le64(p, seg[i].source);
+        slu_put_le64(p + 8, seg[i].document);
+        slu_put_le64(p + 16, seg[i].offset);
+        slu_put_le64(p + 24, seg[i].len_tok);
     }
     if (!many)
         return slu_hash128(k, (size_t)(p - k));
     XXH3_128bits_update(&st, k, (size_t)(p - k));
-    XXH128_hash_t x = XXH3_128bits_digest(&st);
-    return (struct slu_u128){x.low64, x.high64};
+    XXH128_hash_t h = XXH3_128bits_digest(&st);
+    return (struct slu_u128){h.low64, h.high64};
+}
+
+/* Hash of the sequence's own hash and its segments (STREAM.md section 7). */
+static struct slu_u128 trace_hash(struct slu_u128 h, const struct slu_seg *seg,
+                                  uint64_t n_seg)
+{
+    uint8_t own[16];
+    slu_put_le64(own, h.lo);
+    slu_put_le64(own + 8, h.hi);
+    return slu_hash_segments(own, sizeof own, seg, n_seg);
 }
 
 void slu_batch_sum(struct slu_batch *b)

@@ -91,6 +91,11 @@ SLU_MUST_USE int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t le
  * a pass: call it where work is parallel. */
 void slu_batch_sum(struct slu_batch *b);
 
+/* XXH3-128 of n_prefix (at most 32) bytes, then source, document, offset and length of
+ * each segment (u64 little-endian each): the identity of a segment list under a key. */
+struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
+                                  const struct slu_seg *seg, uint64_t n_seg);
+
 /* Adds b to *a. */
 void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);
 

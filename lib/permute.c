@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
-#include <xxhash.h>
 
 #include "le.h"
 #include "seqrec.h"
@@ -34,35 +32,15 @@ struct judged {
     uint64_t verdict;
 };
 
-enum { KEYED_SEGS = 32 }; /* segments that are hashed at a time */
-
 static struct slu_u128 keyed_hash(const char what[8], uint64_t seed, uint64_t repeat,
                                   const struct slu_seg *seg, uint64_t n_seg)
 {
-    uint8_t k[24 + 32 * KEYED_SEGS], *p = k + 24;
-    XXH3_state_t st;
-    bool many = n_seg > KEYED_SEGS;
+    uint8_t k[24];
 
     memcpy(k, what, 8);
     slu_put_le64(k + 8, seed);
     slu_put_le64(k + 16, repeat);
-    if (many)
-        XXH3_128bits_reset(&st);
-    for (uint64_t i = 0; i < n_seg; i++, p += 32) {
-        if (p == k + sizeof k) {
-            XXH3_128bits_update(&st, k, sizeof k);
-            p = k;
-        }
-        slu_put_le64(p, seg[i].source);
-        slu_put_le64(p + 8, seg[i].document);
-        slu_put_le64(p + 16, seg[i].offset);
-        slu_put_le64(p + 24, seg[i].len_tok);
-    }
-    if (!many)
-        return slu_hash128(k, (size_t)(p - k));
-    XXH3_128bits_update(&st, k, (size_t)(p - k));
-    XXH128_hash_t h = XXH3_128bits_digest(&st);
-    return (struct slu_u128){h.low64, h.high64};
+    return slu_hash_segments(k, sizeof k, seg, n_seg);
 }
 
 struct slu_u128 slu_permute_key(uint64_t seed, uint64_t repeat,

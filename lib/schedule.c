@@ -244,11 +244,16 @@ int slu_openlm_plan(struct slu_openlm *o, const struct slu_shard_set *s,
             goto out;
         }
         unit_tok[i] = (uint64_t)unit;
-        f.factor[i] = round_half_even((u128)b->shards * o->tokens, rounds * available);
+        f.factor[i] = cfg->tokens ? round_half_even((u128)b->shards * o->tokens,
+                                                    rounds * available)
+                                  : (int64_t)(b->shards / rounds);
     }
-    rc = settle(&f, o->tokens, o->epochs, err);
+    if (cfg->tokens)
+        rc = settle(&f, o->tokens, o->epochs, err);
     if (!rc)
         rc = fill(o, s, cfg, &f, odds, err);
+    if (!cfg->tokens)
+        o->exact = true;
 out:
     free(unit_tok);
     free(odds);

@@ -56,7 +56,7 @@ SLU_MUST_USE int slu_curriculum_odds(const char *curriculum, uint64_t *odds, siz
                                      struct slu_err *err);
 
 struct slu_openlm_cfg {
-    uint64_t tokens;       /* of the whole training; 0: what the shards have */
+    uint64_t tokens;       /* of the whole training; 0: what whole shards have */
     uint64_t epochs;       /* checkpoints, each with the whole curriculum; >= 1 */
     uint64_t world;        /* GPUs; >= 1 */
     uint64_t workers;      /* loader processes a GPU; >= 1 */

@@ -66,7 +66,7 @@ static void report(struct cli_ctx *ctx, const struct slu_shard_set *s,
         if (n->short_shards)
             cli_note(
                 ctx,
-                "%s: %llu shards with %llu sequences are short; the trainer drops them",
+                "%s: short shards, which the trainer drops: %llu, with %llu sequences",
                 n->manifest, (unsigned long long)n->short_shards,
                 (unsigned long long)n->short_seq);
         if (!o->bucket[i].factor)

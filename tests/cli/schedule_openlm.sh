@@ -37,6 +37,9 @@ same "--batch-tokens" "--global-batch-size 64" \
     "$(schedule --tokens 28795904000 --epochs 8 --world 8 --batch-tokens 512K set | tail -n 1)"
 same "what the shards have" "--train-num-samples 34545336320" "$(schedule set | sed -n 's/^--train/&/p' | head -n 1)"
 
+same "  on 8 GPUs in 8 epochs: rounded down" "--source-num-seq-per-epoch 1802240 1523712 942080 401408 163840 71680" \
+    "$(schedule --world 8 --epochs 8 set | grep -e --source)"
+
 # A short shard is dropped by the trainer, so it is not counted.
 echo '{"shard":"shard-9999999","num_sequences":17}' >>set/D_10/manifest.jsonl
 schedule --tokens 28795904000 --epochs 8 --world 8 --stats s.json -v set >args 2>notes

@@ -203,6 +203,26 @@ static int put_row(struct slu_buf *b, const struct slu_ledger *l, int which,
     return rc ? rc : slu_buf_printf(b, err, "}}");
 }
 
+/* Bytes of the largest resident set since this program began. getrusage() would count
+ * what the process was before exec. */
+static uint64_t peak_rss(void)
+{
+    char line[256];
+    unsigned long long kib = 0;
+    FILE *f = fopen("/proc/self/status", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %llu kB", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    if (!kib) {
+        struct rusage ru;
+        getrusage(RUSAGE_SELF, &ru);
+        kib = (unsigned long long)ru.ru_maxrss;
+    }
+    return kib * 1024;
+}
+
 static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct cli_report *r = ctx->report;
@@ -223,9 +243,8 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
             now() - r->began,
             (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
                 1e-6 * (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec),
-            (unsigned long long)ru.ru_maxrss * 1024,
-            (unsigned long long)ctx->spill_bytes, ctx->device_used,
-            (unsigned long long)ctx->common.threads,
+            (unsigned long long)peak_rss(), (unsigned long long)ctx->spill_bytes,
+            ctx->device_used, (unsigned long long)ctx->common.threads,
             (unsigned long long)ctx->common.memory);
     for (unsigned i = 0; !rc && i < r->n_phase; i++)
         rc = slu_buf_printf(&b, err, "%s\"%s\": %.6f", i ? ", " : "", r->phase[i].name,

@@ -69,7 +69,7 @@ def run_line(args, memory, folder):
     if args.threads:
         common += ["-T", args.threads]
     own = {
-        "tokenize": ["-t", args.tokenizer, "--id-field", "id", "--domain-field", "domain", args.corpus],
+        "tokenize": ["-t", args.tokenizer, "--id-field", "id", "--domain-field", "domain"] + args.files,
         "dedup": ["--exact"],
         "decompose": ["--label-token", "--min", str(args.min), "--max", str(args.max)],
         "pack": [],
@@ -321,13 +321,14 @@ def main():
     made = args.work is None
     args.work = os.path.abspath(args.work or "/var/tmp/sluice-corpus-%d" % os.getpid())
     os.makedirs(args.work, exist_ok=True)
-    files = sorted(glob.glob(args.corpus + "/*.jsonl*"))
+    files = args.files = sorted(glob.glob(args.corpus + "/*.jsonl*"))
     n_record = 0
     for f in files:
         cat = subprocess.Popen(["zstd", "-dcq", f] if f.endswith(".zst") else ["cat", f], stdout=subprocess.PIPE)
         n_record += int(subprocess.run(["wc", "-l"], stdin=cat.stdout, stdout=subprocess.PIPE).stdout)
     figure("%d files, %.1f MB as stored, %d records" % (len(files), sum(map(os.path.getsize, files)) / 1e6, n_record))
-    first = None
+    # All lines first, while this process is small: Linux hands its peak memory on to what it starts.
+    first, first_folder = None, None
     for memory in args.memory.split(","):
         folder, tag = "%s/M%s" % (args.work, memory), "-M %s" % memory
         shutil.rmtree(folder, ignore_errors=True)
@@ -347,12 +348,15 @@ def main():
                seen)
         all_bytes = digest(folder + "/shards") + digest_file(folder + "/4.tks")
         if first is None:
-            first = all_bytes
-            trace(args, folder, tag)
+            first, first_folder = all_bytes, folder
         else:
             result(all_bytes == first, "%s the same bytes as with the first -M" % tag)
+            if not args.keep:
+                shutil.rmtree(folder)
+    if first_folder:
+        trace(args, first_folder, "-M " + args.memory.split(",")[0])
         if not args.keep:
-            shutil.rmtree(folder)
+            shutil.rmtree(first_folder)
     if made and not args.keep:
         shutil.rmtree(args.work)
     figure("this script's own peak memory: %.0f MiB" % (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))

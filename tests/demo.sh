@@ -107,6 +107,7 @@ for my $domain (sort keys %list) {
         close $f;
         next if !defined $s || length $s < 64 || length $s > 8e6;
         if ($domain eq "manual") {                          # out with the macros
+            next if $s =~ /\\[(\[][:\x27`^~,o\/][A-Za-z]/;      # accents written as escapes
             $s =~ s/^[.\x27]\s*\\".*\n//mg;
             $s =~ s/^\.(?:[A-Z][A-Za-z]?|nf|fi|br|sp|ft|in|ad|nh|hy|de|ds|nr|if|ie|el)\b ?//mg;
             $s =~ s/\\f(?:\[\w*\]|\(..|.)//g;

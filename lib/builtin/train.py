@@ -2,7 +2,7 @@
 """train.py: makes lib/builtin/merges.zst, the vocabulary named `builtin`.
 
 usage, at the root of the tree:
-    tests/corpus/make-corpus build/corpus-full       (packages, ~600 MB of downloads)
+    tests/corpus/make-corpus --text-max 64 build/corpus-full        (downloads 640 MB)
     python3 -m venv build/venv
     build/venv/bin/pip install tokenizers==0.23.3 tiktoken==0.14.0 regex
     build/venv/bin/python lib/builtin/train.py build/corpus-full

@@ -108,7 +108,11 @@ static int open_file(struct slu_out *o, struct slu_err *err)
     char dir[PATH_MAX];
     folder_of(o->path, dir);
 #ifdef O_TMPFILE
-    o->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    /* Without /proc (a bare chroot) such a file could not be given its name. */
+    if (!access("/proc/self/fd", X_OK))
+        o->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    else
+        errno = EOPNOTSUPP;
 #endif
     if (o->fd < 0) {
         if (errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EROFS)

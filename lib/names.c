@@ -6,11 +6,17 @@
 #include "map.h"
 #include "stream_private.h"
 
+enum { PAGE = 1024, CHUNK = 64 << 10 };
+
+/* A million sources are normal: their names lie in chunks, and what finds them is a
+ * page of pointers for each thousand ordinals. */
 struct slu_names {
     pthread_mutex_t mu;
-    struct slu_map source; /* ordinal -> index in name */
-    char **name;
-    size_t n_name, cap_name;
+    struct slu_map source; /* ordinal / PAGE -> index in page */
+    const char ***page;    /* PAGE names each, NULL: none */
+    size_t n_page, cap_page;
+    char **chunk;
+    size_t n_chunk, cap_chunk, chunk_used;
     char **domain; /* by number */
     size_t n_domain, cap_domain;
     struct slu_map
@@ -33,11 +39,14 @@ void slu_names_free(struct slu_names *n)
 {
     if (!n)
         return;
-    for (size_t i = 0; i < n->n_name; i++)
-        free(n->name[i]);
+    for (size_t i = 0; i < n->n_page; i++)
+        free(n->page[i]);
+    for (size_t i = 0; i < n->n_chunk; i++)
+        free(n->chunk[i]);
     for (size_t i = 0; i < n->n_domain; i++)
         free(n->domain[i]);
-    free(n->name);
+    free(n->page);
+    free(n->chunk);
     free(n->domain);
     free(n->vocab_mem);
     slu_map_release(&n->source);
@@ -60,17 +69,58 @@ static int push(char ***list, size_t *n, size_t *cap, const char *name, size_t l
     return SLU_OK;
 }
 
+/* A copy of name that lives as long as n. */
+static int keep(struct slu_names *n, const char *name, const char **copy,
+                struct slu_err *err)
+{
+    size_t len = strlen(name) + 1, room = len > CHUNK ? len : CHUNK;
+    if (!n->n_chunk || len > CHUNK - n->chunk_used) {
+        int rc =
+            slu_grow(&n->chunk, &n->cap_chunk, n->n_chunk + 1, sizeof *n->chunk, err);
+        if (rc)
+            return rc;
+        char *fresh = malloc(room);
+        if (!fresh)
+            return slu_fail_nomem(err, room);
+        n->chunk[n->n_chunk++] = fresh;
+        n->chunk_used = 0;
+    }
+    char *at = n->chunk[n->n_chunk - 1] + n->chunk_used;
+    memcpy(at, name, len);
+    n->chunk_used = len > CHUNK ? CHUNK : n->chunk_used + len;
+    *copy = at;
+    return SLU_OK;
+}
+
+/* Where the ordinal's name is or will be; the page is made where it is missing. */
+static int place_of(struct slu_names *n, uint64_t ordinal, const char ***place,
+                    struct slu_err *err)
+{
+    uint64_t i;
+    if (!slu_map_get(&n->source, ordinal / PAGE, &i)) {
+        int rc = slu_grow(&n->page, &n->cap_page, n->n_page + 1, sizeof *n->page, err);
+        if (rc)
+            return rc;
+        const char **page = calloc(PAGE, sizeof *page);
+        if (!page)
+            return slu_fail_nomem(err, PAGE * sizeof *page);
+        n->page[i = n->n_page++] = page;
+        rc = slu_map_set(&n->source, ordinal / PAGE, i, err);
+        if (rc)
+            return rc;
+    }
+    *place = &n->page[i][ordinal % PAGE];
+    return SLU_OK;
+}
+
 int slu_names_set_source(struct slu_names *n, uint64_t ordinal, const char *name,
                          struct slu_err *err)
 {
-    uint64_t i;
+    const char **place = NULL;
     pthread_mutex_lock(&n->mu);
-    int rc = SLU_OK;
-    if (!slu_map_get(&n->source, ordinal, &i)) {
-        rc = push(&n->name, &n->n_name, &n->cap_name, name, strlen(name), err);
-        if (!rc)
-            rc = slu_map_set(&n->source, ordinal, n->n_name - 1, err);
-    }
+    int rc = place_of(n, ordinal, &place, err);
+    if (!rc && !*place)
+        rc = keep(n, name, place, err);
     pthread_mutex_unlock(&n->mu);
     return rc;
 }
@@ -79,7 +129,8 @@ const char *slu_names_source(struct slu_names *n, uint64_t ordinal)
 {
     uint64_t i;
     pthread_mutex_lock(&n->mu);
-    const char *s = slu_map_get(&n->source, ordinal, &i) ? n->name[i] : NULL;
+    const char *s =
+        slu_map_get(&n->source, ordinal / PAGE, &i) ? n->page[i][ordinal % PAGE] : NULL;
     pthread_mutex_unlock(&n->mu);
     return s;
 }

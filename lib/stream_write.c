@@ -36,7 +36,7 @@ struct slu_writer {
 
     struct slu_buf index;         /* rows of the whole member */
     uint64_t n_frame, seqs_begun; /* DATA frames, sequences in frames already written */
-    struct slu_map said;          /* sources that have been named */
+    struct slu_map said;          /* sources that have been named: 64 a word */
     struct slu_buf new_source; /* ordinals (u64) to be named before the frame at hand */
     uint64_t last_source;
     bool any_source;
@@ -63,14 +63,15 @@ static int put_u64(struct slu_buf *b, uint64_t v, struct slu_err *err)
 
 static int note_source(struct slu_writer *w, uint64_t ordinal, struct slu_err *err)
 {
-    uint64_t ignored;
     if ((w->any_source && ordinal == w->last_source) || ordinal == SLU_PADDING)
         return SLU_OK;
     w->any_source = true;
     w->last_source = ordinal;
-    if (slu_map_get(&w->said, ordinal, &ignored))
+    uint64_t word = ordinal >> 6, bit = UINT64_C(1) << (ordinal & 63), bits = 0;
+    slu_map_get(&w->said, word, &bits);
+    if (bits & bit)
         return SLU_OK;
-    int rc = slu_map_set(&w->said, ordinal, 1, err);
+    int rc = slu_map_set(&w->said, word, bits | bit, err);
     return rc ? rc : put_u64(&w->new_source, ordinal, err);
 }
 

@@ -264,6 +264,8 @@ int slu_mkdirs(const char *path, struct slu_err *err)
     int n = snprintf(p, sizeof p, "%s", path);
     if (n < 0 || (size_t)n >= sizeof p)
         return slu_fail(err, SLU_E_IO, "%s: name too long", path);
+    if (!n)
+        return slu_fail(err, SLU_E_IO, "a folder's name is empty");
     for (char *s = p + 1;; s++) {
         if (*s != '/' && *s)
             continue;
@@ -286,6 +288,8 @@ int slu_mkdirs(const char *path, struct slu_err *err)
 int slu_sync_dir(const char *path, struct slu_err *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES)
+        return SLU_OK; /* may be written but not read: the rename itself has happened */
     if (fd < 0)
         return slu_fail_errno(err, "%s: folder cannot be opened", path);
     int rc = SLU_OK;

@@ -232,6 +232,35 @@ int slu_batch_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *er
     return slu_err_at(err, "%s", name);
 }
 
+/* Index in r->moved of the source that another stream called `ordinal`; it is added
+ * where it is new. Found by a hash of number and name; other sources of that hash are
+ * at hash + 1, … */
+static int moved_index(struct slu_reader *r, uint64_t ordinal, const char *name,
+                       size_t *index, struct slu_err *err)
+{
+    uint64_t h = slu_hash64(name, strlen(name)) ^
+                 (ordinal * UINT64_C(0x9e3779b97f4a7c15)),
+             i;
+    for (; slu_map_get(&r->moved_at, h, &i); h++)
+        if (r->moved[i].was == ordinal && !strcmp(r->moved[i].name, name)) {
+            *index = i;
+            return SLU_OK;
+        }
+    *index = r->n_moved;
+    if (r->max_source >= SLU_PADDING - 1)
+        return slu_fail(err, SLU_E_LIMIT, "no number is left for source %llu (%s)",
+                        (unsigned long long)ordinal, name);
+    int rc = slu_grow(&r->moved, &r->cap_moved, r->n_moved + 1, sizeof *r->moved, err);
+    if (!rc)
+        rc = slu_map_set(&r->moved_at, h, r->n_moved, err);
+    char *copy = rc ? NULL : strdup(name);
+    if (!rc && !copy)
+        rc = slu_fail_nomem(err, strlen(name));
+    if (!rc)
+        r->moved[r->n_moved++] = (struct slu_moved){ordinal, ++r->max_source, copy};
+    return rc;
+}
+
 /* A source is known by ordinal and name. Where a concatenated stream uses an ordinal
  * that another source has already, it moves to the next free one: the same for the same
  * input. */
@@ -244,22 +273,10 @@ int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal, const char *na
     uint64_t is = ordinal;
     int rc = SLU_OK;
     if (had && strcmp(had, name)) {
-        size_t i = 0;
-        while (i < r->n_moved &&
-               (r->moved[i].was != ordinal || strcmp(r->moved[i].name, name)))
-            i++;
-        if (i == r->n_moved) {
-            rc = slu_grow(&r->moved, &r->cap_moved, i + 1, sizeof *r->moved, err);
-            char *copy = strdup(name);
-            if (!rc && !copy)
-                rc = slu_fail_nomem(err, strlen(name));
-            if (rc) {
-                free(copy);
-                return rc;
-            }
-            r->moved[r->n_moved++] =
-                (struct slu_moved){ordinal, r->max_source + 1, copy};
-        }
+        size_t i;
+        rc = moved_index(r, ordinal, name, &i, err);
+        if (rc)
+            return rc;
         is = r->moved[i].is;
         pthread_mutex_lock(&r->mu);
         rc = slu_map_set(&r->member[r->n_member - 1].source, ordinal, is, err);

@@ -554,6 +554,7 @@ void slu_reader_free(struct slu_reader *r)
     for (size_t i = 0; i < r->n_moved; i++)
         free(r->moved[i].name);
     free(r->moved);
+    slu_map_release(&r->moved_at);
     pthread_mutex_destroy(&r->mu);
     free(r);
 }

@@ -65,7 +65,8 @@ struct slu_reader {
         char *name;
     } * moved;
     size_t n_moved, cap_moved;
-    uint64_t max_source; /* largest ordinal in use */
+    struct slu_map moved_at; /* hash of number and name -> index in moved */
+    uint64_t max_source;     /* largest ordinal in use */
 };
 
 SLU_MUST_USE int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal,

@@ -241,9 +241,16 @@ static uint64_t default_memory(void)
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "0::", 3))
             continue;
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
-        l = read_number(path);
-        m = l < m ? l : m;
+        /* The limit may be an ancestor's: Slurm and systemd set it on the job's or the
+         * unit's. */
+        for (char *slash; line[3]; *slash = 0) {
+            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
+            l = read_number(path);
+            m = l < m ? l : m;
+            slash = strrchr(line + 3, '/');
+            if (!slash)
+                break;
+        }
     }
     if (f)
         fclose(f);
@@ -281,6 +288,9 @@ static int finish(struct cli_ctx *ctx, struct slu_err *err)
         c->tmpdir = getenv("TMPDIR");
     if (!c->tmpdir || !*c->tmpdir)
         c->tmpdir = "/var/tmp";
+    if (ctx->tool->spills && access(c->tmpdir, W_OK | X_OK))
+        return slu_fail_errno(err, "--tmpdir: %s: no temporary files can be made there",
+                              c->tmpdir);
     return SLU_OK;
 }
 

@@ -79,6 +79,7 @@ struct slu_tool {
     void (*defaults)(void *opts); /* may be NULL: all zero */
     uint64_t memory_floor;        /* -M below it is a usage error */
     bool uses_device;
+    bool spills;          /* may need --tmpdir, which is tried at the start */
     bool plain_output;    /* -o is text: terminals are fine */
     const char *examples; /* for --help */
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);

@@ -164,6 +164,7 @@ const struct slu_tool slu_tool = {
     .opt = options,
     .opts_size = sizeof(struct opts),
     .memory_floor = 32 << 20,
+    .spills = true,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"
                 "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks",
     .run = run,

@@ -394,6 +394,7 @@ const struct slu_tool slu_tool = {
     .opt = options,
     .opts_size = sizeof(struct opts),
     .memory_floor = 32 << 20,
+    .spills = true,
     .uses_device = true,
     .examples = "  decompose docs.tks | pack -o packed.tks\n"
                 "  pack --length 4096 --plan docs.tks",

@@ -356,6 +356,7 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct opts),
     .defaults = defaults,
     .memory_floor = 32 << 20,
+    .spills = true,
     .examples = "  shuffle --seed 1 packed.tks -o shuffled.tks\n"
                 "  pack pieces.tks | shuffle --format wds -o shards",
     .run = run,

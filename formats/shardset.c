@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/shard_dir.h"
 #include "lib/json.h"
 
 static const struct slu_shard_layout *const layouts[] = {&slu_shard_layout_wds};
@@ -41,15 +42,6 @@ static int incomplete(const struct slu_shardset *s, const char *what,
         err, SLU_E_TRUNCATED,
         "%s: the set is incomplete: %s; its shuffle did not finish, run it again",
         s->dir, what);
-}
-
-/* The folder's name of bucket length L: D_<i> for 2^i, else L_<n>. */
-static void bucket_name(uint64_t L, char out[32])
-{
-    if (L & (L - 1))
-        snprintf(out, 32, "L_%llu", (unsigned long long)L);
-    else
-        snprintf(out, 32, "D_%d", 63 - __builtin_clzll(L));
 }
 
 static int path_in(const struct slu_shardset *s, char out[PATH_MAX],
@@ -110,7 +102,7 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
         uint64_t L = 0;
         if (!slu_json_get(it.value, "length", &v) || !slu_json_u64(v, &L) || !L)
             return slu_fail(err, SLU_E_FORMAT, "%s: a bucket without length", path);
-        bucket_name(L, s->bucket[s->n_bucket++].name);
+        slu_shard_bucket_name(L, s->bucket[s->n_bucket++].name);
     }
     return SLU_OK;
 }

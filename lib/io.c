@@ -27,6 +27,30 @@ int slu_read_full(int fd, void *buf, size_t n, size_t *got, struct slu_err *err)
     return SLU_OK;
 }
 
+int slu_read_whole(struct slu_buf *buf, const char *path, uint64_t max_byte,
+                   struct slu_err *err)
+{
+    size_t begin = buf->len, got = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return slu_fail_errno(err, "%s", path);
+    int rc = SLU_OK;
+    while (!rc && got) {
+        rc = slu_buf_reserve(buf, 1 << 18, err);
+        if (!rc)
+            rc = slu_read_full(fd, buf->data + buf->len, 1 << 18, &got, err);
+        if (!rc)
+            buf->len += got;
+        if (rc)
+            slu_err_at(err, "%s", path);
+        else if (buf->len - begin > max_byte)
+            rc = slu_fail(err, SLU_E_LIMIT, "%s: larger than %llu bytes", path,
+                          (unsigned long long)max_byte);
+    }
+    close(fd);
+    return rc;
+}
+
 int slu_pread_full(int fd, void *buf, size_t n, uint64_t off_byte, struct slu_err *err)
 {
     size_t done = 0;

@@ -11,11 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buf.h"
 #include "err.h"
 
 /* Reads up to n bytes, fewer only at the end of the file; *got says how many. */
 SLU_MUST_USE int slu_read_full(int fd, void *buf, size_t n, size_t *got,
                                struct slu_err *err);
+/* Appends the whole of a file. A folder, or more than max_byte, is an error; messages
+ * name the file. */
+SLU_MUST_USE int slu_read_whole(struct slu_buf *buf, const char *path,
+                                uint64_t max_byte, struct slu_err *err);
 SLU_MUST_USE int slu_pread_full(int fd, void *buf, size_t n, uint64_t off_byte,
                                 struct slu_err *err);
 SLU_MUST_USE int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err);

@@ -1,9 +1,29 @@
-/* The OpenLM plan; manifests are in shard_set.c. */
 #include "schedule.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+void slu_bucket_counts_init(struct slu_bucket_counts *s)
+{
+    memset(s, 0, sizeof *s);
+}
+
+void slu_bucket_counts_release(struct slu_bucket_counts *s)
+{
+    for (size_t i = 0; i < s->n_bucket; i++)
+        free(s->bucket[i].manifest);
+    free(s->bucket);
+    slu_bucket_counts_init(s);
+}
+
+uint64_t slu_bucket_counts_tokens(const struct slu_bucket_counts *s)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < s->n_bucket; i++)
+        n += s->bucket[i].shards * s->bucket[i].seq_per_shard * s->bucket[i].length;
+    return n;
+}
 
 #define MAX_STEPS 20000 /* the search ends after a few dozen */
 
@@ -141,8 +161,9 @@ static int64_t round_half_even(u128 num, u128 den)
 
 /* ---- the plan ---- */
 
-static int check_cfg(const struct slu_shard_set *s, const struct slu_openlm_cfg *cfg,
-                     struct slu_openlm *o, struct slu_err *err)
+static int check_cfg(const struct slu_bucket_counts *s,
+                     const struct slu_openlm_cfg *cfg, struct slu_openlm *o,
+                     struct slu_err *err)
 {
     if (s->n_bucket == 0)
         return slu_fail(err, SLU_E_MISMATCH, "no manifest names any shard");
@@ -163,7 +184,7 @@ static int check_cfg(const struct slu_shard_set *s, const struct slu_openlm_cfg 
             (unsigned long long)cfg->batch_tokens, (unsigned long long)last,
             (unsigned long long)cfg->world);
     for (size_t i = 0; i < s->n_bucket; i++) {
-        const struct slu_shards *b = &s->bucket[i];
+        const struct slu_bucket_count *b = &s->bucket[i];
         uint64_t step = last / b->length * o->global_batch;
         if (b->seq_per_shard * cfg->world <= step)
             return slu_fail(
@@ -176,7 +197,7 @@ static int check_cfg(const struct slu_shard_set *s, const struct slu_openlm_cfg 
     return SLU_OK;
 }
 
-static int fill(struct slu_openlm *o, const struct slu_shard_set *s,
+static int fill(struct slu_openlm *o, const struct slu_bucket_counts *s,
                 const struct slu_openlm_cfg *cfg, const struct search *f,
                 const uint64_t *odds, struct slu_err *err)
 {
@@ -211,7 +232,7 @@ static int fill(struct slu_openlm *o, const struct slu_shard_set *s,
     return SLU_OK;
 }
 
-int slu_openlm_plan(struct slu_openlm *o, const struct slu_shard_set *s,
+int slu_openlm_plan(struct slu_openlm *o, const struct slu_bucket_counts *s,
                     const struct slu_openlm_cfg *cfg, struct slu_err *err)
 {
     memset(o, 0, sizeof *o);
@@ -219,7 +240,7 @@ int slu_openlm_plan(struct slu_openlm *o, const struct slu_shard_set *s,
     if (rc)
         return rc;
     size_t n = s->n_bucket;
-    uint64_t available = slu_shard_set_tokens(s);
+    uint64_t available = slu_bucket_counts_tokens(s);
     o->n_bucket = n;
     o->epochs = cfg->epochs;
     o->tokens = cfg->tokens ? cfg->tokens : available;
@@ -236,7 +257,7 @@ int slu_openlm_plan(struct slu_openlm *o, const struct slu_shard_set *s,
         goto out;
     u128 rounds = (u128)cfg->epochs * cfg->world * cfg->workers;
     for (size_t i = 0; i < n; i++) {
-        const struct slu_shards *b = &s->bucket[i];
+        const struct slu_bucket_count *b = &s->bucket[i];
         u128 unit = (u128)b->seq_per_shard * b->length * cfg->world * cfg->workers;
         if (unit > (UINT64_C(1) << 56)) {
             rc = slu_fail(err, SLU_E_USAGE, "%s: a shard for each worker is too much",
@@ -294,7 +315,7 @@ static int put_row(struct slu_buf *text, const char *option, const struct slu_op
     return rc ? rc : slu_buf_printf(text, err, "\n");
 }
 
-int slu_openlm_text(const struct slu_openlm *o, const struct slu_shard_set *s,
+int slu_openlm_text(const struct slu_openlm *o, const struct slu_bucket_counts *s,
                     struct slu_buf *text, struct slu_err *err)
 {
     int rc = slu_buf_printf(text, err, "--dataset-manifest");

@@ -1,5 +1,5 @@
 /* schedule.h - from the counts of a shard set to the arguments of the trainer that
- * reads it. Only manifests are read, never shards.
+ * reads it. Counts alone are needed; formats/manifests.h reads them.
  *
  * OpenLM with dataset decomposition (the reference implementation of arXiv 2405.13226)
  * draws a bucket for each step with fixed weights and takes a fixed number of sequences
@@ -28,7 +28,7 @@
 #include "err.h"
 
 /* One bucket as its manifest describes it. */
-struct slu_shards {
+struct slu_bucket_count {
     uint64_t length;        /* nominal, in tokens: 2^i of D_<i> */
     uint64_t seq_per_shard; /* the largest of the manifest */
     uint64_t shards; /* that have exactly so many; the trainer drops the others */
@@ -36,19 +36,15 @@ struct slu_shards {
     char *manifest;                   /* path; owned */
 };
 
-struct slu_shard_set {
-    struct slu_shards *bucket; /* ascending lengths; owned */
+struct slu_bucket_counts {
+    struct slu_bucket_count *bucket; /* ascending lengths; owned */
     size_t n_bucket, cap_bucket;
 };
 
-void slu_shard_set_init(struct slu_shard_set *s);
-void slu_shard_set_release(struct slu_shard_set *s);
-/* Adds what path names: a folder with D_<i>/manifest.jsonl, a folder D_<i>, or a
- * manifest in a folder D_<i>. SLU_E_FORMAT names manifest and line. */
-SLU_MUST_USE int slu_shard_set_add(struct slu_shard_set *s, const char *path,
-                                   struct slu_err *err);
+void slu_bucket_counts_init(struct slu_bucket_counts *s);
+void slu_bucket_counts_release(struct slu_bucket_counts *s);
 /* Sequences x length of the shards that the trainer uses. */
-uint64_t slu_shard_set_tokens(const struct slu_shard_set *s);
+uint64_t slu_bucket_counts_tokens(const struct slu_bucket_counts *s);
 
 /* The odds of n buckets, shortest first: a curriculum's name (natural, uniform,
  * grow-linear, grow-p2, grow-p100, shrink-…) or n numbers with commas between. */
@@ -85,12 +81,13 @@ struct slu_openlm {
 
 /* SLU_E_MISMATCH where the set cannot serve the configuration, with what to change.
  * Released with slu_openlm_release, also after a fault. */
-SLU_MUST_USE int slu_openlm_plan(struct slu_openlm *o, const struct slu_shard_set *s,
+SLU_MUST_USE int slu_openlm_plan(struct slu_openlm *o,
+                                 const struct slu_bucket_counts *s,
                                  const struct slu_openlm_cfg *cfg, struct slu_err *err);
 void slu_openlm_release(struct slu_openlm *o);
 /* Appends the trainer's arguments, one option a line, ready for a shell. */
 SLU_MUST_USE int slu_openlm_text(const struct slu_openlm *o,
-                                 const struct slu_shard_set *s, struct slu_buf *text,
-                                 struct slu_err *err);
+                                 const struct slu_bucket_counts *s,
+                                 struct slu_buf *text, struct slu_err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* schedule: from a shard set's counts to the trainer's arguments. */
 #include <string.h>
 
-#include "lib/schedule.h"
+#include "formats/manifests.h"
 #include "tools/cli.h"
 
 static const char *const trainers[] = {"openlm", NULL};
@@ -42,14 +42,14 @@ static void defaults(void *p)
 }
 
 /* What was rounded and what stays out, for --stats and, with -v, for people. */
-static void report(struct cli_ctx *ctx, const struct slu_shard_set *s,
+static void report(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
                    const struct slu_openlm *o)
 {
     const struct opts *opts = ctx->opts;
     struct slu_buf b = SLU_BUF_INIT;
     int rc = slu_buf_printf(&b, NULL, "[");
     for (size_t i = 0; i < s->n_bucket && !rc; i++) {
-        const struct slu_shards *n = &s->bucket[i];
+        const struct slu_bucket_count *n = &s->bucket[i];
         uint64_t a_round = o->bucket[i].factor * opts->world * opts->workers;
         unsigned __int128 all = (unsigned __int128)a_round * o->epochs;
         rc = slu_buf_printf(
@@ -96,7 +96,7 @@ static void report(struct cli_ctx *ctx, const struct slu_shard_set *s,
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
-    struct slu_shard_set set;
+    struct slu_bucket_counts set;
     struct slu_openlm plan = {0};
     struct slu_buf text = SLU_BUF_INIT;
     int rc = SLU_OK;
@@ -104,9 +104,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!ctx->n_input)
         return slu_fail(err, SLU_E_USAGE,
                         "name a shard set, or the manifests of its buckets");
-    slu_shard_set_init(&set);
+    slu_bucket_counts_init(&set);
     for (size_t i = 0; i < ctx->n_input && !rc; i++)
-        rc = slu_shard_set_add(&set, ctx->input[i], err);
+        rc = slu_manifests_add(&set, ctx->input[i], err);
     struct slu_openlm_cfg cfg = {o->tokens,  o->epochs,       o->world,
                                  o->workers, o->batch_tokens, o->curriculum};
     if (!rc)
@@ -119,7 +119,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         report(ctx, &set, &plan);
     slu_buf_release(&text);
     slu_openlm_release(&plan);
-    slu_shard_set_release(&set);
+    slu_bucket_counts_release(&set);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/io.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/nfc.h"
@@ -372,7 +373,7 @@ int tok_load_hf(struct slu_tokenizer *t, const char *path, struct slu_err *err)
     int rc;
 
     make_alphabet(l.byte_of);
-    if ((rc = tok_read_file(&file, path, err)) >= 0)
+    if ((rc = slu_read_whole(&file, path, TOK_MAX_FILE, err)) >= 0)
         rc = slu_json_parse(&json, file.data, file.len, err);
     slu_buf_release(&file);
     if (rc < 0 || (rc = read_tokenizer(&l, slu_json_root(json), err)) < 0)

@@ -1,12 +1,9 @@
 /* load.c - from a name to a tokenizer. */
 #include "lib/tok/tok.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "lib/io.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/pre.h"
@@ -43,27 +40,6 @@ int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,
     if ((rc = tok_vocab_set(&t->vocab, id, text, n, SLU_VOCAB_SPECIAL, err)) < 0)
         return rc;
     return added_put(t->added, token, text, n, err);
-}
-
-int tok_read_file(struct slu_buf *buf, const char *path, struct slu_err *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = SLU_OK;
-    size_t got = 0;
-
-    if (fd < 0)
-        return slu_fail_errno(err, "%s", path);
-    do {
-        if ((rc = slu_buf_reserve(buf, 1 << 20, err)) < 0)
-            break;
-        size_t room = buf->cap - buf->len;
-        if ((rc = slu_read_full(fd, buf->data + buf->len, room, &got, err)) < 0) {
-            slu_err_at(err, "%s", path);
-            break;
-        }
-        buf->len += got;
-    } while (got > 0 && buf->len == buf->cap);
-    close(fd);
-    return rc;
 }
 
 static bool ends_with(const char *s, const char *end)

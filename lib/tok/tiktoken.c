@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/io.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/pre.h"
@@ -182,7 +183,7 @@ int tok_load_tiktoken(struct slu_tokenizer *t, const char *path, const char *nam
 
     if ((rc = find_pattern(&pattern, path, name, err)) < 0)
         return rc;
-    if ((rc = tok_read_file(&file, path, err)) >= 0)
+    if ((rc = slu_read_whole(&file, path, TOK_MAX_FILE, err)) >= 0)
         rc = add_ranks(t, &file, err);
     slu_buf_release(&file);
     for (const struct special *s = pattern->special; s && s->text && rc >= 0; s++)

@@ -81,9 +81,8 @@ SLU_MUST_USE int tok_load_tiktoken(struct slu_tokenizer *t, const char *path,
 SLU_MUST_USE int tok_load_hf(struct slu_tokenizer *t, const char *path,
                              struct slu_err *err);
 SLU_MUST_USE int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err);
-/* load.c: a whole file; *buf is released by the caller. */
-SLU_MUST_USE int tok_read_file(struct slu_buf *buf, const char *path,
-                               struct slu_err *err);
+/* The largest tokenizer file that is read, in bytes. */
+#define TOK_MAX_FILE (UINT64_C(1) << 30)
 /* load.c: an added token that is special, defined in the vocabulary and made to match.
  */
 SLU_MUST_USE int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,

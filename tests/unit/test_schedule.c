@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/schedule.h"
+#include "formats/manifests.h"
 
 static char root[64];
 
@@ -54,11 +54,11 @@ static void worked_example(void **unused)
     static const unsigned shards[] = {3560, 5996, 7410, 6309, 5157, 4513};
     for (unsigned i = 0; i < 6; i++)
         manifest(root, 8 + i, shards[i], 1u << (12 - i), i % 2 ? 7 : 0);
-    struct slu_shard_set s;
+    struct slu_bucket_counts s;
     struct slu_openlm o;
     struct slu_err err = SLU_ERR_INIT;
-    slu_shard_set_init(&s);
-    assert_int_equal(slu_shard_set_add(&s, root, &err), SLU_OK);
+    slu_bucket_counts_init(&s);
+    assert_int_equal(slu_manifests_add(&s, root, &err), SLU_OK);
     assert_int_equal(s.n_bucket, 6);
     assert_int_equal(s.bucket[1].short_shards, 1);
     assert_int_equal(s.bucket[1].short_seq, 7);
@@ -94,7 +94,7 @@ static void worked_example(void **unused)
     cfg.batch_tokens = 8192;
     assert_int_equal(slu_openlm_plan(&o, &s, &cfg, &err), SLU_E_USAGE);
     slu_openlm_release(&o);
-    slu_shard_set_release(&s);
+    slu_bucket_counts_release(&s);
     slu_buf_release(&text);
 }
 
@@ -123,14 +123,14 @@ static void odds(void **unused)
 static void faults(void **unused)
 {
     (void)unused;
-    struct slu_shard_set s;
+    struct slu_bucket_counts s;
     struct slu_err err = SLU_ERR_INIT;
     char path[128];
     snprintf(path, sizeof path, "%s/faults", root);
     mkdir(path, 0777);
-    slu_shard_set_init(&s);
-    assert_int_equal(slu_shard_set_add(&s, path, &err), SLU_E_FORMAT);
-    assert_int_equal(slu_shard_set_add(&s, "/nonexistent", &err), SLU_E_IO);
+    slu_bucket_counts_init(&s);
+    assert_int_equal(slu_manifests_add(&s, path, &err), SLU_E_FORMAT);
+    assert_int_equal(slu_manifests_add(&s, "/nonexistent", &err), SLU_E_IO);
     manifest(path, 3, 2, 4, 0);
     static const char *const text[] = {"{\"shard\":\"a\"}\n", "{\"shard\":\"a\",\n",
                                        "{\"shard\":\"a\",\"num_sequences\":1}",
@@ -141,7 +141,7 @@ static void faults(void **unused)
         assert_non_null(f);
         fputs(text[i], f);
         fclose(f);
-        assert_true(slu_shard_set_add(&s, path, &err) < 0);
+        assert_true(slu_manifests_add(&s, path, &err) < 0);
         assert_int_equal(s.n_bucket, 0);
     }
     struct slu_openlm_cfg cfg = {
@@ -149,7 +149,7 @@ static void faults(void **unused)
     struct slu_openlm o;
     assert_int_equal(slu_openlm_plan(&o, &s, &cfg, &err), SLU_E_MISMATCH);
     slu_openlm_release(&o);
-    slu_shard_set_release(&s);
+    slu_bucket_counts_release(&s);
 }
 
 int main(void)

@@ -1,62 +1,17 @@
-/* Manifests, for schedule.h. */
+#include "formats/manifests.h"
+
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io.h"
-#include "json.h"
-#include "schedule.h"
+#include "lib/io.h"
+#include "lib/json.h"
 
 #define MAX_MANIFEST (UINT64_C(1) << 30) /* bytes; a million shards take 60 MB */
-
-void slu_shard_set_init(struct slu_shard_set *s)
-{
-    memset(s, 0, sizeof *s);
-}
-
-void slu_shard_set_release(struct slu_shard_set *s)
-{
-    for (size_t i = 0; i < s->n_bucket; i++)
-        free(s->bucket[i].manifest);
-    free(s->bucket);
-    slu_shard_set_init(s);
-}
-
-uint64_t slu_shard_set_tokens(const struct slu_shard_set *s)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < s->n_bucket; i++)
-        n += s->bucket[i].shards * s->bucket[i].seq_per_shard * s->bucket[i].length;
-    return n;
-}
-
-static int read_file(const char *path, struct slu_buf *b, struct slu_err *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return slu_fail_errno(err, "%s", path);
-    struct stat st;
-    size_t got = 1;
-    int rc = fstat(fd, &st) ? slu_fail_errno(err, "%s", path) : SLU_OK;
-    if (!rc && S_ISDIR(st.st_mode))
-        rc = slu_fail(err, SLU_E_FORMAT, "%s: a folder, not a manifest", path);
-    while (!rc && got) {
-        rc = slu_buf_reserve(b, 1 << 16, err);
-        if (!rc)
-            rc = slu_read_full(fd, b->data + b->len, 1 << 16, &got, err);
-        if (!rc)
-            b->len += got;
-        if (!rc && b->len > MAX_MANIFEST)
-            rc = slu_fail(err, SLU_E_LIMIT, "%s: larger than 1 GiB", path);
-    }
-    close(fd);
-    return rc;
-}
 
 /* {"shard": "shard-0000000", "num_sequences": N}; *shard is borrowed from j. */
 static int read_line(const uint8_t *p, size_t n, struct slu_json **j, uint64_t *num,
@@ -76,7 +31,7 @@ static int read_line(const uint8_t *p, size_t n, struct slu_json **j, uint64_t *
     return SLU_OK;
 }
 
-static int count_shards(struct slu_shards *b, const struct slu_buf *text,
+static int count_shards(struct slu_bucket_count *b, const struct slu_buf *text,
                         struct slu_err *err)
 {
     const uint8_t *p = text->data, *end = p + text->len;
@@ -143,9 +98,10 @@ static int bucket_length(const char *manifest, uint64_t *length, struct slu_err 
     return SLU_OK;
 }
 
-static int add_manifest(struct slu_shard_set *s, const char *path, struct slu_err *err)
+static int add_manifest(struct slu_bucket_counts *s, const char *path,
+                        struct slu_err *err)
 {
-    struct slu_shards b = {0};
+    struct slu_bucket_count b = {0};
     struct slu_buf text = SLU_BUF_INIT;
     int rc =
         slu_grow(&s->bucket, &s->cap_bucket, s->n_bucket + 1, sizeof *s->bucket, err);
@@ -155,7 +111,7 @@ static int add_manifest(struct slu_shard_set *s, const char *path, struct slu_er
     if (!rc)
         rc = bucket_length(path, &b.length, err);
     if (!rc)
-        rc = read_file(path, &text, err);
+        rc = slu_read_whole(&text, path, MAX_MANIFEST, err);
     if (!rc)
         rc = count_shards(&b, &text, err);
     slu_buf_release(&text);
@@ -193,7 +149,8 @@ static char *join(const char *dir, const char *name)
     return p;
 }
 
-int slu_shard_set_add(struct slu_shard_set *s, const char *path, struct slu_err *err)
+int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
+                      struct slu_err *err)
 {
     struct stat st;
     if (stat(path, &st))

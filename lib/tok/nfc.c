@@ -2,6 +2,7 @@
 #include "lib/tok/nfc.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <utf8proc.h>
 
 #include "lib/tok/unicode.h"
@@ -62,21 +63,76 @@ static bool is_newer(uint32_t c)
     return c >= NEWER[0].from && is_in(c, NEWER, sizeof NEWER / sizeof *NEWER);
 }
 
+static unsigned class_of(int32_t c)
+{
+    return utf8proc_get_property(c)->combining_class;
+}
+
+/* Stable, by class; tmp has room for n. */
+static void sort_marks(int32_t *c, size_t n, int32_t *tmp)
+{
+    size_t start[257] = {0};
+
+    memcpy(tmp, c, n * sizeof *c);
+    for (size_t i = 0; i < n; i++)
+        start[class_of(c[i]) + 1]++;
+    for (unsigned k = 1; k < 257; k++)
+        start[k] += start[k - 1];
+    for (size_t i = 0; i < n; i++)
+        c[start[class_of(tmp[i])]++] = tmp[i];
+}
+
+/* The canonical order of marks. utf8proc's own takes quadratic time: a text of a few
+ * hundred kilobytes of marks would hold everything up for minutes. */
+static int order(int32_t *c, size_t n, struct slu_err *err)
+{
+    int32_t *tmp = NULL;
+
+    for (size_t i = 0, j; i < n; i = j) {
+        bool sorted = true;
+        unsigned last = class_of(c[i]), k;
+        for (j = i + 1; last && j < n && (k = class_of(c[j])); j++, last = k)
+            sorted = sorted && k >= last;
+        if (sorted)
+            continue;
+        if (!tmp && !(tmp = malloc(n * sizeof *tmp)))
+            return slu_fail_nomem(err, n * sizeof *tmp);
+        sort_marks(c + i, j - i, tmp);
+    }
+    free(tmp);
+    return SLU_OK;
+}
+
+#define OPTIONS     (UTF8PROC_STABLE | UTF8PROC_COMPOSE)
+#define MOST_OF_ONE 18 /* code points that one decomposes to; UAX #15 says 4 */
+
 static int append_normal(struct slu_buf *buf, const uint8_t *p, size_t n,
                          struct slu_err *err)
 {
-    utf8proc_uint8_t *out = NULL;
-    utf8proc_ssize_t len =
-        utf8proc_map(p, (utf8proc_ssize_t)n, &out, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-    int rc;
+    int32_t *c = NULL;
+    size_t n_c = 0, cap = 0;
+    utf8proc_ssize_t got = 0;
+    int rc = SLU_OK, bound = 0;
 
-    if (len < 0)
-        return len == UTF8PROC_ERROR_NOMEM
-                   ? slu_fail_nomem(err, n * 4)
-                   : slu_fail(err, SLU_E_FORMAT, "normal form C: %s",
-                              utf8proc_errmsg(len));
-    rc = slu_buf_append(buf, out, (size_t)len, err);
-    free(out);
+    for (size_t pos = 0; pos < n && !rc && got >= 0;) {
+        unsigned len;
+        int32_t one = (int32_t)uni_decode(p + pos, &len);
+        pos += len;
+        rc = slu_grow(&c, &cap, n_c + MOST_OF_ONE + 1, sizeof *c, err);
+        if (rc)
+            break;
+        got = utf8proc_decompose_char(one, c + n_c, MOST_OF_ONE, OPTIONS, &bound);
+        n_c += got > 0 ? (size_t)got : 0;
+    }
+    if (!rc && got >= 0)
+        rc = order(c, n_c, err);
+    if (!rc && got >= 0)
+        got = utf8proc_reencode(c, (utf8proc_ssize_t)n_c, OPTIONS);
+    if (!rc && got < 0)
+        rc = slu_fail(err, SLU_E_FORMAT, "normal form C: %s", utf8proc_errmsg(got));
+    if (!rc)
+        rc = slu_buf_append(buf, c, (size_t)got, err);
+    free(c);
     return rc;
 }
 

@@ -685,6 +685,32 @@ static void normal_form(void **state)
     slu_buf_release(&buf);
 }
 
+/* Marks in the wrong order by the hundred thousand: linear, and as UAX #15 has it. */
+static void normal_form_of_many_marks(void **state)
+{
+    enum { N = 200000 };
+    (void)state;
+    struct slu_buf in = SLU_BUF_INIT, want = SLU_BUF_INIT, buf = SLU_BUF_INIT;
+    struct slu_err err = SLU_ERR_INIT;
+    const uint8_t *out;
+    size_t n;
+
+    assert_int_equal(slu_buf_append(&in, "e", 1, &err), SLU_OK);
+    for (int i = 0; i < N; i++) /* classes 230 and 220 */
+        assert_int_equal(slu_buf_append(&in, "\u0301\u0323", 4, &err), SLU_OK);
+    /* e with dot below, then the other dots, then the acutes. */
+    assert_int_equal(slu_buf_append(&want, "\u1eb9", 3, &err), SLU_OK);
+    for (int i = 0; i < 2 * N - 1; i++)
+        assert_int_equal(
+            slu_buf_append(&want, i < N - 1 ? "\u0323" : "\u0301", 2, &err), SLU_OK);
+    assert_int_equal(tok_nfc(in.data, in.len, &buf, &out, &n, &err), SLU_OK);
+    assert_int_equal(n, want.len);
+    assert_memory_equal(out, want.data, n);
+    slu_buf_release(&in);
+    slu_buf_release(&want);
+    slu_buf_release(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +727,7 @@ int main(void)
         cmocka_unit_test(json_that_is_damaged),
         cmocka_unit_test(rank_files),
         cmocka_unit_test(normal_form),
+        cmocka_unit_test(normal_form_of_many_marks),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

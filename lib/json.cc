@@ -155,8 +155,16 @@ struct slu_json_value slu_json_root(const struct slu_json *j)
     return value_of(j->doc.root());
 }
 
+/* SLU_JSON_NONE: there is no document to look into. */
+static bool none(struct slu_json_value v)
+{
+    return v.opaque[0] == 0 && v.opaque[1] == 0;
+}
+
 enum slu_json_type slu_json_type(struct slu_json_value v)
 {
+    if (none(v))
+        return SLU_JSON_NULL;
     switch (element_of(v).type()) {
     case dom::element_type::ARRAY:
         return SLU_JSON_ARRAY;
@@ -178,23 +186,23 @@ enum slu_json_type slu_json_type(struct slu_json_value v)
 
 bool slu_json_bool(struct slu_json_value v, bool *out)
 {
-    return element_of(v).get(*out) == simdjson::SUCCESS;
+    return !none(v) && element_of(v).get(*out) == simdjson::SUCCESS;
 }
 
 bool slu_json_u64(struct slu_json_value v, uint64_t *out)
 {
-    return element_of(v).get(*out) == simdjson::SUCCESS;
+    return !none(v) && element_of(v).get(*out) == simdjson::SUCCESS;
 }
 
 bool slu_json_double(struct slu_json_value v, double *out)
 {
-    return element_of(v).get(*out) == simdjson::SUCCESS;
+    return !none(v) && element_of(v).get(*out) == simdjson::SUCCESS;
 }
 
 bool slu_json_string(struct slu_json_value v, const char **p, size_t *len)
 {
     std::string_view s;
-    if (element_of(v).get(s) != simdjson::SUCCESS)
+    if (none(v) || element_of(v).get(s) != simdjson::SUCCESS)
         return false;
     *p = s.data();
     *len = s.size();
@@ -204,7 +212,7 @@ bool slu_json_string(struct slu_json_value v, const char **p, size_t *len)
 bool slu_json_is(struct slu_json_value v, const char *s)
 {
     std::string_view w;
-    return element_of(v).get(w) == simdjson::SUCCESS && w == s;
+    return !none(v) && element_of(v).get(w) == simdjson::SUCCESS && w == s;
 }
 
 bool slu_json_get(struct slu_json_value v, const char *key, struct slu_json_value *out)
@@ -252,6 +260,8 @@ void slu_json_iter_init(struct slu_json_iter *it, struct slu_json_value v)
     dom::object o;
 
     memset(it, 0, sizeof *it);
+    if (none(v))
+        return;
     if (e.get(a) == simdjson::SUCCESS) {
         wrap(it->opaque, a.begin());
         wrap(it->opaque + 2, a.end());

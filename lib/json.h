@@ -36,10 +36,17 @@ enum slu_json_type {
     SLU_JSON_OBJECT,
 };
 
-/* A place in the tree: passed by value, valid as long as its document. */
+/* A place in the tree: passed by value, valid as long as its document. SLU_JSON_NONE is
+ * no place: it reads as null. */
 struct slu_json_value {
     uint64_t opaque[2];
 };
+#define SLU_JSON_NONE                                                                  \
+    {                                                                                  \
+        {                                                                              \
+            0, 0                                                                       \
+        }                                                                              \
+    }
 
 /* Parses n bytes, which are not needed afterwards; costs about 3 n bytes while it runs
  * and 1 to 2 n in the end. At most 4 GiB and 1024 levels. SLU_E_FORMAT with the byte's

@@ -70,7 +70,7 @@ static int to_bytes(struct load *l, const char *p, size_t n, bool *ok,
 /* true where the member is absent, null, false, 0 or "". */
 static bool is_unset(struct slu_json_value v, const char *key)
 {
-    struct slu_json_value x;
+    struct slu_json_value x = SLU_JSON_NONE;
     const char *s;
     size_t len;
     double d;
@@ -86,7 +86,7 @@ static int check_model(struct slu_json_value model, struct slu_err *err)
 {
     static const char *const REFUSED[] = {"dropout", "continuing_subword_prefix",
                                           "end_of_word_suffix"};
-    struct slu_json_value type;
+    struct slu_json_value type = SLU_JSON_NONE;
 
     if (slu_json_get_set(model, "type", &type) && !slu_json_is(type, "BPE")) {
         const char *s = "?";
@@ -243,7 +243,7 @@ static int add_merges(struct load *l, struct slu_json_value merges, struct slu_e
 
 static bool flag(struct slu_json_value v, const char *key)
 {
-    struct slu_json_value x;
+    struct slu_json_value x = SLU_JSON_NONE;
     bool b = false;
 
     return slu_json_get(v, key, &x) && slu_json_bool(x, &b) && b;
@@ -271,7 +271,7 @@ static int define(struct load *l, uint64_t id, const char *text, size_t len,
 
 static int add_added(struct load *l, struct slu_json_value v, struct slu_err *err)
 {
-    struct slu_json_value x;
+    struct slu_json_value x = SLU_JSON_NONE;
     const char *text;
     const uint8_t *normal;
     size_t len, normal_len;
@@ -304,7 +304,7 @@ static int add_added(struct load *l, struct slu_json_value v, struct slu_err *er
 
 static int read_normalizer(struct load *l, struct slu_json_value v, struct slu_err *err)
 {
-    struct slu_json_value x;
+    struct slu_json_value x = SLU_JSON_NONE;
     struct slu_json_iter it;
     const char *s = "?";
     size_t len = 1;
@@ -330,7 +330,8 @@ static int read_tokenizer(struct load *l, struct slu_json_value root,
                           struct slu_err *err)
 {
     struct slu_tokenizer *t = l->t;
-    struct slu_json_value model, vocab, merges, x;
+    struct slu_json_value model = SLU_JSON_NONE, vocab = SLU_JSON_NONE,
+                          merges = SLU_JSON_NONE, x = SLU_JSON_NONE;
     struct slu_json_iter it;
     int rc;
 
@@ -368,7 +369,7 @@ int tok_load_hf(struct slu_tokenizer *t, const char *path, struct slu_err *err)
     struct load l = {.t = t};
     struct slu_json *json = NULL;
     struct slu_buf file = SLU_BUF_INIT;
-    struct slu_json_value model;
+    struct slu_json_value model = SLU_JSON_NONE;
     bool whole_first = false;
     int rc;
 

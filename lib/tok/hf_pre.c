@@ -12,7 +12,7 @@ struct read {
 
 static bool flag_or(struct slu_json_value v, const char *key, bool otherwise)
 {
-    struct slu_json_value x;
+    struct slu_json_value x = SLU_JSON_NONE;
     bool b = otherwise;
 
     if (slu_json_get(v, key, &x))
@@ -54,7 +54,8 @@ static int add_string(struct read *r, const char *s, size_t n, bool keep,
 
 static int read_split(struct read *r, struct slu_json_value v, struct slu_err *err)
 {
-    struct slu_json_value pattern, behavior, x;
+    struct slu_json_value pattern = SLU_JSON_NONE, behavior = SLU_JSON_NONE,
+                          x = SLU_JSON_NONE;
     const char *s = "?";
     size_t n = 1;
     bool invert = flag_or(v, "invert", false), keep = false;
@@ -79,7 +80,7 @@ static int read_split(struct read *r, struct slu_json_value v, struct slu_err *e
 
 static int read_one(struct read *r, struct slu_json_value v, struct slu_err *err)
 {
-    struct slu_json_value type, x;
+    struct slu_json_value type = SLU_JSON_NONE, x = SLU_JSON_NONE;
     struct slu_json_iter it;
     const char *s = "?";
     size_t n = 1;

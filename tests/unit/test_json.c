@@ -83,6 +83,25 @@ static void tree_faults(void **state)
     }
 }
 
+/* What a failed look-up left alone reads as null. */
+static void no_place(void **state)
+{
+    struct slu_json_value v = SLU_JSON_NONE, w;
+    struct slu_json_iter it;
+    const char *p;
+    size_t n;
+    uint64_t u;
+    (void)state;
+    assert_int_equal(slu_json_type(v), SLU_JSON_NULL);
+    assert_false(slu_json_get(v, "a", &w));
+    assert_false(slu_json_is(v, "a"));
+    assert_false(slu_json_string(v, &p, &n));
+    assert_false(slu_json_u64(v, &u));
+    assert_int_equal(slu_json_count(v), 0);
+    slu_json_iter_init(&it, v);
+    assert_false(slu_json_next(&it));
+}
+
 /* ---- records ---- */
 
 static struct slu_record_parser *parser(size_t dom_byte)

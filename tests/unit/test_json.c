@@ -307,9 +307,10 @@ static void halves_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree),    cmocka_unit_test(tree_faults),
-        cmocka_unit_test(rejects), cmocka_unit_test(values),
-        cmocka_unit_test(nesting), cmocka_unit_test(halves_agree),
+        cmocka_unit_test(tree),         cmocka_unit_test(tree_faults),
+        cmocka_unit_test(no_place),     cmocka_unit_test(rejects),
+        cmocka_unit_test(values),       cmocka_unit_test(nesting),
+        cmocka_unit_test(halves_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int slu_read_full(int fd, void *buf, size_t n, size_t *got, struct slu_err *err)
@@ -86,7 +88,8 @@ int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err)
 struct slu_out {
     int fd;
     bool direct; /* written where it is: standard output, FIFO, terminal, /dev/null */
-    char *path;  /* final name; NULL for standard output */
+    char *name;  /* as given, for messages; NULL for standard output */
+    char *path;  /* where its links lead */
     char *temp;  /* temporary name; NULL where the file has none yet (O_TMPFILE) */
     uint64_t n_byte;
 };
@@ -103,30 +106,121 @@ static void folder_of(const char *path, char *out)
         snprintf(out, PATH_MAX, "%.*s", (int)(slash - path), path);
 }
 
-static int temp_name(struct slu_out *o, struct slu_err *err)
+/* A name beside the target that nobody has: its length does not depend on the target's,
+ * and processes of other hosts do not guess the same one. NULL: no memory. */
+static char *temp_name(const char *path)
 {
-    const char *slash = strrchr(o->path, '/');
-    int n_dir = slash ? (int)(slash - o->path) + 1 : 0;
-    if (asprintf(&o->temp, "%.*s.%s.%ld.tmp", n_dir, o->path, o->path + n_dir,
-                 (long)getpid()) < 0) {
-        o->temp = NULL;
-        return slu_fail_nomem(err, strlen(o->path));
+    const char *slash = strrchr(path, '/');
+    int n_dir = slash ? (int)(slash - path) + 1 : 0;
+    uint64_t r;
+    char *name;
+    if (getrandom(&r, sizeof r, GRND_NONBLOCK) != sizeof r) {
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        r = ((uint64_t)t.tv_sec << 32 ^ (uint64_t)t.tv_nsec) * (uint64_t)getpid();
+    }
+    return asprintf(&name, "%.*s.sluice-%016llx.tmp", n_dir, path,
+                    (unsigned long long)r) < 0
+               ? NULL
+               : name;
+}
+
+/* Gives the output its temporary name: a new file's, or that of the nameless one. -1:
+ * errno says why. */
+static int take_temp(struct slu_out *o)
+{
+    for (int i = 0; i < 100; i++) {
+        char proc[64], *name = temp_name(o->path);
+        bool taken;
+        if (!name) {
+            errno = ENOMEM;
+            return -1;
+        }
+        if (o->fd < 0) {
+            o->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            taken = o->fd >= 0;
+        } else {
+            snprintf(proc, sizeof proc, "/proc/self/fd/%d", o->fd);
+            taken = !linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+        }
+        if (taken) {
+            o->temp = name;
+            return 0;
+        }
+        int why = errno;
+        free(name);
+        errno = why;
+        if (why != EEXIST)
+            break;
+    }
+    return -1;
+}
+
+/* /dev/fd/N and /proc/self/fd/N: N, else -1. */
+static int descriptor(const char *path)
+{
+    static const char *const folder[] = {"/dev/fd/", "/proc/self/fd/"};
+    for (size_t i = 0; i < sizeof folder / sizeof *folder; i++) {
+        size_t n = strlen(folder[i]), k;
+        if (strncmp(path, folder[i], n))
+            continue;
+        k = strspn(path + n, "0123456789");
+        if (k && k < 9 && !path[n + k])
+            return (int)strtol(path + n, NULL, 10);
+    }
+    return -1;
+}
+
+/* Follows links in o->path, so that their target is replaced and not they; stops at
+ * what is another name of a descriptor (/dev/stdout is). */
+static int follow_links(struct slu_out *o, struct slu_err *err)
+{
+    char to[PATH_MAX], dir[PATH_MAX];
+    for (int i = 0; i < 40 && descriptor(o->path) < 0; i++) {
+        ssize_t n = readlink(o->path, to, sizeof to - 1);
+        if (n < 0)
+            return SLU_OK; /* no link, or nothing */
+        to[n] = 0;
+        char *next = NULL;
+        folder_of(o->path, dir);
+        if ((*to == '/' ? asprintf(&next, "%s", to)
+                        : asprintf(&next, "%s/%s", dir, to)) < 0)
+            return slu_fail_nomem(err, (uint64_t)n);
+        free(o->path);
+        o->path = next;
     }
     return SLU_OK;
+}
+
+static int open_descriptor(struct slu_out *o, int fd, struct slu_err *err)
+{
+    o->direct = true;
+    o->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return o->fd < 0 ? slu_fail_errno(err, "%s: cannot be opened for writing",
+                                      slu_out_name(o))
+                     : SLU_OK;
 }
 
 static int open_file(struct slu_out *o, struct slu_err *err)
 {
     struct stat st;
-    if (stat(o->path, &st) == 0 && S_ISDIR(st.st_mode)) {
+    int rc = follow_links(o, err);
+    if (rc)
+        return rc;
+    if (descriptor(o->path) >= 0)
+        return open_descriptor(o, descriptor(o->path), err);
+    bool exists = !stat(o->path, &st);
+    if (!exists && errno != ENOENT)
+        return slu_fail_errno(err, "%s: cannot be created", o->name);
+    if (exists && S_ISDIR(st.st_mode)) {
         errno = EISDIR;
-        return slu_fail_errno(err, "%s: cannot be written", o->path);
+        return slu_fail_errno(err, "%s: cannot be written", o->name);
     }
-    if (stat(o->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+    if (exists && !S_ISREG(st.st_mode)) {
         o->direct = true;
         o->fd = open(o->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         if (o->fd < 0)
-            return slu_fail_errno(err, "%s: cannot be opened for writing", o->path);
+            return slu_fail_errno(err, "%s: cannot be opened for writing", o->name);
         return SLU_OK;
     }
     char dir[PATH_MAX];
@@ -137,17 +231,12 @@ static int open_file(struct slu_out *o, struct slu_err *err)
         o->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     else
         errno = EOPNOTSUPP;
+    if (o->fd < 0 &&
+        (errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EROFS))
+        return slu_fail_errno(err, "%s: cannot be created", o->name);
 #endif
-    if (o->fd < 0) {
-        if (errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EROFS)
-            return slu_fail_errno(err, "%s: cannot be created", o->path);
-        int rc = temp_name(o, err);
-        if (rc)
-            return rc;
-        o->fd = open(o->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (o->fd < 0)
-            return slu_fail_errno(err, "%s: cannot be created", o->path);
-    }
+    if (o->fd < 0 && take_temp(o))
+        return slu_fail_errno(err, "%s: cannot be created", o->name);
     return SLU_OK;
 }
 
@@ -158,18 +247,16 @@ int slu_out_open(struct slu_out **out, const char *path, struct slu_err *err)
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
     o->fd = -1;
-    if (!path || !strcmp(path, "-")) {
-        o->direct = true;
-        o->fd = STDOUT_FILENO;
-        *out = o;
-        return SLU_OK;
-    }
     int rc = SLU_OK;
-    o->path = strdup(path);
-    if (!o->path)
-        rc = slu_fail_nomem(err, strlen(path));
-    if (!rc)
-        rc = open_file(o, err);
+    if (!path || !strcmp(path, "-")) {
+        rc = open_descriptor(o, STDOUT_FILENO, err);
+    } else if (!*path) {
+        rc = slu_fail(err, SLU_E_USAGE, "an output's name is empty");
+    } else {
+        o->name = strdup(path);
+        o->path = strdup(path);
+        rc = o->name && o->path ? open_file(o, err) : slu_fail_nomem(err, strlen(path));
+    }
     if (rc)
         slu_out_abort(o);
     else
@@ -193,7 +280,7 @@ uint64_t slu_out_tell(const struct slu_out *out)
 
 const char *slu_out_name(const struct slu_out *out)
 {
-    return out->path ? out->path : "standard output";
+    return out->name ? out->name : "standard output";
 }
 
 bool slu_out_is_terminal(const struct slu_out *out)
@@ -201,38 +288,19 @@ bool slu_out_is_terminal(const struct slu_out *out)
     return isatty(out->fd);
 }
 
-/* Gives the nameless file its temporary name, so that it can be renamed onto the
- * target. */
-static int link_temp(struct slu_out *o, struct slu_err *err)
-{
-    char proc[64];
-    int rc = temp_name(o, err);
-    if (rc)
-        return rc;
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", o->fd);
-    unlink(o->temp); /* a leftover of a killed process that had our number */
-    if (linkat(AT_FDCWD, proc, AT_FDCWD, o->temp, AT_SYMLINK_FOLLOW)) {
-        rc = slu_fail_errno(err, "%s: cannot be given its name", o->path);
-        free(o->temp);
-        o->temp = NULL;
-    }
-    return rc;
-}
-
 static int finish_file(struct slu_out *o, struct slu_err *err)
 {
     char dir[PATH_MAX];
     if (fsync(o->fd) && errno != EINVAL && errno != EROFS)
-        return slu_fail_errno(err, "%s: cannot be synced", o->path);
-    int rc = o->temp ? SLU_OK : link_temp(o, err);
-    if (rc)
-        return rc;
+        return slu_fail_errno(err, "%s: cannot be synced", o->name);
+    if (!o->temp && take_temp(o))
+        return slu_fail_errno(err, "%s: cannot be given its name", o->name);
     int fd = o->fd;
     o->fd = -1;
     if (close(fd))
-        return slu_fail_errno(err, "%s: cannot be closed", o->path);
+        return slu_fail_errno(err, "%s: cannot be closed", o->name);
     if (rename(o->temp, o->path))
-        return slu_fail_errno(err, "%s: cannot be renamed", o->path);
+        return slu_fail_errno(err, "%s: cannot be renamed", o->name);
     free(o->temp);
     o->temp = NULL;
     folder_of(o->path, dir);
@@ -260,12 +328,13 @@ void slu_out_abort(struct slu_out *o)
 {
     if (!o)
         return;
-    if (o->fd > STDERR_FILENO)
+    if (o->fd >= 0)
         close(o->fd);
     if (o->temp)
         unlink(o->temp);
     free(o->temp);
     free(o->path);
+    free(o->name);
     free(o);
 }
 

@@ -11,15 +11,13 @@
 
 enum { EXIT_USAGE = 2, EXIT_STOPPED = 75 };
 
-/* A file opened by us must never become standard input, output or error by accident. */
+/* A file opened by us must never become standard input, output or error by accident;
+ * what would use one that was closed gets EBADF, rather than silence. */
 static void open_standard_fds(void)
 {
-    int fd;
-    do {
-        fd = open("/dev/null", O_RDWR);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd > STDERR_FILENO)
-        close(fd);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 /* Outputs have no name until they are whole (lib/io.h), so leaving at once leaves
@@ -40,6 +38,7 @@ static void set_signals(void)
 {
     struct sigaction sa = {.sa_handler = stopped};
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_IGN); /* past ulimit -f write says EFBIG */
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGUSR1, &sa, NULL);
 }

@@ -88,3 +88,36 @@ status "wds refuses buckets that are no powers of two" 1 shuffle -o set --format
 (dedup c.tks -o y.tks 0<&- 1>&- 2>&-)
 same "descriptors 0 to 2 closed" 0 $?
 check "the output is whole" inspect --verify y.tks
+(dedup c.tks >&- 2>err)
+same "nowhere to write to is a fault" 1 $?
+check "and says so" grep -q 'standard output.*Bad file descriptor' err
+(decompose <&- -o y2.tks 2>err)
+same "nowhere to read from is a fault" 1 $?
+check "and leaves nothing" test ! -e y2.tks
+
+# where an output goes
+dedup c.tks -o want.tks
+echo old >target
+ln -s target link
+status "-o LINK" 0 dedup c.tks -o link
+check "the link stays" test -L link
+check "its target is replaced" cmp -s target want.tks
+ln -s missing dangling
+status "-o LINK to nothing" 0 dedup c.tks -o dangling
+check "makes what it names" cmp -s missing want.tks
+ln -s /proc/self/fd/1 stdout-link
+dedup c.tks -o stdout-link >via
+same "-o a link to a descriptor" 0 $?
+check "is written to it, and stays" cmp -s via want.tks
+check "it is still a link" test -L stdout-link
+dedup c.tks -o /dev/stdout | cmp -s - want.tks
+same "-o /dev/stdout" 0 $?
+n=$(printf '%0251d' 0).tks
+status "a name as long as can be" 0 dedup c.tks -o "$n"
+check "is written" cmp -s "$n" want.tks
+status "a longer one" 1 dedup c.tks -o "x$n"
+status "an empty name" 2 dedup c.tks -o ""
+(ulimit -f 1 && dedup c.tks -o y2.tks 2>err)
+same "a limit on files' sizes is a fault" 1 $?
+check "and one line" one_line err
+check "temporary files are gone" test -z "$(find . -name '.*.tmp')"

@@ -10,7 +10,6 @@
 
 #include "frame.h"
 #include "le.h"
-#include "stream_private.h"
 
 void slu_batch_init(struct slu_batch *b, unsigned tok_bytes)
 {

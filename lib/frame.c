@@ -1,5 +1,6 @@
 #include "frame.h"
 
+#include <stdlib.h>
 #include <string.h>
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
@@ -18,6 +19,16 @@ void slu_frame_release(struct slu_frame *f)
 {
     slu_buf_release(&f->stored);
     slu_buf_release(&f->raw);
+}
+
+void slu_frames_free(struct slu_frames *fs)
+{
+    if (!fs)
+        return;
+    for (size_t i = 0; i < fs->cap; i++)
+        slu_frame_release(&fs->f[i]);
+    free(fs->f);
+    free(fs);
 }
 
 static uint64_t padded(uint64_t n)

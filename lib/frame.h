@@ -51,6 +51,13 @@ SLU_MUST_USE int slu_frame_check(const struct slu_frame *f, struct slu_err *err)
 SLU_MUST_USE int slu_frame_payload(struct slu_frame *f, const uint8_t **p, size_t *n,
                                    struct slu_err *err);
 
+/* The frames of one batch, as read. */
+struct slu_frames {
+    struct slu_frame *f;
+    size_t n, cap; /* f[n … cap-1] keep their buffers for the next batch */
+};
+void slu_frames_free(struct slu_frames *fs);
+
 /* What a writer of frames carries from one to the next. */
 struct slu_framer {
     struct slu_out *out;

@@ -6,13 +6,6 @@
 #include "frame.h"
 #include "stream.h"
 
-/* The frames of one batch, as read. */
-struct slu_frames {
-    struct slu_frame *f;
-    size_t n, cap; /* f[n … cap-1] keep their buffers for the next batch */
-};
-void slu_frames_free(struct slu_frames *fs);
-
 /* HEAD's payload (STREAM.md section 3). */
 SLU_MUST_USE int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
                                    struct slu_err *err);

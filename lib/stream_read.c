@@ -6,11 +6,6 @@
 #include "le.h"
 #include "stream_reader.h"
 
-static uint64_t padded(uint64_t n)
-{
-    return (n + SLU_FRAME_ALIGN - 1) & ~(uint64_t)(SLU_FRAME_ALIGN - 1);
-}
-
 /* ---- files ---- */
 
 static const char *path_of(const struct slu_reader *r, size_t i)
@@ -85,7 +80,7 @@ static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err
 /* Its stored payload. */
 static int read_stored(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
 {
-    size_t n = padded(f->stored_byte), got;
+    size_t n = slu_frame_span(f) - SLU_FRAME_HEADER, got;
     slu_buf_clear(&f->stored);
     int rc = slu_buf_reserve(&f->stored, n, err);
     if (!rc)
@@ -399,16 +394,6 @@ uint64_t slu_reader_bytes(const struct slu_reader *r)
 }
 
 /* ---- data ---- */
-
-void slu_frames_free(struct slu_frames *fs)
-{
-    if (!fs)
-        return;
-    for (size_t i = 0; i < fs->cap; i++)
-        slu_frame_release(&fs->f[i]);
-    free(fs->f);
-    free(fs);
-}
 
 static int add_frame(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {

@@ -59,6 +59,7 @@ struct slu_shards {
     unsigned n_bucket;
     struct slu_sum sum, dropped;
     bool made, finished;
+    int lock; /* of the folder, or -1 */
 };
 
 static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
@@ -108,6 +109,7 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
     s->cfg = *cfg;
+    s->lock = -1;
     s->cfg.header = &s->header;
     slu_header_init(&s->header);
     s->cfg.dir = s->dir = strdup(cfg->dir);
@@ -406,7 +408,7 @@ int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
         slot[i] = &job[i];
     }
     if (rc == SLU_OK)
-        rc = slu_shard_dir_prepare(s->dir, s->cfg.force, err);
+        rc = slu_shard_dir_prepare(s->dir, s->cfg.force, &s->lock, err);
     s->made = rc == SLU_OK;
     if (rc == SLU_OK)
         rc = slu_pipe_run(&ops, &t, slot, n_slots, n_threads, err);
@@ -602,6 +604,8 @@ void slu_shards_free(struct slu_shards *s)
     }
     if (s->made && !s->finished)
         slu_shard_dir_remove(s->dir, NULL);
+    if (s->lock >= 0)
+        close(s->lock);
     if (s->cfg.format->release)
         s->cfg.format->release(s->state);
     slu_header_release(&s->header);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "lib/buf.h"
@@ -23,30 +24,52 @@ static bool dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-int slu_shard_dir_check(const char *dir, struct slu_err *err)
-{
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-    bool empty = true;
-
-    if (!d)
-        return errno == ENOENT ? SLU_OK
-                               : slu_fail_errno(err, "%s: cannot be opened", dir);
-    while (empty && (e = readdir(d)))
-        empty = dot(e->d_name);
-    closedir(d);
-    return empty ? SLU_OK
-                 : slu_fail(
-                       err, SLU_E_MISMATCH,
-                       "%s: is not empty; use --force to replace the shard set in it",
-                       dir);
-}
-
 /* Only digits behind the first two characters. */
 static bool bucket_folder(const char *name)
 {
     return (!strncmp(name, "D_", 2) || !strncmp(name, "L_", 2)) && name[2] &&
            strspn(name + 2, "0123456789") == strlen(name + 2);
+}
+
+/* Sets *empty, and *left_over where dir has only what a shuffle makes, segments/ first,
+ * and no report: one that was stopped. Shards of others have no segments/, and who
+ * still writes holds the lock. */
+static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *err)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    bool segments = false, other = false;
+
+    *empty = true;
+    *left_over = false;
+    if (!d)
+        return errno == ENOENT ? SLU_OK
+                               : slu_fail_errno(err, "%s: cannot be opened", dir);
+    while ((e = readdir(d))) {
+        if (dot(e->d_name))
+            continue;
+        *empty = false;
+        if (!strcmp(e->d_name, "segments"))
+            segments = true;
+        else if (!bucket_folder(e->d_name))
+            other = true;
+    }
+    *left_over =
+        segments && !other && !flock(dirfd(d), LOCK_EX | LOCK_NB); /* nobody is at it */
+    closedir(d);
+    return SLU_OK;
+}
+
+int slu_shard_dir_check(const char *dir, struct slu_err *err)
+{
+    bool empty, left_over;
+    int rc = look(dir, &empty, &left_over, err);
+
+    if (rc || empty || left_over)
+        return rc;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%s: is not empty; use --force to replace the shard set in it",
+                    dir);
 }
 
 static bool ends_with(const char *name, const char *suffix)
@@ -119,15 +142,26 @@ int slu_shard_dir_remove(const char *dir, struct slu_err *err)
     return rc;
 }
 
-int slu_shard_dir_prepare(const char *dir, bool replace, struct slu_err *err)
+int slu_shard_dir_prepare(const char *dir, bool replace, int *lock, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
-    int rc = replace ? slu_shard_dir_remove(dir, err) : slu_shard_dir_check(dir, err);
+    bool empty = true, left_over = false;
+    int rc = replace ? SLU_OK : slu_shard_dir_check(dir, err);
+
+    if (rc == SLU_OK && !replace)
+        rc = look(dir, &empty, &left_over, err);
+    if (rc == SLU_OK && (replace || left_over))
+        rc = slu_shard_dir_remove(dir, err);
 
     if (rc == SLU_OK)
         rc = slu_buf_printf(&path, err, "%s/segments", dir);
     if (rc == SLU_OK)
         rc = slu_mkdirs((const char *)path.data, err);
+    if (rc == SLU_OK) {
+        *lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (*lock >= 0) /* where there are no locks, leavings are never taken over */
+            (void)!flock(*lock, LOCK_EX | LOCK_NB);
+    }
     slu_buf_release(&path);
     return rc;
 }

@@ -14,10 +14,13 @@
 
 /* "D_<i>" for 2^i, else "L_<n>". */
 void slu_shard_bucket_name(uint64_t length, char out[32]);
-/* SLU_E_MISMATCH where dir exists and is not empty, SLU_E_IO where it is no folder. */
+/* SLU_E_MISMATCH where dir exists and holds anything but the leavings of a shuffle that
+ * was stopped, SLU_E_IO where it is no folder. */
 SLU_MUST_USE int slu_shard_dir_check(const char *dir, struct slu_err *err);
-/* Makes dir and dir/segments; removes our files first if `replace`. */
-SLU_MUST_USE int slu_shard_dir_prepare(const char *dir, bool replace,
+/* Makes dir and dir/segments; removes our files first if `replace`, or if they are such
+ * leavings. *lock: a descriptor that says that somebody writes here, or -1; the caller
+ * closes it. */
+SLU_MUST_USE int slu_shard_dir_prepare(const char *dir, bool replace, int *lock,
                                        struct slu_err *err);
 /* Removes our files, report.json first, and what folders are then empty, dir included.
  * Errors are returned but do not stop it. */

@@ -24,8 +24,7 @@ static void open_standard_fds(void)
  * nothing. */
 static void stopped(int signo)
 {
-    static const char line[] =
-        "stopped by a signal; unfinished outputs were not kept\n";
+    static const char line[] = "stopped by a signal; no output was finished\n";
     const char *name = slu_tool.name;
     (void)!write(STDERR_FILENO, name, strlen(name));
     (void)!write(STDERR_FILENO, ": ", 2);

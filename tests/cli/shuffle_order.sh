@@ -79,6 +79,19 @@ touch x/mine x/D_6/mine
 status "--force replaces the set" 0 shuffle -q --format wds -f -o x --shard-sequences 7 --last drop few.tks
 check "and nothing else" test -e x/mine -a -e x/D_6/mine
 check "inspect --verify after it" inspect --verify x
+rm x/mine x/D_6/mine x/report.json
+status "without its report it is what a stopped shuffle left, and is replaced" 0 shuffle -q --format wds -o x few.tks
+check "inspect --verify after that" inspect --verify x
+cp -r x left && rm left/report.json && touch left/mine
+status "but not beside files of others" 1 shuffle -q --format wds -o left few.tks
+rm -r left/mine left/segments
+status "nor shards that have no segments" 1 shuffle -q --format wds -o left few.tks
+check "which all stay" test -e left/D_6/manifest.jsonl
+if command -v flock >/dev/null; then
+    mkdir left/segments
+    status "nor while somebody writes there" 1 flock left "$BIN/shuffle" -q --format wds -o left few.tks
+fi
+status "--force, full shards only" 0 shuffle -q --format wds -f -o x --shard-sequences 7 --last drop few.tks
 "$PYTHON" - <<'PY'
 import json, os
 good = all(json.loads(l)["num_sequences"] == 7 for d in os.listdir("x") if d[:2] == "D_"

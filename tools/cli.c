@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static int parse_device(void *common, const char *value, struct slu_err *err)
 
 /* In the order of --help. --help and --version have no destination. */
 const struct cli_opt cli_common_opt[] = {
-    {"output", 'o', CLI_STRING, AT(output), "FILE",
+    {"output", 'o', CLI_OUTPUT, AT(output), "FILE",
      "write there instead of standard output", NULL, false, NULL},
     {"threads", 'T', CLI_COUNT, AT(threads), "N",
      "threads; 0, the default: all processors", NULL, false, NULL},
@@ -57,7 +58,7 @@ const struct cli_opt cli_common_opt[] = {
      "do not add this program to the stream's provenance", NULL, false, NULL},
     {"force", 'f', CLI_FLAG, AT(force), NULL, "overwrite, and override refusals", NULL,
      false, NULL},
-    {"stats", 0, CLI_STRING, AT(stats), "FILE", "write the report there, as JSON", NULL,
+    {"stats", 0, CLI_OUTPUT, AT(stats), "FILE", "write the report there, as JSON", NULL,
      false, NULL},
     {"progress", 0, CLI_CHOICE, AT(progress), "auto|always|never",
      "progress on standard error; auto: on a terminal", progress_names, false, NULL},
@@ -131,6 +132,7 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
         *(bool *)(void *)at = o->kind == CLI_FLAG;
         return SLU_OK;
     case CLI_STRING:
+    case CLI_OUTPUT:
         *(const char **)(void *)at = v;
         return SLU_OK;
     case CLI_MAYBE_COUNT:
@@ -294,6 +296,56 @@ static int finish(struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
+/* Whether both names lead to one file in which one output would take the other's place,
+ * or mix with it. Devices like /dev/null take any number. */
+static bool same_target(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (!strcmp(a, "-") || !strcmp(b, "-"))
+        return !strcmp(a, b);
+    if (stat(a, &x) == 0)
+        return stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
+               !S_ISCHR(x.st_mode);
+    const char *p = strrchr(a, '/'), *q = strrchr(b, '/');
+    size_t n = p ? (size_t)(p - a) + 1 : 0, m = q ? (size_t)(q - b) + 1 : 0;
+    if (strcmp(a + n, b + m))
+        return false;
+    char dir[2][PATH_MAX];
+    if (n + 2 > PATH_MAX || m + 2 > PATH_MAX)
+        return false;
+    snprintf(dir[0], PATH_MAX, "%.*s.", (int)n, a);
+    snprintf(dir[1], PATH_MAX, "%.*s.", (int)m, b);
+    return stat(dir[0], &x) == 0 && stat(dir[1], &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* Every output a file of its own: the second would silently replace the first. */
+static int check_outputs(const struct cli_ctx *ctx, const struct table *t,
+                         struct slu_err *err)
+{
+    const struct cli_opt *opt[MAX_OPT];
+    const char *path[MAX_OPT];
+    int n = 0;
+    for (int i = 0; i < t->n; i++) {
+        const char *base = t->common[i] ? (const char *)&ctx->common : ctx->opts;
+        if (t->opt[i]->kind != CLI_OUTPUT)
+            continue;
+        path[n] = *(const char *const *)(const void *)(base + t->opt[i]->offset);
+        if (!path[n] && t->common[i] && t->opt[i]->letter == 'o')
+            path[n] = "-";
+        opt[n] = t->opt[i];
+        n += path[n] != NULL;
+    }
+    for (int i = 1; i < n; i++)
+        for (int j = 0; j < i; j++)
+            if (same_target(path[i], path[j]))
+                return slu_fail(err, SLU_E_USAGE,
+                                "--%s and --%s: both would go to %s; name another file",
+                                opt[i]->name, opt[j]->name,
+                                strcmp(path[i], "-") ? path[i] : "standard output");
+    return SLU_OK;
+}
+
 int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outcome,
               struct slu_err *err)
 {
@@ -333,7 +385,8 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
     }
     ctx->input = (const char *const *)(argv + optind);
     ctx->n_input = (size_t)(argc - optind);
-    return finish(ctx, err);
+    int rc = finish(ctx, err);
+    return rc ? rc : check_outputs(ctx, &t, err);
 }
 
 /* ---- help ---- */
@@ -432,6 +485,7 @@ int cli_provenance(const struct cli_ctx *ctx, char **text, struct slu_err *err)
                 rc = add_text(&b, o, number, err);
             break;
         case CLI_LEVEL:
+        case CLI_OUTPUT:
             break;
         case CLI_CHOICE:
             if (memcmp(now, was, sizeof(int)))

@@ -45,7 +45,7 @@ static const struct cli_opt options[] = {
     {"plan", 0, CLI_FLAG, AT(plan), NULL,
      "say what this and other choices come to, as a table; write no stream", NULL,
      false, NULL},
-    {"histogram", 0, CLI_STRING, AT(histogram), "FILE",
+    {"histogram", 0, CLI_OUTPUT, AT(histogram), "FILE",
      "write the lengths of the documents there, as CSV: length,documents", NULL, false,
      NULL},
     {0},

@@ -16,7 +16,7 @@ static const struct cli_opt options[] = {
     {"exact", 0, CLI_FLAG, AT(exact), NULL,
      "drop what has the same tokens as something before it; the default", NULL, false,
      NULL},
-    {"pairs", 0, CLI_STRING, AT(pairs), "FILE",
+    {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
      "write what was dropped, and what was kept for it, as JSON lines", NULL, false,
      NULL},
     {0},

@@ -1,5 +1,6 @@
 /* inspect - shows a stream or a shard set: header and provenance, counts, histogram,
  * records, text; verifies everything. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,12 @@ static const struct cli_opt opts[] = {
      "check everything; exit 1 where anything is wrong", NULL, false, NULL},
     {0},
 };
+
+static void defaults(void *p)
+{
+    struct inspect_opts *o = p;
+    o->records = NO_RECORDS;
+}
 
 struct look {
     struct cli_ctx *ctx;
@@ -53,7 +60,7 @@ static int print_batch(struct look *k, struct slu_batch *b, struct slu_err *err)
 static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     struct look *k = ctx;
-    if (k->o->records || k->o->jsonl)
+    if (k->o->records != NO_RECORDS || k->o->jsonl)
         return print_batch(k, b, err);
     for (size_t i = 0; i < b->n_seq; i++) {
         uint64_t n = 0, l = b->seq[i].len_tok;
@@ -88,7 +95,7 @@ static int show(struct look *k, struct slu_err *err)
 {
     const struct slu_sum *t = &k->seen.sum;
     char sum[33];
-    if (k->o->records || k->o->jsonl)
+    if (k->o->records != NO_RECORDS || k->o->jsonl)
         return SLU_OK;
     if (k->o->json)
         return inspect_print_json(&k->seen, err);
@@ -121,7 +128,7 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
                 "the stream has no vocabulary frame, so there is no text; tokenize "
                 "without --no-vocab");
     }
-    if (!rc && o->records && o->records != UINT64_MAX)
+    if (!rc && o->records < NO_RECORDS)
         rc = first_records(&k, err);
     else if (!rc)
         rc = slu_stream_run(k.r, &ops, &k, (unsigned)ctx->common.threads,
@@ -135,23 +142,70 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
-static int run(struct cli_ctx *ctx, struct slu_err *err)
+static int look(struct cli_ctx *ctx, struct slu_err *err)
 {
-    const struct inspect_opts *o = ctx->opts;
     struct stat st;
-    if (o->json + (o->records != 0) + o->jsonl + o->histogram > 1)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--json, --records, --jsonl and --histogram exclude each other");
-    if (o->text && !o->records)
-        return slu_fail(err, SLU_E_USAGE, "--text goes with --records");
-    if (ctx->common.output)
-        return slu_fail(err, SLU_E_USAGE,
-                        "inspect prints; redirect its standard output");
     bool dir = ctx->n_input && !stat(ctx->input[0], &st) && S_ISDIR(st.st_mode);
     if (dir && ctx->n_input > 1)
         return slu_fail(err, SLU_E_USAGE, "one shard directory at a time");
     return dir ? inspect_shards(ctx, ctx->input[0], err) : inspect_stream(ctx, err);
+}
+
+/* ---- -o: what is printed goes to a file that appears when it is whole ---- */
+
+struct target {
+    struct slu_out *out;
+    struct slu_err *err; /* of the first write that failed */
+};
+
+static ssize_t target_write(void *cookie, const char *p, size_t n)
+{
+    struct target *t = cookie;
+    if (t->err->code || slu_out_write(t->out, p, n, t->err))
+        return 0;
+    return (ssize_t)n;
+}
+
+static int look_into(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct slu_err failed = SLU_ERR_INIT;
+    struct target t = {NULL, &failed};
+    FILE *terminal = stdout, *file = NULL;
+    int rc = slu_out_open(&t.out, ctx->common.output, err);
+    if (rc)
+        return rc;
+    file = fopencookie(&t, "w", (cookie_io_functions_t){.write = target_write});
+    if (!file)
+        rc = slu_fail_nomem(err, BUFSIZ);
+    if (!rc) {
+        stdout = file;
+        rc = look(ctx, err);
+        (void)!fflush(stdout);
+        stdout = terminal;
+    }
+    if (file)
+        fclose(file);
+    if (failed.code) {
+        *err = failed;
+        rc = failed.code;
+    }
+    if (!rc)
+        return slu_out_close(t.out, err);
+    slu_out_abort(t.out);
+    return rc;
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct inspect_opts *o = ctx->opts;
+    bool to_file = ctx->common.output && strcmp(ctx->common.output, "-") != 0;
+    if (o->json + (o->records != NO_RECORDS) + o->jsonl + o->histogram > 1)
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--json, --records, --jsonl and --histogram exclude each other");
+    if (o->text && o->records == NO_RECORDS)
+        return slu_fail(err, SLU_E_USAGE, "--text goes with --records");
+    return to_file ? look_into(ctx, err) : look(ctx, err);
 }
 
 const struct slu_tool slu_tool = {
@@ -161,6 +215,7 @@ const struct slu_tool slu_tool = {
     .summary = "Shows a token stream or a shard directory, and verifies it.",
     .opt = opts,
     .opts_size = sizeof(struct inspect_opts),
+    .defaults = defaults,
     .memory_floor = 32 << 20,
     .plain_output = true,
     .examples = "  inspect docs.tks\n  inspect --verify shards\n"

@@ -5,9 +5,11 @@
 #include "lib/map.h"
 #include "tools/cli.h"
 
+#define NO_RECORDS (UINT64_MAX - 1)
+
 struct inspect_opts {
     bool json, text, jsonl, histogram, verify;
-    uint64_t records; /* 0: off, UINT64_MAX: all */
+    uint64_t records; /* NO_RECORDS: off, UINT64_MAX: all */
 };
 
 /* What has been seen of a stream or a shard set. */

@@ -202,8 +202,8 @@ static size_t fill_bins(const struct slu_header *h, const struct inspect_row *ro
 static int terminal_width(void)
 {
     struct winsize w;
-    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) &&
-        w.ws_col >= 60)
+    int fd = fileno(stdout); /* -1 with -o */
+    if (fd >= 0 && isatty(fd) && !ioctl(fd, TIOCGWINSZ, &w) && w.ws_col >= 60)
         return w.ws_col;
     return 80;
 }

@@ -65,7 +65,7 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
     struct slu_shardset *set;
     struct slu_batch b;
     struct slu_buf line = SLU_BUF_INIT;
-    bool records = o->records || o->jsonl;
+    bool records = o->records != NO_RECORDS || o->jsonl;
     uint64_t left = o->jsonl ? UINT64_MAX : o->records;
     int rc = slu_shardset_open(&set, dir, err);
     if (rc)

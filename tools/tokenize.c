@@ -86,7 +86,7 @@ static const struct cli_opt options[] = {
      NULL, false, NULL},
     {"holdout", 0, CLI_FRACTION, AT(holdout), "FRACTION",
      "put so many of the documents aside, chosen by --seed", NULL, true, NULL},
-    {"holdout-output", 0, CLI_STRING, AT(holdout_output), "FILE",
+    {"holdout-output", 0, CLI_OUTPUT, AT(holdout_output), "FILE",
      "stream of the documents put aside", NULL, false, NULL},
     {"bos", 0, CLI_FLAG, AT(bos), NULL, "begin each document with the BOS token", NULL,
      true, NULL},
@@ -107,7 +107,7 @@ static const struct cli_opt options[] = {
      NULL},
     {"on-error", 0, CLI_CHOICE, AT(on_error), "fail|skip",
      "at a bad record: stop (default), or go on without it", on_errors, true, NULL},
-    {"rejects", 0, CLI_STRING, AT(rejects), "FILE",
+    {"rejects", 0, CLI_OUTPUT, AT(rejects), "FILE",
      "write bad records there, as JSON lines; implies --on-error skip", NULL, false,
      NULL},
     {0},
@@ -147,11 +147,6 @@ static int resolve_part(struct opts *o, struct slu_err *err)
     return SLU_OK;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    return a && b && strcmp(a, b) == 0;
-}
-
 static int check(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct opts *o = ctx->opts;
@@ -166,10 +161,6 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
                         "--domain and --domain-field exclude each other");
     if (o->rejects)
         o->on_error = 1;
-    if (same_file(o->holdout_output, ctx->common.output) ||
-        same_file(o->rejects, ctx->common.output) ||
-        same_file(o->rejects, o->holdout_output))
-        return slu_fail(err, SLU_E_USAGE, "two outputs with the same name");
     if (ctx->n_input == 0 && !o->files_from && isatty(STDIN_FILENO) &&
         !ctx->common.force)
         return slu_fail(err, SLU_E_USAGE,

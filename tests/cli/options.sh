@@ -76,6 +76,34 @@ status "--option=value" 0 decompose --min=16 --max=128 c.tks -o x.tks
 status "-oFILE" 0 decompose --min 16 --max 128 c.tks -ox.tks
 status "an existing output is replaced" 0 dedup c.tks -o x.tks
 
+# every output is a file of its own
+mkdir -p sub
+for bad in "dedup --pairs ./p -o p c.tks" "dedup --pairs sub/../p -o p c.tks" "dedup --pairs p --stats p -o x.tks c.tks" "dedup --pairs - c.tks" \
+    "tokenize --holdout 0.5 --holdout-output - c.jsonl" "tokenize --rejects ./x.tks -o x.tks c.jsonl" \
+    "decompose --plan --histogram - c.tks" "inspect --json --stats - c.tks"; do
+    # shellcheck disable=SC2086 # words are meant
+    status "two outputs, one file: $bad" 2 $bad
+    check "  one line" one_line "$TMP/err"
+done
+check "and nothing was written" test ! -e p
+status "/dev/null takes any number" 0 tokenize -t bytes --rejects /dev/null -o /dev/null c.jsonl
+status "the report alone may go to standard output" 0 dedup --stats - -o x.tks c.tks
+check "and is JSON" "$PYTHON" -m json.tool "$TMP/out" /dev/null
+
+# inspect's output is text, and -o works for it too
+for mode in --json --records --records=3 --jsonl --histogram --verify -q; do
+    inspect $mode c.tks >shown
+    status "inspect $mode -o FILE" 0 inspect $mode -o shown2 c.tks
+    check "  is what is printed" cmp shown shown2
+    check "  and nothing is printed" test ! -s "$TMP/out"
+done
+status "inspect -o /dev/full" 1 inspect --records -o /dev/full c.tks
+head -c 3000 c.tks >cut.tks
+status "inspect -o FILE of a stream that is cut" 1 inspect --records -o none cut.tks
+check "leaves no file" test ! -e none
+status "inspect --records=0" 0 inspect --records=0 c.tks
+check "prints nothing" test ! -s "$TMP/out"
+
 # wds wants label tokens (semantics.md 12)
 decompose --min 16 --max 128 c.tks | pack >nolabel.tks
 status "wds without label tokens is refused" 1 shuffle -o set --format wds nolabel.tks

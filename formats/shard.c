@@ -58,7 +58,7 @@ struct slu_shards {
     struct bucket bucket[SLU_MAX_BUCKETS];
     unsigned n_bucket;
     struct slu_sum sum, dropped;
-    bool made, finished;
+    bool made_dir, made, finished;
     int lock; /* of the folder, or -1 */
 };
 
@@ -408,7 +408,7 @@ int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
         slot[i] = &job[i];
     }
     if (rc == SLU_OK)
-        rc = slu_shard_dir_prepare(s->dir, s->cfg.force, &s->lock, err);
+        rc = slu_shard_dir_prepare(s->dir, s->cfg.force, &s->made_dir, &s->lock, err);
     s->made = rc == SLU_OK;
     if (rc == SLU_OK)
         rc = slu_pipe_run(&ops, &t, slot, n_slots, n_threads, err);
@@ -603,7 +603,7 @@ void slu_shards_free(struct slu_shards *s)
         slu_batch_release(&b->batch);
     }
     if (s->made && !s->finished)
-        slu_shard_dir_remove(s->dir, NULL);
+        slu_shard_dir_remove(s->dir, s->made_dir, NULL);
     if (s->lock >= 0)
         close(s->lock);
     if (s->cfg.format->release)

@@ -79,14 +79,21 @@ static bool ends_with(const char *name, const char *suffix)
     return n >= k && !strcmp(name + n - k, suffix);
 }
 
+/* What lib/io.h leaves where files need a name from the start and kill -9 came. */
+static bool unfinished(const char *name)
+{
+    return !strncmp(name, ".sluice-", 8) && ends_with(name, ".tmp");
+}
+
 static bool ours_in_bucket(const char *name)
 {
-    return !strcmp(name, "manifest.jsonl") || !strncmp(name, "shard-", 6);
+    return !strcmp(name, "manifest.jsonl") || !strncmp(name, "shard-", 6) ||
+           unfinished(name);
 }
 
 static bool ours_in_segments(const char *name)
 {
-    return ends_with(name, ".tks");
+    return ends_with(name, ".tks") || unfinished(name);
 }
 
 static int note(int rc, struct slu_err *err, const char *dir, const char *name)
@@ -120,7 +127,7 @@ static int clear_folder(int dir_fd, const char *dir, const char *name,
     return rc;
 }
 
-int slu_shard_dir_remove(const char *dir, struct slu_err *err)
+int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err)
 {
     DIR *d = opendir(dir);
     const struct dirent *e;
@@ -137,12 +144,13 @@ int slu_shard_dir_remove(const char *dir, struct slu_err *err)
             rc = clear_folder(fd, dir, e->d_name, ours_in_bucket, rc, err);
     rc = clear_folder(fd, dir, "segments", ours_in_segments, rc, err);
     closedir(d);
-    if (rmdir(dir))
+    if (itself && rmdir(dir))
         rc = note(rc, err, dir, "");
     return rc;
 }
 
-int slu_shard_dir_prepare(const char *dir, bool replace, int *lock, struct slu_err *err)
+int slu_shard_dir_prepare(const char *dir, bool replace, bool *made, int *lock,
+                          struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
     bool empty = true, left_over = false;
@@ -151,8 +159,8 @@ int slu_shard_dir_prepare(const char *dir, bool replace, int *lock, struct slu_e
     if (rc == SLU_OK && !replace)
         rc = look(dir, &empty, &left_over, err);
     if (rc == SLU_OK && (replace || left_over))
-        rc = slu_shard_dir_remove(dir, err);
-
+        rc = slu_shard_dir_remove(dir, false, err);
+    *made = access(dir, F_OK) && errno == ENOENT;
     if (rc == SLU_OK)
         rc = slu_buf_printf(&path, err, "%s/segments", dir);
     if (rc == SLU_OK)

@@ -18,13 +18,14 @@ void slu_shard_bucket_name(uint64_t length, char out[32]);
  * was stopped, SLU_E_IO where it is no folder. */
 SLU_MUST_USE int slu_shard_dir_check(const char *dir, struct slu_err *err);
 /* Makes dir and dir/segments; removes our files first if `replace`, or if they are such
- * leavings. *lock: a descriptor that says that somebody writes here, or -1; the caller
- * closes it. */
-SLU_MUST_USE int slu_shard_dir_prepare(const char *dir, bool replace, int *lock,
-                                       struct slu_err *err);
-/* Removes our files, report.json first, and what folders are then empty, dir included.
- * Errors are returned but do not stop it. */
-int slu_shard_dir_remove(const char *dir, struct slu_err *err);
+ * leavings, but not dir: it may be a mount point, a link or the working folder, and its
+ * mode is its owner's. *made: there was no dir before. *lock: a descriptor that says
+ * that somebody writes here, or -1; the caller closes it. */
+SLU_MUST_USE int slu_shard_dir_prepare(const char *dir, bool replace, bool *made,
+                                       int *lock, struct slu_err *err);
+/* Removes our files, report.json first, and what folders are then empty, dir included
+ * if `itself`. Errors are returned but do not stop it. */
+int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err);
 /* Removes a bucket's folder, which is empty. */
 SLU_MUST_USE int slu_shard_dir_drop_bucket(const char *dir, const char *name,
                                            struct slu_err *err);

@@ -108,3 +108,16 @@ status "--shard-sequences 0" 2 shuffle --format wds --shard-sequences 0 -o y all
 status "--last without --format" 2 shuffle --last drop -o y all.tks
 status "documents have no buckets" 1 shuffle --format wds -o y "$(tokenize -t bytes -o docs.tks base.jsonl; echo docs.tks)"
 check "none of these left anything" test ! -e y
+
+# A folder that is there keeps its place and its mode: it may be a mount point, a link or the working folder.
+mkdir -m 750 kept
+ln -s kept kept-link
+shuffle -q --format wds -o kept all.tks
+same "--force into a link to a folder" 0 "$(shuffle -q -f --format wds -o kept-link all.tks >&2; echo $?)"
+check "is a whole set" inspect --verify kept
+same "--force into the working folder" 0 "$(cd kept && shuffle -q -f --format wds -o . ../all.tks >&2; echo $?)"
+check "is a whole set too" inspect --verify kept
+same "the folder's mode stays" 750 "$(stat -c %a kept)"
+(ulimit -f 64 && shuffle -q -f --format wds -o kept-link all.tks 2>err)
+same "a fault while shards are written" 1 $?
+same "leaves the folder, and nothing in it" "" "$(ls -A kept)"

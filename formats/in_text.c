@@ -1,4 +1,5 @@
-/* in_text.c - a file that is one text, whatever its name. An empty one is no record. */
+/* in_text.c - a file that is one text, whatever its name; an empty one too, as in an
+ * archive: it is dropped under a name, not overlooked. */
 #include "input_private.h"
 
 #include <string.h>
@@ -34,13 +35,9 @@ static int text_fetch(struct slu_input_source *src, struct slu_block *b,
             break;
         step = block;
     }
-    if (b->raw.len > begin) {
-        struct slu_record_ref rec = {src->ordinal, 0, 0, begin, b->raw.len - begin};
-        int rc = slu_block_add(b, rec, err);
-        if (rc)
-            return rc;
-    }
-    return SLU_EOF;
+    struct slu_record_ref rec = {src->ordinal, 0, 0, begin, b->raw.len - begin};
+    int rc = slu_block_add(b, rec, err);
+    return rc ? rc : SLU_EOF;
 }
 
 const struct slu_input_format slu_in_text = {

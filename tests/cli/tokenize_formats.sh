@@ -88,6 +88,11 @@ mkdir -p t/s
 open("t/zwölf.c","w").write("int main(void)\n{\n}\n"); open("t/s/empty.txt","w")'
 tokenize -t bytes -o t.tks t
 same "texts" 3 "$(sum t.tks | cut -d ' ' -f 2)"
+for format in auto text; do
+    tokenize -t bytes --format $format --stats s.json -o t.tks t
+    same "an empty text is a document, dropped as empty: $format" '[4, 1, 3]' \
+        "$(json s.json '[d["documents"]["in"], d["documents"]["dropped"]["empty"], d["documents"]["out"]]')"
+done
 checksum=$(sum t.tks)
 tar -cf t.tar t
 for f in --format=pax --format=gnu --format=ustar; do

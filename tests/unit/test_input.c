@@ -212,12 +212,14 @@ static void texts(void **state)
     save("d.txt", "d", 1);
     for (size_t block = 4096; block < 1 << 17; block *= 3) {
         assert_int_equal(collect(got, path, 6, 0, 1, block, 1 << 20, &err), SLU_EOF);
-        assert_int_equal(got->n, 5);
+        assert_int_equal(got->n, 6);
         assert_string_equal(got->r[0].text, "one\ntwo\n");
         assert_string_equal(got->r[1].text, "{\"looks\": \"like JSON\"}");
-        assert_int_equal(got->r[2].source, 3);
-        assert_int_equal(strlen(got->r[3].text), sizeof big);
-        assert_string_equal(got->r[4].text, "d");
+        assert_int_equal(got->r[2].source, 2);
+        assert_string_equal(got->r[2].text, ""); /* a text like any other */
+        assert_int_equal(got->r[3].source, 3);
+        assert_int_equal(strlen(got->r[4].text), sizeof big);
+        assert_string_equal(got->r[5].text, "d");
         clear(got);
     }
     assert_int_equal(collect(got, path, 6, 0, 1, 4096, 40000, &err), SLU_E_LIMIT);

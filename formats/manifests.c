@@ -122,6 +122,7 @@ static int add_manifest(struct slu_bucket_counts *s, const char *path,
         rc = slu_fail(err, SLU_E_MISMATCH, "%s and %s are of the same bucket",
                       s->bucket[i].manifest, path);
     if (rc || b.seq_per_shard == 0) { /* an empty bucket is no bucket */
+        s->n_empty += !rc;
         free(b.manifest);
         return rc;
     }

@@ -190,6 +190,11 @@ int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
         ++*pieces;
         if (p->cfg.method == SLU_PACK_BFD)
             rc = slu_lengths_add(s->lengths, &it.len_tok, 1, err);
+        if (rc == SLU_E_LIMIT && p->n_slot > 1)
+            rc = slu_fail(err, SLU_E_LIMIT,
+                          "the length histograms of %zu domains outgrow their share of "
+                          "memory; give -M more, or --mix-domains",
+                          p->n_slot);
         if (!rc)
             rc = spool_item(p, &it, b->str.data + g->id_off,
                             slu_batch_at(b, run->tok_off + at), err);

@@ -39,6 +39,7 @@ struct slu_bucket_count {
 struct slu_bucket_counts {
     struct slu_bucket_count *bucket; /* ascending lengths; owned */
     size_t n_bucket, cap_bucket;
+    size_t n_empty; /* manifests without a sequence, which are no buckets here */
 };
 
 void slu_bucket_counts_init(struct slu_bucket_counts *s);

@@ -47,6 +47,10 @@ static void report(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
 {
     const struct opts *opts = ctx->opts;
     struct slu_buf b = SLU_BUF_INIT;
+    if (s->n_empty)
+        cli_warn(ctx,
+                 "manifests that name no sequences, whose buckets are left out: %zu",
+                 s->n_empty);
     int rc = slu_buf_printf(&b, NULL, "[");
     for (size_t i = 0; i < s->n_bucket && !rc; i++) {
         const struct slu_bucket_count *n = &s->bucket[i];

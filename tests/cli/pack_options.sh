@@ -82,3 +82,10 @@ same "spilled: it did spill, within -M + 64 MiB" true "$([ -n "$SHIM" ] || { ech
     json s.json 'd["spill_bytes"] > 0 and d["peak_rss_bytes"] <= (32 + 64) << 20')"
 check "nothing is left in --tmpdir" sh -c 'mkdir t && pack --length 8192 -M 32M --tmpdir t c4.tks >/dev/null && [ -z "$(ls -A t)" ]'
 rm -f c*.jsonl
+
+# a histogram for each domain: thousands of them need memory, and the way out is named
+"$PYTHON" -c 'for i in range(6000): print("{\"text\": \"%s\", \"d\": \"%d\"}" % ("a" * (i % 30), i))' |
+    tokenize -t bytes --format jsonl --domain-field d -o many.tks
+status "thousands of domains in 32M" 1 pack -M 32M --length 64 -o x.tks many.tks
+check "names --mix-domains" grep -q -- '--mix-domains' err
+status "which does" 0 pack -M 32M --length 64 --mix-domains -o x.tks many.tks

@@ -61,6 +61,11 @@ status "a batch that needs more than the shards of all GPUs" 1 schedule --batch-
 check "  one line" one_line err
 status "fewer tokens than a round of shards" 0 schedule --tokens 1000 --world 8 set
 check "  a bucket without shards is warned of" grep -q 'D_8/manifest.jsonl: no shard is used' err
+mkdir set/D_14 && : >set/D_14/manifest.jsonl
+status "a bucket without any shard" 0 schedule --tokens 28795904000 --epochs 8 --world 8 set
+check "  is left out with a warning" grep -q 'name no sequences.*: 1$' err
+same "  of the same plan" "$(cat want)" "$(cat out)"
+rm -r set/D_14
 printf '{"shard":"a","num_sequences":5}' >set/D_8/manifest.jsonl
 status "a manifest without its last newline" 1 schedule set
 check "  is named with its line" grep -q 'D_8/manifest.jsonl:1: ' err

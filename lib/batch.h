@@ -110,6 +110,13 @@ static inline uint32_t slu_batch_id(const struct slu_batch *b, uint64_t i)
                              : ((const uint32_t *)b->tok)[i];
 }
 
+/* What the batch takes, in tokens: of a MiB of short sequences the rows, the ids and
+ * what becomes of them (a WebDataset member is a KiB at least) are the most. */
+static inline uint64_t slu_batch_weight(const struct slu_batch *b)
+{
+    return b->n_tok + 64 * b->n_seq + 16 * b->n_seg + b->str.len / 4;
+}
+
 /* One sequence's counts: 1 sequence, its tokens, its documents (segments with offset
  * 0). */
 struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *q);

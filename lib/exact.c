@@ -306,7 +306,7 @@ static int replay(struct slu_exact *x, struct slu_batch *b, struct slu_err *err)
             if (rc == SLU_OK)
                 rc = next_drop(x, &drop, &pair.kept, err);
         }
-        if (rc == SLU_OK && b->n_tok >= BATCH_TOK)
+        if (rc == SLU_OK && slu_batch_weight(b) >= BATCH_TOK)
             rc = emit_batch(x, b, err);
     }
     if (rc != SLU_EOF)

@@ -422,7 +422,7 @@ int slu_packing_next(struct slu_packing *p, struct slu_batch *out, uint64_t tok,
         if (!rc)
             rc = advance(p, err);
     }
-    while (!rc && p->item && out->n_tok < tok && out->n_seg < SLU_FRAME_SEGS / 2) {
+    while (!rc && p->item && slu_batch_weight(out) < tok) {
         p->bin_key = p->key.hi;
         p->n_tok = 0;
         slu_buf_clear(&p->tok);

@@ -196,7 +196,7 @@ int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
     int rc = SLU_OK;
 
     slu_batch_clear(b);
-    while (b->n_tok < n_tok && b->n_seg < SLU_FRAME_SEQS && !p->stopped) {
+    while (slu_batch_weight(b) < n_tok && !p->stopped) {
         struct slu_u128 key;
         const void *rec;
         size_t n;

@@ -29,6 +29,7 @@
     (UINT64_C(1) << 20) /* a data frame holds at most so many tokens */
 #define SLU_FRAME_SEQS (UINT64_C(1) << 16) /* and so many sequences */
 #define SLU_FRAME_SEGS (UINT64_C(1) << 17) /* and so many segments */
+#define SLU_FRAME_IDS  (UINT64_C(1) << 24) /* and so many bytes of records' ids */
 
 /* One link of the provenance chain: a program and what of its arguments affects
  * results. */

@@ -241,7 +241,8 @@ static int add_long(struct slu_writer *w, const struct slu_batch *b,
     for (uint64_t i = 0; i < q->n_seg; i++) {
         const struct slu_seg *s = &b->seg[q->seg_off + i];
         for (uint64_t skip = 0; skip < s->len_tok;) {
-            if (w->n_tok == SLU_FRAME_TOKENS || w->n_seg == SLU_FRAME_SEGS) {
+            if (w->n_tok == SLU_FRAME_TOKENS || w->n_seg == SLU_FRAME_SEGS ||
+                (!skip && w->col[IDS].len + s->id_len > SLU_FRAME_IDS)) {
                 w->n_seq = 1;
                 int rc = put_u32(&w->col[SEQ_SEGS], (uint32_t)in_frame, err);
                 if (!rc)
@@ -271,13 +272,18 @@ static int add_long(struct slu_writer *w, const struct slu_batch *b,
 static int add_seq(struct slu_writer *w, const struct slu_batch *b,
                    const struct slu_seq *q, struct slu_err *err)
 {
-    bool fits = q->len_tok <= SLU_FRAME_TOKENS && q->n_seg <= SLU_FRAME_SEGS;
+    uint64_t n_id = 0;
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        n_id += b->seg[q->seg_off + i].id_len;
+    bool fits = q->len_tok <= SLU_FRAME_TOKENS && q->n_seg <= SLU_FRAME_SEGS &&
+                n_id <= SLU_FRAME_IDS;
     w->did.sequences++;
     if (!q->n_seg || !q->len_tok)
         return slu_fail(err, SLU_E_FORMAT,
                         "a sequence without tokens cannot be written");
     if (!fits || w->n_tok + q->len_tok > SLU_FRAME_TOKENS ||
-        w->n_seq == SLU_FRAME_SEQS || w->n_seg + q->n_seg > SLU_FRAME_SEGS) {
+        w->n_seq == SLU_FRAME_SEQS || w->n_seg + q->n_seg > SLU_FRAME_SEGS ||
+        w->col[IDS].len + n_id > SLU_FRAME_IDS) {
         int rc = flush(w, 0, err);
         if (rc)
             return rc;

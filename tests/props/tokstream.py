@@ -38,7 +38,7 @@ PADDING = NONE64
 ZSTD, SEQ_CONTINUES, SEG_CONTINUES = 1, 2, 4
 LABELS, NO_TOKENS = 1, 2
 LIMIT = 2**26
-FRAME_TOKENS, FRAME_SEQS, FRAME_SEGS = 2**20, 2**16, 2**17
+FRAME_TOKENS, FRAME_SEQS, FRAME_SEGS, FRAME_IDS = 2**20, 2**16, 2**17, 2**24
 MASK128 = 2**128 - 1
 
 
@@ -511,7 +511,7 @@ class Reader:
                     else:
                         self._finish_sequence(q, t)
                         if self.cuts:
-                            shapes.append([s.length for s in q.segments])
+                            shapes.append([(s.length, len(s.id or b"")) for s in q.segments])
                         yield q
             elif typ in ("SRCS", "DOMS"):
                 if fr.aux:
@@ -611,28 +611,33 @@ class _Pushback:
 
 def expected_cuts(shapes):
     """Section 6, "Where frames are cut", as (n_seq, n_tok, flags 2|4) of each frame; shapes are
-    the lists of the sequences' segment lengths."""
+    the lists of the sequences' segments as (tokens, bytes of id)."""
     frames = []
-    n_seq = n_seg = n_tok = 0
+    n_seq = n_seg = n_tok = n_id = 0
     for segments in shapes:
-        tok, seg = sum(segments), len(segments)
+        tok, seg, ids = sum(s[0] for s in segments), len(segments), sum(s[1] for s in segments)
         fits = (n_seq + 1 <= FRAME_SEQS and n_tok + tok <= FRAME_TOKENS
-                and n_seg + seg <= FRAME_SEGS)
+                and n_seg + seg <= FRAME_SEGS and n_id + ids <= FRAME_IDS)
         if not fits and n_seq:
             frames.append((n_seq, n_tok, 0))
-            n_seq = n_seg = n_tok = 0
+            n_seq = n_seg = n_tok = n_id = 0
         at, done = 0, 0  # segment, and how much of it lies in frames that are written
-        while tok > FRAME_TOKENS or seg - at > FRAME_SEGS:
-            room, segs = FRAME_TOKENS, 0
+        while tok > FRAME_TOKENS or seg - at > FRAME_SEGS or ids > FRAME_IDS:
+            room, segs, id_room = FRAME_TOKENS, 0, FRAME_IDS
             while room and segs < FRAME_SEGS:
-                take = min(room, segments[at] - done)
+                length, id_bytes = segments[at]
+                if not done:
+                    if id_bytes > id_room:
+                        break
+                    id_room, ids = id_room - id_bytes, ids - id_bytes
+                take = min(room, length - done)
                 room, done, segs = room - take, done + take, segs + 1
-                if done == segments[at]:
+                if done == length:
                     at, done = at + 1, 0
             frames.append((1, FRAME_TOKENS - room,
                            SEQ_CONTINUES | (SEG_CONTINUES if done else 0)))
             tok -= FRAME_TOKENS - room
-        n_seq, n_seg, n_tok = n_seq + 1, n_seg + seg - at, n_tok + tok
+        n_seq, n_seg, n_tok, n_id = n_seq + 1, n_seg + seg - at, n_tok + tok, n_id + ids
     if n_seq:
         frames.append((n_seq, n_tok, 0))
     return frames

@@ -43,6 +43,7 @@ struct ingest {
     struct slu_ingest_stat *stat;
     struct slu_input *input;
     struct worker *worker;
+    unsigned n_worker;
     uint32_t domain; /* of all documents, or SLU_NO_DOMAIN */
     uint64_t n_tok;
 
@@ -378,20 +379,25 @@ static int emit(void *ctx, void *job, struct slu_err *err)
 /* How -M is spent: a quarter on the blocks in flight, an eighth on word caches, half on
  * records that are larger than a block. */
 struct plan {
-    unsigned n_job;
+    unsigned n_threads, n_job;
     uint64_t block_byte, cache_byte, max_grown_byte, max_record_byte;
 };
 
 static struct plan make_plan(const struct slu_ingest_cfg *cfg)
 {
     struct plan p;
-    p.n_job = cfg->n_threads + 2;
+    /* No more threads than there is memory for the least blocks of theirs. */
+    uint64_t most = cfg->memory_byte / 4 / BLOCK_WEIGHT / MIN_BLOCK_BYTE;
+    p.n_threads = cfg->n_threads;
+    if (p.n_threads + 2 > most)
+        p.n_threads = most > 3 ? (unsigned)most - 2 : 1;
+    p.n_job = p.n_threads + 2;
     p.block_byte = cfg->memory_byte / 4 / p.n_job / BLOCK_WEIGHT;
     if (p.block_byte < MIN_BLOCK_BYTE)
         p.block_byte = MIN_BLOCK_BYTE;
     if (p.block_byte > MAX_BLOCK_BYTE)
         p.block_byte = MAX_BLOCK_BYTE;
-    p.cache_byte = cfg->memory_byte / 8 / cfg->n_threads;
+    p.cache_byte = cfg->memory_byte / 8 / p.n_threads;
     if (p.cache_byte > MAX_CACHE_BYTE)
         p.cache_byte = MAX_CACHE_BYTE;
     p.max_grown_byte = cfg->memory_byte / 2;
@@ -422,10 +428,11 @@ static int open_workers(struct ingest *g, const struct plan *p, struct slu_err *
     struct slu_record_cfg rec = {cfg->text_field, cfg->id_field, cfg->domain_field,
                                  (size_t)p->block_byte};
     int rc = SLU_OK;
-    g->worker = calloc(cfg->n_threads, sizeof *g->worker);
+    g->n_worker = p->n_threads;
+    g->worker = calloc(g->n_worker, sizeof *g->worker);
     if (!g->worker)
-        return slu_fail_nomem(err, cfg->n_threads * sizeof *g->worker);
-    for (unsigned i = 0; i < cfg->n_threads && !rc; i++) {
+        return slu_fail_nomem(err, g->n_worker * sizeof *g->worker);
+    for (unsigned i = 0; i < g->n_worker && !rc; i++) {
         rc = slu_record_parser_new(&g->worker[i].parser, &rec, err);
         if (!rc)
             rc = slu_encoder_new(&g->worker[i].encoder, cfg->tokenizer, p->cache_byte,
@@ -436,7 +443,7 @@ static int open_workers(struct ingest *g, const struct plan *p, struct slu_err *
 
 static void close_workers(struct ingest *g)
 {
-    for (unsigned i = 0; g->worker && i < g->cfg->n_threads; i++) {
+    for (unsigned i = 0; g->worker && i < g->n_worker; i++) {
         slu_record_parser_free(g->worker[i].parser);
         slu_encoder_free(g->worker[i].encoder);
         free(g->worker[i].domain);
@@ -499,7 +506,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     if (!rc)
         rc = open_input(&g, &p, err);
     if (!rc)
-        rc = slu_pipe_run(&ops, &g, job, p.n_job, cfg->n_threads, err);
+        rc = slu_pipe_run(&ops, &g, job, p.n_job, p.n_threads, err);
     slu_input_free(g.input);
     close_workers(&g);
     for (unsigned i = 0; i < p.n_job; i++)

@@ -89,3 +89,9 @@ status "a record that -M does not allow" 1 tokenize -t bytes -M 32M -o y2.tks bi
 check "is named with its place" grep -q '^tokenize: big.jsonl: byte [0-9]*: a record larger than .*give a larger -M' err
 check "and no output is left" test ! -e y2.tks
 status "output to a full disk" 1 tokenize -t bytes -o /dev/full c.jsonl
+
+# More threads than there is memory for: fewer work.
+"$PYTHON" -c 'for i in range(300000): print("{\"text\": \"%s\"}" % ("some words %d " % i * 12))' >many.jsonl
+status "-T 1000 -M 32M" 0 tokenize -T 1000 -M 32M --stats s.json -o /dev/null many.jsonl
+[ -n "${SAN:-}" ] || check "within 96 MiB" test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
+rm -f many.jsonl

@@ -28,8 +28,8 @@ SLU_MUST_USE int slu_write_full(int fd, const void *buf, size_t n, struct slu_er
 /* An output file (semantics.md 19). A regular or absent target is written without its
  * name (O_TMPFILE, or a temporary name in its folder where the file system has none),
  * synced and renamed by slu_out_close; FIFOs, terminals, /dev/null and standard output
- * are written directly. Links are followed; /dev/stdout and /dev/fd/N are descriptors. Whatever kills the process before close, the target is as it
- * was. */
+ * are written directly. Links are followed; /dev/stdout and /dev/fd/N are descriptors.
+ * Whatever kills the process before close, the target is as it was. */
 struct slu_out;
 
 /* path NULL or "-" is standard output. Caller ends it with slu_out_close or

@@ -9,6 +9,9 @@ enum cli_outcome { CLI_RUN, CLI_HELP, CLI_VERSION };
 extern const struct cli_opt cli_common_opt[];
 extern const char *const cli_device_names[];
 
+/* Options that a program does not show: --device without kernels. */
+bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o);
+
 /* Fills ctx from argv. SLU_E_USAGE with one line where it cannot. */
 SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,
                            enum cli_outcome *outcome, struct slu_err *err);

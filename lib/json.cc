@@ -56,6 +56,11 @@ static struct slu_json_value value_of(dom::element e)
     return v;
 }
 
+/* simdjson chooses its code at first use, and ends the process where that finds no
+ * memory: so it does it here, before main. */
+[[maybe_unused]] static const bool simdjson_chosen =
+    !simdjson::get_active_implementation()->name().empty();
+
 /* Says where and why the n bytes at p are not acceptable JSON. */
 static int fail_json(const uint8_t *p, size_t n, simdjson::error_code code,
                      struct slu_err *err)
@@ -351,7 +356,10 @@ static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
     bool has[N_FIELD] = {false, false, false};
     dom::object o;
 
-    if (p->parser.parse(rec, n, false).get(o) != simdjson::SUCCESS)
+    simdjson::error_code code = p->parser.parse(rec, n, false).get(o);
+    if (code == simdjson::MEMALLOC)
+        p->parser = dom::parser(); /* it would take the tape that failed for one */
+    if (code != simdjson::SUCCESS)
         return false;
     for (auto it = o.begin(); it != o.end(); ++it) {
         std::string_view k = it.key();

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/shardset.h"
@@ -12,8 +13,8 @@ enum { BLOCK = 512 };
 
 struct wds {
     int fd;
-    uint64_t at; /* byte of the file */
-    uint64_t n;  /* members read */
+    uint64_t at, n_byte; /* place in the file, its size */
+    uint64_t n;          /* members read */
     struct slu_buf text;
 };
 
@@ -35,10 +36,13 @@ static int wds_open(void **state, const char *path, struct slu_err *err)
     if (!w)
         return slu_fail_nomem(err, sizeof *w);
     w->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (w->fd < 0) {
+    struct stat st;
+    if (w->fd < 0 || fstat(w->fd, &st)) {
+        int rc = slu_fail_errno(err, "cannot be opened");
         wds_close(w);
-        return slu_fail_errno(err, "cannot be opened");
+        return rc;
     }
+    w->n_byte = (uint64_t)st.st_size;
     *state = w;
     return SLU_OK;
 }
@@ -124,12 +128,14 @@ static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
         return rc ? rc : SLU_EOF;
     }
     snprintf(key, sizeof key, "%012llu.txt", (unsigned long long)w->n);
-    if (!header_sum_ok(h) || octal(h + 124, 12, &size) || size > (UINT64_C(1) << 34) ||
-        strncmp((char *)h, key, 100))
+    if (!header_sum_ok(h) || octal(h + 124, 12, &size) || strncmp((char *)h, key, 100))
         return slu_fail_at(err, SLU_E_FORMAT, w->at - BLOCK,
                            "tar header at byte %llu does not "
                            "add up (%s was expected)",
                            (unsigned long long)(w->at - BLOCK), key);
+    if (size > w->n_byte - w->at) /* before anything is allocated for it */
+        return slu_fail_at(err, SLU_E_TRUNCATED, w->n_byte, "ends early, at byte %llu",
+                           (unsigned long long)w->n_byte);
     slu_buf_clear(&w->text);
     rc = slu_buf_reserve(&w->text, size, err);
     if (!rc)

@@ -12,6 +12,7 @@ enum { MAX_PHASES = 16 };
 
 struct cli_report {
     double began;
+    struct slu_out *stats; /* opened at the start, so that a bad name is found then */
     struct {
         const char *name;
         double seconds;
@@ -49,13 +50,15 @@ int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
                !ctx->common.quiet);
     ctx->report = r;
     ctx->device_used = "cpu";
-    return SLU_OK;
+    return ctx->common.stats ? slu_out_open(&r->stats, ctx->common.stats, err) : SLU_OK;
 }
 
 void cli_report_free(struct cli_ctx *ctx)
 {
-    if (ctx->report)
+    if (ctx->report) {
         slu_buf_release(&ctx->report->extra);
+        slu_out_abort(ctx->report->stats);
+    }
     free(ctx->report);
     ctx->report = NULL;
 }
@@ -253,7 +256,13 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
         rc = slu_buf_printf(&b, err, "}%.*s\n}\n", (int)r->extra.len,
                             (char *)r->extra.data);
     if (!rc)
-        rc = slu_out_whole(ctx->common.stats, b.data, b.len, err);
+        rc = slu_out_write(r->stats, b.data, b.len, err);
+    struct slu_out *out = r->stats;
+    r->stats = NULL;
+    if (!rc)
+        rc = slu_out_close(out, err);
+    else
+        slu_out_abort(out);
     slu_buf_release(&b);
     return rc;
 }

@@ -87,6 +87,8 @@ for bad in "dedup --pairs ./p -o p c.tks" "dedup --pairs sub/../p -o p c.tks" "d
 done
 check "and nothing was written" test ! -e p
 status "/dev/null takes any number" 0 tokenize -t bytes --rejects /dev/null -o /dev/null c.jsonl
+status "a report that cannot be written is found before the work" 1 dedup --stats no/such/folder/s -o y.tks c.tks
+check "and nothing was written then" test ! -e y.tks
 status "the report alone may go to standard output" 0 dedup --stats - -o x.tks c.tks
 check "and is JSON" "$PYTHON" -m json.tool "$TMP/out" /dev/null
 

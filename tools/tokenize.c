@@ -14,7 +14,8 @@ static const char *const specials[] = {"ordinary", "parse", NULL};
 static const char *const on_errors[] = {"fail", "skip", NULL};
 
 struct opts {
-    const char *tokenizer_name; /* without folders: paths do not affect results */
+    const char *tokenizer_name; /* of one that is built in; a file is known by the
+                                 * stream's fingerprint, whatever its name */
     const char *tokenizer, *pattern, *eos;
     const char *field, *id_field, *domain, *domain_field, *files_from;
     const char *holdout_output, *rejects;
@@ -30,10 +31,10 @@ struct opts {
 static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
 {
     struct opts *o = opts;
-    const char *slash = strrchr(value, '/');
+    bool own = !strcmp(value, "bytes") || !strcmp(value, "builtin");
     (void)err;
     o->tokenizer = value;
-    o->tokenizer_name = slash ? slash + 1 : value;
+    o->tokenizer_name = own ? value : NULL;
     return SLU_OK;
 }
 

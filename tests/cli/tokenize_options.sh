@@ -69,6 +69,12 @@ steps() { inspect --json "$1" | "$PYTHON" -c 'import json,sys
 print([s["arguments"] for s in json.load(sys.stdin)["provenance"]])'; }
 tokenize -t bytes -T 2 -M 64M -v --stats s.json -o x.tks c.jsonl 2>err
 same "options that do not affect results are not recorded" "['--tokenizer=bytes']" "$(steps x.tks)"
+"$PYTHON" -c 'import base64
+for i in range(256): print(base64.b64encode(bytes([i])).decode(), i)' >one.tiktoken
+mkdir -p folder && cp one.tiktoken folder/other.tiktoken
+tokenize -t one.tiktoken --pattern gpt2 -o x.tks c.jsonl
+tokenize -t folder/other.tiktoken --pattern gpt2 -o y.tks c.jsonl
+same "a tokenizer's file name does not affect the stream" "$(sha <x.tks)" "$(sha <y.tks)"
 tokenize -t bytes --no-provenance -o x.tks c.jsonl
 same "--no-provenance" '[]' "$(steps x.tks)"
 tokenize -t bytes -o x.tks c.jsonl

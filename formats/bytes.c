@@ -22,7 +22,8 @@ struct slu_bytes {
     void *state;
     uint8_t peek[SLU_BYTES_PEEK]; /* peek[peek_pos … peek_end) comes before all else */
     size_t peek_pos, peek_end;
-    uint64_t off; /* of the next byte handed out */
+    uint64_t off;         /* of the next byte handed out */
+    struct slu_err fault; /* once met */
 };
 
 int slu_raw_fill(struct slu_raw *r, struct slu_err *err)
@@ -168,15 +169,21 @@ static int read_more(struct slu_bytes *b, uint8_t *p, size_t n, size_t *got,
                      struct slu_err *err)
 {
     size_t have = 0, step = 1;
-    while (have < n && step > 0) {
-        int rc = b->codec ? b->codec->read(b->state, p + have, n - have, &step, err)
-                          : read_plain(&b->raw, p + have, n - have, &step, err);
+    struct slu_err *fault = &b->fault;
+    while (have < n && step > 0 && !fault->code) {
+        step = 0;
+        int rc = b->codec ? b->codec->read(b->state, p + have, n - have, &step, fault)
+                          : read_plain(&b->raw, p + have, n - have, &step, fault);
         if (rc)
-            return slu_err_at(err, "%s", b->path);
+            (void)slu_err_at(fault, "%s", b->path);
         have += step;
     }
     *got = have;
-    return SLU_OK;
+    if (have == n || !fault->code)
+        return SLU_OK;
+    if (err)
+        *err = *fault;
+    return fault->code;
 }
 
 int slu_bytes_read(struct slu_bytes *b, void *p, size_t n, size_t *got,
@@ -189,11 +196,9 @@ int slu_bytes_read(struct slu_bytes *b, void *p, size_t n, size_t *got,
         memcpy(p, b->peek + b->peek_pos, ahead);
     b->peek_pos += ahead;
     int rc = read_more(b, (uint8_t *)p + ahead, n - ahead, got, err);
-    if (rc)
-        return rc;
     *got += ahead;
     b->off += *got;
-    return SLU_OK;
+    return rc;
 }
 
 int slu_bytes_peek(struct slu_bytes *b, const uint8_t **p, size_t *n,
@@ -204,9 +209,9 @@ int slu_bytes_peek(struct slu_bytes *b, const uint8_t **p, size_t *n,
     b->peek_pos = 0;
     b->peek_end = left;
     int rc = read_more(b, b->peek + left, sizeof b->peek - left, &got, err);
-    if (rc)
-        return rc;
     b->peek_end += got;
+    if (rc && b->peek_end == 0)
+        return rc;
     *p = b->peek;
     *n = b->peek_end;
     return SLU_OK;

@@ -5,7 +5,8 @@
  * whose name promises one of them and whose bytes do not is refused. Several members or
  * frames behind one another are one file, as for gzip and zstd themselves; anything
  * else behind the last one, or an end in the middle, is an error that names the file
- * and the place.
+ * and the place. What comes before it is handed out all the same, and is the same
+ * however much is asked for at a time.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -24,13 +25,15 @@ struct slu_bytes;
  * what needs more is SLU_E_LIMIT. Caller frees with slu_bytes_close. */
 SLU_MUST_USE int slu_bytes_open(struct slu_bytes **b, const char *path,
                                 uint64_t mem_byte, struct slu_err *err);
-/* Reads n decompressed bytes, fewer only at the end; *got 0: the end, and all checksums
- * agree. Errors: SLU_E_IO, SLU_E_TRUNCATED, SLU_E_FORMAT, SLU_E_LIMIT; messages name
- * the file. */
+/* Reads n decompressed bytes, fewer only at the end or with an error; *got 0 without
+ * one: the end, and all checksums agree. With an error *got is set too: the bytes
+ * before the fault, which every later call reports again. Errors: SLU_E_IO,
+ * SLU_E_TRUNCATED, SLU_E_FORMAT, SLU_E_LIMIT; messages name the file. */
 SLU_MUST_USE int slu_bytes_read(struct slu_bytes *b, void *p, size_t n, size_t *got,
                                 struct slu_err *err);
-/* The next up to SLU_BYTES_PEEK bytes without taking them; fewer only at the end.
- * Borrowed until the next call. */
+/* The next up to SLU_BYTES_PEEK bytes without taking them; fewer only at the end or
+ * before a fault, which is reported here only if there is no byte before it. Borrowed
+ * until the next call. */
 #define SLU_BYTES_PEEK 4096
 SLU_MUST_USE int slu_bytes_peek(struct slu_bytes *b, const uint8_t **p, size_t *n,
                                 struct slu_err *err);

@@ -12,6 +12,9 @@ struct filter {
     const char *name;
     struct slu_err io; /* a fault of the file below */
     bool ended;
+    bool dry;           /* more was asked for than the file has */
+    const uint8_t *out; /* n_out bytes that came out and were not taken */
+    size_t n_out;
 };
 
 /* libarchive takes what is buffered, and more when it has used that. */
@@ -24,6 +27,7 @@ static la_ssize_t give(struct archive *a, void *ctx, const void **p)
         return ARCHIVE_FATAL;
     }
     size_t n = r->end - r->pos;
+    f->dry |= n == 0;
     *p = r->buf + r->pos;
     r->pos = r->end;
     return (la_ssize_t)n;
@@ -40,11 +44,10 @@ static int filter_fail(struct filter *f, struct slu_err *err)
         archive_filter_bytes(f->a, -1); /* -1 before the first byte came out */
     uint64_t at = taken < 0 ? slu_raw_tell(f->raw) : (uint64_t)taken;
     const char *why = archive_error_string(f->a);
-    if (f->raw->eof && f->raw->pos == f->raw->end)
-        return slu_fail_at(
-            err, SLU_E_TRUNCATED, at,
-            "stored byte %llu: the %s data ends early or is damaged (%s)",
-            (unsigned long long)at, f->name, why ? why : "no reason");
+    if (f->dry)
+        return slu_fail_at(err, SLU_E_TRUNCATED, at,
+                           "stored byte %llu: the %s data ends early (%s)",
+                           (unsigned long long)at, f->name, why ? why : "no reason");
     return slu_fail_at(err, SLU_E_FORMAT, at, "stored byte %llu: damaged %s data (%s)",
                        (unsigned long long)at, f->name, why ? why : "no reason");
 }
@@ -105,13 +108,27 @@ static int filter_read(void *state, uint8_t *p, size_t n, size_t *got,
                        struct slu_err *err)
 {
     struct filter *f = state;
-    la_ssize_t k = f->ended ? 0 : archive_read_data(f->a, p, n);
-    if (k < 0)
-        return filter_fail(f, err);
-    *got = (size_t)k;
-    if (k > 0)
+    while (f->n_out == 0 && !f->ended) {
+        const void *out = NULL;
+        la_int64_t off;
+        /* not archive_read_data, which drops what it has when it meets a fault */
+        int a = archive_read_data_block(f->a, &out, &f->n_out, &off);
+        f->out = out;
+        if (a == ARCHIVE_EOF) {
+            f->n_out = 0;
+            f->ended = true;
+        } else if (a != ARCHIVE_OK && a != ARCHIVE_WARN) {
+            f->n_out = 0;
+            return filter_fail(f, err);
+        }
+    }
+    *got = f->n_out < n ? f->n_out : n;
+    if (*got > 0) {
+        memcpy(p, f->out, *got);
+        f->out += *got;
+        f->n_out -= *got;
         return SLU_OK;
-    f->ended = true;
+    }
     if (f->raw->pos == f->raw->end && !f->raw->eof) {
         int rc = slu_raw_fill(f->raw, err); /* the file may end right here */
         if (rc)

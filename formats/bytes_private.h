@@ -31,7 +31,9 @@ struct slu_codec {
     bool (*matches)(const uint8_t *p, size_t n); /* the file's first bytes */
     int (*open)(void **state, struct slu_raw *r, uint64_t mem_byte,
                 struct slu_err *err);
-    /* 1 to n bytes; *got 0: a clean end. Messages begin behind the file's name. */
+    /* 1 to n bytes; *got 0: a clean end. With an error *got (0 at the call) may be set
+     * too, and no further call comes. All bytes before a fault must be the same for any
+     * n. Messages begin behind the file's name. */
     int (*read)(void *state, uint8_t *p, size_t n, size_t *got, struct slu_err *err);
     void (*close)(void *state);
 };

@@ -11,6 +11,8 @@ struct zst {
     struct slu_raw *raw;
     ZSTD_DCtx *d;
     bool inside; /* a frame has begun and not ended */
+    bool full;   /* the last call filled its output: there may be more without input */
+    size_t hint; /* bytes of input that the decoder would like */
 };
 
 static bool matches(const uint8_t *p, size_t n)
@@ -33,6 +35,7 @@ static int zst_open(void **state, struct slu_raw *r, uint64_t mem_byte,
         window_log++;
     (void)ZSTD_DCtx_setParameter(s->d, ZSTD_d_windowLogMax, window_log);
     s->raw = r;
+    s->hint = 1;
     *state = s;
     return SLU_OK;
 }
@@ -62,6 +65,18 @@ static int zst_fail(const struct zst *s, size_t code, struct slu_err *err)
     }
 }
 
+/* A call of the decoder that fails does not say how much it had put out before the
+ * fault. So it gets what ends with one block, not with the three bytes of the next
+ * one's header, which it asks for too, and nothing while it has something to put out.
+ */
+static size_t feed(const struct zst *s)
+{
+    size_t left = s->raw->end - s->raw->pos, want = s->hint > 3 ? s->hint - 3 : 1;
+    if (s->full)
+        return 0;
+    return left < want ? left : want;
+}
+
 static int zst_read(void *state, uint8_t *p, size_t n, size_t *got, struct slu_err *err)
 {
     struct zst *s = state;
@@ -78,7 +93,7 @@ static int zst_read(void *state, uint8_t *p, size_t n, size_t *got, struct slu_e
         bool dry = r->pos == r->end;
         if (dry && !s->inside)
             return SLU_OK;
-        ZSTD_inBuffer in = {r->buf, r->end, r->pos};
+        ZSTD_inBuffer in = {r->buf, r->pos + feed(s), r->pos};
         ZSTD_outBuffer out = {p, n, 0};
         size_t code = ZSTD_decompressStream(s->d, &out, &in);
         if (ZSTD_isError(code))
@@ -86,7 +101,11 @@ static int zst_read(void *state, uint8_t *p, size_t n, size_t *got, struct slu_e
         r->pos = in.pos;
         *got = out.pos;
         s->inside = code != 0;
-        if (dry && *got == 0 && s->inside) /* neither input nor output is left */
+        s->hint = code;
+        bool was_full = s->full;
+        s->full = out.pos == out.size;
+        if (dry && *got == 0 && s->inside &&
+            !was_full) /* neither input nor output is left */
             return slu_fail_at(err, SLU_E_TRUNCATED, at,
                                "stored byte %llu: the zstd data ends early",
                                (unsigned long long)at);

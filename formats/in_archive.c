@@ -26,6 +26,7 @@ struct arc {
     uint64_t member;   /* number of the next one */
     uint64_t given;    /* bytes read; 0: libarchive opened the file itself */
     uint64_t end_byte; /* where the last member ends */
+    bool dry;          /* libarchive asked for more than there is */
     struct slu_err io; /* a fault of the bytes below */
     uint8_t before[1 << 17],
         chunk[1 << 17]; /* the last bytes given, and those before */
@@ -73,9 +74,11 @@ static int read_chunk(struct arc *s, size_t *got, struct slu_err *err)
     }
     int rc = slu_bytes_read(s->src->bytes, s->chunk, sizeof s->chunk, got, err);
     s->n_chunk = *got;
-    s->ended = *got < sizeof s->chunk;
     s->given += *got;
-    return rc;
+    if (rc) /* the bytes before the fault first; the next call meets it again */
+        return *got ? SLU_OK : rc;
+    s->ended = *got < sizeof s->chunk;
+    return SLU_OK;
 }
 
 static la_ssize_t give(struct archive *a, void *ctx, const void **p)
@@ -86,6 +89,7 @@ static la_ssize_t give(struct archive *a, void *ctx, const void **p)
         archive_set_error(a, s->io.sys_errno, "%s", s->io.msg);
         return ARCHIVE_FATAL;
     }
+    s->dry |= got == 0;
     *p = s->chunk;
     return (la_ssize_t)got;
 }
@@ -98,15 +102,15 @@ static int arc_fail(struct arc *s, struct slu_err *err)
         return s->io.code;
     }
     const char *why = archive_error_string(s->a);
+    int code = s->dry ? SLU_E_TRUNCATED : SLU_E_FORMAT;
     if (!s->tar)
-        return slu_fail(err, SLU_E_FORMAT,
-                        "%s: member %llu: damaged or truncated zip (%s)",
+        return slu_fail(err, code, "%s: member %llu: damaged or truncated zip (%s)",
                         slu_input_name(s->src), (unsigned long long)s->member,
                         why ? why : "no reason");
     uint64_t at = (uint64_t)archive_filter_bytes(s->a, 0);
-    return slu_fail_at(
-        err, SLU_E_FORMAT, at, "%s: byte %llu: damaged or truncated tar (%s)",
-        slu_input_name(s->src), (unsigned long long)at, why ? why : "no reason");
+    return slu_fail_at(err, code, at, "%s: byte %llu: damaged or truncated tar (%s)",
+                       slu_input_name(s->src), (unsigned long long)at,
+                       why ? why : "no reason");
 }
 
 static int arc_open(struct slu_input_source *src, bool tar, struct slu_err *err)
@@ -132,32 +136,6 @@ static int zip_open(struct slu_input_source *src, struct slu_err *err)
     return arc_open(src, false, err);
 }
 
-/* *empty: not one byte, which is an archive of nothing. */
-static int start(struct arc *s, bool *empty, struct slu_err *err)
-{
-    const uint8_t *head;
-    size_t n;
-    int rc = slu_bytes_peek(s->src->bytes, &head, &n, err);
-    *empty = !rc && n == 0;
-    if (rc || *empty)
-        return rc;
-    s->opened = true;
-    int a;
-    if (s->tar) {
-        archive_read_support_format_tar(s->a);
-        a = archive_read_set_option(s->a, "tar", "read_concatenated_archives", "1");
-        if (a == ARCHIVE_OK)
-            a = archive_read_open(s->a, s, NULL, give, NULL);
-    } else if (slu_bytes_seekable(s->src->bytes)) {
-        archive_read_support_format_zip_seekable(s->a);
-        a = archive_read_open_filename(s->a, s->src->src->path, sizeof s->chunk);
-    } else {
-        archive_read_support_format_zip_streamable(s->a);
-        a = archive_read_open(s->a, s, NULL, give, NULL);
-    }
-    return a == ARCHIVE_OK ? SLU_OK : arc_fail(s, err);
-}
-
 /* The record that ends a zip archive, which says how long the comment behind it is. */
 static bool zip_end(const uint8_t *p, size_t n)
 {
@@ -167,6 +145,54 @@ static bool zip_end(const uint8_t *p, size_t n)
             return true;
     }
     return false;
+}
+
+/* A zip file is read by its directory; if that is cut off, from the front. */
+static int has_directory(struct arc *s, bool *has, struct slu_err *err)
+{
+    struct slu_bytes *bytes = s->src->bytes;
+    uint64_t size = s->src->src->size_byte;
+    size_t got = 0;
+    *has = false;
+    if (!slu_bytes_seekable(bytes))
+        return SLU_OK;
+    int rc =
+        slu_bytes_seek(bytes, size > sizeof s->chunk ? size - sizeof s->chunk : 0, err);
+    if (!rc)
+        rc = slu_bytes_read(bytes, s->chunk, sizeof s->chunk, &got, err);
+    if (!rc)
+        rc = slu_bytes_seek(bytes, 0, err);
+    *has = !rc && zip_end(s->chunk, got);
+    return rc;
+}
+
+static int start(struct arc *s, struct slu_err *err)
+{
+    const uint8_t *head;
+    size_t n;
+    bool directory = false;
+    int rc = slu_bytes_peek(s->src->bytes, &head, &n, err);
+    if (!rc && n == 0)
+        return slu_input_empty(s->src, err);
+    if (!rc && !s->tar)
+        rc = has_directory(s, &directory, err);
+    if (rc)
+        return rc;
+    s->opened = true;
+    int a;
+    if (s->tar) {
+        archive_read_support_format_tar(s->a);
+        a = archive_read_set_option(s->a, "tar", "read_concatenated_archives", "1");
+        if (a == ARCHIVE_OK)
+            a = archive_read_open(s->a, s, NULL, give, NULL);
+    } else if (directory) {
+        archive_read_support_format_zip_seekable(s->a);
+        a = archive_read_open_filename(s->a, s->src->src->path, sizeof s->chunk);
+    } else {
+        archive_read_support_format_zip_streamable(s->a);
+        a = archive_read_open(s->a, s, NULL, give, NULL);
+    }
+    return a == ARCHIVE_OK ? SLU_OK : arc_fail(s, err);
 }
 
 /* What came through a pipe must end as a zip archive does. */
@@ -207,24 +233,50 @@ static int finish(struct arc *s, struct slu_err *err)
     return SLU_EOF;
 }
 
+/* n bytes of the member at off; what lies between them and those before is a hole. */
+static int append(struct arc *s, struct slu_block *b, size_t begin, uint64_t off,
+                  const void *p, size_t n, struct slu_err *err)
+{
+    uint64_t len = b->raw.len - begin, hole = off > len ? off - len : 0;
+    size_t more;
+    if (slu_add_overflow(n, hole, &more))
+        more = SIZE_MAX; /* which slu_block_room refuses */
+    if (len + hole > s->src->cfg->max_record_byte)
+        more = SIZE_MAX;
+    int rc = slu_block_room(s->src, b, more, begin, s->src->document, err);
+    if (rc)
+        return rc;
+    memset(b->raw.data + b->raw.len, 0, hole);
+    if (n)
+        memcpy(b->raw.data + b->raw.len + hole, p, n);
+    b->raw.len += more;
+    return SLU_OK;
+}
+
 /* The member's bytes, appended to b as one record. */
 static int take_member(struct arc *s, struct slu_block *b, uint64_t document,
                        struct slu_err *err)
 {
     size_t begin = b->raw.len, step = sizeof s->chunk;
-    for (;;) {
-        int rc = slu_block_room(s->src, b, step, begin, document, err);
-        if (rc)
-            return rc;
-        la_ssize_t got = archive_read_data(s->a, b->raw.data + b->raw.len, step);
-        if (got < 0)
-            return arc_fail(s, err);
-        b->raw.len += (size_t)got;
-        if (got == 0)
+    int rc = slu_block_room(s->src, b, step, begin, document, err);
+    s->src->begin = begin;
+    s->src->document = document;
+    while (!rc) {
+        const void *p;
+        size_t n;
+        la_int64_t off;
+        /* not archive_read_data, which drops what it has when it meets a fault */
+        int a = archive_read_data_block(s->a, &p, &n, &off);
+        if (a == ARCHIVE_EOF)
             break;
+        if (a != ARCHIVE_OK && a != ARCHIVE_WARN)
+            return arc_fail(s, err);
+        rc = append(s, b, begin, (uint64_t)off, p, n, err);
     }
-    struct slu_record_ref rec = {s->src->ordinal, document, 0, begin,
-                                 b->raw.len - begin};
+    if (rc)
+        return rc;
+    struct slu_record_ref rec = {s->src->ordinal, document,           0,
+                                 begin,           b->raw.len - begin, SLU_REJECT_NONE};
     return slu_block_add(b, rec, err);
 }
 
@@ -232,12 +284,13 @@ static int arc_fetch(struct slu_input_source *src, struct slu_block *b,
                      struct slu_err *err)
 {
     struct arc *s = src->state;
-    bool empty = false;
-    int rc = s->opened ? SLU_OK : start(s, &empty, err);
-    if (rc || empty)
-        return rc ? rc : SLU_EOF;
+    int rc = s->opened ? SLU_OK : start(s, err);
+    if (rc)
+        return rc;
     while (b->raw.len < src->cfg->block_byte) {
         struct archive_entry *e;
+        src->begin = b->raw.len;
+        src->document = s->tar ? s->end_byte : s->member;
         int a = archive_read_next_header(s->a, &e);
         if (a == ARCHIVE_EOF)
             return finish(s, err);

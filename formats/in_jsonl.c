@@ -101,13 +101,14 @@ static int fill(struct slu_input_source *src, struct jsonl *j, struct slu_block 
     step -= b->raw.len < step ? b->raw.len : 0;
     for (;;) {
         rc = slu_block_room(src, b, step, 0, j->off, err);
-        if (!rc)
-            rc = slu_bytes_read(src->bytes, b->raw.data + b->raw.len, step, &got, err);
         if (rc)
             return rc;
         uint8_t *p = b->raw.data + b->raw.len;
+        rc = slu_bytes_read(src->bytes, p, step, &got, err);
+        b->raw.len += got; /* with an error too */
+        if (rc)
+            return rc;
         const uint8_t *nl = memrchr(p, '\n', got);
-        b->raw.len += got;
         if (got < step) {
             j->ended = true;
             return SLU_OK;
@@ -164,12 +165,18 @@ static int jsonl_fetch(struct slu_input_source *src, struct slu_block *b,
     if (j->ended)
         return SLU_EOF;
     rc = fill(src, j, b, err);
-    if (rc)
-        return rc;
-    cut_at_share(src, j, b);
-    b->lines = true;
+    if (!rc && b->raw.len == 0 && slu_bytes_tell(src->bytes) == 0)
+        return slu_input_empty(src, err);
+    b->lines = b->raw.len > 0;
     b->off_byte = j->off;
     b->line = j->line;
+    if (rc) { /* whole lines, and the beginning of the one that cannot be read */
+        const uint8_t *nl = b->raw.len ? memrchr(b->raw.data, '\n', b->raw.len) : NULL;
+        src->begin = nl ? (size_t)(nl - b->raw.data) + 1 : 0;
+        src->document = j->off + src->begin;
+        return rc;
+    }
+    cut_at_share(src, j, b);
     j->off += b->raw.len;
     if (j->line)
         j->line += count_lines(b->raw.data, b->raw.len);

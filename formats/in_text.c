@@ -26,16 +26,18 @@ static int text_fetch(struct slu_input_source *src, struct slu_block *b,
         step = (size_t)src->src->size_byte + 1;
     for (;;) {
         int rc = slu_block_room(src, b, step, begin, 0, err);
-        if (!rc)
-            rc = slu_bytes_read(src->bytes, b->raw.data + b->raw.len, step, &got, err);
         if (rc)
             return rc;
-        b->raw.len += got;
+        rc = slu_bytes_read(src->bytes, b->raw.data + b->raw.len, step, &got, err);
+        b->raw.len += got; /* with an error too */
+        if (rc)
+            return rc;
         if (got < step)
             break;
         step = block;
     }
-    struct slu_record_ref rec = {src->ordinal, 0, 0, begin, b->raw.len - begin};
+    struct slu_record_ref rec = {
+        .source = src->ordinal, .off = begin, .len = b->raw.len - begin};
     int rc = slu_block_add(b, rec, err);
     return rc ? rc : SLU_EOF;
 }

@@ -116,6 +116,14 @@ static void end_source(void *ctx, uint64_t ordinal, uint64_t n_byte)
         g->cfg->source_done(g->cfg->ctx, &g->cfg->sources->item[ordinal], n_byte);
 }
 
+static void break_source(void *ctx, uint64_t document, enum slu_reject reason,
+                         const char *why)
+{
+    struct ingest *g = ctx;
+    if (g->cfg->source_broken)
+        g->cfg->source_broken(g->cfg->ctx, document, reason, why);
+}
+
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct ingest *g = ctx;
@@ -269,6 +277,10 @@ static int take_record(struct ingest *g, struct job *j, struct worker *w,
     const uint8_t *raw = j->block.raw.data + ref->off;
     struct slu_record rec;
     int rc = SLU_OK;
+    if (ref->reject) { /* its source broke off at the end of what was read of it */
+        rec = (struct slu_record){.reject = ref->reject, .off_byte = ref->len};
+        return reject(g, j, ref, &rec, err);
+    }
     if (j->block.json)
         rc = slu_record_parse(w->parser, raw, ref->len, &rec, err);
     else
@@ -418,6 +430,7 @@ static int open_input(struct ingest *g, const struct plan *p, struct slu_err *er
         .claim = claim,
         .begin = begin_source,
         .end = end_source,
+        .broken = cfg->skip_bad ? break_source : NULL,
     };
     return slu_input_new(&g->input, &in, err);
 }

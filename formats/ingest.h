@@ -24,7 +24,8 @@ struct slu_ingest_cfg {
     bool bos, eos;
     double holdout; /* fraction of the documents that go to holdout_out */
     uint64_t seed;  /* of the choice, which looks at source and document alone */
-    bool skip_bad;  /* go on behind records that are not taken */
+    bool skip_bad;  /* go on behind records that are not taken, and behind sources that
+                     * break off (see formats/input.h) */
     /* Borrowed; the caller closes them. out takes the documents in order. */
     struct slu_writer *out;
     struct slu_writer *holdout_out; /* NULL if holdout is 0 */
@@ -35,13 +36,17 @@ struct slu_ingest_cfg {
     void *ctx;
     void (*progress)(void *ctx, uint64_t stored_byte, uint64_t n_tok);
     void (*source_done)(void *ctx, const struct slu_source *src, uint64_t n_byte);
+    /* With skip_bad: at the time when a source breaks off. `why` is one line that names
+     * file and place. */
+    void (*source_broken)(void *ctx, uint64_t document, enum slu_reject reason,
+                          const char *why);
 };
 
 struct slu_ingest_stat {
     uint64_t sources, empty_sources;
     uint64_t input_byte; /* decompressed */
     uint64_t text_byte;  /* of the documents that were encoded */
-    uint64_t rejected;   /* records */
+    uint64_t rejected;   /* records, and beginnings of records */
     uint64_t rejected_by[SLU_REJECT_N];
 };
 

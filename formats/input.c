@@ -37,6 +37,7 @@ void slu_block_clear(struct slu_block *b)
     b->n_rec = 0;
     b->json = b->lines = false;
     b->source = b->off_byte = b->line = 0;
+    b->broken = (struct slu_record_ref){0};
 }
 
 void slu_block_release(struct slu_block *b)
@@ -90,18 +91,16 @@ static bool blank(const uint8_t *p, size_t n)
     return true;
 }
 
-int slu_block_split(struct slu_block *b, struct slu_err *err)
+static int split_lines(struct slu_block *b, size_t end, struct slu_err *err)
 {
-    if (!b->lines)
-        return SLU_OK;
     const uint8_t *base = b->raw.data;
     uint64_t line = b->line;
-    b->lines = false;
-    for (size_t off = 0; off < b->raw.len;) {
-        const uint8_t *nl = memchr(base + off, '\n', b->raw.len - off);
-        size_t len = (nl ? (size_t)(nl - base) : b->raw.len) - off;
+    for (size_t off = 0; off < end;) {
+        const uint8_t *nl = memchr(base + off, '\n', end - off);
+        size_t len = (nl ? (size_t)(nl - base) : end) - off;
         if (!blank(base + off, len)) {
-            struct slu_record_ref rec = {b->source, b->off_byte + off, line, off, len};
+            struct slu_record_ref rec = {b->source, b->off_byte + off, line, off,
+                                         len,       SLU_REJECT_NONE};
             int rc = slu_block_add(b, rec, err);
             if (rc)
                 return rc;
@@ -110,6 +109,19 @@ int slu_block_split(struct slu_block *b, struct slu_err *err)
         line += line > 0;
     }
     return SLU_OK;
+}
+
+int slu_block_split(struct slu_block *b, struct slu_err *err)
+{
+    bool broken = b->broken.reject != SLU_REJECT_NONE;
+    int rc = SLU_OK;
+    if (b->lines)
+        rc = split_lines(b, broken ? b->broken.off : b->raw.len, err);
+    b->lines = false;
+    if (!rc && broken)
+        rc = slu_block_add(b, b->broken, err);
+    b->broken.reject = SLU_REJECT_NONE;
+    return rc;
 }
 
 /* ---- formats ---- */
@@ -150,6 +162,8 @@ static int choose_format(struct slu_input_source *src, struct slu_err *err)
     for (i = 0; i < N_FORMAT && !src->format; i++)
         if (formats[i]->name_matches(name))
             src->format = formats[i];
+    if (!src->format && n == 0 && !src->src->regular)
+        src->format = &slu_in_jsonl; /* a pipe that brings nothing is no text */
     for (i = 0; i < N_FORMAT && !src->format; i++)
         if (formats[i]->head_matches(head, n))
             src->format = formats[i];
@@ -167,6 +181,14 @@ out:
 const char *slu_input_name(const struct slu_input_source *src)
 {
     return strcmp(src->src->path, "-") == 0 ? "standard input" : src->src->path;
+}
+
+int slu_input_empty(struct slu_input_source *src, struct slu_err *err)
+{
+    src->empty = true;
+    return slu_fail_at(
+        err, SLU_E_TRUNCATED, 0, "%s: is empty%s", slu_input_name(src),
+        src->cfg->broken ? "" : "; leave it out, or go on with --on-error skip");
 }
 
 static void close_source(struct slu_input *in)
@@ -231,18 +253,53 @@ int slu_input_new(struct slu_input **out, const struct slu_input_cfg *cfg,
     return SLU_OK;
 }
 
+static uint64_t stored(const struct slu_input *in)
+{
+    return in->cur.bytes ? slu_bytes_stored(in->cur.bytes) - in->cur.from : 0;
+}
+
 /* The source has no more: says so, and closes it. */
 static void end_source(struct slu_input *in)
 {
-    uint64_t n_byte = slu_bytes_tell(in->cur.bytes);
-    in->stored_before += slu_bytes_stored(in->cur.bytes) - in->cur.from;
+    uint64_t n_byte = in->cur.bytes ? slu_bytes_tell(in->cur.bytes) : 0;
+    in->stored_before += stored(in);
     if (in->cfg.end)
         in->cfg.end(in->cfg.ctx, in->cur.ordinal, n_byte);
     close_source(in);
 }
 
+/* `why` ended the source. If the run goes on: what was read of a record becomes the
+ * block's last. */
+static int break_off(struct slu_input *in, struct slu_block *b,
+                     const struct slu_err *why, struct slu_err *err)
+{
+    struct slu_input_source *src = &in->cur;
+    if (!in->cfg.broken ||
+        (why->code != SLU_E_TRUNCATED && why->code != SLU_E_FORMAT)) {
+        if (err)
+            *err = *why;
+        return why->code;
+    }
+    struct slu_record_ref rec = {
+        .source = src->ordinal,
+        .document = src->document,
+        .off = src->begin,
+        .len = b->raw.len - src->begin,
+        .reject = src->empty                     ? SLU_REJECT_EMPTY_SOURCE
+                  : why->code == SLU_E_TRUNCATED ? SLU_REJECT_TRUNCATED_SOURCE
+                                                 : SLU_REJECT_DAMAGED_SOURCE,
+    };
+    if (src->from == 0) { /* else compressed after all, and the first share's */
+        b->broken = rec;
+        in->cfg.broken(in->cfg.ctx, rec.document, rec.reject, why->msg);
+    }
+    end_source(in);
+    return SLU_OK;
+}
+
 static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
 {
+    struct slu_err why = SLU_ERR_INIT;
     while (b->raw.len < in->cfg.block_byte) {
         if (!in->is_open) {
             if (in->next >= in->cfg.sources->end)
@@ -251,20 +308,21 @@ static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
                                 in->cfg.block_byte)
                 return SLU_OK; /* it has a block of its own, rather than making this
                                   grow */
-            int rc = open_source(in, err);
+            int rc = open_source(in, &why);
+            in->cur.begin = b->raw.len;
             if (rc)
-                return rc;
+                return break_off(in, b, &why, err);
         }
         const struct slu_input_format *f = in->cur.format;
         if (b->n_rec && (f->lines || f->json != b->json))
             return SLU_OK;
         b->json = f->json;
         b->source = in->cur.ordinal;
-        int rc = f->fetch(&in->cur, b, err);
+        in->cur.begin = b->raw.len;
+        int rc = f->fetch(&in->cur, b, &why);
         if (rc < 0)
-            return rc;
-        in->stored_byte =
-            in->stored_before + slu_bytes_stored(in->cur.bytes) - in->cur.from;
+            return break_off(in, b, &why, err);
+        in->stored_byte = in->stored_before + stored(in);
         if (rc == SLU_EOF)
             end_source(in);
         if (b->lines && b->raw.len)

@@ -9,6 +9,11 @@
  * A format is one file in_NAME.c with one const vtable, and a line in the registry
  * (input.c). Where it meets a fault it names the source and, if there is one, the
  * place.
+ *
+ * A source that is empty, ends early or is damaged (SLU_E_TRUNCATED, SLU_E_FORMAT) ends
+ * the run, or, where the caller takes notice of it (cfg->broken), only itself: its
+ * whole records come as ever, then what was read of the next one, marked as such, then
+ * the next source.
  */
 #ifndef SLU_INPUT_H
 #define SLU_INPUT_H
@@ -21,6 +26,7 @@
 #include "formats/sources.h"
 #include "lib/buf.h"
 #include "lib/err.h"
+#include "lib/json.h"
 
 /* One record in a block. */
 struct slu_record_ref {
@@ -31,6 +37,9 @@ struct slu_record_ref {
                    * (libarchive does not say where a zip member begins); text: 0 */
     uint64_t line;   /* from 1; 0: unknown, or not a file of lines */
     size_t off, len; /* bytes in block->raw */
+    /* Not SLU_REJECT_NONE: no record, but what was read of one when its source broke
+     * off, for this reason. */
+    enum slu_reject reject;
 };
 
 struct slu_block {
@@ -38,7 +47,9 @@ struct slu_block {
     struct slu_record_ref *rec; /* once split */
     size_t n_rec, cap_rec;
     bool json;
-    bool lines; /* rec is still to be made, by slu_block_split … */
+    struct slu_record_ref broken; /* if it has a reject: behind all others, to be added
+                                     by slu_block_split */
+    bool lines;                   /* rec is still to be made, by slu_block_split … */
     uint64_t source, off_byte, line; /* … where raw begins */
     uint64_t claimed_byte; /* granted by cfg->claim for growth past block_byte */
 };
@@ -62,7 +73,7 @@ struct slu_input_format {
     /* Appends records to b until it is full; SLU_EOF: nothing more (b may have grown).
      */
     int (*fetch)(struct slu_input_source *src, struct slu_block *b,
-                 struct slu_err *err);
+                 struct slu_err *err); /* with damage b keeps what came before it */
     void (*close)(struct slu_input_source *src); /* may be NULL */
 };
 
@@ -80,6 +91,10 @@ struct slu_input_cfg {
     /* A source is about to be read, and has been read. May be NULL. */
     int (*begin)(void *ctx, uint64_t ordinal, struct slu_err *err);
     void (*end)(void *ctx, uint64_t ordinal, uint64_t n_byte);
+    /* The source breaks off in the record at `document`; `why` is one line that names
+     * file and place. NULL: that ends the run. */
+    void (*broken)(void *ctx, uint64_t document, enum slu_reject reason,
+                   const char *why);
 };
 
 struct slu_input;

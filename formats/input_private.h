@@ -14,10 +14,17 @@ struct slu_input_source {
     uint64_t from, to; /* records that begin here; 0 and UINT64_MAX: all */
     const struct slu_input_format *format;
     void *state; /* the format's */
+    /* Where the record begins at which fetch failed: in the source, and in b->raw what
+     * was read of it, to its end. Before each fetch begin is b->raw.len. */
+    uint64_t document;
+    size_t begin;
+    bool empty; /* slu_input_empty was called */
 };
 
 /* For messages. */
 const char *slu_input_name(const struct slu_input_source *src);
+/* SLU_E_TRUNCATED: a source without a byte. */
+int slu_input_empty(struct slu_input_source *src, struct slu_err *err);
 /* Room for `more` bytes and the padding behind b->raw.len, for a record that began at
  * raw offset `begin` and at `place` in the source. */
 SLU_MUST_USE int slu_block_room(const struct slu_input_source *src, struct slu_block *b,

@@ -109,6 +109,11 @@ enum slu_reject {
     SLU_REJECT_MISSING_FIELD,
     SLU_REJECT_NOT_A_STRING,
     SLU_REJECT_LONG_FIELD, /* for callers whose ids or domains have a limit */
+    /* For callers that read whole sources: what was read of the record at which one
+     * broke off, or nothing, where a source is empty. */
+    SLU_REJECT_TRUNCATED_SOURCE,
+    SLU_REJECT_DAMAGED_SOURCE,
+    SLU_REJECT_EMPTY_SOURCE,
     SLU_REJECT_N,
 };
 #define SLU_JSON_MAX_DEPTH 65536

@@ -107,7 +107,8 @@ static const struct cli_opt options[] = {
      "read the files named in LIST too, one a line; -: standard input", NULL, false,
      NULL},
     {"on-error", 0, CLI_CHOICE, AT(on_error), "fail|skip",
-     "at a bad record: stop (default), or go on without it", on_errors, true, NULL},
+     "at a bad record or file: stop (default), or go on without it", on_errors, true,
+     NULL},
     {"rejects", 0, CLI_OUTPUT, AT(rejects), "FILE",
      "write bad records there, as JSON lines; implies --on-error skip", NULL, false,
      NULL},
@@ -292,6 +293,13 @@ static void source_done(void *ctx, const struct slu_source *src, uint64_t n_byte
         cli_note(ctx, "%s: empty", src->path);
 }
 
+static void source_broken(void *ctx, uint64_t document, enum slu_reject reason,
+                          const char *why)
+{
+    cli_warn(ctx, "%s; going on behind it (%s, document %llu)", why,
+             slu_reject_name(reason), (unsigned long long)document);
+}
+
 /* "invalid-utf8 2, missing-field 1", or the same as the inside of a JSON object. */
 static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_buf *b)
 {
@@ -366,6 +374,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .ctx = ctx,
             .progress = progress,
             .source_done = source_done,
+            .source_broken = source_broken,
         };
         rc = slu_ingest(&cfg, &ctx->ledger, &stat, err);
     }

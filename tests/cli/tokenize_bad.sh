@@ -77,10 +77,27 @@ status "5 million open brackets" 1 tokenize -t bytes -M 256M -o y.tks deep.jsonl
 check "in one line" one_line err
 
 # Files.
+printf '%s\n' "$good" >one.jsonl
 : >empty.jsonl
-status "an empty file" 0 tokenize -t bytes -v -o x.tks empty.jsonl
-check "is mentioned with -v" grep -q 'empty.jsonl: empty' err
-same "and has no records" 0 "$(inspect --json x.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["documents"])')"
+: >empty.tar
+: >empty.txt
+gzip -c empty.jsonl >none.jsonl.gz
+for f in empty.jsonl empty.tar none.jsonl.gz; do
+    status "$f" 1 tokenize -t bytes -o y.tks one.jsonl $f one.jsonl
+    check "$f: one line says so, and what to do" \
+        sh -c "test \$(wc -l <err) = 1 && grep -q '^tokenize: $f: is empty; .*--on-error skip' err"
+    status "$f: --on-error skip" 0 tokenize -t bytes --rejects r.jsonl --stats s.json -o x.tks one.jsonl $f one.jsonl
+    check "$f: a warning names it" grep -q "^tokenize: $f: is empty; .*empty-source" err
+    same "$f: its neighbours stay" '[3, 2, 1]' \
+        "$(json s.json '[d["documents"]["in"], d["documents"]["out"], d["documents"]["dropped"]["empty-source"]]')"
+    same "$f: a row says which" "{\"source\":\"$f\",\"document\":0,\"byte\":0,\"reason\":\"empty-source\",\"raw\":\"\"}" "$(cat r.jsonl)"
+done
+status "standard input without a byte" 1 tokenize -t bytes -o y.tks
+check "is named" grep -q '^tokenize: standard input: is empty; ' err
+echo >blank.jsonl
+status "white space only is not empty" 0 tokenize -t bytes -o x.tks blank.jsonl
+status "an empty text is a document" 0 tokenize -t bytes --stats s.json -o x.tks empty.txt empty.jsonl --format text
+same "which is dropped" '[2, 2]' "$(json s.json '[d["documents"]["in"], d["documents"]["dropped"]["empty"]]')"
 mkdir none hidden
 : >hidden/.x
 for f in no-such-file none hidden; do
@@ -138,4 +155,74 @@ done
 b[-8]^=1
 open("cut/c.jsonl.gz","wb").write(b)'
 status "a wrong gzip CRC" 1 tokenize -t bytes -o y.tks cut/c.jsonl.gz
+status "a wrong gzip CRC: --on-error skip" 0 tokenize -t bytes --rejects r.jsonl -o x.tks cut/c.jsonl.gz
+same "all records stay, and a row says so" "$(stat -c %s c.jsonl) damaged-source " "$("$PYTHON" -c 'import json
+(d,)=[r for r in map(json.loads,open("r.jsonl")) if "source" in r["reason"]]
+print(d["document"],d["reason"],d["raw"])')"
+
+# broken WHAT FILE REASON: with --on-error skip, whole records before the damage are used, what was read of the next
+# is in --rejects, and the next source goes on; the same bytes for any -T and -M.
+cat >broken.py <<'EOF'
+import base64, json, subprocess, sys, tarfile
+name, reason = sys.argv[1:]
+rows = [json.loads(l) for l in open("r1.jsonl")]
+used = [json.loads(l)["segments"][0] for l in subprocess.check_output(["inspect", "--records", "x1.tks"]).splitlines()]
+docs = json.load(open("s.json"))["documents"]
+row = rows[-1]
+assert row["reason"] in reason.split("|") and row["source"].endswith(name), row
+assert docs["in"] == len(used) + sum(docs["dropped"].values()) and docs["dropped"][row["reason"]] == 1, docs
+assert used[-1]["source_number"] == 1 and used[-1]["document"] == 0
+raw = base64.b64decode(row["raw"], validate=True)
+assert row["byte"] == len(raw)
+have = [u["document"] for u in used if u["source_number"] == 0]
+have = sorted(have + [r["document"] for r in rows[:-1]])
+assert len(have) == len(set(have)) and (not have or have[-1] < row["document"])
+if reason != "truncated-source":
+    sys.exit() # what was read need not be what was written
+if "tar" in name:
+    want = [(m.offset, m.name) for m in tarfile.open("c.tar") if m.isfile()]
+    assert have == [o for o, _ in want if o < row["document"]], (have, want)
+    texts = [open(n, "rb").read() for o, n in want if o == row["document"]]
+    assert texts[0].startswith(raw) if texts else not raw
+else:
+    whole = open("c.jsonl", "rb").read()
+    assert whole[row["document"]:row["document"] + len(raw)] == raw
+    assert row["document"] == 0 or whole[:row["document"]].endswith(b"\n")
+    assert docs["in"] == whole[:row["document"]].count(b"\n") + 2, docs
+EOF
+broken() {
+    status "$1 $2: --on-error skip" 0 tokenize -t bytes --rejects r1.jsonl --stats s.json -T 1 -o x1.tks "cut/$2" one.jsonl
+    check "$1 $2: a warning at the time" grep -qE "^tokenize: cut/$2: .*byte [0-9].*($3)" err
+    check "$1 $2: everything comes back" "$PYTHON" broken.py "$2" "$3"
+    for o in "-T 2 -M 64M" "-T 7 -M 200M"; do
+        # shellcheck disable=SC2086 # options
+        tokenize -t bytes -q --rejects r2.jsonl $o -o x2.tks "cut/$2" one.jsonl
+        same "$1 $2: $o" "$(sha x1.tks) $(sha r1.jsonl)" "$(sha x2.tks) $(sha r2.jsonl)"
+    done
+}
+tar -czf c.tar.gz t
+rm -f cut/*
+for f in c.jsonl.gz c.jsonl.zst c.jsonl.xz c.jsonl.bz2 c.jsonl.lz4 c.tar c.tar.gz; do
+    size=$(stat -c %s $f)
+    for keep in $((size / 2)) $((size - 1)); do
+        [ $f != c.tar ] || [ $keep -lt $((size - 1)) ] || keep=$((512 * 206)) # between two members
+        head -c "$keep" $f >cut/$f
+        status "cut at $keep of $size $f" 1 tokenize -t bytes -o y.tks cut/$f one.jsonl
+        check "cut at $keep of $size $f: one line" one_line err
+        broken "cut at $keep of $size" $f truncated-source
+    done
+    [ $f = c.tar ] && continue
+    "$PYTHON" -c 'import sys
+b=bytearray(open(sys.argv[1],"rb").read())
+b[len(b)//2]^=16
+open("cut/"+sys.argv[1],"wb").write(b)' $f
+    status "flipped $f" 1 tokenize -t bytes -o y.tks cut/$f one.jsonl
+    broken flipped $f 'damaged-source|truncated-source'
+done
+for i in 0 1 2; do # a share each, one of them the broken file
+    tokenize -t bytes -q --on-error skip --part $i/3 -o p$i.tks one.jsonl cut/c.jsonl.zst one.jsonl
+done
+tokenize -t bytes -q --on-error skip -o x.tks one.jsonl cut/c.jsonl.zst one.jsonl
+same "--part goes on too" "$(inspect --records x.tks | sha)" "$(cat p0.tks p1.tks p2.tks | inspect --records | sha)"
+status "a missing file is no bad record" 1 tokenize -t bytes --on-error skip -o y.tks one.jsonl no-such-file
 check "none of these left an output" test ! -e y.tks

@@ -144,8 +144,8 @@ static void lines(void **state)
             n += 4;
         }
     }
-    save("a.jsonl", text, n); /* ends in a newline */
-    save("empty.jsonl", "", 0);
+    save("a.jsonl", text, n);                    /* ends in a newline */
+    save("empty.jsonl", "\n", 1);                /* of records */
     save("b.jsonl", "\xef\xbb\xbf{1}\n{2}", 10); /* does not; has a byte order mark */
     save("c.jsonl", text, 12345);
     reference(want, 0, text, n);

@@ -21,7 +21,8 @@ VOCAB = os.path.join(ROOT, O, "judges", "vocab")
 def run(argv, stats):
     """Runs one program with --stats; (seconds of the process, its report)."""
     began = time.perf_counter()
-    subprocess.run([os.path.join(BIN, argv[0])] + argv[1:] + ["-q", "--stats", stats], check=True)
+    subprocess.run([os.path.join(BIN, argv[0])] + argv[1:] + ["-q", "--stats", stats], check=True,
+                   stdout=subprocess.DEVNULL)
     seconds = time.perf_counter() - began
     with open(stats) as f:
         return seconds, json.load(f)
@@ -31,7 +32,7 @@ def gpt2():
     """tokenizer.json of GPT-2 as the judges have it, or None."""
     for folder, _, names in os.walk(VOCAB):
         for name in names:
-            if "gpt2" in os.path.join(folder, name).lower() and name.endswith(".json") and "tokenizer" in name:
+            if name == "gpt2.json":
                 return os.path.join(folder, name)
     return None
 
@@ -53,7 +54,7 @@ def sample(corpus, most):
     files = sorted(os.path.join(corpus, f) for f in os.listdir(corpus) if f.endswith(".zst"))
     texts, size = [], 0
     for path in files:
-        with subprocess.Popen(["zstd", "-dcq", path], stdout=subprocess.PIPE) as p:
+        with open(path, "rb") as f, subprocess.Popen(["zstd", "-dcq"], stdin=f, stdout=subprocess.PIPE) as p:
             here = 0
             for line in p.stdout:
                 text = json.loads(line)["text"]

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/json_write.h"
+
 static int put_base64(struct slu_buf *out, const uint8_t *p, size_t n,
                       struct slu_err *err)
 {
@@ -28,34 +30,12 @@ static int put_base64(struct slu_buf *out, const uint8_t *p, size_t n,
     return SLU_OK;
 }
 
-/* A file name as a JSON string: bytes that are no UTF-8 become U+FFFD. */
-static int put_string(struct slu_buf *out, const char *s, struct slu_err *err)
-{
-    size_t n = strlen(s);
-    int rc = slu_buf_append(out, "\"", 1, err);
-    for (size_t i = 0; i < n && !rc;) {
-        uint8_t c = (uint8_t)s[i];
-        size_t run = slu_utf8_valid_prefix((const uint8_t *)s + i, n - i), k = 0;
-        while (k < run && (uint8_t)s[i + k] >= 0x20 && s[i + k] != '"' &&
-               s[i + k] != '\\')
-            k++;
-        if (k > 0)
-            rc = slu_buf_append(out, s + i, k, err);
-        else if (run == 0)
-            rc = slu_buf_append(out, "\xef\xbf\xbd", 3, err);
-        else
-            rc = slu_buf_printf(out, err, "\\u%04x", c);
-        i += k > 0 ? k : 1;
-    }
-    return rc ? rc : slu_buf_append(out, "\"", 1, err);
-}
-
 int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
                      struct slu_err *err)
 {
     int rc = slu_buf_printf(out, err, "{\"source\":");
     if (!rc)
-        rc = put_string(out, r->source->name, err);
+        rc = slu_json_put_string(out, r->source->name, strlen(r->source->name), err);
     if (!rc)
         rc = slu_buf_printf(out, err, ",\"document\":%llu,\"byte\":",
                             (unsigned long long)r->ref->document);

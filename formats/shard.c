@@ -487,19 +487,9 @@ static int report_provenance(const struct slu_shards *s, struct slu_buf *t,
     int rc = slu_buf_printf(t, err, "  \"provenance\": [");
 
     for (size_t i = 0; i < s->header.n_step && rc == SLU_OK; i++) {
-        const struct slu_step *p = &s->header.step[i];
-        const char *const key[3] = {"program", "version", "arguments"};
-        const char *const text[3] = {p->program, p->version, p->arguments};
-        rc = slu_buf_printf(t, err, "%s\n    {", i ? "," : "");
-        for (int k = 0; k < 3 && rc == SLU_OK; k++) {
-            rc = slu_buf_printf(t, err, "\"%s\": ", key[k]);
-            if (rc == SLU_OK)
-                rc = slu_json_put_string(t, text[k], strlen(text[k]), err);
-            if (rc == SLU_OK)
-                rc = slu_buf_printf(t, err, ", ");
-        }
+        rc = slu_buf_printf(t, err, "%s\n    ", i ? "," : "");
         if (rc == SLU_OK)
-            rc = slu_buf_printf(t, err, "\"seed\": %llu}", (unsigned long long)p->seed);
+            rc = slu_step_put_json(&s->header.step[i], t, err);
     }
     return rc ? rc : slu_buf_printf(t, err, "]\n}\n");
 }

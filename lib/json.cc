@@ -15,6 +15,7 @@ extern "C" {
 #include "buf.h"
 #include "io.h"
 #include "json_scan.h"
+#include "json_write.h"
 }
 
 namespace dom = simdjson::dom;
@@ -481,39 +482,13 @@ int slu_record_parse(struct slu_record_parser *p, const uint8_t *rec, size_t n,
 
 /* ---- UTF-8 ---- */
 
-/* Length of the valid sequence at p, 0: none. Table 3-7 of the Unicode standard. */
-static size_t utf8_step(const uint8_t *p, size_t n)
-{
-    uint8_t c = p[0], lo = 0x80, hi = 0xbf;
-    size_t len;
-    if (c < 0x80)
-        return 1;
-    if (c < 0xc2 || c > 0xf4)
-        return 0;
-    len = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    if (c == 0xe0)
-        lo = 0xa0;
-    else if (c == 0xed)
-        hi = 0x9f;
-    else if (c == 0xf0)
-        lo = 0x90;
-    else if (c == 0xf4)
-        hi = 0x8f;
-    if (n < len || p[1] < lo || p[1] > hi)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
-}
-
 size_t slu_utf8_valid_prefix(const uint8_t *p, size_t n)
 {
     if (n == 0 || simdjson::validate_utf8(reinterpret_cast<const char *>(p), n))
         return n;
     size_t i = 0;
     while (i < n) {
-        size_t len = utf8_step(p + i, n - i);
+        size_t len = slu_utf8_valid_at(p + i, n - i);
         if (len == 0)
             return i;
         i += len;

@@ -58,6 +58,9 @@ SLU_MUST_USE int slu_header_copy(struct slu_header *dst, const struct slu_header
 SLU_MUST_USE int slu_header_add_step(struct slu_header *h, const char *program,
                                      const char *version, const char *arguments,
                                      uint64_t seed, struct slu_err *err);
+/* Appends one step as a JSON object. */
+SLU_MUST_USE int slu_step_put_json(const struct slu_step *t, struct slu_buf *out,
+                                   struct slu_err *err);
 /* Ids a sequence of nominal bucket length L has: L, or L + 1 with label tokens. */
 static inline uint64_t slu_header_ids(const struct slu_header *h, uint64_t L)
 {

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_write.h"
 #include "le.h"
 #include "stream_private.h"
 
@@ -57,6 +58,23 @@ int slu_header_add_step(struct slu_header *h, const char *program, const char *v
         return slu_fail(err, SLU_E_LIMIT, "more than %d steps of provenance",
                         MAX_STEPS);
     return add_step(h, s, n, seed, err);
+}
+
+int slu_step_put_json(const struct slu_step *t, struct slu_buf *out,
+                      struct slu_err *err)
+{
+    static const char *const key[3] = {
+        "{\"program\": ", ", \"version\": ", ", \"arguments\": "};
+    const char *const text[3] = {t->program, t->version, t->arguments};
+    int rc = SLU_OK;
+    for (int k = 0; !rc && k < 3; k++) {
+        rc = slu_buf_append(out, key[k], strlen(key[k]), err);
+        if (!rc)
+            rc = slu_json_put_string(out, text[k], strlen(text[k]), err);
+    }
+    return rc ? rc
+              : slu_buf_printf(out, err, ", \"seed\": %llu}",
+                               (unsigned long long)t->seed);
 }
 
 int slu_header_copy(struct slu_header *dst, const struct slu_header *src,

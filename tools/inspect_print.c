@@ -43,20 +43,9 @@ static int put_provenance(struct slu_buf *b, const struct slu_header *h,
 {
     int rc = slu_buf_printf(b, err, ", \"provenance\": [");
     for (size_t i = 0; !rc && i < h->n_step; i++) {
-        const struct slu_step *t = &h->step[i];
-        rc = slu_buf_printf(b, err, "%s{\"program\": ", i ? ", " : "");
+        rc = slu_buf_printf(b, err, "%s", i ? ", " : "");
         if (!rc)
-            rc = slu_json_put_string(b, t->program, strlen(t->program), err);
-        if (!rc)
-            rc = slu_buf_printf(b, err, ", \"version\": ");
-        if (!rc)
-            rc = slu_json_put_string(b, t->version, strlen(t->version), err);
-        if (!rc)
-            rc = slu_buf_printf(b, err, ", \"arguments\": ");
-        if (!rc)
-            rc = slu_json_put_string(b, t->arguments, strlen(t->arguments), err);
-        if (!rc)
-            rc = slu_buf_printf(b, err, ", \"seed\": %llu}", (ull)t->seed);
+            rc = slu_step_put_json(&h->step[i], b, err);
     }
     return rc ? rc : slu_buf_printf(b, err, "]");
 }

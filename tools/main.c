@@ -20,8 +20,9 @@ static void open_standard_fds(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* Outputs have no name until they are whole (lib/io.h), so leaving at once leaves
- * nothing. */
+/* Outputs have no name until they are whole (lib/io.h), so what is unfinished leaves
+ * nothing where the file system has such files; whole shards of a set stay, and the
+ * next run of shuffle takes the set over. */
 static void stopped(int signo)
 {
     static const char line[] = "stopped by a signal; no output was finished\n";

@@ -18,7 +18,7 @@ static uint32_t longest(const struct tok_model *m, const uint8_t *p, size_t n)
             best = node;
         if (i >= n)
             break;
-        node = bpe_child(m, node, p[i]);
+        node = bpe_child(m->child, m->child_mask, node, p[i]);
     }
     return best;
 }

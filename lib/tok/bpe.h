@@ -41,22 +41,49 @@ struct bpe_token {
     uint32_t shorter; /* the longest reachable token that it starts with, or TOK_NONE */
 };
 
+/* What a model's image begins with; the tables follow in the order of bpe_section, each
+ * at a multiple of 64 bytes. Numbers are the host's: an image is a cache, not a format.
+ */
+#define BPE_MAGIC   UINT64_C(0x6567616d49455042) /* "BPEImage" */
+#define BPE_VERSION 1                            /* changes with any table */
+struct bpe_head {
+    uint64_t magic, n_byte;
+    uint32_t version, n_id;
+    uint32_t child_mask, pair_mask, whole_mask;
+    uint32_t n_whole;      /* unreachable tokens that a whole piece still becomes
+                              (`ignore_merges`, tiktoken) */
+    uint32_t byte_id[256]; /* TOK_NONE: the vocabulary cannot express this byte */
+};
+
+enum bpe_section {
+    BPE_TOKEN,
+    BPE_LEN,
+    BPE_ODD,
+    BPE_TWO,
+    BPE_CHILD,
+    BPE_PAIR,
+    BPE_WHOLE,
+    BPE_N_SECTION
+};
+
 struct tok_model {
     uint32_t n_id;
-    uint32_t byte_id[256]; /* TOK_NONE: the vocabulary cannot express this byte */
-    struct bpe_token *token;
-    uint16_t *len;   /* bytes; 0: not reachable */
-    uint32_t *two;   /* 65,536: trie node of the first two bytes */
-    uint64_t *child; /* open addressing: node << 32 | byte << 24 | child, 0 empty */
-    uint64_t *pair;  /* open addressing: left << 42 | right << 21 | result; 0 empty */
     uint32_t child_mask, pair_mask;
-    uint8_t
-        *odd; /* a bool an id: somewhere in it a merge comes before one of its halves */
-    /* Unreachable tokens that a whole piece still becomes (`ignore_merges`, tiktoken).
-     */
-    const struct slu_vocab_table *table;
-    struct tok_index whole;
     uint32_t n_whole;
+    const uint32_t *byte_id;
+    const struct bpe_token *token;
+    const uint16_t *len; /* bytes; 0: not reachable */
+    const uint8_t *odd;  /* a bool an id: somewhere in it a merge comes before one of
+                            its halves */
+    const uint32_t *two; /* 65,536: trie node of the first two bytes */
+    const uint64_t
+        *child; /* open addressing: node << 32 | byte << 24 | child, 0 empty */
+    const uint64_t
+        *pair; /* open addressing: left << 42 | right << 21 | result; 0 empty */
+    struct tok_index whole; /* ids of n_whole tokens */
+    const struct slu_vocab_table *table;
+    const struct bpe_head *image;
+    void *own; /* the image, where bpe_build made it */
 };
 
 struct bpe_merge {
@@ -75,6 +102,19 @@ SLU_MUST_USE int bpe_build(struct tok_model **m, const struct bpe_cfg *cfg,
                            struct slu_err *err);
 void bpe_free(struct tok_model *m);
 
+/* The model as one block without pointers, borrowed from it: all that encoding needs
+ * besides the vocabulary. What it holds depends on the bpe_cfg only. */
+const void *bpe_image(const struct tok_model *m, size_t *n_byte);
+/* A model on such a block, which is at a multiple of 64 bytes and, like the vocabulary
+ * it was made for, borrowed for the model's life and never written. Checks sizes, not
+ * contents: whoever keeps an image in a file has its checksum. SLU_E_FORMAT where it is
+ * no image, or another version's or vocabulary's. */
+SLU_MUST_USE int bpe_attach(struct tok_model **m, const void *image, size_t n_byte,
+                            const struct slu_vocab_table *table, struct slu_err *err);
+/* Memory for an image, huge pages where they pay; NULL where there is none. Caller
+ * frees with free(). */
+void *bpe_image_alloc(size_t n_byte);
+
 /* Scratch of one thread. Zero before use. */
 struct bpe_scratch {
     uint64_t *dead; /* a bit a byte of the piece */
@@ -89,7 +129,14 @@ SLU_MUST_USE int bpe_encode(const struct tok_model *m, struct bpe_scratch *s,
                             const uint8_t *p, size_t n, struct slu_ids *ids,
                             struct slu_err *err);
 
-/* ---- shared by the two files ---- */
+/* ---- shared by the files of bpe ---- */
+
+struct bpe_span {
+    size_t off, n_byte;
+};
+/* Where the tables are in an image with the counts and masks of h. Returns the bytes of
+ * all, or 0 where the counts make no sense. */
+size_t bpe_layout(const struct bpe_head *h, struct bpe_span span[BPE_N_SECTION]);
 
 static inline uint32_t bpe_mix(uint64_t key)
 {
@@ -113,12 +160,13 @@ static inline uint32_t bpe_pair(const struct tok_model *m, uint32_t left,
 }
 
 /* Child of a trie node by a byte, or TOK_NONE. Nodes below n_id are tokens. */
-static inline uint32_t bpe_child(const struct tok_model *m, uint32_t node, uint8_t byte)
+static inline uint32_t bpe_child(const uint64_t *child, uint32_t mask, uint32_t node,
+                                 uint8_t byte)
 {
     uint64_t key = (uint64_t)node << 8 | byte;
 
-    for (uint32_t i = bpe_mix(key) & m->child_mask;; i = (i + 1) & m->child_mask) {
-        uint64_t e = m->child[i];
+    for (uint32_t i = bpe_mix(key) & mask;; i = (i + 1) & mask) {
+        uint64_t e = child[i];
         if (e >> 24 == key && e)
             return (uint32_t)(e & 0xFFFFFF);
         if (!e)

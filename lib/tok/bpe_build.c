@@ -4,10 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is needed while building only. */
+/* The tables while they are made, and what is needed for that only. */
 struct build {
     const struct bpe_cfg *cfg;
-    struct tok_model *m;
+    struct bpe_head h;
+    struct bpe_token *token;
+    uint16_t *len;
+    uint8_t *odd;
+    uint32_t *two;
+    uint64_t *child, *pair;
+    struct tok_index whole;
     struct tok_index by_bytes; /* ids of the model */
     struct merge_slot {
         uint64_t key; /* left << 32 | right */
@@ -55,9 +61,9 @@ static int index_bytes(struct build *b, struct slu_err *err)
     }
     for (unsigned i = 0; i < 256; i++) {
         uint8_t c = (uint8_t)i;
-        b->m->byte_id[i] = tok_index_find(&b->by_bytes, &c, 1);
+        b->h.byte_id[i] = tok_index_find(&b->by_bytes, &c, 1);
         /* Bytes that valid UTF-8 never has may be missing. */
-        if (b->m->byte_id[i] == TOK_NONE && i != 0xC0 && i != 0xC1 && i < 0xF5)
+        if (b->h.byte_id[i] == TOK_NONE && i != 0xC0 && i != 0xC1 && i < 0xF5)
             return slu_fail(err, SLU_E_UNSUPPORTED,
                             "the vocabulary has no token for byte 0x%02x", i);
     }
@@ -129,7 +135,7 @@ static bool isolate(const struct build *b, uint32_t id, struct bpe_token *out)
 
     for (unsigned i = 0; i <= n + 1; i++) {
         s[i].off = i < n ? i : n;
-        s[i].id = i < n ? b->m->byte_id[p[i]] : TOK_NONE;
+        s[i].id = i < n ? b->h.byte_id[p[i]] : TOK_NONE;
         if (i < n && s[i].id == TOK_NONE)
             return false;
     }
@@ -155,32 +161,32 @@ static bool isolate(const struct build *b, uint32_t id, struct bpe_token *out)
     return s[0].id == id;
 }
 
-static void put_pair(struct tok_model *m, uint32_t left, uint32_t right, uint32_t id)
+static void put_pair(struct build *b, uint32_t left, uint32_t right, uint32_t id)
 {
     uint64_t key = (uint64_t)left << 21 | right;
-    uint32_t i = bpe_mix(key) & m->pair_mask;
+    uint32_t i = bpe_mix(key) & b->h.pair_mask;
 
-    while (m->pair[i])
-        i = (i + 1) & m->pair_mask;
-    m->pair[i] = key << 21 | id;
+    while (b->pair[i])
+        i = (i + 1) & b->h.pair_mask;
+    b->pair[i] = key << 21 | id;
 }
 
 /* Marks tokens in whose making a merge comes before one of its halves'. The halves of a
  * token may have higher ids, so it takes passes until nothing changes. */
-static void find_odd(struct tok_model *m)
+static void find_odd(struct build *b)
 {
     bool again = true;
 
     while (again) {
         again = false;
-        for (uint32_t id = 0; id < m->n_id; id++) {
-            const struct bpe_token *t = &m->token[id];
-            if (m->len[id] < 2 || m->odd[id])
+        for (uint32_t id = 0; id < b->h.n_id; id++) {
+            const struct bpe_token *t = &b->token[id];
+            if (b->len[id] < 2 || b->odd[id])
                 continue;
-            const struct bpe_token *l = &m->token[t->left], *r = &m->token[t->right];
-            if (l->prio >= t->prio || r->prio >= t->prio || m->odd[t->left] ||
-                m->odd[t->right])
-                m->odd[id] = again = true;
+            const struct bpe_token *l = &b->token[t->left], *r = &b->token[t->right];
+            if (l->prio >= t->prio || r->prio >= t->prio || b->odd[t->left] ||
+                b->odd[t->right])
+                b->odd[id] = again = true;
         }
     }
 }
@@ -188,65 +194,63 @@ static void find_odd(struct tok_model *m)
 /* Splits of all tokens, the pair table and which tokens are odd. */
 static int find_splits(struct build *b, struct slu_err *err)
 {
-    struct tok_model *m = b->m;
-    uint32_t size = table_size(m->n_id);
+    uint32_t size = table_size(b->h.n_id);
 
-    m->token = calloc(m->n_id, sizeof *m->token);
-    m->len = calloc(m->n_id, sizeof *m->len);
-    m->odd = calloc(m->n_id, 1);
-    m->pair = calloc(size, sizeof *m->pair);
-    if (!m->token || !m->len || !m->odd || !m->pair)
-        return slu_fail_nomem(err, (size_t)m->n_id * 19 + size * sizeof *m->pair);
-    m->pair_mask = size - 1;
-    for (uint32_t id = 0; id < m->n_id; id++) {
+    b->token = calloc(b->h.n_id, sizeof *b->token);
+    b->len = calloc(b->h.n_id, sizeof *b->len);
+    b->odd = calloc(b->h.n_id, 1);
+    b->pair = calloc(size, sizeof *b->pair);
+    if (!b->token || !b->len || !b->odd || !b->pair)
+        return slu_fail_nomem(err, (size_t)b->h.n_id * 19 + size * sizeof *b->pair);
+    b->h.pair_mask = size - 1;
+    for (uint32_t id = 0; id < b->h.n_id; id++) {
         size_t n;
         bytes_of(b, id, &n);
         if (!b->cfg->in_model[id] || !n)
             continue;
-        if (!isolate(b, id, &m->token[id])) {
-            m->n_whole += b->cfg->whole_first;
+        if (!isolate(b, id, &b->token[id])) {
+            b->h.n_whole += b->cfg->whole_first;
             continue;
         }
-        m->len[id] = (uint16_t)n;
+        b->len[id] = (uint16_t)n;
         if (n > 1)
-            put_pair(m, m->token[id].left, m->token[id].right, id);
+            put_pair(b, b->token[id].left, b->token[id].right, id);
     }
-    find_odd(m);
+    find_odd(b);
     return SLU_OK;
 }
 
-static void put_edge(struct tok_model *m, uint64_t edge)
+static void put_edge(struct build *b, uint64_t edge)
 {
-    uint32_t i = bpe_mix(edge >> 24) & m->child_mask;
+    uint32_t i = bpe_mix(edge >> 24) & b->h.child_mask;
 
-    while (m->child[i])
-        i = (i + 1) & m->child_mask;
-    m->child[i] = edge;
+    while (b->child[i])
+        i = (i + 1) & b->h.child_mask;
+    b->child[i] = edge;
 }
 
 static int add_edge(struct build *b, uint32_t node, uint8_t byte, uint32_t child,
                     struct slu_err *err)
 {
-    struct tok_model *m = b->m;
 
     if (child >= (1 << 24))
         return slu_fail(err, SLU_E_LIMIT, "the vocabulary has more than 2^24 prefixes");
-    if (!m->child || b->n_edge > m->child_mask / 2) {
-        uint32_t old = m->child ? m->child_mask + 1 : 0, size = old ? old * 2 : 4096;
-        uint64_t *was = m->child;
-        m->child = calloc(size, sizeof *m->child);
-        if (!m->child) {
-            m->child = was;
-            return slu_fail_nomem(err, size * sizeof *m->child);
+    if (!b->child || b->n_edge > b->h.child_mask / 2) {
+        uint32_t old = b->child ? b->h.child_mask + 1 : 0, size = old ? old * 2 : 4096;
+        uint64_t *was = b->child;
+        b->child = calloc(size, sizeof *b->child);
+        if (!b->child) {
+            b->child = was;
+            return slu_fail_nomem(err, size * sizeof *b->child);
         }
-        m->child_mask = size - 1;
+        b->h.child_mask = size - 1;
         for (uint32_t i = 0; i < old; i++) {
             if (was[i])
-                put_edge(m, was[i]);
+                put_edge(b, was[i]);
         }
         free(was);
     }
-    put_edge(m, (uint64_t)node << 32 | (uint64_t)byte << 24 | child);
+    put_edge(b, (uint64_t)node << 32 | (uint64_t)byte << 24 | child);
     b->n_edge++;
     return SLU_OK;
 }
@@ -254,22 +258,22 @@ static int add_edge(struct build *b, uint32_t node, uint8_t byte, uint32_t child
 /* Puts one token in the trie; all shorter ones are there. */
 static int add_to_trie(struct build *b, uint32_t id, struct slu_err *err)
 {
-    struct tok_model *m = b->m;
     size_t n;
     const uint8_t *p = bytes_of(b, id, &n);
     int rc;
 
     if (n < 2)
         return SLU_OK;
-    uint32_t shorter = m->byte_id[p[0]];
-    uint32_t *two = &m->two[(uint32_t)p[0] << 8 | p[1]];
+    uint32_t shorter = b->h.byte_id[p[0]];
+    uint32_t *two = &b->two[(uint32_t)p[0] << 8 | p[1]];
     if (*two == TOK_NONE)
         *two = n == 2 ? id : b->n_node++;
     uint32_t node = *two;
     for (size_t i = 2; i < n; i++) {
-        if (node < m->n_id)
+        if (node < b->h.n_id)
             shorter = node;
-        uint32_t next = m->child ? bpe_child(m, node, p[i]) : TOK_NONE;
+        uint32_t next =
+            b->child ? bpe_child(b->child, b->h.child_mask, node, p[i]) : TOK_NONE;
         if (next == TOK_NONE) {
             next = i + 1 == n ? id : b->n_node++;
             if ((rc = add_edge(b, node, p[i], next, err)) < 0)
@@ -277,36 +281,35 @@ static int add_to_trie(struct build *b, uint32_t id, struct slu_err *err)
         }
         node = next;
     }
-    m->token[id].shorter = shorter;
+    b->token[id].shorter = shorter;
     return SLU_OK;
 }
 
 static int make_trie(struct build *b, struct slu_err *err)
 {
-    struct tok_model *m = b->m;
     uint32_t *start = calloc(BPE_MAX_LEN + 2, sizeof *start);
-    uint32_t *order = malloc(((size_t)m->n_id + 1) * sizeof *order);
+    uint32_t *order = malloc(((size_t)b->h.n_id + 1) * sizeof *order);
     int rc = SLU_OK;
 
-    m->two = malloc(65536 * sizeof *m->two);
-    if (!start || !order || !m->two) {
-        rc = slu_fail_nomem(err, 65536 * sizeof *m->two);
+    b->two = malloc(65536 * sizeof *b->two);
+    if (!start || !order || !b->two) {
+        rc = slu_fail_nomem(err, 65536 * sizeof *b->two);
         goto out;
     }
-    memset(m->two, 0xff, 65536 * sizeof *m->two);
-    b->n_node = m->n_id;
+    memset(b->two, 0xff, 65536 * sizeof *b->two);
+    b->n_node = b->h.n_id;
     /* Counting sort by length. */
-    for (uint32_t id = 0; id < m->n_id; id++)
-        start[m->len[id] + 1]++;
+    for (uint32_t id = 0; id < b->h.n_id; id++)
+        start[b->len[id] + 1]++;
     for (unsigned i = 1; i < BPE_MAX_LEN + 2; i++)
         start[i] += start[i - 1];
-    for (uint32_t id = 0; id < m->n_id; id++)
-        order[start[m->len[id]]++] = id;
-    for (uint32_t k = 0; k < m->n_id && rc >= 0; k++) {
-        if (m->len[order[k]])
+    for (uint32_t id = 0; id < b->h.n_id; id++)
+        order[start[b->len[id]]++] = id;
+    for (uint32_t k = 0; k < b->h.n_id && rc >= 0; k++) {
+        if (b->len[order[k]])
             rc = add_to_trie(b, order[k], err);
     }
-    if (rc >= 0 && !m->child) /* so that bpe_child has a table to look into */
+    if (rc >= 0 && !b->child) /* so that bpe_child has a table to look into */
         rc = add_edge(b, b->n_node, 0, b->n_node, err);
 out:
     free(start);
@@ -316,65 +319,79 @@ out:
 
 static int index_whole(struct build *b, struct slu_err *err)
 {
-    struct tok_model *m = b->m;
     int rc;
 
-    if (!m->n_whole)
+    if (!b->h.n_whole)
         return SLU_OK;
-    if ((rc = tok_index_init(&m->whole, m->table, m->n_whole, err)) < 0)
+    if ((rc = tok_index_init(&b->whole, b->cfg->table, b->h.n_whole, err)) < 0)
         return rc;
-    for (uint32_t id = 0; id < m->n_id; id++) {
+    for (uint32_t id = 0; id < b->h.n_id; id++) {
         size_t n;
         const uint8_t *p = bytes_of(b, id, &n);
-        if (b->cfg->in_model[id] && n && !m->len[id] &&
+        if (b->cfg->in_model[id] && n && !b->len[id] &&
             tok_index_find(&b->by_bytes, p, n) == id)
-            tok_index_put(&m->whole, id);
+            tok_index_put(&b->whole, id);
     }
     return SLU_OK;
 }
 
-int bpe_build(struct tok_model **out, const struct bpe_cfg *cfg, struct slu_err *err)
+/* Puts the tables in one block, and a model on it. */
+static int make_image(struct build *b, struct tok_model **out, struct slu_err *err)
 {
-    struct tok_model *m = calloc(1, sizeof *m);
-    struct build b = {.cfg = cfg, .m = m};
+    const void *const part[BPE_N_SECTION] = {
+        [BPE_TOKEN] = b->token,      [BPE_LEN] = b->len,     [BPE_ODD] = b->odd,
+        [BPE_TWO] = b->two,          [BPE_CHILD] = b->child, [BPE_PAIR] = b->pair,
+        [BPE_WHOLE] = b->whole.slot,
+    };
+    struct bpe_span span[BPE_N_SECTION];
+    struct bpe_head *h = &b->h;
     int rc;
 
-    *out = m;
-    if (!m)
-        return slu_fail_nomem(err, sizeof *m);
-    m->table = cfg->table;
-    m->n_id = (uint32_t)cfg->table->n;
-    if (cfg->table->n >= BPE_MAX_ID || cfg->n_merge >= UINT32_MAX / 2) {
-        rc = slu_fail(err, SLU_E_LIMIT,
-                      "the vocabulary has %llu ids; at most %u are supported",
-                      (unsigned long long)cfg->table->n, BPE_MAX_ID - 1);
-        goto out;
+    h->magic = BPE_MAGIC;
+    h->version = BPE_VERSION;
+    h->whole_mask = b->whole.mask;
+    h->n_byte = bpe_layout(h, span);
+    uint8_t *image = bpe_image_alloc(h->n_byte);
+    if (!image)
+        return slu_fail_nomem(err, h->n_byte);
+    memset(image, 0, h->n_byte); /* also what is between the tables */
+    memcpy(image, h, sizeof *h);
+    for (unsigned k = 0; k < BPE_N_SECTION; k++) {
+        if (span[k].n_byte)
+            memcpy(image + span[k].off, part[k], span[k].n_byte);
     }
+    if ((rc = bpe_attach(out, image, h->n_byte, b->cfg->table, err)) < 0)
+        free(image);
+    else
+        (*out)->own = image;
+    return rc;
+}
+
+int bpe_build(struct tok_model **out, const struct bpe_cfg *cfg, struct slu_err *err)
+{
+    struct build b = {.cfg = cfg, .h.n_id = (uint32_t)cfg->table->n};
+    int rc;
+
+    *out = NULL;
+    if (cfg->table->n >= BPE_MAX_ID || cfg->n_merge >= UINT32_MAX / 2)
+        return slu_fail(err, SLU_E_LIMIT,
+                        "the vocabulary has %llu ids; at most %u are supported",
+                        (unsigned long long)cfg->table->n, BPE_MAX_ID - 1);
     if ((rc = index_bytes(&b, err)) < 0 ||
         (cfg->merge && (rc = index_merges(&b, err)) < 0) ||
         (rc = find_splits(&b, err)) < 0 || (rc = make_trie(&b, err)) < 0 ||
         (rc = index_whole(&b, err)) < 0)
         goto out;
+    rc = make_image(&b, out, err);
 out:
     tok_index_release(&b.by_bytes);
+    tok_index_release(&b.whole);
     free(b.merge);
-    if (rc < 0) {
-        bpe_free(m);
-        *out = NULL;
-    }
+    free(b.token);
+    free(b.len);
+    free(b.odd);
+    free(b.two);
+    free(b.child);
+    free(b.pair);
     return rc;
-}
-
-void bpe_free(struct tok_model *m)
-{
-    if (!m)
-        return;
-    free(m->token);
-    free(m->len);
-    free(m->odd);
-    free(m->two);
-    free(m->child);
-    free(m->pair);
-    tok_index_release(&m->whole);
-    free(m);
 }

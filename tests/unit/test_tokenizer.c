@@ -151,6 +151,22 @@ static size_t plain_bpe(const struct toy *y, const uint8_t *p, size_t n, uint32_
     }
 }
 
+/* The same model on a copy of its image; frees m. *copy is to be freed after it. */
+static struct tok_model *moved(struct tok_model *m, void **copy)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    const struct slu_vocab_table *table = m->table;
+    struct tok_model *to;
+    size_t n;
+    const void *image = bpe_image(m, &n);
+
+    *copy = bpe_image_alloc(n);
+    memcpy(*copy, image, n);
+    bpe_free(m);
+    assert_int_equal(bpe_attach(&to, *copy, n, table, &err), SLU_OK);
+    return to;
+}
+
 static void bpe_is_plain_bpe(void **state)
 {
     (void)state;
@@ -162,6 +178,7 @@ static void bpe_is_plain_bpe(void **state)
 
     for (unsigned round = 0; round < 300; round++) {
         struct tok_model *m;
+        void *copy = NULL;
         toy_make(y);
         struct bpe_cfg cfg = {.table = &y->table,
                               .in_model = y->in_model,
@@ -169,6 +186,8 @@ static void bpe_is_plain_bpe(void **state)
                               .n_merge = y->by_rank ? 0 : y->n_merge,
                               .whole_first = y->whole_first};
         assert_int_equal(bpe_build(&m, &cfg, &err), SLU_OK);
+        if (round % 2)
+            m = moved(m, &copy);
         whole += m->n_whole;
         for (uint32_t i = 0; i < m->n_id; i++)
             odd += m->odd[i];
@@ -186,11 +205,49 @@ static void bpe_is_plain_bpe(void **state)
             assert_memory_equal(ids.id, want, n_want * sizeof *want);
         }
         bpe_free(m);
+        free(copy);
     }
     /* Or the test would not have tested what is hard. */
     assert_true(odd > 100 && whole > 100);
     slu_ids_release(&ids);
     bpe_scratch_release(&scratch);
+    free(y);
+}
+
+static void images_that_do_not_fit(void **state)
+{
+    (void)state;
+    struct toy *y = malloc(sizeof *y);
+    struct slu_err err = SLU_ERR_INIT;
+    struct tok_model *m, *other;
+    size_t n;
+
+    toy_make(y);
+    struct bpe_cfg cfg = {.table = &y->table, .in_model = y->in_model};
+    assert_int_equal(bpe_build(&m, &cfg, &err), SLU_OK);
+    const void *image = bpe_image(m, &n);
+    uint8_t *copy = bpe_image_alloc(n);
+    /* Whatever byte of the counts is damaged, no table is past the end. */
+    for (size_t i = 0; i < offsetof(struct bpe_head, byte_id); i++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            memcpy(copy, image, n);
+            copy[i] ^= (uint8_t)(1 << bit);
+            if (bpe_attach(&other, copy, n, &y->table, &err) < 0) {
+                assert_null(other);
+                continue;
+            }
+            assert_true((const uint8_t *)(other->pair + other->pair_mask + 1) <=
+                        copy + n);
+            bpe_free(other);
+        }
+    }
+    memcpy(copy, image, n);
+    assert_int_equal(bpe_attach(&other, copy, n - 64, &y->table, &err), SLU_E_FORMAT);
+    assert_int_equal(bpe_attach(&other, copy, 8, &y->table, &err), SLU_E_FORMAT);
+    y->table.n--;
+    assert_int_equal(bpe_attach(&other, copy, n, &y->table, &err), SLU_E_FORMAT);
+    bpe_free(m);
+    free(copy);
     free(y);
 }
 
@@ -715,6 +772,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bpe_is_plain_bpe),
+        cmocka_unit_test(images_that_do_not_fit),
         cmocka_unit_test(scanners_do_what_their_expressions_say),
         cmocka_unit_test(cl100k_takes_white_space_at_the_end),
         cmocka_unit_test(doubtful_expressions_are_refused),

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/io.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/nfc.h"
@@ -364,19 +363,17 @@ static int read_tokenizer(struct load *l, struct slu_json_value root,
     return check_added_ids(l, n_vocab, err);
 }
 
-int tok_load_hf(struct slu_tokenizer *t, const char *path, struct slu_err *err)
+int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file, struct slu_err *err)
 {
     struct load l = {.t = t};
     struct slu_json *json = NULL;
-    struct slu_buf file = SLU_BUF_INIT;
     struct slu_json_value model = SLU_JSON_NONE;
     bool whole_first = false;
     int rc;
 
     make_alphabet(l.byte_of);
-    if ((rc = slu_read_whole(&file, path, TOK_MAX_FILE, err)) >= 0)
-        rc = slu_json_parse(&json, file.data, file.len, err);
-    slu_buf_release(&file);
+    rc = slu_json_parse(&json, file->data, file->len, err);
+    slu_buf_release(file);
     if (rc < 0 || (rc = read_tokenizer(&l, slu_json_root(json), err)) < 0)
         goto out;
     if (slu_json_get(slu_json_root(json), "model", &model))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/io.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/pre.h"
@@ -53,14 +54,19 @@ static bool ends_with(const char *s, const char *end)
 static int load_path(struct slu_tokenizer *t, const struct slu_tokenizer_cfg *cfg,
                      struct slu_err *err)
 {
+    const char *pattern = NULL;
+    struct slu_buf file = SLU_BUF_INIT;
     int rc;
 
-    if (cfg->pattern || ends_with(cfg->spec, ".tiktoken"))
-        rc = tok_load_tiktoken(t, cfg->spec, cfg->pattern, err);
-    else
-        rc = tok_load_hf(t, cfg->spec, err);
-    /* I/O errors name their file already. */
-    return rc < 0 && rc != SLU_E_IO ? slu_err_at(err, "%s", cfg->spec) : rc;
+    if ((cfg->pattern || ends_with(cfg->spec, ".tiktoken")) &&
+        (rc = tok_tiktoken_pattern(&pattern, cfg->spec, cfg->pattern, err)) < 0)
+        return slu_err_at(err, "%s", cfg->spec);
+    if ((rc = slu_read_whole(&file, cfg->spec, TOK_MAX_FILE, err)) < 0)
+        return rc;
+    rc = pattern ? tok_load_tiktoken(t, &file, pattern, err)
+                 : tok_load_hf(t, &file, err);
+    slu_buf_release(&file);
+    return rc < 0 ? slu_err_at(err, "%s", cfg->spec) : rc;
 }
 
 int slu_tokenizer_load(struct slu_tokenizer **out, const struct slu_tokenizer_cfg *cfg,

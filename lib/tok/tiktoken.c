@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/io.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/pre.h"
@@ -74,15 +73,15 @@ static const struct pattern {
 };
 #define N_PATTERN (sizeof PATTERNS / sizeof *PATTERNS)
 
-static int find_pattern(const struct pattern **out, const char *path, const char *name,
-                        struct slu_err *err)
+int tok_tiktoken_pattern(const char **pattern, const char *path, const char *name,
+                         struct slu_err *err)
 {
     const char *base = strrchr(path, '/');
 
     base = base ? base + 1 : path;
     for (size_t i = 0; i < N_PATTERN; i++) {
-        *out = &PATTERNS[i];
-        if (name ? !strcmp(name, PATTERNS[i].name) : !!strstr(base, PATTERNS[i].name))
+        *pattern = PATTERNS[i].name;
+        if (name ? !strcmp(name, *pattern) : !!strstr(base, *pattern))
             return SLU_OK;
     }
     return slu_fail(
@@ -174,18 +173,14 @@ static int add_ranks(struct slu_tokenizer *t, const struct slu_buf *file,
     return SLU_OK;
 }
 
-int tok_load_tiktoken(struct slu_tokenizer *t, const char *path, const char *name,
-                      struct slu_err *err)
+int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
+                      const char *name, struct slu_err *err)
 {
-    const struct pattern *pattern;
-    struct slu_buf file = SLU_BUF_INIT;
-    int rc;
+    const struct pattern *pattern = PATTERNS;
+    int rc = add_ranks(t, file, err);
 
-    if ((rc = find_pattern(&pattern, path, name, err)) < 0)
-        return rc;
-    if ((rc = slu_read_whole(&file, path, TOK_MAX_FILE, err)) >= 0)
-        rc = add_ranks(t, &file, err);
-    slu_buf_release(&file);
+    while (strcmp(pattern->name, name))
+        pattern++;
     for (const struct special *s = pattern->special; s && s->text && rc >= 0; s++)
         rc = tok_add_special(t, s->id, s->text, err);
     if (rc >= 0 && pattern->add)

@@ -76,9 +76,14 @@ uint32_t tok_index_find(const struct tok_index *x, const void *p, size_t n);
 void tok_index_release(struct tok_index *x);
 
 /* The loaders: tiktoken.c, hf.c, builtin.c. Each fills t up to tok_finish. */
-SLU_MUST_USE int tok_load_tiktoken(struct slu_tokenizer *t, const char *path,
+/* pattern: as tok_tiktoken_pattern gave it. */
+SLU_MUST_USE int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
                                    const char *pattern, struct slu_err *err);
-SLU_MUST_USE int tok_load_hf(struct slu_tokenizer *t, const char *path,
+/* The pattern of that name, NULL: of the file's name; static. SLU_E_USAGE. */
+SLU_MUST_USE int tok_tiktoken_pattern(const char **pattern, const char *path,
+                                      const char *name, struct slu_err *err);
+/* Releases the file once it is parsed. */
+SLU_MUST_USE int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file,
                              struct slu_err *err);
 SLU_MUST_USE int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err);
 /* The largest tokenizer file that is read, in bytes. */

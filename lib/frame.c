@@ -135,7 +135,7 @@ void slu_framer_release(struct slu_framer *w)
     slu_buf_release(&w->packed);
 }
 
-static int compress(struct slu_framer *w, const struct slu_buf *a, const void *b,
+int slu_framer_pack(struct slu_framer *w, const struct slu_buf *a, const void *b,
                     size_t n_b, int level, struct slu_err *err)
 {
     if (!w->zstd && !(w->zstd = ZSTD_createCCtx()))
@@ -160,29 +160,16 @@ static int compress(struct slu_framer *w, const struct slu_buf *a, const void *b
     return SLU_OK;
 }
 
-int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
-                   const struct slu_buf *a, const void *b, size_t n_b, int zstd_level,
-                   bool must, struct slu_err *err)
+/* The frame of a payload of `raw` bytes, stored as p, then q. */
+static int put_stored(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
+                      size_t raw, const void *p, size_t n_p, const void *q, size_t n_q,
+                      struct slu_err *err)
 {
-    size_t raw = a->len + n_b, stored = raw;
-    const void *p = a->data, *q = b;
-    size_t n_p = a->len, n_q = n_b;
+    size_t stored = n_p + n_q, pad = padded(stored) - stored;
     int rc;
     if (raw > SLU_FRAME_PAYLOAD)
         return slu_fail(err, SLU_E_LIMIT, "a frame of %zu bytes is over the limit",
                         raw);
-    if (zstd_level) {
-        rc = compress(w, a, b, n_b, zstd_level, err);
-        if (rc)
-            return rc;
-        if (w->packed.len < raw || must) {
-            flags |= SLU_FLAG_ZSTD;
-            stored = n_p = w->packed.len;
-            p = w->packed.data;
-            n_q = 0;
-        }
-    }
-    size_t pad = padded(stored) - stored;
     XXH3_state_t st;
     XXH3_64bits_reset(&st);
     XXH3_64bits_update(&st, p, n_p);
@@ -211,4 +198,26 @@ int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t
     w->number++;
     w->off_byte += SLU_FRAME_HEADER + stored + pad;
     return rc;
+}
+
+int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
+                   const struct slu_buf *a, const void *b, size_t n_b, int zstd_level,
+                   bool must, struct slu_err *err)
+{
+    size_t raw = a->len + n_b;
+    if (zstd_level && raw <= SLU_FRAME_PAYLOAD) {
+        int rc = slu_framer_pack(w, a, b, n_b, zstd_level, err);
+        if (rc)
+            return rc;
+        if (w->packed.len < raw || must)
+            return put_stored(w, type, flags | SLU_FLAG_ZSTD, aux, raw, w->packed.data,
+                              w->packed.len, NULL, 0, err);
+    }
+    return put_stored(w, type, flags, aux, raw, a->data, a->len, b, n_b, err);
+}
+
+int slu_framer_put_packed(struct slu_framer *w, uint32_t type, size_t raw_byte,
+                          const void *packed, size_t n, struct slu_err *err)
+{
+    return put_stored(w, type, SLU_FLAG_ZSTD, 0, raw_byte, packed, n, NULL, 0, err);
 }

@@ -74,5 +74,13 @@ SLU_MUST_USE int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t fl
                                 uint64_t aux, const struct slu_buf *a, const void *b,
                                 size_t n_b, int zstd_level, bool must,
                                 struct slu_err *err);
+/* Compresses a, then b, into w->packed as slu_framer_put does. */
+SLU_MUST_USE int slu_framer_pack(struct slu_framer *w, const struct slu_buf *a,
+                                 const void *b, size_t n_b, int zstd_level,
+                                 struct slu_err *err);
+/* Writes a frame whose payload of raw_byte bytes has been packed before. */
+SLU_MUST_USE int slu_framer_put_packed(struct slu_framer *w, uint32_t type,
+                                       size_t raw_byte, const void *packed, size_t n,
+                                       struct slu_err *err);
 
 #endif

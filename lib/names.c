@@ -189,14 +189,23 @@ int slu_names_set_vocab(struct slu_names *n, const struct slu_vocab_table *v,
         memcpy(m + n_off + n_byte, v->flags, v->n);
     free(n->vocab_mem);
     n->vocab_mem = m;
-    n->vocab = (struct slu_vocab_table){v->n, (const uint64_t *)(void *)m, m + n_off,
-                                        m + n_off + n_byte};
+    n->vocab = (struct slu_vocab_table){.n = v->n,
+                                        .off = (const uint64_t *)(void *)m,
+                                        .bytes = m + n_off,
+                                        .flags = m + n_off + n_byte};
     return SLU_OK;
+}
+
+void slu_names_lend_vocab(struct slu_names *n, const struct slu_vocab_table *v)
+{
+    free(n->vocab_mem);
+    n->vocab_mem = NULL;
+    n->vocab = *v;
 }
 
 const struct slu_vocab_table *slu_names_vocab(struct slu_names *n)
 {
-    return n->vocab_mem ? &n->vocab : NULL;
+    return n->vocab.off ? &n->vocab : NULL;
 }
 
 int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_buf *out,
@@ -216,6 +225,22 @@ int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_buf *out,
         rc = slu_buf_append(out, v->flags, v->n, err);
     if (!rc)
         rc = slu_buf_append(out, v->bytes, v->off[v->n], err);
+    return rc;
+}
+
+int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
+                   struct slu_err *err)
+{
+    struct slu_framer w = {0};
+    struct slu_buf raw = SLU_BUF_INIT;
+    int rc = slu_vocab_encode(v, &raw, err);
+    if (!rc)
+        rc = slu_framer_pack(&w, &raw, NULL, 0, SLU_VOCAB_LEVEL, err);
+    slu_buf_release(&raw);
+    slu_buf_release(out);
+    *out = w.packed;
+    w.packed = (struct slu_buf)SLU_BUF_INIT;
+    slu_framer_release(&w);
     return rc;
 }
 
@@ -247,7 +272,8 @@ int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size, const uint8_t
     if (!rc && sum != left)
         rc = slu_fail(err, SLU_E_FORMAT, bad);
     if (!rc) {
-        struct slu_vocab_table v = {n_id, off, p + c.at, flags};
+        struct slu_vocab_table v = {
+            .n = n_id, .off = off, .bytes = p + c.at, .flags = flags};
         rc = slu_names_set_vocab(names, &v, err);
     }
     free(off);

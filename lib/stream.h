@@ -94,6 +94,10 @@ struct slu_vocab_table {
     const uint8_t *bytes;
     const uint8_t
         *flags; /* n, SLU_VOCAB_*; ids that do not exist have length 0 and HOLE */
+    /* The frame's payload as slu_vocab_pack made it, for who has it at hand; or NULL.
+     */
+    const uint8_t *packed;
+    uint64_t packed_byte;
 };
 #define SLU_VOCAB_SPECIAL 1
 #define SLU_VOCAB_HOLE    2
@@ -101,6 +105,8 @@ struct slu_vocab_table {
 SLU_MUST_USE int slu_names_set_vocab(struct slu_names *n,
                                      const struct slu_vocab_table *v,
                                      struct slu_err *err);
+/* Borrows its arrays, which must outlive n. */
+void slu_names_lend_vocab(struct slu_names *n, const struct slu_vocab_table *v);
 /* NULL if the stream has none. Borrowed until free. */
 const struct slu_vocab_table *slu_names_vocab(struct slu_names *n);
 

@@ -18,6 +18,10 @@ SLU_MUST_USE int slu_header_compatible(const struct slu_header *a,
 /* vocb's payload (section 4). */
 SLU_MUST_USE int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_buf *out,
                                   struct slu_err *err);
+/* That payload compressed, as the frame stores it; replaces what is in *out. */
+#define SLU_VOCAB_LEVEL 3
+SLU_MUST_USE int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
+                                struct slu_err *err);
 SLU_MUST_USE int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size,
                                   const uint8_t *p, size_t n, struct slu_err *err);
 

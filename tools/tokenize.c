@@ -214,7 +214,8 @@ static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
             "--eos, or use --no-eos");
     if (o->bos && h->bos == SLU_NO_TOKEN)
         return slu_fail(err, SLU_E_USAGE, "--bos: the tokenizer has no such token");
-    return slu_names_set_vocab(names, slu_tokenizer_vocab(*t), err);
+    slu_names_lend_vocab(names, slu_tokenizer_vocab(*t));
+    return SLU_OK;
 }
 
 /* ---- outputs ---- */
@@ -385,8 +386,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     slu_writer_abort(out.main);
     slu_writer_abort(out.holdout);
     slu_out_abort(out.rejects);
-    slu_tokenizer_free(tokenizer);
     slu_names_free(names);
+    slu_tokenizer_free(tokenizer);
     slu_sources_release(&sources);
     slu_header_release(&h);
     return rc;

@@ -20,7 +20,8 @@ int tok_make_table(struct slu_tokenizer *t, struct slu_err *err)
         n_byte += v->len[i] == UINT32_MAX ? 0 : v->len[i];
     uint64_t *off = malloc((n + 1) * sizeof *off);
     uint8_t *bytes = malloc(n_byte + 1), *flags = malloc(n + 1);
-    t->table = (struct slu_vocab_table){n, off, bytes, flags};
+    t->table =
+        (struct slu_vocab_table){.n = n, .off = off, .bytes = bytes, .flags = flags};
     t->in_model = calloc(n + 1, 1);
     if (!off || !bytes || !flags || !t->in_model)
         return slu_fail_nomem(err, n_byte + n * 9);

@@ -140,7 +140,8 @@ static void write_stream(const char *path, const struct shape *s)
         OK(slu_names_set_source(names, s->first_source + (uint64_t)i, name, &err));
     }
     if (s->vocab) {
-        struct slu_vocab_table v = {3, off, (const uint8_t *)"abc", flags};
+        struct slu_vocab_table v = {
+            .n = 3, .off = off, .bytes = (const uint8_t *)"abc", .flags = flags};
         OK(slu_names_set_vocab(names, &v, &err));
     }
     struct slu_writer_cfg cfg = {s->zstd_level, !s->vocab, names};

@@ -63,7 +63,8 @@ static void toy_make(struct toy *y)
     memset(y, 0, sizeof *y);
     y->by_rank = below(2);
     y->whole_first = y->by_rank || below(2);
-    y->table = (struct slu_vocab_table){0, y->off, y->bytes, y->flags};
+    y->table =
+        (struct slu_vocab_table){.off = y->off, .bytes = y->bytes, .flags = y->flags};
     for (unsigned i = 0; i < 256; i++)
         toy_put(y, &(uint8_t){(uint8_t)i}, 1);
     memset(y->in_model, 1, sizeof y->in_model);

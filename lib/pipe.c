@@ -14,11 +14,27 @@ struct slot {
     struct slu_err err;
 };
 
-struct pipe {
+/* A job that is being worked on in parts; on the stack of the thread that shares it. */
+struct share {
+    const struct slu_pipe_parts *parts;
+    size_t next, joined; /* parts begun, and joined: joined <= next */
+    bool *done;          /* a slot: its part has been made, not joined */
+    unsigned running;    /* threads in part or join */
+    bool joining;
+    size_t failed; /* the smallest i with an error, or SIZE_MAX */
+    int rc;
+    struct slu_err err;
+    struct share *next_share;
+};
+
+struct slu_pipe {
     const struct slu_pipe_ops *ops;
     void *ctx;
     struct slot *slot; /* job n is in slot n % n_slot */
     unsigned n_slot;
+    unsigned n_threads;   /* that run */
+    unsigned producer;    /* the worker that produces */
+    struct share *shares; /* the oldest first */
     pthread_mutex_t mu;
     pthread_cond_t changed;
     uint64_t next_made, next_worked, next_emitted;
@@ -29,21 +45,21 @@ struct pipe {
     struct slu_err err;
 };
 
-static struct slot *at(struct pipe *p, uint64_t n)
+static struct slot *at(struct slu_pipe *p, uint64_t n)
 {
     return &p->slot[n % p->n_slot];
 }
 
 /* The three steps. Called with the lock held; they give it up while they run. */
 
-static void stop(struct pipe *p, int rc, const struct slu_err *err)
+static void stop(struct slu_pipe *p, int rc, const struct slu_err *err)
 {
     p->rc = rc;
     p->err = *err;
     p->stopped = true;
 }
 
-static void emit(struct pipe *p, struct slot *s)
+static void emit(struct slu_pipe *p, struct slot *s)
 {
     if (s->rc) {
         stop(p, s->rc, &s->err);
@@ -61,7 +77,7 @@ static void emit(struct pipe *p, struct slot *s)
         stop(p, rc, &err);
 }
 
-static void work(struct pipe *p, unsigned worker, struct slot *s)
+static void work(struct slu_pipe *p, unsigned worker, struct slot *s)
 {
     s->state = WORKING;
     p->next_worked++;
@@ -73,9 +89,10 @@ static void work(struct pipe *p, unsigned worker, struct slot *s)
     s->state = DONE;
 }
 
-static void produce(struct pipe *p, struct slot *s)
+static void produce(struct slu_pipe *p, unsigned worker, struct slot *s)
 {
     p->producing = true;
+    p->producer = worker;
     pthread_mutex_unlock(&p->mu);
     struct slu_err err = SLU_ERR_INIT;
     int rc = p->ops->produce(p->ctx, s->job, &err);
@@ -92,18 +109,123 @@ static void produce(struct pipe *p, struct slot *s)
     p->ended |= rc != 0;
 }
 
-static void run(struct pipe *p, unsigned worker)
+/* ---- jobs in parts ---- */
+
+static void part_failed(struct share *h, size_t i, int rc, const struct slu_err *err)
+{
+    if (i >= h->failed)
+        return;
+    h->failed = i;
+    h->rc = rc;
+    h->err = *err;
+}
+
+static bool can_join(const struct share *h)
+{
+    return !h->joining && h->joined < h->failed && h->joined < h->next &&
+           h->done[h->joined % h->parts->n_slot];
+}
+
+static bool can_make(const struct share *h)
+{
+    return h->next < h->parts->n && h->failed == SIZE_MAX &&
+           h->next - h->joined < h->parts->n_slot;
+}
+
+/* With the lock held, which it gives up while it runs: one step of h; false: there is
+ * none now. */
+static bool step(struct slu_pipe *p, unsigned worker, struct share *h)
+{
+    const struct slu_pipe_parts *parts = h->parts;
+    struct slu_err err = SLU_ERR_INIT;
+    bool join = can_join(h);
+    if (!join && !can_make(h))
+        return false;
+    size_t i = join ? h->joined : h->next++;
+    h->joining |= join;
+    h->running++;
+    pthread_mutex_unlock(&p->mu);
+    int rc = join ? parts->join(parts->arg, i, &err)
+                  : parts->part(parts->arg, worker, i, &err);
+    pthread_mutex_lock(&p->mu);
+    h->running--;
+    h->done[i % parts->n_slot] = !join;
+    if (join) {
+        h->joining = false;
+        h->joined++;
+    }
+    if (rc)
+        part_failed(h, i, rc, &err);
+    pthread_cond_broadcast(&p->changed);
+    return true;
+}
+
+static bool help(struct slu_pipe *p, unsigned worker)
+{
+    for (struct share *h = p->shares; h; h = h->next_share)
+        if (step(p, worker, h))
+            return true;
+    return false;
+}
+
+static bool share_ended(const struct share *h)
+{
+    return !h->running && !can_join(h) && !can_make(h);
+}
+
+int slu_pipe_share(struct slu_pipe *p, unsigned worker,
+                   const struct slu_pipe_parts *parts, struct slu_err *err)
+{
+    struct share h = {.parts = parts, .failed = SIZE_MAX}, **at_end;
+    h.done = calloc(parts->n_slot, sizeof *h.done);
+    if (!h.done)
+        return slu_fail_nomem(err, parts->n_slot);
+    pthread_mutex_lock(&p->mu);
+    for (at_end = &p->shares; *at_end;)
+        at_end = &(*at_end)->next_share;
+    *at_end = &h;
+    pthread_cond_broadcast(&p->changed);
+    while (!share_ended(&h))
+        if (!step(p, worker, &h))
+            pthread_cond_wait(&p->changed, &p->mu);
+    for (at_end = &p->shares; *at_end != &h;)
+        at_end = &(*at_end)->next_share;
+    *at_end = h.next_share;
+    pthread_mutex_unlock(&p->mu);
+    free(h.done);
+    if (h.rc && err)
+        *err = h.err;
+    return h.rc;
+}
+
+void slu_pipe_wait(struct slu_pipe *p, bool (*ready)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&p->mu);
+    while (!ready(arg))
+        if (!help(p, p->producer))
+            pthread_cond_wait(&p->changed, &p->mu);
+    pthread_mutex_unlock(&p->mu);
+}
+
+/* ---- the threads ---- */
+
+static void run(struct slu_pipe *p, unsigned worker)
 {
     pthread_mutex_lock(&p->mu);
     while (!p->stopped) {
         struct slot *out = at(p, p->next_emitted), *in = at(p, p->next_made);
+        uint64_t waiting = p->next_made - p->next_worked;
+        bool can_produce = !p->producing && !p->ended && in->state == FREE &&
+                           p->next_made - p->next_emitted < p->n_slot;
         if (!p->emitting && p->next_emitted < p->next_made && out->state == DONE) {
             emit(p, out);
-        } else if (p->next_worked < p->next_made) {
+        } else if (help(p, worker)) {
+            continue;
+        } else if (can_produce &&
+                   (waiting == 0 || (waiting == 1 && p->n_threads > 1))) {
+            produce(p, worker, in);
+        } else if (waiting > 0) {
             work(p, worker, at(p, p->next_worked));
-        } else if (!p->producing && !p->ended && in->state == FREE &&
-                   p->next_made - p->next_emitted < p->n_slot) {
-            produce(p, in);
         } else if (p->ended && !p->producing && p->next_emitted == p->next_made) {
             break;
         } else {
@@ -117,12 +239,12 @@ static void run(struct pipe *p, unsigned worker)
 }
 
 struct helper {
-    struct pipe *p;
+    struct slu_pipe *p;
     unsigned worker;
     pthread_t thread;
 };
 
-static void *help(void *arg)
+static void *run_helper(void *arg)
 {
     struct helper *h = arg;
     run(h->p, h->worker);
@@ -132,7 +254,15 @@ static void *help(void *arg)
 int slu_pipe_run(const struct slu_pipe_ops *ops, void *ctx, void *const *jobs,
                  unsigned n_jobs, unsigned n_threads, struct slu_err *err)
 {
-    struct pipe p = {.ops = ops, .ctx = ctx, .n_slot = n_jobs};
+    struct slu_pipe *handle;
+    return slu_pipe_run_parts(ops, ctx, jobs, n_jobs, n_threads, &handle, err);
+}
+
+int slu_pipe_run_parts(const struct slu_pipe_ops *ops, void *ctx, void *const *jobs,
+                       unsigned n_jobs, unsigned n_threads, struct slu_pipe **handle,
+                       struct slu_err *err)
+{
+    struct slu_pipe p = {.ops = ops, .ctx = ctx, .n_slot = n_jobs, .n_threads = 1};
     unsigned started = 0;
     p.slot = calloc(n_jobs, sizeof *p.slot);
     struct helper *h = calloc(n_threads, sizeof *h);
@@ -145,11 +275,15 @@ int slu_pipe_run(const struct slu_pipe_ops *ops, void *ctx, void *const *jobs,
         p.slot[i].job = jobs[i];
     pthread_mutex_init(&p.mu, NULL);
     pthread_cond_init(&p.changed, NULL);
+    *handle = &p;
     for (unsigned i = 1; i < n_threads; i++) {
         h[i] = (struct helper){.p = &p, .worker = i};
-        if (pthread_create(&h[i].thread, NULL, help, &h[i]))
+        if (pthread_create(&h[i].thread, NULL, run_helper, &h[i]))
             break; /* fewer threads, the same result */
         started = i;
+        pthread_mutex_lock(&p.mu);
+        p.n_threads++;
+        pthread_mutex_unlock(&p.mu);
     }
     run(&p, 0);
     for (unsigned i = 1; i <= started; i++)

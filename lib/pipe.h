@@ -1,12 +1,14 @@
 /* pipe.h - the one pipeline: produce in order, work in parallel, emit in order.
  *
  * n_threads threads (the caller is one of them; with 1 no thread is started) take the
- * most downstream step that can be done: emit the next finished job, else work on a job
- * that waits, else produce the next one. produce and emit are never run twice at once,
- * and emit sees jobs in the order in which they were produced, so results cannot depend
- * on the number of threads. Memory is bounded by the number of job slots, which the
- * caller allocates and which are recycled. (The shape of minimap2's kthread.c and of
- * htslib's bounded pools.)
+ * most downstream step that can be done: emit the next finished job, else help with a
+ * job that is being worked on in parts, else work on a job that waits, else produce the
+ * next one; except that with several threads produce comes before work while nothing
+ * else waits, so that no thread that ends its work has to wait for a slow produce.
+ * produce and emit are never run twice at once, and emit sees jobs in the order in
+ * which they were produced, so results cannot depend on the number of threads. Memory
+ * is bounded by the number of job slots, which the caller allocates and which are
+ * recycled. (The shape of minimap2's kthread.c and of htslib's bounded pools.)
  *
  * A fault ends the run: jobs before the faulty one are still emitted, and the fault
  * that is reported is that of the earliest job, whatever the threads did.
@@ -14,7 +16,12 @@
 #ifndef SLU_PIPE_H
 #define SLU_PIPE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "err.h"
+
+struct slu_pipe;
 
 struct slu_pipe_ops {
     /* Fills *job; SLU_EOF where there is nothing more. */
@@ -29,5 +36,34 @@ struct slu_pipe_ops {
 SLU_MUST_USE int slu_pipe_run(const struct slu_pipe_ops *ops, void *ctx,
                               void *const *jobs, unsigned n_jobs, unsigned n_threads,
                               struct slu_err *err);
+
+/* The same; *handle is set first, for the two functions below, and valid until the
+ * return. */
+SLU_MUST_USE int slu_pipe_run_parts(const struct slu_pipe_ops *ops, void *ctx,
+                                    void *const *jobs, unsigned n_jobs,
+                                    unsigned n_threads, struct slu_pipe **handle,
+                                    struct slu_err *err);
+
+/* One job in parts: `part` for each i < n, by any worker, at most n_slot of them begun
+ * and not joined; `join` for each in order, never two at once, by any worker. Part i
+ * has slot i % n_slot to itself until it is joined. An error of one of them ends the
+ * call once those that run have ended; it is that of the smallest i. */
+struct slu_pipe_parts {
+    size_t n;
+    unsigned n_slot;
+    void *arg;
+    int (*part)(void *arg, unsigned worker, size_t i, struct slu_err *err);
+    int (*join)(void *arg, size_t i, struct slu_err *err);
+};
+
+/* Called by `work`: returns when all parts are joined. Threads that have nothing else
+ * to do take parts too. */
+SLU_MUST_USE int slu_pipe_share(struct slu_pipe *p, unsigned worker,
+                                const struct slu_pipe_parts *parts,
+                                struct slu_err *err);
+
+/* Called by `produce`: returns once ready(arg), and takes parts while it waits. What
+ * ready looks at may only change in work, join or emit. It must not call the pipe. */
+void slu_pipe_wait(struct slu_pipe *p, bool (*ready)(void *arg), void *arg);
 
 #endif

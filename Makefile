@@ -137,6 +137,14 @@ $O/%.cu.o: %.cu $O/flags
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
+# Vocabularies are kept compiled (lib/tok/compiled.h) under a key that changes with any source
+# that has a say in them.
+$O/source_id.h: $(sort $(wildcard lib/*.[ch] lib/*.cc lib/tok/*.[ch] lib/builtin/*))
+	@mkdir -p $(@D)
+	$(Q)printf '#define SLU_SOURCE_ID "%s"\n' "$$(cat $^ | sha256sum | cut -c 1-32)" > $@
+$O/lib/tok/compiled.o: CPPFLAGS_ALL += -include $O/source_id.h
+$O/lib/tok/compiled.o: $O/source_id.h
+
 # Objects are made again when the compiler or its flags change.
 FLAGS_NOW := $(CC) $(CXX) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CXXFLAGS_ALL) $(USE_CUDA) $(NVCCFLAGS)
 $O/flags: force

@@ -54,6 +54,11 @@ struct slu_tokenizer_cfg {
      * [BOS] <|startoftext|>; padding: <|pad|> <pad> [PAD] <|padding|>
      * <|finetune_right_pad_id|>, else EOS. */
     const char *eos;
+    /* A folder that keeps vocabularies compiled (tok/compiled.h), so that they need not
+     * be built each time; it and at most one folder above it are made where they are
+     * missing. NULL: none. Results never depend on it, and nothing about it is an
+     * error: slu_tokenizer_note says what was wrong. */
+    const char *cache_dir;
 };
 
 /* Caller frees with slu_tokenizer_free. Errors: SLU_E_IO, SLU_E_FORMAT,
@@ -76,6 +81,10 @@ uint64_t slu_tokenizer_pad(const struct slu_tokenizer *t);
  * bytes, the merges that are used, normaliser, pre-tokenizer and added tokens. Whether
  * special tokens match is not part of it: streams made either way go together. */
 const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t);
+/* Whether the vocabulary was read from cfg.cache_dir, compiled. */
+bool slu_tokenizer_was_compiled(const struct slu_tokenizer *t);
+/* What was wrong with cfg.cache_dir, one line; "" if nothing. Borrowed until free. */
+const char *slu_tokenizer_note(const struct slu_tokenizer *t);
 /* "16.0.0": the version of the character classes. Static. */
 const char *slu_tokenizer_unicode(void);
 

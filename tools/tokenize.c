@@ -1,5 +1,6 @@
 /* tokenize: from files of text to a stream of documents. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ struct opts {
     const char *holdout_output, *rejects;
     double holdout;
     int format, special, on_error;
-    bool bos, no_eos, no_vocab;
+    bool bos, no_eos, no_vocab, no_cache;
     const char *part_name; /* "I/N", NULL for the whole */
     char part_text[48];
     bool part_auto;
@@ -84,6 +85,10 @@ static const struct cli_opt options[] = {
     {"no-vocab", 0, CLI_FLAG, AT(no_vocab), NULL,
      "leave the vocabulary out of the stream; dedup --unit word and\n"
      "inspect --text need it",
+     NULL, false, NULL},
+    {"no-cache", 0, CLI_FLAG, AT(no_cache), NULL,
+     "neither read nor write compiled vocabularies in $SLUICE_CACHE_DIR\n"
+     "(default: sluice in $XDG_CACHE_HOME or ~/.cache)",
      NULL, false, NULL},
     {"holdout", 0, CLI_FRACTION, AT(holdout), "FRACTION",
      "put so many of the documents aside, chosen by --seed", NULL, true, NULL},
@@ -187,20 +192,45 @@ static int find_sources(struct cli_ctx *ctx, struct slu_sources *s, struct slu_e
     return rc;
 }
 
+/* Where compiled vocabularies are kept, in buf or the environment; NULL: nowhere. Names
+ * that are not absolute are not followed, as the XDG specification asks; an empty
+ * $SLUICE_CACHE_DIR says that there is to be no cache. */
+static const char *cache_dir(const struct opts *o, char *buf, size_t n)
+{
+    const char *own = getenv("SLUICE_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
+    int len = 0;
+    if (o->no_cache || (own && *own != '/'))
+        return NULL;
+    if (own)
+        return own;
+    if (xdg && *xdg == '/')
+        len = snprintf(buf, n, "%s/sluice", xdg);
+    else if (home && *home == '/')
+        len = snprintf(buf, n, "%s/.cache/sluice", home);
+    return len > 0 && (size_t)len < n ? buf : NULL;
+}
+
 static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
                           struct slu_header *h, struct slu_names *names,
                           struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
+    char dir[PATH_MAX];
     struct slu_tokenizer_cfg cfg = {
         .spec = o->tokenizer,
         .pattern = o->pattern,
         .special_parse = o->special == 1,
         .eos = o->eos,
+        .cache_dir = cache_dir(o, dir, sizeof dir),
     };
     int rc = slu_tokenizer_load(t, &cfg, err);
     if (rc)
         return rc;
+    if (*slu_tokenizer_note(*t))
+        cli_note(ctx, "%s", slu_tokenizer_note(*t));
+    cli_stat_json(ctx, "vocabulary",
+                  slu_tokenizer_was_compiled(*t) ? "\"compiled\"" : "\"built\"");
     h->vocab_size = slu_tokenizer_vocab_size(*t);
     h->tok_bytes = h->vocab_size <= 65536 ? 2 : 4;
     h->eos = slu_tokenizer_eos(*t);

@@ -40,11 +40,18 @@ static int add_tokens(struct slu_tokenizer *t, const uint8_t *pairs,
     return rc;
 }
 
-int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err)
+const uint8_t *tok_builtin_bytes(size_t *n)
 {
     /* Two ends of one object, which the linker names. */
     // cppcheck-suppress comparePointers
-    size_t n_zst = (size_t)(slu_builtin_merges_end - slu_builtin_merges);
+    *n = (size_t)(slu_builtin_merges_end - slu_builtin_merges);
+    return slu_builtin_merges;
+}
+
+int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err)
+{
+    size_t n_zst;
+    const uint8_t *zst = tok_builtin_bytes(&n_zst);
     uint8_t *pairs = malloc(N_MERGE * 4);
     struct bpe_merge *merge = malloc(N_MERGE * sizeof *merge);
     int rc;
@@ -53,7 +60,7 @@ int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err)
         rc = slu_fail_nomem(err, N_MERGE * (4 + sizeof *merge));
         goto out;
     }
-    if (ZSTD_decompress(pairs, N_MERGE * 4, slu_builtin_merges, n_zst) != N_MERGE * 4) {
+    if (ZSTD_decompress(pairs, N_MERGE * 4, zst, n_zst) != N_MERGE * 4) {
         rc = slu_fail(err, SLU_E_FORMAT, "the built-in vocabulary is damaged");
         goto out;
     }

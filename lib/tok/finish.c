@@ -40,35 +40,41 @@ int tok_make_table(struct slu_tokenizer *t, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The id of the token with that text and those flags, or SLU_NO_TOKEN. */
-static uint64_t find_token(const struct slu_vocab_table *v, const char *name,
-                           uint8_t flags)
+/* The id of the token with that text, or SLU_NO_TOKEN. */
+static uint64_t find_token(const struct slu_vocab_table *v, const char *name)
 {
     size_t len = strlen(name);
 
     for (uint64_t i = 0; i < v->n; i++) {
-        if ((v->flags[i] & flags) == flags && v->off[i + 1] - v->off[i] == len &&
+        if (v->off[i + 1] - v->off[i] == len &&
             !memcmp(v->bytes + v->off[i], name, len))
             return i;
     }
     return SLU_NO_TOKEN;
 }
 
-static uint64_t find_special(const struct slu_vocab_table *v, const char *name)
-{
-    return find_token(v, name, SLU_VOCAB_SPECIAL);
-}
-
+/* The first special token whose text is the earliest of those names; one pass, as there
+ * are far more tokens than special ones. */
 static uint64_t find_first(const struct slu_vocab_table *v, const char *const *name)
 {
-    uint64_t id = SLU_NO_TOKEN;
+    uint64_t id = SLU_NO_TOKEN, i;
+    size_t best = SIZE_MAX;
 
-    for (; *name && id == SLU_NO_TOKEN; name++)
-        id = find_special(v, *name);
+    for (i = 0; i < v->n; i++) {
+        if (!(v->flags[i] & SLU_VOCAB_SPECIAL))
+            continue;
+        size_t len = v->off[i + 1] - v->off[i];
+        for (size_t k = 0; k < best && name[k]; k++) {
+            if (strlen(name[k]) == len && !memcmp(v->bytes + v->off[i], name[k], len)) {
+                best = k;
+                id = i;
+            }
+        }
+    }
     return id;
 }
 
-static int find_ids(struct slu_tokenizer *t, const char *eos, struct slu_err *err)
+int tok_find_ids(struct slu_tokenizer *t, const char *eos, struct slu_err *err)
 {
     static const char *const EOS[] = {
         "<|endoftext|>",
@@ -94,9 +100,11 @@ static int find_ids(struct slu_tokenizer *t, const char *eos, struct slu_err *er
         "<|pad|>", "<pad>", "[PAD]", "<|padding|>", "<|finetune_right_pad_id|>", NULL,
     };
 
-    t->eos = eos ? find_special(&t->table, eos) : find_first(&t->table, EOS);
+    const char *const own[] = {eos, NULL};
+
+    t->eos = find_first(&t->table, eos ? own : EOS);
     if (eos && t->eos == SLU_NO_TOKEN)
-        t->eos = find_token(&t->table, eos, 0);
+        t->eos = find_token(&t->table, eos);
     t->bos = find_first(&t->table, BOS);
     t->pad = find_first(&t->table, PAD);
     if (t->pad == SLU_NO_TOKEN)
@@ -202,12 +210,9 @@ out:
     return rc;
 }
 
-int tok_finish(struct slu_tokenizer *t, const struct slu_tokenizer_cfg *cfg,
-               struct slu_err *err)
+int tok_finish(struct slu_tokenizer *t, struct slu_err *err)
 {
-    int rc = find_ids(t, cfg->eos, err);
-
     free(t->in_model);
     t->in_model = NULL;
-    return rc < 0 ? rc : make_fingerprint(t, err);
+    return make_fingerprint(t, err);
 }

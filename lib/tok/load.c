@@ -1,14 +1,23 @@
 /* load.c - from a name to a tokenizer. */
 #include "lib/tok/tok.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
 
+#include "lib/hash.h"
 #include "lib/io.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
+#include "lib/tok/compiled.h"
 #include "lib/tok/pre.h"
 #include "lib/tok/unicode.h"
+
+#define PIECE (64 << 10) /* bytes of a file at a time, where it is only hashed */
 
 static int load_bytes(struct slu_tokenizer *t, struct slu_err *err)
 {
@@ -21,7 +30,9 @@ static int load_bytes(struct slu_tokenizer *t, struct slu_err *err)
     }
     if (rc < 0 || (rc = tok_add_special(t, 256, "<|endoftext|>", err)) < 0)
         return rc;
-    return tok_make_table(t, err);
+    if ((rc = tok_make_table(t, err)) < 0)
+        return rc;
+    return tok_finish(t, err);
 }
 
 int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,
@@ -50,49 +61,187 @@ static bool ends_with(const char *s, const char *end)
     return n >= k && !strcmp(s + n - k, end);
 }
 
+/* ---- where a tokenizer comes from ---- */
+
+struct origin {
+    const char *path;    /* NULL: built in */
+    const char *pattern; /* of a rank file; NULL: a tokenizer.json */
+    const char *cache;   /* folder of compiled vocabularies, or NULL */
+};
+
 /* A path is a rank file by its name, or because it is said how to split. */
-static int load_path(struct slu_tokenizer *t, const struct slu_tokenizer_cfg *cfg,
-                     struct slu_err *err)
+static int find_origin(struct origin *o, const struct slu_tokenizer_cfg *cfg,
+                       const char *spec, struct slu_err *err)
 {
-    const char *pattern = NULL;
+    bool builtin = !strcmp(spec, "builtin");
+
+    *o = (struct origin){.path = builtin ? NULL : spec, .cache = cfg->cache_dir};
+    if (builtin || (!cfg->pattern && !ends_with(spec, ".tiktoken")))
+        return SLU_OK;
+    if (tok_tiktoken_pattern(&o->pattern, spec, cfg->pattern, err) < 0)
+        return slu_err_at(err, "%s", spec);
+    return SLU_OK;
+}
+
+static struct slu_u128 key_of(const struct origin *o, struct slu_u128 content,
+                              uint64_t n_byte)
+{
+    char kind[64];
+
+    snprintf(kind, sizeof kind, "%s %s",
+             !o->path     ? "builtin"
+             : o->pattern ? "ranks"
+                          : "tokenizer.json",
+             o->pattern ? o->pattern : "");
+    return compiled_key(kind, content, n_byte);
+}
+
+/* The key of the file as it is now, read in pieces that stay in the CPU's cache: its
+ * bytes are not needed where the compiled form is there. False for what is no regular
+ * file, or cannot be read: then the loader says why. */
+static bool key_of_file(const struct origin *o, struct slu_u128 *key)
+{
+    int fd = open(o->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    XXH3_state_t *x = XXH3_createState();
+    uint8_t *p = malloc(PIECE);
+    size_t got = 0;
+    uint64_t n_byte = 0;
+    struct stat st;
+    bool ok = fd >= 0 && x && p && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+              XXH3_128bits_reset(x) == XXH_OK;
+
+    do {
+        ok = ok && slu_read_full(fd, p, PIECE, &got, NULL) >= 0 &&
+             (n_byte += got) <= TOK_MAX_FILE &&
+             XXH3_128bits_update(x, p, got) == XXH_OK;
+    } while (ok && got == PIECE);
+    if (ok) {
+        XXH128_hash_t h = XXH3_128bits_digest(x);
+        *key = key_of(o, (struct slu_u128){h.low64, h.high64}, n_byte);
+    }
+    XXH3_freeState(x);
+    free(p);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* Builds t from its origin. *key is that of the bytes it was built from, whatever the
+ * file was before. */
+static int build(struct slu_tokenizer *t, const struct origin *o, struct slu_u128 *key,
+                 struct slu_err *err)
+{
     struct slu_buf file = SLU_BUF_INIT;
     int rc;
 
-    if ((cfg->pattern || ends_with(cfg->spec, ".tiktoken")) &&
-        (rc = tok_tiktoken_pattern(&pattern, cfg->spec, cfg->pattern, err)) < 0)
-        return slu_err_at(err, "%s", cfg->spec);
-    if ((rc = slu_read_whole(&file, cfg->spec, TOK_MAX_FILE, err)) < 0)
-        return rc;
-    rc = pattern ? tok_load_tiktoken(t, &file, pattern, err)
-                 : tok_load_hf(t, &file, err);
+    if (!o->path)
+        return tok_load_builtin(t, err);
+    if ((rc = slu_read_whole(&file, o->path, TOK_MAX_FILE, err)) < 0)
+        goto out;
+    if (o->cache)
+        *key = key_of(o, slu_hash128(file.data, file.len), file.len);
+    rc = o->pattern ? tok_load_tiktoken(t, &file, o->pattern, err)
+                    : tok_load_hf(t, &file, err);
+    if (rc < 0)
+        slu_err_at(err, "%s", o->path);
+out:
     slu_buf_release(&file);
-    return rc < 0 ? slu_err_at(err, "%s", cfg->spec) : rc;
+    return rc;
+}
+
+/* ---- through the folder of compiled vocabularies ---- */
+
+static void note(struct slu_tokenizer *t, const struct slu_err *err)
+{
+    snprintf(t->note, sizeof t->note, "%.*s", (int)sizeof t->note - 1, err->msg);
+}
+
+/* Puts what the folder has into the place of the empty *t. SLU_EOF: it has nothing; an
+ * error: what it has is of no use, and *t has a note. */
+static int read_compiled(struct slu_tokenizer **t, const struct origin *o,
+                         struct slu_u128 key)
+{
+    struct slu_tokenizer *c = calloc(1, sizeof *c);
+    struct slu_err err = SLU_ERR_INIT;
+    size_t n_byte;
+    int rc = c ? compiled_read(o->cache, key, &c->compiled, &n_byte, &err)
+               : slu_fail_nomem(&err, sizeof *c);
+
+    if (rc == SLU_OK && (rc = compiled_decode(c, c->compiled, n_byte, key, &err)) < 0)
+        slu_err_at(&err, "%s: compiled vocabulary", o->cache);
+    if (rc < 0)
+        note(*t, &err);
+    if (rc == SLU_OK) {
+        slu_tokenizer_free(*t);
+        *t = c;
+    } else {
+        slu_tokenizer_free(c);
+    }
+    return rc;
+}
+
+static void write_compiled(struct slu_tokenizer *t, const struct origin *o,
+                           struct slu_u128 key)
+{
+    struct slu_buf image = SLU_BUF_INIT;
+    struct slu_err err = SLU_ERR_INIT;
+    int rc = compiled_encode(t, key, &image, &err);
+
+    if (rc >= 0)
+        rc = compiled_write(o->cache, key, image.data, image.len, &err);
+    if (rc < 0)
+        note(t, &err);
+    slu_buf_release(&image);
+}
+
+static int load(struct slu_tokenizer **t, const struct origin *o, struct slu_err *err)
+{
+    struct slu_u128 key = {0, 0};
+    bool keep = false;
+    size_t n;
+    int rc, found = SLU_EOF;
+
+    if (o->cache && o->path) {
+        keep = key_of_file(o, &key);
+    } else if (o->cache) {
+        const uint8_t *p = tok_builtin_bytes(&n);
+        key = key_of(o, slu_hash128(p, n), n);
+        keep = true;
+    }
+    if (keep && (found = read_compiled(t, o, key)) == SLU_OK)
+        return SLU_OK;
+    if ((rc = build(*t, o, &key, err)) < 0 || (rc = tok_finish(*t, err)) < 0)
+        return rc;
+    if (keep && (found < 0 || !compiled_exists(o->cache, key)))
+        write_compiled(*t, o, key);
+    return SLU_OK;
 }
 
 int slu_tokenizer_load(struct slu_tokenizer **out, const struct slu_tokenizer_cfg *cfg,
                        struct slu_err *err)
 {
     const char *spec = cfg->spec ? cfg->spec : "builtin";
-    bool own = !strcmp(spec, "bytes") || !strcmp(spec, "builtin");
+    bool bytes = !strcmp(spec, "bytes");
     struct slu_tokenizer *t = calloc(1, sizeof *t);
+    struct origin o = {0};
     int rc;
 
     *out = NULL;
     if (!t)
         return slu_fail_nomem(err, sizeof *t);
-    t->special_parse = cfg->special_parse;
-    if (own && cfg->pattern)
+    if ((bytes || !strcmp(spec, "builtin")) && cfg->pattern)
         rc = slu_fail(err, SLU_E_USAGE, "%s: --pattern is for .tiktoken files", spec);
-    else if (own)
-        rc = !strcmp(spec, "bytes") ? load_bytes(t, err) : tok_load_builtin(t, err);
-    else
-        rc = load_path(t, cfg, err);
+    else if (bytes)
+        rc = load_bytes(t, err);
+    else if ((rc = find_origin(&o, cfg, spec, err)) >= 0)
+        rc = load(&t, &o, err);
     if (rc >= 0)
-        rc = tok_finish(t, cfg, err);
+        rc = tok_find_ids(t, cfg->eos, err);
     if (rc < 0) {
         slu_tokenizer_free(t);
         return rc;
     }
+    t->special_parse = cfg->special_parse;
     *out = t;
     return SLU_OK;
 }
@@ -102,13 +251,16 @@ void slu_tokenizer_free(struct slu_tokenizer *t)
     if (!t)
         return;
     tok_vocab_release(&t->vocab);
-    free((void *)t->table.off);
-    free((void *)t->table.bytes);
-    free((void *)t->table.flags);
+    if (!t->compiled) {
+        free((void *)t->table.off);
+        free((void *)t->table.bytes);
+        free((void *)t->table.flags);
+    }
     free(t->in_model);
     bpe_free(t->model);
     pre_free(t->pre);
     added_free(t->added);
+    free(t->compiled);
     free(t);
 }
 
@@ -140,6 +292,16 @@ uint64_t slu_tokenizer_pad(const struct slu_tokenizer *t)
 const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t)
 {
     return t->fingerprint;
+}
+
+bool slu_tokenizer_was_compiled(const struct slu_tokenizer *t)
+{
+    return t->compiled;
+}
+
+const char *slu_tokenizer_note(const struct slu_tokenizer *t)
+{
+    return t->note;
 }
 
 const char *slu_tokenizer_unicode(void)

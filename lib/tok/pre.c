@@ -1,6 +1,7 @@
 /* pre.c - the steps of a pre-tokenizer, made and run. */
 #include "lib/tok/pre.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,45 @@ int pre_add_regex(struct tok_pre *pre, const char *pattern, size_t len, bool kee
     if ((rc = pre_regex_new(&step.regex, pattern, len, err)) < 0)
         return rc;
     return add(pre, step, pattern, len, err);
+}
+
+/* The number at *at and the space behind it. */
+static bool spec_number(const uint8_t *p, size_t n, size_t *at, size_t *number)
+{
+    size_t from = *at;
+
+    for (*number = 0; *at < n && p[*at] >= '0' && p[*at] <= '9' && *at - from < 9;)
+        *number = *number * 10 + (p[(*at)++] - '0');
+    return *at > from && *at < n && p[(*at)++] == ' ';
+}
+
+int pre_add_spec(struct tok_pre *pre, const void *spec, size_t n, struct slu_err *err)
+{
+    const uint8_t *p = spec;
+    size_t at = 0, kind, len;
+    int rc = SLU_OK;
+
+    while (at < n && rc >= 0) {
+        char name[32];
+        if (!spec_number(p, n, &at, &kind) || !spec_number(p, n, &at, &len) ||
+            len > n - at)
+            return slu_fail(err, SLU_E_FORMAT, "not steps of a pre-tokenizer");
+        const char *what = (const char *)p + at;
+        snprintf(name, sizeof name, "%.*s", len < sizeof name ? (int)len : 0, what);
+        pre_scan_fn *scan = kind == PRE_SCAN ? pre_scan_by_name(name) : NULL;
+        at += len;
+        if (scan)
+            rc = pre_add_scan(pre, scan, err);
+        else if (kind == PRE_REGEX || kind == PRE_KEEP)
+            rc = pre_add_regex(pre, what, len, kind == PRE_KEEP, err);
+        else if (kind == PRE_PREFIX)
+            rc = pre_add_prefix(pre, err);
+        else
+            return slu_fail(err, SLU_E_UNSUPPORTED, "a step of kind %zu", kind);
+    }
+    if (rc >= 0 && (pre->spec.len != n || memcmp(pre->spec.data, spec, n)))
+        return slu_fail(err, SLU_E_UNSUPPORTED, "steps that come out otherwise");
+    return rc;
 }
 
 /* ---- running ---- */

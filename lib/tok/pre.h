@@ -60,6 +60,10 @@ SLU_MUST_USE int pre_add_scan(struct tok_pre *pre, pre_scan_fn *scan,
 /* By a scanner where the expression is known, else by PCRE2. */
 SLU_MUST_USE int pre_add_regex(struct tok_pre *pre, const char *pattern, size_t len,
                                bool keep, struct slu_err *err);
+/* All the steps of another one's spec, into an empty one. SLU_E_UNSUPPORTED where that
+ * does not give the same spec again: then the vocabulary is not kept compiled. */
+SLU_MUST_USE int pre_add_spec(struct tok_pre *pre, const void *spec, size_t n,
+                              struct slu_err *err);
 
 struct pre_scratch {
     struct pre_work *step; /* one a step */

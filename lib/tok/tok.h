@@ -1,8 +1,8 @@
 /* tok.h - what the files of lib/tok share; private to them.
  *
- * Loading: a loader (tiktoken.c, hf.c, load.c) fills the vocabulary builder, the
- * merges, the splits and the added tokens; tok_finish (finish.c) makes the tables that
- * encoding needs, the special ids and the fingerprint. Encoding: added.c cuts added
+ * Loading: a loader (tiktoken.c, hf.c, builtin.c) fills the vocabulary builder, the
+ * merges, the splits and the added tokens; tok_finish (finish.c) makes the fingerprint.
+ * compiled.c writes all that down, so that the next process need not (load.c). Encoding: added.c cuts added
  * tokens out of the text, pre.c cuts what is between into pieces, bpe.c turns pieces
  * into ids.
  */
@@ -45,20 +45,24 @@ struct slu_tokenizer {
     bool special_parse;
     bool nfc;                     /* Unicode normal form C before anything is split */
     struct tok_vocab vocab;       /* until tok_make_table */
-    struct slu_vocab_table table; /* arrays owned */
+    struct slu_vocab_table table; /* arrays owned, or in `compiled` */
     uint8_t *in_model;            /* a bool an id; until tok_finish */
     struct tok_model *model;
     struct tok_pre *pre;
     struct tok_added *added;
     uint64_t eos, bos, pad;
     uint8_t fingerprint[16];
+    void *compiled; /* what table and model lie in, where they were read; or NULL */
+    char note[256]; /* about the folder of compiled vocabularies; "" */
 };
 
 /* finish.c: id -> bytes, once all ids are defined. */
 SLU_MUST_USE int tok_make_table(struct slu_tokenizer *t, struct slu_err *err);
-/* finish.c: special ids and fingerprint, once all parts are there. */
-SLU_MUST_USE int tok_finish(struct slu_tokenizer *t,
-                            const struct slu_tokenizer_cfg *cfg, struct slu_err *err);
+/* finish.c: the fingerprint, once all parts are there. */
+SLU_MUST_USE int tok_finish(struct slu_tokenizer *t, struct slu_err *err);
+/* finish.c: eos, bos and pad from the table; eos NULL: the usual names. SLU_E_USAGE. */
+SLU_MUST_USE int tok_find_ids(struct slu_tokenizer *t, const char *eos,
+                              struct slu_err *err);
 
 /* vocab.c: ids by their bytes. */
 struct tok_index {
@@ -86,6 +90,8 @@ SLU_MUST_USE int tok_tiktoken_pattern(const char **pattern, const char *path,
 SLU_MUST_USE int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file,
                              struct slu_err *err);
 SLU_MUST_USE int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err);
+/* The bytes it is made from; static. */
+const uint8_t *tok_builtin_bytes(size_t *n);
 /* The largest tokenizer file that is read, in bytes. */
 #define TOK_MAX_FILE (UINT64_C(1) << 30)
 /* load.c: an added token that is special, defined in the vocabulary and made to match.

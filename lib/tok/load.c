@@ -14,6 +14,7 @@
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/compiled.h"
+#include "lib/tok/cut.h"
 #include "lib/tok/pre.h"
 #include "lib/tok/unicode.h"
 
@@ -242,6 +243,7 @@ int slu_tokenizer_load(struct slu_tokenizer **out, const struct slu_tokenizer_cf
         return rc;
     }
     t->special_parse = cfg->special_parse;
+    t->cut_kinds = (uint8_t)tok_cut_kinds(t);
     *out = t;
     return SLU_OK;
 }

@@ -44,6 +44,7 @@ struct slu_tokenizer {
     bool is_bytes;
     bool special_parse;
     bool nfc;                     /* Unicode normal form C before anything is split */
+    uint8_t cut_kinds;            /* cut.h; made at each load */
     struct tok_vocab vocab;       /* until tok_make_table */
     struct slu_vocab_table table; /* arrays owned, or in `compiled` */
     uint8_t *in_model;            /* a bool an id; until tok_finish */

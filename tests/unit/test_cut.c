@@ -1,0 +1,320 @@
+/* Texts cut where slu_tokenizer_cut says have the ids of the whole: one cut at a time,
+ * and all at once, on random texts from an alphabet of traps. Real vocabularies are
+ * tests/judges/cuts.c's business. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "lib/hash.h"
+#include "lib/tok/cut.h"
+#include "lib/tok/pre.h"
+#include "lib/tokenizer.h"
+
+enum { N_TEXT = 400, MAX_CHAR = 60 };
+
+static uint64_t draws;
+static struct slu_err err;
+static char path[] = "/tmp/test_cut.XXXXXX";
+
+/* The alphabet; what begins a line twice is more frequent. */
+static const char *const CHARS[] = {
+    " ",          " ",      " ",       " ",        "\n",     "\n",     "\n",
+    "a",          "a",      "b",       "s",        "S",      "T",      "l",
+    "L",          "re",     "'",       "'s",       "'ll",    "\u2019", ".",
+    ",",          "!",      "/",       "//",       "(",      "1",      "23",
+    "4567",       "-",      "_",       "\t",       "\r",     "\r\n",   "\v",
+    "\x01",       "\x1c",   "\u00a0",  "\xc2\x85", "\u2028", "\u3000", "\u4e2d",
+    "\u6587",     "\u3002", "\u300c",  "\u3042",   "\u0301", "\u0308", "\u0338",
+    "\u00e9",     "\u00c9", "e\u0301", "\u1100",   "\u1161", "\u11a8", "\u0660",
+    "\u01c5",     "\u02b0", "\u017f",  "\u037e",   "\u2000", "\u1fef", "\u200d",
+    "\U0001f600", "<|x|>",  "a b",     "x\ny",     " qz",    "qz ",    "qz",
+    "  ",         "   ",    "\n\n",
+};
+enum { N_CHARS = sizeof CHARS / sizeof *CHARS };
+
+static size_t make_text(char *text)
+{
+    size_t n = 0;
+    unsigned n_char =
+        2 + (unsigned)slu_draw_below(slu_draw(1, draws++, 0, 0, 0), MAX_CHAR - 2);
+    /* A part of the alphabet each time, so that rare neighbours meet. */
+    unsigned first = (unsigned)slu_draw_below(slu_draw(1, draws++, 1, 0, 0), N_CHARS);
+    for (unsigned i = 0; i < n_char; i++) {
+        uint64_t r = slu_draw(1, draws++, 2, 0, 0);
+        size_t k = r % 3 == 0   ? slu_draw_below(r, 12)
+                   : r % 3 == 1 ? (first + slu_draw_below(r, 8)) % N_CHARS
+                                : slu_draw_below(r, N_CHARS);
+        size_t len = strlen(CHARS[k]);
+        memcpy(text + n, CHARS[k], len);
+        n += len;
+    }
+    return n;
+}
+
+struct tester {
+    struct slu_tokenizer *t;
+    struct slu_encoder *e;
+    struct slu_ids whole, parts;
+    unsigned n_space, n_line; /* cuts that were tried */
+};
+
+static void append(struct tester *x, const char *p, size_t n, struct slu_ids *ids)
+{
+    assert_int_equal(slu_encode(x->e, p, n, ids, &err), SLU_OK);
+}
+
+static void same(const struct tester *x, const char *text, size_t n, size_t at)
+{
+    if (x->parts.n == x->whole.n &&
+        !memcmp(x->parts.id, x->whole.id, x->whole.n * sizeof *x->whole.id))
+        return;
+    fprintf(stderr, "cut at %zu: \"%.*s|%.*s\"\n", at, (int)at, text, (int)(n - at),
+            text + at);
+    fail();
+}
+
+static void check_text(struct tester *x, const char *text, size_t n)
+{
+    size_t at = 0, next;
+    x->whole.n = 0;
+    append(x, text, n, &x->whole);
+    for (;;) {
+        at = slu_tokenizer_cut(x->t, text, n, at + 1, n);
+        if (at == SIZE_MAX)
+            break;
+        if (text[at] == ' ')
+            x->n_space++;
+        else
+            x->n_line++;
+        x->parts.n = 0;
+        append(x, text, at, &x->parts);
+        append(x, text + at, n - at, &x->parts);
+        same(x, text, n, at);
+    }
+    x->parts.n = 0;
+    for (at = 0; at < n; at = next) {
+        next = slu_tokenizer_cut(x->t, text, n, at + 1, n);
+        next = next == SIZE_MAX ? n : next;
+        append(x, text + at, next - at, &x->parts);
+    }
+    same(x, text, n, n);
+}
+
+/* kinds: what must be found, and nothing else. */
+static void check_spec(const char *spec, bool parse, unsigned kinds)
+{
+    struct slu_tokenizer_cfg cfg = {.spec = spec, .special_parse = parse};
+    struct tester x = {0};
+    char text[MAX_CHAR * 8];
+
+    memset(&err, 0, sizeof err);
+    if (slu_tokenizer_load(&x.t, &cfg, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(slu_encoder_new(&x.e, x.t, 1 << 16, &err), SLU_OK);
+    for (unsigned i = 0; i < N_TEXT; i++)
+        check_text(&x, text, make_text(text));
+    if (kinds != CUT_ANY) {
+        assert_int_equal(x.n_space > 0, (kinds & CUT_SPACE) != 0);
+        assert_int_equal(x.n_line > 0, (kinds & CUT_LINE) != 0);
+    }
+    slu_encoder_free(x.e);
+    slu_tokenizer_free(x.t);
+    slu_ids_release(&x.whole);
+    slu_ids_release(&x.parts);
+}
+
+/* ---- made-up tokenizers ---- */
+
+static int make_path(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    return 0;
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void put_utf8(FILE *f, unsigned c)
+{
+    if (c == '"' || c == '\\')
+        fputc('\\', f);
+    if (c < 0x80)
+        fputc((int)c, f);
+    else
+        fprintf(f, "%c%c", (int)(0xC0 | c >> 6), (int)(0x80 | (c & 63)));
+}
+
+static void put_json(FILE *f, const char *s)
+{
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            fputc('\\', f);
+        if (*s == '\n')
+            fputs("\\n", f);
+        else
+            fputc(*s, f);
+    }
+}
+
+/* GPT-2's alphabet, and merges of whatever a wrong cut would take apart. */
+static void write_json(const char *head, const char *pre, const char *added)
+{
+    static const char *const MERGE[] = {
+        "a \u0120", "s \u0120",      "\u010a a", "\u010a \u010a",
+        ". \u010a", "\u0120 \u0120", "\u0120 a", "\u010a \u00e4",
+        "/ \u010a", "\u010a /",      "1 \u010a", "' s",
+        "' l",      "\u0120 \u010a", "a b",      "l l",
+    };
+    FILE *f = fopen(path, "w");
+    unsigned next = 0x100, id = 256;
+
+    fprintf(f, "{%s\"pre_tokenizer\":%s,\"model\":{\"type\":\"BPE\",\"vocab\":{", head,
+            pre);
+    for (unsigned b = 0; b < 256; b++) {
+        fputs(b ? ",\"" : "\"", f);
+        put_utf8(f, (b >= '!' && b <= '~') || (b >= 0xA1 && b != 0xAD) ? b : next++);
+        fprintf(f, "\":%u", b);
+    }
+    for (size_t i = 0; i < sizeof MERGE / sizeof *MERGE; i++) {
+        const char *space = strchr(MERGE[i], ' ');
+        fprintf(f, ",\"%.*s%s\":%u", (int)(space - MERGE[i]), MERGE[i], space + 1,
+                id++);
+    }
+    fputs("},\"merges\":[", f);
+    for (size_t i = 0; i < sizeof MERGE / sizeof *MERGE; i++)
+        fprintf(f, "%s\"%s\"", i ? "," : "", MERGE[i]);
+    fprintf(f, "]},\"added_tokens\":[%s]}", added);
+    fclose(f);
+}
+
+static const char GPT2[] =
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}";
+static const char PREFIX[] =
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":true}";
+
+static void every_split(void **state)
+{
+    static const char *const NAME[] = {"gpt2",   "r50k",  "p50k",   "cl100k",
+                                       "llama3", "qwen2", "qwen35", "o200k"};
+    (void)state;
+    for (unsigned nfc = 0; nfc < 2; nfc++)
+        for (size_t i = 0; i < sizeof NAME / sizeof *NAME; i++) {
+            char pre[2048];
+            FILE *f = fmemopen(pre, sizeof pre, "w");
+            fputs("{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
+                  "\"pattern\":{\"Regex\":\"",
+                  f);
+            put_json(f, pre_regex_by_name(NAME[i]));
+            fputs("\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\","
+                  "\"add_prefix_space\":false,\"use_regex\":false}]}",
+                  f);
+            fclose(f);
+            write_json(nfc ? "\"normalizer\":{\"type\":\"NFC\"}," : "", pre, "");
+            check_spec(path, false, CUT_SPACE | CUT_LINE);
+        }
+}
+
+static void own_tokenizers(void **state)
+{
+    (void)state;
+    check_spec("builtin", false, CUT_SPACE | CUT_LINE);
+    check_spec("builtin", true, CUT_SPACE | CUT_LINE);
+    check_spec("bytes", false, CUT_ANY);
+}
+
+/* What a step before or behind the split does to it. */
+static void steps(void **state)
+{
+    (void)state;
+    write_json("", PREFIX, "");
+    check_spec(path, false, CUT_SPACE);
+    write_json(
+        "",
+        "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
+        "\"pattern\":{\"Regex\":\"a ?b|\\\\n+.\"},\"behavior\":\"Isolated\"},"
+        "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]}",
+        "");
+    check_spec(path, false, 0); /* unknown */
+    write_json("",
+               "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+               "\"use_regex\":false}",
+               "");
+    check_spec(path, false, 0); /* no split at all */
+}
+
+static void added_tokens(void **state)
+{
+    static const char *const FLAGS[] = {
+        "", ",\"lstrip\":true", ",\"rstrip\":true", ",\"single_word\":true",
+        ",\"lstrip\":true,\"rstrip\":true,\"single_word\":true"};
+    enum { PLAIN, L, R, W, ALL, N_FLAGS };
+    static const struct {
+        const char *text; /* in JSON */
+        unsigned kinds[N_FLAGS];
+    } token[] = {
+        {"<|x|>", {3, 1, 3, 3, 1}},  {"qz", {3, 1, 2, 3, 0}},
+        {"a b", {2, 0, 2, 2, 0}},    {"qz ", {2, 0, 2, 2, 0}},
+        {" qz", {3, 1, 2, 2, 0}},    {"x\\ny", {1, 1, 0, 1, 0}},
+        {"\\n", {3, 1, 3, 1, 1}},    {"\\n\\n", {1, 1, 1, 1, 1}},
+        {" ", {3, 1, 3, 2, 0}},      {"   ", {3, 1, 3, 2, 0}},
+        {"\u4e2d", {3, 1, 3, 3, 1}}, {". ", {3, 1, 3, 3, 1}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof token / sizeof *token; i++)
+        for (unsigned k = 0; k < 4 * N_FLAGS; k++) {
+            char added[200];
+            bool special = k / N_FLAGS & 1, nfc = k / N_FLAGS & 2;
+            snprintf(
+                added, sizeof added,
+                "{\"id\":272,\"content\":\"%s\",\"special\":%s,\"normalized\":%s%s}",
+                token[i].text, special ? "true" : "false", nfc ? "true" : "false",
+                FLAGS[k % N_FLAGS]);
+            write_json(nfc ? "\"normalizer\":{\"type\":\"NFC\"}," : "", GPT2, added);
+            check_spec(path, true, token[i].kinds[k % N_FLAGS]);
+            if (special)
+                check_spec(path, false, token[i].kinds[k % N_FLAGS]);
+        }
+}
+
+static void places(void **state)
+{
+    struct slu_tokenizer_cfg cfg = {0};
+    struct slu_tokenizer *t;
+    (void)state;
+    assert_int_equal(slu_tokenizer_load(&t, &cfg, &err), SLU_OK);
+    static const char text[] = "ab cd\nef";
+    assert_int_equal(slu_tokenizer_cut(t, text, 8, 0, 8), 2);
+    assert_int_equal(slu_tokenizer_cut(t, text, 8, 2, 8), 2);
+    assert_int_equal(slu_tokenizer_cut(t, text, 8, 3, 8), 6);
+    assert_true(slu_tokenizer_cut(t, text, 8, 3, 6) == SIZE_MAX);
+    assert_true(slu_tokenizer_cut(t, text, 8, 7, SIZE_MAX) == SIZE_MAX);
+    assert_true(slu_tokenizer_cut(t, text, 0, 0, SIZE_MAX) == SIZE_MAX);
+    assert_true(slu_tokenizer_cut(t, "\n\n\n/ 1 \n", 8, 0, 8) == SIZE_MAX);
+    assert_int_equal(slu_tokenizer_cut(t, "\u3002\n\u4e2d", 7, 0, 7), 4);
+    assert_true(slu_tokenizer_cut(t, "\u3000\n\u4e2d", 7, 0, 7) == SIZE_MAX);
+    assert_true(slu_tokenizer_cut(t, "\u3002\n\u3000", 7, 0, 7) == SIZE_MAX);
+    slu_tokenizer_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places),       cmocka_unit_test(own_tokenizers),
+        cmocka_unit_test(every_split),  cmocka_unit_test(steps),
+        cmocka_unit_test(added_tokens),
+    };
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}

@@ -33,8 +33,8 @@ static int read_byte_level(struct read *r, struct slu_json_value v, struct slu_e
 }
 
 /* A plain string as a regular expression. */
-static int add_string(struct read *r, const char *s, size_t n, bool keep,
-                      struct slu_err *err)
+static int add_string(struct read *r, const char *s, size_t n, enum pre_kind kind,
+                      bool invert, struct slu_err *err)
 {
     struct slu_buf b = SLU_BUF_INIT;
     int rc = SLU_OK;
@@ -47,34 +47,61 @@ static int add_string(struct read *r, const char *s, size_t n, bool keep,
             rc = slu_buf_append(&b, s + i, 1, err);
     }
     if (rc >= 0)
-        rc = pre_add_regex(r->pre, (const char *)b.data, b.len, keep, err);
+        rc = pre_add_regex(r->pre, (const char *)b.data, b.len, kind, invert, err);
     slu_buf_release(&b);
     return rc;
 }
 
+/* The behavior of a Split or one like it; `invert` is cleared where it says nothing. */
+static int read_behavior(struct slu_json_value v, const char *otherwise,
+                         enum pre_kind *kind, bool *invert, struct slu_err *err)
+{
+    static const struct {
+        const char *name;
+        enum pre_kind kind;
+    } KINDS[] = {{"Isolated", PRE_REGEX},
+                 {"Removed", PRE_DROP},
+                 {"MergedWithPrevious", PRE_LEFT},
+                 {"MergedWithNext", PRE_RIGHT},
+                 {"Contiguous", PRE_RUNS}};
+    struct slu_json_value x = SLU_JSON_NONE;
+    const char *s = otherwise;
+    size_t n = s ? strlen(s) : 0;
+
+    if (slu_json_get(v, "behavior", &x))
+        slu_json_string(x, &s, &n);
+    for (size_t i = 0; s && i < sizeof KINDS / sizeof *KINDS; i++) {
+        if (strlen(KINDS[i].name) != n || memcmp(KINDS[i].name, s, n))
+            continue;
+        *kind = KINDS[i].kind;
+        if (*kind == PRE_DROP && *invert)
+            *kind = PRE_KEEP;
+        if (*kind == PRE_REGEX || *kind == PRE_KEEP)
+            *invert = false;
+        return SLU_OK;
+    }
+    return slu_fail(err, SLU_E_UNSUPPORTED,
+                    "a Split with behavior \"%.*s\" is not supported", (int)n,
+                    s ? s : "");
+}
+
 static int read_split(struct read *r, struct slu_json_value v, struct slu_err *err)
 {
-    struct slu_json_value pattern = SLU_JSON_NONE, behavior = SLU_JSON_NONE,
-                          x = SLU_JSON_NONE;
+    struct slu_json_value pattern = SLU_JSON_NONE, x = SLU_JSON_NONE;
     const char *s = "?";
     size_t n = 1;
-    bool invert = flag_or(v, "invert", false), keep = false;
+    bool invert = flag_or(v, "invert", false);
+    enum pre_kind kind;
+    int rc;
 
-    if (!slu_json_get(v, "pattern", &pattern) ||
-        !slu_json_get(v, "behavior", &behavior))
+    if (!slu_json_get(v, "pattern", &pattern) || !slu_json_get(v, "behavior", &x))
         return slu_fail(err, SLU_E_FORMAT, "a Split without pattern or behavior");
-    if (slu_json_is(behavior, "Removed") && invert) {
-        keep = true;
-    } else if (!slu_json_is(behavior, "Isolated")) {
-        slu_json_string(behavior, &s, &n);
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "a Split with behavior \"%.*s\"%s is not supported", (int)n, s,
-                        invert ? ", inverted," : "");
-    }
+    if ((rc = read_behavior(v, NULL, &kind, &invert, err)) < 0)
+        return rc;
     if (slu_json_get(pattern, "Regex", &x) && slu_json_string(x, &s, &n))
-        return pre_add_regex(r->pre, s, n, keep, err);
+        return pre_add_regex(r->pre, s, n, kind, invert, err);
     if (slu_json_get(pattern, "String", &x) && slu_json_string(x, &s, &n))
-        return add_string(r, s, n, keep, err);
+        return add_string(r, s, n, kind, invert, err);
     return slu_fail(err, SLU_E_FORMAT, "a Split without Regex or String");
 }
 
@@ -100,7 +127,7 @@ static int read_one(struct read *r, struct slu_json_value v, struct slu_err *err
     if (slu_json_is(type, "Digits")) {
         const char *regex =
             flag_or(v, "individual_digits", false) ? "\\p{N}" : "\\p{N}+";
-        return pre_add_regex(r->pre, regex, strlen(regex), false, err);
+        return pre_add_regex(r->pre, regex, strlen(regex), PRE_REGEX, false, err);
     }
     if (slu_json_is(type, "Sequence") && slu_json_get(v, "pretokenizers", &x) &&
         r->depth < 8) {
@@ -123,5 +150,5 @@ int hf_read_pre(struct tok_pre *pre, struct slu_json_value v, struct slu_err *er
         return slu_fail(
             err, SLU_E_UNSUPPORTED,
             "without the pre-tokenizer ByteLevel this is no byte-level BPE");
-    return rc;
+    return rc < 0 ? rc : pre_finish(r.pre, err);
 }

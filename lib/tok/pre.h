@@ -16,10 +16,15 @@
  * piece. */
 typedef size_t pre_scan_fn(const uint8_t *p, size_t n, size_t pos);
 
-/* A split by its name (gpt2, r50k, p50k, cl100k, o200k, llama3, qwen2), or NULL. */
+/* A split by its name (gpt2, r50k, p50k, cl100k, llama3, qwen2, qwen35, o200k, tekken,
+ * kimi; deepseek3 and digits-gpt2, which are several in a row), or NULL. */
 pre_scan_fn *pre_scan_by_name(const char *name);
 /* The scanner that does what a regular expression says, or NULL. */
 pre_scan_fn *pre_scan_by_regex(const char *regex, size_t len);
+/* The scanner that does what n steps in a row do, or NULL; a step is an expression
+ * whose matches are isolated, or "=" and a scanner's name. */
+pre_scan_fn *pre_scan_by_row(const char *const *step, size_t n);
+#define PRE_ROW_MAX 3
 /* The scanner's canonical name, whatever it was found by. */
 const char *pre_scan_name(pre_scan_fn *scan);
 /* The regular expression of a scanner as its reference writes it, for tests. */
@@ -38,12 +43,18 @@ enum pre_kind {
     PRE_KEEP,   /* matches only: what is between them is no text (behavior Removed,
                    invert) */
     PRE_PREFIX, /* a space in front where there is none (add_prefix_space) */
+    PRE_DROP,   /* what is between matches (Removed) */
+    PRE_LEFT,   /* a match with what is before it (MergedWithPrevious) */
+    PRE_RIGHT,  /* a match with what is behind it (MergedWithNext) */
+    PRE_RUNS,   /* matches that follow each other are one piece (Contiguous) */
 };
 
 struct pre_step {
     enum pre_kind kind;
     pre_scan_fn *scan;
-    struct pre_regex *regex; /* owned */
+    struct pre_regex *regex; /* owned; made by pre_finish */
+    char *pattern;           /* owned; of regex */
+    bool invert;             /* matches and what is between them change places */
 };
 
 struct tok_pre {
@@ -59,9 +70,13 @@ SLU_MUST_USE int pre_add_scan(struct tok_pre *pre, pre_scan_fn *scan,
                               struct slu_err *err);
 /* By a scanner where the expression is known, else by PCRE2. */
 SLU_MUST_USE int pre_add_regex(struct tok_pre *pre, const char *pattern, size_t len,
-                               bool keep, struct slu_err *err);
-/* All the steps of another one's spec, into an empty one. SLU_E_UNSUPPORTED where that
- * does not give the same spec again: then the vocabulary is not kept compiled. */
+                               enum pre_kind kind, bool invert, struct slu_err *err);
+/* After the last step: steps in a row that one scanner does become one, the expressions
+ * of the others are compiled. Errors: those of pre_regex_new. */
+SLU_MUST_USE int pre_finish(struct tok_pre *pre, struct slu_err *err);
+/* All the steps of another one's spec, into an empty one, and pre_finish.
+ * SLU_E_UNSUPPORTED where that does not give the same spec again: then the vocabulary
+ * is not kept compiled. */
 SLU_MUST_USE int pre_add_spec(struct tok_pre *pre, const void *spec, size_t n,
                               struct slu_err *err);
 

@@ -6,133 +6,13 @@
  * characters a bounded number of times, and what it reads behind the piece's end is
  * read by at most two further calls, so a scan is linear.
  */
-#include "lib/tok/pre.h"
+#include "lib/tok/scan.h"
 
 #include <string.h>
 
-#include "lib/tok/unicode.h"
-
-/* What splits distinguish, a bit each. */
-enum {
-    C_OTHER = 1 << 0,
-    C_UPPER = 1 << 1,    /* Lu Lt */
-    C_LOWER = 1 << 2,    /* Ll */
-    C_CASELESS = 1 << 3, /* Lm Lo */
-    C_MARK = 1 << 4,
-    C_NUMBER = 1 << 5,
-    C_SPACE = 1 << 6, /* White_Space but CR and LF */
-    C_LINE = 1 << 7,  /* CR LF */
-    C_LETTER = C_UPPER | C_LOWER | C_CASELESS,
-    C_WHITE = C_SPACE | C_LINE,
-    C_SYMBOL = C_OTHER | C_MARK, /* [^\s\p{L}\p{N}] */
-};
-
-static const uint8_t class_of_category[UNI_N] = {
-    [UNI_CN] = C_OTHER,  [UNI_LU] = C_UPPER,    [UNI_LL] = C_LOWER,
-    [UNI_LT] = C_UPPER,  [UNI_LM] = C_CASELESS, [UNI_LO] = C_CASELESS,
-    [UNI_MN] = C_MARK,   [UNI_MC] = C_MARK,     [UNI_ME] = C_MARK,
-    [UNI_ND] = C_NUMBER, [UNI_NL] = C_NUMBER,   [UNI_NO] = C_NUMBER,
-    [UNI_PC] = C_OTHER,  [UNI_PD] = C_OTHER,    [UNI_PS] = C_OTHER,
-    [UNI_PE] = C_OTHER,  [UNI_PI] = C_OTHER,    [UNI_PF] = C_OTHER,
-    [UNI_PO] = C_OTHER,  [UNI_SM] = C_OTHER,    [UNI_SC] = C_OTHER,
-    [UNI_SK] = C_OTHER,  [UNI_SO] = C_OTHER,    [UNI_ZS] = C_SPACE,
-    [UNI_ZL] = C_SPACE,  [UNI_ZP] = C_SPACE,    [UNI_CC] = C_OTHER,
-    [UNI_CF] = C_OTHER,  [UNI_CS] = C_OTHER,    [UNI_CO] = C_OTHER,
-    [UNI_CW] = C_SPACE,
-};
-
-#define R2(x)  x, x
-#define R4(x)  R2(x), R2(x)
-#define R5(x)  R4(x), x
-#define R7(x)  R4(x), R2(x), x
-#define R10(x) R5(x), R5(x)
-#define R16(x) R4(x), R4(x), R4(x), R4(x)
-#define R26(x) R10(x), R16(x)
-static const uint8_t class_of_ascii[128] = {
-    R7(C_OTHER),  R2(C_OTHER),  C_SPACE,
-    C_LINE,       R2(C_SPACE),  C_LINE,        /* NUL to CR */
-    R16(C_OTHER), R2(C_OTHER),  C_SPACE,       /* SO to space */
-    R10(C_OTHER), R5(C_OTHER),  R10(C_NUMBER), /* ! to 9 */
-    R7(C_OTHER),  R26(C_UPPER), R5(C_OTHER),
-    C_OTHER,      R26(C_LOWER), R5(C_OTHER),
-};
-
-static inline unsigned class_at(const uint8_t *p, size_t pos, unsigned *len)
-{
-    if (p[pos] < 0x80) {
-        *len = 1;
-        return class_of_ascii[p[pos]];
-    }
-    return class_of_category[uni_category(uni_decode(p + pos, len))];
-}
-
-/* The end of the run of characters of `mask` at pos. */
-static inline size_t run(const uint8_t *p, size_t n, size_t pos, unsigned mask)
-{
-    while (pos < n) {
-        unsigned len;
-        if (p[pos] < 0x80) {
-            if (!(class_of_ascii[p[pos]] & mask))
-                break;
-            pos++;
-        } else if (class_at(p, pos, &len) & mask) {
-            pos += len;
-        } else {
-            break;
-        }
-    }
-    return pos;
-}
-
-/* At an apostrophe: the bytes of (?i:'s|'t|'re|'ve|'m|'ll|'d), 0: none. Without case,
- * U+017F is an s too. */
-static inline size_t contraction(const uint8_t *p, size_t n, size_t pos, bool any_case)
-{
-    size_t left = n - pos;
-
-    if (left < 2 || p[pos] != '\'')
-        return 0;
-    uint8_t fold = any_case ? 0x20 : 0, a = p[pos + 1] | fold;
-    if (a == 's' || a == 't' || a == 'm' || a == 'd')
-        return 2;
-    if (left < 3)
-        return 0;
-    if (any_case && p[pos + 1] == 0xC5 && p[pos + 2] == 0xBF)
-        return 3;
-    uint8_t b = p[pos + 2] | fold;
-    return ((a == 'r' || a == 'v') && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
-}
-
-/* How a run of white space ends. */
-enum white {
-    WHITE_PLAIN, /* \s+(?!\S)|\s+ */
-    WHITE_LINES, /* \s*[\r\n]+|\s+(?!\S)|\s+ */
-    WHITE_TAIL,  /* \s+$|\s*[\r\n]|\s+(?!\S)|\s */
-};
-
-static inline size_t white_space(const uint8_t *p, size_t n, size_t pos, enum white how)
-{
-    size_t start = pos, last = pos, line = 0;
-    unsigned len;
-
-    while (pos < n) {
-        unsigned c = class_at(p, pos, &len);
-        if (!(c & C_WHITE))
-            break;
-        last = pos;
-        pos += len;
-        if (c & C_LINE)
-            line = pos;
-    }
-    if (how == WHITE_TAIL && pos == n)
-        return n;
-    if (how != WHITE_PLAIN && line)
-        return line;
-    return pos == n || last == start ? pos : last;
-}
-
 /* '(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-static size_t scan_gpt2(const uint8_t *p, size_t n, size_t pos)
+static inline __attribute__((always_inline)) size_t
+scan_gpt2_like(const uint8_t *p, size_t n, size_t pos, bool digits)
 {
     size_t k = contraction(p, n, pos, false), at = pos;
     unsigned len;
@@ -140,9 +20,11 @@ static size_t scan_gpt2(const uint8_t *p, size_t n, size_t pos)
     if (k)
         return pos + k;
     unsigned c = class_at(p, pos, &len);
+    if (digits && (c & C_NUMBER))
+        return pos + len;
     if (p[pos] == ' ' && pos + 1 < n) {
         unsigned next = class_at(p, pos + 1, &len);
-        if (!(next & C_WHITE)) {
+        if (!(next & (digits ? C_WHITE | C_NUMBER : C_WHITE))) {
             c = next;
             at = pos + 1;
         }
@@ -153,7 +35,18 @@ static size_t scan_gpt2(const uint8_t *p, size_t n, size_t pos)
         return run(p, n, at, C_NUMBER);
     if (c & C_SYMBOL)
         return run(p, n, at, C_SYMBOL);
-    return white_space(p, n, pos, WHITE_PLAIN);
+    return white_space_until(p, n, pos, WHITE_PLAIN, digits ? C_NUMBER : 0);
+}
+
+static size_t scan_gpt2(const uint8_t *p, size_t n, size_t pos)
+{
+    return scan_gpt2_like(p, n, pos, false);
+}
+
+/* Behind Digits, one by one: StarCoder, Command R. */
+static size_t scan_digits_gpt2(const uint8_t *p, size_t n, size_t pos)
+{
+    return scan_gpt2_like(p, n, pos, true);
 }
 
 /* The family of cl100k:
@@ -212,18 +105,45 @@ static size_t scan_qwen35(const uint8_t *p, size_t n, size_t pos)
 #define O_HEAD (C_UPPER | C_CASELESS | C_MARK) /* [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}] */
 #define O_BODY (C_LOWER | C_CASELESS | C_MARK) /* [\p{Ll}\p{Lm}\p{Lo}\p{M}] */
 
+/* Kimi takes Han characters out of heads and bodies: letters among them are then no
+ * more than Han, marks are symbols. */
+enum { C_HAN = 1 << 8 };
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE unsigned class_han(const uint8_t *p, size_t pos, unsigned *len, bool han)
+{
+    if (!han || p[pos] < 0xE2)
+        return class_at(p, pos, len);
+    uint32_t c = uni_decode(p + pos, len);
+    unsigned k = scan_class[uni_category(c)];
+    if (!uni_is_han(c))
+        return k;
+    return C_HAN | (k & C_LETTER ? 0 : k & C_MARK ? C_OTHER : k);
+}
+
+INLINE size_t run_han(const uint8_t *p, size_t n, size_t pos, unsigned mask, bool han)
+{
+    unsigned len;
+
+    if (!han)
+        return run(p, n, pos, mask);
+    while (pos < n && (class_han(p, pos, &len, han) & mask))
+        pos += len;
+    return pos;
+}
+
 /* HEAD*BODY+ at pos, or 0. Where no lower-case letter follows the heads, the last of
  * them that can be a body is given back to BODY+; those behind it are upper case, so it
  * ends there. */
-static size_t o200k_word(const uint8_t *p, size_t n, size_t pos)
+INLINE size_t o200k_word(const uint8_t *p, size_t n, size_t pos, bool han)
 {
     size_t body = 0;
     unsigned len;
 
     while (pos < n) {
-        unsigned c = class_at(p, pos, &len);
+        unsigned c = class_han(p, pos, &len, han);
         if (c & C_LOWER)
-            return run(p, n, pos + len, O_BODY);
+            return run_han(p, n, pos + len, O_BODY, han);
         if (!(c & O_HEAD))
             break;
         pos += len;
@@ -233,45 +153,75 @@ static size_t o200k_word(const uint8_t *p, size_t n, size_t pos)
     return body;
 }
 
-static size_t scan_o200k(const uint8_t *p, size_t n, size_t pos)
+/* The family of o200k, with contractions at the end of words or without, `tail` in the
+ * lines behind symbols, Han runs first or not. */
+struct o200k {
+    unsigned digits;
+    bool contractions, han;
+    char tail;
+};
+
+INLINE size_t scan_o200k_like(const uint8_t *p, size_t n, size_t pos, struct o200k k)
 {
     unsigned len;
-    unsigned c = class_at(p, pos, &len);
+    unsigned c = class_han(p, pos, &len, k.han);
     size_t next = pos + len, end = 0;
 
+    if (c & C_HAN)
+        return run_han(p, n, next, C_HAN, true);
     if (c & C_NUMBER) {
-        for (unsigned i = 1; i < 3 && next < n && (class_at(p, next, &len) & C_NUMBER);
-             i++)
+        for (unsigned i = 1;
+             i < k.digits && next < n && (class_at(p, next, &len) & C_NUMBER); i++)
             next += len;
         return next;
     }
-    unsigned d = next < n ? class_at(p, next, &len) : 0;
+    unsigned d = next < n ? class_han(p, next, &len, k.han) : 0;
     if (c & (C_LETTER | C_MARK)) {
         if ((c & C_MARK) && (d & (O_HEAD | O_BODY)))
-            end = o200k_word(p, n, next);
+            end = o200k_word(p, n, next, k.han);
         if (!end)
-            end = o200k_word(p, n, pos);
+            end = o200k_word(p, n, pos, k.han);
         if (!end)
-            end = run(p, n, pos, O_HEAD);
+            end = run_han(p, n, pos, O_HEAD, k.han);
     } else if (!(c & C_LINE) && (d & (O_HEAD | O_BODY))) {
-        end = o200k_word(p, n, next);
+        end = o200k_word(p, n, next, k.han);
         if (!end)
-            end = run(p, n, next, O_HEAD);
+            end = run_han(p, n, next, O_HEAD, k.han);
     }
     if (end)
-        return end < n ? end + contraction(p, n, end, true) : end;
+        return end < n && k.contractions ? end + contraction(p, n, end, true) : end;
     if ((c & C_SYMBOL) || (p[pos] == ' ' && (d & C_SYMBOL))) {
-        end = run(p, n, next, C_SYMBOL);
-        while (end < n && (p[end] == '\r' || p[end] == '\n' || p[end] == '/'))
+        end = run_han(p, n, next, C_SYMBOL, k.han);
+        while (end < n && (p[end] == '\r' || p[end] == '\n' || p[end] == k.tail))
             end++;
         return end;
     }
     return white_space(p, n, pos, WHITE_LINES);
 }
 
+static size_t scan_o200k(const uint8_t *p, size_t n, size_t pos)
+{
+    return scan_o200k_like(p, n, pos, (struct o200k){3, true, false, '/'});
+}
+
+/* Mistral's Tekken and Nemotron. */
+static size_t scan_tekken(const uint8_t *p, size_t n, size_t pos)
+{
+    return scan_o200k_like(p, n, pos, (struct o200k){1, false, false, '/'});
+}
+
+static size_t scan_kimi(const uint8_t *p, size_t n, size_t pos)
+{
+    return scan_o200k_like(p, n, pos, (struct o200k){3, true, true, '\n'});
+}
+
 #define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define O_HEADS     "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define O_BODIES    "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define K_HEADS     "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
+#define K_BODIES    "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
+#define PREFIX      "[^\\r\\n\\p{L}\\p{N}]?"
+#define LINES_RAW   "\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
 #define LINES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 /* Spellings of one split follow each other; the first is what is called by the name. */
@@ -316,10 +266,55 @@ static const struct {
      "[^\\r\\n\\p{L}\\p{N}]?" O_HEADS "+" O_BODIES "*" CONTRACTION "?|"
      "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES,
      scan_o200k},
+    {"tekken",
+     PREFIX O_HEADS "*" O_BODIES "+|" PREFIX O_HEADS "+" O_BODIES
+                    "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES,
+     scan_tekken},
+    {"kimi",
+     "[\\p{Han}]+|" PREFIX K_HEADS "*" K_BODIES "+" CONTRACTION "?|" PREFIX K_HEADS
+     "+" K_BODIES "*" CONTRACTION "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES,
+     scan_kimi},
 };
+
+/* Steps in a row that one scanner does: each is an expression of its own, all
+ * Isolated, or the name of a scanner behind "=". Where one of them cuts the text ends
+ * for the next. */
+static const struct {
+    const char *name, *regex[PRE_ROW_MAX];
+    pre_scan_fn *scan;
+} rows[] = {
+    {"deepseek3",
+     {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+      "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+      "[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|" LINES_RAW},
+     scan_deepseek3},
+    {"deepseek3",
+     {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+      "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+      "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES},
+     scan_deepseek3},
+    {"digits-gpt2", {"\\p{N}", "=gpt2"}, scan_digits_gpt2},
+};
+
+pre_scan_fn *pre_scan_by_row(const char *const *step, size_t n)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t k = 0;
+        while (k < n && k < PRE_ROW_MAX && rows[i].regex[k] &&
+               !strcmp(rows[i].regex[k], step[k]))
+            k++;
+        if (k == n && (n == PRE_ROW_MAX || !rows[i].regex[n]))
+            return rows[i].scan;
+    }
+    return NULL;
+}
 
 pre_scan_fn *pre_scan_by_name(const char *name)
 {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!strcmp(rows[i].name, name))
+            return rows[i].scan;
+    }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!strcmp(known[i].name, name))
             return known[i].scan;
@@ -341,6 +336,10 @@ const char *pre_scan_name(pre_scan_fn *scan)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (known[i].scan == scan)
             return known[i].name;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].scan == scan)
+            return rows[i].name;
     }
     return "";
 }

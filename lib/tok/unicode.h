@@ -1,8 +1,9 @@
-/* unicode.h - general categories, Unicode 16.0.0, and decoding of UTF-8 known to be
- * valid. The tables are made by mkunicode.py. */
+/* unicode.h - general categories and scripts, Unicode 16.0.0, and decoding of UTF-8
+ * known to be valid. The tables are made by mkunicode.py. */
 #ifndef SLU_TOK_UNICODE_H
 #define SLU_TOK_UNICODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,39 @@ extern const uint8_t uni_block[263][128];
 static inline enum uni_category uni_category(uint32_t c)
 {
     return (enum uni_category)uni_block[uni_index[c >> 7]][c & 127];
+}
+
+/* Code points first to last, in order and apart. `script` is an index of
+ * uni_script_name; characters in no range have none (Unknown). */
+struct uni_range {
+    uint32_t first, last, script;
+};
+extern const struct uni_range uni_script[979];
+extern const struct uni_range uni_alphabetic[757];
+extern const char *const uni_script_name[170]; /* lower case, without "_" */
+#define UNI_HAN 49                             /* uni_script_name[49] is "han" */
+
+static inline const struct uni_range *uni_find(const struct uni_range *r, size_t n,
+                                               uint32_t c)
+{
+    while (n > 1) {
+        size_t half = n / 2;
+        if (r[half].first <= c)
+            r += half;
+        n -= half;
+    }
+    return c >= r->first && c <= r->last ? r : NULL;
+}
+
+static inline bool uni_is_han(uint32_t c)
+{
+    if (c - 0x4E00 <= 0x9FFF - 0x4E00)
+        return true;
+    if (c < 0x2E80)
+        return false;
+    const struct uni_range *r =
+        uni_find(uni_script, sizeof uni_script / sizeof *uni_script, c);
+    return r && r->script == UNI_HAN;
 }
 
 /* The code point at p and its length in bytes. */

@@ -1,5 +1,5 @@
-/* test_tokenizer.c - text to ids: BPE against the plain algorithm, scanners against
- * their regular expressions, files good and bad. Real vocabularies are
+/* test_tokenizer.c - text to ids: BPE against the plain algorithm, files good and bad
+ * (test_pre.c: how text is cut). Real vocabularies are
  * tests/judges/ids.py's business. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,6 @@
 #include "lib/hash.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/nfc.h"
-#include "lib/tok/pre.h"
 #include "lib/tokenizer.h"
 
 static uint64_t draws;
@@ -252,7 +251,7 @@ static void images_that_do_not_fit(void **state)
     free(y);
 }
 
-/* ---- scanners against their regular expressions ---- */
+/* ---- whole tokenizers ---- */
 
 static const char *const CHARS[] = {
     "a",          "B",         "s",        "S",      "t",      "r",      "e",
@@ -262,73 +261,6 @@ static const char *const CHARS[] = {
     "\u01c5",     "\u02b0",    "\u00e9",   "\u00c9", "\u0661", "\u00bd", "\u2167",
     "\u00a0",     "\u3000",    "\xc2\x85", "\u180e", "\u2028", "\u200b", "\U0001f600",
     "\U00010d50", "\U0001e5d0"};
-
-static void scanners_do_what_their_expressions_say(void **state)
-{
-    (void)state;
-    static const char *const NAMES[] = {"r50k",  "p50k",   "llama3",
-                                        "qwen2", "qwen35", "o200k"};
-
-    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++) {
-        const char *pattern = pre_regex_by_name(NAMES[k]);
-        pre_scan_fn *scan = pre_scan_by_name(NAMES[k]);
-        struct slu_err err = SLU_ERR_INIT;
-        struct pre_regex *regex;
-        struct pre_match *match;
-        assert_ptr_equal(pre_scan_by_regex(pattern, strlen(pattern)), scan);
-        assert_int_equal(pre_regex_new(&regex, pattern, strlen(pattern), &err), SLU_OK);
-        assert_int_equal(pre_match_new(&match, regex, &err), SLU_OK);
-        for (unsigned round = 0; round < 4000; round++) {
-            char text[128] = "";
-            unsigned n = 1 + below(12), from = below(40), width = 1 + below(44);
-            for (unsigned i = 0; i < n; i++)
-                strcat(text, CHARS[(from + below(width)) % 44]);
-            size_t len = strlen(text), start, end;
-            for (size_t pos = 0; pos < len; pos = end) {
-                assert_int_equal(pre_match_next(regex, match, (const uint8_t *)text,
-                                                len, pos, &start, &end, &err),
-                                 SLU_OK);
-                assert_int_equal(start, pos);
-                assert_int_equal(scan((const uint8_t *)text, len, pos), end);
-            }
-        }
-        pre_match_free(match);
-        pre_regex_free(regex);
-    }
-}
-
-static void cl100k_takes_white_space_at_the_end(void **state)
-{
-    (void)state;
-    pre_scan_fn *ours = pre_scan_by_name("cl100k"), *llama = pre_scan_by_name("llama3");
-    const uint8_t *text = (const uint8_t *)"a\n  b \n ";
-
-    assert_int_equal(ours(text, 8, 1), 2);
-    assert_int_equal(ours(text, 8, 5), 8);
-    assert_int_equal(llama(text, 8, 5), 7);
-}
-
-static void doubtful_expressions_are_refused(void **state)
-{
-    (void)state;
-    static const char *const BAD[] = {
-        "\\w+",      "\\bx",    "a$",      "^a",      "[[:alpha:]]+", "[a&&b]",
-        "\\p{Han}+", "(?<n>a)", "\\1",     "a{1,2}+", "(?i:\\p{L})",  "(?i:ss)",
-        "(?i:é)",    "x*",      "(?i)abc", "\\R",     "[a",           "(a",
-        "\\h",       "\\K",     "(*F)",
-    };
-
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
-        struct slu_err err = SLU_ERR_INIT;
-        struct pre_regex *r = NULL;
-        assert_int_equal(pre_regex_new(&r, BAD[i], strlen(BAD[i]), &err),
-                         SLU_E_UNSUPPORTED);
-        assert_null(r);
-        assert_non_null(strstr(err.msg, "pre-tokenizer"));
-    }
-}
-
-/* ---- whole tokenizers ---- */
 
 static char path[] = "/tmp/test_tokenizer.XXXXXX";
 
@@ -607,12 +539,12 @@ static void json_that_cannot_be_reproduced(void **state)
         {"", GPT2_PRE, "\"dropout\":0.1,", "dropout"},
         {"", GPT2_PRE, "\"end_of_word_suffix\":\"</w>\",", "end_of_word_suffix"},
         {"",
-         "{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"Removed\"}",
-         "", "Removed"},
+         "{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"Doubled\"}",
+         "", "Doubled"},
         {"",
-         "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\w+\"},\"behavior\":"
-         "\"Isolated\"}",
-         "", "\\w"},
+         "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{"
+         "\"Regex\":\"\\\\h+\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\"}]}",
+         "", "\\h"},
     };
 
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
@@ -774,9 +706,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bpe_is_plain_bpe),
         cmocka_unit_test(images_that_do_not_fit),
-        cmocka_unit_test(scanners_do_what_their_expressions_say),
-        cmocka_unit_test(cl100k_takes_white_space_at_the_end),
-        cmocka_unit_test(doubtful_expressions_are_refused),
         cmocka_unit_test(bytes_are_bytes),
         cmocka_unit_test(builtin_keeps_every_byte),
         cmocka_unit_test(json_merges_in_both_spellings),

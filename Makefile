@@ -15,7 +15,7 @@ DESTDIR ?=
 PROGRAM_PREFIX ?=
 
 PROGRAMS := tokenize dedup decompose pack shuffle schedule inspect
-PKGS     := libzstd zlib libxxhash libarchive libpcre2-8 libutf8proc simdjson
+PKGS     := libzstd zlib libxxhash libarchive libpcre2-8 simdjson
 
 all: programs
 

@@ -14,9 +14,9 @@
  * (`encode_special_tokens=True`, `encode_ordinary`); added tokens that are not special
  * match all the same, as they do in the reference. With special_parse they all match.
  *
- * Unicode: classes of characters follow the version that slu_tokenizer_unicode() names;
- * normalisation is utf8proc's. They can differ from a reference only on characters that
- * are newer than the older of the two.
+ * Unicode: classes of characters follow the version that slu_tokenizer_unicode() names,
+ * the version that the references follow; normalizers have the versions of the
+ * `tokenizers` library (9.0 for the normal forms, 17.0 for lower case).
  *
  * Thread safety: a slu_tokenizer is read-only once loaded and shared by all threads; a
  * slu_encoder has scratch memory and a cache, one a thread. Ids do not depend on the

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 #include <zstd.h>
 
 #include "lib/stream_private.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
+#include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
 
 #define MAGIC "sluicevc"
@@ -35,6 +35,7 @@ enum section {
     FLAGS,
     VOCB, /* and its frame in a stream, compressed */
     MODEL,
+    NORM,  /* its spec */
     PRE,   /* its spec */
     ADDED, /* added_rows, then their texts */
     N_SECTION
@@ -47,7 +48,7 @@ struct span {
 struct meta {
     uint64_t n_id, n_added;
     uint8_t fingerprint[16];
-    uint8_t has_model, has_pre, has_added, nfc;
+    uint8_t has_model, has_pre, has_added, has_norm;
     uint8_t zero[28];
 };
 
@@ -58,7 +59,7 @@ struct added_row {
 
 /* Whoever adds a field that has a say in ids puts it into the sections, and only then
  * the new size here. */
-_Static_assert(sizeof(void *) != 8 || sizeof(struct slu_tokenizer) == 472,
+_Static_assert(sizeof(void *) != 8 || sizeof(struct slu_tokenizer) == 480,
                "a new field of slu_tokenizer: is it in the compiled form?");
 _Static_assert(sizeof(struct added_token) == 24,
                "a new field of added_token: is it in the compiled form?");
@@ -68,10 +69,10 @@ struct slu_u128 compiled_key(const char *kind, struct slu_u128 content, uint64_t
     char s[512], hex[33];
 
     slu_u128_hex(content, hex);
-    int n = snprintf(s, sizeof s, "%s %s zstd %u utf8proc %s order %u %s %llu %s",
-                     MAGIC, SLU_SOURCE_ID, ZSTD_versionNumber(), utf8proc_version(),
-                     *(const uint8_t *)&(const uint32_t){ORDER}, hex,
-                     (unsigned long long)n_byte, kind);
+    int n =
+        snprintf(s, sizeof s, "%s %s zstd %u order %u %s %llu %s", MAGIC, SLU_SOURCE_ID,
+                 ZSTD_versionNumber(), *(const uint8_t *)&(const uint32_t){ORDER}, hex,
+                 (unsigned long long)n_byte, kind);
     return slu_hash128(s, (size_t)n < sizeof s ? (size_t)n : sizeof s - 1);
 }
 
@@ -154,7 +155,7 @@ int compiled_encode(const struct slu_tokenizer *t, struct slu_u128 key,
                         .has_model = t->model != NULL,
                         .has_pre = t->pre != NULL,
                         .has_added = t->added != NULL,
-                        .nfc = t->nfc};
+                        .has_norm = t->norm != NULL};
     static const struct span none[N_SECTION];
     size_t n_model = 0;
     const void *model = t->model ? bpe_image(t->model, &n_model) : NULL;
@@ -168,6 +169,9 @@ int compiled_encode(const struct slu_tokenizer *t, struct slu_u128 key,
         (rc = put(out, META, &meta, sizeof meta, err)) < 0 ||
         (rc = put_vocab(out, &t->table, err)) < 0 ||
         (rc = put(out, MODEL, model, n_model, err)) < 0)
+        return rc;
+    if (t->norm &&
+        (rc = put(out, NORM, t->norm->spec.data, t->norm->spec.len, err)) < 0)
         return rc;
     if (t->pre && ((rc = try_spec(t->pre, err)) < 0 ||
                    (rc = put(out, PRE, t->pre->spec.data, t->pre->spec.len, err)) < 0))
@@ -276,13 +280,19 @@ int compiled_decode(struct slu_tokenizer *t, const void *image, size_t n_byte,
         return bad(err);
     if ((rc = get_vocab(&t->table, meta->n_id, p, n_byte, err)) < 0)
         return rc;
-    t->nfc = meta->nfc;
     memcpy(t->fingerprint, meta->fingerprint, sizeof t->fingerprint);
     if (meta->has_model) {
         const void *model = section(p, n_byte, MODEL, &len);
         if (!model)
             return bad(err);
         if ((rc = bpe_attach(&t->model, model, len, &t->table, err)) < 0)
+            return rc;
+    }
+    if (meta->has_norm) {
+        const void *spec = section(p, n_byte, NORM, &len);
+        if (!spec)
+            return bad(err);
+        if ((rc = norm_from_spec(&t->norm, spec, len, err)) < 0)
             return rc;
     }
     if (meta->has_pre) {

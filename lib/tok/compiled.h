@@ -4,7 +4,7 @@
  * Building the tables of 200,000 tokens takes 0.05 to 0.4 s, reading them back 5 ms.
  * A file is a cache of one build of sluice, not a format: its key is the XXH3-128 of
  * the tokenizer's bytes, of the split's name, and of everything else that has a say
- * (the sources of lib/, the versions of zstd and utf8proc, the byte order), so that
+ * (the sources of lib/, the version of zstd, the byte order), so that
  * what is found under it is what would be built, and other versions never meet. The key
  * is in the file's name and in its header. What a tokenizer does never depends on the
  * cache.

@@ -9,7 +9,7 @@
  * the parts; the characters that the places are known by stay as they are, but for the
  * one before the newline, which stays no white space, and the one at c behind it, which
  * stays no white space and no slash (no canonical mapping leads from one side to the
- * other).
+ * other). Normal form D and lower case likewise.
  *
  * 2. Splits. The known ones have no look-behind, so the right part is split as the rest
  * of the whole is if a piece of the whole ends at c. That, and that the left part is
@@ -53,6 +53,7 @@
 #include <string.h>
 
 #include "lib/tok/added.h"
+#include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
 #include "lib/tok/unicode.h"
 
@@ -61,10 +62,15 @@ static bool is_letter(uint8_t b)
     return (b | 0x20) >= 'a' && (b | 0x20) <= 'z';
 }
 
-/* 1. Another normalizer than NFC needs a thought before it is let through. */
+/* 1. Others need a thought before they are let through: NFKC, say, makes white space of
+ * what is none. */
 static unsigned normalizer_kinds(const struct slu_tokenizer *t)
 {
-    (void)t->nfc;
+    for (size_t i = 0; t->norm && i < t->norm->n; i++) {
+        enum norm_kind k = t->norm->step[i].kind;
+        if (k != NORM_NFC && k != NORM_NFD && k != NORM_LOWERCASE)
+            return 0;
+    }
     return CUT_SPACE | CUT_LINE;
 }
 

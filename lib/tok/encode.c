@@ -8,7 +8,7 @@
 #include "lib/le.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
-#include "lib/tok/nfc.h"
+#include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
 
 /* A piece of at most 15 bytes that became at most 4 ids. The key is the piece, zeros,
@@ -26,7 +26,7 @@ struct slu_encoder {
     const struct slu_tokenizer *t;
     struct pre_scratch pre;
     struct bpe_scratch bpe;
-    struct slu_buf normal;
+    struct norm_scratch norm;
     struct slot *cache;
     unsigned cache_shift; /* hash >> shift is the set */
     struct slu_ids *ids;  /* of the call that runs */
@@ -54,6 +54,8 @@ int slu_encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
         else
             rc = slu_fail_nomem(err, n_byte);
     }
+    if (rc >= 0)
+        rc = norm_scratch_init(&e->norm, t->norm, err);
     if (rc >= 0 && t->pre)
         rc = pre_scratch_init(&e->pre, t->pre, err);
     if (rc < 0) {
@@ -70,7 +72,7 @@ void slu_encoder_free(struct slu_encoder *e)
         return;
     pre_scratch_release(&e->pre);
     bpe_scratch_release(&e->bpe);
-    slu_buf_release(&e->normal);
+    norm_scratch_release(&e->norm);
     free(e->cache);
     free(e);
 }
@@ -164,7 +166,7 @@ static int encode_bytes(const uint8_t *p, size_t n, struct slu_ids *ids,
     return SLU_OK;
 }
 
-/* Text without added tokens, in normal form. */
+/* Text without added tokens, normalized. */
 static int encode_text(struct slu_encoder *e, const uint8_t *p, size_t n,
                        struct slu_err *err)
 {
@@ -204,7 +206,7 @@ static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n,
     struct added_part part;
     int rc = SLU_OK;
 
-    if (t->nfc && (rc = tok_nfc(p, n, &e->normal, &p, &n, err)) < 0)
+    if ((rc = norm_run(t->norm, &e->norm, p, n, &p, &n, err)) < 0)
         return rc;
     added_iter_init(&it, t->added, true, t->special_parse, p, n);
     while (rc >= 0 && added_next(&it, &part))

@@ -9,6 +9,7 @@
 #include "lib/le.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
+#include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
 
 int tok_make_table(struct slu_tokenizer *t, struct slu_err *err)
@@ -178,8 +179,9 @@ static int put_added(struct slu_buf *b, const struct tok_added *a, struct slu_er
 }
 
 /* XXH3-128 of "sluice-tokenizer-1" and then, strings with their length (u64) in front:
- * the id -> bytes table (offsets u64, flags, bytes), the normal form (u8: 0 none, 1
- * NFC), the pre-tokenizer's steps, the added tokens and the merges. */
+ * the id -> bytes table (offsets u64, flags, bytes), the normalizer (u8: 0 none, 1 NFC
+ * and nothing else, 2 others, whose spec follows), the pre-tokenizer's steps, the added
+ * tokens and the merges. */
 static int make_fingerprint(struct slu_tokenizer *t, struct slu_err *err)
 {
     const struct slu_vocab_table *v = &t->table;
@@ -194,10 +196,12 @@ static int make_fingerprint(struct slu_tokenizer *t, struct slu_err *err)
         if ((rc = slu_buf_append(&b, x, 8, err)) < 0)
             goto out;
     }
-    x[0] = t->nfc;
+    const struct tok_norm *norm = t->norm;
+    x[0] = !norm ? 0 : norm->n == 1 && norm->step[0].kind == NORM_NFC ? 1 : 2;
     if ((rc = put_str(&b, v->flags, v->n, err)) < 0 ||
         (rc = put_str(&b, v->bytes, v->off[v->n], err)) < 0 ||
         (rc = slu_buf_append(&b, x, 1, err)) < 0 ||
+        (x[0] == 2 && (rc = put_str(&b, norm->spec.data, norm->spec.len, err)) < 0) ||
         (t->pre && (rc = put_str(&b, t->pre->spec.data, t->pre->spec.len, err)) < 0) ||
         (t->added && (rc = put_added(&b, t->added, err)) < 0) ||
         (t->model && (rc = put_merges(&b, t->model, err)) < 0))

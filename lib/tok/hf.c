@@ -1,8 +1,8 @@
 /* hf.c - Hugging Face tokenizer.json, byte-level BPE (the `tokenizers` library's
  * format).
  *
- * Read: model BPE, normalizers none and NFC, pre-tokenizers ByteLevel, Split, Digits
- * and Sequences of them (hf_pre.c), added tokens. Not looked at, as the caller decides
+ * Read: model BPE, normalizers (hf_norm.c), pre-tokenizers ByteLevel, Split, Digits and
+ * Sequences of them (hf_pre.c), added tokens. Not looked at, as the caller decides
  * on it: post-processor, truncation, padding; the decoder has no say in ids.
  */
 #include "lib/tok/hf.h"
@@ -12,7 +12,7 @@
 
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
-#include "lib/tok/nfc.h"
+#include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
 #include "lib/tok/unicode.h"
 
@@ -37,6 +37,7 @@ struct load {
     struct slu_tokenizer *t;
     int16_t byte_of[0x144];
     struct slu_buf bytes; /* scratch */
+    struct norm_scratch norm;
     struct tok_index index;
     struct bpe_merge *merge;
     size_t n_merge, cap_merge;
@@ -195,7 +196,7 @@ static int check_added_ids(struct load *l, size_t n_vocab, struct slu_err *err)
         const char *text = (const char *)a->text.data + k->text_off;
         uint32_t id = TOK_NONE;
         bool ok;
-        if (k->normalized && l->t->nfc) /* the text here is not the one in the file */
+        if (k->normalized && l->t->norm) /* the text here is not the one in the file */
             id = k->id;
         else if ((rc = to_bytes(l, text, k->text_len, &ok, err)) < 0)
             return rc;
@@ -292,9 +293,8 @@ static int add_added(struct load *l, struct slu_json_value v, struct slu_err *er
     token.id = (uint32_t)id;
     normal = (const uint8_t *)text;
     normal_len = len;
-    if (token.normalized && l->t->nfc &&
-        (rc = tok_nfc((const uint8_t *)text, len, &l->bytes, &normal, &normal_len,
-                      err)) < 0)
+    if (token.normalized && (rc = norm_run(l->t->norm, &l->norm, normal, len, &normal,
+                                           &normal_len, err)) < 0)
         return rc;
     return added_put(l->t->added, token, normal, normal_len, err);
 }
@@ -303,24 +303,23 @@ static int add_added(struct load *l, struct slu_json_value v, struct slu_err *er
 
 static int read_normalizer(struct load *l, struct slu_json_value v, struct slu_err *err)
 {
-    struct slu_json_value x = SLU_JSON_NONE;
-    struct slu_json_iter it;
-    const char *s = "?";
-    size_t len = 1;
-    int rc = SLU_OK;
+    struct tok_norm *norm;
+    bool byte_level = false;
+    int rc = norm_new(&norm, err);
 
-    if (slu_json_get(v, "type", &x) && slu_json_is(x, "NFC")) {
-        l->t->nfc = true;
-        return SLU_OK;
-    }
-    if (slu_json_is(x, "Sequence") && slu_json_get(v, "normalizers", &x)) {
-        for (slu_json_iter_init(&it, x); rc >= 0 && slu_json_next(&it);)
-            rc = read_normalizer(l, it.value, err);
+    if (rc < 0)
         return rc;
+    l->t->norm = norm;
+    if ((rc = hf_read_norm(norm, v, &byte_level, err)) < 0)
+        return rc;
+    if (byte_level)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "the normalizer \"ByteLevel\" is not supported");
+    if (!norm->n) { /* an empty Sequence */
+        norm_free(norm);
+        l->t->norm = NULL;
     }
-    slu_json_string(x, &s, &len);
-    return slu_fail(err, SLU_E_UNSUPPORTED, "the normalizer \"%.*s\" is not supported",
-                    (int)len, s);
+    return norm_scratch_init(&l->norm, l->t->norm, err);
 }
 
 /* ---- all of it ---- */
@@ -392,6 +391,7 @@ int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file, struct slu_err *e
 out:
     slu_json_free(json);
     slu_buf_release(&l.bytes);
+    norm_scratch_release(&l.norm);
     tok_index_release(&l.index);
     free(l.merge);
     return rc;

@@ -15,6 +15,7 @@
 #include "lib/tok/bpe.h"
 #include "lib/tok/compiled.h"
 #include "lib/tok/cut.h"
+#include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
 #include "lib/tok/unicode.h"
 
@@ -260,6 +261,7 @@ void slu_tokenizer_free(struct slu_tokenizer *t)
     }
     free(t->in_model);
     bpe_free(t->model);
+    norm_free(t->norm);
     pre_free(t->pre);
     added_free(t->added);
     free(t->compiled);

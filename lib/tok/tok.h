@@ -2,9 +2,9 @@
  *
  * Loading: a loader (tiktoken.c, hf.c, builtin.c) fills the vocabulary builder, the
  * merges, the splits and the added tokens; tok_finish (finish.c) makes the fingerprint.
- * compiled.c writes all that down, so that the next process need not (load.c). Encoding: added.c cuts added
- * tokens out of the text, pre.c cuts what is between into pieces, bpe.c turns pieces
- * into ids.
+ * compiled.c writes all that down, so that the next process need not (load.c).
+ * Encoding: added.c cuts added tokens out of the text, norm.c normalizes what is
+ * between, pre.c cuts it into pieces, bpe.c turns pieces into ids.
  */
 #ifndef SLU_TOK_TOK_H
 #define SLU_TOK_TOK_H
@@ -37,18 +37,19 @@ void tok_vocab_release(struct tok_vocab *v);
 #define TOK_IN_MODEL 0x80
 
 struct tok_model; /* bpe.c */
+struct tok_norm;  /* norm.c */
 struct tok_pre;   /* pre.c */
 struct tok_added; /* added.c */
 
 struct slu_tokenizer {
     bool is_bytes;
     bool special_parse;
-    bool nfc;                     /* Unicode normal form C before anything is split */
     uint8_t cut_kinds;            /* cut.h; made at each load */
     struct tok_vocab vocab;       /* until tok_make_table */
     struct slu_vocab_table table; /* arrays owned, or in `compiled` */
     uint8_t *in_model;            /* a bool an id; until tok_finish */
     struct tok_model *model;
+    struct tok_norm *norm; /* NULL: text is taken as it is */
     struct tok_pre *pre;
     struct tok_added *added;
     uint64_t eos, bos, pad;

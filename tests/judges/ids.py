@@ -283,7 +283,7 @@ def compare(name, kind, parse, texts, mine, theirs):
     return True
 
 
-def main():
+def arguments():
     p = argparse.ArgumentParser()
     judges = os.path.join(os.environ.get("O", "build"), "judges")
     p.add_argument("--encode", default=judges + "/encode")
@@ -293,7 +293,11 @@ def main():
     p.add_argument("--megabytes", type=float, default=8)
     p.add_argument("--only")
     p.add_argument("--json", action="append", default=[], help="one more tokenizer.json to compare")
-    args = p.parse_args()
+    return p.parse_args()
+
+
+def main():
+    args = arguments()
     made = {f.__name__: list(f()) for f in (code_points, soup, white, long_runs, mixes)}
     if args.corpus:
         made["corpus"] = list(corpus(args.corpus, int(args.megabytes * 1e6)))
@@ -315,4 +319,5 @@ def main():
     return 0 if good else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,7 +13,6 @@
 
 #include "lib/hash.h"
 #include "lib/tok/bpe.h"
-#include "lib/tok/nfc.h"
 #include "lib/tokenizer.h"
 
 static uint64_t draws;
@@ -532,7 +531,8 @@ static void json_that_cannot_be_reproduced(void **state)
     static const struct {
         const char *head, *pre, *model, *name;
     } BAD[] = {
-        {"\"normalizer\":{\"type\":\"Lowercase\"},", GPT2_PRE, "", "Lowercase"},
+        {"\"normalizer\":{\"type\":\"BertNormalizer\"},", GPT2_PRE, "",
+         "BertNormalizer"},
         {"", "{\"type\":\"Metaspace\"}", "", "Metaspace"},
         {"", "null", "", "byte-level"},
         {"", GPT2_PRE, "\"type\":\"Unigram\",", "Unigram"},
@@ -641,66 +641,6 @@ static void rank_files(void **state)
     assert_non_null(strstr(err.msg, "pattern"));
 }
 
-/* ---- normal form ---- */
-
-static void normal_form(void **state)
-{
-    (void)state;
-    static const char *const CASE[][2] = {
-        {"plain", "plain"},
-        {"e\u0301", "\u00e9"},
-        {"\u00e9\u0323x", "\u1eb9\u0301x"},
-        {"\u1100\u1161\u11a8", "\uac01"},
-        {"\uac00\u11a8", "\uac01"},
-        {"\u212b\u2126", "\u00c5\u03a9"},
-        {"\u0915\u093c", "\u0915\u093c"},
-        {"\u0301\u0300", "\u0301\u0300"},
-        {"a\u0323\u0307\u4e2d\u3099", "\u1ea1\u0307\u4e2d\u3099"},
-        {"\u304b\u3099", "\u304c"},
-        /* U+0898, combining class 220, is newer than Unicode 9. */
-        {"a\u0301\u0898\u0323", "\u00e1\u0898\u0323"},
-    };
-    struct slu_buf buf = SLU_BUF_INIT;
-    struct slu_err err = SLU_ERR_INIT;
-
-    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
-        const uint8_t *out;
-        size_t n;
-        assert_int_equal(tok_nfc((const uint8_t *)CASE[i][0], strlen(CASE[i][0]), &buf,
-                                 &out, &n, &err),
-                         SLU_OK);
-        assert_int_equal(n, strlen(CASE[i][1]));
-        assert_memory_equal(out, CASE[i][1], n);
-    }
-    slu_buf_release(&buf);
-}
-
-/* Marks in the wrong order by the hundred thousand: linear, and as UAX #15 has it. */
-static void normal_form_of_many_marks(void **state)
-{
-    enum { N = 200000 };
-    (void)state;
-    struct slu_buf in = SLU_BUF_INIT, want = SLU_BUF_INIT, buf = SLU_BUF_INIT;
-    struct slu_err err = SLU_ERR_INIT;
-    const uint8_t *out;
-    size_t n;
-
-    assert_int_equal(slu_buf_append(&in, "e", 1, &err), SLU_OK);
-    for (int i = 0; i < N; i++) /* classes 230 and 220 */
-        assert_int_equal(slu_buf_append(&in, "\u0301\u0323", 4, &err), SLU_OK);
-    /* e with dot below, then the other dots, then the acutes. */
-    assert_int_equal(slu_buf_append(&want, "\u1eb9", 3, &err), SLU_OK);
-    for (int i = 0; i < 2 * N - 1; i++)
-        assert_int_equal(
-            slu_buf_append(&want, i < N - 1 ? "\u0323" : "\u0301", 2, &err), SLU_OK);
-    assert_int_equal(tok_nfc(in.data, in.len, &buf, &out, &n, &err), SLU_OK);
-    assert_int_equal(n, want.len);
-    assert_memory_equal(out, want.data, n);
-    slu_buf_release(&in);
-    slu_buf_release(&want);
-    slu_buf_release(&buf);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -714,8 +654,6 @@ int main(void)
         cmocka_unit_test(json_that_cannot_be_reproduced),
         cmocka_unit_test(json_that_is_damaged),
         cmocka_unit_test(rank_files),
-        cmocka_unit_test(normal_form),
-        cmocka_unit_test(normal_form_of_many_marks),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Compares our token ids with those of `tokenizers`: normalizers, and SentencePiece's BPE.
+
+    tests/judges/ids_tierb.py [the options of ids.py]
+
+The texts, and how they are compared, are those of ids.py.
+"""
+import json
+import os
+import random
+import sys
+import unicodedata
+
+import tokenizers
+
+import ids
+
+FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+
+
+def marks():
+    """Marks in any order on letters of any kind; Hangul in parts."""
+    rng = random.Random(7)
+    mark = [chr(c) for c in range(0x110000) if unicodedata.combining(chr(c))]
+    base = [chr(c) for c in range(0x110000) if unicodedata.decomposition(chr(c))] + list("aeioucs \u0915\u304b\u05d0")
+    jamo = [chr(c) for c in list(range(0x1100, 0x1113)) + list(range(0x1160, 0x1177)) + list(range(0x11A6, 0x11C4))] + ["\uac00", "\uac01"]
+    for _ in range(6000):
+        yield "".join(rng.choice((rng.choice(base), "", "a")) + "".join(rng.choices(mark, k=rng.choice((0, 1, 1, 2, 3, 5, 40))))
+                      for _ in range(rng.choice((1, 2, 6))))
+    for _ in range(2000):
+        yield "".join(rng.choices(jamo, k=rng.choice((2, 3, 5, 9))))
+
+
+def capitals():
+    rng = random.Random(8)
+    chars = [chr(c) for c in range(0x20000) if chr(c).isupper() or chr(c).istitle()] + list("aA \u03a3\u0130\u0307")
+    for _ in range(3000):
+        yield "".join(rng.choices(chars, k=rng.choice((1, 2, 5, 20))))
+
+
+def words(first, *tokens):
+    return [dict(FLAGS, id=first + i, content=c, **{f: True for f in on.split()}) for i, (c, on) in enumerate(tokens)]
+
+
+def replace(pattern, content, regex=False):
+    return {"type": "Replace", "pattern": {"Regex" if regex else "String": pattern}, "content": content}
+
+
+def normalizers(vocab):
+    """GPT-2's merges behind every normalizer."""
+    base = json.load(open(ids.gpt2_json(vocab)))
+    end = base["added_tokens"][0]
+    seq = lambda *s: {"type": "Sequence", "normalizers": list(s)}
+    t = lambda name, **more: dict(more, type=name)
+    added = words(50257, ("Caf\u00e9", "normalized"), ("<X>", "normalized special"), ("\ufb01x", "normalized"), ("u\u0308", ""), ("I\u0307", "normalized"))
+    made = {
+        "nfc": t("NFC"), "nfd": t("NFD"), "nfkc": t("NFKC"), "nfkd": t("NFKD"), "lowercase": t("Lowercase"),
+        "strip-accents": seq(t("NFD"), t("StripAccents")), "nmt": t("Nmt"),
+        "strip": t("Strip", strip_left=True, strip_right=True), "strip-left": t("Strip", strip_left=True, strip_right=False),
+        "prepend": t("Prepend", prepend="__"), "replace": replace("a", "ab"), "replace-regex": replace(" {2,}|[0-9]", "_", True),
+        "sequence": seq(t("NFKC"), seq(t("Lowercase"), replace("\n", " ")), replace("\\s+", " ", True), t("Strip", strip_left=False, strip_right=True)),
+        "empty-sequence": seq(),
+        "accents-lower": seq(t("Strip", strip_left=True, strip_right=True), t("NFKD"), t("StripAccents"), t("Lowercase"), t("Prepend", prepend=" ")),
+        "byte-level": seq(t("NFC"), t("ByteLevel")),
+    }
+    os.makedirs(os.path.join(vocab, "variants"), exist_ok=True)
+    for name, normalizer in made.items():
+        base["normalizer"] = normalizer
+        base["pre_tokenizer"] = None if name == "byte-level" else ids.byte_level(False, True)
+        base["added_tokens"] = [end] + added
+        path = os.path.join(vocab, "variants", "norm-%s.json" % name)
+        json.dump(base, open(path, "w"))
+        yield path
+
+
+def vocabularies(args):
+    """(path, short)"""
+    for path in normalizers(args.vocab):
+        yield path, True
+
+
+def run(args, path, short, made):
+    name = os.path.basename(path) if short else path[len(args.vocab):].split("/")[1]
+    tok = tokenizers.Tokenizer.from_file(path)
+    reference = ids.hf(tok)
+    added = [t.content for t in tok.get_added_tokens_decoder().values()]
+    total, good = 0, True
+    for kind, texts in list(made.items()) + [("added", list(ids.with_added(added)))]:
+        if short and kind not in ("marks", "capitals"):
+            texts = texts[:len(texts) // 50] if kind == "corpus" else texts[::3]
+        for parse in (False, True) if kind in ("added", "white", "mixes") else (False,):
+            mine, theirs = ids.ours(args, [path], texts, parse), reference(texts, parse)
+            good = ids.compare(name, kind, parse, texts, mine, theirs) and good
+            total += sum(map(len, mine))
+    print("%s %s: %d ids compared" % ("ok" if good else "not ok", name, total), flush=True)
+    return good
+
+
+def main():
+    args = ids.arguments()
+    texts = [ids.code_points, ids.soup, ids.white, ids.long_runs, ids.mixes, marks, capitals]
+    made = {f.__name__: list(f()) for f in texts}
+    if args.corpus:
+        made["corpus"] = list(ids.corpus(args.corpus, int(args.megabytes * 1e6)))
+    good = True
+    for path, short in vocabularies(args):
+        if not args.only or args.only in path:
+            good = run(args, path, short, made) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

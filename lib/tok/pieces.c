@@ -1,0 +1,88 @@
+/* pieces.c - which finder: by the split, and by what the processor has. */
+#include "lib/tok/pieces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/tok/unicode.h"
+
+const uint8_t pieces_class[UNI_N] = {
+    [UNI_LU] = PC_UPPER,    [UNI_LT] = PC_UPPER,    [UNI_LL] = PC_LOWER,
+    [UNI_LM] = PC_CASELESS, [UNI_LO] = PC_CASELESS, [UNI_MN] = PC_MARK,
+    [UNI_MC] = PC_MARK,     [UNI_ME] = PC_MARK,     [UNI_ND] = PC_NUMBER,
+    [UNI_NL] = PC_NUMBER,   [UNI_NO] = PC_NUMBER,   [UNI_ZS] = PC_WHITE,
+    [UNI_ZL] = PC_WHITE,    [UNI_ZP] = PC_WHITE,    [UNI_CW] = PC_WHITE,
+};
+
+static const char *const names[PIECES_N] = {"gpt2",  "cl100k", "llama3",
+                                            "qwen2", "qwen35", "o200k"};
+
+/* The best first. */
+static const struct pieces_table *const levels[] = {
+#if defined(__x86_64__)
+    &pieces_avx512,
+    &pieces_avx2,
+#elif defined(__aarch64__)
+    &pieces_neon,
+#endif
+    &pieces_portable,
+};
+#define N_LEVEL (sizeof levels / sizeof *levels)
+
+static bool can(const struct pieces_table *t)
+{
+#if defined(__x86_64__)
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                __builtin_cpu_supports("bmi2");
+    if (t == &pieces_avx2)
+        return avx2;
+    if (t == &pieces_avx512)
+        return avx2 && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512cd") &&
+               __builtin_cpu_supports("avx512vbmi") &&
+               __builtin_cpu_supports("avx512vbmi2");
+#endif
+    return t != NULL;
+}
+
+static const struct pieces_table *level_named(const char *name)
+{
+    for (size_t i = 0; i < N_LEVEL; i++) {
+        if (can(levels[i]) && (!name || !strcmp(levels[i]->level, name)))
+            return levels[i];
+    }
+    return NULL;
+}
+
+static const struct pieces_table *level_in_use(void)
+{
+    const struct pieces_table *t = level_named(getenv("SLUICE_SIMD"));
+
+    return t ? t : level_named(NULL);
+}
+
+static pieces_fn *finder(const struct pieces_table *t, pre_scan_fn *scan)
+{
+    for (size_t i = 0; t && i < PIECES_N; i++) {
+        if (pre_scan_by_name(names[i]) == scan)
+            return t->find[i];
+    }
+    return NULL;
+}
+
+pieces_fn *pieces_by_scan(pre_scan_fn *scan)
+{
+    return finder(level_in_use(), scan);
+}
+
+pieces_fn *pieces_of_level(const char *level, pre_scan_fn *scan)
+{
+    return finder(level_named(level), scan);
+}
+
+const char *pieces_level(void)
+{
+    return level_in_use()->level;
+}

@@ -1,0 +1,288 @@
+/* pieces_find.h - the masks' algebra; a template that each SIMD level includes.
+ *
+ * The including file defines, as static functions,
+ *
+ *   void classify(const uint8_t *p, unsigned n, struct masks *m)   n <= 64 bytes at p
+ *   void put_ends(uint64_t starts, uint32_t base, uint32_t *end)   base + each bit
+ *
+ * then includes this file and ends with PIECES_TABLE(level). Bit i of a mask is byte i
+ * of the block; a character's class stands at each of its bytes. X << 1 therefore reads
+ * "the byte before is in X".
+ */
+#include <string.h>
+
+#include "lib/tok/pieces.h"
+#include "lib/tok/unicode.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* What classify() finds in ASCII, and where the other bytes are. */
+struct masks {
+    uint64_t upper, lower, number;
+    uint64_t blank; /* white space but CR and LF */
+    uint64_t line;  /* CR LF */
+    uint64_t space, quote;
+    uint64_t high;     /* bytes from 0x80 on */
+    uint64_t lead;     /* bytes from 0xC0 on whose character is not classified yet */
+    uint64_t cont;     /* bytes 0x80 to 0xBF */
+    uint64_t caseless; /* letters without case; classify may know some by their lead */
+    uint64_t mark;     /* none in ASCII */
+};
+
+static inline void classify(const uint8_t *p, unsigned n, struct masks *m);
+static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end);
+
+/* A split, as far as splits differ. */
+struct rule {
+    bool gpt2;           /* a space before, instead of any character; no \r\n */
+    unsigned digits;     /* in a number; 0: any number */
+    bool mark_is_letter; /* [\p{L}\p{M}] */
+    bool by_case;        /* o200k's words */
+    bool slash;          /* [\r\n/]* behind symbols */
+    bool tail;           /* \s+$ first */
+    enum { QUOTE_NONE, QUOTE_FRONT, QUOTE_BACK } quote; /* where contractions stand */
+};
+
+#define BIT(i)   (UINT64_C(1) << (i))
+#define BELOW(i) ((i) >= 64 ? UINT64_MAX : BIT(i) - 1)
+
+/* Classes of the characters that are not ASCII. Returns how many bytes of the block can
+ * be used: less than n where a character is cut off or is one for the scanner. */
+INLINE unsigned classify_high(const uint8_t *p, unsigned n, bool is_end,
+                              bool keep_numbers, struct masks *m)
+{
+    uint64_t of[PC_N] = {0};
+
+    if (!is_end) { /* a character that the block's end cuts */
+        uint8_t a = p[n - 1], b = p[n - 2], c = p[n - 3];
+        n -= a >= 0xC0 ? 1 : b >= 0xE0 ? 2 : c >= 0xF0 ? 3 : 0;
+    }
+    for (uint64_t lead = m->lead & BELOW(n); lead; lead &= lead - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(lead), len;
+        enum pieces_class c = pieces_class[uni_category(uni_decode(p + i, &len))];
+        if (c == PC_WHITE || (c == PC_NUMBER && !keep_numbers)) {
+            n = i;
+            break;
+        }
+        of[c] |= (BIT(len) - 1) << i;
+    }
+    m->upper |= of[PC_UPPER];
+    m->lower |= of[PC_LOWER];
+    m->caseless |= of[PC_CASELESS];
+    m->mark |= of[PC_MARK];
+    m->number |= of[PC_NUMBER];
+    return n;
+}
+
+/* The bits of `runs` in those of its runs that begin at a bit of `first`. */
+INLINE uint64_t runs_from(uint64_t runs, uint64_t first)
+{
+    return runs & ~(runs + first);
+}
+
+/* Bytes of 's 't 'm 'd 're 've 'll behind a quote, itself included; 0: no contraction.
+ * There are n bytes at p. */
+INLINE unsigned contraction_len(const uint8_t *p, unsigned n, bool any_case)
+{
+    uint8_t fold = any_case ? 0x20 : 0;
+    uint8_t a = n > 1 ? p[1] | fold : 0, b = n > 2 ? p[2] | fold : 0;
+
+    if (a == 's' || a == 't' || a == 'm' || a == 'd')
+        return 2;
+    if (((a == 'r' || a == 'v') && b == 'e') || (a == 'l' && b == 'l'))
+        return 3;
+    return any_case && n > 2 && p[1] == 0xC5 && p[2] == 0xBF ? 3 : 0;
+}
+
+/* Changes *start for the contractions that begin at `quote`. Returns the number of
+ * bytes whose starts are certain. */
+INLINE unsigned contractions(const uint8_t *p, unsigned n, bool is_end, uint64_t quote,
+                             uint64_t letter, const struct rule r, uint64_t *start)
+{
+    unsigned done = 0; /* where the last one ended */
+
+    for (; quote; quote &= quote - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(quote);
+        if (r.quote == QUOTE_BACK && i == done)
+            continue;
+        if (!is_end && i + 3 > n && (r.gpt2 || r.quote == QUOTE_BACK))
+            return r.gpt2 ? i + 1 : i;
+        unsigned len = contraction_len(p + i, n - i, !r.gpt2);
+        if (!len)
+            continue;
+        done = i + len;
+        if (r.quote == QUOTE_BACK) /* it belongs to the word, whatever its case */
+            *start &= ~((BIT(len) - 1) << i);
+        if (r.gpt2)
+            *start &= ~BIT(i + 1);
+        if (done < 64)
+            *start |= letter & BIT(done);
+    }
+    return n;
+}
+
+/* Starts of numbers of at most three digits, each a byte. */
+INLINE uint64_t threes(uint64_t number)
+{
+    uint64_t start = number & ~(number << 1), full = number & number << 1 & number << 2;
+
+    for (uint64_t next = start; (next = next << 3 & full & number << 3);)
+        start |= next;
+    return start;
+}
+
+/* Blanks that follow a line's end begin a piece, where nothing but blanks follows to
+ * the end of the white space. */
+INLINE uint64_t behind_lines(uint64_t blank, uint64_t line)
+{
+    uint64_t start = blank & ~(blank << 1) & line << 1;
+    uint64_t lost = (start + blank) & ~blank & line;
+
+    for (; lost; lost &= lost - 1) {
+        uint64_t before = start & ((lost & -lost) - 1);
+        start &= ~BIT(63 - __builtin_clzll(before));
+    }
+    return start;
+}
+
+/* The starts of pieces in the n bytes of a block at p that begins with one; is_end: the
+ * text ends with it. What is not certain from these bytes is left out; *is_all says
+ * whether there was nothing of that. Bit 0 counts for nothing. */
+INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
+                            const struct masks *m, const struct rule r, bool *is_all)
+{
+    const uint64_t all = BELOW(n), number = m->number & all;
+    const uint64_t blank = m->blank & all, line = m->line & all, white = blank | line;
+    uint64_t upper = m->upper & all, caseless = m->caseless & all, mark = m->mark & all;
+    uint64_t letter = upper | (m->lower & all) | caseless, start, known = all;
+
+    if (r.mark_is_letter) {
+        letter |= mark;
+    } else if (r.by_case) { /* a mark behind a letter belongs to the word */
+        uint64_t word = letter | mark;
+        uint64_t lost = word & ~letter & ~runs_from(mark, mark & letter << 1);
+        letter = word;
+        caseless |= mark;
+        lost |= upper & caseless << 1;
+        if (lost)
+            known = (lost & -lost) - 1;
+    }
+    const uint64_t symbol = all & ~(letter | number | white);
+    const uint64_t first_letter = letter & ~(letter << 1);
+    const uint64_t first_symbol = symbol & ~(symbol << 1);
+    const uint64_t behind_space = m->space << 1;
+    uint64_t rest = white; /* white space that is no symbol's */
+    uint64_t lines = line;
+
+    if (r.gpt2) {
+        start =
+            (first_letter | first_symbol | (number & ~(number << 1))) & ~behind_space;
+    } else {
+        /* One symbol alone, or a blank, is the first character of the word behind. */
+        uint64_t lone = (first_symbol & ~behind_space) << 1;
+        lone = (lone + m->cont) & ~m->cont;
+        start = first_letter & ~(lone | blank << 1);
+        start |= first_symbol & ~behind_space;
+        start |= r.digits == 1 ? number : threes(number);
+        uint64_t taken = runs_from(line, line & symbol << 1);
+        rest &= ~taken;
+        lines &= ~taken;
+        if (r.slash) {
+            uint64_t lost = symbol & taken << 1;
+            for (; lost; lost &= lost - 1) {
+                unsigned i = (unsigned)__builtin_ctzll(lost);
+                if (p[i] == '/') {
+                    known &= BELOW(i);
+                    break;
+                }
+            }
+        }
+        if (r.by_case)
+            start |= upper & m->lower << 1;
+    }
+    uint64_t first_white = rest & ~(rest << 1);
+    uint64_t next_white = rest >> 1 | (is_end ? BIT(n - 1) : 0);
+    uint64_t in_white = (r.gpt2 ? rest : blank) & ~next_white;
+    if (!r.gpt2)
+        in_white |= behind_lines(blank, lines);
+    if (rest >> (n - 1) && (!is_end || r.tail)) {
+        /* White space that goes on behind the block, or to the end of the text. */
+        uint64_t run = ~rest & all;
+        unsigned at = run ? 64 - (unsigned)__builtin_clzll(run) : 0;
+        if (is_end)
+            in_white &= BELOW(at);
+        else
+            known &= BELOW(at + 1);
+    }
+    start |= first_white | in_white;
+    uint64_t quote = m->quote & all;
+    if (quote) {
+        if (r.quote == QUOTE_BACK)
+            quote &= letter << 1;
+        else
+            quote &= first_symbol & ~behind_space;
+        known &= BELOW(contractions(p, n, is_end, quote, letter, r, &start));
+    }
+    *is_all = (known & all) == all;
+    return start & known & ~UINT64_C(1);
+}
+
+INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
+                          const struct rule r, pre_scan_fn *scan)
+{
+    size_t pos = 0, k = 0;
+
+    while (pos < n && k < max && pos < UINT32_C(1) << 31) {
+        const size_t left = n - pos;
+        bool is_end = left <= 64;
+        unsigned n_byte = is_end ? (unsigned)left : 64;
+        struct masks m;
+        classify(p + pos, n_byte, &m);
+        if (m.high) {
+            unsigned whole = classify_high(p + pos, n_byte, is_end, r.gpt2, &m);
+            is_end = is_end && whole == n_byte;
+            n_byte = whole;
+        }
+        uint64_t start = 0;
+        bool is_all = false;
+        if (n_byte)
+            start = find_starts(p + pos, n_byte, is_end, &m, r, &is_all);
+        if (start) {
+            put_ends(start, (uint32_t)pos, end + k);
+            k += (unsigned)__builtin_popcountll(start);
+            pos = end[k - 1];
+        }
+        if (is_end && is_all) {
+            end[k++] = (uint32_t)n;
+            break;
+        }
+        if (!start) {
+            size_t stop = scan(p, n, pos);
+            if (stop >= UINT32_C(1) << 31)
+                break;
+            end[k++] = (uint32_t)stop;
+            pos = stop;
+        }
+    }
+    return k;
+}
+
+#define FINDER(name, ...)                                                              \
+    static size_t find_##name(const uint8_t *p, size_t n, uint32_t *end, size_t max,   \
+                              pre_scan_fn *scan)                                       \
+    {                                                                                  \
+        const struct rule r = {__VA_ARGS__};                                           \
+        return find_pieces(p, n, end, max, r, scan);                                   \
+    }
+
+FINDER(gpt2, .gpt2 = true, .quote = QUOTE_FRONT)
+FINDER(cl100k, .digits = 3, .tail = true, .quote = QUOTE_FRONT)
+FINDER(llama3, .digits = 3, .quote = QUOTE_FRONT)
+FINDER(qwen2, .digits = 1, .quote = QUOTE_FRONT)
+FINDER(qwen35, .digits = 1, .mark_is_letter = true, .quote = QUOTE_FRONT)
+FINDER(o200k, .digits = 3, .by_case = true, .slash = true, .quote = QUOTE_BACK)
+
+#define PIECES_TABLE(name)                                                             \
+    const struct pieces_table pieces_##name = {                                        \
+        #name,                                                                         \
+        {find_gpt2, find_cl100k, find_llama3, find_qwen2, find_qwen35, find_o200k}}

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     struct slu_tokenizer *t;
     struct slu_encoder *e;
     struct slu_ids ids = {NULL, 0, 0};
-    unsigned long cache = 4 << 20, rounds = 0;
+    unsigned long cache = 160 << 20, rounds = 0;
     size_t n;
 
     for (int i = 2; i < argc; i++) {

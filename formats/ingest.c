@@ -10,7 +10,7 @@
 #define MAX_FIELD_BYTE 65535 /* of ids and names in a stream */
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
 #define MAX_BLOCK_BYTE ((uint64_t)1 << 20)
-#define MAX_CACHE_BYTE ((uint64_t)4 << 20)
+#define MAX_CACHE_BYTE ((uint64_t)160 << 20)
 /* Which random variable a document's draw is: "holdout". */
 #define HOLDOUT_DRAW UINT64_C(0x686f6c646f757400)
 /* Bytes in flight for each byte of a block: text, trees, ids, rejects. */

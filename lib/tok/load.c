@@ -103,14 +103,16 @@ static struct slu_u128 key_of(const struct origin *o, struct slu_u128 content,
  * file, or cannot be read: then the loader says why. */
 static bool key_of_file(const struct origin *o, struct slu_u128 *key)
 {
+    struct stat st;
+    /* Not opened to see what it is: who writes to a pipe would see it closed again. */
+    if (stat(o->path, &st) || !S_ISREG(st.st_mode))
+        return false;
     int fd = open(o->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     XXH3_state_t *x = XXH3_createState();
     uint8_t *p = malloc(PIECE);
     size_t got = 0;
     uint64_t n_byte = 0;
-    struct stat st;
-    bool ok = fd >= 0 && x && p && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
-              XXH3_128bits_reset(x) == XXH_OK;
+    bool ok = fd >= 0 && x && p && XXH3_128bits_reset(x) == XXH_OK;
 
     do {
         ok = ok && slu_read_full(fd, p, PIECE, &got, NULL) >= 0 &&

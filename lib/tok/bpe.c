@@ -4,58 +4,79 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest reachable token that p starts with; TOK_NONE where even the byte is
- * unknown. */
-static uint32_t longest(const struct tok_model *m, const uint8_t *p, size_t n)
+/* The longest tok that p starts with, and its length in bytes. */
+static inline uint32_t longest(const struct tok_model *m, const uint8_t *p, size_t n,
+                               size_t *len)
 {
-    uint32_t best = m->byte_id[p[0]];
+    size_t i = 2;
 
+    *len = 1;
     if (n < 2)
-        return best;
-    uint32_t node = m->two[(uint32_t)p[0] << 8 | p[1]];
-    for (size_t i = 2; node != TOK_NONE; i++) {
-        if (node < m->n_id)
-            best = node;
-        if (i >= n)
+        return p[0];
+    uint32_t ref = m->two[bpe_load16(p)], next;
+    if (ref == TOK_NONE)
+        return p[0];
+    while (ref & BPE_EVEN && i + 2 <= n) {
+        uint64_t key = bpe_key(ref >> 2, false, bpe_load16(p + i));
+        next = bpe_step(m->child, m->child_mask, key);
+        if (next == TOK_NONE)
             break;
-        node = bpe_child(m->child, m->child_mask, node, p[i]);
+        ref = next;
+        i += 2;
     }
-    return best;
-}
-
-/* Whether a then b, in a monotone vocabulary, is what BPE makes of their bytes: undoes
- * merges along the seam, the latest first, and looks whether the seam would have been
- * merged before the merge that was undone last. On equal priority the leftmost goes
- * first, hence the asymmetry. */
-static bool valid_monotone(const struct tok_model *m, uint32_t a, uint32_t b)
-{
-    const struct bpe_token *tok = m->token;
-    uint32_t limit = UINT32_MAX; /* merges with prio < limit come before */
-
-    for (;;) {
-        uint32_t c = bpe_pair(m, a, b);
-        if (c != TOK_NONE && tok[c].prio < limit)
-            return false;
-        uint32_t pa = tok[a].prio, pb = tok[b].prio;
-        if (pa > pb) {
-            limit = pa;
-            a = tok[a].right;
-        } else if (pb) {
-            limit = pb + 1;
-            b = tok[b].left;
-        } else {
-            return true;
+    if (ref & BPE_ODD && i < n) {
+        uint64_t key = bpe_key(ref >> 2, true, p[i]);
+        next = bpe_step(m->child, m->child_mask, key);
+        if (next != TOK_NONE) {
+            *len = i + 1;
+            return next >> 2;
         }
     }
+    uint32_t t = ref >> 2;
+    if (t < m->n_tok) {
+        *len = i;
+        return t;
+    }
+    t = m->best[t - m->n_tok];
+    *len = m->token[t].len;
+    return t;
 }
 
-static unsigned put_bytes(const struct tok_model *m, uint32_t id, uint32_t *sym)
+/* Whether a then b, neither of them odd, is what BPE makes of their bytes: undoes
+ * merges along the seam, the latest first, and looks whether the seam would have been
+ * merged before the merge that was undone last. On equal priority the leftmost goes
+ * first, hence the asymmetry. x and y are the bytes at the seam. */
+static inline bool valid_monotone(const struct tok_model *m, uint32_t a, uint32_t b,
+                                  const uint8_t *seam)
 {
-    const uint8_t *p = m->table->bytes + m->table->off[id];
+    const struct bpe_token *tok = m->token;
+    uint32_t limit = TOK_NONE; /* toks below it come before */
+    /* The two bytes first, though undone last: most seams that fail, fail there. */
+    uint32_t c = m->two[bpe_load16(seam)] >> 2;
 
-    for (unsigned i = 0; i < m->len[id]; i++)
-        sym[i] = m->byte_id[p[i]];
-    return m->len[id];
+    if (c < m->n_tok && c < tok[a].last && c <= tok[b].first)
+        return false;
+    while ((a | b) >= 256) {
+        if (bpe_pair(m, a, b) < limit)
+            return false;
+        if (a > b) {
+            limit = a;
+            a = tok[a].right;
+        } else {
+            limit = b + 1;
+            b = tok[b].left;
+        }
+    }
+    return true;
+}
+
+static unsigned put_bytes(const struct tok_model *m, uint32_t t, uint32_t *sym)
+{
+    const uint8_t *p = m->table->bytes + m->table->off[m->token[t].id];
+
+    for (unsigned i = 0; i < m->token[t].len; i++)
+        sym[i] = p[i];
+    return m->token[t].len;
 }
 
 /* The same for any two tokens: runs BPE on the bytes of both. */
@@ -66,39 +87,91 @@ static bool valid_any(const struct tok_model *m, uint32_t a, uint32_t b)
 
     n += put_bytes(m, b, sym + n);
     while (n > 1) {
-        uint32_t best = UINT32_MAX, made = 0;
+        uint32_t best = TOK_NONE;
         unsigned at = 0;
         for (unsigned i = 0; i + 1 < n; i++) {
             uint32_t c = bpe_pair(m, sym[i], sym[i + 1]);
-            if (c != TOK_NONE && m->token[c].prio < best) {
-                best = m->token[c].prio;
-                made = c;
+            if (c < best) {
+                best = c;
                 at = i;
             }
         }
-        if (best == UINT32_MAX)
+        if (best == TOK_NONE)
             break;
-        sym[at] = made;
+        sym[at] = best;
         memmove(sym + at + 1, sym + at + 2, (n - at - 2) * sizeof *sym);
         n--;
     }
     return n == 2 && sym[0] == a && sym[1] == b;
 }
 
-static inline bool valid(const struct tok_model *m, uint32_t a, uint32_t b)
+/* seam: the last byte of a and the first of b. */
+static inline bool valid(const struct tok_model *m, uint32_t a, uint32_t b,
+                         const uint8_t *seam)
 {
-    return m->odd[a] | m->odd[b] ? valid_any(m, a, b) : valid_monotone(m, a, b);
+    if (m->token[a].odd | m->token[b].odd)
+        return valid_any(m, a, b);
+    return valid_monotone(m, a, b, seam);
 }
+
+/* False where a byte has no id: as a tok it has its place like any other. */
+static inline bool to_ids(const struct tok_model *m, uint32_t *tok, size_t n)
+{
+    bool good = true;
+
+    for (size_t i = 0; i < n; i++) {
+        tok[i] = m->token[tok[i]].id;
+        good &= tok[i] != TOK_NONE;
+    }
+    return good;
+}
+
+/* ---- short pieces ---- */
+
+unsigned bpe_encode_short(const struct tok_model *m, const uint8_t *p, size_t n,
+                          uint32_t *id)
+{
+    const struct bpe_token *tok = m->token;
+    uint64_t dead = 0; /* places that nothing fits behind */
+    size_t pos = 0, len;
+    unsigned k = 0;
+
+    if (m->n_whole && (id[0] = tok_index_find(&m->whole, p, n)) != TOK_NONE)
+        return 1;
+    uint32_t t = longest(m, p, n, &len);
+    for (;;) {
+        size_t end = pos + len;
+        if (!(dead >> end & 1) && (!k || valid(m, id[k - 1], t, p + pos - 1))) {
+            id[k++] = t;
+            if (end == n)
+                break;
+            pos = end;
+            t = longest(m, p + pos, n - pos, &len);
+            continue;
+        }
+        while ((t = tok[t].shorter) == TOK_NONE) {
+            if (!k)
+                return 0;
+            dead |= UINT64_C(1) << pos;
+            t = id[--k];
+            pos -= tok[t].len;
+        }
+        len = tok[t].len;
+    }
+    return to_ids(m, id, k) ? k : 0;
+}
+
+/* ---- any piece ---- */
 
 /* The same with a memory of what it found. */
 static bool valid_memo(const struct tok_model *m, struct bpe_scratch *s, uint32_t a,
-                       uint32_t b)
+                       uint32_t b, const uint8_t *seam)
 {
     uint64_t key = ((uint64_t)a << 21 | b) + 1;
     uint64_t *e = &s->memo[bpe_mix(key) & (BPE_MEMO - 1)];
 
     if (*e >> 1 != key)
-        *e = key << 1 | valid(m, a, b);
+        *e = key << 1 | valid(m, a, b, seam);
     return *e & 1;
 }
 
@@ -116,6 +189,8 @@ static int make_room(struct bpe_scratch *s, size_t n, struct slu_ids *ids,
     if (need > ids->cap &&
         (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
         return rc;
+    if (n <= BPE_SHORT)
+        return SLU_OK;
     if (words > s->cap_dead &&
         (rc = slu_grow(&s->dead, &s->cap_dead, words, sizeof *s->dead, err)) < 0)
         return rc;
@@ -123,14 +198,14 @@ static int make_room(struct bpe_scratch *s, size_t n, struct slu_ids *ids,
     return SLU_OK;
 }
 
-/* A search for the ids of one piece. It is hard when most steps are taken back. */
+/* A search for the toks of one piece. It is hard when most steps are taken back. */
 #define HARD_BACK 64
 struct search {
     const struct tok_model *m;
     struct bpe_scratch *s;
     const uint8_t *p;
     size_t n, pos;
-    uint32_t last; /* the id before pos, TOK_NONE at the start */
+    uint32_t last; /* the tok before pos, TOK_NONE at the start */
     size_t n_put, n_back;
     bool is_hard; /* remember pairs, try repetition first */
 };
@@ -138,15 +213,18 @@ struct search {
 /* Whether t may follow; *end is where it then ends. */
 static inline bool may_follow(const struct search *q, uint32_t t, size_t *end)
 {
-    *end = q->pos + q->m->len[t];
+    const uint8_t *seam = q->p + q->pos - 1;
+
+    *end = q->pos + q->m->token[t].len;
     if (q->s->dead[*end / 64] >> (*end % 64) & 1)
         return false;
     if (q->last == TOK_NONE)
         return true;
-    return q->is_hard ? valid_memo(q->m, q->s, q->last, t) : valid(q->m, q->last, t);
+    return q->is_hard ? valid_memo(q->m, q->s, q->last, t, seam)
+                      : valid(q->m, q->last, t, seam);
 }
 
-/* The first of t and the tokens shorter than it that may follow, or TOK_NONE. */
+/* The first of t and the toks shorter than it that may follow, or TOK_NONE. */
 static inline uint32_t choose(const struct search *q, uint32_t t, size_t *end)
 {
     while (t != TOK_NONE && !may_follow(q, t, end))
@@ -159,7 +237,7 @@ static inline uint32_t choose(const struct search *q, uint32_t t, size_t *end)
  */
 static inline bool repeats(const struct search *q)
 {
-    size_t len = q->last == TOK_NONE ? 0 : q->m->len[q->last];
+    size_t len = q->last == TOK_NONE ? 0 : q->m->token[q->last].len;
 
     return len && q->n - q->pos >= len &&
            !memcmp(q->p + q->pos, q->p + q->pos - len, len);
@@ -170,12 +248,14 @@ static int step_back(struct search *q, struct slu_ids *ids, size_t first,
                      uint32_t *next, struct slu_err *err)
 {
     uint32_t t = ids->id[--ids->n];
+    size_t len;
 
     q->s->dead[q->pos / 64] |= UINT64_C(1) << (q->pos % 64);
-    q->pos -= q->m->len[t];
+    q->pos -= q->m->token[t].len;
     q->last = ids->n > first ? ids->id[ids->n - 1] : TOK_NONE;
-    *next = q->is_hard && t == q->last ? longest(q->m, q->p + q->pos, q->n - q->pos)
-                                       : q->m->token[t].shorter;
+    *next = q->is_hard && t == q->last
+                ? longest(q->m, q->p + q->pos, q->n - q->pos, &len)
+                : q->m->token[t].shorter;
     if (++q->n_back > HARD_BACK && !q->is_hard && q->n_back > q->n_put / 2) {
         q->is_hard = true;
         if (!q->s->memo && !(q->s->memo = calloc(BPE_MEMO, sizeof *q->s->memo)))
@@ -184,20 +264,36 @@ static int step_back(struct search *q, struct slu_ids *ids, size_t first,
     return SLU_OK;
 }
 
+static int not_expressible(const struct tok_model *m, const uint8_t *p, size_t n,
+                           struct slu_err *err)
+{
+    size_t i = 0;
+
+    while (i + 1 < n && m->token[p[i]].id != TOK_NONE)
+        i++;
+    return slu_fail(err, SLU_E_UNSUPPORTED,
+                    "the vocabulary has no token for byte 0x%02x", p[i]);
+}
+
 int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *p,
                size_t n, struct slu_ids *ids, struct slu_err *err)
 {
     struct search q = {.m = m, .s = s, .p = p, .n = n, .last = TOK_NONE};
-    size_t first = ids->n, end = 0;
+    size_t first = ids->n, end = 0, len;
     int rc = make_room(s, n, ids, err);
 
     if (rc < 0)
         return rc;
+    if (n <= BPE_SHORT) {
+        unsigned k = bpe_encode_short(m, p, n, ids->id + ids->n);
+        ids->n += k;
+        return k ? SLU_OK : not_expressible(m, p, n, err);
+    }
     if (m->n_whole && (q.last = tok_index_find(&m->whole, p, n)) != TOK_NONE) {
         ids->id[ids->n++] = q.last;
         return SLU_OK;
     }
-    for (uint32_t t = longest(m, p, n);;) {
+    for (uint32_t t = longest(m, p, n, &len);;) {
         t = choose(&q, t, &end);
         if (t != TOK_NONE) {
             if (ids->n == ids->cap && (rc = slu_grow(&ids->id, &ids->cap, ids->n + 1,
@@ -206,21 +302,23 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
             ids->id[ids->n++] = t;
             q.n_put++;
             if (end == n)
-                return SLU_OK;
+                break;
             q.last = t;
             q.pos = end;
             if (!q.is_hard || !repeats(&q) || !may_follow(&q, t, &end))
-                t = longest(m, p + q.pos, n - q.pos);
+                t = longest(m, p + q.pos, n - q.pos, &len);
         } else if (ids->n > first) {
             if ((rc = step_back(&q, ids, first, &t, err)) < 0)
                 break;
         } else {
-            rc = slu_fail(err, SLU_E_UNSUPPORTED,
-                          "the vocabulary has no token for byte 0x%02x", p[0]);
+            rc = not_expressible(m, p, n, err);
             break;
         }
     }
-    ids->n = first;
+    if (rc >= 0 && !to_ids(m, ids->id + first, ids->n - first))
+        rc = not_expressible(m, p, n, err);
+    if (rc < 0)
+        ids->n = first;
     return rc;
 }
 

@@ -23,63 +23,76 @@
  * vocabularies have them; for a pair with another token (*odd*; Llama-3's
  * tokenizer.json has some) its BPE is run.
  *
+ * Inside, reachable tokens have numbers of their own (*tok*): 0 to 255 are the bytes,
+ * then come the others in the order of their merges. So a number is a priority too, and
+ * what is frequent lies close together.
+ *
  * Thread safety: a model is read-only once built.
  */
 #ifndef SLU_TOK_BPE_H
 #define SLU_TOK_BPE_H
 
-#include "lib/hash.h"
+#include <string.h>
+
 #include "lib/tok/tok.h"
 
-#define BPE_MAX_ID  (UINT32_C(1) << 21) /* ids and trie nodes fit 21 and 24 bits */
-#define BPE_MAX_LEN 4096                /* bytes a token of a model may have */
+#define BPE_MAX_ID   (UINT32_C(1) << 21)
+#define BPE_MAX_NODE (UINT32_C(1) << 22)
+#define BPE_MAX_LEN  4096 /* bytes a token of a model may have */
 
-/* One reachable token; 16 bytes. */
+/* One reachable token; 32 bytes, so that it is in one cache line. */
 struct bpe_token {
-    uint32_t left, right; /* of its last merge; TOK_NONE for a byte */
-    uint32_t prio;        /* of that merge, less is sooner; 0 for a byte */
-    uint32_t shorter; /* the longest reachable token that it starts with, or TOK_NONE */
+    uint32_t left, right; /* toks of its merge; a byte: itself */
+    /* The merges that take its first and its last byte; a byte: TOK_NONE. Not set where
+     * odd. */
+    uint32_t first, last;
+    uint32_t shorter; /* the longest tok that it starts with, or TOK_NONE */
+    uint32_t id;      /* TOK_NONE: the vocabulary cannot express this byte */
+    uint16_t len;     /* bytes */
+    uint8_t odd;      /* bool: somewhere in it a merge comes before one of its halves */
+    uint8_t zero[5];
 };
 
 /* What a model's image begins with; the tables follow in the order of bpe_section, each
  * at a multiple of 64 bytes. Numbers are the host's: an image is a cache, not a format.
  */
 #define BPE_MAGIC   UINT64_C(0x6567616d49455042) /* "BPEImage" */
-#define BPE_VERSION 1                            /* changes with any table */
+#define BPE_VERSION 2                            /* changes with any table */
 struct bpe_head {
     uint64_t magic, n_byte;
-    uint32_t version, n_id;
+    uint32_t version, n_id, n_tok, n_node;
     uint32_t child_mask, pair_mask, whole_mask;
-    uint32_t n_whole;      /* unreachable tokens that a whole piece still becomes
-                              (`ignore_merges`, tiktoken) */
-    uint32_t byte_id[256]; /* TOK_NONE: the vocabulary cannot express this byte */
+    uint32_t n_whole; /* unreachable tokens that a whole piece still becomes
+                         (`ignore_merges`, tiktoken) */
 };
 
 enum bpe_section {
     BPE_TOKEN,
-    BPE_LEN,
-    BPE_ODD,
     BPE_TWO,
     BPE_CHILD,
+    BPE_BEST,
     BPE_PAIR,
     BPE_WHOLE,
     BPE_N_SECTION
 };
 
+/* The trie has a node for every second byte of a token. Numbers below n_tok are toks
+ * that end there. A reference to a node is node << 2 with BPE_EVEN where two more bytes
+ * lead on and BPE_ODD where one more byte makes a token. */
+#define BPE_EVEN 1
+#define BPE_ODD  2
+
 struct tok_model {
-    uint32_t n_id;
+    uint32_t n_id, n_tok;
     uint32_t child_mask, pair_mask;
     uint32_t n_whole;
-    const uint32_t *byte_id;
     const struct bpe_token *token;
-    const uint16_t *len; /* bytes; 0: not reachable */
-    const uint8_t *odd;  /* a bool an id: somewhere in it a merge comes before one of
-                            its halves */
-    const uint32_t *two; /* 65,536: trie node of the first two bytes */
-    const uint64_t
-        *child; /* open addressing: node << 32 | byte << 24 | child, 0 empty */
-    const uint64_t
-        *pair; /* open addressing: left << 42 | right << 21 | result; 0 empty */
+    const uint32_t *two; /* by two bytes, bpe_load16: reference or TOK_NONE */
+    /* Open addressing: bpe_key() << 24 | reference; 0 is empty. */
+    const uint64_t *child;
+    const uint32_t *best; /* of node - n_tok: the longest tok that it starts with */
+    /* Open addressing: left << 42 | right << 21 | result; 0 is empty. */
+    const uint64_t *pair;
     struct tok_index whole; /* ids of n_whole tokens */
     const struct slu_vocab_table *table;
     const struct bpe_head *image;
@@ -129,6 +142,12 @@ SLU_MUST_USE int bpe_encode(const struct tok_model *m, struct bpe_scratch *s,
                             const uint8_t *p, size_t n, struct slu_ids *ids,
                             struct slu_err *err);
 
+/* The same for 1 to BPE_SHORT bytes: puts the ids in id[], which has room for n, and
+ * returns how many, or 0 where the vocabulary cannot express them. */
+#define BPE_SHORT 63
+unsigned bpe_encode_short(const struct tok_model *m, const uint8_t *p, size_t n,
+                          uint32_t *id);
+
 /* ---- shared by the files of bpe ---- */
 
 struct bpe_span {
@@ -138,13 +157,52 @@ struct bpe_span {
  * all, or 0 where the counts make no sense. */
 size_t bpe_layout(const struct bpe_head *h, struct bpe_span span[BPE_N_SECTION]);
 
+struct bpe_trie {
+    uint32_t *two, *best;
+    uint64_t *child;
+    uint32_t n_tok, n_node, child_mask, n_child;
+    uint8_t *flags; /* of a node: BPE_EVEN | BPE_ODD; while it is made */
+    size_t cap_best, cap_flags;
+};
+/* The trie of all toks, whose bytes are those of their ids; sets their `shorter`. */
+SLU_MUST_USE int bpe_trie_make(struct bpe_trie *x, const struct slu_vocab_table *table,
+                               struct bpe_token *token, uint32_t n_tok,
+                               struct slu_err *err);
+void bpe_trie_release(struct bpe_trie *x);
+
 static inline uint32_t bpe_mix(uint64_t key)
 {
     key *= UINT64_C(0x9E3779B97F4A7C15);
     return (uint32_t)(key >> 32);
 }
 
-/* The token that left and right merge into, or TOK_NONE. */
+static inline uint32_t bpe_load16(const uint8_t *p)
+{
+    uint16_t v;
+
+    memcpy(&v, p, 2);
+    return v;
+}
+
+/* The step from a node by two bytes, or by one. 40 bits. */
+static inline uint64_t bpe_key(uint32_t node, bool odd, uint32_t bytes)
+{
+    return (uint64_t)node << 17 | (uint64_t)odd << 16 | bytes;
+}
+
+/* Where a step leads: a reference, or TOK_NONE. */
+static inline uint32_t bpe_step(const uint64_t *child, uint32_t mask, uint64_t key)
+{
+    for (uint32_t i = bpe_mix(key) & mask;; i = (i + 1) & mask) {
+        uint64_t e = child[i];
+        if (e >> 24 == key && e)
+            return (uint32_t)(e & 0xFFFFFF);
+        if (!e)
+            return TOK_NONE;
+    }
+}
+
+/* The tok that left and right merge into, or TOK_NONE. */
 static inline uint32_t bpe_pair(const struct tok_model *m, uint32_t left,
                                 uint32_t right)
 {
@@ -154,21 +212,6 @@ static inline uint32_t bpe_pair(const struct tok_model *m, uint32_t left,
         uint64_t e = m->pair[i];
         if (e >> 21 == key && e)
             return (uint32_t)(e & (BPE_MAX_ID - 1));
-        if (!e)
-            return TOK_NONE;
-    }
-}
-
-/* Child of a trie node by a byte, or TOK_NONE. Nodes below n_id are tokens. */
-static inline uint32_t bpe_child(const uint64_t *child, uint32_t mask, uint32_t node,
-                                 uint8_t byte)
-{
-    uint64_t key = (uint64_t)node << 8 | byte;
-
-    for (uint32_t i = bpe_mix(key) & mask;; i = (i + 1) & mask) {
-        uint64_t e = child[i];
-        if (e >> 24 == key && e)
-            return (uint32_t)(e & 0xFFFFFF);
         if (!e)
             return TOK_NONE;
     }

@@ -4,24 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A token of the file by its id: its last merge. */
+struct split {
+    uint32_t left, right, prio; /* ids; less is sooner */
+    uint16_t len;               /* 0: not reachable */
+};
+
 /* The tables while they are made, and what is needed for that only. */
 struct build {
     const struct bpe_cfg *cfg;
     struct bpe_head h;
     struct bpe_token *token;
-    uint16_t *len;
-    uint8_t *odd;
-    uint32_t *two;
-    uint64_t *child, *pair;
+    struct bpe_trie trie;
+    uint64_t *pair;
     struct tok_index whole;
+    uint32_t byte_id[256];
+    struct split *split;
     struct tok_index by_bytes; /* ids of the model */
     struct merge_slot {
         uint64_t key; /* left << 32 | right */
         uint32_t prio, result;
     } * merge; /* open addressing; prio 0 empty */
     uint32_t merge_mask;
-    uint32_t n_node; /* next free trie node */
-    uint32_t n_edge;
 };
 
 static uint32_t table_size(size_t n)
@@ -61,9 +65,9 @@ static int index_bytes(struct build *b, struct slu_err *err)
     }
     for (unsigned i = 0; i < 256; i++) {
         uint8_t c = (uint8_t)i;
-        b->h.byte_id[i] = tok_index_find(&b->by_bytes, &c, 1);
+        b->byte_id[i] = tok_index_find(&b->by_bytes, &c, 1);
         /* Bytes that valid UTF-8 never has may be missing. */
-        if (b->h.byte_id[i] == TOK_NONE && i != 0xC0 && i != 0xC1 && i < 0xF5)
+        if (b->byte_id[i] == TOK_NONE && i != 0xC0 && i != 0xC1 && i < 0xF5)
             return slu_fail(err, SLU_E_UNSUPPORTED,
                             "the vocabulary has no token for byte 0x%02x", i);
     }
@@ -126,7 +130,7 @@ static void look(const struct build *b, struct symbol *s, unsigned i, unsigned n
 
 /* Plain BPE of one token's bytes; its last merge goes to *out. False where BPE does not
  * arrive at the token. */
-static bool isolate(const struct build *b, uint32_t id, struct bpe_token *out)
+static bool isolate(const struct build *b, uint32_t id, struct split *out)
 {
     struct symbol s[BPE_MAX_LEN + 2];
     size_t len;
@@ -135,11 +139,11 @@ static bool isolate(const struct build *b, uint32_t id, struct bpe_token *out)
 
     for (unsigned i = 0; i <= n + 1; i++) {
         s[i].off = i < n ? i : n;
-        s[i].id = i < n ? b->h.byte_id[p[i]] : TOK_NONE;
+        s[i].id = i < n ? b->byte_id[p[i]] : TOK_NONE;
         if (i < n && s[i].id == TOK_NONE)
             return false;
     }
-    *out = (struct bpe_token){TOK_NONE, TOK_NONE, 0, TOK_NONE};
+    *out = (struct split){TOK_NONE, TOK_NONE, 0, 0};
     for (unsigned i = 0; i < n; i++)
         look(b, s, i, n, p);
     while (n > 1) {
@@ -150,7 +154,7 @@ static bool isolate(const struct build *b, uint32_t id, struct bpe_token *out)
         }
         if (at == n)
             return false;
-        *out = (struct bpe_token){s[at].id, s[at + 1].id, s[at].prio, TOK_NONE};
+        *out = (struct split){s[at].id, s[at + 1].id, s[at].prio, 0};
         s[at].id = s[at].made;
         memmove(s + at + 1, s + at + 2, (n - at) * sizeof *s);
         n--;
@@ -161,160 +165,112 @@ static bool isolate(const struct build *b, uint32_t id, struct bpe_token *out)
     return s[0].id == id;
 }
 
-static void put_pair(struct build *b, uint32_t left, uint32_t right, uint32_t id)
-{
-    uint64_t key = (uint64_t)left << 21 | right;
-    uint32_t i = bpe_mix(key) & b->h.pair_mask;
-
-    while (b->pair[i])
-        i = (i + 1) & b->h.pair_mask;
-    b->pair[i] = key << 21 | id;
-}
-
-/* Marks tokens in whose making a merge comes before one of its halves'. The halves of a
- * token may have higher ids, so it takes passes until nothing changes. */
-static void find_odd(struct build *b)
-{
-    bool again = true;
-
-    while (again) {
-        again = false;
-        for (uint32_t id = 0; id < b->h.n_id; id++) {
-            const struct bpe_token *t = &b->token[id];
-            if (b->len[id] < 2 || b->odd[id])
-                continue;
-            const struct bpe_token *l = &b->token[t->left], *r = &b->token[t->right];
-            if (l->prio >= t->prio || r->prio >= t->prio || b->odd[t->left] ||
-                b->odd[t->right])
-                b->odd[id] = again = true;
-        }
-    }
-}
-
-/* Splits of all tokens, the pair table and which tokens are odd. */
 static int find_splits(struct build *b, struct slu_err *err)
 {
-    uint32_t size = table_size(b->h.n_id);
-
-    b->token = calloc(b->h.n_id, sizeof *b->token);
-    b->len = calloc(b->h.n_id, sizeof *b->len);
-    b->odd = calloc(b->h.n_id, 1);
-    b->pair = calloc(size, sizeof *b->pair);
-    if (!b->token || !b->len || !b->odd || !b->pair)
-        return slu_fail_nomem(err, (size_t)b->h.n_id * 19 + size * sizeof *b->pair);
-    b->h.pair_mask = size - 1;
+    b->split = calloc((size_t)b->h.n_id + 1, sizeof *b->split);
+    if (!b->split)
+        return slu_fail_nomem(err, (size_t)b->h.n_id * sizeof *b->split);
     for (uint32_t id = 0; id < b->h.n_id; id++) {
         size_t n;
         bytes_of(b, id, &n);
         if (!b->cfg->in_model[id] || !n)
             continue;
-        if (!isolate(b, id, &b->token[id])) {
+        if (isolate(b, id, &b->split[id]))
+            b->split[id].len = (uint16_t)n;
+        else
             b->h.n_whole += b->cfg->whole_first;
-            continue;
-        }
-        b->len[id] = (uint16_t)n;
-        if (n > 1)
-            put_pair(b, b->token[id].left, b->token[id].right, id);
     }
-    find_odd(b);
     return SLU_OK;
 }
 
-static void put_edge(struct build *b, uint64_t edge)
+static int put_bytes(struct build *b, struct slu_err *err)
 {
-    uint32_t i = bpe_mix(edge >> 24) & b->h.child_mask;
-
-    while (b->child[i])
-        i = (i + 1) & b->h.child_mask;
-    b->child[i] = edge;
-}
-
-static int add_edge(struct build *b, uint32_t node, uint8_t byte, uint32_t child,
-                    struct slu_err *err)
-{
-
-    if (child >= (1 << 24))
-        return slu_fail(err, SLU_E_LIMIT, "the vocabulary has more than 2^24 prefixes");
-    if (!b->child || b->n_edge > b->h.child_mask / 2) {
-        uint32_t old = b->child ? b->h.child_mask + 1 : 0, size = old ? old * 2 : 4096;
-        uint64_t *was = b->child;
-        b->child = calloc(size, sizeof *b->child);
-        if (!b->child) {
-            b->child = was;
-            return slu_fail_nomem(err, size * sizeof *b->child);
-        }
-        b->h.child_mask = size - 1;
-        for (uint32_t i = 0; i < old; i++) {
-            if (was[i])
-                put_edge(b, was[i]);
-        }
-        free(was);
-    }
-    put_edge(b, (uint64_t)node << 32 | (uint64_t)byte << 24 | child);
-    b->n_edge++;
+    b->token = calloc(b->h.n_tok, sizeof *b->token);
+    if (!b->token)
+        return slu_fail_nomem(err, b->h.n_tok * sizeof *b->token);
+    for (uint32_t i = 0; i < 256; i++)
+        b->token[i] = (struct bpe_token){.left = i,
+                                         .right = i,
+                                         .first = TOK_NONE,
+                                         .last = TOK_NONE,
+                                         .shorter = TOK_NONE,
+                                         .id = b->byte_id[i],
+                                         .len = 1};
     return SLU_OK;
 }
 
-/* Puts one token in the trie; all shorter ones are there. */
-static int add_to_trie(struct build *b, uint32_t id, struct slu_err *err)
+/* Gives the toks their numbers, in the order of their merges. */
+static int number(struct build *b, struct slu_err *err)
 {
-    size_t n;
-    const uint8_t *p = bytes_of(b, id, &n);
+    uint32_t top = 0, n = 256;
     int rc;
 
-    if (n < 2)
-        return SLU_OK;
-    uint32_t shorter = b->h.byte_id[p[0]];
-    uint32_t *two = &b->two[(uint32_t)p[0] << 8 | p[1]];
-    if (*two == TOK_NONE)
-        *two = n == 2 ? id : b->n_node++;
-    uint32_t node = *two;
-    for (size_t i = 2; i < n; i++) {
-        if (node < b->h.n_id)
-            shorter = node;
-        uint32_t next =
-            b->child ? bpe_child(b->child, b->h.child_mask, node, p[i]) : TOK_NONE;
-        if (next == TOK_NONE) {
-            next = i + 1 == n ? id : b->n_node++;
-            if ((rc = add_edge(b, node, p[i], next, err)) < 0)
-                return rc;
-        }
-        node = next;
+    for (uint32_t id = 0; id < b->h.n_id; id++) {
+        n += b->split[id].len > 1;
+        top = b->split[id].prio > top ? b->split[id].prio : top;
     }
-    b->token[id].shorter = shorter;
-    return SLU_OK;
-}
-
-static int make_trie(struct build *b, struct slu_err *err)
-{
-    uint32_t *start = calloc(BPE_MAX_LEN + 2, sizeof *start);
-    uint32_t *order = malloc(((size_t)b->h.n_id + 1) * sizeof *order);
-    int rc = SLU_OK;
-
-    b->two = malloc(65536 * sizeof *b->two);
-    if (!start || !order || !b->two) {
-        rc = slu_fail_nomem(err, 65536 * sizeof *b->two);
+    b->h.n_tok = n;
+    if (n >= BPE_MAX_ID)
+        return slu_fail(err, SLU_E_LIMIT, "the vocabulary has too many tokens");
+    uint32_t *by_prio = malloc(((size_t)top + 1) * sizeof *by_prio);
+    uint32_t *tok = malloc(((size_t)b->h.n_id + 1) * sizeof *tok);
+    if (!by_prio || !tok) {
+        rc = slu_fail_nomem(err, ((size_t)top + b->h.n_id) * sizeof *tok);
         goto out;
     }
-    memset(b->two, 0xff, 65536 * sizeof *b->two);
-    b->n_node = b->h.n_id;
-    /* Counting sort by length. */
-    for (uint32_t id = 0; id < b->h.n_id; id++)
-        start[b->len[id] + 1]++;
-    for (unsigned i = 1; i < BPE_MAX_LEN + 2; i++)
-        start[i] += start[i - 1];
-    for (uint32_t id = 0; id < b->h.n_id; id++)
-        order[start[b->len[id]]++] = id;
-    for (uint32_t k = 0; k < b->h.n_id && rc >= 0; k++) {
-        if (b->len[order[k]])
-            rc = add_to_trie(b, order[k], err);
+    if ((rc = put_bytes(b, err)) < 0)
+        goto out;
+    memset(by_prio, 0xff, ((size_t)top + 1) * sizeof *by_prio);
+    for (uint32_t id = 0; id < b->h.n_id; id++) {
+        if (b->split[id].len > 1)
+            by_prio[b->split[id].prio] = id;
     }
-    if (rc >= 0 && !b->child) /* so that bpe_child has a table to look into */
-        rc = add_edge(b, b->n_node, 0, b->n_node, err);
+    for (uint32_t i = 0; i < 256; i++) {
+        if (b->byte_id[i] != TOK_NONE)
+            tok[b->byte_id[i]] = i;
+    }
+    n = 256;
+    for (uint32_t k = 0; k <= top; k++) {
+        if (by_prio[k] != TOK_NONE)
+            tok[by_prio[k]] = n++;
+    }
+    for (uint32_t id = 0; id < b->h.n_id; id++) {
+        const struct split *s = &b->split[id];
+        if (s->len > 1)
+            b->token[tok[id]] = (struct bpe_token){
+                .left = tok[s->left], .right = tok[s->right], .id = id, .len = s->len};
+    }
 out:
-    free(start);
-    free(order);
+    free(by_prio);
+    free(tok);
     return rc;
+}
+
+/* What follows from the merges: which tokens are odd, who takes the bytes at the edges,
+ * and the pair table. */
+static int link_tokens(struct build *b, struct slu_err *err)
+{
+    uint32_t size = table_size(b->h.n_tok);
+
+    b->pair = calloc(size, sizeof *b->pair);
+    if (!b->pair)
+        return slu_fail_nomem(err, size * sizeof *b->pair);
+    b->h.pair_mask = size - 1;
+    for (uint32_t k = 256; k < b->h.n_tok; k++) {
+        struct bpe_token *t = &b->token[k];
+        uint64_t key = (uint64_t)t->left << 21 | t->right;
+        uint32_t i = bpe_mix(key) & b->h.pair_mask;
+        while (b->pair[i])
+            i = (i + 1) & b->h.pair_mask;
+        b->pair[i] = key << 21 | k;
+        t->odd = t->left >= k || t->right >= k || b->token[t->left].odd ||
+                 b->token[t->right].odd;
+        if (t->odd)
+            continue;
+        t->first = t->left < 256 ? k : b->token[t->left].first;
+        t->last = t->right < 256 ? k : b->token[t->right].last;
+    }
+    return SLU_OK;
 }
 
 static int index_whole(struct build *b, struct slu_err *err)
@@ -328,7 +284,7 @@ static int index_whole(struct build *b, struct slu_err *err)
     for (uint32_t id = 0; id < b->h.n_id; id++) {
         size_t n;
         const uint8_t *p = bytes_of(b, id, &n);
-        if (b->cfg->in_model[id] && n && !b->len[id] &&
+        if (b->cfg->in_model[id] && n && !b->split[id].len &&
             tok_index_find(&b->by_bytes, p, n) == id)
             tok_index_put(&b->whole, id);
     }
@@ -339,9 +295,8 @@ static int index_whole(struct build *b, struct slu_err *err)
 static int make_image(struct build *b, struct tok_model **out, struct slu_err *err)
 {
     const void *const part[BPE_N_SECTION] = {
-        [BPE_TOKEN] = b->token,      [BPE_LEN] = b->len,     [BPE_ODD] = b->odd,
-        [BPE_TWO] = b->two,          [BPE_CHILD] = b->child, [BPE_PAIR] = b->pair,
-        [BPE_WHOLE] = b->whole.slot,
+        [BPE_TOKEN] = b->token,    [BPE_TWO] = b->trie.two, [BPE_CHILD] = b->trie.child,
+        [BPE_BEST] = b->trie.best, [BPE_PAIR] = b->pair,    [BPE_WHOLE] = b->whole.slot,
     };
     struct bpe_span span[BPE_N_SECTION];
     struct bpe_head *h = &b->h;
@@ -349,6 +304,8 @@ static int make_image(struct build *b, struct tok_model **out, struct slu_err *e
 
     h->magic = BPE_MAGIC;
     h->version = BPE_VERSION;
+    h->n_node = b->trie.n_node;
+    h->child_mask = b->trie.child_mask;
     h->whole_mask = b->whole.mask;
     h->n_byte = bpe_layout(h, span);
     uint8_t *image = bpe_image_alloc(h->n_byte);
@@ -379,7 +336,9 @@ int bpe_build(struct tok_model **out, const struct bpe_cfg *cfg, struct slu_err 
                         (unsigned long long)cfg->table->n, BPE_MAX_ID - 1);
     if ((rc = index_bytes(&b, err)) < 0 ||
         (cfg->merge && (rc = index_merges(&b, err)) < 0) ||
-        (rc = find_splits(&b, err)) < 0 || (rc = make_trie(&b, err)) < 0 ||
+        (rc = find_splits(&b, err)) < 0 || (rc = number(&b, err)) < 0 ||
+        (rc = link_tokens(&b, err)) < 0 ||
+        (rc = bpe_trie_make(&b.trie, cfg->table, b.token, b.h.n_tok, err)) < 0 ||
         (rc = index_whole(&b, err)) < 0)
         goto out;
     rc = make_image(&b, out, err);
@@ -387,11 +346,9 @@ out:
     tok_index_release(&b.by_bytes);
     tok_index_release(&b.whole);
     free(b.merge);
+    free(b.split);
     free(b.token);
-    free(b.len);
-    free(b.odd);
-    free(b.two);
-    free(b.child);
     free(b.pair);
+    bpe_trie_release(&b.trie);
     return rc;
 }

@@ -18,15 +18,15 @@ size_t bpe_layout(const struct bpe_head *h, struct bpe_span span[BPE_N_SECTION])
     size_t at = sizeof *h;
 
     /* Within these bounds nothing below can overflow. */
-    if (h->n_id >= BPE_MAX_ID || !is_mask(h->child_mask) || !is_mask(h->pair_mask) ||
-        (h->n_whole && !is_mask(h->whole_mask)))
+    if (h->n_id >= BPE_MAX_ID || h->n_tok < 256 || h->n_tok >= BPE_MAX_ID ||
+        h->n_node < h->n_tok || h->n_node > BPE_MAX_NODE || !is_mask(h->child_mask) ||
+        !is_mask(h->pair_mask) || (h->n_whole && !is_mask(h->whole_mask)))
         return 0;
     const size_t size[BPE_N_SECTION] = {
-        [BPE_TOKEN] = h->n_id * sizeof(struct bpe_token),
-        [BPE_LEN] = h->n_id * sizeof(uint16_t),
-        [BPE_ODD] = h->n_id,
+        [BPE_TOKEN] = h->n_tok * sizeof(struct bpe_token),
         [BPE_TWO] = 65536 * sizeof(uint32_t),
         [BPE_CHILD] = ((size_t)h->child_mask + 1) * sizeof(uint64_t),
+        [BPE_BEST] = (size_t)(h->n_node - h->n_tok) * sizeof(uint32_t),
         [BPE_PAIR] = ((size_t)h->pair_mask + 1) * sizeof(uint64_t),
         [BPE_WHOLE] = h->n_whole ? ((size_t)h->whole_mask + 1) * sizeof(uint32_t) : 0,
     };
@@ -76,12 +76,11 @@ int bpe_attach(struct tok_model **out, const void *image, size_t n_byte,
         .child_mask = h->child_mask,
         .pair_mask = h->pair_mask,
         .n_whole = h->n_whole,
-        .byte_id = h->byte_id,
+        .n_tok = h->n_tok,
         .token = (const void *)(base + span[BPE_TOKEN].off),
-        .len = (const void *)(base + span[BPE_LEN].off),
-        .odd = base + span[BPE_ODD].off,
         .two = (const void *)(base + span[BPE_TWO].off),
         .child = (const void *)(base + span[BPE_CHILD].off),
+        .best = (const void *)(base + span[BPE_BEST].off),
         .pair = (const void *)(base + span[BPE_PAIR].off),
         .whole = {table, (uint32_t *)(uintptr_t)(base + span[BPE_WHOLE].off),
                   h->whole_mask},

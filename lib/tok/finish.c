@@ -129,36 +129,33 @@ static int put_str(struct slu_buf *b, const void *p, uint64_t n, struct slu_err 
 /* The merges that are used, in order of priority. */
 static int put_merges(struct slu_buf *b, const struct tok_model *m, struct slu_err *err)
 {
-    uint32_t top = 0;
     int rc = SLU_OK;
 
-    for (uint32_t id = 0; id < m->n_id; id++)
-        top = m->token[id].prio > top ? m->token[id].prio : top;
-    uint32_t *by_prio = malloc(((size_t)top + 1) * sizeof *by_prio);
-    if (!by_prio)
-        return slu_fail_nomem(err, ((size_t)top + 1) * sizeof *by_prio);
-    memset(by_prio, 0xff, ((size_t)top + 1) * sizeof *by_prio);
-    for (uint32_t id = 0; id < m->n_id; id++) {
-        if (m->len[id] > 1)
-            by_prio[m->token[id].prio] = id;
-    }
-    for (uint32_t k = 0; k <= top && rc >= 0; k++) {
+    for (uint32_t k = 256; k < m->n_tok && rc >= 0; k++) {
+        const struct bpe_token *t = &m->token[k];
         uint8_t x[12];
-        if (by_prio[k] == TOK_NONE)
-            continue;
-        slu_put_le32(x, m->token[by_prio[k]].left);
-        slu_put_le32(x + 4, m->token[by_prio[k]].right);
-        slu_put_le32(x + 8, by_prio[k]);
+        slu_put_le32(x, m->token[t->left].id);
+        slu_put_le32(x + 4, m->token[t->right].id);
+        slu_put_le32(x + 8, t->id);
         rc = slu_buf_append(b, x, sizeof x, err);
     }
-    free(by_prio);
+    if (!m->n_whole || rc < 0)
+        return rc;
     /* Tokens that no merge makes, where a whole piece can still become one. */
-    for (uint32_t id = 0; id < m->n_id && m->n_whole && rc >= 0; id++) {
+    uint8_t *reached = calloc(m->n_id, 1);
+    if (!reached)
+        return slu_fail_nomem(err, m->n_id);
+    for (uint32_t k = 0; k < m->n_tok; k++) {
+        if (m->token[k].id != TOK_NONE)
+            reached[m->token[k].id] = 1;
+    }
+    for (uint32_t id = 0; id < m->n_id && rc >= 0; id++) {
         uint8_t x[4];
         slu_put_le32(x, id);
-        if (!m->len[id])
+        if (!reached[id])
             rc = slu_buf_append(b, x, sizeof x, err);
     }
+    free(reached);
     return rc;
 }
 

@@ -188,8 +188,8 @@ static void bpe_is_plain_bpe(void **state)
         if (round % 2)
             m = moved(m, &copy);
         whole += m->n_whole;
-        for (uint32_t i = 0; i < m->n_id; i++)
-            odd += m->odd[i];
+        for (uint32_t i = 0; i < m->n_tok; i++)
+            odd += m->token[i].odd;
         for (unsigned k = 0; k < 60; k++) {
             uint8_t p[200];
             uint32_t want[200];
@@ -227,7 +227,7 @@ static void images_that_do_not_fit(void **state)
     const void *image = bpe_image(m, &n);
     uint8_t *copy = bpe_image_alloc(n);
     /* Whatever byte of the counts is damaged, no table is past the end. */
-    for (size_t i = 0; i < offsetof(struct bpe_head, byte_id); i++) {
+    for (size_t i = 0; i < sizeof(struct bpe_head); i++) {
         for (unsigned bit = 0; bit < 8; bit++) {
             memcpy(copy, image, n);
             copy[i] ^= (uint8_t)(1 << bit);

@@ -121,7 +121,7 @@ static inline bool to_ids(const struct tok_model *m, uint32_t *tok, size_t n)
 
     for (size_t i = 0; i < n; i++) {
         tok[i] = m->token[tok[i]].id;
-        good &= tok[i] != TOK_NONE;
+        good &= tok[i] != BPE_NONE;
     }
     return good;
 }
@@ -149,7 +149,7 @@ unsigned bpe_encode_short(const struct tok_model *m, const uint8_t *p, size_t n,
             t = longest(m, p + pos, n - pos, &len);
             continue;
         }
-        while ((t = tok[t].shorter) == TOK_NONE) {
+        while ((t = tok[t].shorter) == BPE_NONE) {
             if (!k)
                 return 0;
             dead |= UINT64_C(1) << pos;
@@ -224,10 +224,10 @@ static inline bool may_follow(const struct search *q, uint32_t t, size_t *end)
                       : valid(q->m, q->last, t, seam);
 }
 
-/* The first of t and the toks shorter than it that may follow, or TOK_NONE. */
+/* The first of t and the toks shorter than it that may follow, or BPE_NONE. */
 static inline uint32_t choose(const struct search *q, uint32_t t, size_t *end)
 {
-    while (t != TOK_NONE && !may_follow(q, t, end))
+    while (t != BPE_NONE && !may_follow(q, t, end))
         t = q->m->token[t].shorter;
     return t;
 }
@@ -269,7 +269,7 @@ static int not_expressible(const struct tok_model *m, const uint8_t *p, size_t n
 {
     size_t i = 0;
 
-    while (i + 1 < n && m->token[p[i]].id != TOK_NONE)
+    while (i + 1 < n && m->token[p[i]].id != BPE_NONE)
         i++;
     return slu_fail(err, SLU_E_UNSUPPORTED,
                     "the vocabulary has no token for byte 0x%02x", p[i]);
@@ -295,7 +295,7 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
     }
     for (uint32_t t = longest(m, p, n, &len);;) {
         t = choose(&q, t, &end);
-        if (t != TOK_NONE) {
+        if (t != BPE_NONE) {
             if (ids->n == ids->cap && (rc = slu_grow(&ids->id, &ids->cap, ids->n + 1,
                                                      sizeof *ids->id, err)) < 0)
                 break;

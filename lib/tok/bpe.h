@@ -46,18 +46,20 @@ struct bpe_token {
     /* The merges that take its first and its last byte; a byte: TOK_NONE. Not set where
      * odd. */
     uint32_t first, last;
-    uint32_t shorter; /* the longest tok that it starts with, or TOK_NONE */
-    uint32_t id;      /* TOK_NONE: the vocabulary cannot express this byte */
-    uint16_t len;     /* bytes */
-    uint8_t odd;      /* bool: somewhere in it a merge comes before one of its halves */
-    uint8_t zero[5];
+    /* Bits (tok & 31) of those it merges with, standing before and behind it. */
+    uint32_t before, behind;
+    uint64_t shorter : 22; /* the longest tok that it starts with, or BPE_NONE */
+    uint64_t id : 22;      /* BPE_NONE: the vocabulary cannot express this byte */
+    uint64_t len : 13;     /* bytes */
+    uint64_t odd : 1;      /* somewhere in it a merge comes before one of its halves */
 };
+#define BPE_NONE (BPE_MAX_NODE - 1)
 
 /* What a model's image begins with; the tables follow in the order of bpe_section, each
  * at a multiple of 64 bytes. Numbers are the host's: an image is a cache, not a format.
  */
 #define BPE_MAGIC   UINT64_C(0x6567616d49455042) /* "BPEImage" */
-#define BPE_VERSION 2                            /* changes with any table */
+#define BPE_VERSION 3                            /* changes with any table */
 struct bpe_head {
     uint64_t magic, n_byte;
     uint32_t version, n_id, n_tok, n_node;
@@ -208,6 +210,10 @@ static inline uint32_t bpe_pair(const struct tok_model *m, uint32_t left,
 {
     uint64_t key = (uint64_t)left << 21 | right;
 
+    /* Most pairs do not merge, and most of those are seen without the table. */
+    if (!(m->token[left].behind >> (right & 31) &
+          m->token[right].before >> (left & 31) & 1))
+        return TOK_NONE;
     for (uint32_t i = bpe_mix(key) & m->pair_mask;; i = (i + 1) & m->pair_mask) {
         uint64_t e = m->pair[i];
         if (e >> 21 == key && e)

@@ -193,8 +193,8 @@ static int put_bytes(struct build *b, struct slu_err *err)
                                          .right = i,
                                          .first = TOK_NONE,
                                          .last = TOK_NONE,
-                                         .shorter = TOK_NONE,
-                                         .id = b->byte_id[i],
+                                         .shorter = BPE_NONE,
+                                         .id = b->byte_id[i] & BPE_NONE,
                                          .len = 1};
     return SLU_OK;
 }
@@ -263,6 +263,8 @@ static int link_tokens(struct build *b, struct slu_err *err)
         while (b->pair[i])
             i = (i + 1) & b->h.pair_mask;
         b->pair[i] = key << 21 | k;
+        b->token[t->left].behind |= UINT32_C(1) << (t->right & 31);
+        b->token[t->right].before |= UINT32_C(1) << (t->left & 31);
         t->odd = t->left >= k || t->right >= k || b->token[t->left].odd ||
                  b->token[t->right].odd;
         if (t->odd)

@@ -34,7 +34,7 @@ static int grow_child(struct bpe_trie *x, struct slu_err *err)
 static int put_step(struct bpe_trie *x, uint64_t key, uint32_t node,
                     struct slu_err *err)
 {
-    int rc = x->n_child > x->child_mask / 2 ? grow_child(x, err) : SLU_OK;
+    int rc = x->n_child > x->child_mask / 8 * 5 ? grow_child(x, err) : SLU_OK;
 
     if (rc < 0)
         return rc;
@@ -125,7 +125,7 @@ static uint32_t *by_length(const struct bpe_token *token, uint32_t n_tok)
 int bpe_trie_make(struct bpe_trie *x, const struct slu_vocab_table *table,
                   struct bpe_token *token, uint32_t n_tok, struct slu_err *err)
 {
-    uint32_t *order = by_length(token, n_tok);
+    uint32_t *order = by_length(token, n_tok), shorter = 0;
     int rc = slu_grow(&x->flags, &x->cap_flags, n_tok, 1, err);
 
     x->n_tok = x->n_node = n_tok;
@@ -138,8 +138,9 @@ int bpe_trie_make(struct bpe_trie *x, const struct slu_vocab_table *table,
     memset(x->flags, 0, n_tok);
     for (uint32_t k = 0; k < n_tok - 256 && rc >= 0; k++) {
         struct bpe_token *t = &token[order[k]];
-        rc = put_token(x, order[k], table->bytes + table->off[t->id], t->len,
-                       &t->shorter, err);
+        rc = put_token(x, order[k], table->bytes + table->off[t->id], t->len, &shorter,
+                       err);
+        t->shorter = shorter;
     }
     for (uint32_t i = 0; i < 65536 && rc >= 0; i++) {
         if (x->two[i] != TOK_NONE)

@@ -146,7 +146,7 @@ static int put_merges(struct slu_buf *b, const struct tok_model *m, struct slu_e
     if (!reached)
         return slu_fail_nomem(err, m->n_id);
     for (uint32_t k = 0; k < m->n_tok; k++) {
-        if (m->token[k].id != TOK_NONE)
+        if (m->token[k].id != BPE_NONE)
             reached[m->token[k].id] = 1;
     }
     for (uint32_t id = 0; id < m->n_id && rc >= 0; id++) {

@@ -12,10 +12,13 @@ const uint8_t pieces_class[UNI_N] = {
     [UNI_MC] = PC_MARK,     [UNI_ME] = PC_MARK,     [UNI_ND] = PC_NUMBER,
     [UNI_NL] = PC_NUMBER,   [UNI_NO] = PC_NUMBER,   [UNI_ZS] = PC_WHITE,
     [UNI_ZL] = PC_WHITE,    [UNI_ZP] = PC_WHITE,    [UNI_CW] = PC_WHITE,
+    [UNI_CN] = PC_CONTROL,  [UNI_CC] = PC_CONTROL,  [UNI_CF] = PC_CONTROL,
+    [UNI_CS] = PC_CONTROL,  [UNI_CO] = PC_CONTROL,
 };
 
-static const char *const names[PIECES_N] = {"gpt2",  "cl100k", "llama3",
-                                            "qwen2", "qwen35", "o200k"};
+static const char *const names[PIECES_N] = {"gpt2",  "digits-gpt2", "cl100k", "llama3",
+                                            "qwen2", "qwen35",      "o200k",  "tekken",
+                                            "kimi",  "deepseek3"};
 
 /* The best first. */
 static const struct pieces_table *const levels[] = {

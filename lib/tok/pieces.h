@@ -40,15 +40,7 @@ pieces_fn *pieces_of_level(const char *level, pre_scan_fn *scan);
 
 /* ---- between the files ---- */
 
-enum pieces_split {
-    PIECES_GPT2,
-    PIECES_CL100K,
-    PIECES_LLAMA3,
-    PIECES_QWEN2,
-    PIECES_QWEN35,
-    PIECES_O200K,
-    PIECES_N,
-};
+#define PIECES_N 10 /* splits */
 
 struct pieces_table {
     const char *level;
@@ -59,13 +51,15 @@ extern const struct pieces_table pieces_portable, pieces_avx2, pieces_avx512,
 
 /* By enum uni_category. */
 enum pieces_class {
-    PC_OTHER,
+    PC_SYMBOL,
     PC_UPPER,
     PC_LOWER,
     PC_CASELESS,
     PC_MARK,
     PC_NUMBER,
     PC_WHITE,
+    PC_CONTROL, /* no P and no S */
+    PC_HAN,
     PC_N
 };
 extern const uint8_t pieces_class[];

@@ -52,7 +52,8 @@ static inline void classify(const uint8_t *p, unsigned n, struct masks *m)
     m->blank = (between(x, '\t', '\r') & ~m->line) | m->space;
     m->quote = equal(x, '\'');
     m->high = bits(x.a, x.b);
-    m->lead = m->cont = m->caseless = m->mark = 0;
+    m->control = (between(x, 0, 31) & ~(m->blank | m->line)) | equal(x, 127);
+    m->lead = m->cont = m->caseless = m->mark = m->han = 0;
     if (m->high) {
         m->lead = between(x, (char)0xC0, (char)0xFF);
         m->cont = m->high & ~m->lead;

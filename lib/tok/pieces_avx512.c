@@ -31,7 +31,8 @@ static inline void classify(const uint8_t *p, unsigned n, struct masks *m)
     m->blank = (between(x, '\t', '\r') & ~m->line) | m->space;
     m->quote = equal(x, '\'');
     m->high = _mm512_movepi8_mask(x);
-    m->lead = m->cont = m->caseless = m->mark = 0;
+    m->control = (between(x, 0, 31) & ~(m->blank | m->line)) | equal(x, 127);
+    m->lead = m->cont = m->caseless = m->mark = m->han = 0;
     if (m->high) {
         m->lead = _mm512_cmpge_epu8_mask(x, _mm512_set1_epi8((char)0xC0));
         m->cont = m->high & ~m->lead;

@@ -22,11 +22,12 @@ struct masks {
     uint64_t blank; /* white space but CR and LF */
     uint64_t line;  /* CR LF */
     uint64_t space, quote;
-    uint64_t high;     /* bytes from 0x80 on */
-    uint64_t lead;     /* bytes from 0xC0 on whose character is not classified yet */
-    uint64_t cont;     /* bytes 0x80 to 0xBF */
-    uint64_t caseless; /* letters without case; classify may know some by their lead */
-    uint64_t mark;     /* none in ASCII */
+    uint64_t high;      /* bytes from 0x80 on */
+    uint64_t lead;      /* bytes from 0xC0 on whose character is not classified yet */
+    uint64_t cont;      /* bytes 0x80 to 0xBF */
+    uint64_t control;   /* neither white space nor visible */
+    uint64_t caseless;  /* letters without case; not in ASCII */
+    uint64_t mark, han; /* nor these */
 };
 
 static inline void classify(const uint8_t *p, unsigned n, struct masks *m);
@@ -40,7 +41,10 @@ struct rule {
     bool by_case;        /* o200k's words */
     bool slash;          /* [\r\n/]* behind symbols */
     bool tail;           /* \s+$ first */
+    bool parts;          /* numbers and Han are cut out first: text ends before them */
+    bool ascii_front;    /* words begin with an ASCII symbol only, and are ASCII then */
     enum { QUOTE_NONE, QUOTE_FRONT, QUOTE_BACK } quote; /* where contractions stand */
+    enum { HAN_NONE, HAN_SCRIPT, HAN_DEEPSEEK } han;    /* runs that are pieces */
 };
 
 #define BIT(i)   (UINT64_C(1) << (i))
@@ -49,7 +53,7 @@ struct rule {
 /* Classes of the characters that are not ASCII. Returns how many bytes of the block can
  * be used: less than n where a character is cut off or is one for the scanner. */
 INLINE unsigned classify_high(const uint8_t *p, unsigned n, bool is_end,
-                              bool keep_numbers, struct masks *m)
+                              struct masks *m, const struct rule r)
 {
     uint64_t of[PC_N] = {0};
 
@@ -59,8 +63,21 @@ INLINE unsigned classify_high(const uint8_t *p, unsigned n, bool is_end,
     }
     for (uint64_t lead = m->lead & BELOW(n); lead; lead &= lead - 1) {
         unsigned i = (unsigned)__builtin_ctzll(lead), len;
-        enum pieces_class c = pieces_class[uni_category(uni_decode(p + i, &len))];
-        if (c == PC_WHITE || (c == PC_NUMBER && !keep_numbers)) {
+        uint32_t code = uni_decode(p + i, &len);
+        enum pieces_class c = pieces_class[uni_category(code)];
+        bool lost = c == PC_WHITE || (c == PC_NUMBER && (!r.gpt2 || r.digits));
+        if (r.han == HAN_DEEPSEEK) {
+            if ((code >= 0x4E00 && code <= 0x9FA5) ||
+                (code >= 0x3040 && code <= 0x30FF))
+                c = PC_HAN, lost = false;
+            else
+                lost = lost || c == PC_CONTROL;
+        }
+        if (r.han == HAN_SCRIPT && code >= 0x2E80 && uni_is_han(code)) {
+            lost = c != PC_CASELESS; /* words, symbols and numbers have a say too */
+            c = PC_HAN;
+        }
+        if (lost) {
             n = i;
             break;
         }
@@ -71,6 +88,7 @@ INLINE unsigned classify_high(const uint8_t *p, unsigned n, bool is_end,
     m->caseless |= of[PC_CASELESS];
     m->mark |= of[PC_MARK];
     m->number |= of[PC_NUMBER];
+    m->han |= of[PC_HAN];
     return n;
 }
 
@@ -145,63 +163,79 @@ INLINE uint64_t behind_lines(uint64_t blank, uint64_t line)
     return start;
 }
 
+/* The slashes among the bytes `at`. */
+INLINE uint64_t slashes(const uint8_t *p, uint64_t at)
+{
+    uint64_t found = 0;
+
+    for (; at; at &= at - 1) {
+        if (p[__builtin_ctzll(at)] == '/')
+            found |= at & -at;
+    }
+    return found;
+}
+
 /* The starts of pieces in the n bytes of a block at p that begins with one; is_end: the
  * text ends with it. What is not certain from these bytes is left out; *is_all says
  * whether there was nothing of that. Bit 0 counts for nothing. */
 INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
                             const struct masks *m, const struct rule r, bool *is_all)
 {
-    const uint64_t all = BELOW(n), number = m->number & all;
+    const uint64_t all = BELOW(n), number = m->number & all, han = m->han & all;
     const uint64_t blank = m->blank & all, line = m->line & all, white = blank | line;
     uint64_t upper = m->upper & all, caseless = m->caseless & all, mark = m->mark & all;
     uint64_t letter = upper | (m->lower & all) | caseless, start, known = all;
+    uint64_t lost = 0; /* from where on nothing is known */
 
     if (r.mark_is_letter) {
         letter |= mark;
     } else if (r.by_case) { /* a mark behind a letter belongs to the word */
-        uint64_t word = letter | mark;
-        uint64_t lost = word & ~letter & ~runs_from(mark, mark & letter << 1);
-        letter = word;
+        lost = mark & ~runs_from(mark, mark & letter << 1);
+        letter |= mark;
         caseless |= mark;
         lost |= upper & caseless << 1;
-        if (lost)
-            known = (lost & -lost) - 1;
     }
-    const uint64_t symbol = all & ~(letter | number | white);
+    const uint64_t symbol = all & ~(letter | number | white | han);
     const uint64_t first_letter = letter & ~(letter << 1);
     const uint64_t first_symbol = symbol & ~(symbol << 1);
     const uint64_t behind_space = m->space << 1;
     uint64_t rest = white; /* white space that is no symbol's */
     uint64_t lines = line;
 
+    start = han & ~(han << 1);
+    start |= r.digits == 0   ? number & ~(number << 1 | behind_space)
+             : r.digits == 1 ? number
+                             : threes(number);
+    start |= first_symbol & ~behind_space;
     if (r.gpt2) {
-        start =
-            (first_letter | first_symbol | (number & ~(number << 1))) & ~behind_space;
+        start |= first_letter & ~behind_space;
     } else {
         /* One symbol alone, or a blank, is the first character of the word behind. */
-        uint64_t lone = (first_symbol & ~behind_space) << 1;
-        lone = (lone + m->cont) & ~m->cont;
-        start = first_letter & ~(lone | blank << 1);
-        start |= first_symbol & ~behind_space;
-        start |= r.digits == 1 ? number : threes(number);
+        uint64_t lone = first_symbol & ~behind_space;
+        if (r.ascii_front)
+            lone &= ~m->high;
+        lone = ((lone << 1) + m->cont) & ~m->cont;
+        if (r.ascii_front) {
+            lone &= ~m->high;
+            lost |= runs_from(letter, first_letter & lone) & m->high;
+        }
+        start |= first_letter & ~(lone | blank << 1);
         uint64_t taken = runs_from(line, line & symbol << 1);
         rest &= ~taken;
         lines &= ~taken;
-        if (r.slash) {
-            uint64_t lost = symbol & taken << 1;
-            for (; lost; lost &= lost - 1) {
-                unsigned i = (unsigned)__builtin_ctzll(lost);
-                if (p[i] == '/') {
-                    known &= BELOW(i);
-                    break;
-                }
-            }
-        }
+        if (r.slash)
+            lost |= slashes(p, symbol & taken << 1);
         if (r.by_case)
             start |= upper & m->lower << 1;
     }
+    if (r.han == HAN_DEEPSEEK)
+        lost |= m->control & all;
+    if (lost)
+        known = (lost & -lost) - 1;
     uint64_t first_white = rest & ~(rest << 1);
     uint64_t next_white = rest >> 1 | (is_end ? BIT(n - 1) : 0);
+    if (r.parts)
+        next_white |= (number | han) >> 1;
     uint64_t in_white = (r.gpt2 ? rest : blank) & ~next_white;
     if (!r.gpt2)
         in_white |= behind_lines(blank, lines);
@@ -216,7 +250,7 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     }
     start |= first_white | in_white;
     uint64_t quote = m->quote & all;
-    if (quote) {
+    if (r.quote != QUOTE_NONE && quote) {
         if (r.quote == QUOTE_BACK)
             quote &= letter << 1;
         else
@@ -239,7 +273,7 @@ INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
         struct masks m;
         classify(p + pos, n_byte, &m);
         if (m.high) {
-            unsigned whole = classify_high(p + pos, n_byte, is_end, r.gpt2, &m);
+            unsigned whole = classify_high(p + pos, n_byte, is_end, &m, r);
             is_end = is_end && whole == n_byte;
             n_byte = whole;
         }
@@ -276,13 +310,20 @@ INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
     }
 
 FINDER(gpt2, .gpt2 = true, .quote = QUOTE_FRONT)
+FINDER(digits_gpt2, .gpt2 = true, .digits = 1, .parts = true, .quote = QUOTE_FRONT)
 FINDER(cl100k, .digits = 3, .tail = true, .quote = QUOTE_FRONT)
 FINDER(llama3, .digits = 3, .quote = QUOTE_FRONT)
 FINDER(qwen2, .digits = 1, .quote = QUOTE_FRONT)
 FINDER(qwen35, .digits = 1, .mark_is_letter = true, .quote = QUOTE_FRONT)
 FINDER(o200k, .digits = 3, .by_case = true, .slash = true, .quote = QUOTE_BACK)
+FINDER(tekken, .digits = 1, .by_case = true, .slash = true)
+FINDER(kimi, .digits = 3, .by_case = true, .quote = QUOTE_BACK, .han = HAN_SCRIPT)
+FINDER(deepseek3, .digits = 3, .mark_is_letter = true, .parts = true,
+       .ascii_front = true, .han = HAN_DEEPSEEK)
 
-#define PIECES_TABLE(name)                                                             \
-    const struct pieces_table pieces_##name = {                                        \
-        #name,                                                                         \
-        {find_gpt2, find_cl100k, find_llama3, find_qwen2, find_qwen35, find_o200k}}
+/* In the order of pieces.c's names. */
+#define PIECES_TABLE(level)                                                            \
+    const struct pieces_table pieces_##level = {                                       \
+        #level,                                                                        \
+        {find_gpt2, find_digits_gpt2, find_cl100k, find_llama3, find_qwen2,            \
+         find_qwen35, find_o200k, find_tekken, find_kimi, find_deepseek3}}

@@ -9,10 +9,12 @@ enum {
     A_BLANK = 8,
     A_LINE = 16,
     A_SPACE = 32,
-    A_QUOTE = 64
+    A_QUOTE = 64,
+    A_CONTROL = 128
 };
 
 static const uint8_t ascii[256] = {
+    [0 ... 8] = A_CONTROL,     [14 ... 31] = A_CONTROL,  [127] = A_CONTROL,
     ['\t'] = A_BLANK,          ['\v'] = A_BLANK,         ['\f'] = A_BLANK,
     [' '] = A_BLANK | A_SPACE, ['\n'] = A_LINE,          ['\r'] = A_LINE,
     ['\''] = A_QUOTE,          ['0' ... '9'] = A_NUMBER, ['A' ... 'Z'] = A_UPPER,
@@ -31,6 +33,7 @@ static inline void classify(const uint8_t *p, unsigned n, struct masks *m)
         m->line |= (c >> 4 & 1) << i;
         m->space |= (c >> 5 & 1) << i;
         m->quote |= (c >> 6 & 1) << i;
+        m->control |= (c >> 7 & 1) << i;
         m->high |= h << i;
         m->lead |= l << i;
     }

@@ -81,6 +81,18 @@ lint-includes:
 bench: programs
 	@$(TEST_ENV) tests/bench/run
 
+# Against other people's fast tokenizers; texts and results under $O/bench.
+$O/tests/bench/encode: $O/tests/bench/encode.o $O/libsluice.a
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
+
+bench-tokenize: programs $O/tests/bench/encode
+	@$(TEST_ENV) tests/bench/fetch
+	@$(TEST_ENV) $(JUDGES_PYTHON) tests/bench/tokenize $(ARGS)
+
+bench-hostile: programs $O/tests/bench/encode
+	@$(TEST_ENV) tests/bench/fetch
+	@$(TEST_ENV) $(JUDGES_PYTHON) tests/bench/hostile $(ARGS)
+
 # Everything again in a folder of its own, instrumented.
 asan:
 	@$(MAKE) --no-print-directory O=$O/asan SAN=address,undefined CUDA=0 check
@@ -159,10 +171,13 @@ help:
 #H make valgrind     the unit tests under valgrind
 #H make fuzz         FUZZ_SECONDS=300 for each fuzz target, with coverage
 #H make bench        figures and timings
+#H make bench-tokenize  against gigatoken and quicktok; ARGS='--rounds 5 --help'
+#H make bench-hostile   texts made to be slow, start-up, memory
 #H make arm64        compiles everything for arm64
 #H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: demo check check-full check-unit check-cli judges check-judges lint lint-includes bench asan \
+.PHONY: demo check check-full check-unit check-cli judges check-judges lint lint-includes bench \
+        bench-tokenize bench-hostile asan \
         tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help

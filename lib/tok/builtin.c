@@ -70,7 +70,7 @@ int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err)
         (rc = tok_make_table(t, err)) < 0 || (rc = pre_new(&t->pre, err)) < 0 ||
         (rc = pre_add_scan(t->pre, pre_scan_by_name("builtin"), err)) < 0)
         goto out;
-    const struct bpe_cfg cfg = {.table = &t->table,
+    const struct bpe_cfg cfg = {.table = &t->model_table,
                                 .in_model = t->in_model,
                                 .merge = merge,
                                 .n_merge = N_MERGE};

@@ -15,6 +15,7 @@
 #include "lib/tok/bpe.h"
 #include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
+#include "lib/tok/sp.h"
 
 #define MAGIC "sluicevc"
 #define ORDER UINT32_C(0x01020304)
@@ -46,10 +47,11 @@ struct span {
 };
 
 struct meta {
-    uint64_t n_id, n_added;
+    uint64_t n_id, n_model_id, n_added;
     uint8_t fingerprint[16];
-    uint8_t has_model, has_pre, has_added, has_norm;
-    uint8_t zero[28];
+    uint8_t has_model, has_pre, has_added, has_norm, has_sp;
+    struct sp_cfg sp;
+    uint8_t zero[16];
 };
 
 struct added_row {
@@ -59,7 +61,7 @@ struct added_row {
 
 /* Whoever adds a field that has a say in ids puts it into the sections, and only then
  * the new size here. */
-_Static_assert(sizeof(void *) != 8 || sizeof(struct slu_tokenizer) == 480,
+_Static_assert(sizeof(void *) != 8 || sizeof(struct slu_tokenizer) == 536,
                "a new field of slu_tokenizer: is it in the compiled form?");
 _Static_assert(sizeof(struct added_token) == 24,
                "a new field of added_token: is it in the compiled form?");
@@ -128,16 +130,17 @@ static int try_spec(const struct tok_pre *pre, struct slu_err *err)
     return rc;
 }
 
+/* v, whose arrays go on to those of `all`. */
 static int put_vocab(struct slu_buf *out, const struct slu_vocab_table *v,
-                     struct slu_err *err)
+                     const struct slu_vocab_table *all, struct slu_err *err)
 {
     struct slu_buf packed = SLU_BUF_INIT;
-    int rc = put(out, OFF, v->off, (v->n + 1) * sizeof *v->off, err);
+    int rc = put(out, OFF, all->off, (all->n + 1) * sizeof *all->off, err);
 
     if (rc >= 0)
-        rc = put(out, BYTES, v->bytes, v->off[v->n], err);
+        rc = put(out, BYTES, all->bytes, all->off[all->n], err);
     if (rc >= 0)
-        rc = put(out, FLAGS, v->flags, v->n, err);
+        rc = put(out, FLAGS, all->flags, all->n, err);
     if (rc >= 0)
         rc = slu_vocab_pack(v, &packed, err);
     if (rc >= 0)
@@ -155,19 +158,23 @@ int compiled_encode(const struct slu_tokenizer *t, struct slu_u128 key,
                         .has_model = t->model != NULL,
                         .has_pre = t->pre != NULL,
                         .has_added = t->added != NULL,
-                        .has_norm = t->norm != NULL};
+                        .n_model_id = t->model_table.n,
+                        .has_norm = t->norm != NULL,
+                        .has_sp = t->sp != NULL};
     static const struct span none[N_SECTION];
     size_t n_model = 0;
     const void *model = t->model ? bpe_image(t->model, &n_model) : NULL;
     int rc;
 
+    if (t->sp)
+        meta.sp = t->sp->cfg;
     memcpy(meta.fingerprint, t->fingerprint, sizeof meta.fingerprint);
     slu_buf_clear(out);
     if ((rc = slu_buf_reserve(out, n_model + 24 * t->table.n + (1 << 20), err)) < 0 ||
         (rc = slu_buf_append(out, &head, sizeof head, err)) < 0 ||
         (rc = slu_buf_append(out, none, sizeof none, err)) < 0 ||
         (rc = put(out, META, &meta, sizeof meta, err)) < 0 ||
-        (rc = put_vocab(out, &t->table, err)) < 0 ||
+        (rc = put_vocab(out, &t->table, &t->model_table, err)) < 0 ||
         (rc = put(out, MODEL, model, n_model, err)) < 0)
         return rc;
     if (t->norm &&
@@ -219,8 +226,8 @@ static int bad(struct slu_err *err)
     return slu_fail(err, SLU_E_FORMAT, "sections that do not fit");
 }
 
-static int get_vocab(struct slu_vocab_table *v, uint64_t n_id, const uint8_t *image,
-                     size_t n_byte, struct slu_err *err)
+static int get_vocab(struct slu_vocab_table *v, uint64_t n_id, uint64_t n_all,
+                     const uint8_t *image, size_t n_byte, struct slu_err *err)
 {
     uint64_t n_off, n_text, n_flag;
 
@@ -229,11 +236,11 @@ static int get_vocab(struct slu_vocab_table *v, uint64_t n_id, const uint8_t *im
     v->bytes = section(image, n_byte, BYTES, &n_text);
     v->flags = section(image, n_byte, FLAGS, &n_flag);
     v->packed = section(image, n_byte, VOCB, &v->packed_byte);
-    if (!v->off || !v->bytes || !v->flags || !v->packed || n_id >= n_off ||
-        n_off != (n_id + 1) * sizeof *v->off || n_flag != n_id || v->off[0] != 0 ||
-        v->off[n_id] != n_text)
+    if (!v->off || !v->bytes || !v->flags || !v->packed || n_id > n_all ||
+        n_all >= n_off || n_off != (n_all + 1) * sizeof *v->off || n_flag != n_all ||
+        v->off[0] != 0 || v->off[n_all] != n_text)
         return bad(err);
-    for (uint64_t i = 0; i < n_id; i++) {
+    for (uint64_t i = 0; i < n_all; i++) {
         if (v->off[i] > v->off[i + 1])
             return bad(err);
     }
@@ -278,16 +285,22 @@ int compiled_decode(struct slu_tokenizer *t, const void *image, size_t n_byte,
     const struct meta *meta = section(p, n_byte, META, &len);
     if (!meta || len != sizeof *meta)
         return bad(err);
-    if ((rc = get_vocab(&t->table, meta->n_id, p, n_byte, err)) < 0)
+    if ((rc = get_vocab(&t->table, meta->n_id, meta->n_model_id, p, n_byte, err)) < 0)
         return rc;
+    t->model_table = t->table;
+    t->model_table.n = meta->n_model_id;
     memcpy(t->fingerprint, meta->fingerprint, sizeof t->fingerprint);
     if (meta->has_model) {
         const void *model = section(p, n_byte, MODEL, &len);
         if (!model)
             return bad(err);
-        if ((rc = bpe_attach(&t->model, model, len, &t->table, err)) < 0)
+        if ((rc = bpe_attach(&t->model, model, len, &t->model_table, err)) < 0)
             return rc;
     }
+    if (meta->has_sp &&
+        (!t->model || (rc = sp_new(&t->sp, &meta->sp, t->model, &t->model_table,
+                                   (uint32_t)meta->n_id, err)) < 0))
+        return t->model ? rc : bad(err);
     if (meta->has_norm) {
         const void *spec = section(p, n_byte, NORM, &len);
         if (!spec)

@@ -122,7 +122,7 @@ unsigned tok_cut_kinds(const struct slu_tokenizer *t)
 {
     if (t->is_bytes)
         return CUT_ANY;
-    if (!t->pre)
+    if (!t->pre || t->sp)
         return 0;
     unsigned kinds = normalizer_kinds(t) & split_kinds(t->pre);
     for (size_t i = 0; t->added && i < t->added->n; i++) {

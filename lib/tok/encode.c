@@ -11,6 +11,7 @@
 #include "lib/tok/norm.h"
 #include "lib/tok/pieces.h"
 #include "lib/tok/pre.h"
+#include "lib/tok/sp.h"
 #include "lib/tok/words.h"
 
 /* Pieces that are looked up together: the lines of their cache slots are under way
@@ -23,6 +24,7 @@ struct slu_encoder {
     struct pre_scratch pre;
     struct bpe_scratch bpe;
     struct norm_scratch norm;
+    struct slu_buf folded; /* sp_prepare's */
     struct words words;
     struct slu_ids *ids; /* of the call that runs */
     pieces_fn *find;     /* where the only step is a known split */
@@ -73,6 +75,7 @@ void slu_encoder_free(struct slu_encoder *e)
     pre_scratch_release(&e->pre);
     bpe_scratch_release(&e->bpe);
     norm_scratch_release(&e->norm);
+    slu_buf_release(&e->folded);
     words_release(&e->words);
     slu_ids_release(&e->apart);
     free(e);
@@ -270,21 +273,24 @@ static int emit(void *ctx, const uint8_t *p, size_t n, struct slu_err *err)
     return encode_batch(e, p, n, 1, err);
 }
 
-/* Text that a known split cuts. */
+/* Text that a known split cuts, or that is cut where no token reaches over (sp.h). */
 static int encode_split(struct slu_encoder *e, const uint8_t *p, size_t n,
                         struct slu_err *err)
 {
-    pre_scan_fn *scan = e->t->pre->step[0].scan;
+    const struct tok_sp *sp = e->t->sp;
+    pre_scan_fn *scan = sp ? NULL : e->t->pre->step[0].scan;
     int rc = SLU_OK;
 
     while (n && rc >= 0) {
-        size_t k = e->find(p, n, e->end, BATCH, scan), len;
+        size_t k = sp ? sp_pieces(sp, p, n, e->end, BATCH)
+                      : e->find(p, n, e->end, BATCH, scan);
+        size_t len;
         if (k) {
             len = e->end[k - 1];
             rc = e->words.hot ? encode_batch(e, p, n, k, err)
                               : encode_plainly(e, p, k, err);
         } else {
-            len = scan(p, n, 0);
+            len = sp ? sp_piece(sp, p, n) : scan(p, n, 0);
             rc = bpe_encode(e->t->model, &e->bpe, p, len, e->ids, err);
         }
         p += len;
@@ -311,14 +317,20 @@ static int encode_bytes(const uint8_t *p, size_t n, struct slu_ids *ids,
     return SLU_OK;
 }
 
-/* Text without added tokens, normalized. */
-static int encode_text(struct slu_encoder *e, const uint8_t *p, size_t n,
+/* Text without added tokens, normalized. first: with it the document begins. */
+static int encode_text(struct slu_encoder *e, const uint8_t *p, size_t n, bool first,
                        struct slu_err *err)
 {
+    int rc;
+
     if (!n)
         return SLU_OK;
     if (e->t->is_bytes)
         return encode_bytes(p, n, e->ids, err);
+    if (e->t->sp)
+        return (rc = sp_prepare(e->t->sp, &e->folded, first, &p, &n, err)) < 0
+                   ? rc
+                   : encode_split(e, p, n, err);
     if (e->find)
         return encode_split(e, p, n, err);
     return pre_run(e->t->pre, &e->pre, p, n, emit, e, err);
@@ -334,7 +346,7 @@ static int put_id(struct slu_ids *ids, uint32_t id, struct slu_err *err)
 }
 
 /* Text without raw added tokens. */
-static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n,
+static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n, bool first,
                        struct slu_err *err)
 {
     const struct slu_tokenizer *t = e->t;
@@ -346,8 +358,9 @@ static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n,
         return rc;
     added_iter_init(&it, t->added, true, t->special_parse, p, n);
     while (rc >= 0 && added_next(&it, &part))
-        rc = part.id == TOK_NONE ? encode_text(e, p + part.off, part.len, err)
-                                 : put_id(e->ids, part.id, err);
+        rc = part.id == TOK_NONE
+                 ? encode_text(e, p + part.off, part.len, first && part.off == 0, err)
+                 : put_id(e->ids, part.id, err);
     return rc;
 }
 
@@ -369,8 +382,11 @@ int slu_encode(struct slu_encoder *e, const char *utf8, size_t n_byte,
     e->ids = ids;
     added_iter_init(&it, e->t->added, false, e->t->special_parse, p, n_byte);
     while (rc >= 0 && added_next(&it, &part))
-        rc = part.id == TOK_NONE ? encode_part(e, p + part.off, part.len, err)
-                                 : put_id(ids, part.id, err);
+        rc = part.id == TOK_NONE
+                 ? encode_part(e, p + part.off, part.len, part.off == 0, err)
+                 : put_id(ids, part.id, err);
+    if (rc >= 0 && e->t->sp)
+        rc = sp_expand(e->t->sp, e->t, ids, first, err);
     if (rc < 0)
         ids->n = first;
     e->ids = NULL;

@@ -11,6 +11,7 @@
 #include "lib/tok/bpe.h"
 #include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
+#include "lib/tok/sp.h"
 
 int tok_make_table(struct slu_tokenizer *t, struct slu_err *err)
 {
@@ -37,6 +38,7 @@ int tok_make_table(struct slu_tokenizer *t, struct slu_err *err)
         n_byte += v->len[i];
     }
     off[n] = n_byte;
+    t->model_table = t->table;
     tok_vocab_release(v);
     return SLU_OK;
 }
@@ -177,8 +179,8 @@ static int put_added(struct slu_buf *b, const struct tok_added *a, struct slu_er
 
 /* XXH3-128 of "sluice-tokenizer-1" and then, strings with their length (u64) in front:
  * the id -> bytes table (offsets u64, flags, bytes), the normalizer (u8: 0 none, 1 NFC
- * and nothing else, 2 others, whose spec follows), the pre-tokenizer's steps, the added
- * tokens and the merges. */
+ * and nothing else, 2 others, whose spec follows), the pre-tokenizer's steps or
+ * sp_cfg's bytes, the added tokens and the merges. */
 static int make_fingerprint(struct slu_tokenizer *t, struct slu_err *err)
 {
     const struct slu_vocab_table *v = &t->table;
@@ -200,6 +202,7 @@ static int make_fingerprint(struct slu_tokenizer *t, struct slu_err *err)
         (rc = slu_buf_append(&b, x, 1, err)) < 0 ||
         (x[0] == 2 && (rc = put_str(&b, norm->spec.data, norm->spec.len, err)) < 0) ||
         (t->pre && (rc = put_str(&b, t->pre->spec.data, t->pre->spec.len, err)) < 0) ||
+        (t->sp && (rc = put_str(&b, &t->sp->cfg, sizeof t->sp->cfg, err)) < 0) ||
         (t->added && (rc = put_added(&b, t->added, err)) < 0) ||
         (t->model && (rc = put_merges(&b, t->model, err)) < 0))
         goto out;

@@ -264,6 +264,7 @@ void slu_tokenizer_free(struct slu_tokenizer *t)
     free(t->in_model);
     bpe_free(t->model);
     norm_free(t->norm);
+    free(t->sp);
     pre_free(t->pre);
     added_free(t->added);
     free(t->compiled);

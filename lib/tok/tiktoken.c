@@ -190,6 +190,6 @@ int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
         (rc = pre_add_scan(t->pre, pre_scan_by_name(pattern->name), err)) < 0)
         return rc;
     const struct bpe_cfg cfg = {
-        .table = &t->table, .in_model = t->in_model, .whole_first = true};
+        .table = &t->model_table, .in_model = t->in_model, .whole_first = true};
     return bpe_build(&t->model, &cfg, err);
 }

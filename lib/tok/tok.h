@@ -38,6 +38,7 @@ void tok_vocab_release(struct tok_vocab *v);
 
 struct tok_model; /* bpe.c */
 struct tok_norm;  /* norm.c */
+struct tok_sp;    /* sp.c */
 struct tok_pre;   /* pre.c */
 struct tok_added; /* added.c */
 
@@ -47,9 +48,12 @@ struct slu_tokenizer {
     uint8_t cut_kinds;            /* cut.h; made at each load */
     struct tok_vocab vocab;       /* until tok_make_table */
     struct slu_vocab_table table; /* arrays owned, or in `compiled` */
-    uint8_t *in_model;            /* a bool an id; until tok_finish */
+    /* The model's own: the same arrays, with more ids behind the n of table (sp.h). */
+    struct slu_vocab_table model_table;
+    uint8_t *in_model; /* a bool an id; until tok_finish */
     struct tok_model *model;
     struct tok_norm *norm; /* NULL: text is taken as it is */
+    struct tok_sp *sp;     /* NULL: a byte-level model */
     struct tok_pre *pre;
     struct tok_added *added;
     uint64_t eos, bos, pad;

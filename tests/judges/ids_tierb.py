@@ -31,6 +31,14 @@ def marks():
         yield "".join(rng.choices(jamo, k=rng.choice((2, 3, 5, 9))))
 
 
+def blocks():
+    """U+2581 and spaces in every order, with what has no character of its own."""
+    rng = random.Random(9)
+    for _ in range(6000):
+        yield "".join(rng.choices(" \u2581\u2580\u2582ab.\n\t\u00a0\u20ac\U0001f600\U0001f9ff\u4e2d\u9fa5\u0378<0A>x\x00\x7f\u0301", k=rng.choice((1, 2, 3, 6, 20))))
+    yield from ("<0x0A>", "<0xE2><0x96>", "<unk>", "<s></s>", " <0x41>A", "\ue000" * 50, "\U0010ffff\u2581" * 50)
+
+
 def capitals():
     rng = random.Random(8)
     chars = [chr(c) for c in range(0x20000) if chr(c).isupper() or chr(c).istitle()] + list("aA \u03a3\u0130\u0307")
@@ -73,10 +81,46 @@ def normalizers(vocab):
         yield path
 
 
+SPIECE = ("llama2", "gemma", "gemma2", "gemma3", "yi", "internlm2")
+
+
+def metaspaces(vocab):
+    """Llama-2's merges as other files have them: prefixes, pre-tokenizers, added tokens."""
+    base = json.load(open(vocab + "/llama2/package/models/tokenizer.json"))
+    own = base["added_tokens"]
+    seq = lambda *s: {"type": "Sequence", "normalizers": list(s)}
+    meta = lambda scheme, split, **more: dict(more, type="Metaspace", replacement="\u2581", prepend_scheme=scheme, split=split)
+    fold, front = replace(" ", "\u2581"), {"type": "Prepend", "prepend": "\u2581"}
+    # Phi-3's and CodeLlama's, and traps: tokens with spaces, with U+2581, normalized ones.
+    more = words(32000, ("<|user|>", "special rstrip"), ("<|a|>", "rstrip"), ("\u2581<PRE>", "special"), ("  ", ""), ("<n>", "normalized"),
+                 ("a b", "normalized"), ("\n", "special normalized"), ("\u2581\u2581x", ""), ("caf\u00e9", "normalized single_word"))
+    made = {
+        "meta-first": (None, meta("first", False), own), "meta-always": (None, meta("always", False), own),
+        "meta-never": (None, meta("never", False), own), "meta-split": (None, meta("always", True), own),
+        "meta-first-split": (None, meta("first", True), own), "meta-legacy": (None, {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True}, own),
+        "meta-first-added": (None, meta("first", False), own + more), "meta-always-added": (None, {"type": "Sequence", "pretokenizers": [meta("always", True)]}, own + more),
+        "prepend-added": (seq(front, fold), None, own + more), "fold-meta": (fold, meta("first", False), own),
+        "nfkc-fold": (seq({"type": "NFKC"}, front, fold), None, own + more), "nfkc-meta": ({"type": "NFKC"}, meta("first", True), own),
+        "no-fold": ({"type": "NFC"}, None, own), "strip-fold": (seq({"type": "Strip", "strip_left": True, "strip_right": True}, replace(" {2,}", " ", True), front, fold), None, own),
+    }
+    for name, (normalizer, pre, added) in made.items():
+        base["normalizer"], base["pre_tokenizer"], base["added_tokens"] = normalizer, pre, added
+        path = os.path.join(vocab, "variants", "sp-%s.json" % name)
+        json.dump(base, open(path, "w"))
+        yield path
+
+
 def vocabularies(args):
     """(path, short)"""
     for path in normalizers(args.vocab):
         yield path, True
+    for name in SPIECE:
+        path = os.path.join(args.vocab, name, "package/models/tokenizer.json")
+        if os.path.exists(path):
+            yield path, False
+    if os.path.exists(args.vocab + "/llama2"):
+        for path in metaspaces(args.vocab):
+            yield path, True
 
 
 def run(args, path, short, made):
@@ -86,7 +130,7 @@ def run(args, path, short, made):
     added = [t.content for t in tok.get_added_tokens_decoder().values()]
     total, good = 0, True
     for kind, texts in list(made.items()) + [("added", list(ids.with_added(added)))]:
-        if short and kind not in ("marks", "capitals"):
+        if short and kind not in ("marks", "capitals", "blocks"):
             texts = texts[:len(texts) // 50] if kind == "corpus" else texts[::3]
         for parse in (False, True) if kind in ("added", "white", "mixes") else (False,):
             mine, theirs = ids.ours(args, [path], texts, parse), reference(texts, parse)
@@ -98,7 +142,7 @@ def run(args, path, short, made):
 
 def main():
     args = ids.arguments()
-    texts = [ids.code_points, ids.soup, ids.white, ids.long_runs, ids.mixes, marks, capitals]
+    texts = [ids.code_points, ids.soup, ids.white, ids.long_runs, ids.mixes, marks, capitals, blocks]
     made = {f.__name__: list(f()) for f in texts}
     if args.corpus:
         made["corpus"] = list(ids.corpus(args.corpus, int(args.megabytes * 1e6)))

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "formats/rejects.h"
+#include "lib/encode_parts.h"
+#include "lib/pipe.h"
 
 #define MAX_FIELD_BYTE 65535 /* of ids and names in a stream */
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
@@ -17,6 +19,8 @@
 #define BLOCK_WEIGHT 10
 /* The same for records larger than a block, which have no tree. */
 #define GROWN_WEIGHT 4
+/* Texts of more than two parts of this size are encoded by all threads together. */
+#define MAX_PART_BYTE ((uint64_t)256 << 10)
 
 struct job {
     struct slu_block block;
@@ -31,7 +35,6 @@ struct job {
 
 struct worker {
     struct slu_record_parser *parser;
-    struct slu_encoder *encoder;
     char *domain; /* the last one, and its number */
     size_t domain_len, domain_cap;
     uint32_t domain_number;
@@ -39,6 +42,7 @@ struct worker {
 
 struct ingest {
     const struct slu_ingest_cfg *cfg;
+    struct slu_encode_crew crew;
     struct slu_ledger *ledger;
     struct slu_ingest_stat *stat;
     struct slu_input *input;
@@ -51,21 +55,35 @@ struct ingest {
      * produce may wait for it: the jobs before it need no further produce to be
      * emitted. */
     pthread_mutex_t lock;
-    pthread_cond_t freed;
     uint64_t grown_byte, max_grown_byte;
     bool failed; /* a job has failed, so nothing more will be given back */
 };
 
 /* ---- memory ---- */
 
+struct wanted {
+    struct ingest *g;
+    uint64_t has, n;
+};
+
+static bool is_free(void *arg)
+{
+    const struct wanted *w = arg;
+    struct ingest *g = w->g;
+    pthread_mutex_lock(&g->lock);
+    bool yes = g->failed || g->grown_byte <= w->has ||
+               (g->grown_byte + w->n) * GROWN_WEIGHT <= g->max_grown_byte;
+    pthread_mutex_unlock(&g->lock);
+    return yes;
+}
+
 static int claim(void *ctx, struct slu_block *b, uint64_t n, struct slu_err *err)
 {
     struct ingest *g = ctx;
+    struct wanted w = {g, b->claimed_byte, n};
     int rc = SLU_OK;
+    slu_pipe_wait(g->crew.pipe, is_free, &w);
     pthread_mutex_lock(&g->lock);
-    while (!g->failed && g->grown_byte > b->claimed_byte &&
-           (g->grown_byte + n) * GROWN_WEIGHT > g->max_grown_byte)
-        pthread_cond_wait(&g->freed, &g->lock);
     if (g->failed)
         rc = slu_fail(err, SLU_E_LIMIT,
                       "stopped"); /* never seen: an earlier job failed */
@@ -85,7 +103,6 @@ static void give_back(struct ingest *g, struct job *j)
     slu_buf_release(&j->rejects);
     pthread_mutex_lock(&g->lock);
     g->grown_byte -= n;
-    pthread_cond_broadcast(&g->freed);
     pthread_mutex_unlock(&g->lock);
 }
 
@@ -93,7 +110,6 @@ static void set_failed(struct ingest *g)
 {
     pthread_mutex_lock(&g->lock);
     g->failed = true;
-    pthread_cond_broadcast(&g->freed);
     pthread_mutex_unlock(&g->lock);
 }
 
@@ -222,7 +238,8 @@ static int encode(struct ingest *g, struct job *j, struct worker *w,
     int rc = cfg->bos ? add_special(j, slu_tokenizer_bos(cfg->tokenizer), err) : SLU_OK;
     size_t before = j->ids.n;
     if (!rc)
-        rc = slu_encode(w->encoder, rec->text, rec->text_len, &j->ids, err);
+        rc = slu_encode_parts(&g->crew, (unsigned)(w - g->worker), rec->text,
+                              rec->text_len, &j->ids, err);
     if (rc)
         return rc;
     j->in.tokens += j->ids.n - before;
@@ -443,12 +460,13 @@ static int open_workers(struct ingest *g, const struct plan *p, struct slu_err *
     int rc = SLU_OK;
     g->n_worker = p->n_threads;
     g->worker = calloc(g->n_worker, sizeof *g->worker);
-    if (!g->worker)
+    g->crew.encoder = calloc(g->n_worker, sizeof *g->crew.encoder);
+    if (!g->worker || !g->crew.encoder)
         return slu_fail_nomem(err, g->n_worker * sizeof *g->worker);
     for (unsigned i = 0; i < g->n_worker && !rc; i++) {
         rc = slu_record_parser_new(&g->worker[i].parser, &rec, err);
         if (!rc)
-            rc = slu_encoder_new(&g->worker[i].encoder, cfg->tokenizer, p->cache_byte,
+            rc = slu_encoder_new(&g->crew.encoder[i], cfg->tokenizer, p->cache_byte,
                                  err);
     }
     return rc;
@@ -458,9 +476,11 @@ static void close_workers(struct ingest *g)
 {
     for (unsigned i = 0; g->worker && i < g->n_worker; i++) {
         slu_record_parser_free(g->worker[i].parser);
-        slu_encoder_free(g->worker[i].encoder);
         free(g->worker[i].domain);
     }
+    for (unsigned i = 0; g->crew.encoder && i < g->n_worker; i++)
+        slu_encoder_free(g->crew.encoder[i]);
+    free(g->crew.encoder);
     free(g->worker);
 }
 
@@ -498,8 +518,11 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
         .stat = stat,
         .domain = SLU_NO_DOMAIN,
         .lock = PTHREAD_MUTEX_INITIALIZER,
-        .freed = PTHREAD_COND_INITIALIZER,
         .max_grown_byte = p.max_grown_byte,
+        .crew = {.tokenizer = cfg->tokenizer,
+                 .n_worker = p.n_threads,
+                 .part_byte = (size_t)(p.block_byte < MAX_PART_BYTE ? p.block_byte
+                                                                    : MAX_PART_BYTE)},
     };
     unsigned tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4;
     int rc = SLU_OK;
@@ -519,7 +542,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     if (!rc)
         rc = open_input(&g, &p, err);
     if (!rc)
-        rc = slu_pipe_run(&ops, &g, job, p.n_job, p.n_threads, err);
+        rc = slu_pipe_run_parts(&ops, &g, job, p.n_job, p.n_threads, &g.crew.pipe, err);
     slu_input_free(g.input);
     close_workers(&g);
     for (unsigned i = 0; i < p.n_job; i++)

@@ -3,13 +3,15 @@
  * Let a cut be at c. The ids of both parts are those of the whole if every stage of the
  * encoder does the same on the parts as on the whole:
  *
- * 1. Normalizer. Normal form C: what stands at c (a space), or just before it (a
+ * 1. Normalizer. The normal forms: what stands at c (a space), or just before it (a
  * newline), is ASCII, and so neither composes with what precedes it nor is moved, and a
  * newline composes with nothing behind it either. So the form of the whole is that of
- * the parts; the characters that the places are known by stay as they are, but for the
- * one before the newline, which stays no white space, and the one at c behind it, which
- * stays no white space and no slash (no canonical mapping leads from one side to the
- * other). Normal form D and lower case likewise.
+ * the parts. The characters that the places are known by stay, but for the one before
+ * the newline and the one at c behind it: with canonical mappings the first stays no
+ * white space, and the second neither that nor a slash; with compatibility mappings the
+ * second may become a space: no CUT_LINE. Lowercase maps characters one by one, letters
+ * to letters; StripAccents may drop what is next to the newline: no CUT_LINE. The other
+ * steps look further, or at the text's ends.
  *
  * 2. Splits. The known ones have no look-behind, so the right part is split as the rest
  * of the whole is if a piece of the whole ends at c. That, and that the left part is
@@ -20,7 +22,8 @@
  * space, which here begins at c: no piece that begins before c gets past it, and the
  * look-aheads "(?!\S)" and "$" come behind white space only, so that none that began
  * before c is asked at c. Contractions and the splits by case take letters and
- * apostrophes only. (DeepSeek V3's numbers and Han runs likewise take no space.)
+ * apostrophes only. Splits at
+ * numbers and Han runs take no space.
  *    CUT_LINE: a newline is taken (a) in the tail of symbols, "[\r\n]*" or "[\r\n/]*",
  * which goes to c and ends there as at the end of the text, as there is no slash and no
  * other line end at c, or (b) as white space, in a run that begins and ends with it:
@@ -62,23 +65,35 @@ static bool is_letter(uint8_t b)
     return (b | 0x20) >= 'a' && (b | 0x20) <= 'z';
 }
 
-/* 1. Others need a thought before they are let through: NFKC, say, makes white space of
- * what is none. */
-static unsigned normalizer_kinds(const struct slu_tokenizer *t)
+/* 1. */
+static unsigned normalizer_kinds(const struct tok_norm *norm)
 {
-    for (size_t i = 0; t->norm && i < t->norm->n; i++) {
-        enum norm_kind k = t->norm->step[i].kind;
-        if (k != NORM_NFC && k != NORM_NFD && k != NORM_LOWERCASE)
+    unsigned kinds = CUT_SPACE | CUT_LINE;
+
+    for (size_t i = 0; norm && i < norm->n; i++) {
+        switch (norm->step[i].kind) {
+        case NORM_NFC:
+        case NORM_NFD:
+        case NORM_LOWERCASE:
+            break;
+        case NORM_NFKC:
+        case NORM_NFKD:
+        case NORM_STRIP_ACCENTS:
+            kinds &= CUT_SPACE;
+            break;
+        default:
             return 0;
+        }
     }
-    return CUT_SPACE | CUT_LINE;
+    return kinds;
 }
 
 /* 2. */
 static unsigned split_kinds(const struct tok_pre *pre)
 {
-    static const char *const KNOWN[] = {"gpt2",  "cl100k", "llama3",
-                                        "qwen2", "qwen35", "o200k"};
+    static const char *const KNOWN[] = {"gpt2",      "cl100k",     "llama3", "qwen2",
+                                        "qwen35",    "o200k",      "tekken", "kimi",
+                                        "deepseek3", "digits-gpt2"};
     unsigned kinds = CUT_SPACE | CUT_LINE;
     bool any = false;
 
@@ -89,7 +104,7 @@ static unsigned split_kinds(const struct tok_pre *pre)
             kinds &= ~(unsigned)CUT_LINE;
             continue;
         }
-        if (s->kind != PRE_SCAN)
+        if (s->kind != PRE_SCAN || s->invert)
             return 0;
         for (size_t k = 0; k < sizeof KNOWN / sizeof *KNOWN; k++)
             known |= !strcmp(pre_scan_name(s->scan), KNOWN[k]);
@@ -124,7 +139,7 @@ unsigned tok_cut_kinds(const struct slu_tokenizer *t)
         return CUT_ANY;
     if (!t->pre || t->sp)
         return 0;
-    unsigned kinds = normalizer_kinds(t) & split_kinds(t->pre);
+    unsigned kinds = normalizer_kinds(t->norm) & split_kinds(t->pre);
     for (size_t i = 0; t->added && i < t->added->n; i++) {
         const struct added_token *k = &t->added->token[i];
         kinds &= added_kinds(k, t->added->text.data + k->text_off, k->text_len);

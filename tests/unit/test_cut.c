@@ -24,17 +24,17 @@ static char path[] = "/tmp/test_cut.XXXXXX";
 
 /* The alphabet; what begins a line twice is more frequent. */
 static const char *const CHARS[] = {
-    " ",          " ",      " ",       " ",        "\n",     "\n",     "\n",
-    "a",          "a",      "b",       "s",        "S",      "T",      "l",
-    "L",          "re",     "'",       "'s",       "'ll",    "\u2019", ".",
-    ",",          "!",      "/",       "//",       "(",      "1",      "23",
-    "4567",       "-",      "_",       "\t",       "\r",     "\r\n",   "\v",
-    "\x01",       "\x1c",   "\u00a0",  "\xc2\x85", "\u2028", "\u3000", "\u4e2d",
-    "\u6587",     "\u3002", "\u300c",  "\u3042",   "\u0301", "\u0308", "\u0338",
-    "\u00e9",     "\u00c9", "e\u0301", "\u1100",   "\u1161", "\u11a8", "\u0660",
-    "\u01c5",     "\u02b0", "\u017f",  "\u037e",   "\u2000", "\u1fef", "\u200d",
-    "\U0001f600", "<|x|>",  "a b",     "x\ny",     " qz",    "qz ",    "qz",
-    "  ",         "   ",    "\n\n",
+    " ",      " ",          " ",       " ",        "\n",     "\n",     "\n",
+    "a",      "a",          "b",       "s",        "S",      "T",      "l",
+    "L",      "re",         "'",       "'s",       "'ll",    "\u2019", ".",
+    ",",      "!",          "/",       "//",       "(",      "1",      "23",
+    "4567",   "-",          "_",       "\t",       "\r",     "\r\n",   "\v",
+    "\x01",   "\x1c",       "\u00a0",  "\xc2\x85", "\u2028", "\u3000", "\u4e2d",
+    "\u6587", "\u3002",     "\u300c",  "\u3042",   "\u0301", "\u0308", "\u0338",
+    "\u00e9", "\u00c9",     "e\u0301", "\u1100",   "\u1161", "\u11a8", "\u0660",
+    "\u01c5", "\u02b0",     "\u017f",  "\u037e",   "\u2000", "\u1fef", "\u00a8",
+    "\u200d", "\U0001f600", "<|x|>",   "a b",      "x\ny",   " qz",    "qz ",
+    "qz",     "  ",         "   ",     "\n\n",
 };
 enum { N_CHARS = sizeof CHARS / sizeof *CHARS };
 
@@ -205,26 +205,77 @@ static const char GPT2[] =
 static const char PREFIX[] =
     "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":true}";
 
+static void put_split(FILE *f, const char *regex)
+{
+    fputs("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"", f);
+    put_json(f, regex);
+    fputs("\"},\"behavior\":\"Isolated\"},", f);
+}
+
+/* A row of splits, NULL at the end, with the normalizers that leave both kinds. */
+static void check_splits(const char *const *regex)
+{
+    static const char *const NORM[] = {
+        "", "\"normalizer\":{\"type\":\"NFC\"},",
+        "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFD\"},"
+        "{\"type\":\"Lowercase\"}]},"};
+    for (size_t i = 0; i < sizeof NORM / sizeof *NORM; i++) {
+        char pre[4096];
+        FILE *f = fmemopen(pre, sizeof pre, "w");
+        fputs("{\"type\":\"Sequence\",\"pretokenizers\":[", f);
+        for (const char *const *r = regex; *r; r++)
+            put_split(f, *r);
+        fputs("{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+              "\"use_regex\":false}]}",
+              f);
+        fclose(f);
+        write_json(NORM[i], pre, "");
+        check_spec(path, false, CUT_SPACE | CUT_LINE);
+    }
+}
+
 static void every_split(void **state)
 {
-    static const char *const NAME[] = {"gpt2",   "r50k",  "p50k",   "cl100k",
-                                       "llama3", "qwen2", "qwen35", "o200k"};
+    static const char *const NAME[] = {"gpt2",  "r50k",   "p50k",  "cl100k", "llama3",
+                                       "qwen2", "qwen35", "o200k", "tekken", "kimi"};
+    static const char *const DEEPSEEK[] = {
+        "\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+        "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+        "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|"
+        "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+        NULL};
     (void)state;
-    for (unsigned nfc = 0; nfc < 2; nfc++)
-        for (size_t i = 0; i < sizeof NAME / sizeof *NAME; i++) {
-            char pre[2048];
-            FILE *f = fmemopen(pre, sizeof pre, "w");
-            fputs("{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
-                  "\"pattern\":{\"Regex\":\"",
-                  f);
-            put_json(f, pre_regex_by_name(NAME[i]));
-            fputs("\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\","
-                  "\"add_prefix_space\":false,\"use_regex\":false}]}",
-                  f);
-            fclose(f);
-            write_json(nfc ? "\"normalizer\":{\"type\":\"NFC\"}," : "", pre, "");
-            check_spec(path, false, CUT_SPACE | CUT_LINE);
-        }
+    for (size_t i = 0; i < sizeof NAME / sizeof *NAME; i++)
+        check_splits((const char *const[]){pre_regex_by_name(NAME[i]), NULL});
+    check_splits(DEEPSEEK);
+    write_json("",
+               "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\","
+               "\"individual_digits\":true},"
+               "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}]}",
+               "");
+    check_spec(path, false, CUT_SPACE | CUT_LINE);
+}
+
+static void normalizers(void **state)
+{
+    static const struct {
+        const char *json;
+        unsigned kinds;
+    } norm[] = {
+        {"{\"type\":\"NFKC\"}", CUT_SPACE},
+        {"{\"type\":\"NFKD\"}", CUT_SPACE},
+        {"{\"type\":\"StripAccents\"}", CUT_SPACE},
+        {"{\"type\":\"Prepend\",\"prepend\":\"x\"}", 0},
+        {"{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"_\"}", 0},
+        {"{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":true}", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof norm / sizeof *norm; i++) {
+        char head[200];
+        snprintf(head, sizeof head, "\"normalizer\":%s,", norm[i].json);
+        write_json(head, GPT2, "");
+        check_spec(path, false, norm[i].kinds);
+    }
 }
 
 static void own_tokenizers(void **state)
@@ -314,7 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places),       cmocka_unit_test(own_tokenizers),
         cmocka_unit_test(every_split),  cmocka_unit_test(steps),
-        cmocka_unit_test(added_tokens),
+        cmocka_unit_test(added_tokens), cmocka_unit_test(normalizers),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

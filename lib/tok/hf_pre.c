@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+/* \w+|[^\w\s]+ in Rust, where the joiners belong to words and Latin-1's numbers don't,
+ * as in Oniguruma's classes. */
+#define RUST_WORDS "[\\w\\u200c\\u200d]+|[^\\w\\u200c\\u200d\\s]+"
+
 struct read {
     struct tok_pre *pre;
     bool byte_level; /* has come; it must be the last, as what follows would see its
@@ -126,9 +130,14 @@ static int read_one(struct read *r, struct slu_json_value v, struct slu_err *err
         return read_split(r, v, err);
     if (slu_json_is(type, "Digits")) {
         const char *regex =
-            flag_or(v, "individual_digits", false) ? "\\p{N}" : "\\p{N}+";
+            flag_or(v, "individual_digits", false) ? PRE_DIGIT : PRE_DIGIT "+";
         return pre_add_regex(r->pre, regex, strlen(regex), PRE_REGEX, false, err);
     }
+    if (slu_json_is(type, "WhitespaceSplit"))
+        return pre_add_regex(r->pre, "\\s", 2, PRE_DROP, false, err);
+    if (slu_json_is(type, "Whitespace"))
+        return pre_add_regex(r->pre, RUST_WORDS, strlen(RUST_WORDS), PRE_KEEP, false,
+                             err);
     if (slu_json_is(type, "Sequence") && slu_json_get(v, "pretokenizers", &x) &&
         r->depth < 8) {
         r->depth++;

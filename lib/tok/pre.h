@@ -25,6 +25,9 @@ pre_scan_fn *pre_scan_by_regex(const char *regex, size_t len);
  * whose matches are isolated, or "=" and a scanner's name. */
 pre_scan_fn *pre_scan_by_row(const char *const *step, size_t n);
 #define PRE_ROW_MAX 3
+/* What the pre-tokenizer Digits takes for one: that the reference does it in Rust,
+ * whose Unicode is 17, where its expressions have 16. */
+#define PRE_DIGIT "[\\p{N}\\x{11de0}-\\x{11de9}\\x{16ff4}-\\x{16ff6}]"
 /* The scanner's canonical name, whatever it was found by. */
 const char *pre_scan_name(pre_scan_fn *scan);
 /* The regular expression of a scanner as its reference writes it, for tests. */

@@ -9,6 +9,7 @@
  *   X{2}?    is lazy to PCRE2, (?:X{2})? to Oniguruma: written like that
  *   X{,3}    is text to older PCRE2, X{0,3} to Oniguruma: written like that
  *   ^ $      are about lines to Oniguruma, always
+ *   \w \b    outside of classes Oniguruma takes the numbers of Latin-1 for words too
  */
 #include "lib/tok/regex.h"
 
@@ -291,6 +292,14 @@ static int put_set(struct translate *t, const struct uset *s, const char *from)
 
 /* ---- outside classes ---- */
 
+/* The superscripts and fractions that \w has outside of classes only. */
+static void add_latin1(struct uset *s)
+{
+    uset_add(s, 0xB2, 0xB3);
+    uset_add(s, 0xB9, 0xB9);
+    uset_add(s, 0xBC, 0xBE);
+}
+
 /* \b and \B, by \w as it is here. */
 static int put_boundary(struct translate *t, bool negate)
 {
@@ -301,6 +310,7 @@ static int put_boundary(struct translate *t, bool negate)
     if (!word)
         return slu_fail_nomem(t->err, sizeof *word);
     uset_add_escape(word, 'w');
+    add_latin1(word);
     if ((rc = uset_put(word, &w, t->err)) >= 0)
         rc = slu_buf_printf(t->out, t->err,
                             "(?:(?<=%1$.*2$s)(?%3$c%1$.*2$s)|(?<!%1$.*2$s)(?%4$c%1$.*2$"
@@ -366,7 +376,17 @@ static int escape(struct translate *t)
     }
     if (!(s = uset_new()))
         return slu_fail_nomem(t->err, sizeof *s);
-    rc = add_escape(t, s, &is_set);
+    if (c == 'w' || c == 'W') {
+        uset_add_escape(s, 'w');
+        add_latin1(s);
+        if (c == 'W')
+            uset_not(s);
+        t->p += 2;
+        is_set = true;
+        rc = SLU_OK;
+    } else {
+        rc = add_escape(t, s, &is_set);
+    }
     if (rc >= 0)
         rc = is_set ? put_set(t, s, from) : character(t);
     free(s);

@@ -11,8 +11,7 @@
 #include <string.h>
 
 /* '(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-static inline __attribute__((always_inline)) size_t
-scan_gpt2_like(const uint8_t *p, size_t n, size_t pos, bool digits)
+static size_t scan_gpt2(const uint8_t *p, size_t n, size_t pos)
 {
     size_t k = contraction(p, n, pos, false), at = pos;
     unsigned len;
@@ -20,11 +19,9 @@ scan_gpt2_like(const uint8_t *p, size_t n, size_t pos, bool digits)
     if (k)
         return pos + k;
     unsigned c = class_at(p, pos, &len);
-    if (digits && (c & C_NUMBER))
-        return pos + len;
     if (p[pos] == ' ' && pos + 1 < n) {
         unsigned next = class_at(p, pos + 1, &len);
-        if (!(next & (digits ? C_WHITE | C_NUMBER : C_WHITE))) {
+        if (!(next & C_WHITE)) {
             c = next;
             at = pos + 1;
         }
@@ -35,18 +32,47 @@ scan_gpt2_like(const uint8_t *p, size_t n, size_t pos, bool digits)
         return run(p, n, at, C_NUMBER);
     if (c & C_SYMBOL)
         return run(p, n, at, C_SYMBOL);
-    return white_space_until(p, n, pos, WHITE_PLAIN, digits ? C_NUMBER : 0);
+    return white_space(p, n, pos, WHITE_PLAIN);
 }
 
-static size_t scan_gpt2(const uint8_t *p, size_t n, size_t pos)
+/* Digits knows those of Unicode 17 too (PRE_DIGIT); the end of the text is a digit to
+ * it, as it is to what follows. */
+static inline unsigned class_digit(const uint8_t *p, size_t n, size_t pos,
+                                   unsigned *len)
 {
-    return scan_gpt2_like(p, n, pos, false);
+    *len = 0;
+    if (pos == n)
+        return C_NUMBER;
+    unsigned k = class_at(p, pos, len);
+    if (p[pos] < 0xF0)
+        return k;
+    uint32_t c = uni_decode(p + pos, len);
+    return c - 0x11DE0 < 10 || c - 0x16FF4 < 3 ? C_NUMBER : k;
 }
 
-/* Behind Digits, one by one: StarCoder, Command R. */
+/* GPT-2's split behind Digits, one by one: StarCoder, Command R. */
 static size_t scan_digits_gpt2(const uint8_t *p, size_t n, size_t pos)
 {
-    return scan_gpt2_like(p, n, pos, true);
+    unsigned len, next_len;
+    unsigned c = class_digit(p, n, pos, &len);
+    size_t k = contraction(p, n, pos, false), end = pos + len, last = pos;
+
+    if (k)
+        return pos + k;
+    if (c & C_NUMBER)
+        return end;
+    if (p[pos] == ' ') {
+        unsigned next = class_digit(p, n, end, &next_len);
+        if (next & (C_LETTER | C_SYMBOL)) {
+            c = next;
+            end += next_len;
+        }
+    }
+    unsigned mask = c & C_LETTER ? C_LETTER : c & C_SYMBOL ? C_SYMBOL : C_WHITE;
+    for (; (c = class_digit(p, n, end, &len)) & mask; end += len)
+        last = end;
+    /* \s+(?!\S)|\s+ */
+    return mask != C_WHITE || (c & C_NUMBER) || last == pos ? end : last;
 }
 
 /* The family of cl100k:
@@ -293,7 +319,7 @@ static const struct {
       "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
       "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES},
      scan_deepseek3},
-    {"digits-gpt2", {"\\p{N}", "=gpt2"}, scan_digits_gpt2},
+    {"digits-gpt2", {PRE_DIGIT, "=gpt2"}, scan_digits_gpt2},
 };
 
 pre_scan_fn *pre_scan_by_row(const char *const *step, size_t n)
@@ -325,6 +351,9 @@ pre_scan_fn *pre_scan_by_name(const char *name)
 pre_scan_fn *pre_scan_by_regex(const char *regex, size_t len)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        /* Oniguruma reads tiktoken's {1,3}+ otherwise. */
+        if (strstr(known[i].regex, "{1,3}+"))
+            continue;
         if (strlen(known[i].regex) == len && !memcmp(known[i].regex, regex, len))
             return known[i].scan;
     }

@@ -104,35 +104,25 @@ enum white {
     WHITE_TAIL,  /* \s+$|\s*[\r\n]|\s+(?!\S)|\s */
 };
 
-/* Characters of the classes `stop` end the text: an earlier split has cut there. */
-static inline __attribute__((always_inline)) size_t
-white_space_until(const uint8_t *p, size_t n, size_t pos, enum white how, unsigned stop)
+static inline size_t white_space(const uint8_t *p, size_t n, size_t pos, enum white how)
 {
-    bool at_end = true;
     size_t start = pos, last = pos, line = 0;
     unsigned len;
 
     while (pos < n) {
         unsigned c = class_at(p, pos, &len);
-        if (!(c & C_WHITE)) {
-            at_end = c & stop;
+        if (!(c & C_WHITE))
             break;
-        }
         last = pos;
         pos += len;
         if (c & C_LINE)
             line = pos;
     }
-    if (how == WHITE_TAIL && at_end)
-        return pos;
+    if (how == WHITE_TAIL && pos == n)
+        return n;
     if (how != WHITE_PLAIN && line)
         return line;
-    return at_end || last == start ? pos : last;
-}
-
-static inline size_t white_space(const uint8_t *p, size_t n, size_t pos, enum white how)
-{
-    return white_space_until(p, n, pos, how, 0);
+    return pos == n || last == start ? pos : last;
 }
 
 /* DeepSeek V3's three splits in a row (scan_deepseek.c). */

@@ -166,8 +166,6 @@ bool uset_add_property(struct uset *s, const char *p, size_t n)
         uset_add(s, 0, 0x10FFFF);
     } else if (!strcmp(name, "ascii")) {
         uset_add(s, 0, 0x7F);
-    } else if (!strcmp(name, "word")) {
-        uset_add_escape(s, 'w');
     } else if (!strcmp(name, "alpha") || !strcmp(name, "alphabetic")) {
         add_alphabetic(s);
     } else if (!strcmp(name, "alnum")) {

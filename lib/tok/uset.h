@@ -24,11 +24,11 @@ void uset_and(struct uset *s, const struct uset *other);
 void uset_not(struct uset *s);
 bool uset_has(const struct uset *s, uint32_t c);
 
-/* Adds what \s, \d, \w (c is 's', 'd', 'w') stand for in Oniguruma: White_Space, Nd,
- * and Alphabetic with M, Nd, Pc. */
+/* Adds what \s, \d, \w (c is 's', 'd', 'w') stand for in a class of Oniguruma's:
+ * White_Space, Nd, and Alphabetic with M, Nd, Pc. */
 void uset_add_escape(struct uset *s, char c);
 /* Adds a property by its name: a general category, short or long, a script, or
- * Alphabetic, Alpha, Alnum, Digit, Space, White_Space, Word, Any, ASCII. Case, spaces,
+ * Alphabetic, Alpha, Alnum, Digit, Space, White_Space, Any, ASCII. Case, spaces,
  * - and _ in names do not count. false: no such name. */
 bool uset_add_property(struct uset *s, const char *name, size_t n);
 

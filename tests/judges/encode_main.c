@@ -1,16 +1,19 @@
 /* encode_main.c - the judges' view of lib/tokenizer.h: documents in, ids out.
  *
- *   encode TOKENIZER [--pattern NAME] [--parse] [--cache BYTES] [--time N]
+ *   encode TOKENIZER [--pattern NAME] [--parse] [--pieces] [--cache BYTES] [--time N]
  *
  * Standard input: documents, each a u32 little-endian length and its bytes. Standard
- * output: for each, a u32 count and the ids as u32. --time N encodes everything N times
- * instead and prints MB/s on standard error.
+ * output: for each, a u32 count and the ids as u32; with --pieces the lengths of what
+ * the pre-tokenizer makes of it, without the normalizer. --time N encodes everything N
+ * times instead and prints MB/s on standard error.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "lib/tok/pre.h"
+#include "lib/tok/tok.h"
 #include "lib/tokenizer.h"
 
 static double now(void)
@@ -61,6 +64,39 @@ static int encode_all(struct slu_encoder *e, const char *in, size_t n,
     return 0;
 }
 
+static int put_piece(void *out, const uint8_t *p, size_t n, struct slu_err *err)
+{
+    uint32_t len = (uint32_t)n;
+
+    (void)p;
+    return slu_buf_append(out, &len, sizeof len, err);
+}
+
+static int cut_all(const struct slu_tokenizer *t, const char *in, size_t n,
+                   struct slu_err *err)
+{
+    struct slu_buf out = SLU_BUF_INIT;
+    struct pre_scratch s;
+    int rc = pre_scratch_init(&s, t->pre, err);
+
+    for (size_t pos = 0; pos + 4 <= n && rc >= 0;) {
+        uint32_t len, count;
+        memcpy(&len, in + pos, 4);
+        slu_buf_clear(&out);
+        if (len)
+            rc = pre_run(t->pre, &s, (const uint8_t *)in + pos + 4, len, put_piece,
+                         &out, err);
+        count = (uint32_t)(out.len / 4);
+        fwrite(&count, 4, 1, stdout);
+        if (count)
+            fwrite(out.data, 4, count, stdout);
+        pos += 4 + len;
+    }
+    slu_buf_release(&out);
+    pre_scratch_release(&s);
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     struct slu_tokenizer_cfg cfg = {.spec = argc > 1 ? argv[1] : NULL};
@@ -69,11 +105,14 @@ int main(int argc, char **argv)
     struct slu_encoder *e;
     struct slu_ids ids = {NULL, 0, 0};
     unsigned long cache = 160 << 20, rounds = 0;
+    bool pieces = false;
     size_t n;
 
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[i], "--parse"))
             cfg.special_parse = true;
+        else if (!strcmp(argv[i], "--pieces"))
+            pieces = true;
         else if (i + 1 < argc && !strcmp(argv[i], "--pattern"))
             cfg.pattern = argv[++i];
         else if (i + 1 < argc && !strcmp(argv[i], "--cache"))
@@ -90,7 +129,10 @@ int main(int argc, char **argv)
     if (rounds)
         fprintf(stderr, "load %.3f s\n", now() - start);
     char *in = slurp(&n);
-    if (!rounds && (encode_all(e, in, n, &ids, stdout, &err) < 0 || fflush(stdout)))
+    if (pieces && (cut_all(t, in, n, &err) < 0 || fflush(stdout)))
+        return die(err.msg);
+    if (!rounds && !pieces &&
+        (encode_all(e, in, n, &ids, stdout, &err) < 0 || fflush(stdout)))
         return die(err.msg);
     for (unsigned long i = 0; i < rounds; i++) {
         start = now();

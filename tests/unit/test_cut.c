@@ -236,8 +236,9 @@ static void check_splits(const char *const *regex)
 
 static void every_split(void **state)
 {
-    static const char *const NAME[] = {"gpt2",  "r50k",   "p50k",  "cl100k", "llama3",
-                                       "qwen2", "qwen35", "o200k", "tekken", "kimi"};
+    /* cl100k's expression is no other than in rank files. */
+    static const char *const NAME[] = {"gpt2",   "r50k",  "p50k",   "llama3", "qwen2",
+                                       "qwen35", "o200k", "tekken", "kimi"};
     static const char *const DEEPSEEK[] = {
         "\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
         "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
@@ -254,6 +255,26 @@ static void every_split(void **state)
                "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}]}",
                "");
     check_spec(path, false, CUT_SPACE | CUT_LINE);
+}
+
+/* Ranks of single bytes, and a few more, with the split of cl100k. */
+static void ranks(void **state)
+{
+    static const char BASE64[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char *const MORE[] = {"ICA=", "Cgo=", "IGE=", "YWI=", "IQo="};
+    char name[] = "/tmp/test_cut.cl100k.XXXXXX.tiktoken";
+    int fd = mkstemps(name, 9);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    (void)state;
+    assert_non_null(f);
+    for (unsigned i = 0; i < 256; i++)
+        fprintf(f, "%c%c== %u\n", BASE64[i >> 2], BASE64[(i & 3) << 4], i);
+    for (unsigned i = 0; i < sizeof MORE / sizeof *MORE; i++)
+        fprintf(f, "%s %u\n", MORE[i], 256 + i);
+    assert_int_equal(fclose(f), 0);
+    check_spec(name, false, CUT_SPACE | CUT_LINE);
+    unlink(name);
 }
 
 static void normalizers(void **state)
@@ -363,9 +384,10 @@ static void places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places),       cmocka_unit_test(own_tokenizers),
-        cmocka_unit_test(every_split),  cmocka_unit_test(steps),
-        cmocka_unit_test(added_tokens), cmocka_unit_test(normalizers),
+        cmocka_unit_test(places),      cmocka_unit_test(own_tokenizers),
+        cmocka_unit_test(every_split), cmocka_unit_test(ranks),
+        cmocka_unit_test(steps),       cmocka_unit_test(added_tokens),
+        cmocka_unit_test(normalizers),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

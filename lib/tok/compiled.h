@@ -16,9 +16,10 @@
  *
  * Races. A file appears whole, by rename, and is never changed: any number of processes
  * can read, write and remove the same ones without a lock; the last writer wins, with
- * the same bytes. Files are read into memory, not mapped: on a network file system a
- * mapped file that another host replaces would be a SIGBUS hours later, and memory can
- * have huge pages, which encoding gains from (tests/bench/NOTES.md).
+ * the same bytes. On file systems of this machine they are mapped: what is mapped stays
+ * whole when its name goes, and processes share the memory. On others (NFS, Lustre)
+ * they are read, as a page that is fetched again after another host removed the file
+ * is a SIGBUS.
  *
  * Thread safety: none needed, all of it happens while loading.
  */
@@ -52,11 +53,11 @@ SLU_MUST_USE int compiled_decode(struct slu_tokenizer *t, const void *image,
 SLU_MUST_USE int compiled_check_head(const void *head, uint64_t n_byte,
                                      struct slu_u128 key, struct slu_err *err);
 
-/* Reads what the folder has under that key; *image from bpe_image_alloc, caller frees
- * with free(). SLU_EOF where there is nothing; errors say why what is there is not
- * used. */
-SLU_MUST_USE int compiled_read(const char *dir, struct slu_u128 key, void **image,
-                               size_t *n_byte, struct slu_err *err);
+/* Maps or reads what the folder has under that key; caller frees with compiled_free.
+ * SLU_EOF where there is nothing; errors say why what is there is not used. */
+SLU_MUST_USE int compiled_read(const char *dir, struct slu_u128 key,
+                               struct tok_image *image, struct slu_err *err);
+void compiled_free(struct tok_image *image);
 /* Whether there is anything under that key: then another process was faster. */
 bool compiled_exists(const char *dir, struct slu_u128 key);
 /* Puts it there, makes the folder (mode 0700) where it and at most one above it are

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,7 +59,52 @@ static void note_use(int fd, const struct stat *st)
         (void)!futimens(fd, NULL);
 }
 
-static int read_file(int fd, struct slu_u128 key, void **image, size_t *n_byte,
+/* Whether the file system keeps a mapped file whole, whoever removes its name. */
+static bool is_local(int fd)
+{
+    static const uint32_t LOCAL[] = {
+        0xEF53,     /* ext4 */
+        0x58465342, /* XFS */
+        0x9123683E, /* btrfs */
+        0xF2F52010, /* F2FS */
+        0x2FC12FC1, /* ZFS */
+        0x01021994, /* tmpfs */
+        0x794C7630, /* overlayfs: what is written lies on one of the others */
+    };
+    struct statfs fs;
+
+    for (size_t i = 0; !fstatfs(fd, &fs) && i < sizeof LOCAL / sizeof *LOCAL; i++) {
+        if ((uint32_t)fs.f_type == LOCAL[i])
+            return true;
+    }
+    return false;
+}
+
+static int fill(struct tok_image *image, int fd, size_t n_byte, struct slu_err *err)
+{
+    void *p = is_local(fd)
+                  ? mmap(NULL, n_byte, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0)
+                  : MAP_FAILED;
+
+    if (p != MAP_FAILED) {
+        *image = (struct tok_image){p, n_byte, true};
+        return SLU_OK;
+    }
+    *image = (struct tok_image){bpe_image_alloc(n_byte), n_byte, false};
+    return image->p ? slu_pread_full(fd, image->p, n_byte, 0, err)
+                    : slu_fail_nomem(err, n_byte);
+}
+
+void compiled_free(struct tok_image *image)
+{
+    if (image->is_mapped)
+        munmap(image->p, image->n_byte);
+    else
+        free(image->p);
+    *image = (struct tok_image){0};
+}
+
+static int read_file(int fd, struct slu_u128 key, struct tok_image *image,
                      struct slu_err *err)
 {
     uint64_t head[COMPILED_HEAD / 8];
@@ -72,26 +119,20 @@ static int read_file(int fd, struct slu_u128 key, void **image, size_t *n_byte,
     if ((rc = slu_pread_full(fd, head, sizeof head, 0, err)) < 0 ||
         (rc = compiled_check_head(head, (uint64_t)st.st_size, key, err)) < 0)
         return rc;
-    *n_byte = (size_t)st.st_size;
-    *image = bpe_image_alloc(*n_byte);
-    if (!*image)
-        return slu_fail_nomem(err, *n_byte);
-    if ((rc = slu_pread_full(fd, *image, *n_byte, 0, err)) < 0) {
-        free(*image);
-        *image = NULL;
-        return rc;
-    }
-    note_use(fd, &st);
-    return SLU_OK;
+    if ((rc = fill(image, fd, (size_t)st.st_size, err)) < 0)
+        compiled_free(image);
+    else
+        note_use(fd, &st);
+    return rc;
 }
 
-int compiled_read(const char *dir, struct slu_u128 key, void **image, size_t *n_byte,
+int compiled_read(const char *dir, struct slu_u128 key, struct tok_image *image,
                   struct slu_err *err)
 {
     char name[NAME_LEN + 1];
     int at, fd, rc = open_dir(&at, dir, err);
 
-    *image = NULL;
+    *image = (struct tok_image){0};
     if (rc != SLU_OK)
         return rc;
     name_of(key, name);
@@ -99,7 +140,7 @@ int compiled_read(const char *dir, struct slu_u128 key, void **image, size_t *n_
     if (fd < 0) {
         rc = errno == ENOENT ? SLU_EOF : slu_fail_errno(err, "%s/%s", dir, name);
     } else {
-        rc = read_file(fd, key, image, n_byte, err);
+        rc = read_file(fd, key, image, err);
         if (rc < 0)
             slu_err_at(err, "%s/%s", dir, name);
         close(fd);

@@ -7,7 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
 #include <xxhash.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#endif
 
 #include "lib/hash.h"
 #include "lib/io.h"
@@ -108,22 +112,21 @@ static bool key_of_file(const struct origin *o, struct slu_u128 *key)
     if (stat(o->path, &st) || !S_ISREG(st.st_mode))
         return false;
     int fd = open(o->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    XXH3_state_t *x = XXH3_createState();
+    XXH3_state_t x;
     uint8_t *p = malloc(PIECE);
     size_t got = 0;
     uint64_t n_byte = 0;
-    bool ok = fd >= 0 && x && p && XXH3_128bits_reset(x) == XXH_OK;
+    bool ok = fd >= 0 && p && XXH3_128bits_reset(&x) == XXH_OK;
 
     do {
         ok = ok && slu_read_full(fd, p, PIECE, &got, NULL) >= 0 &&
              (n_byte += got) <= TOK_MAX_FILE &&
-             XXH3_128bits_update(x, p, got) == XXH_OK;
+             XXH3_128bits_update(&x, p, got) == XXH_OK;
     } while (ok && got == PIECE);
     if (ok) {
-        XXH128_hash_t h = XXH3_128bits_digest(x);
+        XXH128_hash_t h = XXH3_128bits_digest(&x);
         *key = key_of(o, (struct slu_u128){h.low64, h.high64}, n_byte);
     }
-    XXH3_freeState(x);
     free(p);
     if (fd >= 0)
         close(fd);
@@ -167,11 +170,11 @@ static int read_compiled(struct slu_tokenizer **t, const struct origin *o,
 {
     struct slu_tokenizer *c = calloc(1, sizeof *c);
     struct slu_err err = SLU_ERR_INIT;
-    size_t n_byte;
-    int rc = c ? compiled_read(o->cache, key, &c->compiled, &n_byte, &err)
+    int rc = c ? compiled_read(o->cache, key, &c->compiled, &err)
                : slu_fail_nomem(&err, sizeof *c);
 
-    if (rc == SLU_OK && (rc = compiled_decode(c, c->compiled, n_byte, key, &err)) < 0)
+    if (rc == SLU_OK &&
+        (rc = compiled_decode(c, c->compiled.p, c->compiled.n_byte, key, &err)) < 0)
         slu_err_at(&err, "%s: compiled vocabulary", o->cache);
     if (rc < 0)
         note(*t, &err);
@@ -256,7 +259,7 @@ void slu_tokenizer_free(struct slu_tokenizer *t)
     if (!t)
         return;
     tok_vocab_release(&t->vocab);
-    if (!t->compiled) {
+    if (!t->compiled.p) {
         free((void *)t->table.off);
         free((void *)t->table.bytes);
         free((void *)t->table.flags);
@@ -267,7 +270,7 @@ void slu_tokenizer_free(struct slu_tokenizer *t)
     free(t->sp);
     pre_free(t->pre);
     added_free(t->added);
-    free(t->compiled);
+    compiled_free(&t->compiled);
     free(t);
 }
 
@@ -303,7 +306,7 @@ const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t)
 
 bool slu_tokenizer_was_compiled(const struct slu_tokenizer *t)
 {
-    return t->compiled;
+    return t->compiled.p != NULL;
 }
 
 const char *slu_tokenizer_note(const struct slu_tokenizer *t)

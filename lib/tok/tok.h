@@ -36,6 +36,13 @@ void tok_vocab_release(struct tok_vocab *v);
 /* Besides SLU_VOCAB_*, while building: the token is one of the BPE model's own. */
 #define TOK_IN_MODEL 0x80
 
+/* A compiled vocabulary; p is NULL where there is none. */
+struct tok_image {
+    void *p; /* at a multiple of 64 bytes; not written to */
+    size_t n_byte;
+    bool is_mapped;
+};
+
 struct tok_model; /* bpe.c */
 struct tok_norm;  /* norm.c */
 struct tok_sp;    /* sp.c */
@@ -58,7 +65,7 @@ struct slu_tokenizer {
     struct tok_added *added;
     uint64_t eos, bos, pad;
     uint8_t fingerprint[16];
-    void *compiled; /* what table and model lie in, where they were read; or NULL */
+    struct tok_image compiled; /* what table and model lie in, where they were read */
     char note[256]; /* about the folder of compiled vocabularies; "" */
 };
 

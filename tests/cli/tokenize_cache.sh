@@ -62,6 +62,11 @@ cat llama3.tiktoken >llama3.fifo &
 same "a pipe is read once" built "$(how -t llama3.fifo --pattern llama3)"
 wait
 
+if nfs=$(shim nfs); then
+    same "a network file system: read, not mapped" compiled "$(LD_PRELOAD=$nfs how -t llama3.tiktoken)"
+    same "with the same stream" "$(tokenize --no-cache -t llama3.tiktoken b.txt | sha)" "$(sha x.tks)"
+fi
+
 # Damage. "$one" is the compiled llama3.tiktoken.
 rm -rf "$cache"
 how -t llama3.tiktoken >/dev/null

@@ -168,7 +168,7 @@ static int decode(struct slu_tokenizer **t, const void *p, size_t n,
         rc = tok_find_ids(*t, NULL, &err);
     (*t)->special_parse = true;
     /* slu_tokenizer_free frees `compiled`, and arrays where there is none. */
-    (*t)->compiled = malloc(1);
+    (*t)->compiled.p = malloc(1);
     return rc;
 }
 

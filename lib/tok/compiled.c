@@ -141,10 +141,11 @@ static int put_vocab(struct slu_buf *out, const struct slu_vocab_table *v,
         rc = put(out, BYTES, all->bytes, all->off[all->n], err);
     if (rc >= 0)
         rc = put(out, FLAGS, all->flags, all->n, err);
-    if (rc >= 0)
+    if (rc >= 0 && !v->packed)
         rc = slu_vocab_pack(v, &packed, err);
     if (rc >= 0)
-        rc = put(out, VOCB, packed.data, packed.len, err);
+        rc = v->packed ? put(out, VOCB, v->packed, v->packed_byte, err)
+                       : put(out, VOCB, packed.data, packed.len, err);
     slu_buf_release(&packed);
     return rc;
 }

@@ -15,6 +15,7 @@
 
 #include "lib/hash.h"
 #include "lib/io.h"
+#include "lib/stream_private.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/compiled.h"
@@ -190,10 +191,18 @@ static int read_compiled(struct slu_tokenizer **t, const struct origin *o,
 static void write_compiled(struct slu_tokenizer *t, const struct origin *o,
                            struct slu_u128 key)
 {
-    struct slu_buf image = SLU_BUF_INIT;
+    struct slu_buf image = SLU_BUF_INIT, packed = SLU_BUF_INIT;
     struct slu_err err = SLU_ERR_INIT;
-    int rc = compiled_encode(t, key, &image, &err);
+    int rc = slu_vocab_pack(&t->table, &packed, &err);
 
+    if (rc >= 0) {
+        /* This process will want it too. */
+        t->table.packed = packed.data;
+        t->table.packed_byte = packed.len;
+        rc = compiled_encode(t, key, &image, &err);
+    } else {
+        slu_buf_release(&packed);
+    }
     if (rc >= 0)
         rc = compiled_write(o->cache, key, image.data, image.len, &err);
     if (rc < 0)
@@ -263,6 +272,7 @@ void slu_tokenizer_free(struct slu_tokenizer *t)
         free((void *)t->table.off);
         free((void *)t->table.bytes);
         free((void *)t->table.flags);
+        free((void *)t->table.packed);
     }
     free(t->in_model);
     bpe_free(t->model);

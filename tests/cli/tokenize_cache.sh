@@ -199,6 +199,44 @@ same "eight at once, while files are removed" "$whole" "$({ storm; storm; } | so
 : >stop
 wait
 
+# Each call that fails or is the last, on an empty folder and on a full one. What the program does for
+# the cache must not matter; what it does for the stream ends it with a line, or the stream is right.
+fresh
+if fault=$(shim fault); then
+    each() { # each CALL ERRNO|kill
+        n=1
+        while [ $n -lt 400 ]; do
+            rm -f log
+            [ $state = full ] || rm -rf "$cache"
+            LD_PRELOAD=$fault SHIM_AT=$1:$n SHIM_DO=$2 SHIM_LOG=log tokenize -t llama3.tiktoken --stats s2.json -o y.tks b.txt 2>err
+            got=$?
+            [ -s log ] || break
+            case $2.$got in
+            kill.137) ;;
+            *.0) [ "$(sha y.tks)" = "$whole" ] || echo "$1 $n: another stream" ;;
+            *.1) one_line err || echo "$1 $n: $(cat err)" ;;
+            *) echo "$1 $n: exit status $got" ;;
+            esac
+            unfinished=$(find "$cache" -name '.tmp-*' 2>/dev/null)
+            [ -z "$unfinished" ] || [ "$2" = kill ] || echo "$1 $n: $unfinished is left"
+            SLUICE_CACHE_DIR=$cache tokenize -t llama3.tiktoken -o y.tks b.txt 2>err && [ "$(sha y.tks)" = "$whole" ] ||
+                echo "$1 $n: not well afterwards: $(cat err)"
+            n=$((n + ${3:-1}))
+        done
+        [ $n -gt 1 ] || echo "$1: no such call"
+    }
+    step=7
+    [ -z "$FULL" ] || step=1
+    for state in full empty; do
+        for call in read write open close name mkdir map; do
+            [ $state.$call != full.mkdir ] || continue # it is there
+            same "each $call fails, the folder $state" "" "$(each $call 5)"
+        done
+        same "memory is short, the folder $state" "" "$(each memory 12 $step)"
+        same "each write is the last, the folder $state" "" "$(each io kill 3)"
+    done
+fi
+
 # It does not grow.
 rm -rf "$cache"
 then_is "the first" built -t builtin

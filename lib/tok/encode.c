@@ -29,16 +29,16 @@ struct slu_encoder {
     struct slu_ids *ids; /* of the call that runs */
     pieces_fn *find;     /* where the only step is a known split */
     /* Of one batch: the ends of its pieces and the slots with their ids; the pieces
-     * that are not in the hot table, and slots for them; of those with too many ids for
-     * a slot, the places in `apart`. */
+     * that are not in the hot table, and slots for them; ids that have no other place.
+     */
     uint32_t end[MOST];
     const struct word_slot *slot[MOST];
-    uint32_t miss[MOST + 1];
+    struct miss {
+        struct word_key key; /* of a short piece */
+        uint64_t hash;
+        uint32_t piece, from;
+    } miss[MOST + 1];
     struct word_slot found[MOST];
-    struct apart {
-        uint32_t piece;
-        size_t off, n;
-    } long_piece[MOST];
     struct slu_ids apart;
 };
 
@@ -83,172 +83,6 @@ void slu_encoder_free(struct slu_encoder *e)
 
 /* ---- pieces ---- */
 
-/* Appends n ids. */
-static int put_ids(struct slu_ids *ids, const uint32_t *id, size_t n,
-                   struct slu_err *err)
-{
-    int rc = slu_grow(&ids->id, &ids->cap, ids->n + n, sizeof *ids->id, err);
-
-    if (rc < 0)
-        return rc;
-    memcpy(ids->id + ids->n, id, n * sizeof *id);
-    ids->n += n;
-    return SLU_OK;
-}
-
-/* The slot of a piece of at most 15 bytes that is not in the hot table; or, where it
- * has many ids, these behind e->apart. */
-static int find_short(struct slu_encoder *e, const uint8_t *p, size_t n,
-                      struct word_key key, struct word_slot *found, struct slu_err *err)
-{
-    struct words *w = &e->words;
-    struct slu_ids *ids = &e->apart;
-    uint64_t hash = word_hash(key);
-    const struct word_slot *s = word_find(w, key, hash);
-    const uint32_t *many;
-    size_t first = ids->n, n_id;
-    int rc;
-
-    if (s && word_n_id(s) <= WORD_IDS) {
-        *found = *s;
-        return SLU_OK;
-    }
-    if (s && (many = word_many(w, s, &n_id)))
-        return put_ids(ids, many, n_id, err);
-    if ((rc = bpe_encode(e->t->model, &e->bpe, p, n, ids, err)) < 0)
-        return rc;
-    s = word_put(w, key, hash, ids->id + first, ids->n - first);
-    if (ids->n - first <= WORD_IDS) {
-        *found = *s;
-        ids->n = first;
-    }
-    return SLU_OK;
-}
-
-/* The ids of a longer piece, behind e->apart. */
-static int find_long(struct slu_encoder *e, const uint8_t *p, size_t n,
-                     struct slu_err *err)
-{
-    struct slu_ids *ids = &e->apart;
-    size_t first = ids->n, n_id;
-    const uint32_t *known;
-    int rc;
-
-    if (n > WORD_LONG)
-        return bpe_encode(e->t->model, &e->bpe, p, n, ids, err);
-    uint64_t hash = slu_hash64(p, n);
-    if ((known = word_find_far(&e->words, p, n, hash, &n_id)))
-        return put_ids(ids, known, n_id, err);
-    if ((rc = bpe_encode(e->t->model, &e->bpe, p, n, ids, err)) >= 0)
-        word_put_far(&e->words, p, n, hash, ids->id + first, ids->n - first);
-    return rc;
-}
-
-/* The key of n bytes at p, where n_read can be read. */
-static struct word_key key_of(const uint8_t *p, size_t n, size_t n_read)
-{
-    return n_read >= 16 ? word_key(p, (uint32_t)n) : word_key_at_end(p, (uint32_t)n);
-}
-
-/* Looks the k pieces of p up in the hot table. Returns how many are not there; their
- * lines in the wide table are then under way. */
-static size_t find_hot(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k)
-{
-    const struct words *w = &e->words;
-    uint32_t from = 0;
-    size_t i = 0, n_miss = 0;
-
-    for (; i < k && (size_t)from + 16 <= n; i++) {
-        struct word_key key = word_key(p + from, e->end[i] - from);
-        const struct word_slot *s = word_hot(w, word_hash(key));
-        e->slot[i] = s;
-        e->miss[n_miss] = (uint32_t)i;
-        n_miss += !word_is(s, key);
-        from = e->end[i];
-    }
-    for (; i < k; i++) {
-        struct word_key key = word_key_at_end(p + from, e->end[i] - from);
-        const struct word_slot *s = word_hot(w, word_hash(key));
-        e->slot[i] = s;
-        e->miss[n_miss] = (uint32_t)i;
-        n_miss += !word_is(s, key);
-        from = e->end[i];
-    }
-    for (size_t j = 0; j < n_miss; j++) {
-        size_t at = e->miss[j];
-        from = at ? e->end[at - 1] : 0;
-        struct word_key key = key_of(p + from, e->end[at] - from, n - from);
-        __builtin_prefetch(word_set(w, word_hash(key)));
-    }
-    return n_miss;
-}
-
-/* The ids of pieces [i, k), all of which have a slot. */
-static uint32_t *put_slots(const struct slu_encoder *e, size_t i, size_t k,
-                           uint32_t *out)
-{
-    for (; i < k; i++) {
-        const struct word_slot *s = e->slot[i];
-        memcpy(out, s->id, sizeof s->id);
-        out += word_n_id(s);
-    }
-    return out;
-}
-
-/* The first k pieces of p (n bytes can be read), whose ends are in e->end. */
-static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k,
-                        struct slu_err *err)
-{
-    struct slu_ids *ids = e->ids;
-    size_t n_apart = 0, n_miss = find_hot(e, p, n, k), i = 0, need;
-    int rc;
-
-    e->apart.n = 0;
-    for (size_t j = 0; j < n_miss; j++) {
-        size_t at = e->miss[j], from = at ? e->end[at - 1] : 0, len = e->end[at] - from;
-        struct apart *a = &e->long_piece[n_apart];
-        *a = (struct apart){(uint32_t)at, e->apart.n, 0};
-        if (len > WORD_SHORT)
-            rc = find_long(e, p + from, len, err);
-        else
-            rc = find_short(e, p + from, len, key_of(p + from, len, n - from),
-                            &e->found[j], err);
-        if (rc < 0)
-            return rc;
-        a->n = e->apart.n - a->off;
-        n_apart += a->n > 0;
-    }
-    need = ids->n + (k + 1) * WORD_IDS + e->apart.n;
-    if (need > ids->cap &&
-        (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
-        return rc;
-    uint32_t *out = ids->id + ids->n;
-    for (size_t j = 0, a = 0; j < n_miss; j++) {
-        bool is_apart = a < n_apart && e->long_piece[a].piece == e->miss[j];
-        if (!is_apart) {
-            /* The hot slot is written when nothing points to it any more. */
-            e->slot[e->miss[j]] = &e->found[j];
-            continue;
-        }
-        const struct apart *x = &e->long_piece[a++];
-        out = put_slots(e, i, x->piece, out);
-        memcpy(out, e->apart.id + x->off, x->n * sizeof *out);
-        out += x->n;
-        i = x->piece + 1;
-        e->found[j].key.b = 0;
-    }
-    out = put_slots(e, i, k, out);
-    ids->n = (size_t)(out - ids->id);
-    for (size_t j = 0; j < n_miss; j++) {
-        const struct word_slot *s = &e->found[j];
-        if (s->key.b) {
-            struct word_key key = {s->key.a, s->key.b & ~WORD_COUNT_MASK};
-            *word_hot(&e->words, word_hash(key)) = *s;
-        }
-    }
-    return SLU_OK;
-}
-
 /* Without a cache. */
 static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
                           struct slu_err *err)
@@ -261,6 +95,171 @@ static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
         from = e->end[i];
     }
     return rc;
+}
+
+/* The ids of a piece that is not cached, behind e->apart. */
+static int encode_apart(struct slu_encoder *e, const uint8_t *p, size_t n,
+                        struct word_slot *found, struct slu_err *err)
+{
+    size_t first = e->apart.n;
+    int rc = bpe_encode(e->t->model, &e->bpe, p, n, &e->apart, err);
+
+    found->key = (struct word_key){0, (uint64_t)WORD_MANY << WORD_COUNT_SHIFT};
+    found->id[MANY_OFF] = (uint32_t)(first * sizeof *e->apart.id);
+    found->id[MANY_N] = (uint32_t)(e->apart.n - first);
+    found->id[MANY_APART] = 1;
+    return rc;
+}
+
+/* Makes *found the slot of a piece that is not in the hot table. */
+static int find_piece(struct slu_encoder *e, const uint8_t *p, size_t n,
+                      struct word_key key, uint64_t hash, struct word_slot *found,
+                      struct slu_err *err)
+{
+    struct words *w = &e->words;
+    const struct word_slot *s;
+    size_t first = e->apart.n;
+    bool is_short = n <= WORD_SHORT;
+    int rc;
+
+    if (is_short && (s = word_find(w, key, hash))) {
+        *found = *s;
+        return SLU_OK;
+    }
+    if (!is_short && n <= WORD_LONG && word_find_long(w, p, n, hash, found))
+        return SLU_OK;
+    if ((rc = encode_apart(e, p, n, found, err)) < 0 || n > WORD_LONG)
+        return rc;
+    const uint32_t *id = e->apart.id + first;
+    size_t n_id = e->apart.n - first;
+    if (is_short)
+        *found = *word_put(w, key, hash, id, n_id);
+    else if (!word_put_long(w, p, n, hash, id, n_id, found))
+        return SLU_OK;
+    e->apart.n = first;
+    return SLU_OK;
+}
+
+/* The key of n bytes at p, where n_read can be read. */
+static struct word_key key_of(const uint8_t *p, size_t n, size_t n_read)
+{
+    return n_read >= 16 ? word_key(p, (uint32_t)n) : word_key_at_end(p, (uint32_t)n);
+}
+
+/* Looks the k pieces of p up in the hot table. Returns how many are not there. */
+static size_t find_hot(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k)
+{
+    const struct words *w = &e->words;
+    uint32_t from = 0;
+    size_t i = 0, n_miss = 0;
+
+    for (; i < k && (size_t)from + 16 <= n; i++) {
+        struct word_key key = word_key(p + from, e->end[i] - from);
+        const struct word_slot *s = word_hot(w, word_hash(key));
+        e->slot[i] = s;
+        e->miss[n_miss].piece = (uint32_t)i;
+        n_miss += !word_is(s, key);
+        from = e->end[i];
+    }
+    for (; i < k; i++) {
+        struct word_key key = word_key_at_end(p + from, e->end[i] - from);
+        const struct word_slot *s = word_hot(w, word_hash(key));
+        e->slot[i] = s;
+        e->miss[n_miss].piece = (uint32_t)i;
+        n_miss += !word_is(s, key);
+        from = e->end[i];
+    }
+    return n_miss;
+}
+
+/* Keys and hashes of the first n_miss pieces in e->miss; what they will be looked for
+ * in is then under way. */
+static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_miss)
+{
+    const struct words *w = &e->words;
+    size_t n_long = 0;
+
+    for (size_t j = 0; j < n_miss; j++) {
+        struct miss *m = &e->miss[j];
+        m->from = m->piece ? e->end[m->piece - 1] : 0;
+        size_t len = e->end[m->piece] - m->from;
+        if (len <= WORD_SHORT) {
+            m->key = key_of(p + m->from, len, n - m->from);
+            m->hash = word_hash(m->key);
+            __builtin_prefetch(word_set(w, m->hash));
+        } else if (len <= WORD_LONG) {
+            m->hash = word_hash_long(p + m->from, len);
+            __builtin_prefetch(word_far_set(w, m->hash));
+            n_long++;
+        }
+    }
+    for (size_t j = 0; n_long && j < n_miss; j++) {
+        const struct miss *m = &e->miss[j];
+        if (e->end[m->piece] - m->from <= WORD_SHORT ||
+            e->end[m->piece] - m->from > WORD_LONG)
+            continue;
+        const struct word_far *f = word_far_set(w, m->hash);
+        f += f->hash != m->hash;
+        __builtin_prefetch(word_arena(w, f->off));
+        n_long--;
+    }
+}
+
+/* The ids of k pieces that all have a slot; out has room for them and WORD_MANY more
+ * each. */
+static uint32_t *put_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
+{
+    for (size_t i = 0; i < k; i++) {
+        const struct word_slot *s = e->slot[i];
+        unsigned count = word_count(s);
+        if (count == WORD_MANY) {
+            const uint8_t *from = s->id[MANY_APART]
+                                      ? (const uint8_t *)e->apart.id + s->id[MANY_OFF]
+                                      : word_arena(&e->words, s->id[MANY_OFF]);
+            memcpy(out, from, s->id[MANY_N] * sizeof *out);
+            out += s->id[MANY_N];
+            continue;
+        }
+        memcpy(out, s->id, sizeof s->id);
+        out += count + 1;
+    }
+    return out;
+}
+
+/* The first k pieces of p (n bytes can be read), whose ends are in e->end. */
+static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k,
+                        struct slu_err *err)
+{
+    struct words *w = &e->words;
+    struct slu_ids *ids = e->ids;
+    const uint32_t generation = w->generation;
+    size_t n_miss = find_hot(e, p, n, k), need = ids->n + k * WORD_MANY + WORD_IDS;
+    int rc;
+
+    prepare(e, p, n, n_miss);
+    e->apart.n = 0;
+    for (size_t j = 0; j < n_miss; j++) {
+        const struct miss *m = &e->miss[j];
+        struct word_slot *s = &e->found[j];
+        if ((rc = find_piece(e, p + m->from, e->end[m->piece] - m->from, m->key,
+                             m->hash, s, err)) < 0)
+            return rc;
+        /* The hot slot is written when nothing points to it any more. */
+        e->slot[m->piece] = s;
+        need += word_count(s) == WORD_MANY ? s->id[MANY_N] : 0;
+    }
+    if (w->generation != generation) /* the cache is too small for this batch */
+        return encode_plainly(e, p, k, err);
+    if (need > ids->cap &&
+        (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
+        return rc;
+    ids->n = (size_t)(put_slots(e, k, ids->id + ids->n) - ids->id);
+    for (size_t j = 0; j < n_miss; j++) {
+        const struct miss *m = &e->miss[j];
+        if (e->end[m->piece] - m->from <= WORD_SHORT)
+            *word_hot(w, m->hash) = e->found[j];
+    }
+    return SLU_OK;
 }
 
 static int emit(void *ctx, const uint8_t *p, size_t n, struct slu_err *err)

@@ -15,7 +15,13 @@ const struct word_key word_mask[17] = {
     MASK(12), MASK(13), MASK(14), MASK(15), {0, 0},
 };
 
-#define HUGE_PAGE ((size_t)2 << 20)
+/* The hot table: half of the second-level cache of today's processors. */
+#define HOT_BITS   14
+#define HOT_BYTE   (sizeof(struct word_slot) << HOT_BITS)
+#define SET_BYTE   (2 * sizeof(struct word_slot))
+#define FIRST_BYTE ((size_t)1 << 19)
+#define READ_AHEAD 64 /* bytes that may be read behind any ids */
+#define HUGE_PAGE  ((size_t)2 << 20)
 
 /* n_byte zeroed bytes, in huge pages where that is worth it; or NULL. */
 static void *map(size_t n_byte)
@@ -67,12 +73,6 @@ static bool table_grow(struct word_table *t, struct word_table *old)
 
 /* ---- all of it ---- */
 
-/* The hot table: half of the second-level cache of today's processors. */
-#define HOT_BITS   14
-#define HOT_BYTE   (sizeof(struct word_slot) << HOT_BITS)
-#define SET_BYTE   (2 * sizeof(struct word_slot))
-#define FIRST_BYTE ((size_t)1 << 19)
-
 static void set_wide(struct words *w)
 {
     w->wide_slot = w->wide.p;
@@ -118,12 +118,13 @@ static bool arena_take(struct words *w, size_t n, uint32_t *off)
 
     if (n > a->n_byte / 4)
         return false;
-    if (used + n > a->n_byte) {
+    if (used + n + READ_AHEAD > a->n_byte) {
         if (table_grow(a, &old)) {
             memcpy(a->p, old.p, used);
             unmap(old.p, old.n_byte);
         } else { /* all is forgotten */
             memset(w->far.p, 0, w->far.n_byte);
+            memset(w->hot, 0, HOT_BYTE);
             w->generation++;
             used = 0;
         }
@@ -133,18 +134,14 @@ static bool arena_take(struct words *w, size_t n, uint32_t *off)
     return true;
 }
 
-static uint8_t *arena_at(const struct words *w, uint32_t off)
+static void set_many(struct word_slot *s, const struct words *w, uint32_t off,
+                     size_t n_id)
 {
-    return (uint8_t *)w->arena.p + off;
-}
-
-const uint32_t *word_many(const struct words *w, const struct word_slot *s,
-                          size_t *n_id)
-{
-    if (s->id[2] != w->generation)
-        return NULL;
-    *n_id = s->id[1];
-    return (const uint32_t *)arena_at(w, s->id[0]);
+    s->key.b |= (uint64_t)WORD_MANY << WORD_COUNT_SHIFT;
+    s->id[MANY_OFF] = off;
+    s->id[MANY_N] = (uint32_t)n_id;
+    s->id[MANY_GENERATION] = w->generation;
+    s->id[MANY_APART] = 0;
 }
 
 /* ---- short pieces ---- */
@@ -178,11 +175,8 @@ const struct word_slot *word_put(struct words *w, struct word_key k, uint64_t ha
         memcpy(s.id, id, n * sizeof *id);
     } else {
         arena_take(w, n * sizeof *id, &off); /* it is at most 15 ids */
-        memcpy(arena_at(w, off), id, n * sizeof *id);
-        s.key.b |= (uint64_t)WORD_MANY << WORD_COUNT_SHIFT;
-        s.id[0] = off;
-        s.id[1] = (uint32_t)n;
-        s.id[2] = w->generation;
+        memcpy(word_arena(w, off), id, n * sizeof *id);
+        set_many(&s, w, off, n);
     }
     if (++w->wide.n_put > w->wide.n_byte / sizeof s / 4)
         wide_grow(w);
@@ -195,16 +189,9 @@ const struct word_slot *word_put(struct words *w, struct word_key k, uint64_t ha
 
 /* ---- long pieces: two places next to each other ---- */
 
-static struct word_far *far_at(const struct words *w, uint64_t hash)
-{
-    size_t n = w->far.n_byte / sizeof(struct word_far);
-
-    return (struct word_far *)w->far.p + (hash & (n - 2));
-}
-
 static void far_insert(struct words *w, struct word_far f)
 {
-    struct word_far *at = far_at(w, f.hash);
+    struct word_far *at = word_far_set(w, f.hash);
 
     at[1] = at[0];
     at[0] = f;
@@ -231,28 +218,32 @@ static size_t head(size_t n_byte)
     return (n_byte + 3) / 4 * 4;
 }
 
-const uint32_t *word_find_far(const struct words *w, const uint8_t *p, size_t n,
-                              uint64_t hash, size_t *n_id)
+bool word_find_long(const struct words *w, const uint8_t *p, size_t n, uint64_t hash,
+                    struct word_slot *s)
 {
-    const struct word_far *f = far_at(w, hash);
+    const struct word_far *f = word_far_set(w, hash);
 
     f += f->hash != hash;
-    if (f->hash != hash || f->n_byte != n || memcmp(arena_at(w, f->off), p, n) != 0)
-        return NULL;
-    *n_id = f->n_id;
-    return (const uint32_t *)arena_at(w, f->off + (uint32_t)head(n));
+    if (f->hash != hash || f->n_byte != n || memcmp(word_arena(w, f->off), p, n) != 0)
+        return false;
+    s->key = (struct word_key){0, 0};
+    set_many(s, w, f->off + (uint32_t)head(n), f->n_id);
+    return true;
 }
 
-void word_put_far(struct words *w, const uint8_t *p, size_t n, uint64_t hash,
-                  const uint32_t *id, size_t n_id)
+bool word_put_long(struct words *w, const uint8_t *p, size_t n, uint64_t hash,
+                   const uint32_t *id, size_t n_id, struct word_slot *s)
 {
     struct word_far f = {hash, 0, (uint16_t)n, (uint16_t)n_id};
 
     if (!arena_take(w, head(n) + n_id * sizeof *id, &f.off))
-        return;
-    memcpy(arena_at(w, f.off), p, n);
-    memcpy(arena_at(w, f.off + (uint32_t)head(n)), id, n_id * sizeof *id);
-    if (++w->far.n_put > w->far.n_byte / sizeof f / 2)
+        return false;
+    memcpy(word_arena(w, f.off), p, n);
+    memcpy(word_arena(w, f.off + (uint32_t)head(n)), id, n_id * sizeof *id);
+    if (++w->far.n_put > w->far.n_byte / sizeof f / 4)
         far_grow(w);
     far_insert(w, f);
+    s->key = (struct word_key){0, 0};
+    set_many(s, w, f.off + (uint32_t)head(n), n_id);
+    return true;
 }

@@ -28,11 +28,14 @@ struct word_key {
 };
 
 /* In memory the last byte of the key has the number of ids less 1 above the length; or
- * WORD_MANY: the ids are in the arena. */
+ * WORD_MANY, and id[] is as below. */
 struct word_slot {
     struct word_key key;
-    uint32_t id[WORD_IDS]; /* or: place in the arena, number, generation */
+    uint32_t id[WORD_IDS];
 };
+/* Where the ids of a slot with WORD_MANY are: byte offset, number, the arena's
+ * generation; 0 for the arena, 1 for memory of the caller's. */
+enum { MANY_OFF, MANY_N, MANY_GENERATION, MANY_APART };
 
 struct word_far {
     uint64_t hash;
@@ -52,7 +55,8 @@ struct words {
     struct word_slot *wide_slot;
     unsigned hot_shift, wide_shift;     /* hash >> shift is the place, or the set */
     struct word_table wide, far, arena; /* arena: n_put is bytes used */
-    uint32_t generation;                /* of the arena */
+    uint32_t generation; /* counts how often the arena was forgotten: what slots of
+                            before say of it is void, and the hot table is empty */
 };
 
 /* Up to about n_byte bytes of everything; 0, or too little for anything: no cache. */
@@ -90,6 +94,13 @@ static inline uint64_t word_hash(struct word_key k)
     return k.a * UINT64_C(0x9E3779B97F4A7C15) + k.b * UINT64_C(0xD1B54A32D192ED03);
 }
 
+static inline uint64_t word_mix(uint64_t a, uint64_t b)
+{
+    unsigned __int128 m = (unsigned __int128)a * b;
+
+    return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+
 static inline struct word_slot *word_hot(const struct words *w, uint64_t hash)
 {
     return w->hot + (hash >> w->hot_shift);
@@ -106,9 +117,9 @@ static inline bool word_is(const struct word_slot *s, struct word_key k)
     return ((s->key.a ^ k.a) | ((s->key.b & ~WORD_COUNT_MASK) ^ k.b)) == 0;
 }
 
-static inline unsigned word_n_id(const struct word_slot *s)
+static inline unsigned word_count(const struct word_slot *s)
 {
-    return (unsigned)(s->key.b >> WORD_COUNT_SHIFT) + 1;
+    return (unsigned)(s->key.b >> WORD_COUNT_SHIFT);
 }
 
 /* The slot of a short piece in the wide table, or NULL. */
@@ -117,22 +128,46 @@ static inline const struct word_slot *word_find(const struct words *w,
 {
     const struct word_slot *s = word_set(w, hash);
 
-    return word_is(s, k) || word_is(++s, k) ? s : NULL;
+    if (!word_is(s, k) && !word_is(++s, k))
+        return NULL;
+    return word_count(s) != WORD_MANY || s->id[MANY_GENERATION] == w->generation ? s
+                                                                                 : NULL;
 }
 
 /* Keeps the n ids of a short piece. Returns its slot, valid until the next call. */
 const struct word_slot *word_put(struct words *w, struct word_key k, uint64_t hash,
                                  const uint32_t *id, size_t n);
 
-/* The ids of a slot with WORD_MANY, or NULL where they are forgotten; valid until the
- * next word_put or word_put_far. */
-const uint32_t *word_many(const struct words *w, const struct word_slot *s,
-                          size_t *n_id);
+/* Of 16 bytes or more. */
+static inline uint64_t word_hash_long(const uint8_t *p, size_t n)
+{
+    uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
 
-/* The same for long pieces of n bytes; hash is slu_hash64 of them. */
-const uint32_t *word_find_far(const struct words *w, const uint8_t *p, size_t n,
-                              uint64_t hash, size_t *n_id);
-void word_put_far(struct words *w, const uint8_t *p, size_t n, uint64_t hash,
-                  const uint32_t *id, size_t n_id);
+    for (size_t i = 0; i + 16 < n; i += 16)
+        h = word_mix(slu_le64(p + i) ^ h,
+                     slu_le64(p + i + 8) ^ UINT64_C(0xD1B54A32D192ED03));
+    return word_mix(slu_le64(p + n - 16) ^ h,
+                    slu_le64(p + n - 8) ^ UINT64_C(0xA0761D6478BD642F));
+}
+
+static inline struct word_far *word_far_set(const struct words *w, uint64_t hash)
+{
+    size_t n = w->far.n_byte / sizeof(struct word_far);
+
+    return (struct word_far *)w->far.p + (hash & (n - 2));
+}
+
+static inline uint8_t *word_arena(const struct words *w, uint32_t off)
+{
+    return (uint8_t *)w->arena.p + off;
+}
+
+/* Makes *s, with WORD_MANY and no key, the slot of a long piece of n bytes; false where
+ * it is not known. */
+bool word_find_long(const struct words *w, const uint8_t *p, size_t n, uint64_t hash,
+                    struct word_slot *s);
+/* Keeps its ids. False, and no *s, where there is no room for them. */
+bool word_put_long(struct words *w, const uint8_t *p, size_t n, uint64_t hash,
+                   const uint32_t *id, size_t n_id, struct word_slot *s);
 
 #endif

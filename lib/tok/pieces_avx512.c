@@ -1,42 +1,27 @@
 /* pieces_avx512.c - blocks by AVX-512 (BW, VBMI2). */
 #include <immintrin.h>
 
-#include "lib/tok/pieces_find.h"
+#include <stdint.h>
 
-static inline __m512i load(const uint8_t *p, unsigned n)
+struct block {
+    __m512i v;
+};
+
+static inline struct block load(const uint8_t *p, unsigned n)
 {
-    return n == 64 ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi8(BELOW(n), p);
+    struct block x = {n == 64 ? _mm512_loadu_si512(p)
+                              : _mm512_maskz_loadu_epi8((UINT64_C(1) << n) - 1, p)};
+    return x;
 }
 
-static inline uint64_t between(__m512i x, char from, char to)
+static inline uint64_t between(struct block x, uint8_t from, uint8_t to)
 {
-    return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(x, _mm512_set1_epi8(from)),
-                                  _mm512_set1_epi8((char)(to - from + 1)));
-}
-
-static inline uint64_t equal(__m512i x, char c)
-{
-    return _mm512_cmpeq_epi8_mask(x, _mm512_set1_epi8(c));
-}
-
-static inline void classify(const uint8_t *p, unsigned n, struct masks *m)
-{
-    const __m512i x = load(p, n);
-
-    m->upper = between(x, 'A', 'Z');
-    m->lower = between(x, 'a', 'z');
-    m->number = between(x, '0', '9');
-    m->space = equal(x, ' ');
-    m->line = equal(x, '\n') | equal(x, '\r');
-    m->blank = (between(x, '\t', '\r') & ~m->line) | m->space;
-    m->quote = equal(x, '\'');
-    m->high = _mm512_movepi8_mask(x);
-    m->control = (between(x, 0, 31) & ~(m->blank | m->line)) | equal(x, 127);
-    m->lead = m->cont = m->caseless = m->mark = m->han = 0;
-    if (m->high) {
-        m->lead = _mm512_cmpge_epu8_mask(x, _mm512_set1_epi8((char)0xC0));
-        m->cont = m->high & ~m->lead;
-    }
+    if (from == to)
+        return _mm512_cmpeq_epi8_mask(x.v, _mm512_set1_epi8((char)from));
+    if (from == 0x80 && to == 0xFF)
+        return _mm512_movepi8_mask(x.v);
+    return _mm512_cmple_epu8_mask(_mm512_sub_epi8(x.v, _mm512_set1_epi8((char)from)),
+                                  _mm512_set1_epi8((char)(to - from)));
 }
 
 static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
@@ -65,5 +50,7 @@ static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
                           at, _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(x, 3))));
     }
 }
+
+#include "lib/tok/pieces_find.h"
 
 PIECES_TABLE(avx512);

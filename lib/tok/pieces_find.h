@@ -1,8 +1,9 @@
 /* pieces_find.h - the masks' algebra; a template that each SIMD level includes.
  *
- * The including file defines, as static functions,
+ * The including file defines `struct block` and, as static inline functions,
  *
- *   void classify(const uint8_t *p, unsigned n, struct masks *m)   n <= 64 bytes at p
+ *   struct block load(const uint8_t *p, unsigned n)      n <= 64 bytes at p, then zeros
+ *   uint64_t between(struct block x, uint8_t from, uint8_t to)     a bit for each byte
  *   void put_ends(uint64_t starts, uint32_t base, uint32_t *end)   base + each bit
  *
  * then includes this file and ends with PIECES_TABLE(level). Bit i of a mask is byte i
@@ -16,22 +17,19 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* What classify() finds in ASCII, and where the other bytes are. */
 struct masks {
     uint64_t upper, lower, number;
     uint64_t blank; /* white space but CR and LF */
     uint64_t line;  /* CR LF */
     uint64_t space, quote;
-    uint64_t high;      /* bytes from 0x80 on */
-    uint64_t lead;      /* bytes from 0xC0 on whose character is not classified yet */
-    uint64_t cont;      /* bytes 0x80 to 0xBF */
-    uint64_t control;   /* neither white space nor visible */
-    uint64_t caseless;  /* letters without case; not in ASCII */
-    uint64_t mark, han; /* nor these */
+    uint64_t high;    /* bytes from 0x80 on */
+    uint64_t lead;    /* those from 0xC0 on whose character is not classified yet */
+    uint64_t cont;    /* bytes 0x80 to 0xBF */
+    uint64_t control; /* neither white space nor visible */
+    /* In ASCII there are none of these. */
+    uint64_t caseless, mark, han;
+    uint64_t letter; /* of either case: enough for splits that do not look at it */
 };
-
-static inline void classify(const uint8_t *p, unsigned n, struct masks *m);
-static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end);
 
 /* A split, as far as splits differ. */
 struct rule {
@@ -50,9 +48,53 @@ struct rule {
 #define BIT(i)   (UINT64_C(1) << (i))
 #define BELOW(i) ((i) >= 64 ? UINT64_MAX : BIT(i) - 1)
 
-/* Classes of the characters that are not ASCII. Returns how many bytes of the block can
- * be used: less than n where a character is cut off or is one for the scanner. */
-INLINE unsigned classify_high(const uint8_t *p, unsigned n, bool is_end,
+/* Bytes of the classes of ASCII, and where the other bytes are. */
+INLINE void classify(const struct block x, struct masks *m)
+{
+    m->upper = between(x, 'A', 'Z');
+    m->lower = between(x, 'a', 'z');
+    m->number = between(x, '0', '9');
+    m->space = between(x, ' ', ' ');
+    m->line = between(x, '\n', '\n') | between(x, '\r', '\r');
+    m->blank = (between(x, '\t', '\r') & ~m->line) | m->space;
+    m->quote = between(x, '\'', '\'');
+    m->control = (between(x, 0, 31) & ~(m->blank | m->line)) | between(x, 127, 127);
+    m->high = between(x, 0x80, 0xFF);
+    m->lead = m->cont = m->caseless = m->mark = m->han = m->letter = 0;
+}
+
+/* What the first byte of a character decides, or its first two: letters of Latin and
+ * Cyrillic, Han and Hangul. */
+INLINE void classify_leads(const struct block x, struct masks *m, const struct rule r)
+{
+    const uint64_t lead = between(x, 0xC0, 0xFF), cont = m->high & ~lead;
+    const uint64_t latin = between(x, 0xC3, 0xC3) &
+                           ~((between(x, 0x97, 0x97) | between(x, 0xB7, 0xB7)) >> 1);
+    const uint64_t d0 = between(x, 0xD0, 0xD0), d1 = between(x, 0xD1, 0xD1);
+    const uint64_t latin_up = latin & between(x, 0x80, 0x9E) >> 1;
+    const uint64_t up = latin_up | (d0 & between(x, 0x80, 0xAF) >> 1);
+    const uint64_t low = (latin & ~latin_up) | (d0 & between(x, 0xB0, 0xBF) >> 1) |
+                         (d1 & between(x, 0x80, 0x9F) >> 1);
+    const uint64_t han = between(x, 0xE5, 0xE8), hangul = between(x, 0xEB, 0xEC);
+    /* Without looking at case, U+0100 to U+02BF, U+0440 to U+047F, U+04C0 to U+04FF. */
+    const uint64_t more =
+        r.by_case ? 0 : between(x, 0xC4, 0xCA) | d1 | between(x, 0xD3, 0xD3);
+    uint64_t *ideograph = r.han == HAN_NONE ? &m->caseless : &m->han;
+
+    m->cont = cont;
+    m->upper |= up | up << 1;
+    m->lower |= low | low << 1;
+    m->letter = more | more << 1;
+    m->caseless = hangul | hangul << 1 | hangul << 2;
+    *ideograph |= han | han << 1 | han << 2;
+    m->lead = lead & ~(up | low | more | han | hangul);
+}
+
+/* Classes of the other characters that are not ASCII. Returns how many bytes of the
+ * block can be used: less than n where a character is cut off or is one for the
+ * scanner.
+ */
+INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end,
                               struct masks *m, const struct rule r)
 {
     uint64_t of[PC_N] = {0};
@@ -184,7 +226,8 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     const uint64_t all = BELOW(n), number = m->number & all, han = m->han & all;
     const uint64_t blank = m->blank & all, line = m->line & all, white = blank | line;
     uint64_t upper = m->upper & all, caseless = m->caseless & all, mark = m->mark & all;
-    uint64_t letter = upper | (m->lower & all) | caseless, start, known = all;
+    uint64_t letter = upper | ((m->lower | m->letter) & all) | caseless, start,
+             known = all;
     uint64_t lost = 0; /* from where on nothing is known */
 
     if (r.mark_is_letter) {
@@ -270,10 +313,12 @@ INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
         const size_t left = n - pos;
         bool is_end = left <= 64;
         unsigned n_byte = is_end ? (unsigned)left : 64;
+        const struct block x = load(p + pos, n_byte);
         struct masks m;
-        classify(p + pos, n_byte, &m);
+        classify(x, &m);
         if (m.high) {
-            unsigned whole = classify_high(p + pos, n_byte, is_end, &m, r);
+            classify_leads(x, &m, r);
+            unsigned whole = classify_rest(p + pos, n_byte, is_end, &m, r);
             is_end = is_end && whole == n_byte;
             n_byte = whole;
         }

@@ -1,43 +1,42 @@
 /* pieces_portable.c - blocks without SIMD: the twin that every level is checked
- * against. */
-#include "lib/tok/pieces_find.h"
+ * against.
+ */
+#include <stdint.h>
+#include <string.h>
 
-enum {
-    A_UPPER = 1,
-    A_LOWER = 2,
-    A_NUMBER = 4,
-    A_BLANK = 8,
-    A_LINE = 16,
-    A_SPACE = 32,
-    A_QUOTE = 64,
-    A_CONTROL = 128
+struct block {
+    uint64_t word[8]; /* byte i is byte i % 8 of word i / 8, from the lowest on */
 };
 
-static const uint8_t ascii[256] = {
-    [0 ... 8] = A_CONTROL,     [14 ... 31] = A_CONTROL,  [127] = A_CONTROL,
-    ['\t'] = A_BLANK,          ['\v'] = A_BLANK,         ['\f'] = A_BLANK,
-    [' '] = A_BLANK | A_SPACE, ['\n'] = A_LINE,          ['\r'] = A_LINE,
-    ['\''] = A_QUOTE,          ['0' ... '9'] = A_NUMBER, ['A' ... 'Z'] = A_UPPER,
-    ['a' ... 'z'] = A_LOWER,
-};
-
-static inline void classify(const uint8_t *p, unsigned n, struct masks *m)
+static inline struct block load(const uint8_t *p, unsigned n)
 {
-    *m = (struct masks){0};
-    for (unsigned i = 0; i < n; i++) {
-        uint64_t c = ascii[p[i]], h = p[i] >> 7, l = p[i] >= 0xC0;
-        m->upper |= (c & 1) << i;
-        m->lower |= (c >> 1 & 1) << i;
-        m->number |= (c >> 2 & 1) << i;
-        m->blank |= (c >> 3 & 1) << i;
-        m->line |= (c >> 4 & 1) << i;
-        m->space |= (c >> 5 & 1) << i;
-        m->quote |= (c >> 6 & 1) << i;
-        m->control |= (c >> 7 & 1) << i;
-        m->high |= h << i;
-        m->lead |= l << i;
+    struct block x = {{0}};
+
+    memcpy(&x, p, n);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    for (int i = 0; i < 8; i++)
+        x.word[i] = __builtin_bswap64(x.word[i]);
+#endif
+    return x;
+}
+
+/* Eight bytes at a time: the highest bit of each says whether it is at least `from`,
+ * and at most `to`; a multiplication brings the eight bits together. */
+static inline uint64_t between(struct block x, uint8_t from, uint8_t to)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones * 0x80;
+    uint64_t found = 0;
+
+    for (int i = 0; i < 8; i++) {
+        uint64_t w = x.word[i], low = w & ~high, least, more;
+        least = (low | high) - ones * (from & 0x7F); /* bit 7: low >= from's */
+        more = low + ones * (0x7F - (to & 0x7F));    /* bit 7: low > to's */
+        least = from & 0x80 ? least & w : least | w;
+        more = to & 0x80 ? more & w : more | w;
+        uint64_t in = least & ~more & high;
+        found |= (in >> 7) * UINT64_C(0x0102040810204080) >> 56 << 8 * i;
     }
-    m->cont = m->high & ~m->lead;
+    return found;
 }
 
 static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
@@ -45,5 +44,7 @@ static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
     for (; starts; starts &= starts - 1)
         *end++ = base + (uint32_t)__builtin_ctzll(starts);
 }
+
+#include "lib/tok/pieces_find.h"
 
 PIECES_TABLE(portable);

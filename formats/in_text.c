@@ -24,6 +24,14 @@ static int text_fetch(struct slu_input_source *src, struct slu_block *b,
     size_t begin = b->raw.len, block = src->cfg->block_byte, step = block, got;
     if (src->src->regular && src->src->size_byte < block) /* small files side by side */
         step = (size_t)src->src->size_byte + 1;
+    /* A large one at once: memory that grows is touched again and again. */
+    if (slu_bytes_seekable(src->bytes) && src->src->size_byte >= block &&
+        src->src->size_byte <= src->cfg->max_record_byte) {
+        int rc =
+            slu_block_room(src, b, (size_t)src->src->size_byte + block, begin, 0, err);
+        if (rc)
+            return rc;
+    }
     for (;;) {
         int rc = slu_block_room(src, b, step, begin, 0, err);
         if (rc)

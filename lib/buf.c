@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From here on buffers grow by moving pages (realloc's mremap), not bytes: touching
+ * fresh memory costs more than all else that is done to it. */
+#define LARGE_BYTE ((size_t)1 << 20)
+
 void slu_buf_release(struct slu_buf *b)
 {
     free(b->data);
@@ -21,6 +25,15 @@ int slu_buf_reserve(struct slu_buf *b, size_t n, struct slu_err *err)
     if (cap < need)
         cap = need;
     cap = (cap + 63) & ~(size_t)63;
+    if (b->cap >= LARGE_BYTE) {
+        uint8_t *q = realloc(b->data, cap);
+        if (!q)
+            return slu_fail_nomem(err, cap);
+        b->data = q;
+        b->cap = cap;
+        if ((uintptr_t)q % 64 == 0)
+            return SLU_OK;
+    }
     uint8_t *p = aligned_alloc(64, cap);
     if (!p)
         return slu_fail_nomem(err, cap);

@@ -11,6 +11,19 @@ static void join(struct tok_sp *sp, uint8_t a, uint8_t b)
     sp->joined[a][b / 64] |= UINT64_C(1) << (b % 64);
 }
 
+/* Two characters of two bytes and more, p being where they meet: of the first its last
+ * two bytes, of the second its first three. */
+static inline uint32_t pair_at(const uint8_t *p)
+{
+    uint64_t key = (uint64_t)p[-2] << 32 | (uint64_t)p[-1] << 24 |
+                   (uint64_t)p[0] << 16 | (uint64_t)p[1] << 8;
+
+    if (p[0] >= 0xE0)
+        key |= p[2];
+    return (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 44);
+}
+_Static_assert(SP_PAIRS == 1 << (64 - 44), "the hash's bits");
+
 int sp_new(struct tok_sp **out, const struct sp_cfg *cfg, const struct tok_model *model,
            const struct slu_vocab_table *table, uint32_t n_vocab, struct slu_err *err)
 {
@@ -28,6 +41,8 @@ int sp_new(struct tok_sp **out, const struct sp_cfg *cfg, const struct tok_model
         const uint8_t *seam =
             table->bytes + table->off[t->id] + model->token[t->left].len;
         join(sp, seam[-1], seam[0]);
+        if (seam[-1] >= 0x80 && seam[0] >= 0xC0)
+            sp->pair[pair_at(seam) / 64] |= UINT64_C(1) << (pair_at(seam) % 64);
     }
     for (unsigned a = 0; a < 256 && cfg->split; a++)
         sp->joined[a][' ' / 64] &= ~(UINT64_C(1) << ' ');
@@ -64,16 +79,21 @@ int sp_prepare(const struct tok_sp *sp, struct slu_buf *buf, bool first,
     return SLU_OK;
 }
 
-static inline bool is_joined(const struct tok_sp *sp, uint8_t a, uint8_t b)
+/* Whether there is no cut at p, which is inside valid UTF-8. */
+static inline bool is_joined(const struct tok_sp *sp, const uint8_t *p)
 {
-    return sp->joined[a][b / 64] >> (b % 64) & 1;
+    bool joined = sp->joined[p[-1]][p[0] / 64] >> (p[0] % 64) & 1;
+
+    if (p[0] < 0xC0 || p[-1] < 0x80 || !joined)
+        return joined;
+    return sp->pair[pair_at(p) / 64] >> (pair_at(p) % 64) & 1;
 }
 
 size_t sp_piece(const struct tok_sp *sp, const uint8_t *p, size_t n)
 {
     size_t i = 1;
 
-    while (i < n && is_joined(sp, p[i - 1], p[i]))
+    while (i < n && is_joined(sp, p + i))
         i++;
     return i;
 }
@@ -86,7 +106,7 @@ size_t sp_pieces(const struct tok_sp *sp, const uint8_t *p, size_t n, uint32_t *
     /* Every place is written, the next one over it where there was no cut. */
     for (; pos < limit && k < max; pos++) {
         end[k] = (uint32_t)pos;
-        k += !is_joined(sp, p[pos - 1], p[pos]);
+        k += !is_joined(sp, p + pos);
     }
     if (k < max && pos == n)
         end[k++] = (uint32_t)n;

@@ -15,8 +15,9 @@
  *    vocabulary's U+2581 are spaces, and those of a text become spaces (*fold*). A word
  *    is as short as in other vocabularies, and most texts need no rewriting.
  *  - Nothing cuts the text, so it is cut where no merge can reach over: between two
- *    bytes that stand side by side in no token (*joined*). This is exact whatever the
- *    text, and gives words short enough for the cache.
+ *    bytes, or two characters outside ASCII, that stand side by side in no token
+ *    (*joined*). This is exact whatever the text, and gives words short enough for the
+ *    cache: without the characters, a line of Chinese would be one.
  *
  * Thread safety: read-only once made.
  */
@@ -26,6 +27,8 @@
 #include "lib/tok/tok.h"
 
 #define SP_SPACE "\xe2\x96\x81" /* U+2581 */
+
+#define SP_PAIRS (1u << 20)
 
 enum { SP_NEVER, SP_FIRST, SP_ALWAYS }; /* when a space is put in front */
 
@@ -40,6 +43,8 @@ struct tok_sp {
     struct sp_cfg cfg;
     uint32_t n_vocab;
     uint64_t joined[256][4]; /* a bit a byte that may follow without a cut between */
+    uint64_t
+        pair[SP_PAIRS / 64]; /* likewise two characters, by a hash of their bytes */
 };
 
 /* table: the model's, with the parts behind the n_vocab ids of the vocabulary. Caller

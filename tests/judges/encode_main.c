@@ -1,11 +1,13 @@
 /* encode_main.c - the judges' view of lib/tokenizer.h: documents in, ids out.
  *
- *   encode TOKENIZER [--pattern NAME] [--parse] [--pieces] [--cache BYTES] [--time N]
+ *   encode TOKENIZER [--pattern NAME] [--parse] [--pieces] [--cuts] [--cache BYTES]
+ *          [--time N]
  *
  * Standard input: documents, each a u32 little-endian length and its bytes. Standard
  * output: for each, a u32 count and the ids as u32; with --pieces the lengths of what
- * the pre-tokenizer makes of it, without the normalizer. --time N encodes everything N
- * times instead and prints MB/s on standard error.
+ * the pre-tokenizer makes of it, without the normalizer; with --cuts each document is
+ * encoded in parts, cut wherever slu_tokenizer_cut allows. --time N encodes everything
+ * N times instead and prints MB/s on standard error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,14 +47,29 @@ static char *slurp(size_t *n)
     return p;
 }
 
-static int encode_all(struct slu_encoder *e, const char *in, size_t n,
-                      struct slu_ids *ids, FILE *out, struct slu_err *err)
+/* One document, whole or, with `t`, cut at all places where it may be. */
+static int encode_one(struct slu_encoder *e, const struct slu_tokenizer *t,
+                      const char *p, size_t n, struct slu_ids *ids, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (size_t at = 0, end; at < n && rc >= 0; at = end) {
+        end = t ? slu_tokenizer_cut(t, p, n, at + 1, n) : SIZE_MAX;
+        end = end == SIZE_MAX ? n : end;
+        rc = slu_encode(e, p + at, end - at, ids, err);
+    }
+    return rc;
+}
+
+static int encode_all(struct slu_encoder *e, const struct slu_tokenizer *t,
+                      const char *in, size_t n, struct slu_ids *ids, FILE *out,
+                      struct slu_err *err)
 {
     for (size_t pos = 0; pos + 4 <= n;) {
         uint32_t len, count;
         memcpy(&len, in + pos, 4);
         ids->n = 0;
-        if (slu_encode(e, in + pos + 4, len, ids, err) < 0)
+        if (encode_one(e, t, in + pos + 4, len, ids, err) < 0)
             return -1;
         count = (uint32_t)ids->n;
         if (out) {
@@ -105,7 +122,7 @@ int main(int argc, char **argv)
     struct slu_encoder *e;
     struct slu_ids ids = {NULL, 0, 0};
     unsigned long cache = 160 << 20, rounds = 0;
-    bool pieces = false;
+    bool pieces = false, cuts = false;
     size_t n;
 
     for (int i = 2; i < argc; i++) {
@@ -113,6 +130,8 @@ int main(int argc, char **argv)
             cfg.special_parse = true;
         else if (!strcmp(argv[i], "--pieces"))
             pieces = true;
+        else if (!strcmp(argv[i], "--cuts"))
+            cuts = true;
         else if (i + 1 < argc && !strcmp(argv[i], "--pattern"))
             cfg.pattern = argv[++i];
         else if (i + 1 < argc && !strcmp(argv[i], "--cache"))
@@ -132,11 +151,12 @@ int main(int argc, char **argv)
     if (pieces && (cut_all(t, in, n, &err) < 0 || fflush(stdout)))
         return die(err.msg);
     if (!rounds && !pieces &&
-        (encode_all(e, in, n, &ids, stdout, &err) < 0 || fflush(stdout)))
+        (encode_all(e, cuts ? t : NULL, in, n, &ids, stdout, &err) < 0 ||
+         fflush(stdout)))
         return die(err.msg);
     for (unsigned long i = 0; i < rounds; i++) {
         start = now();
-        if (encode_all(e, in, n, &ids, NULL, &err) < 0)
+        if (encode_all(e, cuts ? t : NULL, in, n, &ids, NULL, &err) < 0)
             return die(err.msg);
         fprintf(stderr, "%.1f MB/s\n", (double)n / 1e6 / (now() - start));
     }

@@ -10,7 +10,8 @@ vocabulary that fetch-vocabularies found in a package and for GPT-2's merges beh
 components (parts/vocabularies.py). Pieces of pre-tokenizers are compared too, as ids need not
 show where a cut is.
 
-The ids come from build/judges/encode (one thread) at each of --levels, values of SLUICE_SIMD
+The ids come from build/judges/encode (one thread), once with each document cut wherever it may
+be (slu_tokenizer_cut), and at each of --levels, values of SLUICE_SIMD
 ("best": what the program chooses; "all": those that this CPU has), and from the program
 itself with -T1 and -T2.
 
@@ -185,6 +186,8 @@ class Judge:
                         continue
                     mine = self.ours(v, blob, len(documents), *(["--parse"] if parse else []), level=level)
                     good &= self.same(v, kind + " at " + level, documents, parse, mine, theirs)
+                mine = self.ours(v, blob, len(documents), "--cuts", *(["--parse"] if parse else []))
+                good &= self.same(v, kind + ", cut", documents, parse, mine, theirs)
                 if kind in ("corpus", "mixes") and not parse and not v.short:
                     keep = [i for i, t in enumerate(documents) if t]
                     mine = self.program(v, [documents[i] for i in keep], folder)

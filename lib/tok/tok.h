@@ -66,7 +66,7 @@ struct slu_tokenizer {
     uint64_t eos, bos, pad;
     uint8_t fingerprint[16];
     struct tok_image compiled; /* what table and model lie in, where they were read */
-    char note[256]; /* about the folder of compiled vocabularies; "" */
+    char note[256];            /* about the folder of compiled vocabularies; "" */
 };
 
 /* finish.c: id -> bytes, once all ids are defined. */

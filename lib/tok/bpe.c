@@ -19,7 +19,7 @@ static inline uint32_t longest(const struct tok_model *m, const uint8_t *p, size
     while (ref & BPE_EVEN && i + 2 <= n) {
         uint64_t key = bpe_key(ref >> 2, false, bpe_load16(p + i));
         next = bpe_step(m->child, m->child_mask, key);
-        if (next == TOK_NONE)
+        if (!next)
             break;
         ref = next;
         i += 2;
@@ -27,7 +27,7 @@ static inline uint32_t longest(const struct tok_model *m, const uint8_t *p, size
     if (ref & BPE_ODD && i < n) {
         uint64_t key = bpe_key(ref >> 2, true, p[i]);
         next = bpe_step(m->child, m->child_mask, key);
-        if (next != TOK_NONE) {
+        if (next) {
             *len = i + 1;
             return next >> 2;
         }
@@ -42,6 +42,29 @@ static inline uint32_t longest(const struct tok_model *m, const uint8_t *p, size
     return t;
 }
 
+/* The tok that left and right merge into, or TOK_NONE. */
+static inline uint32_t pair_of(const struct tok_model *m, uint32_t left, uint32_t right)
+{
+    uint64_t key = (uint64_t)left << 21 | right;
+
+    /* Most pairs do not merge, and most of those are seen without the table. */
+    if (!(m->token[left].behind >> (right & 31) &
+          m->token[right].before >> (left & 31) & 1))
+        return TOK_NONE;
+    uint32_t c = (uint32_t)bpe_find(m->pair, m->pair_mask, key, 21);
+    return c ? c : TOK_NONE;
+}
+
+/* Whether the two bytes at the seam of a and b, neither of them odd, merge before the
+ * tokens they are in are made: most pairs that are not valid are seen here. */
+static inline bool seam_fails(const struct tok_model *m, uint32_t a, uint32_t b,
+                              const uint8_t *seam)
+{
+    uint32_t c = m->two[bpe_load16(seam)] >> 2;
+
+    return c < m->n_tok && c < m->token[a].last && c <= m->token[b].first;
+}
+
 /* Whether a then b, neither of them odd, is what BPE makes of their bytes: undoes
  * merges along the seam, the latest first, and looks whether the seam would have been
  * merged before the merge that was undone last. On equal priority the leftmost goes
@@ -50,22 +73,18 @@ static inline bool valid_monotone(const struct tok_model *m, uint32_t a, uint32_
                                   const uint8_t *seam)
 {
     const struct bpe_token *tok = m->token;
-    uint32_t limit = TOK_NONE; /* toks below it come before */
-    /* The two bytes first, though undone last: most seams that fail, fail there. */
-    uint32_t c = m->two[bpe_load16(seam)] >> 2;
-
-    if (c < m->n_tok && c < tok[a].last && c <= tok[b].first)
+    uint32_t limit = TOK_NONE;     /* toks below it come before */
+    if (seam_fails(m, a, b, seam)) /* first, though undone last */
         return false;
     while ((a | b) >= 256) {
-        if (bpe_pair(m, a, b) < limit)
+        if (pair_of(m, a, b) < limit)
             return false;
-        if (a > b) {
-            limit = a;
-            a = tok[a].right;
-        } else {
-            limit = b + 1;
-            b = tok[b].left;
-        }
+        /* No branch: which way it goes is anyone's guess. */
+        bool is_a = a > b;
+        const uint32_t *half = is_a ? &tok[a].right : &tok[b].left;
+        limit = is_a ? a : b + 1;
+        a = is_a ? *half : a;
+        b = is_a ? b : *half;
     }
     return true;
 }
@@ -90,7 +109,7 @@ static bool valid_any(const struct tok_model *m, uint32_t a, uint32_t b)
         uint32_t best = TOK_NONE;
         unsigned at = 0;
         for (unsigned i = 0; i + 1 < n; i++) {
-            uint32_t c = bpe_pair(m, sym[i], sym[i + 1]);
+            uint32_t c = pair_of(m, sym[i], sym[i + 1]);
             if (c < best) {
                 best = c;
                 at = i;
@@ -114,7 +133,8 @@ static inline bool valid(const struct tok_model *m, uint32_t a, uint32_t b,
     return valid_monotone(m, a, b, seam);
 }
 
-/* False where a byte has no id: as a tok it has its place like any other. */
+/* Toks to ids, in place. False where a byte has no id: as a tok it has its place like
+ * any other. */
 static inline bool to_ids(const struct tok_model *m, uint32_t *tok, size_t n)
 {
     bool good = true;

@@ -59,7 +59,7 @@ struct bpe_token {
  * at a multiple of 64 bytes. Numbers are the host's: an image is a cache, not a format.
  */
 #define BPE_MAGIC   UINT64_C(0x6567616d49455042) /* "BPEImage" */
-#define BPE_VERSION 3                            /* changes with any table */
+#define BPE_VERSION 4                            /* changes with any table */
 struct bpe_head {
     uint64_t magic, n_byte;
     uint32_t version, n_id, n_tok, n_node;
@@ -192,35 +192,39 @@ static inline uint64_t bpe_key(uint32_t node, bool odd, uint32_t bytes)
     return (uint64_t)node << 17 | (uint64_t)odd << 16 | bytes;
 }
 
-/* Where a step leads: a reference, or TOK_NONE. */
-static inline uint32_t bpe_step(const uint64_t *child, uint32_t mask, uint64_t key)
+/* Tables are in buckets: a slot is the key above VALUE bits of value, not 0; an entry
+ * is in the bucket of its hash or, where that is full, in the next. All slots of a
+ * bucket are compared without a branch: which one it is cannot be predicted. */
+#define BPE_BUCKET 4
+static inline uint64_t bpe_find(const uint64_t *table, uint32_t mask, uint64_t key,
+                                unsigned value_bits)
 {
-    for (uint32_t i = bpe_mix(key) & mask;; i = (i + 1) & mask) {
-        uint64_t e = child[i];
-        if (e >> 24 == key && e)
-            return (uint32_t)(e & 0xFFFFFF);
-        if (!e)
-            return TOK_NONE;
+    uint32_t i = bpe_mix(key) & mask & ~(uint32_t)(BPE_BUCKET - 1);
+
+    for (;; i = (i + BPE_BUCKET) & mask) {
+        const uint64_t *s = &table[i];
+        uint64_t found = 0;
+        for (unsigned k = 0; k < BPE_BUCKET; k++)
+            found |= s[k] >> value_bits == key ? s[k] : 0;
+        if (__builtin_expect(found || !s[BPE_BUCKET - 1], 1))
+            return found & ((UINT64_C(1) << value_bits) - 1);
     }
 }
 
-/* The tok that left and right merge into, or TOK_NONE. */
-static inline uint32_t bpe_pair(const struct tok_model *m, uint32_t left,
-                                uint32_t right)
+static inline void bpe_put(uint64_t *table, uint32_t mask, uint64_t key,
+                           unsigned value_bits, uint64_t value)
 {
-    uint64_t key = (uint64_t)left << 21 | right;
+    uint32_t i = bpe_mix(key) & mask & ~(uint32_t)(BPE_BUCKET - 1);
 
-    /* Most pairs do not merge, and most of those are seen without the table. */
-    if (!(m->token[left].behind >> (right & 31) &
-          m->token[right].before >> (left & 31) & 1))
-        return TOK_NONE;
-    for (uint32_t i = bpe_mix(key) & m->pair_mask;; i = (i + 1) & m->pair_mask) {
-        uint64_t e = m->pair[i];
-        if (e >> 21 == key && e)
-            return (uint32_t)(e & (BPE_MAX_ID - 1));
-        if (!e)
-            return TOK_NONE;
-    }
+    while (table[i])
+        i = (i + 1) & mask;
+    table[i] = key << value_bits | value;
+}
+
+/* Where a step leads: a reference, or 0. */
+static inline uint32_t bpe_step(const uint64_t *child, uint32_t mask, uint64_t key)
+{
+    return (uint32_t)bpe_find(child, mask, key, 24);
 }
 
 #endif

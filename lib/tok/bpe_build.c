@@ -259,10 +259,7 @@ static int link_tokens(struct build *b, struct slu_err *err)
     for (uint32_t k = 256; k < b->h.n_tok; k++) {
         struct bpe_token *t = &b->token[k];
         uint64_t key = (uint64_t)t->left << 21 | t->right;
-        uint32_t i = bpe_mix(key) & b->h.pair_mask;
-        while (b->pair[i])
-            i = (i + 1) & b->h.pair_mask;
-        b->pair[i] = key << 21 | k;
+        bpe_put(b->pair, size - 1, key, 21, k);
         b->token[t->left].behind |= UINT32_C(1) << (t->right & 31);
         b->token[t->right].before |= UINT32_C(1) << (t->left & 31);
         t->odd = t->left >= k || t->right >= k || b->token[t->left].odd ||

@@ -3,15 +3,6 @@
 
 #include <stdlib.h>
 
-static void put_slot(struct bpe_trie *x, uint64_t slot)
-{
-    uint32_t i = bpe_mix(slot >> 24) & x->child_mask;
-
-    while (x->child[i])
-        i = (i + 1) & x->child_mask;
-    x->child[i] = slot;
-}
-
 static int grow_child(struct bpe_trie *x, struct slu_err *err)
 {
     uint32_t old = x->child ? x->child_mask + 1 : 0, size = old ? old * 2 : 4096;
@@ -25,7 +16,7 @@ static int grow_child(struct bpe_trie *x, struct slu_err *err)
     x->child_mask = size - 1;
     for (uint32_t i = 0; i < old; i++) {
         if (was[i])
-            put_slot(x, was[i]);
+            bpe_put(x->child, x->child_mask, was[i] >> 24, 24, was[i] & 0xFFFFFF);
     }
     free(was);
     return SLU_OK;
@@ -38,7 +29,7 @@ static int put_step(struct bpe_trie *x, uint64_t key, uint32_t node,
 
     if (rc < 0)
         return rc;
-    put_slot(x, key << 24 | node << 2);
+    bpe_put(x->child, x->child_mask, key, 24, node << 2);
     x->n_child++;
     return SLU_OK;
 }
@@ -83,10 +74,10 @@ static int put_token(struct bpe_trie *x, uint32_t t, const uint8_t *p, size_t n,
         x->flags[node] |= odd ? BPE_ODD : BPE_EVEN;
         if (!odd) {
             next = bpe_step(x->child, x->child_mask, bpe_key(node, true, p[i]));
-            best = next != TOK_NONE ? next >> 2 : best;
+            best = next ? next >> 2 : best;
         }
         next = bpe_step(x->child, x->child_mask, key);
-        if (next == TOK_NONE) {
+        if (!next) {
             next = t;
             if (i + 2 < n && (rc = new_node(x, best, &next, err)) < 0)
                 return rc;

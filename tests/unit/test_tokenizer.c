@@ -213,6 +213,40 @@ static void bpe_is_plain_bpe(void **state)
     free(y);
 }
 
+/* A byte that valid UTF-8 never has may be missing; text with it is refused, whole. */
+static void bytes_without_a_token(void **state)
+{
+    (void)state;
+    struct toy *y = malloc(sizeof *y);
+    struct bpe_scratch scratch = {0};
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_ids ids = {0};
+    struct tok_model *m;
+
+    toy_make(y);
+    y->in_model[0xFF] = 0;
+    struct bpe_cfg cfg = {.table = &y->table, .in_model = y->in_model};
+    assert_int_equal(bpe_build(&m, &cfg, &err), SLU_OK);
+    for (size_t n = 1; n <= 130; n++) {
+        uint8_t p[130];
+        for (size_t at = 0; at <= n; at++) { /* nowhere at last */
+            memset(p, 'a', n);
+            if (at < n)
+                p[at] = 0xFF;
+            size_t before = ids.n;
+            int rc = bpe_encode(m, &scratch, p, n, &ids, &err);
+            assert_int_equal(rc, at < n ? SLU_E_UNSUPPORTED : SLU_OK);
+            assert_true(at < n ? ids.n == before : ids.n > before);
+            if (at < n)
+                assert_non_null(strstr(err.msg, "0xff"));
+        }
+    }
+    bpe_free(m);
+    bpe_scratch_release(&scratch);
+    slu_ids_release(&ids);
+    free(y);
+}
+
 static void images_that_do_not_fit(void **state)
 {
     (void)state;
@@ -645,6 +679,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bpe_is_plain_bpe),
+        cmocka_unit_test(bytes_without_a_token),
         cmocka_unit_test(images_that_do_not_fit),
         cmocka_unit_test(bytes_are_bytes),
         cmocka_unit_test(builtin_keeps_every_byte),

@@ -40,7 +40,8 @@ struct slu_tokenizer_cfg {
      * file whose name ends in .tiktoken. A file called bytes or builtin is reached as
      * ./bytes. */
     const char *spec;
-    /* For rank files only: gpt2, r50k, p50k, cl100k, o200k, llama3 or qwen2. NULL: from
+    /* For rank files only: gpt2, r50k, p50k, cl100k, o200k, llama3, qwen2, qwen35 or
+     * kimi. NULL: from
      * the file's name where that contains one of them (r50k_base.tiktoken). It decides
      * the split and the special tokens. */
     const char *pattern;

@@ -15,7 +15,7 @@ TEST_ENV = O='$O' SAN='$(SAN)' BIN='$(abspath $O/bin)' CC='$(CC)' PYTHON='$(PYTH
 # run on fresh machines install what is missing; the rest only say it.
 
 NO_DEPS   := clean help deps deps-dev uninstall lint-includes
-INSTALLING := demo check check-full judges check-judges
+INSTALLING := demo check check-full judges check-judges check-judges-full
 GOALS     := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter-out $(NO_DEPS),$(GOALS)),)
 include $O/deps.mk
@@ -71,6 +71,10 @@ $O/judges/encode: $O/tests/judges/encode_main.o $O/libsluice.a
 
 check-judges: programs $O/judges/encode
 	@$(TEST_ENV) tests/check judges
+
+# 50 MB of text, every code point, every level of SIMD.
+check-judges-full: programs $O/judges/encode
+	@$(TEST_ENV) JUDGES_FULL=1 tests/check judges
 
 lint:
 	@tests/lint
@@ -165,7 +169,7 @@ help:
 #H make check        the quick tests; installs what is missing
 #H make check-full   and the long ones: every byte cut, every call failing
 #H make judges       fetches what check-judges compares with: packages, vocabularies, a corpus
-#H make check-judges against other people's tokenizers and readers
+#H make check-judges against other people's tokenizers and readers; check-judges-full on more
 #H make lint         formatting, static analysis, manual pages, shell, include direction
 #H make asan|tsan    the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 #H make valgrind     the unit tests under valgrind
@@ -178,6 +182,6 @@ help:
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: demo check check-full check-unit check-cli judges check-judges lint lint-includes bench \
+.PHONY: demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-hostile asan \
         tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "lib/tok/added.h"
+#include "lib/tok/tekken.h"
 
 bool hf_flag(struct slu_json_value v, const char *key)
 {
@@ -123,6 +124,14 @@ int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file, struct slu_err *e
     hf_make_alphabet(l.byte_of);
     rc = slu_json_parse(&json, file->data, file->len, err);
     slu_buf_release(file);
+    if (rc >= 0 && tok_is_tekken(slu_json_root(json))) {
+        rc = tok_load_tekken(t, slu_json_root(json), err);
+        const struct bpe_cfg ranks = {
+            .table = &t->model_table, .in_model = t->in_model, .whole_first = true};
+        if (rc >= 0)
+            rc = bpe_build(&t->model, &ranks, err);
+        goto out;
+    }
     if (rc < 0 || (rc = read_tokenizer(&l, slu_json_root(json), err)) < 0)
         goto out;
     if (slu_json_get(slu_json_root(json), "model", &model))

@@ -108,6 +108,8 @@ INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end,
         uint32_t code = uni_decode(p + i, &len);
         enum pieces_class c = pieces_class[uni_category(code)];
         bool lost = c == PC_WHITE || (c == PC_NUMBER && (!r.gpt2 || r.digits));
+        if (r.gpt2 && r.digits) /* which Digits takes for numbers too (PRE_DIGIT) */
+            lost = lost || uni_is_new_number(code);
         if (r.han == HAN_DEEPSEEK) {
             if ((code >= 0x4E00 && code <= 0x9FA5) ||
                 (code >= 0x3040 && code <= 0x30FF))

@@ -47,7 +47,7 @@ static inline unsigned class_digit(const uint8_t *p, size_t n, size_t pos,
     if (p[pos] < 0xF0)
         return k;
     uint32_t c = uni_decode(p + pos, len);
-    return c - 0x11DE0 < 10 || c - 0x16FF4 < 3 ? C_NUMBER : k;
+    return uni_is_new_number(c) ? C_NUMBER : k;
 }
 
 /* GPT-2's split behind Digits, one by one: StarCoder, Command R. */

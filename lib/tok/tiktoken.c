@@ -8,6 +8,7 @@
 
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
+#include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
 
 struct special {
@@ -62,14 +63,95 @@ static int add_qwen2(struct slu_tokenizer *t, struct slu_err *err)
     return rc;
 }
 
+static int add_qwen35(struct slu_tokenizer *t, struct slu_err *err)
+{
+    static const char *const NAMED[] = {"<|endoftext|>",
+                                        "<|im_start|>",
+                                        "<|im_end|>",
+                                        "<|object_ref_start|>",
+                                        "<|object_ref_end|>",
+                                        "<|box_start|>",
+                                        "<|box_end|>",
+                                        "<|quad_start|>",
+                                        "<|quad_end|>",
+                                        "<|vision_start|>",
+                                        "<|vision_end|>",
+                                        "<|vision_pad|>",
+                                        "<|image_pad|>",
+                                        "<|video_pad|>",
+                                        "<tool_call>",
+                                        "</tool_call>",
+                                        "<|fim_prefix|>",
+                                        "<|fim_middle|>",
+                                        "<|fim_suffix|>",
+                                        "<|fim_pad|>",
+                                        "<|repo_name|>",
+                                        "<|file_sep|>",
+                                        "<tool_response>",
+                                        "</tool_response>",
+                                        "<think>",
+                                        "</think>",
+                                        "<|audio_start|>",
+                                        "<|audio_end|>",
+                                        "<tts_pad>",
+                                        "<tts_text_bos>",
+                                        "<tts_text_eod>",
+                                        "<tts_text_bos_single>",
+                                        "<|audio_pad|>"};
+    uint64_t base = t->vocab.n;
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i < sizeof NAMED / sizeof *NAMED && rc >= 0; i++)
+        rc = tok_add_special(t, base + i, NAMED[i], err);
+    return rc;
+}
+
+/* Kimi K2's tokenizer_config.json. */
+static int add_kimi(struct slu_tokenizer *t, struct slu_err *err)
+{
+    static const struct special NAMED[] = {
+        {0, "[BOS]"},
+        {1, "[EOS]"},
+        {2, "<|im_end|>"},
+        {3, "<|im_user|>"},
+        {4, "<|im_assistant|>"},
+        {6, "<|start_header_id|>"},
+        {7, "<|end_header_id|>"},
+        {9, "[EOT]"},
+        {10, "<|im_system|>"},
+        {11, "<|tool_calls_section_begin|>"},
+        {12, "<|tool_calls_section_end|>"},
+        {13, "<|tool_call_begin|>"},
+        {14, "<|tool_call_argument_begin|>"},
+        {15, "<|tool_call_end|>"},
+        {17, "<|im_middle|>"},
+        {254, "[UNK]"},
+        {255, "[PAD]"},
+    };
+    uint64_t base = t->vocab.n;
+    int rc = SLU_OK;
+
+    for (unsigned i = 0, k = 0; i < 256 && rc >= 0; i++) {
+        char text[40];
+        bool named = NAMED[k].id == i;
+        snprintf(text, sizeof text, "<|reserved_token_%llu|>",
+                 (unsigned long long)(base + i));
+        rc = tok_add_special(t, base + i, named ? NAMED[k].text : text, err);
+        k += named && k + 1 < sizeof NAMED / sizeof *NAMED;
+    }
+    return rc;
+}
+
 static const struct pattern {
     const char *name;
     const struct special *special;
     int (*add)(struct slu_tokenizer *t, struct slu_err *err);
 } PATTERNS[] = {
-    {"gpt2", GPT2, NULL},       {"r50k", GPT2, NULL},   {"p50k", GPT2, NULL},
-    {"cl100k", CL100K, NULL},   {"o200k", O200K, NULL}, {"llama3", NULL, add_llama3},
-    {"qwen2", NULL, add_qwen2},
+    {"gpt2", GPT2, NULL},       {"r50k", GPT2, NULL},
+    {"p50k", GPT2, NULL},       {"cl100k", CL100K, NULL},
+    {"o200k", O200K, NULL},     {"llama3", NULL, add_llama3},
+    {"qwen2", NULL, add_qwen2}, {"qwen35", NULL, add_qwen35},
+    {"kimi", NULL, add_kimi},
 };
 #define N_PATTERN (sizeof PATTERNS / sizeof *PATTERNS)
 
@@ -86,7 +168,8 @@ int tok_tiktoken_pattern(const char **pattern, const char *path, const char *nam
     }
     return slu_fail(
         err, SLU_E_USAGE,
-        "%s%s%s; --pattern is one of gpt2, r50k, p50k, cl100k, o200k, llama3, qwen2",
+        "%s%s%s; --pattern is one of gpt2, r50k, p50k, cl100k, o200k, llama3, qwen2, "
+        "qwen35, kimi",
         name ? "unknown pattern \"" : "a rank file does not say how text is split",
         name ? name : "", name ? "\"" : "");
 }
@@ -102,9 +185,7 @@ static int value_of(uint8_t c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes n base64 characters; out has room for n. Returns the number of bytes or -1.
- */
-static long decode(const uint8_t *p, size_t n, uint8_t *out)
+long tok_base64(const uint8_t *p, size_t n, uint8_t *out)
 {
     uint32_t bits = 0;
     long len = 0;
@@ -143,7 +224,7 @@ static int add_line(struct slu_tokenizer *t, const uint8_t *p, size_t n,
     if ((size_t)(space - p) > sizeof bytes)
         return slu_fail(err, SLU_E_UNSUPPORTED, "a token of more than %d bytes",
                         BPE_MAX_LEN);
-    long len = decode(p, (size_t)(space - p), bytes);
+    long len = tok_base64(p, (size_t)(space - p), bytes);
     if (len < 1)
         return slu_fail(err, SLU_E_FORMAT, "not base64");
     if (rank < t->vocab.n && t->vocab.len[rank] != UINT32_MAX)
@@ -173,6 +254,13 @@ static int add_ranks(struct slu_tokenizer *t, const struct slu_buf *file,
     return SLU_OK;
 }
 
+static int add_nfc(struct slu_tokenizer *t, struct slu_err *err)
+{
+    int rc = norm_new(&t->norm, err);
+
+    return rc < 0 ? rc : norm_add(t->norm, NORM_NFC, NULL, 0, NULL, 0, err);
+}
+
 int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
                       const char *name, struct slu_err *err)
 {
@@ -185,6 +273,8 @@ int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
         rc = tok_add_special(t, s->id, s->text, err);
     if (rc >= 0 && pattern->add)
         rc = pattern->add(t, err);
+    if (rc >= 0 && !strncmp(name, "qwen", 4)) /* as its own Python does */
+        rc = add_nfc(t, err);
     if (rc < 0 || (rc = tok_make_table(t, err)) < 0 ||
         (rc = pre_new(&t->pre, err)) < 0 ||
         (rc = pre_add_scan(t->pre, pre_scan_by_name(pattern->name), err)) < 0)

@@ -96,6 +96,8 @@ void tok_index_release(struct tok_index *x);
 /* pattern: as tok_tiktoken_pattern gave it. */
 SLU_MUST_USE int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
                                    const char *pattern, struct slu_err *err);
+/* Decodes n base64 characters; out has room for n. The number of bytes, or -1. */
+long tok_base64(const uint8_t *p, size_t n, uint8_t *out);
 /* The pattern of that name, NULL: of the file's name; static. SLU_E_USAGE. */
 SLU_MUST_USE int tok_tiktoken_pattern(const char **pattern, const char *path,
                                       const char *name, struct slu_err *err);

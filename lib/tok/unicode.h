@@ -86,6 +86,12 @@ static inline bool uni_is_han(uint32_t c)
     return r && r->script == UNI_HAN;
 }
 
+/* Numbers that came with Unicode 17. */
+static inline bool uni_is_new_number(uint32_t c)
+{
+    return c - 0x11DE0 < 10 || c - 0x16FF4 < 3;
+}
+
 /* The code point at p and its length in bytes. */
 static inline uint32_t uni_decode(const uint8_t *p, unsigned *len)
 {

@@ -13,6 +13,7 @@
 
 #include "lib/hash.h"
 #include "lib/tok/bpe.h"
+#include "lib/tok/pre.h"
 #include "lib/tokenizer.h"
 
 static uint64_t draws;
@@ -675,6 +676,53 @@ static void rank_files(void **state)
     assert_non_null(strstr(err.msg, "pattern"));
 }
 
+/* Two special tokens, the bytes, and "ab"; `rank` is that of byte 5, `pattern` behind
+ * what Tekken has. */
+static void write_tekken(unsigned rank, const char *pattern)
+{
+    static const char BASE64[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("{\"config\":{\"default_vocab_size\":259,\"default_num_special_tokens\":2,"
+          "\"pattern\":\"",
+          f);
+    for (const char *p = pre_regex_by_name("tekken"); *p; p++)
+        fprintf(f, *p == '\\' ? "\\%c" : "%c", *p);
+    fprintf(f, "%s\"},\"vocab\":[", pattern);
+    for (unsigned i = 0; i < 256; i++)
+        fprintf(f, "{\"rank\":%u,\"token_bytes\":\"%c%c==\"},", i == 5 ? rank : i,
+                BASE64[i >> 2], BASE64[(i & 3) << 4]);
+    fputs("{\"rank\":256,\"token_bytes\":\"YWI=\"},{}]}", f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void tekken_files(void **state)
+{
+    (void)state;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_tokenizer *t;
+    struct slu_encoder *e;
+    struct slu_ids ids = {NULL, 0, 0};
+    static const uint32_t WANT[] = {'!' + 2, 258, '\n' + 2};
+
+    write_tekken(5, "");
+    assert_int_equal(load(&t, path, false, &err), SLU_OK);
+    assert_int_equal(slu_tokenizer_vocab_size(t), 259);
+    assert_int_equal(slu_encoder_new(&e, t, 0, &err), SLU_OK);
+    assert_int_equal(slu_encode(e, "!ab\n", 4, &ids, &err), SLU_OK);
+    assert_int_equal(ids.n, 3);
+    assert_memory_equal(ids.id, WANT, sizeof WANT);
+    slu_ids_release(&ids);
+    slu_encoder_free(e);
+    slu_tokenizer_free(t);
+    write_tekken(6, "");
+    assert_int_equal(load(&t, path, false, &err), SLU_E_FORMAT);
+    write_tekken(5, "|x");
+    assert_int_equal(load(&t, path, false, &err), SLU_E_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, "pattern"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -689,6 +737,7 @@ int main(void)
         cmocka_unit_test(json_that_cannot_be_reproduced),
         cmocka_unit_test(json_that_is_damaged),
         cmocka_unit_test(rank_files),
+        cmocka_unit_test(tekken_files),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

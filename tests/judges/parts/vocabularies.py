@@ -5,7 +5,6 @@ import os
 import struct
 import subprocess
 import sys
-import unicodedata
 
 import tiktoken
 import tokenizers
@@ -47,7 +46,7 @@ class Json(Vocabulary):
 
 class Ranks(Vocabulary):
     """Ranks; the reference is tiktoken, made by `make`, and for some NFC before it, and a constant more."""
-    library = "tiktoken " + tiktoken.__version__
+    library = "tiktoken %s, tokenizers %s" % (tiktoken.__version__, tokenizers.__version__)
 
     def __init__(self, name, args, file, family, make, nfc=False, more=0):
         super().__init__(name, args, file, family, False, nfc)
@@ -59,7 +58,8 @@ class Ranks(Vocabulary):
 
     def encode(self, texts, parse):
         if self.nfc:
-            texts = [unicodedata.normalize("NFC", t) for t in texts]
+            nfc = tokenizers.normalizers.NFC()  # and not Python's, which has another version of Unicode
+            texts = [nfc.normalize_str(t) for t in texts]
         if parse:
             got = self.enc.encode_batch(texts, num_threads=2, allowed_special="all")
         else:

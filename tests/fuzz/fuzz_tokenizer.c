@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static const char text[] =
     "Hello  world's 12345 it'S\r\n\n\t na\xc3\xafve \xe6\x97\xa5\xe6\x9c\xac "
     "e\xcc\x81 <|endoftext|> <s> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "
+    "\xe2\x96\x81 \xe2\x96\x81x\xe6\x97\xa5\xe6\x97\xa6 "
     "\xf0\x9f\x98\x80\xe2\x80\x8d\xf0\x9f\x92\xbb \xc5\xbf !!! ---- 'll \x00 end  ";
 
 static void encode(const struct slu_tokenizer *t, uint64_t cache, struct slu_ids *ids)

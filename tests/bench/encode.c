@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "lib/tokenizer.h"
@@ -89,6 +90,18 @@ static int encode_all(struct slu_encoder *e, const char *in, size_t n,
     return 0;
 }
 
+/* Memory for an id a byte, in huge pages, as a consumer of many ids would take it; what
+ * is not used of it is not touched. */
+static int reserve(struct slu_ids *ids, size_t n)
+{
+    const size_t page = (size_t)2 << 20, n_byte = (4 * n + page - 1) / page * page;
+
+    *ids = (struct slu_ids){aligned_alloc(page, n_byte), 0, n};
+    if (ids->id)
+        madvise(ids->id, n_byte, MADV_HUGEPAGE);
+    return ids->id ? 0 : -1;
+}
+
 static size_t count(const char *in, size_t n)
 {
     size_t n_doc = 0;
@@ -157,8 +170,9 @@ int main(int argc, char **argv)
            slu_tokenizer_was_compiled(t) ? "true" : "false");
     for (long i = 0, n_pass = strtol(argv[4], NULL, 10); i < n_pass; i++) {
         slu_ids_release(&ids);
-        ids = (struct slu_ids){NULL, 0, 0};
         from = now();
+        if (reserve(&ids, n) < 0)
+            goto out;
         /* What an encoder sets up is part of its first pass. */
         if ((!e && slu_encoder_new(&e, t, (uint64_t)cache_mib << 20, &err) < 0) ||
             encode_all(e, in, n, &ids, n_id, &err) < 0) {

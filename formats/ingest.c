@@ -12,7 +12,7 @@
 #define MAX_FIELD_BYTE 65535 /* of ids and names in a stream */
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
 #define MAX_BLOCK_BYTE ((uint64_t)1 << 20)
-#define MAX_CACHE_BYTE ((uint64_t)160 << 20)
+#define MAX_CACHE_BYTE ((uint64_t)320 << 20)
 /* Which random variable a document's draw is: "holdout". */
 #define HOLDOUT_DRAW UINT64_C(0x686f6c646f757400)
 /* Bytes in flight for each byte of a block: text, trees, ids, rejects. */
@@ -426,7 +426,7 @@ static struct plan make_plan(const struct slu_ingest_cfg *cfg)
         p.block_byte = MIN_BLOCK_BYTE;
     if (p.block_byte > MAX_BLOCK_BYTE)
         p.block_byte = MAX_BLOCK_BYTE;
-    p.cache_byte = cfg->memory_byte / 8 / p.n_threads;
+    p.cache_byte = cfg->memory_byte / 8;
     if (p.cache_byte > MAX_CACHE_BYTE)
         p.cache_byte = MAX_CACHE_BYTE;
     p.max_grown_byte = cfg->memory_byte / 2;
@@ -466,8 +466,10 @@ static int open_workers(struct ingest *g, const struct plan *p, struct slu_err *
     for (unsigned i = 0; i < g->n_worker && !rc; i++) {
         rc = slu_record_parser_new(&g->worker[i].parser, &rec, err);
         if (!rc)
-            rc = slu_encoder_new(&g->crew.encoder[i], cfg->tokenizer, p->cache_byte,
-                                 err);
+            rc = i ? slu_encoder_new_sharing(&g->crew.encoder[i], g->crew.encoder[0],
+                                             err)
+                   : slu_encoder_new(&g->crew.encoder[0], cfg->tokenizer, p->cache_byte,
+                                     err);
     }
     return rc;
 }

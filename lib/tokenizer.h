@@ -96,11 +96,16 @@ struct slu_ids {
 };
 void slu_ids_release(struct slu_ids *ids);
 
-/* cache_byte bounds the memory of the word cache (0: none; about 4 MiB is a good
- * choice). The tokenizer must outlive the encoder. Caller frees with slu_encoder_free.
+/* cache_byte bounds the memory of the word cache, which grows with what it meets (0:
+ * none; 160 MiB is about what a text in many languages makes use of). The tokenizer
+ * must outlive the encoder. Caller frees with slu_encoder_free.
  */
 SLU_MUST_USE int slu_encoder_new(struct slu_encoder **e, const struct slu_tokenizer *t,
                                  uint64_t cache_byte, struct slu_err *err);
+/* One for another thread, with the tokenizer and the word cache of `with`: what one of
+ * them has encoded, the others know. Freed like it, in any order. */
+SLU_MUST_USE int slu_encoder_new_sharing(struct slu_encoder **e,
+                                         struct slu_encoder *with, struct slu_err *err);
 void slu_encoder_free(struct slu_encoder *e);
 
 /* Appends the ids of one whole document to *ids; no BOS, no EOS. The text need not end

@@ -39,11 +39,13 @@ struct slu_encoder {
         uint32_t piece, from;
     } miss[MOST + 1];
     struct word_slot found[MOST];
+    struct word_new fresh[MOST];
     struct slu_ids apart;
 };
 
-int slu_encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
-                    uint64_t cache_byte, struct slu_err *err)
+static int encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
+                       uint64_t cache_byte, struct slu_encoder *with,
+                       struct slu_err *err)
 {
     struct slu_encoder *e = calloc(1, sizeof *e);
     int rc = SLU_OK;
@@ -52,7 +54,9 @@ int slu_encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
     if (!e)
         return slu_fail_nomem(err, sizeof *e);
     e->t = t;
-    if (!t->is_bytes)
+    if (with)
+        rc = words_share(&e->words, &with->words, err);
+    else if (!t->is_bytes)
         rc = words_init(&e->words, cache_byte, err);
     if (t->pre && t->pre->n == 1 && t->pre->step[0].kind == PRE_SCAN)
         e->find = pieces_by_scan(t->pre->step[0].scan);
@@ -66,6 +70,18 @@ int slu_encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
     }
     *out = e;
     return SLU_OK;
+}
+
+int slu_encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
+                    uint64_t cache_byte, struct slu_err *err)
+{
+    return encoder_new(out, t, cache_byte, NULL, err);
+}
+
+int slu_encoder_new_sharing(struct slu_encoder **out, struct slu_encoder *with,
+                            struct slu_err *err)
+{
+    return encoder_new(out, with->t, 0, with, err);
 }
 
 void slu_encoder_free(struct slu_encoder *e)
@@ -97,46 +113,68 @@ static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
     return rc;
 }
 
-/* The ids of a piece that is not cached, behind e->apart. */
-static int encode_apart(struct slu_encoder *e, const uint8_t *p, size_t n,
-                        struct word_slot *found, struct slu_err *err)
+/* Makes *found the slot of a piece, if the cache knows it. */
+static bool find_known(const struct slu_encoder *e, const uint8_t *p, size_t n,
+                       const struct miss *m, struct word_slot *found)
 {
-    size_t first = e->apart.n;
-    int rc = bpe_encode(e->t->model, &e->bpe, p, n, &e->apart, err);
+    const struct word_slot *s;
 
-    found->key = (struct word_key){0, (uint64_t)WORD_MANY << WORD_COUNT_SHIFT};
-    found->id[MANY_OFF] = (uint32_t)(first * sizeof *e->apart.id);
-    found->id[MANY_N] = (uint32_t)(e->apart.n - first);
-    found->id[MANY_APART] = 1;
-    return rc;
+    if (n > WORD_SHORT)
+        return n <= WORD_LONG && word_find_long(&e->words, p, n, m->hash, found);
+    if (!(s = word_find(&e->words, m->key, m->hash)))
+        return false;
+    *found = *s;
+    return true;
 }
 
-/* Makes *found the slot of a piece that is not in the hot table. */
-static int find_piece(struct slu_encoder *e, const uint8_t *p, size_t n,
-                      struct word_key key, uint64_t hash, struct word_slot *found,
-                      struct slu_err *err)
+/* The slot of a piece whose n ids are at e->apart.id + first. */
+static struct word_slot slot_apart(const struct slu_encoder *e, struct word_key key,
+                                   size_t first, size_t n)
 {
-    struct words *w = &e->words;
-    const struct word_slot *s;
-    size_t first = e->apart.n;
-    bool is_short = n <= WORD_SHORT;
+    struct word_slot s = {key, {0}};
+
+    if (n <= WORD_IDS) {
+        s.key.b |= (uint64_t)(n - 1) << WORD_COUNT_SHIFT;
+        memcpy(s.id, e->apart.id + first, n * sizeof *s.id);
+    } else {
+        s.key.b |= (uint64_t)WORD_MANY << WORD_COUNT_SHIFT;
+        s.id[MANY_OFF] = (uint32_t)(first * sizeof *s.id);
+        s.id[MANY_N] = (uint32_t)n;
+        s.id[MANY_APART] = 1;
+    }
+    return s;
+}
+
+/* Pieces that the cache does not know, by BPE: the misses whose numbers are in fresh.
+ */
+static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *fresh,
+                      size_t n_new, struct slu_err *err)
+{
+    struct slu_ids *ids = &e->apart;
+    size_t first = 0;
     int rc;
 
-    if (is_short && (s = word_find(w, key, hash))) {
-        *found = *s;
-        return SLU_OK;
+    ids->n = 0;
+    for (size_t i = 0; i < n_new; i++) {
+        const struct miss *m = &e->miss[fresh[i]];
+        size_t n = e->end[m->piece] - m->from, was = ids->n;
+        if ((rc = bpe_encode(e->t->model, &e->bpe, p + m->from, n, ids, err)) < 0)
+            return rc;
+        e->fresh[i] = (struct word_new){.p = p + m->from,
+                                        .n = n,
+                                        .key = m->key,
+                                        .hash = m->hash,
+                                        .n_id = ids->n - was};
     }
-    if (!is_short && n <= WORD_LONG && word_find_long(w, p, n, hash, found))
-        return SLU_OK;
-    if ((rc = encode_apart(e, p, n, found, err)) < 0 || n > WORD_LONG)
-        return rc;
-    const uint32_t *id = e->apart.id + first;
-    size_t n_id = e->apart.n - first;
-    if (is_short)
-        *found = *word_put(w, key, hash, id, n_id);
-    else if (!word_put_long(w, p, n, hash, id, n_id, found))
-        return SLU_OK;
-    e->apart.n = first;
+    for (size_t i = 0; i < n_new; i++) {
+        struct word_new *x = &e->fresh[i];
+        struct word_key none = {0, 0};
+        x->id = ids->id + first;
+        e->found[fresh[i]] =
+            slot_apart(e, x->n <= WORD_SHORT ? x->key : none, first, x->n_id);
+        first += x->n_id;
+    }
+    words_put(&e->words, e->fresh, n_new);
     return SLU_OK;
 }
 
@@ -199,8 +237,8 @@ static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_
             e->end[m->piece] - m->from > WORD_LONG)
             continue;
         const struct word_far *f = word_far_set(w, m->hash);
-        f += f->hash != m->hash;
-        __builtin_prefetch(word_arena(w, f->off));
+        if (word_far_is(f, m->hash) || word_far_is(++f, m->hash))
+            __builtin_prefetch(w->view->text + f->off);
         n_long--;
     }
 }
@@ -215,7 +253,7 @@ static uint32_t *put_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
         if (count == WORD_MANY) {
             const uint8_t *from = s->id[MANY_APART]
                                       ? (const uint8_t *)e->apart.id + s->id[MANY_OFF]
-                                      : word_arena(&e->words, s->id[MANY_OFF]);
+                                      : e->words.view->text + s->id[MANY_OFF];
             memcpy(out, from, s->id[MANY_N] * sizeof *out);
             out += s->id[MANY_N];
             continue;
@@ -232,32 +270,37 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
 {
     struct words *w = &e->words;
     struct slu_ids *ids = e->ids;
-    const uint32_t generation = w->generation;
-    size_t n_miss = find_hot(e, p, n, k), need = ids->n + k * WORD_MANY + WORD_IDS;
+    size_t n_miss, n_new = 0, need = ids->n + k * WORD_MANY + WORD_IDS;
+    uint32_t fresh[MOST + 1];
     int rc;
 
+    words_begin(w);
+    n_miss = find_hot(e, p, n, k);
     prepare(e, p, n, n_miss);
-    e->apart.n = 0;
     for (size_t j = 0; j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
-        struct word_slot *s = &e->found[j];
-        if ((rc = find_piece(e, p + m->from, e->end[m->piece] - m->from, m->key,
-                             m->hash, s, err)) < 0)
-            return rc;
+        size_t len = e->end[m->piece] - m->from;
+        fresh[n_new] = (uint32_t)j;
+        n_new += !find_known(e, p + m->from, len, m, &e->found[j]);
+    }
+    if (n_new && (rc = encode_new(e, p, fresh, n_new, err)) < 0)
+        return rc;
+    for (size_t j = 0; j < n_miss; j++) {
+        const struct word_slot *s = &e->found[j];
         /* The hot slot is written when nothing points to it any more. */
-        e->slot[m->piece] = s;
+        e->slot[e->miss[j].piece] = s;
         need += word_count(s) == WORD_MANY ? s->id[MANY_N] : 0;
     }
-    if (w->generation != generation) /* the cache is too small for this batch */
-        return encode_plainly(e, p, k, err);
     if (need > ids->cap &&
         (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
         return rc;
     ids->n = (size_t)(put_slots(e, k, ids->id + ids->n) - ids->id);
     for (size_t j = 0; j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
-        if (e->end[m->piece] - m->from <= WORD_SHORT)
-            *word_hot(w, m->hash) = e->found[j];
+        const struct word_slot *s = &e->found[j];
+        bool apart = word_count(s) == WORD_MANY && s->id[MANY_APART];
+        if (e->end[m->piece] - m->from <= WORD_SHORT && !apart)
+            *word_hot(w, m->hash) = *s;
     }
     return SLU_OK;
 }

@@ -1,5 +1,6 @@
 #include "lib/tok/words.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,167 +50,304 @@ static void unmap(void *p, size_t n_byte)
         munmap(p, n_byte);
 }
 
-static bool table_init(struct word_table *t, size_t first_byte, size_t most_byte)
+/* ---- what is shared ---- */
+
+struct word_arena {
+    uint8_t *p;
+    size_t used;
+    unsigned n_view; /* that use it */
+};
+
+struct words_shared {
+    pthread_mutex_t lock;
+    struct word_view *newest;
+    struct word_view *retired;
+    struct words *member;
+    size_t unit; /* bytes: the far table at most; wide 4, arena 2 of them */
+};
+
+static size_t arena_byte(const struct words_shared *s)
 {
-    t->most_byte = most_byte;
-    t->n_byte = first_byte < most_byte ? first_byte : most_byte;
-    t->p = map(t->n_byte);
-    return t->p;
+    return 2 * s->unit;
 }
 
-/* A table twice as large, of which the caller fills the new memory from the old and
- * then unmaps that. False where it is as large as it may be, or there is no memory. */
-static bool table_grow(struct word_table *t, struct word_table *old)
+static size_t wide_byte(const struct word_view *v)
 {
-    void *p = t->n_byte * 2 <= t->most_byte ? map(t->n_byte * 2) : NULL;
+    return SET_BYTE << (64 - v->wide_shift);
+}
 
-    *old = *t;
-    if (p) {
-        t->p = p;
-        t->n_byte *= 2;
+static size_t far_byte(const struct word_view *v)
+{
+    return (v->far_mask + 2) * sizeof *v->far;
+}
+
+static void view_free(const struct words_shared *s, struct word_view *v)
+{
+    if (!v)
+        return;
+    unmap(v->wide, wide_byte(v));
+    unmap(v->far, far_byte(v));
+    if (v->arena && --v->arena->n_view == 0) {
+        unmap(v->arena->p, arena_byte(s));
+        free(v->arena);
     }
-    return p;
+    free(v);
 }
 
-/* ---- all of it ---- */
-
-static void set_wide(struct words *w)
+/* Empty; NULL where there is no memory. Takes a share of `arena`, or a new one. */
+static struct word_view *view_new(const struct words_shared *s, size_t wide, size_t far,
+                                  struct word_arena *arena)
 {
-    w->wide_slot = w->wide.p;
-    w->wide_shift = 64 - (unsigned)__builtin_ctzll(w->wide.n_byte / SET_BYTE);
+    struct word_view *v = calloc(1, sizeof *v);
+
+    if (!v)
+        return NULL;
+    v->wide_shift = 64 - (unsigned)__builtin_ctzll(wide / SET_BYTE);
+    v->far_mask = far / sizeof *v->far - 2;
+    v->wide = map(wide);
+    v->far = map(far);
+    if (!arena && (arena = calloc(1, sizeof *arena)) &&
+        !(arena->p = map(arena_byte(s)))) {
+        free(arena);
+        arena = NULL;
+    }
+    v->arena = arena;
+    if (arena) {
+        arena->n_view++;
+        v->text = arena->p;
+    }
+    if (v->wide && v->far && arena)
+        return v;
+    view_free(s, v);
+    return NULL;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct word_view *first_view(const struct words_shared *s)
+{
+    return view_new(s, least(4 * FIRST_BYTE, 4 * s->unit),
+                    least(FIRST_BYTE / 4, s->unit), NULL);
+}
+
+/* ---- members ---- */
+
+static int join(struct words *w, struct words_shared *s, struct slu_err *err)
+{
+    w->hot = map(HUGE_PAGE);
+    w->hot_shift = 64 - HOT_BITS;
+    if (!w->hot)
+        return slu_fail_nomem(err, HUGE_PAGE);
+    pthread_mutex_lock(&s->lock);
+    w->shared = s;
+    w->newest = &s->newest;
+    w->view = s->newest;
+    w->generation = w->view->generation;
+    w->next = s->member;
+    s->member = w;
+    pthread_mutex_unlock(&s->lock);
+    return SLU_OK;
 }
 
 int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
 {
+    struct words_shared *s;
     size_t unit = 4096; /* the tables have 7 at most, and 2 more while one grows */
+    int rc;
 
     memset(w, 0, sizeof *w);
     if (n_byte < HOT_BYTE + 9 * unit)
         return SLU_OK;
     while (unit < (size_t)1 << 29 && HOT_BYTE + 18 * unit <= n_byte)
         unit *= 2;
-    w->hot = map(HUGE_PAGE);
-    w->hot_shift = 64 - HOT_BITS;
-    if (!w->hot || !table_init(&w->wide, 4 * FIRST_BYTE, 4 * unit) ||
-        !table_init(&w->far, FIRST_BYTE / 4, unit) ||
-        !table_init(&w->arena, FIRST_BYTE, 2 * unit))
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return slu_fail_nomem(err, sizeof *s);
+    s->unit = unit;
+    s->newest = first_view(s);
+    if (!s->newest) {
+        free(s);
         return slu_fail_nomem(err, n_byte);
-    set_wide(w);
-    return SLU_OK;
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    if ((rc = join(w, s, err)) < 0) {
+        view_free(s, s->newest);
+        pthread_mutex_destroy(&s->lock);
+        free(s);
+    }
+    return rc;
+}
+
+int words_share(struct words *w, struct words *other, struct slu_err *err)
+{
+    memset(w, 0, sizeof *w);
+    return other->hot ? join(w, other->shared, err) : SLU_OK;
 }
 
 void words_release(struct words *w)
 {
-    unmap(w->hot, HOT_BYTE);
-    unmap(w->wide.p, w->wide.n_byte);
-    unmap(w->far.p, w->far.n_byte);
-    unmap(w->arena.p, w->arena.n_byte);
+    struct words_shared *s = w->shared;
+
+    unmap(w->hot, HUGE_PAGE);
+    if (s) {
+        pthread_mutex_lock(&s->lock);
+        for (struct words **m = &s->member; *m; m = &(*m)->next) {
+            if (*m == w) {
+                *m = w->next;
+                break;
+            }
+        }
+        bool last = !s->member;
+        pthread_mutex_unlock(&s->lock);
+        while (last && s->retired) {
+            struct word_view *v = s->retired;
+            s->retired = v->retired;
+            view_free(s, v);
+        }
+        if (last) {
+            view_free(s, s->newest);
+            pthread_mutex_destroy(&s->lock);
+            free(s);
+        }
+    }
     memset(w, 0, sizeof *w);
 }
 
-/* ---- the arena ---- */
-
-/* Room for n bytes in the arena, which may be forgotten for it. Returns its offset;
- * false where n is too large. */
-static bool arena_take(struct words *w, size_t n, uint32_t *off)
+void words_renew(struct words *w)
 {
-    struct word_table *a = &w->arena, old;
-    size_t used = a->n_put;
+    struct word_view *v = __atomic_load_n(w->newest, __ATOMIC_ACQUIRE), *now;
 
-    if (n > a->n_byte / 4)
-        return false;
-    if (used + n + READ_AHEAD > a->n_byte) {
-        if (table_grow(a, &old)) {
-            memcpy(a->p, old.p, used);
-            unmap(old.p, old.n_byte);
-        } else { /* all is forgotten */
-            memset(w->far.p, 0, w->far.n_byte);
-            memset(w->hot, 0, HOT_BYTE);
-            w->generation++;
-            used = 0;
+    /* Say first that it is in use, then look whether it was replaced meanwhile. */
+    for (;; v = now) {
+        __atomic_store_n(&w->view, v, __ATOMIC_SEQ_CST);
+        now = __atomic_load_n(w->newest, __ATOMIC_SEQ_CST);
+        if (now == v)
+            break;
+    }
+    if (v->generation != w->generation) { /* its slots point into another arena */
+        memset(w->hot, 0, HOT_BYTE);
+        w->generation = v->generation;
+    }
+}
+
+/* ---- under the lock ---- */
+
+static bool is_used(const struct words_shared *s, const struct word_view *v)
+{
+    for (const struct words *m = s->member; m; m = m->next) {
+        if (__atomic_load_n(&m->view, __ATOMIC_SEQ_CST) == v)
+            return true;
+    }
+    return false;
+}
+
+/* Puts v in the place of the newest view; frees what nobody looks at any more. */
+static void publish(struct words_shared *s, struct word_view *v)
+{
+    struct word_view *old = s->newest;
+
+    __atomic_store_n(&s->newest, v, __ATOMIC_SEQ_CST);
+    old->retired = s->retired;
+    s->retired = old;
+    for (struct word_view **r = &s->retired; *r;) {
+        old = *r;
+        if (is_used(s, old)) {
+            r = &old->retired;
+        } else {
+            *r = old->retired;
+            view_free(s, old);
         }
     }
-    *off = (uint32_t)used;
-    a->n_put = used + n;
-    return true;
 }
 
-static void set_many(struct word_slot *s, const struct words *w, uint32_t off,
-                     size_t n_id)
+/* The place for a short piece, or NULL: it is there, or its set is full. */
+static struct word_slot *wide_place(const struct word_view *v, struct word_key k,
+                                    uint64_t hash)
 {
-    s->key.b |= (uint64_t)WORD_MANY << WORD_COUNT_SHIFT;
-    s->id[MANY_OFF] = off;
-    s->id[MANY_N] = (uint32_t)n_id;
-    s->id[MANY_GENERATION] = w->generation;
-    s->id[MANY_APART] = 0;
+    struct word_slot *set = v->wide + 2 * (hash >> v->wide_shift);
+
+    if (!set[0].key.b)
+        return set;
+    return word_is(set, k) || set[1].key.b ? NULL : set + 1;
 }
 
-/* ---- short pieces ---- */
-
-static void wide_grow(struct words *w)
+static void wide_write(struct word_view *v, struct word_slot *at,
+                       const struct word_slot *s)
 {
-    struct word_table old;
-    const struct word_slot *s;
+    at->key.a = s->key.a;
+    memcpy(at->id, s->id, sizeof at->id);
+    __atomic_store_n(&at->key.b, s->key.b, __ATOMIC_RELEASE);
+    v->n_wide++;
+}
 
-    if (!table_grow(&w->wide, &old))
-        return;
-    set_wide(w);
-    s = old.p;
-    for (size_t i = 0; i < old.n_byte / sizeof *s; i++) {
-        struct word_key k = {s[i].key.a, s[i].key.b & ~WORD_COUNT_MASK};
-        struct word_slot *set = word_set(w, word_hash(k));
-        if (s[i].key.b)
-            set[set->key.b != 0] = s[i]; /* at most two of an old set meet again */
+static struct word_far *far_place(const struct word_view *v, uint64_t hash)
+{
+    struct word_far *f = v->far + (hash & v->far_mask);
+
+    if (!f[0].hash)
+        return f;
+    return f[0].hash == hash || f[1].hash ? NULL : f + 1;
+}
+
+static void far_write(struct word_view *v, struct word_far *at,
+                      const struct word_far *f)
+{
+    at->off = f->off;
+    at->n_byte = f->n_byte;
+    at->n_id = f->n_id;
+    __atomic_store_n(&at->hash, f->hash, __ATOMIC_RELEASE);
+    v->n_far++;
+}
+
+static struct word_key key_in(const struct word_slot *s)
+{
+    return (struct word_key){s->key.a, s->key.b & ~WORD_COUNT_MASK};
+}
+
+/* The newest view with room: itself, a larger one, or one that starts anew. NULL where
+ * there is no memory for that. */
+static struct word_view *make_room(struct words_shared *s, bool arena_is_full)
+{
+    struct word_view *v = s->newest, *more;
+    size_t wide = wide_byte(v), far = far_byte(v);
+    bool wide_is_full = v->n_wide > wide / sizeof *v->wide / 4;
+    bool far_is_full = v->n_far > far / sizeof *v->far / 4;
+
+    if (!wide_is_full && !far_is_full && !arena_is_full)
+        return v;
+    /* At its limit a table is used until half of it is taken. */
+    bool wide_can = wide * 2 <= 4 * s->unit, far_can = far * 2 <= s->unit;
+    if (arena_is_full || (!wide_can && v->n_wide > wide / sizeof *v->wide / 2) ||
+        (!far_can && v->n_far > far / sizeof *v->far / 2)) {
+        if (!(more = view_new(s, wide, far, NULL)))
+            return NULL;
+        more->generation = v->generation + 1;
+        publish(s, more);
+        return more;
     }
-    unmap(old.p, old.n_byte);
-}
-
-const struct word_slot *word_put(struct words *w, struct word_key k, uint64_t hash,
-                                 const uint32_t *id, size_t n)
-{
-    struct word_slot s = {k, {0}};
-    uint32_t off = 0;
-
-    if (n <= WORD_IDS) {
-        s.key.b |= (uint64_t)(n - 1) << WORD_COUNT_SHIFT;
-        memcpy(s.id, id, n * sizeof *id);
-    } else {
-        arena_take(w, n * sizeof *id, &off); /* it is at most 15 ids */
-        memcpy(word_arena(w, off), id, n * sizeof *id);
-        set_many(&s, w, off, n);
+    wide_is_full = wide_is_full && wide_can;
+    far_is_full = far_is_full && far_can;
+    if (!wide_is_full && !far_is_full)
+        return v;
+    if (!(more = view_new(s, wide << wide_is_full, far << far_is_full, v->arena)))
+        return v;
+    more->generation = v->generation;
+    for (size_t i = 0; i < wide / sizeof *v->wide; i++) {
+        const struct word_slot *x = &v->wide[i];
+        struct word_slot *at;
+        if (x->key.b && (at = wide_place(more, key_in(x), word_hash(key_in(x)))))
+            wide_write(more, at, x);
     }
-    if (++w->wide.n_put > w->wide.n_byte / sizeof s / 4)
-        wide_grow(w);
-    struct word_slot *set = word_set(w, hash);
-    if (!word_is(set, k)) /* else its ids were forgotten */
-        set[1] = set[0];
-    set[0] = s;
-    return set;
-}
-
-/* ---- long pieces: two places next to each other ---- */
-
-static void far_insert(struct words *w, struct word_far f)
-{
-    struct word_far *at = word_far_set(w, f.hash);
-
-    at[1] = at[0];
-    at[0] = f;
-}
-
-static void far_grow(struct words *w)
-{
-    struct word_table old;
-    const struct word_far *f;
-
-    if (!table_grow(&w->far, &old))
-        return;
-    f = old.p;
-    for (size_t i = old.n_byte / sizeof *f; i-- > 0;) {
-        if (f[i].n_byte)
-            far_insert(w, f[i]);
+    for (size_t i = 0; i < far / sizeof *v->far; i++) {
+        struct word_far *at;
+        if (v->far[i].hash && (at = far_place(more, v->far[i].hash)))
+            far_write(more, at, &v->far[i]);
     }
-    unmap(old.p, old.n_byte);
+    publish(s, more);
+    return more;
 }
 
 /* The bytes of a piece fill whole ids in the arena. */
@@ -218,32 +356,79 @@ static size_t head(size_t n_byte)
     return (n_byte + 3) / 4 * 4;
 }
 
+static bool fits(const struct words_shared *s, const struct word_view *v, size_t n)
+{
+    return v->arena->used + n + READ_AHEAD <= arena_byte(s);
+}
+
+static void put_short(struct word_view *v, const struct word_new *x)
+{
+    struct word_slot slot = {x->key, {0}}, *at = wide_place(v, x->key, x->hash);
+    bool many = x->n_id > WORD_IDS;
+
+    if (!at)
+        return;
+    slot.key.b |= (uint64_t)(many ? WORD_MANY : x->n_id - 1) << WORD_COUNT_SHIFT;
+    if (many) {
+        slot.id[MANY_OFF] = (uint32_t)v->arena->used;
+        slot.id[MANY_N] = (uint32_t)x->n_id;
+        memcpy(v->arena->p + v->arena->used, x->id, x->n_id * sizeof *x->id);
+        v->arena->used += x->n_id * sizeof *x->id;
+    } else {
+        memcpy(slot.id, x->id, x->n_id * sizeof *x->id);
+    }
+    wide_write(v, at, &slot);
+}
+
+static void put_long(struct word_view *v, const struct word_new *x)
+{
+    struct word_far f = {x->hash, (uint32_t)v->arena->used, (uint16_t)x->n,
+                         (uint16_t)x->n_id};
+    struct word_far *at = far_place(v, x->hash);
+    uint8_t *to = v->arena->p + v->arena->used;
+
+    if (!at || !x->hash)
+        return;
+    memcpy(to, x->p, x->n);
+    memcpy(to + head(x->n), x->id, x->n_id * sizeof *x->id);
+    v->arena->used += head(x->n) + x->n_id * sizeof *x->id;
+    far_write(v, at, &f);
+}
+
+void words_put(struct words *w, const struct word_new *x, size_t n)
+{
+    struct words_shared *s = w->shared;
+
+    pthread_mutex_lock(&s->lock);
+    for (; n; n--, x++) {
+        size_t need = head(x->n) + x->n_id * sizeof *x->id;
+        struct word_view *v = s->newest;
+        if (x->n > WORD_LONG || need > arena_byte(s) / 4)
+            continue;
+        if (!(v = make_room(s, !fits(s, v, need))))
+            break;
+        if (x->n <= WORD_SHORT)
+            put_short(v, x);
+        else
+            put_long(v, x);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- without it ---- */
+
 bool word_find_long(const struct words *w, const uint8_t *p, size_t n, uint64_t hash,
                     struct word_slot *s)
 {
     const struct word_far *f = word_far_set(w, hash);
 
-    f += f->hash != hash;
-    if (f->hash != hash || f->n_byte != n || memcmp(word_arena(w, f->off), p, n) != 0)
+    if (!word_far_is(f, hash) && !word_far_is(++f, hash))
         return false;
-    s->key = (struct word_key){0, 0};
-    set_many(s, w, f->off + (uint32_t)head(n), f->n_id);
-    return true;
-}
-
-bool word_put_long(struct words *w, const uint8_t *p, size_t n, uint64_t hash,
-                   const uint32_t *id, size_t n_id, struct word_slot *s)
-{
-    struct word_far f = {hash, 0, (uint16_t)n, (uint16_t)n_id};
-
-    if (!arena_take(w, head(n) + n_id * sizeof *id, &f.off))
+    if (f->n_byte != n || memcmp(w->view->text + f->off, p, n) != 0)
         return false;
-    memcpy(word_arena(w, f.off), p, n);
-    memcpy(word_arena(w, f.off + (uint32_t)head(n)), id, n_id * sizeof *id);
-    if (++w->far.n_put > w->far.n_byte / sizeof f / 4)
-        far_grow(w);
-    far_insert(w, f);
-    s->key = (struct word_key){0, 0};
-    set_many(s, w, f.off + (uint32_t)head(n), n_id);
+    s->key = (struct word_key){0, (uint64_t)WORD_MANY << WORD_COUNT_SHIFT};
+    s->id[MANY_OFF] = f->off + (uint32_t)head(n);
+    s->id[MANY_N] = f->n_id;
+    s->id[MANY_APART] = 0;
     return true;
 }

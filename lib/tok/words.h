@@ -4,11 +4,18 @@
  * *hot* table, which fits the second-level cache and has one place for a piece, and all
  * of them in the *wide* table, sets of two slots, a line each. Pieces of 16 to 255
  * bytes are in the *far* table, found by a hash and compared. An arena has their bytes,
- * and the ids of pieces that became more than 4; when it is full, what points into it
- * is forgotten. The tables grow while there is something new to keep, to the limit that
- * they were given. What is in the cache has no say in the ids.
+ * and the ids of pieces that became more than 4. What is in the cache has no say in the
+ * ids.
  *
- * Thread safety: none; one cache an encoder.
+ * Each encoder has a hot table; encoders that share a cache share all else. What is in
+ * a shared table never changes, so it is read without a lock; what is new is added
+ * under one, and published by the last word that is written. A table that is full is
+ * replaced by one twice as large; at the limit, when the arena or the tables are full,
+ * all starts anew (another generation). Tables that were replaced are kept until no
+ * encoder looks at them: each says which *view* of the cache it uses.
+ *
+ * Thread safety: a struct words belongs to one thread; what they share looks after
+ * itself.
  */
 #ifndef SLU_TOK_WORDS_H
 #define SLU_TOK_WORDS_H
@@ -33,35 +40,55 @@ struct word_slot {
     struct word_key key;
     uint32_t id[WORD_IDS];
 };
-/* Where the ids of a slot with WORD_MANY are: byte offset, number, the arena's
- * generation; 0 for the arena, 1 for memory of the caller's. */
-enum { MANY_OFF, MANY_N, MANY_GENERATION, MANY_APART };
+/* Where the ids of a slot with WORD_MANY are: byte offset, number; 0 for the arena, 1
+ * for memory of the caller's. */
+enum { MANY_OFF, MANY_N, MANY_APART };
 
 struct word_far {
-    uint64_t hash;
-    uint32_t off; /* of the bytes, the ids behind them; in the arena */
+    uint64_t hash; /* published last; 0: empty */
+    uint32_t off;  /* of the bytes, the ids behind them; in the arena */
     uint16_t n_byte, n_id;
 };
 
-/* A table of a power of two of things in zeroed memory. */
-struct word_table {
-    void *p;
-    size_t n_byte, most_byte;
-    size_t n_put; /* since it grew last */
+/* One state of the shared tables. */
+struct word_view {
+    struct word_slot *wide;
+    struct word_far *far;
+    struct word_arena *arena;
+    const uint8_t *text;       /* of the arena */
+    unsigned wide_shift;       /* hash >> shift is the set */
+    size_t far_mask;           /* of the first of two places */
+    uint64_t generation;       /* grows when all starts anew */
+    size_t n_wide, n_far;      /* slots that are taken; under the lock */
+    struct word_view *retired; /* the next one that waits for its last user */
 };
+
+struct words_shared;
 
 struct words {
-    struct word_slot *hot; /* NULL: no cache */
-    struct word_slot *wide_slot;
-    unsigned hot_shift, wide_shift;     /* hash >> shift is the place, or the set */
-    struct word_table wide, far, arena; /* arena: n_put is bytes used */
-    uint32_t generation; /* counts how often the arena was forgotten: what slots of
-                            before say of it is void, and the hot table is empty */
+    struct word_slot *hot;     /* NULL: no cache */
+    unsigned hot_shift;        /* hash >> shift is the place */
+    uint64_t generation;       /* of the view that the hot table was filled from */
+    struct word_view *view;    /* in use */
+    struct word_view **newest; /* the view that others have made of what is shared */
+    struct words_shared *shared;
+    struct words *next; /* of those that share */
 };
 
-/* Up to about n_byte bytes of everything; 0, or too little for anything: no cache. */
+/* Up to about n_byte bytes of everything; 0, or too little for anything: no cache. w
+ * does not move while it is in use. */
 SLU_MUST_USE int words_init(struct words *w, uint64_t n_byte, struct slu_err *err);
+/* Shares with `other`, whatever is released first. */
+SLU_MUST_USE int words_share(struct words *w, struct words *other, struct slu_err *err);
 void words_release(struct words *w);
+
+void words_renew(struct words *w);
+/* Before a batch: the newest view, which stays until the next call. */
+static inline void words_begin(struct words *w)
+{
+    if (__atomic_load_n(w->newest, __ATOMIC_ACQUIRE) != w->view)
+        words_renew(w);
+}
 
 #define WORD_LEN_SHIFT   56
 #define WORD_COUNT_SHIFT 60
@@ -109,7 +136,7 @@ static inline struct word_slot *word_hot(const struct words *w, uint64_t hash)
 /* The set of a hash in the wide table: two slots. */
 static inline struct word_slot *word_set(const struct words *w, uint64_t hash)
 {
-    return w->wide_slot + 2 * (hash >> w->wide_shift);
+    return w->view->wide + 2 * (hash >> w->view->wide_shift);
 }
 
 static inline bool word_is(const struct word_slot *s, struct word_key k)
@@ -122,21 +149,34 @@ static inline unsigned word_count(const struct word_slot *s)
     return (unsigned)(s->key.b >> WORD_COUNT_SHIFT);
 }
 
+/* word_is for a slot that others may just be writing. */
+static inline bool word_is_shared(const struct word_slot *s, struct word_key k)
+{
+    uint64_t b = __atomic_load_n(&s->key.b, __ATOMIC_ACQUIRE);
+
+    return (b & ~WORD_COUNT_MASK) == k.b && s->key.a == k.a;
+}
+
 /* The slot of a short piece in the wide table, or NULL. */
 static inline const struct word_slot *word_find(const struct words *w,
                                                 struct word_key k, uint64_t hash)
 {
     const struct word_slot *s = word_set(w, hash);
 
-    if (!word_is(s, k) && !word_is(++s, k))
-        return NULL;
-    return word_count(s) != WORD_MANY || s->id[MANY_GENERATION] == w->generation ? s
-                                                                                 : NULL;
+    return word_is_shared(s, k) || word_is_shared(++s, k) ? s : NULL;
 }
 
-/* Keeps the n ids of a short piece. Returns its slot, valid until the next call. */
-const struct word_slot *word_put(struct words *w, struct word_key k, uint64_t hash,
-                                 const uint32_t *id, size_t n);
+/* Ids of a piece that the cache does not know. */
+struct word_new {
+    const uint8_t *p;
+    size_t n;            /* bytes */
+    struct word_key key; /* of a short piece */
+    uint64_t hash;
+    const uint32_t *id;
+    size_t n_id;
+};
+/* Keeps them if that can be done. */
+void words_put(struct words *w, const struct word_new *x, size_t n);
 
 /* Of 16 bytes or more. */
 static inline uint64_t word_hash_long(const uint8_t *p, size_t n)
@@ -152,22 +192,17 @@ static inline uint64_t word_hash_long(const uint8_t *p, size_t n)
 
 static inline struct word_far *word_far_set(const struct words *w, uint64_t hash)
 {
-    size_t n = w->far.n_byte / sizeof(struct word_far);
-
-    return (struct word_far *)w->far.p + (hash & (n - 2));
+    return w->view->far + (hash & w->view->far_mask);
 }
 
-static inline uint8_t *word_arena(const struct words *w, uint32_t off)
+static inline bool word_far_is(const struct word_far *f, uint64_t hash)
 {
-    return (uint8_t *)w->arena.p + off;
+    return __atomic_load_n(&f->hash, __ATOMIC_ACQUIRE) == hash;
 }
 
 /* Makes *s, with WORD_MANY and no key, the slot of a long piece of n bytes; false where
  * it is not known. */
 bool word_find_long(const struct words *w, const uint8_t *p, size_t n, uint64_t hash,
                     struct word_slot *s);
-/* Keeps its ids. False, and no *s, where there is no room for them. */
-bool word_put_long(struct words *w, const uint8_t *p, size_t n, uint64_t hash,
-                   const uint32_t *id, size_t n_id, struct word_slot *s);
 
 #endif

@@ -52,10 +52,14 @@ static void unmap(void *p, size_t n_byte)
 
 /* ---- what is shared ---- */
 
-struct word_arena {
+enum { WIDE, FAR, ARENA };
+
+/* Memory of one or more views. */
+struct word_block {
     uint8_t *p;
-    size_t used;
-    unsigned n_view; /* that use it */
+    size_t n_byte;
+    size_t used; /* slots that are taken; of the arena, bytes */
+    unsigned n_view;
 };
 
 struct words_shared {
@@ -63,74 +67,62 @@ struct words_shared {
     struct word_view *newest;
     struct word_view *retired;
     struct words *member;
-    size_t unit; /* bytes: the far table at most; wide 4, arena 2 of them */
+    size_t most_byte[3];
 };
 
-static size_t arena_byte(const struct words_shared *s)
+static struct word_block *block_new(size_t n_byte)
 {
-    return 2 * s->unit;
+    struct word_block *b = calloc(1, sizeof *b);
+
+    if (b && !(b->p = map(n_byte))) {
+        free(b);
+        return NULL;
+    }
+    if (b)
+        b->n_byte = n_byte;
+    return b;
 }
 
-static size_t wide_byte(const struct word_view *v)
+static void view_free(struct word_view *v)
 {
-    return SET_BYTE << (64 - v->wide_shift);
-}
-
-static size_t far_byte(const struct word_view *v)
-{
-    return (v->far_mask + 2) * sizeof *v->far;
-}
-
-static void view_free(const struct words_shared *s, struct word_view *v)
-{
-    if (!v)
-        return;
-    unmap(v->wide, wide_byte(v));
-    unmap(v->far, far_byte(v));
-    if (v->arena && --v->arena->n_view == 0) {
-        unmap(v->arena->p, arena_byte(s));
-        free(v->arena);
+    for (int i = 0; v && i < 3; i++) {
+        struct word_block *b = v->block[i];
+        if (b && --b->n_view == 0) {
+            unmap(b->p, b->n_byte);
+            free(b);
+        }
     }
     free(v);
 }
 
-/* Empty; NULL where there is no memory. Takes a share of `arena`, or a new one. */
-static struct word_view *view_new(const struct words_shared *s, size_t wide, size_t far,
-                                  struct word_arena *arena)
+/* A view of new blocks of n_byte[i] bytes; where that is 0, of the block that `of` has.
+ * NULL where there is no memory. */
+static struct word_view *view_new(const struct word_view *of, const size_t n_byte[3])
 {
     struct word_view *v = calloc(1, sizeof *v);
 
+    for (int i = 0; v && i < 3; i++) {
+        v->block[i] = n_byte[i] ? block_new(n_byte[i]) : of->block[i];
+        if (!v->block[i]) {
+            view_free(v);
+            return NULL;
+        }
+        v->block[i]->n_view++;
+    }
     if (!v)
         return NULL;
-    v->wide_shift = 64 - (unsigned)__builtin_ctzll(wide / SET_BYTE);
-    v->far_mask = far / sizeof *v->far - 2;
-    v->wide = map(wide);
-    v->far = map(far);
-    if (!arena && (arena = calloc(1, sizeof *arena)) &&
-        !(arena->p = map(arena_byte(s)))) {
-        free(arena);
-        arena = NULL;
-    }
-    v->arena = arena;
-    if (arena) {
-        arena->n_view++;
-        v->text = arena->p;
-    }
-    if (v->wide && v->far && arena)
-        return v;
-    view_free(s, v);
-    return NULL;
+    v->wide = (struct word_slot *)v->block[WIDE]->p;
+    v->far = (struct word_far *)v->block[FAR]->p;
+    v->text = v->block[ARENA]->p;
+    v->wide_shift = 64 - (unsigned)__builtin_ctzll(v->block[WIDE]->n_byte / SET_BYTE);
+    v->far_mask = v->block[FAR]->n_byte / sizeof *v->far - 2;
+    v->generation = of ? of->generation : 0;
+    return v;
 }
 
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-static struct word_view *first_view(const struct words_shared *s)
-{
-    return view_new(s, least(4 * FIRST_BYTE, 4 * s->unit),
-                    least(FIRST_BYTE / 4, s->unit), NULL);
 }
 
 /* ---- members ---- */
@@ -166,15 +158,20 @@ int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
     s = calloc(1, sizeof *s);
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
-    s->unit = unit;
-    s->newest = first_view(s);
+    s->most_byte[WIDE] = 4 * unit;
+    s->most_byte[FAR] = unit;
+    s->most_byte[ARENA] = 2 * unit;
+    const size_t first[3] = {least(4 * FIRST_BYTE, 4 * unit),
+                             least(FIRST_BYTE / 4, unit),
+                             2 * unit /* of which only what is used is touched */};
+    s->newest = view_new(NULL, first);
     if (!s->newest) {
         free(s);
         return slu_fail_nomem(err, n_byte);
     }
     pthread_mutex_init(&s->lock, NULL);
     if ((rc = join(w, s, err)) < 0) {
-        view_free(s, s->newest);
+        view_free(s->newest);
         pthread_mutex_destroy(&s->lock);
         free(s);
     }
@@ -205,10 +202,10 @@ void words_release(struct words *w)
         while (last && s->retired) {
             struct word_view *v = s->retired;
             s->retired = v->retired;
-            view_free(s, v);
+            view_free(v);
         }
         if (last) {
-            view_free(s, s->newest);
+            view_free(s->newest);
             pthread_mutex_destroy(&s->lock);
             free(s);
         }
@@ -258,7 +255,7 @@ static void publish(struct words_shared *s, struct word_view *v)
             r = &old->retired;
         } else {
             *r = old->retired;
-            view_free(s, old);
+            view_free(old);
         }
     }
 }
@@ -280,7 +277,7 @@ static void wide_write(struct word_view *v, struct word_slot *at,
     at->key.a = s->key.a;
     memcpy(at->id, s->id, sizeof at->id);
     __atomic_store_n(&at->key.b, s->key.b, __ATOMIC_RELEASE);
-    v->n_wide++;
+    v->block[WIDE]->used++;
 }
 
 static struct word_far *far_place(const struct word_view *v, uint64_t hash)
@@ -299,7 +296,7 @@ static void far_write(struct word_view *v, struct word_far *at,
     at->n_byte = f->n_byte;
     at->n_id = f->n_id;
     __atomic_store_n(&at->hash, f->hash, __ATOMIC_RELEASE);
-    v->n_far++;
+    v->block[FAR]->used++;
 }
 
 static struct word_key key_in(const struct word_slot *s)
@@ -307,44 +304,66 @@ static struct word_key key_in(const struct word_slot *s)
     return (struct word_key){s->key.a, s->key.b & ~WORD_COUNT_MASK};
 }
 
-/* The newest view with room: itself, a larger one, or one that starts anew. NULL where
- * there is no memory for that. */
-static struct word_view *make_room(struct words_shared *s, bool arena_is_full)
+static void copy_wide(struct word_view *to, const struct word_view *v)
 {
-    struct word_view *v = s->newest, *more;
-    size_t wide = wide_byte(v), far = far_byte(v);
-    bool wide_is_full = v->n_wide > wide / sizeof *v->wide / 4;
-    bool far_is_full = v->n_far > far / sizeof *v->far / 4;
-
-    if (!wide_is_full && !far_is_full && !arena_is_full)
-        return v;
-    /* At its limit a table is used until half of it is taken. */
-    bool wide_can = wide * 2 <= 4 * s->unit, far_can = far * 2 <= s->unit;
-    if (arena_is_full || (!wide_can && v->n_wide > wide / sizeof *v->wide / 2) ||
-        (!far_can && v->n_far > far / sizeof *v->far / 2)) {
-        if (!(more = view_new(s, wide, far, NULL)))
-            return NULL;
-        more->generation = v->generation + 1;
-        publish(s, more);
-        return more;
-    }
-    wide_is_full = wide_is_full && wide_can;
-    far_is_full = far_is_full && far_can;
-    if (!wide_is_full && !far_is_full)
-        return v;
-    if (!(more = view_new(s, wide << wide_is_full, far << far_is_full, v->arena)))
-        return v;
-    more->generation = v->generation;
-    for (size_t i = 0; i < wide / sizeof *v->wide; i++) {
+    for (size_t i = 0; i < v->block[WIDE]->n_byte / sizeof *v->wide; i++) {
         const struct word_slot *x = &v->wide[i];
         struct word_slot *at;
-        if (x->key.b && (at = wide_place(more, key_in(x), word_hash(key_in(x)))))
-            wide_write(more, at, x);
+        if (x->key.b && (at = wide_place(to, key_in(x), word_hash(key_in(x)))))
+            wide_write(to, at, x);
     }
-    for (size_t i = 0; i < far / sizeof *v->far; i++) {
+}
+
+static void copy_far(struct word_view *to, const struct word_view *v)
+{
+    for (size_t i = 0; i < v->block[FAR]->n_byte / sizeof *v->far; i++) {
+        const struct word_far *x = &v->far[i];
         struct word_far *at;
-        if (v->far[i].hash && (at = far_place(more, v->far[i].hash)))
-            far_write(more, at, &v->far[i]);
+        if (x->hash && (at = far_place(to, x->hash)))
+            far_write(to, at, x);
+    }
+}
+
+/* A block of slots is full when a quarter of them is taken: of two places that a piece
+ * may have, one is then nearly always free. At its limit it is used to the half. */
+static bool is_full(const struct words_shared *s, const struct word_view *v, int i,
+                    size_t slot_byte, bool *at_limit)
+{
+    const struct word_block *b = v->block[i];
+    const size_t n = b->n_byte / slot_byte;
+
+    if (b->used <= n / 4)
+        return false;
+    if (b->n_byte * 2 <= s->most_byte[i])
+        return true;
+    *at_limit = *at_limit || b->used > n / 2;
+    return false;
+}
+
+/* The newest view with room: itself, one with a larger table, or one that starts anew.
+ * NULL where there is no memory for that. */
+static struct word_view *make_room(struct words_shared *s, bool anew)
+{
+    struct word_view *v = s->newest, *more;
+    bool wide_is_full = is_full(s, v, WIDE, sizeof *v->wide, &anew);
+    bool far_is_full = is_full(s, v, FAR, sizeof *v->far, &anew);
+    const size_t *most = s->most_byte;
+    const size_t larger[3] = {wide_is_full ? v->block[WIDE]->n_byte * 2 : 0,
+                              far_is_full ? v->block[FAR]->n_byte * 2 : 0, 0};
+
+    if (anew) {
+        if (!(more = view_new(v, most)))
+            return NULL;
+        more->generation++;
+    } else {
+        if (!wide_is_full && !far_is_full)
+            return v;
+        if (!(more = view_new(v, larger)))
+            return v;
+        if (wide_is_full)
+            copy_wide(more, v);
+        if (far_is_full)
+            copy_far(more, v);
     }
     publish(s, more);
     return more;
@@ -356,24 +375,25 @@ static size_t head(size_t n_byte)
     return (n_byte + 3) / 4 * 4;
 }
 
-static bool fits(const struct words_shared *s, const struct word_view *v, size_t n)
+static bool fits(const struct word_view *v, size_t n)
 {
-    return v->arena->used + n + READ_AHEAD <= arena_byte(s);
+    return v->block[ARENA]->used + n + READ_AHEAD <= v->block[ARENA]->n_byte;
 }
 
 static void put_short(struct word_view *v, const struct word_new *x)
 {
     struct word_slot slot = {x->key, {0}}, *at = wide_place(v, x->key, x->hash);
+    struct word_block *arena = v->block[ARENA];
     bool many = x->n_id > WORD_IDS;
 
     if (!at)
         return;
     slot.key.b |= (uint64_t)(many ? WORD_MANY : x->n_id - 1) << WORD_COUNT_SHIFT;
     if (many) {
-        slot.id[MANY_OFF] = (uint32_t)v->arena->used;
+        slot.id[MANY_OFF] = (uint32_t)arena->used;
         slot.id[MANY_N] = (uint32_t)x->n_id;
-        memcpy(v->arena->p + v->arena->used, x->id, x->n_id * sizeof *x->id);
-        v->arena->used += x->n_id * sizeof *x->id;
+        memcpy(arena->p + arena->used, x->id, x->n_id * sizeof *x->id);
+        arena->used += x->n_id * sizeof *x->id;
     } else {
         memcpy(slot.id, x->id, x->n_id * sizeof *x->id);
     }
@@ -382,16 +402,17 @@ static void put_short(struct word_view *v, const struct word_new *x)
 
 static void put_long(struct word_view *v, const struct word_new *x)
 {
-    struct word_far f = {x->hash, (uint32_t)v->arena->used, (uint16_t)x->n,
+    struct word_block *arena = v->block[ARENA];
+    struct word_far f = {x->hash, (uint32_t)arena->used, (uint16_t)x->n,
                          (uint16_t)x->n_id};
     struct word_far *at = far_place(v, x->hash);
-    uint8_t *to = v->arena->p + v->arena->used;
+    uint8_t *to = arena->p + arena->used;
 
     if (!at || !x->hash)
         return;
     memcpy(to, x->p, x->n);
     memcpy(to + head(x->n), x->id, x->n_id * sizeof *x->id);
-    v->arena->used += head(x->n) + x->n_id * sizeof *x->id;
+    arena->used += head(x->n) + x->n_id * sizeof *x->id;
     far_write(v, at, &f);
 }
 
@@ -403,9 +424,9 @@ void words_put(struct words *w, const struct word_new *x, size_t n)
     for (; n; n--, x++) {
         size_t need = head(x->n) + x->n_id * sizeof *x->id;
         struct word_view *v = s->newest;
-        if (x->n > WORD_LONG || need > arena_byte(s) / 4)
+        if (x->n > WORD_LONG || need > s->most_byte[ARENA] / 4)
             continue;
-        if (!(v = make_room(s, !fits(s, v, need))))
+        if (!(v = make_room(s, !fits(v, need))))
             break;
         if (x->n <= WORD_SHORT)
             put_short(v, x);

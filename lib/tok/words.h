@@ -50,17 +50,17 @@ struct word_far {
     uint16_t n_byte, n_id;
 };
 
-/* One state of the shared tables. */
+/* One state of what is shared. Views of one generation have the arena in common, and
+ * tables that were not replaced. */
 struct word_view {
     struct word_slot *wide;
     struct word_far *far;
-    struct word_arena *arena;
-    const uint8_t *text;       /* of the arena */
-    unsigned wide_shift;       /* hash >> shift is the set */
-    size_t far_mask;           /* of the first of two places */
-    uint64_t generation;       /* grows when all starts anew */
-    size_t n_wide, n_far;      /* slots that are taken; under the lock */
-    struct word_view *retired; /* the next one that waits for its last user */
+    const uint8_t *text;         /* of the arena */
+    unsigned wide_shift;         /* hash >> shift is the set */
+    size_t far_mask;             /* of the first of two places */
+    uint64_t generation;         /* grows when all starts anew */
+    struct word_block *block[3]; /* what the pointers point into */
+    struct word_view *retired;   /* the next one that waits for its last user */
 };
 
 struct words_shared;

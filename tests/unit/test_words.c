@@ -1,0 +1,137 @@
+/* The word cache that threads share: whatever it says of a piece is what was put. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/tok/words.h"
+
+enum { N_WORD = 30000, N_ROUND = 60000, N_THREAD = 4 };
+
+/* Word i: 1 to 60 bytes and 1 to 12 ids that follow from i. */
+static size_t word(uint32_t i, uint8_t p[80], uint32_t id[12], size_t *n_id)
+{
+    size_t n = i % 7 ? 4 + i % 12 : 16 + i % 45;
+
+    memset(p, 0, 80);
+    for (size_t k = 0; k < n; k++)
+        p[k] = (uint8_t)('a' + (i >> (3 * (k % 5)) & 7) + (k > 4 ? i % 3 : 0));
+    memcpy(p, &i, 3);
+    *n_id = 1 + i % 12;
+    for (size_t k = 0; k < *n_id; k++)
+        id[k] = i * 16 + (uint32_t)k;
+    return n;
+}
+
+struct thread {
+    struct words w;
+    uint64_t seed;
+    uint64_t n_hit, n_wrong;
+};
+
+static void *look_up_and_put(void *arg)
+{
+    struct thread *t = arg;
+    uint64_t x = t->seed;
+
+    for (unsigned round = 0; round < N_ROUND; round++) {
+        uint8_t p[80];
+        uint32_t id[12];
+        size_t n_id, n;
+        struct word_slot found;
+        x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+        words_begin(&t->w);
+        n = word((uint32_t)((x >> 33) % N_WORD), p, id, &n_id);
+        struct word_new fresh = {.p = p, .n = n, .id = id, .n_id = n_id};
+        const struct word_slot *s = NULL;
+        if (n <= WORD_SHORT) {
+            fresh.key = word_key(p, (uint32_t)n);
+            fresh.hash = word_hash(fresh.key);
+            s = word_find(&t->w, fresh.key, fresh.hash);
+        } else {
+            fresh.hash = word_hash_long(p, n);
+            s = word_find_long(&t->w, p, n, fresh.hash, &found) ? &found : NULL;
+        }
+        if (!s) {
+            words_put(&t->w, &fresh, 1);
+            continue;
+        }
+        bool many = word_count(s) == WORD_MANY;
+        const void *ids =
+            many ? (const void *)(t->w.view->text + s->id[MANY_OFF]) : s->id;
+        size_t n_found = many ? s->id[MANY_N] : word_count(s) + 1;
+        t->n_hit++;
+        t->n_wrong += n_found != n_id || memcmp(ids, id, n_id * sizeof *id) != 0;
+    }
+    return NULL;
+}
+
+static void run(uint64_t n_byte, uint64_t least_hits, bool anew)
+{
+    static struct thread t[N_THREAD];
+    pthread_t thread[N_THREAD];
+    struct slu_err err = SLU_ERR_INIT;
+    uint64_t n_hit = 0, generation;
+
+    memset(t, 0, sizeof t);
+    assert_int_equal(words_init(&t[0].w, n_byte, &err), SLU_OK);
+    assert_non_null(t[0].w.hot);
+    for (unsigned i = 1; i < N_THREAD; i++)
+        assert_int_equal(words_share(&t[i].w, &t[0].w, &err), SLU_OK);
+    for (unsigned i = 0; i < N_THREAD; i++) {
+        t[i].seed = i + 1;
+        assert_int_equal(pthread_create(&thread[i], NULL, look_up_and_put, &t[i]), 0);
+    }
+    for (unsigned i = 0; i < N_THREAD; i++) {
+        pthread_join(thread[i], NULL);
+        n_hit += t[i].n_hit;
+        assert_int_equal(t[i].n_wrong, 0);
+    }
+    words_renew(&t[2].w);
+    generation = t[2].w.generation;
+    for (unsigned i = 0; i < N_THREAD; i++) /* the first goes first */
+        words_release(&t[i].w);
+    assert_true(n_hit >= least_hits);
+    assert_int_equal(generation > 0, anew);
+}
+
+static void test_small_cache_starts_anew(void **st)
+{
+    (void)st;
+    run((UINT64_C(1) << 19) + (UINT64_C(9) << 13), 1, true);
+}
+
+static void test_large_cache_grows_and_keeps(void **st)
+{
+    (void)st;
+    /* All but the first of each word, and some that find no place. */
+    run(UINT64_C(64) << 20, N_THREAD * N_ROUND - N_WORD * 3 / 2, false);
+}
+
+static void test_too_small(void **st)
+{
+    struct words w, v;
+    struct slu_err err = SLU_ERR_INIT;
+
+    (void)st;
+    assert_int_equal(words_init(&w, 100000, &err), SLU_OK);
+    assert_null(w.hot);
+    assert_int_equal(words_share(&v, &w, &err), SLU_OK);
+    assert_null(v.hot);
+    words_release(&v);
+    words_release(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_cache_starts_anew),
+        cmocka_unit_test(test_large_cache_grows_and_keeps),
+        cmocka_unit_test(test_too_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -86,6 +86,10 @@ const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t);
 bool slu_tokenizer_was_compiled(const struct slu_tokenizer *t);
 /* What was wrong with cfg.cache_dir, one line; "" if nothing. Borrowed until free. */
 const char *slu_tokenizer_note(const struct slu_tokenizer *t);
+/* The SIMD level of encoders that are made from now on: portable, avx2, avx512 or neon;
+ * NULL, or one that the processor has not: the best. Ids do not depend on it. For
+ * tests; before there are other threads. */
+void slu_tokenizer_simd(const char *level);
 /* "16.0.0": the version of the character classes. Static. */
 const char *slu_tokenizer_unicode(void);
 

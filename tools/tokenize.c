@@ -224,6 +224,7 @@ static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
         .eos = o->eos,
         .cache_dir = cache_dir(o, dir, sizeof dir),
     };
+    slu_tokenizer_simd(getenv("SLUICE_SIMD"));
     int rc = slu_tokenizer_load(t, &cfg, err);
     if (rc)
         return rc;

@@ -1,7 +1,6 @@
 /* pieces.c - which finder: by the split, and by what the processor has. */
 #include "lib/tok/pieces.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/tok/unicode.h"
@@ -59,11 +58,16 @@ static const struct pieces_table *level_named(const char *name)
     return NULL;
 }
 
+static const struct pieces_table *chosen; /* by slu_tokenizer_simd */
+
 static const struct pieces_table *level_in_use(void)
 {
-    const struct pieces_table *t = level_named(getenv("SLUICE_SIMD"));
+    return chosen ? chosen : level_named(NULL);
+}
 
-    return t ? t : level_named(NULL);
+void slu_tokenizer_simd(const char *level)
+{
+    chosen = level ? level_named(level) : NULL;
 }
 
 static pieces_fn *finder(const struct pieces_table *t, pre_scan_fn *scan)

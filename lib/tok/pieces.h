@@ -11,8 +11,7 @@
  *
  * There is a table of finders for each SIMD level; all give the same pieces
  * (tests/unit/test_pieces.c). The level is the best that the processor has, or the one
- * that the environment variable SLUICE_SIMD names (portable, avx2, avx512, neon), for
- * tests.
+ * that slu_tokenizer_simd() named.
  *
  * Thread safety: all functions may be called from any thread.
  */

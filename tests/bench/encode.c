@@ -160,6 +160,7 @@ int main(int argc, char **argv)
         goto out;
 
     struct when from = now();
+    slu_tokenizer_simd(getenv("SLUICE_SIMD"));
     if (slu_tokenizer_load(&t, &cfg, &err) < 0) {
         fprintf(stderr, "encode: %s\n", err.msg);
         goto out;

@@ -142,6 +142,7 @@ int main(int argc, char **argv)
             return die("unknown option");
     }
     double start = now();
+    slu_tokenizer_simd(getenv("SLUICE_SIMD"));
     if (slu_tokenizer_load(&t, &cfg, &err) < 0 ||
         slu_encoder_new(&e, t, cache, &err) < 0)
         return die(err.msg);

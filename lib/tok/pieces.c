@@ -72,11 +72,13 @@ void slu_tokenizer_simd(const char *level)
 
 static pieces_fn *finder(const struct pieces_table *t, pre_scan_fn *scan)
 {
-    for (size_t i = 0; t && i < PIECES_N; i++) {
+    pieces_fn *find = NULL;
+
+    for (size_t i = 0; t && !find && i < PIECES_N; i++) {
         if (pre_scan_by_name(names[i]) == scan)
-            return t->find[i];
+            find = t->find[i];
     }
-    return NULL;
+    return find;
 }
 
 pieces_fn *pieces_by_scan(pre_scan_fn *scan)

@@ -102,7 +102,7 @@ static struct word_view *view_new(const struct word_view *of, const size_t n_byt
     struct word_view *v = calloc(1, sizeof *v);
 
     for (int i = 0; v && i < 3; i++) {
-        v->block[i] = n_byte[i] ? block_new(n_byte[i]) : of->block[i];
+        v->block[i] = of && !n_byte[i] ? of->block[i] : block_new(n_byte[i]);
         if (!v->block[i]) {
             view_free(v);
             return NULL;

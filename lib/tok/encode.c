@@ -148,7 +148,7 @@ static struct word_slot slot_apart(const struct slu_encoder *e, struct word_key 
 /* Pieces that the cache does not know, by BPE: the misses whose numbers are in fresh.
  */
 static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *fresh,
-                      size_t n_new, struct slu_err *err)
+                      size_t n_new, size_t n_look, struct slu_err *err)
 {
     struct slu_ids *ids = &e->apart;
     size_t first = 0;
@@ -174,7 +174,8 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *f
             slot_apart(e, x->n <= WORD_SHORT ? x->key : none, first, x->n_id);
         first += x->n_id;
     }
-    words_put(&e->words, e->fresh, n_new);
+    if (words_is_worth(&e->words, n_look, n_new))
+        words_put(&e->words, e->fresh, n_new);
     return SLU_OK;
 }
 
@@ -283,7 +284,7 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
         fresh[n_new] = (uint32_t)j;
         n_new += !find_known(e, p + m->from, len, m, &e->found[j]);
     }
-    if (n_new && (rc = encode_new(e, p, fresh, n_new, err)) < 0)
+    if (n_new && (rc = encode_new(e, p, fresh, n_new, n_miss, err)) < 0)
         return rc;
     for (size_t j = 0; j < n_miss; j++) {
         const struct word_slot *s = &e->found[j];

@@ -66,10 +66,12 @@ struct word_view {
 struct words_shared;
 
 struct words {
-    struct word_slot *hot;     /* NULL: no cache */
-    unsigned hot_shift;        /* hash >> shift is the place */
-    uint64_t generation;       /* of the view that the hot table was filled from */
-    struct word_view *view;    /* in use */
+    struct word_slot *hot;  /* NULL: no cache */
+    unsigned hot_shift;     /* hash >> shift is the place */
+    uint64_t generation;    /* of the view that the hot table was filled from */
+    struct word_view *view; /* in use */
+    uint32_t n_look, n_new, n_batch; /* of words_is_worth */
+    bool is_mostly_new;
     struct word_view **newest; /* the view that others have made of what is shared */
     struct words_shared *shared;
     struct words *next; /* of those that share */
@@ -164,6 +166,24 @@ static inline const struct word_slot *word_find(const struct words *w,
     const struct word_slot *s = word_set(w, hash);
 
     return word_is_shared(s, k) || word_is_shared(++s, k) ? s : NULL;
+}
+
+/* Of n_look pieces that were not in the hot table, n_new were nowhere. False: they need
+ * not be kept. Text that hardly repeats anything (base64, hashes) would fill the tables
+ * for nothing, so of such text an eighth is enough, once they are large: what does come
+ * again is then kept a little later. */
+static inline bool words_is_worth(struct words *w, size_t n_look, size_t n_new)
+{
+    enum { WINDOW = 4096, LARGE_SHIFT = 64 - 17 };
+
+    w->n_look += (uint32_t)n_look;
+    w->n_new += (uint32_t)n_new;
+    if (w->n_look >= WINDOW) {
+        w->is_mostly_new = w->n_new > w->n_look / 8 * 5;
+        w->n_look = w->n_new = 0;
+    }
+    return !w->is_mostly_new || w->view->wide_shift > LARGE_SHIFT ||
+           w->n_batch++ % 8 == 0;
 }
 
 /* Ids of a piece that the cache does not know. */

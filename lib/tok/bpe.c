@@ -148,6 +148,65 @@ static inline bool to_ids(const struct tok_model *m, uint32_t *tok, size_t n)
 
 /* ---- short pieces ---- */
 
+/* Plain BPE of 2 to MERGE_MOST bytes: the pair that merges first, again and again. For
+ * so few it is less work than a search, whose every step is a branch of its own. */
+#define MERGE_MOST 16
+static unsigned merge_all(const struct tok_model *m, const uint8_t *p, size_t n,
+                          uint32_t *tok)
+{
+    /* By place: what begins there; what it and the next make, which is its priority
+     * too, above the place; UINT32_MAX: nothing. */
+    uint32_t sym[MERGE_MOST], made[MERGE_MOST], alive = (1u << n) - 1;
+    unsigned k = 0;
+
+    for (unsigned i = 0; i < MERGE_MOST; i++)
+        made[i] = UINT32_MAX;
+    for (unsigned i = 0; i < n; i++)
+        sym[i] = p[i];
+    for (unsigned i = 0; i + 1 < n; i++) {
+        uint32_t c = m->two[bpe_load16(p + i)] >> 2;
+        made[i] = c < m->n_tok ? c << 4 | i : UINT32_MAX;
+    }
+    for (;;) {
+        uint32_t best = UINT32_MAX;
+        for (unsigned i = 0; i < MERGE_MOST; i++)
+            best = made[i] < best ? made[i] : best;
+        if (best == UINT32_MAX)
+            break;
+        unsigned at = best & 15;
+        uint32_t behind = alive >> at >> 1, before = alive & ((1u << at) - 1);
+        unsigned gone = at + 1 + (unsigned)__builtin_ctz(behind);
+        sym[at] = best >> 4;
+        alive &= ~(1u << gone);
+        made[at] = made[gone] = UINT32_MAX;
+        behind = alive >> at >> 1;
+        if (behind) {
+            unsigned next = at + 1 + (unsigned)__builtin_ctz(behind);
+            uint32_t c = pair_of(m, sym[at], sym[next]);
+            made[at] = c == TOK_NONE ? UINT32_MAX : c << 4 | at;
+        }
+        if (before) {
+            unsigned last = 31 - (unsigned)__builtin_clz(before);
+            uint32_t c = pair_of(m, sym[last], sym[at]);
+            made[last] = c == TOK_NONE ? UINT32_MAX : c << 4 | last;
+        }
+    }
+    for (; alive; alive &= alive - 1)
+        tok[k++] = sym[__builtin_ctz(alive)];
+    return k;
+}
+
+static unsigned encode_by_merging(const struct tok_model *m, const uint8_t *p, size_t n,
+                                  uint32_t *id)
+{
+    unsigned k;
+
+    if (m->n_whole && (id[0] = tok_index_find(&m->whole, p, n)) != TOK_NONE)
+        return 1;
+    k = merge_all(m, p, n, id);
+    return to_ids(m, id, k) ? k : 0;
+}
+
 unsigned bpe_encode_short(const struct tok_model *m, const uint8_t *p, size_t n,
                           uint32_t *id)
 {
@@ -305,7 +364,10 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
     if (rc < 0)
         return rc;
     if (n <= BPE_SHORT) {
-        unsigned k = bpe_encode_short(m, p, n, ids->id + ids->n);
+        uint32_t *id = ids->id + ids->n;
+        unsigned k = s->is_random && n <= MERGE_MOST && n > 1
+                         ? encode_by_merging(m, p, n, id)
+                         : bpe_encode_short(m, p, n, id);
         ids->n += k;
         return k ? SLU_OK : not_expressible(m, p, n, err);
     }

@@ -132,6 +132,7 @@ void *bpe_image_alloc(size_t n_byte);
 
 /* Scratch of one thread. Zero before use. */
 struct bpe_scratch {
+    bool is_random; /* a hint: pieces have hardly anything in common with other text */
     uint64_t *dead; /* a bit a byte of the piece */
     size_t cap_dead;
     uint64_t *memo; /* BPE_MEMO slots: (pair + 1) << 1 | valid; made when needed */

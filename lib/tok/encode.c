@@ -155,6 +155,7 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *f
     int rc;
 
     ids->n = 0;
+    e->bpe.is_random = e->words.is_mostly_new;
     for (size_t i = 0; i < n_new; i++) {
         const struct miss *m = &e->miss[fresh[i]];
         size_t n = e->end[m->piece] - m->from, was = ids->n;

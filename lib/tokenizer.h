@@ -1,16 +1,19 @@
 /* tokenizer.h - UTF-8 text to token ids, identical to the reference implementations.
  *
  * Kinds of tokenizer:
- *   "bytes"           one id a byte; 256 is <|endoftext|>
- *   "builtin"         the project's own 32 Ki byte-level BPE with the cl100k split
- *   tokenizer.json    Hugging Face byte-level BPE; reference: the `tokenizers` library
- * with add_special_tokens=False (BOS and EOS are the caller's business)
- *   *.tiktoken        ranks, with the name of a split; reference: the `tiktoken`
- * library What cannot be reproduced exactly is refused when loading (SLU_E_UNSUPPORTED)
- * with the name of the component.
  *
- * Special tokens (semantics.md 18): by default text that looks like a special token is
- * text
+ *   "bytes"           one id a byte; 256 is <|endoftext|>
+ *   "builtin"         the project's own 32 Ki byte-level BPE with the llama3 split
+ *   tokenizer.json    byte-level BPE, and SentencePiece's BPE with byte fallback;
+ *                     reference: Hugging Face's `tokenizers`, add_special_tokens=False
+ *   *.tiktoken        ranks, with the name of a split; reference: `tiktoken`
+ *   tekken.json       Mistral's ranks; reference: `tiktoken` with the split it names
+ *
+ * BOS and EOS are the caller's business; truncation, padding and post-processor of a
+ * tokenizer.json are not applied. What cannot be reproduced exactly is refused when
+ * loading (SLU_E_UNSUPPORTED), with the name of the component.
+ *
+ * Special tokens (semantics.md 18): by default, text that looks like one is text
  * (`encode_special_tokens=True`, `encode_ordinary`); added tokens that are not special
  * match all the same, as they do in the reference. With special_parse they all match.
  *
@@ -19,8 +22,8 @@
  * `tokenizers` library (9.0 for the normal forms, 17.0 for lower case).
  *
  * Thread safety: a slu_tokenizer is read-only once loaded and shared by all threads; a
- * slu_encoder has scratch memory and a cache, one a thread. Ids do not depend on the
- * cache.
+ * slu_encoder has scratch memory, one a thread; encoders can share a word cache. Ids do
+ * not depend on the cache.
  */
 #ifndef SLU_TOKENIZER_H
 #define SLU_TOKENIZER_H
@@ -87,9 +90,9 @@ bool slu_tokenizer_was_compiled(const struct slu_tokenizer *t);
 /* What was wrong with cfg.cache_dir, one line; "" if nothing. Borrowed until free. */
 const char *slu_tokenizer_note(const struct slu_tokenizer *t);
 /* The SIMD level of encoders that are made from now on: portable, avx2, avx512 or neon;
- * NULL, or one that the processor has not: the best. Ids do not depend on it. For
- * tests; before there are other threads. */
-void slu_tokenizer_simd(const char *level);
+ * NULL: the best. False, and the best, where the processor has not got it. Ids do not
+ * depend on it. For tests; before there are other threads. */
+bool slu_tokenizer_simd(const char *level);
 /* "16.0.0": the version of the character classes. Static. */
 const char *slu_tokenizer_unicode(void);
 

@@ -66,8 +66,9 @@ static int parse_part(void *opts, const char *value, struct slu_err *err)
 #define AT(field) offsetof(struct opts, field)
 static const struct cli_opt options[] = {
     {"tokenizer", 't', CLI_CUSTOM, AT(tokenizer_name), "TOKENIZER",
-     "tokenizer.json, .tiktoken rank file, bytes, or builtin (default)", NULL, true,
-     parse_tokenizer},
+     "tokenizer.json, tekken.json, .tiktoken rank file, bytes, or\n"
+     "builtin (default)",
+     NULL, true, parse_tokenizer},
     {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
      "split of a rank file: gpt2, cl100k, ...; default: from its name", NULL, true,
      NULL},
@@ -224,8 +225,11 @@ static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
         .eos = o->eos,
         .cache_dir = cache_dir(o, dir, sizeof dir),
     };
-    slu_tokenizer_simd(getenv("SLUICE_SIMD"));
-    int rc = slu_tokenizer_load(t, &cfg, err);
+    const char *level = getenv("SLUICE_SIMD");
+    int rc = slu_tokenizer_simd(level)
+                 ? slu_tokenizer_load(t, &cfg, err)
+                 : slu_fail(err, SLU_E_USAGE,
+                            "SLUICE_SIMD=%s: this processor has no such level", level);
     if (rc)
         return rc;
     if (*slu_tokenizer_note(*t))

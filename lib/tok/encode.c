@@ -138,7 +138,7 @@ static struct word_slot slot_apart(const struct slu_encoder *e, struct word_key 
         memcpy(s.id, e->apart.id + first, n * sizeof *s.id);
     } else {
         s.key.b |= (uint64_t)WORD_MANY << WORD_COUNT_SHIFT;
-        s.id[MANY_OFF] = (uint32_t)(first * sizeof *s.id);
+        s.id[MANY_OFF] = (uint32_t)first;
         s.id[MANY_N] = (uint32_t)n;
         s.id[MANY_APART] = 1;
     }
@@ -254,7 +254,7 @@ static uint32_t *put_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
         unsigned count = word_count(s);
         if (count == WORD_MANY) {
             const uint8_t *from = s->id[MANY_APART]
-                                      ? (const uint8_t *)e->apart.id + s->id[MANY_OFF]
+                                      ? (const uint8_t *)(e->apart.id + s->id[MANY_OFF])
                                       : e->words.view->text + s->id[MANY_OFF];
             memcpy(out, from, s->id[MANY_N] * sizeof *out);
             out += s->id[MANY_N];

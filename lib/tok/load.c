@@ -83,6 +83,11 @@ static int find_origin(struct origin *o, const struct slu_tokenizer_cfg *cfg,
     bool builtin = !strcmp(spec, "builtin");
 
     *o = (struct origin){.path = builtin ? NULL : spec, .cache = cfg->cache_dir};
+    if (!builtin && !cfg->pattern && ends_with(spec, ".model"))
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: SentencePiece's own format is not read; convert it to a "
+                        "tokenizer.json",
+                        spec);
     if (builtin || (!cfg->pattern && !ends_with(spec, ".tiktoken")))
         return SLU_OK;
     if (tok_tiktoken_pattern(&o->pattern, spec, cfg->pattern, err) < 0)

@@ -65,9 +65,10 @@ static const struct pieces_table *level_in_use(void)
     return chosen ? chosen : level_named(NULL);
 }
 
-void slu_tokenizer_simd(const char *level)
+bool slu_tokenizer_simd(const char *level)
 {
     chosen = level ? level_named(level) : NULL;
+    return !level || chosen;
 }
 
 static pieces_fn *finder(const struct pieces_table *t, pre_scan_fn *scan)
@@ -89,9 +90,4 @@ pieces_fn *pieces_by_scan(pre_scan_fn *scan)
 pieces_fn *pieces_of_level(const char *level, pre_scan_fn *scan)
 {
     return finder(level_named(level), scan);
-}
-
-const char *pieces_level(void)
-{
-    return level_in_use()->level;
 }

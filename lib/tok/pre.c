@@ -163,7 +163,7 @@ int pre_add_spec(struct tok_pre *pre, const void *spec, size_t n, struct slu_err
         else
             return slu_fail(err, SLU_E_UNSUPPORTED, "a step of kind %zu", kind);
     }
-    if (rc >= 0 && (pre->spec.len != n || memcmp(pre->spec.data, spec, n)))
+    if (rc >= 0 && (pre->spec.len != n || (n && memcmp(pre->spec.data, spec, n) != 0)))
         return slu_fail(err, SLU_E_UNSUPPORTED, "steps that come out otherwise");
     return rc < 0 ? rc : pre_finish(pre, err);
 }

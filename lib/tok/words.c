@@ -147,7 +147,9 @@ static int join(struct words *w, struct words_shared *s, struct slu_err *err)
 int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
 {
     struct words_shared *s;
-    size_t unit = 4096; /* the tables have 7 at most, and 2 more while one grows */
+    size_t unit =
+        4096; /* 7 of them are full tables; and there may be 2 more while one grows.
+               * A thread that waits may keep an older view for a while. */
     int rc;
 
     memset(w, 0, sizeof *w);

@@ -40,8 +40,8 @@ struct word_slot {
     struct word_key key;
     uint32_t id[WORD_IDS];
 };
-/* Where the ids of a slot with WORD_MANY are: byte offset, number; 0 for the arena, 1
- * for memory of the caller's. */
+/* Where the ids of a slot with WORD_MANY are: in the arena (0), at a byte, or among ids
+ * of the caller's (1), at one of them; and how many. */
 enum { MANY_OFF, MANY_N, MANY_APART };
 
 struct word_far {

@@ -160,7 +160,8 @@ int main(int argc, char **argv)
         goto out;
 
     struct when from = now();
-    slu_tokenizer_simd(getenv("SLUICE_SIMD"));
+    if (!slu_tokenizer_simd(getenv("SLUICE_SIMD")))
+        return die("SLUICE_SIMD names no level of this processor");
     if (slu_tokenizer_load(&t, &cfg, &err) < 0) {
         fprintf(stderr, "encode: %s\n", err.msg);
         goto out;

@@ -142,7 +142,8 @@ int main(int argc, char **argv)
             return die("unknown option");
     }
     double start = now();
-    slu_tokenizer_simd(getenv("SLUICE_SIMD"));
+    if (!slu_tokenizer_simd(getenv("SLUICE_SIMD")))
+        return die("SLUICE_SIMD names no level of this processor");
     if (slu_tokenizer_load(&t, &cfg, &err) < 0 ||
         slu_encoder_new(&e, t, cache, &err) < 0)
         return die(err.msg);

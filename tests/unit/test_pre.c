@@ -309,6 +309,30 @@ static void scripts_are_found(void **state)
         assert_false(uni_is_han(NOT[i]));
 }
 
+/* What a compiled vocabulary keeps of them makes the same steps again; SentencePiece's
+ * have none. */
+static void steps_come_back(void **state)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct tok_pre *from, *to;
+
+    (void)state;
+    for (unsigned n = 0; n < 3; n++) {
+        assert_int_equal(pre_new(&from, &err), SLU_OK);
+        assert_int_equal(pre_new(&to, &err), SLU_OK);
+        if (n > 0)
+            assert_int_equal(pre_add_prefix(from, &err), SLU_OK);
+        if (n > 1)
+            assert_int_equal(pre_add_scan(from, pre_scan_by_name("gpt2"), &err),
+                             SLU_OK);
+        assert_int_equal(pre_add_spec(to, from->spec.data, from->spec.len, &err),
+                         SLU_OK);
+        assert_int_equal(to->n, n);
+        pre_free(from);
+        pre_free(to);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test(behaviors),
         cmocka_unit_test(doubtful_expressions_are_refused),
         cmocka_unit_test(scripts_are_found),
+        cmocka_unit_test(steps_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

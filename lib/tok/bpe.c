@@ -196,27 +196,18 @@ static unsigned merge_all(const struct tok_model *m, const uint8_t *p, size_t n,
     return k;
 }
 
-static unsigned encode_by_merging(const struct tok_model *m, const uint8_t *p, size_t n,
-                                  uint32_t *id)
-{
-    unsigned k;
-
-    if (m->n_whole && (id[0] = tok_index_find(&m->whole, p, n)) != TOK_NONE)
-        return 1;
-    k = merge_all(m, p, n, id);
-    return to_ids(m, id, k) ? k : 0;
-}
-
-unsigned bpe_encode_short(const struct tok_model *m, const uint8_t *p, size_t n,
-                          uint32_t *id)
+/* The search for a piece of 1 to SHORT_MOST bytes; id has room for n toks.
+ * Returns how many, or 0: the vocabulary
+ * cannot express it. */
+#define SHORT_MOST 63
+static unsigned search_short(const struct tok_model *m, const uint8_t *p, size_t n,
+                             uint32_t *id)
 {
     const struct bpe_token *tok = m->token;
     uint64_t dead = 0; /* places that nothing fits behind */
     size_t pos = 0, len;
     unsigned k = 0;
 
-    if (m->n_whole && (id[0] = tok_index_find(&m->whole, p, n)) != TOK_NONE)
-        return 1;
     uint32_t t = longest(m, p, n, &len);
     for (;;) {
         size_t end = pos + len;
@@ -237,7 +228,7 @@ unsigned bpe_encode_short(const struct tok_model *m, const uint8_t *p, size_t n,
         }
         len = tok[t].len;
     }
-    return to_ids(m, id, k) ? k : 0;
+    return k;
 }
 
 /* ---- any piece ---- */
@@ -268,7 +259,7 @@ static int make_room(struct bpe_scratch *s, size_t n, struct slu_ids *ids,
     if (need > ids->cap &&
         (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
         return rc;
-    if (n <= BPE_SHORT)
+    if (n <= SHORT_MOST)
         return SLU_OK;
     if (words > s->cap_dead &&
         (rc = slu_grow(&s->dead, &s->cap_dead, words, sizeof *s->dead, err)) < 0)
@@ -363,16 +354,18 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
 
     if (rc < 0)
         return rc;
-    if (n <= BPE_SHORT) {
-        uint32_t *id = ids->id + ids->n;
-        unsigned k = s->is_random && n <= MERGE_MOST && n > 1
-                         ? encode_by_merging(m, p, n, id)
-                         : bpe_encode_short(m, p, n, id);
-        ids->n += k;
-        return k ? SLU_OK : not_expressible(m, p, n, err);
-    }
     if (m->n_whole && (q.last = tok_index_find(&m->whole, p, n)) != TOK_NONE) {
         ids->id[ids->n++] = q.last;
+        return SLU_OK;
+    }
+    if (n <= SHORT_MOST) {
+        uint32_t *id = ids->id + first;
+        unsigned k = s->is_random && n <= MERGE_MOST && n > 1
+                         ? merge_all(m, p, n, id)
+                         : search_short(m, p, n, id);
+        if (!k || !to_ids(m, id, k))
+            return not_expressible(m, p, n, err);
+        ids->n += k;
         return SLU_OK;
     }
     for (uint32_t t = longest(m, p, n, &len);;) {

@@ -145,12 +145,6 @@ SLU_MUST_USE int bpe_encode(const struct tok_model *m, struct bpe_scratch *s,
                             const uint8_t *p, size_t n, struct slu_ids *ids,
                             struct slu_err *err);
 
-/* The same for 1 to BPE_SHORT bytes: puts the ids in id[], which has room for n, and
- * returns how many, or 0 where the vocabulary cannot express them. */
-#define BPE_SHORT 63
-unsigned bpe_encode_short(const struct tok_model *m, const uint8_t *p, size_t n,
-                          uint32_t *id);
-
 /* ---- shared by the files of bpe ---- */
 
 struct bpe_span {

@@ -36,7 +36,7 @@ struct slu_encoder {
     struct miss {
         struct word_key key; /* of a short piece */
         uint64_t hash;
-        uint32_t piece, from;
+        uint32_t piece, from, n; /* from, n: its bytes */
     } miss[MOST + 1];
     struct word_slot found[MOST];
     struct word_new fresh[MOST];
@@ -114,13 +114,13 @@ static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
 }
 
 /* Makes *found the slot of a piece, if the cache knows it. */
-static bool find_known(const struct slu_encoder *e, const uint8_t *p, size_t n,
+static bool find_known(const struct slu_encoder *e, const uint8_t *p,
                        const struct miss *m, struct word_slot *found)
 {
     const struct word_slot *s;
 
-    if (n > WORD_SHORT)
-        return n <= WORD_LONG && word_find_long(&e->words, p, n, m->hash, found);
+    if (m->n > WORD_SHORT)
+        return m->n <= WORD_LONG && word_find_long(&e->words, p, m->n, m->hash, found);
     if (!(s = word_find(&e->words, m->key, m->hash)))
         return false;
     *found = *s;
@@ -145,8 +145,8 @@ static struct word_slot slot_apart(const struct slu_encoder *e, struct word_key 
     return s;
 }
 
-/* Pieces that the cache does not know, by BPE: the misses whose numbers are in fresh.
- */
+/* Pieces that the cache does not know, by BPE: the misses whose numbers are in fresh,
+ * of n_look misses. */
 static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *fresh,
                       size_t n_new, size_t n_look, struct slu_err *err)
 {
@@ -158,11 +158,11 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *f
     e->bpe.is_random = e->words.is_mostly_new;
     for (size_t i = 0; i < n_new; i++) {
         const struct miss *m = &e->miss[fresh[i]];
-        size_t n = e->end[m->piece] - m->from, was = ids->n;
-        if ((rc = bpe_encode(e->t->model, &e->bpe, p + m->from, n, ids, err)) < 0)
+        size_t was = ids->n;
+        if ((rc = bpe_encode(e->t->model, &e->bpe, p + m->from, m->n, ids, err)) < 0)
             return rc;
         e->fresh[i] = (struct word_new){.p = p + m->from,
-                                        .n = n,
+                                        .n = m->n,
                                         .key = m->key,
                                         .hash = m->hash,
                                         .n_id = ids->n - was};
@@ -186,27 +186,30 @@ static struct word_key key_of(const uint8_t *p, size_t n, size_t n_read)
     return n_read >= 16 ? word_key(p, (uint32_t)n) : word_key_at_end(p, (uint32_t)n);
 }
 
+/* Whether piece i, whose key it is, is not in the hot table; the n_miss-th miss then.
+ */
+static inline bool is_miss(struct slu_encoder *e, size_t i, struct word_key key,
+                           size_t n_miss)
+{
+    const struct word_slot *s = word_hot(&e->words, word_hash(key));
+
+    e->slot[i] = s;
+    e->miss[n_miss].piece = (uint32_t)i;
+    return !word_is(s, key);
+}
+
 /* Looks the k pieces of p up in the hot table. Returns how many are not there. */
 static size_t find_hot(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k)
 {
-    const struct words *w = &e->words;
     uint32_t from = 0;
     size_t i = 0, n_miss = 0;
 
     for (; i < k && (size_t)from + 16 <= n; i++) {
-        struct word_key key = word_key(p + from, e->end[i] - from);
-        const struct word_slot *s = word_hot(w, word_hash(key));
-        e->slot[i] = s;
-        e->miss[n_miss].piece = (uint32_t)i;
-        n_miss += !word_is(s, key);
+        n_miss += is_miss(e, i, word_key(p + from, e->end[i] - from), n_miss);
         from = e->end[i];
     }
     for (; i < k; i++) {
-        struct word_key key = word_key_at_end(p + from, e->end[i] - from);
-        const struct word_slot *s = word_hot(w, word_hash(key));
-        e->slot[i] = s;
-        e->miss[n_miss].piece = (uint32_t)i;
-        n_miss += !word_is(s, key);
+        n_miss += is_miss(e, i, word_key_at_end(p + from, e->end[i] - from), n_miss);
         from = e->end[i];
     }
     return n_miss;
@@ -222,21 +225,20 @@ static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_
     for (size_t j = 0; j < n_miss; j++) {
         struct miss *m = &e->miss[j];
         m->from = m->piece ? e->end[m->piece - 1] : 0;
-        size_t len = e->end[m->piece] - m->from;
-        if (len <= WORD_SHORT) {
-            m->key = key_of(p + m->from, len, n - m->from);
+        m->n = e->end[m->piece] - m->from;
+        if (m->n <= WORD_SHORT) {
+            m->key = key_of(p + m->from, m->n, n - m->from);
             m->hash = word_hash(m->key);
             __builtin_prefetch(word_set(w, m->hash));
-        } else if (len <= WORD_LONG) {
-            m->hash = word_hash_long(p + m->from, len);
+        } else if (m->n <= WORD_LONG) {
+            m->hash = word_hash_long(p + m->from, m->n);
             __builtin_prefetch(word_far_set(w, m->hash));
             n_long++;
         }
     }
     for (size_t j = 0; n_long && j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
-        if (e->end[m->piece] - m->from <= WORD_SHORT ||
-            e->end[m->piece] - m->from > WORD_LONG)
+        if (m->n <= WORD_SHORT || m->n > WORD_LONG)
             continue;
         const struct word_far *f = word_far_set(w, m->hash);
         if (word_far_is(f, m->hash) || word_far_is(++f, m->hash))
@@ -281,9 +283,8 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
     prepare(e, p, n, n_miss);
     for (size_t j = 0; j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
-        size_t len = e->end[m->piece] - m->from;
         fresh[n_new] = (uint32_t)j;
-        n_new += !find_known(e, p + m->from, len, m, &e->found[j]);
+        n_new += !find_known(e, p + m->from, m, &e->found[j]);
     }
     if (n_new && (rc = encode_new(e, p, fresh, n_new, n_miss, err)) < 0)
         return rc;
@@ -301,7 +302,7 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
         const struct miss *m = &e->miss[j];
         const struct word_slot *s = &e->found[j];
         bool apart = word_count(s) == WORD_MANY && s->id[MANY_APART];
-        if (e->end[m->piece] - m->from <= WORD_SHORT && !apart)
+        if (m->n <= WORD_SHORT && !apart)
             *word_hot(w, m->hash) = *s;
     }
     return SLU_OK;

@@ -48,7 +48,7 @@ def levels_of_cpu():
     if platform.machine() in ("aarch64", "arm64"):
         return ["portable", "neon"]
     flags = open("/proc/cpuinfo").read().split()
-    return ["portable"] + ["avx2"] * ("avx2" in flags) + ["avx512"] * ("avx512vbmi2" in flags)
+    return ["portable"] + ["avx2"] * ("avx2" in flags) + ["avx512"] * ("avx512_vbmi2" in flags)
 
 
 class Texts:

@@ -98,7 +98,9 @@ else
 LIB_C   += $(wildcard kernels/none.c)
 endif
 TOOL_C   := $(sort $(wildcard tools/*.c))
-COMMON_C := $(filter-out $(PROGRAMS:%=tools/%.c),$(TOOL_C))
+# tools/NAME_*.c are parts of the program NAME alone.
+PARTS_C  := $(foreach p,$(PROGRAMS),$(filter tools/$p_%.c,$(TOOL_C)))
+COMMON_C := $(filter-out $(PROGRAMS:%=tools/%.c) $(PARTS_C),$(TOOL_C))
 LIB_OBJ    := $(LIB_C:%.c=$O/%.o) $(LIB_CC:%.cc=$O/%.o) $(LIB_S:%.S=$O/%.o) $(LIB_CU:%.cu=$O/%.cu.o)
 COMMON_OBJ := $(COMMON_C:%.c=$O/%.o)
 HAVE_PROGRAMS := $(filter $(PROGRAMS),$(TOOL_C:tools/%.c=%))
@@ -113,9 +115,10 @@ $O/libsluice.a: $(LIB_OBJ)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(LIB_OBJ)
 
+$(foreach p,$(HAVE_PROGRAMS),$(eval $O/bin/$(PROGRAM_PREFIX)$p: $(patsubst %.c,$O/%.o,$(filter tools/$p_%.c,$(PARTS_C)))))
 $O/bin/$(PROGRAM_PREFIX)%: $O/tools/%.o $(COMMON_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $(COMMON_OBJ) $O/libsluice.a $(LDLIBS_ALL)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
 
 $O/unit/%: $O/tests/unit/%.o $O/libsluice.a
 	@mkdir -p $(@D)

@@ -382,6 +382,8 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
         int rc = set(t.opt[i], base, base, optarg, err);
         if (rc)
             return rc;
+        if (!t.common[i] && i < 64)
+            ctx->given |= UINT64_C(1) << i;
     }
     ctx->input = (const char *const *)(argv + optind);
     ctx->n_input = (size_t)(argc - optind);

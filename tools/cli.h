@@ -62,7 +62,8 @@ struct cli_common {
 struct cli_ctx {
     const struct slu_tool *tool;
     struct cli_common common;
-    void *opts;               /* the program's options struct */
+    void *opts;     /* the program's options struct */
+    uint64_t given; /* bit i: row i of the program's table is on the command line */
     const char *const *input; /* positional arguments */
     size_t n_input;
     struct slu_ledger ledger; /* the program fills it; main checks and reports it */

@@ -5,16 +5,16 @@
  * 7/8. While it grows it takes 1.5 times its size. Memory is mapped, so that what is
  * freed goes back. Thread safety: one thread at a time.
  */
-#ifndef SLU_SEEN_H
-#define SLU_SEEN_H
+#ifndef SLU_DEDUP_SEEN_H
+#define SLU_DEDUP_SEEN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "err.h"
-#include "exact.h"
-#include "hash.h"
+#include "lib/err.h"
+#include "lib/dedup/place.h"
+#include "lib/hash.h"
 
 struct slu_seen {
     struct slu_u128 *hash;   /* n_slot; {0, 0}: empty */

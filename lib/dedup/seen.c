@@ -1,4 +1,4 @@
-#include "seen.h"
+#include "lib/dedup/seen.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,14 +1,14 @@
-#include "exact.h"
+#include "lib/dedup/exact.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "le.h"
-#include "seen.h"
-#include "seqrec.h"
-#include "sidecar.h"
-#include "sorter.h"
-#include "spool.h"
+#include "lib/le.h"
+#include "lib/dedup/seen.h"
+#include "lib/seqrec.h"
+#include "lib/sidecar.h"
+#include "lib/sorter.h"
+#include "lib/spool.h"
 
 enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read back */
 
@@ -84,13 +84,6 @@ const struct slu_exact_result *slu_exact_result(struct slu_exact *x)
     return &x->result;
 }
 
-static struct slu_place place_of(const struct slu_batch *b, const struct slu_seq *q)
-{
-    const struct slu_seg *s = &b->seg[q->seg_off];
-
-    return (struct slu_place){s->source, s->document, s->offset};
-}
-
 /* A record in the spool: its length, its bytes, zeros up to a multiple of 8. */
 static int spool_record(struct slu_exact *x, const struct slu_piece *piece,
                         unsigned n_piece, struct slu_err *err)
@@ -138,7 +131,7 @@ static int wait(struct slu_exact *x, const struct slu_batch *b, const struct slu
     static const uint64_t kind = WAITS;
     struct slu_piece piece[1 + SLU_SEQREC_PIECES] = {{&kind, sizeof kind}};
     uint64_t ordinal = __builtin_bswap64(x->n_wait);
-    struct slu_place place = place_of(b, q);
+    struct slu_place place = slu_place_of(b, q);
     const struct slu_piece row[2] = {{&ordinal, sizeof ordinal},
                                      {&place, x->cfg.pair ? sizeof place : 0}};
     int rc = SLU_OK;
@@ -180,7 +173,7 @@ int slu_exact_put(struct slu_exact *x, struct slu_batch *b, const struct slu_u12
 
     for (size_t i = 0; i < b->n_seq; i++) {
         struct slu_seq q = b->seq[i];
-        struct slu_exact_pair pair = {place_of(b, &q), place_of(b, &q)};
+        struct slu_exact_pair pair = {slu_place_of(b, &q), slu_place_of(b, &q)};
         enum slu_seen_answer answer;
         int rc = slu_seen_check(&x->seen, hash[i], &pair.kept, &answer, err);
         if (rc == SLU_OK && answer == SLU_SEEN_KNOWN) {
@@ -298,7 +291,7 @@ static int replay(struct slu_exact *x, struct slu_batch *b, struct slu_err *err)
         rc = slu_seqrec_add(&x->rec, b, p + sizeof kind, n - sizeof kind, err);
         if (rc == SLU_OK && ordinal++ == drop) {
             const struct slu_seq *q = &b->seq[b->n_seq - 1];
-            pair.dropped = place_of(b, q);
+            pair.dropped = slu_place_of(b, q);
             slu_count_add(&x->result.dropped, slu_seq_count(b, q));
             b->n_seq--;
             if (x->cfg.pair)

@@ -13,21 +13,17 @@
  *
  * Thread safety: one thread at a time on a handle, slu_exact_run's own threads apart.
  */
-#ifndef SLU_EXACT_H
-#define SLU_EXACT_H
+#ifndef SLU_DEDUP_EXACT_H
+#define SLU_DEDUP_EXACT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "account.h"
-#include "batch.h"
-#include "err.h"
-#include "stream.h"
-
-/* Where a sequence begins: source, document and offset of its first segment. */
-struct slu_place {
-    uint64_t source, document, offset;
-};
+#include "lib/account.h"
+#include "lib/batch.h"
+#include "lib/dedup/place.h"
+#include "lib/err.h"
+#include "lib/stream.h"
 
 struct slu_exact_pair {
     struct slu_place dropped, kept;

@@ -1,0 +1,76 @@
+/* dedup_private.h - what the modes of dedup share.
+ *
+ * tools/dedup.c has the one option table and chooses the mode; each mode is a function
+ * in a file tools/dedup_MODE.c: dedup_open, one library call with dedup_emit at its
+ * end, dedup_close.
+ *
+ * To add an option: a field in struct dedup_opts, a row in `options` and, unless every
+ * mode has it, a row in `belongs`. To add a mode: an enum value, a run function, a row
+ * in `modes`.
+ */
+#ifndef SLU_DEDUP_PRIVATE_H
+#define SLU_DEDUP_PRIVATE_H
+
+#include "lib/buf.h"
+#include "lib/dedup/place.h"
+#include "tools/cli.h"
+
+struct dedup_opts {
+    bool exact;
+    const char *pairs;
+};
+
+/* One bit each, in the order of the table in dedup.c; the first is the default. */
+enum dedup_mode {
+    DEDUP_EXACT = 1 << 0,
+};
+
+SLU_MUST_USE int dedup_exact(struct cli_ctx *ctx, struct slu_err *err);
+
+/* ---- --pairs: what was dropped and for what, as JSON lines (dedup_pairs.c) ---- */
+
+struct dedup_pairs {
+    struct slu_out *out;     /* NULL: not wanted */
+    struct slu_names *names; /* borrowed */
+    struct slu_buf text;     /* not written yet */
+    uint64_t n;
+};
+
+/* path NULL: nothing is wanted, and the other functions do nothing. */
+SLU_MUST_USE int dedup_pairs_open(struct dedup_pairs *p, const char *path,
+                                  struct slu_names *names, struct slu_err *err);
+/* The pair and its similarity inter/uni (1/1 for equal tokens), rounded to six digits.
+ */
+SLU_MUST_USE int dedup_pairs_put(struct dedup_pairs *p, const struct slu_place *dropped,
+                                 const struct slu_place *kept, uint64_t inter,
+                                 uint64_t uni, struct slu_err *err);
+/* Gives the file its name. */
+SLU_MUST_USE int dedup_pairs_close(struct dedup_pairs *p, struct slu_err *err);
+/* Frees; what was not closed gets no name. */
+void dedup_pairs_abort(struct dedup_pairs *p);
+
+/* ---- a stream in, a stream out ---- */
+
+struct dedup_io {
+    struct cli_ctx *ctx;
+    struct slu_reader *reader;
+    struct slu_writer *writer;
+    struct dedup_pairs pairs;
+    uint64_t tok; /* left so far */
+};
+
+/* Opens all three; streams without tokens are refused. io is zeroed first, so that
+ * dedup_abort is right whatever happened. */
+SLU_MUST_USE int dedup_open(struct dedup_io *io, struct cli_ctx *ctx,
+                            struct slu_err *err);
+/* `emit` of the library's engines: writes the batch. */
+SLU_MUST_USE int dedup_emit(void *io, struct slu_batch *b, struct slu_err *err);
+/* Books what was read and what was dropped under `reason` (a static string), checks
+ * that each dropped sequence has its pair, and closes pairs and stream, in this order:
+ * whoever sees the stream end well has both. */
+SLU_MUST_USE int dedup_close(struct dedup_io *io, const struct slu_sum *in,
+                             const char *reason, struct slu_count dropped,
+                             struct slu_err *err);
+void dedup_abort(struct dedup_io *io);
+
+#endif

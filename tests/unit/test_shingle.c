@@ -1,0 +1,474 @@
+/* Shingles: against a plain twin that decodes everything; sets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/buf.h"
+#include "lib/dedup/shingle.h"
+
+/* ---- a vocabulary ---- */
+
+static const char *const TOKENS[] = {
+    "A",
+    "z",
+    "Z@[`{",
+    "\r",
+    "\v",
+    "\f",
+    "a",
+    "b",
+    "B",
+    " the",
+    " The",
+    "THE",
+    " ",
+    "\n",
+    "\t\n ",
+    "ing ",
+    " x ",
+    "a b",
+    "  c d  e ",
+    "\xC3",
+    "\x89",
+    "\xC3\x89",
+    "\xC3\xA9",
+    "e\xCC\x81",
+    "\xE4\xB8",
+    "\xAD",
+    "\xE4\xB8\xAD\xE6\x96\x87",
+    "\xE3\x80\x80",
+    "\xE3\x80",
+    "\x80",
+    "\xC2\xA0",
+    "\xC2\x85",
+    "\xE2\x80",
+    "\xA8",
+    "\xFF",
+    "\xC0\x80",
+    "\xED\xA0\x80",
+    "\xF0\x9F",
+    "\x98\x80",
+    "\xF0\x90\x90\x80",
+    "\xF4\x90\x80\x80",
+    "\xC4\xB0",
+    "\xCE\xA3",
+    "\xE1\xBA\x9E",
+    "\xC3 ",
+    " \xC3",
+    "\xE1\x9A\x80x",
+    "\xE2\x80\x8B",
+    "\x1C",
+    "",
+    "<special>",
+    "antidisestablishmentarianism",
+};
+enum { N_ID = sizeof TOKENS / sizeof *TOKENS, SPECIAL = N_ID - 2, EMPTY = N_ID - 3 };
+
+static uint8_t bytes[1 << 12], flags[N_ID];
+static uint64_t off[N_ID + 1];
+static struct slu_vocab_table vocab = {
+    .n = N_ID, .off = off, .bytes = bytes, .flags = flags};
+static struct slu_err err;
+
+static void make_vocab(void)
+{
+    for (size_t i = 0; i < N_ID; i++) {
+        size_t n = strlen(TOKENS[i]);
+        memcpy(bytes + off[i], TOKENS[i], n);
+        off[i + 1] = off[i] + n;
+        flags[i] = i == SPECIAL ? SLU_VOCAB_SPECIAL : i == EMPTY ? SLU_VOCAB_HOLE : 0;
+    }
+}
+
+static uint64_t state_of_draws = 1;
+static uint32_t draw(uint32_t n)
+{
+    state_of_draws =
+        state_of_draws * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (uint32_t)((state_of_draws >> 33) % n);
+}
+
+static struct slu_shingler *make(enum slu_unit unit, unsigned n, unsigned tok_bytes,
+                                 bool with_vocab)
+{
+    struct slu_shingler_cfg cfg = {.unit = unit,
+                                   .n = n,
+                                   .vocab = with_vocab ? &vocab : NULL,
+                                   .tok_bytes = tok_bytes,
+                                   .eos = SLU_NO_TOKEN,
+                                   .bos = SLU_NO_TOKEN,
+                                   .pad = 1000};
+    struct slu_shingler *s;
+    assert_int_equal(slu_shingler_new(&s, &cfg, &err), SLU_OK);
+    return s;
+}
+
+/* ---- the plain twin: the words of bytes, one behind each other, each ended by a zero
+ * (the vocabulary has none) ---- */
+
+struct text {
+    uint8_t b[1 << 14];
+    size_t n;
+};
+
+static bool is_white(uint32_t c)
+{
+    return (c >= 9 && c <= 13) || c == 32 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+           c == 0x205F || c == 0x3000;
+}
+
+/* Bytes of the character at p, by the definition of UTF-8; 0: there is none. */
+static size_t char_at(const uint8_t *p, size_t n, uint32_t *c)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = p[0] < 0x80   ? 1
+                 : p[0] < 0xC0 ? 0
+                 : p[0] < 0xE0 ? 2
+                 : p[0] < 0xF0 ? 3
+                 : p[0] < 0xF8 ? 4
+                               : 0;
+    if (!len || len > n)
+        return 0;
+    *c = len == 1 ? p[0] : p[0] & (0x7Fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+        *c = *c << 6 | (p[i] & 0x3F);
+    }
+    return *c < least[len] || *c > 0x10FFFF || (*c >= 0xD800 && *c < 0xE000) ? 0 : len;
+}
+
+static void plain_words(const struct text *t, struct text *w)
+{
+    static const struct {
+        uint32_t c;
+        const char *lower;
+    } LOWER[] = {{0xC9, "\xC3\xA9"},
+                 {0x130, "i\xCC\x87"},
+                 {0x3A3, "\xCF\x83"},
+                 {0x1E9E, "\xC3\x9F"},
+                 {0x10400, "\xF0\x90\x90\xA8"}};
+    w->n = 0;
+    for (size_t i = 0, len; i < t->n; i += len) {
+        uint32_t c = 0;
+        len = char_at(t->b + i, t->n - i, &c);
+        if (len && is_white(c)) {
+            if (w->n && w->b[w->n - 1])
+                w->b[w->n++] = 0;
+            continue;
+        }
+        const char *lower = NULL;
+        for (size_t k = 0; len && k < sizeof LOWER / sizeof *LOWER; k++)
+            lower = LOWER[k].c == c ? LOWER[k].lower : lower;
+        if (lower) {
+            memcpy(w->b + w->n, lower, strlen(lower));
+            w->n += strlen(lower);
+            continue;
+        }
+        len = len ? len : 1;
+        for (size_t k = 0; k < len; k++)
+            w->b[w->n++] =
+                (uint8_t)(t->b[i + k] +
+                          (t->b[i + k] >= 'A' && t->b[i + k] <= 'Z' ? 32 : 0));
+    }
+    if (w->n && w->b[w->n - 1])
+        w->b[w->n++] = 0;
+}
+
+/* N-grams of all sequences, and the hashes they got. */
+struct gram {
+    char *words; /* hexadecimal */
+    uint64_t hash;
+};
+static struct gram *gram;
+static size_t n_gram, cap_gram;
+
+static void note(const uint8_t *p, size_t n, uint64_t hash)
+{
+    assert_int_equal(slu_grow(&gram, &cap_gram, n_gram + 1, sizeof *gram, &err), 0);
+    char *s = malloc(2 * n + 1);
+    for (size_t i = 0; i < n; i++)
+        snprintf(s + 2 * i, 3, "%02x", p[i]);
+    gram[n_gram++] = (struct gram){s, hash};
+}
+
+static int by_words(const void *a, const void *b)
+{
+    return strcmp(((const struct gram *)a)->words, ((const struct gram *)b)->words);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    uint64_t x = ((const struct gram *)a)->hash, y = ((const struct gram *)b)->hash;
+    return x < y ? -1 : x > y;
+}
+
+/* Equal n-grams have equal hashes and no others do. Forgets them. */
+static void check_grams(void)
+{
+    qsort(gram, n_gram, sizeof *gram, by_words);
+    for (size_t i = 1; i < n_gram; i++)
+        assert_true(strcmp(gram[i].words, gram[i - 1].words) ||
+                    gram[i].hash == gram[i - 1].hash);
+    qsort(gram, n_gram, sizeof *gram, by_hash);
+    for (size_t i = 1; i < n_gram; i++)
+        assert_true(gram[i].hash != gram[i - 1].hash ||
+                    !strcmp(gram[i].words, gram[i - 1].words));
+    for (size_t i = 0; i < n_gram; i++)
+        free(gram[i].words);
+    n_gram = 0;
+}
+
+/* Checks one sequence's number of n-grams and notes them. */
+static void check_words(const struct slu_shingler *s, unsigned n, const uint32_t *id,
+                        size_t n_id, unsigned tok_bytes)
+{
+    static struct text t, w;
+    static uint16_t narrow[4096];
+    struct slu_hashes h = {0};
+    size_t start[5000], n_word = 0;
+
+    t.n = 0;
+    for (size_t i = 0; i < n_id; i++) {
+        narrow[i] = (uint16_t)id[i];
+        if (id[i] == 1000 || id[i] == SPECIAL)
+            continue;
+        memcpy(t.b + t.n, bytes + off[id[i]], off[id[i] + 1] - off[id[i]]);
+        t.n += off[id[i] + 1] - off[id[i]];
+    }
+    plain_words(&t, &w);
+    for (size_t i = 0; i < w.n; i++) {
+        if (!i || !w.b[i - 1])
+            start[n_word++] = i;
+    }
+    start[n_word] = w.n;
+    assert_int_equal(
+        slu_shingle(s, tok_bytes == 2 ? (const void *)narrow : id, n_id, &h, &err),
+        SLU_OK);
+    assert_int_equal(h.n, !n_word ? 0 : n_word < n ? 1 : n_word - n + 1);
+    for (size_t i = 0; i < h.n; i++) {
+        size_t end = start[n_word < n ? n_word : i + n];
+        note(w.b + start[i], end - start[i], h.hash[i]);
+    }
+    slu_hashes_release(&h);
+}
+
+static void words(void **state)
+{
+    static uint32_t id[4096];
+    (void)state;
+
+    for (unsigned n = 1; n <= 13; n += n < 3 ? 1 : 5) {
+        struct slu_shingler *s = make(SLU_UNIT_WORD, n, 2, true),
+                            *wide = make(SLU_UNIT_WORD, n, 4, true);
+        check_words(s, n, NULL, 0, 2);
+        for (int round = 0; round < 20000; round++) {
+            /* Now and then of few tokens, so that n-grams come again. */
+            uint32_t few = round % 3 ? N_ID : 6, from = draw(N_ID - few + 1);
+            size_t n_id = draw(round % 100 ? 12 : 400);
+            for (size_t i = 0; i < n_id; i++)
+                id[i] = draw(30) ? from + draw(few) : 1000;
+            check_words(round % 2 ? s : wide, n, id, n_id, round % 2 ? 2 : 4);
+            if (n_gram > 200000)
+                check_grams();
+        }
+        check_grams();
+        slu_shingler_free(s);
+        slu_shingler_free(wide);
+    }
+}
+
+/* Every way of cutting a text into tokens of one or more bytes. */
+static void cuts(void **state)
+{
+    static const char text[] = "\xC3\x89\xE4\xB8\xAD A\xC2\x85z\xFF \xF0\x90\x90\x80";
+    enum { LEN = sizeof text - 1 };
+    static uint64_t at[LEN * (LEN + 1) / 2 + 1];
+    static uint8_t all[LEN * LEN * LEN], none[LEN * LEN];
+    struct slu_vocab_table v = {.off = at, .bytes = all, .flags = none};
+    uint32_t name[LEN][LEN + 1], id[LEN];
+    struct slu_hashes want = {0}, h = {0};
+    struct slu_shingler *s;
+    (void)state;
+
+    for (size_t i = 0; i < LEN; i++) {
+        for (size_t end = i + 1; end <= LEN; end++) {
+            name[i][end] = (uint32_t)v.n;
+            memcpy(all + at[v.n], text + i, end - i);
+            at[v.n + 1] = at[v.n] + end - i;
+            v.n++;
+        }
+    }
+    struct slu_shingler_cfg cfg = {SLU_UNIT_WORD, 2,           &v, 4, SLU_NO_TOKEN,
+                                   SLU_NO_TOKEN,  SLU_NO_TOKEN};
+    assert_int_equal(slu_shingler_new(&s, &cfg, &err), SLU_OK);
+    assert_int_equal(slu_shingle(s, &name[0][LEN], 1, &want, &err), SLU_OK);
+    assert_int_equal(want.n, 3);
+    for (uint32_t cut = 0; cut < UINT32_C(1) << (LEN - 1); cut++) {
+        size_t n = 0, from = 0;
+        for (size_t i = 1; i <= LEN; i++) {
+            if (i == LEN || cut >> (i - 1) & 1) {
+                id[n++] = name[from][i];
+                from = i;
+            }
+        }
+        assert_int_equal(slu_shingle(s, id, n, &h, &err), SLU_OK);
+        assert_int_equal(h.n, want.n);
+        assert_memory_equal(h.hash, want.hash, h.n * sizeof *h.hash);
+    }
+    slu_hashes_release(&h);
+    slu_hashes_release(&want);
+    slu_shingler_free(s);
+}
+
+static void ids(void **state)
+{
+    static const uint16_t id[] = {5, 6, SPECIAL, 7, 1000, 5, 6, 7, 6, 5};
+    static const uint32_t wide[] = {70000, 5, 6, 1000, 7};
+    struct slu_hashes h = {0};
+    struct slu_shingler *s = make(SLU_UNIT_TOKEN, 3, 2, true);
+    (void)state;
+
+    assert_int_equal(slu_shingle(s, id, 10, &h, &err), SLU_OK);
+    assert_int_equal(h.n, 6); /* 567 675 756 567 676 765 */
+    assert_true(h.hash[0] == h.hash[3]);
+    uint64_t first = h.hash[0];
+    assert_int_equal(slu_hashes_to_set(&h, &err), SLU_OK);
+    assert_int_equal(h.n, 5);
+    assert_int_equal(slu_shingle(s, id, 2, &h, &err), SLU_OK);
+    assert_int_equal(h.n, 1);
+    assert_true(h.hash[0] != first);
+    assert_int_equal(slu_shingle(s, id + 2, 1, &h, &err), SLU_OK);
+    assert_int_equal(h.n, 0);
+    static const uint16_t bad[] = {1, N_ID};
+    assert_int_equal(slu_shingle(s, bad, 2, &h, &err), SLU_E_FORMAT);
+    slu_shingler_free(s);
+    s = make(SLU_UNIT_TOKEN, 3, 4, false);
+    assert_int_equal(slu_shingle(s, wide, 5, &h, &err), SLU_OK);
+    assert_int_equal(h.n, 2);
+    assert_true(h.hash[1] == first);
+    slu_shingler_free(s);
+    s = make(SLU_UNIT_WORD, 3, 2, true);
+    assert_int_equal(slu_shingle(s, bad, 2, &h, &err), SLU_E_FORMAT);
+    assert_int_equal(h.n, 0);
+    slu_shingler_free(s);
+    slu_hashes_release(&h);
+}
+
+static void usage(void **state)
+{
+    struct slu_shingler_cfg cfg = {.unit = SLU_UNIT_WORD, .n = 5, .tok_bytes = 2};
+    struct slu_shingler *s;
+    (void)state;
+
+    assert_int_equal(slu_shingler_new(&s, &cfg, &err), SLU_E_MISMATCH);
+    cfg.vocab = &vocab;
+    cfg.n = 0;
+    assert_int_equal(slu_shingler_new(&s, &cfg, &err), SLU_E_USAGE);
+    cfg.n = SLU_SHINGLE_MAX_N + 1;
+    assert_int_equal(slu_shingler_new(&s, &cfg, &err), SLU_E_USAGE);
+    assert_null(s);
+    slu_shingler_free(NULL);
+}
+
+/* ---- sets ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void sets(void **state)
+{
+    enum { MOST = 70000 };
+    static const size_t SIZES[] = {0,   1,    2,    47,   48,    49,
+                                   300, 1024, 1025, 5000, 65536, MOST};
+    static uint64_t h[MOST], want[MOST], spare[MOST];
+    (void)state;
+
+    for (size_t z = 0; z < sizeof SIZES / sizeof *SIZES; z++) {
+        for (int kind = 0; kind < 6; kind++) {
+            const size_t n = SIZES[z];
+            for (size_t i = 0; i < n; i++) {
+                uint64_t x = slu_draw(kind, i, 0, 0, 0);
+                h[i] = kind == 0   ? x
+                       : kind == 1 ? x % 100 << 57
+                       : kind == 2 ? x >> 40 /* high bits all alike */
+                       : kind == 3 ? (uint64_t)n - i
+                       : kind == 4 ? 42
+                                   : slu_draw(0, x % (n / 2 + 1), 0, 0, 0);
+                want[i] = h[i];
+            }
+            size_t n_want = 0;
+            qsort(want, n, sizeof *want, by_value);
+            for (size_t i = 0; i < n; i++) {
+                if (!i || want[i] != want[n_want - 1])
+                    want[n_want++] = want[i];
+            }
+            assert_int_equal(slu_set_make(h, n, spare), n_want);
+            assert_memory_equal(h, want, n_want * sizeof *h);
+        }
+    }
+}
+
+static void intersections(void **state)
+{
+    static uint64_t a[600], b[600];
+    (void)state;
+
+    for (int round = 0; round < 30000; round++) {
+        size_t n_a = 0, n_b = 0, common = 0;
+        uint32_t most = draw(round % 50 ? 40 : 500), in_a = draw(101), in_b = draw(101);
+        bool apart = draw(3) == 0;
+        for (uint32_t x = 0; x < most; x++) {
+            bool both = apart && draw(10);
+            bool is_a = draw(100) < in_a, is_b = both ? is_a : draw(100) < in_b;
+            if (is_a)
+                a[n_a++] = x * UINT64_C(0x0011223344556677);
+            if (is_b)
+                b[n_b++] = x * UINT64_C(0x0011223344556677);
+            common += is_a && is_b;
+        }
+        assert_int_equal(slu_sets_intersect(a, n_a, b, n_b, 0), common);
+        for (size_t need = 0; need < most + 2; need += 1 + most / 10) {
+            size_t got = slu_sets_intersect(a, n_a, b, n_b, need);
+            assert_true(common >= need ? got == common : got < need);
+        }
+    }
+}
+
+static void needs(void **state)
+{
+    (void)state;
+    for (size_t n_a = 0; n_a < 30; n_a++) {
+        for (size_t n_b = 0; n_b < 30; n_b++) {
+            for (unsigned num = 0; num <= 10; num++) {
+                size_t need = slu_sets_need(n_a, n_b, num, 10);
+                for (size_t c = 0; c <= n_a && c <= n_b; c++)
+                    assert_int_equal(c >= need, c * 10 >= num * (n_a + n_b - c));
+            }
+        }
+    }
+    assert_true(slu_sets_need(UINT64_C(1) << 62, UINT64_C(1) << 62, 1, 1) == UINT64_C(1)
+                                                                                 << 62);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words), cmocka_unit_test(cuts),
+        cmocka_unit_test(ids),   cmocka_unit_test(usage),
+        cmocka_unit_test(sets),  cmocka_unit_test(intersections),
+        cmocka_unit_test(needs),
+    };
+    make_vocab();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -161,6 +161,12 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
                             o->name, v);
         *(int *)(void *)at = v ? (int)u : 3;
         return SLU_OK;
+    case CLI_MAYBE_CHOICE:
+        if (!v) {
+            *(int *)(void *)at = 0;
+            return SLU_OK;
+        }
+        /* fall through */
     case CLI_CHOICE:
         for (int i = 0; o->choice[i]; i++)
             if (!strcmp(v, o->choice[i])) {
@@ -182,6 +188,12 @@ bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o)
     return !strcmp(o->name, "device") && !t->uses_device;
 }
 
+bool cli_is_maybe(const struct cli_opt *o)
+{
+    return o->kind == CLI_LEVEL || o->kind == CLI_MAYBE_COUNT ||
+           o->kind == CLI_MAYBE_CHOICE;
+}
+
 enum { MAX_OPT = 96 };
 
 struct table {
@@ -194,9 +206,9 @@ struct table {
 
 static void add(struct table *t, const struct cli_opt *o, bool common)
 {
-    int arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG         ? no_argument
-              : o->kind == CLI_LEVEL || o->kind == CLI_MAYBE_COUNT ? optional_argument
-                                                                   : required_argument;
+    int arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG ? no_argument
+              : cli_is_maybe(o)                            ? optional_argument
+                                                           : required_argument;
     t->opt[t->n] = o;
     t->common[t->n] = common;
     t->lopt[t->n] = (struct option){o->name, arg, NULL, 256 + t->n};

@@ -24,12 +24,13 @@ enum cli_kind {
     CLI_STRING, /* const char * */
     CLI_OUTPUT, /* const char *: a file that is written; no two may be the same */
     CLI_COUNT,  /* uint64_t, strict decimal with optional K, M, G, T (powers of 1024) */
-    CLI_MAYBE_COUNT, /* the same with an optional value: UINT64_MAX without */
-    CLI_SIZE,        /* uint64_t bytes, the same spelling */
-    CLI_FRACTION,    /* double in [0, 1]; "0.1%" is 0.001 */
-    CLI_LEVEL,       /* int with an optional value: -z, -z3, --zstd=3 */
-    CLI_CHOICE,      /* int: index in the NULL-terminated `choice` list */
-    CLI_CUSTOM,      /* parse() is called */
+    CLI_MAYBE_COUNT,  /* the same with an optional value: UINT64_MAX without */
+    CLI_SIZE,         /* uint64_t bytes, the same spelling */
+    CLI_FRACTION,     /* double in [0, 1]; "0.1%" is 0.001 */
+    CLI_LEVEL,        /* int with an optional value: -z, -z3, --zstd=3 */
+    CLI_CHOICE,       /* int: index in the NULL-terminated `choice` list */
+    CLI_MAYBE_CHOICE, /* the same with an optional value: 0 without */
+    CLI_CUSTOM,       /* parse() is called */
 };
 
 struct cli_opt {
@@ -39,7 +40,7 @@ struct cli_opt {
     size_t offset;             /* of the destination in the program's options struct */
     const char *arg;           /* the value's name in --help, NULL for flags */
     const char *help;          /* one or more lines; a line break is "\n" */
-    const char *const *choice; /* for CLI_CHOICE */
+    const char *const *choice; /* for CLI_CHOICE and CLI_MAYBE_CHOICE */
     bool result;               /* affects results: recorded in the provenance */
     int (*parse)(void *opts, const char *value, struct slu_err *err);
 };

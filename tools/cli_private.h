@@ -11,6 +11,8 @@ extern const char *const cli_device_names[];
 
 /* Options that a program does not show: --device without kernels. */
 bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o);
+/* Its value may be left out. */
+bool cli_is_maybe(const struct cli_opt *o);
 
 /* Fills ctx from argv. SLU_E_USAGE with one line where it cannot. */
 SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,

@@ -12,7 +12,7 @@ static void print_opt(const struct cli_opt *o, FILE *f)
     const char *arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG ? NULL : o->arg;
     if (o->letter)
         snprintf(letter, sizeof letter, "-%c, ", o->letter);
-    bool maybe = o->kind == CLI_LEVEL || o->kind == CLI_MAYBE_COUNT;
+    bool maybe = cli_is_maybe(o);
     snprintf(left, sizeof left, "%s--%s%s%s%s%s", letter, o->name,
              arg && maybe ? "[" : "", arg ? "=" : "", arg ? arg : "",
              arg && maybe ? "]" : "");
@@ -103,6 +103,7 @@ int cli_provenance(const struct cli_ctx *ctx, char **text, struct slu_err *err)
         case CLI_OUTPUT:
             break;
         case CLI_CHOICE:
+        case CLI_MAYBE_CHOICE:
             if (memcmp(now, was, sizeof(int)))
                 rc = add_text(&b, o, o->choice[*(const int *)(const void *)now], err);
             break;

@@ -43,8 +43,8 @@
 struct slu_near_ext;
 
 struct slu_near_ext_cfg {
-    /* All memory while documents come, and from slu_near_ext_finish on: at least 1 MiB
-     * and 2 MiB; one bit a document must fit budget_byte / 4. */
+    /* All memory while documents come, at least 1 MiB, and from slu_near_ext_finish on,
+     * at least twice that; 16 bits of budget_byte for each document at least. */
     uint64_t collect_byte, budget_byte;
     const char *tmpdir; /* copied */
     unsigned n_threads;

@@ -1,0 +1,79 @@
+/* near_verify.h - candidate pairs against the sets themselves (point 3 of near_ext.h).
+ *
+ * Pairs are sorted by (block of d, k, d): a block is a run of ordinals whose sets fill
+ * a share of the budget. Its sets are read in one go; those of its k once each, in
+ * ascending order, through a buffer. So memory is bounded, reads ascend, and a pair
+ * that came several times is seen once.
+ *
+ * Thread safety: one thread at a time on a handle.
+ */
+#ifndef SLU_DEDUP_NEAR_VERIFY_H
+#define SLU_DEDUP_NEAR_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/hash.h"
+
+/* What is known of a document beside its set. */
+struct slu_near_entry {
+    uint64_t rank;  /* slu_near_rank */
+    uint64_t off;   /* of its set, in hashes; private to the store */
+    uint64_t n_set; /* hashes; 0: no document, or one that takes part in nothing */
+};
+
+/* Where sets are: documents have ordinals 0 … n - 1. */
+struct slu_near_store {
+    /* e[0, n) becomes that of ordinals from … from + n - 1. */
+    int (*entries)(void *ctx, uint64_t from, size_t n, struct slu_near_entry *e,
+                   struct slu_err *err);
+    /* n hashes of the document's set from hash `from` on. */
+    int (*hashes)(void *ctx, uint64_t ordinal, const struct slu_near_entry *e,
+                  uint64_t from, size_t n, uint64_t *set, struct slu_err *err);
+    void *ctx;
+    uint64_t n_doc;
+};
+
+struct slu_near_edge {
+    uint64_t d, d_rank, k, k_rank;
+    uint64_t inter, uni; /* sizes of both sets' intersection and union */
+};
+
+struct slu_near_verify_cfg {
+    uint64_t budget_byte; /* at least 1 MiB; half for pairs, half for sets */
+    const char *tmpdir;   /* copied */
+    unsigned n_threads;
+    uint64_t num, den;                  /* as in near_ext.h */
+    bool verify;                        /* false: every pair is an edge */
+    const struct slu_near_store *store; /* borrowed */
+    uint64_t d_first, d_end;            /* ordinals that a d may have */
+    int (*edge)(void *ctx, const struct slu_near_edge *e, struct slu_err *err);
+    void *ctx;
+};
+
+struct slu_near_verify_result {
+    uint64_t candidates, edges, capped, spilled_byte;
+};
+
+struct slu_near_verify;
+
+SLU_MUST_USE int slu_near_verify_new(struct slu_near_verify **v,
+                                     const struct slu_near_verify_cfg *cfg,
+                                     struct slu_err *err);
+/* A candidate, any number of times; k == d: d is counted in `capped`. */
+SLU_MUST_USE int slu_near_verify_pair(struct slu_near_verify *v, uint64_t k, uint64_t d,
+                                      struct slu_err *err);
+/* No more pairs: calls edge, by blocks of d, then by k, then by d. */
+SLU_MUST_USE int slu_near_verify_run(struct slu_near_verify *v, struct slu_err *err);
+const struct slu_near_verify_result *
+slu_near_verify_result(const struct slu_near_verify *v);
+/* NULL is legal. */
+void slu_near_verify_free(struct slu_near_verify *v);
+
+/* |a and b| of two ascending sets; with `least`, 0 as soon as it cannot be reached. */
+uint64_t slu_near_common(const uint64_t *a, size_t n_a, const uint64_t *b, size_t n_b,
+                         uint64_t least);
+
+#endif

@@ -86,7 +86,7 @@ bench: programs
 	@$(TEST_ENV) tests/bench/run
 
 # Against other people's fast tokenizers; texts and results under $O/bench.
-$O/tests/bench/encode: $O/tests/bench/encode.o $O/libsluice.a
+$O/tests/bench/encode $O/tests/bench/signatures: $O/tests/bench/%: $O/tests/bench/%.o $O/libsluice.a
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
 bench-tokenize: programs $O/tests/bench/encode

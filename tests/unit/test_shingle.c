@@ -17,7 +17,9 @@
 static const char *const TOKENS[] = {
     "A",
     "z",
-    "Z@[`{",
+    "Z",
+    "@[`{",
+    "Z z\ra\vB\fb\nA\tz",
     "\r",
     "\v",
     "\f",

@@ -70,8 +70,9 @@ struct entry {
     uint64_t part;   /* its text's hash, and the bits below */
     uint64_t factor; /* 8 * base^length; of an ODD token its bytes, or NO_TEXT */
 };
-#define SPACE_FRONT (UINT64_C(1) << 61) /* ends the open word */
-#define SPACE_BACK  (UINT64_C(1) << 62) /* ends its own word */
+#define SPACE_BIT   61
+#define SPACE_FRONT (UINT64_C(1) << SPACE_BIT) /* ends the open word */
+#define SPACE_BACK  (UINT64_C(1) << 62)        /* ends its own word */
 /* Stands for nothing, has white space within, or is no UTF-8 by itself. */
 #define ODD     (UINT64_C(1) << 63)
 #define NO_TEXT UINT64_MAX
@@ -399,6 +400,7 @@ find_words(const struct slu_shingler *s, const void *tok, uint64_t n_tok, bool w
 {
     struct words w = {.hash = out->hash};
     uint64_t *hash = out->hash, open = 0;
+    uint64_t before = 0; /* the token before, its SPACE_BACK where SPACE_FRONT is */
     size_t n = 0;
 
     for (uint64_t i = 0; i < n_tok; i++) {
@@ -406,23 +408,25 @@ find_words(const struct slu_shingler *s, const void *tok, uint64_t n_tok, bool w
         if (__builtin_expect(is_odd(s, id), 0)) {
             w.n = n;
             w.open = open;
+            if (before & SPACE_FRONT)
+                end_word(&w);
             int rc = add_odd(s, tok, n_tok, wide, &i, out, &w, err);
             if (rc < 0)
                 return rc;
             hash = w.hash;
             n = w.n;
             open = w.open;
+            before = 0;
             i--;
             continue;
         }
         /* No branch on where words end: it would be guessed wrong too often. */
         const struct entry e = s->entry[id];
+        uint64_t ends = (e.part | before) >> SPACE_BIT & 1;
+        before = e.part >> 1;
         hash[n] = open;
-        n += e.part & SPACE_FRONT && open;
-        open = mul_add(e.part & SPACE_FRONT ? 0 : open, e.factor, e.part & PRIME);
-        hash[n] = open;
-        n += e.part & SPACE_BACK && open;
-        open = e.part & SPACE_BACK ? 0 : open;
+        n += ends & (open != 0);
+        open = mul_add(open & (ends - 1), e.factor, e.part & PRIME);
     }
     w.n = n;
     w.open = open;

@@ -7,11 +7,35 @@
 
 #include "tools/dedup_private.h"
 
+static const char *const unit_names[] = {"word", "token", NULL};
+
 #define AT(field) offsetof(struct dedup_opts, field)
 static const struct cli_opt options[] = {
     {"exact", 0, CLI_FLAG, AT(exact), NULL,
      "drop what has the same tokens as something before it; the default", NULL, false,
      NULL},
+    {"near", 0, CLI_FLAG, AT(near), NULL,
+     "drop what is similar to something kept (MinHash, then checked)", NULL, true,
+     NULL},
+    {"bands", 0, CLI_COUNT, AT(bands), "N", "near: bands of a signature; default 14",
+     NULL, true, NULL},
+    {"rows", 0, CLI_COUNT, AT(rows), "N", "near: values in a band; default 8", NULL,
+     true, NULL},
+    {"ngram", 0, CLI_COUNT, AT(ngram), "N", "near: words of an n-gram; default 5", NULL,
+     true, NULL},
+    {"threshold", 0, CLI_CUSTOM, AT(threshold), "J",
+     "near: least Jaccard similarity of n-grams; default 0.8", NULL, true,
+     dedup_parse_threshold},
+    {"unit", 0, CLI_CHOICE, AT(unit), "word|token",
+     "near: what n-grams are made of; default word", unit_names, true, NULL},
+    {"no-verify", 0, CLI_UNFLAG, AT(verify), NULL,
+     "near: drop what shares a band, similar or not", NULL, true, NULL},
+    {"band-cap", 0, CLI_COUNT, AT(band_cap), "N",
+     "near: compare with the first N of a band alone; default 256", NULL, true, NULL},
+    {"audit", 0, CLI_MAYBE_COUNT, AT(audit), "N",
+     "near: say what the bands missed, by an exact join with N documents\n"
+     "(default 1000), and how similar what is dropped is",
+     NULL, false, NULL},
     {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
      "write what was dropped, and what was kept for it, as JSON lines", NULL, false,
      NULL},
@@ -26,6 +50,7 @@ static const struct {
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
 } modes[] = {
     {DEDUP_EXACT, "exact", dedup_exact},
+    {DEDUP_NEAR, "near", dedup_near},
 };
 enum { N_MODE = sizeof modes / sizeof *modes };
 
@@ -34,8 +59,29 @@ static const struct {
     const char *name;
     unsigned modes; /* bits of enum dedup_mode */
 } belongs[] = {
-    {"pairs", DEDUP_EXACT},
+    {"pairs", DEDUP_EXACT | DEDUP_NEAR},
+    {"bands", DEDUP_NEAR},
+    {"rows", DEDUP_NEAR},
+    {"ngram", DEDUP_NEAR},
+    {"threshold", DEDUP_NEAR},
+    {"unit", DEDUP_NEAR},
+    {"no-verify", DEDUP_NEAR},
+    {"band-cap", DEDUP_NEAR},
+    {"audit", DEDUP_NEAR},
 };
+
+static void defaults(void *opts)
+{
+    struct dedup_opts *o = opts;
+
+    o->bands = 14;
+    o->rows = 8;
+    o->ngram = 5;
+    o->threshold_num = 4;
+    o->threshold_den = 5;
+    o->band_cap = 256;
+    o->verify = true;
+}
 
 /* ---- the mode ---- */
 
@@ -144,13 +190,18 @@ void dedup_abort(struct dedup_io *io)
 
 const struct slu_tool slu_tool = {
     .name = "dedup",
-    .synopsis = "[--exact] [--pairs FILE] [-o FILE] [STREAM ...]",
-    .summary = "Drops sequences with the same tokens as one before them.",
+    .synopsis = "[--exact] [--pairs FILE] [-o FILE] [STREAM ...]\n"
+                "--near [--bands N --rows N] [--ngram N] [--unit word|token]\n"
+                "      [--threshold J] [--no-verify] [--audit] [--pairs FILE]\n"
+                "      [-o FILE] [STREAM ...]",
+    .summary = "Drops sequences that are equal or similar to one before them.",
     .opt = options,
     .opts_size = sizeof(struct dedup_opts),
+    .defaults = defaults,
     .memory_floor = 32 << 20,
     .spills = true,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"
-                "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks",
+                "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks\n"
+                "  tokenize corpus.jsonl | dedup --near --threshold 0.7 -o fresh.tks",
     .run = run,
 };

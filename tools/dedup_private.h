@@ -16,16 +16,31 @@
 #include "tools/cli.h"
 
 struct dedup_opts {
-    bool exact;
+    bool exact, near;
     const char *pairs;
+    /* --near */
+    uint64_t bands, rows, ngram, band_cap;
+    const char *threshold; /* reduced, in threshold_text; NULL: the default */
+    char threshold_text[32];
+    uint64_t threshold_num, threshold_den; /* what it means, exactly */
+    int unit;                              /* index of the choice in dedup.c */
+    bool verify;
+    uint64_t audit; /* documents, 0: no audit */
 };
 
 /* One bit each, in the order of the table in dedup.c; the first is the default. */
 enum dedup_mode {
     DEDUP_EXACT = 1 << 0,
+    DEDUP_NEAR = 1 << 1,
 };
 
 SLU_MUST_USE int dedup_exact(struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int dedup_near(struct cli_ctx *ctx, struct slu_err *err);
+
+/* The decimal fraction of --threshold as integers: SLU_E_USAGE unless it is above 0, at
+ * most 1, and has nine digits or less. */
+SLU_MUST_USE int dedup_parse_threshold(void *opts, const char *value,
+                                       struct slu_err *err);
 
 /* ---- --pairs: what was dropped and for what, as JSON lines (dedup_pairs.c) ---- */
 

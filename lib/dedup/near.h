@@ -1,0 +1,108 @@
+/* near.h - near duplicates in one pass: MinHash, bands, and every removal checked.
+ *
+ * A document here is a sequence; its set is that of its n-grams' hashes (shingle.h); J
+ * is the Jaccard similarity of two sets. Documents have an order: their place in the
+ * stream (`keep` may put another one first). The decisions (semantics.md 16):
+ *  1. Of documents with equal sets (twins) the first stands for all. A later one is
+ *     dropped; its witness is the first if that is kept, else the first's witness.
+ *  2. A group is the first twins with one (band, key), in order. k before d are
+ *     candidates if they are in a group together and k is among its first band_cap,
+ *     counted over kept and dropped ones. A document that is behind them in a group is
+ *     counted in capped_documents.
+ *  3. A candidate pair with J >= threshold is an edge (without verification: each is).
+ *     J is compared in integers, the threshold is an exact fraction.
+ *  4. In order: d is dropped if a kept k has an edge to d; the smallest such k is its
+ *     witness.
+ * So what is kept depends on the order alone, not on threads, memory or temporary
+ * files. A document without words has an empty set and is always kept. Sets are told
+ * apart by 128-bit hashes, bands by 64-bit ones, n-grams by 64-bit ones.
+ *
+ * MinHash and banding: Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive
+ * Datasets", 3.3-3.4. The check of each candidate makes the bands a filter only.
+ *
+ * Workers make sets, signatures and keys in parallel; decisions are serial, in order,
+ * in memory (near_mem.h) while that suffices. Past the budget what was decided is
+ * handed to near_ext.h, sequences wait in a temporary file, and the answer is the same.
+ *
+ * Thread safety: one thread at a time on a handle, slu_near_run's own threads apart.
+ */
+#ifndef SLU_DEDUP_NEAR_H
+#define SLU_DEDUP_NEAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/account.h"
+#include "lib/batch.h"
+#include "lib/dedup/near_audit.h"
+#include "lib/dedup/near_ext.h"
+#include "lib/dedup/near_mem.h"
+#include "lib/dedup/place.h"
+#include "lib/dedup/shingle.h"
+#include "lib/err.h"
+#include "lib/stream.h"
+
+#define SLU_NEAR_MIN_BYTE (UINT64_C(16) << 20) /* least budget_byte */
+
+struct slu_near_pair {
+    struct slu_place dropped, kept;
+    uint64_t inter, uni; /* similarity inter / uni; uni > 0 */
+};
+
+struct slu_near_cfg {
+    unsigned n_band, n_row;
+    unsigned n_gram;
+    enum slu_unit unit;
+    uint64_t seed;
+    uint64_t num, den; /* threshold, 0 < num <= den <= 10^9 */
+    uint64_t band_cap; /* at least 1 */
+    bool verify;
+    uint64_t audit; /* documents to sample, 0: no audit */
+
+    uint64_t budget_byte; /* for everything but the batches in flight */
+    const char *tmpdir;   /* borrowed */
+    unsigned n_threads;
+    unsigned tok_bytes;
+    /* Takes the sequences that stay, in stream order; may edit the batch. */
+    int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
+    /* Takes what was dropped and for what, in stream order; NULL: not wanted. */
+    int (*pair)(void *ctx, const struct slu_near_pair *p, struct slu_err *err);
+    void *ctx;
+};
+
+struct slu_near_result {
+    struct slu_count dropped;
+    uint64_t documents;        /* that came */
+    uint64_t empty;            /* without a word: kept, compared with nothing */
+    uint64_t twins;            /* dropped for an equal set */
+    uint64_t candidates;       /* pairs looked at, each once */
+    uint64_t verified;         /* of them: checked and found similar enough */
+    uint64_t refused;          /* of them: checked and not */
+    uint64_t capped_documents; /* see 2. above */
+    uint64_t waited;           /* sequences that memory could not decide */
+    uint64_t spilled_byte;
+    uint64_t memory_byte; /* the most that the tables and sets took */
+};
+
+struct slu_near;
+
+SLU_MUST_USE int slu_near_new(struct slu_near **x, const struct slu_near_cfg *cfg,
+                              struct slu_err *err);
+/* The next sequences of the stream with their sets, hashes and keys: d[i] is that of
+ * b->seq[i]; ordinals and places are filled in. Edits b. */
+SLU_MUST_USE int slu_near_put(struct slu_near *x, struct slu_batch *b,
+                              struct slu_near_item *d, struct slu_err *err);
+/* No more sequences: emits those that waited. */
+SLU_MUST_USE int slu_near_finish(struct slu_near *x, struct slu_err *err);
+const struct slu_near_result *slu_near_result(struct slu_near *x);
+/* NULL without an audit. */
+const struct slu_near_audit *slu_near_audit(const struct slu_near *x);
+void slu_near_free(struct slu_near *x);
+
+/* The whole of r through x, with n_slots batches in flight, slu_near_finish included.
+ * Words need the stream's vocabulary: SLU_E_MISMATCH where it has none. */
+SLU_MUST_USE int slu_near_run(struct slu_near *x, struct slu_reader *r,
+                              unsigned n_slots, struct slu_sum *total,
+                              struct slu_err *err);
+
+#endif

@@ -1,0 +1,126 @@
+# shellcheck shell=sh disable=SC2154
+# dedup_near.sh - near duplicates: the same bytes and pairs for every -T and -M, planted copies and what is found of
+# them, the books, the audit, and what is refused. tests/props/check_near.py has the oracle.
+
+have tokenize dedup decompose inspect || return 0
+
+# 3000 texts of 40 to 400 words; of every tenth follow: a copy in capitals, one with a word changed in 120 (similar),
+# and one with every twentieth word changed (not: 0.6).
+"$PYTHON" - <<'PY'
+import json, random
+random.seed(16)
+words = ["w%d" % i for i in range(5000)]
+def change(t, every):
+    return [w if i % every else "other%d" % i for i, w in enumerate(t)]
+with open("c.jsonl", "w") as f:
+    def put(kind, n, text):
+        f.write(json.dumps({"id": "%s-%d" % (kind, n), "text": " ".join(text)}) + "\n")
+    for n in range(3000):
+        t = random.choices(words, k=random.randrange(40, 400))
+        put("base", n, t)
+        if n % 10 == 0:
+            put("upper", n, [w.upper() for w in t])
+            put("near", n, change(t, 120))
+            put("far", n, change(t, 20))
+    f.write('{"id":"empty","text":" "}\n{"id":"empty","text":"\\n"}\n{"id":"short","text":"a b"}\n'
+            '{"id":"short-2","text":" A  b"}\n{"id":"short-3","text":"a b c"}\n')
+PY
+tokenize -t builtin --id-field id -o c.tks c.jsonl
+dedup --near -T 1 -M 1G --pairs want.jsonl --stats s.json -o want.tks c.tks
+want=$(sha want.tks)
+want_pairs=$(sha want.jsonl)
+for t in 1 2 7; do
+    dedup --near -T $t -M 128M --pairs pairs.jsonl -o out.tks c.tks
+    same "-T $t: the stream" "$want" "$(sha out.tks)"
+    same "-T $t: the pairs" "$want_pairs" "$(sha pairs.jsonl)"
+done
+dedup --near -T 3 -o out.tks c.tks
+same "without pairs: the stream" "$want" "$(sha out.tks)"
+inspect --records c.tks >in.jsonl
+inspect --records want.tks >out.jsonl
+check "what goes is what was planted" "$PYTHON" - <<'PY'
+import json, sys
+def ids(f):
+    return [json.loads(l)["segments"][0]["id"] for l in open(f)]
+into, out = ids("in.jsonl"), ids("out.jsonl")
+gone = set(into) - set(out)
+want = {"%s-%d" % (k, n) for k in ("upper", "near") for n in range(0, 3000, 10)} | {"short-2"}
+print("  not dropped: %s; dropped wrongly: %s" % (sorted(want - gone)[:5], sorted(gone - want)[:5]))
+assert gone - want == set() and len(want - gone) <= 3
+assert out == [i for i in into if i not in gone]  # order, and both texts without words
+at = {json.loads(l)["segments"][0]["document"]: json.loads(l)["segments"][0]["id"] for l in open("in.jsonl")}
+pairs = [json.loads(l) for l in open("want.jsonl")]
+assert [at[p["dropped"]["document"]] for p in pairs] == [i for i in into if i in gone]
+for p in pairs:
+    d, k = at[p["dropped"]["document"]], at[p["kept"]["document"]]
+    assert k == ("short" if d == "short-2" else "base-" + d.split("-")[1]), (d, k)
+    assert p["similarity"] == 1 if d[0] in "us" else 0.8 <= p["similarity"] < 1, p
+s = json.load(open("s.json"))
+assert s["sequences"]["dropped"] == {"near-duplicate": len(gone)} and s["twins"] == 301, s
+assert s["kept"] == s["sequences"]["out"] and s["without_words"] == 2
+assert s["tokens"]["in"] == s["tokens"]["out"] + s["tokens"]["dropped"]["near-duplicate"]
+PY
+
+# Options mean what they say.
+count() { # of dropped sequences
+    dedup --near --stats s.json "$@" -o out.tks c.tks 2>err
+    json s.json 'd["sequences"]["dropped"].get("near-duplicate", 0)'
+}
+all=$(count)
+check "--threshold 1: equal n-grams only" test "$(count --threshold 1)" = 301
+check "--threshold 0.3 drops more" test "$(count --threshold 0.3 --bands 40 --rows 3)" -gt $((all + 200))
+same "--threshold 80% is 0.8" "$want" "$(dedup --near --threshold 80% c.tks | sha)"
+same "--threshold .800 is 0.8" "$want" "$(dedup --near --threshold .800 c.tks | sha)"
+check "--no-verify drops no less" test "$(count --no-verify)" -ge "$all"
+check "--no-verify with few rows drops what is not similar" test "$(count --no-verify --bands 50 --rows 1)" -gt $((all + 300))
+check "--unit token: capitals are other tokens" test "$(count --unit token --ngram 13)" -le $((all - 250))
+check "--ngram 1 finds more" test "$(count --ngram 1 --threshold 0.7)" -gt "$all"
+check "--seed is the signatures' alone" test "$(count --seed 7)" -ge $((all - 5))
+check "--band-cap 1 warns" sh -c 'dedup --near --rows 1 --band-cap 1 --stats s.json -o x.tks c.tks 2>err && grep -q "raise --band-cap" err'
+check "and counts" test "$(json s.json 'd["capped_documents"]')" -gt 100
+rm x.tks
+
+# The audit.
+dedup --near --no-verify --bands 50 --rows 1 --audit=400 --stats s.json -o out.tks c.tks 2>err
+same "the audit has its sample" 400 "$(json s.json 'd["audit"]["sampled"]')"
+check "and what went wrongly without verification" test "$(json s.json 'd["audit"]["below_threshold"]')" -gt 100
+same "each dropped one is in a bin" "$(json s.json 'd["sequences"]["dropped"]["near-duplicate"]')" \
+    "$(json s.json 'sum(d["audit"]["dropped_by_similarity"])')"
+check "its lines are on standard error" grep -q '^dedup: audit: 400 documents sampled' err
+dedup --near --audit --stats s.json -o out.tks c.tks 2>err
+same "nothing is below the threshold with verification" 0 "$(json s.json 'd["audit"]["below_threshold"]')"
+same "and the audit changes nothing" "$want" "$(sha out.tks)"
+check "most similar pairs share a band" \
+    test "$(json s.json '20 * d["audit"]["found"] >= 19 * d["audit"]["pairs"] > 0')" = true
+
+# Again, in pieces, and from several streams.
+same "nothing is left to drop" "$(dedup --near --no-provenance want.tks | dedup --near --no-provenance | sha)" \
+    "$(dedup --near --no-provenance want.tks | sha)"
+decompose --min 64 --max 64 --tail drop c.tks -o d.tks
+dedup --near --stats s.json d.tks -o out.tks
+check "pieces are sequences" test "$(json s.json 'd["sequences"]["dropped"]["near-duplicate"]')" -gt 300
+dedup --near --stats s.json c.tks c.tks -o out.tks
+same "a stream twice loses its copy, but for what has no words" 2 \
+    "$(($(json s.json 'd["sequences"]["out"]') - $(inspect --json want.tks >j && json j 'd["sequences"]')))"
+check "provenance has what matters" sh -c \
+    'dedup --near --threshold 0.75 --bands 20 --seed 3 c.tks | inspect --json - >j && grep -q -e "--near --bands=20 --threshold=0.75" j'
+
+# What is refused.
+rm -f x.tks
+tokenize -t builtin --no-vocab c.jsonl -o n.tks
+status "words without a vocabulary" 1 dedup --near n.tks -o x.tks
+check "one line that names --unit token" sh -c "grep -q -e '--unit token' '$TMP/err' && test \$(wc -l <'$TMP/err') = 1"
+status "tokens need none" 0 dedup --near --unit token n.tks -o /dev/null
+for bad in "--threshold 0" "--threshold 1.01" "--threshold 101%" "--threshold 0.0000000001" "--threshold x" "--threshold -1" \
+    "--bands 0" "--rows 0" "--bands 2000" "--bands 1000 --rows 100" "--ngram 0" "--ngram 2000" "--band-cap 0" \
+    "--unit letter" "-M 32M" "--exact"; do
+    # shellcheck disable=SC2086 # a list
+    status "--near $bad" 2 dedup --near $bad c.tks -o x.tks
+    check "in one line" test "$(wc -l <"$TMP/err")" = 1
+done
+for other in --bands=3 --rows=3 --ngram=3 --threshold=0.9 --unit=token --no-verify --band-cap=9 --audit; do
+    status "$other without --near" 2 dedup $other c.tks -o x.tks
+done
+check "it is said what the option goes with" grep -q -e '--audit goes with --near' "$TMP/err"
+status "--pairs to a full disk" 1 dedup --near --pairs /dev/full c.tks -o x.tks
+check "none of these left an output" test ! -e x.tks

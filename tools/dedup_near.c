@@ -1,0 +1,237 @@
+/* dedup --near: drops sequences that are similar to one that is kept. */
+#include "lib/dedup/near.h"
+
+#include <string.h>
+
+#include "lib/dedup/minhash.h"
+#include "tools/dedup_private.h"
+
+#define FLOOR_BYTE (UINT64_C(64) << 20) /* least -M */
+
+/* ---- options ---- */
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+int dedup_parse_threshold(void *opts, const char *value, struct slu_err *err)
+{
+    struct dedup_opts *o = opts;
+    uint64_t num = 0, den = 1;
+    unsigned n_digit = 0;
+    const char *s = value;
+
+    for (; *s >= '0' && *s <= '9' && n_digit < 9; s++, n_digit++)
+        num = num * 10 + (uint64_t)(*s - '0');
+    if (*s == '.')
+        for (s++; *s >= '0' && *s <= '9' && n_digit < 9; s++, n_digit++) {
+            num = num * 10 + (uint64_t)(*s - '0');
+            den *= 10;
+        }
+    if (*s == '%' && den <= 10000000) {
+        s++;
+        den *= 100;
+    }
+    if (*s || num == 0 || num > den)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--threshold: '%s' is no fraction above 0 and up to 1, of nine "
+                        "digits or less",
+                        value);
+    uint64_t g = common_divisor(num, den);
+    o->threshold_num = num / g;
+    o->threshold_den = den / g;
+    o->threshold = NULL;
+    if (o->threshold_num == 4 && o->threshold_den == 5)
+        return SLU_OK;
+    /* Shortest decimal: den divides 10^9. */
+    snprintf(o->threshold_text, sizeof o->threshold_text, "%llu.%09llu",
+             (unsigned long long)(o->threshold_num / o->threshold_den),
+             (unsigned long long)(1000000000 / o->threshold_den *
+                                  (o->threshold_num % o->threshold_den)));
+    size_t n = strlen(o->threshold_text);
+    while (o->threshold_text[n - 1] == '0')
+        n--;
+    n -= o->threshold_text[n - 1] == '.';
+    o->threshold_text[n] = 0;
+    o->threshold = o->threshold_text;
+    return SLU_OK;
+}
+
+static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
+                 struct slu_err *err)
+{
+    if (ctx->common.memory < FLOOR_BYTE)
+        return slu_fail(err, SLU_E_USAGE, "-M: --near needs at least %lluM",
+                        (unsigned long long)(FLOOR_BYTE >> 20));
+    if (!o->bands || !o->rows || o->bands > SLU_NEAR_MAX_BAND ||
+        o->rows > SLU_MINHASH_MAX_K || o->bands * o->rows > SLU_MINHASH_MAX_K)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--bands must be from 1 to %d, --rows 1 or more, and their "
+                        "product %d or less",
+                        SLU_NEAR_MAX_BAND, SLU_MINHASH_MAX_K);
+    if (!o->ngram || o->ngram > SLU_SHINGLE_MAX_N)
+        return slu_fail(err, SLU_E_USAGE, "--ngram must be from 1 to %d",
+                        SLU_SHINGLE_MAX_N);
+    if (!o->band_cap || o->band_cap > SLU_NEAR_MAX_CAP)
+        return slu_fail(err, SLU_E_USAGE, "--band-cap must be from 1 to %d",
+                        SLU_NEAR_MAX_CAP);
+    return SLU_OK;
+}
+
+/* ---- the report ---- */
+
+static int put_bins(struct slu_buf *text, const uint64_t *bin, struct slu_err *err)
+{
+    int rc = slu_buf_append(text, "[", 1, err);
+
+    for (unsigned i = 0; rc == SLU_OK && i < SLU_NEAR_BINS; i++)
+        rc = slu_buf_printf(text, err, "%s%llu", i ? "," : "",
+                            (unsigned long long)bin[i]);
+    return rc ? rc : slu_buf_append(text, "]", 1, err);
+}
+
+static int audit_stats(struct cli_ctx *ctx, const struct slu_near_audit_result *r,
+                       struct slu_err *err)
+{
+    struct slu_buf t = SLU_BUF_INIT;
+    int rc = slu_buf_printf(
+        &t, err,
+        "{\"sampled\":%llu,\"pairs\":%llu,\"found\":%llu,\"dropped\":%llu,"
+        "\"below_threshold\":%llu,\"dropped_by_similarity\":",
+        (unsigned long long)r->sampled, (unsigned long long)r->pairs,
+        (unsigned long long)r->found, (unsigned long long)r->dropped,
+        (unsigned long long)r->below);
+
+    if (rc == SLU_OK)
+        rc = put_bins(&t, r->bin, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(&t, err, ",\"pairs_by_similarity\":");
+    if (rc == SLU_OK)
+        rc = put_bins(&t, r->pair_bin, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(&t, err, ",\"found_by_similarity\":");
+    if (rc == SLU_OK)
+        rc = put_bins(&t, r->found_bin, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_append(&t, "}", 2, err); /* and the NUL */
+    if (rc == SLU_OK)
+        cli_stat_json(ctx, "audit", (const char *)t.data);
+    slu_buf_release(&t);
+    return rc;
+}
+
+static double share(uint64_t part, uint64_t all)
+{
+    return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+/* In words, what is asked for: not silenced by a lack of -v. */
+static void audit_lines(struct cli_ctx *ctx, const struct slu_near_audit_result *r)
+{
+    cli_warn(ctx,
+             "audit: %llu documents sampled; of %llu pairs at or above the threshold "
+             "%llu share a band (%.1f %%)",
+             (unsigned long long)r->sampled, (unsigned long long)r->pairs,
+             (unsigned long long)r->found, share(r->found, r->pairs));
+    cli_warn(ctx,
+             "audit: of %llu dropped, %llu are below the threshold to what is kept for "
+             "them (%.1f %%)",
+             (unsigned long long)r->dropped, (unsigned long long)r->below,
+             share(r->below, r->dropped));
+    for (unsigned i = 0; i < SLU_NEAR_BINS; i++)
+        if (r->bin[i] || r->found_bin[i])
+            cli_warn(ctx,
+                     "audit: similarity %.2f to %.2f: %llu dropped; of %llu pairs %llu "
+                     "share a band",
+                     i / (double)SLU_NEAR_BINS, (i + 1) / (double)SLU_NEAR_BINS,
+                     (unsigned long long)r->bin[i], (unsigned long long)r->pair_bin[i],
+                     (unsigned long long)r->found_bin[i]);
+}
+
+static int report(struct cli_ctx *ctx, const struct dedup_opts *o, struct slu_near *x,
+                  struct slu_err *err)
+{
+    const struct slu_near_result *r = slu_near_result(x);
+
+    ctx->spill_bytes = r->spilled_byte;
+    cli_stat_u64(ctx, "kept", r->documents - r->dropped.sequences);
+    cli_stat_u64(ctx, "twins", r->twins);
+    cli_stat_u64(ctx, "without_words", r->empty);
+    cli_stat_u64(ctx, "candidates", r->candidates);
+    cli_stat_u64(ctx, "verified", r->verified);
+    cli_stat_u64(ctx, "refused", r->refused);
+    cli_stat_u64(ctx, "capped_documents", r->capped_documents);
+    cli_stat_u64(ctx, "waited_sequences", r->waited);
+    cli_stat_u64(ctx, "table_bytes", r->memory_byte);
+    if (r->capped_documents)
+        cli_warn(ctx,
+                 "%llu documents came behind the first %llu of a band, and nothing is "
+                 "compared with them there; raise --band-cap",
+                 (unsigned long long)r->capped_documents,
+                 (unsigned long long)o->band_cap);
+    if (!slu_near_audit(x))
+        return SLU_OK;
+    struct slu_near_audit_result a;
+    slu_near_audit_result(slu_near_audit(x), &a);
+    audit_lines(ctx, &a);
+    return audit_stats(ctx, &a, err);
+}
+
+static int put_pair(void *ctx, const struct slu_near_pair *p, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    return dedup_pairs_put(&io->pairs, &p->dropped, &p->kept, p->inter, p->uni, err);
+}
+
+int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    struct dedup_io io;
+    struct slu_near *x = NULL;
+    struct slu_sum in = {0};
+    uint64_t in_flight = ctx->common.memory / 4; /* batches and their sets */
+
+    int rc = check(ctx, o, err);
+    if (rc)
+        return rc;
+    rc = dedup_open(&io, ctx, err);
+    if (rc == SLU_OK) {
+        struct slu_near_cfg cfg = {
+            .n_band = (unsigned)o->bands,
+            .n_row = (unsigned)o->rows,
+            .n_gram = (unsigned)o->ngram,
+            .unit = o->unit ? SLU_UNIT_TOKEN : SLU_UNIT_WORD,
+            .seed = ctx->common.seed,
+            .num = o->threshold_num,
+            .den = o->threshold_den,
+            .band_cap = o->band_cap,
+            .verify = o->verify,
+            .audit = o->audit == UINT64_MAX ? 1000 : o->audit,
+            .budget_byte = ctx->common.memory - in_flight,
+            .tmpdir = ctx->common.tmpdir,
+            .n_threads = (unsigned)ctx->common.threads,
+            .tok_bytes = slu_reader_header(io.reader)->tok_bytes,
+            .emit = dedup_emit,
+            .pair = io.pairs.out ? put_pair : NULL,
+            .ctx = &io,
+        };
+        rc = slu_near_new(&x, &cfg, err);
+    }
+    /* A batch's sets are about as large as the batch. */
+    if (rc == SLU_OK)
+        rc = slu_near_run(x, io.reader, cli_slots(ctx, in_flight / 2), &in, err);
+    if (rc == SLU_OK)
+        rc = report(ctx, o, x, err);
+    if (rc == SLU_OK)
+        rc = dedup_close(&io, &in, "near-duplicate", slu_near_result(x)->dropped, err);
+    slu_near_free(x);
+    dedup_abort(&io);
+    return rc;
+}

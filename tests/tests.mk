@@ -65,15 +65,15 @@ demo: programs
 judges: programs
 	@$(TEST_ENV) tests/judges/fetch
 
-$O/judges/encode: $O/tests/judges/encode_main.o $O/libsluice.a
+$O/judges/encode $O/judges/shingles: $O/judges/%: $O/tests/judges/%_main.o $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
-check-judges: programs $O/judges/encode
+check-judges: programs $O/judges/encode $O/judges/shingles
 	@$(TEST_ENV) tests/check judges
 
 # 50 MB of text, every code point, every level of SIMD.
-check-judges-full: programs $O/judges/encode
+check-judges-full: programs $O/judges/encode $O/judges/shingles
 	@$(TEST_ENV) JUDGES_FULL=1 tests/check judges
 
 lint:

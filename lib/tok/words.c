@@ -64,6 +64,7 @@ struct word_block {
 
 struct words_shared {
     pthread_mutex_t lock;
+    _Atomic bool growing; /* by who has the lock, which takes long */
     struct word_view *newest;
     struct word_view *retired;
     struct words *member;
@@ -360,12 +361,16 @@ static struct word_view *make_room(struct words_shared *s, bool anew)
     } else {
         if (!wide_is_full && !far_is_full)
             return v;
-        if (!(more = view_new(v, larger)))
+        s->growing = true;
+        if ((more = view_new(v, larger))) {
+            if (wide_is_full)
+                copy_wide(more, v);
+            if (far_is_full)
+                copy_far(more, v);
+        }
+        s->growing = false;
+        if (!more)
             return v;
-        if (wide_is_full)
-            copy_wide(more, v);
-        if (far_is_full)
-            copy_far(more, v);
     }
     publish(s, more);
     return more;
@@ -422,7 +427,11 @@ void words_put(struct words *w, const struct word_new *x, size_t n)
 {
     struct words_shared *s = w->shared;
 
-    pthread_mutex_lock(&s->lock);
+    if (pthread_mutex_trylock(&s->lock)) {
+        if (s->growing) /* rather encode these again than wait */
+            return;
+        pthread_mutex_lock(&s->lock);
+    }
     for (; n; n--, x++) {
         size_t need = head(x->n) + x->n_id * sizeof *x->id;
         struct word_view *v = s->newest;

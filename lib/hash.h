@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "err.h"
+
 struct slu_u128 {
     uint64_t lo, hi;
 };
@@ -37,6 +39,16 @@ static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
  * followed by the ids (u32 little-endian), whatever the width they are stored in
  * (semantics.md 8). `tok` holds len_tok ids of tok_bytes (2 or 4) bytes each. */
 struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes);
+
+/* The same for ids that come in parts, their number being known before: new, add for
+ * each part, end. Caller frees with slu_token_hash_free. */
+struct slu_token_hash;
+SLU_MUST_USE int slu_token_hash_new(struct slu_token_hash **h, uint64_t len_tok,
+                                    struct slu_err *err);
+void slu_token_hash_add(struct slu_token_hash *h, const void *tok, size_t n_tok,
+                        unsigned tok_bytes);
+struct slu_u128 slu_token_hash_end(const struct slu_token_hash *h);
+void slu_token_hash_free(struct slu_token_hash *h);
 
 /* The draw-number `draw` of the random variable (seed, a, b, c): 64 uniform bits from a
  * keyed hash, never from a sequential state (semantics.md 3). */

@@ -168,6 +168,18 @@ SLU_MUST_USE int slu_writer_open(struct slu_writer **writer, struct slu_out *out
  * computes it. */
 SLU_MUST_USE int slu_writer_put(struct slu_writer *w, struct slu_batch *b,
                                 struct slu_err *err);
+/* A document whose length is not known when its first tokens are: begin, parts, end,
+ * with nothing else put between them. The bytes written are those of slu_writer_put
+ * with all of it. No more than a frame of it is held. seg: source, document, domain and
+ * id_len count; `id` has the record's own id, of id_len bytes. n_tok ids of the
+ * stream's width. `hash` is slu_hash_tokens of the whole. Only in streams with tokens.
+ */
+SLU_MUST_USE int slu_writer_begin(struct slu_writer *w, const struct slu_seg *seg,
+                                  const void *id, struct slu_err *err);
+SLU_MUST_USE int slu_writer_part(struct slu_writer *w, const void *tok, uint64_t n_tok,
+                                 struct slu_err *err);
+SLU_MUST_USE int slu_writer_end(struct slu_writer *w, struct slu_u128 hash,
+                                struct slu_err *err);
 /* What has been put so far. */
 const struct slu_sum *slu_writer_sum(const struct slu_writer *w);
 /* Ends the stream; frees the handle even when it fails. */

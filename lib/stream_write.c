@@ -34,6 +34,15 @@ struct slu_writer {
     struct slu_buf tok;
     uint64_t n_seq, n_seg, n_tok, n_begun;
 
+    /* The sequence that is being put in parts. `waiting` tokens of it are in tok behind
+     * the frame's own: they join the frame once it is known to hold all of them. */
+    struct {
+        bool is;
+        struct slu_seg seg;
+        struct slu_buf id;
+        uint64_t len, waiting;
+    } part;
+
     struct slu_buf index;         /* rows of the whole member */
     uint64_t n_frame, seqs_begun; /* DATA frames, sequences in frames already written */
     struct slu_map said;          /* sources that have been named: 64 a word */
@@ -169,18 +178,23 @@ static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
     slu_put_le64(row + 24, w->n_tok);
     if (!rc)
         rc = slu_buf_append(&w->index, row, sizeof row, err);
+    size_t n_byte =
+        w->header.no_tokens ? 0 : (size_t)w->n_tok * (size_t)w->header.tok_bytes;
     if (!rc)
         rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, meta, w->tok.data,
-                            w->tok.len, w->zstd_level, false, err);
+                            n_byte, w->zstd_level, false, err);
     w->n_frame++;
     w->seqs_begun += w->n_begun;
     w->n_seq = w->n_seg = w->n_tok = w->n_begun = 0;
-    slu_buf_clear(&w->tok);
+    w->tok.len -= n_byte;
+    if (w->tok.len) /* those that wait */
+        memmove(w->tok.data, w->tok.data + n_byte, w->tok.len);
     return rc;
 }
 
-/* Adds n_tok tokens from `skip` on of segment s; its id only where it begins. */
-static int add_seg(struct slu_writer *w, const struct slu_batch *b,
+/* Adds n_tok tokens from `skip` on of segment s; its id, in `str`, only where it
+ * begins. */
+static int add_seg(struct slu_writer *w, const struct slu_buf *str,
                    const struct slu_seg *s, uint64_t skip, uint64_t n_tok,
                    struct slu_err *err)
 {
@@ -202,7 +216,7 @@ static int add_seg(struct slu_writer *w, const struct slu_batch *b,
     if (!rc)
         rc = put_u32(&w->col[ID_BYTES], id_len, err);
     if (!rc && id_len)
-        rc = slu_buf_append(&w->col[IDS], b->str.data + s->id_off, id_len, err);
+        rc = slu_buf_append(&w->col[IDS], str->data + s->id_off, id_len, err);
     w->n_seg++;
     w->n_tok += n_tok;
     return rc;
@@ -224,7 +238,7 @@ static int add_whole(struct slu_writer *w, const struct slu_batch *b,
     int rc = put_u32(&w->col[SEQ_SEGS], (uint32_t)q->n_seg, err);
     for (uint64_t i = 0; !rc && i < q->n_seg; i++) {
         const struct slu_seg *s = &b->seg[q->seg_off + i];
-        rc = add_seg(w, b, s, 0, s->len_tok, err);
+        rc = add_seg(w, &b->str, s, 0, s->len_tok, err);
     }
     w->n_seq++;
     w->n_begun++;
@@ -255,7 +269,7 @@ static int add_long(struct slu_writer *w, const struct slu_batch *b,
             }
             uint64_t n = s->len_tok - skip, room = SLU_FRAME_TOKENS - w->n_tok;
             n = n < room ? n : room;
-            int rc = add_seg(w, b, s, skip, n, err);
+            int rc = add_seg(w, &b->str, s, skip, n, err);
             if (!rc)
                 rc = add_tokens(w, b, at, n, err);
             if (rc)
@@ -289,6 +303,89 @@ static int add_seq(struct slu_writer *w, const struct slu_batch *b,
             return rc;
     }
     return fits ? add_whole(w, b, q, err) : add_long(w, b, q, err);
+}
+
+/* ---- a sequence in parts ---- */
+
+/* Its tokens that wait become part of the frame at hand. */
+static int add_waiting(struct slu_writer *w, struct slu_err *err)
+{
+    uint64_t n = w->part.waiting, skip = w->part.len - n;
+    w->n_seq++;
+    w->n_begun += skip == 0;
+    w->part.waiting = 0;
+    int rc = put_u32(&w->col[SEQ_SEGS], 1, err);
+    return rc ? rc : add_seg(w, &w->part.id, &w->part.seg, skip, n, err);
+}
+
+/* There is no room for another token: the frame at hand goes out, without what waits if
+ * others are in it, for then the sequence does not fit beside them. */
+static int make_room(struct slu_writer *w, struct slu_err *err)
+{
+    if (w->n_seq)
+        return flush(w, 0, err);
+    int rc = add_waiting(w, err);
+    return rc ? rc : flush(w, SLU_FLAG_SEQ_CONTINUES | SLU_FLAG_SEG_CONTINUES, err);
+}
+
+int slu_writer_begin(struct slu_writer *w, const struct slu_seg *seg, const void *id,
+                     struct slu_err *err)
+{
+    w->part.seg = *seg;
+    w->part.seg.id_off = 0;
+    w->part.len = w->part.waiting = 0;
+    slu_buf_clear(&w->part.id);
+    if (w->part.is || seg->offset || seg->source == SLU_PADDING)
+        return slu_fail(err, SLU_E_USAGE, "only a document can be written in parts");
+    w->part.is = true;
+    w->did.sequences++;
+    int rc = seg->id_len ? slu_buf_append(&w->part.id, id, seg->id_len, err) : SLU_OK;
+    if (!rc && (w->n_tok == SLU_FRAME_TOKENS || w->n_seq == SLU_FRAME_SEQS ||
+                w->n_seg == SLU_FRAME_SEGS ||
+                w->col[IDS].len + seg->id_len > SLU_FRAME_IDS))
+        rc = flush(w, 0, err);
+    return rc;
+}
+
+int slu_writer_part(struct slu_writer *w, const void *tok, uint64_t n_tok,
+                    struct slu_err *err)
+{
+    const uint8_t *p = tok;
+    unsigned width = (unsigned)w->header.tok_bytes;
+    while (n_tok > 0) {
+        uint64_t room = SLU_FRAME_TOKENS - w->n_tok - w->part.waiting;
+        uint64_t n = n_tok < room ? n_tok : room;
+        int rc = n ? slu_buf_append(&w->tok, p, n * width, err) : make_room(w, err);
+        if (rc)
+            return rc;
+        p += n * width;
+        n_tok -= n;
+        w->part.len += n;
+        w->part.waiting += n;
+        w->did.tokens += n;
+    }
+    return SLU_OK;
+}
+
+int slu_writer_end(struct slu_writer *w, struct slu_u128 hash, struct slu_err *err)
+{
+    struct slu_seg *seg = &w->part.seg;
+    uint8_t own[16];
+    if (!w->part.len)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "a sequence without tokens cannot be written");
+    int rc = add_waiting(w, err);
+    seg->len_tok = w->part.len;
+    slu_put_le64(own, hash.lo);
+    slu_put_le64(own + 8, hash.hi);
+    struct slu_sum sum = {{1, 1, seg->len_tok},
+                          1,
+                          0,
+                          hash,
+                          slu_hash_segments(own, sizeof own, seg, 1)};
+    slu_sum_add(&w->sum, &sum);
+    w->part.is = false;
+    return rc;
 }
 
 /* ---- the interface ---- */
@@ -395,7 +492,8 @@ static int put_index(struct slu_writer *w, struct slu_err *err)
 
 int slu_writer_close(struct slu_writer *w, struct slu_err *err)
 {
-    int rc = flush(w, 0, err);
+    int rc = w->part.is ? slu_fail(err, SLU_E_USAGE, "a sequence was not ended")
+                        : flush(w, 0, err);
     if (!rc)
         rc = put_end(w, err);
     if (!rc)
@@ -418,6 +516,7 @@ void slu_writer_abort(struct slu_writer *w)
     for (int i = 0; i < N_COLUMN; i++)
         slu_buf_release(&w->col[i]);
     slu_buf_release(&w->tok);
+    slu_buf_release(&w->part.id);
     slu_buf_release(&w->index);
     slu_buf_release(&w->new_source);
     slu_buf_release(&w->new_domain);

@@ -59,6 +59,7 @@ struct shape {
     uint64_t len[8];       /* lengths, taken in turn */
     uint64_t n_seg[8];     /* segments, likewise (0: 1) */
     uint64_t batch;        /* sequences a batch: must not matter */
+    uint64_t part;         /* tokens a part, at least; then documents come in parts */
     uint64_t first_source; /* ordinal */
     const char *name;      /* source names begin with it */
 };
@@ -115,6 +116,29 @@ static void add(struct slu_batch *b, const struct shape *s, struct slu_names *na
     free(seg);
 }
 
+/* The same as slu_writer_put for a batch of one document, of which nobody knows how
+ * long it gets. */
+static void put_in_parts(struct slu_writer *w, const struct slu_batch *b, uint64_t part)
+{
+    struct slu_seg seg = b->seg[0];
+    struct slu_token_hash *h;
+    seg.len_tok = 12345; /* does not count */
+    OK(slu_writer_begin(w, &seg, seg.id_len ? b->str.data + seg.id_off : NULL, &err));
+    OK(slu_token_hash_new(&h, b->n_tok, &err));
+    for (uint64_t at = 0; at < b->n_tok;) {
+        uint64_t n = part + at % 7 < b->n_tok - at ? part + at % 7 : b->n_tok - at;
+        OK(slu_writer_part(w, slu_batch_at(b, at), n, &err));
+        OK(slu_writer_part(w, NULL, 0, &err));
+        slu_token_hash_add(h, slu_batch_at(b, at), n, b->tok_bytes);
+        at += n;
+    }
+    struct slu_u128 hash = slu_token_hash_end(h);
+    slu_token_hash_free(h);
+    assert_int_equal(
+        slu_u128_cmp(hash, slu_hash_tokens(b->tok, b->n_tok, b->tok_bytes)), 0);
+    OK(slu_writer_end(w, hash, &err));
+}
+
 static void write_stream(const char *path, const struct shape *s)
 {
     static const uint64_t off[4] = {0, 1, 3, 3};
@@ -150,7 +174,10 @@ static void write_stream(const char *path, const struct shape *s)
     slu_batch_init(&b, s->tok_bytes);
     for (uint64_t i = 0; i < s->n_seq; i++) {
         add(&b, s, names, i);
-        if (b.n_seq == (s->batch ? s->batch : 1) || i + 1 == s->n_seq) {
+        if (s->part && b.seg[0].offset == 0 && b.n_seg == 1) {
+            put_in_parts(w, &b, s->part);
+            slu_batch_clear(&b);
+        } else if (b.n_seq == (s->batch ? s->batch : 1) || i + 1 == s->n_seq) {
             OK(slu_writer_put(w, &b, &err));
             slu_batch_clear(&b);
         }
@@ -287,6 +314,77 @@ static void batches_do_not_matter(void **state)
         free(a);
         free(b);
     }
+}
+
+/* Nor does it matter whether documents come whole or in parts, whatever these are. */
+static void parts_do_not_matter(void **state)
+{
+    static const uint64_t part[] = {1, 1000, 1 << 18, 1 << 20, 3 << 20};
+    static const struct shape more[] = {
+        {.tok_bytes = 4, .n_seq = 6, .len = {(1 << 20) - 1, 2, 1 << 20}},
+        {.tok_bytes = 2, .n_seq = 6, .len = {1, (1 << 20) - 1, (2 << 20) + 1}},
+        {.tok_bytes = 2, .n_seq = 3, .len = {2 << 20}, .domains = true},
+        {.tok_bytes = 2, .n_seq = 70000, .len = {2, 3}, .n_seg = {1, 2}},
+    };
+    (void)state;
+    for (size_t i = 0; i < 10 + sizeof more / sizeof *more; i++) {
+        struct shape s = i < 10 ? shapes[i] : more[i - 10];
+        uint8_t *a, *b;
+        if (s.no_tokens)
+            continue;
+        s.batch = 1;
+        write_stream(path_a, &s);
+        size_t n = slurp(path_a, &a);
+        for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
+            s.part = part[k];
+            if (s.part == 1 && s.len[0] * s.n_seq > 1000000)
+                continue;
+            write_stream(path_b, &s);
+            assert_int_equal(slurp(path_b, &b), n);
+            assert_memory_equal(a, b, n);
+            free(b);
+        }
+        free(a);
+    }
+}
+
+/* What the functions for parts refuse. */
+static void parts_are_ended(void **state)
+{
+    struct slu_header h;
+    struct slu_names *names;
+    struct slu_writer *w;
+    struct slu_out *o;
+    const struct slu_seg seg = {.domain = SLU_NO_DOMAIN},
+                         inner = {.offset = 1, .domain = SLU_NO_DOMAIN};
+    const uint16_t tok[1] = {1};
+    (void)state;
+    slu_header_init(&h);
+    h.tok_bytes = 2;
+    h.vocab_size = 10;
+    OK(slu_names_new(&names, &err));
+    struct slu_writer_cfg cfg = {0, true, names};
+    for (int i = 0; i < 4; i++) {
+        memset(&err, 0, sizeof err);
+        OK(slu_out_open(&o, path_a, &err));
+        OK(slu_writer_open(&w, o, &h, &cfg, &err));
+        int rc = slu_writer_begin(w, i == 3 ? &inner : &seg, NULL, &err);
+        if (i == 3) {
+            assert_int_equal(rc, SLU_E_USAGE);
+        } else if (i == 0) { /* without tokens */
+            assert_int_equal(slu_writer_end(w, (struct slu_u128){0, 0}, &err),
+                             SLU_E_FORMAT);
+        } else if (i == 1) { /* in another one */
+            assert_int_equal(slu_writer_begin(w, &seg, NULL, &err), SLU_E_USAGE);
+        } else { /* never */
+            OK(slu_writer_part(w, tok, 1, &err));
+            assert_int_equal(slu_writer_close(w, &err), SLU_E_USAGE);
+            w = NULL;
+        }
+        slu_writer_abort(w);
+    }
+    slu_names_free(names);
+    slu_header_release(&h);
 }
 
 /* Reads everything; returns the code of the first fault, SLU_OK without. */
@@ -507,6 +605,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trips),
         cmocka_unit_test(batches_do_not_matter),
+        cmocka_unit_test(parts_do_not_matter),
+        cmocka_unit_test(parts_are_ended),
         cmocka_unit_test(every_cut_and_every_flip_is_seen),
         cmocka_unit_test(concatenation),
         cmocka_unit_test(other_tokenizers_do_not_mix),

@@ -275,8 +275,10 @@ static int take_member(struct arc *s, struct slu_block *b, uint64_t document,
     }
     if (rc)
         return rc;
-    struct slu_record_ref rec = {s->src->ordinal, document,           0,
-                                 begin,           b->raw.len - begin, SLU_REJECT_NONE};
+    struct slu_record_ref rec = {.source = s->src->ordinal,
+                                 .document = document,
+                                 .off = begin,
+                                 .len = b->raw.len - begin};
     return slu_block_add(b, rec, err);
 }
 

@@ -1,10 +1,10 @@
 #include "ingest.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/ingest_private.h"
 #include "formats/rejects.h"
 #include "lib/encode_parts.h"
 #include "lib/pipe.h"
@@ -13,8 +13,6 @@
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
 #define MAX_BLOCK_BYTE ((uint64_t)1 << 20)
 #define MAX_CACHE_BYTE ((uint64_t)320 << 20)
-/* Which random variable a document's draw is: "holdout". */
-#define HOLDOUT_DRAW UINT64_C(0x686f6c646f757400)
 /* Bytes in flight for each byte of a block: text, trees, ids, rejects. */
 #define BLOCK_WEIGHT 10
 /* The same for records larger than a block, which have no tree. */
@@ -22,12 +20,21 @@
 /* Texts of more than two parts of this size are encoded by all threads together. */
 #define MAX_PART_BYTE ((uint64_t)256 << 10)
 
+/* What became of a part of a long text. */
+struct part {
+    const struct slu_record_ref *ref; /* NULL: there is none */
+    size_t from, n_tok;               /* in the job's ids */
+    uint64_t
+        bad_off; /* of its first byte that is no UTF-8, in the text; or UINT64_MAX */
+};
+
 struct job {
     struct slu_block block;
     struct slu_ids ids; /* of all documents; batch and holdout point into it */
     struct slu_batch batch, holdout;
-    struct slu_buf rejects; /* JSON lines */
-    struct slu_count in;    /* documents and sequences: see emit */
+    struct slu_buf rejects;  /* JSON lines */
+    struct part last, first; /* of a text that began before, and of one that goes on */
+    struct slu_count in;     /* of whole records */
     uint64_t created_tok, text_byte;
     struct slu_count empty, held;
     uint64_t rejected_by[SLU_REJECT_N];
@@ -49,7 +56,9 @@ struct ingest {
     struct worker *worker;
     unsigned n_worker;
     uint32_t domain; /* of all documents, or SLU_NO_DOMAIN */
+    unsigned tok_bytes;
     uint64_t n_tok;
+    struct slu_long_text *text; /* whose parts are being emitted */
 
     /* Memory of records larger than a block: taken by produce, given back by emit.
      * produce may wait for it: the jobs before it need no further produce to be
@@ -140,6 +149,12 @@ static void break_source(void *ctx, uint64_t document, enum slu_reject reason,
         g->cfg->source_broken(g->cfg->ctx, document, reason, why);
 }
 
+static size_t cut(void *ctx, const uint8_t *p, size_t n, size_t from)
+{
+    const struct ingest *g = ctx;
+    return slu_encode_cut(g->cfg->tokenizer, p, n, from);
+}
+
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct ingest *g = ctx;
@@ -156,6 +171,7 @@ static void clear_job(struct job *j)
     slu_batch_clear(&j->holdout);
     slu_buf_clear(&j->rejects);
     j->in = j->empty = j->held = (struct slu_count){0};
+    j->first.ref = j->last.ref = NULL;
     j->created_tok = j->text_byte = 0;
     memset(j->rejected_by, 0, sizeof j->rejected_by);
 }
@@ -257,12 +273,7 @@ static int add_document(struct ingest *g, struct job *j, struct worker *w,
                         const struct slu_record_ref *ref, const struct slu_record *rec,
                         size_t from, struct slu_err *err)
 {
-    const struct slu_ingest_cfg *cfg = g->cfg;
-    uint64_t draw =
-        cfg->holdout > 0
-            ? slu_draw(cfg->seed, ref->source, ref->document, HOLDOUT_DRAW, 0) >> 11
-            : UINT64_MAX;
-    bool held = cfg->holdout > 0 && (double)draw < ldexp(cfg->holdout, 53);
+    bool held = slu_ingest_is_held(g->cfg, ref);
     struct slu_batch *b = held ? &j->holdout : &j->batch;
     uint64_t len = j->ids.n - from;
     struct slu_seg seg = {
@@ -288,12 +299,36 @@ static int add_document(struct ingest *g, struct job *j, struct worker *w,
     return SLU_OK;
 }
 
+/* A part of a long text; emit joins them. */
+static int take_part(struct ingest *g, struct job *j, unsigned worker,
+                     const struct slu_record_ref *ref, struct slu_err *err)
+{
+    struct part *part = ref->part_off ? &j->last : &j->first;
+    struct slu_record rec;
+    int rc = SLU_OK;
+    *part = (struct part){.ref = ref, .from = j->ids.n, .bad_off = UINT64_MAX};
+    if (ref->reject)
+        return SLU_OK;
+    text_record(j->block.raw.data + ref->off, ref->len, &rec);
+    if (rec.reject) {
+        part->bad_off = rec.off_byte += ref->part_off;
+        return g->cfg->skip_bad ? SLU_OK : reject(g, j, ref, &rec, err);
+    }
+    if (rec.text_len > 0)
+        rc = slu_encode(g->crew.encoder[worker], rec.text, rec.text_len, &j->ids, err);
+    part->n_tok = j->ids.n - part->from;
+    return rc;
+}
+
 static int take_record(struct ingest *g, struct job *j, struct worker *w,
                        const struct slu_record_ref *ref, struct slu_err *err)
 {
     const uint8_t *raw = j->block.raw.data + ref->off;
     struct slu_record rec;
     int rc = SLU_OK;
+    if (ref->part_off || ref->goes_on)
+        return take_part(g, j, (unsigned)(w - g->worker), ref, err);
+    slu_count_add(&j->in, (struct slu_count){1, 1, 0});
     if (ref->reject) { /* its source broke off at the end of what was read of it */
         rec = (struct slu_record){.reject = ref->reject, .off_byte = ref->len};
         return reject(g, j, ref, &rec, err);
@@ -364,8 +399,7 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 
 static void book(struct ingest *g, const struct job *j)
 {
-    struct slu_count in = {j->block.n_rec, j->block.n_rec, j->in.tokens};
-    slu_count_add(&g->ledger->in, in);
+    slu_count_add(&g->ledger->in, j->in);
     g->ledger->created.tokens += j->created_tok;
     if (j->empty.documents)
         slu_ledger_drop(g->ledger, "empty", j->empty);
@@ -382,16 +416,35 @@ static void book(struct ingest *g, const struct job *j)
     g->stat->text_byte += j->text_byte;
 }
 
+static int emit_part(struct ingest *g, struct job *j, const struct part *part,
+                     struct slu_err *err)
+{
+    if (!part->ref)
+        return SLU_OK;
+    struct slu_text_part p = {
+        .ref = part->ref,
+        .raw = j->block.raw.data + part->ref->off,
+        .tok = (uint8_t *)j->ids.id + part->from * g->tok_bytes,
+        .n_tok = part->n_tok,
+        .bad_off = part->bad_off,
+    };
+    return slu_long_text_put(g->text, &p, err);
+}
+
 static int emit(void *ctx, void *job, struct slu_err *err)
 {
     struct ingest *g = ctx;
     struct job *j = job;
     book(g, j);
-    int rc = slu_writer_put(g->cfg->out, &j->batch, err);
+    int rc = emit_part(g, j, &j->last, err);
+    if (!rc)
+        rc = slu_writer_put(g->cfg->out, &j->batch, err);
     if (!rc && j->holdout.n_seq)
         rc = slu_writer_put(g->cfg->holdout_out, &j->holdout, err);
     if (!rc && j->rejects.len)
         rc = slu_out_write(g->cfg->rejects, j->rejects.data, j->rejects.len, err);
+    if (!rc)
+        rc = emit_part(g, j, &j->first, err);
     if (rc) {
         set_failed(g);
         return rc;
@@ -406,10 +459,10 @@ static int emit(void *ctx, void *job, struct slu_err *err)
 /* ---- all of it ---- */
 
 /* How -M is spent: a quarter on the blocks in flight, an eighth on word caches, half on
- * records that are larger than a block. */
+ * records that are larger than a block, an eighth on texts that come in parts. */
 struct plan {
     unsigned n_threads, n_job;
-    uint64_t block_byte, cache_byte, max_grown_byte, max_record_byte;
+    uint64_t block_byte, cache_byte, max_grown_byte, max_record_byte, long_byte;
 };
 
 static struct plan make_plan(const struct slu_ingest_cfg *cfg)
@@ -431,6 +484,7 @@ static struct plan make_plan(const struct slu_ingest_cfg *cfg)
         p.cache_byte = MAX_CACHE_BYTE;
     p.max_grown_byte = cfg->memory_byte / 2;
     p.max_record_byte = p.max_grown_byte / GROWN_WEIGHT;
+    p.long_byte = cfg->memory_byte / 8;
     return p;
 }
 
@@ -445,6 +499,7 @@ static int open_input(struct ingest *g, const struct plan *p, struct slu_err *er
         .window_byte = cfg->memory_byte / 4,
         .ctx = g,
         .claim = claim,
+        .cut = slu_encode_cuts(cfg->tokenizer) ? cut : NULL,
         .begin = begin_source,
         .end = end_source,
         .broken = cfg->skip_bad ? break_source : NULL,
@@ -519,6 +574,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
         .ledger = ledger,
         .stat = stat,
         .domain = SLU_NO_DOMAIN,
+        .tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .max_grown_byte = p.max_grown_byte,
         .crew = {.tokenizer = cfg->tokenizer,
@@ -526,7 +582,6 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
                  .part_byte = (size_t)(p.block_byte < MAX_PART_BYTE ? p.block_byte
                                                                     : MAX_PART_BYTE)},
     };
-    unsigned tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4;
     int rc = SLU_OK;
 
     memset(stat, 0, sizeof *stat);
@@ -534,11 +589,13 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     if (!job)
         return slu_fail_nomem(err, p.n_job * sizeof *job);
     for (unsigned i = 0; i < p.n_job && !rc; i++)
-        if (!(job[i] = new_job(tok_bytes)))
+        if (!(job[i] = new_job(g.tok_bytes)))
             rc = slu_fail_nomem(err, sizeof(struct job));
     if (!rc && cfg->domain)
         rc = slu_names_domain_number(cfg->names, cfg->domain, strlen(cfg->domain),
                                      &g.domain, err);
+    if (!rc)
+        rc = slu_long_text_new(&g.text, cfg, g.domain, p.long_byte, ledger, stat, err);
     if (!rc)
         rc = open_workers(&g, &p, err);
     if (!rc)
@@ -546,6 +603,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     if (!rc)
         rc = slu_pipe_run_parts(&ops, &g, job, p.n_job, p.n_threads, &g.crew.pipe, err);
     slu_input_free(g.input);
+    slu_long_text_free(g.text);
     close_workers(&g);
     for (unsigned i = 0; i < p.n_job; i++)
         free_job(job[i]);

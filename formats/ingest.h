@@ -2,6 +2,8 @@
  *
  * Raw blocks are read in order, parsed and encoded in parallel, and written in order,
  * so that the stream does not depend on the number of threads or on the size of blocks.
+ * A text that is larger than a block comes in several of them, where the tokenizer says
+ * where it can be cut (tok/cut.h): its size is not bounded by the memory.
  * Records that are not taken end the run or are dropped and accounted for, by reason.
  */
 #ifndef SLU_INGEST_H
@@ -31,6 +33,7 @@ struct slu_ingest_cfg {
     struct slu_writer *holdout_out; /* NULL if holdout is 0 */
     struct slu_out *rejects;        /* JSON lines; or NULL */
     uint64_t memory_byte;           /* for blocks, tokens and caches; at least 32 MiB */
+    const char *tmpdir;             /* for the ids of a text that is larger than that */
     unsigned n_threads;
     /* Called in order, from any thread; may be NULL. */
     void *ctx;
@@ -46,6 +49,7 @@ struct slu_ingest_stat {
     uint64_t sources, empty_sources;
     uint64_t input_byte; /* decompressed */
     uint64_t text_byte;  /* of the documents that were encoded */
+    uint64_t spill_byte; /* written to temporary files */
     uint64_t rejected;   /* records, and beginnings of records */
     uint64_t rejected_by[SLU_REJECT_N];
 };

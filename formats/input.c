@@ -99,8 +99,11 @@ static int split_lines(struct slu_block *b, size_t end, struct slu_err *err)
         const uint8_t *nl = memchr(base + off, '\n', end - off);
         size_t len = (nl ? (size_t)(nl - base) : end) - off;
         if (!blank(base + off, len)) {
-            struct slu_record_ref rec = {b->source, b->off_byte + off, line, off,
-                                         len,       SLU_REJECT_NONE};
+            struct slu_record_ref rec = {.source = b->source,
+                                         .document = b->off_byte + off,
+                                         .line = line,
+                                         .off = off,
+                                         .len = len};
             int rc = slu_block_add(b, rec, err);
             if (rc)
                 return rc;
@@ -285,6 +288,7 @@ static int break_off(struct slu_input *in, struct slu_block *b,
         .document = src->document,
         .off = src->begin,
         .len = b->raw.len - src->begin,
+        .part_off = src->part_off,
         .reject = src->empty                     ? SLU_REJECT_EMPTY_SOURCE
                   : why->code == SLU_E_TRUNCATED ? SLU_REJECT_TRUNCATED_SOURCE
                                                  : SLU_REJECT_DAMAGED_SOURCE,
@@ -325,7 +329,7 @@ static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
         in->stored_byte = in->stored_before + stored(in);
         if (rc == SLU_EOF)
             end_source(in);
-        if (b->lines && b->raw.len)
+        if ((b->lines && b->raw.len) || (b->n_rec && b->rec[b->n_rec - 1].goes_on))
             return SLU_OK;
     }
     return SLU_OK;

@@ -4,7 +4,8 @@
  * slu_input_fetch is the serial half: it reads, decompresses and cuts at record
  * borders. slu_block_split is the parallel half: it says where in the block the records
  * are. A record is JSON (block->json: one object of a JSONL file, without its newline)
- * or a whole text.
+ * or a text; a text that is larger than a block comes in parts, one a block, if the
+ * caller says where it can be cut.
  *
  * A format is one file in_NAME.c with one const vtable, and a line in the registry
  * (input.c). Where it meets a fault it names the source and, if there is one, the
@@ -37,6 +38,11 @@ struct slu_record_ref {
                    * (libarchive does not say where a zip member begins); text: 0 */
     uint64_t line;   /* from 1; 0: unknown, or not a file of lines */
     size_t off, len; /* bytes in block->raw */
+    /* A text can come in parts: this one begins at part_off of the document, and if it
+     * goes on, the next block begins with the next one. Only the block's first record
+     * can have a part_off, and only its last can go on. */
+    uint64_t part_off;
+    bool goes_on;
     /* Not SLU_REJECT_NONE: no record, but what was read of one when its source broke
      * off, for this reason. */
     enum slu_reject reject;
@@ -81,13 +87,16 @@ struct slu_input_cfg {
     const struct slu_sources *sources; /* borrowed; the share first … end-1 is read */
     const struct slu_input_format *format; /* NULL: by name, then by content */
     size_t block_byte;        /* what a block usually holds, at least 4 KiB */
-    uint64_t max_record_byte; /* a longer record is SLU_E_LIMIT, once it does not fit a
-                                 block */
+    uint64_t max_record_byte; /* a longer record, or part of one that cannot be cut, is
+                                 SLU_E_LIMIT, once it does not fit a block */
     uint64_t window_byte;     /* for decompressors, see slu_bytes_open */
     void *ctx;
     /* Called before b grows by n bytes past block_byte; may wait; an error ends the
      * fetch. May be NULL. */
     int (*claim)(void *ctx, struct slu_block *b, uint64_t n, struct slu_err *err);
+    /* Texts larger than a block come in parts: a place in p[0, n), more of which may
+     * follow, at `from` or behind it; 0: there is none. NULL: they come whole. */
+    size_t (*cut)(void *ctx, const uint8_t *p, size_t n, size_t from);
     /* A source is about to be read, and has been read. May be NULL. */
     int (*begin)(void *ctx, uint64_t ordinal, struct slu_err *err);
     void (*end)(void *ctx, uint64_t ordinal, uint64_t n_byte);

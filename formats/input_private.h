@@ -18,7 +18,8 @@ struct slu_input_source {
      * was read of it, to its end. Before each fetch begin is b->raw.len. */
     uint64_t document;
     size_t begin;
-    bool empty; /* slu_input_empty was called */
+    uint64_t part_off; /* of that record: where what is in b->raw begins */
+    bool empty;        /* slu_input_empty was called */
 };
 
 /* For messages. */

@@ -5,8 +5,7 @@
 
 #include "lib/json_write.h"
 
-static int put_base64(struct slu_buf *out, const uint8_t *p, size_t n,
-                      struct slu_err *err)
+int slu_reject_raw(struct slu_buf *out, const uint8_t *p, size_t n, struct slu_err *err)
 {
     static const char digit[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -30,7 +29,7 @@ static int put_base64(struct slu_buf *out, const uint8_t *p, size_t n,
     return SLU_OK;
 }
 
-int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
+int slu_reject_begin(struct slu_buf *out, const struct slu_rejected *r,
                      struct slu_err *err)
 {
     int rc = slu_buf_printf(out, err, "{\"source\":");
@@ -43,12 +42,23 @@ int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
         rc = slu_buf_printf(out, err, "null");
     else if (!rc)
         rc = slu_buf_printf(out, err, "%llu", (unsigned long long)r->off_byte);
+    return rc ? rc
+              : slu_buf_printf(out, err, ",\"reason\":\"%s\",\"raw\":\"",
+                               slu_reject_name(r->reason));
+}
+
+int slu_reject_end(struct slu_buf *out, struct slu_err *err)
+{
+    return slu_buf_printf(out, err, "\"}\n");
+}
+
+int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
+                     struct slu_err *err)
+{
+    int rc = slu_reject_begin(out, r, err);
     if (!rc)
-        rc = slu_buf_printf(out, err, ",\"reason\":\"%s\",\"raw\":\"",
-                            slu_reject_name(r->reason));
-    if (!rc)
-        rc = put_base64(out, r->raw, r->ref->len, err);
-    return rc ? rc : slu_buf_printf(out, err, "\"}\n");
+        rc = slu_reject_raw(out, r->raw, r->ref->len, err);
+    return rc ? rc : slu_reject_end(out, err);
 }
 
 /* "no field "text"; --field names …": printf formats with the field's name. */

@@ -25,6 +25,14 @@ struct slu_rejected {
 /* Appends the JSON line. */
 SLU_MUST_USE int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
                                   struct slu_err *err);
+/* The same in pieces, for records that are too large for one: the line up to the raw
+ * bytes (r->raw is not looked at), these in pieces whose lengths but for the last's are
+ * multiples of 3, and what is behind them. */
+SLU_MUST_USE int slu_reject_begin(struct slu_buf *out, const struct slu_rejected *r,
+                                  struct slu_err *err);
+SLU_MUST_USE int slu_reject_raw(struct slu_buf *out, const uint8_t *p, size_t n,
+                                struct slu_err *err);
+SLU_MUST_USE int slu_reject_end(struct slu_buf *out, struct slu_err *err);
 /* SLU_E_FORMAT with "FILE:LINE: byte N: what is wrong; what to do". */
 int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err);
 

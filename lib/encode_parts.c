@@ -1,5 +1,6 @@
 #include "encode_parts.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,4 +83,32 @@ int slu_encode_parts(const struct slu_encode_crew *crew, unsigned worker,
     free(p.slot);
     free(p.end);
     return rc;
+}
+
+bool slu_encode_cuts(const struct slu_tokenizer *t)
+{
+    static const char example[] = "a b\nc";
+    return slu_tokenizer_cut(t, example, 5, 1, 5) != SIZE_MAX;
+}
+
+size_t slu_encode_cut(const struct slu_tokenizer *t, const void *text, size_t n,
+                      size_t from)
+{
+    const uint8_t *p = text;
+    size_t most = 256; /* looked at, at a time; more where nothing is found */
+    if (from == 0)
+        from = 1;
+    /* Behind a place a whole character must be known. */
+    for (size_t to = n > 3 ? n - 3 : 0; to > from; most *= 2) {
+        size_t begin = to - from > most ? to - most : from;
+        size_t at = slu_tokenizer_cut(t, text, n, begin, to);
+        if (at != SIZE_MAX) {
+            /* Some tokenizers can be cut inside a character. */
+            for (int k = 0; k < 3 && (p[at] & 0xC0) == 0x80; k++)
+                at++;
+            return at;
+        }
+        to = begin;
+    }
+    return 0;
 }

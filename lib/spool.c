@@ -32,6 +32,8 @@ int slu_spool_new(struct slu_spool **out, uint64_t budget_byte, const char *tmpd
     if (s->mem == MAP_FAILED)
         s->mem = NULL;
     s->tmpdir = strdup(tmpdir);
+    if (s->mem && s->cap > LEAST) /* advice only: a tenth of the page faults' time */
+        (void)madvise(s->mem, s->cap, MADV_HUGEPAGE);
     if (s->mem && s->tmpdir)
         return SLU_OK;
     slu_spool_free(s);

@@ -340,9 +340,9 @@ int slu_writer_begin(struct slu_writer *w, const struct slu_seg *seg, const void
     w->part.is = true;
     w->did.sequences++;
     int rc = seg->id_len ? slu_buf_append(&w->part.id, id, seg->id_len, err) : SLU_OK;
-    if (!rc && (w->n_tok == SLU_FRAME_TOKENS || w->n_seq == SLU_FRAME_SEQS ||
-                w->n_seg == SLU_FRAME_SEGS ||
-                w->col[IDS].len + seg->id_len > SLU_FRAME_IDS))
+    if (!rc &&
+        (w->n_tok == SLU_FRAME_TOKENS || w->n_seq == SLU_FRAME_SEQS ||
+         w->n_seg == SLU_FRAME_SEGS || w->col[IDS].len + seg->id_len > SLU_FRAME_IDS))
         rc = flush(w, 0, err);
     return rc;
 }
@@ -378,11 +378,8 @@ int slu_writer_end(struct slu_writer *w, struct slu_u128 hash, struct slu_err *e
     seg->len_tok = w->part.len;
     slu_put_le64(own, hash.lo);
     slu_put_le64(own + 8, hash.hi);
-    struct slu_sum sum = {{1, 1, seg->len_tok},
-                          1,
-                          0,
-                          hash,
-                          slu_hash_segments(own, sizeof own, seg, 1)};
+    struct slu_sum sum = {
+        {1, 1, seg->len_tok}, 1, 0, hash, slu_hash_segments(own, sizeof own, seg, 1)};
     slu_sum_add(&w->sum, &sum);
     w->part.is = false;
     return rc;

@@ -125,8 +125,10 @@ SLU_MUST_USE int slu_encode(struct slu_encoder *e, const char *utf8, size_t n_by
 /* The first place in [from, to) at which the text (n_byte bytes of valid UTF-8; with
  * "bytes", any) can be cut so that the ids of the parts, one behind another, are those
  * of the whole, or SIZE_MAX where there is none. It can be cut at several such places
- * at once, and each part again. Some tokenizers have no such places in any text, and
- * others none in texts without white space. Linear in to - from. */
+ * at once, and each part again. More text may follow behind n_byte if `to` is 3 less at
+ * most. Some tokenizers have no such places in any text, and others none in texts
+ * without white space. Linear in to - from. In text that is not valid a place is found
+ * too, but not to be relied on; at most 3 bytes behind it are looked at. */
 size_t slu_tokenizer_cut(const struct slu_tokenizer *t, const char *utf8, size_t n_byte,
                          size_t from, size_t to);
 

@@ -357,6 +357,7 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     cli_stat_u64(ctx, "input_bytes", s->input_byte);
     cli_stat_u64(ctx, "text_bytes", s->text_byte);
     cli_stat_u64(ctx, "rejected", s->rejected);
+    ctx->spill_bytes = s->spill_byte;
     if (s->rejected && list_rejects(s, false, &b) == SLU_OK)
         cli_warn(ctx, "%llu records were not taken (%s)%s%s",
                  (unsigned long long)s->rejected, (const char *)b.data,
@@ -406,6 +407,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .holdout_out = out.holdout,
             .rejects = out.rejects,
             .memory_byte = ctx->common.memory,
+            .tmpdir = ctx->common.tmpdir,
             .n_threads = (unsigned)ctx->common.threads,
             .ctx = ctx,
             .progress = progress,

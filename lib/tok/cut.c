@@ -152,7 +152,8 @@ unsigned tok_cut_kinds(const struct slu_tokenizer *t)
 static bool is_white(const uint8_t *p)
 {
     unsigned len;
-    enum uni_category k = uni_category(uni_decode(p, &len));
+    uint32_t c = uni_decode(p, &len);
+    enum uni_category k = c <= 0x10FFFF ? uni_category(c) : UNI_CN;
 
     return k == UNI_ZS || k == UNI_ZL || k == UNI_ZP || k == UNI_CW;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "lib/encode_parts.h"
 #include "lib/hash.h"
 #include "lib/tok/cut.h"
 #include "lib/tok/pre.h"
@@ -61,7 +62,7 @@ struct tester {
     struct slu_tokenizer *t;
     struct slu_encoder *e;
     struct slu_ids whole, parts;
-    unsigned n_space, n_line; /* cuts that were tried */
+    unsigned n_space, n_line, n_beginning; /* cuts that were tried */
 };
 
 static void append(struct tester *x, const char *p, size_t n, struct slu_ids *ids)
@@ -106,6 +107,47 @@ static void check_text(struct tester *x, const char *text, size_t n)
     same(x, text, n, n);
 }
 
+/* Cut where only its beginning is known. */
+static void check_beginnings(struct tester *x, const char *text, size_t n)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t r = slu_draw(2, draws++, 0, 0, 0);
+        size_t known = slu_draw_below(r, n + 1), from = r % 3 ? 0 : known / 2;
+        char *p = malloc(known + 1); /* what is behind it is not looked at */
+        assert_non_null(p);
+        memcpy(p, text, known);
+        size_t at = slu_encode_cut(x->t, p, known, from);
+        free(p);
+        if (!at)
+            continue;
+        assert_true(at >= from && at < known);
+        assert_true(((uint8_t)text[at] & 0xC0) != 0x80);
+        x->n_beginning++;
+        x->parts.n = 0;
+        append(x, text, at, &x->parts);
+        append(x, text + at, n - at, &x->parts);
+        same(x, text, n, at);
+    }
+}
+
+/* Bytes that are no text: nothing but memory that is there is looked at. */
+static void check_garbage(const struct tester *x)
+{
+    for (unsigned i = 0; i < N_TEXT; i++) {
+        uint64_t r = slu_draw(3, draws++, 0, 0, 0);
+        size_t n = slu_draw_below(r, 40);
+        uint8_t *p = malloc(n + 1);
+        assert_non_null(p);
+        for (size_t k = 0; k < n; k++) {
+            static const uint8_t some[] = {'\n', '\n', 'a',  ' ', 0xFF,
+                                           0xF9, 0xF4, 0xBF, 0x80};
+            p[k] = some[slu_draw(3, draws++, 1, 0, 0) % sizeof some];
+        }
+        assert_true(slu_encode_cut(x->t, p, n, 0) <= n);
+        free(p);
+    }
+}
+
 /* kinds: what must be found, and nothing else. */
 static void check_spec(const char *spec, bool parse, unsigned kinds)
 {
@@ -117,8 +159,14 @@ static void check_spec(const char *spec, bool parse, unsigned kinds)
     if (slu_tokenizer_load(&x.t, &cfg, &err))
         fail_msg("%s", err.msg);
     assert_int_equal(slu_encoder_new(&x.e, x.t, 1 << 16, &err), SLU_OK);
-    for (unsigned i = 0; i < N_TEXT; i++)
-        check_text(&x, text, make_text(text));
+    for (unsigned i = 0; i < N_TEXT; i++) {
+        size_t n = make_text(text);
+        check_text(&x, text, n);
+        check_beginnings(&x, text, n);
+    }
+    check_garbage(&x);
+    assert_int_equal(slu_encode_cuts(x.t), kinds != 0);
+    assert_int_equal(x.n_beginning > 0, kinds != 0);
     if (kinds != CUT_ANY) {
         assert_int_equal(x.n_space > 0, (kinds & CUT_SPACE) != 0);
         assert_int_equal(x.n_line > 0, (kinds & CUT_LINE) != 0);

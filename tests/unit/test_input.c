@@ -16,6 +16,7 @@
 struct rec {
     uint64_t source, document, line;
     char *text;
+    size_t len;
 };
 struct recs {
     struct rec r[4096];
@@ -54,6 +55,7 @@ static void add(struct recs *a, struct rec r, const uint8_t *text, size_t len)
     assert_non_null(r.text);
     memcpy(r.text, text, len);
     r.text[len] = 0;
+    r.len = len;
     a->r[a->n++] = r;
 }
 
@@ -63,7 +65,40 @@ static void clear(struct recs *a)
         free(a->r[--a->n].text);
 }
 
+/* Parts become records again. */
+static void join(struct recs *a, const struct slu_record_ref *r, const uint8_t *p)
+{
+    struct rec *last = a->n ? &a->r[a->n - 1] : NULL;
+    if (!r->part_off) {
+        add(a, (struct rec){r->source, r->document, r->line, NULL, 0}, p, r->len);
+        return;
+    }
+    assert_non_null(last);
+    assert_int_equal(last->source, r->source);
+    assert_int_equal(last->document, r->document);
+    assert_int_equal(last->len, r->part_off);
+    last->text = realloc(last->text, last->len + r->len + 1);
+    assert_non_null(last->text);
+    memcpy(last->text + last->len, p, r->len);
+    last->len += r->len;
+    last->text[last->len] = 0;
+}
+
+/* A place behind the last line end that is followed by three bytes more. */
+static size_t cut(void *ctx, const uint8_t *p, size_t n, size_t from)
+{
+    unsigned *calls = ctx;
+    (*calls)++;
+    for (size_t i = n > 3 ? n - 4 : 0; i > 0 && i >= from; i--)
+        if (p[i - 1] == '\n')
+            return i;
+    return 0;
+}
+
 /* Appends the records of one share; returns the result of the last fetch. */
+static unsigned cuts; /* calls of cut */
+static bool in_parts;
+
 static int collect(struct recs *a, const char *const *path, size_t n_path,
                    uint64_t part, uint64_t n_part, size_t block_byte, uint64_t max_byte,
                    struct slu_err *err)
@@ -79,16 +114,21 @@ static int collect(struct recs *a, const char *const *path, size_t n_path,
         slu_sources_share(&s, part, n_part, slu_input_splittable, NULL, err), SLU_OK);
     struct slu_input_cfg cfg = {
         .sources = &s, .block_byte = block_byte, .max_record_byte = max_byte};
+    bool goes_on = false;
+    cfg.ctx = &cuts;
+    cfg.cut = in_parts ? cut : NULL;
     assert_int_equal(slu_input_new(&in, &cfg, err), SLU_OK);
     slu_block_init(&b);
     while ((rc = slu_input_fetch(in, &b, err)) == SLU_OK) {
         assert_int_equal(slu_block_split(&b, err), SLU_OK);
         for (size_t i = 0; i < b.n_rec; i++) {
             struct slu_record_ref *r = &b.rec[i];
-            struct rec rec = {r->source, r->document, r->line, NULL};
             assert_true(r->off + r->len <= b.raw.len);
-            add(a, rec, b.raw.data + r->off, r->len);
+            assert_true((r->part_off > 0) == (i == 0 && goes_on));
+            assert_true(!r->goes_on || (in_parts && i + 1 == b.n_rec));
+            join(a, r, b.raw.data + r->off);
         }
+        goes_on = b.n_rec && b.rec[b.n_rec - 1].goes_on;
     }
     slu_block_release(&b);
     slu_input_free(in);
@@ -116,7 +156,7 @@ static void reference(struct recs *a, uint64_t source, const char *p, size_t n)
         size_t len = 0;
         while (i + len < n && p[i + len] != '\n')
             len++;
-        struct rec r = {source, i, line, NULL};
+        struct rec r = {source, i, line, NULL, 0};
         if (strspn(p + i, " \t\r") < len)
             add(a, r, (const uint8_t *)p + i, len);
         i += len + 1;
@@ -227,6 +267,52 @@ static void texts(void **state)
     free(got);
 }
 
+/* Texts that can be cut, and come in parts; what cannot is in one. */
+static void texts_in_parts(void **state)
+{
+    static const char *const path[] = {"a.txt",     "big.txt",     "b.txt",
+                                       "plain.txt", "pipe.txt.gz", "d.txt"};
+    static char big[300000], plain[100000];
+    struct recs *got = calloc(1, sizeof *got);
+    struct slu_err err = SLU_ERR_INIT;
+    (void)state;
+    assert_non_null(got);
+    in_parts = true;
+    for (size_t i = 0; i < sizeof big; i++) /* lines of many lengths, also very long */
+        big[i] = i * i % 8191 < 3 || i % 77777 == 5 ? '\n' : (char)('a' + i % 26);
+    memset(plain, 'x', sizeof plain);
+    plain[70000] = '\n'; /* far from the end */
+    save("a.txt", "one\ntwo\n", 8);
+    save("big.txt", big, sizeof big);
+    save("b.txt", "b", 1);
+    save("plain.txt", plain, sizeof plain);
+    save("pipe.txt", big, sizeof big);
+    assert_int_equal(system("gzip pipe.txt"), 0);
+    save("d.txt", "d", 1);
+    for (size_t block = 4096; block < 1 << 20; block = block * 3 + 1) {
+        cuts = 0;
+        assert_int_equal(collect(got, path, 6, 0, 1, block, 1 << 20, &err), SLU_EOF);
+        assert_int_equal(got->n, 6);
+        assert_int_equal(got->r[1].len, sizeof big);
+        assert_memory_equal(got->r[1].text, big, sizeof big);
+        assert_string_equal(got->r[2].text, "b");
+        assert_int_equal(got->r[3].len, sizeof plain);
+        assert_memory_equal(got->r[3].text, plain, sizeof plain);
+        assert_memory_equal(got->r[4].text, big, sizeof big);
+        assert_string_equal(got->r[5].text, "d");
+        if (block < 100000)
+            assert_true(cuts > 300000 / block);
+        clear(got);
+    }
+    /* A part that cannot be cut is too long, not the text. */
+    assert_int_equal(collect(got, path + 1, 1, 0, 1, 4096, 40000, &err), SLU_EOF);
+    clear(got);
+    assert_int_equal(collect(got, path + 3, 1, 0, 1, 4096, 40000, &err), SLU_E_LIMIT);
+    clear(got);
+    in_parts = false;
+    free(got);
+}
+
 /* What a file is: by its name, else by its first bytes. */
 static void guesses(void **state)
 {
@@ -263,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(byte_order_mark, set_up, tear_down),
         cmocka_unit_test_setup_teardown(texts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(texts_in_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(guesses, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

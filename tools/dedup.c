@@ -8,6 +8,7 @@
 #include "tools/dedup_private.h"
 
 static const char *const unit_names[] = {"word", "token", NULL};
+static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
 
 #define AT(field) offsetof(struct dedup_opts, field)
 static const struct cli_opt options[] = {
@@ -28,6 +29,10 @@ static const struct cli_opt options[] = {
      dedup_parse_threshold},
     {"unit", 0, CLI_CHOICE, AT(unit), "word|token",
      "near: what n-grams are made of; default word", unit_names, true, NULL},
+    {"keep", 0, CLI_CHOICE, AT(keep), "first|longest|domain-order",
+     "near: what stays of similar ones; default first", keep_names, true, NULL},
+    {"domains", 0, CLI_STRING, AT(domains), "A,B,...",
+     "near: the order of --keep domain-order, what to keep first", NULL, true, NULL},
     {"no-verify", 0, CLI_UNFLAG, AT(verify), NULL,
      "near: drop what shares a band, similar or not", NULL, true, NULL},
     {"band-cap", 0, CLI_COUNT, AT(band_cap), "N",
@@ -68,6 +73,8 @@ static const struct {
     {"no-verify", DEDUP_NEAR},
     {"band-cap", DEDUP_NEAR},
     {"audit", DEDUP_NEAR},
+    {"keep", DEDUP_NEAR},
+    {"domains", DEDUP_NEAR},
 };
 
 static void defaults(void *opts)
@@ -190,10 +197,11 @@ void dedup_abort(struct dedup_io *io)
 
 const struct slu_tool slu_tool = {
     .name = "dedup",
-    .synopsis = "[--exact] [--pairs FILE] [-o FILE] [STREAM ...]\n"
-                "--near [--bands N --rows N] [--ngram N] [--unit word|token]\n"
-                "      [--threshold J] [--no-verify] [--audit] [--pairs FILE]\n"
-                "      [-o FILE] [STREAM ...]",
+    .synopsis =
+        "[--exact] [--pairs FILE] [-o FILE] [STREAM ...]\n"
+        "--near [--bands N --rows N] [--ngram N] [--unit word|token]\n"
+        "      [--threshold J] [--keep first|longest|domain-order] [--no-verify]\n"
+        "      [--audit] [--pairs FILE] [-o FILE] [STREAM ...]",
     .summary = "Drops sequences that are equal or similar to one before them.",
     .opt = options,
     .opts_size = sizeof(struct dedup_opts),

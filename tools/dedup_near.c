@@ -63,6 +63,46 @@ int dedup_parse_threshold(void *opts, const char *value, struct slu_err *err)
     return SLU_OK;
 }
 
+int dedup_check_keep(const struct dedup_opts *o, struct slu_err *err)
+{
+    if (o->keep == DEDUP_KEEP_DOMAIN && (!o->domains || !*o->domains))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--keep domain-order wants --domains A,B,..., what to keep "
+                        "first");
+    if (o->keep != DEDUP_KEEP_DOMAIN && o->domains)
+        return slu_fail(err, SLU_E_USAGE, "--domains goes with --keep domain-order");
+    return SLU_OK;
+}
+
+/* The place of a name in the list, behind it where it is not there. */
+static uint64_t rank_of(const char *list, const char *name)
+{
+    uint64_t rank = 0;
+
+    for (;; list++, rank++) {
+        size_t n = strcspn(list, ",");
+        if (name && n == strlen(name) && !memcmp(list, name, n))
+            return rank;
+        list += n;
+        if (!*list)
+            return rank + 1;
+    }
+}
+
+uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
+                    const struct slu_batch *b, const struct slu_seq *q)
+{
+    uint32_t domain = q->n_seg ? b->seg[q->seg_off].domain : SLU_NO_DOMAIN;
+
+    if (o->keep == DEDUP_KEEP_LONGEST)
+        return UINT64_MAX - 1 - q->len_tok;
+    if (o->keep == DEDUP_KEEP_DOMAIN)
+        return rank_of(o->domains, domain == SLU_NO_DOMAIN
+                                       ? NULL
+                                       : slu_names_domain(names, domain));
+    return 0;
+}
+
 static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                  struct slu_err *err)
 {
@@ -81,7 +121,7 @@ static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
     if (!o->band_cap || o->band_cap > SLU_NEAR_MAX_CAP)
         return slu_fail(err, SLU_E_USAGE, "--band-cap must be from 1 to %d",
                         SLU_NEAR_MAX_CAP);
-    return SLU_OK;
+    return dedup_check_keep(o, err);
 }
 
 /* ---- the report ---- */
@@ -190,6 +230,13 @@ static int put_pair(void *ctx, const struct slu_near_pair *p, struct slu_err *er
     return dedup_pairs_put(&io->pairs, &p->dropped, &p->kept, p->inter, p->uni, err);
 }
 
+static uint64_t prio(void *ctx, const struct slu_batch *b, const struct slu_seq *q)
+{
+    struct dedup_io *io = ctx;
+
+    return dedup_prio(io->ctx->opts, slu_reader_names(io->reader), b, q);
+}
+
 int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
@@ -218,6 +265,7 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
             .tmpdir = ctx->common.tmpdir,
             .n_threads = (unsigned)ctx->common.threads,
             .tok_bytes = slu_reader_header(io.reader)->tok_bytes,
+            .prio = o->keep == DEDUP_KEEP_FIRST ? NULL : prio,
             .emit = dedup_emit,
             .pair = io.pairs.out ? put_pair : NULL,
             .ctx = &io,

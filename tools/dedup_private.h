@@ -23,7 +23,8 @@ struct dedup_opts {
     const char *threshold; /* reduced, in threshold_text; NULL: the default */
     char threshold_text[32];
     uint64_t threshold_num, threshold_den; /* what it means, exactly */
-    int unit;                              /* index of the choice in dedup.c */
+    int unit, keep;                        /* indices of the choices in dedup.c */
+    const char *domains;                   /* names with commas between */
     bool verify;
     uint64_t audit; /* documents, 0: no audit */
 };
@@ -41,6 +42,14 @@ SLU_MUST_USE int dedup_near(struct cli_ctx *ctx, struct slu_err *err);
  * most 1, and has nine digits or less. */
 SLU_MUST_USE int dedup_parse_threshold(void *opts, const char *value,
                                        struct slu_err *err);
+
+/* --keep: which of two similar documents comes first. */
+enum dedup_keep { DEDUP_KEEP_FIRST, DEDUP_KEEP_LONGEST, DEDUP_KEEP_DOMAIN };
+/* --keep and --domains go together. */
+SLU_MUST_USE int dedup_check_keep(const struct dedup_opts *o, struct slu_err *err);
+/* The document's priority, see near.h; 0 for DEDUP_KEEP_FIRST. */
+uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
+                    const struct slu_batch *b, const struct slu_seq *q);
 
 /* ---- --pairs: what was dropped and for what, as JSON lines (dedup_pairs.c) ---- */
 

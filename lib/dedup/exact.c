@@ -5,10 +5,9 @@
 
 #include "lib/le.h"
 #include "lib/dedup/seen.h"
-#include "lib/seqrec.h"
+#include "lib/dedup/waitlist.h"
 #include "lib/sidecar.h"
 #include "lib/sorter.h"
-#include "lib/spool.h"
 
 enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read back */
 
@@ -20,18 +19,13 @@ struct slu_exact {
 
     /* What waits: in the spool, in stream order, sequences that are undecided and, if
      * pairs are wanted, pairs that were decided behind one that is not. */
-    struct slu_spool *spool;
+    struct slu_waitlist *list;
     struct slu_sorter *by_hash; /* key: hash; bytes: ordinal (big-endian), place */
     struct slu_sorter *to_drop; /* key: ordinal; bytes: the kept one's place */
-    size_t max_record;          /* bytes in the spool, with its length */
     uint64_t n_wait;
-    struct slu_seqrec rec;
     struct slu_exact_result result;
     bool finished;
 };
-
-/* The first word of a spooled record. */
-enum { WAITS = 0, PAIR = 1 };
 
 int slu_exact_new(struct slu_exact **out, const struct slu_exact_cfg *cfg,
                   struct slu_err *err)
@@ -56,8 +50,7 @@ int slu_exact_new(struct slu_exact **out, const struct slu_exact_cfg *cfg,
         budget / 8 * 5; /* 1.5 times that while it grows, without the sorter */
     x->sorter_byte = budget - x->seen_byte;
     slu_seen_init(&x->seen, x->seen_byte, cfg->pair != NULL);
-    slu_seqrec_init(&x->rec);
-    int rc = slu_spool_new(&x->spool, spool_byte, x->tmpdir, err);
+    int rc = slu_waitlist_new(&x->list, spool_byte, x->tmpdir, err);
     if (rc) {
         slu_exact_free(x);
         return rc;
@@ -71,10 +64,9 @@ void slu_exact_free(struct slu_exact *x)
     if (!x)
         return;
     slu_seen_release(&x->seen);
-    slu_spool_free(x->spool);
+    slu_waitlist_free(x->list);
     slu_sorter_free(x->by_hash);
     slu_sorter_free(x->to_drop);
-    slu_seqrec_release(&x->rec);
     free(x->tmpdir);
     free(x);
 }
@@ -84,52 +76,10 @@ const struct slu_exact_result *slu_exact_result(struct slu_exact *x)
     return &x->result;
 }
 
-/* A record in the spool: its length, its bytes, zeros up to a multiple of 8. */
-static int spool_record(struct slu_exact *x, const struct slu_piece *piece,
-                        unsigned n_piece, struct slu_err *err)
-{
-    static const uint8_t zero[8];
-    uint64_t n = 0;
-
-    for (unsigned i = 0; i < n_piece; i++)
-        n += piece[i].n;
-    int rc = slu_spool_put(x->spool, &n, sizeof n, err);
-    for (unsigned i = 0; rc == SLU_OK && i < n_piece; i++)
-        if (piece[i].n)
-            rc = slu_spool_put(x->spool, piece[i].p, piece[i].n, err);
-    if (rc == SLU_OK)
-        rc = slu_spool_put(x->spool, zero, (size_t)-n & 7, err);
-    if (n + 8 > x->max_record)
-        x->max_record = n + 8;
-    return rc;
-}
-
-/* The next record, borrowed until the next call; SLU_EOF behind the last. */
-static int next_record(struct slu_exact *x, const void **p, size_t *n,
-                       struct slu_err *err)
-{
-    const void *len;
-    uint64_t v;
-    int rc = slu_spool_get(x->spool, &len, sizeof v, err);
-
-    if (rc)
-        return rc;
-    memcpy(&v, len, sizeof v);
-    if (v > x->max_record)
-        return slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged", x->tmpdir);
-    *n = v;
-    rc = slu_spool_get(x->spool, p, (v + 7) & ~(size_t)7, err);
-    return rc == SLU_EOF ? slu_fail(err, SLU_E_TRUNCATED,
-                                    "temporary file in %s: ends early", x->tmpdir)
-                         : rc;
-}
-
 /* Puts a sequence that the table cannot decide aside. */
 static int wait(struct slu_exact *x, const struct slu_batch *b, const struct slu_seq *q,
                 struct slu_u128 hash, struct slu_err *err)
 {
-    static const uint64_t kind = WAITS;
-    struct slu_piece piece[1 + SLU_SEQREC_PIECES] = {{&kind, sizeof kind}};
     uint64_t ordinal = __builtin_bswap64(x->n_wait);
     struct slu_place place = slu_place_of(b, q);
     const struct slu_piece row[2] = {{&ordinal, sizeof ordinal},
@@ -143,11 +93,7 @@ static int wait(struct slu_exact *x, const struct slu_batch *b, const struct slu
         rc = slu_sorter_new(&x->by_hash, &cfg, err);
     }
     if (rc == SLU_OK)
-        rc = slu_seqrec_pack(&x->rec, b, q, err);
-    if (rc)
-        return rc;
-    memcpy(piece + 1, x->rec.piece, sizeof x->rec.piece);
-    rc = spool_record(x, piece, 1 + SLU_SEQREC_PIECES, err);
+        rc = slu_waitlist_put(x->list, b, q, x->n_wait, err);
     if (rc == SLU_OK)
         rc = slu_sorter_add(x->by_hash, hash, row, 2, err);
     x->n_wait++;
@@ -158,12 +104,10 @@ static int wait(struct slu_exact *x, const struct slu_batch *b, const struct slu
 static int tell(struct slu_exact *x, const struct slu_exact_pair *p,
                 struct slu_err *err)
 {
-    static const uint64_t kind = PAIR;
-    const struct slu_piece piece[2] = {{&kind, sizeof kind}, {p, sizeof *p}};
-
     if (!x->cfg.pair)
         return SLU_OK;
-    return x->n_wait ? spool_record(x, piece, 2, err) : x->cfg.pair(x->cfg.ctx, p, err);
+    return x->n_wait ? slu_waitlist_note(x->list, p, sizeof *p, err)
+                     : x->cfg.pair(x->cfg.ctx, p, err);
 }
 
 int slu_exact_put(struct slu_exact *x, struct slu_batch *b, const struct slu_u128 *hash,
@@ -267,29 +211,22 @@ static int next_drop(struct slu_exact *x, uint64_t *ordinal, struct slu_place *k
 /* Stream order: reads the spool back and leaves out what is in to_drop. */
 static int replay(struct slu_exact *x, struct slu_batch *b, struct slu_err *err)
 {
-    uint64_t ordinal = 0, drop = UINT64_MAX, kind;
+    uint64_t ordinal = 0, drop = UINT64_MAX;
     struct slu_exact_pair pair;
-    const uint8_t *p;
-    size_t n = 0;
 
-    int rc = slu_spool_rewind(x->spool, x->max_record, err);
+    int rc = slu_waitlist_rewind(x->list, err);
     if (rc == SLU_OK)
         rc = next_drop(x, &drop, &pair.kept, err);
     while (rc == SLU_OK) {
-        const void *rec;
-        rc = next_record(x, &rec, &n, err);
+        struct slu_waiting item;
+        rc = slu_waitlist_next(x->list, b, &item, err);
         if (rc)
             break;
-        p = rec;
-        memcpy(&kind, p, sizeof kind);
-        if (kind == PAIR) {
-            struct slu_exact_pair told;
-            memcpy(&told, p + sizeof kind, sizeof told);
-            rc = x->cfg.pair(x->cfg.ctx, &told, err);
+        if (item.note) {
+            rc = x->cfg.pair(x->cfg.ctx, item.note, err);
             continue;
         }
-        rc = slu_seqrec_add(&x->rec, b, p + sizeof kind, n - sizeof kind, err);
-        if (rc == SLU_OK && ordinal++ == drop) {
+        if (ordinal++ == drop) {
             const struct slu_seq *q = &b->seq[b->n_seq - 1];
             pair.dropped = slu_place_of(b, q);
             slu_count_add(&x->result.dropped, slu_seq_count(b, q));
@@ -329,7 +266,7 @@ int slu_exact_finish(struct slu_exact *x, struct slu_err *err)
     x->by_hash = NULL;
     if (rc == SLU_OK)
         rc = replay(x, &b, err);
-    x->result.spilled_byte += slu_spool_spilled(x->spool);
+    x->result.spilled_byte += slu_waitlist_spilled(x->list);
     if (x->to_drop)
         x->result.spilled_byte += slu_sorter_spilled(x->to_drop);
     slu_batch_release(&b);

@@ -4,15 +4,21 @@
 #include <string.h>
 
 #include "lib/dedup/minhash.h"
+#include "lib/dedup/near_wait.h"
 #include "lib/sidecar.h"
 
-enum { AHEAD = 4 }; /* documents whose memory is asked for before their turn */
+enum {
+    AHEAD = 4,          /* documents whose memory is asked for before their turn */
+    WAIT_BYTE = 2 << 20 /* spools, once memory is full */
+};
 
 struct slu_near {
     struct slu_near_cfg cfg;
     struct slu_near_mem *mem;
+    struct slu_near_wait *wait; /* NULL: memory decides all */
     struct slu_near_audit *audit;
-    uint64_t ordinal; /* of the next document */
+    uint64_t budget_byte, collect_byte; /* without the audit; of it, past memory */
+    uint64_t ordinal;                   /* of the next document */
     struct slu_near_result result;
 };
 
@@ -38,6 +44,9 @@ int slu_near_new(struct slu_near **out, const struct slu_near_cfg *cfg,
         budget -= budget / 4;
         rc = slu_near_audit_new(&x->audit, &audit, err);
     }
+    x->budget_byte = budget;
+    x->collect_byte = cfg->prio ? budget / 2 : budget / 8;
+    budget -= x->collect_byte + WAIT_BYTE;
     struct slu_near_mem_cfg mem = {budget,
                                    cfg->n_band,
                                    cfg->num,
@@ -59,6 +68,7 @@ void slu_near_free(struct slu_near *x)
 {
     if (!x)
         return;
+    slu_near_wait_free(x->wait);
     slu_near_mem_free(x->mem);
     slu_near_audit_free(x->audit);
     free(x);
@@ -74,6 +84,17 @@ const struct slu_near_result *slu_near_result(struct slu_near *x)
     x->result.refused = s->refused;
     x->result.capped_documents = s->capped_documents;
     x->result.memory_byte = slu_near_mem_peak(x->mem);
+    if (x->wait) {
+        struct slu_near_wait_stats w;
+        slu_near_wait_stats(x->wait, &w);
+        x->result.twins += w.twins;
+        x->result.candidates += w.candidates;
+        x->result.verified += w.verified;
+        x->result.refused += w.refused;
+        x->result.capped_documents += w.capped_documents;
+        x->result.waited = w.waited;
+        x->result.spilled_byte = w.spilled_byte;
+    }
     return &x->result;
 }
 
@@ -82,17 +103,108 @@ const struct slu_near_audit *slu_near_audit(const struct slu_near *x)
     return x->audit;
 }
 
-/* Books a dropped sequence, and reports it. */
-static int drop(struct slu_near *x, const struct slu_batch *b, const struct slu_seq *q,
-                const struct slu_near_verdict *v, struct slu_err *err)
+/* ---- decisions ---- */
+
+/* Books a dropped sequence. */
+static void book(struct slu_near *x, const struct slu_batch *b, const struct slu_seq *q,
+                 const struct slu_near_verdict *v)
+{
+    slu_count_add(&x->result.dropped, slu_seq_count(b, q));
+    if (x->audit)
+        slu_near_audit_drop(x->audit, v->inter, v->uni);
+}
+
+/* Drops a sequence when it comes; its pair waits where a sequence before it does. */
+static int drop_now(struct slu_near *x, const struct slu_batch *b,
+                    const struct slu_seq *q, const struct slu_near_verdict *v,
+                    struct slu_err *err)
 {
     const struct slu_near_pair pair = {slu_place_of(b, q), v->witness, v->inter,
                                        v->uni};
 
-    slu_count_add(&x->result.dropped, slu_seq_count(b, q));
-    if (x->audit)
-        slu_near_audit_drop(x->audit, v->inter, v->uni);
+    book(x, b, q, v);
+    if (!x->cfg.pair)
+        return SLU_OK;
+    return x->wait ? slu_near_wait_note(x->wait, &pair, sizeof pair, err)
+                   : x->cfg.pair(x->cfg.ctx, &pair, err);
+}
+
+static int drop_later(void *ctx, const struct slu_batch *b, const struct slu_seq *q,
+                      const struct slu_near_verdict *v, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+    const struct slu_near_pair pair = {slu_place_of(b, q), v->witness, v->inter,
+                                       v->uni};
+
+    book(x, b, q, v);
     return x->cfg.pair ? x->cfg.pair(x->cfg.ctx, &pair, err) : SLU_OK;
+}
+
+static int tell_note(void *ctx, const void *p, size_t n, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+
+    (void)n;
+    return x->cfg.pair(x->cfg.ctx, p, err);
+}
+
+static int emit_later(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+
+    return x->cfg.emit(x->cfg.ctx, b, err);
+}
+
+/* From here on sequences wait. */
+static int begin_wait(struct slu_near *x, struct slu_err *err)
+{
+    const struct slu_near_cfg *c = &x->cfg;
+    struct slu_near_wait_cfg cfg = {.mem = x->mem,
+                                    .budget_byte = x->budget_byte,
+                                    .collect_byte = x->collect_byte,
+                                    .tmpdir = c->tmpdir,
+                                    .n_threads = c->n_threads,
+                                    .tok_bytes = c->tok_bytes,
+                                    .n_band = c->n_band,
+                                    .num = c->num,
+                                    .den = c->den,
+                                    .band_cap = c->band_cap,
+                                    .verify = c->verify,
+                                    .details = c->pair || c->audit,
+                                    .by_prio = c->prio != NULL,
+                                    .drop = drop_later,
+                                    .note = tell_note,
+                                    .emit = emit_later,
+                                    .ctx = x};
+
+    return slu_near_wait_new(&x->wait, &cfg, err);
+}
+
+/* Decides sequence q; *keep: it stays in the batch. */
+static int decide(struct slu_near *x, const struct slu_batch *b,
+                  const struct slu_seq *q, const struct slu_near_item *d, bool *keep,
+                  struct slu_err *err)
+{
+    struct slu_near_verdict v = {.answer = SLU_NEAR_FULL};
+    uint64_t most = x->cfg.most_in_memory;
+    int rc = SLU_OK;
+
+    *keep = false;
+    if (most && !x->wait && d->ordinal >= most)
+        rc = begin_wait(x, err);
+    if (rc == SLU_OK && !x->cfg.prio)
+        rc = slu_near_mem_put(x->mem, d, &v, err);
+    if (rc)
+        return rc;
+    if (v.answer == SLU_NEAR_DROPPED)
+        return drop_now(x, b, q, &v, err);
+    if (v.answer == SLU_NEAR_FULL && !x->wait)
+        rc = begin_wait(x, err);
+    *keep = !x->wait;
+    if (rc || !x->wait)
+        return rc;
+    return slu_near_wait_add(x->wait, b, q, d,
+                             x->cfg.prio ? x->cfg.prio(x->cfg.ctx, b, q) : 0, err);
 }
 
 int slu_near_put(struct slu_near *x, struct slu_batch *b, struct slu_near_item *d,
@@ -104,7 +216,7 @@ int slu_near_put(struct slu_near *x, struct slu_batch *b, struct slu_near_item *
         slu_near_mem_prefetch(x->mem, &d[i]);
     for (size_t i = 0; i < n_in; i++) {
         struct slu_seq q = b->seq[i];
-        struct slu_near_verdict v = {.answer = SLU_NEAR_KEPT};
+        bool keep;
         if (i + AHEAD < n_in)
             slu_near_mem_prefetch(x->mem, &d[i + AHEAD]);
         d[i].ordinal = x->ordinal++;
@@ -113,18 +225,11 @@ int slu_near_put(struct slu_near *x, struct slu_batch *b, struct slu_near_item *
         x->result.empty += d[i].n_set == 0;
         int rc = x->audit ? slu_near_audit_add(x->audit, &d[i], err) : SLU_OK;
         if (rc == SLU_OK)
-            rc = slu_near_mem_put(x->mem, &d[i], &v, err);
-        if (rc == SLU_OK && v.answer == SLU_NEAR_FULL)
-            rc = slu_fail(err, SLU_E_LIMIT,
-                          "the memory budget holds %llu documents and no more; give "
-                          "more with -M",
-                          (unsigned long long)d[i].ordinal);
-        if (rc == SLU_OK && v.answer == SLU_NEAR_DROPPED)
-            rc = drop(x, b, &q, &v, err);
-        else if (rc == SLU_OK)
-            b->seq[n++] = q;
+            rc = decide(x, b, &q, &d[i], &keep, err);
         if (rc)
             return rc;
+        if (keep)
+            b->seq[n++] = q;
     }
     if (n < n_in)
         b->sum_valid = false;
@@ -134,9 +239,7 @@ int slu_near_put(struct slu_near *x, struct slu_batch *b, struct slu_near_item *
 
 int slu_near_finish(struct slu_near *x, struct slu_err *err)
 {
-    (void)x;
-    (void)err;
-    return SLU_OK;
+    return x->wait ? slu_near_wait_finish(x->wait, err) : SLU_OK;
 }
 
 /* ---- a whole stream ---- */

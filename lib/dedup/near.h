@@ -59,10 +59,15 @@ struct slu_near_cfg {
     bool verify;
     uint64_t audit; /* documents to sample, 0: no audit */
 
-    uint64_t budget_byte; /* for everything but the batches in flight */
-    const char *tmpdir;   /* borrowed */
+    uint64_t budget_byte;    /* for everything but the batches in flight */
+    uint64_t most_in_memory; /* hand over behind so many documents; 0: when full */
+    const char *tmpdir;      /* borrowed */
     unsigned n_threads;
     unsigned tok_bytes;
+    /* NULL: the first in the stream is kept. Else a document's priority, below
+     * UINT64_MAX: lower ones come first, of equal ones the earlier; then nothing is
+     * decided before the end of the stream. Serial. */
+    uint64_t (*prio)(void *ctx, const struct slu_batch *b, const struct slu_seq *q);
     /* Takes the sequences that stay, in stream order; may edit the batch. */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
     /* Takes what was dropped and for what, in stream order; NULL: not wanted. */

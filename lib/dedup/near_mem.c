@@ -15,7 +15,7 @@ enum {
 #define DROPPED (UINT32_C(1) << 31) /* of a twin's value: number of a struct drop */
 
 struct kept {
-    const uint64_t *set; /* NULL where sets are not held */
+    const uint64_t *set;
     uint64_t n_set, ordinal;
     uint64_t stamp; /* of the last document that had it as a candidate */
 };
@@ -116,11 +116,6 @@ uint64_t slu_near_mem_peak(const struct slu_near_mem *m)
     return m->budget.peak_byte;
 }
 
-static bool holds_sets(const struct slu_near_mem *m)
-{
-    return m->cfg.verify || m->cfg.details;
-}
-
 static struct slu_u128 twin_hash(const struct slu_near_item *d)
 {
     struct slu_u128 h = d->set_hash;
@@ -187,7 +182,7 @@ static int reserve(struct slu_near_mem *m, const struct slu_near_item *d, bool *
         rc = near_pool_reserve(&m->place, &m->budget, 1, fits, err);
     if (rc == SLU_OK && *fits && m->cfg.details)
         rc = near_pool_reserve(&m->drop, &m->budget, 1, fits, err);
-    if (rc == SLU_OK && *fits && holds_sets(m))
+    if (rc == SLU_OK && *fits)
         rc = reserve_set(m, d->n_set, fits, err);
     if (m->kept.n >= MAX_DOC || m->drop.n >= MAX_DOC || m->node.n >= MAX_DOC)
         *fits = false;
@@ -296,7 +291,7 @@ static bool find_witness(struct slu_near_mem *m, const struct slu_near_item *d,
                 continue;
             }
         }
-        if (holds_sets(m))
+        if (m->cfg.verify || m->cfg.details)
             inter = slu_sets_intersect(d->set, d->n_set, k->set, k->n_set, need);
         if (inter < need) {
             m->stats.refused++;
@@ -389,12 +384,10 @@ static int keep(struct slu_near_mem *m, const struct slu_near_item *d,
 {
     const uint64_t *set = NULL;
 
-    if (holds_sets(m)) {
-        int rc = hold_set(m, d, &set, err);
-        if (rc) {
-            v->answer = SLU_NEAR_FULL;
-            return rc == SLU_EOF ? SLU_OK : rc;
-        }
+    int rc = hold_set(m, d, &set, err);
+    if (rc) {
+        v->answer = SLU_NEAR_FULL;
+        return rc == SLU_EOF ? SLU_OK : rc;
     }
     struct kept *k = near_pool_add(&m->kept);
     *k = (struct kept){set, d->n_set, d->ordinal, m->stamp};
@@ -486,7 +479,7 @@ int slu_near_mem_hand_over(struct slu_near_mem *m, const struct slu_near_mem_sin
     m->full = m->handed_over = true;
     for (uint64_t i = 0; rc == SLU_OK && i < m->kept.n; i++) {
         const struct kept *k = near_pool_at(&m->kept, i);
-        rc = sink->kept(sink->ctx, k->ordinal, k->set, k->set ? k->n_set : 0, err);
+        rc = sink->kept(sink->ctx, k->ordinal, k->set, k->n_set, err);
     }
     free_sets(m);
     for (unsigned b = 0; rc == SLU_OK && b < m->cfg.n_band; b++) {
@@ -518,4 +511,12 @@ void slu_near_mem_forget_twins(struct slu_near_mem *m)
 {
     near_twins_release(&m->twins, &m->budget);
     near_pool_release(&m->drop, &m->budget);
+}
+
+uint64_t slu_near_mem_left(const struct slu_near_mem *m)
+{
+    if (!m->cfg.details)
+        return 0;
+    return near_map_size(m->kept.item_byte << m->kept.shift) * m->kept.n_chunk +
+           near_map_size(m->place.item_byte << m->place.shift) * m->place.n_chunk;
 }

@@ -3,9 +3,9 @@
  * The decisions are those of near.h for documents in stream order. Held for what was
  * decided: the hash of each distinct set (20 to 40 bytes), a table for each band of key
  * -> (distinct documents so far, kept ones among the first band_cap) (16 bytes a key,
- * half to three quarters full), and the sets of kept documents (8 bytes a hash) where
- * similarities are to be computed. Memory is mapped in pieces and counted before it is
- * taken; once something does not fit, the answer is FULL and nothing has changed.
+ * half to three quarters full), and the sets of kept documents (8 bytes a hash). Memory
+ * is mapped in pieces and counted before it is taken; once something does not fit, the
+ * answer is FULL and nothing has changed.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -97,6 +97,8 @@ SLU_MUST_USE int slu_near_mem_hand_over(struct slu_near_mem *m,
 uint64_t slu_near_mem_n_kept(const struct slu_near_mem *m);
 void slu_near_mem_kept(const struct slu_near_mem *m, uint64_t i, uint64_t *ordinal,
                        struct slu_place *place);
+/* Bytes that will be held once what decides twins is forgotten, too. */
+uint64_t slu_near_mem_left(const struct slu_near_mem *m);
 /* Frees what decides twins. */
 void slu_near_mem_forget_twins(struct slu_near_mem *m);
 

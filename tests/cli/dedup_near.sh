@@ -61,6 +61,80 @@ assert s["kept"] == s["sequences"]["out"] and s["without_words"] == 2
 assert s["tokens"]["in"] == s["tokens"]["out"] + s["tokens"]["dropped"]["near-duplicate"]
 PY
 
+# Past memory: 120,000 short texts, some equal, some similar, some with ids and domains, take more than -M 64M has.
+"$PYTHON" - <<'PY'
+import json, random
+random.seed(17)
+words = ["w%d" % i for i in range(3000)]
+old = []
+with open("many.jsonl", "w") as f:
+    for n in range(120000):
+        t = random.choices(words, k=random.randrange(6, 14))
+        if n % 5 == 4:
+            t = list(random.choice(old))
+            if n % 2:
+                t += ["more"]
+        if len(old) < 20000:
+            old.append(t)
+        f.write(json.dumps({"id": str(n), "domain": "abc"[n % 3], "text": " ".join(t)}) + "\n")
+PY
+tokenize -t builtin --id-field id --domain-field domain -o many.tks many.jsonl
+dedup --near -M 1G -T 1 --threshold 0.7 --pairs many-pairs.jsonl --stats s.json -o many-out.tks many.tks
+same "nothing is spilled with -M 1G" 0 "$(json s.json 'd["spill_bytes"]')"
+check "and much is dropped" test "$(json s.json 'd["sequences"]["dropped"]["near-duplicate"]')" -gt 20000
+many=$(sha many-out.tks)
+for t in 1 2 7; do
+    m=$((56 + 8 * t))M
+    dedup --near -M $m -T $t --threshold 0.7 --pairs pairs.jsonl --stats s.json -o out.tks many.tks
+    check "-M $m -T $t spills" test "$(json s.json 'd["spill_bytes"]')" -gt 1000000
+    same "-M $m -T $t: the stream" "$many" "$(sha out.tks)"
+    same "-M $m -T $t: the pairs" "$(sha many-pairs.jsonl)" "$(sha pairs.jsonl)"
+    [ -n "${SAN:-}" ] || check "-M $m -T $t: peak memory within 64 MiB more" \
+        test "$(json s.json 'd["peak_rss_bytes"]')" -le $((120 + 8 * t << 20))
+done
+dedup --near -M 64M -T 3 --threshold 0.7 -o out.tks many.tks
+same "without pairs: the stream" "$many" "$(sha out.tks)"
+same "without verification, past memory: the stream" "$(mkdir t && dedup --near --no-verify -M 64M --tmpdir t many.tks | sha)" \
+    "$(dedup --near --no-verify -M 1G many.tks | sha)"
+dedup --near --audit=100 -M 64M --stats s.json -o out.tks many.tks 2>err
+check "an audit past memory sees what is dropped" \
+    test "$(json s.json 'sum(d["audit"]["dropped_by_similarity"]) == d["sequences"]["dropped"]["near-duplicate"] > 0')" = true
+check "ls of --tmpdir shows nothing left" test -z "$(ls -A t)"
+
+# --keep: another one of the similar ones stays; the output is in the order of the stream.
+cat >k.jsonl <<'J'
+{"id":"a","domain":"web","text":"one two three four five six seven eight nine ten eleven twelve thirteen"}
+{"id":"b","domain":"books","text":"One two three four five six seven eight nine ten eleven twelve thirteen fourteen"}
+{"id":"c","domain":"x","text":"something else that is of no other kind and only stands between"}
+{"id":"d","domain":"code","text":"one two three four five six seven eight nine ten eleven twelve thirteen"}
+{"id":"e","domain":"books","text":"two three four five six seven eight nine ten eleven twelve thirteen"}
+J
+tokenize --id-field id --domain-field domain -t builtin -o k.tks k.jsonl
+kept() { dedup --near --bands 60 --rows 3 "$@" k.tks | inspect --records - | sed 's/.*"id":"\([a-z]\)".*/\1/' | tr -d '\n'; }
+same "--keep first" ac "$(kept)"
+same "--keep longest" bc "$(kept --keep longest)"
+same "--keep domain-order, books first" bc "$(kept --keep domain-order --domains books,code)"
+same "code first" cd "$(kept --keep domain-order --domains code,books)"
+same "none named: stream order" ac "$(kept --keep domain-order --domains y)"
+dedup --near --bands 60 --rows 3 --keep longest --pairs p.jsonl k.tks -o out.tks
+same "a witness may come later" b "$("$PYTHON" -c 'import json
+lines = [json.loads(l) for l in open("p.jsonl")]
+ids, at = {}, 0
+for l in open("k.jsonl", "rb"):
+    ids[at] = json.loads(l)["id"]
+    at += len(l)
+assert [ids[p["dropped"]["document"]] for p in lines] == ["a", "d", "e"]
+print("".join(sorted({ids[p["kept"]["document"]] for p in lines})))')"
+for k in longest domain-order; do
+    d=$([ $k = longest ] || echo "--domains c,a")
+    # shellcheck disable=SC2086 # two words or none
+    {
+        same "--keep $k: the stream is that of any -M" "$(dedup --near --threshold 0.7 --keep $k $d -M 64M -T 3 --pairs p1 many.tks | sha)" \
+            "$(dedup --near --threshold 0.7 --keep $k $d -M 1G -T 1 --pairs p2 many.tks | sha)"
+        check "and so are the pairs" cmp p1 p2
+    }
+done
+
 # Options mean what they say.
 count() { # of dropped sequences
     dedup --near --stats s.json "$@" -o out.tks c.tks 2>err
@@ -113,12 +187,12 @@ check "one line that names --unit token" sh -c "grep -q -e '--unit token' '$TMP/
 status "tokens need none" 0 dedup --near --unit token n.tks -o /dev/null
 for bad in "--threshold 0" "--threshold 1.01" "--threshold 101%" "--threshold 0.0000000001" "--threshold x" "--threshold -1" \
     "--bands 0" "--rows 0" "--bands 2000" "--bands 1000 --rows 100" "--ngram 0" "--ngram 2000" "--band-cap 0" \
-    "--unit letter" "-M 32M" "--exact"; do
+    "--unit letter" "-M 32M" "--exact" "--keep last" "--keep domain-order" "--domains a,b"; do
     # shellcheck disable=SC2086 # a list
     status "--near $bad" 2 dedup --near $bad c.tks -o x.tks
     check "in one line" test "$(wc -l <"$TMP/err")" = 1
 done
-for other in --bands=3 --rows=3 --ngram=3 --threshold=0.9 --unit=token --no-verify --band-cap=9 --audit; do
+for other in --keep=longest --domains=a --bands=3 --rows=3 --ngram=3 --threshold=0.9 --unit=token --no-verify --band-cap=9 --audit; do
     status "$other without --near" 2 dedup $other c.tks -o x.tks
 done
 check "it is said what the option goes with" grep -q -e '--audit goes with --near' "$TMP/err"

@@ -9,6 +9,7 @@
 
 static const char *const unit_names[] = {"word", "token", NULL};
 static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
+static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
 
 #define AT(field) offsetof(struct dedup_opts, field)
 static const struct cli_opt options[] = {
@@ -18,17 +19,24 @@ static const struct cli_opt options[] = {
     {"near", 0, CLI_FLAG, AT(near), NULL,
      "drop what is similar to something kept (MinHash, then checked)", NULL, true,
      NULL},
+    {"ngrams", 0, CLI_MAYBE_CHOICE, AT(ngrams), "both|paragraph|document",
+     "drop paragraphs, then documents (both, the\n"
+     "default), whose n-grams came before, by a\n"
+     "Bloom filter",
+     ngrams_names, true, NULL},
     {"bands", 0, CLI_COUNT, AT(bands), "N", "near: bands of a signature; default 14",
      NULL, true, NULL},
     {"rows", 0, CLI_COUNT, AT(rows), "N", "near: values in a band; default 8", NULL,
      true, NULL},
-    {"ngram", 0, CLI_COUNT, AT(ngram), "N", "near: words of an n-gram; default 5", NULL,
-     true, NULL},
+    {"ngram", 0, CLI_COUNT, AT(ngram), "N",
+     "near, ngrams: words of an n-gram; default 5,\n"
+     "ngrams 13, where 0 compares all words at once",
+     NULL, true, NULL},
     {"threshold", 0, CLI_CUSTOM, AT(threshold), "J",
      "near: least Jaccard similarity of n-grams; default 0.8", NULL, true,
      dedup_parse_threshold},
     {"unit", 0, CLI_CHOICE, AT(unit), "word|token",
-     "near: what n-grams are made of; default word", unit_names, true, NULL},
+     "near, ngrams: what n-grams are made of; default\nword", unit_names, true, NULL},
     {"keep", 0, CLI_CHOICE, AT(keep), "first|longest|domain-order",
      "near: what stays of similar ones; default first", keep_names, true, NULL},
     {"domains", 0, CLI_STRING, AT(domains), "A,B,...",
@@ -41,6 +49,20 @@ static const struct cli_opt options[] = {
      "near: say what the bands missed, by an exact join with N documents\n"
      "(default 1000), and how similar what is dropped is",
      NULL, false, NULL},
+    {"overlap", 0, CLI_CUSTOM, AT(overlap), "FRACTION",
+     "ngrams: so many of them must have come before;\n"
+     "default 0.8",
+     NULL, true, dedup_parse_overlap},
+    {"fp-rate", 0, CLI_FRACTION, AT(fp_rate), "FRACTION",
+     "ngrams: so many new ones the filter may take\n"
+     "for seen; default 0.01",
+     NULL, true, NULL},
+    {"min-words", 0, CLI_COUNT, AT(min_words), "N",
+     "ngrams: what has fewer words stays; default: as\n"
+     "--ngram",
+     NULL, true, NULL},
+    {"report", 0, CLI_OUTPUT, AT(report), "FILE",
+     "ngrams: write what went there, as JSON lines", NULL, false, NULL},
     {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
      "write what was dropped, and what was kept for it, as JSON lines", NULL, false,
      NULL},
@@ -56,6 +78,7 @@ static const struct {
 } modes[] = {
     {DEDUP_EXACT, "exact", dedup_exact},
     {DEDUP_NEAR, "near", dedup_near},
+    {DEDUP_NGRAMS, "ngrams", dedup_ngrams},
 };
 enum { N_MODE = sizeof modes / sizeof *modes };
 
@@ -67,14 +90,18 @@ static const struct {
     {"pairs", DEDUP_EXACT | DEDUP_NEAR},
     {"bands", DEDUP_NEAR},
     {"rows", DEDUP_NEAR},
-    {"ngram", DEDUP_NEAR},
+    {"ngram", DEDUP_NEAR | DEDUP_NGRAMS},
     {"threshold", DEDUP_NEAR},
-    {"unit", DEDUP_NEAR},
+    {"unit", DEDUP_NEAR | DEDUP_NGRAMS},
     {"no-verify", DEDUP_NEAR},
     {"band-cap", DEDUP_NEAR},
     {"audit", DEDUP_NEAR},
     {"keep", DEDUP_NEAR},
     {"domains", DEDUP_NEAR},
+    {"overlap", DEDUP_NGRAMS},
+    {"fp-rate", DEDUP_NGRAMS},
+    {"min-words", DEDUP_NGRAMS},
+    {"report", DEDUP_NGRAMS},
 };
 
 static void defaults(void *opts)
@@ -83,11 +110,15 @@ static void defaults(void *opts)
 
     o->bands = 14;
     o->rows = 8;
-    o->ngram = 5;
     o->threshold_num = 4;
     o->threshold_den = 5;
     o->band_cap = 256;
     o->verify = true;
+    o->ngrams = -1;
+    o->ngram = o->min_words = UINT64_MAX;
+    o->overlap_num = 4;
+    o->overlap_den = 5;
+    o->fp_rate = 0.01;
 }
 
 /* ---- the mode ---- */
@@ -201,8 +232,12 @@ const struct slu_tool slu_tool = {
         "[--exact] [--pairs FILE] [-o FILE] [STREAM ...]\n"
         "--near [--bands N --rows N] [--ngram N] [--unit word|token]\n"
         "      [--threshold J] [--keep first|longest|domain-order] [--no-verify]\n"
-        "      [--audit] [--pairs FILE] [-o FILE] [STREAM ...]",
-    .summary = "Drops sequences that are equal or similar to one before them.",
+        "      [--audit] [--pairs FILE] [-o FILE] [STREAM ...]\n"
+        "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token]\n"
+        "      [--overlap FRACTION] [--fp-rate FRACTION] [--min-words N]\n"
+        "      [--report FILE] [-o FILE] [STREAM ...]",
+    .summary =
+        "Drops sequences that are equal or similar to one before them, or repeat it.",
     .opt = options,
     .opts_size = sizeof(struct dedup_opts),
     .defaults = defaults,
@@ -210,6 +245,7 @@ const struct slu_tool slu_tool = {
     .spills = true,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"
                 "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks\n"
-                "  tokenize corpus.jsonl | dedup --near --threshold 0.7 -o fresh.tks",
+                "  tokenize corpus.jsonl | dedup --near --threshold 0.7 -o fresh.tks\n"
+                "  tokenize corpus.jsonl | dedup --ngrams -M 8G -o fresh.tks",
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include "tools/dedup_private.h"
 
 #define FLOOR_BYTE (UINT64_C(64) << 20) /* least -M */
+enum { DEFAULT_N = 5 };
 
 /* ---- options ---- */
 
@@ -115,7 +116,7 @@ static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                         "--bands must be from 1 to %d, --rows 1 or more, and their "
                         "product %d or less",
                         SLU_NEAR_MAX_BAND, SLU_MINHASH_MAX_K);
-    if (!o->ngram || o->ngram > SLU_SHINGLE_MAX_N)
+    if (!o->ngram || dedup_ngram(o, DEFAULT_N) > SLU_SHINGLE_MAX_N)
         return slu_fail(err, SLU_E_USAGE, "--ngram must be from 1 to %d",
                         SLU_SHINGLE_MAX_N);
     if (!o->band_cap || o->band_cap > SLU_NEAR_MAX_CAP)
@@ -253,7 +254,7 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
         struct slu_near_cfg cfg = {
             .n_band = (unsigned)o->bands,
             .n_row = (unsigned)o->rows,
-            .n_gram = (unsigned)o->ngram,
+            .n_gram = (unsigned)dedup_ngram(o, DEFAULT_N),
             .unit = o->unit ? SLU_UNIT_TOKEN : SLU_UNIT_WORD,
             .seed = ctx->common.seed,
             .num = o->threshold_num,

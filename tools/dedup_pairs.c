@@ -21,19 +21,17 @@ static int flush(struct dedup_pairs *p, struct slu_err *err)
     return rc;
 }
 
-/* A place as `inspect --records` names it. */
-static int put_place(struct dedup_pairs *p, const char *key,
-                     const struct slu_place *place, struct slu_err *err)
+int dedup_put_place(struct slu_buf *text, struct slu_names *names, const char *key,
+                    const struct slu_place *place, struct slu_err *err)
 {
-    const char *name = slu_names_source(p->names, place->source);
-    int rc = slu_buf_printf(&p->text, err, "\"%s\":{\"source\":", key);
+    const char *name = slu_names_source(names, place->source);
+    int rc = slu_buf_printf(text, err, "\"%s\":{\"source\":", key);
 
     if (rc == SLU_OK)
-        rc = slu_json_put_string(&p->text, name ? name : "", name ? strlen(name) : 0,
-                                 err);
+        rc = slu_json_put_string(text, name ? name : "", name ? strlen(name) : 0, err);
     return rc ? rc
               : slu_buf_printf(
-                    &p->text, err,
+                    text, err,
                     ",\"source_number\":%llu,\"document\":%llu,\"offset\":%llu},",
                     (unsigned long long)place->source,
                     (unsigned long long)place->document,
@@ -61,9 +59,9 @@ int dedup_pairs_put(struct dedup_pairs *p, const struct slu_place *dropped,
         return SLU_OK;
     int rc = slu_buf_append(&p->text, "{", 1, err);
     if (rc == SLU_OK)
-        rc = put_place(p, "dropped", dropped, err);
+        rc = dedup_put_place(&p->text, p->names, "dropped", dropped, err);
     if (rc == SLU_OK)
-        rc = put_place(p, "kept", kept, err);
+        rc = dedup_put_place(&p->text, p->names, "kept", kept, err);
     if (rc == SLU_OK)
         rc = put_similarity(p, inter, uni, err);
     p->n++;

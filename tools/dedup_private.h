@@ -19,7 +19,8 @@ struct dedup_opts {
     bool exact, near;
     const char *pairs;
     /* --near */
-    uint64_t bands, rows, ngram, band_cap;
+    uint64_t ngram; /* UINT64_MAX: not given, see dedup_ngram */
+    uint64_t bands, rows, band_cap;
     const char *threshold; /* reduced, in threshold_text; NULL: the default */
     char threshold_text[32];
     uint64_t threshold_num, threshold_den; /* what it means, exactly */
@@ -27,21 +28,39 @@ struct dedup_opts {
     const char *domains;                   /* names with commas between */
     bool verify;
     uint64_t audit; /* documents, 0: no audit */
+    /* --ngrams */
+    int ngrams;          /* enum slu_ngrams_by; -1: another mode */
+    const char *overlap; /* as threshold */
+    char overlap_text[32];
+    uint64_t overlap_num, overlap_den;
+    double fp_rate;
+    uint64_t min_words; /* UINT64_MAX: as many as an n-gram has */
+    const char *report;
 };
+
+/* --ngram, which has a default of its own in each mode. */
+static inline uint64_t dedup_ngram(const struct dedup_opts *o, uint64_t by_default)
+{
+    return o->ngram == UINT64_MAX ? by_default : o->ngram;
+}
 
 /* One bit each, in the order of the table in dedup.c; the first is the default. */
 enum dedup_mode {
     DEDUP_EXACT = 1 << 0,
     DEDUP_NEAR = 1 << 1,
+    DEDUP_NGRAMS = 1 << 2,
 };
 
 SLU_MUST_USE int dedup_exact(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_near(struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err);
 
 /* The decimal fraction of --threshold as integers: SLU_E_USAGE unless it is above 0, at
  * most 1, and has nine digits or less. */
 SLU_MUST_USE int dedup_parse_threshold(void *opts, const char *value,
                                        struct slu_err *err);
+SLU_MUST_USE int dedup_parse_overlap(void *opts, const char *value,
+                                     struct slu_err *err);
 
 /* --keep: which of two similar documents comes first. */
 enum dedup_keep { DEDUP_KEEP_FIRST, DEDUP_KEEP_LONGEST, DEDUP_KEEP_DOMAIN };
@@ -68,6 +87,10 @@ SLU_MUST_USE int dedup_pairs_open(struct dedup_pairs *p, const char *path,
 SLU_MUST_USE int dedup_pairs_put(struct dedup_pairs *p, const struct slu_place *dropped,
                                  const struct slu_place *kept, uint64_t inter,
                                  uint64_t uni, struct slu_err *err);
+/* Appends `"key":{…},`: a place as `inspect --records` names it. */
+SLU_MUST_USE int dedup_put_place(struct slu_buf *text, struct slu_names *names,
+                                 const char *key, const struct slu_place *place,
+                                 struct slu_err *err);
 /* Gives the file its name. */
 SLU_MUST_USE int dedup_pairs_close(struct dedup_pairs *p, struct slu_err *err);
 /* Frees; what was not closed gets no name. */

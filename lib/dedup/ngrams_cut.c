@@ -1,0 +1,62 @@
+#include "ngrams_cut.h"
+
+#include <stdlib.h>
+
+void slu_cut_release(struct slu_cut *c)
+{
+    slu_buf_release(&c->tok);
+    free(c->seg);
+    *c = (struct slu_cut){0};
+}
+
+/* Tokens [from, to) of q, which lie in segment s that begins at `begin`. */
+static int keep(struct slu_cut *c, size_t *n_seg, const struct slu_batch *b,
+                const struct slu_seq *q, const struct slu_seg *s, uint64_t begin,
+                uint64_t from, uint64_t to, struct slu_err *err)
+{
+    if (from >= to)
+        return SLU_OK;
+    int rc = slu_grow(&c->seg, &c->cap_seg, *n_seg + 1, sizeof *c->seg, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_append(&c->tok, slu_batch_at(b, q->tok_off + from),
+                            (to - from) * b->tok_bytes, err);
+    if (rc)
+        return rc;
+    struct slu_seg *t = &c->seg[(*n_seg)++];
+    *t = *s;
+    t->offset += from - begin;
+    t->len_tok = to - from;
+    return SLU_OK;
+}
+
+int slu_cut_add(struct slu_cut *c, struct slu_batch *out, const struct slu_batch *b,
+                const struct slu_seq *q, const struct slu_run *drop, size_t n_drop,
+                uint64_t *left, struct slu_err *err)
+{
+    uint64_t begin = 0, end;
+    size_t n_seg = 0, k = 0;
+    int rc = SLU_OK;
+
+    slu_buf_clear(&c->tok);
+    for (uint64_t i = 0; rc == SLU_OK && i < q->n_seg; i++, begin = end) {
+        const struct slu_seg *s = &b->seg[q->seg_off + i];
+        uint64_t at = begin;
+        end = begin + s->len_tok;
+        /* A run may go on into the next segment: it is looked at again there. */
+        while (rc == SLU_OK && s->source != SLU_PADDING && k < n_drop &&
+               drop[k].tok < end) {
+            uint64_t over = drop[k].tok + drop[k].n_tok;
+            rc = keep(c, &n_seg, b, q, s, begin, at, drop[k].tok, err);
+            at = over < end ? over : end;
+            if (over > end)
+                break;
+            k++;
+        }
+        if (rc == SLU_OK)
+            rc = keep(c, &n_seg, b, q, s, begin, at, end, err);
+    }
+    *left = c->tok.len / b->tok_bytes;
+    if (rc || !*left)
+        return rc;
+    return slu_batch_add(out, c->tok.data, *left, c->seg, n_seg, b->str.data, err);
+}

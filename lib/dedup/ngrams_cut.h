@@ -1,0 +1,36 @@
+/* ngrams_cut.h - sequences without some of their tokens.
+ *
+ * What is left of a segment on both sides of a cut becomes a segment each, with offsets
+ * in the document as before: a cut document is a sequence of several segments.
+ *
+ * Thread safety: one thread at a time on a handle.
+ */
+#ifndef SLU_DEDUP_NGRAMS_CUT_H
+#define SLU_DEDUP_NGRAMS_CUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/batch.h"
+
+struct slu_run {
+    uint64_t tok, n_tok; /* counted from the sequence's first token */
+};
+
+/* Scratch; zero before use. */
+struct slu_cut {
+    struct slu_buf tok;
+    struct slu_seg *seg; /* owned */
+    size_t cap_seg;
+};
+void slu_cut_release(struct slu_cut *c);
+
+/* Appends sequence q of b to `out` without drop[0 … n_drop), which are in order, apart
+ * or adjacent, and within the sequence. Padding is not cut. What has no tokens left is
+ * not appended, and *left says so. */
+SLU_MUST_USE int slu_cut_add(struct slu_cut *c, struct slu_batch *out,
+                             const struct slu_batch *b, const struct slu_seq *q,
+                             const struct slu_run *drop, size_t n_drop, uint64_t *left,
+                             struct slu_err *err);
+
+#endif

@@ -11,6 +11,9 @@ static const char *const unit_names[] = {"word", "token", NULL};
 static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
 static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
 
+const char *const dedup_phase_names[] = {"sign",    "merge",  "verify",
+                                         "cluster", "filter", NULL};
+
 #define AT(field) offsetof(struct dedup_opts, field)
 static const struct cli_opt options[] = {
     {"exact", 0, CLI_FLAG, AT(exact), NULL,
@@ -63,6 +66,20 @@ static const struct cli_opt options[] = {
      NULL, true, NULL},
     {"report", 0, CLI_OUTPUT, AT(report), "FILE",
      "ngrams: write what went there, as JSON lines", NULL, false, NULL},
+    {"phase", 0, CLI_CHOICE, AT(phase), "sign|merge|verify|cluster|filter",
+     "exact, near: one phase of several, with files between", dedup_phase_names, false,
+     NULL},
+    {"work", 0, CLI_STRING, AT(work), "DIR", "phases: the folder of those files", NULL,
+     false, NULL},
+    {"part", 0, CLI_CUSTOM, AT(part_name), "I/N|auto/N",
+     "phases: part I of N (merge: range I of N), from 0;\n"
+     "auto: I is the array task's number",
+     NULL, false, dedup_parse_part},
+    {"part-base", 0, CLI_COUNT, AT(part_base), "N",
+     "phases: the number of the array's first task", NULL, false, NULL},
+    {"ranges", 0, CLI_COUNT, AT(ranges), "N",
+     "phases: key ranges that sign makes; default: as many as parts", NULL, false,
+     NULL},
     {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
      "write what was dropped, and what was kept for it, as JSON lines", NULL, false,
      NULL},
@@ -102,7 +119,12 @@ static const struct {
     {"fp-rate", DEDUP_NGRAMS},
     {"min-words", DEDUP_NGRAMS},
     {"report", DEDUP_NGRAMS},
+    {"phase", DEDUP_EXACT | DEDUP_NEAR},
 };
+
+/* Options of --phase alone, and those that it has not. */
+static const char *const phase_only[] = {"work", "part", "part-base", "ranges"};
+static const char *const phase_never[] = {"pairs", "audit"};
 
 static void defaults(void *opts)
 {
@@ -119,6 +141,7 @@ static void defaults(void *opts)
     o->overlap_num = 4;
     o->overlap_den = 5;
     o->fp_rate = 0.01;
+    o->phase = -1;
 }
 
 /* ---- the mode ---- */
@@ -148,6 +171,21 @@ static int check_belongs(const struct cli_ctx *ctx, unsigned mode, struct slu_er
     return SLU_OK;
 }
 
+static int check_phase(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    bool phase = given(ctx, "phase");
+
+    for (size_t i = 0; !phase && i < sizeof phase_only / sizeof *phase_only; i++)
+        if (given(ctx, phase_only[i]))
+            return slu_fail(err, SLU_E_USAGE, "--%s goes with --phase; see --help",
+                            phase_only[i]);
+    for (size_t i = 0; phase && i < sizeof phase_never / sizeof *phase_never; i++)
+        if (given(ctx, phase_never[i]))
+            return slu_fail(err, SLU_E_USAGE, "--%s does not go with --phase",
+                            phase_never[i]);
+    return SLU_OK;
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     size_t mode = 0;
@@ -166,6 +204,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         chosen = true;
     }
     int rc = check_belongs(ctx, modes[mode].mode, err);
+    if (rc == SLU_OK)
+        rc = check_phase(ctx, err);
+    if (rc == SLU_OK && given(ctx, "phase"))
+        return dedup_phases(ctx, modes[mode].mode, err);
     return rc ? rc : modes[mode].run(ctx, err);
 }
 
@@ -235,7 +277,9 @@ const struct slu_tool slu_tool = {
         "      [--audit] [--pairs FILE] [-o FILE] [STREAM ...]\n"
         "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token]\n"
         "      [--overlap FRACTION] [--fp-rate FRACTION] [--min-words N]\n"
-        "      [--report FILE] [-o FILE] [STREAM ...]",
+        "      [--report FILE] [-o FILE] [STREAM ...]\n"
+        "--exact|--near --phase PHASE --work DIR [--part I/N] [--ranges N]\n"
+        "      [-o FILE] [STREAM ...]",
     .summary =
         "Drops sequences that are equal or similar to one before them, or repeat it.",
     .opt = options,

@@ -104,8 +104,8 @@ uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
     return 0;
 }
 
-static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
-                 struct slu_err *err)
+int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
+                     struct slu_err *err)
 {
     if (ctx->common.memory < FLOOR_BYTE)
         return slu_fail(err, SLU_E_USAGE, "-M: --near needs at least %lluM",
@@ -246,7 +246,7 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_sum in = {0};
     uint64_t in_flight = ctx->common.memory / 4; /* batches and their sets */
 
-    int rc = check(ctx, o, err);
+    int rc = dedup_near_check(ctx, o, err);
     if (rc)
         return rc;
     rc = dedup_open(&io, ctx, err);

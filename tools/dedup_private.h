@@ -36,6 +36,13 @@ struct dedup_opts {
     double fp_rate;
     uint64_t min_words; /* UINT64_MAX: as many as an n-gram has */
     const char *report;
+    /* --phase */
+    int phase;        /* index in dedup_phase_names; -1: none */
+    const char *work; /* folder */
+    const char *part_name;
+    bool part_auto;
+    uint64_t part, n_part, part_base; /* n_part 0: not given */
+    uint64_t ranges;
 };
 
 /* --ngram, which has a default of its own in each mode. */
@@ -43,6 +50,10 @@ static inline uint64_t dedup_ngram(const struct dedup_opts *o, uint64_t by_defau
 {
     return o->ngram == UINT64_MAX ? by_default : o->ngram;
 }
+
+/* In the order of the work. */
+enum dedup_phase { DEDUP_SIGN, DEDUP_MERGE, DEDUP_VERIFY, DEDUP_CLUSTER, DEDUP_FILTER };
+extern const char *const dedup_phase_names[];
 
 /* One bit each, in the order of the table in dedup.c; the first is the default. */
 enum dedup_mode {
@@ -54,6 +65,14 @@ enum dedup_mode {
 SLU_MUST_USE int dedup_exact(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_near(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err);
+
+/* One phase of the mode, exact or near. */
+SLU_MUST_USE int dedup_phases(struct cli_ctx *ctx, enum dedup_mode mode,
+                              struct slu_err *err);
+SLU_MUST_USE int dedup_parse_part(void *opts, const char *value, struct slu_err *err);
+/* The ranges of --near's options. */
+SLU_MUST_USE int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
+                                  struct slu_err *err);
 
 /* The decimal fraction of --threshold as integers: SLU_E_USAGE unless it is above 0, at
  * most 1, and has nine digits or less. */

@@ -1,10 +1,10 @@
-#include "near_cluster.h"
+#include "lib/dedup/near_cluster.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/sorter.h"
-#include "near_private.h"
+#include "lib/dedup/near_private.h"
 
 #define NONE UINT64_MAX
 

@@ -1,16 +1,16 @@
 /* near_ext.c - the parts put together: documents go to the group sorter at once, their
  * sets and entries to two temporary files; at the end groups -> verify -> cluster. */
-#include "near_ext.h"
+#include "lib/dedup/near_ext.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/io.h"
-#include "near_cluster.h"
-#include "near_groups.h"
-#include "near_private.h"
-#include "near_verify.h"
+#include "lib/dedup/near_cluster.h"
+#include "lib/dedup/near_groups.h"
+#include "lib/dedup/near_private.h"
+#include "lib/dedup/near_verify.h"
 
 /* A temporary file that is appended to through a buffer, and read by offset. */
 struct tail {
@@ -118,7 +118,7 @@ int slu_near_ext_new(struct slu_near_ext **out, const struct slu_near_ext_cfg *c
                         "2 MiB is the least memory for near duplicates");
     if (cfg->n_band > SLU_NEAR_MAX_BAND || cfg->band_cap == 0 ||
         cfg->band_cap > SLU_NEAR_MAX_CAP || cfg->num == 0 || cfg->num > cfg->den ||
-        cfg->den > UINT32_MAX)
+        cfg->den > 1000000000)
         return slu_fail(err, SLU_E_USAGE, "bands, cap or threshold out of range");
     struct slu_near_ext *x = calloc(1, sizeof *x);
     if (!x)
@@ -163,8 +163,8 @@ const struct slu_near_ext_result *slu_near_ext_result(const struct slu_near_ext 
 static int store(struct slu_near_ext *x, uint64_t ordinal, uint64_t rank,
                  const uint64_t *set, uint64_t n_set, struct slu_err *err)
 {
-    const struct slu_near_entry none = {0, 0, 0};
-    struct slu_near_entry e = {rank, x->sets.n_byte / 8, n_set};
+    const struct slu_near_entry none = {0};
+    struct slu_near_entry e = {rank, x->sets.n_byte / 8, n_set, {0, 0}};
     int rc = SLU_OK;
 
     if (ordinal < x->n_doc || ordinal > UINT64_MAX >> 8 || x->finished)

@@ -37,7 +37,7 @@
 #include "lib/err.h"
 #include "lib/hash.h"
 
-#define SLU_NEAR_MAX_BAND 1024
+#define SLU_NEAR_MAX_BAND 16384
 #define SLU_NEAR_MAX_CAP  (1 << 20)
 
 struct slu_near_ext;
@@ -49,7 +49,7 @@ struct slu_near_ext_cfg {
     const char *tmpdir; /* copied */
     unsigned n_threads;
     unsigned n_band;   /* 0: twins only; at most SLU_NEAR_MAX_BAND */
-    uint64_t num, den; /* threshold num/den, 0 < num <= den < 2^32 */
+    uint64_t num, den; /* threshold num/den, 0 < num <= den <= 10^9 */
     uint64_t band_cap; /* 1 … SLU_NEAR_MAX_CAP */
     bool verify;       /* false: every candidate is an edge */
     bool by_prio;      /* false: all priorities are 0 */

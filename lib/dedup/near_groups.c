@@ -1,7 +1,7 @@
 /* near_groups.c - what is sorted: key.hi the band's key (of a set: its hash's upper
  * half), key.lo the band (of a set: n_band) in the top 16 bits, then big-endian tag,
  * rank, ordinal, and of a set, or for what a hand-over knows of a group, a count. */
-#include "near_groups.h"
+#include "lib/dedup/near_groups.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "lib/radix.h"
 #include "lib/sorter.h"
-#include "near_private.h"
+#include "lib/dedup/near_private.h"
 
 #define NO_ORDINAL UINT64_MAX
 

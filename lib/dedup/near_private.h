@@ -25,11 +25,4 @@ static inline unsigned slu_near_bits(uint64_t v)
     return 64 - (unsigned)__builtin_clzll(v | 1);
 }
 
-/* inter / (a + b - inter) >= num / den, exactly. */
-static inline bool slu_near_reaches(uint64_t inter, uint64_t a, uint64_t b,
-                                    uint64_t num, uint64_t den)
-{
-    return (unsigned __int128)inter * den >= (unsigned __int128)(a + b - inter) * num;
-}
-
 #endif

@@ -1,11 +1,12 @@
-#include "near_verify.h"
+#include "lib/dedup/near_verify.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/buf.h"
+#include "lib/dedup/shingle.h"
 #include "lib/sorter.h"
-#include "near_private.h"
+#include "lib/dedup/near_private.h"
 
 enum { ENTRIES = 512 }; /* that are looked up at once */
 
@@ -136,27 +137,6 @@ int slu_near_verify_pair(struct slu_near_verify *v, uint64_t k, uint64_t d,
     return slu_sorter_add(v->pairs, key, NULL, 0, err);
 }
 
-uint64_t slu_near_common(const uint64_t *a, size_t n_a, const uint64_t *b, size_t n_b,
-                         uint64_t least)
-{
-    size_t i = 0, j = 0;
-    uint64_t n = 0;
-
-    while (i < n_a && j < n_b) {
-        /* Rounds of steps without a branch on the data, then: can it still be? */
-        size_t left = n_a - i < n_b - j ? n_a - i : n_b - j;
-        if (n + left < least)
-            return 0;
-        for (size_t s = left; s > 0; s--) {
-            uint64_t x = a[i], y = b[j];
-            n += x == y;
-            i += x <= y;
-            j += y <= x;
-        }
-    }
-    return n;
-}
-
 /* ---- reading ---- */
 
 static int look_up(struct slu_near_verify *v, uint64_t ordinal,
@@ -239,7 +219,7 @@ static int common_large(struct slu_near_verify *v, uint64_t k,
             return rc;
         while (m < n_d && d[m] <= v->k_set[n - 1])
             m++;
-        *inter += slu_near_common(v->k_set, n, d, m, 0);
+        *inter += slu_sets_intersect(v->k_set, n, d, m, 0);
         d += m;
         n_d -= m;
     }
@@ -251,18 +231,16 @@ static int check(struct slu_near_verify *v, uint64_t k, const struct slu_near_en
                  uint64_t d, bool *loaded, struct slu_err *err)
 {
     const struct slu_near_entry *de = &v->entry[d - v->start[v->block]];
-    uint64_t a = ke->n_set, b = de->n_set, inter, least = 0;
+    uint64_t a = ke->n_set, b = de->n_set, inter = 0, least = 0;
     int rc = SLU_OK;
 
     v->result.candidates++;
     if (a == 0 || b == 0)
         return slu_fail(err, SLU_E_FORMAT, "a pair names a document without a set");
     if (v->cfg.verify) {
-        if (!slu_near_reaches(a < b ? a : b, a, b, v->cfg.num, v->cfg.den))
+        least = slu_sets_need(a, b, v->cfg.num, v->cfg.den);
+        if (least > a || least > b)
             return SLU_OK; /* however much they share */
-        least = (uint64_t)(((unsigned __int128)(a + b) * v->cfg.num +
-                            (v->cfg.num + v->cfg.den) - 1) /
-                           (v->cfg.num + v->cfg.den));
     }
     bool fits = a <= v->k_word;
     if (!*loaded) {
@@ -273,10 +251,10 @@ static int check(struct slu_near_verify *v, uint64_t k, const struct slu_near_en
         *loaded = fits;
     }
     if (rc == SLU_OK && fits)
-        inter = slu_near_common(v->k_set, a, v->set + de->off, b, least);
+        inter = slu_sets_intersect(v->k_set, a, v->set + de->off, b, least);
     else if (rc == SLU_OK)
         rc = common_large(v, k, ke, v->set + de->off, b, &inter, err);
-    if (rc || (v->cfg.verify && !slu_near_reaches(inter, a, b, v->cfg.num, v->cfg.den)))
+    if (rc || inter < least)
         return rc;
     v->result.edges++;
     const struct slu_near_edge e = {d, de->rank, k, ke->rank, inter, a + b - inter};

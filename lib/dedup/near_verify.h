@@ -22,6 +22,7 @@ struct slu_near_entry {
     uint64_t rank;  /* slu_near_rank */
     uint64_t off;   /* of its set, in hashes; private to the store */
     uint64_t n_set; /* hashes; 0: no document, or one that takes part in nothing */
+    struct slu_u128 hash; /* of the set; private to the store */
 };
 
 /* Where sets are: documents have ordinals 0 … n - 1. */
@@ -71,9 +72,5 @@ const struct slu_near_verify_result *
 slu_near_verify_result(const struct slu_near_verify *v);
 /* NULL is legal. */
 void slu_near_verify_free(struct slu_near_verify *v);
-
-/* |a and b| of two ascending sets; with `least`, 0 as soon as it cannot be reached. */
-uint64_t slu_near_common(const uint64_t *a, size_t n_a, const uint64_t *b, size_t n_b,
-                         uint64_t least);
 
 #endif

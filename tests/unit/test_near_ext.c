@@ -10,7 +10,6 @@
 
 #include "lib/dedup/near_ext.h"
 #include "lib/dedup/near_groups.h"
-#include "lib/dedup/near_verify.h"
 #include "near_oracle.h"
 
 static void ok(int rc, const struct slu_err *err)
@@ -297,28 +296,6 @@ static void test_large_group(void **state)
     assert_int_equal(seen[1].sum, seen[0].sum);
 }
 
-static void test_common(void **state)
-{
-    uint64_t a[300], b[300];
-
-    (void)state;
-    for (unsigned round = 0; round < 2000; round++) {
-        uint64_t n[2] = {0, 0}, want = 0, most = 1 + round % 90;
-        for (uint64_t v = 0; v < 300; v++) {
-            bool in_a = oracle_mix(v * 7919 + round) % 100 < most;
-            bool in_b = oracle_mix(v * 104729 + round) % 100 < 100 - most;
-            if (in_a)
-                a[n[0]++] = v;
-            if (in_b)
-                b[n[1]++] = v;
-            want += in_a && in_b;
-        }
-        assert_int_equal(slu_near_common(a, n[0], b, n[1], 0), want);
-        assert_int_equal(slu_near_common(b, n[1], a, n[0], want), want);
-        assert_true(slu_near_common(a, n[0], b, n[1], want + 1) <= want);
-    }
-}
-
 /* A set too large for its window. */
 static void test_large_set(void **state)
 {
@@ -385,8 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_definition), cmocka_unit_test(test_handover),
         cmocka_unit_test(test_budgets),    cmocka_unit_test(test_large_group),
-        cmocka_unit_test(test_common),     cmocka_unit_test(test_large_set),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_large_set),  cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,445 @@
+#!/usr/bin/env python3
+"""What dedup --phase promises: dedup_phases.py PART... in an empty folder (see dedup_phases.sh).
+
+Parts: equal refused damaged killed. FULL=1: more places that are damaged, more fail-points.
+"""
+import glob
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+BIN = os.environ["BIN"] + "/" + os.environ.get("PROGRAM_PREFIX", "")
+FULL = os.environ.get("FULL") == "1"
+SHIM = os.environ.get("SHIM", "")
+CASE = os.environ.get("case_name", "dedup_phases")
+NEAR = ["--near", "--ngram", "2", "--bands", "10", "--rows", "4", "--threshold", "0.75"]
+EXACT = ["--exact"]
+KINDS = ["sign", "merge", "verify", "cluster"]
+
+
+def result(good, what, why=""):
+    if not good:
+        for line in str(why).splitlines()[:8]:
+            print("  " + line[:300])
+    print("%s %s: %s" % ("ok" if good else "not ok", CASE, what), flush=True)
+
+
+class Run:
+    def __init__(self, argv, env=None):
+        self.argv = argv
+        p = subprocess.run([BIN + argv[0]] + argv[1:], stdin=subprocess.DEVNULL, capture_output=True,
+                           env=dict(os.environ, **(env or {})), timeout=300)
+        self.status, self.out, self.err = p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
+
+    def __str__(self):
+        return "%s\nexit status %s\n%s" % (" ".join(self.argv), self.status, self.err)
+
+    def clear_failure(self):
+        return self.status == 1 and re.fullmatch(r"dedup: .{3}.*\n", self.err)
+
+
+def must(argv, env=None):
+    r = Run(argv, env)
+    if r.status != 0:
+        result(False, "a program that must work", r)
+        sys.exit(1)
+    return r
+
+
+def sha(*paths):
+    h = hashlib.sha256()
+    for p in paths:
+        h.update(open(p, "rb").read())
+    return h.hexdigest()
+
+
+def corpus(path, n, words, seed):
+    """Texts of a few words; a third of them are others with a few words changed; some repeat, some are empty."""
+    rng = random.Random(seed)
+    seen = []
+    with open(path, "w") as f:
+        for _ in range(n):
+            if seen and rng.random() < 0.4:
+                d = list(rng.choice(seen[-300:]))
+                for _ in range(rng.choice((0, 0, 1, 2, 3))):
+                    d[rng.randrange(len(d))] = "x%d" % rng.randrange(5000)
+            else:
+                d = ["w%d" % rng.randrange(2000) for _ in range(rng.randrange(1, words))]
+            seen.append(d)
+            f.write(json.dumps({"text": " ".join(d) if rng.random() < 0.98 else "  ",
+                                "domain": rng.choice("abc")}) + "\n")
+
+
+def tokenize(n_part, source="c.jsonl", prefix="p"):
+    for i in range(n_part):
+        must(["tokenize", "--no-provenance", "-t", "bytes", "--domain-field", "domain", "--part", "%d/%d" % (i, n_part), "-o", "%s%d-%d.tks" % (prefix, n_part, i),
+              source])
+
+
+def steps(mode, work, n, ranges, extra=()):
+    """Every phase but filter: (phase, argv) in order."""
+    base = ["dedup"] + mode + list(extra) + ["--work", work, "--phase"]
+    for i in range(n):
+        yield "sign", base + ["sign", "--part", "%d/%d" % (i, n), "--ranges", str(ranges), "p%d-%d.tks" % (n, i)]
+    for j in range(ranges):
+        yield "merge", base + ["merge", "--part", "%d/%d" % (j, ranges)]
+    for i in range(n if mode is NEAR else 0):
+        yield "verify", base + ["verify", "--part", "%d/%d" % (i, n)]
+    yield "cluster", base + ["cluster"]
+
+
+def filters(mode, work, n, extra=()):
+    for i in range(n):
+        yield ["dedup"] + mode + list(extra) + ["--work", work, "--phase", "filter", "--part", "%d/%d" % (i, n), "-o",
+                                               "%s-f%d.tks" % (work, i), "p%d-%d.tks" % (n, i)]
+
+
+def cat(work, n):
+    with open(work + ".tks", "wb") as f:
+        for i in range(n):
+            f.write(open("%s-f%d.tks" % (work, i), "rb").read())
+    return work + ".tks"
+
+
+def normal(path):
+    """One stream's bytes, however it was cut: through a pass that changes nothing (equal texts are gone but for
+    empty ones, which are alike wherever they are)."""
+    return hashlib.sha256(must(["dedup", "--exact", "--no-provenance", path]).out).hexdigest()
+
+
+def whole(mode, work, n, ranges, extra=()):
+    for _, argv in steps(mode, work, n, ranges, extra):
+        must(argv)
+    for argv in filters(mode, work, n, extra):
+        must(argv)
+    return cat(work, n)
+
+
+def equal():
+    corpus("c.jsonl", 9000 if not FULL else 300000, 14, 5)
+    for n in (1, 3, 8):
+        tokenize(n)
+    for mode, name in ((NEAR, "near"), (EXACT, "exact")):
+        must(["dedup"] + mode + ["-o", "one.tks", "--stats", "one.json", "p1-0.tks"])
+        one = json.load(open("one.json"))
+        result(sum(one["sequences"]["dropped"].values()) > 1000, name + ": the corpus has duplicates", one["sequences"])
+        want, records = normal("one.tks"), must(["inspect", "--records", "one.tks"]).out
+        for n, ranges in ((1, 3), (3, 2), (8, 3)):
+            got = whole(mode, "w%d" % n, n, ranges)
+            result(normal(got) == want, "%s, N = %d, %d ranges: the bytes of one pass" % (name, n, ranges))
+            result(must(["inspect", "--records", got]).out == records, "%s, N = %d: records and order" % (name, n))
+            if n == 1:
+                result(sha(got) == sha("one.tks"), "%s, N = 1: the file of one pass" % name)
+            if (n, ranges) != (3, 2):
+                shutil.rmtree("w%d" % n)
+        for extra in (["-T", "1", "-M", "300M"], ["-T", "7", "-M", "64M"]):
+            whole(mode, "other", 3, 2, extra)
+            files = sorted(os.listdir("w3"))
+            same = files == sorted(os.listdir("other")) and all(sha("w3/" + f) == sha("other/" + f) for f in files)
+            result(same, "%s: every phase's files are the same with %s" % (name, " ".join(extra)))
+            shutil.rmtree("other")
+        shutil.rmtree("w3")
+    for extra in (["--keep", "longest"], ["--keep", "domain-order", "--domains", "c,a"], ["--band-cap", "3"], ["--no-verify"],
+                  ["--unit", "token"]):
+        must(["dedup"] + NEAR + extra + ["-o", "one.tks", "p1-0.tks"])
+        result(normal(whole(NEAR, "other", 3, 2, extra)) == normal("one.tks"), "%s: the bytes of one pass" % " ".join(extra))
+        shutil.rmtree("other")
+    spilled = []
+    for phase, argv in steps(NEAR, "small", 1, 1, ["-M", "64M"]):
+        must(argv + ["--stats", "s.json"])
+        s = json.load(open("s.json"))
+        spilled.append("%s %d" % (phase, s["spill_bytes"]))
+        if not os.environ.get("SAN"):
+            result(s["peak_rss_bytes"] <= 128 << 20, "-M 64M: %s stays within 64 MiB more" % phase, s["peak_rss_bytes"])
+    if FULL:
+        result(all(not x.endswith(" 0") for x in spilled[:2]), "-M 64M: sign and merge spill", spilled)
+
+
+def small_set(n=1500, work="good"):
+    corpus("c.jsonl", n, 14, 6)
+    tokenize(3)
+    must(["dedup"] + NEAR + ["-o", "one.tks", "p3-0.tks", "p3-1.tks", "p3-2.tks"])
+    shutil.rmtree(work, ignore_errors=True)
+    return normal(whole(NEAR, work, 3, 2)), normal("one.tks")
+
+
+def refused():
+    got, want = small_set()
+    result(got == want, "three streams in one pass: the same")
+
+    def no(what, argv, say, status=1, work="good"):
+        before = {f: sha(f) for f in glob.glob(work + "/*")}
+        r = Run(["dedup"] + argv)
+        good = r.status == status and re.fullmatch(r"dedup: .{3}.*\n", r.err) and re.search(say, r.err)
+        result(good and before == {f: sha(f) for f in glob.glob(work + "/*")}, what, r)
+
+    def phase(name, part=None, mode=NEAR, extra=(), work="good", stream=None):
+        return (mode + list(extra) + ["--work", work, "--phase", name] + (["--part", part] if part else []) +
+                ([stream] if stream else []))
+
+    # What is there is skipped.
+    for ph, argv in steps(NEAR, "good", 3, 2):
+        path = sorted(glob.glob("good/%s.*" % ph))[0]
+        before = os.stat(path).st_mtime_ns
+        r = must(argv + ["--stats", "s.json"])
+        skipped = json.load(open("s.json"))["skipped"]
+        result(skipped and os.stat(path).st_mtime_ns == before, "%s: is skipped where it is there" % " ".join(argv[-4:]), r)
+    # Parameters.
+    for option, value, at in (("--bands", "9", "sign"), ("--rows", "5", "sign"), ("--ngram", "3", "sign"), ("--seed", "1", "sign"),
+                              ("--band-cap", "99", "merge"), ("--threshold", "0.9", "verify")):
+        extra = [option, value]
+        key = {"--seed": "seed", "--band-cap": "band-cap"}.get(option, option[2:])
+        no("sign with other %s" % option if at == "sign" else "%s with other %s" % (at, option),
+           phase(at, "0/2" if at == "merge" else "0/3", extra=extra, stream="p3-0.tks" if at == "sign" else None),
+           "was made with %s=" % key)
+        no("filter with other %s" % option, phase("filter", "0/3", extra=extra + ["-o", "x.tks"], stream="p3-0.tks"),
+           "was made with %s=" % key)
+    no("verify with --no-verify", phase("verify", "0/3", extra=["--no-verify"]), "verify=yes, and this is verify=no")
+    no("other --unit", phase("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word, and this is unit=token")
+    no("exact where near was", phase("merge", "0/2", mode=EXACT), "dedup=near, and this is dedup=exact")
+    no("other ranges", phase("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=4")
+    no("merge with other ranges", phase("merge", "0/3"), "ranges=2, and this is ranges=3")
+    result(not os.path.exists("x.tks"), "filter leaves no output")
+    # Streams and tokenizers.
+    no("sign of another stream", phase("sign", "0/3", extra=["--ranges", "2"], stream="p3-1.tks"), "was made from another stream")
+    no("filter of another stream", phase("filter", "0/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "not the one that part 0/3")
+    must(["tokenize", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
+    no("sign with another tokenizer", phase("sign", "0/3", extra=["--ranges", "2"], stream="b.tks"), "another tokenizer")
+    no("filter with another tokenizer", phase("filter", "0/3", extra=["-o", "x.tks"], stream="b.tks"), "another tokenizer")
+    result(not os.path.exists("x.tks"), "and neither leaves an output")
+    shutil.copytree("good", "mixed")
+    for f in glob.glob("mixed/*"):
+        if "sign" not in f or ".1-of" in f:
+            os.unlink(f)
+    must(["tokenize", "-t", "builtin", "--part", "1/3", "-o", "b.tks", "c.jsonl"])
+    must(["dedup"] + phase("sign", "1/3", work="mixed", extra=["--ranges", "2"], stream="b.tks"))
+    no("merge of two tokenizers", phase("merge", "0/2", work="mixed"), "sign.1-of-3: was made with another tokenizer", work="mixed")
+    # A sign file that was made again from another stream: what came of the old one does not go with it.
+    shutil.rmtree("mixed")
+    shutil.copytree("good", "mixed")
+    os.unlink("mixed/sign.2-of-3")
+    must(["dedup"] + phase("sign", "2/3", work="mixed", extra=["--ranges", "2"], stream="p3-1.tks"))
+    for ph, part in (("merge", "0/2"), ("verify", "0/3"), ("cluster", None)):
+        no("%s where a sign file was exchanged" % ph, phase(ph, part, work="mixed"), "from other files than those that are there now",
+           work="mixed")
+    must(["dedup"] + phase("merge", "0/2", work="mixed", extra=["-f"]))
+    result(sha("mixed/merge.0-of-2") != sha("good/merge.0-of-2"), "-f makes it again")
+    # What is missing.
+    for f, ph, part in (("sign.2-of-3", "merge", "0/2"), ("sign.0-of-3", "verify", "1/3"), ("merge.1-of-2", "verify", "2/3"),
+                        ("verify.1-of-3", "cluster", None)):
+        os.rename("good/" + f, "gone")
+        no("%s without %s" % (ph, f), phase(ph, part), "%s is missing; run --phase %s --part %s" % (
+            f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
+        os.rename("gone", "good/" + f)
+    os.rename("good/cluster.1-of-3", "gone")
+    no("filter without cluster", phase("filter", "1/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "cluster.1-of-3 is missing; run --phase cluster")
+    os.rename("gone", "good/cluster.1-of-3")
+    os.mkdir("empty")
+    no("merge of nothing", phase("merge", "0/2", work="empty"), "no sign files", work="empty")
+    no("a folder that is not there", phase("merge", "0/2", work="no-such"), "no-such", work="no-such")
+    shutil.copy("good/sign.0-of-3", "good/sign.0-of-4")
+    no("sign files of two numbers of parts", phase("merge", "0/2"), "of 3 parts and of 4")
+    os.unlink("good/sign.0-of-4")
+    os.rename("good/sign.1-of-3", "gone")
+    shutil.copy("good/sign.0-of-3", "good/sign.1-of-3")
+    no("a part under another's name", phase("merge", "0/2"), "is part 0/3, and this 1/3")
+    os.rename("gone", "good/sign.1-of-3")
+    # Usage.
+    for what, argv in (("no --work", NEAR + ["--phase", "sign", "--part", "0/3", "p3-0.tks"]),
+                       ("no --part", phase("merge")), ("--part 3/3", phase("merge", "3/3")), ("--part x", phase("merge", "x")),
+                       ("--part with cluster", phase("cluster", "0/3")), ("verify of --exact", phase("verify", "0/3", mode=EXACT)),
+                       ("a stream for merge", phase("merge", "0/2", stream="p3-0.tks")),
+                       ("-o for sign", phase("sign", "0/3", extra=["-o", "x.tks"], stream="p3-0.tks")),
+                       ("--work without --phase", NEAR + ["--work", "good", "p3-0.tks"]),
+                       ("--pairs", phase("filter", "0/3", extra=["--pairs", "x"], stream="p3-0.tks")),
+                       ("a phase that is none", phase("sort", "0/3")), ("-M 16M", phase("merge", "0/2", extra=["-M", "16M"]))):
+        no("usage: " + what, argv, ".", status=2)
+    env = {"SLURM_ARRAY_TASK_ID": "11"}
+    r = must(["dedup"] + phase("merge", "auto/2", extra=["--part-base", "10", "--stats", "s.json"]), env)
+    result(json.load(open("s.json"))["skipped"], "--part auto/2 with --part-base", r)
+    # A work folder of one's own cannot be written.
+    r = Run(["dedup"] + phase("sign", "0/3", work="/dev/null/x", stream="p3-0.tks"))
+    result(r.clear_failure(), "a work folder that cannot be made", r)
+
+
+def sections(path):
+    """(name, first byte, end) of the parts of a file, as lib/dedup/nearfile.h describes them."""
+    d = open(path, "rb").read()
+    tail, = struct.unpack("<Q", d[-32:-24])
+    n_param, n_section = struct.unpack("<QQ", d[tail + 112:tail + 128])
+    rows = tail + 128 + (n_param + 7) // 8 * 8
+    yield "head", 0, 16
+    at = 16
+    for i in range(n_section):
+        n, = struct.unpack("<Q", d[rows + 24 * i:rows + 24 * i + 8])
+        if n:
+            yield "section %d" % i, at, at + n
+        at += n
+    assert at == tail
+    yield "tail", tail, len(d) - 32
+    yield "foot", len(d) - 32, len(d)
+
+
+def later(kind):
+    """The phases behind that which writes `kind`, from good files."""
+    phases = [x for x in steps(NEAR, "bad", 3, 2) if KINDS.index(x[0]) > KINDS.index(kind)]
+    return [argv for _, argv in phases] + list(filters(NEAR, "bad", 3))
+
+
+def one_bad(kind, name, data, want):
+    """Puts `data` in the place of a good file; None, or what is wrong with what the later phases make of it."""
+    shutil.rmtree("bad", ignore_errors=True)
+    os.mkdir("bad")
+    for f in os.listdir("good"):
+        if KINDS.index(f.split(".")[0]) <= KINDS.index(kind):
+            os.link("good/" + f, "bad/" + f)
+    os.unlink("bad/" + name)
+    open("bad/" + name, "wb").write(data)
+    for argv in later(kind):
+        out = argv[argv.index("-o") + 1] if "-o" in argv else None
+        if out and os.path.exists(out):
+            os.unlink(out)
+        r = Run(argv)
+        if r.status:
+            left = out and os.path.exists(out)
+            return None if r.clear_failure() and name in r.err and not left else "%s\nleft an output: %s" % (r, left)
+    return None if normal(cat("bad", 3)) == want else "nobody noticed, and the output is another"
+
+
+def damaged():
+    want, _ = small_set(300)
+    rng = random.Random(7)
+    for kind in KINDS:
+        name = kind + (".1-of-2" if kind == "merge" else ".1-of-3")
+        data = open("good/" + name, "rb").read()
+        bad, n = [], 0
+        unnoticed = 0
+        for part, a, b in sections("good/" + name):
+            places = {a, b - 1} | {rng.randrange(a, b) for _ in range(20 if FULL else 1)}
+            if part in ("tail", "foot", "head"):
+                places |= set(range(a, b, 1 if FULL else 24))
+            for at in sorted(places):
+                flipped = data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]
+                problem = one_bad(kind, name, flipped, want)
+                n += 1
+                if problem:
+                    bad.append("%s, byte %d: %s" % (part, at, problem))
+            for cut in {a, b - 1} | ({a + 1, (a + b) // 2} if FULL else set()):
+                problem = one_bad(kind, name, data[:cut], want)
+                n += 1
+                if problem:
+                    bad.append("%s, cut at %d: %s" % (part, cut, problem))
+        for more in (b"\0", data[-32:], data):
+            problem = one_bad(kind, name, data + more, want)
+            n += 1
+            if problem:
+                bad.append("%d bytes too many: %s" % (len(more), problem))
+        result(not bad, "%s: flipped bits, cuts and garbage in every part of the file (%d)" % (name, n), "\n".join(bad[:3]))
+        # A rerun of the phase itself refuses what it finds, and -f mends it.
+        shutil.rmtree("bad", ignore_errors=True)
+        shutil.copytree("good", "bad")
+        open("bad/" + name, "wb").write(data[:-1])
+        argv = [x for ph, x in steps(NEAR, "bad", 3, 2) if ph == kind][1 if kind != "cluster" else 0]
+        r = Run(argv)
+        result(r.clear_failure() and name in r.err, "%s: a rerun refuses a truncated file" % kind, r)
+        must(argv + ["-f"])
+        result(sha("bad/" + name) == sha("good/" + name), "%s: -f makes it again" % kind)
+
+
+def killed():
+    small_set(600)
+    good = {f: sha("good/" + f) for f in os.listdir("good")}
+    points = ["start:1", "read:9", "write:1", "sync:1", "name:1", "close:2", "end:1"]
+    if FULL:
+        points += ["%s:%d" % (c, n) for c in ("read", "open", "close") for n in range(1, 40, 3)]
+    for kind in KINDS:
+        bad, fired = [], []
+        mine = [argv for ph, argv in steps(NEAR, "kill", 3, 2) if ph == kind]
+        for at in points:
+            shutil.rmtree("kill", ignore_errors=True)
+            os.mkdir("kill")
+            for f in good:
+                if KINDS.index(f.split(".")[0]) < KINDS.index(kind):
+                    os.link("good/" + f, "kill/" + f)
+            log = "kill.log"
+            r = Run(mine[-1], {"LD_PRELOAD": SHIM + "/fault.so", "SHIM_AT": at, "SHIM_LOG": log})
+            if os.path.exists(log):
+                os.unlink(log)
+                fired.append(at)
+                if r.status != -9:
+                    bad.append("%s: not killed: %s" % (at, r))
+            for f in os.listdir("kill"):  # between its two names a file has a third
+                if good.get(f) != sha("kill/" + f) and not f.startswith(".sluice-"):
+                    bad.append("%s: left %s behind" % (at, f))
+            for argv in mine:
+                r = Run(argv)
+                if r.status:
+                    bad.append("%s, then again: %s" % (at, r))
+            for f in good:
+                if f.startswith(kind) and (not os.path.exists("kill/" + f) or sha("kill/" + f) != good[f]):
+                    bad.append("%s, then again: %s is another" % (at, f))
+        need = {"start:1", "write:1", "sync:1", "name:1", "end:1"}
+        if not need <= set(fired):
+            bad.append("not reached: %s" % sorted(need - set(fired)))
+        result(not bad, "%s: kill -9 at %s, and a rerun" % (kind, " ".join(fired)), "\n".join(bad[:3]))
+    # The filter leaves nothing, or everything.
+    bad = []
+    argv = list(filters(NEAR, "good", 3))[1]
+    out = argv[argv.index("-o") + 1]
+    want = sha(out)
+    for at in ("start:1", "read:3", "write:1", "sync:1", "name:1", "end:1"):
+        os.unlink(out)
+        Run(argv, {"LD_PRELOAD": SHIM + "/fault.so", "SHIM_AT": at})
+        if os.path.exists(out) and sha(out) != want:
+            bad.append("%s: left something else" % at)
+        if Run(argv).status or sha(out) != want:
+            bad.append("%s: the rerun" % at)
+    result(not bad, "filter: kill -9, and a rerun", bad)
+    # Calls that fail.
+    for kind in KINDS:
+        bad = []
+        mine = [argv for ph, argv in steps(NEAR, "kill", 3, 2) if ph == kind][-1]
+        for call in ("io", "memory", "map"):
+            n, gap = 1, 1
+            while True:
+                shutil.rmtree("kill", ignore_errors=True)
+                os.mkdir("kill")
+                for f in good:
+                    if KINDS.index(f.split(".")[0]) < KINDS.index(kind):
+                        os.link("good/" + f, "kill/" + f)
+                r = Run(mine, {"LD_PRELOAD": SHIM + "/fault.so", "SHIM_AT": "%s:%d" % (call, n), "SHIM_LOG": "kill.log",
+                               "SHIM_DO": "5" if call == "io" else "12"})
+                if not os.path.exists("kill.log"):
+                    break
+                os.unlink("kill.log")
+                left = [f for f in os.listdir("kill") if good.get(f) != sha("kill/" + f)]
+                if left or (r.status and not r.clear_failure()):
+                    bad.append("%s:%d: %s\nleft: %s" % (call, n, r, left))
+                gap = gap if FULL or n < 8 else max(gap, n // 3)
+                n += gap
+        result(not bad, "%s: calls that fail one by one" % kind, "\n".join(bad[:2]))
+    # SIGTERM: 75, and nothing is left.
+    corpus("c.jsonl", 40000, 200, 8)
+    must(["tokenize", "-t", "bytes", "-o", "big.tks", "c.jsonl"])
+    p = subprocess.Popen([BIN + "dedup"] + NEAR + ["--phase", "sign", "--part", "0/1", "--work", "term", "big.tks"],
+                         stderr=subprocess.PIPE)
+    while not os.path.isdir("term") and p.poll() is None:
+        time.sleep(0.001)
+    time.sleep(0.05)
+    p.send_signal(signal.SIGTERM)
+    err = p.stderr.read()
+    result(p.wait() == 75 and err.count(b"\n") == 1 and not os.listdir("term"), "sign: SIGTERM: 75, one line, no file",
+           "%s %r" % (p.returncode, err))
+
+
+if __name__ == "__main__":
+    for part_name in sys.argv[1:]:
+        globals()[part_name]()

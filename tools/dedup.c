@@ -14,6 +14,16 @@ static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL
 const char *const dedup_phase_names[] = {"sign",    "merge",  "verify",
                                          "cluster", "filter", NULL};
 
+/* The provenance says what the index holds, not where it lies: see dedup_against. */
+static int take_against(void *opts, const char *value, struct slu_err *err)
+{
+    struct dedup_opts *o = opts;
+
+    (void)err;
+    o->against = value;
+    return SLU_OK;
+}
+
 #define AT(field) offsetof(struct dedup_opts, field)
 static const struct cli_opt options[] = {
     {"exact", 0, CLI_FLAG, AT(exact), NULL,
@@ -65,7 +75,17 @@ static const struct cli_opt options[] = {
      "--ngram",
      NULL, true, NULL},
     {"report", 0, CLI_OUTPUT, AT(report), "FILE",
-     "ngrams: write what went there, as JSON lines", NULL, false, NULL},
+     "ngrams: write what went there, as JSON lines;\n"
+     "against: which items were found",
+     NULL, false, NULL},
+    {"save-index", 0, CLI_OUTPUT, AT(save_index), "INDEX",
+     "ngrams: drop nothing, keep all n-grams there", NULL, false, NULL},
+    {"against", 0, CLI_CUSTOM, AT(against_id), "INDEX",
+     "drop what shares an n-gram with what is in INDEX", NULL, true, take_against},
+    {"cut", 0, CLI_FLAG, AT(cut), NULL, "against: only the paragraphs that do", NULL,
+     true, NULL},
+    {"window", 0, CLI_COUNT, AT(window), "N",
+     "cut: and those within N words of such an n-gram", NULL, true, NULL},
     {"phase", 0, CLI_CHOICE, AT(phase), "sign|merge|verify|cluster|filter",
      "exact, near: one phase of several, with files between", dedup_phase_names, false,
      NULL},
@@ -96,6 +116,7 @@ static const struct {
     {DEDUP_EXACT, "exact", dedup_exact},
     {DEDUP_NEAR, "near", dedup_near},
     {DEDUP_NGRAMS, "ngrams", dedup_ngrams},
+    {DEDUP_AGAINST, "against", dedup_against},
 };
 enum { N_MODE = sizeof modes / sizeof *modes };
 
@@ -118,7 +139,10 @@ static const struct {
     {"overlap", DEDUP_NGRAMS},
     {"fp-rate", DEDUP_NGRAMS},
     {"min-words", DEDUP_NGRAMS},
-    {"report", DEDUP_NGRAMS},
+    {"report", DEDUP_NGRAMS | DEDUP_AGAINST},
+    {"save-index", DEDUP_NGRAMS},
+    {"cut", DEDUP_AGAINST},
+    {"window", DEDUP_AGAINST},
     {"phase", DEDUP_EXACT | DEDUP_NEAR},
 };
 
@@ -278,6 +302,8 @@ const struct slu_tool slu_tool = {
         "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token]\n"
         "      [--overlap FRACTION] [--fp-rate FRACTION] [--min-words N]\n"
         "      [--report FILE] [-o FILE] [STREAM ...]\n"
+        "--ngrams --save-index INDEX [--ngram N] [--min-words N] [STREAM ...]\n"
+        "--against INDEX [--cut [--window N]] [--report FILE] [STREAM ...]\n"
         "--exact|--near --phase PHASE --work DIR [--part I/N] [--ranges N]\n"
         "      [-o FILE] [STREAM ...]",
     .summary =

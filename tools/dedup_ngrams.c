@@ -314,6 +314,8 @@ int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err)
     uint64_t share = ctx->common.memory / 4;
     unsigned n_slots = cli_slots(ctx, share / 2);
 
+    if (o->save_index)
+        return dedup_contam_save(ctx, err);
     int rc = dedup_open(&j.io, ctx, err);
     if (rc == SLU_OK && o->report)
         rc = slu_out_open(&j.report, o->report, err);

@@ -36,6 +36,14 @@ struct dedup_opts {
     double fp_rate;
     uint64_t min_words; /* UINT64_MAX: as many as an n-gram has */
     const char *report;
+    /* --save-index, --against */
+    const char *save_index;
+    const char
+        *against_id; /* for the provenance: what the index holds, in against_hex */
+    char against_hex[33];
+    const char *against;
+    bool cut;
+    uint64_t window; /* words */
     /* --phase */
     int phase;        /* index in dedup_phase_names; -1: none */
     const char *work; /* folder */
@@ -60,11 +68,19 @@ enum dedup_mode {
     DEDUP_EXACT = 1 << 0,
     DEDUP_NEAR = 1 << 1,
     DEDUP_NGRAMS = 1 << 2,
+    DEDUP_AGAINST = 1 << 3,
 };
 
 SLU_MUST_USE int dedup_exact(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_near(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err);
+/* Opens the index; what is in it decides what is done. */
+SLU_MUST_USE int dedup_against(struct cli_ctx *ctx, struct slu_err *err);
+/* --ngrams --save-index, and --against an index of n-grams. */
+struct slu_nearfile;
+SLU_MUST_USE int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int dedup_contam(struct cli_ctx *ctx, struct slu_nearfile *index,
+                              struct slu_err *err);
 
 /* One phase of the mode, exact or near. */
 SLU_MUST_USE int dedup_phases(struct cli_ctx *ctx, enum dedup_mode mode,

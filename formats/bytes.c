@@ -32,7 +32,8 @@ int slu_raw_fill(struct slu_raw *r, struct slu_err *err)
     memmove(r->buf, r->buf + r->pos, left);
     r->pos = 0;
     r->end = left;
-    int rc = slu_read_full(r->fd, r->buf + left, SLU_RAW_BYTES - left, &got, err);
+    int rc = slu_read_or_quit(r->fd, r->quit_fd, r->buf + left, SLU_RAW_BYTES - left,
+                              &got, err);
     if (rc)
         return rc;
     r->end += got;
@@ -103,7 +104,7 @@ static int choose_codec(struct slu_bytes *b, uint64_t mem_byte, struct slu_err *
 }
 
 int slu_bytes_open(struct slu_bytes **out, const char *path, uint64_t mem_byte,
-                   struct slu_err *err)
+                   int quit_fd, struct slu_err *err)
 {
     struct stat st;
     int rc;
@@ -128,6 +129,7 @@ int slu_bytes_open(struct slu_bytes **out, const char *path, uint64_t mem_byte,
         rc = slu_fail_errno(err, "%s", b->path);
         goto out;
     }
+    b->raw.quit_fd = S_ISREG(st.st_mode) ? -1 : quit_fd;
     b->regular = S_ISREG(st.st_mode) && strcmp(path, "-") != 0;
     (void)posix_fadvise(b->raw.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     rc = choose_codec(b, mem_byte ? mem_byte : UINT64_C(128) << 20, err);
@@ -148,7 +150,7 @@ static int read_plain(struct slu_raw *r, uint8_t *p, size_t n, size_t *got,
     int rc = SLU_OK;
     if (r->pos == r->end && !r->eof) {
         if (n >= SLU_RAW_BYTES) {
-            rc = slu_read_full(r->fd, p, n, got, err);
+            rc = slu_read_or_quit(r->fd, r->quit_fd, p, n, got, err);
             if (rc)
                 return rc;
             r->off += *got;

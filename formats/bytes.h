@@ -22,9 +22,10 @@
 struct slu_bytes;
 
 /* path "-" is standard input. mem_byte bounds a decompressor's window (0: 128 MiB);
- * what needs more is SLU_E_LIMIT. Caller frees with slu_bytes_close. */
+ * what needs more is SLU_E_LIMIT. Where quit_fd >= 0 becomes readable nothing waits for
+ * bytes of a pipe any more (SLU_E_IO). Caller frees with slu_bytes_close. */
 SLU_MUST_USE int slu_bytes_open(struct slu_bytes **b, const char *path,
-                                uint64_t mem_byte, struct slu_err *err);
+                                uint64_t mem_byte, int quit_fd, struct slu_err *err);
 /* Reads n decompressed bytes, fewer only at the end or with an error; *got 0 without
  * one: the end, and all checksums agree. With an error *got is set too: the bytes
  * before the fault, which every later call reports again. Errors: SLU_E_IO,

@@ -9,6 +9,7 @@
 /* The stored bytes: buf[pos … end) are read and not yet taken. */
 struct slu_raw {
     int fd;
+    int quit_fd;  /* see slu_bytes_open; -1 in regular files, which never wait */
     uint8_t *buf; /* SLU_RAW_BYTES, owned */
     size_t pos, end;
     uint64_t off; /* offset in the file of buf[end] */

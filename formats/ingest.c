@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "formats/ingest_private.h"
 #include "formats/rejects.h"
@@ -66,6 +68,7 @@ struct ingest {
     pthread_mutex_t lock;
     uint64_t grown_byte, max_grown_byte;
     bool failed; /* a job has failed, so nothing more will be given back */
+    int quit_fd; /* an eventfd: the run has stopped; or -1 */
 };
 
 /* ---- memory ---- */
@@ -155,10 +158,19 @@ static size_t cut(void *ctx, const uint8_t *p, size_t n, size_t from)
     return slu_encode_cut(g->cfg->tokenizer, p, n, from);
 }
 
+/* A fault downstream is not to wait for an upstream that is silent. */
+static void stopped(void *ctx)
+{
+    const struct ingest *g = ctx;
+    if (g->quit_fd >= 0)
+        (void)eventfd_write(g->quit_fd, 1);
+}
+
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct ingest *g = ctx;
     struct job *j = job;
+    slu_pipe_on_stop(g->crew.pipe, stopped);
     return slu_input_fetch(g->input, &j->block, err);
 }
 
@@ -497,6 +509,7 @@ static int open_input(struct ingest *g, const struct plan *p, struct slu_err *er
         .block_byte = (size_t)p->block_byte,
         .max_record_byte = p->max_record_byte,
         .window_byte = cfg->memory_byte / 4,
+        .quit_fd = g->quit_fd,
         .ctx = g,
         .claim = claim,
         .cut = slu_encode_cuts(cfg->tokenizer) ? cut : NULL,
@@ -588,6 +601,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     void **job = calloc(p.n_job, sizeof *job);
     if (!job)
         return slu_fail_nomem(err, p.n_job * sizeof *job);
+    g.quit_fd = eventfd(0, EFD_CLOEXEC);
     for (unsigned i = 0; i < p.n_job && !rc; i++)
         if (!(job[i] = new_job(g.tok_bytes)))
             rc = slu_fail_nomem(err, sizeof(struct job));
@@ -603,6 +617,8 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     if (!rc)
         rc = slu_pipe_run_parts(&ops, &g, job, p.n_job, p.n_threads, &g.crew.pipe, err);
     slu_input_free(g.input);
+    if (g.quit_fd >= 0)
+        close(g.quit_fd);
     slu_long_text_free(g.text);
     close_workers(&g);
     for (unsigned i = 0; i < p.n_job; i++)

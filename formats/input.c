@@ -226,7 +226,8 @@ static int open_source(struct slu_input *in, struct slu_err *err)
         if (rc)
             return rc;
     }
-    rc = slu_bytes_open(&src->bytes, src->src->path, in->cfg.window_byte, err);
+    rc = slu_bytes_open(&src->bytes, src->src->path, in->cfg.window_byte,
+                        in->cfg.quit_fd, err);
     if (rc)
         return rc;
     if (!slu_bytes_seekable(src->bytes)) {

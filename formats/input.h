@@ -90,6 +90,7 @@ struct slu_input_cfg {
     uint64_t max_record_byte; /* a longer record, or part of one that cannot be cut, is
                                  SLU_E_LIMIT, once it does not fit a block */
     uint64_t window_byte;     /* for decompressors, see slu_bytes_open */
+    int quit_fd;              /* likewise; -1: none */
     void *ctx;
     /* Called before b grows by n bytes past block_byte; may wait; an error ends the
      * fetch. May be NULL. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,35 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Until there are bytes at fd, or its end or a fault. */
+static int await(int fd, int quit_fd, struct slu_err *err)
+{
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
+                          {.fd = quit_fd, .events = POLLIN}};
+    int n;
+    do
+        n = poll(p, 2, -1);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return slu_fail_errno(err, "cannot be waited for");
+    return p[1].revents ? slu_fail(err, SLU_E_IO, "stopped") : SLU_OK;
+}
+
 int slu_read_full(int fd, void *buf, size_t n, size_t *got, struct slu_err *err)
+{
+    return slu_read_or_quit(fd, -1, buf, n, got, err);
+}
+
+int slu_read_or_quit(int fd, int quit_fd, void *buf, size_t n, size_t *got,
+                     struct slu_err *err)
 {
     size_t done = 0;
     while (done < n) {
+        if (quit_fd >= 0) {
+            int rc = await(fd, quit_fd, err);
+            if (rc)
+                return rc;
+        }
         ssize_t r = read(fd, (char *)buf + done, n - done);
         if (r == 0)
             break;

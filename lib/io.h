@@ -17,6 +17,10 @@
 /* Reads up to n bytes, fewer only at the end of the file; *got says how many. */
 SLU_MUST_USE int slu_read_full(int fd, void *buf, size_t n, size_t *got,
                                struct slu_err *err);
+/* The same, but ends with SLU_E_IO when quit_fd becomes readable while it waits for
+ * bytes that are not there yet. quit_fd < 0: never. */
+SLU_MUST_USE int slu_read_or_quit(int fd, int quit_fd, void *buf, size_t n, size_t *got,
+                                  struct slu_err *err);
 /* Appends the whole of a file. A folder, or more than max_byte, is an error; messages
  * name the file. */
 SLU_MUST_USE int slu_read_whole(struct slu_buf *buf, const char *path,

@@ -39,7 +39,8 @@ struct slu_pipe {
     pthread_cond_t changed;
     uint64_t next_made, next_worked, next_emitted;
     bool producing, emitting;
-    bool ended;   /* produce said SLU_EOF or failed: nothing more comes */
+    bool ended; /* produce said SLU_EOF or failed: nothing more comes */
+    void (*on_stop)(void *ctx);
     bool stopped; /* a fault was reached in order: everybody goes home */
     int rc;
     struct slu_err err;
@@ -57,6 +58,8 @@ static void stop(struct slu_pipe *p, int rc, const struct slu_err *err)
     p->rc = rc;
     p->err = *err;
     p->stopped = true;
+    if (p->on_stop)
+        p->on_stop(p->ctx);
 }
 
 static void emit(struct slu_pipe *p, struct slot *s)
@@ -196,6 +199,15 @@ int slu_pipe_share(struct slu_pipe *p, unsigned worker,
     if (h.rc && err)
         *err = h.err;
     return h.rc;
+}
+
+void slu_pipe_on_stop(struct slu_pipe *p, void (*stopped)(void *ctx))
+{
+    pthread_mutex_lock(&p->mu);
+    p->on_stop = stopped;
+    if (p->stopped)
+        stopped(p->ctx);
+    pthread_mutex_unlock(&p->mu);
 }
 
 void slu_pipe_wait(struct slu_pipe *p, bool (*ready)(void *arg), void *arg)

@@ -62,6 +62,11 @@ SLU_MUST_USE int slu_pipe_share(struct slu_pipe *p, unsigned worker,
                                 const struct slu_pipe_parts *parts,
                                 struct slu_err *err);
 
+/* Called by `produce`, before it waits for input: stopped(ctx), with the ctx of the
+ * run, is called when a fault stops the run, at once if it has; then produce should
+ * return, with whatever error. From any thread; it must not wait, nor call the pipe. */
+void slu_pipe_on_stop(struct slu_pipe *p, void (*stopped)(void *ctx));
+
 /* Called by `produce`: returns once ready(arg), and takes parts while it waits. What
  * ready looks at may only change in work, join or emit. It must not call the pipe. */
 void slu_pipe_wait(struct slu_pipe *p, bool (*ready)(void *arg), void *arg);

@@ -112,8 +112,10 @@ static int collect(struct recs *a, const char *const *path, size_t n_path,
     assert_int_equal(slu_sources_resolve(&s, &scfg, err), SLU_OK);
     assert_int_equal(
         slu_sources_share(&s, part, n_part, slu_input_splittable, NULL, err), SLU_OK);
-    struct slu_input_cfg cfg = {
-        .sources = &s, .block_byte = block_byte, .max_record_byte = max_byte};
+    struct slu_input_cfg cfg = {.sources = &s,
+                                .block_byte = block_byte,
+                                .max_record_byte = max_byte,
+                                .quit_fd = -1};
     bool goes_on = false;
     cfg.ctx = &cuts;
     cfg.cut = in_parts ? cut : NULL;

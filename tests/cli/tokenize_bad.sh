@@ -229,20 +229,17 @@ check "none of these left an output" test ! -e y.tks
 
 # A fault that is met while the input is silent ends the program then, not when more comes.
 mkfifo silent
-for w in "bad:input:2: byte" "full:No space left"; do
-    case $w in bad:*) o=x.tks ;; *) o=/dev/full ;; esac
-    "$PYTHON" -c 'import sys, time
+"$PYTHON" -c 'import time
 f = open("silent", "w")
-if sys.argv[1] == "x.tks": f.write("{\"text\": \"a\"}\nnot JSON\n")
-for i in range(60000): f.write("{\"text\": \"%d %s\"}\n" % (i, "x" * 100))
+f.write("{\"text\": \"a\"}\nnot JSON\n")
+for i in range(3000): f.write("{\"text\": \"%d %s\"}\n" % (i, "x" * 100)) # a block and a bit
 f.flush()
-time.sleep(60)' $o 2>/dev/null &
-    writer=$!
-    began=$(date +%s)
-    tokenize -t bytes -T2 -M 32M -o $o - <silent 2>err
-    same "silent input, ${w%%:*}: exit status" 1 $?
-    check "silent input, ${w%%:*}: at once" test $(($(date +%s) - began)) -lt 40
-    check "silent input, ${w%%:*}: says so" grep -q "${w#*:}" err
-    kill $writer 2>/dev/null
-    wait $writer 2>/dev/null
-done
+time.sleep(60)' 2>/dev/null &
+writer=$!
+began=$(date +%s)
+tokenize -t bytes -T2 -M 32M -o x.tks - <silent 2>err
+same "silent input: exit status" 1 $?
+check "silent input: at once" test $(($(date +%s) - began)) -lt 40
+check "silent input: says so" grep -q "input:2: byte" err
+kill $writer 2>/dev/null
+wait $writer 2>/dev/null

@@ -1,5 +1,6 @@
 #include "spool.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@ struct slu_spool {
     size_t cap, len;
     size_t pos; /* reading: of the next byte in mem */
     int fd;     /* -1: everything is in mem */
+    bool reading;
     uint64_t file_byte, file_pos;
     char *tmpdir;
 };
@@ -71,6 +73,11 @@ int slu_spool_rewind(struct slu_spool *s, size_t max_get, struct slu_err *err)
     s->pos = 0;
     if (s->fd < 0)
         return SLU_OK;
+    if (s->reading) {
+        s->file_pos = s->len = 0;
+        return SLU_OK;
+    }
+    s->reading = true;
     int rc = write_file(s, s->mem, s->len, err);
     s->len = 0;
     (void)munmap(s->mem, s->cap);

@@ -1,5 +1,6 @@
 /* spool.h - bytes that wait in the order in which they came: in memory up to a budget,
- * past it in a file without a name. Written once, then read once from the beginning.
+ * past it in a file without a name. Written once, then read from the beginning, as
+ * often as wanted.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -20,7 +21,8 @@ SLU_MUST_USE int slu_spool_new(struct slu_spool **s, uint64_t budget_byte,
 SLU_MUST_USE int slu_spool_put(struct slu_spool *s, const void *p, size_t n,
                                struct slu_err *err);
 /* No more puts: slu_spool_get begins at the first byte. Where the bytes went to a file,
- * the memory is given back but for a buffer of a MiB or max_get bytes. */
+ * the memory is given back but for a buffer of a MiB or max_get bytes. Again: reads
+ * from the first byte again, with the max_get of the first time. */
 SLU_MUST_USE int slu_spool_rewind(struct slu_spool *s, size_t max_get,
                                   struct slu_err *err);
 /* The next n <= max_get bytes, borrowed until the next call, aligned to 8 where all

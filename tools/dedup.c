@@ -82,8 +82,10 @@ static const struct cli_opt options[] = {
      "ngrams: drop nothing, keep all n-grams there", NULL, false, NULL},
     {"against", 0, CLI_CUSTOM, AT(against_id), "INDEX",
      "drop what shares an n-gram with what is in INDEX", NULL, true, take_against},
-    {"cut", 0, CLI_FLAG, AT(cut), NULL, "against: only the paragraphs that do", NULL,
-     true, NULL},
+    {"cut", 0, CLI_FLAG, AT(cut), NULL,
+     "against: only the paragraphs that do;\n"
+     "substring: take passages out, the default",
+     NULL, true, NULL},
     {"window", 0, CLI_COUNT, AT(window), "N",
      "cut: and those within N words of such an n-gram", NULL, true, NULL},
     {"phase", 0, CLI_CHOICE, AT(phase), "sign|merge|verify|cluster|filter",
@@ -103,6 +105,13 @@ static const struct cli_opt options[] = {
     {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
      "write what was dropped, and what was kept for it, as JSON lines", NULL, false,
      NULL},
+    {"substring", 0, CLI_COUNT, AT(substring), "N",
+     "cut out passages of N or more tokens that came before; 50 is usual", NULL, true,
+     NULL},
+    {"annotate", 0, CLI_FLAG, AT(annotate), NULL,
+     "substring: leave the tokens, write the passages to --pairs", NULL, true, NULL},
+    {"min-keep", 0, CLI_COUNT, AT(min_keep), "N",
+     "substring: pieces of fewer than N tokens around a cut go too", NULL, true, NULL},
     {0},
 };
 _Static_assert(sizeof options / sizeof *options <= 64, "a bit each in cli_ctx.given");
@@ -117,6 +126,7 @@ static const struct {
     {DEDUP_NEAR, "near", dedup_near},
     {DEDUP_NGRAMS, "ngrams", dedup_ngrams},
     {DEDUP_AGAINST, "against", dedup_against},
+    {DEDUP_SUBSTRING, "substring", dedup_substring},
 };
 enum { N_MODE = sizeof modes / sizeof *modes };
 
@@ -125,7 +135,7 @@ static const struct {
     const char *name;
     unsigned modes; /* bits of enum dedup_mode */
 } belongs[] = {
-    {"pairs", DEDUP_EXACT | DEDUP_NEAR},
+    {"pairs", DEDUP_EXACT | DEDUP_NEAR | DEDUP_SUBSTRING},
     {"bands", DEDUP_NEAR},
     {"rows", DEDUP_NEAR},
     {"ngram", DEDUP_NEAR | DEDUP_NGRAMS},
@@ -141,9 +151,11 @@ static const struct {
     {"min-words", DEDUP_NGRAMS},
     {"report", DEDUP_NGRAMS | DEDUP_AGAINST},
     {"save-index", DEDUP_NGRAMS},
-    {"cut", DEDUP_AGAINST},
+    {"cut", DEDUP_AGAINST | DEDUP_SUBSTRING},
     {"window", DEDUP_AGAINST},
     {"phase", DEDUP_EXACT | DEDUP_NEAR},
+    {"annotate", DEDUP_SUBSTRING},
+    {"min-keep", DEDUP_SUBSTRING},
 };
 
 /* Options of --phase alone, and those that it has not. */
@@ -304,6 +316,8 @@ const struct slu_tool slu_tool = {
         "      [--report FILE] [-o FILE] [STREAM ...]\n"
         "--ngrams --save-index INDEX [--ngram N] [--min-words N] [STREAM ...]\n"
         "--against INDEX [--cut [--window N]] [--report FILE] [STREAM ...]\n"
+        "--substring N [--cut [--min-keep N] | --annotate] [--pairs FILE]\n"
+        "      [-o FILE] [STREAM ...]\n"
         "--exact|--near --phase PHASE --work DIR [--part I/N] [--ranges N]\n"
         "      [-o FILE] [STREAM ...]",
     .summary =
@@ -316,6 +330,7 @@ const struct slu_tool slu_tool = {
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"
                 "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks\n"
                 "  tokenize corpus.jsonl | dedup --near --threshold 0.7 -o fresh.tks\n"
-                "  tokenize corpus.jsonl | dedup --ngrams -M 8G -o fresh.tks",
+                "  tokenize corpus.jsonl | dedup --ngrams -M 8G -o fresh.tks\n"
+                "  dedup --substring 50 --pairs passages.jsonl docs.tks -o cut.tks",
     .run = run,
 };

@@ -42,7 +42,7 @@ struct dedup_opts {
         *against_id; /* for the provenance: what the index holds, in against_hex */
     char against_hex[33];
     const char *against;
-    bool cut;
+    bool cut;        /* and of --substring */
     uint64_t window; /* words */
     /* --phase */
     int phase;        /* index in dedup_phase_names; -1: none */
@@ -51,6 +51,9 @@ struct dedup_opts {
     bool part_auto;
     uint64_t part, n_part, part_base; /* n_part 0: not given */
     uint64_t ranges;
+    /* --substring */
+    uint64_t substring, min_keep;
+    bool annotate; /* and not cut */
 };
 
 /* --ngram, which has a default of its own in each mode. */
@@ -69,6 +72,7 @@ enum dedup_mode {
     DEDUP_NEAR = 1 << 1,
     DEDUP_NGRAMS = 1 << 2,
     DEDUP_AGAINST = 1 << 3,
+    DEDUP_SUBSTRING = 1 << 4,
 };
 
 SLU_MUST_USE int dedup_exact(struct cli_ctx *ctx, struct slu_err *err);
@@ -89,6 +93,7 @@ SLU_MUST_USE int dedup_parse_part(void *opts, const char *value, struct slu_err 
 /* The ranges of --near's options. */
 SLU_MUST_USE int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                                   struct slu_err *err);
+SLU_MUST_USE int dedup_substring(struct cli_ctx *ctx, struct slu_err *err);
 
 /* The decimal fraction of --threshold as integers: SLU_E_USAGE unless it is above 0, at
  * most 1, and has nine digits or less. */

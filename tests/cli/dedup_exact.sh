@@ -65,7 +65,6 @@ dedup --stats s.json -o twice.tks c.tks c.tks
 same "a stream twice is the stream once" "$(dedup c.tks | inspect --json - | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["checksum"])')" \
     "$(inspect --json twice.tks >j && json j 'd["checksum"]')"
 
-status "options of the next issues are unknown: --substring" 2 dedup --substring 50 c.tks -o x.tks
 status "-M below the floor" 2 dedup -M 16M c.tks -o x.tks
 status "--pairs to a full disk" 1 dedup --pairs /dev/full c.tks -o x.tks
 status "a spill folder that is not there" 1 dedup -M 32M --tmpdir no/such --pairs p short.tks -o x.tks

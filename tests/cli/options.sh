@@ -16,7 +16,8 @@ common="-o -T -M --tmpdir --seed --stats --progress -q -v -V -h --no-provenance 
 {
     options tokenize $common -t --field --format --id-field --domain --domain-field --no-vocab --pattern --bos \
         --no-eos --special --part --files-from --on-error --rejects
-    options dedup $common --exact --pairs --near --bands --rows --ngram --threshold --unit --keep --domains --no-verify --band-cap --audit
+    options dedup $common --exact --pairs --near --bands --rows --ngram --threshold --unit --keep --domains --no-verify --band-cap --audit \
+        --substring --cut --annotate --min-keep
     options decompose $common --min --max --buckets --split --label-token --tail --min-length --max-length --plan --histogram
     options pack $common --length --method --long --fill --max-segments --mix-domains --plan
     options shuffle $common --format --shard-sequences --last

@@ -1,0 +1,43 @@
+/* passages_cells_private.h - what passages_cells.c (cells) and passages_groups.c (what
+ * meets in them) share. Private to them.
+ */
+#ifndef SLU_PASSAGES_CELLS_PRIVATE_H
+#define SLU_PASSAGES_CELLS_PRIVATE_H
+
+#include "lib/dedup/passages_cells.h"
+
+struct slu_cell {
+    struct slu_keyed *at, *end; /* room in the last chunk */
+    uint32_t first, last;       /* chunks in memory, UINT32_MAX: none */
+    uint64_t n_rec;             /* in memory and in the file */
+};
+
+struct slu_cells {
+    const char *tmpdir;
+    unsigned bits;
+    size_t n_cell;
+    struct slu_cell *cell;
+    struct slu_keyed *pool; /* max_chunk chunks of per_chunk records */
+    size_t pool_byte, per_chunk, n_chunk, max_chunk;
+    uint32_t *next; /* chunk -> the next of its cell */
+    uint64_t n_rec;
+    int fd; /* -1: nothing was flushed */
+    uint64_t file_byte;
+    uint64_t *extent; /* a flush: n_cell + 1 offsets in the file */
+    size_t n_flush, cap_extent;
+};
+
+struct slu_cells_cursor { /* zero but for the cell at first */
+    size_t cell, flush, chunk;
+    uint64_t byte;
+};
+
+/* No more puts; where there is a file, everything is in it and the memory is free. */
+SLU_MUST_USE int slu_cells_seal(struct slu_cells *c, struct slu_err *err);
+/* The next records of the cursor's cell, in the order in which they were put; fewer
+ * than max only at its end. */
+SLU_MUST_USE int slu_cells_read(const struct slu_cells *c, struct slu_cells_cursor *at,
+                                struct slu_keyed *to, size_t max, size_t *n_read,
+                                struct slu_err *err);
+
+#endif

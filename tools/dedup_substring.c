@@ -1,0 +1,154 @@
+/* dedup --substring: cuts passages that came before. */
+#include <string.h>
+
+#include "lib/dedup/passages.h"
+#include "lib/dedup/passages_scan.h"
+#include "lib/json_write.h"
+#include "tools/dedup_private.h"
+
+enum { FLUSH_BYTE = 64 << 10 };
+
+/* A place as `inspect --records` names it, without the brackets. */
+static int put_place(struct dedup_pairs *p, const struct slu_place *place,
+                     struct slu_err *err)
+{
+    const char *name = slu_names_source(p->names, place->source);
+    int rc = slu_buf_printf(&p->text, err, "\"source\":");
+
+    if (rc == SLU_OK)
+        rc = slu_json_put_string(&p->text, name ? name : "", name ? strlen(name) : 0,
+                                 err);
+    return rc ? rc
+              : slu_buf_printf(&p->text, err,
+                               ",\"source_number\":%llu,\"document\":%llu,"
+                               "\"offset\":%llu",
+                               (unsigned long long)place->source,
+                               (unsigned long long)place->document,
+                               (unsigned long long)place->offset);
+}
+
+static int put_passage(void *ctx, const struct slu_passage *x, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+    struct dedup_pairs *p = &io->pairs;
+    int rc = slu_buf_append(&p->text, "{", 1, err);
+
+    if (rc == SLU_OK)
+        rc = put_place(p, &x->at, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(&p->text, err, ",\"length\":%llu,\"first\":{",
+                            (unsigned long long)x->len_tok);
+    if (rc == SLU_OK)
+        rc = put_place(p, &x->first, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_append(&p->text, "}}\n", 3, err);
+    p->n++;
+    if (rc == SLU_OK && p->text.len >= FLUSH_BYTE) {
+        rc = slu_out_write(p->out, p->text.data, p->text.len, err);
+        slu_buf_clear(&p->text);
+    }
+    return rc;
+}
+
+static void phase(void *ctx, const char *name)
+{
+    struct dedup_io *io = ctx;
+
+    cli_phase(io->ctx, name);
+}
+
+static void report(struct cli_ctx *ctx, const struct slu_passages_result *r)
+{
+    ctx->spill_bytes = r->spilled_byte;
+    cli_stat_u64(ctx, "passages", r->passages);
+    cli_stat_u64(ctx, "passage_tokens", r->passage_tok);
+    cli_stat_u64(ctx, "documents_cut", r->documents_cut);
+    cli_stat_u64(ctx, "documents_gone", r->documents_gone);
+    cli_stat_u64(ctx, "blocks", r->blocks);
+    cli_stat_u64(ctx, "repeated_blocks", r->repeated_blocks);
+    cli_stat_u64(ctx, "asked_blocks", r->asked_blocks);
+}
+
+/* The ledger is checked before the end frame, the passages get their name before the
+ * stream: whoever sees the stream end well has both. */
+static int finish(struct dedup_io *io, const struct slu_passages_result *r,
+                  const struct slu_sum *in, struct slu_err *err)
+{
+    report(io->ctx, r);
+    cli_book_in(io->ctx, in);
+    if (r->dropped.tokens)
+        slu_ledger_drop(&io->ctx->ledger, "repeated-passage", r->dropped);
+    if (r->short_tok)
+        slu_ledger_drop(&io->ctx->ledger, "too-short",
+                        (struct slu_count){0, 0, r->short_tok});
+    if (io->pairs.out && io->pairs.n != r->passages)
+        return slu_fail(err, SLU_E_CONSERVATION,
+                        "internal error: %llu passages were found and %llu reported; "
+                        "please report it",
+                        (unsigned long long)r->passages,
+                        (unsigned long long)io->pairs.n);
+    int rc = dedup_pairs_close(&io->pairs, err);
+    if (rc)
+        return rc;
+    struct slu_writer *w = io->writer;
+    io->writer = NULL;
+    return cli_close_writer(io->ctx, w, err);
+}
+
+static int check_options(const struct dedup_opts *o, struct slu_err *err)
+{
+    if (o->substring < SLU_PASSAGE_MIN_TOK || o->substring > SLU_PASSAGE_MAX_TOK)
+        return slu_fail(err, SLU_E_USAGE, "--substring is from %d to %d tokens",
+                        SLU_PASSAGE_MIN_TOK, SLU_PASSAGE_MAX_TOK);
+    if (o->annotate && o->cut)
+        return slu_fail(err, SLU_E_USAGE, "--cut and --annotate exclude each other");
+    if (o->annotate && !o->pairs)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--annotate needs --pairs FILE, where the passages go");
+    if (o->annotate && o->min_keep)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--min-keep is about what is left of a cut; --annotate does "
+                        "not cut");
+    return SLU_OK;
+}
+
+int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    struct dedup_io io = {0};
+    struct slu_passages *x = NULL;
+    struct slu_sum in = {0};
+    uint64_t share = ctx->common.memory / 4; /* batches in flight, and their blocks */
+
+    int rc = check_options(o, err);
+    if (!rc)
+        rc = dedup_open(&io, ctx, err);
+    if (rc) {
+        dedup_abort(&io);
+        return rc;
+    }
+    const struct slu_header *h = slu_reader_header(io.reader);
+    struct slu_passages_cfg cfg = {.budget_byte = ctx->common.memory - share,
+                                   .tmpdir = ctx->common.tmpdir,
+                                   .n_threads = (unsigned)ctx->common.threads,
+                                   .n_slots = cli_slots(ctx, share / 4 * 3),
+                                   .tok_bytes = h->tok_bytes,
+                                   .n_tok = (unsigned)o->substring,
+                                   .min_keep_tok = o->min_keep,
+                                   .cut = !o->annotate,
+                                   .emit = dedup_emit,
+                                   .passage = io.pairs.out ? put_passage : NULL,
+                                   .phase = phase,
+                                   .ctx = &io};
+    slu_specials_add(&cfg.special, h->eos);
+    slu_specials_add(&cfg.special, h->bos);
+    slu_specials_add(&cfg.special, h->pad);
+    rc = slu_passages_new(&x, &cfg, err);
+    if (!rc)
+        rc = slu_passages_run(x, io.reader, &in, err);
+    if (!rc)
+        rc = finish(&io, slu_passages_result(x), &in, err);
+    slu_passages_free(x);
+    dedup_abort(&io);
+    return rc;
+}

@@ -93,10 +93,11 @@ bench-tokenize: programs $O/tests/bench/encode
 	@$(TEST_ENV) tests/bench/fetch
 	@$(TEST_ENV) $(JUDGES_PYTHON) tests/bench/tokenize $(ARGS)
 
-# Signatures of lib/dedup beside other people's.
+# Signatures of lib/dedup, and repeated n-grams, beside other people's.
 bench-dedup: programs $O/tests/bench/signatures
 	@$(TEST_ENV) tests/bench/fetch-dedup
 	@$(TEST_ENV) $O/bench/peers/bin/python tests/bench/dedup $(ARGS)
+	@$(TEST_ENV) $(PYTHON) tests/bench/ngrams $(NGRAMS_ARGS)
 
 bench-hostile: programs $O/tests/bench/encode
 	@$(TEST_ENV) tests/bench/fetch
@@ -181,7 +182,7 @@ help:
 #H make fuzz         FUZZ_SECONDS=300 for each fuzz target, with coverage
 #H make bench        figures and timings
 #H make bench-tokenize  against gigatoken and quicktok; ARGS='--rounds 5 --help'
-#H make bench-dedup  signatures against datatrove, datasketch and rensa
+#H make bench-dedup  signatures against datatrove, datasketch and rensa; n-grams against dolma
 #H make bench-hostile   texts made to be slow, start-up, memory
 #H make arm64        compiles everything for arm64
 #H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too

@@ -85,6 +85,7 @@ def make_streams():
 READERS = {
     "inspect": (["inspect", "--verify"], "4.tks"),
     "dedup": (["dedup"], "1.tks"),
+    "dedup-ngrams": (["dedup", "--ngrams"], "7.tks"),
     "decompose": (["decompose"] + SMALL, "2.tks"),
     "pack": (["pack"], "3.tks"),
     "shuffle": (["shuffle"], "4.tks"),
@@ -185,6 +186,7 @@ def flipped():
 WRITERS = {
     "tokenize": ["tokenize", "-t", "bytes", "--id-field", "id", "c.jsonl"],
     "dedup": ["dedup", "1.tks"],
+    "dedup-ngrams": ["dedup", "--ngrams", "7.tks"],
     "decompose": ["decompose"] + SMALL + ["2.tks"],
     "pack": ["pack", "3.tks"],
     "shuffle": ["shuffle", "4.tks"],

@@ -402,10 +402,147 @@ static void oracle(void **state)
     assert_true(passages > 10000 && asked > 10000 && gone > 1000);
 }
 
+/* ---- memory, threads and SIMD levels ---- */
+
+struct digest {
+    struct slu_u128 sum;
+    uint64_t n, passages;
+};
+
+static int digest_emit(void *ctx, struct slu_batch *b, struct slu_err *e)
+{
+    struct digest *d = ctx;
+
+    (void)e;
+    slu_batch_sum(b);
+    d->sum = slu_u128_add(d->sum, b->sum.trace_checksum);
+    d->n += b->sum.n.tokens;
+    return SLU_OK;
+}
+
+static int digest_passage(void *ctx, const struct slu_passage *p, struct slu_err *e)
+{
+    struct digest *d = ctx;
+    const uint64_t v[8] = {++d->passages,     p->at.source,   p->at.document,
+                           p->at.offset,      p->len_tok,     p->first.source,
+                           p->first.document, p->first.offset};
+
+    (void)e;
+    d->sum = slu_u128_add(d->sum, slu_hash128(v, sizeof v));
+    return SLU_OK;
+}
+
+enum { BIG_SEQ = 40, BIG_TOK = 6000 };
+static uint32_t big[BIG_SEQ][BIG_TOK];
+
+static struct digest digest_of(uint64_t budget_byte, unsigned n_threads, unsigned n_tok,
+                               uint64_t *spilled)
+{
+    struct digest d = {{0, 0}, 0, 0};
+    struct slu_passages_cfg cfg = {.budget_byte = budget_byte,
+                                   .tmpdir = "/tmp",
+                                   .n_threads = n_threads,
+                                   .n_slots = 2,
+                                   .tok_bytes = 4,
+                                   .n_tok = n_tok,
+                                   .cut = true,
+                                   .emit = digest_emit,
+                                   .passage = digest_passage,
+                                   .ctx = &d};
+    struct slu_passages *x;
+
+    assert_int_equal(slu_passages_new(&x, &cfg, &err), SLU_OK);
+    for (unsigned s = 0; s < BIG_SEQ; s++) {
+        struct slu_seg seg = {0, s, 0, BIG_TOK, SLU_NO_DOMAIN, 0, 0};
+        struct slu_batch b;
+        slu_batch_init(&b, 4);
+        assert_int_equal(slu_batch_add(&b, big[s], BIG_TOK, &seg, 1, NULL, &err),
+                         SLU_OK);
+        assert_int_equal(slu_passages_put(x, &b, &err), SLU_OK);
+        slu_batch_release(&b);
+    }
+    assert_int_equal(slu_passages_finish(x, &err), SLU_OK);
+    *spilled = slu_passages_result(x)->spilled_byte;
+    slu_passages_free(x);
+    return d;
+}
+
+/* Few ids and short windows: 16 different ones of 4 ids, so that single keys are larger
+ * than what a thread may hold; 2^20 of 20 ids. */
+static void same_for_any_budget(void **state)
+{
+    (void)state;
+    rng_state = 1;
+    for (unsigned s = 0; s < BIG_SEQ; s++)
+        for (unsigned i = 0; i < BIG_TOK; i++)
+            big[s][i] = (uint32_t)rnd(2);
+    for (unsigned n_tok = 4; n_tok <= 24; n_tok += 4) {
+        uint64_t small, large;
+        struct digest expected = digest_of(UINT64_C(1) << 30, 1, n_tok, &large);
+        assert_true(expected.passages > 0 && (n_tok > 16 || expected.n < 100000));
+        for (unsigned t = 1; t <= 3; t++) {
+            struct digest got = digest_of(SLU_PASSAGES_MIN_BUDGET, t, n_tok, &small);
+            assert_memory_equal(&got, &expected, sizeof got);
+        }
+        assert_true(small > large);
+        static const char *const levels[] = {"portable", "avx2", "avx512"};
+        for (unsigned l = 0; l < 3; l++)
+            if (slu_scan_simd(levels[l])) {
+                struct digest got = digest_of(UINT64_C(1) << 28, 2, n_tok, &large);
+                assert_memory_equal(&got, &expected, sizeof got);
+            }
+        assert_true(slu_scan_simd(NULL));
+    }
+}
+
+/* The blocks themselves are the same at every level. */
+static void levels_agree(void **state)
+{
+    static const char *const levels[] = {"avx512", "avx2"};
+
+    (void)state;
+    rng_state = 77;
+    for (unsigned n_tok = 2; n_tok < 300; n_tok += 1 + n_tok / 8) {
+        uint32_t *tok = big[0];
+        size_t len = BIG_SEQ * BIG_TOK / (1 + rnd(20));
+        struct slu_buf expected = SLU_BUF_INIT, got = SLU_BUF_INIT;
+        struct slu_scan scan;
+        for (size_t i = 0; i < len; i++)
+            tok[i] = (uint32_t)rnd(i % 1000 < 900 ? 1 << 17 : 2);
+        assert_int_equal(slu_scan_init(&scan, n_tok, &err), SLU_OK);
+        assert_true(slu_scan_simd("portable"));
+        assert_int_equal(slu_scan_blocks(&scan, tok, len, 4, 5, &expected, &err),
+                         SLU_OK);
+        for (unsigned l = 0; l < 2; l++) {
+            if (!slu_scan_simd(levels[l]))
+                continue;
+            slu_buf_clear(&got);
+            assert_int_equal(slu_scan_blocks(&scan, tok, len, 4, 5, &got, &err),
+                             SLU_OK);
+            assert_int_equal(got.len, expected.len);
+            assert_memory_equal(got.data, expected.data, got.len);
+        }
+        /* Windows: each in one block. */
+        uint64_t at = 5;
+        const struct slu_keyed *r = (const void *)expected.data;
+        for (size_t i = 0; i < expected.len / sizeof *r; i++) {
+            assert_int_equal(r[i].val >> 16, at);
+            at += r[i].val & 0xffff;
+        }
+        assert_int_equal(at - 5, len - n_tok + 1);
+        assert_true(slu_scan_simd(NULL));
+        slu_scan_release(&scan);
+        slu_buf_release(&expected);
+        slu_buf_release(&got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(oracle),
+        cmocka_unit_test(same_for_any_budget),
+        cmocka_unit_test(levels_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

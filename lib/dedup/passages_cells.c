@@ -9,6 +9,7 @@
 
 /* Chunks are small, because each cell has one that is not full. */
 enum { LEAST_CELL_BYTE = 32 << 10, CHUNK_BYTE = 4 << 10, WRITE_BYTE = 256 << 10 };
+enum { MANY_BITS = 11, MOST_BITS = 14, MANY_CELL_BYTE = 256 << 10 };
 
 static void chunks_clear(struct slu_cells *c)
 {
@@ -30,7 +31,10 @@ int slu_cells_new(struct slu_cells **out, uint64_t budget_byte, const char *tmpd
     c->fd = -1;
     c->tmpdir = tmpdir;
     c->bits = 4;
-    while (c->bits < 11 && budget_byte >> (c->bits + 1) >= LEAST_CELL_BYTE)
+    /* More cells than stay in the caches only where a budget is for terabytes. */
+    while (c->bits < MOST_BITS &&
+           budget_byte >> (c->bits + 1) >=
+               (c->bits < MANY_BITS ? LEAST_CELL_BYTE : MANY_CELL_BYTE))
         c->bits++;
     c->n_cell = (size_t)1 << c->bits;
     c->per_chunk = CHUNK_BYTE / sizeof(struct slu_keyed);

@@ -253,8 +253,11 @@ int slu_cells_groups(struct slu_cells *c, const struct slu_cells_ops *ops,
             largest = c->cell[i].n_rec;
     if (n_threads == 1)
         n_slots = 1;
-    /* A slot for each thread where batches are still of a useful size. */
-    while (n_slots > 1 && work_byte / 2 / per_rec / n_slots < BATCH_REC)
+    /* A slot for each thread where batches are still of a useful size, and hold a cell
+     * of usual size. */
+    size_t usual = c->n_rec / c->n_cell / 4 * 5;
+    usual = usual > BATCH_REC ? usual : BATCH_REC;
+    while (n_slots > 1 && work_byte / 2 / per_rec / n_slots < usual)
         n_slots--;
     g.cap_rec = work_byte / 2 / per_rec / n_slots;
     if (g.cap_rec > BATCH_REC && g.cap_rec > largest)

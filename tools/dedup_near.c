@@ -263,6 +263,8 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
             .verify = o->verify,
             .audit = o->audit == UINT64_MAX ? 1000 : o->audit,
             .budget_byte = ctx->common.memory - in_flight,
+            /* Tokens twice, hashes three times: half of -M for one. */
+            .max_tok = ctx->common.memory / 64,
             .tmpdir = ctx->common.tmpdir,
             .n_threads = (unsigned)ctx->common.threads,
             .tok_bytes = slu_reader_header(io.reader)->tok_bytes,

@@ -257,6 +257,23 @@ struct run {
     struct slu_sidecar items;
 };
 
+/* N-grams take several times what the tokens do. */
+static int check_length(const struct slu_near_cfg *c, const struct slu_batch *b,
+                        const struct slu_seq *q, struct slu_err *err)
+{
+    struct slu_place place = slu_place_of(b, q);
+
+    if (!c->max_tok || q->len_tok <= c->max_tok)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_LIMIT,
+                    "source %llu, document %llu: a sequence of %llu tokens is too long "
+                    "for near duplicates within the memory budget; at most %llu, or "
+                    "give more with -M",
+                    (unsigned long long)place.source,
+                    (unsigned long long)place.document, (unsigned long long)q->len_tok,
+                    (unsigned long long)c->max_tok);
+}
+
 /* What goes with a batch: an item for each sequence, the keys of each, the sets. Items
  * point into it once it moves no more. */
 static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err)
@@ -277,8 +294,10 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
     size_t key_off = b->n_seq * sizeof(struct slu_near_item);
     buf->len = key_off + n_key * sizeof(uint64_t);
     for (size_t i = 0; i < b->n_seq; i++) {
-        rc = slu_shingle(t->shingler, slu_batch_at(b, b->seq[i].tok_off),
-                         b->seq[i].len_tok, &s->hashes, err);
+        rc = check_length(&t->x->cfg, b, &b->seq[i], err);
+        if (rc == SLU_OK)
+            rc = slu_shingle(t->shingler, slu_batch_at(b, b->seq[i].tok_off),
+                             b->seq[i].len_tok, &s->hashes, err);
         if (rc == SLU_OK)
             rc = slu_hashes_to_set(&s->hashes, err);
         if (rc)

@@ -60,6 +60,7 @@ struct slu_near_cfg {
     uint64_t audit; /* documents to sample, 0: no audit */
 
     uint64_t budget_byte;    /* for everything but the batches in flight */
+    uint64_t max_tok;        /* longer sequences are SLU_E_LIMIT; 0: no limit */
     uint64_t most_in_memory; /* hand over behind so many documents; 0: when full */
     const char *tmpdir;      /* borrowed */
     unsigned n_threads;

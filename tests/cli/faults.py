@@ -86,6 +86,7 @@ READERS = {
     "inspect": (["inspect", "--verify"], "4.tks"),
     "dedup": (["dedup"], "1.tks"),
     "dedup-ngrams": (["dedup", "--ngrams"], "7.tks"),
+    "dedup-near": (["dedup", "--near"], "7.tks"),
     "decompose": (["decompose"] + SMALL, "2.tks"),
     "pack": (["pack"], "3.tks"),
     "shuffle": (["shuffle"], "4.tks"),
@@ -310,6 +311,8 @@ def shimmed(at, do, log):
 
 FILES = dict(WRITERS)
 del FILES["inspect"]
+FILES["dedup-near"] = ["dedup", "--near", "--pairs", "/dev/null", "7.tks"]
+FILES["dedup-longest"] = ["dedup", "--near", "--keep", "longest", "--pairs", "/dev/null", "7.tks"]
 FILES["shuffle-wds"] = ["shuffle", "--format", "wds", "--shard-sequences", "4", "--last", "keep", "4.tks"]
 
 

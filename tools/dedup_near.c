@@ -104,6 +104,25 @@ uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
     return 0;
 }
 
+/* The most that a batch takes with what is made of it: n-grams like the batch itself,
+ * an item and its keys for each of a frame's sequences. */
+static uint64_t slot_byte(const struct dedup_opts *o)
+{
+    return (UINT64_C(16) << 20) +
+           SLU_FRAME_SEQS * (sizeof(struct slu_near_item) + 8 * o->bands);
+}
+
+/* So many batches in flight that a quarter of -M, and most of what -M may be passed by,
+ * hold the worst of them. */
+#define SLACK_BYTE (UINT64_C(48) << 20)
+static unsigned slots(const struct cli_ctx *ctx, const struct dedup_opts *o)
+{
+    uint64_t n = (ctx->common.memory / 4 + SLACK_BYTE) / slot_byte(o);
+    unsigned most = cli_slots(ctx, ctx->common.memory / 8);
+
+    return n < 1 ? 1 : n < most ? (unsigned)n : most;
+}
+
 int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                      struct slu_err *err)
 {
@@ -116,6 +135,11 @@ int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                         "--bands must be from 1 to %d, --rows 1 or more, and their "
                         "product %d or less",
                         SLU_NEAR_MAX_BAND, SLU_MINHASH_MAX_K);
+    if (slot_byte(o) > ctx->common.memory / 4 + SLACK_BYTE)
+        return slu_fail(
+            err, SLU_E_USAGE, "-M: %llu bands need at least %lluM",
+            (unsigned long long)o->bands,
+            (unsigned long long)((4 * (slot_byte(o) - SLACK_BYTE) >> 20) + 1));
     if (!o->ngram || dedup_ngram(o, DEFAULT_N) > SLU_SHINGLE_MAX_N)
         return slu_fail(err, SLU_E_USAGE, "--ngram must be from 1 to %d",
                         SLU_SHINGLE_MAX_N);
@@ -275,9 +299,8 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
         };
         rc = slu_near_new(&x, &cfg, err);
     }
-    /* A batch's sets are about as large as the batch. */
     if (rc == SLU_OK)
-        rc = slu_near_run(x, io.reader, cli_slots(ctx, in_flight / 2), &in, err);
+        rc = slu_near_run(x, io.reader, slots(ctx, o), &in, err);
     if (rc == SLU_OK)
         rc = report(ctx, o, x, err);
     if (rc == SLU_OK)

@@ -186,7 +186,7 @@ status "words without a vocabulary" 1 dedup --near n.tks -o x.tks
 check "one line that names --unit token" sh -c "grep -q -e '--unit token' '$TMP/err' && test \$(wc -l <'$TMP/err') = 1"
 status "tokens need none" 0 dedup --near --unit token n.tks -o /dev/null
 for bad in "--threshold 0" "--threshold 1.01" "--threshold 101%" "--threshold 0.0000000001" "--threshold x" "--threshold -1" \
-    "--bands 0" "--rows 0" "--bands 2000" "--bands 1000 --rows 100" "--ngram 0" "--ngram 2000" "--band-cap 0" \
+    "--bands 0" "--rows 0" "--bands 20000" "--bands 2000 --rows 2 -M 256M" "--bands 1000 --rows 100" "--ngram 0" "--ngram 2000" "--band-cap 0" \
     "--unit letter" "-M 32M" "--exact" "--keep last" "--keep domain-order" "--domains a,b"; do
     # shellcheck disable=SC2086 # a list
     status "--near $bad" 2 dedup --near $bad c.tks -o x.tks

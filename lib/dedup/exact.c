@@ -20,9 +20,9 @@ struct slu_exact {
     /* What waits: in the spool, in stream order, sequences that are undecided and, if
      * pairs are wanted, pairs that were decided behind one that is not. */
     struct slu_waitlist *list;
-    struct slu_sorter *by_hash; /* key: hash; bytes: ordinal (big-endian), place */
+    struct slu_sorter *by_hash; /* key: hash; bytes: place in order, place */
     struct slu_sorter *to_drop; /* key: ordinal; bytes: the kept one's place */
-    uint64_t n_wait;
+    uint64_t n_wait, n_known;   /* in by_hash: of the stream, and of an index */
     struct slu_exact_result result;
     bool finished;
 };
@@ -76,28 +76,50 @@ const struct slu_exact_result *slu_exact_result(struct slu_exact *x)
     return &x->result;
 }
 
-/* Puts a sequence that the table cannot decide aside. */
-static int wait(struct slu_exact *x, const struct slu_batch *b, const struct slu_seq *q,
-                struct slu_u128 hash, struct slu_err *err)
+/* Big-endian, as memcmp orders, and back. */
+static uint64_t ordered(uint64_t v)
 {
-    uint64_t ordinal = __builtin_bswap64(x->n_wait);
-    struct slu_place place = slu_place_of(b, q);
-    const struct slu_piece row[2] = {{&ordinal, sizeof ordinal},
-                                     {&place, x->cfg.pair ? sizeof place : 0}};
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap64(v) : v;
+}
+
+/* order: 0 for what an index has, above that for what waits. */
+static int sort_in(struct slu_exact *x, struct slu_u128 hash, uint64_t order,
+                   const struct slu_place *place, struct slu_err *err)
+{
+    const uint64_t key = ordered(order);
+    const struct slu_piece row[2] = {{&key, sizeof key},
+                                     {place, x->cfg.pair ? sizeof *place : 0}};
     int rc = SLU_OK;
 
-    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-        ordinal = x->n_wait;
     if (!x->by_hash) {
         struct slu_sorter_cfg cfg = {x->sorter_byte, x->tmpdir, x->cfg.n_threads};
         rc = slu_sorter_new(&x->by_hash, &cfg, err);
     }
-    if (rc == SLU_OK)
-        rc = slu_waitlist_put(x->list, b, q, x->n_wait, err);
-    if (rc == SLU_OK)
-        rc = slu_sorter_add(x->by_hash, hash, row, 2, err);
-    x->n_wait++;
-    return rc;
+    return rc ? rc : slu_sorter_add(x->by_hash, hash, row, 2, err);
+}
+
+int slu_exact_known(struct slu_exact *x, struct slu_u128 hash, uint64_t number,
+                    struct slu_err *err)
+{
+    const struct slu_place place = {SLU_PLACE_INDEX, number, 0};
+    struct slu_place first = place;
+    enum slu_seen_answer answer;
+    int rc = slu_seen_check(&x->seen, hash, &first, &answer, err);
+
+    if (rc || answer != SLU_SEEN_FULL)
+        return rc;
+    x->n_known++;
+    return sort_in(x, hash, 0, &place, err);
+}
+
+/* Puts a sequence that the table cannot decide aside. */
+static int wait(struct slu_exact *x, const struct slu_batch *b, const struct slu_seq *q,
+                struct slu_u128 hash, struct slu_err *err)
+{
+    struct slu_place place = slu_place_of(b, q);
+    int rc = slu_waitlist_put(x->list, b, q, x->n_wait, err);
+
+    return rc ? rc : sort_in(x, hash, ++x->n_wait, &place, err);
 }
 
 /* Reports a pair, or puts it aside where something before it waits. */
@@ -164,16 +186,18 @@ static int choose(struct slu_exact *x, struct slu_err *err)
                 memcpy(&kept, (const uint8_t *)p + 8, sizeof kept);
             continue;
         }
-        uint64_t ordinal;
-        memcpy(&ordinal, p, sizeof ordinal);
-        if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-            ordinal = __builtin_bswap64(ordinal);
-        const struct slu_u128 key = {0, ordinal << spread};
+        uint64_t order;
+        memcpy(&order, p, sizeof order);
+        order = ordered(order);
+        if (order == 0)
+            continue; /* twice in the index */
+        const struct slu_u128 key = {0, (order - 1) << spread};
         const struct slu_piece piece = {&kept, x->cfg.pair ? sizeof kept : 0};
         rc = slu_sorter_add(x->to_drop, key, &piece, 1, err);
     }
     if (rc == SLU_EOF)
         rc = SLU_OK;
+    n_read -= x->n_known;
     if (rc == SLU_OK && n_read != x->n_wait)
         rc =
             slu_fail(err, SLU_E_CONSERVATION,

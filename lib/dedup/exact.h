@@ -52,6 +52,10 @@ struct slu_exact;
 
 SLU_MUST_USE int slu_exact_new(struct slu_exact **x, const struct slu_exact_cfg *cfg,
                                struct slu_err *err);
+/* Before all sequences: a hash of an index; what has it is dropped. `number` is what
+ * pairs name it by (SLU_PLACE_INDEX). */
+SLU_MUST_USE int slu_exact_known(struct slu_exact *x, struct slu_u128 hash,
+                                 uint64_t number, struct slu_err *err);
 /* The next sequences of the stream with their hashes; edits b. */
 SLU_MUST_USE int slu_exact_put(struct slu_exact *x, struct slu_batch *b,
                                const struct slu_u128 *hash, struct slu_err *err);

@@ -207,6 +207,29 @@ static int decide(struct slu_near *x, const struct slu_batch *b,
                              x->cfg.prio ? x->cfg.prio(x->cfg.ctx, b, q) : 0, err);
 }
 
+int slu_near_known(struct slu_near *x, struct slu_near_item *d, uint64_t number,
+                   struct slu_err *err)
+{
+    struct slu_near_verdict v = {.answer = SLU_NEAR_FULL};
+    uint64_t most = x->cfg.most_in_memory;
+    int rc = SLU_OK;
+
+    d->ordinal = x->ordinal++;
+    d->place = (struct slu_place){SLU_PLACE_INDEX, number, 0};
+    d->fixed = true;
+    if (!d->n_set)
+        return SLU_OK;
+    if (most && !x->wait && d->ordinal >= most)
+        rc = begin_wait(x, err);
+    if (rc == SLU_OK && !x->cfg.prio)
+        rc = slu_near_mem_put(x->mem, d, &v, err);
+    if (rc || v.answer != SLU_NEAR_FULL)
+        return rc;
+    if (!x->wait)
+        rc = begin_wait(x, err);
+    return rc ? rc : slu_near_wait_known(x->wait, d, err);
+}
+
 int slu_near_put(struct slu_near *x, struct slu_batch *b, struct slu_near_item *d,
                  struct slu_err *err)
 {

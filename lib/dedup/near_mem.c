@@ -406,8 +406,16 @@ int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
     bool fits;
 
     *v = (struct slu_near_verdict){.answer = SLU_NEAR_KEPT};
-    if (!d->n_set || is_twin(m, d, v))
+    if (!d->n_set)
         return SLU_OK;
+    before = m->stats;
+    if (is_twin(m, d, v)) {
+        if (d->fixed) { /* the first stands for it */
+            v->answer = SLU_NEAR_KEPT;
+            m->stats = before;
+        }
+        return SLU_OK;
+    }
     v->answer = SLU_NEAR_FULL;
     if (m->full)
         return SLU_OK;
@@ -419,7 +427,10 @@ int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
         return rc;
     if (fits) {
         v->answer = SLU_NEAR_KEPT;
-        if (find_witness(m, d, &witness, v)) {
+        if (d->fixed) {
+            m->stats = before; /* what it is like is nobody's concern */
+            rc = keep(m, d, v, err);
+        } else if (find_witness(m, d, &witness, v)) {
             uint32_t value = DROPPED;
             if (m->cfg.details) {
                 *(struct drop *)near_pool_add(&m->drop) =

@@ -38,6 +38,7 @@ struct slu_near_item {
     const uint64_t *key; /* n_band */
     const uint64_t *set; /* ascending, distinct */
     uint64_t n_set;      /* 0: is kept, and takes part in nothing */
+    bool fixed;          /* is kept whatever it is like */
 };
 
 enum slu_near_answer { SLU_NEAR_KEPT, SLU_NEAR_DROPPED, SLU_NEAR_FULL };

@@ -114,26 +114,39 @@ void slu_near_wait_free(struct slu_near_wait *w)
 
 /* ---- what comes ---- */
 
-int slu_near_wait_add(struct slu_near_wait *w, const struct slu_batch *b,
-                      const struct slu_seq *q, const struct slu_near_item *d,
-                      uint64_t prio, struct slu_err *err)
+static int decide_later(struct slu_near_wait *w, const struct slu_near_item *d,
+                        uint64_t prio, struct slu_err *err)
 {
     const struct where at = {d->ordinal, d->place};
     const struct slu_near_doc doc = {.ordinal = d->ordinal,
                                      .prio = prio,
+                                     .fixed = d->fixed,
                                      .set_hash = d->set_hash,
                                      .key = d->key,
                                      .set = d->set,
                                      .n_set = d->n_set};
-    int rc = slu_waitlist_put(w->list, b, q, d->ordinal, err);
-
     w->n_ordinal = d->ordinal + 1;
-    if (rc || !d->n_set)
-        return rc;
-    rc = slu_near_ext_add(w->ext, &doc, err);
+    if (!d->n_set)
+        return SLU_OK;
+    int rc = slu_near_ext_add(w->ext, &doc, err);
     if (rc == SLU_OK && w->places)
         rc = slu_spool_put(w->places, &at, sizeof at, err);
     return rc;
+}
+
+int slu_near_wait_add(struct slu_near_wait *w, const struct slu_batch *b,
+                      const struct slu_seq *q, const struct slu_near_item *d,
+                      uint64_t prio, struct slu_err *err)
+{
+    int rc = slu_waitlist_put(w->list, b, q, d->ordinal, err);
+
+    return rc ? rc : decide_later(w, d, prio, err);
+}
+
+int slu_near_wait_known(struct slu_near_wait *w, const struct slu_near_item *d,
+                        struct slu_err *err)
+{
+    return decide_later(w, d, 0, err);
 }
 
 int slu_near_wait_note(struct slu_near_wait *w, const void *p, size_t n,

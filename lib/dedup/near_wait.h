@@ -59,6 +59,10 @@ SLU_MUST_USE int slu_near_wait_add(struct slu_near_wait *w, const struct slu_bat
                                    const struct slu_seq *q,
                                    const struct slu_near_item *d, uint64_t prio,
                                    struct slu_err *err);
+/* A document that is kept, and waits nowhere; before all others. */
+SLU_MUST_USE int slu_near_wait_known(struct slu_near_wait *w,
+                                     const struct slu_near_item *d,
+                                     struct slu_err *err);
 SLU_MUST_USE int slu_near_wait_note(struct slu_near_wait *w, const void *p, size_t n,
                                     struct slu_err *err);
 SLU_MUST_USE int slu_near_wait_finish(struct slu_near_wait *w, struct slu_err *err);

@@ -14,6 +14,9 @@ struct slu_place {
     uint64_t source, document, offset;
 };
 
+/* The source of what is not in the stream: document is a number in an index. */
+#define SLU_PLACE_INDEX (UINT64_MAX - 1)
+
 static inline struct slu_place slu_place_of(const struct slu_batch *b,
                                             const struct slu_seq *q)
 {

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "lib/dedup/index.h"
 #include "tools/dedup_private.h"
 
 static const char *const unit_names[] = {"word", "token", NULL};
@@ -79,9 +80,13 @@ static const struct cli_opt options[] = {
      "against: which items were found",
      NULL, false, NULL},
     {"save-index", 0, CLI_OUTPUT, AT(save_index), "INDEX",
-     "ngrams: drop nothing, keep all n-grams there", NULL, false, NULL},
+     "exact, near: describe there what stays, for --against;\n"
+     "ngrams: drop nothing, keep all n-grams there",
+     NULL, false, NULL},
     {"against", 0, CLI_CUSTOM, AT(against_id), "INDEX",
-     "drop what shares an n-gram with what is in INDEX", NULL, true, take_against},
+     "exact, near: drop what is like something in INDEX too;\n"
+     "alone: drop what shares an n-gram with what is in INDEX",
+     NULL, true, take_against},
     {"cut", 0, CLI_FLAG, AT(cut), NULL,
      "against: only the paragraphs that do;\n"
      "substring: take passages out, the default",
@@ -150,7 +155,7 @@ static const struct {
     {"fp-rate", DEDUP_NGRAMS},
     {"min-words", DEDUP_NGRAMS},
     {"report", DEDUP_NGRAMS | DEDUP_AGAINST},
-    {"save-index", DEDUP_NGRAMS},
+    {"save-index", DEDUP_EXACT | DEDUP_NEAR | DEDUP_NGRAMS},
     {"cut", DEDUP_AGAINST | DEDUP_SUBSTRING},
     {"window", DEDUP_AGAINST},
     {"phase", DEDUP_EXACT | DEDUP_NEAR},
@@ -160,7 +165,7 @@ static const struct {
 
 /* Options of --phase alone, and those that it has not. */
 static const char *const phase_only[] = {"work", "part", "part-base", "ranges"};
-static const char *const phase_never[] = {"pairs", "audit"};
+static const char *const phase_never[] = {"pairs", "audit", "save-index", "against"};
 
 static void defaults(void *opts)
 {
@@ -230,6 +235,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     for (size_t i = 0; i < N_MODE; i++) {
         if (!given(ctx, modes[i].name))
             continue;
+        if (chosen && modes[i].mode == DEDUP_AGAINST &&
+            (modes[mode].mode == DEDUP_EXACT || modes[mode].mode == DEDUP_NEAR))
+            continue; /* which says what with */
         if (chosen)
             return slu_fail(err, SLU_E_USAGE,
                             "--%s and --%s are two passes; run them one after another "
@@ -272,7 +280,8 @@ int dedup_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 
     io->tok += b->n_tok;
     cli_progress(io->ctx, slu_reader_bytes(io->reader), io->tok);
-    return slu_writer_put(io->writer, b, err);
+    int rc = io->index ? slu_index_put(io->index, b, err) : SLU_OK;
+    return rc ? rc : slu_writer_put(io->writer, b, err);
 }
 
 int dedup_close(struct dedup_io *io, const struct slu_sum *in, const char *reason,
@@ -288,6 +297,12 @@ int dedup_close(struct dedup_io *io, const struct slu_sum *in, const char *reaso
             "please report it",
             (unsigned long long)dropped.sequences, (unsigned long long)io->pairs.n);
     int rc = dedup_pairs_close(&io->pairs, err);
+    struct slu_index_out *index = io->index;
+    io->index = NULL;
+    if (rc == SLU_OK)
+        rc = slu_index_close(index, err);
+    else
+        slu_index_abort(index);
     if (rc)
         return rc;
     struct slu_writer *w = io->writer;
@@ -300,6 +315,8 @@ void dedup_abort(struct dedup_io *io)
     slu_writer_abort(io->writer);
     io->writer = NULL;
     dedup_pairs_abort(&io->pairs);
+    slu_index_abort(io->index);
+    io->index = NULL;
     slu_reader_free(io->reader);
     io->reader = NULL;
 }

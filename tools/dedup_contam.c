@@ -219,7 +219,10 @@ int dedup_against(struct cli_ctx *ctx, struct slu_err *err)
     o->against_id = o->against_hex;
     rc = slu_contam_is(f)
              ? dedup_contam(ctx, f, err)
-             : slu_fail(err, SLU_E_FORMAT, "%s: is no index of n-grams", o->against);
+             : slu_fail(err, SLU_E_MISMATCH,
+                        "%s: is no index of n-grams; with one of --near or --exact "
+                        "name that mode too",
+                        o->against);
     slu_nearfile_free(f);
     return rc;
 }

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "lib/dedup/index.h"
 #include "lib/dedup/minhash.h"
 #include "tools/dedup_private.h"
 
 #define FLOOR_BYTE (UINT64_C(64) << 20) /* least -M */
-enum { DEFAULT_N = 5 };
 
 /* ---- options ---- */
 
@@ -140,7 +140,7 @@ int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
             err, SLU_E_USAGE, "-M: %llu bands need at least %lluM",
             (unsigned long long)o->bands,
             (unsigned long long)((4 * (slot_byte(o) - SLACK_BYTE) >> 20) + 1));
-    if (!o->ngram || dedup_ngram(o, DEFAULT_N) > SLU_SHINGLE_MAX_N)
+    if (!o->ngram || dedup_ngram(o, DEDUP_NEAR_NGRAM) > SLU_SHINGLE_MAX_N)
         return slu_fail(err, SLU_E_USAGE, "--ngram must be from 1 to %d",
                         SLU_SHINGLE_MAX_N);
     if (!o->band_cap || o->band_cap > SLU_NEAR_MAX_CAP)
@@ -262,6 +262,15 @@ static uint64_t prio(void *ctx, const struct slu_batch *b, const struct slu_seq 
     return dedup_prio(io->ctx->opts, slu_reader_names(io->reader), b, q);
 }
 
+static int known(void *ctx, const struct slu_index_doc *d, uint64_t number,
+                 struct slu_err *err)
+{
+    struct slu_near_item item = {
+        .set_hash = d->hash, .key = d->key, .set = d->set, .n_set = d->n_set};
+
+    return slu_near_known(ctx, &item, number, err);
+}
+
 int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
@@ -273,12 +282,17 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
     int rc = dedup_near_check(ctx, o, err);
     if (rc)
         return rc;
-    rc = dedup_open(&io, ctx, err);
+    io = (struct dedup_io){0};
+    rc = dedup_index_name(ctx->opts, err);
+    if (rc == SLU_OK)
+        rc = dedup_open(&io, ctx, err);
+    if (rc == SLU_OK)
+        rc = dedup_index_create(&io, DEDUP_NEAR, err);
     if (rc == SLU_OK) {
         struct slu_near_cfg cfg = {
             .n_band = (unsigned)o->bands,
             .n_row = (unsigned)o->rows,
-            .n_gram = (unsigned)dedup_ngram(o, DEFAULT_N),
+            .n_gram = (unsigned)dedup_ngram(o, DEDUP_NEAR_NGRAM),
             .unit = o->unit ? SLU_UNIT_TOKEN : SLU_UNIT_WORD,
             .seed = ctx->common.seed,
             .num = o->threshold_num,
@@ -299,6 +313,8 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
         };
         rc = slu_near_new(&x, &cfg, err);
     }
+    if (rc == SLU_OK)
+        rc = dedup_index_read(&io, DEDUP_NEAR, known, x, err);
     if (rc == SLU_OK)
         rc = slu_near_run(x, io.reader, slots(ctx, o), &in, err);
     if (rc == SLU_OK)

@@ -217,7 +217,7 @@ int dedup_phases(struct cli_ctx *ctx, enum dedup_mode mode, struct slu_err *err)
         .exact = mode == DEDUP_EXACT,
         .n_band = (unsigned)o->bands,
         .n_row = (unsigned)o->rows,
-        .n_gram = (unsigned)dedup_ngram(o, 5),
+        .n_gram = (unsigned)dedup_ngram(o, DEDUP_NEAR_NGRAM),
         .unit = o->unit ? SLU_UNIT_TOKEN : SLU_UNIT_WORD,
         .seed = ctx->common.seed,
         .keep = text,

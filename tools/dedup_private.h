@@ -138,12 +138,14 @@ void dedup_pairs_abort(struct dedup_pairs *p);
 
 /* ---- a stream in, a stream out ---- */
 
+struct slu_index_out;
 struct dedup_io {
     struct cli_ctx *ctx;
     struct slu_reader *reader;
     struct slu_writer *writer;
     struct dedup_pairs pairs;
-    uint64_t tok; /* left so far */
+    struct slu_index_out *index; /* NULL: none is saved */
+    uint64_t tok;                /* left so far */
 };
 
 /* Opens all three; streams without tokens are refused. io is zeroed first, so that
@@ -159,5 +161,21 @@ SLU_MUST_USE int dedup_close(struct dedup_io *io, const struct slu_sum *in,
                              const char *reason, struct slu_count dropped,
                              struct slu_err *err);
 void dedup_abort(struct dedup_io *io);
+
+/* ---- --save-index and --against of --exact and --near (dedup_index.c) ---- */
+
+struct slu_index_doc;
+#define DEDUP_NEAR_NGRAM 5 /* --ngram of --near by default */
+
+/* Before dedup_open, whose provenance names the index of --against by its contents. */
+SLU_MUST_USE int dedup_index_name(struct dedup_opts *o, struct slu_err *err);
+/* After it: what dedup_emit gets goes to the index too. */
+SLU_MUST_USE int dedup_index_create(struct dedup_io *io, enum dedup_mode mode,
+                                    struct slu_err *err);
+/* Calls known for each document of the index, if there is one. */
+SLU_MUST_USE int dedup_index_read(struct dedup_io *io, enum dedup_mode mode,
+                                  int (*known)(void *ctx, const struct slu_index_doc *d,
+                                               uint64_t number, struct slu_err *err),
+                                  void *ctx, struct slu_err *err);
 
 #endif

@@ -206,7 +206,7 @@ int slu_index_next(struct slu_index *x, struct slu_index_doc *d, struct slu_err 
     *d = (struct slu_index_doc){.hash = {v[1], v[2]}, .n_set = v[0]};
     x->left -= HEAD;
     need = x->cfg.exact || d->n_set == 0 ? 0 : n_band + d->n_set;
-    if (d->n_set > x->left || need > x->left || (x->cfg.exact && d->n_set != 1))
+    if (x->cfg.exact ? d->n_set != 1 : d->n_set > x->left || need > x->left)
         return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged", slu_nearfile_path(x->file));
     x->left -= need;
     rc = slu_grow(&x->doc, &x->cap, need, sizeof *x->doc, err);

@@ -148,54 +148,6 @@ static inline bool to_ids(const struct tok_model *m, uint32_t *tok, size_t n)
 
 /* ---- short pieces ---- */
 
-/* Plain BPE of 2 to MERGE_MOST bytes: the pair that merges first, again and again. For
- * so few it is less work than a search, whose every step is a branch of its own. */
-#define MERGE_MOST 16
-static unsigned merge_all(const struct tok_model *m, const uint8_t *p, size_t n,
-                          uint32_t *tok)
-{
-    /* By place: what begins there; what it and the next make, which is its priority
-     * too, above the place; UINT32_MAX: nothing. */
-    uint32_t sym[MERGE_MOST], made[MERGE_MOST], alive = (1u << n) - 1;
-    unsigned k = 0;
-
-    for (unsigned i = 0; i < MERGE_MOST; i++)
-        made[i] = UINT32_MAX;
-    for (unsigned i = 0; i < n; i++)
-        sym[i] = p[i];
-    for (unsigned i = 0; i + 1 < n; i++) {
-        uint32_t c = m->two[bpe_load16(p + i)] >> 2;
-        made[i] = c < m->n_tok ? c << 4 | i : UINT32_MAX;
-    }
-    for (;;) {
-        uint32_t best = UINT32_MAX;
-        for (unsigned i = 0; i < MERGE_MOST; i++)
-            best = made[i] < best ? made[i] : best;
-        if (best == UINT32_MAX)
-            break;
-        unsigned at = best & 15;
-        uint32_t behind = alive >> at >> 1, before = alive & ((1u << at) - 1);
-        unsigned gone = at + 1 + (unsigned)__builtin_ctz(behind);
-        sym[at] = best >> 4;
-        alive &= ~(1u << gone);
-        made[at] = made[gone] = UINT32_MAX;
-        behind = alive >> at >> 1;
-        if (behind) {
-            unsigned next = at + 1 + (unsigned)__builtin_ctz(behind);
-            uint32_t c = pair_of(m, sym[at], sym[next]);
-            made[at] = c == TOK_NONE ? UINT32_MAX : c << 4 | at;
-        }
-        if (before) {
-            unsigned last = 31 - (unsigned)__builtin_clz(before);
-            uint32_t c = pair_of(m, sym[last], sym[at]);
-            made[last] = c == TOK_NONE ? UINT32_MAX : c << 4 | last;
-        }
-    }
-    for (; alive; alive &= alive - 1)
-        tok[k++] = sym[__builtin_ctz(alive)];
-    return k;
-}
-
 /* The search for a piece of 1 to SHORT_MOST bytes; id has room for n toks.
  * Returns how many, or 0: the vocabulary
  * cannot express it. */
@@ -360,9 +312,7 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
     }
     if (n <= SHORT_MOST) {
         uint32_t *id = ids->id + first;
-        unsigned k = s->is_random && n <= MERGE_MOST && n > 1
-                         ? merge_all(m, p, n, id)
-                         : search_short(m, p, n, id);
+        unsigned k = search_short(m, p, n, id);
         if (!k || !to_ids(m, id, k))
             return not_expressible(m, p, n, err);
         ids->n += k;
@@ -392,6 +342,86 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
     }
     if (rc >= 0 && !to_ids(m, ids->id + first, ids->n - first))
         rc = not_expressible(m, p, n, err);
+    if (rc < 0)
+        ids->n = first;
+    return rc;
+}
+
+/* ---- many pieces ---- */
+
+const struct bpe_merge_table *bpe_merge_level(const char *level)
+{
+#if defined(__x86_64__)
+    if (level && !strcmp(level, "avx512"))
+        return &bpe_merge_avx512;
+    if (level && !strcmp(level, "avx2"))
+        return &bpe_merge_avx2;
+#endif
+    (void)level;
+    return &bpe_merge_portable;
+}
+
+/* Pieces of one size that wait to be merged. */
+struct group {
+    struct bpe_piece *piece[BPE_LANES];
+    size_t n, n_byte;
+};
+
+/* Merges them and empties the group. */
+static int merge_group(const struct tok_model *m, struct bpe_scratch *s, struct group *g,
+                       unsigned size, struct slu_ids *ids, struct slu_err *err)
+{
+    const struct bpe_merge_table *t = s->level ? s->level : &bpe_merge_portable;
+    int rc = slu_grow(&ids->id, &ids->cap, ids->n + g->n_byte + 16, sizeof *ids->id, err);
+
+    if (rc < 0)
+        return rc;
+    size_t n = t->merge[size](m, g->piece, g->n, ids->id + ids->n);
+    for (size_t i = 0; i < g->n; i++) {
+        struct bpe_piece *x = g->piece[i];
+        if (!x->n_id)
+            return not_expressible(m, x->p, x->n, err);
+        x->at += ids->n;
+    }
+    ids->n += n;
+    g->n = g->n_byte = 0;
+    return SLU_OK;
+}
+
+static bool is_whole(const struct tok_model *m, const struct bpe_piece *x)
+{
+    return tok_index_find(&m->whole, x->p, x->n) != TOK_NONE;
+}
+
+int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
+                    struct bpe_piece *piece, size_t n, struct slu_ids *ids,
+                    struct slu_err *err)
+{
+    struct group group[BPE_N_MERGE];
+    size_t first = ids->n;
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < BPE_N_MERGE; i++)
+        group[i].n = group[i].n_byte = 0;
+    for (size_t i = 0; i < n && rc >= 0; i++) {
+        struct bpe_piece *x = &piece[i];
+        if (x->n > BPE_MERGED || (m->n_whole && is_whole(m, x))) {
+            x->at = ids->n;
+            rc = bpe_encode(m, s, x->p, x->n, ids, err);
+            x->n_id = (uint32_t)(ids->n - x->at);
+            continue;
+        }
+        unsigned size = (x->n > BPE_PADDED) + (x->n > 31);
+        struct group *g = &group[size];
+        g->piece[g->n++] = x;
+        g->n_byte += x->n;
+        if (g->n == (size_t)BPE_LANES >> size)
+            rc = merge_group(m, s, g, size, ids, err);
+    }
+    for (unsigned i = 0; i < BPE_N_MERGE && rc >= 0; i++) {
+        if (group[i].n)
+            rc = merge_group(m, s, &group[i], i, ids, err);
+    }
     if (rc < 0)
         ids->n = first;
     return rc;

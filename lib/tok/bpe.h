@@ -59,11 +59,11 @@ struct bpe_token {
  * at a multiple of 64 bytes. Numbers are the host's: an image is a cache, not a format.
  */
 #define BPE_MAGIC   UINT64_C(0x6567616d49455042) /* "BPEImage" */
-#define BPE_VERSION 4                            /* changes with any table */
+#define BPE_VERSION 5                            /* changes with any table */
 struct bpe_head {
     uint64_t magic, n_byte;
     uint32_t version, n_id, n_tok, n_node;
-    uint32_t child_mask, pair_mask, whole_mask;
+    uint32_t child_mask, pair_mask, whole_mask, might_mask;
     uint32_t n_whole; /* unreachable tokens that a whole piece still becomes
                          (`ignore_merges`, tiktoken) */
 };
@@ -75,6 +75,8 @@ enum bpe_section {
     BPE_BEST,
     BPE_PAIR,
     BPE_WHOLE,
+    BPE_MIGHT,
+    BPE_ID_OF,
     BPE_N_SECTION
 };
 
@@ -95,6 +97,10 @@ struct tok_model {
     const uint32_t *best; /* of node - n_tok: the longest tok that it starts with */
     /* Open addressing: left << 42 | right << 21 | result; 0 is empty. */
     const uint64_t *pair;
+    /* A filter: of each pair of the table two bits of a word (bpe_might). */
+    const uint64_t *might;
+    unsigned might_shift;  /* hash >> shift is the word */
+    const uint32_t *id_of; /* by tok */
     struct tok_index whole; /* ids of n_whole tokens */
     const struct slu_vocab_table *table;
     const struct bpe_head *image;
@@ -132,7 +138,7 @@ void *bpe_image_alloc(size_t n_byte);
 
 /* Scratch of one thread. Zero before use. */
 struct bpe_scratch {
-    bool is_random; /* a hint: pieces have hardly anything in common with other text */
+    const struct bpe_merge_table *level; /* NULL: the portable one */
     uint64_t *dead; /* a bit a byte of the piece */
     size_t cap_dead;
     uint64_t *memo; /* BPE_MEMO slots: (pair + 1) << 1 | valid; made when needed */
@@ -145,7 +151,39 @@ SLU_MUST_USE int bpe_encode(const struct tok_model *m, struct bpe_scratch *s,
                             const uint8_t *p, size_t n, struct slu_ids *ids,
                             struct slu_err *err);
 
+/* A piece of n >= 1 bytes, of which up to BPE_PADDED bytes are followed by others that
+ * can be read, so that there are 16; its n_id ids, the first of them ids->id[at]. */
+struct bpe_piece {
+    const uint8_t *p;
+    uint32_t n, n_id;
+    size_t at;
+};
+#define BPE_PADDED 15
+#define BPE_MERGED 62 /* bytes of the longest pieces that are merged */
+/* Appends the ids of many pieces, in any order. */
+SLU_MUST_USE int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
+                                 struct bpe_piece *piece, size_t n, struct slu_ids *ids,
+                                 struct slu_err *err);
+
+/* The merging of a SIMD level: "portable", "avx2", "avx512". Another name, or NULL:
+ * portable. */
+const struct bpe_merge_table *bpe_merge_level(const char *level);
+
 /* ---- shared by the files of bpe ---- */
+
+/* Merges n pieces of 1 to 15, 31 or 62 bytes; their ids to id, which has room for 16
+ * more than they have bytes. n_id is 0 where a byte has no id. Returns the number of
+ * ids. */
+typedef size_t bpe_merge_fn(const struct tok_model *m, struct bpe_piece *const *piece,
+                            size_t n, uint32_t *id);
+#define BPE_N_MERGE 3
+#define BPE_LANES   64 /* the most pieces of the first size; half and a quarter */
+struct bpe_merge_table {
+    const char *level;
+    bpe_merge_fn *merge[BPE_N_MERGE];
+};
+extern const struct bpe_merge_table bpe_merge_portable, bpe_merge_avx2,
+    bpe_merge_avx512;
 
 struct bpe_span {
     size_t off, n_byte;
@@ -171,6 +209,17 @@ static inline uint32_t bpe_mix(uint64_t key)
 {
     key *= UINT64_C(0x9E3779B97F4A7C15);
     return (uint32_t)(key >> 32);
+}
+
+/* The filter of pairs: by the hash of a pair's key, the bits it has in its word. */
+static inline uint64_t bpe_pair_hash(uint64_t key)
+{
+    return key * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static inline uint64_t bpe_might(uint64_t hash)
+{
+    return UINT64_C(1) << (hash >> 32 & 63) | UINT64_C(1) << (hash >> 38 & 63);
 }
 
 static inline uint32_t bpe_load16(const uint8_t *p)

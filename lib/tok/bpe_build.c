@@ -16,7 +16,8 @@ struct build {
     struct bpe_head h;
     struct bpe_token *token;
     struct bpe_trie trie;
-    uint64_t *pair;
+    uint64_t *pair, *might;
+    uint32_t *id_of;
     struct tok_index whole;
     uint32_t byte_id[256];
     struct split *split;
@@ -272,6 +273,28 @@ static int link_tokens(struct build *b, struct slu_err *err)
     return SLU_OK;
 }
 
+/* The filter of pairs, which has about ten bits for each, and the ids. */
+static int make_filter(struct build *b, struct slu_err *err)
+{
+    uint32_t n = 16;
+
+    while (n < b->h.n_tok / 8)
+        n *= 2;
+    b->h.might_mask = n - 1;
+    b->might = calloc(n, sizeof *b->might);
+    b->id_of = malloc(b->h.n_tok * sizeof *b->id_of);
+    if (!b->might || !b->id_of)
+        return slu_fail_nomem(err, n * sizeof *b->might);
+    for (uint32_t k = 0; k < b->h.n_tok; k++) {
+        const struct bpe_token *t = &b->token[k];
+        uint64_t h = bpe_pair_hash((uint64_t)t->left << 21 | t->right);
+        b->id_of[k] = t->id;
+        if (k >= 256)
+            b->might[h >> (__builtin_clz(n - 1) + 32)] |= bpe_might(h);
+    }
+    return SLU_OK;
+}
+
 static int index_whole(struct build *b, struct slu_err *err)
 {
     int rc;
@@ -296,6 +319,7 @@ static int make_image(struct build *b, struct tok_model **out, struct slu_err *e
     const void *const part[BPE_N_SECTION] = {
         [BPE_TOKEN] = b->token,    [BPE_TWO] = b->trie.two, [BPE_CHILD] = b->trie.child,
         [BPE_BEST] = b->trie.best, [BPE_PAIR] = b->pair,    [BPE_WHOLE] = b->whole.slot,
+        [BPE_MIGHT] = b->might,    [BPE_ID_OF] = b->id_of,
     };
     struct bpe_span span[BPE_N_SECTION];
     struct bpe_head *h = &b->h;
@@ -336,7 +360,7 @@ int bpe_build(struct tok_model **out, const struct bpe_cfg *cfg, struct slu_err 
     if ((rc = index_bytes(&b, err)) < 0 ||
         (cfg->merge && (rc = index_merges(&b, err)) < 0) ||
         (rc = find_splits(&b, err)) < 0 || (rc = number(&b, err)) < 0 ||
-        (rc = link_tokens(&b, err)) < 0 ||
+        (rc = link_tokens(&b, err)) < 0 || (rc = make_filter(&b, err)) < 0 ||
         (rc = bpe_trie_make(&b.trie, cfg->table, b.token, b.h.n_tok, err)) < 0 ||
         (rc = index_whole(&b, err)) < 0)
         goto out;
@@ -348,6 +372,8 @@ out:
     free(b.split);
     free(b.token);
     free(b.pair);
+    free(b.might);
+    free(b.id_of);
     bpe_trie_release(&b.trie);
     return rc;
 }

@@ -58,6 +58,7 @@ static int encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
         rc = words_share(&e->words, &with->words, err);
     else if (!t->is_bytes)
         rc = words_init(&e->words, cache_byte, err);
+    e->bpe.level = bpe_merge_level(pieces_level());
     if (t->pre && t->pre->n == 1 && t->pre->step[0].kind == PRE_SCAN)
         e->find = pieces_by_scan(t->pre->step[0].scan);
     if (rc >= 0)
@@ -151,29 +152,27 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *f
                       size_t n_new, size_t n_look, struct slu_err *err)
 {
     struct slu_ids *ids = &e->apart;
-    size_t first = 0;
+    struct bpe_piece piece[MOST + 1];
     int rc;
 
     ids->n = 0;
-    e->bpe.is_random = e->words.is_mostly_new;
     for (size_t i = 0; i < n_new; i++) {
         const struct miss *m = &e->miss[fresh[i]];
-        size_t was = ids->n;
-        if ((rc = bpe_encode(e->t->model, &e->bpe, p + m->from, m->n, ids, err)) < 0)
-            return rc;
-        e->fresh[i] = (struct word_new){.p = p + m->from,
+        const uint8_t *at = m->n <= WORD_SHORT ? (const uint8_t *)&m->key : p + m->from;
+        piece[i] = (struct bpe_piece){.p = at, .n = m->n};
+    }
+    if ((rc = bpe_encode_many(e->t->model, &e->bpe, piece, n_new, ids, err)) < 0)
+        return rc;
+    for (size_t i = 0; i < n_new; i++) {
+        const struct miss *m = &e->miss[fresh[i]];
+        struct word_key none = {0, 0}, key = m->n <= WORD_SHORT ? m->key : none;
+        e->fresh[i] = (struct word_new){.p = piece[i].p,
                                         .n = m->n,
                                         .key = m->key,
                                         .hash = m->hash,
-                                        .n_id = ids->n - was};
-    }
-    for (size_t i = 0; i < n_new; i++) {
-        struct word_new *x = &e->fresh[i];
-        struct word_key none = {0, 0};
-        x->id = ids->id + first;
-        e->found[fresh[i]] =
-            slot_apart(e, x->n <= WORD_SHORT ? x->key : none, first, x->n_id);
-        first += x->n_id;
+                                        .id = ids->id + piece[i].at,
+                                        .n_id = piece[i].n_id};
+        e->found[fresh[i]] = slot_apart(e, key, piece[i].at, piece[i].n_id);
     }
     if (words_is_worth(&e->words, n_look, n_new))
         words_put(&e->words, e->fresh, n_new);

@@ -71,6 +71,11 @@ bool slu_tokenizer_simd(const char *level)
     return !level || chosen;
 }
 
+const char *pieces_level(void)
+{
+    return level_in_use()->level;
+}
+
 static pieces_fn *finder(const struct pieces_table *t, pre_scan_fn *scan)
 {
     pieces_fn *find = NULL;

@@ -31,6 +31,9 @@ typedef size_t pieces_fn(const uint8_t *p, size_t n, uint32_t *end, size_t max,
 /* The finder that cuts as `scan` does, or NULL. */
 pieces_fn *pieces_by_scan(pre_scan_fn *scan);
 
+/* The level in use, for what else has levels. */
+const char *pieces_level(void);
+
 /* The finder of one level, for tests; NULL where there is none or the processor cannot.
  */
 pieces_fn *pieces_of_level(const char *level, pre_scan_fn *scan);

@@ -13,6 +13,7 @@
 
 #include "lib/hash.h"
 #include "lib/tok/bpe.h"
+#include "lib/tok/pieces.h"
 #include "lib/tok/pre.h"
 #include "lib/tokenizer.h"
 
@@ -26,7 +27,8 @@ static unsigned below(unsigned n)
 
 /* ---- BPE against the plain algorithm ---- */
 
-#define N_BYTE  6 /* letters a to f; the other bytes are tokens too, but not used */
+#define N_BYTE  6 /* letters; the other bytes are tokens too, but not used */
+#define FIRST   0 /* the first of them: a byte and a tok of 0 are the hard ones */
 #define N_MERGE 60
 #define N_ID    (256 + N_MERGE)
 
@@ -73,9 +75,9 @@ static void toy_make(struct toy *y)
         if (below(8)) {
             for (unsigned k = 0; k < 2; k++) {
                 uint32_t id =
-                    (uint32_t)(below(3) ? 'a' + below(N_BYTE)
+                    (uint32_t)(below(3) ? FIRST + below(N_BYTE)
                                         : 256 + below(1 + (unsigned)y->table.n - 256));
-                id = id < y->table.n ? id : 'a';
+                id = id < y->table.n ? id : FIRST;
                 l = y->off[id + 1] - y->off[id];
                 if (n + l > sizeof p)
                     break;
@@ -84,7 +86,7 @@ static void toy_make(struct toy *y)
             }
         } else {
             while (n < r)
-                p[n++] = (uint8_t)('a' + below(N_BYTE));
+                p[n++] = (uint8_t)(FIRST + below(N_BYTE));
         }
         if (n > 1 && n <= 24 && toy_find(y, p, n) == TOK_NONE)
             toy_put(y, p, n);
@@ -197,15 +199,12 @@ static void bpe_is_plain_bpe(void **state)
             size_t n = 1 + below(k % 10 ? 12 : 200);
             unsigned letters = 1 + below(N_BYTE);
             for (size_t i = 0; i < n; i++)
-                p[i] = (uint8_t)('a' + below(letters));
+                p[i] = (uint8_t)(FIRST + below(letters));
             size_t n_want = plain_bpe(y, p, n, want);
-            for (int random = 0; random < 2; random++) { /* by searching, by merging */
-                scratch.is_random = random;
-                ids.n = 0;
-                assert_int_equal(bpe_encode(m, &scratch, p, n, &ids, &err), SLU_OK);
-                assert_int_equal(ids.n, n_want);
-                assert_memory_equal(ids.id, want, n_want * sizeof *want);
-            }
+            ids.n = 0;
+            assert_int_equal(bpe_encode(m, &scratch, p, n, &ids, &err), SLU_OK);
+            assert_int_equal(ids.n, n_want);
+            assert_memory_equal(ids.id, want, n_want * sizeof *want);
         }
         bpe_free(m);
         free(copy);
@@ -214,6 +213,75 @@ static void bpe_is_plain_bpe(void **state)
     assert_true(odd > 100 && whole > 100);
     slu_ids_release(&ids);
     bpe_scratch_release(&scratch);
+    free(y);
+}
+
+/* The SIMD levels of this processor, by what pieces.h has. */
+static const struct bpe_merge_table *merge_level(unsigned i)
+{
+    static const char *const name[] = {"portable", "avx2", "avx512"};
+    pre_scan_fn *scan = pre_scan_by_name("gpt2");
+
+    return i && !pieces_of_level(name[i], scan) ? NULL : bpe_merge_level(name[i]);
+}
+#define N_LEVEL 3
+
+/* Many pieces at once, of all lengths about those where the way of merging changes. */
+static void many_pieces_are_plain_bpe(void **state)
+{
+    (void)state;
+    enum { N = 150, ROOM = 100 };
+    struct toy *y = malloc(sizeof *y);
+    uint8_t(*text)[ROOM] = malloc(N * sizeof *text);
+    uint32_t(*want)[ROOM] = malloc(N * sizeof *want);
+    struct bpe_scratch scratch = {0};
+    struct slu_ids ids = {0};
+    struct slu_err err = SLU_ERR_INIT;
+    unsigned whole = 0, odd = 0;
+
+    for (unsigned round = 0; round < 100; round++) {
+        struct tok_model *m;
+        struct bpe_piece piece[N];
+        size_t n_want[N];
+        uint32_t n_byte[N];
+        toy_make(y);
+        struct bpe_cfg cfg = {.table = &y->table,
+                              .in_model = y->in_model,
+                              .merge = y->by_rank ? NULL : y->merge,
+                              .n_merge = y->by_rank ? 0 : y->n_merge,
+                              .whole_first = y->whole_first};
+        assert_int_equal(bpe_build(&m, &cfg, &err), SLU_OK);
+        whole += m->n_whole;
+        for (uint32_t i = 0; i < m->n_tok; i++)
+            odd += m->token[i].odd;
+        size_t n_piece = 1 + below(N), most = round % 4 ? 16 : 80;
+        for (size_t k = 0; k < n_piece; k++) {
+            uint32_t n = n_byte[k] = 1 + below((unsigned)most);
+            unsigned letters = 1 + below(N_BYTE);
+            for (size_t i = 0; i < ROOM; i++) /* also what is behind the piece */
+                text[k][i] = (uint8_t)(FIRST + below(letters));
+            n_want[k] = plain_bpe(y, text[k], n, want[k]);
+        }
+        for (unsigned level = 0; level < N_LEVEL; level++) {
+            if (!(scratch.level = merge_level(level)))
+                continue;
+            for (size_t k = 0; k < n_piece; k++)
+                piece[k] = (struct bpe_piece){.p = text[k], .n = n_byte[k]};
+            ids.n = below(3);
+            assert_int_equal(
+                bpe_encode_many(m, &scratch, piece, n_piece, &ids, &err), SLU_OK);
+            for (size_t k = 0; k < n_piece; k++) {
+                assert_int_equal(piece[k].n_id, n_want[k]);
+                assert_memory_equal(ids.id + piece[k].at, want[k], 4 * n_want[k]);
+            }
+        }
+        bpe_free(m);
+    }
+    assert_true(odd > 100 && whole > 100);
+    slu_ids_release(&ids);
+    bpe_scratch_release(&scratch);
+    free(text);
+    free(want);
     free(y);
 }
 
@@ -238,8 +306,11 @@ static void bytes_without_a_token(void **state)
             if (at < n)
                 p[at] = 0xFF;
             size_t before = ids.n;
-            scratch.is_random = at % 2;
-            int rc = bpe_encode(m, &scratch, p, n, &ids, &err);
+            struct bpe_piece piece = {.p = p, .n = (uint32_t)n};
+            scratch.level = merge_level(at % N_LEVEL);
+            int rc = n % 2 && n <= 130 - 16
+                         ? bpe_encode_many(m, &scratch, &piece, 1, &ids, &err)
+                         : bpe_encode(m, &scratch, p, n, &ids, &err);
             assert_int_equal(rc, at < n ? SLU_E_UNSUPPORTED : SLU_OK);
             assert_true(at < n ? ids.n == before : ids.n > before);
             if (at < n)
@@ -731,6 +802,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bpe_is_plain_bpe),
+        cmocka_unit_test(many_pieces_are_plain_bpe),
         cmocka_unit_test(bytes_without_a_token),
         cmocka_unit_test(images_that_do_not_fit),
         cmocka_unit_test(bytes_are_bytes),

@@ -1,0 +1,260 @@
+/* bpe_merge.h - plain BPE of many short pieces at once; the body of bpe_merge_*.c, each
+ * of which is this header compiled for another SIMD level. All levels give the same.
+ *
+ * A piece is a *lane*: what begins at each of its places, and what that and the next
+ * make. One step of a lane merges its best pair, which is a chain of some hundred
+ * cycles: a minimum, two neighbours, two pairs to look up. In a round every lane that
+ * still has a pair makes one step, none of them needs anything of another, and no
+ * branch depends on the text but the end of the round; so the chains and the misses of
+ * the cache of many lanes overlap, and hardly anything is predicted wrongly.
+ *
+ * Place 0 and the place behind the last byte are sentinels, which merge with nothing.
+ */
+#include "lib/tok/bpe.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define NOTHING  INT32_MAX
+#define SENTINEL (BPE_MAX_ID - 1)
+#define NO_KEY   UINT64_MAX
+#define INLINE   static inline __attribute__((always_inline))
+
+/* A lane of W places, in words; W is a constant wherever this is used. made[]: the tok
+ * that a place and the next make, above the place: the least is the pair that is merged
+ * first. */
+#define LANE_SYM(W)   (W)
+#define LANE_ALIVE(W) (2 * (W) + 2) /* a bit a place: something begins there */
+#define LANE_ASKED(W) (2 * (W) + 4)
+#define LANE_WORDS(W) ((2 * (W) + 12 + 15) / 16 * 16)
+
+/* Two pairs that are being looked up, and the places they are at. */
+struct asked {
+    uint64_t key[2];
+    uint32_t bucket[2], at[2];
+};
+
+/* Lanes of a group, for each size in about as much memory. */
+#define LANES(W)   (BPE_LANES * 16 / (W))
+#define LANE_SPACE ((LANES(16) + 1) * LANE_WORDS(16))
+
+INLINE uint64_t alive_of(const uint32_t *x, unsigned W)
+{
+    uint64_t v;
+
+    memcpy(&v, x + LANE_ALIVE(W), 8);
+    return v;
+}
+
+INLINE void set_alive(uint32_t *x, unsigned W, uint64_t v)
+{
+    memcpy(x + LANE_ALIVE(W), &v, 8);
+}
+
+INLINE struct asked *asked_of(uint32_t *x, unsigned W)
+{
+    return (struct asked *)(void *)(x + LANE_ASKED(W));
+}
+
+/* A pair is looked up in two halves, a round apart: ask() says in which bucket it would
+ * be and fetches that ahead, answer() reads it. Most pairs make nothing, and of most of
+ * those only the filter is read: their bucket is the first of the table, where they are
+ * not found either. */
+INLINE uint64_t key_of(uint32_t left, uint32_t right)
+{
+    return (uint64_t)left << 21 | right;
+}
+
+INLINE uint32_t ask(const struct tok_model *m, uint64_t key)
+{
+    uint64_t h = bpe_pair_hash(key), might = m->might[h >> m->might_shift];
+    uint32_t yes = (uint32_t)(might >> (h >> 32 & 63) & might >> (h >> 38 & 63) & 1);
+    uint32_t i = (uint32_t)(h >> 32) & m->pair_mask & ~(uint32_t)(BPE_BUCKET - 1) & -yes;
+
+    __builtin_prefetch(&m->pair[i]);
+    return i | yes;
+}
+
+/* The tok that a pair makes, or 0. */
+INLINE uint32_t answer(const struct tok_model *m, uint64_t key, uint32_t asked)
+{
+    const uint64_t *s = &m->pair[asked & ~UINT32_C(1)];
+    uint64_t found;
+
+#if defined(__AVX2__)
+    __m256i slot = _mm256_loadu_si256((const __m256i *)s);
+    __m256i is = _mm256_cmpeq_epi64(_mm256_srli_epi64(slot, 21),
+                                    _mm256_set1_epi64x((long long)key));
+    slot = _mm256_and_si256(slot, is);
+    __m128i half = _mm_or_si128(_mm256_castsi256_si128(slot),
+                                _mm256_extracti128_si256(slot, 1));
+    half = _mm_or_si128(half, _mm_unpackhi_epi64(half, half));
+    found = (uint64_t)_mm_cvtsi128_si64(half);
+#else
+    found = 0;
+    for (unsigned k = 0; k < BPE_BUCKET; k++)
+        found |= s[k] >> 21 == key ? s[k] : 0;
+#endif
+    found &= (UINT64_C(1) << 21) - 1;
+    if (__builtin_expect((asked & 1) && !found && s[BPE_BUCKET - 1], 0))
+        found = bpe_find(m->pair, m->pair_mask, key, 21);
+    return (uint32_t)found;
+}
+
+INLINE int32_t made_at(uint32_t t, unsigned at, unsigned bits)
+{
+    return t ? (int32_t)(t << bits | at) : NOTHING;
+}
+
+INLINE int32_t least(const int32_t *made, unsigned W)
+{
+    int32_t best = made[0];
+
+    for (unsigned i = 1; i < W; i++)
+        best = made[i] < best ? made[i] : best;
+    return best;
+}
+
+/* One merge of a lane, or of none where there is nothing to merge: returns 0 then. */
+INLINE unsigned step(const struct tok_model *m, uint32_t *x, uint32_t *none, unsigned W,
+                     unsigned bits)
+{
+    struct asked *q = asked_of(x, W);
+    int32_t best = least((const int32_t *)x, W);
+    /* The pairs of the last round: they are no part of what `least` has read. */
+    int32_t c = made_at(answer(m, q->key[0], q->bucket[0]), q->at[0], bits);
+    int32_t d = made_at(answer(m, q->key[1], q->bucket[1]), q->at[1], bits);
+    ((int32_t *)x)[q->at[0]] = c;
+    ((int32_t *)x)[q->at[1]] = d;
+    best = c < best ? c : best;
+    best = d < best ? d : best;
+    bool done = best == NOTHING;
+
+    x = done ? none : x;
+    best = done ? 1 : best;
+    int32_t *made = (int32_t *)x;
+    uint32_t *sym = x + LANE_SYM(W), t = (uint32_t)best >> bits;
+    unsigned at = (unsigned)best & (W - 1);
+    uint64_t alive = alive_of(x, W), behind = alive & ~UINT64_C(1) << at;
+    uint64_t gone = behind & -behind;
+    unsigned last = 63 - (unsigned)__builtin_clzll(alive & ((UINT64_C(1) << at) - 1));
+    unsigned next = (unsigned)__builtin_ctzll(behind ^ gone);
+    set_alive(x, W, alive ^ (done ? 0 : gone));
+    q = asked_of(x, W);
+    q->key[0] = key_of(t, sym[next]);
+    q->key[1] = key_of(sym[last], t);
+    q->bucket[0] = ask(m, q->key[0]);
+    q->bucket[1] = ask(m, q->key[1]);
+    q->at[0] = at;
+    q->at[1] = last;
+    sym[at] = t;
+    made[__builtin_ctzll(gone)] = NOTHING;
+    made[at] = NOTHING;
+    made[last] = NOTHING;
+    return !done;
+}
+
+/* What a lane begins with: its bytes, and the pairs of two bytes. */
+INLINE void begin(const struct tok_model *m, uint32_t *x, const uint8_t *p, unsigned n,
+                  unsigned W, unsigned bits)
+{
+    int32_t *made = (int32_t *)x;
+    uint32_t *sym = x + LANE_SYM(W);
+
+    if (W == 16) {
+        for (unsigned i = 0; i < 15; i++) {
+            uint32_t c = m->two[bpe_load16(p + i)] >> 2;
+            sym[i + 1] = p[i];
+            made[i + 1] =
+                i + 1 < n && c < m->n_tok ? (int32_t)(c << bits | (i + 1)) : NOTHING;
+        }
+    } else {
+        for (unsigned i = 0; i < W; i++)
+            made[i] = NOTHING;
+        for (unsigned i = 0; i < n; i++)
+            sym[i + 1] = p[i];
+        for (unsigned i = 0; i + 1 < n; i++) {
+            uint32_t c = m->two[bpe_load16(p + i)] >> 2;
+            made[i + 1] = c < m->n_tok ? (int32_t)(c << bits | (i + 1)) : NOTHING;
+        }
+    }
+    made[0] = NOTHING;
+    *asked_of(x, W) = (struct asked){.key = {NO_KEY, NO_KEY}};
+    sym[0] = sym[n + 1] = SENTINEL;
+    set_alive(x, W, (UINT64_C(2) << n << (n < 63)) - 1);
+}
+
+/* The ids of a lane. Returns how many, or 0 where a byte has none. */
+INLINE unsigned finish(const struct tok_model *m, const uint32_t *x, unsigned n,
+                       uint32_t *id, unsigned W)
+{
+    const uint32_t *sym = x + LANE_SYM(W);
+    uint64_t alive = alive_of(x, W) >> 1 & ((UINT64_C(1) << n) - 1);
+    unsigned k = 0;
+    bool good = true;
+
+    for (; alive; alive &= alive - 1) {
+        uint32_t i = m->id_of[sym[1 + __builtin_ctzll(alive)]];
+        good &= i != BPE_NONE;
+        id[k++] = i;
+    }
+    return good ? k : 0;
+}
+
+INLINE size_t merge_group(const struct tok_model *m, struct bpe_piece *const *piece,
+                          size_t n, uint32_t *id, unsigned W, unsigned bits)
+{
+    _Alignas(64) uint32_t lane[LANE_SPACE];
+    uint16_t active[BPE_LANES];
+    size_t n_id = 0, n_active = n;
+    _Static_assert((LANES(32) + 1) * LANE_WORDS(32) <= LANE_SPACE &&
+                       (LANES(64) + 1) * LANE_WORDS(64) <= LANE_SPACE,
+                   "room");
+    uint32_t *none = lane + n * LANE_WORDS(W);
+
+    begin(m, none, (const uint8_t *)"0123456789abcdef", 4, W, bits);
+    for (size_t i = 0; i < n; i++) {
+        begin(m, lane + i * LANE_WORDS(W), piece[i]->p, piece[i]->n, W, bits);
+        active[i] = (uint16_t)i;
+    }
+    while (n_active) {
+        size_t left = 0;
+        for (size_t i = 0; i < n_active; i++) {
+            unsigned k = active[i];
+            active[left] = (uint16_t)k;
+            left += step(m, lane + k * LANE_WORDS(W), none, W, bits);
+        }
+        n_active = left;
+    }
+    for (size_t i = 0; i < n; i++) {
+        unsigned k = finish(m, lane + i * LANE_WORDS(W), piece[i]->n, id + n_id, W);
+        piece[i]->at = n_id;
+        piece[i]->n_id = k;
+        n_id += k;
+    }
+    return n_id;
+}
+
+static size_t merge_16(const struct tok_model *m, struct bpe_piece *const *piece,
+                       size_t n, uint32_t *id)
+{
+    return merge_group(m, piece, n, id, 16, 4);
+}
+
+static size_t merge_32(const struct tok_model *m, struct bpe_piece *const *piece,
+                       size_t n, uint32_t *id)
+{
+    return merge_group(m, piece, n, id, 32, 5);
+}
+
+static size_t merge_64(const struct tok_model *m, struct bpe_piece *const *piece,
+                       size_t n, uint32_t *id)
+{
+    return merge_group(m, piece, n, id, 64, 6);
+}
+
+#define BPE_MERGE_TABLE(LEVEL)                                                         \
+    {                                                                                  \
+        LEVEL, { merge_16, merge_32, merge_64 }                                        \
+    }

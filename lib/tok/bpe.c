@@ -140,7 +140,7 @@ static inline bool to_ids(const struct tok_model *m, uint32_t *tok, size_t n)
     bool good = true;
 
     for (size_t i = 0; i < n; i++) {
-        tok[i] = m->token[tok[i]].id;
+        tok[i] = bpe_id_of(m, tok[i]);
         good &= tok[i] != BPE_NONE;
     }
     return good;

@@ -64,6 +64,7 @@ struct bpe_head {
     uint64_t magic, n_byte;
     uint32_t version, n_id, n_tok, n_node;
     uint32_t child_mask, pair_mask, whole_mask, might_mask;
+    uint32_t regular; /* from this tok on ids follow each other */
     uint32_t n_whole; /* unreachable tokens that a whole piece still becomes
                          (`ignore_merges`, tiktoken) */
 };
@@ -100,7 +101,9 @@ struct tok_model {
     /* A filter: of each pair of the table two bits of a word (bpe_might). */
     const uint64_t *might;
     unsigned might_shift;  /* hash >> shift is the word */
-    const uint32_t *id_of; /* by tok */
+    /* By tok up to `regular`, from where on ids follow each other. */
+    const uint32_t *id_of;
+    uint32_t regular;
     struct tok_index whole; /* ids of n_whole tokens */
     const struct slu_vocab_table *table;
     const struct bpe_head *image;
@@ -234,6 +237,14 @@ static inline uint32_t bpe_load16(const uint8_t *p)
 static inline uint64_t bpe_key(uint32_t node, bool odd, uint32_t bytes)
 {
     return (uint64_t)node << 17 | (uint64_t)odd << 16 | bytes;
+}
+
+/* Without the table for nearly all toks of nearly all vocabularies. */
+static inline uint32_t bpe_id_of(const struct tok_model *m, uint32_t tok)
+{
+    uint32_t i = tok < m->regular ? tok : m->regular;
+
+    return m->id_of[i] + (tok - i);
 }
 
 /* Tables are in buckets: a slot is the key above VALUE bits of value, not 0; an entry

@@ -291,6 +291,8 @@ static int make_filter(struct build *b, struct slu_err *err)
         b->id_of[k] = t->id;
         if (k >= 256)
             b->might[h >> (__builtin_clz(n - 1) + 32)] |= bpe_might(h);
+        if (k < 256 || b->id_of[k] != b->id_of[k - 1] + 1)
+            b->h.regular = k;
     }
     return SLU_OK;
 }

@@ -97,16 +97,48 @@ INLINE uint32_t answer(const struct tok_model *m, uint64_t key, uint32_t asked)
         found |= s[k] >> 21 == key ? s[k] : 0;
 #endif
     found &= (UINT64_C(1) << 21) - 1;
-    if (__builtin_expect((asked & 1) && !found && s[BPE_BUCKET - 1], 0))
+    /* One branch, which is hardly ever taken. */
+    if (__builtin_expect(asked & (found == 0) & (s[BPE_BUCKET - 1] != 0), 0))
         found = bpe_find(m->pair, m->pair_mask, key, 21);
     return (uint32_t)found;
 }
 
-INLINE int32_t made_at(uint32_t t, unsigned at, unsigned bits)
+/* Arithmetic where a condition would become a branch: x is less than 0 or not. */
+INLINE int32_t sign_of(int32_t x)
 {
-    return t ? (int32_t)(t << bits | at) : NOTHING;
+    x >>= 31;
+    __asm__("" : "+r"(x));
+    return x;
 }
 
+INLINE int32_t less_of(int32_t a, int32_t b) /* neither is negative */
+{
+    return b + ((a - b) & sign_of(a - b));
+}
+
+INLINE int32_t made_at(uint32_t t, unsigned at, unsigned bits)
+{
+    return (int32_t)(t << bits | at) | (sign_of((int32_t)t - 1) & NOTHING);
+}
+
+#if defined(__AVX2__)
+INLINE int32_t least(const int32_t *made, unsigned W)
+{
+    const __m256i *v = (const __m256i *)(const void *)made;
+    __m256i a = _mm256_load_si256(v), b = _mm256_load_si256(v + 1);
+
+    for (unsigned i = 2; i < W / 8; i += 2) {
+        a = _mm256_min_epi32(a, _mm256_load_si256(v + i));
+        b = _mm256_min_epi32(b, _mm256_load_si256(v + i + 1));
+    }
+    a = _mm256_min_epi32(a, b);
+    __m128i c =
+        _mm_min_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    c = _mm_min_epi32(c, _mm_unpackhi_epi64(c, c));
+    c = _mm_min_epi32(c, _mm_shuffle_epi32(c, 1));
+    return _mm_cvtsi128_si32(c);
+}
+#else
 INLINE int32_t least(const int32_t *made, unsigned W)
 {
     int32_t best = made[0];
@@ -115,6 +147,7 @@ INLINE int32_t least(const int32_t *made, unsigned W)
         best = made[i] < best ? made[i] : best;
     return best;
 }
+#endif
 
 /* One merge of a lane, or of none where there is nothing to merge: returns 0 then. */
 INLINE unsigned step(const struct tok_model *m, uint32_t *x, uint32_t *none, unsigned W,
@@ -127,12 +160,11 @@ INLINE unsigned step(const struct tok_model *m, uint32_t *x, uint32_t *none, uns
     int32_t d = made_at(answer(m, q->key[1], q->bucket[1]), q->at[1], bits);
     ((int32_t *)x)[q->at[0]] = c;
     ((int32_t *)x)[q->at[1]] = d;
-    best = c < best ? c : best;
-    best = d < best ? d : best;
-    bool done = best == NOTHING;
+    best = less_of(less_of(c, d), best);
+    int32_t more = sign_of(best - NOTHING), done = ~more;
 
-    x = done ? none : x;
-    best = done ? 1 : best;
+    x += (none - x) & (ptrdiff_t)done;
+    best = (best & more) | (1 & done);
     int32_t *made = (int32_t *)x;
     uint32_t *sym = x + LANE_SYM(W), t = (uint32_t)best >> bits;
     unsigned at = (unsigned)best & (W - 1);
@@ -140,7 +172,7 @@ INLINE unsigned step(const struct tok_model *m, uint32_t *x, uint32_t *none, uns
     uint64_t gone = behind & -behind;
     unsigned last = 63 - (unsigned)__builtin_clzll(alive & ((UINT64_C(1) << at) - 1));
     unsigned next = (unsigned)__builtin_ctzll(behind ^ gone);
-    set_alive(x, W, alive ^ (done ? 0 : gone));
+    set_alive(x, W, alive ^ (gone & (uint64_t)(int64_t)more));
     q = asked_of(x, W);
     q->key[0] = key_of(t, sym[next]);
     q->key[1] = key_of(sym[last], t);
@@ -152,7 +184,45 @@ INLINE unsigned step(const struct tok_model *m, uint32_t *x, uint32_t *none, uns
     made[__builtin_ctzll(gone)] = NOTHING;
     made[at] = NOTHING;
     made[last] = NOTHING;
-    return !done;
+    return (unsigned)more & 1;
+}
+
+/* The bytes of a piece of at most 15, and the pairs of two bytes. */
+INLINE void begin_16(const struct tok_model *m, int32_t *made, uint32_t *sym,
+                     const uint8_t *p, unsigned n, unsigned bits)
+{
+#if defined(__AVX2__)
+    const __m128i first = _mm_loadu_si128((const __m128i *)p);
+    const __m128i second = _mm_srli_si128(first, 1);
+    const __m256i n_tok = _mm256_set1_epi32((int)m->n_tok),
+                  end = _mm256_set1_epi32((int)n), nothing = _mm256_set1_epi32(NOTHING);
+    __m256i at = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
+
+    for (unsigned i = 0; i < 16; i += 8) {
+        __m128i pair = i ? _mm_unpackhi_epi8(first, second)
+                         : _mm_unpacklo_epi8(first, second);
+        __m256i is = _mm256_cmpgt_epi32(end, at);
+        __m256i c = _mm256_mask_i32gather_epi32(
+            nothing, (const int *)m->two, _mm256_cvtepu16_epi32(pair), is, 4);
+        c = _mm256_srli_epi32(c, 2);
+        is = _mm256_and_si256(is, _mm256_cmpgt_epi32(n_tok, c));
+        c = _mm256_or_si256(_mm256_slli_epi32(c, (int)bits), at);
+        _mm256_storeu_si256((__m256i *)(made + 1 + i),
+                            _mm256_blendv_epi8(nothing, c, is));
+        at = _mm256_add_epi32(at, _mm256_set1_epi32(8));
+    }
+    /* Behind the pairs: the last of them is at sym[0], which the caller sets. */
+    _mm256_storeu_si256((__m256i *)(sym + 1), _mm256_cvtepu8_epi32(first));
+    _mm256_storeu_si256((__m256i *)(sym + 9),
+                        _mm256_cvtepu8_epi32(_mm_srli_si128(first, 8)));
+#else
+    for (unsigned i = 0; i < 15; i++) {
+        uint32_t c = m->two[bpe_load16(p + i)] >> 2;
+        uint32_t is = -(uint32_t)((i + 1 < n) & (c < m->n_tok));
+        sym[i + 1] = p[i];
+        made[i + 1] = (int32_t)(((c << bits | (i + 1)) & is) | (NOTHING & ~is));
+    }
+#endif
 }
 
 /* What a lane begins with: its bytes, and the pairs of two bytes. */
@@ -163,12 +233,7 @@ INLINE void begin(const struct tok_model *m, uint32_t *x, const uint8_t *p, unsi
     uint32_t *sym = x + LANE_SYM(W);
 
     if (W == 16) {
-        for (unsigned i = 0; i < 15; i++) {
-            uint32_t c = m->two[bpe_load16(p + i)] >> 2;
-            sym[i + 1] = p[i];
-            made[i + 1] =
-                i + 1 < n && c < m->n_tok ? (int32_t)(c << bits | (i + 1)) : NOTHING;
-        }
+        begin_16(m, made, sym, p, n, bits);
     } else {
         for (unsigned i = 0; i < W; i++)
             made[i] = NOTHING;
@@ -194,8 +259,22 @@ INLINE unsigned finish(const struct tok_model *m, const uint32_t *x, unsigned n,
     unsigned k = 0;
     bool good = true;
 
+#if defined(__AVX512F__)
+    if (W == 16) {
+        k = (unsigned)__builtin_popcountll(alive);
+        __m512i tok = _mm512_maskz_compress_epi32((__mmask16)alive,
+                                                  _mm512_loadu_si512(sym + 1));
+        __m512i i = _mm512_min_epu32(tok, _mm512_set1_epi32((int)m->regular));
+        __mmask16 is = (__mmask16)((1u << k) - 1);
+        __m512i base = _mm512_mask_i32gather_epi32(i, is, i, m->id_of, 4);
+        base = _mm512_add_epi32(base, _mm512_sub_epi32(tok, i));
+        _mm512_storeu_si512(id, base);
+        is = _mm512_mask_cmpeq_epi32_mask(is, base, _mm512_set1_epi32(BPE_NONE));
+        return is ? 0 : k;
+    }
+#endif
     for (; alive; alive &= alive - 1) {
-        uint32_t i = m->id_of[sym[1 + __builtin_ctzll(alive)]];
+        uint32_t i = bpe_id_of(m, sym[1 + __builtin_ctzll(alive)]);
         good &= i != BPE_NONE;
         id[k++] = i;
     }

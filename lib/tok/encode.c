@@ -128,21 +128,21 @@ static bool find_known(const struct slu_encoder *e, const uint8_t *p,
     return true;
 }
 
-/* The slot of a piece whose n ids are at e->apart.id + first. */
-static struct word_slot slot_apart(const struct slu_encoder *e, struct word_key key,
-                                   size_t first, size_t n)
+/* The slot of a piece whose n ids are at e->apart.id + first, with others or room for
+ * them behind. How many there are cannot be predicted, so there is no branch. */
+static inline struct word_slot slot_apart(const struct slu_encoder *e,
+                                          struct word_key key, size_t first, size_t n)
 {
     struct word_slot s = {key, {0}};
+    uint32_t many = -(uint32_t)(n > WORD_IDS);
+    uint64_t count = ((n - 1) & ~(uint64_t)many) | (WORD_MANY & many);
+    const uint32_t apart[WORD_IDS] = {
+        [MANY_OFF] = (uint32_t)first, [MANY_N] = (uint32_t)n, [MANY_APART] = 1};
 
-    if (n <= WORD_IDS) {
-        s.key.b |= (uint64_t)(n - 1) << WORD_COUNT_SHIFT;
-        memcpy(s.id, e->apart.id + first, n * sizeof *s.id);
-    } else {
-        s.key.b |= (uint64_t)WORD_MANY << WORD_COUNT_SHIFT;
-        s.id[MANY_OFF] = (uint32_t)first;
-        s.id[MANY_N] = (uint32_t)n;
-        s.id[MANY_APART] = 1;
-    }
+    s.key.b |= count << WORD_COUNT_SHIFT;
+    memcpy(s.id, e->apart.id + first, sizeof s.id);
+    for (unsigned i = 0; i < WORD_IDS; i++)
+        s.id[i] = (s.id[i] & ~many) | (apart[i] & many);
     return s;
 }
 
@@ -161,7 +161,8 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *f
         const uint8_t *at = m->n <= WORD_SHORT ? (const uint8_t *)&m->key : p + m->from;
         piece[i] = (struct bpe_piece){.p = at, .n = m->n};
     }
-    if ((rc = bpe_encode_many(e->t->model, &e->bpe, piece, n_new, ids, err)) < 0)
+    if ((rc = bpe_encode_many(e->t->model, &e->bpe, piece, n_new, ids, err)) < 0 ||
+        (rc = slu_grow(&ids->id, &ids->cap, ids->n + WORD_MANY, sizeof *ids->id, err)) < 0)
         return rc;
     for (size_t i = 0; i < n_new; i++) {
         const struct miss *m = &e->miss[fresh[i]];
@@ -246,6 +247,11 @@ static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_
     }
 }
 
+static inline bool is_apart(const struct word_slot *s)
+{
+    return (word_count(s) == WORD_MANY) & (s->id[MANY_APART] != 0);
+}
+
 /* The ids of k pieces that all have a slot; out has room for them and WORD_MANY more
  * each. */
 static uint32_t *put_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
@@ -263,6 +269,31 @@ static uint32_t *put_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
         }
         memcpy(out, s->id, sizeof s->id);
         out += count + 1;
+    }
+    return out;
+}
+
+/* The same where many pieces are new. Whether a piece has many ids cannot be predicted
+ * there: the first 8 are copied without a branch, whatever there is behind them. */
+static uint32_t *put_new_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
+{
+    enum { FIRST = 8 };
+    const uintptr_t text = (uintptr_t)e->words.view->text, apart = (uintptr_t)e->apart.id;
+
+    for (size_t i = 0; i < k; i++) {
+        const struct word_slot *s = e->slot[i];
+        const uintptr_t count = word_count(s), many = -(uintptr_t)(count == WORD_MANY),
+                        is_apart = -(uintptr_t)(s->id[MANY_APART] != 0),
+                        off = s->id[MANY_OFF];
+        uintptr_t from =
+            ((apart + off * sizeof *out) & is_apart) | ((text + off) & ~is_apart);
+        size_t n = (s->id[MANY_N] & many) | ((count + 1) & ~many);
+        from = (from & many) | ((uintptr_t)s->id & ~many);
+        memcpy(out, (const void *)from, FIRST * sizeof *out);
+        if (n > FIRST)
+            memcpy(out + FIRST, (const uint32_t *)from + FIRST,
+                   (n - FIRST) * sizeof *out);
+        out += n;
     }
     return out;
 }
@@ -291,17 +322,17 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
         const struct word_slot *s = &e->found[j];
         /* The hot slot is written when nothing points to it any more. */
         e->slot[e->miss[j].piece] = s;
-        need += word_count(s) == WORD_MANY ? s->id[MANY_N] : 0;
+        need += s->id[MANY_N] & -(uint32_t)(word_count(s) == WORD_MANY);
     }
     if (need > ids->cap &&
         (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
         return rc;
-    ids->n = (size_t)(put_slots(e, k, ids->id + ids->n) - ids->id);
+    ids->n = (size_t)((n_new > k / 8 ? put_new_slots : put_slots)(e, k, ids->id + ids->n) -
+                      ids->id);
     for (size_t j = 0; j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
         const struct word_slot *s = &e->found[j];
-        bool apart = word_count(s) == WORD_MANY && s->id[MANY_APART];
-        if (m->n <= WORD_SHORT && !apart)
+        if ((m->n <= WORD_SHORT) & !is_apart(s))
             *word_hot(w, m->hash) = *s;
     }
     return SLU_OK;

@@ -175,7 +175,7 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *f
                                         .n_id = piece[i].n_id};
         e->found[fresh[i]] = slot_apart(e, key, piece[i].at, piece[i].n_id);
     }
-    if (words_is_worth(&e->words, n_look, n_new))
+    if (words_judge(&e->words, n_look, n_new))
         words_put(&e->words, e->fresh, n_new);
     return SLU_OK;
 }
@@ -187,29 +187,34 @@ static struct word_key key_of(const uint8_t *p, size_t n, size_t n_read)
 }
 
 /* Whether piece i, whose key it is, is not in the hot table; the n_miss-th miss then.
- */
+ * Lengths that are skipped are all looked for in the first place, which is near. */
 static inline bool is_miss(struct slu_encoder *e, size_t i, struct word_key key,
-                           size_t n_miss)
+                           size_t n_miss, uint32_t skip)
 {
-    const struct word_slot *s = word_hot(&e->words, word_hash(key));
+    uint64_t hash = word_hash(key);
 
+    if (skip)
+        hash &= (uint64_t)(skip >> (key.b >> WORD_LEN_SHIFT) & 1) - 1;
+    const struct word_slot *s = word_hot(&e->words, hash);
     e->slot[i] = s;
     e->miss[n_miss].piece = (uint32_t)i;
     return !word_is(s, key);
 }
 
 /* Looks the k pieces of p up in the hot table. Returns how many are not there. */
-static size_t find_hot(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k)
+static inline size_t find_hot(struct slu_encoder *e, const uint8_t *p, size_t n,
+                              size_t k, uint32_t skip)
 {
     uint32_t from = 0;
     size_t i = 0, n_miss = 0;
 
     for (; i < k && (size_t)from + 16 <= n; i++) {
-        n_miss += is_miss(e, i, word_key(p + from, e->end[i] - from), n_miss);
+        n_miss += is_miss(e, i, word_key(p + from, e->end[i] - from), n_miss, skip);
         from = e->end[i];
     }
     for (; i < k; i++) {
-        n_miss += is_miss(e, i, word_key_at_end(p + from, e->end[i] - from), n_miss);
+        n_miss +=
+            is_miss(e, i, word_key_at_end(p + from, e->end[i] - from), n_miss, skip);
         from = e->end[i];
     }
     return n_miss;
@@ -229,7 +234,10 @@ static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_
         if (m->n <= WORD_SHORT) {
             m->key = key_of(p + m->from, m->n, n - m->from);
             m->hash = word_hash(m->key);
-            __builtin_prefetch(word_set(w, m->hash));
+            if (!word_is_skipped(w, m->n))
+                __builtin_prefetch(word_set(w, m->hash));
+        } else if (word_is_skipped(w, m->n)) {
+            m->hash = 0;
         } else if (m->n <= WORD_LONG) {
             m->hash = word_hash_long(p + m->from, m->n);
             __builtin_prefetch(word_far_set(w, m->hash));
@@ -238,7 +246,7 @@ static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_
     }
     for (size_t j = 0; n_long && j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
-        if (m->n <= WORD_SHORT || m->n > WORD_LONG)
+        if (m->n <= WORD_SHORT || m->n > WORD_LONG || word_is_skipped(w, m->n))
             continue;
         const struct word_far *f = word_far_set(w, m->hash);
         if (word_far_is(f, m->hash) || word_far_is(++f, m->hash))
@@ -309,12 +317,18 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
     int rc;
 
     words_begin(w);
-    n_miss = find_hot(e, p, n, k);
+    n_miss = w->skip ? find_hot(e, p, n, k, w->skip) : find_hot(e, p, n, k, 0);
     prepare(e, p, n, n_miss);
     for (size_t j = 0; j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
         fresh[n_new] = (uint32_t)j;
-        n_new += !find_known(e, p + m->from, m, &e->found[j]);
+        if (word_is_skipped(w, m->n)) {
+            n_new++;
+            continue;
+        }
+        bool is_new = !find_known(e, p + m->from, m, &e->found[j]);
+        word_looked(w, m->n, is_new);
+        n_new += is_new;
     }
     if (n_new && (rc = encode_new(e, p, fresh, n_new, n_miss, err)) < 0)
         return rc;
@@ -332,7 +346,7 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
     for (size_t j = 0; j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
         const struct word_slot *s = &e->found[j];
-        if ((m->n <= WORD_SHORT) & !is_apart(s))
+        if ((m->n <= WORD_SHORT) & !is_apart(s) & !word_is_skipped(w, m->n))
             *word_hot(w, m->hash) = *s;
     }
     return SLU_OK;

@@ -233,6 +233,26 @@ void words_renew(struct words *w)
     }
 }
 
+bool words_judge(struct words *w, size_t n_look, size_t n_new)
+{
+    enum { WINDOW = 4096, FEW = 16, LARGE_SHIFT = 64 - 17 };
+
+    w->n_look += (uint32_t)n_look;
+    w->n_new += (uint32_t)n_new;
+    if (w->n_look >= WINDOW) {
+        w->is_mostly_new = w->n_new > w->n_look / 8 * 5;
+        w->n_look = w->n_new = 0;
+        w->hopeless = 0;
+        for (unsigned i = 0; i < WORD_SHORT + 2; i++) {
+            bool is = w->look_of[i] >= FEW && w->new_of[i] > w->look_of[i] / 8 * 7;
+            w->hopeless |= (uint32_t)(is && w->is_mostly_new) << i;
+            w->look_of[i] = w->new_of[i] = 0;
+        }
+    }
+    return !w->is_mostly_new || (!w->skip && w->view->wide_shift > LARGE_SHIFT) ||
+           w->n_batch % WORD_SAMPLE == 1;
+}
+
 /* ---- under the lock ---- */
 
 static bool is_used(const struct words_shared *s, const struct word_view *v)

@@ -70,8 +70,12 @@ struct words {
     unsigned hot_shift;     /* hash >> shift is the place */
     uint64_t generation;    /* of the view that the hot table was filled from */
     struct word_view *view; /* in use */
-    uint32_t n_look, n_new, n_batch; /* of words_is_worth */
+    /* Of words_judge. By length: how many were looked for in the shared tables of late,
+     * and how many of those were new. */
+    uint32_t n_look, n_new, n_batch, look_of[WORD_SHORT + 2], new_of[WORD_SHORT + 2];
     bool is_mostly_new;
+    uint32_t hopeless; /* a bit a length: hardly any of these is ever found */
+    uint32_t skip;     /* the same, or 0: of this batch */
     struct word_view **newest; /* the view that others have made of what is shared */
     struct words_shared *shared;
     struct words *next; /* of those that share */
@@ -85,11 +89,14 @@ SLU_MUST_USE int words_share(struct words *w, struct words *other, struct slu_er
 void words_release(struct words *w);
 
 void words_renew(struct words *w);
+#define WORD_SAMPLE 8 /* one batch of so many */
+
 /* Before a batch: the newest view, which stays until the next call. */
 static inline void words_begin(struct words *w)
 {
     if (__atomic_load_n(w->newest, __ATOMIC_ACQUIRE) != w->view)
         words_renew(w);
+    w->skip = w->n_batch++ % WORD_SAMPLE ? w->hopeless : 0;
 }
 
 #define WORD_LEN_SHIFT   56
@@ -168,23 +175,28 @@ static inline const struct word_slot *word_find(const struct words *w,
     return word_is_shared(s, k) || word_is_shared(++s, k) ? s : NULL;
 }
 
-/* Of n_look pieces that were not in the hot table, n_new were nowhere. False: they need
- * not be kept. Text that hardly repeats anything (base64, hashes) would fill the tables
- * for nothing, so of such text an eighth is enough, once they are large: what does come
- * again is then kept a little later. */
-static inline bool words_is_worth(struct words *w, size_t n_look, size_t n_new)
+/* Whether pieces of n bytes are not looked for in this batch. */
+static inline bool word_is_skipped(const struct words *w, size_t n)
 {
-    enum { WINDOW = 4096, LARGE_SHIFT = 64 - 17 };
-
-    w->n_look += (uint32_t)n_look;
-    w->n_new += (uint32_t)n_new;
-    if (w->n_look >= WINDOW) {
-        w->is_mostly_new = w->n_new > w->n_look / 8 * 5;
-        w->n_look = w->n_new = 0;
-    }
-    return !w->is_mostly_new || w->view->wide_shift > LARGE_SHIFT ||
-           w->n_batch++ % 8 == 0;
+    return w->skip >> (n <= WORD_SHORT ? n : WORD_SHORT + 1) & 1;
 }
+
+/* A piece of n bytes was not in the hot table; and was it anywhere? */
+static inline void word_looked(struct words *w, size_t n, bool is_new)
+{
+    size_t i = n <= WORD_SHORT ? n : WORD_SHORT + 1;
+
+    w->look_of[i]++;
+    w->new_of[i] += is_new;
+}
+
+/* Of n_look pieces that were not in the hot table, n_new were nowhere. Text that hardly
+ * repeats anything (base64, hashes) would fill the tables for nothing, and each look at
+ * them is a miss of the processor's caches. So lengths of which nearly nothing is found
+ * are not looked for; but in a sample of the batches all are, and of such text only
+ * those pieces are kept once the tables are large. What does come again is then kept a
+ * little later. False: the new pieces need not be kept. */
+bool words_judge(struct words *w, size_t n_look, size_t n_new);
 
 /* Ids of a piece that the cache does not know. */
 struct word_new {

@@ -306,7 +306,8 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
 
     if (rc < 0)
         return rc;
-    if (m->n_whole && (q.last = tok_index_find(&m->whole, p, n)) != TOK_NONE) {
+    if (m->n_whole && !s->is_part &&
+        (q.last = tok_index_find(&m->whole, p, n)) != TOK_NONE) {
         ids->id[ids->n++] = q.last;
         return SLU_OK;
     }
@@ -347,6 +348,38 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
     return rc;
 }
 
+/* ---- parts of pieces ---- */
+
+/* Whether a merge may cross the place before p[0]. */
+static inline bool may_cross(const struct tok_model *m, const uint8_t *p)
+{
+    uint32_t bit = bpe_seam4(p - 2, m->seam4_shift);
+    uint32_t word = m->seam[bpe_load16(p - 1)];
+
+    word &= 1 | bpe_seam_left(p[-2]) | bpe_seam_right(p[1]);
+    return (word | (m->seam4[bit / 32] >> bit % 32 & 1)) != 0;
+}
+
+size_t bpe_cuts(const struct tok_model *m, const uint8_t *p, size_t n, uint32_t add,
+                uint32_t *end, size_t max)
+{
+    size_t k = 0, i = 2;
+
+    /* The edges are left whole: there are not two bytes on either side. */
+    for (; i + 2 <= n && k + 1 < max; i++) {
+        end[k] = add + (uint32_t)i;
+        k += !may_cross(m, p + i);
+    }
+    if (i + 2 > n)
+        end[k++] = add + (uint32_t)n;
+    return k;
+}
+
+bool bpe_is_whole(const struct tok_model *m, const uint8_t *p, size_t n)
+{
+    return m->n_whole && tok_index_find(&m->whole, p, n) != TOK_NONE;
+}
+
 /* ---- many pieces ---- */
 
 const struct bpe_merge_table *bpe_merge_level(const char *level)
@@ -368,11 +401,13 @@ struct group {
 };
 
 /* Merges them and empties the group. */
-static int merge_group(const struct tok_model *m, struct bpe_scratch *s, struct group *g,
-                       unsigned size, struct slu_ids *ids, struct slu_err *err)
+static int merge_group(const struct tok_model *m, struct bpe_scratch *s,
+                       struct group *g, unsigned size, struct slu_ids *ids,
+                       struct slu_err *err)
 {
     const struct bpe_merge_table *t = s->level ? s->level : &bpe_merge_portable;
-    int rc = slu_grow(&ids->id, &ids->cap, ids->n + g->n_byte + 16, sizeof *ids->id, err);
+    int rc =
+        slu_grow(&ids->id, &ids->cap, ids->n + g->n_byte + 16, sizeof *ids->id, err);
 
     if (rc < 0)
         return rc;
@@ -388,11 +423,6 @@ static int merge_group(const struct tok_model *m, struct bpe_scratch *s, struct 
     return SLU_OK;
 }
 
-static bool is_whole(const struct tok_model *m, const struct bpe_piece *x)
-{
-    return tok_index_find(&m->whole, x->p, x->n) != TOK_NONE;
-}
-
 int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
                     struct bpe_piece *piece, size_t n, struct slu_ids *ids,
                     struct slu_err *err)
@@ -405,7 +435,7 @@ int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
         group[i].n = group[i].n_byte = 0;
     for (size_t i = 0; i < n && rc >= 0; i++) {
         struct bpe_piece *x = &piece[i];
-        if (x->n > BPE_MERGED || (m->n_whole && is_whole(m, x))) {
+        if (x->n > BPE_MERGED || bpe_is_whole(m, x->p, x->n)) {
             x->at = ids->n;
             rc = bpe_encode(m, s, x->p, x->n, ids, err);
             x->n_id = (uint32_t)(ids->n - x->at);

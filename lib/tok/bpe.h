@@ -59,11 +59,11 @@ struct bpe_token {
  * at a multiple of 64 bytes. Numbers are the host's: an image is a cache, not a format.
  */
 #define BPE_MAGIC   UINT64_C(0x6567616d49455042) /* "BPEImage" */
-#define BPE_VERSION 5                            /* changes with any table */
+#define BPE_VERSION 6                            /* changes with any table */
 struct bpe_head {
     uint64_t magic, n_byte;
     uint32_t version, n_id, n_tok, n_node;
-    uint32_t child_mask, pair_mask, whole_mask, might_mask;
+    uint32_t child_mask, pair_mask, whole_mask, might_mask, seam4_mask;
     uint32_t regular; /* from this tok on ids follow each other */
     uint32_t n_whole; /* unreachable tokens that a whole piece still becomes
                          (`ignore_merges`, tiktoken) */
@@ -78,6 +78,8 @@ enum bpe_section {
     BPE_WHOLE,
     BPE_MIGHT,
     BPE_ID_OF,
+    BPE_SEAM,
+    BPE_SEAM4,
     BPE_N_SECTION
 };
 
@@ -100,10 +102,13 @@ struct tok_model {
     const uint64_t *pair;
     /* A filter: of each pair of the table two bits of a word (bpe_might). */
     const uint64_t *might;
-    unsigned might_shift;  /* hash >> shift is the word */
+    unsigned might_shift; /* hash >> shift is the word */
     /* By tok up to `regular`, from where on ids follow each other. */
     const uint32_t *id_of;
     uint32_t regular;
+    /* Where merges cross, see bpe_cuts: by two bytes, and bits by the hash of four. */
+    const uint32_t *seam, *seam4;
+    unsigned seam4_shift;   /* hash >> shift is the bit */
     struct tok_index whole; /* ids of n_whole tokens */
     const struct slu_vocab_table *table;
     const struct bpe_head *image;
@@ -142,6 +147,7 @@ void *bpe_image_alloc(size_t n_byte);
 /* Scratch of one thread. Zero before use. */
 struct bpe_scratch {
     const struct bpe_merge_table *level; /* NULL: the portable one */
+    bool is_part;   /* what bpe_encode is given is no whole piece */
     uint64_t *dead; /* a bit a byte of the piece */
     size_t cap_dead;
     uint64_t *memo; /* BPE_MEMO slots: (pair + 1) << 1 | valid; made when needed */
@@ -167,6 +173,16 @@ struct bpe_piece {
 SLU_MUST_USE int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
                                  struct bpe_piece *piece, size_t n, struct slu_ids *ids,
                                  struct slu_err *err);
+
+/* Cuts a long piece where no merge ever crosses: its ids are those of the parts, each
+ * by itself and not as a whole piece (bpe_is_whole). The ends of the first parts, each
+ * from p and plus `add`: 1 to max of them, max > 1; returns how many. The last one is
+ * n + add, or there are more. add + n <= UINT32_MAX. */
+size_t bpe_cuts(const struct tok_model *m, const uint8_t *p, size_t n, uint32_t add,
+                uint32_t *end, size_t max);
+
+/* Whether a piece becomes a token that merges do not arrive at. */
+bool bpe_is_whole(const struct tok_model *m, const uint8_t *p, size_t n);
 
 /* The merging of a SIMD level: "portable", "avx2", "avx512". Another name, or NULL:
  * portable. */
@@ -237,6 +253,29 @@ static inline uint32_t bpe_load16(const uint8_t *p)
 static inline uint64_t bpe_key(uint32_t node, bool odd, uint32_t bytes)
 {
     return (uint64_t)node << 17 | (uint64_t)odd << 16 | bytes;
+}
+
+/* What is known of merges across a place, of which the bytes before it are .., a, b and
+ * those behind c, d, ..: a row of tokens is crossed there first by a merge of L and R,
+ * of which L ends there and R begins. By b and c, a word has bits for those L and R
+ * that both are one byte, for those L of more, by a, and for those R of more, by d. Of
+ * those that are both longer there is a bit by all four bytes. */
+static inline uint32_t bpe_seam_left(uint32_t a)
+{
+    return UINT32_C(1) << (16 + (a & 15));
+}
+
+static inline uint32_t bpe_seam_right(uint32_t d)
+{
+    return UINT32_C(1) << (8 + (d & 7));
+}
+
+static inline uint32_t bpe_seam4(const uint8_t *p, unsigned shift)
+{
+    uint32_t v;
+
+    memcpy(&v, p, 4);
+    return v * UINT32_C(0x9E3779B1) >> shift;
 }
 
 /* Without the table for nearly all toks of nearly all vocabularies. */

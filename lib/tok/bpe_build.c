@@ -17,7 +17,7 @@ struct build {
     struct bpe_token *token;
     struct bpe_trie trie;
     uint64_t *pair, *might;
-    uint32_t *id_of;
+    uint32_t *id_of, *seam, *seam4;
     struct tok_index whole;
     uint32_t byte_id[256];
     struct split *split;
@@ -297,6 +297,36 @@ static int make_filter(struct build *b, struct slu_err *err)
     return SLU_OK;
 }
 
+/* What bpe_cuts needs: eight bits a token for four bytes. */
+static int find_seams(struct build *b, struct slu_err *err)
+{
+    const struct slu_vocab_table *v = b->cfg->table;
+    uint32_t n = 16;
+
+    while (n < b->h.n_tok / 4)
+        n *= 2;
+    b->h.seam4_mask = n - 1;
+    b->seam = calloc(65536, sizeof *b->seam);
+    b->seam4 = calloc(n, sizeof *b->seam4);
+    if (!b->seam || !b->seam4)
+        return slu_fail_nomem(err, (65536 + (size_t)n) * sizeof *b->seam);
+    for (uint32_t k = 256; k < b->h.n_tok; k++) {
+        const struct bpe_token *t = &b->token[k];
+        unsigned left = b->token[t->left].len, right = b->token[t->right].len;
+        const uint8_t *at = v->bytes + v->off[t->id] + left;
+        uint32_t *word = &b->seam[bpe_load16(at - 1)];
+        if (left > 1 && right > 1) {
+            uint32_t bit = bpe_seam4(at - 2, (unsigned)__builtin_clz(n - 1) - 5);
+            b->seam4[bit / 32] |= UINT32_C(1) << bit % 32;
+        } else {
+            *word |= left > 1    ? bpe_seam_left(at[-2])
+                     : right > 1 ? bpe_seam_right(at[1])
+                                 : 1;
+        }
+    }
+    return SLU_OK;
+}
+
 static int index_whole(struct build *b, struct slu_err *err)
 {
     int rc;
@@ -321,7 +351,8 @@ static int make_image(struct build *b, struct tok_model **out, struct slu_err *e
     const void *const part[BPE_N_SECTION] = {
         [BPE_TOKEN] = b->token,    [BPE_TWO] = b->trie.two, [BPE_CHILD] = b->trie.child,
         [BPE_BEST] = b->trie.best, [BPE_PAIR] = b->pair,    [BPE_WHOLE] = b->whole.slot,
-        [BPE_MIGHT] = b->might,    [BPE_ID_OF] = b->id_of,
+        [BPE_MIGHT] = b->might,    [BPE_ID_OF] = b->id_of,  [BPE_SEAM] = b->seam,
+        [BPE_SEAM4] = b->seam4,
     };
     struct bpe_span span[BPE_N_SECTION];
     struct bpe_head *h = &b->h;
@@ -363,6 +394,7 @@ int bpe_build(struct tok_model **out, const struct bpe_cfg *cfg, struct slu_err 
         (cfg->merge && (rc = index_merges(&b, err)) < 0) ||
         (rc = find_splits(&b, err)) < 0 || (rc = number(&b, err)) < 0 ||
         (rc = link_tokens(&b, err)) < 0 || (rc = make_filter(&b, err)) < 0 ||
+        (rc = find_seams(&b, err)) < 0 ||
         (rc = bpe_trie_make(&b.trie, cfg->table, b.token, b.h.n_tok, err)) < 0 ||
         (rc = index_whole(&b, err)) < 0)
         goto out;
@@ -376,6 +408,8 @@ out:
     free(b.pair);
     free(b.might);
     free(b.id_of);
+    free(b.seam);
+    free(b.seam4);
     bpe_trie_release(&b.trie);
     return rc;
 }

@@ -20,7 +20,8 @@ size_t bpe_layout(const struct bpe_head *h, struct bpe_span span[BPE_N_SECTION])
     /* Within these bounds nothing below can overflow. */
     if (h->n_id >= BPE_MAX_ID || h->n_tok < 256 || h->n_tok >= BPE_MAX_ID ||
         h->n_node < h->n_tok || h->n_node > BPE_MAX_NODE || !is_mask(h->child_mask) ||
-        !is_mask(h->pair_mask) || !is_mask(h->might_mask) || h->regular >= h->n_tok || (h->n_whole && !is_mask(h->whole_mask)))
+        !is_mask(h->pair_mask) || !is_mask(h->might_mask) || !is_mask(h->seam4_mask) ||
+        h->regular >= h->n_tok || (h->n_whole && !is_mask(h->whole_mask)))
         return 0;
     const size_t size[BPE_N_SECTION] = {
         [BPE_TOKEN] = h->n_tok * sizeof(struct bpe_token),
@@ -31,6 +32,8 @@ size_t bpe_layout(const struct bpe_head *h, struct bpe_span span[BPE_N_SECTION])
         [BPE_WHOLE] = h->n_whole ? ((size_t)h->whole_mask + 1) * sizeof(uint32_t) : 0,
         [BPE_MIGHT] = ((size_t)h->might_mask + 1) * sizeof(uint64_t),
         [BPE_ID_OF] = (h->regular + 1) * sizeof(uint32_t),
+        [BPE_SEAM] = 65536 * sizeof(uint32_t),
+        [BPE_SEAM4] = ((size_t)h->seam4_mask + 1) * sizeof(uint32_t),
     };
     for (unsigned k = 0; k < BPE_N_SECTION; k++) {
         at = (at + ALIGN - 1) / ALIGN * ALIGN;
@@ -88,6 +91,9 @@ int bpe_attach(struct tok_model **out, const void *image, size_t n_byte,
         .might_shift = (unsigned)__builtin_clz(h->might_mask) + 32,
         .id_of = (const void *)(base + span[BPE_ID_OF].off),
         .regular = h->regular,
+        .seam = (const void *)(base + span[BPE_SEAM].off),
+        .seam4 = (const void *)(base + span[BPE_SEAM4].off),
+        .seam4_shift = (unsigned)__builtin_clz(h->seam4_mask) - 5,
         .whole = {table, (uint32_t *)(uintptr_t)(base + span[BPE_WHOLE].off),
                   h->whole_mask},
         .table = table,

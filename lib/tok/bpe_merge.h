@@ -70,7 +70,8 @@ INLINE uint32_t ask(const struct tok_model *m, uint64_t key)
 {
     uint64_t h = bpe_pair_hash(key), might = m->might[h >> m->might_shift];
     uint32_t yes = (uint32_t)(might >> (h >> 32 & 63) & might >> (h >> 38 & 63) & 1);
-    uint32_t i = (uint32_t)(h >> 32) & m->pair_mask & ~(uint32_t)(BPE_BUCKET - 1) & -yes;
+    uint32_t i =
+        (uint32_t)(h >> 32) & m->pair_mask & ~(uint32_t)(BPE_BUCKET - 1) & -yes;
 
     __builtin_prefetch(&m->pair[i]);
     return i | yes;
@@ -87,8 +88,8 @@ INLINE uint32_t answer(const struct tok_model *m, uint64_t key, uint32_t asked)
     __m256i is = _mm256_cmpeq_epi64(_mm256_srli_epi64(slot, 21),
                                     _mm256_set1_epi64x((long long)key));
     slot = _mm256_and_si256(slot, is);
-    __m128i half = _mm_or_si128(_mm256_castsi256_si128(slot),
-                                _mm256_extracti128_si256(slot, 1));
+    __m128i half =
+        _mm_or_si128(_mm256_castsi256_si128(slot), _mm256_extracti128_si256(slot, 1));
     half = _mm_or_si128(half, _mm_unpackhi_epi64(half, half));
     found = (uint64_t)_mm_cvtsi128_si64(half);
 #else
@@ -199,11 +200,11 @@ INLINE void begin_16(const struct tok_model *m, int32_t *made, uint32_t *sym,
     __m256i at = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
 
     for (unsigned i = 0; i < 16; i += 8) {
-        __m128i pair = i ? _mm_unpackhi_epi8(first, second)
-                         : _mm_unpacklo_epi8(first, second);
+        __m128i pair =
+            i ? _mm_unpackhi_epi8(first, second) : _mm_unpacklo_epi8(first, second);
         __m256i is = _mm256_cmpgt_epi32(end, at);
-        __m256i c = _mm256_mask_i32gather_epi32(
-            nothing, (const int *)m->two, _mm256_cvtepu16_epi32(pair), is, 4);
+        __m256i c = _mm256_mask_i32gather_epi32(nothing, (const int *)m->two,
+                                                _mm256_cvtepu16_epi32(pair), is, 4);
         c = _mm256_srli_epi32(c, 2);
         is = _mm256_and_si256(is, _mm256_cmpgt_epi32(n_tok, c));
         c = _mm256_or_si256(_mm256_slli_epi32(c, (int)bits), at);
@@ -262,8 +263,8 @@ INLINE unsigned finish(const struct tok_model *m, const uint32_t *x, unsigned n,
 #if defined(__AVX512F__)
     if (W == 16) {
         k = (unsigned)__builtin_popcountll(alive);
-        __m512i tok = _mm512_maskz_compress_epi32((__mmask16)alive,
-                                                  _mm512_loadu_si512(sym + 1));
+        __m512i tok =
+            _mm512_maskz_compress_epi32((__mmask16)alive, _mm512_loadu_si512(sym + 1));
         __m512i i = _mm512_min_epu32(tok, _mm512_set1_epi32((int)m->regular));
         __mmask16 is = (__mmask16)((1u << k) - 1);
         __m512i base = _mm512_mask_i32gather_epi32(i, is, i, m->id_of, 4);
@@ -335,5 +336,8 @@ static size_t merge_64(const struct tok_model *m, struct bpe_piece *const *piece
 
 #define BPE_MERGE_TABLE(LEVEL)                                                         \
     {                                                                                  \
-        LEVEL, { merge_16, merge_32, merge_64 }                                        \
+        LEVEL,                                                                         \
+        {                                                                              \
+            merge_16, merge_32, merge_64                                               \
+        }                                                                              \
     }

@@ -162,7 +162,8 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *f
         piece[i] = (struct bpe_piece){.p = at, .n = m->n};
     }
     if ((rc = bpe_encode_many(e->t->model, &e->bpe, piece, n_new, ids, err)) < 0 ||
-        (rc = slu_grow(&ids->id, &ids->cap, ids->n + WORD_MANY, sizeof *ids->id, err)) < 0)
+        (rc = slu_grow(&ids->id, &ids->cap, ids->n + WORD_MANY, sizeof *ids->id, err)) <
+            0)
         return rc;
     for (size_t i = 0; i < n_new; i++) {
         const struct miss *m = &e->miss[fresh[i]];
@@ -286,7 +287,8 @@ static uint32_t *put_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
 static uint32_t *put_new_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
 {
     enum { FIRST = 8 };
-    const uintptr_t text = (uintptr_t)e->words.view->text, apart = (uintptr_t)e->apart.id;
+    const uintptr_t text = (uintptr_t)e->words.view->text,
+                    apart = (uintptr_t)e->apart.id;
 
     for (size_t i = 0; i < k; i++) {
         const struct word_slot *s = e->slot[i];
@@ -341,8 +343,9 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
     if (need > ids->cap &&
         (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
         return rc;
-    ids->n = (size_t)((n_new > k / 8 ? put_new_slots : put_slots)(e, k, ids->id + ids->n) -
-                      ids->id);
+    ids->n =
+        (size_t)((n_new > k / 8 ? put_new_slots : put_slots)(e, k, ids->id + ids->n) -
+                 ids->id);
     for (size_t j = 0; j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
         const struct word_slot *s = &e->found[j];
@@ -352,14 +355,96 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
     return SLU_OK;
 }
 
+/* Pieces of more bytes are cut in parts, which then are like pieces: what a cache would
+ * hardly know twice is so made of what it does know. */
+#define CUT_FROM 96
+
+/* One that has the bytes of a token that merges do not arrive at, but is no piece: the
+ * cache must not know it. */
+static int encode_part_alone(struct slu_encoder *e, const uint8_t *p, size_t n,
+                             struct slu_err *err)
+{
+    e->bpe.is_part = true;
+    int rc = bpe_encode(e->t->model, &e->bpe, p, n, e->ids, err);
+    e->bpe.is_part = false;
+    return rc;
+}
+
+/* A long piece of n bytes, of which n_read can be read. */
+static int encode_parts(struct slu_encoder *e, const uint8_t *p, size_t n,
+                        size_t n_read, struct slu_err *err)
+{
+    const struct tok_model *m = e->t->model;
+    int rc = SLU_OK;
+
+    if (bpe_is_whole(m, p, n))
+        return bpe_encode(m, &e->bpe, p, n, e->ids, err);
+    while (n && rc >= 0) {
+        size_t k = bpe_cuts(m, p, n, 0, e->end, BATCH), len, good = k;
+        if (m->n_whole) {
+            uint32_t from = 0;
+            for (good = 0; good < k; from = e->end[good++]) {
+                if (bpe_is_whole(m, p + from, e->end[good] - from))
+                    break;
+            }
+        }
+        if (good) {
+            len = e->end[good - 1];
+            rc = encode_batch(e, p, n_read, good, err);
+        } else {
+            len = e->end[0];
+            rc = encode_part_alone(e, p, len, err);
+        }
+        p += len;
+        n -= len;
+        n_read -= len;
+    }
+    return rc;
+}
+
+/* The first k pieces of p (n bytes can be read), whose ends are in e->end, where some
+ * are long. */
+static int encode_long(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k,
+                       struct slu_err *err)
+{
+    uint32_t end[MOST], at = 0;
+    int rc = SLU_OK;
+
+    memcpy(end, e->end, k * sizeof *end);
+    for (size_t i = 0; i < k && rc >= 0;) {
+        size_t some = 0;
+        uint32_t base = at;
+        for (; i < k && end[i] - at <= CUT_FROM; i++)
+            e->end[some++] = (at = end[i]) - base;
+        if (some)
+            rc = encode_batch(e, p + base, n - base, some, err);
+        if (i < k && rc >= 0) {
+            rc = encode_parts(e, p + at, end[i] - at, n - at, err);
+            at = end[i++];
+        }
+    }
+    return rc;
+}
+
 static int emit(void *ctx, const uint8_t *p, size_t n, struct slu_err *err)
 {
     struct slu_encoder *e = ctx;
 
     if (n > UINT32_MAX || !e->words.hot)
         return bpe_encode(e->t->model, &e->bpe, p, n, e->ids, err);
+    if (n > CUT_FROM)
+        return encode_parts(e, p, n, n, err);
     e->end[0] = (uint32_t)n;
     return encode_batch(e, p, n, 1, err);
+}
+
+static bool any_long(const uint32_t *end, size_t k)
+{
+    uint32_t most = end[0];
+
+    for (size_t i = 1; i < k; i++)
+        most = end[i] - end[i - 1] > most ? end[i] - end[i - 1] : most;
+    return most > CUT_FROM;
 }
 
 /* Text that a known split cuts, or that is cut where no token reaches over (sp.h). */
@@ -376,8 +461,9 @@ static int encode_split(struct slu_encoder *e, const uint8_t *p, size_t n,
         size_t len;
         if (k) {
             len = e->end[k - 1];
-            rc = e->words.hot ? encode_batch(e, p, n, k, err)
-                              : encode_plainly(e, p, k, err);
+            rc = !e->words.hot         ? encode_plainly(e, p, k, err)
+                 : any_long(e->end, k) ? encode_long(e, p, n, k, err)
+                                       : encode_batch(e, p, n, k, err);
         } else {
             len = sp ? sp_piece(sp, p, n) : scan(p, n, 0);
             rc = bpe_encode(e->t->model, &e->bpe, p, len, e->ids, err);

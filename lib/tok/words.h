@@ -74,8 +74,8 @@ struct words {
      * and how many of those were new. */
     uint32_t n_look, n_new, n_batch, look_of[WORD_SHORT + 2], new_of[WORD_SHORT + 2];
     bool is_mostly_new;
-    uint32_t hopeless; /* a bit a length: hardly any of these is ever found */
-    uint32_t skip;     /* the same, or 0: of this batch */
+    uint32_t hopeless;         /* a bit a length: hardly any of these is ever found */
+    uint32_t skip;             /* the same, or 0: of this batch */
     struct word_view **newest; /* the view that others have made of what is shared */
     struct words_shared *shared;
     struct words *next; /* of those that share */

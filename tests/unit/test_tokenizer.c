@@ -268,8 +268,8 @@ static void many_pieces_are_plain_bpe(void **state)
             for (size_t k = 0; k < n_piece; k++)
                 piece[k] = (struct bpe_piece){.p = text[k], .n = n_byte[k]};
             ids.n = below(3);
-            assert_int_equal(
-                bpe_encode_many(m, &scratch, piece, n_piece, &ids, &err), SLU_OK);
+            assert_int_equal(bpe_encode_many(m, &scratch, piece, n_piece, &ids, &err),
+                             SLU_OK);
             for (size_t k = 0; k < n_piece; k++) {
                 assert_int_equal(piece[k].n_id, n_want[k]);
                 assert_memory_equal(ids.id + piece[k].at, want[k], 4 * n_want[k]);
@@ -282,6 +282,60 @@ static void many_pieces_are_plain_bpe(void **state)
     bpe_scratch_release(&scratch);
     free(text);
     free(want);
+    free(y);
+}
+
+/* Parts of a piece, each by itself, are the piece; there are enough of them. */
+static void parts_are_the_piece(void **state)
+{
+    (void)state;
+    struct toy *y = malloc(sizeof *y);
+    struct bpe_scratch scratch = {.is_part = true};
+    struct slu_ids ids = {0};
+    struct slu_err err = SLU_ERR_INIT;
+    unsigned n_part = 0, whole = 0;
+
+    for (unsigned round = 0; round < 300; round++) {
+        struct tok_model *m;
+        toy_make(y);
+        struct bpe_cfg cfg = {.table = &y->table,
+                              .in_model = y->in_model,
+                              .merge = y->by_rank ? NULL : y->merge,
+                              .n_merge = y->by_rank ? 0 : y->n_merge,
+                              .whole_first = y->whole_first};
+        assert_int_equal(bpe_build(&m, &cfg, &err), SLU_OK);
+        y->whole_first = false;
+        for (unsigned k = 0; k < 20; k++) {
+            uint8_t p[200];
+            uint32_t want[200], end[40], add = below(3);
+            size_t n = 1 + below(200), at = 0;
+            for (size_t i = 0; i < n; i++)
+                p[i] = (uint8_t)(FIRST + below(N_BYTE));
+            size_t n_want = plain_bpe(y, p, n, want);
+            ids.n = 0;
+            while (at < n) {
+                size_t some = bpe_cuts(m, p + at, n - at, add, end, 2 + below(38));
+                uint32_t from = add;
+                assert_true(some > 0 && end[some - 1] - add <= n - at);
+                for (size_t i = 0; i < some; from = end[i++]) {
+                    const uint8_t *part = p + at + (from - add);
+                    size_t len = end[i] - from;
+                    whole += bpe_is_whole(m, part, len);
+                    assert_true(end[i] > from);
+                    assert_int_equal(bpe_encode(m, &scratch, part, len, &ids, &err),
+                                     SLU_OK);
+                }
+                at += from - add;
+                n_part += (unsigned)some;
+            }
+            assert_int_equal(ids.n, n_want);
+            assert_memory_equal(ids.id, want, n_want * sizeof *want);
+        }
+        bpe_free(m);
+    }
+    assert_true(n_part > 4 * 300 * 20 && whole > 10);
+    slu_ids_release(&ids);
+    bpe_scratch_release(&scratch);
     free(y);
 }
 
@@ -803,6 +857,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bpe_is_plain_bpe),
         cmocka_unit_test(many_pieces_are_plain_bpe),
+        cmocka_unit_test(parts_are_the_piece),
         cmocka_unit_test(bytes_without_a_token),
         cmocka_unit_test(images_that_do_not_fit),
         cmocka_unit_test(bytes_are_bytes),

@@ -104,8 +104,8 @@ int slu_contam_build(struct slu_contam_out *o, struct slu_reader *r,
 
 /* ---- past an index ---- */
 
-/* What a worker leaves for each sequence: its matches and, of those that are cut, its
- * paragraphs that go. */
+/* What a worker leaves for each sequence: its matches, one for each n-gram, and, of
+ * those that are cut, its paragraphs that go. */
 struct doc {
     uint64_t n_match, n_drop;
     bool left; /* a paragraph with a word stays */
@@ -174,6 +174,29 @@ static int choose(const struct slu_contam_run *run, struct worker *w,
     return rc;
 }
 
+static int by_gram(const void *a, const void *b)
+{
+    uint64_t x = ((const struct slu_contam_match *)a)->gram;
+    uint64_t y = ((const struct slu_contam_match *)b)->gram;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Of n matches of a document, one for each n-gram, their number. What is counted is
+ * documents: text that repeats itself would have all items that have the n-gram looked
+ * at again at every place, one document after another. */
+static uint64_t each_once(struct slu_contam_match *m, uint64_t n)
+{
+    uint64_t to = 0;
+
+    if (n > 1)
+        qsort(m, n, sizeof *m, by_gram);
+    for (uint64_t i = 0; i < n; i++)
+        if (to == 0 || m[i].gram != m[to - 1].gram)
+            m[to++] = m[i];
+    return to;
+}
+
 static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
                        struct slu_err *err)
 {
@@ -202,6 +225,8 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
         d.n_match = (matches->len - had) / sizeof(struct slu_contam_match);
         if (rc == SLU_OK && t->run->cut && d.n_match)
             rc = choose(t->run, w, (const void *)(matches->data + had), &d, drops, err);
+        d.n_match = each_once((void *)(matches->data + had), d.n_match);
+        matches->len = had + d.n_match * sizeof(struct slu_contam_match);
         if (rc == SLU_OK)
             rc = slu_buf_append(docs, &d, sizeof d, err);
     }

@@ -181,7 +181,7 @@ static void defaults(void *opts)
     o->ngram = o->min_words = UINT64_MAX;
     o->overlap_num = 4;
     o->overlap_den = 5;
-    o->fp_rate = 0.01;
+    o->fp_rate = DEDUP_FP_RATE;
     o->phase = -1;
 }
 

@@ -30,6 +30,14 @@ static int check_save(const struct dedup_opts *o, struct slu_err *err)
     if (o->report)
         return slu_fail(err, SLU_E_USAGE,
                         "--report: nothing is dropped where --ngrams saves an index");
+    /* Given as what they are by default, they ask for nothing. */
+    const char *vain = o->ngrams != 0 ? "--ngrams=paragraph and =document"
+                       : o->overlap   ? "--overlap"
+                       : o->fp_rate != DEDUP_FP_RATE ? "--fp-rate"
+                                                     : NULL;
+    if (vain)
+        return slu_fail(err, SLU_E_USAGE,
+                        "%s: nothing is dropped where --ngrams saves an index", vain);
     if (!o->ngram || dedup_ngram(o, DEFAULT_N) > SLU_SHINGLE_MAX_N)
         return slu_fail(err, SLU_E_USAGE, "--ngram: from 1 to %d for an index",
                         SLU_SHINGLE_MAX_N);

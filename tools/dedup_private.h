@@ -162,6 +162,8 @@ SLU_MUST_USE int dedup_close(struct dedup_io *io, const struct slu_sum *in,
                              struct slu_err *err);
 void dedup_abort(struct dedup_io *io);
 
+#define DEDUP_FP_RATE 0.01 /* --fp-rate by default */
+
 /* ---- --save-index and --against of --exact and --near (dedup_index.c) ---- */
 
 struct slu_index_doc;

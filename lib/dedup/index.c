@@ -149,6 +149,12 @@ struct slu_index {
     uint64_t left; /* numbers behind it */
 };
 
+static int damaged(const struct slu_index *x, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged; make it again with --save-index",
+                    slu_nearfile_path(x->file));
+}
+
 int slu_index_open(struct slu_index **out, const char *path,
                    const struct slu_index_cfg *cfg, const struct slu_header *h,
                    struct slu_err *err)
@@ -207,7 +213,7 @@ int slu_index_next(struct slu_index *x, struct slu_index_doc *d, struct slu_err 
     x->left -= HEAD;
     need = x->cfg.exact || d->n_set == 0 ? 0 : n_band + d->n_set;
     if (x->cfg.exact ? d->n_set != 1 : d->n_set > x->left || need > x->left)
-        return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged", slu_nearfile_path(x->file));
+        return damaged(x, err);
     x->left -= need;
     rc = slu_grow(&x->doc, &x->cap, need, sizeof *x->doc, err);
     for (uint64_t at = 0, n; rc == SLU_OK && at < need; at += n) {
@@ -217,11 +223,11 @@ int slu_index_next(struct slu_index *x, struct slu_index_doc *d, struct slu_err 
             memcpy(x->doc + at, v, n * 8);
     }
     if (rc == SLU_EOF)
-        rc = slu_fail(err, SLU_E_CHECKSUM, "%s: damaged", slu_nearfile_path(x->file));
+        rc = damaged(x, err);
     d->key = x->doc;
     d->set = need ? x->doc + n_band : NULL;
     if (rc == SLU_OK && need &&
         slu_u128_cmp(slu_set_hash128(d->set, d->n_set), d->hash))
-        rc = slu_fail(err, SLU_E_CHECKSUM, "%s: damaged", slu_nearfile_path(x->file));
+        rc = damaged(x, err);
     return rc;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -204,6 +205,7 @@ int slu_nearfile_close(struct slu_nearfile_out *o, const struct slu_nearfile_hea
 struct slu_nearfile {
     char *path;
     int fd;
+    bool index; /* what it was opened as; else a phase's file */
     struct slu_nearfile_head head;
     struct slu_u128 id;
     char *param;
@@ -219,10 +221,24 @@ struct slu_nearfile {
     size_t pos, len;   /* numbers */
 };
 
+/* What to do about a file that cannot be used. */
+static const char *remedy(const struct slu_nearfile *f)
+{
+    return f->index ? "make it again with --save-index"
+                    : "remove it and run its phase again";
+}
+
 static int damaged(const struct slu_nearfile *f, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_CHECKSUM,
-                    "%s: damaged; remove it and run its phase again", f->path);
+    return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged; %s", f->path, remedy(f));
+}
+
+static int foreign(const struct slu_nearfile *f, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_FORMAT,
+                    f->index ? "%s: is no index of dedup --save-index"
+                             : "%s: no file of a phase of dedup",
+                    f->path);
 }
 
 static int parse_tail(struct slu_nearfile *f, const uint8_t *t, uint64_t n,
@@ -267,12 +283,12 @@ static int read_tail(struct slu_nearfile *f, uint64_t kind, struct slu_err *err)
         return slu_fail_errno(err, "%s", f->path);
     uint64_t n = (uint64_t)st.st_size;
     if (!S_ISREG(st.st_mode) || n < HEAD)
-        return slu_fail(err, SLU_E_FORMAT, "%s: no file of a phase of dedup", f->path);
+        return foreign(f, err);
     int rc = slu_pread_full(f->fd, head, HEAD, 0, err);
     if (rc)
         return slu_err_at(err, "%s", f->path);
     if (memcmp(head, magic, 7))
-        return slu_fail(err, SLU_E_FORMAT, "%s: no file of a phase of dedup", f->path);
+        return foreign(f, err);
     if (head[7] != magic[7])
         return slu_fail(err, SLU_E_FORMAT, "%s: of another version of sluice", f->path);
     if (n >= HEAD + TAIL + FOOT)
@@ -280,10 +296,8 @@ static int read_tail(struct slu_nearfile *f, uint64_t kind, struct slu_err *err)
     if (rc)
         return slu_err_at(err, "%s", f->path);
     if (n < HEAD + TAIL + FOOT || memcmp(foot + 24, magic_end, 8))
-        return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: truncated or damaged at its end; remove it and run its "
-                        "phase again",
-                        f->path);
+        return slu_fail(err, SLU_E_TRUNCATED, "%s: truncated or damaged at its end; %s",
+                        f->path, remedy(f));
     uint64_t tail_off = slu_le64(foot);
     if (tail_off < HEAD || tail_off > n - FOOT - TAIL || tail_off % 8 ||
         n - FOOT - tail_off > UINT32_MAX)
@@ -302,7 +316,9 @@ static int read_tail(struct slu_nearfile *f, uint64_t kind, struct slu_err *err)
         rc = parse_tail(f, tail, n_tail, tail_off, err);
     free(tail);
     f->head.kind = slu_le64(head + 8);
-    if (rc == SLU_OK && f->head.kind != kind)
+    if (rc == SLU_OK && f->head.kind != kind && f->index)
+        rc = foreign(f, err);
+    else if (rc == SLU_OK && f->head.kind != kind)
         rc = slu_fail(err, SLU_E_MISMATCH, "%s: of another phase of dedup", f->path);
     return rc;
 }
@@ -315,6 +331,7 @@ int slu_nearfile_open(struct slu_nearfile **out, const char *path, uint64_t kind
     *out = NULL;
     if (!f)
         return slu_fail_nomem(err, sizeof *f);
+    f->index = kind == SLU_NEARFILE_INDEX;
     f->path = strdup(path);
     f->fd = open(path, O_RDONLY | O_CLOEXEC);
     int rc = !f->path    ? slu_fail_nomem(err, strlen(path))

@@ -47,6 +47,24 @@ inspect --json want.tks >j
 check "the stream says what it was compared with, not where that lay" \
     test "$(json j 'len(d["provenance"]) == 2 and ".idx" not in str(d["provenance"]) and "--against=" in str(d["provenance"])')" = true
 
+# What is counted is documents: a text that repeats what very many items have asks for these once, not at each place.
+"$PYTHON" - <<'PY'
+import json
+with open("many.jsonl", "w") as f:
+    for i in range(20000):
+        f.write(json.dumps({"text": "x y " * 10 + "q%d" % i}) + "\n")
+with open("same.jsonl", "w") as f:
+    f.write(json.dumps({"text": "x y " * 300000}) + "\n")
+    f.write(json.dumps({"text": "x y " * 30}) + "\n")
+PY
+tokenize -o many.tks many.jsonl
+tokenize -o same.tks same.jsonl
+dedup --ngrams --save-index many.idx many.tks >/dev/null
+status "a text that repeats what many items have takes no minute" 0 \
+    timeout 20 dedup --against many.idx -T 1 --report r.jsonl --stats s.json -o y.tks same.tks
+same "and counts once for each" "2 20000" "$(json s.json 'd["documents_matched"], d["items_matched"]' | tr -d '[](),')"
+check "in the report too" grep -q '"matched":2,.*"documents":2}' r.jsonl
+
 # What is wrong with an index is one line, and no output.
 n=$(wc -c <a.idx)
 for at in 0 7 9 16 $((n / 3)) $((n / 2)) $((n - 300)) $((n - 40)) $((n - 1)); do
@@ -64,7 +82,9 @@ for at in 0 1 15 100 $((n / 2)) $((n - 1)); do
     status "cut off at byte $at" 1 dedup --against bad.idx train.tks -o x.tks
     check "cut at $at: one line" one_line "$TMP/err"
 done
+check "and says what to do" grep -q 'bad.idx: .*--save-index' "$TMP/err"
 status "a stream is no index" 1 dedup --against train.tks train.tks -o x.tks
+check "and it says so" grep -q 'train.tks: is no index' "$TMP/err"
 status "no such index" 1 dedup --against none.idx train.tks -o x.tks
 check "and it is named" grep -q none.idx "$TMP/err"
 "$PYTHON" -c 'import random
@@ -85,6 +105,11 @@ status "--window without --cut" 2 dedup --against a.idx --window 3 train.tks -o 
 status "--cut without --against" 2 dedup --ngrams --cut train.tks -o x.tks
 status "--save-index with --ngram 0" 2 dedup --ngrams --ngram 0 --save-index b.idx train.tks -o x.tks
 status "--save-index and a report of what is dropped" 2 dedup --ngrams --report r --save-index b.idx train.tks -o x.tks
+for o in --ngrams=paragraph "--ngrams --overlap 0.5" "--ngrams --fp-rate 0.1"; do
+    # shellcheck disable=SC2086 # several options
+    status "$o asks for nothing where an index is saved" 2 dedup $o --save-index b.idx train.tks -o x.tks
+    check "$o: one line" one_line "$TMP/err"
+done
 status "two passes at once" 2 dedup --ngrams --against a.idx train.tks -o x.tks
 tokenize --no-vocab -o bare.tks train.jsonl
 status "words need a vocabulary" 1 dedup --against a.idx bare.tks -o x.tks

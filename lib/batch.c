@@ -122,6 +122,19 @@ static struct slu_u128 trace_hash(struct slu_u128 h, const struct slu_seg *seg,
     return slu_hash_segments(own, sizeof own, seg, n_seg);
 }
 
+int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b, size_t n,
+                   struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    slu_batch_clear(out);
+    for (size_t i = 0; rc == SLU_OK && i < n; i++)
+        rc = slu_batch_add(out, slu_batch_at(b, b->seq[i].tok_off), b->seq[i].len_tok,
+                           &b->seg[b->seq[i].seg_off], b->seq[i].n_seg, b->str.data,
+                           err);
+    return rc;
+}
+
 void slu_batch_sum(struct slu_batch *b)
 {
     if (b->sum_valid)

@@ -87,6 +87,10 @@ SLU_MUST_USE int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t le
                                const struct slu_seg *seg, uint64_t n_seg,
                                const uint8_t *ids, struct slu_err *err);
 
+/* Makes *out the first n sequences of b, copied. */
+SLU_MUST_USE int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b,
+                                size_t n, struct slu_err *err);
+
 /* Computes sum for the sequences as they are (a no-op if sum_valid). The costly part of
  * a pass: call it where work is parallel. */
 void slu_batch_sum(struct slu_batch *b);

@@ -102,7 +102,7 @@ static const struct cli_opt options[] = {
      "phases: part I of N (merge: range I of N), from 0;\n"
      "auto: I is the array task's number",
      NULL, false, dedup_parse_part},
-    {"part-base", 0, CLI_COUNT, AT(part_base), "N",
+    {"part-base", 0, CLI_COUNT, AT(part.base), "N",
      "phases: the number of the array's first task", NULL, false, NULL},
     {"ranges", 0, CLI_COUNT, AT(ranges), "N",
      "phases: key ranges that sign makes; default: as many as parts", NULL, false,

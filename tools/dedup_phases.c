@@ -10,55 +10,9 @@
 
 /* ---- options ---- */
 
-static bool number(const char *s, size_t len, uint64_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (s[i] < '0' || s[i] > '9' || *out > UINT32_MAX)
-            return false;
-        *out = *out * 10 + (uint64_t)(s[i] - '0');
-    }
-    return len > 0;
-}
-
 int dedup_parse_part(void *opts, const char *value, struct slu_err *err)
 {
-    struct dedup_opts *o = opts;
-    const char *slash = strchr(value, '/');
-    size_t len = slash ? (size_t)(slash - value) : 0;
-
-    o->part_auto = len == 4 && memcmp(value, "auto", 4) == 0;
-    if (!slash || (!o->part_auto && !number(value, len, &o->part)) ||
-        !number(slash + 1, strlen(slash + 1), &o->n_part) || o->n_part == 0)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--part %s: I/N or auto/N, parts being counted from 0", value);
-    return SLU_OK;
-}
-
-static int resolve_part(const struct dedup_opts *o, struct slu_phase_cfg *c,
-                        struct slu_err *err)
-{
-    uint64_t part = o->part;
-
-    if (o->part_auto) {
-        const char *task = getenv("SLURM_ARRAY_TASK_ID");
-        if (!task || !number(task, strlen(task), &part))
-            return slu_fail(
-                err, SLU_E_USAGE,
-                "--part auto/N: $SLURM_ARRAY_TASK_ID is not set; give --part I/N");
-        if (part < o->part_base)
-            return slu_fail(err, SLU_E_USAGE,
-                            "--part-base %llu: the array task's id is %llu",
-                            (unsigned long long)o->part_base, (unsigned long long)part);
-        part -= o->part_base;
-    }
-    if (part >= o->n_part)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--part %llu/%llu does not exist; parts are counted from 0",
-                        (unsigned long long)part, (unsigned long long)o->n_part);
-    c->part = part;
-    c->of = o->n_part;
-    return SLU_OK;
+    return cli_part_parse(&((struct dedup_opts *)opts)->part, value, err);
 }
 
 static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
@@ -72,10 +26,10 @@ static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
     if (ctx->common.memory < FLOOR_BYTE)
         return slu_fail(err, SLU_E_USAGE, "-M: --phase needs at least %lluM",
                         (unsigned long long)(FLOOR_BYTE >> 20));
-    if (o->phase == DEDUP_CLUSTER && o->n_part)
+    if (o->phase == DEDUP_CLUSTER && o->part.n)
         return slu_fail(err, SLU_E_USAGE,
                         "--phase cluster is one job for all parts; leave --part out");
-    if (o->phase != DEDUP_CLUSTER && !o->n_part)
+    if (o->phase != DEDUP_CLUSTER && !o->part.n)
         return slu_fail(err, SLU_E_USAGE, "--phase %s needs --part I/N", name);
     if (o->phase == DEDUP_VERIFY && c->exact)
         return slu_fail(err, SLU_E_USAGE,
@@ -87,9 +41,15 @@ static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
         return slu_fail(err, SLU_E_USAGE,
                         "--phase %s writes to --work only; -o goes with --phase filter",
                         name);
-    if (o->ranges > 1 << 16 || (o->phase == DEDUP_SIGN && o->n_part > 1 << 16))
+    if (o->ranges > 1 << 16 || (o->phase == DEDUP_SIGN && o->part.n > 1 << 16))
         return slu_fail(err, SLU_E_USAGE, "at most %d parts and ranges", 1 << 16);
-    return o->phase == DEDUP_CLUSTER ? SLU_OK : resolve_part(o, c, err);
+    if (o->phase == DEDUP_CLUSTER)
+        return SLU_OK;
+    struct cli_part part = o->part;
+    int rc = cli_part_resolve(&part, err);
+    c->part = part.i;
+    c->of = part.n;
+    return rc;
 }
 
 /* --domains as one word of the parameters that files are compared by. */

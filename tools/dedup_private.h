@@ -14,6 +14,7 @@
 #include "lib/buf.h"
 #include "lib/dedup/place.h"
 #include "tools/cli.h"
+#include "tools/cli_part.h"
 
 struct dedup_opts {
     bool exact, near;
@@ -48,8 +49,7 @@ struct dedup_opts {
     int phase;        /* index in dedup_phase_names; -1: none */
     const char *work; /* folder */
     const char *part_name;
-    bool part_auto;
-    uint64_t part, n_part, part_base; /* n_part 0: not given */
+    struct cli_part part; /* n 0: not given */
     uint64_t ranges;
     /* --substring */
     uint64_t substring, min_keep;

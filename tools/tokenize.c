@@ -7,6 +7,7 @@
 
 #include "formats/ingest.h"
 #include "tools/cli.h"
+#include "tools/cli_part.h"
 
 enum { FORMAT_AUTO, FORMAT_JSONL, FORMAT_TEXT, FORMAT_TAR, FORMAT_ZIP, FORMAT_PARQUET };
 static const char *const formats[] = {"auto", "jsonl",   "text", "tar",
@@ -25,8 +26,7 @@ struct opts {
     bool bos, no_eos, no_vocab, no_cache;
     const char *part_name; /* "I/N", NULL for the whole */
     char part_text[48];
-    bool part_auto;
-    uint64_t part, n_part, part_base;
+    struct cli_part part;
 };
 
 static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
@@ -39,28 +39,9 @@ static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
     return SLU_OK;
 }
 
-static bool number(const char *s, size_t len, uint64_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (s[i] < '0' || s[i] > '9' || *out > UINT32_MAX)
-            return false;
-        *out = *out * 10 + (uint64_t)(s[i] - '0');
-    }
-    return len > 0;
-}
-
 static int parse_part(void *opts, const char *value, struct slu_err *err)
 {
-    struct opts *o = opts;
-    const char *slash = strchr(value, '/');
-    size_t len = slash ? (size_t)(slash - value) : 0;
-    o->part_auto = len == 4 && memcmp(value, "auto", 4) == 0;
-    if (!slash || (!o->part_auto && !number(value, len, &o->part)) ||
-        !number(slash + 1, strlen(slash + 1), &o->n_part) || o->n_part == 0)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--part %s: I/N or auto/N, parts being counted from 0", value);
-    return SLU_OK;
+    return cli_part_parse(&((struct opts *)opts)->part, value, err);
 }
 
 #define AT(field) offsetof(struct opts, field)
@@ -107,7 +88,7 @@ static const struct cli_opt options[] = {
     {"part", 0, CLI_CUSTOM, AT(part_name), "I/N|auto/N",
      "the I-th of N shares, I from 0; auto: I is $SLURM_ARRAY_TASK_ID", NULL, true,
      parse_part},
-    {"part-base", 0, CLI_COUNT, AT(part_base), "N",
+    {"part-base", 0, CLI_COUNT, AT(part.base), "N",
      "with auto: the array's first task id; default 0", NULL, false, NULL},
     {"files-from", 0, CLI_STRING, AT(files_from), "LIST",
      "read the files named in LIST too, one a line; -: standard input", NULL, false,
@@ -125,33 +106,20 @@ static void defaults(void *p)
 {
     struct opts *o = p;
     o->field = "text";
-    o->n_part = 1;
+    o->part.n = 1;
 }
 
 /* ---- options that need a second look ---- */
 
 static int resolve_part(struct opts *o, struct slu_err *err)
 {
-    if (o->part_auto) {
-        const char *task = getenv("SLURM_ARRAY_TASK_ID");
-        uint64_t id;
-        if (!task || !number(task, strlen(task), &id))
-            return slu_fail(
-                err, SLU_E_USAGE,
-                "--part auto/N: $SLURM_ARRAY_TASK_ID is not set; give --part I/N");
-        if (id < o->part_base)
-            return slu_fail(err, SLU_E_USAGE,
-                            "--part-base %llu: the array task's id is %llu",
-                            (unsigned long long)o->part_base, (unsigned long long)id);
-        o->part = id - o->part_base;
-    }
-    if (o->part >= o->n_part)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--part %llu/%llu does not exist; parts are counted from 0",
-                        (unsigned long long)o->part, (unsigned long long)o->n_part);
+    int rc = cli_part_resolve(&o->part, err);
+
+    if (rc)
+        return rc;
     snprintf(o->part_text, sizeof o->part_text, "%llu/%llu",
-             (unsigned long long)o->part, (unsigned long long)o->n_part);
-    o->part_name = o->n_part > 1 ? o->part_text : NULL;
+             (unsigned long long)o->part.i, (unsigned long long)o->part.n);
+    o->part_name = o->part.n > 1 ? o->part_text : NULL;
     return SLU_OK;
 }
 
@@ -185,7 +153,7 @@ static int find_sources(struct cli_ctx *ctx, struct slu_sources *s, struct slu_e
     const struct slu_input_format *format = slu_input_format_named(formats[o->format]);
     int rc = slu_sources_resolve(s, &cfg, err);
     if (!rc)
-        rc = slu_sources_share(s, o->part, o->n_part, slu_input_splittable,
+        rc = slu_sources_share(s, o->part.i, o->part.n, slu_input_splittable,
                                (void *)format, err);
     if (!rc && s->n_hidden)
         cli_warn(ctx, "%llu names that begin with a dot were left out of folders",

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "bloom_private.h"
+#include "lib/simd.h"
 
 enum { BLOCK_BITS = 8 * SLU_BLOOM_BLOCK_BYTE, STEPS = 16 /* of bits a key */ };
 
@@ -28,20 +29,8 @@ static const struct bloom_kernel *const kernels[] = {
 static const struct bloom_kernel *kernel_named(const char *level)
 {
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        bool can = true;
-#if defined(__x86_64__)
-        if (kernels[i] == &bloom_avx2)
-            can = __builtin_cpu_supports("avx2");
-        if (kernels[i] == &bloom_avx512)
-            can = __builtin_cpu_supports("avx512f") &&
-                  __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512vl") &&
-                  __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512cd") &&
-                  __builtin_cpu_supports("avx512vbmi") &&
-                  __builtin_cpu_supports("avx512vbmi2");
-#endif
-        if (can && (!level || !strcmp(level, kernels[i]->level)))
+        if (slu_has_simd(kernels[i]->level) &&
+            (!level || !strcmp(level, kernels[i]->level)))
             return kernels[i];
     }
     return NULL;

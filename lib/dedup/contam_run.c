@@ -233,19 +233,6 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
     return rc;
 }
 
-static int begin_out(struct filter *t, const struct slu_batch *b, size_t n_kept,
-                     struct slu_err *err)
-{
-    int rc = SLU_OK;
-
-    slu_batch_clear(&t->out);
-    for (size_t i = 0; rc == SLU_OK && i < n_kept; i++)
-        rc = slu_batch_add(&t->out, slu_batch_at(b, b->seq[i].tok_off),
-                           b->seq[i].len_tok, &b->seg[b->seq[i].seg_off],
-                           b->seq[i].n_seg, b->str.data, err);
-    return rc;
-}
-
 static int cut(struct filter *t, const struct slu_batch *b, const struct slu_seq *q,
                const struct slu_run *drop, size_t n_drop, struct slu_err *err)
 {
@@ -294,7 +281,7 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         }
         if (d->n_drop && !cutting) {
             cutting = true;
-            rc = begin_out(t, b, kept, err);
+            rc = slu_batch_copy(&t->out, b, kept, err);
         }
         if (rc == SLU_OK && cutting)
             rc = cut(t, b, &q, drop, d->n_drop, err);

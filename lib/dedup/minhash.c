@@ -6,6 +6,7 @@
 #include "lib/dedup/minhash_level.h"
 #include "lib/hash.h"
 #include "lib/le.h"
+#include "lib/simd.h"
 
 enum {
     HASHES = 512 /* of a block that all functions see before the next: 4 KiB */
@@ -33,28 +34,11 @@ static const struct level {
 };
 #define N_LEVEL (sizeof levels / sizeof *levels)
 
-static bool can(const struct level *l)
-{
-#if defined(__x86_64__)
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
-    if (l->sign == slu_minhash_avx2)
-        return avx2;
-    if (l->sign == slu_minhash_avx512)
-        return avx2 && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512cd") &&
-               __builtin_cpu_supports("avx512vbmi") &&
-               __builtin_cpu_supports("avx512vbmi2");
-#endif
-    return l != NULL;
-}
-
 bool slu_minhash_use(struct slu_minhash *m, const char *level)
 {
     for (size_t i = 0; i < N_LEVEL; i++) {
-        if (can(&levels[i]) && (!level || !strcmp(levels[i].name, level))) {
+        if (slu_has_simd(levels[i].name) &&
+            (!level || !strcmp(levels[i].name, level))) {
             m->level = &levels[i];
             return true;
         }

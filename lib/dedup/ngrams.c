@@ -383,19 +383,6 @@ static int cut(struct slu_ngrams *g, const struct slu_batch *b, const struct slu
 
 /* From the first document that is cut on, what stays of a batch goes to g->out, with
  * what stayed before it. */
-static int begin_out(struct slu_ngrams *g, const struct slu_batch *b, size_t n_kept,
-                     struct slu_err *err)
-{
-    int rc = SLU_OK;
-
-    slu_batch_clear(&g->out);
-    for (size_t i = 0; rc == SLU_OK && i < n_kept; i++)
-        rc = slu_batch_add(&g->out, slu_batch_at(b, b->seq[i].tok_off),
-                           b->seq[i].len_tok, &b->seg[b->seq[i].seg_off],
-                           b->seq[i].n_seg, b->str.data, err);
-    return rc;
-}
-
 static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_ngrams *g = ctx;
@@ -431,7 +418,7 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         }
         if (rc == SLU_OK && n_run && !cutting) {
             cutting = true;
-            rc = begin_out(g, b, kept, err);
+            rc = slu_batch_copy(&g->out, b, kept, err);
         }
         if (rc == SLU_OK && cutting)
             rc = cut(g, b, &q, n_run, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/hash.h"
+#include "lib/simd.h"
 
 /* ---- levels ---- */
 
@@ -22,28 +23,10 @@ static const struct level levels[] = {
 };
 #define N_LEVEL (sizeof levels / sizeof *levels)
 
-static bool can(const struct level *l)
-{
-#if defined(__x86_64__)
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                __builtin_cpu_supports("bmi2");
-    if (l->fn == slu_scan_avx2)
-        return avx2;
-    if (l->fn == slu_scan_avx512)
-        return avx2 && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512cd") &&
-               __builtin_cpu_supports("avx512vbmi") &&
-               __builtin_cpu_supports("avx512vbmi2");
-#endif
-    return l != NULL;
-}
-
 static const struct level *level_named(const char *name)
 {
     for (size_t i = 0; i < N_LEVEL; i++)
-        if (can(&levels[i]) && (!name || !strcmp(levels[i].name, name)))
+        if (slu_has_simd(levels[i].name) && (!name || !strcmp(levels[i].name, name)))
             return &levels[i];
     return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/simd.h"
 #include "lib/tok/unicode.h"
 
 const uint8_t pieces_class[UNI_N] = {
@@ -31,28 +32,11 @@ static const struct pieces_table *const levels[] = {
 };
 #define N_LEVEL (sizeof levels / sizeof *levels)
 
-static bool can(const struct pieces_table *t)
-{
-#if defined(__x86_64__)
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                __builtin_cpu_supports("bmi2");
-    if (t == &pieces_avx2)
-        return avx2;
-    if (t == &pieces_avx512)
-        return avx2 && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512cd") &&
-               __builtin_cpu_supports("avx512vbmi") &&
-               __builtin_cpu_supports("avx512vbmi2");
-#endif
-    return t != NULL;
-}
-
 static const struct pieces_table *level_named(const char *name)
 {
     for (size_t i = 0; i < N_LEVEL; i++) {
-        if (can(levels[i]) && (!name || !strcmp(levels[i]->level, name)))
+        if (slu_has_simd(levels[i]->level) &&
+            (!name || !strcmp(levels[i]->level, name)))
             return levels[i];
     }
     return NULL;

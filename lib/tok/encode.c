@@ -349,7 +349,9 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
     for (size_t j = 0; j < n_miss; j++) {
         const struct miss *m = &e->miss[j];
         const struct word_slot *s = &e->found[j];
-        if ((m->n <= WORD_SHORT) & !is_apart(s) & !word_is_skipped(w, m->n))
+        unsigned is_short = m->n <= WORD_SHORT, is_there = !is_apart(s),
+                 is_asked = !word_is_skipped(w, m->n);
+        if (is_short & is_there & is_asked)
             *word_hot(w, m->hash) = *s;
     }
     return SLU_OK;

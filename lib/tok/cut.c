@@ -48,6 +48,8 @@
  * lstrip would take the newline from the left part. single_word looks over c from a
  * token that ends in a newline; what begins at c has no word before it either way. What
  * strips on the right takes the newline, up to c.
+ *    CUT_ANY: reaching over c takes a token with the bytes before and at c next to each
+ * other in it; no other flags are set.
  *
  * 4. BPE works on pieces.
  */
@@ -169,6 +171,17 @@ static bool cut_line(const uint8_t *p, size_t i)
     return !is_white(p + before);
 }
 
+/* Whether no added token reaches over the place between p[0] and p[1]. */
+static bool cut_any(const struct tok_added *added, const uint8_t *p)
+{
+    for (size_t i = 0; added && i < added->n; i++) {
+        const uint8_t *text = added->text.data + added->token[i].text_off;
+        if (memmem(text, added->token[i].text_len, p, 2))
+            return false;
+    }
+    return true;
+}
+
 size_t slu_tokenizer_cut(const struct slu_tokenizer *t, const char *utf8, size_t n_byte,
                          size_t from, size_t to)
 {
@@ -185,7 +198,7 @@ size_t slu_tokenizer_cut(const struct slu_tokenizer *t, const char *utf8, size_t
             return i;
         if (p[i - 1] == '\n' && (t->cut_kinds & CUT_LINE) && cut_line(p, i))
             return i;
-        if (t->cut_kinds & CUT_ANY)
+        if (t->cut_kinds & CUT_ANY && cut_any(t->added, p + i - 1))
             return i;
     }
     return SIZE_MAX;

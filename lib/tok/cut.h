@@ -4,8 +4,8 @@
  *   CUT_SPACE  an ASCII letter before c, a space at c
  *   CUT_LINE   before c a newline, and before that no white space; at c neither white
  *              space nor a slash
- *   CUT_ANY    everywhere
- * Both look at the characters next to c only, so that a place stays one when the text
+ *   CUT_ANY    everywhere but between two bytes that an added token has in it
+ * All look at the characters next to c only, so that a place stays one when the text
  * is cut elsewhere too, and a text can be cut at all of them at once. cut.c says why
  * nothing in a tokenizer sees such a cut, and which tokenizers they are.
  */

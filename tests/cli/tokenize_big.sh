@@ -51,6 +51,14 @@ tokenize -q -T1 -M 1G --no-provenance -o one.tks - <plain/big.txt
 cat plain/big.txt | tokenize -q -T2 -M 32M --no-provenance -o many.tks --format text -
 same "through a pipe" "$(sum one.tks)" "$(sum many.tks)"
 
+# Nothing is cut inside a special token, wherever blocks end.
+"$PYTHON" -c 'print("ab<|endoftext|>" * 300000, end="")' >special.txt
+for m in "-T1 -M 1G" "-T1 -M 32M" "-T2 -M 32M" "-T5 -M 64M"; do
+    # shellcheck disable=SC2086 # options
+    tokenize -q -t bytes --special parse $m --stats s.json -o x.tks special.txt || not_ok "special tokens: $m"
+    same "special tokens: $m" 900000 "$(json s.json 'd["tokens"]["in"]')"
+done
+
 # Between small ones; BOS, no EOS, put aside.
 printf 'first' >raw/a.txt
 cp plain/big.txt raw/b.txt

@@ -25,17 +25,21 @@ static char path[] = "/tmp/test_cut.XXXXXX";
 
 /* The alphabet; what begins a line twice is more frequent. */
 static const char *const CHARS[] = {
-    " ",      " ",          " ",       " ",        "\n",     "\n",     "\n",
-    "a",      "a",          "b",       "s",        "S",      "T",      "l",
-    "L",      "re",         "'",       "'s",       "'ll",    "\u2019", ".",
-    ",",      "!",          "/",       "//",       "(",      "1",      "23",
-    "4567",   "-",          "_",       "\t",       "\r",     "\r\n",   "\v",
-    "\x01",   "\x1c",       "\u00a0",  "\xc2\x85", "\u2028", "\u3000", "\u4e2d",
-    "\u6587", "\u3002",     "\u300c",  "\u3042",   "\u0301", "\u0308", "\u0338",
-    "\u00e9", "\u00c9",     "e\u0301", "\u1100",   "\u1161", "\u11a8", "\u0660",
-    "\u01c5", "\u02b0",     "\u017f",  "\u037e",   "\u2000", "\u1fef", "\u00a8",
-    "\u200d", "\U0001f600", "<|x|>",   "a b",      "x\ny",   " qz",    "qz ",
-    "qz",     "  ",         "   ",     "\n\n",
+    " ",      " ",       " ",      " ",        "\n",
+    "\n",     "\n",      "a",      "a",        "b",
+    "s",      "S",       "T",      "l",        "L",
+    "re",     "'",       "'s",     "'ll",      "\u2019",
+    ".",      ",",       "!",      "/",        "//",
+    "(",      "1",       "23",     "4567",     "-",
+    "_",      "\t",      "\r",     "\r\n",     "\v",
+    "\x01",   "\x1c",    "\u00a0", "\xc2\x85", "\u2028",
+    "\u3000", "\u4e2d",  "\u6587", "\u3002",   "\u300c",
+    "\u3042", "\u0301",  "\u0308", "\u0338",   "\u00e9",
+    "\u00c9", "e\u0301", "\u1100", "\u1161",   "\u11a8",
+    "\u0660", "\u01c5",  "\u02b0", "\u017f",   "\u037e",
+    "\u2000", "\u1fef",  "\u00a8", "\u200d",   "\U0001f600",
+    "<|x|>",  "a b",     "x\ny",   " qz",      "qz ",
+    "qz",     "  ",      "   ",    "\n\n",     "<|endoftext|>",
 };
 enum { N_CHARS = sizeof CHARS / sizeof *CHARS };
 
@@ -153,7 +157,7 @@ static void check_spec(const char *spec, bool parse, unsigned kinds)
 {
     struct slu_tokenizer_cfg cfg = {.spec = spec, .special_parse = parse};
     struct tester x = {0};
-    char text[MAX_CHAR * 8];
+    char text[MAX_CHAR * 13];
 
     memset(&err, 0, sizeof err);
     if (slu_tokenizer_load(&x.t, &cfg, &err))
@@ -353,6 +357,7 @@ static void own_tokenizers(void **state)
     check_spec("builtin", false, CUT_SPACE | CUT_LINE);
     check_spec("builtin", true, CUT_SPACE | CUT_LINE);
     check_spec("bytes", false, CUT_ANY);
+    check_spec("bytes", true, CUT_ANY);
 }
 
 /* What a step before or behind the split does to it. */

@@ -14,6 +14,7 @@ struct sampled {
     uint64_t draw;
     uint64_t *key, *set; /* in one allocation with this */
     uint64_t n_set;
+    uint32_t id;            /* its place in by_id */
     uint64_t common, stamp; /* with the document at hand */
     uint64_t pairs, found;
     uint64_t pair_bin[SLU_NEAR_BINS], found_bin[SLU_NEAR_BINS];
@@ -34,6 +35,7 @@ struct slu_near_audit {
     struct sampled **by_id; /* NULL: has left the sample */
     size_t n_id, cap_id;
     uint64_t live_hash; /* n-grams of the sample */
+    uint64_t cost_hash; /* what the sample takes, as n-grams */
 
     /* The index: a bit for some of a hash's bits says whether a look is worth it. */
     struct slot *slot;
@@ -157,8 +159,10 @@ static int rebuild(struct slu_near_audit *a, struct slu_err *err)
     a->n_used = a->n_node = 0;
     size_t n = 0;
     for (size_t i = 0; i < a->n_id; i++)
-        if (a->by_id[i])
+        if (a->by_id[i]) {
+            a->by_id[i]->id = (uint32_t)n;
             a->by_id[n++] = a->by_id[i];
+        }
     a->n_id = n;
     for (size_t i = 0; rc == SLU_OK && i < a->n_id; i++)
         rc = index_set(a, (uint32_t)i, err);
@@ -189,6 +193,13 @@ static void sift_down(struct slu_near_audit *a)
     }
 }
 
+/* What a document takes besides its n-grams, as n-grams: short ones take most of it. */
+static uint64_t own_cost(const struct slu_near_audit *a)
+{
+    return (sizeof(struct sampled) + a->cfg.n_band * sizeof(uint64_t)) /
+           SLU_NEAR_AUDIT_BYTE;
+}
+
 /* The largest draw leaves. */
 static void evict(struct slu_near_audit *a)
 {
@@ -196,12 +207,9 @@ static void evict(struct slu_near_audit *a)
 
     a->heap[0] = a->heap[--a->n];
     sift_down(a);
-    for (size_t i = a->n_id; i-- > 0;) /* what is latest leaves first, mostly */
-        if (a->by_id[i] == s) {
-            a->by_id[i] = NULL;
-            break;
-        }
+    a->by_id[s->id] = NULL;
     a->live_hash -= s->n_set;
+    a->cost_hash -= s->n_set + own_cost(a);
     free(s);
 }
 
@@ -226,8 +234,10 @@ static int enter(struct slu_near_audit *a, const struct slu_near_item *d, uint64
     memcpy(s->set, d->set, d->n_set * sizeof *s->set);
     a->heap[a->n++] = s;
     sift_up(a, a->n - 1);
+    s->id = (uint32_t)a->n_id;
     a->by_id[a->n_id++] = s;
     a->live_hash += s->n_set;
+    a->cost_hash += s->n_set + own_cost(a);
     /* Nodes of who left stay until the next time. */
     if (a->n_node + s->n_set > a->n_slot / 2 || a->n_node + s->n_set >= NONE)
         return rebuild(a, err);
@@ -299,7 +309,7 @@ int slu_near_audit_add(struct slu_near_audit *a, const struct slu_near_item *d,
         evict(a);
     rc = enter(a, d, draw, err);
     /* A sample that is too large for its memory becomes a smaller one. */
-    while (rc == SLU_OK && a->live_hash > a->cfg.most_hash && a->n > 1) {
+    while (rc == SLU_OK && a->cost_hash > a->cfg.most_hash && a->n > 1) {
         evict(a);
         a->cfg.n_sample = a->n;
     }

@@ -10,8 +10,8 @@
  *
  * Also counts what is dropped by its similarity to what is kept for it.
  *
- * Memory: at most SLU_NEAR_AUDIT_BYTE bytes an n-gram of the sample. Thread safety: one
- * thread at a time.
+ * Memory: at most SLU_NEAR_AUDIT_BYTE bytes an n-gram of the sample, what its documents
+ * take themselves counted as n-grams. Thread safety: one thread at a time.
  */
 #ifndef SLU_DEDUP_NEAR_AUDIT_H
 #define SLU_DEDUP_NEAR_AUDIT_H

@@ -202,3 +202,8 @@ check "is named, with what to do" grep -q 'source 0, document 0: .* tokens is to
 status "and passes with more" 0 dedup --near -M 128M long.tks -o /dev/null
 status "--pairs to a full disk" 1 dedup --near --pairs /dev/full c.tks -o x.tks
 check "none of these left an output" test ! -e x.tks
+
+# A sample of very many short documents keeps to the budget: what they take themselves counts.
+"$PYTHON" -c 'for i in range(60000): print("{\"text\":\"%d %d\"}" % (i, 7 * i))' | tokenize -t bytes -o short.tks
+dedup --near -M 64M --bands 40 --rows 1 --threshold 1 --no-verify --band-cap 1 --audit=60000 -T 1 --stats s.json -q short.tks >/dev/null
+check "--audit of short documents takes its quarter of -M" test "$(json s.json 'd["audit"]["sampled"]')" -lt 20000

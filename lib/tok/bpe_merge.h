@@ -107,7 +107,7 @@ INLINE uint32_t answer(const struct tok_model *m, uint64_t key, uint32_t asked)
 /* Arithmetic where a condition would become a branch: x is less than 0 or not. */
 INLINE int32_t sign_of(int32_t x)
 {
-    x >>= 31;
+    x = -(int32_t)((uint32_t)x >> 31);
     __asm__("" : "+r"(x));
     return x;
 }

@@ -31,11 +31,13 @@ static int text_open(struct slu_input_source *src, struct slu_err *err)
     return src->state ? SLU_OK : slu_fail_nomem(err, sizeof(struct text));
 }
 
-/* How much to read first: small files side by side, large ones up to a whole block. */
-static size_t first_step(const struct slu_input_source *src, const struct slu_block *b)
+/* How much to read first: small files side by side, large ones up to a whole block.
+ * What is in parts already is large, whatever its compressed file is. */
+static size_t first_step(const struct slu_input_source *src, const struct slu_block *b,
+                         uint64_t part_off)
 {
     size_t block = src->cfg->block_byte;
-    if (src->src->regular && src->src->size_byte < block)
+    if (src->src->regular && src->src->size_byte < block && !part_off)
         return (size_t)src->src->size_byte + 1;
     return b->raw.len < block - block / 4 ? block - b->raw.len : block;
 }
@@ -88,7 +90,7 @@ static int text_fetch(struct slu_input_source *src, struct slu_block *b,
     slu_buf_clear(&t->carry);
     if (!rc)
         rc = room_for_whole(src, b, err);
-    for (size_t step = first_step(src, b); !rc; step = src->cfg->block_byte) {
+    for (size_t step = first_step(src, b, t->off); !rc; step = src->cfg->block_byte) {
         bool done;
         rc = slu_block_room(src, b, step, src->begin, t->off, err);
         if (rc)

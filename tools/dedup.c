@@ -324,10 +324,12 @@ void dedup_abort(struct dedup_io *io)
 const struct slu_tool slu_tool = {
     .name = "dedup",
     .synopsis =
-        "[--exact] [--pairs FILE] [-o FILE] [STREAM ...]\n"
+        "[--exact] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
+        "      [-o FILE] [STREAM ...]\n"
         "--near [--bands N --rows N] [--ngram N] [--unit word|token]\n"
         "      [--threshold J] [--keep first|longest|domain-order] [--no-verify]\n"
-        "      [--audit] [--pairs FILE] [-o FILE] [STREAM ...]\n"
+        "      [--audit] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
+        "      [-o FILE] [STREAM ...]\n"
         "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token]\n"
         "      [--overlap FRACTION] [--fp-rate FRACTION] [--min-words N]\n"
         "      [--report FILE] [-o FILE] [STREAM ...]\n"

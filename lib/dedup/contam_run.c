@@ -236,18 +236,12 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
 static int cut(struct filter *t, const struct slu_batch *b, const struct slu_seq *q,
                const struct slu_run *drop, size_t n_drop, struct slu_err *err)
 {
-    struct slu_count before = slu_seq_count(b, q), after = {0, 0, 0};
-    uint64_t left;
-    int rc = slu_cut_add(&t->cut, &t->out, b, q, drop, n_drop, &left, err);
+    struct slu_count gone;
+    int rc = slu_cut_add(&t->cut, &t->out, b, q, drop, n_drop, &gone, err);
 
     if (rc)
         return rc;
-    if (left)
-        after = slu_seq_count(&t->out, &t->out.seq[t->out.n_seq - 1]);
-    before.documents -= after.documents;
-    before.sequences -= after.sequences;
-    before.tokens -= after.tokens;
-    slu_count_add(&t->run->paragraphs, before);
+    slu_count_add(&t->run->paragraphs, gone);
     t->run->n_paragraph += n_drop;
     return SLU_OK;
 }

@@ -363,19 +363,13 @@ static int decide(struct slu_ngrams *g, const struct view *v, bool *whole,
 static int cut(struct slu_ngrams *g, const struct slu_batch *b, const struct slu_seq *q,
                size_t n_run, struct slu_err *err)
 {
-    struct slu_count before = slu_seq_count(b, q), after = {0, 0, 0};
-    uint64_t left;
+    struct slu_count gone;
     int rc = slu_cut_add(&g->cut, &g->out, b, q, (const void *)g->drop.data, n_run,
-                         &left, err);
+                         &gone, err);
 
     if (rc)
         return rc;
-    if (left)
-        after = slu_seq_count(&g->out, &g->out.seq[g->out.n_seq - 1]);
-    before.documents -= after.documents;
-    before.sequences -= after.sequences;
-    before.tokens -= after.tokens;
-    slu_count_add(&g->result.paragraphs, before);
+    slu_count_add(&g->result.paragraphs, gone);
     g->result.n_paragraph_dropped += n_run;
     g->result.n_cut += n_run != 0;
     return SLU_OK;

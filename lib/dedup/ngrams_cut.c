@@ -31,7 +31,7 @@ static int keep(struct slu_cut *c, size_t *n_seg, const struct slu_batch *b,
 
 int slu_cut_add(struct slu_cut *c, struct slu_batch *out, const struct slu_batch *b,
                 const struct slu_seq *q, const struct slu_run *drop, size_t n_drop,
-                uint64_t *left, struct slu_err *err)
+                struct slu_count *gone, struct slu_err *err)
 {
     uint64_t begin = 0, end;
     size_t n_seg = 0, k = 0;
@@ -55,8 +55,15 @@ int slu_cut_add(struct slu_cut *c, struct slu_batch *out, const struct slu_batch
         if (rc == SLU_OK)
             rc = keep(c, &n_seg, b, q, s, begin, at, end, err);
     }
-    *left = c->tok.len / b->tok_bytes;
-    if (rc || !*left)
-        return rc;
-    return slu_batch_add(out, c->tok.data, *left, c->seg, n_seg, b->str.data, err);
+    *gone = slu_seq_count(b, q);
+    uint64_t left = c->tok.len / b->tok_bytes;
+    if (rc == SLU_OK && left)
+        rc = slu_batch_add(out, c->tok.data, left, c->seg, n_seg, b->str.data, err);
+    if (rc == SLU_OK && left) {
+        struct slu_count stays = slu_seq_count(out, &out->seq[out->n_seq - 1]);
+        gone->documents -= stays.documents;
+        gone->sequences -= stays.sequences;
+        gone->tokens -= stays.tokens;
+    }
+    return rc;
 }

@@ -27,10 +27,10 @@ void slu_cut_release(struct slu_cut *c);
 
 /* Appends sequence q of b to `out` without drop[0 … n_drop), which are in order, apart
  * or adjacent, and within the sequence. Padding is not cut. What has no tokens left is
- * not appended, and *left says so. */
+ * not appended. *gone counts what went. */
 SLU_MUST_USE int slu_cut_add(struct slu_cut *c, struct slu_batch *out,
                              const struct slu_batch *b, const struct slu_seq *q,
-                             const struct slu_run *drop, size_t n_drop, uint64_t *left,
-                             struct slu_err *err);
+                             const struct slu_run *drop, size_t n_drop,
+                             struct slu_count *gone, struct slu_err *err);
 
 #endif

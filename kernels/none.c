@@ -1,6 +1,9 @@
 /* none.c - what kernels/ answers in a build without CUDA. */
 #include "device.h"
+#include "gather.h"
 #include "histogram.h"
+#include "place.h"
+#include "sort.h"
 
 int slu_device_count(int *n)
 {
@@ -67,6 +70,47 @@ int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count, size_t n_
                        void *work, size_t work_byte, void *stream)
 {
     (void)len, (void)n, (void)count, (void)n_bin, (void)work, (void)work_byte,
+        (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest)
+{
+    (void)n, (void)longest;
+    return 0;
+}
+
+int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
+                          uint32_t *order, void *work, size_t work_byte, void *stream)
+{
+    (void)len, (void)n, (void)longest, (void)order, (void)work, (void)work_byte,
+        (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+size_t slu_place_cuda_work(size_t n, size_t n_step, size_t n_interval)
+{
+    (void)n, (void)n_step, (void)n_interval;
+    return 0;
+}
+
+int slu_place_cuda(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst,
+                   void *work, size_t work_byte, void *stream)
+{
+    (void)p, (void)run_item, (void)run_dst, (void)work, (void)work_byte, (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok)
+{
+    (void)g, (void)n_tok;
+    return 0;
+}
+
+int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
+                    void *out, void *work, size_t work_byte, void *stream)
+{
+    (void)g, (void)first_tok, (void)n_tok, (void)out, (void)work, (void)work_byte,
         (void)stream;
     return SLU_DEVICE_NOT_BUILT;
 }

@@ -1,0 +1,51 @@
+/* gather.h - tokens into bin order: packed data, or a window of it, from a pool of ids.
+ *
+ * Run r = 0 … n_run-1 puts the len[i] ids at pool + src[i], i = run_item[r], to the ids
+ * from run_dst[r] on; runs ascend in run_dst and do not overlap (place.h makes them
+ * so). A call writes out[0 … n_tok): ids [first_tok, first_tok + n_tok) of the whole;
+ * those that no run covers become `pad`. Windows need not begin or end with a run.
+ *
+ * Units: ids of tok_bytes bytes, 2 or 4; src and run_dst count ids.
+ *
+ *   slu_gather_ref   the oracle: id by id
+ *   slu_gather_cpu   the same, fast, on n_threads threads (at least 1)
+ *   slu_gather_cuda  all pointers, those in the struct too, are device memory; the
+ *     struct itself is read by the call. pool must be readable up to the multiples of
+ *     16 bytes around it (of device memory a whole allocation rounded up to 16 is); out
+ *     may be aligned to an id only, to 16 bytes is best. See sort.h for stream, work
+ *     and result.
+ */
+#ifndef SLU_KERNELS_GATHER_H
+#define SLU_KERNELS_GATHER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct slu_gather {
+    const void *pool;
+    const uint64_t *src; /* by item */
+    const uint32_t *len; /* by item */
+    const uint32_t *run_item;
+    const uint64_t *run_dst;
+    size_t n_run; /* < 2^32 */
+    uint32_t pad;
+    unsigned tok_bytes;
+};
+
+void slu_gather_ref(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
+                    void *out);
+void slu_gather_cpu(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
+                    void *out, unsigned n_threads);
+
+size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok);
+int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
+                    void *out, void *work, size_t work_byte, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,43 @@
+/* sort.h - items by length, longest first, the order that plans are in.
+ *
+ * order becomes the numbers 0 … n-1, sorted by len[i] descending; equal lengths keep
+ * their order (a stable sort), so the result is one and the same everywhere.
+ *
+ *   n < 2^32, len[i] <= longest < 2^26 (SLU_MAX_CAPACITY); lengths in tokens. What
+ *   breaks this is undefined; callers know `longest` from the histogram.
+ *
+ *   slu_sort_lengths_ref   the oracle: a counting sort that can be read
+ *   slu_sort_lengths_cpu   the same, fast, on n_threads threads (at least 1)
+ *   slu_sort_lengths_cuda  all pointers are device memory; runs on `stream` (a
+ *     cudaStream_t, NULL: the default stream) without waiting; 0 or a code for
+ *     slu_device_error. `work` is aligned to 256 bytes, as the device's own memory is.
+ *
+ * Workspace is the caller's, X_work(…) bytes, on the host aligned as malloc's. len and
+ * order do not overlap.
+ */
+#ifndef SLU_KERNELS_SORT_H
+#define SLU_KERNELS_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+size_t slu_sort_lengths_ref_work(size_t n, uint32_t longest);
+void slu_sort_lengths_ref(const uint32_t *len, size_t n, uint32_t longest,
+                          uint32_t *order, void *work);
+
+size_t slu_sort_lengths_cpu_work(size_t n, uint32_t longest, unsigned n_threads);
+void slu_sort_lengths_cpu(const uint32_t *len, size_t n, uint32_t longest,
+                          uint32_t *order, void *work, unsigned n_threads);
+
+size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest);
+int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
+                          uint32_t *order, void *work, size_t work_byte, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

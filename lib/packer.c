@@ -6,6 +6,13 @@
 
 #include "buf.h"
 
+const char *const slu_pack_method_name[SLU_PACK_METHODS + 1] = {
+    [SLU_PACK_BFD] = "bfd",       [SLU_PACK_FFD] = "ffd",
+    [SLU_PACK_SPFHP] = "spfhp",   [SLU_PACK_LPFHP] = "lpfhp",
+    [SLU_PACK_NNLSHP] = "nnlshp", [SLU_PACK_MULTI] = "multi",
+    [SLU_PACK_CONCAT] = "concat",
+};
+
 /* ---- open groups by room: a set of rooms in two levels of bits, a heap of groups for
  * each --- */
 
@@ -136,7 +143,8 @@ static int place_some(struct solver *s, uint64_t len, uint64_t *n, uint64_t *ran
     }
     uint32_t i = (uint32_t)plan->n_group++;
     struct slu_pack_group *g = &plan->group[i], *p = NULL;
-    *g = (struct slu_pack_group){.len_tok = len, .first_rank = *rank};
+    *g = (struct slu_pack_group){
+        .len_tok = len, .first_rank = *rank, .capacity = plan->capacity};
     uint64_t room = smallest_room(s, len), bins = UINT64_MAX, held = 0;
     g->parent = room ? s->top[room] : SLU_PACK_OPENED;
     if (room) {
@@ -195,8 +203,13 @@ int slu_pack_bfd(struct slu_pack_plan **out, const struct slu_length_count *hist
             goto out;
         }
         plan->length[plan->n_length++] = (struct slu_pack_length){len, plan->n_group};
-        plan->n_item += left;
-        plan->n_tok += left * len;
+        uint64_t tok;
+        if (__builtin_add_overflow(plan->n_item, left, &plan->n_item) ||
+            __builtin_mul_overflow(left, len, &tok) ||
+            __builtin_add_overflow(plan->n_tok, tok, &plan->n_tok)) {
+            rc = slu_fail(err, SLU_E_LIMIT, "more tokens than 64 bits can count");
+            goto out;
+        }
         while (left && !rc)
             rc = place_some(&s, len, &left, &rank, err);
         if (rc)
@@ -208,6 +221,28 @@ out:
     solver_release(&s);
     slu_pack_plan_free(plan);
     return rc;
+}
+
+int slu_pack_solve(struct slu_pack_plan **plan, enum slu_pack_method method,
+                   const struct slu_length_count *hist, size_t n,
+                   const struct slu_pack_cfg *cfg, struct slu_err *err)
+{
+    *plan = NULL;
+    switch (method) {
+    case SLU_PACK_BFD:
+        return slu_pack_bfd(plan, hist, n, cfg->capacity, cfg->max_items, err);
+    case SLU_PACK_FFD:
+    case SLU_PACK_SPFHP:
+    case SLU_PACK_LPFHP:
+    case SLU_PACK_NNLSHP:
+    case SLU_PACK_MULTI:
+    case SLU_PACK_CONCAT:
+    case SLU_PACK_METHODS:
+        break;
+    }
+    return slu_fail(err, SLU_E_USAGE, "%s makes no plan",
+                    method < SLU_PACK_METHODS ? slu_pack_method_name[method]
+                                              : "this method");
 }
 
 void slu_pack_plan_free(struct slu_pack_plan *plan)
@@ -260,6 +295,7 @@ void slu_pack_sum_add(struct slu_pack_sum *a, const struct slu_pack_sum *b)
     a->tok += b->tok;
     a->cut += b->cut;
     a->bins += b->bins;
+    a->ids += b->ids;
     a->full += b->full;
     a->full_tok += b->full_tok;
     a->bound += b->bound;
@@ -278,10 +314,15 @@ struct slu_pack_sum slu_pack_plan_sum(const struct slu_pack_plan *plan)
                              .bins = plan->n_bin,
                              .bound = bound(plan->n_tok, plan->capacity),
                              .groups = plan->n_group};
-    for (size_t i = 0; i < plan->n_group; i++)
-        if (plan->group[i].room == 0)
-            s.full += plan->group[i].count;
-    s.full_tok = s.full * plan->capacity;
+    for (size_t i = 0; i < plan->n_group; i++) {
+        const struct slu_pack_group *g = &plan->group[i];
+        uint64_t bins = g->count - g->taken;
+        s.ids += bins * g->capacity;
+        if (g->room == 0) {
+            s.full += bins;
+            s.full_tok += bins * g->capacity;
+        }
+    }
     return s;
 }
 
@@ -289,12 +330,19 @@ struct slu_pack_sum slu_pack_concat_sum(uint64_t items, uint64_t tok, uint64_t c
                                         uint64_t capacity)
 {
     uint64_t full = tok / capacity, bins = bound(tok, capacity);
-    return (struct slu_pack_sum){items, tok, cut, bins, full, full * capacity, bins, 0};
+    return (struct slu_pack_sum){.items = items,
+                                 .tok = tok,
+                                 .cut = cut,
+                                 .bins = bins,
+                                 .ids = bins * capacity,
+                                 .full = full,
+                                 .full_tok = full * capacity,
+                                 .bound = bins};
 }
 
-double slu_pack_fill(const struct slu_pack_sum *s, uint64_t capacity)
+double slu_pack_fill(const struct slu_pack_sum *s)
 {
-    return s->bins ? (double)s->tok / ((double)s->bins * (double)capacity) : 1;
+    return s->bins ? (double)s->tok / (double)s->ids : 1;
 }
 
 static int by_room(const void *a, const void *b)
@@ -328,4 +376,81 @@ int slu_pack_rooms(const struct slu_pack_plan *plan, struct slu_length_count **r
     *row = r;
     *n = m;
     return SLU_OK;
+}
+
+/* ---- bins in order ---- */
+
+/* Appends the bins that stay with group i. */
+static int add_interval(const struct slu_pack_plan *plan, uint32_t i,
+                        struct slu_pack_interval *row, size_t *n, struct slu_err *err)
+{
+    const struct slu_pack_group *g = &plan->group[i];
+    struct slu_pack_interval v = {
+        .count = g->count - g->taken,
+        .items = g->slot + g->repeat,
+        .capacity = g->capacity,
+        .room = g->room,
+        .group = i,
+    };
+    if (!v.count)
+        return SLU_OK;
+    uint64_t ids, items;
+    if (*n) {
+        const struct slu_pack_interval *b = &row[*n - 1];
+        v.first_bin = b->first_bin + b->count;
+        v.first_item = b->first_item + b->count * b->items;
+        v.first_tok = b->first_tok + b->count * b->capacity;
+    }
+    if (__builtin_mul_overflow(v.count, v.capacity, &ids) ||
+        __builtin_add_overflow(v.first_tok, ids, &ids) ||
+        __builtin_mul_overflow(v.count, v.items, &items) ||
+        __builtin_add_overflow(v.first_item, items, &items))
+        return slu_fail(err, SLU_E_LIMIT, "more packed tokens than 64 bits can count");
+    row[(*n)++] = v;
+    return SLU_OK;
+}
+
+int slu_pack_intervals(const struct slu_pack_plan *plan, struct slu_pack_interval **row,
+                       size_t *n, struct slu_err *err)
+{
+    *row = NULL;
+    *n = 0;
+    size_t size = plan->n_group + 1;
+    struct slu_pack_interval *r = malloc(size * sizeof *r);
+    uint32_t *next = malloc(size * sizeof *next), *child = malloc(size * sizeof *child);
+    int rc = SLU_OK;
+    if (!r || !next || !child) {
+        rc = slu_fail_nomem(err, size * sizeof *r);
+        goto out;
+    }
+    /* The groups are a forest; in its order, children first, bins ascend. The last
+     * element stands for the root. */
+    uint32_t root = (uint32_t)plan->n_group;
+    memset(child, 0xff, size * sizeof *child);
+    for (uint32_t i = root; i-- > 0;) {
+        uint32_t p = plan->group[i].parent;
+        p = p == SLU_PACK_OPENED ? root : p;
+        next[i] = child[p];
+        child[p] = i;
+    }
+    for (uint32_t i = child[root]; i != SLU_PACK_OPENED && !rc;) {
+        while (child[i] != SLU_PACK_OPENED)
+            i = child[i];
+        rc = add_interval(plan, i, r, n, err);
+        while (!rc && next[i] == SLU_PACK_OPENED &&
+               plan->group[i].parent != SLU_PACK_OPENED) {
+            i = plan->group[i].parent;
+            rc = add_interval(plan, i, r, n, err);
+        }
+        i = next[i];
+    }
+    if (!rc) {
+        *row = r;
+        r = NULL;
+    }
+out:
+    free(r);
+    free(next);
+    free(child);
+    return rc;
 }

@@ -10,7 +10,7 @@
 
 /* One domain's items. */
 struct slot {
-    struct slu_lengths *lengths; /* SLU_PACK_BFD */
+    struct slu_lengths *lengths; /* not for SLU_PACK_CONCAT */
     struct slu_pack_plan *plan;
     uint64_t *rank;      /* by number of a length in the plan: items placed so far */
     uint64_t first_bin;  /* of this domain's bins among all */
@@ -188,7 +188,7 @@ int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
         it.position = s->tok;
         s->tok += it.len_tok;
         ++*pieces;
-        if (p->cfg.method == SLU_PACK_BFD)
+        if (p->cfg.method != SLU_PACK_CONCAT)
             rc = slu_lengths_add(s->lengths, &it.len_tok, 1, err);
         if (rc == SLU_E_LIMIT && p->n_slot > 1)
             rc = slu_fail(err, SLU_E_LIMIT,
@@ -206,13 +206,15 @@ int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
 
 static int solve(struct slu_packing *p, struct slot *s, struct slu_err *err)
 {
+    const struct slu_pack_cfg cfg = {.capacity = p->cfg.capacity,
+                                     .max_items = p->cfg.max_items};
     struct slu_length_count *row;
     size_t n;
     int rc = slu_lengths_rows(s->lengths, &row, &n, err);
     slu_lengths_free(s->lengths);
     s->lengths = NULL;
     if (!rc)
-        rc = slu_pack_bfd(&s->plan, row, n, p->cfg.capacity, p->cfg.max_items, err);
+        rc = slu_pack_solve(&s->plan, p->cfg.method, row, n, &cfg, err);
     free(row);
     if (rc)
         return rc;
@@ -282,7 +284,7 @@ int slu_packing_plan(struct slu_packing *p, struct slu_err *err)
     for (size_t i = 0; i < p->n_slot; i++) {
         struct slot *s = &p->slot[i];
         int rc = SLU_OK;
-        if (p->cfg.method == SLU_PACK_BFD)
+        if (p->cfg.method != SLU_PACK_CONCAT)
             rc = solve(p, s, err);
         else
             s->sum = slu_pack_concat_sum(s->items, s->tok, s->cut_by_concat,
@@ -447,12 +449,12 @@ static int put_row(const struct slu_packing_cfg *cfg, const char *method,
                    const struct slu_pack_sum *s, struct slu_buf *text,
                    struct slu_err *err)
 {
-    uint64_t lost = cfg->drop ? s->tok - s->full_tok : s->bins * cfg->capacity - s->tok;
+    uint64_t lost = cfg->drop ? s->tok - s->full_tok : s->ids - s->tok;
     return slu_buf_printf(text, err,
                           "%-8s %14" PRIu64 " %10" PRIu64 " %9.4f %% %15" PRIu64
                           " %12" PRIu64 " %7.2f %% %9.2f\n",
                           method, cfg->drop ? s->full : s->bins, s->bins - s->bound,
-                          100 * slu_pack_fill(s, cfg->capacity), lost, s->cut,
+                          100 * slu_pack_fill(s), lost, s->cut,
                           100 * ratio(s->cut, s->items), ratio(s->items, s->bins));
 }
 
@@ -468,7 +470,7 @@ int slu_packing_table(const struct slu_packing *p, const struct slu_count *passe
         passed->sequences, passed->tokens, sum.items, sum.tok, p->cfg.capacity,
         p->n_slot > 1 ? ", each of one domain" : "", "method", "bins", "over bound",
         "fill", p->cfg.drop ? "tokens dropped" : "padding", "cut", "of all", "per bin");
-    if (!rc && p->cfg.method == SLU_PACK_BFD)
-        rc = put_row(&p->cfg, "bfd", &sum, text, err);
+    if (!rc && p->cfg.method != SLU_PACK_CONCAT)
+        rc = put_row(&p->cfg, slu_pack_method_name[p->cfg.method], &sum, text, err);
     return rc ? rc : put_row(&p->cfg, "concat", &base, text, err);
 }

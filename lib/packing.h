@@ -25,12 +25,10 @@
 #include "lengths.h"
 #include "packer.h"
 
-enum slu_pack_method { SLU_PACK_BFD, SLU_PACK_CONCAT };
-
 struct slu_packing_cfg {
     enum slu_pack_method method;
     uint64_t capacity;  /* ids a bin, 1 … SLU_MAX_CAPACITY */
-    uint64_t max_items; /* a bin, SLU_PACK_BFD only; 0: no limit */
+    uint64_t max_items; /* a bin, not for SLU_PACK_CONCAT; 0: no limit */
     bool mix_domains;
     bool drop;    /* drop bins that are not full, else pad them */
     uint64_t pad; /* id of padding; not read with drop */
@@ -50,7 +48,7 @@ SLU_MUST_USE int slu_packing_new(struct slu_packing **p,
                                  const struct slu_packing_cfg *cfg,
                                  struct slu_err *err);
 /* Takes a run of b (decompose.h) as an item; copies. What is longer than a bin is cut:
- * into pieces of a bin's length (BFD), or where chunks end (concat). Adds to *pieces
+ * into pieces of a bin's length, or where chunks end (concat). Adds to *pieces
  * what it became. Runs without tokens are no items. */
 SLU_MUST_USE int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
                                  const struct slu_run *run, uint64_t *pieces,

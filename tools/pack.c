@@ -217,7 +217,7 @@ static void report(struct job *j)
 {
     const struct opts *o = j->ctx->opts;
     struct slu_pack_sum s = slu_packing_sum(j->packing);
-    uint64_t room = s.bins * j->capacity - s.tok;
+    uint64_t room = s.ids - s.tok;
     cli_stat_u64(j->ctx, "bin_tokens", j->capacity);
     cli_stat_u64(j->ctx, "passed", j->passed.sequences);
     cli_stat_u64(j->ctx, "packed", s.items);
@@ -225,7 +225,7 @@ static void report(struct job *j)
     cli_stat_u64(j->ctx, "full_bins", s.full);
     cli_stat_u64(j->ctx, "groups", s.groups);
     cli_stat_u64(j->ctx, "certificate", s.bins - s.bound);
-    cli_stat_double(j->ctx, "fill", slu_pack_fill(&s, j->capacity));
+    cli_stat_double(j->ctx, "fill", slu_pack_fill(&s));
     cli_stat_double(j->ctx, "padding_ratio", o->fill == 0 ? ratio(room, s.tok) : 0);
     cli_stat_double(j->ctx, "truncation_ratio", ratio(s.cut, s.items));
     cli_stat_double(j->ctx, "concatenation_ratio", ratio(s.items, s.bins));

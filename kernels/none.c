@@ -81,10 +81,11 @@ size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest)
 }
 
 int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
-                          uint32_t *order, void *work, size_t work_byte, void *stream)
+                          uint32_t first, uint32_t *order, void *work, size_t work_byte,
+                          void *stream)
 {
-    (void)len, (void)n, (void)longest, (void)order, (void)work, (void)work_byte,
-        (void)stream;
+    (void)len, (void)n, (void)longest, (void)first, (void)order, (void)work,
+        (void)work_byte, (void)stream;
     return SLU_DEVICE_NOT_BUILT;
 }
 

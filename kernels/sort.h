@@ -34,8 +34,10 @@ void slu_sort_lengths_cpu(const uint32_t *len, size_t n, uint32_t longest,
                           uint32_t *order, void *work, unsigned n_threads);
 
 size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest);
+/* The numbers are first … first + n-1, for a range of a larger array. */
 int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
-                          uint32_t *order, void *work, size_t work_byte, void *stream);
+                          uint32_t first, uint32_t *order, void *work, size_t work_byte,
+                          void *stream);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 #include "lengths.h"
 
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,75 +12,45 @@
 #define BLOCK       16384               /* lengths a device counts at once */
 #define FIRST_TABLE 256
 
-int slu_device_choose(struct slu_device *d, enum slu_device_kind kind, uint64_t ordinal,
-                      struct slu_err *err)
-{
-    d->ordinal = -1;
-    snprintf(d->name, sizeof d->name, "cpu");
-    if (kind == SLU_DEVICE_CPU)
-        return SLU_OK;
-    int n, code = slu_device_count(&n);
-    if (code == 0 && ordinal < (uint64_t)n) {
-        char name[96];
-        code = slu_device_name((int)ordinal, name, sizeof name);
-        if (code == 0)
-            code = slu_device_select((int)ordinal);
-        if (code == 0) {
-            d->ordinal = (int)ordinal;
-            snprintf(d->name, sizeof d->name, "cuda:%d (%s)", d->ordinal, name);
-            return SLU_OK;
-        }
-    }
-    if (kind == SLU_DEVICE_AUTO)
-        return SLU_OK;
-    if (code != 0)
-        return slu_fail(err, SLU_E_DEVICE,
-                        "cuda:%llu cannot be used: %s; use --device cpu",
-                        (unsigned long long)ordinal, slu_device_error(code));
-    return slu_fail(err, SLU_E_DEVICE, "there is no cuda:%llu: %d CUDA device%s here",
-                    (unsigned long long)ordinal, n, n == 1 ? "" : "s");
-}
-
 struct slu_lengths {
-    struct slu_device device;
-    uint64_t *left_byte; /* borrowed; NULL: no limit */
-    uint64_t *count;     /* lengths below n_bin */
+    struct slu_device *device; /* borrowed; NULL: the CPU */
+    uint64_t *left_byte;       /* borrowed; NULL: no limit */
+    uint64_t *count;           /* lengths below n_bin */
     size_t n_bin;
     struct slu_length_count *list; /* the long ones, as they came, then sorted */
     size_t n_list, cap_list, n_sorted;
-    /* Where there is a device: */
-    uint64_t *pending; /* BLOCK lengths that have not been sent yet */
+    /* Where there is a device: lengths wait for it in blocks. Under auto they stay on
+     * the host until their counts are back, so that a fault loses nothing. */
+    uint64_t *pending; /* BLOCK of them */
     size_t n_pending;
     void *dev_len, *dev_count; /* on the device */
     size_t dev_bin;
 };
 
-int slu_lengths_new(struct slu_lengths **out, const struct slu_device *device,
+int slu_lengths_new(struct slu_lengths **out, struct slu_device *device,
                     uint64_t *left_byte, struct slu_err *err)
 {
     struct slu_lengths *l = calloc(1, sizeof *l);
     *out = l;
     if (!l)
         return slu_fail_nomem(err, sizeof *l);
-    l->device.ordinal = -1;
-    if (device)
-        l->device = *device;
+    l->device = device;
     l->left_byte = left_byte;
     return SLU_OK;
 }
 
-static int device_fault(const struct slu_lengths *l, int code, struct slu_err *err)
+static void free_device_memory(struct slu_lengths *l)
 {
-    return slu_fail(err, SLU_E_DEVICE, "%s: %s; use --device cpu", l->device.name,
-                    slu_device_error(code));
+    slu_device_free(l->dev_len);
+    slu_device_free(l->dev_count);
+    l->dev_len = l->dev_count = NULL;
+    l->dev_bin = 0;
 }
 
-/* Counts what is pending on the device. */
-static int send(struct slu_lengths *l, struct slu_err *err)
+/* Sends what is pending and has it counted there. Answers a code of the device. */
+static int send(struct slu_lengths *l)
 {
-    if (!l->n_pending)
-        return SLU_OK;
-    int code = slu_device_select(l->device.ordinal);
+    int code = slu_device_select(l->device->ordinal);
     if (code == 0 && !l->dev_len)
         code = slu_device_alloc(&l->dev_len, BLOCK * sizeof *l->pending);
     if (code == 0 && !l->dev_bin) {
@@ -96,30 +66,52 @@ static int send(struct slu_lengths *l, struct slu_err *err)
     if (code == 0)
         code = slu_histogram_cuda(l->dev_len, l->n_pending, l->dev_count, l->dev_bin,
                                   NULL, 0, NULL);
-    l->n_pending = 0;
-    return code ? device_fault(l, code, err) : SLU_OK;
+    return code;
 }
 
 /* Adds the device's counts to the host's and forgets them. */
-static int collect(struct slu_lengths *l, struct slu_err *err)
+static int fetch(struct slu_lengths *l, uint64_t *host)
 {
-    int rc = send(l, err);
-    if (rc || !l->dev_bin)
-        return rc;
     size_t n_byte = l->dev_bin * sizeof *l->count;
-    uint64_t *host = malloc(n_byte);
-    if (!host)
-        return slu_fail_nomem(err, n_byte);
-    int code = slu_device_select(l->device.ordinal);
+    int code = slu_device_select(l->device->ordinal);
     if (code == 0)
         code = slu_device_get(host, l->dev_count, n_byte, NULL);
     for (size_t v = 0; v < l->dev_bin && code == 0; v++)
         l->count[v] += host[v];
-    free(host);
     slu_device_free(l->dev_count);
     l->dev_count = NULL;
     l->dev_bin = 0;
-    return code ? device_fault(l, code, err) : SLU_OK;
+    return code;
+}
+
+/* Counts what is pending. all: and brings the device's counts home. */
+static int flush(struct slu_lengths *l, bool all, struct slu_err *err)
+{
+    if (!l->n_pending && !l->dev_bin)
+        return SLU_OK;
+    int code = 0;
+    bool device = l->device->ordinal >= 0;
+    uint64_t *host = NULL;
+    if (device && (all || l->device->kind == SLU_DEVICE_AUTO)) {
+        host = malloc(l->n_bin * sizeof *host);
+        if (!host)
+            return slu_fail_nomem(err, l->n_bin * sizeof *host);
+    }
+    if (device && l->n_pending)
+        code = send(l);
+    if (device && code == 0 && host)
+        code = fetch(l, host);
+    free(host);
+    if (code) {
+        free_device_memory(l);
+        int rc = slu_device_fault(l->device, code, err);
+        if (rc)
+            return rc;
+    }
+    if (!device || code)
+        slu_histogram_cpu(l->pending, l->n_pending, l->count, l->n_bin);
+    l->n_pending = 0;
+    return SLU_OK;
 }
 
 /* Takes n_byte more from what may be used. */
@@ -142,7 +134,7 @@ static int grow_table(struct slu_lengths *l, uint64_t longest, struct slu_err *e
         n_bin *= 2;
     int rc = charge(l, (n_bin - l->n_bin) * sizeof *l->count, err);
     if (!rc)
-        rc = collect(l, err);
+        rc = flush(l, true, err);
     if (rc)
         return rc;
     uint64_t *count = realloc(l->count, n_bin * sizeof *count);
@@ -207,7 +199,7 @@ static int add_pending(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
         len_tok += m;
         n -= m;
         if (l->n_pending == BLOCK)
-            rc = send(l, err);
+            rc = flush(l, false, err);
     }
     return rc;
 }
@@ -232,7 +224,7 @@ int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
         }
     if (rc || !l->n_bin)
         return rc;
-    if (l->device.ordinal >= 0)
+    if (slu_device_take(l->device, SLU_WORK_HISTOGRAM, n))
         return add_pending(l, len_tok, n, err);
     slu_histogram_cpu(len_tok, n, l->count, l->n_bin);
     return SLU_OK;
@@ -243,7 +235,7 @@ int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row, size_
 {
     *row = NULL;
     *n = 0;
-    int rc = collect(l, err);
+    int rc = flush(l, true, err);
     if (rc)
         return rc;
     tidy_list(l);
@@ -268,8 +260,7 @@ void slu_lengths_free(struct slu_lengths *l)
 {
     if (!l)
         return;
-    slu_device_free(l->dev_len);
-    slu_device_free(l->dev_count);
+    free_device_memory(l);
     free(l->count);
     free(l->list);
     free(l->pending);

@@ -12,23 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device.h"
 #include "err.h"
-
-/* ---- where to count ---- */
-
-enum slu_device_kind { SLU_DEVICE_AUTO, SLU_DEVICE_CPU, SLU_DEVICE_CUDA };
-
-struct slu_device {
-    int ordinal;    /* -1: the CPU */
-    char name[128]; /* "cpu", or "cuda:0 (NVIDIA …)" */
-};
-
-/* AUTO takes CUDA device `ordinal` where there is one, else the CPU, silently; CUDA is
- * SLU_E_DEVICE where there is none. */
-SLU_MUST_USE int slu_device_choose(struct slu_device *d, enum slu_device_kind kind,
-                                   uint64_t ordinal, struct slu_err *err);
-
-/* ---- the histogram ---- */
 
 struct slu_length_count {
     uint64_t len_tok;
@@ -37,12 +22,12 @@ struct slu_length_count {
 
 struct slu_lengths;
 
-/* device NULL: the CPU; it is copied. *left_byte (NULL: no limit) is what the counts
- * may still take, borrowed, and shared by all handles that are given it: past it
- * slu_lengths_add is SLU_E_LIMIT. */
-SLU_MUST_USE int slu_lengths_new(struct slu_lengths **l,
-                                 const struct slu_device *device, uint64_t *left_byte,
-                                 struct slu_err *err);
+/* *device (NULL: the CPU) is borrowed until slu_lengths_free; when it fails, its policy
+ * (device.h) decides, and nothing counted is lost. *left_byte (NULL: no limit) is what
+ * the counts may still take, borrowed, and shared by all handles that are given it:
+ * past it slu_lengths_add is SLU_E_LIMIT. */
+SLU_MUST_USE int slu_lengths_new(struct slu_lengths **l, struct slu_device *device,
+                                 uint64_t *left_byte, struct slu_err *err);
 /* Counts n lengths (in tokens). */
 SLU_MUST_USE int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok,
                                  size_t n, struct slu_err *err);

@@ -38,7 +38,7 @@ struct slu_packing_cfg {
     uint64_t budget_byte;
     const char *tmpdir; /* borrowed */
     unsigned n_threads;
-    const struct slu_device *device; /* borrowed; NULL: the CPU */
+    struct slu_device *device; /* borrowed; NULL: the CPU */
 };
 
 struct slu_packing;

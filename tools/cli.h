@@ -126,6 +126,8 @@ void cli_stat_json(struct cli_ctx *ctx, const char *key, const char *json);
 void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens);
 /* One line on stderr, "tool: …"; silent with -q. */
 void cli_warn(struct cli_ctx *ctx, const char *fmt, ...) SLU_PRINTF(2, 3);
+/* The same as a callback for struct slu_device. */
+void cli_warn_text(void *ctx, const char *text);
 void cli_note(struct cli_ctx *ctx, const char *fmt, ...)
     SLU_PRINTF(2, 3); /* with -v only */
 

@@ -305,6 +305,8 @@ static int choose_device(struct cli_ctx *ctx, bool wanted, struct slu_err *err)
     if (kind == SLU_DEVICE_AUTO && !wanted)
         kind = SLU_DEVICE_CPU; /* waking a device takes longer than all the rest */
     int rc = slu_device_choose(&o->device, kind, ctx->common.device_ordinal, err);
+    o->device.warn = cli_warn_text;
+    o->device.warn_arg = ctx;
     ctx->device_used = o->device.name;
     return rc;
 }
@@ -346,7 +348,7 @@ static void close_desks(struct job *j)
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {work, emit};
-    const struct opts *o = ctx->opts;
+    struct opts *o = ctx->opts;
     struct job j = {.ctx = ctx, .lock = PTHREAD_MUTEX_INITIALIZER};
     struct slu_reader *r = NULL;
     struct slu_header h;

@@ -299,6 +299,8 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
     int rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
     if (rc)
         return rc;
+    o->device.warn = cli_warn_text;
+    o->device.warn_arg = j->ctx;
     j->ctx->device_used = o->device.name;
     struct slu_packing_cfg cfg = {
         .method = o->method == 1 ? SLU_PACK_CONCAT : SLU_PACK_BFD,

@@ -167,6 +167,11 @@ void cli_warn(struct cli_ctx *ctx, const char *fmt, ...)
     va_end(ap);
 }
 
+void cli_warn_text(void *ctx, const char *text)
+{
+    cli_warn(ctx, "%s", text);
+}
+
 void cli_note(struct cli_ctx *ctx, const char *fmt, ...)
 {
     va_list ap;

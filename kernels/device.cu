@@ -25,7 +25,10 @@ extern "C" int slu_device_name(int ordinal, char *name, size_t name_cap)
 
 extern "C" int slu_device_select(int ordinal)
 {
-    return (int)cudaSetDevice(ordinal);
+    cudaError_t e = cudaSetDevice(ordinal);
+    if (e != cudaSuccess)
+        (void)cudaGetLastError();
+    return (int)e;
 }
 
 extern "C" const char *slu_device_error(int code)
@@ -41,35 +44,126 @@ extern "C" const char *slu_device_error(int code)
     }
 }
 
+/* Not every fault lasts, but some that do not are told again by the next call unless
+ * they are taken here. */
+static int answer(cudaError_t e)
+{
+    if (e != cudaSuccess)
+        (void)cudaGetLastError();
+    return (int)e;
+}
+
 extern "C" int slu_device_alloc(void **p, size_t n_byte)
 {
     *p = nullptr;
-    return (int)cudaMalloc(p, n_byte);
+    return answer(cudaMalloc(p, n_byte ? n_byte : 1));
 }
 
 extern "C" void slu_device_free(void *p)
 {
-    (void)cudaFree(p);
+    (void)answer(cudaFree(p));
+}
+
+extern "C" int slu_device_memory(size_t *free_byte, size_t *total_byte)
+{
+    *free_byte = *total_byte = 0;
+    return answer(cudaMemGetInfo(free_byte, total_byte));
 }
 
 extern "C" int slu_device_zero(void *p, size_t n_byte, void *stream)
 {
-    return (int)cudaMemsetAsync(p, 0, n_byte, (cudaStream_t)stream);
+    return answer(cudaMemsetAsync(p, 0, n_byte, (cudaStream_t)stream));
+}
+
+extern "C" int slu_device_host_alloc(void **p, size_t n_byte)
+{
+    *p = nullptr;
+    return answer(cudaHostAlloc(p, n_byte ? n_byte : 1, cudaHostAllocDefault));
+}
+
+extern "C" void slu_device_host_free(void *p)
+{
+    if (p)
+        (void)answer(cudaFreeHost(p));
 }
 
 extern "C" int slu_device_put(void *device, const void *host, size_t n_byte,
                               void *stream)
 {
-    return (int)cudaMemcpyAsync(device, host, n_byte, cudaMemcpyHostToDevice,
-                                (cudaStream_t)stream);
+    return answer(cudaMemcpyAsync(device, host, n_byte, cudaMemcpyHostToDevice,
+                                  (cudaStream_t)stream));
 }
 
 extern "C" int slu_device_get(void *host, const void *device, size_t n_byte,
                               void *stream)
 {
-    cudaError_t e = cudaMemcpyAsync(host, device, n_byte, cudaMemcpyDeviceToHost,
-                                    (cudaStream_t)stream);
-    if (e == cudaSuccess)
-        e = cudaStreamSynchronize((cudaStream_t)stream);
-    return (int)e;
+    int code = slu_device_get_async(host, device, n_byte, stream);
+    return code ? code : slu_device_sync(stream);
+}
+
+extern "C" int slu_device_get_async(void *host, const void *device, size_t n_byte,
+                                    void *stream)
+{
+    return answer(cudaMemcpyAsync(host, device, n_byte, cudaMemcpyDeviceToHost,
+                                  (cudaStream_t)stream));
+}
+
+extern "C" int slu_device_copy(void *to, const void *from, size_t n_byte, void *stream)
+{
+    return answer(cudaMemcpyAsync(to, from, n_byte, cudaMemcpyDeviceToDevice,
+                                  (cudaStream_t)stream));
+}
+
+extern "C" int slu_device_stream_new(void **stream)
+{
+    cudaStream_t s = nullptr;
+    cudaError_t e = cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    *stream = e == cudaSuccess ? s : nullptr;
+    return answer(e);
+}
+
+extern "C" void slu_device_stream_free(void *stream)
+{
+    if (stream)
+        (void)answer(cudaStreamDestroy((cudaStream_t)stream));
+}
+
+extern "C" int slu_device_sync(void *stream)
+{
+    return answer(cudaStreamSynchronize((cudaStream_t)stream));
+}
+
+extern "C" int slu_device_event_new(void **event)
+{
+    cudaEvent_t v = nullptr;
+    cudaError_t e = cudaEventCreate(&v);
+    *event = e == cudaSuccess ? v : nullptr;
+    return answer(e);
+}
+
+extern "C" void slu_device_event_free(void *event)
+{
+    if (event)
+        (void)answer(cudaEventDestroy((cudaEvent_t)event));
+}
+
+extern "C" int slu_device_event_record(void *event, void *stream)
+{
+    return answer(cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream));
+}
+
+extern "C" int slu_device_event_order(void *event, void *stream)
+{
+    return answer(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
+}
+
+extern "C" int slu_device_event_wait(void *event)
+{
+    return answer(cudaEventSynchronize((cudaEvent_t)event));
+}
+
+extern "C" int slu_device_event_ms(void *from, void *to, float *ms)
+{
+    *ms = 0;
+    return answer(cudaEventElapsedTime(ms, (cudaEvent_t)from, (cudaEvent_t)to));
 }

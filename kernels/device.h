@@ -27,12 +27,49 @@ int slu_device_select(int ordinal);
 /* Static string without a full stop. */
 const char *slu_device_error(int code);
 
+/* ---- memory ---- */
+
+/* Aligned to 256 bytes at least. *p is NULL where the answer is a fault; NULL is legal
+ * to free. What is freed may still be in use by a stream: it is waited for. */
 int slu_device_alloc(void **p, size_t n_byte);
 void slu_device_free(void *p);
+/* Bytes that are free now, and all there are. */
+int slu_device_memory(size_t *free_byte, size_t *total_byte);
 int slu_device_zero(void *p, size_t n_byte, void *stream);
-/* Host to device and back; back waits for the stream. */
+/* Page-locked host memory: what is copied from and to it does not wait. */
+int slu_device_host_alloc(void **p, size_t n_byte);
+void slu_device_host_free(void *p);
+
+/* ---- copies, in order with what else is on the stream ---- */
+
+/* From the host. Page-locked memory must stay as it is until the stream has passed the
+ * copy; of other memory a copy is taken before this returns. */
 int slu_device_put(void *device, const void *host, size_t n_byte, void *stream);
+/* To the host; waits for the stream. */
 int slu_device_get(void *host, const void *device, size_t n_byte, void *stream);
+/* To page-locked host memory; waits for nothing. */
+int slu_device_get_async(void *host, const void *device, size_t n_byte, void *stream);
+/* Within the device. */
+int slu_device_copy(void *to, const void *from, size_t n_byte, void *stream);
+
+/* ---- streams and events; NULL is the default stream, and legal to free ---- */
+
+/* A stream that does not wait for the default one. */
+int slu_device_stream_new(void **stream);
+void slu_device_stream_free(void *stream);
+/* Waits for all that is on it, and answers for faults of what ran there. */
+int slu_device_sync(void *stream);
+
+int slu_device_event_new(void **event);
+void slu_device_event_free(void *event);
+/* The event happens when the stream comes to it. */
+int slu_device_event_record(void *event, void *stream);
+/* What is put on the stream from now on waits for the event … */
+int slu_device_event_order(void *event, void *stream);
+/* … or the calling thread does. */
+int slu_device_event_wait(void *event);
+/* Time between two that have happened. */
+int slu_device_event_ms(void *from, void *to, float *ms);
 
 #ifdef __cplusplus
 }

@@ -60,6 +60,89 @@ int slu_device_get(void *host, const void *device, size_t n_byte, void *stream)
     return SLU_DEVICE_NOT_BUILT;
 }
 
+int slu_device_memory(size_t *free_byte, size_t *total_byte)
+{
+    *free_byte = *total_byte = 0;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+int slu_device_host_alloc(void **p, size_t n_byte)
+{
+    (void)n_byte;
+    *p = NULL;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+void slu_device_host_free(void *p)
+{
+    (void)p;
+}
+
+int slu_device_get_async(void *host, const void *device, size_t n_byte, void *stream)
+{
+    (void)host, (void)device, (void)n_byte, (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+int slu_device_copy(void *to, const void *from, size_t n_byte, void *stream)
+{
+    (void)to, (void)from, (void)n_byte, (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+int slu_device_stream_new(void **stream)
+{
+    *stream = NULL;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+void slu_device_stream_free(void *stream)
+{
+    (void)stream;
+}
+
+int slu_device_sync(void *stream)
+{
+    (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+int slu_device_event_new(void **event)
+{
+    *event = NULL;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+void slu_device_event_free(void *event)
+{
+    (void)event;
+}
+
+int slu_device_event_record(void *event, void *stream)
+{
+    (void)event, (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+int slu_device_event_order(void *event, void *stream)
+{
+    (void)event, (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+int slu_device_event_wait(void *event)
+{
+    (void)event;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+int slu_device_event_ms(void *from, void *to, float *ms)
+{
+    (void)from, (void)to;
+    *ms = 0;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
 size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
 {
     (void)n, (void)n_bin;

@@ -1,0 +1,288 @@
+#include "gather.h"
+
+#include <cuda_runtime.h>
+
+/* A block writes one chunk of the output, so that work is even whatever the runs are:
+ * it takes the chunk's runs into shared memory, and each thread makes vectors of 16
+ * bytes, aligned where they are written. A vector within one run is two aligned loads
+ * that are shifted into one; its neighbour needs one of them too and finds it in cache.
+ *
+ * Positions are counted from the 16-byte boundary at or before `out`, `lead` ids early;
+ * chunk c is positions [c * chunk, (c + 1) * chunk), of which those in [lead, lead +
+ * n_tok) are written. */
+static const unsigned THREADS = 128;
+static const unsigned PER_THREAD = 4;                 /* vectors */
+static const unsigned VECTORS = THREADS * PER_THREAD; /* a chunk: 8 KiB */
+static const unsigned MOST_RUNS = 1024;               /* a chunk, in shared memory */
+
+struct args {
+    const void *pool;
+    const unsigned long long *src;
+    const uint32_t *len;
+    const uint32_t *run_item;
+    const unsigned long long *run_dst;
+    uint32_t n_run;
+    uint32_t pad;
+    long long origin; /* id of position 0; negative where out is behind the boundary */
+    unsigned lead;
+    unsigned long long end; /* lead + n_tok */
+    char *out;              /* of position 0 */
+};
+
+/* start[c]: the first run that begins at or behind chunk c; n_start is one more than
+ * there are chunks. */
+__global__ static void find_starts(args a, unsigned chunk, uint32_t n_start,
+                                   uint32_t *start)
+{
+    uint32_t c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= n_start)
+        return;
+    long long at = a.origin + (long long)c * chunk;
+    uint32_t lo = 0, hi = a.n_run;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if ((long long)a.run_dst[mid] < at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    start[c] = lo;
+}
+
+/* A chunk's runs: positions in the chunk, and where position 0 would come from. */
+struct runs {
+    unsigned short begin[MOST_RUNS], end[MOST_RUNS];
+    unsigned long long from[MOST_RUNS]; /* modulo 2^64 */
+};
+
+/* The last run that begins at or before t; the first one, if none does. */
+__device__ static uint32_t run_at(const runs *r, uint32_t n, unsigned t)
+{
+    uint32_t lo = 0, hi = n - 1;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi + 1) / 2;
+        if (r->begin[mid] <= t)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+template <typename id> __device__ static uint4 splat(uint32_t pad)
+{
+    uint32_t w = sizeof(id) == 2 ? (pad & 0xffff) * 0x10001u : pad;
+    return make_uint4(w, w, w, w);
+}
+
+/* The 16 bytes that begin `shift` bytes into lo:hi, shift 0 … 15. */
+__device__ static uint4 shifted(uint4 lo, uint4 hi, unsigned shift)
+{
+    uint32_t a = lo.x, b = lo.y, c = lo.z, d = lo.w, e = hi.x, f = hi.y, g = hi.z,
+             h = hi.w;
+    if (shift & 8) {
+        a = c, b = d, c = e, d = f, e = g, f = h;
+    }
+    if (shift & 4) {
+        a = b, b = c, c = d, d = e, e = f;
+    }
+    unsigned bits = (shift & 3) * 8;
+    return make_uint4(__funnelshift_r(a, b, bits), __funnelshift_r(b, c, bits),
+                      __funnelshift_r(c, d, bits), __funnelshift_r(d, e, bits));
+}
+
+/* Puts id number i of a vector. i is a constant wherever this is called, so that v
+ * stays in registers. */
+template <typename id> __device__ static void put_id(uint4 *v, int i, uint32_t x)
+{
+    uint32_t *w = sizeof(id) == 4 ? (i == 0   ? &v->x
+                                     : i == 1 ? &v->y
+                                     : i == 2 ? &v->z
+                                              : &v->w)
+                                  : (i / 2 == 0   ? &v->x
+                                     : i / 2 == 1 ? &v->y
+                                     : i / 2 == 2 ? &v->z
+                                                  : &v->w);
+    if (sizeof(id) == 4)
+        *w = x;
+    else
+        *w |= x << (i % 2 * 16);
+}
+
+template <typename id>
+__device__ static uint32_t one_id(const args &a, const runs *r, uint32_t n,
+                                  uint32_t *at, unsigned t)
+{
+    while (*at + 1 < n && r->begin[*at + 1] <= t)
+        ++*at;
+    if (t >= r->begin[*at] && t < r->end[*at])
+        return ((const id *)a.pool)[r->from[*at] + t];
+    return sizeof(id) == 2 ? a.pad & 0xffff : a.pad;
+}
+
+/* The same from global memory, for a chunk with more runs than fit. */
+template <typename id>
+__device__ static uint32_t id_by_search(const args &a, uint32_t lo, uint32_t hi,
+                                        long long position)
+{
+    while (lo < hi) { /* the first run behind it */
+        uint32_t mid = lo + (hi - lo) / 2;
+        if ((long long)a.run_dst[mid] <= position)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo > 0) {
+        uint32_t item = a.run_item[lo - 1];
+        unsigned long long k = (unsigned long long)position - a.run_dst[lo - 1];
+        if (k < a.len[item])
+            return ((const id *)a.pool)[a.src[item] + k];
+    }
+    return sizeof(id) == 2 ? a.pad & 0xffff : a.pad;
+}
+
+template <typename id>
+__device__ static void store(const args &a, unsigned long long u, uint4 v)
+{
+    const unsigned per = 16 / sizeof(id);
+    id *out = (id *)a.out + u;
+    if (u >= a.lead && u + per <= a.end) {
+        __stcs((uint4 *)out, v);
+        return;
+    }
+    const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (unsigned i = 0; i < per; i++) {
+        uint32_t x = sizeof(id) == 4 ? w[i % 4] : w[i / 2 % 4] >> (i % 2 * 16);
+        if (u + i >= a.lead && u + i < a.end)
+            out[i] = (id)x;
+    }
+}
+
+template <typename id>
+__device__ static void many_runs(const args &a, uint32_t first, uint32_t last)
+{
+    const unsigned per = 16 / sizeof(id);
+    unsigned long long u = (unsigned long long)blockIdx.x * VECTORS * per;
+    for (unsigned t = threadIdx.x; t < VECTORS * per; t += THREADS)
+        if (u + t >= a.lead && u + t < a.end)
+            ((id *)a.out)[u + t] =
+                (id)id_by_search<id>(a, first, last, a.origin + (long long)(u + t));
+}
+
+template <typename id>
+__device__ static void load_runs(const args &a, uint32_t first, uint32_t n, runs *r)
+{
+    const long long chunk = VECTORS * (16 / sizeof(id));
+    long long at = a.origin + (long long)blockIdx.x * chunk;
+    for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
+        uint32_t item = a.run_item[first + i];
+        long long begin = (long long)a.run_dst[first + i] - at;
+        long long end = begin + a.len[item];
+        r->from[i] = a.src[item] - (unsigned long long)begin;
+        r->begin[i] = (unsigned short)(begin < 0 ? 0 : begin);
+        r->end[i] = (unsigned short)(end < 0 ? 0 : end < chunk ? end : chunk);
+    }
+}
+
+template <typename id>
+__global__ static void __launch_bounds__(THREADS) gather(args a, const uint32_t *start)
+{
+    __shared__ runs r;
+    const unsigned per = 16 / sizeof(id), chunk = VECTORS * per;
+    uint32_t first = start[blockIdx.x], last = start[blockIdx.x + 1];
+    if (first > 0)
+        first--; /* which may reach into the chunk */
+    uint32_t n = last - first;
+    if (n > MOST_RUNS) {
+        many_runs<id>(a, first, last);
+        return;
+    }
+    load_runs<id>(a, first, n, &r);
+    __syncthreads();
+
+    uint4 lo[PER_THREAD], hi[PER_THREAD];
+    uint32_t at[PER_THREAD];
+    unsigned shift[PER_THREAD]; /* 16: not within one run */
+#pragma unroll
+    for (unsigned i = 0; i < PER_THREAD;
+         i++) { /* all loads, before any is waited for */
+        unsigned t = (i * THREADS + threadIdx.x) * per;
+        shift[i] = 16;
+        at[i] = n ? run_at(&r, n, t) : 0;
+        if (!n || t < r.begin[at[i]] || t + per > r.end[at[i]])
+            continue;
+        const char *p = (const char *)a.pool + (r.from[at[i]] + t) * sizeof(id);
+        shift[i] = (unsigned)((uintptr_t)p & 15);
+        const uint4 *q = (const uint4 *)(p - shift[i]);
+        lo[i] = __ldg(q);
+        hi[i] = shift[i] ? __ldg(q + 1) : lo[i];
+    }
+#pragma unroll
+    for (unsigned i = 0; i < PER_THREAD; i++) {
+        unsigned t = (i * THREADS + threadIdx.x) * per;
+        unsigned long long u = (unsigned long long)blockIdx.x * chunk + t;
+        uint4 v;
+        if (shift[i] < 16) {
+            v = shifted(lo[i], hi[i], shift[i]);
+        } else if (!n) {
+            v = splat<id>(a.pad);
+        } else {
+            v = make_uint4(0, 0, 0, 0);
+#pragma unroll
+            for (unsigned k = 0; k < per; k++)
+                put_id<id>(&v, k, one_id<id>(a, &r, n, &at[i], t + k));
+        }
+        store<id>(a, u, v);
+    }
+}
+
+static size_t starts_of(unsigned tok_bytes, size_t n_tok)
+{
+    const size_t per = 16 / tok_bytes, chunk = VECTORS * per;
+    return (n_tok + per - 1 + chunk - 1) / chunk + 1; /* whatever the lead is */
+}
+
+extern "C" size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok)
+{
+    return starts_of(g->tok_bytes, n_tok) * sizeof(uint32_t);
+}
+
+extern "C" int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok,
+                               size_t n_tok, void *out, void *work, size_t work_byte,
+                               void *stream)
+{
+    cudaStream_t s = (cudaStream_t)stream;
+    if (n_tok == 0)
+        return 0;
+    if ((g->tok_bytes != 2 && g->tok_bytes != 4) || g->n_run > UINT32_MAX ||
+        (uintptr_t)out % g->tok_bytes || (uintptr_t)g->pool % g->tok_bytes ||
+        work_byte < slu_gather_cuda_work(g, n_tok))
+        return (int)cudaErrorInvalidValue;
+    unsigned behind = (unsigned)((uintptr_t)out % 16), lead = behind / g->tok_bytes;
+    size_t chunk = (size_t)VECTORS * 16 / g->tok_bytes;
+    size_t n_chunk = (lead + n_tok + chunk - 1) / chunk;
+    if (n_chunk >= INT32_MAX)
+        return (int)cudaErrorInvalidValue;
+    uint32_t *start = (uint32_t *)work, n_start = (uint32_t)n_chunk + 1;
+    args a = {g->pool,
+              (const unsigned long long *)g->src,
+              g->len,
+              g->run_item,
+              (const unsigned long long *)g->run_dst,
+              (uint32_t)g->n_run,
+              g->pad,
+              (long long)first_tok - lead,
+              lead,
+              lead + n_tok,
+              (char *)out - behind};
+    find_starts<<<n_start / 256 + 1, 256, 0, s>>>(a, (unsigned)chunk, n_start, start);
+    cudaError_t e = cudaGetLastError();
+    if (e != cudaSuccess)
+        return (int)e;
+    if (g->tok_bytes == 2)
+        gather<uint16_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
+    else
+        gather<uint32_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
+    return (int)cudaGetLastError();
+}

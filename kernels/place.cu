@@ -1,0 +1,95 @@
+#include "place.h"
+
+#include <cuda_runtime.h>
+
+/* Written by run number, so that what is written, the larger part, is contiguous. What
+ * is read of `order` are as many stretches as a bin has steps, and a block's bins lie
+ * side by side: it reads each stretch whole. */
+static const unsigned THREADS = 256;
+static const unsigned PER_THREAD = 16;
+static const unsigned CHUNK = THREADS * PER_THREAD; /* runs a block */
+
+/* The last interval of lo … hi that begins at or before run `at`. */
+__device__ static uint32_t find(const slu_place_interval *interval, uint32_t lo,
+                                uint32_t hi, unsigned long long at)
+{
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo + 1) / 2;
+        if (interval[mid].first_item <= at)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+/* The interval of each block's first run, all at once: in the blocks themselves every
+ * search would be a wait. */
+__global__ static void find_starts(const slu_place_interval *interval,
+                                   uint32_t n_interval, uint32_t n_start,
+                                   uint32_t *start)
+{
+    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n_start)
+        start[i] = find(interval, 0, n_interval - 1,
+                        interval[0].first_item + (unsigned long long)i * CHUNK);
+}
+
+__global__ static void __launch_bounds__(THREADS)
+    place(const uint32_t *order, size_t n, const slu_place_step *step,
+          const slu_place_interval *interval, const uint32_t *start,
+          uint32_t n_interval, uint32_t *run_item, unsigned long long *run_dst)
+{
+    uint32_t lo = start[blockIdx.x];
+    uint32_t hi = blockIdx.x + 1 < gridDim.x ? start[blockIdx.x + 1] : n_interval - 1;
+    unsigned long long base = interval[0].first_item, end = base + n;
+    unsigned long long at = base + (unsigned long long)blockIdx.x * CHUNK + threadIdx.x;
+    for (unsigned i = 0; i < PER_THREAD && at < end; i++, at += THREADS) {
+        lo = find(interval, lo, hi, at); /* ascends with at */
+        const slu_place_interval *v = &interval[lo];
+        unsigned long long q = at - v->first_item, items = v->items, b;
+        b = q >> 32 ? q / items : (uint32_t)q / (uint32_t)items;
+        unsigned long long slot = q - b * items;
+        const slu_place_step *s = &step[v->last];
+        while (slot < s->slot && s->parent != SLU_PLACE_OPENED)
+            s = &step[s->parent];
+        unsigned long long j = slot - s->slot;
+        unsigned long long k = (v->first_bin + b - s->first_bin) * s->repeat + j;
+        run_item[at] = order[s->first + k];
+        run_dst[at] = v->first_tok + b * v->capacity + s->used + j * s->len_tok;
+    }
+}
+
+static size_t chunks_of(size_t n)
+{
+    return n / CHUNK + (n % CHUNK != 0);
+}
+
+extern "C" size_t slu_place_cuda_work(size_t n, size_t n_step, size_t n_interval)
+{
+    (void)n_step, (void)n_interval;
+    return chunks_of(n) * sizeof(uint32_t);
+}
+
+extern "C" int slu_place_cuda(const struct slu_place *p, uint32_t *run_item,
+                              uint64_t *run_dst, void *work, size_t work_byte,
+                              void *stream)
+{
+    cudaStream_t s = (cudaStream_t)stream;
+    size_t n_chunk = chunks_of(p->n);
+    if (p->n == 0)
+        return 0;
+    if (work_byte < n_chunk * sizeof(uint32_t) || p->n > UINT32_MAX ||
+        p->n_interval == 0 || p->n_interval > UINT32_MAX || p->n_step == 0)
+        return (int)cudaErrorInvalidValue;
+    uint32_t *start = (uint32_t *)work, n_interval = (uint32_t)p->n_interval;
+    find_starts<<<(unsigned)(n_chunk / THREADS + 1), THREADS, 0, s>>>(
+        p->interval, n_interval, (uint32_t)n_chunk, start);
+    cudaError_t e = cudaGetLastError();
+    if (e != cudaSuccess)
+        return (int)e;
+    place<<<(unsigned)n_chunk, THREADS, 0, s>>>(p->order, p->n, p->step, p->interval,
+                                                start, n_interval, run_item,
+                                                (unsigned long long *)run_dst);
+    return (int)cudaGetLastError();
+}

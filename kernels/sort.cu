@@ -1,0 +1,96 @@
+#include "sort.h"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cuda_runtime.h>
+
+/* CUB's radix sort is stable, descending too, and goes over as many bits as it is told.
+ * It ping-pongs between two buffers of keys and two of values; one of the latter is
+ * the caller's `order`. */
+namespace
+{
+const size_t ALIGNED = 256;
+
+size_t aligned(size_t n_byte)
+{
+    return (n_byte + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
+int bits_of(uint32_t longest)
+{
+    int bits = 1;
+    while (bits < 32 && longest >> bits)
+        bits++;
+    return bits;
+}
+
+/* With temp NULL: only sets *temp_byte. */
+cudaError_t radix_sort(void *temp, size_t *temp_byte, cub::DoubleBuffer<uint32_t> *key,
+                       cub::DoubleBuffer<uint32_t> *value, size_t n, uint32_t longest,
+                       cudaStream_t stream)
+{
+    /* 64-bit counts: n may be more than an int holds, and tiles reach past n. */
+    return cub::DeviceRadixSort::SortPairsDescending(temp, *temp_byte, *key, *value,
+                                                     (unsigned long long)n, 0,
+                                                     bits_of(longest), stream);
+}
+
+cudaError_t temp_size(size_t n, uint32_t longest, size_t *n_byte)
+{
+    cub::DoubleBuffer<uint32_t> none;
+    *n_byte = 0;
+    return radix_sort(nullptr, n_byte, &none, &none, n, longest, 0);
+}
+} // namespace
+
+__global__ static void start(const uint32_t *len, size_t n, uint32_t first,
+                             uint32_t *key, uint32_t *value)
+{
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        key[i] = len[i];
+        value[i] = first + (uint32_t)i;
+    }
+}
+
+extern "C" size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest)
+{
+    size_t temp_byte;
+    if (n == 0)
+        return 0;
+    if (temp_size(n, longest, &temp_byte) != cudaSuccess) {
+        (void)cudaGetLastError(); /* the sort itself will meet it again, and say so */
+        temp_byte = 0;
+    }
+    return 3 * aligned(n * sizeof(uint32_t)) + aligned(temp_byte);
+}
+
+extern "C" int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
+                                     uint32_t first, uint32_t *order, void *work,
+                                     size_t work_byte, void *stream)
+{
+    cudaStream_t s = (cudaStream_t)stream;
+    size_t array = aligned(n * sizeof(uint32_t)), temp_byte;
+    if (n == 0)
+        return 0;
+    cudaError_t e = temp_size(n, longest, &temp_byte);
+    if (e != cudaSuccess)
+        return (int)e;
+    if (work_byte < 3 * array + temp_byte)
+        return (int)cudaErrorInvalidValue;
+    char *at = (char *)work;
+    uint32_t *key = (uint32_t *)at, *key2 = (uint32_t *)(at + array);
+    uint32_t *value2 = (uint32_t *)(at + 2 * array);
+    const unsigned threads = 256;
+    size_t blocks = (n + threads * 8 - 1) / (threads * 8);
+    start<<<(unsigned)(blocks < 65536 ? blocks : 65536), threads, 0, s>>>(len, n, first,
+                                                                          key, order);
+    e = cudaGetLastError();
+    if (e != cudaSuccess)
+        return (int)e;
+    cub::DoubleBuffer<uint32_t> keys(key, key2), values(order, value2);
+    e = radix_sort(at + 3 * array, &temp_byte, &keys, &values, n, longest, s);
+    if (e == cudaSuccess && values.Current() != order)
+        e = cudaMemcpyAsync(order, values.Current(), n * sizeof *order,
+                            cudaMemcpyDeviceToDevice, s);
+    return (int)e;
+}

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/decompose.h"
-#include "tools/cli.h"
+#include "tools/decompose.h"
 
 static const char *const splits[] = {"greedy", "random", NULL};
 static const char *const tails[] = {"keep", "drop", NULL};
@@ -15,7 +15,8 @@ struct opts {
     int split, tail;
     bool label_token, plan;
     uint64_t min_length, max_length;
-    const char *histogram;
+    const char *histogram, *mixture;
+    uint64_t mixture_tokens;
     struct slu_device device; /* here, so that the report can name it */
 };
 
@@ -42,6 +43,12 @@ static const struct cli_opt options[] = {
      "drop documents shorter than N tokens", NULL, true, NULL},
     {"max-length", 0, CLI_COUNT, AT(max_length), "N",
      "drop documents longer than N tokens", NULL, true, NULL},
+    {"mixture", 0, CLI_STRING, AT(mixture), "natural|equal|W,W,...",
+     "keep the tokens of the buckets in this ratio, the shortest first,\n"
+     "as many as the scarcest allows; drop what is left over",
+     NULL, true, NULL},
+    {"mixture-tokens", 0, CLI_COUNT, AT(mixture_tokens), "N",
+     "keep no more than N tokens of the buckets, in that ratio", NULL, true, NULL},
     {"plan", 0, CLI_FLAG, AT(plan), NULL,
      "say what this and other choices come to, as a table; write no stream", NULL,
      false, NULL},
@@ -71,6 +78,7 @@ struct job {
     const struct slu_reader *reader;
     struct slu_decompose cut;
     struct slu_writer *writer; /* NULL: plan only */
+    struct decompose_mix mix;
     unsigned n_desk;
     struct desk *desk;
     struct desk **free_desk; /* n_free of them */
@@ -220,6 +228,8 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     struct job *j = ctx;
     j->tok += b->n_tok;
     cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
+    if (j->mix.mixing)
+        return slu_mixing_add(j->mix.mixing, b, err);
     return j->writer ? slu_writer_put(j->writer, b, err) : SLU_OK;
 }
 
@@ -230,6 +240,8 @@ static int write_plan(struct job *j, const struct slu_decompose_stat *s,
 {
     struct slu_buf text = SLU_BUF_INIT;
     int rc = slu_decompose_table(&j->cut, s, row, n, &text, err);
+    if (!rc)
+        rc = slu_mixture_table(&j->mix.ask, &j->cut, s->piece, &text, err);
     if (!rc)
         rc = slu_out_whole(j->ctx->common.output, text.data, text.len, err);
     slu_buf_release(&text);
@@ -251,23 +263,50 @@ static int write_histogram(const char *path, const struct slu_length_count *row,
     return rc;
 }
 
+/* One bucket, as it was written, and what a mixture left of it. */
+static int report_bucket(const struct job *j, const struct slu_decompose_stat *s,
+                         unsigned i, struct slu_buf *b)
+{
+    int rc = slu_buf_printf(
+        b, NULL, "%s{\"length\": %llu, \"sequences\": %llu, \"tokens\": %llu",
+        i ? ", " : "", (unsigned long long)j->cut.bucket[i],
+        (unsigned long long)s->piece[i],
+        (unsigned long long)slu_decompose_tokens(&j->cut, s, i));
+    if (!rc && decompose_mix_waits(&j->mix))
+        rc = slu_buf_printf(b, NULL,
+                            ", \"dropped\": {\"sequences\": %llu, \"tokens\": %llu}",
+                            (unsigned long long)j->mix.dropped_seq[i],
+                            (unsigned long long)j->mix.dropped_tok[i]);
+    return rc ? rc : slu_buf_append(b, "}", 1, NULL);
+}
+
 static void report(struct job *j, const struct slu_decompose_stat *s)
 {
     struct slu_buf b = SLU_BUF_INIT;
     int rc = slu_buf_printf(&b, NULL, "[");
     for (unsigned i = 0; i < j->cut.n_bucket && !rc; i++)
-        rc = slu_buf_printf(
-            &b, NULL, "%s{\"length\": %llu, \"sequences\": %llu, \"tokens\": %llu}",
-            i ? ", " : "", (unsigned long long)j->cut.bucket[i],
-            (unsigned long long)s->piece[i],
-            (unsigned long long)slu_decompose_tokens(&j->cut, s, i));
+        rc = report_bucket(j, s, i, &b);
     if (!rc && !slu_buf_append(&b, "]", 2, NULL))
         cli_stat_json(j->ctx, "buckets", (const char *)b.data);
     slu_buf_release(&b);
     cli_stat_u64(j->ctx, "tails", s->tails);
     cli_stat_u64(j->ctx, "tail_tokens", s->tail_tok);
+    if (j->mix.settled && j->mix.quota.scarcest >= 0)
+        cli_stat_u64(j->ctx, "scarcest", j->cut.bucket[j->mix.quota.scarcest]);
     cli_stat_double(j->ctx, "mean_length", slu_decompose_mean_length(&j->cut, s));
     cli_stat_double(j->ctx, "mean_context", slu_decompose_mean_context(&j->cut, s));
+}
+
+static void close_desks(struct job *j)
+{
+    for (unsigned i = 0; j->desk && i < j->n_desk; i++) {
+        slu_decompose_scratch_release(&j->desk[i].scratch);
+        free(j->desk[i].len);
+    }
+    free(j->desk);
+    free(j->free_desk);
+    j->desk = NULL;
+    j->free_desk = NULL;
 }
 
 static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
@@ -278,12 +317,16 @@ static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
     size_t n = 0;
     for (unsigned i = 0; i < j->n_desk; i++)
         slu_decompose_stat_add(&s, &j->desk[i].stat);
+    close_desks(j);
     int rc = j->lengths ? slu_lengths_rows(j->lengths, &row, &n, err) : SLU_OK;
     if (!rc && o->histogram)
         rc = write_histogram(o->histogram, row, n, err);
     if (!rc && o->plan)
         rc = write_plan(j, &s, row, n, err);
     free(row);
+    if (!rc)
+        rc = decompose_mix_finish(&j->mix, j->ctx, &j->cut, &s, j->writer,
+                                  slu_reader_header(j->reader)->tok_bytes, err);
     if (rc)
         return rc;
     report(j, &s);
@@ -293,6 +336,8 @@ static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
         return SLU_OK;
     }
     slu_decompose_book(&s, &j->ctx->ledger);
+    if (j->mix.dropped.sequences)
+        slu_ledger_drop(&j->ctx->ledger, "mixture", j->mix.dropped);
     struct slu_writer *w = j->writer;
     j->writer = NULL;
     return cli_close_writer(j->ctx, w, err);
@@ -316,9 +361,11 @@ static int choose_device(struct cli_ctx *ctx, bool wanted, struct slu_err *err)
  * very short. */
 static int open_desks(struct job *j, struct slu_err *err)
 {
+    /* What waits for a mixture has a quarter of -M, at the rows' cost. */
+    bool waits = decompose_mix_waits(&j->mix) && j->writer;
     uint64_t memory = j->ctx->common.memory, min = j->cut.bucket[0];
     uint64_t row_byte = 2 * (sizeof(struct slu_seq) + sizeof(struct slu_seg));
-    uint64_t rows_byte = memory / 4 * 3 + (32 << 20);
+    uint64_t rows_byte = memory / 4 * (waits ? 2 : 3) + (32 << 20);
     uint64_t most = SLU_FRAME_TOKENS / min + SLU_FRAME_SEGS;
     j->n_desk = cli_slots(j->ctx, memory / 4);
     while (j->n_desk > 1 && rows_byte / row_byte / j->n_desk < most)
@@ -335,16 +382,6 @@ static int open_desks(struct job *j, struct slu_err *err)
     return SLU_OK;
 }
 
-static void close_desks(struct job *j)
-{
-    for (unsigned i = 0; j->desk && i < j->n_desk; i++) {
-        slu_decompose_scratch_release(&j->desk[i].scratch);
-        free(j->desk[i].len);
-    }
-    free(j->desk);
-    free(j->free_desk);
-}
-
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {work, emit};
@@ -353,17 +390,19 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_reader *r = NULL;
     struct slu_header h;
     struct slu_sum in = {0};
+    struct slu_mixing_cfg mixing = {ctx->common.seed, &h, ctx->common.memory / 4,
+                                    ctx->common.tmpdir};
     bool lengths = o->plan || o->histogram;
     uint64_t left_byte = ctx->common.memory / 8;
 
     slu_header_init(&h);
     int rc = configure(ctx, &j.cut, err);
     if (!rc)
+        rc = decompose_mix_init(&j.mix, o->mixture, o->mixture_tokens, &j.cut, err);
+    if (!rc)
         rc = choose_device(ctx, lengths, err);
     if (!rc && lengths)
         rc = slu_lengths_new(&j.lengths, &o->device, &left_byte, err);
-    if (!rc)
-        rc = open_desks(&j, err);
     if (!rc)
         rc = cli_open_reader(ctx, &r, err);
     if (!rc)
@@ -372,6 +411,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = check_header(ctx, &j.cut, &h, err);
     if (!rc && !o->plan)
         rc = cli_open_writer(ctx, &j.writer, &h, slu_reader_names(r), false, err);
+    if (!rc)
+        rc = open_desks(&j, err);
+    if (!rc && j.writer && decompose_mix_waits(&j.mix))
+        rc = slu_mixing_new(&j.mix.mixing, &mixing, err);
     j.reader = r;
     if (!rc)
         rc = slu_stream_run(r, &ops, &j, (unsigned)ctx->common.threads, j.n_desk, &in,
@@ -379,6 +422,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = finish(&j, &in, err);
     slu_writer_abort(j.writer);
+    slu_mixing_free(j.mix.mixing);
     slu_reader_free(r);
     slu_header_release(&h);
     slu_lengths_free(j.lengths);
@@ -390,6 +434,7 @@ const struct slu_tool slu_tool = {
     .name = "decompose",
     .synopsis = "[--min N] [--max N | --buckets L,L,...] [--split greedy|random]\n"
                 "[--label-token] [--tail keep|drop] [--min-length N] [--max-length N]\n"
+                "[--mixture natural|equal|W,W,...] [--mixture-tokens N]\n"
                 "[--plan] [--histogram FILE] [-o FILE] [STREAM ...]",
     .summary = "Cuts documents into sequences of power-of-two lengths, each from one "
                "document.",

@@ -3,6 +3,7 @@
 #include "gather.h"
 #include "histogram.h"
 #include "place.h"
+#include "scan.h"
 #include "sort.h"
 
 int slu_device_count(int *n)
@@ -196,5 +197,21 @@ int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok, size_t n_tok
 {
     (void)g, (void)first_tok, (void)n_tok, (void)out, (void)work, (void)work_byte,
         (void)stream;
+    return SLU_DEVICE_NOT_BUILT;
+}
+
+size_t slu_eos_lengths_cuda_work(size_t n)
+{
+    (void)n;
+    return 0;
+}
+
+int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_bytes, uint32_t eos,
+                         uint64_t *count, size_t n_bin, uint64_t *far,
+                         struct slu_eos_block *b, void *work, size_t work_byte,
+                         void *stream)
+{
+    (void)tok, (void)n, (void)tok_bytes, (void)eos, (void)count, (void)n_bin, (void)far,
+        (void)b, (void)work, (void)work_byte, (void)stream;
     return SLU_DEVICE_NOT_BUILT;
 }

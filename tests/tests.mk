@@ -93,6 +93,13 @@ bench-tokenize: programs $O/tests/bench/encode
 	@$(TEST_ENV) tests/bench/fetch
 	@$(TEST_ENV) $(JUDGES_PYTHON) tests/bench/tokenize $(ARGS)
 
+# Raw ids to a histogram of lengths, beside a loop that only reads.
+$O/tests/bench/scan: $O/tests/bench/scan.o $O/libsluice.a
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
+
+bench-scan: $O/tests/bench/scan
+	@$O/tests/bench/scan $(ARGS)
+
 # Signatures of lib/dedup, and repeated n-grams, beside other people's.
 bench-dedup: programs $O/tests/bench/signatures
 	@$(TEST_ENV) tests/bench/fetch-dedup
@@ -183,6 +190,7 @@ help:
 #H make bench        figures and timings
 #H make bench-tokenize  against gigatoken and quicktok; ARGS='--rounds 5 --help'
 #H make bench-dedup  signatures against datatrove, datasketch and rensa; n-grams against dolma
+#H make bench-scan   where documents end in raw ids; ARGS='MIB ROUNDS'
 #H make bench-hostile   texts made to be slow, start-up, memory
 #H make arm64        compiles everything for arm64
 #H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too
@@ -190,5 +198,5 @@ help:
 #H make clean        removes build/
 
 .PHONY: demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
-        bench-tokenize bench-dedup bench-hostile asan \
+        bench-tokenize bench-scan bench-dedup bench-hostile asan \
         tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help

@@ -4,6 +4,7 @@
 
 #include "lib/packing.h"
 #include "tools/cli.h"
+#include "tools/pack_private.h"
 
 static const char *const methods[] = {"bfd", "concat", NULL};
 static const char *const longs[] = {"split", "drop", "error", NULL};
@@ -13,8 +14,14 @@ struct opts {
     uint64_t length, max_segments;
     int method, too_long, fill;
     bool mix_domains, plan;
+    struct pack_balance_opts balance;
     struct slu_device device; /* here, so that the report can name it */
 };
+
+static int parse_cost(void *opts, const char *value, struct slu_err *err)
+{
+    return pack_balance_parse_cost(&((struct opts *)opts)->balance, value, err);
+}
 
 #define AT(field) offsetof(struct opts, field)
 static const struct cli_opt options[] = {
@@ -34,6 +41,20 @@ static const struct cli_opt options[] = {
      "let documents of different domains share a bin", NULL, true, NULL},
     {"plan", 0, CLI_FLAG, AT(plan), NULL,
      "say what it comes to, as a table; write no stream", NULL, false, NULL},
+    {"balance", 0, CLI_COUNT, AT(balance.ranks), "N",
+     "order sequences in steps in which N ranks have equally\nmuch to do", NULL, true,
+     NULL},
+    {"balance-sequences", 0, CLI_COUNT, AT(balance.sequences), "M",
+     "sequences of a rank in a step; default: 1", NULL, true, NULL},
+    {"balance-tokens", 0, CLI_COUNT, AT(balance.tokens), "N",
+     "or tokens of a step, all ranks together", NULL, true, NULL},
+    {"balance-cost", 0, CLI_CUSTOM, AT(balance.cost), "A,B",
+     "cost of a segment of l tokens, A x l + B x l^2;\ndefault: 0,1", NULL, true,
+     parse_cost},
+    {"balance-window", 0, CLI_COUNT, AT(balance.window), "N",
+     "steps that are rearranged together; default: as many as\nhave 64 sequences of "
+     "each rank, but 8 at least",
+     NULL, true, NULL},
     {0},
 };
 
@@ -49,8 +70,9 @@ struct slot {
 struct job {
     struct cli_ctx *ctx;
     struct slu_reader *reader;
-    struct slu_header in;      /* of the stream that is read */
-    struct slu_writer *writer; /* NULL: plan only */
+    struct slu_header in;        /* of the stream that is read */
+    struct slu_writer *writer;   /* NULL: plan only */
+    struct slu_balance *balance; /* before the writer; NULL: none */
     struct slu_packing *packing;
     uint64_t capacity; /* ids a bin */
     uint64_t waiting, pieces, tok;
@@ -110,6 +132,15 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
+/* What passes and what was packed, on its way out. */
+static int put(struct job *j, struct slu_batch *b, struct slu_err *err)
+{
+    if (!j->writer)
+        return SLU_OK;
+    return j->balance ? slu_balance_put(j->balance, b, j->writer, err)
+                      : slu_writer_put(j->writer, b, err);
+}
+
 static int take_long(struct job *j, const struct slu_run *run, struct slu_err *err)
 {
     const struct opts *o = j->ctx->opts;
@@ -138,7 +169,7 @@ static int emit(void *ctx, void *job, struct slu_err *err)
     slu_count_add(&j->passed, s->b.sum.n);
     slu_count_add(&j->padding, s->padding);
     j->waiting += s->waiting;
-    int rc = j->writer ? slu_writer_put(j->writer, &s->b, err) : SLU_OK;
+    int rc = put(j, &s->b, err);
     for (size_t i = 0; i < s->n_run && !rc; i++)
         if (s->run[i].seg.len_tok > j->capacity && o->too_long != 0)
             rc = take_long(j, &s->run[i], err);
@@ -168,8 +199,7 @@ static int sum_bins(void *ctx, unsigned worker, void *job, struct slu_err *err)
 
 static int emit_bins(void *ctx, void *job, struct slu_err *err)
 {
-    struct job *j = ctx;
-    return slu_writer_put(j->writer, &((struct slot *)job)->b, err);
+    return put(ctx, &((struct slot *)job)->b, err);
 }
 
 /* A pipe over fresh slots. */
@@ -229,6 +259,8 @@ static void report(struct job *j)
     cli_stat_double(j->ctx, "padding_ratio", o->fill == 0 ? ratio(room, s.tok) : 0);
     cli_stat_double(j->ctx, "truncation_ratio", ratio(s.cut, s.items));
     cli_stat_double(j->ctx, "concatenation_ratio", ratio(s.items, s.bins));
+    if (j->balance)
+        pack_balance_report(j->ctx, j->balance);
 }
 
 /* Books what was created and dropped; the reader and the writer book the rest. */
@@ -311,7 +343,7 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
         .pad = h->pad,
         .tok_bytes = h->tok_bytes,
         .plan_only = o->plan,
-        .budget_byte = c->memory,
+        .budget_byte = c->memory - pack_balance_share(j->ctx, &o->balance),
         .tmpdir = c->tmpdir,
         .n_threads = (unsigned)c->threads,
         .device = &o->device,
@@ -337,7 +369,8 @@ static int pack(struct job *j, struct slu_sum *in, struct slu_err *err)
     if (rc || !j->writer)
         return rc;
     cli_phase(j->ctx, "write");
-    return run_pipe(j, &writing, cli_slots(ctx, share), err);
+    rc = run_pipe(j, &writing, cli_slots(ctx, share), err);
+    return rc || !j->balance ? rc : slu_balance_end(j->balance, j->writer, err);
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
@@ -355,7 +388,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = slu_header_copy(&h, &j.in, err);
     if (!rc)
+        rc = pack_balance_check(&o->balance, o->plan, err);
+    if (!rc)
         rc = set_length(&j, o->length, &h, err);
+    if (!rc)
+        rc = pack_balance_open(ctx, &o->balance, &h, &j.balance, err);
     if (!rc)
         rc = open_packing(&j, &h, err);
     if (!rc && !o->plan)
@@ -380,6 +417,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     }
     slu_writer_abort(j.writer);
     slu_packing_free(j.packing);
+    slu_balance_free(j.balance);
     slu_reader_free(j.reader);
     slu_header_release(&j.in);
     slu_header_release(&h);
@@ -390,7 +428,8 @@ const struct slu_tool slu_tool = {
     .name = "pack",
     .synopsis = "[--length L] [--method bfd|concat] [--long split|drop|error]\n"
                 "[--fill pad|drop] [--max-segments N] [--mix-domains] [--plan]\n"
-                "[-o FILE] [STREAM ...]",
+                "[--balance N [--balance-sequences M | --balance-tokens N]\n"
+                " [--balance-cost A,B] [--balance-window N]] [-o FILE] [STREAM ...]",
     .summary =
         "Joins sequences that have no bucket's length into sequences that have one.",
     .opt = options,

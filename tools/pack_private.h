@@ -1,0 +1,39 @@
+/* pack_private.h - the parts of pack: tools/pack.c has the option table and the passes,
+ * tools/pack_PART.c what belongs to one option and its relatives.
+ *
+ * A part has a struct of options that is a field of pack's own, and functions that take
+ * it; they are called with ctx->opts parsed.
+ */
+#ifndef SLU_PACK_PRIVATE_H
+#define SLU_PACK_PRIVATE_H
+
+#include "lib/balance.h"
+#include "tools/cli.h"
+
+/* --balance and its relatives (pack_balance.c). */
+struct pack_balance_opts {
+    uint64_t ranks; /* 0: not balanced */
+    uint64_t sequences, tokens, window;
+    const char *cost; /* canonical, in cost_text; NULL: the default */
+    char cost_text[48];
+    uint64_t cost_tok, cost_square;
+};
+
+/* Parses --balance-cost A,B. */
+SLU_MUST_USE int pack_balance_parse_cost(struct pack_balance_opts *o, const char *value,
+                                         struct slu_err *err);
+/* Usage errors, whether or not there is something to balance. */
+SLU_MUST_USE int pack_balance_check(const struct pack_balance_opts *o, bool plan_only,
+                                    struct slu_err *err);
+/* The share of -M that windows may hold; 0 where nothing is balanced. */
+uint64_t pack_balance_share(const struct cli_ctx *ctx,
+                            const struct pack_balance_opts *o);
+/* *b stays NULL where nothing is balanced. h: of the stream that is written. */
+SLU_MUST_USE int pack_balance_open(const struct cli_ctx *ctx,
+                                   const struct pack_balance_opts *o,
+                                   const struct slu_header *h, struct slu_balance **b,
+                                   struct slu_err *err);
+/* "balance" in --stats. */
+void pack_balance_report(struct cli_ctx *ctx, const struct slu_balance *b);
+
+#endif

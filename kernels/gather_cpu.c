@@ -1,8 +1,127 @@
 #include "gather.h"
 
+#include <string.h>
+
+#include "parallel.h"
+
+#define AHEAD_ITEM  24          /* runs ahead: where an item lies is fetched … */
+#define AHEAD_POOL  8           /* … and here its first ids are */
+#define SHORT       256         /* bytes that are copied here */
+#define LEAST_SHARE (64 * 1024) /* ids that are worth a thread */
+
+struct gather {
+    const struct slu_gather *g;
+    uint64_t first_tok;
+    size_t n_tok;
+    char *out;
+    unsigned n_threads;
+};
+
+/* Runs are short, and a call for each costs as much as the copying. The last block goes
+ * over what is there already, so that no byte beyond is read or written. */
+static inline void copy(char *to, const char *from, size_t n)
+{
+    if (n > SHORT) {
+        memcpy(to, from, n);
+    } else if (n >= 32) {
+        for (size_t i = 0; i + 32 < n; i += 32)
+            memcpy(to + i, from + i, 32);
+        memcpy(to + n - 32, from + n - 32, 32);
+    } else if (n >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + n - 16, from + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else {
+        for (size_t i = 0; i < n; i += 2) /* ids have an even number of bytes */
+            memcpy(to + i, from + i, 2);
+    }
+}
+
+static inline void fill(const struct slu_gather *g, char *to, uint64_t n)
+{
+    uint16_t pad2 = (uint16_t)g->pad;
+    if (g->tok_bytes == 2)
+        for (uint64_t i = 0; i < n; i++)
+            memcpy(to + 2 * i, &pad2, 2);
+    else
+        for (uint64_t i = 0; i < n; i++)
+            memcpy(to + 4 * i, &g->pad, 4);
+}
+
+/* The run that covers id `at` or, if none does, the one before or the first. */
+static size_t first_run(const struct slu_gather *g, uint64_t at)
+{
+    size_t lo = 0, hi = g->n_run;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (g->run_dst[mid] <= at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo ? lo - 1 : 0;
+}
+
+/* An item's row and its ids are wherever it was read: both are asked for early. */
+static inline void prefetch(const struct slu_gather *g, size_t r)
+{
+    if (r + AHEAD_ITEM < g->n_run) {
+        uint32_t item = g->run_item[r + AHEAD_ITEM];
+        __builtin_prefetch(&g->src[item]);
+        __builtin_prefetch(&g->len[item]);
+    }
+    if (r + AHEAD_POOL < g->n_run) {
+        uint32_t item = g->run_item[r + AHEAD_POOL];
+        const char *ids = (const char *)g->pool + g->src[item] * g->tok_bytes;
+        size_t n = g->len[item] * (size_t)g->tok_bytes;
+        for (size_t i = 0; i < n && i < 512; i += 64)
+            __builtin_prefetch(ids + i);
+    }
+}
+
+static void gather_range(const struct slu_gather *g, uint64_t at, uint64_t end,
+                         char *out)
+{
+    const unsigned size = g->tok_bytes;
+    for (size_t r = first_run(g, at); at < end && r < g->n_run; r++) {
+        prefetch(g, r);
+        uint32_t item = g->run_item[r];
+        uint64_t dst = g->run_dst[r], len = g->len[item], skip = 0;
+        if (dst >= end)
+            break;
+        if (dst > at) { /* a gap */
+            fill(g, out, dst - at);
+            out += (dst - at) * size;
+            at = dst;
+        } else {
+            skip = at - dst; /* only in the range's first run */
+        }
+        if (skip >= len)
+            continue;
+        uint64_t n = len - skip < end - at ? len - skip : end - at;
+        copy(out, (const char *)g->pool + (g->src[item] + skip) * size, n * size);
+        out += n * size;
+        at += n;
+    }
+    fill(g, out, end - at);
+}
+
+static void gather_part(void *arg, unsigned thread)
+{
+    const struct gather *c = arg;
+    size_t from = slu_kernel_share(c->n_tok, thread, c->n_threads);
+    size_t to = slu_kernel_share(c->n_tok, thread + 1, c->n_threads);
+    gather_range(c->g, c->first_tok + from, c->first_tok + to,
+                 c->out + from * c->g->tok_bytes);
+}
+
 void slu_gather_cpu(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
                     void *out, unsigned n_threads)
 {
-    (void)n_threads;
-    slu_gather_ref(g, first_tok, n_tok, out);
+    struct gather c = {g, first_tok, n_tok, out, n_threads ? n_threads : 1};
+    if (c.n_threads > n_tok / LEAST_SHARE + 1)
+        c.n_threads = (unsigned)(n_tok / LEAST_SHARE + 1);
+    slu_kernel_parallel(c.n_threads, gather_part, &c);
 }

@@ -1,0 +1,639 @@
+/* test_kernels.c - each kernel's fast twins against its oracle, and the oracle against
+ * its definition, on random and on hostile input. Needs kernels/ and the C library
+ * only, so that it runs on a bare machine with a device (`make check-gpu`).
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/device.h"
+#include "kernels/gather.h"
+#include "kernels/histogram.h"
+#include "kernels/place.h"
+#include "kernels/sort.h"
+
+static int n_result, n_failed;
+static bool have_device;
+static char no_device[200];
+
+static void result(bool good, const char *what)
+{
+    printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_result, what);
+    fflush(stdout);
+    n_failed += !good;
+}
+
+static void skipped(const char *what, const char *why)
+{
+    printf("ok %d - %s # SKIP %s\n", ++n_result, what, why);
+}
+
+static uint64_t rng_state = 1;
+
+static uint64_t rnd(uint64_t n) /* 0 … n-1 */
+{
+    uint64_t z = rng_state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ z >> 31) % n;
+}
+
+static void *need(size_t n_byte)
+{
+    void *p = malloc(n_byte ? n_byte : 1);
+    if (!p) {
+        fprintf(stderr, "test_kernels: out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+/* ---- a device's memory ---- */
+
+static bool device_said(int code, const char *what)
+{
+    if (code)
+        fprintf(stderr, "test_kernels: %s: %s\n", what, slu_device_error(code));
+    return code == 0;
+}
+
+static void *to_device(const void *p, size_t n_byte)
+{
+    void *d;
+    if (!device_said(slu_device_alloc(&d, n_byte), "alloc"))
+        exit(1);
+    if (p && n_byte && !device_said(slu_device_put(d, p, n_byte, NULL), "put"))
+        exit(1);
+    return d;
+}
+
+/* Also what answers for faults of the kernels before it. */
+static bool from_device(void *p, const void *d, size_t n_byte)
+{
+    return device_said(slu_device_get(p, d, n_byte, NULL), "get");
+}
+
+/* ---- histogram ---- */
+
+static bool histogram_case(size_t n, uint64_t range, size_t n_bin, bool one_value)
+{
+    uint64_t *len = need(n * sizeof *len), *a = need(n_bin * sizeof *a),
+             *b = need(n_bin * sizeof *b);
+    for (size_t i = 0; i < n; i++)
+        len[i] = one_value ? range - 1 : rnd(1 + rnd(range));
+    for (size_t v = 0; v < n_bin; v++)
+        a[v] = b[v] = v; /* counts are added to */
+    slu_histogram_ref(len, n, a, n_bin);
+    slu_histogram_cpu(len, n, b, n_bin);
+    bool good = n_bin == 0 || !memcmp(a, b, n_bin * sizeof *a);
+    if (have_device && good) {
+        for (size_t v = 0; v < n_bin; v++)
+            b[v] = v;
+        uint64_t *dl = to_device(len, n * sizeof *len);
+        uint64_t *dc = to_device(b, n_bin * sizeof *b);
+        size_t w = slu_histogram_cuda_work(n, n_bin);
+        void *dw = to_device(NULL, w);
+        good = device_said(slu_histogram_cuda(dl, n, dc, n_bin, dw, w, NULL),
+                           "histogram") &&
+               from_device(b, dc, n_bin * sizeof *b) &&
+               !memcmp(a, b, n_bin * sizeof *a);
+        slu_device_free(dl);
+        slu_device_free(dc);
+        slu_device_free(dw);
+    }
+    free(len);
+    free(a);
+    free(b);
+    return good;
+}
+
+static void test_histogram(void)
+{
+    static const size_t size[] = {0,    1,    2,       255,          4095,
+                                  4096, 4097, 1 << 17, (1 << 20) + 1};
+    bool good = true;
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        good &= histogram_case(size[i], 100, 128, false);
+        good &= histogram_case(size[i], 9000, 8193, false);
+        good &= histogram_case(size[i], 1 << 21, 1 << 20, false);
+        good &= histogram_case(size[i], 8193, 8193, true);
+        good &= histogram_case(size[i], 70000, 65536, true);
+        good &= histogram_case(size[i], 3, 1, false);
+    }
+    result(good, "histogram: lengths of all kinds, in the table and past it");
+}
+
+/* ---- sort ---- */
+
+enum dist { UNIFORM, SKEWED, ONE_LENGTH, ONE_GIANT, ASCENDING, DESCENDING, DISTS };
+
+static void draw_lengths(uint32_t *len, size_t n, uint32_t longest, enum dist dist)
+{
+    for (size_t i = 0; i < n; i++)
+        switch (dist) {
+        case UNIFORM:
+            len[i] = (uint32_t)rnd((uint64_t)longest + 1);
+            break;
+        case SKEWED:
+            len[i] = (uint32_t)rnd(1 + rnd(1 + rnd((uint64_t)longest + 1)));
+            break;
+        case ONE_LENGTH:
+            len[i] = longest;
+            break;
+        case ONE_GIANT:
+            len[i] = i == n / 2 ? longest : longest != 0;
+            break;
+        case ASCENDING:
+            len[i] = (uint32_t)((uint64_t)longest * i / n);
+            break;
+        default:
+            len[i] = (uint32_t)((uint64_t)longest * (n - 1 - i) / n);
+        }
+}
+
+/* What sort.h promises, without any oracle: every number once follows from strict
+ * order. */
+static bool sorted(const uint32_t *len, const uint32_t *order, size_t n, uint32_t first)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t b = order[i] - first;
+        if (b >= n)
+            return false;
+        if (i == 0)
+            continue;
+        uint32_t a = order[i - 1] - first;
+        if (len[a] < len[b] || (len[a] == len[b] && a >= b))
+            return false;
+    }
+    return true;
+}
+
+static bool sort_cuda_case(const uint32_t *len, size_t n, uint32_t longest)
+{
+    uint32_t first = (uint32_t)rnd(1000), *order = need(n * sizeof *order);
+    uint32_t *dl = to_device(len, n * sizeof *len);
+    uint32_t *dorder = to_device(NULL, n * sizeof *order);
+    size_t w = slu_sort_lengths_cuda_work(n, longest);
+    void *dw = to_device(NULL, w);
+    bool good =
+        device_said(slu_sort_lengths_cuda(dl, n, longest, first, dorder, dw, w, NULL),
+                    "sort") &&
+        from_device(order, dorder, n * sizeof *order) && sorted(len, order, n, first);
+    slu_device_free(dl);
+    slu_device_free(dorder);
+    slu_device_free(dw);
+    free(order);
+    return good;
+}
+
+static bool sort_case(size_t n, uint32_t longest, enum dist dist, unsigned n_threads)
+{
+    size_t skew = rnd(17); /* of pointers, in items */
+    uint32_t *len = need(n * sizeof *len);
+    uint32_t *buf = need((n + 34) * sizeof *buf), *order = buf + skew;
+    bool good = true;
+    draw_lengths(len, n, longest, dist);
+    for (int which = 0; which < 2 && good; which++) {
+        size_t w = which ? slu_sort_lengths_cpu_work(n, longest, n_threads)
+                         : slu_sort_lengths_ref_work(n, longest);
+        char *work = need(w + 1);
+        work[w] = 77;
+        memset(buf, 0xee, (n + 34) * sizeof *buf);
+        if (which)
+            slu_sort_lengths_cpu(len, n, longest, order, work, n_threads);
+        else
+            slu_sort_lengths_ref(len, n, longest, order, work);
+        good = work[w] == 77 && sorted(len, order, n, 0);
+        for (size_t i = 0; i < n + 34; i++)
+            if (i < skew || i >= skew + n)
+                good &= buf[i] == 0xeeeeeeee;
+        free(work);
+    }
+    if (have_device && good)
+        good = sort_cuda_case(len, n, longest);
+    if (!good)
+        fprintf(stderr, "sort: n %zu, longest %u, distribution %d, %u threads\n", n,
+                longest, (int)dist, n_threads);
+    free(len);
+    free(buf);
+    return good;
+}
+
+static void test_sort(void)
+{
+    static const size_t size[] = {0,    1,    2,     17,    1023,   1024,
+                                  1025, 4097, 65536, 65537, 200003, 300000};
+    static const uint32_t top[] = {0,     1,     2,      255,    256,    8192,
+                                   65535, 65536, 131072, 131073, 1 << 20};
+    static const char *const name[] = {"uniform",   "skewed",    "one length",
+                                       "one giant", "ascending", "descending"};
+    for (int d = 0; d < DISTS; d++) {
+        bool good = true;
+        char what[80];
+        for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+            for (size_t k = 0; k < sizeof top / sizeof *top; k++)
+                good &= sort_case(size[i], top[k], (enum dist)d, (unsigned)rnd(5));
+        snprintf(what, sizeof what, "sort: %s lengths", name[d]);
+        result(good, what);
+    }
+    result(sort_case(100000, (1 << 26) - 1, UNIFORM, 2) &&
+               sort_case(3, (1 << 26) - 1, ONE_LENGTH, 2),
+           "sort: lengths up to 2^26 - 1");
+}
+
+/* ---- packings, for place and gather ---- */
+
+/* A packing made up at random, as a solver might leave it. */
+struct packing {
+    size_t n; /* items */
+    uint32_t longest;
+    uint32_t *len;
+    uint64_t *src;
+    uint64_t n_pool, n_tok;
+    struct slu_place_step *step;
+    struct slu_place_interval *interval;
+    size_t n_step, n_interval;
+    uint32_t *order, *run_item;
+    uint64_t *run_dst;
+};
+
+struct group {
+    uint64_t first_bin, count, taken, slot, used, capacity;
+    uint32_t step;
+};
+
+static int by_first_bin(const void *a, const void *b)
+{
+    const struct slu_place_interval *x = a, *y = b;
+    return x->first_bin < y->first_bin ? -1 : x->first_bin > y->first_bin;
+}
+
+/* Lengths of the items in sorted order, steps and intervals. */
+static void draw_plan(struct packing *p, size_t n_step, uint32_t longest,
+                      uint64_t most_bins, uint32_t *sorted_len)
+{
+    struct group *g = need(n_step * sizeof *g);
+    uint64_t bins = 0, pos = 0;
+    uint32_t len = longest;
+    p->step = need(n_step * sizeof *p->step);
+    p->interval = need(n_step * sizeof *p->interval);
+    p->n_step = n_step;
+    for (size_t i = 0; i < n_step; i++) {
+        struct group *parent = i && rnd(4) ? &g[rnd(i)] : NULL;
+        if (i && rnd(5) == 0) /* a deep chain */
+            parent = &g[i - 1];
+        if (parent && parent->taken == parent->count)
+            parent = NULL;
+        uint64_t repeat = 1 + rnd(1 + rnd(5));
+        if (len > 1 && rnd(3))
+            len -= (uint32_t)rnd(1 + len / 8);
+        g[i] =
+            (struct group){.step = (uint32_t)i, .used = repeat * len, .slot = repeat};
+        p->step[i] = (struct slu_place_step){
+            .first = pos, .repeat = repeat, .len_tok = len, .parent = SLU_PLACE_OPENED};
+        if (parent) {
+            uint64_t left = parent->count - parent->taken;
+            g[i].count = rnd(2) ? left : 1 + rnd(left);
+            g[i].first_bin = parent->first_bin + parent->taken;
+            g[i].slot += parent->slot;
+            g[i].used += parent->used;
+            p->step[i].slot = parent->slot;
+            p->step[i].used = parent->used;
+            p->step[i].parent = parent->step;
+            parent->taken += g[i].count;
+        } else {
+            g[i].count = 1 + rnd(most_bins);
+            g[i].first_bin = bins;
+            bins += g[i].count;
+        }
+        p->step[i].first_bin = g[i].first_bin;
+        for (uint64_t k = 0; k < g[i].count * repeat; k++)
+            sorted_len[pos++] = len;
+    }
+    p->n = pos;
+    p->n_interval = 0;
+    for (size_t i = 0; i < n_step; i++)
+        if (g[i].taken < g[i].count)
+            p->interval[p->n_interval++] =
+                (struct slu_place_interval){.first_bin = g[i].first_bin + g[i].taken,
+                                            .items = g[i].slot,
+                                            .capacity = g[i].used + rnd(2) * rnd(40),
+                                            .last = (uint32_t)i};
+    qsort(p->interval, p->n_interval, sizeof *p->interval, by_first_bin);
+    p->n_tok = 0;
+    uint64_t item = 0;
+    for (size_t i = 0; i < p->n_interval; i++) {
+        struct slu_place_interval *v = &p->interval[i];
+        uint64_t count = (i + 1 < p->n_interval ? v[1].first_bin : bins) - v->first_bin;
+        v->first_item = item;
+        v->first_tok = p->n_tok;
+        item += count * v->items;
+        p->n_tok += count * v->capacity;
+    }
+    free(g);
+}
+
+static void draw_packing(struct packing *p, size_t n_step, uint32_t longest,
+                         uint64_t most_bins)
+{
+    size_t most = n_step * most_bins * 5 + 1;
+    uint32_t *sorted_len = need(most * sizeof *sorted_len);
+    memset(p, 0, sizeof *p);
+    draw_plan(p, n_step, longest, most_bins, sorted_len);
+    p->len = need(p->n * sizeof *p->len);
+    p->src = need(p->n * sizeof *p->src);
+    memcpy(p->len, sorted_len, p->n * sizeof *p->len);
+    for (size_t i = p->n; i > 1; i--) { /* items arrive in any order */
+        size_t k = rnd(i);
+        uint32_t t = p->len[k];
+        p->len[k] = p->len[i - 1];
+        p->len[i - 1] = t;
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        p->src[i] = p->n_pool += rnd(4) == 0 ? rnd(9) : 0;
+        p->n_pool += p->len[i];
+        p->longest = p->len[i] > p->longest ? p->len[i] : p->longest;
+    }
+    p->order = need(p->n * sizeof *p->order);
+    p->run_item = need(p->n * sizeof *p->run_item);
+    p->run_dst = need(p->n * sizeof *p->run_dst);
+    void *work = need(slu_sort_lengths_ref_work(p->n, p->longest));
+    slu_sort_lengths_ref(p->len, p->n, p->longest, p->order, work);
+    free(work);
+    free(sorted_len);
+}
+
+static void free_packing(struct packing *p)
+{
+    free(p->len);
+    free(p->src);
+    free(p->step);
+    free(p->interval);
+    free(p->order);
+    free(p->run_item);
+    free(p->run_dst);
+}
+
+static struct slu_place place_of(const struct packing *p)
+{
+    return (struct slu_place){p->order,  p->n,        p->step,
+                              p->n_step, p->interval, p->n_interval};
+}
+
+/* The oracle's answer is a packing: every item once, none over another or over the end
+ * of its bin. */
+static bool sound(const struct packing *p)
+{
+    bool *seen = need(p->n);
+    bool good = true;
+    memset(seen, 0, p->n);
+    for (size_t r = 0; r < p->n && good; r++) {
+        uint64_t end = r + 1 < p->n ? p->run_dst[r + 1] : p->n_tok;
+        good = p->run_item[r] < p->n && !seen[p->run_item[r]] &&
+               p->run_dst[r] + p->len[p->run_item[r]] <= end;
+        if (good)
+            seen[p->run_item[r]] = true;
+    }
+    free(seen);
+    return good;
+}
+
+static bool place_cuda_case(const struct packing *p, uint32_t *item, uint64_t *dst)
+{
+    size_t w = slu_place_cuda_work(p->n, p->n_step, p->n_interval);
+    uint32_t *dorder = to_device(p->order, p->n * sizeof *p->order);
+    struct slu_place_step *ds = to_device(p->step, p->n_step * sizeof *p->step);
+    struct slu_place_interval *dv =
+        to_device(p->interval, p->n_interval * sizeof *p->interval);
+    uint32_t *di = to_device(NULL, p->n * sizeof *item);
+    uint64_t *dd = to_device(NULL, p->n * sizeof *dst);
+    void *dw = to_device(NULL, w);
+    struct slu_place on = {dorder, p->n, ds, p->n_step, dv, p->n_interval};
+    bool good = device_said(slu_place_cuda(&on, di, dd, dw, w, NULL), "place") &&
+                from_device(item, di, p->n * sizeof *item) &&
+                from_device(dst, dd, p->n * sizeof *dst);
+    slu_device_free(dorder);
+    slu_device_free(ds);
+    slu_device_free(dv);
+    slu_device_free(di);
+    slu_device_free(dd);
+    slu_device_free(dw);
+    return good;
+}
+
+static bool same_runs(const struct packing *p, const uint32_t *item,
+                      const uint64_t *dst)
+{
+    return !memcmp(p->run_item, item, p->n * sizeof *item) &&
+           !memcmp(p->run_dst, dst, p->n * sizeof *dst);
+}
+
+static bool place_case(struct packing *p)
+{
+    struct slu_place in = place_of(p);
+    uint32_t *item = need(p->n * sizeof *item);
+    uint64_t *dst = need(p->n * sizeof *dst);
+    memset(p->run_item, 0xee, p->n * sizeof *p->run_item);
+    slu_place_ref(&in, p->run_item, p->run_dst);
+    bool good = sound(p);
+    for (unsigned threads = 0; threads < 6 && good; threads++) {
+        memset(item, 0xee, p->n * sizeof *item);
+        memset(dst, 0xee, p->n * sizeof *dst);
+        slu_place_cpu(&in, item, dst, threads);
+        good = same_runs(p, item, dst);
+    }
+    if (have_device && good)
+        good = place_cuda_case(p, item, dst) && same_runs(p, item, dst);
+    free(item);
+    free(dst);
+    return good;
+}
+
+static void test_place(void)
+{
+    bool random = true, large = true, deep = true, none = true;
+    struct packing p;
+    for (int i = 0; i < 300; i++) {
+        draw_packing(&p, 1 + rnd(60), 1 + (uint32_t)rnd(500), 1 + rnd(60));
+        random &= place_case(&p);
+        free_packing(&p);
+    }
+    for (int i = 0; i < 4; i++) {
+        draw_packing(&p, 40, 5000, 6000);
+        large &= place_case(&p);
+        free_packing(&p);
+    }
+    for (int i = 0; i < 4; i++) {
+        draw_packing(&p, 2000, 60000, 3);
+        deep &= place_case(&p);
+        free_packing(&p);
+    }
+    struct slu_place empty = {0};
+    slu_place_ref(&empty, NULL, NULL);
+    slu_place_cpu(&empty, NULL, NULL, 2);
+    if (have_device)
+        none = slu_place_cuda(&empty, NULL, NULL, NULL, 0, NULL) == 0;
+    result(random, "place: random plans");
+    result(large, "place: more than 2^16 items, by several threads");
+    result(deep, "place: thousands of steps, bins of many items");
+    result(none, "place: nothing");
+}
+
+/* ---- gather ---- */
+
+struct pool {
+    void *ids; /* exactly so long: a byte too far is seen by the sanitizers */
+    struct slu_gather g;
+};
+
+static void draw_pool(struct pool *pool, const struct packing *p, unsigned tok_bytes)
+{
+    size_t n_byte = p->n_pool * tok_bytes;
+    uint8_t *ids = need(n_byte);
+    for (size_t i = 0; i < n_byte; i++)
+        ids[i] = (uint8_t)rnd(256);
+    pool->ids = ids;
+    pool->g = (struct slu_gather){.pool = ids,
+                                  .src = p->src,
+                                  .len = p->len,
+                                  .run_item = p->run_item,
+                                  .run_dst = p->run_dst,
+                                  .n_run = p->n,
+                                  .pad = tok_bytes == 2 ? 50256 : 0x12345678,
+                                  .tok_bytes = tok_bytes};
+}
+
+/* One window by all; out is `skew` ids behind a boundary. on: the same on a device. */
+static bool window(const struct slu_gather *g, const struct slu_gather *on,
+                   uint64_t first, size_t n, size_t skew)
+{
+    size_t size = g->tok_bytes, n_byte = (n + skew + 1) * size;
+    uint8_t *a = need(n_byte), *b = need(n_byte);
+    bool good = true;
+    memset(a, 0x5a, n_byte);
+    slu_gather_ref(g, first, n, a + skew * size);
+    for (unsigned threads = 1; threads < 4 && good; threads++) {
+        memset(b, 0x5a, n_byte);
+        slu_gather_cpu(g, first, n, b + skew * size, threads);
+        good = !memcmp(a, b, n_byte);
+    }
+    if (on && good) {
+        size_t w = slu_gather_cuda_work(on, n);
+        memset(b, 0x5a, n_byte);
+        char *out = to_device(b, n_byte);
+        void *dw = to_device(NULL, w);
+        good =
+            device_said(slu_gather_cuda(on, first, n, out + skew * size, dw, w, NULL),
+                        "gather") &&
+            from_device(b, out, n_byte) && !memcmp(a, b, n_byte);
+        slu_device_free(out);
+        slu_device_free(dw);
+    }
+    if (!good)
+        fprintf(stderr, "gather: ids %llu + %zu, skew %zu, %u bytes\n",
+                (unsigned long long)first, n, skew, g->tok_bytes);
+    free(a);
+    free(b);
+    return good;
+}
+
+static bool windows(const struct packing *p, const struct slu_gather *g,
+                    const struct slu_gather *on)
+{
+    bool good = window(g, on, 0, p->n_tok, 0) && window(g, on, 0, p->n_tok, 1);
+    for (int i = 0; i < 12 && good && p->n_tok; i++) {
+        uint64_t first = rnd(p->n_tok);
+        good = window(g, on, first, rnd(p->n_tok - first + 1), rnd(9));
+    }
+    /* behind the last bin there is only padding */
+    return good && window(g, on, p->n_tok, 100, 3);
+}
+
+static bool gather_case(const struct packing *p, unsigned tok_bytes)
+{
+    struct pool pool;
+    draw_pool(&pool, p, tok_bytes);
+    struct slu_gather on = pool.g;
+    if (have_device) {
+        size_t n_byte = (p->n_pool * tok_bytes + 15) / 16 * 16; /* gather.h */
+        void *ids = to_device(NULL, n_byte);
+        if (p->n_pool && slu_device_put(ids, pool.ids, p->n_pool * tok_bytes, NULL))
+            exit(1);
+        on.pool = ids;
+        on.src = to_device(p->src, p->n * sizeof *p->src);
+        on.len = to_device(p->len, p->n * sizeof *p->len);
+        on.run_item = to_device(p->run_item, p->n * sizeof *p->run_item);
+        on.run_dst = to_device(p->run_dst, p->n * sizeof *p->run_dst);
+    }
+    bool good = windows(p, &pool.g, have_device ? &on : NULL);
+    if (have_device) {
+        slu_device_free((void *)(uintptr_t)on.pool);
+        slu_device_free((void *)(uintptr_t)on.src);
+        slu_device_free((void *)(uintptr_t)on.len);
+        slu_device_free((void *)(uintptr_t)on.run_item);
+        slu_device_free((void *)(uintptr_t)on.run_dst);
+    }
+    free(pool.ids);
+    return good;
+}
+
+static bool packing_and_gather(size_t n_step, uint32_t longest, uint64_t most_bins,
+                               int rounds)
+{
+    bool good = true;
+    for (int i = 0; i < rounds && good; i++) {
+        struct packing p;
+        draw_packing(&p, n_step, longest, most_bins);
+        struct slu_place in = place_of(&p);
+        slu_place_ref(&in, p.run_item, p.run_dst);
+        good = gather_case(&p, 2) && gather_case(&p, 4);
+        free_packing(&p);
+    }
+    return good;
+}
+
+static void test_gather(void)
+{
+    result(packing_and_gather(30, 300, 20, 30), "gather: random packings and windows");
+    result(packing_and_gather(3, 1, 6000, 3), "gather: runs of one id, close together");
+    result(packing_and_gather(5, 40, 1000, 5), "gather: short runs");
+    result(packing_and_gather(1, 300000, 1, 3), "gather: one giant");
+    result(packing_and_gather(60, 70000, 2, 2), "gather: long runs");
+    struct packing none = {0};
+    result(gather_case(&none, 2) && gather_case(&none, 4), "gather: no runs at all");
+}
+
+/* ---- all ---- */
+
+static void wake(void)
+{
+    int n, code = slu_device_count(&n);
+    if (code == 0 && n > 0)
+        code = slu_device_select(0);
+    have_device = code == 0 && n > 0;
+    snprintf(no_device, sizeof no_device, "%s",
+             code ? slu_device_error(code) : "no CUDA device");
+}
+
+int main(int argc, char **argv)
+{
+    char name[128] = "";
+    if (argc > 1)
+        rng_state = strtoull(argv[1], NULL, 10);
+    wake();
+    if (have_device) {
+        (void)slu_device_name(0, name, sizeof name);
+        fprintf(stderr, "test_kernels: on %s too\n", name);
+    }
+    test_histogram();
+    test_sort();
+    test_place();
+    test_gather();
+    if (have_device)
+        result(n_failed == 0, "the same on a CUDA device");
+    else
+        skipped("the same on a CUDA device", no_device);
+    printf("1..%d\n", n_result);
+    return n_failed != 0;
+}

@@ -69,67 +69,168 @@ static int count_shards(struct slu_bucket_count *b, const struct slu_buf *text,
     return SLU_OK;
 }
 
+/* The length of a bucket's folder: 2^i of D_<i>, n of L_<n>; 0: no bucket's. */
+static uint64_t folder_length(const char *name)
+{
+    char *end;
+    if ((strncmp(name, "D_", 2) && strncmp(name, "L_", 2)) || name[2] < '0' ||
+        name[2] > '9')
+        return 0;
+    errno = 0;
+    unsigned long long n = strtoull(name + 2, &end, 10);
+    if (*end || errno || n > (*name == 'D' ? 40 : UINT64_C(1) << 40))
+        return 0;
+    return *name == 'D' ? UINT64_C(1) << n : n;
+}
+
 /* The bucket's length from the name of the folder that the manifest is in. */
 static int bucket_length(const char *manifest, uint64_t *length, struct slu_err *err)
 {
-    char *full = realpath(manifest, NULL);
+    char *full = realpath(manifest, NULL), *dir = NULL;
     if (!full)
         return slu_fail_errno(err, "%s", manifest);
-    char *slash = strrchr(full, '/'), *dir = NULL, *end = NULL;
+    char *slash = strrchr(full, '/');
     if (slash) {
         *slash = '\0';
         dir = strrchr(full, '/');
     }
-    unsigned long i = 0;
-    if (dir && strncmp(dir, "/D_", 3) == 0 && dir[3] >= '0' && dir[3] <= '9')
-        i = strtoul(dir + 3, &end, 10);
-    bool power = end && *end == '\0' && i <= 40,
-         length_dir = dir && !strncmp(dir, "/L_", 3);
+    *length = dir ? folder_length(dir + 1) : 0;
     free(full);
-    if (length_dir)
-        return slu_fail(
-            err, SLU_E_MISMATCH,
-            "%s: OpenLM reads buckets whose lengths are powers of two (D_<i>)",
-            manifest);
-    if (!power)
+    if (!*length)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: a bucket's manifest lies in a folder D_<i>", manifest);
-    *length = UINT64_C(1) << i;
+                        "%s: a bucket's manifest lies in a folder D_<i> or L_<n>",
+                        manifest);
+    return SLU_OK;
+}
+
+/* Takes ownership of b's name, also where it fails. */
+static int add_bucket(struct slu_bucket_counts *s, const struct slu_bucket_count *b,
+                      struct slu_err *err)
+{
+    size_t i = 0;
+    int rc =
+        slu_grow(&s->bucket, &s->cap_bucket, s->n_bucket + 1, sizeof *s->bucket, err);
+    while (!rc && i < s->n_bucket && s->bucket[i].length < b->length)
+        i++;
+    if (!rc && i < s->n_bucket && s->bucket[i].length == b->length)
+        rc = slu_fail(err, SLU_E_MISMATCH, "%s and %s are of the same bucket",
+                      s->bucket[i].manifest, b->manifest);
+    if (rc || b->seq_per_shard == 0) { /* an empty bucket is no bucket */
+        s->n_empty += !rc;
+        free(b->manifest);
+        return rc;
+    }
+    memmove(&s->bucket[i + 1], &s->bucket[i], (s->n_bucket - i) * sizeof *b);
+    s->bucket[i] = *b;
+    s->n_bucket++;
     return SLU_OK;
 }
 
 static int add_manifest(struct slu_bucket_counts *s, const char *path,
                         struct slu_err *err)
 {
-    struct slu_bucket_count b = {0};
+    struct slu_bucket_count b = {.manifest = strdup(path)};
     struct slu_buf text = SLU_BUF_INIT;
-    int rc =
-        slu_grow(&s->bucket, &s->cap_bucket, s->n_bucket + 1, sizeof *s->bucket, err);
-    b.manifest = strdup(path);
-    if (!rc && !b.manifest)
-        rc = slu_fail_nomem(err, strlen(path) + 1);
-    if (!rc)
-        rc = bucket_length(path, &b.length, err);
+    int rc = SLU_OK;
+    if (!b.manifest)
+        return slu_fail_nomem(err, strlen(path) + 1);
+    rc = bucket_length(path, &b.length, err);
     if (!rc)
         rc = slu_read_whole(&text, path, MAX_MANIFEST, err);
     if (!rc)
         rc = count_shards(&b, &text, err);
+    if (!rc)
+        b.digest = slu_hash128(text.data, text.len);
     slu_buf_release(&text);
-    size_t i = 0;
-    while (!rc && i < s->n_bucket && s->bucket[i].length < b.length)
-        i++;
-    if (!rc && i < s->n_bucket && s->bucket[i].length == b.length)
-        rc = slu_fail(err, SLU_E_MISMATCH, "%s and %s are of the same bucket",
-                      s->bucket[i].manifest, path);
-    if (rc || b.seq_per_shard == 0) { /* an empty bucket is no bucket */
-        s->n_empty += !rc;
+    if (rc) {
         free(b.manifest);
         return rc;
     }
-    memmove(&s->bucket[i + 1], &s->bucket[i], (s->n_bucket - i) * sizeof b);
-    s->bucket[i] = b;
-    s->n_bucket++;
-    return SLU_OK;
+    return add_bucket(s, &b, err);
+}
+
+/* ---- report.json ---- */
+
+static bool get_u64(struct slu_json_value v, const char *key, uint64_t *out)
+{
+    struct slu_json_value x;
+    return slu_json_get(v, key, &x) && slu_json_u64(x, out);
+}
+
+static bool get_checksum(struct slu_json_value v, struct slu_u128 *out)
+{
+    struct slu_json_value x;
+    const char *p;
+    size_t n;
+    if (!slu_json_get(v, "checksum", &x) || !slu_json_string(x, &p, &n) || n != 32 ||
+        strspn(p, "0123456789abcdef") != 32)
+        return false;
+    char half[17] = {0};
+    memcpy(half, p, 16);
+    out->hi = strtoull(half, NULL, 16);
+    memcpy(half, p + 16, 16);
+    out->lo = strtoull(half, NULL, 16);
+    return true;
+}
+
+/* The buckets of a set whose format has no manifests. */
+static int report_buckets(struct slu_bucket_counts *s, struct slu_json_value root,
+                          const char *path, struct slu_err *err)
+{
+    struct slu_json_value list;
+    struct slu_json_iter it;
+    int rc = SLU_OK;
+    if (!slu_json_get(root, "buckets", &list))
+        list = (struct slu_json_value)SLU_JSON_NONE;
+    for (slu_json_iter_init(&it, list); !rc && slu_json_next(&it);) {
+        struct slu_bucket_count b = {0};
+        uint64_t n;
+        if (!get_u64(it.value, "length", &b.length) ||
+            !get_u64(it.value, "sequences", &n) ||
+            !get_u64(it.value, "shard_sequences", &b.seq_per_shard) || !b.length ||
+            b.length > UINT64_C(1) << 40 || !b.seq_per_shard || n > UINT64_C(1) << 48 ||
+            b.seq_per_shard > UINT64_C(1) << 40)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s: a bucket without a sound length, sequences and "
+                            "shard_sequences",
+                            path);
+        b.shards = n / b.seq_per_shard;
+        b.short_seq = n % b.seq_per_shard;
+        b.short_shards = b.short_seq != 0;
+        b.manifest = strdup(path);
+        rc = b.manifest ? add_bucket(s, &b, err) : slu_fail_nomem(err, strlen(path));
+        s->from_report = true;
+    }
+    return rc;
+}
+
+/* DIR/report.json, which may be absent: the checksum, where the manifests read so far
+ * are all of the set, and the buckets, where there are no manifests. */
+static int add_report(struct slu_bucket_counts *s, const char *dir, bool manifests,
+                      bool *found, struct slu_err *err)
+{
+    struct slu_json *j = NULL;
+    char *path = NULL;
+    if (asprintf(&path, "%s/report.json", dir) < 0)
+        return slu_fail_nomem(err, strlen(dir));
+    struct stat st;
+    int rc = SLU_OK;
+    *found = stat(path, &st) == 0;
+    if (*found)
+        rc = slu_json_load(&j, path, err);
+    if (!rc && *found) {
+        struct slu_json_value root = slu_json_root(j);
+        uint64_t said = 0, seen = 0;
+        if (!manifests)
+            rc = report_buckets(s, root, path, err);
+        for (size_t i = 0; i < s->n_bucket; i++)
+            seen += slu_bucket_sequences(&s->bucket[i]);
+        s->has_checksum = get_checksum(root, &s->checksum) &&
+                          get_u64(root, "sequences", &said) && said == seen;
+    }
+    slu_json_free(j);
+    free(path);
+    return rc;
 }
 
 static bool exists(const char *path)
@@ -154,6 +255,8 @@ int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
                       struct slu_err *err)
 {
     struct stat st;
+    bool first = s->n_bucket == 0 && s->n_empty == 0, report = false;
+    s->has_checksum = false; /* of one set, whole */
     if (stat(path, &st))
         return slu_fail_errno(err, "%s", path);
     if (!S_ISDIR(st.st_mode))
@@ -185,7 +288,9 @@ int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
         free(m);
     }
     closedir(d);
-    if (!rc && !found)
+    if (!rc && (first || !found))
+        rc = add_report(s, path, found, &report, err);
+    if (!rc && !found && !report)
         rc = slu_fail(
             err, SLU_E_FORMAT,
             "%s: no D_<i>/manifest.jsonl in it: no shard set, or not a complete "

@@ -2,15 +2,18 @@
  *
  * D_<i>/manifest.jsonl as formats/shard_wds.c writes it and OpenLM reads it: a line a
  * shard,
- * {"shard": name, "num_sequences": N}.
+ * {"shard": name, "num_sequences": N}. Sets in a format that has no manifests are
+ * counted by their report.json, which also has the checksum of the tokens.
  */
 #ifndef SLU_MANIFESTS_H
 #define SLU_MANIFESTS_H
 
 #include "lib/schedule.h"
 
-/* Adds what path names: a folder with D_<i>/manifest.jsonl, a folder D_<i>, or a
- * manifest in a folder D_<i>. SLU_E_FORMAT names manifest and line. */
+/* Adds what path names: a shard set (a folder with D_<i>/manifest.jsonl or with
+ * report.json), a bucket's folder D_<i> or L_<n>, or a manifest in such a folder. The
+ * checksum is known where one whole set is all that was added. SLU_E_FORMAT names
+ * manifest and line. */
 SLU_MUST_USE int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
                                    struct slu_err *err);
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "le.h"
+
 void slu_bucket_counts_init(struct slu_bucket_counts *s)
 {
     memset(s, 0, sizeof *s);
@@ -23,6 +25,28 @@ uint64_t slu_bucket_counts_tokens(const struct slu_bucket_counts *s)
     for (size_t i = 0; i < s->n_bucket; i++)
         n += s->bucket[i].shards * s->bucket[i].seq_per_shard * s->bucket[i].length;
     return n;
+}
+
+uint64_t slu_bucket_sequences(const struct slu_bucket_count *b)
+{
+    return b->shards * b->seq_per_shard + b->short_seq;
+}
+
+struct slu_u128 slu_bucket_counts_digest(const struct slu_bucket_counts *s)
+{
+    struct slu_u128 sum = {0, 0};
+    for (size_t i = 0; i < s->n_bucket; i++) {
+        const struct slu_bucket_count *b = &s->bucket[i];
+        uint8_t row[48]; /* the digest so far, then the bucket */
+        slu_put_le64(row, sum.lo);
+        slu_put_le64(row + 8, sum.hi);
+        slu_put_le64(row + 16, b->length);
+        slu_put_le64(row + 24, slu_bucket_sequences(b));
+        slu_put_le64(row + 32, b->digest.lo);
+        slu_put_le64(row + 40, b->digest.hi);
+        sum = slu_hash128(row, sizeof row);
+    }
+    return sum;
 }
 
 #define MAX_STEPS 20000 /* the search ends after a few dozen */
@@ -167,6 +191,17 @@ static int check_cfg(const struct slu_bucket_counts *s,
 {
     if (s->n_bucket == 0)
         return slu_fail(err, SLU_E_MISMATCH, "no manifest names any shard");
+    for (size_t i = 0; i < s->n_bucket; i++)
+        if (s->bucket[i].length & (s->bucket[i].length - 1))
+            return slu_fail(
+                err, SLU_E_MISMATCH,
+                "%s: OpenLM reads buckets whose lengths are powers of two (D_<i>)",
+                s->bucket[i].manifest);
+    if (s->from_report)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: a set without manifests is none that OpenLM reads; "
+                        "'shuffle --format wds' writes one",
+                        s->bucket[0].manifest);
     if (!cfg->epochs || !cfg->world || !cfg->workers)
         return slu_fail(err, SLU_E_USAGE, "epochs, world and workers are at least 1");
     if (cfg->epochs > UINT32_MAX || cfg->world > UINT32_MAX ||

@@ -26,6 +26,7 @@
 
 #include "buf.h"
 #include "err.h"
+#include "hash.h"
 
 /* One bucket as its manifest describes it. */
 struct slu_bucket_count {
@@ -34,18 +35,29 @@ struct slu_bucket_count {
     uint64_t shards; /* that have exactly so many; the trainer drops the others */
     uint64_t short_shards, short_seq; /* which are these */
     char *manifest;                   /* path; owned */
+    struct slu_u128 digest; /* XXH3-128 of its bytes; 0 where a report was read */
 };
 
 struct slu_bucket_counts {
     struct slu_bucket_count *bucket; /* ascending lengths; owned */
     size_t n_bucket, cap_bucket;
-    size_t n_empty; /* manifests without a sequence, which are no buckets here */
+    size_t n_empty;    /* manifests without a sequence, which are no buckets here */
+    bool from_report;  /* of a set in a format that has no manifests */
+    bool has_checksum; /* a set's report was there */
+    struct slu_u128 checksum; /* of the set's tokens (semantics.md 8) */
 };
 
 void slu_bucket_counts_init(struct slu_bucket_counts *s);
 void slu_bucket_counts_release(struct slu_bucket_counts *s);
 /* Sequences x length of the shards that the trainer uses. */
 uint64_t slu_bucket_counts_tokens(const struct slu_bucket_counts *s);
+
+/* Sequences of a bucket, short shards included. */
+uint64_t slu_bucket_sequences(const struct slu_bucket_count *b);
+/* Identity of the set as a schedule means it: from 0, bucket by bucket, XXH3-128 of
+ * what it was so far, the bucket's length, its sequences and its manifest's digest, all
+ * u64 little-endian, digests low half first. */
+struct slu_u128 slu_bucket_counts_digest(const struct slu_bucket_counts *s);
 
 /* The odds of n buckets, shortest first: a curriculum's name (natural, uniform,
  * grow-linear, grow-p2, grow-p100, shrink-…) or n numbers with commas between. */

@@ -1,18 +1,14 @@
-/* schedule: from a shard set's counts to the trainer's arguments. */
+/* schedule: from a shard set's counts to the trainer's arguments, or to its steps. */
 #include <string.h>
 
 #include "formats/manifests.h"
-#include "tools/cli.h"
+#include "tools/schedule.h"
 
-static const char *const trainers[] = {"openlm", NULL};
+static const char *const trainers[] = {"openlm", "olmo", "generic", NULL};
 
-struct opts {
-    const char *curriculum;
-    uint64_t tokens, epochs, batch_tokens, world, workers;
-    int trainer;
-};
-
-#define AT(field) offsetof(struct opts, field)
+#define AT(field) offsetof(struct schedule_opts, field)
+/* Rows that some trainers have no use for; `given` has a bit for each row. */
+enum { ROW_CYCLES = 3, ROW_WORKERS = 6, ROW_STEPS_ONLY = 8 };
 static const struct cli_opt options[] = {
     {"curriculum", 0, CLI_STRING, AT(curriculum), "NAME|ODDS",
      "natural, uniform, grow-linear, grow-p2, grow-p100, shrink-linear,\n"
@@ -22,35 +18,52 @@ static const struct cli_opt options[] = {
     {"tokens", 0, CLI_COUNT, AT(tokens), "N",
      "tokens of the whole training; default: what the shards have", NULL, true, NULL},
     {"epochs", 0, CLI_COUNT, AT(epochs), "N",
-     "checkpoints, each after a whole curriculum; default 1", NULL, true, NULL},
+     "openlm: checkpoints, each after a whole curriculum; else passes\n"
+     "over the shards; default 1, or as many as --tokens need",
+     NULL, true, NULL},
+    [ROW_CYCLES] = {"cycles", 0, CLI_COUNT, AT(cycles), "N",
+                    "curricula in a pass, one after another; default 1, of olmo 8",
+                    NULL, true, NULL},
     {"batch-tokens", 0, CLI_COUNT, AT(batch_tokens), "N",
-     "tokens of a step over all GPUs; checked, and written for the trainer", NULL, true,
-     NULL},
+     "tokens of a step over all GPUs; generic and olmo need it", NULL, true, NULL},
     {"world", 0, CLI_COUNT, AT(world), "N", "GPUs; default 1", NULL, true, NULL},
-    {"workers", 0, CLI_COUNT, AT(workers), "N",
-     "loader processes of each GPU; default 1", NULL, true, NULL},
-    {"trainer", 0, CLI_CHOICE, AT(trainer), "openlm",
-     "whose arguments to write; default openlm", trainers, true, NULL},
+    [ROW_WORKERS] = {"workers", 0, CLI_COUNT, AT(workers), "N",
+                     "openlm: loader processes of each GPU; default 1", NULL, true,
+                     NULL},
+    {"trainer", 0, CLI_CHOICE, AT(trainer), "NAME",
+     "openlm (the default): its arguments; generic: the steps of the\n"
+     "paper's algorithm; olmo: the steps that OLMo-core's loader takes",
+     trainers, true, NULL},
+    [ROW_STEPS_ONLY] = {"from-step", 0, CLI_COUNT, AT(from_step), "K",
+                        "write the steps from K on, as they are in the whole", NULL,
+                        true, NULL},
+    {"json", 0, CLI_OUTPUT, AT(json), "FILE",
+     "write the schedule there as JSON, and the binary form only with -o", NULL, false,
+     NULL},
+    {"bricks", 0, CLI_FLAG, AT(bricks), NULL,
+     "count in bricks: as many sequences as make one of the longest", NULL, true, NULL},
+    {"reorder", 0, CLI_FLAG, AT(reorder), NULL,
+     "generic: another order of each bucket's steps in every later epoch", NULL, true,
+     NULL},
+    {"balanced", 0, CLI_FLAG, AT(balanced), NULL,
+     "olmo: as many steps of every bucket as the smallest has", NULL, true, NULL},
     {0},
 };
 
 static void defaults(void *p)
 {
-    struct opts *o = p;
+    struct schedule_opts *o = p;
     o->curriculum = "grow-p2";
-    o->epochs = o->world = o->workers = 1;
+    o->epochs = o->cycles = UINT64_MAX; /* the trainer's own */
+    o->world = o->workers = 1;
 }
 
 /* What was rounded and what stays out, for --stats and, with -v, for people. */
 static void report(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
                    const struct slu_openlm *o)
 {
-    const struct opts *opts = ctx->opts;
+    const struct schedule_opts *opts = ctx->opts;
     struct slu_buf b = SLU_BUF_INIT;
-    if (s->n_empty)
-        cli_warn(ctx,
-                 "manifests that name no sequences, whose buckets are left out: %zu",
-                 s->n_empty);
     int rc = slu_buf_printf(&b, NULL, "[");
     for (size_t i = 0; i < s->n_bucket && !rc; i++) {
         const struct slu_bucket_count *n = &s->bucket[i];
@@ -97,32 +110,70 @@ static void report(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
                  (unsigned long long)(o->tokens_per_epoch * o->epochs));
 }
 
-static int run(struct cli_ctx *ctx, struct slu_err *err)
+static int openlm(struct cli_ctx *ctx, const struct slu_bucket_counts *set,
+                  struct slu_err *err)
 {
-    const struct opts *o = ctx->opts;
-    struct slu_bucket_counts set;
+    const struct schedule_opts *o = ctx->opts;
     struct slu_openlm plan = {0};
     struct slu_buf text = SLU_BUF_INIT;
-    int rc = SLU_OK;
+    struct slu_openlm_cfg cfg = {.tokens = o->tokens,
+                                 .epochs = o->epochs == UINT64_MAX ? 1 : o->epochs,
+                                 .world = o->world,
+                                 .workers = o->workers,
+                                 .batch_tokens = o->batch_tokens,
+                                 .curriculum = o->curriculum};
+    int rc = slu_openlm_plan(&plan, set, &cfg, err);
+    if (!rc)
+        rc = slu_openlm_text(&plan, set, &text, err);
+    if (!rc)
+        rc = slu_out_whole(ctx->common.output, text.data, text.len, err);
+    if (!rc)
+        report(ctx, set, &plan);
+    slu_buf_release(&text);
+    slu_openlm_release(&plan);
+    return rc;
+}
+
+/* Options that the trainer has no use for are refused. */
+static int check_given(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct schedule_opts *o = ctx->opts;
+    bool steps = o->trainer != TRAINER_OPENLM;
+    for (size_t i = 0; options[i].name; i++) {
+        bool steps_only = i == ROW_CYCLES || i >= ROW_STEPS_ONLY,
+             openlm_only = i == ROW_WORKERS;
+        if (ctx->given >> i & 1 && (steps ? openlm_only : steps_only))
+            return slu_fail(err, SLU_E_USAGE, "--%s goes with --trainer %s",
+                            options[i].name, steps ? "openlm" : "generic or olmo");
+    }
+    if (o->balanced && o->trainer != TRAINER_OLMO)
+        return slu_fail(err, SLU_E_USAGE, "--balanced goes with --trainer olmo");
+    if (o->epochs == 0 || o->cycles == 0)
+        return slu_fail(err, SLU_E_USAGE, "epochs and cycles are at least 1");
+    return SLU_OK;
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct schedule_opts *o = ctx->opts;
+    struct slu_bucket_counts set;
 
     if (!ctx->n_input)
         return slu_fail(err, SLU_E_USAGE,
                         "name a shard set, or the manifests of its buckets");
+    int rc = check_given(ctx, err);
+    if (rc)
+        return rc;
     slu_bucket_counts_init(&set);
     for (size_t i = 0; i < ctx->n_input && !rc; i++)
         rc = slu_manifests_add(&set, ctx->input[i], err);
-    struct slu_openlm_cfg cfg = {o->tokens,  o->epochs,       o->world,
-                                 o->workers, o->batch_tokens, o->curriculum};
+    if (!rc && set.n_empty)
+        cli_warn(ctx,
+                 "manifests that name no sequences, whose buckets are left out: %zu",
+                 set.n_empty);
     if (!rc)
-        rc = slu_openlm_plan(&plan, &set, &cfg, err);
-    if (!rc)
-        rc = slu_openlm_text(&plan, &set, &text, err);
-    if (!rc)
-        rc = slu_out_whole(ctx->common.output, text.data, text.len, err);
-    if (!rc)
-        report(ctx, &set, &plan);
-    slu_buf_release(&text);
-    slu_openlm_release(&plan);
+        rc = o->trainer == TRAINER_OPENLM ? openlm(ctx, &set, err)
+                                          : schedule_steps(ctx, &set, err);
     slu_bucket_counts_release(&set);
     return rc;
 }
@@ -130,15 +181,18 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 const struct slu_tool slu_tool = {
     .name = "schedule",
     .synopsis =
-        "[--curriculum NAME|ODDS] [--tokens N] [--epochs N] [--batch-tokens N]\n"
-        "[--world N] [--workers N] [--trainer openlm] [-o FILE] DIR|MANIFEST ...",
+        "[--trainer openlm|olmo|generic] [--curriculum NAME|ODDS] [--cycles N]\n"
+        "[--tokens N] [--epochs N] [--batch-tokens N] [--world N] [--workers N]\n"
+        "[--bricks] [--from-step K] [--json FILE] [-o FILE] DIR|MANIFEST ...",
     .summary = "Says how a trainer is to draw from the buckets of a shard set.",
     .opt = options,
-    .opts_size = sizeof(struct opts),
+    .opts_size = sizeof(struct schedule_opts),
     .defaults = defaults,
     .plain_output = true,
     .examples =
         "  schedule --tokens 28795904000 --epochs 8 --world 8 -o args.txt shards\n"
-        "  xargs torchrun -m open_lm.main <args.txt",
+        "  xargs torchrun -m open_lm.main <args.txt\n"
+        "  schedule --trainer generic --batch-tokens 512K --world 8 --cycles 8 \\\n"
+        "      -o steps.sched shards && inspect steps.sched",
     .run = run,
 };

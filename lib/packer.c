@@ -1,6 +1,5 @@
-#include "packer.h"
+#include "packer_private.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,214 +12,99 @@ const char *const slu_pack_method_name[SLU_PACK_METHODS + 1] = {
     [SLU_PACK_CONCAT] = "concat",
 };
 
-/* ---- open groups by room: a set of rooms in two levels of bits, a heap of groups for
- * each --- */
+/* ---- making a plan ---- */
 
-struct solver {
-    struct slu_pack_plan *plan;
-    uint64_t *word,
-        *summary; /* bit r of word: some group has room r; of summary: word != 0 */
-    size_t n_word, n_summary;
-    uint32_t *top; /* by room: the group whose bins were opened first, SLU_PACK_OPENED:
-                      none */
-    uint64_t max_items;
-};
-
-static uint64_t first_free(const struct slu_pack_group *g)
+static int start_sums(struct slu_pack_plan *plan, const struct slu_length_count *hist,
+                      size_t n, struct slu_err *err)
 {
-    return g->first_bin + g->taken;
-}
-
-/* Leftist heaps (Crane 1972): the right spine of n groups has at most log2(n + 1)
- * links. */
-static uint32_t merge(struct slu_pack_group *g, uint32_t a, uint32_t b)
-{
-    if (a == SLU_PACK_OPENED)
-        return b;
-    if (b == SLU_PACK_OPENED)
-        return a;
-    if (first_free(&g[b]) < first_free(&g[a])) {
-        uint32_t t = a;
-        a = b;
-        b = t;
+    for (size_t i = n; i-- > 0;) {
+        uint64_t len = hist[i].len_tok, count = hist[i].count, tok;
+        if (len == 0 || len > plan->capacity || count == 0 ||
+            (i + 1 < n && len >= hist[i + 1].len_tok))
+            return slu_fail(
+                err, SLU_E_USAGE, "an item of %llu tokens does not go into %llu",
+                (unsigned long long)len, (unsigned long long)plan->capacity);
+        if (__builtin_add_overflow(plan->n_item, count, &plan->n_item) ||
+            __builtin_mul_overflow(count, len, &tok) ||
+            __builtin_add_overflow(plan->n_tok, tok, &plan->n_tok))
+            return slu_fail(err, SLU_E_LIMIT, "more tokens than 64 bits can count");
     }
-    g[a].right = merge(g, g[a].right, b);
-    uint32_t l = g[a].left, r = g[a].right;
-    if (l == SLU_PACK_OPENED || g[l].rank < g[r].rank) {
-        g[a].left = r;
-        g[a].right = l;
-    }
-    g[a].rank = g[a].right == SLU_PACK_OPENED ? 1 : g[g[a].right].rank + 1;
-    return a;
-}
-
-static void push(struct solver *s, uint32_t i)
-{
-    struct slu_pack_group *g = &s->plan->group[i];
-    uint64_t room = g->room;
-    g->left = g->right = SLU_PACK_OPENED;
-    g->rank = 1;
-    s->top[room] = merge(s->plan->group, s->top[room], i);
-    s->word[room / 64] |= UINT64_C(1) << room % 64;
-    s->summary[room / 4096] |= UINT64_C(1) << room / 64 % 64;
-}
-
-static void pop(struct solver *s, uint64_t room)
-{
-    const struct slu_pack_group *g = &s->plan->group[s->top[room]];
-    s->top[room] = merge(s->plan->group, g->left, g->right);
-    if (s->top[room] != SLU_PACK_OPENED)
-        return;
-    s->word[room / 64] &= ~(UINT64_C(1) << room % 64);
-    if (!s->word[room / 64])
-        s->summary[room / 4096] &= ~(UINT64_C(1) << room / 64 % 64);
-}
-
-/* The smallest room >= len that some group has, or 0. */
-static uint64_t smallest_room(const struct solver *s, uint64_t len)
-{
-    size_t w = len / 64;
-    uint64_t bits = s->word[w] & ~UINT64_C(0) << len % 64;
-    if (bits)
-        return w * 64 + (unsigned)__builtin_ctzll(bits);
-    if (++w >= s->n_word)
-        return 0;
-    size_t m = w / 64;
-    bits = s->summary[m] & ~UINT64_C(0) << w % 64;
-    while (!bits) {
-        if (++m >= s->n_summary)
-            return 0;
-        bits = s->summary[m];
-    }
-    w = m * 64 + (unsigned)__builtin_ctzll(bits);
-    return w * 64 + (unsigned)__builtin_ctzll(s->word[w]);
-}
-
-static void solver_release(struct solver *s)
-{
-    free(s->word);
-    free(s->summary);
-    free(s->top);
-}
-
-static int solver_init(struct solver *s, struct slu_pack_plan *plan, uint64_t max_items,
-                       struct slu_err *err)
-{
-    memset(s, 0, sizeof *s);
-    s->plan = plan;
-    s->max_items = max_items ? max_items : UINT64_MAX;
-    s->n_word = plan->capacity / 64 + 1;
-    s->n_summary = s->n_word / 64 + 1;
-    s->word = calloc(s->n_word, sizeof *s->word);
-    s->summary = calloc(s->n_summary, sizeof *s->summary);
-    s->top = malloc((plan->capacity + 1) * sizeof *s->top);
-    if (!s->word || !s->summary || !s->top)
-        return slu_fail_nomem(err, (plan->capacity + 1) * sizeof *s->top);
-    memset(s->top, 0xff, (plan->capacity + 1) * sizeof *s->top);
     return SLU_OK;
 }
 
-/* ---- solving ---- */
-
-static uint64_t min64(uint64_t a, uint64_t b)
+int slu_pack_start(struct slu_pack_plan **out, const struct slu_length_count *hist,
+                   size_t n, const struct slu_pack_cfg *cfg, struct slu_err *err)
 {
-    return a < b ? a : b;
+    *out = NULL;
+    if (cfg->capacity == 0 || cfg->capacity > SLU_MAX_CAPACITY)
+        return slu_fail(
+            err, SLU_E_USAGE, "bins of %llu tokens: between 1 and %llu are possible",
+            (unsigned long long)cfg->capacity, (unsigned long long)SLU_MAX_CAPACITY);
+    struct slu_pack_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return slu_fail_nomem(err, sizeof *plan);
+    plan->capacity = cfg->capacity;
+    plan->length = malloc((n ? n : 1) * sizeof *plan->length);
+    int rc = plan->length ? start_sums(plan, hist, n, err)
+                          : slu_fail_nomem(err, n * sizeof *plan->length);
+    if (rc)
+        slu_pack_plan_free(plan);
+    else
+        *out = plan;
+    return rc;
 }
 
-/* One step: places some of the n items of length len, of which `rank` are placed
- * already; *n and *rank move on. */
-static int place_some(struct solver *s, uint64_t len, uint64_t *n, uint64_t *rank,
-                      struct slu_err *err)
+void slu_pack_begin_length(struct slu_pack_plan *plan, uint64_t len_tok)
 {
-    struct slu_pack_plan *plan = s->plan;
+    plan->length[plan->n_length++] = (struct slu_pack_length){len_tok, plan->n_group};
+}
+
+int slu_pack_take(struct slu_pack_plan *plan, const struct slu_pack_cfg *cfg,
+                  uint32_t parent, uint64_t capacity, uint64_t len_tok, uint64_t repeat,
+                  uint64_t count, uint64_t *rank, struct slu_err *err)
+{
     if (plan->n_group == plan->cap_group) {
-        if (plan->n_group >= SLU_PACK_OPENED / 2)
-            return slu_fail(err, SLU_E_LIMIT, "the plan has too many groups of bins");
         int rc = slu_grow(&plan->group, &plan->cap_group, plan->n_group + 1,
                           sizeof *plan->group, err);
         if (rc)
             return rc;
     }
-    uint32_t i = (uint32_t)plan->n_group++;
-    struct slu_pack_group *g = &plan->group[i], *p = NULL;
+    if (plan->n_group >= SLU_PACK_OPENED / 2 ||
+        (cfg->max_groups && plan->n_group >= cfg->max_groups))
+        return slu_fail(err, SLU_E_LIMIT,
+                        "the plan has more than %zu groups of bins, which outgrows "
+                        "memory; give -M more",
+                        plan->n_group);
+    struct slu_pack_group *g = &plan->group[plan->n_group++];
     *g = (struct slu_pack_group){
-        .len_tok = len, .first_rank = *rank, .capacity = plan->capacity};
-    uint64_t room = smallest_room(s, len), bins = UINT64_MAX, held = 0;
-    g->parent = room ? s->top[room] : SLU_PACK_OPENED;
-    if (room) {
-        p = &plan->group[g->parent];
-        bins = p->count - p->taken;
-        held = p->slot + p->repeat;
-    }
-    uint64_t from = room ? room : plan->capacity;
-    g->repeat = min64(min64(from / len, s->max_items - held), *n);
-    g->count = min64(bins, *n / g->repeat);
-    g->slot = held;
-    g->room = from - g->repeat * len;
-    if (p) {
-        g->first_bin = first_free(p);
-        p->taken += g->count;
-        if (p->taken == p->count)
-            pop(s, room);
-    } else {
+        .count = count,
+        .len_tok = len_tok,
+        .repeat = repeat,
+        .first_rank = *rank,
+        .room = capacity - repeat * len_tok,
+        .capacity = capacity,
+        .parent = parent,
+    };
+    if (parent == SLU_PACK_OPENED) {
         g->first_bin = plan->n_bin;
-        plan->n_bin += g->count;
+        plan->n_bin += count;
+    } else {
+        struct slu_pack_group *p = &plan->group[parent];
+        g->first_bin = p->first_bin + p->taken;
+        g->capacity = p->capacity;
+        g->room = p->room - repeat * len_tok;
+        g->slot = p->slot + p->repeat;
+        p->taken += count;
     }
-    if (g->room && held + g->repeat < s->max_items)
-        push(s, i);
-    *n -= g->count * g->repeat;
-    *rank += g->count * g->repeat;
+    *rank += count * repeat;
     return SLU_OK;
 }
 
-int slu_pack_bfd(struct slu_pack_plan **out, const struct slu_length_count *hist,
+int slu_pack_bfd(struct slu_pack_plan **plan, const struct slu_length_count *hist,
                  size_t n, uint64_t capacity, uint64_t max_items, struct slu_err *err)
 {
-    *out = NULL;
-    if (capacity == 0 || capacity > SLU_MAX_CAPACITY)
-        return slu_fail(
-            err, SLU_E_USAGE, "bins of %llu tokens: between 1 and %llu are possible",
-            (unsigned long long)capacity, (unsigned long long)SLU_MAX_CAPACITY);
-    struct solver s = {0};
-    struct slu_pack_plan *plan = calloc(1, sizeof *plan);
-    if (!plan)
-        return slu_fail_nomem(err, sizeof *plan);
-    plan->capacity = capacity;
-    int rc = solver_init(&s, plan, max_items, err);
-    if (rc)
-        goto out;
-    plan->length = malloc((n ? n : 1) * sizeof *plan->length);
-    if (!plan->length) {
-        rc = slu_fail_nomem(err, n * sizeof *plan->length);
-        goto out;
-    }
-    for (size_t i = n; i-- > 0;) {
-        uint64_t len = hist[i].len_tok, left = hist[i].count, rank = 0;
-        if (len == 0 || len > capacity || (i + 1 < n && len >= hist[i + 1].len_tok)) {
-            rc = slu_fail(err, SLU_E_USAGE,
-                          "an item of %llu tokens does not go into %llu",
-                          (unsigned long long)len, (unsigned long long)capacity);
-            goto out;
-        }
-        plan->length[plan->n_length++] = (struct slu_pack_length){len, plan->n_group};
-        uint64_t tok;
-        if (__builtin_add_overflow(plan->n_item, left, &plan->n_item) ||
-            __builtin_mul_overflow(left, len, &tok) ||
-            __builtin_add_overflow(plan->n_tok, tok, &plan->n_tok)) {
-            rc = slu_fail(err, SLU_E_LIMIT, "more tokens than 64 bits can count");
-            goto out;
-        }
-        while (left && !rc)
-            rc = place_some(&s, len, &left, &rank, err);
-        if (rc)
-            goto out;
-    }
-    *out = plan;
-    plan = NULL;
-out:
-    solver_release(&s);
-    slu_pack_plan_free(plan);
-    return rc;
+    const struct slu_pack_cfg cfg = {.capacity = capacity, .max_items = max_items};
+    return slu_pack_by_bfd(plan, hist, n, &cfg, err);
 }
 
 int slu_pack_solve(struct slu_pack_plan **plan, enum slu_pack_method method,
@@ -230,10 +114,13 @@ int slu_pack_solve(struct slu_pack_plan **plan, enum slu_pack_method method,
     *plan = NULL;
     switch (method) {
     case SLU_PACK_BFD:
-        return slu_pack_bfd(plan, hist, n, cfg->capacity, cfg->max_items, err);
+        return slu_pack_by_bfd(plan, hist, n, cfg, err);
     case SLU_PACK_FFD:
+        return slu_pack_by_ffd(plan, hist, n, cfg, err);
     case SLU_PACK_SPFHP:
+        return slu_pack_by_spfhp(plan, hist, n, cfg, err);
     case SLU_PACK_LPFHP:
+        return slu_pack_by_lpfhp(plan, hist, n, cfg, err);
     case SLU_PACK_NNLSHP:
     case SLU_PACK_MULTI:
     case SLU_PACK_CONCAT:

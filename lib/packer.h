@@ -54,8 +54,9 @@ enum slu_pack_method {
 extern const char *const slu_pack_method_name[SLU_PACK_METHODS + 1];
 
 struct slu_pack_cfg {
-    uint64_t capacity;  /* ids a bin, 1 … SLU_MAX_CAPACITY */
-    uint64_t max_items; /* a bin takes at most so many; 0: no limit */
+    uint64_t capacity;   /* ids a bin, 1 … SLU_MAX_CAPACITY */
+    uint64_t max_items;  /* a bin takes at most so many; 0: no limit */
+    uint64_t max_groups; /* SLU_E_LIMIT past so many; 0: what 31 bits can number */
     /* SLU_PACK_MULTI only: ids that a bin may have, ascending, the last == capacity
      * (borrowed); and the share of a bin that may be padding. */
     const uint64_t *bin_tok;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/packer.h"
+#include "tests/unit/plan_check.h"
 
 static uint64_t state = 1;
 static uint64_t rnd(uint64_t n)
@@ -44,66 +44,6 @@ static size_t plain(const struct slu_length_count *hist, size_t n, uint64_t capa
     return bins;
 }
 
-/* What packer.h promises of every plan, and its intervals. */
-static void check_plan(const struct slu_pack_plan *plan)
-{
-    uint64_t opened = 0, items = 0, tok = 0, ids = 0, rank = 0;
-    for (size_t i = 0; i < plan->n_group; i++) {
-        const struct slu_pack_group *g = &plan->group[i];
-        uint64_t from = g->capacity, held = 0;
-        assert_true(g->count && g->repeat && g->len_tok && g->capacity);
-        assert_true(g->capacity <= plan->capacity && g->taken <= g->count);
-        rank = i && g->len_tok == g[-1].len_tok ? rank : 0;
-        assert_true(i == 0 || g->len_tok <= g[-1].len_tok);
-        assert_int_equal(g->first_rank, rank);
-        rank += g->count * g->repeat;
-        if (g->parent == SLU_PACK_OPENED) {
-            assert_int_equal(g->first_bin, opened);
-            opened += g->count;
-        } else {
-            const struct slu_pack_group *p = &plan->group[g->parent];
-            assert_true(g->parent < i && g->first_bin >= p->first_bin);
-            assert_true(g->first_bin + g->count <= p->first_bin + p->taken);
-            assert_int_equal(g->capacity, p->capacity);
-            from = p->room;
-            held = p->slot + p->repeat;
-        }
-        assert_int_equal(g->slot, held);
-        assert_true(g->repeat <= from / g->len_tok);
-        assert_int_equal(g->room, from - g->repeat * g->len_tok);
-        items += g->count * g->repeat;
-        tok += g->count * g->repeat * g->len_tok;
-    }
-    assert_int_equal(opened, plan->n_bin);
-    assert_int_equal(items, plan->n_item);
-    assert_int_equal(tok, plan->n_tok);
-    struct slu_pack_interval *v;
-    size_t n;
-    assert_int_equal(slu_pack_intervals(plan, &v, &n, NULL), SLU_OK);
-    uint64_t bin = 0;
-    items = tok = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct slu_pack_group *g = &plan->group[v[i].group];
-        assert_int_equal(v[i].first_bin, bin);
-        assert_int_equal(v[i].first_bin, g->first_bin + g->taken);
-        assert_int_equal(v[i].count, g->count - g->taken);
-        assert_int_equal(v[i].first_item, items);
-        assert_int_equal(v[i].first_tok, ids);
-        assert_int_equal(v[i].items, g->slot + g->repeat);
-        assert_int_equal(v[i].capacity, g->capacity);
-        assert_int_equal(v[i].room, g->room);
-        bin += v[i].count;
-        items += v[i].count * v[i].items;
-        ids += v[i].count * v[i].capacity;
-        tok += v[i].count * (v[i].capacity - v[i].room);
-    }
-    assert_int_equal(bin, plan->n_bin);
-    assert_int_equal(items, plan->n_item);
-    assert_int_equal(tok, plan->n_tok);
-    assert_int_equal(ids, slu_pack_plan_sum(plan).ids);
-    free(v);
-}
-
 static void trial(uint64_t capacity, size_t n, uint64_t most, uint64_t max_items)
 {
     static uint64_t bin_of[20000], slot_of[20000], room[20000], held[20000];
@@ -117,7 +57,7 @@ static void trial(uint64_t capacity, size_t n, uint64_t most, uint64_t max_items
     struct slu_pack_plan *plan;
     assert_int_equal(slu_pack_bfd(&plan, hist, k, capacity, max_items, NULL), SLU_OK);
     assert_int_equal(plan->n_bin, bins);
-    check_plan(plan);
+    check_plan(plan, hist, k, max_items);
     size_t item = 0;
     for (size_t i = k; i-- > 0;)
         for (uint64_t r = 0; r < hist[i].count; r++, item++) {
@@ -162,7 +102,7 @@ static void edges(void **unused)
     struct slu_err err = SLU_ERR_INIT;
     assert_int_equal(slu_pack_bfd(&plan, NULL, 0, 10, 0, &err), SLU_OK);
     assert_int_equal(plan->n_bin, 0);
-    check_plan(plan);
+    check_plan(plan, NULL, 0, 0);
     slu_pack_plan_free(plan);
     struct slu_length_count one = {10, 3}, none = {0, 3}, big = {11, 1};
     assert_int_equal(slu_pack_bfd(&plan, &one, 1, 10, 0, &err), SLU_OK);
@@ -177,7 +117,7 @@ static void edges(void **unused)
     assert_int_equal(slu_pack_bfd(&plan, many, 2, 10, 0, &err), SLU_OK);
     assert_int_equal(plan->n_bin, 100000000000);
     assert_int_equal(slu_pack_plan_sum(plan).full, 100000000000);
-    check_plan(plan);
+    check_plan(plan, many, 2, 0);
     slu_pack_plan_free(plan);
     many[1].count = UINT64_MAX / 2;
     assert_int_equal(slu_pack_bfd(&plan, many + 1, 1, 10, 0, &err), SLU_E_LIMIT);
@@ -192,7 +132,7 @@ static void solve(void **unused)
     struct slu_pack_cfg cfg = {.capacity = 10, .max_items = 2};
     assert_int_equal(slu_pack_solve(&plan, SLU_PACK_BFD, hist, 3, &cfg, &err), SLU_OK);
     assert_int_equal(plan->n_bin, 4);
-    check_plan(plan);
+    check_plan(plan, hist, 3, 2);
     slu_pack_plan_free(plan);
     assert_int_equal(slu_pack_solve(&plan, SLU_PACK_CONCAT, hist, 3, &cfg, &err),
                      SLU_E_USAGE);

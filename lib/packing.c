@@ -207,7 +207,9 @@ int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
 static int solve(struct slu_packing *p, struct slot *s, struct slu_err *err)
 {
     const struct slu_pack_cfg cfg = {.capacity = p->cfg.capacity,
-                                     .max_items = p->cfg.max_items};
+                                     .max_items = p->cfg.max_items,
+                                     .max_groups = p->cfg.budget_byte / 2 /
+                                                   sizeof *s->plan->group};
     struct slu_length_count *row;
     size_t n;
     int rc = slu_lengths_rows(s->lengths, &row, &n, err);

@@ -6,7 +6,6 @@
 #include "tools/cli.h"
 #include "tools/pack_private.h"
 
-static const char *const methods[] = {"bfd", "concat", NULL};
 static const char *const longs[] = {"split", "drop", "error", NULL};
 static const char *const fills[] = {"pad", "drop", NULL};
 
@@ -28,8 +27,8 @@ static const struct cli_opt options[] = {
     {"length", 0, CLI_COUNT, AT(length), "L",
      "length of the bins; default: the smallest bucket of the stream", NULL, true,
      NULL},
-    {"method", 0, CLI_CHOICE, AT(method), "bfd|concat",
-     "best-fit decreasing (default), or concatenate and cut every L tokens", methods,
+    {"method", 0, CLI_CHOICE, AT(method), "bfd|ffd|spfhp|lpfhp|nnlshp|multi|concat",
+     "how bins are chosen; default: bfd, best-fit decreasing", slu_pack_method_name,
      true, NULL},
     {"long", 0, CLI_CHOICE, AT(too_long), "split|drop|error",
      "what to do with sequences longer than L; default: split", longs, true, NULL},
@@ -323,10 +322,11 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
             err, SLU_E_MISMATCH,
             "the stream's tokenizer has no token to pad with; use --fill drop, "
             "or --method concat --fill drop to lose less than a bin");
-    if (o->method == 1 && o->max_segments)
-        return slu_fail(err, SLU_E_USAGE, "--max-segments goes with --method bfd only");
+    if (o->method == SLU_PACK_CONCAT && o->max_segments)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--max-segments does not go with --method concat");
     enum slu_device_kind kind = (enum slu_device_kind)c->device;
-    if (kind == SLU_DEVICE_AUTO && o->method == 1)
+    if (kind == SLU_DEVICE_AUTO && o->method == SLU_PACK_CONCAT)
         kind = SLU_DEVICE_CPU; /* nothing to count */
     int rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
     if (rc)
@@ -335,7 +335,7 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
     o->device.warn_arg = j->ctx;
     j->ctx->device_used = o->device.name;
     struct slu_packing_cfg cfg = {
-        .method = o->method == 1 ? SLU_PACK_CONCAT : SLU_PACK_BFD,
+        .method = (enum slu_pack_method)o->method,
         .capacity = j->capacity,
         .max_items = o->max_segments,
         .mix_domains = o->mix_domains,
@@ -426,7 +426,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
 const struct slu_tool slu_tool = {
     .name = "pack",
-    .synopsis = "[--length L] [--method bfd|concat] [--long split|drop|error]\n"
+    .synopsis = "[--length L] [--method METHOD] [--long split|drop|error]\n"
                 "[--fill pad|drop] [--max-segments N] [--mix-domains] [--plan]\n"
                 "[--balance N [--balance-sequences M | --balance-tokens N]\n"
                 " [--balance-cost A,B] [--balance-window N]] [-o FILE] [STREAM ...]",

@@ -28,6 +28,19 @@ for o in "-T 1" "-T 2" "-T 7" "-M 32M" "-M 64M" "-M 1G" "--device cpu" "--seed 5
     same "concat: the same bytes with $o" "$chunks" "$(pack --length 4096 --method concat $o c.tks | sha)"
 done
 
+for m in ffd spfhp lpfhp; do
+    pack --length 512 --max-segments 5 --method $m --stats a.json c.tks >t.tks
+    check "$m: packed sequences verify" inspect --verify t.tks
+    same "$m: the same bytes with -T 7 -M 32M" "$(sha t.tks)" \
+        "$(pack --length 512 --max-segments 5 --method $m -T 7 -M 32M c.tks | sha)"
+    check "$m: no bin has more than five pieces, nothing is lost" "$PYTHON" -c '
+import json, subprocess
+run = lambda *a: subprocess.run(["inspect", *a], stdout=subprocess.PIPE).stdout
+for line in run("--records", "t.tks").splitlines():
+    assert 1 <= len([x for x in json.loads(line)["segments"] if not x.get("padding")]) <= 5, line
+a, c = json.load(open("a.json")), json.loads(run("--json", "c.tks"))
+assert a["tokens"]["out"] - a["tokens"]["padding"] == c["tokens"] == a["tokens"]["in"], a'
+done
 pack --length 1000 d.tks >t.tks
 same "--length becomes a bucket" "256 512 1000 1024 2048 4096 8192" "$(lengths t.tks)"
 inspect --json t.tks >j.json

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/schedulefile.h"
 #include "tools/inspect.h"
 
 #define AT(field) offsetof(struct inspect_opts, field)
@@ -145,6 +146,8 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
 static int look(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct stat st;
+    if (ctx->n_input && slu_schedulefile_is(ctx->input[0]))
+        return inspect_schedule(ctx, err);
     bool dir = ctx->n_input && !stat(ctx->input[0], &st) && S_ISDIR(st.st_mode);
     if (dir && ctx->n_input > 1)
         return slu_fail(err, SLU_E_USAGE, "one shard directory at a time");
@@ -212,7 +215,7 @@ const struct slu_tool slu_tool = {
     .name = "inspect",
     .synopsis = "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
                 "[option ...] [FILE | DIR ...]",
-    .summary = "Shows a token stream or a shard directory, and verifies it.",
+    .summary = "Shows a token stream, a shard directory or a schedule, and verifies it.",
     .opt = opts,
     .opts_size = sizeof(struct inspect_opts),
     .defaults = defaults,

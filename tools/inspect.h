@@ -54,4 +54,7 @@ SLU_MUST_USE int inspect_print_text(struct slu_batch *b, const struct slu_seq *q
 SLU_MUST_USE int inspect_shards(struct cli_ctx *ctx, const char *dir,
                                 struct slu_err *err);
 
+/* A schedule's file, in any mode; inputs behind it are the shards it must be for. */
+SLU_MUST_USE int inspect_schedule(struct cli_ctx *ctx, struct slu_err *err);
+
 #endif

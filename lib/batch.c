@@ -74,6 +74,22 @@ void slu_sum_add(struct slu_sum *a, const struct slu_sum *b)
     a->trace_checksum = slu_u128_add(a->trace_checksum, b->trace_checksum);
 }
 
+static struct slu_u128 minus(struct slu_u128 a, struct slu_u128 b)
+{
+    return (struct slu_u128){a.lo - b.lo, a.hi - b.hi - (a.lo < b.lo)};
+}
+
+void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b)
+{
+    a->n.documents -= b->n.documents;
+    a->n.sequences -= b->n.sequences;
+    a->n.tokens -= b->n.tokens;
+    a->segments -= b->segments;
+    a->padding -= b->padding;
+    a->checksum = minus(a->checksum, b->checksum);
+    a->trace_checksum = minus(a->trace_checksum, b->trace_checksum);
+}
+
 struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *q)
 {
     struct slu_count n = {0, 1, q->len_tok};

@@ -100,8 +100,9 @@ void slu_batch_sum(struct slu_batch *b);
 struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
                                   const struct slu_seg *seg, uint64_t n_seg);
 
-/* Adds b to *a. */
+/* Adds b to *a, or takes b, which is part of *a, from it. */
 void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);
+void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b);
 
 /* Address of token i of the batch, and its value. */
 static inline const void *slu_batch_at(const struct slu_batch *b, uint64_t i)

@@ -4,55 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "map.h"
-#include "sorter.h"
-#include "spool.h"
-
-/* One domain's items. */
-struct slot {
-    struct slu_lengths *lengths; /* not for SLU_PACK_CONCAT */
-    struct slu_pack_plan *plan;
-    uint64_t *rank;      /* by number of a length in the plan: items placed so far */
-    uint64_t first_bin;  /* of this domain's bins among all */
-    uint64_t items, tok; /* before cutting */
-    uint64_t cut, cut_by_concat;
-    struct slu_pack_sum sum;
-};
-
-/* An item as it waits and as it is sorted; its id and its tokens follow, each with
- * zeros up to a multiple of 8. */
-struct item {
-    uint64_t source, document, offset, len_tok;
-    uint64_t position; /* in the domain's concatenation */
-    uint32_t domain, slot, id_len, zero;
-};
-
-struct slu_packing {
-    struct slu_packing_cfg cfg;
-    struct slu_map slot_of; /* domain number + 1 -> slot */
-    struct slot *slot;
-    size_t n_slot, cap_slot;
-    uint64_t lengths_byte; /* what the histograms may still take */
-    struct slu_spool *spool;
-    struct slu_sorter *sorter;
-    uint64_t n_bin;
-    uint64_t spilled; /* by handles that are gone */
-    size_t longest;   /* run of bytes in the spool that belong together */
-
-    /* The bin that is being filled. */
-    uint64_t bin_key;
-    struct slu_buf tok, seg, id;
-    uint64_t n_tok;
-    struct slu_u128 key; /* of the item that comes next, if any */
-    const struct item *item;
-    bool sorted, at_end;
-    struct slu_packing_stat stat;
-};
-
-static size_t pad8(size_t n)
-{
-    return (n + 7) & ~(size_t)7;
-}
+#include "packing_private.h"
 
 /* A bin is a sixteenth of the budget at most, and so that lengths up to it can be
  * counted in an eighth: a table of 2^i rows of 8 bytes. */
@@ -82,7 +34,9 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     p->lengths_byte = cfg->budget_byte / 8;
     int rc = SLU_OK;
     if (!cfg->plan_only)
-        rc = slu_spool_new(&p->spool, cfg->budget_byte / 4, cfg->tmpdir, err);
+        rc = slu_pack_mem_new(&p->mem, cfg, err);
+    if (!rc && !cfg->plan_only && !p->mem)
+        rc = slu_pack_ext_new(&p->ext, cfg, err);
     if (rc) {
         slu_packing_free(p);
         return rc;
@@ -91,26 +45,23 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     return SLU_OK;
 }
 
-static void free_slot(struct slot *s)
+static void free_slot(struct slu_pack_slot *s)
 {
     slu_lengths_free(s->lengths);
     slu_pack_plan_free(s->plan);
-    free(s->rank);
+    free(s->row);
 }
 
 void slu_packing_free(struct slu_packing *p)
 {
     if (!p)
         return;
+    slu_pack_mem_free(p->mem);
+    slu_pack_ext_free(p->ext);
     for (size_t i = 0; i < p->n_slot; i++)
         free_slot(&p->slot[i]);
     free(p->slot);
     slu_map_release(&p->slot_of);
-    slu_spool_free(p->spool);
-    slu_sorter_free(p->sorter);
-    slu_buf_release(&p->tok);
-    slu_buf_release(&p->seg);
-    slu_buf_release(&p->id);
     free(p);
 }
 
@@ -119,192 +70,238 @@ void slu_packing_free(struct slu_packing *p)
 static int find_slot(struct slu_packing *p, uint32_t domain, uint32_t *slot,
                      struct slu_err *err)
 {
-    uint64_t key = p->cfg.mix_domains ? 0 : (uint64_t)domain + 1, i;
-    if (slu_map_get(&p->slot_of, key, &i)) {
-        *slot = (uint32_t)i;
+    domain = p->cfg.mix_domains ? SLU_NO_DOMAIN : domain;
+    uint64_t i;
+    if (p->n_slot && p->slot[p->last_slot].domain == domain) {
+        *slot = p->last_slot;
         return SLU_OK;
     }
-    int rc = slu_grow(&p->slot, &p->cap_slot, p->n_slot + 1, sizeof *p->slot, err);
-    if (rc)
-        return rc;
-    struct slot *s = &p->slot[p->n_slot];
-    memset(s, 0, sizeof *s);
-    rc = slu_lengths_new(&s->lengths, p->cfg.device, &p->lengths_byte, err);
-    if (!rc)
-        rc = slu_map_set(&p->slot_of, key, p->n_slot, err);
-    if (rc) {
-        free_slot(s);
-        return rc;
+    if (!slu_map_get(&p->slot_of, domain, &i)) {
+        i = p->n_slot;
+        int rc = slu_grow(&p->slot, &p->cap_slot, p->n_slot + 1, sizeof *p->slot, err);
+        if (!rc)
+            rc = slu_map_set(&p->slot_of, domain, i, err);
+        if (rc)
+            return rc;
+        p->slot[p->n_slot++] = (struct slu_pack_slot){.domain = domain};
     }
-    *slot = (uint32_t)p->n_slot++;
+    *slot = p->last_slot = (uint32_t)i;
     return SLU_OK;
 }
 
-static int put_padded(struct slu_spool *s, const void *p, size_t n, struct slu_err *err)
+static int count_pending(struct slu_packing *p, struct slu_err *err)
 {
-    static const uint8_t zero[8];
-    int rc = slu_spool_put(s, p, n, err);
-    return rc || pad8(n) == n ? rc : slu_spool_put(s, zero, pad8(n) - n, err);
-}
-
-static int spool_item(struct slu_packing *p, const struct item *it, const void *id,
-                      const void *tok, struct slu_err *err)
-{
-    size_t n_tok = it->len_tok * p->cfg.tok_bytes;
-    if (!p->spool)
-        return SLU_OK;
-    p->longest = n_tok > p->longest ? n_tok : p->longest;
-    p->longest = it->id_len > p->longest ? it->id_len : p->longest;
-    int rc = slu_spool_put(p->spool, it, sizeof *it, err);
-    if (!rc && it->id_len)
-        rc = put_padded(p->spool, id, it->id_len, err);
-    if (!rc)
-        rc = put_padded(p->spool, tok, n_tok, err);
+    struct slu_pack_slot *s = &p->slot[p->pending.slot];
+    size_t n = p->pending.n;
+    int rc = SLU_OK;
+    p->pending.n = 0;
+    if (n && !s->lengths)
+        rc = slu_lengths_new(&s->lengths, p->cfg.device, &p->lengths_byte, err);
+    if (n && !rc)
+        rc = slu_lengths_add(s->lengths, p->pending.len_tok, n, err);
+    if (rc == SLU_E_LIMIT && p->n_slot > 1)
+        rc = slu_fail(err, SLU_E_LIMIT,
+                      "the length histograms of %zu domains outgrow their share of "
+                      "memory; give -M more, or --mix-domains",
+                      p->n_slot);
     return rc;
 }
 
-int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
-                    const struct slu_run *run, uint64_t *pieces, struct slu_err *err)
+int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
+                   struct slu_err *err)
 {
-    const struct slu_seg *g = &run->seg;
-    uint64_t left = g->len_tok, capacity = p->cfg.capacity;
-    struct item it = {g->source, g->document, g->offset, 0, 0,
-                      g->domain, 0,           g->id_len, 0};
+    const size_t most = sizeof p->pending.len_tok / sizeof *p->pending.len_tok;
+    int rc = SLU_OK;
+    if (p->cfg.method == SLU_PACK_CONCAT)
+        return SLU_OK;
+    if (p->pending.n == most || (p->pending.n && p->pending.slot != slot))
+        rc = count_pending(p, err);
+    p->pending.slot = slot;
+    p->pending.len_tok[p->pending.n++] = len_tok;
+    return rc;
+}
+
+/* One piece, which is no longer than a bin. */
+static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
+                     uint64_t held, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    if (p->mem && !p->ext) {
+        if (slu_pack_mem_put(p->mem, it, held, p->n_slot))
+            return SLU_OK;
+        rc = slu_pack_ext_new(&p->ext, &p->cfg, err);
+        if (!rc)
+            rc = slu_pack_mem_leave(p, err);
+    }
+    if (!rc && p->ext)
+        rc = slu_pack_ext_put(p->ext, it, err);
+    return rc ? rc : slu_pack_count(p, it->slot, it->seg.len_tok, err);
+}
+
+static int add_run(struct slu_packing *p, const struct slu_batch *b,
+                   const struct slu_run *run, uint64_t held, uint64_t *pieces,
+                   struct slu_err *err)
+{
+    uint64_t left = run->seg.len_tok, capacity = p->cfg.capacity;
+    struct slu_pack_item it = {.seg = run->seg, .id = b->str.data + run->seg.id_off};
     if (!left)
         return SLU_OK;
-    int rc = find_slot(p, g->domain, &it.slot, err);
+    int rc = find_slot(p, run->seg.domain, &it.slot, err);
     if (rc)
         return rc;
-    struct slot *s = &p->slot[it.slot];
+    struct slu_pack_slot *s = &p->slot[it.slot];
     s->items++;
     s->cut += left > capacity;
     s->cut_by_concat += s->tok % capacity + left > capacity;
-    for (uint64_t at = 0; left && !rc; at += it.len_tok, left -= it.len_tok) {
+    for (uint64_t at = 0; left && !rc; at += it.seg.len_tok, left -= it.seg.len_tok) {
         uint64_t bin, offset;
-        it.len_tok = left < capacity ? left : capacity;
+        it.seg.len_tok = left < capacity ? left : capacity;
         if (p->cfg.method == SLU_PACK_CONCAT)
-            it.len_tok = slu_pack_chunk(s->tok, left, capacity, &bin, &offset);
-        it.offset = g->offset + at;
+            it.seg.len_tok = slu_pack_chunk(s->tok, left, capacity, &bin, &offset);
+        it.seg.offset = run->seg.offset + at;
         it.position = s->tok;
-        s->tok += it.len_tok;
+        it.tok = slu_batch_at(b, run->tok_off + at);
+        s->tok += it.seg.len_tok;
+        s->n_item++;
         ++*pieces;
-        if (p->cfg.method != SLU_PACK_CONCAT)
-            rc = slu_lengths_add(s->lengths, &it.len_tok, 1, err);
-        if (rc == SLU_E_LIMIT && p->n_slot > 1)
-            rc = slu_fail(err, SLU_E_LIMIT,
-                          "the length histograms of %zu domains outgrow their share of "
-                          "memory; give -M more, or --mix-domains",
-                          p->n_slot);
-        if (!rc)
-            rc = spool_item(p, &it, b->str.data + g->id_off,
-                            slu_batch_at(b, run->tok_off + at), err);
+        rc = add_piece(p, &it, held == SLU_NOT_HELD ? held : held + at, err);
+    }
+    return rc;
+}
+
+uint64_t slu_packing_hold(struct slu_packing *p, const struct slu_batch *b,
+                          const struct slu_run *run, size_t n_run)
+{
+    return p->mem && n_run ? slu_pack_mem_hold(p->mem, b, run, n_run) : SLU_NOT_HELD;
+}
+
+int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
+                    const struct slu_run *run, size_t n_run, uint64_t held,
+                    uint64_t *pieces, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    if (held == SLU_NOT_HELD) /* once more: threads may have been ahead of memory */
+        held = slu_packing_hold(p, b, run, n_run);
+    for (size_t i = 0; i < n_run && !rc; i++) {
+        rc = add_run(p, b, &run[i], held, pieces, err);
+        if (held != SLU_NOT_HELD)
+            held += run[i].seg.len_tok;
     }
     return rc;
 }
 
 /* ---- the plan ---- */
 
-static int solve(struct slu_packing *p, struct slot *s, struct slu_err *err)
+void slu_pack_phase(const struct slu_packing *p, const char *name, const char *device)
+{
+    if (p->cfg.phase)
+        p->cfg.phase(p->cfg.phase_ctx, name, device ? device : "cpu");
+}
+
+int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
+                        struct slu_err *err)
+{
+    return plan_byte <= p->cfg.budget_byte / 2
+               ? SLU_OK
+               : slu_fail(
+                     err, SLU_E_LIMIT,
+                     "the plans of %zu domains outgrow their share of memory; give "
+                     "-M more, or --mix-domains",
+                     p->n_slot);
+}
+
+int slu_pack_make_plan(struct slu_packing *p, size_t i, struct slu_length_count *row,
+                       size_t n, struct slu_err *err)
 {
     const struct slu_pack_cfg cfg = {.capacity = p->cfg.capacity,
                                      .max_items = p->cfg.max_items,
                                      .max_groups = p->cfg.budget_byte / 2 /
-                                                   sizeof *s->plan->group};
-    struct slu_length_count *row;
-    size_t n;
-    int rc = slu_lengths_rows(s->lengths, &row, &n, err);
-    slu_lengths_free(s->lengths);
-    s->lengths = NULL;
-    if (!rc)
+                                                   sizeof(struct slu_pack_group),
+                                     .bin_tok = p->cfg.bin_tok,
+                                     .n_bin_tok = p->cfg.n_bin_tok,
+                                     .padding_threshold = p->cfg.padding_threshold};
+    struct slu_pack_slot *s = &p->slot[i];
+    int rc = SLU_OK;
+    if (p->cfg.method == SLU_PACK_CONCAT) {
+        s->sum =
+            slu_pack_concat_sum(s->items, s->tok, s->cut_by_concat, p->cfg.capacity);
+    } else {
         rc = slu_pack_solve(&s->plan, p->cfg.method, row, n, &cfg, err);
-    free(row);
-    if (rc)
-        return rc;
-    s->rank = calloc(n ? n : 1, sizeof *s->rank);
-    if (!s->rank)
-        return slu_fail_nomem(err, n * sizeof *s->rank);
-    s->sum = slu_pack_plan_sum(s->plan);
-    s->sum.items = s->items;
-    s->sum.cut = s->cut;
-    return SLU_OK;
-}
-
-/* The key of an item: bins spread over all 64-bit numbers, then the place in the bin.
- */
-static struct slu_u128 key_of(struct slu_packing *p, const struct item *it)
-{
-    struct slot *s = &p->slot[it->slot];
-    uint64_t bin, place;
-    if (p->cfg.method == SLU_PACK_CONCAT)
-        (void)slu_pack_chunk(it->position, it->len_tok, p->cfg.capacity, &bin, &place);
-    else {
-        size_t i = slu_pack_find(s->plan, it->len_tok);
-        slu_pack_place(s->plan, i, s->rank[i]++, &bin, &place);
-    }
-    unsigned __int128 spread = (unsigned __int128)(s->first_bin + bin) << 64;
-    return (struct slu_u128){place, (uint64_t)(spread / p->n_bin)};
-}
-
-static int sort_items(struct slu_packing *p, struct slu_err *err)
-{
-    int rc = slu_spool_rewind(p->spool, p->longest + sizeof(struct item), err);
-    while (!rc) {
-        const void *head;
-        struct item it;
-        rc = slu_spool_get(p->spool, &head, sizeof it, err);
-        if (rc)
-            break;
-        memcpy(&it, head, sizeof it);
-        slu_buf_clear(&p->id);
-        const void *id = NULL;
-        size_t n_id = pad8(it.id_len), n_tok = pad8(it.len_tok * p->cfg.tok_bytes);
-        if (n_id) { /* kept aside: the next get may move what this one gave */
-            rc = slu_spool_get(p->spool, &id, n_id, err);
-            if (!rc)
-                rc = slu_buf_append(&p->id, id, n_id, err);
+        if (!rc) {
+            s->sum = slu_pack_plan_sum(s->plan);
+            s->sum.items = s->items;
+            s->sum.cut = s->cut;
         }
-        const void *tok = NULL;
-        if (!rc)
-            rc = slu_spool_get(p->spool, &tok, n_tok, err);
-        if (rc)
-            return rc == SLU_EOF
-                       ? slu_fail(err, SLU_E_TRUNCATED, "%s: ends early", p->cfg.tmpdir)
-                       : rc;
-        struct slu_piece piece[] = {{&it, sizeof it}, {p->id.data, n_id}, {tok, n_tok}};
-        rc = slu_sorter_add(p->sorter, key_of(p, &it), piece, 3, err);
     }
-    p->spilled += slu_spool_spilled(p->spool);
-    slu_spool_free(p->spool);
-    p->spool = NULL;
-    slu_buf_clear(&p->id);
-    return rc == SLU_EOF ? slu_sorter_seal(p->sorter, err) : rc;
+    if (p->cfg.plan_only) {
+        s->row = row;
+        s->n_row = n;
+    } else {
+        free(row);
+    }
+    return rc;
+}
+
+/* Plans from what was counted on arrival. */
+static int plan_counted(struct slu_packing *p, struct slu_err *err)
+{
+    const struct slu_device *d = p->cfg.device;
+    uint64_t plan_byte = 0;
+    int rc = p->pending.n ? count_pending(p, err) : SLU_OK;
+    for (size_t i = 0; i < p->n_slot && !rc; i++) {
+        struct slu_pack_slot *s = &p->slot[i];
+        struct slu_length_count *row = NULL;
+        size_t n = 0;
+        slu_pack_phase(p, "histogram", d ? d->name : NULL);
+        if (s->lengths)
+            rc = slu_lengths_rows(s->lengths, &row, &n, err);
+        slu_lengths_free(s->lengths);
+        s->lengths = NULL;
+        slu_pack_phase(p, "plan", NULL);
+        if (!rc)
+            rc = slu_pack_make_plan(p, i, row, n, err);
+        plan_byte += s->sum.groups * sizeof *s->plan->group;
+        if (!rc)
+            rc = slu_pack_check_plan(p, plan_byte, err);
+        p->n_bin += s->sum.bins;
+    }
+    return rc;
 }
 
 int slu_packing_plan(struct slu_packing *p, struct slu_err *err)
 {
-    uint64_t plan_byte = 0;
-    for (size_t i = 0; i < p->n_slot; i++) {
-        struct slot *s = &p->slot[i];
-        int rc = SLU_OK;
-        if (p->cfg.method != SLU_PACK_CONCAT)
-            rc = solve(p, s, err);
-        else
-            s->sum = slu_pack_concat_sum(s->items, s->tok, s->cut_by_concat,
-                                         p->cfg.capacity);
-        if (rc)
-            return rc;
-        plan_byte += s->sum.groups * sizeof *s->plan->group;
-        if (plan_byte > p->cfg.budget_byte / 2)
-            return slu_fail(
-                err, SLU_E_LIMIT,
-                "the plans of %zu domains outgrow their share of memory; give -M "
-                "more, or --mix-domains",
-                p->n_slot);
-        s->first_bin = p->n_bin;
-        p->n_bin += s->sum.bins;
-    }
-    return SLU_OK;
+    if (p->mem && !p->ext)
+        return slu_pack_mem_plan(p, err);
+    slu_pack_mem_free(p->mem);
+    p->mem = NULL;
+    int rc = plan_counted(p, err);
+    return rc || !p->ext ? rc : slu_pack_ext_plan(p, err);
 }
+
+/* ---- the bins ---- */
+
+int slu_packing_take(struct slu_packing *p, struct slu_packing_window *w,
+                     struct slu_batch *out, uint64_t tok, struct slu_err *err)
+{
+    *w = (struct slu_packing_window){0};
+    return p->mem ? slu_pack_mem_take(p, w, tok, err)
+                  : slu_pack_ext_next(p, w, out, tok, err);
+}
+
+int slu_packing_fill(const struct slu_packing *p, struct slu_packing_window *w,
+                     struct slu_batch *out, struct slu_err *err)
+{
+    return p->mem ? slu_pack_mem_fill(p, w, out, err) : SLU_OK;
+}
+
+void slu_packing_settle(struct slu_packing *p, const struct slu_packing_window *w)
+{
+    p->stat.joined += w->stat.joined;
+    p->stat.padding += w->stat.padding;
+    slu_count_add(&p->stat.not_full, w->stat.not_full);
+}
+
+/* ---- what it comes to ---- */
 
 struct slu_pack_sum slu_packing_sum(const struct slu_packing *p)
 {
@@ -318,7 +315,7 @@ struct slu_pack_sum slu_packing_baseline(const struct slu_packing *p)
 {
     struct slu_pack_sum sum = {0};
     for (size_t i = 0; i < p->n_slot; i++) {
-        const struct slot *s = &p->slot[i];
+        const struct slu_pack_slot *s = &p->slot[i];
         struct slu_pack_sum one =
             slu_pack_concat_sum(s->items, s->tok, s->cut_by_concat, p->cfg.capacity);
         slu_pack_sum_add(&sum, &one);
@@ -333,111 +330,7 @@ struct slu_packing_stat slu_packing_stat(const struct slu_packing *p)
 
 uint64_t slu_packing_spilled(const struct slu_packing *p)
 {
-    return p->spilled + (p->spool ? slu_spool_spilled(p->spool) : 0) +
-           (p->sorter ? slu_sorter_spilled(p->sorter) : 0);
-}
-
-/* ---- the bins ---- */
-
-static int start(struct slu_packing *p, struct slu_err *err)
-{
-    struct slu_sorter_cfg cfg = {p->cfg.budget_byte * 3 / 8, p->cfg.tmpdir,
-                                 p->cfg.n_threads};
-    int rc = slu_sorter_new(&p->sorter, &cfg, err);
-    if (!rc)
-        rc = sort_items(p, err);
-    p->sorted = true;
-    return rc;
-}
-
-/* The next item in order of place, or NULL with at_end. */
-static int advance(struct slu_packing *p, struct slu_err *err)
-{
-    const void *rec;
-    size_t n;
-    int rc = slu_sorter_next(p->sorter, &p->key, &rec, &n, err);
-    p->at_end = rc == SLU_EOF;
-    p->item = rc ? NULL : rec;
-    return rc == SLU_EOF ? SLU_OK : rc;
-}
-
-static int take_item(struct slu_packing *p, struct slu_err *err)
-{
-    const struct item *it = p->item;
-    const uint8_t *id = (const uint8_t *)(it + 1), *tok = id + pad8(it->id_len);
-    struct slu_seg seg = {it->source, it->document, it->offset, it->len_tok,
-                          it->domain, it->id_len,   p->id.len};
-    int rc = slu_buf_append(&p->tok, tok, it->len_tok * p->cfg.tok_bytes, err);
-    if (!rc)
-        rc = slu_buf_append(&p->id, id, it->id_len, err);
-    if (!rc)
-        rc = slu_buf_append(&p->seg, &seg, sizeof seg, err);
-    p->n_tok += it->len_tok;
-    return rc ? rc : advance(p, err);
-}
-
-static int pad_bin(struct slu_packing *p, struct slu_err *err)
-{
-    uint64_t n = p->cfg.capacity - p->n_tok;
-    struct slu_seg seg = {SLU_PADDING, 0, 0, n, SLU_NO_DOMAIN, 0, 0};
-    int rc = slu_buf_reserve(&p->tok, n * p->cfg.tok_bytes, err);
-    if (rc)
-        return rc;
-    for (uint64_t i = 0; i < n; i++) {
-        uint16_t narrow = (uint16_t)p->cfg.pad;
-        uint32_t wide = (uint32_t)p->cfg.pad;
-        memcpy(p->tok.data + p->tok.len,
-               p->cfg.tok_bytes == 2 ? (void *)&narrow : (void *)&wide,
-               p->cfg.tok_bytes);
-        p->tok.len += p->cfg.tok_bytes;
-    }
-    p->n_tok += n;
-    p->stat.padding += n;
-    return slu_buf_append(&p->seg, &seg, sizeof seg, err);
-}
-
-/* Puts the bin into out, padded, or drops it. */
-static int end_bin(struct slu_packing *p, struct slu_batch *out, struct slu_err *err)
-{
-    const struct slu_seg *seg = (const struct slu_seg *)(const void *)p->seg.data;
-    uint64_t n_seg = p->seg.len / sizeof *seg;
-    p->stat.joined += n_seg - 1;
-    if (p->n_tok < p->cfg.capacity && p->cfg.drop) {
-        struct slu_count n = {0, 1, p->n_tok};
-        for (uint64_t i = 0; i < n_seg; i++)
-            n.documents += seg[i].offset == 0;
-        slu_count_add(&p->stat.not_full, n);
-        return SLU_OK;
-    }
-    int rc = p->n_tok < p->cfg.capacity ? pad_bin(p, err) : SLU_OK;
-    seg = (const struct slu_seg *)(const void *)p->seg.data;
-    return rc ? rc
-              : slu_batch_add(out, p->tok.data, p->n_tok, seg, p->seg.len / sizeof *seg,
-                              p->id.data, err);
-}
-
-int slu_packing_next(struct slu_packing *p, struct slu_batch *out, uint64_t tok,
-                     struct slu_err *err)
-{
-    int rc = SLU_OK;
-    slu_batch_clear(out);
-    if (!p->sorted) {
-        rc = start(p, err);
-        if (!rc)
-            rc = advance(p, err);
-    }
-    while (!rc && p->item && slu_batch_weight(out) < tok) {
-        p->bin_key = p->key.hi;
-        p->n_tok = 0;
-        slu_buf_clear(&p->tok);
-        slu_buf_clear(&p->seg);
-        slu_buf_clear(&p->id);
-        while (!rc && p->item && p->key.hi == p->bin_key)
-            rc = take_item(p, err);
-        if (!rc)
-            rc = end_bin(p, out, err);
-    }
-    return rc || out->n_seq ? rc : SLU_EOF;
+    return p->ext ? slu_pack_ext_spilled(p->ext) : 0;
 }
 
 /* ---- for people ---- */

@@ -1,21 +1,24 @@
 /* packing_private.h - what the files of lib/packing share. Private to lib/packing*.c.
  *
  * packing.c      arrival, the plan, and which of the two below it is
- * packing_mem.c  items that wait in memory: sorted, placed and gathered as arrays
+ * packing_mem.c  items that wait in memory, as arrays: sorted and placed
+ * packing_bins.c gathered from there, window by window
  * packing_ext.c  past the budget: spool.h, then sorter.h
  * packing_cuda.c the arrays on a device
  */
 #ifndef SLU_PACKING_PRIVATE_H
 #define SLU_PACKING_PRIVATE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "err.h"
 #include "kernels/gather.h"
 #include "kernels/place.h"
 #include "kernels/sort.h"
+#include "map.h"
+#include "packing.h"
 
 /* Items side by side that are sorted apart from the others: a domain's. */
 struct slu_pack_range {
@@ -79,5 +82,132 @@ static inline struct slu_gather slu_pack_gather(const struct slu_pack_arrays *a)
                                .pad = a->pad,
                                .tok_bytes = a->tok_bytes};
 }
+
+/* ---- a packing ---- */
+
+/* One domain's items. */
+struct slu_pack_slot {
+    uint32_t domain;              /* as in segments; SLU_NO_DOMAIN where domains mix */
+    struct slu_lengths *lengths;  /* where they are counted on arrival */
+    struct slu_length_count *row; /* the histogram, where it is kept behind the plan */
+    size_t n_row;
+    struct slu_pack_plan *plan; /* past the budget, and with plan_only */
+    uint64_t n_item;            /* that wait, cut */
+    uint64_t items, tok;        /* before cutting */
+    uint64_t cut, cut_by_concat;
+    struct slu_pack_sum sum;
+};
+
+struct slu_packing {
+    struct slu_packing_cfg cfg;
+    struct slu_map slot_of; /* domain -> slot */
+    struct slu_pack_slot *slot;
+    size_t n_slot, cap_slot;
+    uint32_t last_slot;    /* that was looked for */
+    uint64_t lengths_byte; /* what the histograms may still take */
+    struct {               /* lengths of one slot that are to be counted */
+        uint32_t slot, n;
+        uint64_t len_tok[256];
+    } pending;
+    uint64_t n_bin;
+    /* Both are NULL with plan_only. Where ext is there, items go there, and mem waits
+     * for the threads that may still call hold. */
+    struct slu_pack_mem *mem;
+    struct slu_pack_ext *ext;
+    struct slu_packing_stat stat;
+};
+
+/* What both of them are given: a piece of a document on its way to a bin. */
+struct slu_pack_item {
+    struct slu_seg seg; /* id_off is of `id` */
+    uint32_t slot;
+    uint64_t position; /* in the domain's concatenation */
+    const void *id;    /* seg.id_len bytes */
+    const void *tok;
+};
+
+/* SLU_E_LIMIT where plans of plan_byte bytes are too many. */
+SLU_MUST_USE int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
+                                     struct slu_err *err);
+/* Counts a length on arrival. */
+SLU_MUST_USE int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
+                                struct slu_err *err);
+/* Makes slot i's plan from its histogram, which it takes ownership of; sum too. */
+SLU_MUST_USE int slu_pack_make_plan(struct slu_packing *p, size_t i,
+                                    struct slu_length_count *row, size_t n,
+                                    struct slu_err *err);
+void slu_pack_phase(const struct slu_packing *p, const char *name, const char *device);
+
+/* ---- packing_mem.c, packing_bins.c ---- */
+
+struct slu_pack_mem {
+    struct slu_packing_cfg cfg;
+    uint64_t limit_byte;
+    bool huge; /* worth large pages */
+
+    /* By arrival. Address space for all there may be; pages count once they are used.
+     */
+    uint8_t *pool;
+    uint64_t cap_tok;
+    _Atomic uint64_t n_tok; /* given away, perhaps past cap_tok */
+    atomic_bool closed;     /* the budget is spent */
+    struct slu_seg *seg;    /* id_off is of id */
+    uint32_t *len, *slot;
+    uint64_t *src;
+    size_t n_item, cap_item;
+    uint8_t *id;
+    uint64_t n_id;
+
+    /* The plan. */
+    uint32_t *arrival; /* of an item in a.*; NULL: its own number */
+    uint32_t *len_of;  /* backs a.len where there are several domains */
+    uint64_t *src_of;
+    struct slu_pack_range *range;
+    struct slu_place_step *step;
+    struct slu_place_interval *interval;
+    uint32_t *room; /* ids unfilled in each bin of an interval */
+    size_t n_step, cap_step, n_interval, cap_interval, cap_room;
+    uint64_t n_bin, n_packed; /* bins, and ids in them */
+    struct slu_pack_arrays a;
+
+    /* What take gives next. */
+    size_t at_interval;
+    uint64_t at_bin, at_run;
+};
+
+/* *m is NULL where there is no memory to set aside: then items go the other way. */
+SLU_MUST_USE int slu_pack_mem_new(struct slu_pack_mem **m,
+                                  const struct slu_packing_cfg *cfg,
+                                  struct slu_err *err);
+uint64_t slu_pack_mem_hold(struct slu_pack_mem *m, const struct slu_batch *b,
+                           const struct slu_run *run, size_t n_run);
+/* Takes an item whose tokens are held at `at`; false where the budget is spent, and
+ * then nothing was done. */
+bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
+                      uint64_t at, size_t n_slot);
+/* Gives all items to ext, in order of arrival, and most of the memory back; hold holds
+ * nothing from then on. */
+SLU_MUST_USE int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err);
+SLU_MUST_USE int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err);
+SLU_MUST_USE int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
+                                   uint64_t tok, struct slu_err *err);
+SLU_MUST_USE int slu_pack_mem_fill(const struct slu_packing *p,
+                                   struct slu_packing_window *w, struct slu_batch *out,
+                                   struct slu_err *err);
+void slu_pack_mem_free(struct slu_pack_mem *m);
+
+/* ---- packing_ext.c ---- */
+
+SLU_MUST_USE int slu_pack_ext_new(struct slu_pack_ext **x,
+                                  const struct slu_packing_cfg *cfg,
+                                  struct slu_err *err);
+SLU_MUST_USE int slu_pack_ext_put(struct slu_pack_ext *x,
+                                  const struct slu_pack_item *it, struct slu_err *err);
+SLU_MUST_USE int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err);
+SLU_MUST_USE int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
+                                   struct slu_batch *out, uint64_t tok,
+                                   struct slu_err *err);
+uint64_t slu_pack_ext_spilled(const struct slu_pack_ext *x);
+void slu_pack_ext_free(struct slu_pack_ext *x);
 
 #endif

@@ -57,13 +57,21 @@ static const struct cli_opt options[] = {
     {0},
 };
 
+struct runs {
+    struct slu_run *run;
+    size_t n, cap;
+};
+
 /* A batch on its way: what passes stays in b, what waits is listed. */
 struct slot {
     struct slu_batch b;
-    struct slu_run *run;
-    size_t n_run, cap_run;
-    uint64_t waiting;         /* sequences that the runs were */
-    struct slu_count padding; /* of what waits, dropped */
+    struct runs waits, too_long; /* the latter are not to be split */
+    uint64_t held;               /* where the tokens of waits are */
+    uint64_t waiting;            /* sequences that the runs were */
+    struct slu_seq *seq;         /* these sequences */
+    size_t n_seq, cap_seq;
+    struct slu_count padding;         /* of what waits, dropped */
+    struct slu_packing_window window; /* writing: what b is filled with */
 };
 
 struct job {
@@ -86,24 +94,48 @@ static int produce(void *ctx, void *job, struct slu_err *err)
     return slu_reader_fetch(j->reader, &((struct slot *)job)->b, err);
 }
 
-static int list_runs(struct slot *s, const struct slu_seq *q, struct slu_err *err)
+static int list_runs(const struct job *j, struct slot *s, const struct slu_seq *q,
+                     struct slu_err *err)
 {
+    const struct opts *o = j->ctx->opts;
     struct slu_run run;
     uint64_t i = 0, tok_off = q->tok_off;
-    size_t before = s->n_run;
+    size_t before = s->waits.n + s->too_long.n;
     while (slu_run_next(&s->b, q, &i, &tok_off, &run)) {
         if (run.seg.source == SLU_PADDING) {
             s->padding.tokens += run.seg.len_tok;
             continue;
         }
-        int rc = slu_grow(&s->run, &s->cap_run, s->n_run + 1, sizeof *s->run, err);
+        bool split = o->too_long == 0 || run.seg.len_tok <= j->capacity;
+        struct runs *to = split ? &s->waits : &s->too_long;
+        int rc = slu_grow(&to->run, &to->cap, to->n + 1, sizeof *to->run, err);
         if (rc)
             return rc;
-        s->run[s->n_run++] = run;
+        to->run[to->n++] = run;
     }
-    s->waiting += s->n_run > before;
-    s->padding.sequences += s->n_run == before; /* nothing else was in it */
+    bool any = s->waits.n + s->too_long.n > before;
+    s->waiting += any;
+    s->padding.sequences += !any; /* nothing but padding was in it */
     return SLU_OK;
+}
+
+/* What passes is what was read less what does not: the fewer of the two are hashed. */
+static void sum_passed(struct slot *s, size_t n)
+{
+    struct slu_batch rest = s->b;
+    rest.seq = s->seq;
+    rest.n_seq = s->n_seq;
+    rest.sum_valid = false;
+    s->b.n_seq = n;
+    if (!s->n_seq)
+        return;
+    if (s->b.sum_valid && s->n_seq < n) {
+        slu_batch_sum(&rest);
+        slu_sum_sub(&s->b.sum, &rest.sum);
+        return;
+    }
+    s->b.sum_valid = false;
+    slu_batch_sum(&s->b);
 }
 
 static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
@@ -112,21 +144,25 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     struct slot *s = job;
     int rc = slu_batch_open(j->reader, &s->b, err);
     size_t n = 0;
-    s->n_run = 0;
+    s->waits.n = s->too_long.n = s->n_seq = 0;
     s->waiting = 0;
     s->padding = (struct slu_count){0, 0, 0};
     for (size_t i = 0; i < s->b.n_seq && !rc; i++) {
-        const struct slu_seq *q = &s->b.seq[i];
-        if (slu_header_bucket_of(&j->in, q->len_tok) >= 0)
-            s->b.seq[n++] = *q;
-        else
-            rc = list_runs(s, q, err);
+        const struct slu_seq q = s->b.seq[i];
+        if (slu_header_bucket_of(&j->in, q.len_tok) >= 0) {
+            s->b.seq[n++] = q;
+            continue;
+        }
+        rc = slu_grow(&s->seq, &s->cap_seq, s->n_seq + 1, sizeof *s->seq, err);
+        if (!rc)
+            s->seq[s->n_seq++] = q;
+        if (!rc)
+            rc = list_runs(j, s, &q, err);
     }
     if (rc)
         return rc;
-    s->b.n_seq = n;
-    s->b.sum_valid = false;
-    slu_batch_sum(&s->b);
+    sum_passed(s, n);
+    s->held = slu_packing_hold(j->packing, &s->b, s->waits.run, s->waits.n);
     (void)worker;
     return SLU_OK;
 }
@@ -162,18 +198,17 @@ static int take_long(struct job *j, const struct slu_run *run, struct slu_err *e
 static int emit(void *ctx, void *job, struct slu_err *err)
 {
     struct job *j = ctx;
-    const struct opts *o = j->ctx->opts;
     struct slot *s = job;
     slu_reader_account(j->reader, &s->b);
     slu_count_add(&j->passed, s->b.sum.n);
     slu_count_add(&j->padding, s->padding);
     j->waiting += s->waiting;
     int rc = put(j, &s->b, err);
-    for (size_t i = 0; i < s->n_run && !rc; i++)
-        if (s->run[i].seg.len_tok > j->capacity && o->too_long != 0)
-            rc = take_long(j, &s->run[i], err);
-        else
-            rc = slu_packing_add(j->packing, &s->b, &s->run[i], &j->pieces, err);
+    for (size_t i = 0; i < s->too_long.n && !rc; i++)
+        rc = take_long(j, &s->too_long.run[i], err);
+    if (!rc)
+        rc = slu_packing_add(j->packing, &s->b, s->waits.run, s->waits.n, s->held,
+                             &j->pieces, err);
     j->tok += s->b.n_tok;
     cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
     return rc;
@@ -186,19 +221,27 @@ static int emit(void *ctx, void *job, struct slu_err *err)
 static int produce_bins(void *ctx, void *job, struct slu_err *err)
 {
     struct job *j = ctx;
-    return slu_packing_next(j->packing, &((struct slot *)job)->b, BATCH_TOK, err);
+    struct slot *s = job;
+    return slu_packing_take(j->packing, &s->window, &s->b, BATCH_TOK, err);
 }
 
-static int sum_bins(void *ctx, unsigned worker, void *job, struct slu_err *err)
+static int fill_bins(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
-    (void)ctx, (void)worker, (void)err;
-    slu_batch_sum(&((struct slot *)job)->b);
-    return SLU_OK;
+    const struct job *j = ctx;
+    struct slot *s = job;
+    int rc = slu_packing_fill(j->packing, &s->window, &s->b, err);
+    if (!rc)
+        slu_batch_sum(&s->b);
+    (void)worker;
+    return rc;
 }
 
 static int emit_bins(void *ctx, void *job, struct slu_err *err)
 {
-    return put(ctx, &((struct slot *)job)->b, err);
+    struct job *j = ctx;
+    struct slot *s = job;
+    slu_packing_settle(j->packing, &s->window);
+    return put(j, &s->b, err);
 }
 
 /* A pipe over fresh slots. */
@@ -218,7 +261,9 @@ static int run_pipe(struct job *j, const struct slu_pipe_ops *ops, unsigned n_sl
         rc = slu_pipe_run(ops, j, job, n_slot, (unsigned)j->ctx->common.threads, err);
     for (unsigned i = 0; s && i < n_slot; i++) {
         slu_batch_release(&s[i].b);
-        free(s[i].run);
+        free(s[i].waits.run);
+        free(s[i].too_long.run);
+        free(s[i].seq);
     }
     free(s);
     free(job);
@@ -355,7 +400,7 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
 static int pack(struct job *j, struct slu_sum *in, struct slu_err *err)
 {
     static const struct slu_pipe_ops reading = {produce, work, emit};
-    static const struct slu_pipe_ops writing = {produce_bins, sum_bins, emit_bins};
+    static const struct slu_pipe_ops writing = {produce_bins, fill_bins, emit_bins};
     const struct cli_ctx *ctx = j->ctx;
     uint64_t share = ctx->common.memory / 4;
     cli_phase(j->ctx, "read");

@@ -94,11 +94,31 @@ same "spilled: the same bytes" "$(pack --length 8192 -M 2G c4.tks | sha)" "$(pac
 same "spilled: it did spill, within -M + 64 MiB" true "$([ -n "$SHIM" ] || { echo true; exit; }
     json s.json 'd["spill_bytes"] > 0 and d["peak_rss_bytes"] <= (32 + 64) << 20')"
 check "nothing is left in --tmpdir" sh -c 'mkdir t && pack --length 8192 -M 32M --tmpdir t c4.tks >/dev/null && [ -z "$(ls -A t)" ]'
+# What waits stays in memory up to half of -M, and goes through files past that: the same bytes, wherever it is.
+whole=$(pack --length 512 -M 2G c4.tks | sha)
+chunks=$(pack --length 512 -M 2G --method concat c4.tks | sha)
+waits=$(inspect --json c4.tks >j.json; json j.json 'd["tokens"] * 2 + d["sequences"] * 116 >> 19')
+for m in $((waits - 4)) $((waits - 1)) $((waits)) $((waits + 1)) $((waits + 4)) $((waits * 2)); do
+    for t in 1 2; do
+        same "at the border of memory: -M ${m}M -T $t" "$whole" "$(pack --length 512 -M ${m}M -T $t c4.tks | sha)"
+    done
+    same "at the border of memory: concat, -M ${m}M" "$chunks" "$(pack --length 512 -M ${m}M --method concat c4.tks | sha)"
+done
+pack --length 512 -M $((waits - 8))M --stats a.json -o x.tks c4.tks
+pack --length 512 -M $((waits * 2))M --stats b.json -o x.tks c4.tks
+same "on both sides of it" "[true, true]" "[$(json a.json 'd["spill_bytes"] > 0'), $(json b.json 'd["spill_bytes"] == 0')]"
 rm -f c*.jsonl
 
-# a histogram for each domain: thousands of them need memory, and the way out is named
-"$PYTHON" -c 'for i in range(6000): print("{\"text\": \"%s\", \"d\": \"%d\"}" % ("a" * (i % 30), i))' |
-    tokenize -t bytes --format jsonl --domain-field d -o many.tks
-status "thousands of domains in 32M" 1 pack -M 32M --length 64 -o x.tks many.tks
+# Past the budget there is a histogram for each domain: thousands of them need memory, and the way out is named.
+many() {
+    "$PYTHON" -c 'for i in range('$1'): print("{\"text\": \"%s\", \"d\": \"%d\"}" % ("a" * (i % 30), i))' |
+        tokenize -t bytes --format jsonl --domain-field d -o many.tks
+}
+many 6000
+status "thousands of domains in 32M" 0 pack -M 32M --length 64 -o x.tks many.tks
+check "  each bin of one" inspect --verify x.tks
+many 20000
+status "tens of thousands of domains in 32M" 1 pack -M 32M --length 64 -o x.tks many.tks
 check "names --mix-domains" grep -q -- '--mix-domains' err
 status "which does" 0 pack -M 32M --length 64 --mix-domains -o x.tks many.tks
+status "or memory" 0 pack -M 128M --length 64 -o x.tks many.tks

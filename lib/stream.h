@@ -149,6 +149,29 @@ SLU_MUST_USE int slu_reader_finish(struct slu_reader *r, struct slu_sum *total,
 uint64_t slu_reader_bytes(const struct slu_reader *r);
 void slu_reader_free(struct slu_reader *r);
 
+/* ---- a reader over something that is no stream ---- */
+
+/* Documents from files of another kind behind the same calls, so that every program
+ * reads them (formats/tokens.h). The reader does the sums and numbers the batches. */
+struct slu_input_ops {
+    /* Serial. Fills the empty batch's seq and seg with whole documents, in input order,
+     * and puts into it what open needs; SLU_EOF where there are no more. */
+    int (*fetch)(void *input, struct slu_batch *b, struct slu_err *err);
+    /* Any thread. Makes b->tok of what fetch has left; every id is below the header's
+     * vocab_size then. */
+    int (*open)(const void *input, struct slu_batch *b, struct slu_err *err);
+    /* After SLU_EOF. `seen` is what all batches came to: not what fetch has given is an
+     * error. */
+    int (*finish)(void *input, const struct slu_sum *seen, struct slu_err *err);
+    uint64_t (*bytes)(const void *input); /* read so far; any thread */
+    void (*free)(void *input);
+};
+/* Takes ownership of input (also when it fails); ops lives longer than the reader;
+ * copies h. The caller puts the names of sources into slu_reader_names. */
+SLU_MUST_USE int slu_reader_over(struct slu_reader **r, const struct slu_input_ops *ops,
+                                 void *input, const struct slu_header *h,
+                                 struct slu_err *err);
+
 /* ---- writing ---- */
 
 struct slu_writer;

@@ -218,6 +218,8 @@ static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
 
 int slu_batch_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
+    if (r->ops)
+        return slu_over_open(r, b, err);
     int rc = decode(r, b, err);
     if (!rc) {
         slu_batch_sum(b);

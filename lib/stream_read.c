@@ -390,7 +390,7 @@ struct slu_names *slu_reader_names(struct slu_reader *r)
 
 uint64_t slu_reader_bytes(const struct slu_reader *r)
 {
-    return r->n_byte;
+    return r->ops ? r->ops->bytes(r->input) : r->n_byte;
 }
 
 /* ---- data ---- */
@@ -440,6 +440,8 @@ static int too_long(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
 
 int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
+    if (r->ops)
+        return slu_over_fetch(r, b, err);
     slu_batch_clear(b);
     if (!b->raw && !(b->raw = calloc(1, sizeof *b->raw)))
         return slu_fail_nomem(err, sizeof *b->raw);
@@ -465,6 +467,10 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
 
 void slu_reader_account(struct slu_reader *r, struct slu_batch *b)
 {
+    if (r->ops) {
+        slu_sum_add(&r->over_seen, &b->sum_read);
+        return;
+    }
     pthread_mutex_lock(&r->mu);
     struct slu_member *m = &r->member[b->member];
     slu_sum_add(&m->seen, &b->sum_read);
@@ -486,6 +492,11 @@ int slu_reader_next(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
 int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_err *err)
 {
     struct slu_sum t = {0};
+    if (r->ops) {
+        if (total)
+            *total = r->over_seen;
+        return r->ops->finish(r->input, &r->over_seen, err);
+    }
     for (size_t i = 0; i < r->n_member; i++) {
         const struct slu_member *m = &r->member[i];
         if (!m->ended)
@@ -524,6 +535,8 @@ void slu_reader_free(struct slu_reader *r)
 {
     if (!r)
         return;
+    if (r->ops)
+        r->ops->free(r->input);
     close_path(r);
     slu_frame_release(&r->meta);
     slu_header_release(&r->header);

@@ -34,6 +34,11 @@ struct slu_member {
 };
 
 struct slu_reader {
+    const struct slu_input_ops *ops; /* NULL: streams; else what follows is unused but
+                                        for header, names and n_batch */
+    void *input;
+    struct slu_sum over_seen;
+
     char **path;
     size_t n_path, at_path;
     const char *name; /* of the current file, for messages */
@@ -74,5 +79,11 @@ SLU_MUST_USE int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal,
 SLU_MUST_USE int slu_reader_add_domain(struct slu_reader *r, uint64_t number,
                                        const char *name, size_t len,
                                        struct slu_err *err);
+
+/* slu_reader's calls where ops is not NULL (stream_over.c). */
+SLU_MUST_USE int slu_over_fetch(struct slu_reader *r, struct slu_batch *b,
+                                struct slu_err *err);
+SLU_MUST_USE int slu_over_open(struct slu_reader *r, struct slu_batch *b,
+                               struct slu_err *err);
 
 #endif

@@ -1,0 +1,83 @@
+/* tokens.h - ids that another tokenizer has written, as documents: what is no stream
+ * but holds what a stream holds, behind slu_reader.
+ *
+ * Each format is one file tokens_NAME.c with one table (tokens_private.h), and one line
+ * in the registry in tokens.c. So far:
+ *
+ *   npy   ids of two or four bytes, little-endian, one after another: OLMo-core's .npy,
+ *         which have no header, or NumPy's own with one (an array of one dimension). A
+ *         document is what ends with the id `eos`, that id included; what follows the
+ *         last one in a file is one more document, without it (`open_ended`).
+ *
+ * A document's source is the ordinal of its file in the list, its number the index of
+ * its first id in the file (semantics.md 1): it depends on nothing else, and leads
+ * back. What a file cannot say is asked for by option and never guessed. Files of all
+ * widths go together: the reader gives ids in the width that vocab_size takes.
+ */
+#ifndef SLU_TOKENS_H
+#define SLU_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/device.h"
+#include "lib/err.h"
+#include "lib/lengths.h"
+#include "lib/stream.h"
+
+/* What the user should hear of; counted as the files are read. */
+struct slu_tokens_seen {
+    uint64_t open_ended;         /* files whose last document has no EOS */
+    const char *open_ended_name; /* the first of them; borrowed from the paths */
+    uint64_t without;            /* of these, files that have no EOS at all */
+    const char *without_name;
+};
+
+struct slu_tokens_cfg {
+    const char *const *path; /* borrowed for the reader's life; "-": standard input */
+    size_t n_path;           /* 0: standard input alone */
+    uint64_t eos;            /* SLU_NO_TOKEN: not given */
+    unsigned tok_bytes;      /* 2 or 4; 0: not given */
+    uint64_t vocab_size;     /* 0: not given: 65536 for two bytes */
+    bool any_id;             /* not given, for four: 2^32 rather than an error */
+    uint64_t max_seq_tok;    /* longer documents are SLU_E_LIMIT; 0: no limit */
+    struct slu_tokens_seen *seen; /* borrowed */
+};
+
+/* Whether the inputs are such files. SLU_E_MISMATCH where some are and some are not;
+ * SLU_E_USAGE where none is and options say that they should be. */
+SLU_MUST_USE int slu_tokens_are(const struct slu_tokens_cfg *cfg, bool *are,
+                                struct slu_err *err);
+
+/* Where they are. The header has the ids' width, vocab_size, eos, and eos as pad; no
+ * fingerprint, no vocabulary. */
+SLU_MUST_USE int slu_tokens_open(struct slu_reader **r,
+                                 const struct slu_tokens_cfg *cfg, struct slu_err *err);
+
+/* ---- lengths alone: no rows, no checksums, at the speed of reading ---- */
+
+struct slu_tokens_lengths_cfg {
+    unsigned n_threads;
+    uint64_t memory;           /* bytes that blocks and tables may take */
+    struct slu_device *device; /* borrowed; NULL: the CPU */
+    void (*progress)(void *arg, uint64_t n_byte, uint64_t n_tok); /* NULL: none */
+    void *progress_arg;
+};
+
+struct slu_tokens_lengths {
+    struct slu_length_count *row; /* ascending; malloc'd, free() */
+    size_t n_row;
+    uint64_t documents, tokens;
+    const char *level; /* SIMD level, or the device's name: static, or device's */
+};
+
+/* The histogram of the documents' lengths, the same as slu_tokens_open's would have.
+ * Ids are compared with vocab_size only where it is given. max_seq_tok is ignored: no
+ * document is held. */
+SLU_MUST_USE int slu_tokens_lengths(const struct slu_tokens_cfg *cfg,
+                                    const struct slu_tokens_lengths_cfg *how,
+                                    struct slu_tokens_lengths *out,
+                                    struct slu_err *err);
+
+#endif

@@ -1,0 +1,273 @@
+/* npy: batches of documents from files of ids, cut at EOS. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/scan.h"
+#include "tokens_private.h"
+
+struct npy {
+    struct slu_tokens_cfg cfg;
+    uint64_t vocab_size;
+    uint8_t *width;      /* of each file's ids, in bytes */
+    unsigned want_width; /* of the reader's ids */
+    const struct slu_eos_kernel *kernel;
+    uint32_t *at; /* places of a batch's EOS, SLU_FRAME_SEQS of them */
+
+    size_t at_path;
+    struct slu_npy_file file;
+    bool open, ended, any_eos;
+    uint64_t first;       /* index in the file of the next batch's first id */
+    struct slu_buf carry; /* ids from there on that have been read */
+    size_t clean;         /* of them, those that are known to be no EOS */
+
+    struct slu_count given; /* what fetch has put into batches */
+    _Atomic uint64_t n_byte;
+};
+
+static int next_file(struct npy *x, struct slu_err *err)
+{
+    const char *path = x->cfg.path[x->at_path];
+    int rc = slu_npy_open(&x->file, &x->cfg, path, err);
+    if (!rc && x->file.tok_bytes != x->width[x->at_path])
+        rc = slu_fail(err, SLU_E_MISMATCH, "%s: its header says --token-bytes %u",
+                      slu_tokens_name(path), x->file.tok_bytes);
+    x->open = !rc;
+    x->ended = x->any_eos = false;
+    x->first = x->clean = 0;
+    slu_buf_clear(&x->carry);
+    return rc;
+}
+
+/* Appends up to n more ids to *buf. */
+static int read_more(struct npy *x, struct slu_buf *buf, size_t n, struct slu_err *err)
+{
+    size_t got;
+    int rc = slu_buf_reserve(buf, n * x->file.tok_bytes, err);
+    if (!rc)
+        rc = slu_npy_read(&x->file, buf->data + buf->len, n, &got, err);
+    if (rc)
+        return rc;
+    buf->len += got * x->file.tok_bytes;
+    x->n_byte += got * x->file.tok_bytes;
+    x->ended = got < n || x->file.at_tok == x->file.n_tok;
+    return SLU_OK;
+}
+
+/* The document that begins with id `from` of the batch. */
+static int too_long(const struct npy *x, size_t from, struct slu_err *err)
+{
+    return slu_fail(
+        err, SLU_E_LIMIT,
+        "%s: the document that begins with id %llu has more than %llu "
+        "tokens, too many for this memory; is --eos-id %llu right? Else "
+        "give more with -M",
+        slu_tokens_name(x->file.path), (unsigned long long)(x->first + from),
+        (unsigned long long)x->cfg.max_seq_tok, (unsigned long long)x->cfg.eos);
+}
+
+/* The document of ids [from, to) of the batch, its row. */
+static int add_row(struct npy *x, struct slu_batch *b, size_t from, size_t to,
+                   struct slu_err *err)
+{
+    if (x->cfg.max_seq_tok && to - from > x->cfg.max_seq_tok)
+        return too_long(x, from, err);
+    int rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + 1, sizeof *b->seq, err);
+    if (!rc)
+        rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + 1, sizeof *b->seg, err);
+    if (rc)
+        return rc;
+    b->seq[b->n_seq++] = (struct slu_seq){from, to - from, b->n_seg, 1};
+    b->seg[b->n_seg++] = (struct slu_seg){.source = x->at_path,
+                                          .document = x->first + from,
+                                          .len_tok = to - from,
+                                          .domain = SLU_NO_DOMAIN};
+    return SLU_OK;
+}
+
+/* Reads until there is an end of a document, or of the file. *n_at places, counted from
+ * `base` on; *seen: the ids they are among. */
+static int find_ends(struct npy *x, struct slu_buf *own, size_t *base, size_t *n_at,
+                     size_t *seen, struct slu_err *err)
+{
+    const unsigned w = x->file.tok_bytes;
+    size_t room = SLU_FRAME_TOKENS;
+    *base = x->clean;
+    for (;; room += SLU_FRAME_TOKENS) {
+        size_t n = own->len / w;
+        if (!x->ended && n < room) {
+            int rc = read_more(x, own, room - n, err);
+            if (rc)
+                return rc;
+            n = own->len / w;
+        }
+        *n_at = slu_eos_find(x->kernel, own->data + *base * w, n - *base, w,
+                             (uint32_t)x->cfg.eos, x->at, SLU_FRAME_SEQS, seen);
+        if (*n_at || x->ended)
+            return SLU_OK;
+        if (x->cfg.max_seq_tok && n > x->cfg.max_seq_tok)
+            return too_long(x, 0, err);
+        *base = n;
+    }
+}
+
+/* The next documents of the file that is open; none at its end. */
+static int fill(struct npy *x, struct slu_batch *b, struct slu_err *err)
+{
+    const unsigned w = x->file.tok_bytes;
+    struct slu_buf *own = &b->own;
+    size_t base, n_at, seen, begin = 0;
+    int rc = slu_buf_append(own, x->carry.data, x->carry.len, err);
+    if (!rc)
+        rc = find_ends(x, own, &base, &n_at, &seen, err);
+    if (rc)
+        return rc;
+    size_t n = own->len / w;
+    bool whole = base + seen == n; /* nothing behind the last place but its like */
+    x->any_eos |= n_at > 0;
+    for (size_t i = 0; i < n_at; i++) {
+        size_t end = base + x->at[i] + 1;
+        rc = add_row(x, b, begin, end, err);
+        if (rc)
+            return rc;
+        begin = end;
+    }
+    if (x->ended && whole) {
+        slu_npy_book_end(&x->cfg, x->file.path, n - begin, x->any_eos);
+        if (begin < n)
+            rc = add_row(x, b, begin, n, err);
+        begin = n;
+        x->open = false;
+        slu_npy_close(&x->file);
+    }
+    slu_buf_clear(&x->carry);
+    if (!rc && begin < n)
+        rc = slu_buf_append(&x->carry, own->data + begin * w, (n - begin) * w, err);
+    x->clean = whole ? n - begin : 0;
+    x->first += begin;
+    own->len = begin * w;
+    b->n_tok = begin;
+    return rc;
+}
+
+static int fetch(void *input, struct slu_batch *b, struct slu_err *err)
+{
+    struct npy *x = input;
+    while (b->n_seq == 0) {
+        int rc = SLU_OK;
+        if (!x->open && x->at_path == x->cfg.n_path)
+            return SLU_EOF;
+        if (!x->open)
+            rc = next_file(x, err);
+        if (!rc)
+            rc = fill(x, b, err);
+        if (rc)
+            return rc;
+        x->at_path += !x->open;
+    }
+    slu_count_add(&x->given, (struct slu_count){b->n_seq, b->n_seq, b->n_tok});
+    return SLU_OK;
+}
+
+static int open_batch(const void *input, struct slu_batch *b, struct slu_err *err)
+{
+    const struct npy *x = input;
+    size_t source = b->seg[0].source, n = b->n_tok;
+    unsigned w = x->width[source];
+    int rc = slu_tokens_check(b->own.data, n, w, x->vocab_size, x->cfg.path[source],
+                              b->seg[0].document, err);
+    if (!rc && w < x->want_width)
+        rc = slu_buf_reserve(&b->own, n * 2, err);
+    if (rc)
+        return rc;
+    uint16_t *narrow = (void *)b->own.data;
+    uint32_t *wide = (void *)b->own.data;
+    if (w > x->want_width)
+        for (size_t i = 0; i < n; i++) {
+            uint32_t v;
+            memcpy(&v, wide + i, sizeof v);
+            memcpy(narrow + i, &(uint16_t){(uint16_t)v}, 2);
+        }
+    if (w < x->want_width)
+        for (size_t i = n; i-- > 0;) {
+            uint16_t v;
+            memcpy(&v, narrow + i, sizeof v);
+            memcpy(wide + i, &(uint32_t){v}, 4);
+        }
+    b->own.len = n * x->want_width;
+    b->tok = b->own.data;
+    return SLU_OK;
+}
+
+static int finish(void *input, const struct slu_sum *seen, struct slu_err *err)
+{
+    const struct npy *x = input;
+    if (memcmp(&seen->n, &x->given, sizeof seen->n))
+        return slu_fail(
+            err, SLU_E_CONSERVATION,
+            "%llu documents of %llu tokens were read, %llu of %llu came "
+            "through",
+            (unsigned long long)x->given.documents, (unsigned long long)x->given.tokens,
+            (unsigned long long)seen->n.documents, (unsigned long long)seen->n.tokens);
+    return SLU_OK;
+}
+
+static uint64_t bytes(const void *input)
+{
+    return ((const struct npy *)input)->n_byte;
+}
+
+static void free_input(void *input)
+{
+    struct npy *x = input;
+    if (x->open)
+        slu_npy_close(&x->file);
+    slu_buf_release(&x->carry);
+    free(x->width);
+    free(x->at);
+    free(x);
+}
+
+static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
+                       struct slu_err *err)
+{
+    static const struct slu_input_ops ops = {.fetch = fetch,
+                                             .open = open_batch,
+                                             .finish = finish,
+                                             .bytes = bytes,
+                                             .free = free_input};
+    struct npy *x = calloc(1, sizeof *x);
+    struct slu_header h;
+    if (!x)
+        return slu_fail_nomem(err, sizeof *x);
+    x->cfg = *cfg;
+    x->kernel = slu_eos_kernel(NULL);
+    x->width = calloc(cfg->n_path, 1);
+    x->at = malloc(SLU_FRAME_SEQS * sizeof *x->at);
+    int rc = x->width && x->at ? slu_npy_plan(cfg, &x->vocab_size, x->width, NULL, err)
+                               : slu_fail_nomem(err, SLU_FRAME_SEQS * sizeof *x->at);
+    if (rc) {
+        free_input(x);
+        return rc;
+    }
+    slu_header_init(&h);
+    x->want_width = x->vocab_size <= 65536 ? 2 : 4; /* as STREAM.md wants it */
+    h.tok_bytes = x->want_width;
+    h.vocab_size = x->vocab_size;
+    h.eos = h.pad = cfg->eos;
+    rc = slu_reader_over(r, &ops, x, &h, err);
+    for (size_t i = 0; !rc && i < cfg->n_path; i++)
+        rc = slu_names_set_source(slu_reader_names(*r), i,
+                                  slu_tokens_name(cfg->path[i]), err);
+    if (rc) {
+        slu_reader_free(*r);
+        *r = NULL;
+    }
+    slu_header_release(&h);
+    return rc;
+}
+
+const struct slu_tokens_format slu_tokens_npy = {.name = "npy",
+                                                 .probe = slu_npy_probe,
+                                                 .open = open_reader,
+                                                 .lengths = slu_npy_lengths};

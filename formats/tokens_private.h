@@ -1,0 +1,75 @@
+/* tokens_private.h - what the files of formats/tokens_*.c share. */
+#ifndef SLU_TOKENS_PRIVATE_H
+#define SLU_TOKENS_PRIVATE_H
+
+#include "tokens.h"
+
+/* One format of ids. */
+struct slu_tokens_format {
+    const char *name;
+    /* Whether the file of this name that begins with these n bytes (0 where it cannot
+     * be looked into before its turn) is one. */
+    bool (*probe)(const struct slu_tokens_cfg *cfg, const char *path,
+                  const uint8_t *head, size_t n);
+    int (*open)(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
+                struct slu_err *err);
+    /* NULL: the reader's batches are counted. */
+    int (*lengths)(const struct slu_tokens_cfg *cfg,
+                   const struct slu_tokens_lengths_cfg *how,
+                   struct slu_tokens_lengths *out, struct slu_err *err);
+};
+
+extern const struct slu_tokens_format slu_tokens_npy;
+
+/* For messages. */
+const char *slu_tokens_name(const char *path);
+
+/* Checks n ids of tok_bytes each against vocab_size; `first` is the index of the first
+ * in its file, which the message names. */
+SLU_MUST_USE int slu_tokens_check(const void *tok, size_t n, unsigned tok_bytes,
+                                  uint64_t vocab_size, const char *path, uint64_t first,
+                                  struct slu_err *err);
+
+/* ---- npy: one file of ids ---- */
+
+struct slu_npy_file {
+    const char *path;
+    int fd;             /* -1: not open */
+    unsigned tok_bytes; /* 2 or 4 */
+    bool regular;       /* n_tok is known, and pread works from off_byte on */
+    uint64_t n_tok;     /* of a regular file */
+    uint64_t off_byte;  /* of the first id */
+    uint64_t at_tok;    /* the next one that slu_npy_read gives */
+    uint8_t head[16];   /* read to see whether there is a header, but ids */
+    size_t n_head;
+};
+
+/* See struct slu_tokens_format. */
+bool slu_npy_probe(const struct slu_tokens_cfg *cfg, const char *path,
+                   const uint8_t *head, size_t n);
+
+/* Opens it and finds where its ids are. Caller closes. */
+SLU_MUST_USE int slu_npy_open(struct slu_npy_file *f, const struct slu_tokens_cfg *cfg,
+                              const char *path, struct slu_err *err);
+/* Up to n more ids, fewer only at the end. */
+SLU_MUST_USE int slu_npy_read(struct slu_npy_file *f, void *buf, size_t n, size_t *got,
+                              struct slu_err *err);
+/* n ids from id `at` of a regular file on; any thread. */
+SLU_MUST_USE int slu_npy_pread(const struct slu_npy_file *f, void *buf, size_t n,
+                               uint64_t at, struct slu_err *err);
+void slu_npy_close(struct slu_npy_file *f);
+
+/* Checks the options against the files; *vocab_size is what ids are below, *most_bytes
+ * the widest file's. width[i] (n_path of them; may be NULL) is that of file i. Where
+ * *n_tok is not NULL: ids in all of them, UINT64_MAX where that is not known. */
+SLU_MUST_USE int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size,
+                              uint8_t *width, uint64_t *n_tok, struct slu_err *err);
+/* A file ended, the last `open_tok` ids of it without an EOS. */
+void slu_npy_book_end(const struct slu_tokens_cfg *cfg, const char *path,
+                      uint64_t open_tok, bool any_eos);
+
+SLU_MUST_USE int slu_npy_lengths(const struct slu_tokens_cfg *cfg,
+                                 const struct slu_tokens_lengths_cfg *how,
+                                 struct slu_tokens_lengths *out, struct slu_err *err);
+
+#endif

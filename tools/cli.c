@@ -13,6 +13,8 @@
 #define AT(field) offsetof(struct cli_common, field)
 
 static const char *const progress_names[] = {"auto", "always", "never", NULL};
+/* An index is half the bytes. "auto": NumPy's header says. */
+static const char *const token_bytes_names[] = {"auto", "2", "4", NULL};
 const char *const cli_device_names[] = {"auto", "cpu", "cuda", NULL};
 
 static int parse_device(void *common, const char *value, struct slu_err *err)
@@ -52,6 +54,13 @@ const struct cli_opt cli_common_opt[] = {
      NULL, false, NULL},
     {"device", 0, CLI_CUSTOM, 0, "auto|cpu|cuda[:N]", "where kernels run; default auto",
      NULL, false, parse_device},
+    {"eos-id", 0, CLI_COUNT, AT(eos_id), "N",
+     "files of ids (.npy): the id that ends each document", NULL, true, NULL},
+    {"token-bytes", 0, CLI_CHOICE, AT(token_bytes), "2|4",
+     "files of ids: how wide they are, where no header says so", token_bytes_names,
+     true, NULL},
+    {"vocab-size", 0, CLI_COUNT, AT(vocab_size), "N",
+     "files of ids: they are below N; default 65536 for two bytes", NULL, true, NULL},
     {"zstd", 'z', CLI_LEVEL, AT(zstd_level), "LEVEL",
      "compress the stream's frames (-z, or -z1 … -z19; default 3)", NULL, false, NULL},
     {"no-provenance", 0, CLI_FLAG, AT(no_provenance), NULL,
@@ -185,7 +194,11 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
 
 bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o)
 {
-    return !strcmp(o->name, "device") && !t->uses_device;
+    if (!strcmp(o->name, "device"))
+        return !t->uses_device;
+    return !t->reads_stream &&
+           (!strcmp(o->name, "eos-id") || !strcmp(o->name, "token-bytes") ||
+            !strcmp(o->name, "vocab-size"));
 }
 
 bool cli_is_maybe(const struct cli_opt *o)
@@ -364,6 +377,7 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
     struct table t = {.n = 0};
     int c;
     t.sopt[0] = ':';
+    ctx->common.eos_id = SLU_NO_TOKEN;
     for (const struct cli_opt *o = ctx->tool->opt; o && o->name; o++)
         add(&t, o, false);
     for (const struct cli_opt *o = cli_common_opt; o->name; o++)
@@ -403,32 +417,7 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
     return rc ? rc : check_outputs(ctx, &t, err);
 }
 
-/* ---- streams ---- */
-
-/* Pipes of a megabyte, where the system allows it: fewer switches between programs. */
-static void widen_pipe(int fd)
-{
-    struct stat st;
-    if (!fstat(fd, &st) && S_ISFIFO(st.st_mode))
-        (void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
-}
-
-int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r, struct slu_err *err)
-{
-    bool from_stdin = !ctx->n_input;
-    for (size_t i = 0; i < ctx->n_input; i++)
-        from_stdin |= !strcmp(ctx->input[i], "-");
-    *r = NULL;
-    if (from_stdin && isatty(STDIN_FILENO) && !ctx->common.force)
-        return slu_fail(err, SLU_E_USAGE,
-                        "standard input is a terminal; name a stream, or pipe one in");
-    if (from_stdin)
-        widen_pipe(STDIN_FILENO);
-    struct slu_reader_cfg cfg = {ctx->input, ctx->n_input, 0};
-    cfg.max_seq_tok =
-        ctx->common.memory / 16; /* 4 bytes each, twice over, in half of -M */
-    return slu_reader_open(r, &cfg, err);
-}
+/* ---- streams out ---- */
 
 int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                     const struct slu_header *h, struct slu_names *names, bool no_vocab,
@@ -448,7 +437,7 @@ int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                         "standard output is a terminal; use -o FILE, a pipe, or -f");
     }
     if (!ctx->common.output)
-        widen_pipe(STDOUT_FILENO);
+        cli_widen_pipe(STDOUT_FILENO);
     rc = slu_header_copy(&mine, h, err);
     if (rc) {
         slu_out_abort(out);

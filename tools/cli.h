@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "formats/tokens.h"
 #include "lib/account.h"
 #include "lib/err.h"
 #include "lib/stream.h"
@@ -58,6 +59,9 @@ struct cli_common {
     int progress;      /* auto|always|never */
     bool quiet, verbose, force, no_provenance;
     int zstd_level; /* -z; 0: none */
+    /* Files of ids that are no stream (formats/tokens.h); only where reads_stream. */
+    uint64_t eos_id, vocab_size; /* SLU_NO_TOKEN, 0: not given */
+    int token_bytes;             /* half of them; 0: not given */
 };
 
 struct cli_ctx {
@@ -69,8 +73,11 @@ struct cli_ctx {
     size_t n_input;
     struct slu_ledger ledger; /* the program fills it; main checks and reports it */
     uint64_t spill_bytes;
-    const char *device_used;   /* "cpu" unless the program says otherwise */
-    struct cli_report *report; /* private */
+    bool looks;                  /* set before cli_open_reader: no stream comes of it */
+    bool tokens;                 /* cli_open_reader: the input are files of ids */
+    struct slu_tokens_seen seen; /* of them */
+    const char *device_used;     /* "cpu" unless the program says otherwise */
+    struct cli_report *report;   /* private */
 };
 
 struct slu_tool {
@@ -82,6 +89,7 @@ struct slu_tool {
     void (*defaults)(void *opts); /* may be NULL: all zero */
     uint64_t memory_floor;        /* -M below it is a usage error */
     bool uses_device;
+    bool reads_stream;    /* by cli_open_reader */
     bool spills;          /* may need --tmpdir, which is tried at the start */
     bool plain_output;    /* -o is text: terminals are fine */
     const char *examples; /* for --help */
@@ -95,10 +103,19 @@ extern const struct slu_tool slu_tool;
 SLU_MUST_USE int cli_provenance(const struct cli_ctx *ctx, char **text,
                                 struct slu_err *err);
 
-/* Opens the input streams named on the command line (or stdin; a terminal is refused).
- */
+/* Opens the input streams named on the command line (or stdin; a terminal is refused),
+ * or files of ids (formats/tokens.h). */
 SLU_MUST_USE int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r,
                                  struct slu_err *err);
+/* The same files once more, for a second pass. */
+SLU_MUST_USE int cli_reopen_reader(struct cli_ctx *ctx, struct slu_reader **r,
+                                   struct slu_err *err);
+/* Where the input are files of ids of a kind that can be scanned, the histogram of
+ * their documents and nothing else: *scanned, and *l is the caller's. device NULL: the
+ * CPU. */
+SLU_MUST_USE int cli_scan_lengths(struct cli_ctx *ctx, struct slu_device *device,
+                                  bool *scanned, struct slu_tokens_lengths *l,
+                                  struct slu_err *err);
 /* Opens -o and writes header h with this program's step added (unless --no-provenance).
  */
 SLU_MUST_USE int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,

@@ -14,6 +14,12 @@ bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o);
 /* Its value may be left out. */
 bool cli_is_maybe(const struct cli_opt *o);
 
+/* A pipe of a megabyte, where fd is one and the system allows it: fewer switches
+ * between programs. */
+void cli_widen_pipe(int fd);
+/* Says what the files of ids that were read gave reason to. */
+void cli_report_input(struct cli_ctx *ctx);
+
 /* Fills ctx from argv. SLU_E_USAGE with one line where it cannot. */
 SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,
                            enum cli_outcome *outcome, struct slu_err *err);

@@ -59,61 +59,71 @@ static int add_text(struct slu_buf *b, const struct cli_opt *o, const char *valu
                           value ? "=" : "", value ? value : "");
 }
 
+/* Option o's value, where it is not `was`. */
+static int add_option(struct slu_buf *b, const struct cli_opt *o, const char *now,
+                      const char *was, struct slu_err *err)
+{
+    char number[64];
+    const char *s, *d;
+    switch (o->kind) {
+    case CLI_FLAG:
+    case CLI_UNFLAG:
+        if (*(const bool *)now != *(const bool *)was)
+            return add_text(b, o, NULL, err);
+        break;
+    case CLI_STRING:
+        s = *(const char *const *)(const void *)now;
+        d = *(const char *const *)(const void *)was;
+        if (s && (!d || strcmp(s, d)))
+            return add_text(b, o, s, err);
+        break;
+    case CLI_COUNT:
+    case CLI_MAYBE_COUNT:
+    case CLI_SIZE:
+        snprintf(number, sizeof number, "%llu",
+                 *(const unsigned long long *)(const void *)now);
+        if (memcmp(now, was, 8))
+            return add_text(b, o, number, err);
+        break;
+    case CLI_FRACTION:
+        snprintf(number, sizeof number, "%.17g", *(const double *)(const void *)now);
+        if (memcmp(now, was, sizeof(double)))
+            return add_text(b, o, number, err);
+        break;
+    case CLI_LEVEL:
+    case CLI_OUTPUT:
+        break;
+    case CLI_CHOICE:
+    case CLI_MAYBE_CHOICE:
+        if (memcmp(now, was, sizeof(int)))
+            return add_text(b, o, o->choice[*(const int *)(const void *)now], err);
+        break;
+    case CLI_CUSTOM: /* the program keeps its canonical text at offset */
+        s = *(const char *const *)(const void *)now;
+        if (s)
+            return add_text(b, o, s, err);
+        break;
+    }
+    return SLU_OK;
+}
+
 int cli_provenance(const struct cli_ctx *ctx, char **text, struct slu_err *err)
 {
     const struct slu_tool *t = ctx->tool;
+    const struct cli_common common = {.eos_id = SLU_NO_TOKEN};
+    const char *now = ctx->opts, *now_common = (const char *)&ctx->common;
     struct slu_buf b = SLU_BUF_INIT;
     char *plain = calloc(1, t->opts_size ? t->opts_size : 1);
     int rc = plain ? slu_buf_append(&b, "", 0, err) : slu_fail_nomem(err, t->opts_size);
     if (!rc && t->defaults)
         t->defaults(plain);
-    for (const struct cli_opt *o = t->opt; !rc && o && o->name; o++) {
-        const char *now = (const char *)ctx->opts + o->offset, *was = plain + o->offset;
-        char number[64];
-        const char *s, *d;
-        if (!o->result)
-            continue;
-        switch (o->kind) {
-        case CLI_FLAG:
-        case CLI_UNFLAG:
-            if (*(const bool *)now != *(const bool *)was)
-                rc = add_text(&b, o, NULL, err);
-            break;
-        case CLI_STRING:
-            s = *(const char *const *)(const void *)now;
-            d = *(const char *const *)(const void *)was;
-            if (s && (!d || strcmp(s, d)))
-                rc = add_text(&b, o, s, err);
-            break;
-        case CLI_COUNT:
-        case CLI_MAYBE_COUNT:
-        case CLI_SIZE:
-            snprintf(number, sizeof number, "%llu",
-                     *(const unsigned long long *)(const void *)now);
-            if (memcmp(now, was, 8))
-                rc = add_text(&b, o, number, err);
-            break;
-        case CLI_FRACTION:
-            snprintf(number, sizeof number, "%.17g",
-                     *(const double *)(const void *)now);
-            if (memcmp(now, was, sizeof(double)))
-                rc = add_text(&b, o, number, err);
-            break;
-        case CLI_LEVEL:
-        case CLI_OUTPUT:
-            break;
-        case CLI_CHOICE:
-        case CLI_MAYBE_CHOICE:
-            if (memcmp(now, was, sizeof(int)))
-                rc = add_text(&b, o, o->choice[*(const int *)(const void *)now], err);
-            break;
-        case CLI_CUSTOM: /* the program keeps its canonical text at offset */
-            s = *(const char *const *)(const void *)now;
-            if (s)
-                rc = add_text(&b, o, s, err);
-            break;
-        }
-    }
+    for (const struct cli_opt *o = t->opt; !rc && o && o->name; o++)
+        if (o->result)
+            rc = add_option(&b, o, now + o->offset, plain + o->offset, err);
+    for (const struct cli_opt *o = cli_common_opt; !rc && o->name; o++)
+        if (o->result && !cli_hidden(t, o))
+            rc = add_option(&b, o, now_common + o->offset,
+                            (const char *)&common + o->offset, err);
     free(plain);
     if (!rc)
         rc = slu_buf_append(&b, "", 1, err);

@@ -83,8 +83,9 @@ struct job {
     struct desk *desk;
     struct desk **free_desk; /* n_free of them */
     unsigned n_free;
-    struct slu_lengths *lengths; /* NULL: not wanted */
-    pthread_mutex_t lock;        /* of free_desk and lengths */
+    struct slu_lengths *lengths;       /* NULL: not wanted */
+    struct slu_tokens_lengths scanned; /* instead of a pass; row NULL: there was one */
+    pthread_mutex_t lock;              /* of free_desk and lengths */
     uint64_t tok;
 };
 
@@ -318,13 +319,23 @@ static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
     for (unsigned i = 0; i < j->n_desk; i++)
         slu_decompose_stat_add(&s, &j->desk[i].stat);
     close_desks(j);
-    int rc = j->lengths ? slu_lengths_rows(j->lengths, &row, &n, err) : SLU_OK;
+    for (size_t i = 0; i < j->scanned.n_row; i++)
+        slu_decompose_count(&j->cut, j->scanned.row[i].len_tok, j->scanned.row[i].count,
+                            &s);
+    int rc = SLU_OK;
+    if (j->scanned.row) {
+        row = j->scanned.row;
+        n = j->scanned.n_row;
+        j->scanned.row = NULL;
+    } else if (j->lengths) {
+        rc = slu_lengths_rows(j->lengths, &row, &n, err);
+    }
     if (!rc && o->histogram)
         rc = write_histogram(o->histogram, row, n, err);
     if (!rc && o->plan)
         rc = write_plan(j, &s, row, n, err);
     free(row);
-    if (!rc)
+    if (!rc && j->reader)
         rc = decompose_mix_finish(&j->mix, j->ctx, &j->cut, &s, j->writer,
                                   slu_reader_header(j->reader)->tok_bytes, err);
     if (rc)
@@ -382,6 +393,25 @@ static int open_desks(struct job *j, struct slu_err *err)
     return SLU_OK;
 }
 
+/* A plan for files of ids needs nothing but their documents' lengths, where those alone
+ * say how they are cut. *done: there was nothing else to do. */
+static int plan_by_scan(struct job *j, bool *done, struct slu_err *err)
+{
+    struct opts *o = j->ctx->opts;
+    *done = false;
+    if (!o->plan || j->cut.random || decompose_mix_waits(&j->mix))
+        return SLU_OK;
+    int rc = cli_scan_lengths(j->ctx, &o->device, done, &j->scanned, err);
+    if (rc || !*done)
+        return rc;
+    const struct slu_tokens_lengths *l = &j->scanned;
+    struct slu_sum in = {.n = {l->documents, l->documents, l->tokens}};
+    cli_phase(j->ctx, "plan");
+    rc = finish(j, &in, err);
+    free(j->scanned.row);
+    return rc;
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {work, emit};
@@ -401,7 +431,15 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = decompose_mix_init(&j.mix, o->mixture, o->mixture_tokens, &j.cut, err);
     if (!rc)
         rc = choose_device(ctx, lengths, err);
-    if (!rc && lengths)
+    ctx->looks = o->plan;
+    bool done = false;
+    if (!rc)
+        rc = plan_by_scan(&j, &done, err);
+    if (rc || done) {
+        slu_header_release(&h);
+        return rc;
+    }
+    if (lengths)
         rc = slu_lengths_new(&j.lengths, &o->device, &left_byte, err);
     if (!rc)
         rc = cli_open_reader(ctx, &r, err);
@@ -441,6 +479,7 @@ const struct slu_tool slu_tool = {
     .opt = options,
     .opts_size = sizeof(struct opts),
     .defaults = defaults,
+    .reads_stream = true,
     .memory_floor = 32 << 20,
     .uses_device = true,
     .examples = "  tokenize corpus.jsonl | decompose --plan\n"

@@ -344,6 +344,7 @@ const struct slu_tool slu_tool = {
     .opt = options,
     .opts_size = sizeof(struct dedup_opts),
     .defaults = defaults,
+    .reads_stream = true,
     .memory_floor = 32 << 20,
     .spills = true,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"

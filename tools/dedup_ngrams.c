@@ -120,16 +120,13 @@ static int check_budget(struct job *j, uint64_t share, struct slu_err *err)
 
 static int open_again(struct job *j, struct slu_err *err)
 {
-    const struct cli_ctx *ctx = j->io.ctx;
-    struct slu_reader_cfg cfg = {ctx->input, ctx->n_input, ctx->common.memory / 16};
     char path[64];
     const char *one = path;
+    struct slu_reader_cfg cfg = {&one, 1, j->io.ctx->common.memory / 16};
 
-    if (j->fd >= 0) {
-        snprintf(path, sizeof path, "/proc/self/fd/%d", j->fd);
-        cfg.path = &one;
-        cfg.n_path = 1;
-    }
+    if (j->fd < 0)
+        return cli_reopen_reader(j->io.ctx, &j->again, err);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", j->fd);
     return slu_reader_open(&j->again, &cfg, err);
 }
 

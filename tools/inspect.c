@@ -111,15 +111,53 @@ static int show(struct look *k, struct slu_err *err)
     return SLU_OK;
 }
 
+/* The histogram of files of ids needs nothing but their documents' lengths. *done:
+ * there was nothing else to do. */
+static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *err)
+{
+    struct inspect_opts *o = ctx->opts;
+    struct slu_tokens_lengths l = {0};
+    struct slu_header h;
+    struct inspect_seen seen = {.kind = "tokens", .header = &h};
+    *done = false;
+    if (!o->histogram || o->verify)
+        return SLU_OK;
+    int rc = slu_device_choose(&o->device, (enum slu_device_kind)ctx->common.device,
+                               ctx->common.device_ordinal, err);
+    o->device.warn = cli_warn_text;
+    o->device.warn_arg = ctx;
+    ctx->device_used = o->device.name;
+    if (!rc)
+        rc = cli_scan_lengths(ctx, &o->device, done, &l, err);
+    slu_header_init(&h);
+    for (size_t i = 0; !rc && i < l.n_row; i++)
+        rc = slu_map_set(&seen.lengths, l.row[i].len_tok, l.row[i].count, err);
+    seen.sum.n = (struct slu_count){l.documents, l.documents, l.tokens};
+    seen.sum.segments = l.documents;
+    if (!rc && *done)
+        rc = inspect_print_histogram(&seen, err);
+    ctx->ledger.in = ctx->ledger.out = seen.sum.n;
+    slu_map_release(&seen.lengths);
+    slu_header_release(&h);
+    free(l.row);
+    return rc;
+}
+
 static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {NULL, emit};
     const struct inspect_opts *o = ctx->opts;
     struct look k = {.ctx = ctx, .o = o, .left = o->jsonl ? UINT64_MAX : o->records};
-    int rc = cli_open_reader(ctx, &k.r, err);
+    bool done;
+    ctx->looks = true;
+    int rc = histogram_by_scan(ctx, &done, err);
+    if (rc || done)
+        return rc;
+    rc = cli_open_reader(ctx, &k.r, err);
     if (rc)
         return rc;
-    k.seen.kind = "stream";
+    k.seen.kind = ctx->tokens ? "tokens" : "stream";
+    k.seen.format = ctx->tokens ? "npy" : NULL;
     k.seen.header = slu_reader_header(k.r);
     if (o->text || o->jsonl) {
         k.text = slu_names_vocab(slu_reader_names(k.r));
@@ -219,8 +257,10 @@ const struct slu_tool slu_tool = {
     .opt = opts,
     .opts_size = sizeof(struct inspect_opts),
     .defaults = defaults,
+    .reads_stream = true,
     .memory_floor = 32 << 20,
     .plain_output = true,
+    .uses_device = true,
     .examples = "  inspect docs.tks\n  inspect --verify shards\n"
                 "  tokenize corpus.jsonl | inspect --records=3 --text",
     .run = run,

@@ -9,7 +9,8 @@
 
 struct inspect_opts {
     bool json, text, jsonl, histogram, verify;
-    uint64_t records; /* NO_RECORDS: off, UINT64_MAX: all */
+    struct slu_device device; /* here, so that the report can name it */
+    uint64_t records;         /* NO_RECORDS: off, UINT64_MAX: all */
 };
 
 /* What has been seen of a stream or a shard set. */

@@ -79,6 +79,8 @@ int main(int argc, char **argv)
         if (!rc)
             rc = slu_tool.run(&ctx, &err);
         if (!rc)
+            cli_report_input(&ctx);
+        if (!rc)
             rc = cli_report_write(&ctx, &err);
     }
     if (!rc)

@@ -479,6 +479,7 @@ const struct slu_tool slu_tool = {
         "Joins sequences that have no bucket's length into sequences that have one.",
     .opt = options,
     .opts_size = sizeof(struct opts),
+    .reads_stream = true,
     .memory_floor = 32 << 20,
     .spills = true,
     .uses_device = true,

@@ -355,6 +355,7 @@ const struct slu_tool slu_tool = {
     .opt = options,
     .opts_size = sizeof(struct opts),
     .defaults = defaults,
+    .reads_stream = true,
     .memory_floor = 32 << 20,
     .spills = true,
     .examples = "  shuffle --seed 1 packed.tks -o shuffled.tks\n"

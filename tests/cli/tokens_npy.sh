@@ -1,0 +1,153 @@
+# shellcheck shell=sh disable=SC2154,SC2002,SC2086
+# tokens_npy.sh - files of ids, with NumPy's header or without, are read as the stream of the same documents: by every
+# program that reads streams, whatever the threads, the memory and the way in; and what is wrong with one is one line.
+
+have tokenize decompose inspect dedup pack shuffle || return 0
+npy() { "$PYTHON" "$top/tests/cli/make_npy.py" "$@"; }
+# field FILE KEY: of inspect --json; "-" reads standard input.
+field() { cat "$1" | inspect --json >f.json && json f.json "d['$2']"; }
+
+corpus c.jsonl 2000000 5
+tokenize -t bytes c.jsonl >c.tks
+inspect --records c.tks >r.json
+eos=$(field c.tks eos_id)
+v=$(field c.tks vocab_size)
+npy records r.json c.npy 2
+npy records r.json wide.npy 4
+npy records r.json one.npy 2 1
+npy records r.json two.npy 4 2
+raw="--eos-id $eos --token-bytes 2 --vocab-size $v"
+
+# ---- the same documents ----
+
+sum=$(field c.tks checksum)
+inspect --json $raw c.npy >j.json
+same "the checksum of the stream" "$sum" "$(json j.json 'd["checksum"]')"
+same "kind, eos, size of the vocabulary" "tokens npy $eos $v 2" \
+    "$(json j.json '" ".join(str(d[k]) for k in ("kind", "format", "eos_id", "vocab_size", "token_bytes"))')"
+same "lengths" "$(field c.tks lengths)" "$(json j.json 'd["lengths"]')"
+trace=$(json j.json 'd["trace_checksum"]')
+for f in "wide.npy --eos-id $eos --token-bytes 4 --vocab-size $v" "one.npy --eos-id $eos --vocab-size $v" \
+    "two.npy --eos-id $eos --vocab-size $v" "two.npy --eos-id $eos --vocab-size 70000" "one.npy --eos-id $eos"; do
+    inspect --json $f >j.json
+    same "$f: the same documents" "$sum $trace" "$(json j.json 'd["checksum"] + " " + d["trace_checksum"]')"
+done
+inspect --verify $raw c.npy >out
+check "--verify" grep -q "^ok: .*$sum" out
+inspect --records $raw c.npy >n.json
+check "a document's number leads back" npy check n.json c.npy 2
+decompose --min 16 --max 512 $raw c.npy >d.tks
+inspect --records d.tks >n.json
+check "and a piece's, with its offset" npy check n.json c.npy 2
+same "decompose: the stream's pieces" "$(decompose --min 16 --max 512 c.tks | field - checksum)" "$(field d.tks checksum)"
+tokstream d.tks >t.json 2>t.err
+check "the stream is a stream" test $? = 0
+check "provenance says how it was read" sh -c "inspect --json d.tks | grep -q -- '--eos-id=$eos --token-bytes=2 --vocab-size=$v'"
+
+bytes=$(sha d.tks)
+for o in "-T 1" "-T 2" "-T 7" "-M 32M" "-M 2G" "--device cpu"; do
+    same "the same bytes with $o" "$bytes" "$(decompose $o --min 16 --max 512 $raw c.npy | sha)"
+done
+same "from a pipe: the same documents" "$(field d.tks trace_checksum)" \
+    "$(cat c.npy | decompose --min 16 --max 512 $raw - | field - trace_checksum)"
+same "as standard input" "$sum" "$(inspect --json $raw <c.npy >j.json; json j.json 'd["checksum"]')"
+mkfifo fifo.npy
+cat one.npy >fifo.npy &
+same "a FIFO with NumPy's header" "$sum" "$(inspect --json $raw fifo.npy >j.json; json j.json 'd["checksum"]')"
+
+for p in "dedup" "dedup --ngrams=document --unit token" "dedup --near --unit token" "pack --length 256" "shuffle"; do
+    same "$p reads them" "$($p c.tks 2>/dev/null | field - checksum)" "$($p $raw c.npy 2>/dev/null | field - checksum)"
+done
+npy ids small.npy 2 "[5, $eos, $eos, 6, 7, $eos]"
+inspect --records --eos-id $eos --token-bytes 2 small.npy c.npy >n.json
+check "two files: each with its own numbers" npy check n.json small.npy 2 c.npy 2
+inspect --records --eos-id $eos --token-bytes 2 --vocab-size 66000 small.npy one.npy two.npy >n.json
+same "two widths and headers together" "$(($(wc -l <r.json) * 2 + 3))" "$(wc -l <n.json)"
+
+# ---- the scan alone ----
+
+for o in "" "--min 16 --max 512" "--label-token --tail drop" "--buckets 100,30,1000 --min-length 20 --max-length 5000" "-T 1" "-T 7" \
+    "-M 32M" "--device auto"; do
+    decompose --plan --stats s.json $o c.tks >plan
+    decompose --plan --stats r.json $o $raw c.npy >plan2
+    check "--plan $o: the stream's" cmp plan plan2
+    same "--plan $o: its report" "$(json s.json '[d["buckets"], d["tokens"], d["documents"]]')" \
+        "$(json r.json '[d["buckets"], d["tokens"], d["documents"]]')"
+done
+same "--stats names the phases" "['plan', 'scan']" "$(json r.json 'str(sorted(d["phases"]))')"
+decompose --plan --histogram h1.csv c.tks >plan
+decompose --plan --histogram h2.csv $raw c.npy >plan2
+check "--plan --histogram" cmp h1.csv h2.csv
+check "--plan from a pipe" sh -c "cat c.npy | decompose --plan $raw | cmp - plan"
+check "--plan by a pass, for random splits" sh -c "decompose --plan --split random $raw c.npy | grep -q 'drawn\\|random'"
+for f in "$raw c.npy" "--eos-id $eos wide.npy --token-bytes 4" "--eos-id $eos two.npy" "--eos-id $eos one.npy -T 1"; do
+    inspect --histogram c.tks >h1
+    inspect --histogram $f >h2
+    check "inspect --histogram $f" cmp h1 h2
+done
+# Documents over the borders of blocks, longer than the table, and more of them than a frame has.
+npy ids big.npy 2 "[1] * 3000000 + [0] * 200000 + ([2] * 299 + [0]) * 1000 + [3] * 262144"
+inspect --histogram -q --eos-id 0 --token-bytes 2 big.npy >h1
+inspect --json -q -M 4G --eos-id 0 --token-bytes 2 big.npy >j.json
+same "large and small documents" "[[1, 199999], [300, 1000], [262144, 1], [3000001, 1]]" "$(json j.json 'd["lengths"]')"
+same "and by the scan" "199999 1000 1 1" "$(awk '$1 ~ /^(1|256-511|262144-524287|2097152-4194303)$/ {print $2}' h1 | xargs)"
+status "a document larger than memory" 1 inspect --json -M 32M --eos-id 0 --token-bytes 2 big.npy
+check "is named" sh -c 'grep -q "big.npy: the document that begins with id 0 has more than" err'
+
+# ---- what is said ----
+
+inspect --json -M 4G --stats s.json --eos-id 0 --token-bytes 2 big.npy 2>err >out
+check "no EOS at the end: one warning" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "the last document does not end with id 0" err'
+same "no EOS at the end: counted" 1 "$(json s.json 'd["documents_without_eos"]')"
+status "the wrong id" 0 inspect --histogram --eos-id 65000 --token-bytes 2 small.npy c.npy
+check "the wrong id: said" grep -q "^inspect: small.npy and 1 more: no id 65000 anywhere" err
+status "-q" 0 inspect -q --histogram --eos-id 65000 --token-bytes 2 small.npy
+check "-q: silent" test ! -s err
+
+# ---- what is refused ----
+
+refused() { # CODE WORDS ARGUMENT...
+    code=$1 words=$2
+    shift 2
+    for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; do
+        status "$p $*" "$code" $p "$@"
+        if one_line err && grep -qe "$words" err; then ok "$p $*: $words"; else
+            cat err
+            not_ok "$p $*: $words"
+        fi
+    done
+}
+printf abc >odd.npy
+: >empty.npy
+head -c 1000 one.npy >cut.npy
+head -c 40 one.npy >head.npy
+cat one.npy small.npy >long.npy
+npy header i8.npy "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }"
+npy header be.npy "{'descr': '>u2', 'fortran_order': False, 'shape': (4,), }"
+npy header flat.npy "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 2), }"
+npy header scalar.npy "{'descr': '<u2', 'fortran_order': False, 'shape': (), }"
+npy header none.npy "{'fortran_order': False, 'shape': (4,), }"
+refused 2 "--eos-id N" --token-bytes 2 c.npy
+refused 2 "--token-bytes 2" --eos-id 0 c.npy
+refused 1 "no whole number of ids" --eos-id 0 --token-bytes 2 odd.npy
+refused 1 "is empty" --eos-id 0 --token-bytes 2 empty.npy
+refused 1 "is empty" --eos-id 0 --token-bytes 2 c.npy empty.npy
+refused 1 "NumPy header says" --eos-id 0 cut.npy
+refused 1 "ends in its NumPy header" --eos-id 0 head.npy
+refused 1 "NumPy header says" --eos-id 0 long.npy
+refused 1 "<i8" --eos-id 0 i8.npy
+refused 1 ">u2" --eos-id 0 be.npy
+refused 1 "one dimension" --eos-id 0 flat.npy
+refused 1 "one dimension" --eos-id 0 scalar.npy
+refused 1 "does not add up" --eos-id 0 none.npy
+same "a header is right about the width" "$sum" "$(inspect --json --eos-id $eos --token-bytes 4 one.npy >j.json; json j.json 'd["checksum"]')"
+refused 1 "small.npy: id $eos at position 1 is not below" --eos-id 6 --token-bytes 2 --vocab-size $eos small.npy
+refused 1 "one.npy: id [0-9]* at position [0-9]* is not below" --eos-id 0 --vocab-size 100 one.npy
+refused 2 "below the vocabulary size" --eos-id 300 --token-bytes 2 --vocab-size 300 c.npy
+refused 2 "below the vocabulary size" --eos-id 70000 --token-bytes 2 c.npy
+refused 1 "not of one kind" --eos-id 0 --token-bytes 2 c.npy c.tks
+refused 2 "which c.tks is not" --eos-id 0 c.tks
+refused 1 "cannot be opened" --eos-id 0 --token-bytes 2 missing.npy
+status "four bytes and no vocabulary" 2 decompose --eos-id $eos two.npy
+check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
+status "but for a look it does" 0 inspect --json --eos-id $eos two.npy

@@ -53,6 +53,9 @@ endif
 %_avx2.o %_avx2.lo: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mfma
 %_avx512.o %_avx512.lo: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
 
+# Where floating-point arithmetic decides what is written it is that of the source, on every host.
+%/pack_nnls.o %/pack_nnls.lo: SIMD_FLAGS := -ffp-contract=off
+
 # ---- CUDA -----------------------------------------------------------------------------------
 
 HAVE_NVCC := $(shell command -v $(NVCC) 2>/dev/null)

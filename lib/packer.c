@@ -122,6 +122,7 @@ int slu_pack_solve(struct slu_pack_plan **plan, enum slu_pack_method method,
     case SLU_PACK_LPFHP:
         return slu_pack_by_lpfhp(plan, hist, n, cfg, err);
     case SLU_PACK_NNLSHP:
+        return slu_pack_by_nnlshp(plan, hist, n, cfg, err);
     case SLU_PACK_MULTI:
     case SLU_PACK_CONCAT:
     case SLU_PACK_METHODS:

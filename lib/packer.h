@@ -37,8 +37,9 @@
 #include "err.h"
 #include "lengths.h"
 
-#define SLU_PACK_OPENED  UINT32_MAX          /* parent of a group of new bins */
-#define SLU_MAX_CAPACITY (UINT64_C(1) << 26) /* tokens a bin */
+#define SLU_PACK_OPENED     UINT32_MAX          /* parent of a group of new bins */
+#define SLU_MAX_CAPACITY    (UINT64_C(1) << 26) /* tokens a bin */
+#define SLU_NNLSHP_CAPACITY 2048                /* the same for SLU_PACK_NNLSHP */
 
 enum slu_pack_method {
     SLU_PACK_BFD,    /* best-fit decreasing */

@@ -46,5 +46,6 @@ typedef int slu_pack_solver(struct slu_pack_plan **plan,
                             const struct slu_pack_cfg *cfg, struct slu_err *err);
 slu_pack_solver slu_pack_by_bfd, slu_pack_by_spfhp, slu_pack_by_lpfhp; /* pack_hist.c */
 slu_pack_solver slu_pack_by_ffd;                                       /* pack_ffd.c */
+slu_pack_solver slu_pack_by_nnlshp; /* pack_nnlshp.c */
 
 #endif

@@ -28,7 +28,7 @@ for o in "-T 1" "-T 2" "-T 7" "-M 32M" "-M 64M" "-M 1G" "--device cpu" "--seed 5
     same "concat: the same bytes with $o" "$chunks" "$(pack --length 4096 --method concat $o c.tks | sha)"
 done
 
-for m in ffd spfhp lpfhp; do
+for m in ffd spfhp lpfhp nnlshp; do
     pack --length 512 --max-segments 5 --method $m --stats a.json c.tks >t.tks
     check "$m: packed sequences verify" inspect --verify t.tks
     same "$m: the same bytes with -T 7 -M 32M" "$(sha t.tks)" \
@@ -82,6 +82,8 @@ for o in "--length x" "--method nfd" "--long cut" "--fill no" "--max-segments 2 
     status "usage: $o" 2 pack $o c.tks
     check "  one line" one_line err
 done
+status "nnlshp: too many ways to fill a bin" 2 pack --length 4096 --method nnlshp c.tks
+check "  one line that states the limit" sh -c 'grep -q 2048 err && [ $(wc -l <err) = 1 ]'
 status "bins too large for -M" 1 pack -M 32M --length 16M c.tks
 check "  one line" one_line err
 status "--device cuda:99" 1 pack --device cuda:99 d.tks

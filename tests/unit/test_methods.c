@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/pack_nnls.h"
 #include "tests/unit/plan_check.h"
 
 static uint64_t state = 1;
@@ -285,6 +286,59 @@ static void large(void **unused)
     }
 }
 
+/* ---- least squares ---- */
+
+/* The conditions of Karush, Kuhn and Tucker: nothing is negative, no strategy would
+ * lower the sum of squares, and those in use are where it does not change. They prove
+ * that this is the minimum. */
+static void kkt_trial(uint32_t L, unsigned depth)
+{
+    double wanted[130] = {0}, weight[130] = {0}, y[130] = {0}, scale = 0;
+    struct slu_pack_strategy *s;
+    size_t n;
+    for (uint32_t l = 1; l <= L; l++) {
+        wanted[l] = rnd(3) ? (double)rnd(UINT64_C(1) << rnd(31)) : 0;
+        weight[l] = l <= 8 ? 0.09 : 1;
+        y[l] = wanted[l];
+        scale = wanted[l] > scale ? wanted[l] : scale;
+    }
+    assert_int_equal(slu_pack_nnls(&s, &n, L, depth, wanted, weight, NULL), SLU_OK);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(s[i].len[0] + s[i].len[1] + s[i].len[2], L);
+        assert_true(s[i].len[0] <= s[i].len[1] && s[i].len[1] <= s[i].len[2]);
+        assert_true(s[i].bins > 0 && (depth == 3 || s[i].len[0] == 0));
+        for (int k = 0; k < 3; k++)
+            y[s[i].len[k]] -= s[i].bins;
+    }
+    y[0] = 0;
+    for (uint32_t l = 1; l <= L; l++)
+        y[l] *= weight[l] * weight[l];
+    for (uint32_t a = 0; a <= (depth == 3 ? L / 3 : 0); a++)
+        for (uint32_t b = a; b <= (depth >= 2 ? (L - a) / 2 : 0); b++)
+            assert_true(y[a] + y[b] + y[L - a - b] <= 1e-7 * scale);
+    for (size_t i = 0; i < n; i++)
+        assert_true(y[s[i].len[0]] + y[s[i].len[1]] + y[s[i].len[2]] >= -1e-7 * scale);
+    free(s);
+}
+
+static void least_squares(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 200; i++) {
+        kkt_trial(1 + (uint32_t)rnd(12), 1 + (unsigned)rnd(3));
+        kkt_trial(1 + (uint32_t)rnd(128), 3);
+        uint64_t L = 1 + rnd(200), max_items = rnd(5);
+        struct slu_length_count hist[MOST_ROWS];
+        size_t n = random_hist(hist, L, 1 + rnd(MOST_ROWS), 1 + rnd(1000000));
+        struct slu_pack_cfg cfg = {.capacity = L, .max_items = max_items};
+        struct slu_pack_plan *plan;
+        assert_int_equal(slu_pack_solve(&plan, SLU_PACK_NNLSHP, hist, n, &cfg, NULL),
+                         SLU_OK);
+        check_plan(plan, hist, n, max_items && max_items < 3 ? max_items : 3);
+        slu_pack_plan_free(plan);
+    }
+}
+
 static void limits(void **unused)
 {
     (void)unused;
@@ -293,7 +347,7 @@ static void limits(void **unused)
     struct slu_pack_plan *plan;
     for (int i = 0; i < 20; i++)
         hist[i] = (struct slu_length_count){(uint64_t)i + 1, 100};
-    for (int m = SLU_PACK_BFD; m <= SLU_PACK_LPFHP; m++) {
+    for (int m = SLU_PACK_BFD; m <= SLU_PACK_NNLSHP; m++) {
         struct slu_pack_cfg cfg = {.capacity = 20, .max_groups = 5};
         assert_int_equal(
             slu_pack_solve(&plan, (enum slu_pack_method)m, hist, 20, &cfg, &err),
@@ -304,14 +358,17 @@ static void limits(void **unused)
             slu_pack_solve(&plan, (enum slu_pack_method)m, hist, 20, &cfg, &err),
             SLU_E_USAGE);
     }
+    struct slu_pack_cfg cfg = {.capacity = SLU_NNLSHP_CAPACITY + 1};
+    assert_int_equal(slu_pack_solve(&plan, SLU_PACK_NNLSHP, hist, 20, &cfg, &err),
+                     SLU_E_USAGE);
+    assert_non_null(strstr(err.msg, "2048"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_fit),
-        cmocka_unit_test(pack_first),
-        cmocka_unit_test(large),
+        cmocka_unit_test(first_fit), cmocka_unit_test(pack_first),
+        cmocka_unit_test(large),     cmocka_unit_test(least_squares),
         cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

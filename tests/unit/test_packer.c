@@ -5,11 +5,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/unit/plan_check.h"
 
@@ -158,48 +156,13 @@ static void concat(void **unused)
     assert_int_equal(s.full_tok, 10);
 }
 
-/* Not a check: what the solver takes on lognormal lengths, as packing.md measured it.
- */
-static void speed(void **unused)
-{
-    (void)unused;
-    static const uint64_t capacity[] = {2048, 8192, 32768, 131072};
-    if (!getenv("SLU_BENCH"))
-        skip();
-    for (int c = 0; c < 4; c++) {
-        uint64_t L = capacity[c];
-        struct slu_length_count *hist = malloc(L * sizeof *hist);
-        double docs = L > 100000 ? 1e11 : 1e9;
-        size_t n = 0;
-        for (uint64_t l = 1; l <= L; l++) { /* median 400 tokens, sigma 1.2 */
-            double z = (log((double)l) - log(400)) / 1.2;
-            double p = exp(-z * z / 2) / ((double)l * 1.2 * sqrt(2 * 3.14159265358979));
-            uint64_t k = (uint64_t)(p * docs);
-            if (k)
-                hist[n++] = (struct slu_length_count){l, k};
-        }
-        struct slu_pack_plan *plan;
-        struct timespec a, b;
-        clock_gettime(CLOCK_MONOTONIC, &a);
-        assert_int_equal(slu_pack_bfd(&plan, hist, n, L, 0, NULL), SLU_OK);
-        clock_gettime(CLOCK_MONOTONIC, &b);
-        struct slu_pack_sum s = slu_pack_plan_sum(plan);
-        printf("L %llu: %zu groups, %.2f ms, %.5f %% bins over the bound\n",
-               (unsigned long long)L, plan->n_group,
-               (double)(b.tv_sec - a.tv_sec) * 1e3 +
-                   (double)(b.tv_nsec - a.tv_nsec) / 1e6,
-               100 * (double)(s.bins - s.bound) / (double)s.bound);
-        slu_pack_plan_free(plan);
-        free(hist);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_as_plain), cmocka_unit_test(edges),
-        cmocka_unit_test(solve),         cmocka_unit_test(concat),
-        cmocka_unit_test(speed),
+        cmocka_unit_test(same_as_plain),
+        cmocka_unit_test(edges),
+        cmocka_unit_test(solve),
+        cmocka_unit_test(concat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

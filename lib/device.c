@@ -89,8 +89,6 @@ bool slu_device_take(struct slu_device *d, enum slu_device_work work, uint64_t n
             return false;
         }
     }
-    /* Should this fail, so does the caller's first use of the device. */
-    (void)slu_device_select(d->ordinal);
     return true;
 }
 

@@ -10,7 +10,8 @@
  * How a kernel is called:
  *
  *     if (slu_device_take(d, SLU_WORK_PACK, n_items)) {
- *         int code = … slu_…_cuda(…) …;       // 0 or a code of kernels/device.h
+ *         int code = slu_device_select(d->ordinal); // 0 or a code of kernels/device.h
+ *         … slu_…_cuda(…) …
  *         if (code == 0)
  *             return SLU_OK;
  *         rc = slu_device_fault(d, code, err);
@@ -56,8 +57,8 @@ struct slu_device {
 SLU_MUST_USE int slu_device_choose(struct slu_device *d, enum slu_device_kind kind,
                                    uint64_t ordinal, struct slu_err *err);
 
-/* Whether work of size n goes to the device, which is then the calling thread's own
- * (slu_device_select). d NULL: the CPU. */
+/* Whether work of size n goes to the device; the caller makes it its thread's own
+ * (slu_device_select), whichever thread that is. d NULL: the CPU. */
 bool slu_device_take(struct slu_device *d, enum slu_device_work work, uint64_t n);
 
 /* The device answered `code` (not 0). SLU_OK: d is the CPU from now on, and the caller

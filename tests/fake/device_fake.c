@@ -1,0 +1,771 @@
+/* device_fake.c - a device for machines without one: kernels/device.h and every
+ * slu_*_cuda on host memory, for programs that are linked with it instead of CUDA
+ * (tests/tests.mk). It tests what is around kernels, not kernels: those are their
+ * oracles here.
+ *
+ * It is as unforgiving as a device can be:
+ *   - device memory can't be read or written through the pointers it gives out; these
+ *     are a view without access of what the fake itself sees elsewhere
+ *   - nothing on a stream happens before somebody waits for it, so a wait that is
+ *     missing shows as old data
+ *   - a copy or kernel that goes past the end of its memory, uses what was freed or
+ *     what is not the device's ends the program (abort)
+ *   - workspace is overwritten with noise by every kernel that is given some
+ *
+ * The environment says what fails:
+ *   SLU_FAKE_FAIL=N      call number N (from 1) fails, once ("out of memory")
+ *   SLU_FAKE_FAIL=N:lost and so does every call after it ("the device is lost")
+ *   SLU_FAKE_FAIL=N:late call N seems to work, but what it put on a stream is not done,
+ *                        and who waits for it learns that the device is lost
+ *   SLU_FAKE_MEMORY=B    the device has so many bytes
+ *   SLU_FAKE_LOG=FILE    at exit, the number of calls, and of each kernel's
+ * Calls that can't fail (freeing) are not counted.
+ *
+ * One lock around everything.
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/fake/device_fake.h"
+
+#include "kernels/device.h"
+#include "kernels/gather.h"
+#include "kernels/histogram.h"
+#include "kernels/place.h"
+#include "kernels/scan.h"
+#include "kernels/sort.h"
+
+#define CODE_MEMORY    2
+#define CODE_INVALID   1
+#define CODE_NO_DEVICE 100
+#define CODE_LOST      700
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void enter(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static int leave(int code)
+{
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+static void misuse(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "fake device: MISUSE: ");
+    vfprintf(stderr, fmt, ap);
+    fprintf(stderr, "\n");
+    va_end(ap);
+    abort();
+}
+
+static void *must(void *p)
+{
+    if (!p || p == MAP_FAILED) {
+        perror("fake device");
+        abort();
+    }
+    return p;
+}
+
+/* ---- what fails ---- */
+
+static struct {
+    bool read;
+    long fail_at; /* 0: none */
+    enum slu_fake_mode mode;
+    size_t memory_byte;
+    const char *log;
+    long calls;
+    bool lost;
+    long histogram, scan, sort, place, gather; /* kernels that ran */
+} fake;
+
+static void write_log(void)
+{
+    FILE *f = fopen(fake.log, "w");
+    if (!f)
+        return;
+    fprintf(f, "calls %ld\nhistogram %ld\nscan %ld\nsort %ld\nplace %ld\ngather %ld\n",
+            fake.calls, fake.histogram, fake.scan, fake.sort, fake.place, fake.gather);
+    fclose(f);
+}
+
+static void read_environment(void)
+{
+    const char *s = getenv("SLU_FAKE_FAIL"), *memory = getenv("SLU_FAKE_MEMORY");
+    char *end;
+    fake.read = true;
+    fake.memory_byte = memory ? strtoull(memory, NULL, 10) : SIZE_MAX;
+    if (s) {
+        fake.fail_at = strtol(s, &end, 10);
+        fake.mode = !strcmp(end, ":lost")   ? SLU_FAKE_LOST
+                    : !strcmp(end, ":late") ? SLU_FAKE_LATE
+                                            : SLU_FAKE_ONCE;
+    }
+    fake.log = getenv("SLU_FAKE_LOG");
+    if (fake.log)
+        atexit(write_log);
+}
+
+/* Counts a call. queued: it puts something on a stream, where it can fail later; *late
+ * is set where it shall. */
+static int call(bool queued, bool *late)
+{
+    if (late)
+        *late = false;
+    if (!fake.read)
+        read_environment();
+    if (fake.lost)
+        return CODE_LOST;
+    if (++fake.calls != fake.fail_at)
+        return 0;
+    if (fake.mode == SLU_FAKE_LATE && queued) {
+        *late = true;
+        return 0;
+    }
+    fake.lost = fake.mode != SLU_FAKE_ONCE;
+    return fake.lost ? CODE_LOST : CODE_MEMORY;
+}
+
+/* ---- memory ---- */
+
+struct block {
+    struct block *next;
+    char *shown; /* what the program has; no access */
+    char *real;
+    size_t n_byte, mapped;
+};
+
+static struct block *device_block, *host_block;
+static size_t used_byte, n_event;
+
+static struct block *block_of(struct block *b, const void *p)
+{
+    for (; b; b = b->next)
+        if ((const char *)p >= b->shown && (const char *)p < b->shown + b->n_byte)
+            return b;
+    return NULL;
+}
+
+/* What the fake sees at a device pointer, n_byte of it. */
+static void *real(const void *p, size_t n_byte, const char *what)
+{
+    struct block *b = block_of(device_block, p);
+    if (n_byte == 0)
+        return NULL;
+    if (!b)
+        misuse("%s: %p is no memory of the device", what, p);
+    size_t at = (size_t)((const char *)p - b->shown);
+    if (n_byte > b->n_byte - at)
+        misuse("%s: %zu bytes from byte %zu of %zu", what, n_byte, at, b->n_byte);
+    return b->real + at;
+}
+
+static void drop_block(struct block **list, void *p, const char *what)
+{
+    for (struct block **at = list; *at; at = &(*at)->next) {
+        struct block *b = *at;
+        if (b->shown != p)
+            continue;
+        *at = b->next;
+        if (b->real != b->shown) {
+            munmap(b->real, b->mapped);
+            munmap(b->shown, b->mapped);
+            used_byte -= b->n_byte;
+        } else {
+            free(b->real);
+        }
+        free(b);
+        return;
+    }
+    misuse("%s: %p was not allocated, or is freed twice", what, p);
+}
+
+/* ---- streams ---- */
+
+struct op {
+    struct op *next;
+    void (*run)(struct op *op);
+    bool late; /* fails instead */
+    uint64_t number;
+    union {
+        struct {
+            void *to;
+            const void *from;
+            void *copy; /* owned: what was at from */
+            size_t n_byte;
+            enum { PUT, GET, WITHIN, ZERO } way;
+        } copy;
+        struct {
+            struct stream *stream;
+            uint64_t number;
+        } wait;
+        struct {
+            const uint64_t *len;
+            size_t n;
+            uint64_t *count;
+            size_t n_bin;
+        } histogram;
+        struct {
+            const uint32_t *len;
+            size_t n;
+            uint32_t longest, first;
+            uint32_t *order;
+        } sort;
+        struct {
+            struct slu_place p;
+            uint32_t *run_item;
+            uint64_t *run_dst;
+        } place;
+        struct {
+            struct slu_gather g;
+            uint64_t first_tok;
+            size_t n_tok;
+            void *out;
+        } gather;
+        struct {
+            const void *tok;
+            size_t n;
+            unsigned tok_bytes;
+            uint32_t eos;
+            uint64_t *count, *far;
+            size_t n_bin;
+            struct slu_eos_block *b;
+        } scan;
+    };
+    void *work;
+    size_t work_byte;
+};
+
+struct stream {
+    struct stream *next;
+    struct op *first, **last;
+    uint64_t put, done; /* ops so far */
+};
+
+struct event {
+    struct stream *stream; /* NULL: never recorded */
+    uint64_t number;
+};
+
+static struct stream null_stream, *streams;
+
+static struct stream *stream_of(void *p)
+{
+    struct stream *s = p ? p : &null_stream;
+    if (!s->last)
+        s->last = &s->first;
+    for (struct stream *t = streams; p && t != p; t = t->next)
+        if (!t)
+            misuse("%p is no stream", p);
+    return s;
+}
+
+static void push(void *stream, struct op op)
+{
+    struct stream *s = stream_of(stream);
+    struct op *o = must(malloc(sizeof *o));
+    *o = op;
+    o->next = NULL;
+    o->number = ++s->put;
+    *s->last = o;
+    s->last = &o->next;
+}
+
+/* Does what is on the stream, up to op `number`. */
+static void run_to(struct stream *s, uint64_t number)
+{
+    while (s->first && s->first->number <= number) {
+        struct op *o = s->first;
+        s->first = o->next;
+        if (!s->first)
+            s->last = &s->first;
+        s->done = o->number;
+        if (o->late)
+            fake.lost = true;
+        if (o->work_byte)
+            memset(real(o->work, o->work_byte, "workspace"), 0xdb, o->work_byte);
+        if (!fake.lost)
+            o->run(o);
+        free(o);
+    }
+}
+
+static void run_all(void)
+{
+    run_to(stream_of(NULL), UINT64_MAX);
+    for (struct stream *s = streams; s; s = s->next)
+        run_to(s, UINT64_MAX);
+}
+
+static void run_wait(struct op *o)
+{
+    if (o->wait.stream)
+        run_to(o->wait.stream, o->wait.number);
+}
+
+static void run_copy(struct op *o)
+{
+    size_t n = o->copy.n_byte;
+    const void *from = o->copy.copy ? o->copy.copy : o->copy.from;
+    if (n && o->copy.way == ZERO)
+        memset(real(o->copy.to, n, "zero"), 0, n);
+    else if (n && o->copy.way == PUT)
+        memcpy(real(o->copy.to, n, "put"), from, n);
+    else if (n && o->copy.way == GET)
+        memcpy(o->copy.to, real(from, n, "get"), n);
+    else if (n)
+        memmove(real(o->copy.to, n, "copy"), real(from, n, "copy"), n);
+    free(o->copy.copy);
+}
+
+/* ---- for tests ---- */
+
+void slu_fake_set(long fail_at, enum slu_fake_mode mode, size_t memory_byte)
+{
+    memset(&fake, 0, sizeof fake);
+    fake.read = true;
+    fake.fail_at = fail_at;
+    fake.mode = mode;
+    fake.memory_byte = memory_byte;
+}
+
+long slu_fake_calls(void)
+{
+    return fake.calls;
+}
+
+size_t slu_fake_held(void)
+{
+    size_t n = n_event;
+    for (const struct block *b = device_block; b; b = b->next)
+        n++;
+    for (const struct block *b = host_block; b; b = b->next)
+        n++;
+    for (const struct stream *s = streams; s; s = s->next)
+        n++;
+    return n;
+}
+
+/* ---- device.h ---- */
+
+int slu_device_count(int *n)
+{
+    enter();
+    int code = call(false, NULL);
+    *n = code ? 0 : 1;
+    return leave(code);
+}
+
+int slu_device_name(int ordinal, char *name, size_t name_cap)
+{
+    enter();
+    int code = ordinal ? CODE_NO_DEVICE : call(false, NULL);
+    snprintf(name, name_cap, "%s", code ? "" : "fake");
+    return leave(code);
+}
+
+int slu_device_select(int ordinal)
+{
+    enter();
+    int code = ordinal ? CODE_NO_DEVICE : call(false, NULL);
+    return leave(code);
+}
+
+const char *slu_device_error(int code)
+{
+    return code == 0                ? "no error"
+           : code == CODE_MEMORY    ? "out of memory"
+           : code == CODE_NO_DEVICE ? "no CUDA device"
+           : code == CODE_LOST      ? "the device is lost"
+                                    : "invalid argument";
+}
+
+int slu_device_alloc(void **p, size_t n_byte)
+{
+    enter();
+    int code = call(false, NULL);
+    *p = NULL;
+    if (!code && n_byte > fake.memory_byte - used_byte)
+        code = CODE_MEMORY;
+    if (!code) {
+        struct block *b = must(calloc(1, sizeof *b));
+        b->n_byte = n_byte ? n_byte : 1;
+        b->mapped = (b->n_byte + 4095) / 4096 * 4096;
+        int fd = memfd_create("fake device", 0);
+        if (fd < 0 || ftruncate(fd, (off_t)b->mapped))
+            must(NULL);
+        b->real =
+            must(mmap(NULL, b->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+        b->shown = must(mmap(NULL, b->mapped, PROT_NONE, MAP_SHARED, fd, 0));
+        close(fd);
+        memset(b->real, 0xdb, b->n_byte);
+        used_byte += b->n_byte;
+        b->next = device_block;
+        device_block = b;
+        *p = b->shown;
+    }
+    return leave(code);
+}
+
+void slu_device_free(void *p)
+{
+    enter();
+    run_all();
+    if (p)
+        drop_block(&device_block, p, "free");
+    pthread_mutex_unlock(&lock);
+}
+
+int slu_device_memory(size_t *free_byte, size_t *total_byte)
+{
+    enter();
+    int code = call(false, NULL);
+    *total_byte = code ? 0 : fake.memory_byte;
+    *free_byte = code ? 0 : fake.memory_byte - used_byte;
+    return leave(code);
+}
+
+int slu_device_host_alloc(void **p, size_t n_byte)
+{
+    enter();
+    int code = call(false, NULL);
+    *p = NULL;
+    if (!code) {
+        struct block *b = must(calloc(1, sizeof *b));
+        b->n_byte = n_byte ? n_byte : 1;
+        b->real = b->shown = must(malloc(b->n_byte));
+        memset(b->real, 0xdb, b->n_byte);
+        b->next = host_block;
+        host_block = b;
+        *p = b->shown;
+    }
+    return leave(code);
+}
+
+void slu_device_host_free(void *p)
+{
+    enter();
+    run_all();
+    if (p)
+        drop_block(&host_block, p, "free of host memory");
+    pthread_mutex_unlock(&lock);
+}
+
+/* Checked now, done later. */
+static int queue_copy(void *to, const void *from, size_t n_byte, int way, void *stream)
+{
+    struct op o = {.run = run_copy, .copy = {to, from, NULL, n_byte, way}};
+    enter();
+    int code = call(true, &o.late);
+    if (!code) {
+        if (way != GET)
+            (void)real(to, n_byte, "copy to");
+        if (way == GET || way == WITHIN)
+            (void)real(from, n_byte, "copy from");
+        if (way == GET && block_of(device_block, to))
+            misuse("get: to memory of the device");
+        if (way == PUT && block_of(device_block, from))
+            misuse("put: from memory of the device");
+        if (way == PUT && n_byte && !block_of(host_block, from)) {
+            o.copy.copy = must(malloc(n_byte));
+            memcpy(o.copy.copy, from, n_byte);
+        }
+        push(stream, o);
+    }
+    return leave(code);
+}
+
+int slu_device_zero(void *p, size_t n_byte, void *stream)
+{
+    return queue_copy(p, NULL, n_byte, ZERO, stream);
+}
+
+int slu_device_put(void *device, const void *host, size_t n_byte, void *stream)
+{
+    return queue_copy(device, host, n_byte, PUT, stream);
+}
+
+int slu_device_get_async(void *host, const void *device, size_t n_byte, void *stream)
+{
+    if (n_byte && !block_of(host_block, host))
+        misuse("get_async: to memory that is not page-locked");
+    return queue_copy(host, device, n_byte, GET, stream);
+}
+
+int slu_device_get(void *host, const void *device, size_t n_byte, void *stream)
+{
+    int code = queue_copy(host, device, n_byte, GET, stream);
+    return code ? code : slu_device_sync(stream);
+}
+
+int slu_device_copy(void *to, const void *from, size_t n_byte, void *stream)
+{
+    return queue_copy(to, from, n_byte, WITHIN, stream);
+}
+
+int slu_device_stream_new(void **stream)
+{
+    enter();
+    int code = call(false, NULL);
+    *stream = NULL;
+    if (!code) {
+        struct stream *s = must(calloc(1, sizeof *s));
+        s->last = &s->first;
+        s->next = streams;
+        streams = s;
+        *stream = s;
+    }
+    return leave(code);
+}
+
+void slu_device_stream_free(void *stream)
+{
+    enter();
+    if (stream) {
+        struct stream **at = &streams, *s = stream_of(stream);
+        run_to(s, UINT64_MAX);
+        while (*at != s)
+            at = &(*at)->next;
+        *at = s->next;
+        free(s);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+int slu_device_sync(void *stream)
+{
+    enter();
+    int code = call(false, NULL);
+    if (!code)
+        run_to(stream_of(stream), UINT64_MAX);
+    if (fake.lost)
+        code = CODE_LOST;
+    return leave(code);
+}
+
+int slu_device_event_new(void **event)
+{
+    enter();
+    int code = call(false, NULL);
+    *event = code ? NULL : must(calloc(1, sizeof(struct event)));
+    n_event += code == 0;
+    return leave(code);
+}
+
+void slu_device_event_free(void *event)
+{
+    enter();
+    n_event -= event != NULL;
+    free(event);
+    pthread_mutex_unlock(&lock);
+}
+
+int slu_device_event_record(void *event, void *stream)
+{
+    enter();
+    int code = call(false, NULL);
+    if (!code) {
+        struct stream *s = stream_of(stream);
+        *(struct event *)event = (struct event){s, s->put};
+    }
+    return leave(code);
+}
+
+int slu_device_event_order(void *event, void *stream)
+{
+    const struct event *e = event;
+    struct op o = {.run = run_wait, .wait = {e->stream, e->number}};
+    enter();
+    int code = call(true, &o.late);
+    if (!code)
+        push(stream, o);
+    return leave(code);
+}
+
+int slu_device_event_wait(void *event)
+{
+    const struct event *e = event;
+    enter();
+    int code = call(false, NULL);
+    if (!code && e->stream)
+        run_to(e->stream, e->number);
+    if (fake.lost)
+        code = CODE_LOST;
+    return leave(code);
+}
+
+int slu_device_event_ms(void *from, void *to, float *ms)
+{
+    (void)from, (void)to;
+    enter();
+    int code = call(false, NULL);
+    *ms = 0;
+    return leave(code);
+}
+
+/* ---- kernels ---- */
+
+static int queue(struct op o, void *work, size_t work_byte, size_t want_byte,
+                 void *stream)
+{
+    enter();
+    int code = call(true, &o.late);
+    o.work = work;
+    o.work_byte = want_byte;
+    if (!code && work_byte < want_byte)
+        code = CODE_INVALID;
+    if (!code)
+        push(stream, o);
+    return leave(code);
+}
+
+size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
+{
+    (void)n, (void)n_bin;
+    return 0;
+}
+
+static void run_histogram(struct op *o)
+{
+    size_t n = o->histogram.n, n_bin = o->histogram.n_bin;
+    fake.histogram++;
+    slu_histogram_ref(real(o->histogram.len, n * 8, "histogram: len"), n,
+                      real(o->histogram.count, n_bin * 8, "histogram: count"), n_bin);
+}
+
+int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin,
+                       void *work, size_t work_byte, void *stream)
+{
+    struct op o = {.run = run_histogram, .histogram = {len, n, count, n_bin}};
+    return queue(o, work, work_byte, 0, stream);
+}
+
+size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest)
+{
+    (void)longest;
+    return n ? 12 * n + 256 : 0;
+}
+
+static void run_sort(struct op *o)
+{
+    size_t n = o->sort.n;
+    void *work = must(malloc(slu_sort_lengths_ref_work(n, o->sort.longest)));
+    uint32_t *order = real(o->sort.order, n * 4, "sort: order");
+    fake.sort++;
+    slu_sort_lengths_ref(real(o->sort.len, n * 4, "sort: len"), n, o->sort.longest,
+                         order, work);
+    for (size_t i = 0; i < n; i++)
+        order[i] += o->sort.first;
+    free(work);
+}
+
+int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
+                          uint32_t first, uint32_t *order, void *work, size_t work_byte,
+                          void *stream)
+{
+    struct op o = {.run = run_sort, .sort = {len, n, longest, first, order}};
+    return queue(o, work, work_byte, slu_sort_lengths_cuda_work(n, longest), stream);
+}
+
+size_t slu_place_cuda_work(size_t n, size_t n_step, size_t n_interval)
+{
+    (void)n_step, (void)n_interval;
+    return n / 1024 * 4 + 4;
+}
+
+static void run_place(struct op *o)
+{
+    struct slu_place p = o->place.p;
+    uint32_t *run_item = real(o->place.run_item, p.n * 4, "place: run_item");
+    uint64_t *run_dst = real(o->place.run_dst, p.n * 8, "place: run_dst");
+    fake.place++;
+    p.order = real(p.order, p.n * 4, "place: order");
+    p.step = real(p.step, p.n_step * sizeof *p.step, "place: step");
+    p.interval = real(p.interval, p.n_interval * sizeof *p.interval, "place: interval");
+    slu_place_ref(&p, run_item, run_dst);
+}
+
+int slu_place_cuda(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst,
+                   void *work, size_t work_byte, void *stream)
+{
+    struct op o = {.run = run_place, .place = {*p, run_item, run_dst}};
+    if (p->n == 0)
+        return 0;
+    return queue(o, work, work_byte,
+                 slu_place_cuda_work(p->n, p->n_step, p->n_interval), stream);
+}
+
+size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok)
+{
+    (void)g;
+    return n_tok / 1024 * 4 + 8;
+}
+
+static void run_gather(struct op *o)
+{
+    struct slu_gather g = o->gather.g;
+    uint64_t most = 0; /* ids of the pool that are used */
+    size_t n_item = 0;
+    void *out = real(o->gather.out, o->gather.n_tok * g.tok_bytes, "gather: out");
+    fake.gather++;
+    g.run_item = real(g.run_item, g.n_run * 4, "gather: run_item");
+    g.run_dst = real(g.run_dst, g.n_run * 8, "gather: run_dst");
+    for (size_t r = 0; r < g.n_run; r++)
+        n_item = g.run_item[r] >= n_item ? (size_t)g.run_item[r] + 1 : n_item;
+    g.src = real(g.src, n_item * 8, "gather: src");
+    g.len = real(g.len, n_item * 4, "gather: len");
+    for (size_t i = 0; i < n_item; i++)
+        most = g.src[i] + g.len[i] > most ? g.src[i] + g.len[i] : most;
+    g.pool = real(g.pool, (most * g.tok_bytes + 15) / 16 * 16, "gather: pool");
+    slu_gather_ref(&g, o->gather.first_tok, o->gather.n_tok, out);
+}
+
+int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
+                    void *out, void *work, size_t work_byte, void *stream)
+{
+    struct op o = {.run = run_gather, .gather = {*g, first_tok, n_tok, out}};
+    if (n_tok == 0)
+        return 0;
+    return queue(o, work, work_byte, slu_gather_cuda_work(g, n_tok), stream);
+}
+
+size_t slu_eos_lengths_cuda_work(size_t n)
+{
+    return n / 1024 * 8 + 64;
+}
+
+static void run_scan(struct op *o)
+{
+    size_t n = o->scan.n, n_bin = o->scan.n_bin;
+    size_t n_far = slu_eos_far_most(n, n_bin);
+    fake.scan++;
+    slu_eos_lengths_ref(real(o->scan.tok, n * o->scan.tok_bytes, "scan: tok"), n,
+                        o->scan.tok_bytes, o->scan.eos,
+                        real(o->scan.count, n_bin * 8, "scan: count"), n_bin,
+                        real(o->scan.far, n_far * 8, "scan: far"),
+                        real(o->scan.b, sizeof *o->scan.b, "scan: block"));
+}
+
+int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_bytes, uint32_t eos,
+                         uint64_t *count, size_t n_bin, uint64_t *far,
+                         struct slu_eos_block *b, void *work, size_t work_byte,
+                         void *stream)
+{
+    struct op o = {.run = run_scan,
+                   .scan = {tok, n, tok_bytes, eos, count, far, n_bin, b}};
+    return queue(o, work, work_byte, slu_eos_lengths_cuda_work(n), stream);
+}

@@ -1,0 +1,98 @@
+"""device_fake.py FAKE BIN - the loop of device_fake.sh: each call of the device fails in turn.
+
+FAKE holds programs that are linked with tests/fake/device_fake.c; BIN the ordinary ones, which say what is right.
+"""
+import hashlib
+import os
+import subprocess
+import sys
+
+FAKE, BIN = sys.argv[1:3]
+FULL = bool(os.environ.get("FULL"))
+failed = 0
+
+
+def report(good, what):
+    global failed
+    failed += not good
+    print("%s device_fake: %s" % ("ok" if good else "not ok", what), flush=True)
+
+
+def run(folder, args, fail=None, **more):
+    env = dict(os.environ, SLU_FAKE_LOG=os.path.abspath("fake.log"), **more)
+    if fail:
+        env["SLU_FAKE_FAIL"] = fail
+    p = subprocess.run([os.path.join(folder, args[0])] + args[1:], env=env, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return p.returncode, hashlib.sha256(p.stdout).hexdigest(), p.stderr.decode("utf-8", "replace")
+
+
+def counts():
+    with open("fake.log") as f:
+        return dict((k, int(v)) for k, v in (line.split() for line in f))
+
+
+def steps(calls):
+    """All calls, or those at the start, at the end, and some between."""
+    few = 40
+    if FULL or calls <= few:
+        return list(range(1, calls + 1))
+    between = range(11, calls - 10, max(1, (calls - 20) // (few - 20)))
+    return sorted(set(range(1, 11)) | set(between) | set(range(calls - 9, calls + 1)))
+
+
+def one_line(err, program):
+    return err.count("\n") == 1 and err.startswith(program + ": ") and len(err) > len(program) + 4
+
+
+def check(args, kernels):
+    what = " ".join(args)
+    status, want, err = run(BIN, args + ["--device", "cpu"])
+    if status != 0:
+        report(False, "%s --device cpu: exit status %d: %s" % (what, status, err))
+        return
+    calls = {}
+    for device in ("cuda", "auto"):
+        status, got, err = run(FAKE, args + ["--device", device])
+        n = counts()
+        calls[device] = n["calls"]
+        report((status, got, err) == (0, want, ""), "%s --device %s: the same bytes" % (what, device))
+        missing = [k for k in kernels if not n[k]]
+        report(not missing, "  every kernel on the device%s" % (": not " + ", ".join(missing) if missing else ""))
+    bad = []
+    told = 0
+    for device in ("auto", "cuda"):
+        for i, k in enumerate(steps(calls[device])):
+            for mode in (("", ":lost", ":late") if FULL else (("", ":lost", ":late")[i % 3],)):
+                status, got, err = run(FAKE, args + ["--device", device], "%d%s" % (k, mode))
+                told += err != ""
+                same = status == 0 and got == want
+                if device == "auto":
+                    good = same and (err == "" or (one_line(err, args[0]) and "cuda:0" in err))
+                else:
+                    good = (same and err == "") or (status == 1 and one_line(err, args[0]))
+                if not good:
+                    bad.append("%s, call %d%s: status %d, %s, %r" % (
+                        device, k, mode, status, "same" if got == want else "other bytes", err[:200]))
+    for line in bad[:8]:
+        print("  " + line)
+    report(not bad, "  each of %d calls failing: one warning and the same bytes, or one line" % calls["auto"])
+    report(told > 0 or not kernels, "  and it was told")
+    bad = []
+    for memory in (0, 1000, 100000, 300000, 1000000):
+        status, got, err = run(FAKE, args + ["--device", "auto"], SLU_FAKE_MEMORY=str(memory))
+        if not (status == 0 and got == want and (err == "" or (one_line(err, args[0]) and "out of memory" in err))):
+            bad.append("%d bytes: status %d, %r" % (memory, status, err[:200]))
+    print("".join("  %s\n" % line for line in bad), end="")
+    report(not bad, "  a device with too little memory")
+
+
+PACK = ["histogram"]
+check(["pack", "--length", "512", "c.tks"], PACK)
+check(["pack", "d.tks"], PACK)
+check(["pack", "--mix-domains", "--length", "300", "c.tks"], PACK)
+check(["pack", "--length", "512", "--method", "concat", "c.tks"], [])
+check(["pack", "--plan", "--length", "512", "c.tks"], ["histogram"])
+check(["decompose", "--plan", "c.tks"], ["histogram"])
+check(["decompose", "--plan", "--eos-id", "0", "--token-bytes", "2", "ids.npy"], [])
+sys.exit(failed != 0)

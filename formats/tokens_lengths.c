@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/device.h"
 #include "kernels/scan.h"
 #include "lib/pipe.h"
 #include "tokens_private.h"
@@ -178,6 +179,189 @@ static int on_cpu(struct scan *s, unsigned n_threads, struct slu_err *err)
     return rc;
 }
 
+/* ---- a device ---- */
+
+/* Two of them: while one is copied and scanned, the other is read. */
+struct slot {
+    void *host;                /* page-locked: the ids */
+    struct slu_eos_block *eos; /* page-locked: what came of them */
+    void *tok, *far, *eos_dev, *work, *stream;
+    bool busy;
+    size_t file, n;
+    bool last;
+};
+
+struct bus {
+    size_t most; /* ids a slot holds */
+    size_t work_byte;
+    uint64_t *count; /* on the device, N_BIN */
+    uint64_t *far;   /* a block's, on the host */
+    struct slot slot[2];
+};
+
+static int open_bus(struct bus *b, uint64_t memory)
+{
+    /* Four bytes an id, two slots, half of the memory. */
+    const size_t least = 1 << 16, most = 1 << 25;
+    b->most = memory / 16 < least ? least : memory / 16 > most ? most : memory / 16;
+    b->work_byte = slu_eos_lengths_cuda_work(b->most);
+    size_t far_byte = (slu_eos_far_most(b->most, N_BIN) + 1) * sizeof(uint64_t);
+    int code = slu_device_alloc((void **)&b->count, N_BIN * sizeof *b->count);
+    for (unsigned i = 0; i < 2; i++) {
+        struct slot *s = &b->slot[i];
+        if (!code)
+            code = slu_device_host_alloc(&s->host, b->most * sizeof(uint32_t));
+        if (!code)
+            code = slu_device_host_alloc((void **)&s->eos, sizeof *s->eos);
+        if (!code)
+            code = slu_device_alloc(&s->tok, b->most * sizeof(uint32_t));
+        if (!code)
+            code = slu_device_alloc(&s->far, far_byte);
+        if (!code)
+            code = slu_device_alloc(&s->eos_dev, sizeof *s->eos);
+        if (!code)
+            code = slu_device_alloc(&s->work, b->work_byte ? b->work_byte : 16);
+        if (!code)
+            code = slu_device_stream_new(&s->stream);
+    }
+    if (!code)
+        code = slu_device_zero(b->count, N_BIN * sizeof *b->count, NULL);
+    if (!code) /* the slots' streams do not wait for this one */
+        code = slu_device_sync(NULL);
+    return code;
+}
+
+static void close_bus(struct bus *b)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct slot *s = &b->slot[i];
+        /* Nothing may be under way to or from memory that goes; a fault was told. */
+        if (s->stream)
+            (void)slu_device_sync(s->stream);
+        slu_device_stream_free(s->stream);
+        slu_device_free(s->work);
+        slu_device_free(s->eos_dev);
+        slu_device_free(s->far);
+        slu_device_free(s->tok);
+        slu_device_host_free(s->eos);
+        slu_device_host_free(s->host);
+    }
+    slu_device_free(b->count);
+    free(b->far);
+}
+
+/* Scans what is in the slot. */
+static int start(struct scan *s, struct bus *b, struct slot *t)
+{
+    unsigned w = s->file[t->file].tok_bytes;
+    int code = slu_device_put(t->tok, t->host, t->n * w, t->stream);
+    if (!code)
+        code = slu_eos_lengths_cuda(t->tok, t->n, w, (uint32_t)s->cfg->eos, b->count,
+                                    N_BIN, t->far, t->eos_dev, t->work, b->work_byte,
+                                    t->stream);
+    if (!code)
+        code = slu_device_get_async(t->eos, t->eos_dev, sizeof *t->eos, t->stream);
+    t->busy = true;
+    return code;
+}
+
+/* Waits for it; *code: the device's answer. */
+static int end(struct scan *s, struct bus *b, struct slot *t, int *code,
+               struct slu_err *err)
+{
+    if (!t->busy)
+        return SLU_OK;
+    t->busy = false;
+    *code = slu_device_sync(t->stream);
+    if (*code)
+        return SLU_OK;
+    size_t n_byte = t->eos->n_far * sizeof *b->far;
+    if (n_byte)
+        *code = slu_device_get(b->far, t->far, n_byte, t->stream);
+    return *code ? SLU_OK : join(s, t->file, t->n, t->last, t->eos, b->far, err);
+}
+
+/* The whole input; *code: the device's answer, and nothing is known where it is not 0.
+ */
+static int through(struct scan *s, struct bus *b, int *code, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    uint64_t at_tok;
+    unsigned i = 0;
+    for (;; i ^= 1) {
+        struct slot *t = &b->slot[i];
+        rc = end(s, b, t, code, err);
+        if (!rc && !*code)
+            rc = next_block(s, b->most, t->host, &t->file, &at_tok, &t->n, &t->last,
+                            err);
+        if (!rc && !*code)
+            rc = load(s, t->file, at_tok, t->host, t->n, err);
+        if (!rc && !*code)
+            *code = start(s, b, t);
+        if (rc || *code)
+            break;
+    }
+    if (rc == SLU_EOF) /* slot i was the older one, and has ended */
+        rc = end(s, b, &b->slot[i ^ 1], code, err);
+    if (rc || *code)
+        return rc;
+    uint64_t *mine = s->count + N_BIN;
+    *code = slu_device_get(mine, b->count, N_BIN * sizeof *mine, NULL);
+    return SLU_OK;
+}
+
+static int on_device(struct scan *s, int ordinal, int *code, struct slu_err *err)
+{
+    struct bus b = {0};
+    int rc = SLU_OK;
+    *code = slu_device_select(ordinal);
+    if (!*code)
+        *code = open_bus(&b, s->how->memory);
+    if (!*code) {
+        b.far = malloc((slu_eos_far_most(b.most, N_BIN) + 1) * sizeof *b.far);
+        rc = b.far ? through(s, &b, code, err) : slu_fail_nomem(err, b.most / N_BIN);
+    }
+    close_bus(&b);
+    return rc;
+}
+
+/* As if nothing had been read. */
+static void begin_again(struct scan *s, unsigned n_table)
+{
+    for (size_t i = 0; i < s->cfg->n_path; i++)
+        slu_npy_close(&s->file[i]);
+    memset(s->count, 0, (size_t)n_table * N_BIN * sizeof *s->count);
+    s->at_path = s->n_longer = 0;
+    s->open = false;
+    s->open_tok = s->n_eos = s->documents = s->tokens = s->n_byte = 0;
+}
+
+/* Under auto a device is taken for what can be read twice alone: should it fail, the
+ * CPU does everything again. */
+static int scan_all(struct scan *s, unsigned n_threads, uint64_t n_tok,
+                    const char **level, struct slu_err *err)
+{
+    struct slu_device *d = s->how->device;
+    struct slu_tokens_seen seen = {0};
+    *level = slu_eos_kernel_name(s->kernel);
+    if (!slu_device_take(d, SLU_WORK_SCAN, n_tok == UINT64_MAX ? 0 : n_tok))
+        return on_cpu(s, n_threads, err);
+    if (s->cfg->seen)
+        seen = *s->cfg->seen;
+    *level = d->name;
+    int code, rc = on_device(s, d->ordinal, &code, err);
+    if (rc || !code)
+        return rc;
+    rc = slu_device_fault(d, code, err);
+    if (rc)
+        return rc;
+    begin_again(s, n_threads + 1);
+    if (s->cfg->seen)
+        *s->cfg->seen = seen;
+    *level = slu_eos_kernel_name(s->kernel);
+    return on_cpu(s, n_threads, err);
+}
+
 /* ---- results ---- */
 
 static int ascending(const void *a, const void *b)
@@ -246,10 +430,9 @@ int slu_npy_lengths(const struct slu_tokens_cfg *cfg,
     for (size_t i = 0; !rc && i < cfg->n_path; i++)
         s.file[i].fd = -1;
     if (!rc)
-        rc = on_cpu(&s, n_threads, err);
+        rc = scan_all(&s, n_threads, n_tok, &out->level, err);
     if (!rc)
         rc = make_rows(&s, n_table, out, err);
-    out->level = slu_eos_kernel_name(s.kernel);
     for (size_t i = 0; s.file && i < cfg->n_path; i++)
         slu_npy_close(&s.file[i]);
     free(s.file);

@@ -253,7 +253,8 @@ const struct slu_tool slu_tool = {
     .name = "inspect",
     .synopsis = "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
                 "[option ...] [FILE | DIR ...]",
-    .summary = "Shows a token stream, a shard directory or a schedule, and verifies it.",
+    .summary =
+        "Shows a token stream, a shard directory or a schedule, and verifies it.",
     .opt = opts,
     .opts_size = sizeof(struct inspect_opts),
     .defaults = defaults,

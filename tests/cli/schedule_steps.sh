@@ -1,0 +1,165 @@
+# shellcheck shell=sh disable=SC2154,SC2016
+# schedule_steps.sh - schedule --trainer generic and olmo: what is refused and how, which file is written where, what is
+# said of what is left out, and inspect on schedules, sound and damaged. What steps there are: props/check_schedule.py.
+
+have schedule inspect || return 0
+# manifest DIR NAME SEQUENCES...: DIR/NAME/manifest.jsonl, a shard for each number.
+manifest() {
+    mkdir -p "$1/$2"
+    f=$1/$2/manifest.jsonl
+    shift 2
+    : >"$f"
+    for n; do
+        echo "{\"shard\":\"shard-$n\",\"num_sequences\":$n}" >>"$f"
+    done
+}
+manifest set D_4 100 100 37
+manifest set D_5 64 50
+manifest set D_6 40 21
+generic() { schedule --trainer generic --batch-tokens 128 --world 2 "$@"; }
+olmo() { schedule --trainer olmo --batch-tokens 128 --world 2 "$@"; }
+
+status "a schedule to standard output" 0 generic set
+cp out whole.sched
+check "  is the file that -o writes" sh -c 'schedule --trainer generic --batch-tokens 128 --world 2 -o o.sched set && cmp whole.sched o.sched'
+status "--json alone" 0 generic --json s.json set
+check "  writes nothing else" test ! -s out
+same "  with the same content" "$(inspect --json whole.sched | tr -d ' \n' | cut -c 2-500)" \
+    "$("$PYTHON" -c 'import json
+d = json.load(open("s.json")); del d["version"], d["steps"]; print(json.dumps(d))' | tr -d ' \n' | cut -c 2-500)"
+same "  and as many steps" "$(inspect --records whole.sched | wc -l)" "$(json s.json 'len(d["steps"])')"
+status "--json and -o" 0 generic --json t.json -o t.sched set
+check "  are both written" sh -c 'cmp s.json t.json && cmp t.sched whole.sched'
+status "--json - and -o to standard output" 2 generic --json - set
+status "/dev/full" 1 sh -c 'schedule --trainer generic --batch-tokens 128 set >/dev/full'
+check "  one line" one_line err
+if command -v script >/dev/null 2>&1; then
+    script -qec "'$BIN/schedule' --trainer generic --batch-tokens 128 set" /dev/null </dev/null >tty 2>&1
+    same "a terminal is refused" 2 $?
+    check "  with the options to use" grep -q -e '-o FILE' tty
+else
+    skip "a terminal is refused: no script(1)"
+fi
+
+# What is left out, and why.
+generic -v --stats st.json -o o.sched set 2>notes
+check "-v tells what is left out" grep -q '^schedule: 16 tokens: 8 sequences to a step, 29 steps a pass; 5 of 237' notes
+same "--stats books it" '{"fewer-than-a-step": 8}' "$(json st.json 'd["sequences"]["dropped"]')"
+same "  by bucket" '[{"remainder": 5}, {"remainder": 2}, {"remainder": 1}]' \
+    "$(json st.json '[b["dropped"] for b in d["schedule"]["buckets"]]')"
+generic --curriculum 1,0,1 --stats st.json -o o.sched set 2>notes
+same "odds of 0" 114 "$(json st.json 'd["sequences"]["dropped"]["odds-0"]')"
+check "  are warned of" grep -q 'the bucket of 32 is not used: its odds are 0' notes
+generic --tokens 1300 --stats st.json -o o.sched set
+same "--tokens" "[10, 10]" "$(json st.json '[d["schedule"]["total_steps"], d["tokens"]["out"] // 128]')"
+generic --tokens 12800 --stats st.json -o o.sched set
+same "  more than there is: another pass" "[100, 2]" "$(json st.json '[d["schedule"]["total_steps"], d["schedule"]["epochs"]]')"
+generic --tokens 12800 --epochs 1 --stats st.json -o o.sched set
+same "  but not past --epochs" 87 "$(json st.json 'd["schedule"]["total_steps"]')"
+olmo --cycles 4 --stats st.json -o o.sched set
+same "olmo leaves out what no cycle takes" '{"beyond-cycles": 12, "fewer-than-a-step": 8}' \
+    "$(json st.json 'dict(sorted(d["sequences"]["dropped"].items()))')"
+olmo --cycles 4 --balanced --stats st.json -o o.sched set
+same "  --balanced" "[28, 28, 28]" "$(json st.json '[b["steps_per_pass"] for b in d["schedule"]["buckets"]]')"
+manifest odds D_4 90
+manifest odds D_5 40
+manifest odds D_6 20
+olmo --curriculum grow-linear --cycles 1 -o o.sched odds 2>notes
+check "counts on which the original stops" grep -q "OLMo-core's rounding deals out more steps than there are in 1 of" notes
+status "  are sound all the same" 0 inspect --verify o.sched odds
+check "olmo fills gaps between buckets" sh -c 'rm -rf gap; mkdir gap; cp -r set/D_4 set/D_6 gap
+    schedule --trainer olmo --batch-tokens 128 --cycles 1 -o o.sched gap && inspect --json o.sched | grep -q "\"length\": 32, \"sequences\": 0,"'
+
+# Refused.
+refused() { # WHAT STATUS PATTERN COMMAND...
+    what=$1 code=$2 pattern=$3
+    shift 3
+    status "$what" "$code" "$@"
+    check "  in one line that says why" sh -c 'test "$(wc -l <"$1")" -ge 1 && grep -qe "$2" "$1"' sh "$TMP/err" "$pattern"
+    check "  writes nothing" test ! -s "$TMP/out"
+}
+refused "no --batch-tokens" 2 'batch-tokens N' schedule --trainer generic set
+refused "a step that the world does not divide" 2 'no multiple of the 192 tokens that one sequence of 64 takes on each of 3' \
+    schedule --trainer generic --batch-tokens 128 --world 3 set
+refused "a step of less than a sequence for each rank" 2 'no multiple of' schedule --trainer generic --batch-tokens 32 set
+refused "--workers with generic" 2 'workers goes with --trainer openlm' generic --workers 2 set
+refused "--cycles with openlm" 2 'cycles goes with --trainer generic or olmo' schedule --cycles 2 set
+refused "--json with openlm" 2 'json goes with' schedule --json x.json set
+refused "--balanced with generic" 2 'balanced goes with --trainer olmo' generic --balanced set
+refused "--cycles 0" 2 'at least 1' generic --cycles 0 set
+refused "a curriculum that OLMo-core has not" 2 'natural, grow-p2 and grow-linear' olmo --curriculum shrink-p2 set
+refused "natural with cycles" 2 'no cycles' olmo --curriculum natural --cycles 2 set
+refused "--reorder with olmo" 2 'its own order' olmo --reorder set
+refused "--from-step behind the end" 2 'behind the last' generic --from-step 88 set
+refused "--tokens of less than a step" 2 'fewer than a step' generic --tokens 127 set
+refused "steps larger than any bucket" 1 'no bucket has the sequences of a step' generic --batch-tokens 64K set
+refused "more memory than -M" 1 'with -M' schedule --trainer olmo --cycles 1 --batch-tokens 64 -M 100 set
+status "--from-step the end: no steps" 0 generic --from-step 87 set
+cp out none.sched
+status "  is a schedule too" 0 inspect --verify none.sched
+
+# Lengths that are no powers of two; sets without manifests.
+manifest odd L_100 500
+manifest odd L_300 100
+status "other lengths" 0 schedule --trainer generic --batch-tokens 600 --world 2 -o odd.sched odd
+same "  in bricks" "[3, 1]" "$(schedule --trainer generic --batch-tokens 600 --world 2 --bricks --json odd.json odd
+    json odd.json '[b["sequences_per_unit"] for b in d["buckets"]]')"
+refused "  not with olmo" 1 'powers of two' schedule --trainer olmo --batch-tokens 600 odd
+mkdir report && cat >report/report.json <<'EOF'
+{"format": "ds", "buckets": [{"name": "D_4", "length": 16, "sequences": 237, "shards": 3, "shard_sequences": 100},
+ {"name": "D_6", "length": 64, "sequences": 61, "shards": 2, "shard_sequences": 40}],
+ "sequences": 298, "checksum": "000102030405060708090a0b0c0d0e0f"}
+EOF
+status "a set that has only report.json" 0 generic --json report.out report
+same "  has its counts and checksum" '[237, 61, "000102030405060708090a0b0c0d0e0f"]' \
+    "$(json report.out '[b["sequences"] for b in d["buckets"]] + [d["checksum"]]')"
+refused "  OpenLM does not read it" 1 'without manifests' schedule report
+sed 's/"length": 64/"length": -1/' report/report.json >bad.json && mkdir bad && mv bad.json bad/report.json
+refused "  a bad one" 1 'bad/report.json' generic bad
+
+# inspect
+status "inspect" 0 inspect whole.sched
+cp out shown
+check "  the head" grep -q '^schedule, generic, curriculum grow-p2$' shown
+check "  a bucket" grep -qE '^ +16 +4 +237 +29 +33.3%  5 \(remainder\)$' shown
+same "  a row of the drawing for each bucket" 3 "$(grep -c '█' shown)"
+status "--histogram" 0 inspect --histogram whole.sched
+same "  is the drawing alone" "$(tail -n 4 shown)" "$(cat out)"
+same "--records=2" "$(inspect --records whole.sched | head -n 2)" "$(inspect --records=2 whole.sched)"
+status "--jsonl" 2 inspect --jsonl whole.sched
+status "--verify" 0 inspect --verify whole.sched
+status "  with its shards" 0 inspect --verify whole.sched set
+manifest set2 D_4 100 100 36
+status "  with others" 1 inspect --verify whole.sched set2
+check "  one line" one_line err
+n=$(wc -c <whole.sched)
+for at in 9 100 255 300 640 700 $((n - 20)) $((n - 1)); do
+    "$PYTHON" -c 'import sys
+b = bytearray(open("whole.sched", "rb").read()); b[int(sys.argv[1])] ^= 4; open("bad.sched", "wb").write(b)' $at
+    for mode in --verify --json --records --histogram; do
+        inspect $mode bad.sched >out 2>err
+        [ $? = 1 ] && one_line err && continue
+        not_ok "byte $at flipped: $mode"
+    done
+    ok "byte $at flipped"
+    head -c $at whole.sched >bad.sched
+    status "cut at $at" 1 inspect --verify bad.sched
+done
+# A run twice in a pass, its hashes right: only the count of all can see it.
+"$PYTHON" - <<'EOF' || skip "a step twice: needs the package xxhash"
+import struct, sys
+try:
+    import xxhash
+except ImportError:
+    sys.exit(1)
+b = bytearray(open("whole.sched", "rb").read())
+n = struct.unpack_from("<Q", b, 120)[0]
+b[640 + 16:640 + 32] = b[640:640 + 16]
+b[640 + 16 * n:640 + 16 * n + 8] = struct.pack("<Q", xxhash.xxh3_64_intdigest(bytes(b[640:640 + 16 * n])))
+b[-16:-8] = struct.pack("<Q", xxhash.xxh3_64_intdigest(bytes(b[-24:-16])))
+open("twice.sched", "wb").write(b)
+EOF
+if [ -e twice.sched ]; then
+    status "a step twice" 1 inspect --verify twice.sched
+    check "  is named" grep -q 'step 1 takes sequences that this pass has had' err
+fi

@@ -14,7 +14,7 @@ TEST_ENV = O='$O' SAN='$(SAN)' BIN='$(abspath $O/bin)' CC='$(CC)' PYTHON='$(PYTH
 # and so sees what pkg-config says now. `make demo`, `make check` and the other targets that are
 # run on fresh machines install what is missing; the rest only say it.
 
-NO_DEPS   := clean help deps deps-dev uninstall lint-includes
+NO_DEPS   := clean help deps deps-dev uninstall lint-includes check-gpu bench-kernels
 INSTALLING := demo check check-full judges check-judges check-judges-full
 GOALS     := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter-out $(NO_DEPS),$(GOALS)),)
@@ -65,6 +65,22 @@ $O/fake/bin/%: $O/tools/%.o $(COMMON_OBJ) $(FAKE_OBJ) $O/libsluice.a
 $O/unit/test_fake: $O/tests/fake/test_fake.o $(FAKE_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a -lcmocka $(LDLIBS_ALL)
+
+# What knows arrays only is built from kernels/ alone: no package is needed for it, so that a bare
+# machine with a device and nvcc can do both.
+KERNEL_OBJ := $(filter $O/kernels/%,$(LIB_OBJ))
+
+$O/gpu/test_kernels: $O/tests/unit/test_kernels.o $(KERNEL_OBJ)
+$O/gpu/bench-kernels: $O/tests/bench/kernels.o $(KERNEL_OBJ)
+$O/gpu/test_kernels $O/gpu/bench-kernels:
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm -pthread $(LDLIBS)
+
+check-gpu: $O/gpu/test_kernels
+	@$(TEST_ENV) tests/gpu $O/gpu/test_kernels
+
+bench-kernels: $O/gpu/bench-kernels
+	@$O/gpu/bench-kernels $(ARGS)
 
 check: programs $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check quick
@@ -212,11 +228,13 @@ help:
 #H make bench-dedup  signatures against datatrove, datasketch and rensa; n-grams against dolma
 #H make bench-scan   where documents end in raw ids; ARGS='MIB ROUNDS'
 #H make bench-hostile   texts made to be slow, start-up, memory
+#H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
+#H make bench-kernels   each beside its CPU twin and beside plain copies; ARGS='-n 1e9 -T 16'
 #H make arm64        compiles everything for arm64
 #H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-gpu bench-kernels demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile asan \
         tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help

@@ -11,11 +11,13 @@
 #include "kernels/gather.h"
 #include "kernels/histogram.h"
 #include "kernels/place.h"
+#include "kernels/scan.h"
 #include "kernels/sort.h"
 
 static int n_result, n_failed;
 static bool have_device;
 static char no_device[200];
+static size_t most_items = SIZE_MAX; /* larger cases are left out */
 
 static void result(bool good, const char *what)
 {
@@ -113,7 +115,7 @@ static void test_histogram(void)
     static const size_t size[] = {0,    1,    2,       255,          4095,
                                   4096, 4097, 1 << 17, (1 << 20) + 1};
     bool good = true;
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+    for (size_t i = 0; i < sizeof size / sizeof *size && size[i] <= most_items; i++) {
         good &= histogram_case(size[i], 100, 128, false);
         good &= histogram_case(size[i], 9000, 8193, false);
         good &= histogram_case(size[i], 1 << 21, 1 << 20, false);
@@ -231,7 +233,7 @@ static void test_sort(void)
     for (int d = 0; d < DISTS; d++) {
         bool good = true;
         char what[80];
-        for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        for (size_t i = 0; i < sizeof size / sizeof *size && size[i] <= most_items; i++)
             for (size_t k = 0; k < sizeof top / sizeof *top; k++)
                 good &= sort_case(size[i], top[k], (enum dist)d, (unsigned)rnd(5));
         snprintf(what, sizeof what, "sort: %s lengths", name[d]);
@@ -454,7 +456,7 @@ static void test_place(void)
 {
     bool random = true, large = true, deep = true, none = true;
     struct packing p;
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < (most_items == SIZE_MAX ? 300 : 20); i++) {
         draw_packing(&p, 1 + rnd(60), 1 + (uint32_t)rnd(500), 1 + rnd(60));
         random &= place_case(&p);
         free_packing(&p);
@@ -604,6 +606,80 @@ static void test_gather(void)
     result(gather_case(&none, 2) && gather_case(&none, 4), "gather: no runs at all");
 }
 
+/* ---- scan: its twins have their own test; this is the device's ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static bool scan_case(size_t n, unsigned tok_bytes, size_t n_bin, uint64_t rare)
+{
+    size_t n_byte = n * tok_bytes, most = slu_eos_far_most(n, n_bin);
+    uint8_t *tok = need(n_byte);
+    uint64_t *a = need(n_bin * 8), *b = need(n_bin * 8);
+    uint64_t *far_a = need(most * 8), *far_b = need(most * 8);
+    struct slu_eos_block x, y;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t id = rnd(rare) ? (uint32_t)rnd(60000) + 1 : 0;
+        memcpy(tok + i * tok_bytes, &id, tok_bytes);
+    }
+    for (size_t v = 0; v < n_bin; v++)
+        a[v] = b[v] = v;
+    slu_eos_lengths_ref(tok, n, tok_bytes, 0, a, n_bin, far_a, &x);
+    void *dt = to_device(tok, n_byte), *dc = to_device(b, n_bin * 8);
+    void *df = to_device(NULL, most * 8), *db = to_device(NULL, sizeof y);
+    size_t w = slu_eos_lengths_cuda_work(n);
+    void *dw = to_device(NULL, w);
+    bool good = device_said(slu_eos_lengths_cuda(dt, n, tok_bytes, 0, dc, n_bin, df, db,
+                                                 dw, w, NULL),
+                            "scan") &&
+                from_device(b, dc, n_bin * 8) && from_device(&y, db, sizeof y) &&
+                !memcmp(&x, &y, sizeof x) && !memcmp(a, b, n_bin * 8) &&
+                from_device(far_b, df, x.n_far * 8);
+    if (good) {
+        qsort(far_a, x.n_far, 8, by_value);
+        qsort(far_b, x.n_far, 8, by_value);
+        good = !memcmp(far_a, far_b, x.n_far * 8);
+    }
+    if (!good)
+        fprintf(stderr, "scan: n %zu, %u bytes, %zu bins, one in %llu\n", n, tok_bytes,
+                n_bin, (unsigned long long)rare);
+    slu_device_free(dt);
+    slu_device_free(dc);
+    slu_device_free(df);
+    slu_device_free(db);
+    slu_device_free(dw);
+    free(tok);
+    free(a);
+    free(b);
+    free(far_a);
+    free(far_b);
+    return good;
+}
+
+static void test_scan(void)
+{
+    static const size_t size[] = {0,    1,    7,     8,      255,     256,
+                                  4095, 4096, 65537, 100001, 1 << 20, 1500007};
+    bool good = true;
+    if (!have_device) {
+        skipped("scan on a CUDA device", no_device);
+        return;
+    }
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        for (unsigned b = 2; b <= 4; b += 2)
+            if (size[i] <= most_items) {
+                good &= scan_case(size[i], b, 8193, 300);
+                good &= scan_case(size[i], b, 100, 300);
+                good &= scan_case(size[i], b, 1, 10);
+                good &= scan_case(size[i], b, 64, 1);
+                good &= scan_case(size[i], b, 1 << 16, UINT64_C(1) << 40);
+            }
+    result(good, "scan on a CUDA device");
+}
+
 /* ---- all ---- */
 
 static void wake(void)
@@ -619,6 +695,11 @@ static void wake(void)
 int main(int argc, char **argv)
 {
     char name[128] = "";
+    if (argc > 1 && !strcmp(argv[1], "-s")) { /* small: for slow instruments */
+        most_items = 70000;
+        argv++;
+        argc--;
+    }
     if (argc > 1)
         rng_state = strtoull(argv[1], NULL, 10);
     wake();
@@ -630,6 +711,7 @@ int main(int argc, char **argv)
     test_sort();
     test_place();
     test_gather();
+    test_scan();
     if (have_device)
         result(n_failed == 0, "the same on a CUDA device");
     else

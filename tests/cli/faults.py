@@ -79,6 +79,9 @@ def make_streams():
         if r.status != 0:
             result(False, "make the small streams", r)
             sys.exit(1)
+    os.mkdir("D_4")
+    with open("D_4/manifest.jsonl", "w") as f:
+        f.write('{"shard":"a","num_sequences":50}\n{"shard":"b","num_sequences":30}\n')
 
 
 # Who reads what, with every option that makes a program write.
@@ -191,6 +194,7 @@ WRITERS = {
     "decompose": ["decompose"] + SMALL + ["2.tks"],
     "pack": ["pack", "3.tks"],
     "shuffle": ["shuffle", "4.tks"],
+    "schedule": ["schedule", "--trainer", "generic", "--batch-tokens", "32", "--seed", "9", "D_4"],
     "inspect": ["inspect", "--records", "4.tks"],
 }
 
@@ -313,6 +317,7 @@ FILES = dict(WRITERS)
 del FILES["inspect"]
 FILES["dedup-near"] = ["dedup", "--near", "--pairs", "/dev/null", "7.tks"]
 FILES["dedup-longest"] = ["dedup", "--near", "--keep", "longest", "--pairs", "/dev/null", "7.tks"]
+FILES["schedule-olmo"] = ["schedule", "--trainer", "olmo", "--batch-tokens", "32", "--json", "/dev/null", "D_4"]
 FILES["shuffle-wds"] = ["shuffle", "--format", "wds", "--shard-sequences", "4", "--last", "keep", "4.tks"]
 
 

@@ -20,6 +20,10 @@ static const struct cli_opt opts[] = {
      "print the text of every segment as JSON lines: back to text", NULL, false, NULL},
     {"histogram", 0, CLI_FLAG, AT(histogram), NULL, "draw the lengths and the buckets",
      NULL, false, NULL},
+    {"svg", 0, CLI_OUTPUT, AT(svg), "FILE",
+     "write the picture of the lengths and the buckets there", NULL, false, NULL},
+    {"title", 0, CLI_STRING, AT(title), "TEXT", "with --svg: the picture's heading",
+     NULL, false, NULL},
     {"verify", 0, CLI_FLAG, AT(verify), NULL,
      "check everything; exit 1 where anything is wrong", NULL, false, NULL},
     {0},
@@ -98,6 +102,11 @@ static int show(struct look *k, struct slu_err *err)
     char sum[33];
     if (k->o->records != NO_RECORDS || k->o->jsonl)
         return SLU_OK;
+    if (k->o->svg) {
+        int rc = inspect_svg(&k->seen, k->o, err);
+        if (rc || !(k->o->json || k->o->histogram || k->o->verify))
+            return rc;
+    }
     if (k->o->json)
         return inspect_print_json(&k->seen, err);
     if (k->o->histogram)
@@ -120,7 +129,8 @@ static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *er
     struct slu_header h;
     struct inspect_seen seen = {.kind = "tokens", .header = &h};
     *done = false;
-    if (!o->histogram || o->verify)
+    if (!(o->histogram || o->svg) || o->verify || o->json || o->records != NO_RECORDS ||
+        o->jsonl)
         return SLU_OK;
     int rc = slu_device_choose(&o->device, (enum slu_device_kind)ctx->common.device,
                                ctx->common.device_ordinal, err);
@@ -134,7 +144,9 @@ static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *er
         rc = slu_map_set(&seen.lengths, l.row[i].len_tok, l.row[i].count, err);
     seen.sum.n = (struct slu_count){l.documents, l.documents, l.tokens};
     seen.sum.segments = l.documents;
-    if (!rc && *done)
+    if (!rc && *done && o->svg)
+        rc = inspect_svg(&seen, o, err);
+    if (!rc && *done && o->histogram)
         rc = inspect_print_histogram(&seen, err);
     ctx->ledger.in = ctx->ledger.out = seen.sum.n;
     slu_map_release(&seen.lengths);
@@ -244,6 +256,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         return slu_fail(
             err, SLU_E_USAGE,
             "--json, --records, --jsonl and --histogram exclude each other");
+    if (o->svg && (o->records != NO_RECORDS || o->jsonl))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--svg goes with --json, --histogram or --verify, or alone");
+    if (o->title && !o->svg)
+        return slu_fail(err, SLU_E_USAGE, "--title goes with --svg");
     if (o->text && o->records == NO_RECORDS)
         return slu_fail(err, SLU_E_USAGE, "--text goes with --records");
     return to_file ? look_into(ctx, err) : look(ctx, err);
@@ -252,6 +269,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 const struct slu_tool slu_tool = {
     .name = "inspect",
     .synopsis = "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
+                "[--svg FILE [--title TEXT]]\n"
                 "[option ...] [FILE | DIR ...]",
     .summary =
         "Shows a token stream, a shard directory or a schedule, and verifies it.",

@@ -9,6 +9,7 @@
 
 struct inspect_opts {
     bool json, text, jsonl, histogram, verify;
+    const char *svg, *title;
     struct slu_device device; /* here, so that the report can name it */
     uint64_t records;         /* NO_RECORDS: off, UINT64_MAX: all */
 };
@@ -38,6 +39,16 @@ SLU_MUST_USE int inspect_print_summary(const struct inspect_seen *s,
                                        struct slu_err *err);
 SLU_MUST_USE int inspect_print_histogram(const struct inspect_seen *s,
                                          struct slu_err *err);
+
+/* The lengths as a picture, to o->svg. */
+SLU_MUST_USE int inspect_svg(const struct inspect_seen *s, const struct inspect_opts *o,
+                             struct slu_err *err);
+
+/* The steps of a schedule as a picture, to o->svg. */
+struct slu_schedulefile;
+SLU_MUST_USE int inspect_svg_schedule(struct slu_schedulefile *f,
+                                      const struct inspect_opts *o,
+                                      struct slu_err *err);
 
 /* Sequences of a batch as JSON lines on standard output: with tokens, and with text
  * where v is not NULL. */

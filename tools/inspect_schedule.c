@@ -251,6 +251,11 @@ static int show(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
     int rc = see_all(ctx, s, err);
     if (!rc)
         rc = check_shards(ctx, s->info, err);
+    if (!rc && o->svg) {
+        rc = inspect_svg_schedule(s->f, o, err);
+        if (!(o->json || o->verify || o->histogram))
+            return rc;
+    }
     if (rc)
         return rc;
     if (o->json)

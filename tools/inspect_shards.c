@@ -44,6 +44,11 @@ static int show(const struct inspect_opts *o, struct inspect_seen *seen,
                 struct slu_err *err)
 {
     char sum[33];
+    if (o->svg) {
+        int rc = inspect_svg(seen, o, err);
+        if (rc || !(o->json || o->histogram || o->verify))
+            return rc;
+    }
     if (o->json)
         return inspect_print_json(seen, err);
     if (o->histogram)

@@ -27,14 +27,14 @@ for e in root.iter():
     t = [x.text for x in e if name(x) == "tspan"]
     if len(t) == 4 and t[0] != "length":
         rows[t[0]] = [int(x.replace(",", "")) for x in t[1:3]]
-n = dict(want["lengths"])
+n, least = dict(want["lengths"]), 1 << 60
 label = 1 if want["label_tokens"] else 0
-for l in want.get("bucket_lengths") or [1 << int(b["name"][2:]) for b in want["buckets"]]:
+for l in want.get("bucket_lengths") or [1 << int(b["name"][2:]) for b in want.get("buckets", [])]:
     have = n.pop(l + label, 0)
     assert rows["bucket {:,}".format(l)] == [have, have * (l + label)], (l, rows)
-    least = min(least, l) if "least" in dir() else l
+    least = min(least, l)
 for what, rest in (("tails", {l: k for l, k in n.items() if l <= least}), ("other lengths", {l: k for l, k in n.items() if l > least})):
-    assert rows.get(what, [0, 0]) == [sum(rest.values()), sum(l * k for l, k in rest.items())], what
+    assert least == 1 << 60 or rows.get(what, [0, 0]) == [sum(rest.values()), sum(l * k for l, k in rest.items())], what
 assert rows["all"] == [want["sequences"], want["tokens"]]
 PY
 status "--svg" 0 inspect --svg d.svg d.tks
@@ -72,6 +72,29 @@ decompose --min-length 1G -o e.tks c.tks
 status "nothing to draw" 0 inspect --svg e.svg e.tks
 inspect --json e.tks >e.json
 check "  an empty picture" "$PYTHON" look.py e.svg e.json
+if [ -x "$BIN/schedule" ]; then
+    schedule --trainer generic --cycles 4 --batch-tokens 16384 -o x.sched shards
+    inspect --json x.sched >x.json
+    status "a schedule" 0 inspect --svg x.svg x.sched
+    check "  its buckets' steps, in XML that parses" "$PYTHON" -c '
+import json, xml.etree.ElementTree as E
+rows = {}
+for e in E.parse("x.svg").getroot().iter():
+    t = [x.text for x in e if x.tag.endswith("tspan")]
+    if len(t) == 5 and t[0] != "length":
+        rows[t[0]] = [int(x.replace(",", "")) for x in t[1:4]]
+d = json.load(open("x.json"))
+n = d["tokens_per_step"]
+steps = [b["steps"] for b in d["buckets"]]
+for b, s in zip(d["buckets"], steps):
+    assert rows[str(b["length"])] == [s, s * n // b["length"], s * n], (b, rows)
+assert rows["all"][0] == sum(steps)'
+    check "  the same again" sh -c 'inspect --svg y.svg --histogram x.sched >out && cmp x.svg y.svg && test -s out'
+fi
+printf '\5\0\6\0\0\0\7\0\0\0' >ids.npy
+status "a file of ids, scanned" 0 inspect --svg i.svg --eos-id 0 --token-bytes 2 ids.npy
+inspect --svg j.svg --json --eos-id 0 --token-bytes 2 ids.npy >i.json
+check "  as it is when it is read" sh -c "cmp i.svg j.svg && '$PYTHON' look.py i.svg i.json"
 status "usage: --svg with --records" 2 inspect --svg x.svg --records d.tks
 status "usage: --title alone" 2 inspect --title x d.tks
 head -c 3000 d.tks >cut.tks

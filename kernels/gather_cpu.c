@@ -4,8 +4,8 @@
 
 #include "parallel.h"
 
-#define AHEAD_ITEM  24          /* runs ahead: where an item lies is fetched … */
-#define AHEAD_POOL  8           /* … and here its first ids are */
+#define AHEAD_ITEM  32          /* runs ahead: where an item lies is fetched … */
+#define AHEAD_POOL  16          /* … and here its first ids are */
 #define SHORT       256         /* bytes that are copied here */
 #define LEAST_SHARE (64 * 1024) /* ids that are worth a thread */
 
@@ -76,7 +76,7 @@ static inline void prefetch(const struct slu_gather *g, size_t r)
         uint32_t item = g->run_item[r + AHEAD_POOL];
         const char *ids = (const char *)g->pool + g->src[item] * g->tok_bytes;
         size_t n = g->len[item] * (size_t)g->tok_bytes;
-        for (size_t i = 0; i < n && i < 512; i += 64)
+        for (size_t i = 0; i < n && i < 1024; i += 64)
             __builtin_prefetch(ids + i);
     }
 }

@@ -2,29 +2,56 @@
 
 #include <cuda_runtime.h>
 
-/* Lengths are skewed towards the short ones, where additions would collide: those are
- * counted in shared memory, one table a block, and reach the global table once. */
-static const unsigned NEAR = 4096;
+/* Each block counts into a table of its own in shared memory, for as many short lengths
+ * as go there, and adds it to the global one once. Past the table, lanes that have the
+ * same length add once for all of them: documents that were cut make a peak at the
+ * longest. */
+static const unsigned THREADS = 512;
+static const unsigned PER_THREAD = 4;        /* loads under way at once */
+static const unsigned LEAST_LENGTHS = 16384; /* that are worth a block */
+static const unsigned MOST_BINS = 24576;     /* of a block: 96 KiB, so that two fit */
+static const size_t MOST_LENGTHS = (size_t)1
+                                   << 31; /* a launch: blocks count in 32 bits */
 
-__global__ static void histogram(const unsigned long long *len, size_t n,
+__device__ static void count_one(unsigned long long v, unsigned *near, unsigned n_near,
                                  unsigned long long *count, size_t n_bin)
 {
-    __shared__ unsigned near[NEAR];
-    for (unsigned v = threadIdx.x; v < NEAR; v += blockDim.x)
+    if (v < n_near) {
+        atomicAdd(&near[v], 1u);
+    } else if (v < n_bin) {
+        unsigned same = __match_any_sync(__activemask(), v);
+        unsigned lane = threadIdx.x % 32;
+        if (lane == (unsigned)__ffs((int)same) - 1)
+            atomicAdd(&count[v], (unsigned long long)__popc(same));
+    }
+}
+
+__global__ static void __launch_bounds__(THREADS)
+    histogram(const unsigned long long *len, size_t n, unsigned long long *count,
+              size_t n_bin, unsigned n_near)
+{
+    extern __shared__ unsigned near[];
+    for (unsigned v = threadIdx.x; v < n_near; v += THREADS)
         near[v] = 0;
     __syncthreads();
-    size_t step = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-        unsigned long long v = len[i];
-        if (v >= n_bin)
-            continue;
-        if (v < NEAR)
-            atomicAdd(&near[v], 1u);
-        else
-            atomicAdd(&count[v], 1ull);
+    const size_t tile = (size_t)THREADS * PER_THREAD, step = gridDim.x * tile;
+    for (size_t base = blockIdx.x * tile; base < n; base += step) {
+        size_t i = base + threadIdx.x;
+        if (base + tile <= n) {
+            unsigned long long v[PER_THREAD];
+#pragma unroll
+            for (unsigned k = 0; k < PER_THREAD; k++)
+                v[k] = __ldg(&len[i + k * THREADS]);
+#pragma unroll
+            for (unsigned k = 0; k < PER_THREAD; k++)
+                count_one(v[k], near, n_near, count, n_bin);
+        } else {
+            for (; i < n; i += THREADS)
+                count_one(len[i], near, n_near, count, n_bin);
+        }
     }
     __syncthreads();
-    for (unsigned v = threadIdx.x; v < NEAR && v < n_bin; v += blockDim.x)
+    for (unsigned v = threadIdx.x; v < n_near; v += THREADS)
         if (near[v])
             atomicAdd(&count[v], (unsigned long long)near[v]);
 }
@@ -36,24 +63,43 @@ extern "C" size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
     return 0;
 }
 
+/* How many blocks run at once with n_near bins each. */
+static cudaError_t shape(unsigned n_near, size_t *most_blocks)
+{
+    size_t n_byte = n_near * sizeof(unsigned);
+    int device, sm = 0, per_sm = 0;
+    cudaError_t e = cudaGetDevice(&device);
+    if (e == cudaSuccess)
+        e = cudaDeviceGetAttribute(&sm, cudaDevAttrMultiProcessorCount, device);
+    if (e == cudaSuccess)
+        e = cudaFuncSetAttribute(histogram, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 (int)(MOST_BINS * sizeof(unsigned)));
+    if (e == cudaSuccess)
+        e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, histogram,
+                                                          (int)THREADS, n_byte);
+    *most_blocks = (size_t)sm * (per_sm > 0 ? per_sm : 1);
+    return e;
+}
+
 extern "C" int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count,
                                   size_t n_bin, void *work, size_t work_byte,
                                   void *stream)
 {
     (void)work;
     (void)work_byte;
-    const unsigned threads = 256;
-    /* A block's table is 32 bits wide: no launch may give one block 2^32 lengths. */
-    const size_t most = (size_t)1 << 31;
-    for (size_t at = 0; at < n; at += most) {
-        size_t m = n - at < most ? n - at : most;
-        size_t blocks = (m + threads * 16 - 1) / (threads * 16);
-        histogram<<<(unsigned)(blocks < 1056 ? blocks : 1056), threads, 0,
+    unsigned n_near = (unsigned)(n_bin < MOST_BINS ? n_bin : MOST_BINS);
+    size_t most_blocks;
+    if (n == 0 || n_bin == 0)
+        return 0;
+    cudaError_t e = shape(n_near, &most_blocks);
+    for (size_t at = 0; at < n && e == cudaSuccess; at += MOST_LENGTHS) {
+        size_t m = n - at < MOST_LENGTHS ? n - at : MOST_LENGTHS;
+        size_t blocks = (m + LEAST_LENGTHS - 1) / LEAST_LENGTHS;
+        blocks = blocks < most_blocks ? blocks : most_blocks;
+        histogram<<<(unsigned)blocks, THREADS, n_near * sizeof(unsigned),
                     (cudaStream_t)stream>>>((const unsigned long long *)len + at, m,
-                                            (unsigned long long *)count, n_bin);
-        cudaError_t e = cudaGetLastError();
-        if (e != cudaSuccess)
-            return (int)e;
+                                            (unsigned long long *)count, n_bin, n_near);
+        e = cudaGetLastError();
     }
-    return 0;
+    return (int)e;
 }

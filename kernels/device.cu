@@ -61,7 +61,8 @@ extern "C" int slu_device_alloc(void **p, size_t n_byte)
 
 extern "C" void slu_device_free(void *p)
 {
-    (void)answer(cudaFree(p));
+    if (p) /* cudaFree(NULL) would wake a device that nobody asked for */
+        (void)answer(cudaFree(p));
 }
 
 extern "C" int slu_device_memory(size_t *free_byte, size_t *total_byte)
@@ -87,11 +88,21 @@ extern "C" void slu_device_host_free(void *p)
         (void)answer(cudaFreeHost(p));
 }
 
+/* Whether a copy from p may still read it when the call is back. The driver stages
+ * ordinary memory first where the device can't reach it, but some devices can. */
+static bool must_wait(const void *p)
+{
+    cudaPointerAttributes a;
+    return answer(cudaPointerGetAttributes(&a, p)) != 0 ||
+           a.type == cudaMemoryTypeUnregistered;
+}
+
 extern "C" int slu_device_put(void *device, const void *host, size_t n_byte,
                               void *stream)
 {
-    return answer(cudaMemcpyAsync(device, host, n_byte, cudaMemcpyHostToDevice,
-                                  (cudaStream_t)stream));
+    int code = answer(cudaMemcpyAsync(device, host, n_byte, cudaMemcpyHostToDevice,
+                                      (cudaStream_t)stream));
+    return code || !n_byte || !must_wait(host) ? code : slu_device_sync(stream);
 }
 
 extern "C" int slu_device_get(void *host, const void *device, size_t n_byte,

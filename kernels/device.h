@@ -43,7 +43,7 @@ void slu_device_host_free(void *p);
 /* ---- copies, in order with what else is on the stream ---- */
 
 /* From the host. Page-locked memory must stay as it is until the stream has passed the
- * copy; of other memory a copy is taken before this returns. */
+ * copy; with other memory this waits, also for what was on the stream before. */
 int slu_device_put(void *device, const void *host, size_t n_byte, void *stream);
 /* To the host; waits for the stream. */
 int slu_device_get(void *host, const void *device, size_t n_byte, void *stream);

@@ -560,7 +560,8 @@ static bool gather_case(const struct packing *p, unsigned tok_bytes)
     if (have_device) {
         size_t n_byte = (p->n_pool * tok_bytes + 15) / 16 * 16; /* gather.h */
         void *ids = to_device(NULL, n_byte);
-        if (p->n_pool && slu_device_put(ids, pool.ids, p->n_pool * tok_bytes, NULL))
+        if (slu_device_zero(ids, n_byte, NULL) || /* the last few are read, not used */
+            (p->n_pool && slu_device_put(ids, pool.ids, p->n_pool * tok_bytes, NULL)))
             exit(1);
         on.pool = ids;
         on.src = to_device(p->src, p->n * sizeof *p->src);

@@ -441,7 +441,7 @@ int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
             x->n_id = (uint32_t)(ids->n - x->at);
             continue;
         }
-        unsigned size = (x->n > BPE_PADDED) + (x->n > 31);
+        unsigned size = (x->n > BPE_PADDED) + (x->n > 30);
         struct group *g = &group[size];
         g->piece[g->n++] = x;
         g->n_byte += x->n;

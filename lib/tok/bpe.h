@@ -190,13 +190,13 @@ const struct bpe_merge_table *bpe_merge_level(const char *level);
 
 /* ---- shared by the files of bpe ---- */
 
-/* Merges n pieces of 1 to 15, 31 or 62 bytes; their ids to id, which has room for 16
+/* Merges n pieces of 1 to 15, 30 or 62 bytes; their ids to id, which has room for 16
  * more than they have bytes. n_id is 0 where a byte has no id. Returns the number of
  * ids. */
 typedef size_t bpe_merge_fn(const struct tok_model *m, struct bpe_piece *const *piece,
                             size_t n, uint32_t *id);
 #define BPE_N_MERGE 3
-#define BPE_LANES   64 /* the most pieces of the first size; half and a quarter */
+#define BPE_LANES   128 /* the most pieces of the first size; half and a quarter */
 struct bpe_merge_table {
     const char *level;
     bpe_merge_fn *merge[BPE_N_MERGE];

@@ -27,7 +27,7 @@
 #define LANE_SYM(W)   (W)
 #define LANE_ALIVE(W) (2 * (W) + 2) /* a bit a place: something begins there */
 #define LANE_ASKED(W) (2 * (W) + 4)
-#define LANE_WORDS(W) ((2 * (W) + 12 + 15) / 16 * 16)
+#define LANE_WORDS(W) ((3 * (W) + 11) / (W) * (W)) /* more than 2 * W + 11 */
 
 /* Two pairs that are being looked up, and the places they are at. */
 struct asked {
@@ -37,7 +37,7 @@ struct asked {
 
 /* Lanes of a group, for each size in about as much memory. */
 #define LANES(W)   (BPE_LANES * 16 / (W))
-#define LANE_SPACE ((LANES(16) + 1) * LANE_WORDS(16))
+#define LANE_SPACE ((LANES(16) + 4) * LANE_WORDS(16))
 
 INLINE uint64_t alive_of(const uint32_t *x, unsigned W)
 {
@@ -316,6 +316,7 @@ INLINE size_t merge_group(const struct tok_model *m, struct bpe_piece *const *pi
     return n_id;
 }
 
+#if !defined(BPE_MERGE_WIDE) /* bpe_merge_avx512.c has its own */
 static size_t merge_16(const struct tok_model *m, struct bpe_piece *const *piece,
                        size_t n, uint32_t *id)
 {
@@ -327,6 +328,8 @@ static size_t merge_32(const struct tok_model *m, struct bpe_piece *const *piece
 {
     return merge_group(m, piece, n, id, 32, 5);
 }
+
+#endif
 
 static size_t merge_64(const struct tok_model *m, struct bpe_piece *const *piece,
                        size_t n, uint32_t *id)

@@ -233,24 +233,35 @@ void words_renew(struct words *w)
     }
 }
 
+/* Whether a table holds so much that text which is not in it says something about the
+ * text: all text is new at first. */
+static bool knows_much(const struct words *w, int i, size_t enough_byte)
+{
+    const size_t n_byte = w->view->block[i]->n_byte;
+
+    return n_byte >= enough_byte || n_byte * 2 > w->shared->most_byte[i];
+}
+
 bool words_judge(struct words *w, size_t n_look, size_t n_new)
 {
-    enum { WINDOW = 4096, FEW = 16, LARGE_SHIFT = 64 - 17 };
+    enum { WINDOW = 4096, FEW = 16, WIDE_BYTE = 8 << 20, FAR_BYTE = 1 << 20 };
 
     w->n_look += (uint32_t)n_look;
     w->n_new += (uint32_t)n_new;
     if (w->n_look >= WINDOW) {
-        w->is_mostly_new = w->n_new > w->n_look / 8 * 5;
+        const bool is_mostly_new = w->n_new > w->n_look / 8 * 5,
+                   judges[2] = {knows_much(w, WIDE, WIDE_BYTE),
+                                knows_much(w, FAR, FAR_BYTE)};
         w->n_look = w->n_new = 0;
         w->hopeless = 0;
         for (unsigned i = 0; i < WORD_SHORT + 2; i++) {
-            bool is = w->look_of[i] >= FEW && w->new_of[i] > w->look_of[i] / 8 * 7;
-            w->hopeless |= (uint32_t)(is && w->is_mostly_new) << i;
+            bool is = is_mostly_new && judges[i > WORD_SHORT] && w->look_of[i] >= FEW &&
+                      w->new_of[i] > w->look_of[i] / 8 * 7;
+            w->hopeless |= (uint32_t)is << i;
             w->look_of[i] = w->new_of[i] = 0;
         }
     }
-    return !w->is_mostly_new || (!w->skip && w->view->wide_shift > LARGE_SHIFT) ||
-           w->n_batch % WORD_SAMPLE == 1;
+    return !w->hopeless || w->n_batch % (WORD_SAMPLE * WORD_SAMPLE) == 1;
 }
 
 /* ---- under the lock ---- */

@@ -73,7 +73,6 @@ struct words {
     /* Of words_judge. By length: how many were looked for in the shared tables of late,
      * and how many of those were new. */
     uint32_t n_look, n_new, n_batch, look_of[WORD_SHORT + 2], new_of[WORD_SHORT + 2];
-    bool is_mostly_new;
     uint32_t hopeless;         /* a bit a length: hardly any of these is ever found */
     uint32_t skip;             /* the same, or 0: of this batch */
     struct word_view **newest; /* the view that others have made of what is shared */
@@ -194,8 +193,9 @@ static inline void word_looked(struct words *w, size_t n, bool is_new)
  * repeats anything (base64, hashes) would fill the tables for nothing, and each look at
  * them is a miss of the processor's caches. So lengths of which nearly nothing is found
  * are not looked for; but in a sample of the batches all are, and of such text only
- * those pieces are kept once the tables are large. What does come again is then kept a
- * little later. False: the new pieces need not be kept. */
+ * what is new in a sample of those is kept. What does come again is then kept a little
+ * later. While the tables are small all text is new and says nothing. False: the new
+ * pieces need not be kept. */
 bool words_judge(struct words *w, size_t n_look, size_t n_new);
 
 /* Ids of a piece that the cache does not know. */

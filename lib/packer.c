@@ -124,6 +124,7 @@ int slu_pack_solve(struct slu_pack_plan **plan, enum slu_pack_method method,
     case SLU_PACK_NNLSHP:
         return slu_pack_by_nnlshp(plan, hist, n, cfg, err);
     case SLU_PACK_MULTI:
+        return slu_pack_by_multi(plan, hist, n, cfg, err);
     case SLU_PACK_CONCAT:
     case SLU_PACK_METHODS:
         break;

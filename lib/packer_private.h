@@ -47,5 +47,6 @@ typedef int slu_pack_solver(struct slu_pack_plan **plan,
 slu_pack_solver slu_pack_by_bfd, slu_pack_by_spfhp, slu_pack_by_lpfhp; /* pack_hist.c */
 slu_pack_solver slu_pack_by_ffd;                                       /* pack_ffd.c */
 slu_pack_solver slu_pack_by_nnlshp; /* pack_nnlshp.c */
+slu_pack_solver slu_pack_by_multi;  /* pack_multi.c */
 
 #endif

@@ -13,6 +13,7 @@ struct opts {
     uint64_t length, max_segments;
     int method, too_long, fill;
     bool mix_domains, plan;
+    struct pack_multi_opts multi;
     struct pack_balance_opts balance;
     struct slu_device device; /* here, so that the report can name it */
 };
@@ -30,6 +31,12 @@ static const struct cli_opt options[] = {
     {"method", 0, CLI_CHOICE, AT(method), "bfd|ffd|spfhp|lpfhp|nnlshp|multi|concat",
      "how bins are chosen; default: bfd, best-fit decreasing", slu_pack_method_name,
      true, NULL},
+    {"buckets", 0, CLI_STRING, AT(multi.buckets), "LIST",
+     "lengths of the bins of --method multi; default: the\nbuckets of the stream", NULL,
+     true, NULL},
+    {"padding-threshold", 0, CLI_FRACTION, AT(multi.threshold), "FRACTION",
+     "of --method multi: what of a bin may be padding;\ndefault: 0.05", NULL, true,
+     NULL},
     {"long", 0, CLI_CHOICE, AT(too_long), "split|drop|error",
      "what to do with sequences longer than L; default: split", longs, true, NULL},
     {"fill", 0, CLI_CHOICE, AT(fill), "pad|drop",
@@ -57,6 +64,11 @@ static const struct cli_opt options[] = {
     {0},
 };
 
+static void defaults(void *p)
+{
+    ((struct opts *)p)->multi.threshold = PACK_MULTI_THRESHOLD;
+}
+
 struct runs {
     struct slu_run *run;
     size_t n, cap;
@@ -81,7 +93,9 @@ struct job {
     struct slu_writer *writer;   /* NULL: plan only */
     struct slu_balance *balance; /* before the writer; NULL: none */
     struct slu_packing *packing;
-    uint64_t capacity; /* ids a bin */
+    uint64_t capacity;                 /* ids a bin, the longest */
+    uint64_t bin_tok[SLU_MAX_BUCKETS]; /* ids of the bins there are, ascending */
+    size_t n_bin_tok;
     uint64_t waiting, pieces, tok;
     struct slu_count passed, too_long, padding;
 };
@@ -326,25 +340,13 @@ static void book(struct job *j)
 
 /* ---- setting up ---- */
 
-/* The bins' nominal length, and the header with it among the buckets. */
-static int set_length(struct job *j, uint64_t length, struct slu_header *h,
-                      struct slu_err *err)
+/* Makes length one of the header's buckets, if it is none. */
+static int add_bucket(struct slu_header *h, uint64_t length, struct slu_err *err)
 {
-    if (h->no_tokens)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "the stream has segment rows only, and no tokens to pack");
-    if (!length && !h->n_bucket)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "the stream has no bucket lengths (decompose has not run); give "
-            "--length L to pack whole documents");
-    if (!length)
-        length = h->bucket[0];
+    unsigned i = 0;
     if (length > SLU_MAX_CAPACITY - 1)
         return slu_fail(err, SLU_E_USAGE, "--length: at most %llu",
                         (unsigned long long)SLU_MAX_CAPACITY - 1);
-    j->capacity = slu_header_ids(h, length);
-    unsigned i = 0;
     while (i < h->n_bucket && h->bucket[i] < length)
         i++;
     if (i < h->n_bucket && h->bucket[i] == length)
@@ -356,6 +358,33 @@ static int set_length(struct job *j, uint64_t length, struct slu_header *h,
     h->bucket[i] = length;
     h->n_bucket++;
     return SLU_OK;
+}
+
+/* The bins' lengths, and the header with them among the buckets. */
+static int set_length(struct job *j, const struct opts *o, struct slu_header *h,
+                      struct slu_err *err)
+{
+    bool multi = o->method == SLU_PACK_MULTI;
+    int rc = pack_multi_check(&o->multi, multi, o->length, err);
+    if (rc)
+        return rc;
+    if (h->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has segment rows only, and no tokens to pack");
+    j->bin_tok[0] = o->length ? o->length : h->bucket[0];
+    j->n_bin_tok = 1;
+    if (multi)
+        rc = pack_multi_lengths(&o->multi, h, j->bin_tok, &j->n_bin_tok, err);
+    else if (!o->length && !h->n_bucket)
+        rc = slu_fail(err, SLU_E_USAGE,
+                      "the stream has no bucket lengths (decompose has not run); give "
+                      "--length L to pack whole documents");
+    for (size_t i = 0; i < j->n_bin_tok && !rc; i++) {
+        rc = add_bucket(h, j->bin_tok[i], err);
+        j->bin_tok[i] = slu_header_ids(h, j->bin_tok[i]);
+    }
+    j->capacity = j->bin_tok[j->n_bin_tok - 1];
+    return rc;
 }
 
 static int open_packing(struct job *j, const struct slu_header *h, struct slu_err *err)
@@ -383,6 +412,9 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
         .method = (enum slu_pack_method)o->method,
         .capacity = j->capacity,
         .max_items = o->max_segments,
+        .bin_tok = j->bin_tok,
+        .n_bin_tok = j->n_bin_tok,
+        .padding_threshold = o->multi.threshold,
         .mix_domains = o->mix_domains,
         .drop = o->fill == 1,
         .pad = h->pad,
@@ -435,7 +467,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = pack_balance_check(&o->balance, o->plan, err);
     if (!rc)
-        rc = set_length(&j, o->length, &h, err);
+        rc = set_length(&j, o, &h, err);
     if (!rc)
         rc = pack_balance_open(ctx, &o->balance, &h, &j.balance, err);
     if (!rc)
@@ -471,14 +503,17 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
 const struct slu_tool slu_tool = {
     .name = "pack",
-    .synopsis = "[--length L] [--method METHOD] [--long split|drop|error]\n"
-                "[--fill pad|drop] [--max-segments N] [--mix-domains] [--plan]\n"
+    .synopsis = "[--length L] [--method METHOD] [--buckets LIST] "
+                "[--padding-threshold FRACTION]\n"
+                "[--long split|drop|error] [--fill pad|drop] [--max-segments N] "
+                "[--mix-domains] [--plan]\n"
                 "[--balance N [--balance-sequences M | --balance-tokens N]\n"
                 " [--balance-cost A,B] [--balance-window N]] [-o FILE] [STREAM ...]",
     .summary =
         "Joins sequences that have no bucket's length into sequences that have one.",
     .opt = options,
     .opts_size = sizeof(struct opts),
+    .defaults = defaults,
     .reads_stream = true,
     .memory_floor = 32 << 20,
     .spills = true,

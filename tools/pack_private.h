@@ -36,4 +36,18 @@ SLU_MUST_USE int pack_balance_open(const struct cli_ctx *ctx,
 /* "balance" in --stats. */
 void pack_balance_report(struct cli_ctx *ctx, const struct slu_balance *b);
 
+/* --method multi (pack_multi.c). */
+struct pack_multi_opts {
+    const char *buckets; /* NULL: those of the stream */
+    double threshold;
+};
+#define PACK_MULTI_THRESHOLD 0.05
+
+SLU_MUST_USE int pack_multi_check(const struct pack_multi_opts *o, bool multi,
+                                  uint64_t length, struct slu_err *err);
+/* The bins' nominal lengths, ascending: SLU_MAX_BUCKETS at most. */
+SLU_MUST_USE int pack_multi_lengths(const struct pack_multi_opts *o,
+                                    const struct slu_header *h, uint64_t *length,
+                                    size_t *n, struct slu_err *err);
+
 #endif

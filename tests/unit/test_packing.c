@@ -1,0 +1,243 @@
+/* Packing in memory beside packing past the budget: the same bins, byte by byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "lib/packing_private.h"
+
+enum { BIG = 64 << 20, SMALL = 1 << 20 };
+
+static uint64_t below(uint64_t *state, uint64_t n)
+{
+    return slu_draw_below(slu_draw(2404, ++*state, 0, 0, 0), n);
+}
+
+/* A batch of random sequences, some of several documents, some padded; ids count up. */
+static void random_batch(struct slu_batch *b, uint64_t *state, uint64_t longest,
+                         unsigned n_domain)
+{
+    static uint8_t ids[] = "abcdefghijklmnop";
+    uint32_t tok[4096];
+    slu_batch_clear(b);
+    for (uint64_t i = 0, n = 1 + below(state, 60); i < n; i++) {
+        struct slu_seg seg[4];
+        uint64_t n_seg = 1 + below(state, 3), n_tok = 0;
+        for (uint64_t k = 0; k < n_seg; k++) {
+            uint64_t len = 1 + (below(state, 4) ? below(state, longest)
+                                                : below(state, longest * 3));
+            uint32_t domain = (uint32_t)below(state, n_domain);
+            seg[k] = (struct slu_seg){.source = below(state, 3),
+                                      .document = below(state, 1000),
+                                      .offset = below(state, 3) ? 0 : below(state, 50),
+                                      .len_tok = len,
+                                      .domain = domain ? domain : SLU_NO_DOMAIN,
+                                      .id_len = (uint32_t)below(state, 9),
+                                      .id_off = below(state, 8)};
+            n_tok += len;
+        }
+        for (uint64_t k = 0; k < n_tok; k++) {
+            uint64_t v = below(state, 60000);
+            if (b->tok_bytes == 2)
+                ((uint16_t *)tok)[k] = (uint16_t)v;
+            else
+                tok[k] = (uint32_t)v;
+        }
+        assert_int_equal(slu_batch_add(b, tok, n_tok, seg, n_seg, ids, NULL), SLU_OK);
+    }
+}
+
+struct out {
+    struct slu_batch all;
+    struct slu_packing_stat stat;
+    struct slu_pack_sum sum, baseline;
+    uint64_t pieces;
+    bool ext; /* went past the budget */
+};
+
+static void add_batch(struct slu_packing *p, const struct slu_batch *b, bool hold,
+                      uint64_t *pieces)
+{
+    struct slu_run run[256];
+    size_t n = 0;
+    for (size_t i = 0; i < b->n_seq; i++) {
+        uint64_t seg = 0, at = b->seq[i].tok_off;
+        while (slu_run_next(b, &b->seq[i], &seg, &at, &run[n]))
+            n++;
+    }
+    uint64_t held = hold ? slu_packing_hold(p, b, run, n) : SLU_NOT_HELD;
+    assert_int_equal(slu_packing_add(p, b, run, n, held, pieces, NULL), SLU_OK);
+}
+
+/* Packs `n` batches of `seed`; window: tokens at a time. */
+static void pack(struct slu_packing_cfg cfg, uint64_t budget, uint64_t seed, unsigned n,
+                 uint64_t longest, unsigned n_domain, uint64_t window, struct out *out)
+{
+    struct slu_packing *p;
+    struct slu_batch b;
+    uint64_t state = seed << 32;
+    memset(out, 0, sizeof *out);
+    slu_batch_init(&b, cfg.tok_bytes);
+    slu_batch_init(&out->all, cfg.tok_bytes);
+    cfg.budget_byte = budget;
+    assert_int_equal(slu_packing_new(&p, &cfg, NULL), SLU_OK);
+    for (unsigned i = 0; i < n; i++) {
+        random_batch(&b, &state, longest, n_domain);
+        add_batch(p, &b, i % 3 != 0, &out->pieces);
+    }
+    assert_int_equal(slu_packing_plan(p, NULL), SLU_OK);
+    out->ext = p->ext;
+    for (;;) {
+        struct slu_packing_window w;
+        int rc = slu_packing_take(p, &w, &b, window, NULL);
+        if (rc == SLU_EOF)
+            break;
+        assert_int_equal(rc, SLU_OK);
+        assert_int_equal(slu_packing_fill(p, &w, &b, NULL), SLU_OK);
+        slu_packing_settle(p, &w);
+        for (size_t i = 0; i < b.n_seq; i++)
+            assert_int_equal(slu_batch_add(&out->all,
+                                           slu_batch_at(&b, b.seq[i].tok_off),
+                                           b.seq[i].len_tok, &b.seg[b.seq[i].seg_off],
+                                           b.seq[i].n_seg, b.str.data, NULL),
+                             SLU_OK);
+    }
+    out->stat = slu_packing_stat(p);
+    out->sum = slu_packing_sum(p);
+    out->baseline = slu_packing_baseline(p);
+    slu_packing_free(p);
+    slu_batch_release(&b);
+}
+
+static void same(const struct out *a, const struct out *b)
+{
+    const struct slu_batch *x = &a->all, *y = &b->all;
+    assert_int_equal(x->n_seq, y->n_seq);
+    assert_int_equal(x->n_seg, y->n_seg);
+    assert_int_equal(x->n_tok, y->n_tok);
+    assert_int_equal(x->str.len, y->str.len);
+    if (x->n_seq) {
+        assert_memory_equal(x->seq, y->seq, x->n_seq * sizeof *x->seq);
+        assert_memory_equal(x->seg, y->seg, x->n_seg * sizeof *x->seg);
+        assert_memory_equal(x->own.data, y->own.data, x->own.len);
+    }
+    if (x->str.len)
+        assert_memory_equal(x->str.data, y->str.data, x->str.len);
+    assert_memory_equal(&a->stat, &b->stat, sizeof a->stat);
+    assert_memory_equal(&a->sum, &b->sum, sizeof a->sum);
+    assert_memory_equal(&a->baseline, &b->baseline, sizeof a->baseline);
+    assert_int_equal(a->pieces, b->pieces);
+}
+
+static void release(struct out *out)
+{
+    slu_batch_release(&out->all);
+}
+
+/* What comes out is what went in, and padding where it was booked. */
+static void check_whole(const struct slu_packing_cfg *cfg, const struct out *out)
+{
+    uint64_t items = 0, tok = 0, padding = 0;
+    for (size_t i = 0; i < out->all.n_seq; i++) {
+        const struct slu_seq *q = &out->all.seq[i];
+        uint64_t n = 0;
+        for (uint64_t k = 0; k < q->n_seg; k++) {
+            const struct slu_seg *g = &out->all.seg[q->seg_off + k];
+            n += g->len_tok;
+            if (g->source != SLU_PADDING) {
+                items++;
+                tok += g->len_tok;
+                continue;
+            }
+            padding += g->len_tok;
+            for (uint64_t t = 0; t < g->len_tok; t++)
+                assert_int_equal(
+                    slu_batch_id(&out->all, q->tok_off + n - g->len_tok + t), cfg->pad);
+        }
+        assert_int_equal(n, q->len_tok);
+    }
+    assert_int_equal(out->stat.padding, padding);
+    assert_int_equal(out->stat.not_full.tokens + tok, out->sum.tok);
+    if (!cfg->drop)
+        assert_int_equal(items, out->pieces);
+}
+
+static void test_both_ways(void **state)
+{
+    (void)state;
+    unsigned n_ext = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        uint64_t x = seed << 48;
+        struct slu_packing_cfg cfg = {.method =
+                                          seed % 3 ? SLU_PACK_BFD : SLU_PACK_CONCAT,
+                                      .capacity = 1 + below(&x, 400),
+                                      .max_items = seed % 5 ? 0 : 1 + below(&x, 4),
+                                      .mix_domains = seed % 7 == 0,
+                                      .drop = seed % 4 == 0,
+                                      .pad = 60001,
+                                      .tok_bytes = seed % 2 ? 2 : 4,
+                                      .tmpdir = "/var/tmp",
+                                      .n_threads = 1 + (unsigned)below(&x, 3)};
+        unsigned n = (unsigned)below(&x, 12) + (seed % 10 ? 40 : 0),
+                 n_domain = 1 + (unsigned)below(&x, seed % 6 ? 5 : 300);
+        uint64_t longest = 1 + below(&x, 300);
+        struct out mem, ext;
+        pack(cfg, BIG, seed, n, longest, n_domain, 1 + below(&x, 5000), &mem);
+        pack(cfg, SMALL, seed, n, longest, n_domain, 1 + below(&x, 5000), &ext);
+        assert_false(mem.ext);
+        n_ext += ext.ext;
+        same(&mem, &ext);
+        check_whole(&cfg, &mem);
+        release(&mem);
+        release(&ext);
+    }
+    assert_true(n_ext > 30 && n_ext < 60);
+}
+
+static void test_border(void **state)
+{
+    (void)state;
+    struct slu_packing_cfg cfg = {
+        .capacity = 64, .tok_bytes = 2, .pad = 1, .tmpdir = "/var/tmp", .n_threads = 1};
+    struct out whole, part;
+    unsigned n = 0, n_ext = 0;
+    pack(cfg, BIG, 7, 300, 100, 3, 1000, &whole);
+    for (uint64_t budget = 1 << 20; budget < 16 << 20; budget += 623 << 10) {
+        pack(cfg, budget, 7, 300, 100, 3, 1000, &part);
+        same(&whole, &part);
+        release(&part);
+        n++;
+        n_ext += part.ext;
+    }
+    assert_true(n_ext > 0 && n_ext < n);
+    release(&whole);
+}
+
+static void test_none(void **state)
+{
+    (void)state;
+    for (int method = 0; method < 2; method++) {
+        struct slu_packing_cfg cfg = {.method = method ? SLU_PACK_CONCAT : SLU_PACK_BFD,
+                                      .capacity = 64,
+                                      .tok_bytes = 2,
+                                      .tmpdir = "/var/tmp"};
+        struct out out;
+        pack(cfg, BIG, 1, 0, 1, 1, 1000, &out);
+        assert_int_equal(out.all.n_seq, 0);
+        assert_int_equal(out.sum.bins, 0);
+        release(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_both_ways),
+        cmocka_unit_test(test_border),
+        cmocka_unit_test(test_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -16,6 +16,32 @@ static uint64_t least_budget(const struct slu_packing_cfg *cfg)
     return least > rows * 64 ? least : rows * 64;
 }
 
+/* The plan to apply is one for what cfg asks for. */
+static int check_head(const struct slu_packing_cfg *cfg, struct slu_err *err)
+{
+    if (!cfg->apply)
+        return SLU_OK;
+    const struct slu_plan_head h = slu_planfile_head(cfg->apply);
+    if (h.method != cfg->method)
+        return slu_fail(err, SLU_E_MISMATCH, "the plan was made by %s, not %s",
+                        slu_pack_method_name[h.method],
+                        slu_pack_method_name[cfg->method]);
+    if (h.capacity != cfg->capacity)
+        return slu_fail(
+            err, SLU_E_MISMATCH, "the plan is for bins of %llu, not of %llu",
+            (unsigned long long)h.capacity, (unsigned long long)cfg->capacity);
+    if (h.max_items != cfg->max_items)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the plan is for at most %llu pieces a bin, not %llu (0: any)",
+                        (unsigned long long)h.max_items,
+                        (unsigned long long)cfg->max_items);
+    if (h.mix_domains != cfg->mix_domains)
+        return slu_fail(err, SLU_E_MISMATCH, "the plan is for %s",
+                        h.mix_domains ? "domains that share bins"
+                                      : "domains each in bins of its own");
+    return SLU_OK;
+}
+
 int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
                     struct slu_err *err)
 {
@@ -27,12 +53,14 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
         return slu_fail(err, SLU_E_LIMIT, "bins of %llu tokens need -M %lluM",
                         (unsigned long long)cfg->capacity,
                         (unsigned long long)((least_budget(cfg) >> 20) + 1));
+    int rc = check_head(cfg, err);
+    if (rc)
+        return rc;
     struct slu_packing *p = calloc(1, sizeof *p);
     if (!p)
         return slu_fail_nomem(err, sizeof *p);
     p->cfg = *cfg;
     p->lengths_byte = cfg->budget_byte / 8;
-    int rc = SLU_OK;
     if (!cfg->plan_only)
         rc = slu_pack_mem_new(&p->mem, cfg, err);
     if (!rc && !cfg->plan_only && !p->mem)
@@ -210,6 +238,54 @@ int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
                      p->n_slot);
 }
 
+/* NULL: none. */
+static const char *name_of(const struct slu_packing *p, size_t i)
+{
+    uint32_t domain = p->slot[i].domain;
+    return domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(p->cfg.names, domain);
+}
+
+/* The domains of the plan to apply are those of the items, in their order. */
+static int check_domains(const struct slu_packing *p, struct slu_err *err)
+{
+    size_t n = p->cfg.apply ? slu_planfile_domains(p->cfg.apply) : p->n_slot;
+    for (size_t i = 0; i < p->n_slot && i < n && p->cfg.apply; i++) {
+        const char *is = name_of(p, i), *want = slu_planfile_name(p->cfg.apply, i);
+        if (!is != !want || (is && strcmp(is, want)))
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "the plan is for other data: domain %zu is '%s', '%s' in "
+                            "the plan",
+                            i, is ? is : "", want ? want : "");
+    }
+    return n == p->n_slot ? SLU_OK
+                          : slu_fail(err, SLU_E_MISMATCH,
+                                     "the plan is for other data: %zu domains, %zu in "
+                                     "the plan",
+                                     p->n_slot, n);
+}
+
+/* Domain i's plan comes from the file, if it is one for such items and bins. */
+static int apply_plan(struct slu_packing *p, size_t i,
+                      const struct slu_length_count *row, size_t n, struct slu_err *err)
+{
+    const struct slu_packing_cfg *cfg = &p->cfg;
+    struct slu_pack_slot *s = &p->slot[i];
+    const char *name = name_of(p, i);
+    int rc = slu_planfile_plan(cfg->apply, i, &s->plan, err);
+    if (!rc)
+        rc = slu_plan_check(s->plan, row, n, name ? name : "all documents", err);
+    for (size_t k = 0; !rc && k < s->plan->n_group; k++) {
+        uint64_t capacity = s->plan->group[k].capacity;
+        bool ok = capacity == cfg->capacity;
+        for (size_t b = 0; b < cfg->n_bin_tok && !ok; b++)
+            ok = capacity == cfg->bin_tok[b];
+        if (!ok)
+            rc = slu_fail(err, SLU_E_MISMATCH, "the plan has bins of %llu",
+                          (unsigned long long)capacity);
+    }
+    return rc;
+}
+
 int slu_pack_make_plan(struct slu_packing *p, size_t i, struct slu_length_count *row,
                        size_t n, struct slu_err *err)
 {
@@ -226,7 +302,10 @@ int slu_pack_make_plan(struct slu_packing *p, size_t i, struct slu_length_count 
         s->sum =
             slu_pack_concat_sum(s->items, s->tok, s->cut_by_concat, p->cfg.capacity);
     } else {
-        rc = slu_pack_solve(&s->plan, p->cfg.method, row, n, &cfg, err);
+        rc = p->cfg.apply ? apply_plan(p, i, row, n, err)
+                          : slu_pack_solve(&s->plan, p->cfg.method, row, n, &cfg, err);
+        if (!rc && p->cfg.save)
+            rc = slu_planfile_add(p->cfg.save, name_of(p, i), s->plan, err);
         if (!rc) {
             s->sum = slu_pack_plan_sum(s->plan);
             s->sum.items = s->items;
@@ -270,11 +349,14 @@ static int plan_counted(struct slu_packing *p, struct slu_err *err)
 
 int slu_packing_plan(struct slu_packing *p, struct slu_err *err)
 {
+    int rc = check_domains(p, err);
+    if (rc)
+        return rc;
     if (p->mem && !p->ext)
         return slu_pack_mem_plan(p, err);
     slu_pack_mem_free(p->mem);
     p->mem = NULL;
-    int rc = plan_counted(p, err);
+    rc = plan_counted(p, err);
     return rc || !p->ext ? rc : slu_pack_ext_plan(p, err);
 }
 
@@ -284,7 +366,7 @@ int slu_packing_take(struct slu_packing *p, struct slu_packing_window *w,
                      struct slu_batch *out, uint64_t tok, struct slu_err *err)
 {
     *w = (struct slu_packing_window){0};
-    return p->mem ? slu_pack_mem_take(p, w, tok, err)
+    return p->mem ? slu_pack_mem_take(p, w, out, tok, err)
                   : slu_pack_ext_next(p, w, out, tok, err);
 }
 

@@ -31,6 +31,7 @@
 #include "err.h"
 #include "lengths.h"
 #include "packer.h"
+#include "planfile.h"
 
 struct slu_packing_cfg {
     enum slu_pack_method method;
@@ -50,15 +51,21 @@ struct slu_packing_cfg {
     const char *tmpdir; /* borrowed */
     unsigned n_threads;
     struct slu_device *device; /* borrowed; NULL: the CPU */
-    /* Told when plan begins a phase: histogram, plan, sort or place, and on which
-     * device; may be NULL. */
+    /* Told when a phase begins: histogram, plan, sort, place or write, and on which
+     * device; may be NULL. Static strings, but for the device's name. */
     void (*phase)(void *ctx, const char *name, const char *device);
     void *phase_ctx;
+    /* Plans are added there, or come from there instead of being made; borrowed, may be
+     * NULL. Not for SLU_PACK_CONCAT. */
+    struct slu_planfile *save;
+    const struct slu_planfile *apply;
+    struct slu_names *names; /* of the domains, for the two */
 };
 
 struct slu_packing;
 
-/* SLU_E_LIMIT where bins are too large for the budget. */
+/* SLU_E_LIMIT where bins are too large for the budget, SLU_E_MISMATCH where the plan to
+ * apply is for others. */
 SLU_MUST_USE int slu_packing_new(struct slu_packing **p,
                                  const struct slu_packing_cfg *cfg,
                                  struct slu_err *err);
@@ -75,7 +82,7 @@ uint64_t slu_packing_hold(struct slu_packing *p, const struct slu_batch *b,
 SLU_MUST_USE int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
                                  const struct slu_run *run, size_t n_run, uint64_t held,
                                  uint64_t *pieces, struct slu_err *err);
-/* No more items. */
+/* No more items. SLU_E_MISMATCH where the plan to apply is for others. */
 SLU_MUST_USE int slu_packing_plan(struct slu_packing *p, struct slu_err *err);
 
 struct slu_packing_stat {
@@ -90,6 +97,7 @@ struct slu_packing_window {
     uint64_t bin;                 /* in the interval */
     uint64_t n_bin, n_run, n_tok; /* of the bins: n_tok without those dropped */
     uint64_t first_run;
+    bool got; /* from a device: the batch has the ids of all these bins, in order */
     struct slu_packing_stat stat;
 };
 /* Chooses the next bins, about `tok` tokens of them. SLU_EOF behind the last. `out` is

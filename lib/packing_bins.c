@@ -1,6 +1,7 @@
 /* Packing in memory: bins become batches, window by window. */
 #include <string.h>
 
+#include "packing_cuda.h"
 #include "packing_private.h"
 
 static uint64_t bins_of(const struct slu_pack_mem *m, size_t interval)
@@ -24,12 +25,24 @@ static uint64_t run_from(const struct slu_pack_arrays *a, uint64_t tok)
     return lo;
 }
 
-int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w, uint64_t tok,
-                      struct slu_err *err)
+/* The window's ids, if a device has them: one part after another. */
+static int get(struct slu_pack_mem *m, struct slu_packing_window *w,
+               struct slu_batch *out, struct slu_err *err)
+{
+    slu_batch_clear(out);
+    int rc = slu_buf_reserve(&out->own, w->n_tok * m->cfg.tok_bytes, err);
+    if (rc)
+        return rc;
+    int code = slu_pack_cuda_get(m->cuda, out->own.data, w->n_tok);
+    w->got = !code;
+    return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
+}
+
+int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
+                      struct slu_batch *out, uint64_t tok, struct slu_err *err)
 {
     struct slu_pack_mem *m = p->mem;
     uint64_t weight = 0, mean = m->n_bin ? m->a.n_item / m->n_bin + 1 : 0;
-    (void)err;
     if (m->at_interval == m->n_interval)
         return SLU_EOF;
     w->interval = m->at_interval;
@@ -46,7 +59,7 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w, uint6
         weight += n * each;
         w->n_bin += n;
         w->n_run += n * v->items;
-        w->n_tok += kept ? n * v->capacity : 0;
+        w->n_tok += kept || m->cuda ? n * v->capacity : 0;
         m->at_bin += n;
         if (n == left) {
             m->at_interval++;
@@ -61,7 +74,7 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w, uint6
         w->n_run = end - w->first_run;
     }
     m->at_run += w->n_run;
-    return SLU_OK;
+    return m->cuda ? get(m, w, out, err) : SLU_OK;
 }
 
 /* The runs of a bin of interval v that ends before id `end` of the packed data. */
@@ -123,7 +136,7 @@ static int fill_bins(const struct slu_pack_mem *m, size_t interval, uint64_t k,
     uint64_t room = m->room[interval], first_tok = v->first_tok + k * v->capacity;
     bool dropped = m->cfg.drop && room;
     int rc = SLU_OK;
-    if (!dropped) {
+    if (!dropped && !w->got) {
         const struct slu_gather g = slu_pack_gather(&m->a);
         slu_gather_cpu(&g, first_tok, n * v->capacity,
                        out->own.data + out->n_tok * m->cfg.tok_bytes, 1);
@@ -133,6 +146,7 @@ static int fill_bins(const struct slu_pack_mem *m, size_t interval, uint64_t k,
         w->stat.joined += n_run - 1;
         if (dropped) {
             book_dropped(m, *run, n_run, v->capacity - room, &w->stat);
+            out->n_tok += w->got ? v->capacity : 0;
         } else {
             w->stat.padding += room;
             out->seq[out->n_seq++] = (struct slu_seq){out->n_tok, v->capacity,

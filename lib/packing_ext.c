@@ -100,29 +100,7 @@ int slu_pack_ext_put(struct slu_pack_ext *x, const struct slu_pack_item *from,
     return rc ? rc : put_padded(x->spool, from->tok, n_tok, err);
 }
 
-/* ---- the plan ---- */
-
-int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err)
-{
-    struct slu_pack_ext *x = p->ext;
-    uint64_t bin = 0;
-    x->place = calloc(p->n_slot ? p->n_slot : 1, sizeof *x->place);
-    if (!x->place)
-        return slu_fail_nomem(err, p->n_slot * sizeof *x->place);
-    x->n_place = p->n_slot;
-    for (size_t i = 0; i < p->n_slot; i++) {
-        const struct slu_pack_plan *plan = p->slot[i].plan;
-        x->place[i].first_bin = bin;
-        bin += p->slot[i].sum.bins;
-        if (!plan)
-            continue;
-        size_t n = plan->n_length ? plan->n_length : 1;
-        x->place[i].rank = calloc(n, sizeof *x->place[i].rank);
-        if (!x->place[i].rank)
-            return slu_fail_nomem(err, n * sizeof *x->place[i].rank);
-    }
-    return SLU_OK;
-}
+/* ---- to their bins ---- */
 
 /* The key of an item: bins spread over all 64-bit numbers, then the place in the bin.
  */
@@ -177,8 +155,6 @@ static int sort_items(struct slu_packing *p, struct slu_err *err)
     return rc == SLU_EOF ? slu_sorter_seal(x->sorter, err) : rc;
 }
 
-/* ---- the bins ---- */
-
 static int advance(struct slu_pack_ext *x, struct slu_err *err)
 {
     const void *rec;
@@ -190,6 +166,7 @@ static int advance(struct slu_pack_ext *x, struct slu_err *err)
 
 static int start(struct slu_packing *p, struct slu_err *err)
 {
+    slu_pack_phase(p, "sort", NULL);
     struct slu_pack_ext *x = p->ext;
     struct slu_sorter_cfg cfg = {p->cfg.budget_byte * 3 / 8, p->cfg.tmpdir,
                                  p->cfg.n_threads};
@@ -198,6 +175,32 @@ static int start(struct slu_packing *p, struct slu_err *err)
         rc = sort_items(p, err);
     return rc ? rc : advance(x, err);
 }
+
+int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_ext *x = p->ext;
+    uint64_t bin = 0;
+    x->place = calloc(p->n_slot ? p->n_slot : 1, sizeof *x->place);
+    if (!x->place)
+        return slu_fail_nomem(err, p->n_slot * sizeof *x->place);
+    x->n_place = p->n_slot;
+    for (size_t i = 0; i < p->n_slot; i++) {
+        const struct slu_pack_plan *plan = p->slot[i].plan;
+        x->place[i].first_bin = bin;
+        bin += p->slot[i].sum.bins;
+        if (!plan)
+            continue;
+        size_t n = plan->n_length ? plan->n_length : 1;
+        x->place[i].rank = calloc(n, sizeof *x->place[i].rank);
+        if (!x->place[i].rank)
+            return slu_fail_nomem(err, n * sizeof *x->place[i].rank);
+    }
+    int rc = start(p, err);
+    slu_pack_phase(p, "write", NULL);
+    return rc;
+}
+
+/* ---- the bins ---- */
 
 /* Ids of the bin at hand: bins come in order, and none is empty. */
 static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_err *err)
@@ -284,7 +287,7 @@ int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
                       struct slu_batch *out, uint64_t tok, struct slu_err *err)
 {
     struct slu_pack_ext *x = p->ext;
-    int rc = x->sorter ? SLU_OK : start(p, err);
+    int rc = SLU_OK;
     slu_batch_clear(out);
     while (!rc && x->item && slu_batch_weight(out) < tok) {
         uint64_t bin_key = x->key.hi, capacity;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "packing_cuda.h"
 #include "packing_private.h"
 #include "radix.h"
 
@@ -52,10 +53,19 @@ static void free_arrived(struct slu_pack_mem *m)
     unmap(&m->id, m->limit_byte);
 }
 
+static void leave_device(struct slu_pack_mem *m)
+{
+    if (m->cuda)
+        slu_pack_cuda_close(m->cuda);
+    free(m->cuda);
+    m->cuda = NULL;
+}
+
 void slu_pack_mem_free(struct slu_pack_mem *m)
 {
     if (!m)
         return;
+    leave_device(m);
     free_arrived(m);
     unmap(&m->pool, pool_byte(m));
     size_t n = m->a.n_item;
@@ -436,14 +446,71 @@ static void place_chunks(const struct slu_packing *p)
     }
 }
 
+int slu_pack_mem_fault(struct slu_pack_mem *m, int code, struct slu_err *err)
+{
+    leave_device(m);
+    return slu_device_fault(m->cfg.device, code, err);
+}
+
+/* m->cuda is NULL where it is the CPU's work. */
+static int enter_device(struct slu_pack_mem *m, struct slu_err *err)
+{
+    struct slu_device *d = m->cfg.device;
+    if (!slu_device_take(d, SLU_WORK_PACK, m->a.n_item))
+        return SLU_OK;
+    m->cuda = malloc(sizeof *m->cuda);
+    if (!m->cuda)
+        return slu_fail_nomem(err, sizeof *m->cuda);
+    /* Two windows of a 32nd of the budget at most. */
+    uint64_t window = m->cfg.budget_byte / 32 / m->cfg.tok_bytes;
+    window = window < 1 << 22 ? window : 1 << 22;
+    int code = slu_pack_cuda_open(m->cuda, d->ordinal, &m->a, window ? window : 1);
+    return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
+}
+
+static int sort_and_place(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_mem *m = p->mem;
+    const struct slu_pack_arrays *a = &m->a;
+    const struct slu_place place = {.order = a->order,
+                                    .n = a->n_item,
+                                    .step = a->step,
+                                    .n_step = a->n_step,
+                                    .interval = a->interval,
+                                    .n_interval = a->n_interval};
+    const char *name = m->cfg.device ? m->cfg.device->name : NULL;
+    if (m->cuda) {
+        slu_pack_phase(p, "sort", name);
+        int code = slu_pack_cuda_sort(m->cuda);
+        if (!code) {
+            slu_pack_phase(p, "place", name);
+            code = slu_pack_cuda_place(m->cuda);
+        }
+        if (!code)
+            return SLU_OK;
+        int rc = slu_pack_mem_fault(m, code, err);
+        if (rc)
+            return rc;
+    }
+    slu_pack_phase(p, "sort", NULL);
+    int rc = sort_items(m, err);
+    if (rc)
+        return rc;
+    slu_pack_phase(p, "place", NULL);
+    slu_place_cpu(&place, a->run_item, a->run_dst,
+                  p->cfg.n_threads ? p->cfg.n_threads : 1);
+    return SLU_OK;
+}
+
 int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
 {
     struct slu_pack_mem *m = p->mem;
     struct slu_pack_arrays *a = &m->a;
-    unsigned n_threads = p->cfg.n_threads ? p->cfg.n_threads : 1;
     int rc = by_domain(p, err);
     if (!rc)
         rc = plan_all(p, err);
+    if (!rc && !a->n_item)
+        slu_pack_phase(p, "write", NULL);
     if (rc || !a->n_item)
         return rc;
     a->step = m->step;
@@ -456,22 +523,15 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
     a->order = map(a->n_item * sizeof *a->order, m->huge);
     if (!a->run_item || !a->run_dst || !a->order)
         return slu_fail_nomem(err, a->n_item * 16);
-    if (p->cfg.method == SLU_PACK_CONCAT) {
+    bool chunks = p->cfg.method == SLU_PACK_CONCAT;
+    if (chunks) {
         slu_pack_phase(p, "place", NULL);
         place_chunks(p);
-        return SLU_OK;
     }
-    slu_pack_phase(p, "sort", NULL);
-    rc = sort_items(m, err);
-    slu_pack_phase(p, "place", NULL);
-    const struct slu_place place = {.order = a->order,
-                                    .n = a->n_item,
-                                    .step = a->step,
-                                    .n_step = a->n_step,
-                                    .interval = a->interval,
-                                    .n_interval = a->n_interval};
-    if (!rc)
-        slu_place_cpu(&place, a->run_item, a->run_dst, n_threads);
+    rc = enter_device(m, err);
+    if (!rc && !chunks)
+        rc = sort_and_place(p, err);
     unmap(&a->order, a->n_item * sizeof *a->order);
+    slu_pack_phase(p, "write", m->cuda ? m->cfg.device->name : NULL);
     return rc;
 }

@@ -126,6 +126,8 @@ struct slu_pack_item {
     const void *tok;
 };
 
+/* Tells the phase; device NULL: the CPU. */
+void slu_pack_phase(const struct slu_packing *p, const char *name, const char *device);
 /* SLU_E_LIMIT where plans of plan_byte bytes are too many. */
 SLU_MUST_USE int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
                                      struct slu_err *err);
@@ -136,7 +138,6 @@ SLU_MUST_USE int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t l
 SLU_MUST_USE int slu_pack_make_plan(struct slu_packing *p, size_t i,
                                     struct slu_length_count *row, size_t n,
                                     struct slu_err *err);
-void slu_pack_phase(const struct slu_packing *p, const char *name, const char *device);
 
 /* ---- packing_mem.c, packing_bins.c ---- */
 
@@ -170,6 +171,8 @@ struct slu_pack_mem {
     uint64_t n_bin, n_packed; /* bins, and ids in them */
     struct slu_pack_arrays a;
 
+    struct slu_pack_cuda *cuda; /* where they are on a device; NULL: here */
+
     /* What take gives next. */
     size_t at_interval;
     uint64_t at_bin, at_run;
@@ -190,7 +193,11 @@ bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
 SLU_MUST_USE int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err);
 SLU_MUST_USE int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err);
 SLU_MUST_USE int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
-                                   uint64_t tok, struct slu_err *err);
+                                   struct slu_batch *out, uint64_t tok,
+                                   struct slu_err *err);
+/* The device answered `code`: the CPU goes on, or err is filled. */
+SLU_MUST_USE int slu_pack_mem_fault(struct slu_pack_mem *m, int code,
+                                    struct slu_err *err);
 SLU_MUST_USE int slu_pack_mem_fill(const struct slu_packing *p,
                                    struct slu_packing_window *w, struct slu_batch *out,
                                    struct slu_err *err);

@@ -132,6 +132,9 @@ unsigned cli_slots(const struct cli_ctx *ctx, uint64_t share_byte);
 
 /* A phase's clock in --stats: "phases": {"read": seconds, …}. Static strings. */
 void cli_phase(struct cli_ctx *ctx, const char *name);
+/* The same, and the device it runs on, which is copied: "phase_devices": {"read":
+ * device, …}. */
+void cli_phase_on(struct cli_ctx *ctx, const char *name, const char *device);
 /* The program's own figures in --stats; keys are static strings. */
 void cli_stat_u64(struct cli_ctx *ctx, const char *key, uint64_t v);
 void cli_stat_double(struct cli_ctx *ctx, const char *key, double v);

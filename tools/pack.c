@@ -16,6 +16,7 @@ struct opts {
     struct pack_multi_opts multi;
     struct pack_balance_opts balance;
     struct slu_device device; /* here, so that the report can name it */
+    const char *save_plan, *apply_plan;
 };
 
 static int parse_cost(void *opts, const char *value, struct slu_err *err)
@@ -47,6 +48,13 @@ static const struct cli_opt options[] = {
      "let documents of different domains share a bin", NULL, true, NULL},
     {"plan", 0, CLI_FLAG, AT(plan), NULL,
      "say what it comes to, as a table; write no stream", NULL, false, NULL},
+    {"save-plan", 0, CLI_OUTPUT, AT(save_plan), "FILE",
+     "write the plan there, see --apply-plan", NULL, false, NULL},
+    {"apply-plan", 0, CLI_STRING, AT(apply_plan), "FILE",
+     "take that plan, made of the same lengths with the same\noptions, instead of "
+     "making "
+     "one",
+     NULL, false, NULL},
     {"balance", 0, CLI_COUNT, AT(balance.ranks), "N",
      "order sequences in steps in which N ranks have equally\nmuch to do", NULL, true,
      NULL},
@@ -93,6 +101,7 @@ struct job {
     struct slu_writer *writer;   /* NULL: plan only */
     struct slu_balance *balance; /* before the writer; NULL: none */
     struct slu_packing *packing;
+    struct slu_planfile *save, *apply; /* NULL: none */
     uint64_t capacity;                 /* ids a bin, the longest */
     uint64_t bin_tok[SLU_MAX_BUCKETS]; /* ids of the bins there are, ascending */
     size_t n_bin_tok;
@@ -387,6 +396,29 @@ static int set_length(struct job *j, const struct opts *o, struct slu_header *h,
     return rc;
 }
 
+static int open_plans(struct job *j, struct slu_err *err)
+{
+    const struct opts *o = j->ctx->opts;
+    const struct slu_plan_head head = {(enum slu_pack_method)o->method, j->capacity,
+                                       o->max_segments, o->mix_domains};
+    if (!o->save_plan && !o->apply_plan)
+        return SLU_OK;
+    if (o->save_plan && o->apply_plan)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--save-plan and --apply-plan do not go together");
+    if (o->method == SLU_PACK_CONCAT)
+        return slu_fail(err, SLU_E_USAGE, "--method concat has no plan to %s",
+                        o->save_plan ? "save" : "apply");
+    return o->save_plan ? slu_planfile_new(&j->save, &head, err)
+                        : slu_planfile_open(&j->apply, o->apply_plan,
+                                            j->ctx->common.memory / 8, err);
+}
+
+static void phase(void *ctx, const char *name, const char *device)
+{
+    cli_phase_on(ctx, name, device);
+}
+
 static int open_packing(struct job *j, const struct slu_header *h, struct slu_err *err)
 {
     struct opts *o = j->ctx->opts;
@@ -399,10 +431,13 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
     if (o->method == SLU_PACK_CONCAT && o->max_segments)
         return slu_fail(err, SLU_E_USAGE,
                         "--max-segments does not go with --method concat");
+    int rc = open_plans(j, err);
+    if (rc)
+        return rc;
     enum slu_device_kind kind = (enum slu_device_kind)c->device;
     if (kind == SLU_DEVICE_AUTO && o->method == SLU_PACK_CONCAT)
         kind = SLU_DEVICE_CPU; /* nothing to count */
-    int rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
+    rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
     if (rc)
         return rc;
     o->device.warn = cli_warn_text;
@@ -424,8 +459,21 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
         .tmpdir = c->tmpdir,
         .n_threads = (unsigned)c->threads,
         .device = &o->device,
+        .phase = phase,
+        .phase_ctx = j->ctx,
+        .save = j->save,
+        .apply = j->apply,
+        .names = slu_reader_names(j->reader),
     };
     return slu_packing_new(&j->packing, &cfg, err);
+}
+
+/* Batches of bins in flight, which may be larger than others. */
+static unsigned bin_slots(const struct job *j, uint64_t share)
+{
+    uint64_t bin_byte = 2 * j->capacity * j->in.tok_bytes, n = share / bin_byte;
+    unsigned most = cli_slots(j->ctx, share);
+    return n >= most ? most : n > 2 ? (unsigned)n : most < 2 ? most : 2;
 }
 
 /* Both passes, with everything open. */
@@ -435,18 +483,19 @@ static int pack(struct job *j, struct slu_sum *in, struct slu_err *err)
     static const struct slu_pipe_ops writing = {produce_bins, fill_bins, emit_bins};
     const struct cli_ctx *ctx = j->ctx;
     uint64_t share = ctx->common.memory / 4;
-    cli_phase(j->ctx, "read");
+    const struct opts *o = ctx->opts;
+    cli_phase_on(j->ctx, "read", "cpu");
     int rc = run_pipe(j, &reading, cli_slots(ctx, share), err);
     if (!rc)
         rc = slu_reader_finish(j->reader, in, err);
     if (rc)
         return rc;
-    cli_phase(j->ctx, "plan");
     rc = slu_packing_plan(j->packing, err);
+    if (!rc && j->save)
+        rc = slu_planfile_write(j->save, o->save_plan, err);
     if (rc || !j->writer)
         return rc;
-    cli_phase(j->ctx, "write");
-    rc = run_pipe(j, &writing, cli_slots(ctx, share), err);
+    rc = run_pipe(j, &writing, bin_slots(j, share), err);
     return rc || !j->balance ? rc : slu_balance_end(j->balance, j->writer, err);
 }
 
@@ -494,6 +543,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     }
     slu_writer_abort(j.writer);
     slu_packing_free(j.packing);
+    slu_planfile_free(j.save);
+    slu_planfile_free(j.apply);
     slu_balance_free(j.balance);
     slu_reader_free(j.reader);
     slu_header_release(&j.in);
@@ -507,6 +558,7 @@ const struct slu_tool slu_tool = {
                 "[--padding-threshold FRACTION]\n"
                 "[--long split|drop|error] [--fill pad|drop] [--max-segments N] "
                 "[--mix-domains] [--plan]\n"
+                "[--save-plan FILE | --apply-plan FILE]\n"
                 "[--balance N [--balance-sequences M | --balance-tokens N]\n"
                 " [--balance-cost A,B] [--balance-window N]] [-o FILE] [STREAM ...]",
     .summary =

@@ -16,6 +16,7 @@ struct cli_report {
     struct {
         const char *name;
         double seconds;
+        char device[64]; /* "": was not said */
     } phase[MAX_PHASES];
     unsigned n_phase;
     int phase_now; /* -1: none */
@@ -85,6 +86,14 @@ void cli_phase(struct cli_ctx *ctx, const char *name)
         r->phase[r->n_phase++].name = name;
     r->phase_now = (int)i;
     r->phase_began = now();
+}
+
+void cli_phase_on(struct cli_ctx *ctx, const char *name, const char *device)
+{
+    struct cli_report *r = ctx->report;
+    cli_phase(ctx, name);
+    if (r->phase_now >= 0)
+        snprintf(r->phase[r->phase_now].device, sizeof r->phase->device, "%s", device);
 }
 
 void cli_stat_json(struct cli_ctx *ctx, const char *key, const char *json)
@@ -231,6 +240,22 @@ static uint64_t peak_rss(void)
     return kib * 1024;
 }
 
+/* Where the phases ran, for those programs that say so. */
+static int put_devices(const struct cli_report *r, struct slu_buf *b,
+                       struct slu_err *err)
+{
+    bool any = false;
+    int rc = SLU_OK;
+    for (unsigned i = 0; !rc && i < r->n_phase; i++)
+        if (*r->phase[i].device) {
+            rc = slu_buf_printf(b, err, "%s\"%s\": \"%s\"",
+                                any ? ", " : ",\n  \"phase_devices\": {",
+                                r->phase[i].name, r->phase[i].device);
+            any = true;
+        }
+    return rc || !any ? rc : slu_buf_printf(b, err, "}");
+}
+
 static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct cli_report *r = ctx->report;
@@ -258,7 +283,11 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
         rc = slu_buf_printf(&b, err, "%s\"%s\": %.6f", i ? ", " : "", r->phase[i].name,
                             r->phase[i].seconds);
     if (!rc)
-        rc = slu_buf_printf(&b, err, "}%.*s\n}\n", (int)r->extra.len,
+        rc = slu_buf_printf(&b, err, "}");
+    if (!rc)
+        rc = put_devices(r, &b, err);
+    if (!rc)
+        rc = slu_buf_printf(&b, err, "%.*s\n}\n", (int)r->extra.len,
                             (char *)r->extra.data);
     if (!rc)
         rc = slu_out_write(r->stats, b.data, b.len, err);

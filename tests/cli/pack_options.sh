@@ -89,6 +89,45 @@ check "  one line" one_line err
 status "--device cuda:99" 1 pack --device cuda:99 d.tks
 check "  one line" one_line err
 
+# Plans in files: the same bytes, and nothing else than what they were made for.
+tokenize -t bytes --format jsonl c.jsonl >e.tks # no domains
+for o in "--length 512" "--length 1000 --method ffd" "--length 512 --method lpfhp --max-segments 3" "--length 300 --mix-domains --fill drop"; do
+    for f in c d e; do
+        # shellcheck disable=SC2086 # words
+        one=$(pack $o --save-plan p.plan $f.tks | sha)
+        for m in "" "-M 32M" "-T 1"; do
+            # shellcheck disable=SC2086 # words
+            same "--apply-plan: the same bytes: $o $f $m" "$one" "$(pack $o $m --apply-plan p.plan $f.tks | sha)"
+        done
+        # shellcheck disable=SC2086 # words
+        check "--plan --save-plan: the same file: $o $f" sh -c "pack $o --plan --save-plan q.plan $f.tks >plan && cmp p.plan q.plan &&
+            pack $o --plan --apply-plan q.plan $f.tks | cmp - plan"
+    done
+done
+pack --length 512 --save-plan p.plan c.tks >x.tks
+head -n 40 c.jsonl | tokenize -t bytes --format jsonl --domain-field domain >f.tks
+for o in "--length 1024 c.tks" "--length 512 --method ffd c.tks" "--length 512 --max-segments 2 c.tks" "--length 512 --mix-domains c.tks" \
+    "--length 512 f.tks" "--length 512 e.tks"; do
+    # shellcheck disable=SC2086 # words
+    status "a plan for something else: $o" 1 pack --apply-plan p.plan -o y.tks $o
+    check "  one line" one_line err
+    check "  no output" [ ! -e y.tks ]
+done
+check "  the last one names what differs" grep -q "the plan is for other data" err
+head -c 100 p.plan >cut.plan
+cp c.jsonl text.plan
+for f in cut text absent; do
+    status "no plan: $f" 1 pack --length 512 --apply-plan $f.plan -o y.tks c.tks
+    check "  one line" one_line err
+    check "  that names it, and no output" sh -c "grep -q $f.plan err && [ ! -e y.tks ]"
+done
+status "--save-plan and --apply-plan" 2 pack --length 512 --save-plan q.plan --apply-plan p.plan -o y.tks c.tks
+status "--save-plan of concat" 2 pack --length 512 --method concat --save-plan q.plan -o y.tks c.tks
+
+pack --length 512 --stats s.json -o x.tks c.tks
+same "--stats: phases, and where they ran" '[["histogram", "place", "plan", "read", "sort", "write"], true, true]' \
+    "$(json s.json '[sorted(d["phases"]), sorted(d["phase_devices"]) == sorted(d["phases"]), 0 < sum(d["phases"].values()) <= d["seconds"]]')"
+
 # Within the budget: 30 MB of tokens that all wait, packed with 32M.
 for i in 1 2 3 4; do cat c.jsonl; done >c4.jsonl
 tokenize -t bytes c4.jsonl >c4.tks

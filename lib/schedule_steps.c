@@ -191,8 +191,8 @@ static int count_passes(struct slu_steps_info *info, struct slu_err *err)
                         "epochs x cycles are more than 2^32 - 1; take fewer");
     if (all > wanted)
         all = wanted;
-    if (all > (UINT64_C(1) << 56))
-        return slu_fail(err, SLU_E_LIMIT, "more than 2^56 steps");
+    if (all > (UINT64_C(1) << 62) / info->batch_tokens) /* all counts fit 64 bits */
+        return slu_fail(err, SLU_E_LIMIT, "more than 2^62 tokens in all; take fewer");
     info->total_steps = (uint64_t)all;
     return SLU_OK;
 }

@@ -70,6 +70,7 @@ status "  are sound all the same" 0 inspect --verify o.sched odds
 check "olmo fills gaps between buckets" sh -c 'rm -rf gap; mkdir gap; cp -r set/D_4 set/D_6 gap
     schedule --trainer olmo --batch-tokens 128 --cycles 1 -o o.sched gap && inspect --json o.sched | grep -q "\"length\": 32, \"sequences\": 0,"'
 
+manifest huge D_30 1099511627776
 # Refused.
 refused() { # WHAT STATUS PATTERN COMMAND...
     what=$1 code=$2 pattern=$3
@@ -91,6 +92,8 @@ refused "a curriculum that OLMo-core has not" 2 'natural, grow-p2 and grow-linea
 refused "natural with cycles" 2 'no cycles' olmo --curriculum natural --cycles 2 set
 refused "--reorder with olmo" 2 'its own order' olmo --reorder set
 refused "--from-step behind the end" 2 'behind the last' generic --from-step 88 set
+refused "more tokens than can be counted" 1 'more than 2^62' generic --epochs 4294967295 --cycles 1 --curriculum natural \
+    --batch-tokens 2G --seed 1 huge
 refused "--tokens of less than a step" 2 'fewer than a step' generic --tokens 127 set
 refused "steps larger than any bucket" 1 'no bucket has the sequences of a step' generic --batch-tokens 64K set
 refused "more memory than -M" 1 'with -M' schedule --trainer olmo --cycles 1 --batch-tokens 64 -M 100 set

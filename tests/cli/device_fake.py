@@ -87,12 +87,12 @@ def check(args, kernels):
     report(not bad, "  a device with too little memory")
 
 
-PACK = ["histogram"]
+PACK = ["histogram", "sort", "place", "gather"]
 check(["pack", "--length", "512", "c.tks"], PACK)
 check(["pack", "d.tks"], PACK)
 check(["pack", "--mix-domains", "--length", "300", "c.tks"], PACK)
-check(["pack", "--length", "512", "--method", "concat", "c.tks"], [])
+check(["pack", "--length", "512", "--method", "concat", "c.tks"], ["gather"])
 check(["pack", "--plan", "--length", "512", "c.tks"], ["histogram"])
 check(["decompose", "--plan", "c.tks"], ["histogram"])
-check(["decompose", "--plan", "--eos-id", "0", "--token-bytes", "2", "ids.npy"], [])
+check(["decompose", "--plan", "--eos-id", "0", "--token-bytes", "2", "ids.npy"], ["scan"])
 sys.exit(failed != 0)

@@ -122,7 +122,7 @@ bench: programs
 	@$(TEST_ENV) tests/bench/run
 
 # Against other people's fast tokenizers; texts and results under $O/bench.
-$O/tests/bench/encode $O/tests/bench/signatures: $O/tests/bench/%: $O/tests/bench/%.o $O/libsluice.a
+$O/tests/bench/encode $O/tests/bench/signatures $O/tests/bench/plan_time: $O/tests/bench/%: $O/tests/bench/%.o $O/libsluice.a
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
 bench-tokenize: programs $O/tests/bench/encode
@@ -141,6 +141,11 @@ bench-dedup: programs $O/tests/bench/signatures
 	@$(TEST_ENV) tests/bench/fetch-dedup
 	@$(TEST_ENV) $O/bench/peers/bin/python tests/bench/dedup $(ARGS)
 	@$(TEST_ENV) $(PYTHON) tests/bench/ngrams $(NGRAMS_ARGS)
+
+# Packing beside other people's, on the same lengths.
+bench-pack: programs $O/tests/bench/plan_time
+	@$(TEST_ENV) tests/bench/fetch-pack
+	@$(TEST_ENV) $O/bench/peers-pack/bin/python tests/bench/pack $(ARGS)
 
 bench-hostile: programs $O/tests/bench/encode
 	@$(TEST_ENV) tests/bench/fetch
@@ -227,6 +232,7 @@ help:
 #H make bench-tokenize  against gigatoken and quicktok; ARGS='--rounds 5 --help'
 #H make bench-dedup  signatures against datatrove, datasketch and rensa; n-grams against dolma
 #H make bench-scan   where documents end in raw ids; ARGS='MIB ROUNDS'
+#H make bench-pack   bins and seconds beside TRL, OLMo-core, axolotl and a segment tree
 #H make bench-hostile   texts made to be slow, start-up, memory
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
 #H make bench-kernels   each beside its CPU twin and beside plain copies; ARGS='-n 1e9 -T 16'

@@ -126,8 +126,8 @@ static bool sound(const struct slu_steps_info *info, uint64_t first_step,
         !info->cycles || !info->epochs || !info->world || !info->batch_tokens ||
         info->curriculum[sizeof info->curriculum - 1] || !info->curriculum[0] ||
         info->epochs > UINT32_MAX || info->cycles > UINT32_MAX ||
-        (u128)info->epochs * info->cycles > UINT32_MAX || !info->pass_steps ||
-        !info->total_steps ||
+        (u128)info->epochs * info->cycles > UINT32_MAX ||
+        info->cycles > info->pass_steps || !info->total_steps ||
         info->total_steps > (u128)info->epochs * info->pass_steps ||
         first_step > info->total_steps || n_steps > info->total_steps - first_step)
         return false;

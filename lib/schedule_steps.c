@@ -178,6 +178,10 @@ static int count_passes(struct slu_steps_info *info, struct slu_err *err)
                         "no bucket has the sequences of a step of %llu tokens; make "
                         "smaller steps",
                         (unsigned long long)info->batch_tokens);
+    if (info->cycles > info->pass_steps)
+        return slu_fail(
+            err, SLU_E_USAGE, "%llu cycles are more than the %llu steps of a pass",
+            (unsigned long long)info->cycles, (unsigned long long)info->pass_steps);
     uint64_t wanted = info->tokens ? info->tokens / info->batch_tokens : UINT64_MAX;
     if (wanted == 0)
         return slu_fail(err, SLU_E_USAGE, "--tokens %llu are fewer than a step's %llu",

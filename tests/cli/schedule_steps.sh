@@ -34,9 +34,9 @@ status "--json - and -o to standard output" 2 generic --json - set
 status "/dev/full" 1 sh -c 'schedule --trainer generic --batch-tokens 128 set >/dev/full'
 check "  one line" one_line err
 if command -v script >/dev/null 2>&1; then
-    script -qec "'$BIN/schedule' --trainer generic --batch-tokens 128 set" /dev/null </dev/null >tty 2>&1
+    script -qec "'$BIN/schedule' --trainer generic --batch-tokens 128 set" /dev/null </dev/null >shown.tty 2>&1
     same "a terminal is refused" 2 $?
-    check "  with the options to use" grep -q -e '-o FILE' tty
+    check "  with the options to use" grep -q -e '-o FILE' shown.tty
 else
     skip "a terminal is refused: no script(1)"
 fi
@@ -88,6 +88,7 @@ refused "--cycles with openlm" 2 'cycles goes with --trainer generic or olmo' sc
 refused "--json with openlm" 2 'json goes with' schedule --json x.json set
 refused "--balanced with generic" 2 'balanced goes with --trainer olmo' generic --balanced set
 refused "--cycles 0" 2 'at least 1' generic --cycles 0 set
+refused "more cycles than steps" 2 '88 cycles are more than the 87 steps' generic --cycles 88 set
 refused "a curriculum that OLMo-core has not" 2 'natural, grow-p2 and grow-linear' olmo --curriculum shrink-p2 set
 refused "natural with cycles" 2 'no cycles' olmo --curriculum natural --cycles 2 set
 refused "--reorder with olmo" 2 'its own order' olmo --reorder set

@@ -117,7 +117,7 @@ for trial in range(60):
          "batch": top * world * rng.randint(1, 3), "epochs": rng.choice([0, 1, 3]), "tokens": 0,
          "reorder": rng.random() < 0.3}
     steps, runs = model(counts, c)
-    if not steps:
+    if sum(runs) < c["cycles"]:
         continue
     if rng.random() < 0.5:
         c["tokens"] = c["batch"] * rng.randint(1, max(1, int(len(steps) * 1.5))) + rng.randint(0, c["batch"] - 1)

@@ -62,7 +62,8 @@ class Run:
 
 
 def make_streams():
-    """1.tks … 5.tks: small streams as each program gets them; 6.tks is compressed, 7.tks has its vocabulary."""
+    """1.tks … 5.tks: small streams as each program gets them; 6.tks is compressed, 7.tks has its vocabulary,
+    8.npy are ids."""
     subprocess.run([sys.executable, HERE + "/make_corpus.py", "c.jsonl", "1500", "2"], check=True)
     with open("c.jsonl", encoding="utf-8") as f:
         lines = f.readlines()
@@ -79,6 +80,8 @@ def make_streams():
         if r.status != 0:
             result(False, "make the small streams", r)
             sys.exit(1)
+    with open("8.npy", "wb") as f:
+        f.write(b"".join(i.to_bytes(2, "little") for i in [7] * 70 + [0, 0] + [8] * 300 + [0] + [9] * 5))
     os.mkdir("D_4")
     with open("D_4/manifest.jsonl", "w") as f:
         f.write('{"shard":"a","num_sequences":50}\n{"shard":"b","num_sequences":30}\n')
@@ -315,6 +318,9 @@ def shimmed(at, do, log):
 
 FILES = dict(WRITERS)
 del FILES["inspect"]
+IDS = ["--eos-id", "0", "--token-bytes", "2", "8.npy"]
+FILES["decompose-ids"] = ["decompose", "-q"] + SMALL + IDS
+FILES["decompose-scan"] = ["decompose", "-q", "--plan"] + SMALL + IDS
 FILES["dedup-near"] = ["dedup", "--near", "--pairs", "/dev/null", "7.tks"]
 FILES["dedup-longest"] = ["dedup", "--near", "--keep", "longest", "--pairs", "/dev/null", "7.tks"]
 FILES["schedule-olmo"] = ["schedule", "--trainer", "olmo", "--batch-tokens", "32", "--json", "/dev/null", "D_4"]

@@ -71,11 +71,13 @@ static int format_of_all(const struct slu_tokens_cfg *cfg,
     return SLU_OK;
 }
 
-int slu_tokens_are(const struct slu_tokens_cfg *cfg, bool *are, struct slu_err *err)
+int slu_tokens_are(const struct slu_tokens_cfg *cfg, bool *are, bool *scans,
+                   struct slu_err *err)
 {
     const struct slu_tokens_format *f;
     int rc = format_of_all(cfg, &f, err);
     *are = !rc && f;
+    *scans = !rc && f && f->lengths;
     return rc;
 }
 

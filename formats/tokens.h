@@ -45,10 +45,11 @@ struct slu_tokens_cfg {
     struct slu_tokens_seen *seen; /* borrowed */
 };
 
-/* Whether the inputs are such files. SLU_E_MISMATCH where some are and some are not;
+/* Whether the inputs are such files, and of a kind that slu_tokens_lengths takes.
+ * SLU_E_MISMATCH where some are and some are not;
  * SLU_E_USAGE where none is and options say that they should be. */
 SLU_MUST_USE int slu_tokens_are(const struct slu_tokens_cfg *cfg, bool *are,
-                                struct slu_err *err);
+                                bool *scans, struct slu_err *err);
 
 /* Where they are. The header has the ids' width, vocab_size, eos, and eos as pad; no
  * fingerprint, no vocabulary. */

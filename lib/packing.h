@@ -41,6 +41,7 @@ struct slu_packing_cfg {
     const uint64_t *bin_tok;
     size_t n_bin_tok;
     double padding_threshold;
+    bool related; /* chains of related items (related.h), max_items 0, not concat */
     bool mix_domains;
     bool drop;    /* drop bins that are not full, else pad them */
     uint64_t pad; /* id of padding; not read with drop */
@@ -82,6 +83,15 @@ uint64_t slu_packing_hold(struct slu_packing *p, const struct slu_batch *b,
 SLU_MUST_USE int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
                                  const struct slu_run *run, size_t n_run, uint64_t held,
                                  uint64_t *pieces, struct slu_err *err);
+/* With cfg.related, before each add: key has SLU_RELATED_KEYS for each of its runs;
+ * borrowed until it returns. What waits must fit memory then: add is SLU_E_LIMIT past
+ * it. */
+void slu_packing_relate(struct slu_packing *p, const uint32_t *key);
+struct slu_packing_related {
+    uint64_t items, chains; /* in chains of more than one item; these */
+};
+/* Valid after plan, with cfg.related. */
+struct slu_packing_related slu_packing_related(const struct slu_packing *p);
 /* No more items. SLU_E_MISMATCH where the plan to apply is for others. */
 SLU_MUST_USE int slu_packing_plan(struct slu_packing *p, struct slu_err *err);
 

@@ -66,11 +66,11 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
             m->at_bin = 0;
         }
     }
-    if (p->cfg.method == SLU_PACK_CONCAT) {
+    if (p->cfg.method == SLU_PACK_CONCAT || p->related) { /* runs are listed */
         uint64_t end = m->a.n_item;
         if (m->at_interval < m->n_interval)
             end = run_from(&m->a, m->interval[m->at_interval].first_tok +
-                                      m->at_bin * m->cfg.capacity);
+                                      m->at_bin * m->interval[m->at_interval].capacity);
         w->n_run = end - w->first_run;
     }
     m->at_run += w->n_run;

@@ -368,12 +368,15 @@ static int plan_all(struct slu_packing *p, struct slu_err *err)
         size_t n_row = 0;
         if (p->cfg.method != SLU_PACK_CONCAT) {
             slu_pack_phase(p, "histogram", d ? d->name : NULL);
-            rc = count(m, &m->range[i], &row, &n_row, err);
+            rc = p->related ? slu_pack_related_rows(p, i, &row, &n_row, err)
+                            : count(m, &m->range[i], &row, &n_row, err);
         }
         slu_pack_phase(p, "plan", NULL);
         if (!rc)
             rc = slu_pack_make_plan(p, i, row, n_row, err);
-        if (!rc && s->plan)
+        if (!rc && p->related)
+            rc = slu_pack_related_append(p, i, err);
+        else if (!rc && s->plan)
             rc = append_plan(m, s->plan, m->range[i].first_item, err);
         else if (!rc)
             rc = append_chunks(m, s->tok, m->range[i].first_item, err);
@@ -523,10 +526,13 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
     a->order = map(a->n_item * sizeof *a->order, m->huge);
     if (!a->run_item || !a->run_dst || !a->order)
         return slu_fail_nomem(err, a->n_item * 16);
-    bool chunks = p->cfg.method == SLU_PACK_CONCAT;
+    bool chunks = p->cfg.method == SLU_PACK_CONCAT || p->related;
     if (chunks) {
         slu_pack_phase(p, "place", NULL);
-        place_chunks(p);
+        if (p->related)
+            slu_pack_related_place(p);
+        else
+            place_chunks(p);
     }
     rc = enter_device(m, err);
     if (!rc && !chunks)

@@ -114,6 +114,7 @@ struct slu_packing {
      * for the threads that may still call hold. */
     struct slu_pack_mem *mem;
     struct slu_pack_ext *ext;
+    struct slu_pack_related *related; /* NULL: items are not in chains */
     struct slu_packing_stat stat;
 };
 
@@ -202,6 +203,23 @@ SLU_MUST_USE int slu_pack_mem_fill(const struct slu_packing *p,
                                    struct slu_packing_window *w, struct slu_batch *out,
                                    struct slu_err *err);
 void slu_pack_mem_free(struct slu_pack_mem *m);
+
+/* ---- packing_related.c ---- */
+
+SLU_MUST_USE int slu_pack_related_new(struct slu_pack_related **r, struct slu_err *err);
+void slu_pack_related_free(struct slu_pack_related *r);
+/* An item of the run of that number arrived. */
+SLU_MUST_USE int slu_pack_related_add(struct slu_packing *p, size_t run,
+                                      struct slu_err *err);
+/* Makes a slot's chains; *row is the histogram of their lengths, malloc'd. */
+SLU_MUST_USE int slu_pack_related_rows(struct slu_packing *p, size_t slot,
+                                       struct slu_length_count **row, size_t *n,
+                                       struct slu_err *err);
+/* Appends the intervals of a slot's plan to those of mem. */
+SLU_MUST_USE int slu_pack_related_append(struct slu_packing *p, size_t slot,
+                                         struct slu_err *err);
+/* Fills mem's run_item and run_dst. */
+void slu_pack_related_place(const struct slu_packing *p);
 
 /* ---- packing_ext.c ---- */
 

@@ -7,11 +7,12 @@
 #include "tools/pack_private.h"
 
 static const char *const longs[] = {"split", "drop", "error", NULL};
+static const char *const orders[] = {"plan", "related", NULL};
 static const char *const fills[] = {"pad", "drop", NULL};
 
 struct opts {
     uint64_t length, max_segments;
-    int method, too_long, fill;
+    int method, too_long, fill, order;
     bool mix_domains, plan;
     struct pack_multi_opts multi;
     struct pack_balance_opts balance;
@@ -42,6 +43,10 @@ static const struct cli_opt options[] = {
      "what to do with sequences longer than L; default: split", longs, true, NULL},
     {"fill", 0, CLI_CHOICE, AT(fill), "pad|drop",
      "pad bins that are not full (default), or drop them", fills, true, NULL},
+    {"order", 0, CLI_CHOICE, AT(order), "plan|related",
+     "what shares a bin: what the plan says (default), or related\ndocuments where "
+     "there are",
+     orders, true, NULL},
     {"max-segments", 0, CLI_COUNT, AT(max_segments), "N",
      "at most N pieces of documents in a bin; default: no limit", NULL, true, NULL},
     {"mix-domains", 0, CLI_FLAG, AT(mix_domains), NULL,
@@ -90,7 +95,8 @@ struct slot {
     uint64_t waiting;            /* sequences that the runs were */
     struct slu_seq *seq;         /* these sequences */
     size_t n_seq, cap_seq;
-    struct slu_count padding;         /* of what waits, dropped */
+    struct slu_count padding; /* of what waits, dropped */
+    struct pack_related_slot related;
     struct slu_packing_window window; /* writing: what b is filled with */
 };
 
@@ -101,6 +107,7 @@ struct job {
     struct slu_writer *writer;   /* NULL: plan only */
     struct slu_balance *balance; /* before the writer; NULL: none */
     struct slu_packing *packing;
+    struct slu_relater *relater;       /* NULL: plan order */
     struct slu_planfile *save, *apply; /* NULL: none */
     uint64_t capacity;                 /* ids a bin, the longest */
     uint64_t bin_tok[SLU_MAX_BUCKETS]; /* ids of the bins there are, ascending */
@@ -187,7 +194,10 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     sum_passed(s, n);
     s->held = slu_packing_hold(j->packing, &s->b, s->waits.run, s->waits.n);
     (void)worker;
-    return SLU_OK;
+    return j->relater
+               ? pack_related_sign(j->relater, &s->related, slu_reader_names(j->reader),
+                                   &s->b, s->waits.run, s->waits.n, err)
+               : SLU_OK;
 }
 
 /* What passes and what was packed, on its way out. */
@@ -229,6 +239,8 @@ static int emit(void *ctx, void *job, struct slu_err *err)
     int rc = put(j, &s->b, err);
     for (size_t i = 0; i < s->too_long.n && !rc; i++)
         rc = take_long(j, &s->too_long.run[i], err);
+    if (!rc && j->relater)
+        slu_packing_relate(j->packing, s->related.key);
     if (!rc)
         rc = slu_packing_add(j->packing, &s->b, s->waits.run, s->waits.n, s->held,
                              &j->pieces, err);
@@ -284,6 +296,7 @@ static int run_pipe(struct job *j, const struct slu_pipe_ops *ops, unsigned n_sl
         rc = slu_pipe_run(ops, j, job, n_slot, (unsigned)j->ctx->common.threads, err);
     for (unsigned i = 0; s && i < n_slot; i++) {
         slu_batch_release(&s[i].b);
+        pack_related_release(&s[i].related);
         free(s[i].waits.run);
         free(s[i].too_long.run);
         free(s[i].seq);
@@ -326,6 +339,11 @@ static void report(struct job *j)
     cli_stat_double(j->ctx, "padding_ratio", o->fill == 0 ? ratio(room, s.tok) : 0);
     cli_stat_double(j->ctx, "truncation_ratio", ratio(s.cut, s.items));
     cli_stat_double(j->ctx, "concatenation_ratio", ratio(s.items, s.bins));
+    if (j->relater) {
+        struct slu_packing_related r = slu_packing_related(j->packing);
+        cli_stat_u64(j->ctx, "related", r.items);
+        cli_stat_u64(j->ctx, "chains", r.chains);
+    }
     if (j->balance)
         pack_balance_report(j->ctx, j->balance);
 }
@@ -450,6 +468,7 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
         .bin_tok = j->bin_tok,
         .n_bin_tok = j->n_bin_tok,
         .padding_threshold = o->multi.threshold,
+        .related = o->order == 1,
         .mix_domains = o->mix_domains,
         .drop = o->fill == 1,
         .pad = h->pad,
@@ -516,6 +535,12 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = pack_balance_check(&o->balance, o->plan, err);
     if (!rc)
+        rc = pack_related_check(o->order == 1, o->method == SLU_PACK_CONCAT, o->plan,
+                                o->save_plan || o->apply_plan, o->max_segments, err);
+    if (!rc && o->order == 1)
+        rc = slu_relater_new(&j.relater, &j.in,
+                             slu_names_vocab(slu_reader_names(j.reader)), err);
+    if (!rc)
         rc = set_length(&j, o, &h, err);
     if (!rc)
         rc = pack_balance_open(ctx, &o->balance, &h, &j.balance, err);
@@ -546,6 +571,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     slu_planfile_free(j.save);
     slu_planfile_free(j.apply);
     slu_balance_free(j.balance);
+    slu_relater_free(j.relater);
     slu_reader_free(j.reader);
     slu_header_release(&j.in);
     slu_header_release(&h);
@@ -556,8 +582,8 @@ const struct slu_tool slu_tool = {
     .name = "pack",
     .synopsis = "[--length L] [--method METHOD] [--buckets LIST] "
                 "[--padding-threshold FRACTION]\n"
-                "[--long split|drop|error] [--fill pad|drop] [--max-segments N] "
-                "[--mix-domains] [--plan]\n"
+                "[--long split|drop|error] [--fill pad|drop]\n"
+                "[--order plan|related] [--max-segments N] [--mix-domains] [--plan]\n"
                 "[--save-plan FILE | --apply-plan FILE]\n"
                 "[--balance N [--balance-sequences M | --balance-tokens N]\n"
                 " [--balance-cost A,B] [--balance-window N]] [-o FILE] [STREAM ...]",

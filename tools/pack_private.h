@@ -8,6 +8,8 @@
 #define SLU_PACK_PRIVATE_H
 
 #include "lib/balance.h"
+#include "lib/decompose.h"
+#include "lib/related.h"
 #include "tools/cli.h"
 
 /* --balance and its relatives (pack_balance.c). */
@@ -35,6 +37,23 @@ SLU_MUST_USE int pack_balance_open(const struct cli_ctx *ctx,
                                    struct slu_err *err);
 /* "balance" in --stats. */
 void pack_balance_report(struct cli_ctx *ctx, const struct slu_balance *b);
+
+/* --order related (pack_related.c). */
+struct pack_related_slot { /* of a batch on its way; zero before use */
+    struct slu_relater_scratch scratch;
+    uint32_t *key; /* of its runs */
+    size_t cap_key;
+};
+void pack_related_release(struct pack_related_slot *s);
+/* Fills s->key; any thread. */
+SLU_MUST_USE int pack_related_sign(const struct slu_relater *r,
+                                   struct pack_related_slot *s, struct slu_names *names,
+                                   const struct slu_batch *b, const struct slu_run *run,
+                                   size_t n_run, struct slu_err *err);
+/* Usage errors. */
+SLU_MUST_USE int pack_related_check(bool related, bool concat, bool plan_only,
+                                    bool plan_file, uint64_t max_segments,
+                                    struct slu_err *err);
 
 /* --method multi (pack_multi.c). */
 struct pack_multi_opts {

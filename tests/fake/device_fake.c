@@ -205,7 +205,6 @@ struct op {
         struct {
             void *to;
             const void *from;
-            void *copy; /* owned: what was at from */
             size_t n_byte;
             enum { PUT, GET, WITHIN, ZERO } way;
         } copy;
@@ -248,6 +247,7 @@ struct op {
     };
     void *work;
     size_t work_byte;
+    void *owned; /* what was at copy.from */
 };
 
 struct stream {
@@ -300,6 +300,7 @@ static void run_to(struct stream *s, uint64_t number)
             memset(real(o->work, o->work_byte, "workspace"), 0xdb, o->work_byte);
         if (!fake.lost)
             o->run(o);
+        free(o->owned);
         free(o);
     }
 }
@@ -320,7 +321,7 @@ static void run_wait(struct op *o)
 static void run_copy(struct op *o)
 {
     size_t n = o->copy.n_byte;
-    const void *from = o->copy.copy ? o->copy.copy : o->copy.from;
+    const void *from = o->owned ? o->owned : o->copy.from;
     if (n && o->copy.way == ZERO)
         memset(real(o->copy.to, n, "zero"), 0, n);
     else if (n && o->copy.way == PUT)
@@ -329,7 +330,6 @@ static void run_copy(struct op *o)
         memcpy(o->copy.to, real(from, n, "get"), n);
     else if (n)
         memmove(real(o->copy.to, n, "copy"), real(from, n, "copy"), n);
-    free(o->copy.copy);
 }
 
 /* ---- for tests ---- */
@@ -468,7 +468,7 @@ void slu_device_host_free(void *p)
 /* Checked now, done later. */
 static int queue_copy(void *to, const void *from, size_t n_byte, int way, void *stream)
 {
-    struct op o = {.run = run_copy, .copy = {to, from, NULL, n_byte, way}};
+    struct op o = {.run = run_copy, .copy = {to, from, n_byte, way}};
     enter();
     int code = call(true, &o.late);
     if (!code) {
@@ -481,8 +481,8 @@ static int queue_copy(void *to, const void *from, size_t n_byte, int way, void *
         if (way == PUT && block_of(device_block, from))
             misuse("put: from memory of the device");
         if (way == PUT && n_byte && !block_of(host_block, from)) {
-            o.copy.copy = must(malloc(n_byte));
-            memcpy(o.copy.copy, from, n_byte);
+            o.owned = must(malloc(n_byte));
+            memcpy(o.owned, from, n_byte);
         }
         push(stream, o);
     }

@@ -152,7 +152,7 @@ rm -f c*.jsonl
 
 # Past the budget there is a histogram for each domain: thousands of them need memory, and the way out is named.
 many() {
-    "$PYTHON" -c 'for i in range('$1'): print("{\"text\": \"%s\", \"d\": \"%d\"}" % ("a" * (i % 30), i))' |
+    "$PYTHON" -c 'for i in range('"$1"'): print("{\"text\": \"%s\", \"d\": \"%d\"}" % ("a" * (i % 30), i))' |
         tokenize -t bytes --format jsonl --domain-field d -o many.tks
 }
 many 6000

@@ -130,7 +130,7 @@ static int plan_piles(struct slu_pack_plan *plan, const struct slu_length_count 
 static int solve(uint64_t *left, uint64_t capacity, unsigned depth, struct pile **pile,
                  size_t *n, struct slu_err *err)
 {
-    size_t size = capacity + 1, k;
+    size_t size = capacity + 1, k = 0;
     double *wanted = malloc(size * sizeof *wanted);
     double *weight = malloc(size * sizeof *weight);
     struct slu_pack_strategy *s = NULL;
@@ -167,10 +167,10 @@ int slu_pack_by_nnlshp(struct slu_pack_plan **out, const struct slu_length_count
     *out = NULL;
     if (cfg->capacity > SLU_NNLSHP_CAPACITY)
         return slu_fail(err, SLU_E_USAGE,
-                        "nnlshp weighs all %.1e ways to fill a bin against each other; "
-                        "bins of up to %d tokens are possible",
-                        (double)cfg->capacity * (double)cfg->capacity / 12,
-                        SLU_NNLSHP_CAPACITY);
+                        "bins of at most %d tokens go with nnlshp: these can be filled "
+                        "in %.1e ways",
+                        SLU_NNLSHP_CAPACITY,
+                        (double)cfg->capacity * (double)cfg->capacity / 12);
     int rc = slu_pack_start(&plan, hist, n, cfg, err);
     if (rc)
         goto out;

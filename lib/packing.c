@@ -146,7 +146,7 @@ int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
 {
     const size_t most = sizeof p->pending.len_tok / sizeof *p->pending.len_tok;
     int rc = SLU_OK;
-    if (p->cfg.method == SLU_PACK_CONCAT)
+    if (p->cfg.method == SLU_PACK_CONCAT && !p->cfg.plan_only)
         return SLU_OK;
     if (p->pending.n == most || (p->pending.n && p->pending.slot != slot))
         rc = count_pending(p, err);
@@ -177,6 +177,17 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
     return rc ? rc : slu_pack_count(p, it->slot, it->seg.len_tok, err);
 }
 
+/* Sum of l^2 over the chunks of an item of len_tok tokens that begins at `offset` of a
+ * bin. */
+static unsigned __int128 squares_of_chunks(uint64_t offset, uint64_t len_tok,
+                                           uint64_t capacity)
+{
+    uint64_t first = len_tok < capacity - offset ? len_tok : capacity - offset;
+    uint64_t whole = (len_tok - first) / capacity, rest = (len_tok - first) % capacity;
+    return (unsigned __int128)first * first + rest * rest +
+           (unsigned __int128)whole * capacity * capacity;
+}
+
 static int add_run(struct slu_packing *p, const struct slu_batch *b,
                    const struct slu_run *run, size_t i, uint64_t held, uint64_t *pieces,
                    struct slu_err *err)
@@ -192,10 +203,11 @@ static int add_run(struct slu_packing *p, const struct slu_batch *b,
     s->items++;
     s->cut += left > capacity;
     s->cut_by_concat += s->tok % capacity + left > capacity;
+    s->concat_squares += squares_of_chunks(s->tok % capacity, left, capacity);
     for (uint64_t at = 0; left && !rc; at += it.seg.len_tok, left -= it.seg.len_tok) {
         uint64_t bin, offset;
         it.seg.len_tok = left < capacity ? left : capacity;
-        if (p->cfg.method == SLU_PACK_CONCAT)
+        if (p->cfg.method == SLU_PACK_CONCAT && !p->cfg.plan_only)
             it.seg.len_tok = slu_pack_chunk(s->tok, left, capacity, &bin, &offset);
         it.seg.offset = run->seg.offset + at;
         it.position = s->tok;
@@ -299,16 +311,21 @@ static int apply_plan(struct slu_packing *p, size_t i,
     return rc;
 }
 
+struct slu_pack_cfg slu_pack_solver_cfg(const struct slu_packing *p)
+{
+    return (struct slu_pack_cfg){.capacity = p->cfg.capacity,
+                                 .max_items = p->cfg.max_items,
+                                 .max_groups = p->cfg.budget_byte / 2 /
+                                               sizeof(struct slu_pack_group),
+                                 .bin_tok = p->cfg.bin_tok,
+                                 .n_bin_tok = p->cfg.n_bin_tok,
+                                 .padding_threshold = p->cfg.padding_threshold};
+}
+
 int slu_pack_make_plan(struct slu_packing *p, size_t i, struct slu_length_count *row,
                        size_t n, struct slu_err *err)
 {
-    const struct slu_pack_cfg cfg = {.capacity = p->cfg.capacity,
-                                     .max_items = p->cfg.max_items,
-                                     .max_groups = p->cfg.budget_byte / 2 /
-                                                   sizeof(struct slu_pack_group),
-                                     .bin_tok = p->cfg.bin_tok,
-                                     .n_bin_tok = p->cfg.n_bin_tok,
-                                     .padding_threshold = p->cfg.padding_threshold};
+    const struct slu_pack_cfg cfg = slu_pack_solver_cfg(p);
     struct slu_pack_slot *s = &p->slot[i];
     int rc = SLU_OK;
     if (p->cfg.method == SLU_PACK_CONCAT) {
@@ -426,41 +443,4 @@ struct slu_packing_stat slu_packing_stat(const struct slu_packing *p)
 uint64_t slu_packing_spilled(const struct slu_packing *p)
 {
     return p->ext ? slu_pack_ext_spilled(p->ext) : 0;
-}
-
-/* ---- for people ---- */
-
-static double ratio(uint64_t a, uint64_t b)
-{
-    return b ? (double)a / (double)b : 0;
-}
-
-static int put_row(const struct slu_packing_cfg *cfg, const char *method,
-                   const struct slu_pack_sum *s, struct slu_buf *text,
-                   struct slu_err *err)
-{
-    uint64_t lost = cfg->drop ? s->tok - s->full_tok : s->ids - s->tok;
-    return slu_buf_printf(text, err,
-                          "%-8s %14" PRIu64 " %10" PRIu64 " %9.4f %% %15" PRIu64
-                          " %12" PRIu64 " %7.2f %% %9.2f\n",
-                          method, cfg->drop ? s->full : s->bins, s->bins - s->bound,
-                          100 * slu_pack_fill(s), lost, s->cut,
-                          100 * ratio(s->cut, s->items), ratio(s->items, s->bins));
-}
-
-int slu_packing_table(const struct slu_packing *p, const struct slu_count *passed,
-                      struct slu_buf *text, struct slu_err *err)
-{
-    struct slu_pack_sum sum = slu_packing_sum(p), base = slu_packing_baseline(p);
-    int rc = slu_buf_printf(
-        text, err,
-        "%" PRIu64 " sequences (%" PRIu64 " tokens) have a bucket's length and pass\n"
-        "%" PRIu64 " sequences (%" PRIu64 " tokens) go into bins of %" PRIu64
-        " tokens%s\n\n%-8s %14s %10s %11s %15s %12s %9s %9s\n",
-        passed->sequences, passed->tokens, sum.items, sum.tok, p->cfg.capacity,
-        p->n_slot > 1 ? ", each of one domain" : "", "method", "bins", "over bound",
-        "fill", p->cfg.drop ? "tokens dropped" : "padding", "cut", "of all", "per bin");
-    if (!rc && p->cfg.method != SLU_PACK_CONCAT)
-        rc = put_row(&p->cfg, slu_pack_method_name[p->cfg.method], &sum, text, err);
-    return rc ? rc : put_row(&p->cfg, "concat", &base, text, err);
 }

@@ -134,10 +134,4 @@ uint64_t slu_packing_spilled(const struct slu_packing *p);
 /* NULL is legal. */
 void slu_packing_free(struct slu_packing *p);
 
-/* Appends a table for people: the packing beside the baseline. passed: sequences that
- * do not wait. */
-SLU_MUST_USE int slu_packing_table(const struct slu_packing *p,
-                                   const struct slu_count *passed, struct slu_buf *text,
-                                   struct slu_err *err);
-
 #endif

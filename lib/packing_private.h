@@ -95,6 +95,7 @@ struct slu_pack_slot {
     uint64_t n_item;            /* that wait, cut */
     uint64_t items, tok;        /* before cutting */
     uint64_t cut, cut_by_concat;
+    unsigned __int128 concat_squares; /* sum of l^2 over concat-and-chunk's segments */
     struct slu_pack_sum sum;
 };
 
@@ -135,6 +136,8 @@ SLU_MUST_USE int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_
 /* Counts a length on arrival. */
 SLU_MUST_USE int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
                                 struct slu_err *err);
+/* What the solver is told. */
+struct slu_pack_cfg slu_pack_solver_cfg(const struct slu_packing *p);
 /* Makes slot i's plan from its histogram, which it takes ownership of; sum too. */
 SLU_MUST_USE int slu_pack_make_plan(struct slu_packing *p, size_t i,
                                     struct slu_length_count *row, size_t n,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/packing.h"
+#include "lib/packing_table.h"
 #include "tools/cli.h"
 #include "tools/pack_private.h"
 
@@ -308,13 +309,24 @@ static int run_pipe(struct job *j, const struct slu_pipe_ops *ops, unsigned n_sl
 
 /* ---- what is reported ---- */
 
+/* The table of --plan, and the same for --stats. */
 static int write_plan(struct job *j, struct slu_err *err)
 {
-    struct slu_buf text = SLU_BUF_INIT;
-    int rc = slu_packing_table(j->packing, &j->passed, &text, err);
+    struct slu_packing_row row[SLU_PACK_METHODS];
+    struct slu_buf text = SLU_BUF_INIT, json = SLU_BUF_INIT;
+    int rc = slu_packing_compare(j->packing, row, err);
     if (!rc)
+        rc = slu_packing_table(j->packing, row, &j->passed, &text, err);
+    if (!rc)
+        rc = slu_packing_table_json(j->packing, row, &json, err);
+    if (!rc)
+        rc = slu_buf_append(&json, "", 1, err);
+    if (!rc) {
+        cli_stat_json(j->ctx, "methods", (const char *)json.data);
         rc = slu_out_whole(j->ctx->common.output, text.data, text.len, err);
+    }
     slu_buf_release(&text);
+    slu_buf_release(&json);
     return rc;
 }
 

@@ -62,7 +62,7 @@ same "behind decompose: the buckets of the stream" "64 128 256 512 1024" "$(leng
 decompose --label-token --min 64 --max 256 c.tks | pack --method multi -o x.tks
 same "label tokens" "65 129 257" "$(lengths x.tks)"
 check "with --balance" sh -c 'pack --method multi --buckets 256,1K --balance 2 --balance-tokens 8K c.tks | inspect --verify'
-check "--plan says it too" sh -c "pack --method multi --buckets $b --plan c.tks | grep -q '^multi '"
+check "--plan says it too" sh -c "pack --method multi --buckets $b --plan c.tks | grep -q '^[*] multi '"
 inspect --json m.tks >j.json
 same "provenance" "--method=multi --buckets=256,1000,4K" "$(json j.json 'd["provenance"][-1]["arguments"]')"
 

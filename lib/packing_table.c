@@ -99,6 +99,8 @@ int slu_packing_compare(const struct slu_packing *p,
         struct slu_err why = SLU_ERR_INIT;
         if (m == SLU_PACK_CONCAT && p->cfg.max_items)
             rc = slu_fail(&why, SLU_E_USAGE, "does not limit the pieces in a bin");
+        else if (m == SLU_PACK_MULTI && p->cfg.method != SLU_PACK_MULTI)
+            rc = slu_fail(&why, SLU_E_USAGE, "has bins of several lengths: --buckets");
         else if (m == SLU_PACK_CONCAT)
             r->sum = slu_packing_baseline(p);
         else if (too_much(p, (enum slu_pack_method)m))

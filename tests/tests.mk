@@ -79,6 +79,14 @@ $O/gpu/test_kernels $O/gpu/bench-kernels:
 check-gpu: $O/gpu/test_kernels
 	@$(TEST_ENV) tests/gpu $O/gpu/test_kernels
 
+# Solving, from the histogram on.
+$O/bench/plan: $O/tests/bench/plan.o $O/libsluice.a
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
+
+bench-plan: $O/bench/plan
+	@$O/bench/plan
+
 bench-kernels: $O/gpu/bench-kernels
 	@$O/gpu/bench-kernels $(ARGS)
 
@@ -235,12 +243,13 @@ help:
 #H make bench-pack   bins and seconds beside TRL, OLMo-core, axolotl and a segment tree
 #H make bench-hostile   texts made to be slow, start-up, memory
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
+#H make bench-plan      what planning takes by method and bin length, and how near the bound it gets
 #H make bench-kernels   each beside its CPU twin and beside plain copies; ARGS='-n 1e9 -T 16'
 #H make arm64        compiles everything for arm64
 #H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: check-gpu bench-kernels demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile asan \
         tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help

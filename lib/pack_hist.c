@@ -191,8 +191,11 @@ static int best_fit(struct solver *s, uint64_t len, uint64_t *n, uint64_t *rank,
     if (room)
         look(s, room, &bins, &held);
     uint64_t from = room ? room : s->plan->capacity;
-    uint64_t repeat = slu_pack_min(slu_pack_min(from / len, s->max_items - held), *n);
-    return take(s, room, len, repeat, slu_pack_min(bins, *n / repeat), n, rank, err);
+    uint64_t fit =
+        from < 2 * len ? 1 : from / len; /* divisions are a good part of it */
+    uint64_t repeat = slu_pack_min(slu_pack_min(fit, s->max_items - held), *n);
+    uint64_t most = repeat == 1 ? *n : *n / repeat;
+    return take(s, room, len, repeat, slu_pack_min(bins, most), n, rank, err);
 }
 
 /* One step of shortest pack first. The algorithm adds one item to each bin of the group

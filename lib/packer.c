@@ -47,6 +47,9 @@ int slu_pack_start(struct slu_pack_plan **out, const struct slu_length_count *hi
     plan->length = malloc((n ? n : 1) * sizeof *plan->length);
     int rc = plan->length ? start_sums(plan, hist, n, err)
                           : slu_fail_nomem(err, n * sizeof *plan->length);
+    if (!rc) /* about three groups a length, as it turns out */
+        rc = slu_grow(&plan->group, &plan->cap_group, 4 * n + 16, sizeof *plan->group,
+                      err);
     if (rc)
         slu_pack_plan_free(plan);
     else

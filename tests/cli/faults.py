@@ -94,6 +94,7 @@ READERS = {
     "dedup-ngrams": (["dedup", "--ngrams"], "7.tks"),
     "dedup-near": (["dedup", "--near"], "7.tks"),
     "decompose": (["decompose"] + SMALL, "2.tks"),
+    "decompose-mixture": (["decompose"] + SMALL + ["--mixture-tokens", "300"], "2.tks"),
     "pack": (["pack"], "3.tks"),
     "shuffle": (["shuffle"], "4.tks"),
     "shuffle-wds": (["shuffle", "--format", "wds", "--shard-sequences", "4", "--last", "keep"], "4.tks"),
@@ -195,6 +196,7 @@ WRITERS = {
     "dedup": ["dedup", "1.tks"],
     "dedup-ngrams": ["dedup", "--ngrams", "7.tks"],
     "decompose": ["decompose"] + SMALL + ["2.tks"],
+    "decompose-mixture": ["decompose"] + SMALL + ["--mixture-tokens", "300", "2.tks"],
     "pack": ["pack", "3.tks"],
     "shuffle": ["shuffle", "4.tks"],
     "schedule": ["schedule", "--trainer", "generic", "--batch-tokens", "32", "--seed", "9", "D_4"],
@@ -230,6 +232,9 @@ def full():
         with open("/dev/full", "wb") as f:
             r = Run(argv, stdout=f)
         result(r.clear_failure(), "%s >/dev/full" % " ".join(argv[:2]), r)
+    for what, path in (("/dev/full", "/dev/full"), ("a folder that is not there", "no/such/folder/x.svg")):
+        r = Run(["inspect", "--svg", path, "4.tks"])
+        result(r.clear_failure(), "inspect --svg: " + what, r)
     for name, argv in WRITERS.items():
         if name != "inspect":
             r = Run(argv + ["-o", "no/such/folder/out.tks"])

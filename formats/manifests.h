@@ -1,4 +1,4 @@
-/* manifests.h - the counts of a shard set from its manifests alone, for lib/schedule.h.
+/* manifests.h - the counts of a shard set from its manifests alone, for lib/schedule/schedule.h.
  *
  * D_<i>/manifest.jsonl as formats/shard_wds.c writes it and OpenLM reads it: a line a
  * shard,
@@ -8,7 +8,7 @@
 #ifndef SLU_MANIFESTS_H
 #define SLU_MANIFESTS_H
 
-#include "lib/schedule.h"
+#include "lib/schedule/schedule.h"
 
 /* Adds what path names: a shard set (a folder with D_<i>/manifest.jsonl or with
  * report.json), a bucket's folder D_<i> or L_<n>, or a manifest in such a folder. The

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-#include "lib/schedule_steps.h"
+#include "lib/schedule/schedule_steps.h"
 
 /* ---- writing ---- */
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/packing.h"
-#include "lib/packing_table.h"
+#include "lib/pack/packing.h"
+#include "lib/pack/packing_table.h"
 #include "tools/cli.h"
 #include "tools/pack_private.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/packer.h"
+#include "lib/pack/packer.h"
 #include "tools/pack_private.h"
 
 static int ascending(const void *a, const void *b)

@@ -7,9 +7,9 @@
 #ifndef SLU_PACK_PRIVATE_H
 #define SLU_PACK_PRIVATE_H
 
-#include "lib/balance.h"
+#include "lib/pack/balance.h"
 #include "lib/decompose.h"
-#include "lib/related.h"
+#include "lib/pack/related.h"
 #include "tools/cli.h"
 
 /* --balance and its relatives (pack_balance.c). */

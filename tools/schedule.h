@@ -2,7 +2,7 @@
 #ifndef SLU_TOOLS_SCHEDULE_H
 #define SLU_TOOLS_SCHEDULE_H
 
-#include "lib/schedule.h"
+#include "lib/schedule/schedule.h"
 #include "tools/cli.h"
 
 enum schedule_trainer { TRAINER_OPENLM, TRAINER_OLMO, TRAINER_GENERIC };

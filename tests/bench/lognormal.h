@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/packer.h"
+#include "lib/pack/packer.h"
 
 /* n rows; caller frees. */
 static struct slu_length_count *lognormal(uint64_t capacity, double n_doc, size_t *n)

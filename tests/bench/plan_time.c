@@ -5,7 +5,7 @@
  * FILE has u32 lengths, native byte order, each between 1 and CAPACITY. Prints a JSON
  * object: bins, documents, tokens, and processor seconds a phase.
  *
- *   ours  histogram, plan (lib/packer.h), and each document's bin and offset by sorting
+ *   ours  histogram, plan (lib/pack/packer.h), and each document's bin and offset by sorting
  *         and arithmetic (kernels/sort.h, place.h): what pack does but for the tokens;
  *         ffd: the same with first-fit decreasing
  *   tree  the plain algorithm of arXiv 2404.10830 in C: documents sorted by length,
@@ -21,7 +21,7 @@
 #include "kernels/histogram.h"
 #include "kernels/place.h"
 #include "kernels/sort.h"
-#include "lib/packer.h"
+#include "lib/pack/packer.h"
 
 static uint32_t *length;
 static size_t n;

@@ -1,5 +1,5 @@
 /* test_fake.c - what is around kernels, on a device that is none: pack's arrays there
- * and back (lib/packing_cuda.h), the length histogram, and the policy of lib/device.h,
+ * and back (lib/pack/packing_cuda.h), the length histogram, and the policy of lib/device.h,
  * with every call failing in turn, in every way.
  */
 #include <setjmp.h>
@@ -13,8 +13,8 @@
 
 #include "lib/device.h"
 #include "lib/lengths.h"
-#include "lib/packer.h"
-#include "lib/packing_cuda.h"
+#include "lib/pack/packer.h"
+#include "lib/pack/packing_cuda.h"
 #include "tests/fake/device_fake.h"
 
 static uint64_t seed = 7;

@@ -7,7 +7,7 @@
 
 #include "lib/hash.h"
 #include "lib/le.h"
-#include "lib/planfile.h"
+#include "lib/pack/planfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

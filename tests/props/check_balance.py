@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pack --balance beside its definition (lib/balance.h), sequence by sequence.
+"""pack --balance beside its definition (lib/pack/balance.h), sequence by sequence.
 
 What it proves: the output has the sequences of the unbalanced one, each once; it is made of whole steps of one
 length, window by window in order of arrival, then of what makes no step; the steps, and what each rank has in them,

@@ -2,7 +2,7 @@
 """pack --plan beside what pack then does.
 
 What it proves: for each method, what the table foresees (bins, full bins, certificate, fill, the ratios, mean context,
-attention cost) is what the definitions in lib/packing_table.h give for the sequences that pack writes with that method:
+attention cost) is what the definitions in lib/pack/packing_table.h give for the sequences that pack writes with that method:
 every token once, documents whole where they fit, for several domains, limits on segments, long documents, and, for
 concat-and-chunk, the order of the documents. A method that the table calls unsuitable is refused.
 """
@@ -20,7 +20,7 @@ rng = random.Random(2407)
 
 
 def measure(docs, capacity, sequences):
-    """The figures of lib/packing_table.h from the records themselves."""
+    """The figures of lib/pack/packing_table.h from the records themselves."""
     segments, cuts = [], {}
     for q in sequences:
         for i, _, n in q:

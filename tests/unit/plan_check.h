@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "lib/packer.h"
+#include "lib/pack/packer.h"
 
 /* The groups; returns nothing: a broken promise fails the test. */
 static void check_groups(const struct slu_pack_plan *plan)

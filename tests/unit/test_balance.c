@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/balance.h"
+#include "lib/pack/balance.h"
 
 static uint64_t state = 7;
 static uint64_t rnd(uint64_t n)

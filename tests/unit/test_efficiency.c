@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "lib/pack_nnls.h"
+#include "lib/pack/pack_nnls.h"
 #include "tests/bench/lognormal.h"
 #include "tests/unit/plan_check.h"
 #include "tests/unit/wikipedia512.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/pack_nnls.h"
+#include "lib/pack/pack_nnls.h"
 #include "tests/unit/plan_check.h"
 
 static uint64_t state = 1;

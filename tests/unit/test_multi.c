@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/packer.h"
+#include "lib/pack/packer.h"
 
 static uint64_t state = 11;
 static uint64_t rnd(uint64_t n)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "lib/packing_private.h"
+#include "lib/pack/packing_private.h"
 
 enum { BIG = 64 << 20, SMALL = 1 << 20 };
 

@@ -13,7 +13,7 @@
 #include "lib/hash.h"
 #include "lib/io.h"
 #include "lib/le.h"
-#include "lib/planfile.h"
+#include "lib/pack/planfile.h"
 
 static char path[] = "/var/tmp/sluice-planfile-XXXXXX";
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/related.h"
+#include "lib/pack/related.h"
 
 static uint64_t state = 3;
 static uint64_t rnd(uint64_t n)

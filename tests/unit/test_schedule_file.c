@@ -17,7 +17,7 @@
 #include "formats/schedulefile_private.h"
 #include "lib/io.h"
 #include "lib/le.h"
-#include "lib/pcg64.h"
+#include "lib/schedule/pcg64.h"
 
 static char path[64];
 

@@ -1,0 +1,446 @@
+#include "lib/pack/packing.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/pack/packing_private.h"
+
+/* A bin is a sixteenth of the budget at most, and so that lengths up to it can be
+ * counted in an eighth: a table of 2^i rows of 8 bytes. */
+static uint64_t least_budget(const struct slu_packing_cfg *cfg)
+{
+    uint64_t least = cfg->capacity * cfg->tok_bytes * 16, rows = 256;
+    while (rows <= cfg->capacity && rows < (1 << 20))
+        rows *= 2;
+    return least > rows * 64 ? least : rows * 64;
+}
+
+/* The plan to apply is one for what cfg asks for. */
+static int check_head(const struct slu_packing_cfg *cfg, struct slu_err *err)
+{
+    if (!cfg->apply)
+        return SLU_OK;
+    const struct slu_plan_head h = slu_planfile_head(cfg->apply);
+    if (h.method != cfg->method)
+        return slu_fail(err, SLU_E_MISMATCH, "the plan was made by %s, not %s",
+                        slu_pack_method_name[h.method],
+                        slu_pack_method_name[cfg->method]);
+    if (h.capacity != cfg->capacity)
+        return slu_fail(
+            err, SLU_E_MISMATCH, "the plan is for bins of %llu, not of %llu",
+            (unsigned long long)h.capacity, (unsigned long long)cfg->capacity);
+    if (h.max_items != cfg->max_items)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the plan is for at most %llu pieces a bin, not %llu (0: any)",
+                        (unsigned long long)h.max_items,
+                        (unsigned long long)cfg->max_items);
+    if (h.mix_domains != cfg->mix_domains)
+        return slu_fail(err, SLU_E_MISMATCH, "the plan is for %s",
+                        h.mix_domains ? "domains that share bins"
+                                      : "domains each in bins of its own");
+    return SLU_OK;
+}
+
+int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
+                    struct slu_err *err)
+{
+    *out = NULL;
+    if (cfg->capacity == 0 || cfg->capacity > SLU_MAX_CAPACITY)
+        return slu_fail(err, SLU_E_USAGE, "bins have between 1 and %llu tokens",
+                        (unsigned long long)SLU_MAX_CAPACITY);
+    if (least_budget(cfg) > cfg->budget_byte)
+        return slu_fail(err, SLU_E_LIMIT, "bins of %llu tokens need -M %lluM",
+                        (unsigned long long)cfg->capacity,
+                        (unsigned long long)((least_budget(cfg) >> 20) + 1));
+    int rc = check_head(cfg, err);
+    if (rc)
+        return rc;
+    struct slu_packing *p = calloc(1, sizeof *p);
+    if (!p)
+        return slu_fail_nomem(err, sizeof *p);
+    p->cfg = *cfg;
+    p->lengths_byte = cfg->budget_byte / 8;
+    if (!cfg->plan_only)
+        rc = slu_pack_mem_new(&p->mem, cfg, err);
+    if (!rc && cfg->related)
+        rc = slu_pack_related_new(&p->related, err);
+    if (!rc && cfg->related && !p->mem)
+        rc = slu_fail(err, SLU_E_LIMIT,
+                      "there is no memory to look for related documents in");
+    if (!rc && !cfg->plan_only && !p->mem)
+        rc = slu_pack_ext_new(&p->ext, cfg, err);
+    if (rc) {
+        slu_packing_free(p);
+        return rc;
+    }
+    *out = p;
+    return SLU_OK;
+}
+
+static void free_slot(struct slu_pack_slot *s)
+{
+    slu_lengths_free(s->lengths);
+    slu_pack_plan_free(s->plan);
+    free(s->row);
+}
+
+void slu_packing_free(struct slu_packing *p)
+{
+    if (!p)
+        return;
+    slu_pack_mem_free(p->mem);
+    slu_pack_ext_free(p->ext);
+    slu_pack_related_free(p->related);
+    for (size_t i = 0; i < p->n_slot; i++)
+        free_slot(&p->slot[i]);
+    free(p->slot);
+    slu_map_release(&p->slot_of);
+    free(p);
+}
+
+/* ---- arrival ---- */
+
+static int find_slot(struct slu_packing *p, uint32_t domain, uint32_t *slot,
+                     struct slu_err *err)
+{
+    domain = p->cfg.mix_domains ? SLU_NO_DOMAIN : domain;
+    uint64_t i;
+    if (p->n_slot && p->slot[p->last_slot].domain == domain) {
+        *slot = p->last_slot;
+        return SLU_OK;
+    }
+    if (!slu_map_get(&p->slot_of, domain, &i)) {
+        i = p->n_slot;
+        int rc = slu_grow(&p->slot, &p->cap_slot, p->n_slot + 1, sizeof *p->slot, err);
+        if (!rc)
+            rc = slu_map_set(&p->slot_of, domain, i, err);
+        if (rc)
+            return rc;
+        p->slot[p->n_slot++] = (struct slu_pack_slot){.domain = domain};
+    }
+    *slot = p->last_slot = (uint32_t)i;
+    return SLU_OK;
+}
+
+static int count_pending(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_slot *s = &p->slot[p->pending.slot];
+    size_t n = p->pending.n;
+    int rc = SLU_OK;
+    p->pending.n = 0;
+    if (n && !s->lengths)
+        rc = slu_lengths_new(&s->lengths, p->cfg.device, &p->lengths_byte, err);
+    if (n && !rc)
+        rc = slu_lengths_add(s->lengths, p->pending.len_tok, n, err);
+    if (rc == SLU_E_LIMIT && p->n_slot > 1)
+        rc = slu_fail(err, SLU_E_LIMIT,
+                      "the length histograms of %zu domains outgrow their share of "
+                      "memory; give -M more, or --mix-domains",
+                      p->n_slot);
+    return rc;
+}
+
+int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
+                   struct slu_err *err)
+{
+    const size_t most = sizeof p->pending.len_tok / sizeof *p->pending.len_tok;
+    int rc = SLU_OK;
+    if (p->cfg.method == SLU_PACK_CONCAT && !p->cfg.plan_only)
+        return SLU_OK;
+    if (p->pending.n == most || (p->pending.n && p->pending.slot != slot))
+        rc = count_pending(p, err);
+    p->pending.slot = slot;
+    p->pending.len_tok[p->pending.n++] = len_tok;
+    return rc;
+}
+
+/* One piece, which is no longer than a bin. */
+static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
+                     uint64_t held, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    if (p->mem && !p->ext) {
+        if (slu_pack_mem_put(p->mem, it, held, p->n_slot))
+            return SLU_OK;
+        if (p->related)
+            return slu_fail(err, SLU_E_LIMIT,
+                            "what waits takes more than half of -M, and related "
+                            "documents are looked for in memory only; give more, or "
+                            "--order plan");
+        rc = slu_pack_ext_new(&p->ext, &p->cfg, err);
+        if (!rc)
+            rc = slu_pack_mem_leave(p, err);
+    }
+    if (!rc && p->ext)
+        rc = slu_pack_ext_put(p->ext, it, err);
+    return rc ? rc : slu_pack_count(p, it->slot, it->seg.len_tok, err);
+}
+
+/* Sum of l^2 over the chunks of an item of len_tok tokens that begins at `offset` of a
+ * bin. */
+static unsigned __int128 squares_of_chunks(uint64_t offset, uint64_t len_tok,
+                                           uint64_t capacity)
+{
+    uint64_t first = len_tok < capacity - offset ? len_tok : capacity - offset;
+    uint64_t whole = (len_tok - first) / capacity, rest = (len_tok - first) % capacity;
+    return (unsigned __int128)first * first + rest * rest +
+           (unsigned __int128)whole * capacity * capacity;
+}
+
+static int add_run(struct slu_packing *p, const struct slu_batch *b,
+                   const struct slu_run *run, size_t i, uint64_t held, uint64_t *pieces,
+                   struct slu_err *err)
+{
+    uint64_t left = run->seg.len_tok, capacity = p->cfg.capacity;
+    struct slu_pack_item it = {.seg = run->seg, .id = b->str.data + run->seg.id_off};
+    if (!left)
+        return SLU_OK;
+    int rc = find_slot(p, run->seg.domain, &it.slot, err);
+    if (rc)
+        return rc;
+    struct slu_pack_slot *s = &p->slot[it.slot];
+    s->items++;
+    s->cut += left > capacity;
+    s->cut_by_concat += s->tok % capacity + left > capacity;
+    s->concat_squares += squares_of_chunks(s->tok % capacity, left, capacity);
+    for (uint64_t at = 0; left && !rc; at += it.seg.len_tok, left -= it.seg.len_tok) {
+        uint64_t bin, offset;
+        it.seg.len_tok = left < capacity ? left : capacity;
+        if (p->cfg.method == SLU_PACK_CONCAT && !p->cfg.plan_only)
+            it.seg.len_tok = slu_pack_chunk(s->tok, left, capacity, &bin, &offset);
+        it.seg.offset = run->seg.offset + at;
+        it.position = s->tok;
+        it.tok = slu_batch_at(b, run->tok_off + at);
+        s->tok += it.seg.len_tok;
+        s->n_item++;
+        ++*pieces;
+        rc = add_piece(p, &it, held == SLU_NOT_HELD ? held : held + at, err);
+        if (!rc && p->related)
+            rc = slu_pack_related_add(p, i, err);
+    }
+    return rc;
+}
+
+uint64_t slu_packing_hold(struct slu_packing *p, const struct slu_batch *b,
+                          const struct slu_run *run, size_t n_run)
+{
+    return p->mem && n_run ? slu_pack_mem_hold(p->mem, b, run, n_run) : SLU_NOT_HELD;
+}
+
+int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
+                    const struct slu_run *run, size_t n_run, uint64_t held,
+                    uint64_t *pieces, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    if (held == SLU_NOT_HELD) /* once more: threads may have been ahead of memory */
+        held = slu_packing_hold(p, b, run, n_run);
+    for (size_t i = 0; i < n_run && !rc; i++) {
+        rc = add_run(p, b, &run[i], i, held, pieces, err);
+        if (held != SLU_NOT_HELD)
+            held += run[i].seg.len_tok;
+    }
+    return rc;
+}
+
+/* ---- the plan ---- */
+
+void slu_pack_phase(const struct slu_packing *p, const char *name, const char *device)
+{
+    if (p->cfg.phase)
+        p->cfg.phase(p->cfg.phase_ctx, name, device ? device : "cpu");
+}
+
+int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
+                        struct slu_err *err)
+{
+    return plan_byte <= p->cfg.budget_byte / 2
+               ? SLU_OK
+               : slu_fail(
+                     err, SLU_E_LIMIT,
+                     "the plans of %zu domains outgrow their share of memory; give "
+                     "-M more, or --mix-domains",
+                     p->n_slot);
+}
+
+/* NULL: none. */
+static const char *name_of(const struct slu_packing *p, size_t i)
+{
+    uint32_t domain = p->slot[i].domain;
+    return domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(p->cfg.names, domain);
+}
+
+/* The domains of the plan to apply are those of the items, in their order. */
+static int check_domains(const struct slu_packing *p, struct slu_err *err)
+{
+    size_t n = p->cfg.apply ? slu_planfile_domains(p->cfg.apply) : p->n_slot;
+    for (size_t i = 0; i < p->n_slot && i < n && p->cfg.apply; i++) {
+        const char *is = name_of(p, i), *want = slu_planfile_name(p->cfg.apply, i);
+        if (!is != !want || (is && strcmp(is, want)))
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "the plan is for other data: domain %zu is '%s', '%s' in "
+                            "the plan",
+                            i, is ? is : "", want ? want : "");
+    }
+    return n == p->n_slot ? SLU_OK
+                          : slu_fail(err, SLU_E_MISMATCH,
+                                     "the plan is for other data: %zu domains, %zu in "
+                                     "the plan",
+                                     p->n_slot, n);
+}
+
+/* Domain i's plan comes from the file, if it is one for such items and bins. */
+static int apply_plan(struct slu_packing *p, size_t i,
+                      const struct slu_length_count *row, size_t n, struct slu_err *err)
+{
+    const struct slu_packing_cfg *cfg = &p->cfg;
+    struct slu_pack_slot *s = &p->slot[i];
+    const char *name = name_of(p, i);
+    int rc = slu_planfile_plan(cfg->apply, i, &s->plan, err);
+    if (!rc)
+        rc = slu_plan_check(s->plan, row, n, name ? name : "all documents", err);
+    for (size_t k = 0; !rc && k < s->plan->n_group; k++) {
+        uint64_t capacity = s->plan->group[k].capacity;
+        bool ok = capacity == cfg->capacity;
+        for (size_t b = 0; b < cfg->n_bin_tok && !ok; b++)
+            ok = capacity == cfg->bin_tok[b];
+        if (!ok)
+            rc = slu_fail(err, SLU_E_MISMATCH, "the plan has bins of %llu",
+                          (unsigned long long)capacity);
+    }
+    return rc;
+}
+
+struct slu_pack_cfg slu_pack_solver_cfg(const struct slu_packing *p)
+{
+    return (struct slu_pack_cfg){.capacity = p->cfg.capacity,
+                                 .max_items = p->cfg.max_items,
+                                 .max_groups = p->cfg.budget_byte / 2 /
+                                               sizeof(struct slu_pack_group),
+                                 .bin_tok = p->cfg.bin_tok,
+                                 .n_bin_tok = p->cfg.n_bin_tok,
+                                 .padding_threshold = p->cfg.padding_threshold};
+}
+
+int slu_pack_make_plan(struct slu_packing *p, size_t i, struct slu_length_count *row,
+                       size_t n, struct slu_err *err)
+{
+    const struct slu_pack_cfg cfg = slu_pack_solver_cfg(p);
+    struct slu_pack_slot *s = &p->slot[i];
+    int rc = SLU_OK;
+    if (p->cfg.method == SLU_PACK_CONCAT) {
+        s->sum =
+            slu_pack_concat_sum(s->items, s->tok, s->cut_by_concat, p->cfg.capacity);
+    } else {
+        rc = p->cfg.apply ? apply_plan(p, i, row, n, err)
+                          : slu_pack_solve(&s->plan, p->cfg.method, row, n, &cfg, err);
+        if (!rc && p->cfg.save)
+            rc = slu_planfile_add(p->cfg.save, name_of(p, i), s->plan, err);
+        if (!rc) {
+            s->sum = slu_pack_plan_sum(s->plan);
+            s->sum.items = s->items;
+            s->sum.cut = s->cut;
+        }
+    }
+    if (p->cfg.plan_only) {
+        s->row = row;
+        s->n_row = n;
+    } else {
+        free(row);
+    }
+    return rc;
+}
+
+/* Plans from what was counted on arrival. */
+static int plan_counted(struct slu_packing *p, struct slu_err *err)
+{
+    const struct slu_device *d = p->cfg.device;
+    uint64_t plan_byte = 0;
+    int rc = p->pending.n ? count_pending(p, err) : SLU_OK;
+    for (size_t i = 0; i < p->n_slot && !rc; i++) {
+        struct slu_pack_slot *s = &p->slot[i];
+        struct slu_length_count *row = NULL;
+        size_t n = 0;
+        slu_pack_phase(p, "histogram", d ? d->name : NULL);
+        if (s->lengths)
+            rc = slu_lengths_rows(s->lengths, &row, &n, err);
+        slu_lengths_free(s->lengths);
+        s->lengths = NULL;
+        slu_pack_phase(p, "plan", NULL);
+        if (!rc)
+            rc = slu_pack_make_plan(p, i, row, n, err);
+        plan_byte += s->sum.groups * sizeof *s->plan->group;
+        if (!rc)
+            rc = slu_pack_check_plan(p, plan_byte, err);
+        p->n_bin += s->sum.bins;
+    }
+    return rc;
+}
+
+int slu_packing_plan(struct slu_packing *p, struct slu_err *err)
+{
+    int rc = check_domains(p, err);
+    if (rc)
+        return rc;
+    if (p->mem && !p->ext)
+        return slu_pack_mem_plan(p, err);
+    slu_pack_mem_free(p->mem);
+    p->mem = NULL;
+    rc = plan_counted(p, err);
+    return rc || !p->ext ? rc : slu_pack_ext_plan(p, err);
+}
+
+/* ---- the bins ---- */
+
+int slu_packing_take(struct slu_packing *p, struct slu_packing_window *w,
+                     struct slu_batch *out, uint64_t tok, struct slu_err *err)
+{
+    *w = (struct slu_packing_window){0};
+    return p->mem ? slu_pack_mem_take(p, w, out, tok, err)
+                  : slu_pack_ext_next(p, w, out, tok, err);
+}
+
+int slu_packing_fill(const struct slu_packing *p, struct slu_packing_window *w,
+                     struct slu_batch *out, struct slu_err *err)
+{
+    return p->mem ? slu_pack_mem_fill(p, w, out, err) : SLU_OK;
+}
+
+void slu_packing_settle(struct slu_packing *p, const struct slu_packing_window *w)
+{
+    p->stat.joined += w->stat.joined;
+    p->stat.padding += w->stat.padding;
+    slu_count_add(&p->stat.not_full, w->stat.not_full);
+}
+
+/* ---- what it comes to ---- */
+
+struct slu_pack_sum slu_packing_sum(const struct slu_packing *p)
+{
+    struct slu_pack_sum sum = {0};
+    for (size_t i = 0; i < p->n_slot; i++)
+        slu_pack_sum_add(&sum, &p->slot[i].sum);
+    return sum;
+}
+
+struct slu_pack_sum slu_packing_baseline(const struct slu_packing *p)
+{
+    struct slu_pack_sum sum = {0};
+    for (size_t i = 0; i < p->n_slot; i++) {
+        const struct slu_pack_slot *s = &p->slot[i];
+        struct slu_pack_sum one =
+            slu_pack_concat_sum(s->items, s->tok, s->cut_by_concat, p->cfg.capacity);
+        slu_pack_sum_add(&sum, &one);
+    }
+    return sum;
+}
+
+struct slu_packing_stat slu_packing_stat(const struct slu_packing *p)
+{
+    return p->stat;
+}
+
+uint64_t slu_packing_spilled(const struct slu_packing *p)
+{
+    return p->ext ? slu_pack_ext_spilled(p->ext) : 0;
+}

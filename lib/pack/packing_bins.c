@@ -1,0 +1,183 @@
+/* Packing in memory: bins become batches, window by window. */
+#include <string.h>
+
+#include "lib/pack/packing_cuda.h"
+#include "lib/pack/packing_private.h"
+
+static uint64_t bins_of(const struct slu_pack_mem *m, size_t interval)
+{
+    uint64_t end =
+        interval + 1 < m->n_interval ? m->interval[interval + 1].first_bin : m->n_bin;
+    return end - m->interval[interval].first_bin;
+}
+
+/* The first run from id `tok` of the packed data on. */
+static uint64_t run_from(const struct slu_pack_arrays *a, uint64_t tok)
+{
+    size_t lo = 0, hi = a->n_item;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (a->run_dst[mid] < tok)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The window's ids, if a device has them: one part after another. */
+static int get(struct slu_pack_mem *m, struct slu_packing_window *w,
+               struct slu_batch *out, struct slu_err *err)
+{
+    slu_batch_clear(out);
+    int rc = slu_buf_reserve(&out->own, w->n_tok * m->cfg.tok_bytes, err);
+    if (rc)
+        return rc;
+    int code = slu_pack_cuda_get(m->cuda, out->own.data, w->n_tok);
+    w->got = !code;
+    return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
+}
+
+int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
+                      struct slu_batch *out, uint64_t tok, struct slu_err *err)
+{
+    struct slu_pack_mem *m = p->mem;
+    uint64_t weight = 0, mean = m->n_bin ? m->a.n_item / m->n_bin + 1 : 0;
+    if (m->at_interval == m->n_interval)
+        return SLU_EOF;
+    w->interval = m->at_interval;
+    w->bin = m->at_bin;
+    w->first_run = m->at_run;
+    while (m->at_interval < m->n_interval && weight < tok) { /* see slu_batch_weight */
+        const struct slu_place_interval *v = &m->interval[m->at_interval];
+        bool kept = !(m->cfg.drop && m->room[m->at_interval]);
+        uint64_t left = bins_of(m, m->at_interval) - m->at_bin;
+        uint64_t each =
+            16 * (v->items ? v->items : mean) + (kept ? v->capacity + 80 : 0);
+        uint64_t n = (tok - weight + each - 1) / each;
+        n = n < left ? n : left;
+        weight += n * each;
+        w->n_bin += n;
+        w->n_run += n * v->items;
+        w->n_tok += kept || m->cuda ? n * v->capacity : 0;
+        m->at_bin += n;
+        if (n == left) {
+            m->at_interval++;
+            m->at_bin = 0;
+        }
+    }
+    if (p->cfg.method == SLU_PACK_CONCAT || p->related) { /* runs are listed */
+        uint64_t end = m->a.n_item;
+        if (m->at_interval < m->n_interval)
+            end = run_from(&m->a, m->interval[m->at_interval].first_tok +
+                                      m->at_bin * m->interval[m->at_interval].capacity);
+        w->n_run = end - w->first_run;
+    }
+    m->at_run += w->n_run;
+    return m->cuda ? get(m, w, out, err) : SLU_OK;
+}
+
+/* The runs of a bin of interval v that ends before id `end` of the packed data. */
+static uint64_t runs_of(const struct slu_pack_arrays *a,
+                        const struct slu_place_interval *v, uint64_t run, uint64_t end)
+{
+    uint64_t n = v->items;
+    if (!n)
+        while (run + n < a->n_item && a->run_dst[run + n] < end)
+            n++;
+    return n;
+}
+
+static const struct slu_seg *seg_of(const struct slu_pack_mem *m, uint64_t run)
+{
+    uint32_t item = m->a.run_item[run];
+    return &m->seg[m->arrival ? m->arrival[item] : item];
+}
+
+/* Appends a bin's rows; its tokens are at tok_off. There is room for the rows. */
+static int put_rows(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
+                    uint64_t end_run, uint64_t room, struct slu_batch *out,
+                    struct slu_err *err)
+{
+    struct slu_seg *g = out->seg + out->n_seg;
+    for (uint64_t i = 0; i < n_run; i++) {
+        if (run + i + 8 < end_run) /* they lie anywhere */
+            __builtin_prefetch(seg_of(m, run + i + 8));
+        g[i] = *seg_of(m, run + i);
+        if (!g[i].id_len)
+            continue;
+        const uint8_t *id = m->id + g[i].id_off;
+        g[i].id_off = out->str.len;
+        int rc = slu_buf_append(&out->str, id, g[i].id_len, err);
+        if (rc)
+            return rc;
+    }
+    if (room)
+        g[n_run] = (struct slu_seg){SLU_PADDING, 0, 0, room, SLU_NO_DOMAIN, 0, 0};
+    out->n_seg += n_run + (room != 0);
+    return SLU_OK;
+}
+
+static void book_dropped(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
+                         uint64_t n_tok, struct slu_packing_stat *stat)
+{
+    struct slu_count n = {0, 1, n_tok};
+    for (uint64_t i = 0; i < n_run; i++)
+        n.documents += seg_of(m, run + i)->offset == 0;
+    slu_count_add(&stat->not_full, n);
+}
+
+/* Bins [k, k + n) of an interval, whose first run is *run. */
+static int fill_bins(const struct slu_pack_mem *m, size_t interval, uint64_t k,
+                     uint64_t n, uint64_t *run, struct slu_packing_window *w,
+                     struct slu_batch *out, struct slu_err *err)
+{
+    const struct slu_place_interval *v = &m->interval[interval];
+    uint64_t room = m->room[interval], first_tok = v->first_tok + k * v->capacity;
+    bool dropped = m->cfg.drop && room;
+    int rc = SLU_OK;
+    if (!dropped && !w->got) {
+        const struct slu_gather g = slu_pack_gather(&m->a);
+        slu_gather_cpu(&g, first_tok, n * v->capacity,
+                       out->own.data + out->n_tok * m->cfg.tok_bytes, 1);
+    }
+    for (uint64_t i = 0; i < n && !rc; i++) {
+        uint64_t n_run = runs_of(&m->a, v, *run, first_tok + (i + 1) * v->capacity);
+        w->stat.joined += n_run - 1;
+        if (dropped) {
+            book_dropped(m, *run, n_run, v->capacity - room, &w->stat);
+            out->n_tok += w->got ? v->capacity : 0;
+        } else {
+            w->stat.padding += room;
+            out->seq[out->n_seq++] = (struct slu_seq){out->n_tok, v->capacity,
+                                                      out->n_seg, n_run + (room != 0)};
+            out->n_tok += v->capacity;
+            rc = put_rows(m, *run, n_run, w->first_run + w->n_run, room, out, err);
+        }
+        *run += n_run;
+    }
+    return rc;
+}
+
+int slu_pack_mem_fill(const struct slu_packing *p, struct slu_packing_window *w,
+                      struct slu_batch *out, struct slu_err *err)
+{
+    const struct slu_pack_mem *m = p->mem;
+    slu_batch_clear(out);
+    int rc = slu_grow(&out->seq, &out->cap_seq, w->n_bin, sizeof *out->seq, err);
+    if (!rc)
+        rc = slu_grow(&out->seg, &out->cap_seg, w->n_run + w->n_bin, sizeof *out->seg,
+                      err);
+    if (!rc)
+        rc = slu_buf_reserve(&out->own, w->n_tok * m->cfg.tok_bytes, err);
+    uint64_t left = w->n_bin, k = w->bin, run = w->first_run;
+    for (size_t i = w->interval; left && !rc; i++, k = 0) {
+        uint64_t n = bins_of(m, i) - k;
+        n = n < left ? n : left;
+        rc = fill_bins(m, i, k, n, &run, w, out, err);
+        left -= n;
+    }
+    out->own.len = out->n_tok * m->cfg.tok_bytes;
+    out->tok = out->own.data;
+    return rc;
+}

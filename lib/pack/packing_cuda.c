@@ -1,0 +1,246 @@
+#include "lib/pack/packing_cuda.h"
+
+#include <string.h>
+
+#include "kernels/device.h"
+
+static size_t window_byte(const struct slu_pack_cuda *c)
+{
+    return c->window_tok * c->a->tok_bytes;
+}
+
+/* What every path needs; the sort's workspace comes and goes. */
+static int alloc_arrays(struct slu_pack_cuda *c)
+{
+    const struct slu_pack_arrays *a = c->a;
+    bool placed = a->n_step == 0;
+    const struct {
+        void *p; /* where a pointer is kept */
+        size_t n, size;
+    } want[] = {
+        {&c->dev.len, a->n_item, sizeof *c->dev.len},
+        {&c->dev.src, a->n_item, sizeof *c->dev.src},
+        {&c->dev.run_item, a->n_item, sizeof *c->dev.run_item},
+        {&c->dev.run_dst, a->n_item, sizeof *c->dev.run_dst},
+        /* gather.h: readable up to a multiple of 16 bytes */
+        {&c->dev.pool, a->n_pool_tok + 8, a->tok_bytes},
+        {&c->dev.order, placed ? 0 : a->n_item, sizeof *c->dev.order},
+        {&c->dev.step, a->n_step, sizeof *c->dev.step},
+        {&c->dev.interval, placed ? 0 : a->n_interval, sizeof *c->dev.interval},
+    };
+    int code = 0;
+    for (size_t i = 0; i < sizeof want / sizeof *want && !code; i++)
+        if (want[i].n) {
+            void *p;
+            code = slu_device_alloc(&p, want[i].n * want[i].size);
+            memcpy(want[i].p, &p, sizeof p);
+        }
+    return code;
+}
+
+static int open_window(struct slu_pack_cuda *c, struct slu_pack_window *w)
+{
+    int code = slu_device_host_alloc(&w->host, window_byte(c));
+    if (!code)
+        code = slu_device_alloc(&w->dev, window_byte(c));
+    if (!code)
+        code = slu_device_alloc(&w->work, c->work_byte);
+    if (!code)
+        code = slu_device_event_new(&w->gathered);
+    if (!code)
+        code = slu_device_event_new(&w->copied);
+    return code;
+}
+
+int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
+                       const struct slu_pack_arrays *a, size_t window_tok)
+{
+    memset(c, 0, sizeof *c);
+    c->ordinal = ordinal;
+    c->a = a;
+    c->window_tok = window_tok < a->n_tok ? window_tok : (size_t)a->n_tok;
+    struct slu_gather g = slu_pack_gather(a);
+    c->work_byte = slu_gather_cuda_work(&g, c->window_tok);
+    int code = slu_device_select(ordinal);
+    if (!code)
+        code = slu_device_stream_new(&c->compute);
+    if (!code)
+        code = slu_device_stream_new(&c->copy);
+    if (!code)
+        code = alloc_arrays(c);
+    for (int i = 0; i < 2 && !code; i++)
+        code = open_window(c, &c->window[i]);
+    if (!code)
+        code =
+            slu_device_put(c->dev.len, a->len, a->n_item * sizeof *a->len, c->compute);
+    if (code || a->n_step)
+        return code;
+    /* Concatenated items are placed already. */
+    code =
+        slu_device_put(c->dev.pool, a->pool, a->n_pool_tok * a->tok_bytes, c->compute);
+    if (!code)
+        code =
+            slu_device_put(c->dev.src, a->src, a->n_item * sizeof *a->src, c->compute);
+    if (!code)
+        code = slu_device_put(c->dev.run_item, a->run_item,
+                              a->n_item * sizeof *a->run_item, c->compute);
+    if (!code)
+        code = slu_device_put(c->dev.run_dst, a->run_dst,
+                              a->n_item * sizeof *a->run_dst, c->compute);
+    return code;
+}
+
+/* Workspace that suffices for each range. */
+static size_t sort_work(const struct slu_pack_arrays *a)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < a->n_range; i++) {
+        size_t n = slu_sort_lengths_cuda_work(a->range[i].n_item, a->range[i].longest);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+int slu_pack_cuda_sort(struct slu_pack_cuda *c)
+{
+    const struct slu_pack_arrays *a = c->a;
+    void *work = NULL;
+    int code = slu_device_select(c->ordinal);
+    size_t n_byte = code ? 0 : sort_work(a);
+    if (!code)
+        code = slu_device_alloc(&work, n_byte);
+    for (size_t i = 0; i < a->n_range && !code; i++) {
+        const struct slu_pack_range *r = &a->range[i];
+        code = slu_sort_lengths_cuda(
+            c->dev.len + r->first_item, r->n_item, r->longest, (uint32_t)r->first_item,
+            c->dev.order + r->first_item, work, n_byte, c->compute);
+    }
+    /* These go over the bus while it sorts. */
+    if (!code)
+        code =
+            slu_device_put(c->dev.pool, a->pool, a->n_pool_tok * a->tok_bytes, c->copy);
+    if (!code)
+        code = slu_device_put(c->dev.src, a->src, a->n_item * sizeof *a->src, c->copy);
+    if (!code)
+        code =
+            slu_device_put(c->dev.step, a->step, a->n_step * sizeof *a->step, c->copy);
+    if (!code)
+        code = slu_device_put(c->dev.interval, a->interval,
+                              a->n_interval * sizeof *a->interval, c->copy);
+    if (!code)
+        code = slu_device_sync(c->copy);
+    if (!code)
+        code = slu_device_sync(c->compute);
+    slu_device_free(work);
+    return code;
+}
+
+int slu_pack_cuda_place(struct slu_pack_cuda *c)
+{
+    const struct slu_pack_arrays *a = c->a;
+    struct slu_place p = {c->dev.order, a->n_item,       c->dev.step,
+                          a->n_step,    c->dev.interval, a->n_interval};
+    void *work = NULL;
+    size_t n_byte = slu_place_cuda_work(a->n_item, a->n_step, a->n_interval);
+    int code = slu_device_select(c->ordinal);
+    if (!code)
+        code = slu_device_alloc(&work, n_byte);
+    if (!code)
+        code = slu_place_cuda(&p, c->dev.run_item, c->dev.run_dst, work, n_byte,
+                              c->compute);
+    if (!code)
+        code = slu_device_get(a->run_item, c->dev.run_item,
+                              a->n_item * sizeof *a->run_item, c->compute);
+    if (!code)
+        code = slu_device_get(a->run_dst, c->dev.run_dst,
+                              a->n_item * sizeof *a->run_dst, c->compute);
+    slu_device_free(work);
+    return code;
+}
+
+/* Sets the next window going. Its buffers are not in use any more. */
+static int launch(struct slu_pack_cuda *c, struct slu_pack_window *w)
+{
+    uint64_t left = c->a->n_tok - c->next_tok;
+    struct slu_gather g = {.pool = c->dev.pool,
+                           .src = c->dev.src,
+                           .len = c->dev.len,
+                           .run_item = c->dev.run_item,
+                           .run_dst = c->dev.run_dst,
+                           .n_run = c->a->n_item,
+                           .pad = c->a->pad,
+                           .tok_bytes = c->a->tok_bytes};
+    w->at_tok = c->next_tok;
+    w->n_tok = left < c->window_tok ? (size_t)left : c->window_tok;
+    c->next_tok += w->n_tok;
+    if (!w->n_tok)
+        return 0;
+    int code = slu_gather_cuda(&g, w->at_tok, w->n_tok, w->dev, w->work, c->work_byte,
+                               c->compute);
+    if (!code)
+        code = slu_device_event_record(w->gathered, c->compute);
+    if (!code)
+        code = slu_device_event_order(w->gathered, c->copy);
+    if (!code)
+        code =
+            slu_device_get_async(w->host, w->dev, w->n_tok * c->a->tok_bytes, c->copy);
+    if (!code)
+        code = slu_device_event_record(w->copied, c->copy);
+    return code;
+}
+
+int slu_pack_cuda_get(struct slu_pack_cuda *c, void *out, size_t n_tok)
+{
+    int code = slu_device_select(c->ordinal);
+    for (int i = 0; i < 2 && !code && c->next_tok == (uint64_t)i * c->window_tok; i++)
+        code = launch(c, &c->window[i]); /* the first two */
+    while (n_tok && !code) {
+        struct slu_pack_window *w = &c->window[c->got_tok / c->window_tok % 2];
+        uint64_t skip = c->got_tok - w->at_tok, left = w->n_tok - skip;
+        size_t m = n_tok < left ? n_tok : (size_t)left, size = c->a->tok_bytes;
+        code = slu_device_event_wait(w->copied);
+        if (code)
+            break;
+        memcpy(out, (const char *)w->host + skip * size, m * size);
+        out = (char *)out + m * size;
+        n_tok -= m;
+        c->got_tok += m;
+        if (m == left)
+            code = launch(c, w);
+    }
+    return code;
+}
+
+static void close_window(struct slu_pack_window *w)
+{
+    slu_device_host_free(w->host);
+    slu_device_free(w->dev);
+    slu_device_free(w->work);
+    slu_device_event_free(w->gathered);
+    slu_device_event_free(w->copied);
+}
+
+void slu_pack_cuda_close(struct slu_pack_cuda *c)
+{
+    if (!c->a)
+        return;
+    /* What was not got may still be on its way to the host's buffers. */
+    (void)slu_device_select(c->ordinal);
+    if (c->compute)
+        (void)slu_device_sync(c->compute);
+    if (c->copy)
+        (void)slu_device_sync(c->copy);
+    for (int i = 0; i < 2; i++)
+        close_window(&c->window[i]);
+    slu_device_free(c->dev.len);
+    slu_device_free(c->dev.src);
+    slu_device_free(c->dev.run_item);
+    slu_device_free(c->dev.run_dst);
+    slu_device_free(c->dev.pool);
+    slu_device_free(c->dev.order);
+    slu_device_free(c->dev.step);
+    slu_device_free(c->dev.interval);
+    slu_device_stream_free(c->compute);
+    slu_device_stream_free(c->copy);
+    memset(c, 0, sizeof *c);
+}

@@ -1,0 +1,306 @@
+/* Packing past the budget: items wait in a spool, and a sorter brings them to their
+ * bins. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/pack/packing_private.h"
+#include "lib/sorter.h"
+#include "lib/spool.h"
+
+/* An item as it waits and as it is sorted; its id and its tokens follow, each with
+ * zeros up to a multiple of 8. */
+struct item {
+    uint64_t source, document, offset, len_tok;
+    uint64_t position; /* in the domain's concatenation */
+    uint32_t domain, slot, id_len, zero;
+};
+
+struct slu_pack_ext {
+    struct slu_packing_cfg cfg;
+    struct slu_spool *spool;
+    struct slu_sorter *sorter;
+    uint64_t spilled; /* by handles that are gone */
+    size_t longest;   /* run of bytes in the spool that belong together */
+    struct place {    /* of a slot */
+        uint64_t first_bin;
+        uint64_t *rank; /* by number of a length in the plan: items placed so far */
+    } * place;
+    size_t n_place;
+
+    /* The bin that is being filled. */
+    size_t slot; /* it is one of this slot's */
+    struct slu_pack_interval *interval;
+    size_t n_interval, at_interval;
+    uint64_t bin; /* its number among the slot's */
+    struct slu_buf tok, seg, id;
+    uint64_t n_tok;
+    struct slu_u128 key; /* of the item that comes next, if any */
+    const struct item *item;
+};
+
+static size_t pad8(size_t n)
+{
+    return (n + 7) & ~(size_t)7;
+}
+
+int slu_pack_ext_new(struct slu_pack_ext **out, const struct slu_packing_cfg *cfg,
+                     struct slu_err *err)
+{
+    struct slu_pack_ext *x = calloc(1, sizeof *x);
+    *out = x;
+    if (!x)
+        return slu_fail_nomem(err, sizeof *x);
+    x->cfg = *cfg;
+    return slu_spool_new(&x->spool, cfg->budget_byte / 16, cfg->tmpdir, err);
+}
+
+void slu_pack_ext_free(struct slu_pack_ext *x)
+{
+    if (!x)
+        return;
+    slu_spool_free(x->spool);
+    slu_sorter_free(x->sorter);
+    for (size_t i = 0; i < x->n_place; i++)
+        free(x->place[i].rank);
+    free(x->place);
+    free(x->interval);
+    slu_buf_release(&x->tok);
+    slu_buf_release(&x->seg);
+    slu_buf_release(&x->id);
+    free(x);
+}
+
+uint64_t slu_pack_ext_spilled(const struct slu_pack_ext *x)
+{
+    return x->spilled + (x->spool ? slu_spool_spilled(x->spool) : 0) +
+           (x->sorter ? slu_sorter_spilled(x->sorter) : 0);
+}
+
+/* ---- arrival ---- */
+
+static int put_padded(struct slu_spool *s, const void *p, size_t n, struct slu_err *err)
+{
+    static const uint8_t zero[8];
+    int rc = slu_spool_put(s, p, n, err);
+    return rc || pad8(n) == n ? rc : slu_spool_put(s, zero, pad8(n) - n, err);
+}
+
+int slu_pack_ext_put(struct slu_pack_ext *x, const struct slu_pack_item *from,
+                     struct slu_err *err)
+{
+    const struct slu_seg *g = &from->seg;
+    struct item it = {g->source, g->document, g->offset, g->len_tok, from->position,
+                      g->domain, from->slot,  g->id_len, 0};
+    size_t n_tok = g->len_tok * x->cfg.tok_bytes;
+    x->longest = n_tok > x->longest ? n_tok : x->longest;
+    x->longest = g->id_len > x->longest ? g->id_len : x->longest;
+    int rc = slu_spool_put(x->spool, &it, sizeof it, err);
+    if (!rc && g->id_len)
+        rc = put_padded(x->spool, from->id, g->id_len, err);
+    return rc ? rc : put_padded(x->spool, from->tok, n_tok, err);
+}
+
+/* ---- to their bins ---- */
+
+/* The key of an item: bins spread over all 64-bit numbers, then the place in the bin.
+ */
+static struct slu_u128 key_of(struct slu_packing *p, const struct item *it)
+{
+    struct place *at = &p->ext->place[it->slot];
+    uint64_t bin, place;
+    if (p->cfg.method == SLU_PACK_CONCAT)
+        (void)slu_pack_chunk(it->position, it->len_tok, p->cfg.capacity, &bin, &place);
+    else {
+        const struct slu_pack_plan *plan = p->slot[it->slot].plan;
+        size_t i = slu_pack_find(plan, it->len_tok);
+        slu_pack_place(plan, i, at->rank[i]++, &bin, &place);
+    }
+    unsigned __int128 spread = (unsigned __int128)(at->first_bin + bin) << 64;
+    return (struct slu_u128){place, (uint64_t)(spread / p->n_bin)};
+}
+
+static int sort_items(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_ext *x = p->ext;
+    int rc = slu_spool_rewind(x->spool, x->longest + sizeof(struct item), err);
+    while (!rc) {
+        const void *head;
+        struct item it;
+        rc = slu_spool_get(x->spool, &head, sizeof it, err);
+        if (rc)
+            break;
+        memcpy(&it, head, sizeof it);
+        slu_buf_clear(&x->id);
+        const void *id = NULL;
+        size_t n_id = pad8(it.id_len), n_tok = pad8(it.len_tok * p->cfg.tok_bytes);
+        if (n_id) { /* kept aside: the next get may move what this one gave */
+            rc = slu_spool_get(x->spool, &id, n_id, err);
+            if (!rc)
+                rc = slu_buf_append(&x->id, id, n_id, err);
+        }
+        const void *tok = NULL;
+        if (!rc)
+            rc = slu_spool_get(x->spool, &tok, n_tok, err);
+        if (rc)
+            return rc == SLU_EOF
+                       ? slu_fail(err, SLU_E_TRUNCATED, "%s: ends early", p->cfg.tmpdir)
+                       : rc;
+        struct slu_piece piece[] = {{&it, sizeof it}, {x->id.data, n_id}, {tok, n_tok}};
+        rc = slu_sorter_add(x->sorter, key_of(p, &it), piece, 3, err);
+    }
+    x->spilled += slu_spool_spilled(x->spool);
+    slu_spool_free(x->spool);
+    x->spool = NULL;
+    slu_buf_clear(&x->id);
+    return rc == SLU_EOF ? slu_sorter_seal(x->sorter, err) : rc;
+}
+
+static int advance(struct slu_pack_ext *x, struct slu_err *err)
+{
+    const void *rec;
+    size_t n;
+    int rc = slu_sorter_next(x->sorter, &x->key, &rec, &n, err);
+    x->item = rc ? NULL : rec;
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+static int start(struct slu_packing *p, struct slu_err *err)
+{
+    slu_pack_phase(p, "sort", NULL);
+    struct slu_pack_ext *x = p->ext;
+    struct slu_sorter_cfg cfg = {p->cfg.budget_byte * 3 / 8, p->cfg.tmpdir,
+                                 p->cfg.n_threads};
+    int rc = slu_sorter_new(&x->sorter, &cfg, err);
+    if (!rc)
+        rc = sort_items(p, err);
+    return rc ? rc : advance(x, err);
+}
+
+int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_ext *x = p->ext;
+    uint64_t bin = 0;
+    x->place = calloc(p->n_slot ? p->n_slot : 1, sizeof *x->place);
+    if (!x->place)
+        return slu_fail_nomem(err, p->n_slot * sizeof *x->place);
+    x->n_place = p->n_slot;
+    for (size_t i = 0; i < p->n_slot; i++) {
+        const struct slu_pack_plan *plan = p->slot[i].plan;
+        x->place[i].first_bin = bin;
+        bin += p->slot[i].sum.bins;
+        if (!plan)
+            continue;
+        size_t n = plan->n_length ? plan->n_length : 1;
+        x->place[i].rank = calloc(n, sizeof *x->place[i].rank);
+        if (!x->place[i].rank)
+            return slu_fail_nomem(err, n * sizeof *x->place[i].rank);
+    }
+    int rc = start(p, err);
+    slu_pack_phase(p, "write", NULL);
+    return rc;
+}
+
+/* ---- the bins ---- */
+
+/* Ids of the bin at hand: bins come in order, and none is empty. */
+static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_err *err)
+{
+    struct slu_pack_ext *x = p->ext;
+    *capacity = p->cfg.capacity;
+    if (p->cfg.method == SLU_PACK_CONCAT)
+        return SLU_OK;
+    if (!x->interval || x->item->slot != x->slot) {
+        free(x->interval);
+        x->interval = NULL;
+        x->slot = x->item->slot;
+        x->at_interval = x->bin = 0;
+        int rc = slu_pack_intervals(p->slot[x->slot].plan, &x->interval, &x->n_interval,
+                                    err);
+        if (rc)
+            return rc;
+    }
+    const struct slu_pack_interval *v = &x->interval[x->at_interval];
+    if (x->bin == v->first_bin + v->count)
+        v = &x->interval[++x->at_interval];
+    x->bin++;
+    *capacity = v->capacity;
+    return SLU_OK;
+}
+
+static int take_item(struct slu_pack_ext *x, struct slu_err *err)
+{
+    const struct item *it = x->item;
+    const uint8_t *id = (const uint8_t *)(it + 1), *tok = id + pad8(it->id_len);
+    struct slu_seg seg = {it->source, it->document, it->offset, it->len_tok,
+                          it->domain, it->id_len,   x->id.len};
+    int rc = slu_buf_append(&x->tok, tok, it->len_tok * x->cfg.tok_bytes, err);
+    if (!rc)
+        rc = slu_buf_append(&x->id, id, it->id_len, err);
+    if (!rc)
+        rc = slu_buf_append(&x->seg, &seg, sizeof seg, err);
+    x->n_tok += it->len_tok;
+    return rc ? rc : advance(x, err);
+}
+
+static int pad_bin(struct slu_pack_ext *x, uint64_t n, struct slu_err *err)
+{
+    struct slu_seg seg = {SLU_PADDING, 0, 0, n, SLU_NO_DOMAIN, 0, 0};
+    int rc = slu_buf_reserve(&x->tok, n * x->cfg.tok_bytes, err);
+    if (rc)
+        return rc;
+    for (uint64_t i = 0; i < n; i++) {
+        uint16_t narrow = (uint16_t)x->cfg.pad;
+        uint32_t wide = (uint32_t)x->cfg.pad;
+        memcpy(x->tok.data + x->tok.len,
+               x->cfg.tok_bytes == 2 ? (void *)&narrow : (void *)&wide,
+               x->cfg.tok_bytes);
+        x->tok.len += x->cfg.tok_bytes;
+    }
+    x->n_tok += n;
+    return slu_buf_append(&x->seg, &seg, sizeof seg, err);
+}
+
+/* Puts the bin into out, padded, or drops it. */
+static int end_bin(struct slu_pack_ext *x, uint64_t capacity,
+                   struct slu_packing_stat *stat, struct slu_batch *out,
+                   struct slu_err *err)
+{
+    const struct slu_seg *seg = (const struct slu_seg *)(const void *)x->seg.data;
+    uint64_t n_seg = x->seg.len / sizeof *seg, room = capacity - x->n_tok;
+    stat->joined += n_seg - 1;
+    if (room && x->cfg.drop) {
+        struct slu_count n = {0, 1, x->n_tok};
+        for (uint64_t i = 0; i < n_seg; i++)
+            n.documents += seg[i].offset == 0;
+        slu_count_add(&stat->not_full, n);
+        return SLU_OK;
+    }
+    int rc = room ? pad_bin(x, room, err) : SLU_OK;
+    stat->padding += room;
+    seg = (const struct slu_seg *)(const void *)x->seg.data;
+    return rc ? rc
+              : slu_batch_add(out, x->tok.data, x->n_tok, seg, x->seg.len / sizeof *seg,
+                              x->id.data, err);
+}
+
+int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
+                      struct slu_batch *out, uint64_t tok, struct slu_err *err)
+{
+    struct slu_pack_ext *x = p->ext;
+    int rc = SLU_OK;
+    slu_batch_clear(out);
+    while (!rc && x->item && slu_batch_weight(out) < tok) {
+        uint64_t bin_key = x->key.hi, capacity;
+        x->n_tok = 0;
+        slu_buf_clear(&x->tok);
+        slu_buf_clear(&x->seg);
+        slu_buf_clear(&x->id);
+        rc = capacity_here(p, &capacity, err);
+        while (!rc && x->item && x->key.hi == bin_key)
+            rc = take_item(x, err);
+        if (!rc)
+            rc = end_bin(x, capacity, &w->stat, out, err);
+        w->n_bin++;
+    }
+    return rc || w->n_bin ? rc : SLU_EOF;
+}

@@ -1,0 +1,543 @@
+/* Packing in memory: items as arrays, by arrival, and one pool of their tokens; sorted,
+ * placed and gathered by kernels. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/pack/packing_cuda.h"
+#include "lib/pack/packing_private.h"
+#include "lib/radix.h"
+
+/* What an item takes beside its tokens and its id: on arrival (ARRIVED), and until it
+ * is placed: its run, its place among its domain's items, and what sorting needs. */
+#define ARRIVED                                                                        \
+    (sizeof(struct slu_seg) + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint32_t))
+#define ITEM_BYTE (ARRIVED + 16 + 16 + 16)
+#define SLOT_BYTE 1024 /* and a domain */
+
+/* ---- memory ---- */
+
+/* NULL where there is none. */
+static void *map(size_t n_byte, bool huge)
+{
+    void *p = mmap(NULL, n_byte, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    if (huge) /* advice only: a tenth of the page faults' time */
+        (void)madvise(p, n_byte, MADV_HUGEPAGE);
+    return p;
+}
+
+/* *pp becomes NULL. */
+static void unmap(void *pp, size_t n_byte)
+{
+    void *p, *none = NULL;
+    memcpy(&p, pp, sizeof p);
+    memcpy(pp, &none, sizeof none);
+    if (p)
+        munmap(p, n_byte);
+}
+
+static size_t pool_byte(const struct slu_pack_mem *m)
+{
+    return m->cap_tok * m->cfg.tok_bytes + 64;
+}
+
+static void free_arrived(struct slu_pack_mem *m)
+{
+    unmap(&m->seg, m->cap_item * sizeof *m->seg);
+    unmap(&m->len, m->cap_item * sizeof *m->len);
+    unmap(&m->slot, m->cap_item * sizeof *m->slot);
+    unmap(&m->src, m->cap_item * sizeof *m->src);
+    unmap(&m->id, m->limit_byte);
+}
+
+static void leave_device(struct slu_pack_mem *m)
+{
+    if (m->cuda)
+        slu_pack_cuda_close(m->cuda);
+    free(m->cuda);
+    m->cuda = NULL;
+}
+
+void slu_pack_mem_free(struct slu_pack_mem *m)
+{
+    if (!m)
+        return;
+    leave_device(m);
+    free_arrived(m);
+    unmap(&m->pool, pool_byte(m));
+    size_t n = m->a.n_item;
+    unmap(&m->arrival, n * sizeof *m->arrival);
+    unmap(&m->len_of, n * sizeof *m->len_of);
+    unmap(&m->src_of, n * sizeof *m->src_of);
+    unmap(&m->a.order, n * sizeof *m->a.order);
+    unmap(&m->a.run_item, n * sizeof *m->a.run_item);
+    unmap(&m->a.run_dst, n * sizeof *m->a.run_dst);
+    free(m->range);
+    free(m->step);
+    free(m->interval);
+    free(m->room);
+    free(m);
+}
+
+int slu_pack_mem_new(struct slu_pack_mem **out, const struct slu_packing_cfg *cfg,
+                     struct slu_err *err)
+{
+    struct slu_pack_mem *m = calloc(1, sizeof *m);
+    *out = m;
+    if (!m)
+        return slu_fail_nomem(err, sizeof *m);
+    m->cfg = *cfg;
+    m->limit_byte = cfg->budget_byte / 2;
+    m->huge = cfg->budget_byte >= 64 << 20;
+    m->cap_tok = m->limit_byte / cfg->tok_bytes;
+    m->cap_item = m->limit_byte / ITEM_BYTE;
+    m->cap_item = m->cap_item < UINT32_MAX - 1 ? m->cap_item : UINT32_MAX - 1;
+    m->pool = map(pool_byte(m), m->huge);
+    m->seg = map(m->cap_item * sizeof *m->seg, m->huge);
+    m->len = map(m->cap_item * sizeof *m->len, m->huge);
+    m->slot = map(m->cap_item * sizeof *m->slot, m->huge);
+    m->src = map(m->cap_item * sizeof *m->src, m->huge);
+    m->id = map(m->limit_byte, m->huge);
+    if (!m->pool || !m->seg || !m->len || !m->slot || !m->src || !m->id) {
+        slu_pack_mem_free(m);
+        *out = NULL;
+    }
+    return SLU_OK;
+}
+
+/* ---- arrival ---- */
+
+uint64_t slu_pack_mem_hold(struct slu_pack_mem *m, const struct slu_batch *b,
+                           const struct slu_run *run, size_t n_run)
+{
+    unsigned width = m->cfg.tok_bytes;
+    uint64_t n = 0;
+    if (atomic_load_explicit(&m->closed, memory_order_relaxed))
+        return SLU_NOT_HELD;
+    for (size_t i = 0; i < n_run; i++)
+        n += run[i].seg.len_tok;
+    uint64_t at = atomic_fetch_add(&m->n_tok, n);
+    if (at > m->cap_tok || n > m->cap_tok - at) {
+        atomic_store(&m->closed, true);
+        return SLU_NOT_HELD;
+    }
+    uint8_t *to = m->pool + at * width;
+    for (size_t i = 0, j; i < n_run; i = j) { /* neighbours in one go */
+        uint64_t from = run[i].tok_off, end = from + run[i].seg.len_tok;
+        for (j = i + 1; j < n_run && run[j].tok_off == end; j++)
+            end += run[j].seg.len_tok;
+        memcpy(to, slu_batch_at(b, from), (end - from) * width);
+        to += (end - from) * width;
+    }
+    return at;
+}
+
+bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
+                      uint64_t at, size_t n_slot)
+{
+    uint64_t used =
+        atomic_load_explicit(&m->n_tok, memory_order_relaxed) * m->cfg.tok_bytes +
+        (m->n_item + 1) * ITEM_BYTE + n_slot * SLOT_BYTE + m->n_id + it->seg.id_len;
+    if (at == SLU_NOT_HELD || m->n_item == m->cap_item || used > m->limit_byte) {
+        atomic_store(&m->closed, true);
+        return false;
+    }
+    size_t i = m->n_item++;
+    m->seg[i] = it->seg;
+    m->seg[i].id_off = m->n_id;
+    m->len[i] = (uint32_t)it->seg.len_tok;
+    m->slot[i] = it->slot;
+    m->src[i] = at;
+    if (it->seg.id_len)
+        memcpy(m->id + m->n_id, it->id, it->seg.id_len);
+    m->n_id += it->seg.id_len;
+    return true;
+}
+
+int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_mem *m = p->mem;
+    uint64_t *position = calloc(p->n_slot, sizeof *position);
+    int rc = SLU_OK;
+    if (!position)
+        return slu_fail_nomem(err, p->n_slot * sizeof *position);
+    for (size_t i = 0; i < m->n_item && !rc; i++) {
+        struct slu_pack_item it = {.seg = m->seg[i],
+                                   .slot = m->slot[i],
+                                   .position = position[m->slot[i]],
+                                   .id = m->id + m->seg[i].id_off,
+                                   .tok = m->pool + m->src[i] * m->cfg.tok_bytes};
+        position[it.slot] += it.seg.len_tok;
+        rc = slu_pack_ext_put(p->ext, &it, err);
+        if (!rc)
+            rc = slu_pack_count(p, it.slot, it.seg.len_tok, err);
+    }
+    free(position);
+    free_arrived(m);
+    (void)madvise(m->pool, pool_byte(m), MADV_DONTNEED);
+    return rc;
+}
+
+/* ---- the plan ---- */
+
+/* Items by domain: where each domain's begin, and their arrays in that order. */
+static int by_domain(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_mem *m = p->mem;
+    struct slu_pack_arrays *a = &m->a;
+    size_t n = m->n_item;
+    m->range = calloc(p->n_slot ? p->n_slot : 1, sizeof *m->range);
+    if (!m->range)
+        return slu_fail_nomem(err, p->n_slot * sizeof *m->range);
+    uint64_t at = 0;
+    for (size_t i = 0; i < p->n_slot; i++) {
+        m->range[i].first_item = at;
+        at += p->slot[i].n_item;
+    }
+    *a = (struct slu_pack_arrays){.n_item = n,
+                                  .len = m->len,
+                                  .src = m->src,
+                                  .pool = m->pool,
+                                  .n_pool_tok = m->n_tok,
+                                  .tok_bytes = m->cfg.tok_bytes,
+                                  .pad = (uint32_t)m->cfg.pad,
+                                  .range = m->range,
+                                  .n_range = p->n_slot};
+    if (p->n_slot < 2) {
+        if (p->n_slot)
+            m->range[0].n_item = n;
+        return SLU_OK;
+    }
+    m->arrival = map(n * sizeof *m->arrival, m->huge);
+    m->len_of = map(n * sizeof *m->len_of, m->huge);
+    m->src_of = map(n * sizeof *m->src_of, m->huge);
+    if (!m->arrival || !m->len_of || !m->src_of)
+        return slu_fail_nomem(err, n * 16);
+    for (size_t i = 0; i < n; i++) {
+        struct slu_pack_range *r = &m->range[m->slot[i]];
+        uint64_t to = r->first_item + r->n_item++;
+        m->arrival[to] = (uint32_t)i;
+        m->len_of[to] = m->len[i];
+        m->src_of[to] = m->src[i];
+    }
+    a->len = m->len_of;
+    a->src = m->src_of;
+    unmap(&m->len, m->cap_item * sizeof *m->len);
+    unmap(&m->src, m->cap_item * sizeof *m->src);
+    return SLU_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The histogram of a few lengths among many possible: no table. */
+static int count_few(const uint32_t *len, size_t n, struct slu_length_count **row,
+                     size_t *n_row, struct slu_err *err)
+{
+    uint32_t *v = malloc(n * sizeof *v);
+    struct slu_length_count *r = malloc(n * sizeof *r);
+    size_t k = 0;
+    if (!v || !r) {
+        free(v);
+        free(r);
+        return slu_fail_nomem(err, n * sizeof *r);
+    }
+    memcpy(v, len, n * sizeof *v);
+    qsort(v, n, sizeof *v, by_value);
+    for (size_t i = 0; i < n; i++)
+        if (k && r[k - 1].len_tok == v[i])
+            r[k - 1].count++;
+        else
+            r[k++] = (struct slu_length_count){v[i], 1};
+    free(v);
+    *row = r;
+    *n_row = k;
+    return SLU_OK;
+}
+
+/* The histogram of a range, and its longest. */
+static int count(struct slu_pack_mem *m, struct slu_pack_range *range,
+                 struct slu_length_count **row, size_t *n_row, struct slu_err *err)
+{
+    const uint32_t *len = m->a.len + range->first_item;
+    struct slu_lengths *l = NULL;
+    uint64_t block[4096];
+    for (size_t i = 0; i < range->n_item; i++)
+        range->longest = len[i] > range->longest ? len[i] : range->longest;
+    if (range->n_item < range->longest / 16)
+        return count_few(len, range->n_item, row, n_row, err);
+    int rc = slu_lengths_new(&l, m->cfg.device, NULL, err);
+    for (size_t i = 0, n; i < range->n_item && !rc; i += n) {
+        n = range->n_item - i < 4096 ? range->n_item - i : 4096;
+        for (size_t j = 0; j < n; j++)
+            block[j] = len[i + j];
+        rc = slu_lengths_add(l, block, n, err);
+    }
+    if (!rc)
+        rc = slu_lengths_rows(l, row, n_row, err);
+    slu_lengths_free(l);
+    return rc;
+}
+
+/* A plan's groups and intervals go to the end of all steps and intervals. */
+static int append_plan(struct slu_pack_mem *m, const struct slu_pack_plan *plan,
+                       uint64_t first_item, struct slu_err *err)
+{
+    struct slu_pack_interval *v;
+    size_t n, from = m->n_step;
+    int rc = slu_pack_intervals(plan, &v, &n, err);
+    if (!rc)
+        rc = slu_grow(&m->step, &m->cap_step, from + plan->n_group, sizeof *m->step,
+                      err);
+    if (!rc)
+        rc = slu_grow(&m->interval, &m->cap_interval, m->n_interval + n,
+                      sizeof *m->interval, err);
+    if (!rc)
+        rc = slu_grow(&m->room, &m->cap_room, m->n_interval + n, sizeof *m->room, err);
+    uint64_t at = first_item;
+    for (size_t i = 0; i < plan->n_group && !rc; i++) {
+        const struct slu_pack_group *g = &plan->group[i];
+        bool opened = g->parent == SLU_PACK_OPENED;
+        m->step[m->n_step++] = (struct slu_place_step){
+            .first = at,
+            .repeat = g->repeat,
+            .len_tok = g->len_tok,
+            .first_bin = m->n_bin + g->first_bin,
+            .slot = g->slot,
+            .used = g->capacity - g->room - g->repeat * g->len_tok,
+            .parent = opened ? SLU_PLACE_OPENED : (uint32_t)(from + g->parent)};
+        at += g->count * g->repeat;
+    }
+    for (size_t i = 0; i < n && !rc; i++) {
+        m->room[m->n_interval] = (uint32_t)v[i].room;
+        m->interval[m->n_interval++] =
+            (struct slu_place_interval){.first_bin = m->n_bin + v[i].first_bin,
+                                        .first_item = first_item + v[i].first_item,
+                                        .items = v[i].items,
+                                        .first_tok = m->n_packed + v[i].first_tok,
+                                        .capacity = v[i].capacity,
+                                        .last = (uint32_t)(from + v[i].group)};
+        if (i + 1 == n)
+            m->n_packed += v[i].first_tok + v[i].count * v[i].capacity;
+    }
+    m->n_bin += plan->n_bin;
+    free(v);
+    return rc;
+}
+
+/* Concatenation: a domain's full bins, and one more that is not. */
+static int append_chunks(struct slu_pack_mem *m, uint64_t n_tok, uint64_t first_item,
+                         struct slu_err *err)
+{
+    uint64_t capacity = m->cfg.capacity, count[2] = {n_tok / capacity, 1},
+             rest = n_tok % capacity;
+    int rc = slu_grow(&m->interval, &m->cap_interval, m->n_interval + 2,
+                      sizeof *m->interval, err);
+    if (!rc)
+        rc = slu_grow(&m->room, &m->cap_room, m->n_interval + 2, sizeof *m->room, err);
+    for (unsigned i = 0; i < 2 && !rc; i++) {
+        if (i ? !rest : !count[0])
+            continue;
+        m->room[m->n_interval] = (uint32_t)(i ? capacity - rest : 0);
+        m->interval[m->n_interval++] =
+            (struct slu_place_interval){.first_bin = m->n_bin,
+                                        .first_item = first_item,
+                                        .first_tok = m->n_packed,
+                                        .capacity = capacity,
+                                        .last = SLU_PLACE_OPENED};
+        m->n_bin += count[i];
+        m->n_packed += count[i] * capacity;
+    }
+    return rc;
+}
+
+static int plan_all(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_mem *m = p->mem;
+    const struct slu_device *d = p->cfg.device;
+    int rc = SLU_OK;
+    for (size_t i = 0; i < p->n_slot && !rc; i++) {
+        struct slu_pack_slot *s = &p->slot[i];
+        struct slu_length_count *row = NULL;
+        size_t n_row = 0;
+        if (p->cfg.method != SLU_PACK_CONCAT) {
+            slu_pack_phase(p, "histogram", d ? d->name : NULL);
+            rc = p->related ? slu_pack_related_rows(p, i, &row, &n_row, err)
+                            : count(m, &m->range[i], &row, &n_row, err);
+        }
+        slu_pack_phase(p, "plan", NULL);
+        if (!rc)
+            rc = slu_pack_make_plan(p, i, row, n_row, err);
+        if (!rc && p->related)
+            rc = slu_pack_related_append(p, i, err);
+        else if (!rc && s->plan)
+            rc = append_plan(m, s->plan, m->range[i].first_item, err);
+        else if (!rc)
+            rc = append_chunks(m, s->tok, m->range[i].first_item, err);
+        slu_pack_plan_free(s->plan);
+        s->plan = NULL;
+        if (!rc)
+            rc = slu_pack_check_plan(
+                p, m->n_step * sizeof *m->step + m->n_interval * sizeof *m->interval,
+                err);
+    }
+    p->n_bin = m->n_bin;
+    return rc;
+}
+
+/* ---- where each item goes ---- */
+
+/* Few items of many possible lengths: 16 bytes each do. */
+static void sort_few(const uint32_t *len, size_t n, uint32_t *order,
+                     struct slu_entry *e)
+{
+    for (size_t i = 0; i < n; i++)
+        e[i] = (struct slu_entry){(uint64_t)(UINT32_MAX - len[i]) << 32 | i, i};
+    slu_entry_sort(e, n);
+    for (size_t i = 0; i < n; i++)
+        order[i] = (uint32_t)e[i].ref;
+}
+
+static int sort_items(struct slu_pack_mem *m, struct slu_err *err)
+{
+    struct slu_pack_arrays *a = &m->a;
+    size_t n_work = 0;
+    for (size_t i = 0; i < a->n_range;
+         i++) /* at most 16 bytes an item, see ITEM_BYTE */
+        n_work = a->range[i].n_item * 16 > n_work ? a->range[i].n_item * 16 : n_work;
+    void *work = map(n_work ? n_work : 1, m->huge);
+    if (!work)
+        return slu_fail_nomem(err, n_work);
+    for (size_t i = 0; i < a->n_range; i++) {
+        const struct slu_pack_range *r = &a->range[i];
+        const uint32_t *len = a->len + r->first_item;
+        uint32_t *order = a->order + r->first_item;
+        unsigned n_threads = m->cfg.n_threads ? m->cfg.n_threads : 1;
+        while (n_threads > 1 &&
+               slu_sort_lengths_cpu_work(r->n_item, r->longest, n_threads) > n_work)
+            n_threads--;
+        if (slu_sort_lengths_cpu_work(r->n_item, r->longest, n_threads) <= n_work &&
+            r->n_item > r->longest / 16)
+            slu_sort_lengths_cpu(len, r->n_item, r->longest, order, work, n_threads);
+        else
+            sort_few(len, r->n_item, order, work);
+        for (size_t k = 0; r->first_item && k < r->n_item; k++)
+            order[k] += (uint32_t)r->first_item;
+    }
+    unmap(&work, n_work ? n_work : 1);
+    return SLU_OK;
+}
+
+/* Concatenated items follow one another; a domain begins with a bin. */
+static void place_chunks(const struct slu_packing *p)
+{
+    const struct slu_pack_arrays *a = &p->mem->a;
+    uint64_t capacity = p->cfg.capacity, to = 0;
+    for (size_t d = 0, i = 0; d < a->n_range; d++) {
+        for (size_t k = 0; k < a->range[d].n_item; k++, i++) {
+            a->run_item[i] = (uint32_t)i;
+            a->run_dst[i] = to;
+            to += a->len[i];
+        }
+        to = (to + capacity - 1) / capacity * capacity;
+    }
+}
+
+int slu_pack_mem_fault(struct slu_pack_mem *m, int code, struct slu_err *err)
+{
+    leave_device(m);
+    return slu_device_fault(m->cfg.device, code, err);
+}
+
+/* m->cuda is NULL where it is the CPU's work. */
+static int enter_device(struct slu_pack_mem *m, struct slu_err *err)
+{
+    struct slu_device *d = m->cfg.device;
+    if (!slu_device_take(d, SLU_WORK_PACK, m->a.n_item))
+        return SLU_OK;
+    m->cuda = malloc(sizeof *m->cuda);
+    if (!m->cuda)
+        return slu_fail_nomem(err, sizeof *m->cuda);
+    /* Two windows of a 32nd of the budget at most. */
+    uint64_t window = m->cfg.budget_byte / 32 / m->cfg.tok_bytes;
+    window = window < 1 << 22 ? window : 1 << 22;
+    int code = slu_pack_cuda_open(m->cuda, d->ordinal, &m->a, window ? window : 1);
+    return code ? slu_pack_mem_fault(m, code, err) : SLU_OK;
+}
+
+static int sort_and_place(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_mem *m = p->mem;
+    const struct slu_pack_arrays *a = &m->a;
+    const struct slu_place place = {.order = a->order,
+                                    .n = a->n_item,
+                                    .step = a->step,
+                                    .n_step = a->n_step,
+                                    .interval = a->interval,
+                                    .n_interval = a->n_interval};
+    const char *name = m->cfg.device ? m->cfg.device->name : NULL;
+    if (m->cuda) {
+        slu_pack_phase(p, "sort", name);
+        int code = slu_pack_cuda_sort(m->cuda);
+        if (!code) {
+            slu_pack_phase(p, "place", name);
+            code = slu_pack_cuda_place(m->cuda);
+        }
+        if (!code)
+            return SLU_OK;
+        int rc = slu_pack_mem_fault(m, code, err);
+        if (rc)
+            return rc;
+    }
+    slu_pack_phase(p, "sort", NULL);
+    int rc = sort_items(m, err);
+    if (rc)
+        return rc;
+    slu_pack_phase(p, "place", NULL);
+    slu_place_cpu(&place, a->run_item, a->run_dst,
+                  p->cfg.n_threads ? p->cfg.n_threads : 1);
+    return SLU_OK;
+}
+
+int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_mem *m = p->mem;
+    struct slu_pack_arrays *a = &m->a;
+    int rc = by_domain(p, err);
+    if (!rc)
+        rc = plan_all(p, err);
+    if (!rc && !a->n_item)
+        slu_pack_phase(p, "write", NULL);
+    if (rc || !a->n_item)
+        return rc;
+    a->step = m->step;
+    a->n_step = m->n_step;
+    a->interval = m->interval;
+    a->n_interval = m->n_interval;
+    a->n_tok = m->n_packed;
+    a->run_item = map(a->n_item * sizeof *a->run_item, m->huge);
+    a->run_dst = map(a->n_item * sizeof *a->run_dst, m->huge);
+    a->order = map(a->n_item * sizeof *a->order, m->huge);
+    if (!a->run_item || !a->run_dst || !a->order)
+        return slu_fail_nomem(err, a->n_item * 16);
+    bool chunks = p->cfg.method == SLU_PACK_CONCAT || p->related;
+    if (chunks) {
+        slu_pack_phase(p, "place", NULL);
+        if (p->related)
+            slu_pack_related_place(p);
+        else
+            place_chunks(p);
+    }
+    rc = enter_device(m, err);
+    if (!rc && !chunks)
+        rc = sort_and_place(p, err);
+    unmap(&a->order, a->n_item * sizeof *a->order);
+    slu_pack_phase(p, "write", m->cuda ? m->cfg.device->name : NULL);
+    return rc;
+}

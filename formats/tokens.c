@@ -33,14 +33,16 @@ static size_t peek(const char *path, uint8_t *head, size_t n)
     return got < 0 ? 0 : (size_t)got;
 }
 
+/* *stream: it is one for certain. */
 static const struct slu_tokens_format *format_of(const struct slu_tokens_cfg *cfg,
-                                                 const char *path)
+                                                 const char *path, bool *stream)
 {
     /* A stream's first frame (STREAM.md section 1), whatever its name. */
-    static const uint8_t stream[8] = {0xF5, 'T', 'K', 'S', 'H', 'E', 'A', 'D'};
+    static const uint8_t first[8] = {0xF5, 'T', 'K', 'S', 'H', 'E', 'A', 'D'};
     uint8_t head[64];
     size_t n = peek(path, head, sizeof head);
-    if (n >= sizeof stream && !memcmp(head, stream, sizeof stream))
+    *stream = n >= sizeof first && !memcmp(head, first, sizeof first);
+    if (*stream)
         return NULL;
     for (size_t i = 0; i < N_FORMAT; i++)
         if (formats[i]->probe(cfg, path, head, n))
@@ -54,20 +56,22 @@ static int format_of_all(const struct slu_tokens_cfg *cfg,
 {
     const char *const *path = cfg->n_path ? cfg->path : standard_input;
     size_t n = cfg->n_path ? cfg->n_path : 1;
-    *f = format_of(cfg, path[0]);
+    bool stream, other;
+    *f = format_of(cfg, path[0], &stream);
     for (size_t i = 1; i < n; i++)
-        if (format_of(cfg, path[i]) != *f)
+        if (format_of(cfg, path[i], &other) != *f)
             return slu_fail(
                 err, SLU_E_MISMATCH,
                 "%s and %s are not of one kind (token streams, files of ids); one "
                 "kind at a time",
                 slu_tokens_name(path[0]), slu_tokens_name(path[i]));
     if (!*f && (cfg->eos != SLU_NO_TOKEN || cfg->tok_bytes || cfg->vocab_size))
-        return slu_fail(err, SLU_E_USAGE,
-                        "--eos-id, --token-bytes and --vocab-size say how to read "
-                        "files of ids, which %s is not%s",
-                        slu_tokens_name(path[0]),
-                        cfg->tok_bytes ? "" : " by its name (--token-bytes N says so)");
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--eos-id, --token-bytes and --vocab-size say how to read "
+            "files of ids, which %s is not%s",
+            slu_tokens_name(path[0]),
+            cfg->tok_bytes || stream ? "" : " by its name (--token-bytes N says so)");
     return SLU_OK;
 }
 

@@ -11,7 +11,7 @@
 #include "tokens_private.h"
 
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-enum { MAX_HEADER = 65536 };
+enum { MAX_HEADER = 65536, SHOWN = 100 /* characters of a header in a message */ };
 
 static bool has_suffix(const char *s, const char *suffix)
 {
@@ -52,6 +52,8 @@ static int parse_dict(struct slu_npy_file *f, const char *dict, struct slu_err *
     if (!type || !shape || *shape++ != '(')
         return slu_fail(err, SLU_E_FORMAT, "%s: its NumPy header does not add up",
                         name);
+    int shown = (int)strcspn(shape, ")}");
+    shown = shown < SHOWN ? shown : SHOWN;
     f->tok_bytes = !strncmp(type, "'<u2'", 5) ? 2 : !strncmp(type, "'<u4'", 5) ? 4 : 0;
     if (!f->tok_bytes)
         return slu_fail(err, SLU_E_UNSUPPORTED,
@@ -65,9 +67,13 @@ static int parse_dict(struct slu_npy_file *f, const char *dict, struct slu_err *
                             name);
     if (shape == digits || *shape++ != ',' || *(shape += strspn(shape, " ")) != ')')
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "%s: a NumPy array of shape (%.*s; ids are read from one "
+                        "%s: a NumPy array of shape (%.*s); ids are read from one "
                         "dimension",
-                        name, (int)strcspn(digits, "}") % 100, digits);
+                        name, shown, digits);
+    /* No file is that long; UINT64_MAX stands for a pipe that does not say. */
+    if (n > INT64_MAX / f->tok_bytes)
+        return slu_fail(err, SLU_E_FORMAT, "%s: its NumPy header does not add up",
+                        name);
     f->n_tok = n;
     return SLU_OK;
 }
@@ -85,12 +91,13 @@ static int read_header(struct slu_npy_file *f, struct slu_err *err)
     int rc = slu_read_full(f->fd, len, n_len, &got, err);
     if (rc)
         return slu_err_at(err, "%s", name);
+    if (got < n_len)
+        return slu_fail(err, SLU_E_TRUNCATED, "%s: ends in its NumPy header", name);
     n = n_len == 2 ? slu_le16(len) : slu_le32(len);
-    if (got == n_len && n > MAX_HEADER)
+    if (n > MAX_HEADER)
         return slu_fail(err, SLU_E_FORMAT, "%s: its NumPy header does not add up",
                         name);
-    if (got == n_len)
-        rc = slu_read_full(f->fd, dict, n, &got, err);
+    rc = slu_read_full(f->fd, dict, n, &got, err);
     if (rc)
         return slu_err_at(err, "%s", name);
     if (got < n)
@@ -159,6 +166,10 @@ int slu_npy_open(struct slu_npy_file *f, const struct slu_tokens_cfg *cfg,
                      name);
     if (!rc && !header)
         f->tok_bytes = cfg->tok_bytes;
+    /* Of a file slu_npy_plan knows the header; a pipe's is news. */
+    if (!rc && !f->regular && cfg->tok_bytes && f->tok_bytes != cfg->tok_bytes)
+        rc = slu_fail(err, SLU_E_MISMATCH, "%s: its header says --token-bytes %u", name,
+                      f->tok_bytes);
     if (!rc && f->regular)
         rc = check_size(f, header, (uint64_t)st.st_size, err);
     else if (!rc && !header)
@@ -183,6 +194,21 @@ static int cut_short(const struct slu_npy_file *f, struct slu_err *err)
                     slu_tokens_name(f->path));
 }
 
+/* Where a pipe's header says that the ids end, the pipe must. */
+static int check_end(const struct slu_npy_file *f, struct slu_err *err)
+{
+    uint8_t more;
+    size_t got;
+    int rc = slu_read_full(f->fd, &more, 1, &got, err);
+    if (rc)
+        return slu_err_at(err, "%s", slu_tokens_name(f->path));
+    return got ? slu_fail(err, SLU_E_FORMAT,
+                          "%s: goes on behind the %llu ids that its NumPy header says: "
+                          "a pipe takes one file, and the whole of it",
+                          slu_tokens_name(f->path), (unsigned long long)f->n_tok)
+               : SLU_OK;
+}
+
 int slu_npy_read(struct slu_npy_file *f, void *buf, size_t n, size_t *got_tok,
                  struct slu_err *err)
 {
@@ -203,7 +229,7 @@ int slu_npy_read(struct slu_npy_file *f, void *buf, size_t n, size_t *got_tok,
                         slu_tokens_name(f->path));
     *got_tok = got / f->tok_bytes;
     f->at_tok += *got_tok;
-    return SLU_OK;
+    return !f->regular && f->at_tok == f->n_tok ? check_end(f, err) : SLU_OK;
 }
 
 int slu_npy_pread(const struct slu_npy_file *f, void *buf, size_t n, uint64_t at,

@@ -37,7 +37,7 @@ struct slu_npy_file {
     int fd;             /* -1: not open */
     unsigned tok_bytes; /* 2 or 4 */
     bool regular;       /* n_tok is known, and pread works from off_byte on */
-    uint64_t n_tok;     /* of a regular file */
+    uint64_t n_tok;     /* UINT64_MAX: a pipe without a header */
     uint64_t off_byte;  /* of the first id */
     uint64_t at_tok;    /* the next one that slu_npy_read gives */
     uint8_t head[16];   /* read to see whether there is a header, but ids */
@@ -51,7 +51,8 @@ bool slu_npy_probe(const struct slu_tokens_cfg *cfg, const char *path,
 /* Opens it and finds where its ids are. Caller closes. */
 SLU_MUST_USE int slu_npy_open(struct slu_npy_file *f, const struct slu_tokens_cfg *cfg,
                               const char *path, struct slu_err *err);
-/* Up to n more ids, fewer only at the end. */
+/* Up to n more ids, fewer only at the end. A pipe that goes on where its header says
+ * that it ends is a fault. */
 SLU_MUST_USE int slu_npy_read(struct slu_npy_file *f, void *buf, size_t n, size_t *got,
                               struct slu_err *err);
 /* n ids from id `at` of a regular file on; any thread. */

@@ -2,7 +2,7 @@
 """Files of ids for tests/cli/tokens_npy.sh, by struct and array alone.
 
   make_npy.py records FILE.json OUT WIDTH [VERSION]   the tokens of `inspect --records`, one after another
-  make_npy.py ids OUT WIDTH "PYTHON EXPRESSION"       a list of ids
+  make_npy.py ids OUT WIDTH "EXPRESSION" [VERSION]    a list of ids, in Python
   make_npy.py header OUT "DICT"                        NumPy's header alone, as it is given
   make_npy.py check FILE.json FILE WIDTH...            each record lies where its document number says
 
@@ -38,7 +38,7 @@ def main(what, *arg):
         ids = [t for line in open(arg[0]) for t in json.loads(line)["tokens"]]
         write(arg[1], ids, int(arg[2]), int(arg[3]) if len(arg) > 3 else 0)
     elif what == "ids":
-        write(arg[0], eval(arg[2]), int(arg[1]))
+        write(arg[0], eval(arg[2]), int(arg[1]), int(arg[3]) if len(arg) > 3 else 0)
     elif what == "header":
         with open(arg[0], "wb") as f:
             f.write(header(arg[1], 1) + bytes(8))

@@ -153,6 +153,28 @@ for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; 
     same "$p: a pipe of what is not ids" 1 $?
     check "$p: is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "<i8" err'
 done
+# A pipe is held to its header as a file is: nothing behind the ids, the width that was said.
+npy header much.npy "{'descr': '<u2', 'fortran_order': False, 'shape': (18446744073709551615,), }"
+printf '\223NUMPY\001\000' >magic.npy
+cat one.npy one.npy c.npy >three.npy
+(cat one.npy && printf x) >odd_one.npy
+npy ids block.npy 2 "[5] * 262144" 1
+cat block.npy block.npy >two_blocks.npy
+npy ids zero.npy 2 "[]" 1
+cat zero.npy small.npy >behind_zero.npy
+for f in "three.npy goes on behind" "odd_one.npy goes on behind" "two_blocks.npy goes on behind" "behind_zero.npy goes on behind" \
+    "two.npy its header says --token-bytes 4" "much.npy does not add up" "magic.npy ends in its NumPy header"; do
+    for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; do
+        cat "${f%% *}" | $p --eos-id 0 --token-bytes 2 - >out 2>err
+        same "$p: ${f%% *} from a pipe" 1 $?
+        check "$p: is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -qe "$1" err' - "${f#* }"
+    done
+done
+for f in one.npy block.npy; do
+    status "$f from a pipe, as it is" 0 sh -c "cat $f | decompose --plan -q --eos-id 0 --token-bytes 2"
+done
+check "what has another shape is shown whole" sh -c 'decompose --eos-id 0 flat.npy 2>&1 | grep -qF "shape (2, 2); ids"'
+check "a stream is not told how to be ids" sh -c '! decompose --eos-id 0 c.tks 2>&1 | grep -q "says so"'
 status "four bytes and no vocabulary" 2 decompose --eos-id $eos two.npy
 check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
 status "but for a look it does" 0 inspect --json --eos-id $eos two.npy

@@ -140,7 +140,7 @@ static void length_panel(struct picture *g, double y, double h)
     char text[32];
     a.high += a.high <= a.low;
     unsigned every = a.high - a.low > 9 ? (unsigned)((a.high - a.low) / 8) + 1 : 1;
-    for (unsigned k = (unsigned)a.low; k <= (unsigned)a.high; k += every)
+    for (unsigned k = (unsigned)a.low; k <= (unsigned)a.high && k < 64; k += every)
         slu_svg_put(&g->s,
                     "<path class=\"g\" d=\"M%d %.1fH%d\"/><text class=\"m r\" x=\"%d\" "
                     "y=\"%.1f\">%s</text>\n",
@@ -228,25 +228,31 @@ static void share_panel(struct picture *g, double y, double h)
 static void step_axis(struct picture *g, double y, bool name)
 {
     const struct slu_svg_schedule *p = g->p;
-    char a[32];
-    double step = slu_svg_nice((double)p->n_step / 8);
-    step = step < 1 ? 1 : floor(step);
+    char a[32], b[32];
+    double nice = slu_svg_nice((double)p->n_step / 8);
+    /* Whole numbers: a double does not count on from 2^53. */
+    const uint64_t step = nice < 1 ? 1 : (uint64_t)nice, first = p->first_step;
+    const uint64_t behind = first % step ? step - first % step : 0;
+    /* Three digits do not tell the ticks apart far from step 0. */
+    const bool far = first / step >= 900;
     slu_svg_put(&g->s, "<path class=\"e\" d=\"M%d %.0fh%.0f\"/>\n", SLU_SVG_LEFT, y,
                 g->width);
-    double first = (double)p->first_step;
-    for (double v = ceil(first / step) * step; v <= first + (double)p->n_step;
-         v += step) {
-        double x = SLU_SVG_LEFT + g->width * (v - first) / (double)p->n_step;
+    const uint64_t at = far ? 0 : behind; /* of the first tick, from `first` on */
+    for (uint64_t k = 0; at <= p->n_step && k <= (p->n_step - at) / step; k++) {
+        uint64_t v = at + k * step;
+        double x = SLU_SVG_LEFT + g->width * (double)v / (double)p->n_step;
         slu_svg_put(&g->s,
                     "<path class=\"e\" d=\"M%.1f %.0fv5\"/><text class=\"m c\" "
-                    "x=\"%.1f\" y=\"%.0f\">%s</text>\n",
-                    x, y, x, y + 19, slu_svg_short(v, a));
+                    "x=\"%.1f\" y=\"%.0f\">%s%s</text>\n",
+                    x, y, x, y + 19, far ? "+" : "",
+                    slu_svg_short((double)v + (far ? 0 : (double)first), a));
     }
     if (name)
         slu_svg_put(&g->s,
-                    "<text class=\"m c\" x=\"%d\" y=\"%.0f\">step, each of %s "
+                    "<text class=\"m c\" x=\"%d\" y=\"%.0f\">step%s%s, each of %s "
                     "tokens</text>\n",
                     (SLU_SVG_LEFT + SLU_SVG_WIDTH - SLU_SVG_RIGHT) / 2, y + 40,
+                    far ? ", counted from " : "", far ? slu_svg_whole(first, b) : "",
                     slu_svg_whole(p->batch_tok, a));
 }
 
@@ -282,7 +288,8 @@ static void table(struct picture *g, double y)
             name_of(&g->group[k], name, sizeof name);
         all += sum ? 0 : g->group[k].seq;
         slu_svg_whole(n, steps);
-        slu_svg_whole((uint64_t)((sum ? all : g->group[k].seq) + .5), seq);
+        double n_seq = (sum ? all : g->group[k].seq) + .5;
+        slu_svg_whole(n_seq < 0x1p64 ? (uint64_t)n_seq : UINT64_MAX, seq);
         slu_svg_whole(n * g->p->batch_tok, tok);
         snprintf(part, sizeof part, "%.2f %%", share(g, n));
         row(g, y += ROW, k % 2 == 0, sum ? "r b" : "r", cell);

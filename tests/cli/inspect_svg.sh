@@ -89,6 +89,11 @@ steps = [b["steps"] for b in d["buckets"]]
 for b, s in zip(d["buckets"], steps):
     assert rows[str(b["length"])] == [s, s * n // b["length"], s * n], (b, rows)
 assert rows["all"][0] == sum(steps)'
+    mkdir -p far/D_0
+    echo '{"shard": "a", "num_sequences": 1073741824}' >far/D_0/manifest.jsonl
+    schedule --trainer generic --batch-tokens 1 --tokens $((576460752303423488 + 5)) --from-step 576460752303423488 -o far.sched far
+    status "steps beyond a double's whole numbers" 0 timeout 60 inspect -M 1G --svg far.svg far.sched
+    check "  are told apart" grep -q '>+5<' far.svg
     check "  the same again" sh -c 'inspect --svg y.svg --histogram x.sched >out && cmp x.svg y.svg && test -s out'
 fi
 printf '\5\0\6\0\0\0\7\0\0\0' >ids.npy

@@ -152,12 +152,49 @@ static void schedules(void **unused)
     free(count);
 }
 
+/* Steps where a double no longer counts by one, and the longest lengths there are. */
+static void far_steps_and_lengths(void **unused)
+{
+    static const uint64_t length[] = {1,
+                                      1000,
+                                      UINT64_C(1) << 62,
+                                      (UINT64_C(1) << 63) - 1,
+                                      (UINT64_C(1) << 63) + 1,
+                                      UINT64_MAX};
+    static const uint64_t first[] = {0, 5000, UINT64_C(1) << 53, UINT64_C(1) << 59,
+                                     UINT64_MAX - 8};
+    static const uint64_t n_step[] = {1, 5, 1000, UINT64_C(1) << 60, UINT64_MAX};
+    uint64_t count[5] = {1, 1, 1, 1, 1};
+    (void)unused;
+    for (unsigned l = 0; l < 6; l++)
+        for (unsigned f = 0; f < 5; f++)
+            for (unsigned n = 0; n < 5; n++) {
+                struct slu_svg_schedule p = {.length = &length[l],
+                                             .n_bucket = 1,
+                                             .count = count,
+                                             .n_bin = 5,
+                                             .first_step = first[f],
+                                             .n_step = n_step[n],
+                                             .batch_tok = UINT64_C(1) << 50};
+                struct slu_buf a = SLU_BUF_INIT;
+                assert_int_equal(slu_svg_schedule(&p, &a, NULL), SLU_OK);
+                check_xml(&a);
+                if (first[f] == UINT64_C(1) << 59 && n_step[n] == 5) {
+                    assert_non_null(memmem(a.data, a.len, ">+0<", 4));
+                    assert_non_null(memmem(a.data, a.len, ">+5<", 4));
+                    assert_null(memmem(a.data, a.len, ">+6<", 4));
+                }
+                slu_buf_release(&a);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths),
         cmocka_unit_test(largest),
         cmocka_unit_test(schedules),
+        cmocka_unit_test(far_steps_and_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

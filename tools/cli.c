@@ -344,22 +344,76 @@ static bool same_target(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Every output a file of its own: the second would silently replace the first. */
+/* Whether `path` is a file as those of a shard set in the folder `in`: in one of its
+ * subfolders, or by its name. What else lies beside the buckets is the user's. */
+static bool lies_in(const char *path, const struct stat *in)
+{
+    struct stat st;
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    size_t n = (size_t)(name - path);
+    if (n + 2 > PATH_MAX)
+        return false;
+    n = (size_t)snprintf(dir, PATH_MAX, "%.*s.", (int)n, path);
+    for (int depth = 0; n + 4 < PATH_MAX && !stat(dir, &st); depth++) {
+        dev_t dev = st.st_dev;
+        ino_t ino = st.st_ino;
+        if (dev == in->st_dev && ino == in->st_ino)
+            return depth > 0 || !strcmp(name, "report.json") ||
+                   !strcmp(name, "manifest.jsonl");
+        n += (size_t)snprintf(dir + n, PATH_MAX - n, "/..");
+        if (stat(dir, &st) || (st.st_dev == dev && st.st_ino == ino))
+            return false; /* the root */
+    }
+    return false;
+}
+
+/* No output takes the place of an input: its file, or one of its set's. */
+static int check_inputs(const struct cli_ctx *ctx, const char *name, const char *path,
+                        struct slu_err *err)
+{
+    struct stat out, in;
+    if (!strcmp(path, "-") || stat(path, &out) || !S_ISREG(out.st_mode))
+        return SLU_OK;
+    for (size_t i = 0; i < ctx->n_input || i == 0; i++) {
+        const char *input = ctx->n_input ? ctx->input[i] : "-";
+        bool piped = !strcmp(input, "-");
+        if (piped ? fstat(STDIN_FILENO, &in) : stat(input, &in))
+            continue;
+        if (S_ISDIR(in.st_mode) ? lies_in(path, &in)
+                                : in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return slu_fail(err, SLU_E_USAGE,
+                            "--%s %s would replace what is read (%s); name another "
+                            "file",
+                            name, path, piped ? "standard input" : input);
+    }
+    return SLU_OK;
+}
+
+/* Every output a file of its own: the second would silently replace the first, or an
+ * input. */
 static int check_outputs(const struct cli_ctx *ctx, const struct table *t,
                          struct slu_err *err)
 {
     const struct cli_opt *opt[MAX_OPT];
     const char *path[MAX_OPT];
+    bool printed = !ctx->tool->prints || ctx->tool->prints(ctx->opts);
     int n = 0;
     for (int i = 0; i < t->n; i++) {
         const char *base = t->common[i] ? (const char *)&ctx->common : ctx->opts;
         if (t->opt[i]->kind != CLI_OUTPUT)
             continue;
         path[n] = *(const char *const *)(const void *)(base + t->opt[i]->offset);
-        if (!path[n] && t->common[i] && t->opt[i]->letter == 'o')
+        if (!path[n] && printed && t->common[i] && t->opt[i]->letter == 'o')
             path[n] = "-";
         opt[n] = t->opt[i];
         n += path[n] != NULL;
+    }
+    for (int i = 0; i < n; i++) {
+        int rc = check_inputs(ctx, opt[i]->name, path[i], err);
+        if (rc)
+            return rc;
     }
     for (int i = 1; i < n; i++)
         for (int j = 0; j < i; j++)
@@ -410,6 +464,9 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
             return rc;
         if (!t.common[i] && i < 64)
             ctx->given |= UINT64_C(1) << i;
+        if (t.common[i] && !strcmp(t.opt[i]->name, "vocab-size") &&
+            !ctx->common.vocab_size)
+            return slu_fail(err, SLU_E_USAGE, "--vocab-size: at least 1");
     }
     ctx->input = (const char *const *)(argv + optind);
     ctx->n_input = (size_t)(argc - optind);

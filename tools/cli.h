@@ -23,7 +23,8 @@ enum cli_kind {
     CLI_FLAG,   /* bool: set to true */
     CLI_UNFLAG, /* bool: set to false */
     CLI_STRING, /* const char * */
-    CLI_OUTPUT, /* const char *: a file that is written; no two may be the same */
+    CLI_OUTPUT, /* const char *: a file that is written; no two may be the same, nor
+                   one an input */
     CLI_COUNT,  /* uint64_t, strict decimal with optional K, M, G, T (powers of 1024) */
     CLI_MAYBE_COUNT,  /* the same with an optional value: UINT64_MAX without */
     CLI_SIZE,         /* uint64_t bytes, the same spelling */
@@ -89,9 +90,11 @@ struct slu_tool {
     void (*defaults)(void *opts); /* may be NULL: all zero */
     uint64_t memory_floor;        /* -M below it is a usage error */
     bool uses_device;
-    bool reads_stream;    /* by cli_open_reader */
-    bool spills;          /* may need --tmpdir, which is tried at the start */
-    bool plain_output;    /* -o is text: terminals are fine */
+    bool reads_stream; /* by cli_open_reader */
+    bool spills;       /* may need --tmpdir, which is tried at the start */
+    bool plain_output; /* -o is text: terminals are fine */
+    /* Whether anything goes to standard output where -o is not given; NULL: it does. */
+    bool (*prints)(const void *opts);
     const char *examples; /* for --help */
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
 };

@@ -195,10 +195,25 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
 
 static int look(struct cli_ctx *ctx, struct slu_err *err)
 {
+    const struct cli_common *c = &ctx->common;
+    struct slu_device asked;
     struct stat st;
-    if (ctx->n_input && slu_schedulefile_is(ctx->input[0]))
-        return inspect_schedule(ctx, err);
+    /* A device that was asked for must be there, whether the look has work for it. */
+    if (c->device == SLU_DEVICE_CUDA) {
+        int rc = slu_device_choose(&asked, SLU_DEVICE_CUDA, c->device_ordinal, err);
+        if (rc)
+            return rc;
+    }
+    bool schedule = ctx->n_input && slu_schedulefile_is(ctx->input[0]);
     bool dir = ctx->n_input && !stat(ctx->input[0], &st) && S_ISDIR(st.st_mode);
+    if ((schedule || dir) &&
+        (c->eos_id != SLU_NO_TOKEN || c->token_bytes || c->vocab_size))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--eos-id, --token-bytes and --vocab-size say how to read "
+                        "files of ids, which %s is not",
+                        ctx->input[0]);
+    if (schedule)
+        return inspect_schedule(ctx, err);
     if (dir && ctx->n_input > 1)
         return slu_fail(err, SLU_E_USAGE, "one shard directory at a time");
     return dir ? inspect_shards(ctx, ctx->input[0], err) : inspect_stream(ctx, err);
@@ -266,6 +281,12 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     return to_file ? look_into(ctx, err) : look(ctx, err);
 }
 
+static bool prints(const void *p)
+{
+    const struct inspect_opts *o = p;
+    return !o->svg || o->json || o->histogram || o->verify;
+}
+
 const struct slu_tool slu_tool = {
     .name = "inspect",
     .synopsis = "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
@@ -279,6 +300,7 @@ const struct slu_tool slu_tool = {
     .reads_stream = true,
     .memory_floor = 32 << 20,
     .plain_output = true,
+    .prints = prints,
     .uses_device = true,
     .examples = "  inspect docs.tks\n  inspect --verify shards\n"
                 "  tokenize corpus.jsonl | inspect --records=3 --text",

@@ -178,6 +178,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
+static bool prints(const void *p)
+{
+    return !((const struct schedule_opts *)p)->json;
+}
+
 const struct slu_tool slu_tool = {
     .name = "schedule",
     .synopsis =
@@ -189,6 +194,7 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct schedule_opts),
     .defaults = defaults,
     .plain_output = true,
+    .prints = prints,
     .examples =
         "  schedule --tokens 28795904000 --epochs 8 --world 8 -o args.txt shards\n"
         "  xargs torchrun -m open_lm.main <args.txt\n"

@@ -87,6 +87,57 @@ for bad in "dedup --pairs ./p -o p c.tks" "dedup --pairs sub/../p -o p c.tks" "d
     check "  one line" one_line "$TMP/err"
 done
 check "and nothing was written" test ! -e p
+# options that an input has no use for are refused
+decompose --min 16 --max 64 --label-token --tail drop c.tks | shuffle -o idle --format wds 2>/dev/null
+for bad in "--eos-id 0" "--token-bytes 2" "--vocab-size 9"; do
+    # shellcheck disable=SC2086 # words are meant
+    status "$bad with a shard directory" 2 inspect $bad idle
+    check "  one line" one_line "$TMP/err"
+done
+if [ -x "$BIN/schedule" ]; then
+    schedule --trainer generic --batch-tokens 64 -o idle.sched idle
+    status "--eos-id with a schedule" 2 inspect --eos-id 0 idle.sched
+    check "  one line" one_line "$TMP/err"
+fi
+status "--vocab-size 0" 2 inspect --vocab-size 0 --eos-id 0 --token-bytes 2 c.tks
+printf '\5\0\0\0' >two.npy
+for mode in --json --histogram --records; do # one answer, whatever the mode has to do there
+    inspect --device cuda $mode --eos-id 0 --token-bytes 2 two.npy >out 2>err
+    echo $?
+done | sort -u >codes
+same "--device cuda: the same answer in every mode" 1 "$(wc -l <codes)"
+rm -rf idle
+
+# no output takes the place of an input
+cp c.tks in.tks
+ln -s in.tks in-link
+printf '\5\0\0\0' >in.npy
+sha in.tks in.npy >in.sum
+for bad in "dedup -o in.tks in.tks" "dedup -o ./in.tks c.tks in.tks" "dedup --pairs in-link -o x.tks in.tks" "inspect --svg in.tks in.tks" \
+    "inspect --stats sub/../in.tks in-link" "decompose --plan --histogram in.npy --eos-id 0 --token-bytes 2 in.npy" "tokenize -t bytes -o c.jsonl c.jsonl"; do
+    # shellcheck disable=SC2086 # words are meant
+    status "an output over the input: $bad" 2 $bad
+    check "  one line" one_line "$TMP/err"
+done
+check "an output over standard input" sh -c 'inspect --svg in.tks <in.tks 2>err; test $? = 2'
+same "and nothing was written then" "$(cat in.sum)" "$(sha in.tks in.npy)"
+status "--svg -, alone" 0 inspect --svg - c.tks
+check "  is the picture" grep -q '^<svg' "$TMP/out"
+status "--svg - with --json" 2 inspect --svg - --json c.tks
+if [ -x "$BIN/schedule" ]; then
+    decompose --min 16 --max 64 --label-token --tail drop c.tks | shuffle -o over --format wds 2>/dev/null
+    sha over/D_4/* over/report.json >in.sum
+    for o in "-o over/D_4/manifest.jsonl" "--json ./over/D_5/../D_4/manifest.jsonl -o x" "--stats over/D_4/manifest.jsonl -o x" "--stats over/report.json -o x"; do
+        # shellcheck disable=SC2086 # words are meant
+        status "an output over the set: schedule $o" 2 schedule --trainer generic --batch-tokens 64 $o over
+        check "  one line" one_line "$TMP/err"
+    done
+    status "over its manifest" 2 schedule --trainer generic --batch-tokens 64 -o over/D_4/manifest.jsonl over/D_4/manifest.jsonl
+    same "and the set is as it was" "$(cat in.sum)" "$(sha over/D_4/* over/report.json)"
+    status "beside the buckets a schedule may lie" 0 schedule --trainer generic --batch-tokens 64 -o over/x.sched over
+    status "and be written again" 0 schedule --trainer generic --batch-tokens 64 -f -o over/x.sched over
+    rm -rf over
+fi
 status "/dev/null takes any number" 0 tokenize -t bytes --rejects /dev/null -o /dev/null c.jsonl
 status "a report that cannot be written is found before the work" 1 dedup --stats no/such/folder/s -o y.tks c.tks
 check "and nothing was written then" test ! -e y.tks

@@ -30,7 +30,9 @@ d = json.load(open("s.json")); del d["version"], d["steps"]; print(json.dumps(d)
 same "  and as many steps" "$(inspect --records whole.sched | wc -l)" "$(json s.json 'len(d["steps"])')"
 status "--json and -o" 0 generic --json t.json -o t.sched set
 check "  are both written" sh -c 'cmp s.json t.json && cmp t.sched whole.sched'
-status "--json - and -o to standard output" 2 generic --json - set
+status "--json -, alone" 0 generic --json - set
+check "  is the file" cmp out s.json
+status "--json - and -o to standard output" 2 generic --json - -o - set
 status "/dev/full" 1 sh -c 'schedule --trainer generic --batch-tokens 128 set >/dev/full'
 check "  one line" one_line err
 if command -v script >/dev/null 2>&1; then

@@ -12,8 +12,10 @@
 
 /* Adds what path names: a shard set (a folder with D_<i>/manifest.jsonl or with
  * report.json), a bucket's folder D_<i> or L_<n>, or a manifest in such a folder. The
- * checksum is known where one whole set is all that was added. SLU_E_FORMAT names
- * manifest and line. */
+ * checksum is known where one whole set is all that was added. A set of which a bucket's
+ * manifest is missing, or which is not as its report.json says, is refused
+ * (SLU_E_TRUNCATED, SLU_E_MISMATCH), and so are counts of more than 2^62 tokens
+ * (SLU_E_LIMIT). SLU_E_FORMAT names manifest and line. */
 SLU_MUST_USE int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
                                    struct slu_err *err);
 #endif

@@ -207,11 +207,14 @@ static int check_cfg(const struct slu_bucket_counts *s,
     if (cfg->epochs > UINT32_MAX || cfg->world > UINT32_MAX ||
         cfg->workers > UINT16_MAX)
         return slu_fail(err, SLU_E_USAGE, "epochs, world or workers: too many");
+    if (cfg->tokens > UINT64_C(1) << 62) /* factors x units fit */
+        return slu_fail(err, SLU_E_USAGE, "--tokens %llu: more than 2^62",
+                        (unsigned long long)cfg->tokens);
     uint64_t last = s->bucket[s->n_bucket - 1].length;
     if (!cfg->batch_tokens)
         return SLU_OK;
     o->global_batch = cfg->batch_tokens / last;
-    if (cfg->batch_tokens % (last * cfg->world))
+    if (cfg->batch_tokens % ((u128)last * cfg->world))
         return slu_fail(
             err, SLU_E_USAGE,
             "--batch-tokens %llu is no multiple of the longest bucket times the "
@@ -221,7 +224,7 @@ static int check_cfg(const struct slu_bucket_counts *s,
     for (size_t i = 0; i < s->n_bucket; i++) {
         const struct slu_bucket_count *b = &s->bucket[i];
         uint64_t step = last / b->length * o->global_batch;
-        if (b->seq_per_shard * cfg->world <= step)
+        if ((u128)b->seq_per_shard * cfg->world <= step)
             return slu_fail(
                 err, SLU_E_MISMATCH,
                 "%s: a step takes %llu sequences, but one shard for each GPU "
@@ -267,6 +270,38 @@ static int fill(struct slu_openlm *o, const struct slu_bucket_counts *s,
     return SLU_OK;
 }
 
+/* An epoch takes a number of every bucket's sequences and ends when it has them, so a
+ * bucket that is never drawn cannot be one of the trainer's. */
+static int drawn_odds(const char *curriculum, const struct slu_bucket_counts *s,
+                      uint64_t *odds, struct slu_err *err)
+{
+    int rc = slu_curriculum_odds(curriculum, odds, s->n_bucket, err);
+    for (size_t i = 0; i < s->n_bucket && !rc; i++)
+        if (!odds[i])
+            rc = slu_fail(err, SLU_E_USAGE,
+                          "--curriculum %s: OpenLM would wait for the bucket of %llu, "
+                          "whose odds are 0; leave its manifest out instead",
+                          curriculum, (unsigned long long)s->bucket[i].length);
+    return rc;
+}
+
+/* Tokens of a shard of each bucket for every worker; so much that the products with
+ * epochs and shards stay below 2^127. */
+static int count_units(const struct slu_bucket_counts *s,
+                       const struct slu_openlm_cfg *cfg, uint64_t *unit_tok,
+                       struct slu_err *err)
+{
+    for (size_t i = 0; i < s->n_bucket; i++) {
+        const struct slu_bucket_count *b = &s->bucket[i];
+        u128 unit = (u128)b->seq_per_shard * b->length * cfg->world * cfg->workers;
+        if (unit > (UINT64_C(1) << 56))
+            return slu_fail(err, SLU_E_USAGE, "%s: a shard for each worker is too much",
+                            b->manifest);
+        unit_tok[i] = (uint64_t)unit;
+    }
+    return SLU_OK;
+}
+
 int slu_openlm_plan(struct slu_openlm *o, const struct slu_bucket_counts *s,
                     const struct slu_openlm_cfg *cfg, struct slu_err *err)
 {
@@ -287,22 +322,17 @@ int slu_openlm_plan(struct slu_openlm *o, const struct slu_bucket_counts *s,
         rc = slu_fail_nomem(err, n * sizeof *o->bucket);
         goto out;
     }
-    rc = slu_curriculum_odds(cfg->curriculum, odds, n, err);
+    rc = drawn_odds(cfg->curriculum, s, odds, err);
+    if (!rc)
+        rc = count_units(s, cfg, unit_tok, err);
     if (rc)
         goto out;
     u128 rounds = (u128)cfg->epochs * cfg->world * cfg->workers;
     for (size_t i = 0; i < n; i++) {
-        const struct slu_bucket_count *b = &s->bucket[i];
-        u128 unit = (u128)b->seq_per_shard * b->length * cfg->world * cfg->workers;
-        if (unit > (UINT64_C(1) << 56)) {
-            rc = slu_fail(err, SLU_E_USAGE, "%s: a shard for each worker is too much",
-                          b->manifest);
-            goto out;
-        }
-        unit_tok[i] = (uint64_t)unit;
-        f.factor[i] = cfg->tokens ? round_half_even((u128)b->shards * o->tokens,
-                                                    rounds * available)
-                                  : (int64_t)(b->shards / rounds);
+        u128 shards = s->bucket[i].shards;
+        f.factor[i] = cfg->tokens
+                          ? round_half_even(shards * o->tokens, rounds * available)
+                          : (int64_t)(shards / rounds);
     }
     if (cfg->tokens)
         rc = settle(&f, o->tokens, o->epochs, err);

@@ -138,7 +138,13 @@ static int count_runs(struct slu_steps_info *info, const uint64_t *odds,
                       struct slu_err *err)
 {
     uint64_t longest = info->bucket[info->n_bucket - 1].length;
-    bool zero = info->method == SLU_STEPS_GENERIC;
+    bool zero = info->method == SLU_STEPS_GENERIC, any = false;
+    for (size_t i = 0; i < info->n_bucket; i++)
+        any = any || odds[i];
+    if (!any)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--curriculum: the odds of all buckets are 0; no step can be "
+                        "drawn");
     for (size_t i = 0; i < info->n_bucket; i++) {
         struct slu_steps_bucket *b = &info->bucket[i];
         b->per_step = info->batch_tokens / b->length;

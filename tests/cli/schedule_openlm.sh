@@ -75,3 +75,35 @@ check "  is named with its line" grep -q 'D_8/manifest.jsonl:1: ' err
 mkdir -p other/L_100 && mv set/D_9/manifest.jsonl other/L_100
 status "buckets that are no powers of two" 1 schedule other
 status "/dev/full" 1 sh -c 'schedule "$1" >/dev/full' sh set/D_10
+
+# Odds of 0: an epoch would wait for sequences that are never drawn.
+manifest zero 4 9 100
+manifest zero 5 9 100
+manifest zero 6 9 100
+for odds in 0,0,1 1,0,1 0,0,0; do
+    status "odds $odds" 2 schedule --curriculum $odds zero
+    check "  one line" one_line err
+    check "  says what to do instead" grep -q 'odds are 0; leave its manifest out' err
+    check "  writes nothing" test ! -s out
+done
+status "  a bucket's manifest left out" 0 schedule --curriculum 2,1 zero/D_4 zero/D_6
+
+# Counts whose products would wrap.
+manifest big 40 256 65536
+status "2^64 tokens in the shards" 1 schedule --tokens 1T big
+check "  one line" one_line err
+check "  with manifest and line" grep -q 'D_40/manifest.jsonl:65: more than 2^62 tokens' err
+manifest big 40 64 65536
+manifest big 39 1 1
+status "2^62 in a bucket and more in another" 1 schedule --tokens 1T big
+check "  one line" one_line err
+check "  is refused too" grep -q 'more than 2^62 tokens in all' err
+manifest far 40 1 1
+status "longest bucket times world: 2^64" 2 schedule --batch-tokens 1T --world 16M far
+check "  one line" one_line err
+status "tokens beyond 2^62" 2 schedule --tokens 5000000T far
+check "  one line" one_line err
+manifest wide 40 1 1
+manifest wide 0 8 4096
+status "rounds that would wrap" 2 schedule --tokens 1T --epochs 4294967295 --world 4294967295 wide
+check "  one line" one_line err

@@ -123,6 +123,55 @@ refused "  OpenLM does not read it" 1 'without manifests' schedule report
 sed 's/"length": 64/"length": -1/' report/report.json >bad.json && mkdir bad && mv bad.json bad/report.json
 refused "  a bad one" 1 'bad/report.json' generic bad
 
+refused "odds that are all 0" 2 'odds of all buckets are 0' generic --curriculum 0,0,0 set
+manifest wrap D_40 $(seq 257 | sed 's/.*/65536/')
+refused "counts that wrap" 1 'more than 2^62 tokens' schedule --trainer generic --batch-tokens 1024T --tokens 1024T wrap
+
+# A set that is not whole. Sets of the reference trainer have manifests and nothing else: `set` above.
+full() { # a set as shuffle leaves it, but for the shards and what is in segments
+    rm -rf full
+    cp -r set full
+    mkdir full/segments
+    cat >full/report.json <<'EOF'
+{"format": "wds", "buckets": [{"name": "D_4", "length": 16, "sequences": 237, "shards": 3, "shard_sequences": 100},
+ {"name": "D_5", "length": 32, "sequences": 114, "shards": 2, "shard_sequences": 64},
+ {"name": "D_6", "length": 64, "sequences": 61, "shards": 2, "shard_sequences": 40}],
+ "sequences": 412, "checksum": "000102030405060708090a0b0c0d0e0f"}
+EOF
+}
+openlm() { schedule "$@"; }
+for t in generic openlm; do
+    full
+    status "$t: a whole set" 0 $t full
+    rm full/D_5/manifest.jsonl
+    refused "$t: a bucket without its manifest" 1 'full: the set is incomplete: D_5 has no manifest' $t full
+    rm full/report.json
+    refused "$t: nor a report" 1 'full: the set is incomplete: D_5 has no manifest' $t full
+    full
+    rm -r full/D_5
+    refused "$t: a bucket that only the report has" 1 'incomplete: the bucket of 32 that report.json names' $t full
+    full
+    rm -r full/D_6
+    refused "$t: the longest one" 1 'incomplete: the bucket of 64 that report.json names' $t full
+    full
+    rm full/report.json
+    refused "$t: segments and no report" 1 'full: the set is incomplete: there is no report.json' $t full
+    full
+    manifest full D_5 64
+    refused "$t: fewer sequences than reported" 1 'D_5/manifest.jsonl: 64 sequences, and 114 by report.json' $t full
+    full
+    manifest full D_7 64
+    refused "$t: a bucket that the report has not" 1 'D_7/manifest.jsonl: report.json names no such bucket' $t full
+    full
+    rm full/D_?/manifest.jsonl
+    refused "$t: manifests lost, report there" 1 'incomplete: the bucket of 16' $t full
+    full
+    sed -i 's/412/413/' full/report.json
+    refused "$t: a report that does not add up" 1 'report.json: 413 sequences by it, and the buckets have 412' $t full
+done
+full
+status "one bucket of a set by its name" 0 generic full/D_5
+
 # inspect
 status "inspect" 0 inspect whole.sched
 cp out shown

@@ -29,9 +29,9 @@ struct slu_encoder {
     struct slu_ids *ids; /* of the call that runs */
     pieces_fn *find;     /* where the only step is a known split */
     /* Of one batch: the ends of its pieces and the slots with their ids; the pieces
-     * that are not in the hot table, and slots for them; ids that have no other place.
-     */
-    uint32_t end[MOST];
+     * that are not in the hot table, behind them those that are not looked for, and
+     * slots for both; ids that have no other place. */
+    uint32_t end[MOST], skipped[MOST + 1];
     const struct word_slot *slot[MOST];
     struct miss {
         struct word_key key; /* of a short piece */
@@ -147,12 +147,15 @@ static inline struct word_slot slot_apart(const struct slu_encoder *e,
 }
 
 /* Pieces that the cache does not know, by BPE: the misses whose numbers are in fresh,
- * of n_look misses. */
-static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *fresh,
-                      size_t n_new, size_t n_look, struct slu_err *err)
+ * of n_look misses, and the n_skip behind those, which nobody has looked for. n bytes
+ * of p can be read. */
+static int encode_new(struct slu_encoder *e, const uint8_t *p, size_t n,
+                      const uint32_t *fresh, size_t n_new, size_t n_look, size_t n_skip,
+                      struct slu_err *err)
 {
     struct slu_ids *ids = &e->apart;
     struct bpe_piece piece[MOST + 1];
+    const struct word_key none = {0, 0};
     int rc;
 
     ids->n = 0;
@@ -161,13 +164,23 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *f
         const uint8_t *at = m->n <= WORD_SHORT ? (const uint8_t *)&m->key : p + m->from;
         piece[i] = (struct bpe_piece){.p = at, .n = m->n};
     }
-    if ((rc = bpe_encode_many(e->t->model, &e->bpe, piece, n_new, ids, err)) < 0 ||
+    for (size_t j = 0; j < n_skip; j++) {
+        struct miss *m = &e->miss[n_look + j];
+        const uint8_t *at = p + m->from;
+        if (n - m->from < 16 && m->n <= WORD_SHORT) {
+            m->key = word_key_at_end(at, m->n);
+            at = (const uint8_t *)&m->key;
+        }
+        piece[n_new + j] = (struct bpe_piece){.p = at, .n = m->n};
+    }
+    if ((rc = bpe_encode_many(e->t->model, &e->bpe, piece, n_new + n_skip, ids, err)) <
+            0 ||
         (rc = slu_grow(&ids->id, &ids->cap, ids->n + WORD_MANY, sizeof *ids->id, err)) <
             0)
         return rc;
     for (size_t i = 0; i < n_new; i++) {
         const struct miss *m = &e->miss[fresh[i]];
-        struct word_key none = {0, 0}, key = m->n <= WORD_SHORT ? m->key : none;
+        struct word_key key = m->n <= WORD_SHORT ? m->key : none;
         e->fresh[i] = (struct word_new){.p = piece[i].p,
                                         .n = m->n,
                                         .key = m->key,
@@ -176,7 +189,10 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, const uint32_t *f
                                         .n_id = piece[i].n_id};
         e->found[fresh[i]] = slot_apart(e, key, piece[i].at, piece[i].n_id);
     }
-    if (words_judge(&e->words, n_look, n_new))
+    for (size_t j = 0; j < n_skip; j++)
+        e->found[n_look + j] =
+            slot_apart(e, none, piece[n_new + j].at, piece[n_new + j].n_id);
+    if (words_judge(&e->words, n_look + n_skip, n_new + n_skip) && !n_skip)
         words_put(&e->words, e->fresh, n_new);
     return SLU_OK;
 }
@@ -187,72 +203,89 @@ static struct word_key key_of(const uint8_t *p, size_t n, size_t n_read)
     return n_read >= 16 ? word_key(p, (uint32_t)n) : word_key_at_end(p, (uint32_t)n);
 }
 
-/* Whether piece i, whose key it is, is not in the hot table; the n_miss-th miss then.
- * Lengths that are skipped are all looked for in the first place, which is near. */
-static inline bool is_miss(struct slu_encoder *e, size_t i, struct word_key key,
-                           size_t n_miss, uint32_t skip)
-{
-    uint64_t hash = word_hash(key);
+/* How many pieces of a batch are not in the hot table, and how many of lengths that are
+ * skipped. */
+struct missing {
+    size_t n_look, n_skip;
+};
 
-    if (skip)
-        hash &= (uint64_t)(skip >> (key.b >> WORD_LEN_SHIFT) & 1) - 1;
+/* Looks piece i up, whose key it is; those that are skipped all in the first place,
+ * which is near: no branch depends on what they are. */
+static inline void look(struct slu_encoder *e, size_t i, struct word_key key,
+                        struct missing *n, uint32_t skip)
+{
+    uint64_t hash = word_hash(key), is_skipped = 0;
+
+    if (skip) {
+        is_skipped = skip >> (key.b >> WORD_LEN_SHIFT) & 1;
+        hash &= is_skipped - 1;
+        e->skipped[n->n_skip] = (uint32_t)i;
+        n->n_skip += is_skipped;
+    }
     const struct word_slot *s = word_hot(&e->words, hash);
     e->slot[i] = s;
-    e->miss[n_miss].piece = (uint32_t)i;
-    return !word_is(s, key);
+    e->miss[n->n_look].piece = (uint32_t)i;
+    n->n_look += (unsigned)!word_is(s, key) & (unsigned)(is_skipped ^ 1);
 }
 
-/* Looks the k pieces of p up in the hot table. Returns how many are not there. */
-static inline size_t find_hot(struct slu_encoder *e, const uint8_t *p, size_t n,
-                              size_t k, uint32_t skip)
+/* Looks the k pieces of p up in the hot table. */
+static inline struct missing find_hot(struct slu_encoder *e, const uint8_t *p, size_t n,
+                                      size_t k, uint32_t skip)
 {
+    struct missing missing = {0, 0};
     uint32_t from = 0;
-    size_t i = 0, n_miss = 0;
+    size_t i = 0;
 
     for (; i < k && (size_t)from + 16 <= n; i++) {
-        n_miss += is_miss(e, i, word_key(p + from, e->end[i] - from), n_miss, skip);
+        look(e, i, word_key(p + from, e->end[i] - from), &missing, skip);
         from = e->end[i];
     }
     for (; i < k; i++) {
-        n_miss +=
-            is_miss(e, i, word_key_at_end(p + from, e->end[i] - from), n_miss, skip);
+        look(e, i, word_key_at_end(p + from, e->end[i] - from), &missing, skip);
         from = e->end[i];
     }
-    return n_miss;
+    return missing;
 }
 
-/* Keys and hashes of the first n_miss pieces in e->miss; what they will be looked for
- * in is then under way. */
-static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_miss)
+static inline void set_place(const struct slu_encoder *e, struct miss *m)
+{
+    m->from = m->piece ? e->end[m->piece - 1] : 0;
+    m->n = e->end[m->piece] - m->from;
+}
+
+/* Keys and hashes of the pieces in e->miss; what they will be looked for in is then
+ * under way. Those that are skipped have places only, behind the others. */
+static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n,
+                    struct missing missing)
 {
     const struct words *w = &e->words;
-    size_t n_long = 0;
+    size_t n_long = 0, n_look = missing.n_look;
 
-    for (size_t j = 0; j < n_miss; j++) {
+    for (size_t j = 0; j < n_look; j++) {
         struct miss *m = &e->miss[j];
-        m->from = m->piece ? e->end[m->piece - 1] : 0;
-        m->n = e->end[m->piece] - m->from;
+        set_place(e, m);
         if (m->n <= WORD_SHORT) {
             m->key = key_of(p + m->from, m->n, n - m->from);
             m->hash = word_hash(m->key);
-            if (!word_is_skipped(w, m->n))
-                __builtin_prefetch(word_set(w, m->hash));
-        } else if (word_is_skipped(w, m->n)) {
-            m->hash = 0;
+            __builtin_prefetch(word_set(w, m->hash));
         } else if (m->n <= WORD_LONG) {
             m->hash = word_hash_long(p + m->from, m->n);
             __builtin_prefetch(word_far_set(w, m->hash));
             n_long++;
         }
     }
-    for (size_t j = 0; n_long && j < n_miss; j++) {
+    for (size_t j = 0; n_long && j < n_look; j++) {
         const struct miss *m = &e->miss[j];
-        if (m->n <= WORD_SHORT || m->n > WORD_LONG || word_is_skipped(w, m->n))
+        if (m->n <= WORD_SHORT || m->n > WORD_LONG)
             continue;
         const struct word_far *f = word_far_set(w, m->hash);
         if (word_far_is(f, m->hash) || word_far_is(++f, m->hash))
             __builtin_prefetch(w->view->text + f->off);
         n_long--;
+    }
+    for (size_t j = 0; j < missing.n_skip; j++) {
+        e->miss[n_look + j].piece = e->skipped[j];
+        set_place(e, &e->miss[n_look + j]);
     }
 }
 
@@ -316,24 +349,25 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
     struct slu_ids *ids = e->ids;
     size_t n_miss, n_new = 0, need = ids->n + k * WORD_MANY + WORD_IDS;
     uint32_t fresh[MOST + 1];
+    struct missing missing;
     int rc;
 
     words_begin(w);
-    n_miss = w->skip ? find_hot(e, p, n, k, w->skip) : find_hot(e, p, n, k, 0);
-    prepare(e, p, n, n_miss);
-    for (size_t j = 0; j < n_miss; j++) {
+    missing = w->skip ? find_hot(e, p, n, k, w->skip) : find_hot(e, p, n, k, 0);
+    n_miss = missing.n_look + missing.n_skip;
+    prepare(e, p, n, missing);
+    for (size_t j = 0; j < missing.n_look; j++) {
         const struct miss *m = &e->miss[j];
-        fresh[n_new] = (uint32_t)j;
-        if (word_is_skipped(w, m->n)) {
-            n_new++;
-            continue;
-        }
         bool is_new = !find_known(e, p + m->from, m, &e->found[j]);
+        fresh[n_new] = (uint32_t)j;
         word_looked(w, m->n, is_new);
         n_new += is_new;
     }
-    if (n_new && (rc = encode_new(e, p, fresh, n_new, n_miss, err)) < 0)
+    if (n_new + missing.n_skip &&
+        (rc = encode_new(e, p, n, fresh, n_new, missing.n_look, missing.n_skip, err)) <
+            0)
         return rc;
+    n_new += missing.n_skip;
     for (size_t j = 0; j < n_miss; j++) {
         const struct word_slot *s = &e->found[j];
         /* The hot slot is written when nothing points to it any more. */
@@ -346,12 +380,11 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
     ids->n =
         (size_t)((n_new > k / 8 ? put_new_slots : put_slots)(e, k, ids->id + ids->n) -
                  ids->id);
-    for (size_t j = 0; j < n_miss; j++) {
+    for (size_t j = 0; j < missing.n_look; j++) {
         const struct miss *m = &e->miss[j];
         const struct word_slot *s = &e->found[j];
-        unsigned is_short = m->n <= WORD_SHORT, is_there = !is_apart(s),
-                 is_asked = !word_is_skipped(w, m->n);
-        if (is_short & is_there & is_asked)
+        unsigned is_short = m->n <= WORD_SHORT, is_there = !is_apart(s);
+        if (is_short & is_there)
             *word_hot(w, m->hash) = *s;
     }
     return SLU_OK;

@@ -74,7 +74,7 @@ struct words {
      * and how many of those were new. */
     uint32_t n_look, n_new, n_batch, look_of[WORD_SHORT + 2], new_of[WORD_SHORT + 2];
     uint32_t hopeless;         /* a bit a length: hardly any of these is ever found */
-    uint32_t skip;             /* the same, or 0: of this batch */
+    uint32_t skip;             /* the same, or 0: not looked for in this batch */
     struct word_view **newest; /* the view that others have made of what is shared */
     struct words_shared *shared;
     struct words *next; /* of those that share */
@@ -172,12 +172,6 @@ static inline const struct word_slot *word_find(const struct words *w,
     const struct word_slot *s = word_set(w, hash);
 
     return word_is_shared(s, k) || word_is_shared(++s, k) ? s : NULL;
-}
-
-/* Whether pieces of n bytes are not looked for in this batch. */
-static inline bool word_is_skipped(const struct words *w, size_t n)
-{
-    return w->skip >> (n <= WORD_SHORT ? n : WORD_SHORT + 1) & 1;
 }
 
 /* A piece of n bytes was not in the hot table; and was it anywhere? */

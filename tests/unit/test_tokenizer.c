@@ -610,6 +610,55 @@ static void check(const char *text, bool parse, const char *want)
     slu_tokenizer_free(t);
 }
 
+/* A text that hardly repeats anything, of which the cache gives up lengths, and what it
+ * knows in between; ends anywhere. Caller frees. */
+static char *new_text(size_t n)
+{
+    static const char ALNUM[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *text = malloc(n);
+
+    assert_non_null(text);
+    for (size_t i = 0; i < n;) {
+        unsigned kind = below(8), len = 1 + below(kind ? 14 : 120);
+        for (unsigned k = 0; k < len && i < n; k++)
+            text[i++] =
+                kind == 1 ? "the of\nto"[k % 9] : ALNUM[below(kind & 1 ? 64 : 52)];
+        if (i < n && kind > 2)
+            text[i++] = ' ';
+    }
+    return text;
+}
+
+/* What the cache gives up is encoded like all else. */
+static void text_that_is_new(void **state)
+{
+    (void)state;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_tokenizer *t;
+    struct slu_encoder *plain, *cached;
+    struct slu_ids want = {0}, got = {0};
+
+    assert_int_equal(load(&t, NULL, false, &err), SLU_OK);
+    assert_int_equal(slu_encoder_new(&plain, t, 0, &err), SLU_OK);
+    assert_int_equal(slu_encoder_new(&cached, t, 1 << 20, &err), SLU_OK);
+    for (size_t k = 0; k < 300; k++) {
+        size_t n = k < 10 ? 50000 : 1 + below(3000);
+        char *text = new_text(n);
+        want.n = got.n = 0;
+        assert_int_equal(slu_encode(plain, text, n, &want, &err), SLU_OK);
+        assert_int_equal(slu_encode(cached, text, n, &got, &err), SLU_OK);
+        assert_int_equal(got.n, want.n);
+        assert_memory_equal(got.id, want.id, want.n * sizeof *want.id);
+        free(text);
+    }
+    slu_ids_release(&want);
+    slu_ids_release(&got);
+    slu_encoder_free(plain);
+    slu_encoder_free(cached);
+    slu_tokenizer_free(t);
+}
+
 static void json_merges_in_both_spellings(void **state)
 {
     (void)state;
@@ -862,6 +911,7 @@ int main(void)
         cmocka_unit_test(images_that_do_not_fit),
         cmocka_unit_test(bytes_are_bytes),
         cmocka_unit_test(builtin_keeps_every_byte),
+        cmocka_unit_test(text_that_is_new),
         cmocka_unit_test(json_merges_in_both_spellings),
         cmocka_unit_test(json_added_tokens),
         cmocka_unit_test(json_steps),

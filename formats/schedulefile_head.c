@@ -117,6 +117,22 @@ static bool sound_row(const struct slu_steps_info *info,
     return sum == b->sequences;
 }
 
+/* A curriculum's name, or "odds", with zeros behind it. */
+static bool sound_name(const char name[16])
+{
+    static const char *const known[] = {"odds",      "natural",     "uniform",
+                                        "grow-p2",   "grow-p100",   "grow-linear",
+                                        "shrink-p2", "shrink-p100", "shrink-linear"};
+    char padded[16];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        memset(padded, 0, sizeof padded);
+        memcpy(padded, known[i], strlen(known[i]));
+        if (!memcmp(name, padded, sizeof padded))
+            return true;
+    }
+    return false;
+}
+
 static bool sound(const struct slu_steps_info *info, uint64_t first_step,
                   uint64_t n_steps)
 {
@@ -124,17 +140,12 @@ static bool sound(const struct slu_steps_info *info, uint64_t first_step,
     u128 used = 0, pass = 0;
     if ((info->method != SLU_STEPS_GENERIC && info->method != SLU_STEPS_OLMO) ||
         !info->cycles || !info->epochs || !info->world || !info->batch_tokens ||
-        info->curriculum[sizeof info->curriculum - 1] || !info->curriculum[0] ||
-        info->epochs > UINT32_MAX || info->cycles > UINT32_MAX ||
-        (u128)info->epochs * info->cycles > UINT32_MAX ||
+        !sound_name(info->curriculum) || info->epochs > UINT32_MAX ||
+        info->cycles > UINT32_MAX || (u128)info->epochs * info->cycles > UINT32_MAX ||
         info->cycles > info->pass_steps || !info->total_steps ||
         info->total_steps > (u128)info->epochs * info->pass_steps ||
         first_step > info->total_steps || n_steps > info->total_steps - first_step)
         return false;
-    for (size_t i = 0; i < sizeof info->curriculum; i++)
-        if (info->curriculum[i] &&
-            !strchr("abcdefghijklmnopqrstuvwxyz0123456789-", info->curriculum[i]))
-            return false;
     for (size_t i = 0; i < info->n_bucket; i++) {
         const struct slu_steps_bucket *b = &info->bucket[i];
         if (!sound_row(info, b) || (i && b->length <= b[-1].length))
@@ -168,6 +179,7 @@ int slu_sf_get_header(struct slu_steps_info *info, uint64_t *first_step,
     size_t n = slu_le32(p + 20);
     if (slu_le32(p + 16) != SLU_SF_RECORD || v[10] != SLU_SF_BLOCK || flags & ~known ||
         bytes != SLU_SF_FIXED + SLU_SF_BUCKET * n || n == 0 ||
+        (!(flags & SLU_SF_HAS_CHECKSUM) && !zeros(p + CHECKSUM_AT, 16)) ||
         !zeros(p + CHECKSUM_AT + 16, SLU_SF_HASH_AT - CHECKSUM_AT - 16))
         return slu_fail(err, SLU_E_FORMAT, "the header has what version 1 has not");
     info->bucket = calloc(n, sizeof *info->bucket);

@@ -29,7 +29,9 @@ def parse(data):
     h = dict(zip(FIELDS, struct.unpack_from("<11Q", data, 48)))
     h.update(method=method, flags=flags, curriculum=data[32:48].rstrip(b"\0").decode())
     h["digest"], h["checksum"] = struct.unpack_from("<2Q", data, 136), struct.unpack_from("<2Q", data, 152)
-    assert not any(data[168:248])
+    assert not any(data[168:248]) and (flags >> 16 & 1 or h["checksum"] == (0, 0))
+    shapes = ["grow-", "shrink-"]
+    assert h["curriculum"] in ["odds", "natural", "uniform"] + [s + k for s in shapes for k in ("linear", "p2", "p100")]
     head = bytearray(data[:header_bytes])
     head[248:256] = bytes(8)
     assert struct.unpack_from("<Q", data, 248)[0] == xxhash.xxh3_64_intdigest(bytes(head))

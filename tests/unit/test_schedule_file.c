@@ -158,9 +158,9 @@ static void forged(void **unused)
     struct slu_err err = SLU_ERR_INIT;
     uint64_t seen, total = write_file(&cfg, 1, 0);
     assert_int_equal(slu_read_whole(&sound, path, 1 << 20, &err), SLU_OK);
-    /* Fields that nothing contradicts: the curriculum's letters, flags, seed, tokens,
-     * the digests, the odds, and epochs, world 1, and cycles that only widen what is
-     * allowed. Any other value of any other byte is refused, hashes right or not. */
+    /* Fields that nothing contradicts: flags, seed, tokens, the shards' digest, the
+     * odds, and epochs, world 1, and cycles that only widen what is allowed. Any other
+     * value of any other byte is refused, hashes right or not. */
     size_t taken = 0, tried = 0;
     for (size_t i = 8; i < sound.len - 24; i++)
         for (int v = 0; v < 256; v += v < 2 ? 1 : 126) {
@@ -174,8 +174,9 @@ static void forged(void **unused)
             tried++;
             bool in_head = i < SLU_SF_FIXED,
                  free_field =
-                     (in_head && ((i >= 24 && i < 80) || (i >= 88 && i < 96) ||
-                                  (i >= 136 && i < 168) || i >= SLU_SF_HASH_AT)) ||
+                     (in_head && ((i >= 24 && i < 32) || (i >= 48 && i < 80) ||
+                                  (i >= 88 && i < 96) || (i >= 136 && i < 152) ||
+                                  i >= SLU_SF_HASH_AT)) ||
                      (!in_head && i < 640 && (i - 256) % 128 >= 32 &&
                       (i - 256) % 128 < 40) ||
                      i >= 640;
@@ -205,6 +206,45 @@ static void forged(void **unused)
     }
     slu_buf_release(&b);
     slu_buf_release(&sound);
+}
+
+/* What SCHEDULE.md says of the header's texts and of the checksum. */
+static void header_words(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char name[17];
+        bool sound;
+    } word[] = {{"grow-p2", true},
+                {"natural", true},
+                {"shrink-linear", true},
+                {"odds", true},
+                {"grow-p2\0junk", false},
+                {"grow-up", false},
+                {"grow-p", false},
+                {"odds\0\0\0\0x", false},
+                {"", false},
+                {"shrink-linearxyz", false}};
+    struct slu_steps_cfg cfg = generic();
+    struct slu_buf b = SLU_BUF_INIT;
+    struct slu_err err = SLU_ERR_INIT;
+    uint64_t seen, total = write_file(&cfg, 1, 0);
+    assert_int_equal(slu_read_whole(&b, path, 1 << 20, &err), SLU_OK);
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+        memcpy(b.data + 32, word[i].name, 16);
+        rehash(&b, total);
+        put_bytes(&b, b.len);
+        assert_int_equal(read_all(&seen), word[i].sound ? SLU_OK : SLU_E_FORMAT);
+    }
+    memcpy(b.data + 32, word[0].name, 16);
+    for (int known = 0; known < 2; known++) {
+        slu_put_le32(b.data + 28, known ? SLU_SF_HAS_CHECKSUM : 0);
+        slu_put_le64(b.data + 160, 1);
+        rehash(&b, total);
+        put_bytes(&b, b.len);
+        assert_int_equal(read_all(&seen), known ? SLU_OK : SLU_E_FORMAT);
+    }
+    slu_buf_release(&b);
 }
 
 /* More steps than a block: any step is found, and a tail is the whole's. */
@@ -286,9 +326,8 @@ static void numpy(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(damage),
-        cmocka_unit_test(forged),
-        cmocka_unit_test(seek),
+        cmocka_unit_test(damage),       cmocka_unit_test(forged),
+        cmocka_unit_test(header_words), cmocka_unit_test(seek),
         cmocka_unit_test(numpy),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

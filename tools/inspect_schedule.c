@@ -116,6 +116,13 @@ static int make_room(const struct cli_ctx *ctx, struct seen *s, struct slu_err *
 
 /* ---- what is printed ---- */
 
+/* Columns of the lengths, the longest of which is the last. */
+static int length_width(const struct slu_steps_info *i)
+{
+    int n = snprintf(NULL, 0, "%llu", (ull)i->bucket[i->n_bucket - 1].length);
+    return n > 10 ? n : 10;
+}
+
 static void print_head(const struct seen *s)
 {
     const struct slu_steps_info *i = s->info;
@@ -143,11 +150,12 @@ static void print_head(const struct seen *s)
 static void print_buckets(const struct seen *s)
 {
     const struct slu_steps_info *i = s->info;
-    printf("\n%10s %16s %14s %12s %6s  %s\n", "length", "odds", "sequences", "steps",
-           "share", "sequences never taken");
+    int width = length_width(i);
+    printf("\n%*s %16s %14s %12s %6s  %s\n", width, "length", "odds", "sequences",
+           "steps", "share", "sequences never taken");
     for (size_t b = 0; b < i->n_bucket; b++) {
         const struct slu_steps_bucket *r = &i->bucket[b];
-        printf("%10llu ", (ull)r->length);
+        printf("%*llu ", width, (ull)r->length);
         if (i->flags & SLU_STEPS_NATURAL)
             printf("%16s", "steps left");
         else
@@ -170,8 +178,9 @@ static void print_drawing(const struct seen *s)
 {
     static const char *const level[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     const struct slu_steps_info *i = s->info;
+    int label = length_width(i);
     for (size_t b = i->n_bucket; b-- > 0;) {
-        printf("%10llu ", (ull)i->bucket[b].length);
+        printf("%*llu ", label, (ull)i->bucket[b].length);
         for (size_t k = 0; k < s->n_bin; k++) {
             const uint64_t *bin = &s->bin[k * i->n_bucket];
             uint64_t all = 0;
@@ -184,7 +193,7 @@ static void print_drawing(const struct seen *s)
     char last[24];
     int n = snprintf(last, sizeof last, "%llu", (ull)(s->first + s->n - (s->n != 0)));
     int width = (int)s->n_bin - n;
-    printf("%10s %-*llu%s\n", "step", width > 1 ? width : 1, (ull)s->first,
+    printf("%*s %-*llu%s\n", label, "step", width > 1 ? width : 1, (ull)s->first,
            width > 1 ? last : "");
 }
 
@@ -249,8 +258,6 @@ static int show(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
 {
     const struct inspect_opts *o = ctx->opts;
     int rc = see_all(ctx, s, err);
-    if (!rc)
-        rc = check_shards(ctx, s->info, err);
     if (!rc && o->svg) {
         rc = inspect_svg_schedule(s->f, o, err);
         if (!(o->json || o->verify || o->histogram))
@@ -287,9 +294,10 @@ int inspect_schedule(struct cli_ctx *ctx, struct slu_err *err)
     s.first = slu_schedulefile_first(s.f);
     s.n = slu_schedulefile_count(s.f);
     s.n_bin = s.n < 66 ? (size_t)s.n : 66;
-    if (o->records != NO_RECORDS) {
+    rc = check_shards(ctx, s.info, err); /* before anything is printed */
+    if (!rc && o->records != NO_RECORDS) {
         rc = print_steps(&s, o->records, err);
-    } else {
+    } else if (!rc) {
         rc = make_room(ctx, &s, err);
         if (!rc && s.n)
             enter_cycle(&s, 0);

@@ -58,6 +58,20 @@ static void defaults(void *p)
     o->world = o->workers = 1;
 }
 
+/* Whole shards are always a little off; more than 1 % is hardly what was meant. */
+static void tell_rounding(struct cli_ctx *ctx, const struct slu_openlm *o)
+{
+    unsigned __int128 all = (unsigned __int128)o->tokens_per_epoch * o->epochs,
+                      off = all > o->tokens ? all - o->tokens : o->tokens - all;
+    void (*say)(struct cli_ctx *, const char *, ...) =
+        off * 100 > o->tokens ? cli_warn : cli_note;
+    say(ctx,
+        "%llu tokens cannot be had in whole shards; an epoch has %llu, the training "
+        "%llu times that",
+        (unsigned long long)o->tokens, (unsigned long long)o->tokens_per_epoch,
+        (unsigned long long)o->epochs);
+}
+
 /* What was rounded and what stays out, for --stats and, with -v, for people. */
 static void report(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
                    const struct slu_openlm *o)
@@ -103,11 +117,7 @@ static void report(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
     cli_stat_u64(ctx, "tokens_asked", o->tokens);
     cli_stat_u64(ctx, "tokens_per_epoch", o->tokens_per_epoch);
     if (!o->exact)
-        cli_note(ctx,
-                 "%llu tokens cannot be had in whole shards; an epoch has %llu, the "
-                 "training %llu",
-                 (unsigned long long)o->tokens, (unsigned long long)o->tokens_per_epoch,
-                 (unsigned long long)(o->tokens_per_epoch * o->epochs));
+        tell_rounding(ctx, o);
 }
 
 static int openlm(struct cli_ctx *ctx, const struct slu_bucket_counts *set,
@@ -188,7 +198,8 @@ const struct slu_tool slu_tool = {
     .synopsis =
         "[--trainer openlm|olmo|generic] [--curriculum NAME|ODDS] [--cycles N]\n"
         "[--tokens N] [--epochs N] [--batch-tokens N] [--world N] [--workers N]\n"
-        "[--bricks] [--from-step K] [--json FILE] [-o FILE] DIR|MANIFEST ...",
+        "[--balanced] [--reorder] [--bricks] [--from-step K] [--json FILE] [-o FILE]\n"
+        "DIR|MANIFEST ...",
     .summary = "Says how a trainer is to draw from the buckets of a shard set.",
     .opt = options,
     .opts_size = sizeof(struct schedule_opts),

@@ -24,6 +24,7 @@ cat >want <<'EOT'
 EOT
 status "the worked example" 0 schedule --tokens 28795904000 --epochs 8 --world 8 --workers 1 --curriculum grow-p2 set
 same "  digit for digit" "$(cat want)" "$(cat out)"
+check "  0.2 % off, without a warning" test ! -s err
 check "-o FILE" sh -c 'schedule --tokens 28795904000 --epochs 8 --world 8 -o args set && cmp want args'
 check "manifests in any order" sh -c 'schedule --tokens 28795904000 --epochs 8 --world 8 set/D_1?/manifest.jsonl set/D_9 set/D_8/ |
     sed 1d >args; sed 1d want | cmp - args'
@@ -60,6 +61,7 @@ status "a batch that is no multiple" 2 schedule --batch-tokens 1000 --world 8 se
 status "a batch that needs more than the shards of all GPUs" 1 schedule --batch-tokens 64M --world 8 set
 check "  one line" one_line err
 status "fewer tokens than a round of shards" 0 schedule --tokens 1000 --world 8 set
+check "  which is said without -v" grep -q '1000 tokens cannot be had in whole shards' err
 check "  a bucket without shards is warned of" grep -q 'D_8/manifest.jsonl: no shard is used' err
 mkdir set/D_14 && : >set/D_14/manifest.jsonl
 status "a bucket without any shard" 0 schedule --tokens 28795904000 --epochs 8 --world 8 set

@@ -125,6 +125,8 @@ refused "  a bad one" 1 'bad/report.json' generic bad
 
 refused "odds that are all 0" 2 'odds of all buckets are 0' generic --curriculum 0,0,0 set
 manifest wrap D_40 $(seq 257 | sed 's/.*/65536/')
+manifest wrap/one D_4 655360
+manifest wrap/one D_40 4
 refused "counts that wrap" 1 'more than 2^62 tokens' schedule --trainer generic --batch-tokens 1024T --tokens 1024T wrap
 
 # A set that is not whole. Sets of the reference trainer have manifests and nothing else: `set` above.
@@ -187,6 +189,11 @@ status "  with its shards" 0 inspect --verify whole.sched set
 manifest set2 D_4 100 100 36
 status "  with others" 1 inspect --verify whole.sched set2
 check "  one line" one_line err
+refused "--records with others" 1 'made for other shards' inspect --records whole.sched set2
+status "  with its own" 0 inspect --records whole.sched set
+status "lengths of 13 digits" 0 sh -c 'schedule --trainer generic --batch-tokens 1T --bricks -o long.sched "$@"' sh wrap/one
+inspect long.sched >out
+same "  stay in their columns" "13 13" "$(awk '/^ *(length|step) / { print index($0, $1) + length($1) - 1 }' out | xargs)"
 n=$(wc -c <whole.sched)
 for at in 9 100 255 300 640 700 $((n - 20)) $((n - 1)); do
     "$PYTHON" -c 'import sys

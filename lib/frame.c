@@ -44,6 +44,10 @@ uint64_t slu_frame_span(const struct slu_frame *f)
 int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
                     uint64_t number, struct slu_err *err)
 {
+    if (!number && !memcmp(h, "\xF5SLSCHD\n", 8)) /* formats/SCHEDULE.md */
+        return slu_fail(err, SLU_E_FORMAT,
+                        "a schedule, not a token stream; 'inspect FILE' reads it, "
+                        "from a file and not from a pipe");
     if (memcmp(h, magic, 4))
         return slu_fail(err, SLU_E_FORMAT,
                         number ? "no frame begins here; the stream is damaged"

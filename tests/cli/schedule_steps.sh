@@ -184,6 +184,11 @@ status "--histogram" 0 inspect --histogram whole.sched
 same "  is the drawing alone" "$(tail -n 4 shown)" "$(cat out)"
 same "--records=2" "$(inspect --records whole.sched | head -n 2)" "$(inspect --records=2 whole.sched)"
 status "--jsonl" 2 inspect --jsonl whole.sched
+refused "a schedule on a pipe" 1 'a schedule, not a token stream.*from a file and not from a pipe' \
+    sh -c 'cat whole.sched | inspect'
+check "  one line" one_line err
+refused "  by a name" 1 'a schedule, not a token stream' sh -c 'cat whole.sched | inspect --verify /dev/stdin'
+refused "  to another program" 1 'a schedule, not a token stream' pack --length 128 -o /dev/null whole.sched
 status "--verify" 0 inspect --verify whole.sched
 status "  with its shards" 0 inspect --verify whole.sched set
 manifest set2 D_4 100 100 36

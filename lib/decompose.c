@@ -162,11 +162,14 @@ static int put(struct rows *o, const struct slu_run *run, uint64_t from,
 {
     struct slu_decompose_scratch *x = o->x;
     int rc = SLU_OK;
-    if (o->n_seq == o->max)
+    if (o->n_seq == o->max) {
+        x->too_many = true;
+        x->source = run->seg.source;
         return slu_fail(err, SLU_E_LIMIT,
                         "document %llu becomes more pieces than memory allows; give -M "
                         "more, or take larger buckets",
                         (unsigned long long)run->seg.document);
+    }
     if (o->n_seq == x->cap_seq)
         rc = slu_grow(&x->seq, &x->cap_seq, o->n_seq + 1, sizeof *x->seq, err);
     if (!rc && o->n_seg == x->cap_seg)
@@ -241,7 +244,8 @@ int slu_decompose_batch(const struct slu_decompose *d, struct slu_batch *b,
         else
             s->padding_seq++;
     }
-    struct slu_decompose_scratch old = {b->seq, b->cap_seq, b->seg, b->cap_seg};
+    struct slu_decompose_scratch old = {
+        .seq = b->seq, .cap_seq = b->cap_seq, .seg = b->seg, .cap_seg = b->cap_seg};
     b->seq = x->seq;
     b->cap_seq = x->cap_seq;
     b->n_seq = o.n_seq;

@@ -100,6 +100,8 @@ struct slu_decompose_scratch {
     size_t cap_seq;
     struct slu_seg *seg;
     size_t cap_seg;
+    bool too_many;   /* SLU_E_LIMIT was max_rows, */
+    uint64_t source; /* at a document of this source */
 };
 void slu_decompose_scratch_release(struct slu_decompose_scratch *x);
 

@@ -106,8 +106,9 @@ void slu_svg_end_desc(struct slu_svg *s, const char *extra, const char *dark_ext
     slu_svg_text(s, title, 80);
     slu_svg_put(s, "</text>\n");
     if (note && *note) {
+        /* At 12 px a character of a wide font takes 7 px: more go off the edge. */
         slu_svg_put(s, "<text class=\"m\" x=\"24\" y=\"56\">");
-        slu_svg_text(s, note, 130);
+        slu_svg_text(s, note, (SLU_SVG_WIDTH - 2 * 24) / 7);
         slu_svg_put(s, "</text>\n");
     }
 }

@@ -192,10 +192,27 @@ static void bars(struct picture *g, int class, bool tokens, double y, double h,
     slu_svg_put(&g->s, "\"/>\n");
 }
 
-/* The shares of the buckets, above their bars. */
+/* Buckets that share a column. */
+static unsigned buckets_in(const struct picture *g, unsigned column)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < g->p->n_bucket; i++)
+        n += column_of(g->p->bucket[i]) == column;
+    return n;
+}
+
+/* The shares of the buckets, above their bars, where there is room for all of them and
+ * each has a bar of its own: the table below has them anyway. */
 static void shares(struct picture *g, double y, double h, double top)
 {
-    for (unsigned c = g->first; c <= g->last && g->step >= 9; c++) {
+    double before = -1000;
+    for (unsigned c = g->first; c <= g->last; c++)
+        if (g->col[c].tok[0] > 0) {
+            if (buckets_in(g, c) > 1 || x_of(g, c) - before < 38)
+                return;
+            before = x_of(g, c);
+        }
+    for (unsigned c = g->first; c <= g->last; c++) {
         const struct column *col = &g->col[c];
         double all = col->tok[0] + col->tok[1] + col->tok[2];
         if (col->tok[0] > 0)

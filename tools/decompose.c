@@ -75,7 +75,7 @@ struct desk {
 
 struct job {
     struct cli_ctx *ctx;
-    const struct slu_reader *reader;
+    struct slu_reader *reader;
     struct slu_decompose cut;
     struct slu_writer *writer; /* NULL: plan only */
     struct decompose_mix mix;
@@ -158,6 +158,10 @@ static int configure(struct cli_ctx *ctx, struct slu_decompose *d, struct slu_er
         for (uint64_t l = o->min; l <= o->max; l *= 2)
             d->bucket[d->n_bucket++] = l;
     }
+    for (size_t i = 0; options[i].name; i++)
+        if (options[i].offset == AT(mixture_tokens) && ctx->given >> i & 1 &&
+            !o->mixture_tokens)
+            return slu_fail(err, SLU_E_USAGE, "--mixture-tokens: at least 1");
     if (!rc && o->max_length && o->min_length > o->max_length)
         return slu_fail(err, SLU_E_USAGE, "--min-length is greater than --max-length");
     return rc ? rc : slu_decompose_init(d, err);
@@ -217,6 +221,11 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
     int rc = j->lengths ? count_lengths(j, w, b, err) : SLU_OK;
     if (!rc)
         rc = slu_decompose_batch(&j->cut, b, &w->scratch, &w->stat, err);
+    if (rc == SLU_E_LIMIT && w->scratch.too_many) {
+        const char *name =
+            slu_names_source(slu_reader_names(j->reader), w->scratch.source);
+        rc = slu_err_at(err, "%s", name ? name : "a source without a name");
+    }
     pthread_mutex_lock(&j->lock);
     j->free_desk[j->n_free++] = w;
     pthread_mutex_unlock(&j->lock);

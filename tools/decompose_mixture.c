@@ -87,8 +87,13 @@ int decompose_mix_finish(struct decompose_mix *m, struct cli_ctx *ctx,
 {
     uint64_t all = 0;
     int rc = slu_mixture_quota(&m->ask, cut, s->piece, &m->quota, err);
-    if (rc) /* a plan says so in its table */
-        return rc == SLU_E_MISMATCH && !w ? SLU_OK : rc;
+    if (rc == SLU_E_MISMATCH && !w) { /* a plan's table is what it is made for */
+        cli_warn(ctx, "%s", err->msg);
+        *err = (struct slu_err)SLU_ERR_INIT;
+        return SLU_OK;
+    }
+    if (rc)
+        return rc;
     m->settled = true;
     if (m->mixing && w)
         rc = write_kept(m, ctx, w, tok_bytes, err);
@@ -101,8 +106,13 @@ int decompose_mix_finish(struct decompose_mix *m, struct cli_ctx *ctx,
         if (m->mixing)
             slu_count_add(&m->dropped, slu_mixing_dropped(m->mixing)[i]);
     }
-    if (!rc && (m->quota.scarcest >= 0 || m->quota.tok == all) &&
-        m->quota.tok < m->ask.max_tok)
+    if (!rc && all && !m->quota.tok)
+        cli_warn(ctx,
+                 "the mixture keeps nothing of the buckets' %llu tokens: not one "
+                 "sequence of a bucket fits in its part",
+                 (unsigned long long)all);
+    else if (!rc && (m->quota.scarcest >= 0 || m->quota.tok == all) &&
+             m->quota.tok < m->ask.max_tok)
         say_too_little(m, ctx, cut);
     if (m->mixing)
         ctx->spill_bytes = slu_mixing_spilled(m->mixing);

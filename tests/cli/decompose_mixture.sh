@@ -76,6 +76,12 @@ for x in d["buckets"]:
     assert x["sequences"] == 102400 // 5 // x["length"], x
     assert x["tokens"] == x["sequences"] * (x["length"] + 1)
 assert d["tokens"]["dropped"]["tail"] > 0'
+status "--mixture-tokens too few for a sequence" 0 decompose --min 64 --max 1024 --mixture-tokens 1 -o n.tks c.tks
+check "  a warning" sh -c 'grep -q "keeps nothing" err && [ $(wc -l <err) = 1 ]'
+status "--mixture-tokens 0" 2 decompose --min 64 --max 1024 --mixture-tokens 0 -o n.tks c.tks
+check "  one line" one_line err
+status "a plan for a mixture that nothing can be kept in" 0 decompose --plan --min 64 --max 64M --mixture equal c.tks
+check "  a warning too" sh -c 'grep -q "has no sequence" err && [ $(wc -l <err) = 1 ]'
 status "--mixture-tokens of more than there is" 0 decompose --min 64 --max 1024 --mixture equal --mixture-tokens 1G -o n.tks c.tks
 check "  a warning that names the bucket" sh -c 'grep -q "bucket [0-9]* has no more" err && [ $(wc -l <err) = 1 ]'
 status "a mixture of a stream that is cut already" 0 decompose --min 64 --max 1024 --mixture equal -o n.tks all.tks

@@ -72,6 +72,23 @@ decompose --min-length 1G -o e.tks c.tks
 status "nothing to draw" 0 inspect --svg e.svg e.tks
 inspect --json e.tks >e.json
 check "  an empty picture" "$PYTHON" look.py e.svg e.json
+cat >labels.py <<'PY'
+"""labels.py SVG: shares above the bars do not overlap; text in the heading's lines ends in the picture."""
+import sys
+import xml.etree.ElementTree as E
+t = [e for e in E.parse(sys.argv[1]).getroot().iter() if e.tag.endswith("}text")]
+x = sorted(float(e.get("x")) for e in t if e.get("class") == "m c" and e.text.endswith(" %"))
+assert all(b - a >= 36 for a, b in zip(x, x[1:])), x
+assert all(24 + 7 * len(e.text) <= 880 for e in t if e.get("class") == "m" and e.get("x") == "24")
+assert not x or len(x) == int(sys.argv[2])
+print(len(x))
+PY
+buckets=16,17,18,$(seq -s , 20 60)
+decompose --buckets "$buckets" c.tks -o many.tks
+inspect --svg many.svg many.tks
+same "many buckets: no label where there is no room" 0 "$("$PYTHON" labels.py many.svg 44)"
+inspect --svg few.svg d.tks
+same "few buckets: each has its share" 6 "$("$PYTHON" labels.py few.svg 6)"
 if [ -x "$BIN/schedule" ]; then
     schedule --trainer generic --cycles 4 --batch-tokens 16384 -o x.sched shards
     inspect --json x.sched >x.json

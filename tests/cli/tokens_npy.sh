@@ -175,6 +175,9 @@ for f in one.npy block.npy; do
 done
 check "what has another shape is shown whole" sh -c 'decompose --eos-id 0 flat.npy 2>&1 | grep -qF "shape (2, 2); ids"'
 check "a stream is not told how to be ids" sh -c '! decompose --eos-id 0 c.tks 2>&1 | grep -q "says so"'
+npy ids ones.npy 2 "[1] * 1500000 + [0]"
+status "more pieces than memory" 1 decompose --buckets 1 -M 32M --eos-id 0 --token-bytes 2 -o x.tks ones.npy
+check "the file is named" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "ones.npy: document 0 becomes more pieces" err'
 status "four bytes and no vocabulary" 2 decompose --eos-id $eos two.npy
 check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
 status "but for a look it does" 0 inspect --json --eos-id $eos two.npy

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2016
+# shellcheck shell=sh disable=SC2154,SC2016,SC2046
 # schedule_steps.sh - schedule --trainer generic and olmo: what is refused and how, which file is written where, what is
 # said of what is left out, and inspect on schedules, sound and damaged. What steps there are: props/check_schedule.py.
 

@@ -110,6 +110,7 @@ struct job {
     struct slu_packing *packing;
     struct slu_relater *relater;       /* NULL: plan order */
     struct slu_planfile *save, *apply; /* NULL: none */
+    struct slu_out *plan_out;          /* where save goes; opened at the start */
     uint64_t capacity;                 /* ids a bin, the longest */
     uint64_t bin_tok[SLU_MAX_BUCKETS]; /* ids of the bins there are, ascending */
     size_t n_bin_tok;
@@ -439,9 +440,11 @@ static int open_plans(struct job *j, struct slu_err *err)
     if (o->method == SLU_PACK_CONCAT)
         return slu_fail(err, SLU_E_USAGE, "--method concat has no plan to %s",
                         o->save_plan ? "save" : "apply");
-    return o->save_plan ? slu_planfile_new(&j->save, &head, err)
-                        : slu_planfile_open(&j->apply, o->apply_plan,
-                                            j->ctx->common.memory / 8, err);
+    if (o->apply_plan)
+        return slu_planfile_open(&j->apply, o->apply_plan, j->ctx->common.memory / 8,
+                                 err);
+    int rc = slu_planfile_new(&j->save, &head, err);
+    return rc ? rc : slu_out_open(&j->plan_out, o->save_plan, err);
 }
 
 static void phase(void *ctx, const char *name, const char *device)
@@ -507,6 +510,16 @@ static unsigned bin_slots(const struct job *j, uint64_t share)
     return n >= most ? most : n > 2 ? (unsigned)n : most < 2 ? most : 2;
 }
 
+static int write_planfile(struct job *j, struct slu_err *err)
+{
+    int rc = slu_planfile_write(j->save, j->plan_out, err);
+    if (rc)
+        return rc;
+    rc = slu_out_close(j->plan_out, err);
+    j->plan_out = NULL;
+    return rc;
+}
+
 /* Both passes, with everything open. */
 static int pack(struct job *j, struct slu_sum *in, struct slu_err *err)
 {
@@ -514,7 +527,6 @@ static int pack(struct job *j, struct slu_sum *in, struct slu_err *err)
     static const struct slu_pipe_ops writing = {produce_bins, fill_bins, emit_bins};
     const struct cli_ctx *ctx = j->ctx;
     uint64_t share = ctx->common.memory / 4;
-    const struct opts *o = ctx->opts;
     cli_phase_on(j->ctx, "read", "cpu");
     int rc = run_pipe(j, &reading, cli_slots(ctx, share), err);
     if (!rc)
@@ -523,7 +535,7 @@ static int pack(struct job *j, struct slu_sum *in, struct slu_err *err)
         return rc;
     rc = slu_packing_plan(j->packing, err);
     if (!rc && j->save)
-        rc = slu_planfile_write(j->save, o->save_plan, err);
+        rc = write_planfile(j, err);
     if (rc || !j->writer)
         return rc;
     rc = run_pipe(j, &writing, bin_slots(j, share), err);
@@ -545,7 +557,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = slu_header_copy(&h, &j.in, err);
     if (!rc)
-        rc = pack_balance_check(&o->balance, o->plan, err);
+        rc = pack_balance_check(ctx, &o->balance, o->plan, err);
     if (!rc)
         rc = pack_related_check(o->order == 1, o->method == SLU_PACK_CONCAT, o->plan,
                                 o->save_plan || o->apply_plan, o->max_segments, err);
@@ -580,6 +592,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     }
     slu_writer_abort(j.writer);
     slu_packing_free(j.packing);
+    slu_out_abort(j.plan_out);
     slu_planfile_free(j.save);
     slu_planfile_free(j.apply);
     slu_balance_free(j.balance);

@@ -93,28 +93,27 @@ static int weigh(struct slu_balance *b, struct waiting *w, struct slu_err *err)
     return b->byte > b->cfg.budget_byte ? too_much(b, b->byte, err) : SLU_OK;
 }
 
-/* The bucket's first sequence: how many make a step and a window, and memory for one.
- */
-static int meet(struct slu_balance *b, unsigned i, struct slu_err *err)
+/* How many sequences of bucket i make a step, *per_rank for each rank, and a window,
+ * *n. SLU_E_USAGE where there is no such number. */
+static int size_window(const struct slu_balance *b, unsigned i, uint64_t *per_rank,
+                       uint64_t *n, struct slu_err *err)
 {
-    struct waiting *w = &b->w[i];
     const struct slu_balance_cfg *c = &b->cfg;
-    uint64_t len = b->header.bucket[i], ids = slu_header_ids(&b->header, len), n, cost,
-             byte;
-    uint64_t per_rank = c->sequences ? c->sequences : c->step_tok / len / c->ranks;
-    if (!per_rank)
+    uint64_t len = b->header.bucket[i], ids = slu_header_ids(&b->header, len), cost;
+    *per_rank = c->sequences ? c->sequences : c->step_tok / len / c->ranks;
+    if (!*per_rank)
         return slu_fail(
             err, SLU_E_USAGE,
             "--balance-tokens: %llu tokens are not one sequence of %llu for "
             "each of %llu ranks",
             (unsigned long long)c->step_tok, (unsigned long long)len,
             (unsigned long long)c->ranks);
-    uint64_t by_rule = SLU_BALANCE_WINDOW / per_rank;
+    uint64_t by_rule = SLU_BALANCE_WINDOW / *per_rank;
     uint64_t window = c->window                          ? c->window
                       : by_rule > SLU_BALANCE_MIN_WINDOW ? by_rule
                                                          : SLU_BALANCE_MIN_WINDOW;
-    if (__builtin_mul_overflow(per_rank, c->ranks, &n) ||
-        __builtin_mul_overflow(n, window, &n) || n > UINT32_MAX)
+    if (__builtin_mul_overflow(*per_rank, c->ranks, n) ||
+        __builtin_mul_overflow(*n, window, n) || *n > UINT32_MAX)
         return slu_fail(
             err, SLU_E_USAGE,
             "--balance: a window has more than 2^32 sequences of %llu tokens",
@@ -122,19 +121,31 @@ static int meet(struct slu_balance *b, unsigned i, struct slu_err *err)
     if (__builtin_mul_overflow(c->cost_square, ids, &cost) ||
         __builtin_add_overflow(cost, c->cost_tok, &cost) ||
         __builtin_mul_overflow(cost, ids, &cost) ||
-        __builtin_mul_overflow(cost, n, &cost) || cost >= MAX_STEP_COST)
+        __builtin_mul_overflow(cost, *n, &cost) || cost >= MAX_STEP_COST)
         return slu_fail(
             err, SLU_E_USAGE,
             "--balance-cost: the costs of a window's sequences of %llu tokens "
             "are too large to add; give smaller numbers in proportion",
             (unsigned long long)len);
+    return SLU_OK;
+}
+
+/* The bucket's first sequence: memory for a window. */
+static int meet(struct slu_balance *b, unsigned i, struct slu_err *err)
+{
+    struct waiting *w = &b->w[i];
+    uint64_t ids = slu_header_ids(&b->header, b->header.bucket[i]), per_rank = 0, n = 0,
+             byte;
+    int rc = size_window(b, i, &per_rank, &n, err);
+    if (rc)
+        return rc;
     if (__builtin_mul_overflow(n,
                                ids * b->header.tok_bytes + sizeof *w->b.seq +
                                    sizeof *w->b.seg + sizeof *w->cost,
                                &byte) ||
-        b->byte + byte > c->budget_byte)
+        b->byte + byte > b->cfg.budget_byte)
         return too_much(b, b->byte + byte, err);
-    int rc = slu_buf_reserve(&w->b.own, n * ids * b->header.tok_bytes, err);
+    rc = slu_buf_reserve(&w->b.own, n * ids * b->header.tok_bytes, err);
     if (!rc)
         rc = slu_grow(&w->b.seq, &w->b.cap_seq, n, sizeof *w->b.seq, err);
     if (!rc)
@@ -142,6 +153,15 @@ static int meet(struct slu_balance *b, unsigned i, struct slu_err *err)
     w->per_rank = per_rank;
     w->n_full = n;
     return rc ? rc : weigh(b, w, err);
+}
+
+int slu_balance_check(const struct slu_balance *b, struct slu_err *err)
+{
+    uint64_t per_rank = 0, n = 0;
+    int rc = SLU_OK;
+    for (unsigned i = 0; i < b->header.n_bucket && !rc; i++)
+        rc = size_window(b, i, &per_rank, &n, err);
+    return rc;
 }
 
 /* ---- windows ---- */

@@ -82,6 +82,9 @@ struct slu_balance;
 SLU_MUST_USE int slu_balance_new(struct slu_balance **b,
                                  const struct slu_balance_cfg *cfg,
                                  struct slu_err *err);
+/* SLU_E_USAGE where cfg makes no sense for one of the header's buckets, whether or not
+ * it has sequences: known before anything is read. */
+SLU_MUST_USE int slu_balance_check(const struct slu_balance *b, struct slu_err *err);
 /* Takes the sequences of in, copied, and writes the windows that become full to w.
  * SLU_E_LIMIT, naming the options, where windows do not fit the budget. */
 SLU_MUST_USE int slu_balance_put(struct slu_balance *b, const struct slu_batch *in,

@@ -157,6 +157,14 @@ static int solve(uint64_t *left, uint64_t capacity, unsigned depth, struct pile 
     return rc;
 }
 
+int slu_pack_nnlshp_refuse(uint64_t capacity, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_USAGE,
+                    "bins of at most %d tokens go with nnlshp: these can be filled "
+                    "in %.1e ways",
+                    SLU_NNLSHP_CAPACITY, (double)capacity * (double)capacity / 12);
+}
+
 int slu_pack_by_nnlshp(struct slu_pack_plan **out, const struct slu_length_count *hist,
                        size_t n, const struct slu_pack_cfg *cfg, struct slu_err *err)
 {
@@ -166,11 +174,7 @@ int slu_pack_by_nnlshp(struct slu_pack_plan **out, const struct slu_length_count
     uint64_t depth = slu_pack_min(slu_pack_most(cfg), DEPTH), *left = NULL;
     *out = NULL;
     if (cfg->capacity > SLU_NNLSHP_CAPACITY)
-        return slu_fail(err, SLU_E_USAGE,
-                        "bins of at most %d tokens go with nnlshp: these can be filled "
-                        "in %.1e ways",
-                        SLU_NNLSHP_CAPACITY,
-                        (double)cfg->capacity * (double)cfg->capacity / 12);
+        return slu_pack_nnlshp_refuse(cfg->capacity, err);
     int rc = slu_pack_start(&plan, hist, n, cfg, err);
     if (rc)
         goto out;

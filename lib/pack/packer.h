@@ -167,4 +167,7 @@ SLU_MUST_USE int slu_pack_rooms(const struct slu_pack_plan *plan,
                                 struct slu_length_count **row, size_t *n,
                                 struct slu_err *err);
 
+/* SLU_E_USAGE: bins of `capacity` > SLU_NNLSHP_CAPACITY are too long for nnlshp. */
+SLU_MUST_USE int slu_pack_nnlshp_refuse(uint64_t capacity, struct slu_err *err);
+
 #endif

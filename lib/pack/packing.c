@@ -49,6 +49,8 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     if (cfg->capacity == 0 || cfg->capacity > SLU_MAX_CAPACITY)
         return slu_fail(err, SLU_E_USAGE, "bins have between 1 and %llu tokens",
                         (unsigned long long)SLU_MAX_CAPACITY);
+    if (cfg->method == SLU_PACK_NNLSHP && cfg->capacity > SLU_NNLSHP_CAPACITY)
+        return slu_pack_nnlshp_refuse(cfg->capacity, err);
     if (least_budget(cfg) > cfg->budget_byte)
         return slu_fail(err, SLU_E_LIMIT, "bins of %llu tokens need -M %lluM",
                         (unsigned long long)cfg->capacity,

@@ -5,7 +5,6 @@
 
 #include "lib/buf.h"
 #include "lib/hash.h"
-#include "lib/io.h"
 #include "lib/le.h"
 
 /* Sizes and places in bytes (formats/PLAN.md). */
@@ -123,7 +122,7 @@ int slu_planfile_add(struct slu_planfile *f, const char *name,
     return rc;
 }
 
-int slu_planfile_write(struct slu_planfile *f, const char *path, struct slu_err *err)
+int slu_planfile_write(struct slu_planfile *f, struct slu_out *out, struct slu_err *err)
 {
     uint8_t *h = f->file.data, sum[SUM];
     memcpy(h, magic, sizeof magic);
@@ -137,7 +136,7 @@ int slu_planfile_write(struct slu_planfile *f, const char *path, struct slu_err 
     slu_put_le64(h + 56, f->file.len + SUM);
     slu_put_le64(sum, slu_hash64(f->file.data, f->file.len));
     int rc = slu_buf_append(&f->file, sum, sizeof sum, err);
-    return rc ? rc : slu_out_whole(path, f->file.data, f->file.len, err);
+    return rc ? rc : slu_out_write(out, f->file.data, f->file.len, err);
 }
 
 /* ---- reading ---- */

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "lib/io.h"
 #include "lib/pack/packer.h"
 
 /* What a plan was made for. */
@@ -43,8 +44,8 @@ SLU_MUST_USE int slu_planfile_new(struct slu_planfile **f,
 SLU_MUST_USE int slu_planfile_add(struct slu_planfile *f, const char *name,
                                   const struct slu_pack_plan *plan,
                                   struct slu_err *err);
-/* No more domains: writes the file, whole or not at all (io.h). */
-SLU_MUST_USE int slu_planfile_write(struct slu_planfile *f, const char *path,
+/* No more domains: writes all of the file to out, which stays the caller's. */
+SLU_MUST_USE int slu_planfile_write(struct slu_planfile *f, struct slu_out *out,
                                     struct slu_err *err);
 
 /* SLU_E_FORMAT where it is not a plan, SLU_E_LIMIT past max_byte; messages name path.

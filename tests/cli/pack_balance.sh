@@ -35,10 +35,20 @@ for o in "--balance-sequences 2" "--balance-tokens 9" "--balance-cost 1,2" "--ba
     "--balance 2 --balance-sequences 2 --balance-tokens 4096" "--balance 2 --balance-cost 1" \
     "--balance 2 --balance-cost 0,0" "--balance 2 --balance-cost 1,x" "--balance 2 --balance-cost -1,2" \
     "--balance 2 --balance-cost 1,99999999999999999999" "--balance x" "--balance 2 --balance-tokens 8191" \
+    "--balance 0" "--balance 2 --balance-sequences 0" "--balance 2 --balance-tokens 0" "--balance 2 --balance-window 0" \
     "--balance 4G --balance-sequences 4G" "--balance 2 --balance-cost 1,9999999999999999"; do
     # shellcheck disable=SC2086 # words
     status "usage: $o" 2 pack -o x.tks $o p.tks
     check "  one line" one_line err
+done
+# What the header says is known before reading: of a stream that ends early, and nothing is written.
+"$PYTHON" -c '
+b = open("p.tks", "rb").read()
+open("cut.tks", "wb").write(b[:len(b) // 2])'
+for o in "--balance-tokens 8191" "--balance-cost 1,9999999999999999"; do
+    # shellcheck disable=SC2086 # words
+    status "before reading: --balance 2 $o" 2 pack --balance 2 $o cut.tks
+    check "  and nothing is written" test ! -s out
 done
 status "windows that -M has no room for" 1 pack --balance 64 --balance-window 64 -M 32M -o x.tks p.tks
 check "  one line that names both ways out" sh -c 'grep -q -- "-M" err && grep -q -- --balance-window err && [ $(wc -l <err) = 1 ]'

@@ -100,6 +100,12 @@ for o in "--length x" "--method nfd" "--long cut" "--fill no" "--max-segments 2 
 done
 status "nnlshp: too many ways to fill a bin" 2 pack --length 4096 --method nnlshp c.tks
 check "  one line that states the limit" sh -c 'grep -q 2048 err && [ $(wc -l <err) = 1 ]'
+# Known before reading: of a stream that ends early, and nothing is written.
+head -c 2000000 c.tks >early.tks
+status "nnlshp: before reading" 2 pack --length 4096 --method nnlshp early.tks
+check "  and nothing is written" test ! -s out
+status "--save-plan: before reading" 1 pack --length 512 --save-plan no/such/x early.tks
+check "  one line that names it, and nothing is written" sh -c 'grep -q no/such/x err && [ $(wc -l <err) = 1 ] && [ ! -s out ]'
 status "bins too large for -M" 1 pack -M 32M --length 16M c.tks
 check "  one line" one_line err
 status "--device cuda:99" 1 pack --device cuda:99 d.tks

@@ -75,7 +75,10 @@ static void write_file(enum slu_pack_method method, uint64_t capacity,
         assert_int_equal(slu_planfile_add(f, i ? "code" : NULL, plan, NULL), SLU_OK);
         slu_pack_plan_free(plan);
     }
-    assert_int_equal(slu_planfile_write(f, path, NULL), SLU_OK);
+    struct slu_out *out;
+    assert_int_equal(slu_out_open(&out, path, NULL), SLU_OK);
+    assert_int_equal(slu_planfile_write(f, out, NULL), SLU_OK);
+    assert_int_equal(slu_out_close(out, NULL), SLU_OK);
     slu_planfile_free(f);
     slu_buf_clear(bytes);
     assert_int_equal(slu_read_whole(bytes, path, 1 << 20, NULL), SLU_OK);

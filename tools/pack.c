@@ -427,11 +427,11 @@ static int set_length(struct job *j, const struct opts *o, struct slu_header *h,
     return rc;
 }
 
-static int open_plans(struct job *j, struct slu_err *err)
+/* Sets cfg's save and apply. */
+static int open_plans(struct job *j, struct slu_packing_cfg *cfg, struct slu_err *err)
 {
     const struct opts *o = j->ctx->opts;
-    const struct slu_plan_head head = {(enum slu_pack_method)o->method, j->capacity,
-                                       o->max_segments, o->mix_domains};
+    const struct slu_plan_head head = slu_packing_head(cfg);
     if (!o->save_plan && !o->apply_plan)
         return SLU_OK;
     if (o->save_plan && o->apply_plan)
@@ -440,11 +440,12 @@ static int open_plans(struct job *j, struct slu_err *err)
     if (o->method == SLU_PACK_CONCAT)
         return slu_fail(err, SLU_E_USAGE, "--method concat has no plan to %s",
                         o->save_plan ? "save" : "apply");
-    if (o->apply_plan)
-        return slu_planfile_open(&j->apply, o->apply_plan, j->ctx->common.memory / 8,
-                                 err);
-    int rc = slu_planfile_new(&j->save, &head, err);
-    return rc ? rc : slu_out_open(&j->plan_out, o->save_plan, err);
+    int rc = o->save_plan ? slu_planfile_new(&j->save, &head, err)
+                          : slu_planfile_open(&j->apply, o->apply_plan,
+                                              j->ctx->common.memory / 8, err);
+    cfg->save = j->save;
+    cfg->apply = j->apply;
+    return rc || !j->save ? rc : slu_out_open(&j->plan_out, o->save_plan, err);
 }
 
 static void phase(void *ctx, const char *name, const char *device)
@@ -464,13 +465,10 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
     if (o->method == SLU_PACK_CONCAT && o->max_segments)
         return slu_fail(err, SLU_E_USAGE,
                         "--max-segments does not go with --method concat");
-    int rc = open_plans(j, err);
-    if (rc)
-        return rc;
     enum slu_device_kind kind = (enum slu_device_kind)c->device;
     if (kind == SLU_DEVICE_AUTO && o->method == SLU_PACK_CONCAT)
         kind = SLU_DEVICE_CPU; /* nothing to count */
-    rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
+    int rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
     if (rc)
         return rc;
     o->device.warn = cli_warn_text;
@@ -495,11 +493,10 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
         .device = &o->device,
         .phase = phase,
         .phase_ctx = j->ctx,
-        .save = j->save,
-        .apply = j->apply,
         .names = slu_reader_names(j->reader),
     };
-    return slu_packing_new(&j->packing, &cfg, err);
+    rc = open_plans(j, &cfg, err);
+    return rc ? rc : slu_packing_new(&j->packing, &cfg, err);
 }
 
 /* Batches of bins in flight, which may be larger than others. */

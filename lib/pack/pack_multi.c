@@ -75,10 +75,15 @@ static uint32_t within(const struct solver *s, uint32_t i, uint64_t len_tok)
     return lo;
 }
 
+uint64_t slu_pack_tolerance(double padding_threshold, uint64_t capacity)
+{
+    return (uint64_t)(padding_threshold * (double)capacity);
+}
+
 /* Ids that a bin may lack without being filled further. */
 static uint64_t tolerance(const struct slu_pack_cfg *cfg, uint64_t capacity)
 {
-    return (uint64_t)(cfg->padding_threshold * (double)capacity);
+    return slu_pack_tolerance(cfg->padding_threshold, capacity);
 }
 
 /* Appends to tried what a bin of `capacity` takes that is opened by row i; *room is

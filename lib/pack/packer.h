@@ -65,6 +65,10 @@ struct slu_pack_cfg {
     double padding_threshold;
 };
 
+/* Ids that a bin of SLU_PACK_MULTI may lack: all that its plans take of the threshold.
+ */
+uint64_t slu_pack_tolerance(double padding_threshold, uint64_t capacity);
+
 struct slu_pack_group {
     uint64_t count;
     uint64_t len_tok;

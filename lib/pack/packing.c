@@ -16,12 +16,50 @@ static uint64_t least_budget(const struct slu_packing_cfg *cfg)
     return least > rows * 64 ? least : rows * 64;
 }
 
+struct slu_plan_head slu_packing_head(const struct slu_packing_cfg *cfg)
+{
+    struct slu_plan_head h = {.method = cfg->method,
+                              .capacity = cfg->capacity,
+                              .max_items = cfg->max_items,
+                              .mix_domains = cfg->mix_domains};
+    h.n_bin = cfg->method == SLU_PACK_MULTI ? cfg->n_bin_tok : 0;
+    for (size_t b = 0; b < h.n_bin; b++) {
+        h.bin[b].tok = cfg->bin_tok[b];
+        h.bin[b].lack_tok = slu_pack_tolerance(cfg->padding_threshold, cfg->bin_tok[b]);
+    }
+    return h;
+}
+
+/* The bins of a plan, h, and those that are asked for. As both lists ascend to the same
+ * length, the first that differ are in both. */
+static int check_bins(const struct slu_plan_head *h, const struct slu_plan_head *want,
+                      struct slu_err *err)
+{
+    for (size_t b = 0; b < h->n_bin && b < want->n_bin; b++) {
+        const struct slu_plan_bin *is = &h->bin[b], *ask = &want->bin[b];
+        if (is->tok != ask->tok)
+            return slu_fail(
+                err, SLU_E_MISMATCH, "the plan is for other --buckets: %s bins of %llu",
+                is->tok < ask->tok ? "it may have" : "it has no",
+                (unsigned long long)(is->tok < ask->tok ? is->tok : ask->tok));
+        if (is->lack_tok != ask->lack_tok)
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "the plan is for bins of %llu that may lack %llu, not %llu "
+                            "(--padding-threshold)",
+                            (unsigned long long)is->tok,
+                            (unsigned long long)is->lack_tok,
+                            (unsigned long long)ask->lack_tok);
+    }
+    return SLU_OK;
+}
+
 /* The plan to apply is one for what cfg asks for. */
 static int check_head(const struct slu_packing_cfg *cfg, struct slu_err *err)
 {
     if (!cfg->apply)
         return SLU_OK;
     const struct slu_plan_head h = slu_planfile_head(cfg->apply);
+    const struct slu_plan_head want = slu_packing_head(cfg);
     if (h.method != cfg->method)
         return slu_fail(err, SLU_E_MISMATCH, "the plan was made by %s, not %s",
                         slu_pack_method_name[h.method],
@@ -39,7 +77,7 @@ static int check_head(const struct slu_packing_cfg *cfg, struct slu_err *err)
         return slu_fail(err, SLU_E_MISMATCH, "the plan is for %s",
                         h.mix_domains ? "domains that share bins"
                                       : "domains each in bins of its own");
-    return SLU_OK;
+    return check_bins(&h, &want, err);
 }
 
 int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
@@ -295,21 +333,11 @@ static int check_domains(const struct slu_packing *p, struct slu_err *err)
 static int apply_plan(struct slu_packing *p, size_t i,
                       const struct slu_length_count *row, size_t n, struct slu_err *err)
 {
-    const struct slu_packing_cfg *cfg = &p->cfg;
     struct slu_pack_slot *s = &p->slot[i];
     const char *name = name_of(p, i);
-    int rc = slu_planfile_plan(cfg->apply, i, &s->plan, err);
+    int rc = slu_planfile_plan(p->cfg.apply, i, &s->plan, err);
     if (!rc)
         rc = slu_plan_check(s->plan, row, n, name ? name : "all documents", err);
-    for (size_t k = 0; !rc && k < s->plan->n_group; k++) {
-        uint64_t capacity = s->plan->group[k].capacity;
-        bool ok = capacity == cfg->capacity;
-        for (size_t b = 0; b < cfg->n_bin_tok && !ok; b++)
-            ok = capacity == cfg->bin_tok[b];
-        if (!ok)
-            rc = slu_fail(err, SLU_E_MISMATCH, "the plan has bins of %llu",
-                          (unsigned long long)capacity);
-    }
     return rc;
 }
 

@@ -63,6 +63,9 @@ struct slu_packing_cfg {
     struct slu_names *names; /* of the domains, for the two */
 };
 
+/* What plans of such a cfg are made for: the head of a file of them. */
+struct slu_plan_head slu_packing_head(const struct slu_packing_cfg *cfg);
+
 struct slu_packing;
 
 /* SLU_E_LIMIT where bins are too large for the budget, SLU_E_MISMATCH where the plan to

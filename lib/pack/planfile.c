@@ -8,7 +8,7 @@
 #include "lib/le.h"
 
 /* Sizes and places in bytes (formats/PLAN.md). */
-enum { HEAD = 64, DOMAIN = 40, GROUP = 24, SUM = 8, MAX_NAME = 65536 };
+enum { HEAD = 64, BIN = 8, DOMAIN = 40, GROUP = 24, SUM = 8, MAX_NAME = 65536 };
 
 static const uint8_t magic[8] = {'S', 'L', 'U', 'P', 'L', 'A', 'N', '\n'};
 #define VERSION  1
@@ -75,12 +75,16 @@ int slu_planfile_new(struct slu_planfile **out, const struct slu_plan_head *head
                      struct slu_err *err)
 {
     struct slu_planfile *f = calloc(1, sizeof *f);
-    uint8_t zero[HEAD] = {0};
+    uint8_t h[HEAD + SLU_MAX_BUCKETS * BIN] = {0};
     *out = f;
     if (!f)
         return slu_fail_nomem(err, sizeof *f);
     f->head = *head;
-    int rc = slu_buf_append(&f->file, zero, sizeof zero, err);
+    for (size_t b = 0; b < head->n_bin; b++) {
+        slu_put_le32(h + HEAD + b * BIN, (uint32_t)head->bin[b].tok);
+        slu_put_le32(h + HEAD + b * BIN + 4, (uint32_t)head->bin[b].lack_tok);
+    }
+    int rc = slu_buf_append(&f->file, h, HEAD + head->n_bin * BIN, err);
     if (rc) {
         slu_planfile_free(f);
         *out = NULL;
@@ -129,6 +133,7 @@ int slu_planfile_write(struct slu_planfile *f, struct slu_out *out, struct slu_e
     slu_put_le32(h + 8, VERSION);
     slu_put_le32(h + 12, f->head.mix_domains ? MIXED : 0);
     slu_put_le32(h + 16, (uint32_t)f->head.method);
+    slu_put_le32(h + 20, (uint32_t)f->head.n_bin);
     slu_put_le64(h + 24, f->head.capacity);
     slu_put_le64(h + 32, f->head.max_items);
     slu_put_le64(h + 40, f->n_domain);
@@ -144,6 +149,15 @@ int slu_planfile_write(struct slu_planfile *f, struct slu_out *out, struct slu_e
 static int bad(struct slu_err *err, const char *what)
 {
     return slu_fail(err, SLU_E_FORMAT, "not a plan: %s", what);
+}
+
+/* Whether there may be bins of so many ids. */
+static bool has_bin(const struct slu_plan_head *head, uint64_t tok)
+{
+    for (size_t b = 0; b < head->n_bin; b++)
+        if (head->bin[b].tok == tok)
+            return true;
+    return !head->n_bin && tok == head->capacity;
 }
 
 /* Group i of the plan from its row; NULL, or what is wrong with it. */
@@ -174,8 +188,8 @@ static const char *put_group(struct slu_pack_plan *plan, const uint8_t *row,
             return "the length of a bin changes";
         held = p->slot + p->repeat;
     }
-    if (!g->capacity || g->capacity > head->capacity)
-        return "a bin is longer than it says";
+    if (!has_bin(head, g->capacity))
+        return "a bin has another length than it says";
     uint64_t room = p ? p->room : g->capacity;
     if (g->repeat > room / g->len_tok)
         return "a bin holds more than it can";
@@ -230,6 +244,27 @@ int slu_planfile_plan(const struct slu_planfile *f, size_t i,
     return SLU_OK;
 }
 
+/* The list of bins behind the header, of which n bytes are left in the file. */
+static int read_bins(struct slu_planfile *f, size_t n, struct slu_err *err)
+{
+    struct slu_plan_head *head = &f->head;
+    const uint8_t *p = f->file.data + HEAD;
+    uint32_t n_bin = slu_le32(f->file.data + 20);
+    bool multi = head->method == SLU_PACK_MULTI;
+    if ((n_bin != 0) != multi || n_bin > SLU_MAX_BUCKETS || n_bin > n / BIN)
+        return bad(err, "its list of bins is not one");
+    head->n_bin = n_bin;
+    for (size_t b = 0; b < n_bin; b++, p += BIN) {
+        head->bin[b] = (struct slu_plan_bin){slu_le32(p), slu_le32(p + 4)};
+        if (head->bin[b].tok <= (b ? head->bin[b - 1].tok : 0) ||
+            head->bin[b].lack_tok > head->bin[b].tok)
+            return bad(err, "its list of bins is not one");
+    }
+    return n_bin && head->bin[n_bin - 1].tok != head->capacity
+               ? bad(err, "its list of bins is not one")
+               : SLU_OK;
+}
+
 static int read_head(struct slu_planfile *f, uint64_t *n_domain, struct slu_err *err)
 {
     const uint8_t *h = f->file.data;
@@ -252,9 +287,9 @@ static int read_head(struct slu_planfile *f, uint64_t *n_domain, struct slu_err 
     *n_domain = slu_le64(h + 40);
     f->n_group = slu_le64(h + 48);
     if (slu_le32(h + 12) & ~MIXED || slu_le32(h + 16) >= SLU_PACK_CONCAT ||
-        slu_le32(h + 20) || !f->head.capacity || f->head.capacity > SLU_MAX_CAPACITY)
+        !f->head.capacity || f->head.capacity > SLU_MAX_CAPACITY)
         return bad(err, "its header is not one");
-    return SLU_OK;
+    return read_bins(f, n - HEAD - SUM, err);
 }
 
 /* One domain's section at *at: name, groups, and that the plan is one. */
@@ -290,8 +325,8 @@ static int read_domain(struct slu_planfile *f, size_t *at, struct slu_err *err)
 static int parse(struct slu_planfile *f, struct slu_err *err)
 {
     uint64_t n_domain = 0, n_group = 0;
-    size_t at = HEAD;
     int rc = read_head(f, &n_domain, err);
+    size_t at = HEAD + f->head.n_bin * BIN;
     for (uint64_t i = 0; i < n_domain && !rc; i++) {
         rc = read_domain(f, &at, err);
         if (!rc)

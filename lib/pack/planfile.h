@@ -26,6 +26,7 @@
 #include "lib/err.h"
 #include "lib/io.h"
 #include "lib/pack/packer.h"
+#include "lib/stream.h" /* SLU_MAX_BUCKETS */
 
 /* What a plan was made for. */
 struct slu_plan_head {
@@ -33,6 +34,12 @@ struct slu_plan_head {
     uint64_t capacity;           /* ids of the longest bins */
     uint64_t max_items;          /* of a bin; 0: no limit */
     bool mix_domains;
+    /* SLU_PACK_MULTI: the bins there may be, ascending, the last of `capacity` ids, and
+     * how many of them each may lack (slu_pack_tolerance). Others: none. */
+    size_t n_bin;
+    struct slu_plan_bin {
+        uint64_t tok, lack_tok;
+    } bin[SLU_MAX_BUCKETS];
 };
 
 struct slu_planfile;

@@ -136,6 +136,19 @@ for o in "--length 1024 c.tks" "--length 512 --method ffd c.tks" "--length 512 -
     check "  no output" [ ! -e y.tks ]
 done
 check "  the last one names what differs" grep -q "the plan is for other data" err
+o="--method multi --buckets 32,64,128 --padding-threshold 50%"
+# shellcheck disable=SC2086 # words
+one=$(pack $o --save-plan m.plan c.tks | sha)
+# shellcheck disable=SC2086 # words
+same "--apply-plan: the same bytes: $o" "$one" "$(pack $o --apply-plan m.plan c.tks | sha)"
+for o in "--buckets 32,64,128 --padding-threshold 0" "--buckets 32,64,128" "--buckets 64,128 --padding-threshold 50%" \
+    "--buckets 32,64,100,128 --padding-threshold 50%" "--buckets 32,64 --padding-threshold 50%"; do
+    # shellcheck disable=SC2086 # words
+    status "a plan for something else: $o" 1 pack --method multi $o --apply-plan m.plan -o y.tks c.tks
+    check "  one line" one_line err
+    check "  that names it" grep -q "plan is for .*bins of" err
+    check "  no output" [ ! -e y.tks ]
+done
 head -c 100 p.plan >cut.plan
 cp c.jsonl text.plan
 for f in cut text absent; do

@@ -21,7 +21,12 @@ static struct slu_pack_plan *make_plan(enum slu_pack_method method, uint64_t cap
                                        uint64_t max_items, uint64_t seed,
                                        struct slu_length_count *hist, size_t *n)
 {
-    struct slu_pack_cfg cfg = {.capacity = capacity, .max_items = max_items};
+    const uint64_t bin_tok[] = {capacity / 3, capacity};
+    struct slu_pack_cfg cfg = {.capacity = capacity,
+                               .max_items = max_items,
+                               .bin_tok = bin_tok,
+                               .n_bin_tok = 2,
+                               .padding_threshold = 0.25};
     struct slu_pack_plan *plan;
     *n = 0;
     for (uint64_t len = 1; len <= capacity && *n < 64; len++) {
@@ -64,10 +69,16 @@ static void same_plan(const struct slu_pack_plan *a, const struct slu_pack_plan 
 static void write_file(enum slu_pack_method method, uint64_t capacity,
                        uint64_t max_items, struct slu_buf *bytes)
 {
-    struct slu_plan_head head = {method, capacity, max_items, false};
+    struct slu_plan_head head = {
+        .method = method, .capacity = capacity, .max_items = max_items};
     struct slu_length_count hist[64];
     struct slu_planfile *f;
     size_t n;
+    if (method == SLU_PACK_MULTI) {
+        head.n_bin = 2;
+        head.bin[0] = (struct slu_plan_bin){capacity / 3, capacity / 12};
+        head.bin[1] = (struct slu_plan_bin){capacity, capacity / 4};
+    }
     assert_int_equal(slu_planfile_new(&f, &head, NULL), SLU_OK);
     for (unsigned i = 0; i < 2; i++) {
         struct slu_pack_plan *plan =
@@ -86,12 +97,13 @@ static void write_file(enum slu_pack_method method, uint64_t capacity,
 
 static void test_there_and_back(void **state)
 {
-    static const enum slu_pack_method method[] = {SLU_PACK_BFD, SLU_PACK_FFD,
-                                                  SLU_PACK_SPFHP, SLU_PACK_LPFHP};
+    static const enum slu_pack_method method[] = {
+        SLU_PACK_BFD, SLU_PACK_FFD, SLU_PACK_SPFHP, SLU_PACK_LPFHP, SLU_PACK_MULTI};
     struct slu_buf bytes = SLU_BUF_INIT;
     (void)state;
-    for (size_t m = 0; m < 4; m++)
-        for (uint64_t capacity = 1; capacity < 3000; capacity = capacity * 3 + 1)
+    for (size_t m = 0; m < 5; m++)
+        for (uint64_t capacity = m < 4 ? 1 : 4; capacity < 3000;
+             capacity = capacity * 3 + 1)
             for (uint64_t max_items = 0; max_items < 4; max_items += 3) {
                 struct slu_length_count hist[64];
                 struct slu_planfile *f;
@@ -106,6 +118,13 @@ static void test_there_and_back(void **state)
                 assert_int_equal(h.capacity, capacity);
                 assert_int_equal(h.max_items, max_items);
                 assert_false(h.mix_domains);
+                assert_int_equal(h.n_bin, m < 4 ? 0 : 2);
+                if (h.n_bin) {
+                    assert_int_equal(h.bin[0].tok, capacity / 3);
+                    assert_int_equal(h.bin[0].lack_tok, capacity / 12);
+                    assert_int_equal(h.bin[1].tok, capacity);
+                    assert_int_equal(h.bin[1].lack_tok, capacity / 4);
+                }
                 for (unsigned i = 0; i < 2; i++) {
                     struct slu_pack_plan *want =
                         make_plan(method[m], capacity, max_items, i, hist, &n);
@@ -179,14 +198,46 @@ static void check_plan(const struct slu_pack_plan *plan)
     free(v);
 }
 
+/* A list of bins that ascends to the capacity, and bins of these lengths only. */
+static void test_bins(void **state)
+{
+    static const struct {
+        size_t at;
+        uint32_t to;
+    } wrong[] = {
+        {20, 0},  {20, 1},   {20, 3},   {20, 65},  {20, UINT32_MAX},
+        {16, 0},  {64, 0},   {64, 39},  {64, 120}, {64, 121},
+        {68, 41}, {72, 119}, {72, 121}, {76, 121},
+    };
+    struct slu_buf b = SLU_BUF_INIT;
+    struct slu_planfile *f;
+    (void)state;
+    write_file(SLU_PACK_MULTI, 120, 0, &b);
+    mend(&b);
+    assert_int_equal(slu_planfile_parse(&f, b.data, b.len, NULL), SLU_OK);
+    slu_planfile_free(f);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint32_t was = slu_le32(b.data + wrong[i].at);
+        assert_true(was != wrong[i].to);
+        slu_put_le32(b.data + wrong[i].at, wrong[i].to);
+        mend(&b);
+        refused(b.data, b.len);
+        slu_put_le32(b.data + wrong[i].at, was);
+    }
+    write_file(SLU_PACK_BFD, 120, 0, &b);
+    slu_put_le32(b.data + 20, 1); /* a list where there is none */
+    mend(&b);
+    refused(b.data, b.len);
+    slu_buf_release(&b);
+}
+
 /* Bytes are changed and the checksum is made to match: refused, or a plan. */
-static void test_forged(void **state)
+static void forge(enum slu_pack_method method)
 {
     static const uint8_t to[] = {0, 1, 2, 0x7f, 0x80, 0xff};
     struct slu_buf b = SLU_BUF_INIT;
     unsigned n_refused = 0, n_taken = 0;
-    (void)state;
-    write_file(SLU_PACK_BFD, 121, 4, &b);
+    write_file(method, 121, 4, &b);
     for (size_t i = 0; i < b.len - 8; i++)
         for (size_t k = 0; k < sizeof to; k++) {
             struct slu_planfile *f;
@@ -215,6 +266,13 @@ static void test_forged(void **state)
         refused(b.data, b.len);
     }
     slu_buf_release(&b);
+}
+
+static void test_forged(void **state)
+{
+    (void)state;
+    forge(SLU_PACK_BFD);
+    forge(SLU_PACK_MULTI);
 }
 
 static void test_histogram(void **state)
@@ -273,9 +331,8 @@ static int remove_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_bins),           cmocka_unit_test(test_forged),
         cmocka_unit_test(test_histogram),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);

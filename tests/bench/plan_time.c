@@ -5,8 +5,8 @@
  * FILE has u32 lengths, native byte order, each between 1 and CAPACITY. Prints a JSON
  * object: bins, documents, tokens, and processor seconds a phase.
  *
- *   ours  histogram, plan (lib/pack/packer.h), and each document's bin and offset by sorting
- *         and arithmetic (kernels/sort.h, place.h): what pack does but for the tokens;
+ *   ours  histogram, plan (lib/pack/packer.h), and each document's bin and offset by
+ * sorting and arithmetic (kernels/sort.h, place.h): what pack does but for the tokens;
  *         ffd: the same with first-fit decreasing
  *   tree  the plain algorithm of arXiv 2404.10830 in C: documents sorted by length,
  * each to the fullest bin that has room, found in a segment tree over the room left,

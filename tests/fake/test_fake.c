@@ -1,6 +1,6 @@
 /* test_fake.c - what is around kernels, on a device that is none: pack's arrays there
- * and back (lib/pack/packing_cuda.h), the length histogram, and the policy of lib/device.h,
- * with every call failing in turn, in every way.
+ * and back (lib/pack/packing_cuda.h), the length histogram, and the policy of
+ * lib/device.h, with every call failing in turn, in every way.
  */
 #include <setjmp.h>
 #include <stdarg.h>

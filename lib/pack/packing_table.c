@@ -100,9 +100,13 @@ int slu_packing_compare(const struct slu_packing *p,
         if (m == SLU_PACK_CONCAT && p->cfg.max_items)
             rc = slu_fail(&why, SLU_E_USAGE, "does not limit the pieces in a bin");
         else if (m == SLU_PACK_MULTI && p->cfg.method != SLU_PACK_MULTI)
-            rc = slu_fail(&why, SLU_E_USAGE, "has bins of several lengths: --buckets");
+            rc = slu_fail(
+                &why, SLU_E_USAGE,
+                "has bins of several lengths: --method multi --buckets L,L,...");
         else if (m == SLU_PACK_CONCAT)
             r->sum = slu_packing_baseline(p);
+        else if (m == (int)p->cfg.method && p->cfg.apply)
+            r->sum = slu_packing_sum(p); /* the plan may be none the method makes */
         else if (too_much(p, (enum slu_pack_method)m))
             rc = slu_fail(&why, SLU_E_USAGE,
                           "takes its time for such bins; --method nnlshp includes it");

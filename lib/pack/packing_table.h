@@ -31,7 +31,8 @@ struct slu_packing_row {
     double seconds; /* that solving took: the one figure that is not always the same */
 };
 
-/* Row m is of method m. p: planned, with plan_only. Methods that would take much longer
+/* Row m is of method m, that of the method chosen of the plan to apply, where there is
+ * one. p: planned, with plan_only. Methods that would take much longer
  * than others are left out where they were not chosen. */
 SLU_MUST_USE int slu_packing_compare(const struct slu_packing *p,
                                      struct slu_packing_row row[SLU_PACK_METHODS],

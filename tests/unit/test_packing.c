@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "lib/pack/packing_private.h"
+#include "lib/pack/packing_table.h"
 
 enum { BIG = 64 << 20, SMALL = 1 << 20 };
 
@@ -232,12 +233,68 @@ static void test_none(void **state)
     }
 }
 
+/* Counts random batches, and plans. */
+static struct slu_packing *plan_only(const struct slu_packing_cfg *cfg)
+{
+    struct slu_packing *p;
+    struct slu_batch b;
+    uint64_t state = 0, pieces = 0;
+    slu_batch_init(&b, cfg->tok_bytes);
+    assert_int_equal(slu_packing_new(&p, cfg, NULL), SLU_OK);
+    for (unsigned i = 0; i < 20; i++) {
+        random_batch(&b, &state, 40, 1);
+        add_batch(p, &b, false, &pieces);
+    }
+    assert_int_equal(slu_packing_plan(p, NULL), SLU_OK);
+    slu_batch_release(&b);
+    return p;
+}
+
+/* The table's row of the method chosen is the plan that is applied, even where the
+ * method would have made a better one: here each piece has a bin of its own. */
+static void test_applied_row(void **state)
+{
+    (void)state;
+    struct slu_packing_cfg cfg = {.method = SLU_PACK_BFD,
+                                  .capacity = 64,
+                                  .mix_domains = true,
+                                  .tok_bytes = 2,
+                                  .plan_only = true,
+                                  .budget_byte = BIG};
+    const struct slu_pack_cfg alone = {.capacity = 64, .max_items = 1};
+    const struct slu_plan_head head = slu_packing_head(&cfg);
+    struct slu_packing_row own[SLU_PACK_METHODS], row[SLU_PACK_METHODS];
+    struct slu_packing *p = plan_only(&cfg);
+    struct slu_pack_plan *plan;
+    struct slu_planfile *f;
+    assert_int_equal(slu_packing_compare(p, own, NULL), SLU_OK);
+    assert_int_equal(p->n_slot, 1);
+    assert_int_equal(slu_pack_solve(&plan, SLU_PACK_FFD, p->slot[0].row,
+                                    p->slot[0].n_row, &alone, NULL),
+                     SLU_OK);
+    assert_true(own[SLU_PACK_BFD].sum.bins < plan->n_bin);
+    slu_packing_free(p);
+    assert_int_equal(slu_planfile_new(&f, &head, NULL), SLU_OK);
+    assert_int_equal(slu_planfile_add(f, NULL, plan, NULL), SLU_OK);
+    cfg.apply = f;
+    p = plan_only(&cfg);
+    assert_int_equal(slu_packing_compare(p, row, NULL), SLU_OK);
+    assert_int_equal(row[SLU_PACK_BFD].sum.bins, plan->n_bin);
+    assert_int_equal(row[SLU_PACK_BFD].sum.items, own[SLU_PACK_BFD].sum.items);
+    assert_int_equal(row[SLU_PACK_BFD].sum.tok, own[SLU_PACK_BFD].sum.tok);
+    assert_int_equal(row[SLU_PACK_FFD].sum.bins, own[SLU_PACK_FFD].sum.bins);
+    slu_packing_free(p);
+    slu_planfile_free(f);
+    slu_pack_plan_free(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_both_ways),
         cmocka_unit_test(test_border),
         cmocka_unit_test(test_none),
+        cmocka_unit_test(test_applied_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,7 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     if (least_budget(cfg) > cfg->budget_byte)
         return slu_fail(err, SLU_E_LIMIT, "bins of %llu tokens need -M %lluM",
                         (unsigned long long)cfg->capacity,
-                        (unsigned long long)((least_budget(cfg) >> 20) + 1));
+                        (unsigned long long)((least_budget(cfg) + 0xfffff) >> 20));
     int rc = check_head(cfg, err);
     if (rc)
         return rc;

@@ -83,6 +83,7 @@ pack --plan --method concat --length 4096 --stats s.json c.tks >plan
 check "--plan: the method chosen is marked" grep -q '^\* concat ' plan
 same "  in --stats, too" '[["concat"], ["bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "multi", "concat"]]' \
     "$(json s.json '[[m["method"] for m in d["methods"] if m["chosen"]], [m["method"] for m in d["methods"]]]')"
+check "--plan: what multi wants" grep -q '^  multi .*--method multi --buckets' plan
 check "--plan: why a method does not apply" grep -q '^  nnlshp .*2048' plan
 check "  in --stats, too" sh -c 'grep -q "unsuitable.*2048" s.json'
 pack --plan --max-segments 3 --length 4096 c.tks >plan
@@ -108,6 +109,9 @@ status "--save-plan: before reading" 1 pack --length 512 --save-plan no/such/x e
 check "  one line that names it, and nothing is written" sh -c 'grep -q no/such/x err && [ $(wc -l <err) = 1 ] && [ ! -s out ]'
 status "bins too large for -M" 1 pack -M 32M --length 16M c.tks
 check "  one line" one_line err
+status "bins too large for -M by a little" 1 pack -M 63M --length 1M -o y.tks c.tks
+check "  what is enough is named" grep -q 'need -M 64M$' err
+status "  and is enough" 0 pack -M 64M --length 1M -o x.tks c.tks
 status "--device cuda:99" 1 pack --device cuda:99 d.tks
 check "  one line" one_line err
 

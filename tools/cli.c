@@ -141,6 +141,7 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
         *(bool *)(void *)at = o->kind == CLI_FLAG;
         return SLU_OK;
     case CLI_STRING:
+    case CLI_INPUT:
     case CLI_OUTPUT:
         *(const char **)(void *)at = v;
         return SLU_OK;
@@ -369,26 +370,45 @@ static bool lies_in(const char *path, const struct stat *in)
     return false;
 }
 
-/* No output takes the place of an input: its file, or one of its set's. */
-static int check_inputs(const struct cli_ctx *ctx, const char *name, const char *path,
-                        struct slu_err *err)
+/* The option's value: a CLI_INPUT or CLI_OUTPUT. */
+static const char *path_of(const struct cli_ctx *ctx, const struct table *t, int i)
 {
-    struct stat out, in;
+    const char *base = t->common[i] ? (const char *)&ctx->common : ctx->opts;
+    return *(const char *const *)(const void *)(base + t->opt[i]->offset);
+}
+
+/* The output `path`, which is `out`, does not take the place of `input`: of its file,
+ * or one of its set's. */
+static int check_input(const char *name, const char *path, const struct stat *out,
+                       const char *input, struct slu_err *err)
+{
+    struct stat in;
+    bool piped = !strcmp(input, "-");
+    if (piped ? fstat(STDIN_FILENO, &in) : stat(input, &in))
+        return SLU_OK;
+    bool hit = S_ISDIR(in.st_mode)
+                   ? lies_in(path, &in)
+                   : in.st_dev == out->st_dev && in.st_ino == out->st_ino;
+    return hit ? slu_fail(err, SLU_E_USAGE,
+                          "--%s %s would replace what is read (%s); name another file",
+                          name, path, piped ? "standard input" : input)
+               : SLU_OK;
+}
+
+/* No output takes the place of an input, be it an argument or an option's. */
+static int check_inputs(const struct cli_ctx *ctx, const struct table *t,
+                        const char *name, const char *path, struct slu_err *err)
+{
+    struct stat out;
+    int rc = SLU_OK;
     if (!strcmp(path, "-") || stat(path, &out) || !S_ISREG(out.st_mode))
         return SLU_OK;
-    for (size_t i = 0; i < ctx->n_input || i == 0; i++) {
-        const char *input = ctx->n_input ? ctx->input[i] : "-";
-        bool piped = !strcmp(input, "-");
-        if (piped ? fstat(STDIN_FILENO, &in) : stat(input, &in))
-            continue;
-        if (S_ISDIR(in.st_mode) ? lies_in(path, &in)
-                                : in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return slu_fail(err, SLU_E_USAGE,
-                            "--%s %s would replace what is read (%s); name another "
-                            "file",
-                            name, path, piped ? "standard input" : input);
-    }
-    return SLU_OK;
+    for (size_t i = 0; (i < ctx->n_input || i == 0) && !rc; i++)
+        rc = check_input(name, path, &out, ctx->n_input ? ctx->input[i] : "-", err);
+    for (int i = 0; i < t->n && !rc; i++)
+        if (t->opt[i]->kind == CLI_INPUT && path_of(ctx, t, i))
+            rc = check_input(name, path, &out, path_of(ctx, t, i), err);
+    return rc;
 }
 
 /* Every output a file of its own: the second would silently replace the first, or an
@@ -401,17 +421,16 @@ static int check_outputs(const struct cli_ctx *ctx, const struct table *t,
     bool printed = !ctx->tool->prints || ctx->tool->prints(ctx->opts);
     int n = 0;
     for (int i = 0; i < t->n; i++) {
-        const char *base = t->common[i] ? (const char *)&ctx->common : ctx->opts;
         if (t->opt[i]->kind != CLI_OUTPUT)
             continue;
-        path[n] = *(const char *const *)(const void *)(base + t->opt[i]->offset);
+        path[n] = path_of(ctx, t, i);
         if (!path[n] && printed && t->common[i] && t->opt[i]->letter == 'o')
             path[n] = "-";
         opt[n] = t->opt[i];
         n += path[n] != NULL;
     }
     for (int i = 0; i < n; i++) {
-        int rc = check_inputs(ctx, opt[i]->name, path[i], err);
+        int rc = check_inputs(ctx, t, opt[i]->name, path[i], err);
         if (rc)
             return rc;
     }

@@ -25,6 +25,7 @@ enum cli_kind {
     CLI_STRING, /* const char * */
     CLI_OUTPUT, /* const char *: a file that is written; no two may be the same, nor
                    one an input */
+    CLI_INPUT,  /* const char *: a file that is read, which no output may be */
     CLI_COUNT,  /* uint64_t, strict decimal with optional K, M, G, T (powers of 1024) */
     CLI_MAYBE_COUNT,  /* the same with an optional value: UINT64_MAX without */
     CLI_SIZE,         /* uint64_t bytes, the same spelling */

@@ -72,6 +72,7 @@ static int add_option(struct slu_buf *b, const struct cli_opt *o, const char *no
             return add_text(b, o, NULL, err);
         break;
     case CLI_STRING:
+    case CLI_INPUT:
         s = *(const char *const *)(const void *)now;
         d = *(const char *const *)(const void *)was;
         if (s && (!d || strcmp(s, d)))

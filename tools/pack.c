@@ -56,7 +56,7 @@ static const struct cli_opt options[] = {
      "say what it comes to, as a table; write no stream", NULL, false, NULL},
     {"save-plan", 0, CLI_OUTPUT, AT(save_plan), "FILE",
      "write the plan there, see --apply-plan", NULL, false, NULL},
-    {"apply-plan", 0, CLI_STRING, AT(apply_plan), "FILE",
+    {"apply-plan", 0, CLI_INPUT, AT(apply_plan), "FILE",
      "take that plan, made of the same lengths with the same\noptions, instead of "
      "making "
      "one",

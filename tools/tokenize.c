@@ -90,7 +90,7 @@ static const struct cli_opt options[] = {
      parse_part},
     {"part-base", 0, CLI_COUNT, AT(part.base), "N",
      "with auto: the array's first task id; default 0", NULL, false, NULL},
-    {"files-from", 0, CLI_STRING, AT(files_from), "LIST",
+    {"files-from", 0, CLI_INPUT, AT(files_from), "LIST",
      "read the files named in LIST too, one a line; -: standard input", NULL, false,
      NULL},
     {"on-error", 0, CLI_CHOICE, AT(on_error), "fail|skip",

@@ -112,15 +112,19 @@ rm -rf idle
 cp c.tks in.tks
 ln -s in.tks in-link
 printf '\5\0\0\0' >in.npy
-sha in.tks in.npy >in.sum
+echo c.jsonl >in.list
+cp in.list in.plan
+sha in.tks in.npy in.list in.plan >in.sum
 for bad in "dedup -o in.tks in.tks" "dedup -o ./in.tks c.tks in.tks" "dedup --pairs in-link -o x.tks in.tks" "inspect --svg in.tks in.tks" \
-    "inspect --stats sub/../in.tks in-link" "decompose --plan --histogram in.npy --eos-id 0 --token-bytes 2 in.npy" "tokenize -t bytes -o c.jsonl c.jsonl"; do
+    "inspect --stats sub/../in.tks in-link" "decompose --plan --histogram in.npy --eos-id 0 --token-bytes 2 in.npy" "tokenize -t bytes -o c.jsonl c.jsonl" \
+    "tokenize -t bytes --files-from in.list -o ./in.list" "pack --length 64 --apply-plan in.plan -o in.plan c.tks" \
+    "pack --length 64 --apply-plan in.plan --stats ./in.plan -o x.tks c.tks"; do
     # shellcheck disable=SC2086 # words are meant
     status "an output over the input: $bad" 2 $bad
     check "  one line" one_line "$TMP/err"
 done
 check "an output over standard input" sh -c 'inspect --svg in.tks <in.tks 2>err; test $? = 2'
-same "and nothing was written then" "$(cat in.sum)" "$(sha in.tks in.npy)"
+same "and nothing was written then" "$(cat in.sum)" "$(sha in.tks in.npy in.list in.plan)"
 status "--svg -, alone" 0 inspect --svg - c.tks
 check "  is the picture" grep -q '^<svg' "$TMP/out"
 status "--svg - with --json" 2 inspect --svg - --json c.tks

@@ -499,11 +499,16 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
     return rc ? rc : slu_packing_new(&j->packing, &cfg, err);
 }
 
-/* Batches of bins in flight, which may be larger than others. */
+/* Batches of bins in flight, which may be larger than others: one where a single bin
+ * takes all of the share. */
 static unsigned bin_slots(const struct job *j, uint64_t share)
 {
-    uint64_t bin_byte = 2 * j->capacity * j->in.tok_bytes, n = share / bin_byte;
+    uint64_t tok_byte = 2 * j->capacity * j->in.tok_bytes,
+             bin_byte = slu_packing_bin_byte(j->packing);
     unsigned most = cli_slots(j->ctx, share);
+    if (bin_byte > share)
+        return 1;
+    uint64_t n = share / (bin_byte > tok_byte ? bin_byte : tok_byte);
     return n >= most ? most : n > 2 ? (unsigned)n : most < 2 ? most : 2;
 }
 

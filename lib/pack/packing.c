@@ -240,15 +240,21 @@ static int add_run(struct slu_packing *p, const struct slu_batch *b,
     if (rc)
         return rc;
     struct slu_pack_slot *s = &p->slot[it.slot];
+    p->id_byte += run->seg.id_len;
+    if (run->seg.id_len > p->longest_id)
+        p->longest_id = run->seg.id_len;
     s->items++;
     s->cut += left > capacity;
     s->cut_by_concat += s->tok % capacity + left > capacity;
     s->concat_squares += squares_of_chunks(s->tok % capacity, left, capacity);
     for (uint64_t at = 0; left && !rc; at += it.seg.len_tok, left -= it.seg.len_tok) {
-        uint64_t bin, offset;
+        uint64_t bin, offset = 0;
         it.seg.len_tok = left < capacity ? left : capacity;
         if (p->cfg.method == SLU_PACK_CONCAT && !p->cfg.plan_only)
             it.seg.len_tok = slu_pack_chunk(s->tok, left, capacity, &bin, &offset);
+        s->chunk_items = s->tok % capacity ? s->chunk_items + 1 : 1;
+        if (p->cfg.method == SLU_PACK_CONCAT && s->chunk_items > p->most_items)
+            p->most_items = s->chunk_items;
         it.seg.offset = run->seg.offset + at;
         it.position = s->tok;
         it.tok = slu_batch_at(b, run->tok_off + at);
@@ -301,6 +307,24 @@ int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
                      "the plans of %zu domains outgrow their share of memory; give "
                      "-M more, or --mix-domains",
                      p->n_slot);
+}
+
+/* A bin is in one batch, and once more in part where it is written; beside them are the
+ * sorter (three eighths) and the plan. */
+uint64_t slu_pack_bin_limit(const struct slu_packing *p)
+{
+    return p->cfg.budget_byte / 2 + (26 << 20);
+}
+
+int slu_pack_refuse_bin(const struct slu_packing *p, uint64_t byte, struct slu_err *err)
+{
+    return slu_fail(
+        err, SLU_E_LIMIT,
+        "a bin has segments and ids of %llu MiB, more than the %llu MiB that "
+        "-M leaves it; give -M more%s",
+        (unsigned long long)(byte >> 20) + 1,
+        (unsigned long long)(slu_pack_bin_limit(p) >> 20),
+        p->cfg.method == SLU_PACK_CONCAT ? "" : ", or --max-segments");
 }
 
 /* NULL: none. */
@@ -428,6 +452,13 @@ int slu_packing_take(struct slu_packing *p, struct slu_packing_window *w,
     *w = (struct slu_packing_window){0};
     return p->mem ? slu_pack_mem_take(p, w, out, tok, err)
                   : slu_pack_ext_next(p, w, out, tok, err);
+}
+
+uint64_t slu_packing_bin_byte(const struct slu_packing *p)
+{
+    uint64_t items = p->most_items, id = items * p->longest_id;
+    return p->cfg.capacity * p->cfg.tok_bytes + (items + 1) * sizeof(struct slu_seg) +
+           (id < p->id_byte ? id : p->id_byte);
 }
 
 int slu_packing_fill(const struct slu_packing *p, struct slu_packing_window *w,

@@ -113,6 +113,8 @@ struct slu_packing_window {
     bool got; /* from a device: the batch has the ids of all these bins, in order */
     struct slu_packing_stat stat;
 };
+/* Bytes that the heaviest bin may take, about; valid after plan. */
+uint64_t slu_packing_bin_byte(const struct slu_packing *p);
 /* Chooses the next bins, about `tok` tokens of them. SLU_EOF behind the last. `out` is
  * theirs until the window is settled. */
 SLU_MUST_USE int slu_packing_take(struct slu_packing *p, struct slu_packing_window *w,

@@ -4,6 +4,9 @@
 #include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
 
+/* Up to so many bytes an id is reckoned with the longest's, past that with its own. */
+#define SHORT_ID 256
+
 static uint64_t bins_of(const struct slu_pack_mem *m, size_t interval)
 {
     uint64_t end =
@@ -11,18 +14,53 @@ static uint64_t bins_of(const struct slu_pack_mem *m, size_t interval)
     return end - m->interval[interval].first_bin;
 }
 
-/* The first run from id `tok` of the packed data on. */
-static uint64_t run_from(const struct slu_pack_arrays *a, uint64_t tok)
+/* The runs of a bin of interval v that ends before id `end` of the packed data. */
+static uint64_t runs_of(const struct slu_pack_arrays *a,
+                        const struct slu_place_interval *v, uint64_t run, uint64_t end)
 {
-    size_t lo = 0, hi = a->n_item;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (a->run_dst[mid] < tok)
-            lo = mid + 1;
-        else
-            hi = mid;
+    uint64_t n = v->items;
+    if (!n)
+        while (run + n < a->n_item && a->run_dst[run + n] < end)
+            n++;
+    return n;
+}
+
+static const struct slu_seg *seg_of(const struct slu_pack_mem *m, uint64_t run)
+{
+    uint32_t item = m->a.run_item[run];
+    return &m->seg[m->arrival ? m->arrival[item] : item];
+}
+
+void slu_pack_mem_heaviest(struct slu_packing *p)
+{
+    const struct slu_pack_mem *m = p->mem;
+    uint64_t run = 0;
+    for (size_t i = 0; i < m->n_interval; i++) {
+        const struct slu_place_interval *v = &m->interval[i];
+        uint64_t n = v->items;
+        for (uint64_t k = 0; !v->items && k < bins_of(m, i); k++, run += n) {
+            n = runs_of(&m->a, v, run, v->first_tok + (k + 1) * v->capacity);
+            p->most_items = n > p->most_items ? n : p->most_items;
+        }
+        p->most_items = n > p->most_items ? n : p->most_items;
     }
-    return lo;
+}
+
+/* What bin k of an interval that begins with that run weighs, exactly where ids are
+ * long; *n_run: its runs. */
+static uint64_t weigh_bin(const struct slu_packing *p, size_t interval, uint64_t k,
+                          uint64_t run, uint64_t *n_run)
+{
+    const struct slu_pack_mem *m = p->mem;
+    const struct slu_place_interval *v = &m->interval[interval];
+    bool kept = !(m->cfg.drop && m->room[interval]);
+    uint64_t n = runs_of(&m->a, v, run, v->first_tok + (k + 1) * v->capacity), id = 0;
+    for (uint64_t i = 0; i < n && kept && p->longest_id > SHORT_ID; i++)
+        id += seg_of(m, run + i)->id_len;
+    if (p->longest_id <= SHORT_ID)
+        id = n * p->longest_id;
+    *n_run = n;
+    return 16 * n + (kept ? v->capacity + 80 + id / 4 : 0);
 }
 
 /* The window's ids, if a device has them: one part after another. */
@@ -42,7 +80,7 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
                       struct slu_batch *out, uint64_t tok, struct slu_err *err)
 {
     struct slu_pack_mem *m = p->mem;
-    uint64_t weight = 0, mean = m->n_bin ? m->a.n_item / m->n_bin + 1 : 0;
+    uint64_t weight = 0;
     if (m->at_interval == m->n_interval)
         return SLU_EOF;
     w->interval = m->at_interval;
@@ -51,47 +89,24 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
     while (m->at_interval < m->n_interval && weight < tok) { /* see slu_batch_weight */
         const struct slu_place_interval *v = &m->interval[m->at_interval];
         bool kept = !(m->cfg.drop && m->room[m->at_interval]);
-        uint64_t left = bins_of(m, m->at_interval) - m->at_bin;
-        uint64_t each =
-            16 * (v->items ? v->items : mean) + (kept ? v->capacity + 80 : 0);
+        uint64_t left = bins_of(m, m->at_interval) - m->at_bin, n_run;
+        uint64_t each = weigh_bin(p, m->at_interval, m->at_bin, m->at_run, &n_run);
         uint64_t n = (tok - weight + each - 1) / each;
         n = n < left ? n : left;
+        if (!v->items || p->longest_id > SHORT_ID) /* bins are not alike */
+            n = 1;
         weight += n * each;
         w->n_bin += n;
-        w->n_run += n * v->items;
+        w->n_run += n * n_run;
         w->n_tok += kept || m->cuda ? n * v->capacity : 0;
         m->at_bin += n;
+        m->at_run += n * n_run;
         if (n == left) {
             m->at_interval++;
             m->at_bin = 0;
         }
     }
-    if (p->cfg.method == SLU_PACK_CONCAT || p->related) { /* runs are listed */
-        uint64_t end = m->a.n_item;
-        if (m->at_interval < m->n_interval)
-            end = run_from(&m->a, m->interval[m->at_interval].first_tok +
-                                      m->at_bin * m->interval[m->at_interval].capacity);
-        w->n_run = end - w->first_run;
-    }
-    m->at_run += w->n_run;
     return m->cuda ? get(m, w, out, err) : SLU_OK;
-}
-
-/* The runs of a bin of interval v that ends before id `end` of the packed data. */
-static uint64_t runs_of(const struct slu_pack_arrays *a,
-                        const struct slu_place_interval *v, uint64_t run, uint64_t end)
-{
-    uint64_t n = v->items;
-    if (!n)
-        while (run + n < a->n_item && a->run_dst[run + n] < end)
-            n++;
-    return n;
-}
-
-static const struct slu_seg *seg_of(const struct slu_pack_mem *m, uint64_t run)
-{
-    uint32_t item = m->a.run_item[run];
-    return &m->seg[m->arrival ? m->arrival[item] : item];
 }
 
 /* Appends a bin's rows; its tokens are at tok_off. There is room for the rows. */

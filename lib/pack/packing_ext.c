@@ -31,9 +31,9 @@ struct slu_pack_ext {
     size_t slot; /* it is one of this slot's */
     struct slu_pack_interval *interval;
     size_t n_interval, at_interval;
-    uint64_t bin; /* its number among the slot's */
-    struct slu_buf tok, seg, id;
-    uint64_t n_tok;
+    uint64_t bin;       /* its number among the slot's */
+    uint64_t *bin_byte; /* of rows and ids, while items are sorted; NULL: few at most */
+    struct slu_buf id;  /* scratch of sorting */
     struct slu_u128 key; /* of the item that comes next, if any */
     const struct item *item;
 };
@@ -64,8 +64,7 @@ void slu_pack_ext_free(struct slu_pack_ext *x)
         free(x->place[i].rank);
     free(x->place);
     free(x->interval);
-    slu_buf_release(&x->tok);
-    slu_buf_release(&x->seg);
+    free(x->bin_byte);
     slu_buf_release(&x->id);
     free(x);
 }
@@ -115,6 +114,8 @@ static struct slu_u128 key_of(struct slu_packing *p, const struct item *it)
         size_t i = slu_pack_find(plan, it->len_tok);
         slu_pack_place(plan, i, at->rank[i]++, &bin, &place);
     }
+    if (p->ext->bin_byte)
+        p->ext->bin_byte[at->first_bin + bin] += sizeof(struct slu_seg) + it->id_len;
     unsigned __int128 spread = (unsigned __int128)(at->first_bin + bin) << 64;
     return (struct slu_u128){place, (uint64_t)(spread / p->n_bin)};
 }
@@ -152,6 +153,11 @@ static int sort_items(struct slu_packing *p, struct slu_err *err)
     slu_spool_free(x->spool);
     x->spool = NULL;
     slu_buf_clear(&x->id);
+    for (uint64_t i = 0; rc == SLU_EOF && x->bin_byte && i < p->n_bin; i++)
+        if (x->bin_byte[i] > slu_pack_bin_limit(p))
+            rc = slu_pack_refuse_bin(p, x->bin_byte[i], err);
+    free(x->bin_byte);
+    x->bin_byte = NULL;
     return rc == SLU_EOF ? slu_sorter_seal(x->sorter, err) : rc;
 }
 
@@ -171,9 +177,31 @@ static int start(struct slu_packing *p, struct slu_err *err)
     struct slu_sorter_cfg cfg = {p->cfg.budget_byte * 3 / 8, p->cfg.tmpdir,
                                  p->cfg.n_threads};
     int rc = slu_sorter_new(&x->sorter, &cfg, err);
+    if (!rc && slu_packing_bin_byte(p) > slu_pack_bin_limit(p) &&
+        p->n_bin <= p->cfg.budget_byte / 16 / sizeof *x->bin_byte) {
+        x->bin_byte = calloc(p->n_bin, sizeof *x->bin_byte);
+        if (!x->bin_byte)
+            rc = slu_fail_nomem(err, p->n_bin * sizeof *x->bin_byte);
+    }
     if (!rc)
         rc = sort_items(p, err);
     return rc ? rc : advance(x, err);
+}
+
+/* The most pieces that a bin of the plan has. */
+static int heaviest_of(struct slu_packing *p, const struct slu_pack_plan *plan,
+                       struct slu_err *err)
+{
+    struct slu_pack_interval *v;
+    size_t n;
+    int rc = slu_pack_intervals(plan, &v, &n, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].items > p->most_items)
+            p->most_items = v[i].items;
+    free(v);
+    return SLU_OK;
 }
 
 int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err)
@@ -184,6 +212,13 @@ int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err)
     if (!x->place)
         return slu_fail_nomem(err, p->n_slot * sizeof *x->place);
     x->n_place = p->n_slot;
+    int rc = SLU_OK;
+    for (size_t i = 0; i < p->n_slot && !rc && p->slot[i].plan; i++)
+        rc = heaviest_of(p, p->slot[i].plan, err);
+    if (!rc && p->most_items * sizeof(struct slu_seg) > slu_pack_bin_limit(p))
+        rc = slu_pack_refuse_bin(p, p->most_items * sizeof(struct slu_seg), err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < p->n_slot; i++) {
         const struct slu_pack_plan *plan = p->slot[i].plan;
         x->place[i].first_bin = bin;
@@ -195,7 +230,7 @@ int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err)
         if (!x->place[i].rank)
             return slu_fail_nomem(err, n * sizeof *x->place[i].rank);
     }
-    int rc = start(p, err);
+    rc = start(p, err);
     slu_pack_phase(p, "write", NULL);
     return rc;
 }
@@ -227,60 +262,86 @@ static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_e
     return SLU_OK;
 }
 
-static int take_item(struct slu_pack_ext *x, struct slu_err *err)
+/* The item goes to the end of out, whose last bin is open. */
+static int take_item(struct slu_pack_ext *x, struct slu_batch *out, struct slu_err *err)
 {
     const struct item *it = x->item;
     const uint8_t *id = (const uint8_t *)(it + 1), *tok = id + pad8(it->id_len);
-    struct slu_seg seg = {it->source, it->document, it->offset, it->len_tok,
-                          it->domain, it->id_len,   x->id.len};
-    int rc = slu_buf_append(&x->tok, tok, it->len_tok * x->cfg.tok_bytes, err);
+    struct slu_seg seg = {it->source, it->document, it->offset,  it->len_tok,
+                          it->domain, it->id_len,   out->str.len};
+    int rc = slu_grow(&out->seg, &out->cap_seg, out->n_seg + 1, sizeof seg, err);
     if (!rc)
-        rc = slu_buf_append(&x->id, id, it->id_len, err);
-    if (!rc)
-        rc = slu_buf_append(&x->seg, &seg, sizeof seg, err);
-    x->n_tok += it->len_tok;
-    return rc ? rc : advance(x, err);
+        rc = slu_buf_append(&out->own, tok, it->len_tok * x->cfg.tok_bytes, err);
+    if (!rc && it->id_len)
+        rc = slu_buf_append(&out->str, id, it->id_len, err);
+    if (rc)
+        return rc;
+    out->seg[out->n_seg++] = seg;
+    out->n_tok += it->len_tok;
+    return advance(x, err);
 }
 
-static int pad_bin(struct slu_pack_ext *x, uint64_t n, struct slu_err *err)
+static int pad_bin(struct slu_pack_ext *x, uint64_t n, struct slu_batch *out,
+                   struct slu_err *err)
 {
-    struct slu_seg seg = {SLU_PADDING, 0, 0, n, SLU_NO_DOMAIN, 0, 0};
-    int rc = slu_buf_reserve(&x->tok, n * x->cfg.tok_bytes, err);
+    int rc = slu_buf_reserve(&out->own, n * x->cfg.tok_bytes, err);
+    if (!rc)
+        rc = slu_grow(&out->seg, &out->cap_seg, out->n_seg + 1, sizeof *out->seg, err);
     if (rc)
         return rc;
     for (uint64_t i = 0; i < n; i++) {
         uint16_t narrow = (uint16_t)x->cfg.pad;
         uint32_t wide = (uint32_t)x->cfg.pad;
-        memcpy(x->tok.data + x->tok.len,
+        memcpy(out->own.data + out->own.len,
                x->cfg.tok_bytes == 2 ? (void *)&narrow : (void *)&wide,
                x->cfg.tok_bytes);
-        x->tok.len += x->cfg.tok_bytes;
+        out->own.len += x->cfg.tok_bytes;
     }
-    x->n_tok += n;
-    return slu_buf_append(&x->seg, &seg, sizeof seg, err);
+    out->n_tok += n;
+    out->seg[out->n_seg++] =
+        (struct slu_seg){SLU_PADDING, 0, 0, n, SLU_NO_DOMAIN, 0, 0};
+    return SLU_OK;
 }
 
-/* Puts the bin into out, padded, or drops it. */
-static int end_bin(struct slu_pack_ext *x, uint64_t capacity,
-                   struct slu_packing_stat *stat, struct slu_batch *out,
+/* Ends the bin that is open in out from q on, whose ids are from n_str on: padded, or
+ * dropped. */
+static int end_bin(struct slu_pack_ext *x, uint64_t capacity, struct slu_seq q,
+                   size_t n_str, struct slu_packing_stat *stat, struct slu_batch *out,
                    struct slu_err *err)
 {
-    const struct slu_seg *seg = (const struct slu_seg *)(const void *)x->seg.data;
-    uint64_t n_seg = x->seg.len / sizeof *seg, room = capacity - x->n_tok;
+    const struct slu_seg *seg = &out->seg[q.seg_off];
+    uint64_t n_seg = out->n_seg - q.seg_off, n_tok = out->n_tok - q.tok_off,
+             room = capacity - n_tok;
     stat->joined += n_seg - 1;
     if (room && x->cfg.drop) {
-        struct slu_count n = {0, 1, x->n_tok};
+        struct slu_count n = {0, 1, n_tok};
         for (uint64_t i = 0; i < n_seg; i++)
             n.documents += seg[i].offset == 0;
         slu_count_add(&stat->not_full, n);
+        out->n_seg = q.seg_off;
+        out->n_tok = q.tok_off;
+        out->own.len = q.tok_off * x->cfg.tok_bytes;
+        out->str.len = n_str;
         return SLU_OK;
     }
-    int rc = room ? pad_bin(x, room, err) : SLU_OK;
+    int rc = room ? pad_bin(x, room, out, err) : SLU_OK;
     stat->padding += room;
-    seg = (const struct slu_seg *)(const void *)x->seg.data;
-    return rc ? rc
-              : slu_batch_add(out, x->tok.data, x->n_tok, seg, x->seg.len / sizeof *seg,
-                              x->id.data, err);
+    if (!rc)
+        rc = slu_grow(&out->seq, &out->cap_seq, out->n_seq + 1, sizeof *out->seq, err);
+    if (rc)
+        return rc;
+    q.len_tok = capacity;
+    q.n_seg = out->n_seg - q.seg_off;
+    out->seq[out->n_seq++] = q;
+    return SLU_OK;
+}
+
+/* The bin that is open from seg_off and n_str on is not too heavy so far. */
+static int check_bin(const struct slu_packing *p, const struct slu_batch *out,
+                     uint64_t seg_off, size_t n_str, struct slu_err *err)
+{
+    uint64_t byte = (out->n_seg - seg_off) * sizeof *out->seg + out->str.len - n_str;
+    return byte > slu_pack_bin_limit(p) ? slu_pack_refuse_bin(p, byte, err) : SLU_OK;
 }
 
 int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
@@ -290,17 +351,19 @@ int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
     int rc = SLU_OK;
     slu_batch_clear(out);
     while (!rc && x->item && slu_batch_weight(out) < tok) {
+        const struct slu_seq q = {.tok_off = out->n_tok, .seg_off = out->n_seg};
         uint64_t bin_key = x->key.hi, capacity;
-        x->n_tok = 0;
-        slu_buf_clear(&x->tok);
-        slu_buf_clear(&x->seg);
-        slu_buf_clear(&x->id);
+        size_t n_str = out->str.len;
         rc = capacity_here(p, &capacity, err);
-        while (!rc && x->item && x->key.hi == bin_key)
-            rc = take_item(x, err);
+        while (!rc && x->item && x->key.hi == bin_key) {
+            rc = take_item(x, out, err);
+            if (!rc)
+                rc = check_bin(p, out, q.seg_off, n_str, err);
+        }
         if (!rc)
-            rc = end_bin(x, capacity, &w->stat, out, err);
+            rc = end_bin(x, capacity, q, n_str, &w->stat, out, err);
         w->n_bin++;
     }
+    out->tok = out->own.data;
     return rc || w->n_bin ? rc : SLU_EOF;
 }

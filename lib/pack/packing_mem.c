@@ -538,6 +538,7 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
     if (!rc && !chunks)
         rc = sort_and_place(p, err);
     unmap(&a->order, a->n_item * sizeof *a->order);
+    slu_pack_mem_heaviest(p);
     slu_pack_phase(p, "write", m->cuda ? m->cfg.device->name : NULL);
     return rc;
 }

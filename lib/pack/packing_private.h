@@ -95,6 +95,7 @@ struct slu_pack_slot {
     uint64_t n_item;            /* that wait, cut */
     uint64_t items, tok;        /* before cutting */
     uint64_t cut, cut_by_concat;
+    uint64_t chunk_items; /* in the bin of concatenation that is being filled */
     unsigned __int128 concat_squares; /* sum of l^2 over concat-and-chunk's segments */
     struct slu_pack_sum sum;
 };
@@ -111,6 +112,9 @@ struct slu_packing {
         uint64_t len_tok[256];
     } pending;
     uint64_t n_bin;
+    /* What a bin may take: the most pieces that one has, of concatenation counted on
+     * arrival, and the ids. */
+    uint64_t most_items, id_byte, longest_id;
     /* Both are NULL with plan_only. Where ext is there, items go there, and mem waits
      * for the threads that may still call hold. */
     struct slu_pack_mem *mem;
@@ -132,6 +136,11 @@ struct slu_pack_item {
 void slu_pack_phase(const struct slu_packing *p, const char *name, const char *device);
 /* SLU_E_LIMIT where plans of plan_byte bytes are too many. */
 SLU_MUST_USE int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
+                                     struct slu_err *err);
+/* Bytes of rows and ids that a bin past memory may have; one with more is SLU_E_LIMIT.
+ */
+uint64_t slu_pack_bin_limit(const struct slu_packing *p);
+SLU_MUST_USE int slu_pack_refuse_bin(const struct slu_packing *p, uint64_t byte,
                                      struct slu_err *err);
 /* Counts a length on arrival. */
 SLU_MUST_USE int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
@@ -196,6 +205,8 @@ bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
  * nothing from then on. */
 SLU_MUST_USE int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err);
 SLU_MUST_USE int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err);
+/* Finds the most pieces that a bin has, behind placing. */
+void slu_pack_mem_heaviest(struct slu_packing *p);
 SLU_MUST_USE int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
                                    struct slu_batch *out, uint64_t tok,
                                    struct slu_err *err);

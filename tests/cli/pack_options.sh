@@ -174,6 +174,25 @@ same "spilled: the same bytes" "$(pack --length 8192 -M 2G c4.tks | sha)" "$(pac
 same "spilled: it did spill, within -M + 64 MiB" true "$([ -n "$SHIM" ] || { echo true; exit; }
     json s.json 'd["spill_bytes"] > 0 and d["peak_rss_bytes"] <= (32 + 64) << 20')"
 check "nothing is left in --tmpdir" sh -c 'mkdir t && pack --length 8192 -M 32M --tmpdir t c4.tks >/dev/null && [ -z "$(ls -A t)" ]'
+# Bins of very many pieces, or of long ids, are within it too: one on its way at a time, or none where it has no room.
+peak() { json s.json "d[\"peak_rss_bytes\"] <= (${1:-32} + 64) << 20"; }
+"$PYTHON" -c 'print("{\"text\": \"x\"}\n" * 2200000, end="")' | tokenize -t bytes --no-eos --format jsonl -o one.tks
+for o in "" "--method concat"; do
+    # shellcheck disable=SC2086 # words
+    pack --length 1M -M 64M -T 2 $o --stats s.json -o x.tks one.tks
+    same "bins of 1048576 pieces: within -M + 64 MiB $o" true "$([ -n "$SHIM" ] || { echo true; exit; }; peak 64)"
+    # shellcheck disable=SC2086 # words
+    same "  the same bytes as in memory $o" "$(pack --length 1M -M 1G $o one.tks | sha)" "$(sha x.tks)"
+done
+"$PYTHON" -c 'for i in range(1400): print("{\"text\": \"x\", \"id\": \"%s%07d\"}" % ("a" * 59993, i))' |
+    tokenize -t bytes --no-eos --format jsonl --id-field id -o ids.tks
+pack --length 700 -M 32M -T 2 --stats s.json -o x.tks ids.tks
+same "bins with 42 MB of ids: within -M + 64 MiB" true "$([ -n "$SHIM" ] || { echo true; exit; }; peak)"
+same "  the same bytes as in memory" "$(pack --length 700 -M 1G ids.tks | sha)" "$(sha x.tks)"
+status "bins with 84 MB of ids in 32M" 1 pack --length 1400 -M 32M -o y.tks ids.tks
+check "  one line that names both ways out" sh -c 'grep -q -- -M err && grep -q -- --max-segments err && [ $(wc -l <err) = 1 ] && [ ! -e y.tks ]'
+status "  one of them" 0 pack --length 1400 -M 32M --max-segments 600 -o x.tks ids.tks
+rm -f one.tks ids.tks x.tks
 # What waits stays in memory up to half of -M, and goes through files past that: the same bytes, wherever it is.
 whole=$(pack --length 512 -M 2G c4.tks | sha)
 chunks=$(pack --length 512 -M 2G --method concat c4.tks | sha)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/decompose.h"
+#include "tools/cli_lengths.h"
 #include "tools/decompose.h"
 
 static const char *const splits[] = {"greedy", "random", NULL};
@@ -91,42 +92,6 @@ struct job {
 
 /* ---- buckets ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static int parse_buckets(struct slu_decompose *d, const char *text, struct slu_err *err)
-{
-    const char *p = text;
-    for (;;) {
-        char *end;
-        unsigned long long v = strtoull(p, &end, 10);
-        unsigned shift = *end == 'K' || *end == 'k'   ? 10
-                         : *end == 'M' || *end == 'm' ? 20
-                                                      : 0;
-        end += shift != 0;
-        if (*p < '0' || *p > '9' || (*end && *end != ',') || v > SLU_MAX_BUCKET_TOK)
-            return slu_fail(err, SLU_E_USAGE,
-                            "--buckets %s: lengths with commas between, as 256,1000,4K",
-                            text);
-        if (d->n_bucket == SLU_MAX_BUCKETS)
-            return slu_fail(err, SLU_E_USAGE, "--buckets: more than %d",
-                            SLU_MAX_BUCKETS);
-        d->bucket[d->n_bucket++] = (uint64_t)v << shift;
-        if (!*end)
-            break;
-        p = end + 1;
-    }
-    qsort(d->bucket, d->n_bucket, sizeof *d->bucket, ascending);
-    for (unsigned i = 1; i < d->n_bucket; i++)
-        if (d->bucket[i] == d->bucket[i - 1])
-            return slu_fail(err, SLU_E_USAGE, "--buckets %s: %llu twice", text,
-                            (unsigned long long)d->bucket[i]);
-    return SLU_OK;
-}
-
 static bool power_of_two(uint64_t v)
 {
     return v && (v & (v - 1)) == 0;
@@ -146,7 +111,8 @@ static int configure(struct cli_ctx *ctx, struct slu_decompose *d, struct slu_er
         if (o->min != 256 || o->max != 8192)
             return slu_fail(err, SLU_E_USAGE,
                             "--buckets and --min or --max exclude each other");
-        rc = parse_buckets(d, o->buckets, err);
+        rc = cli_parse_buckets(o->buckets, SLU_MAX_BUCKET_TOK, d->bucket, &d->n_bucket,
+                               err);
     } else {
         if (!power_of_two(o->min) || !power_of_two(o->max) || o->min > o->max ||
             o->max > SLU_MAX_BUCKET_TOK)

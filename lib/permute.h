@@ -11,6 +11,11 @@
  * ones whatever else is in the stream, and those of a smaller fraction are among those
  * of a larger one.
  *
+ * The order may also be the stream's own (SLU_ORDER_KEEP). For shards, which want one
+ * bucket after another, by_bucket puts the buckets' sequences apart, the order within
+ * each being what it is otherwise; with max_tokens the sequences are those that the one
+ * order of all would have taken (select.h).
+ *
  * Thread safety: one thread at a time on a handle, slu_permute_read's own threads
  * apart.
  */
@@ -23,6 +28,8 @@
 #include "err.h"
 #include "stream.h"
 
+enum slu_order { SLU_ORDER_RANDOM, SLU_ORDER_KEEP };
+
 struct slu_permute_cfg {
     uint64_t budget_byte; /* of the sorter; the batches in flight come on top */
     const char *tmpdir;   /* borrowed for slu_permute_new */
@@ -32,6 +39,8 @@ struct slu_permute_cfg {
     uint64_t
         max_tokens; /* stop before the sequence that would pass it; UINT64_MAX: never */
     bool buckets_only; /* take only sequences of a bucket's length */
+    bool by_bucket;    /* the shortest bucket's first; wants buckets_only */
+    enum slu_order order;
 };
 
 struct slu_permute_result {

@@ -9,6 +9,7 @@
 
 static const char *const lasts[] = {"keep", "drop", NULL};
 static const char *const tails[] = {"error", "drop", NULL};
+static const char *const orders[] = {"random", "keep", NULL};
 
 enum { JOB_TOK = 1 << 17, JOB_BYTE = 3 << 20 };
 
@@ -18,6 +19,7 @@ struct opts {
     const char *shard_sequences;
     uint64_t n_shard_seq; /* 0: auto */
     int last, tails;
+    int order; /* enum slu_order */
     uint64_t max_tokens;
     double sample;
 };
@@ -67,6 +69,8 @@ static const struct cli_opt options[] = {
      "stop before the sequence that makes it more than N", NULL, true, NULL},
     {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
      "keep this fraction of the sequences, chosen by hash", NULL, true, NULL},
+    {"order", 0, CLI_CHOICE, AT(order), "random|keep",
+     "random (default), or the order of the stream", orders, true, NULL},
     {0},
 };
 
@@ -308,7 +312,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
                                   .seed = ctx->common.seed,
                                   .sample = o->sample,
                                   .max_tokens = o->max_tokens,
-                                  .buckets_only = o->format >= 0};
+                                  .buckets_only = o->format >= 0,
+                                  .by_bucket = o->format >= 0,
+                                  .order = (enum slu_order)o->order};
     int rc = check_options(ctx, err);
 
     if (!rc)
@@ -347,10 +353,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
 const struct slu_tool slu_tool = {
     .name = "shuffle",
-    .synopsis =
-        "[--max-tokens N] [--sample FRACTION] [-o FILE] [STREAM ...]\n"
-        "--format FORMAT -o DIR [--shard-sequences auto|N] [--last keep|drop]\n"
-        "[--tails error|drop] [--max-tokens N] [--sample FRACTION] [STREAM ...]",
+    .synopsis = "[--order random|keep] [--max-tokens N] [--sample FRACTION] [-o FILE]\n"
+                "[STREAM ...]\n"
+                "--format FORMAT -o DIR [--shard-sequences auto|N] [--last keep|drop]\n"
+                "[--tails error|drop] [--order random|keep] [--max-tokens N]\n"
+                "[--sample FRACTION] [STREAM ...]",
     .summary = "Puts the sequences of a stream in random order, and writes shards.",
     .opt = options,
     .opts_size = sizeof(struct opts),

@@ -66,6 +66,27 @@ inspect --json few >a
 inspect --json few.tks >b
 same "the same tokens as shards" "$(json b 'd["checksum"]')" "$(json a 'd["checksum"]')"
 
+# Shards get bucket after bucket: within each the order is that of the stream, and a limit takes the same sequences.
+by_length() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
+d = [(len(json.loads(l)["tokens"]), l) for l in sys.stdin]
+sys.stdout.writelines(l for _, l in sorted(d, key=lambda x: x[0]))' | sha256sum; }
+same "a bucket's order in shards is that of the stream" "$(by_length want.tks)" "$(inspect --records want | sha256sum)"
+same "and with --max-tokens" "$(by_length few.tks)" "$(inspect --records few | sha256sum)"
+
+# --order keep: what the stream's order is stays.
+shuffle --order keep --no-provenance all.tks -o kept.tks
+same "--order keep leaves a stream as it is" "$(inspect --records all.tks | sha256sum)" \
+    "$(inspect --records kept.tks | sha256sum)"
+shuffle -q --order keep --format wds -o kept-set all.tks
+same "and the order in each bucket of shards" "$(by_length all.tks)" "$(inspect --records kept-set | sha256sum)"
+shuffle --order keep --max-tokens 100000 -M 32M all.tks -o kept-few.tks
+inspect --records all.tks >a
+inspect --records kept-few.tks >b
+check "--max-tokens takes its beginning" cmp -s -n "$(wc -c <b)" a b
+shuffle -q --order keep --max-tokens 100000 --format wds -o kept-few all.tks
+same "in shards too" "$(by_length kept-few.tks)" "$(inspect --records kept-few | sha256sum)"
+rm -rf kept.tks kept-set kept-few kept-few.tks
+
 # Refusals and folders.
 tokenize -t bytes base.jsonl | decompose --min 64 --max 1024 --label-token >tails.tks
 status "tails are refused" 1 shuffle --format wds -o x tails.tks

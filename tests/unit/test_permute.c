@@ -18,7 +18,7 @@ static char path[64];
 
 static size_t length_of(uint64_t i)
 {
-    return 1 + i * 7919 % 900;
+    return i % 5 == 1 ? 500 : 1 + i * 7919 % 900;
 }
 
 /* Sequences of one or two segments and padding, with ids and domains here and there. */
@@ -36,8 +36,10 @@ static void make_stream(void)
     slu_header_init(&h);
     h.tok_bytes = 4;
     h.vocab_size = 100000;
-    h.n_bucket = 1;
+    h.n_bucket = 3;
     h.bucket[0] = 100;
+    h.bucket[1] = 500;
+    h.bucket[2] = 900;
     assert_int_equal(slu_names_new(&names, &err), SLU_OK);
     assert_int_equal(slu_names_set_source(names, 5, "five", &err), SLU_OK);
     assert_int_equal(slu_names_domain_number(names, "web", 3, &domain[0], &err),
@@ -199,11 +201,59 @@ static void test_left_out(void **state)
     cfg.buckets_only = true;
     n = run(some, cfg, &r);
     for (size_t i = 0; i < n; i++)
-        assert_int_equal(length_of(some[i]), 100);
+        assert_int_equal(length_of(some[i]) % 400, 100);
     assert_true(n > 0);
     free(all);
     free(some);
     free(in);
+}
+
+/* all[0, n) put apart by length, the order within each as it was. */
+static void part_by_length(uint64_t *all, size_t n)
+{
+    static const size_t length[] = {100, 500, 900};
+    uint64_t *to = malloc((n + 1) * sizeof *to);
+    size_t k = 0;
+    for (unsigned l = 0; l < 3; l++)
+        for (size_t i = 0; i < n; i++)
+            if (length_of(all[i]) == length[l])
+                to[k++] = all[i];
+    assert_int_equal(k, n);
+    memcpy(all, to, n * sizeof *to);
+    free(to);
+}
+
+/* Bucket after bucket: the order within each, and with a limit the choice, are those of
+ * the one order. */
+static void test_by_bucket(void **state)
+{
+    (void)state;
+    uint64_t *all = malloc(N * sizeof *all), *apart = malloc(N * sizeof *apart);
+    struct slu_permute_result r;
+    struct slu_permute_cfg cfg = {.n_threads = 2, .sample = 1, .buckets_only = true};
+    static const uint64_t limits[] = {UINT64_MAX, 0,      99,     100,    5000,
+                                      100001,     250000, 600000, 1 << 30};
+
+    for (unsigned order = SLU_ORDER_RANDOM; order <= SLU_ORDER_KEEP; order++)
+        for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
+            for (unsigned budget = 1; budget <= 64; budget *= 64) {
+                cfg.order = order;
+                cfg.budget_byte = (uint64_t)budget << 20;
+                cfg.max_tokens = limits[l];
+                cfg.by_bucket = false;
+                size_t n = run(all, cfg, &r);
+                uint64_t n_tok = r.out.tokens;
+                for (size_t i = 1; order == SLU_ORDER_KEEP && i < n; i++)
+                    assert_true(all[i - 1] < all[i]);
+                cfg.by_bucket = true;
+                assert_int_equal(run(apart, cfg, &r), n);
+                assert_int_equal(r.out.tokens, n_tok);
+                part_by_length(all, n);
+                assert_memory_equal(all, apart, n * sizeof *all);
+                assert_true(n > 1000 || limits[l] <= 250000);
+            }
+    free(all);
+    free(apart);
 }
 
 static int setup(void **state)
@@ -224,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_by_bucket),
     };
     snprintf(path, sizeof path, "/tmp/sluice-permute-%d.tks", (int)getpid());
     return cmocka_run_group_tests(tests, setup, teardown);

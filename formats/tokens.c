@@ -6,10 +6,14 @@
 
 #include "tokens_private.h"
 
+/* In the order in which they are asked: those that have a mark of their own first. */
 static const struct slu_tokens_format *const formats[] = {
-    &slu_tokens_npy,
+    &slu_tokens_npy, /* last: with --token-bytes it takes anything */
 };
 enum { N_FORMAT = sizeof formats / sizeof *formats };
+
+const char *const slu_tokens_format_names[] = {"auto", "stream", "npy", "megatron",
+                                               "ds",   "mds",    NULL};
 
 static const char *const standard_input[] = {"-"};
 
@@ -18,36 +22,103 @@ const char *slu_tokens_name(const char *path)
     return strcmp(path, "-") ? path : "standard input";
 }
 
-/* The first bytes of a regular file; 0 of what is none. Faults are for the opening. */
-static size_t peek(const char *path, uint8_t *head, size_t n)
+bool slu_tokens_suffix(const char *path, const char *suffix)
 {
-    struct stat st;
-    ssize_t got = 0;
-    if (!strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode))
-        return 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return 0;
-    got = pread(fd, head, n, 0);
-    close(fd);
-    return got < 0 ? 0 : (size_t)got;
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && !strcmp(path + n - m, suffix);
 }
 
-/* *stream: it is one for certain. */
-static const struct slu_tokens_format *format_of(const struct slu_tokens_cfg *cfg,
-                                                 const char *path, bool *stream)
+/* The first bytes of a regular file; 0 of what is none. Faults are for the opening. */
+static void look_at(struct slu_tokens_look *at, const char *path)
+{
+    struct stat st;
+    *at = (struct slu_tokens_look){.path = path};
+    if (!strcmp(path, "-") || stat(path, &st))
+        return;
+    at->folder = S_ISDIR(st.st_mode);
+    int fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+    if (fd < 0)
+        return;
+    ssize_t got = pread(fd, at->head, sizeof at->head, 0);
+    close(fd);
+    at->n = got < 0 ? 0 : (size_t)got;
+}
+
+static bool is_stream(const struct slu_tokens_look *at)
 {
     /* A stream's first frame (STREAM.md section 1), whatever its name. */
     static const uint8_t first[8] = {0xF5, 'T', 'K', 'S', 'H', 'E', 'A', 'D'};
-    uint8_t head[64];
-    size_t n = peek(path, head, sizeof head);
-    *stream = n >= sizeof first && !memcmp(head, first, sizeof first);
-    if (*stream)
+    return at->n >= sizeof first && !memcmp(at->head, first, sizeof first);
+}
+
+/* By contents and name; NULL: a stream, or nothing that is known. */
+static const struct slu_tokens_format *probe(const struct slu_tokens_cfg *cfg,
+                                             const struct slu_tokens_look *at)
+{
+    if (is_stream(at))
         return NULL;
     for (size_t i = 0; i < N_FORMAT; i++)
-        if (formats[i]->probe(cfg, path, head, n))
+        if (at->folder == formats[i]->folders && formats[i]->probe(cfg, at))
             return formats[i];
     return NULL;
+}
+
+bool slu_tokens_takes_folder(const char *path)
+{
+    const struct slu_tokens_cfg cfg = {.eos = SLU_NO_TOKEN};
+    struct slu_tokens_look at;
+    look_at(&at, path);
+    return at.folder && probe(&cfg, &at);
+}
+
+/* What the user calls it; *f NULL: a stream. */
+static int format_said(int format, const struct slu_tokens_format **f,
+                       struct slu_err *err)
+{
+    const char *name = slu_tokens_format_names[format];
+    *f = NULL;
+    if (format == SLU_TOKENS_STREAM)
+        return SLU_OK;
+    for (size_t i = 0; i < N_FORMAT && !*f; i++)
+        if (!strcmp(formats[i]->name, name))
+            *f = formats[i];
+    return *f ? SLU_OK
+              : slu_fail(err, SLU_E_UNSUPPORTED,
+                         "--input-format %s is not built into this version", name);
+}
+
+static int check_folder(const struct slu_tokens_cfg *cfg,
+                        const struct slu_tokens_format *f,
+                        const struct slu_tokens_look *at, struct slu_err *err)
+{
+    if (at->folder && !f && cfg->format == SLU_TOKENS_AUTO)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: a folder, and none that holds tokens as mds does; name "
+                        "the files in it",
+                        at->path);
+    if (at->folder && !(f && f->folders))
+        return slu_fail(err, SLU_E_FORMAT, "%s: a folder; %s is read from files",
+                        at->path, f ? f->name : "a stream");
+    if (!at->folder && f && f->folders)
+        return slu_fail(err, SLU_E_FORMAT, "%s: no folder; %s is read from folders",
+                        slu_tokens_name(at->path), f->name);
+    return SLU_OK;
+}
+
+/* Options that say how to read ids, of a stream. */
+static int refuse_options(const struct slu_tokens_cfg *cfg,
+                          const struct slu_tokens_look *at, struct slu_err *err)
+{
+    bool stream = is_stream(at) || cfg->format == SLU_TOKENS_STREAM;
+    if (cfg->eos == SLU_NO_TOKEN && !cfg->tok_bytes && !cfg->vocab_size)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_USAGE,
+                    "--eos-id, --token-bytes and --vocab-size say how to read "
+                    "files of ids, which %s is not%s",
+                    slu_tokens_name(at->path),
+                    cfg->tok_bytes || stream
+                        ? ""
+                        : " by its name (--token-bytes N or --input-format says so)");
 }
 
 /* *f: the one format of all inputs, NULL: they are streams. */
@@ -55,32 +126,34 @@ static int format_of_all(const struct slu_tokens_cfg *cfg,
                          const struct slu_tokens_format **f, struct slu_err *err)
 {
     const char *const *path = cfg->n_path ? cfg->path : standard_input;
+    const bool said = cfg->format != SLU_TOKENS_AUTO;
     size_t n = cfg->n_path ? cfg->n_path : 1;
-    bool stream, other;
-    *f = format_of(cfg, path[0], &stream);
-    for (size_t i = 1; i < n; i++)
-        if (format_of(cfg, path[i], &other) != *f)
-            return slu_fail(
+    struct slu_tokens_look at, first;
+    look_at(&first, path[0]);
+    *f = NULL;
+    int rc = said ? format_said(cfg->format, f, err) : SLU_OK;
+    if (!said)
+        *f = probe(cfg, &first);
+    for (size_t i = 0; !rc && i < n; i++) {
+        look_at(&at, path[i]);
+        if (!said && probe(cfg, &at) != *f)
+            rc = slu_fail(
                 err, SLU_E_MISMATCH,
                 "%s and %s are not of one kind (token streams, files of ids); one "
                 "kind at a time",
                 slu_tokens_name(path[0]), slu_tokens_name(path[i]));
-    if (!*f && (cfg->eos != SLU_NO_TOKEN || cfg->tok_bytes || cfg->vocab_size))
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--eos-id, --token-bytes and --vocab-size say how to read "
-            "files of ids, which %s is not%s",
-            slu_tokens_name(path[0]),
-            cfg->tok_bytes || stream ? "" : " by its name (--token-bytes N says so)");
-    return SLU_OK;
+        else
+            rc = check_folder(cfg, *f, &at, err);
+    }
+    return rc || *f ? rc : refuse_options(cfg, &first, err);
 }
 
-int slu_tokens_are(const struct slu_tokens_cfg *cfg, bool *are, bool *scans,
+int slu_tokens_are(const struct slu_tokens_cfg *cfg, const char **format, bool *scans,
                    struct slu_err *err)
 {
     const struct slu_tokens_format *f;
     int rc = format_of_all(cfg, &f, err);
-    *are = !rc && f;
+    *format = !rc && f ? f->name : NULL;
     *scans = !rc && f && f->lengths;
     return rc;
 }

@@ -1,8 +1,10 @@
 /* tokens.h - ids that another tokenizer has written, as documents: what is no stream
  * but holds what a stream holds, behind slu_reader.
  *
- * Each format is one file tokens_NAME.c with one table (tokens_private.h), and one line
- * in the registry in tokens.c. So far:
+ * Each format is one file tokens_NAME.c with one table (tokens_private.h), one line in
+ * the registry in tokens.c and a name in slu_tokens_format_names. Which one the inputs
+ * are is said by option, or seen by contents and name: a folder is looked at as files
+ * are. So far:
  *
  *   npy   ids of two or four bytes, little-endian, one after another: OLMo-core's .npy,
  *         which have no header, or NumPy's own with one (an array of one dimension). A
@@ -26,6 +28,10 @@
 #include "lib/lengths.h"
 #include "lib/stream.h"
 
+/* "auto", "stream", and what can be asked for by name; ends with NULL. */
+extern const char *const slu_tokens_format_names[];
+enum { SLU_TOKENS_AUTO, SLU_TOKENS_STREAM }; /* the first two */
+
 /* What the user should hear of; counted as the files are read. */
 struct slu_tokens_seen {
     uint64_t open_ended;         /* files whose last document has no EOS */
@@ -37,6 +43,7 @@ struct slu_tokens_seen {
 struct slu_tokens_cfg {
     const char *const *path; /* borrowed for the reader's life; "-": standard input */
     size_t n_path;           /* 0: standard input alone */
+    int format;              /* index in slu_tokens_format_names */
     uint64_t eos;            /* SLU_NO_TOKEN: not given */
     unsigned tok_bytes;      /* 2 or 4; 0: not given */
     uint64_t vocab_size;     /* 0: not given: 65536 for two bytes */
@@ -45,11 +52,13 @@ struct slu_tokens_cfg {
     struct slu_tokens_seen *seen; /* borrowed */
 };
 
-/* Whether the inputs are such files, and of a kind that slu_tokens_lengths takes.
- * SLU_E_MISMATCH where some are and some are not;
- * SLU_E_USAGE where none is and options say that they should be. */
-SLU_MUST_USE int slu_tokens_are(const struct slu_tokens_cfg *cfg, bool *are,
+/* *format: the name of the format that the inputs have, NULL: they are streams; and
+ * whether slu_tokens_lengths takes it. SLU_E_MISMATCH where they are of several;
+ * SLU_E_USAGE where they are streams and options say that they should be ids. */
+SLU_MUST_USE int slu_tokens_are(const struct slu_tokens_cfg *cfg, const char **format,
                                 bool *scans, struct slu_err *err);
+/* Whether a folder of that name is one input of some format, by its contents. */
+bool slu_tokens_takes_folder(const char *path);
 
 /* Where they are. The header has the ids' width, vocab_size, eos, and eos as pad; no
  * fingerprint, no vocabulary. */

@@ -13,19 +13,12 @@
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 enum { MAX_HEADER = 65536, SHOWN = 100 /* characters of a header in a message */ };
 
-static bool has_suffix(const char *s, const char *suffix)
-{
-    size_t n = strlen(s), m = strlen(suffix);
-    return n > m && !strcmp(s + n - m, suffix);
-}
-
 /* Raw ids have no mark of their own: a name, or the word of --token-bytes. */
-bool slu_npy_probe(const struct slu_tokens_cfg *cfg, const char *path,
-                   const uint8_t *head, size_t n)
+bool slu_npy_probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look *at)
 {
-    if (n >= sizeof magic && !memcmp(head, magic, sizeof magic))
+    if (at->n >= sizeof magic && !memcmp(at->head, magic, sizeof magic))
         return true;
-    return cfg->tok_bytes || has_suffix(path, ".npy");
+    return cfg->tok_bytes || slu_tokens_suffix(at->path, ".npy");
 }
 
 /* ---- NumPy's header: a Python dictionary of three entries ---- */

@@ -4,13 +4,22 @@
 
 #include "tokens.h"
 
+/* An input before it is opened. */
+struct slu_tokens_look {
+    const char *path; /* "-": standard input */
+    bool folder;
+    uint8_t head[64]; /* its first n bytes */
+    size_t n;         /* 0 where it cannot be looked into before its turn */
+};
+
 /* One format of ids. */
 struct slu_tokens_format {
     const char *name;
-    /* Whether the file of this name that begins with these n bytes (0 where it cannot
-     * be looked into before its turn) is one. */
-    bool (*probe)(const struct slu_tokens_cfg *cfg, const char *path,
-                  const uint8_t *head, size_t n);
+    /* Whether the input is one, by contents and name. Not asked where the user says
+     * what it is. */
+    bool (*probe)(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look *at);
+    /* Its inputs are folders; false: files alone. */
+    bool folders;
     int (*open)(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
                 struct slu_err *err);
     /* NULL: the reader's batches are counted. */
@@ -23,6 +32,7 @@ extern const struct slu_tokens_format slu_tokens_npy;
 
 /* For messages. */
 const char *slu_tokens_name(const char *path);
+bool slu_tokens_suffix(const char *path, const char *suffix);
 
 /* Checks n ids of tok_bytes each against vocab_size; `first` is the index of the first
  * in its file, which the message names. */
@@ -45,8 +55,7 @@ struct slu_npy_file {
 };
 
 /* See struct slu_tokens_format. */
-bool slu_npy_probe(const struct slu_tokens_cfg *cfg, const char *path,
-                   const uint8_t *head, size_t n);
+bool slu_npy_probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look *at);
 
 /* Opens it and finds where its ids are. Caller closes. */
 SLU_MUST_USE int slu_npy_open(struct slu_npy_file *f, const struct slu_tokens_cfg *cfg,

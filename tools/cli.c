@@ -54,8 +54,13 @@ const struct cli_opt cli_common_opt[] = {
      NULL, false, NULL},
     {"device", 0, CLI_CUSTOM, 0, "auto|cpu|cuda[:N]", "where kernels run; default auto",
      NULL, false, parse_device},
+    {"input-format", 0, CLI_CHOICE, AT(input_format), "auto|stream|npy|megatron|ds|mds",
+     "what the inputs are; default auto: by contents and name", slu_tokens_format_names,
+     true, NULL},
+    {"format", 0, CLI_CHOICE, AT(input_format), "auto|stream|npy|megatron|ds|mds",
+     "the same as --input-format", slu_tokens_format_names, false, NULL},
     {"eos-id", 0, CLI_COUNT, AT(eos_id), "N",
-     "files of ids (.npy): the id that ends each document", NULL, true, NULL},
+     "files of ids: the id that ends each document", NULL, true, NULL},
     {"token-bytes", 0, CLI_CHOICE, AT(token_bytes), "2|4",
      "files of ids: how wide they are, where no header says so", token_bytes_names,
      true, NULL},
@@ -195,11 +200,18 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
 
 bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o)
 {
+    static const char *const of_ids[] = {"input-format", "format", "eos-id",
+                                         "token-bytes", "vocab-size"};
     if (!strcmp(o->name, "device"))
         return !t->uses_device;
-    return !t->reads_stream &&
-           (!strcmp(o->name, "eos-id") || !strcmp(o->name, "token-bytes") ||
-            !strcmp(o->name, "vocab-size"));
+    /* A format of the program's own, as shuffle's. */
+    for (const struct cli_opt *own = t->opt; own && own->name; own++)
+        if (!strcmp(own->name, o->name))
+            return true;
+    for (size_t i = 0; i < sizeof of_ids / sizeof *of_ids && !t->reads_stream; i++)
+        if (!strcmp(o->name, of_ids[i]))
+            return true;
+    return false;
 }
 
 bool cli_is_maybe(const struct cli_opt *o)

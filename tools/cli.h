@@ -62,6 +62,7 @@ struct cli_common {
     bool quiet, verbose, force, no_provenance;
     int zstd_level; /* -z; 0: none */
     /* Files of ids that are no stream (formats/tokens.h); only where reads_stream. */
+    int input_format;            /* index in slu_tokens_format_names */
     uint64_t eos_id, vocab_size; /* SLU_NO_TOKEN, 0: not given */
     int token_bytes;             /* half of them; 0: not given */
 };
@@ -75,8 +76,8 @@ struct cli_ctx {
     size_t n_input;
     struct slu_ledger ledger; /* the program fills it; main checks and reports it */
     uint64_t spill_bytes;
-    bool looks;                  /* set before cli_open_reader: no stream comes of it */
-    bool tokens;                 /* cli_open_reader: the input are files of ids */
+    bool looks;         /* set before cli_open_reader: no stream comes of it */
+    const char *tokens; /* cli_open_reader: the format of files of ids, NULL: streams */
     struct slu_tokens_seen seen; /* of them */
     const char *device_used;     /* "cpu" unless the program says otherwise */
     struct cli_report *report;   /* private */

@@ -24,6 +24,7 @@ static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
     const struct cli_common *c = &ctx->common;
     return (struct slu_tokens_cfg){.path = ctx->input,
                                    .n_path = ctx->n_input,
+                                   .format = c->input_format,
                                    .eos = c->eos_id,
                                    .tok_bytes = 2 * (unsigned)c->token_bytes,
                                    .vocab_size = c->vocab_size,

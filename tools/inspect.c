@@ -169,7 +169,7 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     if (rc)
         return rc;
     k.seen.kind = ctx->tokens ? "tokens" : "stream";
-    k.seen.format = ctx->tokens ? "npy" : NULL;
+    k.seen.format = ctx->tokens;
     k.seen.header = slu_reader_header(k.r);
     if (o->text || o->jsonl) {
         k.text = slu_names_vocab(slu_reader_names(k.r));
@@ -206,6 +206,7 @@ static int look(struct cli_ctx *ctx, struct slu_err *err)
     }
     bool schedule = ctx->n_input && slu_schedulefile_is(ctx->input[0]);
     bool dir = ctx->n_input && !stat(ctx->input[0], &st) && S_ISDIR(st.st_mode);
+    dir = dir && !c->input_format && !slu_tokens_takes_folder(ctx->input[0]);
     if ((schedule || dir) &&
         (c->eos_id != SLU_NO_TOKEN || c->token_bytes || c->vocab_size))
         return slu_fail(err, SLU_E_USAGE,

@@ -181,3 +181,28 @@ check "the file is named" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep
 status "four bytes and no vocabulary" 2 decompose --eos-id $eos two.npy
 check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
 status "but for a look it does" 0 inspect --json --eos-id $eos two.npy
+
+# ---- what the inputs are is said, or seen ----
+
+cp c.npy plain.bin
+same "--input-format npy: whatever the name" "$sum" "$(inspect --json --input-format npy $raw plain.bin >j.json; json j.json 'd["checksum"]')"
+same "--format is the same, in programs without their own" "$sum" "$(decompose --format npy $raw plain.bin --buckets 1000000 | field - checksum)"
+same "and of standard input" "$sum" "$(inspect --json --format=npy $raw <plain.bin >j.json; json j.json 'd["checksum"]')"
+check "--input-format is in the provenance" sh -c "dedup --input-format npy $raw plain.bin | inspect --json | grep -q -- '--input-format=npy --eos-id'"
+same "--input-format stream" "$sum" "$(inspect --json --input-format stream c.tks >j.json; json j.json 'd["checksum"]')"
+mkdir empty_dir
+for p in "inspect --json" "decompose" "decompose --plan" "dedup" "pack --length 64" "shuffle"; do
+    status "$p: a stream that is none" 1 $p --input-format stream one.npy
+    check "$p: is one line" one_line err
+    status "$p: ids where a stream was said" 2 $p --input-format stream --eos-id 0 one.npy
+    check "$p: is said" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "which one.npy is not" err'
+    status "$p: a stream where ids were said" 2 $p --input-format npy c.tks
+    check "$p: and what they need" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--token-bytes" err'
+    status "$p: an unknown format" 2 $p --input-format nope c.tks
+    status "$p: a folder as ids" 1 $p --input-format npy --eos-id 0 --token-bytes 2 empty_dir
+    check "$p: is said to be one" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "empty_dir: a folder; npy is read from files" err'
+done
+for p in "decompose" "decompose --plan" "dedup" "shuffle"; do
+    status "$p: a folder of nothing" 1 $p empty_dir
+    check "$p: is said to be one" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "empty_dir: a folder, and none" err'
+done

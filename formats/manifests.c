@@ -433,7 +433,9 @@ int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
     char *own = join(path, NULL);
     if (!own)
         return slu_fail_nomem(err, strlen(path));
-    if (exists(own)) {
+    /* A set's own manifest.jsonl lists files; those of buckets count shards. */
+    if (exists(own) && !exists_in(path, "segments") &&
+        !exists_in(path, "report.json")) {
         int rc = add_manifest(s, own, err);
         free(own);
         return rc;

@@ -2,22 +2,22 @@
  * reads.
  *
  *   DIR/D_<i>/…             sequences of 2^i tokens, in the format's layout (L_<n>/ for
- * a length n that is no power of two) DIR/segments/D_<i>.tks  the segment rows of the
- * same sequences in the same order DIR/report.json         last; a set without it is
- * incomplete (semantics.md 9)
+ *                           a length n that is no power of two)
+ *   DIR/segments/D_<i>.tks  the segment rows of the same sequences in the same order
+ *   DIR/manifest.jsonl      a line a file: bytes, XXH3-64, sequences, tokens
+ *   DIR/report.json         last; a set without it is incomplete (semantics.md 9)
  *
- * A format is a static const struct slu_shard_format in a file of its own and a line in
- * the registry (formats/shard.c). It knows bytes; the engine knows buckets, shards,
- * files and books. As all sequences of a bucket have the same length, a format can make
- * an index of a shard (offsets, lengths, document ends) from the shard's counts alone,
- * at its end, in a file beside it; formats whose shards begin with an index say
- * `counts_first`.
+ * A format is a static const struct slu_shard_format in a file of its own, a layout
+ * that reads it back (formats/shardset.h), and a line in formats/shard_list.h. It knows
+ * bytes; the engine knows buckets, shards, files, hashes and books. All sequences of a
+ * bucket have the same number of ids. A format either streams (`encode`: shards of any
+ * size) or builds (`build`: a shard from all of its sequences, in memory).
  *
  * Every file is written under no name and renamed when it is whole. slu_shards_free
  * before slu_shards_finish has succeeded takes away what was written.
  *
- * Thread safety: one thread at a time on a handle; encode is called from several
- * threads.
+ * Thread safety: one thread at a time on a handle; of a format's functions those said
+ * to be of any thread are called from several at once, and only read its state.
  */
 #ifndef SLU_SHARD_H
 #define SLU_SHARD_H
@@ -31,7 +31,11 @@
 #include "lib/io.h"
 #include "lib/stream.h"
 
-/* What a format is told about a bucket and about a shard of it. */
+#define SLU_SHARD_FILES 3 /* most files of a shard */
+
+struct slu_shards_cfg;
+
+/* What a format is told about a bucket, a shard of it, and a sequence. */
 struct slu_shard_bucket {
     char name[32];            /* "D_8" or "L_1000" */
     uint64_t length;          /* nominal: 2^i */
@@ -46,6 +50,34 @@ struct slu_shard {
     uint64_t number; /* in its bucket, from 0 */
     uint64_t n_seq;  /* in it: so far; at its end, all */
 };
+struct slu_shard_seq {
+    const void *tok; /* the bucket's n_id ids of tok_bytes each, native order */
+    const struct slu_seg *seg; /* its segments, padding included */
+    uint64_t n_seg;
+    const uint8_t *str; /* what seg[].id_off refer to */
+};
+
+/* A whole shard, for indexes. */
+struct slu_shard_facts {
+    uint64_t number, n_seq, n_tok;    /* n_tok: ids in it */
+    uint64_t n_byte[SLU_SHARD_FILES]; /* of each file; the engine fills these in */
+    uint64_t xxh3[SLU_SHARD_FILES];   /* XXH3-64, seed 0, of its bytes */
+    uint64_t raw_byte, raw_xxh3; /* before the format's own compression: `build` may
+                                  * set them; 0: there was none */
+};
+
+/* A set whose buckets are done, for files of the format's own beside them. */
+struct slu_shard_set {
+    const char *dir;
+    unsigned n_bucket; /* those with sequences, in ascending order of length */
+    const struct slu_shard_bucket *const *bucket;
+    const struct slu_shard_facts *const *shard; /* shard[i]: bucket[i]->n_shard */
+    void *engine;                               /* for slu_shard_set_open */
+};
+/* A new file of the set, by its name in set->dir; folders are made. It gets into
+ * manifest.jsonl when the caller has closed it with slu_out_close. */
+SLU_MUST_USE int slu_shard_set_open(const struct slu_shard_set *set, const char *name,
+                                    struct slu_out **out, struct slu_err *err);
 
 enum slu_shard_labels { SLU_LABELS_ANY, SLU_LABELS_WANTED, SLU_LABELS_UNWANTED };
 
@@ -53,68 +85,139 @@ struct slu_shard_format {
     const char *name;
     enum slu_shard_labels labels; /* what the trainer wants (semantics.md 12) */
     bool powers_of_two;           /* other buckets are refused */
-    bool counts_first; /* `begin` must know n_seq: shards are gathered first */
-    /* For `--shard-sequences auto`. */
-    uint64_t (*shard_sequences)(uint64_t length);
-    /* State for all threads, read only but for new, free and the serial calls below. */
-    int (*init)(void **state, struct slu_err *err);
-    void (*release)(void *state);
-    /* Name of a shard's file in its bucket's folder. */
-    void (*file_name)(uint64_t number, char *out, size_t cap);
-    /* Any thread: appends sequence `index` of a shard. `tok`: n_id ids of tok_bytes. */
+    /* For `--shard-sequences auto`; never more than `check` lets through. */
+    uint64_t (*shard_sequences)(const struct slu_shard_bucket *b);
+    /* The format's limits, once b->shard_sequences is final and before anything is
+     * written; what is said by slu_shard_too_large. May be NULL. */
+    int (*check)(const struct slu_shard_bucket *b, struct slu_err *err);
+    /* State of a run; cfg is borrowed for the call. */
+    int (*init)(void **state, const struct slu_shards_cfg *cfg, struct slu_err *err);
+    void (*release)(void *state); /* NULL is legal */
+
+    /* Names of a shard's files in its bucket's folder, file < n_file. */
+    unsigned n_file; /* 1 … SLU_SHARD_FILES */
+    void (*file_name)(const void *state, uint64_t number, unsigned file, char *out,
+                      size_t cap);
+    /* Is that a name which this format, under whatever options, gives to a file in a
+     * bucket's folder (bucket_file included)? Only such files are ever removed. */
+    bool (*owns)(const char *name);
+    /* NULL: the format says where the segments of a sequence begin. Else one line: what
+     * it cannot say, and what to do about it. */
+    const char *boundaries;
+
+    /* -- a format that streams -- */
+
+    /* Any thread: appends sequence `index` of a shard to out[0] … out[n_file - 1] (to
+     * those that are not made at the end alone). */
     int (*encode)(const void *state, const struct slu_shard_bucket *b, uint64_t index,
-                  const void *tok, struct slu_buf *out, struct slu_err *err);
-    /* Serial; each may be NULL: what comes before and behind a shard's sequences. */
+                  const struct slu_shard_seq *q, struct slu_buf *out,
+                  struct slu_err *err);
+    /* Any thread; NULL where flush_files is 0: appends to out what is written for the
+     * bytes `in` of a file whose bit (1 << file) is in flush_files, e.g. a gzip member.
+     * Called for runs of SLU_SHARD_RUN sequences from a shard's first, whatever the
+     * threads, and for what is left at its end (begin's bytes are in the first). */
+    int (*flush)(const void *state, unsigned file, const struct slu_buf *in,
+                 struct slu_buf *out, struct slu_err *err);
+    unsigned flush_files;
+    /* Serial; may be NULL: appends what comes before the first sequence to each file.
+     */
     int (*begin)(void *state, const struct slu_shard *s, struct slu_buf *out,
                  struct slu_err *err);
-    int (*end)(void *state, const struct slu_shard *s, struct slu_buf *out,
-               struct slu_err *err);
-    /* Serial; may be NULL: the file beside a shard (an index), and its name. */
-    const char *beside_suffix;
-    int (*beside)(void *state, const struct slu_shard *s, struct slu_out *out,
-                  struct slu_err *err);
-    /* Serial; may be NULL: the file of a finished bucket (a manifest), and its name. */
-    const char *bucket_file;
-    int (*bucket)(void *state, const struct slu_shard_bucket *b, struct slu_out *out,
-                  struct slu_err *err);
+    /* Serial; may be NULL; once a file, in order, behind its last sequence: writes
+     * what follows (a trailer; an index), in pieces where it is much. */
+    int (*end)(void *state, const struct slu_shard *s, unsigned file,
+               struct slu_out *out, struct slu_err *err);
+
+    /* -- or a format that builds a shard at once, in memory -- */
+
+    /* Any thread, several shards at a time: makes the bytes of each file from b, whose
+     * s->n_seq sequences are the shard's in order. f comes with number, n_seq, n_tok.
+     */
+    int (*build)(const void *state, const struct slu_shard *s,
+                 const struct slu_batch *b, struct slu_buf *out,
+                 struct slu_shard_facts *f, struct slu_err *err);
+    /* Bytes of memory that building a full shard takes at most, out included, the batch
+     * excluded; held against -M before anything is written. */
+    uint64_t (*build_byte)(const struct slu_shard_bucket *b);
+
+    /* -- files of a finished bucket and of the set; serial -- */
+
+    const char *bucket_file; /* NULL: none */
+    int (*bucket)(void *state, const struct slu_shard_bucket *b,
+                  const struct slu_shard_facts *shard /* b->n_shard */,
+                  struct slu_out *out, struct slu_err *err);
+    /* May be NULL; set_folder: the folder in the set's that its files go to, and
+     * owns_in_set says which names (without folders) there are the format's. */
+    int (*set)(void *state, const struct slu_shard_set *set, struct slu_err *err);
+    const char *set_folder;
+    bool (*owns_in_set)(const char *name);
+
     /* What readers do with a last shard that is short; NULL: they take it. */
     const char *short_shard_note;
 };
 
-extern const struct slu_shard_format slu_shard_wds;
+#define SLU_SHARD_RUN 4096 /* sequences between two calls of flush */
+
+/* All formats that are built: declared and registered by formats/shard_list.h. */
+#define FORMAT(name) extern const struct slu_shard_format slu_shard_##name;
+#include "formats/shard_list.h"
+#undef FORMAT
 
 /* The format of that name; SLU_E_UNSUPPORTED in one line where it is not built. */
 SLU_MUST_USE int slu_shard_format_find(const struct slu_shard_format **f,
                                        const char *name, struct slu_err *err);
+/* The i-th format that is built; NULL behind the last. */
+const struct slu_shard_format *slu_shard_format_at(unsigned i);
 /* Names of all formats, built or not; ends with NULL. */
 extern const char *const slu_shard_format_names[];
 
+/* For `owns`: prefix, digits, suffix, and nothing else. */
+bool slu_shard_name_is(const char *name, const char *prefix, const char *suffix);
+
+/* SLU_E_USAGE for `check`: "--format wds: N sequences a shard in D_8 pass WHAT;
+ * --shard-sequences LARGEST or less". */
+int slu_shard_too_large(const struct slu_shard_format *f,
+                        const struct slu_shard_bucket *b, const char *what,
+                        uint64_t largest, struct slu_err *err);
+
 /* ---- the engine ---- */
 
+enum slu_shard_member { SLU_MEMBER_TXT, SLU_MEMBER_JSON, SLU_MEMBER_JSON_GZ };
+
+/* Unset fields are 0, which is the default. All pointers are borrowed. */
 struct slu_shards_cfg {
     const struct slu_shard_format *format;
-    const char *dir;                 /* borrowed */
-    const struct slu_header *header; /* with this program's step; borrowed for new */
-    struct slu_names *names;         /* borrowed */
-    uint64_t shard_sequences;        /* 0: the format's */
-    bool drop_last;                  /* drop a last shard that is short */
+    const char *dir;
+    const struct slu_header *header; /* with this program's step; for new */
+    struct slu_names *names;
+    uint64_t seed;
+    uint64_t shard_sequences; /* 0: the format's */
+    uint64_t memory_byte;     /* for shards that are built; 0: no bound */
+    bool drop_last;           /* drop a last shard that is short */
     bool force;     /* replace a set that is there; take the wrong kind of labels */
     int zstd_level; /* of the segments' streams */
+
+    /* Options of formats. */
+    bool compress_set;            /* --compress was given: */
+    int compress_level;           /* zstd's, 0: none */
+    enum slu_shard_member member; /* wds */
+    const char *olmo_path;        /* NULL: dir */
+    const char *license;          /* NULL: not said */
 };
 
 struct slu_shards;
 
-/* Says no before any work: header, labels, buckets, a folder that is not empty. Touches
- * nothing. */
+/* Says no before any work: header, labels, buckets, limits, a folder that is not empty.
+ * Touches nothing. */
 SLU_MUST_USE int slu_shards_new(struct slu_shards **s, const struct slu_shards_cfg *cfg,
                                 struct slu_err *err);
 
 /* Where sequences come from: clears b and fills it; SLU_EOF at the end. All have a
- * bucket's length. */
+ * bucket's length. Any order of buckets is right; one after another is fast. */
 typedef int slu_shards_source(void *ctx, struct slu_batch *b, struct slu_err *err);
 
 /* Makes the folders (removing an old set's files if cfg.force) and writes all that
- * source gives, with n_threads threads. */
+ * source gives, with n_threads threads and n_slots batches in flight. */
 SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *source,
                                   void *ctx, unsigned n_threads, unsigned n_slots,
                                   struct slu_err *err);
@@ -123,14 +226,19 @@ SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *sourc
 unsigned slu_shards_n_bucket(const struct slu_shards *s);
 const struct slu_shard_bucket *slu_shards_bucket(const struct slu_shards *s,
                                                  unsigned i);
+/* Its n_shard shards. */
+const struct slu_shard_facts *slu_shards_facts(const struct slu_shards *s, unsigned i);
 /* Sequences of the bucket's last shard if that is short, else 0. */
 uint64_t slu_shards_short(const struct slu_shards *s, unsigned i);
 /* What is in the shards, from the writers of segments (checksum: from the shards). */
 const struct slu_sum *slu_shards_sum(const struct slu_shards *s);
 /* What drop_last dropped, and its checksum. */
 const struct slu_sum *slu_shards_dropped(const struct slu_shards *s);
+/* Sequences of several segments in them. */
+uint64_t slu_shards_packed(const struct slu_shards *s);
 
-/* Writes report.json and syncs. `ledger` is reported as it is. */
+/* Writes the set's own files, manifest.jsonl and report.json, and syncs. `ledger` is
+ * reported as it is. */
 SLU_MUST_USE int slu_shards_finish(struct slu_shards *s, const char *program,
                                    const struct slu_ledger *ledger,
                                    struct slu_err *err);

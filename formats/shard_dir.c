@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "formats/shard.h"
 #include "lib/buf.h"
 #include "lib/io.h"
 
@@ -51,7 +52,7 @@ static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *e
         *empty = false;
         if (!strcmp(e->d_name, "segments"))
             segments = true;
-        else if (!bucket_folder(e->d_name))
+        else if (!bucket_folder(e->d_name) && strcmp(e->d_name, "manifest.jsonl"))
             other = true;
     }
     *left_over =
@@ -87,8 +88,12 @@ static bool unfinished(const char *name)
 
 static bool ours_in_bucket(const char *name)
 {
-    return !strcmp(name, "manifest.jsonl") || !strncmp(name, "shard-", 6) ||
-           unfinished(name);
+    const struct slu_shard_format *f;
+
+    for (unsigned i = 0; (f = slu_shard_format_at(i)); i++)
+        if (f->owns(name))
+            return true;
+    return unfinished(name);
 }
 
 static bool ours_in_segments(const char *name)
@@ -129,6 +134,7 @@ static int clear_folder(int dir_fd, const char *dir, const char *name,
 
 int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err)
 {
+    static const char *const top[] = {"report.json", "manifest.jsonl"};
     DIR *d = opendir(dir);
     const struct dirent *e;
     int rc = SLU_OK;
@@ -137,8 +143,9 @@ int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err)
         return errno == ENOENT ? SLU_OK
                                : slu_fail_errno(err, "%s: cannot be opened", dir);
     int fd = dirfd(d);
-    if (unlinkat(fd, "report.json", 0))
-        rc = note(rc, err, dir, "report.json");
+    for (size_t i = 0; i < sizeof top / sizeof *top; i++)
+        if (unlinkat(fd, top[i], 0))
+            rc = note(rc, err, dir, top[i]);
     while ((e = readdir(d)))
         if (bucket_folder(e->d_name))
             rc = clear_folder(fd, dir, e->d_name, ours_in_bucket, rc, err);

@@ -1,8 +1,8 @@
 /* shard_dir.h - the folder of a shard set: its names, and what may be removed in it.
  *
- * Ours are report.json, segments/NAME.tks, and in folders D_<i> and L_<n> manifest
- * files and shard-*; nothing else is ever removed, and folders only when they are
- * empty.
+ * Ours are report.json, manifest.jsonl, segments/NAME.tks, and in folders D_<i> and
+ * L_<n> what a format owns; nothing else is ever removed, and folders only when they
+ * are empty.
  */
 #ifndef SLU_SHARD_DIR_H
 #define SLU_SHARD_DIR_H

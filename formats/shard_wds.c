@@ -52,11 +52,12 @@ static unsigned length_of(uint64_t e)
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? e >> 56 : e & 255;
 }
 
-static int wds_init(void **state, struct slu_err *err)
+static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_err *err)
 {
     struct wds *w = calloc(1, sizeof *w);
     char text[16];
 
+    (void)cfg;
     *state = w;
     if (!w)
         return slu_fail_nomem(err, sizeof *w);
@@ -91,15 +92,23 @@ static void wds_release(void *state)
     free(state);
 }
 
-static void wds_file_name(uint64_t number, char *out, size_t cap)
+static void wds_file_name(const void *state, uint64_t number, unsigned file, char *out,
+                          size_t cap)
 {
+    (void)state;
+    (void)file;
     snprintf(out, cap, "shard-%07llu.tar", (unsigned long long)number);
 }
 
-/* OpenLM's own: shards of 2^20 tokens, and no more than 65536 members. */
-static uint64_t wds_shard_sequences(uint64_t length)
+static bool wds_owns(const char *name)
 {
-    uint64_t n = (UINT64_C(1) << 20) / length;
+    return !strcmp(name, "manifest.jsonl") || slu_shard_name_is(name, "shard-", ".tar");
+}
+
+/* OpenLM's own: shards of 2^20 tokens, and no more than 65536 members. */
+static uint64_t wds_shard_sequences(const struct slu_shard_bucket *b)
+{
+    uint64_t n = (UINT64_C(1) << 20) / b->length;
 
     return n < 1 ? 1 : n > 65536 ? 65536 : n;
 }
@@ -165,8 +174,8 @@ static uint8_t *put_ids(const struct wds *w, uint8_t *p, const void *tok, uint64
 }
 
 static int wds_encode(const void *state, const struct slu_shard_bucket *b,
-                      uint64_t index, const void *tok, struct slu_buf *out,
-                      struct slu_err *err)
+                      uint64_t index, const struct slu_shard_seq *q,
+                      struct slu_buf *out, struct slu_err *err)
 {
     const struct wds *w = state;
     int rc = slu_buf_reserve(out, b->n_id * MAX_TEXT + 3 * BLOCK, err);
@@ -175,7 +184,7 @@ static int wds_encode(const void *state, const struct slu_shard_bucket *b,
         return rc;
     uint8_t *header = out->data + out->len, *text = header + BLOCK, *p = text;
     *p++ = '[';
-    p = put_ids(w, p, tok, b->n_id, b->tok_bytes);
+    p = put_ids(w, p, q->tok, b->n_id, b->tok_bytes);
     if (b->n_id)
         p -= 2;
     *p++ = ']';
@@ -186,30 +195,30 @@ static int wds_encode(const void *state, const struct slu_shard_bucket *b,
     return SLU_OK;
 }
 
-static int wds_end(void *state, const struct slu_shard *s, struct slu_buf *out,
-                   struct slu_err *err)
+static int wds_end(void *state, const struct slu_shard *s, unsigned file,
+                   struct slu_out *out, struct slu_err *err)
 {
     static const uint8_t zero[2 * BLOCK];
 
     (void)state;
     (void)s;
-    return slu_buf_append(out, zero, sizeof zero, err);
+    (void)file;
+    return slu_out_write(out, zero, sizeof zero, err);
 }
 
 static int wds_manifest(void *state, const struct slu_shard_bucket *b,
-                        struct slu_out *out, struct slu_err *err)
+                        const struct slu_shard_facts *shard, struct slu_out *out,
+                        struct slu_err *err)
 {
     int rc = SLU_OK;
 
     (void)state;
-    for (uint64_t i = 0, left = b->n_seq; i < b->n_shard && rc == SLU_OK; i++) {
-        uint64_t n = left < b->shard_sequences ? left : b->shard_sequences;
+    for (uint64_t i = 0; i < b->n_shard && rc == SLU_OK; i++) {
         char line[96];
         int k = snprintf(line, sizeof line,
                          "{\"shard\":\"shard-%07llu\",\"num_sequences\":%llu}\n",
-                         (unsigned long long)i, (unsigned long long)n);
+                         (unsigned long long)i, (unsigned long long)shard[i].n_seq);
         rc = slu_out_write(out, line, (size_t)k, err);
-        left -= n;
     }
     return rc;
 }
@@ -221,7 +230,11 @@ const struct slu_shard_format slu_shard_wds = {
     .shard_sequences = wds_shard_sequences,
     .init = wds_init,
     .release = wds_release,
+    .n_file = 1,
     .file_name = wds_file_name,
+    .owns = wds_owns,
+    .boundaries = "a WebDataset member is a list of ids, which cannot say where packed "
+                  "documents begin; choose --format ds, olmo, mds or parquet for that",
     .encode = wds_encode,
     .end = wds_end,
     .bucket_file = "manifest.jsonl",

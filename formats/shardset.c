@@ -9,11 +9,16 @@
 #include "formats/shard_dir.h"
 #include "lib/json.h"
 
-static const struct slu_shard_layout *const layouts[] = {&slu_shard_layout_wds};
-
 struct bucket {
-    char name[32]; /* D_8, L_1000 */
-    uint64_t n_seq, n_tok, n_shard;
+    struct slu_shard_bucket pub; /* by the report; n_shard, n_seq: read so far */
+    uint64_t n_tok;              /* read so far */
+};
+
+/* A line of manifest.jsonl. */
+struct entry {
+    char file[300];
+    uint64_t n_byte, xxh3, n_seq, shard, part;
+    bool is_shard; /* shard and part are said */
 };
 
 struct slu_shardset {
@@ -27,8 +32,12 @@ struct slu_shardset {
     /* The bucket at hand. */
     unsigned at;                 /* n_bucket: none left */
     struct slu_reader *segments; /* NULL: not opened yet */
-    FILE *manifest;
-    char shard[256]; /* name without suffix */
+    const struct slu_shard_format *format;
+    FILE *manifest; /* DIR/manifest.jsonl */
+    uint64_t n_line;
+    struct entry next; /* its line to come */
+    bool have_next;
+    char shard[300]; /* the first file of the shard at hand, in DIR */
     void *state;     /* of the layout; NULL: no shard is open */
     uint64_t n_here, n_expected;
     struct slu_batch rows;
@@ -56,7 +65,7 @@ static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err
 {
     char path[PATH_MAX];
     const char *p = path;
-    int rc = path_in(s, path, err, "segments", s->bucket[i].name, ".tks");
+    int rc = path_in(s, path, err, "segments", s->bucket[i].pub.name, ".tks");
     if (rc)
         return rc;
     struct stat st;
@@ -68,6 +77,12 @@ static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err
         rc = slu_fail(err, SLU_E_FORMAT,
                       "%s: holds tokens; it should hold segments alone", path);
     return rc;
+}
+
+static bool get_u64(struct slu_json_value v, const char *key, uint64_t *out)
+{
+    struct slu_json_value x;
+    return slu_json_get(v, key, &x) && slu_json_u64(x, out);
 }
 
 static int read_report(struct slu_shardset *s, struct slu_err *err)
@@ -88,10 +103,8 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
     root = slu_json_root(s->report);
     if (slu_json_get(root, "format", &v))
         (void)!slu_json_string(v, &name, &n);
-    for (size_t i = 0; name && i < sizeof layouts / sizeof *layouts; i++)
-        if (!strcmp(layouts[i]->format, name))
-            s->layout = layouts[i];
-    if (!s->layout)
+    s->layout = name ? slu_shard_layout_find(name) : NULL;
+    if (!s->layout || slu_shard_format_find(&s->format, name, NULL))
         return slu_fail(err, SLU_E_UNSUPPORTED, "%s: format %s cannot be read back",
                         path, name ? name : "(none)");
     struct slu_json_iter it;
@@ -99,12 +112,118 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
         return slu_fail(err, SLU_E_FORMAT, "%s: no buckets", path);
     slu_json_iter_init(&it, v);
     while (slu_json_next(&it) && s->n_bucket < SLU_MAX_BUCKETS) {
-        uint64_t L = 0;
-        if (!slu_json_get(it.value, "length", &v) || !slu_json_u64(v, &L) || !L)
-            return slu_fail(err, SLU_E_FORMAT, "%s: a bucket without length", path);
-        slu_shard_bucket_name(L, s->bucket[s->n_bucket++].name);
+        struct slu_shard_bucket *b = &s->bucket[s->n_bucket].pub;
+        if (!get_u64(it.value, "length", &b->length) || !b->length ||
+            !get_u64(it.value, "shard_sequences", &b->shard_sequences))
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s: a bucket without length or shard_sequences", path);
+        slu_shard_bucket_name(b->length, b->name);
+        s->n_bucket++;
     }
     return SLU_OK;
+}
+
+/* ---- manifest.jsonl ---- */
+
+static int open_manifest(struct slu_shardset *s, struct slu_err *err)
+{
+    char path[PATH_MAX];
+    int rc = path_in(s, path, err, ".", "manifest.jsonl", "");
+    if (rc)
+        return rc;
+    s->manifest = fopen(path, "re");
+    return s->manifest ? SLU_OK : incomplete(s, "there is no manifest.jsonl", err);
+}
+
+static bool get_entry(struct entry *e, struct slu_json_value v)
+{
+    struct slu_json_value x;
+    const char *name, *hash;
+    size_t n;
+    char *end;
+    *e = (struct entry){0};
+    if (!slu_json_get(v, "file", &x) || !slu_json_string(x, &name, &n) ||
+        n >= sizeof e->file || *name == '/' || strstr(name, "..") ||
+        !get_u64(v, "bytes", &e->n_byte) || !slu_json_get(v, "xxh3_64", &x) ||
+        !slu_json_string(x, &hash, &n) || n != 16 ||
+        strspn(hash, "0123456789abcdef") != 16)
+        return false;
+    memcpy(e->file, name, strlen(name) + 1);
+    e->xxh3 = strtoull(hash, &end, 16);
+    e->is_shard = get_u64(v, "shard", &e->shard);
+    return !e->is_shard ||
+           (get_u64(v, "part", &e->part) && get_u64(v, "sequences", &e->n_seq));
+}
+
+/* The manifest's next line in s->next; SLU_EOF behind the last. */
+static int peek(struct slu_shardset *s, struct slu_err *err)
+{
+    char line[1024];
+    struct slu_json *j = NULL;
+    if (s->have_next)
+        return SLU_OK;
+    if (!fgets(line, sizeof line, s->manifest))
+        return SLU_EOF;
+    s->n_line++;
+    if (!strchr(line, '\n'))
+        return incomplete(s, "manifest.jsonl ends within a line", err);
+    int rc = slu_json_parse(&j, line, strlen(line), err);
+    if (rc)
+        return slu_err_at(err, "%s/manifest.jsonl:%llu", s->dir,
+                          (unsigned long long)s->n_line);
+    s->have_next = get_entry(&s->next, slu_json_root(j));
+    slu_json_free(j);
+    return s->have_next ? SLU_OK
+                        : slu_fail(err, SLU_E_FORMAT,
+                                   "%s/manifest.jsonl:%llu: the line does not add up",
+                                   s->dir, (unsigned long long)s->n_line);
+}
+
+/* Is the manifest's next line of a shard of the bucket at hand? */
+static int peek_shard(struct slu_shardset *s, struct slu_err *err)
+{
+    const char *name = s->bucket[s->at].pub.name;
+    size_t n = strlen(name);
+    int rc = peek(s, err);
+    if (rc)
+        return rc;
+    return s->next.is_shard && !strncmp(s->next.file, name, n) && s->next.file[n] == '/'
+               ? SLU_OK
+               : SLU_EOF;
+}
+
+/* The bucket's next shard; SLU_EOF behind the last. */
+static int open_shard(struct slu_shardset *s, struct slu_err *err)
+{
+    struct bucket *b = &s->bucket[s->at];
+    char path[SLU_SHARD_FILES][PATH_MAX];
+    const char *p[SLU_SHARD_FILES];
+    for (unsigned i = 0; i < s->format->n_file; i++) {
+        int rc = peek_shard(s, err);
+        if (rc == SLU_EOF && i == 0)
+            return rc;
+        if (rc < 0)
+            return rc;
+        if (rc || s->next.shard != b->pub.n_shard || s->next.part != i)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s/manifest.jsonl:%llu: file %u of shard %llu of %s "
+                            "should be here",
+                            s->dir, (unsigned long long)s->n_line, i,
+                            (unsigned long long)b->pub.n_shard, b->pub.name);
+        rc = path_in(s, path[i], err, ".", s->next.file, "");
+        if (rc)
+            return rc;
+        p[i] = path[i];
+        if (i == 0) {
+            memcpy(s->shard, s->next.file, sizeof s->shard);
+            s->n_expected = s->next.n_seq;
+        }
+        s->have_next = false;
+    }
+    s->n_here = 0;
+    b->pub.n_shard++;
+    int rc = s->layout->open(&s->state, p, &b->pub, s->n_expected, err);
+    return rc ? slu_err_at(err, "%s/%s", s->dir, s->shard) : SLU_OK;
 }
 
 int slu_shardset_open(struct slu_shardset **out, const char *dir, struct slu_err *err)
@@ -123,6 +242,12 @@ int slu_shardset_open(struct slu_shardset **out, const char *dir, struct slu_err
             rc = slu_header_copy(&s->header, slu_reader_header(s->segments), err);
         s->header.no_tokens = false;
     }
+    for (unsigned i = 0; !rc && i < s->n_bucket; i++) {
+        s->bucket[i].pub.n_id = slu_header_ids(&s->header, s->bucket[i].pub.length);
+        s->bucket[i].pub.tok_bytes = s->header.tok_bytes;
+    }
+    if (!rc)
+        rc = open_manifest(s, err);
     if (rc)
         slu_shardset_free(s);
     else
@@ -147,52 +272,6 @@ struct slu_names *slu_shardset_names(struct slu_shardset *s)
 
 /* ---- sequences ---- */
 
-static int open_manifest(struct slu_shardset *s, struct slu_err *err)
-{
-    char path[PATH_MAX];
-    int rc = path_in(s, path, err, s->bucket[s->at].name, "manifest.jsonl", "");
-    if (rc)
-        return rc;
-    s->manifest = fopen(path, "re");
-    return s->manifest ? SLU_OK : incomplete(s, path, err);
-}
-
-/* The next line of the manifest; SLU_EOF behind the last. */
-static int open_shard(struct slu_shardset *s, struct slu_err *err)
-{
-    char line[1024], path[PATH_MAX], file[300];
-    struct slu_json *j;
-    struct slu_json_value v;
-    const char *name;
-    size_t n;
-    if (!fgets(line, sizeof line, s->manifest))
-        return SLU_EOF;
-    if (!strchr(line, '\n'))
-        return incomplete(s, "a manifest ends within a line", err);
-    int rc = slu_json_parse(&j, line, strlen(line), err);
-    if (rc)
-        return slu_err_at(err, "%s/%s/manifest.jsonl", s->dir, s->bucket[s->at].name);
-    struct slu_json_value root = slu_json_root(j);
-    if (!slu_json_get(root, "shard", &v) || !slu_json_string(v, &name, &n) ||
-        n >= sizeof s->shard || strchr(name, '/') ||
-        !slu_json_get(root, "num_sequences", &v) || !slu_json_u64(v, &s->n_expected))
-        rc = slu_fail(err, SLU_E_FORMAT, "%s/%s/manifest.jsonl: a line does not add up",
-                      s->dir, s->bucket[s->at].name);
-    else
-        memcpy(s->shard, name, n + 1);
-    slu_json_free(j);
-    if (rc)
-        return rc;
-    snprintf(file, sizeof file, "%s%s", s->shard, s->layout->suffix);
-    rc = path_in(s, path, err, s->bucket[s->at].name, file, "");
-    if (rc)
-        return rc;
-    s->n_here = 0;
-    s->bucket[s->at].n_shard++;
-    rc = s->layout->open(&s->state, path, err);
-    return rc ? slu_err_at(err, "%s", path) : SLU_OK;
-}
-
 /* Ids of the next sequence of the bucket, in s->ids; SLU_EOF behind the last. */
 static int next_ids(struct slu_shardset *s, struct slu_err *err)
 {
@@ -206,8 +285,7 @@ static int next_ids(struct slu_shardset *s, struct slu_err *err)
                 err, SLU_E_FORMAT, "has %llu sequences, its manifest says %llu",
                 (unsigned long long)s->n_here, (unsigned long long)s->n_expected);
         if (rc < 0)
-            return slu_err_at(err, "%s/%s/%s%s", s->dir, s->bucket[s->at].name,
-                              s->shard, s->layout->suffix);
+            return slu_err_at(err, "%s/%s", s->dir, s->shard);
         if (!rc) {
             s->n_here++;
             return SLU_OK;
@@ -223,9 +301,6 @@ static void close_bucket(struct slu_shardset *s)
     slu_batch_init(&s->rows, s->header.tok_bytes);
     slu_reader_free(s->segments);
     s->segments = NULL;
-    if (s->manifest)
-        fclose(s->manifest);
-    s->manifest = NULL;
 }
 
 /* Ids to the stream's width, checked against its vocabulary. */
@@ -235,9 +310,8 @@ static int narrow(struct slu_shardset *s, const void **tok, struct slu_err *err)
     const uint32_t *id = (const uint32_t *)(const void *)s->ids.data;
     for (size_t i = 0; i < n; i++)
         if (id[i] >= s->header.vocab_size)
-            return slu_fail(err, SLU_E_FORMAT,
-                            "%s/%s/%s: id %u is not in the vocabulary", s->dir,
-                            s->bucket[s->at].name, s->shard, id[i]);
+            return slu_fail(err, SLU_E_FORMAT, "%s/%s: id %u is not in the vocabulary",
+                            s->dir, s->shard, id[i]);
     *tok = id;
     if (s->header.tok_bytes == 4)
         return SLU_OK;
@@ -263,11 +337,11 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
         if (rc == SLU_EOF)
             return slu_fail(err, SLU_E_FORMAT,
                             "%s/%s: fewer sequences than segments/%s.tks has", s->dir,
-                            k->name, k->name);
+                            k->pub.name, k->pub.name);
         if (!rc && s->ids.len / 4 != q->len_tok)
             rc = slu_fail(err, SLU_E_FORMAT,
-                          "%s/%s/%s: sequence %llu has %zu ids, its segments have %llu",
-                          s->dir, k->name, s->shard, (unsigned long long)s->n_here - 1,
+                          "%s/%s: sequence %llu has %zu ids, its segments have %llu",
+                          s->dir, s->shard, (unsigned long long)s->n_here - 1,
                           s->ids.len / 4, (unsigned long long)q->len_tok);
         if (!rc)
             rc = narrow(s, &tok, err);
@@ -276,7 +350,7 @@ static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err
                                s->rows.str.data, err);
         if (rc)
             return rc;
-        k->n_seq++;
+        k->pub.n_seq++;
         k->n_tok += q->len_tok;
     }
     return SLU_OK;
@@ -288,8 +362,6 @@ int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_er
     b->tok_bytes = s->header.tok_bytes;
     while (s->at < s->n_bucket) {
         int rc = s->segments ? SLU_OK : open_segments(s, s->at, err);
-        if (!rc && !s->manifest)
-            rc = open_manifest(s, err);
         if (!rc)
             rc = slu_reader_next(s->segments, &s->rows, err);
         if (!rc)
@@ -301,7 +373,7 @@ int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_er
             rc = rc ? rc
                     : slu_fail(err, SLU_E_FORMAT,
                                "%s/%s: more sequences than segments/%s.tks has", s->dir,
-                               s->bucket[s->at].name, s->bucket[s->at].name);
+                               s->bucket[s->at].pub.name, s->bucket[s->at].pub.name);
         if (rc != SLU_EOF)
             return rc;
         close_bucket(s);
@@ -338,9 +410,10 @@ int slu_shardset_buckets(struct slu_shardset *s, char **json, struct slu_err *er
             &b, err,
             "%s{\"name\": \"%s\", \"sequences\": %llu, \"tokens\": %llu, "
             "\"shards\": %llu}",
-            i ? ", " : "", s->bucket[i].name, (unsigned long long)s->bucket[i].n_seq,
+            i ? ", " : "", s->bucket[i].pub.name,
+            (unsigned long long)s->bucket[i].pub.n_seq,
             (unsigned long long)s->bucket[i].n_tok,
-            (unsigned long long)s->bucket[i].n_shard);
+            (unsigned long long)s->bucket[i].pub.n_shard);
     if (!rc)
         rc = slu_buf_append(&b, "]", 2, err);
     *json = rc ? NULL : strdup((char *)b.data);
@@ -355,6 +428,8 @@ void slu_shardset_free(struct slu_shardset *s)
     if (s->state)
         s->layout->close(s->state);
     close_bucket(s);
+    if (s->manifest)
+        fclose(s->manifest);
     slu_batch_release(&s->rows);
     slu_header_release(&s->header);
     slu_json_free(s->report);

@@ -1,6 +1,7 @@
 /* shardset.h - reads a shard directory back as a stream of sequences.
  *
- * DIR/report.json says the format; DIR/D_<i>/ (or L_<n>/) hold the tokens in the
+ * DIR/report.json says the format, DIR/manifest.jsonl which files there are and how
+ * many sequences each shard has; DIR/D_<i>/ (or L_<n>/) hold the tokens in the
  * trainer's layout, DIR/segments/D_<i>.tks the segment rows in the same order
  * (semantics.md 9). Buckets come in ascending order of length, shards in order of
  * number, sequences in order.
@@ -11,24 +12,32 @@
 #ifndef SLU_SHARDSET_H
 #define SLU_SHARDSET_H
 
+#include "formats/shard.h"
 #include "lib/stream.h"
 
 struct slu_shardset;
 
 /* What a layout's reader does; one static const struct a format (formats/wds_read.c).
- */
+ * Whatever does not add up - indexes, counts, sizes, bytes too many - is an error that
+ * says the place in the file; which file, and DIR, the caller puts before it where
+ * n_file is 1; else the layout names the file. */
 struct slu_shard_layout {
     const char *format;
-    /* Opens shard file `path`; *n_expected: sequences it should have, from its
-     * manifest. */
-    int (*open)(void **state, const char *path, struct slu_err *err);
+    /* Opens a shard by the paths of its n_file files, in the writer's order. b: name,
+     * length, n_id, tok_bytes; n_seq: sequences it has by the set's manifest. */
+    int (*open)(void **state, const char *const *path, const struct slu_shard_bucket *b,
+                uint64_t n_seq, struct slu_err *err);
     /* Replaces ids (u32 native) by those of the next sequence; SLU_EOF at the end. */
     int (*next)(void *state, struct slu_buf *ids, struct slu_err *err);
     void (*close)(void *state);
-    const char *suffix; /* of shard files */
 };
 
-extern const struct slu_shard_layout slu_shard_layout_wds;
+#define FORMAT(name) extern const struct slu_shard_layout slu_shard_layout_##name;
+#include "formats/shard_list.h"
+#undef FORMAT
+
+/* NULL: none is built. */
+const struct slu_shard_layout *slu_shard_layout_find(const char *name);
 
 /* Opens DIR. max_seq_tok as in struct slu_reader_cfg. */
 SLU_MUST_USE int slu_shardset_open(struct slu_shardset **s, const char *dir,

@@ -29,13 +29,17 @@ static void wds_close(void *state)
     free(w);
 }
 
-static int wds_open(void **state, const char *path, struct slu_err *err)
+static int wds_open(void **state, const char *const *path,
+                    const struct slu_shard_bucket *b, uint64_t n_seq,
+                    struct slu_err *err)
 {
     struct wds *w = calloc(1, sizeof *w);
+    (void)b;
+    (void)n_seq;
     *state = NULL;
     if (!w)
         return slu_fail_nomem(err, sizeof *w);
-    w->fd = open(path, O_RDONLY | O_CLOEXEC);
+    w->fd = open(*path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     if (w->fd < 0 || fstat(w->fd, &st)) {
         int rc = slu_fail_errno(err, "cannot be opened");
@@ -159,5 +163,4 @@ const struct slu_shard_layout slu_shard_layout_wds = {
     .open = wds_open,
     .next = wds_next,
     .close = wds_close,
-    .suffix = ".tar",
 };

@@ -11,6 +11,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h> /* SSE2, AVX2 or AVX-512 at run time */
+#endif
 
 /* Until there are bytes at fd, or its end or a fault. */
 static int await(int fd, int quit_fd, struct slu_err *err)
@@ -118,6 +122,8 @@ struct slu_out {
     char *path;  /* where its links lead */
     char *temp;  /* temporary name; NULL where the file has none yet (O_TMPFILE) */
     uint64_t n_byte;
+    XXH3_state_t *hash; /* NULL: nobody asked */
+    struct slu_digest *digest;
 };
 
 /* The folder of path, in out (PATH_MAX bytes). */
@@ -295,7 +301,18 @@ int slu_out_write(struct slu_out *out, const void *p, size_t n, struct slu_err *
     int rc = slu_write_full(out->fd, p, n, err);
     if (rc)
         return slu_err_at(err, "%s", slu_out_name(out));
+    if (out->hash)
+        XXH3_64bits_update(out->hash, p, n);
     out->n_byte += n;
+    return SLU_OK;
+}
+
+int slu_out_digest(struct slu_out *out, struct slu_digest *d, struct slu_err *err)
+{
+    if (!out->hash && !(out->hash = XXH3_createState()))
+        return slu_fail_nomem(err, 576);
+    XXH3_64bits_reset(out->hash);
+    out->digest = d;
     return SLU_OK;
 }
 
@@ -346,6 +363,8 @@ int slu_out_close(struct slu_out *o, struct slu_err *err)
         if (close(fd))
             rc = slu_fail_errno(err, "%s: cannot be closed", slu_out_name(o));
     }
+    if (!rc && o->hash)
+        *o->digest = (struct slu_digest){o->n_byte, XXH3_64bits_digest(o->hash)};
     slu_out_abort(o);
     return rc;
 }
@@ -358,6 +377,7 @@ void slu_out_abort(struct slu_out *o)
         close(o->fd);
     if (o->temp)
         unlink(o->temp);
+    XXH3_freeState(o->hash);
     free(o->temp);
     free(o->path);
     free(o->name);

@@ -42,6 +42,14 @@ SLU_MUST_USE int slu_out_open(struct slu_out **out, const char *path,
                               struct slu_err *err);
 SLU_MUST_USE int slu_out_write(struct slu_out *out, const void *p, size_t n,
                                struct slu_err *err);
+/* What all bytes of a file add up to. */
+struct slu_digest {
+    uint64_t n_byte, xxh3; /* XXH3-64, seed 0 */
+};
+/* Before the first byte: *d is filled in by slu_out_close, from the bytes as they are
+ * written. It is borrowed until then. */
+SLU_MUST_USE int slu_out_digest(struct slu_out *out, struct slu_digest *d,
+                                struct slu_err *err);
 /* Bytes handed to slu_out_write so far. */
 uint64_t slu_out_tell(const struct slu_out *out);
 /* For messages: the path, or "standard output". Borrowed. */

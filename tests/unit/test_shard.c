@@ -115,8 +115,13 @@ static void write_set(bool drop_last, bool force, unsigned threads, uint64_t n)
     header(&h);
     assert_int_equal(slu_names_new(&names, &err), SLU_OK);
     assert_int_equal(slu_names_set_source(names, 0, "x", &err), SLU_OK);
-    struct slu_shards_cfg cfg = {&slu_shard_wds, dir,   &h, names, 4,
-                                 drop_last,      force, 0};
+    struct slu_shards_cfg cfg = {.format = &slu_shard_wds,
+                                 .dir = dir,
+                                 .header = &h,
+                                 .names = names,
+                                 .shard_sequences = 4,
+                                 .drop_last = drop_last,
+                                 .force = force};
     if (slu_shards_new(&s, &cfg, &err) != SLU_OK)
         fail_msg("%s", err.msg);
     if (slu_shards_write(s, give, &src, threads, threads + 1, &err) != SLU_OK)
@@ -195,7 +200,7 @@ static void test_refusals(void **state)
     char path[128];
 
     header(&h);
-    struct slu_shards_cfg cfg = {&slu_shard_wds, dir, &h, NULL, 0, false, false, 0};
+    struct slu_shards_cfg cfg = {.format = &slu_shard_wds, .dir = dir, .header = &h};
     snprintf(path, sizeof path, "%s/keep-me", dir);
     assert_int_equal(mkdir(dir, 0777) && access(dir, F_OK), 0);
     int fd = open(path, O_CREAT | O_WRONLY, 0666);
@@ -214,11 +219,14 @@ static void test_refusals(void **state)
     assert_non_null(strstr(err.msg, "--label-token"));
     h.n_bucket = 0;
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
-    assert_int_equal(slu_shard_format_find(&f, "mds", &err), SLU_E_UNSUPPORTED);
+    assert_int_equal(slu_shard_format_find(&f, "no-such", &err), SLU_E_UNSUPPORTED);
     assert_int_equal(slu_shard_format_find(&f, "wds", &err), SLU_OK);
-    assert_int_equal(f->shard_sequences(256), 4096);
-    assert_int_equal(f->shard_sequences(2), 65536);
-    assert_int_equal(f->shard_sequences(1 << 22), 1);
+    assert_int_equal(f->shard_sequences(&(struct slu_shard_bucket){.length = 256}),
+                     4096);
+    assert_int_equal(f->shard_sequences(&(struct slu_shard_bucket){.length = 2}),
+                     65536);
+    assert_int_equal(f->shard_sequences(&(struct slu_shard_bucket){.length = 1 << 22}),
+                     1);
     slu_header_release(&h);
 }
 

@@ -1,0 +1,209 @@
+/* shard_files.c - files of a shard set: opened, hashed as they are written, noted. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/shard_dir.h"
+#include "formats/shard_private.h"
+
+static int open_out(const struct slu_shards *s, const char *name, struct slu_digest *d,
+                    struct slu_out **out, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
+
+    *out = NULL;
+    if (rc == SLU_OK)
+        rc = slu_out_open(out, (const char *)path.data, err);
+    if (rc == SLU_OK)
+        rc = slu_out_digest(*out, d, err);
+    if (rc) {
+        slu_out_abort(*out);
+        *out = NULL;
+    }
+    slu_buf_release(&path);
+    return rc;
+}
+
+int slu_shards_open_file(struct slu_shards *s, const struct slu_shards_bucket *b,
+                         uint64_t number, unsigned file, struct slu_digest *d,
+                         struct slu_out **out, struct slu_err *err)
+{
+    char name[300];
+    int n = snprintf(name, sizeof name, "%s/", b->pub.name);
+
+    s->cfg.format->file_name(s->state, number, file, name + n, sizeof name - (size_t)n);
+    return open_out(s, name, d, out, err);
+}
+
+int slu_shards_open_extra(struct slu_shards *s, const char *name,
+                          struct slu_shard_extra **e, struct slu_out **out,
+                          struct slu_err *err)
+{
+    size_t n = strlen(name) + 1;
+
+    *out = NULL;
+    *e = calloc(1, sizeof **e + n);
+    if (!*e)
+        return slu_fail_nomem(err, sizeof **e + n);
+    memcpy((*e)->name, name, n);
+    *s->extra_end = *e;
+    s->extra_end = &(*e)->next;
+    return open_out(s, name, &(*e)->digest, out, err);
+}
+
+int slu_shard_set_open(const struct slu_shard_set *set, const char *name,
+                       struct slu_out **out, struct slu_err *err)
+{
+    struct slu_shards *s = set->engine;
+    struct slu_shard_extra *e;
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
+    char *slash = rc ? NULL : strrchr((char *)path.data, '/');
+
+    *out = NULL;
+    if (slash)
+        *slash = 0;
+    if (rc == SLU_OK)
+        rc = slu_mkdirs((const char *)path.data, err);
+    slu_buf_release(&path);
+    return rc ? rc : slu_shards_open_extra(s, name, &e, out, err);
+}
+
+int slu_shards_begin_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
+                            struct slu_err *err)
+{
+    struct slu_writer_cfg cfg = {s->cfg.zstd_level, false, s->cfg.names};
+    struct slu_out *out;
+    char name[64];
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, b->pub.name);
+
+    if (rc == SLU_OK)
+        rc = slu_mkdirs((const char *)path.data, err);
+    slu_buf_release(&path);
+    snprintf(name, sizeof name, "segments/%s.tks", b->pub.name);
+    if (rc == SLU_OK)
+        rc = slu_shards_open_extra(s, name, &b->rows_file, &out, err);
+    return rc ? rc : slu_writer_open(&b->rows, out, &s->header, &cfg, err);
+}
+
+int slu_shards_put_rows(struct slu_shards_bucket *b, struct slu_err *err)
+{
+    int rc = slu_writer_put(b->rows, &b->batch, err);
+
+    slu_batch_clear(&b->batch);
+    return rc;
+}
+
+int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
+                         const struct slu_shard_facts *f, const struct slu_sum *sum,
+                         struct slu_err *err)
+{
+    int rc = slu_grow(&b->facts, &b->cap_facts, b->pub.n_shard + 1, sizeof *f, err);
+
+    (void)s;
+    if (rc)
+        return rc;
+    b->facts[b->pub.n_shard++] = *f;
+    b->pub.n_seq += f->n_seq;
+    if (f->n_seq < b->pub.shard_sequences)
+        b->n_short = f->n_seq;
+    slu_sum_add(&b->sum, sum);
+    return SLU_OK;
+}
+
+uint64_t slu_shards_count_packed(const struct slu_batch *b)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < b->n_seq; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        uint64_t k = q->n_seg;
+        if (k && b->seg[q->seg_off + k - 1].source == SLU_PADDING)
+            k--;
+        n += k > 1;
+    }
+    return n;
+}
+
+/* index.json, manifest.jsonl: the format's file of a bucket. */
+static int bucket_file(struct slu_shards *s, struct slu_shards_bucket *b,
+                       struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+    struct slu_shard_extra *e;
+    struct slu_out *out;
+    char name[300];
+
+    snprintf(name, sizeof name, "%s/%s", b->pub.name, f->bucket_file);
+    int rc = slu_shards_open_extra(s, name, &e, &out, err);
+    if (rc)
+        return rc;
+    rc = f->bucket(s->state, &b->pub, b->facts, out, err);
+    if (rc == SLU_OK)
+        return slu_out_close(out, err);
+    slu_out_abort(out);
+    return rc;
+}
+
+/* The file is none of the set's. */
+static void forget(struct slu_shards *s, struct slu_shard_extra *e)
+{
+    struct slu_shard_extra **at = &s->extra;
+
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    if (!*at)
+        s->extra_end = at;
+    free(e);
+}
+
+int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
+                          struct slu_err *err)
+{
+    if (!b->rows)
+        return SLU_OK;
+    if (b->pub.n_seq == 0) { /* all of it was dropped */
+        slu_writer_abort(b->rows);
+        b->rows = NULL;
+        forget(s, b->rows_file);
+        b->rows_file = NULL;
+        return slu_shard_dir_drop_bucket(s->dir, b->pub.name, err);
+    }
+    const struct slu_sum *rows = slu_writer_sum(b->rows);
+    if (memcmp(&rows->n, &b->sum.n, sizeof rows->n))
+        return slu_fail(
+            err, SLU_E_CONSERVATION,
+            "internal error: %s has %llu sequences in its shards and %llu in "
+            "its segments; please report it",
+            b->pub.name, (unsigned long long)b->sum.n.sequences,
+            (unsigned long long)rows->n.sequences);
+    slu_sum_add(&s->sum, rows);
+    s->sum.checksum = slu_u128_add(s->sum.checksum, b->sum.checksum);
+    b->rows_file->n_seq = rows->n.sequences;
+    b->rows_file->n_tok = rows->n.tokens;
+    struct slu_writer *w = b->rows;
+    b->rows = NULL;
+    int rc = slu_writer_close(w, err);
+    return rc || !s->cfg.format->bucket_file ? rc : bucket_file(s, b, err);
+}
+
+int slu_shards_sync(const struct slu_shards *s, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i <= s->n_bucket && rc == SLU_OK; i++) {
+        const char *name = i < s->n_bucket ? s->bucket[i].pub.name : "segments";
+        if (i < s->n_bucket && s->bucket[i].pub.n_seq == 0)
+            continue;
+        slu_buf_clear(&path);
+        rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
+        if (rc == SLU_OK)
+            rc = slu_sync_dir((const char *)path.data, err);
+    }
+    slu_buf_release(&path);
+    return rc;
+}

@@ -1,0 +1,18 @@
+/* shard_list.h - the formats that are built, a line each: FORMAT(name) stands for the
+ * writer slu_shard_NAME (formats/shard.h) and the layout slu_shard_layout_NAME that
+ * reads it back (formats/shardset.h). No include guard: who includes it defines FORMAT.
+ */
+
+FORMAT(wds) /* WebDataset: OpenLM */
+
+/* OLMo-core */
+
+/* ds: datatrove, nanotron */
+
+/* Megatron */
+
+/* mds: MosaicML streaming */
+
+/* litdata */
+
+/* Parquet: TRL, Hugging Face datasets; where Arrow is */

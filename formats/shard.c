@@ -31,6 +31,12 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
     const struct slu_header *h = cfg->header;
     const struct slu_shard_format *f = cfg->format;
 
+    if (cfg->compress_set && !(f->options & SLU_SHARD_COMPRESS))
+        return slu_fail(err, SLU_E_USAGE, "--format %s has no --compress", f->name);
+    if (cfg->member != SLU_MEMBER_TXT && !(f->options & SLU_SHARD_MEMBER))
+        return slu_fail(err, SLU_E_USAGE, "--format %s has no --member", f->name);
+    if (cfg->olmo_path && !(f->options & SLU_SHARD_OLMO_PATH))
+        return slu_fail(err, SLU_E_USAGE, "--format %s has no --olmo-path", f->name);
     if (h->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has segment rows only, and no tokens for shards");
@@ -125,6 +131,11 @@ int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
 }
 
 /* ---- afterwards ---- */
+
+const struct slu_shard_format *slu_shards_format(const struct slu_shards *s)
+{
+    return s->cfg.format;
+}
 
 unsigned slu_shards_n_bucket(const struct slu_shards *s)
 {

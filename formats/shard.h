@@ -81,6 +81,12 @@ SLU_MUST_USE int slu_shard_set_open(const struct slu_shard_set *set, const char 
 
 enum slu_shard_labels { SLU_LABELS_ANY, SLU_LABELS_WANTED, SLU_LABELS_UNWANTED };
 
+enum slu_shard_option {
+    SLU_SHARD_COMPRESS = 1,  /* --compress */
+    SLU_SHARD_MEMBER = 2,    /* --member */
+    SLU_SHARD_OLMO_PATH = 4, /* --olmo-path */
+};
+
 struct slu_shard_format {
     const char *name;
     enum slu_shard_labels labels; /* what the trainer wants (semantics.md 12) */
@@ -152,6 +158,7 @@ struct slu_shard_format {
     const char *set_folder;
     bool (*owns_in_set)(const char *name);
 
+    unsigned options; /* enum slu_shard_option: which it takes; others are refused */
     /* What readers do with a last shard that is short; NULL: they take it. */
     const char *short_shard_note;
 };
@@ -221,6 +228,8 @@ typedef int slu_shards_source(void *ctx, struct slu_batch *b, struct slu_err *er
 SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *source,
                                   void *ctx, unsigned n_threads, unsigned n_slots,
                                   struct slu_err *err);
+
+const struct slu_shard_format *slu_shards_format(const struct slu_shards *s);
 
 /* After slu_shards_write. */
 unsigned slu_shards_n_bucket(const struct slu_shards *s);

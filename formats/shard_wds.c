@@ -233,8 +233,8 @@ const struct slu_shard_format slu_shard_wds = {
     .n_file = 1,
     .file_name = wds_file_name,
     .owns = wds_owns,
-    .boundaries = "a WebDataset member is a list of ids, which cannot say where packed "
-                  "documents begin; choose --format ds, olmo, mds or parquet for that",
+    .boundaries = "in WebDataset a reader sees by EOS alone where the next one begins "
+                  "(ds, olmo, mds and parquet say it)",
     .encode = wds_encode,
     .end = wds_end,
     .bucket_file = "manifest.jsonl",

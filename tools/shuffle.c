@@ -2,69 +2,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/shard.h"
-#include "lib/permute.h"
 #include "lib/pipe.h"
-#include "tools/cli.h"
+#include "tools/shuffle_private.h"
 
-static const char *const lasts[] = {"keep", "drop", NULL};
-static const char *const tails[] = {"error", "drop", NULL};
 static const char *const orders[] = {"random", "keep", NULL};
-
-enum { JOB_TOK = 1 << 17, JOB_BYTE = 3 << 20 };
-
-struct opts {
-    int format; /* index in slu_shard_format_names, -1: a stream */
-    const char *format_name;
-    const char *shard_sequences;
-    uint64_t n_shard_seq; /* 0: auto */
-    int last, tails;
-    int order; /* enum slu_order */
-    uint64_t max_tokens;
-    double sample;
-};
-
-static int parse_shard_sequences(void *opts, const char *value, struct slu_err *err)
-{
-    struct opts *o = opts;
-    char *end;
-    unsigned long long v = strtoull(value, &end, 10);
-    unsigned shift = *end == 'K' || *end == 'k'   ? 10
-                     : *end == 'M' || *end == 'm' ? 20
-                                                  : 0;
-
-    o->shard_sequences = value;
-    o->n_shard_seq = 0;
-    if (!strcmp(value, "auto")) {
-        o->shard_sequences = NULL;
-        return SLU_OK;
-    }
-    end += shift != 0;
-    if (*value < '1' || *value > '9' || *end || v > UINT32_MAX)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--shard-sequences: '%s' is neither auto nor a number of "
-                        "sequences above 0",
-                        value);
-    o->n_shard_seq = (uint64_t)v << shift;
-    return SLU_OK;
-}
 
 #define AT(field) offsetof(struct opts, field)
 static const struct cli_opt options[] = {
-    {"format", 0, CLI_CHOICE, AT(format), "wds|olmo|ds|megatron|mds|litdata|parquet",
-     "write shards that trainers read in the folder -o DIR;\n"
-     "wds: WebDataset, for OpenLM; the others are not built yet",
+    {"format", 0, CLI_CHOICE, AT(shards.format),
+     "wds|olmo|ds|megatron|mds|litdata|parquet",
+     "write shards in the folder -o DIR: WebDataset for OpenLM,\n"
+     "OLMo-core, datatrove, Megatron, MosaicML, LitData, Parquet",
      slu_shard_format_names, true, NULL},
-    {"shard-sequences", 0, CLI_CUSTOM, AT(shard_sequences), "auto|N",
+    {"shard-sequences", 0, CLI_CUSTOM, AT(shards.shard_sequences), "auto|N",
      "sequences of a shard; auto, the default: 2^20 tokens,\nat most 65536", NULL, true,
-     parse_shard_sequences},
-    {"last", 0, CLI_CHOICE, AT(last), "keep|drop",
-     "a bucket's last shard, where it is short: keep it\n(default), or drop it", lasts,
-     true, NULL},
-    {"tails", 0, CLI_CHOICE, AT(tails), "error|drop",
+     shuffle_parse_shard_sequences},
+    {"last", 0, CLI_CHOICE, AT(shards.last), "keep|drop",
+     "a bucket's last shard, where it is short: keep it\n(default), or drop it",
+     shuffle_lasts, true, NULL},
+    {"tails", 0, CLI_CHOICE, AT(shards.tails), "error|drop",
      "for shards, sequences that have no bucket's length:\n"
      "refuse the stream (default), or drop them",
-     tails, true, NULL},
+     shuffle_tails, true, NULL},
+    {"compress", 0, CLI_CUSTOM, AT(shards.compress), "zstd[:LEVEL]|none",
+     "for mds, litdata and parquet: how shards are compressed", NULL, true,
+     shuffle_parse_compress},
+    {"member", 0, CLI_CHOICE, AT(shards.member), "txt|json|json.gz",
+     "for wds: the members' kind; txt is the default",
+     shuffle_members, true, NULL},
+    {"olmo-path", 0, CLI_STRING, AT(shards.olmo_path), "PATH",
+     "for olmo: where the trainer will find the folder -o DIR;\n"
+     "names in its cache are made from it",
+     NULL, true, NULL},
     {"max-tokens", 0, CLI_COUNT, AT(max_tokens), "N",
      "stop before the sequence that makes it more than N", NULL, true, NULL},
     {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
@@ -78,19 +47,10 @@ static void defaults(void *p)
 {
     struct opts *o = p;
 
-    o->format = -1;
+    o->shards.format = -1;
     o->max_tokens = UINT64_MAX;
     o->sample = 1;
 }
-
-struct job {
-    struct cli_ctx *ctx;
-    struct slu_reader *reader;
-    struct slu_permute *permute;
-    struct slu_writer *writer; /* a stream: */
-    struct slu_shards *shards; /* or shards */
-    struct slu_sum in;
-};
 
 static void progress(void *ctx, uint64_t n_tok)
 {
@@ -145,84 +105,6 @@ static int write_stream(struct job *j, unsigned n_slots, struct slu_err *err)
     return rc;
 }
 
-/* ---- shards ---- */
-
-static int open_shards(struct job *j, struct slu_err *err)
-{
-    struct cli_ctx *ctx = j->ctx;
-    const struct opts *o = ctx->opts;
-    struct slu_header h;
-    struct slu_shards_cfg cfg = {.dir = ctx->common.output,
-                                 .header = &h,
-                                 .names = slu_reader_names(j->reader),
-                                 .shard_sequences = o->n_shard_seq,
-                                 .drop_last = o->last == 1,
-                                 .force = ctx->common.force,
-                                 .zstd_level = ctx->common.zstd_level};
-    char *text = NULL;
-    int rc = slu_shard_format_find(&cfg.format, slu_shard_format_names[o->format], err);
-
-    if (rc)
-        return rc;
-    rc = slu_header_copy(&h, slu_reader_header(j->reader), err);
-    if (rc)
-        return rc;
-    if (!ctx->common.no_provenance) {
-        rc = cli_provenance(ctx, &text, err);
-        if (rc == SLU_OK)
-            rc = slu_header_add_step(&h, ctx->tool->name, SLU_VERSION, text,
-                                     ctx->common.seed, err);
-        free(text);
-    }
-    if (rc == SLU_OK)
-        rc = slu_shards_new(&j->shards, &cfg, err);
-    slu_header_release(&h);
-    return rc;
-}
-
-static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
-{
-    struct job *j = ctx;
-
-    return slu_permute_next(j->permute, b, JOB_TOK, err);
-}
-
-static int tails_left(struct job *j, struct slu_err *err)
-{
-    const struct opts *o = j->ctx->opts;
-    const struct slu_count *n = &slu_permute_result(j->permute)->no_bucket;
-
-    if (n->sequences == 0 || o->tails == 1)
-        return SLU_OK;
-    return slu_fail(err, SLU_E_MISMATCH,
-                    "%llu sequences of %llu tokens have no bucket's length; put 'pack' "
-                    "before shuffle, or leave them out with --tails drop",
-                    (unsigned long long)n->sequences, (unsigned long long)n->tokens);
-}
-
-static void warn_short(struct job *j)
-{
-    uint64_t n_bucket = 0, n_seq = 0, n_tok = 0;
-
-    for (unsigned i = 0; i < slu_shards_n_bucket(j->shards); i++) {
-        const struct slu_shard_bucket *b = slu_shards_bucket(j->shards, i);
-        uint64_t n = slu_shards_short(j->shards, i);
-        if (n == 0 || b->n_shard < 2)
-            continue;
-        n_bucket++;
-        n_seq += n;
-        n_tok += n * b->n_id;
-    }
-    if (n_bucket)
-        cli_warn(
-            j->ctx,
-            "the last shards of %llu buckets are short; OpenLM's trainer skips them: "
-            "%llu sequences, %llu tokens (see report.json; --last drop leaves them "
-            "out)",
-            (unsigned long long)n_bucket, (unsigned long long)n_seq,
-            (unsigned long long)n_tok);
-}
-
 /* ---- the books ---- */
 
 static void drop(struct job *j, const char *reason, struct slu_count n)
@@ -233,7 +115,7 @@ static void drop(struct job *j, const char *reason, struct slu_count n)
 
 /* What went in, less what was left out, is what came out: counts by the ledger,
  * contents by the checksum (where nothing was cut off unread). */
-static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
+int shuffle_book(struct job *j, const struct slu_sum *out, struct slu_err *err)
 {
     const struct slu_permute_result *r = slu_permute_result(j->permute);
     struct slu_u128 sum = slu_u128_add(out->checksum, r->left_checksum);
@@ -259,44 +141,15 @@ static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
     return SLU_OK;
 }
 
-static int finish_shards(struct job *j, struct slu_err *err)
-{
-    const struct slu_sum *out = slu_shards_sum(j->shards);
-    int rc = book(j, out, err);
-
-    if (rc)
-        return rc;
-    slu_count_add(&j->ctx->ledger.out, out->n);
-    rc = slu_ledger_check(&j->ctx->ledger, err);
-    if (rc)
-        return rc;
-    warn_short(j);
-    return slu_shards_finish(j->shards, j->ctx->tool->name, &j->ctx->ledger, err);
-}
-
 static int finish_stream(struct job *j, struct slu_err *err)
 {
     struct slu_writer *w = j->writer;
-    int rc = book(j, slu_writer_sum(w), err);
+    int rc = shuffle_book(j, slu_writer_sum(w), err);
 
     if (rc)
         return rc;
     j->writer = NULL;
     return cli_close_writer(j->ctx, w, err);
-}
-
-static int check_options(const struct cli_ctx *ctx, struct slu_err *err)
-{
-    const struct opts *o = ctx->opts;
-
-    if (o->format >= 0 && (!ctx->common.output || !strcmp(ctx->common.output, "-")))
-        return slu_fail(err, SLU_E_USAGE,
-                        "--format wants a folder for its shards: -o DIR");
-    if (o->format < 0 && (o->n_shard_seq || o->last || o->tails))
-        return slu_fail(err, SLU_E_USAGE,
-                        "--shard-sequences, --last and --tails are about shards; add "
-                        "--format FORMAT -o DIR");
-    return SLU_OK;
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
@@ -312,19 +165,19 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
                                   .seed = ctx->common.seed,
                                   .sample = o->sample,
                                   .max_tokens = o->max_tokens,
-                                  .buckets_only = o->format >= 0,
-                                  .by_bucket = o->format >= 0,
+                                  .buckets_only = o->shards.format >= 0,
+                                  .by_bucket = o->shards.format >= 0,
                                   .order = (enum slu_order)o->order};
-    int rc = check_options(ctx, err);
+    int rc = shuffle_shards_check(ctx, err);
 
     if (!rc)
         rc = cli_open_reader(ctx, &j.reader, err);
     if (!rc && slu_reader_header(j.reader)->no_tokens)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "the stream has segment rows only, and no tokens to shuffle");
-    if (!rc && o->format >= 0)
-        rc = open_shards(&j, err);
-    if (!rc && o->format < 0)
+    if (!rc && o->shards.format >= 0)
+        rc = shuffle_shards_open(&j, share, err);
+    if (!rc && o->shards.format < 0)
         rc = cli_open_writer(ctx, &j.writer, slu_reader_header(j.reader),
                              slu_reader_names(j.reader), false, err);
     if (!rc)
@@ -336,14 +189,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     cli_phase(ctx, "write");
     n_slots = n_slots > most ? most : n_slots < 2 ? 2 : n_slots;
     if (!rc && j.shards)
-        rc = tails_left(&j, err);
-    if (!rc && j.shards)
-        rc = slu_shards_write(j.shards, source, &j, (unsigned)ctx->common.threads,
-                              (unsigned)n_slots, err);
+        rc = shuffle_shards_write(&j, (unsigned)n_slots, err);
     if (!rc && j.writer)
         rc = write_stream(&j, (unsigned)n_slots, err);
     if (!rc)
-        rc = j.shards ? finish_shards(&j, err) : finish_stream(&j, err);
+        rc = j.shards ? shuffle_shards_finish(&j, err) : finish_stream(&j, err);
     slu_permute_free(j.permute);
     slu_writer_abort(j.writer);
     slu_shards_free(j.shards);

@@ -1,0 +1,198 @@
+/* shuffle_shards.c - shuffle --format: the sequences as shards of a trainer's format.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/shuffle_private.h"
+
+const char *const shuffle_lasts[] = {"keep", "drop", NULL};
+const char *const shuffle_tails[] = {"error", "drop", NULL};
+const char *const shuffle_members[] = {"txt", "json", "json.gz", NULL};
+
+int shuffle_parse_shard_sequences(void *opts, const char *value, struct slu_err *err)
+{
+    struct shuffle_shards_opts *o = &((struct opts *)opts)->shards;
+    char *end;
+    unsigned long long v = strtoull(value, &end, 10);
+    unsigned shift = *end == 'K' || *end == 'k'   ? 10
+                     : *end == 'M' || *end == 'm' ? 20
+                                                  : 0;
+
+    o->shard_sequences = value;
+    o->n_shard_seq = 0;
+    if (!strcmp(value, "auto")) {
+        o->shard_sequences = NULL;
+        return SLU_OK;
+    }
+    end += shift != 0;
+    if (*value < '1' || *value > '9' || *end || v > UINT32_MAX)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--shard-sequences: '%s' is neither auto nor a number of "
+                        "sequences above 0",
+                        value);
+    o->n_shard_seq = (uint64_t)v << shift;
+    return SLU_OK;
+}
+
+/* zstd, zstd:LEVEL or none. */
+int shuffle_parse_compress(void *opts, const char *value, struct slu_err *err)
+{
+    struct shuffle_shards_opts *o = &((struct opts *)opts)->shards;
+    unsigned long level = 3;
+    char *end;
+
+    o->compress = value;
+    o->compress_level = 0;
+    if (!strcmp(value, "none"))
+        return SLU_OK;
+    if (!strncmp(value, "zstd:", 5) && value[5] >= '1' && value[5] <= '9') {
+        level = strtoul(value + 5, &end, 10);
+        if (*end || level > 19)
+            level = 0;
+    } else if (strcmp(value, "zstd")) {
+        level = 0;
+    }
+    o->compress_level = (int)level;
+    return level ? SLU_OK
+                 : slu_fail(err, SLU_E_USAGE,
+                            "--compress: '%s' is neither zstd, zstd:LEVEL with a level "
+                            "of 1 to 19, nor none",
+                            value);
+}
+
+int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct shuffle_shards_opts *o = &((const struct opts *)ctx->opts)->shards;
+
+    if (o->format >= 0 && (!ctx->common.output || !strcmp(ctx->common.output, "-")))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--format wants a folder for its shards: -o DIR");
+    if (o->format < 0 && (o->n_shard_seq || o->last || o->tails))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--shard-sequences, --last and --tails are about shards; add "
+                        "--format FORMAT -o DIR");
+    if (o->format < 0 && (o->compress || o->member || o->olmo_path))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--compress, --member and --olmo-path are about shards; add "
+                        "--format FORMAT -o DIR");
+    return SLU_OK;
+}
+
+int shuffle_shards_open(struct job *j, uint64_t memory_byte, struct slu_err *err)
+{
+    struct cli_ctx *ctx = j->ctx;
+    const struct shuffle_shards_opts *o = &((const struct opts *)ctx->opts)->shards;
+    struct slu_header h;
+    struct slu_shards_cfg cfg = {.dir = ctx->common.output,
+                                 .header = &h,
+                                 .names = slu_reader_names(j->reader),
+                                 .shard_sequences = o->n_shard_seq,
+                                 .drop_last = o->last == 1,
+                                 .force = ctx->common.force,
+                                 .zstd_level = ctx->common.zstd_level,
+                                 .seed = ctx->common.seed,
+                                 .memory_byte = memory_byte,
+                                 .compress_set = o->compress != NULL,
+                                 .compress_level = o->compress_level,
+                                 .member = (enum slu_shard_member)o->member,
+                                 .olmo_path = o->olmo_path,
+                                 .license = o->license};
+    char *text = NULL;
+    int rc = slu_shard_format_find(&cfg.format, slu_shard_format_names[o->format], err);
+
+    if (rc)
+        return rc;
+    rc = slu_header_copy(&h, slu_reader_header(j->reader), err);
+    if (rc)
+        return rc;
+    if (!ctx->common.no_provenance) {
+        rc = cli_provenance(ctx, &text, err);
+        if (rc == SLU_OK)
+            rc = slu_header_add_step(&h, ctx->tool->name, SLU_VERSION, text,
+                                     ctx->common.seed, err);
+        free(text);
+    }
+    if (rc == SLU_OK)
+        rc = slu_shards_new(&j->shards, &cfg, err);
+    slu_header_release(&h);
+    return rc;
+}
+
+static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct job *j = ctx;
+
+    return slu_permute_next(j->permute, b, JOB_TOK, err);
+}
+
+static int tails_left(struct job *j, struct slu_err *err)
+{
+    const struct shuffle_shards_opts *o = &((const struct opts *)j->ctx->opts)->shards;
+    const struct slu_count *n = &slu_permute_result(j->permute)->no_bucket;
+
+    if (n->sequences == 0 || o->tails == 1)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%llu sequences of %llu tokens have no bucket's length; put 'pack' "
+                    "before shuffle, or leave them out with --tails drop",
+                    (unsigned long long)n->sequences, (unsigned long long)n->tokens);
+}
+
+int shuffle_shards_write(struct job *j, unsigned n_slots, struct slu_err *err)
+{
+    int rc = tails_left(j, err);
+
+    return rc ? rc
+              : slu_shards_write(j->shards, source, j, (unsigned)j->ctx->common.threads,
+                                 n_slots, err);
+}
+
+static void warn_short(struct job *j)
+{
+    uint64_t n_bucket = 0, n_seq = 0, n_tok = 0;
+
+    for (unsigned i = 0; i < slu_shards_n_bucket(j->shards); i++) {
+        const struct slu_shard_bucket *b = slu_shards_bucket(j->shards, i);
+        uint64_t n = slu_shards_short(j->shards, i);
+        if (n == 0 || b->n_shard < 2)
+            continue;
+        n_bucket++;
+        n_seq += n;
+        n_tok += n * b->n_id;
+    }
+    if (n_bucket)
+        cli_warn(
+            j->ctx,
+            "the last shards of %llu buckets are short; OpenLM's trainer skips them: "
+            "%llu sequences, %llu tokens (see report.json; --last drop leaves them "
+            "out)",
+            (unsigned long long)n_bucket, (unsigned long long)n_seq,
+            (unsigned long long)n_tok);
+}
+
+/* What the trainer cannot know of packed sequences is said, not left to be found. */
+static void warn_boundaries(struct job *j)
+{
+    uint64_t n = slu_shards_packed(j->shards);
+    const char *why = slu_shards_format(j->shards)->boundaries;
+
+    if (n && why)
+        cli_warn(j->ctx, "%llu sequences of several documents: %s",
+                 (unsigned long long)n, why);
+}
+
+int shuffle_shards_finish(struct job *j, struct slu_err *err)
+{
+    const struct slu_sum *out = slu_shards_sum(j->shards);
+    int rc = shuffle_book(j, out, err);
+
+    if (rc)
+        return rc;
+    slu_count_add(&j->ctx->ledger.out, out->n);
+    rc = slu_ledger_check(&j->ctx->ledger, err);
+    if (rc)
+        return rc;
+    warn_short(j);
+    warn_boundaries(j);
+    return slu_shards_finish(j->shards, j->ctx->tool->name, &j->ctx->ledger, err);
+}

@@ -8,7 +8,7 @@
 
 /* In the order in which they are asked: those that have a mark of their own first. */
 static const struct slu_tokens_format *const formats[] = {
-    &slu_tokens_npy, /* last: with --token-bytes it takes anything */
+    &slu_tokens_mds, &slu_tokens_npy, /* last: with --token-bytes it takes anything */
 };
 enum { N_FORMAT = sizeof formats / sizeof *formats };
 
@@ -110,15 +110,26 @@ static int refuse_options(const struct slu_tokens_cfg *cfg,
                           const struct slu_tokens_look *at, struct slu_err *err)
 {
     bool stream = is_stream(at) || cfg->format == SLU_TOKENS_STREAM;
-    if (cfg->eos == SLU_NO_TOKEN && !cfg->tok_bytes && !cfg->vocab_size)
+    if (cfg->eos == SLU_NO_TOKEN && !cfg->tok_bytes && !cfg->vocab_size && !cfg->column)
         return SLU_OK;
     return slu_fail(err, SLU_E_USAGE,
-                    "--eos-id, --token-bytes and --vocab-size say how to read "
-                    "files of ids, which %s is not%s",
+                    "--eos-id, --token-bytes, --vocab-size and --column say how to "
+                    "read files of ids, which %s is not%s",
                     slu_tokens_name(at->path),
                     cfg->tok_bytes || stream
                         ? ""
                         : " by its name (--token-bytes N or --input-format says so)");
+}
+
+/* Options that only formats of columns know. */
+static int refuse_column(const struct slu_tokens_cfg *cfg,
+                         const struct slu_tokens_format *f, struct slu_err *err)
+{
+    if (f->columns || (!cfg->column && cfg->tok_bytes != 8))
+        return SLU_OK;
+    return slu_fail(err, SLU_E_USAGE, "%s is for mds, which %s is not",
+                    cfg->column ? "--column" : "--token-bytes 8",
+                    slu_tokens_name(cfg->n_path ? cfg->path[0] : "-"));
 }
 
 /* *f: the one format of all inputs, NULL: they are streams. */
@@ -145,7 +156,9 @@ static int format_of_all(const struct slu_tokens_cfg *cfg,
         else
             rc = check_folder(cfg, *f, &at, err);
     }
-    return rc || *f ? rc : refuse_options(cfg, &first, err);
+    if (rc)
+        return rc;
+    return *f ? refuse_column(cfg, *f, err) : refuse_options(cfg, &first, err);
 }
 
 int slu_tokens_are(const struct slu_tokens_cfg *cfg, const char **format, bool *scans,

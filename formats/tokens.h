@@ -11,6 +11,10 @@
  *         document is what ends with the id `eos`, that id included; what follows the
  *         last one in a file is one more document, without it (`open_ended`).
  *
+ *   mds   folders of MosaicML's MDS shards, with index.json: a sample is a document,
+ * its number that of the sample in the folder. The ids are one column, an ndarray of
+ *         integers, or bytes with `tok_bytes`; `eos` is not needed.
+ *
  * A document's source is the ordinal of its file in the list, its number the index of
  * its first id in the file (semantics.md 1): it depends on nothing else, and leads
  * back. What a file cannot say is asked for by option and never guessed. Files of all
@@ -45,8 +49,9 @@ struct slu_tokens_cfg {
     size_t n_path;           /* 0: standard input alone */
     int format;              /* index in slu_tokens_format_names */
     uint64_t eos;            /* SLU_NO_TOKEN: not given */
-    unsigned tok_bytes;      /* 2 or 4; 0: not given */
+    unsigned tok_bytes;      /* 2 or 4, of mds 8 too; 0: not given */
     uint64_t vocab_size;     /* 0: not given: 65536 for two bytes */
+    const char *column;      /* mds: of the ids; NULL: tokens, else input_ids */
     bool any_id;             /* not given, for four: 2^32 rather than an error */
     uint64_t max_seq_tok;    /* longer documents are SLU_E_LIMIT; 0: no limit */
     struct slu_tokens_seen *seen; /* borrowed */

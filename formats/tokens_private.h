@@ -20,6 +20,7 @@ struct slu_tokens_format {
     bool (*probe)(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look *at);
     /* Its inputs are folders; false: files alone. */
     bool folders;
+    bool columns; /* cfg.column and tok_bytes 8 mean something */
     int (*open)(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
                 struct slu_err *err);
     /* NULL: the reader's batches are counted. */
@@ -28,7 +29,7 @@ struct slu_tokens_format {
                    struct slu_tokens_lengths *out, struct slu_err *err);
 };
 
-extern const struct slu_tokens_format slu_tokens_npy;
+extern const struct slu_tokens_format slu_tokens_npy, slu_tokens_mds;
 
 /* For messages. */
 const char *slu_tokens_name(const char *path);

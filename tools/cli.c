@@ -13,8 +13,8 @@
 #define AT(field) offsetof(struct cli_common, field)
 
 static const char *const progress_names[] = {"auto", "always", "never", NULL};
-/* An index is half the bytes. "auto": NumPy's header says. */
-static const char *const token_bytes_names[] = {"auto", "2", "4", NULL};
+/* An index is the logarithm of the bytes. "auto": NumPy's header says. */
+static const char *const token_bytes_names[] = {"auto", "2", "4", "8", NULL};
 const char *const cli_device_names[] = {"auto", "cpu", "cuda", NULL};
 
 static int parse_device(void *common, const char *value, struct slu_err *err)
@@ -61,11 +61,14 @@ const struct cli_opt cli_common_opt[] = {
      "the same as --input-format", slu_tokens_format_names, false, NULL},
     {"eos-id", 0, CLI_COUNT, AT(eos_id), "N",
      "files of ids: the id that ends each document", NULL, true, NULL},
-    {"token-bytes", 0, CLI_CHOICE, AT(token_bytes), "2|4",
-     "files of ids: how wide they are, where no header says so", token_bytes_names,
-     true, NULL},
+    {"token-bytes", 0, CLI_CHOICE, AT(token_bytes), "2|4|8",
+     "files of ids: how wide they are, where no header says so;\n8: in columns of "
+     "bytes of MDS alone",
+     token_bytes_names, true, NULL},
     {"vocab-size", 0, CLI_COUNT, AT(vocab_size), "N",
      "files of ids: they are below N; default 65536 for two bytes", NULL, true, NULL},
+    {"column", 0, CLI_STRING, AT(column), "NAME",
+     "MDS: the column of the ids; default: tokens, else input_ids", NULL, true, NULL},
     {"zstd", 'z', CLI_LEVEL, AT(zstd_level), "LEVEL",
      "compress the stream's frames (-z, or -z1 … -z19; default 3)", NULL, false, NULL},
     {"no-provenance", 0, CLI_FLAG, AT(no_provenance), NULL,
@@ -200,8 +203,8 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
 
 bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o)
 {
-    static const char *const of_ids[] = {"input-format", "format", "eos-id",
-                                         "token-bytes", "vocab-size"};
+    static const char *const of_ids[] = {"input-format", "format",     "eos-id",
+                                         "token-bytes",  "vocab-size", "column"};
     if (!strcmp(o->name, "device"))
         return !t->uses_device;
     /* A format of the program's own, as shuffle's. */

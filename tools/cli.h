@@ -64,7 +64,8 @@ struct cli_common {
     /* Files of ids that are no stream (formats/tokens.h); only where reads_stream. */
     int input_format;            /* index in slu_tokens_format_names */
     uint64_t eos_id, vocab_size; /* SLU_NO_TOKEN, 0: not given */
-    int token_bytes;             /* half of them; 0: not given */
+    int token_bytes;             /* log2 of them; 0: not given */
+    const char *column;          /* NULL: not given */
 };
 
 struct cli_ctx {

@@ -26,8 +26,10 @@ static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
                                    .n_path = ctx->n_input,
                                    .format = c->input_format,
                                    .eos = c->eos_id,
-                                   .tok_bytes = 2 * (unsigned)c->token_bytes,
+                                   .tok_bytes =
+                                       c->token_bytes ? 1U << c->token_bytes : 0,
                                    .vocab_size = c->vocab_size,
+                                   .column = c->column,
                                    .any_id = ctx->looks,
                                    .max_seq_tok = max_seq_tok(ctx),
                                    .seen = &ctx->seen};

@@ -1,5 +1,6 @@
 /* inspect - shows a stream or a shard set: header and provenance, counts, histogram,
  * records, text; verifies everything. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,15 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
+/* A shard set of ours, also where another reader takes its folder: it says more. */
+static bool is_set(const char *dir)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    return snprintf(path, sizeof path, "%s/report.json", dir) < PATH_MAX &&
+           !stat(path, &st);
+}
+
 static int look(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct cli_common *c = &ctx->common;
@@ -206,12 +216,13 @@ static int look(struct cli_ctx *ctx, struct slu_err *err)
     }
     bool schedule = ctx->n_input && slu_schedulefile_is(ctx->input[0]);
     bool dir = ctx->n_input && !stat(ctx->input[0], &st) && S_ISDIR(st.st_mode);
-    dir = dir && !c->input_format && !slu_tokens_takes_folder(ctx->input[0]);
+    dir = dir && !c->input_format &&
+          (is_set(ctx->input[0]) || !slu_tokens_takes_folder(ctx->input[0]));
     if ((schedule || dir) &&
-        (c->eos_id != SLU_NO_TOKEN || c->token_bytes || c->vocab_size))
+        (c->eos_id != SLU_NO_TOKEN || c->token_bytes || c->vocab_size || c->column))
         return slu_fail(err, SLU_E_USAGE,
-                        "--eos-id, --token-bytes and --vocab-size say how to read "
-                        "files of ids, which %s is not",
+                        "--eos-id, --token-bytes, --vocab-size and --column say how to "
+                        "read files of ids, which %s is not",
                         ctx->input[0]);
     if (schedule)
         return inspect_schedule(ctx, err);

@@ -8,7 +8,10 @@
 
 /* In the order in which they are asked: those that have a mark of their own first. */
 static const struct slu_tokens_format *const formats[] = {
-    &slu_tokens_mds, &slu_tokens_npy, /* last: with --token-bytes it takes anything */
+    &slu_tokens_megatron, /* named by their own suffixes */
+    &slu_tokens_ds,       /* the same */
+    &slu_tokens_mds,      /* a folder */
+    &slu_tokens_npy,      /* last: with --token-bytes it takes anything */
 };
 enum { N_FORMAT = sizeof formats / sizeof *formats };
 
@@ -28,8 +31,7 @@ bool slu_tokens_suffix(const char *path, const char *suffix)
     return n > m && !strcmp(path + n - m, suffix);
 }
 
-/* The first bytes of a regular file; 0 of what is none. Faults are for the opening. */
-static void look_at(struct slu_tokens_look *at, const char *path)
+void slu_tokens_look_at(struct slu_tokens_look *at, const char *path)
 {
     struct stat st;
     *at = (struct slu_tokens_look){.path = path};
@@ -67,7 +69,7 @@ bool slu_tokens_takes_folder(const char *path)
 {
     const struct slu_tokens_cfg cfg = {.eos = SLU_NO_TOKEN};
     struct slu_tokens_look at;
-    look_at(&at, path);
+    slu_tokens_look_at(&at, path);
     return at.folder && probe(&cfg, &at);
 }
 
@@ -140,13 +142,13 @@ static int format_of_all(const struct slu_tokens_cfg *cfg,
     const bool said = cfg->format != SLU_TOKENS_AUTO;
     size_t n = cfg->n_path ? cfg->n_path : 1;
     struct slu_tokens_look at, first;
-    look_at(&first, path[0]);
+    slu_tokens_look_at(&first, path[0]);
     *f = NULL;
     int rc = said ? format_said(cfg->format, f, err) : SLU_OK;
     if (!said)
         *f = probe(cfg, &first);
     for (size_t i = 0; !rc && i < n; i++) {
-        look_at(&at, path[i]);
+        slu_tokens_look_at(&at, path[i]);
         if (!said && probe(cfg, &at) != *f)
             rc = slu_fail(
                 err, SLU_E_MISMATCH,
@@ -167,7 +169,7 @@ int slu_tokens_are(const struct slu_tokens_cfg *cfg, const char **format, bool *
     const struct slu_tokens_format *f;
     int rc = format_of_all(cfg, &f, err);
     *format = !rc && f ? f->name : NULL;
-    *scans = !rc && f && f->lengths;
+    *scans = !rc && f && f->lengths && !(f->lengths_alone && cfg->vocab_size);
     return rc;
 }
 

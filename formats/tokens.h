@@ -10,15 +10,18 @@
  *         which have no header, or NumPy's own with one (an array of one dimension). A
  *         document is what ends with the id `eos`, that id included; what follows the
  *         last one in a file is one more document, without it (`open_ended`).
+ *   megatron  a .bin and its .idx, named by either or by what both begin with
+ *   ds        datatrove's .ds and its .ds.index; without that as npy
  *
  *   mds   folders of MosaicML's MDS shards, with index.json: a sample is a document,
  * its number that of the sample in the folder. The ids are one column, an ndarray of
  *         integers, or bytes with `tok_bytes`; `eos` is not needed.
  *
  * A document's source is the ordinal of its file in the list, its number the index of
- * its first id in the file (semantics.md 1): it depends on nothing else, and leads
- * back. What a file cannot say is asked for by option and never guessed. Files of all
- * widths go together: the reader gives ids in the width that vocab_size takes.
+ * its first id in the file or of its entry in the file's index (semantics.md 1): it
+ * depends on nothing else, and leads back. What a file cannot say is asked for by
+ * option and never guessed. Files of all widths go together: the reader gives ids in
+ * the width that vocab_size takes.
  */
 #ifndef SLU_TOKENS_H
 #define SLU_TOKENS_H
@@ -42,6 +45,10 @@ struct slu_tokens_seen {
     const char *open_ended_name; /* the first of them; borrowed from the paths */
     uint64_t without;            /* of these, files that have no EOS at all */
     const char *without_name;
+    uint64_t no_eos; /* documents that an index ends, and another id than EOS */
+    uint64_t empty;  /* documents of no ids, which are left out */
+    uint64_t masks;  /* files with losses masked beside them, which are not read */
+    const char *masks_name;
 };
 
 struct slu_tokens_cfg {

@@ -11,6 +11,8 @@ struct slu_tokens_look {
     uint8_t head[64]; /* its first n bytes */
     size_t n;         /* 0 where it cannot be looked into before its turn */
 };
+/* Looks; faults are for the opening. */
+void slu_tokens_look_at(struct slu_tokens_look *at, const char *path);
 
 /* One format of ids. */
 struct slu_tokens_format {
@@ -27,9 +29,11 @@ struct slu_tokens_format {
     int (*lengths)(const struct slu_tokens_cfg *cfg,
                    const struct slu_tokens_lengths_cfg *how,
                    struct slu_tokens_lengths *out, struct slu_err *err);
+    bool lengths_alone; /* of an index: no id is seen, nor checked, on the way */
 };
 
-extern const struct slu_tokens_format slu_tokens_npy, slu_tokens_mds;
+extern const struct slu_tokens_format slu_tokens_npy, slu_tokens_mds,
+    slu_tokens_megatron, slu_tokens_ds;
 
 /* For messages. */
 const char *slu_tokens_name(const char *path);

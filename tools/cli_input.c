@@ -120,7 +120,15 @@ void cli_report_input(struct cli_ctx *ctx)
     char text[600];
     if (!ctx->tokens)
         return;
-    cli_stat_u64(ctx, "documents_without_eos", s->open_ended);
+    cli_stat_u64(ctx, "documents_without_eos", s->open_ended + s->no_eos);
+    if (s->empty)
+        cli_stat_u64(ctx, "empty_documents", s->empty);
+    if (s->no_eos)
+        cli_warn(ctx, "documents that do not end with id %llu: %llu",
+                 (unsigned long long)ctx->common.eos_id, (unsigned long long)s->no_eos);
+    if (s->masks)
+        cli_warn(ctx, "%s: the losses that are masked beside it are not carried on",
+                 some(s->masks_name, s->masks, text, sizeof text));
     if (s->without)
         cli_warn(ctx, "%s: no id %llu anywhere, so the whole file is one document",
                  some(s->without_name, s->without, text, sizeof text),

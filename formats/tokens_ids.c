@@ -1,0 +1,202 @@
+/* Ids of all widths to those of a stream, and columns of a table. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/io.h"
+#include "lib/le.h"
+#include "tokens_docs.h"
+
+enum { BLOCK_BYTES = 1 << 16 /* a multiple of every element's size */ };
+
+static const struct {
+    unsigned bytes;
+    uint64_t below; /* no id of this type is as large */
+} types[] = {
+    [SLU_ID_U8] = {1, 1u << 8},
+    [SLU_ID_I8] = {1, 1u << 7},
+    [SLU_ID_U16] = {2, 1u << 16},
+    [SLU_ID_I16] = {2, 1u << 15},
+    [SLU_ID_U32] = {4, UINT64_C(1) << 32},
+    [SLU_ID_I32] = {4, UINT64_C(1) << 31},
+    [SLU_ID_I64] = {8, UINT64_C(1) << 32}, /* of ids; the type has more */
+};
+
+unsigned slu_id_bytes(enum slu_id_type type)
+{
+    return types[type].bytes;
+}
+
+uint64_t slu_id_below(enum slu_id_type type)
+{
+    return types[type].below;
+}
+
+static uint64_t load(const uint8_t *p, unsigned bytes)
+{
+    return bytes == 1   ? p[0]
+           : bytes == 2 ? slu_le16(p)
+           : bytes == 4 ? slu_le32(p)
+                        : slu_le64(p);
+}
+
+/* One loop for each width, which compilers make vectors of. */
+#define LARGEST(name, type)                                                            \
+    static uint64_t name(const void *buf, size_t n)                                    \
+    {                                                                                  \
+        const type *t = buf;                                                           \
+        type m = 0;                                                                    \
+        for (size_t i = 0; i < n; i++)                                                 \
+            m = t[i] > m ? t[i] : m;                                                   \
+        return m;                                                                      \
+    }
+LARGEST(largest_8, uint8_t)
+LARGEST(largest_16, uint16_t)
+LARGEST(largest_32, uint32_t)
+LARGEST(largest_64, uint64_t)
+
+static uint64_t largest(const void *buf, size_t n, unsigned bytes)
+{
+    return bytes == 1   ? largest_8(buf, n)
+           : bytes == 2 ? largest_16(buf, n)
+           : bytes == 4 ? largest_32(buf, n)
+                        : largest_64(buf, n);
+}
+
+/* In place: from the front where ids get narrower, from the back where wider. */
+static void narrow(uint8_t *p, size_t n, unsigned from, unsigned to)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t v = (uint32_t)load(p + i * from, from);
+        if (to == 2)
+            slu_put_le16(p + 2 * i, (uint16_t)v);
+        else
+            slu_put_le32(p + 4 * i, v);
+    }
+}
+
+static void widen(uint8_t *p, size_t n, unsigned from, unsigned to)
+{
+    for (size_t i = n; i-- > 0;) {
+        uint32_t v = (uint32_t)load(p + i * from, from);
+        if (to == 2)
+            slu_put_le16(p + 2 * i, (uint16_t)v);
+        else
+            slu_put_le32(p + 4 * i, v);
+    }
+}
+
+static int bad_id(const uint8_t *p, size_t n, enum slu_id_type type, uint64_t below,
+                  const char *path, uint64_t first, struct slu_err *err)
+{
+    unsigned bytes = types[type].bytes;
+    size_t i = 0;
+    while (i + 1 < n && load(p + i * bytes, bytes) < below)
+        i++;
+    uint64_t v = load(p + i * bytes, bytes);
+    bool negative = (type == SLU_ID_I8 || type == SLU_ID_I16 || type == SLU_ID_I32 ||
+                     type == SLU_ID_I64) &&
+                    v >> (8 * bytes - 1);
+    if (negative)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: id %lld at position %llu: ids are 0 or more", path,
+                        (long long)(v | (bytes == 8 ? 0 : ~UINT64_C(0) << (8 * bytes))),
+                        (unsigned long long)(first + i));
+    return slu_fail(err, SLU_E_FORMAT,
+                    "%s: id %llu at position %llu is not below the vocabulary size "
+                    "%llu; is --vocab-size right?",
+                    path, (unsigned long long)v, (unsigned long long)(first + i),
+                    (unsigned long long)below);
+}
+
+int slu_ids_take(void *buf, size_t n, enum slu_id_type type, unsigned want_bytes,
+                 uint64_t vocab_size, const char *path, uint64_t first,
+                 struct slu_err *err)
+{
+    unsigned bytes = types[type].bytes;
+    uint64_t below = types[type].below < vocab_size ? types[type].below : vocab_size;
+    bool every = bytes < 8 && below >> (8 * bytes); /* no id is too large */
+    if (n && !every && largest(buf, n, bytes) >= below)
+        return bad_id(buf, n, type, below, path, first, err);
+    if (bytes > want_bytes)
+        narrow(buf, n, bytes, want_bytes);
+    else if (bytes < want_bytes)
+        widen(buf, n, bytes, want_bytes);
+    return SLU_OK;
+}
+
+/* ---- columns ---- */
+
+void slu_column_init(struct slu_column *c, int fd, const char *name, uint64_t off_byte,
+                     uint64_t n, unsigned bytes)
+{
+    *c = (struct slu_column){
+        .fd = fd, .name = name, .off_byte = off_byte, .n = n, .bytes = bytes};
+}
+
+void slu_column_release(struct slu_column *c)
+{
+    free(c->block);
+    c->block = NULL;
+}
+
+static int read_block(struct slu_column *c, struct slu_err *err)
+{
+    uint64_t left = c->n * c->bytes;
+    size_t n = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
+    if (!c->block)
+        c->block = malloc(BLOCK_BYTES);
+    if (!c->block)
+        return slu_fail_nomem(err, BLOCK_BYTES);
+    int rc = slu_pread_full(c->fd, c->block, n, c->off_byte, err);
+    if (rc)
+        return slu_err_at(err, "%s", c->name);
+    c->off_byte += n;
+    c->at = 0;
+    c->end = n;
+    return SLU_OK;
+}
+
+const uint8_t *slu_column_next(struct slu_column *c, struct slu_err *err)
+{
+    if (c->at == c->end && read_block(c, err))
+        return NULL;
+    const uint8_t *p = c->block + c->at;
+    c->at += c->bytes;
+    c->n--;
+    return p;
+}
+
+/* ---- files ---- */
+
+int slu_docs_open_file(int *fd, uint64_t *n_byte, const char *path, struct slu_err *err)
+{
+    struct stat st;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (*fd < 0 || fstat(*fd, &st)) {
+        int rc = slu_fail_errno(err, "%s: cannot be opened", path);
+        if (*fd >= 0)
+            close(*fd);
+        return rc;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        close(*fd);
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: no regular file, which ids with an index must be", path);
+    }
+    *n_byte = (uint64_t)st.st_size;
+    return SLU_OK;
+}
+
+int slu_docs_check_width(const struct slu_tokens_cfg *cfg, const char *path,
+                         unsigned bytes, struct slu_err *err)
+{
+    if (!cfg->tok_bytes || cfg->tok_bytes == bytes)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_USAGE,
+                    "%s: ids of %u byte%s by its index, not of --token-bytes %u; leave "
+                    "the option out",
+                    path, bytes, bytes == 1 ? "" : "s", cfg->tok_bytes);
+}

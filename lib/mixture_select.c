@@ -195,11 +195,15 @@ int slu_mixing_next(struct slu_mixing *x, struct slu_batch *out, uint64_t tok,
             return rc == SLU_EOF
                        ? slu_fail(err, SLU_E_TRUNCATED, "the temporary file ends early")
                        : rc;
-        if (keep(x, &h))
+        struct slu_count n = {h.documents, 1, 0};
+        uint64_t n_seg;
+        bool kept = keep(x, &h);
+        if (kept)
             rc = slu_seqrec_add(&x->rec, out, p, h.n_byte, err);
         else
-            slu_count_add(&x->dropped[bucket_of(h.key)],
-                          (struct slu_count){h.documents, 1, slu_seqrec_tokens(p)});
+            rc = slu_seqrec_peek(p, h.n_byte, &n.tokens, &n_seg, err);
+        if (!rc && !kept)
+            slu_count_add(&x->dropped[bucket_of(h.key)], n);
         if (rc)
             return rc;
     }

@@ -288,7 +288,11 @@ int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
         rc = slu_sorter_next(p->sorter, &key, &rec, &n, err);
         if (rc)
             break;
-        if (!within(p, key, slu_seqrec_tokens(rec)))
+        uint64_t n_tok_of, n_seg;
+        rc = slu_seqrec_peek(rec, n, &n_tok_of, &n_seg, err);
+        if (rc)
+            break;
+        if (!within(p, key, n_tok_of))
             continue;
         rc = slu_seqrec_add(&p->rec, b, rec, n, err);
         if (rc)

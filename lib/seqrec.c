@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD = 16, ROW = 32, HAS_NAMES = 1 };
+enum { NUMBER = 9, HAS_NAMES = 1, SHIFT = 1 };
 
 void slu_seqrec_release(struct slu_seqrec *r)
 {
@@ -13,53 +13,114 @@ void slu_seqrec_release(struct slu_seqrec *r)
     slu_seqrec_init(r);
 }
 
-static int pack_names(struct slu_buf *tail, const struct slu_batch *b,
-                      const struct slu_seg *seg, uint64_t n_seg, struct slu_err *err)
-{
-    int rc = SLU_OK;
+/* ---- numbers ---- */
 
-    for (uint64_t i = 0; rc == SLU_OK && i < n_seg; i++)
-        rc = slu_buf_append(tail, &seg[i].domain, 4, err);
-    for (uint64_t i = 0; rc == SLU_OK && i < n_seg; i++)
-        rc = slu_buf_append(tail, &seg[i].id_len, 4, err);
-    for (uint64_t i = 0; rc == SLU_OK && i < n_seg; i++)
-        if (seg[i].id_len)
-            rc = slu_buf_append(tail, b->str.data + seg[i].id_off, seg[i].id_len, err);
-    return rc;
+static uint8_t *put(uint8_t *p, uint64_t v)
+{
+    if (v < 0x80) {
+        *p = (uint8_t)v;
+        return p + 1;
+    }
+    unsigned bits = 64 - (unsigned)__builtin_clzll(v);
+    unsigned more = bits > 56 ? 8 : (bits - 1) / 7; /* bytes behind the first */
+    uint64_t be = __builtin_bswap64(more < 8 ? v << (64 - 8 * more) : v);
+    *p = (uint8_t)(0xff00 >> more);
+    if (more < 8)
+        *p |= (uint8_t)(v >> (8 * more));
+    memcpy(p + 1, &be, 8); /* NUMBER bytes of room, always */
+    return p + 1 + more;
+}
+
+/* NULL: it ends before the number does. */
+static const uint8_t *get(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    if (p >= end)
+        return NULL;
+    uint8_t first = *p++;
+    if (first < 0x80) {
+        *v = first;
+        return p;
+    }
+    unsigned more = first == 255 ? 8 : (unsigned)__builtin_clz(~(uint32_t)first << 24);
+    uint64_t x = more < 8 ? first & (0x7fu >> more) : 0;
+    if ((size_t)(end - p) < more)
+        return NULL;
+    for (unsigned i = 0; i < more; i++)
+        x = x << 8 | p[i];
+    *v = x;
+    return p + more;
+}
+
+/* ---- there ---- */
+
+/* Bytes that head and tail take at most. */
+static size_t room(const struct slu_batch *b, const struct slu_seq *q, bool *names)
+{
+    const struct slu_seg *seg = b->seg + q->seg_off;
+    size_t n = NUMBER * (2 + 4 * q->n_seg), n_id = 0;
+
+    *names = false;
+    for (uint64_t i = 0; i < q->n_seg; i++) {
+        *names |= seg[i].domain != SLU_NO_DOMAIN || seg[i].id_len;
+        n_id += seg[i].id_len;
+    }
+    return *names ? n + 2 * NUMBER * q->n_seg + n_id : n;
+}
+
+static uint8_t *put_head(uint8_t *p, const struct slu_batch *b, const struct slu_seq *q,
+                         bool names)
+{
+    const struct slu_seg *seg = b->seg + q->seg_off;
+
+    p = put(p, q->len_tok);
+    p = put(p, q->n_seg << SHIFT | (names ? HAS_NAMES : 0));
+    for (uint64_t i = 0; i < q->n_seg; i++) {
+        p = put(p, seg[i].source + 1);
+        p = put(p, seg[i].document);
+        p = put(p, seg[i].offset);
+        if (i + 1 < q->n_seg)
+            p = put(p, seg[i].len_tok);
+    }
+    return p;
+}
+
+static uint8_t *put_tail(uint8_t *p, const struct slu_batch *b, const struct slu_seq *q)
+{
+    const struct slu_seg *seg = b->seg + q->seg_off;
+
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        p = put(p, (uint32_t)(seg[i].domain + 1)); /* none: 0 */
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        p = put(p, seg[i].id_len);
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        if (seg[i].id_len) {
+            memcpy(p, b->str.data + seg[i].id_off, seg[i].id_len);
+            p += seg[i].id_len;
+        }
+    return p;
 }
 
 int slu_seqrec_pack(struct slu_seqrec *r, const struct slu_batch *b,
                     const struct slu_seq *q, struct slu_err *err)
 {
-    static const uint8_t zero[8];
-    const struct slu_seg *seg = b->seg + q->seg_off;
-    uint32_t word[2] = {(uint32_t)q->n_seg, 0};
     size_t n_tok_byte = b->tok ? q->len_tok * b->tok_bytes : 0;
+    bool names;
+    size_t n = room(b, q, &names);
 
-    for (uint64_t i = 0; i < q->n_seg; i++)
-        if (seg[i].domain != SLU_NO_DOMAIN || seg[i].id_len)
-            word[1] = HAS_NAMES;
     slu_buf_clear(&r->head);
     slu_buf_clear(&r->tail);
-    int rc = slu_buf_reserve(&r->head, HEAD + ROW * q->n_seg, err);
+    int rc = slu_buf_reserve(&r->head, n, err);
+    if (rc == SLU_OK && names)
+        rc = slu_buf_reserve(&r->tail, n, err);
     if (rc)
         return rc;
-    uint8_t *p = r->head.data;
-    memcpy(p, &q->len_tok, 8);
-    memcpy(p + 8, word, 8);
-    for (uint64_t i = 0; i < q->n_seg; i++) {
-        const uint64_t row[4] = {seg[i].source, seg[i].document, seg[i].offset,
-                                 seg[i].len_tok};
-        memcpy(p + HEAD + ROW * i, row, ROW);
-    }
-    r->head.len = HEAD + ROW * q->n_seg;
-    if (word[1])
-        rc = pack_names(&r->tail, b, seg, q->n_seg, err);
-    r->piece[0] = (struct slu_piece){p, r->head.len};
+    r->head.len = (size_t)(put_head(r->head.data, b, q, names) - r->head.data);
+    if (names)
+        r->tail.len = (size_t)(put_tail(r->tail.data, b, q) - r->tail.data);
+    r->piece[0] = (struct slu_piece){r->head.data, r->head.len};
     r->piece[1] =
         (struct slu_piece){n_tok_byte ? slu_batch_at(b, q->tok_off) : NULL, n_tok_byte};
-    r->piece[2] = (struct slu_piece){zero, (size_t)-n_tok_byte & 7};
-    r->piece[3] = (struct slu_piece){r->tail.data, r->tail.len};
+    r->piece[2] = (struct slu_piece){r->tail.data, r->tail.len};
     return rc;
 }
 
@@ -72,51 +133,111 @@ size_t slu_seqrec_size(const struct slu_seqrec *r)
     return n;
 }
 
-uint64_t slu_seqrec_tokens(const void *p)
+int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *b,
+                      const struct slu_seq *q, struct slu_err *err)
 {
-    uint64_t n;
+    size_t n_tok_byte = b->tok ? q->len_tok * b->tok_bytes : 0;
+    bool names;
+    int rc = slu_buf_reserve(out, room(b, q, &names) + n_tok_byte, err);
 
-    memcpy(&n, p, 8);
-    return n;
+    if (rc)
+        return rc;
+    uint8_t *p = put_head(out->data + out->len, b, q, names);
+    if (n_tok_byte)
+        memcpy(p, slu_batch_at(b, q->tok_off), n_tok_byte);
+    p += n_tok_byte;
+    if (names)
+        p = put_tail(p, b, q);
+    out->len = (size_t)(p - out->data);
+    return SLU_OK;
+}
+
+/* ---- and back ---- */
+
+static int damaged(struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_FORMAT, "a spilled record is damaged");
+}
+
+int slu_seqrec_peek(const void *rec, size_t n, uint64_t *n_tok, uint64_t *n_seg,
+                    struct slu_err *err)
+{
+    const uint8_t *p = rec, *end = p + n;
+
+    p = get(p, end, n_tok);
+    p = p ? get(p, end, n_seg) : NULL;
+    if (!p)
+        return damaged(err);
+    *n_seg >>= SHIFT;
+    return SLU_OK;
+}
+
+/* The rows; NULL: damaged. */
+static const uint8_t *get_rows(const uint8_t *p, const uint8_t *end,
+                               struct slu_seg *seg, uint64_t n_seg, uint64_t len_tok)
+{
+    for (uint64_t i = 0; i < n_seg && p; i++) {
+        struct slu_seg *s = &seg[i];
+        *s = (struct slu_seg){.domain = SLU_NO_DOMAIN};
+        p = get(p, end, &s->source);
+        p = p ? get(p, end, &s->document) : NULL;
+        p = p ? get(p, end, &s->offset) : NULL;
+        s->len_tok = len_tok;
+        if (p && i + 1 < n_seg)
+            p = get(p, end, &s->len_tok);
+        if (s->len_tok > len_tok)
+            return NULL;
+        len_tok -= s->len_tok;
+        s->source--;
+    }
+    return len_tok ? NULL : p;
+}
+
+static const uint8_t *get_names(const uint8_t *p, const uint8_t *end,
+                                struct slu_seg *seg, uint64_t n_seg)
+{
+    uint64_t v = 0, off = 0;
+
+    for (uint64_t i = 0; i < n_seg && p; i++) {
+        p = get(p, end, &v);
+        seg[i].domain = (uint32_t)v - 1;
+    }
+    for (uint64_t i = 0; i < n_seg && p; i++) {
+        p = get(p, end, &v);
+        if (!p || v > (size_t)(end - p) - off)
+            return NULL;
+        seg[i].id_len = (uint32_t)v;
+        seg[i].id_off = off;
+        off += v;
+    }
+    return p && (size_t)(end - p) == off ? p : NULL;
 }
 
 int slu_seqrec_add(struct slu_seqrec *r, struct slu_batch *b, const void *rec, size_t n,
                    struct slu_err *err)
 {
-    const uint8_t *p = rec, *names = NULL;
-    uint32_t word[2];
-    uint64_t id_off = 0;
+    const uint8_t *p = rec, *end = p + n;
+    uint64_t len_tok = 0, n_seg = 0;
 
-    if (n < HEAD)
-        return slu_fail(err, SLU_E_FORMAT, "a spilled record is damaged");
-    memcpy(word, p + 8, 8);
-    uint64_t len_tok = slu_seqrec_tokens(p), n_seg = word[0];
-    uint64_t tok_byte = len_tok * b->tok_bytes, need = HEAD + ROW * n_seg;
-    if (len_tok > n || need + tok_byte > n)
-        return slu_fail(err, SLU_E_FORMAT, "a spilled record is damaged");
-    const uint8_t *tok = p + need;
-    need += (tok_byte + 7) & ~UINT64_C(7);
-    if (word[1] & HAS_NAMES) {
-        names = p + need;
-        need += 8 * n_seg;
-    }
-    if (need > n)
-        return slu_fail(err, SLU_E_FORMAT, "a spilled record is damaged");
+    p = get(p, end, &len_tok);
+    p = p ? get(p, end, &n_seg) : NULL;
+    if (!p)
+        return damaged(err);
+    bool names = n_seg & HAS_NAMES;
+    n_seg >>= SHIFT;
+    if (n_seg > n || len_tok > n)
+        return damaged(err);
     int rc = slu_grow(&r->seg, &r->cap_seg, n_seg, sizeof *r->seg, err);
     if (rc)
         return rc;
-    for (uint64_t i = 0; i < n_seg; i++) {
-        struct slu_seg *s = &r->seg[i];
-        uint64_t row[4];
-        memcpy(row, p + HEAD + ROW * i, ROW);
-        *s = (struct slu_seg){row[0], row[1], row[2], row[3], SLU_NO_DOMAIN, 0, id_off};
-        if (names) {
-            memcpy(&s->domain, names + 4 * i, 4);
-            memcpy(&s->id_len, names + 4 * (n_seg + i), 4);
-            id_off += s->id_len;
-        }
-    }
-    if (id_off != n - need)
-        return slu_fail(err, SLU_E_FORMAT, "a spilled record is damaged");
-    return slu_batch_add(b, tok, len_tok, r->seg, n_seg, p + need, err);
+    p = get_rows(p, end, r->seg, n_seg, len_tok);
+    if (!p || len_tok * b->tok_bytes > (size_t)(end - p))
+        return damaged(err);
+    const uint8_t *tok = p;
+    p += len_tok * b->tok_bytes;
+    if (names)
+        p = get_names(p, end, r->seg, n_seg);
+    if (!p || (!names && p != end))
+        return damaged(err);
+    return slu_batch_add(b, tok, len_tok, r->seg, n_seg, p, err);
 }

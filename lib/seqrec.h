@@ -1,12 +1,16 @@
-/* seqrec.h - a sequence as a run of bytes, for records that wait on disk, and back.
+/* seqrec.h - a sequence as a run of bytes, for records that wait in memory or on disk,
+ * and back.
  *
- * Layout, in native byte order (records never leave the machine): u64 tokens, u32
- * segments, u32 flags; source, document, offset, length of each segment (u64 each); the
- * tokens, zeros up to a multiple of 8; where a segment has a domain or an id: u32
- * domain of each, u32 id length of each, the ids. Segments come first and tokens
- * second, so that comparing records byte by byte compares segment lists, then tokens.
+ * Layout: tokens, segments * 2 + (1: names follow); of each segment source + 1 (0:
+ * padding), document, offset, and, but for the last, length; the tokens in native byte
+ * order (records never leave the machine); names: domain + 1 (0: none) of each segment,
+ * id length of each, the ids. Numbers are 1 to 9 bytes, the shortest that will do,
+ * whose leading ones in the first byte say how many follow; then big-endian: memcmp of
+ * two is the order of their values. So a short sequence costs about ten bytes beside
+ * its tokens, and comparing records byte by byte compares lengths, segment lists,
+ * tokens.
  *
- * Thread safety: one thread at a time on a handle.
+ * Thread safety: one thread at a time on a handle; slu_seqrec_append is pure.
  */
 #ifndef SLU_SEQREC_H
 #define SLU_SEQREC_H
@@ -18,7 +22,7 @@
 #include "buf.h"
 #include "sorter.h"
 
-#define SLU_SEQREC_PIECES 4
+#define SLU_SEQREC_PIECES 3
 
 struct slu_seqrec {
     struct slu_piece piece[SLU_SEQREC_PIECES]; /* the record, one after another */
@@ -38,11 +42,16 @@ SLU_MUST_USE int slu_seqrec_pack(struct slu_seqrec *r, const struct slu_batch *b
                                  const struct slu_seq *q, struct slu_err *err);
 /* Bytes of the record in r->piece. */
 size_t slu_seqrec_size(const struct slu_seqrec *r);
+/* Appends the record of sequence q of b to out. */
+SLU_MUST_USE int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *b,
+                                   const struct slu_seq *q, struct slu_err *err);
 
 /* Appends the sequence of the record p[0, n) to b; SLU_E_FORMAT if it is none. */
 SLU_MUST_USE int slu_seqrec_add(struct slu_seqrec *r, struct slu_batch *b,
                                 const void *p, size_t n, struct slu_err *err);
-/* Tokens of a record's sequence. */
-uint64_t slu_seqrec_tokens(const void *p);
+/* Tokens and segments of the sequence of the record p[0, n); SLU_E_FORMAT if it is
+ * none. */
+SLU_MUST_USE int slu_seqrec_peek(const void *p, size_t n, uint64_t *n_tok,
+                                 uint64_t *n_seg, struct slu_err *err);
 
 #endif

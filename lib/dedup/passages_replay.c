@@ -17,7 +17,7 @@ static int next_record(struct slu_passages *x, const uint8_t **p, size_t *n,
     if (rc)
         return rc;
     memcpy(&v, at, sizeof v);
-    if (v > x->max_record || v < 16)
+    if (v > x->max_record || v < 2)
         return slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged", x->tmpdir);
     *n = v;
     rc = slu_spool_get(x->spool, &at, (v + 7) & ~(size_t)7, err);
@@ -27,12 +27,15 @@ static int next_record(struct slu_passages *x, const uint8_t **p, size_t *n,
                          : rc;
 }
 
-static uint64_t record_places(const uint8_t *p)
+/* Adds the places of the record p[0, n) to *place. */
+static int pass_record(const uint8_t *p, size_t n, uint64_t *place, struct slu_err *err)
 {
-    uint32_t n_seg;
+    uint64_t n_tok, n_seg;
+    int rc = slu_seqrec_peek(p, n, &n_tok, &n_seg, err);
 
-    memcpy(&n_seg, p + 8, sizeof n_seg);
-    return slu_seq_places(slu_seqrec_tokens(p), n_seg);
+    if (rc == SLU_OK)
+        *place += slu_seq_places(n_tok, n_seg);
+    return rc;
 }
 
 /* ---- step 3 ---- */
@@ -165,9 +168,11 @@ int slu_passages_ask(struct slu_passages *x, struct slu_err *err)
         rc = next_asked(x, &a, err);
     while (rc == SLU_OK && a.has) {
         rc = next_record(x, &p, &n, err);
+        uint64_t end = place;
+        if (rc == SLU_OK)
+            rc = pass_record(p, n, &end, err);
         if (rc)
             break;
-        uint64_t end = place + record_places(p);
         if (a.place < end) {
             slu_batch_clear(&b);
             rc = slu_seqrec_add(&x->rec, &b, p, n, err);
@@ -285,9 +290,11 @@ int slu_passages_emit(struct slu_passages *x, struct slu_err *err)
     }
     while (rc == SLU_OK) {
         rc = next_record(x, &p, &n, err);
+        uint64_t end = place;
+        if (rc == SLU_OK)
+            rc = pass_record(p, n, &end, err);
         if (rc)
             break;
-        uint64_t end = place + record_places(p);
         n_seq++;
         rc = slu_seqrec_add(&x->rec, &b, p, n, err);
         if (rc == SLU_OK && more)

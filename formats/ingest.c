@@ -36,10 +36,10 @@ struct job {
     struct slu_batch batch, holdout;
     struct slu_buf rejects;  /* JSON lines */
     struct part last, first; /* of a text that began before, and of one that goes on */
-    struct slu_count in;     /* of whole records */
-    uint64_t created_tok, text_byte;
-    struct slu_count empty, held;
-    uint64_t rejected_by[SLU_REJECT_N];
+    struct slu_fate_row *fate; /* of the records so far */
+    size_t n_fate, cap_fate;
+    int rc; /* of the record behind these, where the run may end before it */
+    struct slu_err err;
 };
 
 struct worker {
@@ -52,8 +52,7 @@ struct worker {
 struct ingest {
     const struct slu_ingest_cfg *cfg;
     struct slu_encode_crew crew;
-    struct slu_ledger *ledger;
-    struct slu_ingest_stat *stat;
+    struct slu_ingest_books books;
     struct slu_input *input;
     struct worker *worker;
     unsigned n_worker;
@@ -137,9 +136,9 @@ static int begin_source(void *ctx, uint64_t ordinal, struct slu_err *err)
 static void end_source(void *ctx, uint64_t ordinal, uint64_t n_byte)
 {
     struct ingest *g = ctx;
-    g->stat->sources++;
-    g->stat->empty_sources += n_byte == 0;
-    g->stat->input_byte += n_byte;
+    g->books.stat->sources++;
+    g->books.stat->empty_sources += n_byte == 0;
+    g->books.stat->input_byte += n_byte;
     if (g->cfg->source_done)
         g->cfg->source_done(g->cfg->ctx, &g->cfg->sources->item[ordinal], n_byte);
 }
@@ -182,10 +181,19 @@ static void clear_job(struct job *j)
     slu_batch_clear(&j->batch);
     slu_batch_clear(&j->holdout);
     slu_buf_clear(&j->rejects);
-    j->in = j->empty = j->held = (struct slu_count){0};
+    j->n_fate = 0;
+    j->rc = SLU_OK;
     j->first.ref = j->last.ref = NULL;
-    j->created_tok = j->text_byte = 0;
-    memset(j->rejected_by, 0, sizeof j->rejected_by);
+}
+
+/* What became of the next record. */
+static int settle(struct job *j, unsigned what, uint64_t value, struct slu_err *err)
+{
+    int rc = slu_grow(&j->fate, &j->cap_fate, j->n_fate + 1, sizeof *j->fate, err);
+    if (!rc)
+        j->fate[j->n_fate++] = (struct slu_fate_row){
+            .what = (uint8_t)what, .value = value & ((UINT64_C(1) << 56) - 1)};
+    return rc;
 }
 
 static int reject(struct ingest *g, struct job *j, const struct slu_record_ref *ref,
@@ -202,8 +210,8 @@ static int reject(struct ingest *g, struct job *j, const struct slu_record_ref *
     };
     if (!g->cfg->skip_bad)
         return slu_reject_fail(&r, err);
-    j->rejected_by[rec->reject]++;
-    return g->cfg->rejects ? slu_reject_write(&j->rejects, &r, err) : SLU_OK;
+    int rc = settle(j, FATE_REJECTED + rec->reject, j->rejects.len, err);
+    return rc || !g->cfg->rejects ? rc : slu_reject_write(&j->rejects, &r, err);
 }
 
 /* A text that is a document itself. */
@@ -252,10 +260,8 @@ static int domain_of(struct ingest *g, struct worker *w, const struct slu_record
 static int add_special(struct job *j, uint64_t id, struct slu_err *err)
 {
     int rc = slu_grow(&j->ids.id, &j->ids.cap, j->ids.n + 1, sizeof *j->ids.id, err);
-    if (!rc) {
+    if (!rc)
         j->ids.id[j->ids.n++] = (uint32_t)id;
-        j->created_tok++;
-    }
     return rc;
 }
 
@@ -270,11 +276,8 @@ static int encode(struct ingest *g, struct job *j, struct worker *w,
                               rec->text_len, &j->ids, err);
     if (rc)
         return rc;
-    j->in.tokens += j->ids.n - before;
-    j->text_byte += rec->text_len;
     if (j->ids.n == before) { /* nothing but what the normaliser takes out */
         j->ids.n -= cfg->bos;
-        j->created_tok -= cfg->bos;
         return SLU_OK;
     }
     return cfg->eos ? add_special(j, slu_tokenizer_eos(cfg->tokenizer), err) : SLU_OK;
@@ -283,10 +286,9 @@ static int encode(struct ingest *g, struct job *j, struct worker *w,
 /* A sequence of one segment: ids from `from` on. */
 static int add_document(struct ingest *g, struct job *j, struct worker *w,
                         const struct slu_record_ref *ref, const struct slu_record *rec,
-                        size_t from, struct slu_err *err)
+                        size_t from, enum slu_fate fate, struct slu_err *err)
 {
-    bool held = slu_ingest_is_held(g->cfg, ref);
-    struct slu_batch *b = held ? &j->holdout : &j->batch;
+    struct slu_batch *b = fate == FATE_HELD ? &j->holdout : &j->batch;
     uint64_t len = j->ids.n - from;
     struct slu_seg seg = {
         .source = ref->source,
@@ -306,9 +308,7 @@ static int add_document(struct ingest *g, struct job *j, struct worker *w,
         return rc;
     b->seq[b->n_seq++] = (struct slu_seq){from, len, b->n_seg, 1};
     b->seg[b->n_seg++] = seg;
-    if (held)
-        slu_count_add(&j->held, (struct slu_count){1, 1, len});
-    return SLU_OK;
+    return settle(j, fate, rec->text_len, err);
 }
 
 /* A part of a long text; emit joins them. */
@@ -319,8 +319,9 @@ static int take_part(struct ingest *g, struct job *j, unsigned worker,
     struct slu_record rec;
     int rc = SLU_OK;
     *part = (struct part){.ref = ref, .from = j->ids.n, .bad_off = UINT64_MAX};
-    if (ref->reject)
-        return SLU_OK;
+    rc = settle(j, FATE_PART, 0, err);
+    if (rc || ref->reject)
+        return rc;
     text_record(j->block.raw.data + ref->off, ref->len, &rec);
     if (rec.reject) {
         part->bad_off = rec.off_byte += ref->part_off;
@@ -340,7 +341,6 @@ static int take_record(struct ingest *g, struct job *j, struct worker *w,
     int rc = SLU_OK;
     if (ref->part_off || ref->goes_on)
         return take_part(g, j, (unsigned)(w - g->worker), ref, err);
-    slu_count_add(&j->in, (struct slu_count){1, 1, 0});
     if (ref->reject) { /* its source broke off at the end of what was read of it */
         rec = (struct slu_record){.reject = ref->reject, .off_byte = ref->len};
         return reject(g, j, ref, &rec, err);
@@ -355,6 +355,11 @@ static int take_record(struct ingest *g, struct job *j, struct worker *w,
     if (rec.reject)
         return reject(g, j, ref, &rec, err);
     size_t from = j->ids.n;
+    enum slu_fate fate = FATE_KEPT;
+    if (rec.text_len > 0 && slu_ingest_chooses(g->cfg))
+        fate = slu_ingest_choose(g->cfg, slu_hash128(rec.text, rec.text_len));
+    if (fate == FATE_NOT_SAMPLED)
+        return settle(j, fate, 0, err);
     if (rec.text_len > 0)
         rc = encode(g, j, w, &rec, err);
     if (rc)
@@ -362,9 +367,8 @@ static int take_record(struct ingest *g, struct job *j, struct worker *w,
                           g->cfg->sources->item[ref->source].path,
                           (unsigned long long)ref->document);
     if (j->ids.n > from)
-        return add_document(g, j, w, ref, &rec, from, err);
-    slu_count_add(&j->empty, (struct slu_count){1, 1, 0});
-    return SLU_OK;
+        return add_document(g, j, w, ref, &rec, from, fate, err);
+    return settle(j, FATE_EMPTY, 0, err);
 }
 
 /* The ids in the stream's width, where they are; sixteen at a time, for SIMD. */
@@ -394,6 +398,12 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     int rc = slu_block_split(&j->block, err);
     for (size_t i = 0; i < j->block.n_rec && !rc; i++)
         rc = take_record(g, j, &g->worker[worker], &j->block.rec[i], err);
+    if (rc < 0 && g->cfg->max_tok != UINT64_MAX) {
+        /* The run may end before that record: emit says. */
+        j->rc = rc;
+        j->err = *err;
+        rc = SLU_OK;
+    }
     if (rc) {
         set_failed(g);
         return rc;
@@ -409,23 +419,20 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 
 /* ---- in order again ---- */
 
-static void book(struct ingest *g, const struct job *j)
+/* Books the job's records, and takes from it what is behind the end of the run. */
+static int book(struct ingest *g, struct job *j, struct slu_err *err)
 {
-    slu_count_add(&g->ledger->in, j->in);
-    g->ledger->created.tokens += j->created_tok;
-    if (j->empty.documents)
-        slu_ledger_drop(g->ledger, "empty", j->empty);
-    if (j->held.documents)
-        slu_ledger_drop(g->ledger, "holdout", j->held);
-    for (int i = 0; i < SLU_REJECT_N; i++) {
-        uint64_t n = j->rejected_by[i];
-        if (n)
-            slu_ledger_drop(g->ledger, slu_reject_name((enum slu_reject)i),
-                            (struct slu_count){n, n, 0});
-        g->stat->rejected_by[i] += n;
-        g->stat->rejected += n;
-    }
-    g->stat->text_byte += j->text_byte;
+    size_t n;
+    int rc = slu_ingest_book_rows(&g->books, j->fate, j->n_fate, &j->batch, &j->holdout,
+                                  &n, err);
+    if (rc || n == j->n_fate)
+        return rc;
+    j->first.ref = NULL;
+    while (n < j->n_fate && j->fate[n].what < FATE_REJECTED)
+        n++;
+    if (n < j->n_fate)
+        j->rejects.len = j->fate[n].value;
+    return SLU_OK;
 }
 
 static int emit_part(struct ingest *g, struct job *j, const struct part *part,
@@ -447,8 +454,9 @@ static int emit(void *ctx, void *job, struct slu_err *err)
 {
     struct ingest *g = ctx;
     struct job *j = job;
-    book(g, j);
     int rc = emit_part(g, j, &j->last, err);
+    if (!rc)
+        rc = book(g, j, err);
     if (!rc)
         rc = slu_writer_put(g->cfg->out, &j->batch, err);
     if (!rc && j->holdout.n_seq)
@@ -457,6 +465,12 @@ static int emit(void *ctx, void *job, struct slu_err *err)
         rc = slu_out_write(g->cfg->rejects, j->rejects.data, j->rejects.len, err);
     if (!rc)
         rc = emit_part(g, j, &j->first, err);
+    if (!rc && g->books.stat->cut)
+        rc = SLU_EOF;
+    if (!rc && j->rc) {
+        rc = j->rc;
+        *err = j->err;
+    }
     if (rc) {
         set_failed(g);
         return rc;
@@ -574,6 +588,7 @@ static void free_job(struct job *j)
     slu_batch_release(&j->batch);
     slu_batch_release(&j->holdout);
     slu_buf_release(&j->rejects);
+    free(j->fate);
     free(j);
 }
 
@@ -584,8 +599,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     struct plan p = make_plan(cfg);
     struct ingest g = {
         .cfg = cfg,
-        .ledger = ledger,
-        .stat = stat,
+        .books = {cfg, ledger, stat},
         .domain = SLU_NO_DOMAIN,
         .tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4,
         .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -609,13 +623,15 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
         rc = slu_names_domain_number(cfg->names, cfg->domain, strlen(cfg->domain),
                                      &g.domain, err);
     if (!rc)
-        rc = slu_long_text_new(&g.text, cfg, g.domain, p.long_byte, ledger, stat, err);
+        rc = slu_long_text_new(&g.text, cfg, &g.books, g.domain, p.long_byte, err);
     if (!rc)
         rc = open_workers(&g, &p, err);
     if (!rc)
         rc = open_input(&g, &p, err);
     if (!rc)
         rc = slu_pipe_run_parts(&ops, &g, job, p.n_job, p.n_threads, &g.crew.pipe, err);
+    if (rc == SLU_EOF && stat->cut)
+        rc = SLU_OK;
     slu_input_free(g.input);
     if (g.quit_fd >= 0)
         close(g.quit_fd);

@@ -11,6 +11,7 @@
 
 #include "formats/input.h"
 #include "lib/account.h"
+#include "lib/domains.h"
 #include "lib/json.h"
 #include "lib/stream.h"
 #include "lib/tokenizer.h"
@@ -24,10 +25,14 @@ struct slu_ingest_cfg {
         *domain_field;  /* NULL: not wanted, but the text */
     const char *domain; /* of all documents, or NULL */
     bool bos, eos;
-    double holdout; /* fraction of the documents that go to holdout_out */
-    uint64_t seed;  /* of the choice, which looks at source and document alone */
-    bool skip_bad;  /* go on behind records that are not taken, and behind sources that
-                     * break off (see formats/input.h) */
+    double sample;  /* fraction of the documents that are taken at all; 1: all */
+    double holdout; /* fraction of these that go to holdout_out */
+    uint64_t seed;  /* of both choices, which look at the text alone: equal texts share
+                     * their fate, in whatever file, order or part they come */
+    uint64_t max_tok; /* the run ends before the first document of `out` that would make
+                       * it more; UINT64_MAX: none does */
+    bool skip_bad; /* go on behind records that are not taken, and behind sources that
+                    * break off (see formats/input.h) */
     /* Borrowed; the caller closes them. out takes the documents in order. */
     struct slu_writer *out;
     struct slu_writer *holdout_out; /* NULL if holdout is 0 */
@@ -52,12 +57,19 @@ struct slu_ingest_stat {
     uint64_t spill_byte; /* written to temporary files */
     uint64_t rejected;   /* records, and beginnings of records */
     uint64_t rejected_by[SLU_REJECT_N];
+    struct slu_domain_row held; /* what went to holdout_out */
+    struct slu_domains domains; /* of out */
+    /* max_tok ended the run at this document, which is in no book. */
+    bool cut;
+    uint64_t cut_source, cut_document;
 };
 
 /* Adds to the ledger: in = records and their text tokens, created = BOS and EOS,
- * dropped under "empty", "holdout" and the reasons of lib/json.h. `out` is the writer's
- * to say. Errors: those of the modules below; SLU_E_FORMAT names file and line of a bad
- * record. */
+ * dropped under "empty", "sample", "holdout" and the reasons of lib/json.h. `out` is
+ * the writer's to say. A document that is not in the sample is not encoded, so it
+ * counts no tokens. Behind the place where max_tok ends the run nothing is booked, and
+ * no fault is one. Errors: those of the modules below; SLU_E_FORMAT names file and line
+ * of a bad record. Caller releases stat->domains, also after an error. */
 SLU_MUST_USE int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
                             struct slu_ingest_stat *stat, struct slu_err *err);
 

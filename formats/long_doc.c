@@ -100,6 +100,11 @@ static int read_back(struct slu_long_doc *d, struct slu_token_hash *h,
     return rc;
 }
 
+void slu_long_doc_choose(struct slu_long_doc *d, struct slu_writer *w)
+{
+    d->w = w;
+}
+
 int slu_long_doc_end(struct slu_long_doc *d, struct slu_err *err)
 {
     struct slu_token_hash *h = NULL;

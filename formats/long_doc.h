@@ -31,7 +31,8 @@ struct slu_long_doc;
 SLU_MUST_USE int slu_long_doc_new(struct slu_long_doc **d,
                                   const struct slu_long_doc_cfg *cfg,
                                   struct slu_err *err);
-/* A document for w (borrowed until its end). seg: source, document and domain. */
+/* A document for w (borrowed until its end; with hold NULL will do, and _choose says it
+ * before the end). seg: source, document and domain. */
 SLU_MUST_USE int slu_long_doc_begin(struct slu_long_doc *d, struct slu_writer *w,
                                     const struct slu_seg *seg, struct slu_err *err);
 /* Its next ids, in the stream's width, and its next bytes of text. */
@@ -39,6 +40,8 @@ SLU_MUST_USE int slu_long_doc_ids(struct slu_long_doc *d, const void *tok,
                                   uint64_t n_tok, struct slu_err *err);
 SLU_MUST_USE int slu_long_doc_text(struct slu_long_doc *d, const void *p, size_t n,
                                    struct slu_err *err);
+/* With hold: the writer that the document is for after all. */
+void slu_long_doc_choose(struct slu_long_doc *d, struct slu_writer *w);
 /* How a document ends: written; or, with hold or without ids, not: then r (whose raw is
  * not looked at) gets a line among the rejects, if there are any. NULL: no line. */
 SLU_MUST_USE int slu_long_doc_end(struct slu_long_doc *d, struct slu_err *err);

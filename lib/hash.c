@@ -22,6 +22,41 @@ struct slu_u128 slu_hash128(const void *p, size_t n_bytes)
     return (struct slu_u128){h.low64, h.high64};
 }
 
+struct slu_hash_parts {
+    XXH3_state_t st; /* aligned to 64 */
+};
+
+int slu_hash_parts_new(struct slu_hash_parts **h, struct slu_err *err)
+{
+    *h = aligned_alloc(64, sizeof **h);
+    if (!*h)
+        return slu_fail_nomem(err, sizeof **h);
+    XXH3_INITSTATE(&(*h)->st);
+    slu_hash_parts_clear(*h);
+    return SLU_OK;
+}
+
+void slu_hash_parts_clear(struct slu_hash_parts *h)
+{
+    XXH3_128bits_reset(&h->st);
+}
+
+void slu_hash_parts_add(struct slu_hash_parts *h, const void *p, size_t n_bytes)
+{
+    XXH3_128bits_update(&h->st, p, n_bytes);
+}
+
+struct slu_u128 slu_hash_parts_end(const struct slu_hash_parts *h)
+{
+    XXH128_hash_t v = XXH3_128bits_digest(&h->st);
+    return (struct slu_u128){v.low64, v.high64};
+}
+
+void slu_hash_parts_free(struct slu_hash_parts *h)
+{
+    free(h);
+}
+
 /* Ids as u32 little-endian at dst, from ids of either width in native order. */
 static void widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes)
 {

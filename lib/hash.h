@@ -21,6 +21,15 @@ struct slu_u128 {
 uint64_t slu_hash64(const void *p, size_t n_bytes);
 struct slu_u128 slu_hash128(const void *p, size_t n_bytes);
 
+/* slu_hash128 of bytes that come in parts: new, add for each part, end; clear begins
+ * the next. Caller frees with slu_hash_parts_free. */
+struct slu_hash_parts;
+SLU_MUST_USE int slu_hash_parts_new(struct slu_hash_parts **h, struct slu_err *err);
+void slu_hash_parts_clear(struct slu_hash_parts *h);
+void slu_hash_parts_add(struct slu_hash_parts *h, const void *p, size_t n_bytes);
+struct slu_u128 slu_hash_parts_end(const struct slu_hash_parts *h);
+void slu_hash_parts_free(struct slu_hash_parts *h);
+
 /* a + b mod 2^128. */
 static inline struct slu_u128 slu_u128_add(struct slu_u128 a, struct slu_u128 b)
 {

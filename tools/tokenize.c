@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "formats/ingest.h"
+#include "lib/json_write.h"
 #include "tools/cli.h"
 #include "tools/cli_part.h"
 
@@ -21,7 +22,8 @@ struct opts {
     const char *tokenizer, *pattern, *eos;
     const char *field, *id_field, *domain, *domain_field, *files_from;
     const char *holdout_output, *rejects;
-    double holdout;
+    double holdout, sample;
+    uint64_t max_tokens;
     int format, special, on_error;
     bool bos, no_eos, no_vocab, no_cache;
     const char *part_name; /* "I/N", NULL for the whole */
@@ -73,9 +75,15 @@ static const struct cli_opt options[] = {
      "(default: sluice in $XDG_CACHE_HOME or ~/.cache)",
      NULL, false, NULL},
     {"holdout", 0, CLI_FRACTION, AT(holdout), "FRACTION",
-     "put so many of the documents aside, chosen by --seed", NULL, true, NULL},
+     "put so many of the documents aside, chosen by their text and\n--seed", NULL, true,
+     NULL},
     {"holdout-output", 0, CLI_OUTPUT, AT(holdout_output), "FILE",
      "stream of the documents put aside", NULL, false, NULL},
+    {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
+     "take only so many of the documents, chosen by their text and\n--seed", NULL, true,
+     NULL},
+    {"max-tokens", 0, CLI_COUNT, AT(max_tokens), "N",
+     "end before the document that makes it more than N tokens", NULL, true, NULL},
     {"bos", 0, CLI_FLAG, AT(bos), NULL, "begin each document with the BOS token", NULL,
      true, NULL},
     {"no-eos", 0, CLI_FLAG, AT(no_eos), NULL,
@@ -107,6 +115,8 @@ static void defaults(void *p)
     struct opts *o = p;
     o->field = "text";
     o->part.n = 1;
+    o->sample = 1;
+    o->max_tokens = UINT64_MAX;
 }
 
 /* ---- options that need a second look ---- */
@@ -141,7 +151,13 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
         !ctx->common.force)
         return slu_fail(err, SLU_E_USAGE,
                         "standard input is a terminal; name files, or pipe text in");
-    return resolve_part(o, err);
+    int rc = resolve_part(o, err);
+    if (!rc && o->part.n > 1 && o->max_tokens != UINT64_MAX)
+        rc = slu_fail(err, SLU_E_USAGE,
+                      "--max-tokens counts from the first document on, which a part "
+                      "does not know; use --sample, or shuffle --max-tokens on the "
+                      "parts' streams");
+    return rc;
 }
 
 /* ---- sources, tokenizer, header ---- */
@@ -316,6 +332,56 @@ static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_b
     return rc ? rc : slu_buf_append(b, "", 1, NULL);
 }
 
+/* Figures in --stats: a figure for which there is no memory is missing. */
+static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
+                        struct slu_names *names)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_buf b = SLU_BUF_INIT;
+    struct slu_domain_row *list = NULL;
+    size_t n = 0;
+    int rc = slu_domains_list(&s->domains, names, &list, &n, &err);
+    struct slu_domain_row all = slu_domains_sum(list, 0, rc ? 0 : n);
+    if (all.text_tok)
+        cli_stat_double(ctx, "bytes_per_token",
+                        (double)all.text_byte / (double)all.text_tok);
+    if (!rc)
+        rc = slu_domains_put_json(list, n, &b, &err);
+    if (!rc)
+        rc = slu_buf_append(&b, "", 1, &err);
+    if (!rc)
+        cli_stat_json(ctx, "domains", (const char *)b.data);
+    free(list);
+    slu_buf_release(&b);
+}
+
+static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
+                          const struct slu_sources *sources)
+{
+    const struct opts *o = ctx->opts;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_buf b = SLU_BUF_INIT;
+    if (o->holdout > 0 &&
+        !slu_buf_printf(&b, &err,
+                        "{\"documents\": %llu, \"tokens\": %llu, \"text_bytes\": "
+                        "%llu}",
+                        (unsigned long long)s->held.documents,
+                        (unsigned long long)s->held.tokens,
+                        (unsigned long long)s->held.text_byte))
+        cli_stat_json(ctx, "holdout", (const char *)b.data);
+    slu_buf_clear(&b);
+    if (s->cut && !slu_buf_printf(&b, &err, "{\"source\": ") &&
+        !slu_json_put_string(&b, sources->item[s->cut_source].name,
+                             strlen(sources->item[s->cut_source].name), &err) &&
+        !slu_buf_printf(&b, &err, ", \"document\": %llu}",
+                        (unsigned long long)s->cut_document))
+        cli_stat_json(ctx, "ended_before", (const char *)b.data);
+    if (s->cut && ctx->ledger.out.tokens == 0)
+        cli_warn(ctx, "the first document has more tokens than --max-tokens, so the "
+                      "stream is empty");
+    slu_buf_release(&b);
+}
+
 static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 {
     const struct opts *o = ctx->opts;
@@ -342,7 +408,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_names *names = NULL;
     struct slu_header h;
     struct outputs out = {0};
-    struct slu_ingest_stat stat;
+    struct slu_ingest_stat stat = {0};
 
     slu_header_init(&h);
     int rc = check(ctx, err);
@@ -368,7 +434,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .domain = o->domain,
             .bos = o->bos,
             .eos = !o->no_eos,
+            .sample = o->sample,
             .holdout = o->holdout,
+            .max_tok = o->max_tokens,
             .seed = ctx->common.seed,
             .skip_bad = o->on_error == 1,
             .out = out.main,
@@ -386,8 +454,12 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     }
     if (!rc)
         rc = close_outputs(ctx, &out, err);
-    if (!rc)
+    if (!rc) {
         report(ctx, &stat);
+        report_text(ctx, &stat, names);
+        report_choice(ctx, &stat, &sources);
+    }
+    slu_domains_release(&stat.domains);
     slu_writer_abort(out.main);
     slu_writer_abort(out.holdout);
     slu_out_abort(out.rejects);
@@ -402,6 +474,7 @@ const struct slu_tool slu_tool = {
     .name = "tokenize",
     .synopsis = "[-t TOKENIZER] [--field NAME] [--format FORMAT] [--part I/N]\n"
                 "[--domain NAME] [--holdout FRACTION --holdout-output FILE]\n"
+                "[--sample FRACTION] [--max-tokens N]\n"
                 "[--on-error fail|skip] [--rejects FILE] [-o FILE] [FILE|DIR ...]",
     .summary =
         "Turns text (JSONL, plain files, tar and zip archives; gzip, zstd, xz, bzip2, "

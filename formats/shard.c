@@ -95,7 +95,7 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
     s->cfg = *cfg;
-    s->lock = -1;
+    s->lock = s->journal = -1;
     s->extra_end = &s->extra;
     s->cfg.header = &s->header;
     slu_header_init(&s->header);
@@ -116,11 +116,11 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
 }
 
 int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
-                     unsigned n_threads, unsigned n_slots, struct slu_err *err)
+                     const struct slu_sum *input, unsigned n_threads, unsigned n_slots,
+                     struct slu_err *err)
 {
-    int rc = slu_shard_dir_prepare(s->dir, s->cfg.force, &s->made_dir, &s->lock, err);
+    int rc = slu_shards_begin(s, input, n_threads, err);
 
-    s->made = rc == SLU_OK;
     if (rc == SLU_OK)
         rc = s->cfg.format->build
                  ? slu_shards_build(s, source, ctx, n_threads, n_slots, err)
@@ -201,6 +201,8 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
     if (rc == SLU_OK)
         rc = slu_shards_report(s, program, ledger, err);
     s->finished = rc == SLU_OK;
+    if (rc == SLU_OK)
+        rc = slu_shard_dir_remove_journal(s->dir, err);
     return rc ? rc : slu_sync_dir(s->dir, err);
 }
 
@@ -213,6 +215,7 @@ void slu_shards_free(struct slu_shards *s)
         slu_writer_abort(b->rows);
         slu_batch_release(&b->batch);
         free(b->facts);
+        free(b->done);
         for (unsigned k = 0; k < SLU_SHARD_FILES; k++) {
             slu_out_abort(b->file[k]);
             slu_buf_release(&b->gather[k]);
@@ -222,7 +225,9 @@ void slu_shards_free(struct slu_shards *s)
         next = e->next;
         free(e);
     }
-    if (s->made && !s->finished)
+    if (s->journal >= 0)
+        close(s->journal);
+    if (s->made && !s->finished && !s->keep)
         slu_shard_dir_remove(s->dir, s->made_dir, NULL);
     if (s->lock >= 0)
         close(s->lock);

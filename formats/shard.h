@@ -14,7 +14,8 @@
  * size) or builds (`build`: a shard from all of its sequences, in memory).
  *
  * Every file is written under no name and renamed when it is whole. slu_shards_free
- * before slu_shards_finish has succeeded takes away what was written.
+ * before slu_shards_finish has succeeded takes away what was written; what a process
+ * left that was killed, the same run takes over (formats/shard_journal.c).
  *
  * Thread safety: one thread at a time on a handle; of a format's functions those said
  * to be of any thread are called from several at once, and only read its state.
@@ -224,9 +225,13 @@ SLU_MUST_USE int slu_shards_new(struct slu_shards **s, const struct slu_shards_c
 typedef int slu_shards_source(void *ctx, struct slu_batch *b, struct slu_err *err);
 
 /* Makes the folders (removing an old set's files if cfg.force) and writes all that
- * source gives, with n_threads threads and n_slots batches in flight. */
+ * source gives, with n_threads threads and n_slots batches in flight. What a run with
+ * the same cfg and the same input left that was killed is taken over, shard by shard;
+ * input: what the source's input adds up to, NULL: nobody knows. Left by another run it
+ * is SLU_E_MISMATCH, if not cfg.force. */
 SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *source,
-                                  void *ctx, unsigned n_threads, unsigned n_slots,
+                                  void *ctx, const struct slu_sum *input,
+                                  unsigned n_threads, unsigned n_slots,
                                   struct slu_err *err);
 
 const struct slu_shard_format *slu_shards_format(const struct slu_shards *s);

@@ -11,7 +11,7 @@ typedef struct slu_shards_bucket bucket;
 struct job {
     struct slu_batch b;
     bucket *bucket;
-    struct slu_shard_facts facts;
+    struct slu_shards_done shard;
     struct slu_sum sum; /* of its sequences with their tokens */
     uint64_t n_packed;
     bool drop; /* a short last shard that is not wanted */
@@ -37,9 +37,9 @@ static int take(struct run *t, bucket *b, struct job *j, struct slu_err *err)
     j->b = b->batch;
     b->batch = empty;
     j->bucket = b;
-    j->facts = (struct slu_shard_facts){.number = b->n_planned++,
-                                        .n_seq = j->b.n_seq,
-                                        .n_tok = j->b.n_seq * b->pub.n_id};
+    j->shard = (struct slu_shards_done){.facts = {.number = b->n_planned++,
+                                                  .n_seq = j->b.n_seq,
+                                                  .n_tok = j->b.n_seq * b->pub.n_id}};
     j->drop = t->s->cfg.drop_last && j->b.n_seq < b->pub.shard_sequences;
     return j->drop || b->rows ? SLU_OK : slu_shards_begin_bucket(t->s, b, err);
 }
@@ -88,7 +88,8 @@ static int write_files(struct slu_shards *s, struct job *j, struct slu_err *err)
     for (unsigned i = 0; i < s->cfg.format->n_file; i++) {
         struct slu_digest d = {0};
         struct slu_out *out;
-        int rc = slu_shards_open_file(s, j->bucket, j->facts.number, i, &d, &out, err);
+        int rc =
+            slu_shards_open_file(s, j->bucket, j->shard.facts.number, i, &d, &out, err);
         if (rc)
             return rc;
         rc = slu_out_write(out, j->out[i].data, j->out[i].len, err);
@@ -99,29 +100,49 @@ static int write_files(struct slu_shards *s, struct job *j, struct slu_err *err)
         rc = slu_out_close(out, err);
         if (rc)
             return rc;
-        j->facts.n_byte[i] = d.n_byte;
-        j->facts.xxh3[i] = d.xxh3;
+        j->shard.facts.n_byte[i] = d.n_byte;
+        j->shard.facts.xxh3[i] = d.xxh3;
     }
     return SLU_OK;
+}
+
+/* What the shard's sequences add up to, and its content. */
+static void add_up(struct job *j)
+{
+    struct slu_batch *b = &j->b;
+
+    slu_batch_sum(b);
+    j->sum = b->sum;
+    j->n_packed = slu_shards_count_packed(b);
+    for (size_t i = 0; i < b->n_seq && !j->drop; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        struct slu_u128 h =
+            slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
+        j->shard.content = slu_u128_add(
+            j->shard.content, slu_shards_content(i, h, &b->seg[q->seg_off], q->n_seg));
+    }
 }
 
 static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
     struct job *j = job;
-    struct slu_shard at = {&j->bucket->pub, j->facts.number, j->facts.n_seq};
+    struct slu_shard at = {&j->bucket->pub, j->shard.facts.number,
+                           j->shard.facts.n_seq};
+    int rc = SLU_OK;
 
     (void)worker;
-    slu_batch_sum(&j->b);
-    j->sum = j->b.sum;
-    j->n_packed = slu_shards_count_packed(&j->b);
+    add_up(j);
     if (j->drop)
         return SLU_OK;
     for (unsigned i = 0; i < SLU_SHARD_FILES; i++)
         slu_buf_clear(&j->out[i]);
-    int rc = t->s->cfg.format->build(t->s->state, &at, &j->b, j->out, &j->facts, err);
-    if (rc == SLU_OK)
-        rc = write_files(t->s, j, err);
+    if (!slu_shards_done(j->bucket, at.number)) {
+        rc = t->s->cfg.format->build(t->s->state, &at, &j->b, j->out, &j->shard.facts,
+                                     err);
+        if (rc == SLU_OK)
+            rc = write_files(t->s, j, err);
+    }
     j->b.tok = NULL; /* from here on its rows */
     j->b.sum_valid = false;
     slu_batch_sum(&j->b);
@@ -137,7 +158,7 @@ static int emit(void *ctx, void *job, struct slu_err *err)
         slu_sum_add(&t->s->dropped, &j->sum);
         return SLU_OK;
     }
-    int rc = slu_shards_add_shard(t->s, j->bucket, &j->facts, &j->sum, err);
+    int rc = slu_shards_add_shard(t->s, j->bucket, &j->shard, &j->sum, err);
     t->s->n_packed += j->n_packed;
     return rc ? rc : slu_writer_put(j->bucket->rows, &j->b, err);
 }

@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "formats/shard.h"
+#include "formats/shard_private.h"
 #include "lib/buf.h"
 #include "lib/io.h"
 
@@ -25,11 +25,47 @@ static bool dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
+static const char *const top[] = {"report.json", "manifest.jsonl", "README.md",
+                                  "lengths.svg", SLU_SHARD_JOURNAL};
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t n = strlen(name), k = strlen(suffix);
+
+    return n >= k && !strcmp(name + n - k, suffix);
+}
+
+/* What lib/io.h leaves where files need a name from the start and kill -9 came. */
+static bool unfinished(const char *name)
+{
+    return !strncmp(name, ".sluice-", 8) && ends_with(name, ".tmp");
+}
+
 /* Only digits behind the first two characters. */
 static bool bucket_folder(const char *name)
 {
     return (!strncmp(name, "D_", 2) || !strncmp(name, "L_", 2)) && name[2] &&
            strspn(name + 2, "0123456789") == strlen(name + 2);
+}
+
+/* Files of the set itself, and such that are written under a name from the start. */
+static bool set_file(const char *name)
+{
+    for (size_t i = 0; i < sizeof top / sizeof *top; i++)
+        if (!strcmp(top[i], name))
+            return true;
+    return unfinished(name);
+}
+
+/* A folder of a format's own beside the buckets. */
+static bool set_folder(const char *name)
+{
+    const struct slu_shard_format *f;
+
+    for (unsigned i = 0; (f = slu_shard_format_at(i)); i++)
+        if (f->set_folder && !strcmp(f->set_folder, name))
+            return true;
+    return false;
 }
 
 /* Sets *empty, and *left_over where dir has only what a shuffle makes, segments/ first,
@@ -39,7 +75,7 @@ static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *e
 {
     DIR *d = opendir(dir);
     const struct dirent *e;
-    bool segments = false, other = false;
+    bool segments = false, other = false, report = false;
 
     *empty = true;
     *left_over = false;
@@ -52,11 +88,13 @@ static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *e
         *empty = false;
         if (!strcmp(e->d_name, "segments"))
             segments = true;
-        else if (!bucket_folder(e->d_name) && strcmp(e->d_name, "manifest.jsonl"))
+        else if (!bucket_folder(e->d_name) && !set_file(e->d_name) &&
+                 !set_folder(e->d_name))
             other = true;
+        report = report || !strcmp(e->d_name, "report.json");
     }
-    *left_over =
-        segments && !other && !flock(dirfd(d), LOCK_EX | LOCK_NB); /* nobody is at it */
+    *left_over = segments && !other && !report &&
+                 !flock(dirfd(d), LOCK_EX | LOCK_NB); /* nobody is at it */
     closedir(d);
     return SLU_OK;
 }
@@ -71,19 +109,6 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
     return slu_fail(err, SLU_E_MISMATCH,
                     "%s: is not empty; use --force to replace the shard set in it",
                     dir);
-}
-
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t n = strlen(name), k = strlen(suffix);
-
-    return n >= k && !strcmp(name + n - k, suffix);
-}
-
-/* What lib/io.h leaves where files need a name from the start and kill -9 came. */
-static bool unfinished(const char *name)
-{
-    return !strncmp(name, ".sluice-", 8) && ends_with(name, ".tmp");
 }
 
 static bool ours_in_bucket(const char *name)
@@ -101,63 +126,120 @@ static bool ours_in_segments(const char *name)
     return ends_with(name, ".tks") || unfinished(name);
 }
 
-static int note(int rc, struct slu_err *err, const char *dir, const char *name)
+static bool ours_in_set(const char *name)
 {
-    if (errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST)
-        return rc;
-    return rc ? rc : slu_fail_errno(err, "%s/%s: cannot be removed", dir, name);
+    const struct slu_shard_format *f;
+
+    for (unsigned i = 0; (f = slu_shard_format_at(i)); i++)
+        if (f->set_folder && f->owns_in_set(name))
+            return true;
+    return unfinished(name);
 }
 
-/* Removes files of folder `name` in dir that `ours` accepts, then the folder if it is
- * empty. */
-static int clear_folder(int dir_fd, const char *dir, const char *name,
-                        bool (*ours)(const char *), int rc, struct slu_err *err)
+/* A removal that goes on after a fault, and returns the first. */
+struct removal {
+    const char *dir;
+    slu_shard_dir_keeps *keeps; /* NULL: nothing is kept */
+    const void *ctx;
+    int rc;
+    struct slu_err *err;
+};
+
+static void removed(struct removal *r, int failed, const char *name)
 {
-    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (failed && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST && !r->rc)
+        r->rc = slu_fail_errno(r->err, "%s/%s: cannot be removed", r->dir, name);
+}
+
+/* Removes files of folder `name` in fd that `ours` accepts, of its folders too where
+ * depth allows, then the folder if it is empty. */
+static void clear_folder(struct removal *r, int in, const char *name,
+                         bool (*ours)(const char *), unsigned depth)
+{
+    int fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *e;
 
     if (!d) {
-        rc = note(rc, err, dir, name);
+        removed(r, -1, name);
         if (fd >= 0)
             close(fd);
-        return rc;
+        return;
     }
-    while ((e = readdir(d)))
-        if (!dot(e->d_name) && ours(e->d_name) && unlinkat(fd, e->d_name, 0))
-            rc = note(rc, err, dir, e->d_name);
+    while ((e = readdir(d))) {
+        if (dot(e->d_name))
+            continue;
+        if (depth && e->d_type == DT_DIR)
+            clear_folder(r, fd, e->d_name, ours, depth - 1);
+        else if (ours(e->d_name) && !(r->keeps && r->keeps(r->ctx, name, e->d_name)))
+            removed(r, unlinkat(fd, e->d_name, 0), e->d_name);
+    }
     closedir(d);
-    if (unlinkat(dir_fd, name, AT_REMOVEDIR))
-        rc = note(rc, err, dir, name);
-    return rc;
+    removed(r, unlinkat(in, name, AT_REMOVEDIR), name);
 }
 
-int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err)
+static int remove_set(const char *dir, bool itself, slu_shard_dir_keeps *keeps,
+                      const void *ctx, struct slu_err *err)
 {
-    static const char *const top[] = {"report.json", "manifest.jsonl"};
+    struct removal r = {dir, keeps, ctx, SLU_OK, err};
     DIR *d = opendir(dir);
     const struct dirent *e;
-    int rc = SLU_OK;
 
     if (!d)
         return errno == ENOENT ? SLU_OK
                                : slu_fail_errno(err, "%s: cannot be opened", dir);
     int fd = dirfd(d);
     for (size_t i = 0; i < sizeof top / sizeof *top; i++)
-        if (unlinkat(fd, top[i], 0))
-            rc = note(rc, err, dir, top[i]);
-    while ((e = readdir(d)))
+        if (!keeps || strcmp(top[i], SLU_SHARD_JOURNAL))
+            removed(&r, unlinkat(fd, top[i], 0), top[i]);
+    while ((e = readdir(d))) {
         if (bucket_folder(e->d_name))
-            rc = clear_folder(fd, dir, e->d_name, ours_in_bucket, rc, err);
-    rc = clear_folder(fd, dir, "segments", ours_in_segments, rc, err);
+            clear_folder(&r, fd, e->d_name, ours_in_bucket, 0);
+        else if (set_folder(e->d_name))
+            clear_folder(&r, fd, e->d_name, ours_in_set, 2);
+        else if (unfinished(e->d_name))
+            removed(&r, unlinkat(fd, e->d_name, 0), e->d_name);
+    }
+    clear_folder(&r, fd, "segments", ours_in_segments, 0);
     closedir(d);
-    if (itself && rmdir(dir))
-        rc = note(rc, err, dir, "");
+    if (itself)
+        removed(&r, rmdir(dir), "");
+    return r.rc;
+}
+
+int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err)
+{
+    return remove_set(dir, itself, NULL, NULL, err);
+}
+
+static bool exists_in(const char *dir, const char *name)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    bool is = !slu_buf_printf(&path, NULL, "%s/%s", dir, name) &&
+              !access((const char *)path.data, F_OK);
+
+    slu_buf_release(&path);
+    return is;
+}
+
+bool slu_shard_dir_complete(const char *dir)
+{
+    return exists_in(dir, "report.json");
+}
+
+int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/" SLU_SHARD_JOURNAL, dir);
+
+    if (rc == SLU_OK && unlink((const char *)path.data) && errno != ENOENT)
+        rc = slu_fail_errno(err, "%s: cannot be removed", (const char *)path.data);
+    slu_buf_release(&path);
     return rc;
 }
 
-int slu_shard_dir_prepare(const char *dir, bool replace, bool *made, int *lock,
-                          struct slu_err *err)
+int slu_shard_dir_prepare(const char *dir, bool replace, slu_shard_dir_keeps *keeps,
+                          const void *ctx, bool *made, int *lock, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
     bool empty = true, left_over = false;
@@ -166,7 +248,7 @@ int slu_shard_dir_prepare(const char *dir, bool replace, bool *made, int *lock,
     if (rc == SLU_OK && !replace)
         rc = look(dir, &empty, &left_over, err);
     if (rc == SLU_OK && (replace || left_over))
-        rc = slu_shard_dir_remove(dir, false, err);
+        rc = remove_set(dir, false, keeps, ctx, err);
     *made = access(dir, F_OK) && errno == ENOENT;
     if (rc == SLU_OK)
         rc = slu_buf_printf(&path, err, "%s/segments", dir);

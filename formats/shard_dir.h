@@ -1,7 +1,8 @@
 /* shard_dir.h - the folder of a shard set: its names, and what may be removed in it.
  *
- * Ours are report.json, manifest.jsonl, segments/NAME.tks, and in folders D_<i> and
- * L_<n> what a format owns; nothing else is ever removed, and folders only when they
+ * Ours are report.json, manifest.jsonl, README.md, lengths.svg, the journal,
+ * segments/NAME.tks, and in folders D_<i> and L_<n>, and a format's own, what a format
+ * owns; nothing else is ever removed, and folders only when they
  * are empty.
  */
 #ifndef SLU_SHARD_DIR_H
@@ -17,12 +18,19 @@ void slu_shard_bucket_name(uint64_t length, char out[32]);
 /* SLU_E_MISMATCH where dir exists and holds anything but the leavings of a shuffle that
  * was stopped, SLU_E_IO where it is no folder. */
 SLU_MUST_USE int slu_shard_dir_check(const char *dir, struct slu_err *err);
+/* There is a report.json. */
+bool slu_shard_dir_complete(const char *dir);
+/* Is file `name` of bucket folder `folder` to stay? */
+typedef bool slu_shard_dir_keeps(const void *ctx, const char *folder, const char *name);
 /* Makes dir and dir/segments; removes our files first if `replace`, or if they are such
- * leavings, but not dir: it may be a mount point, a link or the working folder, and its
- * mode is its owner's. *made: there was no dir before. *lock: a descriptor that says
- * that somebody writes here, or -1; the caller closes it. */
-SLU_MUST_USE int slu_shard_dir_prepare(const char *dir, bool replace, bool *made,
-                                       int *lock, struct slu_err *err);
+ * leavings (but not those that `keeps` says, nor the journal), but not dir: it may be a
+ * mount point, a link or the working folder, and its mode is its owner's. *made: there
+ * was no dir before. *lock: a descriptor that says that somebody writes here, or -1;
+ * the caller closes it. */
+SLU_MUST_USE int slu_shard_dir_prepare(const char *dir, bool replace,
+                                       slu_shard_dir_keeps *keeps, const void *ctx,
+                                       bool *made, int *lock, struct slu_err *err);
+SLU_MUST_USE int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err);
 /* Removes our files, report.json first, and what folders are then empty, dir included
  * if `itself`. Errors are returned but do not stop it. */
 int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err);

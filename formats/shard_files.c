@@ -1,7 +1,14 @@
 /* shard_files.c - files of a shard set: opened, hashed as they are written, noted. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
+#include <xxhash.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h> /* SSE2, AVX2 or AVX-512 at run time */
+#endif
 
 #include "formats/shard_dir.h"
 #include "formats/shard_private.h"
@@ -97,20 +104,54 @@ int slu_shards_put_rows(struct slu_shards_bucket *b, struct slu_err *err)
 }
 
 int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
-                         const struct slu_shard_facts *f, const struct slu_sum *sum,
+                         const struct slu_shards_done *d, const struct slu_sum *sum,
                          struct slu_err *err)
 {
+    const struct slu_shard_facts *f = &d->facts;
+    const struct slu_shards_done *before = slu_shards_done(b, f->number);
     int rc = slu_grow(&b->facts, &b->cap_facts, b->pub.n_shard + 1, sizeof *f, err);
 
-    (void)s;
+    if (rc == SLU_OK && before &&
+        (before->facts.n_seq != f->n_seq || slu_u128_cmp(before->content, d->content)))
+        return slu_shards_differs(s, b, f->number, err);
+    if (rc == SLU_OK && !before)
+        rc = slu_shards_note(s, b, d, err);
     if (rc)
         return rc;
-    b->facts[b->pub.n_shard++] = *f;
+    b->facts[b->pub.n_shard++] = before ? before->facts : *f;
     b->pub.n_seq += f->n_seq;
     if (f->n_seq < b->pub.shard_sequences)
         b->n_short = f->n_seq;
     slu_sum_add(&b->sum, sum);
     return SLU_OK;
+}
+
+int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest *d,
+                    struct slu_err *err)
+{
+    enum { PIECE = 1 << 18 };
+    XXH3_state_t st;
+    size_t got = PIECE;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int rc = fd < 0 ? slu_fail_errno(err, "%s", path) : SLU_OK;
+
+    XXH3_64bits_reset(&st);
+    d->n_byte = 0;
+    slu_buf_clear(scratch);
+    if (rc == SLU_OK)
+        rc = slu_buf_reserve(scratch, PIECE, err);
+    while (rc == SLU_OK && got == PIECE) {
+        rc = slu_read_full(fd, scratch->data, PIECE, &got, err);
+        if (rc == SLU_OK)
+            XXH3_64bits_update(&st, scratch->data, got);
+        else
+            slu_err_at(err, "%s", path);
+        d->n_byte += rc == SLU_OK ? got : 0;
+    }
+    d->xxh3 = XXH3_64bits_digest(&st);
+    if (fd >= 0)
+        close(fd);
+    return rc;
 }
 
 uint64_t slu_shards_count_packed(const struct slu_batch *b)

@@ -6,6 +6,15 @@
 
 #include "formats/shard.h"
 
+#define SLU_SHARD_JOURNAL ".journal.jsonl"
+
+/* A whole shard, as the journal keeps it. */
+struct slu_shards_done {
+    struct slu_shard_facts facts;
+    struct slu_u128 content; /* sum of slu_shards_content of its sequences */
+    bool gone;               /* but its files are not there as they were */
+};
+
 /* A file of the set that is no shard's. */
 struct slu_shard_extra {
     struct slu_shard_extra *next;
@@ -20,8 +29,10 @@ struct slu_shards_bucket {
     size_t cap_facts;
     struct slu_writer *rows;
     struct slu_shard_extra *rows_file;
-    struct slu_sum sum; /* of the complete shards, from the shards */
-    uint64_t n_planned; /* sequences that jobs have taken */
+    struct slu_sum sum;           /* of the complete shards, from the shards */
+    struct slu_shards_done *done; /* by a run that was stopped, by number */
+    size_t n_done, cap_done;
+    uint64_t n_planned; /* sequences that jobs have taken, or shards to build */
     uint64_t n_short;   /* of the last shard, if it is short */
 
     /* The shard at hand: a streaming format's … */
@@ -30,6 +41,7 @@ struct slu_shards_bucket {
     struct slu_buf gather[SLU_SHARD_FILES]; /* bytes that wait */
     uint64_t n_here;                        /* sequences in it */
     struct slu_sum here;                    /* and what they add up to */
+    struct slu_u128 content;
     /* … rows that wait, with drop_last those of the whole shard; or all of a shard that
      * will be built. */
     struct slu_batch batch;
@@ -47,7 +59,9 @@ struct slu_shards {
     struct slu_shard_extra *extra, **extra_end;
     struct slu_buf flushed;
     bool made_dir, made, finished;
-    int lock; /* of the folder, or -1 */
+    bool keep;   /* what is there, for a run to go on with */
+    int lock;    /* of the folder, or -1 */
+    int journal; /* to append to, or -1 */
 };
 
 /* ---- shard_files.c ---- */
@@ -63,9 +77,10 @@ int slu_shards_open_file(struct slu_shards *s, const struct slu_shards_bucket *b
 int slu_shards_open_extra(struct slu_shards *s, const char *name,
                           struct slu_shard_extra **e, struct slu_out **out,
                           struct slu_err *err);
-/* A shard is whole: its facts, and what its sequences add up to. */
+/* A shard is whole, written now or by a run before: d's facts and content, and what its
+ * sequences add up to. */
 int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
-                         const struct slu_shard_facts *f, const struct slu_sum *sum,
+                         const struct slu_shards_done *d, const struct slu_sum *sum,
                          struct slu_err *err);
 /* Puts the bucket's waiting rows and clears them. */
 int slu_shards_put_rows(struct slu_shards_bucket *b, struct slu_err *err);
@@ -76,6 +91,31 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
 int slu_shards_sync(const struct slu_shards *s, struct slu_err *err);
 /* Sequences of a batch that have several segments, padding aside. */
 uint64_t slu_shards_count_packed(const struct slu_batch *b);
+
+/* What the bytes of a file add up to; scratch is the caller's. */
+int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest *d,
+                    struct slu_err *err);
+
+/* ---- shard_journal.c ---- */
+
+/* Makes the folder ready, taking over what a run like this one left. */
+int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
+                     unsigned n_threads, struct slu_err *err);
+/* The shard of that number that a run before left; NULL: it has to be written. Any
+ * thread. */
+const struct slu_shards_done *slu_shards_done(const struct slu_shards_bucket *b,
+                                              uint64_t number);
+int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
+                    const struct slu_shards_done *d, struct slu_err *err);
+/* The fault that a shard taken over is of other sequences. */
+int slu_shards_differs(struct slu_shards *s, const struct slu_shards_bucket *b,
+                       uint64_t number, struct slu_err *err);
+/* Of sequence `index` of a shard whose tokens' hash is `tokens`; they add up. Any
+ * thread. */
+struct slu_u128 slu_shards_content(uint64_t index, struct slu_u128 tokens,
+                                   const struct slu_seg *seg, uint64_t n_seg);
+/* Is that file of a shard taken over? For slu_shard_dir_prepare. */
+bool slu_shards_keeps(const void *s, const char *folder, const char *name);
 
 /* ---- shard_stream.c, shard_build.c: slu_shards_write by either kind of format ---- */
 

@@ -43,6 +43,8 @@ static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     struct slu_shard at = {&b->pub, b->pub.n_shard, 0};
     int rc = b->rows ? SLU_OK : slu_shards_begin_bucket(s, b, err);
 
+    if (rc || slu_shards_done(b, at.number))
+        return rc;
     for (unsigned i = 0; i < f->n_file && rc == SLU_OK; i++)
         rc = slu_shards_open_file(s, b, at.number, i, &b->digest[i], &b->file[i], err);
     return rc || !f->begin ? rc : f->begin(s->state, &at, b->gather, err);
@@ -53,27 +55,31 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
     struct slu_shard at = {&b->pub, b->pub.n_shard, b->n_here};
-    struct slu_shard_facts facts = {
-        .number = at.number, .n_seq = at.n_seq, .n_tok = at.n_seq * b->pub.n_id};
+    struct slu_shards_done d = {.facts = {.number = at.number,
+                                          .n_seq = at.n_seq,
+                                          .n_tok = at.n_seq * b->pub.n_id},
+                                .content = b->content};
+    unsigned n_file = b->file[0] ? f->n_file : 0; /* 0: taken over */
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < f->n_file && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < n_file && rc == SLU_OK; i++) {
         rc = drain(s, b, i, err);
         if (rc == SLU_OK && f->end)
             rc = f->end(s->state, &at, i, b->file[i], err);
     }
-    for (unsigned i = 0; i < f->n_file && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < n_file && rc == SLU_OK; i++) {
         struct slu_out *out = b->file[i];
         b->file[i] = NULL;
         rc = slu_out_close(out, err);
-        facts.n_byte[i] = b->digest[i].n_byte;
-        facts.xxh3[i] = b->digest[i].xxh3;
+        d.facts.n_byte[i] = b->digest[i].n_byte;
+        d.facts.xxh3[i] = b->digest[i].xxh3;
     }
     if (rc == SLU_OK)
-        rc = slu_shards_add_shard(s, b, &facts, &b->here, err);
+        rc = slu_shards_add_shard(s, b, &d, &b->here, err);
     if (rc == SLU_OK)
         rc = slu_shards_put_rows(b, err);
     b->here = (struct slu_sum){0};
+    b->content = (struct slu_u128){0, 0};
     b->n_here = 0;
     return rc;
 }
@@ -97,9 +103,10 @@ static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
 
 struct row {
     unsigned bucket;
+    bool done;                   /* by a run before: it is not encoded */
     uint64_t index;              /* in its shard */
     size_t end[SLU_SHARD_FILES]; /* of its bytes in enc */
-    struct slu_u128 hash;
+    struct slu_u128 hash, content;
 };
 
 struct job {
@@ -134,7 +141,9 @@ static int produce(void *ctx, void *job, struct slu_err *err)
                             (unsigned long long)j->b.seq[i].len_tok);
         bucket *b = &t->s->bucket[k];
         row[i].bucket = (unsigned)k;
-        row[i].index = b->n_planned++ % b->pub.shard_sequences;
+        row[i].index = b->n_planned % b->pub.shard_sequences;
+        row[i].done = slu_shards_done(b, b->n_planned / b->pub.shard_sequences);
+        b->n_planned++;
     }
     return SLU_OK;
 }
@@ -153,13 +162,17 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
         const void *tok = slu_batch_at(&j->b, q->tok_off);
         struct slu_shard_seq seq = {tok, &j->b.seg[q->seg_off], q->n_seg,
                                     j->b.str.data};
-        int rc = t->s->cfg.format->encode(t->s->state, &t->s->bucket[row[i].bucket].pub,
+        int rc = SLU_OK;
+        if (!row[i].done)
+            rc = t->s->cfg.format->encode(t->s->state, &t->s->bucket[row[i].bucket].pub,
                                           row[i].index, &seq, j->enc, err);
         if (rc)
             return rc;
         for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
             row[i].end[f] = j->enc[f].len;
         row[i].hash = slu_hash_tokens(tok, q->len_tok, j->b.tok_bytes);
+        row[i].content =
+            slu_shards_content(row[i].index, row[i].hash, seq.seg, seq.n_seg);
     }
     return SLU_OK;
 }
@@ -188,9 +201,9 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     const struct row *row = (const struct row *)(const void *)j->row.data + i;
     const struct slu_seq *q = &j->b.seq[i];
     bucket *b = &s->bucket[row->bucket];
-    int rc = b->file[0] ? SLU_OK : begin_shard(s, b, err);
+    int rc = b->n_here ? SLU_OK : begin_shard(s, b, err);
 
-    if (rc == SLU_OK)
+    if (rc == SLU_OK && !row->done)
         rc = put_bytes(s, b, j, from, row->end, err);
     if (rc == SLU_OK)
         rc = slu_batch_add(&b->batch, NULL, q->len_tok, &j->b.seg[q->seg_off], q->n_seg,
@@ -198,6 +211,7 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     if (rc)
         return rc;
     b->n_here++;
+    b->content = slu_u128_add(b->content, row->content);
     b->here.checksum = slu_u128_add(b->here.checksum, row->hash);
     slu_count_add(&b->here.n, slu_seq_count(&j->b, q));
     if (b->n_here == b->pub.shard_sequences)

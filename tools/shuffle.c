@@ -28,8 +28,7 @@ static const struct cli_opt options[] = {
      "for mds, litdata and parquet: how shards are compressed", NULL, true,
      shuffle_parse_compress},
     {"member", 0, CLI_CHOICE, AT(shards.member), "txt|json|json.gz",
-     "for wds: the members' kind; txt is the default",
-     shuffle_members, true, NULL},
+     "for wds: the members' kind; txt is the default", shuffle_members, true, NULL},
     {"olmo-path", 0, CLI_STRING, AT(shards.olmo_path), "PATH",
      "for olmo: where the trainer will find the folder -o DIR;\n"
      "names in its cache are made from it",

@@ -143,8 +143,8 @@ int shuffle_shards_write(struct job *j, unsigned n_slots, struct slu_err *err)
     int rc = tails_left(j, err);
 
     return rc ? rc
-              : slu_shards_write(j->shards, source, j, (unsigned)j->ctx->common.threads,
-                                 n_slots, err);
+              : slu_shards_write(j->shards, source, j, &j->in,
+                                 (unsigned)j->ctx->common.threads, n_slots, err);
 }
 
 static void warn_short(struct job *j)

@@ -124,7 +124,7 @@ static void write_set(bool drop_last, bool force, unsigned threads, uint64_t n)
                                  .force = force};
     if (slu_shards_new(&s, &cfg, &err) != SLU_OK)
         fail_msg("%s", err.msg);
-    if (slu_shards_write(s, give, &src, threads, threads + 1, &err) != SLU_OK)
+    if (slu_shards_write(s, give, &src, NULL, threads, threads + 1, &err) != SLU_OK)
         fail_msg("%s", err.msg);
     assert_int_equal(slu_shards_finish(s, "test", &l, &err), SLU_OK);
     assert_int_equal(

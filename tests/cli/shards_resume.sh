@@ -1,0 +1,125 @@
+# shellcheck shell=sh disable=SC2154
+# shards_resume.sh - a shuffle that is killed leaves what the same command goes on with: kill -9 at fail-points and at
+# random moments, SIGTERM, files that were damaged meanwhile, other input and options; full disks leave nothing.
+
+have tokenize decompose pack shuffle inspect || return 0
+
+corpus c.jsonl 2000000 31
+tokenize -t bytes --id-field id --domain-field domain c.jsonl | decompose --min 64 --max 1024 --label-token |
+    pack -o label.tks
+tokenize -t bytes --id-field id --domain-field domain c.jsonl | decompose --min 64 --max 1024 | pack -o plain.tks
+
+# input FORMAT: the stream that suits it.
+input() {
+    case $1 in
+    wds | ds) echo label.tks ;;
+    *) echo plain.tks ;;
+    esac
+}
+run() { "$BIN/shuffle" -q --seed 4 --format "$format" --shard-sequences 64 "$@" "$(input "$format")"; }
+
+for format in wds olmo ds megatron mds litdata parquet; do
+    if ! run -f -o want 2>err; then
+        grep -q 'not built' err || not_ok "$format: $(head -n 1 err)"
+        continue
+    fi
+    good=$(sha_tree want)
+    # Formats that build their shards are written by threads of which any may be first: one thread, the same calls.
+    [ -z "$SHIM" ] || for at in start:1 mkdir:2 open:20 name:1 name:2 name:7 name:20 name:45 write:2 write:9 write:40 \
+        sync:5 sync:33 close:25; do
+        rm -rf set log
+        SHIM_AT=$at SHIM_LOG=log LD_PRELOAD=$SHIM/fault.so run -T 1 -o set >/dev/null 2>&1
+        killed=$?
+        [ -e log ] || continue
+        check "$format: killed at $at" test $killed = 137
+        [ ! -d set ] || check "$format: killed at $at: seen to be incomplete" test ! -e set/report.json
+        status "$format: killed at $at: the same again" 0 run -o set
+        same "$format: killed at $at: the same set" "$good" "$(sha_tree set)"
+    done
+    rm -rf set
+done
+
+# What is taken over is not written again, and is looked at.
+format=wds
+run -o want -f
+good=$(sha_tree want)
+if [ -n "$SHIM" ]; then
+    SHIM_AT=name:45 LD_PRELOAD=$SHIM/fault.so run -T 1 -o set >/dev/null 2>&1
+    lines=$(wc -l <set/.journal.jsonl)
+    check "shards are in the journal" test "$lines" -gt 10
+    cp -r set half
+    first=$(stat -c %i set/D_6/shard-0000000.tar)
+    printf x >>set/D_6/shard-0000001.tar
+    printf 'xx' | dd of=set/D_6/shard-0000002.tar bs=1 seek=700 conv=notrunc 2>/dev/null
+    rm set/D_6/shard-0000003.tar
+    touch set/D_6/shard-0000999.tar
+    printf '{"bucket":"D_6","sh' >>set/.journal.jsonl
+    status "shards that were damaged, removed or unknown" 0 run -o set
+    same "give the same set" "$good" "$(sha_tree set)"
+    same "and a whole one is the file it was" "$first" "$(stat -c %i set/D_6/shard-0000000.tar)"
+    status "which is complete, and not replaced" 1 run -o set
+
+    rm -rf set && cp -r half set
+    status "other arguments are refused" 1 run --last drop -o set
+    check "in one line" one_line err
+    check "that says what to do" grep -q 'other arguments .*--force' err
+    status "another seed is, too" 1 run --seed 5 -o set
+    status "and another format's" 1 "$BIN/shuffle" -q --seed 4 --format wds --shard-sequences 65 -o set label.tks
+    inspect --records=40 label.tks >/dev/null
+    "$BIN/shuffle" --order keep --sample 0.5 label.tks -o other.tks
+    status "and another input" 1 "$BIN/shuffle" -q --no-provenance --seed 4 --format wds --shard-sequences 64 -o set \
+        other.tks
+    same "of which nothing was touched" "$(sha_tree half)" "$(sha_tree set)"
+    status "but for --force" 0 run --seed 5 -f -o set
+    check "which begins anew" test "$(sha_tree set)" != "$good"
+    rm -rf set && cp -r half set
+    status "--force goes on where it may" 0 run -f -o set
+    same "to the same set" "$good" "$(sha_tree set)"
+    status "inspect accepts it" 0 "$BIN/inspect" --verify set
+
+    # The order of a stream that is kept is part of what a shard is.
+    "$BIN/shuffle" --no-provenance --seed 1 label.tks -o a.tks
+    "$BIN/shuffle" --no-provenance --seed 2 label.tks -o b.tks
+    rm -rf set
+    keep() { "$BIN/shuffle" -q --no-provenance --order keep --format wds --shard-sequences 64 -o set "$1"; }
+    SHIM_AT=name:45 LD_PRELOAD=$SHIM/fault.so keep a.tks >/dev/null 2>&1
+    cp -r set half2
+    status "the same sequences in another order" 1 keep b.tks
+    check "are another input" grep -q 'its order' err
+    check "what was there stays" test -e set/D_6/shard-0000000.tar
+    status "for the right one" 0 keep a.tks
+fi
+
+# Ten random moments, and signals that ask for it.
+n=0
+for after in 0.011 0.023 0.037 0.052 0.071 0.094 0.12 0.15 0.19 0.24; do
+    rm -rf set
+    for sig in KILL TERM; do
+        "$BIN/shuffle" -q --seed 4 --format wds --shard-sequences 64 -o set label.tks >/dev/null 2>&1 &
+        pid=$!
+        sleep $after
+        kill -$sig $pid 2>/dev/null
+        wait $pid 2>/dev/null
+        got=$?
+        [ $got = 0 ] || n=$((n + 1))
+        [ $sig$got = TERM75 ] || [ $sig$got = KILL137 ] || [ $got = 0 ] ||
+            { [ $got = 1 ] && [ -e set/report.json ]; } || { [ $got = 143 ] && [ ! -e set ]; } || not_ok "SIG$sig after $after: status $got"
+    done
+    [ -e set/report.json ] || run -o set 2>/dev/null
+    same "killed and stopped after $after s: the same set" "$good" "$(sha_tree set)"
+done
+check "some of them were alive" test $n -gt 5
+
+# A full disk: one line, and nothing under a final name.
+if [ -n "$SHIM" ]; then
+    for at in write:3 write:30 write:150 name:9 sync:20; do
+        rm -rf set log
+        SHIM_AT=$at SHIM_DO=28 SHIM_ALWAYS=1 SHIM_LOG=log LD_PRELOAD=$SHIM/fault.so run -o set >/dev/null 2>err
+        got=$?
+        [ -e log ] || continue
+        same "full at $at: exit 1" 1 "$got"
+        check "full at $at: one line that says so" grep -q 'No space left' err
+        check "full at $at: one" one_line err
+        check "full at $at: nothing is left" test ! -e set
+    done
+fi

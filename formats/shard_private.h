@@ -58,6 +58,7 @@ struct slu_shards {
     uint64_t n_packed;
     struct slu_shard_extra *extra, **extra_end;
     struct slu_buf flushed;
+    struct slu_digest manifest;
     bool made_dir, made, finished;
     bool keep;   /* what is there, for a run to go on with */
     int lock;    /* of the folder, or -1 */

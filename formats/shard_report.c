@@ -83,6 +83,7 @@ int slu_shards_manifest(struct slu_shards *s, struct slu_err *err)
 
     if (rc)
         return rc;
+    rc = slu_out_digest(out, &s->manifest, err);
     for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
         for (uint64_t k = 0; k < s->bucket[i].pub.n_shard && rc == SLU_OK; k++) {
             rc = shard_lines(s, &s->bucket[i], &s->bucket[i].facts[k], &t, err);
@@ -181,7 +182,11 @@ static int report(const struct slu_shards *s, const char *program,
                             (unsigned long long)ledger->dropped[i].n.sequences,
                             (unsigned long long)ledger->dropped[i].n.tokens);
     if (rc == SLU_OK)
-        rc = slu_buf_printf(t, err, "},\n");
+        rc = slu_buf_printf(
+            t, err,
+            "},\n  \"manifest\": {\"bytes\": %llu, \"xxh3_64\": \"%016llx\"},\n",
+            (unsigned long long)s->manifest.n_byte,
+            (unsigned long long)s->manifest.xxh3);
     return rc ? rc : report_provenance(s, t, err);
 }
 

@@ -1,6 +1,7 @@
 /* shard_wds.c - WebDataset shards as OpenLM's data loader reads them (formats.md):
- * shard-%07d.tar, a POSIX ustar archive of members %012d.txt that hold "[1, 2, …]",
- * numbered from 0 in each shard, and manifest.jsonl with a line for each shard.
+ * shard-%07d.tar, a POSIX ustar archive of members %012d.txt that hold "[1, 2, …]" (or
+ * .json with the same bytes, or .json.gz, each a gzip member of its own), numbered from
+ * 0 in each shard, and manifest.jsonl with a line for each shard.
  *
  * The headers are written here and not by libarchive: they differ in three fields only,
  * so a template and a sum of digits do (an order of magnitude less work a member than
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum {
     BLOCK = 512,
@@ -31,7 +33,8 @@ struct wds {
     uint64_t plain[GROUP];  /* "7, " */
     uint64_t padded[GROUP]; /* "0007, " */
     uint8_t header[BLOCK]; /* of a member 000000000000.txt of size 0, without its sum */
-    uint32_t header_sum;   /* of its bytes, the field of the sum as spaces */
+    bool gzip;
+    uint32_t header_sum; /* of its bytes, the field of the sum as spaces */
 };
 
 /* Text that a native 64-bit store puts into memory in order. */
@@ -54,10 +57,10 @@ static unsigned length_of(uint64_t e)
 
 static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_err *err)
 {
+    static const char *const suffix[] = {"txt", "json", "json.gz"};
     struct wds *w = calloc(1, sizeof *w);
     char text[16];
 
-    (void)cfg;
     *state = w;
     if (!w)
         return slu_fail_nomem(err, sizeof *w);
@@ -68,7 +71,8 @@ static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_e
         w->padded[i] = entry(text);
     }
     char *h = (char *)w->header;
-    memcpy(h, "000000000000.txt", 16);
+    snprintf(h, 100, "%012d.%s", 0, suffix[cfg->member]);
+    w->gzip = cfg->member == SLU_MEMBER_JSON_GZ;
     memcpy(h + 100, "0000644", 7);
     memcpy(h + 108, "0000000", 7);          /* uid */
     memcpy(h + 116, "0000000", 7);          /* gid */
@@ -98,6 +102,22 @@ static void wds_file_name(const void *state, uint64_t number, unsigned file, cha
     (void)state;
     (void)file;
     snprintf(out, cap, "shard-%07llu.tar", (unsigned long long)number);
+}
+
+/* What a gzip member of n bytes takes at most. */
+static uint64_t gzip_bound(uint64_t n)
+{
+    return compressBound(n) + 32;
+}
+
+/* A member's size has eleven octal digits. */
+static int wds_check(const struct slu_shard_bucket *b, struct slu_err *err)
+{
+    uint64_t most = UINT32_MAX - (1 << 20); /* and zlib counts in 32 bits */
+
+    return gzip_bound(b->n_id * MAX_TEXT) <= most
+               ? SLU_OK
+               : slu_shard_too_large(&slu_shard_wds, b, "4 GiB of a member", 0, err);
 }
 
 static bool wds_owns(const char *name)
@@ -173,23 +193,50 @@ static uint8_t *put_ids(const struct wds *w, uint8_t *p, const void *tok, uint64
     return p;
 }
 
+/* A gzip member of n bytes at `from`, with no name and no time, at most cap bytes at
+ * `to`; *size: of it. */
+static int compress_text(const uint8_t *from, uint64_t n, uint8_t *to, uint64_t cap,
+                         uint64_t *size, struct slu_err *err)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)from,
+                  .avail_in = (uInt)n,
+                  .next_out = to,
+                  .avail_out = (uInt)cap};
+
+    if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return slu_fail_nomem(err, 1 << 18);
+    int done = deflate(&z, Z_FINISH);
+    *size = z.total_out;
+    deflateEnd(&z);
+    return done == Z_STREAM_END
+               ? SLU_OK
+               : slu_fail(err, SLU_E_LIMIT, "internal error: a member does not fit");
+}
+
 static int wds_encode(const void *state, const struct slu_shard_bucket *b,
                       uint64_t index, const struct slu_shard_seq *q,
                       struct slu_buf *out, struct slu_err *err)
 {
     const struct wds *w = state;
-    int rc = slu_buf_reserve(out, b->n_id * MAX_TEXT + 3 * BLOCK, err);
+    uint64_t most = b->n_id * MAX_TEXT + 2,
+             room = w->gzip ? gzip_bound(most) : 0; /* the text is behind it then */
+    int rc = slu_buf_reserve(out, most + room + 3 * BLOCK, err);
 
     if (rc)
         return rc;
-    uint8_t *header = out->data + out->len, *text = header + BLOCK, *p = text;
+    uint8_t *header = out->data + out->len, *text = header + BLOCK + room, *p = text;
     *p++ = '[';
     p = put_ids(w, p, q->tok, b->n_id, b->tok_bytes);
     if (b->n_id)
         p -= 2;
     *p++ = ']';
-    uint64_t size = (uint64_t)(p - text), pad = -size & (BLOCK - 1);
-    memset(p, 0, pad);
+    uint64_t size = (uint64_t)(p - text);
+    if (w->gzip)
+        rc = compress_text(text, size, header + BLOCK, room, &size, err);
+    if (rc)
+        return rc;
+    uint64_t pad = -size & (BLOCK - 1);
+    memset(header + BLOCK + size, 0, pad);
     put_header(w, index, size, header);
     out->len += BLOCK + size + pad;
     return SLU_OK;
@@ -228,6 +275,8 @@ const struct slu_shard_format slu_shard_wds = {
     .labels = SLU_LABELS_WANTED,
     .powers_of_two = true,
     .shard_sequences = wds_shard_sequences,
+    .check = wds_check,
+    .options = SLU_SHARD_MEMBER,
     .init = wds_init,
     .release = wds_release,
     .n_file = 1,

@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "formats/shard_dir.h"
+#include "formats/shard_private.h"
 #include "lib/json.h"
+#include "lib/pipe.h"
 
 struct bucket {
     struct slu_shard_bucket pub; /* by the report; n_shard, n_seq: read so far */
@@ -135,21 +138,29 @@ static int open_manifest(struct slu_shardset *s, struct slu_err *err)
     return s->manifest ? SLU_OK : incomplete(s, "there is no manifest.jsonl", err);
 }
 
+static bool get_hash(struct slu_json_value v, uint64_t *out)
+{
+    struct slu_json_value x;
+    const char *hash;
+    size_t n;
+    if (!slu_json_get(v, "xxh3_64", &x) || !slu_json_string(x, &hash, &n) || n != 16 ||
+        strspn(hash, "0123456789abcdef") != 16)
+        return false;
+    *out = strtoull(hash, NULL, 16);
+    return true;
+}
+
 static bool get_entry(struct entry *e, struct slu_json_value v)
 {
     struct slu_json_value x;
-    const char *name, *hash;
+    const char *name;
     size_t n;
-    char *end;
     *e = (struct entry){0};
     if (!slu_json_get(v, "file", &x) || !slu_json_string(x, &name, &n) ||
         n >= sizeof e->file || *name == '/' || strstr(name, "..") ||
-        !get_u64(v, "bytes", &e->n_byte) || !slu_json_get(v, "xxh3_64", &x) ||
-        !slu_json_string(x, &hash, &n) || n != 16 ||
-        strspn(hash, "0123456789abcdef") != 16)
+        !get_u64(v, "bytes", &e->n_byte) || !get_hash(v, &e->xxh3))
         return false;
     memcpy(e->file, name, strlen(name) + 1);
-    e->xxh3 = strtoull(hash, &end, 16);
     e->is_shard = get_u64(v, "shard", &e->shard);
     return !e->is_shard ||
            (get_u64(v, "part", &e->part) && get_u64(v, "sequences", &e->n_seq));
@@ -399,6 +410,89 @@ int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
             "%s: the shards' checksum is %s, the report's %s; the set is damaged",
             s->dir, got, want);
     return SLU_OK;
+}
+
+/* ---- the bytes of files ---- */
+
+struct look_job {
+    struct entry e;
+    struct slu_buf scratch;
+};
+
+static int look_produce(void *ctx, void *job, struct slu_err *err)
+{
+    struct slu_shardset *s = ctx;
+    struct look_job *j = job;
+    int rc = peek(s, err);
+    if (rc)
+        return rc;
+    j->e = s->next;
+    s->have_next = false;
+    return SLU_OK;
+}
+
+static int check_file(struct slu_shardset *s, const char *name, uint64_t n_byte,
+                      uint64_t xxh3, struct slu_buf *scratch, struct slu_err *err)
+{
+    char path[PATH_MAX];
+    struct slu_digest d;
+    int rc = path_in(s, path, err, ".", name, "");
+    if (!rc && access(path, F_OK))
+        return incomplete(s, name, err);
+    if (!rc)
+        rc = slu_file_digest(path, scratch, &d, err);
+    if (rc)
+        return rc;
+    if (d.n_byte != n_byte)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s/%s: has %llu bytes, and %llu were written", s->dir, name,
+                        (unsigned long long)d.n_byte, (unsigned long long)n_byte);
+    if (d.xxh3 != xxh3)
+        return slu_fail(
+            err, SLU_E_CHECKSUM,
+            "%s/%s: is not as it was written (its XXH3-64 is %016llx, and was "
+            "%016llx)",
+            s->dir, name, (unsigned long long)d.xxh3, (unsigned long long)xxh3);
+    return SLU_OK;
+}
+
+static int look_work(void *ctx, unsigned worker, void *job, struct slu_err *err)
+{
+    struct look_job *j = job;
+    (void)worker;
+    return check_file(ctx, j->e.file, j->e.n_byte, j->e.xxh3, &j->scratch, err);
+}
+
+static int look_emit(void *ctx, void *job, struct slu_err *err)
+{
+    (void)ctx;
+    (void)job;
+    (void)err;
+    return SLU_OK;
+}
+
+int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
+                              struct slu_err *err)
+{
+    static const struct slu_pipe_ops ops = {look_produce, look_work, look_emit};
+    struct look_job job[8] = {{{{0}, 0, 0, 0, 0, 0, false}, SLU_BUF_INIT}};
+    struct slu_json_value root = slu_json_root(s->report), v;
+    void *slot[8];
+    uint64_t n_byte = 0, xxh3 = 0;
+    if (!slu_json_get(root, "manifest", &v) || !get_u64(v, "bytes", &n_byte) ||
+        !get_hash(v, &xxh3))
+        return slu_fail(err, SLU_E_FORMAT, "%s/report.json: no manifest", s->dir);
+    int rc = check_file(s, "manifest.jsonl", n_byte, xxh3, &job[0].scratch, err);
+    rewind(s->manifest);
+    s->n_line = 0;
+    s->have_next = false;
+    for (unsigned i = 0; i < 8; i++)
+        slot[i] = &job[i];
+    if (!rc)
+        rc = slu_pipe_run(&ops, s, slot, 8, n_threads, err);
+    for (unsigned i = 0; i < 8; i++)
+        slu_buf_release(&job[i].scratch);
+    return rc;
 }
 
 int slu_shardset_buckets(struct slu_shardset *s, char **json, struct slu_err *err)

@@ -1,10 +1,12 @@
-/* WebDataset shards as sluice writes them, read back: ustar members of "[1, 2, …]". */
+/* WebDataset shards as sluice writes them, read back: ustar members of "[1, 2, …]", as
+ * they are or each in a gzip member of its own. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "formats/shardset.h"
 #include "lib/io.h"
@@ -15,7 +17,9 @@ struct wds {
     int fd;
     uint64_t at, n_byte; /* place in the file, its size */
     uint64_t n;          /* members read */
-    struct slu_buf text;
+    uint64_t most;       /* bytes of a member's text */
+    const char *suffix;  /* of all members; NULL: none was read */
+    struct slu_buf text, zipped;
 };
 
 static void wds_close(void *state)
@@ -26,6 +30,7 @@ static void wds_close(void *state)
     if (w->fd >= 0)
         close(w->fd);
     slu_buf_release(&w->text);
+    slu_buf_release(&w->zipped);
     free(w);
 }
 
@@ -34,7 +39,6 @@ static int wds_open(void **state, const char *const *path,
                     struct slu_err *err)
 {
     struct wds *w = calloc(1, sizeof *w);
-    (void)b;
     (void)n_seq;
     *state = NULL;
     if (!w)
@@ -47,6 +51,7 @@ static int wds_open(void **state, const char *const *path,
         return rc;
     }
     w->n_byte = (uint64_t)st.st_size;
+    w->most = b->n_id * 12 + 2;
     *state = w;
     return SLU_OK;
 }
@@ -113,13 +118,50 @@ bad:
                        (unsigned long long)w->n);
 }
 
+/* Is it the name that member n should have? Its suffix is that of the first. */
+static bool name_ok(struct wds *w, const char *name)
+{
+    static const char *const suffix[] = {"txt", "json", "json.gz"};
+    char want[32];
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(want, sizeof want, "%012llu.%s", (unsigned long long)w->n, suffix[i]);
+        if (strncmp(name, want, 100) || (w->suffix && w->suffix != suffix[i]))
+            continue;
+        w->suffix = suffix[i];
+        return true;
+    }
+    return false;
+}
+
+/* The text of the member whose bytes are in w->zipped. */
+static int unzip(struct wds *w, struct slu_err *err)
+{
+    z_stream z = {.next_in = w->zipped.data, .avail_in = (uInt)w->zipped.len};
+    slu_buf_clear(&w->text);
+    int rc = slu_buf_reserve(&w->text, w->most + 1, err);
+    if (rc)
+        return rc;
+    z.next_out = w->text.data;
+    z.avail_out = (uInt)(w->most + 1);
+    if (inflateInit2(&z, 15 + 16) != Z_OK)
+        return slu_fail_nomem(err, 1 << 16);
+    int done = inflate(&z, Z_FINISH);
+    w->text.len = z.total_out;
+    unsigned left = z.avail_in;
+    inflateEnd(&z);
+    return done == Z_STREAM_END && !left && w->text.len <= w->most
+               ? SLU_OK
+               : slu_fail_at(err, SLU_E_FORMAT, w->at,
+                             "member %llu is no gzip member of a list of ids",
+                             (unsigned long long)w->n);
+}
+
 static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
 {
     static const uint8_t zero[BLOCK];
     struct wds *w = state;
     uint8_t h[BLOCK], pad[BLOCK];
     uint64_t size;
-    char key[32];
     int rc = read_exactly(w, h, BLOCK, err);
     if (rc)
         return rc;
@@ -131,20 +173,25 @@ static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
                              "the archive's end does not add up");
         return rc ? rc : SLU_EOF;
     }
-    snprintf(key, sizeof key, "%012llu.txt", (unsigned long long)w->n);
-    if (!header_sum_ok(h) || octal(h + 124, 12, &size) || strncmp((char *)h, key, 100))
+    if (!header_sum_ok(h) || octal(h + 124, 12, &size) || !name_ok(w, (char *)h))
         return slu_fail_at(err, SLU_E_FORMAT, w->at - BLOCK,
                            "tar header at byte %llu does not "
-                           "add up (%s was expected)",
-                           (unsigned long long)(w->at - BLOCK), key);
+                           "add up (%012llu.%s was expected)",
+                           (unsigned long long)(w->at - BLOCK),
+                           (unsigned long long)w->n, w->suffix ? w->suffix : "txt");
     if (size > w->n_byte - w->at) /* before anything is allocated for it */
         return slu_fail_at(err, SLU_E_TRUNCATED, w->n_byte, "ends early, at byte %llu",
                            (unsigned long long)w->n_byte);
-    slu_buf_clear(&w->text);
-    rc = slu_buf_reserve(&w->text, size, err);
+    bool gzip = !strcmp(w->suffix, "json.gz");
+    struct slu_buf *to = gzip ? &w->zipped : &w->text;
+    if (size > UINT32_MAX)
+        return slu_fail_at(err, SLU_E_LIMIT, w->at, "member %llu is larger than 4 GiB",
+                           (unsigned long long)w->n);
+    slu_buf_clear(to);
+    rc = slu_buf_reserve(to, size, err);
     if (!rc)
-        rc = read_exactly(w, w->text.data, size, err);
-    w->text.len = size;
+        rc = read_exactly(w, to->data, size, err);
+    to->len = size;
     size_t n_pad = (BLOCK - size % BLOCK) % BLOCK;
     if (!rc)
         rc = read_exactly(w, pad, n_pad, err);
@@ -152,6 +199,8 @@ static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
         rc = slu_fail_at(err, SLU_E_FORMAT, w->at,
                          "padding before byte %llu is not zero",
                          (unsigned long long)w->at);
+    if (!rc && gzip)
+        rc = unzip(w, err);
     if (!rc)
         rc = parse_ids(w, ids, err);
     w->n++;

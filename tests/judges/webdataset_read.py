@@ -6,6 +6,7 @@ sequence has 2^i + 1 ids, keys restart in each shard, and ids and order are thos
 With an argument: that shard set; without: one that is made here.
 """
 import glob
+import gzip
 import json
 import os
 import subprocess
@@ -29,21 +30,27 @@ def run(*argv, stdin=None):
     return subprocess.run([BIN + argv[0], *argv[1:]], input=stdin, stdout=subprocess.PIPE, check=True).stdout
 
 
-def make(folder):
+MEMBERS = ("txt", "json", "json.gz")
+
+
+def make(folder, member):
     corpus = os.path.join(folder, "c.jsonl")
     subprocess.run([sys.executable, os.path.join(HERE, "../cli/make_corpus.py"), corpus, "2000000", "5"], check=True)
     pieces = run("decompose", "--min", "64", "--max", "2048", "--label-token", stdin=run("tokenize", corpus))
-    shards = os.path.join(folder, "set")
-    run("shuffle", "-q", "--seed", "2", "--format", "wds", "-o", shards, "--shard-sequences", "50",
+    shards = os.path.join(folder, "set-" + member)
+    run("shuffle", "-q", "--seed", "2", "--format", "wds", "-o", shards, "--shard-sequences", "50", "--member", member,
         stdin=run("pack", stdin=pieces))
     return shards
 
 
 def read_shard(path):
-    """(key, ids) of each sample, through the same stages as OpenLM's loader: tar files to samples, .txt parsed."""
+    """(key, ids) of each sample, through the same stages as OpenLM's loader: tar files to samples, then one field
+    (the trainer's --data-key) decoded."""
     data = webdataset.DataPipeline(webdataset.SimpleShardList([path]), webdataset.tarfile_to_samples())
     for sample in data:
-        yield sample["__key__"], json.loads(sample["txt"])
+        (field,) = [k for k in sample if k in MEMBERS]
+        text = gzip.decompress(sample[field]) if field.endswith(".gz") else sample[field]
+        yield sample["__key__"], json.loads(text)
 
 
 def check(shards):
@@ -67,5 +74,6 @@ def check(shards):
 
 
 with tempfile.TemporaryDirectory() as scratch:
-    check(sys.argv[1] if len(sys.argv) > 1 else make(scratch))
+    for shards in sys.argv[1:2] or [make(scratch, m) for m in MEMBERS]:
+        check(shards)
 sys.exit(failed)

@@ -1,0 +1,63 @@
+# shellcheck shell=sh disable=SC2154
+# shards_verify.sh - inspect --verify sees every byte of a set through its manifests; members of WebDataset archives.
+
+have tokenize decompose pack shuffle inspect schedule || return 0
+
+corpus c.jsonl 300000 7
+tokenize -t bytes c.jsonl | decompose --min 64 --max 512 --label-token | pack -o in.tks
+shuffle -q --format wds --shard-sequences 16 -o txt in.tks
+status "a set verifies" 0 inspect --verify txt
+"$PYTHON" - <<'PY' || not_ok "manifest.jsonl lists every file"
+import json, os
+rows = [json.loads(l) for l in open("txt/manifest.jsonl")]
+files = sorted(os.path.relpath(os.path.join(d, f), "txt") for d, _, fs in os.walk("txt") for f in fs)
+assert sorted(r["file"] for r in rows) == [f for f in files if f not in ("manifest.jsonl", "report.json", "README.md",
+                                                                        "lengths.svg")], files
+assert all(r["bytes"] == os.path.getsize("txt/" + r["file"]) for r in rows)
+report = json.load(open("txt/report.json"))
+shards = [r for r in rows if "shard" in r]
+assert sum(r["sequences"] for r in shards) == report["sequences"] and sum(r["tokens"] for r in shards) == report["tokens"]
+PY
+
+# Each kind of file in turn: one byte flipped, one byte less, gone.
+for f in D_6/shard-0000001.tar D_6/manifest.jsonl segments/D_6.tks manifest.jsonl; do
+    "$PYTHON" - "$f" <<'PY'
+import os, shutil, sys
+name = sys.argv[1]
+for kind in ("flipped", "short", "gone"):
+    shutil.rmtree(kind, ignore_errors=True)
+    shutil.copytree("txt", kind)
+    p = kind + "/" + name
+    b = bytearray(open(p, "rb").read())
+    b[len(b) * 2 // 3] ^= 1
+    if kind == "gone":
+        os.unlink(p)
+    else:
+        open(p, "wb").write(b if kind == "flipped" else b[:-1])
+PY
+    for kind in flipped short gone; do
+        status "$f $kind" 1 inspect --verify $kind
+        check "$f $kind: one line" one_line "$TMP/err"
+        check "$f $kind: that names the file" grep -q "$f\|incomplete" "$TMP/err"
+    done
+done
+
+# The same sequences in the other kinds of members.
+for member in json json.gz; do
+    shuffle -q --format wds --member $member --shard-sequences 16 -o $member in.tks
+    check "$member: members' names" sh -c "tar tf $member/D_6/shard-0000001.tar | grep -qx '000000000003.$member'"
+    status "$member verifies" 0 inspect --verify $member
+    same "$member: the same records" "$(inspect --records txt | sha256sum)" "$(inspect --records $member | sha256sum)"
+done
+tar xf json/D_6/shard-0000000.tar 000000000002.json
+tar xf txt/D_6/shard-0000000.tar 000000000002.txt
+tar xf json.gz/D_6/shard-0000000.tar 000000000002.json.gz
+check "the same text" cmp -s 000000000002.json 000000000002.txt
+check "and compressed" sh -c 'gzip -dc 000000000002.json.gz | cmp -s - 000000000002.txt'
+status "--member is of wds alone" 2 shuffle -q --compress zstd --format wds -o x in.tks
+status "--member without --format" 2 shuffle -q --member json -o x in.tks
+
+# A manifest of the set counts for schedule, as those of the buckets do.
+schedule -q --batch-tokens 4096 --trainer generic -o a.json txt 2>/dev/null
+schedule -q --batch-tokens 4096 --trainer generic -o b.json json.gz 2>/dev/null
+same "schedule counts any of them alike" "$(sha a.json)" "$(sha b.json)"

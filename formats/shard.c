@@ -81,7 +81,8 @@ static int init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
     slu_batch_init(&k->batch, b->tok_bytes);
     b->shard_sequences =
         s->cfg.shard_sequences ? s->cfg.shard_sequences : f->shard_sequences(b);
-    return f->check ? f->check(b, err) : SLU_OK;
+    int rc = f->check ? f->check(b, err) : SLU_OK;
+    return rc || !f->build ? rc : slu_shards_check_memory(s, b, err);
 }
 
 int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,

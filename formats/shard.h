@@ -144,7 +144,8 @@ struct slu_shard_format {
                  const struct slu_batch *b, struct slu_buf *out,
                  struct slu_shard_facts *f, struct slu_err *err);
     /* Bytes of memory that building a full shard takes at most, out included, the batch
-     * excluded; held against -M before anything is written. */
+     * excluded; held against -M before anything is written. Reserve out's bytes before
+     * they are appended: a buffer that grows takes half as much again. */
     uint64_t (*build_byte)(const struct slu_shard_bucket *b);
 
     /* -- files of a finished bucket and of the set; serial -- */
@@ -201,6 +202,7 @@ struct slu_shards_cfg {
     uint64_t seed;
     uint64_t shard_sequences; /* 0: the format's */
     uint64_t memory_byte;     /* for shards that are built; 0: no bound */
+    bool by_bucket;           /* the source gives one bucket after another */
     bool drop_last;           /* drop a last shard that is short */
     bool force;     /* replace a set that is there; take the wrong kind of labels */
     int zstd_level; /* of the segments' streams */

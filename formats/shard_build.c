@@ -8,6 +8,65 @@
 
 typedef struct slu_shards_bucket bucket;
 
+/* ---- memory ---- */
+
+/* Of a full shard's sequences: tokens, and rows with a few segments and ids each. */
+static uint64_t batch_byte(const struct slu_shard_bucket *b)
+{
+    return b->shard_sequences * (b->n_id * b->tok_bytes + sizeof(struct slu_seq) +
+                                 4 * sizeof(struct slu_seg));
+}
+
+/* While one is built the next is gathered. */
+static uint64_t need(const struct slu_shard_format *f, const struct slu_shard_bucket *b)
+{
+    return 2 * batch_byte(b) + f->build_byte(b);
+}
+
+int slu_shards_check_memory(const struct slu_shards *s,
+                            const struct slu_shard_bucket *b, struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+    uint64_t have = s->cfg.memory_byte, low = 0, high = b->shard_sequences;
+
+    if (!have || (b->shard_sequences < UINT32_MAX && need(f, b) <= have))
+        return SLU_OK;
+    while (high - low > 1) { /* the most sequences that fit */
+        struct slu_shard_bucket k = *b;
+        k.shard_sequences = low + (high - low) / 2;
+        *(need(f, &k) <= have ? &low : &high) = k.shard_sequences;
+    }
+    if (low == 0)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--format %s: a shard of one sequence of %s does not fit in "
+                        "memory; use a larger -M",
+                        f->name, b->name);
+    return slu_fail(err, SLU_E_USAGE,
+                    "--format %s: shards are built in memory, where one of %llu "
+                    "sequences of %s takes %llu MiB and there are %llu; use "
+                    "--shard-sequences %llu or less, or a larger -M",
+                    f->name, (unsigned long long)b->shard_sequences, b->name,
+                    (unsigned long long)(need(f, b) >> 20),
+                    (unsigned long long)(have >> 20), (unsigned long long)low);
+}
+
+/* How many shards may be in the making at a time. */
+static unsigned slots(const struct slu_shards *s, unsigned n_threads)
+{
+    uint64_t n = n_threads + 1;
+
+    for (unsigned i = 0; i < s->n_bucket && s->cfg.memory_byte; i++) {
+        const struct slu_shard_bucket *b = &s->bucket[i].pub;
+        uint64_t one = batch_byte(b) + s->cfg.format->build_byte(b),
+                 fit = (s->cfg.memory_byte - batch_byte(b)) / one;
+        if (fit < n)
+            n = fit;
+    }
+    return n < 1 ? 1 : (unsigned)n;
+}
+
+/* ---- the pipeline ---- */
+
 struct job {
     struct slu_batch b;
     bucket *bucket;
@@ -25,7 +84,8 @@ struct run {
     struct slu_batch in; /* the source's, from sequence `at` on not yet taken */
     size_t at;
     bool ended;
-    unsigned left; /* then: buckets before this one are done */
+    bucket *last;  /* that a sequence went to */
+    unsigned left; /* at the end: buckets before this one are done */
 };
 
 /* The bucket's sequences become the job's. */
@@ -44,7 +104,8 @@ static int take(struct run *t, bucket *b, struct job *j, struct slu_err *err)
     return j->drop || b->rows ? SLU_OK : slu_shards_begin_bucket(t->s, b, err);
 }
 
-static int add(struct run *t, const struct slu_seq *q, bucket **of, struct slu_err *err)
+static int bucket_of(struct run *t, const struct slu_seq *q, bucket **of,
+                     struct slu_err *err)
 {
     int k = slu_header_bucket_of(&t->s->header, q->len_tok);
 
@@ -53,8 +114,20 @@ static int add(struct run *t, const struct slu_seq *q, bucket **of, struct slu_e
                         "a sequence of %llu tokens is in no bucket",
                         (unsigned long long)q->len_tok);
     *of = &t->s->bucket[k];
-    return slu_batch_add(&(*of)->batch, slu_batch_at(&t->in, q->tok_off), q->len_tok,
-                         &t->in.seg[q->seg_off], q->n_seg, t->in.str.data, err);
+    return SLU_OK;
+}
+
+static int add(struct run *t, bucket *b, const struct slu_seq *q, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    if (b->batch.n_seq == 0 && t->s->cfg.memory_byte) /* once, and not half too much */
+        rc = slu_buf_reserve(&b->batch.own,
+                             b->pub.shard_sequences * b->pub.n_id * b->pub.tok_bytes,
+                             err);
+    return rc ? rc
+              : slu_batch_add(&b->batch, slu_batch_at(&t->in, q->tok_off), q->len_tok,
+                              &t->in.seg[q->seg_off], q->n_seg, t->in.str.data, err);
 }
 
 static int produce(void *ctx, void *job, struct slu_err *err)
@@ -63,8 +136,20 @@ static int produce(void *ctx, void *job, struct slu_err *err)
 
     while (!t->ended) {
         while (t->at < t->in.n_seq) {
-            bucket *b = NULL;
-            int rc = add(t, &t->in.seq[t->at++], &b, err);
+            const struct slu_seq *q = &t->in.seq[t->at];
+            bucket *b = NULL, *last = t->last;
+            int rc = bucket_of(t, q, &b, err);
+            if (rc)
+                return rc;
+            t->last = b;
+            if (t->s->cfg.by_bucket && last && last != b) {
+                if (last->batch.n_seq)
+                    return take(t, last, job, err); /* the rest of the one before */
+                slu_batch_release(&last->batch);
+                slu_batch_init(&last->batch, last->pub.tok_bytes);
+            }
+            t->at++;
+            rc = add(t, b, q, err);
             if (rc)
                 return rc;
             if (b->batch.n_seq == b->pub.shard_sequences)
@@ -168,6 +253,9 @@ int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,
 {
     static const struct slu_pipe_ops ops = {produce, work, emit};
     struct run t = {.s = s, .source = source, .ctx = ctx};
+    unsigned most = slots(s, n_threads);
+
+    n_slots = n_slots < most ? n_slots : most;
     struct job *job = calloc(n_slots, sizeof *job);
     void **slot = calloc(n_slots, sizeof *slot);
     int rc = job && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);

@@ -155,8 +155,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
     struct job j = {.ctx = ctx};
-    uint64_t share =
-        ctx->common.memory / 4; /* batches in flight; the rest: the sorter */
+    uint64_t share = shuffle_shards_share(ctx);
     uint64_t n_slots = share / JOB_BYTE, most = ctx->common.threads + 2;
     struct slu_permute_cfg cfg = {.budget_byte = ctx->common.memory - share,
                                   .tmpdir = ctx->common.tmpdir,

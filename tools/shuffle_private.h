@@ -47,6 +47,8 @@ SLU_MUST_USE int shuffle_parse_compress(void *opts, const char *value,
                                         struct slu_err *err);
 /* Usage errors. */
 SLU_MUST_USE int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err);
+/* What of -M is for batches and shards in the making; the sorter has the rest. */
+uint64_t shuffle_shards_share(const struct cli_ctx *ctx);
 /* j->shards from the reader's header; says no before anything is read. memory_byte: for
  * shards in the making. */
 SLU_MUST_USE int shuffle_shards_open(struct job *j, uint64_t memory_byte,

@@ -5,6 +5,8 @@
 
 #include "tools/shuffle_private.h"
 
+enum { SLACK_BYTE = 24 << 20 }; /* of the 64 MiB that a process may take beside -M */
+
 const char *const shuffle_lasts[] = {"keep", "drop", NULL};
 const char *const shuffle_tails[] = {"error", "drop", NULL};
 const char *const shuffle_members[] = {"txt", "json", "json.gz", NULL};
@@ -78,6 +80,16 @@ int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
+uint64_t shuffle_shards_share(const struct cli_ctx *ctx)
+{
+    const struct slu_shard_format *f = NULL;
+    int i = ((const struct opts *)ctx->opts)->shards.format;
+
+    if (i >= 0 && slu_shard_format_find(&f, slu_shard_format_names[i], NULL))
+        f = NULL; /* said when they are opened */
+    return f && f->build ? ctx->common.memory / 2 : ctx->common.memory / 4;
+}
+
 int shuffle_shards_open(struct job *j, uint64_t memory_byte, struct slu_err *err)
 {
     struct cli_ctx *ctx = j->ctx;
@@ -91,7 +103,8 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, struct slu_err *err
                                  .force = ctx->common.force,
                                  .zstd_level = ctx->common.zstd_level,
                                  .seed = ctx->common.seed,
-                                 .memory_byte = memory_byte,
+                                 .memory_byte = memory_byte + SLACK_BYTE,
+                                 .by_bucket = true,
                                  .compress_set = o->compress != NULL,
                                  .compress_level = o->compress_level,
                                  .member = (enum slu_shard_member)o->member,

@@ -143,10 +143,11 @@ static int produce(void *ctx, void *job, struct slu_err *err)
                 return rc;
             t->last = b;
             if (t->s->cfg.by_bucket && last && last != b) {
-                if (last->batch.n_seq)
-                    return take(t, last, job, err); /* the rest of the one before */
-                slu_batch_release(&last->batch);
+                rc = last->batch.n_seq ? take(t, last, job, err) : SLU_EOF;
+                slu_batch_release(&last->batch); /* no more of it will come */
                 slu_batch_init(&last->batch, last->pub.tok_bytes);
+                if (rc != SLU_EOF)
+                    return rc;
             }
             t->at++;
             rc = add(t, b, q, err);

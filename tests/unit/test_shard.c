@@ -230,6 +230,236 @@ static void test_refusals(void **state)
     slu_header_release(&h);
 }
 
+/* ---- made-up formats: the same bytes by streaming and by building ---- */
+
+static int toy_init(void **state, const struct slu_shards_cfg *cfg, struct slu_err *err)
+{
+    (void)cfg;
+    (void)err;
+    *state = NULL;
+    return SLU_OK;
+}
+
+static void toy_name(const void *state, uint64_t number, unsigned file, char *out,
+                     size_t cap)
+{
+    (void)state;
+    snprintf(out, cap, "shard-%llu.%c", (unsigned long long)number, "abc"[file]);
+}
+
+static uint64_t toy_sequences(const struct slu_shard_bucket *b)
+{
+    (void)b;
+    return 4;
+}
+
+static bool toy_owns(const char *name)
+{
+    (void)name;
+    return true;
+}
+
+/* .a: the ids; .b: a line a sequence; .c: the number of both. */
+static int toy_encode(const void *state, const struct slu_shard_bucket *b,
+                      uint64_t index, const struct slu_shard_seq *q,
+                      struct slu_buf *out, struct slu_err *err)
+{
+    (void)state;
+    int rc = slu_buf_append(&out[0], q->tok, b->n_id * b->tok_bytes, err);
+    return rc ? rc
+              : slu_buf_printf(&out[1], err, "%llu of document %llu\n",
+                               (unsigned long long)index,
+                               (unsigned long long)q->seg->document);
+}
+
+/* Marks that the bytes went through it, once a run. */
+static int toy_flush(const void *state, unsigned file, const struct slu_buf *in,
+                     struct slu_buf *out, struct slu_err *err)
+{
+    (void)state;
+    assert_int_equal(file, 1);
+    int rc = slu_buf_append(out, "<", 1, err);
+    return rc ? rc : slu_buf_append(out, in->data, in->len, err);
+}
+
+static int toy_end(void *state, const struct slu_shard *s, unsigned file,
+                   struct slu_out *out, struct slu_err *err)
+{
+    uint8_t n = (uint8_t)s->n_seq;
+    (void)state;
+    return file == 2 ? slu_out_write(out, &n, 1, err) : SLU_OK;
+}
+
+static int toy_build(const void *state, const struct slu_shard *s,
+                     const struct slu_batch *b, struct slu_buf *out,
+                     struct slu_shard_facts *f, struct slu_err *err)
+{
+    uint8_t n = (uint8_t)b->n_seq;
+    int rc = slu_buf_append(&out[1], "<", 1, err);
+
+    assert_int_equal(b->n_seq, s->n_seq);
+    assert_int_equal(f->n_tok, s->n_seq * s->bucket->n_id);
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
+        const struct slu_seq *k = &b->seq[i];
+        struct slu_shard_seq q = {slu_batch_at(b, k->tok_off), &b->seg[k->seg_off],
+                                  k->n_seg, b->str.data};
+        rc = toy_encode(state, s->bucket, i, &q, out, err);
+    }
+    return rc ? rc : slu_buf_append(&out[2], &n, 1, err);
+}
+
+static uint64_t toy_build_byte(const struct slu_shard_bucket *b)
+{
+    return b->shard_sequences * b->n_id * 8;
+}
+
+/* The hashes that the engine hands over are those of the files. */
+static int toy_bucket(void *state, const struct slu_shard_bucket *b,
+                      const struct slu_shard_facts *shard, struct slu_out *out,
+                      struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (uint64_t i = 0; i < b->n_shard && !rc; i++)
+        for (unsigned k = 0; k < 3 && !rc; k++) {
+            char name[64];
+            size_t n;
+            int len = snprintf(name, sizeof name, "%s/", b->name);
+            toy_name(state, i, k, name + len, sizeof name - (size_t)len);
+            char *p = slurp(name, &n);
+            assert_int_equal(shard[i].n_byte[k], n);
+            assert_true(shard[i].xxh3[k] == slu_hash64(p, n));
+            rc = slu_out_write(out, p, n, err);
+            free(p);
+        }
+    return rc;
+}
+
+static const struct slu_shard_format toys[] = {
+    {.name = "wds",
+     .shard_sequences = toy_sequences,
+     .init = toy_init,
+     .n_file = 3,
+     .file_name = toy_name,
+     .owns = toy_owns,
+     .encode = toy_encode,
+     .flush = toy_flush,
+     .flush_files = 1 << 1,
+     .end = toy_end,
+     .bucket_file = "all",
+     .bucket = toy_bucket},
+    {.name = "wds",
+     .shard_sequences = toy_sequences,
+     .init = toy_init,
+     .n_file = 3,
+     .file_name = toy_name,
+     .owns = toy_owns,
+     .build = toy_build,
+     .build_byte = toy_build_byte,
+     .bucket_file = "all",
+     .bucket = toy_bucket},
+};
+
+/* Everything of a set in one text: D_2/all and D_4/all, and the manifest. */
+static char *toy_set(const struct slu_shard_format *f, unsigned threads, bool drop_last,
+                     uint64_t memory, size_t *n)
+{
+    char cmd[128];
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_header h;
+    struct slu_names *names;
+    struct slu_shards *s;
+    struct slu_ledger l = {0};
+    struct source src = {0, 23, {4, 16}};
+
+    snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
+    assert_int_equal(system(cmd), 0);
+    header(&h);
+    assert_int_equal(slu_names_new(&names, &err), SLU_OK);
+    assert_int_equal(slu_names_set_source(names, 0, "x", &err), SLU_OK);
+    struct slu_shards_cfg cfg = {.format = f,
+                                 .dir = dir,
+                                 .header = &h,
+                                 .names = names,
+                                 .memory_byte = memory,
+                                 .drop_last = drop_last};
+    assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_OK);
+    if (slu_shards_write(s, give, &src, NULL, threads, 4, &err) != SLU_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(slu_shards_finish(s, "test", &l, &err), SLU_OK);
+    assert_int_equal(slu_shards_sum(s)->n.sequences, drop_last ? 20 : 23);
+    assert_int_equal(slu_shards_dropped(s)->n.sequences, drop_last ? 3 : 0);
+    assert_int_equal(slu_shards_short(s, 0), 0);
+    assert_int_equal(slu_shards_short(s, 1), drop_last ? 0 : 3);
+    slu_shards_free(s);
+    slu_names_free(names);
+    slu_header_release(&h);
+    size_t at = 0, got;
+    char *all = calloc(1, 1 << 20);
+    static const char *const name[] = {"D_2/all", "D_4/all", "manifest.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char *p = slurp(name[i], &got);
+        assert_true(got > 0);
+        memcpy(all + at, p, got);
+        at += got;
+        free(p);
+    }
+    *n = at;
+    return all;
+}
+
+static void test_ways(void **state)
+{
+    (void)state;
+    for (int drop = 0; drop < 2; drop++) {
+        size_t n, got;
+        char *want = toy_set(&toys[0], 1, drop, 0, &n);
+        for (unsigned threads = 1; threads < 4; threads++)
+            for (int k = 0; k < 2; k++)
+                for (uint64_t memory = 0; memory <= 1 << 20; memory += 1 << 19) {
+                    char *p = toy_set(&toys[k], threads, drop, memory, &got);
+                    assert_int_equal(got, n);
+                    assert_memory_equal(p, want, n);
+                    free(p);
+                }
+        free(want);
+    }
+}
+
+/* What does not fit is said with what would. */
+static void test_memory(void **state)
+{
+    (void)state;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_header h;
+    struct slu_shards *s;
+    char *at;
+
+    header(&h);
+    struct slu_shards_cfg cfg = {.format = &toys[1],
+                                 .dir = dir,
+                                 .header = &h,
+                                 .force = true,
+                                 .shard_sequences = 1 << 20,
+                                 .memory_byte = 64 << 20};
+    assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_USAGE);
+    at = strstr(err.msg, "--shard-sequences ");
+    assert_non_null(at);
+    cfg.shard_sequences = strtoull(at + 18, NULL, 10);
+    assert_true(cfg.shard_sequences > 0);
+    h.n_bucket = 1; /* it is about the first that does not fit */
+    err = (struct slu_err)SLU_ERR_INIT;
+    assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_OK);
+    slu_shards_free(s);
+    cfg.shard_sequences++;
+    assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_USAGE);
+    cfg.memory_byte = 10;
+    err = (struct slu_err)SLU_ERR_INIT;
+    assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_USAGE);
+    assert_non_null(strstr(err.msg, "larger -M"));
+    slu_header_release(&h);
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -243,6 +473,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_memory),
     };
     snprintf(dir, sizeof dir, "/tmp/sluice-shard.XXXXXX");
     if (!mkdtemp(dir))

@@ -7,9 +7,9 @@ FORMAT(wds) /* WebDataset: OpenLM */
 
 /* OLMo-core */
 
-/* ds: datatrove, nanotron */
+FORMAT(ds) /* datatrove, nanotron */
 
-/* Megatron */
+FORMAT(megatron)
 
 /* mds: MosaicML streaming */
 

@@ -48,9 +48,9 @@ struct slu_column {
 void slu_column_init(struct slu_column *c, int fd, const char *name, uint64_t off_byte,
                      uint64_t n, unsigned bytes);
 void slu_column_release(struct slu_column *c);
-/* Address of the next one, valid until the next call; NULL and *err where it cannot be
- * read. c->n must not be 0. */
-const uint8_t *slu_column_next(struct slu_column *c, struct slu_err *err);
+/* *p: the next one, valid until the next call. c->n must not be 0. */
+SLU_MUST_USE int slu_column_next(struct slu_column *c, const uint8_t **p,
+                                 struct slu_err *err);
 
 /* One input while its table is read. */
 struct slu_docs_file {
@@ -73,6 +73,9 @@ struct slu_docs_format {
     /* Of what open has made; *f may be zero. */
     void (*close)(struct slu_docs_file *f);
 };
+
+extern const struct slu_docs_format slu_docs_megatron; /* path: .bin, .idx or less */
+extern const struct slu_docs_format slu_docs_ds;       /* path: .ds */
 
 /* See struct slu_tokens_format. */
 SLU_MUST_USE int slu_docs_open(struct slu_reader **r, const struct slu_tokens_cfg *cfg,

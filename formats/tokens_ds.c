@@ -219,9 +219,10 @@ static int ds_open(struct slu_docs_file *f, const struct slu_tokens_cfg *cfg,
 static int ds_next(struct slu_docs_file *f, uint64_t *end, struct slu_err *err)
 {
     struct ds *x = f->state;
-    const uint8_t *p = slu_column_next(&x->end, err);
-    if (!p)
-        return err->code;
+    const uint8_t *p;
+    int rc = slu_column_next(&x->end, &p, err);
+    if (rc)
+        return rc;
     *end = slu_le64(p);
     if (*end < x->last || *end > f->n_tok)
         return slu_fail(err, SLU_E_FORMAT,
@@ -234,7 +235,7 @@ static int ds_next(struct slu_docs_file *f, uint64_t *end, struct slu_err *err)
     return SLU_OK;
 }
 
-static const struct slu_docs_format docs = {
+const struct slu_docs_format slu_docs_ds = {
     .name = "ds", .open = ds_open, .next = ds_next, .close = ds_close};
 
 /* ---- with an index or without ---- */
@@ -282,7 +283,7 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     int rc = look_at_all(cfg, &indexed, &c, err);
     if (rc)
         return rc;
-    return indexed ? slu_docs_open(r, cfg, &docs, err)
+    return indexed ? slu_docs_open(r, cfg, &slu_docs_ds, err)
                    : slu_tokens_npy.open(r, &c, err);
 }
 
@@ -295,7 +296,7 @@ static int lengths(const struct slu_tokens_cfg *cfg,
     int rc = look_at_all(cfg, &indexed, &c, err);
     if (rc)
         return rc;
-    return indexed ? slu_docs_lengths(cfg, &docs, how, out, err)
+    return indexed ? slu_docs_lengths(cfg, &slu_docs_ds, how, out, err)
                    : slu_tokens_npy.lengths(&c, how, out, err);
 }
 

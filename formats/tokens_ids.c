@@ -159,14 +159,15 @@ static int read_block(struct slu_column *c, struct slu_err *err)
     return SLU_OK;
 }
 
-const uint8_t *slu_column_next(struct slu_column *c, struct slu_err *err)
+int slu_column_next(struct slu_column *c, const uint8_t **p, struct slu_err *err)
 {
-    if (c->at == c->end && read_block(c, err))
-        return NULL;
-    const uint8_t *p = c->block + c->at;
+    int rc = c->at == c->end ? read_block(c, err) : SLU_OK;
+    if (rc)
+        return rc;
+    *p = c->block + c->at;
     c->at += c->bytes;
     c->n--;
-    return p;
+    return SLU_OK;
 }
 
 /* ---- files ---- */

@@ -142,9 +142,10 @@ static int read_header(struct slu_docs_file *f, struct idx *x, uint64_t n_byte,
 /* The first entry, which no document ends with. */
 static int read_first(struct idx *x, struct slu_err *err)
 {
-    const uint8_t *p = slu_column_next(&x->document, err);
-    if (!p)
-        return err->code;
+    const uint8_t *p;
+    int rc = slu_column_next(&x->document, &p, err);
+    if (rc)
+        return rc;
     if (slu_le64(p) != 0)
         return slu_fail(err, SLU_E_FORMAT,
                         "%s: its documents begin with sequence %lld, and not with 0",
@@ -225,13 +226,14 @@ static int idx_open(struct slu_docs_file *f, const struct slu_tokens_cfg *cfg,
 /* The next sequence lies where the last one ended. */
 static int take_sequence(struct idx *x, uint64_t n_tok, struct slu_err *err)
 {
-    const uint8_t *p = slu_column_next(&x->length, err);
-    if (!p)
-        return err->code;
+    const uint8_t *p;
+    int rc = slu_column_next(&x->length, &p, err);
+    if (rc)
+        return rc;
     uint32_t len = slu_le32(p);
-    p = slu_column_next(&x->pointer, err);
-    if (!p)
-        return err->code;
+    rc = slu_column_next(&x->pointer, &p, err);
+    if (rc)
+        return rc;
     uint64_t at_byte = slu_le64(p);
     if (len > INT32_MAX)
         return slu_fail(err, SLU_E_FORMAT, "%s: sequence %llu has a length of %d",
@@ -250,9 +252,9 @@ static int take_sequence(struct idx *x, uint64_t n_tok, struct slu_err *err)
                         (unsigned long long)(x->at_tok + len),
                         (unsigned long long)n_tok);
     if (x->modes) {
-        p = slu_column_next(&x->mode, err);
-        if (!p)
-            return err->code;
+        rc = slu_column_next(&x->mode, &p, err);
+        if (rc)
+            return rc;
         if (*p)
             return slu_fail(err, SLU_E_UNSUPPORTED,
                             "%s: sequence %llu has mode %d and is no text: a "
@@ -267,9 +269,10 @@ static int take_sequence(struct idx *x, uint64_t n_tok, struct slu_err *err)
 static int idx_next(struct slu_docs_file *f, uint64_t *end, struct slu_err *err)
 {
     struct idx *x = f->state;
-    const uint8_t *p = slu_column_next(&x->document, err);
-    if (!p)
-        return err->code;
+    const uint8_t *p;
+    int rc = slu_column_next(&x->document, &p, err);
+    if (rc)
+        return rc;
     uint64_t last = slu_le64(p);
     if (last < x->seq || last > x->n_seq)
         return slu_fail(err, SLU_E_FORMAT,
@@ -278,7 +281,7 @@ static int idx_next(struct slu_docs_file *f, uint64_t *end, struct slu_err *err)
                         x->name, (unsigned long long)x->docs, (long long)last,
                         (unsigned long long)x->seq, (unsigned long long)x->n_seq);
     while (x->seq < last) {
-        int rc = take_sequence(x, f->n_tok, err);
+        rc = take_sequence(x, f->n_tok, err);
         if (rc)
             return rc;
     }
@@ -293,20 +296,20 @@ static int idx_next(struct slu_docs_file *f, uint64_t *end, struct slu_err *err)
     return SLU_OK;
 }
 
-static const struct slu_docs_format docs = {
+const struct slu_docs_format slu_docs_megatron = {
     .name = "megatron", .open = idx_open, .next = idx_next, .close = idx_close};
 
 static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
                        struct slu_err *err)
 {
-    return slu_docs_open(r, cfg, &docs, err);
+    return slu_docs_open(r, cfg, &slu_docs_megatron, err);
 }
 
 static int lengths(const struct slu_tokens_cfg *cfg,
                    const struct slu_tokens_lengths_cfg *how,
                    struct slu_tokens_lengths *out, struct slu_err *err)
 {
-    return slu_docs_lengths(cfg, &docs, how, out, err);
+    return slu_docs_lengths(cfg, &slu_docs_megatron, how, out, err);
 }
 
 const struct slu_tokens_format slu_tokens_megatron = {.name = "megatron",

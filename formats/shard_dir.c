@@ -57,6 +57,17 @@ static bool set_file(const char *name)
     return unfinished(name);
 }
 
+/* A file of a format's own beside the buckets. */
+static bool format_file(const char *name)
+{
+    const struct slu_shard_format *f;
+
+    for (unsigned i = 0; (f = slu_shard_format_at(i)); i++)
+        if (f->owns_in_set && !f->set_folder && f->owns_in_set(name))
+            return true;
+    return false;
+}
+
 /* A folder of a format's own beside the buckets. */
 static bool set_folder(const char *name)
 {
@@ -89,7 +100,7 @@ static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *e
         if (!strcmp(e->d_name, "segments"))
             segments = true;
         else if (!bucket_folder(e->d_name) && !set_file(e->d_name) &&
-                 !set_folder(e->d_name))
+                 !set_folder(e->d_name) && !format_file(e->d_name))
             other = true;
         report = report || !strcmp(e->d_name, "report.json");
     }
@@ -189,6 +200,8 @@ static int remove_set(const char *dir, bool itself, slu_shard_dir_keeps *keeps,
         return errno == ENOENT ? SLU_OK
                                : slu_fail_errno(err, "%s: cannot be opened", dir);
     int fd = dirfd(d);
+    /* Others have an index.json too; none of ours is without this folder. */
+    bool set = !faccessat(fd, "segments", F_OK, 0);
     for (size_t i = 0; i < sizeof top / sizeof *top; i++)
         if (!keeps || strcmp(top[i], SLU_SHARD_JOURNAL))
             removed(&r, unlinkat(fd, top[i], 0), top[i]);
@@ -197,7 +210,7 @@ static int remove_set(const char *dir, bool itself, slu_shard_dir_keeps *keeps,
             clear_folder(&r, fd, e->d_name, ours_in_bucket, 0);
         else if (set_folder(e->d_name))
             clear_folder(&r, fd, e->d_name, ours_in_set, 2);
-        else if (unfinished(e->d_name))
+        else if (unfinished(e->d_name) || (set && format_file(e->d_name)))
             removed(&r, unlinkat(fd, e->d_name, 0), e->d_name);
     }
     clear_folder(&r, fd, "segments", ours_in_segments, 0);

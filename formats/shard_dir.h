@@ -1,9 +1,9 @@
 /* shard_dir.h - the folder of a shard set: its names, and what may be removed in it.
  *
  * Ours are report.json, manifest.jsonl, README.md, lengths.svg, the journal,
- * segments/NAME.tks, and in folders D_<i> and L_<n>, and a format's own, what a format
- * owns; nothing else is ever removed, and folders only when they
- * are empty.
+ * segments/NAME.tks, in folders D_<i> and L_<n>, and a format's own, what a format
+ * owns, and beside segments/ what one owns in the set; nothing else is ever removed,
+ * and folders only when they are empty.
  */
 #ifndef SLU_SHARD_DIR_H
 #define SLU_SHARD_DIR_H

@@ -11,8 +11,8 @@ FORMAT(ds) /* datatrove, nanotron */
 
 FORMAT(megatron)
 
-/* mds: MosaicML streaming */
+FORMAT(mds) /* MosaicML streaming */
 
-/* litdata */
+FORMAT(litdata) /* LitData */
 
 /* Parquet: TRL, Hugging Face datasets; where Arrow is */

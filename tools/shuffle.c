@@ -15,8 +15,9 @@ static const struct cli_opt options[] = {
      "OLMo-core, datatrove, Megatron, MosaicML, LitData, Parquet",
      slu_shard_format_names, true, NULL},
     {"shard-sequences", 0, CLI_CUSTOM, AT(shards.shard_sequences), "auto|N",
-     "sequences of a shard; auto, the default: 2^20 tokens,\nat most 65536", NULL, true,
-     shuffle_parse_shard_sequences},
+     "sequences of a shard; auto, the default: 2^20 tokens,\nat most 65536 (mds, "
+     "litdata: 2^24 tokens)",
+     NULL, true, shuffle_parse_shard_sequences},
     {"last", 0, CLI_CHOICE, AT(shards.last), "keep|drop",
      "a bucket's last shard, where it is short: keep it\n(default), or drop it",
      shuffle_lasts, true, NULL},

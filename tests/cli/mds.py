@@ -79,15 +79,15 @@ def size_of(encoding):
     return n * struct.calcsize(KINDS[parts[1]])
 
 
-def config(columns, compression=None):
+def config(columns, compression=None, hashes=("xxh64",)):
     names = list(columns)
     return {"column_encodings": [columns[n] for n in names], "column_names": names,
             "column_sizes": [size_of(columns[n]) for n in names], "compression": compression, "format": "mds",
-            "hashes": ["xxh64"], "size_limit": None, "version": 2}
+            "hashes": list(hashes), "size_limit": None, "version": 2}
 
 
-def shard(samples, columns, compression=None):
-    head = json.dumps(config(columns, compression), sort_keys=True).encode()
+def shard(samples, columns, compression=None, hashes=("xxh64",)):
+    head = json.dumps(config(columns, compression, hashes), sort_keys=True).encode()
     rows = []
     for sample in samples:
         data = [encode(columns[n], sample[n]) for n in columns]

@@ -169,7 +169,8 @@ int slu_tokens_are(const struct slu_tokens_cfg *cfg, const char **format, bool *
     const struct slu_tokens_format *f;
     int rc = format_of_all(cfg, &f, err);
     *format = !rc && f ? f->name : NULL;
-    *scans = !rc && f && f->lengths && !(f->lengths_alone && cfg->vocab_size);
+    *scans = !rc && f && f->lengths && (!f->scans || f->scans(cfg)) &&
+             !(f->lengths_alone && cfg->vocab_size);
     return rc;
 }
 

@@ -10,6 +10,8 @@
  *         which have no header, or NumPy's own with one (an array of one dimension). A
  *         document is what ends with the id `eos`, that id included; what follows the
  *         last one in a file is one more document, without it (`open_ended`).
+ *         Where X.csv.gz lies beside X.npy its rows say what the documents are, EOS or
+ *         not, and what their own ids are (formats/olmo_rows.h).
  *   megatron  a .bin and its .idx, named by either or by what both begin with
  *   ds        datatrove's .ds and its .ds.index; without that as npy
  *
@@ -49,6 +51,8 @@ struct slu_tokens_seen {
     uint64_t empty;  /* documents of no ids, which are left out */
     uint64_t masks;  /* files with losses masked beside them, which are not read */
     const char *masks_name;
+    uint64_t gap_tok; /* ids in no row beside their file: padding, left out */
+    const char *gap_name;
 };
 
 struct slu_tokens_cfg {

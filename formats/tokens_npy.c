@@ -1,31 +1,11 @@
-/* npy: batches of documents from files of ids, cut at EOS. */
-#include <stdatomic.h>
+/* npy: batches of documents from files of ids, cut at EOS, or by the rows beside them
+ * (tokens_npy_rows.c). */
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/scan.h"
-#include "tokens_private.h"
+#include "tokens_npy.h"
 
-struct npy {
-    struct slu_tokens_cfg cfg;
-    uint64_t vocab_size;
-    uint8_t *width;      /* of each file's ids, in bytes */
-    unsigned want_width; /* of the reader's ids */
-    const struct slu_eos_kernel *kernel;
-    uint32_t *at; /* places of a batch's EOS, SLU_FRAME_SEQS of them */
-
-    size_t at_path;
-    struct slu_npy_file file;
-    bool open, ended, any_eos;
-    uint64_t first;       /* index in the file of the next batch's first id */
-    struct slu_buf carry; /* ids from there on that have been read */
-    size_t clean;         /* of them, those that are known to be no EOS */
-
-    struct slu_count given; /* what fetch has put into batches */
-    _Atomic uint64_t n_byte;
-};
-
-static int next_file(struct npy *x, struct slu_err *err)
+static int next_file(struct slu_npy *x, struct slu_err *err)
 {
     const char *path = x->cfg.path[x->at_path];
     int rc = slu_npy_open(&x->file, &x->cfg, path, err);
@@ -36,11 +16,11 @@ static int next_file(struct npy *x, struct slu_err *err)
     x->ended = x->any_eos = false;
     x->first = x->clean = 0;
     slu_buf_clear(&x->carry);
-    return rc;
+    return rc ? rc : slu_npy_open_rows(x, err);
 }
 
-/* Appends up to n more ids to *buf. */
-static int read_more(struct npy *x, struct slu_buf *buf, size_t n, struct slu_err *err)
+int slu_npy_read_more(struct slu_npy *x, struct slu_buf *buf, size_t n,
+                      struct slu_err *err)
 {
     size_t got;
     int rc = slu_buf_reserve(buf, n * x->file.tok_bytes, err);
@@ -54,24 +34,23 @@ static int read_more(struct npy *x, struct slu_buf *buf, size_t n, struct slu_er
     return SLU_OK;
 }
 
-/* The document that begins with id `from` of the batch. */
-static int too_long(const struct npy *x, size_t from, struct slu_err *err)
+int slu_npy_too_long(const struct slu_npy *x, uint64_t first, struct slu_err *err)
 {
-    return slu_fail(
-        err, SLU_E_LIMIT,
-        "%s: the document that begins with id %llu has more than %llu "
-        "tokens, too many for this memory; is --eos-id %llu right? Else "
-        "give more with -M",
-        slu_tokens_name(x->file.path), (unsigned long long)(x->first + from),
-        (unsigned long long)x->cfg.max_seq_tok, (unsigned long long)x->cfg.eos);
+    return slu_fail(err, SLU_E_LIMIT,
+                    "%s: the document that begins with id %llu has more than %llu "
+                    "tokens, too many for this memory; %s"
+                    "give more with -M",
+                    slu_tokens_name(x->file.path), (unsigned long long)first,
+                    (unsigned long long)x->cfg.max_seq_tok,
+                    x->rows ? "" : "is --eos-id right? Else ");
 }
 
 /* The document of ids [from, to) of the batch, its row. */
-static int add_row(struct npy *x, struct slu_batch *b, size_t from, size_t to,
+static int add_row(struct slu_npy *x, struct slu_batch *b, size_t from, size_t to,
                    struct slu_err *err)
 {
     if (x->cfg.max_seq_tok && to - from > x->cfg.max_seq_tok)
-        return too_long(x, from, err);
+        return slu_npy_too_long(x, x->first + from, err);
     int rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + 1, sizeof *b->seq, err);
     if (!rc)
         rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + 1, sizeof *b->seg, err);
@@ -87,7 +66,7 @@ static int add_row(struct npy *x, struct slu_batch *b, size_t from, size_t to,
 
 /* Reads until there is an end of a document, or of the file. *n_at places, counted from
  * `base` on; *seen: the ids they are among. */
-static int find_ends(struct npy *x, struct slu_buf *own, size_t *base, size_t *n_at,
+static int find_ends(struct slu_npy *x, struct slu_buf *own, size_t *base, size_t *n_at,
                      size_t *seen, struct slu_err *err)
 {
     const unsigned w = x->file.tok_bytes;
@@ -96,7 +75,7 @@ static int find_ends(struct npy *x, struct slu_buf *own, size_t *base, size_t *n
     for (;; room += SLU_FRAME_TOKENS) {
         size_t n = own->len / w;
         if (!x->ended && n < room) {
-            int rc = read_more(x, own, room - n, err);
+            int rc = slu_npy_read_more(x, own, room - n, err);
             if (rc)
                 return rc;
             n = own->len / w;
@@ -106,13 +85,13 @@ static int find_ends(struct npy *x, struct slu_buf *own, size_t *base, size_t *n
         if (*n_at || x->ended)
             return SLU_OK;
         if (x->cfg.max_seq_tok && n > x->cfg.max_seq_tok)
-            return too_long(x, 0, err);
+            return slu_npy_too_long(x, x->first, err);
         *base = n;
     }
 }
 
 /* The next documents of the file that is open; none at its end. */
-static int fill(struct npy *x, struct slu_batch *b, struct slu_err *err)
+static int fill(struct slu_npy *x, struct slu_batch *b, struct slu_err *err)
 {
     const unsigned w = x->file.tok_bytes;
     struct slu_buf *own = &b->own;
@@ -152,7 +131,7 @@ static int fill(struct npy *x, struct slu_batch *b, struct slu_err *err)
 
 static int fetch(void *input, struct slu_batch *b, struct slu_err *err)
 {
-    struct npy *x = input;
+    struct slu_npy *x = input;
     while (b->n_seq == 0) {
         int rc = SLU_OK;
         if (!x->open && x->at_path == x->cfg.n_path)
@@ -160,7 +139,7 @@ static int fetch(void *input, struct slu_batch *b, struct slu_err *err)
         if (!x->open)
             rc = next_file(x, err);
         if (!rc)
-            rc = fill(x, b, err);
+            rc = x->rows ? slu_npy_fill_rows(x, b, err) : fill(x, b, err);
         if (rc)
             return rc;
         x->at_path += !x->open;
@@ -171,11 +150,19 @@ static int fetch(void *input, struct slu_batch *b, struct slu_err *err)
 
 static int open_batch(const void *input, struct slu_batch *b, struct slu_err *err)
 {
-    const struct npy *x = input;
+    const struct slu_npy *x = input;
     size_t source = b->seg[0].source, n = b->n_tok;
     unsigned w = x->width[source];
     int rc = slu_tokens_check(b->own.data, n, w, x->vocab_size, x->cfg.path[source],
-                              b->seg[0].document, err);
+                              b->seg[0].document, NULL);
+    for (size_t i = 0, at = 0; rc && i < b->n_seq; at += b->seq[i++].len_tok) {
+        /* There may be padding between documents: say where the id is. */
+        int here =
+            slu_tokens_check(b->own.data + at * w, b->seq[i].len_tok, w, x->vocab_size,
+                             x->cfg.path[source], b->seg[i].document, err);
+        if (here)
+            return here;
+    }
     if (!rc && w < x->want_width)
         rc = slu_buf_reserve(&b->own, n * 2, err);
     if (rc)
@@ -201,7 +188,7 @@ static int open_batch(const void *input, struct slu_batch *b, struct slu_err *er
 
 static int finish(void *input, const struct slu_sum *seen, struct slu_err *err)
 {
-    const struct npy *x = input;
+    const struct slu_npy *x = input;
     if (memcmp(&seen->n, &x->given, sizeof seen->n))
         return slu_fail(
             err, SLU_E_CONSERVATION,
@@ -214,14 +201,15 @@ static int finish(void *input, const struct slu_sum *seen, struct slu_err *err)
 
 static uint64_t bytes(const void *input)
 {
-    return ((const struct npy *)input)->n_byte;
+    return ((const struct slu_npy *)input)->n_byte;
 }
 
 static void free_input(void *input)
 {
-    struct npy *x = input;
+    struct slu_npy *x = input;
     if (x->open)
         slu_npy_close(&x->file);
+    slu_olmo_rows_close(x->rows);
     slu_buf_release(&x->carry);
     free(x->width);
     free(x->at);
@@ -236,7 +224,7 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
                                              .finish = finish,
                                              .bytes = bytes,
                                              .free = free_input};
-    struct npy *x = calloc(1, sizeof *x);
+    struct slu_npy *x = calloc(1, sizeof *x);
     struct slu_header h;
     if (!x)
         return slu_fail_nomem(err, sizeof *x);
@@ -267,7 +255,17 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     return rc;
 }
 
+/* Where there are rows there is nothing to scan for. */
+static bool scans(const struct slu_tokens_cfg *cfg)
+{
+    for (size_t i = 0; i < cfg->n_path; i++)
+        if (slu_npy_has_rows(cfg->path[i]))
+            return false;
+    return true;
+}
+
 const struct slu_tokens_format slu_tokens_npy = {.name = "npy",
                                                  .probe = slu_npy_probe,
                                                  .open = open_reader,
-                                                 .lengths = slu_npy_lengths};
+                                                 .lengths = slu_npy_lengths,
+                                                 .scans = scans};

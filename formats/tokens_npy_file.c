@@ -241,6 +241,7 @@ int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size, uint8_t
     const char *widest_name = NULL;
     unsigned widest = 0;
     uint64_t total = 0;
+    const char *no_ends = NULL; /* a file that does not say where documents end */
     for (size_t i = 0; i < cfg->n_path; i++) {
         struct slu_npy_file f = {.tok_bytes = cfg->tok_bytes, .n_tok = UINT64_MAX};
         struct stat st;
@@ -258,6 +259,8 @@ int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size, uint8_t
             slu_npy_close(&f);
         if (width)
             width[i] = (uint8_t)f.tok_bytes;
+        if (!no_ends && !slu_npy_has_rows(cfg->path[i]))
+            no_ends = slu_tokens_name(cfg->path[i]);
         total = later || total == UINT64_MAX ? UINT64_MAX : total + f.n_tok;
         if (f.tok_bytes > widest) {
             widest = f.tok_bytes;
@@ -270,17 +273,18 @@ int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size, uint8_t
                                   : 0;
     if (n_tok)
         *n_tok = total;
-    if (cfg->eos == SLU_NO_TOKEN)
+    if (cfg->eos == SLU_NO_TOKEN && no_ends)
         return slu_fail(err, SLU_E_USAGE,
                         "%s: ids alone do not say where documents end: name the id "
                         "that ends each of them, --eos-id N",
-                        slu_tokens_name(cfg->path[0]));
+                        no_ends);
     if (!*vocab_size)
         return slu_fail(err, SLU_E_USAGE,
                         "%s: ids of four bytes: say how many ids there are, "
                         "--vocab-size N",
                         widest_name);
-    if (cfg->eos >= *vocab_size || *vocab_size > UINT64_C(1) << 32)
+    if ((cfg->eos >= *vocab_size && cfg->eos != SLU_NO_TOKEN) ||
+        *vocab_size > UINT64_C(1) << 32)
         return slu_fail(
             err, SLU_E_USAGE,
             "--eos-id %llu, --vocab-size %llu: ids are below the vocabulary "

@@ -30,6 +30,8 @@ struct slu_tokens_format {
                    const struct slu_tokens_lengths_cfg *how,
                    struct slu_tokens_lengths *out, struct slu_err *err);
     bool lengths_alone; /* of an index: no id is seen, nor checked, on the way */
+    /* Whether `lengths` takes these inputs; NULL: all. */
+    bool (*scans)(const struct slu_tokens_cfg *cfg);
 };
 
 extern const struct slu_tokens_format slu_tokens_npy, slu_tokens_mds,
@@ -82,6 +84,9 @@ SLU_MUST_USE int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_
 /* A file ended, the last `open_tok` ids of it without an EOS. */
 void slu_npy_book_end(const struct slu_tokens_cfg *cfg, const char *path,
                       uint64_t open_tok, bool any_eos);
+
+/* A regular file X.npy has its documents' rows beside it, X.csv.gz. */
+bool slu_npy_has_rows(const char *path);
 
 SLU_MUST_USE int slu_npy_lengths(const struct slu_tokens_cfg *cfg,
                                  const struct slu_tokens_lengths_cfg *how,

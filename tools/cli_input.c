@@ -129,6 +129,11 @@ void cli_report_input(struct cli_ctx *ctx)
     if (s->masks)
         cli_warn(ctx, "%s: the losses that are masked beside it are not carried on",
                  some(s->masks_name, s->masks, text, sizeof text));
+    if (s->gap_tok)
+        cli_warn(ctx,
+                 "%s: %llu ids are in no row of the .csv.gz beside it, one and the "
+                 "same id: left out, as padding",
+                 s->gap_name, (unsigned long long)s->gap_tok);
     if (s->without)
         cli_warn(ctx, "%s: no id %llu anywhere, so the whole file is one document",
                  some(s->without_name, s->without, text, sizeof text),

@@ -207,6 +207,12 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
     return rc ? rc : slu_sync_dir(s->dir, err);
 }
 
+int slu_shards_report_add(struct slu_shards *s, const char *key, const char *json,
+                          struct slu_err *err)
+{
+    return slu_buf_printf(&s->notes, err, "  \"%s\": %s,\n", key, json);
+}
+
 void slu_shards_free(struct slu_shards *s)
 {
     if (!s)
@@ -235,6 +241,7 @@ void slu_shards_free(struct slu_shards *s)
     if (s->cfg.format->release)
         s->cfg.format->release(s->state);
     slu_buf_release(&s->flushed);
+    slu_buf_release(&s->notes);
     slu_header_release(&s->header);
     free(s->dir);
     free(s);

@@ -253,6 +253,9 @@ const struct slu_sum *slu_shards_dropped(const struct slu_shards *s);
 /* Sequences of several segments in them. */
 uint64_t slu_shards_packed(const struct slu_shards *s);
 
+/* Adds a member to report.json: `key` a static string, `json` valid JSON, copied. */
+SLU_MUST_USE int slu_shards_report_add(struct slu_shards *s, const char *key,
+                                       const char *json, struct slu_err *err);
 /* Writes the set's own files, manifest.jsonl and report.json, and syncs. `ledger` is
  * reported as it is. */
 SLU_MUST_USE int slu_shards_finish(struct slu_shards *s, const char *program,

@@ -59,6 +59,7 @@ struct slu_shards {
     struct slu_shard_extra *extra, **extra_end;
     struct slu_buf flushed;
     struct slu_digest manifest;
+    struct slu_buf notes; /* members of report.json */
     bool made_dir, made, finished;
     bool keep;   /* what is there, for a run to go on with */
     int lock;    /* of the folder, or -1 */

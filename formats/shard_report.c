@@ -187,6 +187,8 @@ static int report(const struct slu_shards *s, const char *program,
             "},\n  \"manifest\": {\"bytes\": %llu, \"xxh3_64\": \"%016llx\"},\n",
             (unsigned long long)s->manifest.n_byte,
             (unsigned long long)s->manifest.xxh3);
+    if (rc == SLU_OK)
+        rc = slu_buf_append(t, s->notes.data, s->notes.len, err);
     return rc ? rc : report_provenance(s, t, err);
 }
 

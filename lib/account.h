@@ -32,6 +32,13 @@ static inline void slu_count_add(struct slu_count *a, struct slu_count b)
     a->sequences += b.sequences;
     a->tokens += b.tokens;
 }
+/* b is part of *a. */
+static inline void slu_count_sub(struct slu_count *a, struct slu_count b)
+{
+    a->documents -= b.documents;
+    a->sequences -= b.sequences;
+    a->tokens -= b.tokens;
+}
 
 #define SLU_MAX_REASONS 16
 

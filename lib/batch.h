@@ -71,6 +71,7 @@ struct slu_batch {
     bool sum_valid;     /* slu_batch_sum sets it; whoever edits seq or seg clears it */
 
     uint64_t number;         /* of the batch in its stream */
+    uint32_t input;          /* which of the reader's paths it comes from */
     struct slu_frames *raw;  /* private to lib/stream: frames as read */
     uint32_t member;         /* private to lib/stream: which concatenated stream */
     struct slu_sum sum_read; /* what the reader counted; private to lib/stream */

@@ -5,45 +5,10 @@
 #include <string.h>
 
 #include "le.h"
-#include "select.h"
-#include "seqrec.h"
-#include "sidecar.h"
-#include "sorter.h"
+#include "permute_private.h"
 
-struct slu_permute {
-    struct slu_permute_cfg cfg;
-    struct slu_sorter *sorter;
-    struct slu_seqrec rec;
-    struct slu_permute_result result;
-    bool stopped; /* max_tokens was reached */
-
-    /* SLU_ORDER_KEEP: */
-    uint64_t ordinal; /* of the next sequence */
-    uint64_t room;    /* tokens that still fit; */
-    bool full;        /* the one that did not was met */
-
-    /* by_bucket and max_tokens: which of them are within, bucket or not. */
-    struct slu_select *select;
-    struct slu_cut cut;
-
-    /* While reading: */
-    const struct slu_header *header;
-    struct slu_sidecar verdicts;
-    void (*progress)(void *ctx, uint64_t n_tok);
-    void *progress_ctx;
-    uint64_t n_tok;
-};
-
-enum verdict { TAKE, NOT_SAMPLED, NO_BUCKET };
-
-/* What a worker finds out about a sequence. */
-struct judged {
-    struct slu_u128 key; /* TAKE: its place in the order; else: the tokens' hash */
-    uint32_t verdict, bucket;
-};
-
-static struct slu_u128 keyed_hash(const char what[8], uint64_t seed, uint64_t repeat,
-                                  const struct slu_seg *seg, uint64_t n_seg)
+struct slu_u128 slu_permute_hash(const char what[8], uint64_t seed, uint64_t repeat,
+                                 const struct slu_seg *seg, uint64_t n_seg)
 {
     uint8_t k[24];
 
@@ -56,7 +21,7 @@ static struct slu_u128 keyed_hash(const char what[8], uint64_t seed, uint64_t re
 struct slu_u128 slu_permute_key(uint64_t seed, uint64_t repeat,
                                 const struct slu_seg *seg, uint64_t n_seg)
 {
-    return keyed_hash("sluperm1", seed, repeat, seg, n_seg);
+    return slu_permute_hash("sluperm1", seed, repeat, seg, n_seg);
 }
 
 static bool sampled(const struct slu_permute_cfg *cfg, const struct slu_seg *seg,
@@ -64,7 +29,7 @@ static bool sampled(const struct slu_permute_cfg *cfg, const struct slu_seg *seg
 {
     if (cfg->sample >= 1)
         return true;
-    uint64_t draw = keyed_hash("slusmpl1", cfg->seed, 0, seg, n_seg).hi;
+    uint64_t draw = slu_permute_hash("slusmpl1", cfg->seed, 0, seg, n_seg).hi;
     return (double)(draw >> 11) < ldexp(cfg->sample, 53);
 }
 
@@ -89,34 +54,53 @@ static struct slu_u128 ordinal_key(uint64_t i)
     return in_group((struct slu_u128){0, rest}, bits, 61);
 }
 
+/* Buckets come one after another, and phases in each. */
 static unsigned n_group(const struct slu_permute *p)
 {
-    return p->cfg.by_bucket && p->header->n_bucket ? p->header->n_bucket : 1;
+    unsigned n = p->cfg.by_bucket && p->header->n_bucket ? p->header->n_bucket : 1;
+    return n * slu_permute_n_phase(p);
+}
+
+static struct slu_u128 place_in_group(const struct slu_permute *p, struct slu_u128 key,
+                                      unsigned bucket, unsigned phase)
+{
+    unsigned group = p->cfg.by_bucket ? bucket * slu_permute_n_phase(p) : 0;
+    return in_group(key, group + phase, n_group(p));
 }
 
 /* ---- making ---- */
 
-int slu_permute_new(struct slu_permute **out, const struct slu_permute_cfg *cfg,
-                    struct slu_err *err)
+static int make(struct slu_permute *p, struct slu_err *err)
 {
+    const struct slu_permute_cfg *cfg = &p->cfg;
     bool select = cfg->by_bucket && cfg->max_tokens != UINT64_MAX &&
                   cfg->order != SLU_ORDER_KEEP; /* there the first ones are known */
     /* Rows of 24 bytes, beside hundreds of the sequence itself. */
     uint64_t rows_byte = select ? cfg->budget_byte / 16 : 0;
-    struct slu_sorter_cfg s = {cfg->budget_byte - rows_byte, cfg->tmpdir,
-                               cfg->n_threads};
+    int rc = slu_permute_wait_new(p, err);
+
+    if (rc || slu_permute_waits(p))
+        return rc;
+    struct slu_sorter_cfg s = {cfg->budget_byte - rows_byte, p->tmpdir, cfg->n_threads};
+    rc = slu_sorter_new(&p->sorter, &s, err);
+    if (!rc && select)
+        rc = slu_select_new(&p->select, rows_byte, p->tmpdir, err);
+    return rc;
+}
+
+int slu_permute_new(struct slu_permute **out, const struct slu_permute_cfg *cfg,
+                    struct slu_err *err)
+{
     struct slu_permute *p = calloc(1, sizeof *p);
 
     *out = NULL;
     if (!p)
         return slu_fail_nomem(err, sizeof *p);
     p->cfg = *cfg;
-    p->cfg.tmpdir = NULL;
     p->room = cfg->max_tokens;
     slu_seqrec_init(&p->rec);
-    int rc = slu_sorter_new(&p->sorter, &s, err);
-    if (!rc && select)
-        rc = slu_select_new(&p->select, rows_byte, cfg->tmpdir, err);
+    p->tmpdir = strdup(cfg->tmpdir);
+    int rc = p->tmpdir ? make(p, err) : slu_fail_nomem(err, 1);
     if (rc)
         slu_permute_free(p);
     else
@@ -130,23 +114,50 @@ void slu_permute_free(struct slu_permute *p)
         return;
     slu_sorter_free(p->sorter);
     slu_select_free(p->select);
+    slu_permute_wait_release(p);
+    free(p->tmpdir);
     slu_seqrec_release(&p->rec);
     free(p);
 }
 
 const struct slu_permute_result *slu_permute_result(struct slu_permute *p)
 {
-    p->result.spilled_byte = slu_sorter_spilled(p->sorter);
+    p->result.spilled_byte = p->waited_byte;
+    if (p->sorter)
+        p->result.spilled_byte += slu_sorter_spilled(p->sorter);
     if (p->select)
         p->result.spilled_byte += slu_select_spilled(p->select);
+    if (p->blending)
+        p->result.spilled_byte += slu_blending_spilled(p->blending);
     return &p->result;
 }
 
 /* ---- in ---- */
 
+static void judge(struct slu_permute *p, const struct slu_batch *b,
+                  const struct slu_seq *q, struct slu_judged *j, struct slu_mark *m)
+{
+    const struct slu_seg *seg = &b->seg[q->seg_off];
+    int bucket = slu_header_bucket_of(p->header, q->len_tok);
+
+    j->verdict = TAKE;
+    j->bucket = bucket < 0 ? 0 : (uint32_t)bucket;
+    if (p->cfg.buckets_only && bucket < 0)
+        j->verdict = NO_BUCKET;
+    else if (!sampled(&p->cfg, seg, q->n_seg))
+        j->verdict = NOT_SAMPLED;
+    if (j->verdict == TAKE && m)
+        slu_permute_mark(p, b, q, j, m);
+    if (j->verdict == TAKE)
+        j->key = slu_permute_key(p->cfg.seed, 0, seg, q->n_seg);
+    else
+        j->key = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
+}
+
 static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_permute *p = ctx;
+    size_t marks = slu_permute_waits(p) ? sizeof(struct slu_mark) : 0;
     struct slu_buf *buf;
     int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
 
@@ -154,50 +165,29 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
     if (rc)
         return rc;
     slu_buf_clear(buf);
-    rc = slu_buf_reserve(buf, b->n_seq * sizeof(struct judged), err);
+    rc = slu_buf_reserve(buf, b->n_seq * (sizeof(struct slu_judged) + marks), err);
     if (rc)
         return rc;
-    struct judged *j = (void *)buf->data;
-    for (size_t i = 0; i < b->n_seq; i++) {
-        const struct slu_seq *q = &b->seq[i];
-        const struct slu_seg *seg = &b->seg[q->seg_off];
-        int bucket = slu_header_bucket_of(p->header, q->len_tok);
-        j[i].verdict = TAKE;
-        j[i].bucket = bucket < 0 ? 0 : (uint32_t)bucket;
-        if (p->cfg.buckets_only && bucket < 0)
-            j[i].verdict = NO_BUCKET;
-        else if (!sampled(&p->cfg, seg, q->n_seg))
-            j[i].verdict = NOT_SAMPLED;
-        if (j[i].verdict == TAKE)
-            j[i].key = slu_permute_key(p->cfg.seed, 0, seg, q->n_seg);
-        else
-            j[i].key =
-                slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
-    }
+    struct slu_judged *j = (void *)buf->data;
+    struct slu_mark *m = slu_permute_marks(j, b->n_seq);
+    for (size_t i = 0; i < b->n_seq; i++)
+        judge(p, b, &b->seq[i], &j[i], marks ? &m[i] : NULL);
     return SLU_OK;
 }
 
-static int take(struct slu_permute *p, const struct slu_batch *b,
-                const struct slu_seq *q, const struct judged *j, struct slu_err *err)
+int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
+                    const struct slu_seq *q, struct slu_u128 key, uint64_t repeat,
+                    unsigned bucket, unsigned phase, struct slu_err *err)
 {
     const struct slu_seg *seg = &b->seg[q->seg_off];
-    bool keep = p->cfg.order == SLU_ORDER_KEEP;
-    struct slu_u128 key = keep ? ordinal_key(p->ordinal++) : j->key;
-    int rc = SLU_OK;
+    int rc = slu_seqrec_pack(&p->rec, b, q, err);
 
-    slu_count_add(&p->result.taken, slu_seq_count(b, q));
-    if (keep) {
-        p->full = p->full || q->len_tok > p->room;
-        if (p->full)
-            return SLU_OK;
-        p->room -= q->len_tok;
-    }
-    if (p->select)
-        rc = slu_select_add(p->select, key, 0, q->len_tok, err);
+    if (p->cfg.order == SLU_ORDER_KEEP)
+        key = ordinal_key(repeat << 40 | p->ordinal);
+    else if (repeat)
+        key = slu_permute_key(p->cfg.seed, repeat, seg, q->n_seg);
     if (rc == SLU_OK)
-        rc = slu_seqrec_pack(&p->rec, b, q, err);
-    if (rc == SLU_OK)
-        rc = slu_sorter_add(p->sorter, in_group(key, j->bucket, n_group(p)),
+        rc = slu_sorter_add(p->sorter, place_in_group(p, key, bucket, phase),
                             p->rec.piece, SLU_SEQREC_PIECES, err);
     if (rc == SLU_E_LIMIT)
         rc = slu_err_at(err,
@@ -209,6 +199,34 @@ static int take(struct slu_permute *p, const struct slu_batch *b,
     return rc;
 }
 
+static int take(struct slu_permute *p, const struct slu_batch *b,
+                const struct slu_seq *q, const struct slu_judged *j,
+                struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    slu_count_add(&p->result.taken, slu_seq_count(b, q));
+    if (p->cfg.order == SLU_ORDER_KEEP) {
+        p->full = p->full || q->len_tok > p->room;
+        if (p->full)
+            return SLU_OK;
+        p->room -= q->len_tok;
+    }
+    if (p->select)
+        rc = slu_select_add(p->select, j->key, 0, q->len_tok, err);
+    if (rc == SLU_OK)
+        rc = slu_permute_put(p, b, q, j->key, 0, j->bucket, 0, err);
+    p->ordinal++;
+    return rc;
+}
+
+static struct slu_count *left_out(struct slu_permute_result *r, uint32_t verdict)
+{
+    return verdict == NO_BUCKET     ? &r->no_bucket
+           : verdict == NOT_SAMPLED ? &r->not_sampled
+                                    : &r->not_mixed;
+}
+
 static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_permute *p = ctx;
@@ -218,16 +236,21 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 
     if (rc)
         return rc;
-    const struct judged *j = (const void *)buf->data;
+    struct slu_judged *j = (void *)buf->data;
+    const struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
         const struct slu_seq *q = &b->seq[i];
-        struct slu_count n = slu_seq_count(b, q);
         if (j[i].verdict == TAKE) {
-            rc = take(p, b, q, &j[i], err);
-            continue;
+            rc = p->second              ? slu_permute_place(p, b, q, &j[i], &m[i], err)
+                 : slu_permute_waits(p) ? slu_permute_await(p, b, q, &m[i], err)
+                                        : take(p, b, q, &j[i], err);
+        } else if (!p->second) {
+            struct slu_count n = slu_seq_count(b, q);
+            slu_count_add(left_out(r, j[i].verdict), n);
+            if (j[i].verdict == NO_SOURCE)
+                slu_count_add(&r->taken, n);
+            r->left_checksum = slu_u128_add(r->left_checksum, j[i].key);
         }
-        slu_count_add(j[i].verdict == NO_BUCKET ? &r->no_bucket : &r->not_sampled, n);
-        r->left_checksum = slu_u128_add(r->left_checksum, j[i].key);
     }
     p->n_tok += b->n_tok;
     if (p->progress)
@@ -246,12 +269,16 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
     p->progress_ctx = ctx;
     slu_sidecar_init(&p->verdicts);
     int rc = slu_stream_run(r, &ops, p, p->cfg.n_threads, n_slots, total, err);
+    if (!rc && slu_permute_waits(p))
+        rc = slu_permute_again(p, &ops, n_slots, total, err);
     slu_sidecar_release(&p->verdicts);
     if (!rc && p->select) {
         p->cut.tok = p->cfg.max_tokens;
         rc = slu_select_cut(p->select, &p->cut, 1, err);
     }
-    return rc ? rc : slu_sorter_seal(p->sorter, err);
+    if (!rc)
+        rc = slu_sorter_seal(p->sorter, err);
+    return rc;
 }
 
 /* ---- out ---- */
@@ -264,12 +291,13 @@ static bool within(struct slu_permute *p, struct slu_u128 key, uint64_t n_tok)
         /* Equal keys are sequences of the same segments, so of one bucket. */
         int bucket = slu_header_bucket_of(p->header, n_tok);
         struct slu_cut cut = p->cut;
-        cut.key = in_group(cut.key, bucket < 0 ? 0 : (unsigned)bucket, n_group(p));
+        cut.key = place_in_group(p, cut.key, bucket < 0 ? 0 : (unsigned)bucket, 0);
         bool take = slu_cut_take(&cut, key, n_tok);
         p->cut.left = cut.left;
         return take;
     }
-    if (max != UINT64_MAX && n_tok > max - p->result.out.tokens)
+    if (!slu_permute_waits(p) && max != UINT64_MAX &&
+        n_tok > max - p->result.out.tokens)
         p->stopped = true;
     return !p->stopped;
 }

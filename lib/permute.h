@@ -16,6 +16,10 @@
  * each being what it is otherwise; with max_tokens the sequences are those that the one
  * order of all would have taken (select.h).
  *
+ * A blend (blend.h) takes sequences by source, some of them several times, in phases
+ * that come one after another in the stream, or in each bucket. It must know all
+ * sequences first: what can be read twice is, the rest waits in a spool.
+ *
  * Thread safety: one thread at a time on a handle, slu_permute_read's own threads
  * apart.
  */
@@ -25,6 +29,7 @@
 #include <stdint.h>
 
 #include "batch.h"
+#include "blend.h"
 #include "err.h"
 #include "stream.h"
 
@@ -41,6 +46,12 @@ struct slu_permute_cfg {
     bool buckets_only; /* take only sequences of a bucket's length */
     bool by_bucket;    /* the shortest bucket's first; wants buckets_only */
     enum slu_order order;
+
+    const struct slu_blend *blend; /* borrowed; NULL: none. max_tokens is its amount */
+    struct slu_blend_by by;
+    /* Opens the input once more; NULL: it cannot be read twice. */
+    int (*again)(void *ctx, struct slu_reader **r, struct slu_err *err);
+    void *again_ctx;
 };
 
 struct slu_permute_result {
@@ -48,7 +59,10 @@ struct slu_permute_result {
     struct slu_count out;          /* handed out so far */
     struct slu_count not_sampled;  /* left out by sample */
     struct slu_count no_bucket;    /* left out by buckets_only */
-    struct slu_u128 left_checksum; /* of the sequences left out by either */
+    struct slu_count not_mixed;    /* of taken: left out by the blend */
+    struct slu_count repeated;     /* taken again by the blend */
+    struct slu_u128 left_checksum; /* of the sequences left out by any of them */
+    struct slu_u128 repeated_checksum;
     uint64_t spilled_byte;
 };
 
@@ -68,6 +82,11 @@ SLU_MUST_USE int slu_permute_read(struct slu_permute *p, struct slu_reader *r,
 SLU_MUST_USE int slu_permute_next(struct slu_permute *p, struct slu_batch *b,
                                   uint64_t n_tok, struct slu_err *err);
 const struct slu_permute_result *slu_permute_result(struct slu_permute *p);
+/* After slu_permute_read with a blend: what it took, and what each bucket (all is one
+ * where there are none) got in a phase. Borrowed. */
+const struct slu_blending *slu_permute_blending(const struct slu_permute *p);
+const struct slu_count *slu_permute_phase(const struct slu_permute *p, unsigned bucket,
+                                          unsigned phase);
 /* NULL is legal. */
 void slu_permute_free(struct slu_permute *p);
 

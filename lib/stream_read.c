@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "le.h"
@@ -301,13 +302,16 @@ static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
     struct slu_reader t = {.path = &r->path[i], .n_path = 1, .fd = -1};
     struct slu_frame f = {0};
     struct slu_header h;
+    struct stat st;
     const uint8_t *p;
     size_t n;
+    /* Others are read when their turn comes: opening a FIFO and closing it would end
+     * who writes it. */
+    if (!stat(r->path[i], &st) && !S_ISREG(st.st_mode))
+        return SLU_OK;
     int rc = open_path(&t, err);
     if (rc)
         return rc;
-    if (lseek(t.fd, 0, SEEK_CUR) == (off_t)-1)
-        goto out; /* a FIFO: it is read when its turn comes */
     rc = next_header(&t, &f, err);
     if (!rc && f.type != SLU_HEAD)
         rc = slu_fail(err, SLU_E_FORMAT, "does not begin with a header");
@@ -325,7 +329,6 @@ static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
     }
     if (rc)
         slu_err_at(err, "%s", t.name);
-out:
     slu_frame_release(&f);
     close_path(&t);
     return rc;
@@ -457,6 +460,7 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
         if (rc)
             return slu_err_at(err, "%s", r->name);
         b->member = (uint32_t)r->n_member - 1;
+        b->input = (uint32_t)r->at_path;
         raw_byte += r->meta.raw_byte;
         if (r->max_seq_tok && b->raw->n > 1 && raw_byte / b->tok_bytes > r->max_seq_tok)
             return too_long(r, b, err);

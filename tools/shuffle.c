@@ -40,6 +40,22 @@ static const struct cli_opt options[] = {
      "keep this fraction of the sequences, chosen by hash", NULL, true, NULL},
     {"order", 0, CLI_CHOICE, AT(order), "random|keep",
      "random (default), or the order of the stream", orders, true, NULL},
+    {"mix", 0, CLI_STRING, AT(mix.mix), "NAME=WEIGHT,...",
+     "take the sources in this ratio of tokens; repeats one\n"
+     "only where --max-tokens asks for more than it has",
+     NULL, true, NULL},
+    {"mix-by", 0, CLI_CHOICE, AT(mix.by), "domain|input",
+     "sources are domains (default), or the inputs, by path or\nby number from 0",
+     shuffle_mix_bys, true, NULL},
+    {"max-epochs", 0, CLI_STRING, AT(mix.max_epochs), "N|NAME=N,...",
+     "take no source more often; default 4 with an amount that\n"
+     "is asked for, else 1: what the scarcest source allows",
+     NULL, true, NULL},
+    {"mix-schedule", 0, CLI_STRING, AT(mix.schedule), "BLEND:LENGTH;...",
+     "blends one after another; lengths as 80%, 20G (tokens) or\n1000steps", NULL, true,
+     NULL},
+    {"batch-tokens", 0, CLI_COUNT, AT(mix.batch_tokens), "N",
+     "tokens of a step, for --mix-schedule", NULL, true, NULL},
     {0},
 };
 
@@ -119,21 +135,26 @@ int shuffle_book(struct job *j, const struct slu_sum *out, struct slu_err *err)
 {
     const struct slu_permute_result *r = slu_permute_result(j->permute);
     struct slu_u128 sum = slu_u128_add(out->checksum, r->left_checksum);
-    struct slu_count cut = {r->taken.documents - r->out.documents,
-                            r->taken.sequences - r->out.sequences,
-                            r->taken.tokens - r->out.tokens};
+    struct slu_u128 in = slu_u128_add(j->in.checksum, r->repeated_checksum);
+    struct slu_count cut = r->taken;
 
+    slu_count_add(&cut, r->repeated);
+    slu_count_sub(&cut, r->not_mixed);
+    slu_count_sub(&cut, r->out);
     cli_book_in(j->ctx, &j->in);
+    slu_count_add(&j->ctx->ledger.repeated, r->repeated);
+    drop(j, "mix", r->not_mixed);
     drop(j, "tail", r->no_bucket);
     drop(j, "sample", r->not_sampled);
-    if (((const struct opts *)j->ctx->opts)->max_tokens != UINT64_MAX)
+    if (!j->mix.blend.n_source &&
+        ((const struct opts *)j->ctx->opts)->max_tokens != UINT64_MAX)
         drop(j, "max-tokens", cut);
     if (j->shards) {
         drop(j, "last-shard", slu_shards_dropped(j->shards)->n);
         sum = slu_u128_add(sum, slu_shards_dropped(j->shards)->checksum);
     }
     j->ctx->spill_bytes = r->spilled_byte;
-    if (cut.sequences == 0 && slu_u128_cmp(sum, j->in.checksum))
+    if (cut.sequences == 0 && slu_u128_cmp(sum, in))
         return slu_fail(
             err, SLU_E_CONSERVATION,
             "internal error: the sequences that came out are not those that "
@@ -167,8 +188,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
                                   .buckets_only = o->shards.format >= 0,
                                   .by_bucket = o->shards.format >= 0,
                                   .order = (enum slu_order)o->order};
+    char *mix = NULL;
     int rc = shuffle_shards_check(ctx, err);
 
+    if (!rc)
+        rc = shuffle_mix_parse(&j.mix, ctx, &o->mix, err);
     if (!rc)
         rc = cli_open_reader(ctx, &j.reader, err);
     if (!rc && slu_reader_header(j.reader)->no_tokens)
@@ -180,20 +204,31 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = cli_open_writer(ctx, &j.writer, slu_reader_header(j.reader),
                              slu_reader_names(j.reader), false, err);
     if (!rc)
+        rc = shuffle_mix_open(&j.mix, j.reader, &cfg, err);
+    if (!rc)
         rc = slu_permute_new(&j.permute, &cfg, err);
     cli_phase(ctx, "read");
     if (!rc)
         rc = slu_permute_read(j.permute, j.reader, cli_slots(ctx, share), &j.in,
                               progress, &j, err);
+    if (rc)
+        shuffle_mix_explain(&j.mix, j.permute, j.reader, err);
     cli_phase(ctx, "write");
     n_slots = n_slots > most ? most : n_slots < 2 ? 2 : n_slots;
+    if (!rc)
+        rc = shuffle_mix_report(&j.mix, j.permute, slu_reader_header(j.reader), &mix,
+                                err);
+    if (!rc && j.shards && mix)
+        rc = slu_shards_report_add(j.shards, "mix", mix, err);
     if (!rc && j.shards)
         rc = shuffle_shards_write(&j, (unsigned)n_slots, err);
     if (!rc && j.writer)
         rc = write_stream(&j, (unsigned)n_slots, err);
     if (!rc)
         rc = j.shards ? shuffle_shards_finish(&j, err) : finish_stream(&j, err);
+    free(mix);
     slu_permute_free(j.permute);
+    shuffle_mix_release(&j.mix);
     slu_writer_abort(j.writer);
     slu_shards_free(j.shards);
     slu_reader_free(j.reader);
@@ -202,11 +237,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
 const struct slu_tool slu_tool = {
     .name = "shuffle",
-    .synopsis = "[--order random|keep] [--max-tokens N] [--sample FRACTION] [-o FILE]\n"
-                "[STREAM ...]\n"
+    .synopsis = "[--mix NAME=WEIGHT,...] [--order random|keep] [--max-tokens N]\n"
+                "[--sample FRACTION] [-o FILE] [STREAM ...]\n"
                 "--format FORMAT -o DIR [--shard-sequences auto|N] [--last keep|drop]\n"
                 "[--tails error|drop] [--order random|keep] [--max-tokens N]\n"
-                "[--sample FRACTION] [STREAM ...]",
+                "[--sample FRACTION] [--mix NAME=WEIGHT,...] [STREAM ...]",
     .summary = "Puts the sequences of a stream in random order, and writes shards.",
     .opt = options,
     .opts_size = sizeof(struct opts),

@@ -6,6 +6,7 @@
 #include "formats/shard.h"
 #include "lib/permute.h"
 #include "tools/cli.h"
+#include "tools/shuffle_mix.h"
 
 enum { JOB_TOK = 1 << 17, JOB_BYTE = 3 << 20 };
 
@@ -27,6 +28,7 @@ struct opts {
     int order; /* enum slu_order */
     uint64_t max_tokens;
     double sample;
+    struct shuffle_mix_opts mix;
 };
 
 struct job {
@@ -35,6 +37,7 @@ struct job {
     struct slu_permute *permute;
     struct slu_writer *writer; /* a stream: */
     struct slu_shards *shards; /* or shards */
+    struct shuffle_mix mix;
     struct slu_sum in;
 };
 

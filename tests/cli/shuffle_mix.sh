@@ -1,0 +1,139 @@
+# shellcheck shell=sh disable=SC2154
+# shuffle_mix.sh - blends: the same bytes for every -M and -T, from files and from pipes; shards; by input; schedules
+# and where their phases begin; what is refused. That the right sequences are taken: tests/props/check_blend.py.
+
+have tokenize decompose pack shuffle inspect || return 0
+
+corpus base.jsonl 1500000 31
+"$PYTHON" - <<'PY'
+import json
+base = [json.loads(l) for l in open("base.jsonl", encoding="utf-8")]
+domains = "web", "web", "web", "code", "code", "math"
+for name, of in ("all", domains), ("web", domains[:1]), ("code", domains[3:4]):
+    with open(name + ".jsonl", "w", encoding="utf-8") as f:
+        for n in range(20):
+            for i, r in enumerate(base):
+                r = dict(r, text="%d %s" % (n, r["text"]), domain=domains[(n + i) % 6])
+                if r["domain"] in of:
+                    f.write(json.dumps(r, ensure_ascii=False) + "\n")
+PY
+for n in all web code; do
+    tokenize -q -t bytes --domain-field domain $n.jsonl | decompose --min 64 --max 1024 --label-token | pack -o $n.tks
+done
+
+mix="--mix web=0.5,code=0.3,math=0.2 --seed 4"
+shuffle $mix -M 1G -T 1 --stats s.json -o want.tks all.tks
+same "nothing is spilled with -M 1G" 0 "$(json s.json 'd["spill_bytes"]')"
+want=$(sha want.tks)
+for t in 1 3; do
+    shuffle $mix -M 32M -T $t --stats s.json -o out.tks all.tks
+    same "-M 32M -T $t, a file" "$want" "$(sha out.tks)"
+    check "-M 32M -T $t, a file: spills" test "$(json s.json 'd["spill_bytes"]')" -gt 0
+    [ -n "${SAN:-}" ] || check "-M 32M -T $t, a file: peak memory within 96 MiB" \
+        test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
+    shuffle $mix -M 32M -T $t --stats s.json <all.tks >out.tks
+    same "-M 32M -T $t, a pipe" "$want" "$(sha out.tks)"
+    [ -n "${SAN:-}" ] || check "-M 32M -T $t, a pipe: peak memory within 96 MiB" \
+        test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
+done
+shuffle $mix <all.tks >out.tks
+same "a pipe that fits in memory" "$want" "$(sha out.tks)"
+check "the shares are those asked for" "$PYTHON" - s.json <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+want = {"web": 0.5, "code": 0.3, "math": 0.2}
+raise SystemExit(any(abs(s["share"] - want[s["name"]]) > 1e-4 for s in d["mix"]["sources"]) or
+                 d["tokens"]["repeated"] or not d["tokens"]["dropped"]["mix"] or
+                 max(s["epochs"] for s in d["mix"]["sources"]) < 0.9999)
+PY
+
+# Shards: the same sequences, the order within each bucket that of the stream, phase after phase.
+by_length() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
+d = [(len(json.loads(l)["tokens"]), l) for l in sys.stdin]
+sys.stdout.writelines(l for _, l in sorted(d, key=lambda x: x[0]))' | sha256sum; }
+plan="--mix-schedule web=0.7,code=0.3:75%;web=0.2,math=0.8:25% --max-tokens 18M --seed 5"
+shuffle $plan -o phases.tks --stats s.json all.tks
+shuffle -q $plan --format wds -M 32M -o set all.tks
+same "a schedule's shards" "$(by_length phases.tks)" "$(inspect --records set | sha256sum)"
+check "inspect --verify" inspect --verify set
+inspect --records phases.tks >records
+"$PYTHON" - <<'PY'
+import json
+report, run = json.load(open("set/report.json"))["mix"], json.load(open("s.json"))
+recs = [json.loads(l) for l in open("records")]
+first = report["phases"][0]["sequences"]
+def key(r):
+    return json.dumps(r["segments"], sort_keys=True)
+domain = [{s.get("domain") for s in r["segments"]} - {None} for r in recs]
+good = report == run["mix"] and not any("math" in d for d in domain[:first]) and not any("code" in d for d in domain[first:])
+print(("ok" if good else "not ok") + " shuffle_mix: the first phase comes first, and the report says where it ends")
+seen = {key(r) for r in recs[:first]}
+new = {key(r) for r in recs[first:]} - seen
+web = [s for s in report["sources"] if s["name"] == "web"][0]
+good = len({key(r) for r in recs}) == sum(s["sequences_used"] for s in report["sources"])
+good = good and run["sequences"]["repeated"] == len(recs) - len(seen | new)
+good = good and (web["epochs"] > 1 or not any(key(r) in seen for r, d in zip(recs[first:], domain[first:])))
+print(("ok" if good else "not ok") + " shuffle_mix: what comes twice is counted as repeated")
+by = {}
+for i, r in enumerate(recs):
+    by.setdefault(len(r["tokens"]), []).append(i >= first)
+good = all(by[b["length"] + 1].index(True) == b["begin"] for b in report["phases"][1]["buckets"] if b["sequences"])
+good = good and all(b["begin"] == 0 for b in report["phases"][0]["buckets"])
+print(("ok" if good else "not ok") + " shuffle_mix: the report says where the second phase begins in each bucket")
+PY
+
+# By input: by name or by number, and pipes have names too.
+shuffle --seed 7 --mix-by input --mix web.tks=1,code.tks=2 web.tks code.tks --no-provenance -o a.tks
+shuffle --seed 7 --mix-by input --mix 1=2,0=1 web.tks code.tks --no-provenance -o b.tks
+same "by input, by name or by number" "$(sha a.tks)" "$(sha b.tks)"
+mkfifo one two
+cat web.tks >one & cat code.tks >two &
+timeout 60 shuffle --seed 7 --mix-by input --mix ./one=1,two=2 ./one two --no-provenance -o b.tks
+wait
+same "from FIFOs" "$(sha a.tks)" "$(sha b.tks)"
+same "domains and inputs agree where they are the same" "$(sha a.tks)" \
+    "$(shuffle --seed 7 --mix web=1,code=2 web.tks code.tks --no-provenance | sha)"
+
+# Order and samples go with it.
+shuffle --order keep --mix web=1,code=1 --no-provenance all.tks -o kept.tks
+inspect --records all.tks >a
+inspect --records kept.tks >b
+check "--order keep: what is taken stays in order" "$PYTHON" -c 'import sys
+a = iter(open("a"))
+sys.exit(not all(any(x == y for y in a) for x in open("b")))'
+shuffle --sample 0.2 --mix web=1,code=1 --stats s.json all.tks -o /dev/null
+check "--sample comes before it" "$PYTHON" -c 'import json
+d = json.load(open("s.json"))
+raise SystemExit(sum(s["available"]["tokens"] for s in d["mix"]["sources"]) > 0.25 * d["tokens"]["in"] or
+                 sorted(d["tokens"]["dropped"]) != ["mix", "sample"])'
+
+# Refusals: one line each, and nothing is left.
+refused() {
+    what=$1 want=$2
+    shift 2
+    status "$what" "$want" shuffle -o x.tks "$@" all.tks
+    check "$what: one line, and no file" test "$(wc -l <"$TMP/err")" = 1 -a ! -e x.tks
+}
+refused "a domain that is not there" 1 --mix web=1,cod=1
+check "says which there are" grep -q "'cod'.*web, code, math" "$TMP/err"
+refused "more epochs than may be" 1 --mix math=1 --max-tokens 1G
+check "says what would do" grep -qE "'math' has [0-9]+ tokens.* --max-epochs math=[0-9.]+, --max-tokens [0-9]+" "$TMP/err"
+refused "a cap on one source" 1 --mix web=1,math=3 --max-tokens 8M --max-epochs 4,math=0.5
+for bad in "" web web= =1=x web=-1 web=1,, web=0 web=1,web=2 web=1e3 web=0.1234567 "web=99999999999999999999"; do
+    refused "--mix '$bad'" 2 --mix "$bad"
+done
+for bad in web=1 "web=1:50%" "web=1:50%;web=1:60%" "web=1:50%;web=1:1G" "web=1:3steps" "web=1:0" "web=1:1G;web=1" \
+    "web=1:x;web=1:y" ";" "web=1:60%;web=1:40%;"; do
+    refused "--mix-schedule '$bad'" 2 --mix-schedule "$bad"
+done
+for bad in 0 x web=0 code=1 4,5 ""; do
+    refused "--max-epochs '$bad'" 2 --mix web=1 --max-epochs "$bad"
+done
+refused "--mix and --mix-schedule" 2 --mix web=1 --mix-schedule "web=1:100%"
+refused "--mix-by without --mix" 2 --mix-by input
+refused "an input that is not there" 2 --mix-by input --mix 1=1
+refused "phases in tokens and another amount" 2 --mix-schedule "web=1:1M;code=1:1M" --max-tokens 3M
+shuffle --mix-schedule "web=1:100steps;code=1:50steps" --batch-tokens 4096 all.tks --stats s.json -o /dev/null
+check "phases in steps" "$PYTHON" -c 'import json
+d = json.load(open("s.json"))["mix"]
+raise SystemExit([s["phases"][p]["wanted"] for p, s in enumerate(d["sources"])] != [409600, 204800])'

@@ -2,8 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/pack/packing.h"
-#include "lib/pack/packing_table.h"
 #include "tools/cli.h"
 #include "tools/pack_private.h"
 
@@ -11,22 +9,12 @@ static const char *const longs[] = {"split", "drop", "error", NULL};
 static const char *const orders[] = {"plan", "related", NULL};
 static const char *const fills[] = {"pad", "drop", NULL};
 
-struct opts {
-    uint64_t length, max_segments;
-    int method, too_long, fill, order;
-    bool mix_domains, plan;
-    struct pack_multi_opts multi;
-    struct pack_balance_opts balance;
-    struct slu_device device; /* here, so that the report can name it */
-    const char *save_plan, *apply_plan;
-};
-
 static int parse_cost(void *opts, const char *value, struct slu_err *err)
 {
-    return pack_balance_parse_cost(&((struct opts *)opts)->balance, value, err);
+    return pack_balance_parse_cost(&((struct pack_opts *)opts)->balance, value, err);
 }
 
-#define AT(field) offsetof(struct opts, field)
+#define AT(field) offsetof(struct pack_opts, field)
 static const struct cli_opt options[] = {
     {"length", 0, CLI_COUNT, AT(length), "L",
      "length of the bins; default: the smallest bucket of the stream", NULL, true,
@@ -80,7 +68,7 @@ static const struct cli_opt options[] = {
 
 static void defaults(void *p)
 {
-    ((struct opts *)p)->multi.threshold = PACK_MULTI_THRESHOLD;
+    ((struct pack_opts *)p)->multi.threshold = PACK_MULTI_THRESHOLD;
 }
 
 struct runs {
@@ -101,35 +89,18 @@ struct slot {
     struct slu_packing_window window; /* writing: what b is filled with */
 };
 
-struct job {
-    struct cli_ctx *ctx;
-    struct slu_reader *reader;
-    struct slu_header in;        /* of the stream that is read */
-    struct slu_writer *writer;   /* NULL: plan only */
-    struct slu_balance *balance; /* before the writer; NULL: none */
-    struct slu_packing *packing;
-    struct slu_relater *relater;       /* NULL: plan order */
-    struct slu_planfile *save, *apply; /* NULL: none */
-    struct slu_out *plan_out;          /* where save goes; opened at the start */
-    uint64_t capacity;                 /* ids a bin, the longest */
-    uint64_t bin_tok[SLU_MAX_BUCKETS]; /* ids of the bins there are, ascending */
-    size_t n_bin_tok;
-    uint64_t waiting, pieces, tok;
-    struct slu_count passed, too_long, padding;
-};
-
 /* ---- reading: what passes is written, what waits goes to lib/packing ---- */
 
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
-    struct job *j = ctx;
+    struct pack_job *j = ctx;
     return slu_reader_fetch(j->reader, &((struct slot *)job)->b, err);
 }
 
-static int list_runs(const struct job *j, struct slot *s, const struct slu_seq *q,
+static int list_runs(const struct pack_job *j, struct slot *s, const struct slu_seq *q,
                      struct slu_err *err)
 {
-    const struct opts *o = j->ctx->opts;
+    const struct pack_opts *o = j->ctx->opts;
     struct slu_run run;
     uint64_t i = 0, tok_off = q->tok_off;
     size_t before = s->waits.n + s->too_long.n;
@@ -172,7 +143,7 @@ static void sum_passed(struct slot *s, size_t n)
 
 static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
-    const struct job *j = ctx;
+    const struct pack_job *j = ctx;
     struct slot *s = job;
     int rc = slu_batch_open(j->reader, &s->b, err);
     size_t n = 0;
@@ -203,7 +174,7 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 }
 
 /* What passes and what was packed, on its way out. */
-static int put(struct job *j, struct slu_batch *b, struct slu_err *err)
+static int put(struct pack_job *j, struct slu_batch *b, struct slu_err *err)
 {
     if (!j->writer)
         return SLU_OK;
@@ -211,9 +182,9 @@ static int put(struct job *j, struct slu_batch *b, struct slu_err *err)
                       : slu_writer_put(j->writer, b, err);
 }
 
-static int take_long(struct job *j, const struct slu_run *run, struct slu_err *err)
+static int take_long(struct pack_job *j, const struct slu_run *run, struct slu_err *err)
 {
-    const struct opts *o = j->ctx->opts;
+    const struct pack_opts *o = j->ctx->opts;
     if (o->too_long == 2) {
         const char *name =
             slu_names_source(slu_reader_names(j->reader), run->seg.source);
@@ -232,7 +203,7 @@ static int take_long(struct job *j, const struct slu_run *run, struct slu_err *e
 
 static int emit(void *ctx, void *job, struct slu_err *err)
 {
-    struct job *j = ctx;
+    struct pack_job *j = ctx;
     struct slot *s = job;
     slu_reader_account(j->reader, &s->b);
     slu_count_add(&j->passed, s->b.sum.n);
@@ -257,14 +228,14 @@ static int emit(void *ctx, void *job, struct slu_err *err)
 
 static int produce_bins(void *ctx, void *job, struct slu_err *err)
 {
-    struct job *j = ctx;
+    struct pack_job *j = ctx;
     struct slot *s = job;
     return slu_packing_take(j->packing, &s->window, &s->b, BATCH_TOK, err);
 }
 
 static int fill_bins(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
-    const struct job *j = ctx;
+    const struct pack_job *j = ctx;
     struct slot *s = job;
     int rc = slu_packing_fill(j->packing, &s->window, &s->b, err);
     if (!rc)
@@ -275,14 +246,14 @@ static int fill_bins(void *ctx, unsigned worker, void *job, struct slu_err *err)
 
 static int emit_bins(void *ctx, void *job, struct slu_err *err)
 {
-    struct job *j = ctx;
+    struct pack_job *j = ctx;
     struct slot *s = job;
     slu_packing_settle(j->packing, &s->window);
     return put(j, &s->b, err);
 }
 
 /* A pipe over fresh slots. */
-static int run_pipe(struct job *j, const struct slu_pipe_ops *ops, unsigned n_slot,
+static int run_pipe(struct pack_job *j, const struct slu_pipe_ops *ops, unsigned n_slot,
                     struct slu_err *err)
 {
     struct slot *s = calloc(n_slot, sizeof *s);
@@ -308,76 +279,6 @@ static int run_pipe(struct job *j, const struct slu_pipe_ops *ops, unsigned n_sl
     return rc;
 }
 
-/* ---- what is reported ---- */
-
-/* The table of --plan, and the same for --stats. */
-static int write_plan(struct job *j, struct slu_err *err)
-{
-    struct slu_packing_row row[SLU_PACK_METHODS];
-    struct slu_buf text = SLU_BUF_INIT, json = SLU_BUF_INIT;
-    int rc = slu_packing_compare(j->packing, row, err);
-    if (!rc)
-        rc = slu_packing_table(j->packing, row, &j->passed, &text, err);
-    if (!rc)
-        rc = slu_packing_table_json(j->packing, row, &json, err);
-    if (!rc)
-        rc = slu_buf_append(&json, "", 1, err);
-    if (!rc) {
-        cli_stat_json(j->ctx, "methods", (const char *)json.data);
-        rc = slu_out_whole(j->ctx->common.output, text.data, text.len, err);
-    }
-    slu_buf_release(&text);
-    slu_buf_release(&json);
-    return rc;
-}
-
-static double ratio(uint64_t a, uint64_t b)
-{
-    return b ? (double)a / (double)b : 0;
-}
-
-static void report(struct job *j)
-{
-    const struct opts *o = j->ctx->opts;
-    struct slu_pack_sum s = slu_packing_sum(j->packing);
-    uint64_t room = s.ids - s.tok;
-    cli_stat_u64(j->ctx, "bin_tokens", j->capacity);
-    cli_stat_u64(j->ctx, "passed", j->passed.sequences);
-    cli_stat_u64(j->ctx, "packed", s.items);
-    cli_stat_u64(j->ctx, "bins", s.bins);
-    cli_stat_u64(j->ctx, "full_bins", s.full);
-    cli_stat_u64(j->ctx, "groups", s.groups);
-    cli_stat_u64(j->ctx, "certificate", s.bins - s.bound);
-    cli_stat_double(j->ctx, "fill", slu_pack_fill(&s));
-    cli_stat_double(j->ctx, "padding_ratio", o->fill == 0 ? ratio(room, s.tok) : 0);
-    cli_stat_double(j->ctx, "truncation_ratio", ratio(s.cut, s.items));
-    cli_stat_double(j->ctx, "concatenation_ratio", ratio(s.items, s.bins));
-    if (j->relater) {
-        struct slu_packing_related r = slu_packing_related(j->packing);
-        cli_stat_u64(j->ctx, "related", r.items);
-        cli_stat_u64(j->ctx, "chains", r.chains);
-    }
-    if (j->balance)
-        pack_balance_report(j->ctx, j->balance);
-}
-
-/* Books what was created and dropped; the reader and the writer book the rest. */
-static void book(struct job *j)
-{
-    struct slu_ledger *l = &j->ctx->ledger;
-    struct slu_packing_stat s = slu_packing_stat(j->packing);
-    l->created.sequences += j->pieces - j->waiting;
-    l->padding += s.padding;
-    if (s.joined)
-        slu_ledger_drop(l, "joined", (struct slu_count){0, s.joined, 0});
-    if (s.not_full.sequences)
-        slu_ledger_drop(l, "not-full", s.not_full);
-    if (j->too_long.sequences)
-        slu_ledger_drop(l, "too-long", j->too_long);
-    if (j->padding.tokens || j->padding.sequences)
-        slu_ledger_drop(l, "padding", j->padding);
-}
-
 /* ---- setting up ---- */
 
 /* Makes length one of the header's buckets, if it is none. */
@@ -401,8 +302,8 @@ static int add_bucket(struct slu_header *h, uint64_t length, struct slu_err *err
 }
 
 /* The bins' lengths, and the header with them among the buckets. */
-static int set_length(struct job *j, const struct opts *o, struct slu_header *h,
-                      struct slu_err *err)
+static int set_length(struct pack_job *j, const struct pack_opts *o,
+                      struct slu_header *h, struct slu_err *err)
 {
     bool multi = o->method == SLU_PACK_MULTI;
     int rc = pack_multi_check(&o->multi, multi, o->length, err);
@@ -428,9 +329,10 @@ static int set_length(struct job *j, const struct opts *o, struct slu_header *h,
 }
 
 /* Sets cfg's save and apply. */
-static int open_plans(struct job *j, struct slu_packing_cfg *cfg, struct slu_err *err)
+static int open_plans(struct pack_job *j, struct slu_packing_cfg *cfg,
+                      struct slu_err *err)
 {
-    const struct opts *o = j->ctx->opts;
+    const struct pack_opts *o = j->ctx->opts;
     const struct slu_plan_head head = slu_packing_head(cfg);
     if (!o->save_plan && !o->apply_plan)
         return SLU_OK;
@@ -453,9 +355,10 @@ static void phase(void *ctx, const char *name, const char *device)
     cli_phase_on(ctx, name, device);
 }
 
-static int open_packing(struct job *j, const struct slu_header *h, struct slu_err *err)
+static int open_packing(struct pack_job *j, const struct slu_header *h,
+                        struct slu_err *err)
 {
-    struct opts *o = j->ctx->opts;
+    struct pack_opts *o = j->ctx->opts;
     const struct cli_common *c = &j->ctx->common;
     if (o->fill == 0 && h->pad == SLU_NO_TOKEN && !o->plan)
         return slu_fail(
@@ -501,7 +404,7 @@ static int open_packing(struct job *j, const struct slu_header *h, struct slu_er
 
 /* Batches of bins in flight, which may be larger than others: one where a single bin
  * takes all of the share. */
-static unsigned bin_slots(const struct job *j, uint64_t share)
+static unsigned bin_slots(const struct pack_job *j, uint64_t share)
 {
     uint64_t tok_byte = 2 * j->capacity * j->in.tok_bytes,
              bin_byte = slu_packing_bin_byte(j->packing);
@@ -512,7 +415,7 @@ static unsigned bin_slots(const struct job *j, uint64_t share)
     return n >= most ? most : n > 2 ? (unsigned)n : most < 2 ? most : 2;
 }
 
-static int write_planfile(struct job *j, struct slu_err *err)
+static int write_planfile(struct pack_job *j, struct slu_err *err)
 {
     int rc = slu_planfile_write(j->save, j->plan_out, err);
     if (rc)
@@ -523,7 +426,7 @@ static int write_planfile(struct job *j, struct slu_err *err)
 }
 
 /* Both passes, with everything open. */
-static int pack(struct job *j, struct slu_sum *in, struct slu_err *err)
+static int pack(struct pack_job *j, struct slu_sum *in, struct slu_err *err)
 {
     static const struct slu_pipe_ops reading = {produce, work, emit};
     static const struct slu_pipe_ops writing = {produce_bins, fill_bins, emit_bins};
@@ -546,8 +449,8 @@ static int pack(struct job *j, struct slu_sum *in, struct slu_err *err)
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
-    const struct opts *o = ctx->opts;
-    struct job j = {.ctx = ctx};
+    const struct pack_opts *o = ctx->opts;
+    struct pack_job j = {.ctx = ctx};
     struct slu_header h;
     struct slu_sum in = {0};
 
@@ -578,15 +481,15 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = pack(&j, &in, err);
     if (!rc && o->plan)
-        rc = write_plan(&j, err);
+        rc = pack_write_table(&j, err);
     if (!rc) {
-        report(&j);
+        pack_report(&j);
         cli_book_in(ctx, &in);
         ctx->spill_bytes = slu_packing_spilled(j.packing);
         if (o->plan)
             slu_ledger_drop(&ctx->ledger, "plan-only", in.n);
         else
-            book(&j);
+            pack_book(&j);
     }
     if (!rc && j.writer) {
         rc = cli_close_writer(ctx, j.writer, err);
@@ -617,7 +520,7 @@ const struct slu_tool slu_tool = {
     .summary =
         "Joins sequences that have no bucket's length into sequences that have one.",
     .opt = options,
-    .opts_size = sizeof(struct opts),
+    .opts_size = sizeof(struct pack_opts),
     .defaults = defaults,
     .reads_stream = true,
     .memory_floor = 32 << 20,

@@ -9,6 +9,7 @@
 
 #include "lib/pack/balance.h"
 #include "lib/decompose.h"
+#include "lib/pack/packing.h"
 #include "lib/pack/related.h"
 #include "tools/cli.h"
 
@@ -69,5 +70,40 @@ SLU_MUST_USE int pack_multi_check(const struct pack_multi_opts *o, bool multi,
 SLU_MUST_USE int pack_multi_lengths(const struct pack_multi_opts *o,
                                     const struct slu_header *h, uint64_t *length,
                                     size_t *n, struct slu_err *err);
+
+/* ---- the program itself ---- */
+
+struct pack_opts {
+    uint64_t length, max_segments;
+    int method, too_long, fill, order;
+    bool mix_domains, plan;
+    struct pack_multi_opts multi;
+    struct pack_balance_opts balance;
+    struct slu_device device; /* here, so that the report can name it */
+    const char *save_plan, *apply_plan;
+};
+
+struct pack_job {
+    struct cli_ctx *ctx;
+    struct slu_reader *reader;
+    struct slu_header in;        /* of the stream that is read */
+    struct slu_writer *writer;   /* NULL: plan only */
+    struct slu_balance *balance; /* before the writer; NULL: none */
+    struct slu_packing *packing;
+    struct slu_relater *relater;       /* NULL: plan order */
+    struct slu_planfile *save, *apply; /* NULL: none */
+    struct slu_out *plan_out;          /* where save goes; opened at the start */
+    uint64_t capacity;                 /* ids a bin, the longest */
+    uint64_t bin_tok[SLU_MAX_BUCKETS]; /* ids of the bins there are, ascending */
+    size_t n_bin_tok;
+    uint64_t waiting, pieces, tok;
+    struct slu_count passed, too_long, padding;
+};
+
+/* The table of --plan, and the same for --stats. */
+SLU_MUST_USE int pack_write_table(struct pack_job *j, struct slu_err *err);
+void pack_report(struct pack_job *j);
+/* Books what was created and dropped; the reader and the writer book the rest. */
+void pack_book(struct pack_job *j);
 
 #endif

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Reads --format megatron with megatron-core's own classes, and its own files with ours.
+
+What it proves: IndexedDataset gives every sequence of every shard, id for id, and its lengths, pointers and documents are
+what its builder would have written, byte for byte; GPTDataset of the sequence's length, without an extra token, gives
+each sequence as one sample; two ranks of two workers see each once. And what IndexedDatasetBuilder has written, in its
+types, documents of several sequences too, is read as the same documents, decomposed, written back, and read by it.
+"""
+import glob
+import importlib.util
+import os
+import sys
+import tempfile
+import types
+import warnings
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "common"))
+import sets  # noqa: E402
+
+warnings.simplefilter("ignore")
+
+
+def import_megatron():
+    """The data sets alone: megatron.core's own __init__ imports all of its models and optimizers."""
+    spec = importlib.util.find_spec("megatron")
+    if not spec:
+        raise ImportError("no megatron-core")
+    for name in ("core", "core.datasets"):
+        module = types.ModuleType("megatron." + name)
+        module.__path__ = [os.path.join(d, name.replace(".", "/")) for d in spec.submodule_search_locations]
+        sys.modules[module.__name__] = module
+    import megatron.core.parallel_state  # noqa: F401 (it and utils import each other)
+
+
+try:
+    import numpy
+    import torch
+    import_megatron()
+    from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig
+    from megatron.core.datasets.indexed_dataset import IndexedDataset, IndexedDatasetBuilder
+    from megatron.core.datasets.utils import Split
+except ImportError as e:
+    print("skip readers_megatron: %s" % e)
+    raise SystemExit(0)
+
+
+def result(good, what):
+    sets.result("readers_megatron", good, what)
+
+
+def prefixes(folder, name):
+    return [p[:-4] for p in sorted(glob.glob("%s/%s/*.bin" % (folder, name)))]
+
+
+def rebuilt(prefix, data):
+    """The same by its builder."""
+    builder = IndexedDatasetBuilder("again.bin", dtype=data.index.dtype)
+    for i in range(len(data)):
+        builder.add_document(torch.from_numpy(data[i].astype(numpy.int64)), [len(data[i])])
+    builder.finalize("again.idx")
+    return all(open("again" + x, "rb").read() == open(prefix + x, "rb").read() for x in (".bin", ".idx"))
+
+
+def check_set(folder, buckets):
+    same = True
+    for name, want in sorted(buckets.items()):
+        data = [IndexedDataset(p) for p in prefixes(folder, name)]
+        got = [d[i].tolist() for d in data for i in range(len(d))]
+        result(got == [r["tokens"] for r in want], "%s: %d sequences of %d shards, every id" % (name, len(want), len(data)))
+        same = same and all(rebuilt(p, d) for p, d in zip(prefixes(folder, name), data))
+    result(same, "every file is what IndexedDatasetBuilder writes")
+
+
+def check_ranks(folder, buckets):
+    name, want = max(buckets.items(), key=lambda b: len(b[1]))
+    data = torch.utils.data.ConcatDataset([IndexedDataset(p) for p in prefixes(folder, name)])
+    seen = sets.read_by_ranks(data, lambda s: tuple(s.tolist()))
+    result(sets.once(seen, [tuple(r["tokens"]) for r in want]),
+           "%s: IndexedDataset, 2 ranks of 2 workers: each of %d sequences once" % (name, len(want)))
+
+
+class Tokenizer:
+    vocab_size, eod, pad, unique_identifiers = None, 256, 60000, {"class": "bytes"}
+
+
+def gpt_datasets(paths, length):
+    config = GPTDatasetConfig(random_seed=3, sequence_length=length, blend=(list(paths), None), split="1,0,0",
+                              path_to_cache=os.path.abspath("cache"), tokenizer=Tokenizer(), reset_position_ids=False,
+                              reset_attention_mask=False, eod_mask_loss=False, create_attention_mask=False,
+                              add_extra_token_to_sequence=False, num_dataset_builder_threads=1)
+    for p in paths:
+        low = GPTDataset.build_low_level_dataset(p, config)
+        yield GPTDataset(low, p, numpy.arange(len(low), dtype=numpy.int32), None, Split.train, config)
+
+
+def check_gpt(folder, buckets):
+    for name in ("D_10", "D_8"):
+        want = [tuple(r["tokens"]) for r in buckets[name]]
+        data = torch.utils.data.ConcatDataset(list(gpt_datasets(prefixes(folder, name), 2 ** int(name[2:]))))
+        seen = sets.read_by_ranks(data, lambda s: tuple(s["tokens"].tolist()))
+        result(sets.once(seen, want), "%s: GPTDataset, 2 ranks of 2 workers: each of %d sequences a sample, once"
+               % (name, len(want)))
+
+
+def build(prefix, docs, dtype, multimodal):
+    """docs: lists of lists of ids; every other one item by item."""
+    builder = IndexedDatasetBuilder(prefix + ".bin", dtype=dtype, multimodal=multimodal)
+    for i, sequences in enumerate(docs):
+        if i % 2:
+            builder.add_document(torch.tensor([t for s in sequences for t in s], dtype=torch.int64), list(map(len, sequences)),
+                                 [0] * len(sequences))  # of 0.16 the default of modes cannot be used
+        else:
+            for s in sequences:
+                builder.add_item(torch.tensor(s, dtype=torch.int64))
+            builder.end_document()
+    builder.finalize(prefix + ".idx")
+
+
+def check_inputs(found):
+    ids = {"uint8": 256, "int8": 128, "int16": 32768, "uint16": 60000, "int32": 60000, "int64": 60000}
+    docs = {}
+    for dtype, below in ids.items():
+        docs[dtype] = [[[(b * 229 + i) % below for b in t.encode()[k:k + 700]] for k in range(0, min(len(t.encode()), 2800), 700)]
+                       for i, t in enumerate(found[:150]) if t]
+        build(dtype, docs[dtype], getattr(numpy, dtype), dtype == "int32")
+        got = sets.records("--vocab-size", "60000", dtype + ".idx")
+        result([r["tokens"] for r in got] == [[t for s in d for t in s] for d in docs[dtype]],
+               "%s: %d documents of %d sequences, every id" % (dtype, len(got), sum(map(len, docs[dtype]))))
+    merged = IndexedDatasetBuilder("merged.bin", dtype=numpy.uint16)
+    merged.add_index("uint16")
+    merged.add_index("uint16")
+    merged.finalize("merged.idx")
+    names = ["int64.idx", "merged.bin"]
+    places = {(r["segments"][0]["source_number"], r["segments"][0]["document"]): r["tokens"]
+              for r in sets.records("--vocab-size", "60000", *names)}
+    for vocab, bits in (("60000", "u16"), ("100000", "i32")):
+        folder = "back-" + bits
+        pieces = sets.run("decompose", "-q", "--min", "16", "--max", "256", "--tail", "drop", "--vocab-size", vocab, *names)
+        sets.run("shuffle", "-q", "--format", "megatron", "-o", folder, "--shard-sequences", "500", stdin=pieces)
+        buckets = sets.by_bucket(folder)
+        good, n = True, 0
+        for name, want in buckets.items():
+            got = [d[i].tolist() for d in map(IndexedDataset, prefixes(folder, name)) for i in range(len(d))]
+            good = good and len(got) == len(want)
+            for ids_, r in zip(got, want):
+                (s,) = r["segments"]
+                doc = places[(s["source_number"], s["document"])]
+                good = good and ids_ == doc[s["offset"]:s["offset"] + s["length"]] == r["tokens"]
+                n += len(ids_)
+        result(good and n > 0, "merged sets decomposed and written back as %s: %d tokens, each from its place" % (bits, n))
+
+
+def main(scratch):
+    os.chdir(scratch)
+    found = sets.texts(1500000)
+    sets.write_texts("c.jsonl", found)
+    labels = sets.make_set("labels", "megatron", "c.jsonl", True, 200)
+    check_set("labels", labels)
+    check_ranks("labels", labels)
+    check_gpt("plain", sets.make_set("plain", "megatron", "c.jsonl", False, 200))
+    check_inputs(found)
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    main(scratch)
+    os.chdir("/")
+sets.finish()

@@ -122,10 +122,13 @@ int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
 {
     int rc = slu_shards_begin(s, input, n_threads, err);
 
-    if (rc == SLU_OK)
+    if (rc == SLU_OK) {
+        slu_shards_queue_begin(s, n_threads);
         rc = s->cfg.format->build
                  ? slu_shards_build(s, source, ctx, n_threads, n_slots, err)
                  : slu_shards_stream(s, source, ctx, n_threads, n_slots, err);
+        rc = slu_shards_queue_end(s, rc, err);
+    }
     for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
         rc = slu_shards_end_bucket(s, &s->bucket[i], err);
     return rc;
@@ -223,10 +226,9 @@ void slu_shards_free(struct slu_shards *s)
         slu_batch_release(&b->batch);
         free(b->facts);
         free(b->done);
-        for (unsigned k = 0; k < SLU_SHARD_FILES; k++) {
-            slu_out_abort(b->file[k]);
+        slu_shards_files_abort(b->files);
+        for (unsigned k = 0; k < SLU_SHARD_FILES; k++)
             slu_buf_release(&b->gather[k]);
-        }
     }
     for (struct slu_shard_extra *e = s->extra, *next; e; e = next) {
         next = e->next;

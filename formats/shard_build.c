@@ -71,7 +71,8 @@ struct job {
     struct slu_batch b;
     bucket *bucket;
     struct slu_shards_done shard;
-    struct slu_sum sum; /* of its sequences with their tokens */
+    struct slu_shards_files *files; /* written, or NULL */
+    struct slu_sum sum;             /* of its sequences with their tokens */
     uint64_t n_packed;
     bool drop; /* a short last shard that is not wanted */
     struct slu_buf out[SLU_SHARD_FILES];
@@ -168,28 +169,16 @@ static int produce(void *ctx, void *job, struct slu_err *err)
     return SLU_EOF;
 }
 
-/* Writes the shard's files under their names. */
 static int write_files(struct slu_shards *s, struct job *j, struct slu_err *err)
 {
-    for (unsigned i = 0; i < s->cfg.format->n_file; i++) {
-        struct slu_digest d = {0};
-        struct slu_out *out;
-        int rc =
-            slu_shards_open_file(s, j->bucket, j->shard.facts.number, i, &d, &out, err);
-        if (rc)
-            return rc;
-        rc = slu_out_write(out, j->out[i].data, j->out[i].len, err);
-        if (rc) {
-            slu_out_abort(out);
-            return rc;
-        }
-        rc = slu_out_close(out, err);
-        if (rc)
-            return rc;
-        j->shard.facts.n_byte[i] = d.n_byte;
-        j->shard.facts.xxh3[i] = d.xxh3;
+    int rc = slu_shards_files_open(s, j->bucket, j->shard.facts.number, &j->files, err);
+
+    for (unsigned i = 0; i < s->cfg.format->n_file && rc == SLU_OK; i++) {
+        rc = slu_out_write(j->files->out[i], j->out[i].data, j->out[i].len, err);
+        if (rc == SLU_OK)
+            slu_out_begin_sync(j->files->out[i]);
     }
-    return SLU_OK;
+    return rc;
 }
 
 /* What the shard's sequences add up to, and its content. */
@@ -244,7 +233,9 @@ static int emit(void *ctx, void *job, struct slu_err *err)
         slu_sum_add(&t->s->dropped, &j->sum);
         return SLU_OK;
     }
-    int rc = slu_shards_add_shard(t->s, j->bucket, &j->shard, &j->sum, err);
+    struct slu_shards_item it = {j->bucket, j->files, j->shard, j->sum};
+    j->files = NULL;
+    int rc = slu_shards_close(t->s, &it, err);
     t->s->n_packed += j->n_packed;
     return rc ? rc : slu_writer_put(j->bucket->rows, &j->b, err);
 }
@@ -269,6 +260,7 @@ int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,
     if (rc == SLU_OK)
         rc = slu_pipe_run(&ops, &t, slot, n_slots, n_threads, err);
     for (unsigned i = 0; job && i < n_slots; i++) {
+        slu_shards_files_abort(job[i].files);
         slu_batch_release(&job[i].b);
         for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
             slu_buf_release(&job[i].out[f]);

@@ -40,7 +40,10 @@ int slu_shards_open_file(struct slu_shards *s, const struct slu_shards_bucket *b
     int n = snprintf(name, sizeof name, "%s/", b->pub.name);
 
     s->cfg.format->file_name(s->state, number, file, name + n, sizeof name - (size_t)n);
-    return open_out(s, name, d, out, err);
+    int rc = open_out(s, name, d, out, err);
+    if (rc == SLU_OK)
+        slu_out_leave_folder(*out); /* slu_shards_sync does all at once */
+    return rc;
 }
 
 int slu_shards_open_extra(struct slu_shards *s, const char *name,

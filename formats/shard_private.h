@@ -4,6 +4,8 @@
 #ifndef SLU_SHARD_PRIVATE_H
 #define SLU_SHARD_PRIVATE_H
 
+#include <pthread.h>
+
 #include "formats/shard.h"
 
 #define SLU_SHARD_JOURNAL ".journal.jsonl"
@@ -23,6 +25,12 @@ struct slu_shard_extra {
     char name[];           /* in the set's folder */
 };
 
+/* The files of a shard that is being written. */
+struct slu_shards_files {
+    struct slu_out *out[SLU_SHARD_FILES];
+    struct slu_digest digest[SLU_SHARD_FILES]; /* once they are closed */
+};
+
 struct slu_shards_bucket {
     struct slu_shard_bucket pub;
     struct slu_shard_facts *facts; /* pub.n_shard */
@@ -36,8 +44,8 @@ struct slu_shards_bucket {
     uint64_t n_short;   /* of the last shard, if it is short */
 
     /* The shard at hand: a streaming format's … */
-    struct slu_out *file[SLU_SHARD_FILES]; /* being written, or NULL */
-    struct slu_digest digest[SLU_SHARD_FILES];
+    struct slu_shards_files *files;         /* being written, or NULL */
+    uint64_t n_ended;                       /* shards before it */
     struct slu_buf gather[SLU_SHARD_FILES]; /* bytes that wait */
     uint64_t n_here;                        /* sequences in it */
     struct slu_sum here;                    /* and what they add up to */
@@ -45,6 +53,26 @@ struct slu_shards_bucket {
     /* … rows that wait, with drop_last those of the whole shard; or all of a shard that
      * will be built. */
     struct slu_batch batch;
+};
+
+/* Shards that wait for the disk (shard_close.c). */
+#define SLU_SHARDS_QUEUE 8
+struct slu_shards_item {
+    struct slu_shards_bucket *bucket;
+    struct slu_shards_files *files; /* NULL: taken over */
+    struct slu_shards_done done;
+    struct slu_sum sum;
+};
+struct slu_shards_queue {
+    bool on;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    struct slu_shards_item item[SLU_SHARDS_QUEUE]; /* first … end - 1, by remainder */
+    unsigned first, end;
+    bool over; /* nothing more will come */
+    int rc;    /* what went wrong */
+    struct slu_err err;
 };
 
 struct slu_shards {
@@ -58,6 +86,7 @@ struct slu_shards {
     uint64_t n_packed;
     struct slu_shard_extra *extra, **extra_end;
     struct slu_buf flushed;
+    struct slu_shards_queue queue;
     struct slu_digest manifest;
     struct slu_buf notes; /* members of report.json */
     bool made_dir, made, finished;
@@ -97,6 +126,22 @@ uint64_t slu_shards_count_packed(const struct slu_batch *b);
 /* What the bytes of a file add up to; scratch is the caller's. */
 int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest *d,
                     struct slu_err *err);
+
+/* ---- shard_close.c ---- */
+
+/* Opens the files of a shard. Caller ends them with slu_shards_close or _abort. */
+int slu_shards_files_open(struct slu_shards *s, const struct slu_shards_bucket *b,
+                          uint64_t number, struct slu_shards_files **files,
+                          struct slu_err *err);
+/* NULL is legal. */
+void slu_shards_files_abort(struct slu_shards_files *f);
+void slu_shards_queue_begin(struct slu_shards *s, unsigned n_threads);
+/* Takes ownership of it->files: their names, and slu_shards_add_shard, soon. Serial;
+ * from here until slu_shards_queue_end facts, sums and journal are the queue's. */
+int slu_shards_close(struct slu_shards *s, struct slu_shards_item *it,
+                     struct slu_err *err);
+/* Waits for all; rc: of what came before; what waits is given up if that is a fault. */
+int slu_shards_queue_end(struct slu_shards *s, int rc, struct slu_err *err);
 
 /* ---- shard_journal.c ---- */
 

@@ -32,7 +32,7 @@ static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err 
         bytes = &s->flushed;
     }
     if (rc == SLU_OK && bytes->len)
-        rc = slu_out_write(b->file[file], bytes->data, bytes->len, err);
+        rc = slu_out_write(b->files->out[file], bytes->data, bytes->len, err);
     slu_buf_clear(bytes);
     return rc;
 }
@@ -40,13 +40,12 @@ static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err 
 static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
-    struct slu_shard at = {&b->pub, b->pub.n_shard, 0};
+    struct slu_shard at = {&b->pub, b->n_ended, 0};
     int rc = b->rows ? SLU_OK : slu_shards_begin_bucket(s, b, err);
 
     if (rc || slu_shards_done(b, at.number))
         return rc;
-    for (unsigned i = 0; i < f->n_file && rc == SLU_OK; i++)
-        rc = slu_shards_open_file(s, b, at.number, i, &b->digest[i], &b->file[i], err);
+    rc = slu_shards_files_open(s, b, at.number, &b->files, err);
     return rc || !f->begin ? rc : f->begin(s->state, &at, b->gather, err);
 }
 
@@ -54,28 +53,28 @@ static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
-    struct slu_shard at = {&b->pub, b->pub.n_shard, b->n_here};
-    struct slu_shards_done d = {.facts = {.number = at.number,
-                                          .n_seq = at.n_seq,
-                                          .n_tok = at.n_seq * b->pub.n_id},
-                                .content = b->content};
-    unsigned n_file = b->file[0] ? f->n_file : 0; /* 0: taken over */
+    struct slu_shard at = {&b->pub, b->n_ended, b->n_here};
+    struct slu_shards_item it = {
+        .bucket = b,
+        .done = {.facts = {.number = at.number,
+                           .n_seq = at.n_seq,
+                           .n_tok = at.n_seq * b->pub.n_id},
+                 .content = b->content},
+        .sum = b->here,
+    };
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < n_file && rc == SLU_OK; i++) {
+    for (unsigned i = 0; b->files && i < f->n_file && rc == SLU_OK; i++) {
         rc = drain(s, b, i, err);
         if (rc == SLU_OK && f->end)
-            rc = f->end(s->state, &at, i, b->file[i], err);
+            rc = f->end(s->state, &at, i, b->files->out[i], err);
     }
-    for (unsigned i = 0; i < n_file && rc == SLU_OK; i++) {
-        struct slu_out *out = b->file[i];
-        b->file[i] = NULL;
-        rc = slu_out_close(out, err);
-        d.facts.n_byte[i] = b->digest[i].n_byte;
-        d.facts.xxh3[i] = b->digest[i].xxh3;
-    }
-    if (rc == SLU_OK)
-        rc = slu_shards_add_shard(s, b, &d, &b->here, err);
+    if (rc)
+        return rc;
+    it.files = b->files;
+    b->files = NULL;
+    b->n_ended++;
+    rc = slu_shards_close(s, &it, err);
     if (rc == SLU_OK)
         rc = slu_shards_put_rows(b, err);
     b->here = (struct slu_sum){0};
@@ -90,10 +89,8 @@ static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
     if (b->n_here && !s->cfg.drop_last)
         return end_shard(s, b, err);
     slu_sum_add(&s->dropped, &b->here);
-    for (unsigned i = 0; i < SLU_SHARD_FILES; i++) {
-        slu_out_abort(b->file[i]);
-        b->file[i] = NULL;
-    }
+    slu_shards_files_abort(b->files);
+    b->files = NULL;
     b->n_here = 0;
     slu_batch_clear(&b->batch);
     return SLU_OK;

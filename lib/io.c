@@ -117,6 +117,7 @@ int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err)
 
 struct slu_out {
     int fd;
+    bool leave_folder;
     bool direct; /* written where it is: standard output, FIFO, terminal, /dev/null */
     char *name;  /* as given, for messages; NULL for standard output */
     char *path;  /* where its links lead */
@@ -316,6 +317,21 @@ int slu_out_digest(struct slu_out *out, struct slu_digest *d, struct slu_err *er
     return SLU_OK;
 }
 
+void slu_out_begin_sync(struct slu_out *out)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+    if (!out->direct)
+        (void)!sync_file_range(out->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)out;
+#endif
+}
+
+void slu_out_leave_folder(struct slu_out *out)
+{
+    out->leave_folder = true;
+}
+
 uint64_t slu_out_tell(const struct slu_out *out)
 {
     return out->n_byte;
@@ -346,6 +362,8 @@ static int finish_file(struct slu_out *o, struct slu_err *err)
         return slu_fail_errno(err, "%s: cannot be renamed", o->name);
     free(o->temp);
     o->temp = NULL;
+    if (o->leave_folder)
+        return SLU_OK;
     folder_of(o->path, dir);
     return slu_sync_dir(dir, err);
 }

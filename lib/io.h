@@ -50,6 +50,11 @@ struct slu_digest {
  * written. It is borrowed until then. */
 SLU_MUST_USE int slu_out_digest(struct slu_out *out, struct slu_digest *d,
                                 struct slu_err *err);
+/* Begins to write to the disk what was handed over so far, without waiting: the sync of
+ * slu_out_close has less to do then. */
+void slu_out_begin_sync(struct slu_out *out);
+/* slu_out_close will not sync the folder: the caller does, once for many files. */
+void slu_out_leave_folder(struct slu_out *out);
 /* Bytes handed to slu_out_write so far. */
 uint64_t slu_out_tell(const struct slu_out *out);
 /* For messages: the path, or "standard output". Borrowed. */

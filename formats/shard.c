@@ -35,8 +35,9 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
         return slu_fail(err, SLU_E_USAGE, "--format %s has no --compress", f->name);
     if (cfg->member != SLU_MEMBER_TXT && !(f->options & SLU_SHARD_MEMBER))
         return slu_fail(err, SLU_E_USAGE, "--format %s has no --member", f->name);
-    if (cfg->olmo_path && !(f->options & SLU_SHARD_OLMO_PATH))
-        return slu_fail(err, SLU_E_USAGE, "--format %s has no --olmo-path", f->name);
+    if ((cfg->olmo_path || cfg->olmo_tokenizer) && !(f->options & SLU_SHARD_OLMO_PATH))
+        return slu_fail(err, SLU_E_USAGE, "--format %s has no --olmo-%s", f->name,
+                        cfg->olmo_path ? "path" : "tokenizer");
     if (h->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has segment rows only, and no tokens for shards");

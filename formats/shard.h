@@ -85,7 +85,7 @@ enum slu_shard_labels { SLU_LABELS_ANY, SLU_LABELS_WANTED, SLU_LABELS_UNWANTED }
 enum slu_shard_option {
     SLU_SHARD_COMPRESS = 1,  /* --compress */
     SLU_SHARD_MEMBER = 2,    /* --member */
-    SLU_SHARD_OLMO_PATH = 4, /* --olmo-path */
+    SLU_SHARD_OLMO_PATH = 4, /* --olmo-path, --olmo-tokenizer */
 };
 
 struct slu_shard_format {
@@ -212,6 +212,7 @@ struct slu_shards_cfg {
     int compress_level;           /* zstd's, 0: none */
     enum slu_shard_member member; /* wds */
     const char *olmo_path;        /* NULL: dir */
+    const char *olmo_tokenizer;   /* slu_olmo_tokenizer's; NULL: the header's */
     const char *license;          /* NULL: not said */
 };
 

@@ -5,7 +5,7 @@
 
 FORMAT(wds) /* WebDataset: OpenLM */
 
-/* OLMo-core */
+FORMAT(olmo) /* OLMo-core */
 
 FORMAT(ds) /* datatrove, nanotron */
 

@@ -47,6 +47,18 @@ static const struct cli_opt options[] = {
      NULL},
     {"balanced", 0, CLI_FLAG, AT(balanced), NULL,
      "olmo: as many steps of every bucket as the smallest has", NULL, true, NULL},
+    {"olmo-cache", 0, CLI_STRING, AT(olmo_cache), "W",
+     "write OLMo-core's index of the set and each pass's order below the\n"
+     "work folder W, and the schedule itself only with -o or --json",
+     NULL, false, NULL},
+    {"olmo-path", 0, CLI_STRING, AT(olmo_path), "PREFIX",
+     "the set's folder or URL as the trainer names it; default: DIR,\n"
+     "made absolute",
+     NULL, false, NULL},
+    {"olmo-tokenizer", 0, CLI_STRING, AT(olmo_tokenizer), "NAME|V,E,P",
+     "the trainer's vocabulary size, EOS and padding; or dolma2,\n"
+     "gpt-neox-olmo-dolma-v1_5; default: the set's own",
+     NULL, false, NULL},
     {0},
 };
 
@@ -158,6 +170,9 @@ static int check_given(const struct cli_ctx *ctx, struct slu_err *err)
     }
     if (o->balanced && o->trainer != TRAINER_OLMO)
         return slu_fail(err, SLU_E_USAGE, "--balanced goes with --trainer olmo");
+    if (!o->olmo_cache && (o->olmo_path || o->olmo_tokenizer))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--olmo-path and --olmo-tokenizer go with --olmo-cache");
     if (o->epochs == 0 || o->cycles == 0)
         return slu_fail(err, SLU_E_USAGE, "epochs and cycles are at least 1");
     return SLU_OK;
@@ -190,7 +205,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
 static bool prints(const void *p)
 {
-    return !((const struct schedule_opts *)p)->json;
+    const struct schedule_opts *o = p;
+    return !o->json && !o->olmo_cache;
 }
 
 const struct slu_tool slu_tool = {
@@ -198,7 +214,9 @@ const struct slu_tool slu_tool = {
     .synopsis =
         "[--trainer openlm|olmo|generic] [--curriculum NAME|ODDS] [--cycles N]\n"
         "[--tokens N] [--epochs N] [--batch-tokens N] [--world N] [--workers N]\n"
-        "[--balanced] [--reorder] [--bricks] [--from-step K] [--json FILE] [-o FILE]\n"
+        "[--balanced] [--reorder] [--bricks] [--from-step K] [--json FILE]\n"
+        "[--olmo-cache W [--olmo-path PREFIX] [--olmo-tokenizer NAME|V,E,P]] [-o "
+        "FILE]\n"
         "DIR|MANIFEST ...",
     .summary = "Says how a trainer is to draw from the buckets of a shard set.",
     .opt = options,

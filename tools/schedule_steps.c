@@ -20,7 +20,7 @@ static int open_targets(struct cli_ctx *ctx, struct target *t,
     t->written = calloc(info->n_bucket, sizeof *t->written);
     if (!t->written)
         return slu_fail_nomem(err, info->n_bucket * sizeof *t->written);
-    if (ctx->common.output || !o->json)
+    if (ctx->common.output || (!o->json && !o->olmo_cache))
         rc = slu_schedulefile_create(&t->bin, ctx->common.output, false,
                                      ctx->common.force, info, o->from_step, err);
     if (!rc && o->json)
@@ -155,7 +155,9 @@ int schedule_steps(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
     };
     struct slu_steps *steps = NULL;
     struct target t = {0};
-    int rc = slu_steps_new(&steps, s, &cfg, err);
+    int rc = o->olmo_cache ? schedule_olmo_cache(ctx, s, &cfg, err) : SLU_OK;
+    if (!rc)
+        rc = slu_steps_new(&steps, s, &cfg, err);
     if (!rc)
         rc = slu_steps_seek(steps, o->from_step, err);
     if (!rc)

@@ -33,7 +33,11 @@ static const struct cli_opt options[] = {
     {"olmo-path", 0, CLI_STRING, AT(shards.olmo_path), "PATH",
      "for olmo: where the trainer will find the folder -o DIR;\n"
      "names in its cache are made from it",
-     NULL, true, NULL},
+     NULL, false, NULL},
+    {"olmo-tokenizer", 0, CLI_STRING, AT(shards.olmo_tokenizer), "NAME|V,E,P",
+     "for olmo: the trainer's vocabulary size, EOS and padding, where\n"
+     "they are not the stream's; or dolma2, gpt-neox-olmo-dolma-v1_5",
+     NULL, false, NULL},
     {"max-tokens", 0, CLI_COUNT, AT(max_tokens), "N",
      "stop before the sequence that makes it more than N", NULL, true, NULL},
     {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",

@@ -19,7 +19,7 @@ struct shuffle_shards_opts {
     const char *compress; /* as given; NULL: the format's default */
     int compress_level;   /* zstd's, 0: none */
     int member;           /* enum slu_shard_member */
-    const char *olmo_path;
+    const char *olmo_path, *olmo_tokenizer;
     const char *license;
 };
 

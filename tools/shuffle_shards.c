@@ -73,10 +73,11 @@ int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
         return slu_fail(err, SLU_E_USAGE,
                         "--shard-sequences, --last and --tails are about shards; add "
                         "--format FORMAT -o DIR");
-    if (o->format < 0 && (o->compress || o->member || o->olmo_path))
+    if (o->format < 0 &&
+        (o->compress || o->member || o->olmo_path || o->olmo_tokenizer))
         return slu_fail(err, SLU_E_USAGE,
-                        "--compress, --member and --olmo-path are about shards; add "
-                        "--format FORMAT -o DIR");
+                        "--compress, --member, --olmo-path and --olmo-tokenizer are "
+                        "about shards; add --format FORMAT -o DIR");
     return SLU_OK;
 }
 
@@ -109,6 +110,7 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, struct slu_err *err
                                  .compress_level = o->compress_level,
                                  .member = (enum slu_shard_member)o->member,
                                  .olmo_path = o->olmo_path,
+                                 .olmo_tokenizer = o->olmo_tokenizer,
                                  .license = o->license};
     char *text = NULL;
     int rc = slu_shard_format_find(&cfg.format, slu_shard_format_names[o->format], err);

@@ -1,0 +1,105 @@
+# shellcheck shell=sh disable=SC2154,SC2086
+# shuffle_olmo.sh - shuffle --format olmo and schedule --olmo-cache: the same bytes whatever the threads, read back by
+# inspect, damage is one line, options and limits; what the files say to OLMo-core is tests/judges/readers_olmo.py's.
+
+have tokenize decompose pack shuffle inspect schedule || return 0
+corpus c.jsonl 400000 4
+tokenize c.jsonl | decompose -q --min 16 --max 256 >d.tks
+pack --fill pad d.tks >p.tks
+shuffle -q --format olmo --shard-sequences 200 --olmo-path /data/set -o a p.tks
+one="a/D_4/shard-0000000"
+
+inspect --verify a >out
+same "inspect --verify" "$(inspect --json p.tks | grep -o '"checksum": "[0-9a-f]*"' | cut -d'"' -f4)" "$(sed -n 's/.*checksum //p' out)"
+inspect --records p.tks | sort >r1
+inspect --records a | sort >r2
+check "the same sequences" cmp r1 r2
+same "files: ids" "$(($(zcat $one.csv.gz | tail -n 1 | cut -d, -f2) * 2))" "$(wc -c <$one.npy)"
+for o in "-T 1" "-T 3" "-M 64M"; do
+    rm -rf b
+    shuffle -q $o --format olmo --shard-sequences 200 --olmo-path /data/set -o b p.tks
+    check "the same bytes with $o" diff -r -x report.json a b
+done
+rm -rf b
+shuffle -q --format olmo --shard-sequences 200 -o b p.tks
+check "another path: other names in the cache alone" diff -r -x report.json -x olmo-cache a b
+check "and the folder's own, made absolute" grep -q "\"$PWD/b/D_4/shard-0000000.npy\"" b/olmo-cache/vsl-natural.json
+rm -rf b
+shuffle -q --format olmo --shard-sequences 200 -o ./b/. p.tks
+check "without dots" grep -q "\"$PWD/b/D_4/shard-0000000.npy\"" b/olmo-cache/vsl-natural.json
+shuffle -q --format olmo -f --olmo-path s3://bucket/b/ --olmo-tokenizer dolma2 -o b p.tks
+same "a URL, and the trainer's tokenizer" "s3://bucket/b/D_4/shard-0000000.npy 100278 100277" \
+    "$(json b/olmo-cache/vsl-natural.json '"%s %d %d" % (d["paths"][0], d["tokenizer"]["vocab_size"], d["tokenizer"]["pad_token_id"])')"
+check "--force takes the old cache away" test "$(find b/olmo-cache -name 'dataset-*' | wc -l)" = 2
+tokenize c.jsonl | decompose --buckets 64 --tail drop | shuffle -q --format olmo -o flat
+check "one bucket: no index, but files" test ! -e flat/olmo-cache -a -e flat/D_6/shard-0000000.npy
+tokenize c.jsonl | decompose --buckets 100,60 --tail drop | shuffle -q --format olmo -o odd
+check "lengths of any kind: no index, but files" test ! -e odd/olmo-cache -a -e odd/L_100/shard-0000000.npy
+check "and they are read back" inspect --verify odd
+
+# ---- what is said ----
+
+said() { # CODE WORDS COMMAND...
+    code=$1 words=$2
+    shift 2
+    status "$*" "$code" "$@"
+    if one_line err && grep -qe "$words" err; then ok "$*: $words"; else
+        cat err
+        not_ok "$*: $words"
+    fi
+}
+said 2 "536870911 or less\|[0-9]* or less" shuffle --format olmo --shard-sequences 1000M -o x p.tks
+tokenize c.jsonl | decompose --label-token --tail drop >l.tks
+said 1 "without --label-token" shuffle --format olmo -o x l.tks
+said 2 "no --olmo-path" shuffle --format wds --olmo-path /x -o x l.tks
+said 2 "no --olmo-tokenizer" shuffle --format wds --olmo-tokenizer dolma2 -o x l.tks
+said 2 "vocabulary size, EOS and padding" shuffle --format olmo --olmo-tokenizer gpt2 -o x p.tks
+said 2 "below the vocabulary size" shuffle --format olmo --olmo-tokenizer 10,10,0 -o x p.tks
+check "nothing was left" test ! -e x
+
+bad() { # WORDS COMMAND...: on a copy of the set
+    words=$1
+    shift
+    rm -rf bad
+    cp -r a bad
+    sh -c "$*"
+    said 1 "$words" inspect --verify bad
+}
+bad "bytes" "truncate -s -2 bad/D_4/shard-0000000.npy"
+bad "bytes" "printf xx >>bad/D_4/shard-0000000.npy"
+bad "shard-0000000" "rm bad/D_4/shard-0000000.csv.gz"
+bad "csv.gz" "head -c 100 a/D_4/shard-0000000.csv.gz >bad/D_4/shard-0000000.csv.gz"
+bad "." "zcat a/D_4/shard-0000000.csv.gz | sed 3d | gzip -n >bad/D_4/shard-0000000.csv.gz"
+bad "." "printf '\0\0' | dd of=bad/D_4/shard-0000000.npy bs=1 seek=8 conv=notrunc status=none"
+
+# ---- schedule --olmo-cache ----
+
+olmo="--batch-tokens 2K --world 2 --seed 3 --epochs 2"
+schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/set --json s.json a
+schedule -q --trainer generic $olmo --cycles 2 --json t.json a
+check "the schedule is what it is without" cmp s.json t.json
+check "nothing on standard output" test -z "$(schedule -q --trainer generic $olmo --olmo-cache w --olmo-path /data/set a)"
+check "the index is that of shuffle" sh -c 'for f in $(cd a/olmo-cache && find . -type f); do cmp a/olmo-cache/$f w/$f || exit 1; done'
+schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/set a
+order=$(ls w/dataset-*/vsl-natural/global_batch_indices_bz2048_epoch2_seed3.npy)
+cat >batches.py <<'END'
+import json
+d = json.load(open("s.json"))
+n = d["steps_per_pass"]
+runs = [b["steps_per_pass"] for b in d["buckets"]]
+print(*[sum(runs[:b]) + first // d["buckets"][b]["sequences_per_step"] for b, first, _ in d["steps"][n:]])
+END
+same "batches of the second pass, in our order" "$("$PYTHON" batches.py)" "$(od -An -v -tu4 -w4 "$order" | xargs)"
+schedule -q --trainer olmo --curriculum grow-p2 --cycles 2 $olmo --tokens 8K --olmo-cache w a
+schedule -q --trainer olmo --curriculum grow-p2 --cycles 2 $olmo --json s.json a
+same "--tokens: a pass is whole" "$(($(json s.json 'd["steps_per_pass"]') * 4))" \
+    "$(wc -c <"$(ls w/dataset-*/vsl-grow-p2-2-cycle/global_batch_indices_bz2048_epoch1_seed3.npy)")"
+said 2 "go with --olmo-cache" schedule --trainer olmo $olmo --olmo-path /x a
+said 2 "goes with --trainer" schedule --olmo-cache w a
+said 2 "loaders of samples of one size" schedule -q --trainer generic $olmo --bricks --olmo-cache w a
+said 1 "odds of the bucket of 16 are 0" schedule -q --trainer generic $olmo --curriculum 0,1,1,1,1 --olmo-cache w a
+shuffle -q --format wds -o wds l.tks
+said 2 "one set" schedule -q --trainer generic $olmo --olmo-cache w wds
+said 1 "two lengths" schedule -q --trainer generic $olmo --olmo-cache w flat
+said 1 "powers of two" schedule -q --trainer generic --batch-tokens 6000 --olmo-cache w odd
+said 1 "w2\|cannot" schedule -q --trainer generic $olmo --olmo-cache /dev/null/w2 a

@@ -199,7 +199,7 @@ int slu_mixing_next(struct slu_mixing *x, struct slu_batch *out, uint64_t tok,
         uint64_t n_seg;
         bool kept = keep(x, &h);
         if (kept)
-            rc = slu_seqrec_add(&x->rec, out, p, h.n_byte, err);
+            rc = slu_seqrec_add(out, p, h.n_byte, err);
         else
             rc = slu_seqrec_peek(p, h.n_byte, &n.tokens, &n_seg, err);
         if (!rc && !kept)

@@ -117,6 +117,7 @@ void slu_permute_free(struct slu_permute *p)
     slu_permute_wait_release(p);
     free(p->tmpdir);
     slu_seqrec_release(&p->rec);
+    slu_buf_release(&p->fetched);
     free(p);
 }
 
@@ -154,25 +155,57 @@ static void judge(struct slu_permute *p, const struct slu_batch *b,
         j->key = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
 }
 
+/* Keys that depend on what came before, and what needs a row beside the record, are
+ * made in order; large records are not worth a copy more. */
+static bool is_packed(const struct slu_permute *p, const struct slu_batch *b,
+                      const struct slu_seq *q)
+{
+    return q->len_tok * b->tok_bytes + 64 * q->n_seg < p->packed_byte;
+}
+
+/* Appends the sequence to out as the sorter takes it. */
+static int pack(struct slu_buf *out, struct slu_u128 key, const struct slu_batch *b,
+                const struct slu_seq *q, struct slu_err *err)
+{
+    size_t at = out->len;
+    struct slu_rec r = {key, 0};
+    int rc = slu_buf_append(out, &r, sizeof r, err);
+
+    if (rc == SLU_OK)
+        rc = slu_seqrec_append(out, b, q, err);
+    if (rc)
+        return rc;
+    r.n_byte = out->len - at - sizeof r;
+    memcpy(out->data + at, &r, sizeof r);
+    return slu_buf_align(out, 8, err);
+}
+
 static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_permute *p = ctx;
     size_t marks = slu_permute_waits(p) ? sizeof(struct slu_mark) : 0;
-    struct slu_buf *buf;
+    struct slu_buf *buf, *rec;
     int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
 
     (void)worker;
+    if (rc == SLU_OK)
+        rc = slu_sidecar_of(&p->records, b, &rec, err);
     if (rc)
         return rc;
     slu_buf_clear(buf);
+    slu_buf_clear(rec);
     rc = slu_buf_reserve(buf, b->n_seq * (sizeof(struct slu_judged) + marks), err);
     if (rc)
         return rc;
     struct slu_judged *j = (void *)buf->data;
     struct slu_mark *m = slu_permute_marks(j, b->n_seq);
-    for (size_t i = 0; i < b->n_seq; i++)
-        judge(p, b, &b->seq[i], &j[i], marks ? &m[i] : NULL);
-    return SLU_OK;
+    for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        judge(p, b, q, &j[i], marks ? &m[i] : NULL);
+        if (j[i].verdict == TAKE && is_packed(p, b, q))
+            rc = pack(rec, place_in_group(p, j[i].key, j[i].bucket, 0), b, q, err);
+    }
+    return rc;
 }
 
 int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
@@ -231,16 +264,20 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_permute *p = ctx;
     struct slu_permute_result *r = &p->result;
-    struct slu_buf *buf;
+    struct slu_buf *buf, *rec;
     int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
 
+    if (rc == SLU_OK)
+        rc = slu_sidecar_of(&p->records, b, &rec, err);
     if (rc)
         return rc;
     struct slu_judged *j = (void *)buf->data;
     const struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
         const struct slu_seq *q = &b->seq[i];
-        if (j[i].verdict == TAKE) {
+        if (j[i].verdict == TAKE && is_packed(p, b, q)) {
+            slu_count_add(&r->taken, slu_seq_count(b, q));
+        } else if (j[i].verdict == TAKE) {
             rc = p->second              ? slu_permute_place(p, b, q, &j[i], &m[i], err)
                  : slu_permute_waits(p) ? slu_permute_await(p, b, q, &m[i], err)
                                         : take(p, b, q, &j[i], err);
@@ -252,6 +289,8 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
             r->left_checksum = slu_u128_add(r->left_checksum, j[i].key);
         }
     }
+    if (rc == SLU_OK && rec->len)
+        rc = slu_sorter_add_run(p->sorter, rec->data, rec->len, err);
     p->n_tok += b->n_tok;
     if (p->progress)
         p->progress(p->progress_ctx, p->n_tok);
@@ -268,10 +307,15 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
     p->progress = progress;
     p->progress_ctx = ctx;
     slu_sidecar_init(&p->verdicts);
+    slu_sidecar_init(&p->records);
+    if (p->cfg.order != SLU_ORDER_KEEP && !p->select && !slu_permute_waits(p))
+        p->packed_byte =
+            p->cfg.budget_byte / 4 < 1 << 20 ? p->cfg.budget_byte / 4 : 1 << 20;
     int rc = slu_stream_run(r, &ops, p, p->cfg.n_threads, n_slots, total, err);
     if (!rc && slu_permute_waits(p))
         rc = slu_permute_again(p, &ops, n_slots, total, err);
     slu_sidecar_release(&p->verdicts);
+    slu_sidecar_release(&p->records);
     if (!rc && p->select) {
         p->cut.tok = p->cfg.max_tokens;
         rc = slu_select_cut(p->select, &p->cut, 1, err);
@@ -296,38 +340,71 @@ static bool within(struct slu_permute *p, struct slu_u128 key, uint64_t n_tok)
         p->cut.left = cut.left;
         return take;
     }
-    if (!slu_permute_waits(p) && max != UINT64_MAX &&
-        n_tok > max - p->result.out.tokens)
+    if (!slu_permute_waits(p) && max != UINT64_MAX && n_tok > max - p->out_tok)
         p->stopped = true;
     return !p->stopped;
+}
+
+int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
+                      struct slu_err *err)
+{
+    uint64_t weight = 0; /* as slu_batch_weight */
+    int rc = SLU_OK;
+
+    slu_buf_clear(rec);
+    while (weight < n_tok && !p->stopped) {
+        struct slu_u128 key;
+        const void *at;
+        size_t n;
+        uint64_t len_tok, n_seg;
+        rc = slu_sorter_next(p->sorter, &key, &at, &n, err);
+        if (rc == SLU_OK)
+            rc = slu_seqrec_peek(at, n, &len_tok, &n_seg, err);
+        if (rc)
+            break;
+        if (!within(p, key, len_tok))
+            continue;
+        uint64_t head = n;
+        rc = slu_buf_append(rec, &head, sizeof head, err);
+        if (rc == SLU_OK)
+            rc = slu_buf_append(rec, at, n, err);
+        if (rc)
+            break;
+        weight += len_tok + 64 + 16 * n_seg + n / 16;
+        p->out_tok += len_tok;
+    }
+    if (rc < 0)
+        return rc;
+    return rec->len ? SLU_OK : SLU_EOF;
+}
+
+int slu_permute_open(struct slu_permute *p, const struct slu_buf *rec,
+                     struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_count n = {0}, *out = &p->result.out;
+
+    slu_batch_clear(b);
+    for (size_t at = 0; at < rec->len;) {
+        uint64_t n_byte;
+        memcpy(&n_byte, rec->data + at, sizeof n_byte);
+        at += sizeof n_byte;
+        int rc = slu_seqrec_add(b, rec->data + at, n_byte, err);
+        if (rc)
+            return rc;
+        at += n_byte;
+        slu_count_add(&n, slu_seq_count(b, &b->seq[b->n_seq - 1]));
+    }
+    __atomic_fetch_add(&out->documents, n.documents, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&out->sequences, n.sequences, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&out->tokens, n.tokens, __ATOMIC_RELAXED);
+    return SLU_OK;
 }
 
 int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
                      struct slu_err *err)
 {
-    struct slu_permute_result *r = &p->result;
-    int rc = SLU_OK;
+    int rc = slu_permute_fetch(p, &p->fetched, n_tok, err);
 
     slu_batch_clear(b);
-    while (slu_batch_weight(b) < n_tok && !p->stopped) {
-        struct slu_u128 key;
-        const void *rec;
-        size_t n;
-        rc = slu_sorter_next(p->sorter, &key, &rec, &n, err);
-        if (rc)
-            break;
-        uint64_t n_tok_of, n_seg;
-        rc = slu_seqrec_peek(rec, n, &n_tok_of, &n_seg, err);
-        if (rc)
-            break;
-        if (!within(p, key, n_tok_of))
-            continue;
-        rc = slu_seqrec_add(&p->rec, b, rec, n, err);
-        if (rc)
-            break;
-        slu_count_add(&r->out, slu_seq_count(b, &b->seq[b->n_seq - 1]));
-    }
-    if (rc < 0)
-        return rc;
-    return b->n_seq ? SLU_OK : SLU_EOF;
+    return rc ? rc : slu_permute_open(p, &p->fetched, b, err);
 }

@@ -81,6 +81,13 @@ SLU_MUST_USE int slu_permute_read(struct slu_permute *p, struct slu_reader *r,
  * least one; SLU_EOF at the end. */
 SLU_MUST_USE int slu_permute_next(struct slu_permute *p, struct slu_batch *b,
                                   uint64_t n_tok, struct slu_err *err);
+/* The same in two halves, for pipelines: fetch, serial, makes `rec` the records of the
+ * next sequences; open, any thread, makes the batch of them. */
+SLU_MUST_USE int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec,
+                                   uint64_t n_tok, struct slu_err *err);
+SLU_MUST_USE int slu_permute_open(struct slu_permute *p, const struct slu_buf *rec,
+                                  struct slu_batch *b, struct slu_err *err);
+/* Of all that was fetched and opened. */
 const struct slu_permute_result *slu_permute_result(struct slu_permute *p);
 /* After slu_permute_read with a blend: what it took, and what each bucket (all is one
  * where there are none) got in a phase. Borrowed. */

@@ -17,7 +17,9 @@ struct slu_permute {
     struct slu_sorter *sorter; /* NULL while all wait */
     struct slu_seqrec rec;
     struct slu_permute_result result;
-    bool stopped; /* max_tokens was reached */
+    struct slu_buf fetched; /* of slu_permute_next */
+    uint64_t out_tok;       /* fetched so far */
+    bool stopped;           /* max_tokens was reached */
 
     /* SLU_ORDER_KEEP: */
     uint64_t ordinal; /* of the next sequence */
@@ -38,6 +40,8 @@ struct slu_permute {
     /* While reading: */
     const struct slu_header *header;
     struct slu_sidecar verdicts;
+    struct slu_sidecar records; /* of a batch, as the sorter takes them; */
+    uint64_t packed_byte;       /* those that are no larger */
     void (*progress)(void *ctx, uint64_t n_tok);
     void *progress_ctx;
     uint64_t n_tok;

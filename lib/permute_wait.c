@@ -113,7 +113,6 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
 struct second {
     struct slu_permute *p;
     const struct slu_stream_ops *ops;
-    struct slu_seqrec rec;
     struct head next;
     bool have_next;
 };
@@ -138,7 +137,7 @@ static int produce(void *ctx, void *batch, struct slu_err *err)
         b->input = t->next.input;
         rc = slu_spool_get(t->p->wait, &r, (t->next.n_byte + 7) & ~UINT64_C(7), err);
         if (!rc)
-            rc = slu_seqrec_add(&t->rec, b, r, t->next.n_byte, err);
+            rc = slu_seqrec_add(b, r, t->next.n_byte, err);
         if (rc)
             return rc == SLU_EOF
                        ? slu_fail(err, SLU_E_TRUNCATED, "the temporary file ends early")
@@ -168,7 +167,6 @@ static int from_spool(struct slu_permute *p, const struct slu_stream_ops *ops,
     struct slu_batch *b = calloc(n_slots, sizeof *b);
     void **job = calloc(n_slots, sizeof *job);
     int rc = b && job ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *b);
-    slu_seqrec_init(&t.rec);
     for (unsigned i = 0; !rc && i < n_slots; i++) {
         slu_batch_init(&b[i], p->header->tok_bytes);
         job[i] = &b[i];
@@ -177,7 +175,6 @@ static int from_spool(struct slu_permute *p, const struct slu_stream_ops *ops,
         rc = slu_pipe_run(&pipe, &t, job, n_slots, p->cfg.n_threads, err);
     for (unsigned i = 0; b && i < n_slots; i++)
         slu_batch_release(&b[i]);
-    slu_seqrec_release(&t.rec);
     free(b);
     free(job);
     slu_spool_free(p->wait);

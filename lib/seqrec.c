@@ -1,6 +1,5 @@
 #include "seqrec.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { NUMBER = 9, HAS_NAMES = 1, SHIFT = 1 };
@@ -9,7 +8,6 @@ void slu_seqrec_release(struct slu_seqrec *r)
 {
     slu_buf_release(&r->head);
     slu_buf_release(&r->tail);
-    free(r->seg);
     slu_seqrec_init(r);
 }
 
@@ -193,6 +191,7 @@ static const uint8_t *get_rows(const uint8_t *p, const uint8_t *end,
     return len_tok ? NULL : p;
 }
 
+/* id_off: from the first id on, which is where the result is. */
 static const uint8_t *get_names(const uint8_t *p, const uint8_t *end,
                                 struct slu_seg *seg, uint64_t n_seg)
 {
@@ -204,7 +203,7 @@ static const uint8_t *get_names(const uint8_t *p, const uint8_t *end,
     }
     for (uint64_t i = 0; i < n_seg && p; i++) {
         p = get(p, end, &v);
-        if (!p || v > (size_t)(end - p) - off)
+        if (!p || v > (size_t)(end - p))
             return NULL;
         seg[i].id_len = (uint32_t)v;
         seg[i].id_off = off;
@@ -213,8 +212,7 @@ static const uint8_t *get_names(const uint8_t *p, const uint8_t *end,
     return p && (size_t)(end - p) == off ? p : NULL;
 }
 
-int slu_seqrec_add(struct slu_seqrec *r, struct slu_batch *b, const void *rec, size_t n,
-                   struct slu_err *err)
+int slu_seqrec_add(struct slu_batch *b, const void *rec, size_t n, struct slu_err *err)
 {
     const uint8_t *p = rec, *end = p + n;
     uint64_t len_tok = 0, n_seg = 0;
@@ -227,17 +225,33 @@ int slu_seqrec_add(struct slu_seqrec *r, struct slu_batch *b, const void *rec, s
     n_seg >>= SHIFT;
     if (n_seg > n || len_tok > n)
         return damaged(err);
-    int rc = slu_grow(&r->seg, &r->cap_seg, n_seg, sizeof *r->seg, err);
+    int rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + 1, sizeof *b->seq, err);
+    if (!rc)
+        rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + n_seg, sizeof *b->seg, err);
     if (rc)
         return rc;
-    p = get_rows(p, end, r->seg, n_seg, len_tok);
-    if (!p || len_tok * b->tok_bytes > (size_t)(end - p))
+    struct slu_seg *seg = b->seg + b->n_seg;
+    p = get_rows(p, end, seg, n_seg, len_tok);
+    size_t tok_byte = len_tok * b->tok_bytes;
+    if (!p || tok_byte > (size_t)(end - p))
         return damaged(err);
-    const uint8_t *tok = p;
-    p += len_tok * b->tok_bytes;
+    const uint8_t *tok = p, *ids = p + tok_byte;
     if (names)
-        p = get_names(p, end, r->seg, n_seg);
-    if (!p || (!names && p != end))
+        ids = get_names(ids, end, seg, n_seg);
+    if (!ids || (!names && ids != end))
         return damaged(err);
-    return slu_batch_add(b, tok, len_tok, r->seg, n_seg, p, err);
+    rc = slu_buf_append(&b->own, tok, tok_byte, err);
+    if (!rc && ids != end) {
+        for (uint64_t i = 0; i < n_seg; i++)
+            seg[i].id_off += b->str.len;
+        rc = slu_buf_append(&b->str, ids, (size_t)(end - ids), err);
+    }
+    if (rc)
+        return rc;
+    b->seq[b->n_seq++] = (struct slu_seq){b->n_tok, len_tok, b->n_seg, n_seg};
+    b->n_seg += n_seg;
+    b->n_tok += len_tok;
+    b->tok = b->own.data;
+    b->sum_valid = false;
+    return SLU_OK;
 }

@@ -10,7 +10,7 @@
  * its tokens, and comparing records byte by byte compares lengths, segment lists,
  * tokens.
  *
- * Thread safety: one thread at a time on a handle; slu_seqrec_append is pure.
+ * Thread safety: one thread at a time on a handle, a buffer or a batch.
  */
 #ifndef SLU_SEQREC_H
 #define SLU_SEQREC_H
@@ -27,8 +27,6 @@
 struct slu_seqrec {
     struct slu_piece piece[SLU_SEQREC_PIECES]; /* the record, one after another */
     struct slu_buf head, tail;
-    struct slu_seg *seg; /* scratch of slu_seqrec_add */
-    size_t cap_seg;
 };
 
 static inline void slu_seqrec_init(struct slu_seqrec *r)
@@ -47,8 +45,8 @@ SLU_MUST_USE int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *
                                    const struct slu_seq *q, struct slu_err *err);
 
 /* Appends the sequence of the record p[0, n) to b; SLU_E_FORMAT if it is none. */
-SLU_MUST_USE int slu_seqrec_add(struct slu_seqrec *r, struct slu_batch *b,
-                                const void *p, size_t n, struct slu_err *err);
+SLU_MUST_USE int slu_seqrec_add(struct slu_batch *b, const void *p, size_t n,
+                                struct slu_err *err);
 /* Tokens and segments of the sequence of the record p[0, n); SLU_E_FORMAT if it is
  * none. */
 SLU_MUST_USE int slu_seqrec_peek(const void *p, size_t n, uint64_t *n_tok,

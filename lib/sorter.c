@@ -188,8 +188,11 @@ int slu_sorter_flush(struct slu_sorter *s, struct slu_err *err)
         uint64_t end = s->start[c + 1];
         s->start[c] = sp->end_byte;
         for (; i < end; i++) {
-            if (i + 8 < s->n_entry)
-                __builtin_prefetch(s->arena + s->entry[i + 8].ref);
+            if (i + 16 < s->n_entry) {
+                const uint8_t *at = s->arena + s->entry[i + 16].ref;
+                for (unsigned k = 0; k < 3; k++)
+                    __builtin_prefetch(at + 64 * k);
+            }
             int rc = slu_spill_put(sp, c, slu_rec_at(s, s->entry[i].ref), err);
             if (rc)
                 return rc;
@@ -202,6 +205,29 @@ int slu_sorter_flush(struct slu_sorter *s, struct slu_err *err)
     return rc;
 }
 
+static int too_large(const struct slu_sorter *s, uint64_t n, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_LIMIT,
+                    "a record of %llu bytes is larger than half of the %llu bytes of "
+                    "memory that sorting may use; give more with -M",
+                    (unsigned long long)n, (unsigned long long)s->budget_byte);
+}
+
+static int make_room(struct slu_sorter *s, struct slu_err *err)
+{
+    int rc = s->n_level == 0 ? slu_sorter_push(s, 0, err) : SLU_OK;
+
+    return rc ? rc : slu_sorter_flush(s, err);
+}
+
+static inline void note_key(struct slu_sorter *s, struct slu_u128 key)
+{
+    if (s->n_entry == 0 || slu_u128_cmp(key, s->min) < 0)
+        s->min = key;
+    if (s->n_entry == 0 || slu_u128_cmp(key, s->max) > 0)
+        s->max = key;
+}
+
 int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
                    const struct slu_piece *piece, unsigned n_piece, struct slu_err *err)
 {
@@ -211,22 +237,13 @@ int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
         if (__builtin_add_overflow(n, piece[i].n, &n))
             n = UINT64_MAX;
     if (n > s->budget_byte / 2)
-        return slu_fail(
-            err, SLU_E_LIMIT,
-            "a record of %llu bytes is larger than half of the %llu bytes of "
-            "memory that sorting may use; give more with -M",
-            (unsigned long long)n, (unsigned long long)s->budget_byte);
+        return too_large(s, n, err);
     if (!slu_arena_has(s, slu_rec_size(n))) {
-        int rc = s->n_level == 0 ? slu_sorter_push(s, 0, err) : SLU_OK;
-        if (rc == SLU_OK)
-            rc = slu_sorter_flush(s, err);
+        int rc = make_room(s, err);
         if (rc)
             return rc;
     }
-    if (s->n_entry == 0 || slu_u128_cmp(key, s->min) < 0)
-        s->min = key;
-    if (s->n_entry == 0 || slu_u128_cmp(key, s->max) > 0)
-        s->max = key;
+    note_key(s, key);
     struct slu_rec *r = slu_rec_at(s, s->used_byte);
     uint8_t *dst = (uint8_t *)(r + 1);
     r->key = key;
@@ -238,6 +255,37 @@ int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
     }
     zero_pad(r);
     slu_arena_take(s, key.hi);
+    return SLU_OK;
+}
+
+int slu_sorter_add_run(struct slu_sorter *s, const void *run, size_t n_byte,
+                       struct slu_err *err)
+{
+    const uint8_t *p = run, *end = p + n_byte;
+
+    while (p < end) {
+        const uint8_t *from = p;
+        size_t at = s->used_byte;
+        while (p < end) {
+            const struct slu_rec *r = (const void *)p;
+            uint64_t size = slu_rec_size(r->n_byte);
+            if (r->n_byte > s->budget_byte / 2)
+                return too_large(s, r->n_byte, err);
+            if (!slu_arena_has(s, size))
+                break;
+            note_key(s, r->key);
+            *--s->entry = (struct slu_entry){r->key.hi, s->used_byte};
+            s->n_entry++;
+            s->used_byte += size;
+            p += size;
+        }
+        memcpy(s->arena + at, from, (size_t)(p - from));
+        if (p < end) {
+            int rc = make_room(s, err);
+            if (rc)
+                return rc;
+        }
+    }
     return SLU_OK;
 }
 

@@ -31,6 +31,22 @@ struct slu_sorter_cfg {
     unsigned n_threads;
 };
 
+/* A record as it waits, in memory and on disk: this, n_byte bytes, zeros up to a
+ * multiple of 8. */
+struct slu_rec {
+    struct slu_u128 key;
+    uint64_t n_byte;
+};
+
+static inline uint64_t slu_rec_size(uint64_t n_byte)
+{
+    return sizeof(struct slu_rec) + ((n_byte + 7) & ~UINT64_C(7));
+}
+static inline const uint8_t *slu_rec_bytes(const struct slu_rec *r)
+{
+    return (const uint8_t *)(r + 1);
+}
+
 struct slu_piece { /* like struct iovec */
     const void *p;
     size_t n;
@@ -43,6 +59,10 @@ SLU_MUST_USE int slu_sorter_new(struct slu_sorter **s, const struct slu_sorter_c
 SLU_MUST_USE int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
                                 const struct slu_piece *piece, unsigned n_piece,
                                 struct slu_err *err);
+/* Adds records that lie one after another in run[0, n_byte), 8-byte aligned: for
+ * callers whose threads have made them ready. The same limit for each. */
+SLU_MUST_USE int slu_sorter_add_run(struct slu_sorter *s, const void *run,
+                                    size_t n_byte, struct slu_err *err);
 /* No more records. */
 SLU_MUST_USE int slu_sorter_seal(struct slu_sorter *s, struct slu_err *err);
 /* The next record in order, borrowed until the next call, 8-byte aligned; SLU_EOF at

@@ -4,6 +4,8 @@
 
 #include "sorter_private.h"
 
+enum { AHEAD = 16 }; /* records asked for before they are handed out */
+
 /* The next 15 bytes of p[0, n) at `off`, and how many of them there are: keys that
  * order as the bytes do (memcmp, then length). */
 static struct slu_u128 content_key(const uint8_t *p, uint64_t n, uint64_t off)
@@ -317,8 +319,11 @@ int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key, const void **p,
             return rc;
         r = slu_rec_at(s, 0);
     } else {
-        if (s->next + 8 < s->n_entry)
-            __builtin_prefetch(s->arena + s->entry[s->next + 8].ref);
+        if (s->next + AHEAD < s->n_entry) {
+            const uint8_t *at = s->arena + s->entry[s->next + AHEAD].ref;
+            for (unsigned i = 0; i < 3; i++) /* may end behind the arena: harmless */
+                __builtin_prefetch(at + 64 * i);
+        }
         r = slu_rec_at(s, s->entry[s->next++].ref);
     }
     const struct slu_level *lv = s->n_level ? &s->level[s->n_level - 1] : NULL;

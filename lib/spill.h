@@ -17,21 +17,7 @@
 
 #include "err.h"
 #include "hash.h"
-
-/* A record in memory and on disk: this, n_byte bytes, zeros up to a multiple of 8. */
-struct slu_rec {
-    struct slu_u128 key;
-    uint64_t n_byte;
-};
-
-static inline uint64_t slu_rec_size(uint64_t n_byte)
-{
-    return sizeof(struct slu_rec) + ((n_byte + 7) & ~UINT64_C(7));
-}
-static inline const uint8_t *slu_rec_bytes(const struct slu_rec *r)
-{
-    return (const uint8_t *)(r + 1);
-}
+#include "sorter.h"
 
 struct slu_spill_cell {
     uint64_t n_rec, n_byte;   /* on disk, headers included */

@@ -81,46 +81,56 @@ static void progress(void *ctx, uint64_t n_tok)
 
 /* ---- a stream ---- */
 
-static int produce(void *ctx, void *batch, struct slu_err *err)
+struct load { /* what is on its way from the sorter to the writer */
+    struct slu_buf rec;
+    struct slu_batch b;
+};
+
+static int produce(void *ctx, void *load, struct slu_err *err)
 {
     struct job *j = ctx;
 
-    return slu_permute_next(j->permute, batch, JOB_TOK, err);
+    return slu_permute_fetch(j->permute, &((struct load *)load)->rec, JOB_TOK, err);
 }
 
-static int work(void *ctx, unsigned worker, void *batch, struct slu_err *err)
+static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
 {
-    (void)ctx;
+    struct job *j = ctx;
+    struct load *l = load;
+    int rc = slu_permute_open(j->permute, &l->rec, &l->b, err);
+
     (void)worker;
-    (void)err;
-    slu_batch_sum(batch);
-    return SLU_OK;
+    if (!rc)
+        slu_batch_sum(&l->b);
+    return rc;
 }
 
-static int emit(void *ctx, void *batch, struct slu_err *err)
+static int emit(void *ctx, void *load, struct slu_err *err)
 {
     struct job *j = ctx;
 
-    return slu_writer_put(j->writer, batch, err);
+    return slu_writer_put(j->writer, &((struct load *)load)->b, err);
 }
 
 static int write_stream(struct job *j, unsigned n_slots, struct slu_err *err)
 {
     static const struct slu_pipe_ops ops = {produce, work, emit};
-    struct slu_batch *b = calloc(n_slots, sizeof *b);
+    struct load *l = calloc(n_slots, sizeof *l);
     void **slot = calloc(n_slots, sizeof *slot);
-    int rc = b && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *b);
+    int rc = l && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *l);
 
     for (unsigned i = 0; i < n_slots && rc == SLU_OK; i++) {
-        slu_batch_init(&b[i], slu_reader_header(j->reader)->tok_bytes);
-        slot[i] = &b[i];
+        slu_batch_init(&l[i].b, slu_reader_header(j->reader)->tok_bytes);
+        slot[i] = &l[i];
     }
     if (rc == SLU_OK)
         rc =
             slu_pipe_run(&ops, j, slot, n_slots, (unsigned)j->ctx->common.threads, err);
-    for (unsigned i = 0; b && i < n_slots; i++)
-        slu_batch_release(&b[i]);
-    free(b);
+    for (unsigned i = 0; l && i < n_slots; i++) {
+        slu_batch_release(&l[i].b);
+        slu_buf_release(&l[i].rec);
+    }
+    free(l);
     free(slot);
     return rc;
 }

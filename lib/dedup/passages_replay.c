@@ -175,7 +175,7 @@ int slu_passages_ask(struct slu_passages *x, struct slu_err *err)
             break;
         if (a.place < end) {
             slu_batch_clear(&b);
-            rc = slu_seqrec_add(&x->rec, &b, p, n, err);
+            rc = slu_seqrec_add(&b, p, n, err);
             if (rc == SLU_OK)
                 rc = ask_seq(x, &b, place, &roll, &a, err);
         }
@@ -296,7 +296,7 @@ int slu_passages_emit(struct slu_passages *x, struct slu_err *err)
         if (rc)
             break;
         n_seq++;
-        rc = slu_seqrec_add(&x->rec, &b, p, n, err);
+        rc = slu_seqrec_add(&b, p, n, err);
         if (rc == SLU_OK && more)
             rc = ranges_of(x, end, &more, err);
         else

@@ -120,8 +120,7 @@ int slu_waitlist_next(struct slu_waitlist *w, struct slu_batch *b,
         out->note = (const uint8_t *)p + sizeof head;
         return SLU_OK;
     }
-    return slu_seqrec_add(&w->rec, b, (const uint8_t *)p + sizeof head, n - sizeof head,
-                          err);
+    return slu_seqrec_add(b, (const uint8_t *)p + sizeof head, n - sizeof head, err);
 }
 
 uint64_t slu_waitlist_spilled(const struct slu_waitlist *w)

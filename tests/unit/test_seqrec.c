@@ -71,13 +71,11 @@ static void test_there_and_back(void **state)
     struct slu_err err = SLU_ERR_INIT;
     struct slu_batch b, c;
     struct slu_buf out = SLU_BUF_INIT;
-    struct slu_seqrec r;
     static const uint16_t tok[300];
 
     (void)state;
     slu_batch_init(&b, 2);
     slu_batch_init(&c, 2);
-    slu_seqrec_init(&r);
     for (unsigned i = 0; i < N_SOME; i++)
         for (unsigned k = 0; k < 4; k++) {
             struct slu_seg seg[3] = {
@@ -94,17 +92,16 @@ static void test_there_and_back(void **state)
             assert_int_equal(got_tok, n_tok);
             assert_int_equal(got_seg, n_seg);
             slu_batch_clear(&c);
-            if (slu_seqrec_add(&r, &c, out.data, out.len, &err) != SLU_OK)
+            if (slu_seqrec_add(&c, out.data, out.len, &err) != SLU_OK)
                 fail_msg("%s", err.msg);
             compare(&b, &c);
             for (size_t n = 0; n < out.len; n++) { /* in a block of its own */
                 uint8_t *cut = malloc(n + 1);
                 memcpy(cut, out.data, n);
-                assert_int_equal(slu_seqrec_add(&r, &c, cut, n, &err), SLU_E_FORMAT);
+                assert_int_equal(slu_seqrec_add(&c, cut, n, &err), SLU_E_FORMAT);
                 free(cut);
             }
         }
-    slu_seqrec_release(&r);
     slu_batch_release(&b);
     slu_batch_release(&c);
     slu_buf_release(&out);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/buf.h"
 #include "lib/sorter.h"
 
 struct item {
@@ -46,6 +47,7 @@ static uint64_t run(const struct item *item, size_t n, uint64_t budget)
     struct slu_sorter_cfg cfg = {budget, "/tmp", 1};
     struct slu_sorter *s;
     struct item *want = malloc((n + 1) * sizeof *want);
+    struct slu_buf runs = SLU_BUF_INIT;
 
     assert_int_equal(slu_sorter_new(&s, &cfg, &err), SLU_OK);
     for (size_t i = 0; i < n; i++) {
@@ -53,9 +55,21 @@ static uint64_t run(const struct item *item, size_t n, uint64_t budget)
         struct slu_piece piece[3] = {
             {item[i].p, cut}, {NULL, 0}, {item[i].p + cut, item[i].n - cut}};
         want[i] = item[i];
-        if (slu_sorter_add(s, item[i].key, piece, 3, &err) != SLU_OK)
+        if (rnd() % 2) { /* as a run of its own, or of some with the next ones */
+            struct slu_rec r = {item[i].key, item[i].n};
+            assert_int_equal(slu_buf_append(&runs, &r, sizeof r, &err), SLU_OK);
+            assert_int_equal(slu_buf_append(&runs, item[i].p, item[i].n, &err), SLU_OK);
+            assert_int_equal(slu_buf_align(&runs, 8, &err), SLU_OK);
+        } else if (slu_sorter_add(s, item[i].key, piece, 3, &err) != SLU_OK) {
             fail_msg("%s", err.msg);
+        }
+        if (runs.len && (i + 1 == n || rnd() % 8 == 0)) {
+            if (slu_sorter_add_run(s, runs.data, runs.len, &err) != SLU_OK)
+                fail_msg("%s", err.msg);
+            slu_buf_clear(&runs);
+        }
     }
+    slu_buf_release(&runs);
     qsort(want, n, sizeof *want, cmp_item);
     assert_int_equal(slu_sorter_seal(s, &err), SLU_OK);
     for (size_t i = 0;; i++) {

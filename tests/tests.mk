@@ -130,7 +130,7 @@ bench: programs
 	@$(TEST_ENV) tests/bench/run
 
 # Against other people's fast tokenizers; texts and results under $O/bench.
-$O/tests/bench/encode $O/tests/bench/signatures $O/tests/bench/plan_time: $O/tests/bench/%: $O/tests/bench/%.o $O/libsluice.a
+$O/tests/bench/encode $O/tests/bench/signatures $O/tests/bench/plan_time $O/tests/bench/records: $O/tests/bench/%: $O/tests/bench/%.o $O/libsluice.a
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
 bench-tokenize: programs $O/tests/bench/encode
@@ -154,6 +154,14 @@ bench-dedup: programs $O/tests/bench/signatures
 bench-pack: programs $O/tests/bench/plan_time
 	@$(TEST_ENV) tests/bench/fetch-pack
 	@$(TEST_ENV) $O/bench/peers-pack/bin/python tests/bench/pack $(ARGS)
+
+# Global shuffle beside cat and terashuf.
+bench-shuffle: programs $O/tests/bench/records
+	@$(TEST_ENV) $(PYTHON) tests/bench/shuffle $(ARGS)
+
+# From text to shards, beside the reference script and trainers' own preprocessing.
+bench-shards: programs
+	@$(TEST_ENV) $(abspath $O/judges/readers/bin/python) tests/bench/shards $(ARGS)
 
 bench-hostile: programs $O/tests/bench/encode
 	@$(TEST_ENV) tests/bench/fetch
@@ -241,6 +249,8 @@ help:
 #H make bench-dedup  signatures against datatrove, datasketch and rensa; n-grams against dolma
 #H make bench-scan   where documents end in raw ids; ARGS='MIB ROUNDS'
 #H make bench-pack   bins and seconds beside TRL, OLMo-core, axolotl and a segment tree
+#H make bench-shuffle   shuffle beside cat and terashuf; ARGS='--mib 4096 --rounds 3', TERASHUF=PROGRAM
+#H make bench-shards    JSONL to shards beside the reference script, Megatron, datatrove; ARGS='--help'
 #H make bench-hostile   texts made to be slow, start-up, memory
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
 #H make bench-plan      what planning takes by method and bin length, and how near the bound it gets
@@ -251,5 +261,5 @@ help:
 #H make clean        removes build/
 
 .PHONY: check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
-        bench-tokenize bench-scan bench-dedup bench-hostile asan \
+        bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards asan \
         tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help

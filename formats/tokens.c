@@ -1,5 +1,6 @@
 /* The registry of formats of ids, and which of them the inputs are. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,6 +45,25 @@ void slu_tokens_look_at(struct slu_tokens_look *at, const char *path)
     ssize_t got = pread(fd, at->head, sizeof at->head, 0);
     close(fd);
     at->n = got < 0 ? 0 : (size_t)got;
+}
+
+bool slu_tokens_beside(const char *path, unsigned i, char *out, size_t cap)
+{
+    static const struct {
+        const char *of, *is; /* in place of the suffix `of`, `is` */
+    } beside[] = {{".idx", ".bin"},   {".bin", ".idx"},     {"", ".idx"},
+                  {"", ".bin"},       {".ds", ".ds.index"}, {".ds", ".ds.metadata"},
+                  {".npy", ".csv.gz"}};
+    for (size_t k = 0; k < sizeof beside / sizeof *beside; k++) {
+        size_t n = strlen(path), m = strlen(beside[k].of);
+        /* What is no file may be what two names begin with. */
+        bool of = m ? slu_tokens_suffix(path, beside[k].of) : access(path, F_OK) != 0;
+        if (!of || i--)
+            continue;
+        int len = snprintf(out, cap, "%.*s%s", (int)(n - m), path, beside[k].is);
+        return len > 0 && (size_t)len < cap;
+    }
+    return false;
 }
 
 static bool is_stream(const struct slu_tokens_look *at)

@@ -73,6 +73,10 @@ struct slu_tokens_cfg {
  * SLU_E_USAGE where they are streams and options say that they should be ids. */
 SLU_MUST_USE int slu_tokens_are(const struct slu_tokens_cfg *cfg, const char **format,
                                 bool *scans, struct slu_err *err);
+/* Writes the i-th file that would be read with `path` if that were a file of ids (an
+ * index, the ids of an index) to out, whether it exists or not; false behind the last
+ * one. */
+bool slu_tokens_beside(const char *path, unsigned i, char *out, size_t cap);
 /* Whether a folder of that name is one input of some format, by its contents. */
 bool slu_tokens_takes_folder(const char *path);
 

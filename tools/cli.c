@@ -399,11 +399,11 @@ static int check_input(const char *name, const char *path, const struct stat *ou
 {
     struct stat in;
     bool piped = !strcmp(input, "-");
-    if (piped ? fstat(STDIN_FILENO, &in) : stat(input, &in))
-        return SLU_OK;
-    bool hit = S_ISDIR(in.st_mode)
-                   ? lies_in(path, &in)
-                   : in.st_dev == out->st_dev && in.st_ino == out->st_ino;
+    bool there = !(piped ? fstat(STDIN_FILENO, &in) : stat(input, &in));
+    bool same = there && in.st_dev == out->st_dev && in.st_ino == out->st_ino;
+    bool hit = S_ISDIR(out->st_mode)          ? same || cli_lies_in_set(out, input)
+               : there && S_ISDIR(in.st_mode) ? lies_in(path, &in)
+                                              : same || cli_lies_beside(out, input);
     return hit ? slu_fail(err, SLU_E_USAGE,
                           "--%s %s would replace what is read (%s); name another file",
                           name, path, piped ? "standard input" : input)
@@ -416,7 +416,8 @@ static int check_inputs(const struct cli_ctx *ctx, const struct table *t,
 {
     struct stat out;
     int rc = SLU_OK;
-    if (!strcmp(path, "-") || stat(path, &out) || !S_ISREG(out.st_mode))
+    if (!strcmp(path, "-") || stat(path, &out) ||
+        !(S_ISREG(out.st_mode) || S_ISDIR(out.st_mode)))
         return SLU_OK;
     for (size_t i = 0; (i < ctx->n_input || i == 0) && !rc; i++)
         rc = check_input(name, path, &out, ctx->n_input ? ctx->input[i] : "-", err);

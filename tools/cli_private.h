@@ -2,6 +2,8 @@
 #ifndef SLU_CLI_PRIVATE_H
 #define SLU_CLI_PRIVATE_H
 
+#include <sys/stat.h>
+
 #include "tools/cli.h"
 
 enum cli_outcome { CLI_RUN, CLI_HELP, CLI_VERSION };
@@ -17,6 +19,11 @@ bool cli_is_maybe(const struct cli_opt *o);
 /* A pipe of a megabyte, where fd is one and the system allows it: fewer switches
  * between programs. */
 void cli_widen_pipe(int fd);
+/* Whether the file of that status is one that is read with `input`: beside it where it
+ * is a file of ids. */
+bool cli_lies_beside(const struct stat *st, const char *input);
+/* Whether `input` is a file of the shard set in the folder of that status. */
+bool cli_lies_in_set(const struct stat *folder, const char *input);
 /* Says what the files of ids that were read gave reason to. */
 void cli_report_input(struct cli_ctx *ctx);
 

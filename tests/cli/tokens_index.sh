@@ -238,3 +238,26 @@ for f in big.idx big.ds; do
     check "$f: is named" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "big.*: document 0 has 3000000 tokens, too many" err'
     status "$f: and with memory read" 0 inspect --json -M 4G $f
 done
+
+# ---- no output takes the place of what is read beside an input ----
+
+kept=$(cat cut.bin cut.idx w2.ds.index | sha)
+for o in "cut.idx cut.bin" "cut.bin cut.idx" "cut cut.bin" "cut cut.idx" "w2.ds w2.ds.index" "w2.ds w2.ds.metadata"; do
+    for p in decompose "inspect --json"; do
+        status "$p ${o% *} -o ${o#* }" 2 $p -f -o "${o#* }" "${o% *}"
+        check "$p ${o% *} -o ${o#* }: is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace what is read" err'
+    done
+done
+same "they are as they were" "$kept" "$(cat cut.bin cut.idx w2.ds.index | sha)"
+cp c.tks stream
+: >stream.bin
+status "a stream has nothing beside it" 0 decompose -o stream.bin stream
+decompose --min 16 --max 64 --label-token --tail drop c.tks >l.tks
+shuffle -q --format ds -o set l.tks
+kept=$(sha_tree set)
+status "a set that is made of its own shards" 2 shuffle --force --format ds -o set set/D_6/shard-0000000.ds
+check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace what is read" err'
+same "the set is as it was" "$kept" "$(sha_tree set)"
+mkdir set/mine
+cp l.tks set/mine
+status "what else lies in its folder stays, and may be read" 0 shuffle -q --force --format ds -o set set/mine/l.tks

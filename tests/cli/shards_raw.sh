@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2086
+# shellcheck shell=sh disable=SC2154,SC2086,SC2046,SC2016
 # shards_raw.sh - shuffle --format ds and --format megatron: the bytes of each file, the same whatever the threads and the
 # memory; inspect reads the sets back and finds what is wrong with them; what does not suit a format is refused.
 
@@ -31,7 +31,6 @@ for w in 2 4; do
     done
     check "$w: megatron says what it cannot say" grep -q "Megatron's documents are whole sequences" said
 done
-want=$(sha_tree ds)
 for o in "-T 1" "-T 7" "-M 64M"; do
     for f in ds megatron; do
         rm -rf again

@@ -69,10 +69,9 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
     return cfg->force ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
 
-static int init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
-                       uint64_t length, struct slu_err *err)
+static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
+                        uint64_t length)
 {
-    const struct slu_shard_format *f = s->cfg.format;
     struct slu_shard_bucket *b = &k->pub;
 
     b->length = length;
@@ -80,10 +79,19 @@ static int init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
     b->tok_bytes = s->header.tok_bytes;
     slu_shard_bucket_name(length, b->name);
     slu_batch_init(&k->batch, b->tok_bytes);
-    b->shard_sequences =
-        s->cfg.shard_sequences ? s->cfg.shard_sequences : f->shard_sequences(b);
-    int rc = f->check ? f->check(b, err) : SLU_OK;
-    return rc || !f->build ? rc : slu_shards_check_memory(s, b, err);
+    b->shard_sequences = s->cfg.shard_sequences ? s->cfg.shard_sequences
+                                                : s->cfg.format->shard_sequences(b);
+}
+
+/* The longest bucket first: what is said to fit there fits everywhere. */
+static int check_limits(const struct slu_shards *s, struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+    int rc = SLU_OK;
+
+    for (unsigned i = s->n_bucket; i-- > 0 && rc == SLU_OK && f->check;)
+        rc = f->check(&s->bucket[i].pub, err);
+    return rc || !f->build ? rc : slu_shards_check_memory(s, err);
 }
 
 int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
@@ -108,8 +116,9 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
         rc = cfg->format->init(&s->state, cfg, err);
     s->header.no_tokens = true;
     for (; s->n_bucket < s->header.n_bucket && rc == SLU_OK; s->n_bucket++)
-        rc =
-            init_bucket(s, &s->bucket[s->n_bucket], s->header.bucket[s->n_bucket], err);
+        init_bucket(s, &s->bucket[s->n_bucket], s->header.bucket[s->n_bucket]);
+    if (rc == SLU_OK)
+        rc = check_limits(s, err);
     if (rc)
         slu_shards_free(s);
     else

@@ -23,31 +23,57 @@ static uint64_t need(const struct slu_shard_format *f, const struct slu_shard_bu
     return 2 * batch_byte(b) + f->build_byte(b);
 }
 
-int slu_shards_check_memory(const struct slu_shards *s,
-                            const struct slu_shard_bucket *b, struct slu_err *err)
+static bool fits(const struct slu_shards *s, const struct slu_shard_bucket *b,
+                 uint64_t shard_sequences)
+{
+    struct slu_shard_bucket k = *b;
+
+    k.shard_sequences = shard_sequences;
+    return shard_sequences < UINT32_MAX &&
+           need(s->cfg.format, &k) <= s->cfg.memory_byte;
+}
+
+/* The most sequences a shard of b that fit, of `high` that do not. */
+static uint64_t most(const struct slu_shards *s, const struct slu_shard_bucket *b,
+                     uint64_t high)
+{
+    uint64_t low = 0;
+
+    while (high - low > 1) {
+        uint64_t k = low + (high - low) / 2;
+        *(fits(s, b, k) ? &low : &high) = k;
+    }
+    return low;
+}
+
+int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
-    uint64_t have = s->cfg.memory_byte, low = 0, high = b->shard_sequences;
+    const struct slu_shard_bucket *large = NULL, *b;
+    uint64_t n = UINT64_MAX;
 
-    if (!have || (b->shard_sequences < UINT32_MAX && need(f, b) <= have))
+    for (unsigned i = s->n_bucket; i-- > 0 && s->cfg.memory_byte;)
+        if (b = &s->bucket[i].pub, !fits(s, b, b->shard_sequences))
+            large = b;
+    if (!large)
         return SLU_OK;
-    while (high - low > 1) { /* the most sequences that fit */
-        struct slu_shard_bucket k = *b;
-        k.shard_sequences = low + (high - low) / 2;
-        *(need(f, &k) <= have ? &low : &high) = k.shard_sequences;
+    for (unsigned i = 0; i < s->n_bucket; i++) { /* N is of all of them */
+        uint64_t k = most(s, &s->bucket[i].pub, UINT32_MAX);
+        n = k < n ? k : n;
     }
-    if (low == 0)
+    if (n == 0)
         return slu_fail(err, SLU_E_USAGE,
-                        "--format %s: a shard of one sequence of %s does not fit in "
-                        "memory; use a larger -M",
-                        f->name, b->name);
+                        "--format %s: a shard of one sequence does not fit in memory; "
+                        "use a larger -M",
+                        f->name);
     return slu_fail(err, SLU_E_USAGE,
                     "--format %s: shards are built in memory, where one of %llu "
                     "sequences of %s takes %llu MiB and there are %llu; use "
                     "--shard-sequences %llu or less, or a larger -M",
-                    f->name, (unsigned long long)b->shard_sequences, b->name,
-                    (unsigned long long)(need(f, b) >> 20),
-                    (unsigned long long)(have >> 20), (unsigned long long)low);
+                    f->name, (unsigned long long)large->shard_sequences, large->name,
+                    (unsigned long long)(need(f, large) >> 20),
+                    (unsigned long long)(s->cfg.memory_byte >> 20),
+                    (unsigned long long)n);
 }
 
 /* How many shards may be in the making at a time. */

@@ -168,9 +168,8 @@ bool slu_shards_keeps(const void *s, const char *folder, const char *name);
 
 int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx,
                       unsigned n_threads, unsigned n_slots, struct slu_err *err);
-/* SLU_E_USAGE where cfg.memory_byte is not enough for a shard of b to be built. */
-int slu_shards_check_memory(const struct slu_shards *s,
-                            const struct slu_shard_bucket *b, struct slu_err *err);
+/* SLU_E_USAGE where cfg.memory_byte is not enough for a shard of some bucket. */
+int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err);
 int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,
                      unsigned n_threads, unsigned n_slots, struct slu_err *err);
 

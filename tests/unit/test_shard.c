@@ -447,7 +447,6 @@ static void test_memory(void **state)
     assert_non_null(at);
     cfg.shard_sequences = strtoull(at + 18, NULL, 10);
     assert_true(cfg.shard_sequences > 0);
-    h.n_bucket = 1; /* it is about the first that does not fit */
     err = (struct slu_err)SLU_ERR_INIT;
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_OK);
     slu_shards_free(s);

@@ -212,6 +212,8 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
         rc = slu_shards_sync(s, err);
     if (rc == SLU_OK)
         rc = slu_shards_manifest(s, err);
+    /* What people read of the set (README.md, pictures) belongs here: report.json is
+     * the last file. */
     if (rc == SLU_OK)
         rc = slu_shards_report(s, program, ledger, err);
     s->finished = rc == SLU_OK;

@@ -174,6 +174,21 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
+/* --last drop: rows of the shard at hand wait, as it may not come to be. */
+static int check_rows(const struct slu_shards *s, const bucket *b, struct slu_err *err)
+{
+    uint64_t n_byte = b->batch.n_seq * sizeof(struct slu_seq) +
+                      b->batch.n_seg * sizeof(struct slu_seg) + b->batch.str.len;
+
+    if (!s->cfg.drop_last || !s->cfg.memory_byte || n_byte <= s->cfg.memory_byte)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_LIMIT,
+                    "--last drop keeps the segments of a whole shard of %s in memory, "
+                    "which is more than there is for them; use a smaller "
+                    "--shard-sequences or a larger -M",
+                    b->pub.name);
+}
+
 /* The bytes of a sequence, from[f] to end[f] of enc[f]. */
 static int put_bytes(struct slu_shards *s, bucket *b, const struct job *j,
                      const size_t *from, const size_t *end, struct slu_err *err)
@@ -215,7 +230,7 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
         return end_shard(s, b, err);
     if (b->batch.n_seq >= ROWS && !s->cfg.drop_last)
         return slu_shards_put_rows(b, err);
-    return SLU_OK;
+    return b->n_here % ROWS ? SLU_OK : check_rows(s, b, err);
 }
 
 static int emit(void *ctx, void *job, struct slu_err *err)

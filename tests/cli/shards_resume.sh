@@ -16,7 +16,10 @@ input() {
     *) echo plain.tks ;;
     esac
 }
-run() { "$BIN/shuffle" -q --seed 4 --format "$format" --shard-sequences 64 "$@" "$(input "$format")"; }
+run() {
+    [ "$format" = olmo ] && set -- --olmo-path /data/set "$@" # names in its cache hash the folder's path
+    "$BIN/shuffle" -q --seed 4 --format "$format" --shard-sequences 64 "$@" "$(input "$format")"
+}
 
 for format in wds olmo ds megatron mds litdata parquet; do
     if ! run -f -o want 2>err; then

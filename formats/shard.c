@@ -181,6 +181,11 @@ const struct slu_sum *slu_shards_dropped(const struct slu_shards *s)
     return &s->dropped;
 }
 
+const char *slu_shards_remark(const struct slu_shards *s)
+{
+    return s->cfg.format->set_note ? s->cfg.format->set_note(s->state) : NULL;
+}
+
 uint64_t slu_shards_packed(const struct slu_shards *s)
 {
     return s->n_packed;

@@ -157,6 +157,8 @@ struct slu_shard_format {
     /* May be NULL; set_folder: the folder in the set's that its files go to, and
      * owns_in_set says which names (without folders) there are the format's. */
     int (*set)(void *state, const struct slu_shard_set *set, struct slu_err *err);
+    /* May be NULL; after set: one line that users should hear, or NULL. Borrowed. */
+    const char *(*set_note)(const void *state);
     const char *set_folder;
     bool (*owns_in_set)(const char *name);
 
@@ -262,6 +264,8 @@ SLU_MUST_USE int slu_shards_report_add(struct slu_shards *s, const char *key,
 SLU_MUST_USE int slu_shards_finish(struct slu_shards *s, const char *program,
                                    const struct slu_ledger *ledger,
                                    struct slu_err *err);
+/* After slu_shards_finish: what the format says of the set, or NULL. Borrowed. */
+const char *slu_shards_remark(const struct slu_shards *s);
 /* NULL is legal. */
 void slu_shards_free(struct slu_shards *s);
 

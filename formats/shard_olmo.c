@@ -30,6 +30,7 @@ struct olmo {
     struct slu_olmo_set set; /* what the header says of the tokenizer */
     bool labels;
     char *path; /* owned */
+    char note[1100];
 };
 
 static void olmo_release(void *state)
@@ -200,13 +201,23 @@ static int olmo_set(void *state, const struct slu_shard_set *set, struct slu_err
             (struct slu_olmo_bucket){set->bucket[i]->length, set->bucket[i]->n_seq,
                                      set->bucket[i]->shard_sequences};
     /* Other readers take such a set all the same. */
-    if (o->labels || slu_olmo_check(&o->set, &why))
+    if (o->labels || slu_olmo_check(&o->set, &why)) {
+        snprintf(o->note, sizeof o->note, "no %s is written: %s", folder,
+                 o->labels ? "OLMo-core wants sequences without a label token"
+                           : why.msg);
         return SLU_OK;
+    }
     int rc = slu_buf_printf(&work, err, "%s/%s", set->dir, folder);
     if (!rc)
         rc = slu_olmo_write_index((const char *)work.data, &o->set, &natural, err);
     slu_buf_release(&work);
     return rc;
+}
+
+static const char *olmo_note(const void *state)
+{
+    const struct olmo *o = state;
+    return *o->note ? o->note : NULL;
 }
 
 const struct slu_shard_format slu_shard_olmo = {
@@ -224,6 +235,7 @@ const struct slu_shard_format slu_shard_olmo = {
     .flush = olmo_flush,
     .flush_files = 1 << 1,
     .set = olmo_set,
+    .set_note = olmo_note,
     .set_folder = folder,
     .owns_in_set = olmo_owns_in_set,
 };

@@ -175,7 +175,7 @@ static void warn_short(struct job *j)
         n_seq += n;
         n_tok += n * b->n_id;
     }
-    if (n_bucket)
+    if (n_bucket && slu_shards_format(j->shards)->short_shard_note)
         cli_warn(
             j->ctx,
             "the last shards of %llu buckets are short; OpenLM's trainer skips them: "
@@ -209,5 +209,8 @@ int shuffle_shards_finish(struct job *j, struct slu_err *err)
         return rc;
     warn_short(j);
     warn_boundaries(j);
-    return slu_shards_finish(j->shards, j->ctx->tool->name, &j->ctx->ledger, err);
+    rc = slu_shards_finish(j->shards, j->ctx->tool->name, &j->ctx->ledger, err);
+    if (rc == SLU_OK && slu_shards_remark(j->shards))
+        cli_warn(j->ctx, "%s", slu_shards_remark(j->shards));
+    return rc;
 }

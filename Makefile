@@ -2,12 +2,14 @@
 #
 #   O=build          where everything that is made goes
 #   CUDA=auto|0|1    kernels for NVIDIA GPUs: where nvcc is found, never, or required
+#   ARROW=auto|0|1   Parquet: where pkg-config finds Apache Arrow's C++ library, never, or required
 #   SAN=...          e.g. SAN=address,undefined: sanitizers in every program and test
 #   CC, CXX, CFLAGS, WERROR=1, PREFIX, DESTDIR, PROGRAM_PREFIX as usual
 
 VERSION := 0.1.0
 O       ?= build
 CUDA    ?= auto
+ARROW   ?= auto
 SAN     ?=
 WERROR  ?= 0
 PREFIX  ?= /usr/local
@@ -86,11 +88,29 @@ CUDA_LIBDIR := $(patsubst %/,%,$(dir $(firstword $(wildcard $(addsuffix /libcuda
 CUDA_LIBS := -L$(CUDA_LIBDIR) -lcudart_static -ldl -lrt
 endif
 
+# ---- Parquet --------------------------------------------------------------------------------
+# arrow_*.cc become a shared object that the programs load when they meet Parquet
+# (formats/parquet.h says why). Arrow's headers are the system's as far as warnings go, and want
+# C++20. `make arrow` makes it with the library of a Python package instead: for tests.
+
+ARROW_NEEDED := arrow >= 15 parquet >= 15
+ifneq ($(ARROW),0)
+USE_ARROW   := $(shell $(PKG_CONFIG) --exists '$(ARROW_NEEDED)' 2>/dev/null && echo 1)
+ifeq ($(ARROW)$(USE_ARROW),1)
+$(error ARROW=1 but $(PKG_CONFIG) does not find $(ARROW_NEEDED); set PKG_CONFIG_PATH or use ARROW=0)
+endif
+endif
+ARROW_CONFIG = $(if $(USE_ARROW),,PKG_CONFIG_PATH='$(abspath $O/arrow/pc)') $(PKG_CONFIG)
+ARROW_CFLAGS = $(patsubst -I%,-isystem %,$(shell $(ARROW_CONFIG) --cflags arrow parquet))
+PARQUET_SO   := $O/lib/libsluice-parquet.so
+PARQUET_SRC  := $(sort $(wildcard formats/arrow_*.cc)) formats/block.c lib/buf.c lib/err.c
+PARQUET_OBJ  := $(addprefix $O/arrow/,$(addsuffix .o,$(PARQUET_SRC)))
+
 # ---- sources --------------------------------------------------------------------------------
 
 LIB_C   := $(sort $(wildcard lib/*.c lib/*/*.c formats/*.c)) \
            $(filter-out kernels/none.c,$(sort $(wildcard kernels/*.c)))
-LIB_CC  := $(sort $(wildcard lib/*.cc lib/*/*.cc formats/*.cc))
+LIB_CC  := $(filter-out formats/arrow_%.cc,$(sort $(wildcard lib/*.cc lib/*/*.cc formats/*.cc)))
 LIB_S   := $(sort $(wildcard lib/*.S lib/*/*.S))
 ifeq ($(filter x86_64-%,$(MACHINE)),)
 LIB_C   := $(filter-out %_avx2.c %_avx512.c,$(LIB_C))
@@ -111,7 +131,7 @@ BIN        := $(HAVE_PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
 UNIT_C     := $(sort $(wildcard tests/unit/*.c))
 UNIT       := $(UNIT_C:tests/unit/%.c=$O/unit/%)
 
-programs: $(BIN)
+programs: $(BIN) $(if $(USE_ARROW),$(PARQUET_SO))
 lib: $O/libsluice.a
 
 $O/libsluice.a: $(LIB_OBJ)
@@ -142,6 +162,22 @@ $O/%.o: %.S $O/flags
 $O/%.cu.o: %.cu $O/flags
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+
+$O/arrow/%.cc.o: %.cc $O/flags $O/arrow/flags
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -std=c++20 -frtti -fPIC -fvisibility=hidden $(ARROW_CFLAGS) -MMD -MP -c -o $@ $<
+
+$O/arrow/%.c.o: %.c $O/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+$(PARQUET_SO): $(PARQUET_OBJ)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -shared $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(ARROW_CONFIG) --libs parquet arrow) -pthread
+
+$O/arrow/flags: force
+	@mkdir -p $(@D)
+	@echo '$(ARROW_CFLAGS)' | cmp -s - $@ || echo '$(ARROW_CFLAGS)' > $@
 
 # Vocabularies are kept compiled (lib/tok/compiled.h) under a key that changes with any source
 # that has a say in them.

@@ -204,6 +204,7 @@ static int reject(struct ingest *g, struct job *j, const struct slu_record_ref *
         .ref = ref,
         .raw = j->block.raw.data + ref->off,
         .json = j->block.json,
+        .row = j->block.rows,
         .reason = rec->reject,
         .off_byte = rec->off_byte,
         .field = rec->field,
@@ -224,6 +225,41 @@ static void text_record(const uint8_t *p, size_t n, struct slu_record *out)
         out->reject = SLU_REJECT_INVALID_UTF8;
         out->off_byte = valid;
     }
+}
+
+/* A row of columns. The first that applies, as in a JSON record: no UTF-8, a field that
+ * is missing. */
+static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block *b,
+                       const struct slu_record_ref *ref, struct slu_record *out)
+{
+    const struct slu_row_fields *f = &b->field[ref - b->rec];
+    const char *name[] = {cfg->text_field, cfg->id_field, cfg->domain_field};
+    const uint8_t *p = b->raw.data + ref->off;
+    const size_t len[] = {ref->len, f->id_len, f->domain_len};
+    *out = (struct slu_record){.off_byte = UINT64_MAX};
+    for (size_t k = 0; k < 3 && !out->reject; p += len[k++]) {
+        size_t valid = slu_utf8_valid_prefix(p, len[k]);
+        if (valid == len[k])
+            continue;
+        out->reject = SLU_REJECT_INVALID_UTF8;
+        out->field = name[k];
+        if (k == 0)
+            out->off_byte = valid;
+    }
+    for (size_t k = 0; k < 3 && !out->reject; k++)
+        if (f->null >> k & 1) {
+            out->reject = SLU_REJECT_MISSING_FIELD;
+            out->field = name[k];
+        }
+    if (out->reject)
+        return;
+    p = b->raw.data + ref->off;
+    out->text = (const char *)p;
+    out->text_len = len[0];
+    out->id = cfg->id_field ? (const char *)p + len[0] : NULL;
+    out->id_len = len[1];
+    out->domain = cfg->domain_field ? (const char *)p + len[0] + len[1] : NULL;
+    out->domain_len = len[2];
 }
 
 static void check_lengths(const struct slu_ingest_cfg *cfg, struct slu_record *rec)
@@ -347,6 +383,8 @@ static int take_record(struct ingest *g, struct job *j, struct worker *w,
     }
     if (j->block.json)
         rc = slu_record_parse(w->parser, raw, ref->len, &rec, err);
+    else if (j->block.rows)
+        row_record(g->cfg, &j->block, ref, &rec);
     else
         text_record(raw, ref->len, &rec);
     if (rc)
@@ -523,6 +561,8 @@ static int open_input(struct ingest *g, const struct plan *p, struct slu_err *er
         .block_byte = (size_t)p->block_byte,
         .max_record_byte = p->max_record_byte,
         .window_byte = cfg->memory_byte / 4,
+        .field = {cfg->text_field, cfg->id_field, cfg->domain_field},
+        .n_threads = p->n_threads,
         .quit_fd = g->quit_fd,
         .ctx = g,
         .claim = claim,

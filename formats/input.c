@@ -8,10 +8,7 @@
 
 /* The registry: asked in this order; the last takes anything. */
 static const struct slu_input_format *const formats[] = {
-    &slu_in_jsonl,
-    &slu_in_tar,
-    &slu_in_zip,
-    &slu_in_text,
+    &slu_in_jsonl, &slu_in_tar, &slu_in_zip, &slu_in_parquet, &slu_in_text,
 };
 #define N_FORMAT (sizeof formats / sizeof *formats)
 
@@ -25,35 +22,6 @@ struct slu_input {
 };
 
 /* ---- blocks ---- */
-
-void slu_block_init(struct slu_block *b)
-{
-    memset(b, 0, sizeof *b);
-}
-
-void slu_block_clear(struct slu_block *b)
-{
-    slu_buf_clear(&b->raw);
-    b->n_rec = 0;
-    b->json = b->lines = false;
-    b->source = b->off_byte = b->line = 0;
-    b->broken = (struct slu_record_ref){0};
-}
-
-void slu_block_release(struct slu_block *b)
-{
-    slu_buf_release(&b->raw);
-    free(b->rec);
-    slu_block_init(b);
-}
-
-int slu_block_add(struct slu_block *b, struct slu_record_ref rec, struct slu_err *err)
-{
-    int rc = slu_grow(&b->rec, &b->cap_rec, b->n_rec + 1, sizeof *b->rec, err);
-    if (!rc)
-        b->rec[b->n_rec++] = rec;
-    return rc;
-}
 
 int slu_block_room(const struct slu_input_source *src, struct slu_block *b, size_t more,
                    size_t begin, uint64_t place, struct slu_err *err)
@@ -145,12 +113,6 @@ bool slu_input_splittable(const char *name, void *ctx)
     return asked ? asked->lines : slu_in_jsonl.name_matches(name);
 }
 
-static bool ends_in_parquet(const char *name)
-{
-    size_t n = strlen(name);
-    return n > 8 && strcasecmp(name + n - 8, ".parquet") == 0;
-}
-
 static int choose_format(struct slu_input_source *src, struct slu_err *err)
 {
     const uint8_t *head;
@@ -170,10 +132,6 @@ static int choose_format(struct slu_input_source *src, struct slu_err *err)
     for (i = 0; i < N_FORMAT && !src->format; i++)
         if (formats[i]->head_matches(head, n))
             src->format = formats[i];
-    if (ends_in_parquet(name) || (n >= 4 && memcmp(head, "PAR1", 4) == 0))
-        rc = slu_fail(err, SLU_E_UNSUPPORTED,
-                      "%s: this build has no Parquet reader; convert the file to JSONL",
-                      slu_input_name(src));
 out:
     free(name);
     return rc;
@@ -259,13 +217,16 @@ int slu_input_new(struct slu_input **out, const struct slu_input_cfg *cfg,
 
 static uint64_t stored(const struct slu_input *in)
 {
+    if (in->cur.own_stored_byte)
+        return in->cur.own_stored_byte;
     return in->cur.bytes ? slu_bytes_stored(in->cur.bytes) - in->cur.from : 0;
 }
 
 /* The source has no more: says so, and closes it. */
 static void end_source(struct slu_input *in)
 {
-    uint64_t n_byte = in->cur.bytes ? slu_bytes_tell(in->cur.bytes) : 0;
+    uint64_t n_byte =
+        in->cur.own_byte + (in->cur.bytes ? slu_bytes_tell(in->cur.bytes) : 0);
     in->stored_before += stored(in);
     if (in->cfg.end)
         in->cfg.end(in->cfg.ctx, in->cur.ordinal, n_byte);
@@ -319,9 +280,10 @@ static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
                 return break_off(in, b, &why, err);
         }
         const struct slu_input_format *f = in->cur.format;
-        if (b->n_rec && (f->lines || f->json != b->json))
+        if (b->n_rec && (f->lines || f->json != b->json || f->rows != b->rows))
             return SLU_OK;
         b->json = f->json;
+        b->rows = f->rows;
         b->source = in->cur.ordinal;
         in->cur.begin = b->raw.len;
         int rc = f->fetch(&in->cur, b, &why);
@@ -330,6 +292,8 @@ static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
         in->stored_byte = in->stored_before + stored(in);
         if (rc == SLU_EOF)
             end_source(in);
+        else if (f->rows)
+            return SLU_OK; /* full, though perhaps of rows without a byte */
         if ((b->lines && b->raw.len) || (b->n_rec && b->rec[b->n_rec - 1].goes_on))
             return SLU_OK;
     }

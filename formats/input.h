@@ -3,9 +3,10 @@
  *
  * slu_input_fetch is the serial half: it reads, decompresses and cuts at record
  * borders. slu_block_split is the parallel half: it says where in the block the records
- * are. A record is JSON (block->json: one object of a JSONL file, without its newline)
- * or a text; a text that is larger than a block comes in parts, one a block, if the
- * caller says where it can be cut.
+ * are. A record is JSON (block->json: one object of a JSONL file, without its newline),
+ * a row (block->rows: text, id and domain of a Parquet file) or a text; a text that is
+ * larger than a block comes in parts, one a block, if the caller says where it can be
+ * cut.
  *
  * A format is one file in_NAME.c with one const vtable, and a line in the registry
  * (input.c). Where it meets a fault it names the source and, if there is one, the
@@ -31,13 +32,13 @@
 
 /* One record in a block. */
 struct slu_record_ref {
-    uint64_t source; /* ordinal */
-    uint64_t
-        document; /* semantics.md 1: JSONL: byte offset in the decompressed source; tar:
-                   * that of the member's first header; zip: the member's number, from 0
-                   * (libarchive does not say where a zip member begins); text: 0 */
-    uint64_t line;   /* from 1; 0: unknown, or not a file of lines */
-    size_t off, len; /* bytes in block->raw */
+    uint64_t source;   /* ordinal */
+    uint64_t document; /* semantics.md 1: JSONL: byte offset in the decompressed source;
+                        * tar: that of the member's first header; zip: the member's
+                        * number, from 0 (libarchive does not say where a zip member
+                        * begins); Parquet: the row, from 0; text: 0 */
+    uint64_t line;     /* from 1; 0: unknown, or not a file of lines */
+    size_t off, len;   /* bytes in block->raw */
     /* A text can come in parts: this one begins at part_off of the document, and if it
      * goes on, the next block begins with the next one. Only the block's first record
      * can have a part_off, and only its last can go on. */
@@ -48,11 +49,21 @@ struct slu_record_ref {
     enum slu_reject reject;
 };
 
+/* A record of a format with columns: its text is rec.len bytes at rec.off, then come
+ * its id and its domain. */
+struct slu_row_fields {
+    size_t id_len, domain_len;
+    unsigned null; /* bits 0, 1, 2: text, id, domain are missing */
+};
+
 struct slu_block {
     struct slu_buf raw;         /* SLU_JSON_PADDING zero bytes behind len */
     struct slu_record_ref *rec; /* once split */
     size_t n_rec, cap_rec;
     bool json;
+    bool rows; /* rec[i] has field[i] */
+    struct slu_row_fields *field;
+    size_t cap_field;
     struct slu_record_ref broken; /* if it has a reject: behind all others, to be added
                                      by slu_block_split */
     bool lines;                   /* rec is still to be made, by slu_block_split … */
@@ -70,6 +81,7 @@ struct slu_input_source; /* private to the formats */
 struct slu_input_format {
     const char *name;
     bool json;  /* records are JSON */
+    bool rows;  /* records have columns */
     bool lines; /* a block holds lines of one source */
     /* By the name without compression suffix (NULL: unknown), and by the first bytes.
      */
@@ -90,6 +102,8 @@ struct slu_input_cfg {
     uint64_t max_record_byte; /* a longer record, or part of one that cannot be cut, is
                                  SLU_E_LIMIT, once it does not fit a block */
     uint64_t window_byte;     /* for decompressors, see slu_bytes_open */
+    const char *field[3];     /* of rows: text, id, domain; NULL: not wanted */
+    unsigned n_threads;       /* that formats may start besides, less one */
     int quit_fd;              /* likewise; -1: none */
     void *ctx;
     /* Called before b grows by n bytes past block_byte; may wait; an error ends the
@@ -121,7 +135,7 @@ void slu_input_free(struct slu_input *in);
 /* Any thread. Lines that hold white space only are no records. */
 SLU_MUST_USE int slu_block_split(struct slu_block *b, struct slu_err *err);
 
-/* "jsonl", "text", "tar", "zip"; NULL if unknown. */
+/* "jsonl", "text", "tar", "zip", "parquet"; NULL if unknown. */
 const struct slu_input_format *slu_input_format_named(const char *name);
 /* Uncompressed files of that name can be cut at any record (see slu_sources_share): ctx
  * is the struct slu_input_format that was asked for, or NULL. */

@@ -20,6 +20,9 @@ struct slu_input_source {
     size_t begin;
     uint64_t part_off; /* of that record: where what is in b->raw begins */
     bool empty;        /* slu_input_empty was called */
+    /* Of formats that read the file themselves: what has been taken of it, as it was
+     * and as stored. */
+    uint64_t own_byte, own_stored_byte;
 };
 
 /* For messages. */
@@ -31,10 +34,14 @@ int slu_input_empty(struct slu_input_source *src, struct slu_err *err);
 SLU_MUST_USE int slu_block_room(const struct slu_input_source *src, struct slu_block *b,
                                 size_t more, size_t begin, uint64_t place,
                                 struct slu_err *err);
-/* Appends a row to the record table. */
+/* Appends a record to the table. */
 SLU_MUST_USE int slu_block_add(struct slu_block *b, struct slu_record_ref rec,
                                struct slu_err *err);
+/* The same in a block of rows. */
+SLU_MUST_USE int slu_block_add_row(struct slu_block *b, struct slu_record_ref rec,
+                                   struct slu_row_fields fields, struct slu_err *err);
 
-extern const struct slu_input_format slu_in_jsonl, slu_in_text, slu_in_tar, slu_in_zip;
+extern const struct slu_input_format slu_in_jsonl, slu_in_text, slu_in_tar, slu_in_zip,
+    slu_in_parquet;
 
 #endif

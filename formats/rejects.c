@@ -89,11 +89,36 @@ static const char *explain(enum slu_reject r)
     }
 }
 
+/* The place is the field's. */
+static int fail_row(const struct slu_rejected *r, const char *path, struct slu_err *err)
+{
+    unsigned long long row = r->ref->document;
+    const char *field = r->field ? r->field : "?";
+    if (r->reason == SLU_REJECT_MISSING_FIELD)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: row %llu: \"%.80s\" is null; --on-error skip goes on "
+                        "without such rows",
+                        path, row, field);
+    if (r->reason == SLU_REJECT_INVALID_UTF8 && r->off_byte != UINT64_MAX)
+        return slu_fail_at(err, SLU_E_FORMAT, r->off_byte,
+                           "%s: row %llu: byte %llu of \"%.80s\": not valid UTF-8; "
+                           "--on-error skip goes on without such rows",
+                           path, row, (unsigned long long)r->off_byte, field);
+    return slu_fail(err, SLU_E_FORMAT,
+                    "%s: row %llu: \"%.80s\" is %s; --on-error skip goes on without "
+                    "such rows",
+                    path, row, field,
+                    r->reason == SLU_REJECT_INVALID_UTF8 ? "not valid UTF-8"
+                                                         : "longer than 65535 bytes");
+}
+
 int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
 {
     const char *path =
         strcmp(r->source->path, "-") == 0 ? "standard input" : r->source->path;
     char why[512];
+    if (r->row)
+        return fail_row(r, path, err);
     uint64_t at = r->off_byte == UINT64_MAX ? 0 : r->off_byte;
     const char *percent = strchr(explain(r->reason), '%');
     if (percent) /* the only conversion is %s */

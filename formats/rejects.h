@@ -16,7 +16,7 @@ struct slu_rejected {
     const struct slu_source *source;
     const struct slu_record_ref *ref;
     const uint8_t *raw; /* ref->len bytes */
-    bool json;
+    bool json, row;     /* as in its block */
     enum slu_reject reason;
     uint64_t off_byte; /* in the record; UINT64_MAX: none */
     const char *field; /* or NULL */
@@ -33,7 +33,9 @@ SLU_MUST_USE int slu_reject_begin(struct slu_buf *out, const struct slu_rejected
 SLU_MUST_USE int slu_reject_raw(struct slu_buf *out, const uint8_t *p, size_t n,
                                 struct slu_err *err);
 SLU_MUST_USE int slu_reject_end(struct slu_buf *out, struct slu_err *err);
-/* SLU_E_FORMAT with "FILE:LINE: byte N: what is wrong; what to do". */
+/* SLU_E_FORMAT with "FILE:LINE: byte N: what is wrong; what to do", or "FILE: row N:
+ * …".
+ */
 int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err);
 
 #endif

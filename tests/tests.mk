@@ -113,11 +113,22 @@ $O/judges/encode $O/judges/shingles: $O/judges/%: $O/tests/judges/%_main.o $O/li
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
-check-judges: programs $O/judges/encode $O/judges/shingles
+# Parquet, with the Arrow of a Python package where there is none else. Where neither is there, its
+# tests are skipped.
+ARROW_PYTHON ?= $O/judges/readers/bin/python
+arrow: programs
+ifneq ($(USE_ARROW),1)
+	@if tests/judges/arrow-pc '$O/arrow/pc' '$(ARROW_PYTHON)'; then $(MAKE) --no-print-directory '$(PARQUET_SO)'; else rm -f '$(PARQUET_SO)'; fi
+endif
+
+check-arrow: arrow $(SHIM)
+	@$(TEST_ENV) CASES='tokenize_parquet shards_parquet' tests/check cli
+
+check-judges: programs arrow $O/judges/encode $O/judges/shingles
 	@$(TEST_ENV) tests/check judges
 
 # 50 MB of text, every code point, every level of SIMD.
-check-judges-full: programs $O/judges/encode $O/judges/shingles
+check-judges-full: programs arrow $O/judges/encode $O/judges/shingles
 	@$(TEST_ENV) JUDGES_FULL=1 tests/check judges
 
 lint:
@@ -198,7 +209,7 @@ fuzz-here: $(FUZZ)
 # program is linked: that would need the dependencies' arm64 libraries.
 arm64:
 	@$(MAKE) --no-print-directory O=$O/arm64 CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ \
-	    AR=aarch64-linux-gnu-ar CUDA=0 PKG_CFLAGS='-idirafter /usr/include' WERROR=1 objects
+	    AR=aarch64-linux-gnu-ar CUDA=0 ARROW=0 PKG_CFLAGS='-idirafter /usr/include' WERROR=1 objects
 	@! grep -lE 'x86|immintrin' $$(find $O/arm64 -name '*.d') /dev/null || { echo "arm64: x86 headers were read" >&2; exit 1; }
 	@echo "arm64: compiled, not linked"
 
@@ -219,6 +230,7 @@ install: programs lib
 	install -d '$(BINDIR)' '$(LIBDIR)/pkgconfig' '$(INCDIR)' '$(MANDIR)/man1' '$(MANDIR)/man5' '$(MANDIR)/man7'
 	install -m 755 $(BIN) '$(BINDIR)'
 	install -m 644 $O/libsluice.a '$(LIBDIR)'
+	$(if $(USE_ARROW),install -m 755 $(PARQUET_SO) '$(LIBDIR)')
 	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
 	for m in $(notdir $(MAN1)); do install -m 644 man/$$m "$(MANDIR)/man1/$(PROGRAM_PREFIX)$$m" || exit 1; done
 	for m in $(notdir $(MAN57)); do install -m 644 man/$$m "$(MANDIR)/man$${m##*.}/$$m" || exit 1; done
@@ -226,7 +238,7 @@ install: programs lib
 	chmod 644 '$(PCFILE)'
 
 uninstall:
-	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(PROGRAMS)) '$(LIBDIR)/libsluice.a' '$(PCFILE)'
+	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(PROGRAMS)) '$(LIBDIR)/libsluice.a' '$(LIBDIR)/libsluice-parquet.so' '$(PCFILE)'
 	rm -f $(addprefix '$(MANDIR)'/man1/$(PROGRAM_PREFIX),$(notdir $(MAN1)))
 	for m in $(notdir $(MAN57)); do rm -f "$(MANDIR)/man$${m##*.}/$$m"; done
 	rm -rf '$(INCDIR)'
@@ -240,6 +252,7 @@ help:
 #H make check-full   and the long ones: every byte cut, every call failing
 #H make judges       fetches what check-judges compares with: packages, vocabularies, a corpus
 #H make check-judges against other people's tokenizers and readers; check-judges-full on more
+#H make arrow        Parquet with the Arrow inside PyPI's pyarrow (make judges); check-arrow: and its tests
 #H make lint         formatting, static analysis, manual pages, shell, include direction
 #H make asan|tsan    the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 #H make valgrind     the unit tests under valgrind
@@ -260,6 +273,6 @@ help:
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards asan \
         tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "formats/ingest.h"
+#include "formats/parquet.h"
 #include "lib/json_write.h"
 #include "tools/cli.h"
 #include "tools/cli_part.h"
@@ -55,17 +56,17 @@ static const struct cli_opt options[] = {
     {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
      "split of a rank file: gpt2, cl100k, ...; default: from its name", NULL, true,
      NULL},
-    {"field", 0, CLI_STRING, AT(field), "NAME", "JSONL: the text's field; default text",
+    {"field", 0, CLI_STRING, AT(field), "NAME", "JSONL, Parquet: the text's field; default text",
      NULL, true, NULL},
     {"format", 0, CLI_CHOICE, AT(format), "auto|jsonl|text|tar|zip|parquet",
      "what the files are; auto, the default: by name, then by content", formats, true,
      NULL},
     {"id-field", 0, CLI_STRING, AT(id_field), "NAME",
-     "JSONL: field with the record's own id, a string or an integer", NULL, true, NULL},
+     "JSONL, Parquet: field with the record's own id, a string or an\ninteger", NULL, true, NULL},
     {"domain", 0, CLI_STRING, AT(domain), "NAME",
      "domain of all documents (web, code, ...)", NULL, true, NULL},
     {"domain-field", 0, CLI_STRING, AT(domain_field), "NAME",
-     "JSONL: field that holds the record's domain", NULL, true, NULL},
+     "JSONL, Parquet: field that holds the record's domain", NULL, true, NULL},
     {"no-vocab", 0, CLI_FLAG, AT(no_vocab), NULL,
      "leave the vocabulary out of the stream; dedup --unit word and\n"
      "inspect --text need it",
@@ -136,9 +137,8 @@ static int resolve_part(struct opts *o, struct slu_err *err)
 static int check(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct opts *o = ctx->opts;
-    if (o->format == FORMAT_PARQUET)
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "this build has no Parquet reader; convert the files to JSONL");
+    if (o->format == FORMAT_PARQUET && !slu_parquet_load())
+        return slu_fail(err, SLU_E_UNSUPPORTED, "--format parquet: " SLU_PARQUET_NONE);
     if ((o->holdout > 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
                         "--holdout and --holdout-output need each other");
@@ -477,8 +477,8 @@ const struct slu_tool slu_tool = {
                 "[--sample FRACTION] [--max-tokens N]\n"
                 "[--on-error fail|skip] [--rejects FILE] [-o FILE] [FILE|DIR ...]",
     .summary =
-        "Turns text (JSONL, plain files, tar and zip archives; gzip, zstd, xz, bzip2, "
-        "lz4)\ninto a stream of tokenized documents.",
+        "Turns text (JSONL, Parquet, plain files, tar and zip archives; gzip, zstd, xz, "
+        "bzip2,\nlz4) into a stream of tokenized documents.",
     .opt = options,
     .opts_size = sizeof(struct opts),
     .defaults = defaults,

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""A Parquet file from JSON lines, with nothing but Python: make_parquet.py OUT [--rows N] [--pages N] [--gzip] [--first N] <JSONL
+
+A column a key of the records, in order of first sight: strings become UTF-8 byte arrays, integers int64; what is missing
+or null is null. Row groups of --rows rows, pages of --pages values, plain encoding, a checksum a page. Objects become
+structs of columns. Written from the format's specification (parquet-format: Thrift compact protocol, data pages v1).
+"""
+import argparse
+import json
+import struct
+import sys
+import zlib
+
+I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
+
+
+def varint(n):
+    out = b""
+    while n >= 128:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def thrift(fields):
+    """A struct: [(id, type, value)], ids rising; a list's value is (element type, values)."""
+    out, last = b"", 0
+    for number, kind, value in fields:
+        out += bytes([(number - last) << 4 | kind]) + encode(kind, value)
+        last = number
+    return out + b"\0"
+
+
+def encode(kind, value):
+    if kind in (I32, I64):
+        return varint((value << 1 ^ value >> 63) & (1 << 64) - 1)
+    if kind == BINARY:
+        value = value.encode() if isinstance(value, str) else value
+        return varint(len(value)) + value
+    if kind == LIST:
+        of, items = value
+        head = bytes([len(items) << 4 | of]) if len(items) < 15 else bytes([0xF0 | of]) + varint(len(items))
+        return head + b"".join(encode(of, v) for v in items)
+    return thrift(value)
+
+
+def columns_of(records, prefix=()):
+    """[(path, is text)] in order of first sight."""
+    seen = {}
+    for r in records:
+        for key, value in r.items():
+            if isinstance(value, dict):
+                for path, text in columns_of([value], prefix + (key,)):
+                    seen[path] = seen.get(path) or text
+            elif value is not None or prefix + (key,) not in seen:
+                seen[prefix + (key,)] = seen.get(prefix + (key,)) or isinstance(value, str)
+    return list(seen.items())
+
+
+def schema_of(columns):
+    """Elements, depth first; structs and values are optional."""
+    def children(depth, group):
+        names = list(dict.fromkeys(path[depth] for path, _ in group))
+        out = []
+        for name in names:
+            inner = [(p, t) for p, t in group if p[depth] == name]
+            if len(inner[0][0]) > depth + 1:
+                below, n = children(depth + 1, inner)
+                out.append([(3, I32, 1), (4, BINARY, name), (5, I32, n)])
+                out += below
+            else:
+                out.append([(1, I32, 6), (3, I32, 1), (4, BINARY, name), (6, I32, 0)] if inner[0][1] else
+                           [(1, I32, 2), (3, I32, 1), (4, BINARY, name)])
+        return out, len(names)
+    elements, n = children(0, columns)
+    return [[(4, BINARY, "schema"), (5, I32, n)]] + elements
+
+
+def levels(values, width):
+    """The hybrid of runs: one bit-packed run."""
+    values = values + [0] * (-len(values) % 8)
+    bits = sum(v << i * width for i, v in enumerate(values))
+    run = varint(len(values) // 8 << 1 | 1) + bits.to_bytes(len(values) // 8 * width, "little")
+    return struct.pack("<I", len(run)) + run
+
+
+def value_of(record, path):
+    """(definition level, value)"""
+    for depth, key in enumerate(path):
+        record = record.get(key)
+        if record is None:
+            return depth, None
+    return len(path), record
+
+
+def page(values, path, text, gzip):
+    found = [value_of(r, path) for r in values]
+    body = levels([d for d, _ in found], len(path).bit_length())
+    for _, v in found:
+        if v is not None:
+            v = v.encode() if text else v
+            body += struct.pack("<I", len(v)) + v if text else struct.pack("<q", v)
+    stored = body
+    if gzip:
+        z = zlib.compressobj(6, zlib.DEFLATED, 31)
+        stored = z.compress(body) + z.flush()
+    crc = zlib.crc32(stored)
+    crc -= (crc >> 31) << 32
+    head = thrift([(1, I32, 0), (2, I32, len(body)), (3, I32, len(stored)), (4, I32, crc),
+                   (5, STRUCT, [(1, I32, len(found)), (2, I32, 0), (3, I32, 3), (4, I32, 3)])])
+    return head + stored, len(head) + len(body)
+
+
+def main():
+    arg = argparse.ArgumentParser()
+    arg.add_argument("out")
+    arg.add_argument("--rows", type=int, default=100)
+    arg.add_argument("--pages", type=int, default=1000)
+    arg.add_argument("--gzip", action="store_true")
+    arg.add_argument("--first", type=int, help="so many of the records, with the columns of all")
+    arg = arg.parse_args()
+    records = [json.loads(line) for line in sys.stdin]
+    columns = columns_of(records)
+    columns = [(p, t) for p, t in columns if not any(q[:len(p)] == p and q != p for q, _ in columns)]
+    records = records[:arg.first]
+    out, groups = b"PAR1", []
+    for at in range(0, len(records), arg.rows):
+        rows = records[at:at + arg.rows]
+        chunks, begin = [], len(out)
+        for path, text in columns:
+            offset, plain = len(out), 0
+            for i in range(0, len(rows), arg.pages):
+                stored, n = page(rows[i:i + arg.pages], path, text, arg.gzip)
+                out += stored
+                plain += n
+            chunks.append([(2, I64, offset), (3, STRUCT, [
+                (1, I32, 6 if text else 2), (2, LIST, (I32, [0, 3])), (3, LIST, (BINARY, list(path))),
+                (4, I32, 2 if arg.gzip else 0), (5, I64, len(rows)), (6, I64, plain), (7, I64, len(out) - offset),
+                (9, I64, offset)])])
+        groups.append([(1, LIST, (STRUCT, chunks)), (2, I64, len(out) - begin), (3, I64, len(rows))])
+    footer = thrift([(1, I32, 1), (2, LIST, (STRUCT, schema_of(columns))), (3, I64, len(records)),
+                     (4, LIST, (STRUCT, groups)), (6, BINARY, "make_parquet.py")])
+    with open(arg.out, "wb") as f:
+        f.write(out + footer + struct.pack("<I", len(footer)) + b"PAR1")
+
+
+main()

@@ -1,0 +1,167 @@
+# shellcheck shell=sh disable=SC2154
+# tokenize_parquet.sh - Parquet in. Where the build has none (see `make arrow`), that is said in one line, and the rest is
+# skipped.
+
+have tokenize inspect || return 0
+
+corpus c.jsonl 600000 4
+"$PYTHON" -c 'import json, sys
+for i, line in enumerate(open("c.jsonl")):
+    r = json.loads(line)
+    print(json.dumps({"n": i - 7, "id": r["id"], "text": r["text"], "domain": ["web", "code", ""][i % 3]}))' >d.jsonl
+parquet() { "$PYTHON" "$top/tests/cli/make_parquet.py" "$@"; }
+parquet d.parquet --rows 30 --pages 7 <d.jsonl
+
+# A program without its ../lib is as one that was built without Arrow.
+mkdir alone
+cp "$BIN/tokenize" alone/tokenize
+status "a build without says so" 1 alone/tokenize -t bytes -o x.tks d.parquet
+check "in one line" one_line err
+check "with what to do" grep -q '^tokenize: d.parquet: this build has no Parquet, .*duckdb' err
+status "with --format too" 1 alone/tokenize -t bytes --format parquet -o x.tks
+check "in one line: --format" one_line err
+status "everything else works" 0 alone/tokenize -t bytes -o x.tks d.jsonl
+status "tokenize reads Parquet" 0 tokenize -t bytes -o x.tks d.parquet
+if grep -q 'has no Parquet' err; then
+    skip "Parquet in: this build has none (make arrow)"
+    return 0
+fi
+
+# The same documents as JSONL, but for the number of each and the name of the source.
+rows() { inspect --records "$1" | "$PYTHON" -c 'import json, sys
+for n, line in enumerate(sys.stdin):
+    r = json.loads(line)
+    s = r["segments"][0]
+    print(s["document"] if len(sys.argv) > 1 else "", s.get("id"), s.get("domain"), r["tokens"])' ${2:+x}; }
+F="--id-field id --domain-field domain"
+# shellcheck disable=SC2086 # words
+tokenize -t bytes $F -o want.tks d.jsonl
+# shellcheck disable=SC2086
+tokenize -t bytes $F -o got.tks d.parquet
+same "ids, domains and tokens are those of JSONL" "$(rows want.tks | sha)" "$(rows got.tks | sha)"
+same "a document is a row" ok "$(inspect --records got.tks | "$PYTHON" -c 'import json, sys
+rows = [json.loads(l) for l in open("d.jsonl")]
+good = all(rows[s["document"]]["id"] == s["id"] for s in (json.loads(l)["segments"][0] for l in sys.stdin))
+print("ok" if good else "no")')"
+for t in 1 2 7; do
+    for m in 32M 64M 300M; do
+        # shellcheck disable=SC2086
+        tokenize -t bytes $F -T $t -M $m -o v.tks d.parquet
+        same "-T $t -M $m" "$(sha got.tks)" "$(sha v.tks)"
+    done
+done
+for how in "--gzip" "--rows 1" "--rows 100000" "--rows 50 --pages 1 --gzip"; do
+    # shellcheck disable=SC2086
+    parquet v.parquet $how <d.jsonl
+    mkdir -p v
+    mv v.parquet v/d.parquet
+    # shellcheck disable=SC2086
+    tokenize -t bytes $F -T 3 -o v.tks v/d.parquet
+    same "written with $how" "$(sha got.tks)" "$(sha v.tks)"
+done
+tokenize -t bytes --id-field n d.parquet | inspect --records=1 >one
+check "an integer id" grep -q '"id":"-7"' one
+# shellcheck disable=SC2086
+tokenize -t bytes $F -o v.tks <d.parquet
+same "standard input, a file" "$(rows got.tks | sha)" "$(rows v.tks | sha)"
+# shellcheck disable=SC2086,SC2002 # words; a pipe is what is meant
+status "a pipe" 1 sh -c 'cat d.parquet | tokenize -t bytes -o x.tks'
+check "a pipe: one line" sh -c "test \$(wc -l <err) = 1 && grep -q 'from its end' err"
+gzip -k d.parquet
+status "compressed as a whole" 1 tokenize -t bytes -o x.tks d.parquet.gz
+check "compressed: one line" sh -c "test \$(wc -l <err) = 1 && grep -q 'd.parquet.gz: a Parquet file within gzip' err"
+
+# parts, files of several kinds
+mkdir p
+parquet p/a.parquet --rows 20 <d.jsonl
+cp d.jsonl p/b.jsonl
+parquet p/c.parquet --rows 1000 --gzip <d.jsonl
+parquet p/e.parquet --first 0 <d.jsonl
+status "several files, one without rows" 0 tokenize -t bytes -o whole.tks p
+for n in 2 3 5; do
+    i=0
+    : >parts.tks
+    while [ $i -lt $n ]; do
+        tokenize -t bytes --part $i/$n p >>parts.tks
+        i=$((i + 1))
+    done
+    same "$n parts" "$(inspect --records whole.tks | sha)" "$(inspect --records parts.tks | sha)"
+done
+tokenize -t bytes --holdout 0.2 --holdout-output h1.tks -T 1 -o m1.tks p
+tokenize -t bytes --holdout 0.2 --holdout-output h3.tks -T 3 -o m3.tks p
+check "--holdout puts rows aside" test -s h1.tks
+same "--holdout" "$(sha m1.tks) $(sha h1.tks)" "$(sha m3.tks) $(sha h3.tks)"
+
+# structs, nulls, empty texts, bytes that are no UTF-8
+cat >n.jsonl <<'J'
+{"a":{"b":"one","c":{"d":"deep"}},"i":1}
+{"a":null,"i":2}
+{"a":{"b":"MARKMARK","c":{}}}
+{"a":{"b":"","c":{"d":"x"}},"i":4}
+{"a":{"b":"last","c":null},"i":-5}
+J
+parquet n.parquet --rows 2 <n.jsonl
+ids() { inspect --jsonl "$1" 2>/dev/null || inspect --records --text "$1"; }
+tokenize -t bytes --field a.b --on-error skip --rejects r.jsonl --stats s.json -o n.tks n.parquet 2>err
+same "nulls are missing fields" '[5, {"empty": 1, "missing-field": 1}, 3]' "$(json s.json '[d["documents"]["in"], d["documents"]["dropped"], d["documents"]["out"]]')"
+same "its place is kept" '{"source":"n.parquet","document":1,"byte":null,"reason":"missing-field","raw":""}' "$(cat r.jsonl)"
+status "a null ends the run" 1 tokenize -t bytes --field a.c.d -o x.tks n.parquet
+check "names the row" sh -c "test \$(wc -l <err) = 1 && grep -q 'n.parquet: row 1: \"a.c.d\" is null; ' err"
+status "a null id" 1 tokenize -t bytes --field a.b --id-field i -o x.tks n.parquet
+tokenize -t bytes --field a.c.d --on-error skip -o n.tks n.parquet 2>err
+same "a struct in a struct" '[0, 3]' "$(inspect --records n.tks | "$PYTHON" -c 'import json, sys
+print([json.loads(l)["segments"][0]["document"] for l in sys.stdin])')"
+"$PYTHON" -c 'b = open("n.parquet", "rb").read(); import sys
+print(b.count(b"MARKMARK")); open("u.parquet", "wb").write(b.replace(b"MARKMARK", b"MA\xff\xfeRKMA"))' >/dev/null
+status "a page whose checksum is wrong" 1 tokenize -t bytes --field a.b --on-error fail -o x.tks u.parquet
+check "names the row group" sh -c "test \$(wc -l <err) = 1 && grep -q 'u.parquet: row group [01]: damaged' err"
+
+# columns that cannot be read
+for bad in 'a:struct or a list' 'zzz:no column "zzz"' 'i:holds no strings'; do
+    status "--field ${bad%%:*}" 1 tokenize -t bytes --field "${bad%%:*}" -o x.tks n.parquet
+    check "is said in one line" sh -c "test \$(wc -l <err) = 1 && grep -q '${bad#*:}' err"
+done
+check "an output is left by none of them" test ! -e x.tks.tmp
+
+# damage: every length of a small file, every byte of its footer
+head -n 3 d.jsonl | cut -c 1-2000 >/dev/null
+printf '{"text":"one"}\n{"text":"two"}\n{"text":"three"}\n' | parquet s.parquet --rows 2
+size=$(wc -c <s.parquet)
+"$PYTHON" - "$size" >cut.out <<'P'
+import os, subprocess, sys
+whole = open("s.parquet", "rb").read()
+bad = 0
+def run(data, what):
+    global bad
+    open("cut.parquet", "wb").write(data)
+    p = subprocess.run(["tokenize", "-t", "bytes", "-o", "y.tks", "cut.parquet"], capture_output=True, text=True)
+    good = p.returncode == 1 and p.stderr.count("\n") == 1 and p.stderr.startswith("tokenize: cut.parquet: ") or \
+        what == "flip" and p.returncode == 0
+    bad += not good
+    if not good:
+        print(what, p.returncode, p.stderr)
+step = 1 if os.environ.get("CHECK_FULL") else 7
+for n in range(0, len(whole), step):
+    run(whole[:n], "cut")
+for i in range(0, len(whole), step):
+    run(whole[:i] + bytes([whole[i] ^ 0x41]) + whole[i + 1:], "flip")
+print("bad", bad)
+P
+same "cut at every length, and bytes that are wrong" "bad 0" "$(cat cut.out)"
+head -c 300 d.parquet >t.parquet
+mkdir q
+cp d.parquet q/a.parquet
+head -c 20000 d.parquet >q/b.parquet
+cp d.parquet q/c.parquet
+tokenize -t bytes --on-error skip --stats s.json -o q.tks q 2>err
+check "--on-error skip goes on behind a file that was cut" grep -q 'truncated-source 1' err
+same "with the other two" "$(($(inspect --json got.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["documents"])') * 2))" "$(json s.json 'd["documents"]["out"]')"
+# a row group in the middle is damaged: those before it are kept
+"$PYTHON" -c 'b = bytearray(open("d.parquet", "rb").read()); n = len(b) // 2
+b[n:n + 64] = bytes(64); open("e.parquet", "wb").write(b)'
+tokenize -t bytes --on-error skip -T 1 --stats s.json -o e1.tks e.parquet 2>err
+check "a damaged row group is named" grep -q 'e.parquet: row group [1-9][0-9]*: damaged' err
+tokenize -t bytes --on-error skip -T 4 -o e4.tks e.parquet 2>err
+same "what comes before it is the same for any -T" "$(sha e1.tks)" "$(sha e4.tks)"
+n=$(inspect --json e1.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["documents"])')
+check "and is there" test "$n" -gt 30

@@ -47,40 +47,39 @@ struct slu_parquet_file {
 /* ---- opening ---- */
 
 /* What can be said better than by a failing parser: where the file begins and ends. */
-static int check_ends(const struct slu_parquet_file *f, int fd, uint64_t memory_byte,
-                      struct slu_err *err)
+static int check_ends(const char *name, uint64_t size_byte, int fd,
+                      uint64_t memory_byte, struct slu_err *err)
 {
     uint8_t head[4], tail[8];
-    if (f->size_byte < 12)
+    if (size_byte < 12)
         return slu_fail(err, SLU_E_TRUNCATED,
                         "%s: %llu bytes are no Parquet file; it was cut short, or is "
                         "none",
-                        f->name.c_str(), (unsigned long long)f->size_byte);
+                        name, (unsigned long long)size_byte);
     if (pread(fd, head, 4, 0) != 4 ||
-        pread(fd, tail, 8, static_cast<off_t>(f->size_byte - 8)) != 8)
-        return slu_fail_errno(err, "%s", f->name.c_str());
+        pread(fd, tail, 8, static_cast<off_t>(size_byte - 8)) != 8)
+        return slu_fail_errno(err, "%s", name);
     if (memcmp(tail + 4, "PARE", 4) == 0)
-        return slu_fail(err, SLU_E_UNSUPPORTED, "%s: is encrypted", f->name.c_str());
+        return slu_fail(err, SLU_E_UNSUPPORTED, "%s: is encrypted", name);
     if (memcmp(head, "PAR1", 4) != 0)
         return slu_fail_at(err, SLU_E_FORMAT, 0,
-                           "%s: byte 0: does not begin as a Parquet file does",
-                           f->name.c_str());
+                           "%s: byte 0: does not begin as a Parquet file does", name);
     if (memcmp(tail + 4, "PAR1", 4) != 0)
-        return slu_fail_at(err, SLU_E_TRUNCATED, f->size_byte,
+        return slu_fail_at(err, SLU_E_TRUNCATED, size_byte,
                            "%s: byte %llu: does not end as a Parquet file does; it was "
                            "cut short",
-                           f->name.c_str(), (unsigned long long)f->size_byte);
+                           name, (unsigned long long)size_byte);
     uint64_t footer = slu_le32(tail);
-    if (footer > f->size_byte - 12)
-        return slu_fail_at(err, SLU_E_FORMAT, f->size_byte - 8,
-                           "%s: byte %llu: damaged footer (of %llu bytes)",
-                           f->name.c_str(), (unsigned long long)(f->size_byte - 8),
+    if (footer > size_byte - 12)
+        return slu_fail_at(err, SLU_E_FORMAT, size_byte - 8,
+                           "%s: byte %llu: damaged footer (of %llu bytes)", name,
+                           (unsigned long long)(size_byte - 8),
                            (unsigned long long)footer);
     if (footer > memory_byte / FOOTER_WEIGHT)
         return slu_fail(err, SLU_E_LIMIT,
                         "%s: a footer of %llu bytes, more than -M allows; give a "
                         "larger -M",
-                        f->name.c_str(), (unsigned long long)footer);
+                        name, (unsigned long long)footer);
     return SLU_OK;
 }
 
@@ -176,7 +175,7 @@ static int count_rows(struct slu_parquet_file *f, struct slu_err *err)
     return SLU_OK;
 }
 
-static parquet::ReaderProperties properties(arrow::MemoryPool *pool)
+parquet::ReaderProperties slu_arrow_properties(arrow::MemoryPool *pool)
 {
     parquet::ReaderProperties p(pool);
     p.enable_buffered_stream(); /* else a column chunk is read at once */
@@ -185,26 +184,27 @@ static parquet::ReaderProperties properties(arrow::MemoryPool *pool)
     return p;
 }
 
-static int open_file(struct slu_parquet_file *f, const char *path, uint64_t memory_byte,
-                     struct slu_err *err)
+int slu_arrow_source(std::shared_ptr<arrow::io::RandomAccessFile> *out,
+                     uint64_t *size_byte, const char *path, const char *name,
+                     uint64_t memory_byte, struct slu_err *err)
 {
     struct stat st;
     bool in = strcmp(path, "-") == 0;
     int fd =
         in ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0) {
-        int rc = slu_fail_errno(err, "%s", f->name.c_str());
+        int rc = slu_fail_errno(err, "%s", name);
         if (fd >= 0)
             close(fd);
         return rc;
     }
-    f->size_byte = static_cast<uint64_t>(st.st_size);
+    *size_byte = static_cast<uint64_t>(st.st_size);
     int rc = S_ISREG(st.st_mode)
-                 ? check_ends(f, fd, memory_byte, err)
+                 ? check_ends(name, *size_byte, fd, memory_byte, err)
                  : slu_fail(err, SLU_E_UNSUPPORTED,
                             "%s: a Parquet file is read from its end, which a pipe "
                             "does not allow; name the file",
-                            f->name.c_str());
+                            name);
     if (rc != SLU_OK) {
         close(fd);
         return rc;
@@ -212,9 +212,9 @@ static int open_file(struct slu_parquet_file *f, const char *path, uint64_t memo
     auto source = arrow::io::ReadableFile::Open(fd);
     if (!source.ok()) {
         close(fd);
-        return slu_arrow_fail(f->name.c_str(), &source.status(), "", nullptr, err);
+        return slu_arrow_fail(name, &source.status(), "", nullptr, err);
     }
-    f->source = *source;
+    *out = *source;
     return SLU_OK;
 }
 
@@ -227,13 +227,14 @@ int slu_arrow_open(struct slu_parquet_file **out, const char *path, const char *
     int rc = slu_arrow_guard(name, &pool, err, [&]() -> int {
         auto f = std::make_unique<struct slu_parquet_file>();
         f->name = name;
-        int status = open_file(f.get(), path, memory_byte, err);
+        int status =
+            slu_arrow_source(&f->source, &f->size_byte, path, name, memory_byte, err);
         if (status != SLU_OK)
             return status;
         std::string where = f->name + ": footer";
         status = slu_arrow_guard(where.c_str(), &pool, err, [&]() -> int {
-            auto reader =
-                parquet::ParquetFileReader::Open(f->source, properties(&pool));
+            auto reader = parquet::ParquetFileReader::Open(f->source,
+                                                           slu_arrow_properties(&pool));
             f->meta = reader->metadata();
             return SLU_OK;
         });
@@ -416,8 +417,8 @@ int slu_arrow_rows_new(struct slu_parquet_rows **out, const struct slu_parquet_f
         r->end = f->row[g + 1];
         r->where = f->name + ": row group " + std::to_string(g);
         return slu_arrow_guard(r->where.c_str(), &r->pool, err, [&]() -> int {
-            r->reader = parquet::ParquetFileReader::Open(f->source,
-                                                         properties(&r->pool), f->meta);
+            r->reader = parquet::ParquetFileReader::Open(
+                f->source, slu_arrow_properties(&r->pool), f->meta);
             r->group = r->reader->RowGroup(static_cast<int>(g));
             for (int k = 0; k < SLU_PARQUET_COLUMNS; k++)
                 if (f->column[k].index >= 0)

@@ -3,14 +3,17 @@
 #ifndef SLU_ARROW_PRIVATE_H
 #define SLU_ARROW_PRIVATE_H
 
+#include <arrow/io/interfaces.h>
 #include <arrow/memory_pool.h>
 #include <arrow/status.h>
 #include <arrow/util/io_util.h>
 #include <parquet/exception.h>
+#include <parquet/properties.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -133,6 +136,21 @@ int slu_arrow_rows_new(struct slu_parquet_rows **r, const struct slu_parquet_fil
 int slu_arrow_rows_read(struct slu_parquet_rows *r, struct slu_block *b,
                         size_t want_byte, struct slu_err *err);
 void slu_arrow_rows_free(struct slu_parquet_rows *r);
+int slu_arrow_write(const struct slu_parquet_table *t, int level, struct slu_buf *out,
+                    struct slu_err *err);
+int slu_arrow_lists_open(struct slu_parquet_lists **l, const char *path,
+                         const char *const *column, unsigned n_column, uint64_t n_row,
+                         uint64_t memory_byte, struct slu_err *err);
+int slu_arrow_lists_next(struct slu_parquet_lists *l, uint64_t most,
+                         struct slu_buf *out, struct slu_err *err);
+void slu_arrow_lists_close(struct slu_parquet_lists *l);
+
+/* Opens a file for libparquet, once its ends look like one. */
+int slu_arrow_source(std::shared_ptr<arrow::io::RandomAccessFile> *source,
+                     uint64_t *size_byte, const char *path, const char *name,
+                     uint64_t memory_byte, struct slu_err *err);
+/* How files are read: page by page, checksums verified. */
+parquet::ReaderProperties slu_arrow_properties(arrow::MemoryPool *pool);
 
 /* "WHERE: damaged (WHY)", or what the operating system or the pool said instead. */
 inline int slu_arrow_fail(const char *where, const arrow::Status *st, const char *why,

@@ -37,8 +37,23 @@ enum slu_parquet_column {
     SLU_PARQUET_COLUMNS
 };
 
-struct slu_parquet_file; /* opened: footer and columns */
-struct slu_parquet_rows; /* what is left of a row group */
+struct slu_parquet_file;  /* opened: footer and columns */
+struct slu_parquet_rows;  /* what is left of a row group */
+struct slu_parquet_lists; /* a file of lists, opened */
+
+/* A table whose columns are lists of int32 (not empty), as a writer asks for it. */
+struct slu_parquet_table {
+    const char *const *column; /* names */
+    unsigned n_column;
+    unsigned delta; /* bits: columns that hold runs, which are written as differences */
+    uint64_t n_row, group_rows; /* rows in all, and of a row group */
+    uint64_t most;              /* values that a list has at most */
+    /* Key and value of the footer. */
+    const char *key, *value;
+    void *ctx;
+    /* Puts the list's values into out; returns how many. */
+    uint64_t (*list)(void *ctx, unsigned column, uint64_t row, int32_t *out);
+};
 
 /* What the shared object offers. */
 struct slu_parquet {
@@ -71,8 +86,23 @@ struct slu_parquet {
     int (*rows_read)(struct slu_parquet_rows *r, struct slu_block *b, size_t want_byte,
                      struct slu_err *err);
     void (*rows_free)(struct slu_parquet_rows *r); /* NULL is legal */
+
+    /* Appends the table as a file, zstd of that level (0: not compressed), to out. */
+    int (*write)(const struct slu_parquet_table *t, int level, struct slu_buf *out,
+                 struct slu_err *err);
+
+    /* Reads it back: the file must have these columns, lists of int32 without nulls,
+     * and n_row rows. Caller frees with lists_close. */
+    int (*lists_open)(struct slu_parquet_lists **l, const char *path,
+                      const char *const *column, unsigned n_column, uint64_t n_row,
+                      uint64_t memory_byte, struct slu_err *err);
+    /* Replaces out[i] by the values (int32, native) of the next row's list i; SLU_EOF.
+     * A list longer than `most` is an error. */
+    int (*lists_next)(struct slu_parquet_lists *l, uint64_t most, struct slu_buf *out,
+                      struct slu_err *err);
+    void (*lists_close)(struct slu_parquet_lists *l); /* NULL is legal */
 };
-#define SLU_PARQUET_ABI SLU_VERSION "/1"
+#define SLU_PARQUET_ABI SLU_VERSION "/2"
 
 /* Loads it, or finds it loaded; it stays for good. NULL: there is none, or of another
  * version. Any thread. */

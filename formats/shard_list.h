@@ -15,4 +15,4 @@ FORMAT(mds) /* MosaicML streaming */
 
 FORMAT(litdata) /* LitData */
 
-/* Parquet: TRL, Hugging Face datasets; where Arrow is */
+FORMAT(parquet) /* TRL, Hugging Face datasets; where Arrow is */

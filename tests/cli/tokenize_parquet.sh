@@ -101,9 +101,8 @@ cat >n.jsonl <<'J'
 {"a":{"b":"last","c":null},"i":-5}
 J
 parquet n.parquet --rows 2 <n.jsonl
-ids() { inspect --jsonl "$1" 2>/dev/null || inspect --records --text "$1"; }
 tokenize -t bytes --field a.b --on-error skip --rejects r.jsonl --stats s.json -o n.tks n.parquet 2>err
-same "nulls are missing fields" '[5, {"empty": 1, "missing-field": 1}, 3]' "$(json s.json '[d["documents"]["in"], d["documents"]["dropped"], d["documents"]["out"]]')"
+same "nulls are missing fields" '[5, [["empty", 1], ["missing-field", 1]], 3]' "$(json s.json '[d["documents"]["in"], sorted(d["documents"]["dropped"].items()), d["documents"]["out"]]')"
 same "its place is kept" '{"source":"n.parquet","document":1,"byte":null,"reason":"missing-field","raw":""}' "$(cat r.jsonl)"
 status "a null ends the run" 1 tokenize -t bytes --field a.c.d -o x.tks n.parquet
 check "names the row" sh -c "test \$(wc -l <err) = 1 && grep -q 'n.parquet: row 1: \"a.c.d\" is null; ' err"
@@ -121,10 +120,8 @@ for bad in 'a:struct or a list' 'zzz:no column "zzz"' 'i:holds no strings'; do
     status "--field ${bad%%:*}" 1 tokenize -t bytes --field "${bad%%:*}" -o x.tks n.parquet
     check "is said in one line" sh -c "test \$(wc -l <err) = 1 && grep -q '${bad#*:}' err"
 done
-check "an output is left by none of them" test ! -e x.tks.tmp
 
 # damage: every length of a small file, every byte of its footer
-head -n 3 d.jsonl | cut -c 1-2000 >/dev/null
 printf '{"text":"one"}\n{"text":"two"}\n{"text":"three"}\n' | parquet s.parquet --rows 2
 size=$(wc -c <s.parquet)
 "$PYTHON" - "$size" >cut.out <<'P'
@@ -148,7 +145,6 @@ for i in range(0, len(whole), step):
 print("bad", bad)
 P
 same "cut at every length, and bytes that are wrong" "bad 0" "$(cat cut.out)"
-head -c 300 d.parquet >t.parquet
 mkdir q
 cp d.parquet q/a.parquet
 head -c 20000 d.parquet >q/b.parquet

@@ -1,0 +1,315 @@
+/* arrow_out.cc - tables of lists as Parquet files, and back, through the column writers
+ * and readers of libparquet. */
+#include "arrow_private.h"
+
+#include <arrow/util/key_value_metadata.h>
+#include <parquet/column_reader.h>
+#include <parquet/column_writer.h>
+#include <parquet/file_reader.h>
+#include <parquet/file_writer.h>
+#include <parquet/metadata.h>
+#include <parquet/schema.h>
+
+#include <vector>
+
+/* Levels of a list that may be null, of elements that may be: the layout that Arrow
+ * itself gives its lists, so that nothing has to be converted when it is read. */
+enum { DEF_VALUE = 3, REP_GOES_ON = 1 };
+
+/* Values that are asked of a column at a time. */
+#define BATCH 4096
+
+namespace
+{
+
+/* A slu_buf as a file. */
+class buf_stream final : public arrow::io::OutputStream
+{
+  public:
+    using arrow::io::OutputStream::Write;
+
+    explicit buf_stream(struct slu_buf *b) : out(b), begin(b->len)
+    {
+    }
+    ~buf_stream() override = default;
+
+    arrow::Status Close() override
+    {
+        is_closed = true;
+        return arrow::Status::OK();
+    }
+    bool closed() const override
+    {
+        return is_closed;
+    }
+    arrow::Result<int64_t> Tell() const override
+    {
+        return static_cast<int64_t>(out->len - begin);
+    }
+    arrow::Status Write(const void *p, int64_t n) override
+    {
+        if (slu_buf_append(out, p, static_cast<size_t>(n), nullptr) != SLU_OK)
+            return arrow::Status::OutOfMemory("buffer");
+        return arrow::Status::OK();
+    }
+
+  private:
+    struct slu_buf *out;
+    size_t begin;
+    bool is_closed = false;
+};
+
+using parquet::LogicalType;
+using parquet::Repetition;
+using parquet::schema::GroupNode;
+using parquet::schema::NodePtr;
+using parquet::schema::PrimitiveNode;
+
+std::shared_ptr<GroupNode> schema_of(const struct slu_parquet_table *t)
+{
+    std::vector<NodePtr> field;
+    for (unsigned i = 0; i < t->n_column; i++) {
+        NodePtr element = PrimitiveNode::Make(
+            "element", Repetition::OPTIONAL, LogicalType::None(), parquet::Type::INT32);
+        NodePtr list = GroupNode::Make("list", Repetition::REPEATED, {element});
+        field.push_back(GroupNode::Make(t->column[i], Repetition::OPTIONAL, {list},
+                                        LogicalType::List()));
+    }
+    return std::static_pointer_cast<GroupNode>(
+        GroupNode::Make("schema", Repetition::REQUIRED, field));
+}
+
+std::shared_ptr<parquet::WriterProperties>
+writer_properties(const struct slu_parquet_table *t, int level)
+{
+    parquet::WriterProperties::Builder b;
+    b.enable_page_checksum();
+    b.disable_statistics(); /* of ids they say nothing */
+    b.disable_write_page_index();
+    if (level > 0) {
+        b.compression(parquet::Compression::ZSTD);
+        b.compression_level(level);
+    }
+    for (unsigned i = 0; i < t->n_column; i++) {
+        if (!(t->delta >> i & 1))
+            continue;
+        std::string path = std::string(t->column[i]) + ".list.element";
+        b.disable_dictionary(path);
+        b.encoding(path, parquet::Encoding::DELTA_BINARY_PACKED);
+    }
+    return b.build();
+}
+
+/* Rows from … to of a column. */
+void write_column(const struct slu_parquet_table *t, unsigned i, uint64_t from,
+                  uint64_t to, parquet::Int32Writer *w, std::vector<int32_t> *value,
+                  const std::vector<int16_t> &def, const std::vector<int16_t> &rep)
+{
+    for (uint64_t r = from; r < to; r++) {
+        uint64_t n = t->list(t->ctx, i, r, value->data());
+        w->WriteBatch(static_cast<int64_t>(n), def.data(), rep.data(), value->data());
+    }
+    w->Close();
+}
+
+} // namespace
+
+int slu_arrow_write(const struct slu_parquet_table *t, int level, struct slu_buf *out,
+                    struct slu_err *err)
+{
+    return slu_arrow_guard("Parquet", nullptr, err, [&]() -> int {
+        std::vector<int32_t> value(t->most);
+        std::vector<int16_t> def(t->most, DEF_VALUE), rep(t->most, REP_GOES_ON);
+        if (t->most > 0)
+            rep[0] = 0;
+        auto sink = std::make_shared<buf_stream>(out);
+        auto metadata = std::make_shared<arrow::KeyValueMetadata>();
+        if (t->key != nullptr)
+            metadata->Append(t->key, t->value);
+        auto file = parquet::ParquetFileWriter::Open(
+            sink, schema_of(t), writer_properties(t, level), metadata);
+        for (uint64_t r = 0; r < t->n_row; r += t->group_rows) {
+            uint64_t end = t->n_row - r < t->group_rows ? t->n_row : r + t->group_rows;
+            parquet::RowGroupWriter *group = file->AppendRowGroup();
+            for (unsigned i = 0; i < t->n_column; i++)
+                write_column(t, i, r, end,
+                             static_cast<parquet::Int32Writer *>(group->NextColumn()),
+                             &value, def, rep);
+            group->Close();
+        }
+        file->Close();
+        return SLU_OK;
+    });
+}
+
+/* ---- back ---- */
+
+namespace
+{
+
+/* The lists of a column of a row group. */
+class lists
+{
+  public:
+    explicit lists(std::shared_ptr<parquet::ColumnReader> r)
+        : reader(std::static_pointer_cast<parquet::Int32Reader>(r)), def(BATCH),
+          rep(BATCH), value(BATCH)
+    {
+    }
+
+    int next(uint64_t most, struct slu_buf *out, struct slu_err *err)
+    {
+        slu_buf_clear(out);
+        if (at == n && !fill())
+            throw parquet::ParquetException("a column ends before its rows do");
+        if (rep[at] != 0)
+            throw parquet::ParquetException("a row group begins within a row");
+        for (bool first = true; (at < n || fill()) && (first || rep[at] != 0);
+             first = false) {
+            size_t end = at + 1;
+            while (end < n && rep[end] != 0)
+                end++;
+            if (out->len / 4 + (end - at) > most)
+                throw parquet::ParquetException("a list is longer than a sequence");
+            int rc = slu_buf_append(out, &value[at], 4 * (end - at), err);
+            if (rc != SLU_OK)
+                return rc;
+            at = end;
+        }
+        return SLU_OK;
+    }
+
+    bool is_done()
+    {
+        return at == n && !reader->HasNext();
+    }
+
+  private:
+    bool fill()
+    {
+        int64_t got = 0, values = 0;
+        at = n = 0;
+        for (int i = 0; got == 0 && i < 1000 && reader->HasNext(); i++)
+            got =
+                reader->ReadBatch(BATCH, def.data(), rep.data(), value.data(), &values);
+        if (got != values)
+            throw parquet::ParquetException("a null where there must be none");
+        n = static_cast<size_t>(got);
+        return n > 0;
+    }
+
+    std::shared_ptr<parquet::Int32Reader> reader;
+    std::vector<int16_t> def, rep;
+    std::vector<int32_t> value;
+    size_t at = 0, n = 0;
+};
+
+} // namespace
+
+struct slu_parquet_lists {
+    explicit slu_parquet_lists(uint64_t memory_byte) : pool(memory_byte)
+    {
+    }
+
+    slu_arrow_pool pool; /* outlives what is allocated in it */
+    std::shared_ptr<arrow::io::RandomAccessFile> source;
+    std::unique_ptr<parquet::ParquetFileReader> reader;
+    std::shared_ptr<parquet::RowGroupReader> group;
+    std::vector<int> index; /* of the columns */
+    std::vector<std::unique_ptr<lists>> col;
+    int n_group = 0, next_group = 0;
+    uint64_t left = 0; /* rows in the row group */
+};
+
+static int find_lists(struct slu_parquet_lists *l, const char *const *column,
+                      unsigned n_column, uint64_t n_row, struct slu_err *err)
+{
+    const parquet::FileMetaData *meta = l->reader->metadata().get();
+    for (unsigned i = 0; i < n_column; i++) {
+        int k = meta->schema()->ColumnIndex(std::string(column[i]) + ".list.element");
+        const parquet::ColumnDescriptor *d =
+            k < 0 ? nullptr : meta->schema()->Column(k);
+        if (d == nullptr || d->physical_type() != parquet::Type::INT32 ||
+            d->max_repetition_level() != REP_GOES_ON ||
+            d->max_definition_level() != DEF_VALUE)
+            return slu_fail(err, SLU_E_FORMAT, "no column \"%s\" of lists of int32",
+                            column[i]);
+        l->index.push_back(k);
+    }
+    if (meta->num_rows() < 0 || static_cast<uint64_t>(meta->num_rows()) != n_row)
+        return slu_fail(err, SLU_E_FORMAT, "has %lld rows, its manifest says %llu",
+                        (long long)meta->num_rows(), (unsigned long long)n_row);
+    l->n_group = meta->num_row_groups();
+    return SLU_OK;
+}
+
+int slu_arrow_lists_open(struct slu_parquet_lists **out, const char *path,
+                         const char *const *column, unsigned n_column, uint64_t n_row,
+                         uint64_t memory_byte, struct slu_err *err)
+{
+    *out = nullptr;
+    std::unique_ptr<struct slu_parquet_lists> l(
+        new (std::nothrow) struct slu_parquet_lists(memory_byte));
+    if (l == nullptr)
+        return slu_fail_nomem(err, sizeof *l);
+    int rc = slu_arrow_guard("footer", &l->pool, err, [&]() -> int {
+        uint64_t size;
+        int status = slu_arrow_source(&l->source, &size, path, path, memory_byte, err);
+        if (status != SLU_OK)
+            return status;
+        l->reader =
+            parquet::ParquetFileReader::Open(l->source, slu_arrow_properties(&l->pool));
+        return find_lists(l.get(), column, n_column, n_row, err);
+    });
+    if (rc == SLU_OK)
+        *out = l.release();
+    return rc;
+}
+
+static void open_group(struct slu_parquet_lists *l)
+{
+    for (auto &c : l->col)
+        if (!c->is_done())
+            throw parquet::ParquetException("a column has more values than rows");
+    l->col.clear();
+    l->group = l->reader->RowGroup(l->next_group++);
+    int64_t n = l->group->metadata()->num_rows();
+    if (n < 0)
+        throw parquet::ParquetException("a row group of less than no rows");
+    l->left = static_cast<uint64_t>(n);
+    for (int i : l->index)
+        l->col.push_back(std::make_unique<lists>(l->group->Column(i)));
+}
+
+int slu_arrow_lists_next(struct slu_parquet_lists *l, uint64_t most,
+                         struct slu_buf *out, struct slu_err *err)
+{
+    std::string where;
+    return slu_arrow_guard("row groups", &l->pool, err, [&]() -> int {
+        while (l->left == 0) {
+            if (l->next_group == l->n_group) {
+                for (auto &c : l->col)
+                    if (!c->is_done())
+                        return slu_fail(err, SLU_E_FORMAT,
+                                        "a column has more values than rows");
+                return SLU_EOF;
+            }
+            open_group(l);
+        }
+        where = "row group " + std::to_string(l->next_group - 1);
+        return slu_arrow_guard(where.c_str(), &l->pool, err, [&]() -> int {
+            l->left--;
+            for (size_t i = 0; i < l->col.size(); i++) {
+                int rc = l->col[i]->next(most, &out[i], err);
+                if (rc != SLU_OK)
+                    return rc;
+            }
+            return SLU_OK;
+        });
+    });
+}
+
+void slu_arrow_lists_close(struct slu_parquet_lists *l)
+{
+    delete l;
+}

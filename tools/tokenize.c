@@ -56,13 +56,14 @@ static const struct cli_opt options[] = {
     {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
      "split of a rank file: gpt2, cl100k, ...; default: from its name", NULL, true,
      NULL},
-    {"field", 0, CLI_STRING, AT(field), "NAME", "JSONL, Parquet: the text's field; default text",
-     NULL, true, NULL},
+    {"field", 0, CLI_STRING, AT(field), "NAME",
+     "JSONL, Parquet: the text's field; default text", NULL, true, NULL},
     {"format", 0, CLI_CHOICE, AT(format), "auto|jsonl|text|tar|zip|parquet",
      "what the files are; auto, the default: by name, then by content", formats, true,
      NULL},
     {"id-field", 0, CLI_STRING, AT(id_field), "NAME",
-     "JSONL, Parquet: field with the record's own id, a string or an\ninteger", NULL, true, NULL},
+     "JSONL, Parquet: field with the record's own id, a string or an\ninteger", NULL,
+     true, NULL},
     {"domain", 0, CLI_STRING, AT(domain), "NAME",
      "domain of all documents (web, code, ...)", NULL, true, NULL},
     {"domain-field", 0, CLI_STRING, AT(domain_field), "NAME",
@@ -476,9 +477,9 @@ const struct slu_tool slu_tool = {
                 "[--domain NAME] [--holdout FRACTION --holdout-output FILE]\n"
                 "[--sample FRACTION] [--max-tokens N]\n"
                 "[--on-error fail|skip] [--rejects FILE] [-o FILE] [FILE|DIR ...]",
-    .summary =
-        "Turns text (JSONL, Parquet, plain files, tar and zip archives; gzip, zstd, xz, "
-        "bzip2,\nlz4) into a stream of tokenized documents.",
+    .summary = "Turns text (JSONL, Parquet, plain files, tar and zip archives; gzip, "
+               "zstd, xz, "
+               "bzip2,\nlz4) into a stream of tokenized documents.",
     .opt = options,
     .opts_size = sizeof(struct opts),
     .defaults = defaults,

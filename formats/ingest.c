@@ -1,5 +1,6 @@
 #include "ingest.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +221,7 @@ static void text_record(const uint8_t *p, size_t n, struct slu_record *out)
 {
     size_t valid = slu_utf8_valid_prefix(p, n);
     *out = (struct slu_record){
-        .off_byte = UINT64_MAX, .text = (const char *)p, .text_len = n};
+        .off_byte = UINT64_MAX, .text = (const char *)p, .text_len = n, .score = NAN};
     if (valid < n) {
         out->reject = SLU_REJECT_INVALID_UTF8;
         out->off_byte = valid;
@@ -332,6 +333,7 @@ static int add_document(struct ingest *g, struct job *j, struct worker *w,
         .len_tok = len,
         .id_len = (uint32_t)rec->id_len,
         .id_off = b->str.len,
+        .score = slu_score_bits(rec->score),
     };
     int rc = domain_of(g, w, rec, &seg.domain, err);
     if (!rc)
@@ -488,6 +490,14 @@ static int emit_part(struct ingest *g, struct job *j, const struct part *part,
     return slu_long_text_put(g->text, &p, err);
 }
 
+static uint64_t scored(const struct slu_batch *b)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < b->n_seq; i++) /* a document each */
+        n += b->seg[b->seq[i].seg_off].score != 0;
+    return n;
+}
+
 static int emit(void *ctx, void *job, struct slu_err *err)
 {
     struct ingest *g = ctx;
@@ -499,6 +509,7 @@ static int emit(void *ctx, void *job, struct slu_err *err)
         rc = slu_writer_put(g->cfg->out, &j->batch, err);
     if (!rc && j->holdout.n_seq)
         rc = slu_writer_put(g->cfg->holdout_out, &j->holdout, err);
+    g->books.stat->scored += scored(&j->batch) + scored(&j->holdout);
     if (!rc && j->rejects.len)
         rc = slu_out_write(g->cfg->rejects, j->rejects.data, j->rejects.len, err);
     if (!rc)
@@ -578,7 +589,7 @@ static int open_workers(struct ingest *g, const struct plan *p, struct slu_err *
 {
     const struct slu_ingest_cfg *cfg = g->cfg;
     struct slu_record_cfg rec = {cfg->text_field, cfg->id_field, cfg->domain_field,
-                                 (size_t)p->block_byte};
+                                 cfg->score_field, (size_t)p->block_byte};
     int rc = SLU_OK;
     g->n_worker = p->n_threads;
     g->worker = calloc(g->n_worker, sizeof *g->worker);

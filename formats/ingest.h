@@ -21,8 +21,8 @@ struct slu_ingest_cfg {
     const struct slu_sources *sources;
     const struct slu_input_format *format; /* NULL: each source for itself */
     struct slu_names *names;               /* sources and domains are entered here */
-    const char *text_field, *id_field,
-        *domain_field;  /* NULL: not wanted, but the text */
+    const char *text_field, *id_field, *domain_field,
+        *score_field;   /* NULL: not wanted, but the text */
     const char *domain; /* of all documents, or NULL */
     bool bos, eos;
     double sample;  /* fraction of the documents that are taken at all; 1: all */
@@ -57,6 +57,7 @@ struct slu_ingest_stat {
     uint64_t spill_byte; /* written to temporary files */
     uint64_t rejected;   /* records, and beginnings of records */
     uint64_t rejected_by[SLU_REJECT_N];
+    uint64_t scored; /* documents of out with a score, and those of holdout_out */
     struct slu_domain_row held; /* what went to holdout_out */
     struct slu_domains domains; /* of out */
     /* max_tok ended the run at this document, which is in no book. */

@@ -82,6 +82,9 @@ static const char *explain(enum slu_reject r)
     case SLU_REJECT_NOT_A_STRING:
         return "field \"%s\" is not a string; --on-error skip goes on without such "
                "records";
+    case SLU_REJECT_NOT_A_NUMBER:
+        return "field \"%s\" is not a number; --on-error skip goes on without such "
+               "records";
     default:
         return "field \"%s\" is longer than 65535 bytes; --on-error skip goes on "
                "without "

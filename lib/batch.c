@@ -100,6 +100,20 @@ struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *
     return n;
 }
 
+double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q)
+{
+    const struct slu_seg *s = &b->seg[q->seg_off];
+    double sum = 0, n = 0;
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        if (s[i].score && s[i].source != SLU_PADDING) {
+            if (q->n_seg == 1)
+                return slu_score_value(s[i].score);
+            sum += slu_score_value(s[i].score) * (double)s[i].len_tok;
+            n += (double)s[i].len_tok;
+        }
+    return n > 0 ? sum / n : slu_score_value(0);
+}
+
 enum { MAX_PREFIX = 32, HASHED_SEGS = 64 }; /* segments that are hashed at a time */
 
 struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,

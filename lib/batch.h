@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "account.h"
 #include "buf.h"
@@ -28,6 +29,7 @@
 
 #define SLU_PADDING   UINT64_MAX /* seg.source of padding; document and offset are 0 */
 #define SLU_NO_DOMAIN UINT32_MAX
+#define SLU_NO_SCORE  UINT64_C(0x7ff8000000000000) /* the NaN that stands for none */
 
 struct slu_seg {
     uint64_t source;   /* ordinal in the input list (semantics.md 1) */
@@ -37,7 +39,25 @@ struct slu_seg {
     uint32_t domain; /* number in the names table, SLU_NO_DOMAIN: none */
     uint32_t id_len; /* bytes of the record's own id in str, 0: none */
     uint64_t id_off; /* byte offset in batch->str */
+    uint64_t score;  /* of the document, slu_score_bits(); 0: none */
 };
+
+/* A score in a segment: the bits of the double, but that none (NaN) is 0, as in a
+ * segment that says nothing of it. */
+static inline uint64_t slu_score_bits(double v)
+{
+    uint64_t bits;
+    v += 0.0; /* -0 is 0 */
+    memcpy(&bits, &v, sizeof bits);
+    return v != v ? 0 : bits ^ SLU_NO_SCORE;
+}
+static inline double slu_score_value(uint64_t score)
+{
+    double v;
+    score ^= SLU_NO_SCORE;
+    memcpy(&v, &score, sizeof v);
+    return v;
+}
 
 struct slu_seq {
     uint64_t tok_off; /* in tokens, in batch->tok */
@@ -122,6 +142,10 @@ static inline uint64_t slu_batch_weight(const struct slu_batch *b)
 {
     return b->n_tok + 64 * b->n_seq + 16 * b->n_seg + b->str.len / 4;
 }
+
+/* The mean of the segments' scores by tokens, of those that have one; NaN if none has.
+ */
+double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q);
 
 /* One sequence's counts: 1 sequence, its tokens, its documents (segments with offset
  * 0). */

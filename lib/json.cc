@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <new>
 #include <type_traits>
 
@@ -307,7 +308,7 @@ bool slu_json_next(struct slu_json_iter *it)
 
 /* ---- records ---- */
 
-enum { TEXT, ID, DOMAIN, N_FIELD };
+enum { TEXT, ID, DOMAIN, SCORE, N_FIELD, N_STRING = SCORE };
 
 struct slu_record_parser {
     dom::parser parser;
@@ -323,7 +324,8 @@ int slu_record_parser_new(struct slu_record_parser **out,
     struct slu_record_parser *p = new (std::nothrow) struct slu_record_parser();
     if (p == nullptr)
         return slu_fail_nomem(err, sizeof *p);
-    const char *name[N_FIELD] = {cfg->text_field, cfg->id_field, cfg->domain_field};
+    const char *name[N_FIELD] = {cfg->text_field, cfg->id_field, cfg->domain_field,
+                                 cfg->score_field};
     for (int i = 0; i < N_FIELD; i++) {
         p->field[i].name = name[i];
         p->field[i].name_len = name[i] == nullptr ? 0 : strlen(name[i]);
@@ -342,8 +344,8 @@ void slu_record_parser_free(struct slu_record_parser *p)
 
 static void set_field(struct slu_record *out, int i, const char *s, size_t len)
 {
-    const char **dst[N_FIELD] = {&out->text, &out->id, &out->domain};
-    size_t *dst_len[N_FIELD] = {&out->text_len, &out->id_len, &out->domain_len};
+    const char **dst[N_STRING] = {&out->text, &out->id, &out->domain};
+    size_t *dst_len[N_STRING] = {&out->text_len, &out->id_len, &out->domain_len};
     *dst[i] = s;
     *dst_len[i] = len;
 }
@@ -354,7 +356,7 @@ static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
                       struct slu_record *out)
 {
     dom::element found[N_FIELD];
-    bool has[N_FIELD] = {false, false, false};
+    bool has[N_FIELD] = {false, false, false, false};
     dom::object o;
 
     simdjson::error_code code = p->parser.parse(rec, n, false).get(o);
@@ -373,7 +375,10 @@ static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
             }
         }
     }
-    for (int i = 0; i < N_FIELD; i++) {
+    if (has[SCORE] && !found[SCORE].is_null() &&
+        found[SCORE].get(out->score) != simdjson::SUCCESS)
+        return false;
+    for (int i = 0; i < N_STRING; i++) {
         std::string_view s;
         if (p->field[i].name == nullptr)
             continue;
@@ -397,10 +402,10 @@ static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
 static int take_scanned(struct slu_record_parser *p, const uint8_t *rec,
                         struct slu_record *out, struct slu_err *err)
 {
-    size_t at[N_FIELD] = {0, 0, 0}, len[N_FIELD] = {0, 0, 0};
+    size_t at[N_STRING] = {0, 0, 0}, len[N_STRING] = {0, 0, 0};
 
     slu_buf_clear(&p->unescaped);
-    for (int i = 0; i < N_FIELD; i++) {
+    for (int i = 0; i < N_STRING; i++) {
         struct slu_scan_field *f = &p->field[i];
         if (f->name == nullptr || !f->escaped || f->type != SLU_SCAN_STRING)
             continue;
@@ -410,7 +415,7 @@ static int take_scanned(struct slu_record_parser *p, const uint8_t *rec,
             return rc;
         len[i] = p->unescaped.len - at[i];
     }
-    for (int i = 0; i < N_FIELD; i++) {
+    for (int i = 0; i < N_STRING; i++) {
         const struct slu_scan_field *f = &p->field[i];
         const char *s = reinterpret_cast<const char *>(rec) + f->off;
         if (f->name == nullptr)
@@ -424,6 +429,31 @@ static int take_scanned(struct slu_record_parser *p, const uint8_t *rec,
             set_field(out, i, s, f->len);
     }
     return SLU_OK;
+}
+
+/* false: it is no number, or none that a double can hold. */
+static bool take_score(const struct slu_record_parser *p, const uint8_t *rec,
+                       struct slu_record *out)
+{
+    const struct slu_scan_field *f = &p->field[SCORE];
+    const char *s = reinterpret_cast<const char *>(rec) + f->off;
+    if (f->name == nullptr || f->type == SLU_SCAN_ABSENT ||
+        (f->type == SLU_SCAN_OTHER && f->len == 4 && memcmp(s, "null", 4) == 0))
+        return true;
+    char text[400]; /* longer ones are no score */
+    if (f->type != SLU_SCAN_STRING && (*s == '-' || (*s >= '0' && *s <= '9')) &&
+        f->len < sizeof text) {
+        memcpy(text, s, f->len);
+        text[f->len] = 0;
+        out->score = strtod(text, nullptr);
+        if (std::isfinite(out->score))
+            return true;
+    }
+    out->score = NAN;
+    out->reject = SLU_REJECT_NOT_A_NUMBER;
+    out->off_byte = f->off;
+    out->field = f->name;
+    return false;
 }
 
 static int parse_scan(struct slu_record_parser *p, const uint8_t *rec, size_t n,
@@ -447,7 +477,7 @@ static int parse_scan(struct slu_record_parser *p, const uint8_t *rec, size_t n,
         out->off_byte = scan.off;
         return SLU_OK;
     }
-    for (int i = 0; i < N_FIELD; i++) {
+    for (int i = 0; i < N_STRING; i++) {
         const struct slu_scan_field *f = &p->field[i];
         if (f->name != nullptr && f->type == SLU_SCAN_ABSENT) {
             out->reject = SLU_REJECT_MISSING_FIELD;
@@ -455,7 +485,7 @@ static int parse_scan(struct slu_record_parser *p, const uint8_t *rec, size_t n,
             return SLU_OK;
         }
     }
-    for (int i = 0; i < N_FIELD; i++) {
+    for (int i = 0; i < N_STRING; i++) {
         const struct slu_scan_field *f = &p->field[i];
         if (f->name != nullptr && f->type != SLU_SCAN_STRING &&
             (i != ID || f->type != SLU_SCAN_INTEGER)) {
@@ -465,7 +495,7 @@ static int parse_scan(struct slu_record_parser *p, const uint8_t *rec, size_t n,
             return SLU_OK;
         }
     }
-    return take_scanned(p, rec, out, err);
+    return take_score(p, rec, out) ? take_scanned(p, rec, out, err) : SLU_OK;
 }
 
 int slu_record_parse(struct slu_record_parser *p, const uint8_t *rec, size_t n,
@@ -473,10 +503,12 @@ int slu_record_parse(struct slu_record_parser *p, const uint8_t *rec, size_t n,
 {
     memset(out, 0, sizeof *out);
     out->off_byte = UINT64_MAX;
+    out->score = NAN;
     if (n <= p->dom_byte && parse_dom(p, rec, n, out))
         return SLU_OK;
     memset(out, 0, sizeof *out);
     out->off_byte = UINT64_MAX;
+    out->score = NAN;
     return parse_scan(p, rec, n, out, err);
 }
 
@@ -499,8 +531,9 @@ size_t slu_utf8_valid_prefix(const uint8_t *p, size_t n)
 const char *slu_reject_name(enum slu_reject r)
 {
     static const char *const name[SLU_REJECT_N] = {
-        "none",           "invalid-utf8",     "invalid-json",   "too-deep",
-        "lone-surrogate", "not-an-object",    "missing-field",  "not-a-string",
-        "long-field",     "truncated-source", "damaged-source", "empty-source"};
+        "none",           "invalid-utf8",  "invalid-json",     "too-deep",
+        "lone-surrogate", "not-an-object", "missing-field",    "not-a-string",
+        "not-a-number",   "long-field",    "truncated-source", "damaged-source",
+        "empty-source"};
     return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

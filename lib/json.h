@@ -108,7 +108,8 @@ enum slu_reject {
     SLU_REJECT_NOT_AN_OBJECT,
     SLU_REJECT_MISSING_FIELD,
     SLU_REJECT_NOT_A_STRING,
-    SLU_REJECT_LONG_FIELD, /* for callers whose ids or domains have a limit */
+    SLU_REJECT_NOT_A_NUMBER, /* the score */
+    SLU_REJECT_LONG_FIELD,   /* for callers whose ids or domains have a limit */
     /* For callers that read whole sources: what was read of the record at which one
      * broke off, or nothing, where a source is empty. */
     SLU_REJECT_TRUNCATED_SOURCE,
@@ -125,6 +126,7 @@ struct slu_record_cfg {
     const char *text_field;   /* borrowed, as the two below */
     const char *id_field;     /* NULL: not wanted */
     const char *domain_field; /* NULL: not wanted */
+    const char *score_field;  /* NULL: not wanted; a record may lack it, or say null */
     /* Records longer than this go to the scalar parser, so that a parser's memory stays
      * below 16 times it plus the longest string; 0: 1 MiB. */
     size_t dom_byte;
@@ -138,6 +140,7 @@ struct slu_record {
      * unwanted or rejected. An id may be an integer in the record: then its digits. */
     const char *text, *id, *domain;
     size_t text_len, id_len, domain_len; /* bytes */
+    double score;                        /* NaN: none */
 };
 
 /* One a thread. */

@@ -54,6 +54,22 @@ static struct slu_u128 ordinal_key(uint64_t i)
     return in_group((struct slu_u128){0, rest}, bits, 61);
 }
 
+struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
+                                      bool descending)
+{
+    uint64_t v;
+
+    score += 0.0; /* -0 is 0 */
+    memcpy(&v, &score, sizeof v);
+    /* The bits of doubles order as the doubles do, but that negative ones descend. */
+    v = v >> 63 ? ~v : v | UINT64_C(1) << 63;
+    if (descending)
+        v = ~v;
+    if (score != score)
+        v = UINT64_MAX;
+    return (struct slu_u128){key.hi, v};
+}
+
 /* Buckets come one after another, and phases in each. */
 static unsigned n_group(const struct slu_permute *p)
 {
@@ -66,6 +82,18 @@ static struct slu_u128 place_in_group(const struct slu_permute *p, struct slu_u1
 {
     unsigned group = p->cfg.by_bucket ? bucket * slu_permute_n_phase(p) : 0;
     return in_group(key, group + phase, n_group(p));
+}
+
+static struct slu_u128 order_key(const struct slu_permute *p, const struct slu_batch *b,
+                                 const struct slu_seq *q, uint64_t repeat)
+{
+    struct slu_u128 key =
+        slu_permute_key(p->cfg.seed, repeat, &b->seg[q->seg_off], q->n_seg);
+
+    if (p->cfg.order != SLU_ORDER_ASCENDING && p->cfg.order != SLU_ORDER_DESCENDING)
+        return key;
+    return slu_permute_score_key(slu_seq_score(b, q), key,
+                                 p->cfg.order == SLU_ORDER_DESCENDING);
 }
 
 /* ---- making ---- */
@@ -150,7 +178,7 @@ static void judge(struct slu_permute *p, const struct slu_batch *b,
     if (j->verdict == TAKE && m)
         slu_permute_mark(p, b, q, j, m);
     if (j->verdict == TAKE)
-        j->key = slu_permute_key(p->cfg.seed, 0, seg, q->n_seg);
+        j->key = order_key(p, b, q, 0);
     else
         j->key = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
 }
@@ -218,7 +246,7 @@ int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
     if (p->cfg.order == SLU_ORDER_KEEP)
         key = ordinal_key(repeat << 40 | p->ordinal);
     else if (repeat)
-        key = slu_permute_key(p->cfg.seed, repeat, seg, q->n_seg);
+        key = order_key(p, b, q, repeat);
     if (rc == SLU_OK)
         rc = slu_sorter_add(p->sorter, place_in_group(p, key, bucket, phase),
                             p->rec.piece, SLU_SEQREC_PIECES, err);

@@ -16,6 +16,10 @@
  * each being what it is otherwise; with max_tokens the sequences are those that the one
  * order of all would have taken (select.h).
  *
+ * By score (slu_seq_score), equal ones in the order of the hash; or in bands: N bands
+ * of equal tokens, from low to high scores, the order within each that of the hash.
+ * Where bands end is found by select.h, so they too must know all sequences first.
+ *
  * A blend (blend.h) takes sequences by source, some of them several times, in phases
  * that come one after another in the stream, or in each bucket. It must know all
  * sequences first: what can be read twice is, the rest waits in a spool.
@@ -33,7 +37,15 @@
 #include "err.h"
 #include "stream.h"
 
-enum slu_order { SLU_ORDER_RANDOM, SLU_ORDER_KEEP };
+#define SLU_MAX_BANDS 4096
+
+enum slu_order {
+    SLU_ORDER_RANDOM,
+    SLU_ORDER_KEEP,
+    SLU_ORDER_ASCENDING, /* by score, those without one last */
+    SLU_ORDER_DESCENDING,
+    SLU_ORDER_BANDS,
+};
 
 struct slu_permute_cfg {
     uint64_t budget_byte; /* of the sorter; the batches in flight come on top */
@@ -46,6 +58,7 @@ struct slu_permute_cfg {
     bool buckets_only; /* take only sequences of a bucket's length */
     bool by_bucket;    /* the shortest bucket's first; wants buckets_only */
     enum slu_order order;
+    unsigned n_band; /* SLU_ORDER_BANDS: at most SLU_MAX_BANDS */
 
     const struct slu_blend *blend; /* borrowed; NULL: none. max_tokens is its amount */
     struct slu_blend_by by;

@@ -32,7 +32,9 @@ struct slu_permute {
 
     /* Where all sequences must be known before the first has its place: */
     struct slu_blending *blending;
-    struct slu_spool *wait; /* of sequences that cannot be read again */
+    struct slu_cut *band_end; /* n_band - 1 of them, */
+    struct slu_cut fits;      /* and what max_tokens lets in */
+    struct slu_spool *wait;   /* of sequences that cannot be read again */
     uint64_t wait_byte, max_rec, waited_byte; /* in all, of one, of the file */
     struct slu_count *phase;                  /* n_bucket (at least 1) x phases */
     bool second;                              /* pass */
@@ -63,11 +65,13 @@ struct slu_mark {
 
 static inline bool slu_permute_waits(const struct slu_permute *p)
 {
-    return p->blending;
+    return p->blending || p->cfg.order == SLU_ORDER_BANDS;
 }
 static inline unsigned slu_permute_n_phase(const struct slu_permute *p)
 {
-    return p->blending ? p->cfg.blend->n_phase : 1;
+    return p->blending                       ? p->cfg.blend->n_phase
+           : p->cfg.order == SLU_ORDER_BANDS ? p->cfg.n_band
+                                             : 1;
 }
 static inline struct slu_mark *slu_permute_marks(struct slu_judged *j, size_t n)
 {
@@ -76,6 +80,9 @@ static inline struct slu_mark *slu_permute_marks(struct slu_judged *j, size_t n)
 
 struct slu_u128 slu_permute_hash(const char what[8], uint64_t seed, uint64_t repeat,
                                  const struct slu_seg *seg, uint64_t n_seg);
+/* Keys in the order of scores, ties by key. */
+struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
+                                      bool descending);
 /* Puts sequence q of b, for the time of number `repeat`, into the sorter. `key`: its
  * place for the first time. */
 SLU_MUST_USE int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,

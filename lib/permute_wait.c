@@ -1,4 +1,4 @@
-/* permute_wait.c - orders that need to know everything first: blends.
+/* permute_wait.c - orders that need to know everything first: blends, and bands.
  *
  * Pass 1 counts, and notes 24 bytes of each sequence. Then it is known how often each
  * is taken and when, and pass 2 puts it into the sorter, once for each time. What
@@ -21,6 +21,10 @@ struct head {
 
 int slu_permute_wait_new(struct slu_permute *p, struct slu_err *err)
 {
+    if (p->cfg.blend && p->cfg.order == SLU_ORDER_BANDS)
+        return slu_fail(err, SLU_E_USAGE, "bands and a blend do not go together");
+    if (p->cfg.order == SLU_ORDER_BANDS)
+        return slu_select_new(&p->select, p->cfg.budget_byte / 16, p->tmpdir, err);
     if (!p->cfg.blend)
         return SLU_OK;
     return slu_blending_new(&p->blending, p->cfg.blend, p->cfg.budget_byte / 16,
@@ -32,18 +36,22 @@ void slu_permute_wait_release(struct slu_permute *p)
     slu_blending_free(p->blending);
     slu_spool_free(p->wait);
     free(p->phase);
+    free(p->band_end);
 }
 
 void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q, struct slu_judged *j, struct slu_mark *m)
 {
     m->hash = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
-    m->source = slu_blend_source_of(&p->cfg.by, b, q);
+    m->source = p->blending ? slu_blend_source_of(&p->cfg.by, b, q) : 0;
+    const struct slu_seg *seg = &b->seg[q->seg_off];
     if (m->source < 0)
         j->verdict = NO_SOURCE;
+    else if (p->blending)
+        m->line = slu_permute_hash("slublnd1", p->cfg.seed, 0, seg, q->n_seg);
     else
-        m->line =
-            slu_permute_hash("slublnd1", p->cfg.seed, 0, &b->seg[q->seg_off], q->n_seg);
+        m->line = slu_permute_score_key(
+            slu_seq_score(b, q), slu_permute_key(p->cfg.seed, 0, seg, q->n_seg), false);
 }
 
 /* ---- pass 1 ---- */
@@ -74,11 +82,31 @@ int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
 {
     struct slu_count n = slu_seq_count(b, q);
     slu_count_add(&p->result.taken, n);
-    int rc = slu_blending_add(p->blending, (unsigned)m->source, m->line, n, err);
+    int rc = p->blending
+                 ? slu_blending_add(p->blending, (unsigned)m->source, m->line, n, err)
+                 : slu_select_add(p->select, m->line, 0, n.tokens, err);
     return rc || p->cfg.again ? rc : spool(p, b, q, err);
 }
 
 /* ---- pass 2 ---- */
+
+/* Once, in the first band whose end is behind it. */
+static int place_in_band(struct slu_permute *p, const struct slu_batch *b,
+                         const struct slu_seq *q, const struct slu_judged *j,
+                         const struct slu_mark *m, struct slu_err *err)
+{
+    struct slu_count n = slu_seq_count(b, q);
+    unsigned band = p->cfg.n_band - 1;
+    /* Each end takes from what is left of equal keys, as those of phases do. */
+    for (unsigned i = p->cfg.n_band - 1; i-- > 0;)
+        if (slu_cut_take(&p->band_end[i], m->line, n.tokens))
+            band = i;
+    p->ordinal++;
+    if (!slu_cut_take(&p->fits, m->line, n.tokens))
+        return SLU_OK; /* max_tokens */
+    slu_count_add(&p->phase[j->bucket * p->cfg.n_band + band], n);
+    return slu_permute_put(p, b, q, j->key, 0, j->bucket, band, err);
+}
 
 int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q, const struct slu_judged *j,
@@ -87,8 +115,10 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
     struct slu_permute_result *r = &p->result;
     struct slu_count n = slu_seq_count(b, q);
     unsigned source = (unsigned)m->source;
-    uint64_t epochs = slu_blending_epochs(p->blending, source), times = 0;
     int rc = SLU_OK;
+    if (!p->blending)
+        return place_in_band(p, b, q, j, m, err);
+    uint64_t epochs = slu_blending_epochs(p->blending, source), times = 0;
     for (uint64_t e = 0; e < epochs && !rc; e++) {
         int phase = slu_blending_take(p->blending, source, m->line, n, e);
         if (phase < 0)
@@ -210,12 +240,32 @@ static int open_sorter(struct slu_permute *p, struct slu_err *err)
         if (rc)
             return rc;
         kept = slu_spool_spilled(p->wait) ? (1 << 20) + 2 * most : p->wait_byte;
-        p->waited_byte = slu_spool_spilled(p->wait);
+        p->waited_byte += slu_spool_spilled(p->wait);
     }
     uint64_t least = p->cfg.budget_byte / 4, left = p->cfg.budget_byte - kept;
     struct slu_sorter_cfg s = {kept > p->cfg.budget_byte - least ? least : left,
                                p->tmpdir, p->cfg.n_threads};
     return slu_sorter_new(&p->sorter, &s, err);
+}
+
+/* Bands of equal tokens; with max_tokens, of the tokens that it lets in: those with the
+ * lowest scores. */
+static int plan_bands(struct slu_permute *p, struct slu_err *err)
+{
+    unsigned n = p->cfg.n_band;
+    uint64_t all = p->result.taken.tokens;
+    all = p->cfg.max_tokens < all ? p->cfg.max_tokens : all;
+    p->band_end = calloc(n, sizeof *p->band_end);
+    if (!p->band_end)
+        return slu_fail_nomem(err, n * sizeof *p->band_end);
+    for (unsigned i = 0; i < n; i++)
+        p->band_end[i].tok = (uint64_t)((unsigned __int128)all * (i + 1) / n);
+    int rc = slu_select_cut(p->select, p->band_end, n, err);
+    p->fits = p->band_end[n - 1];
+    p->waited_byte += slu_select_spilled(p->select);
+    slu_select_free(p->select); /* its memory is wanted for what comes next */
+    p->select = NULL;
+    return rc;
 }
 
 int slu_permute_again(struct slu_permute *p, const struct slu_stream_ops *ops,
@@ -224,8 +274,9 @@ int slu_permute_again(struct slu_permute *p, const struct slu_stream_ops *ops,
 {
     size_t n = (p->header->n_bucket ? p->header->n_bucket : 1) * slu_permute_n_phase(p);
     p->phase = calloc(n, sizeof *p->phase);
-    int rc = p->phase ? slu_blending_plan(p->blending, p->cfg.max_tokens, err)
-                      : slu_fail_nomem(err, n * sizeof *p->phase);
+    int rc = !p->phase     ? slu_fail_nomem(err, n * sizeof *p->phase)
+             : p->blending ? slu_blending_plan(p->blending, p->cfg.max_tokens, err)
+                           : plan_bands(p, err);
     if (!rc)
         rc = open_sorter(p, err);
     p->second = true;

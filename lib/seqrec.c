@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { NUMBER = 9, HAS_NAMES = 1, SHIFT = 1 };
+enum { NUMBER = 9, HAS_NAMES = 1, HAS_SCORES = 2, SHIFT = 2 };
 
 void slu_seqrec_release(struct slu_seqrec *r)
 {
@@ -51,27 +51,29 @@ static const uint8_t *get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 
 /* ---- there ---- */
 
-/* Bytes that head and tail take at most. */
-static size_t room(const struct slu_batch *b, const struct slu_seq *q, bool *names)
+/* Bytes that head and tail take at most, and which parts the tail has. */
+static size_t room(const struct slu_batch *b, const struct slu_seq *q, unsigned *parts)
 {
     const struct slu_seg *seg = b->seg + q->seg_off;
     size_t n = NUMBER * (2 + 4 * q->n_seg), n_id = 0;
 
-    *names = false;
+    *parts = 0;
     for (uint64_t i = 0; i < q->n_seg; i++) {
-        *names |= seg[i].domain != SLU_NO_DOMAIN || seg[i].id_len;
+        *parts |= seg[i].domain != SLU_NO_DOMAIN || seg[i].id_len ? HAS_NAMES : 0;
+        *parts |= seg[i].score ? HAS_SCORES : 0;
         n_id += seg[i].id_len;
     }
-    return *names ? n + 2 * NUMBER * q->n_seg + n_id : n;
+    n += *parts & HAS_NAMES ? 2 * NUMBER * q->n_seg + n_id : 0;
+    return *parts & HAS_SCORES ? n + 8 * q->n_seg : n;
 }
 
 static uint8_t *put_head(uint8_t *p, const struct slu_batch *b, const struct slu_seq *q,
-                         bool names)
+                         unsigned parts)
 {
     const struct slu_seg *seg = b->seg + q->seg_off;
 
     p = put(p, q->len_tok);
-    p = put(p, q->n_seg << SHIFT | (names ? HAS_NAMES : 0));
+    p = put(p, q->n_seg << SHIFT | parts);
     for (uint64_t i = 0; i < q->n_seg; i++) {
         p = put(p, seg[i].source + 1);
         p = put(p, seg[i].document);
@@ -82,10 +84,15 @@ static uint8_t *put_head(uint8_t *p, const struct slu_batch *b, const struct slu
     return p;
 }
 
-static uint8_t *put_tail(uint8_t *p, const struct slu_batch *b, const struct slu_seq *q)
+static uint8_t *put_tail(uint8_t *p, const struct slu_batch *b, const struct slu_seq *q,
+                         unsigned parts)
 {
     const struct slu_seg *seg = b->seg + q->seg_off;
 
+    for (uint64_t i = 0; i < q->n_seg && parts & HAS_SCORES; i++, p += 8)
+        memcpy(p, &seg[i].score, 8);
+    if (!(parts & HAS_NAMES))
+        return p;
     for (uint64_t i = 0; i < q->n_seg; i++)
         p = put(p, (uint32_t)(seg[i].domain + 1)); /* none: 0 */
     for (uint64_t i = 0; i < q->n_seg; i++)
@@ -102,19 +109,19 @@ int slu_seqrec_pack(struct slu_seqrec *r, const struct slu_batch *b,
                     const struct slu_seq *q, struct slu_err *err)
 {
     size_t n_tok_byte = b->tok ? q->len_tok * b->tok_bytes : 0;
-    bool names;
-    size_t n = room(b, q, &names);
+    unsigned parts;
+    size_t n = room(b, q, &parts);
 
     slu_buf_clear(&r->head);
     slu_buf_clear(&r->tail);
     int rc = slu_buf_reserve(&r->head, n, err);
-    if (rc == SLU_OK && names)
+    if (rc == SLU_OK && parts)
         rc = slu_buf_reserve(&r->tail, n, err);
     if (rc)
         return rc;
-    r->head.len = (size_t)(put_head(r->head.data, b, q, names) - r->head.data);
-    if (names)
-        r->tail.len = (size_t)(put_tail(r->tail.data, b, q) - r->tail.data);
+    r->head.len = (size_t)(put_head(r->head.data, b, q, parts) - r->head.data);
+    if (parts)
+        r->tail.len = (size_t)(put_tail(r->tail.data, b, q, parts) - r->tail.data);
     r->piece[0] = (struct slu_piece){r->head.data, r->head.len};
     r->piece[1] =
         (struct slu_piece){n_tok_byte ? slu_batch_at(b, q->tok_off) : NULL, n_tok_byte};
@@ -135,17 +142,17 @@ int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *b,
                       const struct slu_seq *q, struct slu_err *err)
 {
     size_t n_tok_byte = b->tok ? q->len_tok * b->tok_bytes : 0;
-    bool names;
-    int rc = slu_buf_reserve(out, room(b, q, &names) + n_tok_byte, err);
+    unsigned parts;
+    int rc = slu_buf_reserve(out, room(b, q, &parts) + n_tok_byte, err);
 
     if (rc)
         return rc;
-    uint8_t *p = put_head(out->data + out->len, b, q, names);
+    uint8_t *p = put_head(out->data + out->len, b, q, parts);
     if (n_tok_byte)
         memcpy(p, slu_batch_at(b, q->tok_off), n_tok_byte);
     p += n_tok_byte;
-    if (names)
-        p = put_tail(p, b, q);
+    if (parts)
+        p = put_tail(p, b, q, parts);
     out->len = (size_t)(p - out->data);
     return SLU_OK;
 }
@@ -221,7 +228,7 @@ int slu_seqrec_add(struct slu_batch *b, const void *rec, size_t n, struct slu_er
     p = p ? get(p, end, &n_seg) : NULL;
     if (!p)
         return damaged(err);
-    bool names = n_seg & HAS_NAMES;
+    bool names = n_seg & HAS_NAMES, scores = n_seg & HAS_SCORES;
     n_seg >>= SHIFT;
     if (n_seg > n || len_tok > n)
         return damaged(err);
@@ -236,6 +243,10 @@ int slu_seqrec_add(struct slu_batch *b, const void *rec, size_t n, struct slu_er
     if (!p || tok_byte > (size_t)(end - p))
         return damaged(err);
     const uint8_t *tok = p, *ids = p + tok_byte;
+    if (scores && 8 * n_seg > (size_t)(end - ids))
+        return damaged(err);
+    for (uint64_t i = 0; scores && i < n_seg; i++, ids += 8)
+        memcpy(&seg[i].score, ids, 8);
     if (names)
         ids = get_names(ids, end, seg, n_seg);
     if (!ids || (!names && ids != end))

@@ -1,12 +1,12 @@
 /* seqrec.h - a sequence as a run of bytes, for records that wait in memory or on disk,
  * and back.
  *
- * Layout: tokens, segments * 2 + (1: names follow); of each segment source + 1 (0:
- * padding), document, offset, and, but for the last, length; the tokens in native byte
- * order (records never leave the machine); names: domain + 1 (0: none) of each segment,
- * id length of each, the ids. Numbers are 1 to 9 bytes, the shortest that will do,
- * whose leading ones in the first byte say how many follow; then big-endian: memcmp of
- * two is the order of their values. So a short sequence costs about ten bytes beside
+ * Layout: tokens, segments * 4 + (1: names, 2: scores follow); of each segment source +
+ * 1 (0: padding), document, offset, and, but for the last, length; the tokens in native
+ * byte order (records never leave the machine); names: domain + 1 (0: none) of each
+ * segment, id length of each, the ids. Numbers are 1 to 9 bytes, the shortest that will
+ * do, whose leading ones in the first byte say how many follow; then big-endian: memcmp
+ * of two is the order of their values. So a short sequence costs about ten bytes beside
  * its tokens, and comparing records byte by byte compares lengths, segment lists,
  * tokens.
  *

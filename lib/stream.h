@@ -42,6 +42,7 @@ struct slu_header {
     unsigned tok_bytes;  /* 2 or 4 */
     bool no_tokens;      /* segment rows only (DIR/segments/D_i.tks) */
     bool label_tokens;   /* sequences of bucket L have L + 1 ids */
+    bool scores;         /* segments may have one */
     uint64_t vocab_size; /* largest id + 1, pad included */
     uint64_t eos, bos, pad;
     uint8_t fingerprint[16];          /* of the tokenizer (semantics.md 11) */

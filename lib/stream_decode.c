@@ -9,6 +9,7 @@
 struct columns {
     uint64_t n_seq, n_seg, n_tok, n_id;
     const uint8_t *seq_segs, *source, *document, *offset, *length, *domain, *id_bytes,
+        *score, /* NULL: the stream has none */
         *ids;
     const uint8_t *tok;
 };
@@ -52,10 +53,12 @@ static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
     k->length = column(&c, k->n_seg, 8);
     k->domain = column(&c, k->n_seg, 4);
     k->id_bytes = column(&c, k->n_seg, 4);
+    k->score = h->scores ? column(&c, k->n_seg, 8) : NULL;
     k->ids = column(&c, k->n_id, 1);
     k->tok = column(&c, h->no_tokens ? 0 : k->n_tok, h->tok_bytes);
     if (!k->seq_segs || !k->source || !k->document || !k->offset || !k->length ||
-        !k->domain || !k->id_bytes || !k->ids || !k->tok || c.at != n)
+        !k->domain || !k->id_bytes || (h->scores && !k->score) || !k->ids || !k->tok ||
+        c.at != n)
         return bad(f, "its columns do not add up", err);
     return SLU_OK;
 }
@@ -80,6 +83,11 @@ static bool ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
     return n == 0 || most < vocab_size;
 }
 
+static bool finite_bits(uint64_t v)
+{
+    return (v >> 52 & 0x7ff) != 0x7ff;
+}
+
 /* Adds row i of the columns as a segment, or to the last one, which it continues. */
 static int add_seg(struct slu_batch *b, const struct slu_frame *f,
                    const struct columns *k, uint64_t i, bool continues, uint64_t *id_at,
@@ -93,16 +101,19 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
         .domain = slu_le32(k->domain + 4 * i),
         .id_len = slu_le32(k->id_bytes + 4 * i),
         .id_off = b->str.len,
+        .score = k->score ? slu_le64(k->score + 8 * i) ^ SLU_NO_SCORE : 0,
     };
     bool padding = s.source == SLU_PADDING;
     if (!s.len_tok || s.len_tok > k->n_tok || s.id_len > k->n_id - *id_at ||
         s.offset > UINT64_MAX - s.len_tok || s.id_len > SLU_MAX_NAME ||
-        (padding && (s.document || s.offset || s.domain != SLU_NO_DOMAIN || s.id_len)))
+        (s.score && !finite_bits(s.score ^ SLU_NO_SCORE)) ||
+        (padding &&
+         (s.document || s.offset || s.domain != SLU_NO_DOMAIN || s.id_len || s.score)))
         return bad(f, "a segment does not add up", err);
     if (continues) {
         struct slu_seg *last = &b->seg[b->n_seg - 1];
         if (s.source != last->source || s.document != last->document || s.id_len ||
-            s.domain != last->domain ||
+            s.domain != last->domain || s.score != last->score ||
             (!padding && s.offset != last->offset + last->len_tok))
             return bad(f, "a segment that goes on does not", err);
         last->len_tok += s.len_tok;

@@ -10,6 +10,7 @@ enum {
     MAX_STEPS = 4096,
     FLAG_LABELS = 1,
     FLAG_NO_TOKENS = 2,
+    FLAG_SCORES = 4,
 };
 
 void slu_header_init(struct slu_header *h)
@@ -110,7 +111,8 @@ int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
     slu_put_le32(f, 1);
     slu_put_le32(f + 8, h->tok_bytes);
     slu_put_le32(f + 12, (h->label_tokens ? FLAG_LABELS : 0) |
-                             (h->no_tokens ? FLAG_NO_TOKENS : 0));
+                             (h->no_tokens ? FLAG_NO_TOKENS : 0) |
+                             (h->scores ? FLAG_SCORES : 0));
     slu_put_le64(f + 16, h->vocab_size);
     slu_put_le64(f + 24, h->eos);
     slu_put_le64(f + 32, h->bos);
@@ -180,6 +182,7 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
     h->tok_bytes = slu_le32(f + 8);
     h->label_tokens = flags & FLAG_LABELS;
     h->no_tokens = flags & FLAG_NO_TOKENS;
+    h->scores = flags & FLAG_SCORES;
     h->vocab_size = slu_le64(f + 16);
     h->eos = slu_le64(f + 24);
     h->bos = slu_le64(f + 32);
@@ -190,7 +193,7 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "token stream of version %u; this program reads version 1",
                         slu_le32(f));
-    if (flags & ~(uint32_t)(FLAG_LABELS | FLAG_NO_TOKENS))
+    if (flags & ~(uint32_t)(FLAG_LABELS | FLAG_NO_TOKENS | FLAG_SCORES))
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "the header has flags that this version does not know");
     if (h->tok_bytes != (h->vocab_size <= 65536 ? 2u : 4u) ||
@@ -244,6 +247,10 @@ int slu_header_compatible(const struct slu_header *a, const struct slu_header *b
     if (a->no_tokens != b->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "a stream with tokens and one of segments alone do not mix");
+    if (a->scores != b->scores)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "a stream with scores and one without do not mix; tokenize "
+                        "all with --score-field, or none");
     if (a->label_tokens != b->label_tokens || a->n_bucket != b->n_bucket ||
         memcmp(a->bucket, b->bucket, a->n_bucket * sizeof *a->bucket))
         return slu_fail(

@@ -14,6 +14,7 @@ enum {
     LENGTH,
     DOMAIN,
     ID_BYTES,
+    SCORE, /* empty in streams without: then it takes no bytes */
     IDS,
     N_COLUMN
 };
@@ -215,6 +216,9 @@ static int add_seg(struct slu_writer *w, const struct slu_buf *str,
         rc = put_u32(&w->col[DOMAIN], domain, err);
     if (!rc)
         rc = put_u32(&w->col[ID_BYTES], id_len, err);
+    if (!rc && w->header.scores)
+        rc = put_u64(&w->col[SCORE],
+                     (s->source == SLU_PADDING ? 0 : s->score) ^ SLU_NO_SCORE, err);
     if (!rc && id_len)
         rc = slu_buf_append(&w->col[IDS], str->data + s->id_off, id_len, err);
     w->n_seg++;

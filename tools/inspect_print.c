@@ -64,8 +64,9 @@ static int put_lists(struct slu_buf *b, const struct inspect_seen *s,
                             (ull)row[i].len_tok, (ull)row[i].n_seq);
     free(row);
     if (!rc)
-        rc = slu_buf_printf(b, err, "], \"label_tokens\": %s",
-                            h->label_tokens ? "true" : "false");
+        rc = slu_buf_printf(b, err, "], \"label_tokens\": %s%s",
+                            h->label_tokens ? "true" : "false",
+                            h->scores ? ", \"scores\": true" : "");
     if (!rc && s->shards_json)
         return slu_buf_printf(b, err, ", \"buckets\": %s", s->shards_json);
     if (!rc)
@@ -274,6 +275,8 @@ static int put_segment(struct slu_buf *line, const struct slu_batch *b,
         s->domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(names, s->domain);
     if (!rc && domain)
         rc = put_field(line, "domain", domain, strlen(domain), err);
+    if (!rc && s->score)
+        rc = slu_buf_printf(line, err, ",\"score\":%.17g", slu_score_value(s->score));
     return rc;
 }
 

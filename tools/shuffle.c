@@ -5,7 +5,34 @@
 #include "lib/pipe.h"
 #include "tools/shuffle_private.h"
 
-static const char *const orders[] = {"random", "keep", NULL};
+static const char *const orders[] = {"random",     "keep",  "ascending",
+                                     "descending", "bands", NULL};
+enum { BANDS = 10 };
+
+static int parse_order(void *opts, const char *value, struct slu_err *err)
+{
+    struct opts *o = opts;
+    const char *colon = strchr(value, ':');
+    size_t n = colon ? (size_t)(colon - value) : strlen(value);
+    char *end = NULL;
+
+    o->order_text = value;
+    o->n_band = BANDS;
+    for (o->order = 0; orders[o->order]; o->order++)
+        if (strlen(orders[o->order]) == n && !memcmp(orders[o->order], value, n))
+            break;
+    if (colon && colon[1] >= '1' && colon[1] <= '9')
+        o->n_band = strtoul(colon + 1, &end, 10);
+    if (!orders[o->order] || (colon && (o->order != SLU_ORDER_BANDS || !end || *end)) ||
+        o->n_band > SLU_MAX_BANDS)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--order: '%s' is none of random, keep, ascending, descending, "
+                        "bands and bands:N, with N from 1 to %d",
+                        value, SLU_MAX_BANDS);
+    if (o->order == SLU_ORDER_RANDOM)
+        o->order_text = NULL;
+    return SLU_OK;
+}
 
 #define AT(field) offsetof(struct opts, field)
 static const struct cli_opt options[] = {
@@ -42,8 +69,10 @@ static const struct cli_opt options[] = {
      "stop before the sequence that makes it more than N", NULL, true, NULL},
     {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
      "keep this fraction of the sequences, chosen by hash", NULL, true, NULL},
-    {"order", 0, CLI_CHOICE, AT(order), "random|keep",
-     "random (default), or the order of the stream", orders, true, NULL},
+    {"order", 0, CLI_CUSTOM, AT(order_text), "ORDER",
+     "random (default); keep: the stream's; by score: ascending,\n"
+     "descending, or bands[:N], random in each of N bands",
+     NULL, true, parse_order},
     {"mix", 0, CLI_STRING, AT(mix.mix), "NAME=WEIGHT,...",
      "take the sources in this ratio of tokens; repeats one\n"
      "only where --max-tokens asks for more than it has",
@@ -201,7 +230,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
                                   .max_tokens = o->max_tokens,
                                   .buckets_only = o->shards.format >= 0,
                                   .by_bucket = o->shards.format >= 0,
-                                  .order = (enum slu_order)o->order};
+                                  .order = (enum slu_order)o->order,
+                                  .n_band = (unsigned)o->n_band};
     char *mix = NULL;
     int rc = shuffle_shards_check(ctx, err);
 
@@ -212,6 +242,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc && slu_reader_header(j.reader)->no_tokens)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "the stream has segment rows only, and no tokens to shuffle");
+    if (!rc && o->order > SLU_ORDER_KEEP && !slu_reader_header(j.reader)->scores)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "--order %s wants scores, and the stream has none; tokenize "
+                      "with --score-field NAME",
+                      o->order_text);
     if (!rc && o->shards.format >= 0)
         rc = shuffle_shards_open(&j, share, err);
     if (!rc && o->shards.format < 0)
@@ -251,10 +286,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
 const struct slu_tool slu_tool = {
     .name = "shuffle",
-    .synopsis = "[--mix NAME=WEIGHT,...] [--order random|keep] [--max-tokens N]\n"
+    .synopsis = "[--mix NAME=WEIGHT,...] [--order ORDER] [--max-tokens N]\n"
                 "[--sample FRACTION] [-o FILE] [STREAM ...]\n"
                 "--format FORMAT -o DIR [--shard-sequences auto|N] [--last keep|drop]\n"
-                "[--tails error|drop] [--order random|keep] [--max-tokens N]\n"
+                "[--tails error|drop] [--order ORDER] [--max-tokens N]\n"
                 "[--sample FRACTION] [--mix NAME=WEIGHT,...] [STREAM ...]",
     .summary = "Puts the sequences of a stream in random order, and writes shards.",
     .opt = options,

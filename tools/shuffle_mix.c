@@ -152,13 +152,13 @@ static int by_input(struct shuffle_mix *m, struct slu_blend_by *by, struct slu_e
 int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
                      struct slu_permute_cfg *cfg, struct slu_err *err)
 {
-    if (!m->blend.n_source)
-        return SLU_OK;
-    cfg->blend = &m->blend;
     if (can_be_read_twice(m->ctx)) {
         cfg->again = again;
         cfg->again_ctx = m;
     }
+    if (!m->blend.n_source)
+        return SLU_OK;
+    cfg->blend = &m->blend;
     return m->opts->by ? by_input(m, &cfg->by, err) : by_domain(m, r, &cfg->by, err);
 }
 

@@ -25,7 +25,9 @@ struct shuffle_shards_opts {
 
 struct opts {
     struct shuffle_shards_opts shards;
-    int order; /* enum slu_order */
+    const char *order_text; /* as given; NULL: random */
+    int order;              /* enum slu_order */
+    unsigned long n_band;
     uint64_t max_tokens;
     double sample;
     struct shuffle_mix_opts mix;

@@ -21,7 +21,7 @@ struct opts {
     const char *tokenizer_name; /* of one that is built in; a file is known by the
                                  * stream's fingerprint, whatever its name */
     const char *tokenizer, *pattern, *eos;
-    const char *field, *id_field, *domain, *domain_field, *files_from;
+    const char *field, *id_field, *domain, *domain_field, *score_field, *files_from;
     const char *holdout_output, *rejects;
     double holdout, sample;
     uint64_t max_tokens;
@@ -68,6 +68,10 @@ static const struct cli_opt options[] = {
      "domain of all documents (web, code, ...)", NULL, true, NULL},
     {"domain-field", 0, CLI_STRING, AT(domain_field), "NAME",
      "JSONL, Parquet: field that holds the record's domain", NULL, true, NULL},
+    {"score-field", 0, CLI_STRING, AT(score_field), "NAME",
+     "JSONL: field with the record's score, a number, for shuffle\n--order; it may be "
+     "missing",
+     NULL, true, NULL},
     {"no-vocab", 0, CLI_FLAG, AT(no_vocab), NULL,
      "leave the vocabulary out of the stream; dedup --unit word and\n"
      "inspect --text need it",
@@ -343,6 +347,8 @@ static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     size_t n = 0;
     int rc = slu_domains_list(&s->domains, names, &list, &n, &err);
     struct slu_domain_row all = slu_domains_sum(list, 0, rc ? 0 : n);
+    if (((const struct opts *)ctx->opts)->score_field)
+        cli_stat_u64(ctx, "scored", s->scored);
     if (all.text_tok)
         cli_stat_double(ctx, "bytes_per_token",
                         (double)all.text_byte / (double)all.text_tok);
@@ -420,6 +426,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     cli_phase(ctx, "tokenizer");
     if (!rc)
         rc = load_tokenizer(ctx, &tokenizer, &h, names, err);
+    h.scores = o->score_field;
     if (!rc)
         rc = open_outputs(ctx, &out, &h, names, err);
     cli_phase(ctx, "documents");
@@ -432,6 +439,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .text_field = o->field,
             .id_field = o->id_field,
             .domain_field = o->domain_field,
+            .score_field = o->score_field,
             .domain = o->domain,
             .bos = o->bos,
             .eos = !o->no_eos,

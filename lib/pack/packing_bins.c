@@ -128,7 +128,8 @@ static int put_rows(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
             return rc;
     }
     if (room)
-        g[n_run] = (struct slu_seg){SLU_PADDING, 0, 0, room, SLU_NO_DOMAIN, 0, 0};
+        g[n_run] = (struct slu_seg){
+            .source = SLU_PADDING, .len_tok = room, .domain = SLU_NO_DOMAIN};
     out->n_seg += n_run + (room != 0);
     return SLU_OK;
 }

@@ -13,6 +13,7 @@ struct item {
     uint64_t source, document, offset, len_tok;
     uint64_t position; /* in the domain's concatenation */
     uint32_t domain, slot, id_len, zero;
+    uint64_t score;
 };
 
 struct slu_pack_ext {
@@ -89,7 +90,7 @@ int slu_pack_ext_put(struct slu_pack_ext *x, const struct slu_pack_item *from,
 {
     const struct slu_seg *g = &from->seg;
     struct item it = {g->source, g->document, g->offset, g->len_tok, from->position,
-                      g->domain, from->slot,  g->id_len, 0};
+                      g->domain, from->slot,  g->id_len, 0,          g->score};
     size_t n_tok = g->len_tok * x->cfg.tok_bytes;
     x->longest = n_tok > x->longest ? n_tok : x->longest;
     x->longest = g->id_len > x->longest ? g->id_len : x->longest;
@@ -267,8 +268,8 @@ static int take_item(struct slu_pack_ext *x, struct slu_batch *out, struct slu_e
 {
     const struct item *it = x->item;
     const uint8_t *id = (const uint8_t *)(it + 1), *tok = id + pad8(it->id_len);
-    struct slu_seg seg = {it->source, it->document, it->offset,  it->len_tok,
-                          it->domain, it->id_len,   out->str.len};
+    struct slu_seg seg = {it->source, it->document, it->offset,   it->len_tok,
+                          it->domain, it->id_len,   out->str.len, it->score};
     int rc = slu_grow(&out->seg, &out->cap_seg, out->n_seg + 1, sizeof seg, err);
     if (!rc)
         rc = slu_buf_append(&out->own, tok, it->len_tok * x->cfg.tok_bytes, err);
@@ -299,7 +300,7 @@ static int pad_bin(struct slu_pack_ext *x, uint64_t n, struct slu_batch *out,
     }
     out->n_tok += n;
     out->seg[out->n_seg++] =
-        (struct slu_seg){SLU_PADDING, 0, 0, n, SLU_NO_DOMAIN, 0, 0};
+        (struct slu_seg){.source = SLU_PADDING, .len_tok = n, .domain = SLU_NO_DOMAIN};
     return SLU_OK;
 }
 

@@ -36,7 +36,8 @@ NONE64 = 2**64 - 1
 NONE32 = 2**32 - 1
 PADDING = NONE64
 ZSTD, SEQ_CONTINUES, SEG_CONTINUES = 1, 2, 4
-LABELS, NO_TOKENS = 1, 2
+LABELS, NO_TOKENS, SCORES = 1, 2, 4
+NO_SCORE = 0x7FF8000000000000
 LIMIT = 2**26
 FRAME_TOKENS, FRAME_SEQS, FRAME_SEGS, FRAME_IDS = 2**20, 2**16, 2**17, 2**24
 MASK128 = 2**128 - 1
@@ -51,11 +52,12 @@ class StreamError(Exception):
 
 
 class Segment:
-    __slots__ = ("source", "document", "offset", "length", "domain", "id")
+    __slots__ = ("source", "document", "offset", "length", "domain", "id", "score")
 
-    def __init__(self, source, document, offset, length, domain, id_):
+    def __init__(self, source, document, offset, length, domain, id_, score):
         self.source, self.document, self.offset = source, document, offset
         self.length, self.domain, self.id = length, domain, id_
+        self.score = score  # its bits
 
 
 class Sequence:
@@ -231,7 +233,7 @@ class Reader:
          h.fingerprint, n_bucket, n_step) = struct.unpack_from("<IIIIQQQQ16sQQ", p)
         if h.major != 1:
             self._fail("major version %d" % h.major)
-        if h.flags & ~(LABELS | NO_TOKENS):
+        if h.flags & ~(LABELS | NO_TOKENS | SCORES):
             self._fail("unknown flags of HEAD")
         if any(p[80:128]):
             self._fail("reserved bytes of HEAD")
@@ -278,6 +280,7 @@ class Reader:
         if at != len(p):
             self._fail("bytes behind the last step of HEAD")
         h.labels, h.no_tokens = bool(h.flags & LABELS), bool(h.flags & NO_TOKENS)
+        h.scores = bool(h.flags & SCORES)
         f = self.first_header
         if f is None:
             self.first_header = h
@@ -352,7 +355,7 @@ class Reader:
             self._fail("counts of DATA over the limit")
         tok_size = 0 if self.header.no_tokens else self.header.tok_bytes
         sizes = [64, 4 * n_seq, 8 * n_seg, 8 * n_seg, 8 * n_seg, 8 * n_seg, 4 * n_seg, 4 * n_seg,
-                 n_id, tok_size * n_tok]
+                 8 * n_seg if self.header.scores else 0, n_id, tok_size * n_tok]
         at, spans = 0, []
         for size in sizes:
             at = up64(at)
@@ -368,7 +371,7 @@ class Reader:
         offset, length, domain, id_bytes = u64s(col[4]), u64s(col[5]), u32s(col[6]), u32s(col[7])
         tokens = None
         if not self.header.no_tokens:
-            tokens = u16s(col[9]) if tok_size == 2 else u32s(col[9])
+            tokens = u16s(col[10]) if tok_size == 2 else u32s(col[10])
             if tokens and max(tokens) >= self.header.vocab_size:
                 self._fail("an id is not below vocab_size")
         if sum(segs) != n_seg or any(s < 1 for s in segs):
@@ -377,8 +380,12 @@ class Reader:
             self._fail("lengths do not add up")
         if sum(id_bytes) != n_id or (id_bytes and max(id_bytes) > 65536):
             self._fail("id_bytes do not add up")
+        score = u64s(col[8]) if self.header.scores else [NO_SCORE] * n_seg
+        for s, b in zip(source, score):
+            if b != NO_SCORE and (b >> 52 & 0x7FF == 0x7FF or s == PADDING):
+                self._fail("a score that is not finite, or of padding")
         return (n_seq, n_seg, n_tok, segs, source, document, offset, length, domain, id_bytes,
-                col[8], tokens)
+                score, col[9], tokens)
 
     # -- members ----------------------------------------------------------------------------
 
@@ -451,7 +458,7 @@ class Reader:
                 if fr.flags & SEG_CONTINUES and not fr.flags & SEQ_CONTINUES:
                     self._fail("SEG_CONTINUES without SEQ_CONTINUES")
                 (n_seq, n_seg, n_tok, segs, source, document, offset, length, domain, id_bytes,
-                 ids, tokens) = self._columns(p)
+                 score, ids, tokens) = self._columns(p)
                 if n_seq < 1:
                     self._fail("DATA without sequences")
                 begins = n_seq - (1 if rest is not None else 0)
@@ -494,9 +501,11 @@ class Reader:
                                 self._fail("the id of a segment is repeated")
                             if dom != s.domain:
                                 self._fail("the domain changes within a segment")
+                            if score[j] != s.score:
+                                self._fail("the score changes within a segment")
                             s.length += n
                         else:
-                            q.segments.append(Segment(src, document[j], offset[j], n, dom, id_))
+                            q.segments.append(Segment(src, document[j], offset[j], n, dom, id_, score[j]))
                         at_tok += n
                     at_seg += segs[i]
                     if tokens is not None:
@@ -662,6 +671,8 @@ def record_json(reader, q):
             o["id"] = text(s.id)
         if s.domain is not None:
             o["domain"] = text(s.domain)
+        if s.score != NO_SCORE:
+            o["score"] = struct.unpack("<d", struct.pack("<Q", s.score))[0]
         segments.append(o)
     o = {"segments": segments}
     if q.tokens is not None:

@@ -106,7 +106,7 @@ static void no_place(void **state)
 
 static struct slu_record_parser *parser(size_t dom_byte)
 {
-    struct slu_record_cfg cfg = {"text", "id", "domain", dom_byte};
+    struct slu_record_cfg cfg = {"text", "id", "domain", "score", dom_byte};
     struct slu_err err = SLU_ERR_INIT;
     struct slu_record_parser *p = NULL;
     assert_int_equal(slu_record_parser_new(&p, &cfg, &err), SLU_OK);

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""A document's score comes through every program, and shuffle orders by it as a naive sort does.
+
+Scores of all kinds: missing, null, equal, negative, tiny, huge. Compared are the scores of all segments behind
+decompose, pack, dedup and in shards, with little and with much memory, and the order of every sequence for
+--order ascending, descending and bands:N, with and without --max-tokens, from files and from pipes.
+"""
+import json
+import math
+import os
+import random
+import struct
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from streams import finish, need, result, run, stats  # noqa: E402
+
+need("tokenize", "dedup", "decompose", "pack", "shuffle", "inspect")
+try:
+    import xxhash
+except ImportError:
+    print("skip scores: needs the package xxhash")
+    sys.exit(0)
+
+
+def u64(*v):
+    return b"".join(x.to_bytes(8, "little") for x in v)
+
+
+def records(stream):
+    return [json.loads(line) for line in run("inspect", "--records", "-", stdin=stream).splitlines()]
+
+
+def corpus(r, n):
+    """JSONL, and the score that each document must have, by its place."""
+    lines, want, at = [], {}, 0
+    for i in range(n):
+        d = {"text": "%d " % i + "x" * r.choice([0, 10, r.randint(1, 900)])}
+        kind = r.random()
+        if kind < 0.8:
+            d["q"] = r.choice([0, 1, 2, 3, -5, 0.25, r.uniform(-9, 9), 1e300, -1e300, -0.0, 5e-324, 2**70])
+        elif kind < 0.9:
+            d["q"] = None
+        line = json.dumps(d).encode() + b"\n"
+        want[at] = d.get("q")
+        lines.append(line)
+        at += len(line)
+    return b"".join(lines), want
+
+
+def carried(what, recs, want):
+    wrong = [s for x in recs for s in x["segments"]
+             if not s.get("padding") and s.get("score") != want[s["document"]] or "score" in s and s.get("padding")]
+    result(not wrong and any("score" in s for x in recs for s in x["segments"]), "scores %s" % what, wrong[:3])
+
+
+def score(x):
+    """A sequence's: the mean by tokens of the segments that have one."""
+    have = [s for s in x["segments"] if "score" in s]
+    if len(have) == 1 and len(x["segments"]) == 1:
+        return float(have[0]["score"])
+    total = weight = 0.0
+    for s in have:
+        total += s["score"] * s["length"]
+        weight += s["length"]
+    return total / weight if weight else math.nan
+
+
+def key(x, seed):
+    rows = b"".join(u64(2**64 - 1, 0, 0, s["length"]) if s.get("padding") else
+                    u64(0, s["document"], s["offset"], s["length"]) for s in x["segments"])
+    return xxhash.xxh3_128_intdigest(b"sluperm1" + u64(seed, 0) + rows)
+
+
+def orders(r, stream, recs, number):
+    seed = r.randint(0, 2**64 - 1)
+    value = [score(x) for x in recs]
+    k = [key(x, seed) for x in recs]
+    size = [len(x["tokens"]) for x in recs]
+    total = sum(size)
+
+    def by(sign):
+        return sorted(range(len(recs)), key=lambda i: (math.isnan(value[i]), 0 if math.isnan(value[i]) else sign *
+                                                       value[i], k[i] >> 64))
+    for order in "ascending", "descending", "bands:%d" % r.choice([1, 2, 3, 10, 500]), "bands":
+        limit = r.choice([None, None, total, total // 3, 1])
+        line, left = by(-1 if order == "descending" else 1), total if limit is None else limit
+        want, used = [], 0
+        for i in line:
+            if used + size[i] > left:
+                break
+            used += size[i]
+            want.append(i)
+        if order.startswith("bands"):
+            n = int(order[6:] or 10) if ":" in order else 10
+            ends, band, used = [min(left, total) * (j + 1) // n for j in range(n)], {}, 0
+            for i in want:
+                used += size[i]
+                band[i] = next(j for j in range(n) if used <= ends[j])
+            want.sort(key=lambda i: (band[i], k[i]))
+        args = ["--seed", seed, "--order", order] + ([] if limit is None else ["--max-tokens", limit])
+        out = stats("shuffle", *args, stdin=stream)[0]
+        good = records(out) == [recs[i] for i in want]
+        with tempfile.NamedTemporaryFile() as f:
+            f.write(stream)
+            f.flush()
+            good = good and run("shuffle", *args, "-M32M", "-T3", f.name) == out
+        result(good, "case %d: %s" % (number, " ".join(map(str, args))))
+
+
+def tokenize(data, *args):
+    return run("tokenize", "-q", "-t", "bytes", "--format", "jsonl", *args, stdin=data)
+
+
+def through(r):
+    data, want = corpus(r, 600)
+    out, s = stats("tokenize", "-q", "-t", "bytes", "--format", "jsonl", "--score-field", "q", stdin=data)
+    result(s["scored"] == sum(v is not None for v in want.values()), "tokenize counts the documents with scores")
+    carried("are those of the records", records(out), want)
+    carried("come through dedup", records(run("dedup", "-q", stdin=out)), want)
+    carried("come through dedup --near", records(run("dedup", "-q", "--near", "--no-verify", stdin=out)), want)
+    carried("come through dedup --substring", records(run("dedup", "-q", "--substring", "300", stdin=out)), want)
+    pieces = run("decompose", "-q", "--min", 32, "--max", 256, "--label-token", stdin=out)
+    carried("come through decompose", records(pieces), want)
+    carried("come through decompose --mixture", records(
+        run("decompose", "-q", "--min", 32, "--max", 256, "--mixture", "equal", "--tail", "drop", stdin=out)), want)
+    for method in "bfd", "ffd", "concat":
+        for memory in "32M", "1G":
+            packed = run("pack", "-q", "--method", method, "-M", memory, stdin=pieces)
+            carried("come through pack --method %s -M %s" % (method, memory), records(packed), want)
+    packed = run("pack", "-q", stdin=pieces)
+    carried("come through a shuffle past -M", records(run("shuffle", "-M32M", stdin=packed)), want)
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, "set")
+        run("shuffle", "-q", "--format", "wds", "--order", "ascending", "-o", path, stdin=packed)
+        recs = [json.loads(line) for line in run("inspect", "--records", path).splitlines()]
+        carried("come into shards", recs, want)
+        for n in {len(x["tokens"]) for x in recs}:
+            v = [score(x) for x in recs if len(x["tokens"]) == n]
+            v = [(math.isnan(x), 0 if math.isnan(x) else x) for x in v]
+            result(v == sorted(v), "shards of %d tokens ascend" % n)
+    long = json.dumps({"text": "y" * 3000000, "q": 0.5}).encode() + b"\n"
+    carried("of a document larger than a frame", records(tokenize(long, "--score-field", "q")), {0: 0.5})
+    plain = tokenize(data)
+    result(not any("score" in x for y in records(plain) for x in y["segments"]) and
+           struct.unpack_from("<I", plain, 64 + 12)[0] == 0, "a stream that nobody asked for scores has none")
+
+
+def refusals(r):
+    data = corpus(r, 20)[0]
+    p = run("shuffle", "--order", "ascending", stdin=tokenize(data), check=False)
+    result(p.returncode == 1 and b"--score-field" in p.stderr, "--order ascending without scores", p.stderr)
+    for bad in b'"3"', b"true", b"[1]", b"{}", b"1e999", b"nan":
+        line = b'{"text": "a", "q": ' + bad + b"}\n"
+        p = run("tokenize", "-t", "bytes", "--format", "jsonl", "--score-field", "q", stdin=line, check=False)
+        result(p.returncode == 1 and p.stderr.count(b"\n") == 1 and
+               (b"not a number" in p.stderr or bad in (b"nan", b"1e999")), "a score %s" % bad.decode(), p.stderr)
+    for bad in "up", "bands:0", "bands:x", "ascending:3", "bands:5000", "bands:":
+        p = run("shuffle", "--order", bad, stdin=tokenize(data), check=False)
+        result(p.returncode == 2, "--order %s" % bad, p.stderr)
+    p = run("shuffle", "--order", "bands", "--mix", "=1", stdin=tokenize(data, "--score-field", "q"), check=False)
+    result(p.returncode == 2 and p.stderr.count(b"\n") == 1, "bands with a blend", p.stderr)
+    with tempfile.TemporaryDirectory() as d:
+        for name, args in ("a", []), ("b", ["--score-field", "q"]):
+            with open(os.path.join(d, name), "wb") as f:
+                f.write(tokenize(data, *args))
+        p = run("shuffle", os.path.join(d, "a"), os.path.join(d, "b"), check=False)
+        result(p.returncode == 1 and b"scores" in p.stderr, "streams with and without do not mix", p.stderr)
+
+
+r = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 8)
+through(r)
+for number in range(int(sys.argv[2]) if len(sys.argv) > 2 else 8):
+    stream = tokenize(corpus(r, r.choice([1, 5, 100, 800]))[0], "--score-field", "q")
+    if number % 2:
+        stream = run("pack", "-q", "--length", 256, stdin=run("decompose", "-q", "--min", 32, "--max", 256, stdin=stream))
+    orders(r, stream, records(stream), number)
+refusals(r)
+finish()

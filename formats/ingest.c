@@ -237,7 +237,7 @@ static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block 
     const char *name[] = {cfg->text_field, cfg->id_field, cfg->domain_field};
     const uint8_t *p = b->raw.data + ref->off;
     const size_t len[] = {ref->len, f->id_len, f->domain_len};
-    *out = (struct slu_record){.off_byte = UINT64_MAX};
+    *out = (struct slu_record){.off_byte = UINT64_MAX, .score = NAN};
     for (size_t k = 0; k < 3 && !out->reject; p += len[k++]) {
         size_t valid = slu_utf8_valid_prefix(p, len[k]);
         if (valid == len[k])

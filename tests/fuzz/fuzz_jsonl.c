@@ -51,10 +51,10 @@ static void as_tree(const uint8_t *p, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    static const struct slu_record_cfg all = {"text", "id", "domain", 0},
-                                       scalar_only = {"text", "id", "domain", 1},
-                                       text = {"text", NULL, NULL, 0},
-                                       text_scalar = {"text", NULL, NULL, 1};
+    static const struct slu_record_cfg all = {"text", "id", "domain", "score", 0},
+                                       scalar_only = {"text", "id", "domain", "score", 1},
+                                       text = {"text", NULL, NULL, NULL, 0},
+                                       text_scalar = {"text", NULL, NULL, NULL, 1};
     struct slu_record_parser *quick, *scalar;
     struct slu_block b;
     bool fields = n > 0 && (data[0] & 1) != 0;

@@ -54,7 +54,7 @@ static int teardown(void **state)
 struct shape {
     unsigned tok_bytes;
     int zstd_level;
-    bool vocab, domains, no_tokens;
+    bool vocab, domains, no_tokens, scores;
     uint64_t n_seq;
     uint64_t len[8];       /* lengths, taken in turn */
     uint64_t n_seg[8];     /* segments, likewise (0: 1) */
@@ -106,6 +106,8 @@ static void add(struct slu_batch *b, const struct shape *s, struct slu_names *na
             OK(slu_names_domain_number(names, d, strlen(d), &seg[i].domain, &err));
             seg[i].id_len = (uint32_t)(number % 9);
         }
+        if (s->scores && (number + i) % 2 == 0)
+            seg[i].score = slu_score_bits(0.5 + (double)number);
         if (k > 2 && i + 1 == k)
             seg[i] = (struct slu_seg){
                 .source = SLU_PADDING, .len_tok = n, .domain = SLU_NO_DOMAIN};
@@ -151,6 +153,7 @@ static void write_stream(const char *path, const struct shape *s)
     slu_header_init(&h);
     h.tok_bytes = s->tok_bytes;
     h.no_tokens = s->no_tokens;
+    h.scores = s->scores;
     h.vocab_size = s->vocab ? 3 : s->tok_bytes == 2 ? 65536 : 200000;
     h.eos = 2;
     h.n_bucket = 2;
@@ -521,7 +524,7 @@ static void too_long_is_named(void **state)
     slu_reader_free(r);
 }
 
-/* The example of STREAM.md section 11, byte for byte. */
+/* The examples of STREAM.md section 11, byte for byte. */
 static void specification_example(void **state)
 {
     struct slu_buf want = SLU_BUF_INIT;
@@ -548,18 +551,26 @@ static void specification_example(void **state)
     fclose(f);
     static const struct shape s = {
         .tok_bytes = 2, .n_seq = 2, .len = {4, 2}, .n_seg = {1}, .domains = true};
-    write_stream(path_a, &s);
-    size_t n = slurp(path_a, &p);
-    if (getenv("SLU_PRINT_EXAMPLE"))
-        for (size_t i = 0; i < n; i += 16) {
-            printf("%04zx", i);
-            for (size_t j = i; j < i + 16 && j < n; j++)
-                printf(" %02x", p[j]);
-            printf("\n");
-        }
-    assert_int_equal(n, want.len);
-    assert_memory_equal(p, want.data, n);
-    free(p);
+    static const struct shape scores = {
+        .tok_bytes = 2, .n_seq = 2, .len = {4, 2}, .n_seg = {1}, .scores = true};
+    const struct shape *const shape[] = {&s, &scores};
+    size_t at = 0;
+    for (int k = 0; k < 2; k++) {
+        write_stream(path_a, shape[k]);
+        size_t n = slurp(path_a, &p);
+        if (getenv("SLU_PRINT_EXAMPLE"))
+            for (size_t i = 0; i < n; i += 16) {
+                printf("%04zx", i);
+                for (size_t j = i; j < i + 16 && j < n; j++)
+                    printf(" %02x", p[j]);
+                printf("\n");
+            }
+        assert_true(n <= want.len - at);
+        assert_memory_equal(p, want.data + at, n);
+        at += n;
+        free(p);
+    }
+    assert_int_equal(at, want.len);
     slu_buf_release(&want);
 }
 

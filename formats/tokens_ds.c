@@ -248,7 +248,7 @@ static int look_at_all(const struct slu_tokens_cfg *cfg, bool *indexed,
     *c = *cfg;
     *indexed = true;
     for (size_t i = 0; i < cfg->n_path; i++) {
-        bool has, loss;
+        bool has = false, loss = false;
         int rc = check_name(cfg->path[i], err);
         if (!rc)
             rc = exists(cfg->path[i], ".index", &has, err);

@@ -126,7 +126,7 @@ int slu_seqrec_pack(struct slu_seqrec *r, const struct slu_batch *b,
     r->piece[1] =
         (struct slu_piece){n_tok_byte ? slu_batch_at(b, q->tok_off) : NULL, n_tok_byte};
     r->piece[2] = (struct slu_piece){r->tail.data, r->tail.len};
-    return rc;
+    return SLU_OK;
 }
 
 size_t slu_seqrec_size(const struct slu_seqrec *r)

@@ -119,7 +119,7 @@ check "says which there are" grep -q "'cod'.*web, code, math" "$TMP/err"
 refused "more epochs than may be" 1 --mix math=1 --max-tokens 1G
 check "says what would do" grep -qE "'math' has [0-9]+ tokens.* --max-epochs math=[0-9.]+, --max-tokens [0-9]+" "$TMP/err"
 refused "a cap on one source" 1 --mix web=1,math=3 --max-tokens 8M --max-epochs 4,math=0.5
-for bad in "" web web= =1=x web=-1 web=1,, web=0 web=1,web=2 web=1e3 web=0.1234567 "web=99999999999999999999"; do
+for bad in "" web web= =1=x web=-1 "web=1,," web=0 web=1,web=2 web=1e3 web=0.1234567 "web=99999999999999999999"; do
     refused "--mix '$bad'" 2 --mix "$bad"
 done
 for bad in web=1 "web=1:50%" "web=1:50%;web=1:60%" "web=1:50%;web=1:1G" "web=1:3steps" "web=1:0" "web=1:1G;web=1" \

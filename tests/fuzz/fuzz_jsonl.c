@@ -52,7 +52,8 @@ static void as_tree(const uint8_t *p, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static const struct slu_record_cfg all = {"text", "id", "domain", "score", 0},
-                                       scalar_only = {"text", "id", "domain", "score", 1},
+                                       scalar_only = {"text", "id", "domain", "score",
+                                                      1},
                                        text = {"text", NULL, NULL, NULL, 0},
                                        text_scalar = {"text", NULL, NULL, NULL, 1};
     struct slu_record_parser *quick, *scalar;

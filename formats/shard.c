@@ -211,8 +211,13 @@ static int finish_set(struct slu_shards *s, struct slu_err *err)
 int slu_shards_finish(struct slu_shards *s, const char *program,
                       const struct slu_ledger *ledger, struct slu_err *err)
 {
+    struct slu_shards_card card = {0};
     int rc = finish_set(s, err);
 
+    if (rc == SLU_OK)
+        rc = slu_shards_card_init(&card, s, ledger, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_card_write(s, &card, err);
     if (rc == SLU_OK)
         rc = slu_shards_sync(s, err);
     if (rc == SLU_OK)
@@ -220,7 +225,8 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
     /* What people read of the set (README.md, pictures) belongs here: report.json is
      * the last file. */
     if (rc == SLU_OK)
-        rc = slu_shards_report(s, program, ledger, err);
+        rc = slu_shards_report(s, &card, program, ledger, err);
+    slu_shards_card_release(&card);
     s->finished = rc == SLU_OK;
     if (rc == SLU_OK)
         rc = slu_shard_dir_remove_journal(s->dir, err);
@@ -241,6 +247,7 @@ void slu_shards_free(struct slu_shards *s)
         struct slu_shards_bucket *b = &s->bucket[i];
         slu_writer_abort(b->rows);
         slu_batch_release(&b->batch);
+        slu_domains_release(&b->domains);
         free(b->facts);
         free(b->done);
         slu_shards_files_abort(b->files);

@@ -263,7 +263,7 @@ static int emit(void *ctx, void *job, struct slu_err *err)
     j->files = NULL;
     int rc = slu_shards_close(t->s, &it, err);
     t->s->n_packed += j->n_packed;
-    return rc ? rc : slu_writer_put(j->bucket->rows, &j->b, err);
+    return rc ? rc : slu_shards_put_rows(j->bucket, &j->b, err);
 }
 
 int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,

@@ -98,11 +98,14 @@ int slu_shards_begin_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
     return rc ? rc : slu_writer_open(&b->rows, out, &s->header, &cfg, err);
 }
 
-int slu_shards_put_rows(struct slu_shards_bucket *b, struct slu_err *err)
+int slu_shards_put_rows(struct slu_shards_bucket *b, struct slu_batch *rows,
+                        struct slu_err *err)
 {
-    int rc = slu_writer_put(b->rows, &b->batch, err);
+    int rc = slu_domains_add_batch(&b->domains, rows, NULL, err);
 
-    slu_batch_clear(&b->batch);
+    if (rc == SLU_OK)
+        rc = slu_writer_put(b->rows, rows, err);
+    slu_batch_clear(rows);
     return rc;
 }
 

@@ -6,7 +6,9 @@
 
 #include <pthread.h>
 
+#include "formats/card.h"
 #include "formats/shard.h"
+#include "lib/domains.h"
 
 #define SLU_SHARD_JOURNAL ".journal.jsonl"
 
@@ -38,6 +40,7 @@ struct slu_shards_bucket {
     struct slu_writer *rows;
     struct slu_shard_extra *rows_file;
     struct slu_sum sum;           /* of the complete shards, from the shards */
+    struct slu_domains domains;   /* of its rows */
     struct slu_shards_done *done; /* by a run that was stopped, by number */
     size_t n_done, cap_done;
     uint64_t n_planned; /* sequences that jobs have taken, or shards to build */
@@ -113,8 +116,9 @@ int slu_shards_open_extra(struct slu_shards *s, const char *name,
 int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
                          const struct slu_shards_done *d, const struct slu_sum *sum,
                          struct slu_err *err);
-/* Puts the bucket's waiting rows and clears them. */
-int slu_shards_put_rows(struct slu_shards_bucket *b, struct slu_err *err);
+/* Puts rows of whole shards of the bucket's and clears them. */
+int slu_shards_put_rows(struct slu_shards_bucket *b, struct slu_batch *rows,
+                        struct slu_err *err);
 /* The bucket's segments, its own file and its books, once its shards are done. */
 int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                           struct slu_err *err);
@@ -173,10 +177,27 @@ int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err);
 int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,
                      unsigned n_threads, unsigned n_slots, struct slu_err *err);
 
+/* ---- shard_card.c ---- */
+
+/* A finished set's facts; borrows s and the ledger. Ends with _release, also after an
+ * error. */
+struct slu_shards_card {
+    struct slu_card card;
+    struct slu_card_bucket bucket[SLU_MAX_BUCKETS];
+    struct slu_domain_row *domain;
+};
+int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
+                         const struct slu_ledger *ledger, struct slu_err *err);
+void slu_shards_card_release(struct slu_shards_card *k);
+/* lengths.svg and README.md. */
+int slu_shards_card_write(struct slu_shards *s, const struct slu_shards_card *k,
+                          struct slu_err *err);
+
 /* ---- shard_report.c ---- */
 
 int slu_shards_manifest(struct slu_shards *s, struct slu_err *err);
-int slu_shards_report(const struct slu_shards *s, const char *program,
-                      const struct slu_ledger *ledger, struct slu_err *err);
+int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *card,
+                      const char *program, const struct slu_ledger *ledger,
+                      struct slu_err *err);
 
 #endif

@@ -146,9 +146,9 @@ static int report_provenance(const struct slu_shards *s, struct slu_buf *t,
     return rc ? rc : slu_buf_printf(t, err, "]\n}\n");
 }
 
-static int report(const struct slu_shards *s, const char *program,
-                  const struct slu_ledger *ledger, struct slu_buf *t,
-                  struct slu_err *err)
+static int report(const struct slu_shards *s, const struct slu_shards_card *card,
+                  const char *program, const struct slu_ledger *ledger,
+                  struct slu_buf *t, struct slu_err *err)
 {
     char hex[33];
     unsigned n = 0;
@@ -189,15 +189,18 @@ static int report(const struct slu_shards *s, const char *program,
             (unsigned long long)s->manifest.xxh3);
     if (rc == SLU_OK)
         rc = slu_buf_append(t, s->notes.data, s->notes.len, err);
+    if (rc == SLU_OK)
+        rc = slu_card_json(&card->card, t, err);
     return rc ? rc : report_provenance(s, t, err);
 }
 
-int slu_shards_report(const struct slu_shards *s, const char *program,
-                      const struct slu_ledger *ledger, struct slu_err *err)
+int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *card,
+                      const char *program, const struct slu_ledger *ledger,
+                      struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT;
     struct slu_out *out;
-    int rc = report(s, program, ledger, &t, err);
+    int rc = report(s, card, program, ledger, &t, err);
 
     if (rc == SLU_OK)
         rc = open_top(s, "report.json", &out, err);

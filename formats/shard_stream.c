@@ -76,7 +76,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     b->n_ended++;
     rc = slu_shards_close(s, &it, err);
     if (rc == SLU_OK)
-        rc = slu_shards_put_rows(b, err);
+        rc = slu_shards_put_rows(b, &b->batch, err);
     b->here = (struct slu_sum){0};
     b->content = (struct slu_u128){0, 0};
     b->n_here = 0;
@@ -229,7 +229,7 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     if (b->n_here == b->pub.shard_sequences)
         return end_shard(s, b, err);
     if (b->batch.n_seq >= ROWS && !s->cfg.drop_last)
-        return slu_shards_put_rows(b, err);
+        return slu_shards_put_rows(b, &b->batch, err);
     return b->n_here % ROWS ? SLU_OK : check_rows(s, b, err);
 }
 

@@ -135,6 +135,37 @@ const char *slu_names_source(struct slu_names *n, uint64_t ordinal)
     return s;
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const struct slu_map_slot *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+int slu_names_sources(struct slu_names *n, const char **name, size_t most,
+                      uint64_t *count, struct slu_err *err)
+{
+    size_t k = 0, have = 0;
+    *count = 0;
+    pthread_mutex_lock(&n->mu);
+    struct slu_map_slot *page = malloc((n->source.n + 1) * sizeof *page);
+    for (size_t i = 0; page && i < n->source.cap; i++)
+        if (n->source.slot[i].used)
+            page[k++] = n->source.slot[i];
+    if (page)
+        qsort(page, k, sizeof *page, by_key);
+    for (size_t i = 0; i < k; i++)
+        for (size_t j = 0; j < PAGE; j++)
+            if (n->page[page[i].value][j]) {
+                if (have < most)
+                    name[have++] = n->page[page[i].value][j];
+                (*count)++;
+            }
+    pthread_mutex_unlock(&n->mu);
+    int rc = page ? SLU_OK : slu_fail_nomem(err, (k + 1) * sizeof *page);
+    free(page);
+    return rc;
+}
+
 int slu_names_domain_number(struct slu_names *n, const char *name, size_t len,
                             uint32_t *number, struct slu_err *err)
 {

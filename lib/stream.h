@@ -80,6 +80,10 @@ SLU_MUST_USE int slu_names_set_source(struct slu_names *n, uint64_t ordinal,
                                       const char *name, struct slu_err *err);
 /* Borrowed until free; NULL if unknown. */
 const char *slu_names_source(struct slu_names *n, uint64_t ordinal);
+/* How many sources there are, and the names of the first `most` in order of their
+ * ordinals (*name is borrowed as above; as many as there are). */
+SLU_MUST_USE int slu_names_sources(struct slu_names *n, const char **name, size_t most,
+                                   uint64_t *count, struct slu_err *err);
 /* The domain's number, the same for equal names; it means something in this process
  * only. */
 SLU_MUST_USE int slu_names_domain_number(struct slu_names *n, const char *name,

@@ -65,6 +65,9 @@ static const struct cli_opt options[] = {
      "for olmo: the trainer's vocabulary size, EOS and padding, where\n"
      "they are not the stream's; or dolma2, gpt-neox-olmo-dolma-v1_5",
      NULL, false, NULL},
+    {"license", 0, CLI_STRING, AT(shards.license), "TEXT",
+     "the licence that the data card names, an SPDX identifier\nwhere there is one",
+     NULL, true, NULL},
     {"max-tokens", 0, CLI_COUNT, AT(max_tokens), "N",
      "stop before the sequence that makes it more than N", NULL, true, NULL},
     {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",

@@ -74,10 +74,10 @@ int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
                         "--shard-sequences, --last and --tails are about shards; add "
                         "--format FORMAT -o DIR");
     if (o->format < 0 &&
-        (o->compress || o->member || o->olmo_path || o->olmo_tokenizer))
+        (o->compress || o->member || o->olmo_path || o->olmo_tokenizer || o->license))
         return slu_fail(err, SLU_E_USAGE,
-                        "--compress, --member, --olmo-path and --olmo-tokenizer are "
-                        "about shards; add --format FORMAT -o DIR");
+                        "--compress, --member, --olmo-path, --olmo-tokenizer and "
+                        "--license are about shards; add --format FORMAT -o DIR");
     return SLU_OK;
 }
 

@@ -1,0 +1,488 @@
+#include "card.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json_write.h"
+#include "lib/svg.h"
+
+enum {
+    ROWS = 50,       /* of a table for people */
+    SOURCES = 1000,  /* names in report.json */
+    SOURCE_ROWS = 20 /* and in the card */
+};
+
+typedef unsigned long long ull; /* for printf */
+
+/* ---- pieces ---- */
+
+/* "1,234,567" */
+static const char *grouped(uint64_t v, char out[32])
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%llu", (ull)v), k = 0;
+    for (int i = 0; i < n; i++) {
+        out[k++] = digits[i];
+        if (i + 1 < n && (n - i - 1) % 3 == 0)
+            out[k++] = ',';
+    }
+    out[k] = 0;
+    return out;
+}
+
+/* Text of others in a table's cell: no Markdown, no HTML, no line of its own; what is
+ * no UTF-8 is U+FFFD. */
+static int put_text(struct slu_buf *out, const char *s, struct slu_err *err)
+{
+    static const char special[] = "\\`*_{}[]()#+!|<>&~$";
+    const uint8_t *p = (const uint8_t *)s;
+    size_t left = strlen(s);
+    int rc = SLU_OK;
+    while (left && !rc) {
+        unsigned n = slu_utf8_valid_at(p, left);
+        if (n == 0)
+            rc = slu_buf_append(out, "\xef\xbf\xbd", 3, err);
+        else if (*p < 0x20 || *p == 0x7f)
+            rc = slu_buf_append(out, " ", 1, err);
+        else if (n == 1 && strchr(special, *p))
+            rc = slu_buf_printf(out, err,
+                                *p == '<'   ? "&lt;"
+                                : *p == '>' ? "&gt;"
+                                : *p == '&' ? "&amp;"
+                                            : "\\%c",
+                                *p);
+        else
+            rc = slu_buf_append(out, p, n, err);
+        p += n ? n : 1;
+        left -= n ? n : 1;
+    }
+    return rc;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* An SPDX identifier, or an expression of one word. */
+static bool is_identifier(const char *s)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)s[i]) && !strchr(".-+", s[i]))
+            return false;
+    return n > 0 && n <= 64;
+}
+
+/* ---- front matter ---- */
+
+static int put_license(const struct slu_card *c, struct slu_buf *out,
+                       struct slu_err *err)
+{
+    const char *l = c->cfg->license;
+    int rc;
+    if (!l || !*l)
+        return slu_buf_printf(out, err, "license: unknown\n");
+    if (!is_identifier(l)) {
+        rc = slu_buf_printf(out, err, "license: other\nlicense_name: ");
+        if (!rc)
+            rc = slu_json_put_string(out, l, strlen(l), err); /* YAML takes JSON's */
+        return rc ? rc : slu_buf_printf(out, err, "\n");
+    }
+    rc = slu_buf_printf(out, err, "license: \"");
+    for (; *l && !rc; l++) /* the hub's list is in lower case */
+        rc = slu_buf_printf(out, err, "%c", tolower((unsigned char)*l));
+    return rc ? rc : slu_buf_printf(out, err, "\"\n");
+}
+
+static const char *size_category(uint64_t n)
+{
+    static const char *const name[] = {
+        "n<1K",       "1K<n<10K",  "10K<n<100K", "100K<n<1M",  "1M<n<10M",
+        "10M<n<100M", "100M<n<1B", "1B<n<10B",   "10B<n<100B", "100B<n<1T"};
+    uint64_t most = 1000;
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++, most *= 10)
+        if (n < most)
+            return name[i];
+    return "n>1T";
+}
+
+static int put_front(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
+{
+    const char *format = c->cfg->format->name;
+    int rc = slu_buf_printf(out, err, "---\n");
+    if (!rc)
+        rc = put_license(c, out, err);
+    if (!rc)
+        rc = slu_buf_printf(
+            out, err,
+            "size_categories:\n- %s\ntask_categories:\n- text-generation\ntags:\n"
+            "- tokenized\n- pretraining\n- variable-sequence-length\n- %s\n- sluice\n",
+            size_category(c->sum->n.sequences),
+            !strcmp(format, "wds")  ? "webdataset"
+            : !strcmp(format, "ds") ? "datatrove"
+                                    : format);
+    if (!rc && !strcmp(format, "parquet"))
+        rc = slu_buf_printf(out, err, "configs:\n");
+    for (unsigned i = 0; i < c->n_bucket && !rc && !strcmp(format, "parquet"); i++)
+        rc = slu_buf_printf(out, err,
+                            "- config_name: %s\n  data_files: \"%s/*.parquet\"\n",
+                            c->bucket[i].b->name, c->bucket[i].b->name);
+    return rc ? rc : slu_buf_printf(out, err, "---\n\n");
+}
+
+/* ---- what it is ---- */
+
+static int row_u64(struct slu_buf *out, const char *name, uint64_t v,
+                   struct slu_err *err)
+{
+    char n[32];
+    return slu_buf_printf(out, err, "| %s | %s |\n", name, grouped(v, n));
+}
+
+static int put_head(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
+{
+    const struct slu_count *n = &c->sum->n;
+    char a[32], b[32], d[32];
+    int rc = slu_buf_printf(out, err,
+                            "# %s tokens in sequences by length\n\n"
+                            "%s sequences of token ids for training language models, "
+                            "made from %s documents",
+                            grouped(n->tokens, a), grouped(n->sequences, b),
+                            grouped(n->documents, d));
+    if (!rc && c->n_bucket)
+        rc = slu_buf_printf(
+            out, err,
+            ", in %u folder%s: all sequences of a folder have the same length (%s%s%s)",
+            c->n_bucket, c->n_bucket == 1 ? "" : "s",
+            grouped(c->bucket[0].b->length, a), c->n_bucket == 1 ? "" : " to ",
+            c->n_bucket == 1 ? "" : grouped(c->bucket[c->n_bucket - 1].b->length, b));
+    if (!rc)
+        rc = slu_buf_printf(out, err,
+                            ".\nThe files are %s.\n\n"
+                            "![Tokens and sequences by length](lengths.svg)\n\n",
+                            slu_card_reader(c));
+    return rc;
+}
+
+static int put_id(struct slu_buf *out, const char *name, uint64_t id,
+                  struct slu_err *err)
+{
+    return id == SLU_NO_TOKEN
+               ? slu_buf_printf(out, err, "| %s | none |\n", name)
+               : slu_buf_printf(out, err, "| %s | %llu |\n", name, (ull)id);
+}
+
+static int put_facts(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
+{
+    const struct slu_header *h = c->header;
+    char hex[33], n[32];
+    int rc = slu_buf_printf(out, err,
+                            "## What it is\n\n| | |\n|---|---|\n| format | "
+                            "`%s` |\n| licence | ",
+                            c->cfg->format->name);
+    if (!rc)
+        rc = put_text(out, c->cfg->license ? c->cfg->license : "not specified", err);
+    if (!rc)
+        rc = slu_buf_printf(out, err, " |\n");
+    if (!rc)
+        rc = row_u64(out, "tokens", c->sum->n.tokens, err);
+    if (!rc)
+        rc = slu_buf_printf(out, err, "| of which padding | %s (%.2f %%) |\n",
+                            grouped(c->sum->padding, n),
+                            percent(c->sum->padding, c->sum->n.tokens));
+    if (!rc)
+        rc = row_u64(out, "sequences", c->sum->n.sequences, err);
+    if (!rc)
+        rc = row_u64(out, "of which hold several documents", c->n_packed, err);
+    if (!rc)
+        rc = row_u64(out, "documents", c->sum->n.documents, err);
+    if (!rc)
+        rc = slu_buf_printf(out, err, "| vocabulary | %s ids, %u bytes each |\n",
+                            grouped(h->vocab_size, n), h->tok_bytes);
+    if (!rc)
+        rc = put_id(out, "end of document", h->eos, err);
+    if (!rc)
+        rc = put_id(out, "begin of document", h->bos, err);
+    if (!rc)
+        rc = put_id(out, "padding id", h->pad, err);
+    if (!rc)
+        rc = slu_buf_printf(out, err, "| tokenizer's fingerprint | `");
+    for (int i = 0; i < 16 && !rc; i++)
+        rc = slu_buf_printf(out, err, "%02x", h->fingerprint[i]);
+    slu_u128_hex(c->sum->checksum, hex);
+    if (!rc)
+        rc = slu_buf_printf(
+            out, err, "` |\n| checksum of the sequences, in any order | `%s` |\n", hex);
+    if (!rc && h->label_tokens)
+        rc = slu_buf_printf(out, err,
+                            "\nA sequence of length L has L + 1 ids: the last one is "
+                            "the last label.\n");
+    if (!rc && c->n_packed && c->cfg->format->boundaries) {
+        rc = slu_buf_printf(out, err, "\nSequences that hold several documents: ");
+        if (!rc)
+            rc = put_text(out, c->cfg->format->boundaries, err);
+        if (!rc)
+            rc = slu_buf_printf(out, err, ".\n");
+    }
+    return rc ? rc : slu_buf_printf(out, err, "\n");
+}
+
+static int put_use(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
+{
+    const char *package = slu_card_package(c);
+    int rc = slu_buf_printf(out, err, "## How to read it\n\n");
+    if (!rc && package)
+        rc = slu_buf_printf(out, err, "With `pip install %s`, in this folder:\n\n",
+                            package);
+    if (!rc)
+        rc = slu_buf_printf(out, err, "```python\n");
+    if (!rc)
+        rc = slu_card_python(c, out, err);
+    return rc ? rc
+              : slu_buf_printf(
+                    out, err,
+                    "```\n\n`segments/` says for every sequence which part of which "
+                    "document it has: `inspect --records` joins\nboth, and `inspect "
+                    "--jsonl` gives the text back, as the vocabulary is there too "
+                    "unless it was left out.\n\n");
+}
+
+/* ---- tables ---- */
+
+static int put_buckets(const struct slu_card *c, struct slu_buf *out,
+                       struct slu_err *err)
+{
+    char a[32], b[32], d[32], e[32], f[32];
+    int rc = slu_buf_printf(out, err,
+                            "## Lengths\n\n| folder | length | sequences | tokens | "
+                            "share | shards | sequences a shard |\n"
+                            "|---|---:|---:|---:|---:|---:|---:|\n");
+    for (unsigned i = 0; i < c->n_bucket && !rc; i++) {
+        const struct slu_shard_bucket *k = c->bucket[i].b;
+        uint64_t n_tok = k->n_seq * k->n_id;
+        rc = slu_buf_printf(out, err, "| `%s` | %s | %s | %s | %.1f %% | %s | %s",
+                            k->name, grouped(k->length, a), grouped(k->n_seq, b),
+                            grouped(n_tok, d), percent(n_tok, c->sum->n.tokens),
+                            grouped(k->n_shard, e), grouped(k->shard_sequences, f));
+        if (!rc && c->bucket[i].n_short)
+            rc = slu_buf_printf(out, err, ", the last %s",
+                                grouped(c->bucket[i].n_short, a));
+        if (!rc)
+            rc = slu_buf_printf(out, err, " |\n");
+    }
+    return rc ? rc : slu_buf_printf(out, err, "\n");
+}
+
+static int put_domains(const struct slu_card *c, struct slu_buf *out,
+                       struct slu_err *err)
+{
+    size_t most = c->n_domain > ROWS ? ROWS : c->n_domain;
+    struct slu_domain_row all = slu_domains_sum(c->domain, 0, c->n_domain);
+    char a[32], b[32];
+    int rc = slu_buf_printf(out, err, "## Domains\n\n");
+    if (!rc && c->n_domain <= 1 && (!c->n_domain || !c->domain[0].name))
+        return slu_buf_printf(out, err, "The documents have none.\n\n");
+    if (!rc)
+        rc = slu_buf_printf(
+            out, err,
+            "| domain | documents | tokens | share |\n|---|---:|---:|---:|\n");
+    for (size_t i = 0; i < most && !rc; i++) {
+        const struct slu_domain_row *r = &c->domain[i];
+        rc = slu_buf_printf(out, err, "| ");
+        if (!rc)
+            rc = r->name ? put_text(out, r->name, err)
+                         : slu_buf_printf(out, err, "(none)");
+        if (!rc)
+            rc = slu_buf_printf(out, err, " | %s | %s | %.1f %% |\n",
+                                grouped(r->documents, a), grouped(r->tokens, b),
+                                percent(r->tokens, all.tokens));
+    }
+    if (!rc && c->n_domain > most) {
+        struct slu_domain_row r = slu_domains_sum(c->domain, most, c->n_domain);
+        rc = slu_buf_printf(out, err, "| (%zu others) | %s | %s | %.1f %% |\n",
+                            c->n_domain - most, grouped(r.documents, a),
+                            grouped(r.tokens, b), percent(r.tokens, all.tokens));
+    }
+    return rc ? rc : slu_buf_printf(out, err, "\n");
+}
+
+static int put_sources(const struct slu_card *c, struct slu_buf *out,
+                       struct slu_err *err)
+{
+    const char *name[SOURCE_ROWS];
+    uint64_t n;
+    char a[32];
+    int rc = slu_names_sources(c->cfg->names, name, SOURCE_ROWS, &n, err);
+    if (!rc)
+        rc = slu_buf_printf(out, err, "## Sources\n\n%s file%s of text:\n\n",
+                            grouped(n, a), n == 1 ? "" : "s");
+    for (uint64_t i = 0; i < n && i < SOURCE_ROWS && !rc; i++) {
+        rc = slu_buf_printf(out, err, "- ");
+        if (!rc)
+            rc = put_text(out, name[i], err);
+        if (!rc)
+            rc = slu_buf_printf(out, err, "\n");
+    }
+    if (!rc && n > SOURCE_ROWS)
+        rc = slu_buf_printf(out, err, "- and %s more; `report.json` names up to %u\n",
+                            grouped(n - SOURCE_ROWS, a), SOURCES);
+    return rc ? rc : slu_buf_printf(out, err, "\n");
+}
+
+static int put_dropped(const struct slu_card *c, struct slu_buf *out,
+                       struct slu_err *err)
+{
+    const struct slu_ledger *l = c->ledger;
+    char a[32], b[32], d[32];
+    unsigned n = 0;
+    int rc = slu_buf_printf(out, err, "## Left out by the last step\n\n");
+    for (unsigned i = 0; i < l->n_dropped && !rc; i++) {
+        if (!l->dropped[i].n.sequences)
+            continue;
+        if (n++ == 0)
+            rc = slu_buf_printf(
+                out, err,
+                "| reason | documents | sequences | tokens |\n|---|---:|---:|---:|\n");
+        if (!rc)
+            rc = slu_buf_printf(out, err, "| %s | %s | %s | %s |\n",
+                                l->dropped[i].reason,
+                                grouped(l->dropped[i].n.documents, a),
+                                grouped(l->dropped[i].n.sequences, b),
+                                grouped(l->dropped[i].n.tokens, d));
+    }
+    if (!rc && n == 0)
+        rc = slu_buf_printf(out, err, "Nothing.\n");
+    return rc ? rc : slu_buf_printf(out, err, "\n");
+}
+
+static int put_made(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
+{
+    const struct slu_header *h = c->header;
+    int rc = slu_buf_printf(out, err, "## How it was made\n\n");
+    if (!rc && !h->n_step)
+        return slu_buf_printf(out, err, "That was not recorded.\n\n");
+    if (!rc)
+        rc = slu_buf_printf(out, err,
+                            "By these programs, with the options that affect the "
+                            "result; names of files are left out:\n\n```sh\n");
+    for (size_t i = 0; i < h->n_step && !rc; i++) {
+        const struct slu_step *t = &h->step[i];
+        rc = slu_buf_printf(out, err, "%s%s", i ? " |\n    " : "", t->program);
+        if (!rc && *t->arguments)
+            rc = slu_buf_printf(out, err, " ");
+        /* Inside a code block nothing is special but a line that ends it. */
+        for (const char *p = t->arguments; *p && !rc; p++)
+            rc = slu_buf_append(out, (uint8_t)*p < 0x20 || *p == '`' ? "?" : p, 1, err);
+        if (!rc && t->seed)
+            rc = slu_buf_printf(out, err, " --seed %llu", (ull)t->seed);
+    }
+    if (!rc)
+        rc = slu_buf_printf(out, err, "\n```\n\nVersions:");
+    for (size_t i = 0; i < h->n_step && !rc; i++) {
+        rc = slu_buf_printf(out, err, "%s %s ", i ? "," : "", h->step[i].program);
+        if (!rc)
+            rc = put_text(out, h->step[i].version, err);
+    }
+    return rc ? rc : slu_buf_printf(out, err, ".\n\n");
+}
+
+static int put_check(struct slu_buf *out, struct slu_err *err)
+{
+    return slu_buf_printf(
+        out, err,
+        "## How to check it\n\n"
+        "`manifest.jsonl` has every file's bytes and XXH3-64 (`xxhsum -H3 FILE`), "
+        "`report.json` the figures of this page\nfor programs. `inspect --verify .` "
+        "reads all of it, and holds it against both.\n");
+}
+
+int slu_card_markdown(const struct slu_card *c, struct slu_buf *out,
+                      struct slu_err *err)
+{
+    static int (*const part[])(const struct slu_card *, struct slu_buf *,
+                               struct slu_err *) = {
+        put_front,   put_head,    put_facts,   put_use, put_buckets,
+        put_domains, put_sources, put_dropped, put_made};
+    int rc = SLU_OK;
+    for (size_t i = 0; i < sizeof part / sizeof *part && !rc; i++)
+        rc = part[i](c, out, err);
+    return rc ? rc : put_check(out, err);
+}
+
+int slu_card_svg(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
+{
+    struct slu_length_count row[SLU_MAX_BUCKETS];
+    for (unsigned i = 0; i < c->n_bucket; i++)
+        row[i] = (struct slu_length_count){c->bucket[i].b->n_id, c->bucket[i].b->n_seq};
+    struct slu_svg_lengths p = {.row = row,
+                                .n_row = c->n_bucket,
+                                .bucket = c->header->bucket,
+                                .n_bucket = c->header->n_bucket,
+                                .label_tokens = c->header->label_tokens,
+                                .documents = c->sum->n.documents,
+                                .padding_tok = c->sum->padding};
+    return slu_svg_lengths(&p, out, err);
+}
+
+/* ---- report.json ---- */
+
+static int json_id(struct slu_buf *out, const char *key, uint64_t id,
+                   struct slu_err *err)
+{
+    return id == SLU_NO_TOKEN
+               ? slu_buf_printf(out, err, ", \"%s\": null", key)
+               : slu_buf_printf(out, err, ", \"%s\": %llu", key, (ull)id);
+}
+
+static int json_sources(const struct slu_card *c, struct slu_buf *out,
+                        struct slu_err *err)
+{
+    const char *name[SOURCES];
+    uint64_t n;
+    int rc = slu_names_sources(c->cfg->names, name, SOURCES, &n, err);
+    if (!rc)
+        rc = slu_buf_printf(out, err, "  \"sources\": {\"count\": %llu, \"names\": [",
+                            (ull)n);
+    for (uint64_t i = 0; i < n && i < SOURCES && !rc; i++) {
+        rc = slu_buf_printf(out, err, "%s", i ? ", " : "");
+        if (!rc)
+            rc = slu_json_put_string(out, name[i], strlen(name[i]), err);
+    }
+    return rc ? rc : slu_buf_printf(out, err, "]},\n");
+}
+
+int slu_card_json(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
+{
+    const struct slu_header *h = c->header;
+    const char *l = c->cfg->license;
+    int rc = slu_buf_printf(out, err, "  \"license\": ");
+    if (!rc)
+        rc = l ? slu_json_put_string(out, l, strlen(l), err)
+               : slu_buf_printf(out, err, "null");
+    if (!rc)
+        rc = slu_buf_printf(out, err, ",\n  \"tokenizer\": {\"fingerprint\": \"");
+    for (int i = 0; i < 16 && !rc; i++)
+        rc = slu_buf_printf(out, err, "%02x", h->fingerprint[i]);
+    if (!rc)
+        rc = slu_buf_printf(out, err, "\", \"vocab_size\": %llu, \"token_bytes\": %u",
+                            (ull)h->vocab_size, h->tok_bytes);
+    if (!rc)
+        rc = json_id(out, "eos_id", h->eos, err);
+    if (!rc)
+        rc = json_id(out, "bos_id", h->bos, err);
+    if (!rc)
+        rc = json_id(out, "pad_id", h->pad, err);
+    if (!rc)
+        rc = slu_buf_printf(out, err,
+                            "},\n  \"packed_sequences\": %llu,\n"
+                            "  \"domains\": ",
+                            (ull)c->n_packed);
+    if (!rc)
+        rc = slu_domains_put_json(c->domain, c->n_domain, out, err);
+    if (!rc)
+        rc = slu_buf_printf(out, err, ",\n");
+    return rc ? rc : json_sources(c, out, err);
+}

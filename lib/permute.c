@@ -170,7 +170,7 @@ static void judge(struct slu_permute *p, const struct slu_batch *b,
     int bucket = slu_header_bucket_of(p->header, q->len_tok);
 
     j->verdict = TAKE;
-    j->bucket = bucket < 0 ? 0 : (uint32_t)bucket;
+    j->bucket = bucket < 0 ? 0 : (uint16_t)bucket;
     if (p->cfg.buckets_only && bucket < 0)
         j->verdict = NO_BUCKET;
     else if (!sampled(&p->cfg, seg, q->n_seg))
@@ -184,7 +184,8 @@ static void judge(struct slu_permute *p, const struct slu_batch *b,
 }
 
 /* Keys that depend on what came before, and what needs a row beside the record, are
- * made in order; large records are not worth a copy more. */
+ * made in order; large records are not worth a copy more, and of a batch with long ids
+ * no more are made than of one with none. */
 static bool is_packed(const struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q)
 {
@@ -230,7 +231,9 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
     for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
         const struct slu_seq *q = &b->seq[i];
         judge(p, b, q, &j[i], marks ? &m[i] : NULL);
-        if (j[i].verdict == TAKE && is_packed(p, b, q))
+        j[i].packed =
+            j[i].verdict == TAKE && rec->len < p->packed_most && is_packed(p, b, q);
+        if (j[i].packed)
             rc = pack(rec, place_in_group(p, j[i].key, j[i].bucket, 0), b, q, err);
     }
     return rc;
@@ -303,7 +306,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     const struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
         const struct slu_seq *q = &b->seq[i];
-        if (j[i].verdict == TAKE && is_packed(p, b, q)) {
+        if (j[i].packed) {
             slu_count_add(&r->taken, slu_seq_count(b, q));
         } else if (j[i].verdict == TAKE) {
             rc = p->second              ? slu_permute_place(p, b, q, &j[i], &m[i], err)
@@ -339,6 +342,7 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
     if (p->cfg.order != SLU_ORDER_KEEP && !p->select && !slu_permute_waits(p))
         p->packed_byte =
             p->cfg.budget_byte / 4 < 1 << 20 ? p->cfg.budget_byte / 4 : 1 << 20;
+    p->packed_most = p->cfg.budget_byte / 16;
     int rc = slu_stream_run(r, &ops, p, p->cfg.n_threads, n_slots, total, err);
     if (!rc && slu_permute_waits(p))
         rc = slu_permute_again(p, &ops, n_slots, total, err);
@@ -398,7 +402,8 @@ int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok
             rc = slu_buf_append(rec, at, n, err);
         if (rc)
             break;
-        weight += len_tok + 64 + 16 * n_seg + n / 16;
+        uint64_t n_tok_byte = len_tok * p->header->tok_bytes;
+        weight += len_tok + 64 + 16 * n_seg + (n > n_tok_byte ? n - n_tok_byte : 0) / 4;
         p->out_tok += len_tok;
     }
     if (rc < 0)

@@ -43,7 +43,8 @@ struct slu_permute {
     const struct slu_header *header;
     struct slu_sidecar verdicts;
     struct slu_sidecar records; /* of a batch, as the sorter takes them; */
-    uint64_t packed_byte;       /* those that are no larger */
+    uint64_t packed_byte;       /* those that are no larger, */
+    uint64_t packed_most;       /* and no more of them than about so many bytes */
     void (*progress)(void *ctx, uint64_t n_tok);
     void *progress_ctx;
     uint64_t n_tok;
@@ -54,7 +55,9 @@ enum slu_verdict { TAKE, NOT_SAMPLED, NO_BUCKET, NO_SOURCE };
 /* What a worker finds out about a sequence. */
 struct slu_judged {
     struct slu_u128 key; /* TAKE: its place in the order; else: the tokens' hash */
-    uint32_t verdict, bucket;
+    uint32_t verdict;
+    uint16_t bucket;
+    bool packed; /* its record is among those that the worker made */
 };
 /* And where all wait, in a second array behind the first. */
 struct slu_mark {

@@ -184,12 +184,13 @@ static void judge(struct slu_permute *p, const struct slu_batch *b,
 }
 
 /* Keys that depend on what came before, and what needs a row beside the record, are
- * made in order; large records are not worth a copy more, and of a batch with long ids
- * no more are made than of one with none. */
+ * made in order; large records, and those whose ids are most of them, are not worth a
+ * copy more. */
 static bool is_packed(const struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q)
 {
-    return q->len_tok * b->tok_bytes + 64 * q->n_seg < p->packed_byte;
+    return b->str.len <= b->n_tok * b->tok_bytes &&
+           q->len_tok * b->tok_bytes + 64 * q->n_seg < p->packed_byte;
 }
 
 /* Appends the sequence to out as the sorter takes it. */

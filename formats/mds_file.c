@@ -223,7 +223,7 @@ int slu_mds_file_next(struct slu_mds_file *f, enum slu_mds_type *type, uint64_t 
         return rc;
     /* What is a division, so that no product overflows. */
     if (f->id_byte % slu_mds_width(*type) ||
-        f->id_byte / slu_mds_width(*type) != *n_id || !*n_id)
+        f->id_byte / slu_mds_width(*type) != *n_id || (!*n_id && !f->own.plain))
         return slu_fail(
             err, SLU_E_FORMAT,
             "sample %llu: column %s of %llu bytes is no list of %llu ids of "

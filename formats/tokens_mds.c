@@ -26,6 +26,7 @@ struct mds {
     enum slu_mds_type type;
     uint64_t n_id;
 
+    uint64_t empty;         /* samples without ids */
     struct slu_count given; /* what fetch has put into batches */
     _Atomic uint64_t n_byte;
 };
@@ -90,7 +91,7 @@ static int at_shard(const struct mds *x, struct slu_err *err)
     return slu_err_at(err, "%s", path_of(shard_at(x, x->folder, x->shard), &zstd));
 }
 
-/* Looks at the next sample of all; SLU_EOF behind the last. */
+/* Looks at the next sample of all that has ids; SLU_EOF behind the last. */
 static int look(struct mds *x, struct slu_err *err)
 {
     while (!x->waits) {
@@ -108,9 +109,13 @@ static int look(struct mds *x, struct slu_err *err)
         rc = slu_mds_file_next(x->file, &x->type, &x->n_id, err);
         if (rc < 0)
             return at_shard(x, err);
-        x->waits = rc == SLU_OK;
-        if (x->waits)
-            break;
+        x->waits = rc == SLU_OK && x->n_id;
+        if (rc == SLU_OK && !x->n_id) { /* counts as one, and is left out */
+            x->number++;
+            x->empty++;
+        }
+        if (rc == SLU_OK)
+            continue;
         slu_mds_file_free(x->file);
         x->file = NULL;
         x->shard++;
@@ -153,6 +158,7 @@ static int fetch(void *input, struct slu_batch *b, struct slu_err *err)
     struct note note = {x->folder, x->shard, slu_mds_file_at(x->file) - 1, x->type};
     while (!rc && x->folder == note.folder && x->shard == note.shard &&
            x->type == note.type && b->n_seq < SLU_FRAME_SEQS &&
+           slu_mds_file_at(x->file) - 1 == note.first + b->n_seq &&
            (!b->n_seq || b->n_tok + x->n_id <= SLU_FRAME_TOKENS)) {
         rc = add_sample(x, b, err);
         if (!rc)
@@ -295,6 +301,8 @@ static int finish(void *input, const struct slu_sum *seen, struct slu_err *err)
             "%llu documents of %llu tokens were read, %llu of %llu came through",
             (unsigned long long)x->given.documents, (unsigned long long)x->given.tokens,
             (unsigned long long)seen->n.documents, (unsigned long long)seen->n.tokens);
+    if (x->cfg.seen)
+        x->cfg.seen->empty += x->empty;
     return SLU_OK;
 }
 

@@ -68,7 +68,8 @@ void slu_olmo_rows_close(struct slu_olmo_rows *r)
 static int more(struct slu_olmo_rows *r, struct slu_err *err)
 {
     size_t got;
-    memmove(r->text.data, r->text.data + r->at, r->text.len - r->at);
+    if (r->at) /* at first there is no buffer to move within */
+        memmove(r->text.data, r->text.data + r->at, r->text.len - r->at);
     r->text.len -= r->at;
     r->at = 0;
     int rc = slu_buf_reserve(&r->text, CHUNK, err);

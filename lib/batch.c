@@ -116,13 +116,29 @@ double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q)
 
 enum { MAX_PREFIX = 32, HASHED_SEGS = 64 }; /* segments that are hashed at a time */
 
+/* Word by word, as callers have just stored it: a wider load would have to wait until
+ * those stores are in the cache, behind all that are on their way to memory. */
+static void put_prefix(uint8_t *k, const uint8_t *prefix, size_t n)
+{
+    if (n >= 8)
+        slu_put_le64(k, slu_le64(prefix));
+    if (n >= 16)
+        slu_put_le64(k + 8, slu_le64(prefix + 8));
+    if (n >= 24)
+        slu_put_le64(k + 16, slu_le64(prefix + 16));
+    if (n >= 32)
+        slu_put_le64(k + 24, slu_le64(prefix + 24));
+    if (n % 8)
+        memcpy(k + n / 8 * 8, prefix + n / 8 * 8, n % 8);
+}
+
 struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
                                   const struct slu_seg *seg, uint64_t n_seg)
 {
     uint8_t k[MAX_PREFIX + 32 * HASHED_SEGS], *p = k + n_prefix;
     XXH3_state_t st;
     bool many = n_seg > HASHED_SEGS;
-    memcpy(k, prefix, n_prefix);
+    put_prefix(k, prefix, n_prefix);
     if (many)
         XXH3_128bits_reset(&st);
     for (uint64_t i = 0; i < n_seg; i++, p += 32) {

@@ -198,15 +198,18 @@ static int pack(struct slu_buf *out, struct slu_u128 key, const struct slu_batch
                 const struct slu_seq *q, struct slu_err *err)
 {
     size_t at = out->len;
-    struct slu_rec r = {key, 0};
-    int rc = slu_buf_append(out, &r, sizeof r, err);
+    int rc = slu_buf_reserve(out, sizeof(struct slu_rec), err);
 
-    if (rc == SLU_OK)
-        rc = slu_seqrec_append(out, b, q, err);
     if (rc)
         return rc;
-    r.n_byte = out->len - at - sizeof r;
-    memcpy(out->data + at, &r, sizeof r);
+    out->len += sizeof(struct slu_rec);
+    rc = slu_seqrec_append(out, b, q, err);
+    if (rc)
+        return rc;
+    /* In place, as at is a multiple of 8: a copy of fields just stored is slow. */
+    struct slu_rec *r = (void *)(out->data + at);
+    r->key = key;
+    r->n_byte = out->len - at - sizeof *r;
     return slu_buf_align(out, 8, err);
 }
 

@@ -126,7 +126,7 @@ int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
         slu_sorter_free(s);
         return slu_fail_nomem(err, budget);
     }
-    if (budget >= 64 << 20)
+    if (budget >= 8 << 20) /* records are read in random order */
         (void)madvise(s->map, s->map_byte, MADV_HUGEPAGE);
     s->arena = s->map;
     s->write_buf = s->arena + s->arena_byte;

@@ -55,18 +55,25 @@ struct slu_writer {
     struct slu_buf scratch;
 };
 
-static int put_u32(struct slu_buf *b, uint32_t v, struct slu_err *err)
+/* A row is seven of these: no calls where there is room. */
+static inline int put_u32(struct slu_buf *b, uint32_t v, struct slu_err *err)
 {
-    uint8_t t[4];
-    slu_put_le32(t, v);
-    return slu_buf_append(b, t, sizeof t, err);
+    int rc = b->cap - b->len < sizeof v ? slu_buf_reserve(b, sizeof v, err) : SLU_OK;
+    if (rc)
+        return rc;
+    slu_put_le32(b->data + b->len, v);
+    b->len += sizeof v;
+    return SLU_OK;
 }
 
-static int put_u64(struct slu_buf *b, uint64_t v, struct slu_err *err)
+static inline int put_u64(struct slu_buf *b, uint64_t v, struct slu_err *err)
 {
-    uint8_t t[8];
-    slu_put_le64(t, v);
-    return slu_buf_append(b, t, sizeof t, err);
+    int rc = b->cap - b->len < sizeof v ? slu_buf_reserve(b, sizeof v, err) : SLU_OK;
+    if (rc)
+        return rc;
+    slu_put_le64(b->data + b->len, v);
+    b->len += sizeof v;
+    return SLU_OK;
 }
 
 /* ---- names ---- */

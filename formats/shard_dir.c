@@ -251,6 +251,20 @@ int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err)
     return rc;
 }
 
+/* Opens dir as *lock and locks it, unless that is done or it is not there; an error
+ * where another shuffle has it. Where there are no locks, it goes without. */
+static int take_lock(const char *dir, int *lock, struct slu_err *err)
+{
+    if (*lock < 0)
+        *lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0 || !flock(*lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%s: another shuffle writes here; wait for it, or name another "
+                    "folder",
+                    dir);
+}
+
 int slu_shard_dir_prepare(const char *dir, bool replace, slu_shard_dir_keeps *keeps,
                           const void *ctx, bool *made, int *lock, struct slu_err *err)
 {
@@ -260,6 +274,9 @@ int slu_shard_dir_prepare(const char *dir, bool replace, slu_shard_dir_keeps *ke
 
     if (rc == SLU_OK && !replace)
         rc = look(dir, &empty, &left_over, err);
+    *lock = -1;
+    if (rc == SLU_OK)
+        rc = take_lock(dir, lock, err);
     if (rc == SLU_OK && (replace || left_over))
         rc = remove_set(dir, false, keeps, ctx, err);
     *made = access(dir, F_OK) && errno == ENOENT;
@@ -267,11 +284,8 @@ int slu_shard_dir_prepare(const char *dir, bool replace, slu_shard_dir_keeps *ke
         rc = slu_buf_printf(&path, err, "%s/segments", dir);
     if (rc == SLU_OK)
         rc = slu_mkdirs((const char *)path.data, err);
-    if (rc == SLU_OK) {
-        *lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (*lock >= 0) /* where there are no locks, leavings are never taken over */
-            (void)!flock(*lock, LOCK_EX | LOCK_NB);
-    }
+    if (rc == SLU_OK)
+        rc = take_lock(dir, lock, err);
     slu_buf_release(&path);
     return rc;
 }

@@ -26,7 +26,8 @@ typedef bool slu_shard_dir_keeps(const void *ctx, const char *folder, const char
  * leavings (but not those that `keeps` says, nor the journal), but not dir: it may be a
  * mount point, a link or the working folder, and its mode is its owner's. *made: there
  * was no dir before. *lock: a descriptor that says that somebody writes here, or -1;
- * the caller closes it. */
+ * the caller closes it, after an error too. Who finds it locked is refused: two that
+ * write at once would take each other's files away. */
 SLU_MUST_USE int slu_shard_dir_prepare(const char *dir, bool replace,
                                        slu_shard_dir_keeps *keeps, const void *ctx,
                                        bool *made, int *lock, struct slu_err *err);

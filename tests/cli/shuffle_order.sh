@@ -111,6 +111,8 @@ check "which all stay" test -e left/D_6/manifest.jsonl
 if command -v flock >/dev/null; then
     mkdir left/segments
     status "nor while somebody writes there" 1 flock left "$BIN/shuffle" -q --format wds -o left few.tks
+    status "not by --force either" 1 flock left "$BIN/shuffle" -q --format wds -f -o left few.tks
+    check "whose files all stay" test -e left/D_6/manifest.jsonl
 fi
 status "--force, full shards only" 0 shuffle -q --format wds -f -o x --shard-sequences 7 --last drop few.tks
 "$PYTHON" - <<'PY'

@@ -1,5 +1,6 @@
 #include "formats/shardset.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -471,6 +472,36 @@ static int look_emit(void *ctx, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
+/* Of shard-0000012.tar, shard.00012.mds, chunk-0-12.bin. */
+static uint64_t shard_number(const char *name)
+{
+    const char *p = strrchr(name, '-');
+    p = p ? p : name;
+    return strtoull(p + strcspn(p, "0123456789"), NULL, 10);
+}
+
+/* Trainers read whatever lies in a bucket's folder and is named like a shard. */
+static int check_strays(const struct slu_shardset *s, const struct slu_shard_bucket *b,
+                        struct slu_err *err)
+{
+    char path[PATH_MAX];
+    int rc = path_in(s, path, err, ".", b->name, "");
+    if (rc)
+        return rc;
+    DIR *d = opendir(path);
+    if (!d)
+        return SLU_OK; /* a bucket without sequences */
+    for (const struct dirent *e; !rc && (e = readdir(d));)
+        if (s->format->owns(e->d_name) && strpbrk(e->d_name, "0123456789") &&
+            shard_number(e->d_name) >= b->n_shard)
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s/%s/%s: is none of the set's %llu shards there, and a "
+                          "trainer may read it; remove it",
+                          s->dir, b->name, e->d_name, (unsigned long long)b->n_shard);
+    closedir(d);
+    return rc;
+}
+
 int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
                               struct slu_err *err)
 {
@@ -490,6 +521,8 @@ int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
         slot[i] = &job[i];
     if (!rc)
         rc = slu_pipe_run(&ops, s, slot, 8, n_threads, err);
+    for (unsigned i = 0; !rc && i < s->n_bucket; i++)
+        rc = check_strays(s, &s->bucket[i].pub, err);
     for (unsigned i = 0; i < 8; i++)
         slu_buf_release(&job[i].scratch);
     return rc;

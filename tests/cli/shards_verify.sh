@@ -41,6 +41,11 @@ PY
     done
 done
 
+cp -r txt stray
+cp stray/D_6/shard-0000000.tar stray/D_6/shard-0000099.tar
+status "a shard that no manifest names" 1 inspect --verify stray
+check "is named" grep -q "D_6/shard-0000099.tar" "$TMP/err"
+
 # The same sequences in the other kinds of members.
 for member in json json.gz; do
     shuffle -q --format wds --member $member --shard-sequences 16 -o $member in.tks

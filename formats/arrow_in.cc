@@ -32,6 +32,7 @@ struct chosen {
     int index;       /* of the leaf, -1: not wanted */
     int16_t max_def; /* what says that the value is there */
     bool is_signed;  /* integers */
+    bool is_number;  /* the score */
 };
 
 struct slu_parquet_file {
@@ -106,8 +107,8 @@ static int find_column(struct slu_parquet_file *f, int k, struct slu_err *err)
         return slu_fail(err, SLU_E_FORMAT,
                         group ? "%s: column \"%s\" is a struct or a list; name the "
                                 "field in it, as in \"%s.text\""
-                              : "%s: no column \"%s\"; --field, --id-field and "
-                                "--domain-field name columns%.0s",
+                              : "%s: no column \"%s\"; --field, --id-field, "
+                                "--domain-field and --score-field name columns%.0s",
                         f->name.c_str(), want.c_str(), want.c_str());
     f->column[k].index = n_flat > 0 ? flat : nested;
     return SLU_OK;
@@ -137,6 +138,27 @@ static bool is_integer(const parquet::ColumnDescriptor *d, bool *is_signed)
     return true;
 }
 
+static bool is_number(const parquet::ColumnDescriptor *d, bool *is_signed)
+{
+    if (d->physical_type() != parquet::Type::FLOAT &&
+        d->physical_type() != parquet::Type::DOUBLE)
+        return is_integer(d, is_signed);
+    const auto &logical = d->logical_type();
+    return logical == nullptr || logical->is_none() || logical->is_invalid();
+}
+
+/* What column k may hold, and what it is said not to. */
+static bool is_fit(int k, const parquet::ColumnDescriptor *d, bool *is_signed,
+                   const char **what)
+{
+    *what = k == SLU_PARQUET_SCORE ? "numbers"
+            : k == SLU_PARQUET_ID  ? "strings and no integers"
+                                   : "strings";
+    if (k == SLU_PARQUET_SCORE)
+        return is_number(d, is_signed);
+    return is_text(d) || (k == SLU_PARQUET_ID && is_integer(d, is_signed));
+}
+
 static int check_column(struct slu_parquet_file *f, int k, struct slu_err *err)
 {
     struct chosen *c = &f->column[k];
@@ -145,15 +167,15 @@ static int check_column(struct slu_parquet_file *f, int k, struct slu_err *err)
     if (d->max_repetition_level() > 0)
         return slu_fail(err, SLU_E_FORMAT, "%s: column \"%s\" is a list, not one value",
                         f->name.c_str(), f->field[k].c_str());
-    if (is_text(d) || (k == SLU_PARQUET_ID && is_integer(d, &c->is_signed)))
+    const char *what;
+    if (is_fit(k, d, &c->is_signed, &what))
         return SLU_OK;
     std::string type = parquet::TypeToString(d->physical_type());
     if (d->logical_type() != nullptr && d->logical_type()->is_valid() &&
         !d->logical_type()->is_none())
         type += ", " + d->logical_type()->ToString();
-    return slu_fail(err, SLU_E_FORMAT, "%s: column \"%s\" holds no strings%s (%.80s)",
-                    f->name.c_str(), f->field[k].c_str(),
-                    k == SLU_PARQUET_ID ? " and no integers" : "", type.c_str());
+    return slu_fail(err, SLU_E_FORMAT, "%s: column \"%s\" holds no %s (%.80s)",
+                    f->name.c_str(), f->field[k].c_str(), what, type.c_str());
 }
 
 static int count_rows(struct slu_parquet_file *f, struct slu_err *err)
@@ -239,7 +261,7 @@ int slu_arrow_open(struct slu_parquet_file **out, const char *path, const char *
             return SLU_OK;
         });
         for (int k = 0; k < SLU_PARQUET_COLUMNS && status == SLU_OK; k++) {
-            f->column[k] = {-1, 0, false};
+            f->column[k] = {-1, 0, false, k == SLU_PARQUET_SCORE};
             if (field[k] == nullptr)
                 continue;
             f->field[k] = field[k];
@@ -285,6 +307,7 @@ namespace
 struct value {
     const uint8_t *p;
     size_t len;
+    double number; /* of a score, which has no bytes */
 };
 
 /* A column of a row group, value after value. */
@@ -301,6 +324,12 @@ class column
         case parquet::Type::INT32:
             i32.resize(BATCH);
             break;
+        case parquet::Type::FLOAT:
+            f32.resize(BATCH);
+            break;
+        case parquet::Type::DOUBLE:
+            f64.resize(BATCH);
+            break;
         default:
             i64.resize(BATCH);
         }
@@ -312,13 +341,13 @@ class column
         if (at == n && !fill())
             return false;
         if (def.size() > 0 && def[at++] < chosen_as.max_def) {
-            *v = {nullptr, 0};
+            *v = {nullptr, 0, 0};
             return true;
         }
         at += def.size() == 0;
         if (used >= n_value)
             throw parquet::ParquetException("fewer values than levels");
-        *v = take(used++);
+        *v = chosen_as.is_number ? take_number(used++) : take(used++);
         return true;
     }
 
@@ -328,6 +357,11 @@ class column
     }
 
   private:
+    template <typename R, typename V> int64_t read(int16_t *d, V *to, int64_t *values)
+    {
+        return static_cast<R *>(reader.get())->ReadBatch(BATCH, d, nullptr, to, values);
+    }
+
     bool fill()
     {
         int16_t *d = def.size() > 0 ? def.data() : nullptr;
@@ -336,14 +370,15 @@ class column
         /* A page may be empty. */
         while (levels == 0 && reader->HasNext()) {
             if (bytes.size() > 0)
-                levels = static_cast<parquet::ByteArrayReader *>(reader.get())
-                             ->ReadBatch(BATCH, d, nullptr, bytes.data(), &values);
+                levels = read<parquet::ByteArrayReader>(d, bytes.data(), &values);
+            else if (f32.size() > 0)
+                levels = read<parquet::FloatReader>(d, f32.data(), &values);
+            else if (f64.size() > 0)
+                levels = read<parquet::DoubleReader>(d, f64.data(), &values);
             else if (i32.size() > 0)
-                levels = static_cast<parquet::Int32Reader *>(reader.get())
-                             ->ReadBatch(BATCH, d, nullptr, i32.data(), &values);
+                levels = read<parquet::Int32Reader>(d, i32.data(), &values);
             else
-                levels = static_cast<parquet::Int64Reader *>(reader.get())
-                             ->ReadBatch(BATCH, d, nullptr, i64.data(), &values);
+                levels = read<parquet::Int64Reader>(d, i64.data(), &values);
             if (levels < 0 || levels > BATCH || values < 0 || values > BATCH)
                 throw parquet::ParquetException("more values than were asked for");
             if (levels == 0 && ++empty > 1000)
@@ -358,7 +393,7 @@ class column
     {
         if (bytes.size() > 0) {
             static const uint8_t nothing[1] = {0};
-            return {bytes[i].len > 0 ? bytes[i].ptr : nothing, bytes[i].len};
+            return {bytes[i].len > 0 ? bytes[i].ptr : nothing, bytes[i].len, 0};
         }
         int64_t x = bytes.size() == 0 && i32.size() > 0 ? i32[i] : i64[i];
         int len;
@@ -368,7 +403,26 @@ class column
             len = snprintf(digits, sizeof digits, "%llu",
                            i32.size() > 0 ? (unsigned long long)static_cast<uint32_t>(x)
                                           : (unsigned long long)x);
-        return {reinterpret_cast<const uint8_t *>(digits), static_cast<size_t>(len)};
+        return {reinterpret_cast<const uint8_t *>(digits), static_cast<size_t>(len), 0};
+    }
+
+    struct value take_number(size_t i)
+    {
+        static const uint8_t there[1] = {0};
+        double x;
+        if (f64.size() > 0)
+            x = f64[i];
+        else if (f32.size() > 0)
+            x = static_cast<double>(f32[i]);
+        else if (i32.size() > 0)
+            x = chosen_as.is_signed
+                    ? static_cast<double>(i32[i])
+                    : static_cast<double>(static_cast<uint32_t>(i32[i]));
+        else
+            x = chosen_as.is_signed
+                    ? static_cast<double>(i64[i])
+                    : static_cast<double>(static_cast<uint64_t>(i64[i]));
+        return {there, 0, x};
     }
 
     std::shared_ptr<parquet::ColumnReader> reader;
@@ -377,6 +431,8 @@ class column
     std::vector<parquet::ByteArray> bytes;
     std::vector<int32_t> i32;
     std::vector<int64_t> i64;
+    std::vector<float> f32;
+    std::vector<double> f64;
     char digits[24];
     size_t at = 0, n = 0;         /* levels (or values, where there are no levels) */
     size_t used = 0, n_value = 0; /* values */
@@ -436,8 +492,8 @@ int slu_arrow_rows_new(struct slu_parquet_rows **out, const struct slu_parquet_f
 static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
                     struct slu_err *err)
 {
-    struct value v[SLU_PARQUET_COLUMNS] = {{nullptr, 0}, {nullptr, 0}, {nullptr, 0}};
-    struct slu_row_fields fields = {0, 0, 0};
+    struct value v[SLU_PARQUET_COLUMNS] = {};
+    struct slu_row_fields fields = {};
     size_t n = 0;
     for (int k = 0; k < SLU_PARQUET_COLUMNS; k++) {
         if (r->col[k] == nullptr)
@@ -447,7 +503,7 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
                             "%s: damaged (column \"%s\" ends before row %llu)",
                             r->where.c_str(), r->file->field[k].c_str(),
                             (unsigned long long)r->row);
-        if (v[k].p == nullptr)
+        if (v[k].p == nullptr && k != SLU_PARQUET_SCORE)
             fields.null |= 1U << k;
         n += v[k].len;
     }
@@ -459,6 +515,8 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
     rec.len = v[SLU_PARQUET_TEXT].len;
     fields.id_len = v[SLU_PARQUET_ID].len;
     fields.domain_len = v[SLU_PARQUET_DOMAIN].len;
+    fields.scored = v[SLU_PARQUET_SCORE].p != nullptr;
+    fields.score = v[SLU_PARQUET_SCORE].number;
     int rc = slu_buf_reserve(&b->raw, n, err);
     for (int k = 0; k < SLU_PARQUET_COLUMNS && rc == SLU_OK; k++)
         if (v[k].len > 0)

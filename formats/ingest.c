@@ -229,7 +229,7 @@ static void text_record(const uint8_t *p, size_t n, struct slu_record *out)
 }
 
 /* A row of columns. The first that applies, as in a JSON record: no UTF-8, a field that
- * is missing. */
+ * is missing, a score that is no number. */
 static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block *b,
                        const struct slu_record_ref *ref, struct slu_record *out)
 {
@@ -252,8 +252,14 @@ static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block 
             out->reject = SLU_REJECT_MISSING_FIELD;
             out->field = name[k];
         }
+    if (!out->reject && f->scored && !isfinite(f->score)) {
+        out->reject = SLU_REJECT_NOT_A_NUMBER;
+        out->field = cfg->score_field;
+    }
     if (out->reject)
         return;
+    if (f->scored)
+        out->score = f->score;
     p = b->raw.data + ref->off;
     out->text = (const char *)p;
     out->text_len = len[0];
@@ -572,7 +578,7 @@ static int open_input(struct ingest *g, const struct plan *p, struct slu_err *er
         .block_byte = (size_t)p->block_byte,
         .max_record_byte = p->max_record_byte,
         .window_byte = cfg->memory_byte / 4,
-        .field = {cfg->text_field, cfg->id_field, cfg->domain_field},
+        .field = {cfg->text_field, cfg->id_field, cfg->domain_field, cfg->score_field},
         .n_threads = p->n_threads,
         .quit_fd = g->quit_fd,
         .ctx = g,

@@ -54,6 +54,8 @@ struct slu_record_ref {
 struct slu_row_fields {
     size_t id_len, domain_len;
     unsigned null; /* bits 0, 1, 2: text, id, domain are missing */
+    bool scored;   /* score is one; any value */
+    double score;
 };
 
 struct slu_block {
@@ -102,7 +104,7 @@ struct slu_input_cfg {
     uint64_t max_record_byte; /* a longer record, or part of one that cannot be cut, is
                                  SLU_E_LIMIT, once it does not fit a block */
     uint64_t window_byte;     /* for decompressors, see slu_bytes_open */
-    const char *field[3];     /* of rows: text, id, domain; NULL: not wanted */
+    const char *field[4];     /* of rows: text, id, domain, score; NULL: not wanted */
     unsigned n_threads;       /* that formats may start besides, less one */
     int quit_fd;              /* likewise; -1: none */
     void *ctx;

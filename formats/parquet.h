@@ -16,8 +16,9 @@
  *
  * A column is named as in a JSON record; "a.b" is also field b of the struct a. Texts
  * and domains are strings (string, large_string, binary, JSON, enum, dictionaries of
- * them: what Parquet stores as byte arrays), ids may be integers too. A null is a
- * missing field, whether it is the value or a struct around it that is null.
+ * them: what Parquet stores as byte arrays), ids may be integers too; scores are
+ * floats, doubles or integers. A null is a missing field, whether it is the value or a
+ * struct around it that is null.
  */
 #ifndef SLU_PARQUET_H
 #define SLU_PARQUET_H
@@ -34,6 +35,7 @@ enum slu_parquet_column {
     SLU_PARQUET_TEXT,
     SLU_PARQUET_ID,
     SLU_PARQUET_DOMAIN,
+    SLU_PARQUET_SCORE,
     SLU_PARQUET_COLUMNS
 };
 
@@ -102,7 +104,7 @@ struct slu_parquet {
                       struct slu_err *err);
     void (*lists_close)(struct slu_parquet_lists *l); /* NULL is legal */
 };
-#define SLU_PARQUET_ABI SLU_VERSION "/2"
+#define SLU_PARQUET_ABI SLU_VERSION "/3"
 
 /* Loads it, or finds it loaded; it stays for good. NULL: there is none, or of another
  * version. Any thread. */

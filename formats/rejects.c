@@ -111,8 +111,9 @@ static int fail_row(const struct slu_rejected *r, const char *path, struct slu_e
                     "%s: row %llu: \"%.80s\" is %s; --on-error skip goes on without "
                     "such rows",
                     path, row, field,
-                    r->reason == SLU_REJECT_INVALID_UTF8 ? "not valid UTF-8"
-                                                         : "longer than 65535 bytes");
+                    r->reason == SLU_REJECT_INVALID_UTF8   ? "not valid UTF-8"
+                    : r->reason == SLU_REJECT_NOT_A_NUMBER ? "not a number"
+                                                           : "longer than 65535 bytes");
 }
 
 int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)

@@ -69,8 +69,8 @@ static const struct cli_opt options[] = {
     {"domain-field", 0, CLI_STRING, AT(domain_field), "NAME",
      "JSONL, Parquet: field that holds the record's domain", NULL, true, NULL},
     {"score-field", 0, CLI_STRING, AT(score_field), "NAME",
-     "JSONL: field with the record's score, a number, by which\n"
-     "shuffle can sort; it may be missing",
+     "JSONL, Parquet: field with the record's score, a number, by\n"
+     "which shuffle can sort; it may be missing",
      NULL, true, NULL},
     {"no-vocab", 0, CLI_FLAG, AT(no_vocab), NULL,
      "leave the vocabulary out of the stream; dedup --unit word and\n"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A Parquet file from JSON lines, with nothing but Python: make_parquet.py OUT [--rows N] [--pages N] [--gzip] [--first N] <JSONL
+"""A Parquet file from JSON lines, with nothing but Python: make_parquet.py OUT [--rows N] [--pages N] [--gzip] [--first N] [--small] <JSONL
 
-A column a key of the records, in order of first sight: strings become UTF-8 byte arrays, integers int64; what is missing
-or null is null. Row groups of --rows rows, pages of --pages values, plain encoding, a checksum a page. Objects become
+A column a key of the records, in order of first sight: strings become UTF-8 byte arrays, integers int64, floats doubles
+(NaN and Infinity too); what is missing or null is null. --small: int32 and floats. Row groups of --rows rows, pages of --pages values, plain encoding, a checksum a page. Objects become
 structs of columns. Written from the format's specification (parquet-format: Thrift compact protocol, data pages v1).
 """
 import argparse
@@ -12,6 +12,9 @@ import sys
 import zlib
 
 I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
+# physical types, and how struct packs a value; with --small the smaller ones
+INT32, INT64, FLOAT, DOUBLE, TEXT = 1, 2, 4, 5, 6
+PACK = {INT32: "<i", INT64: "<q", FLOAT: "<f", DOUBLE: "<d"}
 
 
 def varint(n):
@@ -45,15 +48,16 @@ def encode(kind, value):
 
 
 def columns_of(records, prefix=()):
-    """[(path, is text)] in order of first sight."""
+    """[(path, physical type)] in order of first sight."""
     seen = {}
     for r in records:
         for key, value in r.items():
             if isinstance(value, dict):
-                for path, text in columns_of([value], prefix + (key,)):
-                    seen[path] = seen.get(path) or text
+                for path, kind in columns_of([value], prefix + (key,)):
+                    seen[path] = max(seen.get(path, 0), kind)
             elif value is not None or prefix + (key,) not in seen:
-                seen[prefix + (key,)] = seen.get(prefix + (key,)) or isinstance(value, str)
+                kind = TEXT if isinstance(value, str) else DOUBLE if isinstance(value, float) else INT64
+                seen[prefix + (key,)] = max(seen.get(prefix + (key,), 0), kind)
     return list(seen.items())
 
 
@@ -69,8 +73,8 @@ def schema_of(columns):
                 out.append([(3, I32, 1), (4, BINARY, name), (5, I32, n)])
                 out += below
             else:
-                out.append([(1, I32, 6), (3, I32, 1), (4, BINARY, name), (6, I32, 0)] if inner[0][1] else
-                           [(1, I32, 2), (3, I32, 1), (4, BINARY, name)])
+                out.append([(1, I32, 6), (3, I32, 1), (4, BINARY, name), (6, I32, 0)] if inner[0][1] == TEXT else
+                           [(1, I32, inner[0][1]), (3, I32, 1), (4, BINARY, name)])
         return out, len(names)
     elements, n = children(0, columns)
     return [[(4, BINARY, "schema"), (5, I32, n)]] + elements
@@ -93,13 +97,13 @@ def value_of(record, path):
     return len(path), record
 
 
-def page(values, path, text, gzip):
+def page(values, path, kind, gzip):
     found = [value_of(r, path) for r in values]
     body = levels([d for d, _ in found], len(path).bit_length())
     for _, v in found:
         if v is not None:
-            v = v.encode() if text else v
-            body += struct.pack("<I", len(v)) + v if text else struct.pack("<q", v)
+            v = v.encode() if kind == TEXT else v
+            body += struct.pack("<I", len(v)) + v if kind == TEXT else struct.pack(PACK[kind], v)
     stored = body
     if gzip:
         z = zlib.compressobj(6, zlib.DEFLATED, 31)
@@ -118,23 +122,25 @@ def main():
     arg.add_argument("--pages", type=int, default=1000)
     arg.add_argument("--gzip", action="store_true")
     arg.add_argument("--first", type=int, help="so many of the records, with the columns of all")
+    arg.add_argument("--small", action="store_true", help="int32 and floats")
     arg = arg.parse_args()
     records = [json.loads(line) for line in sys.stdin]
     columns = columns_of(records)
-    columns = [(p, t) for p, t in columns if not any(q[:len(p)] == p and q != p for q, _ in columns)]
+    small = {INT64: INT32, DOUBLE: FLOAT} if arg.small else {}
+    columns = [(p, small.get(t, t)) for p, t in columns if not any(q[:len(p)] == p and q != p for q, _ in columns)]
     records = records[:arg.first]
     out, groups = b"PAR1", []
     for at in range(0, len(records), arg.rows):
         rows = records[at:at + arg.rows]
         chunks, begin = [], len(out)
-        for path, text in columns:
+        for path, kind in columns:
             offset, plain = len(out), 0
             for i in range(0, len(rows), arg.pages):
-                stored, n = page(rows[i:i + arg.pages], path, text, arg.gzip)
+                stored, n = page(rows[i:i + arg.pages], path, kind, arg.gzip)
                 out += stored
                 plain += n
             chunks.append([(2, I64, offset), (3, STRUCT, [
-                (1, I32, 6 if text else 2), (2, LIST, (I32, [0, 3])), (3, LIST, (BINARY, list(path))),
+                (1, I32, kind), (2, LIST, (I32, [0, 3])), (3, LIST, (BINARY, list(path))),
                 (4, I32, 2 if arg.gzip else 0), (5, I64, len(rows)), (6, I64, plain), (7, I64, len(out) - offset),
                 (9, I64, offset)])])
         groups.append([(1, LIST, (STRUCT, chunks)), (2, I64, len(out) - begin), (3, I64, len(rows))])

@@ -92,6 +92,37 @@ tokenize -t bytes --holdout 0.2 --holdout-output h3.tks -T 3 -o m3.tks p
 check "--holdout puts rows aside" test -s h1.tks
 same "--holdout" "$(sha m1.tks) $(sha h1.tks)" "$(sha m3.tks) $(sha h3.tks)"
 
+# scores: doubles, floats, integers, nulls; those of JSONL
+cat >sc.jsonl <<'J'
+{"text":"one","s":0.5,"n":-3}
+{"text":"two","s":null,"n":4}
+{"text":"three","s":-2.25,"n":null}
+{"text":"four","s":3,"n":7}
+J
+score() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
+print([json.loads(l)["segments"][0].get("score") for l in sys.stdin])'; }
+for small in "" --small; do
+    # shellcheck disable=SC2086 # none, or a word
+    parquet sc.parquet --rows 3 $small <sc.jsonl
+    tokenize -t bytes --score-field s --stats s.json -o sc.tks sc.parquet
+    same "--score-field${small:+, a float}" '[0.5, None, -2.25, 3]' "$(score sc.tks)"
+    same "--score-field${small:+, a float}: counted" 3 "$(json s.json 'd["scored"]')"
+    tokenize -t bytes --score-field n -o sc.tks sc.parquet
+    same "--score-field: integers${small:+ of 32 bits}" '[-3, 4, None, 7]' "$(score sc.tks)"
+done
+tokenize -t bytes --score-field s -o scj.tks sc.jsonl
+tokenize -t bytes --score-field s -o sc.tks sc.parquet
+same "scores and tokens are those of JSONL" "$(score scj.tks) $(rows scj.tks | sha)" "$(score sc.tks) $(rows sc.tks | sha)"
+for bad in 'text:holds no numbers' 'zzz:no column "zzz"'; do
+    status "--score-field ${bad%%:*}" 1 tokenize -t bytes --score-field "${bad%%:*}" -o x.tks sc.parquet
+    check "is said in one line" sh -c "test \$(wc -l <err) = 1 && grep -q '${bad#*:}' err"
+done
+printf '{"text":"one","s":1.5}\n{"text":"two","s":NaN}\n{"text":"three","s":-Infinity}\n' | parquet nan.parquet
+status "a score that is NaN" 1 tokenize -t bytes --score-field s -o x.tks nan.parquet
+check "names the row: a score" sh -c "test \$(wc -l <err) = 1 && grep -q 'nan.parquet: row 1: \"s\" is not a number; ' err"
+tokenize -t bytes --score-field s --on-error skip --stats s.json -o sc.tks nan.parquet 2>err
+same "is left out with --on-error skip" '{"not-a-number": 2}' "$(json s.json 'd["documents"]["dropped"]')"
+
 # structs, nulls, empty texts, bytes that are no UTF-8
 cat >n.jsonl <<'J'
 {"a":{"b":"one","c":{"d":"deep"}},"i":1}

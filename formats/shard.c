@@ -126,6 +126,17 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
     return rc;
 }
 
+/* A shard of the run that was stopped for which this one has no sequences would stay,
+ * and whoever takes all files of a folder would read it. */
+static int check_surplus(struct slu_shards *s, const struct slu_shards_bucket *b,
+                         struct slu_err *err)
+{
+    for (uint64_t k = b->pub.n_shard; k < b->n_done; k++)
+        if (slu_shards_done(b, k))
+            return slu_shards_differs(s, b, k, err);
+    return SLU_OK;
+}
+
 int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
                      const struct slu_sum *input, unsigned n_threads, unsigned n_slots,
                      struct slu_err *err)
@@ -139,6 +150,8 @@ int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
                  : slu_shards_stream(s, source, ctx, n_threads, n_slots, err);
         rc = slu_shards_queue_end(s, rc, err);
     }
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        rc = check_surplus(s, &s->bucket[i], err);
     for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
         rc = slu_shards_end_bucket(s, &s->bucket[i], err);
     return rc;

@@ -91,6 +91,17 @@ if [ -n "$SHIM" ]; then
     check "are another input" grep -q 'its order' err
     check "what was there stays" test -e set/D_6/shard-0000000.tar
     status "for the right one" 0 keep a.tks
+
+    # Shards that are whole, and of which a shorter output has no need, do not stay among its own.
+    first() {
+        "$BIN/shuffle" -q --no-provenance --order keep --format olmo --shard-sequences 64 -o set "$@" fixed.tks
+    }
+    tokenize -t bytes --id-field id c.jsonl | decompose --min 64 --max 64 --tail drop -o fixed.tks
+    rm -rf set
+    SHIM_AT=name:13 LD_PRELOAD=$SHIM/fault.so first -T 1 >/dev/null 2>&1
+    check "several shards are whole" test -e set/D_6/shard-0000001.csv.gz
+    status "a shorter output that begins with the same shards is another" 1 first --max-tokens 4096
+    check "and says so" grep -q 'shard 1 of D_6' err
 fi
 
 # Ten random moments, and signals that ask for it.

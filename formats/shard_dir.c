@@ -80,13 +80,13 @@ static bool set_folder(const char *name)
 }
 
 /* Sets *empty, and *left_over where dir has only what a shuffle makes, segments/ first,
- * and no report: one that was stopped. Shards of others have no segments/, and who
- * still writes holds the lock. */
+ * and no report, or a journal beside it, whose removal comes last: one that was
+ * stopped. Shards of others have no segments/, and who still writes holds the lock. */
 static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *err)
 {
     DIR *d = opendir(dir);
     const struct dirent *e;
-    bool segments = false, other = false, report = false;
+    bool segments = false, other = false, report = false, journal = false;
 
     *empty = true;
     *left_over = false;
@@ -103,8 +103,9 @@ static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *e
                  !set_folder(e->d_name) && !format_file(e->d_name))
             other = true;
         report = report || !strcmp(e->d_name, "report.json");
+        journal = journal || !strcmp(e->d_name, SLU_SHARD_JOURNAL);
     }
-    *left_over = segments && !other && !report &&
+    *left_over = segments && !other && (journal || !report) &&
                  !flock(dirfd(d), LOCK_EX | LOCK_NB); /* nobody is at it */
     closedir(d);
     return SLU_OK;
@@ -237,7 +238,7 @@ static bool exists_in(const char *dir, const char *name)
 
 bool slu_shard_dir_complete(const char *dir)
 {
-    return exists_in(dir, "report.json");
+    return exists_in(dir, "report.json") && !exists_in(dir, SLU_SHARD_JOURNAL);
 }
 
 int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err)

@@ -18,7 +18,7 @@ void slu_shard_bucket_name(uint64_t length, char out[32]);
 /* SLU_E_MISMATCH where dir exists and holds anything but the leavings of a shuffle that
  * was stopped, SLU_E_IO where it is no folder. */
 SLU_MUST_USE int slu_shard_dir_check(const char *dir, struct slu_err *err);
-/* There is a report.json. */
+/* There is a report.json, and no journal any more. */
 bool slu_shard_dir_complete(const char *dir);
 /* Is file `name` of bucket folder `folder` to stay? */
 typedef bool slu_shard_dir_keeps(const void *ctx, const char *folder, const char *name);

@@ -61,6 +61,11 @@ if [ -n "$SHIM" ]; then
     same "give the same set" "$good" "$(sha_tree set)"
     same "and a whole one is the file it was" "$first" "$(stat -c %i set/D_6/shard-0000000.tar)"
     status "which is complete, and not replaced" 1 run -o set
+    cp half/.journal.jsonl set
+    status "stopped behind report.json, before the journal is gone: not by other arguments" 1 run --last drop -o set
+    check "and it stays" test -e set/report.json
+    status "the same again goes on" 0 run -o set
+    same "to the same set" "$good" "$(sha_tree set)"
 
     rm -rf set && cp -r half set
     status "other arguments are refused" 1 run --last drop -o set
@@ -117,9 +122,9 @@ for after in 0.011 0.023 0.037 0.052 0.071 0.094 0.12 0.15 0.19 0.24; do
         got=$?
         [ $got = 0 ] || n=$((n + 1))
         [ $sig$got = TERM75 ] || [ $sig$got = KILL137 ] || [ $got = 0 ] ||
-            { [ $got = 1 ] && [ -e set/report.json ]; } || { [ $got = 143 ] && [ ! -e set ]; } || not_ok "SIG$sig after $after: status $got"
+            { [ $got = 1 ] && [ -e set/report.json ] && [ ! -e set/.journal.jsonl ]; } || { [ $got = 143 ] && [ ! -e set ]; } || not_ok "SIG$sig after $after: status $got"
     done
-    [ -e set/report.json ] || run -o set 2>/dev/null
+    { [ -e set/report.json ] && [ ! -e set/.journal.jsonl ]; } || run -o set
     same "killed and stopped after $after s: the same set" "$good" "$(sha_tree set)"
 done
 check "some of them were alive" test $n -gt 5

@@ -358,6 +358,21 @@ static int put_dropped(const struct slu_card *c, struct slu_buf *out,
     return rc ? rc : slu_buf_printf(out, err, "\n");
 }
 
+/* Text of others in a code block, where nothing is special but a line that ends it. */
+static int put_code(struct slu_buf *out, const char *s, struct slu_err *err)
+{
+    size_t left = strlen(s);
+    int rc = SLU_OK;
+    while (left && !rc) {
+        unsigned n = slu_utf8_valid_at((const uint8_t *)s, left);
+        bool plain = n && (uint8_t)*s >= 0x20 && *s != 0x7f && *s != '`';
+        rc = slu_buf_append(out, plain ? s : "?", plain ? n : 1, err);
+        s += n ? n : 1;
+        left -= n ? n : 1;
+    }
+    return rc;
+}
+
 static int put_made(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
 {
     const struct slu_header *h = c->header;
@@ -370,19 +385,24 @@ static int put_made(const struct slu_card *c, struct slu_buf *out, struct slu_er
                             "result; names of files are left out:\n\n```sh\n");
     for (size_t i = 0; i < h->n_step && !rc; i++) {
         const struct slu_step *t = &h->step[i];
-        rc = slu_buf_printf(out, err, "%s%s", i ? " |\n    " : "", t->program);
+        rc = slu_buf_printf(out, err, "%s", i ? " |\n    " : "");
+        if (!rc)
+            rc = put_code(out, t->program, err);
         if (!rc && *t->arguments)
             rc = slu_buf_printf(out, err, " ");
-        /* Inside a code block nothing is special but a line that ends it. */
-        for (const char *p = t->arguments; *p && !rc; p++)
-            rc = slu_buf_append(out, (uint8_t)*p < 0x20 || *p == '`' ? "?" : p, 1, err);
+        if (!rc)
+            rc = put_code(out, t->arguments, err);
         if (!rc && t->seed)
             rc = slu_buf_printf(out, err, " --seed %llu", (ull)t->seed);
     }
     if (!rc)
         rc = slu_buf_printf(out, err, "\n```\n\nVersions:");
     for (size_t i = 0; i < h->n_step && !rc; i++) {
-        rc = slu_buf_printf(out, err, "%s %s ", i ? "," : "", h->step[i].program);
+        rc = slu_buf_printf(out, err, "%s ", i ? "," : "");
+        if (!rc)
+            rc = put_text(out, h->step[i].program, err);
+        if (!rc)
+            rc = slu_buf_printf(out, err, " ");
         if (!rc)
             rc = put_text(out, h->step[i].version, err);
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/json_write.h"
 #include "tools/shuffle_private.h"
 
 enum { SLACK_BYTE = 24 << 20 }; /* of the 64 MiB that a process may take beside -M */
@@ -62,6 +63,20 @@ int shuffle_parse_compress(void *opts, const char *value, struct slu_err *err)
                             value);
 }
 
+/* It stands in YAML, which takes no controls. */
+static bool is_text(const char *s)
+{
+    size_t left = strlen(s);
+
+    for (unsigned n; left; s += n, left -= n) {
+        const uint8_t *p = (const uint8_t *)s;
+        n = slu_utf8_valid_at(p, left);
+        if (n == 0 || *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0))
+            return false;
+    }
+    return true;
+}
+
 int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct shuffle_shards_opts *o = &((const struct opts *)ctx->opts)->shards;
@@ -78,6 +93,10 @@ int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
         return slu_fail(err, SLU_E_USAGE,
                         "--compress, --member, --olmo-path, --olmo-tokenizer and "
                         "--license are about shards; add --format FORMAT -o DIR");
+    if (o->license && !is_text(o->license))
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--license takes one line of UTF-8, without control characters");
     return SLU_OK;
 }
 

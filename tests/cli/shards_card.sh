@@ -72,6 +72,15 @@ same "  as it is in report.json" "Apache-2.0" "$(json s2/report.json 'd["license
 shuffle -q --format wds --license 'Ours: "see | below"' -o s3 p.tks
 check "a licence in words" "$PYTHON" look.py s3 'license: other'
 check "  by name" grep -q '^license_name: "Ours: \\"see | below\\""$' s3/README.md
+for bad in 'two
+lines' "$(printf 'x\177')" "$(printf 'x\302\205')" "$(printf 'x\377')"; do
+    status "a licence that is no line of text" 2 shuffle -q --format wds --license "$bad" -o s4 p.tks
+    check "  in one line" one_line err
+done
+tokenize -t bytes --domain "$(printf 'a\377`b')" 'c*_1.jsonl' | decompose --min 64 --max 64 --label-token --tail drop |
+    shuffle -q --format wds -o s4
+check "a domain that is no UTF-8, in the card" "$PYTHON" -c 'open("s4/README.md", encoding="utf-8").read()'
+rm -rf s4
 status "--license without --format" 2 shuffle --license MIT -o x.tks p.tks
 tokenize -t bytes --no-provenance 'c*_1.jsonl' | decompose --no-provenance --min 64 --max 64 --label-token --tail drop |
     shuffle -q --format wds --no-provenance -o s4

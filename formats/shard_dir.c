@@ -123,12 +123,22 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
                     dir);
 }
 
+/* Ours have leading zeros: shard-1.tar is somebody's. */
+static bool padded(const char *name)
+{
+    size_t width = !strncmp(name, "shard-", 6)   ? 7
+                   : !strncmp(name, "shard.", 6) ? 5
+                                                 : 0;
+
+    return !width || strspn(name + 6, "0123456789") >= width;
+}
+
 static bool ours_in_bucket(const char *name)
 {
     const struct slu_shard_format *f;
 
     for (unsigned i = 0; (f = slu_shard_format_at(i)); i++)
-        if (f->owns(name))
+        if (f->owns(name) && padded(name))
             return true;
     return unfinished(name);
 }

@@ -109,6 +109,15 @@ if [ -n "$SHIM" ]; then
     check "and says so" grep -q 'shard 1 of D_6' err
 fi
 
+# What another program has put there stays, where its name is not one of ours.
+rm -rf set && mkdir -p set/D_6 set/segments
+for f in D_6/shard-1.tar D_6/shard-123456.npy D_6/shard.0001.mds D_6/shard-0000001.tar.old segments/notes.txt; do
+    echo mine >set/$f
+done
+status "--force among files of others" 0 run -f -o set
+same "takes none of them away" 5 "$(grep -rlx mine set | wc -l)"
+rm -rf set
+
 # Ten random moments, and signals that ask for it.
 n=0
 for after in 0.011 0.023 0.037 0.052 0.071 0.094 0.12 0.15 0.19 0.24; do

@@ -75,6 +75,12 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         if (rc)
             return rc;
     }
+    if (inspect_wants_domains(k->o)) {
+        int rc = slu_domains_add_batch(&k->seen.domains, b,
+                                       slu_names_vocab(k->seen.names), err);
+        if (rc)
+            return rc;
+    }
     slu_count_add(&k->ctx->ledger.in, b->sum.n);
     cli_progress(k->ctx, slu_reader_bytes(k->r), k->ctx->ledger.in.tokens);
     return SLU_OK;
@@ -172,6 +178,7 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     k.seen.kind = ctx->tokens ? "tokens" : "stream";
     k.seen.format = ctx->tokens;
     k.seen.header = slu_reader_header(k.r);
+    k.seen.names = slu_reader_names(k.r);
     if (o->text || o->jsonl) {
         k.text = slu_names_vocab(slu_reader_names(k.r));
         if (!k.text)
@@ -190,6 +197,7 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     ctx->ledger.in = ctx->ledger.out = k.seen.sum.n;
     slu_buf_release(&k.line);
     slu_map_release(&k.seen.lengths);
+    slu_domains_release(&k.seen.domains);
     slu_reader_free(k.r);
     return rc;
 }

@@ -2,6 +2,7 @@
 #ifndef SLU_INSPECT_H
 #define SLU_INSPECT_H
 
+#include "lib/domains.h"
 #include "lib/map.h"
 #include "tools/cli.h"
 
@@ -20,7 +21,9 @@ struct inspect_seen {
     const char *format; /* of shards, else NULL */
     const struct slu_header *header;
     struct slu_sum sum;
-    struct slu_map lengths; /* length in tokens -> sequences */
+    struct slu_map lengths;     /* length in tokens -> sequences */
+    struct slu_domains domains; /* where inspect_wants_domains says so */
+    struct slu_names *names;    /* of their numbers; borrowed */
     char
         *shards_json; /* "buckets" of a shard set: JSON, owned by the caller; or NULL */
 };
@@ -31,6 +34,18 @@ struct inspect_row {
 };
 SLU_MUST_USE int inspect_rows(const struct slu_map *lengths, struct inspect_row **row,
                               size_t *n, struct slu_err *err);
+
+/* --json or the summary: what each domain has is shown. */
+bool inspect_wants_domains(const struct inspect_opts *o);
+/* Gives the segments the numbers that their domains have in `to`. */
+SLU_MUST_USE int inspect_rename_domains(struct slu_batch *b, struct slu_names *from,
+                                        struct slu_names *to, struct slu_err *err);
+/* Appends ", "bytes_per_token": …" (where it is known) and ", "domains": […]". */
+SLU_MUST_USE int inspect_put_domains(const struct inspect_seen *s, struct slu_buf *out,
+                                     struct slu_err *err);
+/* For people: a line of the summary, and a table where there are domains. */
+SLU_MUST_USE int inspect_print_domains(const struct inspect_seen *s,
+                                       struct slu_err *err);
 
 /* One JSON object on standard output (cli.md). */
 SLU_MUST_USE int inspect_print_json(const struct inspect_seen *s, struct slu_err *err);

@@ -113,6 +113,8 @@ int inspect_print_json(const struct inspect_seen *s, struct slu_err *err)
     if (!rc)
         rc = put_lists(&b, s, err);
     if (!rc)
+        rc = inspect_put_domains(s, &b, err);
+    if (!rc)
         printf("%.*s}\n", (int)b.len, (char *)b.data);
     slu_buf_release(&b);
     return rc;
@@ -144,8 +146,9 @@ int inspect_print_summary(const struct inspect_seen *s, struct slu_err *err)
         printf("  %-11s %s %s%s%s, seed %llu\n", i ? "" : "made by", h->step[i].program,
                h->step[i].version, *h->step[i].arguments ? " " : "",
                h->step[i].arguments, (ull)h->step[i].seed);
+    int rc = inspect_print_domains(s, err);
     printf("\n");
-    return inspect_print_histogram(s, err);
+    return rc ? rc : inspect_print_histogram(s, err);
 }
 
 /* ---- histogram ---- */

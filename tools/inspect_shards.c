@@ -17,6 +17,16 @@ static int count(struct inspect_seen *seen, const struct slu_batch *b,
     return SLU_OK;
 }
 
+/* Each bucket's segments are a stream of their own, with names of its own. */
+static int count_domains(struct inspect_seen *seen, struct slu_shardset *set,
+                         struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_names *names = slu_shardset_names(set);
+    int rc = inspect_rename_domains(b, names, seen->names, err);
+    return rc ? rc
+              : slu_domains_add_batch(&seen->domains, b, slu_names_vocab(names), err);
+}
+
 static int print_records(const struct inspect_opts *o, struct slu_shardset *set,
                          struct slu_batch *b, struct slu_buf *line, uint64_t *left,
                          struct slu_err *err)
@@ -76,6 +86,7 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
     if (rc)
         return rc;
     slu_batch_init(&b, 2);
+    rc = slu_names_new(&seen.names, err);
     seen.header = slu_shardset_header(set);
     seen.format = slu_shardset_format(set);
     while (!rc && (!records || left)) {
@@ -86,6 +97,8 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
         slu_sum_add(&seen.sum, &b.sum);
         rc = records ? print_records(o, set, &b, &line, &left, err)
                      : count(&seen, &b, err);
+        if (!rc && inspect_wants_domains(o))
+            rc = count_domains(&seen, set, &b, err);
         cli_progress(ctx, 0, seen.sum.n.tokens);
     }
     if (rc == SLU_EOF)
@@ -99,6 +112,8 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
     ctx->ledger.in = ctx->ledger.out = seen.sum.n;
     free(seen.shards_json);
     slu_map_release(&seen.lengths);
+    slu_domains_release(&seen.domains);
+    slu_names_free(seen.names);
     slu_buf_release(&line);
     slu_batch_release(&b);
     slu_shardset_free(set);

@@ -11,11 +11,11 @@ cp "$BIN/shuffle" alone/shuffle
 status "a build without says so" 1 alone/shuffle --format parquet -o none p.tks
 check "in one line" sh -c "test \$(wc -l <err) = 1 && grep -q '^shuffle: --format parquet is not built in: ' err"
 check "and leaves nothing" test ! -e none
-status "shuffle --format parquet" 0 shuffle --format parquet --seed 3 --shard-sequences 40 -o s p.tks
-if grep -q 'is not built in' err; then
+if ! shuffle --format parquet -o none p.tks 2>err && grep -q 'is not built in' err; then
     skip "Parquet out: this build has none (make arrow)"
     return 0
 fi
+status "shuffle --format parquet" 0 shuffle --format parquet --seed 3 --shard-sequences 40 -o s p.tks
 rows() { inspect --records "$1" | sort | sha; }
 sum() { inspect --json "$1" >j.json && json j.json '[d["checksum"], d["sequences"], d["tokens"]]'; }
 status "--verify" 0 inspect --verify s

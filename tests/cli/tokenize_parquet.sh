@@ -21,8 +21,7 @@ check "with what to do" grep -q '^tokenize: d.parquet: this build has no Parquet
 status "with --format too" 1 alone/tokenize -t bytes --format parquet -o x.tks
 check "in one line: --format" one_line err
 status "everything else works" 0 alone/tokenize -t bytes -o x.tks d.jsonl
-status "tokenize reads Parquet" 0 tokenize -t bytes -o x.tks d.parquet
-if grep -q 'has no Parquet' err; then
+if ! tokenize -t bytes -o x.tks d.parquet 2>err && grep -q 'has no Parquet' err; then
     skip "Parquet in: this build has none (make arrow)"
     return 0
 fi

@@ -232,6 +232,39 @@ int slu_tokens_lengths(const struct slu_tokens_cfg *cfg,
     return rc ? rc : f->lengths(&c, how, out, err);
 }
 
+int slu_tokens_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
+                      const struct slu_input_ops *ops, void *input, uint64_t vocab_size,
+                      struct slu_err *err)
+{
+    struct slu_header h;
+    slu_header_init(&h);
+    h.tok_bytes = slu_tokens_width(vocab_size);
+    h.vocab_size = vocab_size;
+    h.eos = h.pad = cfg->eos;
+    int rc = slu_reader_over(r, ops, input, &h, err);
+    for (size_t i = 0; !rc && i < cfg->n_path; i++)
+        rc = slu_names_set_source(slu_reader_names(*r), i,
+                                  slu_tokens_name(cfg->path[i]), err);
+    if (rc) {
+        slu_reader_free(*r);
+        *r = NULL;
+    }
+    slu_header_release(&h);
+    return rc;
+}
+
+int slu_tokens_all_seen(const struct slu_count *given, const struct slu_sum *seen,
+                        struct slu_err *err)
+{
+    if (!memcmp(&seen->n, given, sizeof seen->n))
+        return SLU_OK;
+    return slu_fail(
+        err, SLU_E_CONSERVATION,
+        "%llu documents of %llu tokens were read, %llu of %llu came through",
+        (unsigned long long)given->documents, (unsigned long long)given->tokens,
+        (unsigned long long)seen->n.documents, (unsigned long long)seen->n.tokens);
+}
+
 static uint32_t largest_16(const uint16_t *t, size_t n)
 {
     uint16_t m = 0;

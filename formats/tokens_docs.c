@@ -140,7 +140,7 @@ static int new_docs(struct docs **out, const struct slu_tokens_cfg *cfg,
                       : slu_fail_nomem(err, cfg->n_path * sizeof *x->input);
     if (!rc)
         rc = find_vocab_size(cfg, x->input, &x->vocab_size, err);
-    x->want_bytes = x->vocab_size <= 65536 ? 2 : 4; /* as STREAM.md wants it */
+    x->want_bytes = slu_tokens_width(x->vocab_size);
     if (rc)
         free_docs(x);
     else
@@ -310,18 +310,12 @@ static int open_batch(const void *input, struct slu_batch *b, struct slu_err *er
 static int finish(void *input, const struct slu_sum *seen, struct slu_err *err)
 {
     const struct docs *x = input;
-    if (memcmp(&seen->n, &x->given, sizeof seen->n))
-        return slu_fail(
-            err, SLU_E_CONSERVATION,
-            "%llu documents of %llu tokens were read, %llu of %llu came "
-            "through",
-            (unsigned long long)x->given.documents, (unsigned long long)x->given.tokens,
-            (unsigned long long)seen->n.documents, (unsigned long long)seen->n.tokens);
-    if (x->cfg.seen) {
+    int rc = slu_tokens_all_seen(&x->given, seen, err);
+    if (!rc && x->cfg.seen) {
         x->cfg.seen->no_eos += x->no_eos;
         x->cfg.seen->empty += x->empty;
     }
-    return SLU_OK;
+    return rc;
 }
 
 static uint64_t bytes_read(const void *input)
@@ -338,23 +332,10 @@ int slu_docs_open(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
                                              .bytes = bytes_read,
                                              .free = free_docs};
     struct docs *x;
-    struct slu_header h;
     int rc = new_docs(&x, cfg, format, err);
     if (rc)
         return rc;
-    slu_header_init(&h);
-    h.tok_bytes = x->want_bytes;
-    h.vocab_size = x->vocab_size;
-    h.eos = h.pad = cfg->eos;
-    rc = slu_reader_over(r, &ops, x, &h, err);
-    for (size_t i = 0; !rc && i < cfg->n_path; i++)
-        rc = slu_names_set_source(slu_reader_names(*r), i, cfg->path[i], err);
-    if (rc) {
-        slu_reader_free(*r);
-        *r = NULL;
-    }
-    slu_header_release(&h);
-    return rc;
+    return slu_tokens_reader(r, cfg, &ops, x, x->vocab_size, err);
 }
 
 /* ---- lengths: the tables alone ---- */

@@ -295,15 +295,10 @@ static int open_batch(const void *input, struct slu_batch *b, struct slu_err *er
 static int finish(void *input, const struct slu_sum *seen, struct slu_err *err)
 {
     const struct mds *x = input;
-    if (memcmp(&seen->n, &x->given, sizeof seen->n))
-        return slu_fail(
-            err, SLU_E_CONSERVATION,
-            "%llu documents of %llu tokens were read, %llu of %llu came through",
-            (unsigned long long)x->given.documents, (unsigned long long)x->given.tokens,
-            (unsigned long long)seen->n.documents, (unsigned long long)seen->n.tokens);
-    if (x->cfg.seen)
+    int rc = slu_tokens_all_seen(&x->given, seen, err);
+    if (!rc && x->cfg.seen)
         x->cfg.seen->empty += x->empty;
-    return SLU_OK;
+    return rc;
 }
 
 static uint64_t bytes(const void *input)
@@ -367,7 +362,7 @@ static int plan(struct mds *x, struct slu_err *err)
         return slu_fail(err, SLU_E_USAGE,
                         "--eos-id and --vocab-size: ids are below the vocabulary size, "
                         "which is 4294967296 at most");
-    x->want_width = x->vocab_size <= 65536 ? 2 : 4; /* as STREAM.md wants it */
+    x->want_width = slu_tokens_width(x->vocab_size);
     return SLU_OK;
 }
 
@@ -380,7 +375,6 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
                                              .bytes = bytes,
                                              .free = free_input};
     struct mds *x = calloc(1, sizeof *x);
-    struct slu_header h;
     if (!x)
         return slu_fail_nomem(err, sizeof *x);
     x->cfg = *cfg;
@@ -390,19 +384,7 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
         free_input(x);
         return rc;
     }
-    slu_header_init(&h);
-    h.tok_bytes = x->want_width;
-    h.vocab_size = x->vocab_size;
-    h.eos = h.pad = cfg->eos;
-    rc = slu_reader_over(r, &ops, x, &h, err);
-    for (size_t i = 0; !rc && i < cfg->n_path; i++)
-        rc = slu_names_set_source(slu_reader_names(*r), i, cfg->path[i], err);
-    if (rc) {
-        slu_reader_free(*r);
-        *r = NULL;
-    }
-    slu_header_release(&h);
-    return rc;
+    return slu_tokens_reader(r, cfg, &ops, x, x->vocab_size, err);
 }
 
 const struct slu_tokens_format slu_tokens_mds = {.name = "mds",

@@ -189,14 +189,7 @@ static int open_batch(const void *input, struct slu_batch *b, struct slu_err *er
 static int finish(void *input, const struct slu_sum *seen, struct slu_err *err)
 {
     const struct slu_npy *x = input;
-    if (memcmp(&seen->n, &x->given, sizeof seen->n))
-        return slu_fail(
-            err, SLU_E_CONSERVATION,
-            "%llu documents of %llu tokens were read, %llu of %llu came "
-            "through",
-            (unsigned long long)x->given.documents, (unsigned long long)x->given.tokens,
-            (unsigned long long)seen->n.documents, (unsigned long long)seen->n.tokens);
-    return SLU_OK;
+    return slu_tokens_all_seen(&x->given, seen, err);
 }
 
 static uint64_t bytes(const void *input)
@@ -225,7 +218,6 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
                                              .bytes = bytes,
                                              .free = free_input};
     struct slu_npy *x = calloc(1, sizeof *x);
-    struct slu_header h;
     if (!x)
         return slu_fail_nomem(err, sizeof *x);
     x->cfg = *cfg;
@@ -238,21 +230,8 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
         free_input(x);
         return rc;
     }
-    slu_header_init(&h);
-    x->want_width = x->vocab_size <= 65536 ? 2 : 4; /* as STREAM.md wants it */
-    h.tok_bytes = x->want_width;
-    h.vocab_size = x->vocab_size;
-    h.eos = h.pad = cfg->eos;
-    rc = slu_reader_over(r, &ops, x, &h, err);
-    for (size_t i = 0; !rc && i < cfg->n_path; i++)
-        rc = slu_names_set_source(slu_reader_names(*r), i,
-                                  slu_tokens_name(cfg->path[i]), err);
-    if (rc) {
-        slu_reader_free(*r);
-        *r = NULL;
-    }
-    slu_header_release(&h);
-    return rc;
+    x->want_width = slu_tokens_width(x->vocab_size);
+    return slu_tokens_reader(r, cfg, &ops, x, x->vocab_size, err);
 }
 
 /* Where there are rows there is nothing to scan for. */

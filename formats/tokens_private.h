@@ -37,6 +37,21 @@ struct slu_tokens_format {
 extern const struct slu_tokens_format slu_tokens_npy, slu_tokens_mds,
     slu_tokens_megatron, slu_tokens_ds;
 
+/* The reader over `input`, whose ids are below vocab_size: its header, its sources'
+ * names. Takes ownership of input, also when it fails. */
+SLU_MUST_USE int slu_tokens_reader(struct slu_reader **r,
+                                   const struct slu_tokens_cfg *cfg,
+                                   const struct slu_input_ops *ops, void *input,
+                                   uint64_t vocab_size, struct slu_err *err);
+/* Bytes of its ids, as STREAM.md wants them. */
+static inline unsigned slu_tokens_width(uint64_t vocab_size)
+{
+    return vocab_size <= 65536 ? 2 : 4;
+}
+/* What was given came through. */
+SLU_MUST_USE int slu_tokens_all_seen(const struct slu_count *given,
+                                     const struct slu_sum *seen, struct slu_err *err);
+
 /* For messages. */
 const char *slu_tokens_name(const char *path);
 bool slu_tokens_suffix(const char *path, const char *suffix);

@@ -265,27 +265,11 @@ int slu_tokens_all_seen(const struct slu_count *given, const struct slu_sum *see
         (unsigned long long)seen->n.documents, (unsigned long long)seen->n.tokens);
 }
 
-static uint32_t largest_16(const uint16_t *t, size_t n)
-{
-    uint16_t m = 0;
-    for (size_t i = 0; i < n; i++)
-        m = t[i] > m ? t[i] : m;
-    return m;
-}
-
-static uint32_t largest_32(const uint32_t *t, size_t n)
-{
-    uint32_t m = 0;
-    for (size_t i = 0; i < n; i++)
-        m = t[i] > m ? t[i] : m;
-    return m;
-}
-
 int slu_tokens_check(const void *tok, size_t n, unsigned tok_bytes, uint64_t vocab_size,
                      const char *path, uint64_t first, struct slu_err *err)
 {
     if (vocab_size >> (8 * tok_bytes) ||
-        (tok_bytes == 2 ? largest_16(tok, n) : largest_32(tok, n)) < vocab_size)
+        slu_ids_largest(tok, n, tok_bytes) < vocab_size)
         return SLU_OK;
     size_t i = 0;
     uint32_t id = 0;

@@ -42,50 +42,64 @@ static uint64_t load(const uint8_t *p, unsigned bytes)
                         : slu_le64(p);
 }
 
-/* One loop for each width, which compilers make vectors of. */
-#define LARGEST(name, type)                                                            \
-    static uint64_t name(const void *buf, size_t n)                                    \
+/* The largest of n unsigned integers at p, which has the alignment of bytes. */
+#define LARGEST(NAME, T)                                                               \
+    static uint64_t NAME(const uint8_t *p, uint64_t n)                                 \
     {                                                                                  \
-        const type *t = buf;                                                           \
-        type m = 0;                                                                    \
-        for (size_t i = 0; i < n; i++)                                                 \
-            m = t[i] > m ? t[i] : m;                                                   \
-        return m;                                                                      \
+        T most = 0;                                                                    \
+        for (uint64_t i = 0; i < n; i++) {                                             \
+            T v;                                                                       \
+            memcpy(&v, p + i * sizeof v, sizeof v);                                    \
+            most = v > most ? v : most;                                                \
+        }                                                                              \
+        return most;                                                                   \
     }
 LARGEST(largest_8, uint8_t)
 LARGEST(largest_16, uint16_t)
 LARGEST(largest_32, uint32_t)
 LARGEST(largest_64, uint64_t)
 
-static uint64_t largest(const void *buf, size_t n, unsigned bytes)
+uint64_t slu_ids_largest(const void *p, uint64_t n, unsigned width)
 {
-    return bytes == 1   ? largest_8(buf, n)
-           : bytes == 2 ? largest_16(buf, n)
-           : bytes == 4 ? largest_32(buf, n)
-                        : largest_64(buf, n);
+    return width == 1   ? largest_8(p, n)
+           : width == 2 ? largest_16(p, n)
+           : width == 4 ? largest_32(p, n)
+                        : largest_64(p, n);
 }
 
-/* In place: from the front where ids get narrower, from the back where wider. */
-static void narrow(uint8_t *p, size_t n, unsigned from, unsigned to)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint32_t v = (uint32_t)load(p + i * from, from);
-        if (to == 2)
-            slu_put_le16(p + 2 * i, (uint16_t)v);
-        else
-            slu_put_le32(p + 4 * i, v);
+/* In place: forwards where they shrink, backwards where they grow. */
+#define CONVERT(NAME, FROM, TO)                                                        \
+    static void NAME(uint8_t *p, uint64_t n)                                           \
+    {                                                                                  \
+        for (uint64_t k = 0; k < n; k++) {                                             \
+            uint64_t i = sizeof(TO) > sizeof(FROM) ? n - 1 - k : k;                    \
+            FROM v;                                                                    \
+            memcpy(&v, p + i * sizeof v, sizeof v);                                    \
+            TO id = (TO)v;                                                             \
+            memcpy(p + i * sizeof id, &id, sizeof id);                                 \
+        }                                                                              \
     }
-}
+CONVERT(from_8_to_16, uint8_t, uint16_t)
+CONVERT(from_8_to_32, uint8_t, uint32_t)
+CONVERT(from_16_to_32, uint16_t, uint32_t)
+CONVERT(from_32_to_16, uint32_t, uint16_t)
+CONVERT(from_64_to_16, uint64_t, uint16_t)
+CONVERT(from_64_to_32, uint64_t, uint32_t)
 
-static void widen(uint8_t *p, size_t n, unsigned from, unsigned to)
+void slu_ids_convert(void *p, uint64_t n, unsigned from, unsigned to)
 {
-    for (size_t i = n; i-- > 0;) {
-        uint32_t v = (uint32_t)load(p + i * from, from);
-        if (to == 2)
-            slu_put_le16(p + 2 * i, (uint16_t)v);
-        else
-            slu_put_le32(p + 4 * i, v);
-    }
+    if (from == 1 && to == 2)
+        from_8_to_16(p, n);
+    else if (from == 1)
+        from_8_to_32(p, n);
+    else if (from == 2 && to == 4)
+        from_16_to_32(p, n);
+    else if (from == 4 && to == 2)
+        from_32_to_16(p, n);
+    else if (from == 8 && to == 2)
+        from_64_to_16(p, n);
+    else if (from == 8)
+        from_64_to_32(p, n);
 }
 
 static int bad_id(const uint8_t *p, size_t n, enum slu_id_type type, uint64_t below,
@@ -118,12 +132,9 @@ int slu_ids_take(void *buf, size_t n, enum slu_id_type type, unsigned want_bytes
     unsigned bytes = types[type].bytes;
     uint64_t below = types[type].below < vocab_size ? types[type].below : vocab_size;
     bool every = bytes < 8 && below >> (8 * bytes); /* no id is too large */
-    if (n && !every && largest(buf, n, bytes) >= below)
+    if (n && !every && slu_ids_largest(buf, n, bytes) >= below)
         return bad_id(buf, n, type, below, path, first, err);
-    if (bytes > want_bytes)
-        narrow(buf, n, bytes, want_bytes);
-    else if (bytes < want_bytes)
-        widen(buf, n, bytes, want_bytes);
+    slu_ids_convert(buf, n, bytes, want_bytes);
     return SLU_OK;
 }
 

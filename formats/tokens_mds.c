@@ -174,66 +174,6 @@ static int fetch(void *input, struct slu_batch *b, struct slu_err *err)
 
 /* ---- from the column's type to the stream's ---- */
 
-/* The largest of n unsigned integers at p, which has the alignment of bytes. */
-#define LARGEST(NAME, T)                                                               \
-    static uint64_t NAME(const uint8_t *p, uint64_t n)                                 \
-    {                                                                                  \
-        T most = 0;                                                                    \
-        for (uint64_t i = 0; i < n; i++) {                                             \
-            T v;                                                                       \
-            memcpy(&v, p + i * sizeof v, sizeof v);                                    \
-            most = v > most ? v : most;                                                \
-        }                                                                              \
-        return most;                                                                   \
-    }
-LARGEST(largest_8, uint8_t)
-LARGEST(largest_16, uint16_t)
-LARGEST(largest_32, uint32_t)
-LARGEST(largest_64, uint64_t)
-
-static uint64_t largest(const uint8_t *p, uint64_t n, unsigned width)
-{
-    return width == 1   ? largest_8(p, n)
-           : width == 2 ? largest_16(p, n)
-           : width == 4 ? largest_32(p, n)
-                        : largest_64(p, n);
-}
-
-/* To another width in place: forwards where they shrink, backwards where they grow. */
-#define CONVERT(NAME, FROM, TO)                                                        \
-    static void NAME(uint8_t *p, uint64_t n)                                           \
-    {                                                                                  \
-        for (uint64_t k = 0; k < n; k++) {                                             \
-            uint64_t i = sizeof(TO) > sizeof(FROM) ? n - 1 - k : k;                    \
-            FROM v;                                                                    \
-            memcpy(&v, p + i * sizeof v, sizeof v);                                    \
-            TO id = (TO)v;                                                             \
-            memcpy(p + i * sizeof id, &id, sizeof id);                                 \
-        }                                                                              \
-    }
-CONVERT(from_8_to_16, uint8_t, uint16_t)
-CONVERT(from_8_to_32, uint8_t, uint32_t)
-CONVERT(from_16_to_32, uint16_t, uint32_t)
-CONVERT(from_32_to_16, uint32_t, uint16_t)
-CONVERT(from_64_to_16, uint64_t, uint16_t)
-CONVERT(from_64_to_32, uint64_t, uint32_t)
-
-static void convert(uint8_t *p, uint64_t n, unsigned from, unsigned to)
-{
-    if (from == 1 && to == 2)
-        from_8_to_16(p, n);
-    else if (from == 1)
-        from_8_to_32(p, n);
-    else if (from == 2 && to == 4)
-        from_16_to_32(p, n);
-    else if (from == 4 && to == 2)
-        from_32_to_16(p, n);
-    else if (from == 8 && to == 2)
-        from_64_to_16(p, n);
-    else if (from == 8)
-        from_64_to_32(p, n);
-}
-
 static bool is_signed(enum slu_mds_type t)
 {
     return t & 1;
@@ -280,13 +220,13 @@ static int open_batch(const void *input, struct slu_batch *b, struct slu_err *er
     uint64_t limit = x->vocab_size, half = UINT64_C(1) << (8 * width - 1);
     if (is_signed(note.type) && limit > half)
         limit = half;
-    if (largest(b->own.data, b->n_tok, width) >= limit)
+    if (slu_ids_largest(b->own.data, b->n_tok, width) >= limit)
         return name_bad(x, b, &note, err);
     int rc =
         width < to ? slu_buf_reserve(&b->own, b->n_tok * (to - width), err) : SLU_OK;
     if (rc)
         return rc;
-    convert(b->own.data, b->n_tok, width, to);
+    slu_ids_convert(b->own.data, b->n_tok, width, to);
     b->own.len = b->n_tok * to;
     b->tok = b->own.data;
     return SLU_OK;

@@ -52,6 +52,11 @@ static inline unsigned slu_tokens_width(uint64_t vocab_size)
 SLU_MUST_USE int slu_tokens_all_seen(const struct slu_count *given,
                                      const struct slu_sum *seen, struct slu_err *err);
 
+/* The largest of n unsigned integers of `width` bytes (1, 2, 4, 8) at p. */
+uint64_t slu_ids_largest(const void *p, uint64_t n, unsigned width);
+/* n of them to another width (2 or 4) in place; each fits, and so do all. */
+void slu_ids_convert(void *p, uint64_t n, unsigned from, unsigned to);
+
 /* For messages. */
 const char *slu_tokens_name(const char *path);
 bool slu_tokens_suffix(const char *path, const char *suffix);

@@ -178,7 +178,7 @@ static int finish(struct dedup_io *io, struct slu_contam *c,
     return rc ? rc : dedup_close(io, in, "contaminated", run->documents, err);
 }
 
-int dedup_contam(struct cli_ctx *ctx, struct slu_nearfile *index, struct slu_err *err)
+int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
     uint64_t share = ctx->common.memory / 4;
@@ -218,12 +218,12 @@ int dedup_contam(struct cli_ctx *ctx, struct slu_nearfile *index, struct slu_err
 int dedup_against(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct dedup_opts *o = ctx->opts;
-    struct slu_nearfile *f = NULL;
-    int rc = slu_nearfile_open(&f, o->against, SLU_NEARFILE_INDEX, err);
+    struct slu_workfile *f = NULL;
+    int rc = slu_workfile_open(&f, o->against, SLU_WORKFILE_INDEX, err);
 
     if (rc)
         return rc;
-    slu_u128_hex(slu_nearfile_id(f), o->against_hex);
+    slu_u128_hex(slu_workfile_id(f), o->against_hex);
     o->against_id = o->against_hex;
     rc = slu_contam_is(f)
              ? dedup_contam(ctx, f, err)
@@ -231,6 +231,6 @@ int dedup_against(struct cli_ctx *ctx, struct slu_err *err)
                         "%s: is no index of n-grams; with one of --near or --exact "
                         "name that mode too",
                         o->against);
-    slu_nearfile_free(f);
+    slu_workfile_free(f);
     return rc;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lib/dedup/nearfile.h"
+#include "lib/workfile.h"
 #include "tools/dedup_private.h"
 
 static struct slu_index_cfg config(const struct cli_ctx *ctx, enum dedup_mode mode)
@@ -21,16 +21,16 @@ static struct slu_index_cfg config(const struct cli_ctx *ctx, enum dedup_mode mo
 
 int dedup_index_name(struct dedup_opts *o, struct slu_err *err)
 {
-    struct slu_nearfile *f;
+    struct slu_workfile *f;
 
     if (!o->against)
         return SLU_OK;
-    int rc = slu_nearfile_open(&f, o->against, SLU_NEARFILE_INDEX, err);
+    int rc = slu_workfile_open(&f, o->against, SLU_WORKFILE_INDEX, err);
     if (rc)
         return rc;
-    slu_u128_hex(slu_nearfile_id(f), o->against_hex);
+    slu_u128_hex(slu_workfile_id(f), o->against_hex);
     o->against_id = o->against_hex;
-    slu_nearfile_free(f);
+    slu_workfile_free(f);
     return SLU_OK;
 }
 

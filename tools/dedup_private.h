@@ -81,9 +81,9 @@ SLU_MUST_USE int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err);
 /* Opens the index; what is in it decides what is done. */
 SLU_MUST_USE int dedup_against(struct cli_ctx *ctx, struct slu_err *err);
 /* --ngrams --save-index, and --against an index of n-grams. */
-struct slu_nearfile;
+struct slu_workfile;
 SLU_MUST_USE int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err);
-SLU_MUST_USE int dedup_contam(struct cli_ctx *ctx, struct slu_nearfile *index,
+SLU_MUST_USE int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index,
                               struct slu_err *err);
 
 /* One phase of the mode, exact or near. */

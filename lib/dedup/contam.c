@@ -175,12 +175,12 @@ static int by_item(void *ctx, uint64_t a, uint64_t b)
 }
 
 /* Sections GRAMS, STARTS and ITEMS from sorted pairs, one pass each. */
-static int write_grams(struct slu_contam_out *o, struct slu_nearfile_out *f,
+static int write_grams(struct slu_contam_out *o, struct slu_workfile_out *f,
                        uint64_t *n_gram, struct slu_err *err)
 {
     struct slu_entry *e = (void *)o->pair.data;
     size_t n = o->pair.len / sizeof *e, i, k;
-    int rc = slu_nearfile_section(f, GRAMS, err);
+    int rc = slu_workfile_section(f, GRAMS, err);
 
     *n_gram = 0;
     slu_entry_sort(e, n);
@@ -188,44 +188,44 @@ static int write_grams(struct slu_contam_out *o, struct slu_nearfile_out *f,
         for (k = i + 1; k < n && e[k].prefix == e[i].prefix; k++)
             ;
         slu_entry_sort_by(e + i, k - i, by_item, NULL);
-        rc = slu_nearfile_put(f, &e[i].prefix, 1, err);
+        rc = slu_workfile_put(f, &e[i].prefix, 1, err);
         ++*n_gram;
     }
     if (rc == SLU_OK)
-        rc = slu_nearfile_section(f, STARTS, err);
+        rc = slu_workfile_section(f, STARTS, err);
     for (i = 0; rc == SLU_OK && i <= n; i++)
         if (i == 0 || i == n || e[i].prefix != e[i - 1].prefix) {
             uint64_t at = i;
-            rc = slu_nearfile_put(f, &at, 1, err);
+            rc = slu_workfile_put(f, &at, 1, err);
             if (n == 0)
                 break;
         }
     if (rc == SLU_OK)
-        rc = slu_nearfile_section(f, ITEMS, err);
+        rc = slu_workfile_section(f, ITEMS, err);
     for (i = 0; rc == SLU_OK && i < n; i++)
-        rc = slu_nearfile_put(f, &e[i].ref, 1, err);
+        rc = slu_workfile_put(f, &e[i].ref, 1, err);
     return rc;
 }
 
-static int write_rest(struct slu_contam_out *o, struct slu_nearfile_out *f,
+static int write_rest(struct slu_contam_out *o, struct slu_workfile_out *f,
                       struct slu_err *err)
 {
-    int rc = slu_nearfile_section(f, ROWS, err);
+    int rc = slu_workfile_section(f, ROWS, err);
 
     if (rc == SLU_OK)
-        rc = slu_nearfile_put(f, (const void *)o->row.data, o->row.len / 8, err);
+        rc = slu_workfile_put(f, (const void *)o->row.data, o->row.len / 8, err);
     if (rc == SLU_OK)
-        rc = slu_nearfile_section(f, LENGTHS, err);
+        rc = slu_workfile_section(f, LENGTHS, err);
     for (uint64_t i = 1; rc == SLU_OK && i <= SLU_SHINGLE_MAX_N; i++)
         if (o->length[i])
-            rc = slu_nearfile_put(f, &i, 1, err);
+            rc = slu_workfile_put(f, &i, 1, err);
     if (rc == SLU_OK)
-        rc = slu_nearfile_section(f, TEXT, err);
+        rc = slu_workfile_section(f, TEXT, err);
     for (size_t i = 0; rc == SLU_OK && i < o->text.len; i += 8) {
         uint64_t v = 0;
         for (size_t k = 0; k < 8 && i + k < o->text.len; k++)
             v |= (uint64_t)o->text.data[i + k] << 8 * k;
-        rc = slu_nearfile_put(f, &v, 1, err);
+        rc = slu_workfile_put(f, &v, 1, err);
     }
     return rc;
 }
@@ -233,12 +233,12 @@ static int write_rest(struct slu_contam_out *o, struct slu_nearfile_out *f,
 int slu_contam_close(struct slu_contam_out *o, const char *path,
                      const uint8_t fingerprint[16], struct slu_err *err)
 {
-    struct slu_nearfile_head head = {.kind = SLU_NEARFILE_INDEX, .of = 1};
-    struct slu_nearfile_out *f;
+    struct slu_workfile_head head = {.kind = SLU_WORKFILE_INDEX, .of = 1};
+    struct slu_workfile_out *f;
     char param[128];
     uint64_t n_gram = 0;
 
-    int rc = slu_nearfile_create(&f, path, SLU_NEARFILE_INDEX, err);
+    int rc = slu_workfile_create(&f, path, SLU_WORKFILE_INDEX, err);
     if (rc == SLU_OK)
         rc = write_grams(o, f, &n_gram, err);
     if (rc == SLU_OK)
@@ -254,9 +254,9 @@ int slu_contam_close(struct slu_contam_out *o, const char *path,
     head.count[N_TEXT] = o->text.len;
     head.count[NGRAM] = o->cfg.n;
     if (rc == SLU_OK)
-        rc = slu_nearfile_close(f, &head, SECTIONS, err);
+        rc = slu_workfile_close(f, &head, SECTIONS, err);
     else
-        slu_nearfile_abort(f);
+        slu_workfile_abort(f);
     slu_contam_abort(o);
     return rc;
 }
@@ -279,37 +279,37 @@ struct slu_contam {
     uint64_t n_booked;
 };
 
-bool slu_contam_is(const struct slu_nearfile *f)
+bool slu_contam_is(const struct slu_workfile *f)
 {
-    const struct slu_nearfile_head *h = slu_nearfile_head(f);
+    const struct slu_workfile_head *h = slu_workfile_head(f);
 
-    return h->kind == SLU_NEARFILE_INDEX && h->param &&
+    return h->kind == SLU_WORKFILE_INDEX && h->param &&
            !strncmp(h->param, KIND " ", sizeof KIND);
 }
 
-static int bad(const struct slu_nearfile *f, const char *what, struct slu_err *err)
+static int bad(const struct slu_workfile *f, const char *what, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_FORMAT, "%s: is no index of n-grams: %s",
-                    slu_nearfile_path(f), what);
+                    slu_workfile_path(f), what);
 }
 
 /* A whole section of n numbers into *v, which the caller frees. */
-static int read_section(struct slu_nearfile *f, unsigned section, uint64_t n,
+static int read_section(struct slu_workfile *f, unsigned section, uint64_t n,
                         void *array, struct slu_err *err)
 {
     uint64_t *v, at = 0;
     const uint64_t *p;
 
-    if (slu_nearfile_len(f, section) != n)
+    if (slu_workfile_len(f, section) != n)
         return bad(f, "its sections have other sizes than its counts", err);
     v = malloc((size_t)(n ? n : 1) * sizeof *v);
     *(uint64_t **)array = v;
     if (!v)
         return slu_fail_nomem(err, n * sizeof *v);
-    int rc = slu_nearfile_begin(f, section, err);
+    int rc = slu_workfile_begin(f, section, err);
     while (rc == SLU_OK) {
-        size_t k = n - at < SLU_NEARFILE_NEXT ? (size_t)(n - at) : SLU_NEARFILE_NEXT;
-        rc = slu_nearfile_next(f, k ? k : 1, &p, err);
+        size_t k = n - at < SLU_WORKFILE_NEXT ? (size_t)(n - at) : SLU_WORKFILE_NEXT;
+        rc = slu_workfile_next(f, k ? k : 1, &p, err);
         if (rc == SLU_OK) {
             memcpy(v + at, p, k * sizeof *v);
             at += k;
@@ -324,10 +324,10 @@ static bool text_fits(uint64_t at, uint64_t n, uint64_t n_text)
 }
 
 /* What the rest relies on, whoever made the file. */
-static int check(const struct slu_contam *c, const struct slu_nearfile *f,
+static int check(const struct slu_contam *c, const struct slu_workfile *f,
                  struct slu_err *err)
 {
-    const uint64_t *count = slu_nearfile_head(f)->count;
+    const uint64_t *count = slu_workfile_head(f)->count;
 
     for (uint64_t i = 1; i < c->n_gram; i++)
         if (c->gram[i - 1] >= c->gram[i])
@@ -353,13 +353,13 @@ static int check(const struct slu_contam *c, const struct slu_nearfile *f,
     return SLU_OK;
 }
 
-static int read_all(struct slu_contam *c, struct slu_nearfile *f, struct slu_err *err)
+static int read_all(struct slu_contam *c, struct slu_workfile *f, struct slu_err *err)
 {
-    const uint64_t *count = slu_nearfile_head(f)->count;
+    const uint64_t *count = slu_workfile_head(f)->count;
     uint64_t n_text = (count[N_TEXT] + 7) / 8;
     uint64_t *text = NULL;
 
-    c->n_length = slu_nearfile_len(f, LENGTHS);
+    c->n_length = slu_workfile_len(f, LENGTHS);
     int rc = read_section(f, GRAMS, c->n_gram, &c->gram, err);
     if (rc == SLU_OK)
         rc = read_section(f, STARTS, c->n_gram + 1, &c->start, err);
@@ -401,16 +401,16 @@ static int prepare(struct slu_contam *c, struct slu_err *err)
     return SLU_OK;
 }
 
-int slu_contam_open(struct slu_contam **out, struct slu_nearfile *f,
+int slu_contam_open(struct slu_contam **out, struct slu_workfile *f,
                     const uint8_t fingerprint[16], uint64_t budget_byte,
                     struct slu_err *err)
 {
-    const struct slu_nearfile_head *h = slu_nearfile_head(f);
+    const struct slu_workfile_head *h = slu_workfile_head(f);
     const uint64_t *count = h->count;
     struct slu_contam *c;
 
     *out = NULL;
-    if (!slu_contam_is(f) || slu_nearfile_n_section(f) != SECTIONS)
+    if (!slu_contam_is(f) || slu_workfile_n_section(f) != SECTIONS)
         return bad(f, "it has other contents", err);
     if (count[N_GRAM] >> 40 || count[N_ITEM] >> 40 || count[N_POSTING] >> 40 ||
         count[N_TEXT] >> 40 || count[NGRAM] < 1 || count[NGRAM] > SLU_SHINGLE_MAX_N)
@@ -422,7 +422,7 @@ int slu_contam_open(struct slu_contam **out, struct slu_nearfile *f,
         return slu_fail(err, SLU_E_LIMIT,
                         "%s: takes %lluM of memory, and -M leaves %lluM for it; give "
                         "more",
-                        slu_nearfile_path(f),
+                        slu_workfile_path(f),
                         (unsigned long long)((need + 0xfffff) >> 20),
                         (unsigned long long)(budget_byte >> 20));
     c = calloc(1, sizeof *c);
@@ -436,7 +436,7 @@ int slu_contam_open(struct slu_contam **out, struct slu_nearfile *f,
     if (c->unit == SLU_UNIT_TOKEN && memcmp(h->fingerprint, fingerprint, 16))
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: was made of tokens of another tokenizer; make it of words",
-                      slu_nearfile_path(f));
+                      slu_workfile_path(f));
     if (rc == SLU_OK)
         rc = read_all(c, f, err);
     if (rc == SLU_OK)

@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/dedup/nearfile.h"
+#include "lib/workfile.h"
 #include "lib/dedup/ngrams_cut.h"
 #include "lib/dedup/ngrams_text.h"
 #include "lib/dedup/place.h"
@@ -66,10 +66,10 @@ void slu_contam_abort(struct slu_contam_out *o);
 struct slu_contam;
 
 /* Whether an index file is one of n-grams: its parameters say so. */
-bool slu_contam_is(const struct slu_nearfile *f);
+bool slu_contam_is(const struct slu_workfile *f);
 /* Reads all of f, which stays the caller's. fingerprint: of the stream that will be
  * compared; SLU_E_MISMATCH where tokens are the units and it is another. */
-SLU_MUST_USE int slu_contam_open(struct slu_contam **c, struct slu_nearfile *f,
+SLU_MUST_USE int slu_contam_open(struct slu_contam **c, struct slu_workfile *f,
                                  const uint8_t fingerprint[16], uint64_t budget_byte,
                                  struct slu_err *err);
 void slu_contam_free(struct slu_contam *c);

@@ -6,7 +6,7 @@
 
 #include "lib/buf.h"
 #include "lib/dedup/minhash.h"
-#include "lib/dedup/nearfile.h"
+#include "lib/workfile.h"
 
 enum { HEAD = 3 }; /* numbers before the keys */
 
@@ -25,8 +25,8 @@ static void param_of(const struct slu_index_cfg *c, char *text, size_t n)
 
 struct slu_index_out {
     struct slu_index_cfg cfg;
-    struct slu_nearfile_out *out;
-    struct slu_nearfile_head head;
+    struct slu_workfile_out *out;
+    struct slu_workfile_head head;
     struct slu_shingler *shingler;
     struct slu_minhash *minhash;
     struct slu_hashes hashes;
@@ -49,10 +49,10 @@ int slu_index_create(struct slu_index_out **out, const char *path,
     if (!x)
         return slu_fail_nomem(err, sizeof *x);
     x->cfg = *cfg;
-    x->head = (struct slu_nearfile_head){.of = 1, .param = x->param};
+    x->head = (struct slu_workfile_head){.of = 1, .param = x->param};
     param_of(cfg, x->param, sizeof x->param);
     memcpy(x->head.fingerprint, h->fingerprint, 16);
-    rc = slu_nearfile_create(&x->out, path, SLU_NEARFILE_INDEX, err);
+    rc = slu_workfile_create(&x->out, path, SLU_WORKFILE_INDEX, err);
     if (rc == SLU_OK && !cfg->exact) {
         rc = slu_shingler_new(&x->shingler, &sh, err);
         if (rc == SLU_OK)
@@ -83,7 +83,7 @@ void slu_index_abort(struct slu_index_out *x)
 {
     if (!x)
         return;
-    slu_nearfile_abort(x->out);
+    slu_workfile_abort(x->out);
     release(x);
 }
 
@@ -99,14 +99,14 @@ static int put_near(struct slu_index_out *x, const void *tok, uint64_t n_tok,
         return rc;
     const struct slu_u128 h = slu_set_hash128(s->hash, s->n);
     const uint64_t head[HEAD] = {s->n, h.lo, h.hi};
-    rc = slu_nearfile_put(x->out, head, HEAD, err);
+    rc = slu_workfile_put(x->out, head, HEAD, err);
     x->head.count[1] += s->n;
     if (rc || s->n == 0)
         return rc;
     slu_minhash_sign(x->minhash, s->hash, s->n, x->sig);
     slu_minhash_band_keys(x->minhash, x->sig, x->key);
-    rc = slu_nearfile_put(x->out, x->key, x->cfg.n_band, err);
-    return rc ? rc : slu_nearfile_put(x->out, s->hash, s->n, err);
+    rc = slu_workfile_put(x->out, x->key, x->cfg.n_band, err);
+    return rc ? rc : slu_workfile_put(x->out, s->hash, s->n, err);
 }
 
 int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
@@ -120,7 +120,7 @@ int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
             const struct slu_u128 h =
                 slu_hash_tokens(tok, b->seq[i].len_tok, b->tok_bytes);
             const uint64_t head[HEAD] = {1, h.lo, h.hi};
-            rc = slu_nearfile_put(x->out, head, HEAD, err);
+            rc = slu_workfile_put(x->out, head, HEAD, err);
         } else {
             rc = put_near(x, tok, b->seq[i].len_tok, err);
         }
@@ -133,7 +133,7 @@ int slu_index_close(struct slu_index_out *x, struct slu_err *err)
 {
     if (!x)
         return SLU_OK;
-    int rc = slu_nearfile_close(x->out, &x->head, 1, err);
+    int rc = slu_workfile_close(x->out, &x->head, 1, err);
 
     release(x);
     return rc;
@@ -143,7 +143,7 @@ int slu_index_close(struct slu_index_out *x, struct slu_err *err)
 
 struct slu_index {
     struct slu_index_cfg cfg;
-    struct slu_nearfile *file;
+    struct slu_workfile *file;
     uint64_t *doc; /* keys and set of the document at hand */
     size_t cap;
     uint64_t left; /* numbers behind it */
@@ -152,14 +152,14 @@ struct slu_index {
 static int damaged(const struct slu_index *x, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged; make it again with --save-index",
-                    slu_nearfile_path(x->file));
+                    slu_workfile_path(x->file));
 }
 
 int slu_index_open(struct slu_index **out, const char *path,
                    const struct slu_index_cfg *cfg, const struct slu_header *h,
                    struct slu_err *err)
 {
-    struct slu_nearfile_head want = {.of = 1};
+    struct slu_workfile_head want = {.of = 1};
     struct slu_index *x = calloc(1, sizeof *x);
     char param[256];
 
@@ -169,17 +169,17 @@ int slu_index_open(struct slu_index **out, const char *path,
     x->cfg = *cfg;
     param_of(cfg, param, sizeof param);
     want.param = param;
-    int rc = slu_nearfile_open(&x->file, path, SLU_NEARFILE_INDEX, err);
+    int rc = slu_workfile_open(&x->file, path, SLU_WORKFILE_INDEX, err);
     if (rc == SLU_OK) {
         bool any = !cfg->exact && cfg->unit == SLU_UNIT_WORD;
         memcpy(want.fingerprint,
-               any ? slu_nearfile_head(x->file)->fingerprint : h->fingerprint, 16);
-        rc = slu_nearfile_match(x->file, &want, NULL, err);
+               any ? slu_workfile_head(x->file)->fingerprint : h->fingerprint, 16);
+        rc = slu_workfile_match(x->file, &want, NULL, err);
     }
     if (rc == SLU_OK)
-        rc = slu_nearfile_begin(x->file, 0, err);
+        rc = slu_workfile_begin(x->file, 0, err);
     if (rc == SLU_OK) {
-        x->left = slu_nearfile_len(x->file, 0);
+        x->left = slu_workfile_len(x->file, 0);
         *out = x;
     } else {
         slu_index_free(x);
@@ -189,14 +189,14 @@ int slu_index_open(struct slu_index **out, const char *path,
 
 uint64_t slu_index_documents(const struct slu_index *x)
 {
-    return slu_nearfile_head(x->file)->count[0];
+    return slu_workfile_head(x->file)->count[0];
 }
 
 void slu_index_free(struct slu_index *x)
 {
     if (!x)
         return;
-    slu_nearfile_free(x->file);
+    slu_workfile_free(x->file);
     free(x->doc);
     free(x);
 }
@@ -205,7 +205,7 @@ int slu_index_next(struct slu_index *x, struct slu_index_doc *d, struct slu_err 
 {
     const uint64_t *v;
     uint64_t n_band = x->cfg.exact ? 0 : x->cfg.n_band, need;
-    int rc = slu_nearfile_next(x->file, HEAD, &v, err);
+    int rc = slu_workfile_next(x->file, HEAD, &v, err);
 
     if (rc)
         return rc;
@@ -217,8 +217,8 @@ int slu_index_next(struct slu_index *x, struct slu_index_doc *d, struct slu_err 
     x->left -= need;
     rc = slu_grow(&x->doc, &x->cap, need, sizeof *x->doc, err);
     for (uint64_t at = 0, n; rc == SLU_OK && at < need; at += n) {
-        n = need - at < SLU_NEARFILE_NEXT ? need - at : SLU_NEARFILE_NEXT;
-        rc = slu_nearfile_next(x->file, n, &v, err);
+        n = need - at < SLU_WORKFILE_NEXT ? need - at : SLU_WORKFILE_NEXT;
+        rc = slu_workfile_next(x->file, n, &v, err);
         if (rc == SLU_OK)
             memcpy(x->doc + at, v, n * 8);
     }

@@ -1,7 +1,7 @@
 /* index.h - what a set of documents is compared by, in a file: to deduplicate another
  * set against it.
  *
- * A file of nearfile.h of kind INDEX with one section; for each document, in order:
+ * A file of workfile.h of kind INDEX with one section; for each document, in order:
  * u64 n_set, XXH3-128 of its set (low, high), then, unless n_set is 0, its band keys
  * and the n_set hashes of its set. Of exact duplicates n_set is 1 and nothing follows:
  * the hash is that of the tokens. Counts: 0 documents, 1 hashes in all sets.

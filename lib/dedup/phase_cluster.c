@@ -13,26 +13,26 @@ struct cluster {
     struct slu_u128 merged; /* inputs of verify files */
 };
 
-static int damaged(const struct slu_nearfile *f, struct slu_err *err)
+static int damaged(const struct slu_workfile *f, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_CHECKSUM,
                     "%s: damaged; remove it and run its phase again",
-                    slu_nearfile_path(f));
+                    slu_workfile_path(f));
 }
 
 static int take_twins(struct cluster *c, uint64_t range,
                       struct slu_phase_result *result, struct slu_err *err)
 {
     const uint64_t *base = c->parts.base, *p;
-    struct slu_nearfile *f;
+    struct slu_workfile *f;
     int rc =
-        slu_phase_open(c->cfg, SLU_NEARFILE_MERGE, range, c->parts.n_range,
+        slu_phase_open(c->cfg, SLU_WORKFILE_MERGE, range, c->parts.n_range,
                        c->parts.n_range, c->parts.fingerprint, &c->parts.ids, &f, err);
 
     for (uint64_t i = 0; rc == SLU_OK && i < c->parts.of; i++) {
-        rc = slu_nearfile_begin(f, c->parts.of + i, err);
+        rc = slu_workfile_begin(f, c->parts.of + i, err);
         while (rc == SLU_OK) {
-            rc = slu_nearfile_next(f, PAIR, &p, err);
+            rc = slu_workfile_next(f, PAIR, &p, err);
             if (rc)
                 break;
             result->twins++;
@@ -43,7 +43,7 @@ static int take_twins(struct cluster *c, uint64_t range,
         if (rc == SLU_EOF)
             rc = SLU_OK;
     }
-    slu_nearfile_free(f);
+    slu_workfile_free(f);
     return rc;
 }
 
@@ -51,15 +51,15 @@ static int take_edges(struct cluster *c, uint64_t part, struct slu_phase_result 
                       struct slu_err *err)
 {
     const uint64_t *base = c->parts.base, *p;
-    struct slu_nearfile *f;
+    struct slu_workfile *f;
     int rc =
-        slu_phase_open(c->cfg, SLU_NEARFILE_VERIFY, part, c->parts.of, c->parts.n_range,
+        slu_phase_open(c->cfg, SLU_WORKFILE_VERIFY, part, c->parts.of, c->parts.n_range,
                        c->parts.fingerprint, &c->merged, &f, err);
 
     if (rc == SLU_OK)
-        rc = slu_nearfile_begin(f, 0, err);
+        rc = slu_workfile_begin(f, 0, err);
     while (rc == SLU_OK) {
-        rc = slu_nearfile_next(f, EDGE, &p, err);
+        rc = slu_workfile_next(f, EDGE, &p, err);
         if (rc)
             break;
         const struct slu_near_edge e = {
@@ -70,19 +70,19 @@ static int take_edges(struct cluster *c, uint64_t part, struct slu_phase_result 
                  : damaged(f, err);
     }
     if (rc == SLU_EOF) {
-        result->candidates += slu_nearfile_head(f)->count[N_CANDIDATE];
-        result->capped_documents += slu_nearfile_head(f)->count[N_CAPPED];
+        result->candidates += slu_workfile_head(f)->count[N_CANDIDATE];
+        result->capped_documents += slu_workfile_head(f)->count[N_CAPPED];
         rc = SLU_OK;
     }
-    slu_nearfile_free(f);
+    slu_workfile_free(f);
     return rc;
 }
 
 /* What a part's file says of itself. */
 static void head_of(const struct cluster *c, uint64_t part, struct slu_u128 inputs,
-                    const char *param, struct slu_nearfile_head *h)
+                    const char *param, struct slu_workfile_head *h)
 {
-    *h = (struct slu_nearfile_head){.kind = SLU_NEARFILE_CLUSTER,
+    *h = (struct slu_workfile_head){.kind = SLU_WORKFILE_CLUSTER,
                                     .part = part,
                                     .of = c->parts.of,
                                     .inputs = inputs,
@@ -93,20 +93,20 @@ static void head_of(const struct cluster *c, uint64_t part, struct slu_u128 inpu
     h->count[N_DROPPED] = 0;
 }
 
-static int write_part(struct cluster *c, struct slu_nearfile_head *head,
+static int write_part(struct cluster *c, struct slu_workfile_head *head,
                       struct slu_near_drop *drop, bool *more, struct slu_err *err)
 {
     uint64_t from = c->parts.base[head->part], to = c->parts.base[head->part + 1];
-    struct slu_nearfile_out *out = NULL;
+    struct slu_workfile_out *out = NULL;
     char *path;
     int rc = slu_phase_path(c->cfg, head->kind, head->part, head->of, &path, err);
 
     if (rc == SLU_OK)
-        rc = slu_nearfile_create(&out, path, SLU_NEARFILE_CLUSTER, err);
+        rc = slu_workfile_create(&out, path, SLU_WORKFILE_CLUSTER, err);
     while (rc == SLU_OK && *more && drop->ordinal < to) {
         const uint64_t row[DROP] = {drop->ordinal - from, drop->witness, drop->inter,
                                     drop->uni};
-        rc = slu_nearfile_put(out, row, DROP, err);
+        rc = slu_workfile_put(out, row, DROP, err);
         head->count[N_DROPPED]++;
         if (rc == SLU_OK)
             rc = slu_near_cluster_next(c->cluster, drop, err);
@@ -116,10 +116,10 @@ static int write_part(struct cluster *c, struct slu_nearfile_head *head,
         }
     }
     if (rc == SLU_OK) {
-        rc = slu_nearfile_close(out, head, 1, err);
+        rc = slu_workfile_close(out, head, 1, err);
         out = NULL;
     }
-    slu_nearfile_abort(out);
+    slu_workfile_abort(out);
     free(path);
     return rc;
 }
@@ -149,7 +149,7 @@ static int make(struct cluster *c, struct slu_u128 inputs, const char *param,
         rc = SLU_OK;
     }
     for (uint64_t i = 0; rc == SLU_OK && i < c->parts.of; i++) {
-        struct slu_nearfile_head head;
+        struct slu_workfile_head head;
         head_of(c, i, inputs, param, &head);
         rc = write_part(c, &head, &drop, &more, err);
         result->dropped += head.count[N_DROPPED];
@@ -166,7 +166,7 @@ static int all_done(struct cluster *c, struct slu_u128 inputs, const char *param
 
     result->skipped = true;
     for (uint64_t i = 0; rc == SLU_OK && i < c->parts.of; i++) {
-        struct slu_nearfile_head head, is = {0};
+        struct slu_workfile_head head, is = {0};
         char *path;
         bool done = false;
         head_of(c, i, inputs, param, &head);
@@ -193,14 +193,14 @@ int slu_phase_cluster(const struct slu_phase_cfg *cfg, struct slu_phase_result *
     int rc = slu_phase_parts_read(&c.parts, cfg, 0, err);
     c.merged = c.parts.ids;
     if (rc == SLU_OK)
-        rc = slu_phase_mix(&c.parts, cfg, SLU_NEARFILE_MERGE, c.parts.n_range,
+        rc = slu_phase_mix(&c.parts, cfg, SLU_WORKFILE_MERGE, c.parts.n_range,
                            &c.parts.ids, &c.merged, err);
     inputs = c.merged;
     if (rc == SLU_OK && !cfg->exact)
-        rc = slu_phase_mix(&c.parts, cfg, SLU_NEARFILE_VERIFY, c.parts.of, &c.merged,
+        rc = slu_phase_mix(&c.parts, cfg, SLU_WORKFILE_VERIFY, c.parts.of, &c.merged,
                            &inputs, err);
     if (rc == SLU_OK)
-        rc = slu_phase_param(cfg, SLU_NEARFILE_CLUSTER, c.parts.n_range, &param, err);
+        rc = slu_phase_param(cfg, SLU_WORKFILE_CLUSTER, c.parts.n_range, &param, err);
     if (rc == SLU_OK)
         rc = all_done(&c, inputs, param, result, err);
     if (rc == SLU_OK && !result->skipped)
@@ -215,14 +215,14 @@ int slu_phase_cluster(const struct slu_phase_cfg *cfg, struct slu_phase_result *
 /* ---- the filter ---- */
 
 struct slu_phase_filter {
-    struct slu_nearfile *file;
+    struct slu_workfile *file;
     uint64_t ordinal, next; /* local; UINT64_MAX: no more to drop */
 };
 
 static int next_drop(struct slu_phase_filter *f, struct slu_err *err)
 {
     const uint64_t *p;
-    int rc = slu_nearfile_next(f->file, DROP, &p, err);
+    int rc = slu_workfile_next(f->file, DROP, &p, err);
 
     if (rc == SLU_EOF) {
         f->next = UINT64_MAX;
@@ -230,7 +230,7 @@ static int next_drop(struct slu_phase_filter *f, struct slu_err *err)
     }
     if (rc)
         return rc;
-    if (p[0] < f->ordinal || p[0] >= slu_nearfile_head(f->file)->count[N_DOC] ||
+    if (p[0] < f->ordinal || p[0] >= slu_workfile_head(f->file)->count[N_DOC] ||
         (f->next != UINT64_MAX && p[0] <= f->next))
         return damaged(f->file, err);
     f->next = p[0];
@@ -247,10 +247,10 @@ int slu_phase_filter_open(struct slu_phase_filter **out,
     if (!f)
         return slu_fail_nomem(err, sizeof *f);
     f->next = UINT64_MAX;
-    int rc = slu_phase_open(cfg, SLU_NEARFILE_CLUSTER, cfg->part, cfg->of, cfg->ranges,
+    int rc = slu_phase_open(cfg, SLU_WORKFILE_CLUSTER, cfg->part, cfg->of, cfg->ranges,
                             h->fingerprint, NULL, &f->file, err);
     if (rc == SLU_OK)
-        rc = slu_nearfile_begin(f->file, 0, err);
+        rc = slu_workfile_begin(f->file, 0, err);
     if (rc == SLU_OK)
         rc = next_drop(f, err);
     if (rc)
@@ -285,15 +285,15 @@ int slu_phase_filter_batch(struct slu_phase_filter *f, struct slu_batch *b,
 int slu_phase_filter_end(struct slu_phase_filter *f, const struct slu_sum *total,
                          struct slu_err *err)
 {
-    const uint64_t *n = slu_nearfile_head(f->file)->count;
+    const uint64_t *n = slu_workfile_head(f->file)->count;
 
     if (n[N_DOC] != total->n.sequences || n[N_TOK] != total->n.tokens ||
         n[SUM_LO] != total->checksum.lo || n[SUM_HI] != total->checksum.hi ||
         f->next != UINT64_MAX)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream is not the one that part %llu/%llu was signed from",
-                        (unsigned long long)slu_nearfile_head(f->file)->part,
-                        (unsigned long long)slu_nearfile_head(f->file)->of);
+                        (unsigned long long)slu_workfile_head(f->file)->part,
+                        (unsigned long long)slu_workfile_head(f->file)->of);
     return SLU_OK;
 }
 
@@ -301,6 +301,6 @@ void slu_phase_filter_free(struct slu_phase_filter *f)
 {
     if (!f)
         return;
-    slu_nearfile_free(f->file);
+    slu_workfile_free(f->file);
     free(f);
 }

@@ -28,9 +28,9 @@ int slu_phase_param(const struct slu_phase_cfg *c, uint64_t kind, uint64_t n_ran
             "ranges=%llu",
             c->n_band, c->n_row, c->n_gram, c->unit == SLU_UNIT_WORD ? "word" : "token",
             (unsigned long long)c->seed, c->keep, (unsigned long long)n_range);
-    if (rc == SLU_OK && !c->exact && kind >= SLU_NEARFILE_MERGE)
+    if (rc == SLU_OK && !c->exact && kind >= SLU_WORKFILE_MERGE)
         rc = slu_buf_printf(&t, err, " band-cap=%llu", (unsigned long long)c->band_cap);
-    if (rc == SLU_OK && !c->exact && kind >= SLU_NEARFILE_VERIFY)
+    if (rc == SLU_OK && !c->exact && kind >= SLU_WORKFILE_VERIFY)
         rc = slu_buf_printf(&t, err, " threshold=%llu/%llu verify=%s",
                             (unsigned long long)c->num, (unsigned long long)c->den,
                             c->verify ? "yes" : "no");
@@ -54,17 +54,17 @@ int slu_phase_path(const struct slu_phase_cfg *c, uint64_t kind, uint64_t part,
 
 int slu_phase_open(const struct slu_phase_cfg *c, uint64_t kind, uint64_t part,
                    uint64_t of, uint64_t n_range, const uint8_t *fingerprint,
-                   const struct slu_u128 *inputs, struct slu_nearfile **f,
+                   const struct slu_u128 *inputs, struct slu_workfile **f,
                    struct slu_err *err)
 {
-    struct slu_nearfile_head want = {.kind = kind, .part = part, .of = of};
+    struct slu_workfile_head want = {.kind = kind, .part = part, .of = of};
     struct slu_err why = SLU_ERR_INIT;
     char *param = NULL, *path = NULL;
 
     *f = NULL;
     int rc = slu_phase_path(c, kind, part, of, &path, err);
     if (rc == SLU_OK) {
-        rc = slu_nearfile_open(f, path, kind, &why);
+        rc = slu_workfile_open(f, path, kind, &why);
         if (rc == SLU_E_IO && why.sys_errno == ENOENT)
             rc = slu_fail(err, rc, "%s is missing; run --phase %s --part %llu/%llu",
                           path, kind_name[kind], (unsigned long long)part,
@@ -73,17 +73,17 @@ int slu_phase_open(const struct slu_phase_cfg *c, uint64_t kind, uint64_t part,
             *err = why;
     }
     if (rc == SLU_OK && n_range == 0)
-        n_range = slu_nearfile_head(*f)->count[N_RANGE];
+        n_range = slu_workfile_head(*f)->count[N_RANGE];
     if (rc == SLU_OK)
         rc = slu_phase_param(c, kind, n_range, &param, err);
     if (rc == SLU_OK) {
         want.param = param;
         memcpy(want.fingerprint,
-               fingerprint ? fingerprint : slu_nearfile_head(*f)->fingerprint, 16);
-        rc = slu_nearfile_match(*f, &want, inputs, err);
+               fingerprint ? fingerprint : slu_workfile_head(*f)->fingerprint, 16);
+        rc = slu_workfile_match(*f, &want, inputs, err);
     }
     if (rc) {
-        slu_nearfile_free(*f);
+        slu_workfile_free(*f);
         *f = NULL;
     }
     free(param);
@@ -91,24 +91,24 @@ int slu_phase_open(const struct slu_phase_cfg *c, uint64_t kind, uint64_t part,
     return rc;
 }
 
-int slu_phase_done(const struct slu_phase_cfg *c, const struct slu_nearfile_head *want,
-                   const char *path, bool *done, struct slu_nearfile_head *is,
+int slu_phase_done(const struct slu_phase_cfg *c, const struct slu_workfile_head *want,
+                   const char *path, bool *done, struct slu_workfile_head *is,
                    struct slu_err *err)
 {
     struct slu_err why = SLU_ERR_INIT;
-    struct slu_nearfile *f;
-    int rc = slu_nearfile_open(&f, path, want->kind, &why);
+    struct slu_workfile *f;
+    int rc = slu_workfile_open(&f, path, want->kind, &why);
 
     *done = false;
     if (rc == SLU_E_IO && why.sys_errno == ENOENT)
         return SLU_OK;
     if (rc == SLU_OK) {
-        rc = slu_nearfile_match(
-            f, want, want->kind == SLU_NEARFILE_SIGN ? NULL : &want->inputs, &why);
-        *is = *slu_nearfile_head(f);
+        rc = slu_workfile_match(
+            f, want, want->kind == SLU_WORKFILE_SIGN ? NULL : &want->inputs, &why);
+        *is = *slu_workfile_head(f);
         is->param = NULL;
     }
-    slu_nearfile_free(f);
+    slu_workfile_free(f);
     if (rc && rc != SLU_E_IO && rc != SLU_E_NOMEM && c->force)
         return SLU_OK;
     if (rc && err)
@@ -156,8 +156,8 @@ int slu_phase_parts_read(struct slu_phase_parts *p, const struct slu_phase_cfg *
     *p = (struct slu_phase_parts){.of = of};
     int rc = of ? SLU_OK : count_parts(c, &p->of, err);
 
-    if (rc == SLU_OK && p->of > SLU_NEARFILE_MAX_PARTS)
-        rc = slu_fail(err, SLU_E_LIMIT, "more than %d parts", SLU_NEARFILE_MAX_PARTS);
+    if (rc == SLU_OK && p->of > SLU_WORKFILE_MAX_PARTS)
+        rc = slu_fail(err, SLU_E_LIMIT, "more than %d parts", SLU_WORKFILE_MAX_PARTS);
     if (rc)
         return rc;
     p->base = calloc(p->of + 1, sizeof *p->base);
@@ -166,27 +166,27 @@ int slu_phase_parts_read(struct slu_phase_parts *p, const struct slu_phase_cfg *
     if (!p->base || !p->id || !p->head)
         return slu_fail_nomem(err, p->of * sizeof *p->head);
     for (uint64_t i = 0; i < p->of; i++) {
-        struct slu_nearfile *f;
-        rc = slu_phase_open(c, SLU_NEARFILE_SIGN, i, p->of, i ? p->n_range : c->ranges,
+        struct slu_workfile *f;
+        rc = slu_phase_open(c, SLU_WORKFILE_SIGN, i, p->of, i ? p->n_range : c->ranges,
                             i ? p->fingerprint : NULL, NULL, &f, err);
         if (rc)
             return rc;
-        p->head[i] = *slu_nearfile_head(f);
+        p->head[i] = *slu_workfile_head(f);
         p->head[i].param = NULL;
-        p->id[i] = slu_nearfile_id(f);
+        p->id[i] = slu_workfile_id(f);
         if (i == 0) {
             p->n_range = p->head[i].count[N_RANGE];
             memcpy(p->fingerprint, p->head[i].fingerprint, 16);
         }
-        p->ids = slu_nearfile_mix(p->ids, p->id[i]);
+        p->ids = slu_workfile_mix(p->ids, p->id[i]);
         p->base[i + 1] = p->base[i] + p->head[i].count[N_DOC];
-        bool bad = slu_nearfile_n_section(f) != RECORDS + p->n_range ||
+        bool bad = slu_workfile_n_section(f) != RECORDS + p->n_range ||
                    p->head[i].count[N_DOC] > LOCAL_MASK ||
                    p->base[i + 1] > UINT64_MAX >> 8;
         if (bad)
             rc = slu_fail(err, SLU_E_FORMAT, "%s: counts that cannot be",
-                          slu_nearfile_path(f));
-        slu_nearfile_free(f);
+                          slu_workfile_path(f));
+        slu_workfile_free(f);
         if (rc)
             return rc;
     }
@@ -216,15 +216,15 @@ uint64_t slu_phase_part_of(const struct slu_phase_parts *p, uint64_t ordinal)
 }
 
 int slu_phase_parts_open(const struct slu_phase_parts *p, const struct slu_phase_cfg *c,
-                         uint64_t part, struct slu_nearfile **f, struct slu_err *err)
+                         uint64_t part, struct slu_workfile **f, struct slu_err *err)
 {
-    int rc = slu_phase_open(c, SLU_NEARFILE_SIGN, part, p->of, p->n_range,
+    int rc = slu_phase_open(c, SLU_WORKFILE_SIGN, part, p->of, p->n_range,
                             p->fingerprint, NULL, f, err);
 
-    if (rc == SLU_OK && slu_u128_cmp(slu_nearfile_id(*f), p->id[part])) {
+    if (rc == SLU_OK && slu_u128_cmp(slu_workfile_id(*f), p->id[part])) {
         rc = slu_fail(err, SLU_E_MISMATCH, "%s: changed while it was read",
-                      slu_nearfile_path(*f));
-        slu_nearfile_free(*f);
+                      slu_workfile_path(*f));
+        slu_workfile_free(*f);
         *f = NULL;
     }
     return rc;
@@ -237,12 +237,12 @@ int slu_phase_mix(const struct slu_phase_parts *p, const struct slu_phase_cfg *c
     int rc = SLU_OK;
 
     for (uint64_t i = 0; rc == SLU_OK && i < of; i++) {
-        struct slu_nearfile *f;
+        struct slu_workfile *f;
         rc =
             slu_phase_open(c, kind, i, of, p->n_range, p->fingerprint, inputs, &f, err);
         if (rc == SLU_OK)
-            *ids = slu_nearfile_mix(*ids, slu_nearfile_id(f));
-        slu_nearfile_free(f);
+            *ids = slu_workfile_mix(*ids, slu_workfile_id(f));
+        slu_workfile_free(f);
     }
     return rc;
 }

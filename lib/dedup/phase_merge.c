@@ -40,14 +40,14 @@ static int take(struct merge *m, uint64_t part, struct slu_err *err)
 {
     const struct slu_phase_cfg *c = m->cfg;
     unsigned n_word = slu_phase_record(c), n_band = c->exact ? 0 : c->n_band;
-    struct slu_nearfile *f;
+    struct slu_workfile *f;
     const uint64_t *v;
     int rc = slu_phase_parts_open(&m->parts, c, part, &f, err);
 
     if (rc == SLU_OK)
-        rc = slu_nearfile_begin(f, RECORDS + c->part, err);
+        rc = slu_workfile_begin(f, RECORDS + c->part, err);
     while (rc == SLU_OK) {
-        rc = slu_nearfile_next(f, n_word, &v, err);
+        rc = slu_workfile_next(f, n_word, &v, err);
         if (rc)
             break;
         uint64_t last = v[n_word - 1], band = last >> BAND_SHIFT;
@@ -57,20 +57,20 @@ static int take(struct merge *m, uint64_t part, struct slu_err *err)
         if (band > n_band || ordinal >= m->parts.base[part + 1] || rank == 0)
             rc = slu_fail(err, SLU_E_CHECKSUM,
                           "%s: damaged; remove it and run its phase again",
-                          slu_nearfile_path(f));
+                          slu_workfile_path(f));
         else if (band == n_band)
             rc = slu_near_groups_set(m->groups, hash, 1, rank, ordinal, err);
         else
             rc = slu_near_groups_band(m->groups, (unsigned)band, v[0], hash, rank,
                                       ordinal, err);
     }
-    slu_nearfile_free(f);
+    slu_workfile_free(f);
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
 /* What s has, each once, in sections from `section` on. */
 static int write_pairs(struct merge *m, struct slu_sorter *s,
-                       struct slu_nearfile_out *out, uint64_t section, uint64_t *n_pair,
+                       struct slu_workfile_out *out, uint64_t section, uint64_t *n_pair,
                        struct slu_err *err)
 {
     struct slu_u128 last = {0, 0}, key;
@@ -86,14 +86,14 @@ static int write_pairs(struct merge *m, struct slu_sorter *s,
         last = key;
         uint64_t d = key.hi >> m->shift, part = slu_phase_part_of(&m->parts, d);
         const uint64_t row[PAIR] = {d - m->parts.base[part], key.lo};
-        rc = slu_nearfile_section(out, section + part, err);
+        rc = slu_workfile_section(out, section + part, err);
         if (rc == SLU_OK)
-            rc = slu_nearfile_put(out, row, PAIR, err);
+            rc = slu_workfile_put(out, row, PAIR, err);
     }
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-static int make(struct merge *m, const struct slu_nearfile_head *head, const char *path,
+static int make(struct merge *m, const struct slu_workfile_head *head, const char *path,
                 struct slu_phase_result *result, struct slu_err *err)
 {
     const struct slu_phase_cfg *c = m->cfg;
@@ -108,7 +108,7 @@ static int make(struct merge *m, const struct slu_nearfile_head *head, const cha
                                      .ctx = m};
     struct slu_sorter_cfg pc = {c->budget_byte / 4, c->tmpdir, c->n_threads};
     struct slu_sorter_cfg tc = {c->budget_byte / 8, c->tmpdir, c->n_threads};
-    struct slu_nearfile_out *out = NULL;
+    struct slu_workfile_out *out = NULL;
 
     m->shift = 64 - slu_near_bits(m->parts.base[m->parts.of]);
     int rc = slu_near_groups_new(&m->groups, &gc, err);
@@ -121,26 +121,26 @@ static int make(struct merge *m, const struct slu_nearfile_head *head, const cha
     if (rc == SLU_OK)
         rc = slu_near_groups_run(m->groups, err);
     if (rc == SLU_OK)
-        rc = slu_nearfile_create(&out, path, SLU_NEARFILE_MERGE, err);
+        rc = slu_workfile_create(&out, path, SLU_WORKFILE_MERGE, err);
     if (rc == SLU_OK)
         rc = write_pairs(m, m->pairs, out, 0, &m->n_pair, err);
     if (rc == SLU_OK)
         rc = write_pairs(m, m->twins, out, m->parts.of, &m->n_twin, err);
     if (rc) {
-        slu_nearfile_abort(out);
+        slu_workfile_abort(out);
         return rc;
     }
     result->twins = m->n_twin;
     result->candidates = m->n_pair;
     result->spilled_byte = slu_near_groups_spilled(m->groups) +
                            slu_sorter_spilled(m->pairs) + slu_sorter_spilled(m->twins);
-    return slu_nearfile_close(out, head, 2 * m->parts.of, err);
+    return slu_workfile_close(out, head, 2 * m->parts.of, err);
 }
 
 int slu_phase_merge(const struct slu_phase_cfg *c, struct slu_phase_result *result,
                     struct slu_err *err)
 {
-    struct slu_nearfile_head want = {.kind = SLU_NEARFILE_MERGE,
+    struct slu_workfile_head want = {.kind = SLU_WORKFILE_MERGE,
                                      .part = c->part,
                                      .of = c->of},
                              is;

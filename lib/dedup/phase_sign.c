@@ -27,7 +27,7 @@ struct sign {
     struct slu_minhash *minhash;
     struct scratch *scratch; /* one a thread */
     struct slu_sidecar items;
-    struct slu_nearfile_out *out;
+    struct slu_workfile_out *out;
     struct slu_spool *entries;
     struct slu_sorter *records;
     uint64_t n_doc;
@@ -109,12 +109,12 @@ static int put_one(struct sign *s, const struct item *it, const uint64_t *key,
 {
     unsigned n_band = n_band_of(s->cfg);
     uint64_t e[ENTRY] = {
-        it->prio, slu_nearfile_tell(s->out), it->n_set, it->hash.lo, it->hash.hi, 0};
+        it->prio, slu_workfile_tell(s->out), it->n_set, it->hash.lo, it->hash.hi, 0};
     int rc = SLU_OK;
 
     if (!s->cfg->exact) {
         e[5] = slu_hash64(e, 40);
-        rc = slu_nearfile_put(s->out, set, it->n_set, err);
+        rc = slu_workfile_put(s->out, set, it->n_set, err);
         if (rc == SLU_OK)
             rc = slu_spool_put(s->entries, e, sizeof e, err);
     }
@@ -148,7 +148,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 
 static int write_entries(struct sign *s, struct slu_err *err)
 {
-    int rc = slu_nearfile_section(s->out, ENTRIES, err);
+    int rc = slu_workfile_section(s->out, ENTRIES, err);
 
     if (rc == SLU_OK)
         rc = slu_spool_rewind(s->entries, ENTRY * 8, err);
@@ -156,7 +156,7 @@ static int write_entries(struct sign *s, struct slu_err *err)
         const void *p;
         rc = slu_spool_get(s->entries, &p, ENTRY * 8, err);
         if (rc == SLU_OK)
-            rc = slu_nearfile_put(s->out, p, ENTRY, err);
+            rc = slu_workfile_put(s->out, p, ENTRY, err);
     }
     return rc == SLU_EOF ? SLU_OK : rc;
 }
@@ -176,9 +176,9 @@ static int write_records(struct sign *s, struct slu_err *err)
         uint64_t range = (uint64_t)(((unsigned __int128)key.hi * n_range) >> 64);
         const uint64_t *row = p;
         const uint64_t out[4] = {key.hi, row[0], n == 24 ? row[2] : row[1], row[1]};
-        rc = slu_nearfile_section(s->out, RECORDS + range, err);
+        rc = slu_workfile_section(s->out, RECORDS + range, err);
         if (rc == SLU_OK)
-            rc = slu_nearfile_put(s->out, out, slu_phase_record(s->cfg), err);
+            rc = slu_workfile_put(s->out, out, slu_phase_record(s->cfg), err);
     }
     return rc == SLU_EOF ? SLU_OK : rc;
 }
@@ -195,7 +195,7 @@ static int begin(struct sign *s, struct slu_reader *r, const char *path,
         h->bos,  h->pad};
     struct slu_sorter_cfg sc = {c->budget_byte / 8 * 7 - (1 << 20), c->tmpdir,
                                 c->n_threads};
-    int rc = slu_nearfile_create(&s->out, path, SLU_NEARFILE_SIGN, err);
+    int rc = slu_workfile_create(&s->out, path, SLU_WORKFILE_SIGN, err);
 
     if (rc == SLU_OK)
         rc = slu_sorter_new(&s->records, &sc, err);
@@ -227,13 +227,13 @@ static void release(struct sign *s)
     slu_minhash_free(s->minhash);
     slu_shingler_free(s->shingler);
     slu_sidecar_release(&s->items);
-    slu_nearfile_abort(s->out);
+    slu_workfile_abort(s->out);
     slu_spool_free(s->entries);
     slu_sorter_free(s->records);
 }
 
 static int make(struct sign *s, struct slu_reader *r, unsigned n_slots,
-                struct slu_nearfile_head *head, const char *path, struct slu_sum *total,
+                struct slu_workfile_head *head, const char *path, struct slu_sum *total,
                 struct slu_phase_result *result, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {work, emit};
@@ -260,9 +260,9 @@ static int make(struct sign *s, struct slu_reader *r, unsigned n_slots,
                         "please report it",
                         (unsigned long long)total->n.sequences,
                         (unsigned long long)s->n_doc);
-    struct slu_nearfile_out *out = s->out;
+    struct slu_workfile_out *out = s->out;
     s->out = NULL;
-    return slu_nearfile_close(out, head, RECORDS + s->cfg->ranges, err);
+    return slu_workfile_close(out, head, RECORDS + s->cfg->ranges, err);
 }
 
 static int pass(void *ctx, struct slu_batch *b, struct slu_err *err)
@@ -273,7 +273,7 @@ static int pass(void *ctx, struct slu_batch *b, struct slu_err *err)
 
 /* The file is there: is it this stream's? */
 static int compare(const struct slu_phase_cfg *c, struct slu_reader *r,
-                   unsigned n_slots, const struct slu_nearfile_head *is,
+                   unsigned n_slots, const struct slu_workfile_head *is,
                    const char *path, struct slu_sum *total, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {NULL, pass};
@@ -294,7 +294,7 @@ int slu_phase_sign(const struct slu_phase_cfg *c, struct slu_reader *r,
                    unsigned n_slots, struct slu_sum *total,
                    struct slu_phase_result *result, struct slu_err *err)
 {
-    struct slu_nearfile_head want = {.kind = SLU_NEARFILE_SIGN,
+    struct slu_workfile_head want = {.kind = SLU_WORKFILE_SIGN,
                                      .part = c->part,
                                      .of = c->of},
                              is;

@@ -11,7 +11,7 @@
 struct verify {
     const struct slu_phase_cfg *cfg;
     struct slu_phase_parts parts;
-    struct slu_nearfile *own, *other; /* part cfg->part, and the one last asked for */
+    struct slu_workfile *own, *other; /* part cfg->part, and the one last asked for */
     uint64_t other_part;
     struct slu_near_verify *verify;
     struct slu_sorter *edges; /* by (d, k) */
@@ -20,7 +20,7 @@ struct verify {
 
 /* ---- the store ---- */
 
-static int file_of(struct verify *v, uint64_t part, struct slu_nearfile **f,
+static int file_of(struct verify *v, uint64_t part, struct slu_workfile **f,
                    struct slu_err *err)
 {
     int rc = SLU_OK;
@@ -30,7 +30,7 @@ static int file_of(struct verify *v, uint64_t part, struct slu_nearfile **f,
         return SLU_OK;
     }
     if (!v->other || v->other_part != part) {
-        slu_nearfile_free(v->other);
+        slu_workfile_free(v->other);
         v->other = NULL;
         rc = slu_phase_parts_open(&v->parts, v->cfg, part, &v->other, err);
         v->other_part = part;
@@ -39,11 +39,11 @@ static int file_of(struct verify *v, uint64_t part, struct slu_nearfile **f,
     return rc;
 }
 
-static int damaged(const struct slu_nearfile *f, struct slu_err *err)
+static int damaged(const struct slu_workfile *f, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_CHECKSUM,
                     "%s: damaged; remove it and run its phase again",
-                    slu_nearfile_path(f));
+                    slu_workfile_path(f));
 }
 
 static int read_entries(void *ctx, uint64_t from, size_t n, struct slu_near_entry *e,
@@ -57,12 +57,12 @@ static int read_entries(void *ctx, uint64_t from, size_t n, struct slu_near_entr
         uint64_t part = slu_phase_part_of(&v->parts, from);
         uint64_t left = v->parts.base[part + 1] - from;
         size_t some = n < 64 ? n : 64;
-        struct slu_nearfile *f;
+        struct slu_workfile *f;
         if (some > left)
             some = (size_t)left;
         rc = file_of(v, part, &f, err);
         if (rc == SLU_OK)
-            rc = slu_nearfile_read(f, ENTRIES, (from - v->parts.base[part]) * ENTRY,
+            rc = slu_workfile_read(f, ENTRIES, (from - v->parts.base[part]) * ENTRY,
                                    some * ENTRY, raw, err);
         for (size_t i = 0; rc == SLU_OK && i < some; i++) {
             const uint64_t *r = raw + i * ENTRY;
@@ -79,11 +79,11 @@ static int read_entries(void *ctx, uint64_t from, size_t n, struct slu_near_entr
 }
 
 /* A set that is read in windows is checked as a whole before. */
-static int check_whole(struct slu_nearfile *f, const struct slu_near_entry *e,
+static int check_whole(struct slu_workfile *f, const struct slu_near_entry *e,
                        struct slu_err *err)
 {
     uint64_t *set = malloc(e->n_set * 8);
-    int rc = set ? slu_nearfile_read(f, SETS, e->off, e->n_set, set, err)
+    int rc = set ? slu_workfile_read(f, SETS, e->off, e->n_set, set, err)
                  : slu_fail_nomem(err, e->n_set * 8);
 
     if (rc == SLU_OK && slu_u128_cmp(slu_set_hash128(set, e->n_set), e->hash))
@@ -96,13 +96,13 @@ static int read_hashes(void *ctx, uint64_t ordinal, const struct slu_near_entry 
                        uint64_t from, size_t n, uint64_t *set, struct slu_err *err)
 {
     struct verify *v = ctx;
-    struct slu_nearfile *f;
+    struct slu_workfile *f;
     int rc = file_of(v, slu_phase_part_of(&v->parts, ordinal), &f, err);
 
     if (rc == SLU_OK && n < e->n_set && from == 0)
         rc = check_whole(f, e, err);
     if (rc == SLU_OK)
-        rc = slu_nearfile_read(f, SETS, e->off + from, n, set, err);
+        rc = slu_workfile_read(f, SETS, e->off + from, n, set, err);
     if (rc == SLU_OK && n == e->n_set && slu_u128_cmp(slu_set_hash128(set, n), e->hash))
         rc = damaged(f, err);
     return rc;
@@ -125,27 +125,27 @@ static int take(struct verify *v, uint64_t range, struct slu_err *err)
 {
     uint64_t part = v->cfg->part, n_doc = v->parts.base[v->parts.of];
     uint64_t own = v->parts.base[part], n_own = v->parts.base[part + 1] - own;
-    struct slu_nearfile *f;
+    struct slu_workfile *f;
     const uint64_t *p;
     int rc =
-        slu_phase_open(v->cfg, SLU_NEARFILE_MERGE, range, v->parts.n_range,
+        slu_phase_open(v->cfg, SLU_WORKFILE_MERGE, range, v->parts.n_range,
                        v->parts.n_range, v->parts.fingerprint, &v->parts.ids, &f, err);
 
     if (rc == SLU_OK)
-        rc = slu_nearfile_begin(f, part, err);
+        rc = slu_workfile_begin(f, part, err);
     while (rc == SLU_OK) {
-        rc = slu_nearfile_next(f, PAIR, &p, err);
+        rc = slu_workfile_next(f, PAIR, &p, err);
         if (rc)
             break;
         rc = p[0] < n_own && p[1] < n_doc
                  ? slu_near_verify_pair(v->verify, p[1], own + p[0], err)
                  : damaged(f, err);
     }
-    slu_nearfile_free(f);
+    slu_workfile_free(f);
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-static int write_edges(struct verify *v, struct slu_nearfile_out *out,
+static int write_edges(struct verify *v, struct slu_workfile_out *out,
                        struct slu_err *err)
 {
     struct slu_u128 key;
@@ -164,12 +164,12 @@ static int write_edges(struct verify *v, struct slu_nearfile_out *out,
                                     r[1],
                                     r[2],
                                     r[3]};
-        rc = slu_nearfile_put(out, row, EDGE, err);
+        rc = slu_workfile_put(out, row, EDGE, err);
     }
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-static int make(struct verify *v, struct slu_nearfile_head *head, const char *path,
+static int make(struct verify *v, struct slu_workfile_head *head, const char *path,
                 struct slu_phase_result *result, struct slu_err *err)
 {
     const struct slu_phase_cfg *c = v->cfg;
@@ -188,7 +188,7 @@ static int make(struct verify *v, struct slu_nearfile_head *head, const char *pa
                                      .edge = on_edge,
                                      .ctx = v};
     struct slu_sorter_cfg ec = {c->budget_byte / 4, c->tmpdir, c->n_threads};
-    struct slu_nearfile_out *out = NULL;
+    struct slu_workfile_out *out = NULL;
 
     v->shift = 64 - slu_near_bits(store.n_doc);
     int rc = slu_phase_parts_open(&v->parts, c, c->part, &v->own, err);
@@ -201,11 +201,11 @@ static int make(struct verify *v, struct slu_nearfile_head *head, const char *pa
     if (rc == SLU_OK)
         rc = slu_near_verify_run(v->verify, err);
     if (rc == SLU_OK)
-        rc = slu_nearfile_create(&out, path, SLU_NEARFILE_VERIFY, err);
+        rc = slu_workfile_create(&out, path, SLU_WORKFILE_VERIFY, err);
     if (rc == SLU_OK)
         rc = write_edges(v, out, err);
     if (rc) {
-        slu_nearfile_abort(out);
+        slu_workfile_abort(out);
         return rc;
     }
     const struct slu_near_verify_result *r = slu_near_verify_result(v->verify);
@@ -213,13 +213,13 @@ static int make(struct verify *v, struct slu_nearfile_head *head, const char *pa
     result->edges = head->count[N_EDGE] = r->edges;
     result->capped_documents = head->count[N_CAPPED] = r->capped;
     result->spilled_byte = r->spilled_byte + slu_sorter_spilled(v->edges);
-    return slu_nearfile_close(out, head, 1, err);
+    return slu_workfile_close(out, head, 1, err);
 }
 
 int slu_phase_verify(const struct slu_phase_cfg *c, struct slu_phase_result *result,
                      struct slu_err *err)
 {
-    struct slu_nearfile_head want = {.kind = SLU_NEARFILE_VERIFY,
+    struct slu_workfile_head want = {.kind = SLU_WORKFILE_VERIFY,
                                      .part = c->part,
                                      .of = c->of},
                              is = {0};
@@ -230,7 +230,7 @@ int slu_phase_verify(const struct slu_phase_cfg *c, struct slu_phase_result *res
     int rc = slu_phase_parts_read(&v.parts, c, c->of, err);
     want.inputs = v.parts.ids;
     if (rc == SLU_OK)
-        rc = slu_phase_mix(&v.parts, c, SLU_NEARFILE_MERGE, v.parts.n_range,
+        rc = slu_phase_mix(&v.parts, c, SLU_WORKFILE_MERGE, v.parts.n_range,
                            &v.parts.ids, &want.inputs, err);
     if (rc == SLU_OK)
         rc = slu_phase_path(c, want.kind, c->part, c->of, &path, err);
@@ -252,8 +252,8 @@ int slu_phase_verify(const struct slu_phase_cfg *c, struct slu_phase_result *res
     }
     slu_near_verify_free(v.verify);
     slu_sorter_free(v.edges);
-    slu_nearfile_free(v.own);
-    slu_nearfile_free(v.other);
+    slu_workfile_free(v.own);
+    slu_workfile_free(v.other);
     slu_phase_parts_release(&v.parts);
     free(param);
     free(path);

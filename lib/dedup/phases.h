@@ -9,7 +9,7 @@
  * The decisions are those of near_ext.h (of exact.h: twins by the hash of the tokens)
  * over the parts' streams one after another, so the filtered parts, one after another,
  * are what one pass makes. Each phase works within a budget; files are those of
- * nearfile.h.
+ * workfile.h.
  *
  * A document's ordinal is its place in all parts; "local" is that in its own. Sections,
  * in u64:

@@ -4,7 +4,7 @@
 #define SLU_DEDUP_PHASES_PRIVATE_H
 
 #include "lib/dedup/near_verify.h"
-#include "lib/dedup/nearfile.h"
+#include "lib/workfile.h"
 #include "lib/dedup/phases.h"
 
 /* Counts of a file's head. */
@@ -49,13 +49,13 @@ SLU_MUST_USE int slu_phase_path(const struct slu_phase_cfg *c, uint64_t kind,
 SLU_MUST_USE int slu_phase_open(const struct slu_phase_cfg *c, uint64_t kind,
                                 uint64_t part, uint64_t of, uint64_t n_range,
                                 const uint8_t *fingerprint,
-                                const struct slu_u128 *inputs, struct slu_nearfile **f,
+                                const struct slu_u128 *inputs, struct slu_workfile **f,
                                 struct slu_err *err);
 /* Whether a phase's own file is there and as it would be made; want->param is filled by
  * it and the caller's to free. */
 SLU_MUST_USE int slu_phase_done(const struct slu_phase_cfg *c,
-                                const struct slu_nearfile_head *want, const char *path,
-                                bool *done, struct slu_nearfile_head *is,
+                                const struct slu_workfile_head *want, const char *path,
+                                bool *done, struct slu_workfile_head *is,
                                 struct slu_err *err);
 
 /* All sign files of a folder: what they say of themselves. */
@@ -63,7 +63,7 @@ struct slu_phase_parts {
     uint64_t of, n_range;
     uint64_t *base; /* of + 1: the ordinal that each part begins with */
     struct slu_u128 *id;
-    struct slu_nearfile_head *head; /* without param */
+    struct slu_workfile_head *head; /* without param */
     uint8_t fingerprint[16];
     struct slu_u128 ids; /* all of them mixed */
 };
@@ -78,7 +78,7 @@ uint64_t slu_phase_part_of(const struct slu_phase_parts *p, uint64_t ordinal);
 /* Opens sign file `part` again, and checks that it is the same. */
 SLU_MUST_USE int slu_phase_parts_open(const struct slu_phase_parts *p,
                                       const struct slu_phase_cfg *c, uint64_t part,
-                                      struct slu_nearfile **f, struct slu_err *err);
+                                      struct slu_workfile **f, struct slu_err *err);
 /* Mixes in the ids of all files of a kind (merge or verify), of which there are `of`.
  */
 SLU_MUST_USE int slu_phase_mix(const struct slu_phase_parts *p,

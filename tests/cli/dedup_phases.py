@@ -271,7 +271,7 @@ def refused():
 
 
 def sections(path):
-    """(name, first byte, end) of the parts of a file, as lib/dedup/nearfile.h describes them."""
+    """(name, first byte, end) of the parts of a file, as lib/workfile.h describes them."""
     d = open(path, "rb").read()
     tail, = struct.unpack("<Q", d[-32:-24])
     n_param, n_section = struct.unpack("<QQ", d[tail + 112:tail + 128])

@@ -1,4 +1,4 @@
-#include "lib/dedup/nearfile.h"
+#include "lib/workfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ enum { HEAD = 16, FOOT = 32, TAIL = 128, ROW = 24, STEP = 1 << 18 };
 
 /* ---- writing ---- */
 
-struct slu_nearfile_out {
+struct slu_workfile_out {
     struct slu_out *out;
     uint8_t head[HEAD];
     XXH3_state_t *hash; /* of the section at hand */
@@ -32,10 +32,10 @@ struct slu_nearfile_out {
     struct slu_buf rows; /* of the sections that are done */
 };
 
-int slu_nearfile_create(struct slu_nearfile_out **out, const char *path, uint64_t kind,
+int slu_workfile_create(struct slu_workfile_out **out, const char *path, uint64_t kind,
                         struct slu_err *err)
 {
-    struct slu_nearfile_out *o = calloc(1, sizeof *o);
+    struct slu_workfile_out *o = calloc(1, sizeof *o);
 
     *out = NULL;
     if (!o)
@@ -53,12 +53,12 @@ int slu_nearfile_create(struct slu_nearfile_out **out, const char *path, uint64_
         XXH3_128bits_reset(o->hash);
         *out = o;
     } else {
-        slu_nearfile_abort(o);
+        slu_workfile_abort(o);
     }
     return rc;
 }
 
-void slu_nearfile_abort(struct slu_nearfile_out *o)
+void slu_workfile_abort(struct slu_workfile_out *o)
 {
     if (!o)
         return;
@@ -69,7 +69,7 @@ void slu_nearfile_abort(struct slu_nearfile_out *o)
     free(o);
 }
 
-static int flush(struct slu_nearfile_out *o, struct slu_err *err)
+static int flush(struct slu_workfile_out *o, struct slu_err *err)
 {
     int rc = slu_out_write(o->out, o->buf, o->n_buf, err);
 
@@ -77,7 +77,7 @@ static int flush(struct slu_nearfile_out *o, struct slu_err *err)
     return rc;
 }
 
-static int put_bytes(struct slu_nearfile_out *o, const void *p, size_t n,
+static int put_bytes(struct slu_workfile_out *o, const void *p, size_t n,
                      struct slu_err *err)
 {
     const uint8_t *from = p;
@@ -96,7 +96,7 @@ static int put_bytes(struct slu_nearfile_out *o, const void *p, size_t n,
     return rc;
 }
 
-int slu_nearfile_section(struct slu_nearfile_out *o, uint64_t n, struct slu_err *err)
+int slu_workfile_section(struct slu_workfile_out *o, uint64_t n, struct slu_err *err)
 {
     int rc = SLU_OK;
 
@@ -115,7 +115,7 @@ int slu_nearfile_section(struct slu_nearfile_out *o, uint64_t n, struct slu_err 
     return rc;
 }
 
-int slu_nearfile_put(struct slu_nearfile_out *o, const uint64_t *v, size_t n,
+int slu_workfile_put(struct slu_workfile_out *o, const uint64_t *v, size_t n,
                      struct slu_err *err)
 {
     int rc = SLU_OK;
@@ -134,17 +134,17 @@ int slu_nearfile_put(struct slu_nearfile_out *o, const uint64_t *v, size_t n,
     return rc;
 }
 
-uint64_t slu_nearfile_tell(const struct slu_nearfile_out *o)
+uint64_t slu_workfile_tell(const struct slu_workfile_out *o)
 {
     return o->n_word;
 }
 
 static struct slu_u128 foot_hash(const uint8_t head[HEAD], const void *tail, size_t n)
 {
-    return slu_nearfile_mix(slu_hash128(head, HEAD), slu_hash128(tail, n));
+    return slu_workfile_mix(slu_hash128(head, HEAD), slu_hash128(tail, n));
 }
 
-static int put_tail(struct slu_nearfile_out *o, const struct slu_nearfile_head *h,
+static int put_tail(struct slu_workfile_out *o, const struct slu_workfile_head *h,
                     uint64_t n_section, struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT;
@@ -156,7 +156,7 @@ static int put_tail(struct slu_nearfile_out *o, const struct slu_nearfile_head *
     memcpy(fixed + 16, h->fingerprint, 16);
     slu_put_le64(fixed + 32, h->inputs.lo);
     slu_put_le64(fixed + 40, h->inputs.hi);
-    for (unsigned i = 0; i < SLU_NEARFILE_COUNTS; i++)
+    for (unsigned i = 0; i < SLU_WORKFILE_COUNTS; i++)
         slu_put_le64(fixed + 48 + 8 * i, h->count[i]);
     slu_put_le64(fixed + 112, n_param);
     slu_put_le64(fixed + 120, n_section);
@@ -180,12 +180,12 @@ static int put_tail(struct slu_nearfile_out *o, const struct slu_nearfile_head *
     return rc;
 }
 
-int slu_nearfile_close(struct slu_nearfile_out *o, const struct slu_nearfile_head *head,
+int slu_workfile_close(struct slu_workfile_out *o, const struct slu_workfile_head *head,
                        uint64_t n_section, struct slu_err *err)
 {
-    int rc = slu_nearfile_section(o, n_section, err);
+    int rc = slu_workfile_section(o, n_section, err);
 
-    if (rc == SLU_OK && strlen(head->param) > SLU_NEARFILE_MAX_PARAM)
+    if (rc == SLU_OK && strlen(head->param) > SLU_WORKFILE_MAX_PARAM)
         rc = slu_fail(err, SLU_E_LIMIT, "parameters are too long");
     if (rc == SLU_OK)
         rc = put_tail(o, head, n_section, err);
@@ -196,17 +196,17 @@ int slu_nearfile_close(struct slu_nearfile_out *o, const struct slu_nearfile_hea
         o->out = NULL;
         rc = slu_out_close(out, err);
     }
-    slu_nearfile_abort(o);
+    slu_workfile_abort(o);
     return rc;
 }
 
 /* ---- reading ---- */
 
-struct slu_nearfile {
+struct slu_workfile {
     char *path;
     int fd;
     bool index; /* what it was opened as; else a phase's file */
-    struct slu_nearfile_head head;
+    struct slu_workfile_head head;
     struct slu_u128 id;
     char *param;
     uint64_t n_section;
@@ -222,39 +222,39 @@ struct slu_nearfile {
 };
 
 /* What to do about a file that cannot be used. */
-static const char *remedy(const struct slu_nearfile *f)
+static const char *remedy(const struct slu_workfile *f)
 {
     return f->index ? "make it again with --save-index"
                     : "remove it and run its phase again";
 }
 
-static int damaged(const struct slu_nearfile *f, struct slu_err *err)
+static int damaged(const struct slu_workfile *f, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged; %s", f->path, remedy(f));
 }
 
-static int foreign(const struct slu_nearfile *f, struct slu_err *err)
+static int foreign(const struct slu_workfile *f, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_FORMAT,
                     f->index ? "%s: is no index of dedup --save-index"
-                             : "%s: no file of a phase of dedup",
+                             : "%s: no file of a phase",
                     f->path);
 }
 
-static int parse_tail(struct slu_nearfile *f, const uint8_t *t, uint64_t n,
+static int parse_tail(struct slu_workfile *f, const uint8_t *t, uint64_t n,
                       uint64_t tail_off, struct slu_err *err)
 {
-    struct slu_nearfile_head *h = &f->head;
+    struct slu_workfile_head *h = &f->head;
     uint64_t n_param = slu_le64(t + 112), at = HEAD;
 
     h->part = slu_le64(t);
     h->of = slu_le64(t + 8);
     memcpy(h->fingerprint, t + 16, 16);
     h->inputs = (struct slu_u128){slu_le64(t + 32), slu_le64(t + 40)};
-    for (unsigned i = 0; i < SLU_NEARFILE_COUNTS; i++)
+    for (unsigned i = 0; i < SLU_WORKFILE_COUNTS; i++)
         h->count[i] = slu_le64(t + 48 + 8 * i);
     f->n_section = slu_le64(t + 120);
-    if (n_param > SLU_NEARFILE_MAX_PARAM || f->n_section > 2 * SLU_NEARFILE_MAX_PARTS ||
+    if (n_param > SLU_WORKFILE_MAX_PARAM || f->n_section > 2 * SLU_WORKFILE_MAX_PARTS ||
         n != TAIL + ((n_param + 7) & ~UINT64_C(7)) + ROW * f->n_section)
         return damaged(f, err);
     f->param = calloc(1, n_param + 1);
@@ -274,7 +274,7 @@ static int parse_tail(struct slu_nearfile *f, const uint8_t *t, uint64_t n,
     return at == tail_off ? SLU_OK : damaged(f, err);
 }
 
-static int read_tail(struct slu_nearfile *f, uint64_t kind, struct slu_err *err)
+static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
 {
     uint8_t head[HEAD], foot[FOOT];
     struct stat st;
@@ -319,32 +319,33 @@ static int read_tail(struct slu_nearfile *f, uint64_t kind, struct slu_err *err)
     if (rc == SLU_OK && f->head.kind != kind && f->index)
         rc = foreign(f, err);
     else if (rc == SLU_OK && f->head.kind != kind)
-        rc = slu_fail(err, SLU_E_MISMATCH, "%s: of another phase of dedup", f->path);
+        rc = slu_fail(err, SLU_E_MISMATCH, "%s: of another phase, or another program's",
+                      f->path);
     return rc;
 }
 
-int slu_nearfile_open(struct slu_nearfile **out, const char *path, uint64_t kind,
+int slu_workfile_open(struct slu_workfile **out, const char *path, uint64_t kind,
                       struct slu_err *err)
 {
-    struct slu_nearfile *f = calloc(1, sizeof *f);
+    struct slu_workfile *f = calloc(1, sizeof *f);
 
     *out = NULL;
     if (!f)
         return slu_fail_nomem(err, sizeof *f);
-    f->index = kind == SLU_NEARFILE_INDEX;
+    f->index = kind == SLU_WORKFILE_INDEX;
     f->path = strdup(path);
     f->fd = open(path, O_RDONLY | O_CLOEXEC);
     int rc = !f->path    ? slu_fail_nomem(err, strlen(path))
              : f->fd < 0 ? slu_fail_errno(err, "%s", path)
                          : read_tail(f, kind, err);
     if (rc)
-        slu_nearfile_free(f);
+        slu_workfile_free(f);
     else
         *out = f;
     return rc;
 }
 
-void slu_nearfile_free(struct slu_nearfile *f)
+void slu_workfile_free(struct slu_workfile *f)
 {
     if (!f)
         return;
@@ -358,32 +359,32 @@ void slu_nearfile_free(struct slu_nearfile *f)
     free(f);
 }
 
-const struct slu_nearfile_head *slu_nearfile_head(const struct slu_nearfile *f)
+const struct slu_workfile_head *slu_workfile_head(const struct slu_workfile *f)
 {
     return &f->head;
 }
 
-const char *slu_nearfile_path(const struct slu_nearfile *f)
+const char *slu_workfile_path(const struct slu_workfile *f)
 {
     return f->path;
 }
 
-struct slu_u128 slu_nearfile_id(const struct slu_nearfile *f)
+struct slu_u128 slu_workfile_id(const struct slu_workfile *f)
 {
     return f->id;
 }
 
-uint64_t slu_nearfile_n_section(const struct slu_nearfile *f)
+uint64_t slu_workfile_n_section(const struct slu_workfile *f)
 {
     return f->n_section;
 }
 
-uint64_t slu_nearfile_len(const struct slu_nearfile *f, uint64_t section)
+uint64_t slu_workfile_len(const struct slu_workfile *f, uint64_t section)
 {
     return section < f->n_section ? f->section[section].n_byte / 8 : 0;
 }
 
-struct slu_u128 slu_nearfile_mix(struct slu_u128 ids, struct slu_u128 id)
+struct slu_u128 slu_workfile_mix(struct slu_u128 ids, struct slu_u128 id)
 {
     uint8_t b[32];
 
@@ -395,7 +396,7 @@ struct slu_u128 slu_nearfile_mix(struct slu_u128 ids, struct slu_u128 id)
 }
 
 /* The first key=value in which two texts differ. */
-static int param_differs(const struct slu_nearfile *f, const char *want,
+static int param_differs(const struct slu_workfile *f, const char *want,
                          struct slu_err *err)
 {
     const char *a = f->param, *b = want;
@@ -414,11 +415,11 @@ static int param_differs(const struct slu_nearfile *f, const char *want,
     }
 }
 
-int slu_nearfile_match(const struct slu_nearfile *f,
-                       const struct slu_nearfile_head *want,
+int slu_workfile_match(const struct slu_workfile *f,
+                       const struct slu_workfile_head *want,
                        const struct slu_u128 *inputs, struct slu_err *err)
 {
-    const struct slu_nearfile_head *h = &f->head;
+    const struct slu_workfile_head *h = &f->head;
 
     if (h->part != want->part || h->of != want->of)
         return slu_fail(err, SLU_E_MISMATCH,
@@ -448,10 +449,10 @@ static void to_host(uint64_t *v, size_t n)
             v[i] = slu_le64(&v[i]);
 }
 
-int slu_nearfile_read(struct slu_nearfile *f, uint64_t section, uint64_t from, size_t n,
+int slu_workfile_read(struct slu_workfile *f, uint64_t section, uint64_t from, size_t n,
                       uint64_t *v, struct slu_err *err)
 {
-    uint64_t len = slu_nearfile_len(f, section);
+    uint64_t len = slu_workfile_len(f, section);
 
     if (from > len || n > len - from)
         return damaged(f, err);
@@ -465,7 +466,7 @@ int slu_nearfile_read(struct slu_nearfile *f, uint64_t section, uint64_t from, s
     return SLU_OK;
 }
 
-int slu_nearfile_begin(struct slu_nearfile *f, uint64_t section, struct slu_err *err)
+int slu_workfile_begin(struct slu_workfile *f, uint64_t section, struct slu_err *err)
 {
     if (section >= f->n_section)
         return damaged(f, err);
@@ -482,7 +483,7 @@ int slu_nearfile_begin(struct slu_nearfile *f, uint64_t section, struct slu_err 
     return SLU_OK;
 }
 
-static int refill(struct slu_nearfile *f, struct slu_err *err)
+static int refill(struct slu_workfile *f, struct slu_err *err)
 {
     const struct section *s = &f->section[f->at];
     size_t keep = f->len - f->pos, room = STEP / 8 - keep;
@@ -504,7 +505,7 @@ static int refill(struct slu_nearfile *f, struct slu_err *err)
     return SLU_OK;
 }
 
-int slu_nearfile_next(struct slu_nearfile *f, size_t n, const uint64_t **v,
+int slu_workfile_next(struct slu_workfile *f, size_t n, const uint64_t **v,
                       struct slu_err *err)
 {
     if (f->len - f->pos < n) {

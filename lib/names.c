@@ -141,28 +141,53 @@ static int by_key(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-int slu_names_sources(struct slu_names *n, const char **name, size_t most,
-                      uint64_t *count, struct slu_err *err)
+int slu_names_each_source(struct slu_names *n,
+                          int (*each)(void *ctx, uint64_t ordinal, const char *name,
+                                      struct slu_err *err),
+                          void *ctx, struct slu_err *err)
 {
-    size_t k = 0, have = 0;
-    *count = 0;
+    size_t k = 0;
     pthread_mutex_lock(&n->mu);
     struct slu_map_slot *page = malloc((n->source.n + 1) * sizeof *page);
+    int rc = page ? SLU_OK : slu_fail_nomem(err, (n->source.n + 1) * sizeof *page);
     for (size_t i = 0; page && i < n->source.cap; i++)
         if (n->source.slot[i].used)
             page[k++] = n->source.slot[i];
     if (page)
         qsort(page, k, sizeof *page, by_key);
-    for (size_t i = 0; i < k; i++)
-        for (size_t j = 0; j < PAGE; j++)
-            if (n->page[page[i].value][j]) {
-                if (have < most)
-                    name[have++] = n->page[page[i].value][j];
-                (*count)++;
-            }
+    for (size_t i = 0; i < k && !rc; i++)
+        for (size_t j = 0; j < PAGE && !rc; j++)
+            if (n->page[page[i].value][j])
+                rc = each(ctx, page[i].key * PAGE + j, n->page[page[i].value][j], err);
     pthread_mutex_unlock(&n->mu);
-    int rc = page ? SLU_OK : slu_fail_nomem(err, (k + 1) * sizeof *page);
     free(page);
+    return rc;
+}
+
+struct first { /* of the sources */
+    const char **name;
+    size_t most, have;
+    uint64_t count;
+};
+
+static int take_first(void *ctx, uint64_t ordinal, const char *name,
+                      struct slu_err *err)
+{
+    struct first *f = ctx;
+    if (f->have < f->most)
+        f->name[f->have++] = name;
+    f->count++;
+    (void)ordinal;
+    (void)err;
+    return SLU_OK;
+}
+
+int slu_names_sources(struct slu_names *n, const char **name, size_t most,
+                      uint64_t *count, struct slu_err *err)
+{
+    struct first f = {name, most, 0, 0};
+    int rc = slu_names_each_source(n, take_first, &f, err);
+    *count = f.count;
     return rc;
 }
 

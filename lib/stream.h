@@ -84,6 +84,13 @@ const char *slu_names_source(struct slu_names *n, uint64_t ordinal);
  * ordinals (*name is borrowed as above; as many as there are). */
 SLU_MUST_USE int slu_names_sources(struct slu_names *n, const char **name, size_t most,
                                    uint64_t *count, struct slu_err *err);
+/* Calls each with all sources, in order of their ordinals, until it answers other than
+ * SLU_OK; it must not call slu_names_*. */
+SLU_MUST_USE int slu_names_each_source(struct slu_names *n,
+                                       int (*each)(void *ctx, uint64_t ordinal,
+                                                   const char *name,
+                                                   struct slu_err *err),
+                                       void *ctx, struct slu_err *err);
 /* The domain's number, the same for equal names; it means something in this process
  * only. */
 SLU_MUST_USE int slu_names_domain_number(struct slu_names *n, const char *name,

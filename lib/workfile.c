@@ -134,6 +134,28 @@ int slu_workfile_put(struct slu_workfile_out *o, const uint64_t *v, size_t n,
     return rc;
 }
 
+int slu_workfile_put_raw(struct slu_workfile_out *o, const void *p, size_t n,
+                         struct slu_err *err)
+{
+    static const uint8_t zero[8];
+    size_t pad = (8 - n % 8) % 8;
+
+    o->n_word += (n + pad) / 8;
+    XXH3_128bits_update(o->hash, p, n);
+    XXH3_128bits_update(o->hash, zero, pad);
+    int rc = put_bytes(o, p, n, err);
+    return rc ? rc : put_bytes(o, zero, pad, err);
+}
+
+int slu_workfile_put_bytes(struct slu_workfile_out *o, const void *p, size_t n,
+                           struct slu_err *err)
+{
+    const uint64_t len = n;
+    int rc = slu_workfile_put(o, &len, 1, err);
+
+    return rc || !n ? rc : slu_workfile_put_raw(o, p, n, err);
+}
+
 uint64_t slu_workfile_tell(const struct slu_workfile_out *o)
 {
     return o->n_word;
@@ -228,7 +250,7 @@ static const char *remedy(const struct slu_workfile *f)
                     : "remove it and run its phase again";
 }
 
-static int damaged(const struct slu_workfile *f, struct slu_err *err)
+int slu_workfile_damaged(const struct slu_workfile *f, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged; %s", f->path, remedy(f));
 }
@@ -256,7 +278,7 @@ static int parse_tail(struct slu_workfile *f, const uint8_t *t, uint64_t n,
     f->n_section = slu_le64(t + 120);
     if (n_param > SLU_WORKFILE_MAX_PARAM || f->n_section > 2 * SLU_WORKFILE_MAX_PARTS ||
         n != TAIL + ((n_param + 7) & ~UINT64_C(7)) + ROW * f->n_section)
-        return damaged(f, err);
+        return slu_workfile_damaged(f, err);
     f->param = calloc(1, n_param + 1);
     f->section = calloc(f->n_section + 1, sizeof *f->section);
     if (!f->param || !f->section)
@@ -268,10 +290,10 @@ static int parse_tail(struct slu_workfile *f, const uint8_t *t, uint64_t n,
         struct section *s = &f->section[i];
         *s = (struct section){at, slu_le64(t), {slu_le64(t + 8), slu_le64(t + 16)}};
         if (s->n_byte % 8 || s->n_byte > tail_off - at)
-            return damaged(f, err);
+            return slu_workfile_damaged(f, err);
         at += s->n_byte;
     }
-    return at == tail_off ? SLU_OK : damaged(f, err);
+    return at == tail_off ? SLU_OK : slu_workfile_damaged(f, err);
 }
 
 static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
@@ -301,7 +323,7 @@ static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
     uint64_t tail_off = slu_le64(foot);
     if (tail_off < HEAD || tail_off > n - FOOT - TAIL || tail_off % 8 ||
         n - FOOT - tail_off > UINT32_MAX)
-        return damaged(f, err);
+        return slu_workfile_damaged(f, err);
     size_t n_tail = (size_t)(n - FOOT - tail_off);
     uint8_t *tail = malloc(n_tail);
     if (!tail)
@@ -311,7 +333,7 @@ static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
     if (rc)
         rc = slu_err_at(err, "%s", f->path);
     else if (slu_u128_cmp(foot_hash(head, tail, n_tail), f->id))
-        rc = damaged(f, err);
+        rc = slu_workfile_damaged(f, err);
     else
         rc = parse_tail(f, tail, n_tail, tail_off, err);
     free(tail);
@@ -455,7 +477,7 @@ int slu_workfile_read(struct slu_workfile *f, uint64_t section, uint64_t from, s
     uint64_t len = slu_workfile_len(f, section);
 
     if (from > len || n > len - from)
-        return damaged(f, err);
+        return slu_workfile_damaged(f, err);
     if (n == 0)
         return SLU_OK;
     int rc =
@@ -469,7 +491,7 @@ int slu_workfile_read(struct slu_workfile *f, uint64_t section, uint64_t from, s
 int slu_workfile_begin(struct slu_workfile *f, uint64_t section, struct slu_err *err)
 {
     if (section >= f->n_section)
-        return damaged(f, err);
+        return slu_workfile_damaged(f, err);
     if (!f->hash)
         f->hash = XXH3_createState();
     if (!f->buf)
@@ -521,6 +543,58 @@ int slu_workfile_next(struct slu_workfile *f, size_t n, const uint64_t **v,
     XXH128_hash_t h = XXH3_128bits_digest(f->hash);
     const struct slu_u128 got = {h.low64, h.high64};
     if (f->len != f->pos || slu_u128_cmp(got, f->section[f->at].hash))
-        return damaged(f, err);
+        return slu_workfile_damaged(f, err);
     return SLU_EOF;
+}
+
+int slu_workfile_get(struct slu_workfile *f, size_t n, uint64_t *v, struct slu_err *err)
+{
+    if (n > slu_workfile_left(f))
+        return slu_workfile_damaged(f, err);
+    while (n) {
+        size_t have = f->len - f->pos, some = n < have ? n : have;
+        if (!have) {
+            int rc = refill(f, err);
+            if (rc)
+                return rc;
+            continue;
+        }
+        memcpy(v, f->buf + f->pos, some * 8);
+        f->pos += some;
+        v += some;
+        n -= some;
+    }
+    return SLU_OK;
+}
+
+int slu_workfile_get_bytes(struct slu_workfile *f, struct slu_buf *out,
+                           struct slu_err *err)
+{
+    uint64_t n;
+    int rc = slu_workfile_get(f, 1, &n, err);
+
+    slu_buf_clear(out);
+    if (rc == SLU_OK && n > slu_workfile_left(f) * 8)
+        rc = slu_workfile_damaged(f, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_reserve(out, (n + 7) & ~UINT64_C(7), err);
+    if (rc == SLU_OK)
+        rc = slu_workfile_get(f, (n + 7) / 8, (uint64_t *)(void *)out->data, err);
+    if (rc == SLU_OK)
+        out->len = n;
+    return rc;
+}
+
+uint64_t slu_workfile_left(const struct slu_workfile *f)
+{
+    return f->left / 8 + f->len - f->pos;
+}
+
+int slu_workfile_end(struct slu_workfile *f, struct slu_err *err)
+{
+    const uint64_t *v;
+    int rc = slu_workfile_left(f) ? slu_workfile_damaged(f, err)
+                                  : slu_workfile_next(f, 1, &v, err);
+
+    return rc == SLU_EOF ? SLU_OK : rc;
 }

@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/buf.h"
 #include "lib/err.h"
 #include "lib/hash.h"
 
@@ -77,6 +78,12 @@ SLU_MUST_USE int slu_workfile_section(struct slu_workfile_out *o, uint64_t n,
 /* Appends n numbers to the section; before the first it is section 0. */
 SLU_MUST_USE int slu_workfile_put(struct slu_workfile_out *o, const uint64_t *v,
                                   size_t n, struct slu_err *err);
+/* Appends n bytes, zeros behind them up to a multiple of 8. */
+SLU_MUST_USE int slu_workfile_put_raw(struct slu_workfile_out *o, const void *p,
+                                      size_t n, struct slu_err *err);
+/* The same with their number before them: what slu_workfile_get_bytes takes. */
+SLU_MUST_USE int slu_workfile_put_bytes(struct slu_workfile_out *o, const void *p,
+                                        size_t n, struct slu_err *err);
 /* Numbers in the section so far. */
 uint64_t slu_workfile_tell(const struct slu_workfile_out *o);
 /* Gives the file its name, with n_section sections. Frees o even when it fails. */
@@ -119,6 +126,18 @@ SLU_MUST_USE int slu_workfile_begin(struct slu_workfile *f, uint64_t section,
                                     struct slu_err *err);
 SLU_MUST_USE int slu_workfile_next(struct slu_workfile *f, size_t n, const uint64_t **v,
                                    struct slu_err *err);
+/* The same into v, and any n: fewer than that in the section is an error. */
+SLU_MUST_USE int slu_workfile_get(struct slu_workfile *f, size_t n, uint64_t *v,
+                                  struct slu_err *err);
+/* Replaces what is in *out by bytes that slu_workfile_put_bytes has put. */
+SLU_MUST_USE int slu_workfile_get_bytes(struct slu_workfile *f, struct slu_buf *out,
+                                        struct slu_err *err);
+/* Numbers that the stream has not given yet: no count in the section can be more. */
+uint64_t slu_workfile_left(const struct slu_workfile *f);
+/* The stream is at the section's end, and what it gave was right. */
+SLU_MUST_USE int slu_workfile_end(struct slu_workfile *f, struct slu_err *err);
+/* SLU_E_CHECKSUM: what the file says cannot be. */
+int slu_workfile_damaged(const struct slu_workfile *f, struct slu_err *err);
 /* NULL is legal. */
 void slu_workfile_free(struct slu_workfile *f);
 

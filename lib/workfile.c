@@ -406,6 +406,16 @@ uint64_t slu_workfile_len(const struct slu_workfile *f, uint64_t section)
     return section < f->n_section ? f->section[section].n_byte / 8 : 0;
 }
 
+void slu_workfile_extent(const struct slu_workfile *f, uint64_t section,
+                         uint64_t *off_byte, uint64_t *n_byte, struct slu_u128 *hash)
+{
+    const struct section *s = &f->section[section];
+
+    *off_byte = s->off_byte;
+    *n_byte = s->n_byte;
+    *hash = s->hash;
+}
+
 struct slu_u128 slu_workfile_mix(struct slu_u128 ids, struct slu_u128 id)
 {
     uint8_t b[32];

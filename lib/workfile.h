@@ -108,6 +108,10 @@ struct slu_u128 slu_workfile_id(const struct slu_workfile *f);
 uint64_t slu_workfile_n_section(const struct slu_workfile *f);
 /* Numbers in a section. */
 uint64_t slu_workfile_len(const struct slu_workfile *f, uint64_t section);
+/* Where a section lies in the file, in bytes, and XXH3-128 of it: for who reads many
+ * files at once, each through a buffer of its own. */
+void slu_workfile_extent(const struct slu_workfile *f, uint64_t section,
+                         uint64_t *off_byte, uint64_t *n_byte, struct slu_u128 *hash);
 /* SLU_E_MISMATCH, naming the difference, where the parameters, the tokenizer, the
  * number of parts or, unless inputs is NULL, what it was made from are others. */
 SLU_MUST_USE int slu_workfile_match(const struct slu_workfile *f,

@@ -131,7 +131,13 @@ BIN        := $(HAVE_PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
 UNIT_C     := $(sort $(wildcard tests/unit/*.c))
 UNIT       := $(UNIT_C:tests/unit/%.c=$O/unit/%)
 
-programs: $(BIN) $(if $(USE_ARROW),$(PARQUET_SO))
+# The batch driver is a script; what it reads lies where an installed one looks for it too.
+SCRIPTS    := $(wildcard tools/sluice-batch)
+SHARED     := $(sort $(wildcard tools/batch/*))
+SCRIPT_BIN := $(SCRIPTS:tools/%=$O/bin/$(PROGRAM_PREFIX)%)
+SHARE      := $(SHARED:tools/batch/%=$O/share/sluice/%)
+
+programs: $(BIN) $(SCRIPT_BIN) $(SHARE) $(if $(USE_ARROW),$(PARQUET_SO))
 lib: $O/libsluice.a
 
 $O/libsluice.a: $(LIB_OBJ)
@@ -142,6 +148,13 @@ $(foreach p,$(HAVE_PROGRAMS),$(eval $O/bin/$(PROGRAM_PREFIX)$p: $(patsubst %.c,$
 $O/bin/$(PROGRAM_PREFIX)%: $O/tools/%.o $(COMMON_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
+
+$(SCRIPT_BIN): $O/bin/$(PROGRAM_PREFIX)%: tools/%
+	@mkdir -p $(@D)
+	$(Q)install -m 755 $< $@
+$O/share/sluice/%: tools/batch/%
+	@mkdir -p $(@D)
+	$(Q)install -m 644 $< $@
 
 $O/unit/%: $O/tests/unit/%.o $O/libsluice.a
 	@mkdir -p $(@D)

@@ -224,11 +224,14 @@ BINDIR = $(DESTDIR)$(PREFIX)/bin
 LIBDIR = $(DESTDIR)$(PREFIX)/lib
 INCDIR = $(DESTDIR)$(PREFIX)/include/sluice
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
+SHAREDIR = $(DESTDIR)$(PREFIX)/share/sluice
 PCFILE = $(LIBDIR)/pkgconfig/sluice.pc
 
 install: programs lib
 	install -d '$(BINDIR)' '$(LIBDIR)/pkgconfig' '$(INCDIR)' '$(MANDIR)/man1' '$(MANDIR)/man5' '$(MANDIR)/man7'
-	install -m 755 $(BIN) '$(BINDIR)'
+	install -m 755 $(BIN) $(SCRIPT_BIN) '$(BINDIR)'
+	install -d '$(SHAREDIR)'
+	install -m 644 $(SHARED) '$(SHAREDIR)'
 	install -m 644 $O/libsluice.a '$(LIBDIR)'
 	$(if $(USE_ARROW),install -m 755 $(PARQUET_SO) '$(LIBDIR)')
 	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
@@ -238,10 +241,10 @@ install: programs lib
 	chmod 644 '$(PCFILE)'
 
 uninstall:
-	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(PROGRAMS)) '$(LIBDIR)/libsluice.a' '$(LIBDIR)/libsluice-parquet.so' '$(PCFILE)'
+	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(PROGRAMS) $(notdir $(SCRIPTS))) '$(LIBDIR)/libsluice.a' '$(LIBDIR)/libsluice-parquet.so' '$(PCFILE)'
 	rm -f $(addprefix '$(MANDIR)'/man1/$(PROGRAM_PREFIX),$(notdir $(MAN1)))
 	for m in $(notdir $(MAN57)); do rm -f "$(MANDIR)/man$${m##*.}/$$m"; done
-	rm -rf '$(INCDIR)'
+	rm -rf '$(INCDIR)' '$(SHAREDIR)'
 
 help:
 	@sed -n 's/^#H //p' tests/tests.mk

@@ -1,0 +1,114 @@
+# shellcheck shell=sh disable=SC2154
+# batch.sh - sluice-batch --local: any number of parts gives the bytes of one pipe; what is missing, failed or killed
+# is made by resume; recipes that are wrong or have changed, and folders in use, are refused in one line.
+
+have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0
+mkdir in
+for i in 1 2 3; do
+    corpus in/$i.jsonl $((i * 50000)) $i
+    zstd -q --rm in/$i.jsonl
+done
+corpus in/4.jsonl 80000 4
+recipe() { # PARTS
+    cat <<EOT
+# a comment
+input = in/*.jsonl*
+parts = $1     # and another
+seed = 5
+tokenize = --no-provenance --id-field id --domain-field domain
+dedup = --exact
+dedup = --near --threshold 0.7
+decompose = --min 64 --max 1024 --label-token
+pack =
+shuffle = --format wds --shard-sequences 64
+near-sign.memory = 1G
+EOT
+}
+tokenize --no-provenance --seed 5 --id-field id --domain-field domain in/*.jsonl* | dedup --seed 5 --exact |
+    dedup --seed 5 --near --threshold 0.7 | decompose --seed 5 --min 64 --max 1024 --label-token | pack --seed 5 |
+    shuffle -q --seed 5 --format wds --shard-sequences 64 -o pipe
+good=$(sha_tree pipe)
+for n in 1 3 8; do
+    recipe $n >recipe-$n
+    status "$n parts" 0 sluice-batch --local 2 recipe-$n out-$n
+    same "$n parts: the bytes of the pipe" "$good" "$(sha_tree out-$n/shards)"
+done
+status "all done: nothing is run again" 0 sluice-batch resume --local 2 out-3
+check "and it says so" test "$(wc -l <out)" = 1
+check "status of a whole run" sh -c 'sluice-batch status out-3 | grep -q "^\([0-9]*\) of \1 parts done$"'
+
+# A part that fails.
+recipe 4 >recipe
+status "init" 0 sluice-batch init recipe set
+status "a part by hand" 0 sluice-batch task set tokenize 2
+same "what is missing" 0-1,3 "$(sluice-batch --pending set tokenize)"
+mv in/4.jsonl away
+status "an input that is gone" 1 sluice-batch resume set --local 2
+check "its log is shown" grep -q 'logs/tokenize.3.log: tokenize: in/4.jsonl' err
+mv away in/4.jsonl
+status "resume" 0 sluice-batch resume set --local 2
+same "resume: the same bytes" "$good" "$(sha_tree set/shards)"
+sluice-batch clean set >/dev/null
+check "clean removes what was between" test ! -e set/work
+same "and nothing of the set" "$good" "$(sha_tree set/shards)"
+
+# A run that is stopped, a lock that is held, one whose owner died.
+sleep 60 &
+echo "$(uname -n) $! 0" >out-1/state/lock
+status "a folder in use" 1 sluice-batch resume out-1 --local 1
+check "one line names the process" grep -q "process $! on" err
+kill $!
+wait $! 2>/dev/null
+status "a lock whose process is gone" 0 sluice-batch resume out-1 --local 1
+check "no lock is left" test ! -e out-1/state/lock
+sluice-batch --local 1 recipe stopped >log 2>&1 &
+i=0
+while [ ! -e stopped/state/exact-sign/0 ] && [ $i -lt 100 ]; do sleep 0.1 && i=$((i + 1)); done
+sluice-batch cancel stopped >/dev/null
+wait $!
+same "cancel stops a local run" 75 $?
+status "and resume goes on" 0 sluice-batch resume stopped --local 2
+same "cancel, resume: the same bytes" "$good" "$(sha_tree stopped/shards)"
+
+# Without shards, and without steps.
+printf '%s\n' 'input = in' 'parts = 11' 'tokenize = --id-field id' 'decompose =' >short
+status "no shuffle" 0 sluice-batch --local 2 short stream
+cat stream/stream/*.tks | inspect --records - | sha256sum >a
+tokenize --id-field id in | decompose | inspect --records - | sha256sum >b
+same "parts of a stream" "$(cat b)" "$(cat a)"
+
+# Recipes that are refused.
+refused() { # WHAT TEXT LINE
+    recipe 3 >bad
+    printf '%s\n' "$3" >>bad
+    status "$1" 1 sluice-batch --local 1 bad refused
+    check "$1: one line" one_line err
+    check "$1: says so" grep -q "$2" err
+    check "$1: nothing is made" test ! -e refused/recipe
+}
+refused "an unknown key" 'bad:12: unknown key "memroy"' 'memroy = 8G'
+refused "a line without =" 'bad:12: .*key = value' 'memory 8G'
+refused "a key twice" 'bad:12: parts was given in line 3' 'parts = 4'
+refused "no number" 'bad:12: threads = many' 'threads = many'
+refused "an option that is not the user's" 'bad:12: dedup: --work' 'dedup = --substring 50 --work x'
+refused "a mode twice" 'bad:12: dedup --near was given' 'dedup = --near --threshold 0.5'
+refused "a mode that has no parts" 'bad:12: dedup: --exact' 'dedup = --ngrams'
+refused "an input that is not there" 'input = nowhere: there is no' 'input = nowhere'
+sed 's/0.7/0.8/' recipe-3 >bad
+status "a changed recipe" 1 sluice-batch --local 1 bad out-3
+check "the line that differs" grep -q 'was "dedup = --near --threshold 0.7"' err
+echo 'memory = 2G' >>recipe-3
+status "other limits are taken" 0 sluice-batch --local 1 recipe-3 out-3
+check "and kept" grep -q '^memory = 2G' out-3/recipe
+mkdir other
+touch other/file
+status "a folder of somebody else" 1 sluice-batch --local 1 recipe other
+check "is left alone" test ! -e other/state
+status "no such stage" 1 sluice-batch task out-3 nothing 0
+status "no such part" 1 sluice-batch task out-3 tokenize 3
+status "no such option" 2 sluice-batch --fast recipe x
+status "--help" 0 sluice-batch --help
+status "a dry run" 0 sluice-batch --dry-run recipe dry
+check "is a script" sh -n out
+check "with a line for each stage" test "$(grep -c "^j[0-9]*=" "$TMP/out")" = "$(sluice-batch stages stopped | wc -l)"
+check "and makes nothing" test ! -e dry

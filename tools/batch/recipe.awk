@@ -1,0 +1,81 @@
+# recipe.awk - sluice-batch: a recipe's lines in a fixed order without comments, or one line that says what is wrong.
+# Run as: awk -v file=NAME -f recipe.awk NAME
+function bad(why) {
+    printf "sluice-batch: %s:%d: %s\n", file, NR, why >"/dev/stderr"
+    failed = 1
+    exit 1
+}
+BEGIN {
+    order = "input tokenizer parts seed tokenize dedup decompose pack shuffle"
+    limits = "threads memory time partition account tmpdir slurm queue"
+    n = split(order " " limits, key, " ")
+    for (i = 1; i <= n; i++)
+        known[key[i]] = 1
+    split("input dedup slurm", list, " ")
+    for (i in list)
+        many[list[i]] = 1
+    split(limits, list, " ")
+    for (i in list)
+        limit[list[i]] = 1
+    managed = "^(-o|-T|-M|-t|--output|--threads|--memory|--tokenizer|--tmpdir|--seed|--stats|--part|--part-base|" \
+        "--phase|--work|--ranges|--files-from|--manifest|-h|--help|-V|--version)(=.*)?$|^-[oTMt].+"
+}
+{ sub(/^[ \t]*#.*/, ""); sub(/[ \t]#.*/, ""); gsub(/^[ \t]+|[ \t\r]+$/, "") }
+$0 == "" { next }
+{
+    at = index($0, "=")
+    if (!at)
+        bad("\"" $0 "\" is not of the form key = value")
+    k = substr($0, 1, at - 1)
+    v = substr($0, at + 1)
+    gsub(/[ \t]+$/, "", k)
+    gsub(/^[ \t]+/, "", v)
+    last = k
+    sub(/.*\./, "", last)
+    if (!(k in known) && !(k ~ /^[a-z-]+\.[a-z]+$/ && (last in limit) && last != "queue"))
+        bad("unknown key \"" k "\"")
+    if ((k in said) && !(last in many))
+        bad(k " was given in line " said[k] " already")
+    if (v == "" && k !~ /^(tokenize|decompose|pack|shuffle)$/)
+        bad(k " has no value")
+    if ((k == "parts" || last == "threads" || k == "queue") && v !~ /^[1-9][0-9]*$/)
+        bad(k " = " v ": a number from 1 on")
+    if (k == "seed" && v !~ /^[0-9]+$/)
+        bad("seed = " v ": a number")
+    if (last == "memory" && v !~ /^[1-9][0-9]*[KMGT]$/)
+        bad(k " = " v ": a size like 8G")
+    if (k ~ /^(tokenize|dedup|decompose|pack|shuffle)$/) {
+        w = split(v, word, " ")
+        for (i = 1; i <= w; i++)
+            if (word[i] ~ managed)
+                bad(k ": " word[i] " is set by sluice-batch itself")
+    }
+    if (k == "dedup") {
+        if (v !~ /(^| )--(exact|near|substring)([ =]|$)/)
+            bad("dedup: --exact, --near or --substring N; what else dedup can do is not for parts")
+        mode = v
+        sub(/.*--substring.*/, "substring", mode) || sub(/.*--near.*/, "near", mode) || sub(/.*/, "exact", mode)
+        if (mode in modes)
+            bad("dedup --" mode " was given in line " modes[mode] " already")
+        modes[mode] = NR
+    }
+    said[k] = NR
+    text[k] = text[k] k " = " v "\n"
+    if (!(k in known))
+        special[++n_special] = k
+}
+END {
+    if (failed)
+        exit 1
+    if (!said["input"] || !said["parts"]) {
+        printf "sluice-batch: %s: no line \"%s = ...\"\n", file, said["input"] ? "parts" : "input" >"/dev/stderr"
+        exit 1
+    }
+    for (i = 1; i <= n; i++)
+        printf "%s", text[key[i]]
+    for (i = 1; i <= n_special; i++)
+        if (said[special[i]]) {
+            printf "%s", text[special[i]]
+            said[special[i]] = 0
+        }
+}

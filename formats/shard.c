@@ -66,7 +66,7 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
                 "--format %s has names for powers of two only, and there is "
                 "a bucket of %llu; choose others with 'decompose --buckets'",
                 f->name, (unsigned long long)h->bucket[i]);
-    return cfg->force ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
+    return cfg->force || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
 
 static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
@@ -105,7 +105,7 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
     s->cfg = *cfg;
-    s->lock = s->journal = -1;
+    s->lock = s->journal = s->part_lock = -1;
     s->extra_end = &s->extra;
     s->cfg.header = &s->header;
     slu_header_init(&s->header);
@@ -131,10 +131,24 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
 static int check_surplus(struct slu_shards *s, const struct slu_shards_bucket *b,
                          struct slu_err *err)
 {
-    for (uint64_t k = b->pub.n_shard; k < b->n_done; k++)
+    for (uint64_t k = b->first + b->pub.n_shard; k < b->first + b->n_done; k++)
         if (slu_shards_done(b, k))
             return slu_shards_differs(s, b, k, err);
     return SLU_OK;
+}
+
+int slu_shards_run(struct slu_shards *s, slu_shards_source *source, void *ctx,
+                   unsigned n_threads, unsigned n_slots, struct slu_err *err)
+{
+    slu_shards_queue_begin(s, n_threads);
+    int rc = s->cfg.format->build
+                 ? slu_shards_build(s, source, ctx, n_threads, n_slots, err)
+                 : slu_shards_stream(s, source, ctx, n_threads, n_slots, err);
+
+    rc = slu_shards_queue_end(s, rc, err);
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        rc = check_surplus(s, &s->bucket[i], err);
+    return rc;
 }
 
 int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
@@ -143,15 +157,8 @@ int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
 {
     int rc = slu_shards_begin(s, input, n_threads, err);
 
-    if (rc == SLU_OK) {
-        slu_shards_queue_begin(s, n_threads);
-        rc = s->cfg.format->build
-                 ? slu_shards_build(s, source, ctx, n_threads, n_slots, err)
-                 : slu_shards_stream(s, source, ctx, n_threads, n_slots, err);
-        rc = slu_shards_queue_end(s, rc, err);
-    }
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
-        rc = check_surplus(s, &s->bucket[i], err);
+    if (rc == SLU_OK)
+        rc = slu_shards_run(s, source, ctx, n_threads, n_slots, err);
     for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
         rc = slu_shards_end_bucket(s, &s->bucket[i], err);
     return rc;
@@ -263,6 +270,7 @@ void slu_shards_free(struct slu_shards *s)
         slu_domains_release(&b->domains);
         free(b->facts);
         free(b->done);
+        free(b->noted);
         slu_shards_files_abort(b->files);
         for (unsigned k = 0; k < SLU_SHARD_FILES; k++)
             slu_buf_release(&b->gather[k]);
@@ -277,10 +285,13 @@ void slu_shards_free(struct slu_shards *s)
         slu_shard_dir_remove(s->dir, s->made_dir, NULL);
     if (s->lock >= 0)
         close(s->lock);
+    if (s->part_lock >= 0)
+        close(s->part_lock);
     if (s->cfg.format->release)
         s->cfg.format->release(s->state);
     slu_buf_release(&s->flushed);
     slu_buf_release(&s->notes);
+    slu_buf_release(&s->journal_path);
     slu_header_release(&s->header);
     free(s->dir);
     free(s);

@@ -207,6 +207,8 @@ struct slu_shards_cfg {
     bool by_bucket;           /* the source gives one bucket after another */
     bool drop_last;           /* drop a last shard that is short */
     bool force;     /* replace a set that is there; take the wrong kind of labels */
+    bool parts;     /* for slu_shards_write_part or slu_shards_join: these look at the
+                     * folder, slu_shards_new does not */
     int zstd_level; /* of the segments' streams */
 
     /* Options of formats. */
@@ -238,6 +240,69 @@ SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *sourc
                                   void *ctx, const struct slu_sum *input,
                                   unsigned n_threads, unsigned n_slots,
                                   struct slu_err *err);
+
+/* ---- the same set in parts: R processes write shards, in any order and at any time;
+ * one joins them. Everything in the folder is then, byte for byte, what one
+ * slu_shards_write of all sequences makes. ----
+ *
+ * Between the two there are, beside the shards under their final names, in `work`
+ *
+ *   shards.J-of-R.jsonl    part J's journal: what must agree, a line a whole shard, and
+ *                          a last line once all are there
+ *   rows.J-of-R.D_<i>.tks  the segment rows of its shards
+ *   shards.J-of-R.lock     locked by who writes the part
+ *
+ * and DIR/.parts.jsonl, which keeps every other shuffle out. A part that is killed goes
+ * on by its journal; one that failed leaves whole shards and its journal, too. */
+
+/* What a part's source gives of a bucket. */
+struct slu_shards_span {
+    uint64_t first_shard; /* no matter where n_seq is 0 */
+    uint64_t n_seq; /* sequences, in the bucket's order, from the first of first_shard
+                     * on; a multiple of shard_sequences if not last */
+    bool last;      /* none comes behind them: the last shard may be short. In later
+                     * parts, which have none of this bucket, it is set or not */
+};
+struct slu_shards_part {
+    const char *work;   /* a folder that is there, shared by all parts */
+    uint64_t index, of; /* J and R: index < of */
+    const struct slu_shards_span *span; /* one a bucket of the header, in order */
+};
+
+/* Writes one part, with cfg.parts and otherwise the cfg of all, names included; what
+ * source gives is the spans' sequences and nothing else. input: what the input of ALL
+ * parts adds up to. Sources and the vocabulary (which rows leave out) are in cfg.names
+ * by the time of the join at the latest.
+ *
+ * A part that is whole, made from the same and with its files' sizes, is skipped:
+ * source is not called (slu_shards_skipped), not with cfg.force. Then, and after a part
+ * was written, sums, buckets and facts are the part's. SLU_E_MISMATCH where work has
+ * this part from other arguments or another input, where another process is at it, and
+ * where the folder holds, or another shuffle is writing, another set; cfg.force
+ * replaces all but what is being written now. SLU_E_CONSERVATION where source does not
+ * give what the spans say.
+ *
+ * After it slu_shards_free; nothing written is taken away. */
+SLU_MUST_USE int slu_shards_write_part(struct slu_shards *s,
+                                       const struct slu_shards_part *part,
+                                       slu_shards_source *source, void *ctx,
+                                       const struct slu_sum *input, unsigned n_threads,
+                                       unsigned n_slots, struct slu_err *err);
+bool slu_shards_skipped(const struct slu_shards *s);
+
+/* Makes one set of the `of` parts in work, for slu_shards_finish: checks that all are
+ * there, whole, of this cfg and input, that their shards are 0, 1, … of each bucket and
+ * their files have their sizes; segment rows are streamed. SLU_EOF where the set is
+ * finished already, of the same parts and with its files' sizes, and not cfg.force:
+ * nothing is left to do; sums, buckets and facts are then there as well, but for what
+ * the segments' rows alone say (of slu_shards_sum: segments, padding, trace_checksum;
+ * and slu_shards_packed). SLU_E_MISMATCH, SLU_E_FORMAT, SLU_E_TRUNCATED in one line
+ * that names the part to run again.
+ *
+ * cfg.names has the vocabulary, if there is one, and every source of the input. Memory:
+ * some 100 bytes a shard. */
+SLU_MUST_USE int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
+                                 const struct slu_sum *input, struct slu_err *err);
 
 const struct slu_shard_format *slu_shards_format(const struct slu_shards *s);
 

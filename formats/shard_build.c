@@ -99,7 +99,6 @@ struct job {
     struct slu_shards_done shard;
     struct slu_shards_files *files; /* written, or NULL */
     struct slu_sum sum;             /* of its sequences with their tokens */
-    uint64_t n_packed;
     bool drop; /* a short last shard that is not wanted */
     struct slu_buf out[SLU_SHARD_FILES];
 };
@@ -124,7 +123,7 @@ static int take(struct run *t, bucket *b, struct job *j, struct slu_err *err)
     j->b = b->batch;
     b->batch = empty;
     j->bucket = b;
-    j->shard = (struct slu_shards_done){.facts = {.number = b->n_planned++,
+    j->shard = (struct slu_shards_done){.facts = {.number = b->first + b->n_planned++,
                                                   .n_seq = j->b.n_seq,
                                                   .n_tok = j->b.n_seq * b->pub.n_id}};
     j->drop = t->s->cfg.drop_last && j->b.n_seq < b->pub.shard_sequences;
@@ -214,7 +213,6 @@ static void add_up(struct job *j)
 
     slu_batch_sum(b);
     j->sum = b->sum;
-    j->n_packed = slu_shards_count_packed(b);
     for (size_t i = 0; i < b->n_seq && !j->drop; i++) {
         const struct slu_seq *q = &b->seq[i];
         struct slu_u128 h =
@@ -262,8 +260,7 @@ static int emit(void *ctx, void *job, struct slu_err *err)
     struct slu_shards_item it = {j->bucket, j->files, j->shard, j->sum};
     j->files = NULL;
     int rc = slu_shards_close(t->s, &it, err);
-    t->s->n_packed += j->n_packed;
-    return rc ? rc : slu_shards_put_rows(j->bucket, &j->b, err);
+    return rc ? rc : slu_shards_put_rows(t->s, j->bucket, &j->b, err);
 }
 
 int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,

@@ -25,8 +25,8 @@ static bool dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-static const char *const top[] = {"report.json", "manifest.jsonl", "README.md",
-                                  "lengths.svg", SLU_SHARD_JOURNAL};
+static const char *const top[] = {"report.json", "manifest.jsonl",  "README.md",
+                                  "lengths.svg", SLU_SHARD_JOURNAL, SLU_SHARD_PARTS};
 
 static bool ends_with(const char *name, const char *suffix)
 {
@@ -36,13 +36,13 @@ static bool ends_with(const char *name, const char *suffix)
 }
 
 /* What lib/io.h leaves where files need a name from the start and kill -9 came. */
-static bool unfinished(const char *name)
+bool slu_shard_dir_unfinished(const char *name)
 {
     return !strncmp(name, ".sluice-", 8) && ends_with(name, ".tmp");
 }
 
 /* Only digits behind the first two characters. */
-static bool bucket_folder(const char *name)
+bool slu_shard_dir_of_bucket(const char *name)
 {
     return (!strncmp(name, "D_", 2) || !strncmp(name, "L_", 2)) && name[2] &&
            strspn(name + 2, "0123456789") == strlen(name + 2);
@@ -54,7 +54,7 @@ static bool set_file(const char *name)
     for (size_t i = 0; i < sizeof top / sizeof *top; i++)
         if (!strcmp(top[i], name))
             return true;
-    return unfinished(name);
+    return slu_shard_dir_unfinished(name);
 }
 
 /* A file of a format's own beside the buckets. */
@@ -99,7 +99,7 @@ static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *e
         *empty = false;
         if (!strcmp(e->d_name, "segments"))
             segments = true;
-        else if (!bucket_folder(e->d_name) && !set_file(e->d_name) &&
+        else if (!slu_shard_dir_of_bucket(e->d_name) && !set_file(e->d_name) &&
                  !set_folder(e->d_name) && !format_file(e->d_name))
             other = true;
         report = report || !strcmp(e->d_name, "report.json");
@@ -111,13 +111,31 @@ static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *e
     return SLU_OK;
 }
 
+static bool exists_in(const char *dir, const char *name)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    bool is = !slu_buf_printf(&path, NULL, "%s/%s", dir, name) &&
+              !access((const char *)path.data, F_OK);
+
+    slu_buf_release(&path);
+    return is;
+}
+
 int slu_shard_dir_check(const char *dir, struct slu_err *err)
 {
     bool empty, left_over;
     int rc = look(dir, &empty, &left_over, err);
 
-    if (rc || empty || left_over)
+    if (rc || empty)
         return rc;
+    if (exists_in(dir, SLU_SHARD_PARTS))
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: a shuffle writes here in parts and has not finished; "
+                        "finish it, name another folder, or use --force to replace "
+                        "what is there",
+                        dir);
+    if (left_over)
+        return SLU_OK;
     return slu_fail(err, SLU_E_MISMATCH,
                     "%s: is not empty; use --force to replace the shard set in it",
                     dir);
@@ -140,12 +158,12 @@ static bool ours_in_bucket(const char *name)
     for (unsigned i = 0; (f = slu_shard_format_at(i)); i++)
         if (f->owns(name) && padded(name))
             return true;
-    return unfinished(name);
+    return slu_shard_dir_unfinished(name);
 }
 
 static bool ours_in_segments(const char *name)
 {
-    return ends_with(name, ".tks") || unfinished(name);
+    return ends_with(name, ".tks") || slu_shard_dir_unfinished(name);
 }
 
 static bool ours_in_set(const char *name)
@@ -155,7 +173,7 @@ static bool ours_in_set(const char *name)
     for (unsigned i = 0; (f = slu_shard_format_at(i)); i++)
         if (f->set_folder && f->owns_in_set(name))
             return true;
-    return unfinished(name);
+    return slu_shard_dir_unfinished(name);
 }
 
 /* A removal that goes on after a fault, and returns the first. */
@@ -217,11 +235,11 @@ static int remove_set(const char *dir, bool itself, slu_shard_dir_keeps *keeps,
         if (!keeps || strcmp(top[i], SLU_SHARD_JOURNAL))
             removed(&r, unlinkat(fd, top[i], 0), top[i]);
     while ((e = readdir(d))) {
-        if (bucket_folder(e->d_name))
+        if (slu_shard_dir_of_bucket(e->d_name))
             clear_folder(&r, fd, e->d_name, ours_in_bucket, 0);
         else if (set_folder(e->d_name))
             clear_folder(&r, fd, e->d_name, ours_in_set, 2);
-        else if (unfinished(e->d_name) || (set && format_file(e->d_name)))
+        else if (slu_shard_dir_unfinished(e->d_name) || (set && format_file(e->d_name)))
             removed(&r, unlinkat(fd, e->d_name, 0), e->d_name);
     }
     clear_folder(&r, fd, "segments", ours_in_segments, 0);
@@ -236,30 +254,28 @@ int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err)
     return remove_set(dir, itself, NULL, NULL, err);
 }
 
-static bool exists_in(const char *dir, const char *name)
-{
-    struct slu_buf path = SLU_BUF_INIT;
-    bool is = !slu_buf_printf(&path, NULL, "%s/%s", dir, name) &&
-              !access((const char *)path.data, F_OK);
-
-    slu_buf_release(&path);
-    return is;
-}
-
 bool slu_shard_dir_complete(const char *dir)
 {
-    return exists_in(dir, "report.json") && !exists_in(dir, SLU_SHARD_JOURNAL);
+    return exists_in(dir, "report.json") && !exists_in(dir, SLU_SHARD_JOURNAL) &&
+           !exists_in(dir, SLU_SHARD_PARTS);
 }
 
-int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err)
+static int remove_top(const char *dir, const char *name, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&path, err, "%s/" SLU_SHARD_JOURNAL, dir);
+    int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
 
     if (rc == SLU_OK && unlink((const char *)path.data) && errno != ENOENT)
         rc = slu_fail_errno(err, "%s: cannot be removed", (const char *)path.data);
     slu_buf_release(&path);
     return rc;
+}
+
+int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err)
+{
+    int rc = remove_top(dir, SLU_SHARD_JOURNAL, err);
+
+    return rc ? rc : remove_top(dir, SLU_SHARD_PARTS, err);
 }
 
 /* Opens dir as *lock and locks it, unless that is done or it is not there; an error

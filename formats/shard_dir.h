@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/buf.h"
 #include "lib/err.h"
 
 /* "D_<i>" for 2^i, else "L_<n>". */
@@ -18,7 +19,11 @@ void slu_shard_bucket_name(uint64_t length, char out[32]);
 /* SLU_E_MISMATCH where dir exists and holds anything but the leavings of a shuffle that
  * was stopped, SLU_E_IO where it is no folder. */
 SLU_MUST_USE int slu_shard_dir_check(const char *dir, struct slu_err *err);
-/* There is a report.json, and no journal any more. */
+/* "D_" or "L_" and digits. */
+bool slu_shard_dir_of_bucket(const char *name);
+/* A name that files have before they are whole, where they need one. */
+bool slu_shard_dir_unfinished(const char *name);
+/* There is a report.json, and no journal and no mark of parts any more. */
 bool slu_shard_dir_complete(const char *dir);
 /* Is file `name` of bucket folder `folder` to stay? */
 typedef bool slu_shard_dir_keeps(const void *ctx, const char *folder, const char *name);
@@ -31,6 +36,7 @@ typedef bool slu_shard_dir_keeps(const void *ctx, const char *folder, const char
 SLU_MUST_USE int slu_shard_dir_prepare(const char *dir, bool replace,
                                        slu_shard_dir_keeps *keeps, const void *ctx,
                                        bool *made, int *lock, struct slu_err *err);
+/* The mark of parts too. */
 SLU_MUST_USE int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err);
 /* Removes our files, report.json first, and what folders are then empty, dir included
  * if `itself`. Errors are returned but do not stop it. */
@@ -38,5 +44,31 @@ int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err);
 /* Removes a bucket's folder, which is empty. */
 SLU_MUST_USE int slu_shard_dir_drop_bucket(const char *dir, const char *name,
                                            struct slu_err *err);
+
+/* ---- in parts (shard_dir_parts.c) ----
+ *
+ * .parts.jsonl has the head that all parts of a set agree upon, from before the first
+ * file of it until it is finished. Who writes a part holds the folder's lock shared;
+ * who makes it ready, the work folder's besides. */
+
+/* Makes dir, removes a set that is there if `replace`, and marks it with head; nothing
+ * of that where the mark is there already. *lock as above. SLU_E_MISMATCH where it
+ * holds anything else or another shuffle writes. */
+SLU_MUST_USE int slu_shard_dir_begin_part(const char *dir, const char *work,
+                                          const struct slu_buf *head, bool replace,
+                                          int *lock, struct slu_err *err);
+/* The mark is head's; SLU_EOF where there is none, but a finished set. */
+SLU_MUST_USE int slu_shard_dir_check_part(const char *dir, const struct slu_buf *head,
+                                          struct slu_err *err);
+/* Locks dir for the one that joins, and checks the mark like slu_shard_dir_check_part.
+ */
+SLU_MUST_USE int slu_shard_dir_begin_join(const char *dir, const struct slu_buf *head,
+                                          int *lock, struct slu_err *err);
+/* A finished set is one in the making again. */
+SLU_MUST_USE int slu_shard_dir_reopen(const char *dir, const struct slu_buf *head,
+                                      struct slu_err *err);
+/* Makes dir/segments, and removes what processes left that were killed: files that are
+ * not whole, in the folders of buckets and beside them. */
+SLU_MUST_USE int slu_shard_dir_tidy(const char *dir, struct slu_err *err);
 
 #endif

@@ -13,11 +13,11 @@
 #include "formats/shard_dir.h"
 #include "formats/shard_private.h"
 
-static int open_out(const struct slu_shards *s, const char *name, struct slu_digest *d,
+static int open_out(const char *dir, const char *name, struct slu_digest *d,
                     struct slu_out **out, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
+    int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
 
     *out = NULL;
     if (rc == SLU_OK)
@@ -40,15 +40,15 @@ int slu_shards_open_file(struct slu_shards *s, const struct slu_shards_bucket *b
     int n = snprintf(name, sizeof name, "%s/", b->pub.name);
 
     s->cfg.format->file_name(s->state, number, file, name + n, sizeof name - (size_t)n);
-    int rc = open_out(s, name, d, out, err);
+    int rc = open_out(s->dir, name, d, out, err);
     if (rc == SLU_OK)
         slu_out_leave_folder(*out); /* slu_shards_sync does all at once */
     return rc;
 }
 
-int slu_shards_open_extra(struct slu_shards *s, const char *name,
-                          struct slu_shard_extra **e, struct slu_out **out,
-                          struct slu_err *err)
+static int open_extra(struct slu_shards *s, const char *dir, const char *name,
+                      struct slu_shard_extra **e, struct slu_out **out,
+                      struct slu_err *err)
 {
     size_t n = strlen(name) + 1;
 
@@ -59,7 +59,14 @@ int slu_shards_open_extra(struct slu_shards *s, const char *name,
     memcpy((*e)->name, name, n);
     *s->extra_end = *e;
     s->extra_end = &(*e)->next;
-    return open_out(s, name, &(*e)->digest, out, err);
+    return open_out(dir, name, &(*e)->digest, out, err);
+}
+
+int slu_shards_open_extra(struct slu_shards *s, const char *name,
+                          struct slu_shard_extra **e, struct slu_out **out,
+                          struct slu_err *err)
+{
+    return open_extra(s, s->dir, name, e, out, err);
 }
 
 int slu_shard_set_open(const struct slu_shard_set *set, const char *name,
@@ -80,27 +87,55 @@ int slu_shard_set_open(const struct slu_shard_set *set, const char *name,
     return rc ? rc : slu_shards_open_extra(s, name, &e, out, err);
 }
 
+void slu_shards_rows_name(const struct slu_shards_bucket *b, uint64_t index,
+                          uint64_t of, char out[128])
+{
+    snprintf(out, 128, "rows.%llu-of-%llu.%s.tks", (unsigned long long)index,
+             (unsigned long long)of, b->pub.name);
+}
+
 int slu_shards_begin_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                             struct slu_err *err)
 {
-    struct slu_writer_cfg cfg = {s->cfg.zstd_level, false, s->cfg.names};
+    /* A vocabulary is large, and parts are many. */
+    struct slu_writer_cfg cfg = {s->cfg.zstd_level, s->part.of != 0, s->cfg.names};
+    const char *folder = s->part.of ? s->part.work : s->dir;
     struct slu_out *out;
-    char name[64];
+    char name[128];
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, b->pub.name);
 
     if (rc == SLU_OK)
         rc = slu_mkdirs((const char *)path.data, err);
     slu_buf_release(&path);
-    snprintf(name, sizeof name, "segments/%s.tks", b->pub.name);
+    if (s->part.of)
+        slu_shards_rows_name(b, s->part.index, s->part.of, name);
+    else
+        snprintf(name, sizeof name, "segments/%s.tks", b->pub.name);
     if (rc == SLU_OK)
-        rc = slu_shards_open_extra(s, name, &b->rows_file, &out, err);
+        rc = open_extra(s, folder, name, &b->rows_file, &out, err);
     return rc ? rc : slu_writer_open(&b->rows, out, &s->header, &cfg, err);
 }
 
-int slu_shards_put_rows(struct slu_shards_bucket *b, struct slu_batch *rows,
-                        struct slu_err *err)
+/* Sequences that have several segments, padding aside. */
+static uint64_t count_packed(const struct slu_batch *b)
 {
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < b->n_seq; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        uint64_t k = q->n_seg;
+        if (k && b->seg[q->seg_off + k - 1].source == SLU_PADDING)
+            k--;
+        n += k > 1;
+    }
+    return n;
+}
+
+int slu_shards_put_rows(struct slu_shards *s, struct slu_shards_bucket *b,
+                        struct slu_batch *rows, struct slu_err *err)
+{
+    s->n_packed += count_packed(rows);
     int rc = slu_domains_add_batch(&b->domains, rows, NULL, err);
 
     if (rc == SLU_OK)
@@ -120,11 +155,18 @@ int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
     if (rc == SLU_OK && before &&
         (before->facts.n_seq != f->n_seq || slu_u128_cmp(before->content, d->content)))
         return slu_shards_differs(s, b, f->number, err);
+    struct slu_shards_done is = before ? *before : *d;
+    is.n = sum->n;
+    is.checksum = sum->checksum;
     if (rc == SLU_OK && !before)
-        rc = slu_shards_note(s, b, d, err);
+        rc = slu_shards_note(s, b, &is, err);
+    if (rc == SLU_OK && s->part.of)
+        rc = slu_grow(&b->noted, &b->cap_noted, b->pub.n_shard + 1, sizeof is, err);
     if (rc)
         return rc;
-    b->facts[b->pub.n_shard++] = before ? before->facts : *f;
+    if (s->part.of)
+        b->noted[b->pub.n_shard] = is;
+    b->facts[b->pub.n_shard++] = is.facts;
     b->pub.n_seq += f->n_seq;
     if (f->n_seq < b->pub.shard_sequences)
         b->n_short = f->n_seq;
@@ -158,20 +200,6 @@ int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest
     if (fd >= 0)
         close(fd);
     return rc;
-}
-
-uint64_t slu_shards_count_packed(const struct slu_batch *b)
-{
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < b->n_seq; i++) {
-        const struct slu_seq *q = &b->seq[i];
-        uint64_t k = q->n_seg;
-        if (k && b->seg[q->seg_off + k - 1].source == SLU_PADDING)
-            k--;
-        n += k > 1;
-    }
-    return n;
 }
 
 /* index.json, manifest.jsonl: the format's file of a bucket. */
@@ -217,7 +245,8 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
         b->rows = NULL;
         forget(s, b->rows_file);
         b->rows_file = NULL;
-        return slu_shard_dir_drop_bucket(s->dir, b->pub.name, err);
+        return s->part.of ? SLU_OK /* others may use the folder */
+                          : slu_shard_dir_drop_bucket(s->dir, b->pub.name, err);
     }
     const struct slu_sum *rows = slu_writer_sum(b->rows);
     if (memcmp(&rows->n, &b->sum.n, sizeof rows->n))
@@ -234,7 +263,8 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
     struct slu_writer *w = b->rows;
     b->rows = NULL;
     int rc = slu_writer_close(w, err);
-    return rc || !s->cfg.format->bucket_file ? rc : bucket_file(s, b, err);
+    return rc || s->part.of || !s->cfg.format->bucket_file ? rc
+                                                           : bucket_file(s, b, err);
 }
 
 int slu_shards_sync(const struct slu_shards *s, struct slu_err *err)
@@ -242,7 +272,8 @@ int slu_shards_sync(const struct slu_shards *s, struct slu_err *err)
     struct slu_buf path = SLU_BUF_INIT;
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i <= s->n_bucket && rc == SLU_OK; i++) {
+    unsigned n = s->part.of ? s->n_bucket : s->n_bucket + 1;
+    for (unsigned i = 0; i < n && rc == SLU_OK; i++) {
         const char *name = i < s->n_bucket ? s->bucket[i].pub.name : "segments";
         if (i < s->n_bucket && s->bucket[i].pub.n_seq == 0)
             continue;

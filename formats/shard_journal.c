@@ -22,8 +22,6 @@
 #include "lib/json.h"
 #include "lib/pipe.h"
 
-#define MAX_JOURNAL (UINT64_C(1) << 32)
-
 /* ---- what must agree ---- */
 
 static int put_hash(struct slu_buf *t, const char *key, const struct slu_buf *of,
@@ -75,9 +73,8 @@ static int put_input(const struct slu_sum *in, struct slu_buf *t, struct slu_err
                           (unsigned long long)in->n.tokens, sum, trace);
 }
 
-/* The journal's first line. */
-static int head_line(const struct slu_shards *s, const struct slu_sum *in,
-                     struct slu_buf *t, struct slu_err *err)
+int slu_shards_head(const struct slu_shards *s, const struct slu_sum *in,
+                    const char *more, struct slu_buf *t, struct slu_err *err)
 {
     struct slu_buf of = SLU_BUF_INIT;
     int rc = put_arguments(s, &of, err);
@@ -93,24 +90,27 @@ static int head_line(const struct slu_shards *s, const struct slu_sum *in,
     if (rc == SLU_OK)
         rc = put_hash(t, "input", &of, err);
     slu_buf_release(&of);
-    return rc ? rc : slu_buf_printf(t, err, "}\n");
+    return rc ? rc : slu_buf_printf(t, err, "%s}\n", more);
 }
 
 /* ---- lines ---- */
 
-static int shard_line(const struct slu_shards *s, const struct slu_shards_bucket *b,
-                      const struct slu_shards_done *d, struct slu_buf *t,
-                      struct slu_err *err)
+int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *b,
+                    const struct slu_shards_done *d, struct slu_buf *t,
+                    struct slu_err *err)
 {
     const struct slu_shard_facts *f = &d->facts;
-    char hex[33];
+    char hex[33], sum[33];
 
     slu_u128_hex(d->content, hex);
+    slu_u128_hex(d->checksum, sum);
     int rc = slu_buf_printf(
         t, err,
-        "{\"bucket\":\"%s\",\"shard\":%llu,\"sequences\":%llu,\"raw_bytes\":%llu,"
+        "{\"bucket\":\"%s\",\"shard\":%llu,\"sequences\":%llu,\"documents\":%llu,"
+        "\"tokens\":%llu,\"checksum\":\"%s\",\"raw_bytes\":%llu,"
         "\"raw_xxh3_64\":\"%016llx\",\"content\":\"%s\",\"files\":[",
         b->pub.name, (unsigned long long)f->number, (unsigned long long)f->n_seq,
+        (unsigned long long)d->n.documents, (unsigned long long)d->n.tokens, sum,
         (unsigned long long)f->raw_byte, (unsigned long long)f->raw_xxh3, hex);
     for (unsigned i = 0; i < s->cfg.format->n_file && rc == SLU_OK; i++)
         rc = slu_buf_printf(t, err, "%s{\"bytes\":%llu,\"xxh3_64\":\"%016llx\"}",
@@ -119,14 +119,13 @@ static int shard_line(const struct slu_shards *s, const struct slu_shards_bucket
     return rc ? rc : slu_buf_printf(t, err, "]}\n");
 }
 
-static bool get_u64(struct slu_json_value v, const char *key, uint64_t *out)
+bool slu_shards_u64(struct slu_json_value v, const char *key, uint64_t *out)
 {
     struct slu_json_value x;
     return slu_json_get(v, key, &x) && slu_json_u64(x, out);
 }
 
-/* n_half times 16 hexadecimal digits, the first half in out[n_half - 1]. */
-static bool get_hex(struct slu_json_value v, const char *key, uint64_t *out,
+bool slu_shards_hex(struct slu_json_value v, const char *key, uint64_t *out,
                     unsigned n_half)
 {
     struct slu_json_value x;
@@ -149,13 +148,17 @@ static bool read_shard(const struct slu_shards *s, struct slu_json_value v,
 {
     struct slu_json_value x;
     struct slu_json_iter it;
-    uint64_t content[2];
+    uint64_t content[2], checksum[2];
     unsigned i = 0;
-    bool ok = slu_json_get(v, "bucket", &x) && get_u64(v, "shard", &d->facts.number) &&
-              get_u64(v, "sequences", &d->facts.n_seq) &&
-              get_u64(v, "raw_bytes", &d->facts.raw_byte) &&
-              get_hex(v, "raw_xxh3_64", &d->facts.raw_xxh3, 1) &&
-              get_hex(v, "content", content, 2);
+    bool ok = slu_json_get(v, "bucket", &x) &&
+              slu_shards_u64(v, "shard", &d->facts.number) &&
+              slu_shards_u64(v, "sequences", &d->facts.n_seq) &&
+              slu_shards_u64(v, "documents", &d->n.documents) &&
+              slu_shards_u64(v, "tokens", &d->n.tokens) &&
+              slu_shards_hex(v, "checksum", checksum, 2) &&
+              slu_shards_u64(v, "raw_bytes", &d->facts.raw_byte) &&
+              slu_shards_hex(v, "raw_xxh3_64", &d->facts.raw_xxh3, 1) &&
+              slu_shards_hex(v, "content", content, 2);
 
     for (*bucket = 0; ok && *bucket < s->n_bucket; ++*bucket)
         if (slu_json_is(x, s->bucket[*bucket].pub.name))
@@ -165,18 +168,33 @@ static bool read_shard(const struct slu_shards *s, struct slu_json_value v,
         d->facts.number > UINT32_MAX || !slu_json_get(v, "files", &x))
         return false;
     d->content = (struct slu_u128){content[0], content[1]};
+    d->checksum = (struct slu_u128){checksum[0], checksum[1]};
+    d->n.sequences = d->facts.n_seq;
     d->facts.n_tok = d->facts.n_seq * s->bucket[*bucket].pub.n_id;
     for (slu_json_iter_init(&it, x); ok && slu_json_next(&it); i++)
-        ok = i < SLU_SHARD_FILES && get_u64(it.value, "bytes", &d->facts.n_byte[i]) &&
-             get_hex(it.value, "xxh3_64", &d->facts.xxh3[i], 1);
+        ok = i < SLU_SHARD_FILES &&
+             slu_shards_u64(it.value, "bytes", &d->facts.n_byte[i]) &&
+             slu_shards_hex(it.value, "xxh3_64", &d->facts.xxh3[i], 1);
     return ok && i == s->cfg.format->n_file;
+}
+
+bool slu_shards_read_line(const struct slu_shards *s, const uint8_t *p, size_t n,
+                          struct slu_shards_done *d, unsigned *bucket)
+{
+    struct slu_json *j = NULL;
+
+    *d = (struct slu_shards_done){0};
+    bool ok =
+        !slu_json_parse(&j, p, n, NULL) && read_shard(s, slu_json_root(j), d, bucket);
+    slu_json_free(j);
+    return ok;
 }
 
 /* Notes the shard, in order of number (which is the journal's own, but for outages). */
 static int note(struct slu_shards_bucket *b, const struct slu_shards_done *d,
                 struct slu_err *err)
 {
-    if (d->facts.number != b->n_done)
+    if (d->facts.number != b->first + b->n_done)
         return SLU_OK; /* a gap: from here on they are written again */
     int rc = slu_grow(&b->done, &b->cap_done, b->n_done + 1, sizeof *d, err);
     if (rc == SLU_OK)
@@ -184,23 +202,18 @@ static int note(struct slu_shards_bucket *b, const struct slu_shards_done *d,
     return rc;
 }
 
-/* Calls of `note` for every sound line behind the first. */
-static int read_lines(struct slu_shards *s, const uint8_t *p, const uint8_t *end,
-                      struct slu_err *err)
+int slu_shards_read_lines(struct slu_shards *s, const uint8_t *p, const uint8_t *end,
+                          struct slu_err *err)
 {
     const uint8_t *nl;
     int rc = SLU_OK;
 
     for (; rc == SLU_OK && p < end && (nl = memchr(p, '\n', (size_t)(end - p)));
          p = nl + 1) {
-        struct slu_json *j = NULL;
-        struct slu_shards_done d = {0};
+        struct slu_shards_done d;
         unsigned k;
-        if (slu_json_parse(&j, p, (size_t)(nl - p), NULL))
-            continue;
-        if (read_shard(s, slu_json_root(j), &d, &k))
+        if (slu_shards_read_line(s, p, (size_t)(nl - p), &d, &k))
             rc = note(&s->bucket[k], &d, err);
-        slu_json_free(j);
     }
     return rc;
 }
@@ -235,19 +248,27 @@ static int look_produce(void *ctx, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
+bool slu_shards_file_path(const struct slu_shards *s, const struct slu_shards_bucket *b,
+                          uint64_t number, unsigned file, char out[4096])
+{
+    char name[256];
+
+    s->cfg.format->file_name(s->state, number, file, name, sizeof name);
+    int n = snprintf(out, 4096, "%s/%s/%s", s->dir, b->pub.name, name);
+    return n > 0 && n < 4096;
+}
+
 static int look_work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
     struct slu_shards *s = ((struct look *)ctx)->s;
     struct look_job *j = job;
-    char path[4096], name[256];
+    char path[4096];
 
     (void)worker;
     for (unsigned i = 0; i < s->cfg.format->n_file; i++) {
         struct slu_digest d;
         struct stat st;
-        s->cfg.format->file_name(s->state, j->d->facts.number, i, name, sizeof name);
-        int n = snprintf(path, sizeof path, "%s/%s/%s", s->dir, j->b->pub.name, name);
-        if (n < 0 || (size_t)n >= sizeof path)
+        if (!slu_shards_file_path(s, j->b, j->d->facts.number, i, path))
             return slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);
         j->d->gone = j->d->gone || stat(path, &st) || !S_ISREG(st.st_mode) ||
                      (uint64_t)st.st_size != j->d->facts.n_byte[i] ||
@@ -265,8 +286,7 @@ static int look_emit(void *ctx, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Finds out which of the shards noted are whole. */
-static int look_at_files(struct slu_shards *s, unsigned n_threads, struct slu_err *err)
+int slu_shards_look(struct slu_shards *s, unsigned n_threads, struct slu_err *err)
 {
     static const struct slu_pipe_ops ops = {look_produce, look_work, look_emit};
     struct look l = {s, 0, 0};
@@ -283,59 +303,70 @@ static int look_at_files(struct slu_shards *s, unsigned n_threads, struct slu_er
 
 /* ---- a run's beginning ---- */
 
-static int path_of(const struct slu_shards *s, struct slu_buf *path,
-                   struct slu_err *err)
+/* Is that member a string, the same in both? */
+static bool same(struct slu_json_value a, struct slu_json_value b, const char *key)
 {
-    return slu_buf_printf(path, err, "%s/" SLU_SHARD_JOURNAL, s->dir);
+    struct slu_json_value x, y;
+    const char *p;
+    size_t n;
+
+    return slu_json_get(a, key, &x) && slu_json_get(b, key, &y) &&
+           slu_json_string(x, &p, &n) && slu_json_is(y, p);
+}
+
+const char *slu_shards_head_differs(const struct slu_buf *head,
+                                    const struct slu_buf *text)
+{
+    struct slu_json *ours = NULL, *theirs = NULL;
+    const uint8_t *nl = memchr(text->data, '\n', text->len);
+    const char *what = "arguments";
+
+    if (nl && (size_t)(nl - text->data) + 1 == head->len &&
+        !memcmp(head->data, text->data, head->len))
+        return "";
+    if (nl && !slu_json_parse(&ours, head->data, head->len, NULL) &&
+        !slu_json_parse(&theirs, text->data, (size_t)(nl - text->data), NULL)) {
+        struct slu_json_value a = slu_json_root(ours), b = slu_json_root(theirs);
+        if (same(a, b, "version") && same(a, b, "format") && same(a, b, "arguments"))
+            what = same(a, b, "input") ? "parts" : "input";
+    }
+    slu_json_free(ours);
+    slu_json_free(theirs);
+    return what;
 }
 
 /* Is the journal's head ours? SLU_E_MISMATCH says what is another's. */
 static int compare(const struct slu_shards *s, const struct slu_buf *head,
                    const struct slu_buf *text, struct slu_err *err)
 {
-    struct slu_json *ours = NULL, *theirs = NULL;
-    const uint8_t *nl = memchr(text->data, '\n', text->len);
-    struct slu_json_value a, b;
-    const char *p, *q;
-    size_t n;
-    int rc = SLU_OK;
+    const char *other = slu_shards_head_differs(head, text);
 
-    if (nl && (size_t)(nl - text->data) + 1 == head->len &&
-        !memcmp(head->data, text->data, head->len))
+    if (!*other)
         return SLU_OK;
-    bool input =
-        nl && !slu_json_parse(&ours, head->data, head->len, NULL) &&
-        !slu_json_parse(&theirs, text->data, (size_t)(nl - text->data), NULL) &&
-        slu_json_get(slu_json_root(ours), "arguments", &a) &&
-        slu_json_get(slu_json_root(theirs), "arguments", &b) &&
-        slu_json_string(a, &p, &n) && slu_json_string(b, &q, &n) && !strcmp(p, q);
-    rc = slu_fail(
+    return slu_fail(
         err, SLU_E_MISMATCH,
         "%s: holds the beginning of a shard set that a shuffle of other %s was "
         "writing when it was stopped; run that one again, or use --force to "
         "remove it and begin anew",
-        s->dir, input ? "input" : "arguments");
-    slu_json_free(ours);
-    slu_json_free(theirs);
-    return rc;
+        s->dir, other);
 }
 
 /* The journal that is there, if it is ours; *found: there is one. */
 static int load(struct slu_shards *s, const struct slu_buf *head, bool *found,
                 struct slu_err *err)
 {
-    struct slu_buf path = SLU_BUF_INIT, text = SLU_BUF_INIT;
-    int rc = path_of(s, &path, err);
+    struct slu_buf text = SLU_BUF_INIT;
+    const char *path = (const char *)s->journal_path.data;
+    int rc = SLU_OK;
 
-    *found = rc == SLU_OK && !access((const char *)path.data, F_OK);
+    *found = !access(path, F_OK);
     if (*found)
-        rc = slu_read_whole(&text, (const char *)path.data, MAX_JOURNAL, err);
+        rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
     if (*found && rc == SLU_OK)
         rc = compare(s, head, &text, err);
     if (*found && rc == SLU_OK)
-        rc = read_lines(s, text.data + head->len, text.data + text.len, err);
+        rc = slu_shards_read_lines(s, text.data + head->len, text.data + text.len, err);
     slu_buf_release(&text);
-    slu_buf_release(&path);
     return rc;
 }
 
@@ -366,24 +397,23 @@ bool slu_shards_keeps(const void *ctx, const char *folder, const char *name)
     return false;
 }
 
-/* The journal anew: its head and the shards that are taken over. */
-static int write_anew(struct slu_shards *s, struct slu_buf *t, struct slu_err *err)
+int slu_shards_write_journal(struct slu_shards *s, struct slu_buf *t,
+                             struct slu_err *err)
 {
-    struct slu_buf path = SLU_BUF_INIT;
-    int rc = path_of(s, &path, err);
+    const char *path = (const char *)s->journal_path.data;
+    int rc = SLU_OK;
 
     for (unsigned i = 0; i < s->n_bucket; i++)
         for (uint64_t k = 0; k < s->bucket[i].n_done && rc == SLU_OK; k++)
             if (!s->bucket[i].done[k].gone)
-                rc = shard_line(s, &s->bucket[i], &s->bucket[i].done[k], t, err);
+                rc = slu_shards_line(s, &s->bucket[i], &s->bucket[i].done[k], t, err);
     if (rc == SLU_OK)
-        rc = slu_out_whole((const char *)path.data, t->data, t->len, err);
+        rc = slu_out_whole(path, t->data, t->len, err);
     if (rc == SLU_OK) {
-        s->journal = open((const char *)path.data, O_WRONLY | O_APPEND | O_CLOEXEC);
+        s->journal = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (s->journal < 0)
-            rc = slu_fail_errno(err, "%s: cannot be opened", (const char *)path.data);
+            rc = slu_fail_errno(err, "%s: cannot be opened", path);
     }
-    slu_buf_release(&path);
     return rc;
 }
 
@@ -395,19 +425,23 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
     int rc = replace ? SLU_OK : slu_shard_dir_check(s->dir, err);
 
     if (rc == SLU_OK)
-        rc = head_line(s, input, &head, err);
+        rc = slu_buf_printf(&s->journal_path, err, "%s/" SLU_SHARD_JOURNAL, s->dir);
+    if (rc == SLU_OK)
+        rc = slu_buf_append(&s->journal_path, "", 1, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_head(s, input, "", &head, err);
     if (rc == SLU_OK && !slu_shard_dir_complete(s->dir))
         rc = load(s, &head, &found, replace ? NULL : err);
     if (replace && rc)
         rc = SLU_OK; /* another's, or none: nothing of it is taken over */
     if (rc == SLU_OK && found)
-        rc = look_at_files(s, n_threads, err);
+        rc = slu_shards_look(s, n_threads, err);
     if (rc == SLU_OK)
         rc = slu_shard_dir_prepare(s->dir, replace, slu_shards_keeps, s, &s->made_dir,
                                    &s->lock, err);
     s->made = rc == SLU_OK;
     if (rc == SLU_OK)
-        rc = write_anew(s, &head, err);
+        rc = slu_shards_write_journal(s, &head, err);
     slu_buf_release(&head);
     return rc;
 }
@@ -417,19 +451,21 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
 const struct slu_shards_done *slu_shards_done(const struct slu_shards_bucket *b,
                                               uint64_t number)
 {
-    return number < b->n_done && !b->done[number].gone ? &b->done[number] : NULL;
+    uint64_t k = number - b->first;
+
+    return k < b->n_done && !b->done[k].gone ? &b->done[k] : NULL;
 }
 
 int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
                     const struct slu_shards_done *d, struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT;
-    int rc = shard_line(s, b, d, &t, err);
+    int rc = slu_shards_line(s, b, d, &t, err);
 
     if (rc == SLU_OK) /* in one piece: lines are whole or the last */
         rc = slu_write_full(s->journal, t.data, t.len, err);
     if (rc == SLU_E_IO)
-        slu_err_at(err, "%s/" SLU_SHARD_JOURNAL, s->dir);
+        slu_err_at(err, "%s", (const char *)s->journal_path.data);
     slu_buf_release(&t);
     return rc;
 }
@@ -442,8 +478,9 @@ int slu_shards_differs(struct slu_shards *s, const struct slu_shards_bucket *b,
         err, SLU_E_MISMATCH,
         "%s: other sequences belong in shard %llu of %s than the shuffle put "
         "there that was stopped: the input has changed, or its order; remove "
-        "%s/" SLU_SHARD_JOURNAL " to begin anew",
-        s->dir, (unsigned long long)number, b->pub.name, s->dir);
+        "%s to begin anew",
+        s->dir, (unsigned long long)number, b->pub.name,
+        (const char *)s->journal_path.data);
 }
 
 struct slu_u128 slu_shards_content(uint64_t index, struct slu_u128 tokens,

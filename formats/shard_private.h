@@ -9,14 +9,19 @@
 #include "formats/card.h"
 #include "formats/shard.h"
 #include "lib/domains.h"
+#include "lib/json.h"
 
-#define SLU_SHARD_JOURNAL ".journal.jsonl"
+#define SLU_SHARD_JOURNAL      ".journal.jsonl"
+#define SLU_SHARD_PARTS        ".parts.jsonl"
+#define SLU_SHARDS_MAX_JOURNAL (UINT64_C(1) << 32)
 
 /* A whole shard, as the journal keeps it. */
 struct slu_shards_done {
     struct slu_shard_facts facts;
     struct slu_u128 content; /* sum of slu_shards_content of its sequences */
-    bool gone;               /* but its files are not there as they were */
+    struct slu_count n;      /* what they add up to */
+    struct slu_u128 checksum;
+    bool gone; /* but its files are not there as they were */
 };
 
 /* A file of the set that is no shard's. */
@@ -43,6 +48,9 @@ struct slu_shards_bucket {
     struct slu_domains domains;   /* of its rows */
     struct slu_shards_done *done; /* by a run that was stopped, by number */
     size_t n_done, cap_done;
+    uint64_t first;                /* of a part: the first of its shards */
+    struct slu_shards_done *noted; /* of a part: pub.n_shard, as facts */
+    size_t cap_noted;
     uint64_t n_planned; /* sequences that jobs have taken, or shards to build */
     uint64_t n_short;   /* of the last shard, if it is short */
 
@@ -93,9 +101,13 @@ struct slu_shards {
     struct slu_digest manifest;
     struct slu_buf notes; /* members of report.json */
     bool made_dir, made, finished;
-    bool keep;   /* what is there, for a run to go on with */
-    int lock;    /* of the folder, or -1 */
-    int journal; /* to append to, or -1 */
+    bool keep;                   /* what is there, for a run to go on with */
+    int lock;                    /* of the folder, or -1 */
+    int journal;                 /* to append to, or -1 */
+    struct slu_buf journal_path; /* with a NUL behind it */
+    struct slu_shards_part part; /* of = 0: the set is written at once */
+    int part_lock;               /* or -1 */
+    bool skipped;
 };
 
 /* ---- shard_files.c ---- */
@@ -103,6 +115,9 @@ struct slu_shards {
 /* The bucket's folder and its segments' stream. */
 int slu_shards_begin_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                             struct slu_err *err);
+/* Name of the segment rows of part `index` in the folder of all parts' work. */
+void slu_shards_rows_name(const struct slu_shards_bucket *b, uint64_t index,
+                          uint64_t of, char out[128]);
 /* Opens file `file` of shard `number`. */
 int slu_shards_open_file(struct slu_shards *s, const struct slu_shards_bucket *b,
                          uint64_t number, unsigned file, struct slu_digest *d,
@@ -117,15 +132,14 @@ int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
                          const struct slu_shards_done *d, const struct slu_sum *sum,
                          struct slu_err *err);
 /* Puts rows of whole shards of the bucket's and clears them. */
-int slu_shards_put_rows(struct slu_shards_bucket *b, struct slu_batch *rows,
-                        struct slu_err *err);
-/* The bucket's segments, its own file and its books, once its shards are done. */
+int slu_shards_put_rows(struct slu_shards *s, struct slu_shards_bucket *b,
+                        struct slu_batch *rows, struct slu_err *err);
+/* The bucket's segments, its own file and its books, once its shards are done; of a
+ * part, its segments. */
 int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                           struct slu_err *err);
 /* fsync of every folder, so that the renames in them last. */
 int slu_shards_sync(const struct slu_shards *s, struct slu_err *err);
-/* Sequences of a batch that have several segments, padding aside. */
-uint64_t slu_shards_count_packed(const struct slu_batch *b);
 
 /* What the bytes of a file add up to; scratch is the caller's. */
 int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest *d,
@@ -147,8 +161,45 @@ int slu_shards_close(struct slu_shards *s, struct slu_shards_item *it,
 /* Waits for all; rc: of what came before; what waits is given up if that is a fault. */
 int slu_shards_queue_end(struct slu_shards *s, int rc, struct slu_err *err);
 
+/* ---- shard.c ---- */
+
+/* slu_shards_write between its beginning and the ends of the buckets. */
+int slu_shards_run(struct slu_shards *s, slu_shards_source *source, void *ctx,
+                   unsigned n_threads, unsigned n_slots, struct slu_err *err);
+
 /* ---- shard_journal.c ---- */
 
+/* Appends a journal's first line: what must agree, and `more` members, each with a
+ * comma before it. */
+int slu_shards_head(const struct slu_shards *s, const struct slu_sum *input,
+                    const char *more, struct slu_buf *t, struct slu_err *err);
+/* What of the heads differs: "arguments", "input", else "parts"; or "". */
+const char *slu_shards_head_differs(const struct slu_buf *head,
+                                    const struct slu_buf *text);
+/* Appends the line of a whole shard. */
+int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *b,
+                    const struct slu_shards_done *d, struct slu_buf *t,
+                    struct slu_err *err);
+/* Is that such a line? Sets *d and the number of its bucket. */
+bool slu_shards_read_line(const struct slu_shards *s, const uint8_t *p, size_t n,
+                          struct slu_shards_done *d, unsigned *bucket);
+/* A member that is such a number, or n_half times 16 hexadecimal digits, the first half
+ * in out[n_half - 1]. */
+bool slu_shards_u64(struct slu_json_value v, const char *key, uint64_t *out);
+bool slu_shards_hex(struct slu_json_value v, const char *key, uint64_t *out,
+                    unsigned n_half);
+/* Notes the shards of all sound lines, as those of a run before. */
+int slu_shards_read_lines(struct slu_shards *s, const uint8_t *p, const uint8_t *end,
+                          struct slu_err *err);
+/* Finds out which of them are there, byte for byte. */
+int slu_shards_look(struct slu_shards *s, unsigned n_threads, struct slu_err *err);
+/* Path of a file of a shard. false: too long. */
+bool slu_shards_file_path(const struct slu_shards *s, const struct slu_shards_bucket *b,
+                          uint64_t number, unsigned file, char out[4096]);
+/* Writes the journal anew, at s->journal_path: the head that t begins with and the
+ * shards that are taken over; and opens it to append to. */
+int slu_shards_write_journal(struct slu_shards *s, struct slu_buf *t,
+                             struct slu_err *err);
 /* Makes the folder ready, taking over what a run like this one left. */
 int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
                      unsigned n_threads, struct slu_err *err);

@@ -40,7 +40,7 @@ static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err 
 static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
-    struct slu_shard at = {&b->pub, b->n_ended, 0};
+    struct slu_shard at = {&b->pub, b->first + b->n_ended, 0};
     int rc = b->rows ? SLU_OK : slu_shards_begin_bucket(s, b, err);
 
     if (rc || slu_shards_done(b, at.number))
@@ -53,7 +53,7 @@ static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
-    struct slu_shard at = {&b->pub, b->n_ended, b->n_here};
+    struct slu_shard at = {&b->pub, b->first + b->n_ended, b->n_here};
     struct slu_shards_item it = {
         .bucket = b,
         .done = {.facts = {.number = at.number,
@@ -76,7 +76,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     b->n_ended++;
     rc = slu_shards_close(s, &it, err);
     if (rc == SLU_OK)
-        rc = slu_shards_put_rows(b, &b->batch, err);
+        rc = slu_shards_put_rows(s, b, &b->batch, err);
     b->here = (struct slu_sum){0};
     b->content = (struct slu_u128){0, 0};
     b->n_here = 0;
@@ -139,7 +139,8 @@ static int produce(void *ctx, void *job, struct slu_err *err)
         bucket *b = &t->s->bucket[k];
         row[i].bucket = (unsigned)k;
         row[i].index = b->n_planned % b->pub.shard_sequences;
-        row[i].done = slu_shards_done(b, b->n_planned / b->pub.shard_sequences);
+        row[i].done =
+            slu_shards_done(b, b->first + b->n_planned / b->pub.shard_sequences);
         b->n_planned++;
     }
     return SLU_OK;
@@ -229,7 +230,7 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     if (b->n_here == b->pub.shard_sequences)
         return end_shard(s, b, err);
     if (b->batch.n_seq >= ROWS && !s->cfg.drop_last)
-        return slu_shards_put_rows(b, &b->batch, err);
+        return slu_shards_put_rows(s, b, &b->batch, err);
     return b->n_here % ROWS ? SLU_OK : check_rows(s, b, err);
 }
 
@@ -243,7 +244,6 @@ static int emit(void *ctx, void *job, struct slu_err *err)
 
     for (size_t i = 0; i < j->b.n_seq && rc == SLU_OK; i++)
         rc = put_sequence(t->s, j, i, i ? row[i - 1].end : zero, err);
-    t->s->n_packed += slu_shards_count_packed(&j->b);
     return rc;
 }
 

@@ -1,5 +1,6 @@
 #include "account.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void slu_ledger_drop(struct slu_ledger *l, const char *reason, struct slu_count n)
@@ -15,19 +16,25 @@ void slu_ledger_drop(struct slu_ledger *l, const char *reason, struct slu_count 
     slu_count_add(&l->dropped[i].n, n);
 }
 
-static int check(const char *what, uint64_t in, uint64_t created, uint64_t repeated,
-                 uint64_t padding, uint64_t out, uint64_t dropped, struct slu_err *err)
+/* The counts of one kind, in the order of the equation. */
+static int check(const char *what, const uint64_t in[5], const uint64_t out[3],
+                 struct slu_err *err)
 {
-    if (in + created + repeated + padding == out + dropped)
+    char from[48] = "", to[48] = "";
+    if (in[0] + in[1] + in[2] + in[3] + in[4] == out[0] + out[1] + out[2])
         return SLU_OK;
+    if (in[1])
+        snprintf(from, sizeof from, "from_work %llu + ", (unsigned long long)in[1]);
+    if (out[1])
+        snprintf(to, sizeof to, "to_work %llu + ", (unsigned long long)out[1]);
     return slu_fail(
         err, SLU_E_CONSERVATION,
-        "internal error: the %s do not balance: in %llu + created %llu + "
-        "repeated %llu + padding %llu is not out %llu + dropped %llu; please "
+        "internal error: the %s do not balance: in %llu + %screated %llu + "
+        "repeated %llu + padding %llu is not out %llu + %sdropped %llu; please "
         "report it",
-        what, (unsigned long long)in, (unsigned long long)created,
-        (unsigned long long)repeated, (unsigned long long)padding,
-        (unsigned long long)out, (unsigned long long)dropped);
+        what, (unsigned long long)in[0], from, (unsigned long long)in[2],
+        (unsigned long long)in[3], (unsigned long long)in[4],
+        (unsigned long long)out[0], to, (unsigned long long)out[2]);
 }
 
 int slu_ledger_check(const struct slu_ledger *l, struct slu_err *err)
@@ -35,13 +42,17 @@ int slu_ledger_check(const struct slu_ledger *l, struct slu_err *err)
     struct slu_count d = {0, 0, 0};
     for (unsigned i = 0; i < l->n_dropped; i++)
         slu_count_add(&d, l->dropped[i].n);
-    int rc = check("tokens", l->in.tokens, l->created.tokens, l->repeated.tokens,
-                   l->padding, l->out.tokens, d.tokens, err);
+    const uint64_t in[3][5] = {{l->in.tokens, l->from_work.tokens, l->created.tokens,
+                                l->repeated.tokens, l->padding},
+                               {l->in.sequences, l->from_work.sequences,
+                                l->created.sequences, l->repeated.sequences, 0},
+                               {l->in.documents, l->from_work.documents,
+                                l->created.documents, l->repeated.documents, 0}};
+    const uint64_t out[3][3] = {{l->out.tokens, l->to_work.tokens, d.tokens},
+                                {l->out.sequences, l->to_work.sequences, d.sequences},
+                                {l->out.documents, l->to_work.documents, d.documents}};
+    int rc = check("tokens", in[0], out[0], err);
     if (!rc)
-        rc = check("sequences", l->in.sequences, l->created.sequences,
-                   l->repeated.sequences, 0, l->out.sequences, d.sequences, err);
-    if (!rc)
-        rc = check("documents", l->in.documents, l->created.documents,
-                   l->repeated.documents, 0, l->out.documents, d.documents, err);
-    return rc;
+        rc = check("sequences", in[1], out[1], err);
+    return rc ? rc : check("documents", in[2], out[2], err);
 }

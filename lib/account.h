@@ -1,5 +1,5 @@
-/* account.h - the books: in + created + repeated + padding = out + dropped
- * (semantics.md 7).
+/* account.h - the books: in + from_work + created + repeated + padding = out + to_work
+ * + dropped (semantics.md 7).
  *
  * One ledger a program. The reader writes `in`, the program's decisions write created,
  * repeated, padding and dropped, the writer writes `out`: three hands, so that the
@@ -12,6 +12,11 @@
  * A *sequence* cut into k is k - 1 sequences created; k sequences joined into one are k
  * - 1 sequences dropped under the reason "joined" (no token and no document is dropped
  * by it).
+ *
+ * to_work and from_work are what a phase puts into the files of a work folder, and
+ * takes out of them: over all parts of all phases of a program they are equal. A phase
+ * that only looks at a stream (counts, signs) moves nothing and books nothing, for the
+ * phase that moves it will.
  */
 #ifndef SLU_ACCOUNT_H
 #define SLU_ACCOUNT_H
@@ -43,7 +48,7 @@ static inline void slu_count_sub(struct slu_count *a, struct slu_count b)
 #define SLU_MAX_REASONS 16
 
 struct slu_ledger {
-    struct slu_count in, created, repeated, out;
+    struct slu_count in, from_work, created, repeated, out, to_work;
     uint64_t padding; /* tokens; padding has no documents and no sequences of its own */
     struct {
         const char *reason; /* static string, e.g. "exact-duplicate" */

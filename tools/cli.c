@@ -39,6 +39,11 @@ static int parse_device(void *common, const char *value, struct slu_err *err)
                     "'%s' is no device; use auto, cpu, cuda or cuda:N", value);
 }
 
+static int parse_part(void *common, const char *value, struct slu_err *err)
+{
+    return cli_part_parse(&((struct cli_common *)common)->part, value, err);
+}
+
 /* In the order of --help. --help and --version have no destination. */
 const struct cli_opt cli_common_opt[] = {
     {"output", 'o', CLI_OUTPUT, AT(output), "FILE",
@@ -54,6 +59,12 @@ const struct cli_opt cli_common_opt[] = {
      NULL, false, NULL},
     {"device", 0, CLI_CUSTOM, 0, "auto|cpu|cuda[:N]", "where kernels run; default auto",
      NULL, false, parse_device},
+    {"part", 0, CLI_CUSTOM, 0, "I/N|auto/N",
+     "part I of N, from 0, with {part} and {parts} in the names of\n"
+     "files; auto: I is $SLURM_ARRAY_TASK_ID",
+     NULL, false, parse_part},
+    {"part-base", 0, CLI_COUNT, AT(part.base), "N",
+     "with auto: the array's first task id; default 0", NULL, false, NULL},
     {"input-format", 0, CLI_CHOICE, AT(input_format), "auto|stream|npy|megatron|ds|mds",
      "what the inputs are; default auto: by contents and name", slu_tokens_format_names,
      true, NULL},
@@ -506,6 +517,8 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
     ctx->input = (const char *const *)(argv + optind);
     ctx->n_input = (size_t)(argc - optind);
     int rc = finish(ctx, err);
+    if (!rc)
+        rc = cli_part_apply(ctx, err);
     return rc ? rc : check_outputs(ctx, &t, err);
 }
 

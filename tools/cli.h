@@ -18,6 +18,7 @@
 #include "lib/account.h"
 #include "lib/err.h"
 #include "lib/stream.h"
+#include "tools/cli_part.h"
 
 enum cli_kind {
     CLI_FLAG,   /* bool: set to true */
@@ -60,7 +61,8 @@ struct cli_common {
     const char *stats; /* --stats FILE */
     int progress;      /* auto|always|never */
     bool quiet, verbose, force, no_provenance;
-    int zstd_level; /* -z; 0: none */
+    int zstd_level;       /* -z; 0: none */
+    struct cli_part part; /* --part, resolved; n 0: not given */
     /* Files of ids that are no stream (formats/tokens.h); only where reads_stream. */
     int input_format;            /* index in slu_tokens_format_names */
     uint64_t eos_id, vocab_size; /* SLU_NO_TOKEN, 0: not given */
@@ -82,6 +84,7 @@ struct cli_ctx {
     struct slu_tokens_seen seen; /* of them */
     const char *device_used;     /* "cpu" unless the program says otherwise */
     struct cli_report *report;   /* private */
+    struct cli_names expanded;   /* private: names with {part} replaced */
 };
 
 struct slu_tool {
@@ -98,11 +101,20 @@ struct slu_tool {
     bool plain_output; /* -o is text: terminals are fine */
     /* Whether anything goes to standard output where -o is not given; NULL: it does. */
     bool (*prints)(const void *opts);
+    /* --part was given, and is resolved: SLU_E_USAGE in one line where these options
+     * cannot be split into parts. NULL: each part is a run of its own. */
+    int (*check_part)(struct cli_ctx *ctx, struct slu_err *err);
+    /* The phase that --phase asks for, a static string, for reports; NULL: none, or no
+     * program of phases. */
+    const char *(*phase)(const void *opts);
     const char *examples; /* for --help */
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
 };
 
 extern const struct slu_tool slu_tool;
+
+/* See slu_tool.phase. */
+const char *cli_phase_of(const struct cli_ctx *ctx);
 
 /* The canonical text of the result-affecting options that differ from their defaults,
  * for the provenance chain. Caller frees with free(). */

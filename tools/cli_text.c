@@ -4,6 +4,11 @@
 
 #include "tools/cli_private.h"
 
+const char *cli_phase_of(const struct cli_ctx *ctx)
+{
+    return ctx->tool->phase ? ctx->tool->phase(ctx->opts) : NULL;
+}
+
 /* ---- help ---- */
 
 static void print_opt(const struct cli_opt *o, FILE *f)

@@ -387,6 +387,16 @@ static int plan_by_scan(struct job *j, bool *done, struct slu_err *err)
     return rc;
 }
 
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    if (o->mixture || o->mixture_tokens)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--part: --mixture asks for the scarcest bucket of all parts; "
+                        "run it as one, on the parts' streams");
+    return SLU_OK;
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {work, emit};
@@ -456,6 +466,7 @@ const struct slu_tool slu_tool = {
     .defaults = defaults,
     .reads_stream = true,
     .memory_floor = 32 << 20,
+    .check_part = check_part,
     .uses_device = true,
     .examples = "  tokenize corpus.jsonl | decompose --plan\n"
                 "  decompose --min 128 --max 2048 --label-token docs.tks -o pieces.tks",

@@ -98,12 +98,6 @@ static const struct cli_opt options[] = {
      NULL},
     {"work", 0, CLI_STRING, AT(work), "DIR", "phases: the folder of those files", NULL,
      false, NULL},
-    {"part", 0, CLI_CUSTOM, AT(part_name), "I/N|auto/N",
-     "phases: part I of N (merge: range I of N), from 0;\n"
-     "auto: I is the array task's number",
-     NULL, false, dedup_parse_part},
-    {"part-base", 0, CLI_COUNT, AT(part.base), "N",
-     "phases: the number of the array's first task", NULL, false, NULL},
     {"ranges", 0, CLI_COUNT, AT(ranges), "N",
      "phases: key ranges that sign makes; default: as many as parts", NULL, false,
      NULL},
@@ -164,7 +158,7 @@ static const struct {
 };
 
 /* Options of --phase alone, and those that it has not. */
-static const char *const phase_only[] = {"work", "part", "part-base", "ranges"};
+static const char *const phase_only[] = {"work", "ranges"};
 static const char *const phase_never[] = {"pairs", "audit", "save-index", "against"};
 
 static void defaults(void *opts)
@@ -225,6 +219,25 @@ static int check_phase(const struct cli_ctx *ctx, struct slu_err *err)
             return slu_fail(err, SLU_E_USAGE, "--%s does not go with --phase",
                             phase_never[i]);
     return SLU_OK;
+}
+
+static const char *phase(const void *opts)
+{
+    const struct dedup_opts *o = opts;
+    return o->phase < 0 ? NULL : dedup_phase_names[o->phase];
+}
+
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    if (o->phase >= 0)
+        return SLU_OK;
+    if (o->ngrams >= 0)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--part: --ngrams asks what came before in the whole stream, "
+                        "which cannot be split; run it as one");
+    return slu_fail(err, SLU_E_USAGE,
+                    "--part: duplicates across parts would stay; use --phase");
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
@@ -347,6 +360,8 @@ const struct slu_tool slu_tool = {
     .reads_stream = true,
     .memory_floor = 32 << 20,
     .spills = true,
+    .check_part = check_part,
+    .phase = phase,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"
                 "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks\n"
                 "  tokenize corpus.jsonl | dedup --near --threshold 0.7 -o fresh.tks\n"

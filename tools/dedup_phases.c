@@ -10,15 +10,11 @@
 
 /* ---- options ---- */
 
-int dedup_parse_part(void *opts, const char *value, struct slu_err *err)
-{
-    return cli_part_parse(&((struct dedup_opts *)opts)->part, value, err);
-}
-
 static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                  struct slu_phase_cfg *c, struct slu_err *err)
 {
     const char *name = dedup_phase_names[o->phase];
+    const struct cli_part *part = &ctx->common.part;
     bool streams = o->phase == DEDUP_SIGN || o->phase == DEDUP_FILTER;
 
     if (!o->work)
@@ -26,10 +22,10 @@ static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
     if (ctx->common.memory < FLOOR_BYTE)
         return slu_fail(err, SLU_E_USAGE, "-M: --phase needs at least %lluM",
                         (unsigned long long)(FLOOR_BYTE >> 20));
-    if (o->phase == DEDUP_CLUSTER && o->part.n)
+    if (o->phase == DEDUP_CLUSTER && part->n)
         return slu_fail(err, SLU_E_USAGE,
                         "--phase cluster is one job for all parts; leave --part out");
-    if (o->phase != DEDUP_CLUSTER && !o->part.n)
+    if (o->phase != DEDUP_CLUSTER && !part->n)
         return slu_fail(err, SLU_E_USAGE, "--phase %s needs --part I/N", name);
     if (o->phase == DEDUP_VERIFY && c->exact)
         return slu_fail(err, SLU_E_USAGE,
@@ -41,15 +37,13 @@ static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
         return slu_fail(err, SLU_E_USAGE,
                         "--phase %s writes to --work only; -o goes with --phase filter",
                         name);
-    if (o->ranges > 1 << 16 || (o->phase == DEDUP_SIGN && o->part.n > 1 << 16))
+    if (o->ranges > 1 << 16 || (o->phase == DEDUP_SIGN && part->n > 1 << 16))
         return slu_fail(err, SLU_E_USAGE, "at most %d parts and ranges", 1 << 16);
     if (o->phase == DEDUP_CLUSTER)
         return SLU_OK;
-    struct cli_part part = o->part;
-    int rc = cli_part_resolve(&part, err);
-    c->part = part.i;
-    c->of = part.n;
-    return rc;
+    c->part = part->i;
+    c->of = part->n;
+    return SLU_OK;
 }
 
 /* --domains as one word of the parameters that files are compared by. */

@@ -14,7 +14,6 @@
 #include "lib/buf.h"
 #include "lib/dedup/place.h"
 #include "tools/cli.h"
-#include "tools/cli_part.h"
 
 struct dedup_opts {
     bool exact, near;
@@ -48,8 +47,6 @@ struct dedup_opts {
     /* --phase */
     int phase;        /* index in dedup_phase_names; -1: none */
     const char *work; /* folder */
-    const char *part_name;
-    struct cli_part part; /* n 0: not given */
     uint64_t ranges;
     /* --substring */
     uint64_t substring, min_keep;
@@ -89,7 +86,6 @@ SLU_MUST_USE int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index,
 /* One phase of the mode, exact or near. */
 SLU_MUST_USE int dedup_phases(struct cli_ctx *ctx, enum dedup_mode mode,
                               struct slu_err *err);
-SLU_MUST_USE int dedup_parse_part(void *opts, const char *value, struct slu_err *err);
 /* The ranges of --near's options. */
 SLU_MUST_USE int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                                   struct slu_err *err);

@@ -88,6 +88,7 @@ int main(int argc, char **argv)
     if (rc)
         fprintf(stderr, "%s: %s\n", slu_tool.name, err.msg);
     cli_report_free(&ctx);
+    cli_names_release(&ctx.expanded);
     free(ctx.opts);
     return rc == SLU_OK ? EXIT_SUCCESS : rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
 }

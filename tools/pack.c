@@ -447,6 +447,14 @@ static int pack(struct pack_job *j, struct slu_sum *in, struct slu_err *err)
     return rc || !j->balance ? rc : slu_balance_end(j->balance, j->writer, err);
 }
 
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    (void)ctx;
+    return slu_fail(err, SLU_E_USAGE,
+                    "--part: bins are made of what all parts left over; pack the "
+                    "parts' streams as one");
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct pack_opts *o = ctx->opts;
@@ -524,6 +532,7 @@ const struct slu_tool slu_tool = {
     .defaults = defaults,
     .reads_stream = true,
     .memory_floor = 32 << 20,
+    .check_part = check_part,
     .spills = true,
     .uses_device = true,
     .examples = "  decompose docs.tks | pack -o packed.tks\n"

@@ -201,18 +201,22 @@ static int put_row(struct slu_buf *b, const struct slu_ledger *l, int which,
                    struct slu_err *err)
 {
     static const char *const name[] = {"tokens", "sequences", "documents"};
-    char padding[48] = "";
+    uint64_t from = field(&l->from_work, which), to = field(&l->to_work, which);
+    char padding[48] = "", work[80] = "";
     if (which == 0)
         snprintf(padding, sizeof padding, ", \"padding\": %llu",
                  (unsigned long long)l->padding);
+    if (from || to)
+        snprintf(work, sizeof work, ", \"from_work\": %llu, \"to_work\": %llu",
+                 (unsigned long long)from, (unsigned long long)to);
     int rc =
         slu_buf_printf(b, err,
                        ",\n  \"%s\": {\"in\": %llu, \"created\": %llu, \"repeated\": "
-                       "%llu%s, \"out\": %llu, \"dropped\": {",
+                       "%llu%s, \"out\": %llu%s, \"dropped\": {",
                        name[which], (unsigned long long)field(&l->in, which),
                        (unsigned long long)field(&l->created, which),
                        (unsigned long long)field(&l->repeated, which), padding,
-                       (unsigned long long)field(&l->out, which));
+                       (unsigned long long)field(&l->out, which), work);
     for (unsigned i = 0; !rc && i < l->n_dropped; i++)
         rc = slu_buf_printf(b, err, "%s\"%s\": %llu", i ? ", " : "",
                             l->dropped[i].reason,
@@ -264,6 +268,12 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
     getrusage(RUSAGE_SELF, &ru);
     int rc = slu_buf_printf(&b, err, "{\n  \"program\": \"%s\",\n  \"version\": \"%s\"",
                             ctx->tool->name, SLU_VERSION);
+    if (!rc && cli_phase_of(ctx))
+        rc = slu_buf_printf(&b, err, ",\n  \"phase\": \"%s\"", cli_phase_of(ctx));
+    if (!rc && ctx->common.part.n)
+        rc = slu_buf_printf(&b, err, ",\n  \"part\": [%llu, %llu]",
+                            (unsigned long long)ctx->common.part.i,
+                            (unsigned long long)ctx->common.part.n);
     for (int i = 0; !rc && i < 3; i++)
         rc = put_row(&b, &ctx->ledger, i, err);
     if (!rc)

@@ -178,6 +178,13 @@ static int check_given(const struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    (void)ctx;
+    return slu_fail(err, SLU_E_USAGE,
+                    "--part: a schedule is of the whole set; run it as one");
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct schedule_opts *o = ctx->opts;
@@ -224,6 +231,7 @@ const struct slu_tool slu_tool = {
     .defaults = defaults,
     .plain_output = true,
     .prints = prints,
+    .check_part = check_part,
     .examples =
         "  schedule --tokens 28795904000 --epochs 8 --world 8 -o args.txt shards\n"
         "  xargs torchrun -m open_lm.main <args.txt\n"

@@ -219,6 +219,14 @@ static int finish_stream(struct job *j, struct slu_err *err)
     return cli_close_writer(j->ctx, w, err);
 }
 
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    (void)ctx;
+    return slu_fail(err, SLU_E_USAGE,
+                    "--part: the order is one of all parts' sequences; shuffle the "
+                    "parts' streams as one");
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
@@ -300,6 +308,7 @@ const struct slu_tool slu_tool = {
     .defaults = defaults,
     .reads_stream = true,
     .memory_floor = 32 << 20,
+    .check_part = check_part,
     .spills = true,
     .examples = "  shuffle --seed 1 packed.tks -o shuffled.tks\n"
                 "  pack pieces.tks | shuffle --format wds -o shards",

@@ -9,7 +9,6 @@
 #include "formats/parquet.h"
 #include "lib/json_write.h"
 #include "tools/cli.h"
-#include "tools/cli_part.h"
 
 enum { FORMAT_AUTO, FORMAT_JSONL, FORMAT_TEXT, FORMAT_TAR, FORMAT_ZIP, FORMAT_PARQUET };
 static const char *const formats[] = {"auto", "jsonl",   "text", "tar",
@@ -27,9 +26,6 @@ struct opts {
     uint64_t max_tokens;
     int format, special, on_error;
     bool bos, no_eos, no_vocab, no_cache;
-    const char *part_name; /* "I/N", NULL for the whole */
-    char part_text[48];
-    struct cli_part part;
 };
 
 static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
@@ -40,11 +36,6 @@ static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
     o->tokenizer = value;
     o->tokenizer_name = own ? value : NULL;
     return SLU_OK;
-}
-
-static int parse_part(void *opts, const char *value, struct slu_err *err)
-{
-    return cli_part_parse(&((struct opts *)opts)->part, value, err);
 }
 
 #define AT(field) offsetof(struct opts, field)
@@ -99,11 +90,6 @@ static const struct cli_opt options[] = {
     {"special", 0, CLI_CHOICE, AT(special), "ordinary|parse",
      "what looks like a special token is text (default), or is one", specials, true,
      NULL},
-    {"part", 0, CLI_CUSTOM, AT(part_name), "I/N|auto/N",
-     "the I-th of N shares, I from 0; auto: I is $SLURM_ARRAY_TASK_ID", NULL, true,
-     parse_part},
-    {"part-base", 0, CLI_COUNT, AT(part.base), "N",
-     "with auto: the array's first task id; default 0", NULL, false, NULL},
     {"files-from", 0, CLI_INPUT, AT(files_from), "LIST",
      "read the files named in LIST too, one a line; -: standard input", NULL, false,
      NULL},
@@ -120,24 +106,11 @@ static void defaults(void *p)
 {
     struct opts *o = p;
     o->field = "text";
-    o->part.n = 1;
     o->sample = 1;
     o->max_tokens = UINT64_MAX;
 }
 
 /* ---- options that need a second look ---- */
-
-static int resolve_part(struct opts *o, struct slu_err *err)
-{
-    int rc = cli_part_resolve(&o->part, err);
-
-    if (rc)
-        return rc;
-    snprintf(o->part_text, sizeof o->part_text, "%llu/%llu",
-             (unsigned long long)o->part.i, (unsigned long long)o->part.n);
-    o->part_name = o->part.n > 1 ? o->part_text : NULL;
-    return SLU_OK;
-}
 
 static int check(struct cli_ctx *ctx, struct slu_err *err)
 {
@@ -156,13 +129,18 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
         !ctx->common.force)
         return slu_fail(err, SLU_E_USAGE,
                         "standard input is a terminal; name files, or pipe text in");
-    int rc = resolve_part(o, err);
-    if (!rc && o->part.n > 1 && o->max_tokens != UINT64_MAX)
-        rc = slu_fail(err, SLU_E_USAGE,
-                      "--max-tokens counts from the first document on, which a part "
-                      "does not know; use --sample, or shuffle --max-tokens on the "
-                      "parts' streams");
-    return rc;
+    return SLU_OK;
+}
+
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    if (ctx->common.part.n > 1 && o->max_tokens != UINT64_MAX)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--max-tokens counts from the first document on, which a part "
+                        "does not know; use --sample, or shuffle --max-tokens on the "
+                        "parts' streams");
+    return SLU_OK;
 }
 
 /* ---- sources, tokenizer, header ---- */
@@ -172,9 +150,10 @@ static int find_sources(struct cli_ctx *ctx, struct slu_sources *s, struct slu_e
     const struct opts *o = ctx->opts;
     struct slu_sources_cfg cfg = {ctx->input, ctx->n_input, o->files_from};
     const struct slu_input_format *format = slu_input_format_named(formats[o->format]);
+    const struct cli_part *part = &ctx->common.part;
     int rc = slu_sources_resolve(s, &cfg, err);
-    if (!rc)
-        rc = slu_sources_share(s, o->part.i, o->part.n, slu_input_splittable,
+    if (!rc && part->n)
+        rc = slu_sources_share(s, part->i, part->n, slu_input_splittable,
                                (void *)format, err);
     if (!rc && s->n_hidden)
         cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
@@ -492,6 +471,7 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct opts),
     .defaults = defaults,
     .memory_floor = 32 << 20,
+    .check_part = check_part,
     .examples = "  tokenize corpus.jsonl -o docs.tks\n"
                 "  tokenize -t tokenizer.json --id-field id data/ | decompose --plan\n"
                 "  zstdcat corpus.jsonl.zst | tokenize --rejects bad.jsonl -o docs.tks",

@@ -176,6 +176,24 @@ static void books_that_do_not_balance_are_refused(void **state)
     assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
 }
 
+/* What a phase takes from a work folder and puts there is part of the equation. */
+static void books_of_phases_balance(void **state)
+{
+    struct slu_ledger l = {.in = {3, 3, 100}, .to_work = {3, 3, 90}};
+    (void)state;
+    l.out.tokens = 10;
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_OK);
+    l.to_work.documents--;
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    l = (struct slu_ledger){.from_work = {3, 3, 90}, .padding = 6, .out = {3, 1, 96}};
+    slu_ledger_drop(&l, "joined", (struct slu_count){0, 2, 0});
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_OK);
+    l.from_work.tokens--;
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    assert_non_null(strstr(err.msg, "from_work 89"));
+    assert_null(strstr(err.msg, "to_work"));
+}
+
 /* ---- hash ---- */
 
 static void hashes_are_the_published_ones(void **state)
@@ -294,6 +312,7 @@ int main(void)
         cmocka_unit_test(pipe_reports_the_earliest_fault),
         cmocka_unit_test(outputs_appear_whole),
         cmocka_unit_test(books_that_do_not_balance_are_refused),
+        cmocka_unit_test(books_of_phases_balance),
         cmocka_unit_test(hashes_are_the_published_ones),
         cmocka_unit_test(token_hash_ignores_the_width),
         cmocka_unit_test(draws_are_uniform_and_keyed),

@@ -213,6 +213,10 @@ arm64:
 	@! grep -lE 'x86|immintrin' $$(find $O/arm64 -name '*.d') /dev/null || { echo "arm64: x86 headers were read" >&2; exit 1; }
 	@echo "arm64: compiled, not linked"
 
+# The same, linked with Debian's arm64 libraries below $O and run by qemu-aarch64.
+check-arm64: programs
+	@O='$O' tests/arm64
+
 objects: $O/libsluice.a $(TOOL_C:%.c=$O/%.o)
 
 # ---- install ----------------------------------------------------------------------------------
@@ -271,11 +275,11 @@ help:
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
 #H make bench-plan      what planning takes by method and bin length, and how near the bound it gets
 #H make bench-kernels   each beside its CPU twin and beside plain copies; ARGS='-n 1e9 -T 16'
-#H make arm64        compiles everything for arm64
+#H make arm64        compiles everything for arm64; check-arm64 runs it by qemu-aarch64, many minutes
 #H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
 .PHONY: arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards asan \
-        tsan valgrind fuzz fuzz-here arm64 objects deps deps-dev install uninstall help
+        tsan valgrind fuzz fuzz-here arm64 check-arm64 objects deps deps-dev install uninstall help

@@ -37,6 +37,13 @@ enum cli_kind {
     CLI_CUSTOM,       /* parse() is called */
 };
 
+/* What an option has an effect on. */
+enum cli_effect {
+    CLI_NOTHING, /* that lasts */
+    CLI_RESULT,  /* results: it is recorded in the provenance */
+    CLI_BYTES,   /* the bytes of the output alone: its manifest has it */
+};
+
 struct cli_opt {
     const char *name; /* long name without dashes */
     char letter;      /* short name or 0 */
@@ -45,7 +52,7 @@ struct cli_opt {
     const char *arg;           /* the value's name in --help, NULL for flags */
     const char *help;          /* one or more lines; a line break is "\n" */
     const char *const *choice; /* for CLI_CHOICE and CLI_MAYBE_CHOICE */
-    bool result;               /* affects results: recorded in the provenance */
+    int result;                /* enum cli_effect */
     int (*parse)(void *opts, const char *value, struct slu_err *err);
 };
 
@@ -60,7 +67,7 @@ struct cli_common {
     uint64_t device_ordinal;
     const char *stats; /* --stats FILE */
     int progress;      /* auto|always|never */
-    bool quiet, verbose, force, no_provenance;
+    bool quiet, verbose, force, no_provenance, manifest;
     int zstd_level;       /* -z; 0: none */
     struct cli_part part; /* --part, resolved; n 0: not given */
     /* Files of ids that are no stream (formats/tokens.h); only where reads_stream. */
@@ -84,8 +91,11 @@ struct cli_ctx {
     struct slu_tokens_seen seen; /* of them */
     const char *device_used;     /* "cpu" unless the program says otherwise */
     struct cli_report *report;   /* private */
+    struct cli_manifest *manifest; /* private */
     struct cli_names expanded;   /* private: names with {part} replaced */
 };
+
+struct cli_inputs; /* tools/cli_inputs.h */
 
 struct slu_tool {
     const char *name;
@@ -107,6 +117,9 @@ struct slu_tool {
     /* The phase that --phase asks for, a static string, for reports; NULL: none, or no
      * program of phases. */
     const char *(*phase)(const void *opts);
+    /* For the manifest: adds all that is read, but the values of CLI_INPUT options.
+     * NULL: cli_inputs_add_streams. */
+    int (*inputs)(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err);
     const char *examples; /* for --help */
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
 };
@@ -120,6 +133,10 @@ const char *cli_phase_of(const struct cli_ctx *ctx);
  * for the provenance chain. Caller frees with free(). */
 SLU_MUST_USE int cli_provenance(const struct cli_ctx *ctx, char **text,
                                 struct slu_err *err);
+
+/* For slu_tool.inputs: the streams, or files of ids, named on the command line. */
+SLU_MUST_USE int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *in,
+                                        struct slu_err *err);
 
 /* Opens the input streams named on the command line (or stdin; a terminal is refused),
  * or files of ids (formats/tokens.h). */

@@ -30,6 +30,13 @@ void cli_report_input(struct cli_ctx *ctx);
 /* Fills ctx from argv. SLU_E_USAGE with one line where it cannot. */
 SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,
                            enum cli_outcome *outcome, struct slu_err *err);
+/* The options that differ from their defaults and affect results, as "--name=value",
+ * each with a NUL behind it; with `bytes` also those that affect bytes alone. */
+SLU_MUST_USE int cli_arguments(const struct cli_ctx *ctx, struct slu_buf *out,
+                               bool bytes, struct slu_err *err);
+/* `"program": …, "version": …` and, where there are, `"phase": …, "part": […]`. */
+SLU_MUST_USE int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b,
+                             struct slu_err *err);
 void cli_print_help(const struct slu_tool *tool, FILE *f);
 
 SLU_MUST_USE int cli_report_open(struct cli_ctx *ctx, struct slu_err *err);

@@ -60,8 +60,9 @@ void cli_print_help(const struct slu_tool *t, FILE *f)
 static int add_text(struct slu_buf *b, const struct cli_opt *o, const char *value,
                     struct slu_err *err)
 {
-    return slu_buf_printf(b, err, "%s--%s%s%s", b->len ? " " : "", o->name,
-                          value ? "=" : "", value ? value : "");
+    int rc = slu_buf_printf(b, err, "--%s%s%s", o->name, value ? "=" : "",
+                            value ? value : "");
+    return rc ? rc : slu_buf_append(b, "", 1, err);
 }
 
 /* Option o's value, where it is not `was`. */
@@ -97,6 +98,10 @@ static int add_option(struct slu_buf *b, const struct cli_opt *o, const char *no
             return add_text(b, o, number, err);
         break;
     case CLI_LEVEL:
+        snprintf(number, sizeof number, "%d", *(const int *)(const void *)now);
+        if (memcmp(now, was, sizeof(int)))
+            return add_text(b, o, number, err);
+        break;
     case CLI_OUTPUT:
         break;
     case CLI_CHOICE:
@@ -113,24 +118,35 @@ static int add_option(struct slu_buf *b, const struct cli_opt *o, const char *no
     return SLU_OK;
 }
 
-int cli_provenance(const struct cli_ctx *ctx, char **text, struct slu_err *err)
+int cli_arguments(const struct cli_ctx *ctx, struct slu_buf *out, bool bytes,
+                  struct slu_err *err)
 {
     const struct slu_tool *t = ctx->tool;
     const struct cli_common common = {.eos_id = SLU_NO_TOKEN};
     const char *now = ctx->opts, *now_common = (const char *)&ctx->common;
-    struct slu_buf b = SLU_BUF_INIT;
     char *plain = calloc(1, t->opts_size ? t->opts_size : 1);
-    int rc = plain ? slu_buf_append(&b, "", 0, err) : slu_fail_nomem(err, t->opts_size);
+    int rc = plain ? SLU_OK : slu_fail_nomem(err, t->opts_size);
     if (!rc && t->defaults)
         t->defaults(plain);
     for (const struct cli_opt *o = t->opt; !rc && o && o->name; o++)
-        if (o->result)
-            rc = add_option(&b, o, now + o->offset, plain + o->offset, err);
+        if (o->result == CLI_RESULT || (bytes && o->result == CLI_BYTES))
+            rc = add_option(out, o, now + o->offset, plain + o->offset, err);
     for (const struct cli_opt *o = cli_common_opt; !rc && o->name; o++)
-        if (o->result && !cli_hidden(t, o))
-            rc = add_option(&b, o, now_common + o->offset,
+        if ((o->result == CLI_RESULT || (bytes && o->result == CLI_BYTES)) &&
+            !cli_hidden(t, o))
+            rc = add_option(out, o, now_common + o->offset,
                             (const char *)&common + o->offset, err);
     free(plain);
+    return rc;
+}
+
+int cli_provenance(const struct cli_ctx *ctx, char **text, struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = cli_arguments(ctx, &b, false, err);
+    for (size_t i = 0; i + 1 < b.len && !rc; i++)
+        if (!b.data[i])
+            b.data[i] = ' ';
     if (!rc)
         rc = slu_buf_append(&b, "", 1, err);
     *text = rc ? NULL : strdup((char *)b.data);

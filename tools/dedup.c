@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/dedup/index.h"
+#include "tools/cli_inputs.h"
 #include "tools/dedup_private.h"
 
 static const char *const unit_names[] = {"word", "token", NULL};
@@ -240,6 +241,22 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
                     "--part: duplicates across parts would stay; use --phase");
 }
 
+/* For the manifest: streams, the index, and what cluster says of the part. */
+static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    char name[64];
+    int rc = cli_inputs_add_streams(ctx, in, err);
+    if (!rc && o->against)
+        rc = cli_inputs_add(in, o->against, 0, UINT64_MAX, err);
+    if (rc || o->phase != DEDUP_FILTER || !o->work)
+        return rc;
+    snprintf(name, sizeof name, "cluster.%llu-of-%llu",
+             (unsigned long long)ctx->common.part.i,
+             (unsigned long long)ctx->common.part.n);
+    return cli_inputs_add_folder(in, o->work, name, err);
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     size_t mode = 0;
@@ -362,6 +379,7 @@ const struct slu_tool slu_tool = {
     .spills = true,
     .check_part = check_part,
     .phase = phase,
+    .inputs = inputs,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"
                 "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks\n"
                 "  tokenize corpus.jsonl | dedup --near --threshold 0.7 -o fresh.tks\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/cli_manifest.h"
 #include "tools/cli_private.h"
 
 enum { EXIT_USAGE = 2, EXIT_STOPPED = 75 };
@@ -76,10 +77,16 @@ int main(int argc, char **argv)
         printf("%s (sluice) %s\n", slu_tool.name, SLU_VERSION);
     if (!rc && outcome == CLI_RUN) {
         rc = cli_report_open(&ctx, &err);
+        bool skip = false;
         if (!rc)
+            rc = cli_manifest_begin(&ctx, &skip, &err);
+        if (!rc && !skip) {
             rc = slu_tool.run(&ctx, &err);
-        if (!rc)
-            cli_report_input(&ctx);
+            if (!rc)
+                cli_report_input(&ctx);
+            if (!rc)
+                rc = cli_manifest_end(&ctx, &err);
+        }
         if (!rc)
             rc = cli_report_write(&ctx, &err);
     }
@@ -88,6 +95,7 @@ int main(int argc, char **argv)
     if (rc)
         fprintf(stderr, "%s: %s\n", slu_tool.name, err.msg);
     cli_report_free(&ctx);
+    cli_manifest_free(&ctx);
     cli_names_release(&ctx.expanded);
     free(ctx.opts);
     return rc == SLU_OK ? EXIT_SUCCESS : rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;

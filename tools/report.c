@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/account_json.h"
 #include "tools/cli_private.h"
 
 enum { MAX_PHASES = 16 };
@@ -192,36 +193,17 @@ void cli_note(struct cli_ctx *ctx, const char *fmt, ...)
 
 /* ---- the report ---- */
 
-static uint64_t field(const struct slu_count *n, int which)
+int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *err)
 {
-    return which == 0 ? n->tokens : which == 1 ? n->sequences : n->documents;
-}
-
-static int put_row(struct slu_buf *b, const struct slu_ledger *l, int which,
-                   struct slu_err *err)
-{
-    static const char *const name[] = {"tokens", "sequences", "documents"};
-    uint64_t from = field(&l->from_work, which), to = field(&l->to_work, which);
-    char padding[48] = "", work[80] = "";
-    if (which == 0)
-        snprintf(padding, sizeof padding, ", \"padding\": %llu",
-                 (unsigned long long)l->padding);
-    if (from || to)
-        snprintf(work, sizeof work, ", \"from_work\": %llu, \"to_work\": %llu",
-                 (unsigned long long)from, (unsigned long long)to);
-    int rc =
-        slu_buf_printf(b, err,
-                       ",\n  \"%s\": {\"in\": %llu, \"created\": %llu, \"repeated\": "
-                       "%llu%s, \"out\": %llu%s, \"dropped\": {",
-                       name[which], (unsigned long long)field(&l->in, which),
-                       (unsigned long long)field(&l->created, which),
-                       (unsigned long long)field(&l->repeated, which), padding,
-                       (unsigned long long)field(&l->out, which), work);
-    for (unsigned i = 0; !rc && i < l->n_dropped; i++)
-        rc = slu_buf_printf(b, err, "%s\"%s\": %llu", i ? ", " : "",
-                            l->dropped[i].reason,
-                            (unsigned long long)field(&l->dropped[i].n, which));
-    return rc ? rc : slu_buf_printf(b, err, "}}");
+    int rc = slu_buf_printf(b, err, "\"program\": \"%s\",\n  \"version\": \"%s\"",
+                            ctx->tool->name, SLU_VERSION);
+    if (!rc && cli_phase_of(ctx))
+        rc = slu_buf_printf(b, err, ",\n  \"phase\": \"%s\"", cli_phase_of(ctx));
+    if (!rc && ctx->common.part.n)
+        rc = slu_buf_printf(b, err, ",\n  \"part\": [%llu, %llu]",
+                            (unsigned long long)ctx->common.part.i,
+                            (unsigned long long)ctx->common.part.n);
+    return rc;
 }
 
 /* Bytes of the largest resident set since this program began. getrusage() would count
@@ -266,16 +248,11 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_buf b = SLU_BUF_INIT;
     struct rusage ru;
     getrusage(RUSAGE_SELF, &ru);
-    int rc = slu_buf_printf(&b, err, "{\n  \"program\": \"%s\",\n  \"version\": \"%s\"",
-                            ctx->tool->name, SLU_VERSION);
-    if (!rc && cli_phase_of(ctx))
-        rc = slu_buf_printf(&b, err, ",\n  \"phase\": \"%s\"", cli_phase_of(ctx));
-    if (!rc && ctx->common.part.n)
-        rc = slu_buf_printf(&b, err, ",\n  \"part\": [%llu, %llu]",
-                            (unsigned long long)ctx->common.part.i,
-                            (unsigned long long)ctx->common.part.n);
-    for (int i = 0; !rc && i < 3; i++)
-        rc = put_row(&b, &ctx->ledger, i, err);
+    int rc = slu_buf_append(&b, "{\n  ", 4, err);
+    if (!rc)
+        rc = cli_put_run(ctx, &b, err);
+    if (!rc)
+        rc = slu_ledger_put_json(&b, &ctx->ledger, err);
     if (!rc)
         rc = slu_buf_printf(
             &b, err,

@@ -9,6 +9,7 @@
 #include "formats/parquet.h"
 #include "lib/json_write.h"
 #include "tools/cli.h"
+#include "tools/cli_inputs.h"
 
 enum { FORMAT_AUTO, FORMAT_JSONL, FORMAT_TEXT, FORMAT_TAR, FORMAT_ZIP, FORMAT_PARQUET };
 static const char *const formats[] = {"auto", "jsonl",   "text", "tar",
@@ -66,7 +67,7 @@ static const struct cli_opt options[] = {
     {"no-vocab", 0, CLI_FLAG, AT(no_vocab), NULL,
      "leave the vocabulary out of the stream; dedup --unit word and\n"
      "inspect --text need it",
-     NULL, false, NULL},
+     NULL, CLI_BYTES, NULL},
     {"no-cache", 0, CLI_FLAG, AT(no_cache), NULL,
      "neither read nor write compiled vocabularies in $SLUICE_CACHE_DIR\n"
      "(default: sluice in $XDG_CACHE_HOME or ~/.cache)",
@@ -155,9 +156,6 @@ static int find_sources(struct cli_ctx *ctx, struct slu_sources *s, struct slu_e
     if (!rc && part->n)
         rc = slu_sources_share(s, part->i, part->n, slu_input_splittable,
                                (void *)format, err);
-    if (!rc && s->n_hidden)
-        cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
-                 (unsigned long long)s->n_hidden);
     return rc;
 }
 
@@ -219,6 +217,21 @@ static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
         return slu_fail(err, SLU_E_USAGE, "--bos: the tokenizer has no such token");
     slu_names_lend_vocab(names, slu_tokenizer_vocab(*t));
     return SLU_OK;
+}
+
+/* What a part reads: its sources, the bytes of them that are its share, and the
+ * vocabulary. */
+static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    struct slu_sources s = {0};
+    int rc = find_sources(ctx, &s, err);
+    for (size_t i = s.first; i < s.end && !rc; i++)
+        rc = cli_inputs_add(in, s.item[i].path, s.item[i].from, s.item[i].to, err);
+    slu_sources_release(&s);
+    if (!rc && o->tokenizer && !o->tokenizer_name)
+        rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
+    return rc;
 }
 
 /* ---- outputs ---- */
@@ -400,6 +413,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     int rc = check(ctx, err);
     if (!rc)
         rc = find_sources(ctx, &sources, err);
+    if (!rc && sources.n_hidden)
+        cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
+                 (unsigned long long)sources.n_hidden);
     if (!rc)
         rc = slu_names_new(&names, err);
     cli_phase(ctx, "tokenizer");
@@ -472,6 +488,7 @@ const struct slu_tool slu_tool = {
     .defaults = defaults,
     .memory_floor = 32 << 20,
     .check_part = check_part,
+    .inputs = inputs,
     .examples = "  tokenize corpus.jsonl -o docs.tks\n"
                 "  tokenize -t tokenizer.json --id-field id data/ | decompose --plan\n"
                 "  zstdcat corpus.jsonl.zst | tokenize --rejects bad.jsonl -o docs.tks",

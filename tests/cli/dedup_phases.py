@@ -80,7 +80,7 @@ def corpus(path, n, words, seed):
 
 def tokenize(n_part, source="c.jsonl", prefix="p"):
     for i in range(n_part):
-        must(["tokenize", "--no-provenance", "-t", "bytes", "--domain-field", "domain", "--part", "%d/%d" % (i, n_part), "-o", "%s%d-%d.tks" % (prefix, n_part, i),
+        must(["tokenize", "-f", "--no-provenance", "-t", "bytes", "--domain-field", "domain", "--part", "%d/%d" % (i, n_part), "-o", "%s%d-%d.tks" % (prefix, n_part, i),
               source])
 
 
@@ -98,7 +98,7 @@ def steps(mode, work, n, ranges, extra=()):
 
 def filters(mode, work, n, extra=()):
     for i in range(n):
-        yield ["dedup"] + mode + list(extra) + ["--work", work, "--phase", "filter", "--part", "%d/%d" % (i, n), "-o",
+        yield ["dedup"] + mode + list(extra) + ["--work", work, "--phase", "filter", "-f", "--part", "%d/%d" % (i, n), "-o",
                                                "%s-f%d.tks" % (work, i), "p%d-%d.tks" % (n, i)]
 
 
@@ -211,7 +211,7 @@ def refused():
     # Streams and tokenizers.
     no("sign of another stream", phase("sign", "0/3", extra=["--ranges", "2"], stream="p3-1.tks"), "was made from another stream")
     no("filter of another stream", phase("filter", "0/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "not the one that part 0/3")
-    must(["tokenize", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
+    must(["tokenize", "-f", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
     no("sign with another tokenizer", phase("sign", "0/3", extra=["--ranges", "2"], stream="b.tks"), "another tokenizer")
     no("filter with another tokenizer", phase("filter", "0/3", extra=["-o", "x.tks"], stream="b.tks"), "another tokenizer")
     result(not os.path.exists("x.tks"), "and neither leaves an output")
@@ -219,7 +219,7 @@ def refused():
     for f in glob.glob("mixed/*"):
         if "sign" not in f or ".1-of" in f:
             os.unlink(f)
-    must(["tokenize", "-t", "builtin", "--part", "1/3", "-o", "b.tks", "c.jsonl"])
+    must(["tokenize", "-f", "-t", "builtin", "--part", "1/3", "-o", "b.tks", "c.jsonl"])
     must(["dedup"] + phase("sign", "1/3", work="mixed", extra=["--ranges", "2"], stream="b.tks"))
     no("merge of two tokenizers", phase("merge", "0/2", work="mixed"), "sign.1-of-3: was made with another tokenizer", work="mixed")
     # A sign file that was made again from another stream: what came of the old one does not go with it.

@@ -11,7 +11,7 @@ for n in 1 2 3 7; do
     i=0
     rm -f cat.tks
     while [ $i -lt $n ]; do
-        tokenize -t bytes --id-field id --part $i/$n -o part.tks in || not_ok "part $i/$n"
+        tokenize -t bytes --id-field id -f --part $i/$n -o part.tks in || not_ok "part $i/$n"
         cat part.tks >>cat.tks
         i=$((i + 1))
     done
@@ -39,7 +39,7 @@ check "no part of 3 has more than two thirds" test "$most" -lt $(($(json a 'd["t
 status "--part N/N is a usage error" 2 tokenize -t bytes --part 3/3 in -o x
 status "--part 1 is a usage error" 2 tokenize -t bytes --part 1 in -o x
 SLURM_ARRAY_TASK_ID=1 tokenize -t bytes --part auto/3 -o auto.tks in
-tokenize -t bytes --part 1/3 -o part.tks in
+tokenize -t bytes -f --part 1/3 -o part.tks in
 same "--part auto/3 takes the array task's number" "$(sha part.tks)" "$(sha auto.tks)"
 SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_COUNT=2 tokenize -t bytes --part auto/3 -o auto.tks in
 same "N is not taken from the scheduler" "$(sha part.tks)" "$(sha auto.tks)"

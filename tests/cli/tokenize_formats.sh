@@ -74,7 +74,7 @@ tokenize -t bytes --part 0/1 -o u.tks d
 same "part 0 of 1 is the whole" "$(sha v.tks)" "$(sha u.tks)"
 status "parts of standard input" 2 tokenize -t bytes --part 0/2 -
 status "--part auto without a scheduler" 2 tokenize -t bytes --part auto/2 d
-SLURM_ARRAY_TASK_ID=6 tokenize -t bytes --part auto/3 --part-base 5 -o u.tks d
+SLURM_ARRAY_TASK_ID=6 tokenize -t bytes -f --part auto/3 --part-base 5 -o u.tks d
 tokenize -t bytes --part 1/3 -o t.tks d
 same "--part-base" "$(sha t.tks)" "$(sha u.tks)"
 SLURM_ARRAY_TASK_ID=4

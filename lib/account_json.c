@@ -1,0 +1,94 @@
+#include "account_json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const name[] = {"tokens", "sequences", "documents"};
+
+static uint64_t *field(struct slu_count *n, int which)
+{
+    return which == 0 ? &n->tokens : which == 1 ? &n->sequences : &n->documents;
+}
+
+static unsigned long long get(const struct slu_count *n, int which)
+{
+    return which == 0 ? n->tokens : which == 1 ? n->sequences : n->documents;
+}
+
+static int put_row(struct slu_buf *b, const struct slu_ledger *l, int which,
+                   struct slu_err *err)
+{
+    char padding[48] = "", work[96] = "";
+    if (which == 0)
+        snprintf(padding, sizeof padding, ", \"padding\": %llu",
+                 (unsigned long long)l->padding);
+    if (get(&l->from_work, which) || get(&l->to_work, which))
+        snprintf(work, sizeof work, ", \"from_work\": %llu, \"to_work\": %llu",
+                 get(&l->from_work, which), get(&l->to_work, which));
+    int rc = slu_buf_printf(
+        b, err,
+        ",\n  \"%s\": {\"in\": %llu, \"created\": %llu, \"repeated\": %llu%s, "
+        "\"out\": %llu%s, \"dropped\": {",
+        name[which], get(&l->in, which), get(&l->created, which),
+        get(&l->repeated, which), padding, get(&l->out, which), work);
+    for (unsigned i = 0; !rc && i < l->n_dropped; i++)
+        rc = slu_buf_printf(b, err, "%s\"%s\": %llu", i ? ", " : "",
+                            l->dropped[i].reason, get(&l->dropped[i].n, which));
+    return rc ? rc : slu_buf_printf(b, err, "}}");
+}
+
+int slu_ledger_put_json(struct slu_buf *b, const struct slu_ledger *l,
+                        struct slu_err *err)
+{
+    int rc = SLU_OK;
+    for (int i = 0; i < 3 && !rc; i++)
+        rc = put_row(b, l, i, err);
+    return rc;
+}
+
+/* ---- and back ---- */
+
+static bool number(struct slu_json_value v, const char *key, bool must, uint64_t *out)
+{
+    struct slu_json_value at;
+    return slu_json_get(v, key, &at) ? slu_json_u64(at, out) : !must;
+}
+
+static bool get_dropped(struct slu_ledger *l, int which, struct slu_json_value v)
+{
+    struct slu_json_value dropped;
+    struct slu_json_iter it;
+    if (!slu_json_get(v, "dropped", &dropped) ||
+        slu_json_type(dropped) != SLU_JSON_OBJECT)
+        return false;
+    slu_json_iter_init(&it, dropped);
+    while (slu_json_next(&it)) {
+        struct slu_count n = {0, 0, 0};
+        if (!slu_json_u64(it.value, field(&n, which)))
+            return false;
+        slu_ledger_drop(l, it.key, n);
+    }
+    return true;
+}
+
+int slu_ledger_get_json(struct slu_ledger *l, struct slu_json_value v,
+                        struct slu_err *err)
+{
+    *l = (struct slu_ledger){0};
+    for (int i = 0; i < 3; i++) {
+        struct slu_json_value row;
+        bool good = slu_json_get(v, name[i], &row) &&
+                    number(row, "in", true, field(&l->in, i)) &&
+                    number(row, "from_work", false, field(&l->from_work, i)) &&
+                    number(row, "created", true, field(&l->created, i)) &&
+                    number(row, "repeated", true, field(&l->repeated, i)) &&
+                    (i || number(row, "padding", true, &l->padding)) &&
+                    number(row, "out", true, field(&l->out, i)) &&
+                    number(row, "to_work", false, field(&l->to_work, i)) &&
+                    get_dropped(l, i, row);
+        if (!good)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "has no counts of %s as reports have them", name[i]);
+    }
+    return SLU_OK;
+}

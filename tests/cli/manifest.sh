@@ -1,0 +1,144 @@
+# shellcheck shell=sh disable=SC2154
+# manifest.sh - FILE.manifest.json: what is there and whole is not made again; each difference is named; what was cut,
+# or has no manifest, is made again.
+
+have tokenize dedup decompose inspect || return 0
+corpus c.jsonl 60000 8
+corpus d.jsonl 30000 9
+cp c.jsonl first.jsonl
+tok() { tokenize -t bytes -o t.tks --part 0/2 -v "$@"; }
+tok c.jsonl d.jsonl 2>err
+m=t.tks.manifest.json
+check "a manifest beside the output" test -s $m
+same "who made it" '["tokenize", [0, 2], ["--tokenizer=bytes"], 0]' "$(json $m '[d[k] for k in ("program", "part", "arguments", "seed")]')"
+same "its inputs" "c.jsonl $(wc -c <c.jsonl)" "$(json $m '"%s %d" % (d["inputs"][0]["name"], d["inputs"][0]["bytes"])')"
+inspect --json t.tks >a
+same "the output's checksum is the stream's" "$(json a 'd["checksum"]')" "$(json $m 'd["output"]["checksum"]')"
+same "the books" "$(json a 'd["tokens"]')" "$(json $m 'd["tokens"]["out"]')"
+
+# again MORE...: the same run; says whether it was made again.
+again() {
+    stamp=$(stat -c %i-%y t.tks 2>/dev/null)
+    tok --stats s.json "$@" c.jsonl d.jsonl >out 2>err || { echo "status $?" && return; }
+    [ "$stamp" = "$(stat -c %i-%y t.tks)" ] && echo skipped || echo made
+}
+before=$(sha t.tks $m)
+same "the same once more" skipped "$(again)"
+check "  says so in one line, with -v" sh -c 'grep -q "t.tks: is there already" err'
+same "  --stats too" true "$(json s.json 'd["skipped"]')"
+same "  with the books of then" "$(json $m '[d["tokens"], d["documents"]]')" "$(json s.json '[d["tokens"], d["documents"]]')"
+same "  and touches nothing" "$before" "$(sha t.tks $m)"
+same "threads and memory do not matter" skipped "$(again -T 1 -M 64M)"
+same "nor does a new time of an input" skipped "$(touch c.jsonl && again)"
+same "-f makes it again" made "$(again -f)"
+same "  the same bytes" "$(echo "$before" | head -n 1)" "$(sha t.tks)"
+touch -d 2020-01-01 c.jsonl
+tok -f c.jsonl d.jsonl 2>err
+
+# differs WHAT PATTERN ARGUMENTS...: refused, and the one line says why
+differs() {
+    what=$1 pattern=$2
+    shift 2
+    before=$(sha t.tks $m)
+    status "refused: $what" 1 tokenize -t bytes -o t.tks "$@"
+    check "  one line" one_line "$TMP/err"
+    check "  that names it" grep -q -e "t.tks: was made .*$pattern.*; remove it or use -f" "$TMP/err"
+    same "  and touches nothing" "$before" "$(sha t.tks $m)"
+}
+differs "another option" 'without --no-eos, now --no-eos' --part 0/2 --no-eos c.jsonl d.jsonl
+differs "another part" 'as part 0/2, now part 1/2' --part 1/2 c.jsonl d.jsonl
+differs "another number of parts" 'as part 0/2, now part 0/3' --part 0/3 c.jsonl d.jsonl
+differs "no parts" 'as part 0/2, now the whole' --manifest c.jsonl d.jsonl
+differs "another seed" 'with --seed 0, now 5' --part 0/2 --seed 5 c.jsonl d.jsonl
+differs "compressed frames" 'without --zstd, now --zstd=3' --part 0/2 -z c.jsonl d.jsonl
+differs "no vocabulary" 'without --no-vocab' --part 0/2 --no-vocab c.jsonl d.jsonl
+differs "another input" 'from c.jsonl, now first.jsonl' --part 0/2 first.jsonl d.jsonl
+cp first.jsonl moved.jsonl
+sed 's/e/a/' first.jsonl >c.jsonl
+differs "other contents of the same size" 'from other contents of c.jsonl' --part 0/2 c.jsonl d.jsonl
+cat moved.jsonl moved.jsonl >c.jsonl
+differs "a longer input" "from c.jsonl of $(wc -c <moved.jsonl) bytes, which now has $(wc -c <c.jsonl)" --part 0/2 c.jsonl d.jsonl
+cp moved.jsonl c.jsonl
+tokenize -t bytes --part 0/2 --domain web -o v.tks c.jsonl d.jsonl
+status "refused: another value" 1 tokenize -t bytes --part 0/2 --domain code -o v.tks c.jsonl d.jsonl
+check "  names both" grep -q 'v.tks: was made with --domain=web, now --domain=code; remove it or use -f' "$TMP/err"
+status "refused: an option less" 1 tokenize -t bytes --part 0/2 -o v.tks c.jsonl d.jsonl
+check "  names it" grep -q 'v.tks: was made with --domain=web, now without;' "$TMP/err"
+sed -i 's/"version": "[^"]*"/"version": "0.0.1"/' v.tks.manifest.json
+status "refused: another version" 1 tokenize -t bytes --part 0/2 --domain web -o v.tks c.jsonl d.jsonl
+check "  names both" grep -q 'by version 0.0.1, this is' "$TMP/err"
+status "refused: another program" 1 dedup --manifest -o v.tks t.tks
+check "  names both" grep -q 'by tokenize, not dedup' "$TMP/err"
+same "what was refused, with -f" 0 "$(dedup --manifest -f -o v.tks t.tks && echo $?)"
+
+# what is not whole is made again
+same "it is still there" skipped "$(again)"
+want=$(sha t.tks)
+truncate -s -64 t.tks
+same "an output that was cut" made "$(again)"
+same "  is whole again" "$want" "$(sha t.tks)"
+: >t.tks
+same "an empty one" made "$(again)"
+rm t.tks
+same "none" made "$(again)"
+rm $m
+same "no manifest: stopped between the two" made "$(again)"
+head -c 100 $m >cut && mv cut $m
+same "half a manifest" made "$(again)"
+check "  and it is whole again" "$PYTHON" -m json.tool $m out
+same "and then it is there" skipped "$(again)"
+cp v.tks t.tks
+status "another stream in its place" 1 tokenize -t bytes -o t.tks --part 0/2 c.jsonl d.jsonl
+check "  is not touched" cmp -s v.tks t.tks
+check "  one line" one_line "$TMP/err"
+tok -f c.jsonl d.jsonl 2>err
+
+# other outputs
+for f in 1 2; do tokenize -t bytes --part 0/2 --holdout 0.2 --holdout-output h.tks -v -o o.tks c.jsonl d.jsonl 2>err; done
+check "another output is there too" grep -q 'o.tks: is there already' err
+rm h.tks
+tokenize -t bytes --part 0/2 --holdout 0.2 --holdout-output h.tks -v -o o.tks c.jsonl d.jsonl 2>err
+check "without it both are made" sh -c '! grep -q already err && test -s h.tks'
+
+# the tokenizer is an input
+printf 'YQ== 0\nYg== 1\n' >r.tiktoken
+if tokenize -t r.tiktoken --pattern gpt2 --no-eos --part 0/1 -o r.tks d.jsonl 2>err; then
+    printf 'YQ== 1\nYg== 0\n' >r.tiktoken
+    status "another vocabulary" 1 tokenize -t r.tiktoken --pattern gpt2 --no-eos --part 0/1 -o r.tks d.jsonl
+    check "  is named" grep -q 'from other contents of r.tiktoken' "$TMP/err"
+fi
+
+# streams as inputs are known by their ends, whatever their times
+dec() { decompose --min 16 --max 64 --manifest -v -o d.tks "$@" 2>err; }
+dec t.tks
+touch -d 2019-01-01 t.tks
+dec t.tks
+check "a stream with another time" grep -q 'd.tks: is there already' err
+tokenize -t bytes -o t.tks -f --part 0/2 --no-provenance c.jsonl d.jsonl
+check "one with other bytes, and the same sequences, is another" sh -c '! decompose --min 16 --max 64 --manifest -o d.tks t.tks 2>err'
+check "  one line" one_line err
+check "  that names it" grep -q 't.tks' err
+cat t.tks t.tks >two.tks
+decompose --min 16 --max 64 --manifest -o two.dec two.tks
+decompose --min 16 --max 64 --manifest -o two.dec -v two.tks 2>err
+check "a stream of two members" grep -q 'already' err
+cp t.tks p.tks
+decompose --min 16 --max 64 --manifest -o p.dec <p.tks
+decompose --min 16 --max 64 --manifest -v -o p.dec <p.tks 2>err
+check "a pipe is read again" sh -c '! grep -q already err'
+status "  but not by other options" 1 sh -c 'decompose --min 32 --max 64 --manifest -o p.dec <p.tks'
+inspect --json --manifest -o text t.tks
+inspect --json --manifest -v -o text t.tks 2>err
+check "an output of text" grep -q 'text: is there already' err
+echo more >>text
+inspect --json --manifest -v -o text t.tks 2>err
+check "  that was changed is made again" sh -c '! grep -q already err && ! grep -q more text'
+
+# usage
+status "--manifest without -o" 2 decompose --min 16 --max 64 --manifest t.tks
+status "--manifest -o -" 2 decompose --min 16 --max 64 --manifest -o - t.tks
+check "no manifest without being asked for" sh -c 'decompose --min 16 --max 64 -o q t.tks && ! test -e q.manifest.json'
+decompose --min 16 --max 64 --part 0/1 -o /dev/null t.tks
+check "none of a device" test ! -e /dev/null.manifest.json
+status "a name too long for a manifest" 2 decompose --min 16 --max 64 --part 0/1 -o "$(printf '%0245d' 0)" t.tks
+check "no temporary files" test -z "$(find . -name '.*.tmp')"

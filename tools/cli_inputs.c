@@ -1,0 +1,258 @@
+/* cli_inputs.c - see cli_inputs.h. */
+#include "tools/cli_inputs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/io.h"
+#include "lib/json_write.h"
+#include "lib/le.h"
+#include "lib/stream_tail.h"
+
+enum { BLOCK = 1 << 20 };
+static const char *const kinds[] = {"unknown", "stream", "work", "file"};
+typedef unsigned long long ull;
+
+static uint64_t mtime(const struct stat *st)
+{
+    return (uint64_t)st->st_mtim.tv_sec * 1000000000U + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from, uint64_t to,
+                   struct slu_err *err)
+{
+    struct cli_input i = {.from = from, .to = to};
+    struct stat st;
+    if (strcmp(path, "-")) {
+        if (stat(path, &st))
+            return slu_fail_errno(err, "%s", path);
+        i.regular = S_ISREG(st.st_mode);
+    }
+    if (i.regular) {
+        i.n_byte = (uint64_t)st.st_size;
+        i.mtime_ns = mtime(&st);
+    }
+    int rc = slu_grow(&in->item, &in->cap, in->n + 1, sizeof i, err);
+    if (!rc && !(i.name = strdup(path)))
+        rc = slu_fail_nomem(err, strlen(path));
+    if (!rc)
+        in->item[in->n++] = i;
+    return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct cli_input *)a)->name,
+                  ((const struct cli_input *)b)->name);
+}
+
+int cli_inputs_add_folder(struct cli_inputs *in, const char *dir, const char *prefix,
+                          struct slu_err *err)
+{
+    size_t begin = in->n;
+    const struct dirent *e;
+    DIR *d = opendir(dir);
+    int rc = d || errno == ENOENT ? SLU_OK : slu_fail_errno(err, "%s", dir);
+    while (d && !rc && (e = readdir(d))) {
+        char *path = NULL;
+        if (strncmp(e->d_name, prefix, strlen(prefix)))
+            continue;
+        rc = asprintf(&path, "%s/%s", dir, e->d_name) < 0
+                 ? slu_fail_nomem(err, strlen(dir))
+                 : cli_inputs_add(in, path, 0, UINT64_MAX, err);
+        free(path);
+    }
+    if (d)
+        closedir(d);
+    if (in->n > begin)
+        qsort(in->item + begin, in->n - begin, sizeof *in->item, by_name);
+    return rc;
+}
+
+void cli_inputs_release(struct cli_inputs *in)
+{
+    for (size_t i = 0; i < in->n; i++)
+        free(in->item[i].name);
+    free(in->item);
+    *in = (struct cli_inputs){0};
+}
+
+/* ---- by contents ---- */
+
+/* The checksum in a work file's foot. */
+static int work_foot(struct slu_u128 *sum, int fd, uint64_t n_byte, struct slu_err *err)
+{
+    uint8_t foot[24];
+    if (n_byte < 128)
+        return SLU_EOF;
+    int rc = slu_pread_full(fd, foot, sizeof foot, n_byte - sizeof foot, err);
+    if (!rc && memcmp(foot + 16, "SLUNEND1", 8))
+        rc = SLU_EOF;
+    if (!rc)
+        *sum = (struct slu_u128){slu_le64(foot), slu_le64(foot + 8)};
+    return rc;
+}
+
+static int hash(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
+                struct slu_err *err)
+{
+    struct slu_hash_parts *h = NULL;
+    uint8_t *block = malloc(BLOCK);
+    int rc = block ? slu_hash_parts_new(&h, err) : slu_fail_nomem(err, BLOCK);
+    while (!rc && from < to) {
+        size_t n = to - from < BLOCK ? (size_t)(to - from) : BLOCK;
+        rc = slu_pread_full(fd, block, n, from, err);
+        if (!rc)
+            slu_hash_parts_add(h, block, n);
+        from += n;
+    }
+    if (!rc)
+        *sum = slu_hash_parts_end(h);
+    slu_hash_parts_free(h);
+    free(block);
+    return rc;
+}
+
+int cli_input_sign(struct cli_input *i, struct slu_err *err)
+{
+    struct slu_stream_tail tail = {{0, 0}, {0, 0}};
+    if (!i->regular || i->kind)
+        return SLU_OK;
+    uint64_t to = i->to < i->n_byte ? i->to : i->n_byte;
+    int fd = open(i->name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return slu_fail_errno(err, "%s", i->name);
+    bool whole = i->from == 0 && to == i->n_byte;
+    int kind = CLI_IN_STREAM;
+    int rc = whole ? slu_stream_tail_read(&tail, fd, i->n_byte, err) : SLU_EOF;
+    if (rc == SLU_OK) {
+        i->sum = tail.checksum;
+        i->digest = tail.digest;
+    } else if (rc == SLU_EOF) {
+        kind = CLI_IN_WORK;
+        rc = whole ? work_foot(&i->sum, fd, i->n_byte, err) : SLU_EOF;
+    }
+    if (rc == SLU_EOF) {
+        kind = CLI_IN_FILE;
+        rc = hash(&i->sum, fd, i->from, to, err);
+    }
+    close(fd);
+    if (rc)
+        return slu_err_at(err, "%s", i->name);
+    i->kind = kind;
+    return SLU_OK;
+}
+
+int cli_input_check(const struct cli_input *i, struct slu_err *err)
+{
+    struct stat st;
+    if (!i->regular)
+        return SLU_OK;
+    if (stat(i->name, &st))
+        return slu_fail_errno(err, "%s", i->name);
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != i->n_byte ||
+        mtime(&st) != i->mtime_ns)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: was changed while it was read; run this again", i->name);
+    return SLU_OK;
+}
+
+/* ---- as JSON, and back ---- */
+
+int cli_input_put(struct slu_buf *b, const struct cli_input *i, bool with_place,
+                  struct slu_err *err)
+{
+    char sum[33], digest[33];
+    int rc = slu_buf_append(b, "{", 1, err);
+    if (!rc && with_place) {
+        rc = slu_buf_printf(b, err, "\"name\": ");
+        if (!rc)
+            rc = slu_json_put_string(b, i->name, strlen(i->name), err);
+        if (!rc && i->regular)
+            rc = slu_buf_append(b, ", ", 2, err);
+    }
+    if (rc || !i->regular)
+        return rc ? rc : slu_buf_append(b, "}", 1, err);
+    slu_u128_hex(i->sum, sum);
+    slu_u128_hex(i->digest, digest);
+    rc = slu_buf_printf(b, err, "\"bytes\": %llu", (ull)i->n_byte);
+    if (!rc && with_place)
+        rc = slu_buf_printf(b, err, ", \"mtime_ns\": %llu", (ull)i->mtime_ns);
+    if (!rc && (i->from || i->to < i->n_byte))
+        rc = slu_buf_printf(b, err, ", \"from\": %llu, \"to\": %llu", (ull)i->from,
+                            (ull)(i->to < i->n_byte ? i->to : i->n_byte));
+    if (!rc)
+        rc = slu_buf_printf(b, err, ", \"kind\": \"%s\", \"checksum\": \"%s\"",
+                            kinds[i->kind], sum);
+    if (!rc && i->kind == CLI_IN_STREAM)
+        rc = slu_buf_printf(b, err, ", \"end\": \"%s\"", digest);
+    return rc ? rc : slu_buf_append(b, "}", 1, err);
+}
+
+static const char *base(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+static bool is(struct slu_json_value v, const char *key, const char *text)
+{
+    struct slu_json_value at;
+    return slu_json_get(v, key, &at) && slu_json_is(at, text);
+}
+
+static uint64_t number(struct slu_json_value v, const char *key, uint64_t without)
+{
+    struct slu_json_value at;
+    uint64_t n = without;
+    if (slu_json_get(v, key, &at))
+        (void)slu_json_u64(at, &n);
+    return n;
+}
+
+static bool same_contents(const struct cli_input *i, struct slu_json_value was)
+{
+    char hex[33];
+    slu_u128_hex(i->sum, hex);
+    if (!is(was, "kind", kinds[i->kind]) || !is(was, "checksum", hex))
+        return false;
+    slu_u128_hex(i->digest, hex);
+    return i->kind != CLI_IN_STREAM || is(was, "end", hex);
+}
+
+int cli_input_compare(struct cli_input *i, struct slu_json_value was, char *text,
+                      size_t cap, const char **what, struct slu_err *err)
+{
+    struct slu_json_value v;
+    const char *name = i->name;
+    size_t len = strlen(name);
+    uint64_t n_byte = number(was, "bytes", UINT64_MAX);
+    *what = text;
+    if (slu_json_get(was, "name", &v) && slu_json_string(v, &name, &len) &&
+        strcmp(base(name), base(i->name)))
+        snprintf(text, cap, "was made from %s, now %s", name, i->name);
+    else if (n_byte != i->n_byte)
+        snprintf(text, cap, "was made from %s of %llu bytes, which now has %llu",
+                 i->name, (ull)n_byte, (ull)i->n_byte);
+    else if (number(was, "from", 0) != i->from ||
+             number(was, "to", i->n_byte) != (i->to < i->n_byte ? i->to : i->n_byte))
+        snprintf(text, cap, "was made from another share of %s", i->name);
+    else
+        *what = NULL;
+    /* A plain file of the same size and time is not read again. */
+    if (*what || (is(was, "kind", kinds[CLI_IN_FILE]) &&
+                  number(was, "mtime_ns", 0) == i->mtime_ns))
+        return SLU_OK;
+    int rc = cli_input_sign(i, err);
+    if (!rc && !same_contents(i, was)) {
+        snprintf(text, cap, "was made from other contents of %s", i->name);
+        *what = text;
+    }
+    return rc;
+}

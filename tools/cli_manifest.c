@@ -1,0 +1,440 @@
+/* cli_manifest.c - see cli_manifest.h. */
+#include "tools/cli_manifest.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/account_json.h"
+#include "lib/io.h"
+#include "lib/json_write.h"
+#include "tools/cli_inputs.h"
+#include "tools/cli_private.h"
+
+struct cli_manifest {
+    char *path;
+    struct cli_inputs in;
+    struct slu_buf args;  /* each with a NUL behind it */
+    struct slu_json *old; /* backs the ledger's reasons */
+};
+
+typedef unsigned long long ull;
+typedef struct slu_json_value value;
+
+/* ---- what is read ---- */
+
+int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *in,
+                           struct slu_err *err)
+{
+    char beside[PATH_MAX];
+    int rc = SLU_OK;
+    if (ctx->tool->reads_stream && !ctx->n_input && !cli_phase_of(ctx))
+        rc = cli_inputs_add(in, "-", 0, UINT64_MAX, err);
+    for (size_t i = 0; i < ctx->n_input && !rc; i++) {
+        rc = cli_inputs_add(in, ctx->input[i], 0, UINT64_MAX, err);
+        for (unsigned k = 0;
+             !rc && slu_tokens_beside(ctx->input[i], k, beside, sizeof beside); k++)
+            if (strcmp(beside, ctx->input[i]) && !access(beside, F_OK))
+                rc = cli_inputs_add(in, beside, 0, UINT64_MAX, err);
+    }
+    return rc;
+}
+
+static const char *text_at(const struct cli_opt *o, const void *opts)
+{
+    return *(const char *const *)(const void *)((const char *)opts + o->offset);
+}
+
+static int add_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    int rc = ctx->tool->inputs ? ctx->tool->inputs(ctx, in, err)
+                               : cli_inputs_add_streams(ctx, in, err);
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++)
+        if (o->kind == CLI_INPUT && text_at(o, ctx->opts))
+            rc = cli_inputs_add(in, text_at(o, ctx->opts), 0, UINT64_MAX, err);
+    return rc;
+}
+
+/* ---- what differs ---- */
+
+/* "min" of "--min=512". */
+static size_t name_len(const char *arg)
+{
+    return strcspn(arg, "=");
+}
+
+/* The argument of that option among n bytes of them; NULL: it is not given. */
+static const char *find(const struct slu_buf *args, const char *arg, size_t n)
+{
+    for (size_t at = 0; at < args->len; at += strlen((char *)args->data + at) + 1) {
+        const char *s = (const char *)args->data + at;
+        if (name_len(s) == n && !memcmp(s, arg, n))
+            return s;
+    }
+    return NULL;
+}
+
+/* The first argument that differs; false: none. */
+static bool args_differ(const struct slu_buf *was, const struct slu_buf *now,
+                        char *text, size_t cap)
+{
+    for (size_t at = 0; at < was->len; at += strlen((char *)was->data + at) + 1) {
+        const char *a = (const char *)was->data + at, *b = find(now, a, name_len(a));
+        if (b && !strcmp(a, b))
+            continue;
+        if (b)
+            snprintf(text, cap, "was made with %s, now %s", a, b);
+        else
+            snprintf(text, cap, "was made with %s, now without", a);
+        return true;
+    }
+    for (size_t at = 0; at < now->len; at += strlen((char *)now->data + at) + 1) {
+        const char *b = (const char *)now->data + at;
+        if (find(was, b, name_len(b)))
+            continue;
+        snprintf(text, cap, "was made without %.*s, now %s", (int)name_len(b), b, b);
+        return true;
+    }
+    return false;
+}
+
+static int read_args(struct slu_buf *args, value root, struct slu_err *err)
+{
+    struct slu_json_iter it;
+    value list;
+    const char *s;
+    size_t n;
+    int rc = SLU_OK;
+    if (!slu_json_get(root, "arguments", &list))
+        return SLU_OK;
+    slu_json_iter_init(&it, list);
+    while (!rc && slu_json_next(&it))
+        if (slu_json_string(it.value, &s, &n))
+            rc = slu_buf_append(args, s, strlen(s) + 1, err);
+    return rc;
+}
+
+static const char *string_of(value root, const char *key, const char *without)
+{
+    value v;
+    const char *s = without;
+    size_t n;
+    if (slu_json_get(root, key, &v))
+        (void)slu_json_string(v, &s, &n);
+    return s;
+}
+
+static uint64_t number_of(value root, const char *key)
+{
+    value v;
+    uint64_t n = UINT64_MAX;
+    if (slu_json_get(root, key, &v))
+        (void)slu_json_u64(v, &n);
+    return n;
+}
+
+static void put_part(value root, char *text, size_t cap)
+{
+    struct slu_json_iter it;
+    uint64_t v[2] = {0, 0};
+    value part;
+    snprintf(text, cap, "the whole");
+    if (!slu_json_get(root, "part", &part))
+        return;
+    slu_json_iter_init(&it, part);
+    for (int i = 0; i < 2 && slu_json_next(&it); i++)
+        (void)slu_json_u64(it.value, &v[i]);
+    snprintf(text, cap, "part %llu/%llu", (ull)v[0], (ull)v[1]);
+}
+
+/* Whose work it is: program, version, phase, part, seed. */
+static bool run_differs(const struct cli_ctx *ctx, value was, char *text, size_t cap)
+{
+    const struct cli_part *p = &ctx->common.part;
+    const char *phase = cli_phase_of(ctx);
+    const char *program = string_of(was, "program", "?"),
+               *version = string_of(was, "version", "?"),
+               *old = string_of(was, "phase", "none");
+    char part[64] = "the whole", old_part[64];
+    put_part(was, old_part, sizeof old_part);
+    if (p->n)
+        snprintf(part, sizeof part, "part %llu/%llu", (ull)p->i, (ull)p->n);
+    if (strcmp(program, ctx->tool->name))
+        snprintf(text, cap, "was made by %s, not %s", program, ctx->tool->name);
+    else if (strcmp(version, SLU_VERSION))
+        snprintf(text, cap, "was made by version %s, this is %s", version, SLU_VERSION);
+    else if (strcmp(old, phase ? phase : "none"))
+        snprintf(text, cap, "was made by --phase %s, now %s", old,
+                 phase ? phase : "none");
+    else if (strcmp(part, old_part))
+        snprintf(text, cap, "was made as %s, now %s", old_part, part);
+    else if (number_of(was, "seed") != ctx->common.seed)
+        snprintf(text, cap, "was made with --seed %llu, now %llu",
+                 (ull)number_of(was, "seed"), (ull)ctx->common.seed);
+    else
+        return false;
+    return true;
+}
+
+static int inputs_differ(struct cli_inputs *in, value root, char *text, size_t cap,
+                         const char **what, struct slu_err *err)
+{
+    struct slu_json_iter it;
+    value list = SLU_JSON_NONE;
+    int rc = SLU_OK;
+    *what = NULL;
+    (void)slu_json_get(root, "inputs", &list);
+    slu_json_iter_init(&it, list);
+    for (size_t i = 0; i < in->n && slu_json_next(&it) && !rc && !*what; i++)
+        if (in->item[i].regular)
+            rc = cli_input_compare(&in->item[i], it.value, text, cap, what, err);
+    if (!rc && !*what && slu_json_count(list) != in->n) {
+        snprintf(text, cap, "was made from %zu files, now %zu", slu_json_count(list),
+                 in->n);
+        *what = text;
+    }
+    return rc;
+}
+
+/* Whether every other output that is asked for is there, as it was. */
+static bool others_there(const struct cli_ctx *ctx, value root)
+{
+    value list, one;
+    struct stat st;
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name; o++) {
+        if (o->kind != CLI_OUTPUT || !text_at(o, ctx->opts))
+            continue;
+        if (!slu_json_get(root, "outputs", &list) || !slu_json_get(list, o->name, &one))
+            return false;
+        if (!stat(text_at(o, ctx->opts), &st) && S_ISREG(st.st_mode) &&
+            number_of(one, "bytes") == (uint64_t)st.st_size)
+            continue;
+        return false;
+    }
+    return true;
+}
+
+/* ---- before ---- */
+
+enum verdict { MAKE, DONE };
+
+/* FILE and its manifest are there, and there is nothing that tells against them. */
+static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
+                        struct slu_err *err)
+{
+    struct cli_inputs file = {0};
+    const char *what = NULL;
+    char text[PATH_MAX + 200];
+    value was = SLU_JSON_NONE;
+    (void)slu_json_get(root, "output", &was);
+    int rc = cli_inputs_add(&file, ctx->common.output, 0, UINT64_MAX, err);
+    if (!rc)
+        rc = cli_input_compare(&file.item[0], was, text, sizeof text, &what, err);
+    /* What was cut, or is of another kind, is not what was made. */
+    if (!rc && what)
+        rc = cli_input_sign(file.item, err);
+    bool whole = !rc && what && file.item[0].kind == CLI_IN_STREAM;
+    cli_inputs_release(&file);
+    if (rc)
+        return rc;
+    if (whole)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: is another stream than its manifest says; remove one of "
+                        "them, or use -f",
+                        ctx->common.output);
+    if (what)
+        cli_note(ctx, "%s: is not whole, and is made again", ctx->common.output);
+    *v = what || !others_there(ctx, root) ? MAKE : DONE;
+    return SLU_OK;
+}
+
+static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
+                   struct slu_err *err)
+{
+    value root = slu_json_root(m->old);
+    struct slu_buf was = SLU_BUF_INIT;
+    char text[2 * PATH_MAX + 200];
+    const char *what = text;
+    int rc = read_args(&was, root, err);
+    bool differs = !rc && (run_differs(ctx, root, text, sizeof text) ||
+                           args_differ(&was, &m->args, text, sizeof text));
+    slu_buf_release(&was);
+    if (!rc && !differs)
+        rc = inputs_differ(&m->in, root, text, sizeof text, &what, err);
+    if (rc)
+        return rc;
+    if (what)
+        return slu_fail(err, SLU_E_MISMATCH, "%s: %s; remove it or use -f",
+                        ctx->common.output, what);
+    for (size_t i = 0; i < m->in.n; i++)
+        if (!m->in.item[i].regular)
+            return SLU_OK; /* nobody knows what is in it */
+    rc = output_there(ctx, root, v, err);
+    if (!rc && *v == DONE)
+        rc = slu_ledger_get_json(&ctx->ledger, root, err);
+    return rc ? slu_err_at(err, "%s", m->path) : rc;
+}
+
+/* A manifest that cannot be read is none. */
+static int load(struct cli_ctx *ctx, struct cli_manifest *m, struct slu_err *err)
+{
+    struct slu_err why = SLU_ERR_INIT;
+    if (ctx->common.force || access(m->path, F_OK) ||
+        access(ctx->common.output, F_OK) || !slu_json_load(&m->old, m->path, &why))
+        return SLU_OK;
+    if (why.code == SLU_E_NOMEM || why.code == SLU_E_IO) {
+        *err = why;
+        return why.code;
+    }
+    cli_note(ctx, "%s", why.msg);
+    return SLU_OK;
+}
+
+static int name_it(struct cli_manifest *m, const char *output, struct slu_err *err)
+{
+    static const char suffix[] = ".manifest.json";
+    const char *slash = strrchr(output, '/');
+    if (strlen(slash ? slash + 1 : output) + sizeof suffix - 1 > NAME_MAX)
+        return slu_fail(err, SLU_E_USAGE,
+                        "-o %s: too long a name: %s of it would be longer than a name "
+                        "may be",
+                        output, suffix);
+    return asprintf(&m->path, "%s%s", output, suffix) < 0 ? slu_fail_nomem(err, 1)
+                                                          : SLU_OK;
+}
+
+int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
+{
+    const struct cli_common *c = &ctx->common;
+    enum verdict v = MAKE;
+    struct stat st;
+    bool file = c->output && strcmp(c->output, "-") &&
+                (stat(c->output, &st) || S_ISREG(st.st_mode));
+    *skip = false;
+    if (c->manifest && (!c->output || !strcmp(c->output, "-")))
+        return slu_fail(err, SLU_E_USAGE, "--manifest goes with -o FILE");
+    if (!file || !(c->part.n || c->manifest))
+        return SLU_OK;
+    struct cli_manifest *m = calloc(1, sizeof *m);
+    if (!m)
+        return slu_fail_nomem(err, sizeof *m);
+    ctx->manifest = m;
+    int rc = name_it(m, c->output, err);
+    if (!rc)
+        rc = cli_arguments(ctx, &m->args, true, err);
+    if (!rc)
+        rc = add_inputs(ctx, &m->in, err);
+    if (!rc)
+        rc = load(ctx, m, err);
+    if (!rc && m->old)
+        rc = compare(ctx, m, &v, err);
+    *skip = !rc && v == DONE;
+    if (*skip) {
+        cli_stat_json(ctx, "skipped", "true");
+        cli_note(ctx, "%s: is there already", c->output);
+    } else if (!rc && unlink(m->path) && errno != ENOENT) {
+        rc = slu_fail_errno(err, "%s: cannot be removed", m->path);
+    }
+    return rc;
+}
+
+/* ---- after ---- */
+
+static int put_arguments(struct slu_buf *b, const struct slu_buf *args,
+                         struct slu_err *err)
+{
+    int rc = slu_buf_printf(b, err, ",\n  \"arguments\": [");
+    for (size_t at = 0; at < args->len && !rc;) {
+        const char *s = (const char *)args->data + at;
+        if (at)
+            rc = slu_buf_append(b, ", ", 2, err);
+        if (!rc)
+            rc = slu_json_put_string(b, s, strlen(s), err);
+        at += strlen(s) + 1;
+    }
+    return rc ? rc : slu_buf_append(b, "]", 1, err);
+}
+
+static int put_inputs(struct slu_buf *b, struct cli_inputs *in, struct slu_err *err)
+{
+    int rc = slu_buf_printf(b, err, ",\n  \"inputs\": [");
+    for (size_t i = 0; i < in->n && !rc; i++) {
+        rc = cli_input_check(&in->item[i], err);
+        if (!rc)
+            rc = cli_input_sign(&in->item[i], err);
+        if (!rc)
+            rc = slu_buf_printf(b, err, "%s\n    ", i ? "," : "");
+        if (!rc)
+            rc = cli_input_put(b, &in->item[i], true, err);
+    }
+    return rc ? rc : slu_buf_append(b, "]", 1, err);
+}
+
+static int put_others(struct slu_buf *b, const struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct stat st;
+    int rc = SLU_OK, n = 0;
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++) {
+        if (o->kind != CLI_OUTPUT || !text_at(o, ctx->opts) ||
+            stat(text_at(o, ctx->opts), &st) || !S_ISREG(st.st_mode))
+            continue;
+        rc = slu_buf_printf(b, err, "%s\"%s\": {\"bytes\": %llu}",
+                            n++ ? ", " : ",\n  \"outputs\": {", o->name,
+                            (ull)st.st_size);
+    }
+    return rc || !n ? rc : slu_buf_append(b, "}", 1, err);
+}
+
+int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct cli_manifest *m = ctx->manifest;
+    struct slu_buf b = SLU_BUF_INIT;
+    struct cli_inputs file = {0};
+    struct stat st;
+    if (!m || stat(ctx->common.output, &st) || !S_ISREG(st.st_mode))
+        return SLU_OK; /* a folder, which has its own */
+    int rc = slu_buf_append(&b, "{\n  ", 4, err);
+    if (!rc)
+        rc = cli_put_run(ctx, &b, err);
+    if (!rc)
+        rc = put_arguments(&b, &m->args, err);
+    if (!rc)
+        rc = slu_buf_printf(&b, err, ",\n  \"seed\": %llu", (ull)ctx->common.seed);
+    if (!rc)
+        rc = put_inputs(&b, &m->in, err);
+    if (!rc)
+        rc = cli_inputs_add(&file, ctx->common.output, 0, UINT64_MAX, err);
+    if (!rc)
+        rc = cli_input_sign(file.item, err);
+    if (!rc)
+        rc = slu_buf_printf(&b, err, ",\n  \"output\": ");
+    if (!rc)
+        rc = cli_input_put(&b, file.item, false, err);
+    if (!rc)
+        rc = put_others(&b, ctx, err);
+    if (!rc)
+        rc = slu_ledger_put_json(&b, &ctx->ledger, err);
+    if (!rc)
+        rc = slu_buf_append(&b, "\n}\n", 3, err);
+    if (!rc)
+        rc = slu_out_whole(m->path, b.data, b.len, err);
+    cli_inputs_release(&file);
+    slu_buf_release(&b);
+    return rc;
+}
+
+void cli_manifest_free(struct cli_ctx *ctx)
+{
+    struct cli_manifest *m = ctx->manifest;
+    if (!m)
+        return;
+    free(m->path);
+    cli_inputs_release(&m->in);
+    slu_buf_release(&m->args);
+    slu_json_free(m->old);
+    free(m);
+    ctx->manifest = NULL;
+}

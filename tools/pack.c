@@ -5,7 +5,7 @@
 #include "tools/cli.h"
 #include "tools/pack_private.h"
 
-static const char *const longs[] = {"split", "drop", "error", NULL};
+const char *const pack_longs[] = {"split", "drop", "error", NULL};
 static const char *const orders[] = {"plan", "related", NULL};
 static const char *const fills[] = {"pad", "drop", NULL};
 
@@ -29,7 +29,7 @@ static const struct cli_opt options[] = {
      "of --method multi: what of a bin may be padding;\ndefault: 0.05", NULL, true,
      NULL},
     {"long", 0, CLI_CHOICE, AT(too_long), "split|drop|error",
-     "what to do with sequences longer than L; default: split", longs, true, NULL},
+     "what to do with sequences longer than L; default: split", pack_longs, true, NULL},
     {"fill", 0, CLI_CHOICE, AT(fill), "pad|drop",
      "pad bins that are not full (default), or drop them", fills, true, NULL},
     {"order", 0, CLI_CHOICE, AT(order), "plan|related",
@@ -49,6 +49,7 @@ static const struct cli_opt options[] = {
      "making "
      "one",
      NULL, false, NULL},
+    CLI_PHASE_ROWS(AT(phase), "count|plan|scatter|gather", pack_phase_names),
     {"balance", 0, CLI_COUNT, AT(balance.ranks), "N",
      "order sequences in steps in which N ranks have equally\nmuch to do", NULL, true,
      NULL},
@@ -68,7 +69,9 @@ static const struct cli_opt options[] = {
 
 static void defaults(void *p)
 {
-    ((struct pack_opts *)p)->multi.threshold = PACK_MULTI_THRESHOLD;
+    struct pack_opts *o = p;
+    o->multi.threshold = PACK_MULTI_THRESHOLD;
+    o->phase.phase = CLI_PHASE_NONE;
 }
 
 struct runs {
@@ -167,10 +170,9 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     sum_passed(s, n);
     s->held = slu_packing_hold(j->packing, &s->b, s->waits.run, s->waits.n);
     (void)worker;
-    return j->relater
-               ? pack_related_sign(j->relater, &s->related, slu_reader_names(j->reader),
-                                   &s->b, s->waits.run, s->waits.n, err)
-               : SLU_OK;
+    return j->relater ? pack_related_sign(j->relater, &s->related, j->names, &s->b,
+                                          s->waits.run, s->waits.n, err)
+                      : SLU_OK;
 }
 
 /* What passes and what was packed, on its way out. */
@@ -186,8 +188,7 @@ static int take_long(struct pack_job *j, const struct slu_run *run, struct slu_e
 {
     const struct pack_opts *o = j->ctx->opts;
     if (o->too_long == 2) {
-        const char *name =
-            slu_names_source(slu_reader_names(j->reader), run->seg.source);
+        const char *name = slu_names_source(j->names, run->seg.source);
         return slu_fail(
             err, SLU_E_LIMIT,
             "%s: document %llu has a sequence of %llu tokens, more than a bin's "
@@ -301,10 +302,9 @@ static int add_bucket(struct slu_header *h, uint64_t length, struct slu_err *err
     return SLU_OK;
 }
 
-/* The bins' lengths, and the header with them among the buckets. */
-static int set_length(struct pack_job *j, const struct pack_opts *o,
-                      struct slu_header *h, struct slu_err *err)
+int pack_set_length(struct pack_job *j, struct slu_header *h, struct slu_err *err)
 {
+    const struct pack_opts *o = j->ctx->opts;
     bool multi = o->method == SLU_PACK_MULTI;
     int rc = pack_multi_check(&o->multi, multi, o->length, err);
     if (rc)
@@ -355,8 +355,8 @@ static void phase(void *ctx, const char *name, const char *device)
     cli_phase_on(ctx, name, device);
 }
 
-static int open_packing(struct pack_job *j, const struct slu_header *h,
-                        struct slu_err *err)
+int pack_config(struct pack_job *j, const struct slu_header *h,
+                struct slu_packing_cfg *cfg, struct slu_err *err)
 {
     struct pack_opts *o = j->ctx->opts;
     const struct cli_common *c = &j->ctx->common;
@@ -377,7 +377,7 @@ static int open_packing(struct pack_job *j, const struct slu_header *h,
     o->device.warn = cli_warn_text;
     o->device.warn_arg = j->ctx;
     j->ctx->device_used = o->device.name;
-    struct slu_packing_cfg cfg = {
+    *cfg = (struct slu_packing_cfg){
         .method = (enum slu_pack_method)o->method,
         .capacity = j->capacity,
         .max_items = o->max_segments,
@@ -396,10 +396,9 @@ static int open_packing(struct pack_job *j, const struct slu_header *h,
         .device = &o->device,
         .phase = phase,
         .phase_ctx = j->ctx,
-        .names = slu_reader_names(j->reader),
+        .names = j->names,
     };
-    rc = open_plans(j, &cfg, err);
-    return rc ? rc : slu_packing_new(&j->packing, &cfg, err);
+    return open_plans(j, cfg, err);
 }
 
 /* Batches of bins in flight, which may be larger than others: one where a single bin
@@ -415,8 +414,10 @@ static unsigned bin_slots(const struct pack_job *j, uint64_t share)
     return n >= most ? most : n > 2 ? (unsigned)n : most < 2 ? most : 2;
 }
 
-static int write_planfile(struct pack_job *j, struct slu_err *err)
+int pack_write_planfile(struct pack_job *j, struct slu_err *err)
 {
+    if (!j->plan_out)
+        return SLU_OK;
     int rc = slu_planfile_write(j->save, j->plan_out, err);
     if (rc)
         return rc;
@@ -425,34 +426,45 @@ static int write_planfile(struct pack_job *j, struct slu_err *err)
     return rc;
 }
 
+int pack_read(struct pack_job *j, struct slu_sum *in, struct slu_err *err)
+{
+    static const struct slu_pipe_ops reading = {produce, work, emit};
+    cli_phase_on(j->ctx, "read", "cpu");
+    int rc = run_pipe(j, &reading, cli_slots(j->ctx, j->ctx->common.memory / 4), err);
+    return rc ? rc : slu_reader_finish(j->reader, in, err);
+}
+
+int pack_write(struct pack_job *j, struct slu_err *err)
+{
+    static const struct slu_pipe_ops writing = {produce_bins, fill_bins, emit_bins};
+    return run_pipe(j, &writing, bin_slots(j, j->ctx->common.memory / 4), err);
+}
+
 /* Both passes, with everything open. */
 static int pack(struct pack_job *j, struct slu_sum *in, struct slu_err *err)
 {
-    static const struct slu_pipe_ops reading = {produce, work, emit};
-    static const struct slu_pipe_ops writing = {produce_bins, fill_bins, emit_bins};
-    const struct cli_ctx *ctx = j->ctx;
-    uint64_t share = ctx->common.memory / 4;
-    cli_phase_on(j->ctx, "read", "cpu");
-    int rc = run_pipe(j, &reading, cli_slots(ctx, share), err);
+    int rc = pack_read(j, in, err);
     if (!rc)
-        rc = slu_reader_finish(j->reader, in, err);
-    if (rc)
-        return rc;
-    rc = slu_packing_plan(j->packing, err);
-    if (!rc && j->save)
-        rc = write_planfile(j, err);
+        rc = slu_packing_plan(j->packing, err);
+    if (!rc)
+        rc = pack_write_planfile(j, err);
     if (rc || !j->writer)
         return rc;
-    rc = run_pipe(j, &writing, bin_slots(j, share), err);
+    rc = pack_write(j, err);
     return rc || !j->balance ? rc : slu_balance_end(j->balance, j->writer, err);
 }
 
-static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+void pack_release(struct pack_job *j)
 {
-    (void)ctx;
-    return slu_fail(err, SLU_E_USAGE,
-                    "--part: bins are made of what all parts left over; pack the "
-                    "parts' streams as one");
+    slu_writer_abort(j->writer);
+    slu_packing_free(j->packing);
+    slu_out_abort(j->plan_out);
+    slu_planfile_free(j->save);
+    slu_planfile_free(j->apply);
+    slu_balance_free(j->balance);
+    slu_relater_free(j->relater);
+    slu_reader_free(j->reader);
+    slu_header_release(&j->in);
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
@@ -460,32 +472,38 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     const struct pack_opts *o = ctx->opts;
     struct pack_job j = {.ctx = ctx};
     struct slu_header h;
+    struct slu_packing_cfg cfg;
     struct slu_sum in = {0};
 
+    if (o->phase.phase != CLI_PHASE_NONE)
+        return pack_phases(ctx, err);
     slu_header_init(&h);
     slu_header_init(&j.in);
-    int rc = cli_open_reader(ctx, &j.reader, err);
+    int rc = cli_phase_check(ctx, &o->phase, pack_phase_kinds, &ctx->common.part, err);
+    if (!rc)
+        rc = cli_open_reader(ctx, &j.reader, err);
     if (!rc)
         rc = slu_header_copy(&j.in, slu_reader_header(j.reader), err);
     if (!rc)
         rc = slu_header_copy(&h, &j.in, err);
+    j.names = rc ? NULL : slu_reader_names(j.reader);
     if (!rc)
         rc = pack_balance_check(ctx, &o->balance, o->plan, err);
     if (!rc)
         rc = pack_related_check(o->order == 1, o->method == SLU_PACK_CONCAT, o->plan,
                                 o->save_plan || o->apply_plan, o->max_segments, err);
     if (!rc && o->order == 1)
-        rc = slu_relater_new(&j.relater, &j.in,
-                             slu_names_vocab(slu_reader_names(j.reader)), err);
+        rc = slu_relater_new(&j.relater, &j.in, slu_names_vocab(j.names), err);
     if (!rc)
-        rc = set_length(&j, o, &h, err);
+        rc = pack_set_length(&j, &h, err);
     if (!rc)
         rc = pack_balance_open(ctx, &o->balance, &h, &j.balance, err);
     if (!rc)
-        rc = open_packing(&j, &h, err);
+        rc = pack_config(&j, &h, &cfg, err);
+    if (!rc)
+        rc = slu_packing_new(&j.packing, &cfg, err);
     if (!rc && !o->plan)
-        rc =
-            cli_open_writer(ctx, &j.writer, &h, slu_reader_names(j.reader), false, err);
+        rc = cli_open_writer(ctx, &j.writer, &h, j.names, false, err);
     if (!rc)
         rc = pack(&j, &in, err);
     if (!rc && o->plan)
@@ -503,17 +521,19 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = cli_close_writer(ctx, j.writer, err);
         j.writer = NULL;
     }
-    slu_writer_abort(j.writer);
-    slu_packing_free(j.packing);
-    slu_out_abort(j.plan_out);
-    slu_planfile_free(j.save);
-    slu_planfile_free(j.apply);
-    slu_balance_free(j.balance);
-    slu_relater_free(j.relater);
-    slu_reader_free(j.reader);
-    slu_header_release(&j.in);
+    pack_release(&j);
     slu_header_release(&h);
     return rc;
+}
+
+static bool prints(const void *opts)
+{
+    return cli_phase_prints(&((const struct pack_opts *)opts)->phase, pack_phase_kinds);
+}
+
+static const char *phase_name(const void *opts)
+{
+    return cli_phase_name(&((const struct pack_opts *)opts)->phase, pack_phase_kinds);
 }
 
 const struct slu_tool slu_tool = {
@@ -524,7 +544,9 @@ const struct slu_tool slu_tool = {
                 "[--order plan|related] [--max-segments N] [--mix-domains] [--plan]\n"
                 "[--save-plan FILE | --apply-plan FILE]\n"
                 "[--balance N [--balance-sequences M | --balance-tokens N]\n"
-                " [--balance-cost A,B] [--balance-window N]] [-o FILE] [STREAM ...]",
+                " [--balance-cost A,B] [--balance-window N]] [-o FILE] [STREAM ...]\n"
+                "--phase count|plan|scatter|gather --work DIR [--part I/N]\n"
+                "[--ranges R] [OPTION ...] [-o FILE] [STREAM ...]",
     .summary =
         "Joins sequences that have no bucket's length into sequences that have one.",
     .opt = options,
@@ -532,7 +554,9 @@ const struct slu_tool slu_tool = {
     .defaults = defaults,
     .reads_stream = true,
     .memory_floor = 32 << 20,
-    .check_part = check_part,
+    .check_part = pack_check_part,
+    .phase = phase_name,
+    .prints = prints,
     .spills = true,
     .uses_device = true,
     .examples = "  decompose docs.tks | pack -o packed.tks\n"

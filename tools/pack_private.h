@@ -12,6 +12,7 @@
 #include "lib/pack/packing.h"
 #include "lib/pack/related.h"
 #include "tools/cli.h"
+#include "tools/cli_phase.h"
 
 /* --balance and its relatives (pack_balance.c). */
 struct pack_balance_opts {
@@ -81,11 +82,13 @@ struct pack_opts {
     struct pack_balance_opts balance;
     struct slu_device device; /* here, so that the report can name it */
     const char *save_plan, *apply_plan;
+    struct cli_phase_opts phase;
 };
 
 struct pack_job {
     struct cli_ctx *ctx;
-    struct slu_reader *reader;
+    struct slu_reader *reader;   /* NULL: a phase that reads none */
+    struct slu_names *names;     /* the reader's, or the phase's own */
     struct slu_header in;        /* of the stream that is read */
     struct slu_writer *writer;   /* NULL: plan only */
     struct slu_balance *balance; /* before the writer; NULL: none */
@@ -100,9 +103,36 @@ struct pack_job {
     struct slu_count passed, too_long, padding;
 };
 
+/* The bins' lengths, and the header with them among the buckets. */
+SLU_MUST_USE int pack_set_length(struct pack_job *j, struct slu_header *h,
+                                 struct slu_err *err);
+/* What options, the header and the lengths come to; chooses the device. Plans to save
+ * or to apply are j's. */
+SLU_MUST_USE int pack_config(struct pack_job *j, const struct slu_header *h,
+                             struct slu_packing_cfg *cfg, struct slu_err *err);
+/* First pass: what passes is written (unless j->writer is NULL), what waits goes to
+ * j->packing. *in: what was read. */
+SLU_MUST_USE int pack_read(struct pack_job *j, struct slu_sum *in, struct slu_err *err);
+/* Second pass: the bins. */
+SLU_MUST_USE int pack_write(struct pack_job *j, struct slu_err *err);
+/* Writes --save-plan, if it was asked for. */
+SLU_MUST_USE int pack_write_planfile(struct pack_job *j, struct slu_err *err);
+void pack_release(struct pack_job *j);
+
+/* --phase (pack_phases.c). */
+extern const struct cli_phase_kind pack_phase_kinds[];
+extern const char *const pack_phase_names[];
+/* --part, with --phase or without. */
+SLU_MUST_USE int pack_check_part(struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int pack_phases(struct cli_ctx *ctx, struct slu_err *err);
+
+extern const char *const pack_longs[]; /* of --long */
+
 /* The table of --plan, and the same for --stats. */
 SLU_MUST_USE int pack_write_table(struct pack_job *j, struct slu_err *err);
 void pack_report(struct pack_job *j);
+/* The part of it that a plan tells. */
+void pack_report_plan(struct pack_job *j);
 /* Books what was created and dropped; the reader and the writer book the rest. */
 void pack_book(struct pack_job *j);
 

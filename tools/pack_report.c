@@ -27,13 +27,12 @@ static double ratio(uint64_t a, uint64_t b)
     return b ? (double)a / (double)b : 0;
 }
 
-void pack_report(struct pack_job *j)
+void pack_report_plan(struct pack_job *j)
 {
     const struct pack_opts *o = j->ctx->opts;
     struct slu_pack_sum s = slu_packing_sum(j->packing);
     uint64_t room = s.ids - s.tok;
     cli_stat_u64(j->ctx, "bin_tokens", j->capacity);
-    cli_stat_u64(j->ctx, "passed", j->passed.sequences);
     cli_stat_u64(j->ctx, "packed", s.items);
     cli_stat_u64(j->ctx, "bins", s.bins);
     cli_stat_u64(j->ctx, "full_bins", s.full);
@@ -43,6 +42,12 @@ void pack_report(struct pack_job *j)
     cli_stat_double(j->ctx, "padding_ratio", o->fill == 0 ? ratio(room, s.tok) : 0);
     cli_stat_double(j->ctx, "truncation_ratio", ratio(s.cut, s.items));
     cli_stat_double(j->ctx, "concatenation_ratio", ratio(s.items, s.bins));
+}
+
+void pack_report(struct pack_job *j)
+{
+    cli_stat_u64(j->ctx, "passed", j->passed.sequences);
+    pack_report_plan(j);
     if (j->relater) {
         struct slu_packing_related r = slu_packing_related(j->packing);
         cli_stat_u64(j->ctx, "related", r.items);

@@ -109,7 +109,7 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
         rc = slu_fail(err, SLU_E_LIMIT,
                       "there is no memory to look for related documents in");
     if (!rc && !cfg->plan_only && !p->mem)
-        rc = slu_pack_ext_new(&p->ext, cfg, err);
+        rc = slu_pack_ext_new(&p->ext, cfg, true, err);
     if (rc) {
         slu_packing_free(p);
         return rc;
@@ -141,6 +141,16 @@ void slu_packing_free(struct slu_packing *p)
 
 /* ---- arrival ---- */
 
+int slu_pack_new_slot(struct slu_packing *p, uint32_t domain, struct slu_err *err)
+{
+    int rc = slu_grow(&p->slot, &p->cap_slot, p->n_slot + 1, sizeof *p->slot, err);
+    if (!rc)
+        rc = slu_map_set(&p->slot_of, domain, p->n_slot, err);
+    if (!rc)
+        p->slot[p->n_slot++] = (struct slu_pack_slot){.domain = domain};
+    return rc;
+}
+
 static int find_slot(struct slu_packing *p, uint32_t domain, uint32_t *slot,
                      struct slu_err *err)
 {
@@ -152,12 +162,9 @@ static int find_slot(struct slu_packing *p, uint32_t domain, uint32_t *slot,
     }
     if (!slu_map_get(&p->slot_of, domain, &i)) {
         i = p->n_slot;
-        int rc = slu_grow(&p->slot, &p->cap_slot, p->n_slot + 1, sizeof *p->slot, err);
-        if (!rc)
-            rc = slu_map_set(&p->slot_of, domain, i, err);
+        int rc = slu_pack_new_slot(p, domain, err);
         if (rc)
             return rc;
-        p->slot[p->n_slot++] = (struct slu_pack_slot){.domain = domain};
     }
     *slot = p->last_slot = (uint32_t)i;
     return SLU_OK;
@@ -208,10 +215,12 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
                             "what waits takes more than half of -M, and related "
                             "documents are looked for in memory only; give more, or "
                             "--order plan");
-        rc = slu_pack_ext_new(&p->ext, &p->cfg, err);
+        rc = slu_pack_ext_new(&p->ext, &p->cfg, true, err);
         if (!rc)
             rc = slu_pack_mem_leave(p, err);
     }
+    if (!rc && p->ext && p->ext->parts)
+        return slu_pack_scatter_put(p, it, err);
     if (!rc && p->ext)
         rc = slu_pack_ext_put(p->ext, it, err);
     return rc ? rc : slu_pack_count(p, it->slot, it->seg.len_tok, err);
@@ -335,7 +344,7 @@ static const char *name_of(const struct slu_packing *p, size_t i)
 }
 
 /* The domains of the plan to apply are those of the items, in their order. */
-static int check_domains(const struct slu_packing *p, struct slu_err *err)
+int slu_pack_check_domains(const struct slu_packing *p, struct slu_err *err)
 {
     size_t n = p->cfg.apply ? slu_planfile_domains(p->cfg.apply) : p->n_slot;
     for (size_t i = 0; i < p->n_slot && i < n && p->cfg.apply; i++) {
@@ -405,21 +414,32 @@ int slu_pack_make_plan(struct slu_packing *p, size_t i, struct slu_length_count 
     return rc;
 }
 
+int slu_pack_rows(struct slu_packing *p, size_t i, struct slu_length_count **row,
+                  size_t *n, struct slu_err *err)
+{
+    struct slu_pack_slot *s = &p->slot[i];
+    int rc = p->pending.n ? count_pending(p, err) : SLU_OK;
+    *row = NULL;
+    *n = 0;
+    if (!rc && s->lengths)
+        rc = slu_lengths_rows(s->lengths, row, n, err);
+    slu_lengths_free(s->lengths);
+    s->lengths = NULL;
+    return rc;
+}
+
 /* Plans from what was counted on arrival. */
 static int plan_counted(struct slu_packing *p, struct slu_err *err)
 {
     const struct slu_device *d = p->cfg.device;
     uint64_t plan_byte = 0;
-    int rc = p->pending.n ? count_pending(p, err) : SLU_OK;
+    int rc = SLU_OK;
     for (size_t i = 0; i < p->n_slot && !rc; i++) {
         struct slu_pack_slot *s = &p->slot[i];
         struct slu_length_count *row = NULL;
         size_t n = 0;
         slu_pack_phase(p, "histogram", d ? d->name : NULL);
-        if (s->lengths)
-            rc = slu_lengths_rows(s->lengths, &row, &n, err);
-        slu_lengths_free(s->lengths);
-        s->lengths = NULL;
+        rc = slu_pack_rows(p, i, &row, &n, err);
         slu_pack_phase(p, "plan", NULL);
         if (!rc)
             rc = slu_pack_make_plan(p, i, row, n, err);
@@ -433,7 +453,7 @@ static int plan_counted(struct slu_packing *p, struct slu_err *err)
 
 int slu_packing_plan(struct slu_packing *p, struct slu_err *err)
 {
-    int rc = check_domains(p, err);
+    int rc = slu_pack_check_domains(p, err);
     if (rc)
         return rc;
     if (p->mem && !p->ext)

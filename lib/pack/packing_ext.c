@@ -7,52 +7,16 @@
 #include "lib/sorter.h"
 #include "lib/spool.h"
 
-/* An item as it waits and as it is sorted; its id and its tokens follow, each with
- * zeros up to a multiple of 8. */
-struct item {
-    uint64_t source, document, offset, len_tok;
-    uint64_t position; /* in the domain's concatenation */
-    uint32_t domain, slot, id_len, zero;
-    uint64_t score;
-};
-
-struct slu_pack_ext {
-    struct slu_packing_cfg cfg;
-    struct slu_spool *spool;
-    struct slu_sorter *sorter;
-    uint64_t spilled; /* by handles that are gone */
-    size_t longest;   /* run of bytes in the spool that belong together */
-    struct place {    /* of a slot */
-        uint64_t first_bin;
-        uint64_t *rank; /* by number of a length in the plan: items placed so far */
-    } * place;
-    size_t n_place;
-
-    /* The bin that is being filled. */
-    size_t slot; /* it is one of this slot's */
-    struct slu_pack_interval *interval;
-    size_t n_interval, at_interval;
-    uint64_t bin;       /* its number among the slot's */
-    uint64_t *bin_byte; /* of rows and ids, while items are sorted; NULL: few at most */
-    struct slu_buf id;  /* scratch of sorting */
-    struct slu_u128 key; /* of the item that comes next, if any */
-    const struct item *item;
-};
-
-static size_t pad8(size_t n)
-{
-    return (n + 7) & ~(size_t)7;
-}
-
 int slu_pack_ext_new(struct slu_pack_ext **out, const struct slu_packing_cfg *cfg,
-                     struct slu_err *err)
+                     bool spool, struct slu_err *err)
 {
     struct slu_pack_ext *x = calloc(1, sizeof *x);
     *out = x;
     if (!x)
         return slu_fail_nomem(err, sizeof *x);
     x->cfg = *cfg;
-    return slu_spool_new(&x->spool, cfg->budget_byte / 16, cfg->tmpdir, err);
+    return spool ? slu_spool_new(&x->spool, cfg->budget_byte / 16, cfg->tmpdir, err)
+                 : SLU_OK;
 }
 
 void slu_pack_ext_free(struct slu_pack_ext *x)
@@ -61,9 +25,12 @@ void slu_pack_ext_free(struct slu_pack_ext *x)
         return;
     slu_spool_free(x->spool);
     slu_sorter_free(x->sorter);
-    for (size_t i = 0; i < x->n_place; i++)
-        free(x->place[i].rank);
-    free(x->place);
+    slu_pack_parts_free(x->parts);
+    for (size_t i = 0; i < x->n_site; i++) {
+        free(x->site[i].rank);
+        free(x->site[i].end);
+    }
+    free(x->site);
     free(x->interval);
     free(x->bin_byte);
     slu_buf_release(&x->id);
@@ -82,15 +49,18 @@ static int put_padded(struct slu_spool *s, const void *p, size_t n, struct slu_e
 {
     static const uint8_t zero[8];
     int rc = slu_spool_put(s, p, n, err);
-    return rc || pad8(n) == n ? rc : slu_spool_put(s, zero, pad8(n) - n, err);
+    return rc || slu_pack_pad8(n) == n
+               ? rc
+               : slu_spool_put(s, zero, slu_pack_pad8(n) - n, err);
 }
 
 int slu_pack_ext_put(struct slu_pack_ext *x, const struct slu_pack_item *from,
                      struct slu_err *err)
 {
     const struct slu_seg *g = &from->seg;
-    struct item it = {g->source, g->document, g->offset, g->len_tok, from->position,
-                      g->domain, from->slot,  g->id_len, 0,          g->score};
+    struct slu_pack_wait it = {
+        g->source, g->document, g->offset, g->len_tok, from->position,
+        g->domain, from->slot,  g->id_len, 0,          g->score};
     size_t n_tok = g->len_tok * x->cfg.tok_bytes;
     x->longest = n_tok > x->longest ? n_tok : x->longest;
     x->longest = g->id_len > x->longest ? g->id_len : x->longest;
@@ -102,11 +72,9 @@ int slu_pack_ext_put(struct slu_pack_ext *x, const struct slu_pack_item *from,
 
 /* ---- to their bins ---- */
 
-/* The key of an item: bins spread over all 64-bit numbers, then the place in the bin.
- */
-static struct slu_u128 key_of(struct slu_packing *p, const struct item *it)
+static struct slu_u128 key_of(struct slu_packing *p, const struct slu_pack_wait *it)
 {
-    struct place *at = &p->ext->place[it->slot];
+    struct slu_pack_site *at = &p->ext->site[it->slot];
     uint64_t bin, place;
     if (p->cfg.method == SLU_PACK_CONCAT)
         (void)slu_pack_chunk(it->position, it->len_tok, p->cfg.capacity, &bin, &place);
@@ -117,24 +85,24 @@ static struct slu_u128 key_of(struct slu_packing *p, const struct item *it)
     }
     if (p->ext->bin_byte)
         p->ext->bin_byte[at->first_bin + bin] += sizeof(struct slu_seg) + it->id_len;
-    unsigned __int128 spread = (unsigned __int128)(at->first_bin + bin) << 64;
-    return (struct slu_u128){place, (uint64_t)(spread / p->n_bin)};
+    return slu_pack_key(p->n_bin, at->first_bin + bin, place);
 }
 
 static int sort_items(struct slu_packing *p, struct slu_err *err)
 {
     struct slu_pack_ext *x = p->ext;
-    int rc = slu_spool_rewind(x->spool, x->longest + sizeof(struct item), err);
+    int rc = slu_spool_rewind(x->spool, x->longest + sizeof(struct slu_pack_wait), err);
     while (!rc) {
         const void *head;
-        struct item it;
+        struct slu_pack_wait it;
         rc = slu_spool_get(x->spool, &head, sizeof it, err);
         if (rc)
             break;
         memcpy(&it, head, sizeof it);
         slu_buf_clear(&x->id);
         const void *id = NULL;
-        size_t n_id = pad8(it.id_len), n_tok = pad8(it.len_tok * p->cfg.tok_bytes);
+        size_t n_id = slu_pack_pad8(it.id_len),
+               n_tok = slu_pack_pad8(it.len_tok * p->cfg.tok_bytes);
         if (n_id) { /* kept aside: the next get may move what this one gave */
             rc = slu_spool_get(x->spool, &id, n_id, err);
             if (!rc)
@@ -159,7 +127,7 @@ static int sort_items(struct slu_packing *p, struct slu_err *err)
             rc = slu_pack_refuse_bin(p, x->bin_byte[i], err);
     free(x->bin_byte);
     x->bin_byte = NULL;
-    return rc == SLU_EOF ? slu_sorter_seal(x->sorter, err) : rc;
+    return rc == SLU_EOF ? SLU_OK : rc;
 }
 
 static int advance(struct slu_pack_ext *x, struct slu_err *err)
@@ -171,13 +139,18 @@ static int advance(struct slu_pack_ext *x, struct slu_err *err)
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-static int start(struct slu_packing *p, struct slu_err *err)
+int slu_pack_ext_sorter(struct slu_packing *p, struct slu_err *err)
 {
     slu_pack_phase(p, "sort", NULL);
-    struct slu_pack_ext *x = p->ext;
     struct slu_sorter_cfg cfg = {p->cfg.budget_byte * 3 / 8, p->cfg.tmpdir,
                                  p->cfg.n_threads};
-    int rc = slu_sorter_new(&x->sorter, &cfg, err);
+    return slu_sorter_new(&p->ext->sorter, &cfg, err);
+}
+
+static int start(struct slu_packing *p, struct slu_err *err)
+{
+    struct slu_pack_ext *x = p->ext;
+    int rc = slu_pack_ext_sorter(p, err);
     if (!rc && slu_packing_bin_byte(p) > slu_pack_bin_limit(p) &&
         p->n_bin <= p->cfg.budget_byte / 16 / sizeof *x->bin_byte) {
         x->bin_byte = calloc(p->n_bin, sizeof *x->bin_byte);
@@ -186,6 +159,12 @@ static int start(struct slu_packing *p, struct slu_err *err)
     }
     if (!rc)
         rc = sort_items(p, err);
+    return rc ? rc : slu_pack_ext_seal(x, err);
+}
+
+int slu_pack_ext_seal(struct slu_pack_ext *x, struct slu_err *err)
+{
+    int rc = slu_sorter_seal(x->sorter, err);
     return rc ? rc : advance(x, err);
 }
 
@@ -205,14 +184,14 @@ static int heaviest_of(struct slu_packing *p, const struct slu_pack_plan *plan,
     return SLU_OK;
 }
 
-int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err)
+int slu_pack_ext_sites(struct slu_packing *p, struct slu_err *err)
 {
     struct slu_pack_ext *x = p->ext;
     uint64_t bin = 0;
-    x->place = calloc(p->n_slot ? p->n_slot : 1, sizeof *x->place);
-    if (!x->place)
-        return slu_fail_nomem(err, p->n_slot * sizeof *x->place);
-    x->n_place = p->n_slot;
+    x->site = calloc(p->n_slot ? p->n_slot : 1, sizeof *x->site);
+    if (!x->site)
+        return slu_fail_nomem(err, p->n_slot * sizeof *x->site);
+    x->n_site = p->n_slot;
     int rc = SLU_OK;
     for (size_t i = 0; i < p->n_slot && !rc && p->slot[i].plan; i++)
         rc = heaviest_of(p, p->slot[i].plan, err);
@@ -222,23 +201,30 @@ int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err)
         return rc;
     for (size_t i = 0; i < p->n_slot; i++) {
         const struct slu_pack_plan *plan = p->slot[i].plan;
-        x->place[i].first_bin = bin;
+        x->site[i].first_bin = bin;
         bin += p->slot[i].sum.bins;
         if (!plan)
             continue;
         size_t n = plan->n_length ? plan->n_length : 1;
-        x->place[i].rank = calloc(n, sizeof *x->place[i].rank);
-        if (!x->place[i].rank)
-            return slu_fail_nomem(err, n * sizeof *x->place[i].rank);
+        x->site[i].rank = calloc(n, sizeof *x->site[i].rank);
+        if (!x->site[i].rank)
+            return slu_fail_nomem(err, n * sizeof *x->site[i].rank);
     }
-    rc = start(p, err);
+    return SLU_OK;
+}
+
+int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err)
+{
+    int rc = slu_pack_ext_sites(p, err);
+    if (!rc)
+        rc = start(p, err);
     slu_pack_phase(p, "write", NULL);
     return rc;
 }
 
 /* ---- the bins ---- */
 
-/* Ids of the bin at hand: bins come in order, and none is empty. */
+/* Ids of the bin at hand. */
 static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_err *err)
 {
     struct slu_pack_ext *x = p->ext;
@@ -249,16 +235,16 @@ static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_e
         free(x->interval);
         x->interval = NULL;
         x->slot = x->item->slot;
-        x->at_interval = x->bin = 0;
+        x->at_interval = 0;
         int rc = slu_pack_intervals(p->slot[x->slot].plan, &x->interval, &x->n_interval,
                                     err);
         if (rc)
             return rc;
     }
+    uint64_t bin = slu_pack_bin_of(p->n_bin, x->key) - x->site[x->slot].first_bin;
     const struct slu_pack_interval *v = &x->interval[x->at_interval];
-    if (x->bin == v->first_bin + v->count)
+    while (bin >= v->first_bin + v->count)
         v = &x->interval[++x->at_interval];
-    x->bin++;
     *capacity = v->capacity;
     return SLU_OK;
 }
@@ -266,8 +252,9 @@ static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_e
 /* The item goes to the end of out, whose last bin is open. */
 static int take_item(struct slu_pack_ext *x, struct slu_batch *out, struct slu_err *err)
 {
-    const struct item *it = x->item;
-    const uint8_t *id = (const uint8_t *)(it + 1), *tok = id + pad8(it->id_len);
+    const struct slu_pack_wait *it = x->item;
+    const uint8_t *id = (const uint8_t *)(it + 1),
+                  *tok = id + slu_pack_pad8(it->id_len);
     struct slu_seg seg = {it->source, it->document, it->offset,   it->len_tok,
                           it->domain, it->id_len,   out->str.len, it->score};
     int rc = slu_grow(&out->seg, &out->cap_seg, out->n_seg + 1, sizeof seg, err);
@@ -353,14 +340,17 @@ int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
     slu_batch_clear(out);
     while (!rc && x->item && slu_batch_weight(out) < tok) {
         const struct slu_seq q = {.tok_off = out->n_tok, .seg_off = out->n_seg};
-        uint64_t bin_key = x->key.hi, capacity;
+        const struct slu_u128 bin_key = x->key;
+        uint64_t capacity;
         size_t n_str = out->str.len;
         rc = capacity_here(p, &capacity, err);
-        while (!rc && x->item && x->key.hi == bin_key) {
+        while (!rc && x->item && x->key.hi == bin_key.hi) {
             rc = take_item(x, out, err);
             if (!rc)
                 rc = check_bin(p, out, q.seg_off, n_str, err);
         }
+        if (!rc && x->parts)
+            rc = slu_pack_gather_check(p, bin_key, out->n_seg - q.seg_off, err);
         if (!rc)
             rc = end_bin(x, capacity, q, n_str, &w->stat, out, err);
         w->n_bin++;

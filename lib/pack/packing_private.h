@@ -5,6 +5,7 @@
  * packing_bins.c gathered from there, window by window
  * packing_ext.c  past the budget: spool.h, then sorter.h
  * packing_cuda.c the arrays on a device
+ * phase_*.c      the same in parts, with files between (phases.h)
  */
 #ifndef SLU_PACKING_PRIVATE_H
 #define SLU_PACKING_PRIVATE_H
@@ -147,6 +148,16 @@ SLU_MUST_USE int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t l
                                 struct slu_err *err);
 /* What the solver is told. */
 struct slu_pack_cfg slu_pack_solver_cfg(const struct slu_packing *p);
+/* Slot i's histogram; counting ends. Caller frees *row with free(). */
+SLU_MUST_USE int slu_pack_rows(struct slu_packing *p, size_t i,
+                               struct slu_length_count **row, size_t *n,
+                               struct slu_err *err);
+/* SLU_E_MISMATCH where a plan is to be applied, and is one for other domains. */
+SLU_MUST_USE int slu_pack_check_domains(const struct slu_packing *p,
+                                        struct slu_err *err);
+/* The next slot, of a domain that has none yet. */
+SLU_MUST_USE int slu_pack_new_slot(struct slu_packing *p, uint32_t domain,
+                                   struct slu_err *err);
 /* Makes slot i's plan from its histogram, which it takes ownership of; sum too. */
 SLU_MUST_USE int slu_pack_make_plan(struct slu_packing *p, size_t i,
                                     struct slu_length_count *row, size_t n,
@@ -237,16 +248,83 @@ void slu_pack_related_place(const struct slu_packing *p);
 
 /* ---- packing_ext.c ---- */
 
+/* An item as it waits past memory and as it is sorted; its id and its tokens follow,
+ * each with zeros up to a multiple of 8. */
+struct slu_pack_wait {
+    uint64_t source, document, offset, len_tok;
+    uint64_t position; /* in the domain's concatenation; 0 between phases */
+    uint32_t domain, slot, id_len, zero;
+    uint64_t score;
+};
+
+struct slu_pack_ext {
+    struct slu_packing_cfg cfg;
+    struct slu_spool *spool;
+    struct slu_sorter *sorter;
+    uint64_t spilled;      /* by handles that are gone */
+    size_t longest;        /* run of bytes in the spool that belong together */
+    struct slu_pack_site { /* of a slot */
+        uint64_t first_bin;
+        uint64_t *rank; /* by number of a length in the plan: items placed so far */
+        uint64_t *end;  /* of the ranks that this part may give; NULL: all */
+    } * site;
+    size_t n_site;
+
+    /* The bin that is being filled. */
+    size_t slot; /* it is one of this slot's */
+    struct slu_pack_interval *interval;
+    size_t n_interval, at_interval;
+    uint64_t *bin_byte; /* of rows and ids, while items are sorted; NULL: few at most */
+    struct slu_buf id;  /* scratch of sorting */
+    struct slu_u128 key; /* of the item that comes next, if any */
+    const struct slu_pack_wait *item;
+
+    struct slu_pack_parts *parts; /* phase_private.h; NULL: no phase */
+};
+
+/* Bins spread over all 64-bit numbers, then the place in the bin; and back. */
+static inline struct slu_u128 slu_pack_key(uint64_t n_bin, uint64_t bin, uint64_t place)
+{
+    unsigned __int128 spread = (unsigned __int128)bin << 64;
+    return (struct slu_u128){place, (uint64_t)(spread / n_bin)};
+}
+static inline uint64_t slu_pack_bin_of(uint64_t n_bin, struct slu_u128 key)
+{
+    unsigned __int128 scaled = (unsigned __int128)key.hi * n_bin;
+    return (uint64_t)((scaled + UINT64_MAX) >> 64);
+}
+static inline uint64_t slu_pack_pad8(uint64_t n)
+{
+    return (n + 7) & ~UINT64_C(7);
+}
+
+/* With a spool, or (phases) without. */
 SLU_MUST_USE int slu_pack_ext_new(struct slu_pack_ext **x,
-                                  const struct slu_packing_cfg *cfg,
+                                  const struct slu_packing_cfg *cfg, bool spool,
                                   struct slu_err *err);
 SLU_MUST_USE int slu_pack_ext_put(struct slu_pack_ext *x,
                                   const struct slu_pack_item *it, struct slu_err *err);
+/* Where the slots' bins are, behind their plans; finds most_items. */
+SLU_MUST_USE int slu_pack_ext_sites(struct slu_packing *p, struct slu_err *err);
+SLU_MUST_USE int slu_pack_ext_sorter(struct slu_packing *p, struct slu_err *err);
+/* All is sorted: the first item. */
+SLU_MUST_USE int slu_pack_ext_seal(struct slu_pack_ext *x, struct slu_err *err);
 SLU_MUST_USE int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err);
 SLU_MUST_USE int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
                                    struct slu_batch *out, uint64_t tok,
                                    struct slu_err *err);
 uint64_t slu_pack_ext_spilled(const struct slu_pack_ext *x);
 void slu_pack_ext_free(struct slu_pack_ext *x);
+
+/* ---- phase_scatter.c, phase_gather.c ---- */
+
+void slu_pack_parts_free(struct slu_pack_parts *q);
+/* An item of a part that is scattered. */
+SLU_MUST_USE int slu_pack_scatter_put(struct slu_packing *p,
+                                      const struct slu_pack_item *it,
+                                      struct slu_err *err);
+/* n items with keys like this one were taken: the next bin, and all of it? */
+SLU_MUST_USE int slu_pack_gather_check(struct slu_packing *p, struct slu_u128 key,
+                                       uint64_t n, struct slu_err *err);
 
 #endif

@@ -28,6 +28,7 @@ struct slu_planfile {
     struct domain *domain;
     size_t n_domain, cap_domain;
     uint64_t n_group;
+    bool whole; /* header and checksum are in the file */
 };
 
 void slu_planfile_free(struct slu_planfile *f)
@@ -126,7 +127,7 @@ int slu_planfile_add(struct slu_planfile *f, const char *name,
     return rc;
 }
 
-int slu_planfile_write(struct slu_planfile *f, struct slu_out *out, struct slu_err *err)
+static int finish(struct slu_planfile *f, struct slu_err *err)
 {
     uint8_t *h = f->file.data, sum[SUM];
     memcpy(h, magic, sizeof magic);
@@ -141,7 +142,25 @@ int slu_planfile_write(struct slu_planfile *f, struct slu_out *out, struct slu_e
     slu_put_le64(h + 56, f->file.len + SUM);
     slu_put_le64(sum, slu_hash64(f->file.data, f->file.len));
     int rc = slu_buf_append(&f->file, sum, sizeof sum, err);
-    return rc ? rc : slu_out_write(out, f->file.data, f->file.len, err);
+    f->whole = rc == SLU_OK;
+    return rc;
+}
+
+int slu_planfile_bytes(struct slu_planfile *f, const void **p, size_t *n,
+                       struct slu_err *err)
+{
+    int rc = f->whole ? SLU_OK : finish(f, err);
+    *p = f->file.data;
+    *n = f->file.len;
+    return rc;
+}
+
+int slu_planfile_write(struct slu_planfile *f, struct slu_out *out, struct slu_err *err)
+{
+    const void *p;
+    size_t n;
+    int rc = slu_planfile_bytes(f, &p, &n, err);
+    return rc ? rc : slu_out_write(out, p, n, err);
 }
 
 /* ---- reading ---- */

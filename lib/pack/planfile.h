@@ -51,7 +51,10 @@ SLU_MUST_USE int slu_planfile_new(struct slu_planfile **f,
 SLU_MUST_USE int slu_planfile_add(struct slu_planfile *f, const char *name,
                                   const struct slu_pack_plan *plan,
                                   struct slu_err *err);
-/* No more domains: writes all of the file to out, which stays the caller's. */
+/* No more domains: the whole file, borrowed until free. May be called again. */
+SLU_MUST_USE int slu_planfile_bytes(struct slu_planfile *f, const void **p, size_t *n,
+                                    struct slu_err *err);
+/* The same to out, which stays the caller's. */
 SLU_MUST_USE int slu_planfile_write(struct slu_planfile *f, struct slu_out *out,
                                     struct slu_err *err);
 

@@ -80,8 +80,7 @@ int slu_blending_new(struct slu_blending **out, const struct slu_blend *b,
         return slu_fail_nomem(err, sizeof *x);
     x->blend = b;
     for (unsigned s = 0; s < b->n_source; s++)
-        for (unsigned p = 0; p < b->n_phase; p++)
-            x->weighs[s] |= b->source[s].weight[p] > 0;
+        x->weighs[s] = slu_blend_weighs(b, s);
     int rc = slu_select_new(&x->select, budget_byte, tmpdir, err);
     if (!rc)
         return SLU_OK;
@@ -203,4 +202,87 @@ void slu_blending_free(struct slu_blending *x)
         return;
     slu_select_free(x->select);
     free(x);
+}
+
+/* ---- in parts ---- */
+
+enum { CUT_WORDS = 7, LINE_WORDS = 6 };
+
+bool slu_blend_weighs(const struct slu_blend *b, unsigned source)
+{
+    bool any = false;
+    for (unsigned p = 0; p < b->n_phase; p++)
+        any |= b->source[source].weight[p] > 0;
+    return any;
+}
+
+size_t slu_blending_words(const struct slu_blend *b)
+{
+    return 1 + b->n_source * (LINE_WORDS + b->n_phase * (size_t)CUT_WORDS);
+}
+
+void slu_blending_save(const struct slu_blending *x, uint64_t *w)
+{
+    *w++ = x->plan.tok;
+    for (unsigned s = 0; s < x->blend->n_source; s++) {
+        const struct slu_count *n = &x->gave[s].available;
+        const uint64_t line[LINE_WORDS] = {n->documents, n->sequences, n->tokens,
+                                           x->plan.max_epochs[s], x->line[s].n_epoch};
+        memcpy(w, line, sizeof line);
+        w += LINE_WORDS;
+        for (unsigned p = 0; p < x->blend->n_phase; p++, w += CUT_WORDS) {
+            const struct slu_cut *c = &x->line[s].end[p];
+            const uint64_t cut[CUT_WORDS] = {x->plan.target[s][p],
+                                             c->round,
+                                             c->tok,
+                                             c->key.lo,
+                                             c->key.hi,
+                                             c->left,
+                                             c->all};
+            memcpy(w, cut, sizeof cut);
+        }
+    }
+}
+
+int slu_blending_load(struct slu_blending **out, const struct slu_blend *b,
+                      const uint64_t *w, struct slu_err *err)
+{
+    struct slu_blending *x = calloc(1, sizeof *x);
+    *out = x;
+    if (!x)
+        return slu_fail_nomem(err, sizeof *x);
+    x->blend = b;
+    x->plan.tok = *w++;
+    for (unsigned s = 0; s < b->n_source; s++) {
+        x->weighs[s] = slu_blend_weighs(b, s);
+        x->gave[s].available = (struct slu_count){w[0], w[1], w[2]};
+        x->plan.max_epochs[s] = w[3];
+        x->line[s].n_epoch = w[4];
+        w += LINE_WORDS;
+        for (unsigned p = 0; p < b->n_phase; p++, w += CUT_WORDS) {
+            x->plan.target[s][p] = w[0];
+            x->line[s].end[p] = (struct slu_cut){.group = s,
+                                                 .round = w[1],
+                                                 .tok = w[2],
+                                                 .key = {w[3], w[4]},
+                                                 .left = w[5],
+                                                 .all = w[6] != 0};
+        }
+    }
+    return SLU_OK;
+}
+
+void slu_blending_pass(struct slu_blending *x, unsigned source, struct slu_u128 hash,
+                       uint64_t n_tok)
+{
+    for (unsigned p = 0; p < x->blend->n_phase; p++) {
+        struct slu_cut *end = &x->line[source].end[p];
+        if (!whole(end))
+            (void)slu_cut_take(end, slu_select_turn(hash, end->round), n_tok);
+    }
+}
+
+struct slu_blend_gave *slu_blending_books(struct slu_blending *x, unsigned source)
+{
+    return &x->gave[source];
 }

@@ -121,4 +121,21 @@ uint64_t slu_blending_spilled(const struct slu_blending *x);
 /* NULL is legal. */
 void slu_blending_free(struct slu_blending *x);
 
+/* ---- in parts ---- */
+
+/* What is known after slu_blending_plan, as numbers, and a handle made of them, which
+ * takes and gave nothing yet. Equal hashes are taken in the order of the input, so each
+ * part's handle is that which was passed over what the parts before it have. */
+size_t slu_blending_words(const struct slu_blend *b);
+void slu_blending_save(const struct slu_blending *x, uint64_t *w);
+SLU_MUST_USE int slu_blending_load(struct slu_blending **x, const struct slu_blend *b,
+                                   const uint64_t *w, struct slu_err *err);
+/* As slu_blending_take in all epochs, but that nothing is booked. */
+void slu_blending_pass(struct slu_blending *x, unsigned source, struct slu_u128 hash,
+                       uint64_t n_tok);
+/* For who adds up what parts gave. */
+struct slu_blend_gave *slu_blending_books(struct slu_blending *x, unsigned source);
+/* Whether any phase wants some of a source. */
+bool slu_blend_weighs(const struct slu_blend *b, unsigned source);
+
 #endif

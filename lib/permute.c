@@ -316,7 +316,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
             rc = p->second              ? slu_permute_place(p, b, q, &j[i], &m[i], err)
                  : slu_permute_waits(p) ? slu_permute_await(p, b, q, &m[i], err)
                                         : take(p, b, q, &j[i], err);
-        } else if (!p->second) {
+        } else if (!p->second || p->planned) {
             struct slu_count n = slu_seq_count(b, q);
             slu_count_add(left_out(r, j[i].verdict), n);
             if (j[i].verdict == NO_SOURCE)
@@ -347,8 +347,10 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
         p->packed_byte =
             p->cfg.budget_byte / 4 < 1 << 20 ? p->cfg.budget_byte / 4 : 1 << 20;
     p->packed_most = p->cfg.budget_byte / 16;
-    int rc = slu_stream_run(r, &ops, p, p->cfg.n_threads, n_slots, total, err);
-    if (!rc && slu_permute_waits(p))
+    int rc = p->planned ? slu_permute_begin_planned(p, err) : SLU_OK;
+    if (!rc)
+        rc = slu_stream_run(r, &ops, p, p->cfg.n_threads, n_slots, total, err);
+    if (!rc && slu_permute_waits(p) && !p->planned && !p->row)
         rc = slu_permute_again(p, &ops, n_slots, total, err);
     slu_sidecar_release(&p->verdicts);
     slu_sidecar_release(&p->records);
@@ -356,7 +358,7 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
         p->cut.tok = p->cfg.max_tokens;
         rc = slu_select_cut(p->select, &p->cut, 1, err);
     }
-    if (!rc)
+    if (!rc && p->sorter)
         rc = slu_sorter_seal(p->sorter, err);
     return rc;
 }

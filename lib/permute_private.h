@@ -39,6 +39,13 @@ struct slu_permute {
     struct slu_count *phase;                  /* n_bucket (at least 1) x phases */
     bool second;                              /* pass */
 
+    /* In parts (permute_blend.c): what is taken is known before, so there is one pass,
+     * the second; or pass 1 alone, whose rows go elsewhere. */
+    bool planned;
+    int (*row)(void *ctx, unsigned source, struct slu_u128 line, struct slu_count n,
+               struct slu_err *err);
+    void *row_ctx;
+
     /* While reading: */
     const struct slu_header *header;
     struct slu_sidecar verdicts;
@@ -103,6 +110,8 @@ SLU_MUST_USE int slu_permute_place(struct slu_permute *p, const struct slu_batch
 SLU_MUST_USE int slu_permute_again(struct slu_permute *p,
                                    const struct slu_stream_ops *ops, unsigned n_slots,
                                    const struct slu_sum *total, struct slu_err *err);
+/* Instead of pass 1, with p->planned. */
+SLU_MUST_USE int slu_permute_begin_planned(struct slu_permute *p, struct slu_err *err);
 void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q, struct slu_judged *j,
                       struct slu_mark *m);

@@ -82,6 +82,8 @@ int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
 {
     struct slu_count n = slu_seq_count(b, q);
     slu_count_add(&p->result.taken, n);
+    if (p->row)
+        return p->row(p->row_ctx, (unsigned)m->source, m->line, n, err);
     int rc = p->blending
                  ? slu_blending_add(p->blending, (unsigned)m->source, m->line, n, err)
                  : slu_select_add(p->select, m->line, 0, n.tokens, err);
@@ -119,6 +121,8 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
     if (!p->blending)
         return place_in_band(p, b, q, j, m, err);
     uint64_t epochs = slu_blending_epochs(p->blending, source), times = 0;
+    if (p->planned)
+        slu_count_add(&r->taken, n);
     for (uint64_t e = 0; e < epochs && !rc; e++) {
         int phase = slu_blending_take(p->blending, source, m->line, n, e);
         if (phase < 0)
@@ -268,15 +272,28 @@ static int plan_bands(struct slu_permute *p, struct slu_err *err)
     return rc;
 }
 
+static int phases_new(struct slu_permute *p, struct slu_err *err)
+{
+    size_t n = (p->header->n_bucket ? p->header->n_bucket : 1) * slu_permute_n_phase(p);
+    p->phase = calloc(n, sizeof *p->phase);
+    return p->phase ? SLU_OK : slu_fail_nomem(err, n * sizeof *p->phase);
+}
+
+int slu_permute_begin_planned(struct slu_permute *p, struct slu_err *err)
+{
+    int rc = phases_new(p, err);
+    p->second = true;
+    return rc ? rc : open_sorter(p, err);
+}
+
 int slu_permute_again(struct slu_permute *p, const struct slu_stream_ops *ops,
                       unsigned n_slots, const struct slu_sum *total,
                       struct slu_err *err)
 {
-    size_t n = (p->header->n_bucket ? p->header->n_bucket : 1) * slu_permute_n_phase(p);
-    p->phase = calloc(n, sizeof *p->phase);
-    int rc = !p->phase     ? slu_fail_nomem(err, n * sizeof *p->phase)
-             : p->blending ? slu_blending_plan(p->blending, p->cfg.max_tokens, err)
-                           : plan_bands(p, err);
+    int rc = phases_new(p, err);
+    if (!rc)
+        rc = p->blending ? slu_blending_plan(p->blending, p->cfg.max_tokens, err)
+                         : plan_bands(p, err);
     if (!rc)
         rc = open_sorter(p, err);
     p->second = true;

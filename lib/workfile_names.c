@@ -76,6 +76,15 @@ static int get_sources(struct slu_workfile *f, struct slu_names *names,
             rc = get_name(f, b, err);
         if (rc == SLU_OK)
             rc = slu_names_set_source(names, ordinal, (const char *)b->data, err);
+        /* One process that reads several such streams gives sources other numbers;
+         * parts that know nothing of each other cannot. */
+        const char *is = rc == SLU_OK ? slu_names_source(names, ordinal) : NULL;
+        if (is && strcmp(is, (const char *)b->data))
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s: calls source %llu '%s', and the parts before it '%s'; "
+                          "tokenize all parts from one list, with tokenize --part",
+                          slu_workfile_path(f), (unsigned long long)ordinal,
+                          (const char *)b->data, is);
     }
     return rc;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/pipe.h"
+#include "tools/cli_inputs.h"
 #include "tools/shuffle_private.h"
 
 static const char *const orders[] = {"random",     "keep",  "ascending",
@@ -92,6 +93,7 @@ static const struct cli_opt options[] = {
      NULL},
     {"batch-tokens", 0, CLI_COUNT, AT(mix.batch_tokens), "N",
      "tokens of a step, for --mix-schedule", NULL, true, NULL},
+    CLI_PHASE_ROWS(AT(phase), "count|blend|scatter|gather|finish", shuffle_phases),
     {0},
 };
 
@@ -100,35 +102,32 @@ static void defaults(void *p)
     struct opts *o = p;
 
     o->shards.format = -1;
+    o->phase.phase = CLI_PHASE_NONE;
     o->max_tokens = UINT64_MAX;
     o->sample = 1;
 }
 
-static void progress(void *ctx, uint64_t n_tok)
+void shuffle_progress(void *job, uint64_t n_tok)
 {
-    struct job *j = ctx;
+    struct job *j = job;
 
     cli_progress(j->ctx, slu_reader_bytes(j->reader), n_tok);
 }
 
 /* ---- a stream ---- */
 
-struct load { /* what is on its way from the sorter to the writer */
-    struct slu_buf rec;
-    struct slu_batch b;
-};
-
 static int produce(void *ctx, void *load, struct slu_err *err)
 {
     struct job *j = ctx;
 
-    return slu_permute_fetch(j->permute, &((struct load *)load)->rec, JOB_TOK, err);
+    return slu_permute_fetch(j->permute, &((struct shuffle_load *)load)->rec, JOB_TOK,
+                             err);
 }
 
 static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
 {
     struct job *j = ctx;
-    struct load *l = load;
+    struct shuffle_load *l = load;
     int rc = slu_permute_open(j->permute, &l->rec, &l->b, err);
 
     (void)worker;
@@ -137,27 +136,26 @@ static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
     return rc;
 }
 
-static int emit(void *ctx, void *load, struct slu_err *err)
+int shuffle_emit(void *job, void *load, struct slu_err *err)
 {
-    struct job *j = ctx;
+    struct job *j = job;
 
-    return slu_writer_put(j->writer, &((struct load *)load)->b, err);
+    return slu_writer_put(j->writer, &((struct shuffle_load *)load)->b, err);
 }
 
-static int write_stream(struct job *j, unsigned n_slots, struct slu_err *err)
+int shuffle_run(struct job *j, const struct slu_pipe_ops *ops, unsigned n_slots,
+                struct slu_err *err)
 {
-    static const struct slu_pipe_ops ops = {produce, work, emit};
-    struct load *l = calloc(n_slots, sizeof *l);
+    struct shuffle_load *l = calloc(n_slots, sizeof *l);
     void **slot = calloc(n_slots, sizeof *slot);
     int rc = l && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *l);
 
     for (unsigned i = 0; i < n_slots && rc == SLU_OK; i++) {
-        slu_batch_init(&l[i].b, slu_reader_header(j->reader)->tok_bytes);
+        slu_batch_init(&l[i].b, j->header->tok_bytes);
         slot[i] = &l[i];
     }
     if (rc == SLU_OK)
-        rc =
-            slu_pipe_run(&ops, j, slot, n_slots, (unsigned)j->ctx->common.threads, err);
+        rc = slu_pipe_run(ops, j, slot, n_slots, (unsigned)j->ctx->common.threads, err);
     for (unsigned i = 0; l && i < n_slots; i++) {
         slu_batch_release(&l[i].b);
         slu_buf_release(&l[i].rec);
@@ -169,15 +167,23 @@ static int write_stream(struct job *j, unsigned n_slots, struct slu_err *err)
 
 /* ---- the books ---- */
 
-static void drop(struct job *j, const char *reason, struct slu_count n)
+static void drop(struct slu_ledger *l, const char *reason, struct slu_count n)
 {
     if (n.sequences)
-        slu_ledger_drop(&j->ctx->ledger, reason, n);
+        slu_ledger_drop(l, reason, n);
+}
+
+void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r)
+{
+    slu_count_add(&l->repeated, r->repeated);
+    drop(l, "mix", r->not_mixed);
+    drop(l, "tail", r->no_bucket);
+    drop(l, "sample", r->not_sampled);
 }
 
 /* What went in, less what was left out, is what came out: counts by the ledger,
  * contents by the checksum (where nothing was cut off unread). */
-int shuffle_book(struct job *j, const struct slu_sum *out, struct slu_err *err)
+static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
 {
     const struct slu_permute_result *r = slu_permute_result(j->permute);
     struct slu_u128 sum = slu_u128_add(out->checksum, r->left_checksum);
@@ -188,15 +194,12 @@ int shuffle_book(struct job *j, const struct slu_sum *out, struct slu_err *err)
     slu_count_sub(&cut, r->not_mixed);
     slu_count_sub(&cut, r->out);
     cli_book_in(j->ctx, &j->in);
-    slu_count_add(&j->ctx->ledger.repeated, r->repeated);
-    drop(j, "mix", r->not_mixed);
-    drop(j, "tail", r->no_bucket);
-    drop(j, "sample", r->not_sampled);
+    shuffle_book_left(&j->ctx->ledger, r);
     if (!j->mix.blend.n_source &&
         ((const struct opts *)j->ctx->opts)->max_tokens != UINT64_MAX)
-        drop(j, "max-tokens", cut);
+        drop(&j->ctx->ledger, "max-tokens", cut);
     if (j->shards) {
-        drop(j, "last-shard", slu_shards_dropped(j->shards)->n);
+        drop(&j->ctx->ledger, "last-shard", slu_shards_dropped(j->shards)->n);
         sum = slu_u128_add(sum, slu_shards_dropped(j->shards)->checksum);
     }
     j->ctx->spill_bytes = r->spilled_byte;
@@ -208,61 +211,88 @@ int shuffle_book(struct job *j, const struct slu_sum *out, struct slu_err *err)
     return SLU_OK;
 }
 
-static int finish_stream(struct job *j, struct slu_err *err)
+static int finish(struct job *j, struct slu_err *err)
 {
     struct slu_writer *w = j->writer;
-    int rc = shuffle_book(j, slu_writer_sum(w), err);
+    int rc = book(j, w ? slu_writer_sum(w) : slu_shards_sum(j->shards), err);
 
     if (rc)
         return rc;
+    if (!w)
+        return shuffle_shards_finish(j, &j->ctx->ledger, err);
     j->writer = NULL;
     return cli_close_writer(j->ctx, w, err);
 }
 
-static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+/* ---- the run ---- */
+
+struct slu_permute_cfg shuffle_permute_cfg(const struct cli_ctx *ctx)
 {
-    (void)ctx;
-    return slu_fail(err, SLU_E_USAGE,
-                    "--part: the order is one of all parts' sequences; shuffle the "
-                    "parts' streams as one");
+    const struct opts *o = ctx->opts;
+
+    return (struct slu_permute_cfg){.tmpdir = ctx->common.tmpdir,
+                                    .n_threads = (unsigned)ctx->common.threads,
+                                    .seed = ctx->common.seed,
+                                    .sample = o->sample,
+                                    .max_tokens = o->max_tokens,
+                                    .buckets_only = o->shards.format >= 0,
+                                    .by_bucket = o->shards.format >= 0,
+                                    .order = (enum slu_order)o->order,
+                                    .n_band = (unsigned)o->n_band};
+}
+
+int shuffle_open(struct job *j, struct slu_err *err)
+{
+    const struct opts *o = j->ctx->opts;
+    int rc = cli_open_reader(j->ctx, &j->reader, err);
+
+    if (rc)
+        return rc;
+    j->header = slu_reader_header(j->reader);
+    j->names = slu_reader_names(j->reader);
+    if (j->header->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has segment rows only, and no tokens to shuffle");
+    if (o->order > SLU_ORDER_KEEP && !j->header->scores)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "--order %s wants scores, and the stream has none; tokenize "
+                        "with --score-field NAME",
+                        o->order_text);
+    return SLU_OK;
+}
+
+unsigned shuffle_slots(const struct cli_ctx *ctx, uint64_t share_byte)
+{
+    uint64_t n = share_byte / JOB_BYTE, most = ctx->common.threads + 2;
+
+    return (unsigned)(n > most ? most : n < 2 ? 2 : n);
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
+    static const struct slu_pipe_ops ops = {produce, work, shuffle_emit};
     const struct opts *o = ctx->opts;
     struct job j = {.ctx = ctx};
     uint64_t share = shuffle_shards_share(ctx);
-    uint64_t n_slots = share / JOB_BYTE, most = ctx->common.threads + 2;
-    struct slu_permute_cfg cfg = {.budget_byte = ctx->common.memory - share,
-                                  .tmpdir = ctx->common.tmpdir,
-                                  .n_threads = (unsigned)ctx->common.threads,
-                                  .seed = ctx->common.seed,
-                                  .sample = o->sample,
-                                  .max_tokens = o->max_tokens,
-                                  .buckets_only = o->shards.format >= 0,
-                                  .by_bucket = o->shards.format >= 0,
-                                  .order = (enum slu_order)o->order,
-                                  .n_band = (unsigned)o->n_band};
+    struct slu_permute_cfg cfg = shuffle_permute_cfg(ctx);
+    const struct slu_blending *x = NULL;
     char *mix = NULL;
     int rc = shuffle_shards_check(ctx, err);
 
     if (!rc)
+        rc = cli_phase_check(ctx, &o->phase, shuffle_phase_kinds, &ctx->common.part,
+                             err);
+    if (!rc && o->phase.phase != CLI_PHASE_NONE)
+        return shuffle_phase(ctx, err);
+    cfg.budget_byte = ctx->common.memory - share;
+    if (!rc)
         rc = shuffle_mix_parse(&j.mix, ctx, &o->mix, err);
     if (!rc)
-        rc = cli_open_reader(ctx, &j.reader, err);
-    if (!rc && slu_reader_header(j.reader)->no_tokens)
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "the stream has segment rows only, and no tokens to shuffle");
-    if (!rc && o->order > SLU_ORDER_KEEP && !slu_reader_header(j.reader)->scores)
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "--order %s wants scores, and the stream has none; tokenize "
-                      "with --score-field NAME",
-                      o->order_text);
+        rc = shuffle_open(&j, err);
     if (!rc && o->shards.format >= 0)
-        rc = shuffle_shards_open(&j, share, err);
+        rc = shuffle_shards_open(&j, share, false, err);
     if (!rc && o->shards.format < 0)
-        rc = cli_open_writer(ctx, &j.writer, slu_reader_header(j.reader),
-                             slu_reader_names(j.reader), false, err);
+        rc = cli_open_writer(ctx, &j.writer, j.header, j.names, false, err);
     if (!rc)
         rc = shuffle_mix_open(&j.mix, j.reader, &cfg, err);
     if (!rc)
@@ -270,22 +300,22 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     cli_phase(ctx, "read");
     if (!rc)
         rc = slu_permute_read(j.permute, j.reader, cli_slots(ctx, share), &j.in,
-                              progress, &j, err);
+                              shuffle_progress, &j, err);
     if (rc)
         shuffle_mix_explain(&j.mix, j.permute, j.reader, err);
     cli_phase(ctx, "write");
-    n_slots = n_slots > most ? most : n_slots < 2 ? 2 : n_slots;
-    if (!rc)
-        rc = shuffle_mix_report(&j.mix, j.permute, slu_reader_header(j.reader), &mix,
-                                err);
+    x = j.permute ? slu_permute_blending(j.permute) : NULL;
+    if (!rc && x)
+        rc = shuffle_mix_report(&j.mix, x, slu_permute_phase(j.permute, 0, 0), j.header,
+                                &mix, err);
     if (!rc && j.shards && mix)
         rc = slu_shards_report_add(j.shards, "mix", mix, err);
     if (!rc && j.shards)
-        rc = shuffle_shards_write(&j, (unsigned)n_slots, err);
+        rc = shuffle_shards_write(&j, shuffle_slots(ctx, share), err);
     if (!rc && j.writer)
-        rc = write_stream(&j, (unsigned)n_slots, err);
+        rc = shuffle_run(&j, &ops, shuffle_slots(ctx, share), err);
     if (!rc)
-        rc = j.shards ? shuffle_shards_finish(&j, err) : finish_stream(&j, err);
+        rc = finish(&j, err);
     free(mix);
     slu_permute_free(j.permute);
     shuffle_mix_release(&j.mix);
@@ -293,6 +323,37 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     slu_shards_free(j.shards);
     slu_reader_free(j.reader);
     return rc;
+}
+
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    if (((const struct opts *)ctx->opts)->phase.phase != CLI_PHASE_NONE)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_USAGE,
+                    "--part: the order is one of all parts' sequences; use --phase");
+}
+
+static const char *phase(const void *opts)
+{
+    return cli_phase_name(&((const struct opts *)opts)->phase, shuffle_phase_kinds);
+}
+
+/* For the manifest: streams, or what other phases left. */
+static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    int rc = cli_inputs_add_streams(ctx, in, err);
+
+    if (rc || !o->phase.work || ctx->n_input)
+        return rc;
+    return cli_inputs_add_folder(in, o->phase.work, "scatter.", err);
+}
+
+static bool prints(const void *opts)
+{
+    const struct opts *o = opts;
+
+    return o->shards.format < 0 && cli_phase_prints(&o->phase, shuffle_phase_kinds);
 }
 
 const struct slu_tool slu_tool = {
@@ -309,6 +370,9 @@ const struct slu_tool slu_tool = {
     .reads_stream = true,
     .memory_floor = 32 << 20,
     .check_part = check_part,
+    .phase = phase,
+    .inputs = inputs,
+    .prints = prints,
     .spills = true,
     .examples = "  shuffle --seed 1 packed.tks -o shuffled.tks\n"
                 "  pack pieces.tks | shuffle --format wds -o shards",

@@ -239,21 +239,22 @@ static int put_source(const struct shuffle_mix *m, const struct slu_blending *x,
 }
 
 /* Where phase `p` begins in each bucket that has anything: behind the phases before. */
-static int put_phase(const struct slu_permute *permute, const struct slu_header *h,
-                     unsigned p, struct slu_buf *t, struct slu_err *err)
+static int put_phase(const struct slu_count *phase, unsigned n_phase,
+                     const struct slu_header *h, unsigned p, struct slu_buf *t,
+                     struct slu_err *err)
 {
     unsigned n = h->n_bucket ? h->n_bucket : 1, put = 0;
     struct slu_count sum = {0};
     for (unsigned i = 0; i < n; i++)
-        slu_count_add(&sum, *slu_permute_phase(permute, i, p));
+        slu_count_add(&sum, phase[i * n_phase + p]);
     int rc = slu_buf_printf(t, err,
                             "%s\n    {\"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
                             ", \"buckets\": [",
                             p ? "," : "", sum.sequences, sum.tokens);
     for (unsigned i = 0; i < h->n_bucket && !rc; i++) {
-        uint64_t before = 0, here = slu_permute_phase(permute, i, p)->sequences;
+        uint64_t before = 0, here = phase[i * n_phase + p].sequences;
         for (unsigned k = 0; k < p; k++)
-            before += slu_permute_phase(permute, i, k)->sequences;
+            before += phase[i * n_phase + k].sequences;
         if (before || here)
             rc = slu_buf_printf(t, err,
                                 "%s{\"length\": %" PRIu64 ", \"begin\": %" PRIu64
@@ -263,10 +264,10 @@ static int put_phase(const struct slu_permute *permute, const struct slu_header 
     return rc ? rc : slu_buf_printf(t, err, "]}");
 }
 
-int shuffle_mix_report(struct shuffle_mix *m, const struct slu_permute *p,
-                       const struct slu_header *h, char **json, struct slu_err *err)
+int shuffle_mix_report(struct shuffle_mix *m, const struct slu_blending *x,
+                       const struct slu_count *phase, const struct slu_header *h,
+                       char **json, struct slu_err *err)
 {
-    const struct slu_blending *x = slu_permute_blending(p);
     struct slu_buf t = SLU_BUF_INIT;
     uint64_t all = 0;
     *json = NULL;
@@ -285,7 +286,7 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_permute *p,
     if (!rc)
         rc = slu_buf_printf(&t, err, "],\n   \"phases\": [");
     for (unsigned k = 0; k < m->blend.n_phase && !rc; k++)
-        rc = put_phase(p, h, k, &t, err);
+        rc = put_phase(phase, m->blend.n_phase, h, k, &t, err);
     if (!rc)
         rc = slu_buf_printf(&t, err, "]}");
     if (!rc)

@@ -35,8 +35,10 @@ SLU_MUST_USE int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
 void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *p,
                          struct slu_reader *r, struct slu_err *err);
 /* What each source gave and where phases begin, as a JSON object: into the report of
- * the run; *json is the caller's to free(), NULL without a blend. */
-SLU_MUST_USE int shuffle_mix_report(struct shuffle_mix *m, const struct slu_permute *p,
+ * the run; *json is the caller's to free(), NULL without a blend (x NULL). phase: what
+ * each got, all of a bucket side by side (slu_permute_phase). */
+SLU_MUST_USE int shuffle_mix_report(struct shuffle_mix *m, const struct slu_blending *x,
+                                    const struct slu_count *phase,
                                     const struct slu_header *h, char **json,
                                     struct slu_err *err);
 void shuffle_mix_release(struct shuffle_mix *m);

@@ -1,11 +1,14 @@
 /* shuffle_private.h - the parts of shuffle: tools/shuffle.c has the option table, the
- * pass, streams and the books; tools/shuffle_shards.c the shard sets. */
+ * pass, streams and the books; tools/shuffle_shards.c the shard sets;
+ * tools/shuffle_phase.c the same work in parts. */
 #ifndef SLU_SHUFFLE_PRIVATE_H
 #define SLU_SHUFFLE_PRIVATE_H
 
 #include "formats/shard.h"
-#include "lib/permute.h"
+#include "lib/permute_parts.h"
+#include "lib/pipe.h"
 #include "tools/cli.h"
+#include "tools/cli_phase.h"
 #include "tools/shuffle_mix.h"
 
 enum { JOB_TOK = 1 << 17, JOB_BYTE = 3 << 20 };
@@ -31,12 +34,17 @@ struct opts {
     uint64_t max_tokens;
     double sample;
     struct shuffle_mix_opts mix;
+    struct cli_phase_opts phase;
 };
 
 struct job {
     struct cli_ctx *ctx;
     struct slu_reader *reader;
+    const struct slu_header *header; /* of the reader, or of the scatter files; */
+    struct slu_names *names;         /* so too */
     struct slu_permute *permute;
+    struct slu_gather *gather;
+    struct slu_count gathered; /* given by it */
     struct slu_writer *writer; /* a stream: */
     struct slu_shards *shards; /* or shards */
     struct shuffle_mix mix;
@@ -54,17 +62,45 @@ SLU_MUST_USE int shuffle_parse_compress(void *opts, const char *value,
 SLU_MUST_USE int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err);
 /* What of -M is for batches and shards in the making; the sorter has the rest. */
 uint64_t shuffle_shards_share(const struct cli_ctx *ctx);
-/* j->shards from the reader's header; says no before anything is read. memory_byte: for
- * shards in the making. */
-SLU_MUST_USE int shuffle_shards_open(struct job *j, uint64_t memory_byte,
+/* j->shards from j->header; says no before anything is read. memory_byte: for shards in
+ * the making. parts: for slu_shards_write_part and _join. */
+SLU_MUST_USE int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                      struct slu_err *err);
+/* SLU_E_MISMATCH where n, which have no bucket's length, are not to be dropped. */
+SLU_MUST_USE int shuffle_shards_tails(const struct cli_ctx *ctx,
+                                      const struct slu_count *n, struct slu_err *err);
 SLU_MUST_USE int shuffle_shards_write(struct job *j, unsigned n_slots,
                                       struct slu_err *err);
-/* Behind the books: warnings, the ledger's `out`, report.json. */
-SLU_MUST_USE int shuffle_shards_finish(struct job *j, struct slu_err *err);
+/* Behind the books: the ledger's `out`, warnings, report.json. */
+SLU_MUST_USE int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger,
+                                       struct slu_err *err);
 
-/* tools/shuffle.c: what went in, less what was left out, is what came out. */
-SLU_MUST_USE int shuffle_book(struct job *j, const struct slu_sum *out,
-                              struct slu_err *err);
+/* ---- tools/shuffle.c ---- */
+
+/* Without budget and blend. */
+struct slu_permute_cfg shuffle_permute_cfg(const struct cli_ctx *ctx);
+/* Opens the input, and sets header and names; refuses what has no tokens. */
+SLU_MUST_USE int shuffle_open(struct job *j, struct slu_err *err);
+void shuffle_progress(void *job, uint64_t n_tok);
+/* What is on its way from the sorter, or the files, to the writer. */
+struct shuffle_load {
+    struct slu_buf rec;
+    struct slu_batch b;
+};
+/* Runs ops, whose context is j and whose jobs are struct shuffle_load. */
+SLU_MUST_USE int shuffle_run(struct job *j, const struct slu_pipe_ops *ops,
+                             unsigned n_slots, struct slu_err *err);
+/* Appends to j->writer: `emit` of such ops. */
+SLU_MUST_USE int shuffle_emit(void *job, void *load, struct slu_err *err);
+/* How many jobs there is room for in a share of -M. */
+unsigned shuffle_slots(const struct cli_ctx *ctx, uint64_t share_byte);
+/* What was left out, and taken again. */
+void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r);
+
+/* ---- tools/shuffle_phase.c ---- */
+
+extern const char *const shuffle_phases[];
+extern const struct cli_phase_kind shuffle_phase_kinds[];
+SLU_MUST_USE int shuffle_phase(struct cli_ctx *ctx, struct slu_err *err);
 
 #endif

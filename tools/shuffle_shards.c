@@ -79,9 +79,12 @@ static bool is_text(const char *s)
 
 int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
 {
-    const struct shuffle_shards_opts *o = &((const struct opts *)ctx->opts)->shards;
+    const struct opts *all = ctx->opts;
+    const struct shuffle_shards_opts *o = &all->shards;
+    bool output = cli_phase_prints(&all->phase, shuffle_phase_kinds);
 
-    if (o->format >= 0 && (!ctx->common.output || !strcmp(ctx->common.output, "-")))
+    if (o->format >= 0 && output &&
+        (!ctx->common.output || !strcmp(ctx->common.output, "-")))
         return slu_fail(err, SLU_E_USAGE,
                         "--format wants a folder for its shards: -o DIR");
     if (o->format < 0 && (o->n_shard_seq || o->last || o->tails))
@@ -110,14 +113,15 @@ uint64_t shuffle_shards_share(const struct cli_ctx *ctx)
     return f && f->build ? ctx->common.memory / 2 : ctx->common.memory / 4;
 }
 
-int shuffle_shards_open(struct job *j, uint64_t memory_byte, struct slu_err *err)
+int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
+                        struct slu_err *err)
 {
     struct cli_ctx *ctx = j->ctx;
     const struct shuffle_shards_opts *o = &((const struct opts *)ctx->opts)->shards;
     struct slu_header h;
     struct slu_shards_cfg cfg = {.dir = ctx->common.output,
                                  .header = &h,
-                                 .names = slu_reader_names(j->reader),
+                                 .names = j->names,
                                  .shard_sequences = o->n_shard_seq,
                                  .drop_last = o->last == 1,
                                  .force = ctx->common.force,
@@ -125,6 +129,7 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, struct slu_err *err
                                  .seed = ctx->common.seed,
                                  .memory_byte = memory_byte + SLACK_BYTE,
                                  .by_bucket = true,
+                                 .parts = parts,
                                  .compress_set = o->compress != NULL,
                                  .compress_level = o->compress_level,
                                  .member = (enum slu_shard_member)o->member,
@@ -136,7 +141,7 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, struct slu_err *err
 
     if (rc)
         return rc;
-    rc = slu_header_copy(&h, slu_reader_header(j->reader), err);
+    rc = slu_header_copy(&h, j->header, err);
     if (rc)
         return rc;
     if (!ctx->common.no_provenance) {
@@ -159,10 +164,10 @@ static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
     return slu_permute_next(j->permute, b, JOB_TOK, err);
 }
 
-static int tails_left(struct job *j, struct slu_err *err)
+int shuffle_shards_tails(const struct cli_ctx *ctx, const struct slu_count *n,
+                         struct slu_err *err)
 {
-    const struct shuffle_shards_opts *o = &((const struct opts *)j->ctx->opts)->shards;
-    const struct slu_count *n = &slu_permute_result(j->permute)->no_bucket;
+    const struct shuffle_shards_opts *o = &((const struct opts *)ctx->opts)->shards;
 
     if (n->sequences == 0 || o->tails == 1)
         return SLU_OK;
@@ -174,7 +179,8 @@ static int tails_left(struct job *j, struct slu_err *err)
 
 int shuffle_shards_write(struct job *j, unsigned n_slots, struct slu_err *err)
 {
-    int rc = tails_left(j, err);
+    int rc =
+        shuffle_shards_tails(j->ctx, &slu_permute_result(j->permute)->no_bucket, err);
 
     return rc ? rc
               : slu_shards_write(j->shards, source, j, &j->in,
@@ -215,20 +221,16 @@ static void warn_boundaries(struct job *j)
                  (unsigned long long)n, why);
 }
 
-int shuffle_shards_finish(struct job *j, struct slu_err *err)
+int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger, struct slu_err *err)
 {
-    const struct slu_sum *out = slu_shards_sum(j->shards);
-    int rc = shuffle_book(j, out, err);
+    slu_count_add(&ledger->out, slu_shards_sum(j->shards)->n);
+    int rc = slu_ledger_check(ledger, err);
 
-    if (rc)
-        return rc;
-    slu_count_add(&j->ctx->ledger.out, out->n);
-    rc = slu_ledger_check(&j->ctx->ledger, err);
     if (rc)
         return rc;
     warn_short(j);
     warn_boundaries(j);
-    rc = slu_shards_finish(j->shards, j->ctx->tool->name, &j->ctx->ledger, err);
+    rc = slu_shards_finish(j->shards, j->ctx->tool->name, ledger, err);
     if (rc == SLU_OK && slu_shards_remark(j->shards))
         cli_warn(j->ctx, "%s", slu_shards_remark(j->shards));
     return rc;

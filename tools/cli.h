@@ -88,11 +88,11 @@ struct cli_ctx {
     uint64_t spill_bytes;
     bool looks;         /* set before cli_open_reader: no stream comes of it */
     const char *tokens; /* cli_open_reader: the format of files of ids, NULL: streams */
-    struct slu_tokens_seen seen; /* of them */
-    const char *device_used;     /* "cpu" unless the program says otherwise */
-    struct cli_report *report;   /* private */
+    struct slu_tokens_seen seen;   /* of them */
+    const char *device_used;       /* "cpu" unless the program says otherwise */
+    struct cli_report *report;     /* private */
     struct cli_manifest *manifest; /* private */
-    struct cli_names expanded;   /* private: names with {part} replaced */
+    struct cli_names expanded;     /* private: names with {part} replaced */
 };
 
 struct cli_inputs; /* tools/cli_inputs.h */

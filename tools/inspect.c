@@ -27,6 +27,10 @@ static const struct cli_opt opts[] = {
      NULL, false, NULL},
     {"verify", 0, CLI_FLAG, AT(verify), NULL,
      "check everything; exit 1 where anything is wrong", NULL, false, NULL},
+    {"merge-stats", 0, CLI_FLAG, AT(merge_stats), NULL,
+     "add up the reports (--stats) and manifests of a job's parts, and\n"
+     "check that none is missing and no token got lost",
+     NULL, false, NULL},
     {0},
 };
 
@@ -216,6 +220,8 @@ static int look(struct cli_ctx *ctx, struct slu_err *err)
     const struct cli_common *c = &ctx->common;
     struct slu_device asked;
     struct stat st;
+    if (((const struct inspect_opts *)ctx->opts)->merge_stats)
+        return inspect_merge(ctx, err);
     /* A device that was asked for must be there, whether the look has work for it. */
     if (c->device == SLU_DEVICE_CUDA) {
         int rc = slu_device_choose(&asked, SLU_DEVICE_CUDA, c->device_ordinal, err);
@@ -287,6 +293,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct inspect_opts *o = ctx->opts;
     bool to_file = ctx->common.output && strcmp(ctx->common.output, "-") != 0;
+    if (o->merge_stats && (o->json || o->records != NO_RECORDS || o->jsonl ||
+                           o->histogram || o->svg || o->verify || o->text))
+        return slu_fail(err, SLU_E_USAGE, "--merge-stats goes with nothing else");
     if (o->json + (o->records != NO_RECORDS) + o->jsonl + o->histogram > 1)
         return slu_fail(
             err, SLU_E_USAGE,
@@ -311,7 +320,8 @@ const struct slu_tool slu_tool = {
     .name = "inspect",
     .synopsis = "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
                 "[--svg FILE [--title TEXT]]\n"
-                "[option ...] [FILE | DIR ...]",
+                "[option ...] [FILE | DIR ...]\n"
+                "--merge-stats [-o FILE] REPORT ...",
     .summary =
         "Shows a token stream, a shard directory or a schedule, and verifies it.",
     .opt = opts,

@@ -83,7 +83,7 @@ rm t.tks
 same "none" made "$(again)"
 rm $m
 same "no manifest: stopped between the two" made "$(again)"
-head -c 100 $m >cut && mv cut $m
+head -c 100 $m >half.json && mv half.json $m
 same "half a manifest" made "$(again)"
 check "  and it is whole again" "$PYTHON" -m json.tool $m out
 same "and then it is there" skipped "$(again)"

@@ -1,0 +1,74 @@
+# shellcheck shell=sh disable=SC2154
+# merge_stats.sh - inspect --merge-stats: the books of a job's parts are one run's; what is missing, double or lost is named.
+
+have tokenize decompose inspect dedup pack || return 0
+corpus c.jsonl 60000 10
+tokenize -t bytes -q --rejects bad c.jsonl --stats tok.json -o whole.tks
+decompose --min 16 --max 64 whole.tks --stats dec.json -o whole.dec
+pack whole.dec --stats pack.json -o packed.tks
+inspect --merge-stats tok.json dec.json pack.json >one
+for i in 0 1 2; do
+    tokenize -t bytes -q --part $i/3 --rejects 'bad.{part}' -o 't.{part}' --stats 'tok.{part}.json' c.jsonl
+    decompose --min 16 --max 64 --part $i/3 -o 'd.{part}' --stats 'dec.{part}.json' 't.{part}'
+done
+pack d.0 d.1 d.2 --stats packed.json -o packed2.tks
+status "three parts of two programs" 0 inspect --merge-stats tok.?.json dec.?.json packed.json
+cp "$TMP/out" three
+same "the programs" '["tokenize", "decompose", "pack"]' "$(json three '[p["program"] for p in d["programs"]]')"
+same "conserved" true "$(json three 'd["conserved"]')"
+for what in tokens sequences documents; do
+    same "$what are those of the one run" "$(json one "[p['$what'] for p in d['programs']]")" "$(json three "[p['$what'] for p in d['programs']]")"
+done
+same "parts are counted" '[3, 3, 1]' "$(json three '[p["phases"][0]["parts"] for p in d["programs"]]')"
+check "and processors' seconds" test "$(json three 'd["programs"][0]["cpu_seconds"] > 0')" = true
+status "manifests will do" 0 inspect --merge-stats t.?.manifest.json dec.?.json packed.json
+printf '%s\n' tok.?.json dec.?.json packed.json >list
+inspect --merge-stats - <list >listed
+check "names from standard input" cmp three listed
+inspect --merge-stats -o file tok.?.json && check "-o" "$PYTHON" -m json.tool file out
+
+# fault WHAT PATTERN FILES...
+fault() {
+    what=$1 pattern=$2
+    shift 2
+    status "$what" 1 inspect --merge-stats "$@"
+    check "  one line" one_line "$TMP/err"
+    check "  that says so" grep -q -e "$pattern" "$TMP/err"
+    check "  and nothing else" test ! -s "$TMP/out"
+}
+fault "a part is missing" 'tokenize: part 1 of 3 is missing$' tok.0.json tok.2.json
+fault "two are" 'tokenize: part 0 of 3 is missing, and others' tok.2.json
+fault "a part twice" 'tokenize: tok.0.json and t.0.manifest.json are of the same part' tok.0.json t.0.manifest.json tok.1.json tok.2.json
+fault "a run twice" 'pack.json and packed.json are of the same part' pack.json packed.json
+fault "another job's part" 'tokenize is in 3 parts in tok.0.json and in 0 in tok.json' tok.0.json tok.json
+sed '/"tokens"/s/"out": \([0-9]*\)/"out": 1\1/' dec.1.json >bad.json
+fault "a report that does not balance" 'bad.json: .*tokens do not balance' dec.0.json bad.json dec.2.json
+sed '/"tokens"/s/"in": \([0-9]*\)/"in": 1\1/; /"tokens"/s/"out": \([0-9]*\)/"out": 1\1/' dec.1.json >bad.json
+"$PYTHON" - <<'END'
+import json
+d = json.load(open("dec.1.json"))
+d["tokens"]["in"] -= 5
+d["tokens"]["out"] -= 5
+json.dump(d, open("bad.json", "w"))
+for phase, key, other in (("scatter", "to_work", "in"), ("gather", "from_work", "out")):
+    c = {k: {"in": 0, "created": 0, "repeated": 0, "padding": 0, "out": 0, "dropped": {}} for k in ("tokens", "sequences", "documents")}
+    for k, n in (("tokens", 40), ("sequences", 4), ("documents", 2)):
+        c[k].update({other: n, key: n, "from_work" if key == "to_work" else "to_work": 0})
+    json.dump({"program": "pack", "version": "1", "phase": phase, "part": [0, 1], **c}, open(phase + ".json", "w"))
+    c["tokens"]["created"] = 1
+    c["tokens"][key if other == "in" else other] += 1
+    json.dump({"program": "pack", "version": "1", "phase": phase, "part": [0, 1], **c}, open(phase + "1.json", "w"))
+END
+fault "tokens that got lost between two programs" 'tokens came out of tokenize, and .* went into decompose' tok.?.json dec.0.json bad.json dec.2.json
+status "phases" 0 inspect --merge-stats scatter.json gather.json
+same "  each with its parts" '[["scatter", 1], ["gather", 1]]' "$(json "$TMP/out" '[[p["phase"], p["parts"]] for p in d["programs"][0]["phases"]]')"
+fault "tokens that got lost between two phases" '41 tokens went into the work folder of pack, and 40 came out of it for pack' scatter1.json gather.json
+fault "no report" 'list: ' list
+fault "JSON, but no report" 'is no report' file
+fault "no such file" 'nowhere.json' nowhere.json
+echo '{"program": "pack", "part": [3, 2], "tokens": {}}' >bad.json
+fault "a part that cannot be" 'bad.json' bad.json
+echo '{"program": "pack", "part": [0, 2], "tokens": {}}' >bad.json
+fault "no counts" 'bad.json.*tokens' bad.json
+status "with another mode" 2 inspect --merge-stats --json tok.json
+status "without reports" 2 inspect --merge-stats

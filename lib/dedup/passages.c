@@ -74,8 +74,7 @@ const struct slu_passages_result *slu_passages_result(struct slu_passages *x)
 
 /* ---- step 1 ---- */
 
-/* The blocks of a batch, places counted from its first sequence on. */
-static int scan_batch(struct slu_scan *scan, const struct slu_specials *special,
+int slu_passages_scan(struct slu_scan *scan, const struct slu_specials *special,
                       const struct slu_batch *b, struct slu_buf *out,
                       struct slu_err *err)
 {
@@ -153,7 +152,7 @@ static int take_batch(struct slu_passages *x, const struct slu_batch *b,
 int slu_passages_put(struct slu_passages *x, const struct slu_batch *b,
                      struct slu_err *err)
 {
-    int rc = scan_batch(&x->scan, &x->cfg.special, b, &x->found, err);
+    int rc = slu_passages_scan(&x->scan, &x->cfg.special, b, &x->found, err);
 
     return rc ? rc : take_batch(x, b, &x->found, err);
 }
@@ -262,7 +261,7 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
     struct slu_buf *buf;
     int rc = slu_sidecar_of(&t->blocks, b, &buf, err);
 
-    return rc ? rc : scan_batch(&t->scan[worker], &t->x->cfg.special, b, buf, err);
+    return rc ? rc : slu_passages_scan(&t->scan[worker], &t->x->cfg.special, b, buf, err);
 }
 
 static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)

@@ -9,6 +9,7 @@
 
 /* Chunks are small, because each cell has one that is not full. */
 enum { LEAST_CELL_BYTE = 32 << 10, CHUNK_BYTE = 4 << 10, WRITE_BYTE = 256 << 10 };
+enum { LEAST_CHUNK_REC = 10 };
 enum { MANY_BITS = 11, MOST_BITS = 14, MANY_CELL_BYTE = 256 << 10 };
 
 static void chunks_clear(struct slu_cells *c)
@@ -23,21 +24,42 @@ static void chunks_clear(struct slu_cells *c)
 int slu_cells_new(struct slu_cells **out, uint64_t budget_byte, const char *tmpdir,
                   struct slu_err *err)
 {
+    const struct slu_cells_cfg cfg = {budget_byte, tmpdir, 1, 64, false};
+
+    return slu_cells_new_of(out, &cfg, err);
+}
+
+/* How many cells where they are not ranges. */
+static size_t usual_cells(uint64_t budget_byte)
+{
+    unsigned bits = 4;
+
+    /* More cells than stay in the caches only where a budget is for terabytes. */
+    while (bits < MOST_BITS &&
+           budget_byte >> (bits + 1) >=
+               (bits < MANY_BITS ? LEAST_CELL_BYTE : MANY_CELL_BYTE))
+        bits++;
+    return (size_t)1 << bits;
+}
+
+int slu_cells_new_of(struct slu_cells **out, const struct slu_cells_cfg *cfg,
+                     struct slu_err *err)
+{
+    uint64_t budget_byte = cfg->budget_byte;
     struct slu_cells *c = calloc(1, sizeof *c);
 
     *out = c;
     if (!c)
         return slu_fail_nomem(err, sizeof *c);
     c->fd = -1;
-    c->tmpdir = tmpdir;
-    c->bits = 4;
-    /* More cells than stay in the caches only where a budget is for terabytes. */
-    while (c->bits < MOST_BITS &&
-           budget_byte >> (c->bits + 1) >=
-               (c->bits < MANY_BITS ? LEAST_CELL_BYTE : MANY_CELL_BYTE))
-        c->bits++;
-    c->n_cell = (size_t)1 << c->bits;
+    c->tmpdir = cfg->tmpdir;
+    c->n_cell = cfg->partition ? cfg->n_range : usual_cells(budget_byte);
+    c->mask = UINT64_MAX << (64 - cfg->group_bits);
+    c->scale = cfg->partition ? 1 : cfg->n_range;
     c->per_chunk = CHUNK_BYTE / sizeof(struct slu_keyed);
+    while (c->per_chunk > LEAST_CHUNK_REC &&
+           c->n_cell * c->per_chunk * sizeof(struct slu_keyed) > budget_byte / 2)
+        c->per_chunk /= 2;
     c->max_chunk =
         budget_byte / (c->per_chunk * sizeof(struct slu_keyed) + sizeof *c->next);
     if (c->max_chunk < c->n_cell)
@@ -159,10 +181,10 @@ static int add_chunk(struct slu_cells *c, struct slu_cell *cell, struct slu_err 
 int slu_cells_put(struct slu_cells *c, const struct slu_keyed *r, size_t n,
                   struct slu_err *err)
 {
-    unsigned shift = 64 - c->bits;
-
     for (size_t i = 0; i < n; i++) {
-        struct slu_cell *cell = &c->cell[r[i].hi >> shift];
+        uint64_t hi = (r[i].hi & c->mask) * c->scale;
+        struct slu_cell *cell =
+            &c->cell[(size_t)(((unsigned __int128)hi * c->n_cell) >> 64)];
         if (cell->at == cell->end) {
             int rc = add_chunk(c, cell, err);
             if (rc)

@@ -17,6 +17,7 @@
 #ifndef SLU_PASSAGES_CELLS_H
 #define SLU_PASSAGES_CELLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,26 @@ struct slu_cells;
 /* budget_byte, at least 64 KiB, holds what waits; tmpdir is borrowed. */
 SLU_MUST_USE int slu_cells_new(struct slu_cells **c, uint64_t budget_byte,
                                const char *tmpdir, struct slu_err *err);
+/* Cells for other work than slu_cells_groups over all keys; before the first put. Of
+ * keys only the top group_bits of hi count, as in slu_cells_ops. Keys [0, 2^64) are cut
+ * in n_range ranges, slu_cells_range says which. */
+struct slu_cells_cfg {
+    uint64_t budget_byte;
+    const char *tmpdir; /* borrowed */
+    uint64_t n_range;
+    unsigned group_bits;
+    /* A cell for each range, for slu_cells_read; else all cells in one range, whose
+     * keys are the only ones that come. */
+    bool partition;
+};
+SLU_MUST_USE int slu_cells_new_of(struct slu_cells **c, const struct slu_cells_cfg *cfg,
+                                  struct slu_err *err);
+static inline uint64_t slu_cells_range(uint64_t hi, uint64_t n_range,
+                                       unsigned group_bits)
+{
+    hi = hi >> (64 - group_bits) << (64 - group_bits);
+    return (uint64_t)(((unsigned __int128)hi * n_range) >> 64);
+}
 /* Adds n records. */
 SLU_MUST_USE int slu_cells_put(struct slu_cells *c, const struct slu_keyed *r, size_t n,
                                struct slu_err *err);

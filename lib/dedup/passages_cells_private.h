@@ -14,8 +14,8 @@ struct slu_cell {
 
 struct slu_cells {
     const char *tmpdir;
-    unsigned bits;
     size_t n_cell;
+    uint64_t mask, scale; /* of hi, before its top bits say which cell */
     struct slu_cell *cell;
     struct slu_keyed *pool; /* max_chunk chunks of per_chunk records */
     size_t pool_byte, per_chunk, n_chunk, max_chunk;

@@ -37,6 +37,13 @@ static int keep_or_drop(struct slu_gaps *c, uint64_t from, uint64_t to, uint64_t
     return add_gap(c, from, to, err);
 }
 
+static int astray(struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_CONSERVATION,
+                    "internal error: a repeated passage crosses documents; please "
+                    "report it");
+}
+
 /* The gaps of the run that `w` is at; *range is the next range. */
 static int run_gaps(struct slu_gaps *c, struct slu_walk *w,
                     const struct slu_range **next, const struct slu_range *end,
@@ -60,6 +67,8 @@ static int run_gaps(struct slu_gaps *c, struct slu_walk *w,
             continue;
         }
         for (; rc == SLU_OK && p < end && p->from < stop; p++) {
+            if (p->from < at || p->to > stop)
+                return astray(err);
             rc = keep_or_drop(c, at - shift, p->from - shift, &kept, r, err);
             if (rc == SLU_OK)
                 rc = add_gap(c, p->from - shift, p->to - shift, err);
@@ -138,8 +147,6 @@ int slu_gaps_cut(struct slu_gaps *c, struct slu_batch *b, uint64_t place,
     while (rc == SLU_OK && slu_walk_run(&w))
         rc = run_gaps(c, &w, &range, end, r, err);
     if (rc == SLU_OK && range != end)
-        rc = slu_fail(err, SLU_E_CONSERVATION,
-                      "internal error: a repeated passage crosses documents; please "
-                      "report it");
+        rc = astray(err);
     return rc ? rc : rewrite(c, b, q, err);
 }

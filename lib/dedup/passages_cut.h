@@ -39,7 +39,8 @@ struct slu_gaps_did {
 void slu_gaps_release(struct slu_gaps *c);
 
 /* Cuts the ranges out of the last sequence of b, which slu_batch_add put there and
- * whose place is `place`; ranges lie within its stretches and ascend. A sequence of
+ * whose place is `place`; ranges lie within its stretches and ascend, else it is
+ * SLU_E_CONSERVATION. A sequence of
  * which nothing stays is taken out of b. Adds to *r. */
 SLU_MUST_USE int slu_gaps_cut(struct slu_gaps *c, struct slu_batch *b, uint64_t place,
                               const struct slu_range *range, size_t n_range,

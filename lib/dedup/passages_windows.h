@@ -1,0 +1,41 @@
+/* passages_windows.h - the windows of blocks that are asked about, hashed (step 3 of
+ * passages.h). Private to lib/dedup/passages*.
+ *
+ * Thread safety: one thread at a time on a handle.
+ */
+#ifndef SLU_PASSAGES_WINDOWS_H
+#define SLU_PASSAGES_WINDOWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/batch.h"
+#include "lib/dedup/passages_cells.h"
+#include "lib/dedup/passages_walk.h"
+#include "lib/err.h"
+#include "lib/sorter.h"
+
+struct slu_windows {
+    const struct slu_specials *special;
+    unsigned n_tok;
+    unsigned spread;          /* of the places in asked */
+    struct slu_sorter *asked; /* borrowed; key: place << spread; bytes: their count */
+    struct slu_cells *to;     /* borrowed; takes (hash, place << 16 | 1) */
+    const char *astray;       /* says what is wrong where a window is none of the stream */
+
+    uint64_t place, count; /* the next that is asked about, if has */
+    bool has;
+    uint64_t h[2];   /* two polynomials of a window, */
+    uint64_t out[2]; /* what an id that leaves is multiplied by, */
+    uint64_t at;     /* and the window's first id, if there is one */
+    bool rolling;
+};
+
+/* Seals `asked` and reads the first. The fields above `place` are the caller's. */
+SLU_MUST_USE int slu_windows_begin(struct slu_windows *w, struct slu_err *err);
+/* The windows asked for of sequence q of b, at `place`; sequences come in order. */
+SLU_MUST_USE int slu_windows_seq(struct slu_windows *w, const struct slu_batch *b,
+                                 const struct slu_seq *q, uint64_t place,
+                                 struct slu_err *err);
+
+#endif

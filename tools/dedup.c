@@ -13,8 +13,8 @@ static const char *const unit_names[] = {"word", "token", NULL};
 static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
 static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
 
-const char *const dedup_phase_names[] = {"sign",    "merge",  "verify",
-                                         "cluster", "filter", NULL};
+const char *const dedup_phase_names[] = {"sign", "merge", "verify", "cluster",
+                                         "ask",  "match", "filter", NULL};
 
 /* The provenance says what the index holds, not where it lies: see dedup_against. */
 static int take_against(void *opts, const char *value, struct slu_err *err)
@@ -94,9 +94,9 @@ static const struct cli_opt options[] = {
      NULL, true, NULL},
     {"window", 0, CLI_COUNT, AT(window), "N",
      "cut: and those within N words of such an n-gram", NULL, true, NULL},
-    {"phase", 0, CLI_CHOICE, AT(phase), "sign|merge|verify|cluster|filter",
-     "exact, near: one phase of several, with files between", dedup_phase_names, false,
-     NULL},
+    {"phase", 0, CLI_CHOICE, AT(phase), "sign|merge|verify|cluster|ask|match|filter",
+     "exact, near, substring: one phase of several, with\nfiles between",
+     dedup_phase_names, false, NULL},
     {"work", 0, CLI_STRING, AT(work), "DIR", "phases: the folder of those files", NULL,
      false, NULL},
     {"ranges", 0, CLI_COUNT, AT(ranges), "N",
@@ -153,14 +153,15 @@ static const struct {
     {"save-index", DEDUP_EXACT | DEDUP_NEAR | DEDUP_NGRAMS},
     {"cut", DEDUP_AGAINST | DEDUP_SUBSTRING},
     {"window", DEDUP_AGAINST},
-    {"phase", DEDUP_EXACT | DEDUP_NEAR},
+    {"phase", DEDUP_EXACT | DEDUP_NEAR | DEDUP_SUBSTRING},
     {"annotate", DEDUP_SUBSTRING},
     {"min-keep", DEDUP_SUBSTRING},
 };
 
 /* Options of --phase alone, and those that it has not. */
 static const char *const phase_only[] = {"work", "ranges"};
-static const char *const phase_never[] = {"pairs", "audit", "save-index", "against"};
+static const char *const phase_never[] = {"pairs", "annotate", "audit", "save-index",
+                                          "against"};
 
 static void defaults(void *opts)
 {
@@ -241,7 +242,8 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
                     "--part: duplicates across parts would stay; use --phase");
 }
 
-/* For the manifest: streams, the index, and what cluster says of the part. */
+/* For the manifest: streams, the index, and what cluster says of the part; of passages
+ * the part's ask file, which says what all the others are made from. */
 static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
@@ -251,10 +253,19 @@ static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *er
         rc = cli_inputs_add(in, o->against, 0, UINT64_MAX, err);
     if (rc || o->phase != DEDUP_FILTER || !o->work)
         return rc;
-    snprintf(name, sizeof name, "cluster.%llu-of-%llu",
+    snprintf(name, sizeof name, "%s.%llu-of-%llu", o->substring ? "ask" : "cluster",
              (unsigned long long)ctx->common.part.i,
              (unsigned long long)ctx->common.part.n);
     return cli_inputs_add_folder(in, o->work, name, err);
+}
+
+static int check_ngrams(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    if (!given(ctx, "phase"))
+        return SLU_OK;
+    return slu_fail(err, SLU_E_USAGE,
+                    "--ngrams has no phases: what its filter has seen depends on the "
+                    "order of the whole stream");
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
@@ -277,7 +288,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         mode = i;
         chosen = true;
     }
-    int rc = check_belongs(ctx, modes[mode].mode, err);
+    int rc = modes[mode].mode == DEDUP_NGRAMS ? check_ngrams(ctx, err) : SLU_OK;
+    if (rc == SLU_OK)
+        rc = check_belongs(ctx, modes[mode].mode, err);
     if (rc == SLU_OK)
         rc = check_phase(ctx, err);
     if (rc == SLU_OK && given(ctx, "phase"))
@@ -367,7 +380,8 @@ const struct slu_tool slu_tool = {
         "--against INDEX [--cut [--window N]] [--report FILE] [STREAM ...]\n"
         "--substring N [--cut [--min-keep N] | --annotate] [--pairs FILE]\n"
         "      [-o FILE] [STREAM ...]\n"
-        "--exact|--near --phase PHASE --work DIR [--part I/N] [--ranges N]\n"
+        "--exact|--near|--substring N --phase PHASE --work DIR [--part I/N] [--ranges "
+        "N]\n"
         "      [-o FILE] [STREAM ...]",
     .summary =
         "Drops sequences that are equal or similar to one before them, or repeat it.",

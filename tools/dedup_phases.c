@@ -1,4 +1,5 @@
-/* dedup --phase: one step of many, with files between (lib/dedup/phases.h). */
+/* dedup --phase: one step of many, with files between (lib/dedup/phases.h; those of
+ * --substring are in dedup_substring_phases.c). */
 #include "lib/dedup/phases.h"
 
 #include <stdlib.h>
@@ -10,12 +11,27 @@
 
 /* ---- options ---- */
 
+/* Each mode has some of the phases. */
+static int check_mode(const struct dedup_opts *o, enum dedup_mode mode,
+                      struct slu_err *err)
+{
+    bool of_passages = o->phase == DEDUP_ASK || o->phase == DEDUP_MATCH;
+    bool of_documents = o->phase == DEDUP_VERIFY || o->phase == DEDUP_CLUSTER;
+
+    if (mode == DEDUP_SUBSTRING ? !of_documents : !of_passages)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_USAGE, "--phase %s goes with %s; see --help",
+                    dedup_phase_names[o->phase],
+                    of_passages ? "--substring" : "--exact or --near");
+}
+
 static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                  struct slu_phase_cfg *c, struct slu_err *err)
 {
     const char *name = dedup_phase_names[o->phase];
     const struct cli_part *part = &ctx->common.part;
-    bool streams = o->phase == DEDUP_SIGN || o->phase == DEDUP_FILTER;
+    bool streams =
+        o->phase == DEDUP_SIGN || o->phase == DEDUP_ASK || o->phase == DEDUP_FILTER;
 
     if (!o->work)
         return slu_fail(err, SLU_E_USAGE, "--phase %s needs --work DIR", name);
@@ -185,8 +201,12 @@ int dedup_phases(struct cli_ctx *ctx, enum dedup_mode mode, struct slu_err *err)
         .tmpdir = ctx->common.tmpdir,
         .n_threads = (unsigned)ctx->common.threads,
     };
-    int rc = mode == DEDUP_NEAR ? dedup_near_check(ctx, o, err) : SLU_OK;
+    int rc = mode == DEDUP_NEAR        ? dedup_near_check(ctx, o, err)
+             : mode == DEDUP_SUBSTRING ? dedup_substring_check(o, err)
+                                       : SLU_OK;
 
+    if (rc == SLU_OK)
+        rc = check_mode(o, mode, err);
     if (rc == SLU_OK)
         rc = check(ctx, o, &c, err);
     if (rc == SLU_OK && o->keep == DEDUP_KEEP_LONGEST)
@@ -197,6 +217,8 @@ int dedup_phases(struct cli_ctx *ctx, enum dedup_mode mode, struct slu_err *err)
         return rc;
     if (o->phase == DEDUP_SIGN && !c.ranges)
         c.ranges = c.of;
+    if (mode == DEDUP_SUBSTRING)
+        return dedup_substring_phase(ctx, &c, err);
     switch (o->phase) {
     case DEDUP_SIGN:
         rc = sign(ctx, &c, &keep, &result, err);

@@ -59,8 +59,17 @@ static inline uint64_t dedup_ngram(const struct dedup_opts *o, uint64_t by_defau
     return o->ngram == UINT64_MAX ? by_default : o->ngram;
 }
 
-/* In the order of the work. */
-enum dedup_phase { DEDUP_SIGN, DEDUP_MERGE, DEDUP_VERIFY, DEDUP_CLUSTER, DEDUP_FILTER };
+/* In the order of the work: verify and cluster are of exact and near duplicates, ask
+ * and match of passages. */
+enum dedup_phase {
+    DEDUP_SIGN,
+    DEDUP_MERGE,
+    DEDUP_VERIFY,
+    DEDUP_CLUSTER,
+    DEDUP_ASK,
+    DEDUP_MATCH,
+    DEDUP_FILTER
+};
 extern const char *const dedup_phase_names[];
 
 /* One bit each, in the order of the table in dedup.c; the first is the default. */
@@ -83,13 +92,23 @@ SLU_MUST_USE int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index,
                               struct slu_err *err);
 
-/* One phase of the mode, exact or near. */
+/* One phase of the mode, exact, near or substring. */
 SLU_MUST_USE int dedup_phases(struct cli_ctx *ctx, enum dedup_mode mode,
                               struct slu_err *err);
 /* The ranges of --near's options. */
 SLU_MUST_USE int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                                   struct slu_err *err);
 SLU_MUST_USE int dedup_substring(struct cli_ctx *ctx, struct slu_err *err);
+/* The ranges of its options. */
+SLU_MUST_USE int dedup_substring_check(const struct dedup_opts *o, struct slu_err *err);
+/* Its ledger and figures of a whole stream, or of the filter's part. */
+struct slu_passages_result;
+void dedup_substring_book(struct cli_ctx *ctx, const struct slu_passages_result *r,
+                          const struct slu_sum *in);
+/* Its phases; c: what they have in common with the others. */
+struct slu_phase_cfg;
+SLU_MUST_USE int dedup_substring_phase(struct cli_ctx *ctx, struct slu_phase_cfg *c,
+                                       struct slu_err *err);
 
 /* The decimal fraction of --threshold as integers: SLU_E_USAGE unless it is above 0, at
  * most 1, and has nine digits or less. */

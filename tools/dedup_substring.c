@@ -60,13 +60,24 @@ static void phase(void *ctx, const char *name)
 static void report(struct cli_ctx *ctx, const struct slu_passages_result *r)
 {
     ctx->spill_bytes = r->spilled_byte;
+    cli_stat_u64(ctx, "blocks", r->blocks);
+    cli_stat_u64(ctx, "repeated_blocks", r->repeated_blocks);
+    cli_stat_u64(ctx, "asked_blocks", r->asked_blocks);
+}
+
+void dedup_substring_book(struct cli_ctx *ctx, const struct slu_passages_result *r,
+                          const struct slu_sum *in)
+{
     cli_stat_u64(ctx, "passages", r->passages);
     cli_stat_u64(ctx, "passage_tokens", r->passage_tok);
     cli_stat_u64(ctx, "documents_cut", r->documents_cut);
     cli_stat_u64(ctx, "documents_gone", r->documents_gone);
-    cli_stat_u64(ctx, "blocks", r->blocks);
-    cli_stat_u64(ctx, "repeated_blocks", r->repeated_blocks);
-    cli_stat_u64(ctx, "asked_blocks", r->asked_blocks);
+    cli_book_in(ctx, in);
+    if (r->dropped.tokens)
+        slu_ledger_drop(&ctx->ledger, "repeated-passage", r->dropped);
+    if (r->short_tok)
+        slu_ledger_drop(&ctx->ledger, "too-short",
+                        (struct slu_count){0, 0, r->short_tok});
 }
 
 /* The ledger is checked before the end frame, the passages get their name before the
@@ -75,12 +86,7 @@ static int finish(struct dedup_io *io, const struct slu_passages_result *r,
                   const struct slu_sum *in, struct slu_err *err)
 {
     report(io->ctx, r);
-    cli_book_in(io->ctx, in);
-    if (r->dropped.tokens)
-        slu_ledger_drop(&io->ctx->ledger, "repeated-passage", r->dropped);
-    if (r->short_tok)
-        slu_ledger_drop(&io->ctx->ledger, "too-short",
-                        (struct slu_count){0, 0, r->short_tok});
+    dedup_substring_book(io->ctx, r, in);
     if (io->pairs.out && io->pairs.n != r->passages)
         return slu_fail(err, SLU_E_CONSERVATION,
                         "internal error: %llu passages were found and %llu reported; "
@@ -95,7 +101,7 @@ static int finish(struct dedup_io *io, const struct slu_passages_result *r,
     return cli_close_writer(io->ctx, w, err);
 }
 
-static int check_options(const struct dedup_opts *o, struct slu_err *err)
+int dedup_substring_check(const struct dedup_opts *o, struct slu_err *err)
 {
     if (o->substring < SLU_PASSAGE_MIN_TOK || o->substring > SLU_PASSAGE_MAX_TOK)
         return slu_fail(err, SLU_E_USAGE, "--substring is from %d to %d tokens",
@@ -120,7 +126,7 @@ int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_sum in = {0};
     uint64_t share = ctx->common.memory / 4; /* batches in flight, and their blocks */
 
-    int rc = check_options(o, err);
+    int rc = dedup_substring_check(o, err);
     if (!rc)
         rc = dedup_open(&io, ctx, err);
     if (rc) {

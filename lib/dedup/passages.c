@@ -261,7 +261,8 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
     struct slu_buf *buf;
     int rc = slu_sidecar_of(&t->blocks, b, &buf, err);
 
-    return rc ? rc : slu_passages_scan(&t->scan[worker], &t->x->cfg.special, b, buf, err);
+    return rc ? rc
+              : slu_passages_scan(&t->scan[worker], &t->x->cfg.special, b, buf, err);
 }
 
 static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)

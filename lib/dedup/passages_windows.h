@@ -21,7 +21,7 @@ struct slu_windows {
     unsigned spread;          /* of the places in asked */
     struct slu_sorter *asked; /* borrowed; key: place << spread; bytes: their count */
     struct slu_cells *to;     /* borrowed; takes (hash, place << 16 | 1) */
-    const char *astray;       /* says what is wrong where a window is none of the stream */
+    const char *astray; /* says what is wrong where a window is none of the stream */
 
     uint64_t place, count; /* the next that is asked about, if has */
     bool has;

@@ -9,16 +9,23 @@
 #include "lib/dedup/phases_private.h"
 #include "lib/io.h"
 
-static const char *const kind_name[] = {"?", "sign", "merge", "verify", "cluster"};
+static const char *const kind_name[] = {
+    [SLU_WORKFILE_SIGN] = "sign",        [SLU_WORKFILE_MERGE] = "merge",
+    [SLU_WORKFILE_VERIFY] = "verify",    [SLU_WORKFILE_CLUSTER] = "cluster",
+    [SLU_WORKFILE_PASSAGES_ASK] = "ask", [SLU_WORKFILE_PASSAGES_MATCH] = "match"};
 
 int slu_phase_param(const struct slu_phase_cfg *c, uint64_t kind, uint64_t n_range,
                     char **text, struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT;
+    bool near = !c->exact && !c->n_passage_tok;
     int rc;
 
     *text = NULL;
-    if (c->exact)
+    if (c->n_passage_tok)
+        rc = slu_buf_printf(&t, err, "dedup=substring tokens=%u ranges=%llu",
+                            c->n_passage_tok, (unsigned long long)n_range);
+    else if (c->exact)
         rc = slu_buf_printf(&t, err, "dedup=exact ranges=%llu",
                             (unsigned long long)n_range);
     else
@@ -28,9 +35,9 @@ int slu_phase_param(const struct slu_phase_cfg *c, uint64_t kind, uint64_t n_ran
             "ranges=%llu",
             c->n_band, c->n_row, c->n_gram, c->unit == SLU_UNIT_WORD ? "word" : "token",
             (unsigned long long)c->seed, c->keep, (unsigned long long)n_range);
-    if (rc == SLU_OK && !c->exact && kind >= SLU_WORKFILE_MERGE)
+    if (rc == SLU_OK && near && kind >= SLU_WORKFILE_MERGE)
         rc = slu_buf_printf(&t, err, " band-cap=%llu", (unsigned long long)c->band_cap);
-    if (rc == SLU_OK && !c->exact && kind >= SLU_WORKFILE_VERIFY)
+    if (rc == SLU_OK && near && kind >= SLU_WORKFILE_VERIFY)
         rc = slu_buf_printf(&t, err, " threshold=%llu/%llu verify=%s",
                             (unsigned long long)c->num, (unsigned long long)c->den,
                             c->verify ? "yes" : "no");
@@ -179,12 +186,19 @@ int slu_phase_parts_read(struct slu_phase_parts *p, const struct slu_phase_cfg *
             memcpy(p->fingerprint, p->head[i].fingerprint, 16);
         }
         p->ids = slu_workfile_mix(p->ids, p->id[i]);
-        p->base[i + 1] = p->base[i] + p->head[i].count[N_DOC];
-        bool bad = slu_workfile_n_section(f) != RECORDS + p->n_range ||
-                   p->head[i].count[N_DOC] > LOCAL_MASK ||
-                   p->base[i + 1] > UINT64_MAX >> 8;
+        uint64_t n = p->head[i].count[c->n_passage_tok ? N_PLACE : N_DOC];
+        p->base[i + 1] = p->base[i] + n;
+        bool bad = slu_workfile_n_section(f) !=
+                       (c->n_passage_tok ? 0 : RECORDS) + p->n_range ||
+                   n > LOCAL_MASK || p->base[i + 1] > UINT64_MAX >> 8;
         if (bad)
             rc = slu_fail(err, SLU_E_FORMAT, "%s: counts that cannot be",
+                          slu_workfile_path(f));
+        else if (c->n_passage_tok &&
+                 p->head[i].count[SPECIALS] != p->head[0].count[SPECIALS])
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s: its stream has other special ids, or ids of another "
+                          "width, than part 0",
                           slu_workfile_path(f));
         slu_workfile_free(f);
         if (rc)

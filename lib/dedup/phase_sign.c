@@ -271,10 +271,9 @@ static int pass(void *ctx, struct slu_batch *b, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The file is there: is it this stream's? */
-static int compare(const struct slu_phase_cfg *c, struct slu_reader *r,
-                   unsigned n_slots, const struct slu_workfile_head *is,
-                   const char *path, struct slu_sum *total, struct slu_err *err)
+int slu_phase_compare(const struct slu_phase_cfg *c, struct slu_reader *r,
+                      unsigned n_slots, const struct slu_workfile_head *is,
+                      const char *path, struct slu_sum *total, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {NULL, pass};
     int rc = slu_stream_run(r, &ops, NULL, c->n_threads, n_slots, total, err);
@@ -313,7 +312,7 @@ int slu_phase_sign(const struct slu_phase_cfg *c, struct slu_reader *r,
     if (rc == SLU_OK)
         rc = slu_phase_done(c, &want, path, &result->skipped, &is, err);
     if (rc == SLU_OK && result->skipped)
-        rc = compare(c, r, n_slots, &is, path, total, err);
+        rc = slu_phase_compare(c, r, n_slots, &is, path, total, err);
     else if (rc == SLU_OK)
         rc = make(&s, r, n_slots, &want, path, total, result, err);
     result->documents = total->n.sequences;

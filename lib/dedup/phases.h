@@ -46,6 +46,8 @@ struct slu_phase_cfg {
     uint64_t ranges; /* sign: how many; others: 0, or what sign must have had */
     bool force;
 
+    unsigned n_passage_tok; /* 0: else repeated passages, see passages_phases.h */
+
     bool exact; /* the rest is of near duplicates alone */
     unsigned n_band, n_row, n_gram;
     enum slu_unit unit;

@@ -19,6 +19,17 @@ enum {
     N_EDGE,
     N_CAPPED
 };
+/* And those of passages_phases.h. */
+enum {
+    N_PLACE = 5,
+    N_REPEAT = 5,
+    N_BLOCK = 6,
+    N_ASKED = 6,
+    N_WINDOW = 6,
+    CHAIN_LO = 6,
+    CHAIN_HI,
+    SPECIALS = 7
+};
 
 enum { SETS, ENTRIES, RECORDS }; /* sections of a sign file */
 enum { ENTRY = 6, PAIR = 2, EDGE = 6, DROP = 4 };
@@ -58,10 +69,16 @@ SLU_MUST_USE int slu_phase_done(const struct slu_phase_cfg *c,
                                 bool *done, struct slu_workfile_head *is,
                                 struct slu_err *err);
 
+/* A phase's file is there: whether it is this stream's, of which the whole is read. */
+SLU_MUST_USE int slu_phase_compare(const struct slu_phase_cfg *c, struct slu_reader *r,
+                                   unsigned n_slots, const struct slu_workfile_head *is,
+                                   const char *path, struct slu_sum *total,
+                                   struct slu_err *err);
+
 /* All sign files of a folder: what they say of themselves. */
 struct slu_phase_parts {
     uint64_t of, n_range;
-    uint64_t *base; /* of + 1: the ordinal that each part begins with */
+    uint64_t *base; /* of + 1: the ordinal, or place, that each part begins with */
     struct slu_u128 *id;
     struct slu_workfile_head *head; /* without param */
     uint8_t fingerprint[16];

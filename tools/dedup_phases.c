@@ -7,7 +7,8 @@
 
 #include "tools/dedup_private.h"
 
-#define FLOOR_BYTE (UINT64_C(64) << 20) /* least -M */
+/* Least -M; that of passages is the program's. */
+#define FLOOR_BYTE (UINT64_C(64) << 20)
 
 /* ---- options ---- */
 
@@ -35,7 +36,7 @@ static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
 
     if (!o->work)
         return slu_fail(err, SLU_E_USAGE, "--phase %s needs --work DIR", name);
-    if (ctx->common.memory < FLOOR_BYTE)
+    if (!c->n_passage_tok && ctx->common.memory < FLOOR_BYTE)
         return slu_fail(err, SLU_E_USAGE, "-M: --phase needs at least %lluM",
                         (unsigned long long)(FLOOR_BYTE >> 20));
     if (o->phase == DEDUP_CLUSTER && part->n)
@@ -184,6 +185,7 @@ int dedup_phases(struct cli_ctx *ctx, enum dedup_mode mode, struct slu_err *err)
         .work = o->work,
         .ranges = o->ranges,
         .force = ctx->common.force,
+        .n_passage_tok = mode == DEDUP_SUBSTRING ? (unsigned)o->substring : 0,
         .exact = mode == DEDUP_EXACT,
         .n_band = (unsigned)o->bands,
         .n_row = (unsigned)o->rows,

@@ -97,7 +97,6 @@ int dedup_substring_phase(struct cli_ctx *ctx, struct slu_phase_cfg *c,
     struct slu_passages_phase_result result = {0};
     int rc;
 
-    c->n_passage_tok = (unsigned)o->substring;
     switch (o->phase) {
     case DEDUP_SIGN:
     case DEDUP_ASK:

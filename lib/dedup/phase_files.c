@@ -104,9 +104,11 @@ int slu_phase_done(const struct slu_phase_cfg *c, const struct slu_workfile_head
 {
     struct slu_err why = SLU_ERR_INIT;
     struct slu_workfile *f;
-    int rc = slu_workfile_open(&f, path, want->kind, &why);
 
     *done = false;
+    if (c->force) /* whatever is there, this phase's or not */
+        return SLU_OK;
+    int rc = slu_workfile_open(&f, path, want->kind, &why);
     if (rc == SLU_E_IO && why.sys_errno == ENOENT)
         return SLU_OK;
     if (rc == SLU_OK) {
@@ -116,8 +118,6 @@ int slu_phase_done(const struct slu_phase_cfg *c, const struct slu_workfile_head
         is->param = NULL;
     }
     slu_workfile_free(f);
-    if (rc && rc != SLU_E_IO && rc != SLU_E_NOMEM && c->force)
-        return SLU_OK;
     if (rc && err)
         *err = why;
     *done = rc == SLU_OK;

@@ -318,7 +318,7 @@ def damaged():
     want, _ = small_set(300)
     rng = random.Random(7)
     for kind in KINDS:
-        name = kind + (".1-of-2" if kind == "merge" else ".1-of-3")
+        name = kind + (".1-of-2" if kind in ("merge", "match") else ".1-of-3")
         data = open("good/" + name, "rb").read()
         bad, n = [], 0
         unnoticed = 0

@@ -253,7 +253,7 @@ def refused():
                        ("--annotate", phase("filter", "0/3", extra=["--annotate"], stream="p3-0.tks"))):
         no("usage: " + what, argv, ".", status=2)
     for argv in (["--ngrams", "--phase", "sign", "--work", "w", "--part", "0/2", "p3-0.tks"], ["--ngrams", "--part", "0/2", "p3-0.tks"]):
-        no("usage: " + " ".join(argv[:2]), argv, "order of the whole stream", status=2)
+        no("usage: " + " ".join(argv[:2]), argv, "whole stream", status=2)
 
 
 def damaged():

@@ -251,6 +251,7 @@ SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *sourc
  *                          a last line once all are there
  *   rows.J-of-R.D_<i>.tks  the segment rows of its shards
  *   shards.J-of-R.lock     locked by who writes the part
+ *   shards.lock            locked by who makes DIR ready for it
  *
  * and DIR/.parts.jsonl, which keeps every other shuffle out. A part that is killed goes
  * on by its journal; one that failed leaves whole shards and its journal, too. */

@@ -99,7 +99,7 @@ struct job {
     struct slu_shards_done shard;
     struct slu_shards_files *files; /* written, or NULL */
     struct slu_sum sum;             /* of its sequences with their tokens */
-    bool drop; /* a short last shard that is not wanted */
+    bool drop;                      /* a short last shard that is not wanted */
     struct slu_buf out[SLU_SHARD_FILES];
 };
 

@@ -1,9 +1,9 @@
 /* shard_dir.h - the folder of a shard set: its names, and what may be removed in it.
  *
  * Ours are report.json, manifest.jsonl, README.md, lengths.svg, the journal,
- * segments/NAME.tks, in folders D_<i> and L_<n>, and a format's own, what a format
- * owns, and beside segments/ what one owns in the set; nothing else is ever removed,
- * and folders only when they are empty.
+ * the mark of parts, segments/NAME.tks, in folders D_<i> and L_<n>, and a format's own,
+ * what a format owns, and beside segments/ what one owns in the set; nothing else is
+ * ever removed, and folders only when they are empty.
  */
 #ifndef SLU_SHARD_DIR_H
 #define SLU_SHARD_DIR_H
@@ -49,7 +49,7 @@ SLU_MUST_USE int slu_shard_dir_drop_bucket(const char *dir, const char *name,
  *
  * .parts.jsonl has the head that all parts of a set agree upon, from before the first
  * file of it until it is finished. Who writes a part holds the folder's lock shared;
- * who makes it ready, the work folder's besides. */
+ * who makes it ready, WORK/shards.lock besides. */
 
 /* Makes dir, removes a set that is there if `replace`, and marks it with head; nothing
  * of that where the mark is there already. *lock as above. SLU_E_MISMATCH where it

@@ -118,6 +118,24 @@ static int make_ready(const char *dir, const struct slu_buf *head, bool replace,
     return rc ? rc : write_mark(dir, head, err);
 }
 
+/* WORK/shards.lock: network file systems lock files that are open to be written, and no
+ * folders. It waits: who has it is done soon. */
+static int lock_work(const char *work, int *fd, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/shards.lock", work);
+
+    if (rc == SLU_OK) {
+        *fd = open((const char *)path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (*fd < 0)
+            rc = slu_fail_errno(err, "%s: cannot be opened", (const char *)path.data);
+    }
+    if (rc == SLU_OK)
+        rc = take(*fd, LOCK_EX, work, err);
+    slu_buf_release(&path);
+    return rc;
+}
+
 int slu_shard_dir_begin_part(const char *dir, const char *work,
                              const struct slu_buf *head, bool replace, int *lock,
                              struct slu_err *err)
@@ -127,9 +145,7 @@ int slu_shard_dir_begin_part(const char *dir, const char *work,
 
     *lock = -1;
     if (rc == SLU_OK)
-        rc = open_folder(work, &here, err);
-    if (rc == SLU_OK)
-        rc = take(here, LOCK_EX, work, err); /* one after another; it is short */
+        rc = lock_work(work, &here, err);
     if (rc == SLU_OK)
         rc = open_folder(dir, lock, err);
     if (rc == SLU_OK)

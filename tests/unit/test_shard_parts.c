@@ -592,6 +592,50 @@ static void test_folder(void **state)
     same(&t, want);
 }
 
+/* All parts begin at once, in a folder that holds another set; one was killed where
+ * files need names before they are whole. */
+static void test_together(void **state)
+{
+    char want[128], path[256];
+    struct set t;
+
+    (void)state;
+    snprintf(want, sizeof want, "%s/want", top);
+    shell("rm -rf %s%s", want, "");
+    fresh(&t, &slu_shard_mds);
+    write_at_once(&t, want);
+    for (int round = 0; round < 8; round++) {
+        pid_t pid[4];
+        fresh(&t, &slu_shard_wds);
+        t.drop = round & 1;
+        write_at_once(&t, t.dir);
+        t.format = &slu_shard_mds;
+        t.drop = false;
+        t.force = true;
+        for (unsigned j = 0; j < 4; j++)
+            if ((pid[j] = fork()) == 0) {
+                int rc = part_of(&t, j, 4, 0, false, NULL);
+                if (rc)
+                    print_error("%s\n", t.err.msg);
+                _exit(rc != 0);
+            }
+        for (unsigned j = 0; j < 4; j++) {
+            int status = -1;
+            assert_int_equal(waitpid(pid[j], &status, 0), pid[j]);
+            assert_int_equal(status, 0);
+        }
+        t.force = false;
+        static const char *const names[] = {".sluice-a.tmp", "D_4/.sluice-b.tmp"};
+        for (unsigned i = 0; i < 2; i++) {
+            path_in(&t, "dir", names[i], path);
+            close(open(path, O_CREAT | O_WRONLY, 0666));
+        }
+        if (join(&t, 4))
+            fail_msg("%s", t.err.msg);
+        same(&t, want);
+    }
+}
+
 /* A source that gives too little or too much, or ends in the middle of a shard. */
 static void test_spans(void **state)
 {
@@ -630,7 +674,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats), cmocka_unit_test(test_stopped),
         cmocka_unit_test(test_faults),  cmocka_unit_test(test_disagree),
-        cmocka_unit_test(test_folder),  cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_folder),  cmocka_unit_test(test_together),
+        cmocka_unit_test(test_spans),
     };
     /* In memory, where that is: some thousands of files are synced. */
     snprintf(top, sizeof top, "%s/sluice-parts.XXXXXX",

@@ -120,6 +120,9 @@ struct slu_tool {
     /* For the manifest: adds all that is read, but the values of CLI_INPUT options.
      * NULL: cli_inputs_add_streams. */
     int (*inputs)(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err);
+    /* For the manifest: whether what is written beside -o and the CLI_OUTPUT options is
+     * there; NULL: nothing is. */
+    bool (*beside)(const struct cli_ctx *ctx);
     const char *examples; /* for --help */
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
 };

@@ -214,7 +214,7 @@ static bool others_there(const struct cli_ctx *ctx, value root)
             continue;
         return false;
     }
-    return true;
+    return !ctx->tool->beside || ctx->tool->beside(ctx);
 }
 
 /* ---- before ---- */

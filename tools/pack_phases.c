@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
+#include "lib/workfile_phase.h"
+#include "tools/cli_inputs.h"
 #include "tools/pack_private.h"
 
 enum phase { COUNT, PLAN, SCATTER, GATHER };
@@ -27,6 +31,40 @@ int pack_check_part(struct cli_ctx *ctx, struct slu_err *err)
         return SLU_OK;
     return slu_fail(err, SLU_E_USAGE,
                     "--part: bins are made of what all parts left over; use --phase");
+}
+
+/* ---- the manifest ---- */
+
+int pack_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    const struct pack_opts *o = ctx->opts;
+    const struct cli_part *part = &ctx->common.part;
+    char name[64];
+    int rc = cli_inputs_add_streams(ctx, in, err);
+    if (rc || !o->phase.work)
+        return rc;
+    /* What is not there yet is an error of the phase itself. */
+    rc = cli_inputs_add_folder(in, o->phase.work, "plan", err);
+    snprintf(name, sizeof name, "count.%llu-of-%llu", (unsigned long long)part->i,
+             (unsigned long long)part->n);
+    if (!rc && (o->phase.phase == SCATTER || o->phase.phase == GATHER))
+        rc = cli_inputs_add_folder(in, o->phase.work,
+                                   o->phase.phase == SCATTER ? name : "scatter.", err);
+    return rc;
+}
+
+bool pack_beside(const struct cli_ctx *ctx)
+{
+    const struct pack_opts *o = ctx->opts;
+    const struct cli_part *part = &ctx->common.part;
+    char *path;
+    if (o->phase.phase != SCATTER)
+        return true;
+    if (slu_work_path(o->phase.work, "scatter", part->i, part->n, &path, NULL))
+        return false;
+    bool there = !access(path, F_OK);
+    free(path);
+    return there;
 }
 
 static int check(const struct cli_ctx *ctx, struct slu_err *err)

@@ -124,6 +124,11 @@ extern const struct cli_phase_kind pack_phase_kinds[];
 extern const char *const pack_phase_names[];
 /* --part, with --phase or without. */
 SLU_MUST_USE int pack_check_part(struct cli_ctx *ctx, struct slu_err *err);
+/* For the manifest: what is read; whether the scatter file, which is not named on the
+ * command line, is there. */
+SLU_MUST_USE int pack_inputs(struct cli_ctx *ctx, struct cli_inputs *in,
+                             struct slu_err *err);
+bool pack_beside(const struct cli_ctx *ctx);
 SLU_MUST_USE int pack_phases(struct cli_ctx *ctx, struct slu_err *err);
 
 extern const char *const pack_longs[]; /* of --long */

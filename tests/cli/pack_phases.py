@@ -120,6 +120,7 @@ def clear(work, n, ranges):
     shutil.rmtree(work, ignore_errors=True)
     for i in range(max(n, ranges)):
         for name in ("%s-passed.%d" % (work, i), "%s-bins.%d" % (work, i)):
+            forget(name)
             if os.path.exists(name):
                 os.unlink(name)
 
@@ -299,6 +300,8 @@ def refused():
     no("gather with other options", "fill=pad, and this is fill=drop", all_of[5][2] + ["--fill", "drop"])
     # A count that is made again from another stream: the plan, and what follows, is not of it.
     must(["pack"] + options + work + ["--phase", "count", "--part", "0/2", "-f", "q2-1.tks"])
+    no("scatter that is done, of another count", "was made from w/count.0-of-2", all_of[3][2])
+    os.unlink("w-passed.0")
     no("scatter of a count that is not the plan's", "not what the plan was made of", all_of[3][2])
     no("plan of other counts", "made from other files", all_of[2][2])
     must(all_of[2][2] + ["-f"])
@@ -309,9 +312,34 @@ def refused():
         must(argv + ["-f"])
     must(base + ["-o", "one.tks", "q2-0.tks", "q2-1.tks"])
     result(facts(cat("w", 2, 2)) == facts("one.tks"), "and -f begins again")
+    again(all_of, work, base)
     clear("w", 2, 2)
     r = Run(["pack", "--long", "error", "--length", "64"] + work + ["--phase", "count", "--part", "0/2", "p2-0.tks"])
     result(r.line(1) and "more than a bin's 64" in r.err and not os.path.exists("w/count.0-of-2"), "--long error", r)
+
+
+def again(all_of, work, base):
+    """What is there, and what it was made from, is the same: nothing is done. What was removed is made again."""
+    for phase, i, argv in all_of[3:]:
+        r = must(argv + ["-v", "--stats", "s.json"])
+        result("is there already" in r.err and json.load(open("s.json"))["skipped"],
+               "--phase %s --part %d: done is done" % (phase, i), r)
+    was = sha("w/scatter.1-of-2", "w-passed.1")
+    os.unlink("w/scatter.1-of-2")
+    must(all_of[4][2])
+    result(sha("w/scatter.1-of-2", "w-passed.1") == was, "a scatter file that was removed is made again")
+    os.unlink("w-passed.1")
+    must(all_of[4][2])
+    result(sha("w/scatter.1-of-2", "w-passed.1") == was, "and so is what passed")
+    r = must(all_of[5][2] + ["-v"])
+    result("is there already" in r.err, "and bins of the same files are the same", r)
+    no("scatter with other options, done", "long", all_of[3][2] + ["--long", "drop"])
+
+
+def forget(out):
+    """It is made again, whatever its manifest says."""
+    if os.path.exists(out + ".manifest.json"):
+        os.unlink(out + ".manifest.json")
 
 
 def damaged():
@@ -335,11 +363,13 @@ def damaged():
         for at in places:
             with open(path, "wb") as f:
                 f.write(data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])
+            forget(out)
             r = Run(argv)
             bad += not (r.line(1) or (r.status == 0 and name != "count.1-of-2" and sha(out) == was))
         for n in cuts:
             with open(path, "wb") as f:
                 f.write(data[:n])
+            forget(out)
             r = Run(argv)
             bad += not r.line(1)
         with open(path, "wb") as f:
@@ -351,10 +381,12 @@ def damaged():
                               ("scatter.0-of-2", "scatter.1-of-2", all_of[5][2])):
         data = open("w/" + name, "rb").read()
         shutil.copy("w/" + other, "w/" + name)
+        forget(argv[argv.index("-o") + 1])
         no("%s is %s" % (name, other), "is part 1/2, and this 0/2" if "1" in other else "of another phase", argv)
         with open("w/" + name, "wb") as f:
             f.write(data)
     shutil.copy("q2-0.tks", "w/scatter.0-of-2")
+    forget("w-bins.0")
     no("a stream is no scatter file", "no file of a phase", all_of[5][2])
 
 

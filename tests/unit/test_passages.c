@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/dedup/passages.h"
-#include "lib/dedup/passages_cells.h"
+#include "lib/dedup/passages_cells_private.h"
 #include "lib/dedup/passages_scan.h"
 #include "lib/hash.h"
 
@@ -537,12 +537,57 @@ static void levels_agree(void **state)
     }
 }
 
+/* Keys on both sides of each range's border, and near it; with 44 bits of them equal, a
+ * group is never in two ranges. Few cells, and so many that a chunk has few records. */
+static void ranges_hold_groups(void **state)
+{
+    static const uint64_t n_range[] = {1, 2, 5, 7, 1000, 5000};
+    enum { N_REC = 20000 };
+    (void)state;
+
+    for (size_t t = 0; t < sizeof n_range / sizeof *n_range; t++) {
+        uint64_t n = n_range[t], n_seen = 0;
+        const struct slu_cells_cfg cfg = {64 << 10, ".", n, SLU_ANCHOR_BITS, true};
+        struct slu_cells *c;
+        assert_int_equal(slu_cells_new_of(&c, &cfg, &err), SLU_OK);
+        for (uint64_t i = 0; i < N_REC; i++) {
+            uint64_t border = (uint64_t)(((unsigned __int128)(rnd(n)) << 64) / n);
+            uint64_t hi = border + (rnd(1 << 21) - (1 << 20));
+            uint64_t low = UINT64_MAX >> SLU_ANCHOR_BITS;
+            const struct slu_keyed r = {hi, 0, i << 16 | 1};
+            assert_int_equal(slu_cells_range(hi | low, n, SLU_ANCHOR_BITS),
+                             slu_cells_range(hi & ~low, n, SLU_ANCHOR_BITS));
+            assert_int_equal(slu_cells_put(c, &r, 1, &err), SLU_OK);
+        }
+        assert_int_equal(slu_cells_seal(c, &err), SLU_OK);
+        for (uint64_t j = 0; j < n; j++) {
+            struct slu_cells_cursor at = {.cell = j};
+            struct slu_keyed got[100];
+            uint64_t last = 0;
+            size_t n_got = 100;
+            while (n_got == 100) {
+                assert_int_equal(slu_cells_read(c, &at, got, 100, &n_got, &err),
+                                 SLU_OK);
+                for (size_t i = 0; i < n_got; i++) {
+                    assert_int_equal(slu_cells_range(got[i].hi, n, SLU_ANCHOR_BITS), j);
+                    assert_true(got[i].val > last); /* as they came */
+                    last = got[i].val;
+                }
+                n_seen += n_got;
+            }
+        }
+        assert_int_equal(n_seen, N_REC);
+        slu_cells_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(oracle),
         cmocka_unit_test(same_for_any_budget),
         cmocka_unit_test(levels_agree),
+        cmocka_unit_test(ranges_hold_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ TEST_ENV = O='$O' SAN='$(SAN)' BIN='$(abspath $O/bin)' CC='$(CC)' PYTHON='$(PYTH
 # and so sees what pkg-config says now. `make demo`, `make check` and the other targets that are
 # run on fresh machines install what is missing; the rest only say it.
 
-NO_DEPS   := clean help deps deps-dev uninstall lint-includes check-gpu bench-kernels
+NO_DEPS   := clean help deps deps-dev deps-slurm uninstall lint-includes check-gpu bench-kernels
 INSTALLING := demo check check-full judges check-judges check-judges-full
 GOALS     := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter-out $(NO_DEPS),$(GOALS)),)
@@ -31,6 +31,9 @@ endif
 
 deps:
 	@PYTHON='$(PYTHON)' tests/deps
+
+deps-slurm:
+	@PYTHON='$(PYTHON)' tests/deps slurm
 
 deps-dev:
 	@PYTHON='$(PYTHON)' tests/deps dev
@@ -130,6 +133,13 @@ check-judges: programs arrow $O/judges/encode $O/judges/shingles
 # 50 MB of text, every code point, every level of SIMD.
 check-judges-full: programs arrow $O/judges/encode $O/judges/shingles
 	@$(TEST_ENV) JUDGES_FULL=1 tests/check judges
+
+# sluice-batch on a Slurm cluster of one machine; deps-slurm installs what that takes.
+check-slurm: programs $(SHIM)
+	@$(TEST_ENV) tests/check slurm
+
+check-slurm-full: programs $(SHIM)
+	@$(TEST_ENV) CHECK_FULL=1 tests/check slurm
 
 lint:
 	@tests/lint
@@ -260,6 +270,7 @@ help:
 #H make judges       fetches what check-judges compares with: packages, vocabularies, a corpus
 #H make check-judges against other people's tokenizers and readers; check-judges-full on more
 #H make arrow        Parquet with the Arrow inside PyPI's pyarrow (make judges); check-arrow: and its tests
+#H make check-slurm  sluice-batch on a Slurm cluster made for the test (root; make deps-slurm); check-slurm-full: longer
 #H make lint         formatting, static analysis, manual pages, shell, include direction
 #H make asan|tsan    the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 #H make valgrind     the unit tests under valgrind
@@ -280,6 +291,6 @@ help:
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards asan \
         tsan valgrind fuzz fuzz-here arm64 check-arm64 objects deps deps-dev install uninstall help

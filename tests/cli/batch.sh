@@ -15,7 +15,7 @@ recipe() { # PARTS
 input = in/*.jsonl*
 parts = $1     # and another
 seed = 5
-tokenize = --no-provenance --id-field id --domain-field domain
+tokenize = --id-field id --domain-field domain
 dedup = --exact
 dedup = --near --threshold 0.7
 decompose = --min 64 --max 1024 --label-token
@@ -24,7 +24,7 @@ shuffle = --format wds --shard-sequences 64
 near-sign.memory = 1G
 EOT
 }
-tokenize --no-provenance --seed 5 --id-field id --domain-field domain in/*.jsonl* | dedup --seed 5 --exact |
+tokenize --seed 5 --id-field id --domain-field domain in/*.jsonl* | dedup --seed 5 --exact |
     dedup --seed 5 --near --threshold 0.7 | decompose --seed 5 --min 64 --max 1024 --label-token | pack --seed 5 |
     shuffle -q --seed 5 --format wds --shard-sequences 64 -o pipe
 good=$(sha_tree pipe)
@@ -76,6 +76,17 @@ status "no shuffle" 0 sluice-batch --local 2 short stream
 cat stream/stream/*.tks | inspect --records - | sha256sum >a
 tokenize --id-field id in | decompose | inspect --records - | sha256sum >b
 same "parts of a stream" "$(cat b)" "$(cat a)"
+same "the books of all parts" true "$(json stream/report.json 'd["conserved"]')"
+
+# Streams at the end of each step, and a blend.
+printf '%s\n' 'input = in' 'parts = 3' 'tokenize = --id-field id --domain-field domain' 'dedup = --substring 50' \
+    'decompose = --min 64 --max 512' 'pack =' 'shuffle = --mix web=0.7,code=0.3 --max-tokens 60000' >blend
+status "substrings, a blend, a stream" 0 sluice-batch --local 2 blend blended
+cat blended/stream/*.tks | inspect --records - | sha256sum >a
+tokenize --id-field id --domain-field domain in | dedup --substring 50 | decompose --min 64 --max 512 | pack |
+    shuffle --mix web=0.7,code=0.3 --max-tokens 60000 | inspect --records - | sha256sum >b
+same "the records of the pipe" "$(cat b)" "$(cat a)"
+same "and the books" true "$(json blended/report.json 'd["conserved"]')"
 
 # Recipes that are refused.
 refused() { # WHAT TEXT LINE

@@ -120,6 +120,10 @@ cluster_stop() {
     done
     for p in $(ours); do kill -9 "$p" 2>/dev/null; done
     sleep 0.3
+    grep -zlxF "SLURM_CONF=$CLUSTER/slurm.conf" /proc/[0-9]*/environ 2>/dev/null | while read -r e; do
+        p=${e%/environ}
+        ! grep -q slurmstepd "$p/comm" 2>/dev/null || kill -9 "${p#/proc/}" 2>/dev/null
+    done
     for d in n1 n2 n3 n4 slurmctld munged; do
         [ ! -s "$CLUSTER/$d.id" ] || kill -9 "$(cat "$CLUSTER/$d.id")" 2>/dev/null
     done

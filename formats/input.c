@@ -227,6 +227,8 @@ static void end_source(struct slu_input *in)
 {
     uint64_t n_byte =
         in->cur.own_byte + (in->cur.bytes ? slu_bytes_tell(in->cur.bytes) : 0);
+    if (n_byte > in->cur.from)
+        n_byte -= in->cur.from; /* those before are other parts' */
     in->stored_before += stored(in);
     if (in->cfg.end)
         in->cfg.end(in->cfg.ctx, in->cur.ordinal, n_byte);

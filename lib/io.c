@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,10 +125,56 @@ struct slu_out {
     char *name;  /* as given, for messages; NULL for standard output */
     char *path;  /* where its links lead */
     char *temp;  /* temporary name; NULL where the file has none yet (O_TMPFILE) */
+    int slot;    /* of temp; -1: none */
     uint64_t n_byte;
     XXH3_state_t *hash; /* NULL: nobody asked */
     struct slu_digest *digest;
 };
+
+/* ---- temporary names ----
+ *
+ * Who is stopped by a signal removes them, and a handler has nothing but what is
+ * global: the one variable of this library that changes. Only file systems without
+ * nameless files (NFS, some parallel ones) have such names for longer than a rename
+ * takes. A name belongs to whoever takes it out of its slot: the output that it is of,
+ * or the handler, after which the process is about to end and the output waits for
+ * that. */
+
+enum { N_SLOT = 256 }; /* more outputs at once than that are left to be found later */
+static _Atomic(char *) temp_slot[N_SLOT];
+static atomic_int temp_making;  /* threads that are making one: no handler runs there */
+static atomic_bool temp_ending; /* a handler has begun: no more are made */
+
+/* The slot; -1: there is none left. */
+static int temp_remember(char *name)
+{
+    for (int i = 0; i < N_SLOT; i++) {
+        char *none = NULL;
+        if (atomic_compare_exchange_strong(&temp_slot[i], &none, name))
+            return i;
+    }
+    return -1;
+}
+
+/* Before the name is freed: it has been given up, or renamed. */
+static void temp_forget(char *name, int slot)
+{
+    while (slot >= 0 && !atomic_compare_exchange_strong(&temp_slot[slot], &name, NULL))
+        pause();
+}
+
+void slu_out_unlink_temps(void)
+{
+    const struct timespec ms = {0, 1000000};
+    atomic_store(&temp_ending, true);
+    for (int i = 0; i < 5000 && atomic_load(&temp_making); i++)
+        nanosleep(&ms, NULL); /* a file system that hangs is not waited for */
+    for (int i = 0; i < N_SLOT; i++) {
+        const char *name = atomic_exchange(&temp_slot[i], NULL);
+        if (name)
+            unlink(name);
+    }
+}
 
 /* The folder of path, in out (PATH_MAX bytes). */
 static void folder_of(const char *path, char *out)
@@ -158,25 +207,46 @@ static char *temp_name(const char *path)
                : name;
 }
 
-/* Gives the output its temporary name: a new file's, or that of the nameless one. -1:
- * errno says why. */
+/* Makes a file of that name, or gives it to the nameless one. False: errno says why. */
+static bool make_temp(struct slu_out *o, char *name)
+{
+    char proc[64];
+    sigset_t all, was;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &was);
+    atomic_fetch_add(&temp_making, 1);
+    if (atomic_load(&temp_ending)) {
+        atomic_fetch_sub(&temp_making, 1);
+        for (;;)
+            pause();
+    }
+    bool taken;
+    if (o->fd < 0) {
+        o->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        taken = o->fd >= 0;
+    } else {
+        snprintf(proc, sizeof proc, "/proc/self/fd/%d", o->fd);
+        taken = !linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+    }
+    int why = errno;
+    if (taken)
+        o->slot = temp_remember(name);
+    atomic_fetch_sub(&temp_making, 1);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    errno = why;
+    return taken;
+}
+
+/* Gives the output its temporary name. -1: errno says why. */
 static int take_temp(struct slu_out *o)
 {
     for (int i = 0; i < 100; i++) {
-        char proc[64], *name = temp_name(o->path);
-        bool taken;
+        char *name = temp_name(o->path);
         if (!name) {
             errno = ENOMEM;
             return -1;
         }
-        if (o->fd < 0) {
-            o->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-            taken = o->fd >= 0;
-        } else {
-            snprintf(proc, sizeof proc, "/proc/self/fd/%d", o->fd);
-            taken = !linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
-        }
-        if (taken) {
+        if (make_temp(o, name)) {
             o->temp = name;
             return 0;
         }
@@ -279,7 +349,7 @@ int slu_out_open(struct slu_out **out, const char *path, struct slu_err *err)
     *out = NULL;
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
-    o->fd = -1;
+    o->fd = o->slot = -1;
     int rc = SLU_OK;
     if (!path || !strcmp(path, "-")) {
         rc = open_descriptor(o, STDOUT_FILENO, err);
@@ -358,7 +428,11 @@ static int finish_file(struct slu_out *o, struct slu_err *err)
     o->fd = -1;
     if (close(fd))
         return slu_fail_errno(err, "%s: cannot be closed", o->name);
-    if (rename(o->temp, o->path))
+    int failed = rename(o->temp, o->path) ? errno : 0;
+    temp_forget(o->temp, o->slot);
+    o->slot = -1;
+    errno = failed;
+    if (failed)
         return slu_fail_errno(err, "%s: cannot be renamed", o->name);
     free(o->temp);
     o->temp = NULL;
@@ -393,8 +467,10 @@ void slu_out_abort(struct slu_out *o)
         return;
     if (o->fd >= 0)
         close(o->fd);
-    if (o->temp)
+    if (o->temp) {
         unlink(o->temp);
+        temp_forget(o->temp, o->slot);
+    }
     XXH3_freeState(o->hash);
     free(o->temp);
     free(o->path);

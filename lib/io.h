@@ -62,6 +62,9 @@ const char *slu_out_name(const struct slu_out *out);
 bool slu_out_is_terminal(const struct slu_out *out);
 /* Syncs and renames; frees the handle even when it fails. NULL is legal. */
 SLU_MUST_USE int slu_out_close(struct slu_out *out, struct slu_err *err);
+/* Removes the temporary names of all outputs there are, for a handler of the signals
+ * that end the process, which must do so next: async-signal-safe. */
+void slu_out_unlink_temps(void);
 /* Leaves the target as it was; frees the handle. NULL is legal. */
 void slu_out_abort(struct slu_out *out);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/io.h"
 #include "tools/cli_manifest.h"
 #include "tools/cli_private.h"
 
@@ -21,9 +22,9 @@ static void open_standard_fds(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* Outputs have no name until they are whole (lib/io.h), so what is unfinished leaves
- * nothing where the file system has such files; whole shards of a set stay, and the
- * next run of shuffle takes the set over. */
+/* Outputs have no final name until they are whole (lib/io.h), so what is unfinished
+ * leaves nothing; whole shards of a set stay, and the next run of shuffle takes the set
+ * over. */
 static void stopped(int signo)
 {
     static const char line[] = "stopped by a signal; no output was finished\n";
@@ -32,16 +33,33 @@ static void stopped(int signo)
     (void)!write(STDERR_FILENO, ": ", 2);
     (void)!write(STDERR_FILENO, line, sizeof line - 1);
     (void)signo;
+    slu_out_unlink_temps();
     _exit(EXIT_STOPPED);
+}
+
+/* From the keyboard, or a terminal that is gone: the shell is to see by what we ended.
+ */
+static void interrupted(int signo)
+{
+    slu_out_unlink_temps();
+    signal(signo, SIG_DFL);
+    raise(signo);
 }
 
 static void set_signals(void)
 {
+    static const int from_user[] = {SIGINT, SIGHUP};
     struct sigaction sa = {.sa_handler = stopped};
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_IGN); /* past ulimit -f write says EFBIG */
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGUSR1, &sa, NULL);
+    sa.sa_handler = interrupted;
+    for (size_t i = 0; i < sizeof from_user / sizeof *from_user; i++) {
+        struct sigaction was;
+        if (!sigaction(from_user[i], NULL, &was) && was.sa_handler == SIG_DFL)
+            sigaction(from_user[i], &sa, NULL); /* nohup stays nohup */
+    }
 }
 
 /* What was printed must have arrived (a full disk, /dev/full). */

@@ -94,7 +94,8 @@ check "  one line" one_line "$TMP/err"
 tok -f c.jsonl d.jsonl 2>err
 
 # other outputs
-for f in 1 2; do tokenize -t bytes --part 0/2 --holdout 0.2 --holdout-output h.tks -v -o o.tks c.jsonl d.jsonl 2>err; done
+tokenize -t bytes --part 0/2 --holdout 0.2 --holdout-output h.tks -v -o o.tks c.jsonl d.jsonl 2>err
+tokenize -t bytes --part 0/2 --holdout 0.2 --holdout-output h.tks -v -o o.tks c.jsonl d.jsonl 2>err
 check "another output is there too" grep -q 'o.tks: is there already' err
 rm h.tks
 tokenize -t bytes --part 0/2 --holdout 0.2 --holdout-output h.tks -v -o o.tks c.jsonl d.jsonl 2>err

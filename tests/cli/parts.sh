@@ -36,6 +36,19 @@ done
 inspect --json whole.tks >a
 check "no part of 3 has more than two thirds" test "$most" -lt $(($(json a 'd["tokens"]') * 2 / 3))
 
+# One large file of JSON lines is cut anywhere, a compressed one is not.
+for i in 1 2 3 4 5 6; do cat in/5.jsonl; done >one.jsonl
+for i in 0 1; do
+    tokenize -t bytes --part $i/2 --stats 'one.{part}' -o 'one.{part}.tks' one.jsonl
+    zstd -q -c one.jsonl >one.zst.jsonl.zst
+    tokenize -t bytes --part $i/2 --stats 'zst.{part}' -o 'zst.{part}.tks' one.zst.jsonl.zst
+done
+check "two parts of one file are alike" test "$("$PYTHON" -c '
+import json
+a, b = (json.load(open("one.%d" % i)) for i in (0, 1))
+print(abs(a["tokens"]["out"] - b["tokens"]["out"]) < 0.1 * a["tokens"]["out"] and b["input_bytes"] < 0.9 * '"$(wc -c <one.jsonl)"')')" = True
+same "one share has all of a compressed file" '0' "$(json zst.1 'd["tokens"]["out"]')"
+
 status "--part N/N is a usage error" 2 tokenize -t bytes --part 3/3 in -o x
 status "--part 1 is a usage error" 2 tokenize -t bytes --part 1 in -o x
 SLURM_ARRAY_TASK_ID=1 tokenize -t bytes --part auto/3 -o auto.tks in

@@ -7,8 +7,10 @@
  *                     or start (main itself), or end (a normal exit, before the
  *                     buffers of stdio are written), or io (any of read … mkdir, stdio)
  *   SHIM_DO=kill      SIGKILL (the default): a fail-point
+ *   SHIM_DO=term, usr1  SIGTERM or SIGUSR1, and the call never returns
  *   SHIM_DO=NUMBER    the call fails with that errno and does nothing
  *   SHIM_ALWAYS=1     all calls from the N-th on fail, as on a full disk
+ *   SHIM_NAMES=1      there are no files without names (O_TMPFILE), as on NFS
  *   SHIM_LOG=FILE     gets one line when it happens: "pid program call n". Its presence
  *                     proves that the program was alive and came as far
  *
@@ -59,6 +61,8 @@ static const char *const call_name[] = {"none",  "read", "write",  "open",     "
 static enum call at_call;
 static unsigned long at_n;
 static int with_errno; /* 0: kill */
+static int with_signal = SIGKILL;
+static bool names;
 static bool always;
 static const char *log_path;
 static atomic_ulong seen;
@@ -93,7 +97,9 @@ static bool hit(enum call c)
     if (n == at_n)
         note(c);
     if (!with_errno)
-        syscall(SYS_kill, getpid(), SIGKILL);
+        syscall(SYS_kill, getpid(), with_signal);
+    while (!with_errno)
+        pause();
     errno = with_errno;
     return true;
 }
@@ -140,6 +146,10 @@ int open(const char *path, int flags, ...)
     va_start(ap, flags);
     mode_t mode = va_arg(ap, mode_t);
     va_end(ap);
+    if (names && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
     return hit(C_OPEN) ? -1 : real(path, flags, mode);
 }
 int openat(int dir, const char *path, int flags, ...)
@@ -285,7 +295,13 @@ static int wrapped_main(int argc, char **argv, char **envp)
     const char *at = getenv("SHIM_AT"), *what = getenv("SHIM_DO");
     log_path = getenv("SHIM_LOG");
     always = getenv("SHIM_ALWAYS") != NULL;
-    with_errno = what && strcmp(what, "kill") != 0 ? (int)strtol(what, NULL, 10) : 0;
+    names = getenv("SHIM_NAMES") != NULL;
+    if (what && !strcmp(what, "term"))
+        with_signal = SIGTERM;
+    else if (what && !strcmp(what, "usr1"))
+        with_signal = SIGUSR1;
+    else if (what && strcmp(what, "kill") != 0)
+        with_errno = (int)strtol(what, NULL, 10);
     const char *colon = at ? strchr(at, ':') : NULL;
     if (at) {
         size_t len = colon ? (size_t)(colon - at) : strlen(at);

@@ -94,9 +94,14 @@ static int check_head(const struct join *j, uint64_t part, const struct slu_buf 
     return rc;
 }
 
+/* Shards of a bucket that a part must have, and the sequences of the last of them. */
+struct expected {
+    uint64_t n_shard, n_last;
+};
+
 /* What the spans say of the shards that must come. */
 static int check_spans(struct join *j, uint64_t part,
-                       const struct slu_shards_span *span, uint64_t *n_shard,
+                       const struct slu_shards_span *span, struct expected *x,
                        struct slu_err *err)
 {
     for (unsigned i = 0; i < j->s->n_bucket; i++) {
@@ -104,7 +109,7 @@ static int check_spans(struct join *j, uint64_t part,
         uint64_t full = b->pub.shard_sequences, n = span[i].n_seq;
         bool rest = n % full && !j->s->cfg.drop_last;
         const char *what = NULL;
-        n_shard[i] = n / full + rest;
+        x[i] = (struct expected){n / full + rest, rest ? n % full : full};
         if (n && j->ended[i])
             what = "has sequences behind the last of";
         else if (n && span[i].first_shard < b->pub.n_shard)
@@ -124,7 +129,8 @@ static int check_spans(struct join *j, uint64_t part,
 }
 
 static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
-                       const uint8_t *end, const uint64_t *n_shard, struct slu_err *err)
+                       const uint8_t *end, const struct expected *x,
+                       struct slu_err *err)
 {
     struct slu_shards *s = j->s;
     uint64_t want[SLU_MAX_BUCKETS];
@@ -132,7 +138,7 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
     int rc = SLU_OK;
 
     for (unsigned i = 0; i < s->n_bucket; i++)
-        want[i] = s->bucket[i].pub.n_shard + n_shard[i];
+        want[i] = s->bucket[i].pub.n_shard + x[i].n_shard;
     for (; p < end && rc == SLU_OK; p = nl + 1) {
         struct slu_shards_done d;
         unsigned k;
@@ -140,8 +146,11 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
         if (!nl || !slu_shards_read_line(s, p, (size_t)(nl - p), &d, &k))
             return again(j, part, SLU_E_FORMAT, "has a line that is no shard's", err);
         struct slu_shards_bucket *b = &s->bucket[k];
-        if (d.facts.number != b->pub.n_shard || b->n_short || b->pub.n_shard == want[k])
+        if (d.facts.number != b->pub.n_shard || b->pub.n_shard == want[k])
             return again(j, part, SLU_E_FORMAT, "has shards out of order", err);
+        if (d.facts.n_seq !=
+            (d.facts.number + 1 == want[k] ? x[k].n_last : b->pub.shard_sequences))
+            return again(j, part, SLU_E_FORMAT, "has a shard of the wrong size", err);
         rc = slu_shards_check_sizes(s, b, &d.facts, err);
         if (rc == SLU_E_TRUNCATED && err)
             rc = again(j, part, rc, strdupa(err->msg), err);
@@ -184,7 +193,7 @@ static int add_rows(struct join *j, uint64_t part, const struct slu_shards_end *
 static int read_part(struct join *j, uint64_t part, struct slu_err *err)
 {
     struct slu_shards_span span[SLU_MAX_BUCKETS];
-    uint64_t n_shard[SLU_MAX_BUCKETS];
+    struct expected x[SLU_MAX_BUCKETS];
     struct slu_buf path = SLU_BUF_INIT, text = SLU_BUF_INIT;
     struct slu_shards_end e;
     size_t at = 0;
@@ -203,10 +212,10 @@ static int read_part(struct join *j, uint64_t part, struct slu_err *err)
             again(j, part, damaged ? SLU_E_CHECKSUM : SLU_E_TRUNCATED,
                   damaged ? "is damaged" : "has no end: the part is not complete", err);
     if (rc == SLU_OK)
-        rc = check_spans(j, part, span, n_shard, err);
+        rc = check_spans(j, part, span, x, err);
     const uint8_t *first = rc ? NULL : memchr(text.data, '\n', text.len);
     if (rc == SLU_OK)
-        rc = read_shards(j, part, first + 1, text.data + at, n_shard, err);
+        rc = read_shards(j, part, first + 1, text.data + at, x, err);
     if (rc == SLU_OK)
         rc = add_rows(j, part, &e, err);
     if (rc == SLU_OK)

@@ -476,6 +476,7 @@ static void test_disagree(void **state)
         {"shards.1-of-3.jsonl", "[[1,3,0]", "[[1,2,0]", "in the middle"},
         {"shards.1-of-3.jsonl", "[[1,3,0]", "[[1,3,1]", "behind the last"},
         {"shards.1-of-3.jsonl", "\"shard\":1,", "\"shard\":2,", "out of order"},
+        {"shards.1-of-3.jsonl", "\"sequences\":3,", "\"sequences\":2,", "wrong size"},
         {"shards.1-of-3.jsonl", "\"shard\":1,", "\"shard\":-1,", "no shard's"},
         {"shards.1-of-3.jsonl", "\"part\":1,", "\"part\":2,", "another part"},
         {"shards.1-of-3.jsonl", "\"spans\":[[1,3,0]", "\"spans\":[[1,3]", "another"},

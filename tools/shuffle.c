@@ -362,7 +362,9 @@ const struct slu_tool slu_tool = {
                 "[--sample FRACTION] [-o FILE] [STREAM ...]\n"
                 "--format FORMAT -o DIR [--shard-sequences auto|N] [--last keep|drop]\n"
                 "[--tails error|drop] [--order ORDER] [--max-tokens N]\n"
-                "[--sample FRACTION] [--mix NAME=WEIGHT,...] [STREAM ...]",
+                "[--sample FRACTION] [--mix NAME=WEIGHT,...] [STREAM ...]\n"
+                "--phase PHASE --work DIR [--part I/N] [--ranges R] [OPTION ...]\n"
+                "[-o FILE|DIR] [STREAM ...]",
     .summary = "Puts the sequences of a stream in random order, and writes shards.",
     .opt = options,
     .opts_size = sizeof(struct opts),

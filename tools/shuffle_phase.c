@@ -447,7 +447,8 @@ static int book_set(struct job *j, struct slu_ledger *l, struct slu_err *err)
     int rc = slu_parts_books_check(&b, err);
     return rc ? slu_err_at(err,
                            "%s: the set's shards are not what all parts read; "
-                           "begin again with --phase scatter",
+                           "run all of --phase gather again with -f, and if that "
+                           "does not help, scatter before it",
                            j->ctx->common.output)
               : SLU_OK;
 }

@@ -248,6 +248,13 @@ int slu_scatter_write(const struct slu_parts_cfg *c, struct slu_permute *p,
     b->result.out = (struct slu_count){0};
     init_ranges(&s.ranges, c, p);
     s.n_cell = slu_parts_buckets(c, p->header) * c->ranges;
+    if (s.n_cell > SLU_WORKFILE_MAX_PARTS)
+        return slu_fail(err, SLU_E_LIMIT,
+                        "%llu ranges of each of %u buckets are too many; use --ranges "
+                        "%llu or less",
+                        (unsigned long long)c->ranges, slu_parts_buckets(c, p->header),
+                        (unsigned long long)SLU_WORKFILE_MAX_PARTS /
+                            slu_parts_buckets(c, p->header));
     s.cell = calloc(s.n_cell, sizeof *s.cell);
     int rc = s.cell ? SLU_OK : slu_fail_nomem(err, s.n_cell * sizeof *s.cell);
     if (rc == SLU_OK)

@@ -349,6 +349,10 @@ def refused():
             ("--work without --phase", WDS + ["--work", "good", "-o", "x"] + first), ("a phase that is none", phase("sort", "0/3")),
             ("--part without --phase", ["--part", "0/3", "-o", "x", "l{part}.tks"])):
         no("usage: " + what, argv, ".", status=2)
+    must(["tokenize", "-q", "-t", "bytes", "l.jsonl", "-o", "r.tks"])
+    must(["decompose", "--label-token", "--min", "1", "--max", "1M", "--tail", "drop", "r.tks", "-o", "r2.tks"])
+    no("more cells than a file has", SEED + ["--phase", "scatter", "--work", "good2", "--part", "0/1", "--ranges", "64K", "--format",
+                                             "wds", "r2.tks"], "--ranges [0-9]+ or less")
     # A blend.
     mix = ["--mix", "web=0.5,code=0.5"]
     no("scatter before blend", phase("scatter", "0/3", mix + ["--ranges", "4"], first, work="m"), "m/blend is missing; run --phase blend")

@@ -35,8 +35,8 @@ END {
                 idle++
         }
         rate = to > from ? tokens / (to - from) : tokens
-        left = done && done < n[k] ? clock((n[k] - done) * (busy / done) / (running ? running : 1)) : ""
-        if (running && left != "") { now_left = left; now_stage = s[k] }
+        left = done && running ? clock((n[k] - done) * (busy / done) / running) : ""
+        if (left != "") { now_left = left; now_stage = s[k] }
         printf "%-18s %6d %6d %7s %6s %6s %8s %9s  %s\n", s[k], n[k], done, running ? running : "", queued ? queued : "",
             failed ? failed : "", tokens ? human(tokens) : "", tokens ? human(rate) : "", left
         all += n[k]; all_done += done; all_running += running; all_queued += queued; all_failed += failed

@@ -180,6 +180,10 @@ bench-pack: programs $O/tests/bench/plan_time
 bench-shuffle: programs $O/tests/bench/records
 	@$(TEST_ENV) $(PYTHON) tests/bench/shuffle $(ARGS)
 
+# Parts of equal size, more and more of them: processor seconds a token by stage.
+bench-scaling: programs
+	@$(TEST_ENV) $(PYTHON) tests/bench/scaling $(ARGS)
+
 # From text to shards, beside the reference script and trainers' own preprocessing.
 bench-shards: programs
 	@$(TEST_ENV) $(abspath $O/judges/readers/bin/python) tests/bench/shards $(ARGS)
@@ -281,6 +285,7 @@ help:
 #H make bench-scan   where documents end in raw ids; ARGS='MIB ROUNDS'
 #H make bench-pack   bins and seconds beside TRL, OLMo-core, axolotl and a segment tree
 #H make bench-shuffle   shuffle beside cat and terashuf; ARGS='--mib 4096 --rounds 3', TERASHUF=PROGRAM
+#H make bench-scaling   batch jobs of 1, 2, 4 and 8 parts: processor seconds a token by stage
 #H make bench-shards    JSONL to shards beside the reference script, Megatron, datatrove; ARGS='--help'
 #H make bench-hostile   texts made to be slow, start-up, memory
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
@@ -292,5 +297,5 @@ help:
 #H make clean        removes build/
 
 .PHONY: arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
-        bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards asan \
+        bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-scaling asan \
         tsan valgrind fuzz fuzz-here arm64 check-arm64 objects deps deps-dev install uninstall help

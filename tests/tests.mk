@@ -186,6 +186,8 @@ bench-scaling: programs
 
 # From text to shards, beside the reference script and trainers' own preprocessing.
 bench-shards: programs
+	@$(TEST_ENV) tests/bench/fetch-shards
+	@$(MAKE) --no-print-directory arrow
 	@$(TEST_ENV) $(abspath $O/judges/readers/bin/python) tests/bench/shards $(ARGS)
 
 bench-hostile: programs $O/tests/bench/encode
@@ -286,7 +288,7 @@ help:
 #H make bench-pack   bins and seconds beside TRL, OLMo-core, axolotl and a segment tree
 #H make bench-shuffle   shuffle beside cat and terashuf; ARGS='--mib 4096 --rounds 3', TERASHUF=PROGRAM
 #H make bench-scaling   batch jobs of 1, 2, 4 and 8 parts: processor seconds a token by stage
-#H make bench-shards    JSONL to shards beside the reference script, Megatron, datatrove; ARGS='--help'
+#H make bench-shards    JSONL to shards beside the reference script and trainers' own tools; ARGS='--help'
 #H make bench-hostile   texts made to be slow, start-up, memory
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
 #H make bench-plan      what planning takes by method and bin length, and how near the bound it gets

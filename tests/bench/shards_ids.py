@@ -98,7 +98,11 @@ def dolma(out, facts, t, files):
 
 
 def mds(out, facts, t, files):
+    import zstandard
     from streaming import LocalDataset
+    for path in glob.glob(os.path.join(out, "0*", "*.mds.zstd")):  # LocalDataset takes plain ones
+        with open(path, "rb") as f, open(path[:-5], "wb") as g:
+            zstandard.ZstdDecompressor().copy_stream(f, g)
     n, folders = 0, sorted(glob.glob(os.path.join(out, "0*")))
     for i, folder in enumerate(folders):
         d = LocalDataset(local=folder)

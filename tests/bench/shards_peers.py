@@ -202,7 +202,7 @@ def dolma(out, workers, files):
     return {}
 
 
-# ---- MosaicML: llm-foundry's way, documents put end to end, cut every 2048, MDSWriter, merge_index ----
+# ---- MosaicML: llm-foundry's way, documents put end to end, cut every 2048, MDSWriter with zstd, merge_index ----
 
 BLOCK = 2048
 
@@ -211,7 +211,7 @@ def mds_worker(number, files, out):
     import numpy
     from streaming import MDSWriter
     enc, left, batch = transformers_fast(), [], []
-    with MDSWriter(columns={"tokens": "ndarray:int32"}, out=os.path.join(out, "%05d" % number), compression=None) as writer:
+    with MDSWriter(columns={"tokens": "ndarray:int32"}, out=os.path.join(out, "%05d" % number), compression="zstd") as writer:
         def put(batch):
             nonlocal left
             for ids in enc(batch).input_ids if batch else ():

@@ -80,7 +80,7 @@ static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
     slu_shard_bucket_name(length, b->name);
     slu_batch_init(&k->batch, b->tok_bytes);
     b->shard_sequences = s->cfg.shard_sequences ? s->cfg.shard_sequences
-                                                : s->cfg.format->shard_sequences(b);
+                                                : slu_shards_auto(s->cfg.format, b);
 }
 
 /* The longest bucket first: what is said to fit there fits everywhere. */

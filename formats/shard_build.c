@@ -10,6 +10,12 @@ typedef struct slu_shards_bucket bucket;
 
 /* ---- memory ---- */
 
+/* What --shard-sequences auto asks for at most, as bytes must not depend on -M: what
+ * shuffle has for shards at its least -M (tools/shuffle_shards.c: half of 32 MiB, and
+ * 24).
+ */
+#define AUTO_BYTE (UINT64_C(40) << 20)
+
 /* Of a full shard's sequences: tokens, and rows with a few segments and ids each. */
 static uint64_t batch_byte(const struct slu_shard_bucket *b)
 {
@@ -44,6 +50,20 @@ static uint64_t most(const struct slu_shards *s, const struct slu_shard_bucket *
         *(fits(s, b, k) ? &low : &high) = k;
     }
     return low;
+}
+
+uint64_t slu_shards_auto(const struct slu_shard_format *f,
+                         const struct slu_shard_bucket *b)
+{
+    struct slu_shard_bucket k = *b;
+    uint64_t n = f->shard_sequences(b);
+
+    if (!f->build)
+        return n;
+    for (k.shard_sequences = n; k.shard_sequences > 1 && need(f, &k) > AUTO_BYTE;)
+        k.shard_sequences = UINT64_C(1)
+                            << (63 - __builtin_clzll(k.shard_sequences - 1));
+    return k.shard_sequences;
 }
 
 int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)

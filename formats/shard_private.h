@@ -223,6 +223,10 @@ bool slu_shards_keeps(const void *s, const char *folder, const char *name);
 
 int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx,
                       unsigned n_threads, unsigned n_slots, struct slu_err *err);
+/* Sequences of a full shard where nobody says how many: the format's, or the largest
+ * power of two that a run with the least memory can build. */
+uint64_t slu_shards_auto(const struct slu_shard_format *f,
+                         const struct slu_shard_bucket *b);
 /* SLU_E_USAGE where cfg.memory_byte is not enough for a shard of some bucket. */
 int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err);
 int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,
@@ -245,6 +249,9 @@ int slu_shards_card_write(struct slu_shards *s, const struct slu_shards_card *k,
                           struct slu_err *err);
 
 /* ---- shard_report.c ---- */
+
+/* How report.json ends: XXH3-64 of what is before (slu_seal_put). */
+#define SLU_REPORT_SEAL ",\n  \"xxh3_64\": \"", "\"\n}\n"
 
 int slu_shards_manifest(struct slu_shards *s, struct slu_err *err);
 int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *card,

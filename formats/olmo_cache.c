@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/filelist.h"
 #include "formats/shard_dir.h"
 #include "lib/buf.h"
 #include "lib/io.h"
@@ -246,12 +247,19 @@ int slu_olmo_prefix(char **prefix, const char *dir, struct slu_err *err)
 
 /* ---- files of numbers ---- */
 
+/* W, and what is written there. */
+struct cache {
+    const char *work;
+    struct slu_filelist list;
+};
+
 struct sink {
     struct slu_out *out;
     struct slu_buf wait;
+    struct slu_digest digest;
 };
 
-/* A file of W, whose folders are made. */
+/* A file of W, whose folders are made. k stays where it is until sink_end. */
 static int sink_open(struct sink *k, struct slu_buf *path, struct slu_err *err)
 {
     *k = (struct sink){0};
@@ -261,7 +269,9 @@ static int sink_open(struct sink *k, struct slu_buf *path, struct slu_err *err)
     *slash = '/';
     if (!rc)
         rc = slu_buf_reserve(&k->wait, GATHER, err);
-    return rc ? rc : slu_out_open(&k->out, (const char *)path->data, err);
+    if (!rc)
+        rc = slu_out_open(&k->out, (const char *)path->data, err);
+    return rc ? rc : slu_out_digest(k->out, &k->digest, err);
 }
 
 static inline int sink_put(struct sink *k, uint64_t v, unsigned n_byte,
@@ -280,8 +290,9 @@ static inline int sink_put(struct sink *k, uint64_t v, unsigned n_byte,
     return SLU_OK;
 }
 
-/* Ends the file: rc is that of what was put. */
-static int sink_end(struct sink *k, int rc, struct slu_err *err)
+/* Ends the file of that path: rc is that of what was put. */
+static int sink_end(struct sink *k, struct cache *w, const struct slu_buf *path, int rc,
+                    struct slu_err *err)
 {
     if (!rc && k->out)
         rc = slu_out_write(k->out, k->wait.data, k->wait.len, err);
@@ -291,23 +302,43 @@ static int sink_end(struct sink *k, int rc, struct slu_err *err)
         rc = slu_out_close(k->out, err);
     k->out = NULL;
     slu_buf_release(&k->wait);
+    return rc ? rc
+              : slu_filelist_add(&w->list,
+                                 (const char *)path->data + strlen(w->work) + 1,
+                                 &k->digest, err);
+}
+
+/* W/manifest.jsonl: what was there and is there still, and what was written now. rc is
+ * that of what was written. */
+static int cache_end(struct cache *w, int rc, struct slu_err *err)
+{
+    if (!rc)
+        rc = slu_filelist_write(&w->list, w->work, err);
+    slu_filelist_release(&w->list);
     return rc;
 }
 
+static int cache_begin(struct cache *w, const char *work, struct slu_err *err)
+{
+    *w = (struct cache){work, SLU_FILELIST_INIT};
+    int rc = slu_filelist_load(&w->list, work, err);
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
 /* Numbers first, first + 1, …, n of them, as u32. */
-static int write_run(struct slu_buf *path, uint64_t first, uint64_t n,
+static int write_run(struct cache *w, struct slu_buf *path, uint64_t first, uint64_t n,
                      struct slu_err *err)
 {
     struct sink k;
     int rc = sink_open(&k, path, err);
     for (uint64_t i = 0; !rc && i < n; i++)
         rc = sink_put(&k, first + i, 4, err);
-    return sink_end(&k, rc, err);
+    return sink_end(&k, w, path, rc, err);
 }
 
 /* ---- the index ---- */
 
-static int write_sequences(const char *work, const struct slu_olmo_set *set,
+static int write_sequences(struct cache *w, const struct slu_olmo_set *set,
                            const struct slu_olmo_bucket *b, uint64_t shard,
                            struct slu_err *err)
 {
@@ -317,7 +348,7 @@ static int write_sequences(const char *work, const struct slu_olmo_set *set,
     int rc = path_hash(set, b, shard, hex, err);
     if (!rc)
         rc = slu_buf_printf(&path, err, "%s/dataset-common/bucketed-doc-indices-%s.npy",
-                            work, hex);
+                            w->work, hex);
     if (!rc)
         rc = sink_open(&k, &path, err);
     for (uint64_t i = 0, n = shard_seq(b, shard); !rc && i < n; i++) {
@@ -325,13 +356,13 @@ static int write_sequences(const char *work, const struct slu_olmo_set *set,
         if (!rc)
             rc = sink_put(&k, (i + 1) * b->length, 4, err);
     }
-    rc = sink_end(&k, rc, err);
+    rc = sink_end(&k, w, &path, rc, err);
     slu_buf_release(&path);
     return rc;
 }
 
-static int write_lengths(const char *folder, const struct slu_olmo_set *set,
-                         struct slu_err *err)
+static int write_lengths(struct cache *w, const char *folder,
+                         const struct slu_olmo_set *set, struct slu_err *err)
 {
     uint64_t last = set->bucket[set->n_bucket - 1].length - 1;
     unsigned n_byte = last <= UINT8_MAX ? 1 : last <= UINT16_MAX ? 2 : 4;
@@ -347,7 +378,7 @@ static int write_lengths(const char *folder, const struct slu_olmo_set *set,
         for (uint64_t i = 0; !rc && i < b->n_seq; i++)
             rc = sink_put(&k, b->length, n_byte, err);
     }
-    rc = sink_end(&k, rc, err);
+    rc = sink_end(&k, w, &path, rc, err);
     slu_buf_release(&path);
     return rc;
 }
@@ -373,7 +404,8 @@ static void instances_of(const struct slu_olmo_set *set, uint64_t length,
 
 /* FOLDER/bucketL-indices.npy, or with `order` its instances in the order of an epoch:
  * the same numbers, as `shuffle` has put the sequences into random order. */
-static int write_buckets(const char *folder, const struct slu_olmo_set *set,
+static int write_buckets(struct cache *w, const char *folder,
+                         const struct slu_olmo_set *set,
                          const struct slu_olmo_order *order, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
@@ -391,7 +423,7 @@ static int write_buckets(const char *folder, const struct slu_olmo_set *set,
                                 l);
         instances_of(set, l, &first, &n);
         if (!rc)
-            rc = write_run(&path, first, n, err);
+            rc = write_run(w, &path, first, n, err);
     }
     slu_buf_release(&path);
     return rc;
@@ -436,18 +468,22 @@ static int put_config(struct slu_buf *t, const struct slu_olmo_set *set,
     return rc ? rc : slu_buf_printf(t, err, "\n  ]\n}\n");
 }
 
-static int write_config(const char *work, const struct slu_olmo_set *set,
+static int write_config(struct cache *w, const struct slu_olmo_set *set,
                         const struct slu_olmo_curriculum *c, const char *hex,
                         struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT, path = SLU_BUF_INIT;
+    struct sink k = {0};
     char name[SLU_OLMO_NAME];
     slu_olmo_curriculum_name(c, name);
     int rc = put_config(&t, set, c, hex, err);
     if (!rc)
-        rc = slu_buf_printf(&path, err, "%s/%s.json", work, name);
+        rc = slu_buf_printf(&path, err, "%s/%s.json", w->work, name);
     if (!rc)
-        rc = slu_out_whole((const char *)path.data, t.data, t.len, err);
+        rc = sink_open(&k, &path, err);
+    if (!rc)
+        rc = slu_out_write(k.out, t.data, t.len, err);
+    rc = sink_end(&k, w, &path, rc, err);
     slu_buf_release(&path);
     slu_buf_release(&t);
     return rc;
@@ -457,29 +493,32 @@ int slu_olmo_write_index(const char *work, const struct slu_olmo_set *set,
                          const struct slu_olmo_curriculum *c, struct slu_err *err)
 {
     struct slu_buf folder = SLU_BUF_INIT;
+    struct cache w = {0};
     char hex[65];
     int rc = slu_olmo_check(set, err);
+    if (!rc)
+        rc = cache_begin(&w, work, err);
     if (!rc)
         rc = fingerprint(set, c, hex, err);
     if (!rc)
         rc = slu_buf_printf(&folder, err, "%s/dataset-%s", work, hex);
     for (unsigned k = 0; !rc && k < set->n_bucket; k++)
         for (uint64_t i = 0; !rc && i < n_shard(&set->bucket[k]); i++)
-            rc = write_sequences(work, set, &set->bucket[k], i, err);
+            rc = write_sequences(&w, set, &set->bucket[k], i, err);
     if (!rc)
-        rc = write_lengths((const char *)folder.data, set, err);
+        rc = write_lengths(&w, (const char *)folder.data, set, err);
     if (!rc)
-        rc = write_buckets((const char *)folder.data, set, NULL, err);
+        rc = write_buckets(&w, (const char *)folder.data, set, NULL, err);
     if (!rc)
-        rc = write_config(work, set, c, hex, err);
+        rc = write_config(&w, set, c, hex, err);
     slu_buf_release(&folder);
-    return rc;
+    return cache_end(&w, rc, err);
 }
 
 /* ---- an order ---- */
 
-static int write_batches(struct slu_buf *path, const struct slu_olmo_order *order,
-                         struct slu_err *err)
+static int write_batches(struct cache *w, struct slu_buf *path,
+                         const struct slu_olmo_order *order, struct slu_err *err)
 {
     uint32_t batch[4096];
     uint64_t done = 0;
@@ -497,7 +536,7 @@ static int write_batches(struct slu_buf *path, const struct slu_olmo_order *orde
         rc = slu_fail(err, SLU_E_CONSERVATION,
                       "internal error: %" PRIu64 " of %" PRIu64 " batches were ordered",
                       done, order->n_batch);
-    return sink_end(&k, rc, err);
+    return sink_end(&k, w, path, rc, err);
 }
 
 int slu_olmo_write_order(const char *work, const struct slu_olmo_set *set,
@@ -505,13 +544,16 @@ int slu_olmo_write_order(const char *work, const struct slu_olmo_set *set,
                          const struct slu_olmo_order *order, struct slu_err *err)
 {
     struct slu_buf folder = SLU_BUF_INIT, path = SLU_BUF_INIT;
+    struct cache w;
     char hex[65], name[SLU_OLMO_NAME];
     slu_olmo_curriculum_name(c, name);
-    int rc = fingerprint(set, c, hex, err);
+    int rc = cache_begin(&w, work, err);
+    if (!rc)
+        rc = fingerprint(set, c, hex, err);
     if (!rc)
         rc = slu_buf_printf(&folder, err, "%s/dataset-%s/%s", work, hex, name);
     if (!rc)
-        rc = write_buckets((const char *)folder.data, set, order, err);
+        rc = write_buckets(&w, (const char *)folder.data, set, order, err);
     if (!rc)
         rc = slu_buf_printf(&path, err,
                             "%s/global_batch_indices_bz%" PRIu64 "_epoch%" PRIu64
@@ -519,8 +561,8 @@ int slu_olmo_write_order(const char *work, const struct slu_olmo_set *set,
                             (const char *)folder.data, order->batch_tokens,
                             order->epoch, order->seed);
     if (!rc)
-        rc = write_batches(&path, order, err);
+        rc = write_batches(&w, &path, order, err);
     slu_buf_release(&path);
     slu_buf_release(&folder);
-    return rc;
+    return cache_end(&w, rc, err);
 }

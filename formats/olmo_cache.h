@@ -15,6 +15,7 @@
  *   W/dataset-F/CURRICULUM/global_batch_indices_bzB_epochE_seedS.npy    u32: numbers of
  *       batches (B tokens each, counted bucket by bucket), in the order of the steps
  *   W/CURRICULUM.json   ours: what the training's configuration must say
+ *   W/manifest.jsonl    ours: formats/filelist.h's of all of these, written last
  *
  * F = SHA-256 of the class's name, tokenizer facts, type, lengths, curriculum, and of
  * each file's name without folder and size. An instance is a sequence, numbered over
@@ -27,7 +28,8 @@
  * The loader's bucket file of 256 or 65536 as the longest length would be empty, as its
  * lengths overflow their type; those here are not made of lengths.
  *
- * Files are written whole or not at all. Memory: 64 KiB. Thread safety: reentrant.
+ * Files are written whole or not at all. Memory: 64 KiB, and some 200 bytes a file.
+ * Thread safety: reentrant.
  */
 #ifndef SLU_OLMO_CACHE_H
 #define SLU_OLMO_CACHE_H

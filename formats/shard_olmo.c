@@ -94,6 +94,8 @@ static bool olmo_owns_in_set(const char *name)
     size_t n = strlen(name);
     if (n > 5 && !strcmp(name + n - 5, ".json"))
         return !strncmp(name, "vsl-", 4);
+    if (!strcmp(name, "manifest.jsonl"))
+        return true;
     return n > 4 && !strcmp(name + n - 4, ".npy") &&
            (!strncmp(name, "bucket", 6) || !strcmp(name, "instance-lengths.npy") ||
             !strncmp(name, "instance_indices_", 17) ||
@@ -210,6 +212,8 @@ static int olmo_set(void *state, const struct slu_shard_set *set, struct slu_err
     int rc = slu_buf_printf(&work, err, "%s/%s", set->dir, folder);
     if (!rc)
         rc = slu_olmo_write_index((const char *)work.data, &o->set, &natural, err);
+    if (!rc) /* so that its absence is seen */
+        rc = slu_shards_report_add(set->engine, "set_folder", "\"olmo-cache\"", err);
     slu_buf_release(&work);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/filelist.h"
 #include "formats/shard_private.h"
 #include "lib/json_write.h"
 
@@ -143,7 +144,9 @@ static int report_provenance(const struct slu_shards *s, struct slu_buf *t,
         if (rc == SLU_OK)
             rc = slu_step_put_json(&s->header.step[i], t, err);
     }
-    return rc ? rc : slu_buf_printf(t, err, "]\n}\n");
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(t, err, "]");
+    return rc ? rc : slu_seal_put(t, SLU_REPORT_SEAL, err);
 }
 
 static int report(const struct slu_shards *s, const struct slu_shards_card *card,

@@ -1,7 +1,3 @@
-#include "formats/shardset.h"
-
-#include <dirent.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,47 +5,10 @@
 #include <unistd.h>
 
 #include "formats/shard_dir.h"
-#include "formats/shard_private.h"
-#include "lib/json.h"
-#include "lib/pipe.h"
+#include "formats/shardset_private.h"
 
-struct bucket {
-    struct slu_shard_bucket pub; /* by the report; n_shard, n_seq: read so far */
-    uint64_t n_tok;              /* read so far */
-};
-
-/* A line of manifest.jsonl. */
-struct entry {
-    char file[300];
-    uint64_t n_byte, xxh3, n_seq, shard, part;
-    bool is_shard; /* shard and part are said */
-};
-
-struct slu_shardset {
-    char *dir;
-    struct slu_json *report;
-    const struct slu_shard_layout *layout;
-    struct slu_header header;
-    struct bucket bucket[SLU_MAX_BUCKETS];
-    unsigned n_bucket;
-
-    /* The bucket at hand. */
-    unsigned at;                 /* n_bucket: none left */
-    struct slu_reader *segments; /* NULL: not opened yet */
-    const struct slu_shard_format *format;
-    FILE *manifest; /* DIR/manifest.jsonl */
-    uint64_t n_line;
-    struct entry next; /* its line to come */
-    bool have_next;
-    char shard[300]; /* the first file of the shard at hand, in DIR */
-    void *state;     /* of the layout; NULL: no shard is open */
-    uint64_t n_here, n_expected;
-    struct slu_batch rows;
-    struct slu_buf ids, narrow;
-};
-
-static int incomplete(const struct slu_shardset *s, const char *what,
-                      struct slu_err *err)
+int slu_shardset_incomplete(const struct slu_shardset *s, const char *what,
+                            struct slu_err *err)
 {
     return slu_fail(
         err, SLU_E_TRUNCATED,
@@ -57,10 +16,10 @@ static int incomplete(const struct slu_shardset *s, const char *what,
         s->dir, what);
 }
 
-static int path_in(const struct slu_shardset *s, char out[PATH_MAX],
-                   struct slu_err *err, const char *a, const char *b, const char *c)
+int slu_shardset_path(const struct slu_shardset *s, char out[PATH_MAX],
+                      struct slu_err *err, const char *a, const char *b, const char *c)
 {
-    int n = snprintf(out, PATH_MAX, "%s/%s/%s%s", s->dir, a, b, c);
+    int n = snprintf(out, PATH_MAX, "%s/%s%s%s%s", s->dir, a, *a ? "/" : "", b, c);
     return n > 0 && n < PATH_MAX ? SLU_OK
                                  : slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);
 }
@@ -69,12 +28,12 @@ static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err
 {
     char path[PATH_MAX];
     const char *p = path;
-    int rc = path_in(s, path, err, "segments", s->bucket[i].pub.name, ".tks");
+    int rc = slu_shardset_path(s, path, err, "segments", s->bucket[i].pub.name, ".tks");
     if (rc)
         return rc;
     struct stat st;
     if (stat(path, &st))
-        return incomplete(s, path, err);
+        return slu_shardset_incomplete(s, path, err);
     struct slu_reader_cfg cfg = {&p, 1, 0};
     rc = slu_reader_open(&s->segments, &cfg, err);
     if (!rc && !slu_reader_header(s->segments)->no_tokens)
@@ -83,7 +42,7 @@ static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err
     return rc;
 }
 
-static bool get_u64(struct slu_json_value v, const char *key, uint64_t *out)
+bool slu_shardset_get_u64(struct slu_json_value v, const char *key, uint64_t *out)
 {
     struct slu_json_value x;
     return slu_json_get(v, key, &x) && slu_json_u64(x, out);
@@ -96,11 +55,11 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
     struct stat st;
     const char *name = NULL;
     size_t n;
-    int rc = path_in(s, path, err, ".", "report.json", "");
+    int rc = slu_shardset_path(s, path, err, "", "report.json", "");
     if (rc)
         return rc;
     if (stat(path, &st))
-        return incomplete(s, "there is no report.json", err);
+        return slu_shardset_incomplete(s, "there is no report.json", err);
     rc = slu_json_load(&s->report, path, err);
     if (rc)
         return rc;
@@ -117,8 +76,8 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
     slu_json_iter_init(&it, v);
     while (slu_json_next(&it) && s->n_bucket < SLU_MAX_BUCKETS) {
         struct slu_shard_bucket *b = &s->bucket[s->n_bucket].pub;
-        if (!get_u64(it.value, "length", &b->length) || !b->length ||
-            !get_u64(it.value, "shard_sequences", &b->shard_sequences))
+        if (!slu_shardset_get_u64(it.value, "length", &b->length) || !b->length ||
+            !slu_shardset_get_u64(it.value, "shard_sequences", &b->shard_sequences))
             return slu_fail(err, SLU_E_FORMAT,
                             "%s: a bucket without length or shard_sequences", path);
         slu_shard_bucket_name(b->length, b->name);
@@ -132,14 +91,15 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
 static int open_manifest(struct slu_shardset *s, struct slu_err *err)
 {
     char path[PATH_MAX];
-    int rc = path_in(s, path, err, ".", "manifest.jsonl", "");
+    int rc = slu_shardset_path(s, path, err, "", "manifest.jsonl", "");
     if (rc)
         return rc;
     s->manifest = fopen(path, "re");
-    return s->manifest ? SLU_OK : incomplete(s, "there is no manifest.jsonl", err);
+    return s->manifest ? SLU_OK
+                       : slu_shardset_incomplete(s, "there is no manifest.jsonl", err);
 }
 
-static bool get_hash(struct slu_json_value v, uint64_t *out)
+bool slu_shardset_get_hash(struct slu_json_value v, uint64_t *out)
 {
     struct slu_json_value x;
     const char *hash;
@@ -151,24 +111,25 @@ static bool get_hash(struct slu_json_value v, uint64_t *out)
     return true;
 }
 
-static bool get_entry(struct entry *e, struct slu_json_value v)
+bool slu_shardset_get_entry(struct slu_shardset_entry *e, struct slu_json_value v)
 {
     struct slu_json_value x;
     const char *name;
     size_t n;
-    *e = (struct entry){0};
+    *e = (struct slu_shardset_entry){0};
     if (!slu_json_get(v, "file", &x) || !slu_json_string(x, &name, &n) ||
         n >= sizeof e->file || *name == '/' || strstr(name, "..") ||
-        !get_u64(v, "bytes", &e->n_byte) || !get_hash(v, &e->xxh3))
+        !slu_shardset_get_u64(v, "bytes", &e->n_byte) ||
+        !slu_shardset_get_hash(v, &e->xxh3))
         return false;
     memcpy(e->file, name, strlen(name) + 1);
-    e->is_shard = get_u64(v, "shard", &e->shard);
-    return !e->is_shard ||
-           (get_u64(v, "part", &e->part) && get_u64(v, "sequences", &e->n_seq));
+    e->is_shard = slu_shardset_get_u64(v, "shard", &e->shard);
+    return !e->is_shard || (slu_shardset_get_u64(v, "part", &e->part) &&
+                            slu_shardset_get_u64(v, "sequences", &e->n_seq));
 }
 
 /* The manifest's next line in s->next; SLU_EOF behind the last. */
-static int peek(struct slu_shardset *s, struct slu_err *err)
+int slu_shardset_peek(struct slu_shardset *s, struct slu_err *err)
 {
     char line[1024];
     struct slu_json *j = NULL;
@@ -178,12 +139,12 @@ static int peek(struct slu_shardset *s, struct slu_err *err)
         return SLU_EOF;
     s->n_line++;
     if (!strchr(line, '\n'))
-        return incomplete(s, "manifest.jsonl ends within a line", err);
+        return slu_shardset_incomplete(s, "manifest.jsonl ends within a line", err);
     int rc = slu_json_parse(&j, line, strlen(line), err);
     if (rc)
         return slu_err_at(err, "%s/manifest.jsonl:%llu", s->dir,
                           (unsigned long long)s->n_line);
-    s->have_next = get_entry(&s->next, slu_json_root(j));
+    s->have_next = slu_shardset_get_entry(&s->next, slu_json_root(j));
     slu_json_free(j);
     return s->have_next ? SLU_OK
                         : slu_fail(err, SLU_E_FORMAT,
@@ -196,7 +157,7 @@ static int peek_shard(struct slu_shardset *s, struct slu_err *err)
 {
     const char *name = s->bucket[s->at].pub.name;
     size_t n = strlen(name);
-    int rc = peek(s, err);
+    int rc = slu_shardset_peek(s, err);
     if (rc)
         return rc;
     return s->next.is_shard && !strncmp(s->next.file, name, n) && s->next.file[n] == '/'
@@ -207,7 +168,7 @@ static int peek_shard(struct slu_shardset *s, struct slu_err *err)
 /* The bucket's next shard; SLU_EOF behind the last. */
 static int open_shard(struct slu_shardset *s, struct slu_err *err)
 {
-    struct bucket *b = &s->bucket[s->at];
+    struct slu_shardset_bucket *b = &s->bucket[s->at];
     char path[SLU_SHARD_FILES][PATH_MAX];
     const char *p[SLU_SHARD_FILES];
     for (unsigned i = 0; i < s->format->n_file; i++) {
@@ -222,7 +183,7 @@ static int open_shard(struct slu_shardset *s, struct slu_err *err)
                             "should be here",
                             s->dir, (unsigned long long)s->n_line, i,
                             (unsigned long long)b->pub.n_shard, b->pub.name);
-        rc = path_in(s, path[i], err, ".", s->next.file, "");
+        rc = slu_shardset_path(s, path[i], err, "", s->next.file, "");
         if (rc)
             return rc;
         p[i] = path[i];
@@ -341,7 +302,7 @@ static int narrow(struct slu_shardset *s, const void **tok, struct slu_err *err)
 /* Tokens to the segment rows at hand. */
 static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
 {
-    struct bucket *k = &s->bucket[s->at];
+    struct slu_shardset_bucket *k = &s->bucket[s->at];
     for (size_t i = 0; i < s->rows.n_seq; i++) {
         const struct slu_seq *q = &s->rows.seq[i];
         const void *tok = NULL;
@@ -411,121 +372,6 @@ int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
             "%s: the shards' checksum is %s, the report's %s; the set is damaged",
             s->dir, got, want);
     return SLU_OK;
-}
-
-/* ---- the bytes of files ---- */
-
-struct look_job {
-    struct entry e;
-    struct slu_buf scratch;
-};
-
-static int look_produce(void *ctx, void *job, struct slu_err *err)
-{
-    struct slu_shardset *s = ctx;
-    struct look_job *j = job;
-    int rc = peek(s, err);
-    if (rc)
-        return rc;
-    j->e = s->next;
-    s->have_next = false;
-    return SLU_OK;
-}
-
-static int check_file(struct slu_shardset *s, const char *name, uint64_t n_byte,
-                      uint64_t xxh3, struct slu_buf *scratch, struct slu_err *err)
-{
-    char path[PATH_MAX];
-    struct slu_digest d;
-    int rc = path_in(s, path, err, ".", name, "");
-    if (!rc && access(path, F_OK))
-        return incomplete(s, name, err);
-    if (!rc)
-        rc = slu_file_digest(path, scratch, &d, err);
-    if (rc)
-        return rc;
-    if (d.n_byte != n_byte)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "%s/%s: has %llu bytes, and %llu were written", s->dir, name,
-                        (unsigned long long)d.n_byte, (unsigned long long)n_byte);
-    if (d.xxh3 != xxh3)
-        return slu_fail(
-            err, SLU_E_CHECKSUM,
-            "%s/%s: is not as it was written (its XXH3-64 is %016llx, and was "
-            "%016llx)",
-            s->dir, name, (unsigned long long)d.xxh3, (unsigned long long)xxh3);
-    return SLU_OK;
-}
-
-static int look_work(void *ctx, unsigned worker, void *job, struct slu_err *err)
-{
-    struct look_job *j = job;
-    (void)worker;
-    return check_file(ctx, j->e.file, j->e.n_byte, j->e.xxh3, &j->scratch, err);
-}
-
-static int look_emit(void *ctx, void *job, struct slu_err *err)
-{
-    (void)ctx;
-    (void)job;
-    (void)err;
-    return SLU_OK;
-}
-
-/* Of shard-0000012.tar, shard.00012.mds, chunk-0-12.bin. */
-static uint64_t shard_number(const char *name)
-{
-    const char *p = strrchr(name, '-');
-    p = p ? p : name;
-    return strtoull(p + strcspn(p, "0123456789"), NULL, 10);
-}
-
-/* Trainers read whatever lies in a bucket's folder and is named like a shard. */
-static int check_strays(const struct slu_shardset *s, const struct slu_shard_bucket *b,
-                        struct slu_err *err)
-{
-    char path[PATH_MAX];
-    int rc = path_in(s, path, err, ".", b->name, "");
-    if (rc)
-        return rc;
-    DIR *d = opendir(path);
-    if (!d)
-        return SLU_OK; /* a bucket without sequences */
-    for (const struct dirent *e; !rc && (e = readdir(d));)
-        if (s->format->owns(e->d_name) && strpbrk(e->d_name, "0123456789") &&
-            shard_number(e->d_name) >= b->n_shard)
-            rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s/%s/%s: is none of the set's %llu shards there, and a "
-                          "trainer may read it; remove it",
-                          s->dir, b->name, e->d_name, (unsigned long long)b->n_shard);
-    closedir(d);
-    return rc;
-}
-
-int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
-                              struct slu_err *err)
-{
-    static const struct slu_pipe_ops ops = {look_produce, look_work, look_emit};
-    struct look_job job[8] = {{{{0}, 0, 0, 0, 0, 0, false}, SLU_BUF_INIT}};
-    struct slu_json_value root = slu_json_root(s->report), v;
-    void *slot[8];
-    uint64_t n_byte = 0, xxh3 = 0;
-    if (!slu_json_get(root, "manifest", &v) || !get_u64(v, "bytes", &n_byte) ||
-        !get_hash(v, &xxh3))
-        return slu_fail(err, SLU_E_FORMAT, "%s/report.json: no manifest", s->dir);
-    int rc = check_file(s, "manifest.jsonl", n_byte, xxh3, &job[0].scratch, err);
-    rewind(s->manifest);
-    s->n_line = 0;
-    s->have_next = false;
-    for (unsigned i = 0; i < 8; i++)
-        slot[i] = &job[i];
-    if (!rc)
-        rc = slu_pipe_run(&ops, s, slot, 8, n_threads, err);
-    for (unsigned i = 0; !rc && i < s->n_bucket; i++)
-        rc = check_strays(s, &s->bucket[i].pub, err);
-    for (unsigned i = 0; i < 8; i++)
-        slu_buf_release(&job[i].scratch);
-    return rc;
 }
 
 int slu_shardset_buckets(struct slu_shardset *s, char **json, struct slu_err *err)

@@ -54,8 +54,10 @@ SLU_MUST_USE int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b,
 SLU_MUST_USE int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
                                      struct slu_err *err);
 /* All files of the set have the bytes that manifest.jsonl says, and it those that
- * report.json says, by XXH3-64; with n_threads threads. No bucket's folder has a shard
- * more, which a trainer would read. After SLU_EOF. */
+ * report.json says, and it those that its last line says, by XXH3-64; with n_threads
+ * threads. So have those of a format's own folder by the list in it (filelist.h). There
+ * is no bucket's folder more, nor a shard in one, which a trainer would read. After
+ * SLU_EOF. */
 SLU_MUST_USE int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_threads,
                                            struct slu_err *err);
 /* [{"name": "D_8", "length": 256, "sequences": …, "tokens": …, "shards": …}, …] of the

@@ -19,7 +19,7 @@ assert sum(r["sequences"] for r in shards) == report["sequences"] and sum(r["tok
 PY
 
 # Each kind of file in turn: one byte flipped, one byte less, gone.
-for f in D_6/shard-0000001.tar D_6/manifest.jsonl segments/D_6.tks manifest.jsonl README.md lengths.svg; do
+for f in D_6/shard-0000001.tar D_6/manifest.jsonl segments/D_6.tks manifest.jsonl README.md lengths.svg report.json; do
     "$PYTHON" - "$f" <<'PY'
 import os, shutil, sys
 name = sys.argv[1]
@@ -45,6 +45,37 @@ cp -r txt stray
 cp stray/D_6/shard-0000000.tar stray/D_6/shard-0000099.tar
 status "a shard that no manifest names" 1 inspect --verify stray
 check "is named" grep -q "D_6/shard-0000099.tar" "$TMP/err"
+
+# report.json has no hash elsewhere: every byte of it counts all the same.
+cp -r txt reported
+sed -i '/"program"/s/shuffle/shuffel/' reported/report.json
+status "a report that reads well and is not what was written" 1 inspect --verify reported
+check "is said" grep -q "reported/report.json: is not as it was written" "$TMP/err"
+"$PYTHON" - <<'PY' || not_ok "report.json: its last member is XXH3-64 of what is before, unless there is no xxhash to tell"
+import json, re
+b = open("txt/report.json", "rb").read()
+i = b.rindex(b',\n  "xxh3_64": "')
+assert list(json.loads(b))[-1] == "xxh3_64" and re.fullmatch(rb',\n  "xxh3_64": "[0-9a-f]{16}"\n}\n', b[i:])
+try:
+    import xxhash
+    assert xxhash.xxh3_64_hexdigest(b[:i]) == json.loads(b)["xxh3_64"]
+except ImportError:
+    pass
+PY
+
+# Buckets that are none of the set's.
+for name in D_99 L_100 D_5; do
+    rm -rf stray
+    cp -r txt stray
+    mkdir stray/$name
+    cp stray/D_6/shard-0000000.tar stray/$name
+    status "a folder $name beside the set's" 1 inspect --verify stray
+    check "is named" grep -q "stray/$name: is none of the set's buckets" "$TMP/err"
+done
+rm -rf stray
+cp -r txt stray
+mkdir stray/D_new stray/notes
+check "other folders are nobody's business" inspect --verify stray
 
 # The same sequences in the other kinds of members.
 for member in json json.gz; do

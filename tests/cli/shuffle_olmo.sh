@@ -73,6 +73,22 @@ bad "csv.gz" "head -c 100 a/D_4/shard-0000000.csv.gz >bad/D_4/shard-0000000.csv.
 bad "." "zcat a/D_4/shard-0000000.csv.gz | sed 3d | gzip -n >bad/D_4/shard-0000000.csv.gz"
 bad "." "printf '\0\0' | dd of=bad/D_4/shard-0000000.npy bs=1 seek=8 conv=notrunc status=none"
 
+bad "olmo-cache/dataset-.*/instance-lengths.npy: is not as it was written" \
+    'f=$(ls bad/olmo-cache/dataset-*/instance-lengths.npy); printf "\377" | dd of=$f bs=1 seek=3 conv=notrunc status=none'
+bad "olmo-cache/dataset-common/.*: has" 'truncate -s -8 $(ls bad/olmo-cache/dataset-common/* | sed -n 2p)'
+bad "incomplete: olmo-cache/vsl-natural.json" "rm bad/olmo-cache/vsl-natural.json"
+bad "bad/olmo-cache: the set is incomplete: there is no manifest.jsonl" "rm bad/olmo-cache/manifest.jsonl"
+bad "bad/olmo-cache: the set is incomplete" "rm -r bad/olmo-cache"
+bad "olmo-cache/manifest.jsonl: is not as it was written" "sed -i 2d bad/olmo-cache/manifest.jsonl"
+rm -rf bad && cp -r a bad && touch bad/olmo-cache/dataset-common/theirs.npy
+check "what a loader adds to the cache is its own" inspect --verify bad
+check "schedule may add to it" schedule -q --trainer generic --batch-tokens 2K --olmo-cache bad/olmo-cache --olmo-path /data/set a
+check "  and that is a set again" inspect --verify bad
+said 1 "global_batch_indices.*: is not as it was written" sh -c '
+    printf "\377" | dd of=$(ls bad/olmo-cache/dataset-*/vsl-natural/global_batch_indices*) bs=1 conv=notrunc status=none; inspect --verify bad'
+bad "olmo-cache/manifest.jsonl: is not as it was written" "sed -i 2d bad/olmo-cache/manifest.jsonl"
+said 1 "olmo-cache/manifest.jsonl: is not as it was written" schedule -q --trainer generic --batch-tokens 2K --olmo-cache bad/olmo-cache a
+
 # ---- schedule --olmo-cache ----
 
 olmo="--batch-tokens 2K --world 2 --seed 3 --epochs 2"
@@ -80,7 +96,7 @@ schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/
 schedule -q --trainer generic $olmo --cycles 2 --json t.json a
 check "the schedule is what it is without" cmp s.json t.json
 check "nothing on standard output" test -z "$(schedule -q --trainer generic $olmo --olmo-cache w --olmo-path /data/set a)"
-check "the index is that of shuffle" sh -c 'for f in $(cd a/olmo-cache && find . -type f); do cmp a/olmo-cache/$f w/$f || exit 1; done'
+check "the index is that of shuffle" sh -c 'for f in $(cd a/olmo-cache && find . -name "*.npy" -o -name "vsl*"); do cmp a/olmo-cache/$f w/$f || exit 1; done'
 schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/set a
 order=$(ls w/dataset-*/vsl-natural/global_batch_indices_bz2048_epoch2_seed3.npy)
 cat >batches.py <<'END'

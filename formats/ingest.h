@@ -35,7 +35,7 @@ struct slu_ingest_cfg {
                     * break off (see formats/input.h) */
     /* Borrowed; the caller closes them. out takes the documents in order. */
     struct slu_writer *out;
-    struct slu_writer *holdout_out; /* NULL if holdout is 0 */
+    struct slu_writer *holdout_out; /* NULL: holdout is 0 */
     struct slu_out *rejects;        /* JSON lines; or NULL */
     uint64_t memory_byte;           /* for blocks, tokens and caches; at least 32 MiB */
     const char *tmpdir;             /* for the ids of a text that is larger than that */

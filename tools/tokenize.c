@@ -108,6 +108,7 @@ static void defaults(void *p)
     struct opts *o = p;
     o->field = "text";
     o->sample = 1;
+    o->holdout = -1; /* not given: 0 is a share too, in a script that tries some */
     o->max_tokens = UINT64_MAX;
 }
 
@@ -118,7 +119,7 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
     struct opts *o = ctx->opts;
     if (o->format == FORMAT_PARQUET && !slu_parquet_load())
         return slu_fail(err, SLU_E_UNSUPPORTED, "--format parquet: " SLU_PARQUET_NONE);
-    if ((o->holdout > 0) != (o->holdout_output != NULL))
+    if ((o->holdout >= 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
                         "--holdout and --holdout-output need each other");
     if (o->domain && o->domain_field)
@@ -360,7 +361,7 @@ static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     const struct opts *o = ctx->opts;
     struct slu_err err = SLU_ERR_INIT;
     struct slu_buf b = SLU_BUF_INIT;
-    if (o->holdout > 0 &&
+    if (o->holdout >= 0 &&
         !slu_buf_printf(&b, &err,
                         "{\"documents\": %llu, \"tokens\": %llu, \"text_bytes\": "
                         "%llu}",
@@ -439,7 +440,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .bos = o->bos,
             .eos = !o->no_eos,
             .sample = o->sample,
-            .holdout = o->holdout,
+            .holdout = o->holdout > 0 ? o->holdout : 0,
             .max_tok = o->max_tokens,
             .seed = ctx->common.seed,
             .skip_bad = o->on_error == 1,

@@ -15,6 +15,9 @@ struct schedule_opts {
     int trainer;
 };
 
+/* Warns where a set's blend changes on the way and several buckets are in use. */
+void schedule_warn_phases(struct cli_ctx *ctx, const struct slu_bucket_counts *set);
+
 /* --trainer generic and olmo: steps, as a file and as JSON. */
 SLU_MUST_USE int schedule_steps(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
                                 struct slu_err *err);

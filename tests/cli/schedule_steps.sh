@@ -230,3 +230,22 @@ if [ -e twice.sched ]; then
     status "a step twice" 1 inspect --verify twice.sched
     check "  is named" grep -q 'step 1 takes sequences that this pass has had' err
 fi
+
+# ---- sets that were blended in phases ----
+corpus mixed.jsonl 300000 9
+tokenize -t bytes --domain web mixed.jsonl >web.tks
+tokenize -t bytes --domain code mixed.jsonl >code.tks
+mix="--mix-schedule web=0.9,code=0.1:50%;code=1:50% --max-tokens 200K --format ds"
+decompose --min 16 --max 64 --label-token --tail drop web.tks >web.d
+decompose --min 16 --max 64 --label-token --tail drop code.tks >code.d
+# shellcheck disable=SC2086 # options
+shuffle -q $mix -o phases web.d code.d
+schedule --trainer generic --batch-tokens 256 -o p.sched phases 2>err
+check "phases of several buckets overlap: is said" sh -c '[ "$(grep -c . err)" = 1 ] && grep -q "phases: was blended in 2 phases" err'
+schedule -q --trainer generic --batch-tokens 256 -o p.sched phases 2>err
+check "  not with -q" test ! -s err
+for x in web code; do decompose --buckets 64 --label-token --tail drop $x.tks >$x.d; done
+# shellcheck disable=SC2086 # options
+shuffle -q $mix -o one web.d code.d
+schedule --trainer generic --batch-tokens 256 -o p.sched one 2>err
+check "phases of one bucket follow one another" sh -c '! grep -q "was blended" err'

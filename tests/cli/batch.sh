@@ -52,6 +52,29 @@ sluice-batch clean set >/dev/null
 check "clean removes what was between" test ! -e set/work
 same "and nothing of the set" "$good" "$(sha_tree set/shards)"
 
+# What no stage reads any more goes on the way; a part that is done needs none of it.
+recipe 3 >lean-recipe
+echo 'keep = needed' >>lean-recipe
+status "keep = needed: init" 0 sluice-batch init lean-recipe lean
+sluice-batch stages lean >stages
+while read -r stage parts _; do
+    for i in $(seq 0 $((parts - 1))); do
+        sluice-batch task lean "$stage" "$i" || echo "$stage $i" >>lean-failed
+    done
+    find lean/work -type f ! -name '*.json' 2>/dev/null | sed -e 's,^lean/work/,,' -e 's,[0-9][^/]*$,N,' | sort -u | tr '\n' ' ' >"left-$stage"
+    for i in $(seq 0 $((parts - 1))); do
+        sluice-batch task lean "$stage" "$i" || echo "$stage $i again" >>lean-failed
+    done
+done <stages
+check "keep = needed: every part, also again" test ! -e lean-failed
+same "keep = needed: the same bytes" "$good" "$(sha_tree lean/shards)"
+same "  near: the sets of n-grams go when clusters are known" "exact/N near.phases/cluster.N near/N " "$(cat left-near-filter)"
+same "  pack: what it was made of" "pack.phases/count.N pack.phases/plan pack.phases/scatter.N pack/N " "$(cat left-pack-gather)"
+same "  in the end nothing is left" "" "$(tr -d ' ' <left-shuffle-finish)"
+printf '%s\n' 'input = in/*' 'parts = 1' 'keep = some' >lean-recipe
+status "keep = some" 1 sluice-batch init lean-recipe some
+check "  one line" grep -q 'keep = some: all or needed' err
+
 # A run that is stopped, a lock that is held, one whose owner died.
 sleep 60 &
 echo "$(uname -n) $! 0" >out-1/state/lock

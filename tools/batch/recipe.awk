@@ -7,7 +7,7 @@ function bad(why) {
 }
 BEGIN {
     order = "input tokenizer parts seed tokenize dedup decompose pack shuffle"
-    limits = "threads memory time partition account tmpdir slurm queue"
+    limits = "threads memory time partition account tmpdir slurm queue keep"
     n = split(order " " limits, key, " ")
     for (i = 1; i <= n; i++)
         known[key[i]] = 1
@@ -32,7 +32,7 @@ $0 == "" { next }
     gsub(/^[ \t]+/, "", v)
     last = k
     sub(/.*\./, "", last)
-    if (!(k in known) && !(k ~ /^[a-z-]+\.[a-z]+$/ && (last in limit) && last != "queue"))
+    if (!(k in known) && !(k ~ /^[a-z-]+\.[a-z]+$/ && (last in limit) && last != "queue" && last != "keep"))
         bad("unknown key \"" k "\"")
     if ((k in said) && !(last in many))
         bad(k " was given in line " said[k] " already")
@@ -42,6 +42,8 @@ $0 == "" { next }
         bad(k " = " v ": a number from 1 on")
     if (k == "seed" && v !~ /^[0-9]+$/)
         bad("seed = " v ": a number")
+    if (k == "keep" && v !~ /^(all|needed)$/)
+        bad("keep = " v ": all or needed")
     if (last == "memory" && v !~ /^[1-9][0-9]*[KMGT]$/)
         bad(k " = " v ": a size like 8G")
     if (k ~ /^(tokenize|dedup|decompose|pack|shuffle)$/) {

@@ -6,7 +6,8 @@
 
 struct jsonl {
     struct slu_buf carry; /* the beginning of a record, read with the block before it */
-    uint64_t off;         /* in the source, of the next block's first byte */
+    uint64_t first;       /* in the source, where what is ours begins */
+    uint64_t off;         /* the same of the next block's first byte */
     uint64_t line;        /* its line; 0: unknown */
     bool begun;
     bool ended;
@@ -43,7 +44,9 @@ static int jsonl_open(struct slu_input_source *src, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Goes to the first record that begins at src->from or behind it. */
+/* Goes to the first record that begins at src->from or behind it; where none begins
+ * before src->to, no further than there: a record over many shares is not read to its
+ * end by each. */
 static int skip_to_share(struct slu_input_source *src, struct jsonl *j,
                          struct slu_err *err)
 {
@@ -51,7 +54,7 @@ static int skip_to_share(struct slu_input_source *src, struct jsonl *j,
     size_t got;
     uint64_t at = src->from - 1; /* a newline here: a record begins at `from` */
     int rc = slu_bytes_seek(src->bytes, at, err);
-    while (!rc) {
+    while (!rc && at < src->to) {
         rc = slu_bytes_read(src->bytes, chunk, sizeof chunk, &got, err);
         if (rc)
             break;
@@ -62,7 +65,7 @@ static int skip_to_share(struct slu_input_source *src, struct jsonl *j,
         if (nl || got < sizeof chunk)
             break;
     }
-    j->off = at;
+    j->first = j->off = at;
     return rc;
 }
 
@@ -155,6 +158,14 @@ static uint64_t count_lines(const uint8_t *p, size_t n)
     return lines;
 }
 
+static int end_share(struct slu_input_source *src, const struct jsonl *j)
+{
+    uint64_t at = slu_bytes_tell(src->bytes), ours = j->off - j->first;
+    if (at > src->from + ours)
+        src->other_byte = at - src->from - ours;
+    return SLU_EOF;
+}
+
 static int jsonl_fetch(struct slu_input_source *src, struct slu_block *b,
                        struct slu_err *err)
 {
@@ -163,7 +174,7 @@ static int jsonl_fetch(struct slu_input_source *src, struct slu_block *b,
     if (rc)
         return rc;
     if (j->ended)
-        return SLU_EOF;
+        return end_share(src, j);
     rc = fill(src, j, b, err);
     if (!rc && b->raw.len == 0 && slu_bytes_tell(src->bytes) == 0)
         return slu_input_empty(src, err);
@@ -180,7 +191,7 @@ static int jsonl_fetch(struct slu_input_source *src, struct slu_block *b,
     j->off += b->raw.len;
     if (j->line)
         j->line += count_lines(b->raw.data, b->raw.len);
-    return j->ended ? SLU_EOF : SLU_OK;
+    return j->ended ? end_share(src, j) : SLU_OK;
 }
 
 static void jsonl_close(struct slu_input_source *src)

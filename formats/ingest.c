@@ -81,14 +81,14 @@ static int begin_source(void *ctx, uint64_t ordinal, struct slu_err *err)
                                 g->cfg->sources->item[ordinal].name, err);
 }
 
-static void end_source(void *ctx, uint64_t ordinal, uint64_t n_byte)
+static void end_source(void *ctx, uint64_t ordinal, uint64_t n_byte, bool empty)
 {
     struct slu_ingest_run *g = ctx;
     g->books.stat->sources++;
-    g->books.stat->empty_sources += n_byte == 0;
+    g->books.stat->empty_sources += empty;
     g->books.stat->input_byte += n_byte;
     if (g->cfg->source_done)
-        g->cfg->source_done(g->cfg->ctx, &g->cfg->sources->item[ordinal], n_byte);
+        g->cfg->source_done(g->cfg->ctx, &g->cfg->sources->item[ordinal], empty);
 }
 
 static void break_source(void *ctx, uint64_t document, enum slu_reject reason,

@@ -43,7 +43,7 @@ struct slu_ingest_cfg {
     /* Called in order, from any thread; may be NULL. */
     void *ctx;
     void (*progress)(void *ctx, uint64_t stored_byte, uint64_t n_tok);
-    void (*source_done)(void *ctx, const struct slu_source *src, uint64_t n_byte);
+    void (*source_done)(void *ctx, const struct slu_source *src, bool empty);
     /* With skip_bad: at the time when a source breaks off. `why` is one line that names
      * file and place. */
     void (*source_broken)(void *ctx, uint64_t document, enum slu_reject reason,

@@ -219,7 +219,8 @@ static uint64_t stored(const struct slu_input *in)
 {
     if (in->cur.own_stored_byte)
         return in->cur.own_stored_byte;
-    return in->cur.bytes ? slu_bytes_stored(in->cur.bytes) - in->cur.from : 0;
+    uint64_t at = in->cur.bytes ? slu_bytes_stored(in->cur.bytes) : 0;
+    return at > in->cur.from ? at - in->cur.from : 0;
 }
 
 /* The source has no more: says so, and closes it. */
@@ -227,11 +228,12 @@ static void end_source(struct slu_input *in)
 {
     uint64_t n_byte =
         in->cur.own_byte + (in->cur.bytes ? slu_bytes_tell(in->cur.bytes) : 0);
-    if (n_byte > in->cur.from)
-        n_byte -= in->cur.from; /* those before are other parts' */
+    bool empty = !n_byte && !in->cur.from;
+    uint64_t others = in->cur.from + in->cur.other_byte;
+    n_byte -= n_byte > others ? others : n_byte;
     in->stored_before += stored(in);
     if (in->cfg.end)
-        in->cfg.end(in->cfg.ctx, in->cur.ordinal, n_byte);
+        in->cfg.end(in->cfg.ctx, in->cur.ordinal, n_byte, empty);
     close_source(in);
 }
 

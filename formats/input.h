@@ -116,7 +116,8 @@ struct slu_input_cfg {
     size_t (*cut)(void *ctx, const uint8_t *p, size_t n, size_t from);
     /* A source is about to be read, and has been read. May be NULL. */
     int (*begin)(void *ctx, uint64_t ordinal, struct slu_err *err);
-    void (*end)(void *ctx, uint64_t ordinal, uint64_t n_byte);
+    /* n_byte are those of the share; empty says that the file has none at all. */
+    void (*end)(void *ctx, uint64_t ordinal, uint64_t n_byte, bool empty);
     /* The source breaks off in the record at `document`; `why` is one line that names
      * file and place. NULL: that ends the run. */
     void (*broken)(void *ctx, uint64_t document, enum slu_reject reason,

@@ -23,6 +23,7 @@ struct slu_input_source {
     /* Of formats that read the file themselves: what has been taken of it, as it was
      * and as stored. */
     uint64_t own_byte, own_stored_byte;
+    uint64_t other_byte; /* of what was read from `from` on: other shares' */
 };
 
 /* For messages. */

@@ -125,6 +125,8 @@ struct slu_tool {
     bool (*beside)(const struct cli_ctx *ctx);
     const char *examples; /* for --help */
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
+    /* Whatever has happened before, run or not; NULL: nothing to do. */
+    void (*release)(void *opts);
 };
 
 extern const struct slu_tool slu_tool;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/sources.h"
 #include "lib/io.h"
 #include "lib/json_write.h"
 #include "lib/le.h"
@@ -46,6 +47,18 @@ int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from, uint6
     return rc;
 }
 
+int cli_inputs_add_source(struct cli_inputs *in, const struct slu_source *src,
+                          uint64_t number, struct slu_err *err)
+{
+    int rc = cli_inputs_add(in, src->path, src->from, src->to, err);
+    if (rc)
+        return rc;
+    struct cli_input *i = &in->item[in->n - 1];
+    i->number = number;
+    i->source = strdup(src->name);
+    return i->source ? SLU_OK : slu_fail_nomem(err, strlen(src->name));
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct cli_input *)a)->name,
@@ -77,8 +90,10 @@ int cli_inputs_add_folder(struct cli_inputs *in, const char *dir, const char *pr
 
 void cli_inputs_release(struct cli_inputs *in)
 {
-    for (size_t i = 0; i < in->n; i++)
+    for (size_t i = 0; i < in->n; i++) {
         free(in->item[i].name);
+        free(in->item[i].source);
+    }
     free(in->item);
     *in = (struct cli_inputs){0};
 }
@@ -174,6 +189,11 @@ int cli_input_put(struct slu_buf *b, const struct cli_input *i, bool with_place,
         rc = slu_buf_printf(b, err, "\"name\": ");
         if (!rc)
             rc = slu_json_put_string(b, i->name, strlen(i->name), err);
+        if (!rc && i->source)
+            rc = slu_buf_printf(b, err,
+                                ", \"number\": %llu, \"source\": ", (ull)i->number);
+        if (!rc && i->source)
+            rc = slu_json_put_string(b, i->source, strlen(i->source), err);
         if (!rc && i->regular)
             rc = slu_buf_append(b, ", ", 2, err);
     }
@@ -237,6 +257,12 @@ int cli_input_compare(struct cli_input *i, struct slu_json_value was, char *text
     if (slu_json_get(was, "name", &v) && slu_json_string(v, &name, &len) &&
         strcmp(base(name), base(i->name)))
         snprintf(text, cap, "was made from %s, now %s", name, i->name);
+    else if (i->source && number(was, "number", i->number) != i->number)
+        snprintf(text, cap, "was made from %s as source %llu, now %llu", i->name,
+                 (ull)number(was, "number", 0), (ull)i->number);
+    else if (i->source && slu_json_get(was, "source", &v) && !slu_json_is(v, i->source))
+        snprintf(text, cap, "was made from %s by another name than %s", i->name,
+                 i->source);
     else if (n_byte != i->n_byte)
         snprintf(text, cap, "was made from %s of %llu bytes, which now has %llu",
                  i->name, (ull)n_byte, (ull)i->n_byte);

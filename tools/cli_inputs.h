@@ -20,6 +20,8 @@ enum cli_input_kind { CLI_IN_UNKNOWN, CLI_IN_STREAM, CLI_IN_WORK, CLI_IN_FILE };
 
 struct cli_input {
     char *name;
+    char *source;           /* the name that it has in the stream; NULL: not a source */
+    uint64_t number;        /* the source's */
     uint64_t from, to;      /* the bytes that are read of it */
     bool regular;           /* else all below is 0 */
     uint64_t n_byte;        /* the file's */
@@ -38,6 +40,11 @@ struct cli_inputs {
  * it from `from` on. */
 SLU_MUST_USE int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from,
                                 uint64_t to, struct slu_err *err);
+/* A source of tokenize: its number, its name in the stream and its share matter too. */
+struct slu_source;
+SLU_MUST_USE int cli_inputs_add_source(struct cli_inputs *in,
+                                       const struct slu_source *src, uint64_t number,
+                                       struct slu_err *err);
 /* The files of a folder whose names begin with `prefix`, in the order of their names;
  * none where there is no such folder, which is for the run to say. */
 SLU_MUST_USE int cli_inputs_add_folder(struct cli_inputs *in, const char *dir,

@@ -34,7 +34,11 @@ int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *in,
     if (ctx->tool->reads_stream && !ctx->n_input && !cli_phase_of(ctx))
         rc = cli_inputs_add(in, "-", 0, UINT64_MAX, err);
     for (size_t i = 0; i < ctx->n_input && !rc; i++) {
-        rc = cli_inputs_add(in, ctx->input[i], 0, UINT64_MAX, err);
+        /* What is no file may be what the names of two begin with. */
+        if (!access(ctx->input[i], F_OK) || !strcmp(ctx->input[i], "-") ||
+            !slu_tokens_beside(ctx->input[i], 0, beside, sizeof beside) ||
+            access(beside, F_OK))
+            rc = cli_inputs_add(in, ctx->input[i], 0, UINT64_MAX, err);
         for (unsigned k = 0;
              !rc && slu_tokens_beside(ctx->input[i], k, beside, sizeof beside); k++)
             if (strcmp(beside, ctx->input[i]) && !access(beside, F_OK))
@@ -207,12 +211,15 @@ static bool others_there(const struct cli_ctx *ctx, value root)
     for (const struct cli_opt *o = ctx->tool->opt; o && o->name; o++) {
         if (o->kind != CLI_OUTPUT || !text_at(o, ctx->opts))
             continue;
-        if (!slu_json_get(root, "outputs", &list) || !slu_json_get(list, o->name, &one))
+        if (stat(text_at(o, ctx->opts), &st))
             return false;
-        if (!stat(text_at(o, ctx->opts), &st) && S_ISREG(st.st_mode) &&
-            number_of(one, "bytes") == (uint64_t)st.st_size)
-            continue;
-        return false;
+        if (S_ISCHR(st.st_mode))
+            continue; /* /dev/null, where nothing stays */
+        if (!S_ISREG(st.st_mode) || !slu_json_get(root, "outputs", &list) ||
+            !slu_json_get(list, o->name, &one))
+            return false;
+        if (number_of(one, "bytes") != (uint64_t)st.st_size)
+            return false;
     }
     return !ctx->tool->beside || ctx->tool->beside(ctx);
 }

@@ -115,6 +115,8 @@ int main(int argc, char **argv)
     cli_report_free(&ctx);
     cli_manifest_free(&ctx);
     cli_names_release(&ctx.expanded);
+    if (slu_tool.release && ctx.opts)
+        slu_tool.release(ctx.opts);
     free(ctx.opts);
     return rc == SLU_OK ? EXIT_SUCCESS : rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
 }

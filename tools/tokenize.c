@@ -27,6 +27,10 @@ struct opts {
     uint64_t max_tokens;
     int format, special, on_error;
     bool bos, no_eos, no_vocab, no_cache;
+    /* What was found for the manifest is what is read: a list from a pipe, or a folder,
+     * may say something else the second time. */
+    bool found;
+    struct slu_sources sources;
 };
 
 static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
@@ -147,12 +151,16 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 
 /* ---- sources, tokenizer, header ---- */
 
-static int find_sources(struct cli_ctx *ctx, struct slu_sources *s, struct slu_err *err)
+static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
 {
-    const struct opts *o = ctx->opts;
+    struct opts *o = ctx->opts;
+    struct slu_sources *s = &o->sources;
     struct slu_sources_cfg cfg = {ctx->input, ctx->n_input, o->files_from};
     const struct slu_input_format *format = slu_input_format_named(formats[o->format]);
     const struct cli_part *part = &ctx->common.part;
+    if (o->found)
+        return SLU_OK;
+    o->found = true;
     int rc = slu_sources_resolve(s, &cfg, err);
     if (!rc && part->n)
         rc = slu_sources_share(s, part->i, part->n, slu_input_splittable,
@@ -225,11 +233,10 @@ static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
 static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
-    struct slu_sources s = {0};
-    int rc = find_sources(ctx, &s, err);
-    for (size_t i = s.first; i < s.end && !rc; i++)
-        rc = cli_inputs_add(in, s.item[i].path, s.item[i].from, s.item[i].to, err);
-    slu_sources_release(&s);
+    const struct slu_sources *s = &o->sources;
+    int rc = find_sources(ctx, err);
+    for (size_t i = s->first; i < s->end && !rc; i++)
+        rc = cli_inputs_add_source(in, &s->item[i], i, err);
     if (!rc && o->tokenizer && !o->tokenizer_name)
         rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
     return rc;
@@ -305,9 +312,9 @@ static void progress(void *ctx, uint64_t stored_byte, uint64_t n_tok)
     cli_progress(ctx, stored_byte, n_tok);
 }
 
-static void source_done(void *ctx, const struct slu_source *src, uint64_t n_byte)
+static void source_done(void *ctx, const struct slu_source *src, bool empty)
 {
-    if (n_byte == 0)
+    if (empty)
         cli_note(ctx, "%s: empty", src->path);
 }
 
@@ -403,7 +410,7 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
-    struct slu_sources sources = {0};
+    const struct slu_sources *sources = &o->sources;
     struct slu_tokenizer *tokenizer = NULL;
     struct slu_names *names = NULL;
     struct slu_header h;
@@ -413,10 +420,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     slu_header_init(&h);
     int rc = check(ctx, err);
     if (!rc)
-        rc = find_sources(ctx, &sources, err);
-    if (!rc && sources.n_hidden)
+        rc = find_sources(ctx, err);
+    if (!rc && sources->n_hidden)
         cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
-                 (unsigned long long)sources.n_hidden);
+                 (unsigned long long)sources->n_hidden);
     if (!rc)
         rc = slu_names_new(&names, err);
     cli_phase(ctx, "tokenizer");
@@ -429,7 +436,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc) {
         struct slu_ingest_cfg cfg = {
             .tokenizer = tokenizer,
-            .sources = &sources,
+            .sources = sources,
             .format = slu_input_format_named(formats[o->format]),
             .names = names,
             .text_field = o->field,
@@ -462,7 +469,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc) {
         report(ctx, &stat);
         report_text(ctx, &stat, names);
-        report_choice(ctx, &stat, &sources);
+        report_choice(ctx, &stat, sources);
     }
     slu_domains_release(&stat.domains);
     slu_writer_abort(out.main);
@@ -470,9 +477,13 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     slu_out_abort(out.rejects);
     slu_names_free(names);
     slu_tokenizer_free(tokenizer);
-    slu_sources_release(&sources);
     slu_header_release(&h);
     return rc;
+}
+
+static void release(void *opts)
+{
+    slu_sources_release(&((struct opts *)opts)->sources);
 }
 
 const struct slu_tool slu_tool = {
@@ -494,4 +505,5 @@ const struct slu_tool slu_tool = {
                 "  tokenize -t tokenizer.json --id-field id data/ | decompose --plan\n"
                 "  zstdcat corpus.jsonl.zst | tokenize --rejects bad.jsonl -o docs.tks",
     .run = run,
+    .release = release,
 };

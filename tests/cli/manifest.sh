@@ -101,6 +101,26 @@ rm h.tks
 tokenize -t bytes --part 0/2 --holdout 0.2 --holdout-output h.tks -v -o o.tks c.jsonl d.jsonl 2>err
 check "without it both are made" sh -c '! grep -q already err && test -s h.tks'
 
+tokenize -t bytes --part 0/2 --rejects /dev/null -o n.tks c.jsonl d.jsonl
+tokenize -t bytes --part 0/2 --rejects /dev/null -v -o n.tks c.jsonl d.jsonl 2>err
+check "a device takes no other output's place" grep -q 'n.tks: is there already' err
+
+# a part's sources have numbers and names of the whole list
+for f in a b c; do zstd -q -c d.jsonl >$f.jsonl.zst; done
+: >e.jsonl
+mkdir sub
+cp c.jsonl.zst sub
+tokenize -t bytes --on-error skip --part 2/3 -o z.tks a.jsonl.zst b.jsonl.zst c.jsonl.zst
+status "refused: another number of a source" 1 tokenize -t bytes --on-error skip --part 2/3 -o z.tks a.jsonl.zst e.jsonl b.jsonl.zst c.jsonl.zst
+check "  names both" grep -q 'z.tks: was made from c.jsonl.zst as source 2, now 3; remove it or use -f' "$TMP/err"
+status "refused: another name of a source" 1 tokenize -t bytes --on-error skip --part 2/3 -o z.tks a.jsonl.zst b.jsonl.zst sub/c.jsonl.zst
+check "  names it" grep -q 'z.tks: was made from sub/c.jsonl.zst by another name than sub/c.jsonl.zst;' "$TMP/err"
+
+# a list that can be read only once
+tokenize -t bytes --part 0/2 -o l.tks a.jsonl.zst d.jsonl
+printf 'a.jsonl.zst\nd.jsonl\n' | tokenize -t bytes --part 0/2 --files-from - -o p.tks
+check "names from standard input" cmp -s l.tks p.tks
+
 # the tokenizer is an input
 printf 'YQ== 0\nYg== 1\n' >r.tiktoken
 if tokenize -t r.tiktoken --pattern gpt2 --no-eos --part 0/1 -o r.tks d.jsonl 2>err; then
@@ -134,6 +154,17 @@ check "an output of text" grep -q 'text: is there already' err
 echo more >>text
 inspect --json --manifest -v -o text t.tks 2>err
 check "  that was changed is made again" sh -c '! grep -q already err && ! grep -q more text'
+
+inspect --json t.tks >a
+dd if=/dev/zero of=ids.bin bs=64 count=1 2>err
+"$PYTHON" -c 'import struct; open("ids.idx", "wb").write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 1, 2) + struct.pack("<iqqq", 32, 0, 0, 1))'
+status "what the names of two files begin with" 0 decompose --min 8 --max 16 --manifest -o i.tks ids
+decompose --min 8 --max 16 --manifest -v -o i.tks ids 2>err
+check "  is there already" grep -q 'i.tks: is there already' err
+touch -d 2021-01-01 ids.idx
+printf 'a' | dd of=ids.bin conv=notrunc 2>err
+status "  and refused with other ids" 1 decompose --min 8 --max 16 --manifest -o i.tks ids
+check "  names them" grep -q 'from other contents of ids.bin' "$TMP/err"
 
 # usage
 status "--manifest without -o" 2 decompose --min 16 --max 64 --manifest t.tks

@@ -213,6 +213,13 @@ static void lines(void **state)
     free(want);
 }
 
+static void count_bytes(void *ctx, uint64_t ordinal, uint64_t n_byte, bool empty)
+{
+    (void)ordinal;
+    assert_false(empty);
+    *(uint64_t *)ctx = n_byte;
+}
+
 /* A file with a byte order mark in as many shares as it has bytes. */
 static void byte_order_mark(void **state)
 {
@@ -234,6 +241,43 @@ static void byte_order_mark(void **state)
         clear(got);
     }
     free(got);
+}
+
+/* A record over most of the shares: they look for its end in their own bytes, and no
+ * further. */
+static void long_record(void **state)
+{
+    static const char *const path[] = {"l.jsonl"};
+    static char text[100000];
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_sources s;
+    struct slu_sources_cfg scfg = {path, 1, NULL};
+    (void)state;
+    memset(text, 'x', sizeof text);
+    memcpy(text + sizeof text - 6, "\n{}\n{}", 6);
+    save("l.jsonl", text, sizeof text);
+    for (uint64_t part = 1; part < 9; part++) {
+        struct slu_input *in;
+        struct slu_block b;
+        uint64_t n_byte = 7;
+        assert_int_equal(slu_sources_resolve(&s, &scfg, &err), SLU_OK);
+        assert_int_equal(
+            slu_sources_share(&s, part, 10, slu_input_splittable, NULL, &err), SLU_OK);
+        struct slu_input_cfg cfg = {.sources = &s,
+                                    .block_byte = 4096,
+                                    .max_record_byte = 1 << 20,
+                                    .quit_fd = -1,
+                                    .ctx = &n_byte,
+                                    .end = count_bytes};
+        assert_int_equal(slu_input_new(&in, &cfg, &err), SLU_OK);
+        slu_block_init(&b);
+        assert_int_equal(slu_input_fetch(in, &b, &err), SLU_EOF);
+        assert_true(slu_input_stored(in) <= sizeof text / 10 + 4096);
+        assert_int_equal(n_byte, 0);
+        slu_block_release(&b);
+        slu_input_free(in);
+        slu_sources_release(&s);
+    }
 }
 
 static void texts(void **state)
@@ -350,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(byte_order_mark, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_record, set_up, tear_down),
         cmocka_unit_test_setup_teardown(texts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(texts_in_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(guesses, set_up, tear_down),

@@ -352,7 +352,10 @@ int slu_sources_share(struct slu_sources *s, uint64_t part, uint64_t n_part,
             src->from = bytes_before(src, begin, lo);
             src->to = bytes_before(src, begin, hi);
         }
-        if (split ? src->from < src->to : begin >= lo && begin < hi) {
+        /* A file that is not cut belongs to the share with its middle: files of about
+         * one size, as many as shares, are then one each. */
+        unsigned __int128 mid = begin + weight(src) / 2;
+        if (split ? src->from < src->to : mid >= lo && mid < hi) {
             s->first = any ? s->first : i;
             s->end = i + 1;
             any = true;

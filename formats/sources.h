@@ -60,8 +60,8 @@ void slu_sources_release(struct slu_sources *s);
  * another are the whole. It depends on names and sizes alone: a file weighs its size, a
  * compressed one four times that; uncompressed JSONL files (splittable(name)) are cut
  * at any byte, the record belonging to the part in which it begins, others belong to
- * the part in which they begin. SLU_E_USAGE for standard input and other things without
- * a size, if n_part > 1. */
+ * the part in which their middle lies. SLU_E_USAGE for standard input and other things
+ * without a size, if n_part > 1. */
 SLU_MUST_USE int slu_sources_share(struct slu_sources *s, uint64_t part,
                                    uint64_t n_part,
                                    bool (*splittable)(const char *name, void *ctx),

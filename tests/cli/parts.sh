@@ -47,7 +47,14 @@ check "two parts of one file are alike" test "$("$PYTHON" -c '
 import json
 a, b = (json.load(open("one.%d" % i)) for i in (0, 1))
 print(abs(a["tokens"]["out"] - b["tokens"]["out"]) < 0.1 * a["tokens"]["out"] and b["input_bytes"] < 0.9 * '"$(wc -c <one.jsonl)"')')" = True
-same "one share has all of a compressed file" '0' "$(json zst.1 'd["tokens"]["out"]')"
+zst=$(json zst.0 'd["documents"]["out"]')/$(json zst.1 'd["documents"]["out"]')
+check "one share has all of a compressed file" sh -c 'case $1 in 0/[1-9]* | [1-9]*/0) ;; *) false ;; esac' sh "$zst"
+same "bytes that were read of it add up" "$(wc -c <one.jsonl)" "$(($(json one.0 'd["input_bytes"]') + $(json one.1 'd["input_bytes"]')))"
+
+# As many compressed files as parts: one each.
+for i in 0 1 2 3 4 5; do corpus like-$i.jsonl $((30000 + i * 7919 % 900)) $i && zstd -q --rm like-$i.jsonl; done
+for i in 0 1 2 3 4 5; do tokenize -t bytes --part $i/6 --stats 'like.{part}' like-?.jsonl.zst >like.tks; done
+same "files of one size are one a part" '1 1 1 1 1 1' "$(for i in 0 1 2 3 4 5; do json like.$i 'd["sources"]'; done | xargs)"
 
 status "--part N/N is a usage error" 2 tokenize -t bytes --part 3/3 in -o x
 status "--part 1 is a usage error" 2 tokenize -t bytes --part 1 in -o x

@@ -208,12 +208,37 @@ static void shares(void **state)
     }
 }
 
+/* Compressed files of about one size, as many as shares: one each. */
+static void one_each(void **state)
+{
+    static const char *const folder[] = {"e"};
+    struct slu_err err = SLU_ERR_INIT;
+    (void)state;
+
+    assert_int_equal(mkdir("e", 0700), 0);
+    for (size_t i = 0; i < 16; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "e/%02zu.jsonl.gz", i);
+        make(path, 1000 + i * 7 % 16);
+    }
+    for (uint64_t part = 0; part < 16; part++) {
+        struct slu_sources s;
+        resolve(&s, folder, 1, NULL);
+        assert_int_equal(
+            slu_sources_share(&s, part, 16, slu_input_splittable, NULL, &err), SLU_OK);
+        assert_int_equal(s.first, part);
+        assert_int_equal(s.end, part + 1);
+        slu_sources_release(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(order_and_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_each, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

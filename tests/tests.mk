@@ -182,6 +182,7 @@ bench-shuffle: programs $O/tests/bench/records
 
 # Parts of equal size, more and more of them: processor seconds a token by stage.
 bench-scaling: programs
+	@[ -e $O/bench/multi.jsonl ] || $(TEST_ENV) tests/bench/fetch
 	@$(TEST_ENV) $(PYTHON) tests/bench/scaling $(ARGS)
 
 # From text to shards, beside the reference script and trainers' own preprocessing.

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message is one line whatever was put into it (file names may hold anything). */
-static void one_line(char *s)
+void slu_one_line(char *s)
 {
     for (; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f)
@@ -25,7 +24,7 @@ static int fill(struct slu_err *err, int code, int sys_errno, uint64_t off_byte,
         size_t n = strlen(err->msg);
         snprintf(err->msg + n, sizeof err->msg - n, ": %s", strerror(sys_errno));
     }
-    one_line(err->msg);
+    slu_one_line(err->msg);
     return code;
 }
 
@@ -78,6 +77,6 @@ int slu_err_at(struct slu_err *err, const char *fmt, ...)
         n = 0;
     if ((size_t)n < sizeof err->msg)
         snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", old);
-    one_line(err->msg);
+    slu_one_line(err->msg);
     return err->code;
 }

@@ -65,6 +65,10 @@ int slu_fail_errno(struct slu_err *err, const char *fmt, ...) SLU_PRINTF(2, 3);
 /* SLU_E_NOMEM with the number of bytes that could not be had. */
 int slu_fail_nomem(struct slu_err *err, uint64_t n_bytes);
 
+/* Shows control bytes as '?': what is said is one line whatever was put into it (file
+ * names may hold anything). The functions here do it themselves. */
+void slu_one_line(char *s);
+
 /* Puts "<fmt…>: " in front of the message; returns err's code. */
 int slu_err_at(struct slu_err *err, const char *fmt, ...) SLU_PRINTF(2, 3);
 

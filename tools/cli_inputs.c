@@ -221,6 +221,43 @@ static const char *base(const char *name)
     return slash ? slash + 1 : name;
 }
 
+int cli_as_written(char **out, const char *text, struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    struct slu_json *j = NULL;
+    const char *s = "";
+    size_t n;
+    int rc = slu_json_put_string(&b, text, strlen(text), err);
+    if (!rc)
+        rc = slu_json_parse(&j, b.data, b.len, err);
+    if (!rc)
+        (void)slu_json_string(slu_json_root(j), &s, &n);
+    if (!rc && !(*out = strdup(s)))
+        rc = slu_fail_nomem(err, strlen(s));
+    slu_json_free(j);
+    slu_buf_release(&b);
+    return rc;
+}
+
+/* Whether `key` is there and is not the text, or with base_name the last part of the
+ * text; *had is what it is then. */
+static int text_differs(struct slu_json_value was, const char *key, const char *text,
+                        bool base_name, const char **had, struct slu_err *err)
+{
+    struct slu_json_value v;
+    const char *s;
+    size_t len;
+    char *now = NULL;
+    *had = NULL;
+    if (!slu_json_get(was, key, &v) || !slu_json_string(v, &s, &len))
+        return SLU_OK;
+    int rc = cli_as_written(&now, text, err);
+    if (!rc && strcmp(base_name ? base(s) : s, base_name ? base(now) : now))
+        *had = s;
+    free(now);
+    return rc;
+}
+
 static bool is(struct slu_json_value v, const char *key, const char *text)
 {
     struct slu_json_value at;
@@ -249,20 +286,22 @@ static bool same_contents(const struct cli_input *i, struct slu_json_value was)
 int cli_input_compare(struct cli_input *i, struct slu_json_value was, char *text,
                       size_t cap, const char **what, struct slu_err *err)
 {
-    struct slu_json_value v;
-    const char *name = i->name;
-    size_t len = strlen(name);
+    const char *name, *source = NULL;
     uint64_t n_byte = number(was, "bytes", UINT64_MAX);
     *what = text;
-    if (slu_json_get(was, "name", &v) && slu_json_string(v, &name, &len) &&
-        strcmp(base(name), base(i->name)))
+    int rc = text_differs(was, "name", i->name, true, &name, err);
+    if (!rc && i->source)
+        rc = text_differs(was, "source", i->source, false, &source, err);
+    if (rc)
+        return rc;
+    if (name)
         snprintf(text, cap, "was made from %s, now %s", name, i->name);
     else if (i->source && number(was, "number", i->number) != i->number)
         snprintf(text, cap, "was made from %s as source %llu, now %llu", i->name,
                  (ull)number(was, "number", 0), (ull)i->number);
-    else if (i->source && slu_json_get(was, "source", &v) && !slu_json_is(v, i->source))
-        snprintf(text, cap, "was made from %s by another name than %s", i->name,
-                 i->source);
+    else if (source)
+        snprintf(text, cap, "was made from %s by the name of %s, now %s", i->name,
+                 source, i->source);
     else if (n_byte != i->n_byte)
         snprintf(text, cap, "was made from %s of %llu bytes, which now has %llu",
                  i->name, (ull)n_byte, (ull)i->n_byte);
@@ -275,7 +314,7 @@ int cli_input_compare(struct cli_input *i, struct slu_json_value was, char *text
     if (*what || (is(was, "kind", kinds[CLI_IN_FILE]) &&
                   number(was, "mtime_ns", 0) == i->mtime_ns))
         return SLU_OK;
-    int rc = cli_input_sign(i, err);
+    rc = cli_input_sign(i, err);
     if (!rc && !same_contents(i, was)) {
         snprintf(text, cap, "was made from other contents of %s", i->name);
         *what = text;

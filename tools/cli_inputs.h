@@ -59,6 +59,9 @@ SLU_MUST_USE int cli_input_check(const struct cli_input *i, struct slu_err *err)
  * too. */
 SLU_MUST_USE int cli_input_put(struct slu_buf *b, const struct cli_input *i,
                                bool with_place, struct slu_err *err);
+/* *out is the text as it comes back from JSON: what is not valid UTF-8 has been
+ * replaced. Caller frees. */
+SLU_MUST_USE int cli_as_written(char **out, const char *text, struct slu_err *err);
 /* Signs i if need be and compares it with what cli_input_put has put. *what says what
  * differs, in `text`; NULL: nothing. */
 SLU_MUST_USE int cli_input_compare(struct cli_input *i, struct slu_json_value was,

@@ -292,12 +292,30 @@ static int load(struct cli_ctx *ctx, struct cli_manifest *m, struct slu_err *err
     if (ctx->common.force || access(m->path, F_OK) ||
         access(ctx->common.output, F_OK) || !slu_json_load(&m->old, m->path, &why))
         return SLU_OK;
+    if (why.sys_errno == ENOENT)
+        return SLU_OK; /* a run beside this one has begun */
     if (why.code == SLU_E_NOMEM || why.code == SLU_E_IO) {
         *err = why;
         return why.code;
     }
     cli_note(ctx, "%s", why.msg);
     return SLU_OK;
+}
+
+/* The arguments, as a manifest says them. */
+static int put_args(struct cli_ctx *ctx, struct slu_buf *args, struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = cli_arguments(ctx, &b, true, err);
+    for (size_t at = 0; at < b.len && !rc; at += strlen((char *)b.data + at) + 1) {
+        char *text = NULL;
+        rc = cli_as_written(&text, (char *)b.data + at, err);
+        if (!rc)
+            rc = slu_buf_append(args, text, strlen(text) + 1, err);
+        free(text);
+    }
+    slu_buf_release(&b);
+    return rc;
 }
 
 static int name_it(struct cli_manifest *m, const char *output, struct slu_err *err)
@@ -331,7 +349,7 @@ int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
     ctx->manifest = m;
     int rc = name_it(m, c->output, err);
     if (!rc)
-        rc = cli_arguments(ctx, &m->args, true, err);
+        rc = put_args(ctx, &m->args, err);
     if (!rc)
         rc = add_inputs(ctx, &m->in, err);
     if (!rc)
@@ -342,7 +360,7 @@ int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
     if (*skip) {
         cli_stat_json(ctx, "skipped", "true");
         cli_note(ctx, "%s: is there already", c->output);
-    } else if (!rc && unlink(m->path) && errno != ENOENT) {
+    } else if (!rc && !access(m->path, F_OK) && unlink(m->path) && errno != ENOENT) {
         rc = slu_fail_errno(err, "%s: cannot be removed", m->path);
     }
     return rc;

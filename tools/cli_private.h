@@ -42,6 +42,8 @@ void cli_print_help(const struct slu_tool *tool, FILE *f);
 SLU_MUST_USE int cli_report_open(struct cli_ctx *ctx, struct slu_err *err);
 /* Writes --stats and the closing line. */
 SLU_MUST_USE int cli_report_write(struct cli_ctx *ctx, struct slu_err *err);
+/* The line that a run ends with. */
+void cli_error(struct cli_ctx *ctx, const struct slu_err *err);
 void cli_report_free(struct cli_ctx *ctx);
 
 #endif

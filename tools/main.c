@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     if (!rc)
         rc = flush_stdout(&err);
     if (rc)
-        fprintf(stderr, "%s: %s\n", slu_tool.name, err.msg);
+        cli_error(&ctx, &err);
     cli_report_free(&ctx);
     cli_manifest_free(&ctx);
     cli_names_release(&ctx.expanded);

@@ -164,8 +164,15 @@ static void say(struct cli_ctx *ctx, const char *fmt, va_list ap)
 {
     char line[2048];
     vsnprintf(line, sizeof line, fmt, ap);
+    slu_one_line(line);
     erase(ctx->report);
     fprintf(stderr, "%s: %s\n", ctx->tool->name, line);
+}
+
+void cli_error(struct cli_ctx *ctx, const struct slu_err *err)
+{
+    erase(ctx->report);
+    fprintf(stderr, "%s: %s\n", ctx->tool->name, err->msg);
 }
 
 void cli_warn(struct cli_ctx *ctx, const char *fmt, ...)

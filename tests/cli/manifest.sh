@@ -166,6 +166,16 @@ printf 'a' | dd of=ids.bin conv=notrunc 2>err
 status "  and refused with other ids" 1 decompose --min 8 --max 16 --manifest -o i.tks ids
 check "  names them" grep -q 'from other contents of ids.bin' "$TMP/err"
 
+# names and values that are no UTF-8, or have a line's end
+odd=$(printf 'a\377\nb "{part}"')
+cp d.jsonl "$odd.jsonl"
+tokenize -t bytes --domain "$odd" --part 0/2 -o "$odd" "$odd.jsonl"
+tokenize -t bytes --domain "$odd" --part 0/2 -v -o "$odd" "$odd.jsonl" 2>err
+check "a name that is no UTF-8" grep -aq 'b "0": is there already' err
+same "  says so in lines of ours" 0 "$(grep -acv '^tokenize: ' err)"
+status "  and another value like it is refused" 1 tokenize -t bytes --domain "$odd." --part 0/2 -o "$odd" "$odd.jsonl"
+check "  in one line" one_line "$TMP/err"
+
 # usage
 status "--manifest without -o" 2 decompose --min 16 --max 64 --manifest t.tks
 status "--manifest -o -" 2 decompose --min 16 --max 64 --manifest -o - t.tks

@@ -114,7 +114,7 @@ tokenize -t bytes --on-error skip --part 2/3 -o z.tks a.jsonl.zst b.jsonl.zst c.
 status "refused: another number of a source" 1 tokenize -t bytes --on-error skip --part 2/3 -o z.tks a.jsonl.zst e.jsonl b.jsonl.zst c.jsonl.zst
 check "  names both" grep -q 'z.tks: was made from c.jsonl.zst as source 2, now 3; remove it or use -f' "$TMP/err"
 status "refused: another name of a source" 1 tokenize -t bytes --on-error skip --part 2/3 -o z.tks a.jsonl.zst b.jsonl.zst sub/c.jsonl.zst
-check "  names it" grep -q 'z.tks: was made from sub/c.jsonl.zst by another name than sub/c.jsonl.zst;' "$TMP/err"
+check "  names it" grep -q 'z.tks: was made from sub/c.jsonl.zst by the name of c.jsonl.zst, now sub/c.jsonl.zst;' "$TMP/err"
 
 # a list that can be read only once
 tokenize -t bytes --part 0/2 -o l.tks a.jsonl.zst d.jsonl

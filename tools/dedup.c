@@ -229,6 +229,14 @@ static const char *phase(const void *opts)
     return o->phase < 0 ? NULL : dedup_phase_names[o->phase];
 }
 
+static const char *mode_of(const struct cli_ctx *ctx)
+{
+    for (size_t i = 0; i < N_MODE; i++)
+        if (given(ctx, modes[i].name))
+            return modes[i].name;
+    return modes[0].name;
+}
+
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
@@ -393,6 +401,7 @@ const struct slu_tool slu_tool = {
     .spills = true,
     .check_part = check_part,
     .phase = phase,
+    .mode = mode_of,
     .inputs = inputs,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"
                 "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks\n"

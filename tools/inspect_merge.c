@@ -1,7 +1,8 @@
 /* inspect --merge-stats: the books of a whole job out of the reports of its parts.
  *
- * Reports of --stats and manifests are alike here. They are grouped by program, in the
- * order in which programs first appear; within a program by phase. Each part of each
+ * Reports of --stats and manifests are alike here. They are grouped by program and mode
+ * (dedup may stand in a line more than once), in the order in which these first appear;
+ * within a group by phase. Each part of each
  * phase must be there once, each must balance, what a program's phases put into their
  * work folder must be what they took out of it, and what comes out of a program is what
  * goes into the next.
@@ -28,6 +29,8 @@ struct phase {
 
 struct group {
     char *program;
+    char *mode; /* "": a program that has but one */
+    char *name; /* for messages: "dedup --near" */
     struct phase *phase;
     size_t n_phase, cap_phase;
     struct slu_ledger sum; /* its reasons are ours */
@@ -73,11 +76,11 @@ static bool part_of(value root, uint64_t *i, uint64_t *n)
            slu_json_next(&it) && slu_json_u64(it.value, n) && *i < *n && *n <= 1 << 20;
 }
 
-static int find_group(struct merge *m, const char *program, struct group **g,
-                      struct slu_err *err)
+static int find_group(struct merge *m, const char *program, const char *mode,
+                      struct group **g, struct slu_err *err)
 {
     for (size_t i = 0; i < m->n; i++)
-        if (!strcmp(m->group[i].program, program)) {
+        if (!strcmp(m->group[i].program, program) && !strcmp(m->group[i].mode, mode)) {
             *g = &m->group[i];
             return SLU_OK;
         }
@@ -85,11 +88,15 @@ static int find_group(struct merge *m, const char *program, struct group **g,
     if (rc)
         return rc;
     *g = &m->group[m->n];
-    **g = (struct group){.program = copy(program, err)};
-    if (!(*g)->program)
-        return err->code;
+    **g = (struct group){.program = copy(program, err), .mode = copy(mode, err)};
     m->n++;
-    return SLU_OK;
+    if (!(*g)->program || !(*g)->mode)
+        return err->code;
+    struct slu_buf b = SLU_BUF_INIT;
+    rc = slu_buf_printf(&b, err, "%s%s%s", program, *mode ? " --" : "", mode);
+    (*g)->name = rc ? NULL : copy((char *)b.data, err);
+    slu_buf_release(&b);
+    return (*g)->name ? SLU_OK : err->code;
 }
 
 static int find_phase(struct group *g, const char *name, uint64_t n, const char *path,
@@ -103,7 +110,7 @@ static int find_phase(struct group *g, const char *name, uint64_t n, const char 
             return slu_fail(err, SLU_E_MISMATCH,
                             "%s%s%s is in %llu parts in %s and in %llu in %s: two jobs "
                             "(0: no --part)",
-                            g->program, *name ? " --phase " : "", name, (ull)(*p)->n,
+                            g->name, *name ? " --phase " : "", name, (ull)(*p)->n,
                             (*p)->first, (ull)n, path);
         }
     int rc = slu_grow(&g->phase, &g->cap_phase, g->n_phase + 1, sizeof **p, err);
@@ -176,14 +183,14 @@ static int add_report(struct merge *m, const char *path, value root,
         rc = slu_ledger_check(&l, err);
     if (rc)
         return slu_err_at(err, "%s", path);
-    rc = find_group(m, program, &g, err);
+    rc = find_group(m, program, string_of(root, "mode", ""), &g, err);
     if (!rc)
         rc = find_phase(g, phase, n, path, &p, err);
     if (rc)
         return rc;
     if (p->part[i])
         return slu_fail(err, SLU_E_MISMATCH, "%s%s%s: %s and %s are of the same part",
-                        program, *phase ? " --phase " : "", phase, p->part[i], path);
+                        g->name, *phase ? " --phase " : "", phase, p->part[i], path);
     p->part[i] = copy(path, err);
     if (!p->part[i])
         return err->code;
@@ -237,7 +244,7 @@ static int check_parts(const struct group *g, struct slu_err *err)
         while (p->part[k])
             k++;
         return slu_fail(err, SLU_E_MISMATCH, "%s%s%s: part %llu of %llu is missing%s",
-                        g->program, *p->name ? " --phase " : "", p->name, (ull)k,
+                        g->name, *p->name ? " --phase " : "", p->name, (ull)k,
                         (ull)p->n, missing > 1 ? ", and others" : "");
     }
     return SLU_OK;
@@ -268,14 +275,14 @@ static int check(const struct merge *m, struct slu_err *err)
         rc = check_parts(g, err);
         if (!rc)
             rc = slu_ledger_check(&g->sum, err);
-        struct side to = {&g->sum.to_work, "went into the work folder of", g->program},
-                    from = {&g->sum.from_work, "came out of it for", g->program},
-                    in = {&g->sum.in, "went into", g->program};
+        struct side to = {&g->sum.to_work, "went into the work folder of", g->name},
+                    from = {&g->sum.from_work, "came out of it for", g->name},
+                    in = {&g->sum.in, "went into", g->name};
         if (!rc)
             rc = check_equal(to, from, err);
         if (!rc && last)
             rc = check_equal(
-                (struct side){&last->sum.out, "came out of", last->program}, in, err);
+                (struct side){&last->sum.out, "came out of", last->name}, in, err);
     }
     return rc;
 }
@@ -288,6 +295,10 @@ static int put_group(const struct group *g, bool first, struct slu_buf *b,
     int rc = slu_buf_printf(b, err, "%s{\n  \"program\": ", first ? "" : ",\n ");
     if (!rc)
         rc = slu_json_put_string(b, g->program, strlen(g->program), err);
+    if (!rc && *g->mode)
+        rc = slu_buf_printf(b, err, ",\n  \"mode\": ");
+    if (!rc && *g->mode)
+        rc = slu_json_put_string(b, g->mode, strlen(g->mode), err);
     if (!rc)
         rc = slu_buf_printf(b, err, ",\n  \"reports\": %llu,\n  \"phases\": [",
                             (ull)g->n_report);
@@ -341,6 +352,8 @@ static void release(struct merge *m)
             free((char *)(uintptr_t)g->sum.dropped[k].reason);
         free(g->phase);
         free(g->program);
+        free(g->mode);
+        free(g->name);
     }
     free(m->group);
 }

@@ -204,6 +204,8 @@ int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *er
 {
     int rc = slu_buf_printf(b, err, "\"program\": \"%s\",\n  \"version\": \"%s\"",
                             ctx->tool->name, SLU_VERSION);
+    if (!rc && ctx->tool->mode)
+        rc = slu_buf_printf(b, err, ",\n  \"mode\": \"%s\"", ctx->tool->mode(ctx));
     if (!rc && cli_phase_of(ctx))
         rc = slu_buf_printf(b, err, ",\n  \"phase\": \"%s\"", cli_phase_of(ctx));
     if (!rc && ctx->common.part.n)

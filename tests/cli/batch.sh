@@ -33,6 +33,7 @@ for n in 1 3 8; do
     status "$n parts" 0 sluice-batch --local 2 recipe-$n out-$n
     same "$n parts: the bytes of the pipe" "$good" "$(sha_tree out-$n/shards)"
 done
+same "the books of the whole line, both passes of dedup" '["tokenize", "dedup exact", "dedup near", "decompose", "pack", "shuffle"]' "$(json out-3/report.json '[" ".join(filter(None, (p["program"], p.get("mode")))) for p in d["programs"]]')"
 status "all done: nothing is run again" 0 sluice-batch resume --local 2 out-3
 check "and it says so" test "$(wc -l <out)" = 1
 check "status of a whole run" sh -c 'sluice-batch status out-3 | grep -q "^\([0-9]*\) of \1 parts done$"'
@@ -70,7 +71,7 @@ check "keep = needed: every part, also again" test ! -e lean-failed
 same "keep = needed: the same bytes" "$good" "$(sha_tree lean/shards)"
 same "  near: the sets of n-grams go when clusters are known" "exact/N near.phases/cluster.N near/N " "$(cat left-near-filter)"
 same "  pack: what it was made of" "pack.phases/count.N pack.phases/plan pack.phases/scatter.N pack/N " "$(cat left-pack-gather)"
-same "  in the end nothing is left" "" "$(tr -d ' ' <left-shuffle-finish)"
+same "  in the end nothing is left" "" "$(cat left-report)"
 printf '%s\n' 'input = in/*' 'parts = 1' 'keep = some' >lean-recipe
 status "keep = some" 1 sluice-batch init lean-recipe some
 check "  one line" grep -q 'keep = some: all or needed' err

@@ -72,3 +72,9 @@ echo '{"program": "pack", "part": [0, 2], "tokens": {}}' >bad.json
 fault "no counts" 'bad.json.*tokens' bad.json
 status "with another mode" 2 inspect --merge-stats --json tok.json
 status "without reports" 2 inspect --merge-stats
+# dedup twice in one line
+dedup --exact whole.tks -o e.tks --stats e.json
+dedup --near e.tks -o n.tks --stats n.json
+status "two modes of one program" 0 inspect --merge-stats tok.json e.json n.json
+same "  are told apart" '[null, "exact", "near"]' "$(json "$TMP/out" '[p.get("mode") for p in d["programs"]]')"
+fault "  and named" 'came out of tokenize, and .* went into dedup --near$' tok.json n.json e.json

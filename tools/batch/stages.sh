@@ -28,8 +28,7 @@ stages() {
             ;;
         esac
     done
-    # Books are told apart by their program: two modes of dedup would be one.
-    [ "$(value dedup | grep -c .)" -gt 1 ] || echo "report 1 all"
+    echo "report 1 all"
 }
 program_of() {
     case $1 in

@@ -117,8 +117,8 @@ struct slu_tool {
     /* The phase that --phase asks for, a static string, for reports; NULL: none, or no
      * program of phases. */
     const char *(*phase)(const void *opts);
-    /* Which of its jobs a program does that may stand in a line more than once, a static
-     * string, for reports; NULL: it has but one. */
+    /* Which of its jobs a program does that may stand in a line more than once, a
+     * static string, for reports; NULL: it has but one. */
     const char *(*mode)(const struct cli_ctx *ctx);
     /* For the manifest: adds all that is read, but the values of CLI_INPUT options.
      * NULL: cli_inputs_add_streams. */

@@ -281,8 +281,8 @@ static int check(const struct merge *m, struct slu_err *err)
         if (!rc)
             rc = check_equal(to, from, err);
         if (!rc && last)
-            rc = check_equal(
-                (struct side){&last->sum.out, "came out of", last->name}, in, err);
+            rc = check_equal((struct side){&last->sum.out, "came out of", last->name},
+                             in, err);
     }
     return rc;
 }

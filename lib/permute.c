@@ -126,6 +126,7 @@ int slu_permute_new(struct slu_permute **out, const struct slu_permute_cfg *cfg,
         return slu_fail_nomem(err, sizeof *p);
     p->cfg = *cfg;
     p->room = cfg->max_tokens;
+    p->lends = true;
     slu_seqrec_init(&p->rec);
     p->tmpdir = strdup(cfg->tmpdir);
     int rc = p->tmpdir ? make(p, err) : slu_fail_nomem(err, 1);
@@ -383,18 +384,41 @@ static bool within(struct slu_permute *p, struct slu_u128 key, uint64_t n_tok)
     return !p->stopped;
 }
 
-int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
-                      struct slu_err *err)
+struct lent { /* where a record is */
+    const void *p;
+    uint64_t n_byte;
+};
+
+static int append(struct slu_buf *rec, const void *at, uint64_t n, bool lend,
+                  struct slu_err *err)
+{
+    struct lent l = {at, n};
+
+    if (lend)
+        return slu_buf_append(rec, &l, sizeof l, err);
+    int rc = slu_buf_append(rec, &n, sizeof n, err);
+    return rc ? rc : slu_buf_append(rec, at, n, err);
+}
+
+int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
+                       struct slu_arena **loan, uint64_t n_tok, struct slu_err *err)
 {
     uint64_t weight = 0; /* as slu_batch_weight */
     int rc = SLU_OK;
 
     slu_buf_clear(rec);
+    *loan = NULL;
     while (weight < n_tok && !p->stopped) {
         struct slu_u128 key;
         const void *at;
         size_t n;
         uint64_t len_tok, n_seg;
+        if (*loan && slu_sorter_turns(p->sorter)) {
+            if (rec->len)
+                break;
+            slu_sorter_return(p->sorter, *loan);
+            *loan = NULL;
+        }
         rc = slu_sorter_next(p->sorter, &key, &at, &n, err);
         if (rc == SLU_OK)
             rc = slu_seqrec_peek(at, n, &len_tok, &n_seg, err);
@@ -402,41 +426,100 @@ int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok
             break;
         if (!within(p, key, len_tok))
             continue;
-        uint64_t head = n;
-        rc = slu_buf_append(rec, &head, sizeof head, err);
-        if (rc == SLU_OK)
-            rc = slu_buf_append(rec, at, n, err);
+        if (!rec->len && !*loan && p->lends)
+            *loan = slu_sorter_hold(p->sorter);
+        rc = append(rec, at, n, *loan, err);
         if (rc)
             break;
         uint64_t n_tok_byte = len_tok * p->header->tok_bytes;
         weight += len_tok + 64 + 16 * n_seg + (n > n_tok_byte ? n - n_tok_byte : 0) / 4;
         p->out_tok += len_tok;
     }
+    if (*loan && (rc < 0 || !rec->len)) {
+        slu_sorter_return(p->sorter, *loan);
+        *loan = NULL;
+    }
     if (rc < 0)
         return rc;
     return rec->len ? SLU_OK : SLU_EOF;
 }
 
-int slu_permute_open(struct slu_permute *p, const struct slu_buf *rec,
-                     struct slu_batch *b, struct slu_err *err)
+int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
+                      struct slu_err *err)
+{
+    struct slu_arena *loan;
+
+    p->lends = false;
+    int rc = slu_permute_borrow(p, rec, &loan, n_tok, err);
+    p->lends = true;
+    return rc;
+}
+
+/* Appends the sequence of a record to b, and counts it. */
+static int open_one(struct slu_batch *b, const void *at, uint64_t n_byte,
+                    struct slu_count *n, struct slu_err *err)
+{
+    int rc = slu_seqrec_add(b, at, n_byte, err);
+
+    if (!rc)
+        slu_count_add(n, slu_seq_count(b, &b->seq[b->n_seq - 1]));
+    return rc;
+}
+
+enum { AHEAD = 8 }; /* records asked for before they are opened */
+
+static int open_lent(const struct slu_buf *rec, struct slu_batch *b,
+                     struct slu_count *n, struct slu_err *err)
+{
+    const struct lent *l = (const void *)rec->data;
+    size_t n_rec = rec->len / sizeof *l;
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < n_rec && !rc; i++) {
+        const uint8_t *next = l[i + AHEAD < n_rec ? i + AHEAD : i].p;
+        for (unsigned k = 0; k < 3; k++)
+            __builtin_prefetch(next + 64 * k);
+        rc = open_one(b, l[i].p, l[i].n_byte, n, err);
+    }
+    return rc;
+}
+
+int slu_permute_open_loan(struct slu_permute *p, const struct slu_buf *rec,
+                          struct slu_arena *loan, struct slu_batch *b,
+                          struct slu_err *err)
 {
     struct slu_count n = {0}, *out = &p->result.out;
+    int rc = SLU_OK;
 
     slu_batch_clear(b);
-    for (size_t at = 0; at < rec->len;) {
+    if (loan) {
+        rc = open_lent(rec, b, &n, err);
+        slu_sorter_return(p->sorter, loan);
+    }
+    for (size_t at = 0; !loan && at < rec->len && !rc;) {
         uint64_t n_byte;
         memcpy(&n_byte, rec->data + at, sizeof n_byte);
         at += sizeof n_byte;
-        int rc = slu_seqrec_add(b, rec->data + at, n_byte, err);
-        if (rc)
-            return rc;
+        rc = open_one(b, rec->data + at, n_byte, &n, err);
         at += n_byte;
-        slu_count_add(&n, slu_seq_count(b, &b->seq[b->n_seq - 1]));
     }
+    if (rc)
+        return rc;
     __atomic_fetch_add(&out->documents, n.documents, __ATOMIC_RELAXED);
     __atomic_fetch_add(&out->sequences, n.sequences, __ATOMIC_RELAXED);
     __atomic_fetch_add(&out->tokens, n.tokens, __ATOMIC_RELAXED);
     return SLU_OK;
+}
+
+int slu_permute_open(struct slu_permute *p, const struct slu_buf *rec,
+                     struct slu_batch *b, struct slu_err *err)
+{
+    return slu_permute_open_loan(p, rec, NULL, b, err);
+}
+
+void slu_permute_stop(struct slu_permute *p)
+{
+    slu_sorter_stop(p->sorter);
 }
 
 int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,

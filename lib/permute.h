@@ -80,6 +80,7 @@ struct slu_permute_result {
 };
 
 struct slu_permute;
+struct slu_arena; /* sorter.h */
 
 SLU_MUST_USE int slu_permute_new(struct slu_permute **p,
                                  const struct slu_permute_cfg *cfg,
@@ -100,6 +101,17 @@ SLU_MUST_USE int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec,
                                    uint64_t n_tok, struct slu_err *err);
 SLU_MUST_USE int slu_permute_open(struct slu_permute *p, const struct slu_buf *rec,
                                   struct slu_batch *b, struct slu_err *err);
+/* The same without a copy, where the sorter can lend: rec says where the records are,
+ * and *loan is not NULL. The next call may wait for loans: each must have been opened
+ * before, or be opened by another thread, or slu_permute_stop called. */
+SLU_MUST_USE int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
+                                    struct slu_arena **loan, uint64_t n_tok,
+                                    struct slu_err *err);
+SLU_MUST_USE int slu_permute_open_loan(struct slu_permute *p, const struct slu_buf *rec,
+                                       struct slu_arena *loan, struct slu_batch *b,
+                                       struct slu_err *err);
+/* No loan will be opened any more. Any thread. */
+void slu_permute_stop(struct slu_permute *p);
 /* Of all that was fetched and opened. */
 const struct slu_permute_result *slu_permute_result(struct slu_permute *p);
 /* After slu_permute_read with a blend: what it took, and what each bucket (all is one

@@ -20,6 +20,7 @@ struct slu_permute {
     struct slu_buf fetched; /* of slu_permute_next */
     uint64_t out_tok;       /* fetched so far */
     bool stopped;           /* max_tokens was reached */
+    bool lends;             /* records are not copied where the sorter can hold them */
 
     /* SLU_ORDER_KEEP: */
     uint64_t ordinal; /* of the next sequence */

@@ -25,20 +25,46 @@ static void permute(struct slu_entry *e, uint64_t *head, const uint64_t *end,
     }
 }
 
-void slu_entry_partition(struct slu_entry *e, size_t n, unsigned bits, uint64_t *start)
+/* Counts e's groups by (prefix >> shift & mask), and puts them into their order. */
+static void partition(struct slu_entry *e, size_t n, unsigned bits, unsigned shift,
+                      uint64_t first, uint64_t *start)
 {
     uint64_t head[1 << SLU_PARTITION_MAX_BITS];
     size_t n_group = (size_t)1 << bits;
-    unsigned shift = 64 - bits;
 
-    memset(start, 0, (n_group + 1) * sizeof *start);
+    memset(head, 0, n_group * sizeof *head);
     for (size_t i = 0; i < n; i++)
-        start[(e[i].prefix >> shift) + 1]++;
-    for (size_t g = 0; g < n_group; g++) {
-        start[g + 1] += start[g];
-        head[g] = start[g];
+        head[e[i].prefix >> shift & (n_group - 1)]++;
+    for (size_t g = 0, sum = 0; g < n_group; g++) {
+        size_t k = head[g];
+        head[g] = sum;
+        start[g] = first + sum;
+        sum += k;
+        start[g + 1] = first + sum;
     }
-    permute(e, head, start + 1, n_group, shift);
+    uint64_t end[1 << SLU_PARTITION_MAX_BITS];
+    for (size_t g = 0; g < n_group; g++)
+        end[g] = start[g + 1] - first;
+    permute(e, head, end, n_group, shift);
+}
+
+/* Where there are many: into few groups first, each of which is in the cache then; all
+ * groups at once would mean a miss for each entry. */
+enum { FIRST_BITS = 6, MANY = 1 << 15 };
+
+void slu_entry_partition(struct slu_entry *e, size_t n, unsigned bits, uint64_t *start)
+{
+    uint64_t first[(1 << FIRST_BITS) + 1];
+    unsigned rest = bits - FIRST_BITS;
+
+    if (n < MANY || bits <= FIRST_BITS + 2) {
+        partition(e, n, bits, 64 - bits, 0, start);
+        return;
+    }
+    partition(e, n, FIRST_BITS, 64 - FIRST_BITS, 0, first);
+    for (size_t g = 0; g < (size_t)1 << FIRST_BITS; g++)
+        partition(e + first[g], first[g + 1] - first[g], rest, 64 - bits, first[g],
+                  start + (g << rest));
 }
 
 static void insertion_sort(struct slu_entry *e, size_t n)

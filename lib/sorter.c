@@ -12,6 +12,12 @@
  * two records apart, and records that are all the same are not sorted but counted.
  * Where a level of the last kind tells few apart, entries are sorted with the records
  * left on disk. That half is in sorter_walk.c.
+ *
+ * With threads, the arena has two halves once it has been full: one is flushed by the
+ * mover (sorter_mover.c) while the other one is filled; later one is loaded and sorted
+ * while the other one is handed out. Two more threads do nothing but read and write
+ * (spill_io.c). What does not fit in a half gets the whole arena, and waits for it.
+ * Before that, while all fits, the mover sorts what is handed out next.
  */
 #include "sorter.h"
 
@@ -21,76 +27,22 @@
 
 #include "sorter_private.h"
 
-/* ---- the arena ---- */
+enum { IO_THREADS = 2 };
 
-static void zero_pad(struct slu_rec *r)
+/* ---- making ---- */
+
+static void set_arena(struct slu_sorter *s, struct slu_arena *a, size_t from, size_t to)
 {
-    size_t pad = (size_t)-r->n_byte & 7;
-
-    memset((uint8_t *)(r + 1) + r->n_byte, 0, pad);
+    a->begin_byte = from;
+    a->end_byte = to;
+    slu_arena_clear(s, a);
 }
 
-static uint64_t first_word(const struct slu_rec *r)
+static size_t buffer_size(uint64_t n_byte, size_t most)
 {
-    uint8_t b[8] = {0};
-    uint64_t v = 0;
-
-    memcpy(b, r + 1, r->n_byte < 8 ? r->n_byte : 8);
-    for (unsigned i = 0; i < 8; i++)
-        v = v << 8 | b[i];
-    return v;
+    n_byte = n_byte < most ? n_byte : most;
+    return (n_byte < 4096 ? 4096 : n_byte) & ~UINT64_C(4095);
 }
-
-static int cmp_bytes(void *ctx, uint64_t ref_a, uint64_t ref_b)
-{
-    const struct slu_rec *a = slu_rec_at(ctx, ref_a), *b = slu_rec_at(ctx, ref_b);
-    uint64_t n = a->n_byte < b->n_byte ? a->n_byte : b->n_byte;
-    int c = memcmp(a + 1, b + 1, n);
-
-    return c ? c : (a->n_byte > b->n_byte) - (a->n_byte < b->n_byte);
-}
-
-enum sort_stage { BY_KEY_HI, BY_KEY_LO, BY_FIRST_WORD };
-
-/* Sorts e[0, n), whose prefixes are those of `stage`; runs of equal prefixes by the
- * next. */
-static void sort_run(struct slu_sorter *s, struct slu_entry *e, size_t n, unsigned skip,
-                     enum sort_stage stage)
-{
-    slu_entry_sort(e, n);
-    for (size_t i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && e[j].prefix == e[i].prefix; j++)
-            ;
-        if (j - i == 1)
-            continue;
-        if (stage == BY_FIRST_WORD) {
-            slu_entry_sort_by(e + i, j - i, cmp_bytes, s);
-            continue;
-        }
-        for (size_t k = i; k < j; k++) {
-            const struct slu_rec *r = slu_rec_at(s, e[k].ref);
-            e[k].prefix =
-                stage == BY_KEY_HI ? slu_key_shift(r->key, skip).lo : first_word(r);
-        }
-        sort_run(s, e + i, j - i, skip, stage + 1);
-    }
-}
-
-void slu_arena_sort(struct slu_sorter *s, unsigned skip)
-{
-    unsigned shared = s->n_entry ? slu_key_shared(s->min, s->max) : 0;
-
-    if (shared > skip + 8) {
-        skip = shared;
-        for (size_t i = 0; i < s->n_entry; i++)
-            s->entry[i].prefix =
-                slu_key_shift(slu_rec_at(s, s->entry[i].ref)->key, skip).hi;
-    }
-    sort_run(s, s->entry, s->n_entry, skip, BY_KEY_HI);
-    s->next = 0;
-}
-
-/* ---- making and feeding ---- */
 
 int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
                    struct slu_err *err)
@@ -109,14 +61,17 @@ int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
     while (s->max_bits < SLU_PARTITION_MAX_BITS &&
            (budget >> (s->max_bits + 1)) >= CELL_BYTE)
         s->max_bits++;
+    s->n_threads = cfg->n_threads;
+    s->no_mover = cfg->n_threads < 2 || budget < MOVER_BUDGET;
     /* Three levels' tables and this struct come out of the budget too. */
     uint64_t tables = sizeof *s + 3 * (sizeof(struct slu_spill_cell) << s->max_bits);
-    uint64_t starts = 8 * ((UINT64_C(1) << s->max_bits) + 1);
-    s->io_byte = (budget / 16 & ~UINT64_C(4095));
-    if (s->io_byte > 1 << 20)
-        s->io_byte = 1 << 20;
+    size_t n_start = ((size_t)1 << s->max_bits) + 1;
+    unsigned n_buf = s->no_mover ? 1 : SLU_GATHER_BUFFERS;
+    size_t cap = buffer_size(budget / (s->no_mover ? 16 : 64), 2 << 20);
+    s->io_byte = buffer_size(budget / 16, 1 << 20);
     s->map_byte = (budget - tables) & ~UINT64_C(4095);
-    s->arena_byte = (s->map_byte - 2 * s->io_byte - starts) & ~UINT64_C(15);
+    size_t arena_byte =
+        (s->map_byte - n_buf * cap - s->io_byte - 16 * n_start) & ~UINT64_C(4095);
     s->tmpdir = strdup(cfg->tmpdir);
     s->map = mmap(NULL, s->map_byte, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -128,11 +83,17 @@ int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
     }
     if (budget >= 8 << 20) /* records are read in random order */
         (void)madvise(s->map, s->map_byte, MADV_HUGEPAGE);
-    s->arena = s->map;
-    s->write_buf = s->arena + s->arena_byte;
-    s->read_buf = s->write_buf + s->io_byte;
+    s->gather = (struct slu_spill_gather){
+        .buf = s->map + arena_byte, .cap_byte = cap, .n_buf = 1};
+    s->read_buf = s->gather.buf + n_buf * cap;
     s->start = (uint64_t *)(void *)(s->read_buf + s->io_byte);
-    slu_arena_clear(s);
+    s->head = s->start + n_start;
+    set_arena(s, &s->whole, 0, arena_byte);
+    size_t middle = arena_byte / 2 & ~UINT64_C(4095);
+    set_arena(s, &s->half[0], 0, middle);
+    set_arena(s, &s->half[1], middle, arena_byte);
+    s->a = &s->whole;
+    s->direct_from = cfg->cached_byte;
     *out = s;
     return SLU_OK;
 }
@@ -146,6 +107,7 @@ void slu_sorter_free(struct slu_sorter *s)
 {
     if (!s)
         return;
+    slu_mover_free(s);
     while (s->n_level)
         slu_sorter_pop(s);
     if (s->map)
@@ -165,45 +127,140 @@ int slu_sorter_push(struct slu_sorter *s, uint64_t n_byte, struct slu_err *err)
             "give more memory with -M",
             (unsigned long long)(s->budget_byte >> 20));
     if (n_byte)
-        while (bits > 1 && (n_byte >> (bits - 1)) < s->arena_byte / 4)
+        while (bits > 1 && (n_byte >> (bits - 1)) < slu_arena_size(&s->whole) / 4)
             bits--;
+    if (s->n_level == 0 && s->direct_from == 0)
+        s->direct_from = slu_spill_cache_room();
     struct slu_level *lv = &s->level[s->n_level];
     memset(lv, 0, sizeof *lv);
-    int rc = slu_spill_open(&lv->spill, s->tmpdir, bits, s->write_buf, s->io_byte, err);
+    int rc = slu_spill_open(&lv->spill, s->tmpdir, bits, &s->gather, err);
     if (rc == SLU_OK)
         s->n_level++;
     return rc;
 }
 
-int slu_sorter_flush(struct slu_sorter *s, struct slu_err *err)
+/* ---- flushes ---- */
+
+int slu_flush_entries(struct slu_sorter *s, struct slu_entry *e, size_t n,
+                      struct slu_err *err)
 {
     struct slu_spill *sp = &s->level[s->n_level - 1].spill;
     size_t n_cell = (size_t)1 << sp->bits;
     uint64_t before = sp->end_byte;
 
-    if (s->n_entry == 0)
+    if (n == 0)
         return SLU_OK;
-    slu_entry_partition(s->entry, s->n_entry, sp->bits, s->start);
+    slu_entry_partition(e, n, sp->bits, s->start);
+    /* Who waits for each write is served better by the page cache. */
+    slu_spill_begin_flush(sp, s->queue && sp->end_byte >= s->direct_from);
     for (size_t c = 0, i = 0; c < n_cell; c++) {
         uint64_t end = s->start[c + 1];
         s->start[c] = sp->end_byte;
         for (; i < end; i++) {
-            if (i + 16 < s->n_entry) {
-                const uint8_t *at = s->arena + s->entry[i + 16].ref;
+            if (i + 16 < n) {
+                const uint8_t *at = s->map + e[i + 16].ref;
                 for (unsigned k = 0; k < 3; k++)
                     __builtin_prefetch(at + 64 * k);
             }
-            int rc = slu_spill_put(sp, c, slu_rec_at(s, s->entry[i].ref), err);
+            int rc = slu_spill_put(sp, c, slu_rec_at(s, e[i].ref), err);
             if (rc)
                 return rc;
         }
     }
     s->start[n_cell] = sp->end_byte;
     int rc = slu_spill_end_flush(sp, s->start, err);
-    s->spilled_byte += sp->end_byte - before;
-    slu_arena_clear(s);
+    __atomic_fetch_add(&s->spilled_byte, sp->end_byte - before, __ATOMIC_RELAXED);
     return rc;
 }
+
+int slu_sorter_flush(struct slu_sorter *s, struct slu_err *err)
+{
+    int rc = slu_flush_entries(s, s->a->entry, s->a->n_entry, err);
+    int settled = slu_spill_gather_settle(&s->gather, rc ? NULL : err);
+
+    slu_arena_clear(s, s->a);
+    return rc ? rc : settled;
+}
+
+static void flush_later(struct slu_sorter *s, unsigned half, struct slu_entry *e,
+                        size_t n)
+{
+    s->task[half].kind = SLU_TASK_FLUSH;
+    s->task[half].entry = e;
+    s->task[half].n_entry = n;
+    slu_mover_submit(s, &s->task[half]);
+}
+
+/* Both halves are flushed. */
+static int flushed(struct slu_sorter *s, struct slu_err *err)
+{
+    int rc = slu_mover_wait(s, &s->task[0], err);
+    int r = slu_mover_wait(s, &s->task[1], rc ? NULL : err);
+
+    return rc ? rc : r;
+}
+
+/* The whole arena is full: the records of its lower half go first, so that it can be
+ * filled again while the others go. */
+static void split(struct slu_sorter *s)
+{
+    struct slu_arena *w = &s->whole;
+    size_t k = 0, n = w->n_entry; /* entries descend: the last ones are the first */
+
+    while (k < n) {
+        size_t mid = k + (n - k) / 2;
+        if (w->entry[mid].ref >= s->half[1].begin_byte)
+            k = mid + 1;
+        else
+            n = mid;
+    }
+    flush_later(s, 0, w->entry + k, w->n_entry - k);
+    flush_later(s, 1, w->entry, k);
+    s->a = &s->half[0];
+}
+
+/* The first level, and the threads, before any of them has something to do. */
+static int begin_flushes(struct slu_sorter *s, struct slu_err *err)
+{
+    int rc = slu_sorter_push(s, 0, err);
+
+    if (rc || !slu_mover_start(s))
+        return rc;
+    s->queue = slu_spill_queue_new(IO_THREADS);
+    if (s->queue) {
+        s->gather.queue = s->queue;
+        s->gather.n_buf = SLU_GATHER_BUFFERS;
+    }
+    return SLU_OK;
+}
+
+/* Room for a record of n bytes, header and all. */
+static int make_room(struct slu_sorter *s, uint64_t n, struct slu_err *err)
+{
+    int rc = s->n_level == 0 ? begin_flushes(s, err) : SLU_OK;
+
+    if (rc)
+        return rc;
+    if (!s->mover)
+        return slu_sorter_flush(s, err);
+    if (s->a == &s->whole) {
+        split(s);
+    } else {
+        unsigned h = s->a == &s->half[1];
+        flush_later(s, h, s->a->entry, s->a->n_entry);
+        s->a = &s->half[!h];
+    }
+    rc = slu_mover_wait(s, &s->task[s->a == &s->half[1]], err);
+    slu_arena_clear(s, s->a);
+    if (!rc && !slu_arena_has(s->a, n)) {
+        rc = flushed(s, err);
+        s->a = &s->whole;
+        slu_arena_clear(s, s->a);
+    }
+    return rc;
+}
+
+/* ---- feeding ---- */
 
 static int too_large(const struct slu_sorter *s, uint64_t n, struct slu_err *err)
 {
@@ -213,19 +270,19 @@ static int too_large(const struct slu_sorter *s, uint64_t n, struct slu_err *err
                     (unsigned long long)n, (unsigned long long)s->budget_byte);
 }
 
-static int make_room(struct slu_sorter *s, struct slu_err *err)
+static void zero_pad(struct slu_rec *r)
 {
-    int rc = s->n_level == 0 ? slu_sorter_push(s, 0, err) : SLU_OK;
+    size_t pad = (size_t)-r->n_byte & 7;
 
-    return rc ? rc : slu_sorter_flush(s, err);
+    memset((uint8_t *)(r + 1) + r->n_byte, 0, pad);
 }
 
-static inline void note_key(struct slu_sorter *s, struct slu_u128 key)
+static inline void note_key(struct slu_arena *a, struct slu_u128 key)
 {
-    if (s->n_entry == 0 || slu_u128_cmp(key, s->min) < 0)
-        s->min = key;
-    if (s->n_entry == 0 || slu_u128_cmp(key, s->max) > 0)
-        s->max = key;
+    if (a->n_entry == 0 || slu_u128_cmp(key, a->min) < 0)
+        a->min = key;
+    if (a->n_entry == 0 || slu_u128_cmp(key, a->max) > 0)
+        a->max = key;
 }
 
 int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
@@ -238,13 +295,13 @@ int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
             n = UINT64_MAX;
     if (n > s->budget_byte / 2)
         return too_large(s, n, err);
-    if (!slu_arena_has(s, slu_rec_size(n))) {
-        int rc = make_room(s, err);
+    if (!slu_arena_has(s->a, slu_rec_size(n))) {
+        int rc = make_room(s, slu_rec_size(n), err);
         if (rc)
             return rc;
     }
-    note_key(s, key);
-    struct slu_rec *r = slu_rec_at(s, s->used_byte);
+    note_key(s->a, key);
+    struct slu_rec *r = slu_rec_at(s, s->a->used_byte);
     uint8_t *dst = (uint8_t *)(r + 1);
     r->key = key;
     r->n_byte = n;
@@ -254,7 +311,7 @@ int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
         dst += piece[i].n;
     }
     zero_pad(r);
-    slu_arena_take(s, key.hi);
+    slu_arena_take(s, s->a, key.hi);
     return SLU_OK;
 }
 
@@ -265,23 +322,25 @@ int slu_sorter_add_run(struct slu_sorter *s, const void *run, size_t n_byte,
 
     while (p < end) {
         const uint8_t *from = p;
-        size_t at = s->used_byte;
+        struct slu_arena *a = s->a;
+        size_t at = a->used_byte;
+        uint64_t size = 0;
         while (p < end) {
             const struct slu_rec *r = (const void *)p;
-            uint64_t size = slu_rec_size(r->n_byte);
+            size = slu_rec_size(r->n_byte);
             if (r->n_byte > s->budget_byte / 2)
                 return too_large(s, r->n_byte, err);
-            if (!slu_arena_has(s, size))
+            if (!slu_arena_has(a, size))
                 break;
-            note_key(s, r->key);
-            *--s->entry = (struct slu_entry){r->key.hi, s->used_byte};
-            s->n_entry++;
-            s->used_byte += size;
+            note_key(a, r->key);
+            *--a->entry = (struct slu_entry){r->key.hi, a->used_byte};
+            a->n_entry++;
+            a->used_byte += size;
             p += size;
         }
-        memcpy(s->arena + at, from, (size_t)(p - from));
+        memcpy(s->map + at, from, (size_t)(p - from));
         if (p < end) {
-            int rc = make_room(s, err);
+            int rc = make_room(s, size, err);
             if (rc)
                 return rc;
         }
@@ -292,13 +351,23 @@ int slu_sorter_add_run(struct slu_sorter *s, const void *run, size_t n_byte,
 int slu_sorter_seal(struct slu_sorter *s, struct slu_err *err)
 {
     s->sealed = true;
-    if (s->n_level)
+    if (!s->n_level) {
+        slu_sort_begin(s);
+        return SLU_OK;
+    }
+    if (s->a == &s->whole) /* no mover, or a record that no half has room for */
         return slu_sorter_flush(s, err);
-    slu_arena_sort(s, 0);
-    return SLU_OK;
+    unsigned h = s->a == &s->half[1];
+    flush_later(s, h, s->a->entry, s->a->n_entry);
+    int rc = flushed(s, err);
+    int settled = slu_spill_gather_settle(&s->gather, rc ? NULL : err);
+    slu_arena_clear(s, s->a);
+    s->a = &s->whole;
+    slu_arena_clear(s, s->a);
+    return rc ? rc : settled;
 }
 
 uint64_t slu_sorter_spilled(const struct slu_sorter *s)
 {
-    return s->spilled_byte;
+    return __atomic_load_n(&s->spilled_byte, __ATOMIC_RELAXED);
 }

@@ -12,11 +12,13 @@
  * level. Keys should therefore be spread over the 128-bit range; a key space of n
  * values is spread by the caller.
  *
- * Thread safety: one thread at a time on a handle.
+ * Thread safety: one thread at a time on a handle. With n_threads > 1 and a MiB of
+ * budget it has up to three threads of its own, one of them that computes.
  */
 #ifndef SLU_SORTER_H
 #define SLU_SORTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +31,10 @@ struct slu_sorter_cfg {
     uint64_t budget_byte; /* all memory of the sorter, its buffers included */
     const char *tmpdir;   /* copied */
     unsigned n_threads;
+    /* Of a temporary file so many bytes at the least go through the page cache, the
+     * others past it, where the file system can. 0: as many as are likely to stay
+     * there. */
+    uint64_t cached_byte;
 };
 
 /* A record as it waits, in memory and on disk: this, n_byte bytes, zeros up to a
@@ -69,6 +75,18 @@ SLU_MUST_USE int slu_sorter_seal(struct slu_sorter *s, struct slu_err *err);
  * the end. */
 SLU_MUST_USE int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key,
                                  const void **p, size_t *n, struct slu_err *err);
+/* Records may be read by other threads, later: those handed out since the last turn
+ * stay where they are until what slu_sorter_hold gave has been returned, by any thread.
+ * The caller holds before it lets the sorter turn, that is before slu_sorter_next while
+ * slu_sorter_turns. NULL: only the last record stays, until the next call. The sorter
+ * waits for what is held when it wants its memory: whoever holds must have it returned
+ * by others meanwhile, or stop the sorter, which ends that wait with an error. */
+struct slu_arena;
+struct slu_arena *slu_sorter_hold(struct slu_sorter *s);
+bool slu_sorter_turns(const struct slu_sorter *s);
+void slu_sorter_return(struct slu_sorter *s, struct slu_arena *held);
+/* Any thread. */
+void slu_sorter_stop(struct slu_sorter *s);
 /* Bytes written to temporary files so far. */
 uint64_t slu_sorter_spilled(const struct slu_sorter *s);
 void slu_sorter_free(struct slu_sorter *s);

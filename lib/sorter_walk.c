@@ -24,46 +24,7 @@ static struct slu_u128 content_key(const uint8_t *p, uint64_t n, uint64_t off)
     return k;
 }
 
-/* ---- handing out ---- */
-
-/* Loads cells [c0, c1) of the top level, which fit, and sorts them. */
-static int load(struct slu_sorter *s, size_t c0, size_t c1, struct slu_err *err)
-{
-    struct slu_level *lv = &s->level[s->n_level - 1];
-    const struct slu_spill *sp = &lv->spill;
-
-    slu_arena_clear(s);
-    for (size_t f = 0; f < sp->n_flush; f++) {
-        uint64_t from, to;
-        int rc = slu_spill_extent(sp, f, c0, c1, &from, &to, err);
-        if (rc == SLU_OK && to - from > s->arena_byte - s->used_byte)
-            rc =
-                slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged", s->tmpdir);
-        if (rc == SLU_OK && to > from)
-            rc = slu_spill_read(sp, s->arena + s->used_byte, to - from, from, err);
-        if (rc)
-            return rc;
-        slu_spill_discard(sp, from, to);
-        for (uint64_t left = to - from; left > 0;) {
-            struct slu_rec *r = slu_rec_at(s, s->used_byte);
-            if (left < sizeof *r || r->n_byte > left ||
-                slu_rec_size(r->n_byte) > left ||
-                !slu_arena_has(s, slu_rec_size(r->n_byte)))
-                return slu_fail(err, SLU_E_FORMAT,
-                                "temporary file in %s: damaged record", s->tmpdir);
-            left -= slu_rec_size(r->n_byte);
-            slu_arena_take(s, slu_key_shift(r->key, lv->skip).hi);
-        }
-    }
-    while (sp->cell[c0].n_rec == 0)
-        c0++;
-    while (sp->cell[c1 - 1].n_rec == 0)
-        c1--;
-    s->min = sp->cell[c0].min;
-    s->max = sp->cell[c1 - 1].max;
-    slu_arena_sort(s, lv->skip);
-    return SLU_OK;
-}
+/* ---- cells that do not fit ---- */
 
 /* Reads a whole record to `r`, which has room; SLU_EOF behind the last. */
 static int cursor_rec(struct slu_sorter *s, struct slu_spill_cursor *cu,
@@ -154,7 +115,7 @@ static int cmp_on_disk(void *ctx, uint64_t off_a, uint64_t off_b)
 /* Whether the entries of a cell fit beside one record. */
 static bool entries_fit(const struct slu_sorter *s, const struct slu_spill_cell *cell)
 {
-    uint64_t room = s->arena_byte - slu_rec_size(s->budget_byte / 2);
+    uint64_t room = slu_arena_size(&s->whole) - slu_rec_size(s->budget_byte / 2);
 
     return cell->n_rec <= room / ENTRY;
 }
@@ -174,15 +135,16 @@ static int sort_on_disk(struct slu_sorter *s, size_t c, struct slu_err *err)
             break;
         if (rc)
             return rc;
-        s->entry--;
-        s->n_entry++;
-        s->entry->prefix = content_key(slu_rec_bytes(r), r->n_byte, s->n_shared).hi;
-        s->entry->ref = slu_spill_cursor_tell(&cu) - slu_rec_size(r->n_byte);
+        *--s->a->entry =
+            (struct slu_entry){content_key(slu_rec_bytes(r), r->n_byte, s->n_shared).hi,
+                               slu_spill_cursor_tell(&cu) - slu_rec_size(r->n_byte)};
+        s->a->n_entry++;
     }
     s->on_disk = true;
     s->sort_rc = SLU_OK;
     s->sort_err = err;
-    slu_entry_sort_by(s->entry, s->n_entry, cmp_on_disk, s);
+    slu_entry_sort_by(s->a->entry, s->a->n_entry, cmp_on_disk, s);
+    s->a->n_sorted = s->a->n_entry;
     return s->sort_rc;
 }
 
@@ -212,7 +174,7 @@ static int descend(struct slu_sorter *s, size_t c, struct slu_err *err)
     uint64_t shared = 0;
     int rc = SLU_OK;
 
-    slu_arena_clear(s);
+    slu_arena_clear(s, s->a);
     if (rekey) {
         bool same;
         rc = shared_content(s, &lv->spill, c, &shared, &same, err);
@@ -250,11 +212,11 @@ static int descend(struct slu_sorter *s, size_t c, struct slu_err *err)
         if (rc == SLU_OK && h.n_byte > s->budget_byte / 2)
             rc = slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged record",
                           s->tmpdir);
-        if (rc == SLU_OK && !slu_arena_has(s, slu_rec_size(h.n_byte)))
+        if (rc == SLU_OK && !slu_arena_has(s->a, slu_rec_size(h.n_byte)))
             rc = slu_sorter_flush(s, err);
         if (rc)
             return rc;
-        struct slu_rec *r = slu_rec_at(s, s->used_byte);
+        struct slu_rec *r = slu_rec_at(s, s->a->used_byte);
         *r = h;
         uint64_t n = slu_rec_size(h.n_byte) - sizeof h;
         rc = n ? slu_spill_cursor_read(&cu, r + 1, n, err) : SLU_OK;
@@ -262,40 +224,92 @@ static int descend(struct slu_sorter *s, size_t c, struct slu_err *err)
             return rc;
         if (rekey)
             r->key = content_key(slu_rec_bytes(r), r->n_byte, shared);
-        slu_arena_take(s, slu_key_shift(r->key, top->skip).hi);
+        slu_arena_take(s, s->a, slu_key_shift(r->key, top->skip).hi);
     }
+}
+
+/* ---- handing out ---- */
+
+/* The cells of the top level that come next and that a has room for: [*c0, *c1), none
+ * if the first one is too large; false: there are no more. */
+static bool plan(struct slu_sorter *s, const struct slu_arena *a, size_t *c0,
+                 size_t *c1)
+{
+    struct slu_level *lv = &s->level[s->n_level - 1];
+    const struct slu_spill_cell *cell = lv->spill.cell;
+    size_t n_cell = (size_t)1 << lv->spill.bits, c;
+    uint64_t room = slu_load_room(s, a), n_byte = 0;
+
+    for (c = lv->next_cell; c < n_cell && cell[c].n_rec == 0; c++)
+        ;
+    *c0 = c;
+    for (; c < n_cell; c++) {
+        uint64_t n = cell[c].n_byte + cell[c].n_rec * ENTRY;
+        if (n > room - n_byte)
+            break;
+        n_byte += n;
+    }
+    *c1 = c;
+    return *c0 < n_cell;
+}
+
+/* The mover loads what comes next to a half that nobody reads. */
+static void load_later(struct slu_sorter *s, unsigned half)
+{
+    struct slu_task *t = &s->task[half];
+
+    if (!plan(s, &s->half[half], &t->c0, &t->c1) || t->c0 == t->c1)
+        return;
+    t->kind = SLU_TASK_LOAD;
+    t->arena = &s->half[half];
+    s->level[s->n_level - 1].next_cell = t->c1;
+    slu_mover_submit(s, t);
+    s->ahead = true;
+}
+
+/* The half that is being loaded becomes the one in use. */
+static int turn(struct slu_sorter *s, unsigned half, struct slu_err *err)
+{
+    s->ahead = false;
+    s->a = &s->half[half];
+    load_later(s, !half);
+    return slu_mover_wait(s, &s->task[half], err);
 }
 
 /* Fills the arena with what comes next; SLU_EOF where there is nothing. */
 static int advance(struct slu_sorter *s, struct slu_err *err)
 {
-    while (s->n_level) {
+    s->on_disk = false;
+    if (s->ahead)
+        return turn(s, s->a != &s->half[1], err);
+    int rc = slu_mover_wait_loans(s, NULL, err);
+    s->a = &s->whole;
+    slu_arena_clear(s, s->a);
+    while (s->n_level && !rc) {
         struct slu_level *lv = &s->level[s->n_level - 1];
-        const struct slu_spill_cell *cell = lv->spill.cell;
-        size_t n_cell = (size_t)1 << lv->spill.bits, c0, c1;
-        uint64_t n_byte = 0;
-
-        for (c0 = lv->next_cell; c0 < n_cell && cell[c0].n_rec == 0; c0++)
-            ;
-        for (c1 = c0; c1 < n_cell; c1++) {
-            uint64_t n = cell[c1].n_byte + cell[c1].n_rec * ENTRY;
-            if (n > s->arena_byte - n_byte)
-                break;
-            n_byte += n;
-        }
-        if (c0 == n_cell) {
+        size_t c0, c1;
+        if (s->mover)
+            load_later(s, 0);
+        if (s->ahead)
+            return turn(s, 0, err);
+        if (!plan(s, s->a, &c0, &c1)) {
             slu_sorter_pop(s);
         } else if (c1 == c0) {
             lv->next_cell = c0 + 1;
-            int rc = descend(s, c0, err);
+            rc = descend(s, c0, err);
             if (rc || s->n_repeat || s->on_disk)
                 return rc;
         } else {
             lv->next_cell = c1;
-            return load(s, c0, c1, err);
+            return slu_load(s, s->a, c0, c1, err);
         }
     }
-    return SLU_EOF;
+    return rc ? rc : SLU_EOF;
+}
+
+bool slu_sorter_turns(const struct slu_sorter *s)
+{
+    return s->on_disk || (s->a->next == s->a->n_entry && s->n_repeat == 0);
 }
 
 int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key, const void **p,
@@ -305,26 +319,31 @@ int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key, const void **p,
 
     if (!s->sealed)
         return slu_fail(err, SLU_E_USAGE, "the sorter was not sealed");
-    if (s->next == s->n_entry && s->n_repeat == 0) {
+    if (s->a->next == s->a->n_entry && s->n_repeat == 0) {
         int rc = advance(s, err);
         if (rc)
             return rc;
     }
+    struct slu_arena *a = s->a;
     if (s->n_repeat) {
         s->n_repeat--;
         r = slu_rec_at(s, 0);
     } else if (s->on_disk) {
-        int rc = read_on_disk(s, s->entry[s->next++].ref, err);
+        int rc = slu_mover_wait_loans(s, NULL, err);
+        if (!rc)
+            rc = read_on_disk(s, a->entry[a->next++].ref, err);
         if (rc)
             return rc;
         r = slu_rec_at(s, 0);
     } else {
-        if (s->next + AHEAD < s->n_entry) {
-            const uint8_t *at = s->arena + s->entry[s->next + AHEAD].ref;
+        if (a->next == a->n_sorted)
+            slu_sort_more(s);
+        if (a->next + AHEAD < a->n_sorted) {
+            const uint8_t *at = s->map + a->entry[a->next + AHEAD].ref;
             for (unsigned i = 0; i < 3; i++) /* may end behind the arena: harmless */
                 __builtin_prefetch(at + 64 * i);
         }
-        r = slu_rec_at(s, s->entry[s->next++].ref);
+        r = slu_rec_at(s, a->entry[a->next++].ref);
     }
     const struct slu_level *lv = s->n_level ? &s->level[s->n_level - 1] : NULL;
     *key = lv && lv->by_content ? lv->key : r->key;

@@ -1,6 +1,5 @@
 #include "spill.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,21 +10,20 @@
 
 #define DISCARD_MIN (128 << 10) /* smaller extents are not worth a system call */
 
-int slu_spill_open(struct slu_spill *sp, const char *dir, unsigned bits, uint8_t *buf,
-                   size_t cap_buf, struct slu_err *err)
+int slu_spill_open(struct slu_spill *sp, const char *dir, unsigned bits,
+                   struct slu_spill_gather *g, struct slu_err *err)
 {
     size_t n_cell = (size_t)1 << bits;
 
     memset(sp, 0, sizeof *sp);
     sp->bits = bits;
-    sp->buf = buf;
-    sp->cap_buf = cap_buf;
+    sp->gather = g;
     sp->dir = dir;
-    sp->fd = -1;
+    sp->file.fd = sp->file.direct_fd = -1;
     sp->cell = calloc(n_cell, sizeof *sp->cell);
     if (!sp->cell)
         return slu_fail_nomem(err, n_cell * sizeof *sp->cell);
-    int rc = slu_tmpfile(&sp->fd, dir, err);
+    int rc = slu_spill_file_open(&sp->file, dir, err);
     if (rc)
         slu_spill_release(sp);
     return rc;
@@ -33,53 +31,24 @@ int slu_spill_open(struct slu_spill *sp, const char *dir, unsigned bits, uint8_t
 
 void slu_spill_release(struct slu_spill *sp)
 {
-    if (sp->fd >= 0)
-        close(sp->fd);
-    sp->fd = -1;
+    slu_spill_file_release(&sp->file);
     free(sp->cell);
     free(sp->table);
     sp->cell = NULL;
     sp->table = NULL;
 }
 
-int slu_spill_write(int fd, const char *dir, const void *p, size_t n,
-                    struct slu_err *err)
-{
-    int rc = slu_write_full(fd, p, n, err);
-
-    if (rc && err && (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)) {
-        int no = err->sys_errno;
-        errno = no;
-        return slu_fail_errno(
-            err,
-            "%s: no room for temporary files; free some, choose another "
-            "folder with --tmpdir, or give more memory with -M",
-            dir);
-    }
-    return rc ? slu_err_at(err, "temporary file in %s", dir) : SLU_OK;
-}
-
-static int drain(struct slu_spill *sp, struct slu_err *err)
-{
-    size_t n = sp->n_buf;
-
-    sp->n_buf = 0;
-    return n == 0 ? SLU_OK : slu_spill_write(sp->fd, sp->dir, sp->buf, n, err);
-}
-
 static int append(struct slu_spill *sp, const void *p, size_t n, struct slu_err *err)
 {
-    if (n > sp->cap_buf - sp->n_buf || n > sp->cap_buf / 2) {
-        int rc = drain(sp, err);
-        if (rc)
-            return rc;
-    }
     sp->end_byte += n;
-    if (n > sp->cap_buf / 2)
-        return slu_spill_write(sp->fd, sp->dir, p, n, err);
-    memcpy(sp->buf + sp->n_buf, p, n);
-    sp->n_buf += n;
-    return SLU_OK;
+    return slu_spill_gather_put(sp->gather, p, n, err);
+}
+
+void slu_spill_begin_flush(struct slu_spill *sp, bool direct)
+{
+    if (!direct && sp->n_cached == sp->n_flush)
+        sp->n_cached++;
+    slu_spill_gather_begin(sp->gather, &sp->file, sp->end_byte, direct);
 }
 
 int slu_spill_put(struct slu_spill *sp, size_t c, const struct slu_rec *r,
@@ -107,13 +76,14 @@ int slu_spill_end_flush(struct slu_spill *sp, const uint64_t *start,
         return rc;
     sp->table[sp->n_flush++] = sp->end_byte;
     rc = append(sp, start, (((size_t)1 << sp->bits) + 1) * sizeof *start, err);
-    return rc ? rc : drain(sp, err);
+    sp->end_byte = (sp->end_byte + SLU_SPILL_ALIGN - 1) & -(uint64_t)SLU_SPILL_ALIGN;
+    return rc ? rc : slu_spill_gather_end(sp->gather, err);
 }
 
 int slu_spill_read(const struct slu_spill *sp, void *p, size_t n, uint64_t from_byte,
                    struct slu_err *err)
 {
-    int rc = slu_pread_full(sp->fd, p, n, from_byte, err);
+    int rc = slu_pread_full(sp->file.fd, p, n, from_byte, err);
 
     return rc ? slu_err_at(err, "temporary file in %s", sp->dir) : SLU_OK;
 }
@@ -139,7 +109,7 @@ void slu_spill_discard(const struct slu_spill *sp, uint64_t from_byte, uint64_t 
     uint64_t to = to_byte & ~UINT64_C(4095);
 
     if (to > from && to - from >= DISCARD_MIN)
-        (void)!fallocate(sp->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+        (void)!fallocate(sp->file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                          (off_t)from, (off_t)(to - from));
 #else
     (void)sp, (void)from_byte, (void)to_byte;

@@ -18,6 +18,7 @@
 #include "err.h"
 #include "hash.h"
 #include "sorter.h"
+#include "spill_io.h"
 
 struct slu_spill_cell {
     uint64_t n_rec, n_byte;   /* on disk, headers included */
@@ -25,33 +26,32 @@ struct slu_spill_cell {
 };
 
 struct slu_spill {
-    int fd;
+    struct slu_spill_file file;
     unsigned bits;               /* 2^bits cells */
     struct slu_spill_cell *cell; /* owned */
     uint64_t *table;             /* owned: where each flush's table is */
     size_t n_flush, cap_flush;
-    uint64_t end_byte; /* size of the file, what waits in buf included */
-    uint8_t *buf;      /* borrowed: cap_buf bytes that gather writes */
-    size_t n_buf, cap_buf;
-    const char *dir; /* borrowed, for messages */
+    size_t n_cached;   /* flushes through the page cache, before all others */
+    uint64_t end_byte; /* size of the file, what waits in `gather` included */
+    struct slu_spill_gather *gather; /* borrowed */
+    const char *dir;                 /* borrowed, for messages */
 };
 
-/* slu_write_full to a temporary file in folder dir, with a message that says what to do
- * when the disk is full. */
-SLU_MUST_USE int slu_spill_write(int fd, const char *dir, const void *p, size_t n,
-                                 struct slu_err *err);
-
-/* buf (cap_buf bytes) is borrowed until release; it may be shared between spills of
- * which only one is being written. */
+/* The gather is borrowed until release; it may be shared between spills of which only
+ * one is being written. */
 SLU_MUST_USE int slu_spill_open(struct slu_spill *sp, const char *dir, unsigned bits,
-                                uint8_t *buf, size_t cap_buf, struct slu_err *err);
+                                struct slu_spill_gather *g, struct slu_err *err);
+/* Nothing may be under way. */
 void slu_spill_release(struct slu_spill *sp);
 
+/* Begins a flush, at a multiple of SLU_SPILL_ALIGN. */
+void slu_spill_begin_flush(struct slu_spill *sp, bool direct);
 /* Appends record r to cell c; within a flush cells ascend. */
 SLU_MUST_USE int slu_spill_put(struct slu_spill *sp, size_t c, const struct slu_rec *r,
                                struct slu_err *err);
 /* Ends a flush: start[c] is the file offset where cell c of this flush begins,
- * start[2^bits] where the last one ends. */
+ * start[2^bits] where the last one ends. It is on the disk once the gather has
+ * settled. */
 SLU_MUST_USE int slu_spill_end_flush(struct slu_spill *sp, const uint64_t *start,
                                      struct slu_err *err);
 

@@ -116,19 +116,26 @@ void shuffle_progress(void *job, uint64_t n_tok)
 
 /* ---- a stream ---- */
 
+static void stopped(void *job)
+{
+    slu_permute_stop(((struct job *)job)->permute);
+}
+
 static int produce(void *ctx, void *load, struct slu_err *err)
 {
     struct job *j = ctx;
+    struct shuffle_load *l = load;
 
-    return slu_permute_fetch(j->permute, &((struct shuffle_load *)load)->rec, JOB_TOK,
-                             err);
+    /* What is lent comes back: a thread that is alone works before it produces again. */
+    slu_pipe_on_stop(j->pipe, stopped);
+    return slu_permute_borrow(j->permute, &l->rec, &l->loan, JOB_TOK, err);
 }
 
 static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
 {
     struct job *j = ctx;
     struct shuffle_load *l = load;
-    int rc = slu_permute_open(j->permute, &l->rec, &l->b, err);
+    int rc = slu_permute_open_loan(j->permute, &l->rec, l->loan, &l->b, err);
 
     (void)worker;
     if (!rc)
@@ -155,7 +162,8 @@ int shuffle_run(struct job *j, const struct slu_pipe_ops *ops, unsigned n_slots,
         slot[i] = &l[i];
     }
     if (rc == SLU_OK)
-        rc = slu_pipe_run(ops, j, slot, n_slots, (unsigned)j->ctx->common.threads, err);
+        rc = slu_pipe_run_parts(ops, j, slot, n_slots, (unsigned)j->ctx->common.threads,
+                                &j->pipe, err);
     for (unsigned i = 0; l && i < n_slots; i++) {
         slu_batch_release(&l[i].b);
         slu_buf_release(&l[i].rec);

@@ -46,6 +46,7 @@ struct job {
     struct slu_gather *gather;
     struct slu_count gathered; /* given by it */
     struct slu_writer *writer; /* a stream: */
+    struct slu_pipe *pipe;     /* while it is written */
     struct slu_shards *shards; /* or shards */
     struct shuffle_mix mix;
     struct slu_sum in;
@@ -85,6 +86,7 @@ void shuffle_progress(void *job, uint64_t n_tok);
 /* What is on its way from the sorter, or the files, to the writer. */
 struct shuffle_load {
     struct slu_buf rec;
+    struct slu_arena *loan; /* rec says where the records are; NULL: it has them */
     struct slu_batch b;
 };
 /* Runs ops, whose context is j and whose jobs are struct shuffle_load. */

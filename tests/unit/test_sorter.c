@@ -6,9 +6,13 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "lib/buf.h"
 #include "lib/sorter.h"
@@ -40,11 +44,43 @@ static int cmp_item(const void *va, const void *vb)
     return c ? c : (a->n > b->n) - (a->n < b->n);
 }
 
+/* A loan: records [from, to) of `want` are still at kept[from, to) when it is returned,
+ * by a thread, some time after the sorter turned. */
+struct loan {
+    struct slu_sorter *s;
+    struct slu_arena *held;
+    const struct item *want;
+    const void **kept;
+    size_t from, to, n_bad, n_loan;
+    pthread_t thread;
+    bool begun;
+};
+
+static void *give_back(void *arg)
+{
+    struct loan *l = arg;
+
+    usleep(200);
+    for (size_t i = l->from; i < l->to; i++)
+        l->n_bad += memcmp(l->kept[i], l->want[i].p, l->want[i].n) != 0;
+    slu_sorter_return(l->s, l->held);
+    return NULL;
+}
+
+static void end_loan(struct loan *l)
+{
+    if (l->begun)
+        assert_int_equal(pthread_join(l->thread, NULL), 0);
+    l->begun = false;
+    assert_int_equal(l->n_bad, 0);
+}
+
 /* Sorts item[0, n) both ways and compares; the bytes spilled. */
-static uint64_t run(const struct item *item, size_t n, uint64_t budget)
+static uint64_t run_with(const struct item *item, size_t n, uint64_t budget,
+                         unsigned n_threads, uint64_t cached)
 {
     struct slu_err err = SLU_ERR_INIT;
-    struct slu_sorter_cfg cfg = {budget, "/tmp", 1};
+    struct slu_sorter_cfg cfg = {budget, "/var/tmp", n_threads, cached};
     struct slu_sorter *s;
     struct item *want = malloc((n + 1) * sizeof *want);
     struct slu_buf runs = SLU_BUF_INIT;
@@ -72,10 +108,17 @@ static uint64_t run(const struct item *item, size_t n, uint64_t budget)
     slu_buf_release(&runs);
     qsort(want, n, sizeof *want, cmp_item);
     assert_int_equal(slu_sorter_seal(s, &err), SLU_OK);
+    struct loan l = {s, NULL, want, NULL, 0, 0, 0, 0, 0, false};
+    l.kept = malloc((n + 1) * sizeof *l.kept);
     for (size_t i = 0;; i++) {
         struct slu_u128 key;
         const void *p;
         size_t len;
+        if (l.held && !l.begun && slu_sorter_turns(s)) {
+            l.to = i;
+            l.begun = true;
+            assert_int_equal(pthread_create(&l.thread, NULL, give_back, &l), 0);
+        }
         int rc = slu_sorter_next(s, &key, &p, &len, &err);
         if (rc == SLU_EOF) {
             assert_int_equal(i, n);
@@ -88,11 +131,31 @@ static uint64_t run(const struct item *item, size_t n, uint64_t budget)
         assert_int_equal(len, want[i].n);
         assert_int_equal((uintptr_t)p % 8, 0);
         assert_memory_equal(p, want[i].p, len);
+        l.kept[i] = p;
+        if (l.begun || !l.held) {
+            end_loan(&l);
+            l.held = l.n_loan++ < 100 ? slu_sorter_hold(s) : NULL;
+            l.from = i;
+        }
     }
+    end_loan(&l);
+    free(l.kept);
     uint64_t spilled = slu_sorter_spilled(s);
     slu_sorter_free(s);
     free(want);
     return spilled;
+}
+
+/* With and without threads of its own, through the page cache, past it, and both. */
+static uint64_t run(const struct item *item, size_t n, uint64_t budget)
+{
+    uint64_t one = run_with(item, n, budget, 1, UINT64_MAX),
+             two = run_with(item, n, budget, 2, budget + budget / 2),
+             three = run_with(item, n, budget, 2, 1);
+
+    assert_int_equal(one == 0, two == 0);
+    assert_int_equal(one == 0, three == 0);
+    return one < two ? one : two;
 }
 
 enum shape { UNIFORM, EQUAL, SMALL_INTS, TWO_VALUES, ORDERED, LOW_WORD, N_SHAPE };
@@ -155,6 +218,7 @@ static void test_shapes(void **state)
         }
         assert_int_equal(run(item, N, 64 << 20), 0);
         assert_true(run(item, N, 1 << 20) > total);
+        assert_true(run_with(item, N, 2 << 20, 2, 1) > total);
         assert_true(run(item, N, 256 << 10) > total);
     }
     free(item);
@@ -177,6 +241,8 @@ static void test_levels(void **state)
             item[i].key = make_key(shape, i);
         }
         assert_true(run(item, N, 64 << 10) > 0);
+        assert_true(run(item, N, 1 << 20) > 0);
+        assert_int_equal(run_with(item, N, 32 << 20, 2, 0), 0);
     }
     free(item);
     free(body);
@@ -212,7 +278,7 @@ static void test_edges(void **state)
 {
     (void)state;
     struct slu_err err = SLU_ERR_INIT;
-    struct slu_sorter_cfg cfg = {1 << 20, "/tmp", 1};
+    struct slu_sorter_cfg cfg = {1 << 20, "/tmp", 1, 0};
     struct slu_sorter *s;
     struct slu_u128 key = {0, 0};
     uint8_t *big = calloc(1, 1 << 20);
@@ -247,13 +313,137 @@ static void test_edges(void **state)
     free(big);
 }
 
+/* Many different fillings of a half by what came through the page cache and, behind it,
+ * past it: what alignment takes there is room for. */
+static void test_alignment(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    static uint8_t body[600];
+    struct item *item = malloc(N * sizeof *item);
+
+    for (int round = 0; round < 150; round++) {
+        size_t n = N - rnd() % 1000;
+        for (size_t i = 0; i < n; i++) {
+            item[i].n = 8 * (rnd() % 60);
+            item[i].p = body;
+            item[i].key = make_key(UNIFORM, i);
+        }
+        assert_true(run_with(item, n, 1 << 20, 2, 600000) > 0);
+    }
+    free(item);
+}
+
+/* ---- what goes wrong ---- */
+
+enum { FAULT_BUDGET = 1 << 20, FAULT_RECORDS = 6000 };
+
+/* Adds about 6 MB and seals: the first thing that is not SLU_OK. */
+static int fill(struct slu_sorter *s, struct slu_err *err)
+{
+    uint8_t body[1000] = {0};
+    struct slu_piece piece = {body, sizeof body};
+    int rc = SLU_OK;
+
+    for (int i = 0; i < FAULT_RECORDS && !rc; i++)
+        rc = slu_sorter_add(s, make_key(UNIFORM, 0), &piece, 1, err);
+    return rc ? rc : slu_sorter_seal(s, err);
+}
+
+/* The files have no names, but numbers. */
+static int cut_spills(off_t to_byte)
+{
+    int n_cut = 0;
+
+    for (int fd = 3; fd < 64; fd++) {
+        char path[64], at[256];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(path, at, sizeof at - 1);
+        if (n > 9 && !memcmp(at, "/var/tmp/", 9) && !ftruncate(fd, to_byte))
+            n_cut++;
+    }
+    return n_cut;
+}
+
+/* A file that cannot grow, and one that ends early: an error, whichever thread meets
+ * it, once and with the folder's name. */
+static void test_faults(void **state)
+{
+    (void)state;
+    const rlim_t limit[] = {4096, 300 << 10, 3 << 20, 5 << 20};
+    struct slu_sorter *s;
+    struct rlimit was;
+    const void *p;
+    struct slu_u128 key;
+    size_t n;
+
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    for (unsigned i = 0; i < 16; i++) {
+        struct slu_err err = SLU_ERR_INIT;
+        struct slu_sorter_cfg cfg = {FAULT_BUDGET, "/var/tmp", 1 + i % 2,
+                                     i % 4 < 2 ? 1 : UINT64_MAX};
+        struct rlimit r = {limit[i / 4], was.rlim_max};
+        assert_int_equal(slu_sorter_new(&s, &cfg, &err), SLU_OK);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &r), 0);
+        assert_int_equal(fill(s, &err), SLU_E_IO);
+        assert_non_null(strstr(err.msg, "/var/tmp"));
+        slu_sorter_free(s);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+
+        assert_int_equal(slu_sorter_new(&s, &cfg, &err), SLU_OK);
+        assert_int_equal(fill(s, &err), SLU_OK);
+        assert_true(cut_spills((off_t)limit[i / 4]) > 0);
+        int rc = SLU_OK;
+        for (unsigned k = 0; k <= FAULT_RECORDS && !rc; k++)
+            rc = slu_sorter_next(s, &key, &p, &n, &err);
+        assert_true(rc < 0);
+        assert_non_null(strstr(err.msg, "/var/tmp"));
+        slu_sorter_free(s);
+    }
+}
+
+static void *stop(void *sorter)
+{
+    usleep(20000);
+    slu_sorter_stop(sorter);
+    return NULL;
+}
+
+/* What is lent and never comes back: the wait for it ends with an error. */
+static void test_stop(void **state)
+{
+    (void)state;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_sorter_cfg cfg = {FAULT_BUDGET, "/var/tmp", 2, 0};
+    struct slu_sorter *s;
+    struct slu_u128 key;
+    const void *p;
+    size_t n, i = 0;
+    pthread_t thread;
+    int rc = SLU_OK;
+
+    assert_int_equal(slu_sorter_new(&s, &cfg, &err), SLU_OK);
+    assert_int_equal(fill(s, &err), SLU_OK);
+    assert_int_equal(pthread_create(&thread, NULL, stop, s), 0);
+    for (; !rc; i++) {
+        rc = slu_sorter_next(s, &key, &p, &n, &err);
+        if (i == 0)
+            assert_non_null(slu_sorter_hold(s));
+    }
+    assert_int_equal(rc, SLU_E_IO);
+    assert_true(i < FAULT_RECORDS);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    slu_sorter_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_alike),
-        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_alike),     cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_alignment), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

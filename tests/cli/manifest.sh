@@ -87,6 +87,10 @@ head -c 100 $m >half.json && mv half.json $m
 same "half a manifest" made "$(again)"
 check "  and it is whole again" "$PYTHON" -m json.tool $m out
 same "and then it is there" skipped "$(again)"
+sed -i '/"tokens"/s/"out": /"out": 1/' $m
+same "a manifest whose books do not balance" made "$(again)"
+sed -i '/"documents"/s/"in": [0-9]*/"in": "x"/' $m
+same "one with no number there" made "$(again)"
 cp v.tks t.tks
 status "another stream in its place" 1 tokenize -t bytes -o t.tks --part 0/2 c.jsonl d.jsonl
 check "  is not touched" cmp -s v.tks t.tks

@@ -195,12 +195,15 @@ static int inputs_differ(struct cli_inputs *in, value root, char *text, size_t c
     for (size_t i = 0; i < in->n && slu_json_next(&it) && !rc && !*what; i++)
         if (in->item[i].regular)
             rc = cli_input_compare(&in->item[i], it.value, text, cap, what, err);
-    if (!rc && !*what && slu_json_count(list) != in->n) {
-        snprintf(text, cap, "was made from %zu files, now %zu", slu_json_count(list),
-                 in->n);
-        *what = text;
-    }
-    return rc;
+    if (rc || *what || slu_json_count(list) == in->n)
+        return rc;
+    if (slu_json_count(list) < in->n)
+        snprintf(text, cap, "was made without %s", in->item[slu_json_count(list)].name);
+    else
+        snprintf(text, cap, "was made from %s too",
+                 slu_json_next(&it) ? string_of(it.value, "name", "?") : "?");
+    *what = text;
+    return SLU_OK;
 }
 
 /* Whether every other output that is asked for is there, as it was. */

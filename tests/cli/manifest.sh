@@ -71,6 +71,12 @@ status "refused: another program" 1 dedup --manifest -o v.tks t.tks
 check "  names both" grep -q 'by tokenize, not dedup' "$TMP/err"
 same "what was refused, with -f" 0 "$(dedup --manifest -f -o v.tks t.tks && echo $?)"
 
+tokenize -t bytes --part 0/1 -o f.tks c.jsonl d.jsonl
+status "refused: an input less" 1 tokenize -t bytes --part 0/1 -o f.tks c.jsonl
+check "  names it" grep -q 'f.tks: was made from d.jsonl too; remove it or use -f' "$TMP/err"
+status "refused: one more" 1 tokenize -t bytes --part 0/1 -o f.tks c.jsonl d.jsonl first.jsonl
+check "  names it" grep -q 'f.tks: was made without first.jsonl; remove it or use -f' "$TMP/err"
+
 # what is not whole is made again
 same "it is still there" skipped "$(again)"
 want=$(sha t.tks)

@@ -46,7 +46,7 @@ static bool string_is(struct slu_json_value a, struct slu_json_value b, const ch
 static bool read_spans(const struct join *j, struct slu_json_value head,
                        struct slu_shards_span *span)
 {
-    struct slu_json_value list;
+    struct slu_json_value list = SLU_JSON_NONE;
     struct slu_json_iter it;
     unsigned i = 0;
     bool ok = slu_json_get(head, "spans", &list);

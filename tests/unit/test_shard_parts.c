@@ -379,6 +379,21 @@ static void spoil(const char *path, long at)
     fclose(f);
 }
 
+/* A journal without its spans: one bit in their name is enough. */
+static void test_no_spans(void **state)
+{
+    struct set t;
+    char path[256];
+
+    (void)state;
+    fresh(&t, &slu_shard_wds);
+    write_all(&t, 2);
+    path_in(&t, "work", "shards.1-of-2.jsonl", path);
+    shell("sed -i '1s/\"spans\"/\"spanr\"/' %s%s", path, "");
+    assert_int_equal(join(&t, 2), SLU_E_MISMATCH);
+    says(&t, "is of another part; run part 1/2 again");
+}
+
 /* Each fault is one line that names the part; the part, run again, mends it. */
 static void test_faults(void **state)
 {
@@ -673,10 +688,10 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats), cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_faults),  cmocka_unit_test(test_disagree),
-        cmocka_unit_test(test_folder),  cmocka_unit_test(test_together),
-        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_formats),  cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_no_spans), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_disagree), cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_together), cmocka_unit_test(test_spans),
     };
     /* In memory, where that is: some thousands of files are synced. */
     snprintf(top, sizeof top, "%s/sluice-parts.XXXXXX",

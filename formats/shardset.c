@@ -6,6 +6,7 @@
 
 #include "formats/shard_dir.h"
 #include "formats/shardset_private.h"
+#include "lib/decompose.h"
 
 int slu_shardset_incomplete(const struct slu_shardset *s, const char *what,
                             struct slu_err *err)
@@ -76,10 +77,13 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
     slu_json_iter_init(&it, v);
     while (slu_json_next(&it) && s->n_bucket < SLU_MAX_BUCKETS) {
         struct slu_shard_bucket *b = &s->bucket[s->n_bucket].pub;
+        /* A length that could be, so that bytes of a sequence are a number. */
         if (!slu_shardset_get_u64(it.value, "length", &b->length) || !b->length ||
+            b->length > SLU_MAX_BUCKET_TOK ||
             !slu_shardset_get_u64(it.value, "shard_sequences", &b->shard_sequences))
             return slu_fail(err, SLU_E_FORMAT,
-                            "%s: a bucket without length or shard_sequences", path);
+                            "%s: a bucket without a sound length or shard_sequences",
+                            path);
         slu_shard_bucket_name(b->length, b->name);
         s->n_bucket++;
     }

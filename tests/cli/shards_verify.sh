@@ -96,3 +96,14 @@ status "--member without --format" 2 shuffle -q --member json -o x in.tks
 schedule -q --batch-tokens 4096 --trainer generic -o a.json txt 2>/dev/null
 schedule -q --batch-tokens 4096 --trainer generic -o b.json json.gz 2>/dev/null
 same "schedule counts any of them alike" "$(sha a.json)" "$(sha b.json)"
+
+# A report that says a length of which no number of ids can be had.
+shuffle -q --format ds --shard-sequences 16 -o long in.tks
+n=18446744073709551615
+mv long/D_6 long/L_$n
+mv long/segments/D_6.tks long/segments/L_$n.tks
+sed -i "s|D_6|L_$n|" long/manifest.jsonl
+sed -i "s|\"length\": 64,|\"length\": $n,|" long/report.json
+check "a report of a length that cannot be" grep -q "\"length\": $n" long/report.json
+status "is refused" 1 inspect long
+check "and it is said" grep -q "report.json: a bucket without a sound length" "$TMP/err"

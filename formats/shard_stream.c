@@ -201,7 +201,7 @@ static int put_bytes(struct slu_shards *s, bucket *b, const struct job *j,
     for (unsigned i = 0; i < f->n_file && rc == SLU_OK; i++) {
         if (flushed(f, i) ? run : b->gather[i].len >= GATHER)
             rc = drain(s, b, i, err);
-        if (rc == SLU_OK)
+        if (rc == SLU_OK && end[i] > from[i])
             rc = slu_buf_append(&b->gather[i], j->enc[i].data + from[i],
                                 end[i] - from[i], err);
     }

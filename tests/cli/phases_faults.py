@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Every phase with one call failing: phases_faults.py CALLS [JOB...] in an empty folder (see phases_faults.sh).
+
+CALLS: io, memory, or names of tests/shim/fault.c with commas between. Call 1, 2, 3 … of a phase's last part fails, until
+a run comes as far as its end; a sample of them without FULL=1. Each run says in a line what failed and ends with 1, or
+does what it should. Then no file of the work folder or output is another than it would be, but for what a set of shards
+has before it is finished, and the same run again, without a fault, makes what was missing.
+"""
+import errno
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from phases_jobs import BIN, JOBS, must, prepare
+
+FULL = os.environ.get("FULL") == "1"
+SHIM = os.environ.get("SHIM", "")
+CASE = os.environ.get("case_name", "phases_faults")
+GROUPS = {"io": ["read", "write", "open", "sync", "close", "name", "truncate", "mkdir", "stdio"] if FULL else ["io"],
+          "memory": ["memory", "map", "thread"]}
+FAILS = {"memory": errno.ENOMEM, "map": errno.ENOMEM, "thread": errno.EAGAIN, "write": errno.ENOSPC}
+
+
+def result(good, what, why=""):
+    if not good:
+        for line in str(why).splitlines()[:8]:
+            print("  " + line[:300])
+    print("%s %s: %s" % ("ok" if good else "not ok", CASE, what), flush=True)
+
+
+def run(argv, env=None):
+    try:
+        p = subprocess.run([BIN + argv[0]] + argv[1:], stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+                           env=dict(os.environ, **(env or {})))
+    except subprocess.TimeoutExpired:
+        return "hangs", ""
+    return p.returncode, p.stderr.decode("utf-8", "replace")
+
+
+def tree():
+    """All files but inputs, reports (they have times in them), locks and journals (where they are)."""
+    files = {}
+    for at, _, names in os.walk("."):
+        for name in names:
+            path = os.path.join(at, name)
+            if not re.search(r"^\./(c.jsonl|[tdp][01]\.tks|log|.*\.lock|w/shards.*jsonl)$", path):
+                files[path] = hashlib.sha256(open(path, "rb").read()).hexdigest()
+    return files
+
+
+def copy(a, b):
+    shutil.rmtree(b, ignore_errors=True)
+    shutil.copytree(a, b, copy_function=os.link)
+
+
+def fault(argv, at, how, before, good, again):
+    """(fired, what is wrong or None) of one run from the folder `before`."""
+    copy(before, "try")
+    os.chdir("try")
+    try:
+        status, err = run(argv, {"LD_PRELOAD": SHIM + "/fault.so", "SHIM_AT": at, "SHIM_DO": str(how), "SHIM_LOG": "log"})
+        fired = os.path.exists("log")
+        said = "%s, SHIM_DO=%d: %s\nexit status %s\n%s" % (at, how, " ".join(argv), status, err)
+        lines = err.splitlines()
+        if status == 0 or not fired:
+            return fired, None if status == 0 and tree() == good else said + "\nand the files are others"
+        if status != 1 or not 1 <= len(lines) <= 3 or not all(re.match("[a-z]+: .{3}", x) for x in lines):
+            return fired, said
+        left = [p for p, h in tree().items() if good.get(p) != h and not p.startswith("./set/")]
+        if left:
+            return fired, said + "\nleft: " + " ".join(left)
+        if again:
+            status, err = run(argv)
+            if status or tree() != good:
+                return fired, said + "\nand then again: exit status %s\n%s" % (status, err)
+        return fired, None
+    finally:
+        os.chdir("..")
+
+
+def loop(argv, call, before, good):
+    """(runs, those that are bad)"""
+    bad, n, tried, fired = [], 1, 0, True
+    most = 400 if FULL else 6
+    while fired and len(bad) < 10:
+        fired, problem = fault(argv, "%s:%d" % (call, n), FAILS.get(call, errno.EIO), before, good, FULL or tried % 3 == 0)
+        tried += 1
+        if problem:
+            bad.append(problem)
+        n += 1 if tried < most else max(1, n // (20 if FULL else 3))
+    return tried, bad
+
+
+def job(name, calls):
+    os.mkdir("now")
+    os.chdir("now")
+    prepare()
+    steps = list(JOBS[name]())
+    for i, (phase, argv) in enumerate(steps):
+        last = i + 1 == len(steps) or steps[i + 1][0] != phase
+        if last:
+            os.chdir("..")
+            copy("now", "before")
+            os.chdir("now")
+        must(argv)
+        if not last:
+            continue
+        good = tree()
+        os.chdir("..")
+        for call in calls:
+            tried, bad = loop(argv, call, "before", good)
+            result(not bad, "%s --phase %s: %s fails (%d runs)" % (name, phase, call, tried),
+                   "%d bad\n%s" % (len(bad), "\n".join(bad[:2])))
+        os.chdir("now")
+    os.chdir("..")
+    for d in ("now", "before", "try"):
+        shutil.rmtree(d)
+
+
+if __name__ == "__main__":
+    for one in sys.argv[2:] or JOBS:
+        job(one, [c for g in sys.argv[1].split(",") for c in GROUPS.get(g, [g])])

@@ -1,0 +1,101 @@
+"""phases_jobs.py - a small job of every program of phases, for what tries them all (phases_faults.py, tests/fuzz/forge.py).
+
+JOBS[NAME]() gives (phase, argv) of all its runs, in order; in a folder of prepare(), with the work folder w.
+"""
+import os
+import random
+import subprocess
+
+BIN = os.environ["BIN"] + "/" + os.environ.get("PROGRAM_PREFIX", "")
+EXACT = ["--exact"]
+NEAR = ["--near", "--ngram", "2", "--bands", "10", "--rows", "4", "--threshold", "0.75"]
+SUBSTRING = ["--substring", "20"]
+
+
+def must(argv):
+    p = subprocess.run([BIN + argv[0]] + argv[1:], stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    if p.returncode:
+        raise SystemExit("%s\nexit status %s\n%s" % (" ".join(argv), p.returncode, p.stderr.decode("utf-8", "replace")))
+
+
+def corpus(path, rng):
+    """Texts of which some are others with a word changed."""
+    seen = []
+    with open(path, "w") as f:
+        for i in range(120):
+            d = [rng.choice("abcdefg") * rng.randrange(1, 6) for _ in range(rng.randrange(1, 40))]
+            if seen and rng.random() < 0.4:
+                d = list(rng.choice(seen))
+                d[rng.randrange(len(d))] = "x%d" % i
+            seen.append(d)
+            f.write('{"text": "%s", "id": "%d", "domain": "%s"}\n' % (" ".join(d), i, rng.choice("abc")))
+
+
+def prepare(seed=1):
+    """c.jsonl; of its two parts tI.tks (documents), dI.tks (pieces) and pI.tks (packed)."""
+    corpus("c.jsonl", random.Random(seed))
+    for i in range(2):
+        must(["tokenize", "-q", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--part", "%d/2" % i, "-o",
+              "t%d.tks" % i, "c.jsonl"])
+        must(["decompose", "-q", "--min", "16", "--max", "128", "--label-token", "-o", "d%d.tks" % i, "t%d.tks" % i])
+        must(["pack", "-q", "-o", "p%d.tks" % i, "d%d.tks" % i])
+
+
+def part(i, n):
+    return ["--part", "%d/%d" % (i, n)]
+
+
+def dedup(mode):
+    base = ["dedup", "-q"] + mode + ["--work", "w", "--phase"]
+    for i in range(2):
+        yield "sign", base + ["sign", "--ranges", "2"] + part(i, 2) + ["t%d.tks" % i]
+    for i in range(2):
+        yield "merge", base + ["merge"] + part(i, 2)
+    if mode is SUBSTRING:
+        for i in range(2):
+            yield "ask", base + ["ask"] + part(i, 2) + ["t%d.tks" % i]
+        for i in range(2):
+            yield "match", base + ["match"] + part(i, 2)
+    else:
+        for i in range(2 if mode is NEAR else 0):
+            yield "verify", base + ["verify"] + part(i, 2)
+        yield "cluster", base + ["cluster"]
+    for i in range(2):
+        yield "filter", base + ["filter", "-f", "-o", "out.%d" % i] + part(i, 2) + ["t%d.tks" % i]
+
+
+def pack():
+    base = ["pack", "-q", "--work", "w", "--phase"]
+    for i in range(2):
+        yield "count", base + ["count"] + part(i, 2) + ["d%d.tks" % i]
+    yield "plan", base + ["plan"]
+    for i in range(2):
+        yield "scatter", base + ["scatter", "--ranges", "3", "-o", "passed.%d" % i] + part(i, 2) + ["d%d.tks" % i]
+    for j in range(3):
+        yield "gather", base + ["gather", "-f", "-o", "bins.%d" % j] + part(j, 3)
+
+
+def shuffle(options):
+    base = ["shuffle", "-q", "--seed", "4"] + options + ["--work", "w", "--phase"]
+    if "--mix" in options:
+        for i in range(2):
+            yield "count", base + ["count"] + part(i, 2) + ["p%d.tks" % i]
+        yield "blend", base + ["blend"]
+    for i in range(2):
+        yield "scatter", base + ["scatter", "--ranges", "3"] + part(i, 2) + ["p%d.tks" % i]
+    shards = ["--shard-sequences", "4", "-o", "set"]
+    for j in range(3):
+        yield "gather", base + ["gather"] + part(j, 3) + (shards if "--format" in options else ["-f", "-o", "out.%d" % j])
+    if "--format" in options:
+        yield "finish", base + ["finish"] + shards
+
+
+JOBS = {
+    "dedup-exact": lambda: dedup(EXACT),
+    "dedup-near": lambda: dedup(NEAR),
+    "dedup-substring": lambda: dedup(SUBSTRING),
+    "pack": pack,
+    "shuffle": lambda: shuffle([]),
+    "shuffle-mix": lambda: shuffle(["--mix", "a=0.5,b=0.5"]),
+    "shuffle-wds": lambda: shuffle(["--format", "wds"]),
+}

@@ -213,12 +213,19 @@ fuzz:
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ   := $(FUZZ_C:tests/fuzz/%.c=$O/fuzzers/%)
 
+# One of them is of what all programs have, but for main().
+$O/fuzzers/fuzz_manifest: $(filter-out $O/tools/main.o,$(COMMON_OBJ))
 $O/fuzzers/%: $O/tests/fuzz/%.o $O/libsluice.a
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(OPT) $(SANFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
 
 fuzz-here: $(FUZZ)
 	@$(TEST_ENV) FUZZERS='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run
+
+# Work files of phases that say something else, their checksums right; instrumented programs.
+forge:
+	@$(MAKE) --no-print-directory O=$O/asan SAN=address,undefined CUDA=0 programs
+	@BIN='$(abspath $O/asan/bin)' '$(abspath $O/judges/readers/bin/python)' tests/fuzz/forge.py '$(FUZZ_SECONDS)' $(ARGS)
 
 # The portable path, compiled for a machine that is not x86. Debian's cross compiler has the C
 # library's headers for arm64; those of the dependencies are the same for every machine and come
@@ -282,6 +289,7 @@ help:
 #H make asan|tsan    the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 #H make valgrind     the unit tests under valgrind
 #H make fuzz         FUZZ_SECONDS=300 for each fuzz target, with coverage
+#H make forge        FUZZ_SECONDS=300 of phases that read forged work files (make judges); ARGS='SEED JOB...'
 #H make bench        figures and timings
 #H make bench-tokenize  against gigatoken and quicktok; ARGS='--rounds 5 --help'
 #H make bench-dedup  signatures against datatrove, datasketch and rensa; n-grams against dolma
@@ -301,4 +309,4 @@ help:
 
 .PHONY: arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-scaling asan \
-        tsan valgrind fuzz fuzz-here arm64 check-arm64 objects deps deps-dev install uninstall help
+        tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev install uninstall help

@@ -576,9 +576,10 @@ def killed():
             tries(name, sum((phases[x] for x in order[:at]), []), phases[name], sum((phases[x] for x in order[at + 1:]), []), want)
 
 
-for name in sys.argv[1:]:
-    os.makedirs(name)
-    os.chdir(name)
-    globals()[name]()
-    os.chdir("..")
-    shutil.rmtree(name)
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        os.makedirs(name)
+        os.chdir(name)
+        globals()[name]()
+        os.chdir("..")
+        shutil.rmtree(name)

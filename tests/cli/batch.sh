@@ -45,8 +45,13 @@ status "a part by hand" 0 sluice-batch task set tokenize 2
 same "what is missing" 0-1,3 "$(sluice-batch --pending set tokenize)"
 mv in/4.jsonl away
 status "an input that is gone" 1 sluice-batch resume set --local 2
-check "its log is shown" grep -q 'logs/tokenize.3.log: tokenize: in/4.jsonl' err
+check "one line says which" grep -q '^sluice-batch: in/4.jsonl: gone' err
 mv away in/4.jsonl
+mkdir -p set/work/near/1.tks
+status "a part that fails" 1 sluice-batch resume set --local 2
+check "its log is shown" grep -q 'logs/near-filter.1.log: dedup: .*near/1.tks' err
+check "with its status" grep -q 'near-filter part 1 on .*: exit status 1' err
+rmdir set/work/near/1.tks
 status "resume" 0 sluice-batch resume set --local 2
 same "resume: the same bytes" "$good" "$(sha_tree set/shards)"
 sluice-batch clean set >/dev/null
@@ -72,12 +77,21 @@ same "keep = needed: the same bytes" "$good" "$(sha_tree lean/shards)"
 same "  near: the sets of n-grams go when clusters are known" "exact/N near.phases/cluster.N near/N " "$(cat left-near-filter)"
 same "  pack: what it was made of" "pack.phases/count.N pack.phases/plan pack.phases/scatter.N pack/N " "$(cat left-pack-gather)"
 same "  in the end nothing is left" "" "$(cat left-report)"
+printf '%s\n' 'input = in/1.jsonl.zst' 'parts = 2' 'tokenize = --id-field id' 'decompose = --min 64 --max 1024 --label-token' \
+    'pack =' 'shuffle = --format wds' 'keep = needed' >lean-recipe
+sluice-batch init lean-recipe early >/dev/null
+for s in tokenize decompose pack-count pack-plan pack-scatter pack-gather; do
+    [ $s = pack-gather ] || sluice-batch task early $s 1 2>/dev/null
+    sluice-batch task early $s 0
+done
+status "keep = needed: a stage that begins too early" 0 sluice-batch task early shuffle-scatter 0
+status "  takes nothing from the one before" 0 sluice-batch resume --local 2 early
 printf '%s\n' 'input = in/*' 'parts = 1' 'keep = some' >lean-recipe
 status "keep = some" 1 sluice-batch init lean-recipe some
 check "  one line" grep -q 'keep = some: all or needed' err
 
 # A run that is stopped, a lock that is held, one whose owner died.
-sleep 60 &
+sh -c 'sleep 60; :' sluice-batch &
 echo "$(uname -n) $! 0" >out-1/state/lock
 status "a folder in use" 1 sluice-batch resume out-1 --local 1
 check "one line names the process" grep -q "process $! on" err

@@ -7,7 +7,7 @@
 # Stages count from 1, parts from 0.
 $1 == "S" { s[++ns] = $2; n[ns] = $3; dep[ns] = $4; at[$2] = ns }
 $1 == "P" { k = at[$2]; what[k, $3] = $4; line[k, $3] = $0 }
-$1 == "J" { jstage[$2] = at[$3]; jbase[$2] = $4 }
+$1 == "J" && ($3 in at) { jstage[$2] = at[$3]; jbase[$2] = $4 }
 $1 == "Q" && ($2 in jstage) && $4 != "CD" {
     k = jstage[$2]; p = $3 + jbase[$2]
     if (!((k, p) in job) || $4 != "PD") { job[k, p] = $2; element[k, p] = $3; pd[k, p] = $4 == "PD" }

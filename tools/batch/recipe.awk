@@ -1,11 +1,12 @@
 # recipe.awk - sluice-batch: a recipe's lines in a fixed order without comments, or one line that says what is wrong.
-# Run as: awk -v file=NAME -f recipe.awk NAME
+# Run as: file=NAME awk -f words.awk -f recipe.awk <NAME
 function bad(why) {
     printf "sluice-batch: %s:%d: %s\n", file, NR, why >"/dev/stderr"
     failed = 1
     exit 1
 }
 BEGIN {
+    file = ENVIRON["file"]
     order = "input tokenizer parts seed tokenize dedup decompose pack shuffle"
     limits = "threads memory time partition account tmpdir slurm queue keep"
     n = split(order " " limits, key, " ")
@@ -17,10 +18,22 @@ BEGIN {
     split(limits, list, " ")
     for (i in list)
         limit[list[i]] = 1
+    split("tokenize dedup decompose pack shuffle inspect", list, " ")
+    for (i in list)
+        of[list[i]] = program[list[i]] = 1
+    split("near:sign,merge,verify,cluster,filter exact:sign,merge,cluster,filter substring:sign,merge,ask,match,filter " \
+        "pack:count,plan,scatter,gather shuffle:count,blend,scatter,gather,finish report:", list, " ")
+    for (i in list) {
+        split(list[i], a, ":")
+        of[a[1]] = 1
+        m = split(a[2], phase, ",")
+        for (j = 1; j <= m; j++)
+            of[phase[j]] = of[a[1] "-" phase[j]] = 1
+    }
     managed = "^(-o|-T|-M|-t|--output|--threads|--memory|--tokenizer|--tmpdir|--seed|--stats|--part|--part-base|" \
         "--phase|--work|--ranges|--files-from|--manifest|-h|--help|-V|--version)(=.*)?$|^-[oTMt].+"
 }
-{ sub(/^[ \t]*#.*/, ""); sub(/[ \t]#.*/, ""); gsub(/^[ \t]+|[ \t\r]+$/, "") }
+{ sub(/^[ \t]*#.*/, ""); gsub(/^[ \t]+|[ \t\r]+$/, "") }
 $0 == "" { next }
 {
     at = index($0, "=")
@@ -32,23 +45,38 @@ $0 == "" { next }
     gsub(/^[ \t]+/, "", v)
     last = k
     sub(/.*\./, "", last)
-    if (!(k in known) && !(k ~ /^[a-z-]+\.[a-z]+$/ && (last in limit) && last != "queue" && last != "keep"))
+    in_words = k in program || last == "slurm"
+    if (in_words)
+        v = uncommented(v)
+    else if (v ~ /^#/)
+        v = ""
+    else
+        sub(/[ \t]#.*/, "", v)
+    gsub(/[ \t]+$/, "", v)
+    for_what = substr(k, 1, length(k) - length(last) - 1)
+    if (!(k in known) && !(k ~ /^[^.]+\.[^.]+$/ && (last in limit) && last !~ /^(queue|keep)$/))
         bad("unknown key \"" k "\"")
+    if (!(k in known) && !(for_what in of))
+        bad("unknown key \"" k "\": there is no stage, phase or program \"" for_what "\"")
     if ((k in said) && !(last in many))
         bad(k " was given in line " said[k] " already")
     if (v == "" && k !~ /^(tokenize|decompose|pack|shuffle)$/)
         bad(k " has no value")
     if ((k == "parts" || last == "threads" || k == "queue") && v !~ /^[1-9][0-9]*$/)
         bad(k " = " v ": a number from 1 on")
+    if (k == "parts" && v + 0 > 100000)
+        bad("parts = " v ": 100000 are the most")
     if (k == "seed" && v !~ /^[0-9]+$/)
         bad("seed = " v ": a number")
     if (k == "keep" && v !~ /^(all|needed)$/)
         bad("keep = " v ": all or needed")
     if (last == "memory" && v !~ /^[1-9][0-9]*[KMGT]$/)
         bad(k " = " v ": a size like 8G")
-    if (k ~ /^(tokenize|dedup|decompose|pack|shuffle)$/) {
-        w = split(v, word, " ")
-        for (i = 1; i <= w; i++)
+    if (in_words) {
+        w = words(v)
+        if (w < 0)
+            bad(k ": a quote is not closed")
+        for (i = 1; i <= w && k in program; i++)
             if (word[i] ~ managed)
                 bad(k ": " word[i] " is set by sluice-batch itself")
     }

@@ -39,6 +39,14 @@ program_of() {
 }
 is_set() { value shuffle | grep -q -e '--format'; }
 is_blend() { value shuffle | grep -q -e '--mix'; }
+# folders RUNNER STAGE: those that the stage writes to are made.
+folders() {
+    step=${2%%-*}
+    set -- "$1" mkdir -p "$OUT/state/$2" "$OUT/work/$step.phases"
+    made=$(made "$step" 0)
+    { [ "$step" = shuffle ] && is_set; } || [ "$step" = report ] || set -- "$@" "${made%/*}"
+    "$@"
+}
 # made STEP I: stream I that a step makes. Pack makes twice as many as there are parts: what passes it, then its bins.
 # Names of the last step's sort as numbers do.
 made() {
@@ -46,7 +54,7 @@ made() {
         w=$(value parts)0
         printf '%s/stream/%0*d.tks\n' "$OUT" ${#w} "$2"
     else
-        echo "$OUT/work/$1/$2.tks"
+        printf '%s\n' "$OUT/work/$1/$2.tks"
     fi
 }
 step_before() { steps | awk -v s="$1" '$1 == s { print b } { b = $1 }'; }
@@ -59,12 +67,10 @@ perform() {
     n=$(value parts)
     before=$(step_before "$step")
     work=$OUT/work/$step.phases
-    set -f # options are words, no patterns
     options=$(value "$program")
     [ "$program" != dedup ] || options=$(value dedup | grep -e "--$step")
-    # shellcheck disable=SC2086 # words
-    set -- "$bin/$prefix$program" $options --seed "$(value seed 0)" -T "$(limit "$stage" threads 1)"
-    set +f
+    eval "set -- \"\$bin/\$prefix\$program\" $(printf '%s\n' "$options" | requote)"
+    set -- "$@" --seed "$(value seed 0)" -T "$(limit "$stage" threads 1)"
     [ -x "$1" ] || die "$1: no such program; sluice-batch lies beside the others"
     memory=$(limit "$stage" memory)
     [ -z "$memory" ] || set -- "$@" -M "$(budget "$memory")"
@@ -110,8 +116,8 @@ perform() {
     shuffle-finish) set -- "$@" --phase finish --work "$work" -o "$OUT/shards" ;;
     report)
         stages | while read -r s parts _; do
-            [ "$s" = report ] || awk -v s="$OUT/stats/$s" -v n="$parts" 'BEGIN { for (i = 0; i < n; i++) print s "." i ".json" }'
-        done >"$OUT/state/reports" || die "$OUT/state/reports cannot be written"
+            [ "$s" = report ] || s="$OUT/stats/$s" awk -v n="$parts" 'BEGIN { for (i = 0; i < n; i++) print ENVIRON["s"] "." i ".json" }'
+        done >"$OUT/state/.reports.$$" && mv -f "$OUT/state/.reports.$$" "$OUT/state/reports" || die "$OUT/state/reports cannot be written"
         stdin=$OUT/state/reports
         set -- "$@" --merge-stats -o "$OUT/report.json" -
         ;;

@@ -1,5 +1,5 @@
 # status.awk - sluice-batch: behind facts.awk, a run as a table for people, then lines "FAILED STAGE PART HOST WHY".
-# -v now=SECONDS. Tokens are what the done parts took in or gave, whichever is more.
+# Lines "L STAGE I" behind the facts name parts that have a log. Tokens are what the done parts took in or gave, whichever is more.
 function human(x,    u) {
     u = 0
     while (x >= 1000 && u < 5) { x /= 1000; u++ }
@@ -9,6 +9,7 @@ function clock(x) {
     return x >= 86400 ? sprintf("%d d %d h", x / 86400, x % 86400 / 3600) : \
         x >= 3600 ? sprintf("%d h %d min", x / 3600, x % 3600 / 60) : x >= 60 ? sprintf("%d min", x / 60) : sprintf("%d s", x)
 }
+$1 == "L" && ($2 in at) { logged[at[$2], $3] = 1 }
 END {
     printf "%-18s %6s %6s %7s %6s %6s %8s %9s  %s\n", "stage", "parts", "done", "running", "queued", "failed", "tokens", "tokens/s",
         "time left"
@@ -31,6 +32,9 @@ END {
                 bad[++n_bad] = "FAILED " f[2] " " f[3] " " f[9] " " (w == "failed" ? f[12] > 128 ? "killed by signal " f[12] - 128 : \
                     "exit status " f[12] : w == "stopped" ? "stopped after " clock(f[6] - f[5]) : \
                     "ended without a word: killed, cancelled, past its time, or its node failed")
+            } else if ((k, p) in logged) { # what Slurm could not start, it has written there
+                failed++
+                bad[++n_bad] = "FAILED " s[k] " " p " - ended before it began"
             } else
                 idle++
         }

@@ -1,0 +1,107 @@
+# shellcheck shell=sh disable=SC2154
+# batch_names.sh - sluice-batch: what people put into recipes and names: spaces, quotes, patterns, backslashes, options
+# that are wrong; inputs that change; dry runs that are run; 1 part, and more parts than documents.
+
+have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0
+mkdir in
+corpus "in/a b.jsonl" 30000 1
+corpus 'in/[x].jsonl' 20000 2
+corpus in/x.jsonl 25000 3
+corpus "in/it's.jsonl" 25000 4
+corpus 'in/$HOME;"\t.jsonl' 25000 5
+line='decompose = --min 64 --max 512 --label-token'
+recipe() { # PARTS [LINE...]
+    echo "parts = $1"
+    shift
+    printf '%s\n' 'tokenize = --id-field id --domain "the web #1"  # one domain' 'dedup = --near' "$line" 'pack =' \
+        "shuffle = --format wds --shard-sequences 16 --license 'it is \"free\"'" "$@"
+}
+tokenize --id-field id --domain 'the web #1' in/*.jsonl | dedup --near | decompose --min 64 --max 512 --label-token | pack |
+    shuffle -q --format wds --shard-sequences 16 --license 'it is "free"' -o pipe
+good=$(sha_tree pipe)
+
+# Each file once, a file's name before a pattern that it looks like.
+recipe 3 'input = in/*.jsonl' >recipe
+odd="the 'out' 100% \"x\" \\b \$HOME"
+status "an output folder of an odd name" 0 sluice-batch --local 2 recipe "$odd"
+same "the bytes of the pipe" "$good" "$(sha_tree "$odd/shards")"
+same "each input once" "$(printf '%s\n' in/*.jsonl)" "$(cat "$odd/state/inputs")"
+check "status of it" sh -c 'sluice-batch status "$1" | grep -q "^\([0-9]*\) of \1 parts done$"' sh "$odd"
+check "from another folder too" sh -c 'cd / && sluice-batch status "$1" | grep -q "^\([0-9]*\) of \1 parts done$"' sh "$PWD/$odd"
+check "only what the stages need is made" test ! -e "$odd/stream"
+recipe 3 "input = in/[x].jsonl" 'input = in/it*' "input = in/a b.jsonl" >recipe
+status "names and patterns" 0 sluice-batch init recipe names
+same "in the order of the recipe" "$(printf '%s\n' 'in/[x].jsonl' "in/it's.jsonl" 'in/a b.jsonl')" "$(cat names/state/inputs)"
+: >"in/line
+break.jsonl"
+recipe 3 'input = in/*' >recipe
+status "a line break in a name" 1 sluice-batch init recipe broken
+check "says so in one line" one_line err
+rm in/line*
+recipe 1 'input = in/*.jsonl' >recipe
+status "one part" 0 sluice-batch --local 2 recipe one
+same "one part: the bytes of the pipe" "$good" "$(sha_tree one/shards)"
+recipe 25 'input = in/*.jsonl' | grep -vE '^(dedup|pack|shuffle)' >recipe
+head -n 3 in/x.jsonl >few
+sed -i 's/^input.*/input = few/' recipe
+status "more parts than documents" 0 sluice-batch --local 2 recipe many
+cat many/stream/*.tks | inspect --records - | sha256sum >a
+tokenize --id-field id --domain 'the web #1' few | decompose --min 64 --max 512 --label-token | inspect --records - | sha256sum >b
+same "more parts than documents: the records of the pipe" "$(cat b)" "$(cat a)"
+
+# What a dry run prints does the same; names are those of the folder that it was called in.
+recipe 3 "input = $PWD/in/*.jsonl" >recipe
+sluice-batch --dry-run --local 2 recipe "dry $odd" >script
+check "a dry run makes nothing" test ! -e "dry $odd"
+status "a dry run's script" 0 sh -c 'cd / && sh "$1"' sh "$PWD/script"
+same "makes the bytes of the pipe" "$good" "$(sha_tree "dry $odd/shards")"
+
+# Options are seen by the programs before anything is made.
+refused() { # WHAT TEXT LINE
+    recipe 3 'input = in/*.jsonl' | grep -v "^${3%% *} =" >bad
+    printf '%s\n' "$3" >>bad
+    status "$1" 1 sluice-batch --local 1 bad refused
+    check "$1: one line" one_line err
+    check "$1: says so" grep -qF -- "$2" err
+    check "$1: nothing is made" test ! -e refused
+}
+refused "no such option" 'bad: tokenize: --feild' 'tokenize = --feild text'
+refused "a wrong value" "bad: pack: --fill: 'x'" 'pack = --fill x'
+refused "a value that is missing" 'bad: tokenize: --id-field wants a value' 'tokenize = --id-field'
+refused "an option cut short" 'bad: shuffle: --form is no option' 'shuffle = --form wds'
+refused "an operand" 'bad: decompose: "docs" is no option' 'decompose = --min 64 docs'
+refused "an output behind a flag" 'bad: pack: -qo is set by' 'pack = -qo x'
+refused "one file for all parts" 'bad: dedup: --pairs p: each part' 'dedup = --near --pairs p'
+refused "a quote that is open" 'tokenize: a quote is not closed' 'tokenize = --domain "a b'
+refused "too many parts" 'parts = 100001: 100000 are the most' 'parts = 100001'
+refused "limits of what is not there" 'there is no stage, phase or program "shufle"' 'shufle.memory = 8G'
+status "a folder as recipe" 1 sluice-batch --local 1 in refused
+check "one line" one_line err
+status "limits of a step, a phase, a stage" 0 sh -c '
+    { cat recipe; printf "%s\n" "near.time = 1:00:00" "filter.time = 2" "near-merge.slurm = --comment=\"a b\""; } >limits
+    sluice-batch --dry-run limits dry'
+check "a step's" sh -c 'grep sluice-near-sign out | grep -q -e "--signal=B:USR1@120 .*--time=1:00:00"'
+check "a phase's, asked to stop earlier" sh -c 'grep sluice-near-filter out | grep -q -e "--signal=B:USR1@30 .*--time=2 "'
+check "a stage's, with quotes" sh -c "grep sluice-near-merge out | grep -q \"'--comment=a b'\""
+status "{part} in a name" 0 sh -c 'sed "s/--near/--near --pairs p.{part}/" recipe >pairs; sluice-batch --dry-run pairs dry'
+
+# Inputs that change while parts are still to come.
+recipe 3 'input = in' >recipe
+sluice-batch init recipe changed >/dev/null
+sluice-batch task changed tokenize 0
+cp -p in/x.jsonl kept
+cat kept >>in/x.jsonl
+status "an input that has grown" 1 sluice-batch resume --local 1 changed
+check "one line" one_line err
+check "names it" grep -q '^sluice-batch: in/x.jsonl: not as it was' err
+status "a part by hand" 1 sluice-batch task changed tokenize 1
+check "is refused too" grep -q 'in/x.jsonl: not as it was' changed/logs/tokenize.1.log
+cp -p kept in/x.jsonl
+cp kept in/y.jsonl
+status "one more" 1 sluice-batch resume --local 1 changed
+check "names it" grep -q '^sluice-batch: in/y.jsonl: was not there' err
+rm in/y.jsonl
+status "as it was" 0 sluice-batch resume --local 2 changed
+rm in/x.jsonl
+status "gone when nobody needs it" 0 sluice-batch resume --local 2 changed
+same "the bytes of the pipe" "$good" "$(sha_tree changed/shards)"

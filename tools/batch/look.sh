@@ -1,0 +1,63 @@
+# shellcheck shell=sh disable=SC2154,SC2034
+# look.sh - sluice-batch: what status, cancel and clean do. Sourced by sluice-batch.
+
+status() {
+    facts >"$scratch/facts" || exit 1
+    ls "$OUT/logs" | sed -n 's/^\(.*\)\.\([0-9]*\)\.log$/L \1 \2/p' >>"$scratch/facts"
+    printf '%s\n' "$OUT"
+    awk -f "$share/facts.awk" -f "$share/status.awk" "$scratch/facts" >"$scratch/status"
+    grep -v '^FAILED ' "$scratch/status"
+    report_failed "$scratch/status"
+}
+# report_failed FILE: of lines "FAILED STAGE I HOST WHY...", the first with the last lines of their logs.
+report_failed() {
+    grep '^FAILED ' "$1" >"$scratch/failed" || return 0
+    head -n 6 "$scratch/failed" | while read -r _ s i host why; do
+        echo "  $s part $i$([ "$host" = - ] || echo " on $host"): $why"
+        printf '%s\n' "    $OUT/logs/$s.$i.log: $(grep -vE '^ *(Killed|Terminated|Hangup)? *$' "$OUT/logs/$s.$i.log" 2>/dev/null | tail -n 1 | cut -c 1-200)"
+    done
+    n=$(wc -l <"$scratch/failed")
+    [ "$n" -le 6 ] || echo "  and $((n - 6)) more: sluice-batch --pending $(show "$OUT")"
+}
+cancel() {
+    ids=''
+    owner=$(cat "$OUT/state/lock" 2>/dev/null)
+    pid=${owner#* }
+    pid=${pid%% *}
+    if [ -n "$owner" ] && [ "${owner%% *}" = "$(uname -n)" ] && ours "$pid"; then # before the queue: it may be submitting
+        kill -TERM "$pid"
+        while ours "$pid"; do sleep 0.2; done
+        ids=local
+    fi
+    queue >"$scratch/queue" || exit 1
+    [ ! -s "$OUT/state/jobs" ] || jobs=$(awk 'NR == FNR { j[$1] = 1; next } ($1 in j) && !seen[$1]++ { print $1 }' \
+        "$OUT/state/jobs" "$scratch/queue")
+    # shellcheck disable=SC2086 # words
+    [ -z "${jobs:-}" ] || scancel $jobs
+    ids="$ids ${jobs:-}"
+    if [ "$ids" = ' ' ]; then
+        echo "nothing is running"
+    else
+        printf '%s\n' "cancelled: $(echo "$ids" | wc -w) arrays; 'sluice-batch resume $OUT' goes on"
+    fi
+}
+clean() {
+    facts >"$scratch/facts" || exit 1
+    case $(awk "$(cat "$share/facts.awk")"'
+        END {
+            for (k = 1; k <= ns; k++)
+                for (p = 0; p < n[k]; p++) {
+                    busy += (k, p) in job
+                    left += what[k, p] != "done"
+                }
+            print busy ? "busy" : left ? "left" : "whole"
+        }' "$scratch/facts") in
+    busy) die "$OUT is still worked on; 'sluice-batch cancel $OUT' stops that" ;;
+    whole) rm -rf "$OUT/work" && printf '%s\n' "$OUT: whole; what was between the stages is removed" ;;
+    left)
+        find "$OUT" -name '.sluice-*.tmp' -type f -exec rm -f {} +
+        find "$OUT/state" -name '.*' -type f -exec rm -f {} +
+        printf '%s\n' "$OUT: not whole; temporary files are removed, the others are needed to go on"
+        ;;
+    esac
+}

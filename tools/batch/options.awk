@@ -1,0 +1,55 @@
+# options.awk - sluice-batch: behind words.awk, sees whether words are options of a program, by what its --help says.
+# Run as: awk -f options.awk HELP -   with the words' line on standard input; prints what is wrong, in one line.
+# Names that are cut short are refused, as sluice-batch looks for some of them, and so are operands: inputs are the recipe's.
+function bad(why) {
+    print why
+    exit
+}
+BEGIN {
+    # By default each part would write the same file.
+    split("rejects holdout-output save-index pairs report", list, " ")
+    for (i in list)
+        apart[list[i]] = 1
+}
+FILENAME != "-" {
+    # "  -t, --tokenizer=TOKENIZER  ...", "  -z, --zstd[=LEVEL] ...", "      --no-vocab  ..."
+    if (/^ ? ? ? ? ? ?-/ && match($0, /--[a-z0-9-]+/)) {
+        name = substr($0, RSTART + 2, RLENGTH - 2)
+        kind = substr($0, RSTART + RLENGTH, 1)
+        takes[name] = kind == "=" ? "value" : kind == "[" ? "perhaps" : "nothing"
+        if (match($0, /^ *-[A-Za-z],/))
+            letter[substr($0, RLENGTH - 1, 1)] = name
+    }
+    next
+}
+{
+    n = words($0)
+    for (i = 1; i <= n; i++) {
+        w = word[i]
+        name = ""
+        if (w ~ /^--[a-z]/) {
+            name = substr(w, 3)
+            at = index(name, "=")
+            value = at ? substr(name, at + 1) : ""
+            name = at ? substr(name, 1, at - 1) : name
+            if (!(name in takes))
+                bad("--" name " is no option; write them in full, --help lists them")
+            if (!at && takes[name] == "value") {
+                if (i == n)
+                    bad(w " wants a value")
+                value = word[++i]
+            }
+        } else if (w ~ /^-[A-Za-z]/) {
+            for (j = 2; j <= length(w) && takes[name] != "perhaps"; j++) {
+                name = letter[substr(w, j, 1)]
+                if (name == "")
+                    bad(w " is no option; --help lists them")
+                if (name ~ /^(output|threads|memory|tokenizer|help|version)$/)
+                    bad(w " is set by sluice-batch itself")
+            }
+        } else
+            bad("\"" w "\" is no option; what is read is the recipe's")
+        if ((name in apart) && value !~ /\{part\}/)
+            bad("--" name " " value ": each part writes one of its own; {part} in the name stands for its number")
+    }
+}

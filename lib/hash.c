@@ -9,6 +9,7 @@
 #include <xxh_x86dispatch.h> /* Debian's libxxhash chooses SSE2, AVX2 or AVX-512 at run time */
 #endif
 
+#include "io.h"
 #include "le.h"
 
 uint64_t slu_hash64(const void *p, size_t n_bytes)
@@ -55,6 +56,27 @@ struct slu_u128 slu_hash_parts_end(const struct slu_hash_parts *h)
 void slu_hash_parts_free(struct slu_hash_parts *h)
 {
     free(h);
+}
+
+int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
+                  struct slu_err *err)
+{
+    enum { BLOCK = 1 << 18 };
+    struct slu_hash_parts *h = NULL;
+    uint8_t *block = malloc(BLOCK);
+    int rc = block ? slu_hash_parts_new(&h, err) : slu_fail_nomem(err, BLOCK);
+    while (!rc && from < to) {
+        size_t n = to - from < BLOCK ? (size_t)(to - from) : BLOCK;
+        rc = slu_pread_full(fd, block, n, from, err);
+        if (!rc)
+            slu_hash_parts_add(h, block, n);
+        from += n;
+    }
+    if (!rc)
+        *sum = slu_hash_parts_end(h);
+    slu_hash_parts_free(h);
+    free(block);
+    return rc;
 }
 
 /* Ids as u32 little-endian at dst, from ids of either width in native order. */

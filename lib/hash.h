@@ -29,6 +29,10 @@ void slu_hash_parts_clear(struct slu_hash_parts *h);
 void slu_hash_parts_add(struct slu_hash_parts *h, const void *p, size_t n_bytes);
 struct slu_u128 slu_hash_parts_end(const struct slu_hash_parts *h);
 void slu_hash_parts_free(struct slu_hash_parts *h);
+/* XXH3-128 of the bytes from .. to - 1 of a file; SLU_E_TRUNCATED or SLU_E_IO where
+ * they are not all there to read. */
+SLU_MUST_USE int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
+                               struct slu_err *err);
 
 /* a + b mod 2^128. */
 static inline struct slu_u128 slu_u128_add(struct slu_u128 a, struct slu_u128 b)

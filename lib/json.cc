@@ -249,6 +249,16 @@ bool slu_json_get_set(struct slu_json_value v, const char *key,
     return true;
 }
 
+const char *slu_json_get_string(struct slu_json_value v, const char *key,
+                                const char *without)
+{
+    struct slu_json_value w;
+    size_t n;
+    if (slu_json_get(v, key, &w))
+        (void)slu_json_string(w, &without, &n);
+    return without;
+}
+
 size_t slu_json_count(struct slu_json_value v)
 {
     struct slu_json_iter it;

@@ -76,6 +76,9 @@ bool slu_json_get(struct slu_json_value v, const char *key, struct slu_json_valu
 /* The same for a member that is not null. */
 bool slu_json_get_set(struct slu_json_value v, const char *key,
                       struct slu_json_value *out);
+/* Member of an object that is a string; `without` where there is no such member. */
+const char *slu_json_get_string(struct slu_json_value v, const char *key,
+                                const char *without);
 /* Elements of an array or members of an object, counted one by one; 0 for anything
  * else. */
 size_t slu_json_count(struct slu_json_value v);

@@ -1,13 +1,9 @@
 #include "stream_tail.h"
 
-#include <stdlib.h>
-
 #include "frame.h"
 #include "io.h"
 #include "le.h"
 #include "stream_reader.h"
-
-enum { BLOCK = 1 << 16 };
 
 /* The frame header at off. SLU_EOF where there is none of that type. */
 static int header(struct slu_frame *f, uint32_t type, int fd, uint64_t off_byte,
@@ -21,29 +17,6 @@ static int header(struct slu_frame *f, uint32_t type, int fd, uint64_t off_byte,
     if (slu_frame_parse(f, h, slu_le64(h + 16), &why) || f->type != type)
         return SLU_EOF;
     return SLU_OK;
-}
-
-static int digest(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
-                  struct slu_err *err)
-{
-    struct slu_hash_parts *h;
-    uint8_t *block = malloc(BLOCK);
-    int rc = block ? slu_hash_parts_new(&h, err) : slu_fail_nomem(err, BLOCK);
-    if (rc) {
-        free(block);
-        return rc;
-    }
-    while (!rc && from < to) {
-        size_t n = to - from < BLOCK ? (size_t)(to - from) : BLOCK;
-        rc = slu_pread_full(fd, block, n, from, err);
-        if (!rc)
-            slu_hash_parts_add(h, block, n);
-        from += n;
-    }
-    *sum = slu_hash_parts_end(h);
-    slu_hash_parts_free(h);
-    free(block);
-    return rc;
 }
 
 int slu_stream_tail_read(struct slu_stream_tail *t, int fd, uint64_t n_byte,
@@ -76,5 +49,5 @@ int slu_stream_tail_read(struct slu_stream_tail *t, int fd, uint64_t n_byte,
     if (rc)
         return rc;
     t->checksum = (struct slu_u128){slu_le64(ends + 48), slu_le64(ends + 56)};
-    return digest(&t->digest, fd, at, n_byte, err);
+    return slu_hash_file(&t->digest, fd, at, n_byte, err);
 }

@@ -16,7 +16,6 @@
 #include "lib/le.h"
 #include "lib/stream_tail.h"
 
-enum { BLOCK = 1 << 20 };
 static const char *const kinds[] = {"unknown", "stream", "work", "file"};
 typedef unsigned long long ull;
 
@@ -114,26 +113,6 @@ static int work_foot(struct slu_u128 *sum, int fd, uint64_t n_byte, struct slu_e
     return rc;
 }
 
-static int hash(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
-                struct slu_err *err)
-{
-    struct slu_hash_parts *h = NULL;
-    uint8_t *block = malloc(BLOCK);
-    int rc = block ? slu_hash_parts_new(&h, err) : slu_fail_nomem(err, BLOCK);
-    while (!rc && from < to) {
-        size_t n = to - from < BLOCK ? (size_t)(to - from) : BLOCK;
-        rc = slu_pread_full(fd, block, n, from, err);
-        if (!rc)
-            slu_hash_parts_add(h, block, n);
-        from += n;
-    }
-    if (!rc)
-        *sum = slu_hash_parts_end(h);
-    slu_hash_parts_free(h);
-    free(block);
-    return rc;
-}
-
 int cli_input_sign(struct cli_input *i, struct slu_err *err)
 {
     struct slu_stream_tail tail = {{0, 0}, {0, 0}};
@@ -155,7 +134,7 @@ int cli_input_sign(struct cli_input *i, struct slu_err *err)
     }
     if (rc == SLU_EOF) {
         kind = CLI_IN_FILE;
-        rc = hash(&i->sum, fd, i->from, to, err);
+        rc = slu_hash_file(&i->sum, fd, i->from, to, err);
     }
     close(fd);
     if (rc)

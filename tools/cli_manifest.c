@@ -121,16 +121,6 @@ static int read_args(struct slu_buf *args, value root, struct slu_err *err)
     return rc;
 }
 
-static const char *string_of(value root, const char *key, const char *without)
-{
-    value v;
-    const char *s = without;
-    size_t n;
-    if (slu_json_get(root, key, &v))
-        (void)slu_json_string(v, &s, &n);
-    return s;
-}
-
 static uint64_t number_of(value root, const char *key)
 {
     value v;
@@ -159,9 +149,9 @@ static bool run_differs(const struct cli_ctx *ctx, value was, char *text, size_t
 {
     const struct cli_part *p = &ctx->common.part;
     const char *phase = cli_phase_of(ctx);
-    const char *program = string_of(was, "program", "?"),
-               *version = string_of(was, "version", "?"),
-               *old = string_of(was, "phase", "none");
+    const char *program = slu_json_get_string(was, "program", "?"),
+               *version = slu_json_get_string(was, "version", "?"),
+               *old = slu_json_get_string(was, "phase", "none");
     char part[64] = "the whole", old_part[64];
     put_part(was, old_part, sizeof old_part);
     if (p->n)

@@ -53,16 +53,6 @@ static char *copy(const char *s, struct slu_err *err)
     return c;
 }
 
-static const char *string_of(value root, const char *key, const char *without)
-{
-    value v;
-    const char *s = without;
-    size_t n;
-    if (slu_json_get(root, key, &v))
-        (void)slu_json_string(v, &s, &n);
-    return s;
-}
-
 /* [I, N]; both 0 where it is not there. */
 static bool part_of(value root, uint64_t *i, uint64_t *n)
 {
@@ -173,8 +163,8 @@ static int add_report(struct merge *m, const char *path, value root,
     struct group *g;
     struct phase *p;
     uint64_t i, n;
-    const char *program = string_of(root, "program", NULL);
-    const char *phase = string_of(root, "phase", "");
+    const char *program = slu_json_get_string(root, "program", NULL);
+    const char *phase = slu_json_get_string(root, "phase", "");
     if (!program || !part_of(root, &i, &n))
         return slu_fail(err, SLU_E_FORMAT,
                         "%s: is no report of --stats, and no manifest", path);
@@ -183,7 +173,7 @@ static int add_report(struct merge *m, const char *path, value root,
         rc = slu_ledger_check(&l, err);
     if (rc)
         return slu_err_at(err, "%s", path);
-    rc = find_group(m, program, string_of(root, "mode", ""), &g, err);
+    rc = find_group(m, program, slu_json_get_string(root, "mode", ""), &g, err);
     if (!rc)
         rc = find_phase(g, phase, n, path, &p, err);
     if (rc)

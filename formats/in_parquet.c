@@ -26,7 +26,7 @@ struct chunk {
 /* A row group that is being decoded, or has been. */
 struct slot {
     struct chunk *first, **last;
-    uint64_t n_byte; /* in the chunks */
+    uint64_t n_byte; /* that the chunks take */
     bool done;       /* no chunk will be added; rc and err say why */
     int rc;
     struct slu_err err;
@@ -81,6 +81,13 @@ static void free_chunk(struct chunk *c)
     free(c);
 }
 
+/* Texts may be empty, or null: a row is more than they are. */
+static uint64_t chunk_byte(const struct chunk *c)
+{
+    const struct slu_block *b = &c->block;
+    return b->raw.len + b->n_rec * (sizeof *b->rec + sizeof *b->field);
+}
+
 static void clear_slot(struct slot *s)
 {
     while (s->first) {
@@ -101,7 +108,7 @@ static bool hand_over(struct pq *q, struct slot *s, struct chunk *c)
         pthread_cond_wait(&q->changed, &q->lock);
     bool go_on = !q->stop;
     if (go_on) {
-        s->n_byte += c->block.raw.len;
+        s->n_byte += chunk_byte(c);
         *s->last = c;
         s->last = &c->next;
         pthread_cond_broadcast(&q->changed);
@@ -227,7 +234,7 @@ static int next_chunk(struct pq *q, struct slu_err *err)
         s->first = c->next;
         if (!s->first)
             s->last = &s->first;
-        s->n_byte -= c->block.raw.len;
+        s->n_byte -= chunk_byte(c);
         c->next = NULL;
         q->cur = c;
         pthread_cond_broadcast(&q->changed);

@@ -191,3 +191,14 @@ tokenize -t bytes --on-error skip -T 4 -o e4.tks e.parquet 2>err
 same "what comes before it is the same for any -T" "$(sha e1.tks)" "$(sha e4.tks)"
 n=$(inspect --json e1.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["documents"])')
 check "and is there" test "$n" -gt 30
+
+# Rows without a byte are not decoded ahead without end: what is ahead is a share of -M, not a row group.
+if [ -n "$FULL" ]; then
+    "$PYTHON" -c 'print("{\"text\": \"\"}\n" * 1800000, end="")' | parquet empty.parquet --rows 600000 --pages 30000
+    peak() {
+        tokenize -t bytes -T "$1" -M 128M --stats s.json -o x.tks empty.parquet
+        json s.json 'd["peak_rss_bytes"] >> 20'
+    }
+    one=$(peak 1) three=$(peak 3)
+    check "rows of empty texts: $three MiB with three threads, $one with one" test "$three" -lt $((one + 40))
+fi

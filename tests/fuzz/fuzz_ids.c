@@ -62,7 +62,7 @@ static int read_all(const struct slu_tokens_cfg *cfg, struct slu_count *sum)
 
 static int scan(const struct slu_tokens_cfg *cfg, struct slu_count *sum)
 {
-    const struct slu_tokens_lengths_cfg how = {.n_threads = 1, .memory = 64 << 20};
+    const struct slu_tokens_lengths_cfg how = {.n_threads = 1, .memory = 4 << 20};
     struct slu_err err = SLU_ERR_INIT;
     struct slu_tokens_lengths l;
     const char *name;

@@ -191,7 +191,7 @@ static int inputs_differ(struct cli_inputs *in, value root, char *text, size_t c
         snprintf(text, cap, "was made without %s", in->item[slu_json_count(list)].name);
     else
         snprintf(text, cap, "was made from %s too",
-                 slu_json_next(&it) ? string_of(it.value, "name", "?") : "?");
+                 slu_json_next(&it) ? slu_json_get_string(it.value, "name", "?") : "?");
     *what = text;
     return SLU_OK;
 }

@@ -192,7 +192,8 @@ static void removed(struct removal *r, int failed, const char *name)
 }
 
 /* Removes files of folder `name` in fd that `ours` accepts, of its folders too where
- * depth allows, then the folder if it is empty. */
+ * depth allows, then the folder if it is empty; but not segments/ of a set of which
+ * shards are kept: it says whose they are (look), should this run be stopped too. */
 static void clear_folder(struct removal *r, int in, const char *name,
                          bool (*ours)(const char *), unsigned depth)
 {
@@ -215,7 +216,8 @@ static void clear_folder(struct removal *r, int in, const char *name,
             removed(r, unlinkat(fd, e->d_name, 0), e->d_name);
     }
     closedir(d);
-    removed(r, unlinkat(in, name, AT_REMOVEDIR), name);
+    if (!r->keeps || strcmp(name, "segments"))
+        removed(r, unlinkat(in, name, AT_REMOVEDIR), name);
 }
 
 static int remove_set(const char *dir, bool itself, slu_shard_dir_keeps *keeps,

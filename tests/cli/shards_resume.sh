@@ -51,6 +51,14 @@ if [ -n "$SHIM" ]; then
     lines=$(wc -l <set/.journal.jsonl)
     check "shards are in the journal" test "$lines" -gt 10
     cp -r set half
+    for at in mkdir:1 mkdir:2 unlink:1; do # while what there is is looked at, before anything is made
+        SHIM_AT=$at LD_PRELOAD=$SHIM/fault.so run -T 1 -o set >/dev/null 2>&1
+        same "killed, and in the next run at $at" 137 $?
+        status "  the same again" 0 run -o set
+        same "  the same set" "$good" "$(sha_tree set)"
+        rm -rf set
+        cp -r half set
+    done
     first=$(stat -c %i set/D_6/shard-0000000.tar)
     printf x >>set/D_6/shard-0000001.tar
     printf 'xx' | dd of=set/D_6/shard-0000002.tar bs=1 seek=700 conv=notrunc 2>/dev/null

@@ -221,6 +221,25 @@ static bool others_there(const struct cli_ctx *ctx, value root)
 
 enum verdict { MAKE, DONE };
 
+/* What says that the output is whole, and which: itself, or of a set of shards the
+ * report, which comes last and has the checksums of all. */
+static int add_output(const struct cli_ctx *ctx, bool folder, struct cli_inputs *file,
+                      struct slu_err *err)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s%s", ctx->common.output,
+                     folder ? "/report.json" : "");
+    if (n < 0 || (size_t)n >= sizeof path)
+        return slu_fail(err, SLU_E_IO, "%s: name too long", ctx->common.output);
+    return cli_inputs_add(file, path, 0, UINT64_MAX, err);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 /* FILE and its manifest are there, and there is nothing that tells against them. */
 static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
                         struct slu_err *err)
@@ -230,21 +249,27 @@ static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
     char text[PATH_MAX + 200];
     value was = SLU_JSON_NONE;
     (void)slu_json_get(root, "output", &was);
-    int rc = cli_inputs_add(&file, ctx->common.output, 0, UINT64_MAX, err);
+    bool folder = is_folder(ctx->common.output);
+    int rc = add_output(ctx, folder, &file, err);
+    if (rc && folder && err->sys_errno == ENOENT) {
+        *err = (struct slu_err)SLU_ERR_INIT;
+        *v = MAKE; /* was stopped: it goes on */
+        return SLU_OK;
+    }
     if (!rc)
         rc = cli_input_compare(&file.item[0], was, text, sizeof text, &what, err);
     /* What was cut, or is of another kind, is not what was made. */
     if (!rc && what)
         rc = cli_input_sign(file.item, err);
-    bool whole = !rc && what && file.item[0].kind == CLI_IN_STREAM;
+    bool whole = !rc && what && (folder || file.item[0].kind == CLI_IN_STREAM);
     cli_inputs_release(&file);
     if (rc)
         return rc;
     if (whole)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: is another stream than its manifest says; remove one of "
+                        "%s: is another %s than its manifest says; remove one of "
                         "them, or use -f",
-                        ctx->common.output);
+                        ctx->common.output, folder ? "set" : "stream");
     if (what)
         cli_note(ctx, "%s: is not whole, and is made again", ctx->common.output);
     *v = what || !others_there(ctx, root) ? MAKE : DONE;
@@ -328,14 +353,24 @@ static int put_args(struct cli_ctx *ctx, struct slu_buf *args, struct slu_err *e
 static int name_it(struct cli_manifest *m, const char *output, struct slu_err *err)
 {
     static const char suffix[] = ".manifest.json";
-    const char *slash = strrchr(output, '/');
-    if (strlen(slash ? slash + 1 : output) + sizeof suffix - 1 > NAME_MAX)
+    size_t n = strlen(output);
+    while (n > 1 && output[n - 1] == '/')
+        n--; /* a folder's is beside it too */
+    size_t name = n;
+    while (name && output[name - 1] != '/')
+        name--;
+    if (n - name <= 2 && !strncmp(output + name, "..", n - name))
+        return slu_fail(err, SLU_E_USAGE,
+                        "-o %s: a manifest lies beside the folder; call it by its name",
+                        output);
+    if (n - name + sizeof suffix - 1 > NAME_MAX)
         return slu_fail(err, SLU_E_USAGE,
                         "-o %s: too long a name: %s of it would be longer than a name "
                         "may be",
                         output, suffix);
-    return asprintf(&m->path, "%s%s", output, suffix) < 0 ? slu_fail_nomem(err, 1)
-                                                          : SLU_OK;
+    return asprintf(&m->path, "%.*s%s", (int)n, output, suffix) < 0
+               ? slu_fail_nomem(err, 1)
+               : SLU_OK;
 }
 
 int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
@@ -344,7 +379,8 @@ int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
     enum verdict v = MAKE;
     struct stat st;
     bool file = c->output && strcmp(c->output, "-") &&
-                (stat(c->output, &st) || S_ISREG(st.st_mode));
+                (stat(c->output, &st) || S_ISREG(st.st_mode) ||
+                 (S_ISDIR(st.st_mode) && !cli_phase_of(ctx)));
     *skip = false;
     if (c->manifest && (!c->output || !strcmp(c->output, "-")))
         return slu_fail(err, SLU_E_USAGE, "--manifest goes with -o FILE");
@@ -426,8 +462,9 @@ int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_buf b = SLU_BUF_INIT;
     struct cli_inputs file = {0};
     struct stat st;
-    if (!m || stat(ctx->common.output, &st) || !S_ISREG(st.st_mode))
-        return SLU_OK; /* a folder, which has its own */
+    if (!m || stat(ctx->common.output, &st) ||
+        !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_phase_of(ctx))))
+        return SLU_OK; /* phases share a folder, and know what is in it */
     int rc = slu_buf_append(&b, "{\n  ", 4, err);
     if (!rc)
         rc = cli_put_run(ctx, &b, err);
@@ -438,7 +475,7 @@ int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = put_inputs(&b, &m->in, err);
     if (!rc)
-        rc = cli_inputs_add(&file, ctx->common.output, 0, UINT64_MAX, err);
+        rc = add_output(ctx, S_ISDIR(st.st_mode), &file, err);
     if (!rc)
         rc = cli_input_sign(file.item, err);
     if (!rc)

@@ -176,6 +176,33 @@ printf 'a' | dd of=ids.bin conv=notrunc 2>err
 status "  and refused with other ids" 1 decompose --min 8 --max 16 --manifest -o i.tks ids
 check "  names them" grep -q 'from other contents of ids.bin' "$TMP/err"
 
+# a set of shards
+if have pack shuffle; then
+    decompose --min 16 --max 64 t.tks | pack -o packed.tks
+    shards() { shuffle -q --format mds --shard-sequences 64 -o set/ "$@"; }
+    shards --manifest packed.tks
+    check "a manifest beside a set" test -s set.manifest.json
+    bytes=$(sha_tree set)
+    shards --manifest -v packed.tks 2>err
+    check "  which is there already" grep -q 'set/: is there already' err
+    status "  refused: another seed" 1 shards --manifest --seed 1 packed.tks
+    check "  names it" grep -q 'set/: was made with --seed 0, now 1; remove it or use -f' "$TMP/err"
+    status "  refused: another size of shards" 1 shards --manifest --shard-sequences 65 packed.tks
+    check "  names it" grep -q 'with --shard-sequences=64, now --shard-sequences=65;' "$TMP/err"
+    status "  refused, as without a manifest" 1 shards packed.tks
+    cp -r set other
+    sed -i 's/"mds"/"mdS"/' set/report.json
+    status "  refused: another set in its place" 1 shards --manifest packed.tks
+    check "  names it" grep -q 'set/: is another set than its manifest says' "$TMP/err"
+    rm set/report.json
+    status "  one without a report, which is not finished, goes on" 0 shards --manifest packed.tks
+    same "  to the same bytes" "$bytes" "$(sha_tree set)"
+    shards -f --manifest --seed 1 packed.tks
+    shards -v --manifest --seed 1 packed.tks 2>err
+    check "  -f makes another" grep -q 'set/: is there already' err
+    status "  a folder without a name" 2 sh -c 'cd set && shuffle --format mds --manifest -o .. ../packed.tks'
+fi
+
 # names and values that are no UTF-8, or have a line's end
 odd=$(printf 'a\377\nb "{part}"')
 cp d.jsonl "$odd.jsonl"

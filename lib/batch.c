@@ -181,19 +181,35 @@ int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b, size_t n,
     return rc;
 }
 
+struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128 last)
+{
+    /* Odd, so that no bit of what comes early is lost. */
+    struct slu_u128 m = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd1b54a32d192ed03)};
+    for (; n; n >>= 1) {
+        if (n & 1)
+            begin = slu_u128_mul(begin, m);
+        if (n > 1)
+            m = slu_u128_mul(m, m);
+    }
+    return slu_u128_add(begin, last);
+}
+
 void slu_batch_sum(struct slu_batch *b)
 {
     if (b->sum_valid)
         return;
     struct slu_sum t = {0};
+    b->order = (struct slu_u128){0, 0};
     for (size_t i = 0; i < b->n_seq; i++) {
         const struct slu_seq *q = &b->seq[i];
         const struct slu_seg *s = &b->seg[q->seg_off];
-        struct slu_u128 h = {0, 0};
+        struct slu_u128 h = {0, 0}, trace;
         if (b->tok)
             h = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
         t.checksum = slu_u128_add(t.checksum, h);
-        t.trace_checksum = slu_u128_add(t.trace_checksum, trace_hash(h, s, q->n_seg));
+        trace = trace_hash(h, s, q->n_seg);
+        t.trace_checksum = slu_u128_add(t.trace_checksum, trace);
+        b->order = slu_order_add(b->order, 1, trace);
         slu_count_add(&t.n, slu_seq_count(b, q));
         t.segments += q->n_seg;
         if (q->n_seg && s[q->n_seg - 1].source == SLU_PADDING)

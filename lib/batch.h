@@ -87,14 +87,16 @@ struct slu_batch {
     struct slu_buf own; /* backs tok where the batch was built with slu_batch_add */
     struct slu_buf str; /* record ids */
 
-    struct slu_sum sum; /* of the sequences as they now are, if sum_valid */
-    bool sum_valid;     /* slu_batch_sum sets it; whoever edits seq or seg clears it */
+    struct slu_sum sum;    /* of the sequences as they now are, if sum_valid */
+    struct slu_u128 order; /* the same, but of these sequences in this order */
+    bool sum_valid; /* slu_batch_sum sets it; whoever edits seq or seg clears it */
 
     uint64_t number;         /* of the batch in its stream */
     uint32_t input;          /* which of the reader's paths it comes from */
     struct slu_frames *raw;  /* private to lib/stream: frames as read */
     uint32_t member;         /* private to lib/stream: which concatenated stream */
     struct slu_sum sum_read; /* what the reader counted; private to lib/stream */
+    struct slu_u128 order_read, names_read; /* private to lib/stream_identity.c */
 };
 
 void slu_batch_init(struct slu_batch *b, unsigned tok_bytes);
@@ -115,6 +117,11 @@ SLU_MUST_USE int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b
 /* Computes sum for the sequences as they are (a no-op if sum_valid). The costly part of
  * a pass: call it where work is parallel. */
 void slu_batch_sum(struct slu_batch *b);
+
+/* A digest of a list of values, from that of its beginning and that of its last n; of
+ * one value it is the value itself. However the list is cut, it is the same: a
+ * polynomial mod 2^128. */
+struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128 last);
 
 /* XXH3-128 of n_prefix (at most 32) bytes, then source, document, offset and length of
  * each segment (u64 little-endian each): the identity of a segment list under a key. */

@@ -41,6 +41,13 @@ static inline struct slu_u128 slu_u128_add(struct slu_u128 a, struct slu_u128 b)
     r.hi += r.lo < a.lo;
     return r;
 }
+/* a * b mod 2^128. */
+static inline struct slu_u128 slu_u128_mul(struct slu_u128 a, struct slu_u128 b)
+{
+    unsigned __int128 r = (unsigned __int128)a.lo * b.lo;
+    uint64_t cross = a.lo * b.hi + a.hi * b.lo;
+    return (struct slu_u128){(uint64_t)r, (uint64_t)(r >> 64) + cross};
+}
 static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
 {
     if (a.hi != b.hi)

@@ -80,6 +80,8 @@ int slu_count_write(const struct slu_parts_cfg *c, const struct slu_permute_cfg 
         rc = slu_permute_read(p, r, n_slots, &b->in, progress, ctx, err);
     }
     if (rc == SLU_OK)
+        rc = slu_reader_identity(r, &b->stream, err);
+    if (rc == SLU_OK)
         rc = write_count(&count, b, err);
     if (rc == SLU_OK) {
         rc = slu_workfile_close(count.out, &head, COUNTS, err);

@@ -81,7 +81,8 @@ void slu_parts_put_books(const struct slu_parts_books *b, uint64_t w[BOOK_WORDS]
     w = put_count(w, &r->repeated);
     w = put_sum(w, r->left_checksum);
     w = put_sum(w, r->repeated_checksum);
-    put_sum(w, b->checksum);
+    w = put_sum(w, b->checksum);
+    put_sum(w, b->stream);
 }
 
 void slu_parts_get_books(const uint64_t w[BOOK_WORDS], struct slu_parts_books *b)
@@ -101,7 +102,8 @@ void slu_parts_get_books(const uint64_t w[BOOK_WORDS], struct slu_parts_books *b
     w = get_count(w, &r->repeated);
     w = get_sum(w, &r->left_checksum);
     w = get_sum(w, &r->repeated_checksum);
-    get_sum(w, &b->checksum);
+    w = get_sum(w, &b->checksum);
+    get_sum(w, &b->stream);
 }
 
 void slu_parts_add_books(struct slu_parts_books *a, const struct slu_parts_books *b)
@@ -110,6 +112,7 @@ void slu_parts_add_books(struct slu_parts_books *a, const struct slu_parts_books
     const struct slu_permute_result *s = &b->result;
 
     slu_sum_add(&a->in, &b->in);
+    a->stream = slu_workfile_mix(a->stream, b->stream);
     slu_count_add(&r->out, s->out);
     slu_count_add(&r->not_sampled, s->not_sampled);
     slu_count_add(&r->no_bucket, s->no_bucket);

@@ -44,9 +44,10 @@ struct slu_parts_cfg {
 };
 
 /* What parts read, what became of it, and what is in their cells. Sums of sums are sums
- * of the union. */
+ * of the union, but for the stream's identity. */
 struct slu_parts_books {
     struct slu_sum in;
+    struct slu_u128 stream;           /* slu_reader_identity; of many: all, in order */
     struct slu_permute_result result; /* out: of the cells */
     struct slu_u128 checksum;         /* of the cells' sequences */
 };
@@ -61,11 +62,11 @@ SLU_MUST_USE int slu_parts_books_check(const struct slu_parts_books *b,
  *
  * cfg: of all, with the blend; by and sample as in scatter. */
 
-/* As slu_scatter_done; b->in alone is filled in. */
+/* As slu_scatter_done; of b what was read is filled in, and nothing else. */
 SLU_MUST_USE int slu_count_done(const struct slu_parts_cfg *c,
                                 const struct slu_header *h, bool *done,
                                 struct slu_parts_books *b, struct slu_err *err);
-/* Takes the whole of r, as slu_permute_read. */
+/* Takes the whole of r, which is tracked, as slu_permute_read. */
 SLU_MUST_USE int slu_count_write(const struct slu_parts_cfg *c,
                                  const struct slu_permute_cfg *cfg,
                                  struct slu_reader *r, unsigned n_slots,
@@ -102,8 +103,9 @@ SLU_MUST_USE int slu_scatter_done(const struct slu_parts_cfg *c,
 /* After slu_permute_read: writes all that p has to the part's file; frees nothing. */
 SLU_MUST_USE int slu_scatter_write(const struct slu_parts_cfg *c, struct slu_permute *p,
                                    struct slu_names *names, const struct slu_sum *in,
-                                   struct slu_u128 blend, unsigned n_slots,
-                                   struct slu_parts_books *b, struct slu_err *err);
+                                   struct slu_u128 stream, struct slu_u128 blend,
+                                   unsigned n_slots, struct slu_parts_books *b,
+                                   struct slu_err *err);
 
 /* ---- gather ---- */
 

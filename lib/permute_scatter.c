@@ -234,7 +234,7 @@ static int write_took(struct scatter *s, struct slu_err *err)
 
 int slu_scatter_write(const struct slu_parts_cfg *c, struct slu_permute *p,
                       struct slu_names *names, const struct slu_sum *in,
-                      struct slu_u128 blend, unsigned n_slots,
+                      struct slu_u128 stream, struct slu_u128 blend, unsigned n_slots,
                       struct slu_parts_books *b, struct slu_err *err)
 {
     struct scatter s = {.cfg = c, .p = p, .books = b};
@@ -244,7 +244,8 @@ int slu_scatter_write(const struct slu_parts_cfg *c, struct slu_permute *p,
                                      .inputs = blend};
     char *path = NULL, *param = NULL;
 
-    *b = (struct slu_parts_books){.in = *in, .result = *slu_permute_result(p)};
+    *b = (struct slu_parts_books){
+        .in = *in, .stream = stream, .result = *slu_permute_result(p)};
     b->result.out = (struct slu_count){0};
     init_ranges(&s.ranges, c, p);
     s.n_cell = slu_parts_buckets(c, p->header) * c->ranges;

@@ -141,6 +141,15 @@ SLU_MUST_USE int slu_reader_open(struct slu_reader **r,
 const struct slu_header *slu_reader_header(const struct slu_reader *r);
 /* The table that the reader fills as it goes; owned by the reader. */
 struct slu_names *slu_reader_names(struct slu_reader *r);
+/* Before the first batch: the reader is to know, at the end, what it has read. */
+void slu_reader_track(struct slu_reader *r);
+/* After slu_reader_finish, of a reader that was told: a digest of everything that a
+ * program can see of the stream: header, vocabulary and sequences in their order, with
+ * tokens, segments, and these's names and scores. However frames are cut and stored, it
+ * is the same. A phase that reads a stream again knows by it that it is that stream: a
+ * sum does not tell of order, nor of domains. */
+SLU_MUST_USE int slu_reader_identity(struct slu_reader *r, struct slu_u128 *identity,
+                                     struct slu_err *err);
 /* Serial. Next batch (one data frame, or the frames of one long sequence), still raw.
  * SLU_EOF at the end of the last stream. */
 SLU_MUST_USE int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b,

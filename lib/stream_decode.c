@@ -237,8 +237,10 @@ int slu_batch_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *er
         b->sum_read = b->sum;
         rc = localise(r, b, err);
     }
-    if (!rc)
+    if (!rc) {
+        slu_identity_open(r, b);
         return SLU_OK;
+    }
     pthread_mutex_lock(&r->mu);
     const char *name = r->member[b->member].name;
     pthread_mutex_unlock(&r->mu);

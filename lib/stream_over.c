@@ -44,5 +44,6 @@ int slu_over_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
         return rc;
     slu_batch_sum(b);
     b->sum_read = b->sum;
+    slu_identity_open(r, b);
     return SLU_OK;
 }

@@ -471,6 +471,7 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
 
 void slu_reader_account(struct slu_reader *r, struct slu_batch *b)
 {
+    slu_identity_account(r, b);
     if (r->ops) {
         slu_sum_add(&r->over_seen, &b->sum_read);
         return;

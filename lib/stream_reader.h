@@ -38,6 +38,8 @@ struct slu_reader {
                                         for header, names and n_batch */
     void *input;
     struct slu_sum over_seen;
+    bool tracked; /* slu_reader_track */
+    struct slu_u128 order_seen, names_seen;
 
     char **path;
     size_t n_path, at_path;
@@ -79,6 +81,10 @@ SLU_MUST_USE int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal,
 SLU_MUST_USE int slu_reader_add_domain(struct slu_reader *r, uint64_t number,
                                        const char *name, size_t len,
                                        struct slu_err *err);
+
+/* For slu_reader_identity: of a batch that was opened, and where it is booked. */
+void slu_identity_open(struct slu_reader *r, struct slu_batch *b);
+void slu_identity_account(struct slu_reader *r, const struct slu_batch *b);
 
 /* slu_reader's calls where ops is not NULL (stream_over.c). */
 SLU_MUST_USE int slu_over_fetch(struct slu_reader *r, struct slu_batch *b,

@@ -1,8 +1,10 @@
-/* stream_tail.h - what the end of a stream's file says of it, without reading the rest.
+/* stream_tail.h - what a stream's file says of itself, without reading its sequences.
  *
- * STREAM.md sections 7 to 9: the last 64 bytes are a FOOT, which leads to the index and
- * to the end frame before it. `digest` covers all of these, so it differs where frames
- * were cut otherwise or hold other counts, also where the sequences are the same ones.
+ * STREAM.md sections 2 and 7 to 9: the last 64 bytes are a FOOT, which leads to the
+ * index and to the end frame before it; each frame begins with a header that has its
+ * length and the hash of its payload. `digest` is of all headers, so it differs where
+ * anything in the file does: sums in the end frame tell neither of order nor of domains
+ * and ids. A header is read for each MiB of tokens or so.
  */
 #ifndef SLU_STREAM_TAIL_H
 #define SLU_STREAM_TAIL_H
@@ -12,7 +14,7 @@
 
 struct slu_stream_tail {
     struct slu_u128 checksum; /* of the sequences, as the end frame says */
-    struct slu_u128 digest;   /* XXH3-128 of the bytes from the end frame to the end */
+    struct slu_u128 digest;   /* XXH3-128 of all frames' headers */
 };
 
 /* fd: of a regular file of n_byte bytes. SLU_EOF where it is no whole stream of one

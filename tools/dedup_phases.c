@@ -161,12 +161,14 @@ static int filter(struct cli_ctx *ctx, const struct slu_phase_cfg *c,
     int rc = dedup_open(&f.io, ctx, err);
 
     if (rc == SLU_OK)
+        slu_reader_track(f.io.reader);
+    if (rc == SLU_OK)
         rc = slu_phase_filter_open(&f.filter, c, slu_reader_header(f.io.reader), err);
     if (rc == SLU_OK)
         rc = slu_stream_run(f.io.reader, &ops, &f, c->n_threads,
                             cli_slots(ctx, ctx->common.memory / 2), &in, err);
     if (rc == SLU_OK)
-        rc = slu_phase_filter_end(f.filter, &in, err);
+        rc = slu_phase_filter_end(f.filter, f.io.reader, &in, err);
     if (rc == SLU_OK)
         rc = dedup_close(&f.io, &in, c->exact ? "exact-duplicate" : "near-duplicate",
                          f.dropped, err);

@@ -71,13 +71,15 @@ static int filter(struct cli_ctx *ctx, struct slu_phase_cfg *c, struct slu_err *
     /* Batches in flight, one that is cut, and a row and a copy of it in the writer. */
     c->budget_byte = ctx->common.memory / 2;
     if (rc == SLU_OK)
+        slu_reader_track(f.io.reader);
+    if (rc == SLU_OK)
         rc = slu_passages_filter_open(&f.filter, c, slu_reader_header(f.io.reader),
                                       o->min_keep, dedup_emit, &f.io, err);
     if (rc == SLU_OK)
         rc = slu_stream_run(f.io.reader, &ops, &f, c->n_threads,
                             cli_slots(ctx, ctx->common.memory / 4), &in, err);
     if (rc == SLU_OK)
-        rc = slu_passages_filter_end(f.filter, &in, &result, err);
+        rc = slu_passages_filter_end(f.filter, f.io.reader, &in, &result, err);
     if (rc == SLU_OK) {
         struct slu_writer *w = f.io.writer;
         f.io.writer = NULL;

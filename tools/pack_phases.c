@@ -118,6 +118,8 @@ static int begin(struct phase_job *p, enum phase phase, struct slu_err *err)
     if (stream) {
         rc = cli_open_reader(ctx, &p->j.reader, err);
         if (!rc)
+            slu_reader_track(p->j.reader);
+        if (!rc)
             rc = slu_header_copy(&p->j.in, slu_reader_header(p->j.reader), err);
         p->j.names = rc ? NULL : slu_reader_names(p->j.reader);
     } else {
@@ -162,23 +164,53 @@ static void report(struct phase_job *p, bool skipped)
 
 /* ---- each of them ---- */
 
+static int pass(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    (void)ctx, (void)b, (void)err;
+    return SLU_OK;
+}
+
+/* The file is there: is it of this stream? */
+static int compare(struct phase_job *p, struct slu_u128 stream, struct slu_err *err)
+{
+    static const struct slu_stream_ops ops = {NULL, pass};
+    struct cli_ctx *ctx = p->j.ctx;
+    struct slu_u128 is = {0, 0};
+    struct slu_sum in;
+    int rc = slu_stream_run(p->j.reader, &ops, NULL, (unsigned)ctx->common.threads,
+                            cli_slots(ctx, ctx->common.memory / 4), &in, err);
+    if (!rc)
+        rc = slu_reader_identity(p->j.reader, &is, err);
+    return rc ? rc : slu_pack_count_compare(&p->ph, stream, is, err);
+}
+
+static int make_count(struct phase_job *p, struct slu_err *err)
+{
+    struct slu_u128 stream = {0, 0};
+    struct slu_sum in = {0};
+    p->cfg.plan_only = true;
+    int rc = slu_packing_new(&p->j.packing, &p->cfg, err);
+    if (!rc)
+        rc = pack_read(&p->j, &in, err);
+    if (!rc)
+        rc = slu_reader_identity(p->j.reader, &stream, err);
+    if (!rc)
+        rc = slu_pack_count_write(p->j.packing, &p->ph, &p->j.in, stream, err);
+    if (rc)
+        return rc;
+    cli_stat_u64(p->j.ctx, "passed", p->j.passed.sequences);
+    cli_stat_u64(p->j.ctx, "waiting", p->j.waiting);
+    cli_stat_u64(p->j.ctx, "pieces", p->j.pieces);
+    return SLU_OK;
+}
+
 static int count(struct phase_job *p, struct slu_err *err)
 {
-    struct slu_sum in = {0};
+    struct slu_u128 stream = {0, 0};
     bool done;
-    int rc = slu_pack_phase_done(&p->ph, SLU_WORKFILE_PACK_COUNT, &done, err);
-    p->cfg.plan_only = true;
-    if (!rc && !done)
-        rc = slu_packing_new(&p->j.packing, &p->cfg, err);
-    if (!rc && !done)
-        rc = pack_read(&p->j, &in, err);
-    if (!rc && !done)
-        rc = slu_pack_count_write(p->j.packing, &p->ph, &p->j.in, &in, err);
-    if (!rc && !done) {
-        cli_stat_u64(p->j.ctx, "passed", p->j.passed.sequences);
-        cli_stat_u64(p->j.ctx, "waiting", p->j.waiting);
-        cli_stat_u64(p->j.ctx, "pieces", p->j.pieces);
-    }
+    int rc = slu_pack_count_done(&p->ph, &done, &stream, err);
+    if (!rc)
+        rc = done ? compare(p, stream, err) : make_count(p, err);
     if (!rc)
         report(p, done);
     return rc;
@@ -208,6 +240,7 @@ static int scatter(struct phase_job *p, struct slu_err *err)
 {
     struct cli_ctx *ctx = p->j.ctx;
     struct slu_count work = {0, 0, 0};
+    struct slu_u128 stream = {0, 0};
     struct slu_sum in = {0};
     int rc = slu_pack_scatter_new(&p->j.packing, &p->cfg, &p->ph, err);
     if (!rc)
@@ -215,7 +248,9 @@ static int scatter(struct phase_job *p, struct slu_err *err)
     if (!rc)
         rc = pack_read(&p->j, &in, err);
     if (!rc)
-        rc = slu_pack_scatter_end(p->j.packing, &p->j.in, &in, &work, err);
+        rc = slu_reader_identity(p->j.reader, &stream, err);
+    if (!rc)
+        rc = slu_pack_scatter_end(p->j.packing, &p->j.in, stream, &work, err);
     if (rc)
         return rc;
     cli_book_in(ctx, &in);

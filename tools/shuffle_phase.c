@@ -99,11 +99,15 @@ static int pass(void *ctx, struct slu_batch *b, struct slu_err *err)
     return SLU_OK;
 }
 
-static bool is_input(const struct slu_sum *a, const struct slu_sum *b)
+/* Whether the stream that was read is the one that these books are of; *id is its. */
+static int is_input(struct job *j, const struct slu_parts_books *b, bool *is,
+                    struct slu_u128 *id, struct slu_err *err)
 {
-    return !memcmp(&a->n, &b->n, sizeof a->n) &&
-           !slu_u128_cmp(a->checksum, b->checksum) &&
-           !slu_u128_cmp(a->trace_checksum, b->trace_checksum);
+    int rc = slu_reader_identity(j->reader, id, err);
+
+    *is = !rc && !memcmp(&j->in.n, &b->in.n, sizeof j->in.n) &&
+          !slu_u128_cmp(*id, b->stream);
+    return rc;
 }
 
 /* The phase's file is there: is it this input's? */
@@ -112,10 +116,14 @@ static int compare(struct job *j, const struct slu_parts_cfg *c,
 {
     static const struct slu_stream_ops ops = {NULL, pass};
     int phase = ((const struct opts *)j->ctx->opts)->phase.phase;
+    struct slu_u128 id;
+    bool is;
     int rc = slu_stream_run(j->reader, &ops, NULL, (unsigned)j->ctx->common.threads,
                             cli_slots(j->ctx, share), &j->in, err);
 
-    if (rc == SLU_OK && !is_input(&j->in, &b->in))
+    if (rc == SLU_OK)
+        rc = is_input(j, b, &is, &id, err);
+    if (rc == SLU_OK && !is)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s/%s.%llu-of-%llu: was made from another stream; remove it, or "
                       "use -f to make it again",
@@ -142,6 +150,8 @@ static int count(struct job *j, struct slu_parts_cfg *c, struct slu_err *err)
     int rc = shuffle_open(j, err);
 
     cfg.budget_byte = ctx->common.memory - share;
+    if (!rc)
+        slu_reader_track(j->reader);
     if (!rc)
         rc = shuffle_mix_open(&j->mix, j->reader, &cfg, err);
     if (!rc)
@@ -185,9 +195,9 @@ static int use_blend(struct job *j, const struct slu_parts_cfg *c,
 
 static int read_part(struct job *j, const struct slu_permute_cfg *cfg, uint64_t share,
                      struct slu_parts_blend *pb, const struct slu_parts_cfg *c,
-                     struct slu_err *err)
+                     struct slu_u128 *id, struct slu_err *err)
 {
-    bool mix = pb->blending != NULL;
+    bool mix = pb->blending != NULL, is = true;
     int rc = slu_permute_new(&j->permute, cfg, err);
 
     if (!rc && mix)
@@ -195,7 +205,9 @@ static int read_part(struct job *j, const struct slu_permute_cfg *cfg, uint64_t 
     if (!rc)
         rc = slu_permute_read(j->permute, j->reader, cli_slots(j->ctx, share), &j->in,
                               shuffle_progress, j, err);
-    if (!rc && mix && !is_input(&j->in, &pb->counted.in))
+    if (!rc)
+        rc = is_input(j, &pb->counted, &is, id, err);
+    if (!rc && mix && !is)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s/blend: another stream was counted as part %llu; run --phase "
                       "count and --phase blend again",
@@ -212,10 +224,13 @@ static int scatter(struct job *j, struct slu_parts_cfg *c, struct slu_err *err)
     struct slu_permute_cfg cfg = shuffle_permute_cfg(ctx);
     struct slu_parts_books books = {0};
     struct slu_parts_blend pb = {0};
+    struct slu_u128 id = {0, 0};
     bool done = false;
     int rc = shuffle_open(j, err);
 
     cfg.budget_byte = ctx->common.memory - share;
+    if (!rc)
+        slu_reader_track(j->reader);
     if (!rc)
         rc = use_blend(j, c, &pb, &cfg, err);
     if (!rc)
@@ -223,10 +238,10 @@ static int scatter(struct job *j, struct slu_parts_cfg *c, struct slu_err *err)
     cli_phase(ctx, "read");
     if (!rc)
         rc = done ? compare(j, c, &books, share, err)
-                  : read_part(j, &cfg, share, &pb, c, err);
+                  : read_part(j, &cfg, share, &pb, c, &id, err);
     cli_phase(ctx, "write");
     if (!rc && !done)
-        rc = slu_scatter_write(c, j->permute, j->names, &j->in, pb.id,
+        rc = slu_scatter_write(c, j->permute, j->names, &j->in, id, pb.id,
                                shuffle_slots(ctx, share), &books, err);
     slu_blending_free(pb.blending);
     if (rc)

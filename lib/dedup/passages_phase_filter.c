@@ -168,15 +168,17 @@ int slu_passages_filter_batch(struct slu_passages_filter *f, struct slu_batch *b
     return rc == SLU_OK && f->out.n_seq ? x->cfg.emit(x->cfg.ctx, &f->out, err) : rc;
 }
 
-int slu_passages_filter_end(struct slu_passages_filter *f, const struct slu_sum *total,
+int slu_passages_filter_end(struct slu_passages_filter *f, struct slu_reader *r,
+                            const struct slu_sum *total,
                             const struct slu_passages_result **result,
                             struct slu_err *err)
 {
-    const uint64_t *n = f->count;
+    bool same;
+    int rc = slu_phase_same_stream(&same, f->count, r, total, err);
 
-    if (n[N_DOC] != total->n.sequences || n[N_TOK] != total->n.tokens ||
-        n[SUM_LO] != total->checksum.lo || n[SUM_HI] != total->checksum.hi ||
-        n[N_PLACE] != f->n_place || f->x->more)
+    if (rc)
+        return rc;
+    if (!same || f->count[N_PLACE] != f->n_place || f->x->more)
         return slu_passages_other_stream(f->part, f->of, err);
     f->x->result.spilled_byte = slu_ranges_spilled(f->x->ranges);
     *result = &f->x->result;

@@ -121,10 +121,9 @@ static int sign_make(struct part *t, struct slu_reader *r, unsigned n_slots,
         rc = slu_stream_run(r, &ops, t, c->n_threads, n_slots, total, err);
     if (rc)
         return rc;
-    count[N_DOC] = total->n.sequences;
-    count[N_TOK] = total->n.tokens;
-    count[SUM_LO] = total->checksum.lo;
-    count[SUM_HI] = total->checksum.hi;
+    rc = slu_phase_note_stream(count, r, total, err);
+    if (rc)
+        return rc;
     count[N_PLACE] = t->n_place;
     count[N_BLOCK] = slu_cells_count(t->cells);
     count[SPECIALS] = slu_passages_special_hash(slu_reader_header(r));
@@ -151,6 +150,7 @@ int slu_passages_phase_sign(const struct slu_phase_cfg *c, struct slu_reader *r,
     *result = (struct slu_passages_phase_result){0};
     slu_sidecar_init(&t.blocks);
     slu_passages_specials(&t.special, slu_reader_header(r));
+    slu_reader_track(r);
     memcpy(own.want.fingerprint, slu_reader_header(r)->fingerprint, 16);
     int rc = slu_mkdirs(c->work, err);
     if (rc == SLU_OK)
@@ -244,9 +244,11 @@ static int ask_make(struct part *t, struct slu_reader *r, unsigned n_slots,
     if (rc)
         return rc;
     const uint64_t *n = sign->count;
-    if (n[N_DOC] != total->n.sequences || n[N_TOK] != total->n.tokens ||
-        n[SUM_LO] != total->checksum.lo || n[SUM_HI] != total->checksum.hi ||
-        n[N_PLACE] != t->n_place ||
+    bool same;
+    rc = slu_phase_same_stream(&same, n, r, total, err);
+    if (rc)
+        return rc;
+    if (!same || n[N_PLACE] != t->n_place ||
         n[SPECIALS] != slu_passages_special_hash(slu_reader_header(r)) ||
         t->windows.has)
         return slu_passages_other_stream(c->part, c->of, err);
@@ -282,6 +284,7 @@ int slu_passages_phase_ask(const struct slu_phase_cfg *c, struct slu_reader *r,
     *result = (struct slu_passages_phase_result){0};
     slu_sidecar_init(&t.blocks);
     slu_passages_specials(&t.special, slu_reader_header(r));
+    slu_reader_track(r);
     memcpy(own.want.fingerprint, slu_reader_header(r)->fingerprint, 16);
     int rc = signed_with(c, own.want.fingerprint, err);
     if (rc == SLU_OK)

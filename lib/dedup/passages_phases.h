@@ -99,9 +99,9 @@ SLU_MUST_USE int slu_passages_filter_open(
     struct slu_err *err);
 SLU_MUST_USE int slu_passages_filter_batch(struct slu_passages_filter *f,
                                            struct slu_batch *b, struct slu_err *err);
-/* SLU_E_MISMATCH where the stream was not the one that was signed. The result is
- * borrowed. */
+/* As slu_phase_filter_end. The result is borrowed. */
 SLU_MUST_USE int slu_passages_filter_end(struct slu_passages_filter *f,
+                                         struct slu_reader *r,
                                          const struct slu_sum *total,
                                          const struct slu_passages_result **result,
                                          struct slu_err *err);

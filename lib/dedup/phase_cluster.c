@@ -282,14 +282,16 @@ int slu_phase_filter_batch(struct slu_phase_filter *f, struct slu_batch *b,
     return SLU_OK;
 }
 
-int slu_phase_filter_end(struct slu_phase_filter *f, const struct slu_sum *total,
-                         struct slu_err *err)
+int slu_phase_filter_end(struct slu_phase_filter *f, struct slu_reader *r,
+                         const struct slu_sum *total, struct slu_err *err)
 {
-    const uint64_t *n = slu_workfile_head(f->file)->count;
+    bool same;
+    int rc =
+        slu_phase_same_stream(&same, slu_workfile_head(f->file)->count, r, total, err);
 
-    if (n[N_DOC] != total->n.sequences || n[N_TOK] != total->n.tokens ||
-        n[SUM_LO] != total->checksum.lo || n[SUM_HI] != total->checksum.hi ||
-        f->next != UINT64_MAX)
+    if (rc)
+        return rc;
+    if (!same || f->next != UINT64_MAX)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream is not the one that part %llu/%llu was signed from",
                         (unsigned long long)slu_workfile_head(f->file)->part,

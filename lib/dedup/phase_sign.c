@@ -249,10 +249,9 @@ static int make(struct sign *s, struct slu_reader *r, unsigned n_slots,
         return rc;
     result->spilled_byte =
         slu_spool_spilled(s->entries) + slu_sorter_spilled(s->records);
-    head->count[N_DOC] = s->n_doc;
-    head->count[N_TOK] = total->n.tokens;
-    head->count[SUM_LO] = total->checksum.lo;
-    head->count[SUM_HI] = total->checksum.hi;
+    rc = slu_phase_note_stream(head->count, r, total, err);
+    if (rc)
+        return rc;
     head->count[N_RANGE] = s->cfg->ranges;
     if (s->n_doc != total->n.sequences)
         return slu_fail(err, SLU_E_CONSERVATION,
@@ -263,6 +262,33 @@ static int make(struct sign *s, struct slu_reader *r, unsigned n_slots,
     struct slu_workfile_out *out = s->out;
     s->out = NULL;
     return slu_workfile_close(out, head, RECORDS + s->cfg->ranges, err);
+}
+
+int slu_phase_note_stream(uint64_t count[SLU_WORKFILE_COUNTS], struct slu_reader *r,
+                          const struct slu_sum *total, struct slu_err *err)
+{
+    struct slu_u128 id;
+    int rc = slu_reader_identity(r, &id, err);
+
+    if (rc)
+        return rc;
+    count[N_DOC] = total->n.sequences;
+    count[N_TOK] = total->n.tokens;
+    count[STREAM_LO] = id.lo;
+    count[STREAM_HI] = id.hi;
+    return SLU_OK;
+}
+
+int slu_phase_same_stream(bool *same, const uint64_t count[SLU_WORKFILE_COUNTS],
+                          struct slu_reader *r, const struct slu_sum *total,
+                          struct slu_err *err)
+{
+    uint64_t is[SLU_WORKFILE_COUNTS] = {0};
+    int rc = slu_phase_note_stream(is, r, total, err);
+
+    *same = !rc && is[N_DOC] == count[N_DOC] && is[N_TOK] == count[N_TOK] &&
+            is[STREAM_LO] == count[STREAM_LO] && is[STREAM_HI] == count[STREAM_HI];
+    return rc;
 }
 
 static int pass(void *ctx, struct slu_batch *b, struct slu_err *err)
@@ -276,12 +302,12 @@ int slu_phase_compare(const struct slu_phase_cfg *c, struct slu_reader *r,
                       const char *path, struct slu_sum *total, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {NULL, pass};
+    bool same = false;
     int rc = slu_stream_run(r, &ops, NULL, c->n_threads, n_slots, total, err);
 
-    if (rc == SLU_OK && (is->count[N_DOC] != total->n.sequences ||
-                         is->count[N_TOK] != total->n.tokens ||
-                         is->count[SUM_LO] != total->checksum.lo ||
-                         is->count[SUM_HI] != total->checksum.hi))
+    if (rc == SLU_OK)
+        rc = slu_phase_same_stream(&same, is->count, r, total, err);
+    if (rc == SLU_OK && !same)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: was made from another stream; remove it, or use -f to make "
                       "it again",
@@ -302,6 +328,7 @@ int slu_phase_sign(const struct slu_phase_cfg *c, struct slu_reader *r,
 
     *result = (struct slu_phase_result){0};
     slu_sidecar_init(&s.items);
+    slu_reader_track(r);
     memcpy(want.fingerprint, slu_reader_header(r)->fingerprint, 16);
     int rc = slu_mkdirs(c->work, err);
     if (rc == SLU_OK)

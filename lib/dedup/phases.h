@@ -92,8 +92,9 @@ SLU_MUST_USE int slu_phase_filter_open(struct slu_phase_filter **f,
 /* Takes out of b, the next of the stream, what is dropped; adds to *dropped. */
 SLU_MUST_USE int slu_phase_filter_batch(struct slu_phase_filter *f, struct slu_batch *b,
                                         struct slu_count *dropped, struct slu_err *err);
-/* SLU_E_MISMATCH where the stream was not the one that was signed. */
-SLU_MUST_USE int slu_phase_filter_end(struct slu_phase_filter *f,
+/* After the whole of r, which was tracked: SLU_E_MISMATCH where the stream was not the
+ * one that was signed. */
+SLU_MUST_USE int slu_phase_filter_end(struct slu_phase_filter *f, struct slu_reader *r,
                                       const struct slu_sum *total, struct slu_err *err);
 /* NULL is legal. */
 void slu_phase_filter_free(struct slu_phase_filter *f);

@@ -11,8 +11,8 @@
 enum {
     N_DOC,
     N_TOK,
-    SUM_LO,
-    SUM_HI,
+    STREAM_LO, /* slu_reader_identity */
+    STREAM_HI,
     N_RANGE,
     N_DROPPED,
     N_CANDIDATE = 5,
@@ -69,6 +69,17 @@ SLU_MUST_USE int slu_phase_done(const struct slu_phase_cfg *c,
                                 bool *done, struct slu_workfile_head *is,
                                 struct slu_err *err);
 
+/* What the part's stream is, once the whole of r was read, into a head's counts; and
+ * whether it is the one that a head tells of. */
+SLU_MUST_USE int slu_phase_note_stream(uint64_t count[SLU_WORKFILE_COUNTS],
+                                       struct slu_reader *r,
+                                       const struct slu_sum *total,
+                                       struct slu_err *err);
+SLU_MUST_USE int slu_phase_same_stream(bool *same,
+                                       const uint64_t count[SLU_WORKFILE_COUNTS],
+                                       struct slu_reader *r,
+                                       const struct slu_sum *total,
+                                       struct slu_err *err);
 /* A phase's file is there: whether it is this stream's, of which the whole is read. */
 SLU_MUST_USE int slu_phase_compare(const struct slu_phase_cfg *c, struct slu_reader *r,
                                    unsigned n_slots, const struct slu_workfile_head *is,

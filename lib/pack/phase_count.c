@@ -38,13 +38,13 @@ static int put_rows(struct slu_workfile_out *o, const struct slu_length_count *r
 }
 
 int slu_pack_count_write(struct slu_packing *p, const struct slu_pack_phase *ph,
-                         const struct slu_header *h, const struct slu_sum *in,
+                         const struct slu_header *h, struct slu_u128 stream,
                          struct slu_err *err)
 {
     struct slu_workfile_head head = {.kind = SLU_WORKFILE_PACK_COUNT,
                                      .part = ph->part,
                                      .of = ph->of,
-                                     .inputs = slu_pack_phase_input(in),
+                                     .inputs = stream,
                                      .param = ph->param};
     struct slu_workfile_out *o = NULL;
     struct slu_length_count **row = calloc(p->n_slot + 1, sizeof *row);

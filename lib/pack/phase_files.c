@@ -60,21 +60,34 @@ int slu_pack_phase_open(const struct slu_pack_phase *ph, uint64_t kind, uint64_t
                          err);
 }
 
-int slu_pack_phase_done(const struct slu_pack_phase *ph, uint64_t kind, bool *done,
-                        struct slu_err *err)
+int slu_pack_count_done(const struct slu_pack_phase *ph, bool *done,
+                        struct slu_u128 *stream, struct slu_err *err)
 {
-    const struct slu_workfile_head want = head_of(ph, kind);
-    struct slu_workfile_head is;
+    const struct slu_workfile_head want = head_of(ph, SLU_WORKFILE_PACK_COUNT);
+    struct slu_workfile_head is = {.inputs = {0, 0}};
     char *path;
-    int rc = slu_work_path(ph->work, slu_pack_phase_name(kind), ph->part, ph->of, &path,
-                           err);
+    int rc = slu_work_path(ph->work, slu_pack_phase_name(want.kind), ph->part, ph->of,
+                           &path, err);
 
     *done = false;
     if (!rc)
         rc = slu_work_done(path, &want, NULL, ph->force, done, &is, err);
     free(path);
     *done = *done && !ph->force;
+    if (!rc && *done)
+        *stream = is.inputs;
     return rc;
+}
+
+int slu_pack_count_compare(const struct slu_pack_phase *ph, struct slu_u128 stream,
+                           struct slu_u128 is, struct slu_err *err)
+{
+    if (!slu_u128_cmp(stream, is))
+        return SLU_OK;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%s/count.%llu-of-%llu: was made from another stream; remove it, "
+                    "or use -f to make it again",
+                    ph->work, (unsigned long long)ph->part, (unsigned long long)ph->of);
 }
 
 int slu_pack_phase_create(const struct slu_pack_phase *ph, uint64_t kind,
@@ -97,11 +110,6 @@ int slu_pack_phase_create(const struct slu_pack_phase *ph, uint64_t kind,
         rc = slu_workfile_create(o, path, kind, err);
     free(path);
     return rc;
-}
-
-struct slu_u128 slu_pack_phase_input(const struct slu_sum *in)
-{
-    return slu_workfile_mix(in->checksum, in->trace_checksum);
 }
 
 int slu_pack_phase_header(const struct slu_pack_phase *ph, uint64_t kind,

@@ -43,8 +43,6 @@ SLU_MUST_USE int slu_pack_phase_create(const struct slu_pack_phase *ph, uint64_t
                                        const struct slu_u128 *inputs, bool *done,
                                        struct slu_workfile_out **o,
                                        struct slu_err *err);
-/* What a stream is compared by. */
-struct slu_u128 slu_pack_phase_input(const struct slu_sum *in);
 /* A packing without items that has the plan's slots, their plans and sites; scatter and
  * gather begin with it. */
 SLU_MUST_USE int slu_pack_phase_begin(struct slu_packing **p,

@@ -221,7 +221,7 @@ static int put_records(struct slu_packing *p, struct slu_workfile_out *o,
 }
 
 int slu_pack_scatter_end(struct slu_packing *p, const struct slu_header *h,
-                         const struct slu_sum *in, struct slu_count *work,
+                         struct slu_u128 stream, struct slu_count *work,
                          struct slu_err *err)
 {
     const struct slu_pack_parts *q = p->ext->parts;
@@ -238,8 +238,7 @@ int slu_pack_scatter_end(struct slu_packing *p, const struct slu_header *h,
     head.count[N_RECORD] = q->work.sequences;
     head.count[N_ID_BYTE] = p->id_byte;
     head.count[LONGEST_ID] = p->longest_id;
-    if (q->work.sequences != q->n_counted ||
-        slu_u128_cmp(slu_pack_phase_input(in), q->counted))
+    if (q->work.sequences != q->n_counted || slu_u128_cmp(stream, q->counted))
         return other_stream(p, err);
     int rc = slu_pack_phase_create(&q->ph, head.kind, &head.inputs, NULL, &o, err);
     if (!rc)

@@ -55,17 +55,20 @@ SLU_MUST_USE int slu_pack_phase_param(const struct slu_packing_cfg *cfg,
  * (of 0), of scatter files for gather. */
 SLU_MUST_USE int slu_pack_phase_header(const struct slu_pack_phase *ph, uint64_t kind,
                                        struct slu_header *h, struct slu_err *err);
-/* Whether count's or the plan's own file is there, as it would be made (count: of
- * whatever stream). */
-SLU_MUST_USE int slu_pack_phase_done(const struct slu_pack_phase *ph, uint64_t kind,
-                                     bool *done, struct slu_err *err);
+/* Whether count's own file is there, as it would be made; and then the identity
+ * (slu_reader_identity) of the stream that it was made of. */
+SLU_MUST_USE int slu_pack_count_done(const struct slu_pack_phase *ph, bool *done,
+                                     struct slu_u128 *stream, struct slu_err *err);
+/* SLU_E_MISMATCH: that of what was read, `is`, is another. */
+SLU_MUST_USE int slu_pack_count_compare(const struct slu_pack_phase *ph,
+                                        struct slu_u128 stream, struct slu_u128 is,
+                                        struct slu_err *err);
 
-/* count: behind the last slu_packing_add of a packing with plan_only. in: what was
- * read. */
+/* count: behind the last slu_packing_add of a packing with plan_only. */
 SLU_MUST_USE int slu_pack_count_write(struct slu_packing *p,
                                       const struct slu_pack_phase *ph,
                                       const struct slu_header *h,
-                                      const struct slu_sum *in, struct slu_err *err);
+                                      struct slu_u128 stream, struct slu_err *err);
 
 /* plan: of a packing with plan_only and cfg.save that has taken nothing;
  * slu_packing_sum is what it comes to then. *done: the file was there, and nothing is
@@ -81,7 +84,7 @@ SLU_MUST_USE int slu_pack_scatter_new(struct slu_packing **p,
                                       const struct slu_pack_phase *ph,
                                       struct slu_err *err);
 SLU_MUST_USE int slu_pack_scatter_end(struct slu_packing *p, const struct slu_header *h,
-                                      const struct slu_sum *in, struct slu_count *work,
+                                      struct slu_u128 stream, struct slu_count *work,
                                       struct slu_err *err);
 
 /* gather: a packing that slu_packing_take and fill give the range's bins of; *work is

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "lib/account.h"
+#include "lib/batch.h"
 #include "lib/buf.h"
 #include "lib/hash.h"
 #include "lib/io.h"
@@ -220,6 +221,25 @@ static void token_hash_ignores_the_width(void **state)
             slu_u128_cmp(slu_hash_tokens(a, n[i], 2), slu_hash_tokens(b, n[i], 4)), 0);
 }
 
+static void order_is_in_a_digest_of_a_list(void **state)
+{
+    struct slu_u128 v[9], all = {0, 0}, swapped = {0, 0};
+    (void)state;
+    for (uint64_t i = 0; i < 9; i++) {
+        v[i] = slu_hash128(&i, sizeof i);
+        all = slu_order_add(all, 1, v[i]);
+    }
+    for (unsigned cut = 0; cut <= 9; cut++) { /* wherever it is cut */
+        struct slu_u128 a = {0, 0}, b = {0, 0};
+        for (unsigned i = 0; i < 9; i++)
+            *(i < cut ? &a : &b) = slu_order_add(i < cut ? a : b, 1, v[i]);
+        assert_int_equal(slu_u128_cmp(slu_order_add(a, 9 - cut, b), all), 0);
+    }
+    for (unsigned i = 0; i < 9; i++)
+        swapped = slu_order_add(swapped, 1, v[i == 3 ? 4 : i == 4 ? 3 : i]);
+    assert_int_not_equal(slu_u128_cmp(swapped, all), 0);
+}
+
 static void draws_are_uniform_and_keyed(void **state)
 {
     enum { N = 160000, CELLS = 16 };
@@ -315,6 +335,7 @@ int main(void)
         cmocka_unit_test(books_of_phases_balance),
         cmocka_unit_test(hashes_are_the_published_ones),
         cmocka_unit_test(token_hash_ignores_the_width),
+        cmocka_unit_test(order_is_in_a_digest_of_a_list),
         cmocka_unit_test(draws_are_uniform_and_keyed),
         cmocka_unit_test(map_holds_what_it_was_given),
         cmocka_unit_test(buffers_refuse_sizes_that_overflow),

@@ -1,0 +1,110 @@
+# shellcheck shell=sh disable=SC2154
+# phases_stream.sh - a step that is run again knows its stream by all that is in it, not by the tokens' sum: the same
+# documents in another order, of other domains or with other ids are another stream, for work files and for manifests.
+
+have tokenize decompose dedup pack shuffle inspect || return 0
+"$PYTHON" - <<'END'
+import json, random
+r = random.Random(3)
+base = [" ".join(r.choice("abcdefghij") * r.randrange(1, 5) for _ in range(30)) for _ in range(5)]
+for i in range(80):
+    print(json.dumps({"text": r.choice(base) + " " + r.choice("klm"), "id": "i%02d" % i, "jd": "j%02d" % i,
+                      "one": r.choice("ab"), "two": r.choice("ab")}), file=open("c.jsonl", "a"))
+END
+tok() { tokenize -t bytes -f --no-provenance "$@" c.jsonl; }
+tok --domain-field one --id-field id -o first.tks
+tok --domain-field two --id-field id -o domains.tks
+tok --domain-field one --id-field jd -o ids.tks
+shuffle --seed 9 --no-provenance first.tks -o order.tks
+# What these are good for: nothing but the frames tells them apart.
+for v in domains ids order; do
+    cmp -s first.tks $v.tks && not_ok "$v.tks is another stream"
+    same "of one sum: $v.tks" "$(inspect --json first.tks | sed 's/.*"checksum": "\([^"]*\)".*/\1/')" \
+        "$(inspect --json $v.tks | sed 's/.*"checksum": "\([^"]*\)".*/\1/')"
+done
+
+# refuses WHAT PATTERN COMMAND...: with in.tks as it is now
+refuses() {
+    what=$1 pattern=$2
+    shift 2
+    status "$what: refused" 1 "$@"
+    check "  one line" one_line "$TMP/err"
+    check "  that says so" grep -qE "$pattern" "$TMP/err"
+}
+other='was made from another stream; remove it, or use -f to make it again'
+
+# one COMMAND...: a first step, of first.tks; then the same of the others.
+one() {
+    name=$1
+    shift
+    cp first.tks in.tks
+    status "$name" 0 "$@" in.tks
+    shuffle --order keep --no-provenance -z first.tks -o in.tks
+    status "$name: the same sequences in compressed frames" 0 "$@" in.tks
+    for v in domains ids order; do
+        cp $v.tks in.tks
+        refuses "$name, $v" "$other" "$@" in.tks
+    done
+    status "  -f makes it of that" 0 "$@" -f in.tks
+    cp first.tks in.tks
+    "$@" -f in.tks 2>err
+}
+near="--near --bands 10 --rows 2 --threshold 0.5 --keep domain-order --domains b"
+one "dedup sign" dedup $near --phase sign --work wn --part 0/1
+one "dedup sign, exact" dedup --exact --phase sign --work we --part 0/1
+one "dedup sign, passages" dedup --substring 8 --phase sign --work wp --part 0/1
+one "pack count" pack --length 64 --phase count --work wk --part 0/1
+one "shuffle count" shuffle --mix a=1,b=2 --phase count --work wm --part 0/1
+one "shuffle scatter" shuffle --phase scatter --work ws --part 0/1
+
+# What reads the stream a second time.
+part="--part 0/1"
+for m in "wn $near" "we --exact"; do
+    w=${m%% *} m=${m#* }
+    for p in "merge $part" ${near:+"verify $part"} cluster; do
+        [ "$m" = --exact ] && [ "${p%% *}" = verify ] || dedup $m --work $w --phase $p
+    done
+    for v in order domains ids; do
+        cp $v.tks in.tks
+        refuses "dedup filter $m, $v" 'is not the one that part 0/1 was signed from' dedup $m --phase filter --work $w $part -o x.tks in.tks
+    done
+    check "  leaves no output" test ! -e x.tks
+done
+dedup --substring 8 --work wp --phase merge $part
+cp order.tks in.tks
+refuses "dedup ask, order" 'is not the one that part 0/1 was signed from' dedup --substring 8 --phase ask --work wp $part in.tks
+dedup --substring 8 --work wp --phase ask $part first.tks
+dedup --substring 8 --work wp --phase match $part
+for v in order domains ids; do
+    cp $v.tks in.tks
+    refuses "dedup filter of passages, $v" 'is not the one that part 0/1 was signed from' \
+        dedup --substring 8 --phase filter --work wp $part -o x.tks in.tks
+done
+pack --length 64 --phase plan --work wk
+for v in order domains ids; do
+    cp $v.tks in.tks
+    refuses "pack scatter, $v" 'is not the one that was counted' pack --length 64 --phase scatter --work wk $part -o x.tks in.tks
+done
+shuffle --mix a=1,b=2 --phase blend --work wm
+cp ids.tks in.tks
+refuses "shuffle scatter of a blend, ids" 'another stream was counted' \
+    shuffle --mix a=1,b=2 --phase scatter --work wm $part in.tks
+
+# Manifests
+for v in domains ids order; do
+    cp first.tks in.0.tks
+    decompose -f --min 16 --max 64 $part -o out.tks 'in.{part}.tks'
+    cp $v.tks in.0.tks
+    refuses "a manifest, $v" 'out.tks: was made from other contents of in.0.tks; remove it or use -f' \
+        decompose --min 16 --max 64 $part -o out.tks 'in.{part}.tks'
+done
+cp first.tks in.0.tks
+decompose -f --min 16 --max 64 $part -o out.tks 'in.{part}.tks'
+"$PYTHON" -c '
+b = bytearray(open("out.tks", "rb").read())
+n = b.index(b"\xf5TKSDATA")
+b[n + 60] ^= 1
+open("out.tks", "wb").write(b)'
+cp out.tks damaged.tks
+decompose --min 16 --max 64 $part -o out.tks 'in.{part}.tks' 2>err
+check "an output with a damaged frame is made again" sh -c '! cmp -s out.tks damaged.tks'

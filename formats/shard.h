@@ -93,7 +93,8 @@ struct slu_shard_format {
     enum slu_shard_labels labels; /* what the trainer wants (semantics.md 12) */
     bool powers_of_two;           /* other buckets are refused */
     /* For `--shard-sequences auto`; never more than `check` lets through. The engine
-     * takes fewer where a shard is built and so many would not fit into the least -M. */
+     * takes fewer where a shard is built and so many would not fit into the least -M.
+     */
     uint64_t (*shard_sequences)(const struct slu_shard_bucket *b);
     /* The format's limits, once b->shard_sequences is final and before anything is
      * written; what is said by slu_shard_too_large. May be NULL. */

@@ -126,7 +126,8 @@ static int produce(void *ctx, void *load, struct slu_err *err)
     struct job *j = ctx;
     struct shuffle_load *l = load;
 
-    /* What is lent comes back: a thread that is alone works before it produces again. */
+    /* What is lent comes back: a thread that is alone works before it produces again.
+     */
     slu_pipe_on_stop(j->pipe, stopped);
     return slu_permute_borrow(j->permute, &l->rec, &l->loan, JOB_TOK, err);
 }

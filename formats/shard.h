@@ -212,6 +212,9 @@ struct slu_shards_cfg {
     bool parts;     /* for slu_shards_write_part or slu_shards_join: these look at the
                      * folder, slu_shards_new does not */
     int zstd_level; /* of the segments' streams */
+    /* What input is beside its sums, which tell neither of ids nor of domains: of
+     * another one nothing is taken over. 0: nobody knows. */
+    struct slu_u128 input_id;
 
     /* Options of formats. */
     bool compress_set;            /* --compress was given: */

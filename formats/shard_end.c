@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/filelist.h"
 #include "formats/shard_part.h"
 #include "lib/hash.h"
 #include "lib/json.h"
@@ -222,4 +223,96 @@ int slu_shards_check_rows(const struct slu_shards *s, const char *work, uint64_t
     }
     slu_buf_release(&path);
     return rc;
+}
+
+/* ---- a set that is finished ---- */
+
+static int set_path(const struct slu_shards *s, const char *name, char out[4096])
+{
+    int n = snprintf(out, 4096, "%s/%s", s->dir, name);
+
+    return n > 0 && n < 4096 ? SLU_OK : SLU_E_IO;
+}
+
+/* report.json: its own bytes, and manifest.jsonl's. */
+static bool report_is_there(const struct slu_shards *s)
+{
+    struct slu_buf text = SLU_BUF_INIT, scratch = SLU_BUF_INIT;
+    struct slu_json *j = NULL;
+    struct slu_json_value v;
+    struct slu_digest is = {0, 0};
+    uint64_t n_byte = 0, xxh3 = 0;
+    char path[4096];
+    bool ok = !set_path(s, "report.json", path) &&
+              !slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, NULL) &&
+              slu_seal_is(text.data, text.len, SLU_REPORT_SEAL) &&
+              !slu_json_parse(&j, text.data, text.len, NULL) &&
+              slu_json_get(slu_json_root(j), "manifest", &v) &&
+              slu_shards_u64(v, "bytes", &n_byte) &&
+              slu_shards_hex(v, "xxh3_64", &xxh3, 1) &&
+              !set_path(s, "manifest.jsonl", path) &&
+              !slu_file_digest(path, &scratch, &is, NULL) && is.n_byte == n_byte &&
+              is.xxh3 == xxh3;
+
+    slu_json_free(j);
+    slu_buf_release(&text);
+    slu_buf_release(&scratch);
+    return ok;
+}
+
+/* A line of manifest.jsonl. */
+static bool file_is_there(const struct slu_shards *s, const char *line, size_t n)
+{
+    struct slu_json *j = NULL;
+    struct slu_json_value v;
+    const char *name;
+    uint64_t n_byte;
+    size_t len;
+    char path[4096];
+    bool ok = !slu_json_parse(&j, line, n, NULL) &&
+              slu_json_get(slu_json_root(j), "file", &v) &&
+              slu_json_string(v, &name, &len) &&
+              slu_shards_u64(slu_json_root(j), "bytes", &n_byte) &&
+              !set_path(s, name, path) && !check_size(path, n_byte, NULL);
+
+    slu_json_free(j);
+    return ok;
+}
+
+/* What a format has beside the buckets, by a list of its own. */
+static bool set_folder_is_there(const struct slu_shards *s)
+{
+    const char *folder = s->cfg.format->set_folder;
+    struct slu_filelist l = SLU_FILELIST_INIT;
+    char path[4096], name[1024];
+    int rc = SLU_EOF;
+
+    if (folder && !set_path(s, folder, path))
+        rc = slu_filelist_load(&l, path, NULL);
+    for (size_t i = 0; i < l.n && rc == SLU_OK; i++) {
+        int n = snprintf(name, sizeof name, "%s/%s", folder, l.file[i].name);
+        if (n < 0 || n >= (int)sizeof name || set_path(s, name, path))
+            rc = SLU_E_IO;
+        else
+            rc = check_size(path, l.file[i].digest.n_byte, NULL);
+    }
+    slu_filelist_release(&l);
+    return rc >= 0;
+}
+
+bool slu_shards_set_is_there(const struct slu_shards *s)
+{
+    char path[4096], *line = NULL;
+    size_t cap = 0;
+    ssize_t n;
+    FILE *f = NULL;
+    bool ok = report_is_there(s) && set_folder_is_there(s) &&
+              !set_path(s, "manifest.jsonl", path) && (f = fopen(path, "re"));
+
+    while (ok && (n = getline(&line, &cap, f)) > 0)
+        ok = file_is_there(s, line, (size_t)n);
+    free(line);
+    if (f)
+        (void)fclose(f);
+    return ok;
 }

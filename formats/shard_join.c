@@ -15,9 +15,12 @@ struct join {
     const char *work;
     uint64_t of;
     struct slu_buf mark;
-    bool ended[SLU_MAX_BUCKETS];  /* its last sequences have come */
-    char **rows[SLU_MAX_BUCKETS]; /* paths, in order */
-    size_t n_rows[SLU_MAX_BUCKETS], cap_rows[SLU_MAX_BUCKETS];
+    bool finished;               /* the set is there already */
+    bool ended[SLU_MAX_BUCKETS]; /* its last sequences have come */
+    struct rows {
+        char **path; /* of each part's, in order */
+        size_t n, cap;
+    } rows[SLU_MAX_BUCKETS];
 };
 
 /* "…; run part J/R again" */
@@ -163,6 +166,23 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
     return rc;
 }
 
+/* A stream that is whole in itself may be another's. It is read soon after this. */
+static int check_rows(struct join *j, uint64_t part, const char *path,
+                      const struct slu_digest *want, struct slu_err *err)
+{
+    struct slu_buf scratch = SLU_BUF_INIT;
+    struct slu_digest is;
+    int rc = slu_file_digest(path, &scratch, &is, err);
+
+    slu_buf_release(&scratch);
+    if (rc == SLU_OK && (is.n_byte != want->n_byte || is.xxh3 != want->xxh3))
+        rc = slu_fail(err, SLU_E_CHECKSUM,
+                      "%s: is not what the part's journal says; remove it and run part "
+                      "%" PRIu64 "/%" PRIu64 " again",
+                      path, part, j->of);
+    return rc;
+}
+
 static int add_rows(struct join *j, uint64_t part, const struct slu_shards_end *e,
                     struct slu_err *err)
 {
@@ -171,21 +191,19 @@ static int add_rows(struct join *j, uint64_t part, const struct slu_shards_end *
     if (rc == SLU_E_TRUNCATED && err)
         rc = again(j, part, rc, strdupa(err->msg), err);
     for (unsigned i = 0; i < j->s->n_bucket && rc == SLU_OK; i++) {
-        struct slu_buf path = SLU_BUF_INIT;
-        char name[128];
+        struct rows *rows = &j->rows[i];
+        char name[128], *path = NULL;
         if (e->rows[i].n_byte == 0)
             continue;
         slu_shards_rows_name(&j->s->bucket[i], part, j->of, name);
-        rc = slu_grow(&j->rows[i], &j->cap_rows[i], j->n_rows[i] + 1, sizeof(char *),
-                      err);
-        if (rc == SLU_OK)
-            rc = slu_buf_printf(&path, err, "%s/%s", j->work, name);
-        char *copy = rc ? NULL : strdup((const char *)path.data);
-        slu_buf_release(&path);
-        if (rc == SLU_OK && !copy)
+        rc = slu_grow(&rows->path, &rows->cap, rows->n + 1, sizeof *rows->path, err);
+        if (rc == SLU_OK && asprintf(&path, "%s/%s", j->work, name) < 0)
             rc = slu_fail_nomem(err, sizeof name);
-        if (rc == SLU_OK)
-            j->rows[i][j->n_rows[i]++] = copy;
+        if (rc)
+            break;
+        rows->path[rows->n++] = path;
+        if (!j->finished)
+            rc = check_rows(j, part, path, &e->rows[i], err);
     }
     return rc;
 }
@@ -287,7 +305,7 @@ static int translate(struct translation *t, struct slu_batch *b, struct slu_err 
 static int copy_rows(struct join *j, unsigned k, struct slu_err *err)
 {
     struct slu_shards *s = j->s;
-    struct slu_reader_cfg cfg = {(const char *const *)j->rows[k], j->n_rows[k], 0};
+    struct slu_reader_cfg cfg = {(const char *const *)j->rows[k].path, j->rows[k].n, 0};
     struct slu_reader *r = NULL;
     struct slu_batch b;
     struct translation t = {.to = s->cfg.names};
@@ -345,11 +363,13 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
     s->keep = true;
     if (rc == SLU_OK)
         rc = there = slu_shard_dir_begin_join(s->dir, &j.mark, &s->lock, err);
+    /* It is made again where anything of it is not as it was made. */
+    j.finished = there == SLU_EOF && !s->cfg.force && slu_shards_set_is_there(s);
     for (uint64_t i = 0; i < of && rc >= 0; i++) {
         int bad = read_part(&j, i, err);
         rc = bad ? bad : rc;
     }
-    if (there == SLU_EOF && rc == SLU_EOF && s->cfg.force)
+    if (there == SLU_EOF && rc == SLU_EOF && !j.finished)
         rc = slu_shard_dir_reopen(s->dir, &j.mark, err);
     if (rc == SLU_EOF)
         for (unsigned i = 0; i < s->n_bucket; i++)
@@ -357,9 +377,9 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
     if (rc == SLU_OK)
         rc = make_set(&j, err);
     for (unsigned i = 0; i < s->n_bucket; i++) {
-        for (size_t k = 0; k < j.n_rows[i]; k++)
-            free(j.rows[i][k]);
-        free(j.rows[i]);
+        for (size_t k = 0; k < j.rows[i].n; k++)
+            free(j.rows[i].path[k]);
+        free(j.rows[i].path);
     }
     slu_buf_release(&j.mark);
     return rc;

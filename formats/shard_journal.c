@@ -51,6 +51,9 @@ static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
         h->label_tokens, (unsigned long long)h->vocab_size, (unsigned long long)h->eos,
         (unsigned long long)h->bos, (unsigned long long)h->pad, hex);
 
+    if (rc == SLU_OK) /* of which there may be no provenance */
+        rc = slu_buf_printf(t, err, "%s\n%s\n", c->license ? c->license : "",
+                            c->olmo_tokenizer ? c->olmo_tokenizer : "");
     for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
         rc = slu_buf_printf(t, err, "%llu %llu\n",
                             (unsigned long long)s->bucket[i].pub.length,
@@ -60,17 +63,19 @@ static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
     return rc;
 }
 
-static int put_input(const struct slu_sum *in, struct slu_buf *t, struct slu_err *err)
+static int put_input(const struct slu_sum *in, struct slu_u128 id, struct slu_buf *t,
+                     struct slu_err *err)
 {
-    char sum[33], trace[33];
+    char sum[33], trace[33], hex[33];
 
     if (!in)
         return SLU_OK;
     slu_u128_hex(in->checksum, sum);
     slu_u128_hex(in->trace_checksum, trace);
-    return slu_buf_printf(t, err, "%llu %llu %s %s",
+    slu_u128_hex(id, hex);
+    return slu_buf_printf(t, err, "%llu %llu %s %s %s",
                           (unsigned long long)in->n.sequences,
-                          (unsigned long long)in->n.tokens, sum, trace);
+                          (unsigned long long)in->n.tokens, sum, trace, hex);
 }
 
 int slu_shards_head(const struct slu_shards *s, const struct slu_sum *in,
@@ -86,7 +91,7 @@ int slu_shards_head(const struct slu_shards *s, const struct slu_sum *in,
         rc = put_hash(t, "arguments", &of, err);
     slu_buf_clear(&of);
     if (rc == SLU_OK)
-        rc = put_input(in, &of, err);
+        rc = put_input(in, s->cfg.input_id, &of, err);
     if (rc == SLU_OK)
         rc = put_hash(t, "input", &of, err);
     slu_buf_release(&of);

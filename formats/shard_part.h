@@ -46,6 +46,9 @@ int slu_shards_adopt(struct slu_shards_bucket *b, const struct slu_shards_done *
 int slu_shards_check_sizes(const struct slu_shards *s,
                            const struct slu_shards_bucket *b,
                            const struct slu_shard_facts *f, struct slu_err *err);
+/* Has everything in the folder, which has a report.json, the size that this and
+ * manifest.jsonl say? */
+bool slu_shards_set_is_there(const struct slu_shards *s);
 int slu_shards_check_rows(const struct slu_shards *s, const char *work, uint64_t index,
                           uint64_t of, const struct slu_shards_end *e,
                           struct slu_err *err);

@@ -278,6 +278,7 @@ static int open_gather(struct job *j, const struct slu_parts_cfg *c, uint64_t bu
     j->header = slu_gather_header(j->gather);
     j->names = slu_gather_names(j->gather);
     j->in = slu_gather_books(j->gather)->in;
+    j->input_id = slu_gather_books(j->gather)->stream;
     return SLU_OK;
 }
 

@@ -50,6 +50,7 @@ struct job {
     struct slu_shards *shards; /* or shards */
     struct shuffle_mix mix;
     struct slu_sum in;
+    struct slu_u128 input_id; /* of shards: see struct slu_shards_cfg */
 };
 
 extern const char *const shuffle_members[], *const shuffle_lasts[],

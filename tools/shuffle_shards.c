@@ -135,7 +135,8 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                  .member = (enum slu_shard_member)o->member,
                                  .olmo_path = o->olmo_path,
                                  .olmo_tokenizer = o->olmo_tokenizer,
-                                 .license = o->license};
+                                 .license = o->license,
+                                 .input_id = j->input_id};
     char *text = NULL;
     int rc = slu_shard_format_find(&cfg.format, slu_shard_format_names[o->format], err);
 

@@ -108,3 +108,40 @@ open("out.tks", "wb").write(b)'
 cp out.tks damaged.tks
 decompose --min 16 --max 64 $part -o out.tks 'in.{part}.tks' 2>err
 check "an output with a damaged frame is made again" sh -c '! cmp -s out.tks damaged.tks'
+
+# Shards: tokens alone are in them, and the rest in segments/.
+shm() { shuffle --format mds --shard-sequences 2 --work wsh "$@"; }
+pieces() { decompose --min 16 --max 64 --tail drop --no-provenance $1.tks -o $1.cut.tks; }
+set_of() {
+    rm -rf "$2"
+    shuffle --format mds --shard-sequences 2 -o "$2" "$1"
+    sha_tree "$2"
+}
+for v in first ids domains; do pieces $v; done
+whole=$(set_of first.cut.tks one)
+made() { shm --phase scatter $part "$@" && shm --phase gather $part -o set && shm --phase finish -o set; }
+status "shards of one part" 0 made first.cut.tks
+same "  are those of one run" "$whole" "$(sha_tree set)"
+same "  finish once more finds them" '"skipped": true' "$(shm --phase finish -o set --stats s.json && grep -o '"skipped": true' s.json)"
+cp -r wsh wsh.first
+for f in segments/D_5.tks README.md manifest.jsonl report.json lengths.svg D_4/index.json; do
+    head -c 100 set/$f >x && cat x >set/$f
+    status "finish makes what was cut again: $f" 0 shm --phase finish -o set
+    same "  the same set" "$whole" "$(sha_tree set)"
+done
+for v in ids domains; do
+    shm --phase scatter -f $part $v.cut.tks
+    refuses "gather, with $v" 'wsh/shards.0-of-1.jsonl: is of a shuffle of other input; remove it, or use --force' shm --phase gather $part -o set
+    refuses "finish, with $v" 'is of a shuffle of other input; run part 0/1 again' shm --phase finish -o set
+    shm --phase gather -f $part -o set && shm --phase finish -o set
+    same "  made again, it is that of one run" "$(set_of $v.cut.tks one)" "$(sha_tree set)"
+done
+cp -r wsh wsh.domains
+rm -rf wsh set && cp -r wsh.first wsh
+shm --phase gather -f $part -o set
+for d in 4 5 6; do cp wsh.domains/rows.0-of-1.D_$d.tks wsh/; done
+refuses "rows of another job" 'wsh/rows.0-of-1.D_.*tks: is not what the part.s journal says; remove it and run part 0/1 again' shm --phase finish -o set
+rm wsh/rows.*
+shm --phase gather $part -o set && shm --phase finish -o set
+same "  without them it is made again" "$whole" "$(sha_tree set)"
+refuses "another licence, which no provenance tells of" 'other arguments; run part 0/1 again' shm --no-provenance --license MIT --phase finish -o set

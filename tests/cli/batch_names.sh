@@ -73,6 +73,10 @@ refused "an operand" 'bad: decompose: "docs" is no option' 'decompose = --min 64
 refused "an output behind a flag" 'bad: pack: -qo is set by' 'pack = -qo x'
 refused "one file for all parts" 'bad: dedup: --pairs p: each part' 'dedup = --near --pairs p'
 refused "a quote that is open" 'tokenize: a quote is not closed' 'tokenize = --domain "a b'
+line='decompose = --min 64 --max 512'
+refused "a format that wants label tokens" 'bad: shuffle: --format ds wants one token more' 'shuffle = --format ds'
+line='decompose = --min 64 --max 512 --label-token'
+refused "one that wants none" 'bad: shuffle: --format olmo wants sequences without' 'shuffle = --format=olmo'
 refused "too many parts" 'parts = 100001: 100000 are the most' 'parts = 100001'
 refused "limits of what is not there" 'there is no stage, phase or program "shufle"' 'shufle.memory = 8G'
 status "a folder as recipe" 1 sluice-batch --local 1 in refused

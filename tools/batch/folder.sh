@@ -96,6 +96,35 @@ check_options() {
             check_line "$1" "$line"
         done <"$scratch/options"
     done
+    ! is_set || ! given decompose || check_format "$1"
+}
+# picked NAMES: of a line of options those that are named, with their values, as words for eval.
+picked() {
+    names=$1 awk "$(cat "$share/words.awk")"'
+        BEGIN { split(ENVIRON["names"], a, " "); for (i in a) named[a[i]] = 1 }
+        {
+            n = words($0)
+            for (i = 1; i <= n; i++) {
+                name = word[i]
+                sub(/=.*/, "", name)
+                if (name in named || name "=" in named)
+                    printf "%s ", quoted(word[i])
+                if (name "=" in named && name == word[i])
+                    printf "%s ", quoted(word[++i])
+            }
+        }'
+}
+# check_format RECIPE: a format that does not suit the sequences would be refused by the last stage but one: some letters
+# are taken through the line before anything is made.
+check_format() {
+    file=$1
+    eval "set -- $(value decompose | picked '--min= --max= --buckets= --label-token')"
+    printf '%2000s' x | "$bin/${prefix}tokenize" -q -t bytes --format text -o "$scratch/try.tks" - 2>"$scratch/err" &&
+        "$bin/${prefix}decompose" -q "$@" -o "$scratch/cut.tks" "$scratch/try.tks" 2>"$scratch/err" || return 0
+    eval "set -- $(value shuffle | picked '--format= --force -f')"
+    "$bin/${prefix}shuffle" -q --tails drop "$@" -o "$scratch/try" "$scratch/cut.tks" 2>"$scratch/err" && return 0
+    why=$(grep -E -e '--label-token|not built in' "$scratch/err" | tail -n 1)
+    [ -z "$why" ] || die "$file: $why"
 }
 check_line() {
     file=$1

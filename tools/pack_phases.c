@@ -57,14 +57,14 @@ bool pack_beside(const struct cli_ctx *ctx)
 {
     const struct pack_opts *o = ctx->opts;
     const struct cli_part *part = &ctx->common.part;
-    char *path;
+    const struct slu_pack_phase ph = {.work = o->phase.work,
+                                      .part = part->i,
+                                      .of = part->n,
+                                      .ranges = o->phase.ranges};
+    bool there;
     if (o->phase.phase != SCATTER)
         return true;
-    if (slu_work_path(o->phase.work, "scatter", part->i, part->n, &path, NULL))
-        return false;
-    bool there = !access(path, F_OK);
-    free(path);
-    return there;
+    return !slu_pack_scatter_there(&ph, &there, NULL) && there;
 }
 
 static int check(const struct cli_ctx *ctx, struct slu_err *err)

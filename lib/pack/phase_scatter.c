@@ -123,12 +123,42 @@ static int all_ranks(struct slu_packing *p, struct slu_workfile *plan,
     return rc;
 }
 
+int slu_pack_scatter_there(const struct slu_pack_phase *ph, bool *there,
+                           struct slu_err *err)
+{
+    uint64_t kind = SLU_WORKFILE_PACK_SCATTER, want = ph->ranges ? ph->ranges : ph->of;
+    struct slu_err why = SLU_ERR_INIT;
+    struct slu_workfile *f = NULL;
+    char *path;
+    int rc = slu_work_path(ph->work, slu_pack_phase_name(kind), ph->part, ph->of, &path,
+                           err);
+
+    *there = false;
+    if (rc)
+        return rc;
+    /* One that is damaged is named where it is made again. */
+    *there = !slu_workfile_open(&f, path, kind, &why);
+    uint64_t is = *there ? slu_workfile_head(f)->count[N_RANGE] : want;
+    if (is != want)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: was made with ranges=%llu, and this is ranges=%llu; remove "
+                      "it, or use -f to make it again",
+                      path, (unsigned long long)is, (unsigned long long)want);
+    slu_workfile_free(f);
+    free(path);
+    return rc;
+}
+
 int slu_pack_scatter_new(struct slu_packing **p, const struct slu_packing_cfg *cfg,
                          const struct slu_pack_phase *ph, struct slu_err *err)
 {
     struct slu_workfile *plan = NULL;
-    int rc = slu_pack_phase_begin(p, cfg, ph, &plan, err);
+    bool there;
+    int rc = ph->force ? SLU_OK : slu_pack_scatter_there(ph, &there, err);
 
+    *p = NULL;
+    if (!rc)
+        rc = slu_pack_phase_begin(p, cfg, ph, &plan, err);
     if (!rc && (*p)->ext->parts->n_part != ph->of)
         rc = slu_fail(
             err, SLU_E_MISMATCH, "%s: is of %llu parts, and this is part %llu/%llu",

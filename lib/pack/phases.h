@@ -77,6 +77,9 @@ SLU_MUST_USE int slu_pack_plan_write(struct slu_packing *p,
                                      const struct slu_pack_phase *ph, bool *done,
                                      struct slu_err *err);
 
+/* Whether the part's scatter file is there. SLU_E_MISMATCH: it has other ranges. */
+SLU_MUST_USE int slu_pack_scatter_there(const struct slu_pack_phase *ph, bool *there,
+                                        struct slu_err *err);
 /* scatter: a packing to which items are added; end writes the file, and *work is what
  * went into it. cfg.names are the reader's. */
 SLU_MUST_USE int slu_pack_scatter_new(struct slu_packing **p,

@@ -85,6 +85,10 @@ for v in order domains ids; do
     cp $v.tks in.tks
     refuses "pack scatter, $v" 'is not the one that was counted' pack --length 64 --phase scatter --work wk $part -o x.tks in.tks
 done
+pack --length 64 --phase scatter --work wk $part --ranges 2 -o p.tks first.tks
+refuses "pack scatter, other ranges" 'scatter.0-of-1: was made with ranges=2, and this is ranges=3; remove it, or use -f' \
+    pack --length 64 --phase scatter --work wk $part --ranges 3 -o p.tks first.tks
+status "  -f makes it again" 0 pack --length 64 --phase scatter -f --work wk $part --ranges 3 -o p.tks first.tks
 shuffle --mix a=1,b=2 --phase blend --work wm
 cp ids.tks in.tks
 refuses "shuffle scatter of a blend, ids" 'another stream was counted' \

@@ -79,6 +79,8 @@ line='decompose = --min 64 --max 512 --label-token'
 refused "one that wants none" 'bad: shuffle: --format olmo wants sequences without' 'shuffle = --format=olmo'
 refused "too many parts" 'parts = 100001: 100000 are the most' 'parts = 100001'
 refused "limits of what is not there" 'there is no stage, phase or program "shufle"' 'shufle.memory = 8G'
+status "an output folder that can't be" 1 sluice-batch --local 1 recipe recipe/out
+check "an output folder that can't be: one line" one_line err
 status "a folder as recipe" 1 sluice-batch --local 1 in refused
 check "one line" one_line err
 status "limits of a step, a phase, a stage" 0 sh -c '

@@ -64,7 +64,8 @@ prepare() {
     fi
     cmp -s "$recipe" "$OUT/recipe" || check_options "$1"
     if [ -z "$dry" ]; then
-        mkdir -p "$OUT/state" "$OUT/logs" "$OUT/stats" "$OUT/work" || exit 1
+        mkdir -p "$OUT/state" "$OUT/logs" "$OUT/stats" "$OUT/work" 2>"$scratch/err" ||
+            die "$2: $(sed -n '1s/^mkdir: //p' "$scratch/err")"
         OUT=$(cd "$OUT" && pwd) || exit 1
         lock
     fi

@@ -126,6 +126,11 @@ tokenize --id-field id --domain-field domain in | dedup --substring 50 | decompo
 same "the records of the pipe" "$(cat b)" "$(cat a)"
 same "and the books" true "$(json blended/report.json 'd["conserved"]')"
 
+echo 'keep = needed' >>blend
+status "the same with keep = needed" 0 sluice-batch --local 2 blend lean-blend
+cat lean-blend/stream/*.tks | inspect --records - | sha256sum >a
+same "keep = needed: the records of the pipe" "$(cat b)" "$(cat a)"
+
 # Recipes that are refused.
 refused() { # WHAT TEXT LINE
     recipe 3 >bad

@@ -24,7 +24,7 @@ prune() {
     done
     case $1 in # the sets of n-grams are most of what near duplicates take
     near-filter | exact-filter) rm -f "$OUT/work/${1%-*}.phases"/sign.* "$OUT/work/${1%-*}.phases"/merge.* "$OUT/work/${1%-*}.phases"/verify.* ;;
-    substring-filter) rm -f "$OUT/work/substring.phases"/sign.* "$OUT/work/substring.phases"/ask.* ;;
+    substring-filter) rm -f "$OUT/work/substring.phases"/sign.* ;; # ask and match are what it reads
     esac
 }
 parts_done() { find "$OUT/state/$1" -type f ! -name '.*' -exec cat {} + 2>/dev/null | grep -c ' done '; }

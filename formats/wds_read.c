@@ -88,7 +88,8 @@ static bool header_sum_ok(const uint8_t *h)
 /* "[1, 2, 3]" to ids. */
 static int parse_ids(const struct wds *w, struct slu_buf *ids, struct slu_err *err)
 {
-    const uint8_t *p = w->text.data, *end = p + w->text.len;
+    static const uint8_t nothing[1];
+    const uint8_t *p = w->text.len ? w->text.data : nothing, *end = p + w->text.len;
     slu_buf_clear(ids);
     int rc = slu_buf_reserve(ids, (w->text.len / 2 + 1) * 4, err);
     if (rc)

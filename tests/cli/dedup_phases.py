@@ -16,49 +16,11 @@ import subprocess
 import sys
 import time
 
-BIN = os.environ["BIN"] + "/" + os.environ.get("PROGRAM_PREFIX", "")
-FULL = os.environ.get("FULL") == "1"
-SHIM = os.environ.get("SHIM", "")
-CASE = os.environ.get("case_name", "dedup_phases")
+from phases import BIN, FULL, Run, SHIM, must, result, sha
+
 NEAR = ["--near", "--ngram", "2", "--bands", "10", "--rows", "4", "--threshold", "0.75"]
 EXACT = ["--exact"]
 KINDS = ["sign", "merge", "verify", "cluster"]
-
-
-def result(good, what, why=""):
-    if not good:
-        for line in str(why).splitlines()[:8]:
-            print("  " + line[:300])
-    print("%s %s: %s" % ("ok" if good else "not ok", CASE, what), flush=True)
-
-
-class Run:
-    def __init__(self, argv, env=None):
-        self.argv = argv
-        p = subprocess.run([BIN + argv[0]] + argv[1:], stdin=subprocess.DEVNULL, capture_output=True,
-                           env=dict(os.environ, **(env or {})), timeout=300)
-        self.status, self.out, self.err = p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
-
-    def __str__(self):
-        return "%s\nexit status %s\n%s" % (" ".join(self.argv), self.status, self.err)
-
-    def clear_failure(self):
-        return self.status == 1 and re.fullmatch(r"dedup: .{3}.*\n", self.err)
-
-
-def must(argv, env=None):
-    r = Run(argv, env)
-    if r.status != 0:
-        result(False, "a program that must work", r)
-        sys.exit(1)
-    return r
-
-
-def sha(*paths):
-    h = hashlib.sha256()
-    for p in paths:
-        h.update(open(p, "rb").read())
-    return h.hexdigest()
 
 
 def corpus(path, n, words, seed):

@@ -7,52 +7,13 @@ import hashlib
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 
-BIN = os.environ["BIN"] + "/" + os.environ.get("PROGRAM_PREFIX", "")
-FULL = os.environ.get("FULL") == "1"
-CASE = os.environ.get("case_name", "pack_phases")
-
-
-def result(good, what, why=""):
-    if not good:
-        for line in str(why).splitlines()[:8]:
-            print("  " + line[:300])
-    print("%s %s: %s" % ("ok" if good else "not ok", CASE, what), flush=True)
-
-
-class Run:
-    def __init__(self, argv, env=None, stdin=b""):
-        self.argv = argv
-        p = subprocess.run([BIN + argv[0]] + argv[1:], input=stdin, capture_output=True,
-                           env=dict(os.environ, **(env or {})), timeout=300)
-        self.status, self.out, self.err = p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
-
-    def __str__(self):
-        return "%s\nexit status %s\n%s" % (" ".join(self.argv), self.status, self.err)
-
-    def line(self, status):
-        return self.status == status and re.fullmatch(r"pack: .{3}.*\n", self.err)
-
-
-def must(argv, env=None):
-    r = Run(argv, env)
-    if r.status != 0:
-        result(False, "a program that must work", r)
-        sys.exit(1)
-    return r
-
-
-def sha(*paths):
-    h = hashlib.sha256()
-    for p in paths:
-        h.update(open(p, "rb").read())
-    return h.hexdigest()
+from phases import BIN, FULL, Run, must, result, sha
 
 
 def corpus(path, n, seed):

@@ -14,21 +14,12 @@ import shutil
 import subprocess
 import sys
 
-from phases_jobs import BIN, JOBS, must, prepare
+from phases import BIN, FULL, SHIM, result
+from phases_jobs import JOBS, must, prepare
 
-FULL = os.environ.get("FULL") == "1"
-SHIM = os.environ.get("SHIM", "")
-CASE = os.environ.get("case_name", "phases_faults")
 GROUPS = {"io": ["read", "write", "open", "sync", "close", "name", "truncate", "mkdir", "stdio"] if FULL else ["io"],
           "memory": ["memory", "map", "thread"]}
 FAILS = {"memory": errno.ENOMEM, "map": errno.ENOMEM, "thread": errno.EAGAIN, "write": errno.ENOSPC}
-
-
-def result(good, what, why=""):
-    if not good:
-        for line in str(why).splitlines()[:8]:
-            print("  " + line[:300])
-    print("%s %s: %s" % ("ok" if good else "not ok", CASE, what), flush=True)
 
 
 def run(argv, env=None, again=True):

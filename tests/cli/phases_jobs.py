@@ -2,20 +2,13 @@
 
 JOBS[NAME]() gives (phase, argv) of all its runs, in order; in a folder of prepare(), with the work folder w.
 """
-import os
 import random
-import subprocess
 
-BIN = os.environ["BIN"] + "/" + os.environ.get("PROGRAM_PREFIX", "")
+from phases import must
+
 EXACT = ["--exact"]
 NEAR = ["--near", "--ngram", "2", "--bands", "10", "--rows", "4", "--threshold", "0.75"]
 SUBSTRING = ["--substring", "20"]
-
-
-def must(argv):
-    p = subprocess.run([BIN + argv[0]] + argv[1:], stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
-    if p.returncode:
-        raise SystemExit("%s\nexit status %s\n%s" % (" ".join(argv), p.returncode, p.stderr.decode("utf-8", "replace")))
 
 
 def corpus(path, rng):

@@ -4,58 +4,18 @@
 Parts: streams shards blends refused damaged forged killed. FULL=1: more parts and ranges, more places.
 """
 import glob
-import hashlib
 import json
 import os
 import random
 import re
 import shutil
 import struct
-import subprocess
 import sys
 
-BIN = os.environ["BIN"] + "/" + os.environ.get("PROGRAM_PREFIX", "")
-FULL = os.environ.get("FULL") == "1"
-SHIM = os.environ.get("SHIM", "")
-CASE = os.environ.get("case_name", "shuffle_phases")
+from phases import FULL, SHIM, Run, must, result, sha
+
 PIECES = 8  # streams that all the input is in; some are empty
 SEED = ["--seed", "4"]
-
-
-def result(good, what, why=""):
-    if not good:
-        for line in str(why).splitlines()[:8]:
-            print("  " + line[:300])
-    print("%s %s: %s" % ("ok" if good else "not ok", CASE, what), flush=True)
-
-
-class Run:
-    def __init__(self, argv, env=None):
-        self.argv = argv
-        p = subprocess.run([BIN + argv[0]] + argv[1:], stdin=subprocess.DEVNULL, capture_output=True,
-                           env=dict(os.environ, **(env or {})), timeout=300)
-        self.status, self.out, self.err = p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
-
-    def __str__(self):
-        return "%s\nexit status %s\n%s" % (" ".join(self.argv), self.status, self.err)
-
-    def clear_failure(self):
-        return self.status == 1 and re.fullmatch(r"shuffle: .{3}.*\n", self.err)
-
-
-def must(argv, env=None):
-    r = Run(argv, env)
-    if r.status != 0:
-        result(False, "a program that must work", r)
-        sys.exit(1)
-    return r
-
-
-def sha(*paths):
-    h = hashlib.sha256()
-    for p in paths:
-        h.update(open(p, "rb").read())
-    return h.hexdigest()
 
 
 def tree(folder):

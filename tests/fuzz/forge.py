@@ -19,7 +19,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../cli")
-from phases_jobs import BIN, JOBS, must, prepare
+from phases import BIN
+from phases_jobs import JOBS, must, prepare
 from shuffle_phases import Work
 
 LIMIT = 60

@@ -1,0 +1,52 @@
+"""phases.py - what the cases of --phase share: running a program, and saying what came of it."""
+import hashlib
+import os
+import re
+import subprocess
+import sys
+
+BIN = os.environ["BIN"] + "/" + os.environ.get("PROGRAM_PREFIX", "")
+FULL = os.environ.get("FULL") == "1"
+SHIM = os.environ.get("SHIM", "")
+CASE = os.environ.get("case_name") or os.path.basename(sys.argv[0]).removesuffix(".py")
+
+
+def result(good, what, why=""):
+    if not good:
+        for line in str(why).splitlines()[:8]:
+            print("  " + line[:300])
+    print("%s %s: %s" % ("ok" if good else "not ok", CASE, what), flush=True)
+
+
+class Run:
+    def __init__(self, argv, env=None, stdin=b""):
+        self.argv = argv
+        p = subprocess.run([BIN + argv[0]] + argv[1:], input=stdin, capture_output=True,
+                           env=dict(os.environ, **(env or {})), timeout=300)
+        self.status, self.out, self.err = p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
+
+    def __str__(self):
+        return "%s\nexit status %s\n%s" % (" ".join(self.argv), self.status, self.err)
+
+    def line(self, status):
+        """It ended with that status and one line of its own."""
+        return self.status == status and re.fullmatch(self.argv[0] + r": .{3}.*\n", self.err)
+
+    def clear_failure(self):
+        return self.line(1)
+
+
+def must(argv, env=None):
+    r = Run(argv, env)
+    if r.status != 0:
+        result(False, "a program that must work", r)
+        sys.exit(1)
+    return r
+
+
+def sha(*paths):
+    h = hashlib.sha256()
+    for p in paths:
+        with open(p, "rb") as f:
+            h.update(f.read())
+    return h.hexdigest()

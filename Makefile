@@ -90,7 +90,7 @@ endif
 
 # ---- Parquet --------------------------------------------------------------------------------
 # arrow_*.cc become a shared object that the programs load when they meet Parquet
-# (formats/parquet.h says why). Arrow's headers are the system's as far as warnings go, and want
+# (formats/parquet/parquet.h says why). Arrow's headers are the system's as far as warnings go, and want
 # C++20. `make arrow` makes it with the library of a Python package instead: for tests.
 
 ARROW_NEEDED := arrow >= 15 parquet >= 15
@@ -103,14 +103,14 @@ endif
 ARROW_CONFIG = $(if $(USE_ARROW),,PKG_CONFIG_PATH='$(abspath $O/arrow/pc)') $(PKG_CONFIG)
 ARROW_CFLAGS = $(patsubst -I%,-isystem %,$(shell $(ARROW_CONFIG) --cflags arrow parquet))
 PARQUET_SO   := $O/lib/libsluice-parquet.so
-PARQUET_SRC  := $(sort $(wildcard formats/arrow_*.cc)) formats/block.c lib/buf.c lib/err.c
+PARQUET_SRC  := $(sort $(wildcard formats/parquet/arrow_*.cc)) formats/text/block.c lib/buf.c lib/err.c
 PARQUET_OBJ  := $(addprefix $O/arrow/,$(addsuffix .o,$(PARQUET_SRC)))
 
 # ---- sources --------------------------------------------------------------------------------
 
-LIB_C   := $(sort $(wildcard lib/*.c lib/*/*.c formats/*.c)) \
+LIB_C   := $(sort $(wildcard lib/*.c lib/*/*.c formats/*.c formats/*/*.c)) \
            $(filter-out kernels/none.c,$(sort $(wildcard kernels/*.c)))
-LIB_CC  := $(filter-out formats/arrow_%.cc,$(sort $(wildcard lib/*.cc lib/*/*.cc formats/*.cc)))
+LIB_CC  := $(filter-out formats/parquet/arrow_%.cc,$(sort $(wildcard lib/*.cc lib/*/*.cc formats/*.cc formats/*/*.cc)))
 LIB_S   := $(sort $(wildcard lib/*.S lib/*/*.S))
 ifeq ($(filter x86_64-%,$(MACHINE)),)
 LIB_C   := $(filter-out %_avx2.c %_avx512.c,$(LIB_C))
@@ -194,7 +194,7 @@ $O/arrow/flags: force
 
 # Vocabularies are kept compiled (lib/tok/compiled.h) under a key that changes with any source
 # that has a say in them.
-$O/source_id.h: $(sort $(wildcard lib/*.[ch] lib/*.cc lib/tok/*.[ch] lib/builtin/*))
+$O/source_id.h: $(sort $(wildcard lib/*.[ch] lib/*.cc lib/stream/*.[ch] lib/tok/*.[ch] lib/builtin/*))
 	@mkdir -p $(@D)
 	$(Q)printf '#define SLU_SOURCE_ID "%s"\n' "$$(cat $^ | sha256sum | cut -c 1-32)" > $@
 $O/lib/tok/compiled.o: CPPFLAGS_ALL += -include $O/source_id.h

@@ -22,11 +22,11 @@
 #include <stdint.h>
 
 #include "account.h"
-#include "batch.h"
+#include "lib/stream/batch.h"
 #include "buf.h"
 #include "err.h"
 #include "lengths.h"
-#include "stream.h"
+#include "lib/stream/stream.h"
 
 #define SLU_MAX_BUCKET_TOK (UINT64_C(1) << 40) /* longest bucket, in tokens */
 

@@ -2,7 +2,7 @@
 #ifndef SLU_DETOK_H
 #define SLU_DETOK_H
 
-#include "stream.h"
+#include "lib/stream/stream.h"
 
 /* Appends the bytes of ids tok[0 … n) (tok_bytes wide). Special tokens (eos among them)
  * stand for no text and are left out, unless `special`. SLU_E_FORMAT for an id that the

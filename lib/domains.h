@@ -10,8 +10,8 @@
 #ifndef SLU_DOMAINS_H
 #define SLU_DOMAINS_H
 
-#include "batch.h"
-#include "stream.h"
+#include "lib/stream/batch.h"
+#include "lib/stream/stream.h"
 
 struct slu_domain_row {
     const char *name;             /* borrowed, in lists; NULL: no domain */

@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "batch.h"
+#include "lib/stream/batch.h"
 #include "decompose.h"
 #include "err.h"
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "mixture.h"
-#include "seqrec.h"
-#include "spool.h"
+#include "lib/stream/seqrec.h"
+#include "lib/order/spool.h"
 
 /* A waiting sequence is a head and its record (seqrec.h), zeros up to a multiple of 8.
  */

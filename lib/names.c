@@ -4,7 +4,7 @@
 
 #include "le.h"
 #include "map.h"
-#include "stream_private.h"
+#include "lib/stream/stream_private.h"
 
 enum { PAGE = 1024, CHUNK = 64 << 10 };
 

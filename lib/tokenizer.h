@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #include "err.h"
-#include "stream.h"
+#include "lib/stream/stream.h"
 
 struct slu_tokenizer;
 struct slu_encoder;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/stream_private.h"
+#include "lib/stream/stream_private.h"
 
 /* ---- writing ---- */
 

@@ -16,7 +16,7 @@
 #ifndef SLU_WORKFILE_NAMES_H
 #define SLU_WORKFILE_NAMES_H
 
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 #include "lib/workfile.h"
 
 /* Appends them to the section at hand, which has nothing else. What is not in names yet

@@ -247,7 +247,7 @@ objects: $O/libsluice.a $(TOOL_C:%.c=$O/%.o)
 
 MAN1  := $(wildcard man/*.1)
 MAN57 := $(wildcard man/*.5 man/*.7)
-PUBLIC_H := $(wildcard lib/*.h lib/dedup/*.h lib/pack/*.h lib/schedule/*.h formats/*.h kernels/*.h)
+PUBLIC_H := $(wildcard lib/*.h lib/dedup/*.h lib/order/*.h lib/pack/*.h lib/schedule/*.h lib/stream/*.h formats/*.h formats/*/*.h kernels/*.h)
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 LIBDIR = $(DESTDIR)$(PREFIX)/lib
 INCDIR = $(DESTDIR)$(PREFIX)/include/sluice

@@ -14,10 +14,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "formats/tokens.h"
+#include "formats/ids/tokens.h"
 #include "lib/account.h"
 #include "lib/err.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 #include "tools/cli_part.h"
 
 enum cli_kind {
@@ -70,7 +70,8 @@ struct cli_common {
     bool quiet, verbose, force, no_provenance, manifest;
     int zstd_level;       /* -z; 0: none */
     struct cli_part part; /* --part, resolved; n 0: not given */
-    /* Files of ids that are no stream (formats/tokens.h); only where reads_stream. */
+    /* Files of ids that are no stream (formats/ids/tokens.h); only where reads_stream.
+     */
     int input_format;            /* index in slu_tokens_format_names */
     uint64_t eos_id, vocab_size; /* SLU_NO_TOKEN, 0: not given */
     int token_bytes;             /* log2 of them; 0: not given */
@@ -147,7 +148,7 @@ SLU_MUST_USE int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *
                                         struct slu_err *err);
 
 /* Opens the input streams named on the command line (or stdin; a terminal is refused),
- * or files of ids (formats/tokens.h). */
+ * or files of ids (formats/ids/tokens.h). */
 SLU_MUST_USE int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r,
                                  struct slu_err *err);
 /* The same files once more, for a second pass. */

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/sources.h"
+#include "formats/text/sources.h"
 #include "lib/io.h"
 #include "lib/json_write.h"
 #include "lib/le.h"
-#include "lib/stream_tail.h"
+#include "lib/stream/stream_tail.h"
 
 static const char *const kinds[] = {"unknown", "stream", "work", "file"};
 typedef unsigned long long ull;

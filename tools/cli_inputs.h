@@ -1,9 +1,9 @@
 /* cli_inputs.h - what a run reads, by name and by contents, for its manifest.
  *
- * A token stream is known by its frames' headers (lib/stream_tail.h), a file of a work
- * folder by its foot (lib/workfile.h): both are read in no time. Any other file is
- * known by XXH3-128 of the bytes that are read of it. What is no regular file (a pipe,
- * a folder) cannot be compared with anything.
+ * A token stream is known by its frames' headers (lib/stream/stream_tail.h), a file of
+ * a work folder by its foot (lib/workfile.h): both are read in no time. Any other file
+ * is known by XXH3-128 of the bytes that are read of it. What is no regular file (a
+ * pipe, a folder) cannot be compared with anything.
  */
 #ifndef SLU_CLI_INPUTS_H
 #define SLU_CLI_INPUTS_H

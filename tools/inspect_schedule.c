@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/manifests.h"
+#include "formats/shards/manifests.h"
 #include "formats/schedulefile.h"
 #include "tools/inspect.h"
 

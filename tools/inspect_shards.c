@@ -1,7 +1,7 @@
 /* inspect on a shard directory: the same looks as on a stream. */
 #include <stdlib.h>
 
-#include "formats/shardset.h"
+#include "formats/shards/shardset.h"
 #include "tools/inspect.h"
 
 static int count(struct inspect_seen *seen, const struct slu_batch *b,

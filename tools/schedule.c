@@ -1,7 +1,7 @@
 /* schedule: from a shard set's counts to the trainer's arguments, or to its steps. */
 #include <string.h>
 
-#include "formats/manifests.h"
+#include "formats/shards/manifests.h"
 #include "tools/schedule.h"
 
 static const char *const trainers[] = {"openlm", "olmo", "generic", NULL};

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/olmo_cache.h"
-#include "formats/shardset.h"
+#include "formats/shards/olmo_cache.h"
+#include "formats/shards/shardset.h"
 #include "lib/schedule/schedule_steps.h"
 #include "tools/schedule.h"
 

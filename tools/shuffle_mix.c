@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/shard.h"
+#include "formats/shards/shard.h"
 #include "lib/json_write.h"
 
 const char *const shuffle_mix_bys[] = {"domain", "input", NULL};

@@ -4,7 +4,7 @@
 #ifndef SLU_SHUFFLE_MIX_H
 #define SLU_SHUFFLE_MIX_H
 
-#include "lib/permute.h"
+#include "lib/order/permute.h"
 #include "tools/cli.h"
 
 struct shuffle_mix_opts {

@@ -1,5 +1,5 @@
 /* shuffle_phase.c - shuffle --phase: the same work in parts, with files between them
- * (lib/permute_parts.h). */
+ * (lib/order/permute_parts.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

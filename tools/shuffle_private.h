@@ -4,8 +4,8 @@
 #ifndef SLU_SHUFFLE_PRIVATE_H
 #define SLU_SHUFFLE_PRIVATE_H
 
-#include "formats/shard.h"
-#include "lib/permute_parts.h"
+#include "formats/shards/shard.h"
+#include "lib/order/permute_parts.h"
 #include "lib/pipe.h"
 #include "tools/cli.h"
 #include "tools/cli_phase.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/ingest.h"
-#include "formats/parquet.h"
+#include "formats/text/ingest.h"
+#include "formats/parquet/parquet.h"
 #include "lib/json_write.h"
 #include "tools/cli.h"
 #include "tools/cli_inputs.h"

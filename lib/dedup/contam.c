@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bloom.h"
-#include "lib/radix.h"
+#include "lib/order/radix.h"
 
 /* Sections of the file. */
 enum {

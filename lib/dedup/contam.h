@@ -31,7 +31,7 @@
 #include "lib/dedup/ngrams_cut.h"
 #include "lib/dedup/ngrams_text.h"
 #include "lib/dedup/place.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 /* ---- making an index ---- */
 

@@ -7,7 +7,7 @@
 #include "lib/dedup/seen.h"
 #include "lib/dedup/waitlist.h"
 #include "lib/sidecar.h"
-#include "lib/sorter.h"
+#include "lib/order/sorter.h"
 
 enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read back */
 

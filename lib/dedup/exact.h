@@ -20,10 +20,10 @@
 #include <stdint.h>
 
 #include "lib/account.h"
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/dedup/place.h"
 #include "lib/err.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 struct slu_exact_pair {
     struct slu_place dropped, kept;

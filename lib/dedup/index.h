@@ -18,11 +18,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/dedup/shingle.h"
 #include "lib/err.h"
 #include "lib/hash.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 struct slu_index_cfg {
     bool exact; /* the rest is of near duplicates alone */

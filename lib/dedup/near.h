@@ -33,14 +33,14 @@
 #include <stdint.h>
 
 #include "lib/account.h"
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/dedup/near_audit.h"
 #include "lib/dedup/near_ext.h"
 #include "lib/dedup/near_mem.h"
 #include "lib/dedup/place.h"
 #include "lib/dedup/shingle.h"
 #include "lib/err.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 #define SLU_NEAR_MIN_BYTE (UINT64_C(16) << 20) /* least budget_byte */
 

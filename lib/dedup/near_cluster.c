@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/sorter.h"
+#include "lib/order/sorter.h"
 #include "lib/dedup/near_private.h"
 
 #define NONE UINT64_MAX

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/radix.h"
-#include "lib/sorter.h"
+#include "lib/order/radix.h"
+#include "lib/order/sorter.h"
 #include "lib/dedup/near_private.h"
 
 #define NO_ORDINAL UINT64_MAX

@@ -5,7 +5,7 @@
 
 #include "lib/buf.h"
 #include "lib/dedup/shingle.h"
-#include "lib/sorter.h"
+#include "lib/order/sorter.h"
 #include "lib/dedup/near_private.h"
 
 enum { ENTRIES = 512 }; /* that are looked up at once */

@@ -5,8 +5,8 @@
 
 #include "lib/dedup/near_ext.h"
 #include "lib/dedup/waitlist.h"
-#include "lib/sorter.h"
-#include "lib/spool.h"
+#include "lib/order/sorter.h"
+#include "lib/order/spool.h"
 
 enum {
     BATCH_TOK = 1 << 18,  /* tokens of a batch that is read back */

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/dedup/near_mem.h"
 #include "lib/err.h"
 

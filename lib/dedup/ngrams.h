@@ -49,7 +49,7 @@
 #include "lib/dedup/bloom.h"
 #include "lib/dedup/ngrams_text.h"
 #include "lib/dedup/place.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 enum slu_ngrams_by { SLU_BY_BOTH, SLU_BY_PARAGRAPH, SLU_BY_DOCUMENT };
 

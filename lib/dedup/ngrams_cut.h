@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 
 struct slu_run {
     uint64_t tok, n_tok; /* counted from the sequence's first token */

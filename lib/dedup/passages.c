@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/dedup/passages_private.h"
-#include "lib/seqrec.h"
+#include "lib/stream/seqrec.h"
 #include "lib/sidecar.h"
 
 int slu_passages_new(struct slu_passages **out, const struct slu_passages_cfg *cfg,

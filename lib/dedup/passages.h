@@ -50,11 +50,11 @@
 #include <stdint.h>
 
 #include "lib/account.h"
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/dedup/passages_walk.h"
 #include "lib/err.h"
 #include "lib/dedup/place.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 #define SLU_PASSAGES_MIN_BUDGET (UINT64_C(8) << 20)
 

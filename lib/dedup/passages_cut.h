@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/dedup/passages_ranges.h"
 #include "lib/dedup/passages_walk.h"
 #include "lib/err.h"

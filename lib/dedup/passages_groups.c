@@ -4,8 +4,8 @@
 
 #include "lib/dedup/passages_cells_private.h"
 #include "lib/pipe.h"
-#include "lib/radix.h"
-#include "lib/sorter.h"
+#include "lib/order/radix.h"
+#include "lib/order/sorter.h"
 
 enum {
     BATCH_REC = 1 << 15, /* records that are grouped together: second-level cache */

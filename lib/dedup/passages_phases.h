@@ -55,11 +55,11 @@
 
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/dedup/passages.h"
 #include "lib/dedup/phases.h"
 #include "lib/err.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 /* Of cfg n_passage_tok is set, the length of a window, and what is not of near and
  * exact duplicates. */

@@ -11,9 +11,9 @@
 #include "lib/dedup/passages_ranges.h"
 #include "lib/dedup/passages_scan.h"
 #include "lib/dedup/passages_windows.h"
-#include "lib/seqrec.h"
-#include "lib/sorter.h"
-#include "lib/spool.h"
+#include "lib/stream/seqrec.h"
+#include "lib/order/sorter.h"
+#include "lib/order/spool.h"
 
 struct slu_passages {
     struct slu_passages_cfg cfg;

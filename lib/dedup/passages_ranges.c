@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/sorter.h"
-#include "lib/spool.h"
+#include "lib/order/sorter.h"
+#include "lib/order/spool.h"
 
 struct slu_ranges {
     uint64_t sorter_byte; /* each of the three that are there at once */

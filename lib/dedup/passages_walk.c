@@ -1,6 +1,6 @@
 #include "lib/dedup/passages_walk.h"
 
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 void slu_specials_add(struct slu_specials *s, uint64_t id)
 {

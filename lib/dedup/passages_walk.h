@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/decompose.h"
 
 /* Ids that are not text; id[n] and further repeat id[0]. */

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/dedup/passages_cells.h"
 #include "lib/dedup/passages_walk.h"
 #include "lib/err.h"
-#include "lib/sorter.h"
+#include "lib/order/sorter.h"
 
 struct slu_windows {
     const struct slu_specials *special;

@@ -6,7 +6,7 @@
 #include "lib/dedup/near_groups.h"
 #include "lib/dedup/near_private.h"
 #include "lib/dedup/phases_private.h"
-#include "lib/sorter.h"
+#include "lib/order/sorter.h"
 
 struct merge {
     const struct slu_phase_cfg *cfg;

@@ -7,8 +7,8 @@
 #include "lib/dedup/phases_private.h"
 #include "lib/io.h"
 #include "lib/sidecar.h"
-#include "lib/sorter.h"
-#include "lib/spool.h"
+#include "lib/order/sorter.h"
+#include "lib/order/spool.h"
 
 struct scratch {
     struct slu_hashes hashes;

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 
 /* Source, document and offset of the sequence's first segment. */
 struct slu_place {

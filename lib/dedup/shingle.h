@@ -31,7 +31,7 @@
 
 #include "lib/err.h"
 #include "lib/hash.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 enum slu_unit { SLU_UNIT_WORD, SLU_UNIT_TOKEN };
 

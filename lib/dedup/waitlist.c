@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/seqrec.h"
-#include "lib/spool.h"
+#include "lib/stream/seqrec.h"
+#include "lib/order/spool.h"
 
 /* A record in the spool: its length, tag * 2 + whether it is a note, its bytes, zeros
  * up to a multiple of 8. */

@@ -42,9 +42,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/err.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 /* Unless said otherwise a window has so many sequences of each rank, and so many steps
  * at least. */

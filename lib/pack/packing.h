@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/decompose.h"
 #include "lib/err.h"
 #include "lib/lengths.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lib/pack/packing_private.h"
-#include "lib/sorter.h"
-#include "lib/spool.h"
+#include "lib/order/sorter.h"
+#include "lib/order/spool.h"
 
 int slu_pack_ext_new(struct slu_pack_ext **out, const struct slu_packing_cfg *cfg,
                      bool spool, struct slu_err *err)

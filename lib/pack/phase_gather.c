@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "lib/pack/phase_private.h"
-#include "lib/sorter.h"
-#include "lib/stream_private.h"
+#include "lib/order/sorter.h"
+#include "lib/stream/stream_private.h"
 
 #define RUN_BYTE (UINT64_C(256) << 10) /* records that go to the sorter at once */
 

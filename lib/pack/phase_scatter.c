@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/pack/phase_private.h"
-#include "lib/sorter.h"
+#include "lib/order/sorter.h"
 
 /* ---- the ranks that this part may give ---- */
 

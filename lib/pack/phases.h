@@ -34,7 +34,7 @@
 #define SLU_PACK_PHASES_H
 
 #include "lib/pack/packing.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 #include "lib/workfile.h"
 
 struct slu_pack_phase {

@@ -26,7 +26,7 @@
 #include "lib/err.h"
 #include "lib/io.h"
 #include "lib/pack/packer.h"
-#include "lib/stream.h" /* SLU_MAX_BUCKETS */
+#include "lib/stream/stream.h" /* SLU_MAX_BUCKETS */
 
 /* What a plan was made for. */
 struct slu_plan_head {

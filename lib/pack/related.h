@@ -35,7 +35,7 @@
 #include "lib/buf.h"
 #include "lib/dedup/shingle.h"
 #include "lib/err.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 /* Chosen by the folders of real files that come together where names are not known:
  * tests/bench/NOTES.md. */

@@ -1,5 +1,5 @@
 /* schedule.h - from the counts of a shard set to the arguments of the trainer that
- * reads it. Counts alone are needed; formats/manifests.h reads them.
+ * reads it. Counts alone are needed; formats/shards/manifests.h reads them.
  *
  * OpenLM with dataset decomposition (the reference implementation of arXiv 2405.13226)
  * draws a bucket for each step with fixed weights and takes a fixed number of sequences

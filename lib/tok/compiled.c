@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "lib/stream_private.h"
+#include "lib/stream/stream_private.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/norm.h"

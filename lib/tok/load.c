@@ -15,7 +15,7 @@
 
 #include "lib/hash.h"
 #include "lib/io.h"
-#include "lib/stream_private.h"
+#include "lib/stream/stream_private.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
 #include "lib/tok/compiled.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 static uint64_t mix(uint64_t z)
 {

@@ -23,7 +23,7 @@
 
 #include "lib/dedup/minhash.h"
 #include "lib/dedup/shingle.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 static struct slu_err err;
 

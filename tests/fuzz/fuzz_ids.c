@@ -1,6 +1,6 @@
-/* Fuzzes files of ids (formats/tokens.h): Megatron's pair, datatrove's .ds with what is
- * beside it, folders of MDS shards, .npy alone and with rows. Any bytes give documents
- * or one clear line, and the scan of lengths finds what the reader reads.
+/* Fuzzes files of ids (formats/ids/tokens.h): Megatron's pair, datatrove's .ds with
+ * what is beside it, folders of MDS shards, .npy alone and with rows. Any bytes give
+ * documents or one clear line, and the scan of lengths finds what the reader reads.
  *
  * Input: a byte that chooses the format, one of options, then the files (folder.h). */
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "folder.h"
-#include "formats/tokens.h"
+#include "formats/ids/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

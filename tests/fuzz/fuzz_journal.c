@@ -1,7 +1,8 @@
-/* Fuzzes the journals of shard sets (formats/shard_journal.c, formats/shard_part.c,
- * formats/shard_join.c): a set goes on after any bytes as its journal, or those of its
- * two parts, and no shard is taken over that is not there. First lines and checksums
- * are ours (unless the first byte is odd), or the fuzzer would never get behind them.
+/* Fuzzes the journals of shard sets (formats/shards/shard_journal.c,
+ * formats/shards/shard_part.c, formats/shards/shard_join.c): a set goes on after any
+ * bytes as its journal, or those of its two parts, and no shard is taken over that is
+ * not there. First lines and checksums are ours (unless the first byte is odd), or the
+ * fuzzer would never get behind them.
  *
  * Input: a byte of options, then the journals (folder.h). */
 #include <inttypes.h>
@@ -11,8 +12,8 @@
 #include <string.h>
 
 #include "folder.h"
-#include "formats/shard.h"
-#include "formats/shard_part.h"
+#include "formats/shards/shard.h"
+#include "formats/shards/shard_part.h"
 #include "lib/hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -1,7 +1,7 @@
-/* Fuzzes the lists of a shard set: a folder's own manifest.jsonl (formats/filelist.h),
- * whose seal is mended first (unless the first byte is odd); buckets' manifests and a
- * set's report.json as schedule counts them (formats/manifests.h). Any bytes are
- * refused in one line or add up.
+/* Fuzzes the lists of a shard set: a folder's own manifest.jsonl
+ * (formats/shards/filelist.h), whose seal is mended first (unless the first byte is
+ * odd); buckets' manifests and a set's report.json as schedule counts them
+ * (formats/shards/manifests.h). Any bytes are refused in one line or add up.
  *
  * Input: a byte of options, then the files (folder.h). */
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "folder.h"
-#include "formats/filelist.h"
-#include "formats/manifests.h"
+#include "formats/shards/filelist.h"
+#include "formats/shards/manifests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -1,6 +1,6 @@
-/* Fuzzes the readers of shards (formats/shardset.h): any bytes under a shard's names
- * are its sequences or one clear line, whatever lengths and counts the set's report and
- * manifest say.
+/* Fuzzes the readers of shards (formats/shards/shardset.h): any bytes under a shard's
+ * names are its sequences or one clear line, whatever lengths and counts the set's
+ * report and manifest say.
  *
  * Input: bytes that choose the format (and suffix), log2 of the length, width of ids,
  * number of sequences; then the shard's files (folder.h). */
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "folder.h"
-#include "formats/shardset.h"
+#include "formats/shards/shardset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

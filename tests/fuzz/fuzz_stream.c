@@ -10,10 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/frame.h"
+#include "lib/stream/frame.h"
 #include "lib/hash.h"
 #include "lib/le.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -1,6 +1,6 @@
-/* Fuzzes the ends of streams (lib/stream_tail.h): any bytes are a stream's end or are
- * not, in the end. Headers' checksums are mended first (unless the first byte is odd):
- * of the last frame, of what it points to, and of the end frame before that. */
+/* Fuzzes the ends of streams (lib/stream/stream_tail.h): any bytes are a stream's end
+ * or are not, in the end. Headers' checksums are mended first (unless the first byte is
+ * odd): of the last frame, of what it points to, and of the end frame before that. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "folder.h"
-#include "lib/frame.h"
+#include "lib/stream/frame.h"
 #include "lib/hash.h"
 #include "lib/le.h"
-#include "lib/stream_reader.h"
-#include "lib/stream_tail.h"
+#include "lib/stream/stream_reader.h"
+#include "lib/stream/stream_tail.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

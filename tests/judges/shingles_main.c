@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/dedup/shingle.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 static struct slu_err err;
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "lib/account.h"
-#include "lib/batch.h"
+#include "lib/stream/batch.h"
 #include "lib/buf.h"
 #include "lib/hash.h"
 #include "lib/io.h"

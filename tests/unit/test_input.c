@@ -1,5 +1,5 @@
-/* test_input.c - formats/input.h: the records of a file, whatever the size of blocks
- * and shares, against a plain loop over its lines. */
+/* test_input.c - formats/text/input.h: the records of a file, whatever the size of
+ * blocks and shares, against a plain loop over its lines. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/input.h"
+#include "formats/text/input.h"
 
 struct rec {
     uint64_t source, document, line;

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/olmo_cache.h"
-#include "formats/olmo_rows.h"
-#include "formats/shard.h"
+#include "formats/shards/olmo_cache.h"
+#include "formats/ids/olmo_rows.h"
+#include "formats/shards/shard.h"
 #include "lib/sha256.h"
 
 static char dir[64];

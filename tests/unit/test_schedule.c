@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/manifests.h"
+#include "formats/shards/manifests.h"
 
 static char root[64];
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/seqrec.h"
+#include "lib/stream/seqrec.h"
 
 static const uint64_t some[] = {0,
                                 1,

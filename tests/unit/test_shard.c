@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/shard.h"
+#include "formats/shards/shard.h"
 
 static char dir[64];
 

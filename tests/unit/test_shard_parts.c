@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "formats/shard.h"
+#include "formats/shards/shard.h"
 
 /* Buckets of 4 and 16, and 7 and 9 sequences a shard of any: shards of 3. */
 enum { N_BUCKET = 3, SHARD = 3 };

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "lib/buf.h"
-#include "lib/sorter.h"
+#include "lib/order/sorter.h"
 
 struct item {
     struct slu_u128 key;

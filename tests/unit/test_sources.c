@@ -1,4 +1,4 @@
-/* test_sources.c - formats/sources.h: order, names, and shares that add up to the
+/* test_sources.c - formats/text/sources.h: order, names, and shares that add up to the
  * whole. */
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/input.h"
-#include "formats/sources.h"
+#include "formats/text/input.h"
+#include "formats/text/sources.h"
 
 static char top[64], before[4096];
 

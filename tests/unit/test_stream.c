@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/frame.h"
+#include "lib/stream/frame.h"
 #include "lib/le.h"
-#include "lib/stream.h"
+#include "lib/stream/stream.h"
 
 static char dir[] = "/tmp/sluice-stream-XXXXXX";
 static char path_a[128], path_b[128], path_c[128];

@@ -1,0 +1,113 @@
+/* tokens.h - ids that another tokenizer has written, as documents: what is no stream
+ * but holds what a stream holds, behind slu_reader.
+ *
+ * Each format is one file tokens_NAME.c with one table (tokens_private.h), one line in
+ * the registry in tokens.c and a name in slu_tokens_format_names. Which one the inputs
+ * are is said by option, or seen by contents and name: a folder is looked at as files
+ * are. So far:
+ *
+ *   npy   ids of two or four bytes, little-endian, one after another: OLMo-core's .npy,
+ *         which have no header, or NumPy's own with one (an array of one dimension). A
+ *         document is what ends with the id `eos`, that id included; what follows the
+ *         last one in a file is one more document, without it (`open_ended`).
+ *         Where X.csv.gz lies beside X.npy its rows say what the documents are, EOS or
+ *         not, and what their own ids are (formats/ids/olmo_rows.h).
+ *   megatron  a .bin and its .idx, named by either or by what both begin with
+ *   ds        datatrove's .ds and its .ds.index; without that as npy
+ *
+ *   mds   folders of MosaicML's MDS shards, with index.json: a sample is a document,
+ * its number that of the sample in the folder. The ids are one column, an ndarray of
+ *         integers, or bytes with `tok_bytes`; `eos` is not needed.
+ *
+ * A document's source is the ordinal of its file in the list, its number the index of
+ * its first id in the file or of its entry in the file's index (semantics.md 1): it
+ * depends on nothing else, and leads back. What a file cannot say is asked for by
+ * option and never guessed. Files of all widths go together: the reader gives ids in
+ * the width that vocab_size takes.
+ */
+#ifndef SLU_TOKENS_H
+#define SLU_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/device.h"
+#include "lib/err.h"
+#include "lib/lengths.h"
+#include "lib/stream/stream.h"
+
+/* "auto", "stream", and what can be asked for by name; ends with NULL. */
+extern const char *const slu_tokens_format_names[];
+enum { SLU_TOKENS_AUTO, SLU_TOKENS_STREAM }; /* the first two */
+
+/* What the user should hear of; counted as the files are read. */
+struct slu_tokens_seen {
+    uint64_t open_ended;         /* files whose last document has no EOS */
+    const char *open_ended_name; /* the first of them; borrowed from the paths */
+    uint64_t without;            /* of these, files that have no EOS at all */
+    const char *without_name;
+    uint64_t no_eos; /* documents that an index ends, and another id than EOS */
+    uint64_t empty;  /* documents of no ids, which are left out */
+    uint64_t masks;  /* files with losses masked beside them, which are not read */
+    const char *masks_name;
+    uint64_t gap_tok; /* ids in no row beside their file: padding, left out */
+    const char *gap_name;
+};
+
+struct slu_tokens_cfg {
+    const char *const *path; /* borrowed for the reader's life; "-": standard input */
+    size_t n_path;           /* 0: standard input alone */
+    int format;              /* index in slu_tokens_format_names */
+    uint64_t eos;            /* SLU_NO_TOKEN: not given */
+    unsigned tok_bytes;      /* 2 or 4, of mds 8 too; 0: not given */
+    uint64_t vocab_size;     /* 0: not given: 65536 for two bytes */
+    const char *column;      /* mds: of the ids; NULL: tokens, else input_ids */
+    bool any_id;             /* not given, for four: 2^32 rather than an error */
+    uint64_t max_seq_tok;    /* longer documents are SLU_E_LIMIT; 0: no limit */
+    struct slu_tokens_seen *seen; /* borrowed */
+};
+
+/* *format: the name of the format that the inputs have, NULL: they are streams; and
+ * whether slu_tokens_lengths takes it. SLU_E_MISMATCH where they are of several;
+ * SLU_E_USAGE where they are streams and options say that they should be ids. */
+SLU_MUST_USE int slu_tokens_are(const struct slu_tokens_cfg *cfg, const char **format,
+                                bool *scans, struct slu_err *err);
+/* Writes the i-th file that would be read with `path` if that were a file of ids (an
+ * index, the ids of an index) to out, whether it exists or not; false behind the last
+ * one. */
+bool slu_tokens_beside(const char *path, unsigned i, char *out, size_t cap);
+/* Whether a folder of that name is one input of some format, by its contents. */
+bool slu_tokens_takes_folder(const char *path);
+
+/* Where they are. The header has the ids' width, vocab_size, eos, and eos as pad; no
+ * fingerprint, no vocabulary. */
+SLU_MUST_USE int slu_tokens_open(struct slu_reader **r,
+                                 const struct slu_tokens_cfg *cfg, struct slu_err *err);
+
+/* ---- lengths alone: no rows, no checksums, at the speed of reading ---- */
+
+struct slu_tokens_lengths_cfg {
+    unsigned n_threads;
+    uint64_t memory;           /* bytes that blocks and tables may take */
+    struct slu_device *device; /* borrowed; NULL: the CPU */
+    void (*progress)(void *arg, uint64_t n_byte, uint64_t n_tok); /* NULL: none */
+    void *progress_arg;
+};
+
+struct slu_tokens_lengths {
+    struct slu_length_count *row; /* ascending; malloc'd, free() */
+    size_t n_row;
+    uint64_t documents, tokens;
+    const char *level; /* SIMD level, or the device's name: static, or device's */
+};
+
+/* The histogram of the documents' lengths, the same as slu_tokens_open's would have.
+ * Ids are compared with vocab_size only where it is given. max_seq_tok is ignored: no
+ * document is held. */
+SLU_MUST_USE int slu_tokens_lengths(const struct slu_tokens_cfg *cfg,
+                                    const struct slu_tokens_lengths_cfg *how,
+                                    struct slu_tokens_lengths *out,
+                                    struct slu_err *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* card_read.c - the part of a data card that differs by format: a few lines of Python
+ * that read its first bucket with the package that trainers use. tests/judges runs
+ * them. */
+#include <string.h>
+
+#include "formats/shards/card.h"
+
+/* %N: the bucket's folder, %L its length, %I ids of a sequence, %W the ids' width in
+ * bytes, %T numpy's name for it, %M the member's suffix, %F the first shard's name. */
+static const struct reader {
+    const char *format, *what, *package, *python;
+} readers[] = {
+    {"wds", "WebDataset tar files, for OpenLM", "webdataset",
+     "import glob, json\n"
+     "import webdataset\n"
+     "\n"
+     "shards = sorted(glob.glob(\"%N/shard-*.tar\"))\n"
+     "for sample in webdataset.WebDataset(shards, shardshuffle=False):\n"
+     "    ids = json.loads(%G)  # %I ids\n"
+     "    break\n"},
+    {"olmo", "raw arrays of ids without a header, for OLMo-core", "numpy",
+     "import numpy\n"
+     "\n"
+     "ids = numpy.memmap(\"%N/%F\", dtype=numpy.%T, mode=\"r\").reshape(-1, %I)\n"
+     "ids = ids[0]  # %I ids; documents of the same file: its .csv.gz, a row each\n"},
+    {"ds", "datatrove's token files, for datatrove and nanotron", "datatrove",
+     "from datatrove.utils.dataset import DatatroveFileDataset\n"
+     "\n"
+     "# It gives seq_len + 1 ids at a time: the inputs, and the labels one behind.\n"
+     "data = DatatroveFileDataset(\"%N/%F\", seq_len=%I - 1, token_size=%W)\n"
+     "ids = data[0][\"input_ids\"]  # %I ids\n"},
+    {"megatron", "Megatron's indexed data sets", "megatron-core",
+     "from megatron.core.datasets.indexed_dataset import IndexedDataset\n"
+     "\n"
+     "data = IndexedDataset(\"%N/%P\")\n"
+     "ids = data[0]  # %I ids\n"},
+    {"mds", "MosaicML's MDS shards, for llm-foundry and Composer", "mosaicml-streaming",
+     "from streaming import StreamingDataset\n"
+     "\n"
+     "data = StreamingDataset(local=\"%N\", batch_size=1)\n"
+     "ids = data[0][\"tokens\"]  # %I ids\n"},
+    {"litdata", "LitData chunks, for LitGPT and Lightning", "litdata",
+     "from litdata import StreamingDataset, TokensLoader\n"
+     "\n"
+     "data = StreamingDataset(\"%N\", item_loader=TokensLoader(block_size=%I))\n"
+     "ids = data[0]  # %I ids\n"},
+    {"parquet", "Parquet, for Hugging Face datasets and TRL", "datasets",
+     "from datasets import load_dataset\n"
+     "\n"
+     "data = load_dataset(\"parquet\", data_files=\"%N/*.parquet\", split=\"train\")\n"
+     "ids = data[0][\"input_ids\"]  # %I ids\n"},
+};
+
+static const struct reader *reader_of(const struct slu_card *c)
+{
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (!strcmp(readers[i].format, c->cfg->format->name))
+            return &readers[i];
+    return NULL;
+}
+
+const char *slu_card_reader(const struct slu_card *c)
+{
+    const struct reader *r = reader_of(c);
+    return r ? r->what : c->cfg->format->name;
+}
+
+const char *slu_card_package(const struct slu_card *c)
+{
+    const struct reader *r = reader_of(c);
+    return r ? r->package : NULL;
+}
+
+static int put(const struct slu_card *c, const char *file, char what,
+               struct slu_buf *out, struct slu_err *err)
+{
+    static const char *const get[] = {"sample[\"txt\"]", "sample[\"json\"]",
+                                      "gzip.decompress(sample[\"json.gz\"])"};
+    const struct slu_shard_bucket *b = c->bucket[0].b;
+    const char *dot = strchr(file, '.');
+    switch (what) {
+    case 'N':
+        return slu_buf_printf(out, err, "%s", b->name);
+    case 'L':
+        return slu_buf_printf(out, err, "%llu", (unsigned long long)b->length);
+    case 'I':
+        return slu_buf_printf(out, err, "%llu", (unsigned long long)b->n_id);
+    case 'W':
+        return slu_buf_printf(out, err, "%u", b->tok_bytes);
+    case 'T':
+        return slu_buf_printf(out, err, b->tok_bytes == 2 ? "uint16" : "uint32");
+    case 'F':
+        return slu_buf_printf(out, err, "%s", file);
+    case 'P':
+        return slu_buf_append(out, file, dot ? (size_t)(dot - file) : strlen(file),
+                              err);
+    default:
+        return slu_buf_printf(out, err, "%s", get[c->cfg->member]);
+    }
+}
+
+int slu_card_python(const struct slu_card *c, struct slu_buf *out, struct slu_err *err)
+{
+    const struct reader *r = reader_of(c);
+    char file[256] = "";
+    int rc = SLU_OK;
+
+    if (!r || !c->n_bucket)
+        return SLU_OK;
+    c->cfg->format->file_name(c->state, 0, 0, file, sizeof file);
+    if (c->cfg->member == SLU_MEMBER_JSON_GZ)
+        rc = slu_buf_printf(out, err, "import gzip\n");
+    for (const char *p = r->python; *p && rc == SLU_OK;) {
+        size_t n = strcspn(p, "%");
+        rc = slu_buf_append(out, p, n, err);
+        p += n;
+        if (rc || !*p)
+            continue;
+        rc = put(c, file, p[1], out, err);
+        p += 2;
+    }
+    return rc;
+}

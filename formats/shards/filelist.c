@@ -1,0 +1,188 @@
+#include "formats/shards/filelist.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define XXH_STATIC_LINKING_ONLY
+#include <xxhash.h>
+
+#include "lib/json.h"
+#include "lib/json_write.h"
+
+#define MAX_BYTE (UINT64_C(1) << 30)
+#define SEAL     "{\"xxh3_64\":\"", "\"}\n"
+
+/* ---- seals ---- */
+
+enum { DIGITS = 16 };
+
+static void digits(const void *p, size_t n, char out[DIGITS + 1])
+{
+    snprintf(out, DIGITS + 1, "%016llx", (unsigned long long)XXH3_64bits(p, n));
+}
+
+int slu_seal_put(struct slu_buf *t, const char *before, const char *behind,
+                 struct slu_err *err)
+{
+    char hex[DIGITS + 1];
+
+    digits(t->data, t->len, hex);
+    return slu_buf_printf(t, err, "%s%s%s", before, hex, behind);
+}
+
+bool slu_seal_is(const void *text, size_t n, const char *before, const char *behind)
+{
+    const char *p = text;
+    size_t a = strlen(before), b = strlen(behind);
+    char hex[DIGITS + 1];
+
+    if (n < a + DIGITS + b)
+        return false;
+    size_t body = n - a - DIGITS - b;
+    digits(p, body, hex);
+    return !memcmp(p + body, before, a) && !memcmp(p + body + a, hex, DIGITS) &&
+           !memcmp(p + n - b, behind, b);
+}
+
+/* ---- the list ---- */
+
+void slu_filelist_release(struct slu_filelist *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->file[i].name);
+    free(l->file);
+    *l = (struct slu_filelist){0};
+}
+
+int slu_filelist_add(struct slu_filelist *l, const char *name,
+                     const struct slu_digest *d, struct slu_err *err)
+{
+    int rc = slu_grow(&l->file, &l->cap, l->n + 1, sizeof *l->file, err);
+
+    if (rc)
+        return rc;
+    struct slu_file *f = &l->file[l->n];
+    f->name = strdup(name);
+    if (!f->name)
+        return slu_fail_nomem(err, strlen(name));
+    f->digest = *d;
+    f->nth = l->n++;
+    return SLU_OK;
+}
+
+static int add_line(struct slu_filelist *l, const char *p, size_t n,
+                    struct slu_err *err)
+{
+    struct slu_json *j = NULL;
+    struct slu_json_value root, v;
+    struct slu_digest d;
+    const char *name = NULL, *hex;
+    size_t k, n_hex;
+    int rc = slu_json_parse(&j, p, n, err);
+
+    if (rc)
+        return rc;
+    root = slu_json_root(j);
+    if (slu_json_get(root, "file", &v) && slu_json_string(v, &name, &k) &&
+        strlen(name) == k && *name && *name != '/' && !strstr(name, "..") &&
+        slu_json_get(root, "bytes", &v) && slu_json_u64(v, &d.n_byte) &&
+        slu_json_get(root, "xxh3_64", &v) && slu_json_string(v, &hex, &n_hex) &&
+        n_hex == DIGITS && strspn(hex, "0123456789abcdef") == DIGITS) {
+        d.xxh3 = strtoull(hex, NULL, 16);
+        rc = slu_filelist_add(l, name, &d, err);
+    } else {
+        rc = slu_fail(err, SLU_E_FORMAT, "a line does not add up");
+    }
+    slu_json_free(j);
+    return rc;
+}
+
+static int parse(struct slu_filelist *l, const struct slu_buf *t, struct slu_err *err)
+{
+    const char *p = (const char *)t->data, *end = p + t->len;
+    int rc = SLU_OK;
+
+    if (!slu_seal_is(p, t->len, SEAL))
+        return slu_fail(err, SLU_E_CHECKSUM,
+                        "is not as it was written: its last line does not say what "
+                        "its bytes add up to");
+    while (!rc) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        if (!nl || nl + 1 == end) /* the seal */
+            break;
+        rc = add_line(l, p, (size_t)(nl - p), err);
+        p = nl + 1;
+    }
+    return rc;
+}
+
+static int path_in(struct slu_buf *path, const char *folder, struct slu_err *err)
+{
+    return slu_buf_printf(path, err, "%s/manifest.jsonl", folder);
+}
+
+int slu_filelist_load(struct slu_filelist *l, const char *folder, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT, t = SLU_BUF_INIT;
+    int rc = path_in(&path, folder, err);
+
+    if (rc == SLU_OK && access((const char *)path.data, F_OK))
+        rc = SLU_EOF;
+    if (rc == SLU_OK)
+        rc = slu_read_whole(&t, (const char *)path.data, MAX_BYTE, err);
+    if (rc == SLU_OK && (rc = parse(l, &t, err)))
+        slu_err_at(err, "%s", (const char *)path.data);
+    slu_buf_release(&t);
+    slu_buf_release(&path);
+    return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct slu_file *x = a, *y = b;
+    int c = strcmp(x->name, y->name);
+
+    return c ? c : (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+/* Sorted, and of each name the last that was added. */
+static void settle(struct slu_filelist *l)
+{
+    size_t n = 0;
+
+    if (l->n)
+        qsort(l->file, l->n, sizeof *l->file, by_name);
+    for (size_t i = 0; i < l->n; i++) {
+        if (i + 1 < l->n && !strcmp(l->file[i].name, l->file[i + 1].name))
+            free(l->file[i].name);
+        else
+            l->file[n++] = l->file[i];
+    }
+    l->n = n;
+}
+
+int slu_filelist_write(struct slu_filelist *l, const char *folder, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT, t = SLU_BUF_INIT;
+    int rc = path_in(&path, folder, err);
+
+    settle(l);
+    for (size_t i = 0; i < l->n && rc == SLU_OK; i++) {
+        const struct slu_file *f = &l->file[i];
+        rc = slu_buf_printf(&t, err, "{\"file\":");
+        if (rc == SLU_OK)
+            rc = slu_json_put_string(&t, f->name, strlen(f->name), err);
+        if (rc == SLU_OK)
+            rc = slu_buf_printf(&t, err, ",\"bytes\":%llu,\"xxh3_64\":\"%016llx\"}\n",
+                                (unsigned long long)f->digest.n_byte,
+                                (unsigned long long)f->digest.xxh3);
+    }
+    if (rc == SLU_OK)
+        rc = slu_seal_put(&t, SEAL, err);
+    if (rc == SLU_OK)
+        rc = slu_out_whole((const char *)path.data, t.data, t.len, err);
+    slu_buf_release(&t);
+    slu_buf_release(&path);
+    return rc;
+}

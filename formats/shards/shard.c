@@ -1,0 +1,298 @@
+/* shard.c - the engine behind every shard format: what is refused, buckets and books.
+ */
+#include "formats/shards/shard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/shards/shard_dir.h"
+#include "formats/shards/shard_private.h"
+
+int slu_shard_too_large(const struct slu_shard_format *f,
+                        const struct slu_shard_bucket *b, const char *what,
+                        uint64_t largest, struct slu_err *err)
+{
+    if (largest == 0)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--format %s: a sequence of %s alone passes %s", f->name,
+                        b->name, what);
+    return slu_fail(err, SLU_E_USAGE,
+                    "--format %s: %llu sequences a shard in %s pass %s; use "
+                    "--shard-sequences %llu or less",
+                    f->name, (unsigned long long)b->shard_sequences, b->name, what,
+                    (unsigned long long)largest);
+}
+
+static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
+{
+    const struct slu_header *h = cfg->header;
+    const struct slu_shard_format *f = cfg->format;
+
+    if (cfg->compress_set && !(f->options & SLU_SHARD_COMPRESS))
+        return slu_fail(err, SLU_E_USAGE, "--format %s has no --compress", f->name);
+    if (cfg->member != SLU_MEMBER_TXT && !(f->options & SLU_SHARD_MEMBER))
+        return slu_fail(err, SLU_E_USAGE, "--format %s has no --member", f->name);
+    if ((cfg->olmo_path || cfg->olmo_tokenizer) && !(f->options & SLU_SHARD_OLMO_PATH))
+        return slu_fail(err, SLU_E_USAGE, "--format %s has no --olmo-%s", f->name,
+                        cfg->olmo_path ? "path" : "tokenizer");
+    if (h->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has segment rows only, and no tokens for shards");
+    if (h->n_bucket == 0)
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "the stream has no bucket lengths, which shards need; put "
+            "'decompose', and 'pack' for what it leaves over, before shuffle");
+    if (f->labels == SLU_LABELS_WANTED && !h->label_tokens && !cfg->force)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "--format %s wants one token more in each sequence, the last "
+                        "label; use 'decompose --label-token', or --force to write the "
+                        "sequences as they are",
+                        f->name);
+    if (f->labels == SLU_LABELS_UNWANTED && h->label_tokens && !cfg->force)
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "--format %s wants sequences without a label token; use "
+            "'decompose' without --label-token, or --force to write them as "
+            "they are",
+            f->name);
+    for (unsigned i = 0; i < h->n_bucket && f->powers_of_two; i++)
+        if (h->bucket[i] & (h->bucket[i] - 1))
+            return slu_fail(
+                err, SLU_E_MISMATCH,
+                "--format %s has names for powers of two only, and there is "
+                "a bucket of %llu; choose others with 'decompose --buckets'",
+                f->name, (unsigned long long)h->bucket[i]);
+    return cfg->force || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
+}
+
+static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
+                        uint64_t length)
+{
+    struct slu_shard_bucket *b = &k->pub;
+
+    b->length = length;
+    b->n_id = slu_header_ids(&s->header, length);
+    b->tok_bytes = s->header.tok_bytes;
+    slu_shard_bucket_name(length, b->name);
+    slu_batch_init(&k->batch, b->tok_bytes);
+    b->shard_sequences = s->cfg.shard_sequences ? s->cfg.shard_sequences
+                                                : slu_shards_auto(s->cfg.format, b);
+}
+
+/* The longest bucket first: what is said to fit there fits everywhere. */
+static int check_limits(const struct slu_shards *s, struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+    int rc = SLU_OK;
+
+    for (unsigned i = s->n_bucket; i-- > 0 && rc == SLU_OK && f->check;)
+        rc = f->check(&s->bucket[i].pub, err);
+    return rc || !f->build ? rc : slu_shards_check_memory(s, err);
+}
+
+int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
+                   struct slu_err *err)
+{
+    *out = NULL;
+    int rc = check(cfg, err);
+    if (rc)
+        return rc;
+    struct slu_shards *s = calloc(1, sizeof *s);
+    if (!s)
+        return slu_fail_nomem(err, sizeof *s);
+    s->cfg = *cfg;
+    s->lock = s->journal = s->part_lock = -1;
+    s->extra_end = &s->extra;
+    s->cfg.header = &s->header;
+    slu_header_init(&s->header);
+    s->cfg.dir = s->dir = strdup(cfg->dir);
+    rc =
+        s->dir ? slu_header_copy(&s->header, cfg->header, err) : slu_fail_nomem(err, 1);
+    if (rc == SLU_OK)
+        rc = cfg->format->init(&s->state, cfg, err);
+    s->header.no_tokens = true;
+    for (; s->n_bucket < s->header.n_bucket && rc == SLU_OK; s->n_bucket++)
+        init_bucket(s, &s->bucket[s->n_bucket], s->header.bucket[s->n_bucket]);
+    if (rc == SLU_OK)
+        rc = check_limits(s, err);
+    if (rc)
+        slu_shards_free(s);
+    else
+        *out = s;
+    return rc;
+}
+
+/* A shard of the run that was stopped for which this one has no sequences would stay,
+ * and whoever takes all files of a folder would read it. */
+static int check_surplus(struct slu_shards *s, const struct slu_shards_bucket *b,
+                         struct slu_err *err)
+{
+    for (uint64_t k = b->first + b->pub.n_shard; k < b->first + b->n_done; k++)
+        if (slu_shards_done(b, k))
+            return slu_shards_differs(s, b, k, err);
+    return SLU_OK;
+}
+
+int slu_shards_run(struct slu_shards *s, slu_shards_source *source, void *ctx,
+                   unsigned n_threads, unsigned n_slots, struct slu_err *err)
+{
+    slu_shards_queue_begin(s, n_threads);
+    int rc = s->cfg.format->build
+                 ? slu_shards_build(s, source, ctx, n_threads, n_slots, err)
+                 : slu_shards_stream(s, source, ctx, n_threads, n_slots, err);
+
+    rc = slu_shards_queue_end(s, rc, err);
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        rc = check_surplus(s, &s->bucket[i], err);
+    return rc;
+}
+
+int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
+                     const struct slu_sum *input, unsigned n_threads, unsigned n_slots,
+                     struct slu_err *err)
+{
+    int rc = slu_shards_begin(s, input, n_threads, err);
+
+    if (rc == SLU_OK)
+        rc = slu_shards_run(s, source, ctx, n_threads, n_slots, err);
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        rc = slu_shards_end_bucket(s, &s->bucket[i], err);
+    return rc;
+}
+
+/* ---- afterwards ---- */
+
+const struct slu_shard_format *slu_shards_format(const struct slu_shards *s)
+{
+    return s->cfg.format;
+}
+
+unsigned slu_shards_n_bucket(const struct slu_shards *s)
+{
+    return s->n_bucket;
+}
+
+const struct slu_shard_bucket *slu_shards_bucket(const struct slu_shards *s, unsigned i)
+{
+    return &s->bucket[i].pub;
+}
+
+const struct slu_shard_facts *slu_shards_facts(const struct slu_shards *s, unsigned i)
+{
+    return s->bucket[i].facts;
+}
+
+uint64_t slu_shards_short(const struct slu_shards *s, unsigned i)
+{
+    return s->bucket[i].n_short;
+}
+
+const struct slu_sum *slu_shards_sum(const struct slu_shards *s)
+{
+    return &s->sum;
+}
+
+const struct slu_sum *slu_shards_dropped(const struct slu_shards *s)
+{
+    return &s->dropped;
+}
+
+const char *slu_shards_remark(const struct slu_shards *s)
+{
+    return s->cfg.format->set_note ? s->cfg.format->set_note(s->state) : NULL;
+}
+
+uint64_t slu_shards_packed(const struct slu_shards *s)
+{
+    return s->n_packed;
+}
+
+/* The format's own files beside the buckets. */
+static int finish_set(struct slu_shards *s, struct slu_err *err)
+{
+    const struct slu_shard_bucket *bucket[SLU_MAX_BUCKETS];
+    const struct slu_shard_facts *shard[SLU_MAX_BUCKETS];
+    struct slu_shard_set set = {s->dir, 0, bucket, shard, s};
+
+    if (!s->cfg.format->set)
+        return SLU_OK;
+    for (unsigned i = 0; i < s->n_bucket; i++)
+        if (s->bucket[i].pub.n_seq) {
+            bucket[set.n_bucket] = &s->bucket[i].pub;
+            shard[set.n_bucket++] = s->bucket[i].facts;
+        }
+    return s->cfg.format->set(s->state, &set, err);
+}
+
+int slu_shards_finish(struct slu_shards *s, const char *program,
+                      const struct slu_ledger *ledger, struct slu_err *err)
+{
+    struct slu_shards_card card = {0};
+    int rc = finish_set(s, err);
+
+    if (rc == SLU_OK)
+        rc = slu_shards_card_init(&card, s, ledger, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_card_write(s, &card, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_sync(s, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_manifest(s, err);
+    /* What people read of the set (README.md, pictures) belongs here: report.json is
+     * the last file. */
+    if (rc == SLU_OK)
+        rc = slu_shards_report(s, &card, program, ledger, err);
+    slu_shards_card_release(&card);
+    s->finished = rc == SLU_OK;
+    if (rc == SLU_OK)
+        rc = slu_shard_dir_remove_journal(s->dir, err);
+    return rc ? rc : slu_sync_dir(s->dir, err);
+}
+
+int slu_shards_report_add(struct slu_shards *s, const char *key, const char *json,
+                          struct slu_err *err)
+{
+    return slu_buf_printf(&s->notes, err, "  \"%s\": %s,\n", key, json);
+}
+
+void slu_shards_free(struct slu_shards *s)
+{
+    if (!s)
+        return;
+    for (unsigned i = 0; i < SLU_MAX_BUCKETS; i++) {
+        struct slu_shards_bucket *b = &s->bucket[i];
+        slu_writer_abort(b->rows);
+        slu_batch_release(&b->batch);
+        slu_domains_release(&b->domains);
+        free(b->facts);
+        free(b->done);
+        free(b->noted);
+        slu_shards_files_abort(b->files);
+        for (unsigned k = 0; k < SLU_SHARD_FILES; k++)
+            slu_buf_release(&b->gather[k]);
+    }
+    for (struct slu_shard_extra *e = s->extra, *next; e; e = next) {
+        next = e->next;
+        free(e);
+    }
+    if (s->journal >= 0)
+        close(s->journal);
+    if (s->made && !s->finished && !s->keep)
+        slu_shard_dir_remove(s->dir, s->made_dir, NULL);
+    if (s->lock >= 0)
+        close(s->lock);
+    if (s->part_lock >= 0)
+        close(s->part_lock);
+    if (s->cfg.format->release)
+        s->cfg.format->release(s->state);
+    slu_buf_release(&s->flushed);
+    slu_buf_release(&s->notes);
+    slu_buf_release(&s->journal_path);
+    slu_header_release(&s->header);
+    free(s->dir);
+    free(s);
+}

@@ -1,0 +1,315 @@
+/* shard_build.c - shards of formats that build them whole: gather a shard's sequences
+ * (serial), build and write it (parallel), keep the books (serial). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/shards/shard_private.h"
+#include "lib/pipe.h"
+
+typedef struct slu_shards_bucket bucket;
+
+/* ---- memory ---- */
+
+/* What --shard-sequences auto asks for at most, as bytes must not depend on -M: what
+ * shuffle has for shards at its least -M (tools/shuffle_shards.c: half of 32 MiB, and
+ * 24).
+ */
+#define AUTO_BYTE (UINT64_C(40) << 20)
+
+/* Of a full shard's sequences: tokens, and rows with a few segments and ids each. */
+static uint64_t batch_byte(const struct slu_shard_bucket *b)
+{
+    return b->shard_sequences * (b->n_id * b->tok_bytes + sizeof(struct slu_seq) +
+                                 4 * sizeof(struct slu_seg));
+}
+
+/* While one is built the next is gathered. */
+static uint64_t need(const struct slu_shard_format *f, const struct slu_shard_bucket *b)
+{
+    return 2 * batch_byte(b) + f->build_byte(b);
+}
+
+static bool fits(const struct slu_shards *s, const struct slu_shard_bucket *b,
+                 uint64_t shard_sequences)
+{
+    struct slu_shard_bucket k = *b;
+
+    k.shard_sequences = shard_sequences;
+    return shard_sequences < UINT32_MAX &&
+           need(s->cfg.format, &k) <= s->cfg.memory_byte;
+}
+
+/* The most sequences a shard of b that fit, of `high` that do not. */
+static uint64_t most(const struct slu_shards *s, const struct slu_shard_bucket *b,
+                     uint64_t high)
+{
+    uint64_t low = 0;
+
+    while (high - low > 1) {
+        uint64_t k = low + (high - low) / 2;
+        *(fits(s, b, k) ? &low : &high) = k;
+    }
+    return low;
+}
+
+uint64_t slu_shards_auto(const struct slu_shard_format *f,
+                         const struct slu_shard_bucket *b)
+{
+    struct slu_shard_bucket k = *b;
+    uint64_t n = f->shard_sequences(b);
+
+    if (!f->build)
+        return n;
+    for (k.shard_sequences = n; k.shard_sequences > 1 && need(f, &k) > AUTO_BYTE;)
+        k.shard_sequences = UINT64_C(1)
+                            << (63 - __builtin_clzll(k.shard_sequences - 1));
+    return k.shard_sequences;
+}
+
+int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+    const struct slu_shard_bucket *large = NULL, *b;
+    uint64_t n = UINT64_MAX;
+
+    for (unsigned i = s->n_bucket; i-- > 0 && s->cfg.memory_byte;)
+        if (b = &s->bucket[i].pub, !fits(s, b, b->shard_sequences))
+            large = b;
+    if (!large)
+        return SLU_OK;
+    for (unsigned i = 0; i < s->n_bucket; i++) { /* N is of all of them */
+        uint64_t k = most(s, &s->bucket[i].pub, UINT32_MAX);
+        n = k < n ? k : n;
+    }
+    if (n == 0)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--format %s: a shard of one sequence does not fit in memory; "
+                        "use a larger -M",
+                        f->name);
+    return slu_fail(err, SLU_E_USAGE,
+                    "--format %s: shards are built in memory, where one of %llu "
+                    "sequences of %s takes %llu MiB and there are %llu; use "
+                    "--shard-sequences %llu or less, or a larger -M",
+                    f->name, (unsigned long long)large->shard_sequences, large->name,
+                    (unsigned long long)(need(f, large) >> 20),
+                    (unsigned long long)(s->cfg.memory_byte >> 20),
+                    (unsigned long long)n);
+}
+
+/* How many shards may be in the making at a time. */
+static unsigned slots(const struct slu_shards *s, unsigned n_threads)
+{
+    uint64_t n = n_threads + 1;
+
+    for (unsigned i = 0; i < s->n_bucket && s->cfg.memory_byte; i++) {
+        const struct slu_shard_bucket *b = &s->bucket[i].pub;
+        uint64_t one = batch_byte(b) + s->cfg.format->build_byte(b),
+                 fit = (s->cfg.memory_byte - batch_byte(b)) / one;
+        if (fit < n)
+            n = fit;
+    }
+    return n < 1 ? 1 : (unsigned)n;
+}
+
+/* ---- the pipeline ---- */
+
+struct job {
+    struct slu_batch b;
+    bucket *bucket;
+    struct slu_shards_done shard;
+    struct slu_shards_files *files; /* written, or NULL */
+    struct slu_sum sum;             /* of its sequences with their tokens */
+    bool drop;                      /* a short last shard that is not wanted */
+    struct slu_buf out[SLU_SHARD_FILES];
+};
+
+struct run {
+    struct slu_shards *s;
+    slu_shards_source *source;
+    void *ctx;
+    struct slu_batch in; /* the source's, from sequence `at` on not yet taken */
+    size_t at;
+    bool ended;
+    bucket *last;  /* that a sequence went to */
+    unsigned left; /* at the end: buckets before this one are done */
+};
+
+/* The bucket's sequences become the job's. */
+static int take(struct run *t, bucket *b, struct job *j, struct slu_err *err)
+{
+    struct slu_batch empty = j->b;
+
+    slu_batch_clear(&empty);
+    j->b = b->batch;
+    b->batch = empty;
+    j->bucket = b;
+    j->shard = (struct slu_shards_done){.facts = {.number = b->first + b->n_planned++,
+                                                  .n_seq = j->b.n_seq,
+                                                  .n_tok = j->b.n_seq * b->pub.n_id}};
+    j->drop = t->s->cfg.drop_last && j->b.n_seq < b->pub.shard_sequences;
+    return j->drop || b->rows ? SLU_OK : slu_shards_begin_bucket(t->s, b, err);
+}
+
+static int bucket_of(struct run *t, const struct slu_seq *q, bucket **of,
+                     struct slu_err *err)
+{
+    int k = slu_header_bucket_of(&t->s->header, q->len_tok);
+
+    if (k < 0)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "a sequence of %llu tokens is in no bucket",
+                        (unsigned long long)q->len_tok);
+    *of = &t->s->bucket[k];
+    return SLU_OK;
+}
+
+static int add(struct run *t, bucket *b, const struct slu_seq *q, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    if (b->batch.n_seq == 0 && t->s->cfg.memory_byte) /* once, and not half too much */
+        rc = slu_buf_reserve(&b->batch.own,
+                             b->pub.shard_sequences * b->pub.n_id * b->pub.tok_bytes,
+                             err);
+    return rc ? rc
+              : slu_batch_add(&b->batch, slu_batch_at(&t->in, q->tok_off), q->len_tok,
+                              &t->in.seg[q->seg_off], q->n_seg, t->in.str.data, err);
+}
+
+static int produce(void *ctx, void *job, struct slu_err *err)
+{
+    struct run *t = ctx;
+
+    while (!t->ended) {
+        while (t->at < t->in.n_seq) {
+            const struct slu_seq *q = &t->in.seq[t->at];
+            bucket *b = NULL, *last = t->last;
+            int rc = bucket_of(t, q, &b, err);
+            if (rc)
+                return rc;
+            t->last = b;
+            if (t->s->cfg.by_bucket && last && last != b) {
+                rc = last->batch.n_seq ? take(t, last, job, err) : SLU_EOF;
+                slu_batch_release(&last->batch); /* no more of it will come */
+                slu_batch_init(&last->batch, last->pub.tok_bytes);
+                if (rc != SLU_EOF)
+                    return rc;
+            }
+            t->at++;
+            rc = add(t, b, q, err);
+            if (rc)
+                return rc;
+            if (b->batch.n_seq == b->pub.shard_sequences)
+                return take(t, b, job, err);
+        }
+        int rc = t->source(t->ctx, &t->in, err);
+        if (rc < 0)
+            return rc;
+        t->at = 0;
+        t->ended = rc == SLU_EOF;
+    }
+    for (; t->left < t->s->n_bucket; t->left++)
+        if (t->s->bucket[t->left].batch.n_seq)
+            return take(t, &t->s->bucket[t->left], job, err);
+    return SLU_EOF;
+}
+
+static int write_files(struct slu_shards *s, struct job *j, struct slu_err *err)
+{
+    int rc = slu_shards_files_open(s, j->bucket, j->shard.facts.number, &j->files, err);
+
+    for (unsigned i = 0; i < s->cfg.format->n_file && rc == SLU_OK; i++) {
+        rc = slu_out_write(j->files->out[i], j->out[i].data, j->out[i].len, err);
+        if (rc == SLU_OK)
+            slu_out_begin_sync(j->files->out[i]);
+    }
+    return rc;
+}
+
+/* What the shard's sequences add up to, and its content. */
+static void add_up(struct job *j)
+{
+    struct slu_batch *b = &j->b;
+
+    slu_batch_sum(b);
+    j->sum = b->sum;
+    for (size_t i = 0; i < b->n_seq && !j->drop; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        struct slu_u128 h =
+            slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
+        j->shard.content = slu_u128_add(
+            j->shard.content, slu_shards_content(i, h, &b->seg[q->seg_off], q->n_seg));
+    }
+}
+
+static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
+{
+    struct run *t = ctx;
+    struct job *j = job;
+    struct slu_shard at = {&j->bucket->pub, j->shard.facts.number,
+                           j->shard.facts.n_seq};
+    int rc = SLU_OK;
+
+    (void)worker;
+    add_up(j);
+    if (j->drop)
+        return SLU_OK;
+    for (unsigned i = 0; i < SLU_SHARD_FILES; i++)
+        slu_buf_clear(&j->out[i]);
+    if (!slu_shards_done(j->bucket, at.number)) {
+        rc = t->s->cfg.format->build(t->s->state, &at, &j->b, j->out, &j->shard.facts,
+                                     err);
+        if (rc == SLU_OK)
+            rc = write_files(t->s, j, err);
+    }
+    j->b.tok = NULL; /* from here on its rows */
+    j->b.sum_valid = false;
+    slu_batch_sum(&j->b);
+    return rc;
+}
+
+static int emit(void *ctx, void *job, struct slu_err *err)
+{
+    struct run *t = ctx;
+    struct job *j = job;
+
+    if (j->drop) {
+        slu_sum_add(&t->s->dropped, &j->sum);
+        return SLU_OK;
+    }
+    struct slu_shards_item it = {j->bucket, j->files, j->shard, j->sum};
+    j->files = NULL;
+    int rc = slu_shards_close(t->s, &it, err);
+    return rc ? rc : slu_shards_put_rows(t->s, j->bucket, &j->b, err);
+}
+
+int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,
+                     unsigned n_threads, unsigned n_slots, struct slu_err *err)
+{
+    static const struct slu_pipe_ops ops = {produce, work, emit};
+    struct run t = {.s = s, .source = source, .ctx = ctx};
+    unsigned most = slots(s, n_threads);
+
+    n_slots = n_slots < most ? n_slots : most;
+    struct job *job = calloc(n_slots, sizeof *job);
+    void **slot = calloc(n_slots, sizeof *slot);
+    int rc = job && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);
+
+    slu_batch_init(&t.in, s->header.tok_bytes);
+    for (unsigned i = 0; i < n_slots && rc == SLU_OK; i++) {
+        slu_batch_init(&job[i].b, s->header.tok_bytes);
+        slot[i] = &job[i];
+    }
+    if (rc == SLU_OK)
+        rc = slu_pipe_run(&ops, &t, slot, n_slots, n_threads, err);
+    for (unsigned i = 0; job && i < n_slots; i++) {
+        slu_shards_files_abort(job[i].files);
+        slu_batch_release(&job[i].b);
+        for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
+            slu_buf_release(&job[i].out[f]);
+    }
+    slu_batch_release(&t.in);
+    free(job);
+    free(slot);
+    return rc;
+}

@@ -1,0 +1,231 @@
+/* shard_dir_parts.c - the folder of a shard set that several processes write at once:
+ * whose it is, and who may work in it. */
+#include "formats/shards/shard_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "formats/shards/shard_private.h"
+#include "lib/io.h"
+
+enum { MAX_MARK = 1 << 16 };
+
+static int open_folder(const char *dir, int *fd, struct slu_err *err)
+{
+    *fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *fd >= 0 ? SLU_OK : slu_fail_errno(err, "%s: cannot be opened", dir);
+}
+
+/* Where there are no locks, it goes without. */
+static int take(int fd, int how, const char *dir, struct slu_err *err)
+{
+    int rc;
+
+    do
+        rc = flock(fd, how);
+    while (rc && errno == EINTR);
+    if (!rc || errno != EWOULDBLOCK)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    how & LOCK_SH
+                        ? "%s: another shuffle writes here; wait for it, or name "
+                          "another folder"
+                        : "%s: others are writing here; wait for them",
+                    dir);
+}
+
+/* Nothing is in it, but for what killed processes leave without a name. */
+static int is_empty(const char *dir, bool *empty, struct slu_err *err)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+
+    if (!d)
+        return slu_fail_errno(err, "%s: cannot be opened", dir);
+    for (*empty = true; *empty && (e = readdir(d));)
+        *empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+                 slu_shard_dir_unfinished(e->d_name);
+    closedir(d);
+    return SLU_OK;
+}
+
+/* Appends the folder's mark, if there is one. */
+static int read_mark(const char *dir, struct slu_buf *mark, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/" SLU_SHARD_PARTS, dir);
+
+    if (rc == SLU_OK && !access((const char *)path.data, F_OK))
+        rc = slu_read_whole(mark, (const char *)path.data, MAX_MARK, err);
+    slu_buf_release(&path);
+    return rc;
+}
+
+static int write_mark(const char *dir, const struct slu_buf *head, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/" SLU_SHARD_PARTS, dir);
+
+    if (rc == SLU_OK)
+        rc = slu_out_whole((const char *)path.data, head->data, head->len, err);
+    slu_buf_release(&path);
+    return rc;
+}
+
+/* SLU_OK: the mark is head; SLU_EOF: there is none. */
+static int compare(const char *dir, const struct slu_buf *head, struct slu_err *err)
+{
+    struct slu_buf mark = SLU_BUF_INIT;
+    int rc = read_mark(dir, &mark, err);
+
+    if (rc == SLU_OK && mark.len == 0)
+        rc = SLU_EOF;
+    else if (rc == SLU_OK &&
+             (mark.len != head->len || memcmp(mark.data, head->data, head->len)))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: holds the parts of a shuffle of other %s; name another "
+                      "folder, or use --force to replace what is there",
+                      dir, slu_shards_head_differs(head, &mark));
+    slu_buf_release(&mark);
+    return rc;
+}
+
+/* With the work folder locked: makes dir ready for the first part to come. */
+static int make_ready(const char *dir, const struct slu_buf *head, bool replace,
+                      int lock, struct slu_err *err)
+{
+    bool empty = false;
+    int rc = compare(dir, head, replace ? NULL : err);
+
+    if (rc == SLU_OK || (rc < 0 && !replace))
+        return rc;
+    rc = is_empty(dir, &empty, err);
+    if (rc == SLU_OK && !empty && !replace)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: is not empty; use --force to replace the shard set in it",
+                      dir);
+    if (rc == SLU_OK && !empty) {
+        rc = take(lock, LOCK_EX | LOCK_NB, dir, err);
+        if (rc == SLU_OK)
+            rc = slu_shard_dir_remove(dir, false, err);
+        if (rc == SLU_OK)
+            rc = take(lock, LOCK_SH | LOCK_NB, dir, err);
+    }
+    return rc ? rc : write_mark(dir, head, err);
+}
+
+/* WORK/shards.lock: network file systems lock files that are open to be written, and no
+ * folders. It waits: who has it is done soon. */
+static int lock_work(const char *work, int *fd, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/shards.lock", work);
+
+    if (rc == SLU_OK) {
+        *fd = open((const char *)path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (*fd < 0)
+            rc = slu_fail_errno(err, "%s: cannot be opened", (const char *)path.data);
+    }
+    if (rc == SLU_OK)
+        rc = take(*fd, LOCK_EX, work, err);
+    slu_buf_release(&path);
+    return rc;
+}
+
+int slu_shard_dir_begin_part(const char *dir, const char *work,
+                             const struct slu_buf *head, bool replace, int *lock,
+                             struct slu_err *err)
+{
+    int here = -1;
+    int rc = slu_mkdirs(dir, err);
+
+    *lock = -1;
+    if (rc == SLU_OK)
+        rc = lock_work(work, &here, err);
+    if (rc == SLU_OK)
+        rc = open_folder(dir, lock, err);
+    if (rc == SLU_OK)
+        rc = take(*lock, LOCK_SH | LOCK_NB, dir, err);
+    if (rc == SLU_OK)
+        rc = make_ready(dir, head, replace, *lock, err);
+    if (here >= 0)
+        close(here);
+    return rc;
+}
+
+int slu_shard_dir_check_part(const char *dir, const struct slu_buf *head,
+                             struct slu_err *err)
+{
+    int rc = compare(dir, head, err);
+
+    if (rc != SLU_EOF || slu_shard_dir_complete(dir))
+        return rc;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%s: holds no parts of this shuffle; write them first, with the "
+                    "same -o",
+                    dir);
+}
+
+int slu_shard_dir_begin_join(const char *dir, const struct slu_buf *head, int *lock,
+                             struct slu_err *err)
+{
+    int rc = open_folder(dir, lock, err);
+
+    if (rc == SLU_OK)
+        rc = take(*lock, LOCK_EX | LOCK_NB, dir, err);
+    return rc ? rc : slu_shard_dir_check_part(dir, head, err);
+}
+
+int slu_shard_dir_reopen(const char *dir, const struct slu_buf *head,
+                         struct slu_err *err)
+{
+    return write_mark(dir, head, err);
+}
+
+/* Removes files of that folder that are not whole. */
+static int clean(const char *path, struct slu_err *err)
+{
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    int rc = SLU_OK;
+
+    if (!d)
+        return slu_fail_errno(err, "%s: cannot be opened", path);
+    while (rc == SLU_OK && (e = readdir(d)))
+        if (slu_shard_dir_unfinished(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) &&
+            errno != ENOENT)
+            rc = slu_fail_errno(err, "%s/%s: cannot be removed", path, e->d_name);
+    closedir(d);
+    return rc;
+}
+
+int slu_shard_dir_tidy(const char *dir, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    const struct dirent *e;
+    int rc = slu_buf_printf(&path, err, "%s/segments", dir);
+
+    if (rc == SLU_OK)
+        rc = slu_mkdirs((const char *)path.data, err);
+    if (rc == SLU_OK)
+        rc = clean(dir, err);
+    DIR *d = rc ? NULL : opendir(dir);
+    if (rc == SLU_OK && !d)
+        rc = slu_fail_errno(err, "%s: cannot be opened", dir);
+    while (rc == SLU_OK && (e = readdir(d))) {
+        if (!slu_shard_dir_of_bucket(e->d_name) && strcmp(e->d_name, "segments"))
+            continue;
+        slu_buf_clear(&path);
+        rc = slu_buf_printf(&path, err, "%s/%s", dir, e->d_name);
+        if (rc == SLU_OK)
+            rc = clean((const char *)path.data, err);
+    }
+    if (d)
+        closedir(d);
+    slu_buf_release(&path);
+    return rc;
+}

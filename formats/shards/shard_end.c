@@ -1,0 +1,318 @@
+/* shard_end.c - journals of parts: first and last lines, and the files they speak of.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/shards/filelist.h"
+#include "formats/shards/shard_part.h"
+#include "lib/hash.h"
+#include "lib/json.h"
+
+enum { TRAILER = 31 }; /* ,"xxh3_64":"…"} and a line's end */
+
+int slu_shards_part_path(const char *work, uint64_t index, uint64_t of,
+                         const char *suffix, struct slu_buf *path, struct slu_err *err)
+{
+    int rc = slu_buf_printf(path, err, "%s/shards.%" PRIu64 "-of-%" PRIu64 ".%s", work,
+                            index, of, suffix);
+
+    return rc ? rc : slu_buf_append(path, "", 1, err);
+}
+
+/* ---- first lines ---- */
+
+int slu_shards_part_mark(const struct slu_shards *s, uint64_t of,
+                         const struct slu_sum *input, struct slu_buf *t,
+                         struct slu_err *err)
+{
+    char more[40];
+
+    snprintf(more, sizeof more, ",\"parts\":%" PRIu64, of);
+    return slu_shards_head(s, input, more, t, err);
+}
+
+int slu_shards_part_head(const struct slu_shards *s, const struct slu_shards_part *part,
+                         const struct slu_sum *input, struct slu_buf *t,
+                         struct slu_err *err)
+{
+    struct slu_buf more = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&more, err,
+                            ",\"part\":%" PRIu64 ",\"of\":%" PRIu64 ",\"spans\":[",
+                            part->index, part->of);
+
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        rc = slu_buf_printf(&more, err, "%s[%" PRIu64 ",%" PRIu64 ",%d]", i ? "," : "",
+                            part->span[i].n_seq ? part->span[i].first_shard : 0,
+                            part->span[i].n_seq, part->span[i].last);
+    if (rc == SLU_OK)
+        rc = slu_buf_append(&more, "]", 2, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_head(s, input, (const char *)more.data, t, err);
+    slu_buf_release(&more);
+    return rc;
+}
+
+/* ---- last lines ---- */
+
+static int put_dropped(const struct slu_sum *d, struct slu_buf *t, struct slu_err *err)
+{
+    char sum[33], trace[33];
+
+    slu_u128_hex(d->checksum, sum);
+    slu_u128_hex(d->trace_checksum, trace);
+    return slu_buf_printf(t, err,
+                          "{\"documents\":%" PRIu64 ",\"sequences\":%" PRIu64
+                          ",\"tokens\":%" PRIu64 ",\"segments\":%" PRIu64
+                          ",\"padding\":%" PRIu64
+                          ",\"checksum\":\"%s\",\"trace_checksum\":\"%s\"}",
+                          d->n.documents, d->n.sequences, d->n.tokens, d->segments,
+                          d->padding, sum, trace);
+}
+
+int slu_shards_put_end(const struct slu_shards *s, const struct slu_shards_end *e,
+                       struct slu_buf *t, struct slu_err *err)
+{
+    const char *comma = "";
+    int rc = slu_buf_printf(
+        t, err, "{\"end\":{\"shards\":%" PRIu64 ",\"dropped\":", e->n_shard);
+
+    if (rc == SLU_OK)
+        rc = put_dropped(&e->dropped, t, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(t, err, ",\"rows\":[");
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
+        if (e->rows[i].n_byte == 0)
+            continue;
+        rc = slu_buf_printf(t, err,
+                            "%s{\"bucket\":\"%s\",\"bytes\":%" PRIu64
+                            ",\"xxh3_64\":\"%016" PRIx64 "\"}",
+                            comma, s->bucket[i].pub.name, e->rows[i].n_byte,
+                            e->rows[i].xxh3);
+        comma = ",";
+    }
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(t, err, "]}");
+    return rc ? rc
+              : slu_buf_printf(t, err, ",\"xxh3_64\":\"%016" PRIx64 "\"}\n",
+                               slu_hash64(t->data, t->len));
+}
+
+static bool read_end(const struct slu_shards *s, struct slu_json_value v,
+                     struct slu_shards_end *e)
+{
+    struct slu_sum *d = &e->dropped;
+    struct slu_json_value end, dropped, rows, name;
+    struct slu_json_iter it;
+    uint64_t sum[2], trace[2];
+    unsigned k = 0;
+    bool ok = slu_json_get(v, "end", &end) &&
+              slu_shards_u64(end, "shards", &e->n_shard) &&
+              slu_json_get(end, "dropped", &dropped) &&
+              slu_shards_u64(dropped, "documents", &d->n.documents) &&
+              slu_shards_u64(dropped, "sequences", &d->n.sequences) &&
+              slu_shards_u64(dropped, "tokens", &d->n.tokens) &&
+              slu_shards_u64(dropped, "segments", &d->segments) &&
+              slu_shards_u64(dropped, "padding", &d->padding) &&
+              slu_shards_hex(dropped, "checksum", sum, 2) &&
+              slu_shards_hex(dropped, "trace_checksum", trace, 2) &&
+              slu_json_get(end, "rows", &rows);
+
+    if (!ok)
+        return false;
+    d->checksum = (struct slu_u128){sum[0], sum[1]};
+    d->trace_checksum = (struct slu_u128){trace[0], trace[1]};
+    for (slu_json_iter_init(&it, rows); ok && slu_json_next(&it); k++) {
+        ok = slu_json_get(it.value, "bucket", &name);
+        while (ok && k < s->n_bucket && !slu_json_is(name, s->bucket[k].pub.name))
+            k++;
+        ok = ok && k < s->n_bucket &&
+             slu_shards_u64(it.value, "bytes", &e->rows[k].n_byte) &&
+             slu_shards_hex(it.value, "xxh3_64", &e->rows[k].xxh3, 1);
+    }
+    return ok;
+}
+
+bool slu_shards_get_end(const struct slu_shards *s, const struct slu_buf *text,
+                        struct slu_shards_end *e, size_t *at, bool *damaged)
+{
+    struct slu_json *j = NULL;
+    char want[TRAILER + 1];
+    size_t n = text->len;
+
+    *e = (struct slu_shards_end){0};
+    *damaged = false;
+    if (n < TRAILER || memcmp(text->data + n - TRAILER, ",\"xxh3_64\":\"", 12) ||
+        memcmp(text->data + n - TRAILER - 2, "]}", 2))
+        return false;
+    snprintf(want, sizeof want, ",\"xxh3_64\":\"%016" PRIx64 "\"}\n",
+             slu_hash64(text->data, n - TRAILER));
+    const uint8_t *p = memrchr(text->data, '\n', n - 1);
+    *at = p ? (size_t)(p + 1 - text->data) : 0;
+    *damaged = memcmp(text->data + n - TRAILER, want, TRAILER) ||
+               slu_json_parse(&j, text->data + *at, n - *at, NULL) ||
+               !read_end(s, slu_json_root(j), e);
+    slu_json_free(j);
+    return !*damaged;
+}
+
+/* ---- what they say ---- */
+
+int slu_shards_adopt(struct slu_shards_bucket *b, const struct slu_shards_done *d,
+                     struct slu_err *err)
+{
+    struct slu_sum sum = {.n = d->n, .checksum = d->checksum};
+    int rc =
+        slu_grow(&b->facts, &b->cap_facts, b->pub.n_shard + 1, sizeof *b->facts, err);
+
+    if (rc)
+        return rc;
+    b->facts[b->pub.n_shard++] = d->facts;
+    b->pub.n_seq += d->facts.n_seq;
+    if (d->facts.n_seq < b->pub.shard_sequences)
+        b->n_short = d->facts.n_seq;
+    slu_sum_add(&b->sum, &sum);
+    return SLU_OK;
+}
+
+static int check_size(const char *path, uint64_t n_byte, struct slu_err *err)
+{
+    struct stat st;
+
+    if (stat(path, &st))
+        return slu_fail(err, SLU_E_TRUNCATED, "%s is not there", path);
+    if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == n_byte)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_TRUNCATED,
+                    "%s has %" PRIu64 " bytes, and %" PRIu64 " were written", path,
+                    (uint64_t)st.st_size, n_byte);
+}
+
+int slu_shards_check_sizes(const struct slu_shards *s,
+                           const struct slu_shards_bucket *b,
+                           const struct slu_shard_facts *f, struct slu_err *err)
+{
+    char path[4096];
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i < s->cfg.format->n_file && rc == SLU_OK; i++)
+        rc = slu_shards_file_path(s, b, f->number, i, path)
+                 ? check_size(path, f->n_byte[i], err)
+                 : slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);
+    return rc;
+}
+
+int slu_shards_check_rows(const struct slu_shards *s, const char *work, uint64_t index,
+                          uint64_t of, const struct slu_shards_end *e,
+                          struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    char name[128];
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
+        if (e->rows[i].n_byte == 0)
+            continue;
+        slu_shards_rows_name(&s->bucket[i], index, of, name);
+        slu_buf_clear(&path);
+        rc = slu_buf_printf(&path, err, "%s/%s", work, name);
+        if (rc == SLU_OK)
+            rc = check_size((const char *)path.data, e->rows[i].n_byte, err);
+    }
+    slu_buf_release(&path);
+    return rc;
+}
+
+/* ---- a set that is finished ---- */
+
+static int set_path(const struct slu_shards *s, const char *name, char out[4096])
+{
+    int n = snprintf(out, 4096, "%s/%s", s->dir, name);
+
+    return n > 0 && n < 4096 ? SLU_OK : SLU_E_IO;
+}
+
+/* report.json: its own bytes, and manifest.jsonl's. */
+static bool report_is_there(const struct slu_shards *s)
+{
+    struct slu_buf text = SLU_BUF_INIT, scratch = SLU_BUF_INIT;
+    struct slu_json *j = NULL;
+    struct slu_json_value v;
+    struct slu_digest is = {0, 0};
+    uint64_t n_byte = 0, xxh3 = 0;
+    char path[4096];
+    bool ok = !set_path(s, "report.json", path) &&
+              !slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, NULL) &&
+              slu_seal_is(text.data, text.len, SLU_REPORT_SEAL) &&
+              !slu_json_parse(&j, text.data, text.len, NULL) &&
+              slu_json_get(slu_json_root(j), "manifest", &v) &&
+              slu_shards_u64(v, "bytes", &n_byte) &&
+              slu_shards_hex(v, "xxh3_64", &xxh3, 1) &&
+              !set_path(s, "manifest.jsonl", path) &&
+              !slu_file_digest(path, &scratch, &is, NULL) && is.n_byte == n_byte &&
+              is.xxh3 == xxh3;
+
+    slu_json_free(j);
+    slu_buf_release(&text);
+    slu_buf_release(&scratch);
+    return ok;
+}
+
+/* A line of manifest.jsonl. */
+static bool file_is_there(const struct slu_shards *s, const char *line, size_t n)
+{
+    struct slu_json *j = NULL;
+    struct slu_json_value v;
+    const char *name;
+    uint64_t n_byte;
+    size_t len;
+    char path[4096];
+    bool ok = !slu_json_parse(&j, line, n, NULL) &&
+              slu_json_get(slu_json_root(j), "file", &v) &&
+              slu_json_string(v, &name, &len) &&
+              slu_shards_u64(slu_json_root(j), "bytes", &n_byte) &&
+              !set_path(s, name, path) && !check_size(path, n_byte, NULL);
+
+    slu_json_free(j);
+    return ok;
+}
+
+/* What a format has beside the buckets, by a list of its own. */
+static bool set_folder_is_there(const struct slu_shards *s)
+{
+    const char *folder = s->cfg.format->set_folder;
+    struct slu_filelist l = SLU_FILELIST_INIT;
+    char path[4096], name[1024];
+    int rc = SLU_EOF;
+
+    if (folder && !set_path(s, folder, path))
+        rc = slu_filelist_load(&l, path, NULL);
+    for (size_t i = 0; i < l.n && rc == SLU_OK; i++) {
+        int n = snprintf(name, sizeof name, "%s/%s", folder, l.file[i].name);
+        if (n < 0 || n >= (int)sizeof name || set_path(s, name, path))
+            rc = SLU_E_IO;
+        else
+            rc = check_size(path, l.file[i].digest.n_byte, NULL);
+    }
+    slu_filelist_release(&l);
+    return rc >= 0;
+}
+
+bool slu_shards_set_is_there(const struct slu_shards *s)
+{
+    char path[4096], *line = NULL;
+    size_t cap = 0;
+    ssize_t n;
+    FILE *f = NULL;
+    bool ok = report_is_there(s) && set_folder_is_there(s) &&
+              !set_path(s, "manifest.jsonl", path) && (f = fopen(path, "re"));
+
+    while (ok && (n = getline(&line, &cap, f)) > 0)
+        ok = file_is_there(s, line, (size_t)n);
+    free(line);
+    if (f)
+        (void)fclose(f);
+    return ok;
+}

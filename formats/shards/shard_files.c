@@ -1,0 +1,287 @@
+/* shard_files.c - files of a shard set: opened, hashed as they are written, noted. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
+#include <xxhash.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h> /* SSE2, AVX2 or AVX-512 at run time */
+#endif
+
+#include "formats/shards/shard_dir.h"
+#include "formats/shards/shard_private.h"
+
+static int open_out(const char *dir, const char *name, struct slu_digest *d,
+                    struct slu_out **out, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
+
+    *out = NULL;
+    if (rc == SLU_OK)
+        rc = slu_out_open(out, (const char *)path.data, err);
+    if (rc == SLU_OK)
+        rc = slu_out_digest(*out, d, err);
+    if (rc) {
+        slu_out_abort(*out);
+        *out = NULL;
+    }
+    slu_buf_release(&path);
+    return rc;
+}
+
+int slu_shards_open_file(struct slu_shards *s, const struct slu_shards_bucket *b,
+                         uint64_t number, unsigned file, struct slu_digest *d,
+                         struct slu_out **out, struct slu_err *err)
+{
+    char name[300];
+    int n = snprintf(name, sizeof name, "%s/", b->pub.name);
+
+    s->cfg.format->file_name(s->state, number, file, name + n, sizeof name - (size_t)n);
+    int rc = open_out(s->dir, name, d, out, err);
+    if (rc == SLU_OK)
+        slu_out_leave_folder(*out); /* slu_shards_sync does all at once */
+    return rc;
+}
+
+static int open_extra(struct slu_shards *s, const char *dir, const char *name,
+                      struct slu_shard_extra **e, struct slu_out **out,
+                      struct slu_err *err)
+{
+    size_t n = strlen(name) + 1;
+
+    *out = NULL;
+    *e = calloc(1, sizeof **e + n);
+    if (!*e)
+        return slu_fail_nomem(err, sizeof **e + n);
+    memcpy((*e)->name, name, n);
+    *s->extra_end = *e;
+    s->extra_end = &(*e)->next;
+    return open_out(dir, name, &(*e)->digest, out, err);
+}
+
+int slu_shards_open_extra(struct slu_shards *s, const char *name,
+                          struct slu_shard_extra **e, struct slu_out **out,
+                          struct slu_err *err)
+{
+    return open_extra(s, s->dir, name, e, out, err);
+}
+
+int slu_shard_set_open(const struct slu_shard_set *set, const char *name,
+                       struct slu_out **out, struct slu_err *err)
+{
+    struct slu_shards *s = set->engine;
+    struct slu_shard_extra *e;
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
+    char *slash = rc ? NULL : strrchr((char *)path.data, '/');
+
+    *out = NULL;
+    if (slash)
+        *slash = 0;
+    if (rc == SLU_OK)
+        rc = slu_mkdirs((const char *)path.data, err);
+    slu_buf_release(&path);
+    return rc ? rc : slu_shards_open_extra(s, name, &e, out, err);
+}
+
+void slu_shards_rows_name(const struct slu_shards_bucket *b, uint64_t index,
+                          uint64_t of, char out[128])
+{
+    snprintf(out, 128, "rows.%llu-of-%llu.%s.tks", (unsigned long long)index,
+             (unsigned long long)of, b->pub.name);
+}
+
+int slu_shards_begin_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
+                            struct slu_err *err)
+{
+    /* A vocabulary is large, and parts are many. */
+    struct slu_writer_cfg cfg = {s->cfg.zstd_level, s->part.of != 0, s->cfg.names};
+    const char *folder = s->part.of ? s->part.work : s->dir;
+    struct slu_out *out;
+    char name[128];
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, b->pub.name);
+
+    if (rc == SLU_OK)
+        rc = slu_mkdirs((const char *)path.data, err);
+    slu_buf_release(&path);
+    if (s->part.of)
+        slu_shards_rows_name(b, s->part.index, s->part.of, name);
+    else
+        snprintf(name, sizeof name, "segments/%s.tks", b->pub.name);
+    if (rc == SLU_OK)
+        rc = open_extra(s, folder, name, &b->rows_file, &out, err);
+    return rc ? rc : slu_writer_open(&b->rows, out, &s->header, &cfg, err);
+}
+
+/* Sequences that have several segments, padding aside. */
+static uint64_t count_packed(const struct slu_batch *b)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < b->n_seq; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        uint64_t k = q->n_seg;
+        if (k && b->seg[q->seg_off + k - 1].source == SLU_PADDING)
+            k--;
+        n += k > 1;
+    }
+    return n;
+}
+
+int slu_shards_put_rows(struct slu_shards *s, struct slu_shards_bucket *b,
+                        struct slu_batch *rows, struct slu_err *err)
+{
+    s->n_packed += count_packed(rows);
+    int rc = slu_domains_add_batch(&b->domains, rows, NULL, err);
+
+    if (rc == SLU_OK)
+        rc = slu_writer_put(b->rows, rows, err);
+    slu_batch_clear(rows);
+    return rc;
+}
+
+int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
+                         const struct slu_shards_done *d, const struct slu_sum *sum,
+                         struct slu_err *err)
+{
+    const struct slu_shard_facts *f = &d->facts;
+    const struct slu_shards_done *before = slu_shards_done(b, f->number);
+    int rc = slu_grow(&b->facts, &b->cap_facts, b->pub.n_shard + 1, sizeof *f, err);
+
+    if (rc == SLU_OK && before &&
+        (before->facts.n_seq != f->n_seq || slu_u128_cmp(before->content, d->content)))
+        return slu_shards_differs(s, b, f->number, err);
+    struct slu_shards_done is = before ? *before : *d;
+    is.n = sum->n;
+    is.checksum = sum->checksum;
+    if (rc == SLU_OK && !before)
+        rc = slu_shards_note(s, b, &is, err);
+    if (rc == SLU_OK && s->part.of)
+        rc = slu_grow(&b->noted, &b->cap_noted, b->pub.n_shard + 1, sizeof is, err);
+    if (rc)
+        return rc;
+    if (s->part.of)
+        b->noted[b->pub.n_shard] = is;
+    b->facts[b->pub.n_shard++] = is.facts;
+    b->pub.n_seq += f->n_seq;
+    if (f->n_seq < b->pub.shard_sequences)
+        b->n_short = f->n_seq;
+    slu_sum_add(&b->sum, sum);
+    return SLU_OK;
+}
+
+int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest *d,
+                    struct slu_err *err)
+{
+    enum { PIECE = 1 << 18 };
+    XXH3_state_t st;
+    size_t got = PIECE;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int rc = fd < 0 ? slu_fail_errno(err, "%s", path) : SLU_OK;
+
+    XXH3_64bits_reset(&st);
+    d->n_byte = 0;
+    slu_buf_clear(scratch);
+    if (rc == SLU_OK)
+        rc = slu_buf_reserve(scratch, PIECE, err);
+    while (rc == SLU_OK && got == PIECE) {
+        rc = slu_read_full(fd, scratch->data, PIECE, &got, err);
+        if (rc == SLU_OK)
+            XXH3_64bits_update(&st, scratch->data, got);
+        else
+            slu_err_at(err, "%s", path);
+        d->n_byte += rc == SLU_OK ? got : 0;
+    }
+    d->xxh3 = XXH3_64bits_digest(&st);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* index.json, manifest.jsonl: the format's file of a bucket. */
+static int bucket_file(struct slu_shards *s, struct slu_shards_bucket *b,
+                       struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+    struct slu_shard_extra *e;
+    struct slu_out *out;
+    char name[300];
+
+    snprintf(name, sizeof name, "%s/%s", b->pub.name, f->bucket_file);
+    int rc = slu_shards_open_extra(s, name, &e, &out, err);
+    if (rc)
+        return rc;
+    rc = f->bucket(s->state, &b->pub, b->facts, out, err);
+    if (rc == SLU_OK)
+        return slu_out_close(out, err);
+    slu_out_abort(out);
+    return rc;
+}
+
+/* The file is none of the set's. */
+static void forget(struct slu_shards *s, struct slu_shard_extra *e)
+{
+    struct slu_shard_extra **at = &s->extra;
+
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    if (!*at)
+        s->extra_end = at;
+    free(e);
+}
+
+int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
+                          struct slu_err *err)
+{
+    if (!b->rows)
+        return SLU_OK;
+    if (b->pub.n_seq == 0) { /* all of it was dropped */
+        slu_writer_abort(b->rows);
+        b->rows = NULL;
+        forget(s, b->rows_file);
+        b->rows_file = NULL;
+        return s->part.of ? SLU_OK /* others may use the folder */
+                          : slu_shard_dir_drop_bucket(s->dir, b->pub.name, err);
+    }
+    const struct slu_sum *rows = slu_writer_sum(b->rows);
+    if (memcmp(&rows->n, &b->sum.n, sizeof rows->n))
+        return slu_fail(
+            err, SLU_E_CONSERVATION,
+            "internal error: %s has %llu sequences in its shards and %llu in "
+            "its segments; please report it",
+            b->pub.name, (unsigned long long)b->sum.n.sequences,
+            (unsigned long long)rows->n.sequences);
+    slu_sum_add(&s->sum, rows);
+    s->sum.checksum = slu_u128_add(s->sum.checksum, b->sum.checksum);
+    b->rows_file->n_seq = rows->n.sequences;
+    b->rows_file->n_tok = rows->n.tokens;
+    struct slu_writer *w = b->rows;
+    b->rows = NULL;
+    int rc = slu_writer_close(w, err);
+    return rc || s->part.of || !s->cfg.format->bucket_file ? rc
+                                                           : bucket_file(s, b, err);
+}
+
+int slu_shards_sync(const struct slu_shards *s, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = SLU_OK;
+
+    unsigned n = s->part.of ? s->n_bucket : s->n_bucket + 1;
+    for (unsigned i = 0; i < n && rc == SLU_OK; i++) {
+        const char *name = i < s->n_bucket ? s->bucket[i].pub.name : "segments";
+        if (i < s->n_bucket && s->bucket[i].pub.n_seq == 0)
+            continue;
+        slu_buf_clear(&path);
+        rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
+        if (rc == SLU_OK)
+            rc = slu_sync_dir((const char *)path.data, err);
+    }
+    slu_buf_release(&path);
+    return rc;
+}

@@ -1,0 +1,386 @@
+/* shard_join.c - makes one shard set of parts: reads their journals, looks at their
+ * files' sizes, and streams their rows into the set's. */
+#include "formats/shards/shard_part.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/shards/shard_dir.h"
+
+struct join {
+    struct slu_shards *s;
+    const char *work;
+    uint64_t of;
+    struct slu_buf mark;
+    bool finished;               /* the set is there already */
+    bool ended[SLU_MAX_BUCKETS]; /* its last sequences have come */
+    struct rows {
+        char **path; /* of each part's, in order */
+        size_t n, cap;
+    } rows[SLU_MAX_BUCKETS];
+};
+
+/* "…; run part J/R again" */
+static int again(const struct join *j, uint64_t part, int code, const char *what,
+                 struct slu_err *err)
+{
+    return slu_fail(err, code,
+                    "%s/shards.%" PRIu64 "-of-%" PRIu64 ".jsonl: %s; run part %" PRIu64
+                    "/%" PRIu64 " again",
+                    j->work, part, j->of, what, part, j->of);
+}
+
+/* ---- journals ---- */
+
+static bool string_is(struct slu_json_value a, struct slu_json_value b, const char *key)
+{
+    struct slu_json_value x, y;
+    const char *p;
+    size_t n;
+
+    return slu_json_get(a, key, &x) && slu_json_get(b, key, &y) &&
+           slu_json_string(x, &p, &n) && slu_json_is(y, p);
+}
+
+/* The journal's spans. false: it has none. */
+static bool read_spans(const struct join *j, struct slu_json_value head,
+                       struct slu_shards_span *span)
+{
+    struct slu_json_value list = SLU_JSON_NONE;
+    struct slu_json_iter it;
+    unsigned i = 0;
+    bool ok = slu_json_get(head, "spans", &list);
+
+    for (slu_json_iter_init(&it, list); ok && slu_json_next(&it); i++) {
+        struct slu_json_iter of;
+        uint64_t v[3] = {0};
+        unsigned k = 0;
+        for (slu_json_iter_init(&of, it.value); ok && slu_json_next(&of); k++)
+            ok = k < 3 && slu_json_u64(of.value, &v[k]);
+        ok = ok && k == 3 && i < j->s->n_bucket;
+        if (ok)
+            span[i] = (struct slu_shards_span){v[0], v[1], v[2] != 0};
+    }
+    return ok && i == j->s->n_bucket;
+}
+
+/* The journal's head is of this set and part. */
+static int check_head(const struct join *j, uint64_t part, const struct slu_buf *text,
+                      struct slu_shards_span *span, struct slu_err *err)
+{
+    static const char *const keys[] = {"version", "format", "arguments", "input"};
+    struct slu_json *ours = NULL, *theirs = NULL;
+    const uint8_t *nl = memchr(text->data, '\n', text->len);
+    char what[64] = "";
+    uint64_t index, of;
+    int rc = slu_json_parse(&ours, j->mark.data, j->mark.len, err);
+
+    if (rc == SLU_OK &&
+        (!nl || slu_json_parse(&theirs, text->data, (size_t)(nl - text->data), NULL)))
+        rc = again(j, part, SLU_E_FORMAT, "is no journal of a part", err);
+    for (unsigned i = 0; i < 4 && rc == SLU_OK; i++)
+        if (!string_is(slu_json_root(ours), slu_json_root(theirs), keys[i])) {
+            snprintf(what, sizeof what, "is of a shuffle of other %s",
+                     i < 2 ? "arguments" : keys[i]);
+            rc = again(j, part, SLU_E_MISMATCH, what, err);
+        }
+    struct slu_json_value head = slu_json_root(theirs);
+    if (rc == SLU_OK &&
+        (!slu_shards_u64(head, "part", &index) || !slu_shards_u64(head, "of", &of) ||
+         index != part || of != j->of || !read_spans(j, head, span)))
+        rc = again(j, part, SLU_E_MISMATCH, "is of another part", err);
+    slu_json_free(ours);
+    slu_json_free(theirs);
+    return rc;
+}
+
+/* Shards of a bucket that a part must have, and the sequences of the last of them. */
+struct expected {
+    uint64_t n_shard, n_last;
+};
+
+/* What the spans say of the shards that must come. */
+static int check_spans(struct join *j, uint64_t part,
+                       const struct slu_shards_span *span, struct expected *x,
+                       struct slu_err *err)
+{
+    for (unsigned i = 0; i < j->s->n_bucket; i++) {
+        const struct slu_shards_bucket *b = &j->s->bucket[i];
+        uint64_t full = b->pub.shard_sequences, n = span[i].n_seq;
+        bool rest = n % full && !j->s->cfg.drop_last;
+        const char *what = NULL;
+        x[i] = (struct expected){n / full + rest, rest ? n % full : full};
+        if (n && j->ended[i])
+            what = "has sequences behind the last of";
+        else if (n && span[i].first_shard < b->pub.n_shard)
+            what = "has shards that parts before it have, of";
+        else if (n && span[i].first_shard > b->pub.n_shard)
+            what = "has not the shards that come next, of";
+        else if (n % full && !span[i].last)
+            what = "ends in the middle of a shard of";
+        if (what) {
+            char text[128];
+            snprintf(text, sizeof text, "%s %s", what, b->pub.name);
+            return again(j, part, SLU_E_MISMATCH, text, err);
+        }
+        j->ended[i] = j->ended[i] || span[i].last;
+    }
+    return SLU_OK;
+}
+
+static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
+                       const uint8_t *end, const struct expected *x,
+                       struct slu_err *err)
+{
+    struct slu_shards *s = j->s;
+    uint64_t want[SLU_MAX_BUCKETS];
+    const uint8_t *nl;
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i < s->n_bucket; i++)
+        want[i] = s->bucket[i].pub.n_shard + x[i].n_shard;
+    for (; p < end && rc == SLU_OK; p = nl + 1) {
+        struct slu_shards_done d;
+        unsigned k;
+        nl = memchr(p, '\n', (size_t)(end - p)); /* a last line follows */
+        if (!nl || !slu_shards_read_line(s, p, (size_t)(nl - p), &d, &k))
+            return again(j, part, SLU_E_FORMAT, "has a line that is no shard's", err);
+        struct slu_shards_bucket *b = &s->bucket[k];
+        if (d.facts.number != b->pub.n_shard || b->pub.n_shard == want[k])
+            return again(j, part, SLU_E_FORMAT, "has shards out of order", err);
+        if (d.facts.n_seq !=
+            (d.facts.number + 1 == want[k] ? x[k].n_last : b->pub.shard_sequences))
+            return again(j, part, SLU_E_FORMAT, "has a shard of the wrong size", err);
+        rc = slu_shards_check_sizes(s, b, &d.facts, err);
+        if (rc == SLU_E_TRUNCATED && err)
+            rc = again(j, part, rc, strdupa(err->msg), err);
+        if (rc == SLU_OK)
+            rc = slu_shards_adopt(b, &d, err);
+    }
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        if (s->bucket[i].pub.n_shard != want[i])
+            rc = again(j, part, SLU_E_FORMAT, "lacks shards", err);
+    return rc;
+}
+
+/* A stream that is whole in itself may be another's. It is read soon after this. */
+static int check_rows(struct join *j, uint64_t part, const char *path,
+                      const struct slu_digest *want, struct slu_err *err)
+{
+    struct slu_buf scratch = SLU_BUF_INIT;
+    struct slu_digest is;
+    int rc = slu_file_digest(path, &scratch, &is, err);
+
+    slu_buf_release(&scratch);
+    if (rc == SLU_OK && (is.n_byte != want->n_byte || is.xxh3 != want->xxh3))
+        rc = slu_fail(err, SLU_E_CHECKSUM,
+                      "%s: is not what the part's journal says; remove it and run part "
+                      "%" PRIu64 "/%" PRIu64 " again",
+                      path, part, j->of);
+    return rc;
+}
+
+static int add_rows(struct join *j, uint64_t part, const struct slu_shards_end *e,
+                    struct slu_err *err)
+{
+    int rc = slu_shards_check_rows(j->s, j->work, part, j->of, e, err);
+
+    if (rc == SLU_E_TRUNCATED && err)
+        rc = again(j, part, rc, strdupa(err->msg), err);
+    for (unsigned i = 0; i < j->s->n_bucket && rc == SLU_OK; i++) {
+        struct rows *rows = &j->rows[i];
+        char name[128], *path = NULL;
+        if (e->rows[i].n_byte == 0)
+            continue;
+        slu_shards_rows_name(&j->s->bucket[i], part, j->of, name);
+        rc = slu_grow(&rows->path, &rows->cap, rows->n + 1, sizeof *rows->path, err);
+        if (rc == SLU_OK && asprintf(&path, "%s/%s", j->work, name) < 0)
+            rc = slu_fail_nomem(err, sizeof name);
+        if (rc)
+            break;
+        rows->path[rows->n++] = path;
+        if (!j->finished)
+            rc = check_rows(j, part, path, &e->rows[i], err);
+    }
+    return rc;
+}
+
+static int read_part(struct join *j, uint64_t part, struct slu_err *err)
+{
+    struct slu_shards_span span[SLU_MAX_BUCKETS];
+    struct expected x[SLU_MAX_BUCKETS];
+    struct slu_buf path = SLU_BUF_INIT, text = SLU_BUF_INIT;
+    struct slu_shards_end e;
+    size_t at = 0;
+    bool damaged = false;
+    int rc = slu_shards_part_path(j->work, part, j->of, "jsonl", &path, err);
+
+    if (rc == SLU_OK && access((const char *)path.data, F_OK))
+        rc = again(j, part, SLU_E_MISMATCH, "is not there", err);
+    if (rc == SLU_OK)
+        rc =
+            slu_read_whole(&text, (const char *)path.data, SLU_SHARDS_MAX_JOURNAL, err);
+    if (rc == SLU_OK)
+        rc = check_head(j, part, &text, span, err);
+    if (rc == SLU_OK && !slu_shards_get_end(j->s, &text, &e, &at, &damaged))
+        rc =
+            again(j, part, damaged ? SLU_E_CHECKSUM : SLU_E_TRUNCATED,
+                  damaged ? "is damaged" : "has no end: the part is not complete", err);
+    if (rc == SLU_OK)
+        rc = check_spans(j, part, span, x, err);
+    const uint8_t *first = rc ? NULL : memchr(text.data, '\n', text.len);
+    if (rc == SLU_OK)
+        rc = read_shards(j, part, first + 1, text.data + at, x, err);
+    if (rc == SLU_OK)
+        rc = add_rows(j, part, &e, err);
+    if (rc == SLU_OK)
+        slu_sum_add(&j->s->dropped, &e.dropped);
+    slu_buf_release(&text);
+    slu_buf_release(&path);
+    return rc;
+}
+
+/* ---- rows ---- */
+
+/* Numbers of domains in one reader -> in cfg.names. */
+struct translation {
+    struct slu_names *from, *to;
+    uint32_t *map;
+    size_t n, cap;
+    uint64_t last; /* source that is known to have the same name in both */
+    bool any;
+};
+
+static int translate_source(struct translation *t, uint64_t source, struct slu_err *err)
+{
+    const char *name = slu_names_source(t->from, source);
+    const char *had = slu_names_source(t->to, source);
+
+    if (!had)
+        return slu_names_set_source(t->to, source, name, err);
+    return strcmp(had, name)
+               ? slu_fail(err, SLU_E_MISMATCH,
+                          "source %" PRIu64 " is %s here, and %s elsewhere", source,
+                          name, had)
+               : SLU_OK;
+}
+
+static int translate_domain(struct translation *t, uint32_t *domain,
+                            struct slu_err *err)
+{
+    while (t->n <= *domain) {
+        const char *name = slu_names_domain(t->from, (uint32_t)t->n);
+        int rc = slu_grow(&t->map, &t->cap, t->n + 1, sizeof *t->map, err);
+        if (rc == SLU_OK)
+            rc = slu_names_domain_number(t->to, name, strlen(name), &t->map[t->n], err);
+        if (rc)
+            return rc;
+        t->n++;
+    }
+    *domain = t->map[*domain];
+    return SLU_OK;
+}
+
+static int translate(struct translation *t, struct slu_batch *b, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < b->n_seg && rc == SLU_OK; i++) {
+        struct slu_seg *g = &b->seg[i];
+        if (g->source == SLU_PADDING)
+            continue;
+        if (!t->any || g->source != t->last)
+            rc = translate_source(t, g->source, err);
+        t->any = true;
+        t->last = g->source;
+        if (rc == SLU_OK && g->domain != SLU_NO_DOMAIN)
+            rc = translate_domain(t, &g->domain, err);
+    }
+    return rc;
+}
+
+static int copy_rows(struct join *j, unsigned k, struct slu_err *err)
+{
+    struct slu_shards *s = j->s;
+    struct slu_reader_cfg cfg = {(const char *const *)j->rows[k].path, j->rows[k].n, 0};
+    struct slu_reader *r = NULL;
+    struct slu_batch b;
+    struct translation t = {.to = s->cfg.names};
+    int rc = slu_shards_begin_bucket(s, &s->bucket[k], err);
+
+    slu_batch_init(&b, s->header.tok_bytes);
+    if (rc == SLU_OK)
+        rc = slu_reader_open(&r, &cfg, err);
+    if (rc == SLU_OK)
+        t.from = slu_reader_names(r);
+    while (rc == SLU_OK && (rc = slu_reader_next(r, &b, err)) == SLU_OK) {
+        rc = translate(&t, &b, err);
+        if (rc == SLU_OK)
+            rc = slu_shards_put_rows(s, &s->bucket[k], &b, err);
+    }
+    if (rc == SLU_EOF)
+        rc = slu_reader_finish(r, NULL, err);
+    slu_batch_release(&b);
+    slu_reader_free(r);
+    free(t.map);
+    return rc;
+}
+
+/* ---- the set ---- */
+
+static int make_set(struct join *j, struct slu_err *err)
+{
+    struct slu_shards *s = j->s;
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_shard_dir_tidy(s->dir, err);
+
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
+        if (s->bucket[i].pub.n_shard) {
+            rc = copy_rows(j, i, err);
+            continue;
+        }
+        slu_buf_clear(&path);
+        rc = slu_buf_printf(&path, err, "%s/%s", s->dir, s->bucket[i].pub.name);
+        if (rc == SLU_OK) /* what there was of it was dropped */
+            (void)rmdir((const char *)path.data);
+    }
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        rc = slu_shards_end_bucket(s, &s->bucket[i], err);
+    slu_buf_release(&path);
+    return rc;
+}
+
+int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
+                    const struct slu_sum *input, struct slu_err *err)
+{
+    struct join j = {.s = s, .work = work, .of = of};
+    int there = SLU_OK;
+    int rc = slu_shards_part_mark(s, of, input, &j.mark, err);
+
+    s->keep = true;
+    if (rc == SLU_OK)
+        rc = there = slu_shard_dir_begin_join(s->dir, &j.mark, &s->lock, err);
+    /* It is made again where anything of it is not as it was made. */
+    j.finished = there == SLU_EOF && !s->cfg.force && slu_shards_set_is_there(s);
+    for (uint64_t i = 0; i < of && rc >= 0; i++) {
+        int bad = read_part(&j, i, err);
+        rc = bad ? bad : rc;
+    }
+    if (there == SLU_EOF && rc == SLU_EOF && !j.finished)
+        rc = slu_shard_dir_reopen(s->dir, &j.mark, err);
+    if (rc == SLU_EOF)
+        for (unsigned i = 0; i < s->n_bucket; i++)
+            slu_sum_add(&s->sum, &s->bucket[i].sum);
+    if (rc == SLU_OK)
+        rc = make_set(&j, err);
+    for (unsigned i = 0; i < s->n_bucket; i++) {
+        for (size_t k = 0; k < j.rows[i].n; k++)
+            free(j.rows[i].path[k]);
+        free(j.rows[i].path);
+    }
+    slu_buf_release(&j.mark);
+    return rc;
+}

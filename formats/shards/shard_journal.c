@@ -1,0 +1,497 @@
+/* shard_journal.c - DIR/.journal.jsonl: which shards are whole while a set is written,
+ * so that a shuffle that was killed goes on where it was.
+ *
+ * The first line says what must agree - the format and all that decides the bytes of a
+ * shard, and what the input adds up to -, then there is a line a whole shard: its
+ * files' bytes and hashes, and a hash of its sequences in order. A run that finds a
+ * journal of its own kind takes every shard over whose files are there with their bytes
+ * and hashes; when the sequences come that would go into it, their hash is compared and
+ * nothing is written. A line that the journal's end cut off, or what an outage made of
+ * it, is none: that shard is written again. It is gone when report.json is there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/shards/shard_dir.h"
+#include "formats/shards/shard_private.h"
+#include "lib/json.h"
+#include "lib/pipe.h"
+
+/* ---- what must agree ---- */
+
+static int put_hash(struct slu_buf *t, const char *key, const struct slu_buf *of,
+                    struct slu_err *err)
+{
+    char hex[33];
+
+    slu_u128_hex(slu_hash128(of->data, of->len), hex);
+    return slu_buf_printf(t, err, ",\"%s\":\"%s\"", key, hex);
+}
+
+/* All that decides what the bytes of a shard are, the input apart. */
+static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
+                         struct slu_err *err)
+{
+    const struct slu_shards_cfg *c = &s->cfg;
+    const struct slu_header *h = &s->header;
+    char hex[33];
+    struct slu_u128 print;
+
+    memcpy(&print, h->fingerprint, sizeof print);
+    slu_u128_hex(print, hex);
+    int rc = slu_buf_printf(
+        t, err, "%d %d %d %d %s %llu %u %d %llu %llu %llu %llu %s\n", c->drop_last,
+        c->compress_set, c->compress_level, (int)c->member,
+        c->olmo_path ? c->olmo_path : "", (unsigned long long)c->seed, h->tok_bytes,
+        h->label_tokens, (unsigned long long)h->vocab_size, (unsigned long long)h->eos,
+        (unsigned long long)h->bos, (unsigned long long)h->pad, hex);
+
+    if (rc == SLU_OK) /* of which there may be no provenance */
+        rc = slu_buf_printf(t, err, "%s\n%s\n", c->license ? c->license : "",
+                            c->olmo_tokenizer ? c->olmo_tokenizer : "");
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        rc = slu_buf_printf(t, err, "%llu %llu\n",
+                            (unsigned long long)s->bucket[i].pub.length,
+                            (unsigned long long)s->bucket[i].pub.shard_sequences);
+    for (size_t i = 0; i < h->n_step && rc == SLU_OK; i++)
+        rc = slu_step_put_json(&h->step[i], t, err);
+    return rc;
+}
+
+static int put_input(const struct slu_sum *in, struct slu_u128 id, struct slu_buf *t,
+                     struct slu_err *err)
+{
+    char sum[33], trace[33], hex[33];
+
+    if (!in)
+        return SLU_OK;
+    slu_u128_hex(in->checksum, sum);
+    slu_u128_hex(in->trace_checksum, trace);
+    slu_u128_hex(id, hex);
+    return slu_buf_printf(t, err, "%llu %llu %s %s %s",
+                          (unsigned long long)in->n.sequences,
+                          (unsigned long long)in->n.tokens, sum, trace, hex);
+}
+
+int slu_shards_head(const struct slu_shards *s, const struct slu_sum *in,
+                    const char *more, struct slu_buf *t, struct slu_err *err)
+{
+    struct slu_buf of = SLU_BUF_INIT;
+    int rc = put_arguments(s, &of, err);
+
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(t, err, "{\"version\":\"%s\",\"format\":\"%s\"",
+                            SLU_VERSION, s->cfg.format->name);
+    if (rc == SLU_OK)
+        rc = put_hash(t, "arguments", &of, err);
+    slu_buf_clear(&of);
+    if (rc == SLU_OK)
+        rc = put_input(in, s->cfg.input_id, &of, err);
+    if (rc == SLU_OK)
+        rc = put_hash(t, "input", &of, err);
+    slu_buf_release(&of);
+    return rc ? rc : slu_buf_printf(t, err, "%s}\n", more);
+}
+
+/* ---- lines ---- */
+
+int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *b,
+                    const struct slu_shards_done *d, struct slu_buf *t,
+                    struct slu_err *err)
+{
+    const struct slu_shard_facts *f = &d->facts;
+    char hex[33], sum[33];
+
+    slu_u128_hex(d->content, hex);
+    slu_u128_hex(d->checksum, sum);
+    int rc = slu_buf_printf(
+        t, err,
+        "{\"bucket\":\"%s\",\"shard\":%llu,\"sequences\":%llu,\"documents\":%llu,"
+        "\"tokens\":%llu,\"checksum\":\"%s\",\"raw_bytes\":%llu,"
+        "\"raw_xxh3_64\":\"%016llx\",\"content\":\"%s\",\"files\":[",
+        b->pub.name, (unsigned long long)f->number, (unsigned long long)f->n_seq,
+        (unsigned long long)d->n.documents, (unsigned long long)d->n.tokens, sum,
+        (unsigned long long)f->raw_byte, (unsigned long long)f->raw_xxh3, hex);
+    for (unsigned i = 0; i < s->cfg.format->n_file && rc == SLU_OK; i++)
+        rc = slu_buf_printf(t, err, "%s{\"bytes\":%llu,\"xxh3_64\":\"%016llx\"}",
+                            i ? "," : "", (unsigned long long)f->n_byte[i],
+                            (unsigned long long)f->xxh3[i]);
+    return rc ? rc : slu_buf_printf(t, err, "]}\n");
+}
+
+bool slu_shards_u64(struct slu_json_value v, const char *key, uint64_t *out)
+{
+    struct slu_json_value x;
+    return slu_json_get(v, key, &x) && slu_json_u64(x, out);
+}
+
+bool slu_shards_hex(struct slu_json_value v, const char *key, uint64_t *out,
+                    unsigned n_half)
+{
+    struct slu_json_value x;
+    const char *p;
+    size_t n;
+    char half[17] = {0};
+
+    if (!slu_json_get(v, key, &x) || !slu_json_string(x, &p, &n) || n != 16 * n_half ||
+        strspn(p, "0123456789abcdef") != n)
+        return false;
+    for (unsigned i = n_half; i-- > 0; p += 16) {
+        memcpy(half, p, 16);
+        out[i] = strtoull(half, NULL, 16);
+    }
+    return true;
+}
+
+static bool read_shard(const struct slu_shards *s, struct slu_json_value v,
+                       struct slu_shards_done *d, unsigned *bucket)
+{
+    struct slu_json_value x;
+    struct slu_json_iter it;
+    uint64_t content[2], checksum[2];
+    unsigned i = 0;
+    bool ok = slu_json_get(v, "bucket", &x) &&
+              slu_shards_u64(v, "shard", &d->facts.number) &&
+              slu_shards_u64(v, "sequences", &d->facts.n_seq) &&
+              slu_shards_u64(v, "documents", &d->n.documents) &&
+              slu_shards_u64(v, "tokens", &d->n.tokens) &&
+              slu_shards_hex(v, "checksum", checksum, 2) &&
+              slu_shards_u64(v, "raw_bytes", &d->facts.raw_byte) &&
+              slu_shards_hex(v, "raw_xxh3_64", &d->facts.raw_xxh3, 1) &&
+              slu_shards_hex(v, "content", content, 2);
+
+    for (*bucket = 0; ok && *bucket < s->n_bucket; ++*bucket)
+        if (slu_json_is(x, s->bucket[*bucket].pub.name))
+            break;
+    if (!ok || *bucket == s->n_bucket || d->facts.n_seq == 0 ||
+        d->facts.n_seq > s->bucket[*bucket].pub.shard_sequences ||
+        d->facts.number > UINT32_MAX || !slu_json_get(v, "files", &x))
+        return false;
+    d->content = (struct slu_u128){content[0], content[1]};
+    d->checksum = (struct slu_u128){checksum[0], checksum[1]};
+    d->n.sequences = d->facts.n_seq;
+    d->facts.n_tok = d->facts.n_seq * s->bucket[*bucket].pub.n_id;
+    for (slu_json_iter_init(&it, x); ok && slu_json_next(&it); i++)
+        ok = i < SLU_SHARD_FILES &&
+             slu_shards_u64(it.value, "bytes", &d->facts.n_byte[i]) &&
+             slu_shards_hex(it.value, "xxh3_64", &d->facts.xxh3[i], 1);
+    return ok && i == s->cfg.format->n_file;
+}
+
+bool slu_shards_read_line(const struct slu_shards *s, const uint8_t *p, size_t n,
+                          struct slu_shards_done *d, unsigned *bucket)
+{
+    struct slu_json *j = NULL;
+
+    *d = (struct slu_shards_done){0};
+    bool ok =
+        !slu_json_parse(&j, p, n, NULL) && read_shard(s, slu_json_root(j), d, bucket);
+    slu_json_free(j);
+    return ok;
+}
+
+/* Notes the shard, in order of number (which is the journal's own, but for outages). */
+static int note(struct slu_shards_bucket *b, const struct slu_shards_done *d,
+                struct slu_err *err)
+{
+    if (d->facts.number != b->first + b->n_done)
+        return SLU_OK; /* a gap: from here on they are written again */
+    int rc = slu_grow(&b->done, &b->cap_done, b->n_done + 1, sizeof *d, err);
+    if (rc == SLU_OK)
+        b->done[b->n_done++] = *d;
+    return rc;
+}
+
+int slu_shards_read_lines(struct slu_shards *s, const uint8_t *p, const uint8_t *end,
+                          struct slu_err *err)
+{
+    const uint8_t *nl;
+    int rc = SLU_OK;
+
+    for (; rc == SLU_OK && p < end && (nl = memchr(p, '\n', (size_t)(end - p)));
+         p = nl + 1) {
+        struct slu_shards_done d;
+        unsigned k;
+        if (slu_shards_read_line(s, p, (size_t)(nl - p), &d, &k))
+            rc = note(&s->bucket[k], &d, err);
+    }
+    return rc;
+}
+
+/* ---- files that are there ---- */
+
+struct look {
+    struct slu_shards *s;
+    unsigned bucket;
+    uint64_t number;
+};
+struct look_job {
+    struct slu_shards_bucket *b;
+    struct slu_shards_done *d;
+    struct slu_buf scratch;
+};
+
+static int look_produce(void *ctx, void *job, struct slu_err *err)
+{
+    struct look *l = ctx;
+    struct look_job *j = job;
+
+    (void)err;
+    while (l->bucket < l->s->n_bucket && l->number == l->s->bucket[l->bucket].n_done) {
+        l->bucket++;
+        l->number = 0;
+    }
+    if (l->bucket == l->s->n_bucket)
+        return SLU_EOF;
+    j->b = &l->s->bucket[l->bucket];
+    j->d = &j->b->done[l->number++];
+    return SLU_OK;
+}
+
+bool slu_shards_file_path(const struct slu_shards *s, const struct slu_shards_bucket *b,
+                          uint64_t number, unsigned file, char out[4096])
+{
+    char name[256];
+
+    s->cfg.format->file_name(s->state, number, file, name, sizeof name);
+    int n = snprintf(out, 4096, "%s/%s/%s", s->dir, b->pub.name, name);
+    return n > 0 && n < 4096;
+}
+
+static int look_work(void *ctx, unsigned worker, void *job, struct slu_err *err)
+{
+    struct slu_shards *s = ((struct look *)ctx)->s;
+    struct look_job *j = job;
+    char path[4096];
+
+    (void)worker;
+    for (unsigned i = 0; i < s->cfg.format->n_file; i++) {
+        struct slu_digest d;
+        struct stat st;
+        if (!slu_shards_file_path(s, j->b, j->d->facts.number, i, path))
+            return slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);
+        j->d->gone = j->d->gone || stat(path, &st) || !S_ISREG(st.st_mode) ||
+                     (uint64_t)st.st_size != j->d->facts.n_byte[i] ||
+                     slu_file_digest(path, &j->scratch, &d, NULL) ||
+                     d.n_byte != j->d->facts.n_byte[i] || d.xxh3 != j->d->facts.xxh3[i];
+    }
+    return SLU_OK;
+}
+
+static int look_emit(void *ctx, void *job, struct slu_err *err)
+{
+    (void)ctx;
+    (void)job;
+    (void)err;
+    return SLU_OK;
+}
+
+int slu_shards_look(struct slu_shards *s, unsigned n_threads, struct slu_err *err)
+{
+    static const struct slu_pipe_ops ops = {look_produce, look_work, look_emit};
+    struct look l = {s, 0, 0};
+    struct look_job job[8] = {{0}};
+    void *slot[8];
+
+    for (unsigned i = 0; i < 8; i++)
+        slot[i] = &job[i];
+    int rc = slu_pipe_run(&ops, &l, slot, 8, n_threads, err);
+    for (unsigned i = 0; i < 8; i++)
+        slu_buf_release(&job[i].scratch);
+    return rc;
+}
+
+/* ---- a run's beginning ---- */
+
+/* Is that member a string, the same in both? */
+static bool same(struct slu_json_value a, struct slu_json_value b, const char *key)
+{
+    struct slu_json_value x, y;
+    const char *p;
+    size_t n;
+
+    return slu_json_get(a, key, &x) && slu_json_get(b, key, &y) &&
+           slu_json_string(x, &p, &n) && slu_json_is(y, p);
+}
+
+const char *slu_shards_head_differs(const struct slu_buf *head,
+                                    const struct slu_buf *text)
+{
+    struct slu_json *ours = NULL, *theirs = NULL;
+    const uint8_t *nl = memchr(text->data, '\n', text->len);
+    const char *what = "arguments";
+
+    if (nl && (size_t)(nl - text->data) + 1 == head->len &&
+        !memcmp(head->data, text->data, head->len))
+        return "";
+    if (nl && !slu_json_parse(&ours, head->data, head->len, NULL) &&
+        !slu_json_parse(&theirs, text->data, (size_t)(nl - text->data), NULL)) {
+        struct slu_json_value a = slu_json_root(ours), b = slu_json_root(theirs);
+        if (same(a, b, "version") && same(a, b, "format") && same(a, b, "arguments"))
+            what = same(a, b, "input") ? "parts" : "input";
+    }
+    slu_json_free(ours);
+    slu_json_free(theirs);
+    return what;
+}
+
+/* Is the journal's head ours? SLU_E_MISMATCH says what is another's. */
+static int compare(const struct slu_shards *s, const struct slu_buf *head,
+                   const struct slu_buf *text, struct slu_err *err)
+{
+    const char *other = slu_shards_head_differs(head, text);
+
+    if (!*other)
+        return SLU_OK;
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        "%s: holds the beginning of a shard set that a shuffle of other %s was "
+        "writing when it was stopped; run that one again, or use --force to "
+        "remove it and begin anew",
+        s->dir, other);
+}
+
+/* The journal that is there, if it is ours; *found: there is one. */
+static int load(struct slu_shards *s, const struct slu_buf *head, bool *found,
+                struct slu_err *err)
+{
+    struct slu_buf text = SLU_BUF_INIT;
+    const char *path = (const char *)s->journal_path.data;
+    int rc = SLU_OK;
+
+    *found = !access(path, F_OK);
+    if (*found)
+        rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
+    if (*found && rc == SLU_OK)
+        rc = compare(s, head, &text, err);
+    if (*found && rc == SLU_OK)
+        rc = slu_shards_read_lines(s, text.data + head->len, text.data + text.len, err);
+    slu_buf_release(&text);
+    return rc;
+}
+
+/* Is `name` that of a file of shard `number` that is taken over? */
+static bool keeps_shard(const struct slu_shards *s, const struct slu_shards_bucket *b,
+                        uint64_t number, const char *name)
+{
+    char want[256];
+
+    for (unsigned f = 0; f < s->cfg.format->n_file && slu_shards_done(b, number); f++) {
+        s->cfg.format->file_name(s->state, number, f, want, sizeof want);
+        if (!strcmp(want, name))
+            return true;
+    }
+    return false;
+}
+
+bool slu_shards_keeps(const void *ctx, const char *folder, const char *name)
+{
+    const struct slu_shards *s = ctx;
+
+    for (unsigned i = 0; i < s->n_bucket; i++)
+        if (!strcmp(s->bucket[i].pub.name, folder))
+            for (const char *p = name; *(p += strcspn(p, "0123456789"));
+                 p += strspn(p, "0123456789")) /* its number is one of those in it */
+                if (keeps_shard(s, &s->bucket[i], strtoull(p, NULL, 10), name))
+                    return true;
+    return false;
+}
+
+int slu_shards_write_journal(struct slu_shards *s, struct slu_buf *t,
+                             struct slu_err *err)
+{
+    const char *path = (const char *)s->journal_path.data;
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i < s->n_bucket; i++)
+        for (uint64_t k = 0; k < s->bucket[i].n_done && rc == SLU_OK; k++)
+            if (!s->bucket[i].done[k].gone)
+                rc = slu_shards_line(s, &s->bucket[i], &s->bucket[i].done[k], t, err);
+    if (rc == SLU_OK)
+        rc = slu_out_whole(path, t->data, t->len, err);
+    if (rc == SLU_OK) {
+        s->journal = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        if (s->journal < 0)
+            rc = slu_fail_errno(err, "%s: cannot be opened", path);
+    }
+    return rc;
+}
+
+int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
+                     unsigned n_threads, struct slu_err *err)
+{
+    struct slu_buf head = SLU_BUF_INIT;
+    bool found = false, replace = s->cfg.force;
+    int rc = replace ? SLU_OK : slu_shard_dir_check(s->dir, err);
+
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(&s->journal_path, err, "%s/" SLU_SHARD_JOURNAL, s->dir);
+    if (rc == SLU_OK)
+        rc = slu_buf_append(&s->journal_path, "", 1, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_head(s, input, "", &head, err);
+    if (rc == SLU_OK && !slu_shard_dir_complete(s->dir))
+        rc = load(s, &head, &found, replace ? NULL : err);
+    if (replace && rc)
+        rc = SLU_OK; /* another's, or none: nothing of it is taken over */
+    if (rc == SLU_OK && found)
+        rc = slu_shards_look(s, n_threads, err);
+    if (rc == SLU_OK)
+        rc = slu_shard_dir_prepare(s->dir, replace, slu_shards_keeps, s, &s->made_dir,
+                                   &s->lock, err);
+    s->made = rc == SLU_OK;
+    if (rc == SLU_OK)
+        rc = slu_shards_write_journal(s, &head, err);
+    slu_buf_release(&head);
+    return rc;
+}
+
+/* ---- while it works ---- */
+
+const struct slu_shards_done *slu_shards_done(const struct slu_shards_bucket *b,
+                                              uint64_t number)
+{
+    uint64_t k = number - b->first;
+
+    return k < b->n_done && !b->done[k].gone ? &b->done[k] : NULL;
+}
+
+int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
+                    const struct slu_shards_done *d, struct slu_err *err)
+{
+    struct slu_buf t = SLU_BUF_INIT;
+    int rc = slu_shards_line(s, b, d, &t, err);
+
+    if (rc == SLU_OK) /* in one piece: lines are whole or the last */
+        rc = slu_write_full(s->journal, t.data, t.len, err);
+    if (rc == SLU_E_IO)
+        slu_err_at(err, "%s", (const char *)s->journal_path.data);
+    slu_buf_release(&t);
+    return rc;
+}
+
+int slu_shards_differs(struct slu_shards *s, const struct slu_shards_bucket *b,
+                       uint64_t number, struct slu_err *err)
+{
+    s->keep = true;
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        "%s: other sequences belong in shard %llu of %s than the shuffle put "
+        "there that was stopped: the input has changed, or its order; remove "
+        "%s to begin anew",
+        s->dir, (unsigned long long)number, b->pub.name,
+        (const char *)s->journal_path.data);
+}
+
+struct slu_u128 slu_shards_content(uint64_t index, struct slu_u128 tokens,
+                                   const struct slu_seg *seg, uint64_t n_seg)
+{
+    uint64_t k[3] = {index, tokens.lo, tokens.hi};
+
+    return slu_hash_segments(k, sizeof k, seg, n_seg);
+}

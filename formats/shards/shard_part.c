@@ -1,0 +1,285 @@
+/* shard_part.c - one part of a shard set that several processes write (shard.h): its
+ * lock, its journal, and what its source must give. */
+#include "formats/shards/shard_part.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "formats/shards/shard_dir.h"
+
+/* ---- one process a part ---- */
+
+/* Is it "HOST PID", of a process of this host that is there? */
+static bool is_alive(const char *note, const char *host)
+{
+    size_t n = strlen(host);
+
+    if (strncmp(note, host, n) || note[n] != ' ')
+        return false;
+    long pid = strtol(note + n, NULL, 10);
+    return pid > 0 && pid != (long)getpid() && (!kill((pid_t)pid, 0) || errno == EPERM);
+}
+
+/* The lock's file is never removed: who waits for it would lock another. Where there
+ * are no locks, its text tells of a process of this host; one of another is trusted to
+ * be dead, and if it is not, both write the same bytes under the same names. */
+static int lock_part(struct slu_shards *s, struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    char host[65] = "", note[128] = "";
+    bool busy = false;
+    int rc = slu_shards_part_path(s->part.work, s->part.index, s->part.of, "lock",
+                                  &path, err);
+
+    if (rc == SLU_OK) {
+        s->part_lock =
+            open((const char *)path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (s->part_lock < 0)
+            rc = slu_fail_errno(err, "%s: cannot be opened", (const char *)path.data);
+    }
+    slu_buf_release(&path);
+    if (rc)
+        return rc;
+    gethostname(host, sizeof host - 1);
+    ssize_t n = pread(s->part_lock, note, sizeof note - 1, 0);
+    note[n > 0 ? strcspn(note, "\n") : 0] = 0;
+    if (flock(s->part_lock, LOCK_EX | LOCK_NB))
+        busy = errno == EWOULDBLOCK || is_alive(note, host);
+    if (busy)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "part %" PRIu64 "/%" PRIu64
+                        " is being written by another process%s%s%s; wait for it",
+                        s->part.index, s->part.of, *note ? " (host and process " : "",
+                        note, *note ? ")" : "");
+    /* Nothing depends on it but a message. */
+    n = snprintf(note, sizeof note, "%s %ld\n", host, (long)getpid());
+    if (ftruncate(s->part_lock, 0) || pwrite(s->part_lock, note, (size_t)n, 0) != n)
+        return slu_fail_errno(err, "%s: cannot be written", s->part.work);
+    return SLU_OK;
+}
+
+/* ---- what a run before left ---- */
+
+/* Everything the journal says of it is there: its books are those of this part. */
+static int adopt(struct slu_shards *s, const struct slu_buf *text, size_t head,
+                 size_t end, const struct slu_shards_end *e, struct slu_err *err)
+{
+    const uint8_t *nl;
+    int rc = slu_shards_check_rows(s, s->part.work, s->part.index, s->part.of, e, err);
+
+    for (size_t at = head; at < end && rc == SLU_OK;
+         at = (size_t)(nl - text->data) + 1) {
+        struct slu_shards_done d;
+        unsigned k;
+        nl = memchr(text->data + at, '\n', text->len - at);
+        if (!slu_shards_read_line(s, text->data + at, (size_t)(nl - text->data) - at,
+                                  &d, &k))
+            return slu_fail(err, SLU_E_FORMAT, "%s: no line of a shard",
+                            (const char *)s->journal_path.data);
+        rc = slu_shards_check_sizes(s, &s->bucket[k], &d.facts, err);
+        if (rc == SLU_OK)
+            rc = slu_shards_adopt(&s->bucket[k], &d, err);
+    }
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        slu_sum_add(&s->sum, &s->bucket[i].sum);
+    s->dropped = e->dropped;
+    return rc;
+}
+
+static void forget(struct slu_shards *s)
+{
+    s->sum = s->dropped = (struct slu_sum){0};
+    for (unsigned i = 0; i < s->n_bucket; i++) {
+        struct slu_shards_bucket *b = &s->bucket[i];
+        b->pub.n_shard = b->pub.n_seq = b->n_short = 0;
+        b->sum = (struct slu_sum){0};
+    }
+}
+
+/* The journal that is there, if it is ours. *found: shards may be taken over; skipped:
+ * all of it is there. */
+static int load(struct slu_shards *s, const struct slu_buf *head,
+                const struct slu_buf *mark, bool *found, struct slu_err *err)
+{
+    const char *path = (const char *)s->journal_path.data;
+    struct slu_buf text = SLU_BUF_INIT;
+    struct slu_shards_end e;
+    size_t at;
+    bool damaged;
+    int rc = SLU_OK;
+
+    *found = !s->cfg.force && !access(path, F_OK);
+    if (!*found)
+        return SLU_OK;
+    rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
+    const char *other = rc ? "" : slu_shards_head_differs(head, &text);
+    if (*other)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: is of a shuffle of other %s; remove it, or use --force to "
+                      "write the part anew",
+                      path, other);
+    if (rc == SLU_OK && slu_shards_get_end(s, &text, &e, &at, &damaged) &&
+        slu_shard_dir_check_part(s->dir, mark, NULL) >= 0) {
+        s->skipped = !adopt(s, &text, head->len, at, &e, NULL);
+        if (!s->skipped)
+            forget(s);
+    }
+    if (rc == SLU_OK && !s->skipped)
+        rc = slu_shards_read_lines(s, text.data + head->len, text.data + text.len, err);
+    slu_buf_release(&text);
+    return rc;
+}
+
+/* ---- the source, counted ---- */
+
+struct counted {
+    struct slu_shards *s;
+    slu_shards_source *source;
+    void *ctx;
+    uint64_t n[SLU_MAX_BUCKETS];
+    int last;
+};
+
+/* The bucket's span has all that it should. */
+static int check_span(const struct counted *c, unsigned k, struct slu_err *err)
+{
+    uint64_t want = c->s->part.span[k].n_seq;
+
+    if (c->n[k] == want)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_CONSERVATION,
+                    "internal error: part %" PRIu64 "/%" PRIu64 " has %" PRIu64
+                    " sequences of %s, and was to have %" PRIu64 "; please report it",
+                    c->s->part.index, c->s->part.of, c->n[k], c->s->bucket[k].pub.name,
+                    want);
+}
+
+/* Checked before the engine sees a bucket's end, as it ends a short shard there. */
+static int counted(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct counted *c = ctx;
+    int rc = c->source(c->ctx, b, err);
+
+    for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
+        int k = slu_header_bucket_of(&c->s->header, b->seq[i].len_tok);
+        if (k < 0)
+            break; /* the engine says it */
+        if (c->s->cfg.by_bucket && c->last >= 0 && c->last != k)
+            rc = check_span(c, (unsigned)c->last, err);
+        c->last = k;
+        if (++c->n[k] > c->s->part.span[k].n_seq && rc == SLU_OK)
+            rc = check_span(c, (unsigned)k, err);
+    }
+    for (unsigned i = 0; i < c->s->n_bucket && rc == SLU_EOF; i++) {
+        int bad = check_span(c, i, err);
+        rc = bad ? bad : rc;
+    }
+    return rc;
+}
+
+/* ---- the part ---- */
+
+static int set_part(struct slu_shards *s, const struct slu_shards_part *part,
+                    struct slu_err *err)
+{
+    int rc;
+
+    s->keep = true;
+    s->part = *part;
+    for (unsigned i = 0; i < s->n_bucket; i++) {
+        const struct slu_shards_span *n = &part->span[i];
+        s->bucket[i].first = n->n_seq ? n->first_shard : 0;
+        if (!n->last && n->n_seq % s->bucket[i].pub.shard_sequences)
+            return slu_fail(err, SLU_E_CONSERVATION,
+                            "internal error: part %" PRIu64 "/%" PRIu64
+                            " ends in the middle of a shard of %s; please report it",
+                            part->index, part->of, s->bucket[i].pub.name);
+    }
+    rc = slu_shards_part_path(part->work, part->index, part->of, "jsonl",
+                              &s->journal_path, err);
+    return rc;
+}
+
+/* All of it is on the disk: its journal anew, in order and with its last line. */
+static int close_journal(struct slu_shards *s, struct slu_buf *head,
+                         const struct slu_buf *mark, struct slu_err *err)
+{
+    struct slu_shards_end e = {.dropped = s->dropped};
+    int rc = slu_shards_sync(s, err);
+
+    if (rc == SLU_OK)
+        rc = slu_shard_dir_check_part(s->dir, mark, err);
+    if (rc == SLU_EOF)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: another shuffle has written here meanwhile", s->dir);
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
+        const struct slu_shards_bucket *b = &s->bucket[i];
+        for (uint64_t k = 0; k < b->pub.n_shard && rc == SLU_OK; k++)
+            rc = slu_shards_line(s, b, &b->noted[k], head, err);
+        e.n_shard += b->pub.n_shard;
+        if (b->pub.n_shard)
+            e.rows[i] = b->rows_file->digest;
+    }
+    if (rc == SLU_OK)
+        rc = slu_shards_put_end(s, &e, head, err);
+    return rc ? rc
+              : slu_out_whole((const char *)s->journal_path.data, head->data, head->len,
+                              err);
+}
+
+static int write_part(struct slu_shards *s, struct counted *c, struct slu_buf *head,
+                      const struct slu_buf *mark, bool found, unsigned n_threads,
+                      unsigned n_slots, struct slu_err *err)
+{
+    size_t first = head->len;
+    int rc = slu_shard_dir_begin_part(s->dir, s->part.work, mark, s->cfg.force,
+                                      &s->lock, err);
+
+    if (rc == SLU_OK && found)
+        rc = slu_shards_look(s, n_threads, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_write_journal(s, head, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_run(s, counted, c, n_threads, n_slots, err);
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        rc = slu_shards_end_bucket(s, &s->bucket[i], err);
+    head->len = first;
+    return rc ? rc : close_journal(s, head, mark, err);
+}
+
+int slu_shards_write_part(struct slu_shards *s, const struct slu_shards_part *part,
+                          slu_shards_source *source, void *ctx,
+                          const struct slu_sum *input, unsigned n_threads,
+                          unsigned n_slots, struct slu_err *err)
+{
+    struct counted c = {.s = s, .source = source, .ctx = ctx, .last = -1};
+    struct slu_buf head = SLU_BUF_INIT, mark = SLU_BUF_INIT;
+    bool found = false;
+    int rc = set_part(s, part, err);
+
+    if (rc == SLU_OK)
+        rc = lock_part(s, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_part_mark(s, part->of, input, &mark, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_part_head(s, part, input, &head, err);
+    if (rc == SLU_OK)
+        rc = load(s, &head, &mark, &found, err);
+    if (rc == SLU_OK && !s->skipped)
+        rc = write_part(s, &c, &head, &mark, found, n_threads, n_slots, err);
+    slu_buf_release(&mark);
+    slu_buf_release(&head);
+    return rc;
+}
+
+bool slu_shards_skipped(const struct slu_shards *s)
+{
+    return s->skipped;
+}

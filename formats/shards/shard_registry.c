@@ -1,0 +1,62 @@
+/* shard_registry.c - which formats there are: writer and layout side by side. */
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/shards/shard.h"
+#include "formats/shards/shardset.h"
+
+static const struct kind {
+    const struct slu_shard_format *format;
+    const struct slu_shard_layout *layout;
+} kinds[] = {
+#define FORMAT(name) {&slu_shard_##name, &slu_shard_layout_##name},
+#include "formats/shards/shard_list.h"
+#undef FORMAT
+};
+enum { N_KIND = sizeof kinds / sizeof *kinds };
+
+const char *const slu_shard_format_names[] = {"wds", "olmo",    "ds",      "megatron",
+                                              "mds", "litdata", "parquet", NULL};
+
+const struct slu_shard_format *slu_shard_format_at(unsigned i)
+{
+    return i < N_KIND ? kinds[i].format : NULL;
+}
+
+int slu_shard_format_find(const struct slu_shard_format **f, const char *name,
+                          struct slu_err *err)
+{
+    char built[128] = "";
+    size_t n = 0;
+
+    for (unsigned i = 0; i < N_KIND; i++) {
+        *f = kinds[i].format;
+        if (!strcmp((*f)->name, name))
+            return SLU_OK;
+        if (n < sizeof built)
+            n += (size_t)snprintf(built + n, sizeof built - n, "%s%s", i ? ", " : "",
+                                  (*f)->name);
+    }
+    *f = NULL;
+    return slu_fail(err, SLU_E_UNSUPPORTED,
+                    "--format %s is not built into this version; there is %s", name,
+                    built);
+}
+
+const struct slu_shard_layout *slu_shard_layout_find(const char *name)
+{
+    for (unsigned i = 0; i < N_KIND; i++)
+        if (!strcmp(kinds[i].layout->format, name))
+            return kinds[i].layout;
+    return NULL;
+}
+
+bool slu_shard_name_is(const char *name, const char *prefix, const char *suffix)
+{
+    size_t n = strlen(prefix);
+
+    if (strncmp(name, prefix, n))
+        return false;
+    size_t digits = strspn(name + n, "0123456789");
+    return digits && !strcmp(name + n + digits, suffix);
+}

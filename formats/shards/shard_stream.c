@@ -1,0 +1,276 @@
+/* shard_stream.c - shards of formats that stream: take (serial), encode (parallel),
+ * write (serial). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/shards/shard_private.h"
+#include "lib/pipe.h"
+
+enum {
+    GATHER = 256 << 10, /* bytes of a file between two writes */
+    ROWS = 4096,        /* sequences' segments between two puts */
+};
+
+typedef struct slu_shards_bucket bucket;
+
+/* ---- one shard ---- */
+
+static bool flushed(const struct slu_shard_format *f, unsigned file)
+{
+    return f->flush_files >> file & 1;
+}
+
+static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err *err)
+{
+    struct slu_buf *bytes = &b->gather[file];
+    int rc = SLU_OK;
+
+    if (bytes->len && flushed(s->cfg.format, file)) {
+        slu_buf_clear(&s->flushed);
+        rc = s->cfg.format->flush(s->state, file, bytes, &s->flushed, err);
+        slu_buf_clear(&b->gather[file]);
+        bytes = &s->flushed;
+    }
+    if (rc == SLU_OK && bytes->len)
+        rc = slu_out_write(b->files->out[file], bytes->data, bytes->len, err);
+    slu_buf_clear(bytes);
+    return rc;
+}
+
+static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+    struct slu_shard at = {&b->pub, b->first + b->n_ended, 0};
+    int rc = b->rows ? SLU_OK : slu_shards_begin_bucket(s, b, err);
+
+    if (rc || slu_shards_done(b, at.number))
+        return rc;
+    rc = slu_shards_files_open(s, b, at.number, &b->files, err);
+    return rc || !f->begin ? rc : f->begin(s->state, &at, b->gather, err);
+}
+
+/* The shard at hand is whole. */
+static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+    struct slu_shard at = {&b->pub, b->first + b->n_ended, b->n_here};
+    struct slu_shards_item it = {
+        .bucket = b,
+        .done = {.facts = {.number = at.number,
+                           .n_seq = at.n_seq,
+                           .n_tok = at.n_seq * b->pub.n_id},
+                 .content = b->content},
+        .sum = b->here,
+    };
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; b->files && i < f->n_file && rc == SLU_OK; i++) {
+        rc = drain(s, b, i, err);
+        if (rc == SLU_OK && f->end)
+            rc = f->end(s->state, &at, i, b->files->out[i], err);
+    }
+    if (rc)
+        return rc;
+    it.files = b->files;
+    b->files = NULL;
+    b->n_ended++;
+    rc = slu_shards_close(s, &it, err);
+    if (rc == SLU_OK)
+        rc = slu_shards_put_rows(s, b, &b->batch, err);
+    b->here = (struct slu_sum){0};
+    b->content = (struct slu_u128){0, 0};
+    b->n_here = 0;
+    return rc;
+}
+
+/* What is left of a bucket at the end of the input. */
+static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
+{
+    if (b->n_here && !s->cfg.drop_last)
+        return end_shard(s, b, err);
+    slu_sum_add(&s->dropped, &b->here);
+    slu_shards_files_abort(b->files);
+    b->files = NULL;
+    b->n_here = 0;
+    slu_batch_clear(&b->batch);
+    return SLU_OK;
+}
+
+/* ---- the pipeline ---- */
+
+struct row {
+    unsigned bucket;
+    bool done;                   /* by a run before: it is not encoded */
+    uint64_t index;              /* in its shard */
+    size_t end[SLU_SHARD_FILES]; /* of its bytes in enc */
+    struct slu_u128 hash, content;
+};
+
+struct job {
+    struct slu_batch b;
+    struct slu_buf row, enc[SLU_SHARD_FILES];
+};
+
+struct run {
+    struct slu_shards *s;
+    slu_shards_source *source;
+    void *ctx;
+};
+
+static int produce(void *ctx, void *job, struct slu_err *err)
+{
+    struct run *t = ctx;
+    struct job *j = job;
+    int rc = t->source(t->ctx, &j->b, err);
+
+    if (rc)
+        return rc;
+    slu_buf_clear(&j->row);
+    rc = slu_buf_reserve(&j->row, j->b.n_seq * sizeof(struct row), err);
+    if (rc)
+        return rc;
+    struct row *row = (void *)j->row.data;
+    for (size_t i = 0; i < j->b.n_seq; i++) {
+        int k = slu_header_bucket_of(&t->s->header, j->b.seq[i].len_tok);
+        if (k < 0)
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "a sequence of %llu tokens is in no bucket",
+                            (unsigned long long)j->b.seq[i].len_tok);
+        bucket *b = &t->s->bucket[k];
+        row[i].bucket = (unsigned)k;
+        row[i].index = b->n_planned % b->pub.shard_sequences;
+        row[i].done =
+            slu_shards_done(b, b->first + b->n_planned / b->pub.shard_sequences);
+        b->n_planned++;
+    }
+    return SLU_OK;
+}
+
+static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
+{
+    struct run *t = ctx;
+    struct job *j = job;
+    struct row *row = (void *)j->row.data;
+
+    (void)worker;
+    for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
+        slu_buf_clear(&j->enc[f]);
+    for (size_t i = 0; i < j->b.n_seq; i++) {
+        const struct slu_seq *q = &j->b.seq[i];
+        const void *tok = slu_batch_at(&j->b, q->tok_off);
+        struct slu_shard_seq seq = {tok, &j->b.seg[q->seg_off], q->n_seg,
+                                    j->b.str.data};
+        int rc = SLU_OK;
+        if (!row[i].done)
+            rc = t->s->cfg.format->encode(t->s->state, &t->s->bucket[row[i].bucket].pub,
+                                          row[i].index, &seq, j->enc, err);
+        if (rc)
+            return rc;
+        for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
+            row[i].end[f] = j->enc[f].len;
+        row[i].hash = slu_hash_tokens(tok, q->len_tok, j->b.tok_bytes);
+        row[i].content =
+            slu_shards_content(row[i].index, row[i].hash, seq.seg, seq.n_seg);
+    }
+    return SLU_OK;
+}
+
+/* --last drop: rows of the shard at hand wait, as it may not come to be. */
+static int check_rows(const struct slu_shards *s, const bucket *b, struct slu_err *err)
+{
+    uint64_t n_byte = b->batch.n_seq * sizeof(struct slu_seq) +
+                      b->batch.n_seg * sizeof(struct slu_seg) + b->batch.str.len;
+
+    if (!s->cfg.drop_last || !s->cfg.memory_byte || n_byte <= s->cfg.memory_byte)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_LIMIT,
+                    "--last drop keeps the segments of a whole shard of %s in memory, "
+                    "which is more than there is for them; use a smaller "
+                    "--shard-sequences or a larger -M",
+                    b->pub.name);
+}
+
+/* The bytes of a sequence, from[f] to end[f] of enc[f]. */
+static int put_bytes(struct slu_shards *s, bucket *b, const struct job *j,
+                     const size_t *from, const size_t *end, struct slu_err *err)
+{
+    const struct slu_shard_format *f = s->cfg.format;
+    bool run = b->n_here && b->n_here % SLU_SHARD_RUN == 0;
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i < f->n_file && rc == SLU_OK; i++) {
+        if (flushed(f, i) ? run : b->gather[i].len >= GATHER)
+            rc = drain(s, b, i, err);
+        if (rc == SLU_OK && end[i] > from[i])
+            rc = slu_buf_append(&b->gather[i], j->enc[i].data + from[i],
+                                end[i] - from[i], err);
+    }
+    return rc;
+}
+
+static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
+                        const size_t *from, struct slu_err *err)
+{
+    const struct row *row = (const struct row *)(const void *)j->row.data + i;
+    const struct slu_seq *q = &j->b.seq[i];
+    bucket *b = &s->bucket[row->bucket];
+    int rc = b->n_here ? SLU_OK : begin_shard(s, b, err);
+
+    if (rc == SLU_OK && !row->done)
+        rc = put_bytes(s, b, j, from, row->end, err);
+    if (rc == SLU_OK)
+        rc = slu_batch_add(&b->batch, NULL, q->len_tok, &j->b.seg[q->seg_off], q->n_seg,
+                           j->b.str.data, err);
+    if (rc)
+        return rc;
+    b->n_here++;
+    b->content = slu_u128_add(b->content, row->content);
+    b->here.checksum = slu_u128_add(b->here.checksum, row->hash);
+    slu_count_add(&b->here.n, slu_seq_count(&j->b, q));
+    if (b->n_here == b->pub.shard_sequences)
+        return end_shard(s, b, err);
+    if (b->batch.n_seq >= ROWS && !s->cfg.drop_last)
+        return slu_shards_put_rows(s, b, &b->batch, err);
+    return b->n_here % ROWS ? SLU_OK : check_rows(s, b, err);
+}
+
+static int emit(void *ctx, void *job, struct slu_err *err)
+{
+    static const size_t zero[SLU_SHARD_FILES];
+    struct run *t = ctx;
+    struct job *j = job;
+    const struct row *row = (const void *)j->row.data;
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < j->b.n_seq && rc == SLU_OK; i++)
+        rc = put_sequence(t->s, j, i, i ? row[i - 1].end : zero, err);
+    return rc;
+}
+
+int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx,
+                      unsigned n_threads, unsigned n_slots, struct slu_err *err)
+{
+    static const struct slu_pipe_ops ops = {produce, work, emit};
+    struct run t = {s, source, ctx};
+    struct job *job = calloc(n_slots, sizeof *job);
+    void **slot = calloc(n_slots, sizeof *slot);
+    int rc = job && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);
+
+    for (unsigned i = 0; i < n_slots && rc == SLU_OK; i++) {
+        slu_batch_init(&job[i].b, s->header.tok_bytes);
+        slot[i] = &job[i];
+    }
+    if (rc == SLU_OK)
+        rc = slu_pipe_run(&ops, &t, slot, n_slots, n_threads, err);
+    for (unsigned i = 0; job && i < n_slots; i++) {
+        slu_batch_release(&job[i].b);
+        slu_buf_release(&job[i].row);
+        for (unsigned f = 0; f < SLU_SHARD_FILES; f++)
+            slu_buf_release(&job[i].enc[f]);
+    }
+    free(job);
+    free(slot);
+    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+        rc = end_bucket(s, &s->bucket[i], err);
+    return rc;
+}

@@ -1,0 +1,417 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/shards/shard_dir.h"
+#include "formats/shards/shardset_private.h"
+#include "lib/decompose.h"
+
+int slu_shardset_incomplete(const struct slu_shardset *s, const char *what,
+                            struct slu_err *err)
+{
+    return slu_fail(
+        err, SLU_E_TRUNCATED,
+        "%s: the set is incomplete: %s; its shuffle did not finish, run it again",
+        s->dir, what);
+}
+
+int slu_shardset_path(const struct slu_shardset *s, char out[PATH_MAX],
+                      struct slu_err *err, const char *a, const char *b, const char *c)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s%s%s%s", s->dir, a, *a ? "/" : "", b, c);
+    return n > 0 && n < PATH_MAX ? SLU_OK
+                                 : slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);
+}
+
+static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err)
+{
+    char path[PATH_MAX];
+    const char *p = path;
+    int rc = slu_shardset_path(s, path, err, "segments", s->bucket[i].pub.name, ".tks");
+    if (rc)
+        return rc;
+    struct stat st;
+    if (stat(path, &st))
+        return slu_shardset_incomplete(s, path, err);
+    struct slu_reader_cfg cfg = {&p, 1, 0};
+    rc = slu_reader_open(&s->segments, &cfg, err);
+    if (!rc && !slu_reader_header(s->segments)->no_tokens)
+        rc = slu_fail(err, SLU_E_FORMAT,
+                      "%s: holds tokens; it should hold segments alone", path);
+    return rc;
+}
+
+bool slu_shardset_get_u64(struct slu_json_value v, const char *key, uint64_t *out)
+{
+    struct slu_json_value x;
+    return slu_json_get(v, key, &x) && slu_json_u64(x, out);
+}
+
+static int read_report(struct slu_shardset *s, struct slu_err *err)
+{
+    char path[PATH_MAX];
+    struct slu_json_value root = {{0, 0}}, v;
+    struct stat st;
+    const char *name = NULL;
+    size_t n;
+    int rc = slu_shardset_path(s, path, err, "", "report.json", "");
+    if (rc)
+        return rc;
+    if (stat(path, &st))
+        return slu_shardset_incomplete(s, "there is no report.json", err);
+    rc = slu_json_load(&s->report, path, err);
+    if (rc)
+        return rc;
+    root = slu_json_root(s->report);
+    if (slu_json_get(root, "format", &v))
+        (void)!slu_json_string(v, &name, &n);
+    s->layout = name ? slu_shard_layout_find(name) : NULL;
+    if (!s->layout || slu_shard_format_find(&s->format, name, NULL))
+        return slu_fail(err, SLU_E_UNSUPPORTED, "%s: format %s cannot be read back",
+                        path, name ? name : "(none)");
+    struct slu_json_iter it;
+    if (!slu_json_get(root, "buckets", &v))
+        return slu_fail(err, SLU_E_FORMAT, "%s: no buckets", path);
+    slu_json_iter_init(&it, v);
+    while (slu_json_next(&it) && s->n_bucket < SLU_MAX_BUCKETS) {
+        struct slu_shard_bucket *b = &s->bucket[s->n_bucket].pub;
+        /* A length that could be, so that bytes of a sequence are a number. */
+        if (!slu_shardset_get_u64(it.value, "length", &b->length) || !b->length ||
+            b->length > SLU_MAX_BUCKET_TOK ||
+            !slu_shardset_get_u64(it.value, "shard_sequences", &b->shard_sequences))
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s: a bucket without a sound length or shard_sequences",
+                            path);
+        slu_shard_bucket_name(b->length, b->name);
+        s->n_bucket++;
+    }
+    return SLU_OK;
+}
+
+/* ---- manifest.jsonl ---- */
+
+static int open_manifest(struct slu_shardset *s, struct slu_err *err)
+{
+    char path[PATH_MAX];
+    int rc = slu_shardset_path(s, path, err, "", "manifest.jsonl", "");
+    if (rc)
+        return rc;
+    s->manifest = fopen(path, "re");
+    return s->manifest ? SLU_OK
+                       : slu_shardset_incomplete(s, "there is no manifest.jsonl", err);
+}
+
+bool slu_shardset_get_hash(struct slu_json_value v, uint64_t *out)
+{
+    struct slu_json_value x;
+    const char *hash;
+    size_t n;
+    if (!slu_json_get(v, "xxh3_64", &x) || !slu_json_string(x, &hash, &n) || n != 16 ||
+        strspn(hash, "0123456789abcdef") != 16)
+        return false;
+    *out = strtoull(hash, NULL, 16);
+    return true;
+}
+
+bool slu_shardset_get_entry(struct slu_shardset_entry *e, struct slu_json_value v)
+{
+    struct slu_json_value x;
+    const char *name;
+    size_t n;
+    *e = (struct slu_shardset_entry){0};
+    if (!slu_json_get(v, "file", &x) || !slu_json_string(x, &name, &n) ||
+        n >= sizeof e->file || *name == '/' || strstr(name, "..") ||
+        !slu_shardset_get_u64(v, "bytes", &e->n_byte) ||
+        !slu_shardset_get_hash(v, &e->xxh3))
+        return false;
+    memcpy(e->file, name, strlen(name) + 1);
+    e->is_shard = slu_shardset_get_u64(v, "shard", &e->shard);
+    return !e->is_shard || (slu_shardset_get_u64(v, "part", &e->part) &&
+                            slu_shardset_get_u64(v, "sequences", &e->n_seq));
+}
+
+/* The manifest's next line in s->next; SLU_EOF behind the last. */
+int slu_shardset_peek(struct slu_shardset *s, struct slu_err *err)
+{
+    char line[1024];
+    struct slu_json *j = NULL;
+    if (s->have_next)
+        return SLU_OK;
+    if (!fgets(line, sizeof line, s->manifest))
+        return SLU_EOF;
+    s->n_line++;
+    if (!strchr(line, '\n'))
+        return slu_shardset_incomplete(s, "manifest.jsonl ends within a line", err);
+    int rc = slu_json_parse(&j, line, strlen(line), err);
+    if (rc)
+        return slu_err_at(err, "%s/manifest.jsonl:%llu", s->dir,
+                          (unsigned long long)s->n_line);
+    s->have_next = slu_shardset_get_entry(&s->next, slu_json_root(j));
+    slu_json_free(j);
+    return s->have_next ? SLU_OK
+                        : slu_fail(err, SLU_E_FORMAT,
+                                   "%s/manifest.jsonl:%llu: the line does not add up",
+                                   s->dir, (unsigned long long)s->n_line);
+}
+
+/* Is the manifest's next line of a shard of the bucket at hand? */
+static int peek_shard(struct slu_shardset *s, struct slu_err *err)
+{
+    const char *name = s->bucket[s->at].pub.name;
+    size_t n = strlen(name);
+    int rc = slu_shardset_peek(s, err);
+    if (rc)
+        return rc;
+    return s->next.is_shard && !strncmp(s->next.file, name, n) && s->next.file[n] == '/'
+               ? SLU_OK
+               : SLU_EOF;
+}
+
+/* The bucket's next shard; SLU_EOF behind the last. */
+static int open_shard(struct slu_shardset *s, struct slu_err *err)
+{
+    struct slu_shardset_bucket *b = &s->bucket[s->at];
+    char path[SLU_SHARD_FILES][PATH_MAX];
+    const char *p[SLU_SHARD_FILES];
+    for (unsigned i = 0; i < s->format->n_file; i++) {
+        int rc = peek_shard(s, err);
+        if (rc == SLU_EOF && i == 0)
+            return rc;
+        if (rc < 0)
+            return rc;
+        if (rc || s->next.shard != b->pub.n_shard || s->next.part != i)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s/manifest.jsonl:%llu: file %u of shard %llu of %s "
+                            "should be here",
+                            s->dir, (unsigned long long)s->n_line, i,
+                            (unsigned long long)b->pub.n_shard, b->pub.name);
+        rc = slu_shardset_path(s, path[i], err, "", s->next.file, "");
+        if (rc)
+            return rc;
+        p[i] = path[i];
+        if (i == 0) {
+            memcpy(s->shard, s->next.file, sizeof s->shard);
+            s->n_expected = s->next.n_seq;
+        }
+        s->have_next = false;
+    }
+    s->n_here = 0;
+    b->pub.n_shard++;
+    int rc = s->layout->open(&s->state, p, &b->pub, s->n_expected, err);
+    return rc ? slu_err_at(err, "%s/%s", s->dir, s->shard) : SLU_OK;
+}
+
+int slu_shardset_open(struct slu_shardset **out, const char *dir, struct slu_err *err)
+{
+    struct slu_shardset *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (!s)
+        return slu_fail_nomem(err, sizeof *s);
+    slu_header_init(&s->header);
+    slu_batch_init(&s->rows, 2);
+    s->dir = strdup(dir);
+    int rc = s->dir ? read_report(s, err) : slu_fail_nomem(err, strlen(dir));
+    if (!rc && s->n_bucket) {
+        rc = open_segments(s, 0, err);
+        if (!rc)
+            rc = slu_header_copy(&s->header, slu_reader_header(s->segments), err);
+        s->header.no_tokens = false;
+    }
+    for (unsigned i = 0; !rc && i < s->n_bucket; i++) {
+        s->bucket[i].pub.n_id = slu_header_ids(&s->header, s->bucket[i].pub.length);
+        s->bucket[i].pub.tok_bytes = s->header.tok_bytes;
+    }
+    if (!rc)
+        rc = open_manifest(s, err);
+    if (rc)
+        slu_shardset_free(s);
+    else
+        *out = s;
+    return rc;
+}
+
+const struct slu_header *slu_shardset_header(const struct slu_shardset *s)
+{
+    return &s->header;
+}
+
+const char *slu_shardset_format(const struct slu_shardset *s)
+{
+    return s->layout->format;
+}
+
+struct slu_names *slu_shardset_names(struct slu_shardset *s)
+{
+    return s->segments ? slu_reader_names(s->segments) : NULL;
+}
+
+/* ---- sequences ---- */
+
+/* Ids of the next sequence of the bucket, in s->ids; SLU_EOF behind the last. */
+static int next_ids(struct slu_shardset *s, struct slu_err *err)
+{
+    for (;;) {
+        int rc = s->state ? SLU_OK : open_shard(s, err);
+        if (rc)
+            return rc;
+        rc = s->layout->next(s->state, &s->ids, err);
+        if (rc == SLU_EOF && s->n_here != s->n_expected)
+            rc = slu_fail(
+                err, SLU_E_FORMAT, "has %llu sequences, its manifest says %llu",
+                (unsigned long long)s->n_here, (unsigned long long)s->n_expected);
+        if (rc < 0)
+            return slu_err_at(err, "%s/%s", s->dir, s->shard);
+        if (!rc) {
+            s->n_here++;
+            return SLU_OK;
+        }
+        s->layout->close(s->state);
+        s->state = NULL;
+    }
+}
+
+static void close_bucket(struct slu_shardset *s)
+{
+    slu_batch_release(&s->rows);
+    slu_batch_init(&s->rows, s->header.tok_bytes);
+    slu_reader_free(s->segments);
+    s->segments = NULL;
+}
+
+/* Ids to the stream's width, checked against its vocabulary. */
+static int narrow(struct slu_shardset *s, const void **tok, struct slu_err *err)
+{
+    size_t n = s->ids.len / 4;
+    const uint32_t *id = (const uint32_t *)(const void *)s->ids.data;
+    for (size_t i = 0; i < n; i++)
+        if (id[i] >= s->header.vocab_size)
+            return slu_fail(err, SLU_E_FORMAT, "%s/%s: id %u is not in the vocabulary",
+                            s->dir, s->shard, id[i]);
+    *tok = id;
+    if (s->header.tok_bytes == 4)
+        return SLU_OK;
+    slu_buf_clear(&s->narrow);
+    int rc = slu_buf_reserve(&s->narrow, 2 * n + 2, err);
+    if (rc)
+        return rc;
+    uint16_t *out = (uint16_t *)(void *)s->narrow.data;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (uint16_t)id[i];
+    *tok = out;
+    return SLU_OK;
+}
+
+/* Tokens to the segment rows at hand. */
+static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_shardset_bucket *k = &s->bucket[s->at];
+    for (size_t i = 0; i < s->rows.n_seq; i++) {
+        const struct slu_seq *q = &s->rows.seq[i];
+        const void *tok = NULL;
+        int rc = next_ids(s, err);
+        if (rc == SLU_EOF)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s/%s: fewer sequences than segments/%s.tks has", s->dir,
+                            k->pub.name, k->pub.name);
+        if (!rc && s->ids.len / 4 != q->len_tok)
+            rc = slu_fail(err, SLU_E_FORMAT,
+                          "%s/%s: sequence %llu has %zu ids, its segments have %llu",
+                          s->dir, s->shard, (unsigned long long)s->n_here - 1,
+                          s->ids.len / 4, (unsigned long long)q->len_tok);
+        if (!rc)
+            rc = narrow(s, &tok, err);
+        if (!rc)
+            rc = slu_batch_add(b, tok, q->len_tok, &s->rows.seg[q->seg_off], q->n_seg,
+                               s->rows.str.data, err);
+        if (rc)
+            return rc;
+        k->pub.n_seq++;
+        k->n_tok += q->len_tok;
+    }
+    return SLU_OK;
+}
+
+int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
+{
+    slu_batch_clear(b);
+    b->tok_bytes = s->header.tok_bytes;
+    while (s->at < s->n_bucket) {
+        int rc = s->segments ? SLU_OK : open_segments(s, s->at, err);
+        if (!rc)
+            rc = slu_reader_next(s->segments, &s->rows, err);
+        if (!rc)
+            return join(s, b, err);
+        if (rc != SLU_EOF)
+            return rc;
+        rc = slu_reader_finish(s->segments, NULL, err);
+        if (!rc && (rc = next_ids(s, err)) != SLU_EOF)
+            rc = rc ? rc
+                    : slu_fail(err, SLU_E_FORMAT,
+                               "%s/%s: more sequences than segments/%s.tks has", s->dir,
+                               s->bucket[s->at].pub.name, s->bucket[s->at].pub.name);
+        if (rc != SLU_EOF)
+            return rc;
+        close_bucket(s);
+        s->at++;
+    }
+    return SLU_EOF;
+}
+
+int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
+                        struct slu_err *err)
+{
+    struct slu_json_value v;
+    const char *want;
+    size_t n;
+    char got[33];
+    slu_u128_hex(seen->checksum, got);
+    if (!slu_json_get(slu_json_root(s->report), "checksum", &v) ||
+        !slu_json_string(v, &want, &n))
+        return slu_fail(err, SLU_E_FORMAT, "%s/report.json: no checksum", s->dir);
+    if (strcmp(want, got))
+        return slu_fail(
+            err, SLU_E_CHECKSUM,
+            "%s: the shards' checksum is %s, the report's %s; the set is damaged",
+            s->dir, got, want);
+    return SLU_OK;
+}
+
+int slu_shardset_buckets(struct slu_shardset *s, char **json, struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&b, err, "[");
+    for (unsigned i = 0; !rc && i < s->n_bucket; i++)
+        rc = slu_buf_printf(
+            &b, err,
+            "%s{\"name\": \"%s\", \"sequences\": %llu, \"tokens\": %llu, "
+            "\"shards\": %llu}",
+            i ? ", " : "", s->bucket[i].pub.name,
+            (unsigned long long)s->bucket[i].pub.n_seq,
+            (unsigned long long)s->bucket[i].n_tok,
+            (unsigned long long)s->bucket[i].pub.n_shard);
+    if (!rc)
+        rc = slu_buf_append(&b, "]", 2, err);
+    *json = rc ? NULL : strdup((char *)b.data);
+    slu_buf_release(&b);
+    return rc || *json ? rc : slu_fail_nomem(err, 1);
+}
+
+void slu_shardset_free(struct slu_shardset *s)
+{
+    if (!s)
+        return;
+    if (s->state)
+        s->layout->close(s->state);
+    close_bucket(s);
+    if (s->manifest)
+        fclose(s->manifest);
+    slu_batch_release(&s->rows);
+    slu_header_release(&s->header);
+    slu_json_free(s->report);
+    slu_buf_release(&s->ids);
+    slu_buf_release(&s->narrow);
+    free(s->dir);
+    free(s);
+}

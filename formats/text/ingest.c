@@ -1,0 +1,361 @@
+#include "ingest.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "formats/text/ingest_job.h"
+#include "lib/pipe.h"
+
+#define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
+#define MAX_BLOCK_BYTE ((uint64_t)1 << 20)
+#define MAX_CACHE_BYTE ((uint64_t)320 << 20)
+/* Bytes in flight for each byte of a block: text, trees, ids, rejects. */
+#define BLOCK_WEIGHT 10
+/* The same for records larger than a block, which have no tree. */
+#define GROWN_WEIGHT 4
+/* Texts of more than two parts of this size are encoded by all threads together. */
+#define MAX_PART_BYTE ((uint64_t)256 << 10)
+
+/* ---- memory ---- */
+
+struct wanted {
+    struct slu_ingest_run *g;
+    uint64_t has, n;
+};
+
+static bool is_free(void *arg)
+{
+    const struct wanted *w = arg;
+    struct slu_ingest_run *g = w->g;
+    pthread_mutex_lock(&g->lock);
+    bool yes = g->failed || g->grown_byte <= w->has ||
+               (g->grown_byte + w->n) * GROWN_WEIGHT <= g->max_grown_byte;
+    pthread_mutex_unlock(&g->lock);
+    return yes;
+}
+
+static int claim(void *ctx, struct slu_block *b, uint64_t n, struct slu_err *err)
+{
+    struct slu_ingest_run *g = ctx;
+    struct wanted w = {g, b->claimed_byte, n};
+    int rc = SLU_OK;
+    slu_pipe_wait(g->crew.pipe, is_free, &w);
+    pthread_mutex_lock(&g->lock);
+    if (g->failed)
+        rc = slu_fail(err, SLU_E_LIMIT,
+                      "stopped"); /* never seen: an earlier job failed */
+    else
+        g->grown_byte += n;
+    pthread_mutex_unlock(&g->lock);
+    return rc;
+}
+
+static void give_back(struct slu_ingest_run *g, struct slu_ingest_job *j)
+{
+    if (!j->block.claimed_byte)
+        return;
+    uint64_t n = j->block.claimed_byte;
+    slu_block_release(&j->block);
+    slu_ids_release(&j->ids);
+    slu_buf_release(&j->rejects);
+    pthread_mutex_lock(&g->lock);
+    g->grown_byte -= n;
+    pthread_mutex_unlock(&g->lock);
+}
+
+void slu_ingest_failed(struct slu_ingest_run *g)
+{
+    pthread_mutex_lock(&g->lock);
+    g->failed = true;
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- the serial half ---- */
+
+static int begin_source(void *ctx, uint64_t ordinal, struct slu_err *err)
+{
+    struct slu_ingest_run *g = ctx;
+    return slu_names_set_source(g->cfg->names, ordinal,
+                                g->cfg->sources->item[ordinal].name, err);
+}
+
+static void end_source(void *ctx, uint64_t ordinal, uint64_t n_byte, bool empty)
+{
+    struct slu_ingest_run *g = ctx;
+    g->books.stat->sources++;
+    g->books.stat->empty_sources += empty;
+    g->books.stat->input_byte += n_byte;
+    if (g->cfg->source_done)
+        g->cfg->source_done(g->cfg->ctx, &g->cfg->sources->item[ordinal], empty);
+}
+
+static void break_source(void *ctx, uint64_t document, enum slu_reject reason,
+                         const char *why)
+{
+    struct slu_ingest_run *g = ctx;
+    if (g->cfg->source_broken)
+        g->cfg->source_broken(g->cfg->ctx, document, reason, why);
+}
+
+static size_t cut(void *ctx, const uint8_t *p, size_t n, size_t from)
+{
+    const struct slu_ingest_run *g = ctx;
+    return slu_encode_cut(g->cfg->tokenizer, p, n, from);
+}
+
+/* A fault downstream is not to wait for an upstream that is silent. */
+static void stopped(void *ctx)
+{
+    const struct slu_ingest_run *g = ctx;
+    if (g->quit_fd >= 0)
+        (void)eventfd_write(g->quit_fd, 1);
+}
+
+static int produce(void *ctx, void *job, struct slu_err *err)
+{
+    struct slu_ingest_run *g = ctx;
+    struct slu_ingest_job *j = job;
+    slu_pipe_on_stop(g->crew.pipe, stopped);
+    return slu_input_fetch(g->input, &j->block, err);
+}
+
+/* ---- in order again ---- */
+
+/* Books the job's records, and takes from it what is behind the end of the run. */
+static int book(struct slu_ingest_run *g, struct slu_ingest_job *j, struct slu_err *err)
+{
+    size_t n;
+    int rc = slu_ingest_book_rows(&g->books, j->fate, j->n_fate, &j->batch, &j->holdout,
+                                  &n, err);
+    if (rc || n == j->n_fate)
+        return rc;
+    j->first.ref = NULL;
+    while (n < j->n_fate && j->fate[n].what < FATE_REJECTED)
+        n++;
+    if (n < j->n_fate)
+        j->rejects.len = j->fate[n].value;
+    return SLU_OK;
+}
+
+static int emit_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                     const struct slu_ingest_part *part, struct slu_err *err)
+{
+    if (!part->ref)
+        return SLU_OK;
+    struct slu_text_part p = {
+        .ref = part->ref,
+        .raw = j->block.raw.data + part->ref->off,
+        .tok = (uint8_t *)j->ids.id + part->from * g->tok_bytes,
+        .n_tok = part->n_tok,
+        .bad_off = part->bad_off,
+    };
+    return slu_long_text_put(g->text, &p, err);
+}
+
+static uint64_t scored(const struct slu_batch *b)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < b->n_seq; i++) /* a document each */
+        n += b->seg[b->seq[i].seg_off].score != 0;
+    return n;
+}
+
+static int emit(void *ctx, void *job, struct slu_err *err)
+{
+    struct slu_ingest_run *g = ctx;
+    struct slu_ingest_job *j = job;
+    int rc = emit_part(g, j, &j->last, err);
+    if (!rc)
+        rc = book(g, j, err);
+    if (!rc)
+        rc = slu_writer_put(g->cfg->out, &j->batch, err);
+    if (!rc && j->holdout.n_seq)
+        rc = slu_writer_put(g->cfg->holdout_out, &j->holdout, err);
+    g->books.stat->scored += scored(&j->batch) + scored(&j->holdout);
+    if (!rc && j->rejects.len)
+        rc = slu_out_write(g->cfg->rejects, j->rejects.data, j->rejects.len, err);
+    if (!rc)
+        rc = emit_part(g, j, &j->first, err);
+    if (!rc && g->books.stat->cut)
+        rc = SLU_EOF;
+    if (!rc && j->rc) {
+        rc = j->rc;
+        *err = j->err;
+    }
+    if (rc) {
+        slu_ingest_failed(g);
+        return rc;
+    }
+    g->n_tok += j->ids.n;
+    if (g->cfg->progress)
+        g->cfg->progress(g->cfg->ctx, slu_input_stored(g->input), g->n_tok);
+    give_back(g, j);
+    return SLU_OK;
+}
+
+/* ---- all of it ---- */
+
+/* How -M is spent: a quarter on the blocks in flight, an eighth on word caches, half on
+ * records that are larger than a block, an eighth on texts that come in parts. */
+struct plan {
+    unsigned n_threads, n_job;
+    uint64_t block_byte, cache_byte, max_grown_byte, max_record_byte, long_byte;
+};
+
+static struct plan make_plan(const struct slu_ingest_cfg *cfg)
+{
+    struct plan p;
+    /* No more threads than there is memory for the least blocks of theirs. */
+    uint64_t most = cfg->memory_byte / 4 / BLOCK_WEIGHT / MIN_BLOCK_BYTE;
+    p.n_threads = cfg->n_threads;
+    if (p.n_threads + 2 > most)
+        p.n_threads = most > 3 ? (unsigned)most - 2 : 1;
+    p.n_job = p.n_threads + 2;
+    p.block_byte = cfg->memory_byte / 4 / p.n_job / BLOCK_WEIGHT;
+    if (p.block_byte < MIN_BLOCK_BYTE)
+        p.block_byte = MIN_BLOCK_BYTE;
+    if (p.block_byte > MAX_BLOCK_BYTE)
+        p.block_byte = MAX_BLOCK_BYTE;
+    p.cache_byte = cfg->memory_byte / 8;
+    if (p.cache_byte > MAX_CACHE_BYTE)
+        p.cache_byte = MAX_CACHE_BYTE;
+    p.max_grown_byte = cfg->memory_byte / 2;
+    p.max_record_byte = p.max_grown_byte / GROWN_WEIGHT;
+    p.long_byte = cfg->memory_byte / 8;
+    return p;
+}
+
+static int open_input(struct slu_ingest_run *g, const struct plan *p,
+                      struct slu_err *err)
+{
+    const struct slu_ingest_cfg *cfg = g->cfg;
+    struct slu_input_cfg in = {
+        .sources = cfg->sources,
+        .format = cfg->format,
+        .block_byte = (size_t)p->block_byte,
+        .max_record_byte = p->max_record_byte,
+        .window_byte = cfg->memory_byte / 4,
+        .field = {cfg->text_field, cfg->id_field, cfg->domain_field, cfg->score_field},
+        .n_threads = p->n_threads,
+        .quit_fd = g->quit_fd,
+        .ctx = g,
+        .claim = claim,
+        .cut = slu_encode_cuts(cfg->tokenizer) ? cut : NULL,
+        .begin = begin_source,
+        .end = end_source,
+        .broken = cfg->skip_bad ? break_source : NULL,
+    };
+    return slu_input_new(&g->input, &in, err);
+}
+
+static int open_workers(struct slu_ingest_run *g, const struct plan *p,
+                        struct slu_err *err)
+{
+    const struct slu_ingest_cfg *cfg = g->cfg;
+    struct slu_record_cfg rec = {cfg->text_field, cfg->id_field, cfg->domain_field,
+                                 cfg->score_field, (size_t)p->block_byte};
+    int rc = SLU_OK;
+    g->n_worker = p->n_threads;
+    g->worker = calloc(g->n_worker, sizeof *g->worker);
+    g->crew.encoder = calloc(g->n_worker, sizeof *g->crew.encoder);
+    if (!g->worker || !g->crew.encoder)
+        return slu_fail_nomem(err, g->n_worker * sizeof *g->worker);
+    for (unsigned i = 0; i < g->n_worker && !rc; i++) {
+        rc = slu_record_parser_new(&g->worker[i].parser, &rec, err);
+        if (!rc)
+            rc = i ? slu_encoder_new_sharing(&g->crew.encoder[i], g->crew.encoder[0],
+                                             err)
+                   : slu_encoder_new(&g->crew.encoder[0], cfg->tokenizer, p->cache_byte,
+                                     err);
+    }
+    return rc;
+}
+
+static void close_workers(struct slu_ingest_run *g)
+{
+    for (unsigned i = 0; g->worker && i < g->n_worker; i++) {
+        slu_record_parser_free(g->worker[i].parser);
+        free(g->worker[i].domain);
+    }
+    for (unsigned i = 0; g->crew.encoder && i < g->n_worker; i++)
+        slu_encoder_free(g->crew.encoder[i]);
+    free(g->crew.encoder);
+    free(g->worker);
+}
+
+static void *new_job(unsigned tok_bytes)
+{
+    struct slu_ingest_job *j = calloc(1, sizeof *j);
+    if (j) {
+        slu_block_init(&j->block);
+        slu_batch_init(&j->batch, tok_bytes);
+        slu_batch_init(&j->holdout, tok_bytes);
+    }
+    return j;
+}
+
+static void free_job(struct slu_ingest_job *j)
+{
+    if (!j)
+        return;
+    slu_block_release(&j->block);
+    slu_ids_release(&j->ids);
+    slu_batch_release(&j->batch);
+    slu_batch_release(&j->holdout);
+    slu_buf_release(&j->rejects);
+    free(j->fate);
+    free(j);
+}
+
+int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
+               struct slu_ingest_stat *stat, struct slu_err *err)
+{
+    static const struct slu_pipe_ops ops = {produce, slu_ingest_encode, emit};
+    struct plan p = make_plan(cfg);
+    struct slu_ingest_run g = {
+        .cfg = cfg,
+        .books = {cfg, ledger, stat},
+        .domain = SLU_NO_DOMAIN,
+        .tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .max_grown_byte = p.max_grown_byte,
+        .crew = {.tokenizer = cfg->tokenizer,
+                 .n_worker = p.n_threads,
+                 .part_byte = (size_t)(p.block_byte < MAX_PART_BYTE ? p.block_byte
+                                                                    : MAX_PART_BYTE)},
+    };
+    int rc = SLU_OK;
+
+    memset(stat, 0, sizeof *stat);
+    void **job = calloc(p.n_job, sizeof *job);
+    if (!job)
+        return slu_fail_nomem(err, p.n_job * sizeof *job);
+    g.quit_fd = eventfd(0, EFD_CLOEXEC);
+    for (unsigned i = 0; i < p.n_job && !rc; i++)
+        if (!(job[i] = new_job(g.tok_bytes)))
+            rc = slu_fail_nomem(err, sizeof(struct slu_ingest_job));
+    if (!rc && cfg->domain)
+        rc = slu_names_domain_number(cfg->names, cfg->domain, strlen(cfg->domain),
+                                     &g.domain, err);
+    if (!rc)
+        rc = slu_long_text_new(&g.text, cfg, &g.books, g.domain, p.long_byte, err);
+    if (!rc)
+        rc = open_workers(&g, &p, err);
+    if (!rc)
+        rc = open_input(&g, &p, err);
+    if (!rc)
+        rc = slu_pipe_run_parts(&ops, &g, job, p.n_job, p.n_threads, &g.crew.pipe, err);
+    if (rc == SLU_EOF && stat->cut)
+        rc = SLU_OK;
+    slu_input_free(g.input);
+    if (g.quit_fd >= 0)
+        close(g.quit_fd);
+    slu_long_text_free(g.text);
+    close_workers(&g);
+    for (unsigned i = 0; i < p.n_job; i++)
+        free_job(job[i]);
+    free(job);
+    return rc;
+}

@@ -1,0 +1,123 @@
+/* ingest_book.c - which documents are taken, and what the books say of each. */
+#include <math.h>
+
+#include "formats/text/ingest_private.h"
+
+/* Which random variable a document's draw is: "holdout", "sample". */
+#define HOLDOUT_DRAW UINT64_C(0x686f6c646f757400)
+#define SAMPLE_DRAW  UINT64_C(0x73616d706c650000)
+
+/* The choice is by the text, not by its place: copies of a text stay on one side of a
+ * split, so that what is held out is not in the training data too; the side does not
+ * change when files are added, sorted or tokenized one by one, nor with the tokenizer;
+ * and a sample has the duplicates of the whole. Equal texts are then one draw. */
+static bool is_below(const struct slu_ingest_cfg *cfg, struct slu_u128 text,
+                     uint64_t which, double fraction)
+{
+    uint64_t draw = slu_draw(cfg->seed, text.lo, text.hi, which, 0) >> 11;
+    return (double)draw < ldexp(fraction, 53);
+}
+
+bool slu_ingest_chooses(const struct slu_ingest_cfg *cfg)
+{
+    return cfg->sample < 1 || cfg->holdout > 0;
+}
+
+enum slu_fate slu_ingest_choose(const struct slu_ingest_cfg *cfg, struct slu_u128 text)
+{
+    if (cfg->sample < 1 && !is_below(cfg, text, SAMPLE_DRAW, cfg->sample))
+        return FATE_NOT_SAMPLED;
+    if (cfg->holdout > 0 && is_below(cfg, text, HOLDOUT_DRAW, cfg->holdout))
+        return FATE_HELD;
+    return FATE_KEPT;
+}
+
+int slu_ingest_book(struct slu_ingest_books *b, unsigned fate, uint32_t domain,
+                    uint64_t n_tok, uint64_t text_byte, struct slu_err *err)
+{
+    struct slu_ledger *l = b->ledger;
+    struct slu_ingest_stat *s = b->stat;
+    struct slu_domain_row *row = &s->held;
+    struct slu_count one = {1, 1, 0};
+    uint64_t special = (uint64_t)b->cfg->bos + b->cfg->eos;
+    int rc = SLU_OK;
+
+    if (fate == FATE_PART)
+        return SLU_OK;
+    slu_count_add(&l->in, one);
+    if (fate >= FATE_REJECTED) {
+        unsigned reason = fate - FATE_REJECTED;
+        slu_ledger_drop(l, slu_reject_name((enum slu_reject)reason), one);
+        s->rejected_by[reason]++;
+        s->rejected++;
+    } else if (fate == FATE_EMPTY || fate == FATE_NOT_SAMPLED) {
+        slu_ledger_drop(l, fate == FATE_EMPTY ? "empty" : "sample", one);
+    } else {
+        l->in.tokens += n_tok - special;
+        l->created.tokens += special;
+        s->text_byte += text_byte;
+        if (fate == FATE_HELD)
+            slu_ledger_drop(l, "holdout", (struct slu_count){1, 1, n_tok});
+        else
+            rc = slu_domains_row(&s->domains, domain, &row, err);
+        if (rc)
+            return rc;
+        row->documents++;
+        row->tokens += n_tok;
+        row->text_tok += n_tok - special;
+        row->text_byte += text_byte;
+    }
+    return rc;
+}
+
+bool slu_ingest_fits(struct slu_ingest_books *b, uint64_t n_before, uint64_t n_tok,
+                     uint64_t source, uint64_t document)
+{
+    struct slu_ingest_stat *s = b->stat;
+    uint64_t most = b->cfg->max_tok;
+    if (most == UINT64_MAX)
+        return true;
+    uint64_t have = slu_writer_sum(b->cfg->out)->n.tokens + n_before;
+    if (have <= most && n_tok <= most - have)
+        return true;
+    s->cut = true;
+    s->cut_source = source;
+    s->cut_document = document;
+    return false;
+}
+
+static void keep_first(struct slu_batch *b, size_t n)
+{
+    if (n == b->n_seq)
+        return;
+    b->n_seq = b->n_seg = n; /* documents: a segment each */
+    b->sum_valid = false;
+}
+
+int slu_ingest_book_rows(struct slu_ingest_books *b, const struct slu_fate_row *row,
+                         size_t n, struct slu_batch *kept, struct slu_batch *held,
+                         size_t *n_done, struct slu_err *err)
+{
+    size_t i, n_kept = 0, n_held = 0;
+    uint64_t n_tok = 0;
+    int rc = SLU_OK;
+
+    for (i = 0; i < n && !rc; i++) {
+        const struct slu_seg *s = NULL;
+        if (row[i].what == FATE_KEPT) {
+            s = &kept->seg[n_kept];
+            if (!slu_ingest_fits(b, n_tok, s->len_tok, s->source, s->document))
+                break;
+            n_kept++;
+            n_tok += s->len_tok;
+        } else if (row[i].what == FATE_HELD) {
+            s = &held->seg[n_held++];
+        }
+        rc = slu_ingest_book(b, row[i].what, s ? s->domain : SLU_NO_DOMAIN,
+                             s ? s->len_tok : 0, row[i].value, err);
+    }
+    *n_done = i;
+    keep_first(kept, n_kept);
+    keep_first(held, n_held);
+    return rc;
+}

@@ -1,0 +1,305 @@
+/* ingest_encode.c - records of a block, any thread: parsed, checked, encoded, and what
+ * became of each.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/text/ingest_job.h"
+
+#define MAX_FIELD_BYTE 65535 /* of ids and names in a stream */
+
+static void clear_job(struct slu_ingest_job *j)
+{
+    j->ids.n = 0;
+    slu_batch_clear(&j->batch);
+    slu_batch_clear(&j->holdout);
+    slu_buf_clear(&j->rejects);
+    j->n_fate = 0;
+    j->rc = SLU_OK;
+    j->first.ref = j->last.ref = NULL;
+}
+
+/* What became of the next record. */
+static int settle(struct slu_ingest_job *j, unsigned what, uint64_t value,
+                  struct slu_err *err)
+{
+    int rc = slu_grow(&j->fate, &j->cap_fate, j->n_fate + 1, sizeof *j->fate, err);
+    if (!rc)
+        j->fate[j->n_fate++] = (struct slu_fate_row){
+            .what = (uint8_t)what, .value = value & ((UINT64_C(1) << 56) - 1)};
+    return rc;
+}
+
+static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                  const struct slu_record_ref *ref, const struct slu_record *rec,
+                  struct slu_err *err)
+{
+    struct slu_rejected r = {
+        .source = &g->cfg->sources->item[ref->source],
+        .ref = ref,
+        .raw = j->block.raw.data + ref->off,
+        .json = j->block.json,
+        .row = j->block.rows,
+        .reason = rec->reject,
+        .off_byte = rec->off_byte,
+        .field = rec->field,
+    };
+    if (!g->cfg->skip_bad)
+        return slu_reject_fail(&r, err);
+    int rc = settle(j, FATE_REJECTED + rec->reject, j->rejects.len, err);
+    return rc || !g->cfg->rejects ? rc : slu_reject_write(&j->rejects, &r, err);
+}
+
+/* A text that is a document itself. */
+static void text_record(const uint8_t *p, size_t n, struct slu_record *out)
+{
+    size_t valid = slu_utf8_valid_prefix(p, n);
+    *out = (struct slu_record){
+        .off_byte = UINT64_MAX, .text = (const char *)p, .text_len = n, .score = NAN};
+    if (valid < n) {
+        out->reject = SLU_REJECT_INVALID_UTF8;
+        out->off_byte = valid;
+    }
+}
+
+/* A row of columns. The first that applies, as in a JSON record: no UTF-8, a field that
+ * is missing, a score that is no number. */
+static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block *b,
+                       const struct slu_record_ref *ref, struct slu_record *out)
+{
+    const struct slu_row_fields *f = &b->field[ref - b->rec];
+    const char *name[] = {cfg->text_field, cfg->id_field, cfg->domain_field};
+    const uint8_t *p = b->raw.data + ref->off;
+    const size_t len[] = {ref->len, f->id_len, f->domain_len};
+    *out = (struct slu_record){.off_byte = UINT64_MAX, .score = NAN};
+    for (size_t k = 0; k < 3 && !out->reject; p += len[k++]) {
+        size_t valid = slu_utf8_valid_prefix(p, len[k]);
+        if (valid == len[k])
+            continue;
+        out->reject = SLU_REJECT_INVALID_UTF8;
+        out->field = name[k];
+        if (k == 0)
+            out->off_byte = valid;
+    }
+    for (size_t k = 0; k < 3 && !out->reject; k++)
+        if (f->null >> k & 1) {
+            out->reject = SLU_REJECT_MISSING_FIELD;
+            out->field = name[k];
+        }
+    if (!out->reject && f->scored && !isfinite(f->score)) {
+        out->reject = SLU_REJECT_NOT_A_NUMBER;
+        out->field = cfg->score_field;
+    }
+    if (out->reject)
+        return;
+    if (f->scored)
+        out->score = f->score;
+    p = b->raw.data + ref->off;
+    out->text = (const char *)p;
+    out->text_len = len[0];
+    out->id = cfg->id_field ? (const char *)p + len[0] : NULL;
+    out->id_len = len[1];
+    out->domain = cfg->domain_field ? (const char *)p + len[0] + len[1] : NULL;
+    out->domain_len = len[2];
+}
+
+static void check_lengths(const struct slu_ingest_cfg *cfg, struct slu_record *rec)
+{
+    if (rec->reject ||
+        (rec->id_len <= MAX_FIELD_BYTE && rec->domain_len <= MAX_FIELD_BYTE))
+        return;
+    rec->reject = SLU_REJECT_LONG_FIELD;
+    rec->field = rec->id_len > MAX_FIELD_BYTE ? cfg->id_field : cfg->domain_field;
+}
+
+static int domain_of(struct slu_ingest_run *g, struct slu_ingest_worker *w,
+                     const struct slu_record *rec, uint32_t *number,
+                     struct slu_err *err)
+{
+    *number = g->domain;
+    if (!rec->domain || rec->domain_len == 0)
+        return SLU_OK;
+    if (w->domain_len != rec->domain_len ||
+        memcmp(w->domain, rec->domain, rec->domain_len) != 0) {
+        w->domain_len = 0;
+        int rc = slu_grow(&w->domain, &w->domain_cap, rec->domain_len, 1, err);
+        if (!rc)
+            rc = slu_names_domain_number(g->cfg->names, rec->domain, rec->domain_len,
+                                         &w->domain_number, err);
+        if (rc)
+            return rc;
+        memcpy(w->domain, rec->domain, rec->domain_len);
+        w->domain_len = rec->domain_len;
+    }
+    *number = w->domain_number;
+    return SLU_OK;
+}
+
+static int add_special(struct slu_ingest_job *j, uint64_t id, struct slu_err *err)
+{
+    int rc = slu_grow(&j->ids.id, &j->ids.cap, j->ids.n + 1, sizeof *j->ids.id, err);
+    if (!rc)
+        j->ids.id[j->ids.n++] = (uint32_t)id;
+    return rc;
+}
+
+static int encode(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                  struct slu_ingest_worker *w, const struct slu_record *rec,
+                  struct slu_err *err)
+{
+    const struct slu_ingest_cfg *cfg = g->cfg;
+    int rc = cfg->bos ? add_special(j, slu_tokenizer_bos(cfg->tokenizer), err) : SLU_OK;
+    size_t before = j->ids.n;
+    if (!rc)
+        rc = slu_encode_parts(&g->crew, (unsigned)(w - g->worker), rec->text,
+                              rec->text_len, &j->ids, err);
+    if (rc)
+        return rc;
+    if (j->ids.n == before) { /* nothing but what the normaliser takes out */
+        j->ids.n -= cfg->bos;
+        return SLU_OK;
+    }
+    return cfg->eos ? add_special(j, slu_tokenizer_eos(cfg->tokenizer), err) : SLU_OK;
+}
+
+/* A sequence of one segment: ids from `from` on. */
+static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                        struct slu_ingest_worker *w, const struct slu_record_ref *ref,
+                        const struct slu_record *rec, size_t from, enum slu_fate fate,
+                        struct slu_err *err)
+{
+    struct slu_batch *b = fate == FATE_HELD ? &j->holdout : &j->batch;
+    uint64_t len = j->ids.n - from;
+    struct slu_seg seg = {
+        .source = ref->source,
+        .document = ref->document,
+        .len_tok = len,
+        .id_len = (uint32_t)rec->id_len,
+        .id_off = b->str.len,
+        .score = slu_score_bits(rec->score),
+    };
+    int rc = domain_of(g, w, rec, &seg.domain, err);
+    if (!rc)
+        rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + 1, sizeof *b->seq, err);
+    if (!rc)
+        rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + 1, sizeof *b->seg, err);
+    if (!rc && rec->id_len)
+        rc = slu_buf_append(&b->str, rec->id, rec->id_len, err);
+    if (rc)
+        return rc;
+    b->seq[b->n_seq++] = (struct slu_seq){from, len, b->n_seg, 1};
+    b->seg[b->n_seg++] = seg;
+    return settle(j, fate, rec->text_len, err);
+}
+
+/* A part of a long text; emit joins them. */
+static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                     unsigned worker, const struct slu_record_ref *ref,
+                     struct slu_err *err)
+{
+    struct slu_ingest_part *part = ref->part_off ? &j->last : &j->first;
+    struct slu_record rec;
+    int rc = SLU_OK;
+    *part =
+        (struct slu_ingest_part){.ref = ref, .from = j->ids.n, .bad_off = UINT64_MAX};
+    rc = settle(j, FATE_PART, 0, err);
+    if (rc || ref->reject)
+        return rc;
+    text_record(j->block.raw.data + ref->off, ref->len, &rec);
+    if (rec.reject) {
+        part->bad_off = rec.off_byte += ref->part_off;
+        return g->cfg->skip_bad ? SLU_OK : reject(g, j, ref, &rec, err);
+    }
+    if (rec.text_len > 0)
+        rc = slu_encode(g->crew.encoder[worker], rec.text, rec.text_len, &j->ids, err);
+    part->n_tok = j->ids.n - part->from;
+    return rc;
+}
+
+static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                       struct slu_ingest_worker *w, const struct slu_record_ref *ref,
+                       struct slu_err *err)
+{
+    const uint8_t *raw = j->block.raw.data + ref->off;
+    struct slu_record rec;
+    int rc = SLU_OK;
+    if (ref->part_off || ref->goes_on)
+        return take_part(g, j, (unsigned)(w - g->worker), ref, err);
+    if (ref->reject) { /* its source broke off at the end of what was read of it */
+        rec = (struct slu_record){.reject = ref->reject, .off_byte = ref->len};
+        return reject(g, j, ref, &rec, err);
+    }
+    if (j->block.json)
+        rc = slu_record_parse(w->parser, raw, ref->len, &rec, err);
+    else if (j->block.rows)
+        row_record(g->cfg, &j->block, ref, &rec);
+    else
+        text_record(raw, ref->len, &rec);
+    if (rc)
+        return rc;
+    check_lengths(g->cfg, &rec);
+    if (rec.reject)
+        return reject(g, j, ref, &rec, err);
+    size_t from = j->ids.n;
+    enum slu_fate fate = FATE_KEPT;
+    if (rec.text_len > 0 && slu_ingest_chooses(g->cfg))
+        fate = slu_ingest_choose(g->cfg, slu_hash128(rec.text, rec.text_len));
+    if (fate == FATE_NOT_SAMPLED)
+        return settle(j, fate, 0, err);
+    if (rec.text_len > 0)
+        rc = encode(g, j, w, &rec, err);
+    if (rc)
+        return slu_err_at(err, "%s: document %llu",
+                          g->cfg->sources->item[ref->source].path,
+                          (unsigned long long)ref->document);
+    if (j->ids.n > from)
+        return add_document(g, j, w, ref, &rec, from, fate, err);
+    return settle(j, FATE_EMPTY, 0, err);
+}
+
+/* The ids in the stream's width, where they are; sixteen at a time, for SIMD. */
+static void narrow(struct slu_ids *ids)
+{
+    enum { RUN = 16 };
+    uint8_t *p = (uint8_t *)ids->id;
+    uint32_t wide[RUN] = {0};
+    uint16_t half[RUN];
+    for (size_t i = 0; i < ids->n; i += RUN) {
+        size_t n = ids->n - i < RUN ? ids->n - i : RUN;
+        if (n == RUN)
+            memcpy(wide, p + 4 * i, sizeof wide);
+        else
+            memcpy(wide, p + 4 * i, 4 * n);
+        for (size_t k = 0; k < RUN; k++)
+            half[k] = (uint16_t)wide[k];
+        memcpy(p + 2 * i, half, 2 * n);
+    }
+}
+
+int slu_ingest_encode(void *ctx, unsigned worker, void *job, struct slu_err *err)
+{
+    struct slu_ingest_run *g = ctx;
+    struct slu_ingest_job *j = job;
+    clear_job(j);
+    int rc = slu_block_split(&j->block, err);
+    for (size_t i = 0; i < j->block.n_rec && !rc; i++)
+        rc = take_record(g, j, &g->worker[worker], &j->block.rec[i], err);
+    if (rc < 0 && g->cfg->max_tok != UINT64_MAX) {
+        /* The run may end before that record: emit says. */
+        j->rc = rc;
+        j->err = *err;
+        rc = SLU_OK;
+    }
+    if (rc) {
+        slu_ingest_failed(g);
+        return rc;
+    }
+    if (j->batch.tok_bytes == 2)
+        narrow(&j->ids);
+    j->batch.tok = j->holdout.tok = j->ids.id;
+    j->batch.n_tok = j->holdout.n_tok = j->ids.n;
+    slu_batch_sum(&j->batch);
+    slu_batch_sum(&j->holdout);
+    return SLU_OK;
+}

@@ -1,0 +1,153 @@
+#include "ingest_private.h"
+
+#include <stdlib.h>
+
+#include "formats/text/long_doc.h"
+
+struct slu_long_text {
+    const struct slu_ingest_cfg *cfg;
+    struct slu_ingest_books *books;
+    struct slu_long_doc *doc;
+    struct slu_hash_parts *hash; /* of the text; NULL: nobody chooses by it */
+    uint32_t domain;
+    unsigned tok_bytes;
+
+    /* Of the text whose parts come. */
+    bool is_open;
+    uint64_t n_tok, n_byte; /* n_tok: of the text */
+    uint64_t bad_off;       /* UINT64_MAX: none so far */
+};
+
+int slu_long_text_new(struct slu_long_text **text, const struct slu_ingest_cfg *cfg,
+                      struct slu_ingest_books *books, uint32_t domain,
+                      uint64_t memory_byte, struct slu_err *err)
+{
+    struct slu_long_text *t = *text = calloc(1, sizeof *t);
+    if (!t)
+        return slu_fail_nomem(err, sizeof *t);
+    t->cfg = cfg;
+    t->books = books;
+    t->domain = domain;
+    t->tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4;
+    struct slu_long_doc_cfg doc = {
+        /* Until it is known as a whole: that it is good, which stream it is for, and
+         * whether there is room for it. */
+        .hold = cfg->skip_bad || slu_ingest_chooses(cfg) || cfg->max_tok != UINT64_MAX,
+        .rejects = cfg->rejects,
+        .budget_byte = memory_byte,
+        .tmpdir = cfg->tmpdir,
+        .tok_bytes = t->tok_bytes,
+    };
+    int rc = slu_ingest_chooses(cfg) ? slu_hash_parts_new(&t->hash, err) : SLU_OK;
+    return rc ? rc : slu_long_doc_new(&t->doc, &doc, err);
+}
+
+void slu_long_text_free(struct slu_long_text *t)
+{
+    if (!t)
+        return;
+    slu_long_doc_free(t->doc);
+    slu_hash_parts_free(t->hash);
+    free(t);
+}
+
+static int open_text(struct slu_long_text *t, const struct slu_record_ref *ref,
+                     struct slu_err *err)
+{
+    struct slu_seg seg = {
+        .source = ref->source, .document = ref->document, .domain = t->domain};
+    t->is_open = true;
+    t->n_tok = t->n_byte = 0;
+    t->bad_off = UINT64_MAX;
+    if (t->hash)
+        slu_hash_parts_clear(t->hash);
+    return slu_long_doc_begin(t->doc, t->cfg->out, &seg, err);
+}
+
+static int put_special(struct slu_long_text *t, uint64_t id, struct slu_err *err)
+{
+    const uint16_t half = (uint16_t)id;
+    const uint32_t whole = (uint32_t)id;
+    return slu_long_doc_ids(t->doc, t->tok_bytes == 2 ? (const void *)&half : &whole, 1,
+                            err);
+}
+
+/* The text is not taken: its line among the rejects. */
+static int reject_text(struct slu_long_text *t, const struct slu_record_ref *ref,
+                       unsigned *fate, struct slu_err *err)
+{
+    struct slu_rejected r = {
+        .source = &t->cfg->sources->item[ref->source],
+        .ref = ref,
+        .reason = ref->reject ? ref->reject : SLU_REJECT_INVALID_UTF8,
+        .off_byte = ref->reject ? t->n_byte : t->bad_off,
+    };
+    *fate = FATE_REJECTED + r.reason;
+    return slu_long_doc_drop(t->doc, &r, err);
+}
+
+/* The text is taken: into the stream that it is for, if there is room. */
+static int keep_text(struct slu_long_text *t, const struct slu_record_ref *ref,
+                     unsigned fate, struct slu_err *err)
+{
+    uint64_t n_tok = t->n_tok + t->cfg->bos + t->cfg->eos;
+    if (fate == FATE_KEPT &&
+        !slu_ingest_fits(t->books, 0, n_tok, ref->source, ref->document)) {
+        int rc = slu_long_doc_drop(t->doc, NULL, err);
+        return rc ? rc : SLU_EOF;
+    }
+    if (t->cfg->eos) {
+        int rc = put_special(t, slu_tokenizer_eos(t->cfg->tokenizer), err);
+        if (rc)
+            return rc;
+    }
+    slu_long_doc_choose(t->doc, fate == FATE_HELD ? t->cfg->holdout_out : t->cfg->out);
+    return slu_long_doc_end(t->doc, err);
+}
+
+static int close_text(struct slu_long_text *t, const struct slu_record_ref *ref,
+                      struct slu_err *err)
+{
+    struct slu_u128 none = {0, 0};
+    unsigned fate =
+        slu_ingest_choose(t->cfg, t->hash ? slu_hash_parts_end(t->hash) : none);
+    int rc;
+
+    t->is_open = false;
+    if (fate != FATE_NOT_SAMPLED && t->n_tok == 0)
+        fate = FATE_EMPTY;
+    if (ref->reject || t->bad_off != UINT64_MAX)
+        rc = reject_text(t, ref, &fate, err);
+    else if (fate == FATE_KEPT || fate == FATE_HELD)
+        rc = keep_text(t, ref, fate, err);
+    else
+        rc = slu_long_doc_drop(t->doc, NULL, err);
+    return rc ? rc
+              : slu_ingest_book(t->books, fate, t->domain,
+                                t->n_tok + t->cfg->bos + t->cfg->eos, t->n_byte, err);
+}
+
+int slu_long_text_put(struct slu_long_text *t, const struct slu_text_part *part,
+                      struct slu_err *err)
+{
+    const struct slu_record_ref *ref = part->ref;
+    int rc = t->is_open ? SLU_OK : open_text(t, ref, err);
+    t->n_byte += ref->len;
+    if (t->hash)
+        slu_hash_parts_add(t->hash, part->raw, ref->len);
+    if (!rc)
+        rc = slu_long_doc_text(t->doc, part->raw, ref->len, err);
+    if (t->bad_off == UINT64_MAX)
+        t->bad_off = part->bad_off;
+    if (!rc && part->n_tok && t->bad_off == UINT64_MAX) {
+        if (t->cfg->bos && t->n_tok == 0)
+            rc = put_special(t, slu_tokenizer_bos(t->cfg->tokenizer), err);
+        if (!rc)
+            rc = slu_long_doc_ids(t->doc, part->tok, part->n_tok, err);
+        t->n_tok += part->n_tok;
+    }
+    if (!rc && !ref->goes_on)
+        rc = close_text(t, ref, err);
+    t->books->stat->spill_byte = slu_long_doc_spilled(t->doc);
+    return rc;
+}

@@ -1,0 +1,220 @@
+#include "batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
+#include <xxhash.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#endif
+
+#include "frame.h"
+#include "lib/le.h"
+
+void slu_batch_init(struct slu_batch *b, unsigned tok_bytes)
+{
+    memset(b, 0, sizeof *b);
+    b->tok_bytes = tok_bytes;
+}
+
+void slu_batch_release(struct slu_batch *b)
+{
+    free(b->seq);
+    free(b->seg);
+    slu_buf_release(&b->own);
+    slu_buf_release(&b->str);
+    slu_frames_free(b->raw);
+    memset(b, 0, sizeof *b);
+}
+
+void slu_batch_clear(struct slu_batch *b)
+{
+    b->n_seq = b->n_seg = 0;
+    b->tok = NULL;
+    b->n_tok = 0;
+    slu_buf_clear(&b->own);
+    slu_buf_clear(&b->str);
+    b->sum_valid = false;
+}
+
+int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t len_tok,
+                  const struct slu_seg *seg, uint64_t n_seg, const uint8_t *ids,
+                  struct slu_err *err)
+{
+    int rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + 1, sizeof *b->seq, err);
+    if (!rc)
+        rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + n_seg, sizeof *b->seg, err);
+    if (!rc && tok)
+        rc = slu_buf_append(&b->own, tok, len_tok * b->tok_bytes, err);
+    if (rc)
+        return rc;
+    b->seq[b->n_seq++] = (struct slu_seq){b->n_tok, len_tok, b->n_seg, n_seg};
+    for (uint64_t i = 0; i < n_seg; i++) {
+        struct slu_seg *s = &b->seg[b->n_seg + i];
+        *s = seg[i];
+        s->id_off = b->str.len;
+        if (s->id_len)
+            rc = slu_buf_append(&b->str, ids + seg[i].id_off, s->id_len, err);
+        if (rc)
+            return rc;
+    }
+    b->n_seg += n_seg;
+    b->n_tok += len_tok;
+    b->tok = tok ? b->own.data : NULL;
+    b->sum_valid = false;
+    return SLU_OK;
+}
+
+void slu_sum_add(struct slu_sum *a, const struct slu_sum *b)
+{
+    slu_count_add(&a->n, b->n);
+    a->segments += b->segments;
+    a->padding += b->padding;
+    a->checksum = slu_u128_add(a->checksum, b->checksum);
+    a->trace_checksum = slu_u128_add(a->trace_checksum, b->trace_checksum);
+}
+
+static struct slu_u128 minus(struct slu_u128 a, struct slu_u128 b)
+{
+    return (struct slu_u128){a.lo - b.lo, a.hi - b.hi - (a.lo < b.lo)};
+}
+
+void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b)
+{
+    a->n.documents -= b->n.documents;
+    a->n.sequences -= b->n.sequences;
+    a->n.tokens -= b->n.tokens;
+    a->segments -= b->segments;
+    a->padding -= b->padding;
+    a->checksum = minus(a->checksum, b->checksum);
+    a->trace_checksum = minus(a->trace_checksum, b->trace_checksum);
+}
+
+struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *q)
+{
+    struct slu_count n = {0, 1, q->len_tok};
+    for (uint64_t i = 0; i < q->n_seg; i++) {
+        const struct slu_seg *s = &b->seg[q->seg_off + i];
+        n.documents += s->offset == 0 && s->source != SLU_PADDING;
+    }
+    return n;
+}
+
+double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q)
+{
+    const struct slu_seg *s = &b->seg[q->seg_off];
+    double sum = 0, n = 0;
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        if (s[i].score && s[i].source != SLU_PADDING) {
+            if (q->n_seg == 1)
+                return slu_score_value(s[i].score);
+            sum += slu_score_value(s[i].score) * (double)s[i].len_tok;
+            n += (double)s[i].len_tok;
+        }
+    return n > 0 ? sum / n : slu_score_value(0);
+}
+
+enum { MAX_PREFIX = 32, HASHED_SEGS = 64 }; /* segments that are hashed at a time */
+
+/* Word by word, as callers have just stored it: a wider load would have to wait until
+ * those stores are in the cache, behind all that are on their way to memory. */
+static void put_prefix(uint8_t *k, const uint8_t *prefix, size_t n)
+{
+    if (n >= 8)
+        slu_put_le64(k, slu_le64(prefix));
+    if (n >= 16)
+        slu_put_le64(k + 8, slu_le64(prefix + 8));
+    if (n >= 24)
+        slu_put_le64(k + 16, slu_le64(prefix + 16));
+    if (n >= 32)
+        slu_put_le64(k + 24, slu_le64(prefix + 24));
+    if (n % 8)
+        memcpy(k + n / 8 * 8, prefix + n / 8 * 8, n % 8);
+}
+
+struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
+                                  const struct slu_seg *seg, uint64_t n_seg)
+{
+    uint8_t k[MAX_PREFIX + 32 * HASHED_SEGS], *p = k + n_prefix;
+    XXH3_state_t st;
+    bool many = n_seg > HASHED_SEGS;
+    put_prefix(k, prefix, n_prefix);
+    if (many)
+        XXH3_128bits_reset(&st);
+    for (uint64_t i = 0; i < n_seg; i++, p += 32) {
+        if (p + 32 > k + sizeof k) {
+            XXH3_128bits_update(&st, k, (size_t)(p - k));
+            p = k;
+        }
+        slu_put_le64(p, seg[i].source);
+        slu_put_le64(p + 8, seg[i].document);
+        slu_put_le64(p + 16, seg[i].offset);
+        slu_put_le64(p + 24, seg[i].len_tok);
+    }
+    if (!many)
+        return slu_hash128(k, (size_t)(p - k));
+    XXH3_128bits_update(&st, k, (size_t)(p - k));
+    XXH128_hash_t h = XXH3_128bits_digest(&st);
+    return (struct slu_u128){h.low64, h.high64};
+}
+
+/* Hash of the sequence's own hash and its segments (STREAM.md section 7). */
+static struct slu_u128 trace_hash(struct slu_u128 h, const struct slu_seg *seg,
+                                  uint64_t n_seg)
+{
+    uint8_t own[16];
+    slu_put_le64(own, h.lo);
+    slu_put_le64(own + 8, h.hi);
+    return slu_hash_segments(own, sizeof own, seg, n_seg);
+}
+
+int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b, size_t n,
+                   struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    slu_batch_clear(out);
+    for (size_t i = 0; rc == SLU_OK && i < n; i++)
+        rc = slu_batch_add(out, slu_batch_at(b, b->seq[i].tok_off), b->seq[i].len_tok,
+                           &b->seg[b->seq[i].seg_off], b->seq[i].n_seg, b->str.data,
+                           err);
+    return rc;
+}
+
+struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128 last)
+{
+    /* Odd, so that no bit of what comes early is lost. */
+    struct slu_u128 m = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd1b54a32d192ed03)};
+    for (; n; n >>= 1) {
+        if (n & 1)
+            begin = slu_u128_mul(begin, m);
+        if (n > 1)
+            m = slu_u128_mul(m, m);
+    }
+    return slu_u128_add(begin, last);
+}
+
+void slu_batch_sum(struct slu_batch *b)
+{
+    if (b->sum_valid)
+        return;
+    struct slu_sum t = {0};
+    b->order = (struct slu_u128){0, 0};
+    for (size_t i = 0; i < b->n_seq; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        const struct slu_seg *s = &b->seg[q->seg_off];
+        struct slu_u128 h = {0, 0}, trace;
+        if (b->tok)
+            h = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
+        t.checksum = slu_u128_add(t.checksum, h);
+        trace = trace_hash(h, s, q->n_seg);
+        t.trace_checksum = slu_u128_add(t.trace_checksum, trace);
+        b->order = slu_order_add(b->order, 1, trace);
+        slu_count_add(&t.n, slu_seq_count(b, q));
+        t.segments += q->n_seg;
+        if (q->n_seg && s[q->n_seg - 1].source == SLU_PADDING)
+            t.padding += s[q->n_seg - 1].len_tok;
+    }
+    b->sum = t;
+    b->sum_valid = true;
+}

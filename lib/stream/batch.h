@@ -1,0 +1,162 @@
+/* batch.h - a run of whole sequences in memory: what the programs work on.
+ *
+ * A sequence is a list of segments; a segment is (source, document, offset, length):
+ * tokens offset … offset+length-1 of one document. A document is a sequence of one
+ * segment from offset 0; a piece is a sequence of one segment; a packed sequence has
+ * several, the last of which may be padding (source SLU_PADDING). The lengths of a
+ * sequence's segments add up to its length.
+ *
+ * Invariants: seq[i].tok_off + len_tok <= n_tok; segments of a sequence are contiguous
+ * in seg[]. Sequences need not cover tok[] nor be in its order: a program that cuts or
+ * drops edits seq[] and seg[] and leaves the tokens where they are.
+ *
+ * Tokens keep the stream's width (tok_bytes 2 or 4), native byte order in memory.
+ * Ownership: a batch owns its arrays; tok may point into the frame it was read from,
+ * which the batch owns too. Thread safety: one thread at a time.
+ */
+#ifndef SLU_BATCH_H
+#define SLU_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/account.h"
+#include "lib/buf.h"
+#include "lib/err.h"
+#include "lib/hash.h"
+
+#define SLU_PADDING   UINT64_MAX /* seg.source of padding; document and offset are 0 */
+#define SLU_NO_DOMAIN UINT32_MAX
+#define SLU_NO_SCORE  UINT64_C(0x7ff8000000000000) /* the NaN that stands for none */
+
+struct slu_seg {
+    uint64_t source;   /* ordinal in the input list (semantics.md 1) */
+    uint64_t document; /* the record's place in its source */
+    uint64_t offset;   /* first token, counted from the document's start */
+    uint64_t len_tok;
+    uint32_t domain; /* number in the names table, SLU_NO_DOMAIN: none */
+    uint32_t id_len; /* bytes of the record's own id in str, 0: none */
+    uint64_t id_off; /* byte offset in batch->str */
+    uint64_t score;  /* of the document, slu_score_bits(); 0: none */
+};
+
+/* A score in a segment: the bits of the double, but that none (NaN) is 0, as in a
+ * segment that says nothing of it. */
+static inline uint64_t slu_score_bits(double v)
+{
+    uint64_t bits;
+    v += 0.0; /* -0 is 0 */
+    memcpy(&bits, &v, sizeof bits);
+    return v != v ? 0 : bits ^ SLU_NO_SCORE;
+}
+static inline double slu_score_value(uint64_t score)
+{
+    double v;
+    score ^= SLU_NO_SCORE;
+    memcpy(&v, &score, sizeof v);
+    return v;
+}
+
+struct slu_seq {
+    uint64_t tok_off; /* in tokens, in batch->tok */
+    uint64_t len_tok;
+    uint64_t seg_off; /* index in batch->seg */
+    uint64_t n_seg;
+};
+
+/* What a set of sequences adds up to; sums of sums are sums of the union (semantics.md
+ * 8). */
+struct slu_sum {
+    struct slu_count n; /* tokens: padding included */
+    uint64_t segments;
+    uint64_t padding; /* tokens */
+    struct slu_u128 checksum;
+    struct slu_u128 trace_checksum;
+};
+
+struct slu_batch {
+    struct slu_seq *seq;
+    size_t n_seq, cap_seq;
+    struct slu_seg *seg;
+    size_t n_seg, cap_seg;
+    const void *tok; /* n_tok ids of tok_bytes each; NULL in a stream without tokens */
+    uint64_t n_tok;
+    unsigned tok_bytes;
+    struct slu_buf own; /* backs tok where the batch was built with slu_batch_add */
+    struct slu_buf str; /* record ids */
+
+    struct slu_sum sum;    /* of the sequences as they now are, if sum_valid */
+    struct slu_u128 order; /* the same, but of these sequences in this order */
+    bool sum_valid; /* slu_batch_sum sets it; whoever edits seq or seg clears it */
+
+    uint64_t number;         /* of the batch in its stream */
+    uint32_t input;          /* which of the reader's paths it comes from */
+    struct slu_frames *raw;  /* private to lib/stream: frames as read */
+    uint32_t member;         /* private to lib/stream: which concatenated stream */
+    struct slu_sum sum_read; /* what the reader counted; private to lib/stream */
+    struct slu_u128 order_read,
+        names_read; /* private to lib/stream/stream_identity.c */
+};
+
+void slu_batch_init(struct slu_batch *b, unsigned tok_bytes);
+void slu_batch_release(struct slu_batch *b);
+/* No sequences; keeps the memory. */
+void slu_batch_clear(struct slu_batch *b);
+
+/* Appends a sequence and copies its tokens (in the batch's width) and segments; `ids`
+ * is what the segments' id_off refer to. Sums become invalid. */
+SLU_MUST_USE int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t len_tok,
+                               const struct slu_seg *seg, uint64_t n_seg,
+                               const uint8_t *ids, struct slu_err *err);
+
+/* Makes *out the first n sequences of b, copied. */
+SLU_MUST_USE int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b,
+                                size_t n, struct slu_err *err);
+
+/* Computes sum for the sequences as they are (a no-op if sum_valid). The costly part of
+ * a pass: call it where work is parallel. */
+void slu_batch_sum(struct slu_batch *b);
+
+/* A digest of a list of values, from that of its beginning and that of its last n; of
+ * one value it is the value itself. However the list is cut, it is the same: a
+ * polynomial mod 2^128. */
+struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128 last);
+
+/* XXH3-128 of n_prefix (at most 32) bytes, then source, document, offset and length of
+ * each segment (u64 little-endian each): the identity of a segment list under a key. */
+struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
+                                  const struct slu_seg *seg, uint64_t n_seg);
+
+/* Adds b to *a, or takes b, which is part of *a, from it. */
+void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);
+void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b);
+
+/* Address of token i of the batch, and its value. */
+static inline const void *slu_batch_at(const struct slu_batch *b, uint64_t i)
+{
+    return (const uint8_t *)b->tok + i * b->tok_bytes;
+}
+static inline uint32_t slu_batch_id(const struct slu_batch *b, uint64_t i)
+{
+    return b->tok_bytes == 2 ? ((const uint16_t *)b->tok)[i]
+                             : ((const uint32_t *)b->tok)[i];
+}
+
+/* What the batch takes, in tokens: of a MiB of short sequences the rows, the ids and
+ * what becomes of them (a WebDataset member is a KiB at least) are the most. */
+static inline uint64_t slu_batch_weight(const struct slu_batch *b)
+{
+    return b->n_tok + 64 * b->n_seq + 16 * b->n_seg + b->str.len / 4;
+}
+
+/* The mean of the segments' scores by tokens, of those that have one; NaN if none has.
+ */
+double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q);
+
+/* One sequence's counts: 1 sequence, its tokens, its documents (segments with offset
+ * 0). */
+struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *q);
+
+#endif

@@ -1,0 +1,227 @@
+#include "frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+#define XXH_STATIC_LINKING_ONLY
+#include <xxhash.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#endif
+#include <zstd.h>
+
+#include "lib/hash.h"
+#include "lib/le.h"
+
+static const uint8_t magic[4] = {0xF5, 'T', 'K', 'S'};
+static const uint8_t zeros[SLU_FRAME_ALIGN];
+
+void slu_frame_release(struct slu_frame *f)
+{
+    slu_buf_release(&f->stored);
+    slu_buf_release(&f->raw);
+}
+
+void slu_frames_free(struct slu_frames *fs)
+{
+    if (!fs)
+        return;
+    for (size_t i = 0; i < fs->cap; i++)
+        slu_frame_release(&fs->f[i]);
+    free(fs->f);
+    free(fs);
+}
+
+static uint64_t padded(uint64_t n)
+{
+    return (n + SLU_FRAME_ALIGN - 1) & ~(uint64_t)(SLU_FRAME_ALIGN - 1);
+}
+
+uint64_t slu_frame_span(const struct slu_frame *f)
+{
+    return SLU_FRAME_HEADER + padded(f->stored_byte);
+}
+
+int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
+                    uint64_t number, struct slu_err *err)
+{
+    if (!number && !memcmp(h, "\xF5SLSCHD\n", 8)) /* formats/SCHEDULE.md */
+        return slu_fail(err, SLU_E_FORMAT,
+                        "a schedule, not a token stream; 'inspect FILE' reads it, "
+                        "from a file and not from a pipe");
+    if (memcmp(h, magic, 4))
+        return slu_fail(err, SLU_E_FORMAT,
+                        number ? "no frame begins here; the stream is damaged"
+                               : "not a token stream; make one with tokenize");
+    if (slu_le64(h + 56) != slu_hash64(h, 56))
+        return slu_fail(
+            err, SLU_E_CHECKSUM,
+            "frame %llu: its header's checksum is wrong; the stream is damaged",
+            (unsigned long long)number);
+    f->type = slu_le32(h + 4);
+    f->flags = slu_le32(h + 8);
+    f->number = slu_le64(h + 16);
+    f->raw_byte = slu_le64(h + 24);
+    f->stored_byte = slu_le64(h + 32);
+    f->aux = slu_le64(h + 40);
+    f->payload_hash = slu_le64(h + 48);
+    if (f->number != number)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "frame %llu stands where frame %llu should; frames are missing",
+                        (unsigned long long)f->number, (unsigned long long)number);
+    bool skippable = h[4] >= 'a' && h[4] <= 'z';
+    uint32_t known = SLU_FLAG_ZSTD;
+    if (f->type == SLU_DATA)
+        known |= SLU_FLAG_SEQ_CONTINUES | SLU_FLAG_SEG_CONTINUES;
+    if ((f->flags & SLU_FLAG_SEG_CONTINUES) && !(f->flags & SLU_FLAG_SEQ_CONTINUES))
+        known &= ~SLU_FLAG_SEG_CONTINUES;
+    if (((f->flags & ~known) && !skippable) || slu_le32(h + 12))
+        return slu_fail(
+            err, SLU_E_UNSUPPORTED,
+            "frame %llu has flags that this version does not know; use a newer one",
+            (unsigned long long)number);
+    if (f->raw_byte > SLU_FRAME_PAYLOAD || f->stored_byte > SLU_FRAME_PAYLOAD)
+        return slu_fail(
+            err, SLU_E_LIMIT, "frame %llu claims %llu bytes; the limit is %llu",
+            (unsigned long long)number,
+            (unsigned long long)(f->raw_byte > f->stored_byte ? f->raw_byte
+                                                              : f->stored_byte),
+            (unsigned long long)SLU_FRAME_PAYLOAD);
+    if (!(f->flags & SLU_FLAG_ZSTD) && f->raw_byte != f->stored_byte)
+        return slu_fail(err, SLU_E_FORMAT, "frame %llu: stored and raw lengths differ",
+                        (unsigned long long)number);
+    return SLU_OK;
+}
+
+int slu_frame_check(const struct slu_frame *f, struct slu_err *err)
+{
+    size_t pad = f->stored.len - f->stored_byte;
+    if (slu_hash64(f->stored.data, f->stored.len) != f->payload_hash)
+        return slu_fail(err, SLU_E_CHECKSUM,
+                        "frame %llu: its checksum is wrong; the stream is damaged",
+                        (unsigned long long)f->number);
+    if (pad && memcmp(f->stored.data + f->stored_byte, zeros, pad))
+        return slu_fail(err, SLU_E_FORMAT, "frame %llu: its padding is not zero",
+                        (unsigned long long)f->number);
+    return SLU_OK;
+}
+
+int slu_frame_payload(struct slu_frame *f, const uint8_t **p, size_t *n,
+                      struct slu_err *err)
+{
+    if (!(f->flags & SLU_FLAG_ZSTD)) {
+        *p = f->stored.data;
+        *n = f->stored_byte;
+        return SLU_OK;
+    }
+    slu_buf_clear(&f->raw);
+    int rc = slu_buf_reserve(&f->raw, f->raw_byte ? f->raw_byte : 1, err);
+    if (rc)
+        return rc;
+    if (ZSTD_getFrameContentSize(f->stored.data, f->stored_byte) != f->raw_byte)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "frame %llu: compressed content has another length",
+                        (unsigned long long)f->number);
+    size_t r =
+        ZSTD_decompress(f->raw.data, f->raw_byte, f->stored.data, f->stored_byte);
+    if (ZSTD_isError(r) || r != f->raw_byte)
+        return slu_fail(err, SLU_E_FORMAT, "frame %llu: cannot be decompressed (%s)",
+                        (unsigned long long)f->number,
+                        ZSTD_isError(r) ? ZSTD_getErrorName(r) : "length");
+    f->raw.len = r;
+    *p = f->raw.data;
+    *n = r;
+    return SLU_OK;
+}
+
+void slu_framer_release(struct slu_framer *w)
+{
+    ZSTD_freeCCtx(w->zstd);
+    slu_buf_release(&w->packed);
+}
+
+int slu_framer_pack(struct slu_framer *w, const struct slu_buf *a, const void *b,
+                    size_t n_b, int level, struct slu_err *err)
+{
+    if (!w->zstd && !(w->zstd = ZSTD_createCCtx()))
+        return slu_fail_nomem(err, 1 << 20);
+    size_t n = a->len + n_b;
+    slu_buf_clear(&w->packed);
+    int rc = slu_buf_reserve(&w->packed, padded(ZSTD_compressBound(n)), err);
+    if (rc)
+        return rc;
+    ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_and_parameters);
+    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
+    ZSTD_CCtx_setPledgedSrcSize(w->zstd, n);
+    ZSTD_outBuffer o = {w->packed.data, w->packed.cap, 0};
+    ZSTD_inBuffer ia = {a->data, a->len, 0}, ib = {b, n_b, 0};
+    size_t r =
+        ZSTD_compressStream2(w->zstd, &o, &ia, n_b ? ZSTD_e_continue : ZSTD_e_end);
+    if (!ZSTD_isError(r) && n_b)
+        r = ZSTD_compressStream2(w->zstd, &o, &ib, ZSTD_e_end);
+    if (r) /* an error, or no room although compressBound says there is */
+        return slu_fail(err, SLU_E_NOMEM, "zstd: %s", ZSTD_getErrorName(r));
+    w->packed.len = o.pos;
+    return SLU_OK;
+}
+
+/* The frame of a payload of `raw` bytes, stored as p, then q. */
+static int put_stored(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
+                      size_t raw, const void *p, size_t n_p, const void *q, size_t n_q,
+                      struct slu_err *err)
+{
+    size_t stored = n_p + n_q, pad = padded(stored) - stored;
+    int rc;
+    if (raw > SLU_FRAME_PAYLOAD)
+        return slu_fail(err, SLU_E_LIMIT, "a frame of %zu bytes is over the limit",
+                        raw);
+    XXH3_state_t st;
+    XXH3_64bits_reset(&st);
+    XXH3_64bits_update(&st, p, n_p);
+    if (n_q)
+        XXH3_64bits_update(&st, q, n_q);
+    if (pad)
+        XXH3_64bits_update(&st, zeros, pad);
+
+    uint8_t h[SLU_FRAME_HEADER] = {0};
+    memcpy(h, magic, 4);
+    slu_put_le32(h + 4, type);
+    slu_put_le32(h + 8, flags);
+    slu_put_le64(h + 16, w->number);
+    slu_put_le64(h + 24, raw);
+    slu_put_le64(h + 32, stored);
+    slu_put_le64(h + 40, aux);
+    slu_put_le64(h + 48, XXH3_64bits_digest(&st));
+    slu_put_le64(h + 56, slu_hash64(h, 56));
+    rc = slu_out_write(w->out, h, sizeof h, err);
+    if (!rc && n_p)
+        rc = slu_out_write(w->out, p, n_p, err);
+    if (!rc && n_q)
+        rc = slu_out_write(w->out, q, n_q, err);
+    if (!rc && pad)
+        rc = slu_out_write(w->out, zeros, pad, err);
+    w->number++;
+    w->off_byte += SLU_FRAME_HEADER + stored + pad;
+    return rc;
+}
+
+int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
+                   const struct slu_buf *a, const void *b, size_t n_b, int zstd_level,
+                   bool must, struct slu_err *err)
+{
+    size_t raw = a->len + n_b;
+    if (zstd_level && raw <= SLU_FRAME_PAYLOAD) {
+        int rc = slu_framer_pack(w, a, b, n_b, zstd_level, err);
+        if (rc)
+            return rc;
+        if (w->packed.len < raw || must)
+            return put_stored(w, type, flags | SLU_FLAG_ZSTD, aux, raw, w->packed.data,
+                              w->packed.len, NULL, 0, err);
+    }
+    return put_stored(w, type, flags, aux, raw, a->data, a->len, b, n_b, err);
+}
+
+int slu_framer_put_packed(struct slu_framer *w, uint32_t type, size_t raw_byte,
+                          const void *packed, size_t n, struct slu_err *err)
+{
+    return put_stored(w, type, SLU_FLAG_ZSTD, 0, raw_byte, packed, n, NULL, 0, err);
+}

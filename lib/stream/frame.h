@@ -1,0 +1,86 @@
+/* frame.h - frames as STREAM.md sections 1 and 2 lay them out. Private to
+ * lib/stream_*.c. */
+#ifndef SLU_FRAME_H
+#define SLU_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+#include "lib/io.h"
+
+#define SLU_FRAME_HEADER 64
+#define SLU_FRAME_ALIGN  64
+#define SLU_FRAME_PAYLOAD                                                              \
+    (UINT64_C(1) << 26) /* the most a payload may have, in bytes */
+
+#define SLU_FOURCC(a, b, c, d)                                                         \
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#define SLU_HEAD SLU_FOURCC('H', 'E', 'A', 'D')
+#define SLU_VOCB SLU_FOURCC('v', 'o', 'c', 'b')
+#define SLU_SRCS SLU_FOURCC('S', 'R', 'C', 'S')
+#define SLU_DOMS SLU_FOURCC('D', 'O', 'M', 'S')
+#define SLU_DATA SLU_FOURCC('D', 'A', 'T', 'A')
+#define SLU_ENDS SLU_FOURCC('E', 'N', 'D', 'S')
+#define SLU_INDX SLU_FOURCC('I', 'N', 'D', 'X')
+#define SLU_FOOT SLU_FOURCC('F', 'O', 'O', 'T')
+
+#define SLU_FLAG_ZSTD          1u
+#define SLU_FLAG_SEQ_CONTINUES 2u
+#define SLU_FLAG_SEG_CONTINUES 4u
+
+struct slu_frame {
+    uint32_t type, flags;
+    uint64_t number, raw_byte, stored_byte, aux, payload_hash;
+    uint64_t n_tok;        /* of a data frame, once decoded */
+    struct slu_buf stored; /* payload as stored, with its zero padding */
+    struct slu_buf raw;    /* payload decompressed; empty where it is stored as it is */
+};
+
+void slu_frame_release(struct slu_frame *f);
+/* Bytes of the frame in the file, header and padding included. */
+uint64_t slu_frame_span(const struct slu_frame *f);
+/* Checks and decodes 64 header bytes. `number` is what the frame's must be. */
+SLU_MUST_USE int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
+                                 uint64_t number, struct slu_err *err);
+/* Checks stored against its hash and its padding against zero. */
+SLU_MUST_USE int slu_frame_check(const struct slu_frame *f, struct slu_err *err);
+/* *p, *n: the payload, decompressed where needed; borrowed from f. After
+ * slu_frame_check. */
+SLU_MUST_USE int slu_frame_payload(struct slu_frame *f, const uint8_t **p, size_t *n,
+                                   struct slu_err *err);
+
+/* The frames of one batch, as read. */
+struct slu_frames {
+    struct slu_frame *f;
+    size_t n, cap; /* f[n … cap-1] keep their buffers for the next batch */
+};
+void slu_frames_free(struct slu_frames *fs);
+
+/* What a writer of frames carries from one to the next. */
+struct slu_framer {
+    struct slu_out *out;
+    uint64_t number;   /* of the next frame */
+    uint64_t off_byte; /* of the next frame in the member */
+    void *zstd;        /* ZSTD_CCtx, made when first needed */
+    struct slu_buf packed;
+};
+
+void slu_framer_release(struct slu_framer *w);
+/* Writes one frame whose payload is a, then b. zstd_level 0: as it is; else compressed
+ * where that is smaller (always, with `must`). */
+SLU_MUST_USE int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags,
+                                uint64_t aux, const struct slu_buf *a, const void *b,
+                                size_t n_b, int zstd_level, bool must,
+                                struct slu_err *err);
+/* Compresses a, then b, into w->packed as slu_framer_put does. */
+SLU_MUST_USE int slu_framer_pack(struct slu_framer *w, const struct slu_buf *a,
+                                 const void *b, size_t n_b, int zstd_level,
+                                 struct slu_err *err);
+/* Writes a frame whose payload of raw_byte bytes has been packed before. */
+SLU_MUST_USE int slu_framer_put_packed(struct slu_framer *w, uint32_t type,
+                                       size_t raw_byte, const void *packed, size_t n,
+                                       struct slu_err *err);
+
+#endif

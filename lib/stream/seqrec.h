@@ -1,0 +1,55 @@
+/* seqrec.h - a sequence as a run of bytes, for records that wait in memory or on disk,
+ * and back.
+ *
+ * Layout: tokens, segments * 4 + (1: names, 2: scores follow); of each segment source +
+ * 1 (0: padding), document, offset, and, but for the last, length; the tokens in native
+ * byte order (records never leave the machine); names: domain + 1 (0: none) of each
+ * segment, id length of each, the ids. Numbers are 1 to 9 bytes, the shortest that will
+ * do, whose leading ones in the first byte say how many follow; then big-endian: memcmp
+ * of two is the order of their values. So a short sequence costs about ten bytes beside
+ * its tokens, and comparing records byte by byte compares lengths, segment lists,
+ * tokens.
+ *
+ * Thread safety: one thread at a time on a handle, a buffer or a batch.
+ */
+#ifndef SLU_SEQREC_H
+#define SLU_SEQREC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "batch.h"
+#include "lib/buf.h"
+#include "lib/order/sorter.h"
+
+#define SLU_SEQREC_PIECES 3
+
+struct slu_seqrec {
+    struct slu_piece piece[SLU_SEQREC_PIECES]; /* the record, one after another */
+    struct slu_buf head, tail;
+};
+
+static inline void slu_seqrec_init(struct slu_seqrec *r)
+{
+    *r = (struct slu_seqrec){0};
+}
+void slu_seqrec_release(struct slu_seqrec *r);
+
+/* Makes r->piece of sequence q of b; valid until r or b change. */
+SLU_MUST_USE int slu_seqrec_pack(struct slu_seqrec *r, const struct slu_batch *b,
+                                 const struct slu_seq *q, struct slu_err *err);
+/* Bytes of the record in r->piece. */
+size_t slu_seqrec_size(const struct slu_seqrec *r);
+/* Appends the record of sequence q of b to out. */
+SLU_MUST_USE int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *b,
+                                   const struct slu_seq *q, struct slu_err *err);
+
+/* Appends the sequence of the record p[0, n) to b; SLU_E_FORMAT if it is none. */
+SLU_MUST_USE int slu_seqrec_add(struct slu_batch *b, const void *p, size_t n,
+                                struct slu_err *err);
+/* Tokens and segments of the sequence of the record p[0, n); SLU_E_FORMAT if it is
+ * none. */
+SLU_MUST_USE int slu_seqrec_peek(const void *p, size_t n, uint64_t *n_tok,
+                                 uint64_t *n_seg, struct slu_err *err);
+
+#endif

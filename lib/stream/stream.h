@@ -1,0 +1,251 @@
+/* stream.h - the token stream, tokstream(5), as formats/STREAM.md specifies it.
+ *
+ * Reading is in two halves, so that the costly one can be parallel: slu_reader_fetch
+ * takes the next frames from the file (serial, I/O only), slu_batch_open checks,
+ * decompresses and decodes them (any thread), slu_reader_account books the batch
+ * (serial, in fetch order). slu_reader_next does all three. slu_reader_finish compares
+ * the books with the end frames; a program that has not seen it succeed must not finish
+ * its own output.
+ *
+ * Writing: slu_writer_put copies a batch's sequences into frames; where frames are cut
+ * depends on the sequences alone. slu_writer_close writes the end frame, the index and
+ * the footer; slu_writer_abort leaves them out, so that a failure crosses the pipe.
+ */
+#ifndef SLU_STREAM_H
+#define SLU_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "batch.h"
+#include "lib/err.h"
+#include "lib/io.h"
+#include "lib/pipe.h"
+
+#define SLU_NO_TOKEN    UINT64_MAX /* eos, bos or pad that does not exist */
+#define SLU_MAX_BUCKETS 64
+#define SLU_FRAME_TOKENS                                                               \
+    (UINT64_C(1) << 20) /* a data frame holds at most so many tokens */
+#define SLU_FRAME_SEQS (UINT64_C(1) << 16) /* and so many sequences */
+#define SLU_FRAME_SEGS (UINT64_C(1) << 17) /* and so many segments */
+#define SLU_FRAME_IDS  (UINT64_C(1) << 24) /* and so many bytes of records' ids */
+
+/* One link of the provenance chain: a program and what of its arguments affects
+ * results. */
+struct slu_step {
+    char *program, *version, *arguments; /* owned */
+    uint64_t seed;
+};
+
+struct slu_header {
+    unsigned tok_bytes;  /* 2 or 4 */
+    bool no_tokens;      /* segment rows only (DIR/segments/D_i.tks) */
+    bool label_tokens;   /* sequences of bucket L have L + 1 ids */
+    bool scores;         /* segments may have one */
+    uint64_t vocab_size; /* largest id + 1, pad included */
+    uint64_t eos, bos, pad;
+    uint8_t fingerprint[16];          /* of the tokenizer (semantics.md 11) */
+    uint64_t bucket[SLU_MAX_BUCKETS]; /* nominal lengths, ascending */
+    unsigned n_bucket;                /* 0: not decomposed */
+    struct slu_step *step;            /* owned */
+    size_t n_step;
+};
+
+void slu_header_init(struct slu_header *h);
+void slu_header_release(struct slu_header *h);
+SLU_MUST_USE int slu_header_copy(struct slu_header *dst, const struct slu_header *src,
+                                 struct slu_err *err);
+SLU_MUST_USE int slu_header_add_step(struct slu_header *h, const char *program,
+                                     const char *version, const char *arguments,
+                                     uint64_t seed, struct slu_err *err);
+/* Appends one step as a JSON object. */
+SLU_MUST_USE int slu_step_put_json(const struct slu_step *t, struct slu_buf *out,
+                                   struct slu_err *err);
+/* Ids a sequence of nominal bucket length L has: L, or L + 1 with label tokens. */
+static inline uint64_t slu_header_ids(const struct slu_header *h, uint64_t L)
+{
+    return L + (h->label_tokens ? 1 : 0);
+}
+/* Index of the bucket whose sequences have len_tok ids, or -1. */
+int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok);
+
+/* Names of sources (by ordinal) and domains (by number), and the vocabulary: what
+ * travels beside the sequences. Shared by a reader and a writer; safe from any thread.
+ */
+struct slu_names;
+SLU_MUST_USE int slu_names_new(struct slu_names **n, struct slu_err *err);
+void slu_names_free(struct slu_names *n);
+SLU_MUST_USE int slu_names_set_source(struct slu_names *n, uint64_t ordinal,
+                                      const char *name, struct slu_err *err);
+/* Borrowed until free; NULL if unknown. */
+const char *slu_names_source(struct slu_names *n, uint64_t ordinal);
+/* How many sources there are, and the names of the first `most` in order of their
+ * ordinals (*name is borrowed as above; as many as there are). */
+SLU_MUST_USE int slu_names_sources(struct slu_names *n, const char **name, size_t most,
+                                   uint64_t *count, struct slu_err *err);
+/* Calls each with all sources, in order of their ordinals, until it answers other than
+ * SLU_OK; it must not call slu_names_*. */
+SLU_MUST_USE int slu_names_each_source(struct slu_names *n,
+                                       int (*each)(void *ctx, uint64_t ordinal,
+                                                   const char *name,
+                                                   struct slu_err *err),
+                                       void *ctx, struct slu_err *err);
+/* The domain's number, the same for equal names; it means something in this process
+ * only. */
+SLU_MUST_USE int slu_names_domain_number(struct slu_names *n, const char *name,
+                                         size_t len, uint32_t *number,
+                                         struct slu_err *err);
+const char *slu_names_domain(struct slu_names *n, uint32_t number);
+uint32_t slu_names_n_domain(struct slu_names *n);
+
+/* The vocabulary frame: id -> bytes. */
+struct slu_vocab_table {
+    uint64_t n;          /* ids 0 … n-1 */
+    const uint64_t *off; /* n + 1 offsets in bytes */
+    const uint8_t *bytes;
+    const uint8_t
+        *flags; /* n, SLU_VOCAB_*; ids that do not exist have length 0 and HOLE */
+    /* The frame's payload as slu_vocab_pack made it, for who has it at hand; or NULL.
+     */
+    const uint8_t *packed;
+    uint64_t packed_byte;
+};
+#define SLU_VOCAB_SPECIAL 1
+#define SLU_VOCAB_HOLE    2
+/* Copies the table. */
+SLU_MUST_USE int slu_names_set_vocab(struct slu_names *n,
+                                     const struct slu_vocab_table *v,
+                                     struct slu_err *err);
+/* Borrows its arrays, which must outlive n. */
+void slu_names_lend_vocab(struct slu_names *n, const struct slu_vocab_table *v);
+/* NULL if the stream has none. Borrowed until free. */
+const struct slu_vocab_table *slu_names_vocab(struct slu_names *n);
+
+/* ---- reading ---- */
+
+struct slu_reader;
+
+struct slu_reader_cfg {
+    const char *const
+        *path;            /* streams, read one after another; "-" is standard input */
+    size_t n_path;        /* 0: standard input alone */
+    uint64_t max_seq_tok; /* longer sequences are SLU_E_LIMIT; 0: no limit */
+};
+
+/* Opens the first stream and reads as far as its header; headers of further regular
+ * files are read and compared too, so that what does not mix is refused before any
+ * work. */
+SLU_MUST_USE int slu_reader_open(struct slu_reader **r,
+                                 const struct slu_reader_cfg *cfg, struct slu_err *err);
+const struct slu_header *slu_reader_header(const struct slu_reader *r);
+/* The table that the reader fills as it goes; owned by the reader. */
+struct slu_names *slu_reader_names(struct slu_reader *r);
+/* Before the first batch: the reader is to know, at the end, what it has read. */
+void slu_reader_track(struct slu_reader *r);
+/* After slu_reader_finish, of a reader that was told: a digest of everything that a
+ * program can see of the stream: header, vocabulary and sequences in their order, with
+ * tokens, segments, and these's names and scores. However frames are cut and stored, it
+ * is the same. A phase that reads a stream again knows by it that it is that stream: a
+ * sum does not tell of order, nor of domains. */
+SLU_MUST_USE int slu_reader_identity(struct slu_reader *r, struct slu_u128 *identity,
+                                     struct slu_err *err);
+/* Serial. Next batch (one data frame, or the frames of one long sequence), still raw.
+ * SLU_EOF at the end of the last stream. */
+SLU_MUST_USE int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b,
+                                  struct slu_err *err);
+/* Any thread; one batch at a time per batch. Fills seq, seg, tok and sum. */
+SLU_MUST_USE int slu_batch_open(struct slu_reader *r, struct slu_batch *b,
+                                struct slu_err *err);
+/* Serial, in fetch order, once a batch, also for batches whose sequences were edited.
+ */
+void slu_reader_account(struct slu_reader *r, struct slu_batch *b);
+/* fetch + open + account, for serial use. */
+SLU_MUST_USE int slu_reader_next(struct slu_reader *r, struct slu_batch *b,
+                                 struct slu_err *err);
+/* After SLU_EOF: what was read agrees with every end frame. *total may be NULL. */
+SLU_MUST_USE int slu_reader_finish(struct slu_reader *r, struct slu_sum *total,
+                                   struct slu_err *err);
+/* Bytes read so far, for progress. Any thread. */
+uint64_t slu_reader_bytes(const struct slu_reader *r);
+void slu_reader_free(struct slu_reader *r);
+
+/* ---- a reader over something that is no stream ---- */
+
+/* Documents from files of another kind behind the same calls, so that every program
+ * reads them (formats/ids/tokens.h). The reader does the sums and numbers the batches.
+ */
+struct slu_input_ops {
+    /* Serial. Fills the empty batch's seq and seg with whole documents, in input order,
+     * and puts into it what open needs; SLU_EOF where there are no more. */
+    int (*fetch)(void *input, struct slu_batch *b, struct slu_err *err);
+    /* Any thread. Makes b->tok of what fetch has left; every id is below the header's
+     * vocab_size then. */
+    int (*open)(const void *input, struct slu_batch *b, struct slu_err *err);
+    /* After SLU_EOF. `seen` is what all batches came to: not what fetch has given is an
+     * error. */
+    int (*finish)(void *input, const struct slu_sum *seen, struct slu_err *err);
+    uint64_t (*bytes)(const void *input); /* read so far; any thread */
+    void (*free)(void *input);
+};
+/* Takes ownership of input (also when it fails); ops lives longer than the reader;
+ * copies h. The caller puts the names of sources into slu_reader_names. */
+SLU_MUST_USE int slu_reader_over(struct slu_reader **r, const struct slu_input_ops *ops,
+                                 void *input, const struct slu_header *h,
+                                 struct slu_err *err);
+
+/* ---- writing ---- */
+
+struct slu_writer;
+
+struct slu_writer_cfg {
+    int zstd_level;          /* 0: frames are not compressed */
+    bool no_vocab;           /* leave the vocabulary frame out */
+    struct slu_names *names; /* borrowed; sources and domains are looked up here */
+};
+
+/* Takes ownership of out (also when it fails); copies h; writes the header and, where
+ * names has one, the vocabulary. */
+SLU_MUST_USE int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
+                                 const struct slu_header *h,
+                                 const struct slu_writer_cfg *cfg, struct slu_err *err);
+/* Serial. Appends the batch's sequences in order. Uses b->sum if sum_valid, else
+ * computes it. */
+SLU_MUST_USE int slu_writer_put(struct slu_writer *w, struct slu_batch *b,
+                                struct slu_err *err);
+/* A document whose length is not known when its first tokens are: begin, parts, end,
+ * with nothing else put between them. The bytes written are those of slu_writer_put
+ * with all of it. No more than a frame of it is held. seg: source, document, domain and
+ * id_len count; `id` has the record's own id, of id_len bytes. n_tok ids of the
+ * stream's width. `hash` is slu_hash_tokens of the whole. Only in streams with tokens.
+ */
+SLU_MUST_USE int slu_writer_begin(struct slu_writer *w, const struct slu_seg *seg,
+                                  const void *id, struct slu_err *err);
+SLU_MUST_USE int slu_writer_part(struct slu_writer *w, const void *tok, uint64_t n_tok,
+                                 struct slu_err *err);
+SLU_MUST_USE int slu_writer_end(struct slu_writer *w, struct slu_u128 hash,
+                                struct slu_err *err);
+/* What has been put so far. */
+const struct slu_sum *slu_writer_sum(const struct slu_writer *w);
+/* Ends the stream; frees the handle even when it fails. */
+SLU_MUST_USE int slu_writer_close(struct slu_writer *w, struct slu_err *err);
+/* Frees without an end frame. NULL is legal. */
+void slu_writer_abort(struct slu_writer *w);
+
+/* ---- both: reader -> workers -> ordered writer ---- */
+
+struct slu_stream_ops {
+    /* Any thread: edits the batch in place (may be NULL). */
+    int (*work)(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err);
+    /* Serial, in order: usually ends in slu_writer_put. */
+    int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
+};
+
+/* Runs the whole input through ops with n_threads threads and n_slots batches in
+ * flight, and slu_reader_finish at the end. The total of the input goes to *total.
+ * Batches are summed after work, in parallel, so that slu_writer_put need not. */
+SLU_MUST_USE int slu_stream_run(struct slu_reader *r, const struct slu_stream_ops *ops,
+                                void *ctx, unsigned n_threads, unsigned n_slots,
+                                struct slu_sum *total, struct slu_err *err);
+
+#endif

@@ -1,0 +1,321 @@
+/* Data frames to batches: the parallel half of reading. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/le.h"
+#include "stream_reader.h"
+
+/* The columns of one payload (STREAM.md section 6). */
+struct columns {
+    uint64_t n_seq, n_seg, n_tok, n_id;
+    const uint8_t *seq_segs, *source, *document, *offset, *length, *domain, *id_bytes,
+        *score, /* NULL: the stream has none */
+        *ids;
+    const uint8_t *tok;
+};
+
+static int bad(const struct slu_frame *f, const char *what, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_FORMAT, "frame %llu: %s", (unsigned long long)f->number,
+                    what);
+}
+
+static const uint8_t *column(struct slu_cursor *c, uint64_t n, uint64_t width)
+{
+    while (c->at % SLU_FRAME_ALIGN) {
+        const uint8_t *z = slu_cursor_take(c, 1);
+        if (!z || *z)
+            return NULL;
+    }
+    return n > c->n / width ? NULL : slu_cursor_take(c, n * width);
+}
+
+static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
+                 const struct slu_header *h, struct columns *k, struct slu_err *err)
+{
+    struct slu_cursor c = {p, n, 0};
+    const uint8_t *q = slu_cursor_take(&c, 64);
+    static const uint8_t zero[32];
+    if (!q || memcmp(q + 32, zero, 32))
+        return bad(f, "its counts do not add up", err);
+    k->n_seq = slu_le64(q);
+    k->n_seg = slu_le64(q + 8);
+    k->n_tok = slu_le64(q + 16);
+    k->n_id = slu_le64(q + 24);
+    if (k->n_tok > SLU_FRAME_TOKENS || k->n_seq > SLU_FRAME_SEQS ||
+        k->n_seg > SLU_FRAME_SEGS || k->n_seq > k->n_seg || k->n_seg > k->n_tok ||
+        !k->n_seq)
+        return bad(f, "its counts do not add up", err);
+    k->seq_segs = column(&c, k->n_seq, 4);
+    k->source = column(&c, k->n_seg, 8);
+    k->document = column(&c, k->n_seg, 8);
+    k->offset = column(&c, k->n_seg, 8);
+    k->length = column(&c, k->n_seg, 8);
+    k->domain = column(&c, k->n_seg, 4);
+    k->id_bytes = column(&c, k->n_seg, 4);
+    k->score = h->scores ? column(&c, k->n_seg, 8) : NULL;
+    k->ids = column(&c, k->n_id, 1);
+    k->tok = column(&c, h->no_tokens ? 0 : k->n_tok, h->tok_bytes);
+    if (!k->seq_segs || !k->source || !k->document || !k->offset || !k->length ||
+        !k->domain || !k->id_bytes || (h->scores && !k->score) || !k->ids || !k->tok ||
+        c.at != n)
+        return bad(f, "its columns do not add up", err);
+    return SLU_OK;
+}
+
+/* Ids as stored to ids in native order (the same on the hosts we know), all <
+ * vocab_size. */
+static bool ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
+                         uint64_t vocab_size)
+{
+    uint32_t most = 0;
+    if (tok_bytes == 2) {
+        const uint16_t *t = tok;
+        uint16_t m = 0;
+        for (uint64_t i = 0; i < n; i++)
+            m = t[i] > m ? t[i] : m;
+        most = m;
+    } else {
+        const uint32_t *t = tok;
+        for (uint64_t i = 0; i < n; i++)
+            most = t[i] > most ? t[i] : most;
+    }
+    return n == 0 || most < vocab_size;
+}
+
+static bool finite_bits(uint64_t v)
+{
+    return (v >> 52 & 0x7ff) != 0x7ff;
+}
+
+/* Adds row i of the columns as a segment, or to the last one, which it continues. */
+static int add_seg(struct slu_batch *b, const struct slu_frame *f,
+                   const struct columns *k, uint64_t i, bool continues, uint64_t *id_at,
+                   struct slu_err *err)
+{
+    struct slu_seg s = {
+        .source = slu_le64(k->source + 8 * i),
+        .document = slu_le64(k->document + 8 * i),
+        .offset = slu_le64(k->offset + 8 * i),
+        .len_tok = slu_le64(k->length + 8 * i),
+        .domain = slu_le32(k->domain + 4 * i),
+        .id_len = slu_le32(k->id_bytes + 4 * i),
+        .id_off = b->str.len,
+        .score = k->score ? slu_le64(k->score + 8 * i) ^ SLU_NO_SCORE : 0,
+    };
+    bool padding = s.source == SLU_PADDING;
+    if (!s.len_tok || s.len_tok > k->n_tok || s.id_len > k->n_id - *id_at ||
+        s.offset > UINT64_MAX - s.len_tok || s.id_len > SLU_MAX_NAME ||
+        (s.score && !finite_bits(s.score ^ SLU_NO_SCORE)) ||
+        (padding &&
+         (s.document || s.offset || s.domain != SLU_NO_DOMAIN || s.id_len || s.score)))
+        return bad(f, "a segment does not add up", err);
+    if (continues) {
+        struct slu_seg *last = &b->seg[b->n_seg - 1];
+        if (s.source != last->source || s.document != last->document || s.id_len ||
+            s.domain != last->domain || s.score != last->score ||
+            (!padding && s.offset != last->offset + last->len_tok))
+            return bad(f, "a segment that goes on does not", err);
+        last->len_tok += s.len_tok;
+        return SLU_OK;
+    }
+    int rc = slu_grow(&b->seg, &b->cap_seg, b->n_seg + 1, sizeof *b->seg, err);
+    if (!rc && s.id_len)
+        rc = slu_buf_append(&b->str, k->ids + *id_at, s.id_len, err);
+    if (rc)
+        return rc;
+    *id_at += s.id_len;
+    b->seg[b->n_seg++] = s;
+    return SLU_OK;
+}
+
+/* Rows of one frame to sequences of the batch; `before` is the frame before it, if its
+ * last sequence goes on in this one. */
+static int add_rows(struct slu_batch *b, const struct slu_frame *f,
+                    const struct columns *k, const struct slu_frame *before,
+                    struct slu_err *err)
+{
+    uint64_t at_seg = 0, id_at = 0, tok_end = 0;
+    int rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + k->n_seq, sizeof *b->seq, err);
+    for (uint64_t i = 0; !rc && i < k->n_seq; i++) {
+        uint32_t n = slu_le32(k->seq_segs + 4 * i);
+        bool more = i == 0 && before;
+        if (!n || n > k->n_seg - at_seg)
+            return bad(f, "a sequence does not add up", err);
+        if (!more)
+            b->seq[b->n_seq++] = (struct slu_seq){b->n_tok + tok_end, 0, b->n_seg, 0};
+        struct slu_seq *q = &b->seq[b->n_seq - 1];
+        for (uint32_t j = 0; !rc && j < n; j++, at_seg++) {
+            bool seg_more = more && j == 0 && (before->flags & SLU_FLAG_SEG_CONTINUES);
+            if (!seg_more && q->n_seg && b->seg[b->n_seg - 1].source == SLU_PADDING)
+                return bad(f, "padding is not the end of its sequence", err);
+            rc = add_seg(b, f, k, at_seg, seg_more, &id_at, err);
+            q->n_seg += !rc && !seg_more;
+            q->len_tok += slu_le64(k->length + 8 * at_seg);
+            tok_end += slu_le64(k->length + 8 * at_seg);
+        }
+    }
+    if (!rc && (at_seg != k->n_seg || id_at != k->n_id || tok_end != k->n_tok ||
+                f->aux != k->n_seq - (before != NULL)))
+        return bad(f, "its sequences do not add up", err);
+    return rc;
+}
+
+/* Domain numbers and moved ordinals to this process's; checks that sources have names.
+ */
+static int localise(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
+{
+    uint64_t last = SLU_PADDING, last_is = SLU_PADDING, moved;
+    int rc = SLU_OK;
+    pthread_mutex_lock(&r->mu);
+    const struct slu_member *m = &r->member[b->member];
+    for (size_t i = 0; !rc && i < b->n_seg; i++) {
+        struct slu_seg *s = &b->seg[i];
+        if (s->source == SLU_PADDING)
+            continue;
+        if (s->source != last) {
+            last = last_is = s->source;
+            if (slu_map_get(&m->source, last, &moved)) {
+                last_is = moved;
+                b->sum_valid = false;
+            }
+            if (!slu_names_source(r->names, last_is))
+                rc = slu_fail(err, SLU_E_FORMAT, "source %llu has no name",
+                              (unsigned long long)last);
+        }
+        s->source = last_is;
+        if (s->domain == SLU_NO_DOMAIN)
+            continue;
+        if (s->domain >= m->n_domain)
+            rc = slu_fail(err, SLU_E_FORMAT, "domain %u has no name", s->domain);
+        else
+            s->domain = m->domain[s->domain];
+    }
+    pthread_mutex_unlock(&r->mu);
+    return rc;
+}
+
+static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
+{
+    const struct slu_frame *before = NULL;
+    bool one = b->raw->n == 1, tokens = !r->header.no_tokens;
+    for (size_t i = 0; i < b->raw->n; i++) {
+        struct slu_frame *f = &b->raw->f[i];
+        struct columns k = {0};
+        const uint8_t *p;
+        size_t n;
+        int rc = slu_frame_check(f, err);
+        if (!rc)
+            rc = slu_frame_payload(f, &p, &n, err);
+        if (!rc)
+            rc = split(f, p, n, &r->header, &k, err);
+        if (!rc && tokens &&
+            !ids_in_range(k.tok, k.n_tok, b->tok_bytes, r->header.vocab_size))
+            rc = bad(f, "a token is not in the vocabulary", err);
+        if (!rc)
+            rc = add_rows(b, f, &k, before, err);
+        if (!rc && tokens && !one)
+            rc = slu_buf_append(&b->own, k.tok, k.n_tok * b->tok_bytes, err);
+        if (rc)
+            return rc;
+        b->n_tok += k.n_tok;
+        f->n_tok = k.n_tok;
+        if (tokens)
+            b->tok = one ? k.tok : b->own.data;
+        before = f->flags & SLU_FLAG_SEQ_CONTINUES ? f : NULL;
+    }
+    return SLU_OK;
+}
+
+int slu_batch_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
+{
+    if (r->ops)
+        return slu_over_open(r, b, err);
+    int rc = decode(r, b, err);
+    if (!rc) {
+        slu_batch_sum(b);
+        b->sum_read = b->sum;
+        rc = localise(r, b, err);
+    }
+    if (!rc) {
+        slu_identity_open(r, b);
+        return SLU_OK;
+    }
+    pthread_mutex_lock(&r->mu);
+    const char *name = r->member[b->member].name;
+    pthread_mutex_unlock(&r->mu);
+    return slu_err_at(err, "%s", name);
+}
+
+/* Index in r->moved of the source that another stream called `ordinal`; it is added
+ * where it is new. Found by a hash of number and name; other sources of that hash are
+ * at hash + 1, … */
+static int moved_index(struct slu_reader *r, uint64_t ordinal, const char *name,
+                       size_t *index, struct slu_err *err)
+{
+    uint64_t h = slu_hash64(name, strlen(name)) ^
+                 (ordinal * UINT64_C(0x9e3779b97f4a7c15)),
+             i;
+    for (; slu_map_get(&r->moved_at, h, &i); h++)
+        if (r->moved[i].was == ordinal && !strcmp(r->moved[i].name, name)) {
+            *index = i;
+            return SLU_OK;
+        }
+    *index = r->n_moved;
+    if (r->max_source >= SLU_PADDING - 1)
+        return slu_fail(err, SLU_E_LIMIT, "no number is left for source %llu (%s)",
+                        (unsigned long long)ordinal, name);
+    int rc = slu_grow(&r->moved, &r->cap_moved, r->n_moved + 1, sizeof *r->moved, err);
+    if (!rc)
+        rc = slu_map_set(&r->moved_at, h, r->n_moved, err);
+    char *copy = rc ? NULL : strdup(name);
+    if (!rc && !copy)
+        rc = slu_fail_nomem(err, strlen(name));
+    if (!rc)
+        r->moved[r->n_moved++] = (struct slu_moved){ordinal, ++r->max_source, copy};
+    return rc;
+}
+
+/* A source is known by ordinal and name. Where a concatenated stream uses an ordinal
+ * that another source has already, it moves to the next free one: the same for the same
+ * input. */
+int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal, const char *name,
+                          struct slu_err *err)
+{
+    if (ordinal == SLU_PADDING)
+        return slu_fail(err, SLU_E_FORMAT, "a source has the number of padding");
+    const char *had = slu_names_source(r->names, ordinal);
+    uint64_t is = ordinal;
+    int rc = SLU_OK;
+    if (had && strcmp(had, name)) {
+        size_t i;
+        rc = moved_index(r, ordinal, name, &i, err);
+        if (rc)
+            return rc;
+        is = r->moved[i].is;
+        pthread_mutex_lock(&r->mu);
+        rc = slu_map_set(&r->member[r->n_member - 1].source, ordinal, is, err);
+        pthread_mutex_unlock(&r->mu);
+    }
+    r->max_source = is > r->max_source ? is : r->max_source;
+    return rc ? rc : slu_names_set_source(r->names, is, name, err);
+}
+
+int slu_reader_add_domain(struct slu_reader *r, uint64_t number, const char *name,
+                          size_t len, struct slu_err *err)
+{
+    uint32_t local;
+    int rc = slu_names_domain_number(r->names, name, len, &local, err);
+    pthread_mutex_lock(&r->mu);
+    struct slu_member *m = &r->member[r->n_member - 1];
+    if (!rc && number != m->n_domain)
+        rc = slu_fail(err, SLU_E_FORMAT, "domain %llu is out of turn",
+                      (unsigned long long)number);
+    if (!rc)
+        rc = slu_grow(&m->domain, &m->cap_domain, m->n_domain + 1, sizeof *m->domain,
+                      err);
+    if (!rc)
+        m->domain[m->n_domain++] = local;
+    pthread_mutex_unlock(&r->mu);
+    return rc;
+}

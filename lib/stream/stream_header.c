@@ -1,0 +1,261 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json_write.h"
+#include "lib/le.h"
+#include "stream_private.h"
+
+enum {
+    FIXED = 128,
+    MAX_STEPS = 4096,
+    FLAG_LABELS = 1,
+    FLAG_NO_TOKENS = 2,
+    FLAG_SCORES = 4,
+};
+
+void slu_header_init(struct slu_header *h)
+{
+    memset(h, 0, sizeof *h);
+    h->tok_bytes = 2;
+    h->eos = h->bos = h->pad = SLU_NO_TOKEN;
+}
+
+void slu_header_release(struct slu_header *h)
+{
+    for (size_t i = 0; i < h->n_step; i++) {
+        free(h->step[i].program);
+        free(h->step[i].version);
+        free(h->step[i].arguments);
+    }
+    free(h->step);
+    slu_header_init(h);
+}
+
+static int add_step(struct slu_header *h, const char *s[3], const size_t n[3],
+                    uint64_t seed, struct slu_err *err)
+{
+    struct slu_step *list = realloc(h->step, (h->n_step + 1) * sizeof *list);
+    if (!list)
+        return slu_fail_nomem(err, (h->n_step + 1) * sizeof *list);
+    h->step = list;
+    struct slu_step t = {strndup(s[0], n[0]), strndup(s[1], n[1]), strndup(s[2], n[2]),
+                         seed};
+    if (!t.program || !t.version || !t.arguments) {
+        free(t.program);
+        free(t.version);
+        free(t.arguments);
+        return slu_fail_nomem(err, n[0] + n[1] + n[2]);
+    }
+    h->step[h->n_step++] = t;
+    return SLU_OK;
+}
+
+int slu_header_add_step(struct slu_header *h, const char *program, const char *version,
+                        const char *arguments, uint64_t seed, struct slu_err *err)
+{
+    const char *s[3] = {program, version, arguments};
+    const size_t n[3] = {strlen(program), strlen(version), strlen(arguments)};
+    if (h->n_step >= MAX_STEPS)
+        return slu_fail(err, SLU_E_LIMIT, "more than %d steps of provenance",
+                        MAX_STEPS);
+    return add_step(h, s, n, seed, err);
+}
+
+int slu_step_put_json(const struct slu_step *t, struct slu_buf *out,
+                      struct slu_err *err)
+{
+    static const char *const key[3] = {
+        "{\"program\": ", ", \"version\": ", ", \"arguments\": "};
+    const char *const text[3] = {t->program, t->version, t->arguments};
+    int rc = SLU_OK;
+    for (int k = 0; !rc && k < 3; k++) {
+        rc = slu_buf_append(out, key[k], strlen(key[k]), err);
+        if (!rc)
+            rc = slu_json_put_string(out, text[k], strlen(text[k]), err);
+    }
+    return rc ? rc
+              : slu_buf_printf(out, err, ", \"seed\": %llu}",
+                               (unsigned long long)t->seed);
+}
+
+int slu_header_copy(struct slu_header *dst, const struct slu_header *src,
+                    struct slu_err *err)
+{
+    *dst = *src;
+    dst->step = NULL;
+    dst->n_step = 0;
+    for (size_t i = 0; i < src->n_step; i++) {
+        const struct slu_step *t = &src->step[i];
+        int rc = slu_header_add_step(dst, t->program, t->version, t->arguments, t->seed,
+                                     err);
+        if (rc) {
+            slu_header_release(dst);
+            return rc;
+        }
+    }
+    return SLU_OK;
+}
+
+int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok)
+{
+    for (unsigned i = 0; i < h->n_bucket; i++)
+        if (slu_header_ids(h, h->bucket[i]) == len_tok)
+            return (int)i;
+    return -1;
+}
+
+int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
+                      struct slu_err *err)
+{
+    uint8_t f[FIXED] = {0};
+    slu_put_le32(f, 1);
+    slu_put_le32(f + 8, h->tok_bytes);
+    slu_put_le32(f + 12, (h->label_tokens ? FLAG_LABELS : 0) |
+                             (h->no_tokens ? FLAG_NO_TOKENS : 0) |
+                             (h->scores ? FLAG_SCORES : 0));
+    slu_put_le64(f + 16, h->vocab_size);
+    slu_put_le64(f + 24, h->eos);
+    slu_put_le64(f + 32, h->bos);
+    slu_put_le64(f + 40, h->pad);
+    memcpy(f + 48, h->fingerprint, 16);
+    slu_put_le64(f + 64, h->n_bucket);
+    slu_put_le64(f + 72, h->n_step);
+    slu_buf_clear(out);
+    int rc = slu_buf_append(out, f, sizeof f, err);
+    for (unsigned i = 0; !rc && i < h->n_bucket; i++) {
+        slu_put_le64(f, h->bucket[i]);
+        rc = slu_buf_append(out, f, 8, err);
+    }
+    for (size_t i = 0; !rc && i < h->n_step; i++) {
+        const struct slu_step *t = &h->step[i];
+        const char *s[3] = {t->program, t->version, t->arguments};
+        slu_put_le64(f, t->seed);
+        for (int k = 0; k < 3; k++)
+            slu_put_le32(f + 8 + 4 * k, (uint32_t)strlen(s[k]));
+        slu_put_le32(f + 20, 0);
+        rc = slu_buf_append(out, f, 24, err);
+        for (int k = 0; !rc && k < 3; k++)
+            rc = slu_buf_append(out, s[k], strlen(s[k]), err);
+        if (!rc)
+            rc = slu_buf_align(out, 8, err);
+    }
+    return rc;
+}
+
+static bool all_zero(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i])
+            return false;
+    return true;
+}
+
+static int decode_steps(struct slu_header *h, struct slu_cursor *c, uint64_t n_step,
+                        struct slu_err *err)
+{
+    for (uint64_t i = 0; i < n_step; i++) {
+        const uint8_t *f = slu_cursor_take(c, 24);
+        const char *s[3];
+        size_t n[3];
+        for (int k = 0; k < 3; k++) {
+            n[k] = f ? slu_le32(f + 8 + 4 * k) : 0;
+            s[k] = f ? (const char *)slu_cursor_take(c, n[k]) : NULL;
+            if (!s[k] || memchr(s[k], 0, n[k]))
+                return slu_fail(err, SLU_E_FORMAT,
+                                "the header's provenance does not add up");
+        }
+        size_t pad = (8 - c->at % 8) % 8;
+        const uint8_t *z = slu_cursor_take(c, pad);
+        if (!z || !all_zero(z, pad) || slu_le32(f + 20))
+            return slu_fail(err, SLU_E_FORMAT,
+                            "the header's provenance does not add up");
+        int rc = add_step(h, s, n, slu_le64(f), err);
+        if (rc)
+            return rc;
+    }
+    return SLU_OK;
+}
+
+static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *err)
+{
+    uint32_t flags = slu_le32(f + 12);
+    h->tok_bytes = slu_le32(f + 8);
+    h->label_tokens = flags & FLAG_LABELS;
+    h->no_tokens = flags & FLAG_NO_TOKENS;
+    h->scores = flags & FLAG_SCORES;
+    h->vocab_size = slu_le64(f + 16);
+    h->eos = slu_le64(f + 24);
+    h->bos = slu_le64(f + 32);
+    h->pad = slu_le64(f + 40);
+    memcpy(h->fingerprint, f + 48, 16);
+    h->n_bucket = (unsigned)slu_le64(f + 64);
+    if (slu_le32(f) != 1)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "token stream of version %u; this program reads version 1",
+                        slu_le32(f));
+    if (flags & ~(uint32_t)(FLAG_LABELS | FLAG_NO_TOKENS | FLAG_SCORES))
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "the header has flags that this version does not know");
+    if (h->tok_bytes != (h->vocab_size <= 65536 ? 2u : 4u) ||
+        h->vocab_size > UINT64_C(1) << 32 || !all_zero(f + 80, 48) ||
+        slu_le64(f + 64) > SLU_MAX_BUCKETS || slu_le64(f + 72) > MAX_STEPS)
+        return slu_fail(err, SLU_E_FORMAT, "the header does not add up");
+    const uint64_t id[3] = {h->eos, h->bos, h->pad};
+    for (int i = 0; i < 3; i++)
+        if (id[i] != SLU_NO_TOKEN && id[i] >= h->vocab_size)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "the header's special ids do not add up");
+    return SLU_OK;
+}
+
+int slu_header_decode(struct slu_header *h, const uint8_t *p, size_t n,
+                      struct slu_err *err)
+{
+    struct slu_cursor c = {p, n, 0};
+    slu_header_init(h);
+    const uint8_t *f = slu_cursor_take(&c, FIXED);
+    if (!f)
+        return slu_fail(err, SLU_E_FORMAT, "the header is too short");
+    int rc = decode_fixed(h, f, err);
+    const uint8_t *b = rc ? NULL : slu_cursor_take(&c, 8 * (uint64_t)h->n_bucket);
+    for (unsigned i = 0; !rc && i < h->n_bucket; i++) {
+        h->bucket[i] = b ? slu_le64(b + 8 * i) : 0;
+        if (!b || h->bucket[i] <= (i ? h->bucket[i - 1] : 0) ||
+            h->bucket[i] >= UINT64_MAX)
+            rc = slu_fail(err, SLU_E_FORMAT, "the header's buckets do not add up");
+    }
+    if (!rc)
+        rc = decode_steps(h, &c, slu_le64(f + 72), err);
+    if (!rc && c.at != n)
+        rc = slu_fail(err, SLU_E_FORMAT, "the header has bytes too many");
+    if (rc)
+        slu_header_release(h);
+    return rc;
+}
+
+int slu_header_compatible(const struct slu_header *a, const struct slu_header *b,
+                          struct slu_err *err)
+{
+    if (memcmp(a->fingerprint, b->fingerprint, 16) || a->vocab_size != b->vocab_size ||
+        a->eos != b->eos || a->bos != b->bos || a->pad != b->pad)
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "made with another tokenizer than the streams before it (fingerprint "
+            "%016llx, before %016llx); streams of different tokenizers do not mix",
+            (unsigned long long)slu_le64(b->fingerprint),
+            (unsigned long long)slu_le64(a->fingerprint));
+    if (a->no_tokens != b->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "a stream with tokens and one of segments alone do not mix");
+    if (a->scores != b->scores)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "a stream with scores and one without do not mix; tokenize "
+                        "all with --score-field, or none");
+    if (a->label_tokens != b->label_tokens || a->n_bucket != b->n_bucket ||
+        memcmp(a->bucket, b->bucket, a->n_bucket * sizeof *a->bucket))
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "decomposed with other buckets or label tokens than the streams before "
+            "it; decompose them alike");
+    return SLU_OK;
+}

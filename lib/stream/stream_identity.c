@@ -1,0 +1,85 @@
+/* stream_identity.c - what tells one stream from another: slu_reader_identity. */
+#include <string.h>
+
+#include "lib/le.h"
+#include "stream_reader.h"
+
+/* Of one segment: what the trace checksum has not. */
+enum { SOURCE, DOMAIN, SCORE, ID, WORDS };
+
+static uint64_t name_hash(const char *name)
+{
+    return name ? slu_hash64(name, strlen(name)) : 0;
+}
+
+void slu_reader_track(struct slu_reader *r)
+{
+    r->tracked = true;
+}
+
+/* By names, as a domain's number is this process's own. */
+void slu_identity_open(struct slu_reader *r, struct slu_batch *b)
+{
+    uint64_t source = SLU_PADDING, v[WORDS] = {0};
+    uint32_t domain = SLU_NO_DOMAIN;
+    uint8_t bytes[sizeof v];
+
+    b->order_read = b->order;
+    b->names_read = (struct slu_u128){0, 0};
+    if (!r->tracked)
+        return;
+    for (size_t i = 0; i < b->n_seg; i++) {
+        const struct slu_seg *s = &b->seg[i];
+        if (s->source != source)
+            v[SOURCE] = s->source == SLU_PADDING
+                            ? 0
+                            : name_hash(slu_names_source(r->names, s->source));
+        if (s->domain != domain)
+            v[DOMAIN] = s->domain == SLU_NO_DOMAIN
+                            ? 0
+                            : name_hash(slu_names_domain(r->names, s->domain));
+        source = s->source;
+        domain = s->domain;
+        v[SCORE] = s->score;
+        v[ID] = s->id_len ? slu_hash64(b->str.data + s->id_off, s->id_len) : 0;
+        for (unsigned k = 0; k < WORDS; k++)
+            slu_put_le64(bytes + 8 * k, v[k]);
+        b->names_read =
+            slu_order_add(b->names_read, 1, slu_hash128(bytes, sizeof bytes));
+    }
+}
+
+void slu_identity_account(struct slu_reader *r, const struct slu_batch *b)
+{
+    if (!r->tracked)
+        return;
+    r->order_seen =
+        slu_order_add(r->order_seen, b->sum_read.n.sequences, b->order_read);
+    r->names_seen = slu_order_add(r->names_seen, b->sum_read.segments, b->names_read);
+}
+
+int slu_reader_identity(struct slu_reader *r, struct slu_u128 *identity,
+                        struct slu_err *err)
+{
+    const struct slu_vocab_table *v = slu_names_vocab(r->names);
+    const struct slu_u128 seen[] = {r->order_seen, r->names_seen};
+    struct slu_buf b = SLU_BUF_INIT;
+    uint8_t bytes[sizeof seen + 8];
+    int rc = v ? slu_vocab_encode(v, &b, err) : SLU_OK;
+
+    slu_put_le64(bytes + sizeof seen, rc ? 0 : slu_hash64(b.data, b.len));
+    slu_buf_clear(&b);
+    if (!rc)
+        rc = slu_header_encode(&r->header, &b, err);
+
+    for (unsigned i = 0; i < 2; i++) {
+        slu_put_le64(bytes + 16 * i, seen[i].lo);
+        slu_put_le64(bytes + 16 * i + 8, seen[i].hi);
+    }
+    if (!rc)
+        rc = slu_buf_append(&b, bytes, sizeof bytes, err);
+    if (!rc)
+        *identity = slu_hash128(b.data, b.len);
+    slu_buf_release(&b);
+    return rc;
+}

@@ -1,0 +1,563 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/le.h"
+#include "stream_reader.h"
+
+/* ---- files ---- */
+
+static const char *path_of(const struct slu_reader *r, size_t i)
+{
+    return strcmp(r->path[i], "-") ? r->path[i] : "standard input";
+}
+
+static int open_path(struct slu_reader *r, struct slu_err *err)
+{
+    const char *path = r->path[r->at_path];
+    r->name = path_of(r, r->at_path);
+    r->fd = STDIN_FILENO;
+    if (strcmp(path, "-"))
+        r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (r->fd < 0)
+        return slu_fail_errno(err, "%s: cannot be opened", path);
+    posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    r->members_in_path = 0;
+    return SLU_OK;
+}
+
+static void close_path(struct slu_reader *r)
+{
+    if (r->fd > STDIN_FILENO)
+        close(r->fd);
+    r->fd = -1;
+}
+
+/* ---- one frame ---- */
+
+static int truncated(const struct slu_reader *r, struct slu_err *err)
+{
+    return slu_fail_at(
+        err, SLU_E_TRUNCATED, r->off_byte,
+        "ends early, in frame %llu (byte %llu of its stream): the file was cut, "
+        "or the program that wrote it failed",
+        (unsigned long long)r->number, (unsigned long long)r->off_byte);
+}
+
+/* The next frame's header into *f; SLU_EOF at the end of a file that ends with a
+ * member. */
+static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
+{
+    uint8_t h[SLU_FRAME_HEADER];
+    size_t got;
+    if (r->peeked) {
+        r->peeked = false;
+        f->type = r->peek.type;
+        f->flags = r->peek.flags;
+        f->number = r->peek.number;
+        f->raw_byte = r->peek.raw_byte;
+        f->stored_byte = r->peek.stored_byte;
+        f->aux = r->peek.aux;
+        f->payload_hash = r->peek.payload_hash;
+        return SLU_OK;
+    }
+    int rc = slu_read_full(r->fd, h, sizeof h, &got, err);
+    if (rc)
+        return rc;
+    if (got == 0 && r->state == BETWEEN && r->members_in_path)
+        return SLU_EOF;
+    if (got == 0 && r->state == BETWEEN)
+        return slu_fail(
+            err, SLU_E_TRUNCATED,
+            "is empty, which no token stream is: the program that should have "
+            "written it failed");
+    if (got < sizeof h)
+        return truncated(r, err);
+    return slu_frame_parse(f, h, r->number, err);
+}
+
+/* Its stored payload. */
+static int read_stored(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
+{
+    size_t n = slu_frame_span(f) - SLU_FRAME_HEADER, got;
+    slu_buf_clear(&f->stored);
+    int rc = slu_buf_reserve(&f->stored, n, err);
+    if (!rc)
+        rc = slu_read_full(r->fd, f->stored.data, n, &got, err);
+    if (rc)
+        return rc;
+    if (got < n)
+        return truncated(r, err);
+    f->stored.len = n;
+    r->n_byte += SLU_FRAME_HEADER + n;
+    r->off_byte += SLU_FRAME_HEADER + n;
+    r->number++;
+    return SLU_OK;
+}
+
+/* ---- frames that are not data ---- */
+
+static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
+                        struct slu_err *err)
+{
+    struct slu_header h;
+    int rc = slu_header_decode(&h, p, n, err);
+    if (rc)
+        return rc;
+    if (!r->have_header) {
+        r->header = h;
+        r->have_header = true;
+    } else {
+        rc = slu_header_compatible(&r->header, &h, err);
+        slu_header_release(&h);
+    }
+    pthread_mutex_lock(&r->mu);
+    if (!rc)
+        rc = slu_grow(&r->member, &r->cap_member, r->n_member + 1, sizeof *r->member,
+                      err);
+    if (!rc)
+        r->member[r->n_member++] = (struct slu_member){.name = r->name};
+    pthread_mutex_unlock(&r->mu);
+    r->members_in_path++;
+    r->state = BODY;
+    r->n_seq_begun = 0;
+    XXH3_64bits_reset(&r->index_want);
+    XXH3_64bits_reset(&r->index_got);
+    return rc;
+}
+
+static int names_frame(struct slu_reader *r, bool sources, const uint8_t *p, size_t n,
+                       struct slu_err *err)
+{
+    struct slu_cursor c = {p, n, 0};
+    const uint8_t *q = slu_cursor_take(&c, 8);
+    uint64_t k = q ? slu_le64(q) : 1;
+    char *name = malloc(SLU_MAX_NAME + 1);
+    int rc = name ? SLU_OK : slu_fail_nomem(err, SLU_MAX_NAME + 1);
+    for (uint64_t i = 0; !rc && i < k; i++) {
+        q = slu_cursor_take(&c, 12);
+        uint32_t len = q ? slu_le32(q + 8) : 0;
+        const uint8_t *s = q && len <= SLU_MAX_NAME ? slu_cursor_take(&c, len) : NULL;
+        if (!s || memchr(s, 0, len)) {
+            rc = slu_fail(err, SLU_E_FORMAT, "frame %llu: its names do not add up",
+                          (unsigned long long)r->number - 1);
+            break;
+        }
+        memcpy(name, s, len);
+        name[len] = 0;
+        rc = sources ? slu_reader_add_source(r, slu_le64(q), name, err)
+                     : slu_reader_add_domain(r, slu_le64(q), name, len, err);
+    }
+    free(name);
+    if (!rc && c.at != n)
+        rc = slu_fail(err, SLU_E_FORMAT, "frame %llu: its names do not add up",
+                      (unsigned long long)r->number - 1);
+    return rc;
+}
+
+static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
+                      struct slu_err *err)
+{
+    if (n != SLU_ENDS_BYTES || slu_le64(p + 80) || slu_le64(p + 120))
+        return slu_fail(err, SLU_E_FORMAT, "the end frame does not add up");
+    pthread_mutex_lock(&r->mu);
+    struct slu_member *m = &r->member[r->n_member - 1];
+    m->promised.n = (struct slu_count){slu_le64(p + 32), slu_le64(p), slu_le64(p + 16)};
+    m->promised.segments = slu_le64(p + 8);
+    m->promised.padding = slu_le64(p + 24);
+    m->promised_frames = slu_le64(p + 40);
+    m->promised.checksum = (struct slu_u128){slu_le64(p + 48), slu_le64(p + 56)};
+    m->promised.trace_checksum = (struct slu_u128){slu_le64(p + 64), slu_le64(p + 72)};
+    m->ended = true;
+    pthread_mutex_unlock(&r->mu);
+    r->state = ENDED;
+    r->first_index = r->off_byte;
+    return SLU_OK;
+}
+
+/* Token counts are known when frames are decoded, elsewhere and later than the rest of
+ * the index: a sum that depends on their order. */
+static uint64_t add_row(uint64_t rows, uint64_t n_tok)
+{
+    return (rows ^ n_tok) * UINT64_C(0x9E3779B97F4A7C15) + 1;
+}
+
+static int index_frame(struct slu_reader *r, const uint8_t *p, size_t n,
+                       struct slu_err *err)
+{
+    if (n < 16 || slu_le64(p) > (UINT64_C(1) << 20) || n != 16 + 32 * slu_le64(p) ||
+        slu_le64(p + 8))
+        return slu_fail(err, SLU_E_FORMAT, "the index does not add up");
+    for (size_t i = 16; i < n; i += 32)
+        XXH3_64bits_update(&r->index_got, p + i, 24);
+    pthread_mutex_lock(&r->mu);
+    struct slu_member *m = &r->member[r->n_member - 1];
+    for (size_t i = 16; i < n; i += 32)
+        m->promised_tok_rows = add_row(m->promised_tok_rows, slu_le64(p + i + 24));
+    pthread_mutex_unlock(&r->mu);
+    r->state = INDEXED;
+    return SLU_OK;
+}
+
+static int foot_frame(struct slu_reader *r, const struct slu_frame *f,
+                      struct slu_err *err)
+{
+    if (f->raw_byte || f->aux != r->first_index)
+        return slu_fail(err, SLU_E_FORMAT, "the footer does not add up");
+    if (XXH3_64bits_digest(&r->index_got) != XXH3_64bits_digest(&r->index_want))
+        return slu_fail(err, SLU_E_FORMAT, "the index does not match the frames");
+    r->state = BETWEEN;
+    r->number = 0;
+    r->off_byte = 0;
+    return SLU_OK;
+}
+
+/* Reads and acts on a frame that is not DATA, whose header is in r->meta. */
+static int meta_frame(struct slu_reader *r, struct slu_err *err)
+{
+    struct slu_frame *f = &r->meta;
+    const uint8_t *p;
+    size_t n;
+    bool skippable = (f->type & 0xff) >= 'a' && (f->type & 0xff) <= 'z';
+    enum slu_reader_state s = r->state;
+    bool in_place = f->type == SLU_HEAD   ? s == BETWEEN
+                    : f->type == SLU_INDX ? s == ENDED || s == INDEXED
+                    : f->type == SLU_FOOT ? s == INDEXED
+                    : f->type == SLU_ENDS ? s == BODY && !r->continues
+                                          : s == BODY;
+    if (!in_place)
+        return slu_fail(err, SLU_E_FORMAT, "frame %llu of type %.4s has no place there",
+                        (unsigned long long)f->number, (const char *)&f->type);
+    int rc = read_stored(r, f, err);
+    if (!rc)
+        rc = slu_frame_check(f, err);
+    if (rc)
+        return rc;
+    if (skippable && f->type != SLU_VOCB)
+        return SLU_OK;
+    rc = slu_frame_payload(f, &p, &n, err);
+    if (rc)
+        return rc;
+    switch (f->type) {
+    case SLU_HEAD:
+        return begin_member(r, p, n, err);
+    case SLU_VOCB:
+        if (f->number != 1)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "frame %llu: a vocabulary that is not the first frame "
+                            "behind the header",
+                            (unsigned long long)f->number);
+        return slu_names_vocab(r->names)
+                   ? SLU_OK
+                   : slu_vocab_decode(r->names, r->header.vocab_size, p, n, err);
+    case SLU_SRCS:
+        return names_frame(r, true, p, n, err);
+    case SLU_DOMS:
+        return names_frame(r, false, p, n, err);
+    case SLU_ENDS:
+        return end_member(r, p, n, err);
+    case SLU_INDX:
+        return index_frame(r, p, n, err);
+    case SLU_FOOT:
+        return foot_frame(r, f, err);
+    default:
+        return slu_fail(
+            err, SLU_E_UNSUPPORTED,
+            "frame %llu has a type that this version does not know; use a newer one",
+            (unsigned long long)f->number);
+    }
+}
+
+/* Reads on until the header of a DATA frame is in r->meta. SLU_EOF after the last
+ * stream. */
+static int to_data(struct slu_reader *r, struct slu_err *err)
+{
+    for (;;) {
+        int rc = next_header(r, &r->meta, err);
+        if (rc == SLU_EOF) {
+            close_path(r);
+            if (++r->at_path >= r->n_path)
+                return SLU_EOF;
+            rc = open_path(r, err);
+            if (rc)
+                return rc;
+            continue;
+        }
+        if (!rc && r->meta.type == SLU_DATA && r->state == BODY)
+            return SLU_OK;
+        if (!rc)
+            rc = meta_frame(r, err);
+        if (rc)
+            return slu_err_at(err, "%s", r->name);
+    }
+}
+
+/* ---- opening ---- */
+
+/* Reads the header of a further file, to refuse what does not mix before any work. */
+static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
+{
+    struct slu_reader t = {.path = &r->path[i], .n_path = 1, .fd = -1};
+    struct slu_frame f = {0};
+    struct slu_header h;
+    struct stat st;
+    const uint8_t *p;
+    size_t n;
+    /* Others are read when their turn comes: opening a FIFO and closing it would end
+     * who writes it. */
+    if (!stat(r->path[i], &st) && !S_ISREG(st.st_mode))
+        return SLU_OK;
+    int rc = open_path(&t, err);
+    if (rc)
+        return rc;
+    rc = next_header(&t, &f, err);
+    if (!rc && f.type != SLU_HEAD)
+        rc = slu_fail(err, SLU_E_FORMAT, "does not begin with a header");
+    if (!rc)
+        rc = read_stored(&t, &f, err);
+    if (!rc)
+        rc = slu_frame_check(&f, err);
+    if (!rc)
+        rc = slu_frame_payload(&f, &p, &n, err);
+    if (!rc)
+        rc = slu_header_decode(&h, p, n, err);
+    if (!rc) {
+        rc = slu_header_compatible(&r->header, &h, err);
+        slu_header_release(&h);
+    }
+    if (rc)
+        slu_err_at(err, "%s", t.name);
+    slu_frame_release(&f);
+    close_path(&t);
+    return rc;
+}
+
+int slu_reader_open(struct slu_reader **out, const struct slu_reader_cfg *cfg,
+                    struct slu_err *err)
+{
+    struct slu_reader *r = calloc(1, sizeof *r);
+    *out = NULL;
+    if (!r)
+        return slu_fail_nomem(err, sizeof *r);
+    r->fd = -1;
+    r->max_seq_tok = cfg->max_seq_tok;
+    slu_header_init(&r->header);
+    pthread_mutex_init(&r->mu, NULL);
+    r->n_path = cfg->n_path ? cfg->n_path : 1;
+    r->path = calloc(r->n_path, sizeof *r->path);
+    int rc =
+        r->path ? slu_names_new(&r->names, err) : slu_fail_nomem(err, r->n_path * 8);
+    for (size_t i = 0; !rc && i < r->n_path; i++) {
+        r->path[i] = strdup(cfg->n_path ? cfg->path[i] : "-");
+        if (!r->path[i])
+            rc = slu_fail_nomem(err, 1);
+    }
+    if (!rc)
+        rc = open_path(r, err);
+    /* HEAD, and the vocabulary where it follows: whoever writes needs both at once. */
+    for (int i = 0; !rc && i < 2; i++) {
+        rc = next_header(r, &r->meta, err);
+        if (!rc && i == 1 && r->meta.type != SLU_VOCB) {
+            r->peek = r->meta;
+            r->peek.stored = r->peek.raw = (struct slu_buf)SLU_BUF_INIT;
+            r->peeked = true;
+        } else if (!rc && i == 0 && r->meta.type != SLU_HEAD) {
+            rc = slu_fail(err, SLU_E_FORMAT, "does not begin with a header");
+        } else if (!rc) {
+            rc = meta_frame(r, err);
+        }
+        if (rc)
+            slu_err_at(err, "%s", r->name);
+    }
+    for (size_t i = 1; !rc && i < r->n_path; i++)
+        if (strcmp(r->path[i], "-"))
+            rc = peek_header(r, i, err);
+    if (rc)
+        slu_reader_free(r);
+    else
+        *out = r;
+    return rc;
+}
+
+const struct slu_header *slu_reader_header(const struct slu_reader *r)
+{
+    return &r->header;
+}
+
+struct slu_names *slu_reader_names(struct slu_reader *r)
+{
+    return r->names;
+}
+
+uint64_t slu_reader_bytes(const struct slu_reader *r)
+{
+    return r->ops ? r->ops->bytes(r->input) : r->n_byte;
+}
+
+/* ---- data ---- */
+
+static int add_frame(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_frames *fs = b->raw;
+    size_t had = fs->cap;
+    int rc = slu_grow(&fs->f, &fs->cap, fs->n + 1, sizeof *fs->f, err);
+    if (rc)
+        return rc;
+    memset(fs->f + had, 0, (fs->cap - had) * sizeof *fs->f);
+    struct slu_frame *f = &fs->f[fs->n++];
+    struct slu_buf stored = f->stored, raw = f->raw;
+    *f = r->meta;
+    f->stored = stored;
+    f->raw = raw;
+
+    uint8_t row[24];
+    slu_put_le64(row, r->off_byte);
+    slu_put_le64(row + 8, r->n_seq_begun);
+    slu_put_le64(row + 16, f->aux);
+    XXH3_64bits_update(&r->index_want, row, sizeof row);
+    r->n_seq_begun += f->aux;
+    r->continues = f->flags & SLU_FLAG_SEQ_CONTINUES;
+    r->member[r->n_member - 1].n_frame++;
+    return read_stored(r, f, err);
+}
+
+/* The sequence in b is longer than max_seq_tok: says whose it is. */
+static int too_long(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
+{
+    b->raw->n = 1;
+    b->raw->f[0].flags &= ~(SLU_FLAG_SEQ_CONTINUES | SLU_FLAG_SEG_CONTINUES);
+    int rc = slu_batch_open(r, b, err);
+    if (rc)
+        return rc;
+    const struct slu_seg *s = &b->seg[b->seq[b->n_seq - 1].seg_off];
+    const char *name = slu_names_source(r->names, s->source);
+    return slu_fail(
+        err, SLU_E_LIMIT,
+        "%s: the sequence that begins with document %llu of source %llu (%s) has "
+        "more than %llu tokens, too many for this memory; give more with -M",
+        r->name, (unsigned long long)s->document, (unsigned long long)s->source,
+        name ? name : "?", (unsigned long long)r->max_seq_tok);
+}
+
+int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
+{
+    if (r->ops)
+        return slu_over_fetch(r, b, err);
+    slu_batch_clear(b);
+    if (!b->raw && !(b->raw = calloc(1, sizeof *b->raw)))
+        return slu_fail_nomem(err, sizeof *b->raw);
+    b->raw->n = 0;
+    b->tok_bytes = r->header.tok_bytes;
+    b->number = r->n_batch;
+    uint64_t raw_byte = 0;
+    do {
+        int rc = to_data(r, err);
+        if (rc)
+            return rc;
+        rc = add_frame(r, b, err);
+        if (rc)
+            return slu_err_at(err, "%s", r->name);
+        b->member = (uint32_t)r->n_member - 1;
+        b->input = (uint32_t)r->at_path;
+        raw_byte += r->meta.raw_byte;
+        if (r->max_seq_tok && b->raw->n > 1 && raw_byte / b->tok_bytes > r->max_seq_tok)
+            return too_long(r, b, err);
+    } while (r->continues);
+    r->n_batch++;
+    return SLU_OK;
+}
+
+void slu_reader_account(struct slu_reader *r, struct slu_batch *b)
+{
+    slu_identity_account(r, b);
+    if (r->ops) {
+        slu_sum_add(&r->over_seen, &b->sum_read);
+        return;
+    }
+    pthread_mutex_lock(&r->mu);
+    struct slu_member *m = &r->member[b->member];
+    slu_sum_add(&m->seen, &b->sum_read);
+    for (size_t i = 0; i < b->raw->n; i++)
+        m->tok_rows = add_row(m->tok_rows, b->raw->f[i].n_tok);
+    pthread_mutex_unlock(&r->mu);
+}
+
+int slu_reader_next(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
+{
+    int rc = slu_reader_fetch(r, b, err);
+    if (!rc)
+        rc = slu_batch_open(r, b, err);
+    if (!rc)
+        slu_reader_account(r, b);
+    return rc;
+}
+
+int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_err *err)
+{
+    struct slu_sum t = {0};
+    if (r->ops) {
+        if (total)
+            *total = r->over_seen;
+        return r->ops->finish(r->input, &r->over_seen, err);
+    }
+    for (size_t i = 0; i < r->n_member; i++) {
+        const struct slu_member *m = &r->member[i];
+        if (!m->ended)
+            return slu_fail(err, SLU_E_TRUNCATED, "%s: ends without its end frame",
+                            m->name);
+        if (m->n_frame != m->promised_frames ||
+            memcmp(&m->seen.n, &m->promised.n, sizeof m->seen.n) ||
+            m->seen.segments != m->promised.segments ||
+            m->seen.padding != m->promised.padding)
+            return slu_fail(
+                err, SLU_E_CHECKSUM,
+                "%s: %llu sequences of %llu tokens were read, its end frame says "
+                "%llu of %llu (or other counts differ); the stream is damaged",
+                m->name, (unsigned long long)m->seen.n.sequences,
+                (unsigned long long)m->seen.n.tokens,
+                (unsigned long long)m->promised.n.sequences,
+                (unsigned long long)m->promised.n.tokens);
+        if (slu_u128_cmp(m->seen.checksum, m->promised.checksum) ||
+            slu_u128_cmp(m->seen.trace_checksum, m->promised.trace_checksum))
+            return slu_fail(
+                err, SLU_E_CHECKSUM,
+                "%s: its sequences do not have the checksum of its end frame; the "
+                "stream is damaged",
+                m->name);
+        if (m->tok_rows != m->promised_tok_rows)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s: the index does not match the frames", m->name);
+        slu_sum_add(&t, &m->seen);
+    }
+    if (total)
+        *total = t;
+    return SLU_OK;
+}
+
+void slu_reader_free(struct slu_reader *r)
+{
+    if (!r)
+        return;
+    if (r->ops)
+        r->ops->free(r->input);
+    close_path(r);
+    slu_frame_release(&r->meta);
+    slu_header_release(&r->header);
+    slu_names_free(r->names);
+    for (size_t i = 0; r->path && i < r->n_path; i++)
+        free(r->path[i]);
+    free(r->path);
+    for (size_t i = 0; i < r->n_member; i++) {
+        free(r->member[i].domain);
+        slu_map_release(&r->member[i].source);
+    }
+    free(r->member);
+    for (size_t i = 0; i < r->n_moved; i++)
+        free(r->moved[i].name);
+    free(r->moved);
+    slu_map_release(&r->moved_at);
+    pthread_mutex_destroy(&r->mu);
+    free(r);
+}

@@ -1,0 +1,95 @@
+/* stream_reader.h - the reader's inside. Private to lib/stream/stream_read.c and
+ * stream_decode.c. */
+#ifndef SLU_STREAM_READER_H
+#define SLU_STREAM_READER_H
+
+#include <pthread.h>
+#define XXH_STATIC_LINKING_ONLY /* the state struct */
+#include <xxhash.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#endif
+
+#include "lib/map.h"
+#include "stream_private.h"
+
+#define SLU_MAX_NAME                                                                   \
+    65536 /* bytes of a source's or domain's name (STREAM.md section 10) */
+#define SLU_ENDS_BYTES 128
+
+/* Where in a member the reader is. */
+enum slu_reader_state { BETWEEN, BODY, ENDED, INDEXED };
+
+/* One of the concatenated streams. */
+struct slu_member {
+    const char *name; /* of its file, borrowed from the reader */
+    struct slu_sum seen, promised;
+    uint64_t n_frame, promised_frames;
+    uint64_t tok_rows,
+        promised_tok_rows; /* a hash of the frames' token counts, in order */
+    bool ended;
+    struct slu_map source; /* ordinals that had to move: here -> in this process */
+    uint32_t *domain;      /* number here -> number in names */
+    size_t n_domain, cap_domain;
+};
+
+struct slu_reader {
+    const struct slu_input_ops *ops; /* NULL: streams; else what follows is unused but
+                                        for header, names and n_batch */
+    void *input;
+    struct slu_sum over_seen;
+    bool tracked; /* slu_reader_track */
+    struct slu_u128 order_seen, names_seen;
+
+    char **path;
+    size_t n_path, at_path;
+    const char *name; /* of the current file, for messages */
+    int fd;
+    uint64_t max_seq_tok;
+    _Atomic uint64_t n_byte; /* read so far, all files; any thread may look */
+
+    struct slu_header header; /* of the first member */
+    bool have_header;
+    struct slu_names *names;
+
+    enum slu_reader_state state;
+    uint64_t members_in_path;
+    uint64_t number, off_byte; /* of the next frame in the member */
+    uint64_t n_seq_begun, first_index, n_batch;
+    bool continues; /* the last data frame's last sequence goes on */
+    XXH3_state_t index_want, index_got;
+    struct slu_frame
+        meta; /* the frame at hand; its buffers serve those that are not data */
+    struct slu_frame peek;
+    bool peeked;
+
+    pthread_mutex_t mu; /* guards what is below: written by fetch, read by open */
+    struct slu_member *member;
+    size_t n_member, cap_member;
+    struct slu_moved { /* a source whose ordinal another source of the same number had
+                        */
+        uint64_t was, is;
+        char *name;
+    } * moved;
+    size_t n_moved, cap_moved;
+    struct slu_map moved_at; /* hash of number and name -> index in moved */
+    uint64_t max_source;     /* largest ordinal in use */
+};
+
+SLU_MUST_USE int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal,
+                                       const char *name, struct slu_err *err);
+SLU_MUST_USE int slu_reader_add_domain(struct slu_reader *r, uint64_t number,
+                                       const char *name, size_t len,
+                                       struct slu_err *err);
+
+/* For slu_reader_identity: of a batch that was opened, and where it is booked. */
+void slu_identity_open(struct slu_reader *r, struct slu_batch *b);
+void slu_identity_account(struct slu_reader *r, const struct slu_batch *b);
+
+/* slu_reader's calls where ops is not NULL (stream_over.c). */
+SLU_MUST_USE int slu_over_fetch(struct slu_reader *r, struct slu_batch *b,
+                                struct slu_err *err);
+SLU_MUST_USE int slu_over_open(struct slu_reader *r, struct slu_batch *b,
+                               struct slu_err *err);
+
+#endif

@@ -1,0 +1,535 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/le.h"
+#include "lib/map.h"
+#include "stream_private.h"
+
+enum {
+    COUNTS,
+    SEQ_SEGS,
+    SOURCE,
+    DOCUMENT,
+    OFFSET,
+    LENGTH,
+    DOMAIN,
+    ID_BYTES,
+    SCORE, /* empty in streams without: then it takes no bytes */
+    IDS,
+    N_COLUMN
+};
+
+enum { INDEX_ROWS = 1 << 20, INDEX_ROW = 32, ENDS_BYTES = 128 };
+
+struct slu_writer {
+    struct slu_framer framer;
+    struct slu_header header;
+    struct slu_names *names;
+    int zstd_level;
+    struct slu_sum sum; /* of the batches that were put */
+    struct slu_count
+        did; /* counted again where tokens go into frames; documents unused */
+
+    /* The frame being filled. */
+    struct slu_buf col[N_COLUMN];
+    struct slu_buf tok;
+    uint64_t n_seq, n_seg, n_tok, n_begun;
+
+    /* The sequence that is being put in parts. `waiting` tokens of it are in tok behind
+     * the frame's own: they join the frame once it is known to hold all of them. */
+    struct {
+        bool is;
+        struct slu_seg seg;
+        struct slu_buf id;
+        uint64_t len, waiting;
+    } part;
+
+    struct slu_buf index;         /* rows of the whole member */
+    uint64_t n_frame, seqs_begun; /* DATA frames, sequences in frames already written */
+    struct slu_map said;          /* sources that have been named: 64 a word */
+    struct slu_buf new_source; /* ordinals (u64) to be named before the frame at hand */
+    uint64_t last_source;
+    bool any_source;
+    struct slu_map domain; /* number in names -> number in this member */
+    struct slu_buf new_domain;
+    struct slu_buf scratch;
+};
+
+/* A row is seven of these: no calls where there is room. */
+static inline int put_u32(struct slu_buf *b, uint32_t v, struct slu_err *err)
+{
+    int rc = b->cap - b->len < sizeof v ? slu_buf_reserve(b, sizeof v, err) : SLU_OK;
+    if (rc)
+        return rc;
+    slu_put_le32(b->data + b->len, v);
+    b->len += sizeof v;
+    return SLU_OK;
+}
+
+static inline int put_u64(struct slu_buf *b, uint64_t v, struct slu_err *err)
+{
+    int rc = b->cap - b->len < sizeof v ? slu_buf_reserve(b, sizeof v, err) : SLU_OK;
+    if (rc)
+        return rc;
+    slu_put_le64(b->data + b->len, v);
+    b->len += sizeof v;
+    return SLU_OK;
+}
+
+/* ---- names ---- */
+
+static int note_source(struct slu_writer *w, uint64_t ordinal, struct slu_err *err)
+{
+    if ((w->any_source && ordinal == w->last_source) || ordinal == SLU_PADDING)
+        return SLU_OK;
+    w->any_source = true;
+    w->last_source = ordinal;
+    uint64_t word = ordinal >> 6, bit = UINT64_C(1) << (ordinal & 63), bits = 0;
+    slu_map_get(&w->said, word, &bits);
+    if (bits & bit)
+        return SLU_OK;
+    int rc = slu_map_set(&w->said, word, bits | bit, err);
+    return rc ? rc : put_u64(&w->new_source, ordinal, err);
+}
+
+/* Domains are numbered by first use in this stream, so that bytes do not depend on the
+ * order in which threads met them. */
+static int note_domain(struct slu_writer *w, uint32_t number, uint32_t *out,
+                       struct slu_err *err)
+{
+    uint64_t k = SLU_NO_DOMAIN;
+    int rc = SLU_OK;
+    if (number != SLU_NO_DOMAIN && !slu_map_get(&w->domain, number, &k)) {
+        k = w->domain.n;
+        rc = slu_map_set(&w->domain, number, k, err);
+        if (!rc)
+            rc = put_u64(&w->new_domain, number, err);
+    }
+    *out = (uint32_t)k;
+    return rc;
+}
+
+static int put_name(struct slu_writer *w, uint64_t ordinal, const char *name,
+                    struct slu_err *err)
+{
+    size_t n = name ? strlen(name) : 0;
+    if (!name)
+        return slu_fail(err, SLU_E_FORMAT, "number %llu has no name",
+                        (unsigned long long)ordinal);
+    int rc = put_u64(&w->scratch, ordinal, err);
+    if (!rc)
+        rc = put_u32(&w->scratch, (uint32_t)n, err);
+    return rc ? rc : slu_buf_append(&w->scratch, name, n, err);
+}
+
+/* SRCS and DOMS frames for what the frame at hand uses first. */
+static int name_new(struct slu_writer *w, bool sources, struct slu_err *err)
+{
+    struct slu_buf *list = sources ? &w->new_source : &w->new_domain;
+    size_t n = list->len / 8, i = 0;
+    while (i < n) {
+        uint64_t in_frame = 0;
+        slu_buf_clear(&w->scratch);
+        int rc = put_u64(&w->scratch, 0, err);
+        for (; !rc && i < n && w->scratch.len < (1 << 20); i++, in_frame++) {
+            uint64_t k = slu_le64(list->data + 8 * i), number = 0;
+            if (sources) {
+                rc = put_name(w, k, slu_names_source(w->names, k), err);
+            } else {
+                slu_map_get(&w->domain, k, &number);
+                rc = put_name(w, number, slu_names_domain(w->names, (uint32_t)k), err);
+            }
+        }
+        if (rc)
+            return rc;
+        slu_put_le64(w->scratch.data, in_frame);
+        rc = slu_framer_put(&w->framer, sources ? SLU_SRCS : SLU_DOMS, 0, 0,
+                            &w->scratch, NULL, 0, w->zstd_level, false, err);
+        if (rc)
+            return rc;
+    }
+    slu_buf_clear(list);
+    return SLU_OK;
+}
+
+/* ---- frames ---- */
+
+static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    if (!w->n_seq)
+        return SLU_OK;
+    if (w->new_source.len)
+        rc = name_new(w, true, err);
+    if (!rc && w->new_domain.len)
+        rc = name_new(w, false, err);
+
+    uint8_t counts[64] = {0};
+    slu_put_le64(counts, w->n_seq);
+    slu_put_le64(counts + 8, w->n_seg);
+    slu_put_le64(counts + 16, w->n_tok);
+    slu_put_le64(counts + 24, w->col[IDS].len);
+    struct slu_buf *meta = &w->col[COUNTS];
+    slu_buf_clear(meta);
+    if (!rc)
+        rc = slu_buf_append(meta, counts, sizeof counts, err);
+    for (int i = SEQ_SEGS; !rc && i < N_COLUMN; i++) {
+        rc = slu_buf_append(meta, w->col[i].data, w->col[i].len, err);
+        if (!rc)
+            rc = slu_buf_align(meta, SLU_FRAME_ALIGN, err);
+        slu_buf_clear(&w->col[i]);
+    }
+    uint8_t row[INDEX_ROW];
+    slu_put_le64(row, w->framer.off_byte);
+    slu_put_le64(row + 8, w->seqs_begun);
+    slu_put_le64(row + 16, w->n_begun);
+    slu_put_le64(row + 24, w->n_tok);
+    if (!rc)
+        rc = slu_buf_append(&w->index, row, sizeof row, err);
+    size_t n_byte =
+        w->header.no_tokens ? 0 : (size_t)w->n_tok * (size_t)w->header.tok_bytes;
+    if (!rc)
+        rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, meta, w->tok.data,
+                            n_byte, w->zstd_level, false, err);
+    w->n_frame++;
+    w->seqs_begun += w->n_begun;
+    w->n_seq = w->n_seg = w->n_tok = w->n_begun = 0;
+    w->tok.len -= n_byte;
+    if (w->tok.len) /* those that wait */
+        memmove(w->tok.data, w->tok.data + n_byte, w->tok.len);
+    return rc;
+}
+
+/* Adds n_tok tokens from `skip` on of segment s; its id, in `str`, only where it
+ * begins. */
+static int add_seg(struct slu_writer *w, const struct slu_buf *str,
+                   const struct slu_seg *s, uint64_t skip, uint64_t n_tok,
+                   struct slu_err *err)
+{
+    uint32_t domain, id_len = skip ? 0 : s->id_len;
+    uint64_t offset = s->source == SLU_PADDING ? 0 : s->offset + skip;
+    int rc = note_source(w, s->source, err);
+    if (!rc)
+        rc = note_domain(w, s->domain, &domain, err);
+    if (!rc)
+        rc = put_u64(&w->col[SOURCE], s->source, err);
+    if (!rc)
+        rc = put_u64(&w->col[DOCUMENT], s->document, err);
+    if (!rc)
+        rc = put_u64(&w->col[OFFSET], offset, err);
+    if (!rc)
+        rc = put_u64(&w->col[LENGTH], n_tok, err);
+    if (!rc)
+        rc = put_u32(&w->col[DOMAIN], domain, err);
+    if (!rc)
+        rc = put_u32(&w->col[ID_BYTES], id_len, err);
+    if (!rc && w->header.scores)
+        rc = put_u64(&w->col[SCORE],
+                     (s->source == SLU_PADDING ? 0 : s->score) ^ SLU_NO_SCORE, err);
+    if (!rc && id_len)
+        rc = slu_buf_append(&w->col[IDS], str->data + s->id_off, id_len, err);
+    w->n_seg++;
+    w->n_tok += n_tok;
+    return rc;
+}
+
+static int add_tokens(struct slu_writer *w, const struct slu_batch *b, uint64_t at,
+                      uint64_t n, struct slu_err *err)
+{
+    w->did.tokens += n;
+    if (w->header.no_tokens)
+        return SLU_OK;
+    return slu_buf_append(&w->tok, slu_batch_at(b, at), n * b->tok_bytes, err);
+}
+
+/* A sequence that fits in the frame at hand. */
+static int add_whole(struct slu_writer *w, const struct slu_batch *b,
+                     const struct slu_seq *q, struct slu_err *err)
+{
+    int rc = put_u32(&w->col[SEQ_SEGS], (uint32_t)q->n_seg, err);
+    for (uint64_t i = 0; !rc && i < q->n_seg; i++) {
+        const struct slu_seg *s = &b->seg[q->seg_off + i];
+        rc = add_seg(w, &b->str, s, 0, s->len_tok, err);
+    }
+    w->n_seq++;
+    w->n_begun++;
+    return rc ? rc : add_tokens(w, b, q->tok_off, q->len_tok, err);
+}
+
+/* A sequence larger than a frame, into frames of its own; the frame at hand is empty.
+ */
+static int add_long(struct slu_writer *w, const struct slu_batch *b,
+                    const struct slu_seq *q, struct slu_err *err)
+{
+    uint64_t at = q->tok_off, in_frame = 0;
+    w->n_begun = 1;
+    for (uint64_t i = 0; i < q->n_seg; i++) {
+        const struct slu_seg *s = &b->seg[q->seg_off + i];
+        for (uint64_t skip = 0; skip < s->len_tok;) {
+            if (w->n_tok == SLU_FRAME_TOKENS || w->n_seg == SLU_FRAME_SEGS ||
+                (!skip && w->col[IDS].len + s->id_len > SLU_FRAME_IDS)) {
+                w->n_seq = 1;
+                int rc = put_u32(&w->col[SEQ_SEGS], (uint32_t)in_frame, err);
+                if (!rc)
+                    rc = flush(
+                        w, SLU_FLAG_SEQ_CONTINUES | (skip ? SLU_FLAG_SEG_CONTINUES : 0),
+                        err);
+                if (rc)
+                    return rc;
+                in_frame = 0;
+            }
+            uint64_t n = s->len_tok - skip, room = SLU_FRAME_TOKENS - w->n_tok;
+            n = n < room ? n : room;
+            int rc = add_seg(w, &b->str, s, skip, n, err);
+            if (!rc)
+                rc = add_tokens(w, b, at, n, err);
+            if (rc)
+                return rc;
+            in_frame++;
+            skip += n;
+            at += n;
+        }
+    }
+    w->n_seq = 1;
+    return put_u32(&w->col[SEQ_SEGS], (uint32_t)in_frame, err);
+}
+
+static int add_seq(struct slu_writer *w, const struct slu_batch *b,
+                   const struct slu_seq *q, struct slu_err *err)
+{
+    uint64_t n_id = 0;
+    for (uint64_t i = 0; i < q->n_seg; i++)
+        n_id += b->seg[q->seg_off + i].id_len;
+    bool fits = q->len_tok <= SLU_FRAME_TOKENS && q->n_seg <= SLU_FRAME_SEGS &&
+                n_id <= SLU_FRAME_IDS;
+    w->did.sequences++;
+    if (!q->n_seg || !q->len_tok)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "a sequence without tokens cannot be written");
+    if (!fits || w->n_tok + q->len_tok > SLU_FRAME_TOKENS ||
+        w->n_seq == SLU_FRAME_SEQS || w->n_seg + q->n_seg > SLU_FRAME_SEGS ||
+        w->col[IDS].len + n_id > SLU_FRAME_IDS) {
+        int rc = flush(w, 0, err);
+        if (rc)
+            return rc;
+    }
+    return fits ? add_whole(w, b, q, err) : add_long(w, b, q, err);
+}
+
+/* ---- a sequence in parts ---- */
+
+/* Its tokens that wait become part of the frame at hand. */
+static int add_waiting(struct slu_writer *w, struct slu_err *err)
+{
+    uint64_t n = w->part.waiting, skip = w->part.len - n;
+    w->n_seq++;
+    w->n_begun += skip == 0;
+    w->part.waiting = 0;
+    int rc = put_u32(&w->col[SEQ_SEGS], 1, err);
+    return rc ? rc : add_seg(w, &w->part.id, &w->part.seg, skip, n, err);
+}
+
+/* There is no room for another token: the frame at hand goes out, without what waits if
+ * others are in it, for then the sequence does not fit beside them. */
+static int make_room(struct slu_writer *w, struct slu_err *err)
+{
+    if (w->n_seq)
+        return flush(w, 0, err);
+    int rc = add_waiting(w, err);
+    return rc ? rc : flush(w, SLU_FLAG_SEQ_CONTINUES | SLU_FLAG_SEG_CONTINUES, err);
+}
+
+int slu_writer_begin(struct slu_writer *w, const struct slu_seg *seg, const void *id,
+                     struct slu_err *err)
+{
+    w->part.seg = *seg;
+    w->part.seg.id_off = 0;
+    w->part.len = w->part.waiting = 0;
+    slu_buf_clear(&w->part.id);
+    if (w->part.is || seg->offset || seg->source == SLU_PADDING)
+        return slu_fail(err, SLU_E_USAGE, "only a document can be written in parts");
+    w->part.is = true;
+    w->did.sequences++;
+    int rc = seg->id_len ? slu_buf_append(&w->part.id, id, seg->id_len, err) : SLU_OK;
+    if (!rc &&
+        (w->n_tok == SLU_FRAME_TOKENS || w->n_seq == SLU_FRAME_SEQS ||
+         w->n_seg == SLU_FRAME_SEGS || w->col[IDS].len + seg->id_len > SLU_FRAME_IDS))
+        rc = flush(w, 0, err);
+    return rc;
+}
+
+int slu_writer_part(struct slu_writer *w, const void *tok, uint64_t n_tok,
+                    struct slu_err *err)
+{
+    const uint8_t *p = tok;
+    unsigned width = (unsigned)w->header.tok_bytes;
+    while (n_tok > 0) {
+        uint64_t room = SLU_FRAME_TOKENS - w->n_tok - w->part.waiting;
+        uint64_t n = n_tok < room ? n_tok : room;
+        int rc = n ? slu_buf_append(&w->tok, p, n * width, err) : make_room(w, err);
+        if (rc)
+            return rc;
+        p += n * width;
+        n_tok -= n;
+        w->part.len += n;
+        w->part.waiting += n;
+        w->did.tokens += n;
+    }
+    return SLU_OK;
+}
+
+int slu_writer_end(struct slu_writer *w, struct slu_u128 hash, struct slu_err *err)
+{
+    struct slu_seg *seg = &w->part.seg;
+    uint8_t own[16];
+    if (!w->part.len)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "a sequence without tokens cannot be written");
+    int rc = add_waiting(w, err);
+    seg->len_tok = w->part.len;
+    slu_put_le64(own, hash.lo);
+    slu_put_le64(own + 8, hash.hi);
+    struct slu_sum sum = {
+        {1, 1, seg->len_tok}, 1, 0, hash, slu_hash_segments(own, sizeof own, seg, 1)};
+    slu_sum_add(&w->sum, &sum);
+    w->part.is = false;
+    return rc;
+}
+
+/* ---- the interface ---- */
+
+int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
+                    const struct slu_header *h, const struct slu_writer_cfg *cfg,
+                    struct slu_err *err)
+{
+    struct slu_writer *w = calloc(1, sizeof *w);
+    *writer = NULL;
+    if (!w) {
+        slu_out_abort(out);
+        return slu_fail_nomem(err, sizeof *w);
+    }
+    w->framer.out = out;
+    w->names = cfg->names;
+    w->zstd_level = cfg->zstd_level;
+    int rc = slu_header_copy(&w->header, h, err);
+    if (!rc)
+        rc = slu_header_encode(h, &w->scratch, err);
+    if (!rc)
+        rc = slu_framer_put(&w->framer, SLU_HEAD, 0, 0, &w->scratch, NULL, 0, 0, false,
+                            err);
+    const struct slu_vocab_table *v =
+        cfg->no_vocab ? NULL : slu_names_vocab(cfg->names);
+    if (!rc && v && v->packed) {
+        rc = slu_framer_put_packed(&w->framer, SLU_VOCB, 8 + 9 * v->n + v->off[v->n],
+                                   v->packed, v->packed_byte, err);
+    } else if (!rc && v) {
+        rc = slu_vocab_encode(v, &w->scratch, err);
+        if (!rc)
+            rc = slu_framer_put(&w->framer, SLU_VOCB, 0, 0, &w->scratch, NULL, 0,
+                                SLU_VOCAB_LEVEL, true, err);
+    }
+    slu_buf_release(&w->scratch); /* a vocabulary is large, names are not */
+    if (rc)
+        slu_writer_abort(w);
+    else
+        *writer = w;
+    return rc;
+}
+
+int slu_writer_put(struct slu_writer *w, struct slu_batch *b, struct slu_err *err)
+{
+    slu_batch_sum(b);
+    slu_sum_add(&w->sum, &b->sum);
+    for (size_t i = 0; i < b->n_seq; i++) {
+        int rc = add_seq(w, b, &b->seq[i], err);
+        if (rc)
+            return rc;
+    }
+    return SLU_OK;
+}
+
+const struct slu_sum *slu_writer_sum(const struct slu_writer *w)
+{
+    return &w->sum;
+}
+
+static int put_end(struct slu_writer *w, struct slu_err *err)
+{
+    uint8_t e[ENDS_BYTES] = {0};
+    const uint64_t v[10] = {w->sum.n.sequences,       w->sum.segments,
+                            w->sum.n.tokens,          w->sum.padding,
+                            w->sum.n.documents,       w->n_frame,
+                            w->sum.checksum.lo,       w->sum.checksum.hi,
+                            w->sum.trace_checksum.lo, w->sum.trace_checksum.hi};
+    for (int i = 0; i < 10; i++)
+        slu_put_le64(e + 8 * i, v[i]);
+    if (w->did.tokens != w->sum.n.tokens || w->did.sequences != w->sum.n.sequences)
+        return slu_fail(
+            err, SLU_E_CONSERVATION,
+            "internal error: %llu tokens were put and %llu written; please report "
+            "it",
+            (unsigned long long)w->sum.n.tokens, (unsigned long long)w->did.tokens);
+    slu_buf_clear(&w->scratch);
+    int rc = slu_buf_append(&w->scratch, e, sizeof e, err);
+    return rc ? rc
+              : slu_framer_put(&w->framer, SLU_ENDS, 0, 0, &w->scratch, NULL, 0, 0,
+                               false, err);
+}
+
+static int put_index(struct slu_writer *w, struct slu_err *err)
+{
+    uint64_t n = w->index.len / INDEX_ROW, at = 0, first = w->framer.off_byte;
+    do {
+        uint64_t k = n - at < INDEX_ROWS ? n - at : INDEX_ROWS;
+        slu_buf_clear(&w->scratch);
+        int rc = put_u64(&w->scratch, k, err);
+        if (!rc)
+            rc = put_u64(&w->scratch, 0, err);
+        if (!rc)
+            rc = slu_framer_put(&w->framer, SLU_INDX, 0, 0, &w->scratch,
+                                n ? w->index.data + at * INDEX_ROW : NULL,
+                                k * INDEX_ROW, w->zstd_level, false, err);
+        if (rc)
+            return rc;
+        at += k;
+    } while (at < n);
+    slu_buf_clear(&w->scratch);
+    return slu_framer_put(&w->framer, SLU_FOOT, 0, first, &w->scratch, NULL, 0, 0,
+                          false, err);
+}
+
+int slu_writer_close(struct slu_writer *w, struct slu_err *err)
+{
+    int rc = w->part.is ? slu_fail(err, SLU_E_USAGE, "a sequence was not ended")
+                        : flush(w, 0, err);
+    if (!rc)
+        rc = put_end(w, err);
+    if (!rc)
+        rc = put_index(w, err);
+    if (!rc) {
+        rc = slu_out_close(w->framer.out, err);
+        w->framer.out = NULL;
+    }
+    slu_writer_abort(w);
+    return rc;
+}
+
+void slu_writer_abort(struct slu_writer *w)
+{
+    if (!w)
+        return;
+    slu_out_abort(w->framer.out);
+    slu_framer_release(&w->framer);
+    slu_header_release(&w->header);
+    for (int i = 0; i < N_COLUMN; i++)
+        slu_buf_release(&w->col[i]);
+    slu_buf_release(&w->tok);
+    slu_buf_release(&w->part.id);
+    slu_buf_release(&w->index);
+    slu_buf_release(&w->new_source);
+    slu_buf_release(&w->new_domain);
+    slu_buf_release(&w->scratch);
+    slu_map_release(&w->said);
+    slu_map_release(&w->domain);
+    free(w);
+}

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/buf.h"
@@ -100,6 +101,13 @@ int slu_spill_extent(const struct slu_spill *sp, size_t flush, size_t c0, size_t
         rc =
             slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged table", sp->dir);
     return rc;
+}
+
+uint64_t slu_spill_disk_free(const struct slu_spill *sp)
+{
+    struct statvfs v;
+
+    return fstatvfs(sp->file.fd, &v) ? 0 : (uint64_t)v.f_bavail * v.f_frsize;
 }
 
 void slu_spill_discard(const struct slu_spill *sp, uint64_t from_byte, uint64_t to_byte)

@@ -61,6 +61,8 @@ SLU_MUST_USE int slu_spill_extent(const struct slu_spill *sp, size_t flush, size
                                   struct slu_err *err);
 SLU_MUST_USE int slu_spill_read(const struct slu_spill *sp, void *p, size_t n,
                                 uint64_t from_byte, struct slu_err *err);
+/* Bytes that are free where the file lies; 0 where nobody knows. */
+uint64_t slu_spill_disk_free(const struct slu_spill *sp);
 /* Gives the disk space back, where the file system can. */
 void slu_spill_discard(const struct slu_spill *sp, uint64_t from_byte,
                        uint64_t to_byte);

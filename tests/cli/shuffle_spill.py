@@ -143,6 +143,20 @@ def output():
         result(status == 0, "-T %s --max-tokens: ends before all is read back" % t, err)
 
 
+def small_disk():
+    """Room for the temporary file and half of the output: what was read of the one must make room for the other."""
+    size = os.path.getsize("all.tks")
+    os.mkdir("disk")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % (size + size // 2), "tmpfs", "disk"], stderr=subprocess.DEVNULL).returncode:
+        print("skip %s: a small disk: no tmpfs can be mounted" % os.environ.get("case_name", "shuffle_spill"))
+        return
+    try:
+        status, err = run(["shuffle"] + M + ["--tmpdir", "disk", "-o", "disk/out", "all.tks"])
+        result(status == 0 and sha("disk/out") == WANT, "temporary file and output where only one and a half have room", err)
+    finally:
+        subprocess.run(["umount", "disk"], check=True)
+
+
 def tmpdirs():
     for d in ("/dev/shm", "/proc/self", "/nonexistent"):
         if d == "/dev/shm" and not os.access(d, os.W_OK):
@@ -162,3 +176,4 @@ faults()
 late()
 output()
 tmpdirs()
+small_disk()

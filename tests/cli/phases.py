@@ -1,7 +1,9 @@
 """phases.py - what the cases of --phase share: running a program, and saying what came of it."""
+import glob
 import hashlib
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -50,3 +52,32 @@ def sha(*paths):
         with open(p, "rb") as f:
             h.update(f.read())
     return h.hexdigest()
+
+
+def refuses(what, argv, say, status, work, absent=None):
+    """One line that says why; no file of the folder `work` is another than before, and none of the name `absent` is there."""
+    def kept():
+        return {f: sha(f) for f in glob.glob(work + "/*")}
+
+    before = kept()
+    r = Run(argv)
+    result(r.line(status) and re.search(say, r.err) and kept() == before and not (absent and os.path.exists(absent)), what, r)
+
+
+def sections(path):
+    """(name, first byte, end) of the parts of a file, as lib/workfile.h describes them."""
+    with open(path, "rb") as f:
+        d = f.read()
+    tail, = struct.unpack("<Q", d[-32:-24])
+    n_param, n_section = struct.unpack("<QQ", d[tail + 112:tail + 128])
+    rows = tail + 128 + (n_param + 7) // 8 * 8
+    yield "head", 0, 16
+    at = 16
+    for i in range(n_section):
+        n, = struct.unpack("<Q", d[rows + 24 * i:rows + 24 * i + 8])
+        if n:
+            yield "section %d" % i, at, at + n
+        at += n
+    assert at == tail
+    yield "tail", tail, len(d) - 32
+    yield "foot", len(d) - 32, len(d)

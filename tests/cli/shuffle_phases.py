@@ -12,7 +12,7 @@ import shutil
 import struct
 import sys
 
-from phases import FULL, SHIM, Run, must, result, sha
+from phases import FULL, Run, SHIM, must, result, sections, sha
 
 PIECES = 8  # streams that all the input is in; some are empty
 SEED = ["--seed", "4"]
@@ -332,23 +332,6 @@ def refused():
 
 
 # ---- files that are not what they were ----
-
-def sections(path):
-    """(name, first byte, end) of the parts of a file, as lib/workfile.h describes them."""
-    d = open(path, "rb").read()
-    tail, = struct.unpack("<Q", d[-32:-24])
-    n_param, n_section = struct.unpack("<QQ", d[tail + 112:tail + 128])
-    rows = tail + 128 + (n_param + 7) // 8 * 8
-    yield "head", 0, 16
-    at = 16
-    for i in range(n_section):
-        n, = struct.unpack("<Q", d[rows + 24 * i:rows + 24 * i + 8])
-        if n:
-            yield "section %d" % i, at, at + n
-        at += n
-    yield "tail", tail, len(d) - 32
-    yield "foot", len(d) - 32, len(d)
-
 
 def one_bad(label, data, want, work="bad", name="scatter.1-of-3"):
     """Puts data in the place of a good file; None, or what is wrong with what gather and finish make of it."""

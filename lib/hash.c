@@ -3,24 +3,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
-#include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h> /* Debian's libxxhash chooses SSE2, AVX2 or AVX-512 at run time */
-#endif
 
 #include "io.h"
 #include "le.h"
+#include "lib/xxh3.h"
 
 uint64_t slu_hash64(const void *p, size_t n_bytes)
 {
-    return XXH3_64bits(p, n_bytes);
+    return slu_xxh3_64(p, n_bytes);
 }
 
 struct slu_u128 slu_hash128(const void *p, size_t n_bytes)
 {
-    XXH128_hash_t h = XXH3_128bits(p, n_bytes);
-    return (struct slu_u128){h.low64, h.high64};
+    return slu_xxh3_128(p, n_bytes);
 }
 
 struct slu_hash_parts {
@@ -44,13 +39,12 @@ void slu_hash_parts_clear(struct slu_hash_parts *h)
 
 void slu_hash_parts_add(struct slu_hash_parts *h, const void *p, size_t n_bytes)
 {
-    XXH3_128bits_update(&h->st, p, n_bytes);
+    slu_xxh3_128_update(&h->st, p, n_bytes);
 }
 
 struct slu_u128 slu_hash_parts_end(const struct slu_hash_parts *h)
 {
-    XXH128_hash_t v = XXH3_128bits_digest(&h->st);
-    return (struct slu_u128){v.low64, v.high64};
+    return slu_xxh3_128_digest(&h->st);
 }
 
 void slu_hash_parts_free(struct slu_hash_parts *h)
@@ -108,7 +102,7 @@ static void update(XXH3_state_t *st, uint8_t *b, size_t n_byte, size_t fill,
         if (n > left)
             n = left;
         widen(b + fill, p, n, tok_bytes);
-        XXH3_128bits_update(st, b, fill + 4 * n);
+        slu_xxh3_128_update(st, b, fill + 4 * n);
         p += n * tok_bytes;
         left -= n;
         fill = 0;
@@ -126,8 +120,7 @@ struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_by
     XXH3_state_t st;
     XXH3_128bits_reset(&st);
     update(&st, b, sizeof b, 8, tok, len_tok, tok_bytes);
-    XXH128_hash_t h = XXH3_128bits_digest(&st);
-    return (struct slu_u128){h.low64, h.high64};
+    return slu_xxh3_128_digest(&st);
 }
 
 struct slu_token_hash {
@@ -143,7 +136,7 @@ int slu_token_hash_new(struct slu_token_hash **h, uint64_t len_tok, struct slu_e
     slu_put_le64(len, len_tok);
     XXH3_INITSTATE(&(*h)->st);
     XXH3_128bits_reset(&(*h)->st);
-    XXH3_128bits_update(&(*h)->st, len, sizeof len);
+    slu_xxh3_128_update(&(*h)->st, len, sizeof len);
     return SLU_OK;
 }
 
@@ -152,15 +145,14 @@ void slu_token_hash_add(struct slu_token_hash *h, const void *tok, size_t n_tok,
 {
     uint8_t b[4 * ONE_SHOT_TOK] __attribute__((aligned(64)));
     if (tok_bytes == 4 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-        XXH3_128bits_update(&h->st, tok, 4 * n_tok);
+        slu_xxh3_128_update(&h->st, tok, 4 * n_tok);
     else
         update(&h->st, b, sizeof b, 0, tok, n_tok, tok_bytes);
 }
 
 struct slu_u128 slu_token_hash_end(const struct slu_token_hash *h)
 {
-    XXH128_hash_t v = XXH3_128bits_digest(&h->st);
-    return (struct slu_u128){v.low64, v.high64};
+    return slu_xxh3_128_digest(&h->st);
 }
 
 void slu_token_hash_free(struct slu_token_hash *h)

@@ -14,10 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h> /* SSE2, AVX2 or AVX-512 at run time */
-#endif
+
+#include "lib/xxh3.h"
 
 /* Until there are bytes at fd, or its end or a fault. */
 static int await(int fd, int quit_fd, struct slu_err *err)
@@ -373,7 +371,7 @@ int slu_out_write(struct slu_out *out, const void *p, size_t n, struct slu_err *
     if (rc)
         return slu_err_at(err, "%s", slu_out_name(out));
     if (out->hash)
-        XXH3_64bits_update(out->hash, p, n);
+        slu_xxh3_64_update(out->hash, p, n);
     out->n_byte += n;
     return SLU_OK;
 }
@@ -456,7 +454,7 @@ int slu_out_close(struct slu_out *o, struct slu_err *err)
             rc = slu_fail_errno(err, "%s: cannot be closed", slu_out_name(o));
     }
     if (!rc && o->hash)
-        *o->digest = (struct slu_digest){o->n_byte, XXH3_64bits_digest(o->hash)};
+        *o->digest = (struct slu_digest){o->n_byte, slu_xxh3_64_digest(o->hash)};
     slu_out_abort(o);
     return rc;
 }

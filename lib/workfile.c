@@ -3,12 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#define XXH_STATIC_LINKING_ONLY
-#include <xxhash.h>
 
 #include "lib/buf.h"
 #include "lib/io.h"
 #include "lib/le.h"
+#include "lib/xxh3.h"
 
 struct slu_workfile_out {
     struct slu_out *out;
@@ -92,11 +91,11 @@ int slu_workfile_section(struct slu_workfile_out *o, uint64_t n, struct slu_err 
     if (n < o->section)
         return slu_fail(err, SLU_E_USAGE, "sections are written in order");
     for (; rc == SLU_OK && o->section < n; o->section++) {
-        XXH128_hash_t h = XXH3_128bits_digest(o->hash);
+        struct slu_u128 h = slu_xxh3_128_digest(o->hash);
         uint8_t row[ROW];
         slu_put_le64(row, o->n_word * 8);
-        slu_put_le64(row + 8, h.low64);
-        slu_put_le64(row + 16, h.high64);
+        slu_put_le64(row + 8, h.lo);
+        slu_put_le64(row + 16, h.hi);
         rc = slu_buf_append(&o->rows, row, ROW, err);
         XXH3_128bits_reset(o->hash);
         o->n_word = 0;
@@ -111,13 +110,13 @@ int slu_workfile_put(struct slu_workfile_out *o, const uint64_t *v, size_t n,
 
     o->n_word += n;
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-        XXH3_128bits_update(o->hash, v, n * 8);
+        slu_xxh3_128_update(o->hash, v, n * 8);
         return put_bytes(o, v, n * 8, err);
     }
     for (size_t i = 0; rc == SLU_OK && i < n; i++) {
         uint8_t b[8];
         slu_put_le64(b, v[i]);
-        XXH3_128bits_update(o->hash, b, 8);
+        slu_xxh3_128_update(o->hash, b, 8);
         rc = put_bytes(o, b, 8, err);
     }
     return rc;
@@ -130,8 +129,8 @@ int slu_workfile_put_raw(struct slu_workfile_out *o, const void *p, size_t n,
     size_t pad = (8 - n % 8) % 8;
 
     o->n_word += (n + pad) / 8;
-    XXH3_128bits_update(o->hash, p, n);
-    XXH3_128bits_update(o->hash, zero, pad);
+    slu_xxh3_128_update(o->hash, p, n);
+    slu_xxh3_128_update(o->hash, zero, pad);
     int rc = put_bytes(o, p, n, err);
     return rc ? rc : put_bytes(o, zero, pad, err);
 }

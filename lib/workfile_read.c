@@ -8,12 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#define XXH_STATIC_LINKING_ONLY
-#include <xxhash.h>
 
 #include "lib/buf.h"
 #include "lib/io.h"
 #include "lib/le.h"
+#include "lib/xxh3.h"
 
 struct slu_workfile {
     char *path;
@@ -321,7 +320,7 @@ static int refill(struct slu_workfile *f, struct slu_err *err)
                             s->off_byte + s->n_byte - f->left, err);
     if (rc)
         return slu_err_at(err, "%s", f->path);
-    XXH3_128bits_update(f->hash, f->buf + keep, n * 8);
+    slu_xxh3_128_update(f->hash, f->buf + keep, n * 8);
     to_host(f->buf + keep, n);
     f->left -= n * 8;
     f->len += n;
@@ -341,8 +340,7 @@ int slu_workfile_next(struct slu_workfile *f, size_t n, const uint64_t **v,
         f->pos += n;
         return SLU_OK;
     }
-    XXH128_hash_t h = XXH3_128bits_digest(f->hash);
-    const struct slu_u128 got = {h.low64, h.high64};
+    const struct slu_u128 got = slu_xxh3_128_digest(f->hash);
     if (f->len != f->pos || slu_u128_cmp(got, f->section[f->at].hash))
         return slu_workfile_damaged(f, err);
     return SLU_EOF;
@@ -371,7 +369,7 @@ int slu_workfile_get(struct slu_workfile *f, size_t n, uint64_t *v, struct slu_e
 int slu_workfile_get_bytes(struct slu_workfile *f, struct slu_buf *out,
                            struct slu_err *err)
 {
-    uint64_t n;
+    uint64_t n = 0;
     int rc = slu_workfile_get(f, 1, &n, err);
 
     slu_buf_clear(out);

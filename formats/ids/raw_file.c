@@ -6,13 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#endif
 #include <zstd.h>
 
 #include "lib/io.h"
+#include "lib/xxh3.h"
 
 enum { BLOCK = 256 << 10, MAX_HEX = 32 };
 
@@ -86,9 +83,9 @@ static void hash_free(struct hash *h)
 static void hash_add(struct hash *h, const void *p, size_t n)
 {
     if (h->algorithm == XXH3_64)
-        XXH3_64bits_update(h->xxh3, p, n);
+        slu_xxh3_64_update(h->xxh3, p, n);
     else if (h->algorithm == XXH3_128)
-        XXH3_128bits_update(h->xxh3, p, n);
+        slu_xxh3_128_update(h->xxh3, p, n);
     else if (h->algorithm == XXH_64)
         XXH64_update(h->xxh64, p, n);
     else if (h->algorithm == XXH_32)
@@ -102,16 +99,16 @@ static int hash_check(const struct hash *h, const char *what, struct slu_err *er
         return SLU_OK;
     if (h->algorithm == XXH3_64)
         snprintf(got, sizeof got, "%016llx",
-                 (unsigned long long)XXH3_64bits_digest(h->xxh3));
+                 (unsigned long long)slu_xxh3_64_digest(h->xxh3));
     else if (h->algorithm == XXH_64)
         snprintf(got, sizeof got, "%016llx",
                  (unsigned long long)XXH64_digest(h->xxh64));
     else if (h->algorithm == XXH_32)
         snprintf(got, sizeof got, "%08x", XXH32_digest(h->xxh32));
     else {
-        XXH128_hash_t v = XXH3_128bits_digest(h->xxh3);
-        snprintf(got, sizeof got, "%016llx%016llx", (unsigned long long)v.high64,
-                 (unsigned long long)v.low64);
+        struct slu_u128 v = slu_xxh3_128_digest(h->xxh3);
+        snprintf(got, sizeof got, "%016llx%016llx", (unsigned long long)v.hi,
+                 (unsigned long long)v.lo);
     }
     if (!strcmp(got, h->want))
         return SLU_OK;

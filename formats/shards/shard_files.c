@@ -4,14 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
-#include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h> /* SSE2, AVX2 or AVX-512 at run time */
-#endif
 
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shard_private.h"
+#include "lib/xxh3.h"
 
 static int open_out(const char *dir, const char *name, struct slu_digest *d,
                     struct slu_out **out, struct slu_err *err)
@@ -191,12 +187,12 @@ int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest
     while (rc == SLU_OK && got == PIECE) {
         rc = slu_read_full(fd, scratch->data, PIECE, &got, err);
         if (rc == SLU_OK)
-            XXH3_64bits_update(&st, scratch->data, got);
+            slu_xxh3_64_update(&st, scratch->data, got);
         else
             slu_err_at(err, "%s", path);
         d->n_byte += rc == SLU_OK ? got : 0;
     }
-    d->xxh3 = XXH3_64bits_digest(&st);
+    d->xxh3 = slu_xxh3_64_digest(&st);
     if (fd >= 0)
         close(fd);
     return rc;

@@ -2,14 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
-#include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#endif
 
 #include "frame.h"
 #include "lib/le.h"
+#include "lib/xxh3.h"
 
 void slu_batch_init(struct slu_batch *b, unsigned tok_bytes)
 {
@@ -143,7 +139,7 @@ struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
         XXH3_128bits_reset(&st);
     for (uint64_t i = 0; i < n_seg; i++, p += 32) {
         if (p + 32 > k + sizeof k) {
-            XXH3_128bits_update(&st, k, (size_t)(p - k));
+            slu_xxh3_128_update(&st, k, (size_t)(p - k));
             p = k;
         }
         slu_put_le64(p, seg[i].source);
@@ -153,9 +149,8 @@ struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
     }
     if (!many)
         return slu_hash128(k, (size_t)(p - k));
-    XXH3_128bits_update(&st, k, (size_t)(p - k));
-    XXH128_hash_t h = XXH3_128bits_digest(&st);
-    return (struct slu_u128){h.low64, h.high64};
+    slu_xxh3_128_update(&st, k, (size_t)(p - k));
+    return slu_xxh3_128_digest(&st);
 }
 
 /* Hash of the sequence's own hash and its segments (STREAM.md section 7). */

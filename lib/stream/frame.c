@@ -2,15 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#define XXH_STATIC_LINKING_ONLY
-#include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#endif
 #include <zstd.h>
 
 #include "lib/hash.h"
 #include "lib/le.h"
+#include "lib/xxh3.h"
 
 static const uint8_t magic[4] = {0xF5, 'T', 'K', 'S'};
 static const uint8_t zeros[SLU_FRAME_ALIGN];
@@ -176,11 +172,11 @@ static int put_stored(struct slu_framer *w, uint32_t type, uint32_t flags, uint6
                         raw);
     XXH3_state_t st;
     XXH3_64bits_reset(&st);
-    XXH3_64bits_update(&st, p, n_p);
+    slu_xxh3_64_update(&st, p, n_p);
     if (n_q)
-        XXH3_64bits_update(&st, q, n_q);
+        slu_xxh3_64_update(&st, q, n_q);
     if (pad)
-        XXH3_64bits_update(&st, zeros, pad);
+        slu_xxh3_64_update(&st, zeros, pad);
 
     uint8_t h[SLU_FRAME_HEADER] = {0};
     memcpy(h, magic, 4);
@@ -190,7 +186,7 @@ static int put_stored(struct slu_framer *w, uint32_t type, uint32_t flags, uint6
     slu_put_le64(h + 24, raw);
     slu_put_le64(h + 32, stored);
     slu_put_le64(h + 40, aux);
-    slu_put_le64(h + 48, XXH3_64bits_digest(&st));
+    slu_put_le64(h + 48, slu_xxh3_64_digest(&st));
     slu_put_le64(h + 56, slu_hash64(h, 56));
     rc = slu_out_write(w->out, h, sizeof h, err);
     if (!rc && n_p)

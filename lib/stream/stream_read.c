@@ -191,7 +191,7 @@ static int index_frame(struct slu_reader *r, const uint8_t *p, size_t n,
         slu_le64(p + 8))
         return slu_fail(err, SLU_E_FORMAT, "the index does not add up");
     for (size_t i = 16; i < n; i += 32)
-        XXH3_64bits_update(&r->index_got, p + i, 24);
+        slu_xxh3_64_update(&r->index_got, p + i, 24);
     pthread_mutex_lock(&r->mu);
     struct slu_member *m = &r->member[r->n_member - 1];
     for (size_t i = 16; i < n; i += 32)
@@ -206,7 +206,7 @@ static int foot_frame(struct slu_reader *r, const struct slu_frame *f,
 {
     if (f->raw_byte || f->aux != r->first_index)
         return slu_fail(err, SLU_E_FORMAT, "the footer does not add up");
-    if (XXH3_64bits_digest(&r->index_got) != XXH3_64bits_digest(&r->index_want))
+    if (slu_xxh3_64_digest(&r->index_got) != slu_xxh3_64_digest(&r->index_want))
         return slu_fail(err, SLU_E_FORMAT, "the index does not match the frames");
     r->state = BETWEEN;
     r->number = 0;
@@ -416,7 +416,7 @@ static int add_frame(struct slu_reader *r, struct slu_batch *b, struct slu_err *
     slu_put_le64(row, r->off_byte);
     slu_put_le64(row + 8, r->n_seq_begun);
     slu_put_le64(row + 16, f->aux);
-    XXH3_64bits_update(&r->index_want, row, sizeof row);
+    slu_xxh3_64_update(&r->index_want, row, sizeof row);
     r->n_seq_begun += f->aux;
     r->continues = f->flags & SLU_FLAG_SEQ_CONTINUES;
     r->member[r->n_member - 1].n_frame++;

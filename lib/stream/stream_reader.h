@@ -4,14 +4,10 @@
 #define SLU_STREAM_READER_H
 
 #include <pthread.h>
-#define XXH_STATIC_LINKING_ONLY /* the state struct */
-#include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#endif
 
 #include "lib/map.h"
 #include "stream_private.h"
+#include "lib/xxh3.h"
 
 #define SLU_MAX_NAME                                                                   \
     65536 /* bytes of a source's or domain's name (STREAM.md section 10) */

@@ -7,11 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#define XXH_STATIC_LINKING_ONLY /* the state struct, for the stack */
-#include <xxhash.h>
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#endif
 
 #include "lib/hash.h"
 #include "lib/io.h"
@@ -23,6 +18,7 @@
 #include "lib/tok/norm.h"
 #include "lib/tok/pre.h"
 #include "lib/tok/unicode.h"
+#include "lib/xxh3.h"
 
 #define PIECE (64 << 10) /* bytes of a file at a time, where it is only hashed */
 
@@ -126,12 +122,12 @@ static bool key_of_file(const struct origin *o, struct slu_u128 *key)
 
     do {
         ok = ok && slu_read_full(fd, p, PIECE, &got, NULL) >= 0 &&
-             (n_byte += got) <= TOK_MAX_FILE &&
-             XXH3_128bits_update(&x, p, got) == XXH_OK;
+             (n_byte += got) <= TOK_MAX_FILE;
+        if (ok)
+            slu_xxh3_128_update(&x, p, got);
     } while (ok && got == PIECE);
     if (ok) {
-        XXH128_hash_t h = XXH3_128bits_digest(&x);
-        *key = key_of(o, (struct slu_u128){h.low64, h.high64}, n_byte);
+        *key = key_of(o, slu_xxh3_128_digest(&x), n_byte);
     }
     free(p);
     if (fd >= 0)

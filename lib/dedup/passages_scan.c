@@ -66,20 +66,6 @@ void slu_scan_release(struct slu_scan *s)
     memset(s, 0, sizeof *s);
 }
 
-/* XXH3-128 takes three times as long from 241 bytes on, which spans of 50 ids of four
- * bytes mostly have: two halves, then their hashes. */
-static struct slu_u128 hash_span(const uint8_t *p, size_t n_byte)
-{
-    enum { SHORT = 240 };
-    size_t half = n_byte / 2;
-
-    if (n_byte <= SHORT || n_byte > 2 * SHORT - 1)
-        return slu_hash128(p, n_byte);
-    const struct slu_u128 both[2] = {slu_hash128(p, half),
-                                     slu_hash128(p + half, n_byte - half)};
-    return slu_hash128(both, sizeof both);
-}
-
 /* The block of the windows [from, to) of the ids at `tok`, and its anchor. */
 static struct slu_keyed block(const struct slu_scan *s, const uint8_t *tok,
                               unsigned tok_bytes, size_t from, size_t to, size_t anchor,
@@ -88,7 +74,7 @@ static struct slu_keyed block(const struct slu_scan *s, const uint8_t *tok,
     const uint64_t high = ~UINT64_C(0) << (64 - SLU_ANCHOR_BITS);
     uint64_t a = slu_hash64(tok + anchor * tok_bytes, (size_t)s->k * tok_bytes);
     struct slu_u128 b =
-        hash_span(tok + from * tok_bytes, (to - from + s->n_tok - 1) * tok_bytes);
+        slu_hash128(tok + from * tok_bytes, (to - from + s->n_tok - 1) * tok_bytes);
 
     return (struct slu_keyed){(a & high) | (b.hi & ~high), b.lo,
                               (place + from) << 16 | (to - from)};

@@ -13,7 +13,7 @@
  * A block's key is made so that blocks whose anchors differ in ids differ in the top
  * SLU_ANCHOR_BITS (but for chance), and blocks whose spans differ differ in the key:
  *  hi = the top SLU_ANCHOR_BITS of XXH3-64 of the anchor, the rest of XXH3-128 of the
- *  span, lo = the other half of it (of 241 to 479 bytes: XXH3-128 of the halves').
+ *  span, lo = the other half of it.
  *
  * All loops over ids are steps over arrays of a few thousand words in the first-level
  * cache (hashes of 1, 2, 4, … ids, least of 1, 2, 4, … hashes), so that compilers

@@ -43,6 +43,16 @@ recipe 4 >recipe
 status "init" 0 sluice-batch init recipe set
 status "a part by hand" 0 sluice-batch task set tokenize 2
 same "what is missing" 0-1,3 "$(sluice-batch --pending set tokenize)"
+mkdir stub
+printf '#!/bin/sh\nexit 1\n' >stub/squeue
+chmod +x stub/squeue
+echo '1 tokenize 0' >set/state/jobs
+status "a queue that does not answer: status says the rest" 0 sh -c 'PATH=$PWD/stub:$PATH sluice-batch status set'
+check "  and what it does not know" grep -q '^squeue does not answer' out
+check "  with the parts that are done" grep -q '^1 of .* parts done, .* queued or not submitted' out
+status "  resume does not guess" 1 sh -c 'PATH=$PWD/stub:$PATH sluice-batch resume set --local 2'
+check "  and says why" grep -q '^sluice-batch: squeue failed' err
+rm set/state/jobs
 mv in/4.jsonl away
 status "an input that is gone" 1 sluice-batch resume set --local 2
 check "one line says which" grep -q '^sluice-batch: in/4.jsonl: gone' err

@@ -16,6 +16,7 @@ stop() {
     "$PYTHON" -c '
 import os, signal, subprocess, sys, time
 how, out = sys.argv[1:]
+signal.signal(signal.SIGINT, signal.SIG_DFL) # which a shell ignores for what it starts in the background
 p = subprocess.Popen(["sluice-batch", "--local", "2", "recipe", out], start_new_session=True, stdout=subprocess.DEVNULL)
 while not os.path.exists(out + "/state/near-sign/2"):
     time.sleep(0.01)

@@ -3,6 +3,7 @@
 #   P ...                     the line of a part, see book() in sluice-batch
 #   J ARRAY STAGE BASE        an array that was submitted: element E is part BASE + E
 #   Q ARRAY ELEMENT STATE REASON   of the queue, those of others too
+#   U                         the queue could not be asked (status alone goes on then)
 #   A STAGE I                 a part that a process of this machine, or of one not to be seen from here, works on
 # Stages count from 1, parts from 0.
 $1 == "S" { s[++ns] = $2; n[ns] = $3; dep[ns] = $4; at[$2] = ns }
@@ -14,6 +15,7 @@ $1 == "Q" && ($2 in jstage) && $4 != "CD" {
     never[k, p] = $5 == "DependencyNeverSatisfied"
     n_queued++
 }
+$1 == "U" { unknown = 1 }
 $1 == "A" { job[at[$2], $3] = "-" }
 function add(g, x) {
     if ((g in end) && end[g] == x - 1) { end[g] = x; return }

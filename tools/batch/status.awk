@@ -27,7 +27,9 @@ END {
             } else if ((k, p) in job) {
                 if (pd[k, p]) queued++; else running++
                 dangling += never[k, p]
-            } else if (w != "") {
+            } else if (w == "running" && unknown)
+                running++
+            else if (w != "") {
                 failed++
                 bad[++n_bad] = "FAILED " f[2] " " f[3] " " f[9] " " (w == "failed" ? f[12] > 128 ? "killed by signal " f[12] - 128 : \
                     "exit status " f[12] : w == "stopped" ? "stopped after " clock(f[6] - f[5]) : \
@@ -49,9 +51,11 @@ END {
     if (all_running) printf ", %d running", all_running
     if (all_queued) printf ", %d queued", all_queued
     if (all_failed) printf ", %d failed", all_failed
-    if (idle) printf ", %d not submitted", idle
+    if (idle) printf ", %d %s", idle, unknown ? "queued or not submitted" : "not submitted"
     if (now_left != "") printf "; about %s left in %s", now_left, now_stage
     print ""
+    if (unknown)
+        print "squeue does not answer: parts that run here may have ended without a word"
     if (all_failed && !all_running)
         print "'sluice-batch resume' submits again what failed and what waited for it"
     else if (dangling)

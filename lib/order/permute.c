@@ -296,6 +296,20 @@ static struct slu_count *left_out(struct slu_permute_result *r, uint32_t verdict
                                     : &r->not_mixed;
 }
 
+/* The most that further segments add to what a byte of a record weighs, see lend. */
+static inline void note_dense(struct slu_permute *p, const struct slu_batch *b,
+                              const struct slu_seq *q)
+{
+    if (q->n_seg < 2)
+        return;
+    double n_byte = (double)(sizeof(struct slu_rec) + q->len_tok * b->tok_bytes) +
+                    3.0 * (double)q->n_seg; /* at least */
+    double weight = 16.0 * (double)(q->n_seg - 1);
+
+    if (weight > p->dense * n_byte)
+        p->dense = weight / n_byte;
+}
+
 static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_permute *p = ctx;
@@ -311,6 +325,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     const struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
         const struct slu_seq *q = &b->seq[i];
+        note_dense(p, b, q);
         if (j[i].packed) {
             slu_count_add(&r->taken, slu_seq_count(b, q));
         } else if (j[i].verdict == TAKE) {
@@ -384,20 +399,35 @@ static bool within(struct slu_permute *p, struct slu_u128 key, uint64_t n_tok)
     return !p->stopped;
 }
 
-struct lent { /* where a record is */
-    const void *p;
-    uint64_t n_byte;
-};
-
+/* A record's bytes; of a loan, where it is. */
 static int append(struct slu_buf *rec, const void *at, uint64_t n, bool lend,
                   struct slu_err *err)
 {
-    struct lent l = {at, n};
+    const struct slu_rec *r = (const struct slu_rec *)at - 1;
 
     if (lend)
-        return slu_buf_append(rec, &l, sizeof l, err);
+        return slu_buf_append(rec, &r, sizeof r, err);
     int rc = slu_buf_append(rec, &n, sizeof n, err);
     return rc ? rc : slu_buf_append(rec, at, n, err);
+}
+
+/* More of the sorter's records, until they weigh n_tok or it turns; for who wants all
+ * of them. As they are not looked at, this is what they weigh at most. */
+static int lend(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
+                struct slu_err *err)
+{
+    const double a_byte = 1.0 / p->header->tok_bytes + p->dense;
+    const struct slu_rec *r;
+    uint64_t size;
+    double weight = 0;
+
+    while (weight < (double)n_tok && (r = slu_sorter_lend(p->sorter, &size))) {
+        int rc = slu_buf_append(rec, &r, sizeof r, err);
+        if (rc)
+            return rc;
+        weight += 64 + 16 + (double)size * a_byte;
+    }
+    return SLU_OK;
 }
 
 int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
@@ -434,6 +464,10 @@ int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
         uint64_t n_tok_byte = len_tok * p->header->tok_bytes;
         weight += len_tok + 64 + 16 * n_seg + (n > n_tok_byte ? n - n_tok_byte : 0) / 4;
         p->out_tok += len_tok;
+        if (*loan && !p->select && p->cfg.max_tokens == UINT64_MAX && weight < n_tok) {
+            rc = lend(p, rec, n_tok - weight, err);
+            break;
+        }
     }
     if (*loan && (rc < 0 || !rec->len)) {
         slu_sorter_return(p->sorter, *loan);
@@ -471,15 +505,15 @@ enum { AHEAD = 8 }; /* records asked for before they are opened */
 static int open_lent(const struct slu_buf *rec, struct slu_batch *b,
                      struct slu_count *n, struct slu_err *err)
 {
-    const struct lent *l = (const void *)rec->data;
+    const struct slu_rec *const *l = (const void *)rec->data;
     size_t n_rec = rec->len / sizeof *l;
     int rc = SLU_OK;
 
     for (size_t i = 0; i < n_rec && !rc; i++) {
-        const uint8_t *next = l[i + AHEAD < n_rec ? i + AHEAD : i].p;
+        const uint8_t *next = (const void *)l[i + AHEAD < n_rec ? i + AHEAD : i];
         for (unsigned k = 0; k < 3; k++)
             __builtin_prefetch(next + 64 * k);
-        rc = open_one(b, l[i].p, l[i].n_byte, n, err);
+        rc = open_one(b, slu_rec_bytes(l[i]), l[i]->n_byte, n, err);
     }
     return rc;
 }

@@ -21,6 +21,7 @@ struct slu_permute {
     uint64_t out_tok;       /* fetched so far */
     bool stopped;           /* max_tokens was reached */
     bool lends;             /* records are not copied where the sorter can hold them */
+    double dense;           /* see note_dense */
 
     /* SLU_ORDER_KEEP: */
     uint64_t ordinal; /* of the next sequence */

@@ -47,7 +47,9 @@ static size_t buffer_size(uint64_t n_byte, size_t most)
 int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
                    struct slu_err *err)
 {
-    uint64_t budget = cfg->budget_byte & ~UINT64_C(4095);
+    const uint64_t most = UINT64_C(1) << REF_PLACE_BITS;
+    uint64_t budget =
+        (cfg->budget_byte < most ? cfg->budget_byte : most) & ~UINT64_C(4095);
 
     *out = NULL;
     if (budget < MIN_BUDGET)
@@ -158,11 +160,11 @@ int slu_flush_entries(struct slu_sorter *s, struct slu_entry *e, size_t n,
         s->start[c] = sp->end_byte;
         for (; i < end; i++) {
             if (i + 16 < n) {
-                const uint8_t *at = s->map + e[i + 16].ref;
+                const uint8_t *at = s->map + slu_ref_place(e[i + 16].ref);
                 for (unsigned k = 0; k < 3; k++)
                     __builtin_prefetch(at + 64 * k);
             }
-            int rc = slu_spill_put(sp, c, slu_rec_at(s, e[i].ref), err);
+            int rc = slu_spill_put(sp, c, slu_ref_rec(s, e[i].ref), err);
             if (rc)
                 return rc;
         }
@@ -209,7 +211,7 @@ static void split(struct slu_sorter *s)
 
     while (k < n) {
         size_t mid = k + (n - k) / 2;
-        if (w->entry[mid].ref >= s->half[1].begin_byte)
+        if (slu_ref_place(w->entry[mid].ref) >= s->half[1].begin_byte)
             k = mid + 1;
         else
             n = mid;
@@ -333,7 +335,7 @@ int slu_sorter_add_run(struct slu_sorter *s, const void *run, size_t n_byte,
             if (!slu_arena_has(a, size))
                 break;
             note_key(a, r->key);
-            *--a->entry = (struct slu_entry){r->key.hi, a->used_byte};
+            *--a->entry = (struct slu_entry){r->key.hi, slu_ref(a->used_byte, size)};
             a->n_entry++;
             a->used_byte += size;
             p += size;

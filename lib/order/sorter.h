@@ -85,6 +85,10 @@ struct slu_arena;
 struct slu_arena *slu_sorter_hold(struct slu_sorter *s);
 bool slu_sorter_turns(const struct slu_sorter *s);
 void slu_sorter_return(struct slu_sorter *s, struct slu_arena *held);
+/* The next record for who has held since the last turn, not looked at, so that whoever
+ * reads it waits for the memory and the caller does not; *size_byte: of it all. NULL:
+ * there is none before the sorter turns, or it can only be had by slu_sorter_next. */
+const struct slu_rec *slu_sorter_lend(struct slu_sorter *s, uint64_t *size_byte);
 /* Any thread. */
 void slu_sorter_stop(struct slu_sorter *s);
 /* Bytes written to temporary files so far. */

@@ -96,10 +96,12 @@ static int end_extent(struct loading *l, size_t f, struct slu_err *err)
         if (c < l->c0 || c >= l->c1 || s->head[c] >= s->start[c + 1])
             return damaged(s, err);
         const struct slu_spill_cell *cell = &sp->cell[c];
+        uint64_t size = slu_rec_size(r->n_byte);
         l->a->entry[s->head[c]++] = (struct slu_entry){
-            slu_key_shift(r->key, slu_key_shared(cell->min, cell->max)).hi, at};
-        left -= slu_rec_size(r->n_byte);
-        at += slu_rec_size(r->n_byte);
+            slu_key_shift(r->key, slu_key_shared(cell->min, cell->max)).hi,
+            slu_ref(at, size)};
+        left -= size;
+        at += size;
     }
     return SLU_OK;
 }

@@ -132,6 +132,32 @@ static inline struct slu_rec *slu_rec_at(const struct slu_sorter *s, uint64_t of
     return (struct slu_rec *)(void *)(s->map + off);
 }
 
+/* What an entry of the arena refers to: the place of a record, and its size in words
+ * above that, 0 if it has too many, so that who lends it need not look at it. */
+#define REF_PLACE_BITS 44
+
+static inline uint64_t slu_ref(uint64_t place, uint64_t size_byte)
+{
+    uint64_t n = size_byte / 8;
+    return place | (n >> (64 - REF_PLACE_BITS) ? 0 : n << REF_PLACE_BITS);
+}
+
+static inline uint64_t slu_ref_place(uint64_t ref)
+{
+    return ref & ((UINT64_C(1) << REF_PLACE_BITS) - 1);
+}
+
+static inline struct slu_rec *slu_ref_rec(const struct slu_sorter *s, uint64_t ref)
+{
+    return slu_rec_at(s, slu_ref_place(ref));
+}
+
+static inline uint64_t slu_ref_size(const struct slu_sorter *s, uint64_t ref)
+{
+    uint64_t n = ref >> REF_PLACE_BITS;
+    return n ? 8 * n : slu_rec_size(slu_ref_rec(s, ref)->n_byte);
+}
+
 static inline void slu_arena_clear(const struct slu_sorter *s, struct slu_arena *a)
 {
     a->used_byte = a->begin_byte;
@@ -153,11 +179,11 @@ static inline bool slu_arena_has(const struct slu_arena *a, uint64_t n_byte)
 static inline void slu_arena_take(struct slu_sorter *s, struct slu_arena *a,
                                   uint64_t prefix)
 {
-    struct slu_rec *r = slu_rec_at(s, a->used_byte);
+    uint64_t size = slu_rec_size(slu_rec_at(s, a->used_byte)->n_byte);
 
-    *--a->entry = (struct slu_entry){prefix, a->used_byte};
+    *--a->entry = (struct slu_entry){prefix, slu_ref(a->used_byte, size)};
     a->n_entry++;
-    a->used_byte += slu_rec_size(r->n_byte);
+    a->used_byte += size;
 }
 
 /* ---- sorter_sort.c ---- */

@@ -19,7 +19,7 @@ static uint64_t first_word(const struct slu_rec *r)
 
 static int cmp_bytes(void *ctx, uint64_t ref_a, uint64_t ref_b)
 {
-    const struct slu_rec *a = slu_rec_at(ctx, ref_a), *b = slu_rec_at(ctx, ref_b);
+    const struct slu_rec *a = slu_ref_rec(ctx, ref_a), *b = slu_ref_rec(ctx, ref_b);
     uint64_t n = a->n_byte < b->n_byte ? a->n_byte : b->n_byte;
     int c = memcmp(a + 1, b + 1, n);
 
@@ -44,7 +44,7 @@ static void sort_run(struct slu_sorter *s, struct slu_entry *e, size_t n, unsign
             continue;
         }
         for (size_t k = i; k < j; k++) {
-            const struct slu_rec *r = slu_rec_at(s, e[k].ref);
+            const struct slu_rec *r = slu_ref_rec(s, e[k].ref);
             e[k].prefix =
                 stage == BY_KEY_HI ? slu_key_shift(r->key, skip).lo : first_word(r);
         }
@@ -93,7 +93,7 @@ void slu_sort_begin(struct slu_sorter *s)
         s->sort_skip = shared;
         for (size_t i = 0; i < a->n_entry; i++)
             a->entry[i].prefix =
-                slu_key_shift(slu_rec_at(s, a->entry[i].ref)->key, shared).hi;
+                slu_key_shift(slu_ref_rec(s, a->entry[i].ref)->key, shared).hi;
     }
     a->next = 0;
     if (a->n_entry <= AT_ONCE) {

@@ -312,6 +312,19 @@ bool slu_sorter_turns(const struct slu_sorter *s)
     return s->on_disk || (s->a->next == s->a->n_entry && s->n_repeat == 0);
 }
 
+const struct slu_rec *slu_sorter_lend(struct slu_sorter *s, uint64_t *size_byte)
+{
+    struct slu_arena *a = s->a;
+
+    if (s->on_disk || a->next == a->n_entry) /* repeats: no entries either */
+        return NULL;
+    if (a->next == a->n_sorted)
+        slu_sort_more(s);
+    uint64_t ref = a->entry[a->next++].ref;
+    *size_byte = slu_ref_size(s, ref);
+    return slu_ref_rec(s, ref);
+}
+
 int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key, const void **p,
                     size_t *n, struct slu_err *err)
 {
@@ -339,11 +352,11 @@ int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key, const void **p,
         if (a->next == a->n_sorted)
             slu_sort_more(s);
         if (a->next + AHEAD < a->n_sorted) {
-            const uint8_t *at = s->map + a->entry[a->next + AHEAD].ref;
+            const uint8_t *at = s->map + slu_ref_place(a->entry[a->next + AHEAD].ref);
             for (unsigned i = 0; i < 3; i++) /* may end behind the arena: harmless */
                 __builtin_prefetch(at + 64 * i);
         }
-        r = slu_rec_at(s, a->entry[a->next++].ref);
+        r = slu_ref_rec(s, a->entry[a->next++].ref);
     }
     const struct slu_level *lv = s->n_level ? &s->level[s->n_level - 1] : NULL;
     *key = lv && lv->by_content ? lv->key : r->key;

@@ -56,6 +56,8 @@ struct loan {
     bool begun;
 };
 
+static size_t n_lent; /* records that were not looked at when they were handed out */
+
 static void *give_back(void *arg)
 {
     struct loan *l = arg;
@@ -114,6 +116,19 @@ static uint64_t run_with(const struct item *item, size_t n, uint64_t budget,
         struct slu_u128 key;
         const void *p;
         size_t len;
+        const struct slu_rec *r = NULL;
+        uint64_t size;
+        if (l.held && !l.begun && rnd() % 4)
+            r = slu_sorter_lend(s, &size);
+        if (r) {
+            assert_true(i < n);
+            assert_int_equal(size, slu_rec_size(want[i].n));
+            assert_int_equal(r->n_byte, want[i].n);
+            assert_memory_equal(slu_rec_bytes(r), want[i].p, want[i].n);
+            l.kept[i] = slu_rec_bytes(r);
+            n_lent++;
+            continue;
+        }
         if (l.held && !l.begun && slu_sorter_turns(s)) {
             l.to = i;
             l.begun = true;
@@ -269,6 +284,7 @@ static void test_alike(void **state)
                 p[rnd() % LEN] = (uint8_t)(rnd() % 3);
         }
         assert_true(run(item, N, 512 << 10) > 0);
+        assert_true(run(item, N, 2 << 20) > 0); /* with loans */
     }
     free(item);
     free(pool);
@@ -311,6 +327,28 @@ static void test_edges(void **state)
     assert_non_null(strstr(err.msg, "/nonexistent"));
     slu_sorter_free(s);
     free(big);
+}
+
+/* Sizes of records that are lent, also those that an entry has no room for. */
+static void test_lend(void **state)
+{
+    (void)state;
+    enum { N = 20000, SMALL = 64, LIMIT = 8 << 20 };
+    uint8_t *p = calloc(1, LIMIT + 64);
+    struct item *item = malloc(N * sizeof *item);
+
+    for (size_t i = 0; i < N; i++)
+        item[i] = (struct item){{rnd(), rnd()}, p, rnd() % SMALL};
+    for (size_t i = 0; i < 5; i++) /* a record is 24 bytes more */
+        item[1000 * i].n = LIMIT - 40 + 8 * i;
+    n_lent = 0;
+    assert_int_equal(run_with(item, N, 128 << 20, 2, UINT64_MAX), 0);
+    assert_true(n_lent > N / 2);
+    n_lent = 0;
+    assert_true(run_with(item, N, 32 << 20, 2, UINT64_MAX) > 0);
+    assert_true(n_lent > N / 4);
+    free(item);
+    free(p);
 }
 
 /* Many different fillings of a half by what came through the page cache and, behind it,
@@ -440,10 +478,10 @@ static void test_stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_alike),     cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_alignment), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_shapes), cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_alike),  cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_lend),   cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_faults), cmocka_unit_test(test_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

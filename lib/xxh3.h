@@ -21,13 +21,18 @@
 #include "lib/hash.h"
 
 /* a and b, results, pass through general registers, so that no SSE instruction touches
- * them before. What is compiled for AVX keeps the halves in order itself, and may use
- * them. */
+ * them before. What is compiled for AVX has no such instructions, and may use the
+ * halves. */
 static inline void slu_clear_upper(uint64_t *a, uint64_t *b)
 {
 #if defined(__x86_64__) && !defined(__AVX__)
     if (__builtin_cpu_supports("avx"))
-        __asm__ volatile("vzeroupper" : "+r"(*a), "+r"(*b));
+        __asm__ volatile("vzeroupper"
+                         : "+r"(*a), "+r"(*b)
+                         :
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                           "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+                           "xmm14", "xmm15");
 #else
     (void)a, (void)b;
 #endif

@@ -325,7 +325,8 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     const struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
         const struct slu_seq *q = &b->seq[i];
-        note_dense(p, b, q);
+        if (j[i].verdict == TAKE)
+            note_dense(p, b, q);
         if (j[i].packed) {
             slu_count_add(&r->taken, slu_seq_count(b, q));
         } else if (j[i].verdict == TAKE) {
@@ -411,21 +412,20 @@ static int append(struct slu_buf *rec, const void *at, uint64_t n, bool lend,
     return rc ? rc : slu_buf_append(rec, at, n, err);
 }
 
-/* More of the sorter's records, until they weigh n_tok or it turns; for who wants all
- * of them. As they are not looked at, this is what they weigh at most. */
+/* More of the sorter's records, until *weight is n_tok or it turns; for who wants all
+ * of them. As they are not looked at, they count for what they weigh at most. */
 static int lend(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
-                struct slu_err *err)
+                uint64_t *weight, struct slu_err *err)
 {
     const double a_byte = 1.0 / p->header->tok_bytes + p->dense;
     const struct slu_rec *r;
     uint64_t size;
-    double weight = 0;
 
-    while (weight < (double)n_tok && (r = slu_sorter_lend(p->sorter, &size))) {
+    while (*weight < n_tok && (r = slu_sorter_lend(p->sorter, &size))) {
         int rc = slu_buf_append(rec, &r, sizeof r, err);
         if (rc)
             return rc;
-        weight += 64 + 16 + (double)size * a_byte;
+        *weight += 64 + 16 + (uint64_t)((double)size * a_byte);
     }
     return SLU_OK;
 }
@@ -464,10 +464,10 @@ int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
         uint64_t n_tok_byte = len_tok * p->header->tok_bytes;
         weight += len_tok + 64 + 16 * n_seg + (n > n_tok_byte ? n - n_tok_byte : 0) / 4;
         p->out_tok += len_tok;
-        if (*loan && !p->select && p->cfg.max_tokens == UINT64_MAX && weight < n_tok) {
-            rc = lend(p, rec, n_tok - weight, err);
+        if (*loan && !p->select && p->cfg.max_tokens == UINT64_MAX)
+            rc = lend(p, rec, n_tok, &weight, err);
+        if (rc)
             break;
-        }
     }
     if (*loan && (rc < 0 || !rec->len)) {
         slu_sorter_return(p->sorter, *loan);

@@ -27,14 +27,15 @@ END {
             } else if ((k, p) in job) {
                 if (pd[k, p]) queued++; else running++
                 dangling += never[k, p]
-            } else if (w == "running" && unknown)
+            } else if (w == "running" && unknown && f[10] != "-")
                 running++
             else if (w != "") {
                 failed++
                 bad[++n_bad] = "FAILED " f[2] " " f[3] " " f[9] " " (w == "failed" ? f[12] > 128 ? "killed by signal " f[12] - 128 : \
                     "exit status " f[12] : w == "stopped" ? "stopped after " clock(f[6] - f[5]) : \
-                    "ended without a word: killed, cancelled, past its time, or its node failed")
-            } else if ((k, p) in logged) { # what Slurm could not start, it has written there
+                    "ended without a word: killed, cancelled, past its time, or its node failed") \
+                    (unknown && f[10] != "-" ? "; or it is queued again" : "")
+            } else if ((k, p) in logged && !unknown) { # what Slurm could not start, it has written there
                 failed++
                 bad[++n_bad] = "FAILED " s[k] " " p " - ended before it began"
             } else
@@ -56,7 +57,7 @@ END {
     print ""
     if (unknown)
         print "squeue does not answer: parts that run here may have ended without a word"
-    if (all_failed && !all_running)
+    else if (all_failed && !all_running)
         print "'sluice-batch resume' submits again what failed and what waited for it"
     else if (dangling)
         print dangling " parts wait for what has failed; 'sluice-batch resume' replaces them"

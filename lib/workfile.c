@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "lib/buf.h"
+#include "lib/hash.h"
 #include "lib/io.h"
 #include "lib/le.h"
-#include "lib/xxh3.h"
 
 struct slu_workfile_out {
     struct slu_out *out;
     uint8_t head[HEAD];
-    XXH3_state_t *hash; /* of the section at hand */
+    struct slu_hash_parts *hash; /* of the section at hand */
     uint64_t section, n_word;
     uint64_t off_byte; /* bytes so far */
     uint8_t *buf;      /* STEP bytes */
@@ -28,9 +28,10 @@ int slu_workfile_create(struct slu_workfile_out **out, const char *path, uint64_
     *out = NULL;
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
-    o->hash = XXH3_createState();
+    int rc = slu_hash_parts_new(&o->hash, err);
     o->buf = malloc(STEP);
-    int rc = o->hash && o->buf ? SLU_OK : slu_fail_nomem(err, STEP);
+    if (rc == SLU_OK && !o->buf)
+        rc = slu_fail_nomem(err, STEP);
     if (rc == SLU_OK)
         rc = slu_out_open(&o->out, path, err);
     if (rc == SLU_OK) {
@@ -38,7 +39,6 @@ int slu_workfile_create(struct slu_workfile_out **out, const char *path, uint64_
         slu_put_le64(o->head + 8, kind);
         memcpy(o->buf, o->head, HEAD);
         o->n_buf = o->off_byte = HEAD;
-        XXH3_128bits_reset(o->hash);
         *out = o;
     } else {
         slu_workfile_abort(o);
@@ -51,7 +51,7 @@ void slu_workfile_abort(struct slu_workfile_out *o)
     if (!o)
         return;
     slu_out_abort(o->out);
-    XXH3_freeState(o->hash);
+    slu_hash_parts_free(o->hash);
     slu_buf_release(&o->rows);
     free(o->buf);
     free(o);
@@ -91,13 +91,13 @@ int slu_workfile_section(struct slu_workfile_out *o, uint64_t n, struct slu_err 
     if (n < o->section)
         return slu_fail(err, SLU_E_USAGE, "sections are written in order");
     for (; rc == SLU_OK && o->section < n; o->section++) {
-        struct slu_u128 h = slu_xxh3_128_digest(o->hash);
+        struct slu_u128 h = slu_hash_parts_end(o->hash);
         uint8_t row[ROW];
         slu_put_le64(row, o->n_word * 8);
         slu_put_le64(row + 8, h.lo);
         slu_put_le64(row + 16, h.hi);
         rc = slu_buf_append(&o->rows, row, ROW, err);
-        XXH3_128bits_reset(o->hash);
+        slu_hash_parts_clear(o->hash);
         o->n_word = 0;
     }
     return rc;
@@ -110,13 +110,13 @@ int slu_workfile_put(struct slu_workfile_out *o, const uint64_t *v, size_t n,
 
     o->n_word += n;
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-        slu_xxh3_128_update(o->hash, v, n * 8);
+        slu_hash_parts_add(o->hash, v, n * 8);
         return put_bytes(o, v, n * 8, err);
     }
     for (size_t i = 0; rc == SLU_OK && i < n; i++) {
         uint8_t b[8];
         slu_put_le64(b, v[i]);
-        slu_xxh3_128_update(o->hash, b, 8);
+        slu_hash_parts_add(o->hash, b, 8);
         rc = put_bytes(o, b, 8, err);
     }
     return rc;
@@ -129,8 +129,8 @@ int slu_workfile_put_raw(struct slu_workfile_out *o, const void *p, size_t n,
     size_t pad = (8 - n % 8) % 8;
 
     o->n_word += (n + pad) / 8;
-    slu_xxh3_128_update(o->hash, p, n);
-    slu_xxh3_128_update(o->hash, zero, pad);
+    slu_hash_parts_add(o->hash, p, n);
+    slu_hash_parts_add(o->hash, zero, pad);
     int rc = put_bytes(o, p, n, err);
     return rc ? rc : put_bytes(o, zero, pad, err);
 }

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "lib/buf.h"
+#include "lib/hash.h"
 #include "lib/io.h"
 #include "lib/le.h"
-#include "lib/xxh3.h"
 
 struct slu_workfile {
     char *path;
@@ -27,7 +27,7 @@ struct slu_workfile {
         struct slu_u128 hash;
     } * section;
     /* The stream. */
-    XXH3_state_t *hash;
+    struct slu_hash_parts *hash;
     uint64_t at, left; /* section; bytes that were not read yet */
     uint64_t *buf;     /* STEP bytes */
     size_t pos, len;   /* numbers */
@@ -163,7 +163,7 @@ void slu_workfile_free(struct slu_workfile *f)
         return;
     if (f->fd >= 0)
         close(f->fd);
-    XXH3_freeState(f->hash);
+    slu_hash_parts_free(f->hash);
     free(f->buf);
     free(f->section);
     free(f->param);
@@ -292,13 +292,14 @@ int slu_workfile_begin(struct slu_workfile *f, uint64_t section, struct slu_err 
 {
     if (section >= f->n_section)
         return slu_workfile_damaged(f, err);
-    if (!f->hash)
-        f->hash = XXH3_createState();
+    int rc = f->hash ? SLU_OK : slu_hash_parts_new(&f->hash, err);
     if (!f->buf)
         f->buf = malloc(STEP);
-    if (!f->hash || !f->buf)
-        return slu_fail_nomem(err, STEP);
-    XXH3_128bits_reset(f->hash);
+    if (rc == SLU_OK && !f->buf)
+        rc = slu_fail_nomem(err, STEP);
+    if (rc)
+        return rc;
+    slu_hash_parts_clear(f->hash);
     f->at = section;
     f->left = f->section[section].n_byte;
     f->pos = f->len = 0;
@@ -320,7 +321,7 @@ static int refill(struct slu_workfile *f, struct slu_err *err)
                             s->off_byte + s->n_byte - f->left, err);
     if (rc)
         return slu_err_at(err, "%s", f->path);
-    slu_xxh3_128_update(f->hash, f->buf + keep, n * 8);
+    slu_hash_parts_add(f->hash, f->buf + keep, n * 8);
     to_host(f->buf + keep, n);
     f->left -= n * 8;
     f->len += n;
@@ -340,7 +341,7 @@ int slu_workfile_next(struct slu_workfile *f, size_t n, const uint64_t **v,
         f->pos += n;
         return SLU_OK;
     }
-    const struct slu_u128 got = slu_xxh3_128_digest(f->hash);
+    const struct slu_u128 got = slu_hash_parts_end(f->hash);
     if (f->len != f->pos || slu_u128_cmp(got, f->section[f->at].hash))
         return slu_workfile_damaged(f, err);
     return SLU_EOF;

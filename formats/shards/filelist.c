@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/hash.h"
 #include "lib/json.h"
 #include "lib/json_write.h"
-#include "lib/xxh3.h"
 
 #define MAX_BYTE (UINT64_C(1) << 30)
 #define SEAL     "{\"xxh3_64\":\"", "\"}\n"
@@ -18,7 +18,7 @@ enum { DIGITS = 16 };
 
 static void digits(const void *p, size_t n, char out[DIGITS + 1])
 {
-    snprintf(out, DIGITS + 1, "%016llx", (unsigned long long)slu_xxh3_64(p, n));
+    snprintf(out, DIGITS + 1, "%016llx", (unsigned long long)slu_hash64(p, n));
 }
 
 int slu_seal_put(struct slu_buf *t, const char *before, const char *behind,

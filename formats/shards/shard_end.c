@@ -8,6 +8,7 @@
 
 #include "formats/shards/filelist.h"
 #include "formats/shards/shard_part.h"
+#include "formats/shards/shardset_private.h"
 #include "lib/hash.h"
 #include "lib/json.h"
 
@@ -264,16 +265,11 @@ static bool report_is_there(const struct slu_shards *s)
 static bool file_is_there(const struct slu_shards *s, const char *line, size_t n)
 {
     struct slu_json *j = NULL;
-    struct slu_json_value v;
-    const char *name;
-    uint64_t n_byte;
-    size_t len;
+    struct slu_shardset_entry e;
     char path[4096];
     bool ok = !slu_json_parse(&j, line, n, NULL) &&
-              slu_json_get(slu_json_root(j), "file", &v) &&
-              slu_json_string(v, &name, &len) &&
-              slu_shards_u64(slu_json_root(j), "bytes", &n_byte) &&
-              !set_path(s, name, path) && !check_size(path, n_byte, NULL);
+              slu_shardset_get_entry(&e, slu_json_root(j)) &&
+              !set_path(s, e.file, path) && !check_size(path, e.n_byte, NULL);
 
     slu_json_free(j);
     return ok;

@@ -6,8 +6,8 @@
  *   shard-%07d.csv.gz   a row `start,end,id,src,loc` for each segment: its ids in the
  *                       file, the record's own id, the source, the record's place in
  *                       it. Padding has no row: it is no document
- *   olmo-cache/         the index of NumpyVSLDataset (formats/shards/olmo_cache.h), for
- * the curriculum natural; schedule(1) makes it for others
+ *   olmo-cache/         the index of NumpyVSLDataset (formats/shards/olmo_cache.h),
+ *                       for the curriculum natural; schedule(1) makes it for others
  *
  * The index counts a file's ids in 32 bits and the original wraps around without a
  * word, so a file stays below 2^32 of them.

@@ -510,9 +510,7 @@ static int open_lent(const struct slu_buf *rec, struct slu_batch *b,
     int rc = SLU_OK;
 
     for (size_t i = 0; i < n_rec && !rc; i++) {
-        const uint8_t *next = (const void *)l[i + AHEAD < n_rec ? i + AHEAD : i];
-        for (unsigned k = 0; k < 3; k++)
-            __builtin_prefetch(next + 64 * k);
+        slu_rec_prefetch(l[i + AHEAD < n_rec ? i + AHEAD : i]);
         rc = open_one(b, slu_rec_bytes(l[i]), l[i]->n_byte, n, err);
     }
     return rc;

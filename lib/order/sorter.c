@@ -159,11 +159,8 @@ int slu_flush_entries(struct slu_sorter *s, struct slu_entry *e, size_t n,
         uint64_t end = s->start[c + 1];
         s->start[c] = sp->end_byte;
         for (; i < end; i++) {
-            if (i + 16 < n) {
-                const uint8_t *at = s->map + slu_ref_place(e[i + 16].ref);
-                for (unsigned k = 0; k < 3; k++)
-                    __builtin_prefetch(at + 64 * k);
-            }
+            if (i + 16 < n)
+                slu_rec_prefetch(slu_ref_rec(s, e[i + 16].ref));
             int rc = slu_spill_put(sp, c, slu_ref_rec(s, e[i].ref), err);
             if (rc)
                 return rc;
@@ -313,7 +310,7 @@ int slu_sorter_add(struct slu_sorter *s, struct slu_u128 key,
         dst += piece[i].n;
     }
     zero_pad(r);
-    slu_arena_take(s, s->a, key.hi);
+    slu_arena_take(s->a, key.hi, slu_rec_size(n));
     return SLU_OK;
 }
 
@@ -335,9 +332,7 @@ int slu_sorter_add_run(struct slu_sorter *s, const void *run, size_t n_byte,
             if (!slu_arena_has(a, size))
                 break;
             note_key(a, r->key);
-            *--a->entry = (struct slu_entry){r->key.hi, slu_ref(a->used_byte, size)};
-            a->n_entry++;
-            a->used_byte += size;
+            slu_arena_take(a, r->key.hi, size);
             p += size;
         }
         memcpy(s->map + at, from, (size_t)(p - from));

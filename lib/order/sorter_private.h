@@ -175,12 +175,9 @@ static inline bool slu_arena_has(const struct slu_arena *a, uint64_t n_byte)
     return n_byte + ENTRY <= a->end_byte - a->used_byte - a->n_entry * ENTRY;
 }
 
-/* Books the record that lies at used_byte. */
-static inline void slu_arena_take(struct slu_sorter *s, struct slu_arena *a,
-                                  uint64_t prefix)
+/* Books the record of `size` bytes, header and all, whose place is used_byte. */
+static inline void slu_arena_take(struct slu_arena *a, uint64_t prefix, uint64_t size)
 {
-    uint64_t size = slu_rec_size(slu_rec_at(s, a->used_byte)->n_byte);
-
     *--a->entry = (struct slu_entry){prefix, slu_ref(a->used_byte, size)};
     a->n_entry++;
     a->used_byte += size;

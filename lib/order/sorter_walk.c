@@ -224,7 +224,7 @@ static int descend(struct slu_sorter *s, size_t c, struct slu_err *err)
             return rc;
         if (rekey)
             r->key = content_key(slu_rec_bytes(r), r->n_byte, shared);
-        slu_arena_take(s, s->a, slu_key_shift(r->key, top->skip).hi);
+        slu_arena_take(s->a, slu_key_shift(r->key, top->skip).hi, sizeof h + n);
     }
 }
 
@@ -351,11 +351,8 @@ int slu_sorter_next(struct slu_sorter *s, struct slu_u128 *key, const void **p,
     } else {
         if (a->next == a->n_sorted)
             slu_sort_more(s);
-        if (a->next + AHEAD < a->n_sorted) {
-            const uint8_t *at = s->map + slu_ref_place(a->entry[a->next + AHEAD].ref);
-            for (unsigned i = 0; i < 3; i++) /* may end behind the arena: harmless */
-                __builtin_prefetch(at + 64 * i);
-        }
+        if (a->next + AHEAD < a->n_sorted)
+            slu_rec_prefetch(slu_ref_rec(s, a->entry[a->next + AHEAD].ref));
         r = slu_ref_rec(s, a->entry[a->next++].ref);
     }
     const struct slu_level *lv = s->n_level ? &s->level[s->n_level - 1] : NULL;

@@ -96,8 +96,7 @@ struct slu_batch {
     struct slu_frames *raw;  /* private to lib/stream: frames as read */
     uint32_t member;         /* private to lib/stream: which concatenated stream */
     struct slu_sum sum_read; /* what the reader counted; private to lib/stream */
-    struct slu_u128 order_read,
-        names_read; /* private to lib/stream/stream_identity.c */
+    struct slu_u128 order_read, names_read; /* private to stream_identity.c */
 };
 
 void slu_batch_init(struct slu_batch *b, unsigned tok_bytes);

@@ -126,9 +126,8 @@ static bool key_of_file(const struct origin *o, struct slu_u128 *key)
         if (ok)
             slu_xxh3_128_update(&x, p, got);
     } while (ok && got == PIECE);
-    if (ok) {
+    if (ok)
         *key = key_of(o, slu_xxh3_128_digest(&x), n_byte);
-    }
     free(p);
     if (fd >= 0)
         close(fd);

@@ -185,6 +185,14 @@ bench-scaling: programs
 	@[ -e $O/bench/multi.jsonl ] || $(TEST_ENV) tests/bench/fetch
 	@$(TEST_ENV) $(PYTHON) tests/bench/scaling $(ARGS)
 
+# What every stage and pipe takes; beside another build with ARGS='--with DIR'.
+$O/tests/bench/spend: tests/bench/spend.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 $(WARN) -o $@ $<
+
+bench-stages: programs $O/tests/bench/spend
+	@$(TEST_ENV) $(PYTHON) tests/bench/stages $(ARGS)
+
 # From text to shards, beside the reference script and trainers' own preprocessing.
 bench-shards: programs
 	@$(TEST_ENV) tests/bench/fetch-shards
@@ -297,6 +305,7 @@ help:
 #H make bench-pack   bins and seconds beside TRL, OLMo-core, axolotl and a segment tree
 #H make bench-shuffle   shuffle beside cat and terashuf; ARGS='--mib 4096 --rounds 3', TERASHUF=PROGRAM
 #H make bench-scaling   batch jobs of 1, 2, 4 and 8 parts: processor seconds a token by stage
+#H make bench-stages    processor seconds, memory and bytes of every stage and pipe; ARGS='--with OTHER/build/bin --rounds 5 [JOB ...]'
 #H make bench-shards    JSONL to shards beside the reference script and trainers' own tools; ARGS='--help'
 #H make bench-hostile   texts made to be slow, start-up, memory
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
@@ -308,5 +317,5 @@ help:
 #H make clean        removes build/
 
 .PHONY: arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
-        bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-scaling asan \
+        bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev install uninstall help

@@ -44,26 +44,26 @@ def dedup(mode):
         yield "sign", base + ["sign", "--ranges", "2"] + part(i, 2) + ["t%d.tks" % i]
     for i in range(2):
         yield "merge", base + ["merge"] + part(i, 2)
-    if mode is SUBSTRING:
+    if "--substring" in mode:
         for i in range(2):
             yield "ask", base + ["ask"] + part(i, 2) + ["t%d.tks" % i]
         for i in range(2):
             yield "match", base + ["match"] + part(i, 2)
     else:
-        for i in range(2 if mode is NEAR else 0):
+        for i in range(2 if "--near" in mode else 0):
             yield "verify", base + ["verify"] + part(i, 2)
         yield "cluster", base + ["cluster"]
     for i in range(2):
         yield "filter", base + ["filter", "-f", "-o", "out.%d" % i] + part(i, 2) + ["t%d.tks" % i]
 
 
-def pack():
-    base = ["pack", "-q", "--work", "w", "--phase"]
+def pack(kind="d", options=()):
+    base = ["pack", "-q", *options, "--work", "w", "--phase"]
     for i in range(2):
-        yield "count", base + ["count"] + part(i, 2) + ["d%d.tks" % i]
+        yield "count", base + ["count"] + part(i, 2) + ["%s%d.tks" % (kind, i)]
     yield "plan", base + ["plan"]
     for i in range(2):
-        yield "scatter", base + ["scatter", "--ranges", "3", "-o", "passed.%d" % i] + part(i, 2) + ["d%d.tks" % i]
+        yield "scatter", base + ["scatter", "--ranges", "3", "-o", "passed.%d" % i] + part(i, 2) + ["%s%d.tks" % (kind, i)]
     for j in range(3):
         yield "gather", base + ["gather", "-f", "-o", "bins.%d" % j] + part(j, 3)
 

@@ -49,7 +49,8 @@ static int foreign(const struct slu_workfile *f, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_FORMAT,
                     f->index ? "%s: is no index of dedup --save-index"
-                             : "%s: no file of a phase",
+                             : "%s: not a work file that sluice wrote; remove it and "
+                               "run its phase again, or name another --work folder",
                     f->path);
 }
 

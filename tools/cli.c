@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/cgroup.h"
 #include "tools/cli_private.h"
 
 #define AT(field) offsetof(struct cli_common, field)
@@ -49,7 +50,7 @@ const struct cli_opt cli_common_opt[] = {
     {"output", 'o', CLI_OUTPUT, AT(output), "FILE",
      "write there instead of standard output", NULL, false, NULL},
     {"threads", 'T', CLI_COUNT, AT(threads), "N",
-     "threads; 0, the default: all processors", NULL, false, NULL},
+     "threads; 0, the default: all processors", NULL, false, NULL, .most = 1024},
     {"memory", 'M', CLI_SIZE, AT(memory), "SIZE",
      "memory budget; default: an eighth of what there is", NULL, false, NULL},
     {"tmpdir", 0, CLI_STRING, AT(tmpdir), "DIR",
@@ -77,7 +78,8 @@ const struct cli_opt cli_common_opt[] = {
      "bytes of MDS alone",
      token_bytes_names, true, NULL},
     {"vocab-size", 0, CLI_COUNT, AT(vocab_size), "N",
-     "files of ids: they are below N; default 65536 for two bytes", NULL, true, NULL},
+     "files of ids: they are below N; default 65536 for two bytes", NULL, true, NULL,
+     .least = 1},
     {"column", 0, CLI_STRING, AT(column), "NAME",
      "MDS: the column of the ids; default: tokens, else input_ids", NULL, true, NULL},
     {"zstd", 'z', CLI_LEVEL, AT(zstd_level), "LEVEL",
@@ -154,6 +156,18 @@ static int parse_fraction(const char *s, double *out)
     return 0;
 }
 
+static int check_range(const struct cli_opt *o, uint64_t v, struct slu_err *err)
+{
+    unsigned long long u = v, least = o->least, most = o->most;
+    if (u >= least && (!most || u <= most))
+        return SLU_OK;
+    return most
+               ? slu_fail(err, SLU_E_USAGE, "--%s %llu: from %llu to %llu are possible",
+                          o->name, u, least, most)
+               : slu_fail(err, SLU_E_USAGE, "--%s %llu: at least %llu", o->name, u,
+                          least);
+}
+
 static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
                struct slu_err *err)
 {
@@ -182,7 +196,8 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
                 err, SLU_E_USAGE,
                 "--%s: '%s' is no number (digits, then K, M, G or T if wanted)",
                 o->name, v);
-        return SLU_OK;
+        memcpy(&u, at, sizeof u);
+        return check_range(o, u, err);
     case CLI_FRACTION:
         if (parse_fraction(v, (double *)(void *)at))
             return slu_fail(err, SLU_E_USAGE,
@@ -275,47 +290,12 @@ static int find(const struct table *t, int c)
     return -1;
 }
 
-static uint64_t read_number(const char *path)
-{
-    char s[64] = {0};
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return UINT64_MAX;
-    size_t n = fread(s, 1, sizeof s - 1, f);
-    fclose(f);
-    s[n] = 0;
-    char *end;
-    errno = 0;
-    uint64_t v = strtoull(s, &end, 10);
-    return end == s || errno ? UINT64_MAX : v;
-}
-
 /* An eighth of the memory that this process may use (semantics.md 20). */
 static uint64_t default_memory(void)
 {
-    uint64_t m = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), l;
-    char line[4096], path[4200];
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    while (f && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = 0;
-        if (strncmp(line, "0::", 3))
-            continue;
-        /* The limit may be an ancestor's: Slurm and systemd set it on the job's or the
-         * unit's. */
-        for (char *slash; line[3]; *slash = 0) {
-            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
-            l = read_number(path);
-            m = l < m ? l : m;
-            slash = strrchr(line + 3, '/');
-            if (!slash)
-                break;
-        }
-    }
-    if (f)
-        fclose(f);
-    l = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-    m = l < m ? l : m;
-    return m / 8;
+    uint64_t m = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t group = slu_cgroup_memory("");
+    return (group < m ? group : m) / 8;
 }
 
 static uint64_t default_threads(void)
@@ -332,8 +312,6 @@ static int finish(struct cli_ctx *ctx, struct slu_err *err)
     struct cli_common *c = &ctx->common;
     if (!c->threads)
         c->threads = default_threads();
-    if (c->threads > 1024)
-        return slu_fail(err, SLU_E_USAGE, "-T: more than 1024 threads");
     bool asked = c->memory != 0;
     if (!asked)
         c->memory = default_memory();
@@ -476,6 +454,27 @@ static int check_outputs(const struct cli_ctx *ctx, const struct table *t,
     return SLU_OK;
 }
 
+/* What getopt_long did not take: it returned c, of the word `word`. */
+static int bad_option(const struct table *t, int c, const char *word,
+                      struct slu_err *err)
+{
+    int i = find(t, optopt);
+    if (c == ':')
+        return slu_fail(err, SLU_E_USAGE, "%s wants a value; see --help", word);
+    if (optopt && i >= 0)
+        return slu_fail(err, SLU_E_USAGE, "%s: --%s takes no value; see --help", word,
+                        t->opt[i]->name);
+    if (optopt)
+        return slu_fail(err, SLU_E_USAGE, "-%c is no option; see --help", optopt);
+    size_t n = strcspn(word, "=");
+    for (i = 0; i < t->n; i++)
+        if (!strncmp(t->opt[i]->name, word + 2, n - 2))
+            return slu_fail(err, SLU_E_USAGE,
+                            "%.*s stands for more than one option; see --help", (int)n,
+                            word);
+    return slu_fail(err, SLU_E_USAGE, "%.*s is no option; see --help", (int)n, word);
+}
+
 int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outcome,
               struct slu_err *err)
 {
@@ -492,15 +491,8 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
     *outcome = CLI_RUN;
     while ((c = getopt_long(argc, argv, t.sopt, t.lopt, NULL)) != -1) {
         int i = find(&t, c);
-        if (c == ':')
-            return slu_fail(err, SLU_E_USAGE, "%s wants a value; see --help",
-                            argv[optind - 1]);
-        if (i < 0 && optopt && optopt < 256)
-            return slu_fail(err, SLU_E_USAGE, "-%c is no option; see --help", optopt);
-        if (i < 0)
-            return slu_fail(err, SLU_E_USAGE,
-                            "%s is no option, or wants no value; see --help",
-                            argv[optind - 1]);
+        if (i < 0 || c == ':')
+            return bad_option(&t, c, argv[optind - 1], err);
         if (t.common[i] && !strcmp(t.opt[i]->name, "help")) {
             *outcome = CLI_HELP;
             return SLU_OK;
@@ -515,9 +507,6 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
             return rc;
         if (!t.common[i] && i < 64)
             ctx->given |= UINT64_C(1) << i;
-        if (t.common[i] && !strcmp(t.opt[i]->name, "vocab-size") &&
-            !ctx->common.vocab_size)
-            return slu_fail(err, SLU_E_USAGE, "--vocab-size: at least 1");
     }
     ctx->input = (const char *const *)(argv + optind);
     ctx->n_input = (size_t)(argc - optind);

@@ -54,6 +54,7 @@ struct cli_opt {
     const char *const *choice; /* for CLI_CHOICE and CLI_MAYBE_CHOICE */
     int result;                /* enum cli_effect */
     int (*parse)(void *opts, const char *value, struct slu_err *err);
+    uint64_t least, most; /* of a CLI_COUNT or CLI_SIZE that is given; most 0: any */
 };
 
 /* Options that every program has. */

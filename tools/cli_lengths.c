@@ -19,11 +19,14 @@ int cli_parse_buckets(const char *text, uint64_t most, uint64_t *length, unsigne
                          : *end == 'M' || *end == 'm' ? 20
                                                       : 0;
         end += shift != 0;
-        if (*p < '0' || *p > '9' || (*end && *end != ',') || v == 0 ||
-            v > most >> shift)
+        if (*p < '0' || *p > '9' || (*end && *end != ','))
             return slu_fail(err, SLU_E_USAGE,
                             "--buckets %s: lengths with commas between, as 256,1000,4K",
                             text);
+        if (v == 0 || v > most >> shift)
+            return slu_fail(err, SLU_E_USAGE,
+                            "--buckets %s: lengths are from 1 to %llu", text,
+                            (unsigned long long)most);
         if (*n == SLU_MAX_BUCKETS)
             return slu_fail(err, SLU_E_USAGE, "--buckets: more than %d",
                             SLU_MAX_BUCKETS);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/decompose.h"
+#include "lib/pack/packer.h"
 #include "tools/cli_lengths.h"
 #include "tools/decompose.h"
 
@@ -12,7 +13,7 @@ static const char *const tails[] = {"keep", "drop", NULL};
 
 struct opts {
     uint64_t min, max;
-    const char *buckets;
+    const char *buckets; /* checked already */
     int split, tail;
     bool label_token, plan;
     uint64_t min_length, max_length;
@@ -21,14 +22,26 @@ struct opts {
     struct slu_device device; /* here, so that the report can name it */
 };
 
+/* The longest bucket: a bin of pack can be as long. */
+#define MOST_TOK SLU_MAX_CAPACITY
+
+static int parse_buckets(void *opts, const char *value, struct slu_err *err)
+{
+    uint64_t length[SLU_MAX_BUCKETS];
+    unsigned n;
+
+    ((struct opts *)opts)->buckets = value;
+    return cli_parse_buckets(value, MOST_TOK, length, &n, err);
+}
+
 #define AT(field) offsetof(struct opts, field)
 static const struct cli_opt options[] = {
     {"min", 0, CLI_COUNT, AT(min), "N", "smallest bucket, a power of two; default 256",
-     NULL, true, NULL},
+     NULL, true, NULL, .least = 1, .most = MOST_TOK},
     {"max", 0, CLI_COUNT, AT(max), "N", "largest bucket, a power of two; default 8192",
-     NULL, true, NULL},
-    {"buckets", 0, CLI_STRING, AT(buckets), "L,L,...",
-     "these bucket lengths, instead of --min and --max", NULL, true, NULL},
+     NULL, true, NULL, .least = 1, .most = MOST_TOK},
+    {"buckets", 0, CLI_CUSTOM, AT(buckets), "L,L,...",
+     "these bucket lengths, instead of --min and --max", NULL, true, parse_buckets},
     {"split", 0, CLI_CHOICE, AT(split), "greedy|random",
      "cut the longest piece that fits (default), or draw the bucket\n"
      "where twice the largest is left, shorter ones more often",
@@ -49,7 +62,8 @@ static const struct cli_opt options[] = {
      "as many as the scarcest allows; drop what is left over",
      NULL, true, NULL},
     {"mixture-tokens", 0, CLI_COUNT, AT(mixture_tokens), "N",
-     "keep no more than N tokens of the buckets, in that ratio", NULL, true, NULL},
+     "keep no more than N tokens of the buckets, in that ratio", NULL, true, NULL,
+     .least = 1},
     {"plan", 0, CLI_FLAG, AT(plan), NULL,
      "say what this and other choices come to, as a table; write no stream", NULL,
      false, NULL},
@@ -111,11 +125,9 @@ static int configure(struct cli_ctx *ctx, struct slu_decompose *d, struct slu_er
         if (o->min != 256 || o->max != 8192)
             return slu_fail(err, SLU_E_USAGE,
                             "--buckets and --min or --max exclude each other");
-        rc = cli_parse_buckets(o->buckets, SLU_MAX_BUCKET_TOK, d->bucket, &d->n_bucket,
-                               err);
+        rc = cli_parse_buckets(o->buckets, MOST_TOK, d->bucket, &d->n_bucket, err);
     } else {
-        if (!power_of_two(o->min) || !power_of_two(o->max) || o->min > o->max ||
-            o->max > SLU_MAX_BUCKET_TOK)
+        if (!power_of_two(o->min) || !power_of_two(o->max) || o->min > o->max)
             return slu_fail(
                 err, SLU_E_USAGE,
                 "--min %llu --max %llu: powers of two, the smaller one first; "
@@ -124,10 +136,6 @@ static int configure(struct cli_ctx *ctx, struct slu_decompose *d, struct slu_er
         for (uint64_t l = o->min; l <= o->max; l *= 2)
             d->bucket[d->n_bucket++] = l;
     }
-    for (size_t i = 0; options[i].name; i++)
-        if (options[i].offset == AT(mixture_tokens) && ctx->given >> i & 1 &&
-            !o->mixture_tokens)
-            return slu_fail(err, SLU_E_USAGE, "--mixture-tokens: at least 1");
     if (!rc && o->max_length && o->min_length > o->max_length)
         return slu_fail(err, SLU_E_USAGE, "--min-length is greater than --max-length");
     return rc ? rc : slu_decompose_init(d, err);

@@ -17,8 +17,8 @@ static int parse_cost(void *opts, const char *value, struct slu_err *err)
 #define AT(field) offsetof(struct pack_opts, field)
 static const struct cli_opt options[] = {
     {"length", 0, CLI_COUNT, AT(length), "L",
-     "length of the bins; default: the smallest bucket of the stream", NULL, true,
-     NULL},
+     "length of the bins; default: the smallest bucket of the stream", NULL, true, NULL,
+     .least = 1, .most = SLU_MAX_CAPACITY - 1},
     {"method", 0, CLI_CHOICE, AT(method), "bfd|ffd|spfhp|lpfhp|nnlshp|multi|concat",
      "how bins are chosen; default: bfd, best-fit decreasing", slu_pack_method_name,
      true, NULL},
@@ -52,18 +52,18 @@ static const struct cli_opt options[] = {
     CLI_PHASE_ROWS(AT(phase), "count|plan|scatter|gather", pack_phase_names),
     {"balance", 0, CLI_COUNT, AT(balance.ranks), "N",
      "order sequences in steps in which N ranks have equally\nmuch to do", NULL, true,
-     NULL},
+     NULL, .least = 1},
     {"balance-sequences", 0, CLI_COUNT, AT(balance.sequences), "M",
-     "sequences of a rank in a step; default: 1", NULL, true, NULL},
+     "sequences of a rank in a step; default: 1", NULL, true, NULL, .least = 1},
     {"balance-tokens", 0, CLI_COUNT, AT(balance.tokens), "N",
-     "or tokens of a step, all ranks together", NULL, true, NULL},
+     "or tokens of a step, all ranks together", NULL, true, NULL, .least = 1},
     {"balance-cost", 0, CLI_CUSTOM, AT(balance.cost), "A,B",
      "cost of a segment of l tokens, A x l + B x l^2;\ndefault: 0,1", NULL, true,
      parse_cost},
     {"balance-window", 0, CLI_COUNT, AT(balance.window), "N",
      "steps that are rearranged together; default: as many as\nhave 64 sequences of "
      "each rank, but 8 at least",
-     NULL, true, NULL},
+     NULL, true, NULL, .least = 1},
     {0},
 };
 
@@ -488,7 +488,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = slu_header_copy(&h, &j.in, err);
     j.names = rc ? NULL : slu_reader_names(j.reader);
     if (!rc)
-        rc = pack_balance_check(ctx, &o->balance, o->plan, err);
+        rc = pack_balance_check(&o->balance, o->plan, err);
     if (!rc)
         rc = pack_related_check(o->order == 1, o->method == SLU_PACK_CONCAT, o->plan,
                                 o->save_plan || o->apply_plan, o->max_segments, err);

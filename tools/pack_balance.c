@@ -36,28 +36,9 @@ int pack_balance_parse_cost(struct pack_balance_opts *o, const char *value,
     return SLU_OK;
 }
 
-/* --balance and what counts something for it: 0 would be taken for "not given". */
-static int check_given(const struct cli_ctx *ctx, struct slu_err *err)
+int pack_balance_check(const struct pack_balance_opts *o, bool plan_only,
+                       struct slu_err *err)
 {
-    for (unsigned i = 0; ctx->tool->opt[i].name; i++) {
-        const struct cli_opt *o = &ctx->tool->opt[i];
-        uint64_t v;
-        if (!(ctx->given >> i & 1) || o->kind != CLI_COUNT ||
-            strncmp(o->name, "balance", 7))
-            continue;
-        memcpy(&v, (const char *)ctx->opts + o->offset, sizeof v);
-        if (!v)
-            return slu_fail(err, SLU_E_USAGE, "--%s: at least 1", o->name);
-    }
-    return SLU_OK;
-}
-
-int pack_balance_check(const struct cli_ctx *ctx, const struct pack_balance_opts *o,
-                       bool plan_only, struct slu_err *err)
-{
-    int rc = check_given(ctx, err);
-    if (rc)
-        return rc;
     const char *alone = o->sequences ? "--balance-sequences"
                         : o->tokens  ? "--balance-tokens"
                         : o->window  ? "--balance-window"

@@ -89,7 +89,7 @@ static int check(const struct cli_ctx *ctx, struct slu_err *err)
     if ((o->save_plan || o->apply_plan) && o->phase.phase != PLAN)
         return slu_fail(err, SLU_E_USAGE, "%s goes with --phase plan, not %s",
                         o->save_plan ? "--save-plan" : "--apply-plan", name);
-    return pack_balance_check(ctx, &o->balance, false, err);
+    return pack_balance_check(&o->balance, false, err);
 }
 
 /* ---- all of them ---- */

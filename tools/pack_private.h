@@ -27,8 +27,7 @@ struct pack_balance_opts {
 SLU_MUST_USE int pack_balance_parse_cost(struct pack_balance_opts *o, const char *value,
                                          struct slu_err *err);
 /* Usage errors, whether or not there is something to balance. */
-SLU_MUST_USE int pack_balance_check(const struct cli_ctx *ctx,
-                                    const struct pack_balance_opts *o, bool plan_only,
+SLU_MUST_USE int pack_balance_check(const struct pack_balance_opts *o, bool plan_only,
                                     struct slu_err *err);
 /* The share of -M that windows may hold; 0 where nothing is balanced. */
 uint64_t pack_balance_share(const struct cli_ctx *ctx,

@@ -63,7 +63,30 @@ for p in dedup decompose pack shuffle; do
 done
 status "a value is missing" 2 dedup -o
 status "a flag with a value" 2 decompose --label-token=yes c.tks
-status "decompose: --min 0" 2 decompose --min 0 c.tks -o x
+check "  says that" grep -q -e '--label-token takes no value' err
+status "a name cut too short" 2 decompose --m 4 c.tks
+check "  says that" grep -q -e '--m stands for more than one option' err
+status "an unknown option" 2 decompose --labels=yes c.tks
+same "  says that alone" "decompose: --labels is no option; see --help" "$(cat err)"
+
+# Counts out of range are refused before anything is read, even in front of --help: OPTION LEAST MOST.
+while read -r p option least most; do
+    for bad in 0 99999999999; do
+        [ $bad = 0 ] || [ -n "$most" ] || continue
+        status "$p $option $bad" 2 $p $option $bad no-such-file -o x
+        check "  one line" one_line err
+        check "  names option, value and range" grep -q -e "$option $bad: .*$least${most:+ to $most}" err
+        status "  also before --help" 2 $p $option $bad --help
+    done
+done <<'EOT'
+pack --length 1 67108863
+pack --balance 1
+decompose --buckets 1 67108864
+decompose --min 1 67108864
+decompose --max 1 67108864
+decompose --mixture-tokens 1
+inspect --vocab-size 1
+EOT
 status "decompose: --min over --max" 2 decompose --min 512 --max 256 c.tks -o x
 status "decompose: --split zigzag" 2 decompose --split zigzag c.tks -o x
 status "pack needs --length without buckets" 2 pack c.tks -o x

@@ -348,7 +348,7 @@ def damaged():
             f.write(data)
     shutil.copy("q2-0.tks", "w/scatter.0-of-2")
     forget("w-bins.0")
-    no("a stream is no scatter file", "no file of a phase", all_of[5][2])
+    no("a stream is no scatter file", "not a work file that sluice wrote; remove it and run its phase again", all_of[5][2])
 
 
 def killed():

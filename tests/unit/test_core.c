@@ -16,6 +16,7 @@
 #include "lib/account.h"
 #include "lib/stream/batch.h"
 #include "lib/buf.h"
+#include "lib/cgroup.h"
 #include "lib/hash.h"
 #include "lib/io.h"
 #include "lib/json_write.h"
@@ -325,6 +326,72 @@ static void messages_are_one_line(void **state)
     assert_int_equal(slu_fail(NULL, SLU_E_IO, "x"), SLU_E_IO);
 }
 
+/* ---- control groups ---- */
+
+/* Makes ROOT/`path` with `text` in it, and the folders it lies in. */
+static void put_file(const char *root, const char *path, const char *text)
+{
+    char name[512];
+    int n = snprintf(name, sizeof name, "%s/%s", root, path);
+    assert_true(n > 0 && (size_t)n < sizeof name);
+    for (char *p = name + strlen(root) + 1; (p = strchr(p, '/')); p++) {
+        *p = 0;
+        (void)mkdir(name, 0700);
+        *p = '/';
+    }
+    FILE *f = fopen(name, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void memory_of_control_groups(void **state)
+{
+    static const struct group {
+        const char *group;      /* /proc/self/cgroup */
+        const char *file[3][2]; /* name and contents */
+        uint64_t limit;
+    } t[] = {
+        {"0::/a/job/step\n",
+         {{"sys/fs/cgroup/a/job/step/memory.max", "max\n"},
+          {"sys/fs/cgroup/a/job/memory.max", "1000000\n"},
+          {"sys/fs/cgroup/a/memory.max", "2000000\n"}},
+         1000000},
+        {"0::/\n", {{"sys/fs/cgroup/memory.max", "3000000\n"}}, 3000000},
+        /* Slurm on version 1: the step is not limited, the job is, the root is not. */
+        {"5:cpuset:/slurm\n4:memory:/slurm/uid_1/job_7/step_0\n0::/x\n",
+         {{"sys/fs/cgroup/memory/slurm/uid_1/job_7/memory.limit_in_bytes", "4000000\n"},
+          {"sys/fs/cgroup/memory/slurm/uid_1/job_7/step_0/memory.limit_in_bytes",
+           "9223372036854771712\n"},
+          {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}},
+         4000000},
+        /* In a container the group's path is the host's: the mount's root has it. */
+        {"9:hugetlb,memory:/docker/0123\n",
+         {{"sys/fs/cgroup/memory/memory.limit_in_bytes", "5000000\n"}},
+         5000000},
+        {"4:memory_x,xmemory:/a\n1:name=systemd:/a\n",
+         {{"sys/fs/cgroup/memory/a/memory.limit_in_bytes", "6000000\n"}},
+         UINT64_MAX},
+        {"", {{"sys/fs/cgroup/memory.max", "7000000\n"}}, UINT64_MAX},
+    };
+    char root[] = "/tmp/test_core.XXXXXX", one[64];
+    (void)state;
+
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        snprintf(one, sizeof one, "%s/%zu", root, i);
+        assert_int_equal(mkdir(one, 0700), 0);
+        put_file(one, "proc/self/cgroup", t[i].group);
+        for (size_t k = 0; k < 3 && t[i].file[k][0]; k++)
+            put_file(one, t[i].file[k][0], t[i].file[k][1]);
+        assert_int_equal(slu_cgroup_memory(one), t[i].limit);
+    }
+    assert_int_equal(slu_cgroup_memory("/no/such/root"), UINT64_MAX);
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +408,7 @@ int main(void)
         cmocka_unit_test(buffers_refuse_sizes_that_overflow),
         cmocka_unit_test(json_strings),
         cmocka_unit_test(messages_are_one_line),
+        cmocka_unit_test(memory_of_control_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,6 +424,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc && sources->n_hidden)
         cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
                  (unsigned long long)sources->n_hidden);
+    if (!rc && sources->n_special)
+        cli_warn(ctx, "%llu FIFOs, sockets or devices were left out of folders: %s%s",
+                 (unsigned long long)sources->n_special, sources->special,
+                 sources->n_special > 1 ? ", ..." : "");
     if (!rc)
         rc = slu_names_new(&names, err);
     cli_phase(ctx, "tokenizer");

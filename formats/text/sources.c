@@ -24,6 +24,7 @@ struct resolver {
     struct entry *e;
     size_t n, cap;
     bool has_stdin;
+    char *special; /* see slu_sources */
 };
 
 static int add(struct resolver *r, const char *path, const struct stat *st,
@@ -51,19 +52,33 @@ static int by_path(const void *a, const void *b, void *bytes)
     return strcmp((const char *)bytes + x->path, (const char *)bytes + y->path);
 }
 
+/* A FIFO, socket or device: of those, the first path by bytes is kept, whatever order
+ * the folder lists them in. */
+static int add_special(struct resolver *r, const char *path, struct slu_err *err)
+{
+    r->s->n_special++;
+    if (r->special && strcmp(r->special, path) <= 0)
+        return SLU_OK;
+    free(r->special);
+    r->special = strdup(path);
+    return r->special ? SLU_OK : slu_fail_nomem(err, strlen(path));
+}
+
 static int visit(struct resolver *r, FTS *fts, FTSENT *f, struct slu_err *err)
 {
-    switch (f->fts_info) {
-    case FTS_DP:
+    bool file = f->fts_info == FTS_F, special = f->fts_info == FTS_DEFAULT;
+
+    if ((file || special || f->fts_info == FTS_D) && f->fts_level > 0 &&
+        f->fts_name[0] == '.') {
+        r->s->n_hidden++;
+        (void)fts_set(fts, f, FTS_SKIP);
         return SLU_OK;
-    case FTS_D:
+    }
+    switch (f->fts_info) {
     case FTS_F:
-        if (f->fts_level > 0 && f->fts_name[0] == '.') {
-            r->s->n_hidden++;
-            (void)fts_set(fts, f, FTS_SKIP);
-            return SLU_OK;
-        }
-        return f->fts_info == FTS_F ? add(r, f->fts_path, f->fts_statp, err) : SLU_OK;
+        return add(r, f->fts_path, f->fts_statp, err);
+    case FTS_DEFAULT:
+        return add_special(r, f->fts_path, err);
     case FTS_DC:
         return slu_fail(err, SLU_E_IO, "%s: a link that leads to a folder it lies in",
                         f->fts_path);
@@ -75,7 +90,7 @@ static int visit(struct resolver *r, FTS *fts, FTSENT *f, struct slu_err *err)
     case FTS_NS:
         errno = f->fts_errno;
         return slu_fail_errno(err, "%s", f->fts_path);
-    default: /* sockets, devices: no data */
+    default: /* FTS_D, FTS_DP */
         return SLU_OK;
     }
 }
@@ -291,6 +306,7 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
         };
     if (!rc)
         s->n = s->end = r.n;
+    s->special = r.special;
     free(r.e);
     return rc;
 }
@@ -299,6 +315,7 @@ void slu_sources_release(struct slu_sources *s)
 {
     free(s->item);
     free(s->bytes);
+    free(s->special);
     memset(s, 0, sizeof *s);
 }
 

@@ -4,8 +4,8 @@
  * Order (semantics.md 1): files and folders as named, then those of the list; a folder
  * stands for the regular files below it, symbolic links followed, sorted by the bytes
  * of their paths (as LC_ALL=C sort does). Names that begin with a dot are left out of
- * folders, and counted. A source's ordinal is its place in that list, the same in every
- * part.
+ * folders, and counted; so are FIFOs, sockets and devices. A source's ordinal is its
+ * place in that list, the same in every part.
  *
  * Name (recorded in the stream): the path below the deepest folder that all files of
  * the list have in common, so that a folder may be moved; of a single file its base
@@ -37,7 +37,10 @@ struct slu_sources {
     size_t n;
     size_t first, end; /* the share: ordinals first … end-1; at first all of them */
     uint64_t n_hidden; /* files and folders left out because of a dot */
-    char *bytes;       /* private: backs path and name */
+    /* FIFOs, sockets and devices found in folders, which are left out, never opened. */
+    uint64_t n_special;
+    char *special; /* the first of them by bytes; NULL: none */
+    char *bytes;   /* private: backs path and name */
     size_t bytes_len, bytes_cap;
 };
 

@@ -98,6 +98,15 @@ echo >blank.jsonl
 status "white space only is not empty" 0 tokenize -t bytes -o x.tks blank.jsonl
 status "an empty text is a document" 0 tokenize -t bytes --stats s.json -o x.tks empty.txt empty.jsonl --format text
 same "which is dropped" '[2, 2]' "$(json s.json '[d["documents"]["in"], d["documents"]["dropped"]["empty"]]')"
+mkdir odd odd/sub
+mkfifo odd/b odd/sub/c odd/.d
+ln -s /dev/zero odd/a
+cp one.jsonl odd/z.jsonl
+status "FIFOs and devices in a folder" 0 timeout 20 tokenize -t bytes odd -o odd.tks
+same "  one warning, beside that of dots" "tokenize: 3 FIFOs, sockets or devices were left out of folders: odd/a, ..." \
+    "$(grep FIFO err)"
+same "  nothing else is lost" "$(tokenize -t bytes one.jsonl | inspect --records - | sed 's/one.jsonl/z.jsonl/' | sha)" \
+    "$(inspect --records odd.tks | sha)"
 mkdir none hidden
 : >hidden/.x
 for f in no-such-file none hidden; do

@@ -81,10 +81,14 @@ static void order_and_names(void **state)
     make("d/.x", 1);
     make("e.txt", 1);
     assert_int_equal(symlink("../e.txt", "d/link"), 0);
+    assert_int_equal(mkfifo("d/z", 0600) | mkfifo("d/b/p", 0600), 0);
+    assert_int_equal(mkfifo("d/.p", 0600) | symlink("/dev/zero", "d/q"), 0);
 
     resolve(&s, folder, 1, NULL); /* '.' < '/' in bytes */
     expect_names(&s, "B.txt b.txt b/z.txt link \xc3\xa9");
-    assert_int_equal(s.n_hidden, 2);
+    assert_int_equal(s.n_hidden, 3);
+    assert_int_equal(s.n_special, 3);
+    assert_string_equal(s.special, "d/b/p");
     assert_int_equal(s.item[2].size_byte, 3);
     slu_sources_release(&s);
 

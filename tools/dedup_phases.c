@@ -36,8 +36,8 @@ static int check(const struct cli_ctx *ctx, const struct dedup_opts *o,
 
     if (!o->work)
         return slu_fail(err, SLU_E_USAGE, "--phase %s needs --work DIR", name);
-    if (!c->n_passage_tok && ctx->common.memory < FLOOR_BYTE)
-        return slu_fail(err, SLU_E_USAGE, "-M: --phase needs at least %lluM",
+    if (!c->n_passage_tok && !c->exact && ctx->common.memory < FLOOR_BYTE)
+        return slu_fail(err, SLU_E_USAGE, "-M: --near needs at least %lluM",
                         (unsigned long long)(FLOOR_BYTE >> 20));
     if (o->phase == DEDUP_CLUSTER && part->n)
         return slu_fail(err, SLU_E_USAGE,

@@ -100,7 +100,7 @@ def equal():
                 result(sha(got) == sha("one.tks"), "%s, N = 1: the file of one pass" % name)
             if (n, ranges) != (3, 2):
                 shutil.rmtree("w%d" % n)
-        for extra in (["-T", "1", "-M", "300M"], ["-T", "7", "-M", "64M"]):
+        for extra in (["-T", "1", "-M", "300M"], ["-T", "7", "-M", "64M" if mode is NEAR else "32M"]):
             whole(mode, "other", 3, 2, extra)
             files = sorted(os.listdir("w3"))
             same = files == sorted(os.listdir("other")) and all(sha("w3/" + f) == sha("other/" + f) for f in files)
@@ -113,12 +113,19 @@ def equal():
         result(normal(whole(NEAR, "other", 3, 2, extra)) == normal("one.tks"), "%s: the bytes of one pass" % " ".join(extra))
         shutil.rmtree("other")
     spilled = []
-    for phase, argv in steps(NEAR, "small", 1, 1, ["-M", "64M"]):
-        must(argv + ["--stats", "s.json"])
-        s = json.load(open("s.json"))
-        spilled.append("%s %d" % (phase, s["spill_bytes"]))
-        if not os.environ.get("SAN"):
-            result(s["peak_rss_bytes"] <= 128 << 20, "-M 64M: %s stays within 64 MiB more" % phase, s["peak_rss_bytes"])
+    for mode, mib in ((NEAR, 64), (EXACT, 32)):
+        extra = ["-M", "%dM" % mib]
+        work = "small%d" % mib
+        for phase, argv in list(steps(mode, work, 1, 1, extra)) + [("filter", x) for x in filters(mode, work, 1, extra)]:
+            must(argv + ["--stats", "s.json"])
+            s = json.load(open("s.json"))
+            if mode is NEAR:
+                spilled.append("%s %d" % (phase, s["spill_bytes"]))
+            if not os.environ.get("SAN"):
+                result(s["peak_rss_bytes"] <= (mib + 64) << 20, "-M %dM: %s %s stays within 64 MiB more" % (mib, mode[0], phase),
+                       s["peak_rss_bytes"])
+    r = Run(["dedup"] + NEAR + ["-M", "32M", "--work", "none", "--phase", "cluster"])
+    result(r.status == 2 and "-M: --near needs at least 64M" in r.err, "near duplicates want more than 32M", r.err)
     if FULL:
         result(all(not x.endswith(" 0") for x in spilled[:2]), "-M 64M: sign and merge spill", spilled)
 

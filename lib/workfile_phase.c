@@ -18,6 +18,17 @@ int slu_work_path(const char *folder, const char *name, uint64_t part, uint64_t 
     return slu_fail_nomem(err, strlen(folder) + strlen(name) + 64);
 }
 
+bool slu_work_is(const char *name)
+{
+    unsigned long long i, n;
+    int end = 0;
+
+    if (!strcmp(name, "plan") || !strcmp(name, "blend"))
+        return true;
+    return sscanf(name, "%*[a-z].%19llu-of-%19llu%n", &i, &n, &end) == 2 &&
+           (!name[end] || name[end] == '.');
+}
+
 int slu_work_done(const char *path, const struct slu_workfile_head *want,
                   const struct slu_u128 *inputs, bool force, bool *done,
                   struct slu_workfile_head *is, struct slu_err *err)

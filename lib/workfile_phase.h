@@ -17,6 +17,8 @@
 /* The name of a file; of 0: of a phase that is one job. Caller frees with free(). */
 SLU_MUST_USE int slu_work_path(const char *folder, const char *name, uint64_t part,
                                uint64_t of, char **path, struct slu_err *err);
+/* Whether that is how such a file, or one beside it of the same part, is called. */
+bool slu_work_is(const char *name);
 /* Whether the phase's own file is there, whole and as `want` says (slu_workfile_match;
  * want->kind). inputs NULL: whatever it was made from. With force a file that does not
  * match is none. *is, if so: what it says of itself, without its parameters. */

@@ -1,11 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/cgroup.h"
@@ -331,129 +329,6 @@ static int finish(struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Whether both names lead to one file in which one output would take the other's place,
- * or mix with it. Devices like /dev/null take any number. */
-static bool same_target(const char *a, const char *b)
-{
-    struct stat x, y;
-    if (!strcmp(a, "-") || !strcmp(b, "-"))
-        return !strcmp(a, b);
-    if (stat(a, &x) == 0)
-        return stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
-               !S_ISCHR(x.st_mode);
-    const char *p = strrchr(a, '/'), *q = strrchr(b, '/');
-    size_t n = p ? (size_t)(p - a) + 1 : 0, m = q ? (size_t)(q - b) + 1 : 0;
-    if (strcmp(a + n, b + m))
-        return false;
-    char dir[2][PATH_MAX];
-    if (n + 2 > PATH_MAX || m + 2 > PATH_MAX)
-        return false;
-    snprintf(dir[0], PATH_MAX, "%.*s.", (int)n, a);
-    snprintf(dir[1], PATH_MAX, "%.*s.", (int)m, b);
-    return stat(dir[0], &x) == 0 && stat(dir[1], &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-/* Whether `path` is a file as those of a shard set in the folder `in`: in one of its
- * subfolders, or by its name. What else lies beside the buckets is the user's. */
-static bool lies_in(const char *path, const struct stat *in)
-{
-    struct stat st;
-    char dir[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    size_t n = (size_t)(name - path);
-    if (n + 2 > PATH_MAX)
-        return false;
-    n = (size_t)snprintf(dir, PATH_MAX, "%.*s.", (int)n, path);
-    for (int depth = 0; n + 4 < PATH_MAX && !stat(dir, &st); depth++) {
-        dev_t dev = st.st_dev;
-        ino_t ino = st.st_ino;
-        if (dev == in->st_dev && ino == in->st_ino)
-            return depth > 0 || !strcmp(name, "report.json") ||
-                   !strcmp(name, "manifest.jsonl");
-        n += (size_t)snprintf(dir + n, PATH_MAX - n, "/..");
-        if (stat(dir, &st) || (st.st_dev == dev && st.st_ino == ino))
-            return false; /* the root */
-    }
-    return false;
-}
-
-/* The option's value: a CLI_INPUT or CLI_OUTPUT. */
-static const char *path_of(const struct cli_ctx *ctx, const struct table *t, int i)
-{
-    const char *base = t->common[i] ? (const char *)&ctx->common : ctx->opts;
-    return *(const char *const *)(const void *)(base + t->opt[i]->offset);
-}
-
-/* The output `path`, which is `out`, does not take the place of `input`: of its file,
- * or one of its set's. */
-static int check_input(const char *name, const char *path, const struct stat *out,
-                       const char *input, struct slu_err *err)
-{
-    struct stat in;
-    bool piped = !strcmp(input, "-");
-    bool there = !(piped ? fstat(STDIN_FILENO, &in) : stat(input, &in));
-    bool same = there && in.st_dev == out->st_dev && in.st_ino == out->st_ino;
-    bool hit = S_ISDIR(out->st_mode)          ? same || cli_lies_in_set(out, input)
-               : there && S_ISDIR(in.st_mode) ? lies_in(path, &in)
-                                              : same || cli_lies_beside(out, input);
-    return hit ? slu_fail(err, SLU_E_USAGE,
-                          "--%s %s would replace what is read (%s); name another file",
-                          name, path, piped ? "standard input" : input)
-               : SLU_OK;
-}
-
-/* No output takes the place of an input, be it an argument or an option's. */
-static int check_inputs(const struct cli_ctx *ctx, const struct table *t,
-                        const char *name, const char *path, struct slu_err *err)
-{
-    struct stat out;
-    int rc = SLU_OK;
-    if (!strcmp(path, "-") || stat(path, &out) ||
-        !(S_ISREG(out.st_mode) || S_ISDIR(out.st_mode)))
-        return SLU_OK;
-    for (size_t i = 0; (i < ctx->n_input || i == 0) && !rc; i++)
-        rc = check_input(name, path, &out, ctx->n_input ? ctx->input[i] : "-", err);
-    for (int i = 0; i < t->n && !rc; i++)
-        if (t->opt[i]->kind == CLI_INPUT && path_of(ctx, t, i))
-            rc = check_input(name, path, &out, path_of(ctx, t, i), err);
-    return rc;
-}
-
-/* Every output a file of its own: the second would silently replace the first, or an
- * input. */
-static int check_outputs(const struct cli_ctx *ctx, const struct table *t,
-                         struct slu_err *err)
-{
-    const struct cli_opt *opt[MAX_OPT];
-    const char *path[MAX_OPT];
-    bool printed = !ctx->tool->prints || ctx->tool->prints(ctx->opts);
-    int n = 0;
-    for (int i = 0; i < t->n; i++) {
-        if (t->opt[i]->kind != CLI_OUTPUT)
-            continue;
-        path[n] = path_of(ctx, t, i);
-        if (!path[n] && printed && t->common[i] && t->opt[i]->letter == 'o')
-            path[n] = "-";
-        opt[n] = t->opt[i];
-        n += path[n] != NULL;
-    }
-    for (int i = 0; i < n; i++) {
-        int rc = check_inputs(ctx, t, opt[i]->name, path[i], err);
-        if (rc)
-            return rc;
-    }
-    for (int i = 1; i < n; i++)
-        for (int j = 0; j < i; j++)
-            if (same_target(path[i], path[j]))
-                return slu_fail(err, SLU_E_USAGE,
-                                "--%s and --%s: both would go to %s; name another file",
-                                opt[i]->name, opt[j]->name,
-                                strcmp(path[i], "-") ? path[i] : "standard output");
-    return SLU_OK;
-}
-
 /* What getopt_long did not take: it returned c, of the word `word`. */
 static int bad_option(const struct table *t, int c, const char *word,
                       struct slu_err *err)
@@ -511,9 +386,7 @@ int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outc
     ctx->input = (const char *const *)(argv + optind);
     ctx->n_input = (size_t)(argc - optind);
     int rc = finish(ctx, err);
-    if (!rc)
-        rc = cli_part_apply(ctx, err);
-    return rc ? rc : check_outputs(ctx, &t, err);
+    return rc ? rc : cli_part_apply(ctx, err);
 }
 
 /* ---- streams out ---- */

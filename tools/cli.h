@@ -25,8 +25,8 @@ enum cli_kind {
     CLI_UNFLAG, /* bool: set to false */
     CLI_STRING, /* const char * */
     CLI_OUTPUT, /* const char *: a file that is written; no two may be the same, nor
-                   one an input */
-    CLI_INPUT,  /* const char *: a file that is read, which no output may be */
+                   one what is read */
+    CLI_INPUT,  /* const char *: a file that is read */
     CLI_COUNT,  /* uint64_t, strict decimal with optional K, M, G, T (powers of 1024) */
     CLI_MAYBE_COUNT,  /* the same with an optional value: UINT64_MAX without */
     CLI_SIZE,         /* uint64_t bytes, the same spelling */
@@ -94,6 +94,7 @@ struct cli_ctx {
     const char *device_used;       /* "cpu" unless the program says otherwise */
     struct cli_report *report;     /* private */
     struct cli_manifest *manifest; /* private */
+    struct cli_targets *targets;   /* private: what outputs would replace */
     struct cli_names expanded;     /* private: names with {part} replaced */
 };
 
@@ -122,8 +123,9 @@ struct slu_tool {
     /* Which of its jobs a program does that may stand in a line more than once, a
      * static string, for reports; NULL: it has but one. */
     const char *(*mode)(const struct cli_ctx *ctx);
-    /* For the manifest: adds all that is read, but the values of CLI_INPUT options.
-     * NULL: cli_inputs_add_streams. */
+    /* Adds all that is read, but the values of CLI_INPUT options: for the manifest,
+     * and so that no output takes its place (tools/cli_inputs.h). NULL:
+     * cli_inputs_add_streams. */
     int (*inputs)(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err);
     /* For the manifest: whether what is written beside -o and the CLI_OUTPUT options is
      * there; NULL: nothing is. */
@@ -144,9 +146,13 @@ const char *cli_phase_of(const struct cli_ctx *ctx);
 SLU_MUST_USE int cli_provenance(const struct cli_ctx *ctx, char **text,
                                 struct slu_err *err);
 
-/* For slu_tool.inputs: the streams, or files of ids, named on the command line. */
+/* For slu_tool.inputs: the streams, files of ids or folders on the command line. */
 SLU_MUST_USE int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *in,
                                         struct slu_err *err);
+
+/* That file, whose name the run itself has read, is about to be read: SLU_E_USAGE where
+ * an output would take its place. */
+SLU_MUST_USE int cli_spare(struct cli_ctx *ctx, const char *path, struct slu_err *err);
 
 /* Opens the input streams named on the command line (or stdin; a terminal is refused),
  * or files of ids (formats/ids/tokens.h). */

@@ -1,6 +1,5 @@
 /* cli_input.c - what the programs read: streams, or files of ids. */
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,42 +12,6 @@ void cli_widen_pipe(int fd)
     struct stat st;
     if (!fstat(fd, &st) && S_ISFIFO(st.st_mode))
         (void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
-}
-
-bool cli_lies_beside(const struct stat *st, const char *input)
-{
-    char name[PATH_MAX];
-    struct stat other;
-    for (unsigned i = 0; slu_tokens_beside(input, i, name, sizeof name); i++)
-        if (!stat(name, &other) && other.st_dev == st->st_dev &&
-            other.st_ino == st->st_ino)
-            return true;
-    return false;
-}
-
-/* "D_8", "L_1000", "segments": what a shuffle that replaces a set takes away from. */
-static bool is_bucket(const char *name, size_t n)
-{
-    if (n == 8 && !memcmp(name, "segments", 8))
-        return true;
-    return n > 2 && (name[0] == 'D' || name[0] == 'L') && name[1] == '_' &&
-           strspn(name + 2, "0123456789") == n - 2;
-}
-
-bool cli_lies_in_set(const struct stat *folder, const char *input)
-{
-    char path[PATH_MAX], *slash;
-    struct stat st;
-    if (!realpath(input, path) || !(slash = strrchr(path, '/')))
-        return false;
-    if (stat(input, &st) || !S_ISDIR(st.st_mode))
-        *slash = 0; /* the folder that it lies in */
-    slash = strrchr(path, '/');
-    if (!slash || !is_bucket(slash + 1, strlen(slash + 1)))
-        return false;
-    *slash = 0;
-    return !stat(*path ? path : "/", &st) && st.st_dev == folder->st_dev &&
-           st.st_ino == folder->st_ino;
 }
 
 /* 4 bytes each, twice over, in half of -M. */

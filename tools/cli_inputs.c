@@ -4,17 +4,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/shards/shard_dir.h"
 #include "formats/text/sources.h"
 #include "lib/io.h"
 #include "lib/json_write.h"
 #include "lib/le.h"
 #include "lib/stream/stream_tail.h"
+#include "lib/workfile_phase.h"
+#include "tools/cli_private.h"
 
 static const char *const kinds[] = {"unknown", "stream", "work", "file"};
 typedef unsigned long long ull;
@@ -24,11 +29,22 @@ static uint64_t mtime(const struct stat *st)
     return (uint64_t)st->st_mtim.tv_sec * 1000000000U + (uint64_t)st->st_mtim.tv_nsec;
 }
 
+/* With targets: the file is not one of them. */
+static int spare(const struct cli_inputs *in, const char *path, struct slu_err *err)
+{
+    struct stat st;
+    if (strcmp(path, "-") ? stat(path, &st) : fstat(STDIN_FILENO, &st))
+        return SLU_OK;
+    return cli_targets_spare(in->targets, path, &st, err);
+}
+
 int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from, uint64_t to,
                    struct slu_err *err)
 {
     struct cli_input i = {.from = from, .to = to};
     struct stat st;
+    if (in->targets)
+        return spare(in, path, err);
     if (strcmp(path, "-")) {
         if (stat(path, &st))
             return slu_fail_errno(err, "%s", path);
@@ -50,7 +66,7 @@ int cli_inputs_add_source(struct cli_inputs *in, const struct slu_source *src,
                           uint64_t number, struct slu_err *err)
 {
     int rc = cli_inputs_add(in, src->path, src->from, src->to, err);
-    if (rc)
+    if (rc || in->targets)
         return rc;
     struct cli_input *i = &in->item[in->n - 1];
     i->number = number;
@@ -64,8 +80,8 @@ static int by_name(const void *a, const void *b)
                   ((const struct cli_input *)b)->name);
 }
 
-int cli_inputs_add_folder(struct cli_inputs *in, const char *dir, const char *prefix,
-                          struct slu_err *err)
+int cli_inputs_add_work(struct cli_inputs *in, const char *dir, const char *prefix,
+                        struct slu_err *err)
 {
     size_t begin = in->n;
     const struct dirent *e;
@@ -73,7 +89,8 @@ int cli_inputs_add_folder(struct cli_inputs *in, const char *dir, const char *pr
     int rc = d || errno == ENOENT ? SLU_OK : slu_fail_errno(err, "%s", dir);
     while (d && !rc && (e = readdir(d))) {
         char *path = NULL;
-        if (strncmp(e->d_name, prefix, strlen(prefix)))
+        if (in->targets ? !slu_work_is(e->d_name)
+                        : strncmp(e->d_name, prefix, strlen(prefix)))
             continue;
         rc = asprintf(&path, "%s/%s", dir, e->d_name) < 0
                  ? slu_fail_nomem(err, strlen(dir))
@@ -84,6 +101,96 @@ int cli_inputs_add_folder(struct cli_inputs *in, const char *dir, const char *pr
         closedir(d);
     if (in->n > begin)
         qsort(in->item + begin, in->n - begin, sizeof *in->item, by_name);
+    return rc;
+}
+
+/* ---- what a run reads ---- */
+
+static int add_file(void *in, const char *path, struct slu_err *err)
+{
+    return cli_inputs_add(in, path, 0, UINT64_MAX, err);
+}
+
+/* With targets: the files of a set of shards in that folder. */
+static int add_set(struct cli_inputs *in, const char *dir, struct slu_err *err)
+{
+    char *const root[] = {(char *)dir, NULL};
+    FTS *fts = fts_open(root, FTS_LOGICAL | FTS_NOCHDIR, NULL);
+    int rc = fts ? SLU_OK : slu_fail_errno(err, "%s", dir);
+    for (FTSENT *f; !rc && (f = fts_read(fts));) {
+        if (f->fts_level == 1 && !slu_shard_dir_has_name(f->fts_name))
+            (void)fts_set(fts, f, FTS_SKIP);
+        else if (f->fts_info == FTS_F)
+            rc = add_file(in, f->fts_path, err);
+    }
+    if (fts)
+        fts_close(fts);
+    return rc;
+}
+
+/* What an argument names: a file and what lies beside it, or a folder. */
+static int add_named(const struct cli_ctx *ctx, struct cli_inputs *in, const char *name,
+                     struct slu_err *err)
+{
+    char beside[PATH_MAX];
+    struct stat st;
+    int rc = SLU_OK;
+    /* What is no file may be what the names of two begin with. */
+    if (!access(name, F_OK) || !strcmp(name, "-") ||
+        !slu_tokens_beside(name, 0, beside, sizeof beside) || access(beside, F_OK))
+        rc = cli_inputs_add(in, name, 0, UINT64_MAX, err);
+    for (unsigned k = 0; !rc && slu_tokens_beside(name, k, beside, sizeof beside); k++)
+        if (strcmp(beside, name) && !access(beside, F_OK))
+            rc = cli_inputs_add(in, beside, 0, UINT64_MAX, err);
+    if (rc || !in->targets || stat(name, &st) || !S_ISDIR(st.st_mode))
+        return rc;
+    const struct cli_common *c = &ctx->common;
+    const struct slu_tokens_cfg cfg = {
+        .column = c->column, .tok_bytes = c->token_bytes ? 1U << c->token_bytes : 0};
+    rc = slu_tokens_each_file(&cfg, name, add_file, in, err);
+    return rc ? rc : add_set(in, name, err);
+}
+
+/* With targets: that argument as the other parts of the job have it. */
+static int add_parts(struct cli_ctx *ctx, struct cli_inputs *in, const char *given,
+                     struct slu_err *err)
+{
+    struct slu_buf name = SLU_BUF_INIT;
+    int rc = SLU_OK;
+    for (uint64_t i = 0; !rc && i < ctx->common.part.n; i++) {
+        slu_buf_clear(&name);
+        rc = cli_part_name(&ctx->common.part, given, i, &name, err);
+        if (!rc)
+            rc = add_named(ctx, in, (char *)name.data, err);
+    }
+    slu_buf_release(&name);
+    return rc;
+}
+
+int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *in,
+                           struct slu_err *err)
+{
+    int rc = SLU_OK;
+    if (!ctx->n_input &&
+        (in->targets || (ctx->tool->reads_stream && !cli_phase_of(ctx))))
+        rc = cli_inputs_add(in, "-", 0, UINT64_MAX, err);
+    for (size_t i = 0; i < ctx->n_input && !rc; i++) {
+        const char *given = ctx->expanded.given ? ctx->expanded.given[i] : NULL;
+        if (in->targets && given && given != ctx->input[i])
+            rc = add_parts(ctx, in, given, err);
+        else
+            rc = add_named(ctx, in, ctx->input[i], err);
+    }
+    return rc;
+}
+
+int cli_inputs_of_run(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    int rc = ctx->tool->inputs ? ctx->tool->inputs(ctx, in, err)
+                               : cli_inputs_add_streams(ctx, in, err);
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++)
+        if (o->kind == CLI_INPUT && cli_path(o, ctx->opts))
+            rc = cli_inputs_add(in, cli_path(o, ctx->opts), 0, UINT64_MAX, err);
     return rc;
 }
 

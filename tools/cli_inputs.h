@@ -1,4 +1,9 @@
-/* cli_inputs.h - what a run reads, by name and by contents, for its manifest.
+/* cli_inputs.h - what a run reads, by name and by contents, for its manifest; and by
+ * device and inode, so that no output takes the place of any of it.
+ *
+ * With `targets` nothing is kept: every file that is added, those of folders and what
+ * other parts read too, is held against what the outputs would replace, and a file that
+ * is not there is nobody's fault yet.
  *
  * A token stream is known by its frames' headers (lib/stream/stream_tail.h), a file of
  * a work folder by its foot (lib/workfile.h): both are read in no time. Any other file
@@ -31,10 +36,19 @@ struct cli_input {
     struct slu_u128 digest; /* of a stream: of its frames' headers */
 };
 
+struct stat;
+struct cli_targets; /* tools/cli_outputs.c */
+struct cli_ctx;
+
 struct cli_inputs {
     struct cli_input *item;
     size_t n, cap;
+    const struct cli_targets *targets; /* borrowed; NULL: for a manifest */
 };
+
+/* SLU_E_USAGE where an output would take the place of `input`, which is `st`. */
+SLU_MUST_USE int cli_targets_spare(const struct cli_targets *t, const char *input,
+                                   const struct stat *st, struct slu_err *err);
 
 /* Looks at the file and adds it. SLU_E_IO where it is not there. to UINT64_MAX: all of
  * it from `from` on. */
@@ -45,10 +59,11 @@ struct slu_source;
 SLU_MUST_USE int cli_inputs_add_source(struct cli_inputs *in,
                                        const struct slu_source *src, uint64_t number,
                                        struct slu_err *err);
-/* The files of a folder whose names begin with `prefix`, in the order of their names;
- * none where there is no such folder, which is for the run to say. */
-SLU_MUST_USE int cli_inputs_add_folder(struct cli_inputs *in, const char *dir,
-                                       const char *prefix, struct slu_err *err);
+/* The files of a work folder whose names begin with `prefix` (with targets: all that
+ * phases leave in it), in the order of their names; none where there is no such folder,
+ * which is for the run to say. */
+SLU_MUST_USE int cli_inputs_add_work(struct cli_inputs *in, const char *dir,
+                                     const char *prefix, struct slu_err *err);
 void cli_inputs_release(struct cli_inputs *in);
 
 /* Fills kind, sum and digest. */

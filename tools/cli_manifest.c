@@ -24,44 +24,6 @@ struct cli_manifest {
 typedef unsigned long long ull;
 typedef struct slu_json_value value;
 
-/* ---- what is read ---- */
-
-int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *in,
-                           struct slu_err *err)
-{
-    char beside[PATH_MAX];
-    int rc = SLU_OK;
-    if (ctx->tool->reads_stream && !ctx->n_input && !cli_phase_of(ctx))
-        rc = cli_inputs_add(in, "-", 0, UINT64_MAX, err);
-    for (size_t i = 0; i < ctx->n_input && !rc; i++) {
-        /* What is no file may be what the names of two begin with. */
-        if (!access(ctx->input[i], F_OK) || !strcmp(ctx->input[i], "-") ||
-            !slu_tokens_beside(ctx->input[i], 0, beside, sizeof beside) ||
-            access(beside, F_OK))
-            rc = cli_inputs_add(in, ctx->input[i], 0, UINT64_MAX, err);
-        for (unsigned k = 0;
-             !rc && slu_tokens_beside(ctx->input[i], k, beside, sizeof beside); k++)
-            if (strcmp(beside, ctx->input[i]) && !access(beside, F_OK))
-                rc = cli_inputs_add(in, beside, 0, UINT64_MAX, err);
-    }
-    return rc;
-}
-
-static const char *text_at(const struct cli_opt *o, const void *opts)
-{
-    return *(const char *const *)(const void *)((const char *)opts + o->offset);
-}
-
-static int add_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
-{
-    int rc = ctx->tool->inputs ? ctx->tool->inputs(ctx, in, err)
-                               : cli_inputs_add_streams(ctx, in, err);
-    for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++)
-        if (o->kind == CLI_INPUT && text_at(o, ctx->opts))
-            rc = cli_inputs_add(in, text_at(o, ctx->opts), 0, UINT64_MAX, err);
-    return rc;
-}
-
 /* ---- what differs ---- */
 
 /* "min" of "--min=512". */
@@ -202,9 +164,9 @@ static bool others_there(const struct cli_ctx *ctx, value root)
     value list, one;
     struct stat st;
     for (const struct cli_opt *o = ctx->tool->opt; o && o->name; o++) {
-        if (o->kind != CLI_OUTPUT || !text_at(o, ctx->opts))
+        if (o->kind != CLI_OUTPUT || !cli_path(o, ctx->opts))
             continue;
-        if (stat(text_at(o, ctx->opts), &st))
+        if (stat(cli_path(o, ctx->opts), &st))
             return false;
         if (S_ISCHR(st.st_mode))
             continue; /* /dev/null, where nothing stays */
@@ -350,9 +312,21 @@ static int put_args(struct cli_ctx *ctx, struct slu_buf *args, struct slu_err *e
     return rc;
 }
 
-static int name_it(struct cli_manifest *m, const char *output, struct slu_err *err)
+int cli_manifest_name(const struct cli_ctx *ctx, char **path, struct slu_err *err)
 {
     static const char suffix[] = ".manifest.json";
+    const struct cli_common *c = &ctx->common;
+    const char *output = c->output;
+    bool file = output && strcmp(output, "-");
+    struct stat st;
+    *path = NULL;
+    if (c->manifest && !file)
+        return slu_fail(err, SLU_E_USAGE, "--manifest goes with -o FILE");
+    if (!file || !(c->part.n || c->manifest))
+        return SLU_OK;
+    if (!stat(output, &st) &&
+        !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_phase_of(ctx))))
+        return SLU_OK;
     size_t n = strlen(output);
     while (n > 1 && output[n - 1] == '/')
         n--; /* a folder's is beside it too */
@@ -368,33 +342,28 @@ static int name_it(struct cli_manifest *m, const char *output, struct slu_err *e
                         "-o %s: too long a name: %s of it would be longer than a name "
                         "may be",
                         output, suffix);
-    return asprintf(&m->path, "%.*s%s", (int)n, output, suffix) < 0
-               ? slu_fail_nomem(err, 1)
-               : SLU_OK;
+    return asprintf(path, "%.*s%s", (int)n, output, suffix) < 0 ? slu_fail_nomem(err, 1)
+                                                                : SLU_OK;
 }
 
 int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
 {
-    const struct cli_common *c = &ctx->common;
     enum verdict v = MAKE;
-    struct stat st;
-    bool file = c->output && strcmp(c->output, "-") &&
-                (stat(c->output, &st) || S_ISREG(st.st_mode) ||
-                 (S_ISDIR(st.st_mode) && !cli_phase_of(ctx)));
+    char *path;
     *skip = false;
-    if (c->manifest && (!c->output || !strcmp(c->output, "-")))
-        return slu_fail(err, SLU_E_USAGE, "--manifest goes with -o FILE");
-    if (!file || !(c->part.n || c->manifest))
-        return SLU_OK;
+    int rc = cli_manifest_name(ctx, &path, err);
+    if (rc || !path)
+        return rc;
     struct cli_manifest *m = calloc(1, sizeof *m);
-    if (!m)
+    if (!m) {
+        free(path);
         return slu_fail_nomem(err, sizeof *m);
+    }
     ctx->manifest = m;
-    int rc = name_it(m, c->output, err);
+    m->path = path;
+    rc = put_args(ctx, &m->args, err);
     if (!rc)
-        rc = put_args(ctx, &m->args, err);
-    if (!rc)
-        rc = add_inputs(ctx, &m->in, err);
+        rc = cli_inputs_of_run(ctx, &m->in, err);
     if (!rc)
         rc = load(ctx, m, err);
     if (!rc && m->old)
@@ -402,7 +371,7 @@ int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
     *skip = !rc && v == DONE;
     if (*skip) {
         cli_stat_json(ctx, "skipped", "true");
-        cli_note(ctx, "%s: is there already", c->output);
+        cli_note(ctx, "%s: is there already", ctx->common.output);
     } else if (!rc && !access(m->path, F_OK) && unlink(m->path) && errno != ENOENT) {
         rc = slu_fail_errno(err, "%s: cannot be removed", m->path);
     }
@@ -446,8 +415,8 @@ static int put_others(struct slu_buf *b, const struct cli_ctx *ctx, struct slu_e
     struct stat st;
     int rc = SLU_OK, n = 0;
     for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++) {
-        if (o->kind != CLI_OUTPUT || !text_at(o, ctx->opts) ||
-            stat(text_at(o, ctx->opts), &st) || !S_ISREG(st.st_mode))
+        if (o->kind != CLI_OUTPUT || !cli_path(o, ctx->opts) ||
+            stat(cli_path(o, ctx->opts), &st) || !S_ISREG(st.st_mode))
             continue;
         rc = slu_buf_printf(b, err, "%s\"%s\": {\"bytes\": %llu}",
                             n++ ? ", " : ",\n  \"outputs\": {", o->name,

@@ -20,6 +20,9 @@
 
 #include "tools/cli.h"
 
+/* Its name where the run writes one, else NULL. Caller frees. */
+SLU_MUST_USE int cli_manifest_name(const struct cli_ctx *ctx, char **path,
+                                   struct slu_err *err);
 /* Before the work. *skip: it has been done; ctx->ledger is that of then. */
 SLU_MUST_USE int cli_manifest_begin(struct cli_ctx *ctx, bool *skip,
                                     struct slu_err *err);

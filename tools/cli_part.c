@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/buf.h"
 #include "tools/cli_private.h"
 
 static bool number(const char *s, size_t len, uint64_t *out)
@@ -53,26 +52,31 @@ int cli_part_resolve(struct cli_part *p, struct slu_err *err)
 
 /* ---- names ---- */
 
-/* The name with its place holders replaced; the same pointer where it has none. */
-static int expand(struct cli_ctx *ctx, const char **name, struct slu_err *err)
+int cli_part_name(const struct cli_part *p, const char *name, uint64_t part,
+                  struct slu_buf *b, struct slu_err *err)
 {
     static const char *const holder[] = {"{part}", "{parts}"};
-    const uint64_t value[] = {ctx->common.part.i, ctx->common.part.n};
-    struct cli_names *n = &ctx->expanded;
-    struct slu_buf b = SLU_BUF_INIT;
+    const uint64_t value[] = {part, p->n};
     int rc = SLU_OK;
-    if (!*name || (!strstr(*name, holder[0]) && !strstr(*name, holder[1])))
-        return SLU_OK;
-    for (const char *s = *name; *s && !rc;) {
+    for (const char *s = name; *s && !rc;) {
         size_t k = 0;
         while (k < 2 && strncmp(s, holder[k], strlen(holder[k])))
             k++;
-        rc = k < 2 ? slu_buf_printf(&b, err, "%llu", (unsigned long long)value[k])
-                   : slu_buf_append(&b, s, 1, err);
+        rc = k < 2 ? slu_buf_printf(b, err, "%llu", (unsigned long long)value[k])
+                   : slu_buf_append(b, s, 1, err);
         s += k < 2 ? strlen(holder[k]) : 1;
     }
-    if (!rc)
-        rc = slu_buf_append(&b, "", 1, err);
+    return rc ? rc : slu_buf_append(b, "", 1, err);
+}
+
+/* The name with its place holders replaced; the same pointer where it has none. */
+static int expand(struct cli_ctx *ctx, const char **name, struct slu_err *err)
+{
+    struct cli_names *n = &ctx->expanded;
+    struct slu_buf b = SLU_BUF_INIT;
+    if (!*name || (!strstr(*name, "{part}") && !strstr(*name, "{parts}")))
+        return SLU_OK;
+    int rc = cli_part_name(&ctx->common.part, *name, ctx->common.part.i, &b, err);
     char **item = rc ? NULL : realloc(n->item, (n->n + 1) * sizeof *item);
     char *copy = item ? strdup((char *)b.data) : NULL;
     slu_buf_release(&b);
@@ -111,8 +115,10 @@ static int expand_inputs(struct cli_ctx *ctx, struct slu_err *err)
                           "the part's number is in the name, or pipe the part in",
                           name);
     }
-    if (!rc)
+    if (!rc) {
+        ctx->expanded.given = ctx->input;
         ctx->input = input;
+    }
     return rc;
 }
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/buf.h"
 #include "lib/err.h"
 
 struct cli_part {
@@ -25,7 +26,8 @@ struct cli_part {
 struct cli_names {
     char **item;
     size_t n;
-    const char **input; /* of cli_ctx.input */
+    const char **input;       /* of cli_ctx.input */
+    const char *const *given; /* what they were; NULL: the same */
 };
 
 /* Parses "I/N" or "auto/N". */
@@ -38,6 +40,9 @@ struct cli_ctx;
 /* Once all options are parsed: resolves --part, replaces it in names, and asks the
  * program whether it can be split. Nothing where it is not given. */
 SLU_MUST_USE int cli_part_apply(struct cli_ctx *ctx, struct slu_err *err);
+/* Appends the name as that part has it, with a NUL behind it. */
+SLU_MUST_USE int cli_part_name(const struct cli_part *p, const char *name,
+                               uint64_t part, struct slu_buf *b, struct slu_err *err);
 void cli_names_release(struct cli_names *n);
 
 #endif

@@ -250,7 +250,7 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
                     "--part: duplicates across parts would stay; use --phase");
 }
 
-/* For the manifest: streams, the index, and what cluster says of the part; of passages
+/* Streams, the index, and for the manifest what cluster says of the part; of passages
  * the part's ask file, which says what all the others are made from. */
 static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
 {
@@ -259,12 +259,12 @@ static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *er
     int rc = cli_inputs_add_streams(ctx, in, err);
     if (!rc && o->against)
         rc = cli_inputs_add(in, o->against, 0, UINT64_MAX, err);
-    if (rc || o->phase != DEDUP_FILTER || !o->work)
+    if (rc || (o->phase != DEDUP_FILTER && !in->targets) || !o->work)
         return rc;
     snprintf(name, sizeof name, "%s.%llu-of-%llu", o->substring ? "ask" : "cluster",
              (unsigned long long)ctx->common.part.i,
              (unsigned long long)ctx->common.part.n);
-    return cli_inputs_add_folder(in, o->work, name, err);
+    return cli_inputs_add_work(in, o->work, name, err);
 }
 
 static int check_ngrams(const struct cli_ctx *ctx, struct slu_err *err)

@@ -189,10 +189,14 @@ static int add_report(struct merge *m, const char *path, value root,
     return add_ledger(&g->sum, &l, err);
 }
 
-static int add_file(struct merge *m, const char *path, struct slu_err *err)
+static int add_file(struct cli_ctx *ctx, struct merge *m, const char *path,
+                    struct slu_err *err)
 {
     struct slu_json *j;
-    int rc = slu_json_load(&j, path, err);
+    int rc = cli_spare(ctx, path, err);
+    if (rc)
+        return rc;
+    rc = slu_json_load(&j, path, err);
     if (rc)
         return rc;
     rc = add_report(m, path, slu_json_root(j), err);
@@ -201,7 +205,7 @@ static int add_file(struct merge *m, const char *path, struct slu_err *err)
 }
 
 /* More names than a command line takes: a line each, from standard input. */
-static int add_list(struct merge *m, struct slu_err *err)
+static int add_list(struct cli_ctx *ctx, struct merge *m, struct slu_err *err)
 {
     char *line = NULL;
     size_t cap = 0;
@@ -216,7 +220,7 @@ static int add_list(struct merge *m, struct slu_err *err)
         }
         line[strcspn(line, "\n")] = 0;
         if (*line)
-            rc = add_file(m, line, err);
+            rc = add_file(ctx, m, line, err);
     }
     free(line);
     return rc;
@@ -357,8 +361,8 @@ int inspect_merge(struct cli_ctx *ctx, struct slu_err *err)
                         "--merge-stats: name reports or manifests, or - for a list of "
                         "them on standard input");
     for (size_t i = 0; i < ctx->n_input && !rc; i++)
-        rc = strcmp(ctx->input[i], "-") ? add_file(&m, ctx->input[i], err)
-                                        : add_list(&m, err);
+        rc = strcmp(ctx->input[i], "-") ? add_file(ctx, &m, ctx->input[i], err)
+                                        : add_list(ctx, &m, err);
     if (!rc && !m.n)
         rc = slu_fail(err, SLU_E_FORMAT, "standard input: names no reports");
     if (!rc)

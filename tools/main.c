@@ -94,8 +94,10 @@ int main(int argc, char **argv)
     if (!rc && outcome == CLI_VERSION)
         printf("%s (sluice) %s\n", slu_tool.name, SLU_VERSION);
     if (!rc && outcome == CLI_RUN) {
-        rc = cli_report_open(&ctx, &err);
         bool skip = false;
+        rc = cli_outputs_check(&ctx, &err);
+        if (!rc)
+            rc = cli_report_open(&ctx, &err);
         if (!rc)
             rc = cli_manifest_begin(&ctx, &skip, &err);
         if (!rc && !skip) {
@@ -114,6 +116,7 @@ int main(int argc, char **argv)
         cli_error(&ctx, &err);
     cli_report_free(&ctx);
     cli_manifest_free(&ctx);
+    cli_outputs_free(&ctx);
     cli_names_release(&ctx.expanded);
     if (slu_tool.release && ctx.opts)
         slu_tool.release(ctx.opts);

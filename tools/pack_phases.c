@@ -44,12 +44,12 @@ int pack_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
     if (rc || !o->phase.work)
         return rc;
     /* What is not there yet is an error of the phase itself. */
-    rc = cli_inputs_add_folder(in, o->phase.work, "plan", err);
+    rc = cli_inputs_add_work(in, o->phase.work, "plan", err);
     snprintf(name, sizeof name, "count.%llu-of-%llu", (unsigned long long)part->i,
              (unsigned long long)part->n);
     if (!rc && (o->phase.phase == SCATTER || o->phase.phase == GATHER))
-        rc = cli_inputs_add_folder(in, o->phase.work,
-                                   o->phase.phase == SCATTER ? name : "scatter.", err);
+        rc = cli_inputs_add_work(in, o->phase.work,
+                                 o->phase.phase == SCATTER ? name : "scatter.", err);
     return rc;
 }
 

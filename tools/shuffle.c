@@ -347,15 +347,15 @@ static const char *phase(const void *opts)
     return cli_phase_name(&((const struct opts *)opts)->phase, shuffle_phase_kinds);
 }
 
-/* For the manifest: streams, or what other phases left. */
+/* Streams, or what other phases left. */
 static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
     int rc = cli_inputs_add_streams(ctx, in, err);
 
-    if (rc || !o->phase.work || ctx->n_input)
+    if (rc || !o->phase.work || (ctx->n_input && !in->targets))
         return rc;
-    return cli_inputs_add_folder(in, o->phase.work, "scatter.", err);
+    return cli_inputs_add_work(in, o->phase.work, "scatter.", err);
 }
 
 static bool prints(const void *opts)

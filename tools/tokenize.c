@@ -235,7 +235,8 @@ static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *er
     const struct opts *o = ctx->opts;
     const struct slu_sources *s = &o->sources;
     int rc = find_sources(ctx, err);
-    for (size_t i = s->first; i < s->end && !rc; i++)
+    size_t first = in->targets ? 0 : s->first, end = in->targets ? s->n : s->end;
+    for (size_t i = first; i < end && !rc; i++)
         rc = cli_inputs_add_source(in, &s->item[i], i, err);
     if (!rc && o->tokenizer && !o->tokenizer_name)
         rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);

@@ -93,6 +93,16 @@ bool slu_tokens_takes_folder(const char *path)
     return at.folder && probe(&cfg, &at);
 }
 
+int slu_tokens_each_file(const struct slu_tokens_cfg *cfg, const char *folder,
+                         int (*each)(void *arg, const char *path, struct slu_err *err),
+                         void *arg, struct slu_err *err)
+{
+    struct slu_tokens_look at;
+    slu_tokens_look_at(&at, folder);
+    const struct slu_tokens_format *f = at.folder ? probe(cfg, &at) : NULL;
+    return f ? f->each_file(cfg, folder, each, arg, err) : SLU_OK;
+}
+
 /* What the user calls it; *f NULL: a stream. */
 static int format_said(int format, const struct slu_tokens_format **f,
                        struct slu_err *err)

@@ -80,6 +80,14 @@ bool slu_tokens_beside(const char *path, unsigned i, char *out, size_t cap);
 /* Whether a folder of that name is one input of some format, by its contents. */
 bool slu_tokens_takes_folder(const char *path);
 
+/* Calls `each` for every file that is read of a folder which is one input; not where
+ * that cannot be found out, as it cannot be read then either. cfg: column, tok_bytes.
+ * What `each` returns ends it. */
+SLU_MUST_USE int
+slu_tokens_each_file(const struct slu_tokens_cfg *cfg, const char *folder,
+                     int (*each)(void *arg, const char *path, struct slu_err *err),
+                     void *arg, struct slu_err *err);
+
 /* Where they are. The header has the ids' width, vocab_size, eos, and eos as pad; no
  * fingerprint, no vocabulary. */
 SLU_MUST_USE int slu_tokens_open(struct slu_reader **r,

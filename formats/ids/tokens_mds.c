@@ -6,6 +6,7 @@
  * work, the ids' way from the column's type to the stream's, is open's and parallel. */
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -327,8 +328,30 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     return slu_tokens_reader(r, cfg, &ops, x, x->vocab_size, err);
 }
 
+static int each_file(const struct slu_tokens_cfg *cfg, const char *folder,
+                     int (*each)(void *arg, const char *path, struct slu_err *err),
+                     void *arg, struct slu_err *err)
+{
+    struct slu_mds_index x = {0};
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/index.json", folder);
+    int rc = each(arg, path, err);
+    if (rc || slu_mds_index_load(&x, folder, cfg->column, cfg->tok_bytes, NULL)) {
+        slu_mds_index_release(&x);
+        return rc;
+    }
+    for (size_t i = 0; !rc && i < x.n_shard; i++) {
+        rc = each(arg, x.shard[i].path, err);
+        if (!rc && x.shard[i].raw_path)
+            rc = each(arg, x.shard[i].raw_path, err);
+    }
+    slu_mds_index_release(&x);
+    return rc;
+}
+
 const struct slu_tokens_format slu_tokens_mds = {.name = "mds",
                                                  .probe = probe,
                                                  .folders = true,
+                                                 .each_file = each_file,
                                                  .columns = true,
                                                  .open = open_reader};

@@ -25,6 +25,10 @@ struct slu_tokens_format {
     bool columns; /* cfg.column and tok_bytes 8 mean something */
     int (*open)(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
                 struct slu_err *err);
+    /* slu_tokens_each_file of a folder; NULL where `folders` is false. */
+    int (*each_file)(const struct slu_tokens_cfg *cfg, const char *folder,
+                     int (*each)(void *arg, const char *path, struct slu_err *err),
+                     void *arg, struct slu_err *err);
     /* NULL: the reader's batches are counted. */
     int (*lengths)(const struct slu_tokens_cfg *cfg,
                    const struct slu_tokens_lengths_cfg *how,

@@ -79,6 +79,12 @@ static bool set_folder(const char *name)
     return false;
 }
 
+bool slu_shard_dir_has_name(const char *name)
+{
+    return !strcmp(name, "segments") || slu_shard_dir_of_bucket(name) ||
+           set_file(name) || set_folder(name) || format_file(name);
+}
+
 /* Sets *empty, and *left_over where dir has only what a shuffle makes, segments/ first,
  * and no report, or a journal beside it, whose removal comes last: one that was
  * stopped. Shards of others have no segments/, and who still writes holds the lock. */
@@ -99,8 +105,7 @@ static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *e
         *empty = false;
         if (!strcmp(e->d_name, "segments"))
             segments = true;
-        else if (!slu_shard_dir_of_bucket(e->d_name) && !set_file(e->d_name) &&
-                 !set_folder(e->d_name) && !format_file(e->d_name))
+        else if (!slu_shard_dir_has_name(e->d_name))
             other = true;
         report = report || !strcmp(e->d_name, "report.json");
         journal = journal || !strcmp(e->d_name, SLU_SHARD_JOURNAL);

@@ -21,6 +21,8 @@ void slu_shard_bucket_name(uint64_t length, char out[32]);
 SLU_MUST_USE int slu_shard_dir_check(const char *dir, struct slu_err *err);
 /* "D_" or "L_" and digits. */
 bool slu_shard_dir_of_bucket(const char *name);
+/* A name that something of a set's has in the set's folder. */
+bool slu_shard_dir_has_name(const char *name);
 /* A name that files have before they are whole, where they need one. */
 bool slu_shard_dir_unfinished(const char *name);
 /* There is a report.json, and no journal and no mark of parts any more. */

@@ -21,9 +21,10 @@ def result(good, what, why=""):
 
 
 class Run:
-    def __init__(self, argv, env=None, stdin=b""):
+    def __init__(self, argv, env=None, stdin=b"", file=None):
         self.argv = argv
-        p = subprocess.run([BIN + argv[0]] + argv[1:], input=stdin, capture_output=True,
+        p = subprocess.run([BIN + argv[0]] + argv[1:], **({"stdin": file} if file else {"input": stdin}),
+                           capture_output=True,
                            env=dict(os.environ, **(env or {})), timeout=300)
         self.status, self.out, self.err = p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
 

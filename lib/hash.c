@@ -73,8 +73,7 @@ int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
     return rc;
 }
 
-/* Ids as u32 little-endian at dst, from ids of either width in native order. */
-static void widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes)
+void slu_hash_widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes)
 {
     if (tok_bytes == 4 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
         memcpy(dst, tok, n * 4);
@@ -92,72 +91,26 @@ enum {
     ONE_SHOT_TOK = 4094
 }; /* 16 KiB with the length: stays in the first-level cache */
 
-/* Ids into a hash that has begun; `fill` bytes are in b before them. */
-static void update(XXH3_state_t *st, uint8_t *b, size_t n_byte, size_t fill,
-                   const void *tok, size_t len_tok, unsigned tok_bytes)
-{
-    const uint8_t *p = tok;
-    for (size_t left = len_tok; left;) {
-        size_t n = (n_byte - fill) / 4;
-        if (n > left)
-            n = left;
-        widen(b + fill, p, n, tok_bytes);
-        slu_xxh3_128_update(st, b, fill + 4 * n);
-        p += n * tok_bytes;
-        left -= n;
-        fill = 0;
-    }
-}
-
 struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes)
 {
     uint8_t b[8 + 4 * ONE_SHOT_TOK] __attribute__((aligned(64)));
+    const uint8_t *p = tok;
     slu_put_le64(b, len_tok);
     if (len_tok <= ONE_SHOT_TOK) {
-        widen(b + 8, tok, len_tok, tok_bytes);
+        slu_hash_widen(b + 8, tok, len_tok, tok_bytes);
         return slu_hash128(b, 8 + 4 * len_tok);
     }
     XXH3_state_t st;
     XXH3_128bits_reset(&st);
-    update(&st, b, sizeof b, 8, tok, len_tok, tok_bytes);
+    for (size_t left = len_tok, fill = 8; left; fill = 0) {
+        size_t n = (sizeof b - fill) / 4;
+        n = n < left ? n : left;
+        slu_hash_widen(b + fill, p, n, tok_bytes);
+        slu_xxh3_128_update(&st, b, fill + 4 * n);
+        p += n * tok_bytes;
+        left -= n;
+    }
     return slu_xxh3_128_digest(&st);
-}
-
-struct slu_token_hash {
-    XXH3_state_t st; /* aligned to 64 */
-};
-
-int slu_token_hash_new(struct slu_token_hash **h, uint64_t len_tok, struct slu_err *err)
-{
-    uint8_t len[8];
-    *h = aligned_alloc(64, sizeof **h);
-    if (!*h)
-        return slu_fail_nomem(err, sizeof **h);
-    slu_put_le64(len, len_tok);
-    XXH3_INITSTATE(&(*h)->st);
-    XXH3_128bits_reset(&(*h)->st);
-    slu_xxh3_128_update(&(*h)->st, len, sizeof len);
-    return SLU_OK;
-}
-
-void slu_token_hash_add(struct slu_token_hash *h, const void *tok, size_t n_tok,
-                        unsigned tok_bytes)
-{
-    uint8_t b[4 * ONE_SHOT_TOK] __attribute__((aligned(64)));
-    if (tok_bytes == 4 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-        slu_xxh3_128_update(&h->st, tok, 4 * n_tok);
-    else
-        update(&h->st, b, sizeof b, 0, tok, n_tok, tok_bytes);
-}
-
-struct slu_u128 slu_token_hash_end(const struct slu_token_hash *h)
-{
-    return slu_xxh3_128_digest(&h->st);
-}
-
-void slu_token_hash_free(struct slu_token_hash *h)
-{
-    free(h);
 }
 
 uint64_t slu_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t draw)

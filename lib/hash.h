@@ -57,18 +57,12 @@ static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
 
 /* The identity of a sequence's tokens: XXH3-128 of the length (u64 little-endian)
  * followed by the ids (u32 little-endian), whatever the width they are stored in
- * (semantics.md 8). `tok` holds len_tok ids of tok_bytes (2 or 4) bytes each. */
+ * (semantics.md 8). `tok` holds len_tok ids of tok_bytes (2 or 4) bytes each. For ids
+ * that come in parts: lib/token_hash.h. */
 struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes);
 
-/* The same for ids that come in parts, their number being known before: new, add for
- * each part, end. Caller frees with slu_token_hash_free. */
-struct slu_token_hash;
-SLU_MUST_USE int slu_token_hash_new(struct slu_token_hash **h, uint64_t len_tok,
-                                    struct slu_err *err);
-void slu_token_hash_add(struct slu_token_hash *h, const void *tok, size_t n_tok,
-                        unsigned tok_bytes);
-struct slu_u128 slu_token_hash_end(const struct slu_token_hash *h);
-void slu_token_hash_free(struct slu_token_hash *h);
+/* n ids of tok_bytes bytes each, in the host's order, as u32 little-endian at dst. */
+void slu_hash_widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes);
 
 /* The draw-number `draw` of the random variable (seed, a, b, c): 64 uniform bits from a
  * keyed hash, never from a sequential state (semantics.md 3). */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/order/spool.h"
+#include "lib/token_hash.h"
 
 #define STEP_TOK  ((uint64_t)256 << 10) /* ids read back at a time */
 #define STEP_BYTE ((size_t)3 << 18)     /* and text: a multiple of 3, for base64 */
@@ -11,7 +12,8 @@ struct slu_long_doc {
     struct slu_long_doc_cfg cfg;
     struct slu_writer *w;
     struct slu_seg seg;
-    struct slu_spool *ids, *text; /* made at the first bytes */
+    struct slu_spool *ids, *text; /* made at the first bytes, where they are kept */
+    struct slu_token_hash *hash;  /* made at the first ids */
     uint64_t n_tok, n_byte;
     uint64_t spilled_byte; /* of those before */
     struct slu_buf scratch;
@@ -30,7 +32,8 @@ int slu_long_doc_new(struct slu_long_doc **d, const struct slu_long_doc_cfg *cfg
 static uint64_t spilled(const struct slu_long_doc *d)
 {
     return (d->ids ? slu_spool_spilled(d->ids) : 0) +
-           (d->text ? slu_spool_spilled(d->text) : 0);
+           (d->text ? slu_spool_spilled(d->text) : 0) +
+           (d->hash ? slu_token_hash_spilled(d->hash) : 0);
 }
 
 static void clear(struct slu_long_doc *d)
@@ -38,8 +41,10 @@ static void clear(struct slu_long_doc *d)
     d->spilled_byte += spilled(d);
     slu_spool_free(d->ids);
     slu_spool_free(d->text);
+    slu_token_hash_free(d->hash);
     slu_buf_release(&d->scratch);
     d->ids = d->text = NULL;
+    d->hash = NULL;
     d->n_tok = d->n_byte = 0;
 }
 
@@ -65,12 +70,17 @@ int slu_long_doc_ids(struct slu_long_doc *d, const void *tok, uint64_t n_tok,
                      struct slu_err *err)
 {
     int rc = SLU_OK;
-    if (!d->cfg.hold && !d->n_tok)
+    if (!d->hash)
+        rc = slu_token_hash_new(&d->hash, d->cfg.budget_byte / 16, d->cfg.tmpdir, err);
+    if (!rc && !d->cfg.hold && !d->n_tok)
         rc = slu_writer_begin(d->w, &d->seg, NULL, err);
-    if (!rc && !d->cfg.hold)
-        rc = slu_writer_part(d->w, tok, n_tok, err);
+    if (!rc)
+        rc = slu_token_hash_add(d->hash, tok, n_tok, d->cfg.tok_bytes, err);
+    if (rc)
+        return rc;
     d->n_tok += n_tok;
-    return rc ? rc : put(d, &d->ids, tok, (size_t)n_tok * d->cfg.tok_bytes, err);
+    return d->cfg.hold ? put(d, &d->ids, tok, (size_t)n_tok * d->cfg.tok_bytes, err)
+                       : slu_writer_part(d->w, tok, n_tok, err);
 }
 
 int slu_long_doc_text(struct slu_long_doc *d, const void *p, size_t n,
@@ -80,20 +90,18 @@ int slu_long_doc_text(struct slu_long_doc *d, const void *p, size_t n,
     return d->cfg.rejects ? put(d, &d->text, p, n, err) : SLU_OK;
 }
 
-/* Reads the ids back: into the hash, and to the writer if they were held. */
-static int read_back(struct slu_long_doc *d, struct slu_token_hash *h,
-                     struct slu_err *err)
+/* Gives the writer the ids that were held. */
+static int write_held(struct slu_long_doc *d, struct slu_err *err)
 {
     size_t width = d->cfg.tok_bytes;
-    int rc = slu_spool_rewind(d->ids, (size_t)STEP_TOK * width, err);
+    int rc = slu_writer_begin(d->w, &d->seg, NULL, err);
+    if (!rc)
+        rc = slu_spool_rewind(d->ids, (size_t)STEP_TOK * width, err);
     for (uint64_t left = d->n_tok; !rc && left;) {
         uint64_t n = left < STEP_TOK ? left : STEP_TOK;
         const void *tok;
         rc = slu_spool_get(d->ids, &tok, (size_t)n * width, err);
-        if (rc)
-            break;
-        slu_token_hash_add(h, tok, (size_t)n, d->cfg.tok_bytes);
-        if (d->cfg.hold)
+        if (!rc)
             rc = slu_writer_part(d->w, tok, n, err);
         left -= n;
     }
@@ -107,15 +115,12 @@ void slu_long_doc_choose(struct slu_long_doc *d, struct slu_writer *w)
 
 int slu_long_doc_end(struct slu_long_doc *d, struct slu_err *err)
 {
-    struct slu_token_hash *h = NULL;
-    int rc = slu_token_hash_new(&h, d->n_tok, err);
-    if (!rc && d->cfg.hold)
-        rc = slu_writer_begin(d->w, &d->seg, NULL, err);
+    struct slu_u128 hash;
+    int rc = d->cfg.hold ? write_held(d, err) : SLU_OK;
     if (!rc)
-        rc = read_back(d, h, err);
+        rc = slu_token_hash_end(d->hash, &hash, err);
     if (!rc)
-        rc = slu_writer_end(d->w, slu_token_hash_end(h), err);
-    slu_token_hash_free(h);
+        rc = slu_writer_end(d->w, hash, err);
     clear(d);
     return rc;
 }

@@ -1,11 +1,10 @@
 /* long_doc.h - a document that comes in parts, whose text never is in memory as a
  * whole.
  *
- * Its hash begins with its length (semantics.md 8), so its ids are kept until it ends,
- * in memory up to the budget and past that in a temporary file. They also go to the
- * writer as they come, unless cfg->hold says that the document may yet be given up;
- * then they go there at the end. Where rejects are written its text is kept too, as
- * the reject's line begins with what only its end tells.
+ * Its ids go to the writer as they come, unless cfg->hold says that the document may
+ * yet be given up: then they are kept until it ends, in memory up to the budget and
+ * past that in a temporary file. Where rejects are written its text is kept too, as the
+ * reject's line begins with what only its end tells.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -19,8 +18,8 @@
 struct slu_long_doc_cfg {
     bool hold;
     struct slu_out *rejects; /* borrowed; NULL: texts are not kept */
-    uint64_t budget_byte;    /* of memory, for ids and text together; at least 2 MiB is
-                                taken */
+    uint64_t budget_byte;    /* of memory, for ids, text and the hash together; at least
+                                3 MiB is taken */
     const char *tmpdir;      /* borrowed */
     unsigned tok_bytes;
 };

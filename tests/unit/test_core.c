@@ -22,6 +22,7 @@
 #include "lib/json_write.h"
 #include "lib/map.h"
 #include "lib/pipe.h"
+#include "lib/token_hash.h"
 
 static struct slu_err err;
 
@@ -222,6 +223,53 @@ static void token_hash_ignores_the_width(void **state)
             slu_u128_cmp(slu_hash_tokens(a, n[i], 2), slu_hash_tokens(b, n[i], 4)), 0);
 }
 
+/* n ids in parts of up to `part`; returns whether their sums went to a file. */
+static bool check_parts(const void *id, size_t n, unsigned width, size_t part)
+{
+    struct slu_token_hash *h;
+    struct slu_u128 hash, whole = slu_hash_tokens(id, n, width);
+    uint64_t x = n;
+    assert_int_equal(slu_token_hash_new(&h, 0, "/tmp", &err), SLU_OK);
+    for (size_t at = 0; at < n;) {
+        x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+        size_t k = (x >> 33) % part + 1;
+        k = k < n - at ? k : n - at;
+        assert_int_equal(
+            slu_token_hash_add(h, (const uint8_t *)id + at * width, k, width, &err),
+            SLU_OK);
+        at += k;
+    }
+    assert_int_equal(slu_token_hash_end(h, &hash, &err), SLU_OK);
+    assert_int_equal(slu_u128_cmp(hash, whole), 0);
+    bool spilled = slu_token_hash_spilled(h) > 0;
+    slu_token_hash_free(h);
+    return spilled;
+}
+
+static void token_hash_in_parts(void **state)
+{
+    enum { MOST = 70000, MANY = 17 << 20 };
+    uint32_t *b = malloc(MOST * sizeof *b);
+    uint16_t *a = malloc(MANY * sizeof *a);
+    (void)state;
+    assert_non_null(a);
+    assert_non_null(b);
+    for (uint32_t i = 0; i < MANY; i++)
+        a[i] = (uint16_t)(i * 2654435761u >> 9);
+    for (uint32_t i = 0; i < MOST; i++)
+        b[i] = a[i] * 5u;
+    for (size_t n = 0; n < 700; n++) /* around 240 bytes, a stripe, a block */
+        assert_false(check_parts(b, n, 4, 9));
+    /* Around what is hashed at a time, 16 KiB, and blocks behind it. */
+    for (size_t n = 4060; n < 4700; n++)
+        assert_false(check_parts(a, n, 2, n % 7 ? 1000 : 5000));
+    for (size_t n = 5000; n <= MOST; n += n / 50)
+        assert_false(check_parts(b, n, 4, n % 3 ? 20000 : 100));
+    assert_true(check_parts(a, MANY, 2, 1 << 18));
+    free(a);
+    free(b);
+}
+
 static void order_is_in_a_digest_of_a_list(void **state)
 {
     struct slu_u128 v[9], all = {0, 0}, swapped = {0, 0};
@@ -402,6 +450,7 @@ int main(void)
         cmocka_unit_test(books_of_phases_balance),
         cmocka_unit_test(hashes_are_the_published_ones),
         cmocka_unit_test(token_hash_ignores_the_width),
+        cmocka_unit_test(token_hash_in_parts),
         cmocka_unit_test(order_is_in_a_digest_of_a_list),
         cmocka_unit_test(draws_are_uniform_and_keyed),
         cmocka_unit_test(map_holds_what_it_was_given),

@@ -14,6 +14,7 @@
 #include "lib/stream/frame.h"
 #include "lib/le.h"
 #include "lib/stream/stream.h"
+#include "lib/token_hash.h"
 
 static char dir[] = "/tmp/sluice-stream-XXXXXX";
 static char path_a[128], path_b[128], path_c[128];
@@ -126,15 +127,16 @@ static void put_in_parts(struct slu_writer *w, const struct slu_batch *b, uint64
     struct slu_token_hash *h;
     seg.len_tok = 12345; /* does not count */
     OK(slu_writer_begin(w, &seg, seg.id_len ? b->str.data + seg.id_off : NULL, &err));
-    OK(slu_token_hash_new(&h, b->n_tok, &err));
+    OK(slu_token_hash_new(&h, 0, "/tmp", &err));
     for (uint64_t at = 0; at < b->n_tok;) {
         uint64_t n = part + at % 7 < b->n_tok - at ? part + at % 7 : b->n_tok - at;
         OK(slu_writer_part(w, slu_batch_at(b, at), n, &err));
         OK(slu_writer_part(w, NULL, 0, &err));
-        slu_token_hash_add(h, slu_batch_at(b, at), n, b->tok_bytes);
+        OK(slu_token_hash_add(h, slu_batch_at(b, at), n, b->tok_bytes, &err));
         at += n;
     }
-    struct slu_u128 hash = slu_token_hash_end(h);
+    struct slu_u128 hash;
+    OK(slu_token_hash_end(h, &hash, &err));
     slu_token_hash_free(h);
     assert_int_equal(
         slu_u128_cmp(hash, slu_hash_tokens(b->tok, b->n_tok, b->tok_bytes)), 0);

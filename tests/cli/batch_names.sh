@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # batch_names.sh - sluice-batch: what people put into recipes and names: spaces, quotes, patterns, backslashes, options
 # that are wrong; inputs that change; dry runs that are run; 1 part, and more parts than documents.
 
@@ -26,8 +26,8 @@ odd="the 'out' 100% \"x\" \\b \$HOME"
 status "an output folder of an odd name" 0 sluice-batch --local 2 recipe "$odd"
 same "the bytes of the pipe" "$good" "$(sha_tree "$odd/shards")"
 same "each input once" "$(printf '%s\n' in/*.jsonl)" "$(cat "$odd/state/inputs")"
-check "status of it" sh -c 'sluice-batch status "$1" | grep -q "^\([0-9]*\) of \1 parts done$"' sh "$odd"
-check "from another folder too" sh -c 'cd / && sluice-batch status "$1" | grep -q "^\([0-9]*\) of \1 parts done$"' sh "$PWD/$odd"
+check "status of it" shell 'sluice-batch status "$1" | grep -c "^\([0-9]*\) of \1 parts done$"' sh "$odd"
+check "from another folder too" shell 'cd / && sluice-batch status "$1" | grep -c "^\([0-9]*\) of \1 parts done$"' sh "$PWD/$odd"
 check "only what the stages need is made" test ! -e "$odd/stream"
 recipe 3 "input = in/[x].jsonl" 'input = in/it*' "input = in/a b.jsonl" >recipe
 status "names and patterns" 0 sluice-batch init recipe names
@@ -45,15 +45,15 @@ recipe 25 'input = in/*.jsonl' | grep -vE '^(dedup|pack|shuffle)' >recipe
 head -n 3 in/x.jsonl >few
 sed -i 's/^input.*/input = few/' recipe
 status "more parts than documents" 0 sluice-batch --local 2 recipe many
-cat many/stream/*.tks | inspect --records - | sha256sum >a
-tokenize --id-field id --domain 'the web #1' few | decompose --min 64 --max 512 --label-token | inspect --records - | sha256sum >b
+cat many/stream/*.tks | inspect --records - | sha >a
+tokenize --id-field id --domain 'the web #1' few | decompose --min 64 --max 512 --label-token | inspect --records - | sha >b
 same "more parts than documents: the records of the pipe" "$(cat b)" "$(cat a)"
 
 # What a dry run prints does the same; names are those of the folder that it was called in.
 recipe 3 "input = $PWD/in/*.jsonl" >recipe
 sluice-batch --dry-run --local 2 recipe "dry $odd" >script
 check "a dry run makes nothing" test ! -e "dry $odd"
-status "a dry run's script" 0 sh -c 'cd / && sh "$1"' sh "$PWD/script"
+status "a dry run's script" 0 shell 'cd / && sh "$1"' sh "$PWD/script"
 same "makes the bytes of the pipe" "$good" "$(sha_tree "dry $odd/shards")"
 
 # Options are seen by the programs before anything is made.
@@ -83,13 +83,13 @@ status "an output folder that can't be" 1 sluice-batch --local 1 recipe recipe/o
 check "an output folder that can't be: one line" one_line err
 status "a folder as recipe" 1 sluice-batch --local 1 in refused
 check "one line" one_line err
-status "limits of a step, a phase, a stage" 0 sh -c '
+status "limits of a step, a phase, a stage" 0 shell '
     { cat recipe; printf "%s\n" "near.time = 1:00:00" "filter.time = 2" "near-merge.slurm = --comment=\"a b\""; } >limits
     sluice-batch --dry-run limits dry'
-check "a step's" sh -c 'grep sluice-near-sign out | grep -q -e "--signal=B:USR1@120 .*--time=1:00:00"'
-check "a phase's, asked to stop earlier" sh -c 'grep sluice-near-filter out | grep -q -e "--signal=B:USR1@30 .*--time=2 "'
-check "a stage's, with quotes" sh -c "grep sluice-near-merge out | grep -q \"'--comment=a b'\""
-status "{part} in a name" 0 sh -c 'sed "s/--near/--near --pairs p.{part}/" recipe >pairs; sluice-batch --dry-run pairs dry'
+check "a step's" shell 'grep sluice-near-sign out | grep -c -e "--signal=B:USR1@120 .*--time=1:00:00"'
+check "a phase's, asked to stop earlier" shell 'grep sluice-near-filter out | grep -c -e "--signal=B:USR1@30 .*--time=2 "'
+check "a stage's, with quotes" shell "grep sluice-near-merge out | grep -c \"'--comment=a b'\""
+status "{part} in a name" 0 shell 'sed "s/--near/--near --pairs p.{part}/" recipe >pairs; sluice-batch --dry-run pairs dry'
 
 # Inputs that change while parts are still to come.
 recipe 3 'input = in' >recipe

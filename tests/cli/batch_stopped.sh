@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # batch_stopped.sh - sluice-batch --local: the interrupt key, kill -9 of it, locks and parts that others left; the same
 # part run by several at once.
 
@@ -29,7 +29,7 @@ print(p.wait())' "$1" "$2" 2>err
 same "the interrupt key" 75 "$(stop INT key)"
 check "says how to go on" grep -q "stopped; 'sluice-batch resume .*key' goes on" err
 check "no lock is left" test ! -e key/state/lock
-check "not all was done" sh -c '! sluice-batch status key | grep -q "^\([0-9]*\) of \1 parts done$"'
+check "not all was done" shell 'sluice-batch status key >out; ! grep -q "^\([0-9]*\) of \1 parts done$" out'
 status "again" 0 sluice-batch --local 2 recipe key
 same "the same bytes" "$good" "$(sha_tree key/shards)"
 same "kill -9 of sluice-batch" -9 "$(stop KILL kill)"
@@ -54,7 +54,7 @@ status "all of it" 0 sluice-batch resume --local 2 left
 same "the same bytes" "$good" "$(sha_tree left/shards)"
 check "nor killed" kill -0 $other
 kill $other
-wait $other 2>/dev/null
+wait $other 2>/dev/null || :
 echo "elsewhere 1 1" >left/state/lock
 status "a lock of another machine" 1 sluice-batch resume --local 2 left
 check "one line says which file to remove" grep -q 'process 1 on elsewhere; if that is gone, remove .*left/state/lock$' err
@@ -73,7 +73,7 @@ sluice-batch stages thrice | while read -r s n _; do
         i=$((i + 1))
     done
 done
-same "each part by three at once: none is missing" '' "$(sluice-batch --pending thrice)"
+empty "each part by three at once: none is missing" "$(sluice-batch --pending thrice)"
 same "the same bytes" "$good" "$(sha_tree thrice/shards)"
 
 # Who comes late does not take back what another one has done since.
@@ -87,6 +87,6 @@ while ! grep -q running late/state/tokenize/0 2>/dev/null && [ $i -lt 100 ]; do 
 sleep 0.3
 echo "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" >late/state/tokenize/0
 kill $task
-wait $task
-same "a late one is stopped" 75 $?
+code wait $task
+same "a late one is stopped" 75 $code
 same "the part is done as before" "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" "$(cat late/state/tokenize/0)"

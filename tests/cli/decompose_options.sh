@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2002
+# shellcheck shell=bash disable=SC2154,SC2002
 # decompose_options.sh - each option of decompose: what it does, what it refuses, and that neither threads, memory nor
 # the device change a byte.
 
@@ -21,7 +21,7 @@ for t in 1 2 7; do
     same "random: the same bytes with -T $t" "$random" "$(decompose --split random --min 16 --max 64 -T $t c.tks | sha)"
 done
 check "random: --seed matters" test "$random" != "$(decompose --split random --min 16 --max 64 --seed 1 c.tks | sha)"
-check "-z: the same sequences" sh -c 'decompose -z c.tks | inspect --json | grep -o "\"checksum\": [^,]*" >a
+check "-z: the same sequences" shell 'decompose -z c.tks | inspect --json | grep -o "\"checksum\": [^,]*" >a
     inspect --json d.tks | grep -o "\"checksum\": [^,]*" | cmp - a'
 
 decompose --tail drop --min 64 --max 512 c.tks >t.tks
@@ -38,9 +38,9 @@ same "--min-length, --max-length: reasons" "['too-long', 'too-short']" \
 same "what was dropped was counted" true \
     "$(json s.json 'd["tokens"]["in"] == d["tokens"]["out"] + sum(d["tokens"]["dropped"].values()) and d["tokens"]["in"] > 0')"
 
-check "--plan prints a table" sh -c 'decompose --plan c.tks >plan && grep -q "mean length" plan && grep -q "^ *8192 " plan'
+check "--plan prints a table" shell 'decompose --plan c.tks >plan && grep -q "mean length" plan && grep -q "^ *8192 " plan'
 status "--plan -o" 0 decompose --plan -o plan2 c.tks
-check "--plan -o FILE: the table is there, stdout is empty" sh -c 'cmp plan plan2 && test ! -s out'
+check "--plan -o FILE: the table is there, stdout is empty" shell 'cmp plan plan2 && test ! -s out'
 decompose --plan --stats s.json c.tks >plan
 decompose --stats r.json c.tks >t.tks
 same "--plan foresees what happens" "$(json r.json 'd["buckets"]')" "$(json s.json 'd["buckets"]')"
@@ -48,7 +48,7 @@ decompose --histogram h.csv c.tks | cmp -s - d.tks
 check "--histogram does not change the stream" test $? = 0
 check "--histogram is the lengths" "$PYTHON" -c '
 import json, subprocess, sys
-d = json.loads(subprocess.run(["inspect", "--json", "c.tks"], stdout=subprocess.PIPE).stdout)
+d = json.loads(subprocess.run(["inspect", "--json", "c.tks"], stdout=subprocess.PIPE, check=True).stdout)
 rows = open("h.csv").read().splitlines()
 assert rows[0] == "length,documents", rows[0]
 assert [[int(x) for x in r.split(",")] for r in rows[1:]] == d["lengths"]'
@@ -63,7 +63,7 @@ for o in "--min 100" "--max 100" "--min 512 --max 256" "--buckets 1,2,x" "--buck
     check "  one line" one_line err
 done
 status "other buckets on a cut stream" 1 decompose --min 128 d.tks
-check "  one line that says what to do" sh -c "grep -q -- --force err && [ \$(wc -l <err) = 1 ]"
+check "  one line that says what to do" shell "grep -q -- --force err && [ \$(wc -l <err) = 1 ]"
 status "label tokens on a cut stream" 1 decompose --label-token d.tks
 status "with --force" 0 decompose --min 128 --force -o f.tks d.tks
 status "the same buckets again" 0 decompose -o f.tks d.tks

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # dedup_exact.sh - exact duplicates: the same bytes and pairs for -M within and past memory, for every -T; an oracle
 # that knows nothing of hashes; what has no place.
 
@@ -29,7 +29,7 @@ dedup -M 48M -T 3 -o out.tks short.tks
 same "-M 48M, no pairs: the stream" "$want" "$(sha out.tks)"
 same "pairs are what was dropped" "$(wc -l <want.jsonl)" \
     "$(json s.json 'd["sequences"]["dropped"]["exact-duplicate"]')"
-check "ls of --tmpdir shows nothing left" sh -c 'mkdir t && dedup -M 32M --tmpdir t -o out.tks short.tks && test -z "$(ls -A t)"'
+check "ls of --tmpdir shows nothing left" shell 'mkdir t && dedup -M 32M --tmpdir t -o out.tks short.tks && test -z "$(ls -A t)"'
 
 # The oracle: a dictionary of the tokens themselves, on texts with ids and domains, whole and cut.
 corpus c.jsonl 1500000 12

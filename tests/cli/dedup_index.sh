@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # dedup_index.sh - --save-index and --against of --exact and --near: a set after another through an index is both in
 # one run, within memory and past it; what does not fit is refused.
 
@@ -37,20 +37,20 @@ for mode in --exact "$near" "$near --unit token" "$near --keep longest"; do
     same "$what: --save-index changes nothing" "$(sha a1.tks)" "$(sha a2.tks)"
     same "$what: -T 1, and without --save-index, the same" "$(sha b2.tks)" "$(sha b3.tks)"
     case $mode in *longest) ;; *)
-        same "$what: one set against the other is both in one run" "$(records ab.tks | sha256sum)" \
-            "$({ records a2.tks; records b2.tks; } | sha256sum)" ;;
+        same "$what: one set against the other is both in one run" "$(records ab.tks | sha)" \
+            "$({ records a2.tks; records b2.tks; } | sha)" ;;
     esac
     check "$what: much was dropped for the index" test "$(grep -c '"kept":{"index":' p.jsonl)" -gt $((n / 20))
     # Both parts of the index, one after the other, know all of it.
     # shellcheck disable=SC2086
     dedup $mode --against b.idx -o none.tks b2.tks
     same "$what: nothing of what an index was made of is new to it, but for empty texts" 0 \
-        "$(inspect --records --text none.tks | grep -vc '"text":"  *[^ ]*"')"
+        "$(inspect --records --text none.tks | awk '!/"text":"  *[^ ]*"/ { n++ } END { print n + 0 }')"
     "$PYTHON" - "$what" <<'PY'
 import json, subprocess, sys
-kept = [json.loads(x)["tokens"] for x in subprocess.run(["inspect", "--records", "a2.tks"], capture_output=True).stdout.splitlines()]
+kept = [json.loads(x)["tokens"] for x in subprocess.run(["inspect", "--records", "a2.tks"], capture_output=True, check=True).stdout.splitlines()]
 new = {}
-for line in subprocess.run(["inspect", "--records", "b.tks"], capture_output=True).stdout.splitlines():
+for line in subprocess.run(["inspect", "--records", "b.tks"], capture_output=True, check=True).stdout.splitlines():
     r = json.loads(line)
     new[r["segments"][0]["document"]] = r["tokens"]
 bad = n = 0
@@ -85,7 +85,7 @@ no() {
     what=$1 say=$2
     shift 2
     status "$what" 1 dedup "$@" -o x.tks b.tks
-    check "$what: in one line that says so" sh -c "grep -q -e '$say' '$TMP/err' && test \$(wc -l <'$TMP/err') = 1"
+    check "$what: in one line that says so" shell "grep -q -e '$say' '$TMP/err' && test \$(wc -l <'$TMP/err') = 1"
     check "$what: no output" test ! -e x.tks
 }
 # shellcheck disable=SC2086

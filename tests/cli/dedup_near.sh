@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # dedup_near.sh - near duplicates: the same bytes and pairs for every -T and -M, planted copies and what is found of
 # them, the books, the audit, and what is refused. tests/props/check_near.py has the oracle.
 
@@ -150,7 +150,7 @@ check "--no-verify with few rows drops what is not similar" test "$(count --no-v
 check "--unit token: capitals are other tokens" test "$(count --unit token --ngram 13)" -le $((all - 250))
 check "--ngram 1 finds more" test "$(count --ngram 1 --threshold 0.7)" -gt "$all"
 check "--seed is the signatures' alone" test "$(count --seed 7)" -ge $((all - 5))
-check "--band-cap 1 warns" sh -c 'dedup --near --rows 1 --band-cap 1 --stats s.json -o x.tks c.tks 2>err && grep -q "raise --band-cap" err'
+check "--band-cap 1 warns" shell 'dedup --near --rows 1 --band-cap 1 --stats s.json -o x.tks c.tks 2>err && grep -q "raise --band-cap" err'
 check "and counts" test "$(json s.json 'd["capped_documents"]')" -gt 100
 rm x.tks
 
@@ -176,14 +176,14 @@ check "pieces are sequences" test "$(json s.json 'd["sequences"]["dropped"]["nea
 dedup --near --stats s.json c.tks c.tks -o out.tks
 same "a stream twice loses its copy, but for what has no words" 2 \
     "$(($(json s.json 'd["sequences"]["out"]') - $(inspect --json want.tks >j && json j 'd["sequences"]')))"
-check "provenance has what matters" sh -c \
+check "provenance has what matters" shell \
     'dedup --near --threshold 0.75 --bands 20 --seed 3 c.tks | inspect --json - >j && grep -q -e "--near --bands=20 --threshold=0.75" j'
 
 # What is refused.
 rm -f x.tks
 tokenize -t builtin --no-vocab c.jsonl -o n.tks
 status "words without a vocabulary" 1 dedup --near n.tks -o x.tks
-check "one line that names --unit token" sh -c "grep -q -e '--unit token' '$TMP/err' && test \$(wc -l <'$TMP/err') = 1"
+check "one line that names --unit token" shell "grep -q -e '--unit token' '$TMP/err' && test \$(wc -l <'$TMP/err') = 1"
 status "tokens need none" 0 dedup --near --unit token n.tks -o /dev/null
 for bad in "--threshold 0" "--threshold 1.01" "--threshold 101%" "--threshold 0.0000000001" "--threshold x" "--threshold -1" \
     "--bands 0" "--rows 0" "--bands 20000" "--bands 2000 --rows 2 -M 256M" "--bands 1000 --rows 100" "--ngram 0" "--ngram 2000" "--band-cap 0" \

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # dedup_ngrams.sh - repeated n-grams: the same bytes for -T and -M, from files and from a pipe; a filter as good as was
 # asked for, or a line that says what it would take. What goes and what stays: tests/props/check_ngrams.py.
 
@@ -75,8 +75,8 @@ dedup --ngrams --min-words 1 -o once.tks a.tks
 dedup --ngrams --min-words 1 --stats s.json -o twice.tks a.tks a.tks
 same "a stream twice is the stream once" "$(inspect --json once.tks >j && json j 'd["checksum"]')" \
     "$(inspect --json twice.tks >j && json j 'd["checksum"]')"
-check "the program's step says what was asked for" sh -c \
-    'dedup --ngrams --overlap 0.9 a.tks | inspect --json - | grep -q -- "--ngrams=both --overlap=0.9"'
+check "the program's step says what was asked for" shell \
+    'dedup --ngrams --overlap 0.9 a.tks | inspect --json - | grep -c -- "--ngrams=both --overlap=0.9"'
 dedup --ngrams --fp-rate 0.0001 --stats t.json a.tks >/dev/null
 check "a lower rate, a larger filter" \
     test "$(json t.json 'd["filter_fp_rate"] <= 0.0001 and d["filter_bytes"] * 8 / d["distinct_ngrams_estimate"] > 23')" = true
@@ -121,7 +121,7 @@ check "and it is named" grep -q no/such "$TMP/err"
 head -c 1000000 a.tks >cut.tks
 status "a stream that is cut off" 1 dedup --ngrams cut.tks -o x.tks
 # shellcheck disable=SC2016 # expanded by the inner shell
-check "and in a pipe" sh -c '! dedup --ngrams -o x.tks <cut.tks 2>err && test "$(wc -l <err)" = 1'
+check "and in a pipe" shell '! dedup --ngrams -o x.tks <cut.tks 2>err && test "$(wc -l <err)" = 1'
 check "none of these left an output" test ! -e x.tks
 printf '' | tokenize --on-error skip -q -o empty.tks
 status "an empty stream" 0 dedup --ngrams --stats s.json empty.tks -o e.tks

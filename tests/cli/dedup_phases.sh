@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # dedup_phases.sh - dedup --phase: the same bytes as one pass for any number of parts, threads and any memory; kill -9
 # in each phase and a rerun; truncated and damaged files, other parameters, tokenizers and streams, missing parts.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # dedup_phases_substring.sh - dedup --substring --phase: the records of one pass for any number of parts and ranges,
 # and any threads; missing and foreign files, what does not go together.
 

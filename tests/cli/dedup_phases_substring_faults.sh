@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # dedup_phases_substring_faults.sh - dedup --substring --phase within 32 MiB; damaged files; kill -9 in each phase and a
 # rerun.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # device_fake.sh - programs on a device that is none (tests/fake/device_fake.c): the same bytes as on the CPU, and when
 # a call of the device fails, one warning and the same bytes under auto, exit 1 and one line under cuda.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # inspect_roundtrip.sh - tokenize, inspect --jsonl, tokenize: the same texts, ids and counts; and where that does not hold.
 
 have tokenize decompose pack inspect || return 0

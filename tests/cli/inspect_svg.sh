@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2002
+# shellcheck shell=bash disable=SC2154,SC2002
 # inspect_svg.sh - inspect --svg: well-formed XML that says what inspect --json says, stands alone, is small, the same
 # bytes whatever -T and -M; a hostile heading stays text.
 
@@ -47,7 +47,7 @@ for o in "-T 1" "-T 7" "-M 32M" "-v"; do
 done
 same "the same bytes from a pipe" "$want" "$(cat d.tks | inspect --svg x.svg && sha x.svg)"
 status "--svg with --json: both" 0 inspect --svg x.svg --json d.tks
-check "  both" sh -c 'cmp out d.json && cmp x.svg d.svg'
+check "  both" shell 'cmp out d.json && cmp x.svg d.svg'
 status "a stream without buckets" 0 inspect --svg c.svg c.tks
 check "  says documents" grep -q "documents" c.svg
 decompose --min 64 --max 512 --label-token c.tks | pack --length 512 -o p.tks
@@ -111,12 +111,12 @@ assert rows["all"][0] == sum(steps)'
     schedule --trainer generic --batch-tokens 1 --tokens $((576460752303423488 + 5)) --from-step 576460752303423488 -o far.sched far
     status "steps beyond a double's whole numbers" 0 timeout 60 inspect -M 1G --svg far.svg far.sched
     check "  are told apart" grep -q '>+5<' far.svg
-    check "  the same again" sh -c 'inspect --svg y.svg --histogram x.sched >out && cmp x.svg y.svg && test -s out'
+    check "  the same again" shell 'inspect --svg y.svg --histogram x.sched >out && cmp x.svg y.svg && test -s out'
 fi
 printf '\5\0\6\0\0\0\7\0\0\0' >ids.npy
 status "a file of ids, scanned" 0 inspect --svg i.svg --eos-id 0 --token-bytes 2 ids.npy
 inspect --svg j.svg --json --eos-id 0 --token-bytes 2 ids.npy >i.json
-check "  as it is when it is read" sh -c "cmp i.svg j.svg && '$PYTHON' look.py i.svg i.json"
+check "  as it is when it is read" shell "cmp i.svg j.svg && '$PYTHON' look.py i.svg i.json"
 status "usage: --svg with --records" 2 inspect --svg x.svg --records d.tks
 status "usage: --title alone" 2 inspect --title x d.tks
 head -c 3000 d.tks >cut.tks

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # inspect_text.sh - what tokens stand for: bytes a token, in all and by domain, of streams, packed ones and shard sets.
 
 have tokenize decompose pack shuffle inspect || return 0
@@ -60,7 +60,7 @@ tok --no-vocab | inspect --json >j
 same "without a vocabulary" '[false, [["web", 2, 6], ["code\u001b[1m", 1, 4], [null, 1, 2]]]' \
     "$(json j '["bytes_per_token" in d, [[r["domain"], r["documents"], r["tokens"]] for r in d["domains"]]]')"
 tok --no-vocab | inspect >out
-check "nor in the summary" sh -c "! grep -q 'bytes a token\\|bytes/token' out && grep -q '\"web\"' out"
+check "nor in the summary" shell "! grep -q 'bytes a token\\|bytes/token' out && grep -q '\"web\"' out"
 
 # many domains
 "$PYTHON" -c '
@@ -70,4 +70,4 @@ for i in range(1500):
 inspect --json m.tks >j
 same "the largest 1000, the others in a row" '[1001, "d0000", "d0999", 500]' \
     "$(json j '[len(d["domains"]), d["domains"][0]["domain"], d["domains"][999]["domain"], d["domains"][1000]["others"]]')"
-check "the others of the summary" sh -c "inspect m.tks | grep -q '(1480 others)'"
+check "the others of the summary" shell "inspect m.tks | grep -c '(1480 others)'"

@@ -1,5 +1,11 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # lib.sh - what the cases of tests/cli share; sourced by tests/cli/run.
+#
+# A command that fails unasked is a failure of the case (tests/cli/run): every status counts, in pipes and in $(...)
+# too, unless the command is a condition (if, &&, ||, !) or an argument of check, fails or status. A program that must
+# fail is run by `status WHAT N`, `check WHAT fails` or `code`. In "A && B" only B is looked at: use two lines. Text for another shell goes to `shell`, not to sh -c, which knows no pipefail. A reader that stops early
+# (head, grep -q) makes the writer fail: let it read a file, or use sed -n 1p. What is compared is never empty: `sha` and
+# `same` refuse that; `empty` is for what must be.
 
 ok() { echo "ok $case_name: $*"; }
 not_ok() { echo "not ok $case_name: $*"; }
@@ -12,12 +18,22 @@ check() {
     if "$@"; then ok "$what"; else not_ok "$what"; fi
 }
 
-# same WHAT A B: the two texts are equal.
+# same WHAT A B: the two texts are equal, and there is one.
 same() {
-    if [ "$2" = "$3" ]; then
+    if [ "$2" = "$3" ] && [ -n "$2" ]; then
         ok "$1"
     else
         printf '  one:   %s\n  other: %s\n' "$2" "$3" | cut -c 1-400
+        not_ok "$1"
+    fi
+}
+
+# empty WHAT TEXT: there is none.
+empty() {
+    if [ -z "$2" ]; then
+        ok "$1"
+    else
+        printf '%s\n' "$2" | sed -n '1,20s/^/  /p'
         not_ok "$1"
     fi
 }
@@ -26,17 +42,31 @@ same() {
 status() {
     what=$1 want=$2
     shift 2
-    "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
-    got=$?
-    if [ "$got" = "$want" ]; then
+    code "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
+    if [ "$code" = "$want" ]; then
         ok "$what"
     else
         echo "  command: $*"
-        echo "  exit status $got, must be $want; stderr:"
+        echo "  exit status $code, must be $want; stderr:"
         head -n 5 "$TMP/err" | sed 's/^/    /'
         not_ok "$what"
     fi
 }
+
+# code COMMAND...: runs what may fail, or be stopped; its exit status is in $code.
+code() {
+    code=0
+    "$@" || code=$?
+}
+
+# fails COMMAND...: it must, as an error does (1, 2), not by a signal.
+fails() {
+    code "$@"
+    [ $code = 1 ] || [ $code = 2 ]
+}
+
+# shell TEXT [NAME ARGUMENT...]: another shell, in which any failure, of a pipe too, ends it.
+shell() { bash -e -o pipefail -c "$@"; }
 
 # one_line FILE: exactly one line, of the form "tool: ...".
 one_line() { [ "$(wc -l <"$1")" = 1 ] && grep -qE '^[a-z][a-z0-9-]*: ..' "$1"; }
@@ -47,9 +77,19 @@ d=json.load(open(sys.argv[1]))
 v=eval(sys.argv[2])
 print(v if isinstance(v,str) else json.dumps(v))' "$1" "$2"; }
 
-sha() { sha256sum "$@" | cut -c 1-64; }
-# sha_tree DIR...: one digest of all files' names and contents.
-sha_tree() { (cd "$1" && find . -type f | sort | xargs sha256sum | sha256sum | cut -c 1-64); }
+# sha [FILE...]: a digest a line. Of nothing, and of a file that is not there, it fails and prints what no other call does.
+sha() {
+    digests=$(sha256sum "$@" | cut -c 1-64) || digests=
+    case $digests in
+    '' | *e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855*)
+        echo "nothing to hash: $* ($BASHPID $RANDOM)"
+        return 1
+        ;;
+    esac
+    echo "$digests"
+}
+# sha_tree DIR: one digest of all files' names and contents.
+sha_tree() { (cd "$1" && find . -type f | sort | xargs -r sha256sum | sha); }
 
 tokstream() { "$PYTHON" "$top/tests/props/tokstream.py" "$@"; }
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # merge_stats.sh - inspect --merge-stats: the books of a job's parts are one run's; what is missing, double or lost is named.
 
 have tokenize decompose inspect dedup pack || return 0

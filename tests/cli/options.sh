@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # options.sh - usage: unknown options and bad values are exit 2, each option of the issue exists, numbers are strict.
 
 # options PROGRAM OPTION...: --help lists each of them.
@@ -33,7 +33,7 @@ decompose --min 16 --max 128 --label-token c.tks >d.tks
 for p in tokenize dedup decompose pack shuffle schedule inspect; do
     have $p || continue
     status "$p: unknown long option" 2 $p --no-such-option
-    check "$p: and it is named in one line" sh -c "grep -q -- --no-such-option '$TMP/err'"
+    check "$p: and it is named in one line" shell "grep -q -- --no-such-option '$TMP/err'"
     check "$p: nothing on stdout" test ! -s "$TMP/out"
     status "$p: unknown letter" 2 $p -9
     status "$p: --help" 0 $p --help
@@ -125,8 +125,8 @@ fi
 status "--vocab-size 0" 2 inspect --vocab-size 0 --eos-id 0 --token-bytes 2 c.tks
 printf '\5\0\0\0' >two.npy
 for mode in --json --histogram --records; do # one answer, whatever the mode has to do there
-    inspect --device cuda $mode --eos-id 0 --token-bytes 2 two.npy >out 2>err
-    echo $?
+    code inspect --device cuda $mode --eos-id 0 --token-bytes 2 two.npy >out 2>err
+    echo $code
 done | sort -u >codes
 same "--device cuda: the same answer in every mode" 1 "$(wc -l <codes)"
 rm -rf idle
@@ -146,7 +146,7 @@ for bad in "dedup -o in.tks in.tks" "dedup -o ./in.tks c.tks in.tks" "dedup --pa
     status "an output over the input: $bad" 2 $bad
     check "  one line" one_line "$TMP/err"
 done
-check "an output over standard input" sh -c 'inspect --svg in.tks <in.tks 2>err; test $? = 2'
+status "an output over standard input" 2 shell 'inspect --svg in.tks <in.tks'
 same "and nothing was written then" "$(cat in.sum)" "$(sha in.tks in.npy in.list in.plan)"
 status "--svg -, alone" 0 inspect --svg - c.tks
 check "  is the picture" grep -q '^<svg' "$TMP/out"
@@ -197,11 +197,9 @@ status "wds refuses buckets that are no powers of two" 1 shuffle -o set --format
 (dedup c.tks -o y.tks 0<&- 1>&- 2>&-)
 same "descriptors 0 to 2 closed" 0 $?
 check "the output is whole" inspect --verify y.tks
-(dedup c.tks >&- 2>err)
-same "nowhere to write to is a fault" 1 $?
+status "nowhere to write to is a fault" 1 shell 'dedup c.tks >&-'
 check "and says so" grep -q 'standard output.*Bad file descriptor' err
-(decompose <&- -o y2.tks 2>err)
-same "nowhere to read from is a fault" 1 $?
+status "nowhere to read from is a fault" 1 shell 'decompose <&- -o y2.tks'
 check "and leaves nothing" test ! -e y2.tks
 
 # where an output goes
@@ -226,7 +224,6 @@ status "a name as long as can be" 0 dedup c.tks -o "$n"
 check "is written" cmp -s "$n" want.tks
 status "a longer one" 1 dedup c.tks -o "x$n"
 status "an empty name" 2 dedup c.tks -o ""
-(ulimit -f 1 && dedup c.tks -o y2.tks 2>err)
-same "a limit on files' sizes is a fault" 1 $?
+status "a limit on files' sizes is a fault" 1 shell 'ulimit -f 1; dedup c.tks -o y2.tks'
 check "and one line" one_line err
 check "temporary files are gone" test -z "$(find . -name '.*.tmp')"

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2016,SC2034
+# shellcheck shell=bash disable=SC2154,SC2016,SC2034
 # pack_balance.sh - pack --balance: what it does to a stream, what it refuses, and what of the command line reaches the
 # provenance. (That the steps are right is tests/props/check_balance.py.)
 
@@ -18,7 +18,7 @@ for o in "-T 1" "-T 7" "-M 64M" "--device cpu" "--tmpdir $TMP"; do
     # shellcheck disable=SC2086 # words
     same "the same bytes with $o" "$(sha b.tks)" "$(pack --balance 8 $o p.tks | sha)"
 done
-check "bins and what passes, in one go" sh -c 'pack --length 4096 --balance 4 -o x.tks c.tks && inspect --verify x.tks'
+check "bins and what passes, in one go" shell 'pack --length 4096 --balance 4 -o x.tks c.tks && inspect --verify x.tks'
 same "  with the content of the unbalanced" "$(content p.tks)" "$(content x.tks)"
 decompose c.tks | pack --balance 4 --balance-tokens 65536 --stats s.json -o x.tks
 same "steps of as many tokens, whatever the bucket" true \
@@ -51,6 +51,6 @@ for o in "--balance-tokens 8191" "--balance-cost 1,9999999999999999"; do
     check "  and nothing is written" test ! -s out
 done
 status "windows that -M has no room for" 1 pack --balance 64 --balance-window 64 -M 32M -o x.tks p.tks
-check "  one line that names both ways out" sh -c 'grep -q -- "-M" err && grep -q -- --balance-window err && [ $(wc -l <err) = 1 ]'
+check "  one line that names both ways out" shell 'grep -q -- "-M" err && grep -q -- --balance-window err && [ $(wc -l <err) = 1 ]'
 status "  one of them" 0 pack --balance 64 --balance-window 8 -M 64M -o x.tks p.tks
 status "  the other" 0 pack --balance 64 --balance-window 64 -M 1G -o x.tks p.tks

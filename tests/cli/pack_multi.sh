@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2016,SC2034
+# shellcheck shell=bash disable=SC2154,SC2016,SC2034
 # pack_multi.sh - pack --method multi: bins of several lengths, end to end. (That they are the right ones, item by item, is
 # tests/unit/test_multi.c.)
 
@@ -16,7 +16,7 @@ check "it verifies" inspect --verify m.tks
 check "every token is there once, bins keep domains apart, padding is what the books say" "$PYTHON" -c '
 import collections, json, subprocess
 def records(name):
-    for line in subprocess.run(["inspect", "--records", name], stdout=subprocess.PIPE).stdout.splitlines():
+    for line in subprocess.run(["inspect", "--records", name], stdout=subprocess.PIPE, check=True).stdout.splitlines():
         yield json.loads(line)["segments"]
 whole = {s["document"]: s["length"] for q in records("c.tks") for s in q}
 got, pad = collections.Counter(), 0
@@ -48,7 +48,7 @@ print("true" if good and few["truncation_ratio"] == many["truncation_ratio"] == 
 pack --method multi --buckets $b --max-segments 2 -o x.tks c.tks
 check "--max-segments" "$PYTHON" -c '
 import json, subprocess
-for line in subprocess.run(["inspect", "--records", "x.tks"], stdout=subprocess.PIPE).stdout.splitlines():
+for line in subprocess.run(["inspect", "--records", "x.tks"], stdout=subprocess.PIPE, check=True).stdout.splitlines():
     assert len([s for s in json.loads(line)["segments"] if not s.get("padding")]) <= 2, line'
 pack --method multi --buckets $b --fill drop --stats s.json -o x.tks c.tks
 same "--fill drop: what is not full is counted" "[0, true]" \
@@ -61,8 +61,8 @@ pack --method multi --stats s.json d.tks -o x.tks
 same "behind decompose: the buckets of the stream" "64 128 256 512 1024" "$(lengths x.tks)"
 decompose --label-token --min 64 --max 256 c.tks | pack --method multi -o x.tks
 same "label tokens" "65 129 257" "$(lengths x.tks)"
-check "with --balance" sh -c 'pack --method multi --buckets 256,1K --balance 2 --balance-tokens 8K c.tks | inspect --verify'
-check "--plan says it too" sh -c "pack --method multi --buckets $b --plan c.tks | grep -q '^[*] multi '"
+check "with --balance" shell 'pack --method multi --buckets 256,1K --balance 2 --balance-tokens 8K c.tks | inspect --verify'
+check "--plan says it too" shell "pack --method multi --buckets $b --plan c.tks | grep -c '^[*] multi '"
 inspect --json m.tks >j.json
 same "provenance" "--method=multi --buckets=256,1000,4K" "$(json j.json 'd["provenance"][-1]["arguments"]')"
 

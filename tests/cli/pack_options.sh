@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2016,SC2034
+# shellcheck shell=bash disable=SC2154,SC2016,SC2034
 # pack_options.sh - each option of pack: what it does, what it refuses, and that neither threads, memory nor the device
 # change a byte. (That the bins are right is tests/props/check_bfd.py.)
 
@@ -35,7 +35,7 @@ for m in ffd spfhp lpfhp nnlshp; do
         "$(pack --length 512 --max-segments 5 --method $m -T 7 -M 32M c.tks | sha)"
     check "$m: no bin has more than five pieces, nothing is lost" "$PYTHON" -c '
 import json, subprocess
-run = lambda *a: subprocess.run(["inspect", *a], stdout=subprocess.PIPE).stdout
+run = lambda *a: subprocess.run(["inspect", *a], stdout=subprocess.PIPE, check=True).stdout
 for line in run("--records", "t.tks").splitlines():
     assert 1 <= len([x for x in json.loads(line)["segments"] if not x.get("padding")]) <= 5, line
 a, c = json.load(open("a.json")), json.loads(run("--json", "c.tks"))
@@ -47,7 +47,7 @@ inspect --json t.tks >j.json
 same "  of the header too" "[256, 512, 1000, 1024, 2048, 4096, 8192]" "$(json j.json 'd["bucket_lengths"]')"
 decompose --label-token --min 64 --max 256 c.tks | pack >t.tks
 same "label tokens" "65 129 257" "$(lengths t.tks)"
-check "packing twice is packing once" sh -c 'pack --no-provenance d.tks >a; pack --no-provenance a | cmp - a'
+check "packing twice is packing once" shell 'pack --no-provenance d.tks >a; pack --no-provenance a | cmp - a'
 pack --fill drop --length 512 --stats s.json c.tks >t.tks
 same "--fill drop: full bins only" "[512, 0, true]" \
     "$(inspect --json t.tks >j.json; json j.json '[d["lengths"][0][0], d["padding"], len(d["lengths"]) == 1]')"
@@ -58,11 +58,11 @@ pack --length 512 --stats s.json c.tks >t.tks
 same "--long split: nothing is lost" "[true, {\"joined\": 0}]" \
     "$(json s.json '[d["sequences"]["created"] > 0, d["tokens"]["dropped"]]')"
 status "--long error" 1 pack --length 512 --long error c.tks
-check "  one line that names the document" sh -c 'grep -q "document [0-9]" err && [ $(wc -l <err) = 1 ]'
+check "  one line that names the document" shell 'grep -q "document [0-9]" err && [ $(wc -l <err) = 1 ]'
 pack --length 512 --max-segments 2 c.tks >t.tks
 check "--max-segments" "$PYTHON" -c '
 import json, subprocess
-for line in subprocess.run(["inspect", "--records", "t.tks"], stdout=subprocess.PIPE).stdout.splitlines():
+for line in subprocess.run(["inspect", "--records", "t.tks"], stdout=subprocess.PIPE, check=True).stdout.splitlines():
     s = [x for x in json.loads(line)["segments"] if not x.get("padding")]
     assert 1 <= len(s) <= 2 and len({x.get("domain") for x in s}) == 1, line'
 pack --length 512 --stats a.json c.tks >t.tks
@@ -85,7 +85,7 @@ same "  in --stats, too" '[["concat"], ["bfd", "ffd", "spfhp", "lpfhp", "nnlshp"
     "$(json s.json '[[m["method"] for m in d["methods"] if m["chosen"]], [m["method"] for m in d["methods"]]]')"
 check "--plan: what multi wants" grep -q '^  multi .*--method multi --buckets' plan
 check "--plan: why a method does not apply" grep -q '^  nnlshp .*2048' plan
-check "  in --stats, too" sh -c 'grep -q "unsuitable.*2048" s.json'
+check "  in --stats, too" shell 'grep -q "unsuitable.*2048" s.json'
 pack --plan --max-segments 3 --length 4096 c.tks >plan
 check "--plan --max-segments: concat does not apply" grep -q '^  concat .*limit' plan
 pack --plan --length 512 --stats b.json c.tks >plan
@@ -93,20 +93,20 @@ same "--plan foresees what happens" "$(json a.json '[d["bins"], d["certificate"]
     "$(json b.json '[d["bins"], d["certificate"], d["fill"]]')"
 
 status "no bucket lengths and no --length" 2 pack c.tks
-check "  one line that says what to do" sh -c "grep -q -- --length err && [ \$(wc -l <err) = 1 ]"
+check "  one line that says what to do" shell "grep -q -- --length err && [ \$(wc -l <err) = 1 ]"
 for o in "--length x" "--method nfd" "--long cut" "--fill no" "--max-segments 2 --method concat --length 64" "--length 999G"; do
     # shellcheck disable=SC2086 # words
     status "usage: $o" 2 pack $o c.tks
     check "  one line" one_line err
 done
 status "nnlshp: too many ways to fill a bin" 2 pack --length 4096 --method nnlshp c.tks
-check "  one line that states the limit" sh -c 'grep -q 2048 err && [ $(wc -l <err) = 1 ]'
+check "  one line that states the limit" shell 'grep -q 2048 err && [ $(wc -l <err) = 1 ]'
 # Known before reading: of a stream that ends early, and nothing is written.
 head -c 2000000 c.tks >early.tks
 status "nnlshp: before reading" 2 pack --length 4096 --method nnlshp early.tks
 check "  and nothing is written" test ! -s out
 status "--save-plan: before reading" 1 pack --length 512 --save-plan no/such/x early.tks
-check "  one line that names it, and nothing is written" sh -c 'grep -q no/such/x err && [ $(wc -l <err) = 1 ] && [ ! -s out ]'
+check "  one line that names it, and nothing is written" shell 'grep -q no/such/x err && [ $(wc -l <err) = 1 ] && [ ! -s out ]'
 status "bins too large for -M" 1 pack -M 32M --length 16M c.tks
 check "  one line" one_line err
 status "bins too large for -M by a little" 1 pack -M 63M --length 1M -o y.tks c.tks
@@ -126,7 +126,7 @@ for o in "--length 512" "--length 1000 --method ffd" "--length 512 --method lpfh
             same "--apply-plan: the same bytes: $o $f $m" "$one" "$(pack $o $m --apply-plan p.plan $f.tks | sha)"
         done
         # shellcheck disable=SC2086 # words
-        check "--plan --save-plan: the same file: $o $f" sh -c "pack $o --plan --save-plan q.plan $f.tks >plan && cmp p.plan q.plan &&
+        check "--plan --save-plan: the same file: $o $f" shell "pack $o --plan --save-plan q.plan $f.tks >plan && cmp p.plan q.plan &&
             pack $o --plan --apply-plan q.plan $f.tks | sed 's/ *[0-9.]*\$//' >plan2 && sed 's/ *[0-9.]*\$//' plan | cmp - plan2"
     done
 done
@@ -158,7 +158,7 @@ cp c.jsonl text.plan
 for f in cut text absent; do
     status "no plan: $f" 1 pack --length 512 --apply-plan $f.plan -o y.tks c.tks
     check "  one line" one_line err
-    check "  that names it, and no output" sh -c "grep -q $f.plan err && [ ! -e y.tks ]"
+    check "  that names it, and no output" shell "grep -q $f.plan err && [ ! -e y.tks ]"
 done
 status "--save-plan and --apply-plan" 2 pack --length 512 --save-plan q.plan --apply-plan p.plan -o y.tks c.tks
 status "--save-plan of concat" 2 pack --length 512 --method concat --save-plan q.plan -o y.tks c.tks
@@ -173,7 +173,7 @@ tokenize -t bytes c4.jsonl >c4.tks
 same "spilled: the same bytes" "$(pack --length 8192 -M 2G c4.tks | sha)" "$(pack --length 8192 -M 32M -T 7 --stats s.json c4.tks | sha)"
 same "spilled: it did spill, within -M + 64 MiB" true "$([ -n "$SHIM" ] || { echo true; exit; }
     json s.json 'd["spill_bytes"] > 0 and d["peak_rss_bytes"] <= (32 + 64) << 20')"
-check "nothing is left in --tmpdir" sh -c 'mkdir t && pack --length 8192 -M 32M --tmpdir t c4.tks >/dev/null && [ -z "$(ls -A t)" ]'
+check "nothing is left in --tmpdir" shell 'mkdir t && pack --length 8192 -M 32M --tmpdir t c4.tks >/dev/null && [ -z "$(ls -A t)" ]'
 # Bins of very many pieces, or of long ids, are within it too: one on its way at a time, or none where it has no room.
 peak() { json s.json "d[\"peak_rss_bytes\"] <= (${1:-32} + 64) << 20"; }
 "$PYTHON" -c 'print("{\"text\": \"x\"}\n" * 2200000, end="")' | tokenize -t bytes --no-eos --format jsonl -o one.tks
@@ -190,7 +190,7 @@ pack --length 700 -M 32M -T 2 --stats s.json -o x.tks ids.tks
 same "bins with 42 MB of ids: within -M + 64 MiB" true "$([ -n "$SHIM" ] || { echo true; exit; }; peak)"
 same "  the same bytes as in memory" "$(pack --length 700 -M 1G ids.tks | sha)" "$(sha x.tks)"
 status "bins with 84 MB of ids in 32M" 1 pack --length 1400 -M 32M -o y.tks ids.tks
-check "  one line that names both ways out" sh -c 'grep -q -- -M err && grep -q -- --max-segments err && [ $(wc -l <err) = 1 ] && [ ! -e y.tks ]'
+check "  one line that names both ways out" shell 'grep -q -- -M err && grep -q -- --max-segments err && [ $(wc -l <err) = 1 ] && [ ! -e y.tks ]'
 status "  one of them" 0 pack --length 1400 -M 32M --max-segments 600 -o x.tks ids.tks
 rm -f one.tks ids.tks x.tks
 # What waits stays in memory up to half of -M, and goes through files past that: the same bytes, wherever it is.

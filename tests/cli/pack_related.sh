@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2016,SC2034
+# shellcheck shell=bash disable=SC2154,SC2016,SC2034
 # pack_related.sh - pack --order related: documents that belong together share bins, and nothing else changes. (That
 # chains are the right ones is tests/unit/test_related.c.)
 
@@ -27,7 +27,7 @@ for line in open("c.jsonl", "rb"):
     at += len(line)
 def look(name):
     got, together, pairs = collections.Counter(), 0, 0
-    for line in subprocess.run(["inspect", "--records", name], stdout=subprocess.PIPE).stdout.splitlines():
+    for line in subprocess.run(["inspect", "--records", name], stdout=subprocess.PIPE, check=True).stdout.splitlines():
         s = [x for x in json.loads(line)["segments"] if not x.get("padding")]
         assert len({x["domain"] for x in s}) == 1
         got.update((x["document"], x["offset"], x["length"]) for x in s)
@@ -46,12 +46,12 @@ for o in "-T 1" "-T 7" "-M 64M" "-M 1G" "--device cpu" "--seed 0"; do
     # shellcheck disable=SC2086 # words
     same "the same bytes with $o" "$(sha r.tks)" "$(pack --length 4096 --order related $o c.tks | sha)"
 done
-check "bins of several lengths" sh -c 'pack --order related --method multi --buckets 1K,4K c.tks | inspect --verify'
-check "--mix-domains, --fill drop" sh -c 'pack --length 2K --order related --mix-domains --fill drop c.tks | inspect --verify'
-check "long documents are cut" sh -c 'pack --length 256 --order related c.tks | inspect --verify'
-check "behind decompose, label tokens" sh -c 'decompose --label-token --min 64 --max 256 c.tks | pack --order related | inspect --verify'
-check "no vocabulary: ids instead of words" sh -c 'tokenize -t bytes --no-vocab c.jsonl | pack --length 4096 --order related | inspect --verify'
-check "nothing waits" sh -c 'pack --order related p.tks | inspect --verify'
+check "bins of several lengths" shell 'pack --order related --method multi --buckets 1K,4K c.tks | inspect --verify'
+check "--mix-domains, --fill drop" shell 'pack --length 2K --order related --mix-domains --fill drop c.tks | inspect --verify'
+check "long documents are cut" shell 'pack --length 256 --order related c.tks | inspect --verify'
+check "behind decompose, label tokens" shell 'decompose --label-token --min 64 --max 256 c.tks | pack --order related | inspect --verify'
+check "no vocabulary: ids instead of words" shell 'tokenize -t bytes --no-vocab c.jsonl | pack --length 4096 --order related | inspect --verify'
+check "nothing waits" shell 'pack --order related p.tks | inspect --verify'
 inspect --json r.tks >j.json
 same "provenance" "--length=4096 --order=related" "$(json j.json 'd["provenance"][-1]["arguments"]')"
 
@@ -65,4 +65,4 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27
 tokenize -t bytes -o c36.tks c36.jsonl
 rm c36.jsonl
 status "past the budget" 1 pack -M 32M --length 4096 --order related -o x.tks c36.tks
-check "  one line that says what to do" sh -c 'grep -q -- "--order plan" err && [ $(wc -l <err) = 1 ]'
+check "  one line that says what to do" shell 'grep -q -- "--order plan" err && [ $(wc -l <err) = 1 ]'

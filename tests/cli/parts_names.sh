@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # parts_names.sh - --part as an option of every program: {part} and {parts} in names, what cannot be split, reports.
 
 have tokenize dedup decompose pack shuffle schedule inspect || return 0
@@ -14,9 +14,9 @@ done
 check "{part} and {parts} in -o" test -s docs.2-of-3.tks
 check "in options' values" test -e bad.1
 same "in --stats, which says which part it was" '[1, 3]' "$(json dec.1.json 'd["part"]')"
-check "no report without --part has a part" sh -c 'inspect --stats s.json whole.tks >out && ! grep -q "\"part\"" s.json'
+check "no report without --part has a part" shell 'inspect --stats s.json whole.tks >out && ! grep -q "\"part\"" s.json'
 cat dec.0 dec.1 dec.2 >cat.dec
-same "the parts are the run" "$(inspect --records whole.dec | sha256sum)" "$(inspect --records cat.dec | sha256sum)"
+same "the parts are the run" "$(inspect --records whole.dec | sha)" "$(inspect --records cat.dec | sha)"
 same "and no provenance tells of parts" "$(inspect --json whole.dec >a && json a 'd["provenance"]')" \
     "$(inspect --json dec.2 >a && json a 'd["provenance"]')"
 decompose --min 16 --max 64 --part 1/3 <docs.1-of-3.tks >piped.dec

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # phases_faults.sh - every phase of dedup, pack and shuffle with a call that fails: memory, threads, files.
 
 have tokenize dedup decompose pack shuffle || return 0

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # phases_stream.sh - a step that is run again knows its stream by all that is in it, not by the tokens' sum: the same
 # documents in another order, of other domains or with other ids are another stream, for work files and for manifests.
 
@@ -111,7 +111,7 @@ b[n + 60] ^= 1
 open("out.tks", "wb").write(b)'
 cp out.tks damaged.tks
 decompose --min 16 --max 64 $part -o out.tks 'in.{part}.tks' 2>err
-check "an output with a damaged frame is made again" sh -c '! cmp -s out.tks damaged.tks'
+check "an output with a damaged frame is made again" shell '! cmp -s out.tks damaged.tks'
 
 # Shards: tokens alone are in them, and the rest in segments/.
 shm() { shuffle --format mds --shard-sequences 2 --work wsh "$@"; }

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2016
+# shellcheck shell=bash disable=SC2154,SC2016
 # schedule_openlm.sh - OpenLM's arguments: the worked example of the reference implementation, digit for digit, and what
 # schedule refuses.
 
@@ -25,8 +25,8 @@ EOT
 status "the worked example" 0 schedule --tokens 28795904000 --epochs 8 --world 8 --workers 1 --curriculum grow-p2 set
 same "  digit for digit" "$(cat want)" "$(cat out)"
 check "  0.2 % off, without a warning" test ! -s err
-check "-o FILE" sh -c 'schedule --tokens 28795904000 --epochs 8 --world 8 -o args set && cmp want args'
-check "manifests in any order" sh -c 'schedule --tokens 28795904000 --epochs 8 --world 8 set/D_1?/manifest.jsonl set/D_9 set/D_8/ |
+check "-o FILE" shell 'schedule --tokens 28795904000 --epochs 8 --world 8 -o args set && cmp want args'
+check "manifests in any order" shell 'schedule --tokens 28795904000 --epochs 8 --world 8 set/D_1?/manifest.jsonl set/D_9 set/D_8/ |
     sed 1d >args; sed 1d want | cmp - args'
 same "odds as numbers" "$(tail -n 1 want)" \
     "$(schedule --tokens 28795904000 --epochs 8 --world 8 --curriculum 32,16,8,4,2,1 set | tail -n 1)"
@@ -36,7 +36,7 @@ same "shrink-linear" "--train-data-mix-weights 46 156 291 328 335 360" \
     "$(schedule --tokens 28795904000 --epochs 8 --world 8 --curriculum shrink-linear set | tail -n 1)"
 same "--batch-tokens" "--global-batch-size 64" \
     "$(schedule --tokens 28795904000 --epochs 8 --world 8 --batch-tokens 512K set | tail -n 1)"
-same "what the shards have" "--train-num-samples 34545336320" "$(schedule set | sed -n 's/^--train/&/p' | head -n 1)"
+same "what the shards have" "--train-num-samples 34545336320" "$(schedule set | sed -n 's/^--train/&/p' | sed -n 1p)"
 
 same "  on 8 GPUs in 8 epochs: rounded down" "--source-num-seq-per-epoch 1802240 1523712 942080 401408 163840 71680" \
     "$(schedule --world 8 --epochs 8 set | grep -e --source)"
@@ -76,7 +76,7 @@ status "a manifest that is no JSON" 1 schedule set
 check "  is named with its line" grep -q 'D_8/manifest.jsonl:1: ' err
 mkdir -p other/L_100 && mv set/D_9/manifest.jsonl other/L_100
 status "buckets that are no powers of two" 1 schedule other
-status "/dev/full" 1 sh -c 'schedule "$1" >/dev/full' sh set/D_10
+status "/dev/full" 1 shell 'schedule "$1" >/dev/full' sh set/D_10
 
 # Odds of 0: an epoch would wait for sequences that are never drawn.
 manifest zero 4 9 100

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2016,SC2046
+# shellcheck shell=bash disable=SC2154,SC2016,SC2046
 # schedule_steps.sh - schedule --trainer generic and olmo: what is refused and how, which file is written where, what is
 # said of what is left out, and inspect on schedules, sound and damaged. What steps there are: props/check_schedule.py.
 
@@ -21,7 +21,7 @@ olmo() { schedule --trainer olmo --batch-tokens 128 --world 2 "$@"; }
 
 status "a schedule to standard output" 0 generic set
 cp out whole.sched
-check "  is the file that -o writes" sh -c 'schedule --trainer generic --batch-tokens 128 --world 2 -o o.sched set && cmp whole.sched o.sched'
+check "  is the file that -o writes" shell 'schedule --trainer generic --batch-tokens 128 --world 2 -o o.sched set && cmp whole.sched o.sched'
 status "--json alone" 0 generic --json s.json set
 check "  writes nothing else" test ! -s out
 same "  with the same content" "$(inspect --json whole.sched | tr -d ' \n' | cut -c 2-500)" \
@@ -29,15 +29,15 @@ same "  with the same content" "$(inspect --json whole.sched | tr -d ' \n' | cut
 d = json.load(open("s.json")); del d["version"], d["steps"]; print(json.dumps(d))' | tr -d ' \n' | cut -c 2-500)"
 same "  and as many steps" "$(inspect --records whole.sched | wc -l)" "$(json s.json 'len(d["steps"])')"
 status "--json and -o" 0 generic --json t.json -o t.sched set
-check "  are both written" sh -c 'cmp s.json t.json && cmp t.sched whole.sched'
+check "  are both written" shell 'cmp s.json t.json && cmp t.sched whole.sched'
 status "--json -, alone" 0 generic --json - set
 check "  is the file" cmp out s.json
 status "--json - and -o to standard output" 2 generic --json - -o - set
-status "/dev/full" 1 sh -c 'schedule --trainer generic --batch-tokens 128 set >/dev/full'
+status "/dev/full" 1 shell 'schedule --trainer generic --batch-tokens 128 set >/dev/full'
 check "  one line" one_line err
 if command -v script >/dev/null 2>&1; then
-    script -qec "'$BIN/schedule' --trainer generic --batch-tokens 128 set" /dev/null </dev/null >shown.tty 2>&1
-    same "a terminal is refused" 2 $?
+    code script -qec "'$BIN/schedule' --trainer generic --batch-tokens 128 set" /dev/null </dev/null >shown.tty 2>&1
+    same "a terminal is refused" 2 $code
     check "  with the options to use" grep -q -e '-o FILE' shown.tty
 else
     skip "a terminal is refused: no script(1)"
@@ -69,8 +69,8 @@ manifest odds D_6 20
 olmo --curriculum grow-linear --cycles 1 -o o.sched odds 2>notes
 check "counts on which the original stops" grep -q "OLMo-core's rounding deals out more steps than there are in 1 of" notes
 status "  are sound all the same" 0 inspect --verify o.sched odds
-check "olmo fills gaps between buckets" sh -c 'rm -rf gap; mkdir gap; cp -r set/D_4 set/D_6 gap
-    schedule --trainer olmo --batch-tokens 128 --cycles 1 -o o.sched gap && inspect --json o.sched | grep -q "\"length\": 32, \"sequences\": 0,"'
+check "olmo fills gaps between buckets" shell 'rm -rf gap; mkdir gap; cp -r set/D_4 set/D_6 gap
+    schedule --trainer olmo --batch-tokens 128 --cycles 1 -o o.sched gap && inspect --json o.sched | grep -c "\"length\": 32, \"sequences\": 0,"'
 
 manifest huge D_30 1099511627776
 # Refused.
@@ -78,7 +78,7 @@ refused() { # WHAT STATUS PATTERN COMMAND...
     what=$1 code=$2 pattern=$3
     shift 3
     status "$what" "$code" "$@"
-    check "  in one line that says why" sh -c 'test "$(wc -l <"$1")" -ge 1 && grep -qe "$2" "$1"' sh "$TMP/err" "$pattern"
+    check "  in one line that says why" shell 'test "$(wc -l <"$1")" -ge 1 && grep -qe "$2" "$1"' sh "$TMP/err" "$pattern"
     check "  writes nothing" test ! -s "$TMP/out"
 }
 refused "no --batch-tokens" 2 'batch-tokens N' schedule --trainer generic set
@@ -182,12 +182,12 @@ check "  a bucket" grep -qE '^ +16 +4 +237 +29 +33.3%  5 \(remainder\)$' shown
 same "  a row of the drawing for each bucket" 3 "$(grep -c '█' shown)"
 status "--histogram" 0 inspect --histogram whole.sched
 same "  is the drawing alone" "$(tail -n 4 shown)" "$(cat out)"
-same "--records=2" "$(inspect --records whole.sched | head -n 2)" "$(inspect --records=2 whole.sched)"
+same "--records=2" "$(inspect --records whole.sched | sed -n 1,2p)" "$(inspect --records=2 whole.sched)"
 status "--jsonl" 2 inspect --jsonl whole.sched
 refused "a schedule on a pipe" 1 'a schedule, not a token stream.*from a file and not from a pipe' \
-    sh -c 'cat whole.sched | inspect'
+    shell 'cat whole.sched | inspect'
 check "  one line" one_line err
-refused "  by a name" 1 'a schedule, not a token stream' sh -c 'cat whole.sched | inspect --verify /dev/stdin'
+refused "  by a name" 1 'a schedule, not a token stream' shell 'cat whole.sched | inspect --verify /dev/stdin'
 refused "  to another program" 1 'a schedule, not a token stream' pack --length 128 -o /dev/null whole.sched
 status "--verify" 0 inspect --verify whole.sched
 status "  with its shards" 0 inspect --verify whole.sched set
@@ -196,7 +196,7 @@ status "  with others" 1 inspect --verify whole.sched set2
 check "  one line" one_line err
 refused "--records with others" 1 'made for other shards' inspect --records whole.sched set2
 status "  with its own" 0 inspect --records whole.sched set
-status "lengths of 13 digits" 0 sh -c 'schedule --trainer generic --batch-tokens 1T --bricks -o long.sched "$@"' sh wrap/one
+status "lengths of 13 digits" 0 shell 'schedule --trainer generic --batch-tokens 1T --bricks -o long.sched "$@"' sh wrap/one
 inspect long.sched >out
 same "  stay in their columns" "13 13" "$(awk '/^ *(length|step) / { print index($0, $1) + length($1) - 1 }' out | xargs)"
 n=$(wc -c <whole.sched)
@@ -204,8 +204,8 @@ for at in 9 100 255 300 640 700 $((n - 20)) $((n - 1)); do
     "$PYTHON" -c 'import sys
 b = bytearray(open("whole.sched", "rb").read()); b[int(sys.argv[1])] ^= 4; open("bad.sched", "wb").write(b)' $at
     for mode in --verify --json --records --histogram; do
-        inspect $mode bad.sched >out 2>err
-        [ $? = 1 ] && one_line err && continue
+        code inspect $mode bad.sched >out 2>err
+        [ $code = 1 ] && one_line err && continue
         not_ok "byte $at flipped: $mode"
     done
     ok "byte $at flipped"
@@ -241,11 +241,11 @@ decompose --min 16 --max 64 --label-token --tail drop code.tks >code.d
 # shellcheck disable=SC2086 # options
 shuffle -q $mix -o phases web.d code.d
 schedule --trainer generic --batch-tokens 256 -o p.sched phases 2>err
-check "phases of several buckets overlap: is said" sh -c '[ "$(grep -c . err)" = 1 ] && grep -q "phases: was blended in 2 phases" err'
+check "phases of several buckets overlap: is said" shell '[ "$(grep -c . err)" = 1 ] && grep -q "phases: was blended in 2 phases" err'
 schedule -q --trainer generic --batch-tokens 256 -o p.sched phases 2>err
 check "  not with -q" test ! -s err
 for x in web code; do decompose --buckets 64 --label-token --tail drop $x.tks >$x.d; done
 # shellcheck disable=SC2086 # options
 shuffle -q $mix -o one web.d code.d
 schedule --trainer generic --batch-tokens 256 -o p.sched one 2>err
-check "phases of one bucket follow one another" sh -c '! grep -q "was blended" err'
+check "phases of one bucket follow one another" shell '! grep -q "was blended" err'

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # shards_card.sh - the data card: README.md with its front matter, lengths.svg, and what report.json says of the same;
 # the same bytes whatever -T and -M; the names of others stay text.
 

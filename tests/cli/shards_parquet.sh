@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2086
+# shellcheck shell=bash disable=SC2154,SC2086
 # shards_parquet.sh - shuffle --format parquet: read back and compared; the same bytes whatever the threads and the memory;
 # what is wrong with a set is found. Where the build has no Parquet (see `make arrow`), that is said in one line.
 
@@ -9,7 +9,7 @@ tokenize -t bytes c.jsonl | decompose --min 16 --max 256 | pack --length 128 -o 
 mkdir alone
 cp "$BIN/shuffle" alone/shuffle
 status "a build without says so" 1 alone/shuffle --format parquet -o none p.tks
-check "in one line" sh -c "test \$(wc -l <err) = 1 && grep -q '^shuffle: --format parquet is not built in: ' err"
+check "in one line" shell "test \$(wc -l <err) = 1 && grep -q '^shuffle: --format parquet is not built in: ' err"
 check "and leaves nothing" test ! -e none
 if ! shuffle --format parquet -o none p.tks 2>err && grep -q 'is not built in' err; then
     skip "Parquet out: this build has none (make arrow)"
@@ -73,7 +73,7 @@ size=$(wc -c <keep)
 for n in 3 100 $((size / 2)) $((size - 1)); do
     head -c $n keep >$f
     status "cut to $n bytes" 1 inspect --verify d
-    check "cut to $n bytes: one line that names it" sh -c "test \$(wc -l <err) = 1 && grep -q 'shard-0000001.parquet' err"
+    check "cut to $n bytes: one line that names it" shell "test \$(wc -l <err) = 1 && grep -q 'shard-0000001.parquet' err"
     status "cut to $n bytes: --records" 1 inspect --records d
 done
 "$PYTHON" -c 'import sys

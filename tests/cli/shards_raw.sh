@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2086,SC2046,SC2016
+# shellcheck shell=bash disable=SC2154,SC2086,SC2046,SC2016
 # shards_raw.sh - shuffle --format ds and --format megatron: the bytes of each file, the same whatever the threads and the
 # memory; inspect reads the sets back and finds what is wrong with them; what does not suit a format is refused.
 
@@ -43,7 +43,7 @@ rm -rf ds megatron
 shuffle -q --format ds --shard-sequences 300 -o ds l.tks
 shuffle -q --format megatron --shard-sequences 300 -o megatron l.tks
 same "auto: one shard a bucket" 1 "$(shuffle -q --format ds -o auto l.tks && find auto/D_7 -name '*.ds' | wc -l)"
-check "segments of other documents begin again in the index" sh -c 'test "$(wc -c <auto/D_7/shard-0000000.ds.index)" -gt \
+check "segments of other documents begin again in the index" shell 'test "$(wc -c <auto/D_7/shard-0000000.ds.index)" -gt \
     "$((8 * $(wc -c <auto/D_7/shard-0000000.ds) / 4 / 129))"'
 
 # ---- back: a set is an input too ----
@@ -57,7 +57,7 @@ same "megatron: read as documents" "$(inspect --json megatron >j.json; json j.js
 
 decompose --min 16 --max 256 --tail drop c.tks >plain.tks
 status "ds wants labels" 1 shuffle --format ds -o no plain.tks
-check "and says how" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--label-token" err'
+check "and says how" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--label-token" err'
 check "nothing is left" test ! -e no
 status "ds without labels, forced" 0 shuffle --force --format ds -o forced plain.tks
 status "is read" 0 inspect --verify forced
@@ -74,11 +74,11 @@ for f in ds megatron; do
     check "$f: no file of the old set is left" test "$(find odd_$f/L_100 -type f | wc -l)" -lt 4
 done
 status "megatron: too many sequences" 2 shuffle --format megatron --shard-sequences 3000000000 -o no plain.tks
-check "and the largest number that does" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--shard-sequences 2147483647 or less" err'
+check "and the largest number that does" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--shard-sequences 2147483647 or less" err'
 "$PYTHON" "$top/tests/cli/make_npy.py" ids big.npy 4 "([1] * 20 + [0]) * 100"
 decompose --buckets 16 --tail drop --eos-id 0 --token-bytes 4 --vocab-size 4294967296 big.npy >big.tks
 status "megatron: ids past 31 bits" 1 shuffle --format megatron -o no big.tks
-check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "ids below 2147483648" err'
+check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "ids below 2147483648" err'
 status "--compress" 2 shuffle --format ds --compress zstd -o no l.tks
 
 # ---- what is wrong with a set ----

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # shards_resume.sh - a shuffle that is killed leaves what the same command goes on with: kill -9 at fail-points and at
 # random moments, SIGTERM, files that were damaged meanwhile, other input and options; full disks leave nothing.
 
@@ -31,10 +31,9 @@ for format in wds olmo ds megatron mds litdata parquet; do
     [ -z "$SHIM" ] || for at in start:1 mkdir:2 open:20 name:1 name:2 name:7 name:20 name:45 write:2 write:9 write:40 \
         sync:5 sync:33 close:25; do
         rm -rf set log
-        SHIM_AT=$at SHIM_LOG=log LD_PRELOAD=$SHIM/fault.so run -T 1 -o set >/dev/null 2>&1
-        killed=$?
+        SHIM_AT=$at SHIM_LOG=log LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
         [ -e log ] || continue
-        check "$format: killed at $at" test $killed = 137
+        check "$format: killed at $at" test $code = 137
         [ ! -d set ] || check "$format: killed at $at: seen to be incomplete" test ! -e set/report.json
         status "$format: killed at $at: the same again" 0 run -o set
         same "$format: killed at $at: the same set" "$good" "$(sha_tree set)"
@@ -47,13 +46,13 @@ format=wds
 run -o want -f
 good=$(sha_tree want)
 if [ -n "$SHIM" ]; then
-    SHIM_AT=name:45 LD_PRELOAD=$SHIM/fault.so run -T 1 -o set >/dev/null 2>&1
+    SHIM_AT=name:45 LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
     lines=$(wc -l <set/.journal.jsonl)
     check "shards are in the journal" test "$lines" -gt 10
     cp -r set half
     for at in mkdir:1 mkdir:2 unlink:1; do # while what there is is looked at, before anything is made
-        SHIM_AT=$at LD_PRELOAD=$SHIM/fault.so run -T 1 -o set >/dev/null 2>&1
-        same "killed, and in the next run at $at" 137 $?
+        SHIM_AT=$at LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
+        same "killed, and in the next run at $at" 137 $code
         status "  the same again" 0 run -o set
         same "  the same set" "$good" "$(sha_tree set)"
         rm -rf set
@@ -98,7 +97,7 @@ if [ -n "$SHIM" ]; then
     "$BIN/shuffle" --no-provenance --seed 2 label.tks -o b.tks
     rm -rf set
     keep() { "$BIN/shuffle" -q --no-provenance --order keep --format wds --shard-sequences 64 -o set "$1"; }
-    SHIM_AT=name:45 LD_PRELOAD=$SHIM/fault.so keep a.tks >/dev/null 2>&1
+    SHIM_AT=name:45 LD_PRELOAD=$SHIM/fault.so code keep a.tks >/dev/null 2>&1
     cp -r set half2
     status "the same sequences in another order" 1 keep b.tks
     check "are another input" grep -q 'its order' err
@@ -111,7 +110,7 @@ if [ -n "$SHIM" ]; then
     }
     tokenize -t bytes --id-field id c.jsonl | decompose --min 64 --max 64 --tail drop -o fixed.tks
     rm -rf set
-    SHIM_AT=name:13 LD_PRELOAD=$SHIM/fault.so first -T 1 >/dev/null 2>&1
+    SHIM_AT=name:13 LD_PRELOAD=$SHIM/fault.so code first -T 1 >/dev/null 2>&1
     check "several shards are whole" test -e set/D_6/shard-0000001.csv.gz
     status "a shorter output that begins with the same shards is another" 1 first --max-tokens 4096
     check "and says so" grep -q 'shard 1 of D_6' err
@@ -134,9 +133,9 @@ for after in 0.011 0.023 0.037 0.052 0.071 0.094 0.12 0.15 0.19 0.24; do
         "$BIN/shuffle" -q --seed 4 --format wds --shard-sequences 64 -o set label.tks >/dev/null 2>&1 &
         pid=$!
         sleep $after
-        kill -$sig $pid 2>/dev/null
-        wait $pid 2>/dev/null
-        got=$?
+        kill -$sig $pid 2>/dev/null || : # it may have ended
+        code wait $pid 2>/dev/null
+        got=$code
         [ $got = 0 ] || n=$((n + 1))
         [ $sig$got = TERM75 ] || [ $sig$got = KILL137 ] || [ $got = 0 ] ||
             { [ $got = 1 ] && [ -e set/report.json ] && [ ! -e set/.journal.jsonl ]; } || { [ $got = 143 ] && [ ! -e set ]; } || not_ok "SIG$sig after $after: status $got"
@@ -150,8 +149,8 @@ check "some of them were alive" test $n -gt 5
 if [ -n "$SHIM" ]; then
     for at in write:3 write:30 write:150 name:9 sync:20; do
         rm -rf set log
-        SHIM_AT=$at SHIM_DO=28 SHIM_ALWAYS=1 SHIM_LOG=log LD_PRELOAD=$SHIM/fault.so run -o set >/dev/null 2>err
-        got=$?
+        SHIM_AT=$at SHIM_DO=28 SHIM_ALWAYS=1 SHIM_LOG=log LD_PRELOAD=$SHIM/fault.so code run -o set >/dev/null 2>err
+        got=$code
         [ -e log ] || continue
         same "full at $at: exit 1" 1 "$got"
         check "full at $at: one line that says so" grep -q 'No space left' err

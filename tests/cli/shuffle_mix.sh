@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # shuffle_mix.sh - blends: the same bytes for every -M and -T, from files and from pipes; shards; by input; schedules
 # and where their phases begin; what is refused. That the right sequences are taken: tests/props/check_blend.py.
 
@@ -50,11 +50,11 @@ PY
 # Shards: the same sequences, the order within each bucket that of the stream, phase after phase.
 by_length() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
 d = [(len(json.loads(l)["tokens"]), l) for l in sys.stdin]
-sys.stdout.writelines(l for _, l in sorted(d, key=lambda x: x[0]))' | sha256sum; }
+sys.stdout.writelines(l for _, l in sorted(d, key=lambda x: x[0]))' | sha; }
 plan="--mix-schedule web=0.7,code=0.3:75%;web=0.2,math=0.8:25% --max-tokens 18M --seed 5"
 shuffle $plan -o phases.tks --stats s.json all.tks
 shuffle -q $plan --format wds -M 32M -o set all.tks
-same "a schedule's shards" "$(by_length phases.tks)" "$(inspect --records set | sha256sum)"
+same "a schedule's shards" "$(by_length phases.tks)" "$(inspect --records set | sha)"
 check "inspect --verify" inspect --verify set
 inspect --records phases.tks >records
 "$PYTHON" - <<'PY'

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2086
+# shellcheck shell=bash disable=SC2154,SC2086
 # shuffle_olmo.sh - shuffle --format olmo and schedule --olmo-cache: the same bytes whatever the threads, read back by
 # inspect, damage is one line, options and limits; what the files say to OLMo-core is tests/judges/readers_olmo.py's.
 
@@ -32,7 +32,7 @@ same "a URL, and the trainer's tokenizer" "s3://bucket/b/D_4/shard-0000000.npy 1
     "$(json b/olmo-cache/vsl-natural.json '"%s %d %d" % (d["paths"][0], d["tokenizer"]["vocab_size"], d["tokenizer"]["pad_token_id"])')"
 check "--force takes the old cache away" test "$(find b/olmo-cache -name 'dataset-*' | wc -l)" = 2
 tokenize c.jsonl | decompose --buckets 64 --tail drop | shuffle --format olmo -o flat 2>err
-check "one bucket: is said" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "no olmo-cache is written: .*two lengths" err'
+check "one bucket: is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "no olmo-cache is written: .*two lengths" err'
 check "one bucket: no index, but files" test ! -e flat/olmo-cache -a -e flat/D_6/shard-0000000.npy
 tokenize c.jsonl | decompose --buckets 100,60 --tail drop | shuffle -q --format olmo -o odd
 check "lengths of any kind: no index, but files" test ! -e odd/olmo-cache -a -e odd/L_100/shard-0000000.npy
@@ -63,7 +63,7 @@ bad() { # WORDS COMMAND...: on a copy of the set
     shift
     rm -rf bad
     cp -r a bad
-    sh -c "$*"
+    shell "$*"
     said 1 "$words" inspect --verify bad
 }
 bad "bytes" "truncate -s -2 bad/D_4/shard-0000000.npy"
@@ -84,7 +84,7 @@ rm -rf bad && cp -r a bad && touch bad/olmo-cache/dataset-common/theirs.npy
 check "what a loader adds to the cache is its own" inspect --verify bad
 check "schedule may add to it" schedule -q --trainer generic --batch-tokens 2K --olmo-cache bad/olmo-cache --olmo-path /data/set a
 check "  and that is a set again" inspect --verify bad
-said 1 "global_batch_indices.*: is not as it was written" sh -c '
+said 1 "global_batch_indices.*: is not as it was written" shell '
     printf "\377" | dd of=$(ls bad/olmo-cache/dataset-*/vsl-natural/global_batch_indices*) bs=1 conv=notrunc status=none; inspect --verify bad'
 bad "olmo-cache/manifest.jsonl: is not as it was written" "sed -i 2d bad/olmo-cache/manifest.jsonl"
 said 1 "olmo-cache/manifest.jsonl: is not as it was written" schedule -q --trainer generic --batch-tokens 2K --olmo-cache bad/olmo-cache a
@@ -96,7 +96,7 @@ schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/
 schedule -q --trainer generic $olmo --cycles 2 --json t.json a
 check "the schedule is what it is without" cmp s.json t.json
 check "nothing on standard output" test -z "$(schedule -q --trainer generic $olmo --olmo-cache w --olmo-path /data/set a)"
-check "the index is that of shuffle" sh -c 'for f in $(cd a/olmo-cache && find . -name "*.npy" -o -name "vsl*"); do cmp a/olmo-cache/$f w/$f || exit 1; done'
+check "the index is that of shuffle" shell 'for f in $(cd a/olmo-cache && find . -name "*.npy" -o -name "vsl*"); do cmp a/olmo-cache/$f w/$f || exit 1; done'
 schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/set a
 order=$(ls w/dataset-*/vsl-natural/global_batch_indices_bz2048_epoch2_seed3.npy)
 cat >batches.py <<'END'

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # shuffle_order.sh - the same bytes for every -M and -T, as a stream and as shards; the order does not depend on the
 # input's order; samples and limits; what is refused.
 
@@ -33,16 +33,16 @@ for t in 1 2 7; do
         test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
 done
 rm -rf out out.tks
-check "another seed, another order" test "$(shuffle --seed 10 all.tks | sha256sum)" != "$(sha256sum <want.tks)"
-inspect --records want.tks | sort | sha256sum >a
-inspect --records all.tks | sort | sha256sum >b
+check "another seed, another order" test "$(shuffle --seed 10 all.tks | sha)" != "$(sha want.tks)"
+inspect --records want.tks | sort | sha >a
+inspect --records all.tks | sort | sha >b
 same "the records are the same, with ids and domains" "$(cat b)" "$(cat a)"
 
 # Shuffled again from any order, the order is that of the seed.
 shuffle --no-provenance --seed 3 all.tks -o a.tks
 shuffle --no-provenance --seed 5 all.tks | shuffle --no-provenance --seed 3 -o b.tks
 same "the order does not depend on the input's order" \
-    "$(inspect --records a.tks | sha256sum)" "$(inspect --records b.tks | sha256sum)"
+    "$(inspect --records a.tks | sha)" "$(inspect --records b.tks | sha)"
 rm -f a.tks b.tks
 
 # Samples and limits.
@@ -53,7 +53,7 @@ d=json.load(open("s.json"))["sequences"]
 raise SystemExit(not 0.09 < d["out"] / d["in"] < 0.11 or d["dropped"] != {"sample": d["in"] - d["out"]})'
 inspect --records tenth.tks | sort >a
 inspect --records third.tks | sort >b
-check "a smaller sample is part of a larger one" test -z "$(comm -23 a b | head -n 1)"
+check "a smaller sample is part of a larger one" test -z "$(comm -23 a b | sed -n 1p)"
 inspect --records want.tks >a
 shuffle --max-tokens 100000 --seed 9 --stats s.json all.tks -o few.tks
 inspect --records few.tks >b
@@ -69,22 +69,22 @@ same "the same tokens as shards" "$(json b 'd["checksum"]')" "$(json a 'd["check
 # Shards get bucket after bucket: within each the order is that of the stream, and a limit takes the same sequences.
 by_length() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
 d = [(len(json.loads(l)["tokens"]), l) for l in sys.stdin]
-sys.stdout.writelines(l for _, l in sorted(d, key=lambda x: x[0]))' | sha256sum; }
-same "a bucket's order in shards is that of the stream" "$(by_length want.tks)" "$(inspect --records want | sha256sum)"
-same "and with --max-tokens" "$(by_length few.tks)" "$(inspect --records few | sha256sum)"
+sys.stdout.writelines(l for _, l in sorted(d, key=lambda x: x[0]))' | sha; }
+same "a bucket's order in shards is that of the stream" "$(by_length want.tks)" "$(inspect --records want | sha)"
+same "and with --max-tokens" "$(by_length few.tks)" "$(inspect --records few | sha)"
 
 # --order keep: what the stream's order is stays.
 shuffle --order keep --no-provenance all.tks -o kept.tks
-same "--order keep leaves a stream as it is" "$(inspect --records all.tks | sha256sum)" \
-    "$(inspect --records kept.tks | sha256sum)"
+same "--order keep leaves a stream as it is" "$(inspect --records all.tks | sha)" \
+    "$(inspect --records kept.tks | sha)"
 shuffle -q --order keep --format wds -o kept-set all.tks
-same "and the order in each bucket of shards" "$(by_length all.tks)" "$(inspect --records kept-set | sha256sum)"
+same "and the order in each bucket of shards" "$(by_length all.tks)" "$(inspect --records kept-set | sha)"
 shuffle --order keep --max-tokens 100000 -M 32M all.tks -o kept-few.tks
 inspect --records all.tks >a
 inspect --records kept-few.tks >b
 check "--max-tokens takes its beginning" cmp -s -n "$(wc -c <b)" a b
 shuffle -q --order keep --max-tokens 100000 --format wds -o kept-few all.tks
-same "in shards too" "$(by_length kept-few.tks)" "$(inspect --records kept-few | sha256sum)"
+same "in shards too" "$(by_length kept-few.tks)" "$(inspect --records kept-few | sha)"
 rm -rf kept.tks kept-set kept-few kept-few.tks
 
 # Refusals and folders.
@@ -138,6 +138,5 @@ check "is a whole set" inspect --verify kept
 same "--force into the working folder" 0 "$(cd kept && shuffle -q -f --format wds -o . ../all.tks >&2; echo $?)"
 check "is a whole set too" inspect --verify kept
 same "the folder's mode stays" 750 "$(stat -c %a kept)"
-(ulimit -f 64 && shuffle -q -f --format wds -o kept-link all.tks 2>err)
-same "a fault while shards are written" 1 $?
-same "leaves the folder, and nothing in it" "" "$(ls -A kept)"
+status "a fault while shards are written" 1 shell 'ulimit -f 64; shuffle -q -f --format wds -o kept-link all.tks'
+empty "leaves the folder, and nothing in it" "$(ls -A kept)"

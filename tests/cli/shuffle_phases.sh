@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # shuffle_phases.sh - shuffle --phase: the records of one run in order, for any number of parts and ranges; what is
 # refused; damaged and foreign files, and records that were taken out. Sets: shuffle_phases_shards.sh; kill -9:
 # shuffle_phases_killed.sh.

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # shuffle_phases_killed.sh - shuffle --phase: kill -9 in each phase, and a rerun, give the set of one run.
 
 have tokenize decompose pack shuffle inspect || return 0

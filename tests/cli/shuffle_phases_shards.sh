@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # shuffle_phases_shards.sh - shuffle --phase: byte for byte the sets of shards of one run, in every format, for any
 # number of parts and ranges, with samples, blends and repeats.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # stopped.sh - SIGTERM and SIGUSR1, which schedulers send before they kill, in every program and phase, also where files
 # have temporary names as on NFS: exit status 75, one line, nothing half-written, no temporary name; the run that is
 # started again gives the same bytes.
@@ -29,8 +29,8 @@ stop() {
         rm -rf run log
         mkdir run
         [ "${keep:-}" = "" ] || cp -r $keep/* run
-        LD_PRELOAD=$fault SHIM_NAMES=1 SHIM_LOG=log SHIM_DO=${how%%:*} SHIM_AT=$at "$@" >run.out 2>err
-        got=$?
+        LD_PRELOAD=$fault SHIM_NAMES=1 SHIM_LOG=log SHIM_DO=${how%%:*} SHIM_AT=$at code "$@" >run.out 2>err
+        got=$code
         if [ ! -e log ]; then
             continue # it has no such call: nothing to stop at
         fi

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # tokenize_big.sh - documents that all threads encode together: the same bytes as one thread.
 
 have tokenize || return 0
@@ -75,7 +75,7 @@ for o in "" "-t llama3.tiktoken --bos --no-eos" "--holdout 0.5 --seed 3 --holdou
         : >h.tks
         # shellcheck disable=SC2086 # options
         tokenize -q $o $m --no-provenance --stats s.json -o x.tks raw/*.txt || not_ok "between small ones: $o $m"
-        { sha x.tks h.tks; json s.json '[d["tokens"], d["documents"], d["text_bytes"], d["input_bytes"]]'; } >got
+        { sha x.tks; [ ! -s h.tks ] || sha h.tks; json s.json '[d["tokens"], d["documents"], d["text_bytes"], d["input_bytes"]]'; } >got
         [ -f want ] || cp got want
         same "between small ones: $o $m" "$(cat want)" "$(cat got)"
     done

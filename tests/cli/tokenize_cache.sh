@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # tokenize_cache.sh - compiled vocabularies: the stream never depends on them, whatever is done to them.
 
 have tokenize inspect || return 0
@@ -104,7 +104,7 @@ for what, data in cases:
         else:
             f.write(data)
     subprocess.run("tokenize -v -t llama3.tiktoken --stats s.json -o x.tks b.txt 2>note", shell=True, check=True)
-    sha = subprocess.run(["sha256sum", "x.tks"], stdout=subprocess.PIPE).stdout.decode()[:64]
+    sha = subprocess.run(["sha256sum", "x.tks"], stdout=subprocess.PIPE, check=True).stdout.decode()[:64]
     how = json.load(open("s.json"))["vocabulary"]
     note = open("note").read()
     if sha != want or how != "built" or open(one, "rb").read() != good or one not in note.replace("\n", one):
@@ -208,8 +208,8 @@ if fault=$(shim fault); then
         while [ $n -lt 400 ]; do
             rm -f log
             [ $state = full ] || rm -rf "$cache"
-            LD_PRELOAD=$fault SHIM_AT=$1:$n SHIM_DO=$2 SHIM_LOG=log tokenize -t llama3.tiktoken --stats s2.json -o y.tks b.txt 2>err
-            got=$?
+            LD_PRELOAD=$fault SHIM_AT=$1:$n SHIM_DO=$2 SHIM_LOG=log code tokenize -t llama3.tiktoken --stats s2.json -o y.tks b.txt 2>err
+            got=$code
             [ -s log ] || break
             case $2.$got in
             kill.137) ;;
@@ -217,7 +217,7 @@ if fault=$(shim fault); then
             *.1) one_line err || echo "$1 $n: $(cat err)" ;;
             *) echo "$1 $n: exit status $got" ;;
             esac
-            unfinished=$(find "$cache" -name '.tmp-*' 2>/dev/null)
+            unfinished=$(find "$cache" -name '.tmp-*' 2>/dev/null || :)
             [ -z "$unfinished" ] || [ "$2" = kill ] || echo "$1 $n: $unfinished is left"
             SLUICE_CACHE_DIR=$cache tokenize -t llama3.tiktoken -o y.tks b.txt 2>err && [ "$(sha y.tks)" = "$whole" ] ||
                 echo "$1 $n: not well afterwards: $(cat err)"
@@ -230,10 +230,10 @@ if fault=$(shim fault); then
     for state in full empty; do
         for call in read write open close name mkdir map; do
             [ $state.$call != full.mkdir ] || continue # it is there
-            same "each $call fails, the folder $state" "" "$(each $call 5)"
+            empty "each $call fails, the folder $state" "$(each $call 5)"
         done
-        same "memory is short, the folder $state" "" "$(each memory 12 $step)"
-        same "each write is the last, the folder $state" "" "$(each io kill 3)"
+        empty "memory is short, the folder $state" "$(each memory 12 $step)"
+        empty "each write is the last, the folder $state" "$(each io kill 3)"
     done
 fi
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # tokenize_choose.sh - which documents are taken: --holdout and --sample by the text, --max-tokens by the order; the
 # same whatever -T, -M, parts, files and tokenizer; books; text and tokens by domain in the report.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # tokenize_formats.sh - the same documents from every compression, from files, folders, lists, pipes and archives; for
 # every -T, -M, folder and share.
 
@@ -6,7 +6,7 @@ have tokenize inspect || return 0
 
 sum() { inspect --json "${1:--}" | "$PYTHON" -c 'import json,sys; d=json.load(sys.stdin); print(d["checksum"], d["documents"])'; }
 # what is traced: names of sources aside
-trace() { inspect --records | sed 's/"source":"[^"]*"/"source":"?"/g' | sha256sum; }
+trace() { inspect --records | sed 's/"source":"[^"]*"/"source":"?"/g' | sha; }
 
 mkdir in
 corpus c.jsonl 1500000 2

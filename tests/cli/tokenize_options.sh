@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # tokenize_options.sh - EOS and BOS, ids and domains, held-out documents, what is recorded, and the books.
 
 have tokenize inspect || return 0

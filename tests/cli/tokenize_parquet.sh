@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # tokenize_parquet.sh - Parquet in. Where the build has none (see `make arrow`), that is said in one line, and the rest is
 # skipped.
 
@@ -64,11 +64,11 @@ check "an integer id" grep -q '"id":"-7"' one
 tokenize -t bytes $F -o v.tks <d.parquet
 same "standard input, a file" "$(rows got.tks | sha)" "$(rows v.tks | sha)"
 # shellcheck disable=SC2086,SC2002 # words; a pipe is what is meant
-status "a pipe" 1 sh -c 'cat d.parquet | tokenize -t bytes -o x.tks'
-check "a pipe: one line" sh -c "test \$(wc -l <err) = 1 && grep -q 'from its end' err"
+status "a pipe" 1 shell 'cat d.parquet | tokenize -t bytes -o x.tks'
+check "a pipe: one line" shell "test \$(wc -l <err) = 1 && grep -q 'from its end' err"
 gzip -k d.parquet
 status "compressed as a whole" 1 tokenize -t bytes -o x.tks d.parquet.gz
-check "compressed: one line" sh -c "test \$(wc -l <err) = 1 && grep -q 'd.parquet.gz: a Parquet file within gzip' err"
+check "compressed: one line" shell "test \$(wc -l <err) = 1 && grep -q 'd.parquet.gz: a Parquet file within gzip' err"
 
 # parts, files of several kinds
 mkdir p
@@ -114,11 +114,11 @@ tokenize -t bytes --score-field s -o sc.tks sc.parquet
 same "scores and tokens are those of JSONL" "$(score scj.tks) $(rows scj.tks | sha)" "$(score sc.tks) $(rows sc.tks | sha)"
 for bad in 'text:holds no numbers' 'zzz:no column "zzz"'; do
     status "--score-field ${bad%%:*}" 1 tokenize -t bytes --score-field "${bad%%:*}" -o x.tks sc.parquet
-    check "is said in one line" sh -c "test \$(wc -l <err) = 1 && grep -q '${bad#*:}' err"
+    check "is said in one line" shell "test \$(wc -l <err) = 1 && grep -q '${bad#*:}' err"
 done
 printf '{"text":"one","s":1.5}\n{"text":"two","s":NaN}\n{"text":"three","s":-Infinity}\n' | parquet nan.parquet
 status "a score that is NaN" 1 tokenize -t bytes --score-field s -o x.tks nan.parquet
-check "names the row: a score" sh -c "test \$(wc -l <err) = 1 && grep -q 'nan.parquet: row 1: \"s\" is not a number; ' err"
+check "names the row: a score" shell "test \$(wc -l <err) = 1 && grep -q 'nan.parquet: row 1: \"s\" is not a number; ' err"
 tokenize -t bytes --score-field s --on-error skip --stats s.json -o sc.tks nan.parquet 2>err
 same "is left out with --on-error skip" '{"not-a-number": 2}' "$(json s.json 'd["documents"]["dropped"]')"
 
@@ -135,7 +135,7 @@ tokenize -t bytes --field a.b --on-error skip --rejects r.jsonl --stats s.json -
 same "nulls are missing fields" '[5, [["empty", 1], ["missing-field", 1]], 3]' "$(json s.json '[d["documents"]["in"], sorted(d["documents"]["dropped"].items()), d["documents"]["out"]]')"
 same "its place is kept" '{"source":"n.parquet","document":1,"byte":null,"reason":"missing-field","raw":""}' "$(cat r.jsonl)"
 status "a null ends the run" 1 tokenize -t bytes --field a.c.d -o x.tks n.parquet
-check "names the row" sh -c "test \$(wc -l <err) = 1 && grep -q 'n.parquet: row 1: \"a.c.d\" is null; ' err"
+check "names the row" shell "test \$(wc -l <err) = 1 && grep -q 'n.parquet: row 1: \"a.c.d\" is null; ' err"
 status "a null id" 1 tokenize -t bytes --field a.b --id-field i -o x.tks n.parquet
 tokenize -t bytes --field a.c.d --on-error skip -o n.tks n.parquet 2>err
 same "a struct in a struct" '[0, 3]' "$(inspect --records n.tks | "$PYTHON" -c 'import json, sys
@@ -143,12 +143,12 @@ print([json.loads(l)["segments"][0]["document"] for l in sys.stdin])')"
 "$PYTHON" -c 'b = open("n.parquet", "rb").read(); import sys
 print(b.count(b"MARKMARK")); open("u.parquet", "wb").write(b.replace(b"MARKMARK", b"MA\xff\xfeRKMA"))' >/dev/null
 status "a page whose checksum is wrong" 1 tokenize -t bytes --field a.b --on-error fail -o x.tks u.parquet
-check "names the row group" sh -c "test \$(wc -l <err) = 1 && grep -q 'u.parquet: row group [01]: damaged' err"
+check "names the row group" shell "test \$(wc -l <err) = 1 && grep -q 'u.parquet: row group [01]: damaged' err"
 
 # columns that cannot be read
 for bad in 'a:struct or a list' 'zzz:no column "zzz"' 'i:holds no strings'; do
     status "--field ${bad%%:*}" 1 tokenize -t bytes --field "${bad%%:*}" -o x.tks n.parquet
-    check "is said in one line" sh -c "test \$(wc -l <err) = 1 && grep -q '${bad#*:}' err"
+    check "is said in one line" shell "test \$(wc -l <err) = 1 && grep -q '${bad#*:}' err"
 done
 
 # damage: every length of a small file, every byte of its footer

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=bash disable=SC2154
 # tokenize_refused.sh - what a tokenizer.json can have that is not reproduced: exit 1, one line that names the file and
 # the component, no output. What is nearly the same and is reproduced stands beside it.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2086
+# shellcheck shell=bash disable=SC2154,SC2086
 # tokens_device.sh - the scan of files of ids on a device: the CPU's bytes, and what comes of a device that fails at any
 # call. The device is a fake (tests/fake), which auto takes for any work.
 
@@ -33,20 +33,20 @@ check "four bytes" cmp plan4.cpu plan4.cuda
 same "a pipe is not taken under auto, for it cannot be read twice" cpu \
     "$(cat d.npy | "$fake/decompose" --plan --eos-id 0 --token-bytes 2 --stats s.json >plan; json s.json 'd["device"]')"
 status "an id past the vocabulary" 1 "$fake/inspect" --histogram --device cuda --vocab-size 5 $raw
-check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "a.npy: id 7 at position 2 " err'
+check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "a.npy: id 7 at position 2 " err'
 
 for mode in "" :lost :late; do
     n=0 bad=
     while n=$((n + 1)); do
         got=$(SLU_FAKE_FAIL=$n$mode SLU_FAKE_LOG=log "$fake/inspect" --histogram --device auto $raw 2>err | sha)
         [ "$got" = "$hist" ] && [ "$(grep -c "the CPU does its work" err)" -le 1 ] || bad="$bad auto:$n"
-        SLU_FAKE_FAIL=$n$mode "$fake/inspect" --histogram --device cuda $raw >out 2>err
-        case $? in
+        SLU_FAKE_FAIL=$n$mode code "$fake/inspect" --histogram --device cuda $raw >out 2>err
+        case $code in
         0) [ "$(sha <out)" = "$hist" ] || bad="$bad cuda:$n" ;;
         1) one_line err && [ ! -s out ] || bad="$bad cuda:$n" ;;
         *) bad="$bad cuda:$n" ;;
         esac
         [ "$(awk '/^calls/ {print $2}' log)" -ge "$n" ] && [ "$n" -lt 200 ] || break
     done
-    same "each of $n calls fails$mode: the same bytes under auto, one line under cuda" "" "$bad"
+    empty "each of $n calls fails$mode: the same bytes under auto, one line under cuda" "$bad"
 done

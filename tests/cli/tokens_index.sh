@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2002,SC2086
+# shellcheck shell=bash disable=SC2154,SC2002,SC2086
 # tokens_index.sh - ids with an index beside them, Megatron's .bin and .idx and datatrove's .ds, are read as the stream of
 # the same documents, by every program, whatever the width, the threads and the memory; and what is wrong with one is one line.
 
@@ -59,8 +59,8 @@ for f in m_i32.idx w4.ds; do
     done
     for o in "" "--min 16 --max 512" "--label-token --tail drop"; do
         decompose --plan $o c.tks >plan
-        check "$f: --plan $o" sh -c "decompose --plan $o $opts $f | cmp - plan"
-        check "$f: --plan $o by the index alone" sh -c "decompose --plan $o --eos-id $eos $f | cmp - plan"
+        check "$f: --plan $o" shell "decompose --plan $o $opts $f | cmp - plan"
+        check "$f: --plan $o by the index alone" shell "decompose --plan $o --eos-id $eos $f | cmp - plan"
     done
     inspect --histogram c.tks >h1
     inspect --histogram $f >h2
@@ -89,7 +89,7 @@ for f in no.idx no.ds; do
     same "$f: no documents" 0 "$(json out 'd["documents"]')"
 done
 status "an id that is no end" 0 inspect --json --stats s.json --eos-id 9 w2.ds
-check "is said" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "documents that do not end with id 9: [1-9]" err'
+check "is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "documents that do not end with id 9: [1-9]" err'
 : >w2.ds.loss
 status "losses" 0 inspect --json w2.ds
 check "are said not to be carried" grep -q "w2.ds: the losses that are masked" err
@@ -171,21 +171,21 @@ cp cut.idx m_only.idx
 refused 1 "m_only.bin: cannot be opened" m_only.idx
 for p in "inspect --json" "decompose"; do
     status "$p: ids past the vocabulary" 1 $p --vocab-size 100 cut.idx
-    check "$p: the place" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "cut.bin: id [0-9]* at position [0-9]* is not below" err'
+    check "$p: the place" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "cut.bin: id [0-9]* at position [0-9]* is not below" err'
 done
 status "four bytes and no vocabulary" 2 decompose m_i32.idx
-check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
+check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
 status "but for a look it does" 0 inspect --json m_i32.idx
 printf '{"tokens":[1,-2,3]}\n' >neg.json
 for t in i8 i16 i32 i64; do
     index megatron neg.json neg_$t $t
     status "$t: a negative id" 1 inspect --json neg_$t
-    check "$t: is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "neg_'$t'.bin: id -2 at position 1: ids are 0 or more" err'
+    check "$t: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "neg_'$t'.bin: id -2 at position 1: ids are 0 or more" err'
 done
 printf '{"tokens":[1,4294967296]}\n' >huge.json
 index megatron huge.json huge i64
 status "an id of 2^32" 1 inspect --json huge
-check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "huge.bin: id 4294967296 at position 1 is not below" err'
+check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "huge.bin: id 4294967296 at position 1 is not below" err'
 
 # bad NAME WHICH PYTHON: a copy of w2.ds, its index or metadata changed.
 bad() {
@@ -228,14 +228,14 @@ refused 2 "token-bytes 2" --eos-id $eos none.ds
 refused 1 "metadata says ids of 2 bytes" --token-bytes 4 bare.ds
 for f in ds megatron; do
     status "$f: standard input" 2 inspect --json --input-format $f
-    check "$f: is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "standard input cannot be" err'
+    check "$f: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "standard input cannot be" err'
 done
 printf '{"tokens":%s}\n' "$("$PYTHON" -c 'print([1] * 3000000)')" >big.json
 index megatron big.json big u16
 index ds big.json big.ds 2
 for f in big.idx big.ds; do
     status "$f: a document larger than memory" 1 inspect --json -M 32M $f
-    check "$f: is named" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "big.*: document 0 has 3000000 tokens, too many" err'
+    check "$f: is named" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "big.*: document 0 has 3000000 tokens, too many" err'
     status "$f: and with memory read" 0 inspect --json -M 4G $f
 done
 
@@ -245,7 +245,7 @@ kept=$(cat cut.bin cut.idx w2.ds.index | sha)
 for o in "cut.idx cut.bin" "cut.bin cut.idx" "cut cut.bin" "cut cut.idx" "w2.ds w2.ds.index" "w2.ds w2.ds.metadata"; do
     for p in decompose "inspect --json"; do
         status "$p ${o% *} -o ${o#* }" 2 $p -f -o "${o#* }" "${o% *}"
-        check "$p ${o% *} -o ${o#* }: is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace what is read" err'
+        check "$p ${o% *} -o ${o#* }: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace what is read" err'
     done
 done
 same "they are as they were" "$kept" "$(cat cut.bin cut.idx w2.ds.index | sha)"
@@ -256,7 +256,7 @@ decompose --min 16 --max 64 --label-token --tail drop c.tks >l.tks
 shuffle -q --format ds -o set l.tks
 kept=$(sha_tree set)
 status "a set that is made of its own shards" 2 shuffle --force --format ds -o set set/D_6/shard-0000000.ds
-check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace what is read" err'
+check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace what is read" err'
 same "the set is as it was" "$kept" "$(sha_tree set)"
 mkdir set/mine
 cp l.tks set/mine

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2002,SC2086
+# shellcheck shell=bash disable=SC2154,SC2002,SC2086
 # tokens_npy.sh - files of ids, with NumPy's header or without, are read as the stream of the same documents: by every
 # program that reads streams, whatever the threads, the memory and the way in; and what is wrong with one is one line.
 
@@ -42,7 +42,7 @@ check "and a piece's, with its offset" npy check n.json c.npy 2
 same "decompose: the stream's pieces" "$(decompose --min 16 --max 512 c.tks | field - checksum)" "$(field d.tks checksum)"
 tokstream d.tks >t.json 2>t.err
 check "the stream is a stream" test $? = 0
-check "provenance says how it was read" sh -c "inspect --json d.tks | grep -q -- '--eos-id=$eos --token-bytes=2 --vocab-size=$v'"
+check "provenance says how it was read" shell "inspect --json d.tks | grep -c -- '--eos-id=$eos --token-bytes=2 --vocab-size=$v'"
 
 bytes=$(sha d.tks)
 for o in "-T 1" "-T 2" "-T 7" "-M 32M" "-M 2G" "--device cpu"; do
@@ -78,8 +78,8 @@ same "--stats names the phases" "['plan', 'scan']" "$(json r.json 'str(sorted(d[
 decompose --plan --histogram h1.csv c.tks >plan
 decompose --plan --histogram h2.csv $raw c.npy >plan2
 check "--plan --histogram" cmp h1.csv h2.csv
-check "--plan from a pipe" sh -c "cat c.npy | decompose --plan $raw | cmp - plan"
-check "--plan by a pass, for random splits" sh -c "decompose --plan --split random $raw c.npy | grep -q 'drawn\\|random'"
+check "--plan from a pipe" shell "cat c.npy | decompose --plan $raw | cmp - plan"
+check "--plan by a pass, for random splits" shell "decompose --plan --split random $raw c.npy | grep -c 'drawn\\|random'"
 for f in "$raw c.npy" "--eos-id $eos wide.npy --token-bytes 4" "--eos-id $eos two.npy" "--eos-id $eos one.npy -T 1"; do
     inspect --histogram c.tks >h1
     inspect --histogram $f >h2
@@ -92,12 +92,12 @@ inspect --json -q -M 4G --eos-id 0 --token-bytes 2 big.npy >j.json
 same "large and small documents" "[[1, 199999], [300, 1000], [262144, 1], [3000001, 1]]" "$(json j.json 'd["lengths"]')"
 same "and by the scan" "199999 1000 1 1" "$(awk '$1 ~ /^(1|256-511|262144-524287|2097152-4194303)$/ {print $2}' h1 | xargs)"
 status "a document larger than memory" 1 inspect --json -M 32M --eos-id 0 --token-bytes 2 big.npy
-check "is named" sh -c 'grep -q "big.npy: the document that begins with id 0 has more than" err'
+check "is named" shell 'grep -q "big.npy: the document that begins with id 0 has more than" err'
 
 # ---- what is said ----
 
 inspect --json -M 4G --stats s.json --eos-id 0 --token-bytes 2 big.npy 2>err >out
-check "no EOS at the end: one warning" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "the last document does not end with id 0" err'
+check "no EOS at the end: one warning" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "the last document does not end with id 0" err'
 same "no EOS at the end: counted" 1 "$(json s.json 'd["documents_without_eos"]')"
 status "the wrong id" 0 inspect --histogram --eos-id 65000 --token-bytes 2 small.npy c.npy
 check "the wrong id: said" grep -q "^inspect: small.npy and 1 more: no id 65000 anywhere" err
@@ -149,9 +149,8 @@ refused 1 "not of one kind" --eos-id 0 --token-bytes 2 c.npy c.tks
 refused 2 "which c.tks is not" --eos-id 0 c.tks
 refused 1 "cannot be opened" --eos-id 0 --token-bytes 2 missing.npy
 for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; do
-    cat i8.npy | $p --eos-id 0 --token-bytes 2 - >out 2>err
-    same "$p: a pipe of what is not ids" 1 $?
-    check "$p: is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "<i8" err'
+    status "$p: a pipe of what is not ids" 1 shell "cat i8.npy | $p --eos-id 0 --token-bytes 2 -"
+    check "$p: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "<i8" err'
 done
 # A pipe is held to its header as a file is: nothing behind the ids, the width that was said.
 npy header much.npy "{'descr': '<u2', 'fortran_order': False, 'shape': (18446744073709551615,), }"
@@ -165,21 +164,23 @@ cat zero.npy small.npy >behind_zero.npy
 for f in "three.npy goes on behind" "odd_one.npy goes on behind" "two_blocks.npy goes on behind" "behind_zero.npy goes on behind" \
     "two.npy its header says --token-bytes 4" "much.npy does not add up" "magic.npy ends in its NumPy header"; do
     for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; do
-        cat "${f%% *}" | $p --eos-id 0 --token-bytes 2 - >out 2>err
-        same "$p: ${f%% *} from a pipe" 1 $?
-        check "$p: is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -qe "$1" err' - "${f#* }"
+        status "$p: ${f%% *} from a pipe" 1 shell "cat ${f%% *} | $p --eos-id 0 --token-bytes 2 -"
+        check "$p: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -qe "$1" err' - "${f#* }"
     done
 done
 for f in one.npy block.npy; do
-    status "$f from a pipe, as it is" 0 sh -c "cat $f | decompose --plan -q --eos-id 0 --token-bytes 2"
+    status "$f from a pipe, as it is" 0 shell "cat $f | decompose --plan -q --eos-id 0 --token-bytes 2"
 done
-check "what has another shape is shown whole" sh -c 'decompose --eos-id 0 flat.npy 2>&1 | grep -qF "shape (2, 2); ids"'
-check "a stream is not told how to be ids" sh -c '! decompose --eos-id 0 c.tks 2>&1 | grep -q "says so"'
+status "what has another shape" 1 decompose --eos-id 0 flat.npy
+check "  is shown whole" grep -qF "shape (2, 2); ids" err
+status "ids asked for in a stream" 2 decompose --eos-id 0 c.tks
+check "it is not told how to be ids" test -s err
+check "  by the words for ids" fails grep -q "says so" err
 npy ids ones.npy 2 "[1] * 1500000 + [0]"
 status "more pieces than memory" 1 decompose --buckets 1 -M 32M --eos-id 0 --token-bytes 2 -o x.tks ones.npy
-check "the file is named" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "ones.npy: document 0 becomes more pieces" err'
+check "the file is named" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "ones.npy: document 0 becomes more pieces" err'
 status "four bytes and no vocabulary" 2 decompose --eos-id $eos two.npy
-check "is one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
+check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
 status "but for a look it does" 0 inspect --json --eos-id $eos two.npy
 
 # ---- what the inputs are is said, or seen ----
@@ -188,21 +189,21 @@ cp c.npy plain.bin
 same "--input-format npy: whatever the name" "$sum" "$(inspect --json --input-format npy $raw plain.bin >j.json; json j.json 'd["checksum"]')"
 same "--format is the same, in programs without their own" "$sum" "$(decompose --format npy $raw plain.bin --buckets 1000000 | field - checksum)"
 same "and of standard input" "$sum" "$(inspect --json --format=npy $raw <plain.bin >j.json; json j.json 'd["checksum"]')"
-check "--input-format is in the provenance" sh -c "dedup --input-format npy $raw plain.bin | inspect --json | grep -q -- '--input-format=npy --eos-id'"
+check "--input-format is in the provenance" shell "dedup --input-format npy $raw plain.bin | inspect --json | grep -c -- '--input-format=npy --eos-id'"
 same "--input-format stream" "$sum" "$(inspect --json --input-format stream c.tks >j.json; json j.json 'd["checksum"]')"
 mkdir empty_dir
 for p in "inspect --json" "decompose" "decompose --plan" "dedup" "pack --length 64" "shuffle"; do
     status "$p: a stream that is none" 1 $p --input-format stream one.npy
     check "$p: is one line" one_line err
     status "$p: ids where a stream was said" 2 $p --input-format stream --eos-id 0 one.npy
-    check "$p: is said" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "which one.npy is not" err'
+    check "$p: is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "which one.npy is not" err'
     status "$p: a stream where ids were said" 2 $p --input-format npy c.tks
-    check "$p: and what they need" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--token-bytes" err'
+    check "$p: and what they need" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--token-bytes" err'
     status "$p: an unknown format" 2 $p --input-format nope c.tks
     status "$p: a folder as ids" 1 $p --input-format npy --eos-id 0 --token-bytes 2 empty_dir
-    check "$p: is said to be one" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "empty_dir: a folder; npy is read from files" err'
+    check "$p: is said to be one" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "empty_dir: a folder; npy is read from files" err'
 done
 for p in "decompose" "decompose --plan" "dedup" "shuffle"; do
     status "$p: a folder of nothing" 1 $p empty_dir
-    check "$p: is said to be one" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "empty_dir: a folder, and none" err'
+    check "$p: is said to be one" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "empty_dir: a folder, and none" err'
 done

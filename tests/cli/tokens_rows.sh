@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2002,SC2086
+# shellcheck shell=bash disable=SC2154,SC2002,SC2086
 # tokens_rows.sh - X.npy with X.csv.gz beside it (dolma, OLMo-core): the rows say what the documents are and what they
 # are called, padding between them is left out and said, and rows that do not fit are one line.
 
@@ -28,7 +28,7 @@ check "ids and places between padding" mk check r.json n.json 13
 same "what does not end is not said to" null "$(inspect --json --token-bytes 2 c.npy | grep -o "\"eos_id\": [a-z0-9]*" | cut -d" " -f2)"
 inspect --json --stats s.json --token-bytes 2 gap.npy >out 2>err
 n=$(($(wc -l <r.json) / 5 * 13))
-check "padding is said" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "gap.npy: $1 ids are in no row" err' - $n
+check "padding is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "gap.npy: $1 ids are in no row" err' - $n
 decompose --plan c.tks >plan
 decompose --plan --token-bytes 2 c.npy >plan2
 check "--plan" cmp plan plan2
@@ -81,7 +81,7 @@ bad "ids 1 to 4 are in no row" "'0,1\n'"
 mk rows two.csv.gz "[[0, 1, 'a%d' % i] for i in range(9)]"
 head -c 30 two.csv.gz >short && mv short two.csv.gz
 status "rows that were cut" 1 decompose --token-bytes 2 two.npy
-check "are one line" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "two.csv.gz.*ends early" err'
+check "are one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "two.csv.gz.*ends early" err'
 mk rows two.csv.gz "[[0, 3]]"
 printf x >>two.csv.gz
 status "something behind the rows" 1 decompose --token-bytes 2 two.npy
@@ -91,6 +91,6 @@ status "what is not gzip" 1 decompose --token-bytes 2 two.npy
 check "is one line too" one_line err
 rm two.csv.gz
 status "without rows, and no id that ends documents" 2 decompose --token-bytes 2 c.npy two.npy
-check "the file is named" sh -c '. "$top/tests/cli/lib.sh"; one_line err && grep -q "two.npy: .*--eos-id" err'
+check "the file is named" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "two.npy: .*--eos-id" err'
 same "with it, files of both kinds go together" "$(($(wc -l <r.json) + 2))" \
     "$(inspect --json -q --token-bytes 2 --eos-id 3 c.npy two.npy >j.json; json j.json 'd["documents"]')"

@@ -325,7 +325,9 @@ def main():
     n_record = 0
     for f in files:
         cat = subprocess.Popen(["zstd", "-dcq", f] if f.endswith(".zst") else ["cat", f], stdout=subprocess.PIPE)
-        n_record += int(subprocess.run(["wc", "-l"], stdin=cat.stdout, stdout=subprocess.PIPE).stdout)
+        n_record += int(subprocess.run(["wc", "-l"], stdin=cat.stdout, stdout=subprocess.PIPE, check=True).stdout)
+        if cat.wait() != 0:
+            sys.exit("%s cannot be read" % f)
     figure("%d files, %.1f MB as stored, %d records" % (len(files), sum(map(os.path.getsize, files)) / 1e6, n_record))
     # All lines first, while this process is small: Linux hands its peak memory on to what it starts.
     first, first_folder = None, None

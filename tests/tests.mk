@@ -105,6 +105,11 @@ check-unit: $(UNIT)
 check-cli: programs $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) CASES='$(CASES)' tests/check cli
 
+# Random jobs, each run in several ways that must agree; OTHER names the programs of another build.
+check-random: programs
+	@$(TEST_ENV) $(PYTHON) tests/random/jobs.py $(if $(SEED),--seed '$(SEED)') $(if $(JOBS),--jobs '$(JOBS)') \
+	    $(if $(SECONDS),--seconds '$(SECONDS)') $(if $(OTHER),--other '$(OTHER)') $(ARGS)
+
 demo: programs
 	@$(TEST_ENV) tests/demo.sh
 
@@ -289,6 +294,7 @@ help:
 #H make demo         text of this machine -> shards, with everything on the way; installs what is missing
 #H make check        the quick tests; installs what is missing
 #H make check-full   and the long ones: every byte cut, every call failing
+#H make check-random random jobs in several ways that must agree; SEED=1 JOBS=320, or SECONDS=; OTHER=DIR: another build's programs
 #H make judges       fetches what check-judges compares with: packages, vocabularies, a corpus
 #H make check-judges against other people's tokenizers and readers; check-judges-full on more
 #H make arrow        Parquet with the Arrow inside PyPI's pyarrow (make judges); check-arrow: and its tests
@@ -316,6 +322,6 @@ help:
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-random arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev install uninstall help

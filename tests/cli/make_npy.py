@@ -58,4 +58,5 @@ def main(what, *arg):
         assert n == sum(map(len, files)), (n, list(map(len, files)))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,172 @@
+"""parts.py - a job in parts: tokenize --part, then each part for itself or all of them in phases, with a few ranges.
+
+After each step the streams of all parts, one behind another, must have the sequences of the run in one; shards must
+be the same files.
+"""
+import os
+import random
+
+from ways import BIG, Bad, MEMORY, Way, option, writes
+
+# (phase, jobs: a part, a range or one, reads the streams, writes streams or the set)
+PHASES = {
+    "exact": (("sign", "parts", 1, 0), ("merge", "ranges", 0, 0), ("cluster", "one", 0, 0), ("filter", "parts", 1, 1)),
+    "near": (("sign", "parts", 1, 0), ("merge", "ranges", 0, 0), ("verify", "parts", 0, 0), ("cluster", "one", 0, 0), ("filter", "parts", 1, 1)),
+    "substring": (("sign", "parts", 1, 0), ("merge", "ranges", 0, 0), ("ask", "parts", 1, 0), ("match", "ranges", 0, 0), ("filter", "parts", 1, 1)),
+    "pack": (("count", "parts", 1, 0), ("plan", "one", 0, 0), ("scatter", "parts", 1, 1), ("gather", "ranges", 0, 1)),
+    "shuffle": (("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
+    "mix": (("count", "parts", 1, 0), ("blend", "one", 0, 0), ("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
+}
+CUTS = {"exact": "sign", "near": "sign", "substring": "sign", "pack": "scatter", "shuffle": "scatter", "mix": "scatter"}  # who is told --ranges
+
+
+def flow(step):
+    """How a step goes in parts: the name of its phases, "each" part for itself, or None: all of them in one run."""
+    p = step["program"]
+
+    def has(*names):
+        return option(step, *names)
+
+    if p == "tokenize":
+        return None if has("--max-tokens") else "each"
+    if p == "decompose":
+        return None if has("--mixture", "--mixture-tokens", "--plan") else "each"
+    if p == "dedup":
+        if has("--ngrams", "--against", "--save-index", "--pairs", "--audit", "--annotate"):
+            return None
+        return "near" if has("--near") else "substring" if has("--substring") else "exact"
+    if p == "pack":
+        return None if has("--plan", "--save-plan", "--apply-plan", "--balance") or has("--method") == "concat" or has("--order") == "related" else "pack"
+    if p == "shuffle":
+        mix = has("--mix", "--mix-schedule")
+        if has("--order") not in (None, "random") or has("--mix-by") or (has("--max-tokens") and not mix):
+            return None
+        return "mix" if mix else "shuffle"
+    return None
+
+
+class Refused(Exception):
+    """For want of memory: no fault."""
+
+
+class Parts(Way):
+    def run(self):
+        job, base = self.j.job, self.j.base
+        self.rng = random.Random(job["order"])
+        self.streams, self.options = list(self.j.inputs), list(self.j.reader)
+        for k, (step, r) in enumerate(zip(job["steps"], base.results)):
+            if r.status or step["program"] == "schedule":
+                continue
+            try:
+                out = self.step(k, step)
+            except Refused:
+                self.j.add("refused for memory")
+                return
+            if writes(step) == "stream":
+                self.check(k, out, base.target(k, step))
+                self.streams, self.options = out, []
+            elif writes(step) == "set":
+                self.j.same(base.target(k, step), out[0])
+
+    def step(self, k, step):
+        how = flow(step)
+        if how is None or (step["program"] == "tokenize" and self.j.job["parts"] == 1):
+            return self.whole(k, step)
+        self.j.add("steps in parts")
+        return self.each(k, step) if how == "each" else self.phases(k, step, how)
+
+    def draw(self):
+        """Other threads and memory for every program."""
+        self.threads, self.memory = self.rng.choice((1, 2, 3)), self.rng.choice(("64M", BIG))
+
+    def one(self, k, step, args, streams, out=None, to=None):
+        """A program that must work. to: what {out} stands for"""
+        self.draw()
+        extra = list(args) + self.options + ["--stats", "%s/%d.stats" % (self.name, k)] + (["-o", out] if out else [])
+        groups = [a.replace("{out}", to) if to else a for a in self.j.groups(step)]
+        r = self.j.run(self.command(k, step["program"], groups, extra, streams, pre="base"))
+        if r.status and self.memory != BIG and MEMORY.search(r.err):
+            raise Refused
+        if r.status:
+            raise Bad("status", "%d in parts, 0 in one: %s\n%s" % (r.status, self.j.log[-1], r.err))
+        return self.j.books("%s/%d.stats" % (self.name, k))
+
+    def whole(self, k, step):
+        out = self.target(k, step)
+        self.one(k, step, [], self.streams, out)
+        return [out]
+
+    def shares(self, n):
+        """The streams of each part; none has none."""
+        n = min(n, len(self.streams))
+        at = [i * len(self.streams) // n for i in range(n + 1)]
+        return [self.streams[at[i]:at[i + 1]] for i in range(n)]
+
+    def jobs(self, n):
+        """0 … n - 1 in any order, perhaps one of them twice."""
+        order = list(range(n))
+        self.rng.shuffle(order)
+        return order + order[:1] * (self.j.job["again"] and self.rng.random() < 0.5)
+
+    def each(self, k, step):
+        """Every part for itself."""
+        texts = step["program"] == "tokenize"
+        n = self.j.job["parts"] if texts else len(self.streams)
+        outs = ["%s/%d.%d.tks" % (self.name, k, i) for i in range(n)]
+        for i in self.jobs(n):
+            part, streams = ["--part", "%d/%d" % (i, n)], self.streams
+            if not texts:
+                streams = [self.streams[i].replace(".%d.tks" % i, ".{part}.tks")]
+                if streams == [self.streams[i]] or not self.j.job["again"]:
+                    part, streams = [], [self.streams[i]]
+            self.one(k, step, part, streams, outs[i], "%s/%d.%d" % (self.name, k, i))
+        for name in (".rejects", ".held"):
+            if os.path.exists("base/%d%s" % (k, name)):
+                self.extra(k, n, name)
+        return outs
+
+    def extra(self, k, n, name):
+        """What was put aside, part after part, is what one run puts aside."""
+        parts, base = ["%s/%d.%d%s" % (self.name, k, i, name) for i in range(n)], "base/%d%s" % (k, name)
+        if name == ".held":
+            self.check(k, parts, base)
+        elif b"".join(open(p, "rb").read() for p in parts) != open(base, "rb").read():
+            raise Bad("bytes", "%s and those of %d parts differ" % (base, n))
+
+    def phases(self, k, step, how):
+        job, work = self.j.job, "%s/%d.work" % (self.name, k)
+        shares = self.shares(job["parts"])
+        n, ranges, is_set = len(shares), job["ranges"], writes(step) == "set"
+        out, sums = [], {}
+        for phase, what, reads, puts in PHASES[how]:
+            many = {"parts": n, "ranges": ranges, "one": 1}[what]
+            names = ["%s/%d.%s.%d.tks" % (self.name, k, phase, i) for i in range(many)]
+            for i in self.jobs(many):
+                args = ["--phase", phase, "--work", work] + (["--part", "%d/%d" % (i, many)] if what != "one" else [])
+                if phase == CUTS[how]:
+                    args += ["--ranges", str(ranges)]
+                target = None if not puts else self.target(k, step) if is_set else names[i]
+                self.book(sums, (phase, i), self.one(k, step, args, shares[i] if reads else [], target))
+            out += names if puts else []
+        if is_set:
+            out = [self.target(k, step)]
+            self.one(k, step, ["--phase", "finish", "--work", work], [], out[0])
+        self.balance(k, sums)
+        return out
+
+    @staticmethod
+    def book(sums, job, books):
+        """A job that found everything done reports nothing new: the first report counts."""
+        sums.setdefault(job, books)
+
+    def balance(self, k, sums):
+        """What goes into the work folder comes out of it, and all phases together have the books of one run."""
+        for what in ("tokens", "sequences"):
+            rows = [b[what] for b in sums.values() if what in b]
+            total = {key: sum(r.get(key, 0) for r in rows) for key in ("out", "from_work", "to_work")}
+            if total["out"] != self.j.base.books[k][what]["out"] or total["from_work"] != total["to_work"]:
+                raise Bad("books", "step %d, %s in phases: %s; in one: %s" % (k, what, total, self.j.base.books[k][what]))
+
+    def check(self, k, parts, base):
+        if self.j.normal(parts) != self.j.normal([base]):
+            raise Bad("parts", "step %d: %s are not %s" % (k, " ".join(parts), base))

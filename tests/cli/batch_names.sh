@@ -56,6 +56,72 @@ check "a dry run makes nothing" test ! -e "dry $odd"
 status "a dry run's script" 0 shell 'cd / && sh "$1"' sh "$PWD/script"
 same "makes the bytes of the pipe" "$good" "$(sha_tree "dry $odd/shards")"
 
+# Words in quotes are the shell's, and options in values are none.
+"$PYTHON" - "$top" <<'EOT'
+import random, subprocess, sys
+words = sys.argv[1] + "/tools/batch/words.awk"
+rng = random.Random(5)
+lines = []
+while len(lines) < 600:
+    line = "".join(rng.choice("""ab '"\\$`#*  """) for _ in range(rng.randrange(1, 14))).strip()
+    if not line.endswith("\\"):
+        lines.append(line)
+def shell(line):
+    """As dash cuts it where nothing is expanded: what stands for that in the shell is quoted first."""
+    out, q, i = "", "", 0
+    while i < len(line):
+        c = line[i]
+        if c == "\\" and q != "'":
+            out += line[i:i + 2]
+            i += 2
+            continue
+        if c == q:
+            q = ""
+        elif not q and c in "\"'":
+            q = c
+        elif q != "'" and c in "$`" or not q and c in "*#":
+            c = "\\" + c
+        out += c
+        i += 1
+    return None if q else out
+got = subprocess.run(["awk", open(words).read() + '{ n = words($0); printf "%d", n; for (i = 1; i <= n; i++) printf "\\034%s", word[i]; print "" }'],
+                     input="\n".join(lines) + "\n", capture_output=True, text=True).stdout.split("\n")
+bad = 0
+for line, g in zip(lines, got):
+    s = shell(line)
+    want = "-1" if s is None else subprocess.run(["sh", "-c", "set -- " + s + '\nprintf "%d" $#\nfor w; do printf "\\034%s" "$w"; done'], capture_output=True, text=True).stdout
+    if g != want:
+        bad += 1
+        print("  line %r: %r, and the shell has %r" % (line, g, want))
+open("bad-words", "w").write("%d" % bad)
+EOT
+same "600 lines of quotes and backslashes, as the shell cuts them" 0 "$(cat bad-words)"
+recipe 2 'input = in/x.jsonl' | sed -e 's/^dedup.*/dedup = "--near" --keep domain-order --domains "--exact --substring"/' \
+    -e "s/'it is .*/'--mix or not'/" >quoted
+status "options in values" 0 sluice-batch init quoted quoted-out
+same "  are none" "5 0" "$(sluice-batch stages quoted-out | grep -c '^near-') $(sluice-batch stages quoted-out | grep -c -E 'blend|exact|substring')"
+
+# A dry run's script, where names look like what stands for jobs in it.
+at="at @1@ @2@"
+cp in/x.jsonl "$at.jsonl"
+recipe 2 "input = $at.jsonl" "slurm = --comment '@1@'" >recipe
+status "@1@ in names" 0 sluice-batch --dry-run recipe "$at"
+check "  is a script" sh -n out
+mkdir -p fake
+cat >fake/sbatch <<'EOT'
+#!/bin/sh
+n=$(($(cat "$FAKE/n" 2>/dev/null || echo 0) + 1))
+echo $n >"$FAKE/n"
+printf '%s\n' "$@" >"$FAKE/job.$n"
+echo "$n;cluster"
+EOT
+chmod +x fake/sbatch
+cp out script
+check "  that runs" env FAKE="$PWD/fake" PATH="$PWD/fake:$PATH" sh script
+check "  names are as they are" grep -q "^$PWD/$at/logs/tokenize" fake/job.1
+check "  options too" grep -qx '@1@' fake/job.1
+check "  and jobs wait for jobs" grep -qx -e '--dependency=aftercorr:1' fake/job.2
+
 # Options are seen by the programs before anything is made.
 refused() { # WHAT TEXT LINE
     recipe 3 'input = in/*.jsonl' | grep -v "^${3%% *} =" >bad
@@ -72,12 +138,25 @@ refused "an option cut short" 'bad: shuffle: --form is no option' 'shuffle = --f
 refused "an operand" 'bad: decompose: "docs" is no option' 'decompose = --min 64 docs'
 refused "an output behind a flag" 'bad: pack: -qo is set by' 'pack = -qo x'
 refused "one file for all parts" 'bad: dedup: --pairs p: each part' 'dedup = --near --pairs p'
+refused "what has no phases" 'bad: dedup: --pairs does not go with --phase' 'dedup = --near --pairs p.{part}'
 refused "a quote that is open" 'tokenize: a quote is not closed' 'tokenize = --domain "a b'
 line='decompose = --min 64 --max 512'
 refused "a format that wants label tokens" 'bad: shuffle: --format ds wants one token more' 'shuffle = --format ds'
 line='decompose = --min 64 --max 512 --label-token'
 refused "one that wants none" 'bad: shuffle: --format olmo wants sequences without' 'shuffle = --format=olmo'
 refused "too many parts" 'parts = 100001: 100000 are the most' 'parts = 100001'
+refused "a backslash before nothing" 'tokenize: nothing stands behind the last backslash' 'tokenize = --domain a\ '
+refused "parts without end" 'parts = 99999999999999999999: 100000 are the most' 'parts = 99999999999999999999'
+refused "more parts than dedup takes" 'bad: dedup: at most 65536 parts' 'parts = 65537'
+refused "a seed of 65 bits" 'seed = 18446744073709551616: a number from 0 to 18446744073709551615' 'seed = 18446744073709551616'
+refused "a thousand threads and more" 'pack.threads = 1025: 1024 are the most' 'pack.threads = 1025'
+refused "no end of a queue" 'queue = 1000000001: 1000000000 are the most' 'queue = 1000000001'
+refused "memory that no machine has" 'memory = 1048577T: 1048576T are the most' 'memory = 1048577T'
+refused "too little memory" 'bad: tokenize: -M: tokenize needs at least 32M (tokenize has three quarters of memory = 42M)' 'memory = 42M'
+refused "too little for one stage" 'bad: dedup: -M: --near needs at least 64M (near-cluster has three quarters of memory = 80M)' 'cluster.memory = 80M'
+refused "a length of nothing" 'bad: pack: --length 0: from 1 to' 'pack = --length 0'
+refused "bands of nothing" 'bad: dedup: --bands must be from 1' 'dedup = --near --bands 0'
+refused "a bucket without end" 'bad: decompose: --buckets 99999999999: lengths are from' 'decompose = --buckets 99999999999'
 refused "limits of what is not there" 'there is no stage, phase or program "shufle"' 'shufle.memory = 8G'
 status "an output folder that can't be" 1 sluice-batch --local 1 recipe recipe/out
 check "an output folder that can't be: one line" one_line err
@@ -89,7 +168,7 @@ status "limits of a step, a phase, a stage" 0 shell '
 check "a step's" shell 'grep sluice-near-sign out | grep -c -e "--signal=B:USR1@120 .*--time=1:00:00"'
 check "a phase's, asked to stop earlier" shell 'grep sluice-near-filter out | grep -c -e "--signal=B:USR1@30 .*--time=2 "'
 check "a stage's, with quotes" shell "grep sluice-near-merge out | grep -c \"'--comment=a b'\""
-status "{part} in a name" 0 shell 'sed "s/--near/--near --pairs p.{part}/" recipe >pairs; sluice-batch --dry-run pairs dry'
+status "{part} in a name" 0 shell 'sed "s/--id-field/--rejects r.{part} --id-field/" recipe >rejects; sluice-batch --dry-run rejects dry'
 
 # Inputs that change while parts are still to come.
 recipe 3 'input = in' >recipe

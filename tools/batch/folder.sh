@@ -36,10 +36,57 @@ lock() {
     locked=1
     rm -f "$mine"
 }
+# is_ours: OUT was made by sluice-batch. It bears our mark, or, as version 0.1.0 put none, has a recipe that is written
+# as we write them, beside the lists that we keep.
+is_ours() {
+    [ -d "$OUT/state" ] && [ ! -h "$OUT/state" ] || return 1
+    if [ -e "$OUT/state/made-by" ] || [ -h "$OUT/state/made-by" ]; then
+        [ -f "$OUT/state/made-by" ] && [ ! -h "$OUT/state/made-by" ] && grep -q '^sluice-batch 1: ' "$OUT/state/made-by"
+        return
+    fi
+    for f in recipe state/cwd state/inputs; do
+        [ -f "$OUT/$f" ] && [ -s "$OUT/$f" ] && [ ! -h "$OUT/$f" ] || return 1
+    done
+    grep -q '^/' "$OUT/state/cwd" && (canonical "$OUT/recipe") 2>/dev/null | cmp -s - "$OUT/recipe"
+}
+# mark: makes OUT/state with our mark, both at once, or sees that another run has just done so.
+mark() {
+    new=$OUT/.sluice-batch.$(uname -n).$$
+    mkdir "$new" || exit 1
+    echo 'sluice-batch 1: made this folder; it replaces and removes files here that it made, and no others' >"$new/made-by" || exit 1
+    if [ -d "$OUT/state" ] && is_ours; then # of version 0.1.0, or of another run
+        [ -e "$OUT/state/made-by" ] || mv "$new/made-by" "$OUT/state/made-by"
+    else
+        mv -T "$new" "$OUT/state" 2>/dev/null && return
+    fi
+    rm -f "$new/made-by"
+    rmdir "$new"
+    is_ours || die "$OUT/state: sluice-batch did not make it; name another folder"
+}
+# check_names: what we write to, or remove, lies in OUT itself, and report.json is that of our last stage.
+check_names() {
+    for f in recipe report.json state logs stats work stream shards; do
+        no_link "$OUT/$f"
+    done
+    [ ! -e "$OUT/report.json" ] || [ -s "$OUT/state/report/0" ] || [ -s "$OUT/state/report.all" ] ||
+        die "$OUT/report.json: sluice-batch did not write it, and would; move it away"
+}
+no_link() {
+    [ ! -h "$1" ] || die "$1: a symbolic link, through which sluice-batch writes and removes nothing; move it away"
+}
+# check_links: the same of all names in our folders.
+check_links() {
+    for f in state logs stats work; do
+        [ ! -d "$OUT/$f" ] || find "$OUT/$f" -maxdepth 1 -type l
+    done | head -n 1 >"$scratch/link"
+    [ ! -s "$scratch/link" ] || no_link "$(cat "$scratch/link")"
+}
 open_out() {
     OUT=$1
-    [ -s "$OUT/recipe" ] && [ -d "$OUT/state" ] || die "$OUT: no folder of sluice-batch"
+    is_ours || die "$OUT: no folder of sluice-batch, whose mark is state/made-by"
     OUT=$(cd "$OUT" && pwd) || exit 1
+    check_names
+    [ -s "$OUT/recipe" ] || die "$OUT: there is no recipe in it yet; 'sluice-batch init RECIPE OUT' puts one there"
     recipe=$OUT/recipe
 }
 # absolute PATH: of a folder that need not be there.
@@ -59,14 +106,19 @@ prepare() {
     *"{part"*) die "$OUT: programs would put numbers in there" ;;
     *"$newline"*) die "$2: there is a line break in the name" ;;
     esac
-    if [ -e "$OUT" ] && [ ! -d "$OUT/state" ] && [ -n "$(ls -A "$OUT" 2>&1)" ]; then
-        die "$2 exists, and sluice-batch did not make it"
+    # Another run may be about to make state there.
+    if [ -e "$OUT" ] && ! is_ours &&
+        [ -n "$(ls -A "$OUT" 2>&1 | grep -v -x -e '\.sluice-batch\..*' -e state)$(ls -A "$OUT/state" 2>/dev/null)" ]; then
+        die "$2 exists, and sluice-batch did not make it: there is no state/made-by in it; name another folder"
     fi
+    check_names
     cmp -s "$recipe" "$OUT/recipe" || check_options "$1"
     if [ -z "$dry" ]; then
-        mkdir -p "$OUT/state" "$OUT/logs" "$OUT/stats" "$OUT/work" 2>"$scratch/err" ||
-            die "$2: $(sed -n '1s/^mkdir: //p' "$scratch/err")"
+        mkdir -p "$OUT" 2>"$scratch/err" || die "$2: $(sed -n '1s/^mkdir: //p' "$scratch/err")"
         OUT=$(cd "$OUT" && pwd) || exit 1
+        [ -e "$OUT/state/made-by" ] || mark
+        mkdir -p "$OUT/logs" "$OUT/stats" "$OUT/work" 2>"$scratch/err" || die "$2: $(sed -n '1s/^mkdir: //p' "$scratch/err")"
+        check_links
         lock
     fi
     if [ ! -e "$OUT/recipe" ]; then
@@ -94,10 +146,26 @@ check_options() {
         while IFS= read -r line; do
             why=$(printf '%s\n' "$line" | awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/help" -)
             [ -z "$why" ] || die "$1: $p: $why"
-            check_line "$1" "$line"
         done <"$scratch/options"
     done
+    check_calls "$1"
     ! is_set || ! given decompose || check_format "$1"
+}
+# check_calls RECIPE: the last part of each stage is called in a folder where there is nothing to read: what is wrong
+# about the command line is said before that.
+check_calls() {
+    mkdir "$scratch/call" "$scratch/call/state" "$scratch/call/stats" "$scratch/call/work"
+    while read -r s parts _; do
+        [ "$s" != report ] || continue
+        (OUT=$scratch/call && folders command "$s" && perform call "$s" $((parts - 1)))
+        [ $? != 2 ] || die "$1: $(tail -n 1 "$scratch/err")$(limits_said "$s")"
+    done <"$scratch/stages"
+}
+call() { "$@" <"$stdin" >/dev/null 2>"$scratch/err"; }
+# limits_said STAGE: where a program finds -M too small, where that comes from.
+limits_said() {
+    memory=$(limit "$1" memory)
+    [ -z "$memory" ] || ! grep -q -e '-M\|--memory' "$scratch/err" || printf '%s\n' " ($1 has three quarters of memory = $memory)"
 }
 # picked NAMES: of a line of options those that are named, with their values, as words for eval.
 picked() {
@@ -126,11 +194,6 @@ check_format() {
     "$bin/${prefix}shuffle" -q --tails drop "$@" -o "$scratch/try" "$scratch/cut.tks" 2>"$scratch/err" && return 0
     why=$(grep -E -e '--label-token|not built in' "$scratch/err" | tail -n 1)
     [ -z "$why" ] || die "$file: $why"
-}
-check_line() {
-    file=$1
-    eval "set -- $(printf '%s\n' "$2" | requote)"
-    "$bin/$prefix$p" "$@" --help </dev/null >/dev/null 2>"$scratch/err" || die "$file: $(tail -n 1 "$scratch/err")"
 }
 # The list of inputs is fixed when OUT is made: what appears later is not part of it. A name that is there is itself,
 # whatever it has in it; others are patterns.
@@ -176,6 +239,6 @@ changed_inputs() {
                     " when this folder was made"
         }')
     [ -n "$why" ] || return 0
-    echo "$why; use another folder, or, if the text is the same, remove $OUT/state/seen"
+    printf '%s\n' "$why; use another folder, or, if the text is the same, remove $OUT/state/seen"
     return 1
 }

@@ -53,10 +53,16 @@ clean() {
             print busy ? "busy" : left ? "left" : "whole"
         }' "$scratch/facts") in
     busy) die "$OUT is still worked on; 'sluice-batch cancel $OUT' stops that" ;;
-    whole) rm -rf "$OUT/work" && printf '%s\n' "$OUT: whole; what was between the stages is removed" ;;
+    whole)
+        why=$(remove_work) || printf '%s\n' "$why"
+        printf '%s\n' "$OUT: whole; what was between the stages is removed"
+        ;;
     left)
-        find "$OUT" -name '.sluice-*.tmp' -type f -exec rm -f {} +
-        find "$OUT/state" -name '.*' -type f -exec rm -f {} +
+        for d in state logs stats work stream shards; do
+            [ ! -d "$OUT/$d" ] || find "$OUT/$d" -name '.sluice-*.tmp' -type f -exec rm -f {} +
+        done
+        find "$OUT/state" \( -name '.[0-9]*.*.*' -o -name '.lock.*' -o -name '.all.*' -o -name '.now.*' -o -name '.reports.*' \) \
+            -type f -exec rm -f {} +
         printf '%s\n' "$OUT: not whole; temporary files are removed, the others are needed to go on"
         ;;
     esac

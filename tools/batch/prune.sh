@@ -19,16 +19,42 @@ prune() {
         esac
         case $s in *-*) read_later="$read_later${s%%-*}.phases " ;; esac
     done
-    for d in "$OUT/work"/*; do
-        case $read_later in *" ${d##*/} "*) ;; *) rm -rf "$d" ;; esac
+    for d in $(work_folders); do
+        case $read_later in *" $d "*) ;; *) remove_made "$d" ;; esac
     done
     case $1 in # the sets of n-grams are most of what near duplicates take
-    near-filter | exact-filter) rm -f "$OUT/work/${1%-*}.phases"/sign.* "$OUT/work/${1%-*}.phases"/merge.* "$OUT/work/${1%-*}.phases"/verify.* ;;
-    substring-filter) rm -f "$OUT/work/substring.phases"/sign.* ;; # ask and match are what it reads
+    near-filter | exact-filter) remove_made "${1%-*}.phases" '\(sign\|merge\|verify\)\.[0-9]+-of-[0-9]+' ;;
+    substring-filter) remove_made substring.phases 'sign\.[0-9]+-of-[0-9]+' ;; # ask and match are what it reads
     esac
+}
+# The folders in OUT/work.
+work_folders() { steps | sed 'p; s/$/.phases/' && echo report.phases; }
+# remove_made FOLDER [NAMES]: of OUT/work/FOLDER what programs called so, or NAMES of that alone, a regular expression; and
+# the folder, when it is empty. Links stay, and files by other names.
+remove_made() {
+    d=$OUT/work/$1
+    [ -d "$d" ] && [ ! -h "$d" ] && [ ! -h "$OUT/work" ] || return 0
+    case $1 in
+    *.phases)
+        phases='sign\|merge\|verify\|cluster\|ask\|match\|count\|scatter\|rows\|shards'
+        names="\($phases\)\.[0-9]+-of-[0-9]+\(\.[A-Z]_[0-9]+\.tks\|\.jsonl\|\.lock\)?\|shards\.lock\|plan\|blend"
+        ;;
+    *) names='[0-9]+\.tks\(\.manifest\.json\)?' ;;
+    esac
+    find "$d" -maxdepth 1 -type f -regex ".*/\(${2:-$names\|\.sluice-[0-9a-f]*\.tmp}\)" -delete
+    rmdir "$d" 2>/dev/null
+    return 0
+}
+# remove_work: all of it that we made; false, with one line, where something else is left.
+remove_work() {
+    for d in $(work_folders); do remove_made "$d"; done
+    [ ! -d "$OUT/work" ] || rmdir "$OUT/work" 2>/dev/null || {
+        printf '%s\n' "$OUT/work: left, as files are in it that sluice-batch did not make"
+        return 1
+    }
 }
 parts_done() { find "$OUT/state/$1" -type f ! -name '.*' -exec cat {} + 2>/dev/null | grep -c ' done '; }
 # prune_last STAGE: called when a part is done: behind the last stage, where that is one part, nothing is read any more.
 prune_last() {
-    [ "$(value keep all) $(stages | tail -n 1)" != "needed $1 1 all" ] || rm -rf "$OUT/work"
+    [ "$(value keep all) $(stages | tail -n 1)" != "needed $1 1 all" ] || remove_work || :
 }

@@ -5,6 +5,11 @@ function bad(why) {
     failed = 1
     exit 1
 }
+# above(A, B): of two numbers in digits, which are too large for awk.
+function above(a, b) {
+    sub(/^0+/, "", a)
+    return length(a) != length(b) ? length(a) > length(b) : ("x" a) > ("x" b)
+}
 BEGIN {
     file = ENVIRON["file"]
     order = "input tokenizer parts seed tokenize dedup decompose pack shuffle"
@@ -66,28 +71,33 @@ $0 == "" { next }
         bad(k " = " v ": a number from 1 on")
     if (k == "parts" && v + 0 > 100000)
         bad("parts = " v ": 100000 are the most")
-    if (k == "seed" && v !~ /^[0-9]+$/)
-        bad("seed = " v ": a number")
+    if ((last == "threads" && v + 0 > 1024) || (k == "queue" && v + 0 > 1000000000))
+        bad(k " = " v ": " (k == "queue" ? "1000000000" : "1024") " are the most")
+    if (k == "seed" && (v !~ /^[0-9]+$/ || above(v, "18446744073709551615")))
+        bad("seed = " v ": a number from 0 to 18446744073709551615")
     if (k == "keep" && v !~ /^(all|needed)$/)
         bad("keep = " v ": all or needed")
     if (last == "memory" && v !~ /^[1-9][0-9]*[KMGT]$/)
         bad(k " = " v ": a size like 8G")
+    if (last == "memory" && v * 1024 ^ index("KMGT", substr(v, length(v))) > 2 ^ 60)
+        bad(k " = " v ": 1048576T are the most")
     if (in_words) {
         w = words(v)
         if (w < 0)
             bad(k ": a quote is not closed")
+        if (match(v, /\\+$/) && RLENGTH % 2)
+            bad(k ": nothing stands behind the last backslash; put a space there in quotes")
         for (i = 1; i <= w && k in program; i++)
             if (word[i] ~ managed)
                 bad(k ": " word[i] " is set by sluice-batch itself")
     }
     if (k == "dedup") {
-        if (v !~ /(^| )--(exact|near|substring)([ =]|$)/)
+        m = mode(v)
+        if (m == "")
             bad("dedup: --exact, --near or --substring N; what else dedup can do is not for parts")
-        mode = v
-        sub(/.*--substring.*/, "substring", mode) || sub(/.*--near.*/, "near", mode) || sub(/.*/, "exact", mode)
-        if (mode in modes)
-            bad("dedup --" mode " was given in line " modes[mode] " already")
-        modes[mode] = NR
+        if (m in modes)
+            bad("dedup --" m " was given in line " modes[m] " already")
+        modes[m] = NR
     }
     said[k] = NR
     text[k] = text[k] k " = " v "\n"

@@ -5,7 +5,7 @@
 # The recipe's steps in order: streams go from one to the next. Those of dedup are called by their modes.
 steps() {
     echo tokenize
-    value dedup | sed -n -e 's/.*--substring.*/substring/p' -e t -e 's/.*--near.*/near/p' -e t -e 's/.*--exact.*/exact/p'
+    ! given dedup || value dedup | awk "$(cat "$share/words.awk")"'{ print mode($0) }'
     for s in decompose pack shuffle; do
         ! given $s || echo $s
     done
@@ -37,8 +37,8 @@ program_of() {
     *) program=${1%%-*} ;;
     esac
 }
-is_set() { value shuffle | grep -q -e '--format'; }
-is_blend() { value shuffle | grep -q -e '--mix'; }
+is_set() { [ -n "$(value shuffle | picked --format=)" ]; }
+is_blend() { [ -n "$(value shuffle | picked '--mix= --mix-schedule=')" ]; }
 # folders RUNNER STAGE: those that the stage writes to are made.
 folders() {
     step=${2%%-*}
@@ -68,7 +68,8 @@ perform() {
     before=$(step_before "$step")
     work=$OUT/work/$step.phases
     options=$(value "$program")
-    [ "$program" != dedup ] || options=$(value dedup | grep -e "--$step")
+    [ "$program" != dedup ] || options=$(value dedup | awk -v m="$step" "$(cat "$share/words.awk")"'
+        mode($0) == m')
     eval "set -- \"\$bin/\$prefix\$program\" $(printf '%s\n' "$options" | requote)"
     set -- "$@" --seed "$(value seed 0)" -T "$(limit "$stage" threads 1)"
     [ -x "$1" ] || die "$1: no such program; sluice-batch lies beside the others"

@@ -63,6 +63,9 @@ task() {
     esac
     [ "$i" -lt "$parts" ] || die "task: $stage has no part $i; there are $parts, counted from 0"
     host=${SLURMD_NODENAME:-$(uname -n)} job=${SLURM_JOB_ID:--} began=$(date +%s) tokens=0 stops=0
+    for f in "state/$stage" "state/$stage/$i" "logs/$stage.$i.log" "stats/$stage.$i.json" "work/${stage%%-*}" "work/${stage%%-*}.phases"; do
+        no_link "$OUT/$f"
+    done
     folders command "$stage" || exit 1
     # Slurm writes the log itself, as it has things to say there too.
     [ -n "${SLURM_JOB_ID:-}" ] || exec >>"$OUT/logs/$stage.$i.log" 2>&1
@@ -76,7 +79,7 @@ task() {
     [ "$i" != 0 ] || prune "$stage"
     book running - || exit 1
     if [ "$stage" = tokenize ] && ! why=$(changed_inputs); then
-        echo "sluice-batch: $why"
+        printf '%s\n' "sluice-batch: $why"
         book_end failed 1
         exit 1
     fi

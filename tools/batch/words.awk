@@ -2,6 +2,7 @@
 # Quotes ' and " and the backslash work as there; $, * and the like are themselves.
 #   words(TEXT)    how many there are, in word[1], word[2], ...; -1 where a quote is not closed
 #   quoted(WORD)   as the shell reads it back
+#   mode(TEXT)     of options of dedup: exact, near or substring; "" for none of them
 function words(text,    i, c, q, n, inside, size) {
     split("", word)
     n = inside = 0
@@ -17,7 +18,7 @@ function words(text,    i, c, q, n, inside, size) {
             inside = 1
             word[++n] = ""
         }
-        if (c == "\\" && i < size && (q == "" || q == "\"" && substr(text, i + 1, 1) ~ /["\\]/))
+        if (c == "\\" && i < size && (q == "" || q == "\"" && substr(text, i + 1, 1) ~ /["\\$`]/))
             word[n] = word[n] substr(text, ++i, 1)
         else if (q == "" && (c == "'" || c == "\""))
             q = c
@@ -27,6 +28,17 @@ function words(text,    i, c, q, n, inside, size) {
             word[n] = word[n] c
     }
     return q == "" ? n : -1
+}
+function mode(text,    i, n, m) {
+    n = words(text)
+    for (i = 1; i <= n; i++)
+        if (word[i] ~ /^--substring(=.*)?$/)
+            m = "substring"
+        else if (word[i] == "--near" && m != "substring")
+            m = "near"
+        else if (word[i] == "--exact" && m == "")
+            m = "exact"
+    return m
 }
 function quoted(w) {
     gsub(/'/, "'\\\\''", w)

@@ -541,9 +541,9 @@ size_t slu_utf8_valid_prefix(const uint8_t *p, size_t n)
 const char *slu_reject_name(enum slu_reject r)
 {
     static const char *const name[SLU_REJECT_N] = {
-        "none",           "invalid-utf8",  "invalid-json",     "too-deep",
-        "lone-surrogate", "not-an-object", "missing-field",    "not-a-string",
-        "not-a-number",   "long-field",    "truncated-source", "damaged-source",
-        "empty-source"};
+        "none",           "invalid-utf8",  "invalid-json",  "too-deep",
+        "lone-surrogate", "not-an-object", "missing-field", "not-a-string",
+        "not-a-number",   "long-field",    "nul-in-domain", "truncated-source",
+        "damaged-source", "empty-source"};
     return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

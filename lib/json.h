@@ -113,6 +113,7 @@ enum slu_reject {
     SLU_REJECT_NOT_A_STRING,
     SLU_REJECT_NOT_A_NUMBER, /* the score */
     SLU_REJECT_LONG_FIELD,   /* for callers whose ids or domains have a limit */
+    SLU_REJECT_NUL_FIELD,    /* for callers whose domains are strings of C */
     /* For callers that read whole sources: what was read of the record at which one
      * broke off, or nothing, where a source is empty. */
     SLU_REJECT_TRUNCATED_SOURCE,

@@ -24,7 +24,7 @@ static int flush(struct dedup_pairs *p, struct slu_err *err)
 int dedup_put_place(struct slu_buf *text, struct slu_names *names, const char *key,
                     const struct slu_place *place, struct slu_err *err)
 {
-    if (place->source == SLU_PLACE_INDEX)
+    if (slu_place_is_index(place))
         return slu_buf_printf(text, err, "\"%s\":{\"index\":%llu},", key,
                               (unsigned long long)place->document);
     const char *name = slu_names_source(names, place->source);

@@ -104,12 +104,16 @@ static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block 
     out->domain_len = len[2];
 }
 
-static void check_lengths(const struct slu_ingest_cfg *cfg, struct slu_record *rec)
+/* Ids are bytes of any kind; domains are names, which have no NUL (formats/STREAM.md):
+ * two that differ behind one only would be one. */
+static void check_fields(const struct slu_ingest_cfg *cfg, struct slu_record *rec)
 {
+    bool too_long = rec->id_len > MAX_FIELD_BYTE || rec->domain_len > MAX_FIELD_BYTE;
+
     if (rec->reject ||
-        (rec->id_len <= MAX_FIELD_BYTE && rec->domain_len <= MAX_FIELD_BYTE))
+        (!too_long && !(rec->domain_len && memchr(rec->domain, 0, rec->domain_len))))
         return;
-    rec->reject = SLU_REJECT_LONG_FIELD;
+    rec->reject = too_long ? SLU_REJECT_LONG_FIELD : SLU_REJECT_NUL_FIELD;
     rec->field = rec->id_len > MAX_FIELD_BYTE ? cfg->id_field : cfg->domain_field;
 }
 
@@ -238,7 +242,7 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
         text_record(raw, ref->len, &rec);
     if (rc)
         return rc;
-    check_lengths(g->cfg, &rec);
+    check_fields(g->cfg, &rec);
     if (rec.reject)
         return reject(g, j, ref, &rec, err);
     size_t from = j->ids.n;

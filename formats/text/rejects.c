@@ -85,6 +85,10 @@ static const char *explain(enum slu_reject r)
     case SLU_REJECT_NOT_A_NUMBER:
         return "field \"%s\" is not a number; --on-error skip goes on without such "
                "records";
+    case SLU_REJECT_NUL_FIELD:
+        return "field \"%s\" has a NUL in it, which no domain may have; --on-error "
+               "skip "
+               "goes on without such records";
     default:
         return "field \"%s\" is longer than 65535 bytes; --on-error skip goes on "
                "without "
@@ -113,6 +117,7 @@ static int fail_row(const struct slu_rejected *r, const char *path, struct slu_e
                     path, row, field,
                     r->reason == SLU_REJECT_INVALID_UTF8   ? "not valid UTF-8"
                     : r->reason == SLU_REJECT_NOT_A_NUMBER ? "not a number"
+                    : r->reason == SLU_REJECT_NUL_FIELD    ? "a domain with a NUL in it"
                                                            : "longer than 65535 bytes");
 }
 

@@ -40,6 +40,7 @@ struct slu_contam_out {
     bool length[SLU_SHINGLE_MAX_N + 1];
     uint64_t n_item, with_ngrams;
     /* Names of the last item, which most share. */
+    bool any; /* item */
     uint64_t last_source, last_domain;
     struct row last;
 };
@@ -56,7 +57,6 @@ int slu_contam_create(struct slu_contam_out **out, const struct slu_contam_cfg *
         return slu_fail_nomem(err, sizeof *o);
     o->cfg = *cfg;
     o->maker = slu_ngram_maker(cfg->n);
-    o->last_source = o->last_domain = UINT64_MAX - 1; /* none */
     *out = o;
     return SLU_OK;
 }
@@ -92,12 +92,12 @@ static int put_row(struct slu_contam_out *o, const struct slu_batch *b,
     r.document = s->document;
     r.offset = s->offset;
     r.n_gram = n_gram;
-    if (s->source != o->last_source) {
+    if (!o->any || s->source != o->last_source) {
         const char *name = slu_names_source(names, s->source);
         rc = put_text(o, name, name ? strlen(name) : 0, &r.at_source, &r.n_source, err);
         o->last_source = s->source;
     }
-    if (rc == SLU_OK && s->domain != o->last_domain) {
+    if (rc == SLU_OK && (!o->any || s->domain != o->last_domain)) {
         const char *name =
             s->domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(names, s->domain);
         rc = put_text(o, name, name ? strlen(name) : 0, &r.at_domain, &r.n_domain, err);
@@ -107,6 +107,7 @@ static int put_row(struct slu_contam_out *o, const struct slu_batch *b,
         rc = put_text(o, (const char *)b->str.data + s->id_off, s->id_len, &r.at_id,
                       &r.n_id, err);
     o->last = r;
+    o->any = true;
     return rc ? rc : slu_buf_append(&o->row, &r, sizeof r, err);
 }
 

@@ -101,7 +101,7 @@ static int sort_in(struct slu_exact *x, struct slu_u128 hash, uint64_t order,
 int slu_exact_known(struct slu_exact *x, struct slu_u128 hash, uint64_t number,
                     struct slu_err *err)
 {
-    const struct slu_place place = {SLU_PLACE_INDEX, number, 0};
+    const struct slu_place place = slu_place_of_index(number);
     struct slu_place first = place;
     enum slu_seen_answer answer;
     int rc = slu_seen_check(&x->seen, hash, &first, &answer, err);

@@ -53,7 +53,7 @@ struct slu_exact;
 SLU_MUST_USE int slu_exact_new(struct slu_exact **x, const struct slu_exact_cfg *cfg,
                                struct slu_err *err);
 /* Before all sequences: a hash of an index; what has it is dropped. `number` is what
- * pairs name it by (SLU_PLACE_INDEX). */
+ * pairs name it by (slu_place_of_index). */
 SLU_MUST_USE int slu_exact_known(struct slu_exact *x, struct slu_u128 hash,
                                  uint64_t number, struct slu_err *err);
 /* The next sequences of the stream with their hashes; edits b. */

@@ -215,7 +215,7 @@ int slu_near_known(struct slu_near *x, struct slu_near_item *d, uint64_t number,
     int rc = SLU_OK;
 
     d->ordinal = x->ordinal++;
-    d->place = (struct slu_place){SLU_PLACE_INDEX, number, 0};
+    d->place = slu_place_of_index(number);
     d->fixed = true;
     if (!d->n_set)
         return SLU_OK;

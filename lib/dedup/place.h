@@ -5,6 +5,7 @@
 #ifndef SLU_DEDUP_PLACE_H
 #define SLU_DEDUP_PLACE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/stream/batch.h"
@@ -14,8 +15,17 @@ struct slu_place {
     uint64_t source, document, offset;
 };
 
-/* The source of what is not in the stream: document is a number in an index. */
-#define SLU_PLACE_INDEX (UINT64_MAX - 1)
+/* The place of item `number` of an index, which is in no stream: only padding has its
+ * source, and padding's offset is 0 (formats/STREAM.md). */
+static inline struct slu_place slu_place_of_index(uint64_t number)
+{
+    return (struct slu_place){SLU_PADDING, number, 1};
+}
+
+static inline bool slu_place_is_index(const struct slu_place *p)
+{
+    return p->source == SLU_PADDING && p->offset == 1;
+}
 
 static inline struct slu_place slu_place_of(const struct slu_batch *b,
                                             const struct slu_seq *q)

@@ -99,7 +99,8 @@ same "600 lines of quotes and backslashes, as the shell cuts them" 0 "$(cat bad-
 recipe 2 'input = in/x.jsonl' | sed -e 's/^dedup.*/dedup = "--near" --keep domain-order --domains "--exact --substring"/' \
     -e "s/'it is .*/'--mix or not'/" >quoted
 status "options in values" 0 sluice-batch init quoted quoted-out
-same "  are none" "5 0" "$(sluice-batch stages quoted-out | grep -c '^near-') $(sluice-batch stages quoted-out | grep -c -E 'blend|exact|substring')"
+same "  are none" "tokenize near decompose pack shuffle report" \
+    "$(sluice-batch stages quoted-out | sed -e 's/^shuffle-blend/blend/' -e 's/[- ].*//' | uniq | tr '\n' ' ' | sed 's/ $//')"
 
 # A dry run's script, where names look like what stands for jobs in it.
 at="at @1@ @2@"

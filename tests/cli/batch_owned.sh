@@ -64,7 +64,7 @@ for f in state logs stats work stream recipe report.json state/tokenize logs/tok
     rm -rf ours
     sluice-batch init recipe ours >/dev/null
     case $f in stats/*) sluice-batch task ours tokenize 1 ;; esac
-    mkdir -p "ours/${f%/*}" 2>/dev/null
+    case $f in */*) mkdir -p "ours/${f%/*}" ;; esac
     [ ! -e "ours/$f" ] || mv "ours/$f" "moved.${f##*/}"
     ln -s "$PWD/mine" "ours/$f"
     all mine >before
@@ -75,7 +75,7 @@ for f in state logs stats work stream recipe report.json state/tokenize logs/tok
         status "a link, $f: task" 1 sluice-batch task ours tokenize 0
         ;;
     esac
-    sluice-batch clean ours >/dev/null 2>&1
+    sluice-batch clean ours >/dev/null 2>&1 || :
     all mine >after
     check "a link, $f: what it leads to is as it was" cmp -s before after
     check "  and so is the link" test -h "ours/$f"

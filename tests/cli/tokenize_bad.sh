@@ -45,6 +45,12 @@ bad "a text that is null" not-a-string 9 '{"text": null, "id": 2, "m": "web"}'
 bad "an id that is a fraction" not-a-string 20 '{"text": "a", "id": 2.5, "m": "web"}'
 bad "a lone surrogate" lone-surrogate 10 '{"text": "\\ud800", "id": 2, "m": ""}'
 bad "a lone surrogate elsewhere" lone-surrogate 41 '{"text": "a", "id": 2, "m": "web", "x": "\\udc00x"}'
+bad "a NUL in a domain" nul-in-domain 0 '{"text": "a", "id": 2, "m": "web\\u0000one"}'
+bad "a domain that is a NUL" nul-in-domain 0 '{"text": "a", "id": 2, "m": "\\u0000"}'
+printf '%s\n' '{"text": "a\u0000b", "id": "x\u0000y"}' '{"text": "c", "id": "x\u0000z"}' >nul.jsonl
+tokenize -t bytes --id-field id -o nul.tks nul.jsonl
+same "a NUL in a text and in ids stays" '[["x\u0000y", 4], ["x\u0000z", 2]]' "$(inspect --records nul.tks | "$PYTHON" -c 'import json, sys
+print(json.dumps([[r["segments"][0]["id"], len(r["tokens"])] for r in map(json.loads, sys.stdin)]))')"
 
 # Rejects come in input order, whatever -T; without --rejects they are counted by reason.
 "$PYTHON" -c 'for i in range(5000):

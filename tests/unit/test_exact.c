@@ -138,6 +138,62 @@ static void test_budgets(void **state)
     free(s);
 }
 
+/* Any source may have two equal documents: an item of an index is told from all of
+ * them. */
+static int place_pair(void *ctx, const struct slu_exact_pair *p, struct slu_err *err)
+{
+    unsigned *n = ctx;
+    (void)err;
+    assert_false(slu_place_is_index(&p->dropped));
+    if (p->dropped.document < 4)
+        assert_false(slu_place_is_index(&p->kept));
+    else {
+        assert_true(slu_place_is_index(&p->kept));
+        assert_int_equal(p->kept.document, 77);
+    }
+    ++*n;
+    return SLU_OK;
+}
+
+static int drop_out(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    (void)ctx;
+    (void)b;
+    (void)err;
+    return SLU_OK;
+}
+
+static void test_places(void **state)
+{
+    static const uint64_t source[] = {0, SLU_PADDING - 1, SLU_PADDING};
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_u128 hash[5];
+    (void)state;
+
+    for (size_t i = 0; i < 3; i++) {
+        unsigned n = 0;
+        struct slu_exact_cfg cfg = {8 << 20, "/tmp", 1, 2, drop_out, place_pair, &n};
+        struct slu_exact *x;
+        struct slu_batch b;
+        assert_int_equal(slu_exact_new(&x, &cfg, &err), SLU_OK);
+        slu_batch_init(&b, 2);
+        for (uint64_t k = 0; k < 5; k++) {
+            uint16_t tok[2] = {k < 4 ? 1 : 2, (uint16_t)i};
+            struct slu_seg g = {source[i], i < 2 ? k : 0, 0, 2, SLU_NO_DOMAIN, 0, 0};
+            if (i == 2 && k == 4)
+                g.document = 4; /* told apart in place_pair only */
+            assert_int_equal(slu_batch_add(&b, tok, 2, &g, 1, NULL, &err), SLU_OK);
+            hash[k] = slu_hash_tokens(tok, 2, 2);
+        }
+        assert_int_equal(slu_exact_known(x, hash[4], 77, &err), SLU_OK);
+        assert_int_equal(slu_exact_put(x, &b, hash, &err), SLU_OK);
+        assert_int_equal(slu_exact_finish(x, &err), SLU_OK);
+        assert_int_equal(n, 4);
+        slu_exact_free(x);
+        slu_batch_release(&b);
+    }
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -153,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_places),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

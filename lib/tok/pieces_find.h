@@ -90,11 +90,13 @@ INLINE void classify_leads(const struct block x, struct masks *m, const struct r
     m->lead = lead & ~(up | low | more | han | hangul);
 }
 
-/* Classes of the other characters that are not ASCII. Returns how many bytes of the
- * block can be used: less than n where a character is cut off or is one for the
+/* Classes of the characters that begin at `lead`, to *m. Returns how many bytes
+ * of the block can be used: less than n where a character is cut off or is one for the
  * scanner.
  */
-INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end,
+typedef unsigned rest_fn(const uint8_t *p, unsigned n, bool is_end, uint64_t lead,
+                         struct masks *m);
+INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end, uint64_t lead,
                               struct masks *m, const struct rule r)
 {
     uint64_t of[PC_N] = {0};
@@ -103,7 +105,7 @@ INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end,
         uint8_t a = p[n - 1], b = p[n - 2], c = p[n - 3];
         n -= a >= 0xC0 ? 1 : b >= 0xE0 ? 2 : c >= 0xF0 ? 3 : 0;
     }
-    for (uint64_t lead = m->lead & BELOW(n); lead; lead &= lead - 1) {
+    for (lead &= BELOW(n); lead; lead &= lead - 1) {
         unsigned i = (unsigned)__builtin_ctzll(lead), len;
         uint32_t code = uni_decode(p + i, &len);
         enum pieces_class c = pieces_class[uni_category(code)];
@@ -127,12 +129,12 @@ INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end,
         }
         of[c] |= (BIT(len) - 1) << i;
     }
-    m->upper |= of[PC_UPPER];
-    m->lower |= of[PC_LOWER];
-    m->caseless |= of[PC_CASELESS];
-    m->mark |= of[PC_MARK];
-    m->number |= of[PC_NUMBER];
-    m->han |= of[PC_HAN];
+    m->upper = of[PC_UPPER];
+    m->lower = of[PC_LOWER];
+    m->caseless = of[PC_CASELESS];
+    m->mark = of[PC_MARK];
+    m->number = of[PC_NUMBER];
+    m->han = of[PC_HAN];
     return n;
 }
 
@@ -306,8 +308,10 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     return start & known & ~UINT64_C(1);
 }
 
+/* `rest` is classify_rest for this rule, as a function: within the loop it would take
+ * the registers of what nearly all blocks need. */
 INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
-                          const struct rule r, pre_scan_fn *scan)
+                          const struct rule r, pre_scan_fn *scan, rest_fn *rest)
 {
     size_t pos = 0, k = 0;
 
@@ -320,7 +324,14 @@ INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
         classify(x, &m);
         if (m.high) {
             classify_leads(x, &m, r);
-            unsigned whole = classify_rest(p + pos, n_byte, is_end, &m, r);
+            struct masks more; /* apart, so that m needs no address */
+            unsigned whole = rest(p + pos, n_byte, is_end, m.lead, &more);
+            m.upper |= more.upper;
+            m.lower |= more.lower;
+            m.caseless |= more.caseless;
+            m.mark |= more.mark;
+            m.number |= more.number;
+            m.han |= more.han;
             is_end = is_end && whole == n_byte;
             n_byte = whole;
         }
@@ -331,7 +342,7 @@ INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
         if (start) {
             put_ends(start, (uint32_t)pos, end + k);
             k += (unsigned)__builtin_popcountll(start);
-            pos = end[k - 1];
+            pos += 63 - (unsigned)__builtin_clzll(start); /* end[k - 1] comes late */
         }
         if (is_end && is_all) {
             end[k++] = (uint32_t)n;
@@ -349,11 +360,17 @@ INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
 }
 
 #define FINDER(name, ...)                                                              \
+    static __attribute__((noinline)) unsigned rest_##name(                             \
+        const uint8_t *p, unsigned n, bool is_end, uint64_t lead, struct masks *m)     \
+    {                                                                                  \
+        const struct rule r = {__VA_ARGS__};                                           \
+        return classify_rest(p, n, is_end, lead, m, r);                                \
+    }                                                                                  \
     static size_t find_##name(const uint8_t *p, size_t n, uint32_t *end, size_t max,   \
                               pre_scan_fn *scan)                                       \
     {                                                                                  \
         const struct rule r = {__VA_ARGS__};                                           \
-        return find_pieces(p, n, end, max, r, scan);                                   \
+        return find_pieces(p, n, end, max, r, scan, rest_##name);                      \
     }
 
 FINDER(gpt2, .gpt2 = true, .quote = QUOTE_FRONT)

@@ -21,8 +21,8 @@ static int encode_part(void *arg, unsigned worker, size_t i, struct slu_err *err
     size_t from = i ? p->end[i - 1] : 0;
     struct slu_ids *ids = &p->slot[i % p->n_slot];
     ids->n = 0;
-    return slu_encode(p->crew->encoder[worker], p->text + from, p->end[i] - from, ids,
-                      err);
+    return slu_encode_valid(p->crew->encoder[worker], p->text + from, p->end[i] - from,
+                            ids, err);
 }
 
 static int join_part(void *arg, size_t i, struct slu_err *err)
@@ -60,7 +60,7 @@ int slu_encode_parts(const struct slu_encode_crew *crew, unsigned worker,
                      struct slu_err *err)
 {
     if (crew->n_worker == 1 || n_byte / 2 < crew->part_byte)
-        return slu_encode(crew->encoder[worker], utf8, n_byte, ids, err);
+        return slu_encode_valid(crew->encoder[worker], utf8, n_byte, ids, err);
     struct parts p = {.crew = crew,
                       .text = utf8,
                       .n_slot = crew->n_worker + crew->n_worker / 2 + 1,

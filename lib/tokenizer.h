@@ -121,6 +121,10 @@ void slu_encoder_free(struct slu_encoder *e);
  * Time is linear in n_byte, whatever the text. */
 SLU_MUST_USE int slu_encode(struct slu_encoder *e, const char *utf8, size_t n_byte,
                             struct slu_ids *ids, struct slu_err *err);
+/* The same for text that is known to be valid UTF-8, which is not looked at again. */
+SLU_MUST_USE int slu_encode_valid(struct slu_encoder *e, const char *utf8,
+                                  size_t n_byte, struct slu_ids *ids,
+                                  struct slu_err *err);
 
 /* The first place in [from, to) at which the text (n_byte bytes of valid UTF-8; with
  * "bytes", any) can be cut so that the ids of the parts, one behind another, are those

@@ -9,7 +9,8 @@
 #include "lib/pipe.h"
 
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
-#define MAX_BLOCK_BYTE ((uint64_t)1 << 20)
+/* So that text and ids stay in the second-level cache. */
+#define MAX_BLOCK_BYTE ((uint64_t)256 << 10)
 #define MAX_CACHE_BYTE ((uint64_t)320 << 20)
 /* Bytes in flight for each byte of a block: text, trees, ids, rejects. */
 #define BLOCK_WEIGHT 10

@@ -216,7 +216,8 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
         return g->cfg->skip_bad ? SLU_OK : reject(g, j, ref, &rec, err);
     }
     if (rec.text_len > 0)
-        rc = slu_encode(g->crew.encoder[worker], rec.text, rec.text_len, &j->ids, err);
+        rc = slu_encode_valid(g->crew.encoder[worker], rec.text, rec.text_len, &j->ids,
+                              err);
     part->n_tok = j->ids.n - part->from;
     return rc;
 }

@@ -473,13 +473,14 @@ static int emit(void *ctx, const uint8_t *p, size_t n, struct slu_err *err)
     return encode_batch(e, p, n, 1, err);
 }
 
+/* Signed and without a branch, which is what SSE2 can compare; no piece has 2 GiB. */
 static bool any_long(const uint32_t *end, size_t k)
 {
-    uint32_t most = end[0];
+    int found = end[0] > CUT_FROM;
 
     for (size_t i = 1; i < k; i++)
-        most = end[i] - end[i - 1] > most ? end[i] - end[i - 1] : most;
-    return most > CUT_FROM;
+        found |= (int32_t)(end[i] - end[i - 1]) > CUT_FROM;
+    return found;
 }
 
 /* Text that a known split cuts, or that is cut where no token reaches over (sp.h). */
@@ -577,18 +578,23 @@ static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n, bool f
 int slu_encode(struct slu_encoder *e, const char *utf8, size_t n_byte,
                struct slu_ids *ids, struct slu_err *err)
 {
+    size_t good =
+        e->t->is_bytes ? n_byte : slu_utf8_valid_prefix((const uint8_t *)utf8, n_byte);
+
+    if (good != n_byte)
+        return slu_fail_at(err, SLU_E_FORMAT, good, "byte %zu: not valid UTF-8", good);
+    return slu_encode_valid(e, utf8, n_byte, ids, err);
+}
+
+int slu_encode_valid(struct slu_encoder *e, const char *utf8, size_t n_byte,
+                     struct slu_ids *ids, struct slu_err *err)
+{
     const uint8_t *p = (const uint8_t *)utf8;
     size_t first = ids->n;
     struct added_iter it;
     struct added_part part;
     int rc = SLU_OK;
 
-    if (!e->t->is_bytes) {
-        size_t good = slu_utf8_valid_prefix(p, n_byte);
-        if (good != n_byte)
-            return slu_fail_at(err, SLU_E_FORMAT, good, "byte %zu: not valid UTF-8",
-                               good);
-    }
     e->ids = ids;
     added_iter_init(&it, e->t->added, false, e->t->special_parse, p, n_byte);
     while (rc >= 0 && added_next(&it, &part))

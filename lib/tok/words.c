@@ -249,14 +249,14 @@ bool words_judge(struct words *w, size_t n_look, size_t n_new)
     w->n_look += (uint32_t)n_look;
     w->n_new += (uint32_t)n_new;
     if (w->n_look >= WINDOW) {
-        const bool is_mostly_new = w->n_new > w->n_look / 8 * 5,
+        const bool is_mostly_new = w->n_new > w->n_look / 8 * 7,
                    judges[2] = {knows_much(w, WIDE, WIDE_BYTE),
                                 knows_much(w, FAR, FAR_BYTE)};
         w->n_look = w->n_new = 0;
         w->hopeless = 0;
         for (unsigned i = 0; i < WORD_SHORT + 2; i++) {
             bool is = is_mostly_new && judges[i > WORD_SHORT] && w->look_of[i] >= FEW &&
-                      w->new_of[i] > w->look_of[i] / 8 * 7;
+                      w->new_of[i] > w->look_of[i] - w->look_of[i] / 16;
             w->hopeless |= (uint32_t)is << i;
             w->look_of[i] = w->new_of[i] = 0;
         }

@@ -8,16 +8,10 @@
 #include "lib/json.h"
 #include "lib/tok/added.h"
 #include "lib/tok/bpe.h"
+#include "lib/tok/hot.h"
 #include "lib/tok/norm.h"
-#include "lib/tok/pieces.h"
 #include "lib/tok/pre.h"
 #include "lib/tok/sp.h"
-#include "lib/tok/words.h"
-
-/* Pieces that are looked up together: the lines of their cache slots are under way
- * while the keys of the others are made. */
-#define BATCH 256
-#define MOST  (BATCH + PIECES_SLACK)
 
 struct slu_encoder {
     const struct slu_tokenizer *t;
@@ -28,18 +22,20 @@ struct slu_encoder {
     struct words words;
     struct slu_ids *ids; /* of the call that runs */
     pieces_fn *find;     /* where the only step is a known split */
-    /* Of one batch: the ends of its pieces and the slots with their ids; the pieces
-     * that are not in the hot table, behind them those that are not looked for, and
-     * slots for both; ids that have no other place. */
-    uint32_t end[MOST], skipped[MOST + 1];
-    const struct word_slot *slot[MOST];
+    hot_find_fn *find_hot;
+    /* Of one batch: the pieces that are not in the hot table, behind them those that
+     * are not looked for, and slots for both; numbers of those that the cache does not
+     * know; ids that have no other place. */
+    struct hot_batch batch;
     struct miss {
         struct word_key key; /* of a short piece */
         uint64_t hash;
         uint32_t piece, from, n; /* from, n: its bytes */
-    } miss[MOST + 1];
-    struct word_slot found[MOST];
-    struct word_new fresh[MOST];
+    } miss[HOT_MOST + 1];
+    struct word_slot found[HOT_MOST];
+    uint32_t fresh_miss[HOT_MOST + 1];
+    struct word_new fresh[HOT_MOST];
+    struct bpe_piece fresh_piece[HOT_MOST];
     struct slu_ids apart;
 };
 
@@ -59,6 +55,7 @@ static int encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
     else if (!t->is_bytes)
         rc = words_init(&e->words, cache_byte, err);
     e->bpe.level = bpe_merge_level(pieces_level());
+    e->find_hot = hot_find_of_level(pieces_level());
     if (t->pre && t->pre->n == 1 && t->pre->step[0].kind == PRE_SCAN)
         e->find = pieces_by_scan(t->pre->step[0].scan);
     if (rc >= 0)
@@ -104,13 +101,12 @@ void slu_encoder_free(struct slu_encoder *e)
 static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
                           struct slu_err *err)
 {
-    uint32_t from = 0;
+    const uint32_t *at = e->batch.at;
     int rc = SLU_OK;
 
-    for (size_t i = 0; i < k && rc >= 0; i++) {
-        rc = bpe_encode(e->t->model, &e->bpe, p + from, e->end[i] - from, e->ids, err);
-        from = e->end[i];
-    }
+    for (size_t i = 0; i < k && rc >= 0; i++)
+        rc =
+            bpe_encode(e->t->model, &e->bpe, p + at[i], at[i + 1] - at[i], e->ids, err);
     return rc;
 }
 
@@ -146,15 +142,15 @@ static inline struct word_slot slot_apart(const struct slu_encoder *e,
     return s;
 }
 
-/* Pieces that the cache does not know, by BPE: the misses whose numbers are in fresh,
- * of n_look misses, and the n_skip behind those, which nobody has looked for. n bytes
- * of p can be read. */
-static int encode_new(struct slu_encoder *e, const uint8_t *p, size_t n,
-                      const uint32_t *fresh, size_t n_new, size_t n_look, size_t n_skip,
+/* Pieces that the cache does not know, by BPE: n_new of the misses, and those behind
+ * them, which nobody has looked for. n bytes of p can be read. */
+static int encode_new(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_new,
                       struct slu_err *err)
 {
     struct slu_ids *ids = &e->apart;
-    struct bpe_piece piece[MOST + 1];
+    struct bpe_piece *piece = e->fresh_piece;
+    const uint32_t *fresh = e->fresh_miss;
+    const size_t n_look = e->batch.n_miss, n_skip = e->batch.n_skipped;
     const struct word_key none = {0, 0};
     int rc;
 
@@ -192,8 +188,6 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, size_t n,
     for (size_t j = 0; j < n_skip; j++)
         e->found[n_look + j] =
             slot_apart(e, none, piece[n_new + j].at, piece[n_new + j].n_id);
-    if (words_judge(&e->words, n_look + n_skip, n_new + n_skip) && !n_skip)
-        words_put(&e->words, e->fresh, n_new);
     return SLU_OK;
 }
 
@@ -203,67 +197,25 @@ static struct word_key key_of(const uint8_t *p, size_t n, size_t n_read)
     return n_read >= 16 ? word_key(p, (uint32_t)n) : word_key_at_end(p, (uint32_t)n);
 }
 
-/* How many pieces of a batch are not in the hot table, and how many of lengths that are
- * skipped. */
-struct missing {
-    size_t n_look, n_skip;
-};
-
-/* Looks piece i up, whose key it is; those that are skipped all in the first place,
- * which is near: no branch depends on what they are. */
-static inline void look(struct slu_encoder *e, size_t i, struct word_key key,
-                        struct missing *n, uint32_t skip)
+static inline void set_place(struct miss *m, uint32_t piece, const uint32_t *at)
 {
-    uint64_t hash = word_hash(key), is_skipped = 0;
-
-    if (skip) {
-        is_skipped = skip >> (key.b >> WORD_LEN_SHIFT) & 1;
-        hash &= is_skipped - 1;
-        e->skipped[n->n_skip] = (uint32_t)i;
-        n->n_skip += is_skipped;
-    }
-    const struct word_slot *s = word_hot(&e->words, hash);
-    e->slot[i] = s;
-    e->miss[n->n_look].piece = (uint32_t)i;
-    n->n_look += (unsigned)!word_is(s, key) & (unsigned)(is_skipped ^ 1);
+    m->piece = piece;
+    m->from = at[piece];
+    m->n = at[piece + 1] - m->from;
 }
 
-/* Looks the k pieces of p up in the hot table. */
-static inline struct missing find_hot(struct slu_encoder *e, const uint8_t *p, size_t n,
-                                      size_t k, uint32_t skip)
-{
-    struct missing missing = {0, 0};
-    uint32_t from = 0;
-    size_t i = 0;
-
-    for (; i < k && (size_t)from + 16 <= n; i++) {
-        look(e, i, word_key(p + from, e->end[i] - from), &missing, skip);
-        from = e->end[i];
-    }
-    for (; i < k; i++) {
-        look(e, i, word_key_at_end(p + from, e->end[i] - from), &missing, skip);
-        from = e->end[i];
-    }
-    return missing;
-}
-
-static inline void set_place(const struct slu_encoder *e, struct miss *m)
-{
-    m->from = m->piece ? e->end[m->piece - 1] : 0;
-    m->n = e->end[m->piece] - m->from;
-}
-
-/* Keys and hashes of the pieces in e->miss; what they will be looked for in is then
- * under way. Those that are skipped have places only, behind the others. */
-static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n,
-                    struct missing missing)
+/* Keys and hashes of the pieces that are not in the hot table; what they will be looked
+ * for in is then under way. Those that are skipped have places only, behind the others.
+ */
+static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n)
 {
     const struct words *w = &e->words;
-    size_t n_long = 0, n_look = missing.n_look;
+    const struct hot_batch *b = &e->batch;
+    size_t n_long = 0;
 
-    for (size_t j = 0; j < n_look; j++) {
+    for (size_t j = 0; j < b->n_miss; j++) {
         struct miss *m = &e->miss[j];
-        set_place(e, m);
+        set_place(m, b->miss[j], b->at);
         if (m->n <= WORD_SHORT) {
             m->key = key_of(p + m->from, m->n, n - m->from);
             m->hash = word_hash(m->key);
@@ -274,7 +226,7 @@ static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n,
             n_long++;
         }
     }
-    for (size_t j = 0; n_long && j < n_look; j++) {
+    for (size_t j = 0; n_long && j < b->n_miss; j++) {
         const struct miss *m = &e->miss[j];
         if (m->n <= WORD_SHORT || m->n > WORD_LONG)
             continue;
@@ -283,10 +235,8 @@ static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n,
             __builtin_prefetch(w->view->text + f->off);
         n_long--;
     }
-    for (size_t j = 0; j < missing.n_skip; j++) {
-        e->miss[n_look + j].piece = e->skipped[j];
-        set_place(e, &e->miss[n_look + j]);
-    }
+    for (size_t j = 0; j < b->n_skipped; j++)
+        set_place(&e->miss[b->n_miss + j], b->skipped[j], b->at);
 }
 
 static inline bool is_apart(const struct word_slot *s)
@@ -294,98 +244,88 @@ static inline bool is_apart(const struct word_slot *s)
     return (word_count(s) == WORD_MANY) & (s->id[MANY_APART] != 0);
 }
 
-/* The ids of k pieces that all have a slot; out has room for them and WORD_MANY more
- * each. */
-static uint32_t *put_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
-{
-    for (size_t i = 0; i < k; i++) {
-        const struct word_slot *s = e->slot[i];
-        unsigned count = word_count(s);
-        if (count == WORD_MANY) {
-            const uint8_t *from = s->id[MANY_APART]
-                                      ? (const uint8_t *)(e->apart.id + s->id[MANY_OFF])
-                                      : e->words.view->text + s->id[MANY_OFF];
-            memcpy(out, from, s->id[MANY_N] * sizeof *out);
-            out += s->id[MANY_N];
-            continue;
-        }
-        memcpy(out, s->id, sizeof s->id);
-        out += count + 1;
-    }
-    return out;
-}
+/* A piece that was not in the hot table has, for its id, the number of its slot in
+ * e->found with this bit. */
+#define IS_FOUND (UINT32_C(1) << 24)
 
-/* The same where many pieces are new. Whether a piece has many ids cannot be predicted
- * there: the first 8 are copied without a branch, whatever there is behind them. */
-static uint32_t *put_new_slots(const struct slu_encoder *e, size_t k, uint32_t *out)
+/* The ids of the k pieces; out has room for them, WORD_MANY more each and a RUN. Ids of
+ * pieces that are one stand together. Of others it cannot be predicted where they are
+ * and whether they are many: 8 are copied without a branch, whatever there is. */
+static uint32_t *put_ids(const struct slu_encoder *e, size_t k, uint32_t *out)
 {
-    enum { FIRST = 8 };
+    enum { RUN = 8, FIRST = 8 };
+    const struct hot_batch *b = &e->batch;
     const uintptr_t text = (uintptr_t)e->words.view->text,
                     apart = (uintptr_t)e->apart.id;
+    size_t done = 0;
 
-    for (size_t i = 0; i < k; i++) {
-        const struct word_slot *s = e->slot[i];
-        const uintptr_t count = word_count(s), many = -(uintptr_t)(count == WORD_MANY),
-                        is_apart = -(uintptr_t)(s->id[MANY_APART] != 0),
-                        off = s->id[MANY_OFF];
-        uintptr_t from =
-            ((apart + off * sizeof *out) & is_apart) | ((text + off) & ~is_apart);
-        size_t n = (s->id[MANY_N] & many) | ((count + 1) & ~many);
-        from = (from & many) | ((uintptr_t)s->id & ~many);
+    for (size_t j = 0;; j++) {
+        const size_t piece = j < b->n_slow ? b->slow[j] : k;
+        for (size_t i = done; i < piece; i += RUN)
+            memcpy(out + (i - done), b->id + i, RUN * sizeof *out);
+        out += piece - done;
+        done = piece + 1;
+        if (piece == k)
+            return out;
+        const uint32_t value = b->id[piece];
+        const uintptr_t is_found = -(uintptr_t)(value / IS_FOUND & 1);
+        const struct word_slot *s = &e->found[value & (IS_FOUND - 1) & is_found];
+        uintptr_t from = ((uintptr_t)s->id & is_found) |
+                         ((uintptr_t)e->words.hot_ids[b->place[j]] & ~is_found);
+        const uint32_t count = (word_count(s) & (uint32_t)is_found) |
+                               (value >> HOT_COUNT_SHIFT & ~(uint32_t)is_found);
+        const uint32_t *id = (const uint32_t *)from;
+        const uintptr_t many = -(uintptr_t)(count == WORD_MANY), off = id[MANY_OFF],
+                        is_apart = -(uintptr_t)(id[MANY_APART] != 0);
+        from = (from & ~many) | ((apart + off * sizeof *out) & is_apart & many) |
+               ((text + off) & ~is_apart & many);
+        const size_t n = (id[MANY_N] & many) | ((count + 1) & ~many);
         memcpy(out, (const void *)from, FIRST * sizeof *out);
         if (n > FIRST)
             memcpy(out + FIRST, (const uint32_t *)from + FIRST,
                    (n - FIRST) * sizeof *out);
         out += n;
     }
-    return out;
 }
 
-/* The first k pieces of p (n bytes can be read), whose ends are in e->end. */
+/* The first k pieces of p (n bytes can be read), whose places are in e->batch. */
 static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k,
                         struct slu_err *err)
 {
     struct words *w = &e->words;
+    struct hot_batch *b = &e->batch;
     struct slu_ids *ids = e->ids;
-    size_t n_miss, n_new = 0, need = ids->n + k * WORD_MANY + WORD_IDS;
-    uint32_t fresh[MOST + 1];
-    struct missing missing;
+    size_t n_new = 0, need = ids->n + k * WORD_MANY + 2 * WORD_MANY;
     int rc;
 
     words_begin(w);
-    missing = w->skip ? find_hot(e, p, n, k, w->skip) : find_hot(e, p, n, k, 0);
-    n_miss = missing.n_look + missing.n_skip;
-    prepare(e, p, n, missing);
-    for (size_t j = 0; j < missing.n_look; j++) {
+    hot_look(b, w, e->find_hot, p, n, k);
+    prepare(e, p, n);
+    for (size_t j = 0; j < b->n_miss; j++) {
         const struct miss *m = &e->miss[j];
         bool is_new = !find_known(e, p + m->from, m, &e->found[j]);
-        fresh[n_new] = (uint32_t)j;
+        e->fresh_miss[n_new] = (uint32_t)j;
         word_looked(w, m->n, is_new);
         n_new += is_new;
     }
-    if (n_new + missing.n_skip &&
-        (rc = encode_new(e, p, n, fresh, n_new, missing.n_look, missing.n_skip, err)) <
-            0)
+    if (n_new + b->n_skipped && (rc = encode_new(e, p, n, n_new, err)) < 0)
         return rc;
-    n_new += missing.n_skip;
-    for (size_t j = 0; j < n_miss; j++) {
+    if (words_judge(w, k, b->n_miss + b->n_skipped, n_new + b->n_skipped) && n_new)
+        words_put(w, e->fresh, n_new);
+    for (size_t j = 0; j < b->n_miss + b->n_skipped; j++) {
         const struct word_slot *s = &e->found[j];
-        /* The hot slot is written when nothing points to it any more. */
-        e->slot[e->miss[j].piece] = s;
+        b->id[e->miss[j].piece] = IS_FOUND | (uint32_t)j;
         need += s->id[MANY_N] & -(uint32_t)(word_count(s) == WORD_MANY);
     }
     if (need > ids->cap &&
         (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
         return rc;
-    ids->n =
-        (size_t)((n_new > k / 8 ? put_new_slots : put_slots)(e, k, ids->id + ids->n) -
-                 ids->id);
-    for (size_t j = 0; j < missing.n_look; j++) {
+    ids->n = (size_t)(put_ids(e, k, ids->id + ids->n) - ids->id);
+    /* The hot slots are written when nothing points to them any more. */
+    for (size_t j = 0; j < b->n_miss; j++) {
         const struct miss *m = &e->miss[j];
-        const struct word_slot *s = &e->found[j];
-        unsigned is_short = m->n <= WORD_SHORT, is_there = !is_apart(s);
-        if (is_short & is_there)
-            *word_hot(w, m->hash) = *s;
+        if ((m->n <= HOT_BYTES) & !is_apart(&e->found[j]))
+            word_hot_put(w, m->hash, &e->found[j]);
     }
     return SLU_OK;
 }
@@ -410,24 +350,24 @@ static int encode_parts(struct slu_encoder *e, const uint8_t *p, size_t n,
                         size_t n_read, struct slu_err *err)
 {
     const struct tok_model *m = e->t->model;
+    uint32_t *at = e->batch.at;
     int rc = SLU_OK;
 
     if (bpe_is_whole(m, p, n))
         return bpe_encode(m, &e->bpe, p, n, e->ids, err);
     while (n && rc >= 0) {
-        size_t k = bpe_cuts(m, p, n, 0, e->end, BATCH), len, good = k;
+        size_t k = bpe_cuts(m, p, n, 0, at + 1, HOT_BATCH), len, good = k;
         if (m->n_whole) {
-            uint32_t from = 0;
-            for (good = 0; good < k; from = e->end[good++]) {
-                if (bpe_is_whole(m, p + from, e->end[good] - from))
+            for (good = 0; good < k; good++) {
+                if (bpe_is_whole(m, p + at[good], at[good + 1] - at[good]))
                     break;
             }
         }
         if (good) {
-            len = e->end[good - 1];
+            len = at[good];
             rc = encode_batch(e, p, n_read, good, err);
         } else {
-            len = e->end[0];
+            len = at[1];
             rc = encode_part_alone(e, p, len, err);
         }
         p += len;
@@ -437,20 +377,20 @@ static int encode_parts(struct slu_encoder *e, const uint8_t *p, size_t n,
     return rc;
 }
 
-/* The first k pieces of p (n bytes can be read), whose ends are in e->end, where some
- * are long. */
+/* The first k pieces of p (n bytes can be read), whose places are in e->batch, where
+ * some are long. */
 static int encode_long(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k,
                        struct slu_err *err)
 {
-    uint32_t end[MOST], at = 0;
+    uint32_t end[HOT_MOST], at = 0;
     int rc = SLU_OK;
 
-    memcpy(end, e->end, k * sizeof *end);
+    memcpy(end, e->batch.at + 1, k * sizeof *end);
     for (size_t i = 0; i < k && rc >= 0;) {
         size_t some = 0;
         uint32_t base = at;
         for (; i < k && end[i] - at <= CUT_FROM; i++)
-            e->end[some++] = (at = end[i]) - base;
+            e->batch.at[++some] = (at = end[i]) - base;
         if (some)
             rc = encode_batch(e, p + base, n - base, some, err);
         if (i < k && rc >= 0) {
@@ -469,7 +409,7 @@ static int emit(void *ctx, const uint8_t *p, size_t n, struct slu_err *err)
         return bpe_encode(e->t->model, &e->bpe, p, n, e->ids, err);
     if (n > CUT_FROM)
         return encode_parts(e, p, n, n, err);
-    e->end[0] = (uint32_t)n;
+    e->batch.at[1] = (uint32_t)n;
     return encode_batch(e, p, n, 1, err);
 }
 
@@ -492,14 +432,15 @@ static int encode_split(struct slu_encoder *e, const uint8_t *p, size_t n,
     int rc = SLU_OK;
 
     while (n && rc >= 0) {
-        size_t k = sp ? sp_pieces(sp, p, n, e->end, BATCH)
-                      : e->find(p, n, e->end, BATCH, scan);
+        uint32_t *end = e->batch.at + 1;
+        size_t k = sp ? sp_pieces(sp, p, n, end, HOT_BATCH)
+                      : e->find(p, n, end, HOT_BATCH, scan);
         size_t len;
         if (k) {
-            len = e->end[k - 1];
-            rc = !e->words.hot         ? encode_plainly(e, p, k, err)
-                 : any_long(e->end, k) ? encode_long(e, p, n, k, err)
-                                       : encode_batch(e, p, n, k, err);
+            len = end[k - 1];
+            rc = !e->words.hot      ? encode_plainly(e, p, k, err)
+                 : any_long(end, k) ? encode_long(e, p, n, k, err)
+                                    : encode_batch(e, p, n, k, err);
         } else {
             len = sp ? sp_piece(sp, p, n) : scan(p, n, 0);
             rc = bpe_encode(e->t->model, &e->bpe, p, len, e->ids, err);

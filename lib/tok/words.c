@@ -16,9 +16,9 @@ const struct word_key word_mask[17] = {
     MASK(12), MASK(13), MASK(14), MASK(15), {0, 0},
 };
 
-/* The hot table: half of the second-level cache of today's processors. */
-#define HOT_BITS   14
-#define HOT_BYTE   (sizeof(struct word_slot) << HOT_BITS)
+/* The hot table and its ids: the second-level cache of today's processors. */
+#define HOT_BYTE   (sizeof(struct word_key) << HOT_BITS)
+#define HOT_ALL    (2 * HOT_BYTE)
 #define SET_BYTE   (2 * sizeof(struct word_slot))
 #define FIRST_BYTE ((size_t)1 << 19)
 #define READ_AHEAD 64 /* bytes that may be read behind any ids */
@@ -131,9 +131,9 @@ static size_t least(size_t a, size_t b)
 static int join(struct words *w, struct words_shared *s, struct slu_err *err)
 {
     w->hot = map(HUGE_PAGE);
-    w->hot_shift = 64 - HOT_BITS;
     if (!w->hot)
         return slu_fail_nomem(err, HUGE_PAGE);
+    w->hot_ids = (uint32_t(*)[WORD_IDS])(void *)(w->hot + (1 << HOT_BITS));
     pthread_mutex_lock(&s->lock);
     w->shared = s;
     w->newest = &s->newest;
@@ -154,9 +154,9 @@ int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
     int rc;
 
     memset(w, 0, sizeof *w);
-    if (n_byte < HOT_BYTE + 9 * unit)
+    if (n_byte < HOT_ALL + 9 * unit)
         return SLU_OK;
-    while (unit < (size_t)1 << 29 && HOT_BYTE + 18 * unit <= n_byte)
+    while (unit < (size_t)1 << 29 && HOT_ALL + 18 * unit <= n_byte)
         unit *= 2;
     s = calloc(1, sizeof *s);
     if (!s)
@@ -242,10 +242,12 @@ static bool knows_much(const struct words *w, int i, size_t enough_byte)
     return n_byte >= enough_byte || n_byte * 2 > w->shared->most_byte[i];
 }
 
-bool words_judge(struct words *w, size_t n_look, size_t n_new)
+bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new)
 {
     enum { WINDOW = 4096, FEW = 16, WIDE_BYTE = 8 << 20, FAR_BYTE = 1 << 20 };
+    const bool is_kept = w->n_piece / WORD_PERIOD % 16 == 0;
 
+    w->n_piece += (uint32_t)k;
     w->n_look += (uint32_t)n_look;
     w->n_new += (uint32_t)n_new;
     if (w->n_look >= WINDOW) {
@@ -261,7 +263,7 @@ bool words_judge(struct words *w, size_t n_look, size_t n_new)
             w->look_of[i] = w->new_of[i] = 0;
         }
     }
-    return !w->hopeless || w->n_batch % (WORD_SAMPLE * WORD_SAMPLE) == 1;
+    return !w->hopeless || is_kept;
 }
 
 /* ---- under the lock ---- */

@@ -65,16 +65,25 @@ struct word_view {
 
 struct words_shared;
 
+/* The hot table has pieces of at most 12 bytes. Of the key's last four bytes three are
+ * free then: they have the id of a piece that is one, and the last byte has the number
+ * of ids as in a word_slot. Where there are more, they are at the same place of another
+ * array, as in a word_slot. */
+#define HOT_BYTES    12
+#define HOT_BITS     15
+#define HOT_KEY      UINT64_C(0x0F000000FFFFFFFF)
+#define HOT_ID_SHIFT 32
+
 struct words {
-    struct word_slot *hot;  /* NULL: no cache */
-    unsigned hot_shift;     /* hash >> shift is the place */
+    struct word_key *hot; /* NULL: no cache */
+    uint32_t (*hot_ids)[WORD_IDS];
     uint64_t generation;    /* of the view that the hot table was filled from */
     struct word_view *view; /* in use */
     /* Of words_judge. By length: how many were looked for in the shared tables of late,
      * and how many of those were new. */
-    uint32_t n_look, n_new, n_batch, look_of[WORD_SHORT + 2], new_of[WORD_SHORT + 2];
+    uint32_t n_look, n_new, look_of[WORD_SHORT + 2], new_of[WORD_SHORT + 2];
     uint32_t hopeless;         /* a bit a length: hardly any of these is ever found */
-    uint32_t skip;             /* the same, or 0: not looked for in this batch */
+    uint32_t n_piece;          /* before this batch: decides which are in a sample */
     struct word_view **newest; /* the view that others have made of what is shared */
     struct words_shared *shared;
     struct words *next; /* of those that share */
@@ -88,14 +97,28 @@ SLU_MUST_USE int words_share(struct words *w, struct words *other, struct slu_er
 void words_release(struct words *w);
 
 void words_renew(struct words *w);
-#define WORD_SAMPLE 8 /* one batch of so many */
 
 /* Before a batch: the newest view, which stays until the next call. */
 static inline void words_begin(struct words *w)
 {
     if (__atomic_load_n(w->newest, __ATOMIC_ACQUIRE) != w->view)
         words_renew(w);
-    w->skip = w->n_batch++ % WORD_SAMPLE ? w->hopeless : 0;
+}
+
+/* Of each WORD_PERIOD pieces so many are a sample. */
+#define WORD_SAMPLE 256
+#define WORD_PERIOD (8 * WORD_SAMPLE)
+
+/* How many pieces are looked for in the same way from piece i of the batch on; *skip:
+ * the lengths among them that are not. */
+static inline size_t words_alike(const struct words *w, size_t i, uint32_t *skip)
+{
+    const uint32_t at = (w->n_piece + (uint32_t)i) % WORD_PERIOD;
+
+    *skip = at < WORD_SAMPLE ? 0 : w->hopeless;
+    return !w->hopeless       ? SIZE_MAX
+           : at < WORD_SAMPLE ? WORD_SAMPLE - at
+                              : WORD_PERIOD - at;
 }
 
 #define WORD_LEN_SHIFT   56
@@ -124,9 +147,11 @@ static inline struct word_key word_key_at_end(const uint8_t *p, uint32_t n)
     return word_key(copy, n);
 }
 
+#define WORD_HASH_A UINT64_C(0x9E3779B97F4A7C15)
+#define WORD_HASH_B UINT64_C(0xD1B54A32D192ED03)
 static inline uint64_t word_hash(struct word_key k)
 {
-    return k.a * UINT64_C(0x9E3779B97F4A7C15) + k.b * UINT64_C(0xD1B54A32D192ED03);
+    return k.a * WORD_HASH_A + k.b * WORD_HASH_B;
 }
 
 static inline uint64_t word_mix(uint64_t a, uint64_t b)
@@ -136,9 +161,28 @@ static inline uint64_t word_mix(uint64_t a, uint64_t b)
     return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-static inline struct word_slot *word_hot(const struct words *w, uint64_t hash)
+static inline uint32_t word_hot_place(uint64_t hash)
 {
-    return w->hot + (hash >> w->hot_shift);
+    return (uint32_t)(hash >> (64 - HOT_BITS));
+}
+
+/* k is any key. */
+static inline bool hot_is(struct word_key slot, struct word_key k)
+{
+    return ((slot.a ^ k.a) | ((slot.b & HOT_KEY) ^ k.b)) == 0;
+}
+
+/* Keeps a piece of up to HOT_BYTES bytes; s is its slot, whose ids are in it or in the
+ * arena. */
+static inline void word_hot_put(struct words *w, uint64_t hash,
+                                const struct word_slot *s)
+{
+    const uint32_t place = word_hot_place(hash);
+    const uint64_t is_one = s->key.b >> WORD_COUNT_SHIFT ? 0 : UINT64_MAX;
+
+    w->hot[place] = (struct word_key){
+        s->key.a, s->key.b | ((uint64_t)s->id[0] << HOT_ID_SHIFT & is_one)};
+    memcpy(w->hot_ids[place], s->id, sizeof s->id);
 }
 
 /* The set of a hash in the wide table: two slots. */
@@ -183,14 +227,14 @@ static inline void word_looked(struct words *w, size_t n, bool is_new)
     w->new_of[i] += is_new;
 }
 
-/* Of n_look pieces that were not in the hot table, n_new were nowhere. Text that hardly
- * repeats anything (base64, hashes) would fill the tables for nothing, and each look at
- * them is a miss of the processor's caches. So lengths of which nearly nothing is found
- * are not looked for; but in a sample of the batches all are, and of such text only
- * what is new in a sample of those is kept. What does come again is then kept a little
- * later. While the tables are small all text is new and says nothing. False: the new
- * pieces need not be kept. */
-bool words_judge(struct words *w, size_t n_look, size_t n_new);
+/* After a batch of k pieces: of n_look that were not in the hot table, n_new were
+ * nowhere. Text that hardly repeats anything (base64, hashes) would fill the tables for
+ * nothing, and each look at them is a miss of the processor's caches. So lengths of
+ * which nearly nothing is found are not looked for; but in a sample of the pieces all
+ * are, and of such text only what is new in few batches is kept. What does come again
+ * is then kept a little later. While the tables are small all text is new and says
+ * nothing. False: the new pieces need not be kept. */
+bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new);
 
 /* Ids of a piece that the cache does not know. */
 struct word_new {

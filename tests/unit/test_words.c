@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "lib/tok/words.h"
+#include "lib/simd.h"
+#include "lib/tok/hot.h"
 
 enum { N_WORD = 30000, N_ROUND = 60000, N_THREAD = 4 };
 
@@ -122,7 +124,7 @@ static void run(uint64_t n_byte, uint64_t least_kept, bool anew)
 static void test_small_cache_starts_anew(void **st)
 {
     (void)st;
-    run((UINT64_C(1) << 19) + (UINT64_C(9) << 13), 0, true);
+    run((UINT64_C(1) << 20) + (UINT64_C(9) << 13), 0, true);
 }
 
 static void test_large_cache_grows_and_keeps(void **st)
@@ -146,12 +148,110 @@ static void test_too_small(void **st)
     words_release(&w);
 }
 
+static uint64_t draw(uint64_t *x)
+{
+    *x = *x * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return *x >> 33;
+}
+
+/* Pieces of few letters, so that most come again, and of zeros; one of 30 is long. */
+static size_t random_pieces(uint64_t *x, struct hot_batch *b, uint8_t **text, size_t k)
+{
+    for (size_t i = 0; i < k; i++) {
+        uint64_t len = 1 + draw(x) % (draw(x) % 3 ? 5 : 17);
+        b->at[i + 1] = b->at[i] + (uint32_t)(draw(x) % 30 ? len : 1 + draw(x) % 300);
+    }
+    *text = malloc(b->at[k]); /* not a byte more */
+    assert_non_null(*text);
+    for (size_t i = 0; i < b->at[k]; i++)
+        (*text)[i] = draw(x) % 4 ? 'a' : draw(x) % 2 ? 0 : 0xFF;
+    return b->at[k];
+}
+
+/* Keeps half of the pieces, some with several ids. */
+static void keep_some(uint64_t *x, struct words *w, const struct hot_batch *b,
+                      const uint8_t *text, size_t k)
+{
+    for (size_t i = 0; i < k; i++) {
+        const uint32_t n = b->at[i + 1] - b->at[i];
+        if (n > HOT_BYTES || draw(x) % 2)
+            continue;
+        struct word_key key = word_key_at_end(text + b->at[i], n);
+        struct word_slot s = {key, {(uint32_t)draw(x) % (1 << 21), 2, 0, 4}};
+        const uint64_t count = draw(x) % 4 ? 0 : draw(x) % 2 ? 2 : WORD_MANY;
+        s.key.b |= count << WORD_COUNT_SHIFT;
+        word_hot_put(w, word_hash(key), &s);
+    }
+}
+
+/* What was found, piece by piece, is what the table has. */
+static void check_found(const struct words *w, const struct hot_batch *b,
+                        const uint8_t *text, size_t k)
+{
+    size_t slow = 0, miss = 0, skipped = 0;
+    for (size_t i = 0; i < k; i++) {
+        const uint32_t n = b->at[i + 1] - b->at[i];
+        const struct word_key key = word_key_at_end(text + b->at[i], n);
+        const struct word_key s = w->hot[word_hot_place(word_hash(key))];
+        uint32_t skip;
+        words_alike(w, i, &skip);
+        const bool is_skipped = skip >> (n < 16 ? n : 16) & 1;
+        const bool is = hot_is(s, key), is_one = s.b >> WORD_COUNT_SHIFT == 0;
+        if (is && !is_skipped && is_one) {
+            assert_int_equal(b->id[i], s.b >> HOT_ID_SHIFT & 0xFFFFFF);
+            continue;
+        }
+        assert_int_equal(b->slow[slow], i);
+        if (is && !is_skipped) {
+            assert_int_equal(b->place[slow], word_hot_place(word_hash(key)));
+            assert_int_equal(b->id[i] >> HOT_COUNT_SHIFT, s.b >> WORD_COUNT_SHIFT);
+        }
+        slow++;
+        if (is_skipped)
+            assert_int_equal(b->skipped[skipped++], i);
+        else if (!is)
+            assert_int_equal(b->miss[miss++], i);
+    }
+    assert_int_equal(slow, b->n_slow);
+    assert_int_equal(miss, b->n_miss);
+    assert_int_equal(skipped, b->n_skipped);
+}
+
+static void test_hot_levels(void **st)
+{
+    static const char *const level[] = {"portable", "avx2", "avx512"};
+    static struct hot_batch b;
+    static struct words w;
+    struct slu_err err = SLU_ERR_INIT;
+    uint64_t x = 1;
+    uint8_t *text;
+
+    (void)st;
+    assert_int_equal(words_init(&w, UINT64_C(64) << 20, &err), SLU_OK);
+    for (unsigned round = 0; round < 600; round++) {
+        const size_t k = 1 + draw(&x) % (round % 10 ? 200 : HOT_MOST);
+        const size_t n = random_pieces(&x, &b, &text, k);
+        w.hopeless = round % 3 ? 0 : (uint32_t)draw(&x) & 0x1FFFE;
+        w.n_piece = (uint32_t)draw(&x);
+        keep_some(&x, &w, &b, text, k);
+        for (unsigned l = 0; l < 3; l++) {
+            if (!slu_has_simd(level[l]))
+                continue;
+            hot_look(&b, &w, hot_find_of_level(level[l]), text, n, k);
+            check_found(&w, &b, text, k);
+        }
+        free(text);
+    }
+    words_release(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_cache_starts_anew),
         cmocka_unit_test(test_large_cache_grows_and_keeps),
         cmocka_unit_test(test_too_small),
+        cmocka_unit_test(test_hot_levels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,6 +81,13 @@ uint64_t slu_tokenizer_vocab_size(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_eos(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_bos(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_pad(const struct slu_tokenizer *t);
+/* The least id of a special token, or of EOS, that ordinary text can become although
+ * special tokens are not matched (special_parse): by merges that make it, by
+ * "ignore_merges", or as an added token that is not special, as in the reference.
+ * SLU_NO_TOKEN where their own texts, alone or between letters, spaces, line ends or
+ * points, become other ids. */
+SLU_MUST_USE int slu_tokenizer_leak(const struct slu_tokenizer *t, uint64_t *id,
+                                    struct slu_err *err);
 /* 16 bytes: XXH3-128 (low half first, little-endian) of what decides the ids: id ->
  * bytes, the merges that are used, normaliser, pre-tokenizer and added tokens. Whether
  * special tokens match is not part of it: streams made either way go together. */

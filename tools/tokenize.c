@@ -187,6 +187,25 @@ static const char *cache_dir(const struct opts *o, char *buf, size_t n)
     return len > 0 && (size_t)len < n ? buf : NULL;
 }
 
+/* Who reads the stream takes these ids for what the document is not. */
+static int warn_of_leak(struct cli_ctx *ctx, const struct slu_tokenizer *t,
+                        struct slu_err *err)
+{
+    const struct slu_vocab_table *v = slu_tokenizer_vocab(t);
+    uint64_t id;
+    int rc = slu_tokenizer_leak(t, &id, err);
+    if (!rc && id != SLU_NO_TOKEN)
+        cli_warn(ctx,
+                 "\"%.*s\" in a text becomes id %llu, %s; take such text out, or "
+                 "use another tokenizer%s",
+                 (int)(v->off[id + 1] - v->off[id]), v->bytes + v->off[id],
+                 (unsigned long long)id,
+                 id == slu_tokenizer_eos(t) ? "which ends a document"
+                                            : "a special token",
+                 id == slu_tokenizer_eos(t) ? " or --eos" : "");
+    return rc;
+}
+
 static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
                           struct slu_header *h, struct slu_names *names,
                           struct slu_err *err)
@@ -225,7 +244,7 @@ static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
     if (o->bos && h->bos == SLU_NO_TOKEN)
         return slu_fail(err, SLU_E_USAGE, "--bos: the tokenizer has no such token");
     slu_names_lend_vocab(names, slu_tokenizer_vocab(*t));
-    return SLU_OK;
+    return warn_of_leak(ctx, *t, err);
 }
 
 /* What a part reads: its sources, the bytes of them that are its share, and the

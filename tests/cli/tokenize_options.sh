@@ -101,3 +101,52 @@ status "output to a full disk" 1 tokenize -t bytes -o /dev/full c.jsonl
 status "-T 1000 -M 32M" 0 tokenize -T 1000 -M 32M --stats s.json -o /dev/null many.jsonl
 [ -n "${SAN:-}" ] || check "within 96 MiB" test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
 rm -f many.jsonl
+
+# A special token, or the EOS, that ordinary text can become: the ids are those of the reference, and a warning names it.
+"$PYTHON" - <<'PY'
+import json
+def alphabet():
+    chars, n = {}, 0
+    for b in range(256):
+        own = 33 <= b <= 126 or 161 <= b <= 172 or b >= 174
+        chars[b] = chr(b if own else 256 + n)
+        n += not own
+    return chars
+def write(name, merges=(), special=True, in_vocab=True, **model):
+    vocab = {c: b for b, c in alphabet().items()}
+    for m in merges:
+        vocab["".join(m)] = len(vocab)
+    if in_vocab:
+        vocab.setdefault("<s>", len(vocab))
+    token = {"id": vocab.get("<s>", len(vocab)), "content": "<s>", "single_word": False, "lstrip": False, "rstrip": False,
+             "normalized": False, "special": special}
+    end = dict(token, id=max(len(vocab), token["id"] + 1), content="</s>", special=True)
+    json.dump({"version": "1.0", "added_tokens": [token, end], "normalizer": None,
+               "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+                   {"type": "Split", "pattern": {"Regex": r"\s*\S+|\s+"}, "behavior": "Isolated", "invert": False},
+                   {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]},
+               "model": dict({"type": "BPE", "vocab": vocab, "merges": [" ".join(m) for m in merges]}, **model)}, open(name, "w"))
+write("merged.json", [("<", "s"), ("<s", ">")])
+write("whole.json", ignore_merges=True)
+write("plain.json", special=False, in_vocab=False)
+write("fine.json")
+PY
+printf '%s\n' '<s>' 'a <s> b' 'a<s>b' >leak.txt
+leaks() { # WHAT TOKENIZER ID THERE WARNING [OPTION...]
+    what_leaks=$1 t=$2 id=$3 there=$4 said=$5
+    shift 5
+    status "$what_leaks" 0 tokenize -t "$t" "$@" -o leak.tks leak.txt
+    same "  what is said" "said: $said" "said: $(cat err)"
+    inspect --records leak.tks >leak.jsonl
+    same "  and the id is there, or not" "$there" "$(grep -c "[[,]$id," leak.jsonl || :)"
+    status "  -q" 0 tokenize -t "$t" "$@" -q -o leak.tks leak.txt
+    empty "  says nothing" "$(cat err)"
+}
+tail_of="take such text out, or use another tokenizer"
+leaks "a special token that merges make" merged.json 257 1 "tokenize: \"<s>\" in a text becomes id 257, a special token; $tail_of"
+leaks "one that is a whole word of the model" whole.json 256 1 "tokenize: \"<s>\" in a text becomes id 256, a special token; $tail_of"
+leaks "an EOS that is no special token" plain.json 256 1 \
+    "tokenize: \"<s>\" in a text becomes id 256, which ends a document; $tail_of or --eos" --eos '<s>'
+leaks "the same, which is not the EOS" plain.json 256 1 ""
+leaks "a special token that nothing makes" fine.json 256 0 ""
+leaks "special tokens that are asked for" fine.json 256 1 "" --special parse

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,20 +110,31 @@ static int add_file(void *in, const char *path, struct slu_err *err)
     return cli_inputs_add(in, path, 0, UINT64_MAX, err);
 }
 
-/* With targets: the files of a set of shards in that folder. */
-static int add_set(struct cli_inputs *in, const char *dir, struct slu_err *err)
+enum { SET_DEPTH = 4 }; /* of the folders of a set, a format's own among them */
+
+/* With targets: the files of a set of shards in that folder; of those below it all. */
+static int add_set(struct cli_inputs *in, const char *dir, unsigned depth,
+                   struct slu_err *err)
 {
-    char *const root[] = {(char *)dir, NULL};
-    FTS *fts = fts_open(root, FTS_LOGICAL | FTS_NOCHDIR, NULL);
-    int rc = fts ? SLU_OK : slu_fail_errno(err, "%s", dir);
-    for (FTSENT *f; !rc && (f = fts_read(fts));) {
-        if (f->fts_level == 1 && !slu_shard_dir_has_name(f->fts_name))
-            (void)fts_set(fts, f, FTS_SKIP);
-        else if (f->fts_info == FTS_F)
-            rc = add_file(in, f->fts_path, err);
+    const struct dirent *e;
+    DIR *d = opendir(dir);
+    int rc = d ? SLU_OK : slu_fail_errno(err, "%s", dir);
+    while (!rc && (e = readdir(d))) {
+        char *path = NULL;
+        struct stat st;
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+            (!depth && !slu_shard_dir_has_name(e->d_name)))
+            continue;
+        if (asprintf(&path, "%s/%s", dir, e->d_name) < 0)
+            rc = slu_fail_nomem(err, strlen(dir));
+        else if (!stat(path, &st) && S_ISDIR(st.st_mode))
+            rc = depth < SET_DEPTH ? add_set(in, path, depth + 1, err) : SLU_OK;
+        else
+            rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
+        free(path);
     }
-    if (fts)
-        fts_close(fts);
+    if (d)
+        closedir(d);
     return rc;
 }
 
@@ -148,7 +158,7 @@ static int add_named(const struct cli_ctx *ctx, struct cli_inputs *in, const cha
     const struct slu_tokens_cfg cfg = {
         .column = c->column, .tok_bytes = c->token_bytes ? 1U << c->token_bytes : 0};
     rc = slu_tokens_each_file(&cfg, name, add_file, in, err);
-    return rc ? rc : add_set(in, name, err);
+    return rc ? rc : add_set(in, name, 0, err);
 }
 
 /* With targets: that argument as the other parts of the job have it. */

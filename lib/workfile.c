@@ -1,8 +1,10 @@
 /* workfile.c - writes them; workfile_read.c reads. */
 #include "lib/workfile_private.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/buf.h"
 #include "lib/hash.h"
@@ -20,6 +22,23 @@ struct slu_workfile_out {
     struct slu_buf rows; /* of the sections that are done */
 };
 
+/* A name in a work folder is nobody's choice: what has it is a phase's, or stays. */
+static int check_target(const char *path, struct slu_err *err)
+{
+    char is[sizeof MAGIC] = MAGIC;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? 0 : read(fd, is, 7); /* behind them is the version */
+
+    if (fd >= 0)
+        close(fd);
+    return n >= 0 && !memcmp(is, MAGIC, (size_t)n)
+               ? SLU_OK
+               : slu_fail(err, SLU_E_MISMATCH,
+                          "%s: is no file of a phase, which needs the name; move it "
+                          "away, or name another folder",
+                          path);
+}
+
 int slu_workfile_create(struct slu_workfile_out **out, const char *path, uint64_t kind,
                         struct slu_err *err)
 {
@@ -28,7 +47,9 @@ int slu_workfile_create(struct slu_workfile_out **out, const char *path, uint64_
     *out = NULL;
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
-    int rc = slu_hash_parts_new(&o->hash, err);
+    int rc = kind == SLU_WORKFILE_INDEX ? SLU_OK : check_target(path, err);
+    if (rc == SLU_OK)
+        rc = slu_hash_parts_new(&o->hash, err);
     o->buf = malloc(STEP);
     if (rc == SLU_OK && !o->buf)
         rc = slu_fail_nomem(err, STEP);

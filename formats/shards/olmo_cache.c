@@ -7,15 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/shards/filelist.h"
+#include "formats/shards/olmo_files.h"
 #include "formats/shards/shard_dir.h"
 #include "lib/buf.h"
 #include "lib/io.h"
 #include "lib/json_write.h"
-#include "lib/le.h"
 #include "lib/sha256.h"
 
-enum { GATHER = 64 << 10, MAX_BUCKETS = 64 };
+enum { MAX_BUCKETS = 64 };
 
 /* ---- what the set is ---- */
 
@@ -247,138 +246,60 @@ int slu_olmo_prefix(char **prefix, const char *dir, struct slu_err *err)
 
 /* ---- files of numbers ---- */
 
-/* W, and what is written there. */
-struct cache {
-    const char *work;
-    struct slu_filelist list;
-};
-
-struct sink {
-    struct slu_out *out;
-    struct slu_buf wait;
-    struct slu_digest digest;
-};
-
-/* A file of W, whose folders are made. k stays where it is until sink_end. */
-static int sink_open(struct sink *k, struct slu_buf *path, struct slu_err *err)
-{
-    *k = (struct sink){0};
-    char *slash = strrchr((char *)path->data, '/');
-    *slash = '\0';
-    int rc = slu_mkdirs((const char *)path->data, err);
-    *slash = '/';
-    if (!rc)
-        rc = slu_buf_reserve(&k->wait, GATHER, err);
-    if (!rc)
-        rc = slu_out_open(&k->out, (const char *)path->data, err);
-    return rc ? rc : slu_out_digest(k->out, &k->digest, err);
-}
-
-static inline int sink_put(struct sink *k, uint64_t v, unsigned n_byte,
-                           struct slu_err *err)
-{
-    if (k->wait.len + 8 > GATHER) {
-        int rc = slu_out_write(k->out, k->wait.data, k->wait.len, err);
-        if (rc)
-            return rc;
-        k->wait.len = 0;
-    }
-    uint8_t le[8];
-    slu_put_le64(le, v); /* its low bytes come first */
-    memcpy(k->wait.data + k->wait.len, le, n_byte);
-    k->wait.len += n_byte;
-    return SLU_OK;
-}
-
-/* Ends the file of that path: rc is that of what was put. */
-static int sink_end(struct sink *k, struct cache *w, const struct slu_buf *path, int rc,
-                    struct slu_err *err)
-{
-    if (!rc && k->out)
-        rc = slu_out_write(k->out, k->wait.data, k->wait.len, err);
-    if (rc)
-        slu_out_abort(k->out);
-    else if (k->out)
-        rc = slu_out_close(k->out, err);
-    k->out = NULL;
-    slu_buf_release(&k->wait);
-    return rc ? rc
-              : slu_filelist_add(&w->list,
-                                 (const char *)path->data + strlen(w->work) + 1,
-                                 &k->digest, err);
-}
-
-/* W/manifest.jsonl: what was there and is there still, and what was written now. rc is
- * that of what was written. */
-static int cache_end(struct cache *w, int rc, struct slu_err *err)
-{
-    if (!rc)
-        rc = slu_filelist_write(&w->list, w->work, err);
-    slu_filelist_release(&w->list);
-    return rc;
-}
-
-static int cache_begin(struct cache *w, const char *work, struct slu_err *err)
-{
-    *w = (struct cache){work, SLU_FILELIST_INIT};
-    int rc = slu_filelist_load(&w->list, work, err);
-    return rc == SLU_EOF ? SLU_OK : rc;
-}
-
 /* Numbers first, first + 1, …, n of them, as u32. */
-static int write_run(struct cache *w, struct slu_buf *path, uint64_t first, uint64_t n,
-                     struct slu_err *err)
+static int write_run(struct slu_olmo_files *w, struct slu_buf *path, uint64_t first,
+                     uint64_t n, struct slu_err *err)
 {
-    struct sink k;
-    int rc = sink_open(&k, path, err);
+    struct slu_olmo_sink k;
+    int rc = slu_olmo_open(&k, w, path, err);
     for (uint64_t i = 0; !rc && i < n; i++)
-        rc = sink_put(&k, first + i, 4, err);
-    return sink_end(&k, w, path, rc, err);
+        rc = slu_olmo_put(&k, first + i, 4, err);
+    return slu_olmo_end(&k, w, path, rc, err);
 }
 
 /* ---- the index ---- */
 
-static int write_sequences(struct cache *w, const struct slu_olmo_set *set,
+static int write_sequences(struct slu_olmo_files *w, const struct slu_olmo_set *set,
                            const struct slu_olmo_bucket *b, uint64_t shard,
                            struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
-    struct sink k = {0};
+    struct slu_olmo_sink k = {.was = -1};
     char hex[65];
     int rc = path_hash(set, b, shard, hex, err);
     if (!rc)
         rc = slu_buf_printf(&path, err, "%s/dataset-common/bucketed-doc-indices-%s.npy",
                             w->work, hex);
     if (!rc)
-        rc = sink_open(&k, &path, err);
+        rc = slu_olmo_open(&k, w, &path, err);
     for (uint64_t i = 0, n = shard_seq(b, shard); !rc && i < n; i++) {
-        rc = sink_put(&k, i * b->length, 4, err);
+        rc = slu_olmo_put(&k, i * b->length, 4, err);
         if (!rc)
-            rc = sink_put(&k, (i + 1) * b->length, 4, err);
+            rc = slu_olmo_put(&k, (i + 1) * b->length, 4, err);
     }
-    rc = sink_end(&k, w, &path, rc, err);
+    rc = slu_olmo_end(&k, w, &path, rc, err);
     slu_buf_release(&path);
     return rc;
 }
 
-static int write_lengths(struct cache *w, const char *folder,
+static int write_lengths(struct slu_olmo_files *w, const char *folder,
                          const struct slu_olmo_set *set, struct slu_err *err)
 {
     uint64_t last = set->bucket[set->n_bucket - 1].length - 1;
     unsigned n_byte = last <= UINT8_MAX ? 1 : last <= UINT16_MAX ? 2 : 4;
     unsigned order[MAX_BUCKETS];
     struct slu_buf path = SLU_BUF_INIT;
-    struct sink k = {0};
+    struct slu_olmo_sink k = {.was = -1};
     by_name(set, order);
     int rc = slu_buf_printf(&path, err, "%s/instance-lengths.npy", folder);
     if (!rc)
-        rc = sink_open(&k, &path, err);
+        rc = slu_olmo_open(&k, w, &path, err);
     for (unsigned j = 0; !rc && j < set->n_bucket; j++) {
         const struct slu_olmo_bucket *b = &set->bucket[order[j]];
         for (uint64_t i = 0; !rc && i < b->n_seq; i++)
-            rc = sink_put(&k, b->length, n_byte, err);
+            rc = slu_olmo_put(&k, b->length, n_byte, err);
     }
-    rc = sink_end(&k, w, &path, rc, err);
+    rc = slu_olmo_end(&k, w, &path, rc, err);
     slu_buf_release(&path);
     return rc;
 }
@@ -404,7 +325,7 @@ static void instances_of(const struct slu_olmo_set *set, uint64_t length,
 
 /* FOLDER/bucketL-indices.npy, or with `order` its instances in the order of an epoch:
  * the same numbers, as `shuffle` has put the sequences into random order. */
-static int write_buckets(struct cache *w, const char *folder,
+static int write_buckets(struct slu_olmo_files *w, const char *folder,
                          const struct slu_olmo_set *set,
                          const struct slu_olmo_order *order, struct slu_err *err)
 {
@@ -468,22 +389,22 @@ static int put_config(struct slu_buf *t, const struct slu_olmo_set *set,
     return rc ? rc : slu_buf_printf(t, err, "\n  ]\n}\n");
 }
 
-static int write_config(struct cache *w, const struct slu_olmo_set *set,
+static int write_config(struct slu_olmo_files *w, const struct slu_olmo_set *set,
                         const struct slu_olmo_curriculum *c, const char *hex,
                         struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT, path = SLU_BUF_INIT;
-    struct sink k = {0};
+    struct slu_olmo_sink k = {.was = -1};
     char name[SLU_OLMO_NAME];
     slu_olmo_curriculum_name(c, name);
     int rc = put_config(&t, set, c, hex, err);
     if (!rc)
         rc = slu_buf_printf(&path, err, "%s/%s.json", w->work, name);
     if (!rc)
-        rc = sink_open(&k, &path, err);
+        rc = slu_olmo_open(&k, w, &path, err);
     if (!rc)
-        rc = slu_out_write(k.out, t.data, t.len, err);
-    rc = sink_end(&k, w, &path, rc, err);
+        rc = slu_olmo_write(&k, t.data, t.len, err);
+    rc = slu_olmo_end(&k, w, &path, rc, err);
     slu_buf_release(&path);
     slu_buf_release(&t);
     return rc;
@@ -493,11 +414,11 @@ int slu_olmo_write_index(const char *work, const struct slu_olmo_set *set,
                          const struct slu_olmo_curriculum *c, struct slu_err *err)
 {
     struct slu_buf folder = SLU_BUF_INIT;
-    struct cache w = {0};
+    struct slu_olmo_files w = {0};
     char hex[65];
     int rc = slu_olmo_check(set, err);
     if (!rc)
-        rc = cache_begin(&w, work, err);
+        rc = slu_olmo_begin(&w, work, err);
     if (!rc)
         rc = fingerprint(set, c, hex, err);
     if (!rc)
@@ -512,31 +433,31 @@ int slu_olmo_write_index(const char *work, const struct slu_olmo_set *set,
     if (!rc)
         rc = write_config(&w, set, c, hex, err);
     slu_buf_release(&folder);
-    return cache_end(&w, rc, err);
+    return slu_olmo_finish(&w, rc, err);
 }
 
 /* ---- an order ---- */
 
-static int write_batches(struct cache *w, struct slu_buf *path,
+static int write_batches(struct slu_olmo_files *w, struct slu_buf *path,
                          const struct slu_olmo_order *order, struct slu_err *err)
 {
     uint32_t batch[4096];
     uint64_t done = 0;
     size_t n = 1;
-    struct sink k;
-    int rc = sink_open(&k, path, err);
+    struct slu_olmo_sink k;
+    int rc = slu_olmo_open(&k, w, path, err);
     while (!rc && n && done < order->n_batch) {
         uint64_t left = order->n_batch - done;
         rc = order->next(order->arg, batch, left < 4096 ? (size_t)left : 4096, &n, err);
         for (size_t i = 0; !rc && i < n; i++)
-            rc = sink_put(&k, batch[i], 4, err);
+            rc = slu_olmo_put(&k, batch[i], 4, err);
         done += n;
     }
     if (!rc && done != order->n_batch)
         rc = slu_fail(err, SLU_E_CONSERVATION,
                       "internal error: %" PRIu64 " of %" PRIu64 " batches were ordered",
                       done, order->n_batch);
-    return sink_end(&k, w, path, rc, err);
+    return slu_olmo_end(&k, w, path, rc, err);
 }
 
 int slu_olmo_write_order(const char *work, const struct slu_olmo_set *set,
@@ -544,10 +465,10 @@ int slu_olmo_write_order(const char *work, const struct slu_olmo_set *set,
                          const struct slu_olmo_order *order, struct slu_err *err)
 {
     struct slu_buf folder = SLU_BUF_INIT, path = SLU_BUF_INIT;
-    struct cache w;
+    struct slu_olmo_files w;
     char hex[65], name[SLU_OLMO_NAME];
     slu_olmo_curriculum_name(c, name);
-    int rc = cache_begin(&w, work, err);
+    int rc = slu_olmo_begin(&w, work, err);
     if (!rc)
         rc = fingerprint(set, c, hex, err);
     if (!rc)
@@ -564,5 +485,5 @@ int slu_olmo_write_order(const char *work, const struct slu_olmo_set *set,
         rc = write_batches(&w, &path, order, err);
     slu_buf_release(&path);
     slu_buf_release(&folder);
-    return cache_end(&w, rc, err);
+    return slu_olmo_finish(&w, rc, err);
 }

@@ -46,7 +46,8 @@ static int parse_part(void *common, const char *value, struct slu_err *err)
 /* In the order of --help. --help and --version have no destination. */
 const struct cli_opt cli_common_opt[] = {
     {"output", 'o', CLI_OUTPUT, AT(output), "FILE",
-     "write there instead of standard output", NULL, false, NULL},
+     "write there instead of standard output; a file there is replaced", NULL, false,
+     NULL},
     {"threads", 'T', CLI_COUNT, AT(threads), "N",
      "threads; 0, the default: all processors", NULL, false, NULL, .most = 1024},
     {"memory", 'M', CLI_SIZE, AT(memory), "SIZE",
@@ -89,8 +90,9 @@ const struct cli_opt cli_common_opt[] = {
      "write FILE.manifest.json beside -o FILE, as --part does; where it\n"
      "says that FILE is what would be made, do nothing",
      NULL, CLI_NOTHING, NULL},
-    {"force", 'f', CLI_FLAG, AT(force), NULL, "overwrite, and override refusals", NULL,
-     false, NULL},
+    {"force", 'f', CLI_FLAG, AT(force), NULL,
+     "make an output or a work file of ours again; allow a terminal", NULL, false,
+     NULL},
     {"stats", 0, CLI_OUTPUT, AT(stats), "FILE", "write the report there, as JSON", NULL,
      false, NULL},
     {"progress", 0, CLI_CHOICE, AT(progress), "auto|always|never",

@@ -130,6 +130,9 @@ struct slu_tool {
     /* For the manifest: whether what is written beside -o and the CLI_OUTPUT options is
      * there; NULL: nothing is. */
     bool (*beside)(const struct cli_ctx *ctx);
+    /* What is there under -o, a folder, makes way, whatever its manifest says; NULL:
+     * none does. */
+    bool (*replaces)(const void *opts);
     const char *examples; /* for --help */
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
     /* Whatever has happened before, run or not; NULL: nothing to do. */

@@ -230,8 +230,9 @@ static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
     if (whole)
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: is another %s than its manifest says; remove one of "
-                        "them, or use -f",
-                        ctx->common.output, folder ? "set" : "stream");
+                        "them, or use %s",
+                        ctx->common.output, folder ? "set" : "stream",
+                        folder ? "--replace-set" : "-f");
     if (what)
         cli_note(ctx, "%s: is not whole, and is made again", ctx->common.output);
     *v = what || !others_there(ctx, root) ? MAKE : DONE;
@@ -268,8 +269,9 @@ static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
     if (rc)
         return rc;
     if (what)
-        return slu_fail(err, SLU_E_MISMATCH, "%s: %s; remove it or use -f",
-                        ctx->common.output, what);
+        return slu_fail(err, SLU_E_MISMATCH, "%s: %s; remove it or use %s",
+                        ctx->common.output, what,
+                        is_folder(ctx->common.output) ? "--replace-set" : "-f");
     for (size_t i = 0; i < m->in.n; i++)
         if (!m->in.item[i].regular)
             return SLU_OK; /* nobody knows what is in it */
@@ -283,8 +285,9 @@ static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
 static int load(struct cli_ctx *ctx, struct cli_manifest *m, struct slu_err *err)
 {
     struct slu_err why = SLU_ERR_INIT;
-    if (ctx->common.force || access(m->path, F_OK) ||
-        access(ctx->common.output, F_OK) || !slu_json_load(&m->old, m->path, &why))
+    if (ctx->common.force || (ctx->tool->replaces && ctx->tool->replaces(ctx->opts)) ||
+        access(m->path, F_OK) || access(ctx->common.output, F_OK) ||
+        !slu_json_load(&m->old, m->path, &why))
         return SLU_OK;
     if (why.sys_errno == ENOENT)
         return SLU_OK; /* a run beside this one has begun */

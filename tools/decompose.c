@@ -15,7 +15,7 @@ struct opts {
     uint64_t min, max;
     const char *buckets; /* checked already */
     int split, tail;
-    bool label_token, plan;
+    bool label_token, plan, accept_mismatch;
     uint64_t min_length, max_length;
     const char *histogram, *mixture;
     uint64_t mixture_tokens;
@@ -70,6 +70,8 @@ static const struct cli_opt options[] = {
     {"histogram", 0, CLI_OUTPUT, AT(histogram), "FILE",
      "write the lengths of the documents there, as CSV: length,documents", NULL, false,
      NULL},
+    {"accept-mismatch", 0, CLI_FLAG, AT(accept_mismatch), NULL,
+     "cut what was cut for other buckets already, piece by piece", NULL, false, NULL},
     {0},
 };
 
@@ -150,11 +152,12 @@ static int check_header(const struct cli_ctx *ctx, const struct slu_decompose *d
                         "the stream has segment rows only, and no tokens to cut");
     bool same = h->n_bucket == d->n_bucket && h->label_tokens == d->label_tokens &&
                 memcmp(h->bucket, d->bucket, d->n_bucket * sizeof *d->bucket) == 0;
-    if (h->n_bucket && !same && !ctx->common.force)
+    if (h->n_bucket && !same && !((const struct opts *)ctx->opts)->accept_mismatch)
         return slu_fail(
             err, SLU_E_MISMATCH,
             "the stream is already cut for buckets %llu to %llu%s; cut the "
-            "documents that it was made from, or use --force to cut its pieces",
+            "documents that it was made from, or use --accept-mismatch to cut its "
+            "pieces",
             (unsigned long long)h->bucket[0],
             (unsigned long long)h->bucket[h->n_bucket - 1],
             h->label_tokens ? " with label tokens" : "");

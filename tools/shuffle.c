@@ -93,6 +93,12 @@ static const struct cli_opt options[] = {
      NULL},
     {"batch-tokens", 0, CLI_COUNT, AT(mix.batch_tokens), "N",
      "tokens of a step, for --mix-schedule", NULL, true, NULL},
+    {"replace-set", 0, CLI_FLAG, AT(shards.replace_set), NULL,
+     "take the place of the set of shards in -o DIR, finished or begun", NULL, false,
+     NULL},
+    {"accept-mismatch", 0, CLI_FLAG, AT(shards.accept_mismatch), NULL,
+     "write sequences with or without label tokens, whatever the format\nwants", NULL,
+     false, NULL},
     CLI_PHASE_ROWS(AT(phase), "count|blend|scatter|gather|finish", shuffle_phases),
     {0},
 };
@@ -358,6 +364,11 @@ static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *er
     return cli_inputs_add_work(in, o->phase.work, "scatter.", err);
 }
 
+static bool replaces(const void *opts)
+{
+    return ((const struct opts *)opts)->shards.replace_set;
+}
+
 static bool prints(const void *opts)
 {
     const struct opts *o = opts;
@@ -384,6 +395,7 @@ const struct slu_tool slu_tool = {
     .phase = phase,
     .inputs = inputs,
     .prints = prints,
+    .replaces = replaces,
     .spills = true,
     .examples = "  shuffle --seed 1 packed.tks -o shuffled.tks\n"
                 "  pack pieces.tks | shuffle --format wds -o shards",

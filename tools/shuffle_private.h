@@ -24,6 +24,7 @@ struct shuffle_shards_opts {
     int member;           /* enum slu_shard_member */
     const char *olmo_path, *olmo_tokenizer;
     const char *license;
+    bool replace_set, accept_mismatch;
 };
 
 struct opts {

@@ -87,6 +87,10 @@ int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
         (!ctx->common.output || !strcmp(ctx->common.output, "-")))
         return slu_fail(err, SLU_E_USAGE,
                         "--format wants a folder for its shards: -o DIR");
+    if (o->format < 0 && (o->replace_set || o->accept_mismatch))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--%s is about shards; add --format FORMAT -o DIR",
+                        o->replace_set ? "replace-set" : "accept-mismatch");
     if (o->format < 0 && (o->n_shard_seq || o->last || o->tails))
         return slu_fail(err, SLU_E_USAGE,
                         "--shard-sequences, --last and --tails are about shards; add "
@@ -124,6 +128,8 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                  .names = j->names,
                                  .shard_sequences = o->n_shard_seq,
                                  .drop_last = o->last == 1,
+                                 .replace = o->replace_set,
+                                 .accept_mismatch = o->accept_mismatch,
                                  .force = ctx->common.force,
                                  .zstd_level = ctx->common.zstd_level,
                                  .seed = ctx->common.seed,

@@ -46,18 +46,18 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
             err, SLU_E_MISMATCH,
             "the stream has no bucket lengths, which shards need; put "
             "'decompose', and 'pack' for what it leaves over, before shuffle");
-    if (f->labels == SLU_LABELS_WANTED && !h->label_tokens && !cfg->force)
+    if (f->labels == SLU_LABELS_WANTED && !h->label_tokens && !cfg->accept_mismatch)
         return slu_fail(err, SLU_E_MISMATCH,
                         "--format %s wants one token more in each sequence, the last "
-                        "label; use 'decompose --label-token', or --force to write the "
-                        "sequences as they are",
+                        "label; use 'decompose --label-token', or --accept-mismatch to "
+                        "write the sequences as they are",
                         f->name);
-    if (f->labels == SLU_LABELS_UNWANTED && h->label_tokens && !cfg->force)
+    if (f->labels == SLU_LABELS_UNWANTED && h->label_tokens && !cfg->accept_mismatch)
         return slu_fail(
             err, SLU_E_MISMATCH,
             "--format %s wants sequences without a label token; use "
-            "'decompose' without --label-token, or --force to write them as "
-            "they are",
+            "'decompose' without --label-token, or --accept-mismatch to write "
+            "them as they are",
             f->name);
     for (unsigned i = 0; i < h->n_bucket && f->powers_of_two; i++)
         if (h->bucket[i] & (h->bucket[i] - 1))
@@ -66,7 +66,7 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
                 "--format %s has names for powers of two only, and there is "
                 "a bucket of %llu; choose others with 'decompose --buckets'",
                 f->name, (unsigned long long)h->bucket[i]);
-    return cfg->force || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
+    return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
 
 static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
@@ -232,8 +232,10 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
                       const struct slu_ledger *ledger, struct slu_err *err)
 {
     struct slu_shards_card card = {0};
-    int rc = finish_set(s, err);
+    int rc = slu_shards_begin_end(s, err);
 
+    if (rc == SLU_OK)
+        rc = finish_set(s, err);
     if (rc == SLU_OK)
         rc = slu_shards_card_init(&card, s, ledger, err);
     if (rc == SLU_OK)
@@ -282,7 +284,7 @@ void slu_shards_free(struct slu_shards *s)
     if (s->journal >= 0)
         close(s->journal);
     if (s->made && !s->finished && !s->keep)
-        slu_shard_dir_remove(s->dir, s->made_dir, NULL);
+        slu_shard_dir_remove(s->dir, s->cfg.format, s->made_dir, NULL, NULL, NULL);
     if (s->lock >= 0)
         close(s->lock);
     if (s->part_lock >= 0)

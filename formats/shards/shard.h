@@ -210,7 +210,9 @@ struct slu_shards_cfg {
     uint64_t memory_byte;     /* for shards that are built; 0: no bound */
     bool by_bucket;           /* the source gives one bucket after another */
     bool drop_last;           /* drop a last shard that is short */
-    bool force;     /* replace a set that is there; take the wrong kind of labels */
+    bool replace;             /* a set of ours that is there, or was begun */
+    bool accept_mismatch;     /* the wrong kind of labels */
+    bool force;               /* make a part, or the set of parts, again */
     bool parts;     /* for slu_shards_write_part or slu_shards_join: these look at the
                      * folder, slu_shards_new does not */
     int zstd_level; /* of the segments' streams */
@@ -238,11 +240,12 @@ SLU_MUST_USE int slu_shards_new(struct slu_shards **s, const struct slu_shards_c
  * bucket's length. Any order of buckets is right; one after another is fast. */
 typedef int slu_shards_source(void *ctx, struct slu_batch *b, struct slu_err *err);
 
-/* Makes the folders (removing an old set's files if cfg.force) and writes all that
+/* Makes the folders (removing an old set's files if cfg.replace) and writes all that
  * source gives, with n_threads threads and n_slots batches in flight. What a run with
  * the same cfg and the same input left that was killed is taken over, shard by shard;
  * input: what the source's input adds up to, NULL: nobody knows. Left by another run it
- * is SLU_E_MISMATCH, if not cfg.force. */
+ * is SLU_E_MISMATCH, if not cfg.replace; and so is what has a name that the set needs
+ * and is nobody's set (shard_dir.h). */
 SLU_MUST_USE int slu_shards_write(struct slu_shards *s, slu_shards_source *source,
                                   void *ctx, const struct slu_sum *input,
                                   unsigned n_threads, unsigned n_slots,
@@ -286,7 +289,7 @@ struct slu_shards_part {
  * source is not called (slu_shards_skipped), not with cfg.force. Then, and after a part
  * was written, sums, buckets and facts are the part's. SLU_E_MISMATCH where work has
  * this part from other arguments or another input, where another process is at it, and
- * where the folder holds, or another shuffle is writing, another set; cfg.force
+ * where the folder holds, or another shuffle is writing, another set; cfg.replace
  * replaces all but what is being written now. SLU_E_CONSERVATION where source does not
  * give what the spans say.
  *

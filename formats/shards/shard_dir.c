@@ -25,20 +25,12 @@ static bool dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-static const char *const top[] = {"report.json", "manifest.jsonl",  "README.md",
-                                  "lengths.svg", SLU_SHARD_JOURNAL, SLU_SHARD_PARTS};
-
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t n = strlen(name), k = strlen(suffix);
-
-    return n >= k && !strcmp(name + n - k, suffix);
-}
-
 /* What lib/io.h leaves where files need a name from the start and kill -9 came. */
 bool slu_shard_dir_unfinished(const char *name)
 {
-    return !strncmp(name, ".sluice-", 8) && ends_with(name, ".tmp");
+    size_t n = strlen(name);
+
+    return n > 12 && !strncmp(name, ".sluice-", 8) && !strcmp(name + n - 4, ".tmp");
 }
 
 /* Only digits behind the first two characters. */
@@ -48,13 +40,16 @@ bool slu_shard_dir_of_bucket(const char *name)
            strspn(name + 2, "0123456789") == strlen(name + 2);
 }
 
-/* Files of the set itself, and such that are written under a name from the start. */
-static bool set_file(const char *name)
+bool slu_shard_dir_at_top(const char *name)
 {
+    static const char *const top[] = {"report.json",     "manifest.jsonl",
+                                      "README.md",       "lengths.svg",
+                                      SLU_SHARD_JOURNAL, SLU_SHARD_PARTS};
+
     for (size_t i = 0; i < sizeof top / sizeof *top; i++)
         if (!strcmp(top[i], name))
             return true;
-    return slu_shard_dir_unfinished(name);
+    return false;
 }
 
 /* A file of a format's own beside the buckets. */
@@ -82,7 +77,8 @@ static bool set_folder(const char *name)
 bool slu_shard_dir_has_name(const char *name)
 {
     return !strcmp(name, "segments") || slu_shard_dir_of_bucket(name) ||
-           set_file(name) || set_folder(name) || format_file(name);
+           slu_shard_dir_at_top(name) || slu_shard_dir_unfinished(name) ||
+           set_folder(name) || format_file(name);
 }
 
 /* Sets *empty, and *left_over where dir has only what a shuffle makes, segments/ first,
@@ -136,129 +132,14 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
     if (exists_in(dir, SLU_SHARD_PARTS))
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: a shuffle writes here in parts and has not finished; "
-                        "finish it, name another folder, or use --force to replace "
-                        "what is there",
+                        "finish it, name another folder, or use --replace-set to "
+                        "replace what is there",
                         dir);
     if (left_over)
         return SLU_OK;
-    return slu_fail(err, SLU_E_MISMATCH,
-                    "%s: is not empty; use --force to replace the shard set in it",
-                    dir);
-}
-
-/* Ours have leading zeros: shard-1.tar is somebody's. */
-static bool padded(const char *name)
-{
-    size_t width = !strncmp(name, "shard-", 6)   ? 7
-                   : !strncmp(name, "shard.", 6) ? 5
-                                                 : 0;
-
-    return !width || strspn(name + 6, "0123456789") >= width;
-}
-
-static bool ours_in_bucket(const char *name)
-{
-    const struct slu_shard_format *f;
-
-    for (unsigned i = 0; (f = slu_shard_format_at(i)); i++)
-        if (f->owns(name) && padded(name))
-            return true;
-    return slu_shard_dir_unfinished(name);
-}
-
-static bool ours_in_segments(const char *name)
-{
-    return ends_with(name, ".tks") || slu_shard_dir_unfinished(name);
-}
-
-static bool ours_in_set(const char *name)
-{
-    const struct slu_shard_format *f;
-
-    for (unsigned i = 0; (f = slu_shard_format_at(i)); i++)
-        if (f->set_folder && f->owns_in_set(name))
-            return true;
-    return slu_shard_dir_unfinished(name);
-}
-
-/* A removal that goes on after a fault, and returns the first. */
-struct removal {
-    const char *dir;
-    slu_shard_dir_keeps *keeps; /* NULL: nothing is kept */
-    const void *ctx;
-    int rc;
-    struct slu_err *err;
-};
-
-static void removed(struct removal *r, int failed, const char *name)
-{
-    if (failed && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST && !r->rc)
-        r->rc = slu_fail_errno(r->err, "%s/%s: cannot be removed", r->dir, name);
-}
-
-/* Removes files of folder `name` in fd that `ours` accepts, of its folders too where
- * depth allows, then the folder if it is empty; but not segments/ of a set of which
- * shards are kept: it says whose they are (look), should this run be stopped too. */
-static void clear_folder(struct removal *r, int in, const char *name,
-                         bool (*ours)(const char *), unsigned depth)
-{
-    int fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *e;
-
-    if (!d) {
-        removed(r, -1, name);
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    while ((e = readdir(d))) {
-        if (dot(e->d_name))
-            continue;
-        if (depth && e->d_type == DT_DIR)
-            clear_folder(r, fd, e->d_name, ours, depth - 1);
-        else if (ours(e->d_name) && !(r->keeps && r->keeps(r->ctx, name, e->d_name)))
-            removed(r, unlinkat(fd, e->d_name, 0), e->d_name);
-    }
-    closedir(d);
-    if (!r->keeps || strcmp(name, "segments"))
-        removed(r, unlinkat(in, name, AT_REMOVEDIR), name);
-}
-
-static int remove_set(const char *dir, bool itself, slu_shard_dir_keeps *keeps,
-                      const void *ctx, struct slu_err *err)
-{
-    struct removal r = {dir, keeps, ctx, SLU_OK, err};
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-
-    if (!d)
-        return errno == ENOENT ? SLU_OK
-                               : slu_fail_errno(err, "%s: cannot be opened", dir);
-    int fd = dirfd(d);
-    /* Others have an index.json too; none of ours is without this folder. */
-    bool set = !faccessat(fd, "segments", F_OK, 0);
-    for (size_t i = 0; i < sizeof top / sizeof *top; i++)
-        if (!keeps || strcmp(top[i], SLU_SHARD_JOURNAL))
-            removed(&r, unlinkat(fd, top[i], 0), top[i]);
-    while ((e = readdir(d))) {
-        if (slu_shard_dir_of_bucket(e->d_name))
-            clear_folder(&r, fd, e->d_name, ours_in_bucket, 0);
-        else if (set_folder(e->d_name))
-            clear_folder(&r, fd, e->d_name, ours_in_set, 2);
-        else if (slu_shard_dir_unfinished(e->d_name) || (set && format_file(e->d_name)))
-            removed(&r, unlinkat(fd, e->d_name, 0), e->d_name);
-    }
-    clear_folder(&r, fd, "segments", ours_in_segments, 0);
-    closedir(d);
-    if (itself)
-        removed(&r, rmdir(dir), "");
-    return r.rc;
-}
-
-int slu_shard_dir_remove(const char *dir, bool itself, struct slu_err *err)
-{
-    return remove_set(dir, itself, NULL, NULL, err);
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        "%s: is not empty; use --replace-set to replace the shard set in it", dir);
 }
 
 bool slu_shard_dir_complete(const char *dir)
@@ -299,8 +180,9 @@ static int take_lock(const char *dir, int *lock, struct slu_err *err)
                     dir);
 }
 
-int slu_shard_dir_prepare(const char *dir, bool replace, slu_shard_dir_keeps *keeps,
-                          const void *ctx, bool *made, int *lock, struct slu_err *err)
+int slu_shard_dir_prepare(const char *dir, const struct slu_shard_format *f,
+                          bool replace, slu_shard_dir_keeps *keeps, const void *ctx,
+                          bool *made, int *lock, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
     bool empty = true, left_over = false;
@@ -312,7 +194,9 @@ int slu_shard_dir_prepare(const char *dir, bool replace, slu_shard_dir_keeps *ke
     if (rc == SLU_OK)
         rc = take_lock(dir, lock, err);
     if (rc == SLU_OK && (replace || left_over))
-        rc = remove_set(dir, false, keeps, ctx, err);
+        rc = slu_shard_dir_remove(dir, f, false, keeps, ctx, err);
+    if (rc == SLU_OK)
+        rc = slu_shard_dir_check_names(dir, f, keeps, ctx, err);
     *made = access(dir, F_OK) && errno == ENOENT;
     if (rc == SLU_OK)
         rc = slu_buf_printf(&path, err, "%s/segments", dir);

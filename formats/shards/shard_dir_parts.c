@@ -88,15 +88,16 @@ static int compare(const char *dir, const struct slu_buf *head, struct slu_err *
              (mark.len != head->len || memcmp(mark.data, head->data, head->len)))
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: holds the parts of a shuffle of other %s; name another "
-                      "folder, or use --force to replace what is there",
+                      "folder, or use --replace-set to replace what is there",
                       dir, slu_shards_head_differs(head, &mark));
     slu_buf_release(&mark);
     return rc;
 }
 
 /* With the work folder locked: makes dir ready for the first part to come. */
-static int make_ready(const char *dir, const struct slu_buf *head, bool replace,
-                      int lock, struct slu_err *err)
+static int make_ready(const char *dir, const struct slu_shard_format *f,
+                      const struct slu_buf *head, bool replace, int lock,
+                      struct slu_err *err)
 {
     bool empty = false;
     int rc = compare(dir, head, replace ? NULL : err);
@@ -105,13 +106,15 @@ static int make_ready(const char *dir, const struct slu_buf *head, bool replace,
         return rc;
     rc = is_empty(dir, &empty, err);
     if (rc == SLU_OK && !empty && !replace)
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: is not empty; use --force to replace the shard set in it",
-                      dir);
+        rc = slu_fail(
+            err, SLU_E_MISMATCH,
+            "%s: is not empty; use --replace-set to replace the shard set in it", dir);
     if (rc == SLU_OK && !empty) {
         rc = take(lock, LOCK_EX | LOCK_NB, dir, err);
         if (rc == SLU_OK)
-            rc = slu_shard_dir_remove(dir, false, err);
+            rc = slu_shard_dir_remove(dir, f, false, NULL, NULL, err);
+        if (rc == SLU_OK)
+            rc = slu_shard_dir_check_names(dir, f, NULL, NULL, err);
         if (rc == SLU_OK)
             rc = take(lock, LOCK_SH | LOCK_NB, dir, err);
     }
@@ -136,9 +139,9 @@ static int lock_work(const char *work, int *fd, struct slu_err *err)
     return rc;
 }
 
-int slu_shard_dir_begin_part(const char *dir, const char *work,
-                             const struct slu_buf *head, bool replace, int *lock,
-                             struct slu_err *err)
+int slu_shard_dir_begin_part(const char *dir, const struct slu_shard_format *f,
+                             const char *work, const struct slu_buf *head, bool replace,
+                             int *lock, struct slu_err *err)
 {
     int here = -1;
     int rc = slu_mkdirs(dir, err);
@@ -151,7 +154,7 @@ int slu_shard_dir_begin_part(const char *dir, const char *work,
     if (rc == SLU_OK)
         rc = take(*lock, LOCK_SH | LOCK_NB, dir, err);
     if (rc == SLU_OK)
-        rc = make_ready(dir, head, replace, *lock, err);
+        rc = make_ready(dir, f, head, replace, *lock, err);
     if (here >= 0)
         close(here);
     return rc;

@@ -351,7 +351,7 @@ static int compare(const struct slu_shards *s, const struct slu_buf *head,
     return slu_fail(
         err, SLU_E_MISMATCH,
         "%s: holds the beginning of a shard set that a shuffle of other %s was "
-        "writing when it was stopped; run that one again, or use --force to "
+        "writing when it was stopped; run that one again, or use --replace-set to "
         "remove it and begin anew",
         s->dir, other);
 }
@@ -426,7 +426,7 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
                      unsigned n_threads, struct slu_err *err)
 {
     struct slu_buf head = SLU_BUF_INIT;
-    bool found = false, replace = s->cfg.force;
+    bool found = false, replace = s->cfg.replace;
     int rc = replace ? SLU_OK : slu_shard_dir_check(s->dir, err);
 
     if (rc == SLU_OK)
@@ -442,8 +442,8 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
     if (rc == SLU_OK && found)
         rc = slu_shards_look(s, n_threads, err);
     if (rc == SLU_OK)
-        rc = slu_shard_dir_prepare(s->dir, replace, slu_shards_keeps, s, &s->made_dir,
-                                   &s->lock, err);
+        rc = slu_shard_dir_prepare(s->dir, s->cfg.format, replace, slu_shards_keeps, s,
+                                   &s->made_dir, &s->lock, err);
     s->made = rc == SLU_OK;
     if (rc == SLU_OK)
         rc = slu_shards_write_journal(s, &head, err);
@@ -461,6 +461,24 @@ const struct slu_shards_done *slu_shards_done(const struct slu_shards_bucket *b,
     return k < b->n_done && !b->done[k].gone ? &b->done[k] : NULL;
 }
 
+static int append(struct slu_shards *s, const void *p, size_t n, struct slu_err *err)
+{
+    int rc = slu_write_full(s->journal, p, n, err);
+
+    return rc == SLU_E_IO ? slu_err_at(err, "%s", (const char *)s->journal_path.data)
+                          : rc;
+}
+
+int slu_shards_begin_end(struct slu_shards *s, struct slu_err *err)
+{
+    bool parts = s->journal < 0; /* whose mark says as much as the line */
+    int rc = slu_shard_dir_check_end(s->dir, s->cfg.format, parts, err);
+
+    s->keep = s->keep || rc == SLU_E_MISMATCH; /* it can be moved, and this go on */
+    return rc || parts ? rc
+                       : append(s, SLU_SHARD_ENDING, strlen(SLU_SHARD_ENDING), err);
+}
+
 int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
                     const struct slu_shards_done *d, struct slu_err *err)
 {
@@ -468,9 +486,7 @@ int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
     int rc = slu_shards_line(s, b, d, &t, err);
 
     if (rc == SLU_OK) /* in one piece: lines are whole or the last */
-        rc = slu_write_full(s->journal, t.data, t.len, err);
-    if (rc == SLU_E_IO)
-        slu_err_at(err, "%s", (const char *)s->journal_path.data);
+        rc = append(s, t.data, t.len, err);
     slu_buf_release(&t);
     return rc;
 }

@@ -115,15 +115,20 @@ static int load(struct slu_shards *s, const struct slu_buf *head,
     bool damaged;
     int rc = SLU_OK;
 
-    *found = !s->cfg.force && !access(path, F_OK);
+    *found = !access(path, F_OK);
+    if (*found && s->cfg.force) { /* made again, if it is a part's */
+        *found = false;
+        return slu_shard_dir_check_head(s->part.work, s->cfg.format,
+                                        strrchr(path, '/') + 1, err);
+    }
     if (!*found)
         return SLU_OK;
     rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
     const char *other = rc ? "" : slu_shards_head_differs(head, &text);
     if (*other)
         rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: is of a shuffle of other %s; remove it, or use --force to "
-                      "write the part anew",
+                      "%s: is of a shuffle of other %s; remove it, or use -f to write "
+                      "the part anew",
                       path, other);
     if (rc == SLU_OK && slu_shards_get_end(s, &text, &e, &at, &damaged) &&
         slu_shard_dir_check_part(s->dir, mark, NULL) >= 0) {
@@ -239,8 +244,8 @@ static int write_part(struct slu_shards *s, struct counted *c, struct slu_buf *h
                       unsigned n_slots, struct slu_err *err)
 {
     size_t first = head->len;
-    int rc = slu_shard_dir_begin_part(s->dir, s->part.work, mark, s->cfg.force,
-                                      &s->lock, err);
+    int rc = slu_shard_dir_begin_part(s->dir, s->cfg.format, s->part.work, mark,
+                                      s->cfg.replace, &s->lock, err);
 
     if (rc == SLU_OK && found)
         rc = slu_shards_look(s, n_threads, err);

@@ -11,8 +11,10 @@
 #include "lib/domains.h"
 #include "lib/json.h"
 
-#define SLU_SHARD_JOURNAL      ".journal.jsonl"
-#define SLU_SHARD_PARTS        ".parts.jsonl"
+#define SLU_SHARD_JOURNAL ".journal.jsonl"
+#define SLU_SHARD_PARTS   ".parts.jsonl"
+/* The journal's line from which on there are files beside the buckets. */
+#define SLU_SHARD_ENDING       "{\"ending\":true}\n"
 #define SLU_SHARDS_MAX_JOURNAL (UINT64_C(1) << 32)
 
 /* A whole shard, as the journal keeps it. */
@@ -207,6 +209,8 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
  * thread. */
 const struct slu_shards_done *slu_shards_done(const struct slu_shards_bucket *b,
                                               uint64_t number);
+/* The files beside the buckets are next: nobody else's have their names. */
+int slu_shards_begin_end(struct slu_shards *s, struct slu_err *err);
 int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
                     const struct slu_shards_done *d, struct slu_err *err);
 /* The fault that a shard taken over is of other sequences. */

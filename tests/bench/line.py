@@ -85,7 +85,7 @@ def main():
             ("decompose", lambda t: ["decompose", "--label-token", "-T", t, "-o", at("pieces.tks"), at("unique.tks")]),
             ("pack", lambda t: ["pack", "-T", t, "-o", at("packed.tks"), at("pieces.tks")]),
             ("shuffle (stream)", lambda t: ["shuffle", "-T", t, "-o", at("shuffled.tks"), at("packed.tks")]),
-            ("shuffle (wds)", lambda t: ["shuffle", "-T", t, "-f", "--format", "wds", "-o", at("shards"), at("packed.tks")]),
+            ("shuffle (wds)", lambda t: ["shuffle", "-T", t, "--replace-set", "--format", "wds", "-o", at("shards"), at("packed.tks")]),
             ("inspect --verify", lambda t: ["inspect", "--verify", "-T", t, at("packed.tks")]),
         ]
         if tok:
@@ -104,7 +104,7 @@ def main():
                 size = os.path.getsize([x for x in argv("1") if x.endswith(".tks")][-1])
             rows.append((name, size, tokens, seconds))
         line = ("{0}/tokenize -q {1} | {0}/dedup -q | {0}/decompose -q --label-token | {0}/pack -q | "
-                "{0}/shuffle -q -f -o {2} --format wds").format(BIN, " ".join(files), at("line"))
+                "{0}/shuffle -q --replace-set -o {2} --format wds").format(BIN, " ".join(files), at("line"))
         seconds = {"1": [], "2": []}
         for _ in range(a.n):
             began = time.perf_counter()

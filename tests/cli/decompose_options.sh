@@ -63,9 +63,9 @@ for o in "--min 100" "--max 100" "--min 512 --max 256" "--buckets 1,2,x" "--buck
     check "  one line" one_line err
 done
 status "other buckets on a cut stream" 1 decompose --min 128 d.tks
-check "  one line that says what to do" shell "grep -q -- --force err && [ \$(wc -l <err) = 1 ]"
+check "  one line that says what to do" shell "grep -q -- --accept-mismatch err && [ \$(wc -l <err) = 1 ]"
 status "label tokens on a cut stream" 1 decompose --label-token d.tks
-status "with --force" 0 decompose --min 128 --force -o f.tks d.tks
+status "with --accept-mismatch" 0 decompose --min 128 --accept-mismatch -o f.tks d.tks
 status "the same buckets again" 0 decompose -o f.tks d.tks
 if ! command -v nvidia-smi >/dev/null 2>&1; then
     status "--device cuda without a driver" 1 decompose --device cuda --plan c.tks

@@ -3,7 +3,7 @@
 
 The options come from --help. What takes a value must be in one of the lists below, so that an output option that is
 new cannot be forgotten: it fails here until it is in OUTPUTS, and then is tried with all inputs. Each pair is tried with
-an output of its own first: what is refused then says nothing of inputs, and is left out.
+a file that is no input first, which is replaced: what is refused then says nothing of inputs, and is left out.
 """
 import base64
 import itertools
@@ -171,6 +171,15 @@ def kinds():
     yield "a list of reports", ["inspect", "-q", "--merge-stats", "-"], "reports", ["reports", "r0.json", "r1.json"]
 
 
+def folders():
+    """A set in the place of what is read, and a manifest."""
+    yield ["shuffle", "--replace-set", "--format", "mds", "--vocab-size", "257", "-o", "mds.set", "mds.set"], "mds.set"
+    yield ["shuffle", "--replace-set", "--format", "olmo", "-o", "olmo.set"] + IDS + ["olmo.set/D_6/shard-0000000.npy"], "olmo.set/D_6"
+    yield ["shuffle", "--replace-set", "--format", "olmo", "-o", "olmo.set/.", "../kept/link.npy"], "olmo.set/D_6"
+    yield ["tokenize", "--manifest", "-o", "m", "m.manifest.json"], "m.manifest.json"
+    yield ["shuffle", "--replace-set", "--format", "olmo", "-o", "olmo.set", "--stats", "olmo.set/report.json", "p.tks"], "olmo.set"
+
+
 def run(argv, stdin):
     with open(stdin, "rb") as f:
         return Run(argv, file=f)
@@ -212,9 +221,13 @@ def main():
     for what, argv, stdin, inputs in kinds():
         for option, extra in OUTPUTS[argv[0]].items():
             full = argv + extra
-            if run(full + [option, "../out"], stdin or "/dev/null").status != 0 or not os.path.exists("../out"):
+            with open("../out", "w") as f:
+                f.write("another file")
+            if run(full + [option, "../out"], stdin or "/dev/null").status != 0:
                 continue
-            os.unlink("../out")
+            if option == "--output":
+                with open("../out", "rb") as f:
+                    result(f.read() != b"another file", "%s: %s -o replaces a file that is no input" % (what, argv[0]))
             tried.add((argv[0], option))
             tried.add(what)
             for path in inputs:
@@ -223,6 +236,12 @@ def main():
                 for i, (way, name) in enumerate(ways(path)):
                     if path == inputs[0] and option == "--output" or i == one:
                         try_one(what, full, stdin or "/dev/null", option, path, way, name)
+    text("m.manifest.json", 5)
+    os.symlink(os.path.abspath("olmo.set/D_6/shard-0000000.npy"), "../kept/link.npy")
+    for argv, path in folders():
+        before = [sha(f) for f in sorted(files(path))]
+        r = run(argv, "/dev/null")
+        result(r.line(2) and before == [sha(f) for f in sorted(files(path))], " ".join(argv), r)
     for program, options in OUTPUTS.items():
         for option in options:
             result((program, option) in tried, "%s %s was tried" % (program, option), "it goes with no input here")

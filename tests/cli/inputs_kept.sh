@@ -3,4 +3,4 @@
 # --help lists them, onto every kind of input.
 
 have tokenize dedup decompose pack shuffle schedule inspect || return 0
-"$PYTHON" "$top/tests/cli/inputs_kept.py"
+"$PYTHON" "$top/tests/cli/inputs_kept.py" || not_ok "the driver ends well"

@@ -43,7 +43,7 @@ printf '{"text":"abc<|end|>ab"}\n' | tokenize -t t.json --special parse --eos '<
 same "special tokens in the text" '[2.5, [null, 1, 4, 5, 2, 2.5]]' "$(figures j)"
 
 # shard sets, several buckets, each with names of its own
-shuffle -q --force --format wds -o set p.tks
+shuffle -q --accept-mismatch --format wds -o set p.tks
 inspect --json set >j
 same "a shard set" "$want" "$(figures j)"
 printf '{"text":"abcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabc","domain":"code\\u001b[1m"}\n{"text":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","domain":"web"}\n' |

@@ -186,7 +186,7 @@ if have pack shuffle; then
     shards --manifest -v packed.tks 2>err
     check "  which is there already" grep -q 'set/: is there already' err
     status "  refused: another seed" 1 shards --manifest --seed 1 packed.tks
-    check "  names it" grep -q 'set/: was made with --seed 0, now 1; remove it or use -f' "$TMP/err"
+    check "  names it" grep -q 'set/: was made with --seed 0, now 1; remove it or use --replace-set' "$TMP/err"
     status "  refused: another size of shards" 1 shards --manifest --shard-sequences 65 packed.tks
     check "  names it" grep -q 'with --shard-sequences=64, now --shard-sequences=65;' "$TMP/err"
     status "  refused, as without a manifest" 1 shards packed.tks
@@ -197,9 +197,9 @@ if have pack shuffle; then
     rm set/report.json
     status "  one without a report, which is not finished, goes on" 0 shards --manifest packed.tks
     same "  to the same bytes" "$bytes" "$(sha_tree set)"
-    shards -f --manifest --seed 1 packed.tks
+    shards --replace-set --manifest --seed 1 packed.tks
     shards -v --manifest --seed 1 packed.tks 2>err
-    check "  -f makes another" grep -q 'set/: is there already' err
+    check "  --replace-set makes another" grep -q 'set/: is there already' err
     status "  a folder without a name" 2 shell 'cd set && shuffle --format mds --manifest -o .. ../packed.tks'
 fi
 

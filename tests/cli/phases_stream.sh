@@ -135,14 +135,14 @@ for f in segments/D_5.tks README.md manifest.jsonl report.json lengths.svg D_4/i
 done
 for v in ids domains; do
     shm --phase scatter -f $part $v.cut.tks
-    refuses "gather, with $v" 'wsh/shards.0-of-1.jsonl: is of a shuffle of other input; remove it, or use --force' shm --phase gather $part -o set
+    refuses "gather, with $v" 'wsh/shards.0-of-1.jsonl: is of a shuffle of other input; remove it, or use -f' shm --phase gather $part -o set
     refuses "finish, with $v" 'is of a shuffle of other input; run part 0/1 again' shm --phase finish -o set
-    shm --phase gather -f $part -o set && shm --phase finish -o set
+    shm --phase gather -f --replace-set $part -o set && shm --phase finish -o set
     same "  made again, it is that of one run" "$(set_of $v.cut.tks one)" "$(sha_tree set)"
 done
 cp -r wsh wsh.domains
 rm -rf wsh set && cp -r wsh.first wsh
-shm --phase gather -f $part -o set
+shm --phase gather -f --replace-set $part -o set
 for d in 4 5 6; do cp wsh.domains/rows.0-of-1.D_$d.tks wsh/; done
 refuses "rows of another job" 'wsh/rows.0-of-1.D_.*tks: is not what the part.s journal says; remove it and run part 0/1 again' shm --phase finish -o set
 rm wsh/rows.*

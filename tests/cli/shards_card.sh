@@ -61,7 +61,7 @@ check "  which --verify takes" inspect --verify s1
 want=$(sha_tree s1)
 for m in "-T1 -M 32M" "-T7 -M 64M"; do
     # shellcheck disable=SC2086 # options
-    shuffle -q -f --format wds $m -o s1 p.tks
+    shuffle -q --replace-set --format wds $m -o s1 p.tks
     same "  the same with $m" "$want" "$(sha_tree s1)"
 done
 mkdir -p else/where && (cd else/where && shuffle -q --format wds -o s1 ../../p.tks)

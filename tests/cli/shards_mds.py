@@ -190,20 +190,20 @@ def check_both():
             if status != 1 or not re.fullmatch(r"inspect: [^\n]*L_10/%s: [^\n]+\n" % re.escape(least), err):
                 bad.append((n, status, err))
         result(not bad, form + ": a shard that was cut or added to is one line", bad)
-        # --force takes away the other format's files, the merged index too, and nothing else.
+        # --replace-set takes away the other format's files, the merged index too, and nothing else.
         other = "litdata" if form == "mds" else "mds"
         open("odd_%s/L_10/mine.txt" % form, "w").close()
-        status, _, err = shuffle("odd_" + form, data, "--format", other, "--force", "--compress", "none", "--shard-sequences", "40")
+        status, _, err = shuffle("odd_" + form, data, "--format", other, "--replace-set", "--compress", "none", "--shard-sequences", "40")
         left = sorted(os.listdir("odd_%s/L_10" % form)) if os.path.exists("odd_%s/L_10" % form) else []
         result(status == 0 and left == ["mine.txt"] and os.path.exists("odd_%s/index.json" % form) == (other == "mds"),
-               "%s: --force replaces it by %s" % (form, other), "%s %s" % (left, err))
+               "%s: --replace-set replaces it by %s" % (form, other), "%s %s" % (left, err))
     for value in ("zstd:0", "zstd:20", "zstd:x", "gzip", ""):
         status, _, err = shuffle("x", data, "--format", "mds", "--compress", value)
         result(status == 2 and err.count("\n") == 1, "--compress '%s' is refused" % value, err)
     os.makedirs("theirs")
     with open("theirs/index.json", "w") as f:
         f.write("{}")
-    status, _, err = shuffle("theirs", data, "--format", "litdata", "--force", "--shard-sequences", "40")
+    status, _, err = shuffle("theirs", data, "--format", "litdata", "--replace-set", "--shard-sequences", "40")
     result(status == 0 and open("theirs/index.json").read() == "{}", "another's index.json stays where no set of ours was", err)
 
 

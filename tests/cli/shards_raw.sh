@@ -59,7 +59,7 @@ decompose --min 16 --max 256 --tail drop c.tks >plain.tks
 status "ds wants labels" 1 shuffle --format ds -o no plain.tks
 check "and says how" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--label-token" err'
 check "nothing is left" test ! -e no
-status "ds without labels, forced" 0 shuffle --force --format ds -o forced plain.tks
+status "ds without labels, forced" 0 shuffle --accept-mismatch --format ds -o forced plain.tks
 status "is read" 0 inspect --verify forced
 status "megatron takes either" 0 shuffle --format megatron -o without plain.tks
 decompose --label-token --buckets 100,30 --tail drop c.tks >odd.tks
@@ -68,8 +68,8 @@ for f in ds megatron; do
     status "$f: are read" 0 inspect --verify odd_$f
     check "$f: and have their names" test -d odd_$f/L_100
     status "$f: a set that is there" 1 shuffle --format $f -o odd_$f odd.tks
-    status "$f: --force" 0 shuffle --force --format $f --shard-sequences 10 -o odd_$f odd.tks
-    status "$f: --force again, with fewer files" 0 shuffle --force --format $f -o odd_$f odd.tks
+    status "$f: --replace-set" 0 shuffle --replace-set --format $f --shard-sequences 10 -o odd_$f odd.tks
+    status "$f: --replace-set again, with fewer files" 0 shuffle --replace-set --format $f -o odd_$f odd.tks
     inspect --records odd_$f >n.json
     check "$f: no file of the old set is left" test "$(find odd_$f/L_100 -type f | wc -l)" -lt 4
 done

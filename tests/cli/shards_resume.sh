@@ -22,7 +22,7 @@ run() {
 }
 
 for format in wds olmo ds megatron mds litdata parquet; do
-    if ! run -f -o want 2>err; then
+    if ! run --replace-set -o want 2>err; then
         grep -q 'not built' err || not_ok "$format: $(head -n 1 err)"
         continue
     fi
@@ -43,7 +43,7 @@ done
 
 # What is taken over is not written again, and is looked at.
 format=wds
-run -o want -f
+run -o want --replace-set
 good=$(sha_tree want)
 if [ -n "$SHIM" ]; then
     SHIM_AT=name:45 LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
@@ -77,7 +77,7 @@ if [ -n "$SHIM" ]; then
     rm -rf set && cp -r half set
     status "other arguments are refused" 1 run --last drop -o set
     check "in one line" one_line err
-    check "that says what to do" grep -q 'other arguments .*--force' err
+    check "that says what to do" grep -q 'other arguments .*--replace-set' err
     status "another seed is, too" 1 run --seed 5 -o set
     status "and another format's" 1 "$BIN/shuffle" -q --seed 4 --format wds --shard-sequences 65 -o set label.tks
     inspect --records=40 label.tks >/dev/null
@@ -85,10 +85,10 @@ if [ -n "$SHIM" ]; then
     status "and another input" 1 "$BIN/shuffle" -q --no-provenance --seed 4 --format wds --shard-sequences 64 -o set \
         other.tks
     same "of which nothing was touched" "$(sha_tree half)" "$(sha_tree set)"
-    status "but for --force" 0 run --seed 5 -f -o set
+    status "but for --replace-set" 0 run --seed 5 --replace-set -o set
     check "which begins anew" test "$(sha_tree set)" != "$good"
     rm -rf set && cp -r half set
-    status "--force goes on where it may" 0 run -f -o set
+    status "--replace-set goes on where it may" 0 run --replace-set -o set
     same "to the same set" "$good" "$(sha_tree set)"
     status "inspect accepts it" 0 "$BIN/inspect" --verify set
 
@@ -121,7 +121,7 @@ rm -rf set && mkdir -p set/D_6 set/segments
 for f in D_6/shard-1.tar D_6/shard-123456.npy D_6/shard.0001.mds D_6/shard-0000001.tar.old segments/notes.txt; do
     echo mine >set/$f
 done
-status "--force among files of others" 0 run -f -o set
+status "--replace-set among files of others" 0 run --replace-set -o set
 same "takes none of them away" 5 "$(grep -rlx mine set | wc -l)"
 rm -rf set
 

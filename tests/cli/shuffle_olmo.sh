@@ -27,10 +27,10 @@ check "and the folder's own, made absolute" grep -q "\"$PWD/b/D_4/shard-0000000.
 rm -rf b
 shuffle -q --format olmo --shard-sequences 200 -o ./b/. p.tks
 check "without dots" grep -q "\"$PWD/b/D_4/shard-0000000.npy\"" b/olmo-cache/vsl-natural.json
-shuffle -q --format olmo -f --olmo-path s3://bucket/b/ --olmo-tokenizer dolma2 -o b p.tks
+shuffle -q --format olmo --replace-set --olmo-path s3://bucket/b/ --olmo-tokenizer dolma2 -o b p.tks
 same "a URL, and the trainer's tokenizer" "s3://bucket/b/D_4/shard-0000000.npy 100278 100277" \
     "$(json b/olmo-cache/vsl-natural.json '"%s %d %d" % (d["paths"][0], d["tokenizer"]["vocab_size"], d["tokenizer"]["pad_token_id"])')"
-check "--force takes the old cache away" test "$(find b/olmo-cache -name 'dataset-*' | wc -l)" = 2
+check "--replace-set takes the old cache away" test "$(find b/olmo-cache -name 'dataset-*' | wc -l)" = 2
 tokenize c.jsonl | decompose --buckets 64 --tail drop | shuffle --format olmo -o flat 2>err
 check "one bucket: is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "no olmo-cache is written: .*two lengths" err'
 check "one bucket: no index, but files" test ! -e flat/olmo-cache -a -e flat/D_6/shard-0000000.npy

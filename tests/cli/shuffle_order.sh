@@ -26,7 +26,7 @@ for t in 1 2 7; do
     same "-M 32M -T $t: the stream" "$want" "$(sha out.tks)"
     [ -n "${SAN:-}" ] || check "-M 32M -T $t: peak memory within 96 MiB" \
         test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
-    shuffle -q -M 32M -T $t --seed 9 --format wds -f --stats s.json -o out all.tks
+    shuffle -q -M 32M -T $t --seed 9 --format wds --replace-set --stats s.json -o out all.tks
     check "-M 32M -T $t: shards: spills" test "$(json s.json 'd["spill_bytes"]')" -gt 0
     same "-M 32M -T $t: the shards" "$want_set" "$(sha_tree out)"
     [ -n "${SAN:-}" ] || check "-M 32M -T $t: shards: peak memory within 96 MiB" \
@@ -97,7 +97,7 @@ check "counts them" test "$(json s.json 'd["sequences"]["dropped"]["tail"]')" -g
 check "inspect --verify" inspect --verify x
 status "a folder that is not empty is refused" 1 shuffle -q --format wds -o x --tails drop tails.tks
 touch x/mine x/D_6/mine
-status "--force replaces the set" 0 shuffle -q --format wds -f -o x --shard-sequences 7 --last drop few.tks
+status "--replace-set replaces the set" 0 shuffle -q --format wds --replace-set -o x --shard-sequences 7 --last drop few.tks
 check "and nothing else" test -e x/mine -a -e x/D_6/mine
 check "inspect --verify after it" inspect --verify x
 rm x/mine x/D_6/mine x/report.json
@@ -111,10 +111,10 @@ check "which all stay" test -e left/D_6/manifest.jsonl
 if command -v flock >/dev/null; then
     mkdir left/segments
     status "nor while somebody writes there" 1 flock left "$BIN/shuffle" -q --format wds -o left few.tks
-    status "not by --force either" 1 flock left "$BIN/shuffle" -q --format wds -f -o left few.tks
+    status "not by --replace-set either" 1 flock left "$BIN/shuffle" -q --format wds --replace-set -o left few.tks
     check "whose files all stay" test -e left/D_6/manifest.jsonl
 fi
-status "--force, full shards only" 0 shuffle -q --format wds -f -o x --shard-sequences 7 --last drop few.tks
+status "--replace-set, full shards only" 0 shuffle -q --format wds --replace-set -o x --shard-sequences 7 --last drop few.tks
 "$PYTHON" - <<'PY'
 import json, os
 good = all(json.loads(l)["num_sequences"] == 7 for d in os.listdir("x") if d[:2] == "D_"
@@ -133,10 +133,10 @@ check "none of these left anything" test ! -e y
 mkdir -m 750 kept
 ln -s kept kept-link
 shuffle -q --format wds -o kept all.tks
-same "--force into a link to a folder" 0 "$(shuffle -q -f --format wds -o kept-link all.tks >&2; echo $?)"
+same "--replace-set into a link to a folder" 0 "$(shuffle -q --replace-set --format wds -o kept-link all.tks >&2; echo $?)"
 check "is a whole set" inspect --verify kept
-same "--force into the working folder" 0 "$(cd kept && shuffle -q -f --format wds -o . ../all.tks >&2; echo $?)"
+same "--replace-set into the working folder" 0 "$(cd kept && shuffle -q --replace-set --format wds -o . ../all.tks >&2; echo $?)"
 check "is a whole set too" inspect --verify kept
 same "the folder's mode stays" 750 "$(stat -c %a kept)"
-status "a fault while shards are written" 1 shell 'ulimit -f 64; shuffle -q -f --format wds -o kept-link all.tks'
+status "a fault while shards are written" 1 shell 'ulimit -f 64; shuffle -q --replace-set --format wds -o kept-link all.tks'
 empty "leaves the folder, and nothing in it" "$(ls -A kept)"

@@ -255,9 +255,9 @@ status "a stream has nothing beside it" 0 decompose -o stream.bin stream
 decompose --min 16 --max 64 --label-token --tail drop c.tks >l.tks
 shuffle -q --format ds -o set l.tks
 kept=$(sha_tree set)
-status "a set that is made of its own shards" 2 shuffle --force --format ds -o set set/D_6/shard-0000000.ds
+status "a set that is made of its own shards" 2 shuffle --replace-set --format ds -o set set/D_6/shard-0000000.ds
 check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace what is read" err'
 same "the set is as it was" "$kept" "$(sha_tree set)"
 mkdir set/mine
 cp l.tks set/mine
-status "what else lies in its folder stays, and may be read" 0 shuffle -q --force --format ds -o set set/mine/l.tks
+status "what else lies in its folder stays, and may be read" 0 shuffle -q --replace-set --format ds -o set set/mine/l.tks

@@ -151,7 +151,7 @@ if not os.path.exists(os.path.join(os.environ.get("BIN", "build/bin"), os.enviro
     finish()
 docs = Corpus([30 + 7 * i % 400 for i in range(300)])
 packed = run("pack", "--length", 512, stdin=docs.stream())
-out, s = stats("decompose", "--force", "--min", 16, "--max", 64, stdin=packed)
+out, s = stats("decompose", "--accept-mismatch", "--min", 16, "--max", 64, stdin=packed)
 want = []
 for sequence in docs.records(packed)[0]:
     for i, offset, length in sequence:
@@ -161,5 +161,5 @@ for sequence in docs.records(packed)[0]:
             offset += n
 result(docs.records(out)[0] == want, "packed input is cut document by document")
 p = run("decompose", "--min", 16, "--max", 64, stdin=packed, check=False)
-result(p.returncode == 1 and p.stderr.count(b"\n") == 1, "other buckets are refused without --force", p.stderr)
+result(p.returncode == 1 and p.stderr.count(b"\n") == 1, "other buckets are refused without --accept-mismatch", p.stderr)
 finish()

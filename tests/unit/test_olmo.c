@@ -84,7 +84,7 @@ static void write_set(void)
                                  .header = &h,
                                  .names = names,
                                  .shard_sequences = 2,
-                                 .force = true,
+                                 .replace = true,
                                  .olmo_path = "/data/set/"};
     if (slu_shards_new(&s, &cfg, &err) != SLU_OK)
         fail_msg("%s", err.msg);
@@ -170,7 +170,7 @@ static void test_set(void **unused)
     same(NATURAL "/instance-lengths.npy", lengths, sizeof lengths);
     same_u32(NATURAL "/bucket4-indices.npy", (const uint32_t[]){0, 1, 2}, 3);
     same_u32(NATURAL "/bucket8-indices.npy", (const uint32_t[]){3}, 1);
-    write_set(); /* --force: what was there is known as ours, and nothing else is left
+    write_set(); /* replaced: what was there is known as ours, and nothing else is left
                   */
 }
 

@@ -121,7 +121,7 @@ static void write_set(bool drop_last, bool force, unsigned threads, uint64_t n)
                                  .names = names,
                                  .shard_sequences = 4,
                                  .drop_last = drop_last,
-                                 .force = force};
+                                 .replace = force};
     if (slu_shards_new(&s, &cfg, &err) != SLU_OK)
         fail_msg("%s", err.msg);
     if (slu_shards_write(s, give, &src, NULL, threads, threads + 1, &err) != SLU_OK)
@@ -206,15 +206,15 @@ static void test_refusals(void **state)
     int fd = open(path, O_CREAT | O_WRONLY, 0666);
     close(fd);
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
-    assert_non_null(strstr(err.msg, "--force"));
+    assert_non_null(strstr(err.msg, "--replace-set"));
     write_set(false, true, 1, 3);
     assert_int_equal(access(path, F_OK), 0); /* not ours: it stays */
-    cfg.force = true;
+    cfg.replace = true;
     h.bucket[1] = 17;
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
     h.bucket[1] = 16;
     h.label_tokens = false;
-    cfg.force = false;
+    cfg.replace = false;
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
     assert_non_null(strstr(err.msg, "--label-token"));
     h.n_bucket = 0;
@@ -439,7 +439,7 @@ static void test_memory(void **state)
     struct slu_shards_cfg cfg = {.format = &toys[1],
                                  .dir = dir,
                                  .header = &h,
-                                 .force = true,
+                                 .replace = true,
                                  .shard_sequences = 1 << 20,
                                  .memory_byte = 64 << 20};
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_USAGE);

@@ -129,6 +129,7 @@ static void begin(struct set *t, const char *dir, bool parts)
                                  .by_bucket = true,
                                  .drop_last = t->drop,
                                  .force = t->force,
+                                 .replace = t->force,
                                  .olmo_path =
                                      strcmp(t->format->name, "olmo") ? NULL : "/data",
                                  .zstd_level = 3,
@@ -563,7 +564,7 @@ static void test_folder(void **state)
     says(&t, "in parts");
     fd = open(t.dir, O_RDONLY);
     assert_int_equal(flock(fd, LOCK_SH), 0);
-    cfg.force = true;
+    cfg.replace = true;
     assert_int_equal(slu_shards_new(&s, &cfg, &t.err), SLU_OK);
     struct source none = {.bucket = N_BUCKET};
     t.err = (struct slu_err)SLU_ERR_INIT;

@@ -190,7 +190,7 @@ check_format() {
     eval "set -- $(value decompose | picked '--min= --max= --buckets= --label-token')"
     printf '%2000s' x | "$bin/${prefix}tokenize" -q -t bytes --format text -o "$scratch/try.tks" - 2>"$scratch/err" &&
         "$bin/${prefix}decompose" -q "$@" -o "$scratch/cut.tks" "$scratch/try.tks" 2>"$scratch/err" || return 0
-    eval "set -- $(value shuffle | picked '--format= --force -f')"
+    eval "set -- $(value shuffle | picked '--format= --accept-mismatch')"
     "$bin/${prefix}shuffle" -q --tails drop "$@" -o "$scratch/try" "$scratch/cut.tks" 2>"$scratch/err" && return 0
     why=$(grep -E -e '--label-token|not built in' "$scratch/err" | tail -n 1)
     [ -z "$why" ] || die "$file: $why"

@@ -1,0 +1,465 @@
+/* shard_dir_ours.c - what in the folder of a shard set is the set's: removes it, and
+ * refuses what has its names and is somebody else's (shard_dir.h). */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/shards/filelist.h"
+#include "formats/shards/shard_dir.h"
+#include "formats/shards/shardset_private.h"
+
+/* What the folder's own files say of it. */
+struct ours {
+    const char *dir;
+    int fd;
+    const struct slu_shard_format
+        *begun;                 /* of a set in the making; NULL: there is none */
+    bool ending;                /* it may have files beside the buckets */
+    FILE *list;                 /* a set's manifest.jsonl; NULL: none */
+    slu_shard_dir_keeps *keeps; /* NULL: nothing is kept */
+    const void *ctx;
+    int rc; /* of the first fault: removal goes on */
+    struct slu_err *err;
+};
+
+static bool dot(const char *name)
+{
+    return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* Ours have leading zeros: shard-1.tar is somebody's. */
+static bool padded(const char *name)
+{
+    size_t width = !strncmp(name, "shard-", 6)   ? 7
+                   : !strncmp(name, "shard.", 6) ? 5
+                                                 : 0;
+
+    return !width || strspn(name + 6, "0123456789") >= width;
+}
+
+static bool in_bucket(const struct slu_shard_format *f, const char *name)
+{
+    return (f->owns(name) && padded(name)) || slu_shard_dir_unfinished(name);
+}
+
+/* BUCKET.tks */
+static bool in_segments(const struct slu_shard_format *f, const char *name)
+{
+    size_t n = strlen(name);
+    char bucket[32] = "";
+
+    (void)f;
+    if (n > 4 && n - 4 < sizeof bucket && !strcmp(name + n - 4, ".tks"))
+        memcpy(bucket, name, n - 4);
+    return slu_shard_dir_of_bucket(bucket) || slu_shard_dir_unfinished(name);
+}
+
+static bool in_set_folder(const struct slu_shard_format *f, const char *name)
+{
+    return f->owns_in_set(name) || slu_shard_dir_unfinished(name);
+}
+
+static bool is_set_folder(const struct slu_shard_format *f, const char *name)
+{
+    return f->set_folder && !strcmp(f->set_folder, name);
+}
+
+/* A file beside the buckets, the journal and the mark apart. */
+static bool beside_buckets(const struct slu_shard_format *f, const char *name)
+{
+    if (!strcmp(name, SLU_SHARD_JOURNAL) || !strcmp(name, SLU_SHARD_PARTS))
+        return false;
+    return slu_shard_dir_at_top(name) ||
+           (f->owns_in_set && !f->set_folder && f->owns_in_set(name));
+}
+
+/* ---- what the folder's files say ---- */
+
+/* Reads DIR/name; SLU_EOF where there is none. */
+static int get_text(const char *dir, const char *name, struct slu_buf *text,
+                    struct slu_err *err)
+{
+    struct slu_buf path = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
+
+    if (rc == SLU_OK && access((const char *)path.data, F_OK))
+        rc = SLU_EOF;
+    if (rc == SLU_OK)
+        rc = slu_read_whole(text, (const char *)path.data, SLU_SHARDS_MAX_JOURNAL, err);
+    slu_buf_release(&path);
+    return rc;
+}
+
+/* *is: the format of a journal or a mark, f or one that is built; NULL: it is none. */
+static int format_of(const char *dir, const char *name,
+                     const struct slu_shard_format *f,
+                     const struct slu_shard_format **is, bool *ending,
+                     struct slu_err *err)
+{
+    struct slu_buf text = SLU_BUF_INIT;
+    struct slu_json *j = NULL;
+    const char *said = "";
+    int rc = get_text(dir, name, &text, err);
+    const uint8_t *nl = rc ? NULL : memchr(text.data, '\n', text.len);
+
+    if (nl && !slu_json_parse(&j, text.data, (size_t)(nl - text.data), NULL) &&
+        slu_json_get_string(slu_json_root(j), "arguments", NULL))
+        said = slu_json_get_string(slu_json_root(j), "format", "");
+    *ending = *said &&
+              memmem(text.data, text.len, SLU_SHARD_ENDING, strlen(SLU_SHARD_ENDING));
+    *is = f;
+    for (unsigned i = 0; *is && strcmp((*is)->name, said); i++)
+        *is = slu_shard_format_at(i);
+    slu_json_free(j);
+    slu_buf_release(&text);
+    return rc < 0 ? rc : SLU_OK;
+}
+
+/* The next file of a manifest.jsonl; SLU_EOF behind the last. */
+static int next_entry(FILE *f, struct slu_shardset_entry *e)
+{
+    static const char begin[] = "{\"file\":\"";
+    struct slu_json *j = NULL;
+    char line[1024];
+    int rc = SLU_EOF;
+
+    if (!fgets(line, sizeof line, f))
+        return rc;
+    if (strchr(line, '\n') || strncmp(line, begin, sizeof begin - 1)) /* else cut */
+        rc = !slu_json_parse(&j, line, strlen(line), NULL) &&
+                     slu_shardset_get_entry(e, slu_json_root(j))
+                 ? SLU_OK
+                 : SLU_E_FORMAT;
+    slu_json_free(j);
+    return rc;
+}
+
+/* DIR/manifest.jsonl, if all of it is of a set; its last line may be cut. */
+static FILE *open_list(int in)
+{
+    struct slu_shardset_entry e;
+    int fd = openat(in, "manifest.jsonl", O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc;
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    uint64_t n = 0;
+
+    if (!f) {
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    while ((rc = next_entry(f, &e)) == SLU_OK)
+        n++;
+    if (rc == SLU_EOF && (n || ftell(f) > 0))
+        return f;
+    fclose(f);
+    return NULL;
+}
+
+/* Damaged or not: how the report of a set begins (shard_report.c). */
+static bool is_report(const char *dir)
+{
+    static const char first[] = "{\n  \"program\": \"",
+                      second[] = "\",\n  \"format\": \"";
+    struct slu_buf text = SLU_BUF_INIT;
+    bool is = !get_text(dir, "report.json", &text, NULL) &&
+              !slu_buf_append(&text, "", 1, NULL);
+    const char *p = (const char *)text.data;
+
+    is = is && !strncmp(p, first, sizeof first - 1) && strchr(p, ',') &&
+         !strncmp(strchr(p, ',') - 1, second, sizeof second - 1);
+    slu_buf_release(&text);
+    return is;
+}
+
+/* ---- removing ---- */
+
+static void removed(struct ours *o, int failed, const char *name)
+{
+    if (failed && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST && !o->rc)
+        o->rc = slu_fail_errno(o->err, "%s/%s: cannot be removed", o->dir, name);
+}
+
+static int open_folder(int in, const char *name)
+{
+    return openat(in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* The file of that path below `in`, where no folder on the way is a link. */
+static void drop(struct ours *o, int in, const char *path)
+{
+    const char *slash = strchr(path, '/');
+    char folder[NAME_MAX + 1];
+
+    if (!slash) {
+        removed(o, unlinkat(in, path, 0), path);
+        return;
+    }
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    int fd = open_folder(in, folder);
+    if (fd < 0)
+        return;
+    drop(o, fd, slash + 1);
+    close(fd);
+}
+
+/* What people may have edited is theirs now. */
+static bool is_as_written(const struct ours *o, const struct slu_shardset_entry *e)
+{
+    struct slu_buf scratch = SLU_BUF_INIT, path = SLU_BUF_INIT;
+    struct slu_digest d;
+    struct stat st;
+    bool is = !fstatat(o->fd, e->file, &st, AT_SYMLINK_NOFOLLOW) &&
+              S_ISREG(st.st_mode) && (uint64_t)st.st_size == e->n_byte &&
+              !slu_buf_printf(&path, NULL, "%s/%s", o->dir, e->file) &&
+              !slu_file_digest((const char *)path.data, &scratch, &d, NULL) &&
+              d.xxh3 == e->xxh3;
+
+    slu_buf_release(&path);
+    slu_buf_release(&scratch);
+    return is;
+}
+
+static void drop_listed(struct ours *o)
+{
+    struct slu_shardset_entry e;
+
+    rewind(o->list);
+    while (next_entry(o->list, &e) == SLU_OK) {
+        char *slash = strchr(e.file, '/');
+        bool kept = !slash && !is_as_written(o, &e);
+        if (slash && o->keeps) {
+            *slash = 0;
+            kept = o->keeps(o->ctx, e.file, slash + 1);
+            *slash = '/';
+        }
+        if (!kept)
+            drop(o, o->fd, e.file);
+    }
+}
+
+/* Removes files of folder `name` in `in` that `is` of the set in the making says, of
+ * its folders too where depth allows, and then these if they are empty. is NULL: empty
+ * folders alone. */
+static void clear(struct ours *o, int in, const char *name,
+                  bool (*is)(const struct slu_shard_format *, const char *),
+                  unsigned depth)
+{
+    int fd = open_folder(in, name);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *e;
+    struct stat st;
+
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        return; /* a link, or gone: not ours */
+    }
+    while ((e = readdir(d))) {
+        if (dot(e->d_name))
+            continue;
+        if (depth && !fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+            S_ISDIR(st.st_mode))
+            clear(o, fd, e->d_name, is, depth - 1);
+        else if (is && is(o->begun, e->d_name) &&
+                 !(o->keeps && o->keeps(o->ctx, name, e->d_name)))
+            removed(o, unlinkat(fd, e->d_name, 0), e->d_name);
+    }
+    closedir(d);
+    if (strcmp(name, "segments"))
+        removed(o, unlinkat(in, name, AT_REMOVEDIR), name);
+}
+
+/* A format's folder: what its own list says, or all of a set that was at it. */
+static void clear_set_folder(struct ours *o, const char *name)
+{
+    struct slu_filelist l = SLU_FILELIST_INIT;
+    struct slu_buf path = SLU_BUF_INIT;
+    int fd = open_folder(o->fd, name);
+
+    if (fd >= 0 && !slu_buf_printf(&path, NULL, "%s/%s", o->dir, name) &&
+        !slu_filelist_load(&l, (const char *)path.data, NULL)) {
+        for (size_t i = 0; i < l.n; i++)
+            drop(o, fd, l.file[i].name);
+        drop(o, fd, "manifest.jsonl");
+    }
+    if (fd >= 0)
+        close(fd);
+    bool all = o->begun && o->ending && is_set_folder(o->begun, name);
+    clear(o, o->fd, name, all ? in_set_folder : NULL, 2);
+    slu_filelist_release(&l);
+    slu_buf_release(&path);
+}
+
+static void clear_entry(struct ours *o, const char *name)
+{
+    const struct slu_shard_format *f;
+
+    if (slu_shard_dir_unfinished(name) ||
+        (o->begun && o->ending && beside_buckets(o->begun, name)))
+        drop(o, o->fd, name);
+    else if ((o->begun || o->list) && slu_shard_dir_of_bucket(name))
+        clear(o, o->fd, name, o->begun ? in_bucket : NULL, 0);
+    else if (o->begun && !strcmp(name, "segments"))
+        clear(o, o->fd, name, in_segments, 0);
+    for (unsigned i = 0; (o->begun || o->list) && (f = slu_shard_format_at(i)); i++)
+        if (is_set_folder(f, name))
+            clear_set_folder(o, name);
+}
+
+int slu_shard_dir_remove(const char *dir, const struct slu_shard_format *f, bool itself,
+                         slu_shard_dir_keeps *keeps, const void *ctx,
+                         struct slu_err *err)
+{
+    struct ours o = {.dir = dir, .keeps = keeps, .ctx = ctx, .err = err};
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    bool ending;
+
+    if (!d)
+        return errno == ENOENT ? SLU_OK
+                               : slu_fail_errno(err, "%s: cannot be opened", dir);
+    o.fd = dirfd(d);
+    const struct slu_shard_format *journal, *parts;
+    o.rc = format_of(dir, SLU_SHARD_JOURNAL, f, &journal, &o.ending, err);
+    int rc = format_of(dir, SLU_SHARD_PARTS, f, &parts, &ending, err);
+    o.rc = o.rc ? o.rc : rc;
+    o.begun = journal ? journal : parts;
+    o.ending = o.ending || parts; /* the one that joins writes no journal */
+    o.list = open_list(o.fd);
+    if (is_report(dir))
+        drop(&o, o.fd, "report.json");
+    if (o.list)
+        drop_listed(&o);
+    while ((e = readdir(d)))
+        if (!dot(e->d_name))
+            clear_entry(&o, e->d_name);
+    if (o.list) {
+        drop(&o, o.fd, "manifest.jsonl");
+        fclose(o.list);
+    }
+    if (parts)
+        drop(&o, o.fd, SLU_SHARD_PARTS);
+    if (journal && !keeps)
+        drop(&o, o.fd, SLU_SHARD_JOURNAL);
+    if (!keeps && (o.list || o.begun)) /* last: it says that the rest was a set's */
+        removed(&o, unlinkat(o.fd, "segments", AT_REMOVEDIR), "segments");
+    closedir(d);
+    if (itself)
+        removed(&o, rmdir(dir), "");
+    return o.rc;
+}
+
+/* ---- what is in the way ---- */
+
+int slu_shard_dir_in_the_way(const char *dir, const char *folder, const char *name,
+                             struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%s/%s%s%s: nothing says that it was made with a set of shards, "
+                    "and a set needs the name; move it away, or name another folder",
+                    dir, folder, *folder ? "/" : "", name);
+}
+
+static int check_folder(const struct ours *o, const struct slu_shard_format *f,
+                        const char *name,
+                        bool (*is)(const struct slu_shard_format *, const char *),
+                        struct slu_err *err)
+{
+    int fd = open_folder(o->fd, name), rc = SLU_OK;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *e;
+
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        return slu_shard_dir_in_the_way(o->dir, "", name,
+                                        err); /* a link, or no folder */
+    }
+    while (rc == SLU_OK && (e = readdir(d)))
+        if (!dot(e->d_name) && !slu_shard_dir_unfinished(e->d_name) &&
+            is(f, e->d_name) && !(o->keeps && o->keeps(o->ctx, name, e->d_name)))
+            rc = slu_shard_dir_in_the_way(o->dir, name, e->d_name, err);
+    closedir(d);
+    return rc;
+}
+
+static bool nothing(const struct slu_shard_format *f, const char *name)
+{
+    (void)f;
+    (void)name;
+    return false;
+}
+
+int slu_shard_dir_check_head(const char *dir, const struct slu_shard_format *f,
+                             const char *name, struct slu_err *err)
+{
+    const struct slu_shard_format *is;
+    bool ending;
+    int rc = format_of(dir, name, f, &is, &ending, err);
+
+    return rc || is ? rc : slu_shard_dir_in_the_way(dir, "", name, err);
+}
+
+int slu_shard_dir_check_names(const char *dir, const struct slu_shard_format *f,
+                              slu_shard_dir_keeps *keeps, const void *ctx,
+                              struct slu_err *err)
+{
+    struct ours o = {.dir = dir, .keeps = keeps, .ctx = ctx};
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    int rc = SLU_OK;
+
+    if (!d)
+        return errno == ENOENT ? SLU_OK
+                               : slu_fail_errno(err, "%s: cannot be opened", dir);
+    o.fd = dirfd(d);
+    while (rc == SLU_OK && (e = readdir(d))) {
+        const char *name = e->d_name;
+        if (slu_shard_dir_of_bucket(name))
+            rc = check_folder(&o, f, name, in_bucket, err);
+        else if (!strcmp(name, "segments"))
+            rc = check_folder(&o, f, name, in_segments, err);
+        else if (is_set_folder(f, name))
+            rc = check_folder(&o, f, name, nothing, err);
+        else if (!strcmp(name, SLU_SHARD_JOURNAL) || !strcmp(name, SLU_SHARD_PARTS))
+            rc = slu_shard_dir_check_head(dir, f, name, err);
+        else if (beside_buckets(f, name))
+            rc = slu_shard_dir_in_the_way(dir, "", name, err);
+    }
+    closedir(d);
+    return rc;
+}
+
+static bool all(const void *ctx, const char *folder, const char *name)
+{
+    (void)ctx;
+    (void)folder;
+    (void)name;
+    return true;
+}
+
+int slu_shard_dir_check_end(const char *dir, const struct slu_shard_format *f,
+                            bool parts, struct slu_err *err)
+{
+    if (!parts)
+        return slu_shard_dir_check_names(dir, f, all, NULL, err);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return slu_fail_errno(err, "%s: cannot be opened", dir);
+    FILE *list = open_list(fd);
+    const char *name = NULL;
+    if (!list && !faccessat(fd, "manifest.jsonl", F_OK, AT_SYMLINK_NOFOLLOW))
+        name = "manifest.jsonl";
+    else if (!is_report(dir) &&
+             !faccessat(fd, "report.json", F_OK, AT_SYMLINK_NOFOLLOW))
+        name = "report.json";
+    if (list)
+        fclose(list);
+    close(fd);
+    return name ? slu_shard_dir_in_the_way(dir, "", name, err) : SLU_OK;
+}

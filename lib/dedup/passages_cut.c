@@ -44,48 +44,89 @@ static int astray(struct slu_err *err)
                     "report it");
 }
 
-/* The gaps of the run that `w` is at; *range is the next range. */
-static int run_gaps(struct slu_gaps *c, struct slu_walk *w,
+/* What a sequence has of a document: neighbouring runs, with what is missing between
+ * them. Ids of the sequence. */
+struct document {
+    uint64_t source, number, first, end;
+    uint64_t kept, text; /* ids that are not special: what stays, and all */
+    size_t n_gap;        /* gaps before it */
+    bool cut;
+};
+
+/* Nothing of it stays but special ids: they go too. */
+static int end_document(struct slu_gaps *c, const struct document *d,
+                        struct slu_gaps_did *r, struct slu_err *err)
+{
+    if (!d->cut)
+        return SLU_OK;
+    r->documents_cut++;
+    if (d->kept)
+        return SLU_OK;
+    r->documents_gone++;
+    r->special_tok += d->end - d->first - d->text;
+    c->n_gap = d->n_gap;
+    if (c->n_gap && c->gap[c->n_gap - 1].to > d->first)
+        c->gap[c->n_gap - 1].to = d->first;
+    return add_gap(c, d->first, d->end, err);
+}
+
+/* The run that `w` is at belongs to *d, which ends where another document begins. */
+static int next_run(struct slu_gaps *c, const struct slu_walk *w, struct document *d,
+                    struct slu_gaps_did *r, struct slu_err *err)
+{
+    const struct slu_seg *s = &w->run.seg;
+    uint64_t first = w->run.tok_off - w->q->tok_off;
+    int rc = SLU_OK;
+
+    if (!first || s->source != d->source || s->document != d->number) {
+        rc = end_document(c, d, r, err);
+        *d = (struct document){.source = s->source,
+                               .number = s->document,
+                               .first = first,
+                               .n_gap = c->n_gap};
+    }
+    d->end = first + s->len_tok;
+    return rc;
+}
+
+/* The gaps of the run that `w` is at, of document d; *next is the next range. */
+static int run_gaps(struct slu_gaps *c, struct slu_walk *w, struct document *d,
                     const struct slu_range **next, const struct slu_range *end,
                     struct slu_gaps_did *r, struct slu_err *err)
 {
-    uint64_t len = w->run.seg.len_tok, first = w->run.tok_off - w->q->tok_off;
-    uint64_t run_end = w->run_place + len, kept = 0, text = 0;
+    uint64_t run_end = w->run_place + w->run.seg.len_tok;
     const struct slu_range *p = *next;
-    size_t n_gap = c->n_gap;
     struct slu_stretch s;
     int rc = SLU_OK;
 
-    if (p == end || p->from >= run_end)
+    if (p == end || p->from >= run_end) {
+        d->kept += slu_walk_stretch(w, &s);
         return SLU_OK;
+    }
     while (rc == SLU_OK && slu_walk_stretch(w, &s)) {
         /* `shift` takes a place of the run to an id of the sequence. */
-        uint64_t shift = w->run_place - first, at = s.place, stop = s.place + s.len_tok;
-        text += s.len_tok;
+        uint64_t shift = w->run_place - (w->run.tok_off - w->q->tok_off);
+        uint64_t at = s.place, stop = s.place + s.len_tok;
+        d->text += s.len_tok;
         if (p == end || p->from >= stop) {
-            kept += s.len_tok;
+            d->kept += s.len_tok;
             continue;
         }
         for (; rc == SLU_OK && p < end && p->from < stop; p++) {
             if (p->from < at || p->to > stop)
                 return astray(err);
-            rc = keep_or_drop(c, at - shift, p->from - shift, &kept, r, err);
+            rc = keep_or_drop(c, at - shift, p->from - shift, &d->kept, r, err);
             if (rc == SLU_OK)
                 rc = add_gap(c, p->from - shift, p->to - shift, err);
             r->passage_tok += p->to - p->from;
             at = p->to;
         }
         if (rc == SLU_OK)
-            rc = keep_or_drop(c, at - shift, stop - shift, &kept, r, err);
+            rc = keep_or_drop(c, at - shift, stop - shift, &d->kept, r, err);
     }
     *next = p;
-    r->documents_cut++;
-    if (rc || kept)
-        return rc;
-    r->documents_gone++;
-    r->special_tok += len - text;
-    c->n_gap = n_gap;
-    return add_gap(c, first, first + len, err);
+    d->cut = true;
+    return rc;
 }
 
 /* Writes what lies between the gaps over the sequence: segments to c->seg. */
@@ -139,13 +180,19 @@ int slu_gaps_cut(struct slu_gaps *c, struct slu_batch *b, uint64_t place,
 {
     struct slu_seq *q = &b->seq[b->n_seq - 1];
     const struct slu_range *end = range + n_range;
+    struct document d = {.cut = false};
     struct slu_walk w;
     int rc = SLU_OK;
 
     c->n_gap = 0;
     slu_walk_init(&w, b, q, &c->special, place);
-    while (rc == SLU_OK && slu_walk_run(&w))
-        rc = run_gaps(c, &w, &range, end, r, err);
+    while (rc == SLU_OK && slu_walk_run(&w)) {
+        rc = next_run(c, &w, &d, r, err);
+        if (rc == SLU_OK)
+            rc = run_gaps(c, &w, &d, &range, end, r, err);
+    }
+    if (rc == SLU_OK)
+        rc = end_document(c, &d, r, err);
     if (rc == SLU_OK && range != end)
         rc = astray(err);
     return rc ? rc : rewrite(c, b, q, err);

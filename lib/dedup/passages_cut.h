@@ -32,7 +32,7 @@ struct slu_gaps_did {
     uint64_t passage_tok;    /* ids of the ranges, */
     uint64_t special_tok;    /* special ids that went, */
     uint64_t short_tok;      /* and ids of short stretches */
-    uint64_t documents_cut;  /* runs that have a range, */
+    uint64_t documents_cut;  /* what sequences have of documents, with a range in it, */
     uint64_t documents_gone; /* and those of which nothing stays */
 };
 

@@ -202,6 +202,16 @@ static unsigned windows(const struct text *t)
     return n;
 }
 
+/* Whether id `at` and the next one are of one document, be there a gap or not. */
+static bool one_document(const struct text *t, unsigned s, unsigned at)
+{
+    unsigned in;
+    const struct slu_seg *a = &t->seq[s].seg[seg_of(t, s, at, &in)],
+                         *b = &t->seq[s].seg[seg_of(t, s, at + 1, &in)];
+
+    return a->source == b->source && a->document == b->document;
+}
+
 /* What of sequence s goes beside its passages. */
 static void cover_more(const struct text *t, unsigned s, struct expected *x)
 {
@@ -209,11 +219,12 @@ static void cover_more(const struct text *t, unsigned s, struct expected *x)
 
     for (unsigned from = 0, to; from < len; from = to) {
         bool cut = false, left = false;
-        for (to = from + 1; to < len && joined(t, s, to - 1); to++)
+        for (to = from + 1; to < len && one_document(t, s, to - 1); to++)
             ;
         for (unsigned i = from, j; i < to; i = j) { /* stretches */
             bool touched = false;
-            for (j = i; j < to && is_text(t, s, j); j++)
+            for (j = i; j < to && is_text(t, s, j) && (j == i || joined(t, s, j - 1));
+                 j++)
                 touched |= cover[s][j] == 1;
             cut |= touched;
             for (unsigned k = i, e; touched && k < j; k = e) { /* pieces */

@@ -17,7 +17,7 @@ DESTDIR ?=
 PROGRAM_PREFIX ?=
 
 PROGRAMS := tokenize dedup decompose pack shuffle schedule inspect
-PKGS     := libzstd zlib libxxhash libarchive libpcre2-8 simdjson
+PKGS     := libzstd zlib liblzma libxxhash libarchive libpcre2-8 simdjson
 
 all: programs
 

@@ -30,6 +30,15 @@ static inline void slu_buf_clear(struct slu_buf *b)
     b->len = 0;
 }
 
+/* Frees the memory where it is more than a run of ordinary documents needs, and forgets
+ * what was in it. */
+#define SLU_BUF_KEEP_BYTE ((size_t)4 << 20)
+static inline void slu_buf_trim(struct slu_buf *b)
+{
+    if (b->cap > SLU_BUF_KEEP_BYTE)
+        slu_buf_release(b);
+}
+
 /* Room for n more bytes behind len. */
 SLU_MUST_USE int slu_buf_reserve(struct slu_buf *b, size_t n, struct slu_err *err);
 SLU_MUST_USE int slu_buf_append(struct slu_buf *b, const void *p, size_t n,

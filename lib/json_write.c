@@ -41,11 +41,11 @@ static int put_escape(struct slu_buf *out, uint8_t c, struct slu_err *err)
     }
 }
 
-int slu_json_put_string(struct slu_buf *out, const void *bytes, size_t n,
-                        struct slu_err *err)
+int slu_json_put_part(struct slu_buf *out, const void *bytes, size_t n,
+                      struct slu_err *err)
 {
     const uint8_t *p = bytes;
-    int rc = slu_buf_append(out, "\"", 1, err);
+    int rc = SLU_OK;
     size_t plain = 0; /* bytes before i that need nothing and are not yet out */
     for (size_t i = 0; !rc && i < n;) {
         uint8_t c = p[i];
@@ -63,7 +63,14 @@ int slu_json_put_string(struct slu_buf *out, const void *bytes, size_t n,
                         : slu_buf_append(out, "\xef\xbf\xbd", 3, err);
         i++;
     }
+    return rc ? rc : slu_buf_append(out, p + n - plain, plain, err);
+}
+
+int slu_json_put_string(struct slu_buf *out, const void *bytes, size_t n,
+                        struct slu_err *err)
+{
+    int rc = slu_buf_append(out, "\"", 1, err);
     if (!rc)
-        rc = slu_buf_append(out, p + n - plain, plain, err);
+        rc = slu_json_put_part(out, bytes, n, err);
     return rc ? rc : slu_buf_append(out, "\"", 1, err);
 }

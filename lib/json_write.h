@@ -9,6 +9,9 @@
  */
 SLU_MUST_USE int slu_json_put_string(struct slu_buf *out, const void *p, size_t n_byte,
                                      struct slu_err *err);
+/* The same without quotes, for a string in parts: a character lies in one of them. */
+SLU_MUST_USE int slu_json_put_part(struct slu_buf *out, const void *p, size_t n_byte,
+                                   struct slu_err *err);
 /* Bytes of the valid UTF-8 sequence at p (1 … 4), 0 where there is none (Unicode 15,
  * table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF). */
 unsigned slu_utf8_valid_at(const uint8_t *p, size_t n_byte);

@@ -9,7 +9,7 @@ enum state { FREE, WAITING, WORKING, DONE };
 struct slot {
     void *job;
     enum state state;
-    uint64_t number;
+    uint64_t n_byte; /* that it takes, SLU_PIPE_SLOT_BYTE at least, while in flight */
     int rc; /* of produce or work */
     struct slu_err err;
 };
@@ -38,6 +38,7 @@ struct slu_pipe {
     pthread_mutex_t mu;
     pthread_cond_t changed;
     uint64_t next_made, next_worked, next_emitted;
+    uint64_t n_byte, room_byte; /* that jobs in flight take, and may take */
     bool producing, emitting;
     bool ended; /* produce said SLU_EOF or failed: nothing more comes */
     void (*on_stop)(void *ctx);
@@ -75,6 +76,7 @@ static void emit(struct slu_pipe *p, struct slot *s)
     pthread_mutex_lock(&p->mu);
     p->emitting = false;
     s->state = FREE;
+    p->n_byte -= s->n_byte;
     p->next_emitted++;
     if (rc)
         stop(p, rc, &err);
@@ -96,12 +98,15 @@ static void produce(struct slu_pipe *p, unsigned worker, struct slot *s)
 {
     p->producing = true;
     p->producer = worker;
+    s->n_byte = SLU_PIPE_SLOT_BYTE;
+    p->n_byte += s->n_byte;
     pthread_mutex_unlock(&p->mu);
     struct slu_err err = SLU_ERR_INIT;
     int rc = p->ops->produce(p->ctx, s->job, &err);
     pthread_mutex_lock(&p->mu);
     p->producing = false;
     if (rc == SLU_EOF) {
+        p->n_byte -= s->n_byte;
         p->ended = true;
         return;
     }
@@ -210,6 +215,22 @@ void slu_pipe_on_stop(struct slu_pipe *p, void (*stopped)(void *ctx))
     pthread_mutex_unlock(&p->mu);
 }
 
+void slu_pipe_take(struct slu_pipe *p, uint64_t n_byte, uint64_t room_byte)
+{
+    pthread_mutex_lock(&p->mu);
+    struct slot *s = at(p, p->next_made);
+    uint64_t more = n_byte > s->n_byte ? n_byte - s->n_byte : 0;
+    if (room_byte > p->room_byte)
+        p->room_byte = room_byte;
+    while (more && p->n_byte > s->n_byte && p->n_byte + more > p->room_byte &&
+           !p->stopped)
+        if (!help(p, p->producer))
+            pthread_cond_wait(&p->changed, &p->mu);
+    s->n_byte += more;
+    p->n_byte += more;
+    pthread_mutex_unlock(&p->mu);
+}
+
 void slu_pipe_wait(struct slu_pipe *p, bool (*ready)(void *arg), void *arg)
 {
     pthread_mutex_lock(&p->mu);
@@ -228,7 +249,8 @@ static void run(struct slu_pipe *p, unsigned worker)
         struct slot *out = at(p, p->next_emitted), *in = at(p, p->next_made);
         uint64_t waiting = p->next_made - p->next_worked;
         bool can_produce = !p->producing && !p->ended && in->state == FREE &&
-                           p->next_made - p->next_emitted < p->n_slot;
+                           p->next_made - p->next_emitted < p->n_slot &&
+                           p->n_byte + SLU_PIPE_SLOT_BYTE <= p->room_byte;
         if (!p->emitting && p->next_emitted < p->next_made && out->state == DONE) {
             emit(p, out);
         } else if (help(p, worker)) {
@@ -275,6 +297,7 @@ int slu_pipe_run_parts(const struct slu_pipe_ops *ops, void *ctx, void *const *j
                        struct slu_err *err)
 {
     struct slu_pipe p = {.ops = ops, .ctx = ctx, .n_slot = n_jobs, .n_threads = 1};
+    p.room_byte = n_jobs * SLU_PIPE_SLOT_BYTE;
     unsigned started = 0;
     p.slot = calloc(n_jobs, sizeof *p.slot);
     struct helper *h = calloc(n_threads, sizeof *h);

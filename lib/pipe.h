@@ -8,7 +8,9 @@
  * produce and emit are never run twice at once, and emit sees jobs in the order in
  * which they were produced, so results cannot depend on the number of threads. Memory
  * is bounded by the number of job slots, which the caller allocates and which are
- * recycled. (The shape of minimap2's kthread.c and of htslib's bounded pools.)
+ * recycled; a job that takes more than a slot stands for, SLU_PIPE_SLOT_BYTE, waits
+ * until there is room (slu_pipe_take). (The shape of minimap2's kthread.c and of htslib's bounded
+ * pools.)
  *
  * A fault ends the run: jobs before the faulty one are still emitted, and the fault
  * that is reported is that of the earliest job, whatever the threads did.
@@ -18,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "err.h"
 
@@ -66,6 +69,14 @@ SLU_MUST_USE int slu_pipe_share(struct slu_pipe *p, unsigned worker,
  * run, is called when a fault stops the run, at once if it has; then produce should
  * return, with whatever error. From any thread; it must not wait, nor call the pipe. */
 void slu_pipe_on_stop(struct slu_pipe *p, void (*stopped)(void *ctx));
+
+#define SLU_PIPE_SLOT_BYTE (UINT64_C(8) << 20)
+
+/* Called by `produce` before it makes its job larger than a slot, again as it grows:
+ * the job will take n_byte until it has been emitted. Returns once all jobs in flight
+ * together take no more than room_byte, or what their slots stand for if that is more;
+ * or once no other is in flight. */
+void slu_pipe_take(struct slu_pipe *p, uint64_t n_byte, uint64_t room_byte);
 
 /* Called by `produce`: returns once ready(arg), and takes parts while it waits. What
  * ready looks at may only change in work, join or emit. It must not call the pipe. */

@@ -112,6 +112,9 @@ struct slu_tool {
     bool reads_stream; /* by cli_open_reader */
     bool spills;       /* may need --tmpdir, which is tried at the start */
     bool plain_output; /* -o is text: terminals are fine */
+    /* Bytes of memory for a token of a long sequence: for itself, and for what is made
+     * of it while it is in flight. NULL: 4. */
+    uint64_t (*tok_byte)(const struct cli_ctx *ctx);
     /* Whether anything goes to standard output where -o is not given; NULL: it does. */
     bool (*prints)(const void *opts);
     /* --part was given, and is resolved: SLU_E_USAGE in one line where these options
@@ -161,6 +164,10 @@ SLU_MUST_USE int cli_spare(struct cli_ctx *ctx, const char *path, struct slu_err
  * or files of ids (formats/ids/tokens.h). */
 SLU_MUST_USE int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r,
                                  struct slu_err *err);
+/* The most tokens that a sequence may have. */
+uint64_t cli_max_seq_tok(const struct cli_ctx *ctx);
+/* r, which was opened otherwise, knows what long sequences take too. */
+void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r);
 /* The same files once more, for a second pass. */
 SLU_MUST_USE int cli_reopen_reader(struct cli_ctx *ctx, struct slu_reader **r,
                                    struct slu_err *err);

@@ -14,10 +14,28 @@ void cli_widen_pipe(int fd)
         (void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
 }
 
-/* 4 bytes each, twice over, in half of -M. */
-static uint64_t max_seq_tok(const struct cli_ctx *ctx)
+/* What batches in flight may take: a quarter of -M, and some of what -M may be passed
+ * by, so that little memory takes useful documents too. */
+#define SLACK_BYTE (UINT64_C(24) << 20)
+static uint64_t in_flight(const struct cli_ctx *ctx)
 {
-    return ctx->common.memory / 16;
+    return ctx->common.memory / 4 + SLACK_BYTE;
+}
+
+static uint64_t tok_byte(const struct cli_ctx *ctx)
+{
+    return ctx->tool->tok_byte ? ctx->tool->tok_byte(ctx) : 4;
+}
+
+uint64_t cli_max_seq_tok(const struct cli_ctx *ctx)
+{
+    uint64_t most = ctx->common.memory / 16, n = in_flight(ctx) / tok_byte(ctx);
+    return n < most ? n : most; /* never more than 4 bytes each in a quarter of -M */
+}
+
+void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r)
+{
+    slu_reader_expect(r, tok_byte(ctx), in_flight(ctx));
 }
 
 static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
@@ -32,7 +50,7 @@ static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
                                    .vocab_size = c->vocab_size,
                                    .column = c->column,
                                    .any_id = ctx->looks,
-                                   .max_seq_tok = max_seq_tok(ctx),
+                                   .max_seq_tok = cli_max_seq_tok(ctx),
                                    .seen = &ctx->seen};
 }
 
@@ -44,9 +62,13 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
     if (rc)
         return rc;
     if (ctx->tokens)
-        return slu_tokens_open(r, t, err);
-    struct slu_reader_cfg cfg = {ctx->input, ctx->n_input, max_seq_tok(ctx)};
-    return slu_reader_open(r, &cfg, err);
+        rc = slu_tokens_open(r, t, err);
+    struct slu_reader_cfg cfg = {ctx->input, ctx->n_input, cli_max_seq_tok(ctx)};
+    if (!ctx->tokens)
+        rc = slu_reader_open(r, &cfg, err);
+    if (!rc)
+        cli_expect(ctx, *r);
+    return rc;
 }
 
 static int check_terminal(const struct cli_ctx *ctx, struct slu_err *err)

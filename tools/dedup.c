@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/dedup/index.h"
+#include "lib/dedup/ngrams.h"
 #include "tools/cli_inputs.h"
 #include "tools/dedup_private.h"
 
@@ -372,6 +373,22 @@ void dedup_abort(struct dedup_io *io)
     io->reader = NULL;
 }
 
+/* Words and n-grams are 8 bytes each, sets of them 16 and more. */
+static uint64_t tok_byte(const struct cli_ctx *ctx)
+{
+    const struct dedup_opts *o = ctx->opts;
+
+    if (given(ctx, "near"))
+        return 28;
+    if (given(ctx, "substring"))
+        return 6; /* and its blocks */
+    if (given(ctx, "exact"))
+        return 4;
+    if (o->ngrams < 0)
+        return !o->against ? 4 : o->cut ? 32 : 16;
+    return o->save_index ? 32 : o->ngrams == SLU_BY_DOCUMENT ? 24 : 40;
+}
+
 const struct slu_tool slu_tool = {
     .name = "dedup",
     .synopsis =
@@ -399,6 +416,7 @@ const struct slu_tool slu_tool = {
     .reads_stream = true,
     .memory_floor = 32 << 20,
     .spills = true,
+    .tok_byte = tok_byte,
     .check_part = check_part,
     .phase = phase,
     .mode = mode_of,

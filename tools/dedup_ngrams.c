@@ -122,12 +122,15 @@ static int open_again(struct job *j, struct slu_err *err)
 {
     char path[64];
     const char *one = path;
-    struct slu_reader_cfg cfg = {&one, 1, j->io.ctx->common.memory / 16};
+    struct slu_reader_cfg cfg = {&one, 1, cli_max_seq_tok(j->io.ctx)};
 
     if (j->fd < 0)
         return cli_reopen_reader(j->io.ctx, &j->again, err);
     snprintf(path, sizeof path, "/proc/self/fd/%d", j->fd);
-    return slu_reader_open(&j->again, &cfg, err);
+    int rc = slu_reader_open(&j->again, &cfg, err);
+    if (rc == SLU_OK)
+        cli_expect(j->io.ctx, j->again);
+    return rc;
 }
 
 /* The number that the writer knows a domain by: readers number them as they come. */

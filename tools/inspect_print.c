@@ -244,6 +244,8 @@ int inspect_print_histogram(const struct inspect_seen *s, struct slu_err *err)
 
 /* ---- records ---- */
 
+enum { FLUSH_BYTE = 64 << 10 };
+
 static int put_field(struct slu_buf *line, const char *key, const void *p, size_t n,
                      struct slu_err *err)
 {
@@ -283,15 +285,60 @@ static int put_segment(struct slu_buf *line, const struct slu_batch *b,
     return rc;
 }
 
+static int print(struct slu_buf *line, struct slu_err *err)
+{
+    size_t n = line->len;
+    slu_buf_clear(line);
+    return fwrite(line->data, 1, n, stdout) == n
+               ? SLU_OK
+               : slu_fail_errno(err, "standard output: cannot be written");
+}
+
+/* Bytes at the end of p that may begin a character which goes on behind them. */
+static size_t open_bytes(const uint8_t *p, size_t n)
+{
+    for (size_t k = 1; k <= 3 && k <= n; k++) {
+        uint8_t c = p[n - k];
+        if (c >= 0xC0)
+            return (c < 0xE0 ? 2u : c < 0xF0 ? 3u : 4u) > k ? k : 0;
+    }
+    return 0;
+}
+
+/* A window of tokens after the other, so that a line may be longer than memory. */
 static int put_text(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
                     uint64_t n, const struct slu_vocab_table *v, struct slu_err *err)
 {
+    enum { WINDOW = 4096 };
     struct slu_buf text = SLU_BUF_INIT;
-    int rc = slu_detok(v, slu_batch_at(b, at), n, b->tok_bytes, false, &text, err);
-    if (!rc)
-        rc = put_field(line, "text", text.data, text.len, err);
+    int rc = slu_buf_printf(line, err, ",\"text\":\"");
+    for (uint64_t from = 0; !rc && from < n; from += WINDOW) {
+        uint64_t k = n - from < WINDOW ? n - from : WINDOW;
+        rc = slu_detok(v, slu_batch_at(b, at + from), k, b->tok_bytes, false, &text,
+                       err);
+        size_t open = from + k < n ? open_bytes(text.data, text.len) : 0;
+        if (!rc)
+            rc = slu_json_put_part(line, text.data, text.len - open, err);
+        if (!rc)
+            rc = print(line, err);
+        if (open)
+            memmove(text.data, text.data + text.len - open, open);
+        text.len = open;
+    }
     slu_buf_release(&text);
-    return rc;
+    return rc ? rc : slu_buf_printf(line, err, "\"");
+}
+
+static int put_tokens(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
+                      uint64_t n, struct slu_err *err)
+{
+    int rc = slu_buf_printf(line, err, ",\"tokens\":[");
+    for (uint64_t i = 0; !rc && i < n; i++) {
+        rc = slu_buf_printf(line, err, i ? ",%u" : "%u", slu_batch_id(b, at + i));
+        if (!rc && line->len > FLUSH_BYTE)
+            rc = print(line, err);
+    }
+    return rc ? rc : slu_buf_printf(line, err, "]");
 }
 
 int inspect_print_record(struct slu_batch *b, const struct slu_seq *q,
@@ -310,21 +357,13 @@ int inspect_print_record(struct slu_batch *b, const struct slu_seq *q,
     }
     if (!rc)
         rc = slu_buf_printf(line, err, "]");
-    if (!rc && b->tok) {
-        rc = slu_buf_printf(line, err, ",\"tokens\":[");
-        for (uint64_t i = 0; !rc && i < q->len_tok; i++)
-            rc = slu_buf_printf(line, err, i ? ",%u" : "%u",
-                                slu_batch_id(b, q->tok_off + i));
-        if (!rc)
-            rc = slu_buf_printf(line, err, "]");
-    }
+    if (!rc && b->tok)
+        rc = put_tokens(line, b, q->tok_off, q->len_tok, err);
     if (!rc && text && b->tok)
         rc = put_text(line, b, q->tok_off, q->len_tok, text, err);
     if (!rc)
         rc = slu_buf_printf(line, err, "}\n");
-    if (!rc && fwrite(line->data, 1, line->len, stdout) != line->len)
-        rc = slu_fail_errno(err, "standard output: cannot be written");
-    return rc;
+    return rc ? rc : print(line, err);
 }
 
 int inspect_print_text(struct slu_batch *b, const struct slu_seq *q,
@@ -345,8 +384,8 @@ int inspect_print_text(struct slu_batch *b, const struct slu_seq *q,
             rc = put_text(line, b, at - n, n, v, err);
         if (!rc)
             rc = slu_buf_printf(line, err, "}\n");
-        if (!rc && fwrite(line->data, 1, line->len, stdout) != line->len)
-            rc = slu_fail_errno(err, "standard output: cannot be written");
+        if (!rc)
+            rc = print(line, err);
     }
     return rc;
 }

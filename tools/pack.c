@@ -97,6 +97,7 @@ struct slot {
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct pack_job *j = ctx;
+    slu_reader_use_pipe(j->reader, j->pipe);
     return slu_reader_fetch(j->reader, &((struct slot *)job)->b, err);
 }
 
@@ -219,6 +220,8 @@ static int emit(void *ctx, void *job, struct slu_err *err)
         rc = slu_packing_add(j->packing, &s->b, s->waits.run, s->waits.n, s->held,
                              &j->pieces, err);
     j->tok += s->b.n_tok;
+    slu_batch_trim(&s->b);
+    slu_hashes_trim(&s->related.scratch.hashes);
     cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
     return rc;
 }
@@ -259,6 +262,7 @@ static int run_pipe(struct pack_job *j, const struct slu_pipe_ops *ops, unsigned
 {
     struct slot *s = calloc(n_slot, sizeof *s);
     void **job = calloc(n_slot, sizeof *job);
+    unsigned n_thread = (unsigned)j->ctx->common.threads;
     int rc = SLU_OK;
     if (!s || !job)
         rc = slu_fail_nomem(err, n_slot * sizeof *s);
@@ -267,7 +271,9 @@ static int run_pipe(struct pack_job *j, const struct slu_pipe_ops *ops, unsigned
         job[i] = &s[i];
     }
     if (!rc)
-        rc = slu_pipe_run(ops, j, job, n_slot, (unsigned)j->ctx->common.threads, err);
+        rc = slu_pipe_run_parts(ops, j, job, n_slot, n_thread, &j->pipe, err);
+    if (j->reader)
+        slu_reader_use_pipe(j->reader, NULL);
     for (unsigned i = 0; s && i < n_slot; i++) {
         slu_batch_release(&s[i].b);
         pack_related_release(&s[i].related);
@@ -536,6 +542,13 @@ static const char *phase_name(const void *opts)
     return cli_phase_name(&((const struct pack_opts *)opts)->phase, pack_phase_kinds);
 }
 
+/* Tokens, what waits of them, and what finds related ones. */
+static uint64_t tok_byte(const struct cli_ctx *ctx)
+{
+    const struct pack_opts *o = ctx->opts;
+    return o->order ? 28 : 8;
+}
+
 const struct slu_tool slu_tool = {
     .name = "pack",
     .synopsis = "[--length L] [--method METHOD] [--buckets LIST] "
@@ -553,6 +566,7 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct pack_opts),
     .defaults = defaults,
     .reads_stream = true,
+    .tok_byte = tok_byte,
     .memory_floor = 32 << 20,
     .check_part = pack_check_part,
     .phase = phase_name,

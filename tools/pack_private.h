@@ -87,6 +87,7 @@ struct pack_opts {
 struct pack_job {
     struct cli_ctx *ctx;
     struct slu_reader *reader;   /* NULL: a phase that reads none */
+    struct slu_pipe *pipe;       /* while one runs */
     struct slu_names *names;     /* the reader's, or the phase's own */
     struct slu_header in;        /* of the stream that is read */
     struct slu_writer *writer;   /* NULL: plan only */

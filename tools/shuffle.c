@@ -135,7 +135,11 @@ static int produce(void *ctx, void *load, struct slu_err *err)
     /* What is lent comes back: a thread that is alone works before it produces again.
      */
     slu_pipe_on_stop(j->pipe, stopped);
-    return slu_permute_borrow(j->permute, &l->rec, &l->loan, JOB_TOK, err);
+    int rc = slu_permute_borrow(j->permute, &l->rec, &l->loan, JOB_TOK, err);
+    uint64_t n_byte = slu_permute_borrowed(j->permute);
+    if (!rc && n_byte > SLU_PIPE_SLOT_BYTE)
+        slu_pipe_take(j->pipe, n_byte, 0);
+    return rc;
 }
 
 static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
@@ -145,6 +149,7 @@ static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
     int rc = slu_permute_open_loan(j->permute, &l->rec, l->loan, &l->b, err);
 
     (void)worker;
+    slu_buf_trim(&l->rec);
     if (!rc)
         slu_batch_sum(&l->b);
     return rc;
@@ -153,8 +158,11 @@ static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
 int shuffle_emit(void *job, void *load, struct slu_err *err)
 {
     struct job *j = job;
+    struct shuffle_load *l = load;
+    int rc = slu_writer_put(j->writer, &l->b, err);
 
-    return slu_writer_put(j->writer, &((struct shuffle_load *)load)->b, err);
+    slu_batch_trim(&l->b);
+    return rc;
 }
 
 int shuffle_run(struct job *j, const struct slu_pipe_ops *ops, unsigned n_slots,
@@ -376,6 +384,13 @@ static bool prints(const void *opts)
     return o->shards.format < 0 && cli_phase_prints(&o->phase, shuffle_phase_kinds);
 }
 
+/* Tokens, and the sorter's record of them. */
+static uint64_t tok_byte(const struct cli_ctx *ctx)
+{
+    (void)ctx;
+    return 8;
+}
+
 const struct slu_tool slu_tool = {
     .name = "shuffle",
     .synopsis = "[--mix NAME=WEIGHT,...] [--order ORDER] [--max-tokens N]\n"
@@ -390,6 +405,7 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct opts),
     .defaults = defaults,
     .reads_stream = true,
+    .tok_byte = tok_byte,
     .memory_floor = 32 << 20,
     .check_part = check_part,
     .phase = phase,

@@ -1,8 +1,9 @@
 /* bytes.h - the bytes of an input file, whatever it is compressed with.
  *
- * gzip (zlib, so that its checksums are verified, which libarchive leaves out), zstd
- * (libzstd), bzip2, xz and lz4 (libarchive) are known by their first bytes; a file
- * whose name promises one of them and whose bytes do not is refused. Several members or
+ * gzip (zlib, so that its checksums are verified, which libarchive leaves out), zstd and
+ * xz (libzstd, liblzma: their windows are bounded), bzip2 and lz4 (libarchive) are known
+ * by their first bytes; a file whose name promises one of them and whose bytes do not is
+ * refused. Several members or
  * frames behind one another are one file, as for gzip and zstd themselves; anything
  * else behind the last one, or an end in the middle, is an error that names the file
  * and the place. What comes before it is handed out all the same, and is the same
@@ -21,9 +22,10 @@
 
 struct slu_bytes;
 
-/* path "-" is standard input. mem_byte bounds a decompressor's window (0: 128 MiB);
- * what needs more is SLU_E_LIMIT. Where quit_fd >= 0 becomes readable nothing waits for
- * bytes of a pipe any more (SLU_E_IO). Caller frees with slu_bytes_close. */
+/* path "-" is standard input. mem_byte bounds a decompressor's window or dictionary, of
+ * which 8 MiB always do (0: 128 MiB); what needs more is SLU_E_LIMIT. Where
+ * quit_fd >= 0 becomes readable nothing waits for bytes of a pipe any more (SLU_E_IO).
+ * Caller frees with slu_bytes_close. */
 SLU_MUST_USE int slu_bytes_open(struct slu_bytes **b, const char *path,
                                 uint64_t mem_byte, int quit_fd, struct slu_err *err);
 /* Reads n decompressed bytes, fewer only at the end or with an error; *got 0 without

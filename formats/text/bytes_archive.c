@@ -1,4 +1,5 @@
-/* bytes_archive.c - bzip2, xz and lz4 through libarchive's filters. */
+/* bytes_archive.c - bzip2 and lz4 through libarchive's filters, which take 4 and 8 MiB
+ * at the most, whatever a file says. */
 #include "bytes_private.h"
 
 #include <archive.h>
@@ -142,14 +143,6 @@ static bool bzip2_matches(const uint8_t *p, size_t n)
     return n >= 4 && memcmp(p, "BZh", 3) == 0 && p[3] >= '1' && p[3] <= '9';
 }
 
-static bool xz_matches(const uint8_t *p, size_t n)
-{
-    return n >= 6 && memcmp(p,
-                            "\xfd"
-                            "7zXZ\0",
-                            6) == 0;
-}
-
 static bool lz4_matches(const uint8_t *p, size_t n)
 {
     return n >= 4 && memcmp(p, "\x04\x22\x4d\x18", 4) == 0;
@@ -162,13 +155,6 @@ static int bzip2_open(void **state, struct slu_raw *r, uint64_t mem_byte,
     return filter_open(state, r, "bzip2", archive_read_support_filter_bzip2, err);
 }
 
-static int xz_open(void **state, struct slu_raw *r, uint64_t mem_byte,
-                   struct slu_err *err)
-{
-    (void)mem_byte;
-    return filter_open(state, r, "xz", archive_read_support_filter_xz, err);
-}
-
 static int lz4_open(void **state, struct slu_raw *r, uint64_t mem_byte,
                     struct slu_err *err)
 {
@@ -178,8 +164,6 @@ static int lz4_open(void **state, struct slu_raw *r, uint64_t mem_byte,
 
 static const char *const bzip2_suffix[] = {".bz2", NULL};
 static const char *const bzip2_tar[] = {".tbz2", ".tbz", NULL};
-static const char *const xz_suffix[] = {".xz", NULL};
-static const char *const xz_tar[] = {".txz", NULL};
 static const char *const lz4_suffix[] = {".lz4", NULL};
 static const char *const lz4_tar[] = {".tlz4", NULL};
 
@@ -189,16 +173,6 @@ const struct slu_codec slu_codec_bzip2 = {
     .tar_suffix = bzip2_tar,
     .matches = bzip2_matches,
     .open = bzip2_open,
-    .read = filter_read,
-    .close = filter_close,
-};
-
-const struct slu_codec slu_codec_xz = {
-    .name = "xz",
-    .suffix = xz_suffix,
-    .tar_suffix = xz_tar,
-    .matches = xz_matches,
-    .open = xz_open,
     .read = filter_read,
     .close = filter_close,
 };

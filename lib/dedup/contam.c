@@ -508,6 +508,36 @@ static uint64_t number_of(const struct slu_contam *c, uint64_t g)
     return low < c->n_gram && c->gram[low] == g ? low : UINT64_MAX;
 }
 
+/* n-grams that are looked for at a time. */
+enum { WINDOW = 1 << 16 };
+
+/* Those of the l-th length in word[from … from + n_word). */
+static int find_window(const struct slu_contam *c, uint64_t l, const uint64_t *word,
+                       size_t from, size_t n_word, struct slu_contam_scratch *s,
+                       struct slu_buf *match, struct slu_err *err)
+{
+    slu_buf_clear(&s->gram);
+    slu_buf_clear(&s->hit);
+    int rc = slu_buf_reserve(&s->gram, n_word * sizeof(uint64_t), err);
+    if (rc == SLU_OK)
+        rc = slu_buf_reserve(&s->hit, n_word, err);
+    if (rc)
+        return rc;
+    uint64_t *g = (void *)s->gram.data;
+    size_t n = slu_ngrams_of(&c->maker[l], word + from, n_word, g);
+    if (!slu_bloom_test(c->bloom, g, n, n, s->hit.data))
+        return SLU_OK;
+    for (size_t i = 0; rc == SLU_OK && i < n; i++) {
+        struct slu_contam_match m = {0, from + i, c->length[l]};
+        if (!s->hit.data[i])
+            continue;
+        m.gram = number_of(c, g[i]);
+        if (m.gram != UINT64_MAX)
+            rc = slu_buf_append(match, &m, sizeof m, err);
+    }
+    return rc;
+}
+
 int slu_contam_find(const struct slu_contam *c, const uint64_t *word, size_t n_word,
                     struct slu_contam_scratch *s, struct slu_buf *match,
                     struct slu_err *err)
@@ -516,24 +546,10 @@ int slu_contam_find(const struct slu_contam *c, const uint64_t *word, size_t n_w
 
     for (uint64_t l = 0; rc == SLU_OK && l < c->n_length && c->length[l] <= n_word;
          l++) {
-        slu_buf_clear(&s->gram);
-        slu_buf_clear(&s->hit);
-        rc = slu_buf_reserve(&s->gram, n_word * sizeof(uint64_t), err);
-        if (rc == SLU_OK)
-            rc = slu_buf_reserve(&s->hit, n_word, err);
-        if (rc)
-            break;
-        uint64_t *g = (void *)s->gram.data;
-        size_t n = slu_ngrams_of(&c->maker[l], word, n_word, g);
-        if (!slu_bloom_test(c->bloom, g, n, n, s->hit.data))
-            continue;
-        for (size_t i = 0; rc == SLU_OK && i < n; i++) {
-            struct slu_contam_match m = {0, i, c->length[l]};
-            if (!s->hit.data[i])
-                continue;
-            m.gram = number_of(c, g[i]);
-            if (m.gram != UINT64_MAX)
-                rc = slu_buf_append(match, &m, sizeof m, err);
+        size_t n_gram = n_word - c->length[l] + 1;
+        for (size_t from = 0; rc == SLU_OK && from < n_gram; from += WINDOW) {
+            size_t n = n_gram - from < WINDOW ? n_gram - from : WINDOW;
+            rc = find_window(c, l, word, from, n + c->length[l] - 1, s, match, err);
         }
     }
     return rc;

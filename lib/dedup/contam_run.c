@@ -56,12 +56,13 @@ static int build_work(void *ctx, unsigned worker, struct slu_batch *b,
     for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
         rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
                             b->seq[i].len_tok, p, err);
-        uint64_t n = p->n_word;
+        uint64_t n = p->words.n;
         if (rc == SLU_OK)
             rc = slu_buf_append(words, &n, sizeof n, err);
         if (rc == SLU_OK && n)
-            rc = slu_buf_append(words, p->word, n * sizeof *p->word, err);
+            rc = slu_buf_append(words, p->words.hash, n * sizeof *p->words.hash, err);
     }
+    slu_paras_trim(p);
     return rc;
 }
 
@@ -77,7 +78,10 @@ static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         rc = slu_contam_add(t->o, b, &b->seq[i], w, n, t->names, err);
         w += n;
     }
-    return rc ? rc : t->emit(t->ctx, b, err);
+    if (rc)
+        return rc;
+    slu_buf_trim(words);
+    return t->emit(t->ctx, b, err);
 }
 
 int slu_contam_build(struct slu_contam_out *o, struct slu_reader *r,
@@ -221,7 +225,8 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
         rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
                             b->seq[i].len_tok, p, err);
         if (rc == SLU_OK)
-            rc = slu_contam_find(t->c, p->word, p->n_word, &w->scratch, matches, err);
+            rc = slu_contam_find(t->c, p->words.hash, p->words.n, &w->scratch, matches,
+                                 err);
         d.n_match = (matches->len - had) / sizeof(struct slu_contam_match);
         if (rc == SLU_OK && t->run->cut && d.n_match)
             rc = choose(t->run, w, (const void *)(matches->data + had), &d, drops, err);
@@ -230,6 +235,8 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
         if (rc == SLU_OK)
             rc = slu_buf_append(docs, &d, sizeof d, err);
     }
+    slu_paras_trim(p);
+    slu_buf_trim(&w->step);
     return rc;
 }
 
@@ -289,7 +296,12 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         b->sum_valid = false;
     b->n_seq = kept;
     struct slu_batch *out = cutting ? &t->out : b;
-    return out->n_seq ? t->run->emit(t->run->ctx, out, err) : SLU_OK;
+    slu_buf_trim(docs);
+    slu_buf_trim(matches);
+    slu_buf_trim(drops);
+    rc = out->n_seq ? t->run->emit(t->run->ctx, out, err) : SLU_OK;
+    slu_batch_trim(&t->out);
+    return rc;
 }
 
 int slu_contam_filter(struct slu_contam *c, struct slu_reader *r,

@@ -345,6 +345,7 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
         d[i].set = set;
         set += d[i].n_set;
     }
+    slu_hashes_trim(&s->hashes);
     return SLU_OK;
 }
 
@@ -354,7 +355,11 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     struct slu_buf *buf;
     int rc = slu_sidecar_of(&t->items, b, &buf, err);
 
-    return rc ? rc : slu_near_put(t->x, b, (void *)buf->data, err);
+    if (rc)
+        return rc;
+    rc = slu_near_put(t->x, b, (void *)buf->data, err);
+    slu_buf_trim(buf);
+    return rc;
 }
 
 static int begin(struct run *t, struct slu_reader *r, struct slu_err *err)

@@ -92,7 +92,7 @@ static int take_apart(struct slu_ngrams *g, struct worker *w, const struct slu_b
     for (size_t i = 0; rc == SLU_OK && i < p->n; i++) {
         const struct slu_para *a = &p->para[i];
         struct unit u = {a->tok, a->n_tok, a->n_word, 0};
-        rc = put_grams(g, p->word + a->word, a->n_word, gram, &u.n_gram, err);
+        rc = put_grams(g, p->words.hash + a->word, a->n_word, gram, &u.n_gram, err);
         if (rc == SLU_OK)
             rc = put_unit(units, &u, err);
         d->n_unit++;
@@ -102,12 +102,17 @@ static int take_apart(struct slu_ngrams *g, struct worker *w, const struct slu_b
     return rc;
 }
 
-/* Whether two units of d share an n-gram. */
+/* Whether two units of d share an n-gram; of many it is assumed: a set of them would
+ * take more than they do. */
 static int find_repeats(struct worker *w, struct doc *d, const struct unit *u,
                         const uint64_t *gram, struct slu_err *err)
 {
     if (d->n_unit < 2 || d->n_gram < 2)
         return SLU_OK;
+    if (d->n_gram > SLU_GRAM_SET_LARGE) {
+        d->repeats = true;
+        return SLU_OK;
+    }
     int rc = slu_gram_set_begin(&w->set, d->n_gram, err);
     for (uint64_t i = 0; rc == SLU_OK && i < d->n_unit; gram += u[i++].n_gram)
         for (uint64_t k = 0; k < u[i].n_gram; k++) {
@@ -137,6 +142,8 @@ static int count_work(void *ctx, unsigned worker, struct slu_batch *b,
             slu_hll_add(&w->hll, (const void *)w->gram.data, d.n_gram);
         w->n_gram += d.n_gram;
     }
+    slu_buf_trim(&w->gram);
+    slu_paras_trim(&w->paras);
     return rc;
 }
 
@@ -216,6 +223,7 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
         if (rc == SLU_OK)
             rc = slu_buf_append(docs, &d, sizeof d, err);
     }
+    slu_paras_trim(&g->worker[worker].paras);
     return rc;
 }
 
@@ -425,7 +433,14 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         b->sum_valid = false;
     b->n_seq = kept;
     struct slu_batch *out = cutting ? &g->out : b;
-    return out->n_seq ? g->cfg.emit(g->cfg.ctx, out, err) : SLU_OK;
+    slu_buf_trim(docs);
+    slu_buf_trim(units);
+    slu_buf_trim(gram);
+    slu_buf_trim(&g->hit);
+    slu_gram_set_trim(&g->own);
+    rc = out->n_seq ? g->cfg.emit(g->cfg.ctx, out, err) : SLU_OK;
+    slu_batch_trim(&g->out);
+    return rc;
 }
 
 int slu_ngrams_filter(struct slu_ngrams *g, struct slu_reader *r, unsigned n_slots,

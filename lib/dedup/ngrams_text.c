@@ -18,9 +18,19 @@ struct slu_paras_finder {
 void slu_paras_release(struct slu_paras *p)
 {
     free(p->para);
-    free(p->word);
-    slu_hashes_release(&p->scratch);
+    slu_hashes_release(&p->words);
     *p = (struct slu_paras){0};
+}
+
+void slu_paras_trim(struct slu_paras *p)
+{
+    slu_hashes_trim(&p->words);
+    p->n = 0;
+    if (p->cap <= SLU_BUF_KEEP_BYTE / sizeof *p->para)
+        return;
+    free(p->para);
+    p->para = NULL;
+    p->cap = 0;
 }
 
 void slu_paras_finder_free(struct slu_paras_finder *f)
@@ -84,22 +94,18 @@ int slu_paras_finder_new(struct slu_paras_finder **out,
 static int add(const struct slu_paras_finder *f, const void *tok, uint64_t from,
                uint64_t to, struct slu_paras *p, struct slu_err *err)
 {
-    struct slu_hashes *w = &p->scratch;
+    struct slu_hashes *w = &p->words;
     const uint8_t *at = (const uint8_t *)tok + from * f->tok_bytes;
+    size_t had = w->n;
 
     if (from == to)
         return SLU_OK;
-    int rc = slu_shingle(f->words, at, to - from, w, err);
+    int rc = slu_shingle_add(f->words, at, to - from, w, err);
     if (rc == SLU_OK)
         rc = slu_grow(&p->para, &p->cap, p->n + 1, sizeof *p->para, err);
-    if (rc == SLU_OK)
-        rc = slu_grow(&p->word, &p->cap_word, p->n_word + w->n, sizeof *p->word, err);
     if (rc)
         return rc;
-    p->para[p->n++] = (struct slu_para){from, to - from, p->n_word, w->n};
-    if (w->n)
-        memcpy(p->word + p->n_word, w->hash, w->n * sizeof *w->hash);
-    p->n_word += w->n;
+    p->para[p->n++] = (struct slu_para){from, to - from, had, w->n - had};
     return SLU_OK;
 }
 
@@ -108,7 +114,7 @@ int slu_paras_find(const struct slu_paras_finder *f, const void *tok, uint64_t n
 {
     uint64_t from = 0;
 
-    p->n = p->n_word = 0;
+    p->n = p->words.n = 0;
     if (!f->kind)
         return add(f, tok, 0, n_tok, p, err);
     for (uint64_t i = 0; i < n_tok; i++) {

@@ -30,18 +30,18 @@
 
 struct slu_para {
     uint64_t tok, n_tok;   /* counted from the sequence's first token */
-    uint64_t word, n_word; /* in slu_paras.word */
+    uint64_t word, n_word; /* in slu_paras.words */
 };
 
 /* Zero before use. */
 struct slu_paras {
     struct slu_para *para; /* owned, in order, none empty of tokens */
     size_t n, cap;
-    uint64_t *word; /* owned: hashes of all paragraphs' words, in order */
-    size_t n_word, cap_word;
-    struct slu_hashes scratch;
+    struct slu_hashes words; /* of all paragraphs, in order */
 };
 void slu_paras_release(struct slu_paras *p);
+/* As slu_hashes_trim. */
+void slu_paras_trim(struct slu_paras *p);
 
 struct slu_paras_finder;
 

@@ -271,7 +271,11 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     struct slu_buf *buf;
     int rc = slu_sidecar_of(&t->blocks, b, &buf, err);
 
-    return rc ? rc : take_batch(t->x, b, buf, err);
+    if (rc)
+        return rc;
+    rc = take_batch(t->x, b, buf, err);
+    slu_buf_trim(buf);
+    return rc;
 }
 
 int slu_passages_run(struct slu_passages *x, struct slu_reader *r,

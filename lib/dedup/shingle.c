@@ -347,6 +347,13 @@ void slu_hashes_release(struct slu_hashes *h)
     memset(h, 0, sizeof *h);
 }
 
+void slu_hashes_trim(struct slu_hashes *h)
+{
+    h->n = 0;
+    if (h->cap + h->cap_spare > SLU_BUF_KEEP_BYTE / sizeof *h->hash)
+        slu_hashes_release(h);
+}
+
 /* ---- words ---- */
 
 static inline uint32_t id_at(const void *tok, uint64_t i, bool wide)
@@ -393,7 +400,7 @@ static int add_odd(const struct slu_shingler *s, const void *tok, uint64_t n_tok
     return SLU_OK;
 }
 
-/* out->hash becomes the words' hashes. */
+/* Puts the words' hashes behind those of out. */
 static inline __attribute__((always_inline)) int
 find_words(const struct slu_shingler *s, const void *tok, uint64_t n_tok, bool wide,
            struct slu_hashes *out, struct slu_err *err)
@@ -401,7 +408,7 @@ find_words(const struct slu_shingler *s, const void *tok, uint64_t n_tok, bool w
     struct words w = {.hash = out->hash};
     uint64_t *hash = out->hash, open = 0;
     uint64_t before = 0; /* the token before, its SPACE_BACK where SPACE_FRONT is */
-    size_t n = 0;
+    size_t n = out->n;
 
     for (uint64_t i = 0; i < n_tok; i++) {
         uint32_t id = id_at(tok, i, wide);
@@ -438,7 +445,7 @@ find_words(const struct slu_shingler *s, const void *tok, uint64_t n_tok, bool w
 static int find_ids(const struct slu_shingler *s, const void *tok, uint64_t n_tok,
                     bool wide, struct slu_hashes *out, struct slu_err *err)
 {
-    size_t n = 0;
+    size_t n = out->n;
 
     for (uint64_t i = 0; i < n_tok; i++) {
         uint32_t id = id_at(tok, i, wide);
@@ -458,38 +465,40 @@ static int find_ids(const struct slu_shingler *s, const void *tok, uint64_t n_to
 
 /* ---- n-grams ---- */
 
-/* In place: hash i becomes that of the n-gram that begins there. */
-static void find_grams(const struct slu_shingler *s, struct slu_hashes *out)
+/* In place: hash i of n becomes that of the n-gram that begins there; their number. */
+static size_t find_grams(const struct slu_shingler *s, uint64_t *h, size_t n)
 {
-    uint64_t *h = out->hash, gram = 0;
-    const size_t first = out->n < s->n ? out->n : s->n;
+    uint64_t gram = 0;
+    const size_t first = n < s->n ? n : s->n;
     const bool words = s->words;
 
     for (size_t i = 0; i < first; i++) {
         h[i] = words ? scramble_word(h[i]) : h[i];
         gram = gram * GRAM_BASE + h[i];
     }
-    for (size_t i = s->n; i < out->n; i++) {
+    for (size_t i = s->n; i < n; i++) {
         uint64_t last = words ? scramble_word(h[i]) : h[i];
         uint64_t change = last - h[i - s->n] * s->gram_power;
         h[i] = last;
         h[i - s->n] = scramble_gram(gram);
         gram = gram * GRAM_BASE + change;
     }
-    out->n -= first ? first - 1 : 0;
-    if (out->n)
-        h[out->n - 1] = scramble_gram(gram);
+    n -= first ? first - 1 : 0;
+    if (n)
+        h[n - 1] = scramble_gram(gram);
+    return n;
 }
 
-int slu_shingle(const struct slu_shingler *s, const void *tok, uint64_t n_tok,
-                struct slu_hashes *out, struct slu_err *err)
+int slu_shingle_add(const struct slu_shingler *s, const void *tok, uint64_t n_tok,
+                    struct slu_hashes *out, struct slu_err *err)
 {
+    size_t had = out->n;
     int rc;
 
-    out->n = 0;
     if (n_tok > SIZE_MAX / 16)
         return slu_fail_nomem(err, UINT64_MAX);
-    if ((rc = slu_grow(&out->hash, &out->cap, n_tok + 2, sizeof *out->hash, err)) < 0)
+    if ((rc = slu_grow(&out->hash, &out->cap, had + n_tok + 2, sizeof *out->hash, err)) <
+        0)
         return rc;
     bool wide = s->tok_bytes == 4;
     if (!s->words)
@@ -498,9 +507,13 @@ int slu_shingle(const struct slu_shingler *s, const void *tok, uint64_t n_tok,
         rc = find_words(s, tok, n_tok, true, out, err);
     else
         rc = find_words(s, tok, n_tok, false, out, err);
-    if (rc < 0)
-        out->n = 0;
-    else
-        find_grams(s, out);
+    out->n = rc < 0 ? had : had + find_grams(s, out->hash + had, out->n - had);
     return rc;
+}
+
+int slu_shingle(const struct slu_shingler *s, const void *tok, uint64_t n_tok,
+                struct slu_hashes *out, struct slu_err *err)
+{
+    out->n = 0;
+    return slu_shingle_add(s, tok, n_tok, out, err);
 }

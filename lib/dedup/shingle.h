@@ -71,6 +71,14 @@ SLU_MUST_USE int slu_shingle(const struct slu_shingler *s, const void *tok,
                              uint64_t n_tok, struct slu_hashes *out,
                              struct slu_err *err);
 
+/* The same of words alone (n is 1), behind those that *out has. */
+SLU_MUST_USE int slu_shingle_add(const struct slu_shingler *s, const void *tok,
+                                 uint64_t n_tok, struct slu_hashes *out,
+                                 struct slu_err *err);
+/* Frees the memory where it is more than ordinary documents need, and forgets what was
+ * in it. */
+void slu_hashes_trim(struct slu_hashes *h);
+
 /* ---- sets: ascending hashes, each once; shingle_set.c ---- */
 
 /* Sorts h's hashes and drops repetitions. */

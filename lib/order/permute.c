@@ -469,6 +469,7 @@ int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
         if (rc)
             break;
     }
+    p->borrowed_byte = weight * p->header->tok_bytes + (*loan ? 0 : rec->len);
     if (*loan && (rc < 0 || !rec->len)) {
         slu_sorter_return(p->sorter, *loan);
         *loan = NULL;
@@ -476,6 +477,11 @@ int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
     if (rc < 0)
         return rc;
     return rec->len ? SLU_OK : SLU_EOF;
+}
+
+uint64_t slu_permute_borrowed(const struct slu_permute *p)
+{
+    return p->borrowed_byte;
 }
 
 int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,

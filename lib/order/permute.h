@@ -107,6 +107,8 @@ SLU_MUST_USE int slu_permute_open(struct slu_permute *p, const struct slu_buf *r
 SLU_MUST_USE int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
                                     struct slu_arena **loan, uint64_t n_tok,
                                     struct slu_err *err);
+/* What the last call's batch takes, in bytes: records that were copied, and tokens. */
+uint64_t slu_permute_borrowed(const struct slu_permute *p);
 SLU_MUST_USE int slu_permute_open_loan(struct slu_permute *p, const struct slu_buf *rec,
                                        struct slu_arena *loan, struct slu_batch *b,
                                        struct slu_err *err);

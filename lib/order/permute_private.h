@@ -19,6 +19,7 @@ struct slu_permute {
     struct slu_permute_result result;
     struct slu_buf fetched; /* of slu_permute_next */
     uint64_t out_tok;       /* fetched so far */
+    uint64_t borrowed_byte; /* slu_permute_borrowed */
     bool stopped;           /* max_tokens was reached */
     bool lends;             /* records are not copied where the sorter can hold them */
     double dense;           /* see note_dense */

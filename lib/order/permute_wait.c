@@ -147,6 +147,7 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
 struct second {
     struct slu_permute *p;
     const struct slu_stream_ops *ops;
+    struct slu_pipe *pipe;
     struct head next;
     bool have_next;
 };
@@ -169,6 +170,8 @@ static int produce(void *ctx, void *batch, struct slu_err *err)
         if (b->n_seq && b->input != t->next.input)
             break;
         b->input = t->next.input;
+        if (t->next.n_byte > SLU_PIPE_SLOT_BYTE)
+            slu_pipe_take(t->pipe, t->next.n_byte, 0);
         rc = slu_spool_get(t->p->wait, &r, (t->next.n_byte + 7) & ~UINT64_C(7), err);
         if (!rc)
             rc = slu_seqrec_add(b, r, t->next.n_byte, err);
@@ -190,7 +193,9 @@ static int work(void *ctx, unsigned worker, void *batch, struct slu_err *err)
 static int emit(void *ctx, void *batch, struct slu_err *err)
 {
     struct second *t = ctx;
-    return t->ops->emit(t->p, batch, err);
+    int rc = t->ops->emit(t->p, batch, err);
+    slu_batch_trim(batch);
+    return rc;
 }
 
 static int from_spool(struct slu_permute *p, const struct slu_stream_ops *ops,
@@ -206,7 +211,8 @@ static int from_spool(struct slu_permute *p, const struct slu_stream_ops *ops,
         job[i] = &b[i];
     }
     if (!rc)
-        rc = slu_pipe_run(&pipe, &t, job, n_slots, p->cfg.n_threads, err);
+        rc = slu_pipe_run_parts(&pipe, &t, job, n_slots, p->cfg.n_threads, &t.pipe,
+                                err);
     for (unsigned i = 0; b && i < n_slots; i++)
         slu_batch_release(&b[i]);
     free(b);

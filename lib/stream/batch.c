@@ -33,6 +33,15 @@ void slu_batch_clear(struct slu_batch *b)
     b->sum_valid = false;
 }
 
+void slu_batch_trim(struct slu_batch *b)
+{
+    slu_batch_clear(b);
+    slu_buf_trim(&b->own);
+    slu_buf_trim(&b->str);
+    for (size_t i = 1; b->raw && i < b->raw->cap; i++)
+        slu_frame_release(&b->raw->f[i]);
+}
+
 int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t len_tok,
                   const struct slu_seg *seg, uint64_t n_seg, const uint8_t *ids,
                   struct slu_err *err)

@@ -104,6 +104,9 @@ void slu_batch_release(struct slu_batch *b);
 /* No sequences; keeps the memory. */
 void slu_batch_clear(struct slu_batch *b);
 
+/* The same; what a long sequence took, beyond what a frame of others does, is freed. */
+void slu_batch_trim(struct slu_batch *b);
+
 /* Appends a sequence and copies its tokens (in the batch's width) and segments; `ids`
  * is what the segments' id_off refer to. Sums become invalid. */
 SLU_MUST_USE int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t len_tok,

@@ -150,6 +150,12 @@ void slu_reader_track(struct slu_reader *r);
  * sum does not tell of order, nor of domains. */
 SLU_MUST_USE int slu_reader_identity(struct slu_reader *r, struct slu_u128 *identity,
                                      struct slu_err *err);
+/* What a token of a long sequence takes, with all that is made of it, and what batches
+ * in flight may take together (see slu_pipe_take). Without: the token alone. */
+void slu_reader_expect(struct slu_reader *r, uint64_t tok_byte, uint64_t room_byte);
+/* From here on slu_reader_fetch, which is called by the pipe's produce, asks it for a
+ * long sequence's memory before it takes it; NULL: no more. */
+void slu_reader_use_pipe(struct slu_reader *r, struct slu_pipe *p);
 /* Serial. Next batch (one data frame, or the frames of one long sequence), still raw.
  * SLU_EOF at the end of the last stream. */
 SLU_MUST_USE int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b,

@@ -195,16 +195,29 @@ static int localise(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
     return rc;
 }
 
+/* Room for the tokens of a sequence of several frames, at once: they are the most of
+ * it. */
+static int reserve(const struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
+{
+    uint64_t n_byte = 0;
+    for (size_t i = 0; i < b->raw->n; i++)
+        n_byte += b->raw->f[i].raw_byte;
+    return b->raw->n == 1 || r->header.no_tokens
+               ? SLU_OK
+               : slu_buf_reserve(&b->own, n_byte, err);
+}
+
 static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
     const struct slu_frame *before = NULL;
     bool one = b->raw->n == 1, tokens = !r->header.no_tokens;
-    for (size_t i = 0; i < b->raw->n; i++) {
+    int rc = reserve(r, b, err);
+    for (size_t i = 0; !rc && i < b->raw->n; i++) {
         struct slu_frame *f = &b->raw->f[i];
         struct columns k = {0};
         const uint8_t *p;
         size_t n;
-        int rc = slu_frame_check(f, err);
+        rc = slu_frame_check(f, err);
         if (!rc)
             rc = slu_frame_payload(f, &p, &n, err);
         if (!rc)
@@ -218,13 +231,15 @@ static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
             rc = slu_buf_append(&b->own, k.tok, k.n_tok * b->tok_bytes, err);
         if (rc)
             return rc;
+        if (!one) /* it is in `own` now */
+            slu_frame_release(f);
         b->n_tok += k.n_tok;
         f->n_tok = k.n_tok;
         if (tokens)
             b->tok = one ? k.tok : b->own.data;
         before = f->flags & SLU_FLAG_SEQ_CONTINUES ? f : NULL;
     }
-    return SLU_OK;
+    return rc;
 }
 
 int slu_batch_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)

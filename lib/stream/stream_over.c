@@ -34,6 +34,8 @@ int slu_over_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *er
     int rc = r->ops->fetch(r->input, b, err);
     if (!rc)
         b->number = r->n_batch++;
+    if (!rc && (b->n_tok > SLU_FRAME_TOKENS || b->n_seq <= SLU_LONG_SEQS))
+        slu_reader_take(r, b->n_tok);
     return rc;
 }
 

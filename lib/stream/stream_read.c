@@ -386,6 +386,24 @@ const struct slu_header *slu_reader_header(const struct slu_reader *r)
     return &r->header;
 }
 
+void slu_reader_expect(struct slu_reader *r, uint64_t tok_byte, uint64_t room_byte)
+{
+    r->tok_byte = tok_byte;
+    r->room_byte = room_byte;
+}
+
+void slu_reader_take(struct slu_reader *r, uint64_t n_tok)
+{
+    uint64_t tok_byte = r->tok_byte ? r->tok_byte : r->header.tok_bytes;
+    if (r->pipe)
+        slu_pipe_take(r->pipe, n_tok * tok_byte, r->room_byte);
+}
+
+void slu_reader_use_pipe(struct slu_reader *r, struct slu_pipe *p)
+{
+    r->pipe = p;
+}
+
 struct slu_names *slu_reader_names(struct slu_reader *r)
 {
     return r->names;
@@ -456,12 +474,14 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
         int rc = to_data(r, err);
         if (rc)
             return rc;
+        raw_byte += r->meta.raw_byte;
+        if (b->raw->n || r->meta.aux <= SLU_LONG_SEQS)
+            slu_reader_take(r, raw_byte / b->tok_bytes);
         rc = add_frame(r, b, err);
         if (rc)
             return slu_err_at(err, "%s", r->name);
         b->member = (uint32_t)r->n_member - 1;
         b->input = (uint32_t)r->at_path;
-        raw_byte += r->meta.raw_byte;
         if (r->max_seq_tok && b->raw->n > 1 && raw_byte / b->tok_bytes > r->max_seq_tok)
             return too_long(r, b, err);
     } while (r->continues);

@@ -12,6 +12,7 @@
 #define SLU_MAX_NAME                                                                   \
     65536 /* bytes of a source's or domain's name (STREAM.md section 10) */
 #define SLU_ENDS_BYTES 128
+#define SLU_LONG_SEQS  16 /* a batch of no more sequences asks for room */
 
 /* Where in a member the reader is. */
 enum slu_reader_state { BETWEEN, BODY, ENDED, INDEXED };
@@ -34,7 +35,9 @@ struct slu_reader {
                                         for header, names and n_batch */
     void *input;
     struct slu_sum over_seen;
-    bool tracked; /* slu_reader_track */
+    struct slu_pipe *pipe;       /* slu_reader_use_pipe */
+    uint64_t tok_byte, room_byte; /* slu_reader_expect */
+    bool tracked;                /* slu_reader_track */
     struct slu_u128 order_seen, names_seen;
 
     char **path;
@@ -81,6 +84,9 @@ SLU_MUST_USE int slu_reader_add_domain(struct slu_reader *r, uint64_t number,
 /* For slu_reader_identity: of a batch that was opened, and where it is booked. */
 void slu_identity_open(struct slu_reader *r, struct slu_batch *b);
 void slu_identity_account(struct slu_reader *r, const struct slu_batch *b);
+
+/* Asks the pipe for n_tok tokens' memory. */
+void slu_reader_take(struct slu_reader *r, uint64_t n_tok);
 
 /* slu_reader's calls where ops is not NULL (stream_over.c). */
 SLU_MUST_USE int slu_over_fetch(struct slu_reader *r, struct slu_batch *b,

@@ -7,11 +7,13 @@ struct run {
     struct slu_reader *r;
     const struct slu_stream_ops *ops;
     void *ctx;
+    struct slu_pipe *pipe;
 };
 
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
+    slu_reader_use_pipe(t->r, t->pipe);
     return slu_reader_fetch(t->r, job, err);
 }
 
@@ -30,7 +32,9 @@ static int emit(void *ctx, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
     slu_reader_account(t->r, job);
-    return t->ops->emit(t->ctx, job, err);
+    int rc = t->ops->emit(t->ctx, job, err);
+    slu_batch_trim(job);
+    return rc;
 }
 
 int slu_stream_run(struct slu_reader *r, const struct slu_stream_ops *ops, void *ctx,
@@ -38,7 +42,7 @@ int slu_stream_run(struct slu_reader *r, const struct slu_stream_ops *ops, void 
                    struct slu_err *err)
 {
     static const struct slu_pipe_ops pipe = {produce, work, emit};
-    struct run t = {r, ops, ctx};
+    struct run t = {r, ops, ctx, NULL};
     struct slu_batch *b = calloc(n_slots, sizeof *b);
     void **job = calloc(n_slots, sizeof *job);
     int rc = SLU_OK;
@@ -48,8 +52,12 @@ int slu_stream_run(struct slu_reader *r, const struct slu_stream_ops *ops, void 
         slu_batch_init(&b[i], slu_reader_header(r)->tok_bytes);
         job[i] = &b[i];
     }
+    /* More threads than batches would wait, and each keep what it works with. */
     if (!rc)
-        rc = slu_pipe_run(&pipe, &t, job, n_slots, n_threads, err);
+        rc = slu_pipe_run_parts(&pipe, &t, job, n_slots,
+                                n_threads < n_slots ? n_threads : n_slots, &t.pipe,
+                                err);
+    slu_reader_use_pipe(r, NULL);
     if (!rc)
         rc = slu_reader_finish(r, total, err);
     for (unsigned i = 0; b && i < n_slots; i++)

@@ -1,0 +1,10 @@
+# shellcheck shell=sh disable=SC2154
+# memory.sh - the resident set stays within -M and 64 MiB: programs and their modes x threads x -M x documents of every
+# size that is taken. Measured from outside. A few cells here, all of them in check-full.
+
+have tokenize dedup decompose pack shuffle inspect || return 0
+if [ -z "$SHIM" ]; then
+    skip "resident sets: not under sanitizers"
+else
+    "$PYTHON" "$top/tests/cli/memory.py"
+fi

@@ -10,7 +10,7 @@ struct slot {
     void *job;
     enum state state;
     uint64_t n_byte; /* that it takes, SLU_PIPE_SLOT_BYTE at least, while in flight */
-    int rc; /* of produce or work */
+    int rc;          /* of produce or work */
     struct slu_err err;
 };
 

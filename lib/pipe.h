@@ -9,8 +9,8 @@
  * which they were produced, so results cannot depend on the number of threads. Memory
  * is bounded by the number of job slots, which the caller allocates and which are
  * recycled; a job that takes more than a slot stands for, SLU_PIPE_SLOT_BYTE, waits
- * until there is room (slu_pipe_take). (The shape of minimap2's kthread.c and of htslib's bounded
- * pools.)
+ * until there is room (slu_pipe_take). (The shape of minimap2's kthread.c and of
+ * htslib's bounded pools.)
  *
  * A fault ends the run: jobs before the faulty one are still emitted, and the fault
  * that is reported is that of the earliest job, whatever the threads did.

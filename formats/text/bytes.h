@@ -1,13 +1,12 @@
 /* bytes.h - the bytes of an input file, whatever it is compressed with.
  *
- * gzip (zlib, so that its checksums are verified, which libarchive leaves out), zstd and
- * xz (libzstd, liblzma: their windows are bounded), bzip2 and lz4 (libarchive) are known
- * by their first bytes; a file whose name promises one of them and whose bytes do not is
- * refused. Several members or
- * frames behind one another are one file, as for gzip and zstd themselves; anything
- * else behind the last one, or an end in the middle, is an error that names the file
- * and the place. What comes before it is handed out all the same, and is the same
- * however much is asked for at a time.
+ * gzip (zlib, so that its checksums are verified, which libarchive leaves out), zstd
+ * and xz (libzstd, liblzma: their windows are bounded), bzip2 and lz4 (libarchive) are
+ * known by their first bytes; a file whose name promises one of them and whose bytes do
+ * not is refused. Several members or frames behind one another are one file, as for
+ * gzip and zstd themselves; anything else behind the last one, or an end in the middle,
+ * is an error that names the file and the place. What comes before it is handed out all
+ * the same, and is the same however much is asked for at a time.
  *
  * Thread safety: one thread at a time on a handle.
  */

@@ -1,7 +1,8 @@
 /* ngrams_set.h - the few n-grams of one document, forgotten with the next.
  *
  * Open addressing; a slot counts if it has the document's number, so that nothing needs
- * to be cleared. 32 bytes and more for an n-gram, of a long document 22. Thread safety: one thread at a time.
+ * to be cleared. 32 bytes and more for an n-gram, of a long document 22. Thread safety:
+ * one thread at a time.
  */
 #ifndef SLU_DEDUP_NGRAMS_SET_H
 #define SLU_DEDUP_NGRAMS_SET_H

@@ -497,8 +497,8 @@ int slu_shingle_add(const struct slu_shingler *s, const void *tok, uint64_t n_to
 
     if (n_tok > SIZE_MAX / 16)
         return slu_fail_nomem(err, UINT64_MAX);
-    if ((rc = slu_grow(&out->hash, &out->cap, had + n_tok + 2, sizeof *out->hash, err)) <
-        0)
+    if ((rc = slu_grow(&out->hash, &out->cap, had + n_tok + 2, sizeof *out->hash,
+                       err)) < 0)
         return rc;
     bool wide = s->tok_bytes == 4;
     if (!s->words)

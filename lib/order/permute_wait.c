@@ -211,8 +211,8 @@ static int from_spool(struct slu_permute *p, const struct slu_stream_ops *ops,
         job[i] = &b[i];
     }
     if (!rc)
-        rc = slu_pipe_run_parts(&pipe, &t, job, n_slots, p->cfg.n_threads, &t.pipe,
-                                err);
+        rc =
+            slu_pipe_run_parts(&pipe, &t, job, n_slots, p->cfg.n_threads, &t.pipe, err);
     for (unsigned i = 0; b && i < n_slots; i++)
         slu_batch_release(&b[i]);
     free(b);

@@ -35,9 +35,9 @@ struct slu_reader {
                                         for header, names and n_batch */
     void *input;
     struct slu_sum over_seen;
-    struct slu_pipe *pipe;       /* slu_reader_use_pipe */
+    struct slu_pipe *pipe;        /* slu_reader_use_pipe */
     uint64_t tok_byte, room_byte; /* slu_reader_expect */
-    bool tracked;                /* slu_reader_track */
+    bool tracked;                 /* slu_reader_track */
     struct slu_u128 order_seen, names_seen;
 
     char **path;

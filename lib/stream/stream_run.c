@@ -54,9 +54,9 @@ int slu_stream_run(struct slu_reader *r, const struct slu_stream_ops *ops, void 
     }
     /* More threads than batches would wait, and each keep what it works with. */
     if (!rc)
-        rc = slu_pipe_run_parts(&pipe, &t, job, n_slots,
-                                n_threads < n_slots ? n_threads : n_slots, &t.pipe,
-                                err);
+        rc =
+            slu_pipe_run_parts(&pipe, &t, job, n_slots,
+                               n_threads < n_slots ? n_threads : n_slots, &t.pipe, err);
     slu_reader_use_pipe(r, NULL);
     if (!rc)
         rc = slu_reader_finish(r, total, err);

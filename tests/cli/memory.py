@@ -69,7 +69,9 @@ MODES = {
 }
 SHORT = [("one", m, t, 32) for m in ("text", "ngrams", "ngrams-document", "against-cut", "exact", "decompose", "shuffle")
          for t in (1, 8)] + \
-        [("twelve", m, 8, 32) for m in ("tokenize", "ngrams", "against", "text", "jsonl", "shards-wds", "verify")]
+        [("twelve", m, 8, 32) for m in ("tokenize", "ngrams", "against", "text", "jsonl", "shards-wds", "verify")] + \
+        [("four", m, 8, 32) for m in ("ngrams", "against")] + \
+        [("four", "verify", 8, 64), ("four", "text", 8, 64), ("four", "shuffle", 1, 64)]
 # mode, or mode/shape: why it is over. What is here and passes everywhere fails the case: the list cannot rot.
 KNOWN = {}
 

@@ -175,6 +175,21 @@ same "all records stay, and a row says so" "$(stat -c %s c.jsonl) damaged-source
 (d,)=[r for r in map(json.loads,open("r.jsonl")) if "source" in r["reason"]]
 print(d["document"],d["reason"],d["raw"])')"
 
+# What a stream says of its dictionary is looked at before it is taken: a GiB, by one byte and its checksum.
+"$PYTHON" -c 'import zlib
+b = bytearray(open("c.jsonl.xz", "rb").read())
+n = (b[12] + 1) * 4
+at = b.index(b"\x21\x01", 12, 12 + n) + 2
+b[at] = 36
+b[12 + n - 4:12 + n] = zlib.crc32(bytes(b[12:12 + n - 4])).to_bytes(4, "little")
+open("cut/gib.jsonl.xz", "wb").write(b)'
+status "xz with a dictionary of a GiB" 1 tokenize -t bytes -M 64M -o y.tks cut/gib.jsonl.xz
+check "the line says what it takes and what to do" grep -q '^tokenize: cut/gib.jsonl.xz: .*dictionary of 1024 MiB.*-M' err
+status "and with as much memory" 0 tokenize -t bytes -M 8G -o /dev/null cut/gib.jsonl.xz
+zstd -q --long=30 -o cut/window.jsonl.zst <c.jsonl
+status "zstd with a window of a GiB" 1 tokenize -t bytes -M 64M -o y.tks cut/window.jsonl.zst
+check "the line says so too" grep -q '^tokenize: cut/window.jsonl.zst: .*window.*-M' err
+
 # broken WHAT FILE REASON: with --on-error skip, whole records before the damage are used, what was read of the next
 # is in --rejects, and the next source goes on; the same bytes for any -T and -M.
 cat >broken.py <<'EOF'

@@ -15,7 +15,7 @@ TEST_ENV = O='$O' SAN='$(SAN)' BIN='$(abspath $O/bin)' CC='$(CC)' PYTHON='$(PYTH
 # run on fresh machines install what is missing; the rest only say it.
 
 NO_DEPS   := clean help deps deps-dev deps-slurm uninstall lint-includes check-gpu bench-kernels
-INSTALLING := demo check check-full judges check-judges check-judges-full
+INSTALLING := demo check check-more check-full judges check-judges check-judges-full
 GOALS     := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter-out $(NO_DEPS),$(GOALS)),)
 include $O/deps.mk
@@ -95,6 +95,10 @@ bench-kernels: $O/gpu/bench-kernels
 
 check: programs $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check quick
+
+# What check leaves out or does in short; .ci/run runs both.
+check-more: programs $(SHIM) $(FAKE_BIN)
+	@$(TEST_ENV) tests/check more
 
 check-full: programs $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check full
@@ -293,7 +297,8 @@ help:
 #H make              all programs, into build/bin
 #H make demo         text of this machine -> shards, with everything on the way; installs what is missing
 #H make check        the quick tests; installs what is missing
-#H make check-full   and the long ones: every byte cut, every call failing
+#H make check-more   the longer loops that check leaves out, some minutes; the continuous integration runs both
+#H make check-full   all of them at full length: every byte cut, every call failing
 #H make check-random random jobs in several ways that must agree; SEED=1 JOBS=320, or SECONDS=; OTHER=DIR: another build's programs
 #H make judges       fetches what check-judges compares with: packages, vocabularies, a corpus
 #H make check-judges against other people's tokenizers and readers; check-judges-full on more
@@ -322,6 +327,6 @@ help:
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: check-random arrow check-arrow check-gpu bench-plan bench-kernels demo check check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
+.PHONY: check-random arrow check-arrow check-gpu bench-plan bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev install uninstall help

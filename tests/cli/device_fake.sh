@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # device_fake.sh - programs on a device that is none (tests/fake/device_fake.c): the same bytes as on the CPU, and when
 # a call of the device fails, one warning and the same bytes under auto, exit 1 and one line under cuda.
+# check-more: longer
 
 have tokenize decompose pack || return 0
 if [ ! -x "$O/fake/bin/pack" ] || [ ! -x "$O/fake/bin/decompose" ]; then

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 BIN = os.environ["BIN"] + "/" + os.environ.get("PROGRAM_PREFIX", "")
 FULL = os.environ.get("FULL") == "1"
+MORE = FULL or os.environ.get("MORE") == "1"
 SHIM = os.environ.get("SHIM", "")
 HERE = os.path.dirname(os.path.abspath(__file__))
 SMALL = ["--min", "16", "--max", "128", "--label-token"]
@@ -142,10 +143,10 @@ def each(name, cases, what):
 
 def truncated():
     for name, (_, stream) in READERS.items():
-        for file, step in ((stream, 1 if FULL or name == "inspect" else 64), ("6.tks", 1 if FULL else 64)):
+        for file, step in ((stream, 1 if FULL or name == "inspect" else 64 if MORE else 512), ("6.tks", 1 if FULL else 64 if MORE else 512)):
             data = open(file, "rb").read()
             if not FULL and name == "inspect" and len(data) > 6000:
-                step = 3
+                step = 3 if MORE else 16
             cuts = sorted({n for base in range(0, len(data), step) for n in (base - 1, base, base + 1)
                            if 0 <= n < len(data)})
             each(name, (("%d bytes" % n, lambda n=n: data[:n]) for n in cuts), "%s truncated" % file)
@@ -176,7 +177,7 @@ def flipped():
     for file in ("4.tks", "6.tks", "7.tks"):
         data = open(file, "rb").read()
         for region, first, end in regions(data):
-            step = 1 if FULL else max(1, (end - first) // 48)
+            step = 1 if FULL else max(1, (end - first) // (48 if MORE else 8))
             cases = []
             for at in range(first, end, step):
                 cases.append(("bit %d of byte %d" % (at * 5 % 8, at), lambda at=at: flip(data, at, at * 5 % 8)))
@@ -184,7 +185,7 @@ def flipped():
     for name, (_, stream) in READERS.items():
         data = open(stream, "rb").read()
         cases = []
-        for at in range(0, len(data), 1 if FULL else max(1, len(data) // 100)):
+        for at in range(0, len(data), 1 if FULL else max(1, len(data) // (100 if MORE else 20))):
             cases.append(("byte %d" % at, lambda at=at: flip(data, at, at % 8)))
         each(name, cases, "%s, bits are flipped" % stream)
     each("inspect", [("text", b"hello, world\n" * 100), ("zeros", bytes(4096)),
@@ -400,7 +401,7 @@ def loop(calls, do, what, most):
                 for _ in range(8):
                     batch.append(n)
                     n += gap
-                    if not FULL and len(batch) + tried >= 40:
+                    if not FULL and len(batch) + tried >= (40 if MORE else 16):
                         gap = max(gap, n // 8)
                     elif FULL and n > most:
                         gap = max(gap, n // 50)

@@ -1,4 +1,5 @@
 # shellcheck shell=bash disable=SC2154
 # killed.sh - kill -9 at fail-points, alone and in the pipe; calls that fail one by one (all of them in check-full).
+# check-more: longer
 have tokenize dedup decompose pack shuffle inspect || return 0
 "$PYTHON" "$top/tests/cli/faults.py" kill pipe-kill io memory

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2016,SC2034
 # pack_options.sh - each option of pack: what it does, what it refuses, and that neither threads, memory nor the device
 # change a byte. (That the bins are right is tests/props/check_bfd.py.)
+# check-more: longer
 
 have tokenize decompose pack inspect || return 0
 corpus c.jsonl 4000000 12
@@ -14,7 +15,7 @@ same "only bucket lengths are left" "256 512 1024 2048 4096 8192" "$(lengths p.t
 check "packed sequences verify" inspect --verify p.tks
 whole=$(pack --length 4096 c.tks | sha)
 chunks=$(pack --length 4096 --method concat c.tks | sha)
-for o in "-T 1" "-T 2" "-T 7" "-M 32M" "-M 64M" "-M 1G" "--device cpu" "--seed 5 --no-provenance" "--tmpdir $TMP"; do
+for o in "-T 1" "-T 7" "-M 32M" ${MORE:+"-T 2" "-M 64M" "-M 1G" "--device cpu"} "--seed 5 --no-provenance" "--tmpdir $TMP"; do
     case $o in *provenance*)
         # shellcheck disable=SC2086 # words
         same "--seed draws nothing" "$(pack --no-provenance c.tks --length 64 | sha)" "$(pack $o c.tks --length 64 | sha)"
@@ -118,7 +119,7 @@ check "  one line" one_line err
 # Plans in files: the same bytes, and nothing else than what they were made for.
 tokenize -t bytes --format jsonl c.jsonl >e.tks # no domains
 for o in "--length 512" "--length 1000 --method ffd" "--length 512 --method lpfhp --max-segments 3" "--length 300 --mix-domains --fill drop"; do
-    for f in c d e; do
+    for f in c ${MORE:+d e}; do
         # shellcheck disable=SC2086 # words
         one=$(pack $o --save-plan p.plan $f.tks | sha)
         for m in "" "-M 32M" "-T 1"; do

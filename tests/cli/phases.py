@@ -9,6 +9,7 @@ import sys
 
 BIN = os.environ["BIN"] + "/" + os.environ.get("PROGRAM_PREFIX", "")
 FULL = os.environ.get("FULL") == "1"
+MORE = FULL or os.environ.get("MORE") == "1"
 SHIM = os.environ.get("SHIM", "")
 CASE = os.environ.get("case_name") or os.path.basename(sys.argv[0]).removesuffix(".py")
 

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 
-from phases import BIN, FULL, SHIM, result
+from phases import BIN, FULL, MORE, SHIM, result
 from phases_jobs import JOBS, must, prepare
 
 GROUPS = {"io": ["read", "write", "open", "sync", "close", "name", "truncate", "mkdir", "stdio"] if FULL else ["io"],
@@ -75,7 +75,7 @@ def fault(argv, at, how, before, good, again):
 def loop(argv, call, before, good):
     """(runs, those that are bad)"""
     bad, n, tried, fired = [], 1, 0, True
-    most = 400 if FULL else 6
+    most = 400 if FULL else 6 if MORE else 3
     while fired and len(bad) < 10:
         fired, problem = fault(argv, "%s:%d" % (call, n), FAILS.get(call, errno.EIO), before, good, FULL or tried % 3 == 0)
         tried += 1

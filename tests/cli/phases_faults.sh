@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # phases_faults.sh - every phase of dedup, pack and shuffle with a call that fails: memory, threads, files.
+# check-more: longer
 
 have tokenize dedup decompose pack shuffle || return 0
 if [ -n "$SHIM" ]; then

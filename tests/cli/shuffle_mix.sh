@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # shuffle_mix.sh - blends: the same bytes for every -M and -T, from files and from pipes; shards; by input; schedules
 # and where their phases begin; what is refused. That the right sequences are taken: tests/props/check_blend.py.
+# check-more: longer
 
 have tokenize decompose pack shuffle inspect || return 0
 
@@ -25,7 +26,7 @@ mix="--mix web=0.5,code=0.3,math=0.2 --seed 4"
 shuffle $mix -M 1G -T 1 --stats s.json -o want.tks all.tks
 same "nothing is spilled with -M 1G" 0 "$(json s.json 'd["spill_bytes"]')"
 want=$(sha want.tks)
-for t in 1 3; do
+for t in ${MORE:+1} 3; do
     shuffle $mix -M 32M -T $t --stats s.json -o out.tks all.tks
     same "-M 32M -T $t, a file" "$want" "$(sha out.tks)"
     check "-M 32M -T $t, a file: spills" test "$(json s.json 'd["spill_bytes"]')" -gt 0

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # shuffle_order.sh - the same bytes for every -M and -T, as a stream and as shards; the order does not depend on the
 # input's order; samples and limits; what is refused.
+# check-more: longer
 
 have tokenize dedup decompose pack shuffle inspect || return 0
 
@@ -20,7 +21,7 @@ shuffle -M 1G -T 1 --seed 9 --stats s.json -o want.tks all.tks
 same "nothing is spilled with -M 1G" 0 "$(json s.json 'd["spill_bytes"]')"
 shuffle -q -M 1G -T 1 --seed 9 --format wds -o want all.tks
 want=$(sha want.tks) want_set=$(sha_tree want)
-for t in 1 2 7; do
+for t in ${MORE:+1 7} 2; do
     shuffle -M 32M -T $t --seed 9 --stats s.json -o out.tks all.tks
     check "-M 32M -T $t spills" test "$(json s.json 'd["spill_bytes"]')" -gt 0
     same "-M 32M -T $t: the stream" "$want" "$(sha out.tks)"
@@ -33,6 +34,13 @@ for t in 1 2 7; do
         test "$(json s.json 'd["peak_rss_bytes"]')" -le $((96 << 20))
 done
 rm -rf out out.tks
+
+# For what needs no spill, less.
+tokenize -t bytes --id-field id --domain-field domain base.jsonl | decompose --min 64 --max 1024 --label-token |
+    pack -o all.tks
+rm -rf want
+shuffle --seed 9 -o want.tks all.tks
+shuffle -q --seed 9 --format wds -o want all.tks
 check "another seed, another order" test "$(shuffle --seed 10 all.tks | sha)" != "$(sha want.tks)"
 inspect --records want.tks | sort | sha >a
 inspect --records all.tks | sort | sha >b

@@ -75,12 +75,13 @@ def sound(args):
 
 
 def check_forged(what, name, files):
-    """files: names, all of whose bytes are tried."""
+    """files: names, all of whose bytes are tried; every third where it has to be quick."""
+    step = 1 if os.environ.get("CHECK_MORE") else 3
     bad, n = [], 0
     for file in files:
         whole = open(file, "rb").read()
-        tries = [whole[:i] for i in range(len(whole))]
-        for i in range(len(whole)):
+        tries = [whole[:i] for i in range(0, len(whole), step)]
+        for i in range(0, len(whole), step):
             for x in (1, 0x80, 0xff):
                 b = bytearray(whole)
                 b[i] ^= x

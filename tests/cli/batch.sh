@@ -117,7 +117,7 @@ i=0
 while [ ! -e stopped/state/exact-sign/0 ] && [ $i -lt 100 ]; do sleep 0.1 && i=$((i + 1)); done
 sluice-batch cancel stopped >/dev/null
 code wait $!
-same "cancel stops a local run" 75 $code
+same "cancel stops a local run" 75 $ended
 status "and resume goes on" 0 sluice-batch resume stopped --local 2
 same "cancel, resume: the same bytes" "$good" "$(sha_tree stopped/shards)"
 

@@ -19,7 +19,7 @@ import os, signal, subprocess, sys, time
 how, out = sys.argv[1:]
 signal.signal(signal.SIGINT, signal.SIG_DFL) # which a shell ignores for what it starts in the background
 p = subprocess.Popen(["sluice-batch", "--local", "2", "recipe", out], start_new_session=True, stdout=subprocess.DEVNULL)
-while not os.path.exists(out + "/state/near-sign/2"):
+while not os.path.exists(out + "/state/near-sign/2") and p.poll() is None:
     time.sleep(0.01)
 if how == "INT":
     os.killpg(p.pid, signal.SIGINT)
@@ -89,5 +89,5 @@ sleep 0.3
 echo "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" >late/state/tokenize/0
 kill $task
 code wait $task
-same "a late one is stopped" 75 $code
+same "a late one is stopped" 75 $ended
 same "the part is done as before" "tokenize 0 done 1 1 5 0 elsewhere 7 12 0" "$(cat late/state/tokenize/0)"

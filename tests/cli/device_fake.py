@@ -39,11 +39,11 @@ def counts():
 
 def steps(calls):
     """All calls, or those at the start, at the end, and some between."""
-    few = 40 if MORE else 25
+    few, edge = (40, 10) if MORE else (12, 3)
     if FULL or calls <= few:
         return list(range(1, calls + 1))
-    between = range(11, calls - 10, max(1, (calls - 20) // (few - 20)))
-    return sorted(set(range(1, 11)) | set(between) | set(range(calls - 9, calls + 1)))
+    between = range(edge + 1, calls - edge, max(1, (calls - 2 * edge) // (few - 2 * edge)))
+    return sorted(set(range(1, edge + 1)) | set(between) | set(range(calls - edge + 1, calls + 1)))
 
 
 def one_line(err, program):

@@ -43,26 +43,26 @@ status() {
     what=$1 want=$2
     shift 2
     code "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
-    if [ "$code" = "$want" ]; then
+    if [ "$ended" = "$want" ]; then
         ok "$what"
     else
         echo "  command: $*"
-        echo "  exit status $code, must be $want; stderr:"
+        echo "  exit status $ended, must be $want; stderr:"
         head -n 5 "$TMP/err" | sed 's/^/    /'
         not_ok "$what"
     fi
 }
 
-# code COMMAND...: runs what may fail, or be stopped; its exit status is in $code.
+# code COMMAND...: runs what may fail, or be stopped; its exit status is in $ended.
 code() {
-    code=0
-    "$@" || code=$?
+    ended=0
+    "$@" || ended=$?
 }
 
 # fails COMMAND...: it must, as an error does (1, 2), not by a signal.
 fails() {
     code "$@"
-    [ $code = 1 ] || [ $code = 2 ]
+    [ $ended = 1 ] || [ $ended = 2 ]
 }
 
 # shell TEXT [NAME ARGUMENT...]: another shell, in which any failure, of a pipe too, ends it.

@@ -93,7 +93,7 @@ def main(what, *arg):
             d = files[s["source_number"]][s["document"]]
             assert d[s["offset"]:s["offset"] + s["length"]] == r["tokens"], s
             n += s["length"]
-        assert n == sum(len(d) for f in files for d in f), n
+        assert n == sum(len(d) for f in files for d in f) > 0, n
         return
     docs = [json.loads(line)["tokens"] for line in open(arg[0])]
     if what == "megatron":

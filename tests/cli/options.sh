@@ -126,7 +126,7 @@ status "--vocab-size 0" 2 inspect --vocab-size 0 --eos-id 0 --token-bytes 2 c.tk
 printf '\5\0\0\0' >two.npy
 for mode in --json --histogram --records; do # one answer, whatever the mode has to do there
     code inspect --device cuda $mode --eos-id 0 --token-bytes 2 two.npy >out 2>err
-    echo $code
+    echo $ended
 done | sort -u >codes
 same "--device cuda: the same answer in every mode" 1 "$(wc -l <codes)"
 rm -rf idle

@@ -37,7 +37,7 @@ status "/dev/full" 1 shell 'schedule --trainer generic --batch-tokens 128 set >/
 check "  one line" one_line err
 if command -v script >/dev/null 2>&1; then
     code script -qec "'$BIN/schedule' --trainer generic --batch-tokens 128 set" /dev/null </dev/null >shown.tty 2>&1
-    same "a terminal is refused" 2 $code
+    same "a terminal is refused" 2 $ended
     check "  with the options to use" grep -q -e '-o FILE' shown.tty
 else
     skip "a terminal is refused: no script(1)"
@@ -205,7 +205,7 @@ for at in 9 100 255 300 640 700 $((n - 20)) $((n - 1)); do
 b = bytearray(open("whole.sched", "rb").read()); b[int(sys.argv[1])] ^= 4; open("bad.sched", "wb").write(b)' $at
     for mode in --verify --json --records --histogram; do
         code inspect $mode bad.sched >out 2>err
-        [ $code = 1 ] && one_line err && continue
+        [ $ended = 1 ] && one_line err && continue
         not_ok "byte $at flipped: $mode"
     done
     ok "byte $at flipped"

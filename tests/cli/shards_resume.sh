@@ -34,7 +34,7 @@ for format in wds olmo ds megatron mds litdata parquet; do
         rm -rf set log
         SHIM_AT=$at SHIM_LOG=log LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
         [ -e log ] || continue
-        check "$format: killed at $at" test $code = 137
+        check "$format: killed at $at" test $ended = 137
         [ ! -d set ] || check "$format: killed at $at: seen to be incomplete" test ! -e set/report.json
         status "$format: killed at $at: the same again" 0 run -o set
         same "$format: killed at $at: the same set" "$good" "$(sha_tree set)"
@@ -53,7 +53,7 @@ if [ -n "$SHIM" ]; then
     cp -r set half
     for at in mkdir:1 mkdir:2 unlink:1; do # while what there is is looked at, before anything is made
         SHIM_AT=$at LD_PRELOAD=$SHIM/fault.so code run -T 1 -o set >/dev/null 2>&1
-        same "killed, and in the next run at $at" 137 $code
+        same "killed, and in the next run at $at" 137 $ended
         status "  the same again" 0 run -o set
         same "  the same set" "$good" "$(sha_tree set)"
         rm -rf set
@@ -136,7 +136,7 @@ for after in 0.011 0.037 0.071 ${MORE:+0.023 0.052 0.094 0.12 0.15 0.19 0.24}; d
         sleep $after
         kill -$sig $pid 2>/dev/null || : # it may have ended
         code wait $pid 2>/dev/null
-        got=$code
+        got=$ended
         [ $got = 0 ] || n=$((n + 1))
         [ $sig$got = TERM75 ] || [ $sig$got = KILL137 ] || [ $got = 0 ] ||
             { [ $got = 1 ] && [ -e set/report.json ] && [ ! -e set/.journal.jsonl ]; } || { [ $got = 143 ] && [ ! -e set ]; } || not_ok "SIG$sig after $after: status $got"
@@ -151,7 +151,7 @@ if [ -n "$SHIM" ]; then
     for at in write:3 write:30 write:150 name:9 sync:20; do
         rm -rf set log
         SHIM_AT=$at SHIM_DO=28 SHIM_ALWAYS=1 SHIM_LOG=log LD_PRELOAD=$SHIM/fault.so code run -o set >/dev/null 2>err
-        got=$code
+        got=$ended
         [ -e log ] || continue
         same "full at $at: exit 1" 1 "$got"
         check "full at $at: one line that says so" grep -q 'No space left' err

@@ -30,7 +30,7 @@ stop() {
         mkdir run
         [ "${keep:-}" = "" ] || cp -r $keep/* run
         LD_PRELOAD=$fault SHIM_NAMES=1 SHIM_LOG=log SHIM_DO=${how%%:*} SHIM_AT=$at code "$@" >run.out 2>err
-        got=$code
+        got=$ended
         if [ ! -e log ]; then
             continue # it has no such call: nothing to stop at
         fi

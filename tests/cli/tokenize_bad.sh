@@ -268,7 +268,7 @@ time.sleep(60)' 2>/dev/null &
 writer=$!
 began=$(date +%s)
 code tokenize -t bytes -T2 -M 32M -o x.tks - <silent 2>err
-same "silent input: exit status" 1 $code
+same "silent input: exit status" 1 $ended
 check "silent input: at once" test $(($(date +%s) - began)) -lt 40
 check "silent input: says so" grep -q "input:2: byte" err
 kill $writer 2>/dev/null || :

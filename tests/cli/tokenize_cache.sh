@@ -209,7 +209,7 @@ if fault=$(shim fault); then
             rm -f log
             [ $state = full ] || rm -rf "$cache"
             LD_PRELOAD=$fault SHIM_AT=$1:$n SHIM_DO=$2 SHIM_LOG=log code tokenize -t llama3.tiktoken --stats s2.json -o y.tks b.txt 2>err
-            got=$code
+            got=$ended
             [ -s log ] || break
             case $2.$got in
             kill.137) ;;

@@ -42,7 +42,7 @@ for mode in "" :lost :late; do
         got=$(SLU_FAKE_FAIL=$n$mode SLU_FAKE_LOG=log "$fake/inspect" --histogram --device auto $raw 2>err | sha)
         [ "$got" = "$hist" ] && [ "$(grep -c "the CPU does its work" err)" -le 1 ] || bad="$bad auto:$n"
         SLU_FAKE_FAIL=$n$mode code "$fake/inspect" --histogram --device cuda $raw >out 2>err
-        case $code in
+        case $ended in
         0) [ "$(sha <out)" = "$hist" ] || bad="$bad cuda:$n" ;;
         1) one_line err && [ ! -s out ] || bad="$bad cuda:$n" ;;
         *) bad="$bad cuda:$n" ;;

@@ -157,8 +157,9 @@ class Draw:
             m(0.3 if self.cut else 0.95, "--buckets", self.one("64,128", "16,32,256"))
             m(0.3, "--padding-threshold", self.one("0", "0.2"))
         else:
-            m(0.25 if self.cut else 0.95, "--length", self.one(16, 64, 128, 200, 512, 2048))
             m(0.6, "--method", self.one("bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "concat"))
+            short = ["--method", "nnlshp"] in self.groups  # it takes the cube of the length
+            m(0.25 if self.cut else 0.95, "--length", self.one(16, 64, 128, 200, *([] if short else [512, 2048])))
         m(0.35, "--long", self.one("split", "drop", "drop", "error"))
         m(0.2, "--fill", "drop")
         m(0.12, "--order", "related") or m(0.2, "--max-segments", self.one(1, 2, 5))

@@ -5,6 +5,7 @@ be the same files.
 """
 import os
 import random
+import shutil
 
 from ways import BIG, Bad, MEMORY, Way, option, writes
 
@@ -91,9 +92,20 @@ class Parts(Way):
             raise Bad("status", "%d in parts, 0 in one: %s\n%s" % (r.status, self.j.log[-1], r.err))
         return self.j.books("%s/%d.stats" % (self.name, k))
 
+    def joined(self, name, streams):
+        """The streams, or a file of all of them: one behind another they are a stream."""
+        if self.options or self.rng.random() < 0.5 or not all(os.path.isfile(s) and s.endswith(".tks") for s in streams):
+            return streams
+        self.j.log.append("cat %s >%s" % (" ".join(streams), name))
+        with open(name, "wb") as out:
+            for s in streams:
+                with open(s, "rb") as f:
+                    shutil.copyfileobj(f, out)
+        return [name]
+
     def whole(self, k, step):
         out = self.target(k, step)
-        self.one(k, step, [], self.streams, out)
+        self.one(k, step, [], self.joined("%s/%d.joined.tks" % (self.name, k), self.streams), out)
         return [out]
 
     def shares(self, n):
@@ -135,7 +147,7 @@ class Parts(Way):
 
     def phases(self, k, step, how):
         job, work = self.j.job, "%s/%d.work" % (self.name, k)
-        shares = self.shares(job["parts"])
+        shares = [self.joined("%s/%d.joined.%d.tks" % (self.name, k, i), s) for i, s in enumerate(self.shares(job["parts"]))]
         n, ranges, is_set = len(shares), job["ranges"], writes(step) == "set"
         out, sums = [], {}
         for phase, what, reads, puts in PHASES[how]:

@@ -146,6 +146,7 @@ class Draw:
         m(0.05, "--mixture-tokens", self.one(1000, "50K"))
         m(0.1, "--histogram", "{out}.histogram")
         m(0.04, "--plan")
+        m(0.4 if self.cut else 0.02, "@accept")
         self.cut = True
         self.common()
         return self.step("decompose")
@@ -158,8 +159,10 @@ class Draw:
             m(0.3, "--padding-threshold", self.one("0", "0.2"))
         else:
             m(0.6, "--method", self.one("bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "concat"))
-            short = ["--method", "nnlshp"] in self.groups  # it takes the cube of the length
-            m(0.25 if self.cut else 0.95, "--length", self.one(16, 64, 128, 200, *([] if short else [512, 2048])))
+            if ["--method", "nnlshp"] in self.groups:  # it takes the cube of the length
+                self.groups.append(["--length", self.one("16", "64", "128", "200")])
+            else:
+                m(0.25 if self.cut else 0.95, "--length", self.one(16, 64, 128, 200, 512, 2048))
         m(0.35, "--long", self.one("split", "drop", "drop", "error"))
         m(0.2, "--fill", "drop")
         m(0.12, "--order", "related") or m(0.2, "--max-segments", self.one(1, 2, 5))

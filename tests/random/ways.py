@@ -102,9 +102,9 @@ class Job:
         self.log, self.count = [], {}  # commands so far, and what there was
         self.refused, self.messages = [], []  # why steps were; what the other build says in other words
         self.inputs, self.reader = inputs.make(job["corpus"], "in")
-        if any(step["pre"] for step in job["steps"]):  # near enough that something is found
-            side = dict(job["corpus"], kind="jsonl", files=1, codec=None, bad=False, bytes=min(job["corpus"]["bytes"], 60000))
-            inputs.make(dict(side, shape="copies"), "side")
+        if any(step["pre"] for step in job["steps"]):  # the first of the same documents
+            side = dict(job["corpus"], kind="jsonl", files=1, codec=None, bad=False, bytes=min(job["corpus"]["bytes"] // 3, 60000))
+            inputs.make(side, "side")
         os.mkdir("tmp")
 
     def add(self, what, n=1):
@@ -288,7 +288,9 @@ class Files(Way):
             if last and books and step["program"] != "schedule" and any(last[w]["out"] != b["in"] for w, b in books.items() if w in last):
                 raise Bad("books", "step %d: in is not the last program's out: %s, %s" % (k, last, books))
             out = self.target(k, step)
-            if writes(step) == "set" or writes(step) == "stream":
+            if step["program"] == "dedup" and books["tokens"]["in"] != books["tokens"]["out"]:
+                self.j.add("dedup found some")
+            if writes(step) in ("set", "stream"):
                 self.made.append(out)
                 if step["program"] == "shuffle" and books["tokens"]["in"] == books["tokens"]["out"] and not books["tokens"]["repeated"] and not options:
                     self.shuffled.append((step, streams[0], out))
@@ -320,7 +322,7 @@ class Pipe(Way):
     def run(self):
         j, base = self.j, self.j.base
         chain = [(k, s) for k, (s, r) in enumerate(zip(j.job["steps"], base.results)) if r.status == 0]
-        while chain and (writes(chain[-1][1]) == "end" or (chain[-1][1]["program"] == "schedule")):
+        while chain and writes(chain[-1][1]) == "end":
             chain.pop()
         chain = [(k, s) for k, s in chain if writes(s) == "stream" or k == chain[-1][0]]
         if len(chain) < 2:
@@ -335,15 +337,22 @@ class Pipe(Way):
             argvs.append(self.command(k, step["program"], j.groups(step), extra, j.inputs if i == 0 else [], pre="base"))
         j.log.append(" | ".join(j.shell(a) for a in argvs))
         procs, prev = [], subprocess.DEVNULL
-        for i, a in enumerate(argvs):
-            p = subprocess.Popen(a, stdin=prev, stdout=subprocess.PIPE if i + 1 < len(argvs) else subprocess.DEVNULL,
-                                 stderr=open("err%d" % i, "wb"), env=ENV)
-            if prev is not subprocess.DEVNULL:
-                prev.close()
-            procs.append(p)
-            prev = p.stdout
+        try:
+            for i, a in enumerate(argvs):
+                with open("err%d" % i, "wb") as err:
+                    procs.append(subprocess.Popen(a, stdin=prev, stdout=subprocess.PIPE if i + 1 < len(argvs) else subprocess.DEVNULL, stderr=err,
+                                                  env=ENV))
+                if i:
+                    prev.close()
+                prev = procs[-1].stdout
+            for p in procs:
+                p.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            raise Bad("hangs", j.log[-1])
+        finally:
+            for p in procs:
+                p.kill()
         for i, p in enumerate(procs):
-            p.wait(LIMIT)
             with open("err%d" % i, encoding="utf-8", errors="replace") as f:
                 r = Result(p.returncode, f.read())
             j.sane(os.path.basename(argvs[i][0]), r)

@@ -316,14 +316,14 @@ static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
     } else if (j->lengths) {
         rc = slu_lengths_rows(j->lengths, &row, &n, err);
     }
-    if (!rc && o->histogram)
-        rc = write_histogram(o->histogram, row, n, err);
     if (!rc && o->plan)
         rc = write_plan(j, &s, row, n, err);
-    free(row);
     if (!rc && j->reader)
         rc = decompose_mix_finish(&j->mix, j->ctx, &j->cut, &s, j->writer,
                                   slu_reader_header(j->reader)->tok_bytes, err);
+    if (!rc && o->histogram) /* a mixture that fails leaves none */
+        rc = write_histogram(o->histogram, row, n, err);
+    free(row);
     if (rc)
         return rc;
     report(j, &s);

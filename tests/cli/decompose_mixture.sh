@@ -99,9 +99,9 @@ for o in "1,2" "1,2,3,4,5,6" "0,0,0,0,0" "even" "1,2,3,4,x" "" "1,2,3,4,"; do
     status "usage: --mixture '$o'" 2 decompose --min 64 --max 1024 --mixture "$o" c.tks
     check "  one line" one_line err
 done
-status "a bucket without a sequence" 1 decompose --min 64 --max 1M --mixture equal -o x.tks c.tks
+status "a bucket without a sequence" 1 decompose --min 64 --max 1M --mixture equal --histogram x.csv -o x.tks c.tks
 check "  one line that says what to do" shell 'grep -q "weight 0" err && [ $(wc -l <err) = 1 ]'
-check "  and no stream" test ! -e x.tks
+check "  and neither stream nor histogram" test ! -e x.tks -a ! -e x.csv
 status "  --plan says it in the table" 0 decompose --min 64 --max 1M --mixture equal --plan c.tks
 check "  so" grep -q "equal  bucket [0-9]* has no sequence" out
 status "of nothing: nothing" 0 decompose --mixture equal --min-length 1G -o x.tks c.tks

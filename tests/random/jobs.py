@@ -128,9 +128,9 @@ def script(path, name, job, bad, log, folder):
     """A shell script with the corpus and the commands."""
     b = io.BytesIO()
     with tarfile.open(fileobj=b, mode="w:xz") as z:
-        for name in ("in", "side"):
-            if os.path.exists(os.path.join(folder, name)):
-                z.add(os.path.join(folder, name), name)
+        for given in ("in", "side"):
+            if os.path.exists(os.path.join(folder, given)):
+                z.add(os.path.join(folder, given), given)
     with open(path, "w", encoding="utf-8") as f:
         f.write("#!/bin/sh\n# Job %s: %s\n# %s\n" % (name, json.dumps(job, ensure_ascii=True), str(bad).replace("\n", "\n# ")))
         f.write('BIN=${BIN:?folder of the programs} OTHER=${OTHER:-$BIN} SLUICE_CACHE_DIR=\nexport SLUICE_CACHE_DIR\n')

@@ -95,8 +95,8 @@ struct slu_near;
 SLU_MUST_USE int slu_near_new(struct slu_near **x, const struct slu_near_cfg *cfg,
                               struct slu_err *err);
 /* Before all sequences: a document of an index, with which they are compared and which
- * is kept; `number` is what pairs name it by (slu_place_of_index). d's ordinal and place
- * are filled in. */
+ * is kept; `number` is what pairs name it by (slu_place_of_index). d's ordinal and
+ * place are filled in. */
 SLU_MUST_USE int slu_near_known(struct slu_near *x, struct slu_near_item *d,
                                 uint64_t number, struct slu_err *err);
 /* The next sequences of the stream with their sets, hashes and keys: d[i] is that of

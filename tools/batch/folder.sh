@@ -108,7 +108,9 @@ prepare() {
     esac
     # Another run may be about to make state there.
     if [ -e "$OUT" ] && ! is_ours &&
-        [ -n "$(ls -A "$OUT" 2>&1 | grep -v -x -e '\.sluice-batch\..*' -e state)$(ls -A "$OUT/state" 2>/dev/null)" ]; then
+        [ -n "$(find -H "$OUT" -mindepth 1 -maxdepth 1 ! -name '.sluice-batch.*' ! \( -name state -type d \) -print -quit 2>&1)$(
+            find "$OUT/state" -mindepth 1 -print -quit 2>/dev/null
+        )" ]; then
         die "$2 exists, and sluice-batch did not make it: there is no state/made-by in it; name another folder"
     fi
     check_names

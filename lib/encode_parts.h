@@ -15,8 +15,8 @@ struct slu_encode_crew {
     size_t part_byte; /* texts of less than two parts of this size are not cut */
 };
 
-/* As slu_encode_valid; called by the work of that worker. Between the parts' memory and *ids
- * there are at most about 1.5 parts a worker. */
+/* As slu_encode_valid; called by the work of that worker. Between the parts' memory and
+ * *ids there are at most about 1.5 parts a worker. */
 SLU_MUST_USE int slu_encode_parts(const struct slu_encode_crew *crew, unsigned worker,
                                   const char *utf8, size_t n_byte, struct slu_ids *ids,
                                   struct slu_err *err);

@@ -24,16 +24,17 @@ struct slu_encoder {
     pieces_fn *find;     /* where the only step is a known split */
     hot_find_fn *find_hot;
     /* Of one batch: the pieces that are not in the hot table, behind them those that
-     * are not looked for, and slots for both; numbers of those that the cache does not
-     * know; ids that have no other place. */
+     * are not looked for, and slots for both; numbers of those in the wide table, and
+     * of those that the cache does not know; ids that have no other place. */
     struct hot_batch batch;
     struct miss {
         struct word_key key; /* of a short piece */
         uint64_t hash;
         uint32_t piece, from, n; /* from, n: its bytes */
+        uint32_t place;          /* in its set of the wide table, if it is there */
     } miss[HOT_MOST + 1];
     struct word_slot found[HOT_MOST];
-    uint32_t fresh_miss[HOT_MOST + 1];
+    uint32_t known_miss[HOT_MOST + 1], fresh_miss[HOT_MOST + 1];
     struct word_new fresh[HOT_MOST];
     struct bpe_piece fresh_piece[HOT_MOST];
     struct slu_ids apart;
@@ -110,18 +111,38 @@ static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
     return rc;
 }
 
-/* Makes *found the slot of a piece, if the cache knows it. */
-static bool find_known(const struct slu_encoder *e, const uint8_t *p,
-                       const struct miss *m, struct word_slot *found)
+/* What the cache knows of the pieces that are not in the hot table, to e->found; lists
+ * those that are new. Returns how many. */
+static size_t find_known(struct slu_encoder *e, const uint8_t *p)
 {
-    const struct word_slot *s;
+    struct words *w = &e->words;
+    size_t n_new = 0, n_known = 0;
 
-    if (m->n > WORD_SHORT)
-        return m->n <= WORD_LONG && word_find_long(&e->words, p, m->n, m->hash, found);
-    if (!(s = word_find(&e->words, m->key, m->hash)))
-        return false;
-    *found = *s;
-    return true;
+    for (size_t j = 0; j < e->batch.n_miss; j++) {
+        struct miss *m = &e->miss[j];
+        bool is_new;
+        if (m->n <= WORD_SHORT) {
+            const struct word_set *set = word_set(w->view, m->hash);
+            const unsigned is = word_find(set, m->key);
+            is_new = !is;
+            m->place = (uint32_t)__builtin_ctz(is | 1 << (WORD_SET - 1));
+            __builtin_prefetch(word_ids(w, set, m->place));
+            e->known_miss[n_known] = (uint32_t)j;
+            n_known += !is_new;
+        } else {
+            is_new = m->n > WORD_LONG ||
+                     !word_find_long(w, p + m->from, m->n, m->hash, &e->found[j]);
+        }
+        e->fresh_miss[n_new] = (uint32_t)j;
+        word_looked(w, m->n, is_new);
+        n_new += is_new;
+    }
+    for (size_t i = 0; i < n_known; i++) {
+        const uint32_t j = e->known_miss[i];
+        const struct miss *m = &e->miss[j];
+        e->found[j] = word_at(w, word_set(w->view, m->hash), m->place);
+    }
+    return n_new;
 }
 
 /* The slot of a piece whose n ids are at e->apart.id + first, with others or room for
@@ -219,7 +240,7 @@ static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n)
         if (m->n <= WORD_SHORT) {
             m->key = key_of(p + m->from, m->n, n - m->from);
             m->hash = word_hash(m->key);
-            __builtin_prefetch(word_set(w, m->hash));
+            __builtin_prefetch(word_set(w->view, m->hash));
         } else if (m->n <= WORD_LONG) {
             m->hash = word_hash_long(p + m->from, m->n);
             __builtin_prefetch(word_far_set(w, m->hash));
@@ -295,19 +316,13 @@ static int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_
     struct words *w = &e->words;
     struct hot_batch *b = &e->batch;
     struct slu_ids *ids = e->ids;
-    size_t n_new = 0, need = ids->n + k * WORD_MANY + 2 * WORD_MANY;
+    size_t n_new, need = ids->n + k * WORD_MANY + 2 * WORD_MANY;
     int rc;
 
     words_begin(w);
     hot_look(b, w, e->find_hot, p, n, k);
     prepare(e, p, n);
-    for (size_t j = 0; j < b->n_miss; j++) {
-        const struct miss *m = &e->miss[j];
-        bool is_new = !find_known(e, p + m->from, m, &e->found[j]);
-        e->fresh_miss[n_new] = (uint32_t)j;
-        word_looked(w, m->n, is_new);
-        n_new += is_new;
-    }
+    n_new = find_known(e, p);
     if (n_new + b->n_skipped && (rc = encode_new(e, p, n, n_new, err)) < 0)
         return rc;
     if (words_judge(w, k, b->n_miss + b->n_skipped, n_new + b->n_skipped) && n_new)

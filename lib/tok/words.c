@@ -19,8 +19,7 @@ const struct word_key word_mask[17] = {
 /* The hot table and its ids: the second-level cache of today's processors. */
 #define HOT_BYTE   (sizeof(struct word_key) << HOT_BITS)
 #define HOT_ALL    (2 * HOT_BYTE)
-#define SET_BYTE   (2 * sizeof(struct word_slot))
-#define FIRST_BYTE ((size_t)1 << 19)
+#define FIRST_BYTE ((size_t)1 << 20)
 #define READ_AHEAD 64 /* bytes that may be read behind any ids */
 #define HUGE_PAGE  ((size_t)2 << 20)
 
@@ -112,10 +111,11 @@ static struct word_view *view_new(const struct word_view *of, const size_t n_byt
     }
     if (!v)
         return NULL;
-    v->wide = (struct word_slot *)v->block[WIDE]->p;
+    v->wide = (struct word_set *)v->block[WIDE]->p;
     v->far = (struct word_far *)v->block[FAR]->p;
     v->text = v->block[ARENA]->p;
-    v->wide_shift = 64 - (unsigned)__builtin_ctzll(v->block[WIDE]->n_byte / SET_BYTE);
+    v->wide_shift =
+        64 - (unsigned)__builtin_ctzll(v->block[WIDE]->n_byte / sizeof *v->wide);
     v->far_mask = v->block[FAR]->n_byte / sizeof *v->far - 2;
     v->generation = of ? of->generation : 0;
     return v;
@@ -149,7 +149,7 @@ int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
 {
     struct words_shared *s;
     size_t unit =
-        4096; /* 7 of them are full tables; and there may be 2 more while one grows.
+        4096; /* 6 of them are full tables, and there may be 1 more while one grows.
                * A thread that waits may keep an older view for a while. */
     int rc;
 
@@ -161,12 +161,11 @@ int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
     s = calloc(1, sizeof *s);
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
-    s->most_byte[WIDE] = 4 * unit;
+    s->most_byte[WIDE] = 2 * unit;
     s->most_byte[FAR] = unit;
-    s->most_byte[ARENA] = 2 * unit;
-    const size_t first[3] = {least(4 * FIRST_BYTE, 4 * unit),
-                             least(FIRST_BYTE / 4, unit),
-                             2 * unit /* of which only what is used is touched */};
+    s->most_byte[ARENA] = 3 * unit;
+    const size_t first[3] = {least(FIRST_BYTE, 2 * unit), least(FIRST_BYTE / 8, unit),
+                             3 * unit /* of which only what is used is touched */};
     s->newest = view_new(NULL, first);
     if (!s->newest) {
         free(s);
@@ -244,7 +243,7 @@ static bool knows_much(const struct words *w, int i, size_t enough_byte)
 
 bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new)
 {
-    enum { WINDOW = 4096, FEW = 16, WIDE_BYTE = 8 << 20, FAR_BYTE = 1 << 20 };
+    enum { WINDOW = 4096, FEW = 16, WIDE_BYTE = 4 << 20, FAR_BYTE = 1 << 20 };
     const bool is_kept = w->n_piece / WORD_PERIOD % 16 == 0;
 
     w->n_piece += (uint32_t)k;
@@ -296,24 +295,27 @@ static void publish(struct words_shared *s, struct word_view *v)
     }
 }
 
-/* The place for a short piece, or NULL: it is there, or its set is full. */
-static struct word_slot *wide_place(const struct word_view *v, struct word_key k,
-                                    uint64_t hash)
+static struct word_key without_count(struct word_key k)
 {
-    struct word_slot *set = v->wide + 2 * (hash >> v->wide_shift);
-
-    if (!set[0].key.b)
-        return set;
-    return word_is(set, k) || set[1].key.b ? NULL : set + 1;
+    return (struct word_key){k.a, k.b & ~WORD_COUNT_MASK};
 }
 
-static void wide_write(struct word_view *v, struct word_slot *at,
-                       const struct word_slot *s)
+/* Writes a short piece with its word, unless it is there or its set is full. */
+static bool wide_put(struct word_view *v, struct word_key k, uint32_t id)
 {
-    at->key.a = s->key.a;
-    memcpy(at->id, s->id, sizeof at->id);
-    __atomic_store_n(&at->key.b, s->key.b, __ATOMIC_RELEASE);
+    const struct word_key want = without_count(k);
+    struct word_set *set = word_set(v, word_hash(want));
+    unsigned i = 0;
+
+    while (i < WORD_SET && set->key[i].b)
+        i++;
+    if (i == WORD_SET || word_find(set, want))
+        return false;
+    set->key[i].a = k.a;
+    set->id[i] = id;
+    __atomic_store_n(&set->key[i].b, k.b, __ATOMIC_RELEASE);
     v->block[WIDE]->used++;
+    return true;
 }
 
 static struct word_far *far_place(const struct word_view *v, uint64_t hash)
@@ -335,19 +337,11 @@ static void far_write(struct word_view *v, struct word_far *at,
     v->block[FAR]->used++;
 }
 
-static struct word_key key_in(const struct word_slot *s)
-{
-    return (struct word_key){s->key.a, s->key.b & ~WORD_COUNT_MASK};
-}
-
 static void copy_wide(struct word_view *to, const struct word_view *v)
 {
-    for (size_t i = 0; i < v->block[WIDE]->n_byte / sizeof *v->wide; i++) {
-        const struct word_slot *x = &v->wide[i];
-        struct word_slot *at;
-        if (x->key.b && (at = wide_place(to, key_in(x), word_hash(key_in(x)))))
-            wide_write(to, at, x);
-    }
+    for (size_t i = 0; i < v->block[WIDE]->n_byte / sizeof *v->wide; i++)
+        for (unsigned k = 0; k < WORD_SET && v->wide[i].key[k].b; k++)
+            (void)wide_put(to, v->wide[i].key[k], v->wide[i].id[k]);
 }
 
 static void copy_far(struct word_view *to, const struct word_view *v)
@@ -360,19 +354,21 @@ static void copy_far(struct word_view *to, const struct word_view *v)
     }
 }
 
-/* A block of slots is full when a quarter of them is taken: of two places that a piece
- * may have, one is then nearly always free. At its limit it is used to the half. */
+/* A table is full when so many of its places are taken that those a piece may have
+ * rarely all are: two fifths in sets of three, a quarter in pairs. At its limit it is
+ * used to three fifths, or a half. */
 static bool is_full(const struct words_shared *s, const struct word_view *v, int i,
-                    size_t slot_byte, bool *at_limit)
+                    bool *at_limit)
 {
     const struct word_block *b = v->block[i];
-    const size_t n = b->n_byte / slot_byte;
+    const size_t n =
+        i == WIDE ? b->n_byte / sizeof *v->wide * WORD_SET : b->n_byte / sizeof *v->far;
 
-    if (b->used <= n / 4)
+    if (b->used <= (i == WIDE ? n / 5 * 2 : n / 4))
         return false;
     if (b->n_byte * 2 <= s->most_byte[i])
         return true;
-    *at_limit = *at_limit || b->used > n / 2;
+    *at_limit = *at_limit || b->used > (i == WIDE ? n / 5 * 3 : n / 2);
     return false;
 }
 
@@ -381,8 +377,8 @@ static bool is_full(const struct words_shared *s, const struct word_view *v, int
 static struct word_view *make_room(struct words_shared *s, bool anew)
 {
     struct word_view *v = s->newest, *more;
-    bool wide_is_full = is_full(s, v, WIDE, sizeof *v->wide, &anew);
-    bool far_is_full = is_full(s, v, FAR, sizeof *v->far, &anew);
+    bool wide_is_full = is_full(s, v, WIDE, &anew);
+    bool far_is_full = is_full(s, v, FAR, &anew);
     const size_t *most = s->most_byte;
     const size_t larger[3] = {wide_is_full ? v->block[WIDE]->n_byte * 2 : 0,
                               far_is_full ? v->block[FAR]->n_byte * 2 : 0, 0};
@@ -422,22 +418,23 @@ static bool fits(const struct word_view *v, size_t n)
 
 static void put_short(struct word_view *v, const struct word_new *x)
 {
-    struct word_slot slot = {x->key, {0}}, *at = wide_place(v, x->key, x->hash);
     struct word_block *arena = v->block[ARENA];
-    bool many = x->n_id > WORD_IDS;
+    const bool is_many = x->n_id > WORD_IDS;
+    const uint64_t count = is_many ? WORD_MANY : x->n_id - 1;
+    const struct word_key k = {x->key.a, x->key.b | count << WORD_COUNT_SHIFT};
+    const uint32_t n = (uint32_t)x->n_id;
+    uint8_t *to = arena->p + arena->used;
 
-    if (!at)
+    if (!count) {
+        (void)wide_put(v, k, x->id[0]);
         return;
-    slot.key.b |= (uint64_t)(many ? WORD_MANY : x->n_id - 1) << WORD_COUNT_SHIFT;
-    if (many) {
-        slot.id[MANY_OFF] = (uint32_t)arena->used;
-        slot.id[MANY_N] = (uint32_t)x->n_id;
-        memcpy(arena->p + arena->used, x->id, x->n_id * sizeof *x->id);
-        arena->used += x->n_id * sizeof *x->id;
-    } else {
-        memcpy(slot.id, x->id, x->n_id * sizeof *x->id);
     }
-    wide_write(v, at, &slot);
+    if (is_many)
+        memcpy(to, &n, sizeof n);
+    to += is_many * sizeof n;
+    memcpy(to, x->id, n * sizeof *x->id);
+    if (wide_put(v, k, (uint32_t)arena->used))
+        arena->used += (n + is_many) * sizeof *x->id;
 }
 
 static void put_long(struct word_view *v, const struct word_new *x)
@@ -466,7 +463,7 @@ void words_put(struct words *w, const struct word_new *x, size_t n)
         pthread_mutex_lock(&s->lock);
     }
     for (; n; n--, x++) {
-        size_t need = head(x->n) + x->n_id * sizeof *x->id;
+        size_t need = head(x->n) + (x->n_id + 1) * sizeof *x->id;
         struct word_view *v = s->newest;
         if (x->n > WORD_LONG || need > s->most_byte[ARENA] / 4)
             continue;

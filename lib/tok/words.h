@@ -2,10 +2,10 @@
  *
  * Pieces of at most 15 bytes are kept whole, so a hit is exact: those in use in the
  * *hot* table, which fits the second-level cache and has one place for a piece, and all
- * of them in the *wide* table, sets of two slots, a line each. Pieces of 16 to 255
- * bytes are in the *far* table, found by a hash and compared. An arena has their bytes,
- * and the ids of pieces that became more than 4. What is in the cache has no say in the
- * ids.
+ * of them in the *wide* table, sets of three, a line each: keys, and for each a word,
+ * the id or where the ids are. Pieces of 16 to 255 bytes are in the
+ * *far* table, found by a hash and compared. An arena has their bytes, and the ids of
+ * pieces that became more than one. What is in the cache has no say in the ids.
  *
  * Each encoder has a hot table; encoders that share a cache share all else. What is in
  * a shared table never changes, so it is read without a lock; what is new is added
@@ -34,8 +34,8 @@ struct word_key {
     uint64_t a, b;
 };
 
-/* In memory the last byte of the key has the number of ids less 1 above the length; or
- * WORD_MANY, and id[] is as below. */
+/* What is known of a piece: the last byte of the key has the number of ids less 1 above
+ * the length; or WORD_MANY, and id[] is as below. */
 struct word_slot {
     struct word_key key;
     uint32_t id[WORD_IDS];
@@ -43,6 +43,14 @@ struct word_slot {
 /* Where the ids of a slot with WORD_MANY are: in the arena (0), at a byte, or among ids
  * of the caller's (1), at one of them; and how many. */
 enum { MANY_OFF, MANY_N, MANY_APART };
+
+/* Keys have numbers of ids, as in a word_slot. id: of each its id; or the byte in the
+ * arena where the ids are, with WORD_MANY behind their number. */
+#define WORD_SET 3
+struct word_set {
+    struct word_key key[WORD_SET];
+    uint32_t id[WORD_SET], none;
+};
 
 struct word_far {
     uint64_t hash; /* published last; 0: empty */
@@ -53,7 +61,7 @@ struct word_far {
 /* One state of what is shared. Views of one generation have the arena in common, and
  * tables that were not replaced. */
 struct word_view {
-    struct word_slot *wide;
+    struct word_set *wide;
     struct word_far *far;
     const uint8_t *text;         /* of the arena */
     unsigned wide_shift;         /* hash >> shift is the set */
@@ -185,15 +193,10 @@ static inline void word_hot_put(struct words *w, uint64_t hash,
     memcpy(w->hot_ids[place], s->id, sizeof s->id);
 }
 
-/* The set of a hash in the wide table: two slots. */
-static inline struct word_slot *word_set(const struct words *w, uint64_t hash)
+/* The set of a hash in the wide table. */
+static inline struct word_set *word_set(const struct word_view *v, uint64_t hash)
 {
-    return w->view->wide + 2 * (hash >> w->view->wide_shift);
-}
-
-static inline bool word_is(const struct word_slot *s, struct word_key k)
-{
-    return ((s->key.a ^ k.a) | ((s->key.b & ~WORD_COUNT_MASK) ^ k.b)) == 0;
+    return v->wide + (hash >> v->wide_shift);
 }
 
 static inline unsigned word_count(const struct word_slot *s)
@@ -201,21 +204,46 @@ static inline unsigned word_count(const struct word_slot *s)
     return (unsigned)(s->key.b >> WORD_COUNT_SHIFT);
 }
 
-/* word_is for a slot that others may just be writing. */
-static inline bool word_is_shared(const struct word_slot *s, struct word_key k)
+/* A bit for the place that a short piece has in its set, or 0. Others may just be
+ * writing there: the last word of a key is read first. Which of the three it is cannot
+ * be predicted, so there is no branch. */
+static inline unsigned word_find(const struct word_set *set, struct word_key k)
 {
-    uint64_t b = __atomic_load_n(&s->key.b, __ATOMIC_ACQUIRE);
+    unsigned is = 0;
 
-    return (b & ~WORD_COUNT_MASK) == k.b && s->key.a == k.a;
+    for (unsigned i = 0; i < WORD_SET; i++) {
+        uint64_t b = __atomic_load_n(&set->key[i].b, __ATOMIC_ACQUIRE);
+        is |= (unsigned)((((b & ~WORD_COUNT_MASK) ^ k.b) | (set->key[i].a ^ k.a)) == 0)
+              << i;
+    }
+    return is;
 }
 
-/* The slot of a short piece in the wide table, or NULL. */
-static inline const struct word_slot *word_find(const struct words *w,
-                                                struct word_key k, uint64_t hash)
+/* Where the ids of piece i of a set are in the arena; if it is one, 16 bytes of the
+ * caller's own. */
+static inline const uint8_t *word_ids(const struct words *w, const struct word_set *set,
+                                      unsigned i)
 {
-    const struct word_slot *s = word_set(w, hash);
+    const uintptr_t one = -(uintptr_t)(set->key[i].b >> WORD_COUNT_SHIFT == 0);
+    const uintptr_t there = (uintptr_t)w->view->text + set->id[i];
 
-    return word_is_shared(s, k) || word_is_shared(++s, k) ? s : NULL;
+    return (const uint8_t *)(((uintptr_t)w->hot_ids & one) | (there & ~one));
+}
+
+/* The slot of piece i of a set, without a branch. */
+static inline struct word_slot word_at(const struct words *w,
+                                       const struct word_set *set, unsigned i)
+{
+    struct word_slot s = {set->key[i], {0}};
+    const uint32_t count = word_count(&s), one = -(uint32_t)(count == 0),
+                   many = -(uint32_t)(count == WORD_MANY);
+
+    memcpy(s.id, word_ids(w, set, i), sizeof s.id);
+    const uint32_t n = s.id[0], off = set->id[i] + (uint32_t)sizeof n;
+    s.id[MANY_OFF] = (n & ~(one | many)) | (set->id[i] & one) | (off & many);
+    s.id[MANY_N] = (s.id[MANY_N] & ~many) | (n & many);
+    s.id[MANY_APART] &= ~many;
+    return s;
 }
 
 /* A piece of n bytes was not in the hot table; and was it anywhere? */

@@ -45,22 +45,27 @@ static void look_up(struct thread *t, uint32_t i)
     words_begin(&t->w);
     n = word(i, p, id, &n_id);
     struct word_new fresh = {.p = p, .n = n, .id = id, .n_id = n_id};
-    const struct word_slot *s = NULL;
+    bool is_known;
     if (n <= WORD_SHORT) {
         fresh.key = word_key(p, (uint32_t)n);
         fresh.hash = word_hash(fresh.key);
-        s = word_find(&t->w, fresh.key, fresh.hash);
+        const struct word_set *set = word_set(t->w.view, fresh.hash);
+        unsigned is = word_find(set, fresh.key);
+        is_known = is != 0;
+        if (is_known)
+            found = word_at(&t->w, set, (unsigned)__builtin_ctz(is));
     } else {
         fresh.hash = word_hash_long(p, n);
-        s = word_find_long(&t->w, p, n, fresh.hash, &found) ? &found : NULL;
+        is_known = word_find_long(&t->w, p, n, fresh.hash, &found);
     }
-    if (!s) {
+    if (!is_known) {
         words_put(&t->w, &fresh, 1);
         return;
     }
-    bool many = word_count(s) == WORD_MANY;
-    const void *ids = many ? (const void *)(t->w.view->text + s->id[MANY_OFF]) : s->id;
-    size_t n_found = many ? s->id[MANY_N] : word_count(s) + 1;
+    bool many = word_count(&found) == WORD_MANY;
+    const void *ids =
+        many ? (const void *)(t->w.view->text + found.id[MANY_OFF]) : found.id;
+    size_t n_found = many ? found.id[MANY_N] : word_count(&found) + 1;
     t->n_hit++;
     t->n_wrong += n_found != n_id || memcmp(ids, id, n_id * sizeof *id) != 0;
 }

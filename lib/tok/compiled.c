@@ -51,7 +51,8 @@ struct meta {
     uint8_t fingerprint[16];
     uint8_t has_model, has_pre, has_added, has_norm, has_sp;
     struct sp_cfg sp;
-    uint8_t zero[16];
+    uint64_t leak;
+    uint8_t zero[8];
 };
 
 struct added_row {
@@ -61,7 +62,7 @@ struct added_row {
 
 /* Whoever adds a field that has a say in ids puts it into the sections, and only then
  * the new size here. */
-_Static_assert(sizeof(void *) != 8 || sizeof(struct slu_tokenizer) == 552,
+_Static_assert(sizeof(void *) != 8 || sizeof(struct slu_tokenizer) == 560,
                "a new field of slu_tokenizer: is it in the compiled form?");
 _Static_assert(sizeof(struct added_token) == 24,
                "a new field of added_token: is it in the compiled form?");
@@ -155,6 +156,7 @@ int compiled_encode(const struct slu_tokenizer *t, struct slu_u128 key,
 {
     struct head head = {.magic = MAGIC, .order = ORDER, .version = 1, .key = key};
     struct meta meta = {.n_id = t->table.n,
+                        .leak = t->leak,
                         .n_added = t->added ? t->added->n : 0,
                         .has_model = t->model != NULL,
                         .has_pre = t->pre != NULL,
@@ -291,6 +293,7 @@ int compiled_decode(struct slu_tokenizer *t, const void *image, size_t n_byte,
     t->model_table = t->table;
     t->model_table.n = meta->n_model_id;
     memcpy(t->fingerprint, meta->fingerprint, sizeof t->fingerprint);
+    t->leak = meta->leak;
     if (meta->has_model) {
         const void *model = section(p, n_byte, MODEL, &len);
         if (!model)

@@ -226,7 +226,8 @@ static int load(struct slu_tokenizer **t, const struct origin *o, struct slu_err
     }
     if (keep && (found = read_compiled(t, o, key)) == SLU_OK)
         return SLU_OK;
-    if ((rc = build(*t, o, &key, err)) < 0 || (rc = tok_finish(*t, err)) < 0)
+    if ((rc = build(*t, o, &key, err)) < 0 || (rc = tok_finish(*t, err)) < 0 ||
+        (rc = tok_find_leak(*t, err)) < 0)
         return rc;
     if (keep && (found < 0 || !compiled_exists(o->cache, key)))
         write_compiled(*t, o, key);

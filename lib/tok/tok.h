@@ -64,6 +64,7 @@ struct slu_tokenizer {
     struct tok_pre *pre;
     struct tok_added *added;
     uint64_t eos, bos, pad;
+    uint64_t leak; /* tok_find_leak's; not of is_bytes */
     uint8_t fingerprint[16];
     struct tok_image compiled; /* what table and model lie in, where they were read */
     char note[256];            /* about the folder of compiled vocabularies; "" */
@@ -76,6 +77,9 @@ SLU_MUST_USE int tok_finish(struct slu_tokenizer *t, struct slu_err *err);
 /* finish.c: eos, bos and pad from the table; eos NULL: the usual names. SLU_E_USAGE. */
 SLU_MUST_USE int tok_find_ids(struct slu_tokenizer *t, const char *eos,
                               struct slu_err *err);
+/* ordinary.c: t->leak, the least special id that ordinary text can become, or
+ * SLU_NO_TOKEN. Once all else is there, and while special tokens do not match. */
+SLU_MUST_USE int tok_find_leak(struct slu_tokenizer *t, struct slu_err *err);
 
 /* vocab.c: ids by their bytes. */
 struct tok_index {

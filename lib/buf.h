@@ -30,12 +30,14 @@ static inline void slu_buf_clear(struct slu_buf *b)
     b->len = 0;
 }
 
-/* Frees the memory where it is more than a run of ordinary documents needs, and forgets
- * what was in it. */
-#define SLU_BUF_KEEP_BYTE ((size_t)4 << 20)
-static inline void slu_buf_trim(struct slu_buf *b)
+/* Frees the memory where it is more than `most` bytes, and forgets what was in it: what
+ * long documents grew goes back, what a run of others needs is not touched again. */
+#define SLU_KEEP_BYTE       ((size_t)4 << 20)  /* of what a worker has for a document */
+#define SLU_KEEP_BATCH_BYTE ((size_t)12 << 20) /* and of hashes that go with a batch   \
+                                                */
+static inline void slu_buf_trim(struct slu_buf *b, size_t most)
 {
-    if (b->cap > SLU_BUF_KEEP_BYTE)
+    if (b->cap > most)
         slu_buf_release(b);
 }
 

@@ -149,7 +149,7 @@ static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
     int rc = slu_permute_open_loan(j->permute, &l->rec, l->loan, &l->b, err);
 
     (void)worker;
-    slu_buf_trim(&l->rec);
+    slu_buf_trim(&l->rec, SLU_KEEP_BATCH_BYTE);
     if (!rc)
         slu_batch_sum(&l->b);
     return rc;

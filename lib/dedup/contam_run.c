@@ -80,7 +80,7 @@ static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     }
     if (rc)
         return rc;
-    slu_buf_trim(words);
+    slu_buf_trim(words, SLU_KEEP_BATCH_BYTE);
     return t->emit(t->ctx, b, err);
 }
 
@@ -236,7 +236,7 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
             rc = slu_buf_append(docs, &d, sizeof d, err);
     }
     slu_paras_trim(p);
-    slu_buf_trim(&w->step);
+    slu_buf_trim(&w->step, SLU_KEEP_BYTE);
     return rc;
 }
 
@@ -296,9 +296,9 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         b->sum_valid = false;
     b->n_seq = kept;
     struct slu_batch *out = cutting ? &t->out : b;
-    slu_buf_trim(docs);
-    slu_buf_trim(matches);
-    slu_buf_trim(drops);
+    slu_buf_trim(docs, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(matches, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(drops, SLU_KEEP_BATCH_BYTE);
     rc = out->n_seq ? t->run->emit(t->run->ctx, out, err) : SLU_OK;
     slu_batch_trim(&t->out);
     return rc;

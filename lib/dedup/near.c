@@ -358,7 +358,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     if (rc)
         return rc;
     rc = slu_near_put(t->x, b, (void *)buf->data, err);
-    slu_buf_trim(buf);
+    slu_buf_trim(buf, SLU_KEEP_BATCH_BYTE);
     return rc;
 }
 

@@ -142,7 +142,7 @@ static int count_work(void *ctx, unsigned worker, struct slu_batch *b,
             slu_hll_add(&w->hll, (const void *)w->gram.data, d.n_gram);
         w->n_gram += d.n_gram;
     }
-    slu_buf_trim(&w->gram);
+    slu_buf_trim(&w->gram, SLU_KEEP_BYTE);
     slu_paras_trim(&w->paras);
     return rc;
 }
@@ -433,10 +433,10 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         b->sum_valid = false;
     b->n_seq = kept;
     struct slu_batch *out = cutting ? &g->out : b;
-    slu_buf_trim(docs);
-    slu_buf_trim(units);
-    slu_buf_trim(gram);
-    slu_buf_trim(&g->hit);
+    slu_buf_trim(docs, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(units, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(gram, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(&g->hit, SLU_KEEP_BATCH_BYTE);
     slu_gram_set_trim(&g->own);
     rc = out->n_seq ? g->cfg.emit(g->cfg.ctx, out, err) : SLU_OK;
     slu_batch_trim(&g->out);

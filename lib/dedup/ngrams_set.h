@@ -31,7 +31,7 @@ static inline void slu_gram_set_release(struct slu_gram_set *s)
     *s = (struct slu_gram_set){0};
 }
 
-/* As slu_buf_trim. */
+/* As slu_buf_trim, of what long documents need. */
 static inline void slu_gram_set_trim(struct slu_gram_set *s)
 {
     if (s->cap > 2 * SLU_GRAM_SET_LARGE)

@@ -26,7 +26,7 @@ void slu_paras_trim(struct slu_paras *p)
 {
     slu_hashes_trim(&p->words);
     p->n = 0;
-    if (p->cap <= SLU_BUF_KEEP_BYTE / sizeof *p->para)
+    if (p->cap <= SLU_KEEP_BYTE / sizeof *p->para)
         return;
     free(p->para);
     p->para = NULL;

@@ -274,7 +274,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     if (rc)
         return rc;
     rc = take_batch(t->x, b, buf, err);
-    slu_buf_trim(buf);
+    slu_buf_trim(buf, SLU_KEEP_BATCH_BYTE);
     return rc;
 }
 

@@ -350,7 +350,7 @@ void slu_hashes_release(struct slu_hashes *h)
 void slu_hashes_trim(struct slu_hashes *h)
 {
     h->n = 0;
-    if (h->cap + h->cap_spare > SLU_BUF_KEEP_BYTE / sizeof *h->hash)
+    if (h->cap + h->cap_spare > SLU_KEEP_BYTE / sizeof *h->hash)
         slu_hashes_release(h);
 }
 

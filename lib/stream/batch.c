@@ -36,8 +36,8 @@ void slu_batch_clear(struct slu_batch *b)
 void slu_batch_trim(struct slu_batch *b)
 {
     slu_batch_clear(b);
-    slu_buf_trim(&b->own);
-    slu_buf_trim(&b->str);
+    slu_buf_trim(&b->own, SLU_KEEP_BATCH_BYTE / 2);
+    slu_buf_trim(&b->str, SLU_KEEP_BATCH_BYTE / 2);
     for (size_t i = 1; b->raw && i < b->raw->cap; i++)
         slu_frame_release(&b->raw->f[i]);
 }

@@ -250,7 +250,7 @@ bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new)
     w->n_look += (uint32_t)n_look;
     w->n_new += (uint32_t)n_new;
     if (w->n_look >= WINDOW) {
-        const bool is_mostly_new = w->n_new > w->n_look / 8 * 7,
+        const bool is_mostly_new = w->n_new > w->n_look / 8 * 5,
                    judges[2] = {knows_much(w, WIDE, WIDE_BYTE),
                                 knows_much(w, FAR, FAR_BYTE)};
         w->n_look = w->n_new = 0;

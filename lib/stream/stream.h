@@ -254,4 +254,20 @@ SLU_MUST_USE int slu_stream_run(struct slu_reader *r, const struct slu_stream_op
                                 void *ctx, unsigned n_threads, unsigned n_slots,
                                 struct slu_sum *total, struct slu_err *err);
 
+/* The same with something of the caller's beside each batch: `byte` bytes, zero at
+ * first, that stay with the batch's slot. */
+struct slu_side_ops {
+    size_t side_byte;
+    /* Any thread: edits the batch in place. */
+    int (*work)(void *ctx, unsigned worker, struct slu_batch *b, void *side,
+                struct slu_err *err);
+    /* Serial, in order. */
+    int (*emit)(void *ctx, struct slu_batch *b, void *side, struct slu_err *err);
+    void (*release)(void *side); /* NULL: it owns nothing */
+};
+SLU_MUST_USE int slu_stream_run_side(struct slu_reader *r,
+                                     const struct slu_side_ops *ops, void *ctx,
+                                     unsigned n_threads, unsigned n_slots,
+                                     struct slu_sum *total, struct slu_err *err);
+
 #endif

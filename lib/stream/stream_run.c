@@ -5,52 +5,60 @@
 
 struct run {
     struct slu_reader *r;
-    const struct slu_stream_ops *ops;
+    const struct slu_side_ops *ops;
     void *ctx;
     struct slu_pipe *pipe;
+};
+
+/* A batch in flight; what is beside it follows. */
+struct slot {
+    struct slu_batch b;
+    max_align_t side[];
 };
 
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
     slu_reader_use_pipe(t->r, t->pipe);
-    return slu_reader_fetch(t->r, job, err);
+    return slu_reader_fetch(t->r, &((struct slot *)job)->b, err);
 }
 
 static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
-    int rc = slu_batch_open(t->r, job, err);
+    struct slot *s = job;
+    int rc = slu_batch_open(t->r, &s->b, err);
     if (!rc && t->ops->work)
-        rc = t->ops->work(t->ctx, worker, job, err);
+        rc = t->ops->work(t->ctx, worker, &s->b, s->side, err);
     if (!rc)
-        slu_batch_sum(job);
+        slu_batch_sum(&s->b);
     return rc;
 }
 
 static int emit(void *ctx, void *job, struct slu_err *err)
 {
     struct run *t = ctx;
-    slu_reader_account(t->r, job);
-    int rc = t->ops->emit(t->ctx, job, err);
-    slu_batch_trim(job);
+    struct slot *s = job;
+    slu_reader_account(t->r, &s->b);
+    int rc = t->ops->emit(t->ctx, &s->b, s->side, err);
+    slu_batch_trim(&s->b);
     return rc;
 }
 
-int slu_stream_run(struct slu_reader *r, const struct slu_stream_ops *ops, void *ctx,
-                   unsigned n_threads, unsigned n_slots, struct slu_sum *total,
-                   struct slu_err *err)
+int slu_stream_run_side(struct slu_reader *r, const struct slu_side_ops *ops, void *ctx,
+                        unsigned n_threads, unsigned n_slots, struct slu_sum *total,
+                        struct slu_err *err)
 {
     static const struct slu_pipe_ops pipe = {produce, work, emit};
     struct run t = {r, ops, ctx, NULL};
-    struct slu_batch *b = calloc(n_slots, sizeof *b);
     void **job = calloc(n_slots, sizeof *job);
-    int rc = SLU_OK;
-    if (!b || !job)
-        rc = slu_fail_nomem(err, n_slots * (sizeof *b + sizeof *job));
+    int rc = job ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);
     for (unsigned i = 0; !rc && i < n_slots; i++) {
-        slu_batch_init(&b[i], slu_reader_header(r)->tok_bytes);
-        job[i] = &b[i];
+        struct slot *s = job[i] = calloc(1, sizeof *s + ops->side_byte);
+        if (s)
+            slu_batch_init(&s->b, slu_reader_header(r)->tok_bytes);
+        else
+            rc = slu_fail_nomem(err, sizeof *s + ops->side_byte);
     }
     /* More threads than batches would wait, and each keep what it works with. */
     if (!rc)
@@ -60,9 +68,44 @@ int slu_stream_run(struct slu_reader *r, const struct slu_stream_ops *ops, void 
     slu_reader_use_pipe(r, NULL);
     if (!rc)
         rc = slu_reader_finish(r, total, err);
-    for (unsigned i = 0; b && i < n_slots; i++)
-        slu_batch_release(&b[i]);
-    free(b);
+    for (unsigned i = 0; job && i < n_slots && job[i]; i++) {
+        struct slot *s = job[i];
+        slu_batch_release(&s->b);
+        if (ops->release)
+            ops->release(s->side);
+        free(s);
+    }
     free(job);
     return rc;
+}
+
+/* ---- with nothing beside ---- */
+
+struct plain {
+    const struct slu_stream_ops *ops;
+    void *ctx;
+};
+
+static int plain_work(void *ctx, unsigned worker, struct slu_batch *b, void *side,
+                      struct slu_err *err)
+{
+    const struct plain *t = ctx;
+    (void)side;
+    return t->ops->work ? t->ops->work(t->ctx, worker, b, err) : SLU_OK;
+}
+
+static int plain_emit(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
+{
+    const struct plain *t = ctx;
+    (void)side;
+    return t->ops->emit(t->ctx, b, err);
+}
+
+int slu_stream_run(struct slu_reader *r, const struct slu_stream_ops *ops, void *ctx,
+                   unsigned n_threads, unsigned n_slots, struct slu_sum *total,
+                   struct slu_err *err)
+{
+    static const struct slu_side_ops side = {0, plain_work, plain_emit, NULL};
+    struct plain t = {ops, ctx};
+    return slu_stream_run_side(r, &side, &t, n_threads, n_slots, total, err);
 }

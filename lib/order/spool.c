@@ -34,8 +34,9 @@ int slu_spool_new(struct slu_spool **out, uint64_t budget_byte, const char *tmpd
     if (s->mem == MAP_FAILED)
         s->mem = NULL;
     s->tmpdir = strdup(tmpdir);
-    if (s->mem && s->cap > LEAST) /* advice only: a tenth of the page faults' time */
-        (void)madvise(s->mem, s->cap, MADV_HUGEPAGE);
+    /* Advice only: a tenth of the page faults' time, where there are many. */
+    if (s->mem && s->cap > LEAST)
+        (void)madvise(s->mem + LEAST, s->cap - LEAST, MADV_HUGEPAGE);
     if (s->mem && s->tmpdir)
         return SLU_OK;
     slu_spool_free(s);

@@ -43,14 +43,15 @@ enum slu_workfile_kind {
     SLU_WORKFILE_VERIFY,
     SLU_WORKFILE_CLUSTER,
     SLU_WORKFILE_INDEX,
-    SLU_WORKFILE_PACK_COUNT,
+    SLU_WORKFILE_PACK_COUNT, /* of 0.1.0, as the next two; SLU_WORKFILE_FLOW now */
     SLU_WORKFILE_PACK_PLAN,
     SLU_WORKFILE_PACK_SCATTER,
     SLU_WORKFILE_SHUFFLE_COUNT,
     SLU_WORKFILE_SHUFFLE_BLEND,
     SLU_WORKFILE_SHUFFLE_SCATTER,
     SLU_WORKFILE_PASSAGES_ASK, /* of dedup --substring, beside sign and merge */
-    SLU_WORKFILE_PASSAGES_MATCH
+    SLU_WORKFILE_PASSAGES_MATCH,
+    SLU_WORKFILE_FLOW /* of any flow (lib/flow/flow.h): its parameters say of which */
 };
 
 #define SLU_WORKFILE_COUNTS    8
@@ -142,6 +143,9 @@ SLU_MUST_USE int slu_workfile_get_bytes(struct slu_workfile *f, struct slu_buf *
 uint64_t slu_workfile_left(const struct slu_workfile *f);
 /* The stream is at the section's end, and what it gave was right. */
 SLU_MUST_USE int slu_workfile_end(struct slu_workfile *f, struct slu_err *err);
+/* The file's descriptor, which is the caller's from now on: the handle reads no more,
+ * but still tells what it knows. */
+int slu_workfile_take(struct slu_workfile *f);
 /* SLU_E_CHECKSUM: what the file says cannot be. */
 int slu_workfile_damaged(const struct slu_workfile *f, struct slu_err *err);
 /* NULL is legal. */

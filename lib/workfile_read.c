@@ -132,8 +132,9 @@ static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
     if (rc == SLU_OK && f->head.kind != kind && f->index)
         rc = foreign(f, err);
     else if (rc == SLU_OK && f->head.kind != kind)
-        rc = slu_fail(err, SLU_E_MISMATCH, "%s: of another phase, or another program's",
-                      f->path);
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: of another phase, program or version of sluice; %s", f->path,
+                      remedy(f));
     return rc;
 }
 
@@ -207,6 +208,14 @@ void slu_workfile_extent(const struct slu_workfile *f, uint64_t section,
     *hash = s->hash;
 }
 
+int slu_workfile_take(struct slu_workfile *f)
+{
+    int fd = f->fd;
+
+    f->fd = -1;
+    return fd;
+}
+
 struct slu_u128 slu_workfile_mix(struct slu_u128 ids, struct slu_u128 id)
 {
     uint8_t b[32];
@@ -244,6 +253,11 @@ int slu_workfile_match(const struct slu_workfile *f,
 {
     const struct slu_workfile_head *h = &f->head;
 
+    if (h->of && !want->of)
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "%s: is part %llu/%llu of a phase, and this is one of all parts", f->path,
+            (unsigned long long)h->part, (unsigned long long)h->of);
     if (h->part != want->part || h->of != want->of)
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: is part %llu/%llu, and this %llu/%llu", f->path,

@@ -79,9 +79,8 @@ struct runs {
     size_t n, cap;
 };
 
-/* A batch on its way: what passes stays in b, what waits is listed. */
-struct slot {
-    struct slu_batch b;
+/* Beside a batch that is read: what passes stays in it, what waits is listed. */
+struct waits {
     struct runs waits, too_long; /* the latter are not to be split */
     uint64_t held;               /* where the tokens of waits are */
     uint64_t waiting;            /* sequences that the runs were */
@@ -89,26 +88,19 @@ struct slot {
     size_t n_seq, cap_seq;
     struct slu_count padding; /* of what waits, dropped */
     struct pack_related_slot related;
-    struct slu_packing_window window; /* writing: what b is filled with */
 };
 
 /* ---- reading: what passes is written, what waits goes to lib/packing ---- */
 
-static int produce(void *ctx, void *job, struct slu_err *err)
-{
-    struct pack_job *j = ctx;
-    slu_reader_use_pipe(j->reader, j->pipe);
-    return slu_reader_fetch(j->reader, &((struct slot *)job)->b, err);
-}
-
-static int list_runs(const struct pack_job *j, struct slot *s, const struct slu_seq *q,
+static int list_runs(const struct pack_job *j, struct waits *s,
+                     const struct slu_batch *b, const struct slu_seq *q,
                      struct slu_err *err)
 {
     const struct pack_opts *o = j->ctx->opts;
     struct slu_run run;
     uint64_t i = 0, tok_off = q->tok_off;
     size_t before = s->waits.n + s->too_long.n;
-    while (slu_run_next(&s->b, q, &i, &tok_off, &run)) {
+    while (slu_run_next(b, q, &i, &tok_off, &run)) {
         if (run.seg.source == SLU_PADDING) {
             s->padding.tokens += run.seg.len_tok;
             continue;
@@ -126,52 +118,54 @@ static int list_runs(const struct pack_job *j, struct slot *s, const struct slu_
     return SLU_OK;
 }
 
-/* What passes is what was read less what does not: the fewer of the two are hashed. */
-static void sum_passed(struct slot *s, size_t n)
+/* What passes, n sequences, is what was read less what does not: the fewer of the two
+ * are hashed. */
+static void sum_passed(struct waits *s, struct slu_batch *b, size_t n)
 {
-    struct slu_batch rest = s->b;
+    struct slu_batch rest = *b;
     rest.seq = s->seq;
     rest.n_seq = s->n_seq;
     rest.sum_valid = false;
-    s->b.n_seq = n;
+    b->n_seq = n;
     if (!s->n_seq)
         return;
-    if (s->b.sum_valid && s->n_seq < n) {
+    if (b->sum_valid && s->n_seq < n) {
         slu_batch_sum(&rest);
-        slu_sum_sub(&s->b.sum, &rest.sum);
+        slu_sum_sub(&b->sum, &rest.sum);
         return;
     }
-    s->b.sum_valid = false;
-    slu_batch_sum(&s->b);
+    b->sum_valid = false;
+    slu_batch_sum(b);
 }
 
-static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
+static int split(void *ctx, unsigned worker, struct slu_batch *b, void *side,
+                 struct slu_err *err)
 {
     const struct pack_job *j = ctx;
-    struct slot *s = job;
-    int rc = slu_batch_open(j->reader, &s->b, err);
+    struct waits *s = side;
     size_t n = 0;
+    int rc = SLU_OK;
     s->waits.n = s->too_long.n = s->n_seq = 0;
     s->waiting = 0;
     s->padding = (struct slu_count){0, 0, 0};
-    for (size_t i = 0; i < s->b.n_seq && !rc; i++) {
-        const struct slu_seq q = s->b.seq[i];
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
+        const struct slu_seq q = b->seq[i];
         if (slu_header_bucket_of(&j->in, q.len_tok) >= 0) {
-            s->b.seq[n++] = q;
+            b->seq[n++] = q;
             continue;
         }
         rc = slu_grow(&s->seq, &s->cap_seq, s->n_seq + 1, sizeof *s->seq, err);
         if (!rc)
             s->seq[s->n_seq++] = q;
         if (!rc)
-            rc = list_runs(j, s, &q, err);
+            rc = list_runs(j, s, b, &q, err);
     }
     if (rc)
         return rc;
-    sum_passed(s, n);
-    s->held = slu_packing_hold(j->packing, &s->b, s->waits.run, s->waits.n);
+    sum_passed(s, b, n);
+    s->held = slu_packing_hold(j->packing, b, s->waits.run, s->waits.n);
     (void)worker;
-    return j->relater ? pack_related_sign(j->relater, &s->related, j->names, &s->b,
+    return j->relater ? pack_related_sign(j->relater, &s->related, j->names, b,
                                           s->waits.run, s->waits.n, err)
                       : SLU_OK;
 }
@@ -203,30 +197,46 @@ static int take_long(struct pack_job *j, const struct slu_run *run, struct slu_e
     return SLU_OK;
 }
 
-static int emit(void *ctx, void *job, struct slu_err *err)
+static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
 {
     struct pack_job *j = ctx;
-    struct slot *s = job;
-    slu_reader_account(j->reader, &s->b);
-    slu_count_add(&j->passed, s->b.sum.n);
+    struct waits *s = side;
+    slu_count_add(&j->passed, b->sum.n);
     slu_count_add(&j->padding, s->padding);
     j->waiting += s->waiting;
-    int rc = put(j, &s->b, err);
+    int rc = put(j, b, err);
     for (size_t i = 0; i < s->too_long.n && !rc; i++)
         rc = take_long(j, &s->too_long.run[i], err);
     if (!rc && j->relater)
         slu_packing_relate(j->packing, s->related.key);
     if (!rc)
-        rc = slu_packing_add(j->packing, &s->b, s->waits.run, s->waits.n, s->held,
+        rc = slu_packing_add(j->packing, b, s->waits.run, s->waits.n, s->held,
                              &j->pieces, err);
-    j->tok += s->b.n_tok;
-    slu_batch_trim(&s->b);
+    j->tok += b->n_tok;
     slu_hashes_trim(&s->related.scratch.hashes);
     cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
     return rc;
 }
 
+static void release_waits(void *side)
+{
+    struct waits *s = side;
+    pack_related_release(&s->related);
+    free(s->waits.run);
+    free(s->too_long.run);
+    free(s->seq);
+}
+
+const struct slu_side_ops pack_reading = {sizeof(struct waits), split, arrive,
+                                          release_waits};
+
 /* ---- writing the bins ---- */
+
+/* Bins on their way. */
+struct slot {
+    struct slu_batch b;
+    struct slu_packing_window window; /* what b is filled with */
+};
 
 #define BATCH_TOK (UINT64_C(1) << 18) /* tokens of bins on their way at once */
 
@@ -254,36 +264,6 @@ static int emit_bins(void *ctx, void *job, struct slu_err *err)
     struct slot *s = job;
     slu_packing_settle(j->packing, &s->window);
     return put(j, &s->b, err);
-}
-
-/* A pipe over fresh slots. */
-static int run_pipe(struct pack_job *j, const struct slu_pipe_ops *ops, unsigned n_slot,
-                    struct slu_err *err)
-{
-    struct slot *s = calloc(n_slot, sizeof *s);
-    void **job = calloc(n_slot, sizeof *job);
-    unsigned n_thread = (unsigned)j->ctx->common.threads;
-    int rc = SLU_OK;
-    if (!s || !job)
-        rc = slu_fail_nomem(err, n_slot * sizeof *s);
-    for (unsigned i = 0; i < n_slot && !rc; i++) {
-        slu_batch_init(&s[i].b, j->in.tok_bytes);
-        job[i] = &s[i];
-    }
-    if (!rc)
-        rc = slu_pipe_run_parts(ops, j, job, n_slot, n_thread, &j->pipe, err);
-    if (j->reader)
-        slu_reader_use_pipe(j->reader, NULL);
-    for (unsigned i = 0; s && i < n_slot; i++) {
-        slu_batch_release(&s[i].b);
-        pack_related_release(&s[i].related);
-        free(s[i].waits.run);
-        free(s[i].too_long.run);
-        free(s[i].seq);
-    }
-    free(s);
-    free(job);
-    return rc;
 }
 
 /* ---- setting up ---- */
@@ -432,24 +412,33 @@ int pack_write_planfile(struct pack_job *j, struct slu_err *err)
     return rc;
 }
 
-int pack_read(struct pack_job *j, struct slu_sum *in, struct slu_err *err)
-{
-    static const struct slu_pipe_ops reading = {produce, work, emit};
-    cli_phase_on(j->ctx, "read", "cpu");
-    int rc = run_pipe(j, &reading, cli_slots(j->ctx, j->ctx->common.memory / 4), err);
-    return rc ? rc : slu_reader_finish(j->reader, in, err);
-}
-
 int pack_write(struct pack_job *j, struct slu_err *err)
 {
     static const struct slu_pipe_ops writing = {produce_bins, fill_bins, emit_bins};
-    return run_pipe(j, &writing, bin_slots(j, j->ctx->common.memory / 4), err);
+    unsigned n = bin_slots(j, j->ctx->common.memory / 4);
+    struct slot *s = calloc(n, sizeof *s);
+    void **job = calloc(n, sizeof *job);
+    int rc = s && job ? SLU_OK : slu_fail_nomem(err, n * sizeof *s);
+    for (unsigned i = 0; i < n && !rc; i++) {
+        slu_batch_init(&s[i].b, j->in.tok_bytes);
+        job[i] = &s[i];
+    }
+    if (!rc)
+        rc = slu_pipe_run(&writing, j, job, n, (unsigned)j->ctx->common.threads, err);
+    for (unsigned i = 0; s && i < n; i++)
+        slu_batch_release(&s[i].b);
+    free(s);
+    free(job);
+    return rc;
 }
 
 /* Both passes, with everything open. */
 static int pack(struct pack_job *j, struct slu_sum *in, struct slu_err *err)
 {
-    int rc = pack_read(j, in, err);
+    cli_phase_on(j->ctx, "read", "cpu");
+    int rc = slu_stream_run_side(j->reader, &pack_reading, j,
+                                 (unsigned)j->ctx->common.threads,
+                                 cli_slots(j->ctx, j->ctx->common.memory / 4), in, err);
     if (!rc)
         rc = slu_packing_plan(j->packing, err);
     if (!rc)

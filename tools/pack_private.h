@@ -87,7 +87,6 @@ struct pack_opts {
 struct pack_job {
     struct cli_ctx *ctx;
     struct slu_reader *reader;   /* NULL: a phase that reads none */
-    struct slu_pipe *pipe;       /* while one runs */
     struct slu_names *names;     /* the reader's, or the phase's own */
     struct slu_header in;        /* of the stream that is read */
     struct slu_writer *writer;   /* NULL: plan only */
@@ -110,9 +109,9 @@ SLU_MUST_USE int pack_set_length(struct pack_job *j, struct slu_header *h,
  * or to apply are j's. */
 SLU_MUST_USE int pack_config(struct pack_job *j, const struct slu_header *h,
                              struct slu_packing_cfg *cfg, struct slu_err *err);
-/* First pass: what passes is written (unless j->writer is NULL), what waits goes to
- * j->packing. *in: what was read. */
-SLU_MUST_USE int pack_read(struct pack_job *j, struct slu_sum *in, struct slu_err *err);
+/* First pass, of a struct pack_job: what passes is written (unless its writer is NULL),
+ * what waits goes to its packing. */
+extern const struct slu_side_ops pack_reading;
 /* Second pass: the bins. */
 SLU_MUST_USE int pack_write(struct pack_job *j, struct slu_err *err);
 /* Writes --save-plan, if it was asked for. */

@@ -151,8 +151,8 @@ int slu_pack_new_slot(struct slu_packing *p, uint32_t domain, struct slu_err *er
     return rc;
 }
 
-static int find_slot(struct slu_packing *p, uint32_t domain, uint32_t *slot,
-                     struct slu_err *err)
+int slu_pack_find_slot(struct slu_packing *p, uint32_t domain, uint32_t *slot,
+                       struct slu_err *err)
 {
     domain = p->cfg.mix_domains ? SLU_NO_DOMAIN : domain;
     uint64_t i;
@@ -219,8 +219,8 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
         if (!rc)
             rc = slu_pack_mem_leave(p, err);
     }
-    if (!rc && p->ext && p->ext->parts)
-        return slu_pack_scatter_put(p, it, err);
+    if (!rc && p->ext && p->ext->flow)
+        return slu_pack_flow_put(p, it, err);
     if (!rc && p->ext)
         rc = slu_pack_ext_put(p->ext, it, err);
     return rc ? rc : slu_pack_count(p, it->slot, it->seg.len_tok, err);
@@ -245,7 +245,7 @@ static int add_run(struct slu_packing *p, const struct slu_batch *b,
     struct slu_pack_item it = {.seg = run->seg, .id = b->str.data + run->seg.id_off};
     if (!left)
         return SLU_OK;
-    int rc = find_slot(p, run->seg.domain, &it.slot, err);
+    int rc = slu_pack_find_slot(p, run->seg.domain, &it.slot, err);
     if (rc)
         return rc;
     struct slu_pack_slot *s = &p->slot[it.slot];
@@ -344,7 +344,7 @@ static const char *name_of(const struct slu_packing *p, size_t i)
 }
 
 /* The domains of the plan to apply are those of the items, in their order. */
-int slu_pack_check_domains(const struct slu_packing *p, struct slu_err *err)
+static int check_domains(const struct slu_packing *p, struct slu_err *err)
 {
     size_t n = p->cfg.apply ? slu_planfile_domains(p->cfg.apply) : p->n_slot;
     for (size_t i = 0; i < p->n_slot && i < n && p->cfg.apply; i++) {
@@ -419,8 +419,9 @@ int slu_pack_rows(struct slu_packing *p, size_t i, struct slu_length_count **row
 {
     struct slu_pack_slot *s = &p->slot[i];
     int rc = p->pending.n ? count_pending(p, err) : SLU_OK;
-    *row = NULL;
-    *n = 0;
+    *row = s->row; /* of all parts: counted by others */
+    *n = s->n_row;
+    s->row = NULL;
     if (!rc && s->lengths)
         rc = slu_lengths_rows(s->lengths, row, n, err);
     slu_lengths_free(s->lengths);
@@ -453,7 +454,7 @@ static int plan_counted(struct slu_packing *p, struct slu_err *err)
 
 int slu_packing_plan(struct slu_packing *p, struct slu_err *err)
 {
-    int rc = slu_pack_check_domains(p, err);
+    int rc = check_domains(p, err);
     if (rc)
         return rc;
     if (p->mem && !p->ext)

@@ -25,7 +25,6 @@ void slu_pack_ext_free(struct slu_pack_ext *x)
         return;
     slu_spool_free(x->spool);
     slu_sorter_free(x->sorter);
-    slu_pack_parts_free(x->parts);
     for (size_t i = 0; i < x->n_site; i++) {
         free(x->site[i].rank);
         free(x->site[i].end);
@@ -130,27 +129,26 @@ static int sort_items(struct slu_packing *p, struct slu_err *err)
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-static int advance(struct slu_pack_ext *x, struct slu_err *err)
+static int advance(struct slu_packing *p, struct slu_err *err)
 {
+    struct slu_pack_ext *x = p->ext;
     const void *rec;
     size_t n;
+    if (x->items)
+        return slu_pack_flow_next(p, err);
     int rc = slu_sorter_next(x->sorter, &x->key, &rec, &n, err);
     x->item = rc ? NULL : rec;
+    x->domain = rc ? 0 : x->item->domain;
     return rc == SLU_EOF ? SLU_OK : rc;
-}
-
-int slu_pack_ext_sorter(struct slu_packing *p, struct slu_err *err)
-{
-    slu_pack_phase(p, "sort", NULL);
-    struct slu_sorter_cfg cfg = {p->cfg.budget_byte * 3 / 8, p->cfg.tmpdir,
-                                 p->cfg.n_threads};
-    return slu_sorter_new(&p->ext->sorter, &cfg, err);
 }
 
 static int start(struct slu_packing *p, struct slu_err *err)
 {
     struct slu_pack_ext *x = p->ext;
-    int rc = slu_pack_ext_sorter(p, err);
+    struct slu_sorter_cfg cfg = {p->cfg.budget_byte * 3 / 8, p->cfg.tmpdir,
+                                 p->cfg.n_threads};
+    slu_pack_phase(p, "sort", NULL);
+    int rc = slu_sorter_new(&x->sorter, &cfg, err);
     if (!rc && slu_packing_bin_byte(p) > slu_pack_bin_limit(p) &&
         p->n_bin <= p->cfg.budget_byte / 16 / sizeof *x->bin_byte) {
         x->bin_byte = calloc(p->n_bin, sizeof *x->bin_byte);
@@ -159,13 +157,9 @@ static int start(struct slu_packing *p, struct slu_err *err)
     }
     if (!rc)
         rc = sort_items(p, err);
-    return rc ? rc : slu_pack_ext_seal(x, err);
-}
-
-int slu_pack_ext_seal(struct slu_pack_ext *x, struct slu_err *err)
-{
-    int rc = slu_sorter_seal(x->sorter, err);
-    return rc ? rc : advance(x, err);
+    if (!rc)
+        rc = slu_sorter_seal(x->sorter, err);
+    return rc ? rc : advance(p, err);
 }
 
 /* The most pieces that a bin of the plan has. */
@@ -207,7 +201,8 @@ int slu_pack_ext_sites(struct slu_packing *p, struct slu_err *err)
             continue;
         size_t n = plan->n_length ? plan->n_length : 1;
         x->site[i].rank = calloc(n, sizeof *x->site[i].rank);
-        if (!x->site[i].rank)
+        x->site[i].end = x->flow ? calloc(n, sizeof *x->site[i].end) : NULL;
+        if (!x->site[i].rank || (x->flow && !x->site[i].end))
             return slu_fail_nomem(err, n * sizeof *x->site[i].rank);
     }
     return SLU_OK;
@@ -250,13 +245,14 @@ static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_e
 }
 
 /* The item goes to the end of out, whose last bin is open. */
-static int take_item(struct slu_pack_ext *x, struct slu_batch *out, struct slu_err *err)
+static int take_item(struct slu_packing *p, struct slu_batch *out, struct slu_err *err)
 {
+    const struct slu_pack_ext *x = p->ext;
     const struct slu_pack_wait *it = x->item;
     const uint8_t *id = (const uint8_t *)(it + 1),
                   *tok = id + slu_pack_pad8(it->id_len);
     struct slu_seg seg = {it->source, it->document, it->offset,   it->len_tok,
-                          it->domain, it->id_len,   out->str.len, it->score};
+                          x->domain,  it->id_len,   out->str.len, it->score};
     int rc = slu_grow(&out->seg, &out->cap_seg, out->n_seg + 1, sizeof seg, err);
     if (!rc)
         rc = slu_buf_append(&out->own, tok, it->len_tok * x->cfg.tok_bytes, err);
@@ -266,7 +262,7 @@ static int take_item(struct slu_pack_ext *x, struct slu_batch *out, struct slu_e
         return rc;
     out->seg[out->n_seg++] = seg;
     out->n_tok += it->len_tok;
-    return advance(x, err);
+    return advance(p, err);
 }
 
 static int pad_bin(struct slu_pack_ext *x, uint64_t n, struct slu_batch *out,
@@ -345,12 +341,12 @@ int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
         size_t n_str = out->str.len;
         rc = capacity_here(p, &capacity, err);
         while (!rc && x->item && x->key.hi == bin_key.hi) {
-            rc = take_item(x, out, err);
+            rc = take_item(p, out, err);
             if (!rc)
                 rc = check_bin(p, out, q.seg_off, n_str, err);
         }
-        if (!rc && x->parts)
-            rc = slu_pack_gather_check(p, bin_key, out->n_seg - q.seg_off, err);
+        if (!rc && x->items)
+            rc = slu_pack_flow_check(p, bin_key, out->n_seg - q.seg_off, err);
         if (!rc)
             rc = end_bin(x, capacity, q, n_str, &w->stat, out, err);
         w->n_bin++;

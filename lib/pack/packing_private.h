@@ -5,7 +5,7 @@
  * packing_bins.c gathered from there, window by window
  * packing_ext.c  past the budget: spool.h, then sorter.h
  * packing_cuda.c the arrays on a device
- * phase_*.c      the same in parts, with files between (phases.h)
+ * pack_flow.c    the same in parts, with files between
  */
 #ifndef SLU_PACKING_PRIVATE_H
 #define SLU_PACKING_PRIVATE_H
@@ -18,6 +18,7 @@
 #include "kernels/gather.h"
 #include "kernels/place.h"
 #include "kernels/sort.h"
+#include "lib/flow/flow.h"
 #include "lib/map.h"
 #include "lib/pack/packing.h"
 
@@ -90,7 +91,7 @@ static inline struct slu_gather slu_pack_gather(const struct slu_pack_arrays *a)
 struct slu_pack_slot {
     uint32_t domain;              /* as in segments; SLU_NO_DOMAIN where domains mix */
     struct slu_lengths *lengths;  /* where they are counted on arrival */
-    struct slu_length_count *row; /* the histogram, where it is kept behind the plan */
+    struct slu_length_count *row; /* the histogram: of all parts; behind the plan */
     size_t n_row;
     struct slu_pack_plan *plan; /* past the budget, and with plan_only */
     uint64_t n_item;            /* that wait, cut */
@@ -152,9 +153,6 @@ struct slu_pack_cfg slu_pack_solver_cfg(const struct slu_packing *p);
 SLU_MUST_USE int slu_pack_rows(struct slu_packing *p, size_t i,
                                struct slu_length_count **row, size_t *n,
                                struct slu_err *err);
-/* SLU_E_MISMATCH where a plan is to be applied, and is one for other domains. */
-SLU_MUST_USE int slu_pack_check_domains(const struct slu_packing *p,
-                                        struct slu_err *err);
 /* The next slot, of a domain that has none yet. */
 SLU_MUST_USE int slu_pack_new_slot(struct slu_packing *p, uint32_t domain,
                                    struct slu_err *err);
@@ -162,6 +160,9 @@ SLU_MUST_USE int slu_pack_new_slot(struct slu_packing *p, uint32_t domain,
 SLU_MUST_USE int slu_pack_make_plan(struct slu_packing *p, size_t i,
                                     struct slu_length_count *row, size_t n,
                                     struct slu_err *err);
+/* The slot of a domain, made where there is none. */
+SLU_MUST_USE int slu_pack_find_slot(struct slu_packing *p, uint32_t domain,
+                                    uint32_t *slot, struct slu_err *err);
 
 /* ---- packing_mem.c, packing_bins.c ---- */
 
@@ -252,7 +253,7 @@ void slu_pack_related_place(const struct slu_packing *p);
  * each with zeros up to a multiple of 8. */
 struct slu_pack_wait {
     uint64_t source, document, offset, len_tok;
-    uint64_t position; /* in the domain's concatenation; 0 between phases */
+    uint64_t position; /* in the domain's concatenation; 0 in parts */
     uint32_t domain, slot, id_len, zero;
     uint64_t score;
 };
@@ -279,7 +280,14 @@ struct slu_pack_ext {
     struct slu_u128 key; /* of the item that comes next, if any */
     const struct slu_pack_wait *item;
 
-    struct slu_pack_parts *parts; /* phase_private.h; NULL: no phase */
+    uint32_t domain; /* of item, in this process */
+
+    /* In parts; NULL: in one process. */
+    struct slu_flow *flow;
+    struct slu_count *work;  /* items that went to files, or came from them */
+    uint64_t n_counted;      /* scatter: items that there must be */
+    struct slu_table *items; /* gather: in order; */
+    uint64_t next_bin, end_bin;
 };
 
 /* Bins spread over all 64-bit numbers, then the place in the bin; and back. */
@@ -298,7 +306,7 @@ static inline uint64_t slu_pack_pad8(uint64_t n)
     return (n + 7) & ~UINT64_C(7);
 }
 
-/* With a spool, or (phases) without. */
+/* With a spool, or (in parts) without. */
 SLU_MUST_USE int slu_pack_ext_new(struct slu_pack_ext **x,
                                   const struct slu_packing_cfg *cfg, bool spool,
                                   struct slu_err *err);
@@ -306,9 +314,6 @@ SLU_MUST_USE int slu_pack_ext_put(struct slu_pack_ext *x,
                                   const struct slu_pack_item *it, struct slu_err *err);
 /* Where the slots' bins are, behind their plans; finds most_items. */
 SLU_MUST_USE int slu_pack_ext_sites(struct slu_packing *p, struct slu_err *err);
-SLU_MUST_USE int slu_pack_ext_sorter(struct slu_packing *p, struct slu_err *err);
-/* All is sorted: the first item. */
-SLU_MUST_USE int slu_pack_ext_seal(struct slu_pack_ext *x, struct slu_err *err);
 SLU_MUST_USE int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err);
 SLU_MUST_USE int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
                                    struct slu_batch *out, uint64_t tok,
@@ -316,15 +321,15 @@ SLU_MUST_USE int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_win
 uint64_t slu_pack_ext_spilled(const struct slu_pack_ext *x);
 void slu_pack_ext_free(struct slu_pack_ext *x);
 
-/* ---- phase_scatter.c, phase_gather.c ---- */
+/* ---- pack_flow.c ---- */
 
-void slu_pack_parts_free(struct slu_pack_parts *q);
 /* An item of a part that is scattered. */
-SLU_MUST_USE int slu_pack_scatter_put(struct slu_packing *p,
-                                      const struct slu_pack_item *it,
-                                      struct slu_err *err);
+SLU_MUST_USE int slu_pack_flow_put(struct slu_packing *p,
+                                   const struct slu_pack_item *it, struct slu_err *err);
+/* The next item of a range that is gathered to x->item. */
+SLU_MUST_USE int slu_pack_flow_next(struct slu_packing *p, struct slu_err *err);
 /* n items with keys like this one were taken: the next bin, and all of it? */
-SLU_MUST_USE int slu_pack_gather_check(struct slu_packing *p, struct slu_u128 key,
-                                       uint64_t n, struct slu_err *err);
+SLU_MUST_USE int slu_pack_flow_check(struct slu_packing *p, struct slu_u128 key,
+                                     uint64_t n, struct slu_err *err);
 
 #endif

@@ -288,8 +288,6 @@ static uint32_t *put_ids(const struct slu_encoder *e, size_t k, uint32_t *out)
         done = piece + 1;
         if (piece == k)
             return out;
-        /* Of one of the next pieces; behind the last one stands an older place. */
-        __builtin_prefetch(e->words.hot_ids[b->place[j + HOT_SLACK / 2]]);
         const uint32_t value = b->id[piece];
         const uintptr_t is_found = -(uintptr_t)(value / IS_FOUND & 1);
         const struct word_slot *s = &e->found[value & (IS_FOUND - 1) & is_found];

@@ -83,7 +83,7 @@ done
 pack --length 64 --phase plan --work wk
 for v in order domains ids; do
     cp $v.tks in.tks
-    refuses "pack scatter, $v" 'is not the one that was counted' pack --length 64 --phase scatter --work wk $part -o x.tks in.tks
+    refuses "pack scatter, $v" 'is not the one that wk/count.0-of-1 was made from' pack --length 64 --phase scatter --work wk $part -o x.tks in.tks
 done
 pack --length 64 --phase scatter --work wk $part --ranges 2 -o p.tks first.tks
 refuses "pack scatter, other ranges" 'scatter.0-of-1: was made with ranges=2, and this is ranges=3; remove it, or use -f' \

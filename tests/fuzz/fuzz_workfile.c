@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct slu_workfile *f;
     if (n < 2)
         return 0;
-    uint64_t kind = 1 + data[1] % SLU_WORKFILE_PASSAGES_MATCH;
+    uint64_t kind = 1 + data[1] % SLU_WORKFILE_FLOW;
     uint8_t *copy = malloc(n);
     must(copy != NULL);
     memcpy(copy, data + 2, n - 2);

@@ -9,7 +9,7 @@ manifest: what comes of the work that takes it. Of the work files of phases: wit
 later phase is run, and the records at the end must be those of then.
 
 An answer is data, never how it is printed: fields that are new in what inspect prints do not count. A version that does not
-want to read a file of an earlier one has to say so in one line and to be listed in REFUSED; so far none is.
+want to read a file of an earlier one has to say so in one line and to be listed in REFUSED: so are work folders of pack's phases, which are made again from what they were made of.
 """
 import base64
 import hashlib
@@ -23,7 +23,8 @@ import sys
 import tempfile
 
 BIN = os.environ.get("BIN", "build/bin")
-REFUSED = {}  # file or job: the words of the line that refuses it
+# File or job: the words of the line that refuses it.
+REFUSED = {"pack from phase %d on" % k: "of another phase, program or version of sluice; remove it" for k in (1, 2, 3)}
 
 # ---- what is made -------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@
 static char folder[] = "/var/tmp/sluice-workfile-XXXXXX";
 static const char param[] = "length=64 method=bfd";
 
-#define KIND  SLU_WORKFILE_PACK_SCATTER
+#define KIND  SLU_WORKFILE_FLOW
 #define N_BIG 100000 /* numbers: more than the reader's buffer */
 
 static void head_of(struct slu_workfile_head *h)

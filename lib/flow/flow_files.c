@@ -1,0 +1,563 @@
+/* flow_files.c - the files of the work folder: which there are, what they were made of,
+ * and the one that a job leaves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "lib/flow/flow_private.h"
+#include "lib/stream/stream_private.h"
+
+/* ---- names ---- */
+
+const struct slu_stage *slu_stage_named(const struct slu_flow_spec *spec,
+                                        const char *name)
+{
+    for (unsigned i = 0; i < spec->n_stage; i++)
+        if (!strcmp(spec->stage[i].name, name))
+            return &spec->stage[i];
+    return NULL;
+}
+
+/* How many files a stage has; 0: one, which has no number. */
+static uint64_t files_of(const struct slu_flow *f, const struct slu_stage *s)
+{
+    return s->flags & SLU_STAGE_ONE      ? 0
+           : s->flags & SLU_STAGE_RANGES ? f->n_range
+                                         : f->n_part;
+}
+
+int slu_flow_path(const struct slu_flow *f, const struct slu_stage *s, uint64_t i,
+                  char **path, struct slu_err *err)
+{
+    return slu_work_path(f->job->work, s->name, i, files_of(f, s), path, err);
+}
+
+/* The words of all stages up to s. */
+static int param_of(const struct slu_flow *f, const struct slu_stage *s,
+                    struct slu_buf *t, struct slu_err *err)
+{
+    const struct slu_flow_spec *spec = f->cfg->spec;
+    int rc = slu_buf_printf(t, err, "flow=%s stage=%s", spec->name, s->name);
+
+    for (const struct slu_stage *p = spec->stage; p <= s && !rc; p++)
+        if (p->words)
+            rc = p->words(f->cfg->ctx, t, err);
+    return rc;
+}
+
+static struct slu_workfile_head head_of(const struct slu_flow *f,
+                                        const struct slu_stage *s, uint64_t i,
+                                        const char *param)
+{
+    struct slu_workfile_head h = {
+        .kind = SLU_WORKFILE_FLOW, .of = files_of(f, s), .param = param};
+
+    h.part = h.of ? i : 0;
+    memcpy(h.fingerprint, f->header.fingerprint, sizeof h.fingerprint);
+    return h;
+}
+
+/* File i of a stage, whatever it was made with. */
+static int open_any(const struct slu_flow *f, const struct slu_stage *s, uint64_t i,
+                    struct slu_workfile **file, struct slu_err *err)
+{
+    const struct slu_workfile_head h = head_of(f, s, i, NULL);
+
+    return slu_work_open(f->job->work, s->name, &h, true, NULL, file, err);
+}
+
+int slu_flow_reopen(const struct slu_flow *f, const struct slu_stage *s, uint64_t i,
+                    struct slu_workfile **file, struct slu_err *err)
+{
+    const struct slu_flow_from *from = &f->from[slu_stage_number(f->cfg->spec, s)];
+    const uint64_t number = from->first + i;
+    int rc = open_any(f, s, number, file, err);
+
+    if (!rc && slu_u128_cmp(slu_workfile_id(*file), from->file[i].id)) {
+        rc = slu_fail(err, SLU_E_MISMATCH, "%s: changed while it was read",
+                      slu_workfile_path(*file));
+        slu_workfile_free(*file);
+        *file = NULL;
+    }
+    return rc;
+}
+
+/* ---- sections ---- */
+
+static uint64_t cells(const struct slu_flow *f, unsigned table)
+{
+    const struct slu_table_spec *t = &f->cfg->spec->table[table];
+
+    return t->cut == SLU_CUT_NO ? 1 : t->cut == SLU_CUT_PARTS ? f->n_part : f->n_range;
+}
+
+void slu_flow_sections(const struct slu_flow *f, unsigned table, uint64_t *first,
+                       uint64_t *n)
+{
+    const struct slu_stage *s = slu_stage_of(f->cfg->spec, table);
+
+    *first = SEC_TABLES;
+    for (unsigned k = 0; s->out[k] != table; k++)
+        *first += cells(f, s->out[k]);
+    *n = cells(f, table);
+}
+
+static uint64_t sections_of(const struct slu_flow *f, const struct slu_stage *s)
+{
+    uint64_t n = SEC_TABLES;
+
+    for (unsigned k = 0; k < s->n_out; k++)
+        n += cells(f, s->out[k]);
+    return n;
+}
+
+static bool cut_by_ranges(const struct slu_flow *f, const struct slu_stage *s)
+{
+    for (unsigned k = 0; k < s->n_out; k++)
+        if (f->cfg->spec->table[s->out[k]].cut == SLU_CUT_RANGES)
+            return true;
+    return false;
+}
+
+/* ---- how many parts there are, and the header ---- */
+
+static const struct slu_stage *first_input(const struct slu_flow *f, unsigned flags)
+{
+    const struct slu_flow_spec *spec = f->cfg->spec;
+
+    for (unsigned i = f->stage->n_in; i-- > 0;) {
+        const struct slu_stage *s = slu_stage_of(spec, f->stage->in[i].table);
+        if ((s->flags & flags) == flags)
+            return s;
+    }
+    return NULL;
+}
+
+/* The number of parts that a stage of one job was made of. */
+static int parts_in(const struct slu_flow *f, const struct slu_stage *one, uint64_t *n,
+                    struct slu_err *err)
+{
+    struct slu_workfile *file;
+    int rc = open_any(f, one, 0, &file, err);
+
+    if (rc)
+        return rc;
+    *n = slu_workfile_len(file, SEC_PARTS) / PART;
+    if (!*n || *n > SLU_WORKFILE_MAX_PARTS)
+        rc = slu_workfile_damaged(file, err);
+    else if (!(f->stage->flags & (SLU_STAGE_ONE | SLU_STAGE_RANGES)) &&
+             *n != f->job->of)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: is of %llu parts, and this is part %llu/%llu",
+                      slu_workfile_path(file), (unsigned long long)*n,
+                      (unsigned long long)f->job->part, (unsigned long long)f->job->of);
+    slu_workfile_free(file);
+    return rc;
+}
+
+int slu_flow_shape(struct slu_flow *f, struct slu_err *err)
+{
+    const struct slu_stage *one = first_input(f, SLU_STAGE_ONE);
+    const struct slu_stage *any = first_input(f, 0);
+    int rc = SLU_OK;
+
+    if (!(f->stage->flags & (SLU_STAGE_ONE | SLU_STAGE_RANGES)))
+        f->n_part = f->job->of;
+    if (one)
+        rc = parts_in(f, one, &f->n_part, err);
+    else if (any && !f->n_part)
+        rc = slu_work_parts(f->job->work, any->name, &f->n_part, err);
+    f->n_range = f->stage->flags & SLU_STAGE_RANGES ? f->job->of
+                 : f->job->ranges                   ? f->job->ranges
+                                                    : f->n_part;
+    return rc;
+}
+
+int slu_flow_first_header(struct slu_flow *f, struct slu_err *err)
+{
+    const struct slu_stage *s = first_input(f, SLU_STAGE_NAMES);
+    struct slu_workfile_stream stream = {.domain = NULL};
+    struct slu_names *names = NULL;
+    struct slu_workfile *file = NULL;
+    int rc = slu_names_new(&names, err);
+
+    if (!rc)
+        rc = open_any(f, s, 0, &file, err);
+    slu_header_init(&stream.header);
+    if (!rc)
+        rc = slu_workfile_get_stream(file, SEC_STREAM, names, false, &stream, err);
+    if (!rc)
+        rc = slu_header_copy(&f->header, &stream.header, err);
+    slu_workfile_stream_release(&stream);
+    slu_workfile_free(file);
+    slu_names_free(names);
+    return rc;
+}
+
+/* ---- what was made of what ---- */
+
+static int other_files(const struct slu_workfile *file, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%s: was made from other files than those that are there now; "
+                    "remove it and run its phase again",
+                    slu_workfile_path(file));
+}
+
+/* The files of stage number i are those of that mix; what is known already must agree.
+ */
+static int learn(struct slu_flow *f, size_t i, struct slu_u128 mix,
+                 const struct slu_workfile *file, struct slu_err *err)
+{
+    const struct slu_u128 none = {0, 0};
+
+    if (!slu_u128_cmp(mix, none))
+        return SLU_OK;
+    if (!slu_u128_cmp(f->made[i], none))
+        f->made[i] = mix;
+    return slu_u128_cmp(f->made[i], mix) ? other_files(file, err) : SLU_OK;
+}
+
+static int read_made(struct slu_flow *f, struct slu_workfile *file, struct slu_err *err)
+{
+    const unsigned n = f->cfg->spec->n_stage;
+    uint64_t v[2];
+    int rc = slu_workfile_len(file, SEC_MADE) == 2 * (uint64_t)n
+                 ? slu_workfile_begin(file, SEC_MADE, err)
+                 : slu_workfile_damaged(file, err);
+
+    for (unsigned i = 0; i < n && !rc; i++) {
+        rc = slu_workfile_get(file, 2, v, err);
+        if (!rc)
+            rc = learn(f, i, (struct slu_u128){v[0], v[1]}, file, err);
+    }
+    return rc ? rc : slu_workfile_end(file, err);
+}
+
+/* Its part's file of the first stage is the one that the stage of one job was made of.
+ */
+static int check_part(const struct slu_flow *f, const struct slu_stage *one,
+                      const struct slu_workfile *file, struct slu_err *err)
+{
+    struct slu_u128 id = slu_workfile_id(file);
+    struct slu_workfile *of = NULL;
+    uint64_t v[PART] = {0};
+    int rc = open_any(f, one, 0, &of, err);
+
+    if (!rc)
+        rc = slu_workfile_read(of, SEC_PARTS, f->job->part * PART, PART, v, err);
+    if (!rc && v[PART_HASH] != slu_hash64(v, PART_HASH * 8))
+        rc = slu_workfile_damaged(of, err);
+    if (!rc && (v[PART_ID] != id.lo || v[PART_ID + 1] != id.hi))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: is not what the %s was made of; remove the %s and run "
+                      "--phase %s again",
+                      slu_workfile_path(file), one->name, one->name, one->name);
+    slu_workfile_free(of);
+    return rc;
+}
+
+static void note_part(struct slu_flow *f, uint64_t i, const struct slu_workfile *file)
+{
+    const struct slu_workfile_head *h = slu_workfile_head(file);
+    const struct slu_u128 id = slu_workfile_id(file);
+    uint64_t *v = f->part + i * PART;
+
+    v[PART_ID] = id.lo;
+    v[PART_ID + 1] = id.hi;
+    v[PART_SEQUENCES] = h->count[N_SEQUENCE];
+    v[PART_TOKENS] = h->count[N_TOKEN];
+    v[PART_STREAM] = h->inputs.lo;
+    v[PART_STREAM + 1] = h->inputs.hi;
+    v[PART_STREAM + 2] = 0;
+    v[PART_HASH] = slu_hash64(v, PART_HASH * 8);
+}
+
+/* ---- all files of a stage ---- */
+
+/* A stream that reads none is written from the stage's files. */
+static bool gives_vocab(const struct slu_flow *f, const struct slu_stage *s)
+{
+    const struct slu_flow_spec *spec = f->cfg->spec;
+
+    for (const struct slu_stage *p = spec->stage; p < spec->stage + spec->n_stage; p++)
+        for (unsigned k = 0; k < p->n_in; k++)
+            if (slu_stage_of(spec, p->in[k].table) == s &&
+                (p->flags & (SLU_STAGE_READS | SLU_STAGE_WRITES)) == SLU_STAGE_WRITES)
+                return true;
+    return false;
+}
+
+static int read_names(struct slu_flow *f, const struct slu_stage *s,
+                      struct slu_flow_file *to, bool first, struct slu_workfile *file,
+                      struct slu_err *err)
+{
+    bool vocab = first && !f->cfg->reader && gives_vocab(f, s);
+    int rc =
+        slu_workfile_get_stream(file, SEC_STREAM, f->names, vocab, &to->names, err);
+
+    if (!rc && slu_header_compatible(&f->header, &to->names.header, err))
+        rc = slu_err_at(err, "%s", slu_workfile_path(file));
+    return rc;
+}
+
+static int check_ranges(const struct slu_flow *f, const struct slu_workfile *file,
+                        struct slu_err *err)
+{
+    uint64_t is = slu_workfile_head(file)->count[N_RANGE];
+
+    if (is == f->n_range)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%s: has %llu ranges, and this is --part %llu/%llu",
+                    slu_workfile_path(file), (unsigned long long)is,
+                    (unsigned long long)f->job->part, (unsigned long long)f->job->of);
+}
+
+static int look_at(struct slu_flow *f, const struct slu_stage *s, const char *param,
+                   uint64_t i, struct slu_err *err)
+{
+    struct slu_flow_from *from = &f->from[slu_stage_number(f->cfg->spec, s)];
+    const struct slu_stage *one = first_input(f, SLU_STAGE_ONE);
+    const struct slu_workfile_head want = head_of(f, s, from->first + i, param);
+    struct slu_workfile *file = NULL;
+    int rc = open_any(f, s, from->first + i, &file, err);
+
+    if (!rc)
+        rc = slu_workfile_match(file, &want, NULL, err);
+    if (!rc && cut_by_ranges(f, s))
+        rc = check_ranges(f, file, err);
+    if (!rc && slu_workfile_n_section(file) != sections_of(f, s))
+        rc = slu_workfile_damaged(file, err);
+    if (!rc)
+        rc = read_made(f, file, err);
+    if (!rc) {
+        from->file[i].id = slu_workfile_id(file);
+        if (s->flags & SLU_STAGE_NAMES)
+            rc = read_names(f, s, &from->file[i], i == 0, file, err);
+    }
+    if (!rc && f->part && s == f->cfg->spec->stage)
+        note_part(f, i, file);
+    if (!rc && f->cfg->reader && s == f->cfg->spec->stage) {
+        f->want = slu_workfile_head(file)->inputs;
+        f->want_of = s;
+        rc = one ? check_part(f, one, file, err) : SLU_OK;
+    }
+    slu_workfile_free(file);
+    return rc;
+}
+
+static int look_at_all(struct slu_flow *f, const struct slu_stage *s, bool own,
+                       struct slu_err *err)
+{
+    size_t number = slu_stage_number(f->cfg->spec, s);
+    struct slu_flow_from *from = &f->from[number];
+    uint64_t n = files_of(f, s);
+    struct slu_u128 mix = {0, 0}, none = {0, 0};
+    struct slu_buf param = SLU_BUF_INIT;
+    int rc = param_of(f, s, &param, err);
+
+    from->first = own ? f->job->part : 0;
+    from->n = own || !n ? 1 : n;
+    from->file = calloc(from->n, sizeof *from->file);
+    if (!rc && !from->file)
+        rc = slu_fail_nomem(err, from->n * sizeof *from->file);
+    for (uint64_t i = 0; i < from->n && from->file; i++)
+        slu_header_init(&from->file[i].names.header);
+    for (uint64_t i = 0; i < from->n && !rc; i++) {
+        rc = look_at(f, s, (const char *)param.data, i, err);
+        mix = slu_workfile_mix(mix, from->file[i].id);
+    }
+    slu_buf_release(&param);
+    if (rc || own)
+        return rc;
+    if (slu_u128_cmp(f->made[number], none) && slu_u128_cmp(f->made[number], mix))
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: the %s files are others than those that later ones were "
+                        "made from; remove these and run their phases again",
+                        f->job->work, s->name);
+    f->made[number] = mix;
+    return SLU_OK;
+}
+
+int slu_flow_look(struct slu_flow *f, struct slu_err *err)
+{
+    const struct slu_flow_spec *spec = f->cfg->spec;
+    int rc = SLU_OK;
+
+    if (f->stage->flags & SLU_STAGE_ONE) {
+        f->part = calloc(f->n_part, PART * sizeof *f->part);
+        if (!f->part)
+            return slu_fail_nomem(err, f->n_part * PART * sizeof *f->part);
+    }
+    for (unsigned k = 0; k < f->stage->n_in && !rc; k++) {
+        const struct slu_stage *s = slu_stage_of(spec, f->stage->in[k].table);
+        if (!f->from[slu_stage_number(spec, s)].file)
+            rc = look_at_all(f, s, f->stage->in[k].reach == SLU_OWN, err);
+    }
+    return rc;
+}
+
+/* ---- its own file ---- */
+
+static int remedy(int rc, struct slu_err *err)
+{
+    const char *text = "; remove it, or use -f to make it again";
+    size_t n = err ? strlen(err->msg) : 0;
+
+    if (err && n + strlen(text) < sizeof err->msg)
+        memcpy(err->msg + n, text, strlen(text) + 1);
+    return rc;
+}
+
+static int match_own(struct slu_flow *f, struct slu_workfile *file, struct slu_err *err)
+{
+    const struct slu_workfile_head want = head_of(f, f->stage, f->job->part, f->param);
+    uint64_t is = slu_workfile_head(file)->count[N_RANGE];
+    int rc = slu_workfile_match(file, &want, NULL, err);
+
+    if (!rc && cut_by_ranges(f, f->stage) && is != f->n_range)
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: was made with ranges=%llu, and this is ranges=%llu",
+                      slu_workfile_path(file), (unsigned long long)is,
+                      (unsigned long long)f->n_range);
+    return rc ? remedy(rc, err) : read_made(f, file, err);
+}
+
+int slu_flow_done(struct slu_flow *f, bool *done, struct slu_u128 *stream,
+                  struct slu_err *err)
+{
+    struct slu_err why = SLU_ERR_INIT;
+    struct slu_buf param = SLU_BUF_INIT;
+    struct slu_workfile *file;
+    int rc = param_of(f, f->stage, &param, err);
+
+    *done = false;
+    if (!rc)
+        rc = slu_flow_path(f, f->stage, f->job->part, &f->path, err);
+    f->param = (char *)param.data; /* it is kept as text */
+    if (rc || f->job->force)
+        return rc;
+    rc = slu_workfile_open(&file, f->path, SLU_WORKFILE_FLOW, &why);
+    if (rc == SLU_E_IO && why.sys_errno == ENOENT)
+        return SLU_OK;
+    if (!rc)
+        rc = match_own(f, file, &why);
+    if (rc && err)
+        *err = why;
+    *done = !rc && !f->job->again;
+    if (!rc)
+        *stream = slu_workfile_head(file)->inputs;
+    slu_workfile_free(file);
+    return rc;
+}
+
+static int put_tables(struct slu_flow *f, struct slu_workfile_out *o, uint64_t *longest,
+                      struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (unsigned k = 0; k < f->stage->n_out && !rc; k++) {
+        unsigned number = f->stage->out[k];
+        uint64_t first, n;
+        slu_flow_sections(f, number, &first, &n);
+        rc = slu_table_write(f->table[number], o, first, n, f->cell[number],
+                             f->cfg->ctx, err);
+        uint64_t here = slu_table_longest(f->table[number]);
+        *longest = here > *longest ? here : *longest;
+    }
+    return rc;
+}
+
+static int put_beside(struct slu_flow *f, struct slu_workfile_out *o,
+                      struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i < f->cfg->spec->n_stage && !rc; i++) {
+        const uint64_t v[] = {f->made[i].lo, f->made[i].hi};
+        rc = slu_workfile_put(o, v, 2, err);
+    }
+    if (!rc && f->part) {
+        rc = slu_workfile_section(o, SEC_PARTS, err);
+        if (!rc)
+            rc = slu_workfile_put(o, f->part, f->n_part * PART, err);
+    }
+    if (!rc && f->stage->flags & SLU_STAGE_NAMES) {
+        rc = slu_workfile_section(o, SEC_STREAM, err);
+        if (!rc)
+            rc = slu_workfile_put_stream(o, &f->header, f->names,
+                                         gives_vocab(f, f->stage), err);
+    }
+    return rc;
+}
+
+int slu_flow_write(struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_workfile_head head = head_of(f, f->stage, f->job->part, f->param);
+    struct slu_workfile_out *o = NULL;
+    int rc = slu_workfile_create(&o, f->path, head.kind, err);
+
+    if (!rc)
+        rc = put_beside(f, o, err);
+    if (!rc)
+        rc = put_tables(f, o, &head.count[N_LONGEST], err);
+    if (rc) {
+        slu_workfile_abort(o);
+        return rc;
+    }
+    head.inputs = f->stream;
+    head.count[N_SEQUENCE] = f->report->in.n.sequences;
+    head.count[N_TOKEN] = f->report->in.n.tokens;
+    head.count[N_RANGE] = cut_by_ranges(f, f->stage) ? f->n_range : 0;
+    return slu_workfile_close(o, &head, sections_of(f, f->stage), err);
+}
+
+/* ---- for programs ---- */
+
+bool slu_flow_there(const struct slu_flow_spec *spec, const struct slu_flow_job *job)
+{
+    const struct slu_flow_cfg cfg = {.spec = spec};
+    const struct slu_flow f = {.cfg = &cfg,
+                               .job = job,
+                               .n_part = job->of,
+                               .n_range = job->ranges ? job->ranges : job->of};
+    const struct slu_stage *s = slu_stage_named(spec, job->stage);
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_workfile *file = NULL;
+    bool there =
+        s && s->n_out && !open_any(&f, s, job->part, &file, &err) &&
+        (!cut_by_ranges(&f, s) || slu_workfile_head(file)->count[N_RANGE] == f.n_range);
+
+    slu_workfile_free(file);
+    return there;
+}
+
+int slu_flow_inputs(const struct slu_flow_spec *spec, const struct slu_flow_job *job,
+                    int (*each)(void *ctx, const char *folder, const char *prefix,
+                                struct slu_err *err),
+                    void *ctx, struct slu_err *err)
+{
+    const struct slu_stage *s = slu_stage_named(spec, job->stage), *before = NULL;
+    int rc = SLU_OK;
+
+    for (unsigned k = 0; k < s->n_in && !rc; k++) {
+        const struct slu_stage *of = slu_stage_of(spec, s->in[k].table);
+        struct slu_buf name = SLU_BUF_INIT;
+        if (of == before)
+            continue;
+        before = of;
+        rc = s->in[k].reach == SLU_OWN
+                 ? slu_buf_printf(&name, err, "%s.%llu-of-%llu", of->name,
+                                  (unsigned long long)job->part,
+                                  (unsigned long long)job->of)
+                 : slu_buf_printf(&name, err, "%s%s", of->name,
+                                  of->flags & SLU_STAGE_ONE ? "" : ".");
+        if (!rc)
+            rc = each(ctx, job->work, (const char *)name.data, err);
+        slu_buf_release(&name);
+    }
+    return rc;
+}

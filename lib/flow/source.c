@@ -1,0 +1,384 @@
+/* source.c - rows of files: lists one file after another; rows that are merged by a
+ * tree of losers, or poured into the sorter. Believes nothing that files say. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/flow/table_private.h"
+#include "lib/io.h"
+#include "lib/le.h"
+
+enum { LEAST_BUF = 16 << 10, MOST_BUF = 1 << 20, ALONE_BUF = 256 << 10 };
+
+struct slu_source {
+    char *path;
+    int fd;                       /* -1: not open */
+    uint64_t part, longest, most; /* bytes of a row, and of an extent, at most */
+    uint64_t off_byte; /* of what is to be read next; the extents follow one another */
+    struct extent {
+        uint64_t n_byte;
+        struct slu_u128 hash;
+    } * extent;
+    uint64_t n_extent, at_extent;
+    uint64_t left_byte; /* of the extent at hand, to be read */
+    struct slu_hash_parts *hash;
+    uint8_t *buf; /* whole rows of at most cap bytes */
+    size_t pos, len, cap;
+    size_t size; /* of the row at hand, which is at pos */
+    bool ended;
+    struct slu_row row;
+};
+
+/* ---- the files ---- */
+
+int slu_table_add(struct slu_table *t, struct slu_workfile *f, uint64_t part,
+                  uint64_t first, uint64_t n, uint64_t longest, struct slu_err *err)
+{
+    struct slu_source *s = calloc(1, sizeof *s);
+    uint64_t off;
+    int rc = s ? slu_grow(&t->source, &t->cap_source, t->n_source + 1, sizeof s, err)
+               : slu_fail_nomem(err, sizeof *s);
+
+    if (rc) {
+        free(s);
+        return rc;
+    }
+    t->source[t->n_source++] = s;
+    s->fd = -1;
+    s->part = part;
+    s->n_extent = n;
+    s->path = strdup(slu_workfile_path(f));
+    s->extent = malloc((n + 1) * sizeof *s->extent);
+    if (!s->path || !s->extent)
+        return slu_fail_nomem(err, n * sizeof *s->extent);
+    for (uint64_t i = 0; i < n; i++) {
+        struct extent *e = &s->extent[i];
+        slu_workfile_extent(f, first + i, &off, &e->n_byte, &e->hash);
+        s->off_byte = i ? s->off_byte : off;
+        s->most = e->n_byte > s->most ? e->n_byte : s->most;
+    }
+    s->longest = longest < s->most ? longest : s->most;
+    t->longest = s->longest > t->longest ? s->longest : t->longest;
+    if (t->n_open < t->cfg.max_file) {
+        s->fd = slu_workfile_take(f);
+        t->n_open++;
+    }
+    return SLU_OK;
+}
+
+static void close_source(struct slu_table *t, struct slu_source *s)
+{
+    if (s->fd >= 0) {
+        close(s->fd);
+        t->n_open--;
+    }
+    s->fd = -1;
+    slu_hash_parts_free(s->hash);
+    s->hash = NULL;
+    free(s->buf);
+    s->buf = NULL;
+}
+
+void slu_table_free_files(struct slu_table *t)
+{
+    for (size_t i = 0; i < t->n_source; i++) {
+        close_source(t, t->source[i]);
+        free(t->source[i]->extent);
+        free(t->source[i]->path);
+        free(t->source[i]);
+    }
+    free(t->source);
+    free(t->tree);
+}
+
+static int damaged(const struct slu_source *s, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_CHECKSUM,
+                    "%s: damaged; remove it and run its phase again", s->path);
+}
+
+static void begin_extent(struct slu_source *s)
+{
+    s->left_byte = s->at_extent < s->n_extent ? s->extent[s->at_extent].n_byte : 0;
+    slu_hash_parts_clear(s->hash);
+}
+
+static int open_source(struct slu_table *t, struct slu_source *s, size_t cap,
+                       struct slu_err *err)
+{
+    s->cap = cap < s->most ? cap : s->most;
+    s->cap = s->cap > s->longest ? s->cap : s->longest;
+    if (s->fd < 0) {
+        s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+        if (s->fd < 0)
+            return slu_fail_errno(err, "%s", s->path);
+        t->n_open++;
+    }
+    s->buf = malloc(s->cap + 1);
+    if (!s->buf)
+        return slu_fail_nomem(err, s->cap);
+    int rc = slu_hash_parts_new(&s->hash, err);
+    if (!rc)
+        begin_extent(s);
+    return rc;
+}
+
+/* ---- rows of one file ---- */
+
+/* n bytes at pos; those of a row are all in one extent. */
+static int need(struct slu_source *s, uint64_t n, struct slu_err *err)
+{
+    size_t have = s->len - s->pos;
+
+    if (have >= n)
+        return SLU_OK;
+    if (n > s->cap || n - have > s->left_byte)
+        return damaged(s, err);
+    memmove(s->buf, s->buf + s->pos, have);
+    s->pos = 0;
+    s->len = have;
+    size_t room = s->cap - have, some = s->left_byte < room ? s->left_byte : room;
+    if (slu_pread_full(s->fd, s->buf + have, some, s->off_byte, err))
+        return slu_err_at(err, "%s", s->path);
+    slu_hash_parts_add(s->hash, s->buf + have, some);
+    s->off_byte += some;
+    s->left_byte -= some;
+    s->len += some;
+    return SLU_OK;
+}
+
+/* Steps over extents that are at their end, once they were right. SLU_EOF: all. */
+static int turn(struct slu_source *s, struct slu_err *err)
+{
+    while (s->pos == s->len && !s->left_byte) {
+        if (s->at_extent == s->n_extent)
+            return SLU_EOF;
+        if (slu_u128_cmp(slu_hash_parts_end(s->hash), s->extent[s->at_extent].hash))
+            return damaged(s, err);
+        s->at_extent++;
+        begin_extent(s);
+    }
+    return SLU_OK;
+}
+
+static int take_words(struct slu_source *s, unsigned n, struct slu_err *err)
+{
+    int rc = need(s, 8 * (uint64_t)n, err);
+
+    if (rc)
+        return rc;
+    uint64_t *w = (uint64_t *)(void *)(s->buf + s->pos);
+    for (unsigned i = 0; i < n; i++)
+        w[i] = slu_le64(&w[i]);
+    s->size = 8 * (size_t)n;
+    s->row = (struct slu_row){{n > 1 ? w[1] : 0, w[0]}, w, s->size, s->part};
+    return SLU_OK;
+}
+
+static int take_bytes(struct slu_source *s, struct slu_err *err)
+{
+    int rc = need(s, SLU_ROW_HEAD, err);
+
+    if (rc)
+        return rc;
+    const uint8_t *p = s->buf + s->pos;
+    uint64_t n = slu_le64(p + 16);
+    if (n > s->cap)
+        return damaged(s, err);
+    s->size = SLU_ROW_HEAD + slu_row_pad8(n);
+    s->row.key = (struct slu_u128){slu_le64(p), slu_le64(p + 8)};
+    rc = need(s, s->size, err);
+    s->row.p = s->buf + s->pos + SLU_ROW_HEAD;
+    s->row.n_byte = n;
+    s->row.part = s->part;
+    return rc;
+}
+
+/* The next row of a file to s->row. */
+static int advance(const struct slu_table *t, struct slu_source *s, struct slu_err *err)
+{
+    const struct slu_u128 before = s->row.key;
+    const bool first = !s->size;
+
+    s->pos += s->size;
+    int rc = turn(s, err);
+    if (!rc)
+        rc = t->spec->n_word ? take_words(s, t->spec->n_word, err) : take_bytes(s, err);
+    if (!rc && !first && t->spec->kind == SLU_ROWS &&
+        slu_u128_cmp(before, s->row.key) > 0)
+        rc = damaged(s, err);
+    return rc;
+}
+
+/* ---- merging ---- */
+
+static int cmp_rows(unsigned n_word, const struct slu_row *a, const struct slu_row *b)
+{
+    int c = slu_u128_cmp(a->key, b->key);
+
+    if (c)
+        return c;
+    if (!n_word) {
+        c = memcmp(a->p, b->p, a->n_byte < b->n_byte ? a->n_byte : b->n_byte);
+        return c ? c : (a->n_byte > b->n_byte) - (a->n_byte < b->n_byte);
+    }
+    const uint64_t *v = a->p, *w = b->p;
+    for (unsigned i = 2; i < n_word; i++)
+        if (v[i] != w[i])
+            return v[i] < w[i] ? -1 : 1;
+    return 0;
+}
+
+/* Number n_source comes before all: while the tree is made. */
+static bool before(const struct slu_table *t, size_t a, size_t b)
+{
+    if (a == t->n_source || b == t->n_source)
+        return a == t->n_source;
+    const struct slu_source *s = t->source[a], *u = t->source[b];
+    if (s->ended || u->ended)
+        return !s->ended;
+    int c = cmp_rows(t->spec->n_word, &s->row, &u->row);
+    return c < 0 || (c == 0 && a < b);
+}
+
+/* Source i has another row: who comes first now? */
+static void replay(struct slu_table *t, size_t i)
+{
+    for (size_t at = (i + t->n_source) / 2; at > 0; at /= 2)
+        if (before(t, t->tree[at], i)) {
+            size_t loser = i;
+            i = t->tree[at];
+            t->tree[at] = loser;
+        }
+    t->tree[0] = i;
+}
+
+static int advance_or_end(struct slu_table *t, struct slu_source *s,
+                          struct slu_err *err)
+{
+    int rc = advance(t, s, err);
+
+    s->ended = rc == SLU_EOF;
+    if (s->ended)
+        close_source(t, s);
+    return s->ended ? SLU_OK : rc;
+}
+
+static int begin_merge(struct slu_table *t, size_t cap, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    t->tree = malloc((t->n_source + 1) * sizeof *t->tree);
+    if (!t->tree)
+        return slu_fail_nomem(err, t->n_source * sizeof *t->tree);
+    for (size_t i = 0; i < t->n_source && !rc; i++) {
+        t->tree[i] = t->n_source;
+        rc = open_source(t, t->source[i], cap, err);
+        if (!rc)
+            rc = advance_or_end(t, t->source[i], err);
+    }
+    for (size_t i = t->n_source; i-- > 0 && !rc;)
+        replay(t, i);
+    return rc;
+}
+
+static int next_merged(struct slu_table *t, struct slu_row *row, struct slu_err *err)
+{
+    if (!t->n_source)
+        return SLU_EOF;
+    struct slu_source *s = t->source[t->tree[0]];
+    if (t->begun && !s->ended) {
+        int rc = advance_or_end(t, s, err);
+        if (rc)
+            return rc;
+        replay(t, t->tree[0]);
+        s = t->source[t->tree[0]];
+    }
+    t->begun = true;
+    *row = s->row;
+    return s->ended ? SLU_EOF : SLU_OK;
+}
+
+/* ---- pouring ---- */
+
+static int pour_source(struct slu_table *t, struct slu_source *s, size_t cap,
+                       struct slu_err *err)
+{
+    int rc = open_source(t, s, cap, err);
+
+    while (!rc) {
+        rc = advance(t, s, err);
+        if (!rc)
+            rc = slu_table_add_row(t, &s->row, true, err);
+    }
+    close_source(t, s);
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+static int pour(struct slu_table *t, struct slu_err *err)
+{
+    uint64_t budget = t->cfg.budget_byte, share = budget / 8;
+    size_t cap = share < LEAST_BUF   ? LEAST_BUF
+                 : share > ALONE_BUF ? ALONE_BUF
+                                     : (size_t)share;
+    struct slu_sorter_cfg cfg = {.budget_byte =
+                                     budget > (512 << 10) ? budget - cap : budget,
+                                 .tmpdir = t->cfg.tmpdir,
+                                 .n_threads = t->cfg.n_threads};
+    int rc = slu_sorter_new(&t->sorter, &cfg, err);
+
+    for (size_t i = 0; i < t->n_source && !rc; i++)
+        rc = pour_source(t, t->source[i], cap, err);
+    return rc ? rc : slu_sorter_seal(t->sorter, err);
+}
+
+/* ---- all of them ---- */
+
+int slu_table_begin_files(struct slu_table *t, struct slu_err *err)
+{
+    uint64_t n = t->n_source ? t->n_source : 1, each = t->cfg.budget_byte / n,
+             most = t->cfg.budget_byte / (t->spec->kind == SLU_LIST ? 1 : 2);
+
+    t->at_source = 0;
+    for (size_t i = 0; i < t->n_source; i++)
+        if (t->source[i]->longest > most)
+            return slu_fail(err, SLU_E_LIMIT,
+                            "%s: has a row of %llu KiB, more than the %llu KiB that -M "
+                            "leaves for one; give -M more",
+                            t->source[i]->path,
+                            (unsigned long long)(t->source[i]->longest >> 10),
+                            (unsigned long long)(most >> 10));
+    if (t->spec->kind == SLU_LIST)
+        return SLU_OK;
+    each = (each < MOST_BUF ? each : MOST_BUF) & ~UINT64_C(7);
+    if (n > t->cfg.max_file || each < LEAST_BUF || each < t->longest)
+        return pour(t, err);
+    return begin_merge(t, (size_t)each, err);
+}
+
+static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err *err)
+{
+    const size_t cap = t->cfg.budget_byte < ALONE_BUF ? LEAST_BUF : ALONE_BUF;
+    int rc = SLU_EOF;
+
+    for (; rc == SLU_EOF && t->at_source < t->n_source; t->at_source += rc == SLU_EOF) {
+        struct slu_source *s = t->source[t->at_source];
+        rc = s->buf ? SLU_OK : open_source(t, s, cap, err);
+        if (!rc)
+            rc = advance(t, s, err);
+        if (!rc)
+            *row = s->row;
+        if (rc == SLU_EOF)
+            close_source(t, s);
+    }
+    return rc;
+}
+
+int slu_table_next_file(struct slu_table *t, struct slu_row *row, struct slu_err *err)
+{
+    if (t->spec->kind == SLU_LIST)
+        return next_listed(t, row, err);
+    return t->sorter ? slu_table_sorted(t, row, true, err) : next_merged(t, row, err);
+}

@@ -1,0 +1,100 @@
+/* table_private.h - how the engine makes tables, and what table.c (one process, and
+ * writing to files) and source.c (reading them) share. Private to lib/flow and its
+ * test.
+ *
+ *   new, put …, begin, next …             in one process; of a LIST begin again
+ *   new, put …, write                     to a file
+ *   over, add a file …, begin, next …     from files
+ */
+#ifndef SLU_TABLE_PRIVATE_H
+#define SLU_TABLE_PRIVATE_H
+
+#include <stdbool.h>
+
+#include "lib/flow/table.h"
+#include "lib/workfile.h"
+
+struct slu_table_cfg {
+    uint64_t budget_byte; /* all memory of the table: 64 KiB at least */
+    const char *tmpdir;   /* borrowed, as the spec is */
+    unsigned n_threads;
+    unsigned max_file; /* that may be open at once */
+};
+
+/* A table of this process. */
+SLU_MUST_USE int slu_table_new(struct slu_table **t, const struct slu_table_spec *spec,
+                               const struct slu_table_cfg *cfg, struct slu_err *err);
+/* One over files. */
+SLU_MUST_USE int slu_table_over(struct slu_table **t, const struct slu_table_spec *spec,
+                                const struct slu_table_cfg *cfg, struct slu_err *err);
+/* The cells in sections [first, first + n) of a file of that part, whose rows are of
+ * `longest` bytes at most. f may be freed behind it: its descriptor may go to the
+ * table.
+ */
+SLU_MUST_USE int slu_table_add(struct slu_table *t, struct slu_workfile *f,
+                               uint64_t part, uint64_t first, uint64_t n,
+                               uint64_t longest, struct slu_err *err);
+/* No more rows, no more files: slu_table_next begins at the first row. */
+SLU_MUST_USE int slu_table_begin(struct slu_table *t, struct slu_err *err);
+
+/* Which cell a row of ROWS belongs to; never descends as rows ascend. */
+typedef uint64_t slu_table_cell(const void *ctx, struct slu_u128 key, const void *p,
+                                size_t n_byte);
+/* No more rows: they go to sections first, … first + n_cell - 1 of o. cell NULL: by the
+ * key's top bits. */
+SLU_MUST_USE int slu_table_write(struct slu_table *t, struct slu_workfile_out *o,
+                                 uint64_t first, uint64_t n_cell, slu_table_cell *cell,
+                                 const void *ctx, struct slu_err *err);
+/* Bytes of the longest row, as files have it. */
+uint64_t slu_table_longest(const struct slu_table *t);
+/* Whether rows of files were sorted again instead of merged. */
+bool slu_table_poured(const struct slu_table *t);
+/* Bytes written to temporary files so far. */
+uint64_t slu_table_spilled(const struct slu_table *t);
+/* NULL is legal. */
+void slu_table_free(struct slu_table *t);
+
+/* ---- private to table.c and source.c ---- */
+
+/* What comes before a row's bytes in files and spools: the key (low, high) and how many
+ * bytes there are. */
+enum { SLU_ROW_HEAD = 24 };
+
+static inline uint64_t slu_row_pad8(uint64_t n)
+{
+    return (n + 7) & ~UINT64_C(7);
+}
+
+/* A file that is read from, through a buffer of its own. */
+struct slu_source;
+
+struct slu_table {
+    const struct slu_table_spec *spec;
+    struct slu_table_cfg cfg;
+    bool files;                /* it is over files */
+    struct slu_sorter *sorter; /* ROWS, but of files that are merged */
+    struct slu_spool *spool;   /* LIST of this process */
+    uint64_t longest;
+    uint64_t n_byte;    /* LIST: put so far */
+    uint64_t *end_byte; /* LIST: of each cell but the last */
+    size_t n_end, cap_end;
+    uint64_t word[SLU_TABLE_WORDS]; /* the row at hand, where it comes from a sorter */
+    /* Over files. */
+    struct slu_source **source;
+    size_t n_source, cap_source, at_source;
+    unsigned n_open;
+    size_t *tree; /* of losers; 0 is the winner */
+    bool begun;   /* merging: a row was given */
+};
+
+/* Of the sorter; with_part: it is in the rows. */
+SLU_MUST_USE int slu_table_add_row(struct slu_table *t, const struct slu_row *row,
+                                   bool with_part, struct slu_err *err);
+SLU_MUST_USE int slu_table_sorted(struct slu_table *t, struct slu_row *row,
+                                  bool with_part, struct slu_err *err);
+SLU_MUST_USE int slu_table_begin_files(struct slu_table *t, struct slu_err *err);
+SLU_MUST_USE int slu_table_next_file(struct slu_table *t, struct slu_row *row,
+                                     struct slu_err *err);
+void slu_table_free_files(struct slu_table *t);
+
+#endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "formats/shards/shard_dir.h"
 #include "tools/cli_inputs.h"
@@ -16,7 +17,7 @@
 
 struct target {
     const char *option;
-    char *path;
+    char *path;     /* "-": standard output, which may be a file as well */
     struct stat st; /* of what is there: a file, or the folder of a set */
 };
 
@@ -66,7 +67,8 @@ static int add(struct cli_targets *t, const char *option, const char *path,
                struct slu_err *err)
 {
     struct target is = {.option = option};
-    if (!strcmp(path, "-") || stat(path, &is.st) ||
+    bool printed = !strcmp(path, "-");
+    if ((printed ? fstat(STDOUT_FILENO, &is.st) : stat(path, &is.st)) ||
         !(S_ISREG(is.st.st_mode) || S_ISDIR(is.st.st_mode)))
         return SLU_OK;
     int rc = slu_grow(&t->item, &t->cap, t->n + 1, sizeof is, err);
@@ -82,11 +84,17 @@ int cli_targets_spare(const struct cli_targets *t, const char *input,
 {
     for (size_t i = 0; i < t->n; i++) {
         const struct target *o = &t->item[i];
-        if (same_file(&o->st, st) || lies_in_set(input, &o->st))
-            return slu_fail(
-                err, SLU_E_USAGE,
-                "--%s %s would replace what is read (%s); name another file", o->option,
-                o->path, strcmp(input, "-") ? input : "standard input");
+        const char *what = strcmp(input, "-") ? input : "standard input";
+        if (!same_file(&o->st, st) && !lies_in_set(input, &o->st))
+            continue;
+        if (!strcmp(o->path, "-"))
+            return slu_fail(err, SLU_E_USAGE,
+                            "standard output goes to the file that is read (%s); "
+                            "redirect it to another file",
+                            what);
+        return slu_fail(err, SLU_E_USAGE,
+                        "--%s %s would replace what is read (%s); name another file",
+                        o->option, o->path, what);
     }
     return SLU_OK;
 }
@@ -107,11 +115,11 @@ static bool same_target(const char *a, const char *b)
     struct stat s, t;
     if (!strcmp(a, "-") || !strcmp(b, "-"))
         return !strcmp(a, b);
-    if (!stat(a, &s))
-        return !stat(b, &t) && !S_ISCHR(s.st_mode) &&
-               (same_file(&s, &t) || lies_in_set(a, &t) || lies_in_set(b, &s));
-    return (!stat(b, &t) && lies_in_set(a, &t)) ||
-           (resolve(a, x) && resolve(b, y) && !strcmp(x, y));
+    bool a_there = !stat(a, &s), b_there = !stat(b, &t);
+    if (a_there && b_there && same_file(&s, &t))
+        return !S_ISCHR(s.st_mode);
+    return (b_there && lies_in_set(a, &t)) || (a_there && lies_in_set(b, &s)) ||
+           (!a_there && !b_there && resolve(a, x) && resolve(b, y) && !strcmp(x, y));
 }
 
 /* Every output a file of its own: the second would silently replace the first. */
@@ -145,13 +153,20 @@ static const struct cli_opt *option_at(const struct cli_ctx *ctx, size_t i,
     return o->name ? o : NULL;
 }
 
-/* The manifest is written beside -o. */
+/* The manifest is written beside -o: a file of its own too. */
 static int add_manifest(struct cli_ctx *ctx, struct cli_targets *t, struct slu_err *err)
 {
+    const struct cli_opt *o;
+    const char *other;
     char *path = NULL;
     int rc = cli_manifest_name(ctx, &path, err);
     if (!rc && path)
         rc = add(t, "output", path, err);
+    for (size_t i = 0; !rc && path && (o = option_at(ctx, i, &other)); i++)
+        if (other && same_target(path, other))
+            rc = slu_fail(err, SLU_E_USAGE,
+                          "--%s %s: the manifest of -o goes there; name another file",
+                          o->name, other);
     free(path);
     return rc;
 }

@@ -178,6 +178,9 @@ def folders():
     yield ["shuffle", "--replace-set", "--format", "olmo", "-o", "olmo.set/.", "../kept/link.npy"], "olmo.set/D_6"
     yield ["tokenize", "--manifest", "-o", "m", "m.manifest.json"], "m.manifest.json"
     yield ["shuffle", "--replace-set", "--format", "olmo", "-o", "olmo.set", "--stats", "olmo.set/report.json", "p.tks"], "olmo.set"
+    os.mkdir("empty")
+    yield ["shuffle", "--format", "olmo", "-o", "empty", "--stats", "empty/report.json", "p.tks"], "empty"
+    yield ["tokenize", "-t", "bytes", "--manifest", "-o", "m", "--stats", "m.manifest.json", "a.jsonl"], "m.manifest.json"
 
 
 def run(argv, stdin):

@@ -112,5 +112,13 @@ for c in "recipe late" "resume late" "task late report 0"; do
 done
 same "  is as it was" precious "$(cat late/report.json)"
 rm late/report.json
+for f in stats/tokenize.0.json work/tokenize/0.tks work/tokenize/0.tks.manifest.json stream/02.tks; do
+    mkdir -p "late/${f%/*}"
+    echo precious >late/$f
+    status "$f of others" 1 sluice-batch resume late --local 2
+    check "  is named" grep -qF "/late/$f: sluice-batch did not write it, and would; move it away" err
+    same "  is as it was" precious "$(cat late/$f)"
+    rm late/$f
+done
 status "  and when it is gone" 0 sluice-batch resume late --local 2
 status "  our own is made again" 0 sh -c 'rm late/state/report.all && sluice-batch task late report 0'

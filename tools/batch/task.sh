@@ -38,6 +38,20 @@ run_child() {
         kill -0 "$child" 2>/dev/null || break
     done
 }
+# check_free COMMAND...: of a part that was never begun nothing is there yet.
+check_free() {
+    option=''
+    for w; do
+        case $option in
+        -o | --stats)
+            for f in "$w" "$w.manifest.json"; do
+                [ ! -f "$f" ] && [ ! -h "$f" ] || die "$f: sluice-batch did not write it, and would; move it away"
+            done
+            ;;
+        esac
+        option=$w
+    done
+}
 show() {
     for w; do
         case $w in
@@ -66,6 +80,7 @@ task() {
     for f in "state/$stage" "state/$stage/$i" "logs/$stage.$i.log" "stats/$stage.$i.json" "work/${stage%%-*}" "work/${stage%%-*}.phases"; do
         no_link "$OUT/$f"
     done
+    [ -s "$OUT/state/$stage/$i" ] || perform check_free "$stage" "$i"
     folders command "$stage" || exit 1
     # Slurm writes the log itself, as it has things to say there too.
     [ -n "${SLURM_JOB_ID:-}" ] || exec >>"$OUT/logs/$stage.$i.log" 2>&1

@@ -30,10 +30,11 @@ static inline void slu_buf_clear(struct slu_buf *b)
     b->len = 0;
 }
 
-/* Frees the memory where it is more than `most` bytes, and forgets what was in it: what
- * long documents grew goes back, what a run of others needs is not touched again. */
+/* What slu_buf_trim leaves. */
 #define SLU_KEEP_BYTE       ((size_t)4 << 20)  /* of a worker's, for a document */
 #define SLU_KEEP_BATCH_BYTE ((size_t)12 << 20) /* of hashes that go with a batch */
+/* Frees the memory where it is more than `most` bytes, and forgets what was in it: what
+ * long documents grew goes back, what a run of others needs is not touched again. */
 static inline void slu_buf_trim(struct slu_buf *b, size_t most)
 {
     if (b->cap > most)

@@ -83,15 +83,17 @@ bool slu_shard_dir_has_name(const char *name)
 
 /* Sets *empty, and *left_over where dir has only what a shuffle makes, segments/ first,
  * and no report, or a journal beside it, whose removal comes last: one that was
- * stopped. Shards of others have no segments/, and who still writes holds the lock. */
-static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *err)
+ * stopped. Shards of others have no segments/, and who still writes holds the lock.
+ * *mixed: it has a journal, and other names too. */
+static int look(const char *dir, bool *empty, bool *left_over, bool *mixed,
+                struct slu_err *err)
 {
     DIR *d = opendir(dir);
     const struct dirent *e;
     bool segments = false, other = false, report = false, journal = false;
 
     *empty = true;
-    *left_over = false;
+    *left_over = *mixed = false;
     if (!d)
         return errno == ENOENT ? SLU_OK
                                : slu_fail_errno(err, "%s: cannot be opened", dir);
@@ -106,6 +108,7 @@ static int look(const char *dir, bool *empty, bool *left_over, struct slu_err *e
         report = report || !strcmp(e->d_name, "report.json");
         journal = journal || !strcmp(e->d_name, SLU_SHARD_JOURNAL);
     }
+    *mixed = journal && other;
     *left_over = segments && !other && (journal || !report) &&
                  !flock(dirfd(d), LOCK_EX | LOCK_NB); /* nobody is at it */
     closedir(d);
@@ -124,8 +127,8 @@ static bool exists_in(const char *dir, const char *name)
 
 int slu_shard_dir_check(const char *dir, struct slu_err *err)
 {
-    bool empty, left_over;
-    int rc = look(dir, &empty, &left_over, err);
+    bool empty, left_over, mixed;
+    int rc = look(dir, &empty, &left_over, &mixed, err);
 
     if (rc || empty)
         return rc;
@@ -137,6 +140,12 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
                         dir);
     if (left_over)
         return SLU_OK;
+    if (mixed)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: a set was begun here, and files are beside it that are "
+                        "not its own; move them away to go on with it, or use "
+                        "--replace-set to begin again",
+                        dir);
     return slu_fail(
         err, SLU_E_MISMATCH,
         "%s: is not empty; use --replace-set to replace the shard set in it", dir);
@@ -185,18 +194,17 @@ int slu_shard_dir_prepare(const char *dir, const struct slu_shard_format *f,
                           bool *made, int *lock, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
-    bool empty = true, left_over = false;
+    bool empty = true, left_over = false, mixed;
     int rc = replace ? SLU_OK : slu_shard_dir_check(dir, err);
 
     if (rc == SLU_OK && !replace)
-        rc = look(dir, &empty, &left_over, err);
+        rc = look(dir, &empty, &left_over, &mixed, err);
     *lock = -1;
     if (rc == SLU_OK)
         rc = take_lock(dir, lock, err);
-    if (rc == SLU_OK && (replace || left_over))
-        rc = slu_shard_dir_remove(dir, f, false, keeps, ctx, err);
     if (rc == SLU_OK)
-        rc = slu_shard_dir_check_names(dir, f, keeps, ctx, err);
+        rc = replace || left_over ? slu_shard_dir_make_room(dir, f, keeps, ctx, err)
+                                  : slu_shard_dir_check_names(dir, f, keeps, ctx, err);
     *made = access(dir, F_OK) && errno == ENOENT;
     if (rc == SLU_OK)
         rc = slu_buf_printf(&path, err, "%s/segments", dir);

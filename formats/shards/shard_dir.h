@@ -68,8 +68,15 @@ SLU_MUST_USE int slu_shard_dir_check_names(const char *dir,
                                            const struct slu_shard_format *f,
                                            slu_shard_dir_keeps *keeps, const void *ctx,
                                            struct slu_err *err);
-/* The same for what comes last, beside the buckets; of a set that parts have written,
- * manifest.jsonl and report.json may be there if they are a set's. */
+/* slu_shard_dir_remove of all but dir, unless something that would stay has a name that
+ * a set of format f needs: then SLU_E_MISMATCH, and nothing is removed. */
+SLU_MUST_USE int slu_shard_dir_make_room(const char *dir,
+                                         const struct slu_shard_format *f,
+                                         slu_shard_dir_keeps *keeps, const void *ctx,
+                                         struct slu_err *err);
+/* slu_shard_dir_check_names for what comes last, beside the buckets; of a set that
+ * parts have written, manifest.jsonl and report.json may be there if they are a set's.
+ */
 SLU_MUST_USE int slu_shard_dir_check_end(const char *dir,
                                          const struct slu_shard_format *f, bool parts,
                                          struct slu_err *err);

@@ -13,6 +13,12 @@
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shardset_private.h"
 
+/* What a removal would take, each "device:inode of its folder/name". */
+struct going {
+    char **key;
+    size_t n, cap;
+};
+
 /* What the folder's own files say of it. */
 struct ours {
     const char *dir;
@@ -23,7 +29,8 @@ struct ours {
     FILE *list;                 /* a set's manifest.jsonl; NULL: none */
     slu_shard_dir_keeps *keeps; /* NULL: nothing is kept */
     const void *ctx;
-    int rc; /* of the first fault: removal goes on */
+    struct going *going; /* NULL: what is ours is removed, else it is noted there */
+    int rc;              /* of the first fault: removal goes on */
     struct slu_err *err;
 };
 
@@ -184,6 +191,41 @@ static void removed(struct ours *o, int failed, const char *name)
         o->rc = slu_fail_errno(o->err, "%s/%s: cannot be removed", o->dir, name);
 }
 
+/* Caller frees; NULL where memory is short, or the folder cannot be looked at. */
+static char *key_of(int in, const char *name)
+{
+    struct stat st;
+    char *key;
+
+    if (fstat(in, &st) || asprintf(&key, "%llx:%llx/%s", (unsigned long long)st.st_dev,
+                                   (unsigned long long)st.st_ino, name) < 0)
+        return NULL;
+    return key;
+}
+
+static void note(struct ours *o, int in, const char *name)
+{
+    struct going *g = o->going;
+    int rc = slu_grow(&g->key, &g->cap, g->n + 1, sizeof *g->key, o->err);
+
+    if (!rc && !(g->key[g->n] = key_of(in, name)))
+        rc = slu_fail_nomem(o->err, strlen(name));
+    g->n += !rc;
+    o->rc = o->rc ? o->rc : rc;
+}
+
+/* Removes a file, or with AT_REMOVEDIR an empty folder, of ours; or notes the file. */
+static void take(struct ours *o, int in, const char *name, int flags)
+{
+    struct stat st;
+
+    if (!o->going)
+        removed(o, unlinkat(in, name, flags), name);
+    else if (!flags && !fstatat(in, name, &st, AT_SYMLINK_NOFOLLOW) &&
+             !S_ISDIR(st.st_mode))
+        note(o, in, name);
+}
+
 static int open_folder(int in, const char *name)
 {
     return openat(in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -196,7 +238,7 @@ static void drop(struct ours *o, int in, const char *path)
     char folder[NAME_MAX + 1];
 
     if (!slash) {
-        removed(o, unlinkat(in, path, 0), path);
+        take(o, in, path, 0);
         return;
     }
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
@@ -267,11 +309,11 @@ static void clear(struct ours *o, int in, const char *name,
             clear(o, fd, e->d_name, is, depth - 1);
         else if (is && is(o->begun, e->d_name) &&
                  !(o->keeps && o->keeps(o->ctx, name, e->d_name)))
-            removed(o, unlinkat(fd, e->d_name, 0), e->d_name);
+            take(o, fd, e->d_name, 0);
     }
     closedir(d);
     if (strcmp(name, "segments"))
-        removed(o, unlinkat(in, name, AT_REMOVEDIR), name);
+        take(o, in, name, AT_REMOVEDIR);
 }
 
 /* A format's folder: what its own list says, or all of a set that was at it. */
@@ -311,11 +353,13 @@ static void clear_entry(struct ours *o, const char *name)
             clear_set_folder(o, name);
 }
 
-int slu_shard_dir_remove(const char *dir, const struct slu_shard_format *f, bool itself,
-                         slu_shard_dir_keeps *keeps, const void *ctx,
-                         struct slu_err *err)
+/* slu_shard_dir_remove; with `going` only what it would take is noted. */
+static int remove_ours(const char *dir, const struct slu_shard_format *f, bool itself,
+                       slu_shard_dir_keeps *keeps, const void *ctx, struct going *going,
+                       struct slu_err *err)
 {
-    struct ours o = {.dir = dir, .keeps = keeps, .ctx = ctx, .err = err};
+    struct ours o = {
+        .dir = dir, .keeps = keeps, .ctx = ctx, .going = going, .err = err};
     DIR *d = opendir(dir);
     const struct dirent *e;
     bool ending;
@@ -347,11 +391,18 @@ int slu_shard_dir_remove(const char *dir, const struct slu_shard_format *f, bool
     if (journal && !keeps)
         drop(&o, o.fd, SLU_SHARD_JOURNAL);
     if (!keeps && (o.list || o.begun)) /* last: it says that the rest was a set's */
-        removed(&o, unlinkat(o.fd, "segments", AT_REMOVEDIR), "segments");
+        take(&o, o.fd, "segments", AT_REMOVEDIR);
     closedir(d);
     if (itself)
         removed(&o, rmdir(dir), "");
     return o.rc;
+}
+
+int slu_shard_dir_remove(const char *dir, const struct slu_shard_format *f, bool itself,
+                         slu_shard_dir_keeps *keeps, const void *ctx,
+                         struct slu_err *err)
+{
+    return remove_ours(dir, f, itself, keeps, ctx, NULL, err);
 }
 
 /* ---- what is in the way ---- */
@@ -363,6 +414,22 @@ int slu_shard_dir_in_the_way(const char *dir, const char *folder, const char *na
                     "%s/%s%s%s: nothing says that it was made with a set of shards, "
                     "and a set needs the name; move it away, or name another folder",
                     dir, folder, *folder ? "/" : "", name);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Whether a removal would take that file. */
+static bool goes(const struct ours *o, int in, const char *name)
+{
+    char *key = o->going && o->going->n ? key_of(in, name) : NULL;
+    bool does =
+        key && bsearch(&key, o->going->key, o->going->n, sizeof(char *), by_key);
+
+    free(key);
+    return does;
 }
 
 static int check_folder(const struct ours *o, const struct slu_shard_format *f,
@@ -382,7 +449,8 @@ static int check_folder(const struct ours *o, const struct slu_shard_format *f,
     }
     while (rc == SLU_OK && (e = readdir(d)))
         if (!dot(e->d_name) && !slu_shard_dir_unfinished(e->d_name) &&
-            is(f, e->d_name) && !(o->keeps && o->keeps(o->ctx, name, e->d_name)))
+            is(f, e->d_name) && !goes(o, fd, e->d_name) &&
+            !(o->keeps && o->keeps(o->ctx, name, e->d_name)))
             rc = slu_shard_dir_in_the_way(o->dir, name, e->d_name, err);
     closedir(d);
     return rc;
@@ -405,11 +473,12 @@ int slu_shard_dir_check_head(const char *dir, const struct slu_shard_format *f,
     return rc || is ? rc : slu_shard_dir_in_the_way(dir, "", name, err);
 }
 
-int slu_shard_dir_check_names(const char *dir, const struct slu_shard_format *f,
-                              slu_shard_dir_keeps *keeps, const void *ctx,
-                              struct slu_err *err)
+/* slu_shard_dir_check_names; what is in `going` may be there. */
+static int check_names(const char *dir, const struct slu_shard_format *f,
+                       slu_shard_dir_keeps *keeps, const void *ctx, struct going *going,
+                       struct slu_err *err)
 {
-    struct ours o = {.dir = dir, .keeps = keeps, .ctx = ctx};
+    struct ours o = {.dir = dir, .keeps = keeps, .ctx = ctx, .going = going};
     DIR *d = opendir(dir);
     const struct dirent *e;
     int rc = SLU_OK;
@@ -428,10 +497,36 @@ int slu_shard_dir_check_names(const char *dir, const struct slu_shard_format *f,
             rc = check_folder(&o, f, name, nothing, err);
         else if (!strcmp(name, SLU_SHARD_JOURNAL) || !strcmp(name, SLU_SHARD_PARTS))
             rc = slu_shard_dir_check_head(dir, f, name, err);
-        else if (beside_buckets(f, name))
+        else if (beside_buckets(f, name) && !goes(&o, o.fd, name))
             rc = slu_shard_dir_in_the_way(dir, "", name, err);
     }
     closedir(d);
+    return rc;
+}
+
+int slu_shard_dir_check_names(const char *dir, const struct slu_shard_format *f,
+                              slu_shard_dir_keeps *keeps, const void *ctx,
+                              struct slu_err *err)
+{
+    return check_names(dir, f, keeps, ctx, NULL, err);
+}
+
+int slu_shard_dir_make_room(const char *dir, const struct slu_shard_format *f,
+                            slu_shard_dir_keeps *keeps, const void *ctx,
+                            struct slu_err *err)
+{
+    struct going going = {0};
+    int rc = remove_ours(dir, f, false, keeps, ctx, &going, err);
+
+    if (rc == SLU_OK && going.n)
+        qsort(going.key, going.n, sizeof *going.key, by_key);
+    if (rc == SLU_OK)
+        rc = check_names(dir, f, keeps, ctx, &going, err);
+    if (rc == SLU_OK)
+        rc = remove_ours(dir, f, false, keeps, ctx, NULL, err);
+    for (size_t i = 0; i < going.n; i++)
+        free(going.key[i]);
+    free(going.key);
     return rc;
 }
 

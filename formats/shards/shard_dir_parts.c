@@ -112,9 +112,7 @@ static int make_ready(const char *dir, const struct slu_shard_format *f,
     if (rc == SLU_OK && !empty) {
         rc = take(lock, LOCK_EX | LOCK_NB, dir, err);
         if (rc == SLU_OK)
-            rc = slu_shard_dir_remove(dir, f, false, NULL, NULL, err);
-        if (rc == SLU_OK)
-            rc = slu_shard_dir_check_names(dir, f, NULL, NULL, err);
+            rc = slu_shard_dir_make_room(dir, f, NULL, NULL, err);
         if (rc == SLU_OK)
             rc = take(lock, LOCK_SH | LOCK_NB, dir, err);
     }

@@ -8,6 +8,7 @@ corpus c.jsonl 200000 31
 tokenize -q -t bytes -o t.tks c.jsonl
 decompose --min 64 --max 256 --label-token t.tks | pack -o label.tks
 decompose --min 64 --max 256 t.tks | pack -q -o plain.tks
+shm() { shuffle -q --work w --format wds --shard-sequences 64 "$@"; }
 set_of() { shuffle -q --format wds --shard-sequences 64 "$@" label.tks; }
 
 # kept WHAT NAME FILES COMMAND...: exit 1, one line that has NAME; no byte of FILES is another, and none is gone.
@@ -60,10 +61,13 @@ kept "a manifest of which a line is no set's" mine/ "mine/manifest.jsonl mine/RE
 
 # In a set of ours.
 echo mine >set/D_6/shard-0123456.tar
-kept "another shard in a set" D_6/shard-0123456.tar set/D_6/shard-0123456.tar set_of --replace-set -o set
+kept "another shard in a set" D_6/shard-0123456.tar "$(find set -type f)" set_of --replace-set -o set
 rm -rf set && cp -r good set
 echo mine >>set/README.md
-kept "a card that was edited" README.md set/README.md set_of --replace-set -o set
+kept "a card that was edited" README.md "$(find set -type f)" set_of --replace-set -o set
+shm --phase scatter --part 0/1 label.tks
+kept "and in parts" README.md "$(find set -type f)" shm --phase gather --part 0/1 --replace-set -o set
+rm -r w
 rm -rf set && cp -r good set
 echo mine >set/mine && echo mine >set/D_6/mine && echo mine >set/segments/mine.tks
 status "what has other names" 0 set_of --replace-set -o set
@@ -76,7 +80,7 @@ mkdir elsewhere
 for f in D_6 segments; do
     rm -rf set elsewhere/$f && cp -r good set
     mv set/$f elsewhere && ln -s ../elsewhere/$f set/$f
-    kept "$f is a link" $f "$(find elsewhere -type f)" set_of --replace-set -o set
+    kept "$f is a link" $f "$(find elsewhere set -type f)" set_of --replace-set -o set
 done
 rm -rf set && cp -r good set
 mv set/D_6/shard-0000000.tar elsewhere && ln -s ../../elsewhere/shard-0000000.tar set/D_6
@@ -94,12 +98,14 @@ if [ -n "$SHIM" ]; then
     kept "a card of somebody's beside it" README.md set/README.md set_of -o set
     kept "and with --replace-set" README.md set/README.md set_of --replace-set --seed 1 -o set
     rm set/README.md
+    echo mine >set/mine
+    kept "another file beside it" 'move them away' "$(find set -type f)" set_of -o set
+    rm set/mine
     status "it goes on" 0 set_of -o set
     same "to the same set" "$(sha_tree good)" "$(sha_tree set)"
 fi
 
 # In parts.
-shm() { shuffle -q --work w --format wds --shard-sequences 64 "$@"; }
 shm --phase scatter --part 0/1 label.tks && shm --phase gather --part 0/1 -o parts
 for f in README.md lengths.svg report.json manifest.jsonl; do
     echo mine >parts/$f

@@ -275,7 +275,7 @@ static int read_plan(struct slu_packing *p, struct slu_flow *f, struct slu_err *
 {
     struct slu_planfile *plan = NULL;
     struct slu_table *t;
-    struct slu_row r;
+    struct slu_row r = {0};
     int rc = slu_flow_in(f, PLAN, &t, err);
 
     if (!rc)

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # batch_names.sh - sluice-batch: what people put into recipes and names: spaces, quotes, patterns, backslashes, options
 # that are wrong; inputs that change; dry runs that are run; 1 part, and more parts than documents.
-# check-more: longer
+# check-more: whole
 
 have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0
 mkdir in

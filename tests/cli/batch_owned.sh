@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # batch_owned.sh - sluice-batch: what a user has is neither replaced nor removed: folders without our mark, files that
 # others put into ours, links out of them; folders of version 0.1.0.
+# check-more: whole
 
 have tokenize decompose pack shuffle inspect sluice-batch || return 0
 corpus c.jsonl 60000 1

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # tokenize_big.sh - documents that all threads encode together: the same bytes as one thread.
-# check-more: longer
+# check-more: whole
 
 have tokenize || return 0
 # Megabytes in which words, line ends, numbers and other scripts meet in many ways.

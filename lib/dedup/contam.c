@@ -508,8 +508,7 @@ static uint64_t number_of(const struct slu_contam *c, uint64_t g)
     return low < c->n_gram && c->gram[low] == g ? low : UINT64_MAX;
 }
 
-/* n-grams that are looked for at a time. */
-enum { WINDOW = 1 << 16 };
+enum { WINDOW = 1 << 16 }; /* n-grams that are looked for at a time */
 
 /* Those of the l-th length in word[from … from + n_word). */
 static int find_window(const struct slu_contam *c, uint64_t l, const uint64_t *word,
@@ -519,9 +518,7 @@ static int find_window(const struct slu_contam *c, uint64_t l, const uint64_t *w
     slu_buf_clear(&s->gram);
     slu_buf_clear(&s->hit);
     int rc = slu_buf_reserve(&s->gram, n_word * sizeof(uint64_t), err);
-    if (rc == SLU_OK)
-        rc = slu_buf_reserve(&s->hit, n_word, err);
-    if (rc)
+    if (rc || (rc = slu_buf_reserve(&s->hit, n_word, err)))
         return rc;
     uint64_t *g = (void *)s->gram.data;
     size_t n = slu_ngrams_of(&c->maker[l], word + from, n_word, g);

@@ -57,8 +57,8 @@ static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
 
 /* The identity of a sequence's tokens: XXH3-128 of the length (u64 little-endian)
  * followed by the ids (u32 little-endian), whatever the width they are stored in
- * (formats/STREAM.md). `tok` holds len_tok ids of tok_bytes (2 or 4) bytes each. For ids
- * that come in parts: lib/token_hash.h. */
+ * (formats/STREAM.md). `tok` holds len_tok ids of tok_bytes (2 or 4) bytes each. For
+ * ids that come in parts: lib/token_hash.h. */
 struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes);
 
 /* n ids of tok_bytes bytes each, in the host's order, as u32 little-endian at dst. */

@@ -17,6 +17,8 @@
 
 #include "lib/schedule/schedule_steps.h"
 
+SLU_BEGIN_DECLS
+
 /* ---- writing ---- */
 
 struct slu_schedulefile_writer;
@@ -74,5 +76,7 @@ SLU_MUST_USE int slu_schedulefile_bins(struct slu_schedulefile *f, size_t n_bin,
                                        uint64_t *count, struct slu_err *err);
 /* NULL is legal. */
 void slu_schedulefile_free(struct slu_schedulefile *f);
+
+SLU_END_DECLS
 
 #endif

@@ -3,32 +3,29 @@
 #include <cuda_runtime.h>
 #include <cstdio>
 
+#include "cuda_private.h"
+
 extern "C" int slu_device_count(int *n)
 {
     *n = 0;
-    cudaError_t e = cudaGetDeviceCount(n);
-    if (e != cudaSuccess) {
+    int code = slu_cuda_code(cudaGetDeviceCount(n));
+    if (code)
         *n = 0;
-        (void)cudaGetLastError(); /* the fault is answered here, not at the next call */
-    }
-    return (int)e;
+    return code;
 }
 
 extern "C" int slu_device_name(int ordinal, char *name, size_t name_cap)
 {
     cudaDeviceProp prop;
-    cudaError_t e = cudaGetDeviceProperties(&prop, ordinal);
+    int code = slu_cuda_code(cudaGetDeviceProperties(&prop, ordinal));
     if (name_cap)
-        std::snprintf(name, name_cap, "%s", e == cudaSuccess ? prop.name : "");
-    return (int)e;
+        std::snprintf(name, name_cap, "%s", code ? "" : prop.name);
+    return code;
 }
 
 extern "C" int slu_device_select(int ordinal)
 {
-    cudaError_t e = cudaSetDevice(ordinal);
-    if (e != cudaSuccess)
-        (void)cudaGetLastError();
-    return (int)e;
+    return slu_cuda_code(cudaSetDevice(ordinal));
 }
 
 extern "C" const char *slu_device_error(int code)
@@ -44,48 +41,39 @@ extern "C" const char *slu_device_error(int code)
     }
 }
 
-/* Not every fault lasts, but some that do not are told again by the next call unless
- * they are taken here. */
-static int answer(cudaError_t e)
-{
-    if (e != cudaSuccess)
-        (void)cudaGetLastError();
-    return (int)e;
-}
-
 extern "C" int slu_device_alloc(void **p, size_t n_byte)
 {
     *p = nullptr;
-    return answer(cudaMalloc(p, n_byte ? n_byte : 1));
+    return slu_cuda_code(cudaMalloc(p, n_byte ? n_byte : 1));
 }
 
 extern "C" void slu_device_free(void *p)
 {
     if (p) /* cudaFree(NULL) would wake a device that nobody asked for */
-        (void)answer(cudaFree(p));
+        (void)slu_cuda_code(cudaFree(p));
 }
 
 extern "C" int slu_device_memory(size_t *free_byte, size_t *total_byte)
 {
     *free_byte = *total_byte = 0;
-    return answer(cudaMemGetInfo(free_byte, total_byte));
+    return slu_cuda_code(cudaMemGetInfo(free_byte, total_byte));
 }
 
 extern "C" int slu_device_zero(void *p, size_t n_byte, void *stream)
 {
-    return answer(cudaMemsetAsync(p, 0, n_byte, (cudaStream_t)stream));
+    return slu_cuda_code(cudaMemsetAsync(p, 0, n_byte, (cudaStream_t)stream));
 }
 
 extern "C" int slu_device_host_alloc(void **p, size_t n_byte)
 {
     *p = nullptr;
-    return answer(cudaHostAlloc(p, n_byte ? n_byte : 1, cudaHostAllocDefault));
+    return slu_cuda_code(cudaHostAlloc(p, n_byte ? n_byte : 1, cudaHostAllocDefault));
 }
 
 extern "C" void slu_device_host_free(void *p)
 {
     if (p)
-        (void)answer(cudaFreeHost(p));
+        (void)slu_cuda_code(cudaFreeHost(p));
 }
 
 /* Whether a copy from p may still read it when the call is back. The driver stages
@@ -93,15 +81,15 @@ extern "C" void slu_device_host_free(void *p)
 static bool must_wait(const void *p)
 {
     cudaPointerAttributes a;
-    return answer(cudaPointerGetAttributes(&a, p)) != 0 ||
+    return slu_cuda_code(cudaPointerGetAttributes(&a, p)) != 0 ||
            a.type == cudaMemoryTypeUnregistered;
 }
 
 extern "C" int slu_device_put(void *device, const void *host, size_t n_byte,
                               void *stream)
 {
-    int code = answer(cudaMemcpyAsync(device, host, n_byte, cudaMemcpyHostToDevice,
-                                      (cudaStream_t)stream));
+    int code = slu_cuda_code(cudaMemcpyAsync(
+        device, host, n_byte, cudaMemcpyHostToDevice, (cudaStream_t)stream));
     return code || !n_byte || !must_wait(host) ? code : slu_device_sync(stream);
 }
 
@@ -115,14 +103,14 @@ extern "C" int slu_device_get(void *host, const void *device, size_t n_byte,
 extern "C" int slu_device_get_async(void *host, const void *device, size_t n_byte,
                                     void *stream)
 {
-    return answer(cudaMemcpyAsync(host, device, n_byte, cudaMemcpyDeviceToHost,
-                                  (cudaStream_t)stream));
+    return slu_cuda_code(cudaMemcpyAsync(host, device, n_byte, cudaMemcpyDeviceToHost,
+                                         (cudaStream_t)stream));
 }
 
 extern "C" int slu_device_copy(void *to, const void *from, size_t n_byte, void *stream)
 {
-    return answer(cudaMemcpyAsync(to, from, n_byte, cudaMemcpyDeviceToDevice,
-                                  (cudaStream_t)stream));
+    return slu_cuda_code(cudaMemcpyAsync(to, from, n_byte, cudaMemcpyDeviceToDevice,
+                                         (cudaStream_t)stream));
 }
 
 extern "C" int slu_device_stream_new(void **stream)
@@ -130,18 +118,18 @@ extern "C" int slu_device_stream_new(void **stream)
     cudaStream_t s = nullptr;
     cudaError_t e = cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
     *stream = e == cudaSuccess ? s : nullptr;
-    return answer(e);
+    return slu_cuda_code(e);
 }
 
 extern "C" void slu_device_stream_free(void *stream)
 {
     if (stream)
-        (void)answer(cudaStreamDestroy((cudaStream_t)stream));
+        (void)slu_cuda_code(cudaStreamDestroy((cudaStream_t)stream));
 }
 
 extern "C" int slu_device_sync(void *stream)
 {
-    return answer(cudaStreamSynchronize((cudaStream_t)stream));
+    return slu_cuda_code(cudaStreamSynchronize((cudaStream_t)stream));
 }
 
 extern "C" int slu_device_event_new(void **event)
@@ -149,32 +137,33 @@ extern "C" int slu_device_event_new(void **event)
     cudaEvent_t v = nullptr;
     cudaError_t e = cudaEventCreate(&v);
     *event = e == cudaSuccess ? v : nullptr;
-    return answer(e);
+    return slu_cuda_code(e);
 }
 
 extern "C" void slu_device_event_free(void *event)
 {
     if (event)
-        (void)answer(cudaEventDestroy((cudaEvent_t)event));
+        (void)slu_cuda_code(cudaEventDestroy((cudaEvent_t)event));
 }
 
 extern "C" int slu_device_event_record(void *event, void *stream)
 {
-    return answer(cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream));
+    return slu_cuda_code(cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream));
 }
 
 extern "C" int slu_device_event_order(void *event, void *stream)
 {
-    return answer(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
+    return slu_cuda_code(
+        cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
 }
 
 extern "C" int slu_device_event_wait(void *event)
 {
-    return answer(cudaEventSynchronize((cudaEvent_t)event));
+    return slu_cuda_code(cudaEventSynchronize((cudaEvent_t)event));
 }
 
 extern "C" int slu_device_event_ms(void *from, void *to, float *ms)
 {
     *ms = 0;
-    return answer(cudaEventElapsedTime(ms, (cudaEvent_t)from, (cudaEvent_t)to));
+    return slu_cuda_code(cudaEventElapsedTime(ms, (cudaEvent_t)from, (cudaEvent_t)to));
 }

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include "cuda_private.h"
+
 /* A block writes one chunk of the output, so that work is even whatever the runs are:
  * it takes the chunk's runs into shared memory, and each thread makes vectors of 16
  * bytes, aligned where they are written. A vector within one run is two aligned loads
@@ -277,12 +279,12 @@ extern "C" int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok,
               lead + n_tok,
               (char *)out - behind};
     find_starts<<<n_start / 256 + 1, 256, 0, s>>>(a, (unsigned)chunk, n_start, start);
-    cudaError_t e = cudaGetLastError();
-    if (e != cudaSuccess)
-        return (int)e;
+    int code = slu_cuda_code(cudaGetLastError());
+    if (code)
+        return code;
     if (g->tok_bytes == 2)
         gather<uint16_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
     else
         gather<uint32_t><<<(unsigned)n_chunk, THREADS, 0, s>>>(a, start);
-    return (int)cudaGetLastError();
+    return slu_cuda_code(cudaGetLastError());
 }

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include "cuda_private.h"
+
 /* Each block counts into a table of its own in shared memory, for as many short lengths
  * as go there, and adds it to the global one once. Past the table, lanes that have the
  * same length add once for all of them: documents that were cut make a peak at the
@@ -101,5 +103,5 @@ extern "C" int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count
                                             (unsigned long long *)count, n_bin, n_near);
         e = cudaGetLastError();
     }
-    return (int)e;
+    return slu_cuda_code(e);
 }

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include "cuda_private.h"
+
 /* Written by run number, so that what is written, the larger part, is contiguous. What
  * is read of `order` are as many stretches as a bin has steps, and a block's bins lie
  * side by side: it reads each stretch whole. */
@@ -85,11 +87,11 @@ extern "C" int slu_place_cuda(const struct slu_place *p, uint32_t *run_item,
     uint32_t *start = (uint32_t *)work, n_interval = (uint32_t)p->n_interval;
     find_starts<<<(unsigned)(n_chunk / THREADS + 1), THREADS, 0, s>>>(
         p->interval, n_interval, (uint32_t)n_chunk, start);
-    cudaError_t e = cudaGetLastError();
-    if (e != cudaSuccess)
-        return (int)e;
+    int code = slu_cuda_code(cudaGetLastError());
+    if (code)
+        return code;
     place<<<(unsigned)n_chunk, THREADS, 0, s>>>(p->order, p->n, p->step, p->interval,
                                                 start, n_interval, run_item,
                                                 (unsigned long long *)run_dst);
-    return (int)cudaGetLastError();
+    return slu_cuda_code(cudaGetLastError());
 }

@@ -1,27 +1,24 @@
 #include "scan.h"
 
-#include <cub/device/device_scan.cuh>
 #include <cuda_runtime.h>
+
+#include "cuda_private.h"
 
 /* One pass over the ids. They are cut into tiles; a block of threads turns a tile into
  * bits in shared memory, one an id, and counts the documents that lie between two bits
  * of the tile, the short ones in shared memory, too. Of each tile its first and last
  * EOS are kept (8 bytes for 32 KiB of ids); the documents over the borders of tiles
- * follow from a running maximum over those, so that no block of threads waits for
- * another.
+ * follow from those in a second pass of one block, so that no block of threads waits
+ * for another.
  */
 static const unsigned THREADS = 256;
 static const unsigned VECTORS = 8; /* of 16 bytes, a thread and tile: reads under way */
 static const unsigned PER_TILE = THREADS * VECTORS;
-static const unsigned WORDS = PER_TILE / 4; /* bits of a tile, one byte a vector */
+static const unsigned WORDS = PER_TILE / 4;   /* bits of a tile, one byte a vector */
+static const unsigned MINE = WORDS / THREADS; /* words of a thread */
+static const unsigned WARPS = THREADS / 32;
 static const unsigned NEAR = 4096;
-
-struct eos_max {
-    __host__ __device__ unsigned operator()(unsigned a, unsigned b) const
-    {
-        return a > b ? a : b;
-    }
-};
+static const unsigned BORDER_THREADS = 256;
 
 struct eos_counts {
     unsigned long long *count; /* n_bin of them */
@@ -72,64 +69,87 @@ __device__ static unsigned bits_of(const T *tok, size_t n, size_t v, unsigned eo
     return m;
 }
 
+/* 1 + the index in the tile of bit b of word w. */
+template <class T> __device__ static unsigned place_of(unsigned w, unsigned b)
+{
+    return (w * 4 + b / 8) * (16 / sizeof(T)) + b % 8 + 1;
+}
+
+/* Turns a tile into bits. */
+template <class T>
+__device__ static void mark(const T *tok, size_t n, size_t vector, unsigned eos,
+                            unsigned char *byte)
+{
+    if ((vector + PER_TILE) * (16 / sizeof(T)) <= n) {
+        uint4 x[VECTORS]; /* all reads first, then what they bring */
+#pragma unroll
+        for (unsigned j = 0; j < VECTORS; j++)
+            x[j] = __ldg((const uint4 *)tok + vector + j * THREADS + threadIdx.x);
+#pragma unroll
+        for (unsigned j = 0; j < VECTORS; j++)
+            byte[j * THREADS + threadIdx.x] = (unsigned char)match(x[j], eos, (T)0);
+    } else {
+        for (unsigned j = 0; j < VECTORS; j++)
+            byte[j * THREADS + threadIdx.x] =
+                (unsigned char)bits_of(tok, n, vector + j * THREADS + threadIdx.x, eos);
+    }
+}
+
+/* The last EOS before this thread's words, where `mine` is its own last one and `warp`
+ * has room for each warp's: 1 + its index in the tile, 0 for none. However far away it
+ * is, it takes the same few steps. All threads call this. */
+__device__ static unsigned before_mine(unsigned mine, unsigned *warp)
+{
+    unsigned lane = threadIdx.x % 32, w = threadIdx.x / 32;
+    unsigned has = __ballot_sync(~0u, mine != 0), below = has & ((1u << lane) - 1);
+    unsigned prev = __shfl_sync(~0u, mine, below ? 31 - __clz(below) : 0);
+    unsigned last = __shfl_sync(~0u, mine, has ? 31 - __clz(has) : 0);
+    if (lane == 0)
+        warp[w] = last;
+    __syncthreads();
+    if (below)
+        return prev;
+    for (prev = 0; prev == 0 && w > 0; w--)
+        prev = warp[w - 1];
+    return prev;
+}
+
 /* first[t], last[t]: 1 + the index of tile t's first and last EOS, 0: none. */
 template <class T>
 __global__ static void __launch_bounds__(THREADS)
     scan_tiles(const T *tok, size_t n, unsigned eos, unsigned n_tile, eos_counts c,
                unsigned *first, unsigned *last)
 {
-    const unsigned per = 16 / sizeof(T);
     __shared__ unsigned near[NEAR];
     __shared__ unsigned word[WORDS];
-    __shared__ unsigned tile_first, tile_last, n_eos;
+    __shared__ unsigned warp[WARPS];
+    __shared__ unsigned n_eos;
     unsigned my_eos = 0, ones = 0;
 
     for (unsigned v = threadIdx.x; v < NEAR; v += THREADS)
         near[v] = 0;
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0)
         n_eos = 0;
-        tile_first = ~0u;
-        tile_last = 0;
-    }
     for (unsigned tile = blockIdx.x; tile < n_tile; tile += gridDim.x) {
-        const size_t vector = (size_t)tile * PER_TILE;
-        const unsigned begin = tile * (PER_TILE * per); /* < 2^31, as n is */
-        unsigned char *byte = (unsigned char *)word;
-        if ((vector + PER_TILE) * per <=
-            n) { /* all reads first, then what they bring */
-            uint4 x[VECTORS];
-#pragma unroll
-            for (unsigned j = 0; j < VECTORS; j++)
-                x[j] = __ldg((const uint4 *)tok + vector + j * THREADS + threadIdx.x);
-#pragma unroll
-            for (unsigned j = 0; j < VECTORS; j++)
-                byte[j * THREADS + threadIdx.x] = (unsigned char)match(x[j], eos, (T)0);
-        } else {
-            for (unsigned j = 0; j < VECTORS; j++)
-                byte[j * THREADS + threadIdx.x] = (unsigned char)bits_of(
-                    tok, n, vector + j * THREADS + threadIdx.x, eos);
-        }
+        const unsigned begin =
+            tile * (PER_TILE * (16 / sizeof(T))); /* < 2^31, as n is */
+        mark(tok, n, (size_t)tile * PER_TILE, eos, (unsigned char *)word);
         __syncthreads();
-        for (unsigned w = threadIdx.x; w < WORDS; w += THREADS) {
-            unsigned left = word[w], before = w;
-            if (!left)
-                continue;
-            /* The EOS before this word's first. Stretches without any are walked once
-             * each: WORDS steps a tile at most. */
-            while (before > 0 && word[before - 1] == 0)
-                before--;
-            unsigned prev = 0; /* 1 + its index in the tile */
-            if (before > 0) {
-                unsigned b = 31 - __clz(word[before - 1]);
-                prev = ((before - 1) * 4 + b / 8) * per + b % 8 + 1;
-            }
-            my_eos += __popc(left);
-            for (; left; left &= left - 1) {
-                unsigned b = __ffs(left) - 1;
-                unsigned at = (w * 4 + b / 8) * per + b % 8 + 1;
+        unsigned left[MINE], mine = 0;
+        for (unsigned k = 0; k < MINE; k++) {
+            left[k] = word[threadIdx.x * MINE + k];
+            my_eos += __popc(left[k]);
+            if (left[k])
+                mine = place_of<T>(threadIdx.x * MINE + k, 31 - __clz(left[k]));
+        }
+        /* The barrier in it lets the next tile's bits come, too. */
+        unsigned prev = before_mine(mine, warp);
+        for (unsigned k = 0; k < MINE; k++)
+            for (; left[k]; left[k] &= left[k] - 1) {
+                unsigned at = place_of<T>(threadIdx.x * MINE + k, __ffs(left[k]) - 1);
                 unsigned len = at - prev;
                 if (prev == 0)
-                    tile_first = begin + at; /* one thread a tile comes here */
+                    first[tile] = begin + at; /* one thread a tile comes here */
                 else if (len >= c.n_bin || len >= NEAR)
                     add_far(c, len);
                 else if (len == 1)
@@ -138,14 +158,10 @@ __global__ static void __launch_bounds__(THREADS)
                     atomicAdd(&near[len], 1u);
                 prev = at;
             }
-            atomicMax(&tile_last, begin + prev);
-        }
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            first[tile] = tile_last ? tile_first : 0;
-            last[tile] = tile_last;
-            tile_first = ~0u;
-            tile_last = 0;
+        if (threadIdx.x == THREADS - 1) { /* which has seen the last one */
+            last[tile] = prev ? begin + prev : 0;
+            if (!prev)
+                first[tile] = 0;
         }
     }
     if (ones)
@@ -160,20 +176,41 @@ __global__ static void __launch_bounds__(THREADS)
         atomicAdd((unsigned long long *)&c.block->n_eos, (unsigned long long)n_eos);
 }
 
-/* before[t]: the maximum of last over the tiles before t. */
-__global__ static void scan_borders(size_t n, unsigned n_tile, const unsigned *first,
-                                    const unsigned *last, const unsigned *before,
-                                    eos_counts c)
+/* What tiles leave open, by one block: each thread has tiles side by side, and learns
+ * the last EOS before them from a running maximum over all threads. There is one tile
+ * for 32 KiB of ids, so that this is a small part of the whole. */
+__global__ static void __launch_bounds__(BORDER_THREADS)
+    scan_borders(size_t n, unsigned n_tile, const unsigned *first, const unsigned *last,
+                 eos_counts c)
 {
-    unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
-    if (t >= n_tile)
-        return;
-    if (first[t] && before[t])
-        add_far(c, first[t] - before[t]);
-    else if (first[t])
-        c.block->head_tok = first[t];
-    if (t == n_tile - 1)
-        c.block->tail_tok = n - (last[t] > before[t] ? last[t] : before[t]);
+    __shared__ unsigned most[BORDER_THREADS];
+    const unsigned me = threadIdx.x,
+                   per = (n_tile + BORDER_THREADS - 1) / BORDER_THREADS;
+    const unsigned begin = me * per < n_tile ? me * per : n_tile;
+    const unsigned end = begin + per < n_tile ? begin + per : n_tile;
+    unsigned prev = 0;
+    for (unsigned t = begin; t < end; t++)
+        prev = last[t] > prev ? last[t] : prev;
+    most[me] = prev;
+    for (unsigned by = 1; by < BORDER_THREADS; by *= 2) {
+        __syncthreads();
+        unsigned other = me >= by ? most[me - by] : 0;
+        __syncthreads();
+        most[me] = most[me] > other ? most[me] : other;
+    }
+    __syncthreads();
+    prev = me ? most[me - 1] : 0;
+    for (unsigned t = begin; t < end; t++) {
+        if (!first[t])
+            continue;
+        if (prev)
+            add_far(c, first[t] - prev);
+        else
+            c.block->head_tok = first[t];
+        prev = last[t];
+    }
+    if (me == BORDER_THREADS - 1)
+        c.block->tail_tok = n - most[me];
 }
 
 /* Tiles of u32, the more of the two, rounded up to what keeps all parts aligned. */
@@ -183,20 +220,9 @@ static size_t tiles_of(size_t n)
     return ((n + per - 1) / per + 63) / 64 * 64;
 }
 
-static cudaError_t running_max(void *temp, size_t *temp_byte, const unsigned *last,
-                               unsigned *before, size_t n_tile, cudaStream_t s)
-{
-    return cub::DeviceScan::ExclusiveScan(temp, *temp_byte, last, before, eos_max(), 0u,
-                                          (int)n_tile, s);
-}
-
 extern "C" size_t slu_eos_lengths_cuda_work(size_t n)
 {
-    size_t n_tile = tiles_of(n), temp_byte = 0;
-    if (running_max(nullptr, &temp_byte, nullptr, nullptr, n_tile, nullptr) !=
-        cudaSuccess)
-        return 0;
-    return 3 * n_tile * sizeof(unsigned) + temp_byte;
+    return 2 * tiles_of(n) * sizeof(unsigned);
 }
 
 extern "C" int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_bytes,
@@ -205,17 +231,15 @@ extern "C" int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_byte
                                     size_t work_byte, void *stream)
 {
     cudaStream_t s = (cudaStream_t)stream;
-    cudaError_t e = cudaMemsetAsync(b, 0, sizeof *b, s);
-    if (e != cudaSuccess || n == 0)
-        return (int)e;
-    size_t room = tiles_of(n), per = (size_t)PER_TILE * (16 / tok_bytes);
-    if (n > 0x7fffffff || work_byte < 3 * room * sizeof(unsigned) ||
+    if (n > 0x7fffffff || work_byte < slu_eos_lengths_cuda_work(n) ||
         ((size_t)tok | (size_t)work) % 16)
         return (int)cudaErrorInvalidValue;
+    cudaError_t e = cudaMemsetAsync(b, 0, sizeof *b, s);
+    if (e != cudaSuccess || n == 0)
+        return slu_cuda_code(e);
+    size_t room = tiles_of(n), per = (size_t)PER_TILE * (16 / tok_bytes);
     unsigned n_tile = (unsigned)((n + per - 1) / per);
-    unsigned *first = (unsigned *)work, *last = first + room, *before = last + room;
-    void *temp = before + room;
-    size_t temp_byte = work_byte - 3 * room * sizeof(unsigned);
+    unsigned *first = (unsigned *)work, *last = first + room;
     eos_counts c = {(unsigned long long *)count, n_bin, (unsigned long long *)far, b};
 
     int device, n_sm;
@@ -223,7 +247,7 @@ extern "C" int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_byte
     if (e == cudaSuccess)
         e = cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, device);
     if (e != cudaSuccess)
-        return (int)e;
+        return slu_cuda_code(e);
     unsigned blocks = (unsigned)n_sm * 8 < n_tile ? (unsigned)n_sm * 8 : n_tile;
     if (tok_bytes == 2 && eos > 0xffff) /* no id is that */
         e = cudaMemsetAsync(first, 0, 2 * room * sizeof(unsigned), s);
@@ -235,11 +259,8 @@ extern "C" int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_byte
                                               first, last);
     if (e == cudaSuccess)
         e = cudaGetLastError();
-    if (e == cudaSuccess)
-        e = running_max(temp, &temp_byte, last, before, n_tile, s);
     if (e != cudaSuccess)
-        return (int)e;
-    scan_borders<<<(n_tile + 255) / 256, 256, 0, s>>>(n, n_tile, first, last, before,
-                                                      c);
-    return (int)cudaGetLastError();
+        return slu_cuda_code(e);
+    scan_borders<<<1, BORDER_THREADS, 0, s>>>(n, n_tile, first, last, c);
+    return slu_cuda_code(cudaGetLastError());
 }

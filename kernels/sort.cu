@@ -3,6 +3,8 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cuda_runtime.h>
 
+#include "cuda_private.h"
+
 /* CUB's radix sort is stable, descending too, and goes over as many bits as it is told.
  * It ping-pongs between two buffers of keys and two of values; one of the latter is
  * the caller's `order`. */
@@ -57,10 +59,8 @@ extern "C" size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest)
     size_t temp_byte;
     if (n == 0)
         return 0;
-    if (temp_size(n, longest, &temp_byte) != cudaSuccess) {
-        (void)cudaGetLastError(); /* the sort itself will meet it again, and say so */
-        temp_byte = 0;
-    }
+    if (slu_cuda_code(temp_size(n, longest, &temp_byte)))
+        return 0; /* the sort itself will say so */
     return 3 * aligned(n * sizeof(uint32_t)) + aligned(temp_byte);
 }
 
@@ -73,10 +73,13 @@ extern "C" int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t lon
     if (n == 0)
         return 0;
     cudaError_t e = temp_size(n, longest, &temp_byte);
+    if (e == cudaSuccess &&
+        work_byte == 0)       /* its size could not be told, for a fault */
+        e = cudaErrorUnknown; /* that is over */
+    if (e == cudaSuccess && work_byte < 3 * array + temp_byte)
+        e = cudaErrorInvalidValue;
     if (e != cudaSuccess)
-        return (int)e;
-    if (work_byte < 3 * array + temp_byte)
-        return (int)cudaErrorInvalidValue;
+        return slu_cuda_code(e);
     char *at = (char *)work;
     uint32_t *key = (uint32_t *)at, *key2 = (uint32_t *)(at + array);
     uint32_t *value2 = (uint32_t *)(at + 2 * array);
@@ -86,11 +89,11 @@ extern "C" int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t lon
                                                                           key, order);
     e = cudaGetLastError();
     if (e != cudaSuccess)
-        return (int)e;
+        return slu_cuda_code(e);
     cub::DoubleBuffer<uint32_t> keys(key, key2), values(order, value2);
     e = radix_sort(at + 3 * array, &temp_byte, &keys, &values, n, longest, s);
     if (e == cudaSuccess && values.Current() != order)
         e = cudaMemcpyAsync(order, values.Current(), n * sizeof *order,
                             cudaMemcpyDeviceToDevice, s);
-    return (int)e;
+    return slu_cuda_code(e);
 }

@@ -1,22 +1,22 @@
-/* account.h - the books: in + from_work + created + repeated + padding = out + to_work
- * + dropped (semantics.md 7).
+/* account.h - counts of a run, which must satisfy
+ * in + from_work + created + repeated + padding = out + to_work + dropped
+ * (DESIGN.md, Conservation).
  *
- * One ledger a program. The reader writes `in`, the program's decisions write created,
- * repeated, padding and dropped, the writer writes `out`: three hands, so that the
- * equation can fail. It is checked before the end frame is written.
+ * Each program has one ledger. The reader counts `in`, the program's decisions count
+ * created, repeated, padding and dropped, the writer counts `out`: three independent
+ * counts, so that the equation can fail. It is checked before the end frame is written.
  *
  * A *document* is counted where its first token is: a segment with offset 0 that is not
  * padding. So documents are counted exactly in any order, packed or shuffled, and cut
  * documents are counted once.
  *
  * A *sequence* cut into k is k - 1 sequences created; k sequences joined into one are k
- * - 1 sequences dropped under the reason "joined" (no token and no document is dropped
- * by it).
+ * - 1 sequences dropped under the reason "joined", without tokens or documents.
  *
- * to_work and from_work are what a phase puts into the files of a work folder, and
- * takes out of them: over all parts of all phases of a program they are equal. A phase
- * that only looks at a stream (counts, signs) moves nothing and books nothing, for the
- * phase that moves it will.
+ * to_work counts what a stage writes to the files of a work folder, from_work what it
+ * reads from them. Over all parts and stages of a program both are equal. A stage that
+ * only reads a stream (counts, signs) counts nothing; a later stage that moves the
+ * sequences counts them.
  */
 #ifndef SLU_ACCOUNT_H
 #define SLU_ACCOUNT_H
@@ -24,6 +24,8 @@
 #include <stdint.h>
 
 #include "err.h"
+
+SLU_BEGIN_DECLS
 
 struct slu_count {
     uint64_t documents;
@@ -60,7 +62,9 @@ struct slu_ledger {
 /* Adds n to the row of `reason` (a static string), making it if new. */
 void slu_ledger_drop(struct slu_ledger *l, const char *reason, struct slu_count n);
 
-/* SLU_E_CONSERVATION with the figures where an equation does not hold. */
+/* SLU_E_CONSERVATION, with the figures, if an equation does not hold. */
 SLU_MUST_USE int slu_ledger_check(const struct slu_ledger *l, struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

@@ -1,4 +1,4 @@
-/* account_json.h - the books as reports and manifests have them (cli.md):
+/* account_json.h - the books as reports and manifests have them:
  * "tokens": {"in", "created", "repeated", "padding", "out", "dropped": {reason: n}},
  * the same for "sequences" and "documents" without padding; "from_work" and "to_work"
  * where they are not 0.

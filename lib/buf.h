@@ -13,6 +13,8 @@
 
 #include "err.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_buf {
     uint8_t *data; /* 64-byte aligned */
     size_t len;    /* bytes in use */
@@ -33,15 +35,15 @@ static inline void slu_buf_clear(struct slu_buf *b)
 /* What slu_buf_trim leaves. */
 #define SLU_KEEP_BYTE       ((size_t)4 << 20)  /* of a worker's, for a document */
 #define SLU_KEEP_BATCH_BYTE ((size_t)12 << 20) /* of hashes that go with a batch */
-/* Frees the memory where it is more than `most` bytes, and forgets what was in it: what
- * long documents grew goes back, what a run of others needs is not touched again. */
+/* Frees the memory, and its contents, if it is more than `most` bytes. So memory grown
+ * for a long document is returned, while buffers of usual documents are kept. */
 static inline void slu_buf_trim(struct slu_buf *b, size_t most)
 {
     if (b->cap > most)
         slu_buf_release(b);
 }
 
-/* Room for n more bytes behind len. */
+/* Makes room for n more bytes after len. */
 SLU_MUST_USE int slu_buf_reserve(struct slu_buf *b, size_t n, struct slu_err *err);
 SLU_MUST_USE int slu_buf_append(struct slu_buf *b, const void *p, size_t n,
                                 struct slu_err *err);
@@ -50,7 +52,7 @@ SLU_MUST_USE int slu_buf_align(struct slu_buf *b, size_t align, struct slu_err *
 SLU_MUST_USE int slu_buf_printf(struct slu_buf *b, struct slu_err *err, const char *fmt,
                                 ...) SLU_PRINTF(3, 4);
 
-/* true where the result does not fit. */
+/* true if the result does not fit. */
 static inline bool slu_mul_overflow(size_t a, size_t b, size_t *out)
 {
     return __builtin_mul_overflow(a, b, out);
@@ -64,5 +66,7 @@ static inline bool slu_add_overflow(size_t a, size_t b, size_t *out)
  * doubles. *pp is a malloc'd array that the caller frees with free(). */
 SLU_MUST_USE int slu_grow(void *pp, size_t *cap, size_t need, size_t elem_size,
                           struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

@@ -1,16 +1,16 @@
 /* decompose.h - dataset decomposition: documents cut into bucket lengths
- * (Pouransari et al., NeurIPS 2024, arXiv 2405.13226; semantics.md 13 and 14).
+ * (Pouransari et al., NeurIPS 2024, arXiv 2405.13226; DESIGN.md, Decomposition).
  *
  * Cutting acts on *runs*: neighbouring segments of a sequence that continue one another
- * in the same document. A document is one run; a packed sequence has several. With n =
- * the run's length, less 1 where label tokens are cut: while n >= the smallest bucket,
- * the largest bucket that fits is cut off the front; where n is at least twice the
+ * in the same document. A document is one run; a packed sequence has several. Let n be
+ * the length of the rest of the run, less 1 with label tokens. While n >= the smallest
+ * bucket, the largest bucket that fits is cut off the front. If n is at least twice the
  * largest bucket, the random split draws the bucket instead, P(L) proportional to 1/L
  * (equal expected tokens a bucket). Pieces do not overlap: with label tokens a piece of
- * bucket L has L + 1 ids. What remains is the tail: a piece too short for any bucket.
+ * bucket L has L + 1 ids. The last rest, too short for any bucket, is the tail.
  *
- * A draw depends on (seed, source, document, offset of the cut in its document) and on
- * nothing else, so threads, parts and batches cannot change it (semantics.md 3).
+ * A draw depends only on (seed, source, document, offset of the cut in its document),
+ * so threads, parts and batches cannot change it (DESIGN.md, Identity and order).
  *
  * Thread safety: a slu_decompose is read-only after slu_decompose_init; scratch and
  * statistics belong to one thread each.
@@ -27,6 +27,8 @@
 #include "err.h"
 #include "lengths.h"
 #include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
 
 #define SLU_MAX_BUCKET_TOK (UINT64_C(1) << 40) /* longest bucket, in tokens */
 
@@ -59,18 +61,18 @@ struct slu_decompose {
     uint64_t weight_sum;
 };
 
-/* Checks the buckets and fills what the draws need. SLU_E_USAGE where buckets are not
- * ascending, zero or longer than SLU_MAX_BUCKET_TOK. */
+/* Checks the buckets and computes the weights of the draws. SLU_E_USAGE if a bucket is
+ * not greater than the one before, zero, or longer than SLU_MAX_BUCKET_TOK. */
 SLU_MUST_USE int slu_decompose_init(struct slu_decompose *d, struct slu_err *err);
 
-/* Bucket index of the next cut of a run with len_tok tokens left, or -1 where what is
- * left is a tail. `offset` is where in the document the cut begins, in tokens. */
+/* Index of the bucket of the next cut of a run with len_tok tokens left, or -1 if they
+ * are a tail. `offset` is the position of the cut in the document, in tokens. */
 int slu_decompose_next(const struct slu_decompose *d, uint64_t source,
                        uint64_t document, uint64_t offset, uint64_t len_tok);
 
-/* What cutting did; sums of statistics are statistics of the union. */
+/* Statistics of cutting; those of two inputs can be summed. */
 struct slu_decompose_stat {
-    uint64_t runs, run_tok;          /* what was looked at, filters included */
+    uint64_t runs, run_tok;          /* all runs, filtered ones included */
     uint64_t piece[SLU_MAX_BUCKETS]; /* sequences per bucket */
     uint64_t tails, tail_tok;        /* kept or dropped */
     uint64_t created;                /* sequences */
@@ -91,7 +93,7 @@ double slu_decompose_mean_length(const struct slu_decompose *d,
                                  const struct slu_decompose_stat *s);
 double slu_decompose_mean_context(const struct slu_decompose *d,
                                   const struct slu_decompose_stat *s);
-/* Books what was created and dropped; the reader and the writer book the rest. */
+/* Counts created and dropped sequences; the reader and the writer count the rest. */
 void slu_decompose_book(const struct slu_decompose_stat *s, struct slu_ledger *l);
 
 /* Arrays that a batch's new rows are built in; swapped with the batch's. */
@@ -124,5 +126,7 @@ SLU_MUST_USE int slu_decompose_table(const struct slu_decompose *d,
                                      const struct slu_decompose_stat *s,
                                      const struct slu_length_count *hist, size_t n,
                                      struct slu_buf *text, struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

@@ -82,13 +82,16 @@ bool slu_device_take(struct slu_device *d, enum slu_device_work work, uint64_t n
         return false;
     if (d->kind == SLU_DEVICE_AUTO) {
         int found;
-        if (n < least[work] || least[work] == UINT64_MAX)
+        uint64_t *sum = &d->offered[work];
+        *sum = n < UINT64_MAX - *sum ? *sum + n : UINT64_MAX;
+        if (*sum < least[work] || least[work] == UINT64_MAX)
             return false;
         if (d->ordinal < 0 && (wake(d, &found) != 0 || d->ordinal < 0)) {
             d->gone = true; /* silently: auto promises none */
             return false;
         }
     }
+    d->taken = true;
     return true;
 }
 

@@ -13,6 +13,8 @@
 #include "lib/stream/batch.h"
 #include "lib/stream/stream.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_domain_row {
     const char *name;             /* borrowed, in lists; NULL: no domain */
     uint64_t documents;           /* that begin here */
@@ -59,5 +61,7 @@ struct slu_domain_row slu_domains_sum(const struct slu_domain_row *list, size_t 
 #define SLU_DOMAINS_MOST 1000
 SLU_MUST_USE int slu_domains_put_json(const struct slu_domain_row *list, size_t n,
                                       struct slu_buf *out, struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

@@ -1,5 +1,5 @@
-/* encode_parts.h - one text encoded by all threads of a pipe, with the ids it has when
- * one thread encodes it. */
+/* encode_parts.h - encodes one text by all threads of a pipe, with the same ids as by
+ * one thread. */
 #ifndef SLU_ENCODE_PARTS_H
 #define SLU_ENCODE_PARTS_H
 

@@ -13,6 +13,8 @@
 
 #include "err.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_u128 {
     uint64_t lo, hi;
 };
@@ -29,8 +31,8 @@ void slu_hash_parts_clear(struct slu_hash_parts *h);
 void slu_hash_parts_add(struct slu_hash_parts *h, const void *p, size_t n_bytes);
 struct slu_u128 slu_hash_parts_end(const struct slu_hash_parts *h);
 void slu_hash_parts_free(struct slu_hash_parts *h);
-/* XXH3-128 of the bytes from .. to - 1 of a file; SLU_E_TRUNCATED or SLU_E_IO where
- * they are not all there to read. */
+/* XXH3-128 of the bytes from .. to - 1 of a file; SLU_E_TRUNCATED or SLU_E_IO if they
+ * cannot all be read. */
 SLU_MUST_USE int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
                                struct slu_err *err);
 
@@ -44,9 +46,11 @@ static inline struct slu_u128 slu_u128_add(struct slu_u128 a, struct slu_u128 b)
 /* a * b mod 2^128. */
 static inline struct slu_u128 slu_u128_mul(struct slu_u128 a, struct slu_u128 b)
 {
-    unsigned __int128 r = (unsigned __int128)a.lo * b.lo;
+    __extension__ typedef unsigned __int128 wide;
+    wide r = (wide)a.lo * b.lo;
     uint64_t cross = a.lo * b.hi + a.hi * b.lo;
-    return (struct slu_u128){(uint64_t)r, (uint64_t)(r >> 64) + cross};
+    struct slu_u128 out = {(uint64_t)r, (uint64_t)(r >> 64) + cross};
+    return out;
 }
 static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
 {
@@ -56,26 +60,29 @@ static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
 }
 
 /* The identity of a sequence's tokens: XXH3-128 of the length (u64 little-endian)
- * followed by the ids (u32 little-endian), whatever the width they are stored in
- * (formats/STREAM.md). `tok` holds len_tok ids of tok_bytes (2 or 4) bytes each. For
- * ids that come in parts: lib/token_hash.h. */
+ * followed by the ids (u32 little-endian), for any stored width (formats/STREAM.md).
+ * `tok` has len_tok ids of tok_bytes (2 or 4) bytes each. If the ids come in parts, use
+ * lib/token_hash.h. */
 struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes);
 
 /* n ids of tok_bytes bytes each, in the host's order, as u32 little-endian at dst. */
 void slu_hash_widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes);
 
-/* The draw-number `draw` of the random variable (seed, a, b, c): 64 uniform bits from a
- * keyed hash, never from a sequential state (semantics.md 3). */
+/* Draw number `draw` for (seed, a, b, c): 64 uniform bits from a keyed hash, without
+ * any state (DESIGN.md, Identity and order). */
 uint64_t slu_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t draw);
 
 /* x uniform in [0, n) from 64 uniform bits, n > 0 (multiply-shift, bias below n/2^64).
  */
 static inline uint64_t slu_draw_below(uint64_t bits, uint64_t n)
 {
-    return (uint64_t)(((unsigned __int128)bits * n) >> 64);
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)(((wide)bits * n) >> 64);
 }
 
 /* 32 lower-case hexadecimal digits (hi first) and a NUL. */
 void slu_u128_hex(struct slu_u128 v, char out[33]);
+
+SLU_END_DECLS
 
 #endif

@@ -133,10 +133,10 @@ struct slu_out {
  *
  * Who is stopped by a signal removes them, and a handler has nothing but what is
  * global: the one variable of this library that changes. Only file systems without
- * nameless files (NFS, some parallel ones) have such names for longer than a rename
- * takes. A name belongs to whoever takes it out of its slot: the output that it is of,
- * or the handler, after which the process is about to end and the output waits for
- * that. */
+ * nameless files (NFS, some parallel ones) have such names for longer than it takes to
+ * replace a file. A name belongs to whoever takes it out of its slot: the output that
+ * it is of, or the handler, after which the process is about to end and the output
+ * waits for that. */
 
 enum { N_SLOT = 256 }; /* more outputs at once than that are left to be found later */
 static _Atomic(char *) temp_slot[N_SLOT];
@@ -205,10 +205,17 @@ static char *temp_name(const char *path)
                : name;
 }
 
+/* Gives the nameless file a name that no file has. False: errno says why. */
+static bool name_file(const struct slu_out *o, const char *name)
+{
+    char proc[64];
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", o->fd);
+    return !linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
 /* Makes a file of that name, or gives it to the nameless one. False: errno says why. */
 static bool make_temp(struct slu_out *o, char *name)
 {
-    char proc[64];
     sigset_t all, was;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &was);
@@ -223,8 +230,7 @@ static bool make_temp(struct slu_out *o, char *name)
         o->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         taken = o->fd >= 0;
     } else {
-        snprintf(proc, sizeof proc, "/proc/self/fd/%d", o->fd);
-        taken = !linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+        taken = name_file(o, name);
     }
     int why = errno;
     if (taken)
@@ -415,25 +421,41 @@ bool slu_out_is_terminal(const struct slu_out *out)
     return isatty(out->fd);
 }
 
-static int finish_file(struct slu_out *o, struct slu_err *err)
+/* -1: errno says why; the temporary name is left to slu_out_abort. */
+static int rename_temp(struct slu_out *o)
 {
-    char dir[PATH_MAX];
-    if (fsync(o->fd) && errno != EINVAL && errno != EROFS)
-        return slu_fail_errno(err, "%s: cannot be synced", o->name);
-    if (!o->temp && take_temp(o))
-        return slu_fail_errno(err, "%s: cannot be given its name", o->name);
-    int fd = o->fd;
-    o->fd = -1;
-    if (close(fd))
-        return slu_fail_errno(err, "%s: cannot be closed", o->name);
     int failed = rename(o->temp, o->path) ? errno : 0;
     temp_forget(o->temp, o->slot);
     o->slot = -1;
     errno = failed;
     if (failed)
-        return slu_fail_errno(err, "%s: cannot be renamed", o->name);
+        return -1;
     free(o->temp);
     o->temp = NULL;
+    return 0;
+}
+
+static int finish_file(struct slu_out *o, struct slu_err *err)
+{
+    char dir[PATH_MAX];
+    if (fsync(o->fd) && errno != EINVAL && errno != EROFS)
+        return slu_fail_errno(err, "%s: cannot be synced", o->name);
+    /* A nameless file takes its final name at once, unless another file has it: that
+     * one is replaced by renaming. */
+    bool named = !o->temp && name_file(o, o->path);
+    if (!named && !o->temp && take_temp(o))
+        return slu_fail_errno(err, "%s: cannot be given its name", o->name);
+    int fd = o->fd;
+    o->fd = -1;
+    if (close(fd)) {
+        int why = errno;
+        if (named)
+            unlink(o->path);
+        errno = why;
+        return slu_fail_errno(err, "%s: cannot be closed", o->name);
+    }
+    if (!named && rename_temp(o))
+        return slu_fail_errno(err, "%s: cannot be renamed", o->name);
     if (o->leave_folder)
         return SLU_OK;
     folder_of(o->path, dir);

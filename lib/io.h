@@ -1,5 +1,5 @@
-/* io.h - files as the programs use them: reads and writes that finish, outputs that
- * appear whole or not at all, and temporary files that vanish with the process.
+/* io.h - files: complete reads and writes, outputs that appear only when complete, and
+ * temporary files that vanish with the process.
  *
  * EINTR and short transfers are retried. SIGPIPE is left to the programs.
  * Thread safety: one thread at a time on a handle.
@@ -14,11 +14,13 @@
 #include "buf.h"
 #include "err.h"
 
-/* Reads up to n bytes, fewer only at the end of the file; *got says how many. */
+SLU_BEGIN_DECLS
+
+/* Reads n bytes, or fewer at the end of the file; *got is their number. */
 SLU_MUST_USE int slu_read_full(int fd, void *buf, size_t n, size_t *got,
                                struct slu_err *err);
-/* The same, but ends with SLU_E_IO when quit_fd becomes readable while it waits for
- * bytes that are not there yet. quit_fd < 0: never. */
+/* As slu_read_full, but returns SLU_E_IO if quit_fd becomes readable while the call
+ * waits for input. quit_fd < 0: never. */
 SLU_MUST_USE int slu_read_or_quit(int fd, int quit_fd, void *buf, size_t n, size_t *got,
                                   struct slu_err *err);
 /* Appends the whole of a file. A folder, or more than max_byte, is an error; messages
@@ -29,11 +31,12 @@ SLU_MUST_USE int slu_pread_full(int fd, void *buf, size_t n, uint64_t off_byte,
                                 struct slu_err *err);
 SLU_MUST_USE int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err);
 
-/* An output file (semantics.md 19). A regular or absent target is written without its
- * name (O_TMPFILE, or a temporary name in its folder where the file system has none),
- * synced and renamed by slu_out_close; FIFOs, terminals, /dev/null and standard output
- * are written directly. Links are followed; /dev/stdout and /dev/fd/N are descriptors.
- * Whatever kills the process before close, the target is as it was. */
+/* An output file (DESIGN.md, Files, faults and signals). A regular or absent target is
+ * written without its name (O_TMPFILE, or a temporary name in its folder where the file
+ * system has none), synced and renamed by slu_out_close; FIFOs, terminals, /dev/null
+ * and standard output are written directly. Links are followed; /dev/stdout and
+ * /dev/fd/N are descriptors. Whatever kills the process before close, the target is as
+ * it was. */
 struct slu_out;
 
 /* path NULL or "-" is standard output. Caller ends it with slu_out_close or
@@ -42,18 +45,18 @@ SLU_MUST_USE int slu_out_open(struct slu_out **out, const char *path,
                               struct slu_err *err);
 SLU_MUST_USE int slu_out_write(struct slu_out *out, const void *p, size_t n,
                                struct slu_err *err);
-/* What all bytes of a file add up to. */
+/* Size and hash of a file. */
 struct slu_digest {
     uint64_t n_byte, xxh3; /* XXH3-64, seed 0 */
 };
-/* Before the first byte: *d is filled in by slu_out_close, from the bytes as they are
- * written. It is borrowed until then. */
+/* Call it before the first byte: slu_out_close then fills *d from the written bytes. d
+ * is borrowed until then. */
 SLU_MUST_USE int slu_out_digest(struct slu_out *out, struct slu_digest *d,
                                 struct slu_err *err);
-/* Begins to write to the disk what was handed over so far, without waiting: the sync of
- * slu_out_close has less to do then. */
+/* Starts to write the bytes so far to the disk, without waiting, so that the sync of
+ * slu_out_close is shorter. */
 void slu_out_begin_sync(struct slu_out *out);
-/* slu_out_close will not sync the folder: the caller does, once for many files. */
+/* slu_out_close will not sync the folder; the caller does, once for many files. */
 void slu_out_leave_folder(struct slu_out *out);
 /* Bytes handed to slu_out_write so far. */
 uint64_t slu_out_tell(const struct slu_out *out);
@@ -62,21 +65,23 @@ const char *slu_out_name(const struct slu_out *out);
 bool slu_out_is_terminal(const struct slu_out *out);
 /* Syncs and renames; frees the handle even when it fails. NULL is legal. */
 SLU_MUST_USE int slu_out_close(struct slu_out *out, struct slu_err *err);
-/* Removes the temporary names of all outputs there are, for a handler of the signals
- * that end the process, which must do so next: async-signal-safe. */
+/* Removes the temporary names of all open outputs. For the handler of a signal, which
+ * must end the process next. Async-signal-safe. */
 void slu_out_unlink_temps(void);
 /* Leaves the target as it was; frees the handle. NULL is legal. */
 void slu_out_abort(struct slu_out *out);
 
-/* All of the above for n bytes at p: the file appears whole or not at all. */
+/* Writes a file of n bytes at p, which appears only when complete. */
 SLU_MUST_USE int slu_out_whole(const char *path, const void *p, size_t n,
                                struct slu_err *err);
 
 /* mkdir -p; existing folders are fine. */
 SLU_MUST_USE int slu_mkdirs(const char *path, struct slu_err *err);
-/* fsync of a folder, so that the renames in it last. */
+/* fsync of a folder, so that renames in it survive a crash. */
 SLU_MUST_USE int slu_sync_dir(const char *path, struct slu_err *err);
 /* A new file without a name in folder dir, read and write. Caller closes *fd. */
 SLU_MUST_USE int slu_tmpfile(int *fd, const char *dir, struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

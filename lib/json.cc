@@ -15,8 +15,10 @@
 extern "C" {
 #include "buf.h"
 #include "io.h"
+#include "json_flat.h"
 #include "json_scan.h"
 #include "json_write.h"
+#include "simd.h"
 }
 
 namespace dom = simdjson::dom;
@@ -72,7 +74,7 @@ static int fail_json(const uint8_t *p, size_t n, simdjson::error_code code,
     size_t utf8 = slu_utf8_valid_prefix(p, n);
     if (utf8 < n)
         return slu_fail_at(err, SLU_E_FORMAT, utf8, "byte %zu: not valid UTF-8", utf8);
-    struct slu_scan scan;
+    struct slu_json_scanned scan;
     slu_json_scan(p, n, nullptr, 0, &scan);
     if (scan.reject == SLU_REJECT_NONE)
         return slu_fail(err, SLU_E_LIMIT, "JSON past this reader's limits: %s",
@@ -324,7 +326,8 @@ struct slu_record_parser {
     dom::parser parser;
     struct slu_scan_field field[N_FIELD];
     size_t dom_byte;
-    struct slu_buf unescaped; /* of the scalar parser */
+    slu_json_flat_fn *flat;   /* NULL: none */
+    struct slu_buf unescaped; /* of the parsers that are ours */
     char number[24];          /* an integer id as text */
 };
 
@@ -341,6 +344,9 @@ int slu_record_parser_new(struct slu_record_parser **out,
         p->field[i].name_len = name[i] == nullptr ? 0 : strlen(name[i]);
     }
     p->dom_byte = cfg->dom_byte == 0 ? (size_t)1 << 20 : cfg->dom_byte;
+#if defined(__x86_64__)
+    p->flat = slu_has_simd("avx512") ? slu_json_flat_avx512 : nullptr;
+#endif
     *out = p;
     return SLU_OK;
 }
@@ -358,6 +364,30 @@ static void set_field(struct slu_record *out, int i, const char *s, size_t len)
     size_t *dst_len[N_STRING] = {&out->text_len, &out->id_len, &out->domain_len};
     *dst[i] = s;
     *dst_len[i] = len;
+}
+
+/* The quickest way, for what most records are. false: another has to look. */
+static bool parse_flat(struct slu_record_parser *p, const uint8_t *rec, size_t n,
+                       struct slu_record *out)
+{
+    struct slu_flat_field field[N_FIELD];
+    struct slu_err err = SLU_ERR_INIT;
+
+    for (int i = 0; i < N_FIELD; i++)
+        field[i] = {p->field[i].name, p->field[i].name_len, nullptr, 0};
+    slu_buf_clear(&p->unescaped);
+    if (slu_buf_reserve(&p->unescaped, n + SLU_JSON_PADDING, &err) != SLU_OK ||
+        !simdjson::validate_utf8(reinterpret_cast<const char *>(rec), n) ||
+        !p->flat(rec, n, field, N_FIELD, p->unescaped.data) ||
+        field[SCORE].p != nullptr)
+        return false;
+    for (int i = 0; i < N_STRING; i++) {
+        if (field[i].name != nullptr && field[i].p == nullptr)
+            return false;
+        if (field[i].name != nullptr)
+            set_field(out, i, reinterpret_cast<const char *>(field[i].p), field[i].len);
+    }
+    return true;
 }
 
 /* The quick way. false: the scalar parser has to look (nothing is lost by asking it).
@@ -475,7 +505,7 @@ static int parse_scan(struct slu_record_parser *p, const uint8_t *rec, size_t n,
         out->off_byte = utf8;
         return SLU_OK;
     }
-    struct slu_scan scan;
+    struct slu_json_scanned scan;
     slu_json_scan(rec, n, p->field, N_FIELD, &scan);
     if (scan.reject != SLU_REJECT_NONE) {
         out->reject = scan.reject;
@@ -514,7 +544,8 @@ int slu_record_parse(struct slu_record_parser *p, const uint8_t *rec, size_t n,
     memset(out, 0, sizeof *out);
     out->off_byte = UINT64_MAX;
     out->score = NAN;
-    if (n <= p->dom_byte && parse_dom(p, rec, n, out))
+    if (n <= p->dom_byte && ((p->flat != nullptr && parse_flat(p, rec, n, out)) ||
+                             parse_dom(p, rec, n, out)))
         return SLU_OK;
     memset(out, 0, sizeof *out);
     out->off_byte = UINT64_MAX;

@@ -1,11 +1,12 @@
 /* json.h - JSON as sluice meets it: configuration files (tokenizer.json) as a read-only
  * tree, and JSONL records of which two or three fields matter.
  *
- * Two parsers that agree: simdjson, and a scalar one (json_scan.h) that says where a
+ * Parsers that agree: simdjson, and a scalar one (json_scan.h) that says where a
  * fault is, takes what simdjson refuses although it is JSON (integers past 64 bits,
  * numbers past a double, nesting past 1024) and needs no memory besides the unescaped
  * strings. What simdjson does not accept goes to the scalar parser, whose verdict
- * counts, so results do not depend on the host's SIMD level.
+ * counts, so results do not depend on the host's SIMD level. With AVX-512 records that
+ * are one flat object of strings have a third in front of both (json_flat.h).
  *
  * JSON is RFC 8259: UTF-8, nothing but white space behind the value; a byte order mark
  * is not white space. Strings may hold NUL (\u0000), so lengths count, never strlen.
@@ -17,11 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #include "err.h"
+
+SLU_BEGIN_DECLS
 
 /* ---- a document as a tree ---- */
 
@@ -164,8 +163,6 @@ SLU_MUST_USE int slu_record_parse(struct slu_record_parser *p, const uint8_t *re
 /* Offset of the first byte that is not part of valid UTF-8, or n. */
 size_t slu_utf8_valid_prefix(const uint8_t *p, size_t n);
 
-#ifdef __cplusplus
-}
-#endif
+SLU_END_DECLS
 
 #endif

@@ -366,7 +366,7 @@ static bool scan_document(struct scanner *s)
 }
 
 void slu_json_scan(const uint8_t *p, size_t n, struct slu_scan_field *field,
-                   size_t n_field, struct slu_scan *out)
+                   size_t n_field, struct slu_json_scanned *out)
 {
     struct scanner s;
     s.p = p;

@@ -35,7 +35,7 @@ struct slu_scan_field {
     size_t len;   /* bytes; strings: without quotes */
 };
 
-struct slu_scan {
+struct slu_json_scanned {
     enum slu_reject reject; /* NONE, INVALID_JSON, TOO_DEEP or LONE_SURROGATE */
     size_t off;             /* of the fault */
     bool object;            /* the value is an object */
@@ -43,7 +43,7 @@ struct slu_scan {
 
 /* Scans the n bytes at p as one JSON value. Pure. */
 void slu_json_scan(const uint8_t *p, size_t n, struct slu_scan_field *field,
-                   size_t n_field, struct slu_scan *out);
+                   size_t n_field, struct slu_json_scanned *out);
 
 /* Appends the unescaped form of string content that slu_json_scan has accepted. */
 SLU_MUST_USE int slu_json_unescape(struct slu_buf *out, const uint8_t *p, size_t n,

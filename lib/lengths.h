@@ -1,8 +1,8 @@
-/* lengths.h - the length histogram that plans are made from: how many of each length.
+/* lengths.h - the histogram of lengths for plans.
  *
  * Short lengths are counted in a table that grows with the longest one seen, on the
- * device that was chosen; the few lengths past LONG are kept in a sorted list. Counts
- * do not depend on the device, nor on the order of additions.
+ * chosen device; the few lengths above LONG are in a sorted list. Counts do not depend
+ * on the device or on the order of additions.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -15,6 +15,8 @@
 #include "device.h"
 #include "err.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_length_count {
     uint64_t len_tok;
     uint64_t count; /* > 0 */
@@ -22,10 +24,10 @@ struct slu_length_count {
 
 struct slu_lengths;
 
-/* *device (NULL: the CPU) is borrowed until slu_lengths_free; when it fails, its policy
- * (device.h) decides, and nothing counted is lost. *left_byte (NULL: no limit) is what
- * the counts may still take, borrowed, and shared by all handles that are given it:
- * past it slu_lengths_add is SLU_E_LIMIT. */
+/* *device (NULL: the CPU) is borrowed until slu_lengths_free; if it fails, device.h's
+ * policy applies, and no count is lost. *left_byte (NULL: no limit) is the memory that
+ * is left for counts, borrowed, and shared by all handles that get it; slu_lengths_add
+ * returns SLU_E_LIMIT when it is used up. */
 SLU_MUST_USE int slu_lengths_new(struct slu_lengths **l, struct slu_device *device,
                                  uint64_t *left_byte, struct slu_err *err);
 /* Counts n lengths (in tokens). */
@@ -36,5 +38,7 @@ SLU_MUST_USE int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok,
 SLU_MUST_USE int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row,
                                   size_t *n, struct slu_err *err);
 void slu_lengths_free(struct slu_lengths *l);
+
+SLU_END_DECLS
 
 #endif

@@ -1,18 +1,18 @@
-/* mixture.h - how much of each bucket is kept, and which sequences that is.
+/* mixture.h - the number of sequences kept of each bucket, and their selection.
  *
  * The mixtures of dataset decomposition (arXiv 2405.13226, section 3.4 and appendix F):
- * the tokens of the buckets in a ratio that was asked for, as many of them as the
- * scarcest bucket allows. Tokens here are nominal ones, 2^i a sequence whether it has a
- * label token or not, so that the choice does not depend on it.
+ * the buckets' tokens are kept in a given ratio, as many as the scarcest bucket allows.
+ * Tokens are nominal, 2^i a sequence with or without a label token, so that the
+ * selection does not depend on label tokens.
  *
- * Counts are exact, not expected ones: of a bucket's n sequences the k with the
- * smallest keyed hash of (seed, source, document, offset) are kept (semantics.md 3),
- * equal hashes in the order of the input, with k from slu_mixture_quota, which needs
- * every n. So everything waits, in the order in which it came (spool.h), with its
- * hashes beside it; the k-th smallest hash of each bucket is found digit by digit (a
- * radix selection: a pass over the hashes a digit, in 2 MiB whatever their number); a
- * second pass lets pass what is at or below it. What is kept stays in the order of the
- * input, and depends on the input, the seed and the mixture alone.
+ * Counts are exact. Of a bucket's n sequences the k with the smallest keyed hash of
+ * (seed, source, document, offset) are kept (DESIGN.md, Identity and order), equal
+ * hashes in input order. k comes from slu_mixture_quota, which needs the n of all
+ * buckets, so all sequences wait in input order (spool.h), with their hashes. The k-th
+ * smallest hash of each bucket is found digit by digit (a radix selection: one pass
+ * over the hashes a digit, in 2 MiB for any number of hashes). A second pass over the
+ * sequences emits those at or below it, in input order. The result depends only on the
+ * input, the seed and the mixture.
  *
  * Thread safety: one thread at a time on a handle; the rest are pure functions.
  */
@@ -25,6 +25,8 @@
 #include "lib/stream/batch.h"
 #include "decompose.h"
 #include "err.h"
+
+SLU_BEGIN_DECLS
 
 /* ---- how many ---- */
 
@@ -93,5 +95,7 @@ const struct slu_count *slu_mixing_dropped(const struct slu_mixing *x);
 uint64_t slu_mixing_spilled(const struct slu_mixing *x);
 /* NULL is legal. */
 void slu_mixing_free(struct slu_mixing *x);
+
+SLU_END_DECLS
 
 #endif

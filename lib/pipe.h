@@ -1,19 +1,23 @@
-/* pipe.h - the one pipeline: produce in order, work in parallel, emit in order.
+/* pipe.h - the pipeline of all programs: produce in order, work in parallel, emit in
+ * order.
  *
- * n_threads threads (the caller is one of them; with 1 no thread is started) take the
- * most downstream step that can be done: emit the next finished job, else help with a
- * job that is being worked on in parts, else work on a job that waits, else produce the
- * next one; except that with several threads produce comes before work while nothing
- * else waits, so that no thread that ends its work has to wait for a slow produce.
- * produce and emit are never run twice at once, and emit sees jobs in the order in
- * which they were produced, so results cannot depend on the number of threads. Memory
+ * There are n_threads threads; the caller is one of them, so with 1 no thread is
+ * started. A free thread takes the first possible step of this list:
+ *   1. emit the next finished job;
+ *   2. help with a job that is worked on in parts;
+ *   3. work on a waiting job;
+ *   4. produce the next job.
+ * With several threads, produce comes before work while no other job waits, so that no
+ * thread has to wait for a slow produce.
+ *
+ * At most one thread runs produce, and at most one emit. emit gets jobs in the order in
+ * which they were produced, so results do not depend on the number of threads. Memory
  * is bounded by the number of job slots, which the caller allocates and which are
- * recycled; a job that takes more than a slot stands for, SLU_PIPE_SLOT_BYTE, waits
- * until there is room (slu_pipe_take). (The shape of minimap2's kthread.c and of
- * htslib's bounded pools.)
+ * recycled. A job that takes more than SLU_PIPE_SLOT_BYTE waits until there is room
+ * (slu_pipe_take). (The shape of minimap2's kthread.c and of htslib's bounded pools.)
  *
- * A fault ends the run: jobs before the faulty one are still emitted, and the fault
- * that is reported is that of the earliest job, whatever the threads did.
+ * An error ends the run. Jobs before the failed one are still emitted, and the reported
+ * error is that of the earliest failed job, for any number of threads.
  */
 #ifndef SLU_PIPE_H
 #define SLU_PIPE_H
@@ -24,10 +28,12 @@
 
 #include "err.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_pipe;
 
 struct slu_pipe_ops {
-    /* Fills *job; SLU_EOF where there is nothing more. */
+    /* Fills *job; SLU_EOF after the last job. */
     int (*produce)(void *ctx, void *job, struct slu_err *err);
     /* May be NULL. `worker` is in [0, n_threads), for per-thread scratch. */
     int (*work)(void *ctx, unsigned worker, void *job, struct slu_err *err);
@@ -81,5 +87,7 @@ void slu_pipe_take(struct slu_pipe *p, uint64_t n_byte, uint64_t room_byte);
 /* Called by `produce`: returns once ready(arg), and takes parts while it waits. What
  * ready looks at may only change in work, join or emit. It must not call the pipe. */
 void slu_pipe_wait(struct slu_pipe *p, bool (*ready)(void *arg), void *arg);
+
+SLU_END_DECLS
 
 #endif

@@ -1,10 +1,10 @@
-/* sidecar.h - memory that goes with a batch from a worker to the writer.
+/* sidecar.h - data of a batch that a worker computes for the writer.
  *
- * slu_stream_run recycles a few batches; what a worker computes for one (hashes, sort
- * keys) waits here, under the batch's address, until it is emitted.
+ * slu_stream_run recycles a few batches. A worker's results for a batch (hashes, sort
+ * keys) are kept here, under the batch's address, until the batch is emitted.
  *
- * Thread safety: slu_sidecar_of may be called from any thread; what it returns belongs
- * to whoever has the batch.
+ * Thread safety: slu_sidecar_of may be called from any thread; the returned buffer may
+ * be used only by the thread that has the batch.
  */
 #ifndef SLU_SIDECAR_H
 #define SLU_SIDECAR_H

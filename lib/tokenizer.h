@@ -9,13 +9,13 @@
  *   *.tiktoken        ranks, with the name of a split; reference: `tiktoken`
  *   tekken.json       Mistral's ranks; reference: `tiktoken` with the split it names
  *
- * BOS and EOS are the caller's business; truncation, padding and post-processor of a
- * tokenizer.json are not applied. What cannot be reproduced exactly is refused when
- * loading (SLU_E_UNSUPPORTED), with the name of the component.
+ * The caller adds BOS and EOS; truncation, padding and post-processor of a
+ * tokenizer.json are not applied. A tokenizer that cannot be reproduced exactly is
+ * refused when it is loaded (SLU_E_UNSUPPORTED), with the name of the component.
  *
- * Special tokens (semantics.md 18): by default, text that looks like one is text
- * (`encode_special_tokens=True`, `encode_ordinary`); added tokens that are not special
- * match all the same, as they do in the reference. With special_parse they all match.
+ * Special tokens (DESIGN.md, Text): by default, text that looks like one is ordinary
+ * text (`encode_special_tokens=True`, `encode_ordinary`), but added tokens that are not
+ * special match, as in the reference. With special_parse all of them match.
  *
  * Unicode: classes of characters follow the version that slu_tokenizer_unicode() names,
  * the version that the references follow; normalizers have the versions of the
@@ -34,6 +34,8 @@
 
 #include "err.h"
 #include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
 
 struct slu_tokenizer;
 struct slu_encoder;
@@ -133,6 +135,21 @@ SLU_MUST_USE int slu_encode_valid(struct slu_encoder *e, const char *utf8,
                                   size_t n_byte, struct slu_ids *ids,
                                   struct slu_err *err);
 
+/* Texts, one behind another, and the ids that are put before and behind those of each
+ * (SLU_NO_TOKEN: none); a text that has no ids is left without. */
+struct slu_texts {
+    const char *utf8;
+    const size_t *end; /* of each text */
+    size_t n;
+    uint64_t bos, eos;
+};
+/* As slu_encode_valid for each, but short texts are encoded together, which is faster.
+ * end[i]: where the ids of text i end in *ids. After an error *ids holds what it held
+ * before. */
+SLU_MUST_USE int slu_encode_texts(struct slu_encoder *e, const struct slu_texts *t,
+                                  struct slu_ids *ids, size_t *end,
+                                  struct slu_err *err);
+
 /* The first place in [from, to) at which the text (n_byte bytes of valid UTF-8; with
  * "bytes", any) can be cut so that the ids of the parts, one behind another, are those
  * of the whole, or SIZE_MAX where there is none. It can be cut at several such places
@@ -142,5 +159,7 @@ SLU_MUST_USE int slu_encode_valid(struct slu_encoder *e, const char *utf8,
  * too, but not to be relied on; at most 3 bytes behind it are looked at. */
 size_t slu_tokenizer_cut(const struct slu_tokenizer *t, const char *utf8, size_t n_byte,
                          size_t from, size_t to);
+
+SLU_END_DECLS
 
 #endif

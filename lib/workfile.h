@@ -46,7 +46,7 @@ enum slu_workfile_kind {
     SLU_WORKFILE_PACK_COUNT, /* of 0.1.0, as the next two; SLU_WORKFILE_FLOW now */
     SLU_WORKFILE_PACK_PLAN,
     SLU_WORKFILE_PACK_SCATTER,
-    SLU_WORKFILE_SHUFFLE_COUNT,
+    SLU_WORKFILE_SHUFFLE_COUNT, /* of 0.1.0, as the next two; SLU_WORKFILE_FLOW now */
     SLU_WORKFILE_SHUFFLE_BLEND,
     SLU_WORKFILE_SHUFFLE_SCATTER,
     SLU_WORKFILE_PASSAGES_ASK, /* of dedup --substring, beside sign and merge */

@@ -58,10 +58,10 @@ static int missing(const char *path, const char *name,
                    const struct slu_workfile_head *want, struct slu_err *err)
 {
     if (!want->of)
-        return slu_fail(err, SLU_E_MISMATCH, "%s is missing; run --phase %s", path,
+        return slu_fail(err, SLU_E_MISMATCH, "%s is missing; run --stage %s", path,
                         name);
     return slu_fail(err, SLU_E_MISMATCH,
-                    "%s is missing; run --phase %s --part %llu/%llu", path, name,
+                    "%s is missing; run --stage %s --part %llu/%llu", path, name,
                     (unsigned long long)want->part, (unsigned long long)want->of);
 }
 
@@ -137,7 +137,7 @@ int slu_work_parts(const char *folder, const char *name, uint64_t *of,
     }
     closedir(dir);
     if (rc == SLU_OK && *of == 0)
-        rc = slu_fail(err, SLU_E_MISMATCH, "%s: no %s files; run --phase %s first",
+        rc = slu_fail(err, SLU_E_MISMATCH, "%s: no %s files; run --stage %s first",
                       folder, name, name);
     if (rc == SLU_OK && *of > SLU_WORKFILE_MAX_PARTS)
         rc = slu_fail(err, SLU_E_LIMIT, "%s: more than %d parts", folder,

@@ -69,6 +69,44 @@ $O/unit/test_fake: $O/tests/fake/test_fake.o $(FAKE_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a -lcmocka $(LDLIBS_ALL)
 
+# The kernels' PTX, run on the processor (tests/emu): CUDA's functions come from there, not from its
+# library. Only nvcc is needed, so that this works in builds without CUDA, too.
+EMU_OBJ := $(patsubst tests/%.c,$O/tests/%.o,$(filter-out tests/emu/test_%,$(wildcard tests/emu/*.c)))
+EMU_CU  := $(CU_SRC:%.cu=$O/emu/%.cu.o)
+EMU_BIN := $(FAKE:%=$O/emu/bin/%) $O/emu/test_kernels $O/emu/test_scan $O/emu/test_calls
+EMU_HOME = $(realpath $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.*TOP=//p'))
+UNIT    += $O/unit/test_emu
+EMU_ARCH := $(foreach a,80 90 100,-gencode arch=compute_$a,code=compute_$a)
+
+$O/emu/kernels/%.cu.o: kernels/%.cu $O/flags
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -O3 -std=c++17 -I. $(EMU_ARCH) --compress-mode=none -Xcompiler -fPIC -MMD -MP -c -o $@ $<
+
+$O/tests/emu/cudart.o $O/tests/emu/test_calls.o: CPPFLAGS_ALL += -isystem $(EMU_HOME)/include
+
+$(foreach p,$(FAKE),$(eval $O/emu/bin/$p: $(patsubst %.c,$O/%.o,$(filter tools/$p_%.c,$(PARTS_C)))))
+$O/emu/bin/%: $O/tools/%.o $(COMMON_OBJ) $O/fake/device.o $(EMU_OBJ) $(EMU_CU) $O/libsluice.a
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(PKG_LIBS) -lm -pthread $(LDLIBS)
+
+$O/emu/test_calls: $O/tests/emu/test_calls.o
+$O/emu/test_kernels $O/emu/test_scan: $O/emu/%: $O/tests/unit/%.o
+$O/emu/test_%: $(EMU_OBJ) $(EMU_CU) $O/libsluice.a
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a -lcmocka $(PKG_LIBS) -lm -pthread $(LDLIBS)
+
+$O/unit/test_emu: $O/tests/emu/test_emu.o $(filter-out %/cudart.o,$(EMU_OBJ))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka
+
+check-emu: $(if $(HAVE_NVCC),programs $(EMU_BIN))
+	@$(TEST_ENV) tests/emu/run $(if $(FULL),full)
+
+# Faults planted in the kernels, one after the other; each must be seen. Some minutes.
+check-mutants: $O/emu/test_kernels
+	@$(TEST_ENV) NVCC='$(NVCC)' CXX='$(CXX)' tests/emu/mutants $(ARGS)
+check-mutants: export OBJECTS = $O/tests/unit/test_kernels.o $(EMU_OBJ) $(EMU_CU) $(filter-out %/none.o,$(filter $O/kernels/%.o,$(LIB_C:%.c=$O/%.o)))
+
 # What knows arrays only is built from kernels/ alone: no package is needed for it, so that a bare
 # machine with a device and nvcc can do both.
 KERNEL_OBJ := $(filter $O/kernels/%,$(LIB_OBJ))
@@ -102,6 +140,8 @@ check-more: programs $(SHIM) $(FAKE_BIN)
 
 check-full: programs $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check full
+	@$(MAKE) --no-print-directory check-emu FULL=1
+	@$(if $(HAVE_NVCC),$(MAKE) --no-print-directory check-mutants)
 
 check-unit: $(UNIT)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check units
@@ -149,6 +189,14 @@ check-slurm: programs $(SHIM)
 
 check-slurm-full: programs $(SHIM)
 	@$(TEST_ENV) CHECK_FULL=1 tests/check slurm
+
+# The Python package, with what it can use: the packages of python/tests/requirements.txt in a folder of their own.
+python: programs
+	@$(TEST_ENV) python/tests/fetch
+	@$(MAKE) --no-print-directory ARROW_PYTHON='$O/python/venv/bin/python' arrow
+
+check-python: programs
+	@$(TEST_ENV) python/tests/run $(CASES)
 
 lint:
 	@tests/lint
@@ -201,6 +249,12 @@ $O/tests/bench/spend: tests/bench/spend.c
 
 bench-stages: programs $O/tests/bench/spend
 	@$(TEST_ENV) $(PYTHON) tests/bench/stages $(ARGS)
+
+# Samples a second beside trainers' own readers.
+bench-python: programs
+	@$(TEST_ENV) tests/judges/fetch
+	@$(MAKE) --no-print-directory arrow
+	@$(TEST_ENV) $(abspath $O/judges/readers/bin/python) python/tests/bench.py $(ARGS)
 
 # From text to shards, beside the reference script and trainers' own preprocessing.
 bench-shards: programs
@@ -264,7 +318,7 @@ objects: $O/libsluice.a $(TOOL_C:%.c=$O/%.o)
 
 MAN1  := $(wildcard man/*.1)
 MAN57 := $(wildcard man/*.5 man/*.7)
-PUBLIC_H := $(wildcard lib/*.h lib/dedup/*.h lib/order/*.h lib/pack/*.h lib/schedule/*.h lib/stream/*.h formats/*.h formats/*/*.h kernels/*.h)
+PUBLIC_H := $(shell grep -v "^\#" lib/public)
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 LIBDIR = $(DESTDIR)$(PREFIX)/lib
 INCDIR = $(DESTDIR)$(PREFIX)/include/sluice
@@ -280,6 +334,7 @@ install: programs lib
 	install -m 644 $O/libsluice.a '$(LIBDIR)'
 	$(if $(USE_ARROW),install -m 755 $(PARQUET_SO) '$(LIBDIR)')
 	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
+	tests/headers -all > '$(INCDIR)/sluice.h'
 	for m in $(notdir $(MAN1)); do install -m 644 man/$$m "$(MANDIR)/man1/$(PROGRAM_PREFIX)$$m" || exit 1; done
 	for m in $(notdir $(MAN57)); do install -m 644 man/$$m "$(MANDIR)/man$${m##*.}/$$m" || exit 1; done
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' lib/sluice.pc.in > '$(PCFILE)'
@@ -303,6 +358,7 @@ help:
 #H make judges       fetches what check-judges compares with: packages, vocabularies, a corpus
 #H make check-judges against other people's tokenizers and readers; check-judges-full on more
 #H make arrow        Parquet with the Arrow inside PyPI's pyarrow (make judges); check-arrow: and its tests
+#H make python       fetches what the tests of the Python package use; check-python: its tests
 #H make check-slurm  sluice-batch on a Slurm cluster made for the test (root; make deps-slurm); check-slurm-full: longer
 #H make lint         formatting, static analysis, manual pages, shell, include direction
 #H make asan|tsan    the tests under AddressSanitizer and UBSan, or ThreadSanitizer
@@ -318,7 +374,10 @@ help:
 #H make bench-scaling   batch jobs of 1, 2, 4 and 8 parts: processor seconds a token by stage
 #H make bench-stages    processor seconds, memory and bytes of every stage and pipe; ARGS='--with OTHER/build/bin --rounds 5 [JOB ...]'
 #H make bench-shards    JSONL to shards beside the reference script and trainers' own tools; ARGS='--help'
+#H make bench-python    the Python package beside LitData, MosaicML streaming and datasets; ARGS=ROUNDS
 #H make bench-hostile   texts made to be slow, start-up, memory
+#H make check-emu    the kernels without a device: their PTX, interpreted and checked; needs nvcc. FULL=1: longer
+#H make check-mutants  faults planted in the kernels, which check-emu must see; ARGS='gather scan'
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
 #H make bench-plan      what planning takes by method and bin length, and how near the bound it gets
 #H make bench-kernels   each beside its CPU twin and beside plain copies; ARGS='-n 1e9 -T 16'
@@ -327,6 +386,6 @@ help:
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
 #H make clean        removes build/
 
-.PHONY: check-random arrow check-arrow check-gpu bench-plan bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
-        bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-scaling bench-stages asan \
+.PHONY: check-random python check-python arrow check-arrow check-emu check-mutants check-gpu bench-plan bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
+        bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-python bench-scaling bench-stages asan \
         tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev install uninstall help

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "lib/cgroup.h"
+#include "lib/number.h"
+#include "tools/cli_lengths.h"
 #include "tools/cli_private.h"
 
 #define AT(field) offsetof(struct cli_common, field)
@@ -106,37 +108,17 @@ const struct cli_opt cli_common_opt[] = {
 
 /* ---- values ---- */
 
-static int parse_u64(const char *s, uint64_t *out)
+static int parse_number(const struct cli_opt *o, const char *s, uint64_t *v,
+                        struct slu_err *err)
 {
-    char *end;
-    if (*s < '0' || *s > '9')
-        return -1;
-    errno = 0;
-    uint64_t v = strtoull(s, &end, 10);
-    unsigned shift = 0;
-    switch (*end) {
-    case 'k':
-    case 'K':
-        shift = 10;
-        break;
-    case 'm':
-    case 'M':
-        shift = 20;
-        break;
-    case 'g':
-    case 'G':
-        shift = 30;
-        break;
-    case 't':
-    case 'T':
-        shift = 40;
-        break;
-    }
-    end += shift != 0;
-    if (errno || *end || (shift && v >> (64 - shift)))
-        return -1;
-    *out = v << shift;
-    return 0;
+    bool size = o->kind == CLI_SIZE;
+    if (o->kind == CLI_LENGTH)
+        return cli_parse_length(o->name, s, strlen(s), v, err);
+    return slu_number(s, strlen(s), size ? 1024 : 1000, v)
+               ? SLU_OK
+               : slu_fail(err, SLU_E_USAGE, "--%s: '%s' is not a %s", o->name, s,
+                          size ? "size in bytes; write 67108864, 64M or 1.5G"
+                               : "number; write 20000000, 20M, 1.5G, 1e9 or 64Ki");
 }
 
 static int parse_fraction(const char *s, double *out)
@@ -173,6 +155,7 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
 {
     char *at = (char *)base + o->offset;
     uint64_t u;
+    int rc;
     switch (o->kind) {
     case CLI_FLAG:
     case CLI_UNFLAG:
@@ -190,14 +173,11 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
         }
         /* fall through */
     case CLI_COUNT:
+    case CLI_LENGTH:
     case CLI_SIZE:
-        if (parse_u64(v, (uint64_t *)(void *)at))
-            return slu_fail(
-                err, SLU_E_USAGE,
-                "--%s: '%s' is no number (digits, then K, M, G or T if wanted)",
-                o->name, v);
-        memcpy(&u, at, sizeof u);
-        return check_range(o, u, err);
+        rc = parse_number(o, v, &u, err);
+        memcpy(at, &u, sizeof u);
+        return rc ? rc : check_range(o, u, err);
     case CLI_FRACTION:
         if (parse_fraction(v, (double *)(void *)at))
             return slu_fail(err, SLU_E_USAGE,
@@ -205,7 +185,7 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
                             o->name, v);
         return SLU_OK;
     case CLI_LEVEL:
-        if (v && (parse_u64(v, &u) || u < 1 || u > 19))
+        if (v && (!slu_number(v, strlen(v), 1, &u) || u < 1 || u > 19))
             return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is no level from 1 to 19",
                             o->name, v);
         *(int *)(void *)at = v ? (int)u : 3;
@@ -290,7 +270,7 @@ static int find(const struct table *t, int c)
     return -1;
 }
 
-/* An eighth of the memory that this process may use (semantics.md 20). */
+/* An eighth of the memory that this process may use (DESIGN.md, Memory). */
 static uint64_t default_memory(void)
 {
     uint64_t m = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

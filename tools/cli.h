@@ -16,6 +16,7 @@
 
 #include "formats/ids/tokens.h"
 #include "lib/account.h"
+#include "lib/device.h"
 #include "lib/err.h"
 #include "lib/stream/stream.h"
 #include "tools/cli_part.h"
@@ -27,9 +28,10 @@ enum cli_kind {
     CLI_OUTPUT, /* const char *: a file that is written; no two may be the same, nor
                    one what is read */
     CLI_INPUT,  /* const char *: a file that is read */
-    CLI_COUNT,  /* uint64_t, strict decimal with optional K, M, G, T (powers of 1024) */
+    CLI_COUNT,  /* uint64_t as lib/number.h reads it: 20M is 20,000,000 */
     CLI_MAYBE_COUNT,  /* the same with an optional value: UINT64_MAX without */
-    CLI_SIZE,         /* uint64_t bytes, the same spelling */
+    CLI_LENGTH,       /* uint64_t tokens of a sequence or batch: 8192 or 8Ki, not 8K */
+    CLI_SIZE,         /* uint64_t bytes: 64M is 64 * 2^20 */
     CLI_FRACTION,     /* double in [0, 1]; "0.1%" is 0.001 */
     CLI_LEVEL,        /* int with an optional value: -z, -z3, --zstd=3 */
     CLI_CHOICE,       /* int: index in the NULL-terminated `choice` list */
@@ -50,7 +52,8 @@ struct cli_opt {
     enum cli_kind kind;
     size_t offset;             /* of the destination in the program's options struct */
     const char *arg;           /* the value's name in --help, NULL for flags */
-    const char *help;          /* one or more lines; a line break is "\n" */
+    const char *help;          /* one or more lines; a line break is "\n". NULL: of an
+                                  option that --help leaves out */
     const char *const *choice; /* for CLI_CHOICE and CLI_MAYBE_CHOICE */
     int result;                /* enum cli_effect */
     int (*parse)(void *opts, const char *value, struct slu_err *err);
@@ -61,7 +64,7 @@ struct cli_opt {
 struct cli_common {
     const char *output; /* -o; NULL: standard output */
     uint64_t threads;   /* -T; never 0 after parsing */
-    uint64_t memory;    /* -M in bytes; never 0 after parsing (semantics.md 20) */
+    uint64_t memory;    /* -M in bytes; never 0 after parsing (DESIGN.md, Memory) */
     const char *tmpdir; /* --tmpdir, $TMPDIR, /var/tmp */
     uint64_t seed;
     int device; /* index in auto|cpu|cuda; only where uses_device */
@@ -90,15 +93,16 @@ struct cli_ctx {
     uint64_t spill_bytes;
     bool looks;         /* set before cli_open_reader: no stream comes of it */
     const char *tokens; /* cli_open_reader: the format of files of ids, NULL: streams */
-    struct slu_tokens_seen seen;   /* of them */
-    const char *device_used;       /* "cpu" unless the program says otherwise */
-    struct cli_report *report;     /* private */
-    struct cli_manifest *manifest; /* private */
-    struct cli_targets *targets;   /* private: what outputs would replace */
-    struct cli_names expanded;     /* private: names with {part} replaced */
+    struct slu_tokens_seen seen;     /* of them */
+    const struct slu_device *device; /* borrowed; NULL: all is the CPU's work */
+    struct cli_report *report;       /* private */
+    struct cli_manifest *manifest;   /* private */
+    struct cli_targets *targets;     /* private: what outputs would replace */
+    struct cli_names expanded;       /* private: names with {part} replaced */
 };
 
-struct cli_inputs; /* tools/cli_inputs.h */
+struct cli_inputs;    /* tools/cli_inputs.h */
+struct slu_flow_spec; /* lib/flow/flow.h */
 
 struct slu_tool {
     const char *name;
@@ -120,9 +124,10 @@ struct slu_tool {
     /* --part was given, and is resolved: SLU_E_USAGE in one line where these options
      * cannot be split into parts. NULL: each part is a run of its own. */
     int (*check_part)(struct cli_ctx *ctx, struct slu_err *err);
-    /* The phase that --phase asks for, a static string, for reports; NULL: none, or no
-     * program of phases. */
-    const char *(*phase)(const void *opts);
+    /* Which flow the options mean, and where they have their struct cli_flow_opts
+     * (tools/cli_flow.h); NULL: no program of flows. */
+    const struct slu_flow_spec *(*flow)(const struct cli_ctx *ctx);
+    size_t flow_at;
     /* Which of its jobs a program does that may stand in a line more than once, a
      * static string, for reports; NULL: it has but one. */
     const char *(*mode)(const struct cli_ctx *ctx);
@@ -144,7 +149,7 @@ struct slu_tool {
 
 extern const struct slu_tool slu_tool;
 
-/* See slu_tool.phase. */
+/* The stage that is asked for, for reports; NULL: none. */
 const char *cli_phase_of(const struct cli_ctx *ctx);
 
 /* The canonical text of the result-affecting options that differ from their defaults,

@@ -123,7 +123,7 @@ static bool run_differs(const struct cli_ctx *ctx, value was, char *text, size_t
     else if (strcmp(version, SLU_VERSION))
         snprintf(text, cap, "was made by version %s, this is %s", version, SLU_VERSION);
     else if (strcmp(old, phase ? phase : "none"))
-        snprintf(text, cap, "was made by --phase %s, now %s", old,
+        snprintf(text, cap, "was made by --stage %s, now %s", old,
                  phase ? phase : "none");
     else if (strcmp(part, old_part))
         snprintf(text, cap, "was made as %s, now %s", old_part, part);

@@ -13,6 +13,7 @@
 #include "formats/shards/shard_dir.h"
 #include "tools/cli_inputs.h"
 #include "tools/cli_manifest.h"
+#include "tools/cli_flow.h"
 #include "tools/cli_private.h"
 
 struct target {
@@ -148,6 +149,7 @@ static const struct cli_opt *option_at(const struct cli_ctx *ctx, size_t i,
     *path = o->name && o->kind == CLI_OUTPUT ? cli_path(o, base) : NULL;
     /* What is printed is an output too. */
     if (i >= n && o->letter == 'o' && !*path &&
+        (!cli_flow_stage(ctx) || cli_flow_stage(ctx)->flags & SLU_STAGE_WRITES) &&
         (!ctx->tool->prints || ctx->tool->prints(ctx->opts)))
         *path = "-";
     return o->name ? o : NULL;

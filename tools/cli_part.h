@@ -1,4 +1,4 @@
-/* cli_part.h - --part I/N|auto/N and --part-base, semantics.md 6, and {part} and
+/* cli_part.h - --part I/N|auto/N and --part-base, DESIGN.md, Same bytes, and {part} and
  * {parts} in the names of files.
  *
  * Both are common options. Where --part is given, "{part}" and "{parts}" in what -o,

@@ -2,11 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/cli_flow.h"
 #include "tools/cli_private.h"
 
 const char *cli_phase_of(const struct cli_ctx *ctx)
 {
-    return ctx->tool->phase ? ctx->tool->phase(ctx->opts) : NULL;
+    return ctx->tool->flow ? cli_flow_opts_of(ctx)->stage : NULL;
 }
 
 /* ---- help ---- */
@@ -18,6 +19,8 @@ static void print_opt(const struct cli_opt *o, FILE *f)
     if (o->letter)
         snprintf(letter, sizeof letter, "-%c, ", o->letter);
     bool maybe = cli_is_maybe(o);
+    if (!o->help)
+        return;
     snprintf(left, sizeof left, "%s--%s%s%s%s%s", letter, o->name,
              arg && maybe ? "[" : "", arg ? "=" : "", arg ? arg : "",
              arg && maybe ? "]" : "");
@@ -86,6 +89,7 @@ static int add_option(struct slu_buf *b, const struct cli_opt *o, const char *no
         break;
     case CLI_COUNT:
     case CLI_MAYBE_COUNT:
+    case CLI_LENGTH:
     case CLI_SIZE:
         snprintf(number, sizeof number, "%llu",
                  *(const unsigned long long *)(const void *)now);

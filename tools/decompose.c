@@ -36,9 +36,9 @@ static int parse_buckets(void *opts, const char *value, struct slu_err *err)
 
 #define AT(field) offsetof(struct opts, field)
 static const struct cli_opt options[] = {
-    {"min", 0, CLI_COUNT, AT(min), "N", "smallest bucket, a power of two; default 256",
+    {"min", 0, CLI_LENGTH, AT(min), "N", "smallest bucket, a power of two; default 256",
      NULL, true, NULL, .least = 1, .most = MOST_TOK},
-    {"max", 0, CLI_COUNT, AT(max), "N", "largest bucket, a power of two; default 8192",
+    {"max", 0, CLI_LENGTH, AT(max), "N", "largest bucket, a power of two; default 8192",
      NULL, true, NULL, .least = 1, .most = MOST_TOK},
     {"buckets", 0, CLI_CUSTOM, AT(buckets), "L,L,...",
      "these bucket lengths, instead of --min and --max", NULL, true, parse_buckets},
@@ -53,9 +53,9 @@ static const struct cli_opt options[] = {
      "what is shorter than every bucket: keep it for pack (default),\n"
      "or drop it",
      tails, true, NULL},
-    {"min-length", 0, CLI_COUNT, AT(min_length), "N",
+    {"min-length", 0, CLI_LENGTH, AT(min_length), "N",
      "drop documents shorter than N tokens", NULL, true, NULL},
-    {"max-length", 0, CLI_COUNT, AT(max_length), "N",
+    {"max-length", 0, CLI_LENGTH, AT(max_length), "N",
      "drop documents longer than N tokens", NULL, true, NULL},
     {"mixture", 0, CLI_STRING, AT(mixture), "natural|equal|W,W,...",
      "keep the tokens of the buckets in this ratio, the shortest first,\n"
@@ -349,7 +349,7 @@ static int choose_device(struct cli_ctx *ctx, bool wanted, struct slu_err *err)
     int rc = slu_device_choose(&o->device, kind, ctx->common.device_ordinal, err);
     o->device.warn = cli_warn_text;
     o->device.warn_arg = ctx;
-    ctx->device_used = o->device.name;
+    ctx->device = &o->device;
     return rc;
 }
 

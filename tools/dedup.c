@@ -5,17 +5,17 @@
  */
 #include <string.h>
 
+#include "lib/dedup/exact_flow.h"
 #include "lib/dedup/index.h"
+#include "lib/dedup/near_private.h"
 #include "lib/dedup/ngrams.h"
+#include "lib/dedup/passages_flow.h"
 #include "tools/cli_inputs.h"
 #include "tools/dedup_private.h"
 
 static const char *const unit_names[] = {"word", "token", NULL};
 static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
 static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
-
-const char *const dedup_phase_names[] = {"sign", "merge", "verify", "cluster",
-                                         "ask",  "match", "filter", NULL};
 
 /* The provenance says what the index holds, not where it lies: see dedup_against. */
 static int take_against(void *opts, const char *value, struct slu_err *err)
@@ -95,14 +95,7 @@ static const struct cli_opt options[] = {
      NULL, true, NULL},
     {"window", 0, CLI_COUNT, AT(window), "N",
      "cut: and those within N words of such an n-gram", NULL, true, NULL},
-    {"phase", 0, CLI_CHOICE, AT(phase), "sign|merge|verify|cluster|ask|match|filter",
-     "exact, near, substring: one phase of several, with\nfiles between",
-     dedup_phase_names, false, NULL},
-    {"work", 0, CLI_STRING, AT(work), "DIR", "phases: the folder of those files", NULL,
-     false, NULL},
-    {"ranges", 0, CLI_COUNT, AT(ranges), "N",
-     "phases: key ranges that sign makes; default: as many as parts", NULL, false,
-     NULL},
+    CLI_FLOW_ROWS(AT(flow), "sign|group|verify|cluster|ask|match|filter"),
     {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
      "write what was dropped, and what was kept for it, as JSON lines", NULL, false,
      NULL},
@@ -122,12 +115,13 @@ static const struct {
     enum dedup_mode mode;
     const char *name;
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
+    int (*stage)(struct cli_ctx *ctx, struct slu_err *err); /* NULL: it has none */
 } modes[] = {
-    {DEDUP_EXACT, "exact", dedup_exact},
-    {DEDUP_NEAR, "near", dedup_near},
-    {DEDUP_NGRAMS, "ngrams", dedup_ngrams},
-    {DEDUP_AGAINST, "against", dedup_against},
-    {DEDUP_SUBSTRING, "substring", dedup_substring},
+    {DEDUP_EXACT, "exact", dedup_exact, dedup_exact_stage},
+    {DEDUP_NEAR, "near", dedup_near, dedup_near_stage},
+    {DEDUP_NGRAMS, "ngrams", dedup_ngrams, NULL},
+    {DEDUP_AGAINST, "against", dedup_against, NULL},
+    {DEDUP_SUBSTRING, "substring", dedup_substring, dedup_substring_stage},
 };
 enum { N_MODE = sizeof modes / sizeof *modes };
 
@@ -154,15 +148,16 @@ static const struct {
     {"save-index", DEDUP_EXACT | DEDUP_NEAR | DEDUP_NGRAMS},
     {"cut", DEDUP_AGAINST | DEDUP_SUBSTRING},
     {"window", DEDUP_AGAINST},
+    {"stage", DEDUP_EXACT | DEDUP_NEAR | DEDUP_SUBSTRING},
     {"phase", DEDUP_EXACT | DEDUP_NEAR | DEDUP_SUBSTRING},
+    {"stages", DEDUP_EXACT | DEDUP_NEAR | DEDUP_SUBSTRING},
     {"annotate", DEDUP_SUBSTRING},
     {"min-keep", DEDUP_SUBSTRING},
 };
 
-/* Options of --phase alone, and those that it has not. */
-static const char *const phase_only[] = {"work", "ranges"};
-static const char *const phase_never[] = {"pairs", "annotate", "audit", "save-index",
-                                          "against"};
+/* Options that go with no stage. */
+static const char *const whole_only[] = {"pairs", "annotate", "audit", "save-index",
+                                         "against"};
 
 static void defaults(void *opts)
 {
@@ -179,7 +174,6 @@ static void defaults(void *opts)
     o->overlap_num = 4;
     o->overlap_den = 5;
     o->fp_rate = DEDUP_FP_RATE;
-    o->phase = -1;
 }
 
 /* ---- the mode ---- */
@@ -209,25 +203,29 @@ static int check_belongs(const struct cli_ctx *ctx, unsigned mode, struct slu_er
     return SLU_OK;
 }
 
-static int check_phase(const struct cli_ctx *ctx, struct slu_err *err)
+static int check_stage(const struct cli_ctx *ctx, enum dedup_mode mode,
+                       struct slu_err *err)
 {
-    bool phase = given(ctx, "phase");
+    const struct dedup_opts *o = ctx->opts;
 
-    for (size_t i = 0; !phase && i < sizeof phase_only / sizeof *phase_only; i++)
-        if (given(ctx, phase_only[i]))
-            return slu_fail(err, SLU_E_USAGE, "--%s goes with --phase; see --help",
-                            phase_only[i]);
-    for (size_t i = 0; phase && i < sizeof phase_never / sizeof *phase_never; i++)
-        if (given(ctx, phase_never[i]))
-            return slu_fail(err, SLU_E_USAGE, "--%s does not go with --phase",
-                            phase_never[i]);
-    return SLU_OK;
+    for (size_t i = 0; i < sizeof whole_only / sizeof *whole_only; i++)
+        if (given(ctx, whole_only[i]))
+            return slu_fail(err, SLU_E_USAGE, "--%s does not go with --stage",
+                            whole_only[i]);
+    return mode == DEDUP_NEAR        ? dedup_near_check(ctx, o, err)
+           : mode == DEDUP_SUBSTRING ? dedup_substring_check(o, err)
+                                     : SLU_OK;
 }
 
-static const char *phase(const void *opts)
+static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
 {
-    const struct dedup_opts *o = opts;
-    return o->phase < 0 ? NULL : dedup_phase_names[o->phase];
+    const struct dedup_opts *o = ctx->opts;
+
+    return o->near                   ? slu_near_spec(o->keep != DEDUP_KEEP_FIRST)
+           : given(ctx, "substring") ? &slu_passages_flow_spec
+           : given(ctx, "exact") || (o->ngrams < 0 && !o->against)
+               ? slu_exact_spec(o->pairs != NULL)
+               : NULL;
 }
 
 static const char *mode_of(const struct cli_ctx *ctx)
@@ -241,39 +239,30 @@ static const char *mode_of(const struct cli_ctx *ctx)
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
-    if (o->phase >= 0)
+    if (cli_flow_asked(ctx))
         return SLU_OK;
     if (o->ngrams >= 0)
         return slu_fail(err, SLU_E_USAGE,
                         "--part: --ngrams asks what came before in the whole stream, "
                         "which cannot be split; run it as one");
     return slu_fail(err, SLU_E_USAGE,
-                    "--part: duplicates across parts would stay; use --phase");
+                    "--part: duplicates across parts would stay; use --stage");
 }
 
-/* Streams, the index, and for the manifest what cluster says of the part; of passages
- * the part's ask file, which says what all the others are made from. */
 static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
-    char name[64];
-    int rc = cli_inputs_add_streams(ctx, in, err);
-    if (!rc && o->against)
-        rc = cli_inputs_add(in, o->against, 0, UINT64_MAX, err);
-    if (rc || (o->phase != DEDUP_FILTER && !in->targets) || !o->work)
-        return rc;
-    snprintf(name, sizeof name, "%s.%llu-of-%llu", o->substring ? "ask" : "cluster",
-             (unsigned long long)ctx->common.part.i,
-             (unsigned long long)ctx->common.part.n);
-    return cli_inputs_add_work(in, o->work, name, err);
+    int rc = cli_flow_inputs(ctx, in, err);
+
+    return rc || !o->against ? rc : cli_inputs_add(in, o->against, 0, UINT64_MAX, err);
 }
 
 static int check_ngrams(const struct cli_ctx *ctx, struct slu_err *err)
 {
-    if (!given(ctx, "phase"))
+    if (!cli_flow_asked(ctx))
         return SLU_OK;
     return slu_fail(err, SLU_E_USAGE,
-                    "--ngrams has no phases: what its filter has seen depends on the "
+                    "--ngrams has no stages: what its filter has seen depends on the "
                     "order of the whole stream");
 }
 
@@ -300,11 +289,14 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     int rc = modes[mode].mode == DEDUP_NGRAMS ? check_ngrams(ctx, err) : SLU_OK;
     if (rc == SLU_OK)
         rc = check_belongs(ctx, modes[mode].mode, err);
+    if (rc == SLU_OK && cli_flow_asked(ctx))
+        rc = check_stage(ctx, modes[mode].mode, err);
     if (rc == SLU_OK)
-        rc = check_phase(ctx, err);
-    if (rc == SLU_OK && given(ctx, "phase"))
-        return dedup_phases(ctx, modes[mode].mode, err);
-    return rc ? rc : modes[mode].run(ctx, err);
+        rc = cli_flow_begin(ctx, err);
+    if (rc)
+        return rc == SLU_EOF ? SLU_OK : rc;
+    return cli_flow_stage(ctx) ? modes[mode].stage(ctx, err)
+                               : modes[mode].run(ctx, err);
 }
 
 /* ---- a stream in, a stream out ---- */
@@ -405,7 +397,7 @@ const struct slu_tool slu_tool = {
         "--against INDEX [--cut [--window N]] [--report FILE] [STREAM ...]\n"
         "--substring N [--cut [--min-keep N] | --annotate] [--pairs FILE]\n"
         "      [-o FILE] [STREAM ...]\n"
-        "--exact|--near|--substring N --phase PHASE --work DIR [--part I/N] [--ranges "
+        "--exact|--near|--substring N --stage STAGE --work DIR [--part I/N] [--ranges "
         "N]\n"
         "      [-o FILE] [STREAM ...]",
     .summary =
@@ -418,7 +410,8 @@ const struct slu_tool slu_tool = {
     .spills = true,
     .tok_byte = tok_byte,
     .check_part = check_part,
-    .phase = phase,
+    .flow = flow,
+    .flow_at = AT(flow),
     .mode = mode_of,
     .inputs = inputs,
     .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"

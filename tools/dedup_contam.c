@@ -5,6 +5,7 @@
 
 #include "lib/dedup/contam.h"
 #include "lib/json_write.h"
+#include "lib/workfile.h"
 #include "tools/dedup_private.h"
 
 enum { FLUSH_BYTE = 64 << 10, DEFAULT_N = 13, MAX_WINDOW = 1 << 30 };

@@ -1,10 +1,12 @@
-/* dedup --near: drops sequences that are similar to one that is kept. */
+/* dedup --near: drops sequences that are similar to one that is kept; and --stage of
+ * it, one step of many, with files between. */
 #include "lib/dedup/near.h"
 
 #include <string.h>
 
 #include "lib/dedup/index.h"
-#include "lib/dedup/minhash.h"
+#include "lib/dedup/near_private.h"
+#include "lib/io.h"
 #include "tools/dedup_private.h"
 
 #define FLOOR_BYTE (UINT64_C(64) << 20) /* least -M */
@@ -219,6 +221,17 @@ static void audit_lines(struct cli_ctx *ctx, const struct slu_near_audit_result 
                      (unsigned long long)r->found_bin[i]);
 }
 
+static void warn_capped(struct cli_ctx *ctx, const struct dedup_opts *o,
+                        const struct slu_near_result *r)
+{
+    if (r->capped_documents)
+        cli_warn(ctx,
+                 "%llu documents came behind the first %llu of a band, and nothing is "
+                 "compared with them there; raise --band-cap",
+                 (unsigned long long)r->capped_documents,
+                 (unsigned long long)o->band_cap);
+}
+
 static int report(struct cli_ctx *ctx, const struct dedup_opts *o, struct slu_near *x,
                   struct slu_err *err)
 {
@@ -234,12 +247,7 @@ static int report(struct cli_ctx *ctx, const struct dedup_opts *o, struct slu_ne
     cli_stat_u64(ctx, "capped_documents", r->capped_documents);
     cli_stat_u64(ctx, "waited_sequences", r->waited);
     cli_stat_u64(ctx, "table_bytes", r->memory_byte);
-    if (r->capped_documents)
-        cli_warn(ctx,
-                 "%llu documents came behind the first %llu of a band, and nothing is "
-                 "compared with them there; raise --band-cap",
-                 (unsigned long long)r->capped_documents,
-                 (unsigned long long)o->band_cap);
+    warn_capped(ctx, o, r);
     if (!slu_near_audit(x))
         return SLU_OK;
     struct slu_near_audit_result a;
@@ -262,13 +270,53 @@ static uint64_t prio(void *ctx, const struct slu_batch *b, const struct slu_seq 
     return dedup_prio(io->ctx->opts, slu_reader_names(io->reader), b, q);
 }
 
-static int known(void *ctx, const struct slu_index_doc *d, uint64_t number,
-                 struct slu_err *err)
+static int known_doc(void *ctx, const struct slu_index_doc *d, uint64_t number,
+                     struct slu_err *err)
 {
     struct slu_near_item item = {
         .set_hash = d->hash, .key = d->key, .set = d->set, .n_set = d->n_set};
 
     return slu_near_known(ctx, &item, number, err);
+}
+
+static int known(void *ctx, struct slu_near *x, struct slu_err *err)
+{
+    return dedup_index_read(ctx, DEDUP_NEAR, known_doc, x, err);
+}
+
+static int open_output(void *ctx, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    return cli_open_writer(io->ctx, &io->writer, slu_reader_header(io->reader),
+                           slu_reader_names(io->reader), false, err);
+}
+
+/* Of one process; keep: how --keep is called in the files of parts. */
+static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
+{
+    const struct cli_ctx *ctx = io->ctx;
+    const struct dedup_opts *o = ctx->opts;
+
+    return (struct slu_near_cfg){
+        .n_band = (unsigned)o->bands,
+        .n_row = (unsigned)o->rows,
+        .n_gram = (unsigned)dedup_ngram(o, DEDUP_NEAR_NGRAM),
+        .unit = o->unit ? SLU_UNIT_TOKEN : SLU_UNIT_WORD,
+        .seed = ctx->common.seed,
+        .num = o->threshold_num,
+        .den = o->threshold_den,
+        .band_cap = o->band_cap,
+        .verify = o->verify,
+        .budget_byte = ctx->common.memory - ctx->common.memory / 4,
+        .tmpdir = ctx->common.tmpdir,
+        .n_threads = (unsigned)ctx->common.threads,
+        .prio = o->keep == DEDUP_KEEP_FIRST ? NULL : prio,
+        .emit = dedup_emit,
+        .open = open_output,
+        .keep = keep,
+        .ctx = io,
+    };
 }
 
 int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
@@ -277,7 +325,6 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
     struct dedup_io io;
     struct slu_near *x = NULL;
     struct slu_sum in = {0};
-    uint64_t in_flight = ctx->common.memory / 4; /* batches and their sets */
 
     int rc = dedup_near_check(ctx, o, err);
     if (rc)
@@ -289,38 +336,93 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
     if (rc == SLU_OK)
         rc = dedup_index_create(&io, DEDUP_NEAR, err);
     if (rc == SLU_OK) {
-        struct slu_near_cfg cfg = {
-            .n_band = (unsigned)o->bands,
-            .n_row = (unsigned)o->rows,
-            .n_gram = (unsigned)dedup_ngram(o, DEDUP_NEAR_NGRAM),
-            .unit = o->unit ? SLU_UNIT_TOKEN : SLU_UNIT_WORD,
-            .seed = ctx->common.seed,
-            .num = o->threshold_num,
-            .den = o->threshold_den,
-            .band_cap = o->band_cap,
-            .verify = o->verify,
-            .audit = o->audit == UINT64_MAX ? 1000 : o->audit,
-            .budget_byte = ctx->common.memory - in_flight,
-            /* Tokens twice, hashes three times: half of -M for one. */
-            .max_tok = ctx->common.memory / 64,
-            .tmpdir = ctx->common.tmpdir,
-            .n_threads = (unsigned)ctx->common.threads,
-            .tok_bytes = slu_reader_header(io.reader)->tok_bytes,
-            .prio = o->keep == DEDUP_KEEP_FIRST ? NULL : prio,
-            .emit = dedup_emit,
-            .pair = io.pairs.out ? put_pair : NULL,
-            .ctx = &io,
-        };
+        struct slu_near_cfg cfg = config(&io, "");
+        /* Tokens twice, hashes three times: half of -M for one. */
+        cfg.max_tok = ctx->common.memory / 64;
+        cfg.audit = o->audit == UINT64_MAX ? 1000 : o->audit;
+        cfg.pair = io.pairs.out ? put_pair : NULL;
+        cfg.known = known;
         rc = slu_near_new(&x, &cfg, err);
     }
-    if (rc == SLU_OK)
-        rc = dedup_index_read(&io, DEDUP_NEAR, known, x, err);
     if (rc == SLU_OK)
         rc = slu_near_run(x, io.reader, slots(ctx, o), &in, err);
     if (rc == SLU_OK)
         rc = report(ctx, o, x, err);
     if (rc == SLU_OK)
         rc = dedup_close(&io, &in, "near-duplicate", slu_near_result(x)->dropped, err);
+    slu_near_free(x);
+    dedup_abort(&io);
+    return rc;
+}
+
+/* ---- --stage ---- */
+
+/* --keep as one word of the parameters that files are compared by. */
+static int keep_text(const struct dedup_opts *o, char *out, size_t n,
+                     struct slu_err *err)
+{
+    static const char *const name[] = {"first", "longest", "domain-order:"};
+
+    if ((size_t)snprintf(out, n, "%s%s", name[o->keep],
+                         o->keep == DEDUP_KEEP_DOMAIN ? o->domains : "") >= n)
+        return slu_fail(err, SLU_E_USAGE, "--domains: the list is too long");
+    for (; *out; out++)
+        if (*out == ' ')
+            *out = '_';
+    return SLU_OK;
+}
+
+static int report_stage(struct dedup_io *io, struct slu_near *x,
+                        const struct slu_flow_report *f, struct slu_err *err)
+{
+    const struct slu_near_result *r = slu_near_result(x);
+    const bool all = cli_flow_is(io->ctx, "cluster");
+
+    if (io->writer)
+        return dedup_close(io, &f->in, "near-duplicate", r->dropped, err);
+    if (cli_flow_is(io->ctx, "sign"))
+        cli_stat_u64(io->ctx, "signed_sequences", f->in.n.sequences);
+    if (cli_flow_is(io->ctx, "group") || all)
+        cli_stat_u64(io->ctx, "twins", r->twins);
+    if (cli_flow_is(io->ctx, "verify") || all) {
+        cli_stat_u64(io->ctx, "candidates", r->candidates);
+        cli_stat_u64(io->ctx, "edges", r->edges);
+        cli_stat_u64(io->ctx, "capped_documents", r->capped_documents);
+    }
+    if (all)
+        cli_stat_u64(io->ctx, "to_drop", r->to_drop);
+    if (all)
+        warn_capped(io->ctx, io->ctx->opts, r);
+    return SLU_OK;
+}
+
+int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    struct dedup_io io = {.ctx = ctx};
+    const uint64_t in_flight = ctx->common.memory / 4; /* batches and their sets */
+    char keep[1024];
+    struct slu_near_cfg cfg = config(&io, keep);
+    struct slu_near *x = NULL;
+    struct slu_flow_report r;
+    int rc = keep_text(o, keep, sizeof keep, err);
+
+    if (!rc && cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
+        rc = cli_open_reader(ctx, &io.reader, err);
+    else
+        cfg.budget_byte = ctx->common.memory / 8 * 7; /* no batches */
+    if (!rc)
+        rc = slu_near_new(&x, &cfg, err);
+    if (!rc) {
+        const struct slu_flow_cfg flow = {.reader = io.reader,
+                                          .ctx = x,
+                                          .begin = slu_near_see,
+                                          .budget_byte = cfg.budget_byte,
+                                          .n_slots = cli_slots(ctx, in_flight / 2)};
+        rc = cli_flow_run(ctx, flow, false, &r, err);
+    }
+    if (!rc)
+        rc = report_stage(&io, x, &r, err);
     slu_near_free(x);
     dedup_abort(&io);
     return rc;

@@ -22,9 +22,9 @@ static int flush(struct dedup_pairs *p, struct slu_err *err)
 }
 
 int dedup_put_place(struct slu_buf *text, struct slu_names *names, const char *key,
-                    const struct slu_place *place, struct slu_err *err)
+                    const struct slu_origin *place, struct slu_err *err)
 {
-    if (slu_place_is_index(place))
+    if (slu_origin_is_index(place))
         return slu_buf_printf(text, err, "\"%s\":{\"index\":%llu},", key,
                               (unsigned long long)place->document);
     const char *name = slu_names_source(names, place->source);
@@ -54,8 +54,8 @@ static int put_similarity(struct dedup_pairs *p, uint64_t inter, uint64_t uni,
                           m % 1000000);
 }
 
-int dedup_pairs_put(struct dedup_pairs *p, const struct slu_place *dropped,
-                    const struct slu_place *kept, uint64_t inter, uint64_t uni,
+int dedup_pairs_put(struct dedup_pairs *p, const struct slu_origin *dropped,
+                    const struct slu_origin *kept, uint64_t inter, uint64_t uni,
                     struct slu_err *err)
 {
     if (!p->out)

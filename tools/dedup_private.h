@@ -12,8 +12,9 @@
 #define SLU_DEDUP_PRIVATE_H
 
 #include "lib/buf.h"
-#include "lib/dedup/place.h"
+#include "lib/dedup/origin.h"
 #include "tools/cli.h"
+#include "tools/cli_flow.h"
 
 struct dedup_opts {
     bool exact, near;
@@ -44,10 +45,7 @@ struct dedup_opts {
     const char *against;
     bool cut;        /* and of --substring */
     uint64_t window; /* words */
-    /* --phase */
-    int phase;        /* index in dedup_phase_names; -1: none */
-    const char *work; /* folder */
-    uint64_t ranges;
+    struct cli_flow_opts flow;
     /* --substring */
     uint64_t substring, min_keep;
     bool annotate; /* and not cut */
@@ -59,19 +57,6 @@ static inline uint64_t dedup_ngram(const struct dedup_opts *o, uint64_t by_defau
     return o->ngram == UINT64_MAX ? by_default : o->ngram;
 }
 
-/* In the order of the work: verify and cluster are of exact and near duplicates, ask
- * and match of passages. */
-enum dedup_phase {
-    DEDUP_SIGN,
-    DEDUP_MERGE,
-    DEDUP_VERIFY,
-    DEDUP_CLUSTER,
-    DEDUP_ASK,
-    DEDUP_MATCH,
-    DEDUP_FILTER
-};
-extern const char *const dedup_phase_names[];
-
 /* One bit each, in the order of the table in dedup.c; the first is the default. */
 enum dedup_mode {
     DEDUP_EXACT = 1 << 0,
@@ -82,7 +67,9 @@ enum dedup_mode {
 };
 
 SLU_MUST_USE int dedup_exact(struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int dedup_exact_stage(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_near(struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err);
 /* Opens the index; what is in it decides what is done. */
 SLU_MUST_USE int dedup_against(struct cli_ctx *ctx, struct slu_err *err);
@@ -92,23 +79,13 @@ SLU_MUST_USE int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index,
                               struct slu_err *err);
 
-/* One phase of the mode, exact, near or substring. */
-SLU_MUST_USE int dedup_phases(struct cli_ctx *ctx, enum dedup_mode mode,
-                              struct slu_err *err);
 /* The ranges of --near's options. */
 SLU_MUST_USE int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                                   struct slu_err *err);
 SLU_MUST_USE int dedup_substring(struct cli_ctx *ctx, struct slu_err *err);
 /* The ranges of its options. */
 SLU_MUST_USE int dedup_substring_check(const struct dedup_opts *o, struct slu_err *err);
-/* Its ledger and figures of a whole stream, or of the filter's part. */
-struct slu_passages_result;
-void dedup_substring_book(struct cli_ctx *ctx, const struct slu_passages_result *r,
-                          const struct slu_sum *in);
-/* Its phases; c: what they have in common with the others. */
-struct slu_phase_cfg;
-SLU_MUST_USE int dedup_substring_phase(struct cli_ctx *ctx, struct slu_phase_cfg *c,
-                                       struct slu_err *err);
+SLU_MUST_USE int dedup_substring_stage(struct cli_ctx *ctx, struct slu_err *err);
 
 /* The decimal fraction of --threshold as integers: SLU_E_USAGE unless it is above 0, at
  * most 1, and has nine digits or less. */
@@ -139,12 +116,13 @@ SLU_MUST_USE int dedup_pairs_open(struct dedup_pairs *p, const char *path,
                                   struct slu_names *names, struct slu_err *err);
 /* The pair and its similarity inter/uni (1/1 for equal tokens), rounded to six digits.
  */
-SLU_MUST_USE int dedup_pairs_put(struct dedup_pairs *p, const struct slu_place *dropped,
-                                 const struct slu_place *kept, uint64_t inter,
+SLU_MUST_USE int dedup_pairs_put(struct dedup_pairs *p,
+                                 const struct slu_origin *dropped,
+                                 const struct slu_origin *kept, uint64_t inter,
                                  uint64_t uni, struct slu_err *err);
 /* Appends `"key":{…},`: a place as `inspect --records` names it. */
 SLU_MUST_USE int dedup_put_place(struct slu_buf *text, struct slu_names *names,
-                                 const char *key, const struct slu_place *place,
+                                 const char *key, const struct slu_origin *place,
                                  struct slu_err *err);
 /* Gives the file its name. */
 SLU_MUST_USE int dedup_pairs_close(struct dedup_pairs *p, struct slu_err *err);

@@ -1,7 +1,9 @@
-/* dedup --substring: cuts passages that came before. */
+/* dedup --substring: cuts passages that came before; and --stage of it, one step of
+ * many, with files between (lib/dedup/passages_flow.h). */
 #include <string.h>
 
-#include "lib/dedup/passages.h"
+#include "lib/dedup/passages_flow.h"
+#include "lib/io.h"
 #include "lib/dedup/passages_scan.h"
 #include "lib/json_write.h"
 #include "tools/dedup_private.h"
@@ -9,7 +11,7 @@
 enum { FLUSH_BYTE = 64 << 10 };
 
 /* A place as `inspect --records` names it, without the brackets. */
-static int put_place(struct dedup_pairs *p, const struct slu_place *place,
+static int put_place(struct dedup_pairs *p, const struct slu_origin *place,
                      struct slu_err *err)
 {
     const char *name = slu_names_source(p->names, place->source);
@@ -57,16 +59,9 @@ static void phase(void *ctx, const char *name)
     cli_phase(io->ctx, name);
 }
 
-static void report(struct cli_ctx *ctx, const struct slu_passages_result *r)
-{
-    ctx->spill_bytes = r->spilled_byte;
-    cli_stat_u64(ctx, "blocks", r->blocks);
-    cli_stat_u64(ctx, "repeated_blocks", r->repeated_blocks);
-    cli_stat_u64(ctx, "asked_blocks", r->asked_blocks);
-}
-
-void dedup_substring_book(struct cli_ctx *ctx, const struct slu_passages_result *r,
-                          const struct slu_sum *in)
+/* The ledger and figures of a whole stream, or of the filter's part. */
+static void book(struct cli_ctx *ctx, const struct slu_passages_result *r,
+                 const struct slu_sum *in)
 {
     cli_stat_u64(ctx, "passages", r->passages);
     cli_stat_u64(ctx, "passage_tokens", r->passage_tok);
@@ -85,8 +80,7 @@ void dedup_substring_book(struct cli_ctx *ctx, const struct slu_passages_result 
 static int finish(struct dedup_io *io, const struct slu_passages_result *r,
                   const struct slu_sum *in, struct slu_err *err)
 {
-    report(io->ctx, r);
-    dedup_substring_book(io->ctx, r, in);
+    book(io->ctx, r, in);
     if (io->pairs.out && io->pairs.n != r->passages)
         return slu_fail(err, SLU_E_CONSERVATION,
                         "internal error: %llu passages were found and %llu reported; "
@@ -121,40 +115,107 @@ int dedup_substring_check(const struct dedup_opts *o, struct slu_err *err)
 int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
+    struct slu_passages_result r = {.passages = 0};
     struct dedup_io io = {0};
-    struct slu_passages *x = NULL;
     struct slu_sum in = {0};
     uint64_t share = ctx->common.memory / 4; /* batches in flight, and their blocks */
 
     int rc = dedup_substring_check(o, err);
     if (!rc)
         rc = dedup_open(&io, ctx, err);
-    if (rc) {
-        dedup_abort(&io);
-        return rc;
+    const struct slu_passages_cfg cfg = {.budget_byte = ctx->common.memory - share,
+                                         .tmpdir = ctx->common.tmpdir,
+                                         .n_threads = (unsigned)ctx->common.threads,
+                                         .n_slots = cli_slots(ctx, share / 4 * 3),
+                                         .n_tok = (unsigned)o->substring,
+                                         .min_keep_tok = o->min_keep,
+                                         .cut = !o->annotate,
+                                         .emit = dedup_emit,
+                                         .passage = io.pairs.out ? put_passage : NULL,
+                                         .phase = phase,
+                                         .ctx = &io};
+    if (!rc)
+        rc = slu_passages_run(&cfg, io.reader, &in, &r, err);
+    if (!rc) {
+        ctx->spill_bytes = r.spilled_byte;
+        cli_stat_u64(ctx, "blocks", r.blocks);
+        cli_stat_u64(ctx, "repeated_blocks", r.repeated_blocks);
+        cli_stat_u64(ctx, "asked_blocks", r.asked_blocks);
+        rc = finish(&io, &r, &in, err);
     }
-    const struct slu_header *h = slu_reader_header(io.reader);
-    struct slu_passages_cfg cfg = {.budget_byte = ctx->common.memory - share,
-                                   .tmpdir = ctx->common.tmpdir,
-                                   .n_threads = (unsigned)ctx->common.threads,
-                                   .n_slots = cli_slots(ctx, share / 4 * 3),
-                                   .tok_bytes = h->tok_bytes,
-                                   .n_tok = (unsigned)o->substring,
-                                   .min_keep_tok = o->min_keep,
-                                   .cut = !o->annotate,
-                                   .emit = dedup_emit,
-                                   .passage = io.pairs.out ? put_passage : NULL,
-                                   .phase = phase,
-                                   .ctx = &io};
-    slu_specials_add(&cfg.special, h->eos);
-    slu_specials_add(&cfg.special, h->bos);
-    slu_specials_add(&cfg.special, h->pad);
-    rc = slu_passages_new(&x, &cfg, err);
+    dedup_abort(&io);
+    return rc;
+}
+
+/* ---- --stage ---- */
+
+static int open_output(void *ctx, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    return cli_open_writer(io->ctx, &io->writer, slu_reader_header(io->reader),
+                           slu_reader_names(io->reader), false, err);
+}
+
+static void report(struct cli_ctx *ctx, const struct slu_passages_flow *q,
+                   const struct slu_flow_report *r)
+{
+    if (cli_flow_is(ctx, "sign"))
+        cli_stat_u64(ctx, "signed_sequences", r->in.n.sequences);
+    if (r->skipped)
+        return;
+    if (cli_flow_is(ctx, "sign")) {
+        cli_stat_u64(ctx, "blocks", q->result.blocks);
+    } else if (cli_flow_is(ctx, "group")) {
+        cli_stat_u64(ctx, "repeated_blocks", q->result.repeated_blocks);
+        cli_stat_u64(ctx, "asked_blocks", q->result.asked_blocks);
+    } else if (cli_flow_is(ctx, "ask")) {
+        cli_stat_u64(ctx, "asked_windows", q->asked_windows);
+    } else {
+        cli_stat_u64(ctx, "repeated_windows", q->repeated_windows);
+    }
+}
+
+/* What tables may take; the rest: batches in flight, with their blocks, and in filter
+ * one that is cut, and a row and a copy of it in the writer. */
+static uint64_t budget(const struct cli_ctx *ctx)
+{
+    const uint64_t memory = ctx->common.memory;
+    const unsigned flags = cli_flow_stage(ctx)->flags;
+
+    return flags & SLU_STAGE_WRITES  ? memory / 2
+           : flags & SLU_STAGE_READS ? memory / 4 * 3
+                                     : memory / 8 * 7;
+}
+
+int dedup_substring_stage(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    struct dedup_io io = {.ctx = ctx};
+    struct slu_passages_flow q = {.cfg = {.n_threads = (unsigned)ctx->common.threads,
+                                          .n_tok = (unsigned)o->substring,
+                                          .min_keep_tok = o->min_keep,
+                                          .cut = true,
+                                          .emit = dedup_emit,
+                                          .ctx = &io},
+                                  .open = open_output};
+    struct slu_flow_report r;
+    int rc = SLU_OK;
+
+    if (cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
+        rc = cli_open_reader(ctx, &io.reader, err);
+    const struct slu_flow_cfg cfg = {.reader = io.reader,
+                                     .ctx = &q,
+                                     .begin = slu_passages_begin,
+                                     .budget_byte = budget(ctx),
+                                     .n_slots =
+                                         cli_slots(ctx, ctx->common.memory / 16 * 3)};
     if (!rc)
-        rc = slu_passages_run(x, io.reader, &in, err);
-    if (!rc)
-        rc = finish(&io, slu_passages_result(x), &in, err);
-    slu_passages_free(x);
+        rc = cli_flow_run(ctx, cfg, false, &r, err);
+    if (!rc && io.writer)
+        rc = finish(&io, &q.result, &r.in, err);
+    else if (!rc)
+        report(ctx, &q, &r);
     dedup_abort(&io);
     return rc;
 }

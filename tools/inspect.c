@@ -147,7 +147,7 @@ static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *er
                                ctx->common.device_ordinal, err);
     o->device.warn = cli_warn_text;
     o->device.warn_arg = ctx;
-    ctx->device_used = o->device.name;
+    ctx->device = &o->device;
     if (!rc)
         rc = cli_scan_lengths(ctx, &o->device, done, &l, err);
     slu_header_init(&h);

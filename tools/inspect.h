@@ -51,7 +51,7 @@ SLU_MUST_USE int inspect_put_domains(const struct inspect_seen *s, struct slu_bu
 SLU_MUST_USE int inspect_print_domains(const struct inspect_seen *s,
                                        struct slu_err *err);
 
-/* One JSON object on standard output (cli.md). */
+/* One JSON object on standard output (inspect(1)). */
 SLU_MUST_USE int inspect_print_json(const struct inspect_seen *s, struct slu_err *err);
 /* For people. */
 SLU_MUST_USE int inspect_print_summary(const struct inspect_seen *s,

@@ -36,6 +36,7 @@ struct group {
     struct slu_ledger sum; /* its reasons are ours */
     uint64_t n_report, peak_rss;
     double cpu_seconds;
+    uint64_t scored; /* documents of tokenize --score-field; UINT64_MAX: not asked */
 };
 
 struct merge {
@@ -78,7 +79,8 @@ static int find_group(struct merge *m, const char *program, const char *mode,
     if (rc)
         return rc;
     *g = &m->group[m->n];
-    **g = (struct group){.program = copy(program, err), .mode = copy(mode, err)};
+    **g = (struct group){
+        .program = copy(program, err), .mode = copy(mode, err), .scored = UINT64_MAX};
     m->n++;
     if (!(*g)->program || !(*g)->mode)
         return err->code;
@@ -100,7 +102,7 @@ static int find_phase(struct group *g, const char *name, uint64_t n, const char 
             return slu_fail(err, SLU_E_MISMATCH,
                             "%s%s%s is in %llu parts in %s and in %llu in %s: two jobs "
                             "(0: no --part)",
-                            g->name, *name ? " --phase " : "", name, (ull)(*p)->n,
+                            g->name, *name ? " --stage " : "", name, (ull)(*p)->n,
                             (*p)->first, (ull)n, path);
         }
     int rc = slu_grow(&g->phase, &g->cap_phase, g->n_phase + 1, sizeof **p, err);
@@ -156,6 +158,14 @@ static void add_costs(struct group *g, value root)
     g->n_report++;
 }
 
+static void add_scored(struct group *g, value root)
+{
+    value v;
+    uint64_t n;
+    if (slu_json_get(root, "scored", &v) && slu_json_u64(v, &n))
+        g->scored = g->scored == UINT64_MAX ? n : g->scored + n;
+}
+
 static int add_report(struct merge *m, const char *path, value root,
                       struct slu_err *err)
 {
@@ -180,12 +190,13 @@ static int add_report(struct merge *m, const char *path, value root,
         return rc;
     if (p->part[i])
         return slu_fail(err, SLU_E_MISMATCH, "%s%s%s: %s and %s are of the same part",
-                        g->name, *phase ? " --phase " : "", phase, p->part[i], path);
+                        g->name, *phase ? " --stage " : "", phase, p->part[i], path);
     p->part[i] = copy(path, err);
     if (!p->part[i])
         return err->code;
     p->n_seen++;
     add_costs(g, root);
+    add_scored(g, root);
     return add_ledger(&g->sum, &l, err);
 }
 
@@ -238,7 +249,7 @@ static int check_parts(const struct group *g, struct slu_err *err)
         while (p->part[k])
             k++;
         return slu_fail(err, SLU_E_MISMATCH, "%s%s%s: part %llu of %llu is missing%s",
-                        g->name, *p->name ? " --phase " : "", p->name, (ull)k,
+                        g->name, *p->name ? " --stage " : "", p->name, (ull)k,
                         (ull)p->n, missing > 1 ? ", and others" : "");
     }
     return SLU_OK;
@@ -269,6 +280,11 @@ static int check(const struct merge *m, struct slu_err *err)
         rc = check_parts(g, err);
         if (!rc)
             rc = slu_ledger_check(&g->sum, err);
+        if (!rc && !g->scored && g->sum.out.documents)
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s: none of %llu documents has a score where --score-field "
+                          "looks for it",
+                          g->name, (ull)g->sum.out.documents);
         struct side to = {&g->sum.to_work, "went into the work folder of", g->name},
                     from = {&g->sum.from_work, "came out of it for", g->name},
                     in = {&g->sum.in, "went into", g->name};

@@ -70,6 +70,14 @@ static int flush_stdout(struct slu_err *err)
     return SLU_OK;
 }
 
+/* Whoever asked for a device by name learns that nothing ran there. */
+static void warn_of_idle_device(struct cli_ctx *ctx)
+{
+    if (slu_tool.uses_device && ctx->common.device == SLU_DEVICE_CUDA &&
+        !(ctx->device && ctx->device->taken))
+        cli_warn(ctx, "--device cuda: no kernel had work to do, the CPU did all of it");
+}
+
 int main(int argc, char **argv)
 {
     struct slu_err err = SLU_ERR_INIT;
@@ -102,8 +110,10 @@ int main(int argc, char **argv)
             rc = cli_manifest_begin(&ctx, &skip, &err);
         if (!rc && !skip) {
             rc = slu_tool.run(&ctx, &err);
-            if (!rc)
+            if (!rc) {
                 cli_report_input(&ctx);
+                warn_of_idle_device(&ctx);
+            }
             if (!rc)
                 rc = cli_manifest_end(&ctx, &err);
         }

@@ -16,7 +16,7 @@ static int parse_cost(void *opts, const char *value, struct slu_err *err)
 
 #define AT(field) offsetof(struct pack_opts, field)
 static const struct cli_opt options[] = {
-    {"length", 0, CLI_COUNT, AT(length), "L",
+    {"length", 0, CLI_LENGTH, AT(length), "L",
      "length of the bins; default: the smallest bucket of the stream", NULL, true, NULL,
      .least = 1, .most = SLU_MAX_CAPACITY - 1},
     {"method", 0, CLI_CHOICE, AT(method), "bfd|ffd|spfhp|lpfhp|nnlshp|multi|concat",
@@ -49,13 +49,13 @@ static const struct cli_opt options[] = {
      "making "
      "one",
      NULL, false, NULL},
-    CLI_PHASE_ROWS(AT(phase), "count|plan|scatter|gather", pack_phase_names),
+    CLI_FLOW_ROWS(AT(flow), "count|plan|scatter|gather"),
     {"balance", 0, CLI_COUNT, AT(balance.ranks), "N",
      "order sequences in steps in which N ranks have equally\nmuch to do", NULL, true,
      NULL, .least = 1},
     {"balance-sequences", 0, CLI_COUNT, AT(balance.sequences), "M",
      "sequences of a rank in a step; default: 1", NULL, true, NULL, .least = 1},
-    {"balance-tokens", 0, CLI_COUNT, AT(balance.tokens), "N",
+    {"balance-tokens", 0, CLI_LENGTH, AT(balance.tokens), "N",
      "or tokens of a step, all ranks together", NULL, true, NULL, .least = 1},
     {"balance-cost", 0, CLI_CUSTOM, AT(balance.cost), "A,B",
      "cost of a segment of l tokens, A x l + B x l^2;\ndefault: 0,1", NULL, true,
@@ -71,7 +71,6 @@ static void defaults(void *p)
 {
     struct pack_opts *o = p;
     o->multi.threshold = PACK_MULTI_THRESHOLD;
-    o->phase.phase = CLI_PHASE_NONE;
 }
 
 struct runs {
@@ -227,8 +226,8 @@ static void release_waits(void *side)
     free(s->seq);
 }
 
-const struct slu_side_ops pack_reading = {sizeof(struct waits), split, arrive,
-                                          release_waits};
+static const struct slu_side_ops reading = {sizeof(struct waits), split, arrive,
+                                            release_waits};
 
 /* ---- writing the bins ---- */
 
@@ -268,30 +267,11 @@ static int emit_bins(void *ctx, void *job, struct slu_err *err)
 
 /* ---- setting up ---- */
 
-/* Makes length one of the header's buckets, if it is none. */
-static int add_bucket(struct slu_header *h, uint64_t length, struct slu_err *err)
-{
-    unsigned i = 0;
-    if (length > SLU_MAX_CAPACITY - 1)
-        return slu_fail(err, SLU_E_USAGE, "--length: at most %llu",
-                        (unsigned long long)SLU_MAX_CAPACITY - 1);
-    while (i < h->n_bucket && h->bucket[i] < length)
-        i++;
-    if (i < h->n_bucket && h->bucket[i] == length)
-        return SLU_OK;
-    if (h->n_bucket == SLU_MAX_BUCKETS)
-        return slu_fail(err, SLU_E_USAGE, "--length: the stream has %d buckets already",
-                        SLU_MAX_BUCKETS);
-    memmove(&h->bucket[i + 1], &h->bucket[i], (h->n_bucket - i) * sizeof *h->bucket);
-    h->bucket[i] = length;
-    h->n_bucket++;
-    return SLU_OK;
-}
-
-int pack_set_length(struct pack_job *j, struct slu_header *h, struct slu_err *err)
+/* The bins' lengths, and the header with them among the buckets. */
+static int set_length(struct pack_job *j, struct slu_header *h, struct slu_err *err)
 {
     const struct pack_opts *o = j->ctx->opts;
-    bool multi = o->method == SLU_PACK_MULTI;
+    bool multi = slu_pack_kind[o->method].several;
     int rc = pack_multi_check(&o->multi, multi, o->length, err);
     if (rc)
         return rc;
@@ -307,10 +287,11 @@ int pack_set_length(struct pack_job *j, struct slu_header *h, struct slu_err *er
                       "the stream has no bucket lengths (decompose has not run); give "
                       "--length L to pack whole documents");
     for (size_t i = 0; i < j->n_bin_tok && !rc; i++) {
-        rc = add_bucket(h, j->bin_tok[i], err);
+        rc = pack_add_bucket(h, j->bin_tok[i], err);
         j->bin_tok[i] = slu_header_ids(h, j->bin_tok[i]);
     }
-    j->capacity = j->bin_tok[j->n_bin_tok - 1];
+    if (!rc)
+        j->capacity = j->bin_tok[j->n_bin_tok - 1];
     return rc;
 }
 
@@ -325,8 +306,9 @@ static int open_plans(struct pack_job *j, struct slu_packing_cfg *cfg,
     if (o->save_plan && o->apply_plan)
         return slu_fail(err, SLU_E_USAGE,
                         "--save-plan and --apply-plan do not go together");
-    if (o->method == SLU_PACK_CONCAT)
-        return slu_fail(err, SLU_E_USAGE, "--method concat has no plan to %s",
+    if (!slu_pack_kind[o->method].solve)
+        return slu_fail(err, SLU_E_USAGE, "--method %s has no plan to %s",
+                        slu_pack_method_name[o->method],
                         o->save_plan ? "save" : "apply");
     int rc = o->save_plan ? slu_planfile_new(&j->save, &head, err)
                           : slu_planfile_open(&j->apply, o->apply_plan,
@@ -341,8 +323,9 @@ static void phase(void *ctx, const char *name, const char *device)
     cli_phase_on(ctx, name, device);
 }
 
-int pack_config(struct pack_job *j, const struct slu_header *h,
-                struct slu_packing_cfg *cfg, struct slu_err *err)
+/* What options, the header and the lengths come to; chooses the device. */
+static int config(struct pack_job *j, const struct slu_header *h,
+                  struct slu_packing_cfg *cfg, struct slu_err *err)
 {
     struct pack_opts *o = j->ctx->opts;
     const struct cli_common *c = &j->ctx->common;
@@ -351,18 +334,19 @@ int pack_config(struct pack_job *j, const struct slu_header *h,
             err, SLU_E_MISMATCH,
             "the stream's tokenizer has no token to pad with; use --fill drop, "
             "or --method concat --fill drop to lose less than a bin");
-    if (o->method == SLU_PACK_CONCAT && o->max_segments)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--max-segments does not go with --method concat");
+    const bool cuts = !slu_pack_kind[o->method].solve;
+    if (cuts && o->max_segments)
+        return slu_fail(err, SLU_E_USAGE, "--max-segments does not go with --method %s",
+                        slu_pack_method_name[o->method]);
     enum slu_device_kind kind = (enum slu_device_kind)c->device;
-    if (kind == SLU_DEVICE_AUTO && o->method == SLU_PACK_CONCAT)
+    if (kind == SLU_DEVICE_AUTO && cuts)
         kind = SLU_DEVICE_CPU; /* nothing to count */
     int rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
     if (rc)
         return rc;
     o->device.warn = cli_warn_text;
     o->device.warn_arg = j->ctx;
-    j->ctx->device_used = o->device.name;
+    j->ctx->device = &o->device;
     *cfg = (struct slu_packing_cfg){
         .method = (enum slu_pack_method)o->method,
         .capacity = j->capacity,
@@ -412,7 +396,7 @@ int pack_write_planfile(struct pack_job *j, struct slu_err *err)
     return rc;
 }
 
-int pack_write(struct pack_job *j, struct slu_err *err)
+static int write_all(struct pack_job *j, struct slu_err *err)
 {
     static const struct slu_pipe_ops writing = {produce_bins, fill_bins, emit_bins};
     unsigned n = bin_slots(j, j->ctx->common.memory / 4);
@@ -432,27 +416,79 @@ int pack_write(struct pack_job *j, struct slu_err *err)
     return rc;
 }
 
-/* Both passes, with everything open. */
-static int pack(struct pack_job *j, struct slu_sum *in, struct slu_err *err)
+/* ---- the flow ---- */
+
+/* The header is known, and all that follows from it. */
+static int begin(void *ctx, const struct slu_header *h, struct slu_names *names,
+                 struct slu_err *err)
 {
+    struct slu_pack_flow *q = ctx;
+    struct pack_job *j = q->ctx;
+    const struct pack_opts *o = j->ctx->opts;
+    j->names = names;
+    int rc = slu_header_copy(&j->in, h, err);
+    if (!rc)
+        rc = slu_header_copy(&j->out, h, err);
+    if (!rc)
+        rc = pack_balance_check(&o->balance, o->plan, err);
+    if (!rc)
+        rc = pack_related_check(o->order == 1, !slu_pack_kind[o->method].solve, o->plan,
+                                o->save_plan || o->apply_plan, o->max_segments, err);
+    if (!rc && o->order == 1)
+        rc = slu_relater_new(&j->relater, &j->in, slu_names_vocab(names), err);
+    if (!rc)
+        rc = set_length(j, &j->out, err);
+    if (!rc)
+        rc = pack_balance_open(j->ctx, &o->balance, &j->out, &j->balance, err);
+    if (!rc)
+        rc = config(j, &j->out, &q->cfg, err);
+    return rc;
+}
+
+static int open_output(void *ctx, struct slu_err *err)
+{
+    struct pack_job *j = ctx;
+    const struct pack_opts *o = j->ctx->opts;
+    return o->plan ? SLU_OK
+                   : cli_open_writer(j->ctx, &j->writer, &j->out, j->names, false, err);
+}
+
+static int read_stream(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct pack_job *j = ctx;
+    j->packing = j->flow.packing;
     cli_phase_on(j->ctx, "read", "cpu");
-    int rc = slu_stream_run_side(j->reader, &pack_reading, j,
-                                 (unsigned)j->ctx->common.threads,
-                                 cli_slots(j->ctx, j->ctx->common.memory / 4), in, err);
-    if (!rc)
-        rc = slu_packing_plan(j->packing, err);
-    if (!rc)
-        rc = pack_write_planfile(j, err);
+    return slu_flow_read(f, &reading, j, err);
+}
+
+static int write_bins(void *ctx, struct slu_err *err)
+{
+    struct pack_job *j = ctx;
+    j->packing = j->flow.packing;
+    int rc = pack_write_planfile(j, err);
     if (rc || !j->writer)
         return rc;
-    rc = pack_write(j, err);
+    rc = write_all(j, err);
     return rc || !j->balance ? rc : slu_balance_end(j->balance, j->writer, err);
 }
 
-void pack_release(struct pack_job *j)
+static void init(struct pack_job *j, struct cli_ctx *ctx)
+{
+    const struct pack_opts *o = ctx->opts;
+    *j = (struct pack_job){.ctx = ctx,
+                           .flow = {.too_long = pack_longs[o->too_long],
+                                    .ctx = j,
+                                    .open = open_output,
+                                    .read = read_stream,
+                                    .write = write_bins}};
+    slu_header_init(&j->in);
+    slu_header_init(&j->out);
+}
+
+static void release(struct pack_job *j)
 {
     slu_writer_abort(j->writer);
-    slu_packing_free(j->packing);
+    slu_packing_free(j->flow.packing);
     slu_out_abort(j->plan_out);
     slu_planfile_free(j->save);
     slu_planfile_free(j->apply);
@@ -460,75 +496,49 @@ void pack_release(struct pack_job *j)
     slu_relater_free(j->relater);
     slu_reader_free(j->reader);
     slu_header_release(&j->in);
+    slu_header_release(&j->out);
 }
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct pack_opts *o = ctx->opts;
-    struct pack_job j = {.ctx = ctx};
-    struct slu_header h;
-    struct slu_packing_cfg cfg;
-    struct slu_sum in = {0};
-
-    if (o->phase.phase != CLI_PHASE_NONE)
-        return pack_phases(ctx, err);
-    slu_header_init(&h);
-    slu_header_init(&j.in);
-    int rc = cli_phase_check(ctx, &o->phase, pack_phase_kinds, &ctx->common.part, err);
+    const uint64_t memory = ctx->common.memory;
+    struct pack_job j;
+    struct slu_flow_report r = {.skipped = false};
+    struct slu_names *names = NULL;
+    int rc = cli_flow_asked(ctx) ? pack_check_stage(ctx, err) : SLU_OK;
     if (!rc)
-        rc = cli_open_reader(ctx, &j.reader, err);
-    if (!rc)
-        rc = slu_header_copy(&j.in, slu_reader_header(j.reader), err);
-    if (!rc)
-        rc = slu_header_copy(&h, &j.in, err);
-    j.names = rc ? NULL : slu_reader_names(j.reader);
-    if (!rc)
-        rc = pack_balance_check(&o->balance, o->plan, err);
-    if (!rc)
-        rc = pack_related_check(o->order == 1, o->method == SLU_PACK_CONCAT, o->plan,
-                                o->save_plan || o->apply_plan, o->max_segments, err);
-    if (!rc && o->order == 1)
-        rc = slu_relater_new(&j.relater, &j.in, slu_names_vocab(j.names), err);
-    if (!rc)
-        rc = pack_set_length(&j, &h, err);
-    if (!rc)
-        rc = pack_balance_open(ctx, &o->balance, &h, &j.balance, err);
-    if (!rc)
-        rc = pack_config(&j, &h, &cfg, err);
-    if (!rc)
-        rc = slu_packing_new(&j.packing, &cfg, err);
-    if (!rc && !o->plan)
-        rc = cli_open_writer(ctx, &j.writer, &h, j.names, false, err);
-    if (!rc)
-        rc = pack(&j, &in, err);
-    if (!rc && o->plan)
-        rc = pack_write_table(&j, err);
+        rc = cli_flow_begin(ctx, err);
+    if (rc)
+        return rc == SLU_EOF ? SLU_OK : rc;
+    const struct slu_stage *s = cli_flow_stage(ctx);
+    init(&j, ctx);
+    rc = s && !(s->flags & SLU_STAGE_READS) ? slu_names_new(&names, err)
+                                            : cli_open_reader(ctx, &j.reader, err);
     if (!rc) {
-        pack_report(&j);
-        cli_book_in(ctx, &in);
-        ctx->spill_bytes = slu_packing_spilled(j.packing);
-        if (o->plan)
-            slu_ledger_drop(&ctx->ledger, "plan-only", in.n);
-        else
-            pack_book(&j);
+        const struct slu_flow_cfg cfg = {
+            .reader = j.reader,
+            .names = names,
+            .ctx = &j.flow,
+            .begin = begin,
+            .budget_byte =
+                s ? memory / 4 * 3 : memory - pack_balance_share(ctx, &o->balance),
+            /* Keys of what short documents share take more than their tokens. */
+            .n_slots = cli_slots(ctx, memory / (o->order == 1 ? 8 : 4))};
+        rc = cli_flow_run(ctx, cfg, o->save_plan, &r, err);
     }
-    if (!rc && j.writer) {
-        rc = cli_close_writer(ctx, j.writer, err);
-        j.writer = NULL;
-    }
-    pack_release(&j);
-    slu_header_release(&h);
+    j.packing = j.flow.packing;
+    if (!rc)
+        rc = pack_end(&j, &r, err);
+    release(&j);
+    slu_names_free(names);
     return rc;
 }
 
-static bool prints(const void *opts)
+static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
 {
-    return cli_phase_prints(&((const struct pack_opts *)opts)->phase, pack_phase_kinds);
-}
-
-static const char *phase_name(const void *opts)
-{
-    return cli_phase_name(&((const struct pack_opts *)opts)->phase, pack_phase_kinds);
+    (void)ctx;
+    return &slu_pack_flow_spec;
 }
 
 /* Tokens, what waits of them, and what finds related ones. */
@@ -547,7 +557,7 @@ const struct slu_tool slu_tool = {
                 "[--save-plan FILE | --apply-plan FILE]\n"
                 "[--balance N [--balance-sequences M | --balance-tokens N]\n"
                 " [--balance-cost A,B] [--balance-window N]] [-o FILE] [STREAM ...]\n"
-                "--phase count|plan|scatter|gather --work DIR [--part I/N]\n"
+                "--stage count|plan|scatter|gather --work DIR [--part I/N]\n"
                 "[--ranges R] [OPTION ...] [-o FILE] [STREAM ...]",
     .summary =
         "Joins sequences that have no bucket's length into sequences that have one.",
@@ -558,10 +568,10 @@ const struct slu_tool slu_tool = {
     .tok_byte = tok_byte,
     .memory_floor = 32 << 20,
     .check_part = pack_check_part,
-    .phase = phase_name,
-    .inputs = pack_inputs,
-    .beside = pack_beside,
-    .prints = prints,
+    .flow = flow,
+    .flow_at = AT(flow),
+    .inputs = cli_flow_inputs,
+    .beside = cli_flow_beside,
     .spills = true,
     .uses_device = true,
     .examples = "  decompose docs.tks | pack -o packed.tks\n"

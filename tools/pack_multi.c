@@ -1,9 +1,28 @@
-/* pack --method multi: the lengths of its bins. */
+/* pack's lengths of bins: among the buckets, and of --method multi. */
 #include <string.h>
 
 #include "lib/pack/packer.h"
 #include "tools/cli_lengths.h"
 #include "tools/pack_private.h"
+
+int pack_add_bucket(struct slu_header *h, uint64_t length, struct slu_err *err)
+{
+    unsigned i = 0;
+    if (length > SLU_MAX_CAPACITY - 1)
+        return slu_fail(err, SLU_E_USAGE, "--length: at most %llu",
+                        (unsigned long long)SLU_MAX_CAPACITY - 1);
+    while (i < h->n_bucket && h->bucket[i] < length)
+        i++;
+    if (i < h->n_bucket && h->bucket[i] == length)
+        return SLU_OK;
+    if (h->n_bucket == SLU_MAX_BUCKETS)
+        return slu_fail(err, SLU_E_USAGE, "--length: the stream has %d buckets already",
+                        SLU_MAX_BUCKETS);
+    memmove(&h->bucket[i + 1], &h->bucket[i], (h->n_bucket - i) * sizeof *h->bucket);
+    h->bucket[i] = length;
+    h->n_bucket++;
+    return SLU_OK;
+}
 
 int pack_multi_lengths(const struct pack_multi_opts *o, const struct slu_header *h,
                        uint64_t *length, size_t *n, struct slu_err *err)

@@ -9,10 +9,10 @@
 
 #include "lib/pack/balance.h"
 #include "lib/decompose.h"
-#include "lib/pack/packing.h"
+#include "lib/pack/pack_flow.h"
 #include "lib/pack/related.h"
 #include "tools/cli.h"
-#include "tools/cli_phase.h"
+#include "tools/cli_flow.h"
 
 /* --balance and its relatives (pack_balance.c). */
 struct pack_balance_opts {
@@ -57,6 +57,9 @@ SLU_MUST_USE int pack_related_check(bool related, bool concat, bool plan_only,
                                     bool plan_file, uint64_t max_segments,
                                     struct slu_err *err);
 
+/* Makes length one of the header's buckets, if it is none (pack_multi.c). */
+SLU_MUST_USE int pack_add_bucket(struct slu_header *h, uint64_t length,
+                                 struct slu_err *err);
 /* --method multi (pack_multi.c). */
 struct pack_multi_opts {
     const char *buckets; /* NULL: those of the stream */
@@ -81,17 +84,18 @@ struct pack_opts {
     struct pack_balance_opts balance;
     struct slu_device device; /* here, so that the report can name it */
     const char *save_plan, *apply_plan;
-    struct cli_phase_opts phase;
+    struct cli_flow_opts flow;
 };
 
 struct pack_job {
     struct cli_ctx *ctx;
-    struct slu_reader *reader;   /* NULL: a phase that reads none */
-    struct slu_names *names;     /* the reader's, or the phase's own */
-    struct slu_header in;        /* of the stream that is read */
-    struct slu_writer *writer;   /* NULL: plan only */
-    struct slu_balance *balance; /* before the writer; NULL: none */
-    struct slu_packing *packing;
+    struct slu_reader *reader; /* NULL: a stage that reads none */
+    struct slu_names *names;   /* the reader's, or the stage's own */
+    struct slu_header in, out; /* of the streams that are read and written */
+    struct slu_pack_flow flow;
+    struct slu_writer *writer;         /* NULL: plan only */
+    struct slu_balance *balance;       /* before the writer; NULL: none */
+    struct slu_packing *packing;       /* the flow's */
     struct slu_relater *relater;       /* NULL: plan order */
     struct slu_planfile *save, *apply; /* NULL: none */
     struct slu_out *plan_out;          /* where save goes; opened at the start */
@@ -102,33 +106,15 @@ struct pack_job {
     struct slu_count passed, too_long, padding;
 };
 
-/* The bins' lengths, and the header with them among the buckets. */
-SLU_MUST_USE int pack_set_length(struct pack_job *j, struct slu_header *h,
-                                 struct slu_err *err);
-/* What options, the header and the lengths come to; chooses the device. Plans to save
- * or to apply are j's. */
-SLU_MUST_USE int pack_config(struct pack_job *j, const struct slu_header *h,
-                             struct slu_packing_cfg *cfg, struct slu_err *err);
-/* First pass, of a struct pack_job: what passes is written (unless its writer is NULL),
- * what waits goes to its packing. */
-extern const struct slu_side_ops pack_reading;
-/* Second pass: the bins. */
-SLU_MUST_USE int pack_write(struct pack_job *j, struct slu_err *err);
 /* Writes --save-plan, if it was asked for. */
 SLU_MUST_USE int pack_write_planfile(struct pack_job *j, struct slu_err *err);
-void pack_release(struct pack_job *j);
 
-/* --phase (pack_phases.c). */
-extern const struct cli_phase_kind pack_phase_kinds[];
-extern const char *const pack_phase_names[];
-/* --part, with --phase or without. */
+/* --stage (pack_stages.c). */
 SLU_MUST_USE int pack_check_part(struct cli_ctx *ctx, struct slu_err *err);
-/* For the manifest: what is read; whether the scatter file, which is not named on the
- * command line, is there. */
-SLU_MUST_USE int pack_inputs(struct cli_ctx *ctx, struct cli_inputs *in,
-                             struct slu_err *err);
-bool pack_beside(const struct cli_ctx *ctx);
-SLU_MUST_USE int pack_phases(struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int pack_check_stage(const struct cli_ctx *ctx, struct slu_err *err);
+/* What there is to say, to book and to write, once all is done. */
+SLU_MUST_USE int pack_end(struct pack_job *j, const struct slu_flow_report *r,
+                          struct slu_err *err);
 
 extern const char *const pack_longs[]; /* of --long */
 

@@ -51,7 +51,6 @@ int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
               (ctx->common.progress == 0 && isatty(STDERR_FILENO) && last &&
                !ctx->common.quiet);
     ctx->report = r;
-    ctx->device_used = "cpu";
     return ctx->common.stats ? slu_out_open(&r->stats, ctx->common.stats, err) : SLU_OK;
 }
 
@@ -273,7 +272,8 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
             (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
                 1e-6 * (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec),
             (unsigned long long)peak_rss(), (unsigned long long)ctx->spill_bytes,
-            ctx->device_used, (unsigned long long)ctx->common.threads,
+            ctx->device ? ctx->device->name : "cpu",
+            (unsigned long long)ctx->common.threads,
             (unsigned long long)ctx->common.memory);
     for (unsigned i = 0; !rc && i < r->n_phase; i++)
         rc = slu_buf_printf(&b, err, "%s\"%s\": %.6f", i ? ", " : "", r->phase[i].name,

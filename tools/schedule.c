@@ -24,7 +24,7 @@ static const struct cli_opt options[] = {
     [ROW_CYCLES] = {"cycles", 0, CLI_COUNT, AT(cycles), "N",
                     "curricula in a pass, one after another; default 1, of olmo 8",
                     NULL, true, NULL},
-    {"batch-tokens", 0, CLI_COUNT, AT(batch_tokens), "N",
+    {"batch-tokens", 0, CLI_LENGTH, AT(batch_tokens), "N",
      "tokens of a step over all GPUs; generic and olmo need it", NULL, true, NULL},
     {"world", 0, CLI_COUNT, AT(world), "N", "GPUs; default 1", NULL, true, NULL},
     [ROW_WORKERS] = {"workers", 0, CLI_COUNT, AT(workers), "N",

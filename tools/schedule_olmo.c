@@ -2,6 +2,7 @@
  * OLMo-core's loader looks for its own. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "formats/shards/olmo_cache.h"
 #include "formats/shards/shardset.h"
@@ -90,10 +91,17 @@ static int describe(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
 {
     const struct schedule_opts *o = ctx->opts;
     struct slu_shardset *shards = NULL;
+    struct stat in, out;
     if (ctx->n_input != 1 || !s->from_report)
         return slu_fail(err, SLU_E_USAGE,
                         "--olmo-cache takes one set, the folder that shuffle --format "
                         "olmo wrote");
+    if (!stat(ctx->input[0], &in) && !stat(o->olmo_cache, &out) &&
+        in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--olmo-cache %s: is the set itself; name a folder of its own, "
+                        "as %s/olmo-cache",
+                        o->olmo_cache, ctx->input[0]);
     int rc = slu_shardset_open(&shards, ctx->input[0], err);
     if (rc)
         return rc;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lib/pipe.h"
-#include "tools/cli_inputs.h"
 #include "tools/shuffle_private.h"
 
 static const char *const orders[] = {"random",     "keep",  "ascending",
@@ -91,7 +90,7 @@ static const struct cli_opt options[] = {
     {"mix-schedule", 0, CLI_STRING, AT(mix.schedule), "BLEND:LENGTH;...",
      "blends one after another; lengths as 80%, 20G (tokens) or\n1000steps", NULL, true,
      NULL},
-    {"batch-tokens", 0, CLI_COUNT, AT(mix.batch_tokens), "N",
+    {"batch-tokens", 0, CLI_LENGTH, AT(mix.batch_tokens), "N",
      "tokens of a step, for --mix-schedule", NULL, true, NULL},
     {"replace-set", 0, CLI_FLAG, AT(shards.replace_set), NULL,
      "take the place of the set of shards in -o DIR, finished or begun", NULL, false,
@@ -99,7 +98,7 @@ static const struct cli_opt options[] = {
     {"accept-mismatch", 0, CLI_FLAG, AT(shards.accept_mismatch), NULL,
      "write sequences with or without label tokens, whatever the format\nwants", NULL,
      false, NULL},
-    CLI_PHASE_ROWS(AT(phase), "count|blend|scatter|gather|finish", shuffle_phases),
+    CLI_FLOW_ROWS(AT(flow), "count|mix|scatter|gather|finish"),
     {0},
 };
 
@@ -108,7 +107,6 @@ static void defaults(void *p)
     struct opts *o = p;
 
     o->shards.format = -1;
-    o->phase.phase = CLI_PHASE_NONE;
     o->max_tokens = UINT64_MAX;
     o->sample = 1;
 }
@@ -302,11 +300,14 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     char *mix = NULL;
     int rc = shuffle_shards_check(ctx, err);
 
+    if (!rc && cli_flow_asked(ctx))
+        rc = shuffle_check_stage(ctx, err);
     if (!rc)
-        rc = cli_phase_check(ctx, &o->phase, shuffle_phase_kinds, &ctx->common.part,
-                             err);
-    if (!rc && o->phase.phase != CLI_PHASE_NONE)
-        return shuffle_phase(ctx, err);
+        rc = cli_flow_begin(ctx, err);
+    if (!rc && o->flow.stage)
+        return shuffle_stage(ctx, err);
+    if (rc == SLU_EOF)
+        return SLU_OK;
     cfg.budget_byte = ctx->common.memory - share;
     if (!rc)
         rc = shuffle_mix_parse(&j.mix, ctx, &o->mix, err);
@@ -350,26 +351,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 {
-    if (((const struct opts *)ctx->opts)->phase.phase != CLI_PHASE_NONE)
+    if (cli_flow_asked(ctx))
         return SLU_OK;
     return slu_fail(err, SLU_E_USAGE,
-                    "--part: the order is one of all parts' sequences; use --phase");
-}
-
-static const char *phase(const void *opts)
-{
-    return cli_phase_name(&((const struct opts *)opts)->phase, shuffle_phase_kinds);
-}
-
-/* Streams, or what other phases left. */
-static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
-{
-    const struct opts *o = ctx->opts;
-    int rc = cli_inputs_add_streams(ctx, in, err);
-
-    if (rc || !o->phase.work || (ctx->n_input && !in->targets))
-        return rc;
-    return cli_inputs_add_work(in, o->phase.work, "scatter.", err);
+                    "--part: the order is one of all parts' sequences; use --stage");
 }
 
 static bool replaces(const void *opts)
@@ -379,9 +364,7 @@ static bool replaces(const void *opts)
 
 static bool prints(const void *opts)
 {
-    const struct opts *o = opts;
-
-    return o->shards.format < 0 && cli_phase_prints(&o->phase, shuffle_phase_kinds);
+    return ((const struct opts *)opts)->shards.format < 0;
 }
 
 /* Tokens, and the sorter's record of them. */
@@ -398,7 +381,7 @@ const struct slu_tool slu_tool = {
                 "--format FORMAT -o DIR [--shard-sequences auto|N] [--last keep|drop]\n"
                 "[--tails error|drop] [--order ORDER] [--max-tokens N]\n"
                 "[--sample FRACTION] [--mix NAME=WEIGHT,...] [STREAM ...]\n"
-                "--phase PHASE --work DIR [--part I/N] [--ranges R] [OPTION ...]\n"
+                "--stage STAGE --work DIR [--part I/N] [--ranges R] [OPTION ...]\n"
                 "[-o FILE|DIR] [STREAM ...]",
     .summary = "Puts the sequences of a stream in random order, and writes shards.",
     .opt = options,
@@ -408,8 +391,9 @@ const struct slu_tool slu_tool = {
     .tok_byte = tok_byte,
     .memory_floor = 32 << 20,
     .check_part = check_part,
-    .phase = phase,
-    .inputs = inputs,
+    .flow = shuffle_flow,
+    .flow_at = AT(flow),
+    .inputs = cli_flow_inputs,
     .prints = prints,
     .replaces = replaces,
     .spills = true,

@@ -1,14 +1,14 @@
 /* shuffle_private.h - the parts of shuffle: tools/shuffle.c has the option table, the
  * pass, streams and the books; tools/shuffle_shards.c the shard sets;
- * tools/shuffle_phase.c the same work in parts. */
+ * tools/shuffle_stages.c the same work in parts. */
 #ifndef SLU_SHUFFLE_PRIVATE_H
 #define SLU_SHUFFLE_PRIVATE_H
 
 #include "formats/shards/shard.h"
-#include "lib/order/permute_parts.h"
+#include "lib/order/shuffle_flow.h"
 #include "lib/pipe.h"
 #include "tools/cli.h"
-#include "tools/cli_phase.h"
+#include "tools/cli_flow.h"
 #include "tools/shuffle_mix.h"
 
 enum { JOB_TOK = 1 << 17, JOB_BYTE = 3 << 20 };
@@ -35,20 +35,20 @@ struct opts {
     uint64_t max_tokens;
     double sample;
     struct shuffle_mix_opts mix;
-    struct cli_phase_opts phase;
+    struct cli_flow_opts flow;
 };
 
 struct job {
     struct cli_ctx *ctx;
     struct slu_reader *reader;
-    const struct slu_header *header; /* of the reader, or of the scatter files; */
+    const struct slu_header *header; /* of the reader, or of the flow; */
     struct slu_names *names;         /* so too */
     struct slu_permute *permute;
-    struct slu_gather *gather;
-    struct slu_count gathered; /* given by it */
-    struct slu_writer *writer; /* a stream: */
-    struct slu_pipe *pipe;     /* while it is written */
-    struct slu_shards *shards; /* or shards */
+    struct slu_shuffle_flow flow; /* in parts */
+    struct slu_count gathered;    /* given by it */
+    struct slu_writer *writer;    /* a stream: */
+    struct slu_pipe *pipe;        /* while it is written */
+    struct slu_shards *shards;    /* or shards */
     struct shuffle_mix mix;
     struct slu_sum in;
     struct slu_u128 input_id; /* of shards: see struct slu_shards_cfg */
@@ -101,10 +101,11 @@ unsigned shuffle_slots(const struct cli_ctx *ctx, uint64_t share_byte);
 /* What was left out, and taken again. */
 void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r);
 
-/* ---- tools/shuffle_phase.c ---- */
+/* ---- tools/shuffle_stages.c ---- */
 
-extern const char *const shuffle_phases[];
-extern const struct cli_phase_kind shuffle_phase_kinds[];
-SLU_MUST_USE int shuffle_phase(struct cli_ctx *ctx, struct slu_err *err);
+const struct slu_flow_spec *shuffle_flow(const struct cli_ctx *ctx);
+/* What does not go together with --stage. */
+SLU_MUST_USE int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int shuffle_stage(struct cli_ctx *ctx, struct slu_err *err);
 
 #endif

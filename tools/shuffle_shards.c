@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/json_write.h"
+#include "lib/number.h"
 #include "tools/shuffle_private.h"
 
 enum { SLACK_BYTE = 24 << 20 }; /* of the 64 MiB that a process may take beside -M */
@@ -15,11 +16,6 @@ const char *const shuffle_members[] = {"txt", "json", "json.gz", NULL};
 int shuffle_parse_shard_sequences(void *opts, const char *value, struct slu_err *err)
 {
     struct shuffle_shards_opts *o = &((struct opts *)opts)->shards;
-    char *end;
-    unsigned long long v = strtoull(value, &end, 10);
-    unsigned shift = *end == 'K' || *end == 'k'   ? 10
-                     : *end == 'M' || *end == 'm' ? 20
-                                                  : 0;
 
     o->shard_sequences = value;
     o->n_shard_seq = 0;
@@ -27,13 +23,12 @@ int shuffle_parse_shard_sequences(void *opts, const char *value, struct slu_err 
         o->shard_sequences = NULL;
         return SLU_OK;
     }
-    end += shift != 0;
-    if (*value < '1' || *value > '9' || *end || v > UINT32_MAX)
+    if (!slu_number(value, strlen(value), 1000, &o->n_shard_seq) || !o->n_shard_seq ||
+        o->n_shard_seq >> 52)
         return slu_fail(err, SLU_E_USAGE,
                         "--shard-sequences: '%s' is neither auto nor a number of "
                         "sequences above 0",
                         value);
-    o->n_shard_seq = (uint64_t)v << shift;
     return SLU_OK;
 }
 
@@ -81,7 +76,8 @@ int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct opts *all = ctx->opts;
     const struct shuffle_shards_opts *o = &all->shards;
-    bool output = cli_phase_prints(&all->phase, shuffle_phase_kinds);
+    const struct slu_stage *stage = cli_flow_stage(ctx);
+    bool output = !all->flow.stages && (!stage || stage->flags & SLU_STAGE_SET);
 
     if (o->format >= 0 && output &&
         (!ctx->common.output || !strcmp(ctx->common.output, "-")))

@@ -22,6 +22,7 @@ struct opts {
                                  * stream's fingerprint, whatever its name */
     const char *tokenizer, *pattern, *eos;
     const char *field, *id_field, *domain, *domain_field, *score_field, *files_from;
+    const char *include, *exclude;
     const char *holdout_output, *rejects;
     double holdout, sample;
     uint64_t max_tokens;
@@ -98,6 +99,12 @@ static const struct cli_opt options[] = {
     {"files-from", 0, CLI_INPUT, AT(files_from), "LIST",
      "read the files named in LIST too, one a line; -: standard input", NULL, false,
      NULL},
+    {"include", 0, CLI_STRING, AT(include), "GLOBS",
+     "of folders, the files that match one of GLOBS, with commas\n"
+     "between; default: those with the names of data",
+     NULL, true, NULL},
+    {"exclude", 0, CLI_STRING, AT(exclude), "GLOBS",
+     "of folders, no file that matches one of GLOBS", NULL, true, NULL},
     {"on-error", 0, CLI_CHOICE, AT(on_error), "fail|skip",
      "at a bad record or file: stop (default), or go on without it", on_errors, true,
      NULL},
@@ -155,7 +162,13 @@ static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct opts *o = ctx->opts;
     struct slu_sources *s = &o->sources;
-    struct slu_sources_cfg cfg = {ctx->input, ctx->n_input, o->files_from};
+    /* A named format is the user's word for what the files of a folder are. */
+    struct slu_sources_cfg cfg = {.path = ctx->input,
+                                  .n_path = ctx->n_input,
+                                  .list = o->files_from,
+                                  .include = o->include,
+                                  .exclude = o->exclude,
+                                  .rank = o->format ? NULL : slu_input_rank};
     const struct slu_input_format *format = slu_input_format_named(formats[o->format]);
     const struct cli_part *part = &ctx->common.part;
     if (o->found)
@@ -357,6 +370,25 @@ static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_b
     return rc ? rc : slu_buf_append(b, "", 1, NULL);
 }
 
+/* A field that no document has is a name mistyped, or one inside another object; a part
+ * of a job cannot know that no other part has it. */
+static int check_scores(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
+                        struct slu_err *err)
+{
+    const char *field = ((const struct opts *)ctx->opts)->score_field;
+    unsigned long long all = s->documents, have = s->scored;
+    if (!field || !all || have >= (all + 9) / 10)
+        return SLU_OK;
+    if (!have && !ctx->common.part.n)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "--score-field %s: none of %llu documents has a score there; "
+                        "name a field that they have, or leave the option out",
+                        field, all);
+    cli_warn(ctx, "--score-field %s: %llu of %llu documents have a score there", field,
+             have, all);
+    return SLU_OK;
+}
+
 /* Figures in --stats: a figure for which there is no memory is missing. */
 static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                         struct slu_names *names)
@@ -427,6 +459,24 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     slu_buf_release(&b);
 }
 
+/* Of folders. */
+static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
+{
+    if (s->n_hidden)
+        cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
+                 (unsigned long long)s->n_hidden);
+    if (s->n_special)
+        cli_warn(ctx, "%llu FIFOs, sockets or devices were left out of folders: %s%s",
+                 (unsigned long long)s->n_special, s->special,
+                 s->n_special > 1 ? ", ..." : "");
+    if (s->n_lower)
+        cli_warn(ctx,
+                 "%llu files of folders were left out, as others there have the names "
+                 "of data: %s%s; --include '*' takes all",
+                 (unsigned long long)s->n_lower, s->lower,
+                 s->n_lower > 1 ? ", ..." : "");
+}
+
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct opts *o = ctx->opts;
@@ -441,13 +491,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     int rc = check(ctx, err);
     if (!rc)
         rc = find_sources(ctx, err);
-    if (!rc && sources->n_hidden)
-        cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
-                 (unsigned long long)sources->n_hidden);
-    if (!rc && sources->n_special)
-        cli_warn(ctx, "%llu FIFOs, sockets or devices were left out of folders: %s%s",
-                 (unsigned long long)sources->n_special, sources->special,
-                 sources->n_special > 1 ? ", ..." : "");
+    if (!rc)
+        warn_left_out(ctx, sources);
     if (!rc)
         rc = slu_names_new(&names, err);
     cli_phase(ctx, "tokenizer");
@@ -488,6 +533,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         };
         rc = slu_ingest(&cfg, &ctx->ledger, &stat, err);
     }
+    if (!rc)
+        rc = check_scores(ctx, &stat, err);
     if (!rc)
         rc = close_outputs(ctx, &out, err);
     if (!rc) {

@@ -1,29 +1,26 @@
-/* tokens.h - ids that another tokenizer has written, as documents: what is no stream
- * but holds what a stream holds, behind slu_reader.
+/* tokens.h - reads files of ids that another tokenizer wrote, as documents, with the
+ * interface of slu_reader.
  *
  * Each format is one file tokens_NAME.c with one table (tokens_private.h), one line in
- * the registry in tokens.c and a name in slu_tokens_format_names. Which one the inputs
- * are is said by option, or seen by contents and name: a folder is looked at as files
- * are. So far:
+ * the registry in tokens.c and a name in slu_tokens_format_names. The format is chosen
+ * by option, or recognised by contents and name, for folders too:
  *
- *   npy   ids of two or four bytes, little-endian, one after another: OLMo-core's .npy,
- *         which have no header, or NumPy's own with one (an array of one dimension). A
- *         document is what ends with the id `eos`, that id included; what follows the
- *         last one in a file is one more document, without it (`open_ended`).
- *         Where X.csv.gz lies beside X.npy its rows say what the documents are, EOS or
- *         not, and what their own ids are (formats/ids/olmo_rows.h).
- *   megatron  a .bin and its .idx, named by either or by what both begin with
- *   ds        datatrove's .ds and its .ds.index; without that as npy
+ *   npy       ids of two or four bytes, little-endian: OLMo-core's .npy, without a
+ *             header, or NumPy's with one (a one-dimensional array). The id `eos` ends
+ *             a document and belongs to it; ids after the last one are one more
+ *             document (`open_ended`). If X.csv.gz exists beside X.npy, its rows give
+ *             the documents and their own ids instead (formats/ids/olmo_rows.h).
+ *   megatron  a .bin and its .idx, named by either or by their common prefix
+ *   ds        datatrove's .ds and its .ds.index; without the index as npy
+ *   mds       folders of MosaicML's MDS shards with index.json: each sample is a
+ *             document, numbered in the folder. The ids are one column, an ndarray of
+ *             integers, or bytes with `tok_bytes`; `eos` is not needed.
  *
- *   mds   folders of MosaicML's MDS shards, with index.json: a sample is a document,
- * its number that of the sample in the folder. The ids are one column, an ndarray of
- *         integers, or bytes with `tok_bytes`; `eos` is not needed.
- *
- * A document's source is the ordinal of its file in the list, its number the index of
- * its first id in the file or of its entry in the file's index (semantics.md 1): it
- * depends on nothing else, and leads back. What a file cannot say is asked for by
- * option and never guessed. Files of all widths go together: the reader gives ids in
- * the width that vocab_size takes.
+ * A document's source is the ordinal of its file in the list. Its number is the index
+ * of its first id in the file, or of its entry in the file's index (DESIGN.md, Identity
+ * and order), so it leads back to the ids. Facts that a file does not contain are
+ * required as options, never guessed. Files of all widths can be read together: the
+ * reader gives ids in the width for vocab_size.
  */
 #ifndef SLU_TOKENS_H
 #define SLU_TOKENS_H
@@ -36,6 +33,8 @@
 #include "lib/err.h"
 #include "lib/lengths.h"
 #include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
 
 /* "auto", "stream", and what can be asked for by name; ends with NULL. */
 extern const char *const slu_tokens_format_names[];
@@ -117,5 +116,7 @@ SLU_MUST_USE int slu_tokens_lengths(const struct slu_tokens_cfg *cfg,
                                     const struct slu_tokens_lengths_cfg *how,
                                     struct slu_tokens_lengths *out,
                                     struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

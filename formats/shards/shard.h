@@ -5,14 +5,14 @@
  *                           a length n that is no power of two)
  *   DIR/segments/D_<i>.tks  the segment rows of the same sequences in the same order
  *   DIR/manifest.jsonl      a line a file: bytes, XXH3-64, sequences, tokens
- *   DIR/report.json         last; a set without it is incomplete (semantics.md 9)
+ *   DIR/report.json         last; a set without it is incomplete
  *
  * A format is a static const struct slu_shard_format in a file of its own, a layout
  * that reads it back (formats/shards/shardset.h), and a line in
- * formats/shards/shard_list.h. It knows bytes; the engine knows buckets, shards, files,
- * hashes and books. All sequences of a bucket have the same number of ids. A format
- * either streams (`encode`: shards of any size) or builds (`build`: a shard from all of
- * its sequences, in memory).
+ * formats/shards/shard_registry.c. It knows bytes; the engine knows buckets, shards,
+ * files, hashes and books. All sequences of a bucket have the same number of ids. A
+ * format either streams (`encode`: shards of any size) or builds (`build`: a shard from
+ * all of its sequences, in memory).
  *
  * Every file is written under no name and renamed when it is whole. slu_shards_free
  * before slu_shards_finish has succeeded takes away what was written; what a process
@@ -32,6 +32,8 @@
 #include "lib/err.h"
 #include "lib/io.h"
 #include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
 
 #define SLU_SHARD_FILES 3 /* most files of a shard */
 
@@ -91,7 +93,7 @@ enum slu_shard_option {
 
 struct slu_shard_format {
     const char *name;
-    enum slu_shard_labels labels; /* what the trainer wants (semantics.md 12) */
+    enum slu_shard_labels labels; /* what the trainer wants (DESIGN.md, The stream) */
     bool powers_of_two;           /* other buckets are refused */
     /* For `--shard-sequences auto`; never more than `check` lets through. The engine
      * takes fewer where a shard is built and so many would not fit into the least -M.
@@ -172,11 +174,9 @@ struct slu_shard_format {
 
 #define SLU_SHARD_RUN 4096 /* sequences between two calls of flush */
 
-/* All formats that are built: declared and registered by formats/shards/shard_list.h.
- */
-#define FORMAT(name) extern const struct slu_shard_format slu_shard_##name;
-#include "formats/shards/shard_list.h"
-#undef FORMAT
+/* Those of formats/shards/shard_registry.c. */
+extern const struct slu_shard_format slu_shard_wds, slu_shard_olmo, slu_shard_ds,
+    slu_shard_megatron, slu_shard_mds, slu_shard_litdata, slu_shard_parquet;
 
 /* The format of that name; SLU_E_UNSUPPORTED in one line where it is not built. */
 SLU_MUST_USE int slu_shard_format_find(const struct slu_shard_format **f,
@@ -344,5 +344,7 @@ SLU_MUST_USE int slu_shards_finish(struct slu_shards *s, const char *program,
 const char *slu_shards_remark(const struct slu_shards *s);
 /* NULL is legal. */
 void slu_shards_free(struct slu_shards *s);
+
+SLU_END_DECLS
 
 #endif

@@ -1,5 +1,5 @@
 /* shard_ds.c - shards as datatrove's DatatroveFileDataset and nanotron read them
- * (formats.md; datatrove/utils/dataset.py and pipeline/tokens/tokenizer.py).
+ * (datatrove/utils/dataset.py and pipeline/tokens/tokenizer.py).
  *
  *   shard-%07d.ds           ids of two or four bytes, one sequence behind another
  *   shard-%07d.ds.index     u64 a segment: the index of the id behind its last, from

@@ -1,4 +1,4 @@
-/* shard_olmo.c - files of ids as OLMo-core reads them (formats.md; dolma's
+/* shard_olmo.c - files of ids as OLMo-core reads them (dolma's
  * tokenizer/memmap_writer.py and OLMo-core's data/numpy_dataset.py were read):
  *
  *   shard-%07d.npy      ids of two or four bytes, little-endian, one behind another;

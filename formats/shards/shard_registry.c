@@ -5,18 +5,33 @@
 #include "formats/shards/shard.h"
 #include "formats/shards/shardset.h"
 
+/* NAME has a writer, slu_shard_NAME (shard.h), and a layout that reads it back,
+ * slu_shard_layout_NAME (shardset.h). */
+/* clang-format off */
+#define FORMATS(F)                                      \
+    F(wds)      /* WebDataset: OpenLM */                \
+    F(olmo)     /* OLMo-core */                         \
+    F(ds)       /* datatrove, nanotron */               \
+    F(megatron)                                         \
+    F(mds)      /* MosaicML streaming */                \
+    F(litdata)  /* LitData */                           \
+    F(parquet)  /* TRL, Hugging Face datasets; where Arrow is */
+/* clang-format on */
+
+#define LAYOUT(name) extern const struct slu_shard_layout slu_shard_layout_##name;
+FORMATS(LAYOUT)
+
 static const struct kind {
     const struct slu_shard_format *format;
     const struct slu_shard_layout *layout;
 } kinds[] = {
-#define FORMAT(name) {&slu_shard_##name, &slu_shard_layout_##name},
-#include "formats/shards/shard_list.h"
-#undef FORMAT
-};
+#define KIND(name) {&slu_shard_##name, &slu_shard_layout_##name},
+    FORMATS(KIND)};
 enum { N_KIND = sizeof kinds / sizeof *kinds };
 
-const char *const slu_shard_format_names[] = {"wds", "olmo",    "ds",      "megatron",
-                                              "mds", "litdata", "parquet", NULL};
+const char *const slu_shard_format_names[] = {
+#define NAME(name) #name,
+    FORMATS(NAME) NULL};
 
 const struct slu_shard_format *slu_shard_format_at(unsigned i)
 {

@@ -1,4 +1,4 @@
-/* shard_wds.c - WebDataset shards as OpenLM's data loader reads them (formats.md):
+/* shard_wds.c - WebDataset shards as OpenLM's data loader reads them:
  * shard-%07d.tar, a POSIX ustar archive of members %012d.txt that hold "[1, 2, …]" (or
  * .json with the same bytes, or .json.gz, each a gzip member of its own), numbered from
  * 0 in each shard, and manifest.jsonl with a line for each shard.

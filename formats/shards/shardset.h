@@ -3,8 +3,8 @@
  * DIR/report.json says the format, DIR/manifest.jsonl which files there are and how
  * many sequences each shard has; DIR/D_<i>/ (or L_<n>/) hold the tokens in the
  * trainer's layout, DIR/segments/D_<i>.tks the segment rows in the same order
- * (semantics.md 9). Buckets come in ascending order of length, shards in order of
- * number, sequences in order.
+ * (DESIGN.md, Conservation). Buckets come in ascending order of length, shards in order
+ * of number, sequences in order.
  *
  * A set without report.json, or with a file missing, is incomplete: SLU_E_TRUNCATED.
  * Thread safety: one thread at a time.
@@ -14,6 +14,8 @@
 
 #include "formats/shards/shard.h"
 #include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
 
 struct slu_shardset;
 
@@ -31,10 +33,6 @@ struct slu_shard_layout {
     int (*next)(void *state, struct slu_buf *ids, struct slu_err *err);
     void (*close)(void *state);
 };
-
-#define FORMAT(name) extern const struct slu_shard_layout slu_shard_layout_##name;
-#include "formats/shards/shard_list.h"
-#undef FORMAT
 
 /* NULL: none is built. */
 const struct slu_shard_layout *slu_shard_layout_find(const char *name);
@@ -65,5 +63,7 @@ SLU_MUST_USE int slu_shardset_verify_files(struct slu_shardset *s, unsigned n_th
 SLU_MUST_USE int slu_shardset_buckets(struct slu_shardset *s, char **json,
                                       struct slu_err *err);
 void slu_shardset_free(struct slu_shardset *s);
+
+SLU_END_DECLS
 
 #endif

@@ -143,13 +143,14 @@ out:
     return rc;
 }
 
-/* Stored as it is: large reads go past the buffer. */
+/* Stored as it is: large reads go past the buffer, and blocks less what is left of the
+ * one before (in_jsonl.c) are large. */
 static int read_plain(struct slu_raw *r, uint8_t *p, size_t n, size_t *got,
                       struct slu_err *err)
 {
     int rc = SLU_OK;
     if (r->pos == r->end && !r->eof) {
-        if (n >= SLU_RAW_BYTES) {
+        if (n >= SLU_RAW_BYTES / 4) {
             rc = slu_read_or_quit(r->fd, r->quit_fd, p, n, got, err);
             if (rc)
                 return rc;

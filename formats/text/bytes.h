@@ -19,6 +19,8 @@
 
 #include "lib/err.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_bytes;
 
 /* path "-" is standard input. mem_byte bounds a decompressor's window or dictionary, of
@@ -56,5 +58,7 @@ void slu_bytes_close(struct slu_bytes *b);
 size_t slu_bytes_suffix(const char *name);
 /* The name promises compressed bytes. */
 bool slu_bytes_promised(const char *name);
+
+SLU_END_DECLS
 
 #endif

@@ -11,13 +11,13 @@
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
 /* So that text and ids stay in the second-level cache. */
 #define MAX_BLOCK_BYTE ((uint64_t)256 << 10)
+/* A block that grew for a long record keeps its memory up to this. */
+#define MAX_KEPT_BYTE  ((uint64_t)2 << 20)
 #define MAX_CACHE_BYTE ((uint64_t)320 << 20)
 /* Bytes in flight for each byte of a block: text, trees, ids, rejects. */
 #define BLOCK_WEIGHT 10
 /* The same for records larger than a block, which have no tree. */
 #define GROWN_WEIGHT 4
-/* Texts of more than two parts of this size are encoded by all threads together. */
-#define MAX_PART_BYTE ((uint64_t)256 << 10)
 
 /* ---- memory ---- */
 
@@ -58,9 +58,12 @@ static void give_back(struct slu_ingest_run *g, struct slu_ingest_job *j)
     if (!j->block.claimed_byte)
         return;
     uint64_t n = j->block.claimed_byte;
-    slu_block_release(&j->block);
-    slu_ids_release(&j->ids);
-    slu_buf_release(&j->rejects);
+    j->block.claimed_byte = 0;
+    if (j->block.raw.cap > g->kept_byte) {
+        slu_block_release(&j->block);
+        slu_ids_release(&j->ids);
+        slu_buf_release(&j->rejects);
+    }
     pthread_mutex_lock(&g->lock);
     g->grown_byte -= n;
     pthread_mutex_unlock(&g->lock);
@@ -202,7 +205,8 @@ static int emit(void *ctx, void *job, struct slu_err *err)
  * records that are larger than a block, an eighth on texts that come in parts. */
 struct plan {
     unsigned n_threads, n_job;
-    uint64_t block_byte, cache_byte, max_grown_byte, max_record_byte, long_byte;
+    uint64_t block_byte, kept_byte, cache_byte, max_grown_byte, max_record_byte,
+        long_byte;
 };
 
 static struct plan make_plan(const struct slu_ingest_cfg *cfg)
@@ -214,11 +218,12 @@ static struct plan make_plan(const struct slu_ingest_cfg *cfg)
     if (p.n_threads + 2 > most)
         p.n_threads = most > 3 ? (unsigned)most - 2 : 1;
     p.n_job = p.n_threads + 2;
-    p.block_byte = cfg->memory_byte / 4 / p.n_job / BLOCK_WEIGHT;
-    if (p.block_byte < MIN_BLOCK_BYTE)
-        p.block_byte = MIN_BLOCK_BYTE;
-    if (p.block_byte > MAX_BLOCK_BYTE)
-        p.block_byte = MAX_BLOCK_BYTE;
+    p.kept_byte = cfg->memory_byte / 4 / p.n_job / BLOCK_WEIGHT;
+    if (p.kept_byte < MIN_BLOCK_BYTE)
+        p.kept_byte = MIN_BLOCK_BYTE;
+    if (p.kept_byte > MAX_KEPT_BYTE)
+        p.kept_byte = MAX_KEPT_BYTE;
+    p.block_byte = p.kept_byte < MAX_BLOCK_BYTE ? p.kept_byte : MAX_BLOCK_BYTE;
     p.cache_byte = cfg->memory_byte / 8;
     if (p.cache_byte > MAX_CACHE_BYTE)
         p.cache_byte = MAX_CACHE_BYTE;
@@ -256,7 +261,7 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
 {
     const struct slu_ingest_cfg *cfg = g->cfg;
     struct slu_record_cfg rec = {cfg->text_field, cfg->id_field, cfg->domain_field,
-                                 cfg->score_field, (size_t)p->block_byte};
+                                 cfg->score_field, (size_t)p->kept_byte};
     int rc = SLU_OK;
     g->n_worker = p->n_threads;
     g->worker = calloc(g->n_worker, sizeof *g->worker);
@@ -279,6 +284,7 @@ static void close_workers(struct slu_ingest_run *g)
     for (unsigned i = 0; g->worker && i < g->n_worker; i++) {
         slu_record_parser_free(g->worker[i].parser);
         free(g->worker[i].domain);
+        slu_ingest_wait_release(&g->worker[i].wait);
     }
     for (unsigned i = 0; g->crew.encoder && i < g->n_worker; i++)
         slu_encoder_free(g->crew.encoder[i]);
@@ -322,10 +328,11 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
         .tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .max_grown_byte = p.max_grown_byte,
+        .kept_byte = p.kept_byte,
         .crew = {.tokenizer = cfg->tokenizer,
                  .n_worker = p.n_threads,
-                 .part_byte = (size_t)(p.block_byte < MAX_PART_BYTE ? p.block_byte
-                                                                    : MAX_PART_BYTE)},
+                 /* Longer texts are encoded by all threads together. */
+                 .part_byte = (size_t)p.block_byte},
     };
     int rc = SLU_OK;
 

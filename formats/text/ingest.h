@@ -16,6 +16,8 @@
 #include "lib/stream/stream.h"
 #include "lib/tokenizer.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_ingest_cfg {
     const struct slu_tokenizer *tokenizer;
     const struct slu_sources *sources;
@@ -57,7 +59,7 @@ struct slu_ingest_stat {
     uint64_t spill_byte; /* written to temporary files */
     uint64_t rejected;   /* records, and beginnings of records */
     uint64_t rejected_by[SLU_REJECT_N];
-    uint64_t scored; /* documents of out with a score, and those of holdout_out */
+    uint64_t documents, scored; /* of out and holdout_out: all, those with a score */
     struct slu_domain_row held; /* what went to holdout_out */
     struct slu_domains domains; /* of out */
     /* max_tok ended the run at this document, which is in no book. */
@@ -73,5 +75,7 @@ struct slu_ingest_stat {
  * of a bad record. Caller releases stat->domains, also after an error. */
 SLU_MUST_USE int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
                             struct slu_ingest_stat *stat, struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

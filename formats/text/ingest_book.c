@@ -55,6 +55,7 @@ int slu_ingest_book(struct slu_ingest_books *b, unsigned fate, uint32_t domain,
     } else {
         l->in.tokens += n_tok - special;
         l->created.tokens += special;
+        s->documents++;
         s->text_byte += text_byte;
         if (fate == FATE_HELD)
             slu_ledger_drop(l, "holdout", (struct slu_count){1, 1, n_tok});

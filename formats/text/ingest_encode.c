@@ -9,6 +9,11 @@
 
 #define MAX_FIELD_BYTE 65535 /* of ids and names in a stream */
 
+/* Texts that wait have about this many bytes at most: enough for some full batches of
+ * the encoder, and little enough to stay in the second-level cache. */
+#define MAX_WAIT_BYTE ((size_t)128 << 10)
+#define MAX_WAIT_DOC  1024
+
 static void clear_job(struct slu_ingest_job *j)
 {
     j->ids.n = 0;
@@ -197,6 +202,122 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return settle(j, fate, rec->text_len, err);
 }
 
+/* What becomes of a document whose ids are the job's from `from` on. */
+static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                           struct slu_ingest_worker *w,
+                           const struct slu_record_ref *ref,
+                           const struct slu_record *rec, size_t from,
+                           enum slu_fate fate, struct slu_err *err)
+{
+    if (fate == FATE_NOT_SAMPLED)
+        return settle(j, fate, 0, err);
+    if (j->ids.n == from)
+        return settle(j, FATE_EMPTY, 0, err);
+    return add_document(g, j, w, ref, rec, from, fate, err);
+}
+
+/* A document by itself. */
+static int take_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                         struct slu_ingest_worker *w, const struct slu_record_ref *ref,
+                         const struct slu_record *rec, enum slu_fate fate,
+                         struct slu_err *err)
+{
+    size_t from = j->ids.n;
+    int rc = SLU_OK;
+    if (rec->text_len > 0 && fate != FATE_NOT_SAMPLED)
+        rc = encode(g, j, w, rec, err);
+    if (rc)
+        return slu_err_at(err, "%s: document %llu",
+                          g->cfg->sources->item[ref->source].path,
+                          (unsigned long long)ref->document);
+    return settle_document(g, j, w, ref, rec, from, fate, err);
+}
+
+/* ---- texts that wait ---- */
+
+void slu_ingest_wait_release(struct slu_ingest_wait *w)
+{
+    free(w->doc);
+    free(w->end);
+    free(w->id_end);
+    slu_buf_release(&w->text);
+    slu_buf_release(&w->names);
+    memset(w, 0, sizeof *w);
+}
+
+static void clear_waiting(struct slu_ingest_wait *w)
+{
+    w->n = 0;
+    slu_buf_clear(&w->text);
+    slu_buf_clear(&w->names);
+}
+
+static int add_waiting(struct slu_ingest_wait *w, const struct slu_record_ref *ref,
+                       const struct slu_record *rec, enum slu_fate fate,
+                       struct slu_err *err)
+{
+    const size_t n = w->n + 1, n_byte = fate == FATE_NOT_SAMPLED ? 0 : rec->text_len;
+    int rc = slu_grow(&w->doc, &w->cap_doc, n, sizeof *w->doc, err);
+    if (!rc)
+        rc = slu_grow(&w->end, &w->cap_end, n, sizeof *w->end, err);
+    if (!rc)
+        rc = slu_grow(&w->id_end, &w->cap_id_end, n, sizeof *w->id_end, err);
+    if (!rc && n_byte)
+        rc = slu_buf_append(&w->text, rec->text, n_byte, err);
+    if (!rc && rec->id_len)
+        rc = slu_buf_append(&w->names, rec->id, rec->id_len, err);
+    if (!rc && rec->domain_len)
+        rc = slu_buf_append(&w->names, rec->domain, rec->domain_len, err);
+    if (rc)
+        return rc;
+    w->doc[w->n] = (struct slu_ingest_doc){ref, *rec, fate};
+    w->end[w->n++] = w->text.len;
+    return SLU_OK;
+}
+
+/* Encodes the texts that wait; their documents go on their ways. */
+static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                          struct slu_ingest_worker *worker, struct slu_err *err)
+{
+    const struct slu_ingest_cfg *cfg = g->cfg;
+    struct slu_ingest_wait *w = &worker->wait;
+    const char *name = (const char *)w->names.data;
+    const struct slu_texts texts = {
+        .utf8 = (const char *)w->text.data,
+        .end = w->end,
+        .n = w->n,
+        .bos = cfg->bos ? slu_tokenizer_bos(cfg->tokenizer) : SLU_NO_TOKEN,
+        .eos = cfg->eos ? slu_tokenizer_eos(cfg->tokenizer) : SLU_NO_TOKEN,
+    };
+    const size_t n_id = j->ids.n;
+    size_t text = 0, from = n_id;
+    int rc = slu_encode_texts(g->crew.encoder[worker - g->worker], &texts, &j->ids,
+                              w->id_end, err);
+    /* One cannot be encoded: which, and all before it, as each would be alone. */
+    const bool alone = rc < 0;
+    const size_t n_all = j->ids.n;
+    rc = SLU_OK;
+    for (size_t i = 0; i < w->n && !rc; i++) {
+        struct slu_ingest_doc *d = &w->doc[i];
+        d->rec.text = texts.utf8 + text;
+        d->rec.id = name;
+        d->rec.domain = name + d->rec.id_len;
+        text = w->end[i];
+        name += d->rec.id_len + d->rec.domain_len;
+        if (alone) {
+            rc = take_document(g, j, worker, d->ref, &d->rec, d->fate, err);
+            continue;
+        }
+        j->ids.n = w->id_end[i];
+        rc = settle_document(g, j, worker, d->ref, &d->rec, from, d->fate, err);
+        from = j->ids.n;
+    }
+    if (!alone && !rc)
+        j->ids.n = n_all;
+    clear_waiting(w);
+    return rc;
+}
+
 /* A part of a long text; emit joins them. */
 static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
                      unsigned worker, const struct slu_record_ref *ref,
@@ -227,15 +348,13 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
                        struct slu_err *err)
 {
     const uint8_t *raw = j->block.raw.data + ref->off;
-    struct slu_record rec;
+    const bool is_part = ref->part_off || ref->goes_on;
+    struct slu_record rec = {.reject = ref->reject, .off_byte = ref->len};
     int rc = SLU_OK;
-    if (ref->part_off || ref->goes_on)
-        return take_part(g, j, (unsigned)(w - g->worker), ref, err);
-    if (ref->reject) { /* its source broke off at the end of what was read of it */
-        rec = (struct slu_record){.reject = ref->reject, .off_byte = ref->len};
-        return reject(g, j, ref, &rec, err);
-    }
-    if (j->block.json)
+    /* With ref->reject its source broke off at the end of what was read of it. */
+    if (is_part || ref->reject)
+        ;
+    else if (j->block.json)
         rc = slu_record_parse(w->parser, raw, ref->len, &rec, err);
     else if (j->block.rows)
         row_record(g->cfg, &j->block, ref, &rec);
@@ -244,23 +363,21 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
     if (rc)
         return rc;
     check_fields(g->cfg, &rec);
+    const bool is_short = !is_part && !rec.reject && rec.text_len < MAX_WAIT_BYTE;
+    if (w->wait.n && (!is_short || w->wait.n == MAX_WAIT_DOC ||
+                      w->wait.text.len + rec.text_len > MAX_WAIT_BYTE))
+        rc = settle_waiting(g, j, w, err);
+    if (rc)
+        return rc;
+    if (is_part)
+        return take_part(g, j, (unsigned)(w - g->worker), ref, err);
     if (rec.reject)
         return reject(g, j, ref, &rec, err);
-    size_t from = j->ids.n;
     enum slu_fate fate = FATE_KEPT;
     if (rec.text_len > 0 && slu_ingest_chooses(g->cfg))
         fate = slu_ingest_choose(g->cfg, slu_hash128(rec.text, rec.text_len));
-    if (fate == FATE_NOT_SAMPLED)
-        return settle(j, fate, 0, err);
-    if (rec.text_len > 0)
-        rc = encode(g, j, w, &rec, err);
-    if (rc)
-        return slu_err_at(err, "%s: document %llu",
-                          g->cfg->sources->item[ref->source].path,
-                          (unsigned long long)ref->document);
-    if (j->ids.n > from)
-        return add_document(g, j, w, ref, &rec, from, fate, err);
-    return settle(j, FATE_EMPTY, 0, err);
+    return is_short ? add_waiting(&w->wait, ref, &rec, fate, err)
+                    : take_document(g, j, w, ref, &rec, fate, err);
 }
 
 /* The ids in the stream's width, where they are; sixteen at a time, for SIMD. */
@@ -286,10 +403,14 @@ int slu_ingest_encode(void *ctx, unsigned worker, void *job, struct slu_err *err
 {
     struct slu_ingest_run *g = ctx;
     struct slu_ingest_job *j = job;
+    struct slu_ingest_worker *w = &g->worker[worker];
     clear_job(j);
+    clear_waiting(&w->wait); /* of a job that failed */
     int rc = slu_block_split(&j->block, err);
     for (size_t i = 0; i < j->block.n_rec && !rc; i++)
-        rc = take_record(g, j, &g->worker[worker], &j->block.rec[i], err);
+        rc = take_record(g, j, w, &j->block.rec[i], err);
+    if (!rc && w->wait.n)
+        rc = settle_waiting(g, j, w, err);
     if (rc < 0 && g->cfg->max_tok != UINT64_MAX) {
         /* The run may end before that record: emit says. */
         j->rc = rc;

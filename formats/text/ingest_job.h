@@ -31,8 +31,21 @@ struct slu_ingest_job {
     struct slu_err err;
 };
 
+/* Documents of a block whose texts wait to be encoded together. */
+struct slu_ingest_wait {
+    struct slu_ingest_doc {
+        const struct slu_record_ref *ref;
+        struct slu_record rec; /* without its strings */
+        enum slu_fate fate;
+    } * doc;
+    size_t *end, *id_end; /* of each text, and of its ids in the job's */
+    size_t n, cap_doc, cap_end, cap_id_end;
+    struct slu_buf text, names; /* texts; ids and domains, one behind the other */
+};
+
 struct slu_ingest_worker {
     struct slu_record_parser *parser;
+    struct slu_ingest_wait wait;
     char *domain; /* the last one, and its number */
     size_t domain_len, domain_cap;
     uint32_t domain_number;
@@ -54,13 +67,15 @@ struct slu_ingest_run {
      * produce may wait for it: the jobs before it need no further produce to be
      * emitted. */
     pthread_mutex_t lock;
-    uint64_t grown_byte, max_grown_byte;
+    uint64_t grown_byte, max_grown_byte, kept_byte;
     bool failed; /* a job has failed, so nothing more will be given back */
     int quit_fd; /* an eventfd: the run has stopped; or -1 */
 };
 
 /* A job has failed: nobody is to wait for its memory. Any thread. */
 void slu_ingest_failed(struct slu_ingest_run *g);
+
+void slu_ingest_wait_release(struct slu_ingest_wait *w);
 
 /* The parallel part of a run: from a block to its batches, rejects and fates. `ctx` is
  * the run, `job` a slu_ingest_job. */

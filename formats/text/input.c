@@ -1,5 +1,6 @@
 #include "input_private.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,26 @@ const struct slu_input_format *slu_input_format_named(const char *name)
         if (strcmp(formats[i]->name, name) == 0)
             return formats[i];
     return NULL;
+}
+
+unsigned slu_input_rank(const char *path)
+{
+    char name[NAME_MAX + 1];
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t n = strlen(base) - slu_bytes_suffix(base);
+    if (n >= sizeof name)
+        return 0;
+    memcpy(name, base, n);
+    name[n] = 0;
+    const char *dot = strrchr(name, '.');
+    if (!dot || !strcasecmp(dot, ".md"))
+        return 0;
+    if (!strcasecmp(dot, ".json"))
+        return 1;
+    for (size_t i = 0; i < N_FORMAT; i++)
+        if (formats[i]->name_matches(name))
+            return 2;
+    return 0;
 }
 
 bool slu_input_splittable(const char *name, void *ctx)

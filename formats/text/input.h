@@ -30,10 +30,12 @@
 #include "lib/err.h"
 #include "lib/json.h"
 
+SLU_BEGIN_DECLS
+
 /* One record in a block. */
 struct slu_record_ref {
     uint64_t source;   /* ordinal */
-    uint64_t document; /* semantics.md 1: JSONL: byte offset in the decompressed source;
+    uint64_t document; /* (DESIGN.md) JSONL: byte offset in the decompressed source;
                         * tar: that of the member's first header; zip: the member's
                         * number, from 0 (libarchive does not say where a zip member
                         * begins); Parquet: the row, from 0; text: 0 */
@@ -140,8 +142,14 @@ SLU_MUST_USE int slu_block_split(struct slu_block *b, struct slu_err *err);
 
 /* "jsonl", "text", "tar", "zip", "parquet"; NULL if unknown. */
 const struct slu_input_format *slu_input_format_named(const char *name);
+/* For struct slu_sources_cfg: 2 for the names that data sets have (jsonl, ndjson,
+ * parquet, pq, txt, text, tar, zip, compressed or not), 1 for json, which settings have
+ * too, 0 for all others. */
+unsigned slu_input_rank(const char *name);
 /* Uncompressed files of that name can be cut at any record (see slu_sources_share): ctx
  * is the struct slu_input_format that was asked for, or NULL. */
 bool slu_input_splittable(const char *name, void *ctx);
+
+SLU_END_DECLS
 
 #endif

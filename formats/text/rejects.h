@@ -1,6 +1,6 @@
 /* rejects.h - what is said about a record that is not taken: the line of an error, or
  * the JSON line of a --rejects file, from which the record can be had back exactly
- * (semantics.md 18):
+ * (DESIGN.md, Text):
  *   {"source":NAME,"document":N,"byte":N|null,"reason":NAME,"raw":BASE64}
  * "byte" is the fault's offset in the record, null where it has no place.
  *

@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <fts.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +19,7 @@ struct entry {
     size_t path, name;
     uint64_t size_byte;
     bool regular;
+    int rank;
 };
 
 struct resolver {
@@ -25,6 +28,8 @@ struct resolver {
     size_t n, cap;
     bool has_stdin;
     char *special; /* see slu_sources */
+    const struct slu_sources_cfg *cfg;
+    size_t lower; /* path of s->lower */
 };
 
 static int add(struct resolver *r, const char *path, const struct stat *st,
@@ -95,6 +100,61 @@ static int visit(struct resolver *r, FTS *fts, FTSENT *f, struct slu_err *err)
     }
 }
 
+/* A path below the folder that was named. */
+static bool matches(const char *globs, const char *path)
+{
+    const char *name = strrchr(path, '/');
+    char glob[PATH_MAX];
+    for (const char *g = globs, *end;; g = end + 1) {
+        end = strchrnul(g, ',');
+        size_t n = (size_t)(end - g);
+        if (n && n < sizeof glob) {
+            memcpy(glob, g, n);
+            glob[n] = 0;
+            if (!fnmatch(glob, name && !strchr(glob, '/') ? name + 1 : path, 0))
+                return true;
+        }
+        if (!*end)
+            return false;
+    }
+}
+
+static int rank_of(const struct resolver *r, const struct entry *e, size_t below)
+{
+    const struct slu_sources_cfg *cfg = r->cfg;
+    const char *path = r->s->bytes + e->path + below;
+    if ((cfg->include && !matches(cfg->include, path)) ||
+        (cfg->exclude && matches(cfg->exclude, path)))
+        return -1;
+    return cfg->rank && !cfg->include ? (int)cfg->rank(path) : 0;
+}
+
+/* Of the files from `before` on, which lie in a folder whose path has `below` bytes
+ * with its slash, keeps those of the highest rank. */
+static int keep_highest(struct resolver *r, size_t before, size_t below,
+                        const char *folder, struct slu_err *err)
+{
+    size_t kept = before;
+    int best = -1;
+    for (size_t i = before; i < r->n; i++) {
+        r->e[i].rank = rank_of(r, &r->e[i], below);
+        best = r->e[i].rank > best ? r->e[i].rank : best;
+    }
+    if (best < 0)
+        return slu_fail(err, SLU_E_USAGE,
+                        r->n == before ? "%s: no files in this folder"
+                                       : "%s: no file in this folder matches",
+                        folder);
+    for (size_t i = before; i < r->n; i++) {
+        if (r->e[i].rank == best)
+            r->e[kept++] = r->e[i];
+        else if (r->e[i].rank >= 0 && !r->s->n_lower++)
+            r->lower = r->e[i].path;
+    }
+    r->n = kept;
+    return SLU_OK;
+}
+
 static int add_folder(struct resolver *r, const char *path, struct slu_err *err)
 {
     char *copy = strdup(path);
@@ -115,10 +175,11 @@ static int add_folder(struct resolver *r, const char *path, struct slu_err *err)
         rc = visit(r, fts, f, err);
     if (!rc && errno)
         rc = slu_fail_errno(err, "%s", path);
-    if (!rc && r->n == before)
-        rc = slu_fail(err, SLU_E_USAGE, "%s: no files in this folder", path);
-    if (!rc)
+    if (!rc && r->n > before)
         qsort_r(r->e + before, r->n - before, sizeof *r->e, by_path, r->s->bytes);
+    if (!rc)
+        rc = keep_highest(r, before, strlen(copy) + (copy[strlen(copy) - 1] != '/'),
+                          path, err);
 out:
     if (fts)
         fts_close(fts);
@@ -272,7 +333,7 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
                         struct slu_err *err)
 {
     static const char *const dash[] = {"-"};
-    struct resolver r = {.s = s};
+    struct resolver r = {.s = s, .cfg = cfg};
     const char *const *path = cfg->path;
     size_t n_path = cfg->n_path;
     int rc = SLU_OK;
@@ -307,6 +368,7 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
     if (!rc)
         s->n = s->end = r.n;
     s->special = r.special;
+    s->lower = s->n_lower ? s->bytes + r.lower : NULL;
     free(r.e);
     return rc;
 }

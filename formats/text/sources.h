@@ -1,11 +1,12 @@
 /* sources.h - which files are read, in which order, under which names, and whose share
  * of them a part of a job takes.
  *
- * Order (semantics.md 1): files and folders as named, then those of the list; a folder
- * stands for the regular files below it, symbolic links followed, sorted by the bytes
- * of their paths (as LC_ALL=C sort does). Names that begin with a dot are left out of
- * folders, and counted; so are FIFOs, sockets and devices. A source's ordinal is its
- * place in that list, the same in every part.
+ * Order (DESIGN.md, Identity and order): files and folders as named, then those of the
+ * list; a folder stands for the regular files below it, symbolic links followed, sorted
+ * by the bytes of their paths (as LC_ALL=C sort does). Left out of folders, and
+ * counted, are names that begin with a dot, FIFOs, sockets and devices, and files whose
+ * names have a lower rank than that of another file of the same folder: a README beside
+ * the data. A source's ordinal is its place in that list, the same in every part.
  *
  * Name (recorded in the stream): the path below the deepest folder that all files of
  * the list have in common, so that a folder may be moved; of a single file its base
@@ -21,6 +22,8 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+
+SLU_BEGIN_DECLS
 
 struct slu_source {
     const char *path;   /* to open; "-" is standard input */
@@ -39,8 +42,10 @@ struct slu_sources {
     uint64_t n_hidden; /* files and folders left out because of a dot */
     /* FIFOs, sockets and devices found in folders, which are left out, never opened. */
     uint64_t n_special;
-    char *special; /* the first of them by bytes; NULL: none */
-    char *bytes;   /* private: backs path and name */
+    char *special;     /* the first of them by bytes; NULL: none */
+    uint64_t n_lower;  /* files of folders left out for their rank */
+    const char *lower; /* the first of them; NULL: none */
+    char *bytes;       /* private: backs path and name */
     size_t bytes_len, bytes_cap;
 };
 
@@ -48,12 +53,18 @@ struct slu_sources_cfg {
     const char *const *path; /* files, folders, "-" (at most once) */
     size_t n_path;
     const char *list; /* NULL, or a file with a path a line, "-": standard input */
+    /* Of a folder's files those that match a glob of `include` (NULL: all) and none of
+     * `exclude` (NULL: none). Globs have commas between; one with a slash is for the
+     * path below the folder, another for the file's name. */
+    const char *include, *exclude;
+    /* From 0; not asked where `include` is given. NULL: all are alike. */
+    unsigned (*rank)(const char *name);
 };
 
 /* With nothing named: standard input. Every file is looked at once, so that one that is
- * missing is found before any work. SLU_E_IO; SLU_E_USAGE where a folder has no files
- * or standard input is named twice. Caller ends with slu_sources_release, also after an
- * error. */
+ * missing is found before any work. SLU_E_IO; SLU_E_USAGE where a folder has no files,
+ * or none that match, or standard input is named twice. Caller ends with
+ * slu_sources_release, also after an error. */
 SLU_MUST_USE int slu_sources_resolve(struct slu_sources *s,
                                      const struct slu_sources_cfg *cfg,
                                      struct slu_err *err);
@@ -69,5 +80,7 @@ SLU_MUST_USE int slu_sources_share(struct slu_sources *s, uint64_t part,
                                    uint64_t n_part,
                                    bool (*splittable)(const char *name, void *ctx),
                                    void *ctx, struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

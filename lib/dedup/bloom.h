@@ -28,6 +28,8 @@
 
 #include "lib/err.h"
 
+SLU_BEGIN_DECLS
+
 #define SLU_BLOOM_BLOCK_BYTE 64
 #define SLU_BLOOM_MIN_RATE   1e-6
 #define SLU_BLOOM_MAX_RATE   0.5
@@ -67,5 +69,7 @@ struct slu_bloom_fill slu_bloom_fill(const struct slu_bloom *b);
 /* For tests: the level to use from here on ("avx512", "avx2", "portable"); false where
  * it is not there. */
 bool slu_bloom_simd(struct slu_bloom *b, const char *level);
+
+SLU_END_DECLS
 
 #endif

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bloom.h"
 #include "lib/order/radix.h"
+#include "lib/workfile.h"
+#include "ngrams.h"
 
 /* Sections of the file. */
 enum {
@@ -25,7 +26,6 @@ struct row {
     uint64_t at_source, n_source, at_domain, n_domain, at_id, n_id; /* in TEXT */
 };
 enum { ROW_WORDS = sizeof(struct row) / sizeof(uint64_t) };
-
 #define KIND "index=ngrams"
 
 /* ---- making an index ---- */

@@ -27,11 +27,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/workfile.h"
-#include "lib/dedup/ngrams_cut.h"
-#include "lib/dedup/ngrams_text.h"
-#include "lib/dedup/place.h"
+#include "lib/dedup/origin.h"
+#include "lib/dedup/shingle.h"
 #include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
+
+struct slu_workfile;
 
 /* ---- making an index ---- */
 
@@ -96,7 +98,7 @@ SLU_MUST_USE int slu_contam_find(const struct slu_contam *c, const uint64_t *wor
 void slu_contam_book(struct slu_contam *c, const struct slu_contam_match *m, size_t n);
 
 struct slu_contam_item {
-    struct slu_place place;
+    struct slu_origin place;
     const char *source, *domain,
         *id;                         /* borrowed, not terminated; domain, id may be 0 */
     size_t n_source, n_domain, n_id; /* bytes */
@@ -140,5 +142,7 @@ struct slu_contam_run {
 SLU_MUST_USE int slu_contam_filter(struct slu_contam *c, struct slu_reader *r,
                                    struct slu_contam_run *run, struct slu_sum *total,
                                    struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

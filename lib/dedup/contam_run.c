@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "contam.h"
+#include "ngrams_cut.h"
+#include "ngrams_text.h"
 #include "lib/sidecar.h"
 
 struct worker {
@@ -121,7 +123,7 @@ struct filter {
     struct slu_paras_finder *finder;
     struct worker *worker;
     struct slu_sidecar docs, matches, drops;
-    struct slu_cut cut;
+    struct slu_gram_cut cut;
     struct slu_batch out;
 };
 
@@ -164,7 +166,7 @@ static int choose(const struct slu_contam_run *run, struct worker *w,
     }
     for (size_t i = 0; rc == SLU_OK && i < p->n; i++) {
         const struct slu_para *a = &p->para[i];
-        struct slu_run r = {a->tok, a->n_tok};
+        struct slu_gram_run r = {a->tok, a->n_tok};
         open += step[i];
         if (!a->n_word)
             continue;
@@ -241,10 +243,10 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
 }
 
 static int cut(struct filter *t, const struct slu_batch *b, const struct slu_seq *q,
-               const struct slu_run *drop, size_t n_drop, struct slu_err *err)
+               const struct slu_gram_run *drop, size_t n_drop, struct slu_err *err)
 {
     struct slu_count gone;
-    int rc = slu_cut_add(&t->cut, &t->out, b, q, drop, n_drop, &gone, err);
+    int rc = slu_gram_cut_add(&t->cut, &t->out, b, q, drop, n_drop, &gone, err);
 
     if (rc)
         return rc;
@@ -269,7 +271,7 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         return rc;
     const struct doc *d = (const void *)docs->data;
     const struct slu_contam_match *m = (const void *)matches->data;
-    const struct slu_run *drop = (const void *)drops->data;
+    const struct slu_gram_run *drop = (const void *)drops->data;
     for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++, d++) {
         struct slu_seq q = b->seq[i];
         slu_contam_book(t->c, m, d->n_match);
@@ -326,7 +328,7 @@ int slu_contam_filter(struct slu_contam *c, struct slu_reader *r,
     slu_sidecar_release(&t.docs);
     slu_sidecar_release(&t.matches);
     slu_sidecar_release(&t.drops);
-    slu_cut_release(&t.cut);
+    slu_gram_cut_release(&t.cut);
     slu_batch_release(&t.out);
     return rc;
 }

@@ -24,6 +24,8 @@
 #include "lib/hash.h"
 #include "lib/stream/stream.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_index_cfg {
     bool exact; /* the rest is of near duplicates alone */
     unsigned n_band, n_row, n_gram;
@@ -69,5 +71,7 @@ SLU_MUST_USE int slu_index_next(struct slu_index *x, struct slu_index_doc *d,
                                 struct slu_err *err);
 /* NULL is legal. */
 void slu_index_free(struct slu_index *x);
+
+SLU_END_DECLS
 
 #endif

@@ -22,6 +22,8 @@
 #include "lib/dedup/near_mem.h"
 #include "lib/err.h"
 
+SLU_BEGIN_DECLS
+
 #define SLU_NEAR_AUDIT_BYTE 160 /* 3 to 6 slots of 17, nodes of 8, the set */
 #define SLU_NEAR_BINS       20  /* of 0.05: [0, 0.05) … [0.95, 1], 1 in the last */
 
@@ -55,5 +57,7 @@ void slu_near_audit_drop(struct slu_near_audit *a, uint64_t inter, uint64_t uni)
 /* The figures, of the sample as it is now. */
 void slu_near_audit_result(const struct slu_near_audit *a,
                            struct slu_near_audit_result *r);
+
+SLU_END_DECLS
 
 #endif

@@ -1,273 +1,267 @@
-/* near_groups.c - what is sorted: key.hi the band's key (of a set: its hash's upper
- * half), key.lo the band (of a set: n_band) in the top 16 bits, then big-endian tag,
- * rank, ordinal, and of a set, or for what a hand-over knows of a group, a count. */
-#include "lib/dedup/near_groups.h"
-
-#include <stdbool.h>
+/* near_groups.c - where bands meet: candidate pairs and twins (points 1 and 2 of
+ * near.h).
+ *
+ * Rows of a group come by tag: of each tag, which twins share in a band, the first one
+ * counts. Keys of two bands are the same by chance only, and the band tells them apart.
+ * Workers put a group's members in order; who is a pair of whom is told in one place,
+ * and no group needs to fit in memory. Of documents by their hash twins are found. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/dedup/near_private.h"
 #include "lib/order/radix.h"
 #include "lib/order/sorter.h"
-#include "lib/dedup/near_private.h"
 
-#define NO_ORDINAL UINT64_MAX
+/* A member, as it orders: prefix is its rank, or without ranks its kind (a tag) in the
+ * top two bits and its ordinal, or how many it stands for; ref is the row's last word.
+ * A twin is {first, n_band << 48 | twin}, a group's end ENDS. */
+#define KIND_SHIFT 62
+#define ENDS       UINT64_MAX
 
-struct slu_near_groups {
-    struct slu_near_groups_cfg cfg;
-    char *tmpdir;
-    struct slu_sorter *by_key;
-    uint64_t spilled_byte;
-    /* The group at hand: prefix rank, ref ordinal; n of them, of which those past
-     * max_member are in `large`. */
-    struct slu_entry *member;
-    size_t n, max_member;
-    struct slu_sorter *large;
-    uint64_t n_listed,
-        n_unlisted; /* of a hand-over: kept ones named here, and others */
+enum { SLICE = 1 << 15 }; /* members of a large group that are told at once */
+
+struct state { /* a worker's */
+    const struct slu_near *x;
+    bool any, mixed;                /* rows; of several bands */
+    uint64_t key, tag, band, first; /* of the last row; of its twins */
+    struct slu_entry *e;
+    size_t n, cap;
+    struct slu_sorter *large; /* instead of e, where they are many */
+    bool sealed;
 };
 
-struct row {
-    uint64_t tag, rank, ordinal, count;
-};
-enum { ROW = 24, ROW_COUNT = 32 };
+/* ---- a group's rows ---- */
 
-int slu_near_groups_new(struct slu_near_groups **out,
-                        const struct slu_near_groups_cfg *cfg, struct slu_err *err)
+static int to_large(struct state *s, struct slu_entry e, struct slu_err *err)
 {
-    *out = NULL;
-    if (cfg->band_cap > cfg->member_byte / 32)
-        return slu_fail(err, SLU_E_LIMIT,
-                        "a band's cap of %llu documents needs more memory; give more "
-                        "with -M",
-                        (unsigned long long)cfg->band_cap);
-    struct slu_near_groups *g = calloc(1, sizeof *g);
-    if (!g)
-        return slu_fail_nomem(err, sizeof *g);
-    g->cfg = *cfg;
-    g->cfg.tmpdir = g->tmpdir = strdup(cfg->tmpdir);
-    g->max_member = cfg->member_byte / 2 / sizeof *g->member;
-    struct slu_sorter_cfg sc = {cfg->sort_byte, cfg->tmpdir, cfg->n_threads};
-    int rc = g->tmpdir ? slu_sorter_new(&g->by_key, &sc, err)
-                       : slu_fail_nomem(err, strlen(cfg->tmpdir));
-    if (rc)
-        slu_near_groups_free(g);
-    else
-        *out = g;
+    const uint64_t band = e.ref >> NEAR_SHIFT, ordinal = e.ref & NEAR_MASK;
+    const struct slu_u128 key = {e.prefix << NEAR_SHIFT | ordinal,
+                                 band << NEAR_SHIFT | e.prefix >> (64 - NEAR_SHIFT)};
+
+    return slu_sorter_add(s->large, key, NULL, 0, err);
+}
+
+static int new_large(struct state *s, struct slu_err *err)
+{
+    const struct slu_sorter_cfg cfg = {slu_flow_own_byte(s->x->flow) / 8,
+                                       s->x->cfg.tmpdir, s->x->cfg.n_threads};
+    int rc = slu_sorter_new(&s->large, &cfg, err);
+
+    for (size_t i = 0; i < s->n && !rc; i++)
+        rc = to_large(s, s->e[i], err);
+    free(s->e);
+    s->e = NULL;
+    s->n = s->cap = 0;
     return rc;
 }
 
-void slu_near_groups_free(struct slu_near_groups *g)
+static int add(struct state *s, struct slu_entry e, struct slu_err *err)
 {
-    if (!g)
-        return;
-    slu_sorter_free(g->by_key);
-    slu_sorter_free(g->large);
-    free(g->member);
-    free(g->tmpdir);
-    free(g);
-}
+    int rc = !s->large && s->n == s->x->most_member ? new_large(s, err) : SLU_OK;
 
-uint64_t slu_near_groups_spilled(const struct slu_near_groups *g)
-{
-    return g->spilled_byte + (g->by_key ? slu_sorter_spilled(g->by_key) : 0);
-}
-
-static int put(struct slu_near_groups *g, uint64_t key, unsigned band,
-               const struct row *r, size_t n_byte, struct slu_err *err)
-{
-    const struct slu_u128 k = {(uint64_t)band << 48, key};
-    const uint64_t be[4] = {slu_near_be(r->tag), slu_near_be(r->rank),
-                            slu_near_be(r->ordinal), r->count};
-    const struct slu_piece piece = {be, n_byte};
-
-    return slu_sorter_add(g->by_key, k, &piece, 1, err);
-}
-
-int slu_near_groups_band(struct slu_near_groups *g, unsigned band, uint64_t key,
-                         struct slu_u128 set_hash, uint64_t rank, uint64_t ordinal,
-                         struct slu_err *err)
-{
-    /* Tag 0 is what a hand-over names. */
-    const struct row r = {set_hash.lo ? set_hash.lo : 1, rank, ordinal, 0};
-
-    return put(g, key, band, &r, ROW, err);
-}
-
-int slu_near_groups_set(struct slu_near_groups *g, struct slu_u128 set_hash,
-                        uint64_t n_set, uint64_t rank, uint64_t ordinal,
-                        struct slu_err *err)
-{
-    const struct row r = {set_hash.lo, rank, ordinal, n_set};
-
-    return put(g, set_hash.hi, g->cfg.n_band, &r, ROW_COUNT, err);
-}
-
-int slu_near_groups_known(struct slu_near_groups *g, unsigned band, uint64_t key,
-                          uint64_t n_doc, const uint64_t *kept, size_t n_kept,
-                          struct slu_err *err)
-{
-    const struct row n = {0, 0, NO_ORDINAL, n_doc};
-
-    if (n_kept > g->cfg.band_cap || n_kept > n_doc)
-        return slu_fail(err, SLU_E_USAGE, "a group names more documents than it has");
-    int rc = put(g, key, band, &n, ROW_COUNT, err);
-
-    for (size_t i = 0; rc == SLU_OK && i < n_kept; i++) {
-        const struct row r = {0, 0, kept[i], 0};
-        rc = put(g, key, band, &r, ROW, err);
-    }
+    if (!rc && s->large)
+        return to_large(s, e, err);
+    if (!rc)
+        rc = slu_grow(&s->e, &s->cap, s->n + 1, sizeof *s->e, err);
+    if (!rc)
+        s->e[s->n++] = e;
     return rc;
 }
 
-/* ---- reading ---- */
-
-static int read_row(const void *p, size_t n, struct row *r, struct slu_err *err)
-{
-    r->count = 0;
-    if (n != ROW && n != ROW_COUNT)
-        return slu_fail(err, SLU_E_FORMAT, "a spilled record is damaged");
-    memcpy(r, p, n);
-    r->tag = slu_near_be(r->tag);
-    r->rank = slu_near_be(r->rank);
-    r->ordinal = slu_near_be(r->ordinal);
-    return SLU_OK;
-}
-
-static int put_large(struct slu_near_groups *g, const struct slu_entry *e,
-                     struct slu_err *err)
-{
-    const struct slu_u128 key = {e->ref, e->prefix};
-
-    return slu_sorter_add(g->large, key, NULL, 0, err);
-}
-
-static int add_member(struct slu_near_groups *g, const struct row *r,
-                      struct slu_err *err)
-{
-    const struct slu_entry e = {r->rank, r->ordinal};
-    int rc = SLU_OK;
-
-    if (g->n < g->max_member) {
-        g->member[g->n++] = e;
-        return SLU_OK;
-    }
-    if (!g->large) {
-        struct slu_sorter_cfg sc = {g->cfg.member_byte / 2, g->tmpdir,
-                                    g->cfg.n_threads};
-        rc = slu_sorter_new(&g->large, &sc, err);
-        for (size_t i = 0; rc == SLU_OK && i < g->max_member; i++)
-            rc = put_large(g, &g->member[i], err);
-    }
-    g->n++;
-    return rc ? rc : put_large(g, &e, err);
-}
-
-static int cmp_ordinal(void *ctx, uint64_t a, uint64_t b)
+static int by_ref(void *ctx, uint64_t a, uint64_t b)
 {
     (void)ctx;
     return (a > b) - (a < b);
 }
 
-/* The next member in order. */
-static int next_member(struct slu_near_groups *g, size_t i, struct slu_entry *e,
-                       struct slu_err *err)
+static int by_band(const void *va, const void *vb)
+{
+    const struct slu_entry *a = va, *b = vb;
+    uint64_t x = a->ref >> NEAR_SHIFT, y = b->ref >> NEAR_SHIFT;
+
+    if (x == y && a->prefix != b->prefix)
+        return a->prefix < b->prefix ? -1 : 1;
+    return (a->ref > b->ref) - (a->ref < b->ref);
+}
+
+/* The next members of a large one. SLU_EOF: there are more. */
+static int tell_large(struct state *s, struct slu_buf *out, struct slu_err *err)
 {
     struct slu_u128 key;
     const void *p;
     size_t n;
+    int rc = s->sealed ? SLU_OK : slu_sorter_seal(s->large, err);
 
-    if (!g->large) {
-        *e = g->member[i];
-        return SLU_OK;
+    s->sealed = true;
+    for (size_t i = 0; i < SLICE && !rc; i++) {
+        rc = slu_sorter_next(s->large, &key, &p, &n, err);
+        const struct slu_entry e = {key.hi << (64 - NEAR_SHIFT) | key.lo >> NEAR_SHIFT,
+                                    (key.hi & ~NEAR_MASK) | (key.lo & NEAR_MASK)};
+        if (!rc)
+            rc = slu_buf_append(out, &e, sizeof e, err);
     }
-    int rc = slu_sorter_next(g->large, &key, &p, &n, err);
-    *e = (struct slu_entry){key.hi, key.lo};
-    return rc == SLU_EOF
-               ? slu_fail(err, SLU_E_FORMAT, "a group of documents was cut short")
-               : rc;
+    if (rc != SLU_EOF)
+        return rc ? rc : SLU_EOF;
+    slu_flow_spilled(s->x->flow, slu_sorter_spilled(s->large));
+    slu_sorter_free(s->large);
+    s->large = NULL;
+    s->sealed = false;
+    return SLU_OK;
 }
 
-/* The pairs of the group at hand, which is emptied. */
-static int end_group(struct slu_near_groups *g, struct slu_err *err)
+static int end(void *state, struct slu_buf *out, struct slu_err *err)
 {
-    uint64_t cap = g->cfg.band_cap;
-    /* The members that may be a pair's k: those of a hand-over, and others up to the
-     * cap, which counts documents that the hand-over did not name. */
-    uint64_t n_k = cap > g->n_unlisted ? cap - g->n_unlisted : 0;
-    struct slu_entry e;
+    static const struct slu_entry ends = {0, ENDS};
+    struct state *s = state;
+    const bool told = s->large || s->n > 1; /* one alone is nobody's pair */
     int rc = SLU_OK;
 
-    if (n_k < g->n_listed)
-        n_k = g->n_listed;
-    if (g->large)
-        rc = slu_sorter_seal(g->large, err);
-    else
-        slu_entry_sort_by(g->member, g->n, cmp_ordinal, NULL);
-    for (size_t i = 0; rc == SLU_OK && i < g->n; i++) {
-        rc = next_member(g, i, &e, err);
-        if (rc)
-            break;
-        if (i < n_k)
-            g->member[i] = e;
-        if (e.prefix == 0)
-            continue; /* fixed */
-        if (i >= n_k)
-            rc = g->cfg.pair(g->cfg.ctx, e.ref, e.ref, err);
-        for (size_t j = 0; rc == SLU_OK && j < i && j < n_k; j++)
-            rc = g->cfg.pair(g->cfg.ctx, g->member[j].ref, e.ref, err);
+    if (s->large) {
+        rc = tell_large(s, out, err);
+    } else if (told) {
+        if (s->mixed)
+            qsort(s->e, s->n, sizeof *s->e, by_band);
+        else
+            slu_entry_sort_by(s->e, s->n, by_ref, NULL);
+        rc = slu_buf_append(out, s->e, s->n * sizeof *s->e, err);
     }
-    if (g->large)
-        g->spilled_byte += slu_sorter_spilled(g->large);
-    slu_sorter_free(g->large);
-    g->large = NULL;
-    g->n = 0;
-    g->n_listed = g->n_unlisted = 0;
+    if (rc)
+        return rc;
+    s->n = 0;
+    s->any = s->mixed = false;
+    return told ? slu_buf_append(out, &ends, sizeof ends, err) : SLU_OK;
+}
+
+static int feed(void *state, const void *arg, const uint64_t *row, struct slu_buf *out,
+                struct slu_err *err)
+{
+    struct state *s = state;
+    const struct slu_near *x = s->x = arg;
+    const bool by_prio = x->cfg.prio, handed = !by_prio && x->n_fixed;
+    const uint64_t ref = row[by_prio ? 3 : 2], band = ref >> NEAR_SHIFT,
+                   ordinal = ref & NEAR_MASK, rank = by_prio ? row[2] : 0;
+    int rc = SLU_OK;
+
+    if (s->any && row[0] != s->key)
+        rc = end(s, out, err);
+    if (rc)
+        return rc;
+    if (band > x->cfg.n_band)
+        return slu_fail(err, SLU_E_CHECKSUM, "a row of band %llu, and there are %u",
+                        (unsigned long long)band, x->cfg.n_band);
+    const bool later = s->any && row[1] == s->tag && band == s->band;
+    s->mixed |= s->any && band != s->band;
+    if (band == x->cfg.n_band) {
+        const struct slu_entry twin = {s->first, ref};
+        if (later && (by_prio ? rank > 0 : ordinal >= x->n_fixed))
+            rc = slu_buf_append(out, &twin, sizeof twin, err);
+    } else if (!later || (handed && row[1] < NEAR_TAGS)) {
+        const uint64_t kind = handed && row[1] < NEAR_TAGS ? row[1] : NEAR_TAGS;
+        rc = add(s,
+                 (struct slu_entry){by_prio ? rank : kind << KIND_SHIFT | ordinal, ref},
+                 err);
+    }
+    s->any = true;
+    s->key = row[0];
+    s->tag = row[1];
+    s->band = band;
+    s->first = later ? s->first : ordinal;
     return rc;
 }
 
-int slu_near_groups_run(struct slu_near_groups *g, struct slu_err *err)
+static void release(void *state)
 {
-    struct slu_u128 now = {0, 0}, key;
-    struct row first = {0, 0, NO_ORDINAL, 0}, r;
-    bool any = false;
-    const void *p;
-    size_t n;
+    struct state *s = state;
 
-    g->member = malloc(g->max_member * sizeof *g->member);
-    if (!g->member)
-        return slu_fail_nomem(err, g->max_member * sizeof *g->member);
-    int rc = slu_sorter_seal(g->by_key, err);
-    while (rc == SLU_OK) {
-        rc = slu_sorter_next(g->by_key, &key, &p, &n, err);
-        if (rc == SLU_OK)
-            rc = read_row(p, n, &r, err);
-        if (rc)
-            break;
-        bool begins = !any || slu_u128_cmp(key, now);
-        if (begins && g->n)
-            rc = end_group(g, err);
-        if (begins)
-            g->n_listed = g->n_unlisted = 0;
-        bool later = !begins && r.tag == first.tag; /* a twin of the one before */
-        now = key;
-        any = true;
-        if (key.lo >> 48 == g->cfg.n_band) {
-            if (rc == SLU_OK && later && r.rank)
-                rc = g->cfg.twin(g->cfg.ctx, first.ordinal, r.ordinal, r.count, err);
-        } else if (r.tag == 0 && r.ordinal == NO_ORDINAL) {
-            g->n_unlisted = r.count - g->n_listed; /* named ones came before */
-        } else if (rc == SLU_OK && (r.tag == 0 || !later)) {
-            g->n_listed += r.tag == 0;
-            rc = add_member(g, &r, err);
+    slu_sorter_free(s->large);
+    free(s->e);
+}
+
+/* ---- pairs ---- */
+
+static int put_pair(struct slu_near *x, uint64_t k, uint64_t d, struct slu_err *err)
+{
+    const uint64_t row[] = {d, k};
+
+    return slu_table_put(x->pair, row, err);
+}
+
+/* Members that may be a pair's k: those that were listed, and others up to the cap,
+ * which counts documents that were not. */
+static int member(struct slu_near *x, uint64_t ordinal, bool fixed, struct slu_err *err)
+{
+    const uint64_t cap = x->cfg.band_cap,
+                   left = cap > x->n_unlisted ? cap - x->n_unlisted : 0,
+                   n_k = left > x->n_listed ? left : x->n_listed, i = x->n_member++;
+    int rc = i < n_k ? slu_grow(&x->k, &x->cap_k, i + 1, sizeof *x->k, err) : SLU_OK;
+
+    if (!rc && i < n_k)
+        x->k[i] = ordinal;
+    if (!rc && !fixed && i >= n_k)
+        rc = put_pair(x, ordinal, ordinal, err);
+    for (uint64_t j = 0; j < i && j < n_k && !fixed && !rc; j++)
+        rc = put_pair(x, x->k[j], ordinal, err);
+    return rc;
+}
+
+static int take(void *ctx, struct slu_buf *out, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+    const struct slu_entry *e = (const void *)out->data, *to = e + out->len / sizeof *e;
+    int rc = SLU_OK;
+
+    for (; e < to && !rc; e++) {
+        const uint64_t band = e->ref >> NEAR_SHIFT, ordinal = e->ref & NEAR_MASK,
+                       kind = x->cfg.prio ? NEAR_TAGS : e->prefix >> KIND_SHIFT;
+        const uint64_t twin[] = {e->prefix, ordinal};
+        if (e->ref == ENDS || band != x->at_band)
+            x->n_member = x->n_listed = x->n_unlisted = 0;
+        x->at_band = band;
+        if (e->ref == ENDS)
+            continue;
+        if (band == x->cfg.n_band) {
+            x->result.twins++;
+            rc = slu_table_put(x->twin, twin, err);
+        } else if (kind == NEAR_UNLISTED) {
+            x->n_unlisted += ordinal;
+        } else {
+            x->n_listed += kind == NEAR_LISTED;
+            rc = member(x, ordinal, x->cfg.prio ? e->prefix == 0 : ordinal < x->n_fixed,
+                        err);
         }
-        if (!later)
-            first = r;
     }
-    if (rc == SLU_EOF)
-        rc = end_group(g, err);
-    g->spilled_byte += slu_sorter_spilled(g->by_key);
-    slu_sorter_free(g->by_key);
-    g->by_key = NULL;
+    return rc;
+}
+
+int slu_near_group(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+    /* A member, and of two an end. */
+    const struct slu_meet_ops ops = {.state_byte = sizeof(struct state),
+                                     .arg = x,
+                                     .feed = feed,
+                                     .end = end,
+                                     .release = release,
+                                     .take = take,
+                                     .out_byte = sizeof(struct slu_entry) / 2 * 3,
+                                     .ctx = x,
+                                     .work_byte = slu_flow_own_byte(f) / 2};
+    struct slu_table *t;
+
+    x->flow = f;
+    x->most_member = slu_flow_own_byte(f) / 8 / sizeof(struct slu_entry);
+    x->pair = slu_flow_out(f, NEAR_PAIR);
+    x->twin = slu_flow_out(f, NEAR_TWIN);
+    if (x->cfg.band_cap > slu_flow_own_byte(f) / 8 / sizeof *x->k)
+        return slu_fail(err, SLU_E_LIMIT,
+                        "a band's cap of %llu documents needs more memory; give more "
+                        "with -M",
+                        (unsigned long long)x->cfg.band_cap);
+    int rc = slu_flow_in(f, NEAR_BAND, &t, err);
+    if (!rc)
+        rc = slu_table_meet(t, &ops, err);
+    free(x->k);
+    x->k = NULL;
+    x->cap_k = 0;
     return rc;
 }

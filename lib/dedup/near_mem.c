@@ -61,7 +61,7 @@ int slu_near_mem_new(struct slu_near_mem **out, const struct slu_near_mem_cfg *c
     m->cfg = *cfg;
     m->budget.most_byte = cfg->budget_byte;
     near_pool_init(&m->kept, sizeof(struct kept), 16);
-    near_pool_init(&m->place, sizeof(struct slu_place), 16);
+    near_pool_init(&m->place, sizeof(struct slu_origin), 16);
     near_pool_init(&m->drop, sizeof(struct drop), 14);
     near_pool_init(&m->node, sizeof(struct near_node), 18);
     m->table = calloc(cfg->n_band ? cfg->n_band : 1, sizeof *m->table);
@@ -104,11 +104,6 @@ void slu_near_mem_free(struct slu_near_mem *m)
 const struct slu_near_mem_stats *slu_near_mem_stats(const struct slu_near_mem *m)
 {
     return &m->stats;
-}
-
-uint64_t slu_near_mem_used(const struct slu_near_mem *m)
-{
-    return m->budget.used_byte;
 }
 
 uint64_t slu_near_mem_peak(const struct slu_near_mem *m)
@@ -195,7 +190,7 @@ static void tell_witness(const struct slu_near_mem *m, uint32_t doc,
                          struct slu_near_verdict *v)
 {
     if (m->cfg.details)
-        v->witness = *(const struct slu_place *)near_pool_at(&m->place, doc);
+        v->witness = *(const struct slu_origin *)near_pool_at(&m->place, doc);
 }
 
 /* The first twin of d, if there is one, has decided. */
@@ -392,7 +387,7 @@ static int keep(struct slu_near_mem *m, const struct slu_near_item *d,
     struct kept *k = near_pool_add(&m->kept);
     *k = (struct kept){set, d->n_set, d->ordinal, m->stamp};
     if (m->cfg.details)
-        *(struct slu_place *)near_pool_add(&m->place) = d->place;
+        *(struct slu_origin *)near_pool_add(&m->place) = d->place;
     join_groups(m, d, true, (uint32_t)(m->kept.n - 1));
     add_twin(m, d, (uint32_t)(m->kept.n - 1));
     return SLU_OK;
@@ -512,10 +507,10 @@ uint64_t slu_near_mem_n_kept(const struct slu_near_mem *m)
 }
 
 void slu_near_mem_kept(const struct slu_near_mem *m, uint64_t i, uint64_t *ordinal,
-                       struct slu_place *place)
+                       struct slu_origin *place)
 {
     *ordinal = ((const struct kept *)near_pool_at(&m->kept, i))->ordinal;
-    *place = *(const struct slu_place *)near_pool_at(&m->place, i);
+    *place = *(const struct slu_origin *)near_pool_at(&m->place, i);
 }
 
 void slu_near_mem_forget_twins(struct slu_near_mem *m)

@@ -15,9 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/dedup/place.h"
+#include "lib/dedup/origin.h"
 #include "lib/err.h"
 #include "lib/hash.h"
+
+SLU_BEGIN_DECLS
 
 struct slu_near_mem;
 
@@ -33,7 +35,7 @@ struct slu_near_mem_cfg {
 /* A document to be decided. All borrowed. */
 struct slu_near_item {
     uint64_t ordinal;
-    struct slu_place place;
+    struct slu_origin place;
     struct slu_u128 set_hash;
     const uint64_t *key; /* n_band */
     const uint64_t *set; /* ascending, distinct */
@@ -47,7 +49,7 @@ struct slu_near_verdict {
     enum slu_near_answer answer;
     bool twin;
     /* Where dropped, and with details: */
-    struct slu_place witness;
+    struct slu_origin witness;
     uint64_t inter, uni;
 };
 
@@ -72,8 +74,7 @@ void slu_near_mem_prefetch(const struct slu_near_mem *m, const struct slu_near_i
 SLU_MUST_USE int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
                                   struct slu_near_verdict *v, struct slu_err *err);
 const struct slu_near_mem_stats *slu_near_mem_stats(const struct slu_near_mem *m);
-/* Bytes held now, and the most so far. */
-uint64_t slu_near_mem_used(const struct slu_near_mem *m);
+/* The most bytes held so far. */
 uint64_t slu_near_mem_peak(const struct slu_near_mem *m);
 
 /* ---- hand-over to an engine that goes on elsewhere ---- */
@@ -97,10 +98,12 @@ SLU_MUST_USE int slu_near_mem_hand_over(struct slu_near_mem *m,
  * number i's ordinal and place, i in stream order. */
 uint64_t slu_near_mem_n_kept(const struct slu_near_mem *m);
 void slu_near_mem_kept(const struct slu_near_mem *m, uint64_t i, uint64_t *ordinal,
-                       struct slu_place *place);
+                       struct slu_origin *place);
 /* Bytes that will be held once what decides twins is forgotten, too. */
 uint64_t slu_near_mem_left(const struct slu_near_mem *m);
 /* Frees what decides twins. */
 void slu_near_mem_forget_twins(struct slu_near_mem *m);
+
+SLU_END_DECLS
 
 #endif

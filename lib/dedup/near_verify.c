@@ -9,10 +9,10 @@
 #include "lib/dedup/near_private.h"
 
 enum { ENTRIES = 512 }; /* that are looked up at once */
+enum { RANK = 2 };
 
 struct slu_near_verify {
     struct slu_near_verify_cfg cfg;
-    struct slu_near_store store;
     struct slu_sorter *pairs;
     uint64_t block_word, k_word; /* room for a block's sets, and for a set of k */
     uint64_t *start;             /* n_block + 1 ordinals */
@@ -20,12 +20,12 @@ struct slu_near_verify {
     unsigned shift_block, shift_k; /* of the sort key */
 
     size_t block; /* the one in memory; n_block: none */
-    struct slu_near_entry *entry;
+    struct slu_stored *entry;
     size_t cap_entry;
     uint64_t *set, *k_set; /* the block's sets from its first's on; k's, or a window */
     size_t cap_set, cap_k_set;
 
-    struct slu_near_entry look[ENTRIES]; /* of ordinals from look_at on */
+    struct slu_stored look[ENTRIES]; /* of ordinals from look_at on */
     uint64_t look_at, n_look;
     struct slu_near_verify_result result;
 };
@@ -43,9 +43,9 @@ static int cut_blocks(struct slu_near_verify *v, struct slu_err *err)
     v->n_block = 1;
     for (uint64_t at = c->d_first; at < c->d_end;) {
         size_t n = c->d_end - at < ENTRIES ? (size_t)(c->d_end - at) : ENTRIES;
-        rc = v->store.entries(v->store.ctx, at, n, v->look, err);
+        rc = slu_store_look(v->cfg.set, at, n, v->look, err);
         for (size_t i = 0; rc == SLU_OK && i < n; i++) {
-            uint64_t w = v->look[i].n_set + sizeof v->look[i] / 8;
+            uint64_t w = v->look[i].n + sizeof v->look[i] / 8;
             if (weight && weight + w > v->block_word) {
                 rc = slu_grow(&v->start, &v->cap_block, v->n_block + 2,
                               sizeof *v->start, err);
@@ -74,7 +74,6 @@ int slu_near_verify_new(struct slu_near_verify **out,
     if (!v)
         return slu_fail_nomem(err, sizeof *v);
     v->cfg = *cfg;
-    v->store = *cfg->store;
     v->block_word = cfg->budget_byte / 4 / 8;
     v->k_word = cfg->budget_byte / 8 / 8;
     struct slu_sorter_cfg sc = {cfg->budget_byte / 2, cfg->tmpdir, cfg->n_threads};
@@ -83,8 +82,8 @@ int slu_near_verify_new(struct slu_near_verify **out,
         rc = cut_blocks(v, err);
     v->block = v->n_block;
     v->shift_block = 128 - slu_near_bits(v->n_block);
-    v->shift_k = v->shift_block - slu_near_bits(v->store.n_doc);
-    if (rc == SLU_OK && v->shift_k < slu_near_bits(v->store.n_doc))
+    v->shift_k = v->shift_block - slu_near_bits(v->cfg.n_doc);
+    if (rc == SLU_OK && v->shift_k < slu_near_bits(v->cfg.n_doc))
         rc = slu_fail(err, SLU_E_LIMIT, "too many documents for this much memory");
     if (rc)
         slu_near_verify_free(v);
@@ -128,7 +127,7 @@ static size_t block_of(const struct slu_near_verify *v, uint64_t d)
 int slu_near_verify_pair(struct slu_near_verify *v, uint64_t k, uint64_t d,
                          struct slu_err *err)
 {
-    if (d < v->cfg.d_first || d >= v->cfg.d_end || k >= v->store.n_doc)
+    if (d < v->cfg.d_first || d >= v->cfg.d_end || k >= v->cfg.n_doc)
         return slu_fail(err, SLU_E_FORMAT, "a pair names a document that is not there");
     unsigned __int128 x = (unsigned __int128)block_of(v, d) << v->shift_block |
                           (unsigned __int128)k << v->shift_k | d;
@@ -139,14 +138,14 @@ int slu_near_verify_pair(struct slu_near_verify *v, uint64_t k, uint64_t d,
 
 /* ---- reading ---- */
 
-static int look_up(struct slu_near_verify *v, uint64_t ordinal,
-                   struct slu_near_entry *e, struct slu_err *err)
+static int look_up(struct slu_near_verify *v, uint64_t ordinal, struct slu_stored *e,
+                   struct slu_err *err)
 {
     if (ordinal < v->look_at || ordinal - v->look_at >= v->n_look) {
-        uint64_t left = v->store.n_doc - ordinal;
+        uint64_t left = v->cfg.n_doc - ordinal;
         v->n_look = left < ENTRIES ? left : ENTRIES;
         v->look_at = ordinal;
-        int rc = v->store.entries(v->store.ctx, ordinal, v->n_look, v->look, err);
+        int rc = slu_store_look(v->cfg.set, ordinal, v->n_look, v->look, err);
         if (rc) {
             v->n_look = 0;
             return rc;
@@ -186,19 +185,18 @@ static int load_block(struct slu_near_verify *v, size_t block, struct slu_err *e
             return slu_fail_nomem(err, n * sizeof *v->entry);
         v->cap_entry = n;
     }
-    int rc = v->store.entries(v->store.ctx, from, n, v->entry, err);
+    int rc = slu_store_look(v->cfg.set, from, n, v->entry, err);
     for (size_t i = 0; rc == SLU_OK && i < n; i++)
-        if (__builtin_add_overflow(n_word, v->entry[i].n_set, &n_word))
+        if (__builtin_add_overflow(n_word, v->entry[i].n, &n_word))
             rc = slu_fail_nomem(err, UINT64_MAX);
     if (rc == SLU_OK)
         rc = reserve(&v->set, &v->cap_set, n_word, err);
     for (size_t i = 0; rc == SLU_OK && i < n; i++) {
-        struct slu_near_entry *e = &v->entry[i];
-        if (e->n_set)
-            rc = v->store.hashes(v->store.ctx, from + i, e, 0, e->n_set, v->set + at,
-                                 err);
+        struct slu_stored *e = &v->entry[i];
+        if (e->n)
+            rc = slu_store_read(v->cfg.set, from + i, e, 0, e->n, v->set + at, err);
         e->off = at; /* in v->set from here on */
-        at += e->n_set;
+        at += e->n;
     }
     if (rc == SLU_OK)
         v->block = block;
@@ -207,14 +205,14 @@ static int load_block(struct slu_near_verify *v, size_t block, struct slu_err *e
 
 /* |k and d| where k's set does not fit: by windows of it. */
 static int common_large(struct slu_near_verify *v, uint64_t k,
-                        const struct slu_near_entry *ke, const uint64_t *d,
-                        uint64_t n_d, uint64_t *inter, struct slu_err *err)
+                        const struct slu_stored *ke, const uint64_t *d, uint64_t n_d,
+                        uint64_t *inter, struct slu_err *err)
 {
     *inter = 0;
-    for (uint64_t at = 0, n; at < ke->n_set; at += n) {
+    for (uint64_t at = 0, n; at < ke->n; at += n) {
         uint64_t m = 0;
-        n = ke->n_set - at < v->k_word ? ke->n_set - at : v->k_word;
-        int rc = v->store.hashes(v->store.ctx, k, ke, at, n, v->k_set, err);
+        n = ke->n - at < v->k_word ? ke->n - at : v->k_word;
+        int rc = slu_store_read(v->cfg.set, k, ke, at, n, v->k_set, err);
         if (rc)
             return rc;
         while (m < n_d && d[m] <= v->k_set[n - 1])
@@ -227,11 +225,11 @@ static int common_large(struct slu_near_verify *v, uint64_t k,
 }
 
 /* One candidate; *loaded: k's set is in k_set. */
-static int check(struct slu_near_verify *v, uint64_t k, const struct slu_near_entry *ke,
+static int check(struct slu_near_verify *v, uint64_t k, const struct slu_stored *ke,
                  uint64_t d, bool *loaded, struct slu_err *err)
 {
-    const struct slu_near_entry *de = &v->entry[d - v->start[v->block]];
-    uint64_t a = ke->n_set, b = de->n_set, inter = 0, least = 0;
+    const struct slu_stored *de = &v->entry[d - v->start[v->block]];
+    uint64_t a = ke->n, b = de->n, inter = 0, least = 0;
     int rc = SLU_OK;
 
     v->result.candidates++;
@@ -247,7 +245,7 @@ static int check(struct slu_near_verify *v, uint64_t k, const struct slu_near_en
         uint64_t n = fits ? a : v->k_word;
         rc = reserve(&v->k_set, &v->cap_k_set, n, err);
         if (rc == SLU_OK && fits)
-            rc = v->store.hashes(v->store.ctx, k, ke, 0, n, v->k_set, err);
+            rc = slu_store_read(v->cfg.set, k, ke, 0, n, v->k_set, err);
         *loaded = fits;
     }
     if (rc == SLU_OK && fits)
@@ -257,7 +255,8 @@ static int check(struct slu_near_verify *v, uint64_t k, const struct slu_near_en
     if (rc || inter < least)
         return rc;
     v->result.edges++;
-    const struct slu_near_edge e = {d, de->rank, k, ke->rank, inter, a + b - inter};
+    const struct slu_near_edge e = {d,     de->word[RANK], k, ke->word[RANK],
+                                    inter, a + b - inter};
     return v->cfg.edge(v->cfg.ctx, &e, err);
 }
 
@@ -265,7 +264,7 @@ int slu_near_verify_run(struct slu_near_verify *v, struct slu_err *err)
 {
     uint64_t last_k = UINT64_MAX, d_mask, k_mask;
     struct slu_u128 key, last = {0, 0};
-    struct slu_near_entry ke = {0};
+    struct slu_stored ke = {0};
     bool any = false, loaded = false;
     const void *p;
     size_t n;

@@ -1,4 +1,4 @@
-/* near_verify.h - candidate pairs against the sets themselves (point 3 of near_ext.h).
+/* near_verify.h - candidate pairs against the sets themselves (point 3 of near.h).
  *
  * Pairs are sorted by (block of d, k, d): a block is a run of ordinals whose sets fill
  * a share of the budget. Its sets are read in one go; those of its k once each, in
@@ -15,27 +15,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "lib/hash.h"
-
-/* What is known of a document beside its set. */
-struct slu_near_entry {
-    uint64_t rank;  /* slu_near_rank */
-    uint64_t off;   /* of its set, in hashes; private to the store */
-    uint64_t n_set; /* hashes; 0: no document, or one that takes part in nothing */
-    struct slu_u128 hash; /* of the set; private to the store */
-};
-
-/* Where sets are: documents have ordinals 0 … n - 1. */
-struct slu_near_store {
-    /* e[0, n) becomes that of ordinals from … from + n - 1. */
-    int (*entries)(void *ctx, uint64_t from, size_t n, struct slu_near_entry *e,
-                   struct slu_err *err);
-    /* n hashes of the document's set from hash `from` on. */
-    int (*hashes)(void *ctx, uint64_t ordinal, const struct slu_near_entry *e,
-                  uint64_t from, size_t n, uint64_t *set, struct slu_err *err);
-    void *ctx;
-    uint64_t n_doc;
-};
+#include "lib/flow/table.h"
 
 struct slu_near_edge {
     uint64_t d, d_rank, k, k_rank;
@@ -46,10 +26,11 @@ struct slu_near_verify_cfg {
     uint64_t budget_byte; /* at least 1 MiB; half for pairs, half for sets */
     const char *tmpdir;   /* copied */
     unsigned n_threads;
-    uint64_t num, den;                  /* as in near_ext.h */
-    bool verify;                        /* false: every pair is an edge */
-    const struct slu_near_store *store; /* borrowed */
-    uint64_t d_first, d_end;            /* ordinals that a d may have */
+    uint64_t num, den;       /* as in near.h */
+    bool verify;             /* false: every pair is an edge */
+    struct slu_table *set;   /* of each document: its set; words: hash (2), rank */
+    uint64_t n_doc;          /* that there are */
+    uint64_t d_first, d_end; /* ordinals that a d may have */
     int (*edge)(void *ctx, const struct slu_near_edge *e, struct slu_err *err);
     void *ctx;
 };

@@ -42,10 +42,10 @@ struct slu_ngrams {
     /* pass 2 */
     struct slu_sidecar docs, units, grams;
     struct slu_buf hit;          /* of one document, a byte an n-gram */
-    struct slu_buf drop;         /* of one document, struct slu_run */
+    struct slu_buf drop;         /* of one document, struct slu_gram_run */
     struct slu_buf dropped_unit; /* of one document, indexes of units, u64 */
     struct slu_gram_set own;     /* n-grams of its paragraphs that stay */
-    struct slu_cut cut;
+    struct slu_gram_cut cut;
     struct slu_batch out; /* where something of a batch is cut: all that stays of it */
 };
 
@@ -246,14 +246,14 @@ static bool enough(const struct slu_ngrams *g, uint64_t seen, uint64_t n)
 }
 
 /* The place of token tok of q: where several segments are, in the one that has it. */
-static struct slu_place place_at(const struct slu_batch *b, const struct slu_seq *q,
-                                 uint64_t tok)
+static struct slu_origin place_at(const struct slu_batch *b, const struct slu_seq *q,
+                                  uint64_t tok)
 {
     const struct slu_seg *s = &b->seg[q->seg_off];
 
     for (uint64_t i = 1; i < q->n_seg && tok >= s->len_tok; i++)
         tok -= s++->len_tok;
-    return (struct slu_place){s->source, s->document, s->offset + tok};
+    return (struct slu_origin){s->source, s->document, s->offset + tok};
 }
 
 static int tell(struct slu_ngrams *g, const struct view *v, const struct unit *u,
@@ -300,7 +300,7 @@ static int choose(struct slu_ngrams *g, const struct view *v, uint8_t *hit,
             for (uint64_t k = 0; k < u->n_gram; k++)
                 hit[k] |= slu_gram_has(&g->own, gram[k]);
         if (enough(g, seen_in(hit, u->n_gram), u->n_gram)) {
-            struct slu_run r = {u->tok, u->n_tok};
+            struct slu_gram_run r = {u->tok, u->n_tok};
             rc = slu_buf_append(&g->dropped_unit, &i, sizeof i, err);
             if (rc == SLU_OK)
                 rc = slu_buf_append(&g->drop, &r, sizeof r, err);
@@ -362,7 +362,7 @@ static int decide(struct slu_ngrams *g, const struct view *v, bool *whole,
         rc = choose(g, v, g->hit.data, &t, err);
     if (rc == SLU_OK)
         rc = settle(g, v, &t, err);
-    *n_run = g->drop.len / sizeof(struct slu_run);
+    *n_run = g->drop.len / sizeof(struct slu_gram_run);
     *whole = t.whole || (*n_run && !t.left);
     return rc;
 }
@@ -372,8 +372,8 @@ static int cut(struct slu_ngrams *g, const struct slu_batch *b, const struct slu
                size_t n_run, struct slu_err *err)
 {
     struct slu_count gone;
-    int rc = slu_cut_add(&g->cut, &g->out, b, q, (const void *)g->drop.data, n_run,
-                         &gone, err);
+    int rc = slu_gram_cut_add(&g->cut, &g->out, b, q, (const void *)g->drop.data, n_run,
+                              &gone, err);
 
     if (rc)
         return rc;
@@ -501,7 +501,7 @@ void slu_ngrams_free(struct slu_ngrams *g)
     slu_buf_release(&g->drop);
     slu_buf_release(&g->dropped_unit);
     slu_gram_set_release(&g->own);
-    slu_cut_release(&g->cut);
+    slu_gram_cut_release(&g->cut);
     slu_batch_release(&g->out);
     free(g);
 }

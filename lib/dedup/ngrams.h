@@ -48,14 +48,16 @@
 #include "lib/account.h"
 #include "lib/dedup/bloom.h"
 #include "lib/dedup/ngrams_text.h"
-#include "lib/dedup/place.h"
+#include "lib/dedup/origin.h"
 #include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
 
 enum slu_ngrams_by { SLU_BY_BOTH, SLU_BY_PARAGRAPH, SLU_BY_DOCUMENT };
 
 struct slu_ngrams_dropped {
-    bool document;          /* all of it; else one of its paragraphs */
-    struct slu_place place; /* of the first token */
+    bool document;           /* all of it; else one of its paragraphs */
+    struct slu_origin place; /* of the first token */
     uint64_t n_tok;
     /* Of the unit, as it was decided: n_seen * den >= n_gram * num. 0 and 0: a document
      * of whose paragraphs none stayed. */
@@ -108,5 +110,7 @@ SLU_MUST_USE int slu_ngrams_filter(struct slu_ngrams *g, struct slu_reader *r,
 const struct slu_ngrams_result *slu_ngrams_result(const struct slu_ngrams *g);
 /* The filter as it is now; zeros before pass 2. */
 struct slu_bloom_fill slu_ngrams_fill(const struct slu_ngrams *g);
+
+SLU_END_DECLS
 
 #endif

@@ -2,15 +2,15 @@
 
 #include <stdlib.h>
 
-void slu_cut_release(struct slu_cut *c)
+void slu_gram_cut_release(struct slu_gram_cut *c)
 {
     slu_buf_release(&c->tok);
     free(c->seg);
-    *c = (struct slu_cut){0};
+    *c = (struct slu_gram_cut){0};
 }
 
 /* Tokens [from, to) of q, which lie in segment s that begins at `begin`. */
-static int keep(struct slu_cut *c, size_t *n_seg, const struct slu_batch *b,
+static int keep(struct slu_gram_cut *c, size_t *n_seg, const struct slu_batch *b,
                 const struct slu_seq *q, const struct slu_seg *s, uint64_t begin,
                 uint64_t from, uint64_t to, struct slu_err *err)
 {
@@ -29,9 +29,10 @@ static int keep(struct slu_cut *c, size_t *n_seg, const struct slu_batch *b,
     return SLU_OK;
 }
 
-int slu_cut_add(struct slu_cut *c, struct slu_batch *out, const struct slu_batch *b,
-                const struct slu_seq *q, const struct slu_run *drop, size_t n_drop,
-                struct slu_count *gone, struct slu_err *err)
+int slu_gram_cut_add(struct slu_gram_cut *c, struct slu_batch *out,
+                     const struct slu_batch *b, const struct slu_seq *q,
+                     const struct slu_gram_run *drop, size_t n_drop,
+                     struct slu_count *gone, struct slu_err *err)
 {
     uint64_t begin = 0, end;
     size_t n_seg = 0, k = 0;

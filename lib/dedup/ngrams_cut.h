@@ -13,24 +13,24 @@
 
 #include "lib/stream/batch.h"
 
-struct slu_run {
+struct slu_gram_run {
     uint64_t tok, n_tok; /* counted from the sequence's first token */
 };
 
 /* Scratch; zero before use. */
-struct slu_cut {
+struct slu_gram_cut {
     struct slu_buf tok;
     struct slu_seg *seg; /* owned */
     size_t cap_seg;
 };
-void slu_cut_release(struct slu_cut *c);
+void slu_gram_cut_release(struct slu_gram_cut *c);
 
 /* Appends sequence q of b to `out` without drop[0 … n_drop), which are in order, apart
  * or adjacent, and within the sequence. Padding is not cut. What has no tokens left is
  * not appended. *gone counts what went. */
-SLU_MUST_USE int slu_cut_add(struct slu_cut *c, struct slu_batch *out,
-                             const struct slu_batch *b, const struct slu_seq *q,
-                             const struct slu_run *drop, size_t n_drop,
-                             struct slu_count *gone, struct slu_err *err);
+SLU_MUST_USE int slu_gram_cut_add(struct slu_gram_cut *c, struct slu_batch *out,
+                                  const struct slu_batch *b, const struct slu_seq *q,
+                                  const struct slu_gram_run *drop, size_t n_drop,
+                                  struct slu_count *gone, struct slu_err *err);
 
 #endif

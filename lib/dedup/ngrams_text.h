@@ -28,6 +28,8 @@
 
 #include "lib/dedup/shingle.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_para {
     uint64_t tok, n_tok;   /* counted from the sequence's first token */
     uint64_t word, n_word; /* in slu_paras.words */
@@ -71,5 +73,7 @@ struct slu_ngram_maker slu_ngram_maker(uint64_t n);
  * none. gram has room for n_word. */
 size_t slu_ngrams_of(const struct slu_ngram_maker *m, const uint64_t *word,
                      size_t n_word, uint64_t *gram);
+
+SLU_END_DECLS
 
 #endif

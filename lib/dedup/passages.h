@@ -19,18 +19,18 @@
  *
  * How, for n = 50 (figures in tests/bench/NOTES.md):
  * 1. passages_scan: each window belongs to a block, by its anchor; about one block for
- *    18 ids. A record of 24 bytes a block: (anchor, span, place). The ids wait in a
- *    spool.
- * 2. passages_cells: records meet by anchor. Equal windows have equal anchors at the
+ *    18 ids. A record of 24 bytes a block: (anchor, span, place). The ids wait on a
+ *    tape.
+ * 2. passages_match: records meet by anchor. Equal windows have equal anchors at the
  *    same offset, so all windows equal to one of a block are in blocks of its group;
  *    blocks that are alone are done with. Blocks with equal spans have the same
  *    windows: all but the first of them are repeated. Where a group has several spans,
  *    the first block of each span is asked about again, and so are those that overlap
  *    it. Nothing is missed: the first occurrence of a window is in the first block with
  *    its span, or in one that overlaps that.
- * 3. The spool is read; of blocks that were asked about each window is hashed: records
+ * 3. The tape is read; of blocks that were asked about each window is hashed: records
  *    (window, place) meet as in 2. A later one is repeated.
- * 4. What is repeated, sorted by place, is merged into passages, and the spool is read
+ * 4. What is repeated, sorted by place, is merged into passages, and the tape is read
  *    again and cut.
  * No step looks at pairs: a passage with a million copies costs a million records.
  *
@@ -41,7 +41,8 @@
  * 10^-9 for the whole run.
  *
  * The order of records, and so the result, depends on neither threads nor budget.
- * Thread safety: one thread at a time on a handle, slu_passages_run's own apart.
+ * In parts it is a flow over files, passages_flow.h. Thread safety: a run is on its
+ * own.
  */
 #ifndef SLU_PASSAGES_H
 #define SLU_PASSAGES_H
@@ -51,16 +52,26 @@
 
 #include "lib/account.h"
 #include "lib/stream/batch.h"
-#include "lib/dedup/passages_walk.h"
 #include "lib/err.h"
-#include "lib/dedup/place.h"
+#include "lib/dedup/origin.h"
 #include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
 
 #define SLU_PASSAGES_MIN_BUDGET (UINT64_C(8) << 20)
 
+/* Ids that are not text; id[n] and further repeat id[0]. */
+struct slu_specials {
+    unsigned n;
+    uint32_t id[3];
+};
+
+/* Adds an id; SLU_NO_TOKEN and what is there already change nothing. */
+void slu_specials_add(struct slu_specials *s, uint64_t id);
+
 /* A passage, and where the first n ids of it come first in the stream. */
 struct slu_passage {
-    struct slu_place at, first;
+    struct slu_origin at, first;
     uint64_t len_tok;
 };
 
@@ -68,10 +79,8 @@ struct slu_passages_cfg {
     uint64_t budget_byte;        /* for everything but the batches in flight */
     const char *tmpdir;          /* borrowed */
     unsigned n_threads, n_slots; /* batches in flight */
-    unsigned tok_bytes;
-    unsigned n_tok; /* SLU_PASSAGE_MIN_TOK … SLU_PASSAGE_MAX_TOK */
+    unsigned n_tok;              /* SLU_PASSAGE_MIN_TOK … SLU_PASSAGE_MAX_TOK */
     uint64_t min_keep_tok;
-    struct slu_specials special;
     bool cut; /* else sequences stay as they are */
     /* Takes the sequences that stay, in stream order; may edit the batch. */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
@@ -92,21 +101,12 @@ struct slu_passages_result {
     uint64_t spilled_byte;
 };
 
-struct slu_passages;
-
-SLU_MUST_USE int slu_passages_new(struct slu_passages **x,
-                                  const struct slu_passages_cfg *cfg,
+/* Reads the whole of r, then tells its passages and emits its sequences. */
+SLU_MUST_USE int slu_passages_run(const struct slu_passages_cfg *cfg,
+                                  struct slu_reader *r, struct slu_sum *total,
+                                  struct slu_passages_result *result,
                                   struct slu_err *err);
-/* The next sequences of the stream. */
-SLU_MUST_USE int slu_passages_put(struct slu_passages *x, const struct slu_batch *b,
-                                  struct slu_err *err);
-/* No more sequences: finds the passages, tells them and emits all sequences. */
-SLU_MUST_USE int slu_passages_finish(struct slu_passages *x, struct slu_err *err);
-const struct slu_passages_result *slu_passages_result(struct slu_passages *x);
-void slu_passages_free(struct slu_passages *x);
 
-/* The whole of r through x, slu_passages_finish included. */
-SLU_MUST_USE int slu_passages_run(struct slu_passages *x, struct slu_reader *r,
-                                  struct slu_sum *total, struct slu_err *err);
+SLU_END_DECLS
 
 #endif

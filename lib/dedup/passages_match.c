@@ -29,9 +29,10 @@ static int ask(struct blocks *s, const struct slu_keyed *r, struct slu_buf *out,
                  r->val & 0xffff, err);
 }
 
-static int feed_block(void *state, unsigned n_tok, const struct slu_keyed *r,
+static int feed_block(void *state, const void *n_tok, const uint64_t *row,
                       struct slu_buf *out, struct slu_err *err)
 {
+    const struct slu_keyed *r = (const void *)row;
     struct blocks *s = state;
     uint64_t group = r->hi >> (64 - SLU_ANCHOR_BITS), place = r->val >> 16;
     int rc = SLU_OK;
@@ -43,9 +44,10 @@ static int feed_block(void *state, unsigned n_tok, const struct slu_keyed *r,
         s->n_span = 0;
     }
     if (s->n_span && r->hi == s->hi && r->lo == s->lo)
-        return place - s->first < n_tok ? ask(s, r, out, err)
-                                        : found(out, SLU_FOUND_REPEAT, place, s->first,
-                                                r->val & 0xffff, err);
+        return place - s->first < *(const unsigned *)n_tok
+                   ? ask(s, r, out, err)
+                   : found(out, SLU_FOUND_REPEAT, place, s->first, r->val & 0xffff,
+                           err);
     if (++s->n_span == 2)
         rc = slu_buf_append(out, s->asking.data, s->asking.len, err);
     s->hi = r->hi;
@@ -71,9 +73,8 @@ static void release_blocks(void *state)
     slu_buf_release(&s->asking);
 }
 
-void slu_match_blocks(struct slu_cells_ops *ops)
+void slu_match_blocks(struct slu_meet_ops *ops)
 {
-    ops->group_bits = SLU_ANCHOR_BITS;
     ops->state_byte = sizeof(struct blocks);
     ops->feed = feed_block;
     ops->end = end_block;
@@ -88,9 +89,10 @@ struct windows {
     uint64_t hi, lo, first;
 };
 
-static int feed_window(void *state, unsigned n_tok, const struct slu_keyed *r,
+static int feed_window(void *state, const void *n_tok, const uint64_t *row,
                        struct slu_buf *out, struct slu_err *err)
 {
+    const struct slu_keyed *r = (const void *)row;
     struct windows *s = state;
     uint64_t place = r->val >> 16;
 
@@ -98,7 +100,9 @@ static int feed_window(void *state, unsigned n_tok, const struct slu_keyed *r,
         *s = (struct windows){true, r->hi, r->lo, place};
         return SLU_OK;
     }
-    return found(out, place - s->first < n_tok ? SLU_FOUND_ALIAS : SLU_FOUND_REPEAT,
+    return found(out,
+                 place - s->first < *(const unsigned *)n_tok ? SLU_FOUND_ALIAS
+                                                             : SLU_FOUND_REPEAT,
                  place, s->first, 1, err);
 }
 
@@ -112,17 +116,10 @@ static int end_window(void *state, struct slu_buf *out, struct slu_err *err)
     return SLU_OK;
 }
 
-static void release_windows(void *state)
+void slu_match_windows(struct slu_meet_ops *ops)
 {
-    (void)state;
-}
-
-void slu_match_windows(struct slu_cells_ops *ops)
-{
-    ops->group_bits = 64;
     ops->state_byte = sizeof(struct windows);
     ops->feed = feed_window;
     ops->end = end_window;
-    ops->release = release_windows;
     ops->out_byte = sizeof(struct slu_found);
 }

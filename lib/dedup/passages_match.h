@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 #include "lib/buf.h"
-#include "lib/dedup/passages_cells.h"
+#include "lib/dedup/passages_scan.h"
+#include "lib/flow/cells.h"
 #include "lib/err.h"
 
 enum slu_found_kind {
@@ -22,7 +23,7 @@ struct slu_found {
 };
 
 /* Set what slu_cells_groups needs but for n_tok, take and ctx. */
-void slu_match_blocks(struct slu_cells_ops *ops);
-void slu_match_windows(struct slu_cells_ops *ops);
+void slu_match_blocks(struct slu_meet_ops *ops);
+void slu_match_windows(struct slu_meet_ops *ops);
 
 #endif

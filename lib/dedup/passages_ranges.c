@@ -10,7 +10,6 @@ struct slu_ranges {
     uint64_t sorter_byte; /* each of the three that are there at once */
     const char *tmpdir;
     unsigned n_threads, n_tok, spread;
-    bool with_first;
     struct slu_spool *runs;     /* struct run, by place */
     struct slu_sorter *repeats; /* key: place; bytes: struct repeat */
     struct slu_sorter *exact;   /* key: place; bytes: first */
@@ -26,7 +25,7 @@ struct run { /* in the spool */
     uint64_t place, source, document, offset;
 };
 
-struct repeat { /* without `first` where it is not wanted */
+struct repeat {
     uint64_t count, first;
 };
 
@@ -46,21 +45,19 @@ static void end_sorter(struct slu_ranges *r, struct slu_sorter **s)
 }
 
 int slu_ranges_new(struct slu_ranges **out, uint64_t budget_byte, const char *tmpdir,
-                   unsigned n_threads, unsigned n_tok, bool with_first,
-                   struct slu_err *err)
+                   unsigned n_threads, unsigned n_tok, struct slu_err *err)
 {
     struct slu_ranges *r = calloc(1, sizeof *r);
 
     *out = r;
     if (!r)
         return slu_fail_nomem(err, sizeof *r);
-    uint64_t spool_byte = with_first ? 1 << 20 : 0;
+    const uint64_t spool_byte = 1 << 20;
     *r = (struct slu_ranges){.sorter_byte = (budget_byte - spool_byte) / 3,
                              .tmpdir = tmpdir,
                              .n_threads = n_threads,
-                             .n_tok = n_tok,
-                             .with_first = with_first};
-    int rc = with_first ? slu_spool_new(&r->runs, spool_byte, tmpdir, err) : SLU_OK;
+                             .n_tok = n_tok};
+    int rc = slu_spool_new(&r->runs, spool_byte, tmpdir, err);
     if (rc) {
         slu_ranges_free(r);
         *out = NULL;
@@ -82,7 +79,7 @@ void slu_ranges_free(struct slu_ranges *r)
 uint64_t slu_ranges_spilled(const struct slu_ranges *r)
 {
     struct slu_sorter *const s[] = {r->repeats, r->exact, r->placed};
-    uint64_t n = r->spilled_byte + (r->runs ? slu_spool_spilled(r->runs) : 0);
+    uint64_t n = r->spilled_byte + slu_spool_spilled(r->runs);
 
     for (size_t i = 0; i < sizeof s / sizeof *s; i++)
         n += s[i] ? slu_sorter_spilled(s[i]) : 0;
@@ -94,7 +91,7 @@ int slu_ranges_run(struct slu_ranges *r, const struct slu_run *run, uint64_t pla
 {
     const struct run x = {place, run->seg.source, run->seg.document, run->seg.offset};
 
-    return r->with_first ? slu_spool_put(r->runs, &x, sizeof x, err) : SLU_OK;
+    return slu_spool_put(r->runs, &x, sizeof x, err);
 }
 
 void slu_ranges_places(struct slu_ranges *r, uint64_t n_place)
@@ -138,8 +135,8 @@ int slu_ranges_put(struct slu_ranges *r, const struct slu_found *f, bool exact,
     int rc = SLU_OK;
 
     if (f->kind == SLU_FOUND_REPEAT)
-        rc = add(r, &r->repeats, f->place, &x, r->with_first ? sizeof x : 8, err);
-    if (rc == SLU_OK && exact && r->with_first)
+        rc = add(r, &r->repeats, f->place, &x, sizeof x, err);
+    if (rc == SLU_OK && exact)
         rc = add(r, &r->exact, f->place, &f->first, sizeof f->first, err);
     return rc;
 }
@@ -152,8 +149,7 @@ static int merge(struct slu_ranges *r, uint64_t *from, uint64_t *to, uint64_t *f
     uint64_t place = 0;
     int rc;
 
-    while ((rc = next(r, r->repeats, &place, &x, r->with_first ? sizeof x : 8, err)) ==
-           SLU_OK) {
+    while ((rc = next(r, r->repeats, &place, &x, sizeof x, err)) == SLU_OK) {
         uint64_t end = place + x.count - 1 + r->n_tok;
         if (r->has && place <= r->to) {
             r->to = end > r->to ? end : r->to;
@@ -269,7 +265,7 @@ int slu_ranges_seal(struct slu_ranges *r, struct slu_err *err)
 {
     int rc = r->repeats ? slu_sorter_seal(r->repeats, err) : SLU_OK;
 
-    return rc == SLU_OK && r->with_first ? find_first(r, err) : rc;
+    return rc ? rc : find_first(r, err);
 }
 
 int slu_ranges_next(struct slu_ranges *r, struct slu_range *to, struct slu_err *err)
@@ -277,6 +273,5 @@ int slu_ranges_next(struct slu_ranges *r, struct slu_range *to, struct slu_err *
     uint64_t first;
 
     memset(to, 0, sizeof *to);
-    return r->with_first ? next(r, r->placed, &first, to, sizeof *to, err)
-                         : merge(r, &to->from, &to->to, &first, err);
+    return next(r, r->placed, &first, to, sizeof *to, err);
 }

@@ -1,11 +1,11 @@
-/* passages_ranges.h - from what was found to passages in the order of their places
- * (step 4 of passages.h). Private to lib/dedup/passages*.
+/* passages_ranges.h - passages and where they come first, from what was found (step 4
+ * of passages.h), in one process. Private to lib/dedup/passages*.
  *
  * Repeats come as (place, count of windows, first), in any order; slu_ranges_next gives
- * the maximal ranges of places that they cover, in order. Where the first occurrence is
- * wanted, three sorts more, of ranges: the first window of a range is that of a block
- * whose own window may have come earlier still (a repeat or an alias that step 3
- * found), and that place becomes (source, document, offset).
+ * the maximal ranges of places that they cover, in order. That takes three sorts more,
+ * of ranges: the first window of a range is that of a block whose own window may have
+ * come earlier still (a repeat or an alias that step 3 found), and that place becomes
+ * (source, document, offset).
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -18,19 +18,19 @@
 #include "lib/dedup/passages_match.h"
 #include "lib/dedup/passages_walk.h"
 #include "lib/err.h"
-#include "lib/dedup/place.h"
+#include "lib/dedup/origin.h"
 
 struct slu_range {
     uint64_t from, to; /* places */
-    struct slu_place first;
+    struct slu_origin first;
 };
 
 struct slu_ranges;
 
-/* with_first: slu_ranges_run must be told every run. tmpdir is borrowed. */
+/* tmpdir is borrowed. */
 SLU_MUST_USE int slu_ranges_new(struct slu_ranges **r, uint64_t budget_byte,
                                 const char *tmpdir, unsigned n_threads, unsigned n_tok,
-                                bool with_first, struct slu_err *err);
+                                struct slu_err *err);
 void slu_ranges_free(struct slu_ranges *r);
 uint64_t slu_ranges_spilled(const struct slu_ranges *r);
 

@@ -19,15 +19,7 @@
 
 #include "lib/stream/batch.h"
 #include "lib/decompose.h"
-
-/* Ids that are not text; id[n] and further repeat id[0]. */
-struct slu_specials {
-    unsigned n;
-    uint32_t id[3];
-};
-
-/* Adds an id; SLU_NO_TOKEN and what is there already change nothing. */
-void slu_specials_add(struct slu_specials *s, uint64_t id);
+#include "lib/dedup/passages.h"
 
 /* Places that a sequence takes. */
 static inline uint64_t slu_seq_places(uint64_t len_tok, uint64_t n_seg)

@@ -1,7 +1,5 @@
 #include "lib/dedup/passages_windows.h"
 
-#include <string.h>
-
 #define MERSENNE61 ((UINT64_C(1) << 61) - 1)
 
 static inline uint64_t mod61(unsigned __int128 v)
@@ -51,15 +49,13 @@ static void roll_to(struct slu_windows *w, const struct slu_batch *b, uint64_t a
 
 static int next_asked(struct slu_windows *w, struct slu_err *err)
 {
-    struct slu_u128 key;
-    const void *p;
-    size_t n;
-    int rc = slu_sorter_next(w->asked, &key, &p, &n, err);
+    struct slu_row r;
+    int rc = slu_table_next(w->asked, &r, err);
 
     w->has = rc == SLU_OK;
     if (rc == SLU_OK) {
-        w->place = key.hi >> w->spread;
-        memcpy(&w->count, p, sizeof w->count);
+        w->place = *(const uint64_t *)r.p >> 16;
+        w->count = *(const uint64_t *)r.p & 0xffff;
     }
     return rc == SLU_EOF ? SLU_OK : rc;
 }
@@ -72,8 +68,29 @@ int slu_windows_begin(struct slu_windows *w, struct slu_err *err)
             p = mod61((unsigned __int128)p * base[k]);
         w->out[k] = MERSENNE61 - p;
     }
-    int rc = slu_sorter_seal(w->asked, err);
-    return rc ? rc : next_asked(w, err);
+    return next_asked(w, err);
+}
+
+/* The windows asked for, of which the first is at id `at` of b. */
+static int put_windows(struct slu_windows *w, const struct slu_batch *b, uint64_t at,
+                       struct slu_err *err)
+{
+    enum { SOME = 64 };
+    uint64_t row[3 * SOME];
+    int rc = SLU_OK;
+
+    for (uint64_t i = 0, n; i < w->count && !rc; i += n) {
+        n = w->count - i < SOME ? w->count - i : SOME;
+        for (uint64_t k = 0; k < n; k++) {
+            roll_to(w, b, at + i + k);
+            row[3 * k] = mix(w->h[0]);
+            row[3 * k + 1] = mix(w->h[1]);
+            row[3 * k + 2] = (w->place + i + k) << 16 | 1;
+        }
+        rc = slu_table_put_rows(w->to, row, n, err);
+    }
+    w->n += w->count;
+    return rc;
 }
 
 int slu_windows_seq(struct slu_windows *w, const struct slu_batch *b,
@@ -91,13 +108,8 @@ int slu_windows_seq(struct slu_windows *w, const struct slu_batch *b,
         while (rc == SLU_OK && w->has && w->place < end) {
             if (w->place < walk.run_place || end - w->place < w->n_tok ||
                 w->count > end - w->place - w->n_tok + 1)
-                return slu_fail(err, SLU_E_CONSERVATION, "%s", w->astray);
-            for (uint64_t i = 0; rc == SLU_OK && i < w->count; i++) {
-                uint64_t at = w->place + i;
-                roll_to(w, b, walk.run.tok_off + (at - walk.run_place));
-                const struct slu_keyed r = {mix(w->h[0]), mix(w->h[1]), at << 16 | 1};
-                rc = slu_cells_put(w->to, &r, 1, err);
-            }
+                return SLU_E_CONSERVATION;
+            rc = put_windows(w, b, walk.run.tok_off + (w->place - walk.run_place), err);
             if (rc == SLU_OK)
                 rc = next_asked(w, err);
         }

@@ -10,18 +10,16 @@
 #include <stdint.h>
 
 #include "lib/stream/batch.h"
-#include "lib/dedup/passages_cells.h"
+#include "lib/flow/table.h"
 #include "lib/dedup/passages_walk.h"
 #include "lib/err.h"
-#include "lib/order/sorter.h"
 
 struct slu_windows {
     const struct slu_specials *special;
     unsigned n_tok;
-    unsigned spread;          /* of the places in asked */
-    struct slu_sorter *asked; /* borrowed; key: place << spread; bytes: their count */
-    struct slu_cells *to;     /* borrowed; takes (hash, place << 16 | 1) */
-    const char *astray; /* says what is wrong where a window is none of the stream */
+    struct slu_table *asked; /* borrowed, at its beginning; rows: place << 16 | count */
+    struct slu_table *to;    /* borrowed; takes (hash, place << 16 | 1) */
+    uint64_t n;              /* that it took */
 
     uint64_t place, count; /* the next that is asked about, if has */
     bool has;
@@ -31,9 +29,10 @@ struct slu_windows {
     bool rolling;
 };
 
-/* Seals `asked` and reads the first. The fields above `place` are the caller's. */
+/* Reads the first. The fields above `n` are the caller's. */
 SLU_MUST_USE int slu_windows_begin(struct slu_windows *w, struct slu_err *err);
-/* The windows asked for of sequence q of b, at `place`; sequences come in order. */
+/* The windows asked for of sequence q of b, at `place`; sequences come in order.
+ * SLU_E_CONSERVATION, and nothing in err: one is none of the stream. */
 SLU_MUST_USE int slu_windows_seq(struct slu_windows *w, const struct slu_batch *b,
                                  const struct slu_seq *q, uint64_t place,
                                  struct slu_err *err);

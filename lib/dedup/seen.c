@@ -89,7 +89,7 @@ static int grow(struct slu_seen *s, struct slu_err *err)
     return SLU_OK;
 }
 
-int slu_seen_check(struct slu_seen *s, struct slu_u128 hash, struct slu_place *place,
+int slu_seen_check(struct slu_seen *s, struct slu_u128 hash, struct slu_origin *place,
                    enum slu_seen_answer *answer, struct slu_err *err)
 {
     if (!(hash.lo | hash.hi))

@@ -13,12 +13,12 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "lib/dedup/place.h"
+#include "lib/dedup/origin.h"
 #include "lib/hash.h"
 
 struct slu_seen {
-    struct slu_u128 *hash;   /* n_slot; {0, 0}: empty */
-    struct slu_place *place; /* n_slot, or NULL where places are not kept */
+    struct slu_u128 *hash;    /* n_slot; {0, 0}: empty */
+    struct slu_origin *place; /* n_slot, or NULL where places are not kept */
     size_t n, n_slot, max_slot;
     bool places;
 };
@@ -30,7 +30,7 @@ void slu_seen_release(struct slu_seen *s);
 /* NEW: was not there and now is, with *place. KNOWN: *place becomes that of the first
  * (if places are kept). FULL: is not there and does not fit. */
 SLU_MUST_USE int slu_seen_check(struct slu_seen *s, struct slu_u128 hash,
-                                struct slu_place *place, enum slu_seen_answer *answer,
+                                struct slu_origin *place, enum slu_seen_answer *answer,
                                 struct slu_err *err);
 
 #endif

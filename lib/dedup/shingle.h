@@ -33,6 +33,8 @@
 #include "lib/hash.h"
 #include "lib/stream/stream.h"
 
+SLU_BEGIN_DECLS
+
 enum slu_unit { SLU_UNIT_WORD, SLU_UNIT_TOKEN };
 
 #define SLU_SHINGLE_MAX_N 1024
@@ -102,5 +104,7 @@ size_t slu_sets_intersect(const uint64_t *a, size_t n_a, const uint64_t *b, size
  * J = common / (n_a + n_b - common) >= num / den; den > 0, num <= den <= 10^9. More
  * than both sizes where no number suffices; 0 where num is 0. */
 size_t slu_sets_need(size_t n_a, size_t n_b, uint64_t num, uint64_t den);
+
+SLU_END_DECLS
 
 #endif

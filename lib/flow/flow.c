@@ -1,6 +1,7 @@
 /* flow.c - a job from its beginning to its end, and what stages call. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/flow/flow_private.h"
@@ -8,6 +9,16 @@
 enum { SHARES = 64, SPARE_FILES = 64 };
 
 /* ---- what a stage knows ---- */
+
+bool slu_flow_here(const struct slu_flow *f)
+{
+    return f->here;
+}
+
+void slu_flow_finished(struct slu_flow *f)
+{
+    f->finished = true;
+}
 
 uint64_t slu_flow_part(const struct slu_flow *f)
 {
@@ -22,6 +33,36 @@ uint64_t slu_flow_parts(const struct slu_flow *f)
 uint64_t slu_flow_ranges(const struct slu_flow *f)
 {
     return f->n_range;
+}
+
+void slu_flow_span(struct slu_flow *f, uint64_t n)
+{
+    f->span = n;
+}
+
+uint64_t slu_flow_own_byte(const struct slu_flow *f)
+{
+    const struct slu_flow_spec *spec = f->cfg->spec;
+    uint64_t share = f->here ? SHARES : f->stage->share;
+
+    for (unsigned i = 0; f->here && i < spec->n_table; i++)
+        share -= f->table[i] ? spec->table[i].share : 0;
+    return f->cfg->budget_byte * share / f->share;
+}
+
+uint64_t slu_flow_base(const struct slu_flow *f, uint64_t part)
+{
+    return f->base[part];
+}
+
+uint64_t slu_flow_total(const struct slu_flow *f)
+{
+    return f->base[f->n_part];
+}
+
+void slu_flow_spilled(struct slu_flow *f, uint64_t n_byte)
+{
+    f->report->spilled_byte += n_byte;
 }
 
 void slu_flow_cut(struct slu_flow *f, unsigned table, slu_table_cell *cell)
@@ -41,8 +82,12 @@ int slu_flow_damaged(const struct slu_flow *f, unsigned table, uint64_t part,
 {
     const struct slu_stage *s = slu_stage_of(f->cfg->spec, table);
     char *path;
-    int rc = slu_flow_path(f, s, part, &path, err);
+    int rc;
 
+    if (f->here)
+        return slu_fail(err, SLU_E_CHECKSUM, "%s: a temporary file is damaged",
+                        f->cfg->tmpdir);
+    rc = slu_flow_path(f, s, part, &path, err);
     if (!rc)
         rc = slu_fail(err, SLU_E_CHECKSUM,
                       "%s: damaged; remove it and run its phase again", path);
@@ -54,11 +99,12 @@ int slu_flow_domain(const struct slu_flow *f, unsigned table, uint64_t part,
                     uint64_t number, uint32_t *here, struct slu_err *err)
 {
     const struct slu_flow_from *from = from_of(f, table);
-    const struct slu_workfile_stream *names = &from->file[part - from->first].names;
+    const struct slu_workfile_stream *names;
 
-    *here = SLU_NO_DOMAIN;
-    if (number == SLU_NO_DOMAIN)
+    *here = (uint32_t)number;
+    if (f->here || number == SLU_NO_DOMAIN)
         return SLU_OK;
+    names = &from->file[part - from->first].names;
     if (number >= names->n_domain)
         return slu_flow_damaged(f, table, part, err);
     *here = names->domain[number];
@@ -68,12 +114,17 @@ int slu_flow_domain(const struct slu_flow *f, unsigned table, uint64_t part,
 int slu_flow_other_stream(const struct slu_flow *f, struct slu_err *err)
 {
     char *path;
-    int rc = slu_flow_path(f, f->want_of, f->job->part, &path, err);
+    int rc;
 
+    if (f->here)
+        return slu_fail(err, SLU_E_CONSERVATION,
+                        "internal error: what was found is not in the stream; please "
+                        "report it");
+    rc = slu_flow_path(f, f->want_of, f->job->part, &path, err);
     if (!rc)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "the stream is not the one that %s was made from; remove that, "
-                      "and begin with --phase %s again",
+                      "and begin with --stage %s again",
                       path, f->want_of->name);
     free(path);
     return rc;
@@ -81,9 +132,37 @@ int slu_flow_other_stream(const struct slu_flow *f, struct slu_err *err)
 
 /* ---- tables ---- */
 
+/* ROWS: whoever reads it, here or in this job, wants no order. */
+static bool is_unsorted(const struct slu_flow *f, unsigned table)
+{
+    const struct slu_flow_spec *spec = f->cfg->spec;
+    const struct slu_stage *s = f->here ? spec->stage : f->stage,
+                           *end = f->here ? s + spec->n_stage : s + 1;
+    bool any = false;
+
+    for (; s < end; s++)
+        for (unsigned k = 0; k < s->n_in; k++)
+            any |= s->in[k].table == table && s->in[k].any_order;
+    return any;
+}
+
+/* How many files a table may have open at once, of all that the system lets. */
+static long open_files(void)
+{
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r))
+        return 0;
+    if (r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &r);
+    }
+    return sysconf(_SC_OPEN_MAX);
+}
+
 static struct slu_table_cfg table_cfg(const struct slu_flow *f, unsigned table)
 {
-    const long most = sysconf(_SC_OPEN_MAX);
+    const long most = open_files();
 
     return (struct slu_table_cfg){
         .budget_byte =
@@ -92,6 +171,12 @@ static struct slu_table_cfg table_cfg(const struct slu_flow *f, unsigned table)
         .n_threads = f->cfg->n_threads,
         .max_file =
             most > 2 * SPARE_FILES ? (unsigned)(most - SPARE_FILES) : SPARE_FILES,
+        .n_cell = f->here ? 0 : slu_flow_cells(f, table),
+        .cell = f->job->part,
+        .base = f->base,
+        .n_part = f->n_part,
+        .unsorted = is_unsorted(f, table),
+        .out = f->out,
     };
 }
 
@@ -102,9 +187,11 @@ static void share_memory(struct slu_flow *f)
 
     f->share = f->stage->share;
     for (unsigned k = 0; k < f->stage->n_in; k++)
-        f->share += table[f->stage->in[k].table].share;
+        if (slu_flow_has(f, f->stage->in[k].table))
+            f->share += table[f->stage->in[k].table].share;
     for (unsigned k = 0; k < f->stage->n_out; k++)
-        f->share += table[f->stage->out[k]].share;
+        if (slu_flow_has(f, f->stage->out[k]))
+            f->share += table[f->stage->out[k]].share;
     f->share = f->share ? f->share : SHARES;
 }
 
@@ -121,6 +208,32 @@ static void close_table(struct slu_flow *f, unsigned table)
     f->table[table] = NULL;
 }
 
+static int make_tables(struct slu_flow *f, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (unsigned k = 0; k < f->stage->n_out && !rc; k++) {
+        const unsigned table = f->stage->out[k];
+        const struct slu_table_cfg cfg = table_cfg(f, table);
+        if (slu_flow_has(f, table))
+            rc =
+                slu_table_new(&f->table[table], &f->cfg->spec->table[table], &cfg, err);
+    }
+    return rc;
+}
+
+/* One process: no stage from here on reads the table. */
+static bool is_over(const struct slu_flow *f, unsigned table)
+{
+    const struct slu_flow_spec *spec = f->cfg->spec;
+
+    for (const struct slu_stage *s = f->stage + 1; s < spec->stage + spec->n_stage; s++)
+        for (unsigned k = 0; k < s->n_in; k++)
+            if (s->in[k].table == table)
+                return false;
+    return true;
+}
+
 static int add_file(struct slu_flow *f, unsigned table, uint64_t i, uint64_t first,
                     uint64_t n, struct slu_err *err)
 {
@@ -134,15 +247,20 @@ static int add_file(struct slu_flow *f, unsigned table, uint64_t i, uint64_t fir
     return rc;
 }
 
+static int open_over(struct slu_flow *f, unsigned table, struct slu_err *err)
+{
+    const struct slu_table_cfg cfg = table_cfg(f, table);
+
+    close_table(f, table);
+    return slu_table_over(&f->table[table], &f->cfg->spec->table[table], &cfg, err);
+}
+
 /* Files [a, b) of the table's stage, of each the sections [first, first + n). */
 static int over_files(struct slu_flow *f, unsigned table, uint64_t a, uint64_t b,
                       uint64_t first, uint64_t n, struct slu_err *err)
 {
-    const struct slu_table_cfg cfg = table_cfg(f, table);
-    int rc;
+    int rc = open_over(f, table, err);
 
-    close_table(f, table);
-    rc = slu_table_over(&f->table[table], &f->cfg->spec->table[table], &cfg, err);
     for (uint64_t i = a; i < b && !rc; i++)
         rc = add_file(f, table, i, first, n, err);
     return rc ? rc : slu_table_begin(f->table[table], err);
@@ -154,6 +272,9 @@ int slu_flow_in(struct slu_flow *f, unsigned table, struct slu_table **t,
     enum slu_reach reach = SLU_ALL;
     uint64_t first, n;
 
+    *t = f->table[table];
+    if (f->here)
+        return slu_table_begin(*t, err);
     for (unsigned k = 0; k < f->stage->n_in; k++)
         if (f->stage->in[k].table == table)
             reach = f->stage->in[k].reach;
@@ -173,49 +294,59 @@ int slu_flow_of_part(struct slu_flow *f, unsigned table, uint64_t part,
     const uint64_t i = part - from_of(f, table)->first;
     uint64_t first, n;
 
+    if (f->here)
+        return slu_flow_in(f, table, t, err);
     slu_flow_sections(f, table, &first, &n);
     int rc = over_files(f, table, i, i + 1, first, n, err);
     *t = f->table[table];
     return rc;
 }
 
-/* ---- the stream ---- */
+int slu_flow_of_cells(struct slu_flow *f, unsigned table, uint64_t from, uint64_t to,
+                      struct slu_table **t, struct slu_err *err)
+{
+    uint64_t first, n;
 
-int slu_flow_read(struct slu_flow *f, const struct slu_side_ops *ops, void *ctx,
+    slu_flow_sections(f, table, &first, &n);
+    int rc =
+        over_files(f, table, 0, from_of(f, table)->n, first + from, to - from, err);
+    *t = f->table[table];
+    return rc;
+}
+
+int slu_flow_mine(struct slu_flow *f, unsigned table, struct slu_table **t,
                   struct slu_err *err)
 {
-    int rc = slu_stream_run_side(f->cfg->reader, ops, ctx, f->cfg->n_threads,
-                                 f->cfg->n_slots, &f->report->in, err);
+    struct slu_workfile *file = NULL;
+    uint64_t first, n;
+    int rc = open_over(f, table, err);
 
+    *t = f->table[table];
+    slu_flow_sections(f, table, &first, &n);
     if (!rc)
-        rc = slu_reader_identity(f->cfg->reader, &f->stream, err);
-    if (!rc && f->want_of && slu_u128_cmp(f->stream, f->want))
-        rc = slu_flow_other_stream(f, err);
-    return rc;
+        rc = slu_workfile_open(&file, f->path, SLU_WORKFILE_FLOW, err);
+    if (!rc)
+        rc = slu_table_add(*t, file, f->job->part, first, n,
+                           slu_workfile_head(file)->count[N_LONGEST], err);
+    slu_workfile_free(file);
+    return rc ? rc : slu_table_begin(*t, err);
 }
 
-static int pass(void *ctx, struct slu_batch *b, struct slu_err *err)
+int slu_flow_next(struct slu_flow *f, unsigned table, uint64_t part,
+                  struct slu_table *t, struct slu_row *row, struct slu_err *err)
 {
-    (void)ctx, (void)b, (void)err;
-    return SLU_OK;
+    int rc = slu_table_next(t, row, err);
+
+    return rc == SLU_EOF ? slu_flow_damaged(f, table, part, err) : rc;
 }
 
-/* Its file is there: is it of this stream? */
-static int compare(struct slu_flow *f, struct slu_u128 stream, struct slu_err *err)
+int slu_flow_end(struct slu_flow *f, unsigned table, uint64_t part, struct slu_table *t,
+                 struct slu_err *err)
 {
-    static const struct slu_stream_ops ops = {NULL, pass};
-    struct slu_u128 is;
-    int rc = slu_stream_run(f->cfg->reader, &ops, NULL, f->cfg->n_threads,
-                            f->cfg->n_slots, &f->report->in, err);
+    struct slu_row row;
+    int rc = slu_table_next(t, &row, err);
 
-    if (!rc)
-        rc = slu_reader_identity(f->cfg->reader, &is, err);
-    if (!rc && slu_u128_cmp(stream, is))
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: was made from another stream; remove it, or use -f to make "
-                      "it again",
-                      f->path);
-    return rc;
+    return rc == SLU_EOF ? SLU_OK : rc ? rc : slu_flow_damaged(f, table, part, err);
 }
 
 /* ---- a job ---- */
@@ -226,9 +357,14 @@ static int get_header(struct slu_flow *f, struct slu_err *err)
 
     f->names = r ? slu_reader_names(r) : f->cfg->names;
     if (!r)
-        return slu_flow_first_header(f, err);
-    slu_reader_track(r);
-    return slu_header_copy(&f->header, slu_reader_header(r), err);
+        return f->here ? SLU_OK : slu_flow_first_header(f, err);
+    if (!f->here)
+        slu_reader_track(r);
+    int rc = slu_header_copy(&f->header, slu_reader_header(r), err);
+    const uint64_t ids[] = {f->header.eos, f->header.bos, f->header.pad,
+                            f->header.tok_bytes};
+    f->ids = slu_hash64(ids, sizeof ids) | 1;
+    return rc;
 }
 
 static int init(struct slu_flow *f, struct slu_err *err)
@@ -241,7 +377,7 @@ static int init(struct slu_flow *f, struct slu_err *err)
     f->from = calloc(n, sizeof *f->from);
     f->table = calloc(n_table, sizeof(void *));
     f->cell = calloc(n_table, sizeof *f->cell);
-    f->stage = slu_stage_named(spec, f->job->stage);
+    f->stage = f->here ? spec->stage : slu_stage_named(spec, f->job->stage);
     return f->made && f->from && f->table && f->cell ? SLU_OK
                                                      : slu_fail_nomem(err, n * 64);
 }
@@ -250,18 +386,23 @@ static void release(struct slu_flow *f)
 {
     for (unsigned i = 0; f->table && i < f->cfg->spec->n_table; i++)
         close_table(f, i);
+    if (f->tape)
+        f->report->spilled_byte += slu_tape_spilled(f->tape);
+    slu_tape_free(f->tape);
     for (unsigned i = 0; f->from && i < f->cfg->spec->n_stage; i++) {
         struct slu_flow_from *from = &f->from[i];
         for (uint64_t k = 0; from->file && k < from->n; k++)
             slu_workfile_stream_release(&from->file[k].names);
         free(from->file);
     }
+    slu_workfile_abort(f->out);
     slu_header_release(&f->header);
     free(f->made);
     free(f->from);
     free(f->table);
     free(f->cell);
     free(f->part);
+    free(f->base);
     free(f->path);
     free(f->param);
 }
@@ -271,13 +412,11 @@ static int run(struct slu_flow *f, struct slu_err *err)
     int rc = SLU_OK;
 
     share_memory(f);
-    for (unsigned k = 0; k < f->stage->n_out && !rc; k++) {
-        unsigned table = f->stage->out[k];
-        const struct slu_table_cfg cfg = table_cfg(f, table);
-        rc = slu_table_new(&f->table[table], &f->cfg->spec->table[table], &cfg, err);
-    }
-    if (!rc && f->stage->flags & SLU_STAGE_WRITES)
-        rc = f->cfg->open(f->cfg->ctx, err);
+    for (unsigned k = 0; k < f->stage->n_out && !rc; k++)
+        if (f->cfg->spec->table[f->stage->out[k]].kind == SLU_STORE)
+            rc = slu_flow_begin(f, err); /* what is put goes there as it comes */
+    if (!rc)
+        rc = make_tables(f, err);
     if (!rc)
         rc = f->stage->run(f->cfg->ctx, f, err);
     return rc || !f->stage->n_out ? rc : slu_flow_write(f, err);
@@ -307,7 +446,81 @@ int slu_flow_stage(const struct slu_flow_cfg *cfg, const struct slu_flow_job *jo
     if (!rc && !r->skipped)
         rc = run(&f, err);
     else if (!rc && cfg->reader)
-        rc = compare(&f, stream, err);
+        rc = slu_flow_compare(&f, stream, err);
+    if (!rc && r->skipped && f.stage->done) {
+        share_memory(&f);
+        rc = f.stage->done(cfg->ctx, &f, err);
+    }
+    release(&f);
+    return rc;
+}
+
+int slu_flow_inputs(const struct slu_flow_spec *spec, const struct slu_flow_job *job,
+                    int (*each)(void *ctx, const char *folder, const char *prefix,
+                                struct slu_err *err),
+                    void *ctx, struct slu_err *err)
+{
+    const struct slu_stage *s = slu_stage_named(spec, job->stage), *before = NULL;
+    int rc = SLU_OK;
+
+    for (unsigned k = 0; k < s->n_in && !rc; k++) {
+        const struct slu_stage *of = slu_stage_of(spec, s->in[k].table);
+        struct slu_buf name = SLU_BUF_INIT;
+        if (of == before || spec->table[s->in[k].table].cut == SLU_CUT_HERE)
+            continue;
+        before = of;
+        rc = s->in[k].reach == SLU_OWN
+                 ? slu_buf_printf(&name, err, "%s.%llu-of-%llu", of->name,
+                                  (unsigned long long)job->part,
+                                  (unsigned long long)job->of)
+                 : slu_buf_printf(&name, err, "%s%s", of->name,
+                                  of->flags & SLU_STAGE_ONE ? "" : ".");
+        if (!rc)
+            rc = each(ctx, job->work, (const char *)name.data, err);
+        slu_buf_release(&name);
+    }
+    return rc;
+}
+
+/* The stage at hand, in one process. */
+static int run_here(struct slu_flow *f, struct slu_err *err)
+{
+    int rc = make_tables(f, err);
+
+    if (!rc)
+        rc = f->stage->run(f->cfg->ctx, f, err);
+    for (unsigned i = 0; i < f->cfg->spec->n_table; i++)
+        if (is_over(f, i))
+            close_table(f, i);
+    if (f->stage == f->cfg->spec->stage)
+        f->base[1] = f->span ? f->span : f->report->in.n.sequences;
+    f->stage++;
+    return rc;
+}
+
+int slu_flow_run(const struct slu_flow_cfg *cfg, struct slu_flow_report *r,
+                 struct slu_err *err)
+{
+    static const struct slu_flow_job whole = {.of = 1, .ranges = 1};
+    struct slu_flow f = {.cfg = cfg,
+                         .job = &whole,
+                         .here = true,
+                         .report = r,
+                         .n_part = 1,
+                         .n_range = 1,
+                         .share = SHARES};
+    int rc = init(&f, err);
+
+    *r = (struct slu_flow_report){.skipped = false};
+    f.base = calloc(2, sizeof *f.base);
+    if (!rc && !f.base)
+        rc = slu_fail_nomem(err, 2 * sizeof *f.base);
+    if (!rc)
+        rc = get_header(&f, err);
+    if (!rc)
+        rc = cfg->begin(cfg->ctx, &f.header, f.names, err);
+    for (unsigned i = 0; i < cfg->spec->n_stage && !rc && !f.finished; i++)
+        rc = run_here(&f, err);
     release(&f);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* flow_files.c - the files of the work folder: which there are, what they were made of,
- * and the one that a job leaves. */
+/* flow_files.c - the files of the work folder: what they were made of, and the one that
+ * a job leaves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,8 +60,8 @@ static struct slu_workfile_head head_of(const struct slu_flow *f,
 }
 
 /* File i of a stage, whatever it was made with. */
-static int open_any(const struct slu_flow *f, const struct slu_stage *s, uint64_t i,
-                    struct slu_workfile **file, struct slu_err *err)
+int slu_flow_open(const struct slu_flow *f, const struct slu_stage *s, uint64_t i,
+                  struct slu_workfile **file, struct slu_err *err)
 {
     const struct slu_workfile_head h = head_of(f, s, i, NULL);
 
@@ -73,7 +73,7 @@ int slu_flow_reopen(const struct slu_flow *f, const struct slu_stage *s, uint64_
 {
     const struct slu_flow_from *from = &f->from[slu_stage_number(f->cfg->spec, s)];
     const uint64_t number = from->first + i;
-    int rc = open_any(f, s, number, file, err);
+    int rc = slu_flow_open(f, s, number, file, err);
 
     if (!rc && slu_u128_cmp(slu_workfile_id(*file), from->file[i].id)) {
         rc = slu_fail(err, SLU_E_MISMATCH, "%s: changed while it was read",
@@ -81,118 +81,6 @@ int slu_flow_reopen(const struct slu_flow *f, const struct slu_stage *s, uint64_
         slu_workfile_free(*file);
         *file = NULL;
     }
-    return rc;
-}
-
-/* ---- sections ---- */
-
-static uint64_t cells(const struct slu_flow *f, unsigned table)
-{
-    const struct slu_table_spec *t = &f->cfg->spec->table[table];
-
-    return t->cut == SLU_CUT_NO ? 1 : t->cut == SLU_CUT_PARTS ? f->n_part : f->n_range;
-}
-
-void slu_flow_sections(const struct slu_flow *f, unsigned table, uint64_t *first,
-                       uint64_t *n)
-{
-    const struct slu_stage *s = slu_stage_of(f->cfg->spec, table);
-
-    *first = SEC_TABLES;
-    for (unsigned k = 0; s->out[k] != table; k++)
-        *first += cells(f, s->out[k]);
-    *n = cells(f, table);
-}
-
-static uint64_t sections_of(const struct slu_flow *f, const struct slu_stage *s)
-{
-    uint64_t n = SEC_TABLES;
-
-    for (unsigned k = 0; k < s->n_out; k++)
-        n += cells(f, s->out[k]);
-    return n;
-}
-
-static bool cut_by_ranges(const struct slu_flow *f, const struct slu_stage *s)
-{
-    for (unsigned k = 0; k < s->n_out; k++)
-        if (f->cfg->spec->table[s->out[k]].cut == SLU_CUT_RANGES)
-            return true;
-    return false;
-}
-
-/* ---- how many parts there are, and the header ---- */
-
-static const struct slu_stage *first_input(const struct slu_flow *f, unsigned flags)
-{
-    const struct slu_flow_spec *spec = f->cfg->spec;
-
-    for (unsigned i = f->stage->n_in; i-- > 0;) {
-        const struct slu_stage *s = slu_stage_of(spec, f->stage->in[i].table);
-        if ((s->flags & flags) == flags)
-            return s;
-    }
-    return NULL;
-}
-
-/* The number of parts that a stage of one job was made of. */
-static int parts_in(const struct slu_flow *f, const struct slu_stage *one, uint64_t *n,
-                    struct slu_err *err)
-{
-    struct slu_workfile *file;
-    int rc = open_any(f, one, 0, &file, err);
-
-    if (rc)
-        return rc;
-    *n = slu_workfile_len(file, SEC_PARTS) / PART;
-    if (!*n || *n > SLU_WORKFILE_MAX_PARTS)
-        rc = slu_workfile_damaged(file, err);
-    else if (!(f->stage->flags & (SLU_STAGE_ONE | SLU_STAGE_RANGES)) &&
-             *n != f->job->of)
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: is of %llu parts, and this is part %llu/%llu",
-                      slu_workfile_path(file), (unsigned long long)*n,
-                      (unsigned long long)f->job->part, (unsigned long long)f->job->of);
-    slu_workfile_free(file);
-    return rc;
-}
-
-int slu_flow_shape(struct slu_flow *f, struct slu_err *err)
-{
-    const struct slu_stage *one = first_input(f, SLU_STAGE_ONE);
-    const struct slu_stage *any = first_input(f, 0);
-    int rc = SLU_OK;
-
-    if (!(f->stage->flags & (SLU_STAGE_ONE | SLU_STAGE_RANGES)))
-        f->n_part = f->job->of;
-    if (one)
-        rc = parts_in(f, one, &f->n_part, err);
-    else if (any && !f->n_part)
-        rc = slu_work_parts(f->job->work, any->name, &f->n_part, err);
-    f->n_range = f->stage->flags & SLU_STAGE_RANGES ? f->job->of
-                 : f->job->ranges                   ? f->job->ranges
-                                                    : f->n_part;
-    return rc;
-}
-
-int slu_flow_first_header(struct slu_flow *f, struct slu_err *err)
-{
-    const struct slu_stage *s = first_input(f, SLU_STAGE_NAMES);
-    struct slu_workfile_stream stream = {.domain = NULL};
-    struct slu_names *names = NULL;
-    struct slu_workfile *file = NULL;
-    int rc = slu_names_new(&names, err);
-
-    if (!rc)
-        rc = open_any(f, s, 0, &file, err);
-    slu_header_init(&stream.header);
-    if (!rc)
-        rc = slu_workfile_get_stream(file, SEC_STREAM, names, false, &stream, err);
-    if (!rc)
-        rc = slu_header_copy(&f->header, &stream.header, err);
-    slu_workfile_stream_release(&stream);
-    slu_workfile_free(file);
-    slu_names_free(names);
     return rc;
 }
 
@@ -236,30 +124,39 @@ static int read_made(struct slu_flow *f, struct slu_workfile *file, struct slu_e
     return rc ? rc : slu_workfile_end(file, err);
 }
 
-/* Its part's file of the first stage is the one that the stage of one job was made of.
- */
+/* The row of a part. */
+static int read_part(const struct slu_flow *f, const struct slu_stage *of,
+                     uint64_t part, uint64_t v[PART], struct slu_err *err)
+{
+    struct slu_workfile *file = NULL;
+    int rc = slu_flow_open(f, of, 0, &file, err);
+
+    if (!rc)
+        rc = slu_workfile_read(file, SEC_PARTS, part * PART, PART, v, err);
+    if (!rc && v[PART_HASH] != slu_hash64(v, PART_HASH * 8))
+        rc = slu_workfile_damaged(file, err);
+    slu_workfile_free(file);
+    return rc;
+}
+
+/* Its part's file of the first stage is the one that all was made of. */
 static int check_part(const struct slu_flow *f, const struct slu_stage *one,
                       const struct slu_workfile *file, struct slu_err *err)
 {
     struct slu_u128 id = slu_workfile_id(file);
-    struct slu_workfile *of = NULL;
     uint64_t v[PART] = {0};
-    int rc = open_any(f, one, 0, &of, err);
+    int rc = read_part(f, one, f->job->part, v, err);
 
-    if (!rc)
-        rc = slu_workfile_read(of, SEC_PARTS, f->job->part * PART, PART, v, err);
-    if (!rc && v[PART_HASH] != slu_hash64(v, PART_HASH * 8))
-        rc = slu_workfile_damaged(of, err);
     if (!rc && (v[PART_ID] != id.lo || v[PART_ID + 1] != id.hi))
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: is not what the %s was made of; remove the %s and run "
-                      "--phase %s again",
+                      "--stage %s again",
                       slu_workfile_path(file), one->name, one->name, one->name);
-    slu_workfile_free(of);
     return rc;
 }
 
-static void note_part(struct slu_flow *f, uint64_t i, const struct slu_workfile *file)
+static int note_part(struct slu_flow *f, uint64_t i, const struct slu_workfile *file,
+                     struct slu_err *err)
 {
     const struct slu_workfile_head *h = slu_workfile_head(file);
     const struct slu_u128 id = slu_workfile_id(file);
@@ -271,13 +168,17 @@ static void note_part(struct slu_flow *f, uint64_t i, const struct slu_workfile 
     v[PART_TOKENS] = h->count[N_TOKEN];
     v[PART_STREAM] = h->inputs.lo;
     v[PART_STREAM + 1] = h->inputs.hi;
-    v[PART_STREAM + 2] = 0;
+    v[PART_SPAN] = h->count[N_SPAN];
     v[PART_HASH] = slu_hash64(v, PART_HASH * 8);
+    f->base[i + 1] = f->base[i] + v[PART_SPAN];
+    return v[PART_SPAN] < SLU_LOCAL && f->base[i + 1] < SLU_LOCAL
+               ? SLU_OK
+               : slu_workfile_damaged(file, err);
 }
 
 /* ---- all files of a stage ---- */
 
-/* A stream that reads none is written from the stage's files. */
+/* A stage that reads no stream writes one, or a set, from the stage's files. */
 static bool gives_vocab(const struct slu_flow *f, const struct slu_stage *s)
 {
     const struct slu_flow_spec *spec = f->cfg->spec;
@@ -285,7 +186,8 @@ static bool gives_vocab(const struct slu_flow *f, const struct slu_stage *s)
     for (const struct slu_stage *p = spec->stage; p < spec->stage + spec->n_stage; p++)
         for (unsigned k = 0; k < p->n_in; k++)
             if (slu_stage_of(spec, p->in[k].table) == s &&
-                (p->flags & (SLU_STAGE_READS | SLU_STAGE_WRITES)) == SLU_STAGE_WRITES)
+                !(p->flags & SLU_STAGE_READS) &&
+                p->flags & (SLU_STAGE_WRITES | SLU_STAGE_SET))
                 return true;
     return false;
 }
@@ -316,34 +218,52 @@ static int check_ranges(const struct slu_flow *f, const struct slu_workfile *fil
                     (unsigned long long)f->job->part, (unsigned long long)f->job->of);
 }
 
+/* What ids mean, beside the tokenizer, is the same in all parts. */
+static int check_ids(struct slu_flow *f, const struct slu_workfile *file,
+                     struct slu_err *err)
+{
+    uint64_t is = slu_workfile_head(file)->count[N_IDS];
+
+    f->ids = f->ids ? f->ids : is;
+    if (f->ids == is)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%s: its stream has other special ids, or ids of another width, "
+                    "than that of the other parts",
+                    slu_workfile_path(file));
+}
+
 static int look_at(struct slu_flow *f, const struct slu_stage *s, const char *param,
                    uint64_t i, struct slu_err *err)
 {
     struct slu_flow_from *from = &f->from[slu_stage_number(f->cfg->spec, s)];
-    const struct slu_stage *one = first_input(f, SLU_STAGE_ONE);
+    const struct slu_stage *of = slu_flow_parts_of(f);
     const struct slu_workfile_head want = head_of(f, s, from->first + i, param);
     struct slu_workfile *file = NULL;
-    int rc = open_any(f, s, from->first + i, &file, err);
+    int rc = slu_flow_open(f, s, from->first + i, &file, err);
 
     if (!rc)
         rc = slu_workfile_match(file, &want, NULL, err);
-    if (!rc && cut_by_ranges(f, s))
+    if (!rc && slu_flow_ranged(f, s))
         rc = check_ranges(f, file, err);
-    if (!rc && slu_workfile_n_section(file) != sections_of(f, s))
-        rc = slu_workfile_damaged(file, err);
+    if (!rc)
+        rc = check_ids(f, file, err);
     if (!rc)
         rc = read_made(f, file, err);
+    if (!rc && slu_workfile_n_section(file) != slu_flow_sections_of(f, s))
+        rc = slu_workfile_damaged(file, err);
     if (!rc) {
         from->file[i].id = slu_workfile_id(file);
         if (s->flags & SLU_STAGE_NAMES)
             rc = read_names(f, s, &from->file[i], i == 0, file, err);
     }
-    if (!rc && f->part && s == f->cfg->spec->stage)
-        note_part(f, i, file);
+    if (!rc && f->part && s == slu_stage_sees(f->cfg->spec, f->stage))
+        rc = note_part(f, i, file, err);
     if (!rc && f->cfg->reader && s == f->cfg->spec->stage) {
         f->want = slu_workfile_head(file)->inputs;
         f->want_of = s;
-        rc = one ? check_part(f, one, file, err) : SLU_OK;
+        rc = of && s == slu_stage_parts(f->cfg->spec, of) ? check_part(f, of, file, err)
+                                                          : SLU_OK;
     }
     slu_workfile_free(file);
     return rc;
@@ -382,22 +302,55 @@ static int look_at_all(struct slu_flow *f, const struct slu_stage *s, bool own,
     return SLU_OK;
 }
 
+/* The stream is that of the first stage, whose files need not be there. */
+static int want_stream(struct slu_flow *f, const struct slu_stage *of,
+                       struct slu_err *err)
+{
+    uint64_t v[PART] = {0};
+    int rc = read_part(f, of, f->job->part, v, err);
+
+    f->want = (struct slu_u128){v[PART_STREAM], v[PART_STREAM + 1]};
+    f->want_of = f->cfg->spec->stage;
+    return rc;
+}
+
+/* What an input says of all parts. */
+static int copy_parts(struct slu_flow *f, const struct slu_stage *of,
+                      struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (uint64_t i = 0; i < f->n_part && !rc; i++) {
+        uint64_t *v = f->part + i * PART;
+        rc = read_part(f, of, i, v, err);
+        f->base[i + 1] = f->base[i] + v[PART_SPAN];
+    }
+    return rc;
+}
+
 int slu_flow_look(struct slu_flow *f, struct slu_err *err)
 {
     const struct slu_flow_spec *spec = f->cfg->spec;
+    const struct slu_stage *of = slu_flow_parts_of(f);
     int rc = SLU_OK;
 
-    if (f->stage->flags & SLU_STAGE_ONE) {
+    const struct slu_stage *sees = slu_stage_sees(spec, f->stage);
+
+    if (sees || slu_stage_parts(spec, f->stage)) {
         f->part = calloc(f->n_part, PART * sizeof *f->part);
-        if (!f->part)
+        f->base = calloc(f->n_part + 1, sizeof *f->base);
+        if (!f->part || !f->base)
             return slu_fail_nomem(err, f->n_part * PART * sizeof *f->part);
     }
     for (unsigned k = 0; k < f->stage->n_in && !rc; k++) {
         const struct slu_stage *s = slu_stage_of(spec, f->stage->in[k].table);
-        if (!f->from[slu_stage_number(spec, s)].file)
+        if (slu_flow_has(f, f->stage->in[k].table) &&
+            !f->from[slu_stage_number(spec, s)].file)
             rc = look_at_all(f, s, f->stage->in[k].reach == SLU_OWN, err);
     }
-    return rc;
+    if (!rc && f->part && !sees)
+        rc = copy_parts(f, of, err);
+    return !rc && of && f->cfg->reader && !f->want_of ? want_stream(f, of, err) : rc;
 }
 
 /* ---- its own file ---- */
@@ -418,7 +371,7 @@ static int match_own(struct slu_flow *f, struct slu_workfile *file, struct slu_e
     uint64_t is = slu_workfile_head(file)->count[N_RANGE];
     int rc = slu_workfile_match(file, &want, NULL, err);
 
-    if (!rc && cut_by_ranges(f, f->stage) && is != f->n_range)
+    if (!rc && slu_flow_ranged(f, f->stage) && is != f->n_range)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: was made with ranges=%llu, and this is ranges=%llu",
                       slu_workfile_path(file), (unsigned long long)is,
@@ -462,6 +415,8 @@ static int put_tables(struct slu_flow *f, struct slu_workfile_out *o, uint64_t *
     for (unsigned k = 0; k < f->stage->n_out && !rc; k++) {
         unsigned number = f->stage->out[k];
         uint64_t first, n;
+        if (!slu_flow_has(f, number))
+            continue;
         slu_flow_sections(f, number, &first, &n);
         rc = slu_table_write(f->table[number], o, first, n, f->cell[number],
                              f->cfg->ctx, err);
@@ -480,7 +435,7 @@ static int put_beside(struct slu_flow *f, struct slu_workfile_out *o,
         const uint64_t v[] = {f->made[i].lo, f->made[i].hi};
         rc = slu_workfile_put(o, v, 2, err);
     }
-    if (!rc && f->part) {
+    if (!rc && f->part && slu_stage_parts(f->cfg->spec, f->stage)) {
         rc = slu_workfile_section(o, SEC_PARTS, err);
         if (!rc)
             rc = slu_workfile_put(o, f->part, f->n_part * PART, err);
@@ -494,25 +449,33 @@ static int put_beside(struct slu_flow *f, struct slu_workfile_out *o,
     return rc;
 }
 
+int slu_flow_begin(struct slu_flow *f, struct slu_err *err)
+{
+    int rc = slu_workfile_create(&f->out, f->path, SLU_WORKFILE_FLOW, err);
+
+    if (!rc)
+        rc = put_beside(f, f->out, err);
+    return rc ? rc : slu_workfile_section(f->out, SEC_TABLES, err);
+}
+
 int slu_flow_write(struct slu_flow *f, struct slu_err *err)
 {
     struct slu_workfile_head head = head_of(f, f->stage, f->job->part, f->param);
-    struct slu_workfile_out *o = NULL;
-    int rc = slu_workfile_create(&o, f->path, head.kind, err);
+    int rc = f->out ? SLU_OK : slu_flow_begin(f, err);
 
     if (!rc)
-        rc = put_beside(f, o, err);
-    if (!rc)
-        rc = put_tables(f, o, &head.count[N_LONGEST], err);
-    if (rc) {
-        slu_workfile_abort(o);
+        rc = put_tables(f, f->out, &head.count[N_LONGEST], err);
+    if (rc)
         return rc;
-    }
     head.inputs = f->stream;
     head.count[N_SEQUENCE] = f->report->in.n.sequences;
     head.count[N_TOKEN] = f->report->in.n.tokens;
-    head.count[N_RANGE] = cut_by_ranges(f, f->stage) ? f->n_range : 0;
-    return slu_workfile_close(o, &head, sections_of(f, f->stage), err);
+    head.count[N_RANGE] = slu_flow_ranged(f, f->stage) ? f->n_range : 0;
+    head.count[N_SPAN] = f->span ? f->span : f->report->in.n.sequences;
+    head.count[N_IDS] = f->ids;
+    struct slu_workfile_out *o = f->out;
+    f->out = NULL;
+    return slu_workfile_close(o, &head, slu_flow_sections_of(f, f->stage), err);
 }
 
 /* ---- for programs ---- */
@@ -527,37 +490,10 @@ bool slu_flow_there(const struct slu_flow_spec *spec, const struct slu_flow_job 
     const struct slu_stage *s = slu_stage_named(spec, job->stage);
     struct slu_err err = SLU_ERR_INIT;
     struct slu_workfile *file = NULL;
-    bool there =
-        s && s->n_out && !open_any(&f, s, job->part, &file, &err) &&
-        (!cut_by_ranges(&f, s) || slu_workfile_head(file)->count[N_RANGE] == f.n_range);
+    bool there = s && s->n_out && !slu_flow_open(&f, s, job->part, &file, &err) &&
+                 (!slu_flow_ranged(&f, s) ||
+                  slu_workfile_head(file)->count[N_RANGE] == f.n_range);
 
     slu_workfile_free(file);
     return there;
-}
-
-int slu_flow_inputs(const struct slu_flow_spec *spec, const struct slu_flow_job *job,
-                    int (*each)(void *ctx, const char *folder, const char *prefix,
-                                struct slu_err *err),
-                    void *ctx, struct slu_err *err)
-{
-    const struct slu_stage *s = slu_stage_named(spec, job->stage), *before = NULL;
-    int rc = SLU_OK;
-
-    for (unsigned k = 0; k < s->n_in && !rc; k++) {
-        const struct slu_stage *of = slu_stage_of(spec, s->in[k].table);
-        struct slu_buf name = SLU_BUF_INIT;
-        if (of == before)
-            continue;
-        before = of;
-        rc = s->in[k].reach == SLU_OWN
-                 ? slu_buf_printf(&name, err, "%s.%llu-of-%llu", of->name,
-                                  (unsigned long long)job->part,
-                                  (unsigned long long)job->of)
-                 : slu_buf_printf(&name, err, "%s%s", of->name,
-                                  of->flags & SLU_STAGE_ONE ? "" : ".");
-        if (!rc)
-            rc = each(ctx, job->work, (const char *)name.data, err);
-        slu_buf_release(&name);
-    }
-    return rc;
 }

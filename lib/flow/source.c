@@ -36,6 +36,8 @@ struct slu_source {
 int slu_table_add(struct slu_table *t, struct slu_workfile *f, uint64_t part,
                   uint64_t first, uint64_t n, uint64_t longest, struct slu_err *err)
 {
+    if (t->spec->kind == SLU_STORE)
+        return slu_store_add(t, f, first, err);
     struct slu_source *s = calloc(1, sizeof *s);
     uint64_t off;
     int rc = s ? slu_grow(&t->source, &t->cap_source, t->n_source + 1, sizeof s, err)
@@ -59,6 +61,8 @@ int slu_table_add(struct slu_table *t, struct slu_workfile *f, uint64_t part,
         s->off_byte = i ? s->off_byte : off;
         s->most = e->n_byte > s->most ? e->n_byte : s->most;
     }
+    if (t->spec->n_word)
+        longest = 8 * (uint64_t)t->spec->n_word;
     s->longest = longest < s->most ? longest : s->most;
     t->longest = s->longest > t->longest ? s->longest : t->longest;
     if (t->n_open < t->cfg.max_file) {
@@ -334,6 +338,77 @@ static int pour(struct slu_table *t, struct slu_err *err)
     return rc ? rc : slu_sorter_seal(t->sorter, err);
 }
 
+/* ---- meeting ---- */
+
+/* n rows of a part: of the cell, and their ordinals become those of all parts. */
+static bool take_local(const struct slu_table *t, uint64_t part, uint64_t *w, size_t n)
+{
+    const struct slu_table_cfg *c = &t->cfg;
+    const unsigned n_word = t->spec->n_word, low = t->spec->low;
+    const uint64_t base = c->base[part], n_ordinal = c->base[part + 1] - base;
+
+    for (uint64_t *end = w + n * n_word; w < end; w += n_word) {
+        for (unsigned m = t->spec->local; m; m &= m - 1) {
+            uint64_t *v = &w[__builtin_ctz(m)];
+            if ((*v >> low) % SLU_LOCAL >= n_ordinal)
+                return false;
+            *v += base << low;
+        }
+        if (slu_cells_range(w[0], c->n_cell, t->spec->group_bits) != c->cell)
+            return false;
+    }
+    return true;
+}
+
+/* All whole rows that the buffer has, one at least. */
+static int pour_some(struct slu_table *t, struct slu_source *s, struct slu_err *err)
+{
+    const size_t size = 8 * (size_t)t->spec->n_word;
+    int rc = turn(s, err);
+
+    if (!rc)
+        rc = need(s, size, err);
+    if (rc)
+        return rc;
+    const size_t n = (s->len - s->pos) / size;
+    uint64_t *w = (uint64_t *)(void *)(s->buf + s->pos);
+    for (size_t i = 0; i < n * t->spec->n_word; i++)
+        w[i] = slu_le64(&w[i]);
+    s->pos += n * size;
+    return take_local(t, s->part, w, n) ? slu_cells_put(t->cells, w, n, err)
+                                        : damaged(s, err);
+}
+
+/* For what there is, few enough cells that their chunks are full. */
+static uint64_t for_cells(const struct slu_table *t, uint64_t most)
+{
+    uint64_t n_byte = 64 << 10;
+
+    for (size_t i = 0; i < t->n_source; i++)
+        for (uint64_t k = 0; k < t->source[i]->n_extent; k++)
+            n_byte += t->source[i]->extent[k].n_byte / 4 * 5;
+    return n_byte < most ? n_byte : most;
+}
+
+int slu_table_pour_cells(struct slu_table *t, uint64_t cells_byte, uint64_t buf_byte,
+                         struct slu_err *err)
+{
+    const size_t cap = buf_byte < LEAST_BUF   ? LEAST_BUF
+                       : buf_byte > ALONE_BUF ? ALONE_BUF
+                                              : (size_t)buf_byte;
+    int rc = slu_table_new_cells(t, for_cells(t, cells_byte), err);
+
+    for (size_t i = 0; i < t->n_source && !rc; i++) {
+        struct slu_source *s = t->source[i];
+        rc = open_source(t, s, cap, err);
+        while (!rc)
+            rc = pour_some(t, s, err);
+        close_source(t, s);
+        rc = rc == SLU_EOF ? SLU_OK : rc;
+    }
+    return rc;
+}
+
 /* ---- all of them ---- */
 
 int slu_table_begin_files(struct slu_table *t, struct slu_err *err)
@@ -350,12 +425,31 @@ int slu_table_begin_files(struct slu_table *t, struct slu_err *err)
                             t->source[i]->path,
                             (unsigned long long)(t->source[i]->longest >> 10),
                             (unsigned long long)(most >> 10));
-    if (t->spec->kind == SLU_LIST)
+    if (t->spec->kind != SLU_ROWS || t->cfg.unsorted)
         return SLU_OK;
-    each = (each < MOST_BUF ? each : MOST_BUF) & ~UINT64_C(7);
+    const uint64_t most_buf = t->longest > MOST_BUF ? t->longest : MOST_BUF;
+    each = (each < most_buf ? each : most_buf) & ~UINT64_C(7);
     if (n > t->cfg.max_file || each < LEAST_BUF || each < t->longest)
         return pour(t, err);
     return begin_merge(t, (size_t)each, err);
+}
+
+/* Rows of words behind the one at hand that are in the buffer are left to
+ * slu_table_next; what it has not taken is where the next advance goes on. */
+static void leave_rows(struct slu_table *t, struct slu_source *s)
+{
+    t->rows = s->buf + s->pos + s->size;
+    t->end_rows = t->spec->n_word ? s->buf + s->len : t->rows;
+    t->part = s->part;
+}
+
+static void take_rows(struct slu_table *t, struct slu_source *s)
+{
+    if (!t->rows)
+        return;
+    s->pos = (size_t)(t->rows - s->buf);
+    s->size = 0;
+    t->rows = t->end_rows = NULL;
 }
 
 static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err *err)
@@ -366,10 +460,13 @@ static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err 
     for (; rc == SLU_EOF && t->at_source < t->n_source; t->at_source += rc == SLU_EOF) {
         struct slu_source *s = t->source[t->at_source];
         rc = s->buf ? SLU_OK : open_source(t, s, cap, err);
+        take_rows(t, s);
         if (!rc)
             rc = advance(t, s, err);
-        if (!rc)
+        if (!rc) {
             *row = s->row;
+            leave_rows(t, s);
+        }
         if (rc == SLU_EOF)
             close_source(t, s);
     }
@@ -378,7 +475,7 @@ static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err 
 
 int slu_table_next_file(struct slu_table *t, struct slu_row *row, struct slu_err *err)
 {
-    if (t->spec->kind == SLU_LIST)
+    if (t->spec->kind == SLU_LIST || t->cfg.unsorted)
         return next_listed(t, row, err);
     return t->sorter ? slu_table_sorted(t, row, true, err) : next_merged(t, row, err);
 }

@@ -2,11 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/flow/cells_private.h"
 #include "lib/flow/table_private.h"
 #include "lib/le.h"
 #include "lib/order/spool.h"
 
-#define COPY (256 << 10) /* bytes of a list that go to a file at once */
+#define COPY       (256 << 10) /* bytes that go to a file at once */
+#define NO_SECTION UINT64_MAX  /* of a row that is held: there is none */
 
 static int make(struct slu_table **out, const struct slu_table_spec *spec,
                 const struct slu_table_cfg *cfg, struct slu_err *err)
@@ -26,9 +28,34 @@ int slu_table_over(struct slu_table **t, const struct slu_table_spec *spec,
 {
     int rc = make(t, spec, cfg, err);
 
-    if (!rc)
-        (*t)->files = true;
+    if (rc)
+        return rc;
+    (*t)->files = true;
+    rc = spec->kind == SLU_STORE ? slu_store_new(*t, err) : SLU_OK;
+    if (rc) {
+        slu_table_free(*t);
+        *t = NULL;
+    }
     return rc;
+}
+
+int slu_table_new_cells(struct slu_table *t, uint64_t budget_byte, struct slu_err *err)
+{
+    const struct slu_cells_cfg cfg = {t->spec->n_word,
+                                      t->spec->group_bits,
+                                      budget_byte,
+                                      t->cfg.tmpdir,
+                                      t->cfg.n_cell ? t->cfg.n_cell : 1,
+                                      t->cfg.n_cell && !t->files};
+
+    return slu_cells_new(&t->cells, &cfg, err);
+}
+
+/* MEET: of the budget, what is for groups, beside the cells; none where it is written
+ * to a file. */
+static uint64_t groups_byte(const struct slu_table *t)
+{
+    return t->cfg.n_cell && !t->files ? 0 : t->cfg.budget_byte / 3;
 }
 
 int slu_table_new(struct slu_table **t, const struct slu_table_spec *spec,
@@ -41,9 +68,20 @@ int slu_table_new(struct slu_table **t, const struct slu_table_spec *spec,
 
     if (rc)
         return rc;
-    rc = spec->kind == SLU_ROWS
-             ? slu_sorter_new(&(*t)->sorter, &sorting, err)
-             : slu_spool_new(&(*t)->spool, cfg->budget_byte, cfg->tmpdir, err);
+    if (spec->kind == SLU_STORE)
+        rc = slu_store_new(*t, err);
+    else if (spec->kind == SLU_ROWS && !cfg->unsorted)
+        rc = slu_sorter_new(&(*t)->sorter, &sorting, err);
+    else if (spec->kind != SLU_MEET)
+        rc = slu_spool_new(&(*t)->spool, cfg->budget_byte, cfg->tmpdir, err);
+    else
+        rc = slu_table_new_cells(*t, cfg->budget_byte - groups_byte(*t), err);
+    if (spec->kind == SLU_MEET)
+        (*t)->longest = 8 * (uint64_t)spec->n_word;
+    if (spec->kind == SLU_ROWS && (spec->cut == SLU_CUT_PARTS || spec->dense) &&
+        cfg->base)
+        (*t)->shift =
+            (unsigned)__builtin_clzll(cfg->base[cfg->n_part] << spec->low | 1);
     if (rc) {
         slu_table_free(*t);
         *t = NULL;
@@ -57,6 +95,8 @@ void slu_table_free(struct slu_table *t)
         return;
     slu_sorter_free(t->sorter);
     slu_spool_free(t->spool);
+    slu_cells_free(t->cells);
+    slu_store_free(t->store);
     slu_table_free_files(t);
     free(t->end_byte);
     free(t);
@@ -76,10 +116,17 @@ uint64_t slu_table_spilled(const struct slu_table *t)
 {
     return t->sorter  ? slu_sorter_spilled(t->sorter)
            : t->spool ? slu_spool_spilled(t->spool)
+           : t->cells ? slu_cells_spilled(t->cells)
+           : t->store ? slu_store_spilled(t->store)
                       : 0;
 }
 
 /* ---- rows in a sorter ---- */
+
+struct slu_sorter *slu_table_sorter(struct slu_table *t)
+{
+    return t->sorter;
+}
 
 static void put_be64(uint8_t *p, uint64_t v)
 {
@@ -106,7 +153,8 @@ int slu_table_add_row(struct slu_table *t, const struct slu_row *row, bool with_
         piece[0] = (struct slu_piece){rest, n > 2 ? 8 * (n - 2) : 0};
     }
     put_be64(part, row->part);
-    return slu_sorter_add(t->sorter, row->key, piece, 1 + with_part, err);
+    const struct slu_u128 key = {row->key.lo, row->key.hi << t->shift};
+    return slu_sorter_add(t->sorter, key, piece, 1 + with_part, err);
 }
 
 int slu_table_sorted(struct slu_table *t, struct slu_row *row, bool with_part,
@@ -117,6 +165,7 @@ int slu_table_sorted(struct slu_table *t, struct slu_row *row, bool with_part,
 
     if (rc)
         return rc;
+    row->key.hi >>= t->shift;
     row->part = 0;
     if (with_part) {
         row->n_byte -= 8;
@@ -153,15 +202,36 @@ static void put_size(struct slu_table *t, uint64_t n)
         t->longest = n;
 }
 
-int slu_table_put(struct slu_table *t, const uint64_t *w, struct slu_err *err)
+static int put_row(struct slu_table *t, const uint64_t *w, struct slu_err *err)
 {
     const unsigned n = t->spec->n_word;
     const struct slu_row row = {
         .key = {n > 1 ? w[1] : 0, w[0]}, .p = w, .n_byte = 8 * (size_t)n};
 
     put_size(t, 8 * (uint64_t)n);
+    if (t->sorter && n <= 2) { /* all of it is key */
+        const struct slu_u128 key = {row.key.lo, w[0] << t->shift};
+        return slu_sorter_add(t->sorter, key, NULL, 0, err);
+    }
     return t->sorter ? slu_table_add_row(t, &row, false, err)
                      : slu_spool_put(t->spool, w, 8 * (size_t)n, err);
+}
+
+int slu_table_put_rows(struct slu_table *t, const uint64_t *w, size_t n,
+                       struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    if (t->cells)
+        return slu_cells_put(t->cells, w, n, err);
+    for (; n > 0 && !rc; n--, w += t->spec->n_word)
+        rc = put_row(t, w, err);
+    return rc;
+}
+
+int slu_table_put(struct slu_table *t, const uint64_t *w, struct slu_err *err)
+{
+    return slu_table_put_rows(t, w, 1, err);
 }
 
 int slu_table_put_bytes(struct slu_table *t, struct slu_u128 key,
@@ -192,10 +262,25 @@ int slu_table_put_bytes(struct slu_table *t, struct slu_u128 key,
 
 /* ---- reading in this process ---- */
 
+int slu_table_meet(struct slu_table *t, const struct slu_meet_ops *ops,
+                   struct slu_err *err)
+{
+    const uint64_t work = groups_byte(t), buf = work / 4;
+    int rc = SLU_OK;
+
+    if (t->files)
+        rc = slu_table_pour_cells(t, t->cfg.budget_byte - work - buf, buf, err);
+    return rc ? rc
+              : slu_cells_groups(t->cells, ops, work + ops->work_byte, t->cfg.n_threads,
+                                 err);
+}
+
 int slu_table_begin(struct slu_table *t, struct slu_err *err)
 {
     if (t->files)
         return slu_table_begin_files(t, err);
+    if (t->cells || t->store)
+        return SLU_OK;
     return t->sorter ? slu_sorter_seal(t->sorter, err)
                      : slu_spool_rewind(t->spool, t->longest, err);
 }
@@ -221,6 +306,16 @@ static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err 
 
 int slu_table_next(struct slu_table *t, struct slu_row *row, struct slu_err *err)
 {
+    const unsigned n = t->spec->n_word;
+
+    if ((size_t)(t->end_rows - t->rows) >= 8 * n && t->end_rows != t->rows) {
+        uint64_t *w = (uint64_t *)(void *)t->rows;
+        for (unsigned i = 0; i < n; i++)
+            w[i] = slu_le64(&w[i]);
+        t->rows += 8 * n;
+        *row = (struct slu_row){{n > 1 ? w[1] : 0, w[0]}, w, 8 * (size_t)n, t->part};
+        return SLU_OK;
+    }
     if (t->files)
         return slu_table_next_file(t, row, err);
     return t->sorter ? slu_table_sorted(t, row, false, err) : next_listed(t, row, err);
@@ -228,8 +323,8 @@ int slu_table_next(struct slu_table *t, struct slu_row *row, struct slu_err *err
 
 /* ---- to a file ---- */
 
-static int put_row(const struct slu_table *t, struct slu_workfile_out *o,
-                   const struct slu_row *row, struct slu_err *err)
+static int write_row(const struct slu_table *t, struct slu_workfile_out *o,
+                     const struct slu_row *row, struct slu_err *err)
 {
     const uint64_t head[] = {row->key.lo, row->key.hi, row->n_byte};
 
@@ -246,24 +341,72 @@ static uint64_t top_bits(const void *n_cell, struct slu_u128 key, const void *p,
     return slu_draw_below(key.hi, *(const uint64_t *)n_cell);
 }
 
+/* Bytes of a row, as files have it. */
+static uint64_t size_of(const struct slu_table *t, const struct slu_row *row)
+{
+    return t->spec->n_word ? 8 * (uint64_t)t->spec->n_word
+                           : SLU_ROW_HEAD + slu_row_pad8(row->n_byte);
+}
+
+/* The part of the row at hand, from `at` on; its word 0 then counts from there. */
+static uint64_t of_part(struct slu_table *t, uint64_t at)
+{
+    const struct slu_table_cfg *c = &t->cfg;
+
+    while (at < c->n_part && t->word[0] >> t->spec->low >= c->base[at + 1])
+        at++;
+    t->word[0] -= c->base[at] << t->spec->low;
+    return at;
+}
+
+/* The row at hand goes into `held`, which waits in section *at, or takes its place. */
+static int hold(struct slu_table *t, struct slu_workfile_out *o, uint64_t *held,
+                uint64_t *at, uint64_t section, const void *ctx, struct slu_err *err)
+{
+    const unsigned n = t->spec->n_word;
+    int rc = SLU_OK;
+
+    if (section == *at && t->spec->join(ctx, held, t->word))
+        return SLU_OK;
+    if (*at != NO_SECTION)
+        rc = slu_workfile_put(o, held, n, err);
+    if (!rc)
+        rc = slu_workfile_section(o, section, err);
+    *at = section;
+    memcpy(held, t->word, n * sizeof *held);
+    return rc;
+}
+
 static int write_rows(struct slu_table *t, struct slu_workfile_out *o, uint64_t first,
                       uint64_t n_cell, slu_table_cell *cell, const void *ctx,
                       struct slu_err *err)
 {
+    const bool by_part = t->spec->cut == SLU_CUT_PARTS && t->cfg.base;
+    uint64_t at = 0, held[SLU_TABLE_WORDS], held_at = NO_SECTION;
+    const void *of_cell = cell ? ctx : &n_cell;
     struct slu_row row;
     int rc = slu_sorter_seal(t->sorter, err);
 
+    cell = cell ? cell : top_bits;
     while (!rc) {
         rc = slu_table_sorted(t, &row, false, err);
         if (rc)
             break;
-        uint64_t at = cell(ctx, row.key, row.p, row.n_byte);
-        rc = at < n_cell
-                 ? slu_workfile_section(o, first + at, err)
-                 : slu_fail(err, SLU_E_USAGE, "%s: a row of no cell", t->spec->name);
+        at = by_part ? of_part(t, at) : cell(of_cell, row.key, row.p, row.n_byte);
+        if (at >= n_cell)
+            return slu_fail(err, SLU_E_USAGE, "%s: a row of no cell", t->spec->name);
+        if (t->spec->join) {
+            rc = hold(t, o, held, &held_at, first + at, ctx, err);
+            continue;
+        }
+        rc = slu_workfile_section(o, first + at, err);
         if (!rc)
-            rc = put_row(t, o, &row, err);
+            rc = write_row(t, o, &row, err);
+        if (size_of(t, &row) > t->longest)
+            t->longest = size_of(t, &row);
     }
+    if (rc == SLU_EOF && held_at != NO_SECTION)
+        return slu_workfile_put(o, held, t->spec->n_word, err);
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
@@ -289,12 +432,36 @@ static int write_list(struct slu_table *t, struct slu_workfile_out *o, uint64_t 
     return rc;
 }
 
+static int write_cells(struct slu_table *t, struct slu_workfile_out *o, uint64_t first,
+                       uint64_t n_cell, struct slu_err *err)
+{
+    const size_t most = COPY / (8 * t->spec->n_word);
+    uint64_t *buf = malloc(COPY);
+    int rc = buf ? slu_cells_seal(t->cells, err) : slu_fail_nomem(err, COPY);
+
+    for (uint64_t j = 0; j < n_cell && !rc; j++) {
+        struct slu_cells_cursor at = {.cell = j};
+        size_t n = most;
+        rc = slu_workfile_section(o, first + j, err);
+        while (n == most && !rc) {
+            rc = slu_cells_read(t->cells, &at, buf, most, &n, err);
+            if (n && !rc)
+                rc = slu_workfile_put(o, buf, n * t->spec->n_word, err);
+        }
+    }
+    free(buf);
+    return rc;
+}
+
 int slu_table_write(struct slu_table *t, struct slu_workfile_out *o, uint64_t first,
                     uint64_t n_cell, slu_table_cell *cell, const void *ctx,
                     struct slu_err *err)
 {
+    if (t->spec->kind == SLU_STORE)
+        return slu_store_write(t, o, first, err);
     if (t->spec->kind == SLU_LIST)
         return write_list(t, o, first, n_cell, err);
-    return write_rows(t, o, first, n_cell, cell ? cell : top_bits, cell ? ctx : &n_cell,
-                      err);
+    if (t->spec->kind == SLU_MEET)
+        return write_cells(t, o, first, n_cell, err);
+    return write_rows(t, o, first, n_cell, cell, ctx, err);
 }

@@ -19,6 +19,14 @@ struct slu_table_cfg {
     const char *tmpdir;   /* borrowed, as the spec is */
     unsigned n_threads;
     unsigned max_file; /* that may be open at once */
+    uint64_t n_cell;   /* of the whole table, in files; 0: it is of one process */
+    uint64_t cell;     /* MEET over files: the one that is read */
+    /* Ordinals: part i has [base[i], base[i + 1]), of n_part; NULL: not known. */
+    const uint64_t *base;
+    uint64_t n_part;
+    bool unsorted; /* ROWS that are read in any order */
+    struct slu_workfile_out
+        *out; /* STORE: the file's section of its numbers; or NULL */
 };
 
 /* A table of this process. */
@@ -41,7 +49,7 @@ SLU_MUST_USE int slu_table_begin(struct slu_table *t, struct slu_err *err);
 typedef uint64_t slu_table_cell(const void *ctx, struct slu_u128 key, const void *p,
                                 size_t n_byte);
 /* No more rows: they go to sections first, … first + n_cell - 1 of o. cell NULL: by the
- * key's top bits. */
+ * key's top bits, or by part. ctx: of cell and of the spec's join. */
 SLU_MUST_USE int slu_table_write(struct slu_table *t, struct slu_workfile_out *o,
                                  uint64_t first, uint64_t n_cell, slu_table_cell *cell,
                                  const void *ctx, struct slu_err *err);
@@ -54,7 +62,10 @@ uint64_t slu_table_spilled(const struct slu_table *t);
 /* NULL is legal. */
 void slu_table_free(struct slu_table *t);
 
-/* ---- private to table.c and source.c ---- */
+/* ---- private to the engine ---- */
+
+/* An ordinal of a part is below this. */
+#define SLU_LOCAL (UINT64_C(1) << 48)
 
 /* What comes before a row's bytes in files and spools: the key (low, high) and how many
  * bytes there are. */
@@ -74,6 +85,9 @@ struct slu_table {
     bool files;                /* it is over files */
     struct slu_sorter *sorter; /* ROWS, but of files that are merged */
     struct slu_spool *spool;   /* LIST of this process */
+    struct slu_cells *cells;   /* MEET */
+    struct slu_store *store;   /* STORE */
+    unsigned shift;            /* spreads word 0 over a key, where its ordinals end */
     uint64_t longest;
     uint64_t n_byte;    /* LIST: put so far */
     uint64_t *end_byte; /* LIST: of each cell but the last */
@@ -83,8 +97,10 @@ struct slu_table {
     struct slu_source **source;
     size_t n_source, cap_source, at_source;
     unsigned n_open;
-    size_t *tree; /* of losers; 0 is the winner */
-    bool begun;   /* merging: a row was given */
+    size_t *tree;             /* of losers; 0 is the winner */
+    bool begun;               /* merging: a row was given */
+    uint8_t *rows, *end_rows; /* LIST of words: what of the buffer comes next */
+    uint64_t part;            /* whose it is */
 };
 
 /* Of the sorter; with_part: it is in the rows. */
@@ -92,9 +108,23 @@ SLU_MUST_USE int slu_table_add_row(struct slu_table *t, const struct slu_row *ro
                                    bool with_part, struct slu_err *err);
 SLU_MUST_USE int slu_table_sorted(struct slu_table *t, struct slu_row *row,
                                   bool with_part, struct slu_err *err);
+/* MEET: its cells, of so many bytes; or of as many at most, with all rows of the
+ * files. */
+SLU_MUST_USE int slu_table_new_cells(struct slu_table *t, uint64_t budget_byte,
+                                     struct slu_err *err);
+SLU_MUST_USE int slu_table_pour_cells(struct slu_table *t, uint64_t cells_byte,
+                                      uint64_t buf_byte, struct slu_err *err);
 SLU_MUST_USE int slu_table_begin_files(struct slu_table *t, struct slu_err *err);
 SLU_MUST_USE int slu_table_next_file(struct slu_table *t, struct slu_row *row,
                                      struct slu_err *err);
 void slu_table_free_files(struct slu_table *t);
+/* STORE. first: of its two sections. */
+SLU_MUST_USE int slu_store_new(struct slu_table *t, struct slu_err *err);
+SLU_MUST_USE int slu_store_add(struct slu_table *t, struct slu_workfile *f,
+                               uint64_t first, struct slu_err *err);
+SLU_MUST_USE int slu_store_write(struct slu_table *t, struct slu_workfile_out *o,
+                                 uint64_t first, struct slu_err *err);
+uint64_t slu_store_spilled(const struct slu_store *s);
+void slu_store_free(struct slu_store *s);
 
 #endif

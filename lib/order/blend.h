@@ -25,6 +25,8 @@
 #include "lib/err.h"
 #include "select.h"
 
+SLU_BEGIN_DECLS
+
 #define SLU_BLEND_SOURCES SLU_SELECT_GROUPS
 #define SLU_BLEND_PHASES  16
 #define SLU_BLEND_ONE     1000000 /* of weights and epochs, which have six decimals */
@@ -137,5 +139,7 @@ void slu_blending_pass(struct slu_blending *x, unsigned source, struct slu_u128 
 struct slu_blend_gave *slu_blending_books(struct slu_blending *x, unsigned source);
 /* Whether any phase wants some of a source. */
 bool slu_blend_weighs(const struct slu_blend *b, unsigned source);
+
+SLU_END_DECLS
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "blend.h"
+#include "lib/number.h"
 
 typedef unsigned __int128 u128; /* products of tokens and weights */
 
@@ -104,22 +105,6 @@ static int parse_weights(struct slu_blend *b, unsigned phase, const char *p, siz
     return SLU_OK;
 }
 
-/* p[0, n) as a whole number with K, M, G or T if wanted. */
-static bool whole_number(const char *p, size_t n, uint64_t *out)
-{
-    static const char units[] = "KMGT";
-    const char *u = n ? strchr(units, p[n - 1] & ~0x20) : NULL;
-    uint64_t v;
-    if (!n || p[n - 1] < 'A')
-        u = NULL;
-    n -= u != NULL;
-    if (memchr(p, '.', n) || !number(p, n, &v))
-        return false;
-    v /= SLU_BLEND_ONE;
-    return !__builtin_mul_overflow(
-        v, u ? UINT64_C(1) << 10 * (unsigned)(u - units + 1) : 1, out);
-}
-
 /* "80%", "20G" or "1000steps" in p[0, n). */
 static int parse_length(struct slu_blend *b, unsigned phase, const char *p, size_t n,
                         uint64_t batch_tok, struct slu_err *err)
@@ -132,7 +117,7 @@ static int parse_length(struct slu_blend *b, unsigned phase, const char *p, size
     if (share)
         good = number(p, n - 1, &v);
     else
-        good = whole_number(p, step ? n - k : n, &v);
+        good = slu_number(p, step ? n - k : n, 1000, &v);
     if (step && good && !batch_tok)
         return slu_fail(err, SLU_E_USAGE,
                         "--mix-schedule: '%.*s' wants the tokens of a step: "

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/flow/flow.h"
 #include "lib/le.h"
 #include "permute_private.h"
 
@@ -109,6 +110,9 @@ static int make(struct slu_permute *p, struct slu_err *err)
 
     if (rc || slu_permute_waits(p))
         return rc;
+    p->sorter = cfg->sorter;
+    if (p->sorter)
+        return SLU_OK;
     struct slu_sorter_cfg s = {cfg->budget_byte - rows_byte, p->tmpdir, cfg->n_threads};
     rc = slu_sorter_new(&p->sorter, &s, err);
     if (!rc && select)
@@ -141,7 +145,8 @@ void slu_permute_free(struct slu_permute *p)
 {
     if (!p)
         return;
-    slu_sorter_free(p->sorter);
+    if (p->sorter != p->cfg.sorter)
+        slu_sorter_free(p->sorter);
     slu_select_free(p->select);
     slu_permute_wait_release(p);
     free(p->tmpdir);
@@ -153,7 +158,7 @@ void slu_permute_free(struct slu_permute *p)
 const struct slu_permute_result *slu_permute_result(struct slu_permute *p)
 {
     p->result.spilled_byte = p->waited_byte;
-    if (p->sorter)
+    if (p->sorter && !p->cfg.sorter)
         p->result.spilled_byte += slu_sorter_spilled(p->sorter);
     if (p->select)
         p->result.spilled_byte += slu_select_spilled(p->select);
@@ -217,7 +222,7 @@ static int pack(struct slu_buf *out, struct slu_u128 key, const struct slu_batch
 static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_permute *p = ctx;
-    size_t marks = slu_permute_waits(p) ? sizeof(struct slu_mark) : 0;
+    size_t marks = slu_permute_marked(p) ? sizeof(struct slu_mark) : 0;
     struct slu_buf *buf, *rec;
     int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
 
@@ -245,19 +250,23 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
 }
 
 int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
-                    const struct slu_seq *q, struct slu_u128 key, uint64_t repeat,
-                    unsigned bucket, unsigned phase, struct slu_err *err)
+                    const struct slu_seq *q, const struct slu_judged *j,
+                    const struct slu_mark *m, uint64_t repeat, unsigned phase,
+                    struct slu_err *err)
 {
     const struct slu_seg *seg = &b->seg[q->seg_off];
+    struct slu_u128 key = j->key;
     int rc = slu_seqrec_pack(&p->rec, b, q, err);
 
     if (p->cfg.order == SLU_ORDER_KEEP)
         key = ordinal_key(repeat << 40 | p->ordinal);
     else if (repeat)
         key = order_key(p, b, q, repeat);
+    key = place_in_group(p, key, j->bucket, phase);
     if (rc == SLU_OK)
-        rc = slu_sorter_add(p->sorter, place_in_group(p, key, bucket, phase),
-                            p->rec.piece, SLU_SEQREC_PIECES, err);
+        rc = slu_sorter_add(p->sorter, key, p->rec.piece, SLU_SEQREC_PIECES, err);
+    if (rc == SLU_OK && p->put)
+        p->put(p->put_ctx, j->bucket, key, slu_seq_count(b, q), m->hash);
     if (rc == SLU_E_LIMIT)
         rc = slu_err_at(err,
                         "the sequence of %llu tokens that begins at offset %llu of "
@@ -270,7 +279,7 @@ int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
 
 static int take(struct slu_permute *p, const struct slu_batch *b,
                 const struct slu_seq *q, const struct slu_judged *j,
-                struct slu_err *err)
+                const struct slu_mark *m, struct slu_err *err)
 {
     int rc = SLU_OK;
 
@@ -284,7 +293,7 @@ static int take(struct slu_permute *p, const struct slu_batch *b,
     if (p->select)
         rc = slu_select_add(p->select, j->key, 0, q->len_tok, err);
     if (rc == SLU_OK)
-        rc = slu_permute_put(p, b, q, j->key, 0, j->bucket, 0, err);
+        rc = slu_permute_put(p, b, q, j, m, 0, 0, err);
     p->ordinal++;
     return rc;
 }
@@ -328,11 +337,15 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         if (j[i].verdict == TAKE)
             note_dense(p, b, q);
         if (j[i].packed) {
-            slu_count_add(&r->taken, slu_seq_count(b, q));
+            const struct slu_count n = slu_seq_count(b, q);
+            slu_count_add(&r->taken, n);
+            if (p->put)
+                p->put(p->put_ctx, j[i].bucket,
+                       place_in_group(p, j[i].key, j[i].bucket, 0), n, m[i].hash);
         } else if (j[i].verdict == TAKE) {
             rc = p->second              ? slu_permute_place(p, b, q, &j[i], &m[i], err)
                  : slu_permute_waits(p) ? slu_permute_await(p, b, q, &m[i], err)
-                                        : take(p, b, q, &j[i], err);
+                                        : take(p, b, q, &j[i], &m[i], err);
         } else if (!p->second || p->planned) {
             struct slu_count n = slu_seq_count(b, q);
             slu_count_add(left_out(r, j[i].verdict), n);
@@ -349,11 +362,25 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     return rc;
 }
 
+static int work_of_flow(void *ctx, unsigned worker, struct slu_batch *b, void *side,
+                        struct slu_err *err)
+{
+    (void)side;
+    return work(ctx, worker, b, err);
+}
+
+static int emit_of_flow(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
+{
+    (void)side;
+    return emit(ctx, b, err);
+}
+
 int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slots,
                      struct slu_sum *total, void (*progress)(void *ctx, uint64_t n_tok),
                      void *ctx, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {work, emit};
+    static const struct slu_side_ops of_flow = {0, work_of_flow, emit_of_flow, NULL};
 
     p->header = slu_reader_header(r);
     p->progress = progress;
@@ -365,7 +392,9 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
             p->cfg.budget_byte / 4 < 1 << 20 ? p->cfg.budget_byte / 4 : 1 << 20;
     p->packed_most = p->cfg.budget_byte / 16;
     int rc = p->planned ? slu_permute_begin_planned(p, err) : SLU_OK;
-    if (!rc)
+    if (!rc && p->cfg.flow)
+        rc = slu_flow_read(p->cfg.flow, &of_flow, p, err);
+    else if (!rc)
         rc = slu_stream_run(r, &ops, p, p->cfg.n_threads, n_slots, total, err);
     if (!rc && slu_permute_waits(p) && !p->planned && !p->row)
         rc = slu_permute_again(p, &ops, n_slots, total, err);
@@ -375,7 +404,7 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
         p->cut.tok = p->cfg.max_tokens;
         rc = slu_select_cut(p->select, &p->cut, 1, err);
     }
-    if (!rc && p->sorter)
+    if (!rc && p->sorter && !p->cfg.sorter)
         rc = slu_sorter_seal(p->sorter, err);
     return rc;
 }

@@ -3,9 +3,9 @@
  *
  * The key of a sequence is XXH3-128 of (a constant, seed, repeat number, source,
  * document, offset and length of each segment); ties go by the segment list, then by
- * the tokens (semantics.md 2). So the order is a function of the seed and of what the
- * sequences are: not of the input's order, of threads, memory or parts. Sequences are
- * sorted by lib/sorter.
+ * the tokens (DESIGN.md, Identity and order). So the order is a function of the seed
+ * and of what the sequences are: not of the input's order, of threads, memory or parts.
+ * Sequences are sorted by lib/sorter.
  *
  * A sample keeps the sequences whose second keyed hash is below the fraction: the same
  * ones whatever else is in the stream, and those of a smaller fraction are among those
@@ -37,6 +37,8 @@
 #include "lib/err.h"
 #include "lib/stream/stream.h"
 
+SLU_BEGIN_DECLS
+
 #define SLU_MAX_BANDS 4096
 
 enum slu_order {
@@ -65,6 +67,11 @@ struct slu_permute_cfg {
     /* Opens the input once more; NULL: it cannot be read twice. */
     int (*again)(void *ctx, struct slu_reader **r, struct slu_err *err);
     void *again_ctx;
+
+    /* Of a stage (shuffle_flow.h), which is read by its flow and whose table sorts;
+     * NULL: neither. */
+    struct slu_flow *flow;
+    struct slu_sorter *sorter; /* borrowed */
 };
 
 struct slu_permute_result {
@@ -127,5 +134,7 @@ void slu_permute_free(struct slu_permute *p);
 /* The sort key of a sequence. */
 struct slu_u128 slu_permute_key(uint64_t seed, uint64_t repeat,
                                 const struct slu_seg *seg, uint64_t n_seg);
+
+SLU_END_DECLS
 
 #endif

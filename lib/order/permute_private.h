@@ -42,12 +42,16 @@ struct slu_permute {
     struct slu_count *phase;                  /* n_bucket (at least 1) x phases */
     bool second;                              /* pass */
 
-    /* In parts (permute_blend.c): what is taken is known before, so there is one pass,
+    /* In parts (shuffle_flow.c): what is taken is known before, so there is one pass,
      * the second; or pass 1 alone, whose rows go elsewhere. */
     bool planned;
     int (*row)(void *ctx, unsigned source, struct slu_u128 line, struct slu_count n,
                struct slu_err *err);
     void *row_ctx;
+    /* And who is told of what goes to the sorter, the hash of its tokens with it. */
+    void (*put)(void *ctx, unsigned bucket, struct slu_u128 key, struct slu_count n,
+                struct slu_u128 hash);
+    void *put_ctx;
 
     /* While reading: */
     const struct slu_header *header;
@@ -69,7 +73,7 @@ struct slu_judged {
     uint16_t bucket;
     bool packed; /* its record is among those that the worker made */
 };
-/* And where all wait, in a second array behind the first. */
+/* And where all wait, or somebody is told, in a second array behind the first. */
 struct slu_mark {
     struct slu_u128 hash; /* of its tokens */
     struct slu_u128 line; /* its place on the line of its source */
@@ -79,6 +83,10 @@ struct slu_mark {
 static inline bool slu_permute_waits(const struct slu_permute *p)
 {
     return p->blending || p->cfg.order == SLU_ORDER_BANDS;
+}
+static inline bool slu_permute_marked(const struct slu_permute *p)
+{
+    return slu_permute_waits(p) || p->put;
 }
 static inline unsigned slu_permute_n_phase(const struct slu_permute *p)
 {
@@ -96,12 +104,12 @@ struct slu_u128 slu_permute_hash(const char what[8], uint64_t seed, uint64_t rep
 /* Keys in the order of scores, ties by key. */
 struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
                                       bool descending);
-/* Puts sequence q of b, for the time of number `repeat`, into the sorter. `key`: its
- * place for the first time. */
+/* Puts sequence q of b, for the time of number `repeat`, into the sorter. m: its mark,
+ * where it has one. */
 SLU_MUST_USE int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
-                                 const struct slu_seq *q, struct slu_u128 key,
-                                 uint64_t repeat, unsigned bucket, unsigned phase,
-                                 struct slu_err *err);
+                                 const struct slu_seq *q, const struct slu_judged *j,
+                                 const struct slu_mark *m, uint64_t repeat,
+                                 unsigned phase, struct slu_err *err);
 /* The marks of a batch, and pass 1's and pass 2's parts for one sequence. */
 SLU_MUST_USE int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
                                    const struct slu_seq *q, const struct slu_mark *m,

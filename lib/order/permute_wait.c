@@ -49,7 +49,7 @@ void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
         j->verdict = NO_SOURCE;
     else if (p->blending)
         m->line = slu_permute_hash("slublnd1", p->cfg.seed, 0, seg, q->n_seg);
-    else
+    else if (p->cfg.order == SLU_ORDER_BANDS)
         m->line = slu_permute_score_key(
             slu_seq_score(b, q), slu_permute_key(p->cfg.seed, 0, seg, q->n_seg), false);
 }
@@ -107,7 +107,7 @@ static int place_in_band(struct slu_permute *p, const struct slu_batch *b,
     if (!slu_cut_take(&p->fits, m->line, n.tokens))
         return SLU_OK; /* max_tokens */
     slu_count_add(&p->phase[j->bucket * p->cfg.n_band + band], n);
-    return slu_permute_put(p, b, q, j->key, 0, j->bucket, band, err);
+    return slu_permute_put(p, b, q, j, m, 0, band, err);
 }
 
 int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
@@ -133,7 +133,7 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
         }
         slu_count_add(&p->phase[j->bucket * slu_permute_n_phase(p) + (unsigned)phase],
                       n);
-        rc = slu_permute_put(p, b, q, j->key, e, j->bucket, (unsigned)phase, err);
+        rc = slu_permute_put(p, b, q, j, m, e, (unsigned)phase, err);
     }
     if (!times) {
         slu_count_add(&r->not_mixed, n);
@@ -289,7 +289,8 @@ int slu_permute_begin_planned(struct slu_permute *p, struct slu_err *err)
 {
     int rc = phases_new(p, err);
     p->second = true;
-    return rc ? rc : open_sorter(p, err);
+    p->sorter = p->cfg.sorter;
+    return rc || p->sorter ? rc : open_sorter(p, err);
 }
 
 int slu_permute_again(struct slu_permute *p, const struct slu_stream_ops *ops,

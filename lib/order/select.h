@@ -21,6 +21,8 @@
 #include "lib/err.h"
 #include "lib/hash.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_select;
 
 #define SLU_SELECT_GROUPS 256
@@ -64,5 +66,7 @@ static inline bool slu_cut_take(struct slu_cut *cut, struct slu_u128 key,
     cut->left = fits ? cut->left - n_tok : 0;
     return fits;
 }
+
+SLU_END_DECLS
 
 #endif

@@ -25,6 +25,8 @@
 #include "lib/err.h"
 #include "lib/hash.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_sorter;
 
 struct slu_sorter_cfg {
@@ -101,5 +103,7 @@ void slu_sorter_stop(struct slu_sorter *s);
 /* Bytes written to temporary files so far. */
 uint64_t slu_sorter_spilled(const struct slu_sorter *s);
 void slu_sorter_free(struct slu_sorter *s);
+
+SLU_END_DECLS
 
 #endif

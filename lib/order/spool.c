@@ -11,7 +11,8 @@
 #define LEAST (UINT64_C(1) << 20)
 
 struct slu_spool {
-    uint8_t *mem; /* cap bytes of address space; pages count once they are used */
+    uint8_t *mem; /* cap bytes of address space, from the first put on; pages count once
+                     they are used */
     size_t cap, len;
     size_t pos; /* reading: of the next byte in mem */
     int fd;     /* -1: everything is in mem */
@@ -29,19 +30,25 @@ int slu_spool_new(struct slu_spool **out, uint64_t budget_byte, const char *tmpd
         return slu_fail_nomem(err, sizeof *s);
     s->fd = -1;
     s->cap = (budget_byte < LEAST ? LEAST : budget_byte) & ~UINT64_C(4095);
-    s->mem = mmap(NULL, s->cap, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (s->mem == MAP_FAILED)
-        s->mem = NULL;
     s->tmpdir = strdup(tmpdir);
-    /* Advice only: a tenth of the page faults' time, where there are many. */
-    if (s->mem && s->cap > LEAST)
-        (void)madvise(s->mem + LEAST, s->cap - LEAST, MADV_HUGEPAGE);
-    if (s->mem && s->tmpdir)
+    if (s->tmpdir)
         return SLU_OK;
     slu_spool_free(s);
     *out = NULL;
-    return slu_fail_nomem(err, (size_t)budget_byte);
+    return slu_fail_nomem(err, strlen(tmpdir));
+}
+
+static int map(struct slu_spool *s, struct slu_err *err)
+{
+    void *p = mmap(NULL, s->cap, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return slu_fail_nomem(err, s->cap);
+    s->mem = p;
+    /* Advice only: a tenth of the page faults' time, where there are many. */
+    if (s->cap > LEAST)
+        (void)madvise(s->mem + LEAST, s->cap - LEAST, MADV_HUGEPAGE);
+    return SLU_OK;
 }
 
 static int write_file(struct slu_spool *s, const void *p, size_t n, struct slu_err *err)
@@ -56,8 +63,11 @@ static int write_file(struct slu_spool *s, const void *p, size_t n, struct slu_e
 
 int slu_spool_put(struct slu_spool *s, const void *p, size_t n, struct slu_err *err)
 {
+    int rc = s->mem || !n ? SLU_OK : map(s, err);
+    if (rc || !n)
+        return rc;
     if (n > s->cap - s->len) {
-        int rc = write_file(s, s->mem, s->len, err);
+        rc = write_file(s, s->mem, s->len, err);
         s->len = 0;
         if (!rc && n > s->cap)
             return write_file(s, p, n, err);

@@ -46,6 +46,8 @@
 #include "lib/err.h"
 #include "lib/stream/stream.h"
 
+SLU_BEGIN_DECLS
+
 /* Unless said otherwise a window has so many sequences of each rank, and so many steps
  * at least. */
 #define SLU_BALANCE_WINDOW     64
@@ -112,5 +114,7 @@ SLU_MUST_USE int slu_balance_mix(uint32_t *order, size_t n_step, size_t ranks,
 /* Adds the steps to *sum; order NULL: sequences as they are numbered. */
 void slu_balance_measure(const uint64_t *cost, const uint32_t *order, size_t n_step,
                          size_t ranks, size_t per_rank, struct slu_balance_sum *sum);
+
+SLU_END_DECLS
 
 #endif

@@ -5,37 +5,29 @@
 
 #include "lib/pack/packing_private.h"
 
-enum { SLOT, ROW, RANK, PLAN, ITEM, TABLES };
-enum { S_DOMAIN, S_ROWS, S_ITEMS, S_TOK, S_CUT, S_IDS, S_LONGEST_ID, SLOT_WORDS };
+enum { SLOT, ROW, RANK, PLAN, ITEM, WAIT, TABLES };
+enum { S_DOMAIN, S_ROWS, S_ITEMS, S_CUT, S_IDS, S_LONGEST_ID, SLOT_WORDS };
 
 static const struct slu_table_spec tables[TABLES] = {
     /* Bytes of ids, all and the longest, are those of all slots, in the first. */
     [SLOT] = {"slot", SLU_LIST, SLU_CUT_NO, SLOT_WORDS, 1},
-    [ROW] = {"row", SLU_LIST, SLU_CUT_NO, 2, 1},      /* length, count */
+    [ROW] = {"row", SLU_LIST, SLU_CUT_NO, 2, 1},      /* length, count; ascending */
     [RANK] = {"rank", SLU_LIST, SLU_CUT_PARTS, 1, 1}, /* of each row the first */
-    [PLAN] = {"plan", SLU_LIST, SLU_CUT_NO, 0, 12}, /* formats/PLAN.md; bytes of ids */
-    [ITEM] = {"item", SLU_ROWS, SLU_CUT_RANGES, 0, 31}, /* slu_pack_wait, id, tokens */
+    /* Bytes of ids, the longest in the high half; formats/PLAN.md */
+    [PLAN] = {"plan", SLU_LIST, SLU_CUT_NO, 0, 9},
+    [ITEM] = {"item", SLU_ROWS, SLU_CUT_RANGES, 0, 24}, /* slu_pack_wait, id, tokens */
+    /* The same as they came, under their position in the domain's concatenation. */
+    [WAIT] = {"wait", SLU_LIST, SLU_CUT_HERE, 0, 4},
 };
 
-/* The next row of a list, which must be there. */
-static int next_of(struct slu_flow *f, unsigned table, uint64_t part,
-                   struct slu_table *t, struct slu_row *row, struct slu_err *err)
+static int new_packing(struct slu_pack_flow *q, struct slu_flow *f, struct slu_err *err)
 {
-    int rc = slu_table_next(t, row, err);
+    int rc = slu_packing_new(&q->packing, &q->cfg, err);
 
-    return rc == SLU_EOF ? slu_flow_damaged(f, table, part, err) : rc;
-}
-
-/* And this is its end. */
-static int end_of(struct slu_flow *f, unsigned table, uint64_t part,
-                  struct slu_table *t, struct slu_err *err)
-{
-    struct slu_row row;
-    int rc = slu_table_next(t, &row, err);
-
+    q->flow = f;
     if (!rc)
-        return slu_flow_damaged(f, table, part, err);
-    return rc == SLU_EOF ? SLU_OK : rc;
+        q->packing->flow = q;
+    return rc;
 }
 
 /* ---- count ---- */
@@ -44,15 +36,12 @@ static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
 {
     const struct slu_pack_flow *q = ctx;
     const struct slu_packing_cfg *cfg = &q->cfg;
-    const bool multi = cfg->method == SLU_PACK_MULTI;
     int rc = slu_buf_printf(t, err, " pack=%s", slu_pack_method_name[cfg->method]);
 
-    if (!multi && !rc)
-        rc = slu_buf_printf(t, err, " bins=%llu", (unsigned long long)cfg->capacity);
-    for (size_t i = 0; multi && i < cfg->n_bin_tok && !rc; i++)
+    for (size_t i = 0; i < cfg->n_bin_tok && !rc; i++)
         rc = slu_buf_printf(t, err, "%s%llu",
                             i ? "," : " bins=", (unsigned long long)cfg->bin_tok[i]);
-    if (multi && !rc)
+    if (slu_pack_kind[cfg->method].several && !rc)
         rc = slu_buf_printf(t, err, " padding-threshold=%.17g", cfg->padding_threshold);
     return rc ? rc
               : slu_buf_printf(
@@ -68,13 +57,8 @@ static int put_slot(struct slu_packing *p, size_t i, struct slu_flow *f,
     struct slu_length_count *row = NULL;
     size_t n = 0;
     int rc = slu_pack_rows(p, i, &row, &n, err);
-    const uint64_t v[SLOT_WORDS] = {s->domain,
-                                    n,
-                                    s->items,
-                                    s->tok,
-                                    s->cut,
-                                    i ? 0 : p->id_byte,
-                                    i ? 0 : p->longest_id};
+    const uint64_t v[SLOT_WORDS] = {
+        s->domain, n, s->items, s->cut, i ? 0 : p->id_byte, i ? 0 : p->longest_id};
 
     if (!rc)
         rc = slu_table_put(slu_flow_out(f, SLOT), v, err);
@@ -90,156 +74,164 @@ static int count(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_pack_flow *q = ctx;
 
-    q->cfg.plan_only = true;
-    int rc = slu_packing_new(&q->packing, &q->cfg, err);
+    q->cfg.plan_only |= !slu_flow_here(f);
+    int rc = new_packing(q, f, err);
+    if (!rc && slu_flow_here(f))
+        rc = q->open(q->ctx, err);
     if (!rc)
         rc = q->read(q->ctx, f, err);
+    if (slu_flow_here(f))
+        return rc;
     for (size_t i = 0; !rc && i < q->packing->n_slot; i++)
         rc = put_slot(q->packing, i, f, err);
     return rc;
 }
 
-/* ---- plan ---- */
+/* ---- what a part has counted ---- */
 
-/* How many there were so far: of slot and length, which are one number. */
-struct plan {
+/* A row of a part, and of which slot it is here. */
+struct part {
     struct slu_packing *p;
     struct slu_flow *f;
-    struct slu_map total;
+    uint64_t number, last_tok;
+    int (*row)(struct part *s, size_t slot, const uint64_t *row, struct slu_err *err);
+    struct slu_table *slots, *rows, *ranks;
+    size_t at, end; /* plan: of the slot's rows, those before this part */
 };
 
-#define LENGTH_BITS 27 /* SLU_MAX_CAPACITY is a length */
-
-/* A row of a part: its ranks begin with how many there were before. */
-static int add_row(struct plan *s, uint64_t slot, const uint64_t *row,
-                   struct slu_err *err)
+static int by_length(const void *a, const void *b)
 {
-    const uint64_t key = slot << LENGTH_BITS | row[0];
-    uint64_t first = 0, sum;
+    const struct slu_length_count *x = a, *y = b;
 
-    (void)slu_map_get(&s->total, key, &first);
-    if (__builtin_add_overflow(first, row[1], &sum))
-        return slu_fail(err, SLU_E_LIMIT, "more than 2^64 documents");
-    int rc = slu_map_set(&s->total, key, sum, err);
-    if (!rc && s->total.cap * sizeof *s->total.slot > s->p->cfg.budget_byte / 4)
-        rc = slu_fail(err, SLU_E_LIMIT,
-                      "the length histograms of %zu domains outgrow their share of "
-                      "memory; give -M more, or --mix-domains",
-                      s->p->n_slot);
-    return rc ? rc : slu_table_put(slu_flow_out(s->f, RANK), &first, err);
+    return (x->len_tok > y->len_tok) - (x->len_tok < y->len_tok);
 }
 
-static int add_slot(struct plan *s, uint64_t part, const uint64_t *v,
-                    struct slu_table *rows, struct slu_err *err)
+static int read_slot(struct part *s, const uint64_t *v, struct slu_err *err)
 {
     struct slu_packing *p = s->p;
     struct slu_row r;
     uint32_t domain, i;
-    int rc = slu_flow_domain(s->f, SLOT, part, v[S_DOMAIN], &domain, err);
+    int rc = slu_flow_domain(s->f, SLOT, s->number, v[S_DOMAIN], &domain, err);
 
     if (!rc)
         rc = slu_pack_find_slot(p, domain, &i, err);
-    for (uint64_t k = 0; k < v[S_ROWS] && !rc; k++) {
-        rc = next_of(s->f, ROW, part, rows, &r, err);
-        const uint64_t *w = r.p;
-        if (!rc)
-            rc = w[0] && w[0] <= p->cfg.capacity && w[1]
-                     ? add_row(s, i, w, err)
-                     : slu_flow_damaged(s->f, ROW, part, err);
-    }
     if (rc)
         return rc;
+    s->at = s->last_tok = 0;
+    s->end = p->slot[i].n_row;
+    for (uint64_t k = 0; k < v[S_ROWS] && !rc; k++) {
+        rc = slu_flow_next(s->f, ROW, s->number, s->rows, &r, err);
+        const uint64_t *w = r.p;
+        if (!rc)
+            rc = w[0] > s->last_tok && w[0] <= p->cfg.capacity && w[1]
+                     ? s->row(s, i, w, err)
+                     : slu_flow_damaged(s->f, ROW, s->number, err);
+        s->last_tok = rc ? 0 : w[0];
+    }
     p->slot[i].items += v[S_ITEMS];
-    p->slot[i].tok += v[S_TOK];
     p->slot[i].cut += v[S_CUT];
     p->id_byte += v[S_IDS];
-    if (v[S_LONGEST_ID] > p->longest_id)
-        p->longest_id = v[S_LONGEST_ID];
-    return SLU_OK;
+    p->longest_id = v[S_LONGEST_ID] > p->longest_id ? v[S_LONGEST_ID] : p->longest_id;
+    if (s->end && p->slot[i].n_row > s->end)
+        qsort(p->slot[i].row, p->slot[i].n_row, sizeof *p->slot[i].row, by_length);
+    return rc;
 }
 
-static int add_part(struct plan *s, uint64_t part, struct slu_err *err)
+static int read_part(struct part *s, struct slu_err *err)
 {
-    struct slu_table *slots, *rows = NULL;
     struct slu_row r;
-    int rc = slu_flow_of_part(s->f, SLOT, part, &slots, err);
+    int rc = slu_flow_of_part(s->f, SLOT, s->number, &s->slots, err);
 
     if (!rc)
-        rc = slu_flow_of_part(s->f, ROW, part, &rows, err);
-    if (!rc)
-        rc = slu_table_section(slu_flow_out(s->f, RANK), part, err);
+        rc = slu_flow_of_part(s->f, ROW, s->number, &s->rows, err);
     while (!rc) {
-        rc = slu_table_next(slots, &r, err);
+        rc = slu_table_next(s->slots, &r, err);
         if (!rc)
-            rc = add_slot(s, part, r.p, rows, err);
+            rc = read_slot(s, r.p, err);
     }
-    return rc == SLU_EOF ? end_of(s->f, ROW, part, rows, err) : rc;
+    return rc == SLU_EOF ? slu_flow_end(s->f, ROW, s->number, s->rows, err) : rc;
 }
 
-static int by_key(const void *a, const void *b)
+/* ---- plan ---- */
+
+/* Its ranks begin with how many there were before. */
+static int add_row(struct part *s, size_t slot, const uint64_t *w, struct slu_err *err)
 {
-    const struct slu_map_slot *x = a, *y = b;
+    struct slu_pack_slot *to = &s->p->slot[slot];
+    uint64_t first = 0;
+    int rc = SLU_OK;
 
-    if (x->used != y->used)
-        return x->used ? -1 : 1;
-    return (x->key > y->key) - (x->key < y->key);
-}
-
-/* The totals to the slots: their order is that of slots, then lengths. */
-static int give_rows(struct plan *s, struct slu_err *err)
-{
-    struct slu_map *m = &s->total;
-    size_t at = 0;
-
-    if (m->cap)
-        qsort(m->slot, m->cap, sizeof *m->slot, by_key);
-    for (size_t i = 0; i < s->p->n_slot; i++) {
-        struct slu_pack_slot *to = &s->p->slot[i];
-        const size_t first = at;
-        while (at < m->n && m->slot[at].key >> LENGTH_BITS == i)
-            at++;
-        to->row = malloc((at - first + 1) * sizeof *to->row);
-        if (!to->row)
-            return slu_fail_nomem(err, (at - first) * sizeof *to->row);
-        for (; to->n_row < at - first; to->n_row++) {
-            const struct slu_map_slot *of = &m->slot[first + to->n_row];
-            to->row[to->n_row] = (struct slu_length_count){
-                of->key & ((UINT64_C(1) << LENGTH_BITS) - 1), of->value};
-        }
+    while (s->at < s->end && to->row[s->at].len_tok < w[0])
+        s->at++;
+    if (s->at < s->end && to->row[s->at].len_tok == w[0]) {
+        first = to->row[s->at].count;
+        if (__builtin_add_overflow(first, w[1], &to->row[s->at].count))
+            rc = slu_fail(err, SLU_E_LIMIT, "more than 2^64 documents");
+    } else if (s->p->lengths_byte < 2 * sizeof *to->row) {
+        rc = slu_fail(err, SLU_E_LIMIT,
+                      "the length histograms of %zu domains outgrow their share of "
+                      "memory; give -M more, or --mix-domains",
+                      s->p->n_slot);
+    } else {
+        s->p->lengths_byte -= 2 * sizeof *to->row;
+        rc = slu_grow(&to->row, &to->cap_row, to->n_row + 1, sizeof *to->row, err);
+        if (!rc)
+            to->row[to->n_row++] = (struct slu_length_count){w[0], w[1]};
     }
-    slu_map_release(m);
-    return SLU_OK;
+    return rc ? rc : slu_table_put(slu_flow_out(s->f, RANK), &first, err);
 }
 
-static int put_plan(const struct plan *s, struct slu_err *err)
+static int add_parts(struct slu_packing *p, struct slu_flow *f, struct slu_err *err)
 {
-    static const struct slu_u128 none;
-    struct slu_table *t = slu_flow_out(s->f, PLAN);
-    const uint64_t ids[] = {s->p->id_byte, s->p->longest_id};
-    struct slu_piece piece = {NULL, 0}, last = {ids, sizeof ids};
-    int rc = slu_planfile_bytes(s->p->cfg.save, &piece.p, &piece.n, err);
+    struct part s = {.p = p, .f = f, .row = add_row};
+    int rc = SLU_OK;
 
-    if (!rc)
-        rc = slu_table_put_bytes(t, none, &piece, 1, err);
-    return rc ? rc : slu_table_put_bytes(t, none, &last, 1, err);
+    for (; s.number < slu_flow_parts(f) && !rc; s.number++) {
+        rc = slu_table_section(slu_flow_out(f, RANK), s.number, err);
+        if (!rc)
+            rc = read_part(&s, err);
+    }
+    return rc;
+}
+
+static int put_plan(const struct slu_packing *p, struct slu_flow *f,
+                    struct slu_err *err)
+{
+    const struct slu_u128 ids = {p->id_byte, p->longest_id};
+    struct slu_piece piece;
+    int rc = slu_planfile_bytes(p->cfg.save, &piece.p, &piece.n, err);
+
+    return rc ? rc : slu_table_put_bytes(slu_flow_out(f, PLAN), ids, &piece, 1, err);
 }
 
 static int plan(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_pack_flow *q = ctx;
-    struct plan s = {.f = f};
+    const struct slu_plan_head head = slu_packing_head(&q->cfg);
+    struct slu_planfile *own = NULL;
+    int rc = SLU_OK;
 
+    if (slu_flow_here(f)) {
+        rc = slu_packing_plan(q->packing, err);
+        if (rc || q->packing->ext)
+            return rc;
+        slu_flow_finished(f); /* all is in memory, or nobody wants the bins */
+        return q->write(q->ctx, err);
+    }
+    if (!q->cfg.save)
+        rc = slu_planfile_new(&own, &head, err);
+    q->cfg.save = own ? own : q->cfg.save;
     q->cfg.plan_only = true;
-    int rc = slu_packing_new(&q->packing, &q->cfg, err);
-    s.p = q->packing;
-    for (uint64_t i = 0; i < slu_flow_parts(f) && !rc; i++)
-        rc = add_part(&s, i, err);
     if (!rc)
-        rc = give_rows(&s, err);
+        rc = new_packing(q, f, err);
+    if (!rc)
+        rc = add_parts(q->packing, f, err);
     if (!rc)
         rc = slu_packing_plan(q->packing, err);
-    slu_map_release(&s.total);
-    return rc ? rc : put_plan(&s, err);
+    if (!rc)
+        rc = put_plan(q->packing, f, err);
+    slu_planfile_free(own);
+    return rc;
 }
 
 /* ---- how scatter and gather begin ---- */
@@ -279,121 +271,102 @@ static int read_plan(struct slu_packing *p, struct slu_flow *f, struct slu_err *
     int rc = slu_flow_in(f, PLAN, &t, err);
 
     if (!rc)
-        rc = next_of(f, PLAN, 0, t, &r, err);
+        rc = slu_flow_next(f, PLAN, 0, t, &r, err);
     if (!rc)
         rc = slu_planfile_parse(&plan, r.p, r.n_byte, err);
     if (!rc)
         rc = add_slots(p, plan, err);
     slu_planfile_free(plan);
-    if (!rc)
-        rc = next_of(f, PLAN, 0, t, &r, err);
-    if (!rc && r.n_byte != 16)
-        rc = slu_flow_damaged(f, PLAN, 0, err);
-    if (rc)
-        return rc;
-    const uint64_t *ids = r.p;
-    p->id_byte = ids[0];
-    p->longest_id = ids[1];
-    return end_of(f, PLAN, 0, t, err);
+    p->id_byte = r.key.lo;
+    p->longest_id = r.key.hi;
+    return rc ? rc : slu_flow_end(f, PLAN, 0, t, err);
 }
 
-/* A packing without items that has the plan's slots, their plans and sites. */
+/* A packing that has the plan's slots, their plans and sites, and no items in memory;
+ * and the output. */
 static int load_plan(struct slu_pack_flow *q, struct slu_flow *f, struct slu_err *err)
 {
-    q->cfg.plan_only = true; /* nothing waits in memory */
-    int rc = slu_packing_new(&q->packing, &q->cfg, err);
-    if (rc)
-        return rc;
-    struct slu_packing *p = q->packing;
-    p->cfg.plan_only = false;
-    q->n_range = slu_flow_ranges(f);
-    rc = slu_pack_ext_new(&p->ext, &p->cfg, false, err);
-    if (rc)
-        return rc;
-    p->ext->flow = f;
-    p->ext->work = &q->work;
-    rc = read_plan(p, f, err);
-    return rc ? rc : slu_pack_ext_sites(p, err);
+    q->cfg.plan_only = true;
+    int rc = new_packing(q, f, err);
+
+    if (!rc)
+        rc = slu_pack_ext_new(q->packing, err);
+    if (!rc)
+        rc = read_plan(q->packing, f, err);
+    if (!rc)
+        rc = slu_pack_ext_sites(q->packing, err);
+    return rc ? rc : q->open(q->ctx, err);
 }
 
 /* ---- scatter ---- */
 
-static bool has_length(const struct slu_pack_plan *plan, uint64_t len_tok, size_t *k)
+/* The ranks that this part may give of a slot's length. */
+static int set_ranks(struct part *s, size_t slot, const uint64_t *w,
+                     struct slu_err *err)
 {
-    *k = plan->n_length ? slu_pack_find(plan, len_tok) : 0;
-    return *k < plan->n_length && plan->length[*k].len_tok == len_tok;
+    const struct slu_pack_ext *x = s->p->ext;
+    const struct slu_pack_plan *plan = slot < x->n_site ? s->p->slot[slot].plan : NULL;
+    const size_t k = plan ? slu_pack_find(plan, w[0]) : 0;
+    struct slu_row rank;
+    int rc = slu_flow_next(s->f, RANK, 0, s->ranks, &rank, err);
+
+    if (rc)
+        return rc;
+    const uint64_t first = *(const uint64_t *)rank.p;
+    if (!plan || k == plan->n_length ||
+        __builtin_add_overflow(first, w[1], &x->site[slot].end[k]))
+        return slu_flow_damaged(s->f, PLAN, 0, err);
+    x->site[slot].rank[k] = first;
+    s->p->slot[slot].n_item += w[1];
+    return SLU_OK;
 }
 
-/* The ranks that this part may give of a slot's lengths. */
-static int set_ranks(struct slu_packing *p, const uint64_t *v, struct slu_table *rows,
-                     struct slu_table *ranks, struct slu_err *err)
+static int load_ranks(struct slu_packing *p, struct slu_flow *f, struct slu_err *err)
 {
-    struct slu_flow *f = p->ext->flow;
-    const uint64_t part = slu_flow_part(f);
-    struct slu_row row, rank;
-    uint64_t slot = 0;
-    uint32_t domain;
-    size_t k;
-    int rc = slu_flow_domain(f, SLOT, part, v[S_DOMAIN], &domain, err);
+    struct part s = {.p = p, .f = f, .number = slu_flow_part(f), .row = set_ranks};
+    int rc = slu_flow_in(f, RANK, &s.ranks, err);
 
-    if (!rc && !slu_map_get(&p->slot_of, domain, &slot))
-        rc = slu_flow_damaged(f, PLAN, 0, err);
-    for (uint64_t i = 0; i < v[S_ROWS] && !rc; i++) {
-        struct slu_pack_site *site = &p->ext->site[slot];
-        rc = next_of(f, ROW, part, rows, &row, err);
-        if (!rc)
-            rc = next_of(f, RANK, 0, ranks, &rank, err);
-        if (rc)
-            break;
-        const uint64_t *w = row.p, first = *(const uint64_t *)rank.p;
-        if (!has_length(p->slot[slot].plan, w[0], &k) ||
-            __builtin_add_overflow(first, w[1], &site->end[k]))
-            return slu_flow_damaged(f, PLAN, 0, err);
-        site->rank[k] = first;
-        p->ext->n_counted += w[1];
-    }
-    return rc;
+    if (!rc)
+        rc = read_part(&s, err);
+    return rc ? rc : slu_flow_end(f, RANK, 0, s.ranks, err);
 }
 
-static int load_ranks(struct slu_packing *p, struct slu_err *err)
+/* An item, which is all the pieces, goes where the plan says. */
+static int place(struct slu_packing *p, const struct slu_pack_wait *it,
+                 uint64_t position, const struct slu_piece *piece, unsigned n_piece,
+                 struct slu_err *err)
 {
-    struct slu_flow *f = p->ext->flow;
-    struct slu_table *slots, *rows = NULL, *ranks = NULL;
-    struct slu_row r;
-    int rc = slu_flow_in(f, SLOT, &slots, err);
+    struct slu_pack_flow *q = p->flow;
+    const struct slu_pack_ext *x = p->ext;
+    uint64_t bin, at;
 
-    if (!rc)
-        rc = slu_flow_in(f, ROW, &rows, err);
-    if (!rc)
-        rc = slu_flow_in(f, RANK, &ranks, err);
-    while (!rc) {
-        rc = slu_table_next(slots, &r, err);
-        if (!rc)
-            rc = set_ranks(p, r.p, rows, ranks, err);
+    if (it->slot >= x->n_site)
+        return slu_flow_other_stream(q->flow, err);
+    const struct slu_pack_plan *plan = p->slot[it->slot].plan;
+    struct slu_pack_site *site = &x->site[it->slot];
+    if (plan) {
+        size_t i = slu_pack_find(plan, it->len_tok);
+        if (i == plan->n_length || site->rank[i] >= site->end[i])
+            return slu_flow_other_stream(q->flow, err);
+        slu_pack_place(plan, i, site->rank[i]++, &bin, &at);
+    } else {
+        (void)slu_pack_chunk(position, it->len_tok, p->cfg.capacity, &bin, &at);
     }
-    if (rc == SLU_EOF)
-        rc = end_of(f, ROW, slu_flow_part(f), rows, err);
-    return rc ? rc : end_of(f, RANK, 0, ranks, err);
+    bin += site->first_bin;
+    slu_count_add(&q->work, (struct slu_count){it->offset == 0, 1, it->len_tok});
+    return slu_table_put_bytes(slu_flow_out(q->flow, ITEM),
+                               slu_pack_key(p->n_bin, bin, at), piece, n_piece, err);
 }
 
 int slu_pack_flow_put(struct slu_packing *p, const struct slu_pack_item *from,
                       struct slu_err *err)
 {
     static const uint64_t zero;
-    const struct slu_pack_ext *x = p->ext;
     const struct slu_seg *g = &from->seg;
-    const struct slu_pack_wait it = {g->source, g->document, g->offset,  g->len_tok,
-                                     0,         g->domain,   from->slot, g->id_len,
-                                     0,         g->score};
-    struct slu_pack_site *site = &x->site[from->slot];
-    uint64_t bin, place;
-    size_t i;
-    if (from->slot >= x->n_site ||
-        !has_length(p->slot[from->slot].plan, g->len_tok, &i) ||
-        site->rank[i] >= site->end[i])
-        return slu_flow_other_stream(x->flow, err);
-    slu_pack_place(p->slot[from->slot].plan, i, site->rank[i]++, &bin, &place);
-    size_t n_tok = g->len_tok * p->cfg.tok_bytes;
+    const struct slu_pack_wait it = {
+        g->source, g->document, g->offset, g->score, (uint32_t)g->len_tok,
+        g->domain, from->slot,  g->id_len};
+    const size_t n_tok = g->len_tok * p->cfg.tok_bytes;
     const struct slu_piece piece[] = {
         {&it, sizeof it},
         {from->id, g->id_len},
@@ -401,13 +374,16 @@ int slu_pack_flow_put(struct slu_packing *p, const struct slu_pack_item *from,
         {from->tok, n_tok},
         {&zero, slu_pack_pad8(n_tok) - n_tok},
     };
-    slu_count_add(x->work, (struct slu_count){g->offset == 0, 1, g->len_tok});
-    return slu_table_put_bytes(slu_flow_out(x->flow, ITEM),
-                               slu_pack_key(p->n_bin, site->first_bin + bin, place),
-                               piece, 5, err);
+
+    if (!p->flow)
+        return slu_fail(err, SLU_E_LIMIT, "what waits takes more than half of -M");
+    if (p->ext->site)
+        return place(p, &it, from->position, piece, 5, err);
+    return slu_table_put_bytes(slu_flow_out(p->flow->flow, WAIT),
+                               (struct slu_u128){from->position, 0}, piece, 5, err);
 }
 
-/* The range of a bin: that of slu_pack_range_bin. */
+/* The range of a bin: the one that first_bin begins at or before it. */
 static uint64_t range_of(const void *ctx, struct slu_u128 key, const void *bytes,
                          size_t n)
 {
@@ -415,22 +391,46 @@ static uint64_t range_of(const void *ctx, struct slu_u128 key, const void *bytes
     const uint64_t n_bin = q->packing->n_bin, bin = slu_pack_bin_of(n_bin, key);
 
     (void)bytes, (void)n;
-    return (uint64_t)((((unsigned __int128)bin + 1) * q->n_range - 1) / n_bin);
+    return (uint64_t)((((unsigned __int128)bin + 1) * slu_flow_ranges(q->flow) - 1) /
+                      n_bin);
+}
+
+/* What waits in this process, of all ranks there are. */
+static int place_waiting(struct slu_packing *p, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_table *t;
+    struct slu_row r;
+    int rc = slu_pack_ext_sites(p, err);
+
+    for (size_t i = 0; i < p->n_slot && !rc && p->slot[i].plan; i++)
+        memset(p->ext->site[i].end, 0xff, p->slot[i].plan->n_length * sizeof(uint64_t));
+    slu_pack_phase(p, "sort", NULL);
+    if (!rc)
+        rc = slu_flow_in(f, WAIT, &t, err);
+    while (!rc) {
+        rc = slu_table_next(t, &r, err);
+        if (!rc)
+            rc = place(p, r.p, r.key.lo, &(struct slu_piece){r.p, r.n_byte}, 1, err);
+    }
+    return rc == SLU_EOF ? SLU_OK : rc;
 }
 
 static int scatter(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_pack_flow *q = ctx;
-    int rc = load_plan(q, f, err);
+    uint64_t items = 0;
 
-    if (!rc)
-        rc = load_ranks(q->packing, err);
     slu_flow_cut(f, ITEM, range_of);
+    if (slu_flow_here(f))
+        return place_waiting(q->packing, f, err);
+    int rc = load_plan(q, f, err);
+    if (!rc)
+        rc = load_ranks(q->packing, f, err);
+    for (size_t i = 0; !rc && i < q->packing->n_slot; i++)
+        items += q->packing->slot[i].n_item;
     if (!rc)
         rc = q->read(q->ctx, f, err);
-    if (!rc && q->work.sequences != q->packing->ext->n_counted)
-        rc = slu_flow_other_stream(f, err);
-    return rc;
+    return rc || q->work.sequences == items ? rc : slu_flow_other_stream(f, err);
 }
 
 /* ---- gather ---- */
@@ -461,6 +461,7 @@ static bool is_item(const struct slu_packing *p, const struct slu_row *r)
 
 int slu_pack_flow_next(struct slu_packing *p, struct slu_err *err)
 {
+    struct slu_pack_flow *q = p->flow;
     struct slu_pack_ext *x = p->ext;
     struct slu_row r;
     int rc = slu_table_next(x->items, &r, err);
@@ -468,20 +469,20 @@ int slu_pack_flow_next(struct slu_packing *p, struct slu_err *err)
     x->item = NULL;
     if (rc)
         return rc == SLU_EOF ? SLU_OK : rc;
-    if (!is_item(p, &r))
-        return slu_flow_damaged(x->flow, ITEM, r.part, err);
+    if (!slu_flow_here(q->flow) && !is_item(p, &r))
+        return slu_flow_damaged(q->flow, ITEM, r.part, err);
     x->key = r.key;
     x->item = r.p;
-    slu_count_add(x->work,
+    slu_count_add(&q->work,
                   (struct slu_count){x->item->offset == 0, 1, x->item->len_tok});
-    return slu_flow_domain(x->flow, ITEM, r.part, x->item->domain, &x->domain, err);
+    return slu_flow_domain(q->flow, ITEM, r.part, x->item->domain, &x->domain, err);
 }
 
 static int lacks(struct slu_err *err)
 {
     return slu_fail(err, SLU_E_MISMATCH,
                     "the scatter files lack pieces that the plan has; remove them and "
-                    "run --phase scatter again");
+                    "run --stage scatter again");
 }
 
 int slu_pack_flow_check(struct slu_packing *p, struct slu_u128 key, uint64_t n,
@@ -489,7 +490,7 @@ int slu_pack_flow_check(struct slu_packing *p, struct slu_u128 key, uint64_t n,
 {
     struct slu_pack_ext *x = p->ext;
     bool whole = slu_pack_bin_of(p->n_bin, key) == x->next_bin++ &&
-                 n == x->interval[x->at_interval].items;
+                 (p->cuts || n == x->interval[x->at_interval].items);
 
     return whole ? SLU_OK : lacks(err);
 }
@@ -498,7 +499,7 @@ static int gather(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_pack_flow *q = ctx;
     const uint64_t j = slu_flow_part(f), of = slu_flow_ranges(f);
-    int rc = load_plan(q, f, err);
+    int rc = slu_flow_here(f) ? SLU_OK : load_plan(q, f, err);
 
     if (rc)
         return rc;
@@ -516,27 +517,17 @@ static int gather(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- all of them ---- */
 
-#define LIST(...)                                                                      \
-    (const struct slu_stage_input[])                                                   \
-    {                                                                                  \
-        __VA_ARGS__                                                                    \
-    }
-#define OUT(...)                                                                       \
-    (const unsigned[])                                                                 \
-    {                                                                                  \
-        __VA_ARGS__                                                                    \
-    }
-
 static const struct slu_stage stages[] = {
-    {"count", SLU_STAGE_READS | SLU_STAGE_NAMES, NULL, 0, OUT(SLOT, ROW), 2, 56, words,
-     count},
-    {"plan", SLU_STAGE_ONE, LIST({SLOT, SLU_ALL}, {ROW, SLU_ALL}), 2, OUT(RANK, PLAN),
-     2, 24, NULL, plan},
+    {"count", SLU_STAGE_READS | SLU_STAGE_NAMES, NULL, 0,
+     SLU_STAGE_OUT(SLOT, ROW, WAIT), 3, 56, words, count},
+    {"plan", SLU_STAGE_ONE, SLU_STAGE_IN({SLOT, SLU_ALL}, {ROW, SLU_ALL}), 2,
+     SLU_STAGE_OUT(RANK, PLAN), 2, 24, NULL, plan},
     {"scatter", SLU_STAGE_READS | SLU_STAGE_WRITES | SLU_STAGE_NAMES,
-     LIST({PLAN, SLU_ALL}, {RANK, SLU_MINE}, {SLOT, SLU_OWN}, {ROW, SLU_OWN}), 4,
-     OUT(ITEM), 1, 16, NULL, scatter},
+     SLU_STAGE_IN({PLAN, SLU_ALL}, {RANK, SLU_MINE}, {SLOT, SLU_OWN}, {ROW, SLU_OWN},
+                  {WAIT, SLU_OWN}),
+     5, SLU_STAGE_OUT(ITEM), 1, 12, NULL, scatter},
     {"gather", SLU_STAGE_RANGES | SLU_STAGE_WRITES,
-     LIST({PLAN, SLU_ALL}, {ITEM, SLU_MINE}), 2, NULL, 0, 16, NULL, gather},
+     SLU_STAGE_IN({PLAN, SLU_ALL}, {ITEM, SLU_MINE}), 2, NULL, 0, 13, NULL, gather},
 };
 
 const struct slu_flow_spec slu_pack_flow_spec = {"pack", tables, stages, TABLES,

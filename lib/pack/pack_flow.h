@@ -1,6 +1,6 @@
-/* pack_flow.h - packing in parts, as a flow (lib/flow/flow.h): each part in a process
- * of its own, on any machine that sees the same work folder, and no process holds
- * everything.
+/* pack_flow.h - packing as a flow (lib/flow/flow.h): in one process, past memory, or in
+ * parts, each in a process of its own, on any machine that sees the same work folder,
+ * and no process holds everything.
  *
  *   count    part I of N reads its stream: of each domain, in the order in which they
  *            first appear, the histogram of what waits
@@ -14,6 +14,10 @@
  * What passes, of parts 0 … N-1, and then the bins of ranges 0 … R-1 are what packing.h
  * gives for the parts' streams as one: a rank counts the items of a length in the order
  * of their arrival, and that is the order of the parts.
+ *
+ * In one process count holds what waits in memory (packing.h) as long as it fits; the
+ * bins are made there then. Past that it goes to a table as it comes, scatter takes it
+ * from there instead of reading again, and slots and plans stay where they are.
  *
  * Sizes: what count leaves is in proportion to the lengths that differ, the plan to all
  * of that and the groups, what scatter leaves to what waits in its part. Scatter and
@@ -34,7 +38,10 @@ extern const struct slu_flow_spec slu_pack_flow_spec;
 struct slu_pack_flow {
     struct slu_packing_cfg cfg; /* from slu_flow_cfg.begin on */
     const char *too_long;       /* what --long says */
-    void *ctx;                  /* of the two */
+    void *ctx;                  /* of the three */
+    /* Opens the stream that the stages at hand write, before read and write; the caller
+     * ends it. */
+    int (*open)(void *ctx, struct slu_err *err);
     /* Reads the stream by slu_flow_read: what passes is written, what waits goes to
      * slu_packing_add. */
     int (*read)(void *ctx, struct slu_flow *f, struct slu_err *err);
@@ -43,7 +50,7 @@ struct slu_pack_flow {
 
     struct slu_packing *packing; /* made by the stage; caller frees */
     struct slu_count work;       /* what went to the work folder, or came from it */
-    uint64_t n_range;            /* private */
+    struct slu_flow *flow;       /* private: the stage that runs */
 };
 
 #endif

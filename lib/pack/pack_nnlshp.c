@@ -157,8 +157,10 @@ static int solve(uint64_t *left, uint64_t capacity, unsigned depth, struct pile 
     return rc;
 }
 
-int slu_pack_nnlshp_refuse(uint64_t capacity, struct slu_err *err)
+int slu_pack_nnlshp_check(uint64_t capacity, struct slu_err *err)
 {
+    if (capacity <= SLU_NNLSHP_CAPACITY)
+        return SLU_OK;
     return slu_fail(err, SLU_E_USAGE,
                     "bins of at most %d tokens go with nnlshp: these can be filled "
                     "in %.1e ways",
@@ -173,8 +175,6 @@ int slu_pack_by_nnlshp(struct slu_pack_plan **out, const struct slu_length_count
     size_t n_pile = 0;
     uint64_t depth = slu_pack_min(slu_pack_most(cfg), DEPTH), *left = NULL;
     *out = NULL;
-    if (cfg->capacity > SLU_NNLSHP_CAPACITY)
-        return slu_pack_nnlshp_refuse(cfg->capacity, err);
     int rc = slu_pack_start(&plan, hist, n, cfg, err);
     if (rc)
         goto out;

@@ -12,6 +12,18 @@ const char *const slu_pack_method_name[SLU_PACK_METHODS + 1] = {
     [SLU_PACK_CONCAT] = "concat",
 };
 
+const struct slu_pack_kind slu_pack_kind[SLU_PACK_METHODS] = {
+    [SLU_PACK_BFD] = {.solve = slu_pack_by_bfd},
+    [SLU_PACK_FFD] = {.solve = slu_pack_by_ffd},
+    [SLU_PACK_SPFHP] = {.solve = slu_pack_by_spfhp},
+    [SLU_PACK_LPFHP] = {.solve = slu_pack_by_lpfhp},
+    [SLU_PACK_NNLSHP] = {.solve = slu_pack_by_nnlshp,
+                         .check = slu_pack_nnlshp_check,
+                         .cubic = true},
+    [SLU_PACK_MULTI] = {.solve = slu_pack_by_multi, .several = true},
+    [SLU_PACK_CONCAT] = {.solve = NULL},
+};
+
 /* ---- making a plan ---- */
 
 static int start_sums(struct slu_pack_plan *plan, const struct slu_length_count *hist,
@@ -114,27 +126,14 @@ int slu_pack_solve(struct slu_pack_plan **plan, enum slu_pack_method method,
                    const struct slu_length_count *hist, size_t n,
                    const struct slu_pack_cfg *cfg, struct slu_err *err)
 {
+    const struct slu_pack_kind *k =
+        method < SLU_PACK_METHODS ? &slu_pack_kind[method] : NULL;
     *plan = NULL;
-    switch (method) {
-    case SLU_PACK_BFD:
-        return slu_pack_by_bfd(plan, hist, n, cfg, err);
-    case SLU_PACK_FFD:
-        return slu_pack_by_ffd(plan, hist, n, cfg, err);
-    case SLU_PACK_SPFHP:
-        return slu_pack_by_spfhp(plan, hist, n, cfg, err);
-    case SLU_PACK_LPFHP:
-        return slu_pack_by_lpfhp(plan, hist, n, cfg, err);
-    case SLU_PACK_NNLSHP:
-        return slu_pack_by_nnlshp(plan, hist, n, cfg, err);
-    case SLU_PACK_MULTI:
-        return slu_pack_by_multi(plan, hist, n, cfg, err);
-    case SLU_PACK_CONCAT:
-    case SLU_PACK_METHODS:
-        break;
-    }
-    return slu_fail(err, SLU_E_USAGE, "%s makes no plan",
-                    method < SLU_PACK_METHODS ? slu_pack_method_name[method]
-                                              : "this method");
+    if (!k || !k->solve)
+        return slu_fail(err, SLU_E_USAGE, "%s makes no plan",
+                        k ? slu_pack_method_name[method] : "this method");
+    int rc = k->check ? k->check(cfg->capacity, err) : SLU_OK;
+    return rc ? rc : k->solve(plan, hist, n, cfg, err);
 }
 
 void slu_pack_plan_free(struct slu_pack_plan *plan)
@@ -150,7 +149,7 @@ void slu_pack_plan_free(struct slu_pack_plan *plan)
 
 size_t slu_pack_find(const struct slu_pack_plan *plan, uint64_t len_tok)
 {
-    size_t lo = 0, hi = plan->n_length - 1;
+    size_t lo = 0, hi = plan->n_length;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
         if (plan->length[mid].len_tok > len_tok)
@@ -158,7 +157,8 @@ size_t slu_pack_find(const struct slu_pack_plan *plan, uint64_t len_tok)
         else
             hi = mid;
     }
-    return lo;
+    return lo < plan->n_length && plan->length[lo].len_tok == len_tok ? lo
+                                                                      : plan->n_length;
 }
 
 void slu_pack_place(const struct slu_pack_plan *plan, size_t i, uint64_t rank,
@@ -192,6 +192,7 @@ void slu_pack_sum_add(struct slu_pack_sum *a, const struct slu_pack_sum *b)
     a->full_tok += b->full_tok;
     a->bound += b->bound;
     a->groups += b->groups;
+    a->most = a->most > b->most ? a->most : b->most;
 }
 
 static uint64_t bound(uint64_t tok, uint64_t capacity)
@@ -210,6 +211,8 @@ struct slu_pack_sum slu_pack_plan_sum(const struct slu_pack_plan *plan)
         const struct slu_pack_group *g = &plan->group[i];
         uint64_t bins = g->count - g->taken;
         s.ids += bins * g->capacity;
+        if (bins && g->slot + g->repeat > s.most)
+            s.most = g->slot + g->repeat;
         if (g->room == 0) {
             s.full += bins;
             s.full_tok += bins * g->capacity;

@@ -6,8 +6,8 @@
  * with the smallest room that is enough; ties go to the bin that was opened first, and
  * where no bin has room a new one is opened. Bins that were treated alike lie side by
  * side, so the plan is kept as groups of them: solving costs O(groups), not O(items),
- * and gives exactly what the plain algorithm gives (semantics.md 15; the histogram idea
- * is that of arXiv 2107.02027, best-fit decreasing for documents that of arXiv
+ * and gives exactly what the plain algorithm gives (DESIGN.md, Packing; the histogram
+ * idea is that of arXiv 2107.02027, best-fit decreasing for documents that of arXiv
  * 2404.10830).
  *
  * A *group* is a step: `count` bins, taken from the front of what is left of group
@@ -31,11 +31,14 @@
 #ifndef SLU_PACKER_H
 #define SLU_PACKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lib/err.h"
 #include "lib/lengths.h"
+
+SLU_BEGIN_DECLS
 
 #define SLU_PACK_OPENED     UINT32_MAX          /* parent of a group of new bins */
 #define SLU_MAX_CAPACITY    (UINT64_C(1) << 26) /* tokens a bin */
@@ -58,14 +61,29 @@ struct slu_pack_cfg {
     uint64_t capacity;   /* ids a bin, 1 … SLU_MAX_CAPACITY */
     uint64_t max_items;  /* a bin takes at most so many; 0: no limit */
     uint64_t max_groups; /* SLU_E_LIMIT past so many; 0: what 31 bits can number */
-    /* SLU_PACK_MULTI only: ids that a bin may have, ascending, the last == capacity
+    /* Bins of several lengths: ids that one may have, ascending, the last == capacity
      * (borrowed); and the share of a bin that may be padding. */
     const uint64_t *bin_tok;
     size_t n_bin_tok;
     double padding_threshold;
 };
 
-/* Ids that a bin of SLU_PACK_MULTI may lack: all that its plans take of the threshold.
+struct slu_pack_plan;
+
+/* What is of one method alone. Another one is a number above, a name, and a row here.
+ */
+struct slu_pack_kind {
+    /* As slu_pack_solve. NULL: it cuts items where a bin ends, and has no plan. */
+    int (*solve)(struct slu_pack_plan **plan, const struct slu_length_count *hist,
+                 size_t n, const struct slu_pack_cfg *cfg, struct slu_err *err);
+    /* SLU_E_USAGE where it is none for bins of so many ids; NULL: it is for all. */
+    int (*check)(uint64_t capacity, struct slu_err *err);
+    bool several; /* bins of several lengths: bin_tok and padding_threshold are its */
+    bool cubic;   /* takes the cube of a bin's length, which its check limits */
+};
+extern const struct slu_pack_kind slu_pack_kind[SLU_PACK_METHODS];
+
+/* Ids that a bin of several lengths may lack: all that its plans take of the threshold.
  */
 uint64_t slu_pack_tolerance(double padding_threshold, uint64_t capacity);
 
@@ -104,8 +122,8 @@ SLU_MUST_USE int slu_pack_bfd(struct slu_pack_plan **plan,
                               const struct slu_length_count *hist, size_t n,
                               uint64_t capacity, uint64_t max_items,
                               struct slu_err *err);
-/* The plan of any method but SLU_PACK_CONCAT. hist as for slu_pack_bfd. SLU_E_USAGE
- * where a row is out of range, or the method is not one for such a cfg.
+/* The plan of a method. hist as for slu_pack_bfd. SLU_E_USAGE where a row is out of
+ * range, or the method has no plan, or none for such a cfg.
  * Caller frees with slu_pack_plan_free. */
 SLU_MUST_USE int slu_pack_solve(struct slu_pack_plan **plan,
                                 enum slu_pack_method method,
@@ -113,7 +131,7 @@ SLU_MUST_USE int slu_pack_solve(struct slu_pack_plan **plan,
                                 const struct slu_pack_cfg *cfg, struct slu_err *err);
 void slu_pack_plan_free(struct slu_pack_plan *plan);
 
-/* Number of a length in plan->length; it must be there. */
+/* Number of a length in plan->length; n_length where it is not there. */
 size_t slu_pack_find(const struct slu_pack_plan *plan, uint64_t len_tok);
 /* Bin and place in it of the item of length number i with this rank; both must be in
  * the plan. */
@@ -156,6 +174,7 @@ struct slu_pack_sum {
     uint64_t full_tok; /* tokens in them */
     uint64_t bound;    /* bins that no packing can do without: ceil(tok / capacity) */
     uint64_t groups;
+    uint64_t most; /* items of a bin; of plans only */
 };
 
 void slu_pack_sum_add(struct slu_pack_sum *a, const struct slu_pack_sum *b);
@@ -171,7 +190,6 @@ SLU_MUST_USE int slu_pack_rooms(const struct slu_pack_plan *plan,
                                 struct slu_length_count **row, size_t *n,
                                 struct slu_err *err);
 
-/* SLU_E_USAGE: bins of `capacity` > SLU_NNLSHP_CAPACITY are too long for nnlshp. */
-SLU_MUST_USE int slu_pack_nnlshp_refuse(uint64_t capacity, struct slu_err *err);
+SLU_END_DECLS
 
 #endif

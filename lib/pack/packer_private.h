@@ -47,6 +47,7 @@ typedef int slu_pack_solver(struct slu_pack_plan **plan,
 slu_pack_solver slu_pack_by_bfd, slu_pack_by_spfhp, slu_pack_by_lpfhp; /* pack_hist.c */
 slu_pack_solver slu_pack_by_ffd;                                       /* pack_ffd.c */
 slu_pack_solver slu_pack_by_nnlshp; /* pack_nnlshp.c */
-slu_pack_solver slu_pack_by_multi;  /* pack_multi.c */
+SLU_MUST_USE int slu_pack_nnlshp_check(uint64_t capacity, struct slu_err *err);
+slu_pack_solver slu_pack_by_multi; /* pack_multi.c */
 
 #endif

@@ -22,7 +22,7 @@ struct slu_plan_head slu_packing_head(const struct slu_packing_cfg *cfg)
                               .capacity = cfg->capacity,
                               .max_items = cfg->max_items,
                               .mix_domains = cfg->mix_domains};
-    h.n_bin = cfg->method == SLU_PACK_MULTI ? cfg->n_bin_tok : 0;
+    h.n_bin = slu_pack_kind[cfg->method].several ? cfg->n_bin_tok : 0;
     for (size_t b = 0; b < h.n_bin; b++) {
         h.bin[b].tok = cfg->bin_tok[b];
         h.bin[b].lack_tok = slu_pack_tolerance(cfg->padding_threshold, cfg->bin_tok[b]);
@@ -87,19 +87,22 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     if (cfg->capacity == 0 || cfg->capacity > SLU_MAX_CAPACITY)
         return slu_fail(err, SLU_E_USAGE, "bins have between 1 and %llu tokens",
                         (unsigned long long)SLU_MAX_CAPACITY);
-    if (cfg->method == SLU_PACK_NNLSHP && cfg->capacity > SLU_NNLSHP_CAPACITY)
-        return slu_pack_nnlshp_refuse(cfg->capacity, err);
+    const struct slu_pack_kind *kind = &slu_pack_kind[cfg->method];
+    int rc = kind->check ? kind->check(cfg->capacity, err) : SLU_OK;
+    if (rc)
+        return rc;
     if (least_budget(cfg) > cfg->budget_byte)
         return slu_fail(err, SLU_E_LIMIT, "bins of %llu tokens need -M %lluM",
                         (unsigned long long)cfg->capacity,
                         (unsigned long long)((least_budget(cfg) + 0xfffff) >> 20));
-    int rc = check_head(cfg, err);
+    rc = check_head(cfg, err);
     if (rc)
         return rc;
     struct slu_packing *p = calloc(1, sizeof *p);
     if (!p)
         return slu_fail_nomem(err, sizeof *p);
     p->cfg = *cfg;
+    p->cuts = !kind->solve;
     p->lengths_byte = cfg->budget_byte / 8;
     if (!cfg->plan_only)
         rc = slu_pack_mem_new(&p->mem, cfg, err);
@@ -109,7 +112,7 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
         rc = slu_fail(err, SLU_E_LIMIT,
                       "there is no memory to look for related documents in");
     if (!rc && !cfg->plan_only && !p->mem)
-        rc = slu_pack_ext_new(&p->ext, cfg, true, err);
+        rc = slu_pack_ext_new(p, err);
     if (rc) {
         slu_packing_free(p);
         return rc;
@@ -193,7 +196,7 @@ int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
 {
     const size_t most = sizeof p->pending.len_tok / sizeof *p->pending.len_tok;
     int rc = SLU_OK;
-    if (p->cfg.method == SLU_PACK_CONCAT && !p->cfg.plan_only)
+    if (p->cuts && !p->cfg.plan_only)
         return SLU_OK;
     if (p->pending.n == most || (p->pending.n && p->pending.slot != slot))
         rc = count_pending(p, err);
@@ -215,15 +218,15 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
                             "what waits takes more than half of -M, and related "
                             "documents are looked for in memory only; give more, or "
                             "--order plan");
-        rc = slu_pack_ext_new(&p->ext, &p->cfg, true, err);
+        rc = slu_pack_ext_new(p, err);
         if (!rc)
             rc = slu_pack_mem_leave(p, err);
     }
-    if (!rc && p->ext && p->ext->flow)
-        return slu_pack_flow_put(p, it, err);
     if (!rc && p->ext)
-        rc = slu_pack_ext_put(p->ext, it, err);
-    return rc ? rc : slu_pack_count(p, it->slot, it->seg.len_tok, err);
+        rc = slu_pack_flow_put(p, it, err);
+    if (rc || (p->ext && p->ext->site)) /* it was counted before */
+        return rc;
+    return slu_pack_count(p, it->slot, it->seg.len_tok, err);
 }
 
 /* Sum of l^2 over the chunks of an item of len_tok tokens that begins at `offset` of a
@@ -259,10 +262,10 @@ static int add_run(struct slu_packing *p, const struct slu_batch *b,
     for (uint64_t at = 0; left && !rc; at += it.seg.len_tok, left -= it.seg.len_tok) {
         uint64_t bin, offset = 0;
         it.seg.len_tok = left < capacity ? left : capacity;
-        if (p->cfg.method == SLU_PACK_CONCAT && !p->cfg.plan_only)
+        if (p->cuts && !p->cfg.plan_only)
             it.seg.len_tok = slu_pack_chunk(s->tok, left, capacity, &bin, &offset);
         s->chunk_items = s->tok % capacity ? s->chunk_items + 1 : 1;
-        if (p->cfg.method == SLU_PACK_CONCAT && s->chunk_items > p->most_items)
+        if (p->cuts && s->chunk_items > p->most_items)
             p->most_items = s->chunk_items;
         it.seg.offset = run->seg.offset + at;
         it.position = s->tok;
@@ -333,7 +336,7 @@ int slu_pack_refuse_bin(const struct slu_packing *p, uint64_t byte, struct slu_e
         "-M leaves it; give -M more%s",
         (unsigned long long)(byte >> 20) + 1,
         (unsigned long long)(slu_pack_bin_limit(p) >> 20),
-        p->cfg.method == SLU_PACK_CONCAT ? "" : ", or --max-segments");
+        p->cuts ? "" : ", or --max-segments");
 }
 
 /* NULL: none. */
@@ -391,7 +394,7 @@ int slu_pack_make_plan(struct slu_packing *p, size_t i, struct slu_length_count 
     const struct slu_pack_cfg cfg = slu_pack_solver_cfg(p);
     struct slu_pack_slot *s = &p->slot[i];
     int rc = SLU_OK;
-    if (p->cfg.method == SLU_PACK_CONCAT) {
+    if (p->cuts) {
         s->sum =
             slu_pack_concat_sum(s->items, s->tok, s->cut_by_concat, p->cfg.capacity);
     } else {
@@ -461,8 +464,7 @@ int slu_packing_plan(struct slu_packing *p, struct slu_err *err)
         return slu_pack_mem_plan(p, err);
     slu_pack_mem_free(p->mem);
     p->mem = NULL;
-    rc = plan_counted(p, err);
-    return rc || !p->ext ? rc : slu_pack_ext_plan(p, err);
+    return plan_counted(p, err);
 }
 
 /* ---- the bins ---- */
@@ -520,9 +522,4 @@ struct slu_pack_sum slu_packing_baseline(const struct slu_packing *p)
 struct slu_packing_stat slu_packing_stat(const struct slu_packing *p)
 {
     return p->stat;
-}
-
-uint64_t slu_packing_spilled(const struct slu_packing *p)
-{
-    return p->ext ? slu_pack_ext_spilled(p->ext) : 0;
 }

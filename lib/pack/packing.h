@@ -4,15 +4,13 @@
  *
  * plan makes one plan a domain (packer.h; one for everything with mix_domains): domains
  * follow one another in the order in which they first appeared, bins within a domain in
- * plan order (semantics.md 15). Each item's bin and place are then arithmetic on its
+ * plan order (DESIGN.md, Packing). Each item's bin and place are then arithmetic on its
  * rank.
  *
  * While all that waits, and what it takes to sort it, fits half of budget_byte, it
  * stays in memory: items are arrays, sorted by length and placed by kernels, and bins
- * are gathered where threads are free (packing_mem.c). Past that, items go to a file
- * without a name in the order of their arrival (spool.h) while their lengths are
- * counted, and sorter.h brings them to their bins: two passes over what waits
- * (packing_ext.c). The bins are the same.
+ * are gathered where threads are free (packing_mem.c). Past that add is SLU_E_LIMIT,
+ * but in a flow (pack_flow.h), which goes on past memory and has the same bins.
  *
  * The result depends on items, their order and cfg's first block, on nothing else.
  *
@@ -33,11 +31,13 @@
 #include "lib/pack/packer.h"
 #include "lib/pack/planfile.h"
 
+SLU_BEGIN_DECLS
+
 struct slu_packing_cfg {
     enum slu_pack_method method;
     uint64_t capacity;  /* ids a bin, 1 … SLU_MAX_CAPACITY */
-    uint64_t max_items; /* a bin, not for SLU_PACK_CONCAT; 0: no limit */
-    /* SLU_PACK_MULTI, as in packer.h; bin_tok is borrowed. */
+    uint64_t max_items; /* a bin, not where items are cut; 0: no limit */
+    /* Bins of several lengths, as in packer.h; bin_tok is borrowed. */
     const uint64_t *bin_tok;
     size_t n_bin_tok;
     double padding_threshold;
@@ -57,7 +57,7 @@ struct slu_packing_cfg {
     void (*phase)(void *ctx, const char *name, const char *device);
     void *phase_ctx;
     /* Plans are added there, or come from there instead of being made; borrowed, may be
-     * NULL. Not for SLU_PACK_CONCAT. */
+     * NULL. Not where items are cut. */
     struct slu_planfile *save;
     const struct slu_planfile *apply;
     struct slu_names *names; /* of the domains, for the two */
@@ -134,9 +134,9 @@ struct slu_pack_sum slu_packing_baseline(const struct slu_packing *p);
 
 /* Of the windows that were settled. */
 struct slu_packing_stat slu_packing_stat(const struct slu_packing *p);
-/* Bytes written to temporary files so far. */
-uint64_t slu_packing_spilled(const struct slu_packing *p);
 /* NULL is legal. */
 void slu_packing_free(struct slu_packing *p);
+
+SLU_END_DECLS
 
 #endif

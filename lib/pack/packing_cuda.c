@@ -35,6 +35,10 @@ static int alloc_arrays(struct slu_pack_cuda *c)
             code = slu_device_alloc(&p, want[i].n * want[i].size);
             memcpy(want[i].p, &p, sizeof p);
         }
+    size_t pool_byte = a->n_pool_tok * a->tok_bytes;
+    if (!code) /* gather reads what is behind the pool, and makes nothing of it */
+        code = slu_device_zero((char *)c->dev.pool + pool_byte,
+                               (size_t)8 * a->tok_bytes, c->compute);
     return code;
 }
 

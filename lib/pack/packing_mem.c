@@ -171,7 +171,7 @@ int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err)
                                    .id = m->id + m->seg[i].id_off,
                                    .tok = m->pool + m->src[i] * m->cfg.tok_bytes};
         position[it.slot] += it.seg.len_tok;
-        rc = slu_pack_ext_put(p->ext, &it, err);
+        rc = slu_pack_flow_put(p, &it, err);
         if (!rc)
             rc = slu_pack_count(p, it.slot, it.seg.len_tok, err);
     }
@@ -366,7 +366,7 @@ static int plan_all(struct slu_packing *p, struct slu_err *err)
         struct slu_pack_slot *s = &p->slot[i];
         struct slu_length_count *row = NULL;
         size_t n_row = 0;
-        if (p->cfg.method != SLU_PACK_CONCAT) {
+        if (!p->cuts) {
             slu_pack_phase(p, "histogram", d ? d->name : NULL);
             rc = p->related ? slu_pack_related_rows(p, i, &row, &n_row, err)
                             : count(m, &m->range[i], &row, &n_row, err);
@@ -526,7 +526,7 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
     a->order = map(a->n_item * sizeof *a->order, m->huge);
     if (!a->run_item || !a->run_dst || !a->order)
         return slu_fail_nomem(err, a->n_item * 16);
-    bool chunks = p->cfg.method == SLU_PACK_CONCAT || p->related;
+    bool chunks = p->cuts || p->related;
     if (chunks) {
         slu_pack_phase(p, "place", NULL);
         if (p->related)

@@ -3,9 +3,9 @@
  * packing.c      arrival, the plan, and which of the two below it is
  * packing_mem.c  items that wait in memory, as arrays: sorted and placed
  * packing_bins.c gathered from there, window by window
- * packing_ext.c  past the budget: spool.h, then sorter.h
  * packing_cuda.c the arrays on a device
- * pack_flow.c    the same in parts, with files between
+ * pack_flow.c    past memory and in parts: the stages, with tables between
+ * packing_ext.c  there: where items go, and their bins
  */
 #ifndef SLU_PACKING_PRIVATE_H
 #define SLU_PACKING_PRIVATE_H
@@ -18,9 +18,8 @@
 #include "kernels/gather.h"
 #include "kernels/place.h"
 #include "kernels/sort.h"
-#include "lib/flow/flow.h"
 #include "lib/map.h"
-#include "lib/pack/packing.h"
+#include "lib/pack/pack_flow.h"
 
 /* Items side by side that are sorted apart from the others: a domain's. */
 struct slu_pack_range {
@@ -40,7 +39,7 @@ struct slu_pack_range {
  * so that one call of place.h and of gather.h does for all of them: steps, intervals,
  * bins, runs and ids of the packed data go on from one domain to the next.
  *
- * Concatenated items (SLU_PACK_CONCAT) are neither sorted nor placed: n_step is 0,
+ * Items that are cut (slu_pack_kind) are neither sorted nor placed: n_step is 0,
  * run_item is 0, 1, … and run_dst is filled before.
  *
  * Ownership: packing_mem.c's, all of it; a device copies what it needs. Host memory
@@ -92,7 +91,7 @@ struct slu_pack_slot {
     uint32_t domain;              /* as in segments; SLU_NO_DOMAIN where domains mix */
     struct slu_lengths *lengths;  /* where they are counted on arrival */
     struct slu_length_count *row; /* the histogram: of all parts; behind the plan */
-    size_t n_row;
+    size_t n_row, cap_row;
     struct slu_pack_plan *plan; /* past the budget, and with plan_only */
     uint64_t n_item;            /* that wait, cut */
     uint64_t items, tok;        /* before cutting */
@@ -104,6 +103,7 @@ struct slu_pack_slot {
 
 struct slu_packing {
     struct slu_packing_cfg cfg;
+    bool cuts;              /* its method has no plan, see slu_pack_kind */
     struct slu_map slot_of; /* domain -> slot */
     struct slu_pack_slot *slot;
     size_t n_slot, cap_slot;
@@ -117,10 +117,11 @@ struct slu_packing {
     /* What a bin may take: the most pieces that one has, of concatenation counted on
      * arrival, and the ids. */
     uint64_t most_items, id_byte, longest_id;
-    /* Both are NULL with plan_only. Where ext is there, items go there, and mem waits
-     * for the threads that may still call hold. */
+    /* Both are NULL with plan_only. Where ext is there, items go to the flow, and mem
+     * waits for the threads that may still call hold. */
     struct slu_pack_mem *mem;
     struct slu_pack_ext *ext;
+    struct slu_pack_flow *flow;       /* that it is of; NULL: none */
     struct slu_pack_related *related; /* NULL: items are not in chains */
     struct slu_packing_stat stat;
 };
@@ -249,44 +250,29 @@ void slu_pack_related_place(const struct slu_packing *p);
 
 /* ---- packing_ext.c ---- */
 
-/* An item as it waits past memory and as it is sorted; its id and its tokens follow,
- * each with zeros up to a multiple of 8. */
+/* An item as it waits and as it is sorted; its id and its tokens follow, each with
+ * zeros up to a multiple of 8. */
 struct slu_pack_wait {
-    uint64_t source, document, offset, len_tok;
-    uint64_t position; /* in the domain's concatenation; 0 in parts */
-    uint32_t domain, slot, id_len, zero;
-    uint64_t score;
+    uint64_t source, document, offset, score;
+    uint32_t len_tok, domain, slot, id_len;
 };
 
 struct slu_pack_ext {
-    struct slu_packing_cfg cfg;
-    struct slu_spool *spool;
-    struct slu_sorter *sorter;
-    uint64_t spilled;      /* by handles that are gone */
-    size_t longest;        /* run of bytes in the spool that belong together */
     struct slu_pack_site { /* of a slot */
         uint64_t first_bin;
-        uint64_t *rank; /* by number of a length in the plan: items placed so far */
-        uint64_t *end;  /* of the ranks that this part may give; NULL: all */
-    } * site;
+        uint64_t *rank; /* by number of a length in the plan: of the next item; */
+        uint64_t *end;  /* and of the first that is not to be given here */
+    } * site;           /* NULL: there is no plan so far */
     size_t n_site;
 
     /* The bin that is being filled. */
     size_t slot; /* it is one of this slot's */
     struct slu_pack_interval *interval;
     size_t n_interval, at_interval;
-    uint64_t *bin_byte; /* of rows and ids, while items are sorted; NULL: few at most */
-    struct slu_buf id;  /* scratch of sorting */
-    struct slu_u128 key; /* of the item that comes next, if any */
+    struct slu_table *items; /* in order; */
+    struct slu_u128 key;     /* of the one that comes next, if any */
     const struct slu_pack_wait *item;
-
     uint32_t domain; /* of item, in this process */
-
-    /* In parts; NULL: in one process. */
-    struct slu_flow *flow;
-    struct slu_count *work;  /* items that went to files, or came from them */
-    uint64_t n_counted;      /* scatter: items that there must be */
-    struct slu_table *items; /* gather: in order; */
     uint64_t next_bin, end_bin;
 };
 
@@ -306,27 +292,21 @@ static inline uint64_t slu_pack_pad8(uint64_t n)
     return (n + 7) & ~UINT64_C(7);
 }
 
-/* With a spool, or (in parts) without. */
-SLU_MUST_USE int slu_pack_ext_new(struct slu_pack_ext **x,
-                                  const struct slu_packing_cfg *cfg, bool spool,
-                                  struct slu_err *err);
-SLU_MUST_USE int slu_pack_ext_put(struct slu_pack_ext *x,
-                                  const struct slu_pack_item *it, struct slu_err *err);
+/* p->ext, which has no sites yet. */
+SLU_MUST_USE int slu_pack_ext_new(struct slu_packing *p, struct slu_err *err);
 /* Where the slots' bins are, behind their plans; finds most_items. */
 SLU_MUST_USE int slu_pack_ext_sites(struct slu_packing *p, struct slu_err *err);
-SLU_MUST_USE int slu_pack_ext_plan(struct slu_packing *p, struct slu_err *err);
 SLU_MUST_USE int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,
                                    struct slu_batch *out, uint64_t tok,
                                    struct slu_err *err);
-uint64_t slu_pack_ext_spilled(const struct slu_pack_ext *x);
 void slu_pack_ext_free(struct slu_pack_ext *x);
 
 /* ---- pack_flow.c ---- */
 
-/* An item of a part that is scattered. */
+/* Takes an item: it waits for the plan, or goes where that says. */
 SLU_MUST_USE int slu_pack_flow_put(struct slu_packing *p,
                                    const struct slu_pack_item *it, struct slu_err *err);
-/* The next item of a range that is gathered to x->item. */
+/* The next item of the bins to x->item. */
 SLU_MUST_USE int slu_pack_flow_next(struct slu_packing *p, struct slu_err *err);
 /* n items with keys like this one were taken: the next bin, and all of it? */
 SLU_MUST_USE int slu_pack_flow_check(struct slu_packing *p, struct slu_u128 key,

@@ -47,9 +47,9 @@ static unsigned __int128 concat_squares(const struct slu_packing *p)
 
 static bool too_much(const struct slu_packing *p, enum slu_pack_method m)
 {
+    const struct slu_pack_kind *kind = &slu_pack_kind[m];
     double L = (double)p->cfg.capacity;
-    return m == SLU_PACK_NNLSHP && m != p->cfg.method &&
-           p->cfg.capacity <= SLU_NNLSHP_CAPACITY &&
+    return kind->cubic && m != p->cfg.method && !kind->check(p->cfg.capacity, NULL) &&
            (double)p->n_slot * L * L * L > MUCH;
 }
 
@@ -94,22 +94,24 @@ int slu_packing_compare(const struct slu_packing *p,
     memset(row, 0, SLU_PACK_METHODS * sizeof *row);
     for (int m = 0; m < SLU_PACK_METHODS; m++) {
         struct slu_packing_row *r = &row[m];
+        const struct slu_pack_kind *kind = &slu_pack_kind[m];
         double begin = now();
         int rc = SLU_OK;
         struct slu_err why = SLU_ERR_INIT;
-        if (m == SLU_PACK_CONCAT && p->cfg.max_items)
+        if (!kind->solve && p->cfg.max_items)
             rc = slu_fail(&why, SLU_E_USAGE, "does not limit the pieces in a bin");
-        else if (m == SLU_PACK_MULTI && p->cfg.method != SLU_PACK_MULTI)
-            rc = slu_fail(
-                &why, SLU_E_USAGE,
-                "has bins of several lengths: --method multi --buckets L,L,...");
-        else if (m == SLU_PACK_CONCAT)
+        else if (kind->several && m != (int)p->cfg.method)
+            rc = slu_fail(&why, SLU_E_USAGE,
+                          "has bins of several lengths: --method %s --buckets L,L,...",
+                          slu_pack_method_name[m]);
+        else if (!kind->solve)
             r->sum = slu_packing_baseline(p);
         else if (m == (int)p->cfg.method && p->cfg.apply)
             r->sum = slu_packing_sum(p); /* the plan may be none the method makes */
         else if (too_much(p, (enum slu_pack_method)m))
             rc = slu_fail(&why, SLU_E_USAGE,
-                          "takes its time for such bins; --method nnlshp includes it");
+                          "takes its time for such bins; --method %s includes it",
+                          slu_pack_method_name[m]);
         else
             rc = solve(p, (enum slu_pack_method)m, &r->sum, &why);
         if (rc == SLU_E_USAGE || rc == SLU_E_LIMIT) {
@@ -122,7 +124,7 @@ int slu_packing_compare(const struct slu_packing *p,
             return rc;
         }
         r->seconds = now() - begin;
-        figures(r, m == SLU_PACK_CONCAT ? concat_sq : sq, concat_sq);
+        figures(r, kind->solve ? sq : concat_sq, concat_sq);
     }
     return SLU_OK;
 }

@@ -8,9 +8,11 @@
  * knows of bins that are dropped because they are not full.
  *
  *   certificate   bins - ceil(tokens / ids of a bin): 0 proves that no packing has
- * fewer fill          tokens / ids of the bins padding       (ids of the bins - tokens)
- * / tokens      (r_pad of arXiv 2407.07495) truncation    items cut / items (r_tru of
- * the same) concatenation items / bins                              (r_cat of the same)
+ *                 fewer bins
+ *   fill          tokens / ids of the bins
+ *   padding       (ids of the bins - tokens) / tokens; r_pad of arXiv 2407.07495
+ *   truncation    items cut / items; r_tru of the same
+ *   concatenation items / bins; r_cat of the same
  *   mean context  sum of l (l - 1) / (2 sum of l) over segments of l tokens: how many
  *                 tokens of its own document a token has before it, on average, where
  *                 attention keeps to documents         (appendix F of arXiv 2405.13226)

@@ -269,8 +269,8 @@ static int read_bins(struct slu_planfile *f, size_t n, struct slu_err *err)
     struct slu_plan_head *head = &f->head;
     const uint8_t *p = f->file.data + HEAD;
     uint32_t n_bin = slu_le32(f->file.data + 20);
-    bool multi = head->method == SLU_PACK_MULTI;
-    if ((n_bin != 0) != multi || n_bin > SLU_MAX_BUCKETS || n_bin > n / BIN)
+    if ((n_bin != 0) != slu_pack_kind[head->method].several ||
+        n_bin > SLU_MAX_BUCKETS || n_bin > n / BIN)
         return bad(err, "its list of bins is not one");
     head->n_bin = n_bin;
     for (size_t b = 0; b < n_bin; b++, p += BIN) {
@@ -305,8 +305,9 @@ static int read_head(struct slu_planfile *f, uint64_t *n_domain, struct slu_err 
     f->head.max_items = slu_le64(h + 32);
     *n_domain = slu_le64(h + 40);
     f->n_group = slu_le64(h + 48);
-    if (slu_le32(h + 12) & ~MIXED || slu_le32(h + 16) >= SLU_PACK_CONCAT ||
-        !f->head.capacity || f->head.capacity > SLU_MAX_CAPACITY)
+    if (slu_le32(h + 12) & ~MIXED || slu_le32(h + 16) >= SLU_PACK_METHODS ||
+        !slu_pack_kind[f->head.method].solve || !f->head.capacity ||
+        f->head.capacity > SLU_MAX_CAPACITY)
         return bad(err, "its header is not one");
     return read_bins(f, n - HEAD - SUM, err);
 }
@@ -429,9 +430,8 @@ int slu_plan_rank(const struct slu_pack_plan *plan, const struct slu_length_coun
                   size_t n, uint64_t *rank, struct slu_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        size_t k = plan->n_length ? slu_pack_find(plan, row[i].len_tok) : 0;
-        if (!plan->n_length || plan->length[k].len_tok != row[i].len_tok ||
-            row[i].count > items_of(plan, k) - rank[k])
+        size_t k = slu_pack_find(plan, row[i].len_tok);
+        if (k == plan->n_length || row[i].count > items_of(plan, k) - rank[k])
             return slu_fail(err, SLU_E_MISMATCH,
                             "the parts have more pieces of %llu tokens than the plan",
                             (unsigned long long)row[i].len_tok);

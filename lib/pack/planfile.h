@@ -1,5 +1,5 @@
 /* planfile.h - plans in files: made on one machine, applied later, elsewhere or in
- * parts (formats/PLAN.md; semantics.md 15).
+ * parts (formats/PLAN.md; DESIGN.md, Packing).
  *
  *   new, add a domain …, write       open, plan of a domain …
  *
@@ -28,14 +28,16 @@
 #include "lib/pack/packer.h"
 #include "lib/stream/stream.h" /* SLU_MAX_BUCKETS */
 
+SLU_BEGIN_DECLS
+
 /* What a plan was made for. */
 struct slu_plan_head {
-    enum slu_pack_method method; /* not SLU_PACK_CONCAT */
+    enum slu_pack_method method; /* one that makes plans */
     uint64_t capacity;           /* ids of the longest bins */
     uint64_t max_items;          /* of a bin; 0: no limit */
     bool mix_domains;
-    /* SLU_PACK_MULTI: the bins there may be, ascending, the last of `capacity` ids, and
-     * how many of them each may lack (slu_pack_tolerance). Others: none. */
+    /* Bins of several lengths: those there may be, ascending, the last of `capacity`
+     * ids, and how many of them each may lack (slu_pack_tolerance). Others: none. */
     size_t n_bin;
     struct slu_plan_bin {
         uint64_t tok, lack_tok;
@@ -87,5 +89,7 @@ SLU_MUST_USE int slu_plan_check(const struct slu_pack_plan *plan,
 SLU_MUST_USE int slu_plan_rank(const struct slu_pack_plan *plan,
                                const struct slu_length_count *row, size_t n,
                                uint64_t *rank, struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

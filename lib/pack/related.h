@@ -37,6 +37,8 @@
 #include "lib/err.h"
 #include "lib/stream/stream.h"
 
+SLU_BEGIN_DECLS
+
 /* Chosen by the folders of real files that come together where names are not known:
  * tests/bench/NOTES.md. */
 #define SLU_RELATED_BANDS 32
@@ -85,5 +87,7 @@ SLU_MUST_USE int slu_related_chains(struct slu_chains *c, const uint32_t *key,
                                     const uint32_t *len, size_t n, uint64_t capacity,
                                     uint64_t budget_byte, struct slu_err *err);
 void slu_chains_release(struct slu_chains *c);
+
+SLU_END_DECLS
 
 #endif

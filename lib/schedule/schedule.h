@@ -28,6 +28,8 @@
 #include "lib/err.h"
 #include "lib/hash.h"
 
+SLU_BEGIN_DECLS
+
 /* One bucket as its manifest describes it. */
 struct slu_bucket_count {
     uint64_t length;        /* nominal, in tokens: 2^i of D_<i> */
@@ -44,7 +46,7 @@ struct slu_bucket_counts {
     size_t n_empty;    /* manifests without a sequence, which are no buckets here */
     bool from_report;  /* of a set in a format that has no manifests */
     bool has_checksum; /* a set's report was there */
-    struct slu_u128 checksum; /* of the set's tokens (semantics.md 8) */
+    struct slu_u128 checksum; /* of the set's tokens (DESIGN.md, Conservation) */
 };
 
 void slu_bucket_counts_init(struct slu_bucket_counts *s);
@@ -102,5 +104,7 @@ void slu_openlm_release(struct slu_openlm *o);
 SLU_MUST_USE int slu_openlm_text(const struct slu_openlm *o,
                                  const struct slu_bucket_counts *s,
                                  struct slu_buf *text, struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

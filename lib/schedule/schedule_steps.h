@@ -16,7 +16,8 @@
  * instead, so that every order of a cycle's steps is equally likely. Step t of cycle j
  * of epoch e draws x = slu_draw_below(slu_draw(seed, e, j, SLU_STEPS_DRAW, t), sum of
  * the live odds) and takes the bucket, shortest first, in whose share of the sum x
- * falls. So a draw is a function of the seed and of the step's place (semantics.md 3).
+ * falls. So a draw is a function of the seed and of the step's place (DESIGN.md,
+ * Identity and order).
  *
  * OLMO is the order of OLMo-core's NumpyVSLDataLoader with VSLNaturalCurriculum,
  * VSLGrowP2Curriculum or VSLGrowLinearCurriculum, batch for batch
@@ -30,6 +31,8 @@
 
 #include "lib/hash.h"
 #include "lib/schedule/schedule.h"
+
+SLU_BEGIN_DECLS
 
 /* Keys of draws: bucket of a step, order of runs in later epochs. */
 #define SLU_STEPS_DRAW  UINT64_C(0x7363686564756c65)
@@ -92,7 +95,7 @@ struct slu_steps_info {
     uint64_t pass_steps, total_steps;
     struct slu_u128 shards_digest; /* slu_bucket_counts_digest */
     bool has_checksum;
-    struct slu_u128 checksum;        /* of the shard set's tokens (semantics.md 8) */
+    struct slu_u128 checksum; /* of the shard set's tokens (DESIGN.md, Conservation) */
     struct slu_steps_bucket *bucket; /* owned */
     size_t n_bucket;
 };
@@ -126,5 +129,7 @@ SLU_MUST_USE int slu_steps_next(struct slu_steps *steps, struct slu_train_step *
 uint64_t slu_steps_olmo_faults(const struct slu_steps *steps);
 /* NULL is legal. */
 void slu_steps_free(struct slu_steps *steps);
+
+SLU_END_DECLS
 
 #endif

@@ -1,10 +1,10 @@
-/* batch.h - a run of whole sequences in memory: what the programs work on.
+/* batch.h - whole sequences in memory, the unit of work of the programs.
  *
  * A sequence is a list of segments; a segment is (source, document, offset, length):
  * tokens offset … offset+length-1 of one document. A document is a sequence of one
  * segment from offset 0; a piece is a sequence of one segment; a packed sequence has
- * several, the last of which may be padding (source SLU_PADDING). The lengths of a
- * sequence's segments add up to its length.
+ * several, the last of which may be padding (source SLU_PADDING). A sequence's length
+ * is the sum of its segments' lengths.
  *
  * Invariants: seq[i].tok_off + len_tok <= n_tok; segments of a sequence are contiguous
  * in seg[]. Sequences need not cover tok[] nor be in its order: a program that cuts or
@@ -27,13 +27,15 @@
 #include "lib/err.h"
 #include "lib/hash.h"
 
+SLU_BEGIN_DECLS
+
 #define SLU_PADDING   UINT64_MAX /* seg.source of padding; document and offset are 0 */
 #define SLU_NO_DOMAIN UINT32_MAX
 #define SLU_NO_SCORE  UINT64_C(0x7ff8000000000000) /* the NaN that stands for none */
 
 struct slu_seg {
-    uint64_t source;   /* ordinal in the input list (semantics.md 1) */
-    uint64_t document; /* the record's place in its source */
+    uint64_t source;   /* ordinal in the input list (DESIGN.md, Identity and order) */
+    uint64_t document; /* the record's position in its source */
     uint64_t offset;   /* first token, counted from the document's start */
     uint64_t len_tok;
     uint32_t domain; /* number in the names table, SLU_NO_DOMAIN: none */
@@ -42,8 +44,8 @@ struct slu_seg {
     uint64_t score;  /* of the document, slu_score_bits(); 0: none */
 };
 
-/* A score in a segment: the bits of the double, but that none (NaN) is 0, as in a
- * segment that says nothing of it. */
+/* The score of a segment: the bits of the double, changed so that 0 means no score
+ * (NaN), as in a segment that was set to zero. */
 static inline uint64_t slu_score_bits(double v)
 {
     uint64_t bits;
@@ -66,8 +68,8 @@ struct slu_seq {
     uint64_t n_seg;
 };
 
-/* What a set of sequences adds up to; sums of sums are sums of the union (semantics.md
- * 8). */
+/* Counts and checksums of a set of sequences; those of two sets can be added
+ * (DESIGN.md, Conservation). */
 struct slu_sum {
     struct slu_count n; /* tokens: padding included */
     uint64_t segments;
@@ -104,7 +106,8 @@ void slu_batch_release(struct slu_batch *b);
 /* No sequences; keeps the memory. */
 void slu_batch_clear(struct slu_batch *b);
 
-/* The same; what a long sequence took, beyond what a frame of others does, is freed. */
+/* As slu_batch_clear, but frees memory beyond that of a usual frame, which a long
+ * sequence needed. */
 void slu_batch_trim(struct slu_batch *b);
 
 /* Appends a sequence and copies its tokens (in the batch's width) and segments; `ids`
@@ -121,9 +124,9 @@ SLU_MUST_USE int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b
  * a pass: call it where work is parallel. */
 void slu_batch_sum(struct slu_batch *b);
 
-/* A digest of a list of values, from that of its beginning and that of its last n; of
- * one value it is the value itself. However the list is cut, it is the same: a
- * polynomial mod 2^128. */
+/* The digest of a list of values, from the digests of its beginning and of its last n
+ * values; the digest of one value is the value. It is a polynomial mod 2^128, so it
+ * does not depend on where the list is cut. */
 struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128 last);
 
 /* XXH3-128 of n_prefix (at most 32) bytes, then source, document, offset and length of
@@ -131,7 +134,7 @@ struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128
 struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
                                   const struct slu_seg *seg, uint64_t n_seg);
 
-/* Adds b to *a, or takes b, which is part of *a, from it. */
+/* Adds b to *a; subtracts b, which is part of *a. */
 void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);
 void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b);
 
@@ -146,19 +149,20 @@ static inline uint32_t slu_batch_id(const struct slu_batch *b, uint64_t i)
                              : ((const uint32_t *)b->tok)[i];
 }
 
-/* What the batch takes, in tokens: of a MiB of short sequences the rows, the ids and
- * what becomes of them (a WebDataset member is a KiB at least) are the most. */
+/* The batch's memory and output, expressed in tokens. For short sequences, rows, ids
+ * and output (a WebDataset member takes at least 1 KiB) outweigh the tokens. */
 static inline uint64_t slu_batch_weight(const struct slu_batch *b)
 {
     return b->n_tok + 64 * b->n_seq + 16 * b->n_seg + b->str.len / 4;
 }
 
-/* The mean of the segments' scores by tokens, of those that have one; NaN if none has.
- */
+/* Mean score, weighted by tokens, of the segments that have one; NaN if none has. */
 double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q);
 
 /* One sequence's counts: 1 sequence, its tokens, its documents (segments with offset
  * 0). */
 struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *q);
+
+SLU_END_DECLS
 
 #endif

@@ -58,7 +58,7 @@ struct slu_frames {
 };
 void slu_frames_free(struct slu_frames *fs);
 
-/* What a writer of frames carries from one to the next. */
+/* State of a writer of frames. */
 struct slu_framer {
     struct slu_out *out;
     uint64_t number;   /* of the next frame */
@@ -68,8 +68,8 @@ struct slu_framer {
 };
 
 void slu_framer_release(struct slu_framer *w);
-/* Writes one frame whose payload is a, then b. zstd_level 0: as it is; else compressed
- * where that is smaller (always, with `must`). */
+/* Writes one frame whose payload is a, then b. zstd_level 0: uncompressed; else it is
+ * compressed if that is smaller (always, with `must`). */
 SLU_MUST_USE int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags,
                                 uint64_t aux, const struct slu_buf *a, const void *b,
                                 size_t n_b, int zstd_level, bool must,

@@ -1,14 +1,15 @@
-/* seqrec.h - a sequence as a run of bytes, for records that wait in memory or on disk,
- * and back.
+/* seqrec.h - a sequence encoded as bytes, for records that wait in memory or on disk.
  *
- * Layout: tokens, segments * 4 + (1: names, 2: scores follow); of each segment source +
- * 1 (0: padding), document, offset, and, but for the last, length; the tokens in native
- * byte order (records never leave the machine); names: domain + 1 (0: none) of each
- * segment, id length of each, the ids. Numbers are 1 to 9 bytes, the shortest that will
- * do, whose leading ones in the first byte say how many follow; then big-endian: memcmp
- * of two is the order of their values. So a short sequence costs about ten bytes beside
- * its tokens, and comparing records byte by byte compares lengths, segment lists,
- * tokens.
+ * Layout:
+ *   number of tokens; number of segments * 4 + (1: names follow, 2: scores follow);
+ *   for each segment: source + 1 (0: padding), document, offset, length (not of the
+ *   last segment);
+ *   tokens, in native byte order (records never leave the machine);
+ *   names: domain + 1 (0: none) of each segment, id length of each, the ids.
+ * Numbers take 1 to 9 bytes, as few as possible. The leading ones of the first byte are
+ * the number of bytes that follow; the value is big-endian, so memcmp orders numbers by
+ * value. A short sequence has about ten bytes besides its tokens, and memcmp of records
+ * compares lengths, segment lists, tokens.
  *
  * Thread safety: one thread at a time on a handle, a buffer or a batch.
  */
@@ -44,7 +45,7 @@ size_t slu_seqrec_size(const struct slu_seqrec *r);
 SLU_MUST_USE int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *b,
                                    const struct slu_seq *q, struct slu_err *err);
 
-/* Appends the sequence of the record p[0, n) to b; SLU_E_FORMAT if it is none. */
+/* Appends the sequence of the record p[0, n) to b; SLU_E_FORMAT if it is invalid. */
 SLU_MUST_USE int slu_seqrec_add(struct slu_batch *b, const void *p, size_t n,
                                 struct slu_err *err);
 /* Tokens and segments of the sequence of the record p[0, n); SLU_E_FORMAT if it is

@@ -1,15 +1,15 @@
 /* stream.h - the token stream, tokstream(5), as formats/STREAM.md specifies it.
  *
- * Reading is in two halves, so that the costly one can be parallel: slu_reader_fetch
- * takes the next frames from the file (serial, I/O only), slu_batch_open checks,
- * decompresses and decodes them (any thread), slu_reader_account books the batch
+ * Reading has three steps, so that the costly one can be parallel: slu_reader_fetch
+ * reads the next frames from the file (serial, I/O only), slu_batch_open checks,
+ * decompresses and decodes them (any thread), slu_reader_account counts the batch
  * (serial, in fetch order). slu_reader_next does all three. slu_reader_finish compares
- * the books with the end frames; a program that has not seen it succeed must not finish
- * its own output.
+ * the counts with the end frames; a program may finish its own output only after it
+ * succeeded.
  *
- * Writing: slu_writer_put copies a batch's sequences into frames; where frames are cut
- * depends on the sequences alone. slu_writer_close writes the end frame, the index and
- * the footer; slu_writer_abort leaves them out, so that a failure crosses the pipe.
+ * Writing: slu_writer_put copies a batch's sequences into frames; only the sequences
+ * determine where frames are cut. slu_writer_close writes the end frame, the index and
+ * the footer; slu_writer_abort leaves them out, so that the next program notices.
  */
 #ifndef SLU_STREAM_H
 #define SLU_STREAM_H
@@ -23,6 +23,8 @@
 #include "lib/io.h"
 #include "lib/pipe.h"
 
+SLU_BEGIN_DECLS
+
 #define SLU_NO_TOKEN    UINT64_MAX /* eos, bos or pad that does not exist */
 #define SLU_MAX_BUCKETS 64
 #define SLU_FRAME_TOKENS                                                               \
@@ -31,8 +33,7 @@
 #define SLU_FRAME_SEGS (UINT64_C(1) << 17) /* and so many segments */
 #define SLU_FRAME_IDS  (UINT64_C(1) << 24) /* and so many bytes of records' ids */
 
-/* One link of the provenance chain: a program and what of its arguments affects
- * results. */
+/* A step of the provenance: a program and its arguments that affect results. */
 struct slu_step {
     char *program, *version, *arguments; /* owned */
     uint64_t seed;
@@ -45,7 +46,7 @@ struct slu_header {
     bool scores;         /* segments may have one */
     uint64_t vocab_size; /* largest id + 1, pad included */
     uint64_t eos, bos, pad;
-    uint8_t fingerprint[16];          /* of the tokenizer (semantics.md 11) */
+    uint8_t fingerprint[16];          /* of the tokenizer (DESIGN.md, The stream) */
     uint64_t bucket[SLU_MAX_BUCKETS]; /* nominal lengths, ascending */
     unsigned n_bucket;                /* 0: not decomposed */
     struct slu_step *step;            /* owned */
@@ -70,9 +71,8 @@ static inline uint64_t slu_header_ids(const struct slu_header *h, uint64_t L)
 /* Index of the bucket whose sequences have len_tok ids, or -1. */
 int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok);
 
-/* Names of sources (by ordinal) and domains (by number), and the vocabulary: what
- * travels beside the sequences. Shared by a reader and a writer; safe from any thread.
- */
+/* Names of sources (by ordinal) and domains (by number), and the vocabulary. Shared by
+ * a reader and a writer; safe from any thread. */
 struct slu_names;
 SLU_MUST_USE int slu_names_new(struct slu_names **n, struct slu_err *err);
 void slu_names_free(struct slu_names *n);
@@ -80,19 +80,18 @@ SLU_MUST_USE int slu_names_set_source(struct slu_names *n, uint64_t ordinal,
                                       const char *name, struct slu_err *err);
 /* Borrowed until free; NULL if unknown. */
 const char *slu_names_source(struct slu_names *n, uint64_t ordinal);
-/* How many sources there are, and the names of the first `most` in order of their
- * ordinals (*name is borrowed as above; as many as there are). */
+/* *count: the number of sources. name: the names of the first `most` of them, or of all
+ * if there are fewer, in order of their ordinals; borrowed until free. */
 SLU_MUST_USE int slu_names_sources(struct slu_names *n, const char **name, size_t most,
                                    uint64_t *count, struct slu_err *err);
-/* Calls each with all sources, in order of their ordinals, until it answers other than
- * SLU_OK; it must not call slu_names_*. */
+/* Calls each for each source, in order of their ordinals, until it returns another
+ * value than SLU_OK; it must not call slu_names_*. */
 SLU_MUST_USE int slu_names_each_source(struct slu_names *n,
                                        int (*each)(void *ctx, uint64_t ordinal,
                                                    const char *name,
                                                    struct slu_err *err),
                                        void *ctx, struct slu_err *err);
-/* The domain's number, the same for equal names; it means something in this process
- * only. */
+/* The domain's number, the same for equal names; valid only in this process. */
 SLU_MUST_USE int slu_names_domain_number(struct slu_names *n, const char *name,
                                          size_t len, uint32_t *number,
                                          struct slu_err *err);
@@ -133,9 +132,8 @@ struct slu_reader_cfg {
     uint64_t max_seq_tok; /* longer sequences are SLU_E_LIMIT; 0: no limit */
 };
 
-/* Opens the first stream and reads as far as its header; headers of further regular
- * files are read and compared too, so that what does not mix is refused before any
- * work. */
+/* Opens the first stream and reads its header. The headers of the other regular files
+ * are read and compared too, so that a mismatch is found before any work. */
 SLU_MUST_USE int slu_reader_open(struct slu_reader **r,
                                  const struct slu_reader_cfg *cfg, struct slu_err *err);
 const struct slu_header *slu_reader_header(const struct slu_reader *r);
@@ -269,5 +267,7 @@ SLU_MUST_USE int slu_stream_run_side(struct slu_reader *r,
                                      const struct slu_side_ops *ops, void *ctx,
                                      unsigned n_threads, unsigned n_slots,
                                      struct slu_sum *total, struct slu_err *err);
+
+SLU_END_DECLS
 
 #endif

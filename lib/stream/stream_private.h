@@ -1,5 +1,5 @@
-/* stream_private.h - what the reader, the writer and the batches share. Private to
- * lib/. */
+/* stream_private.h - functions that the reader, the writer and the batches share.
+ * Private to lib/. */
 #ifndef SLU_STREAM_PRIVATE_H
 #define SLU_STREAM_PRIVATE_H
 
@@ -11,7 +11,8 @@ SLU_MUST_USE int slu_header_encode(const struct slu_header *h, struct slu_buf *o
                                    struct slu_err *err);
 SLU_MUST_USE int slu_header_decode(struct slu_header *h, const uint8_t *p, size_t n,
                                    struct slu_err *err);
-/* SLU_E_MISMATCH, saying what differs, unless streams with these headers can be one. */
+/* SLU_E_MISMATCH, with the difference, if streams with these headers cannot be joined.
+ */
 SLU_MUST_USE int slu_header_compatible(const struct slu_header *a,
                                        const struct slu_header *b, struct slu_err *err);
 

@@ -1,5 +1,5 @@
 /* finish.c - what every tokenizer gets once its parts are known: the id -> bytes table,
- * the ids of EOS, BOS and padding, and the fingerprint (semantics.md 11). */
+ * the ids of EOS, BOS and padding, and the fingerprint (DESIGN.md, The stream). */
 #include "lib/tok/tok.h"
 
 #include <stdlib.h>

@@ -53,4 +53,24 @@ hot_find_fn *hot_find_of_level(const char *level);
 void hot_look(struct hot_batch *b, const struct words *w, hot_find_fn *find,
               const uint8_t *p, size_t n, size_t k);
 
+/* ---- shared by the files of the levels ---- */
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+
+static inline __m128i hot_load(const void *p)
+{
+    return _mm_loadu_si128((const __m128i *)p);
+}
+
+/* 16 bytes at base + step * i, and 16 at base + step * k. */
+static inline __m256i hot_load_two(const uint8_t *base, unsigned step, uint32_t i,
+                                   uint32_t k)
+{
+    return _mm256_inserti128_si256(
+        _mm256_castsi128_si256(hot_load(base + (size_t)i * step)),
+        hot_load(base + (size_t)k * step), 1);
+}
+#endif
+
 #endif

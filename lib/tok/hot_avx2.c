@@ -1,6 +1,4 @@
 /* hot_avx2.c - the hot table by AVX2, see hot.h: four pieces at a time. */
-#include <immintrin.h>
-
 #include "lib/tok/hot.h"
 
 #define WIDE 4
@@ -9,20 +7,13 @@ struct wide_key {
     __m256i a, b;
 };
 
-static inline __m128i load16(const void *p)
-{
-    return _mm_loadu_si128((const __m128i *)p);
-}
-
 /* 16 bytes at base + step * of[i], for four i: the first halves, and the second ones.
  */
 static inline struct wide_key load_4(const uint8_t *base, const uint32_t *of,
                                      unsigned step)
 {
-#define AT(i) load16(base + (size_t)of[i] * step)
-    __m256i even = _mm256_inserti128_si256(_mm256_castsi128_si256(AT(0)), AT(2), 1);
-    __m256i odd = _mm256_inserti128_si256(_mm256_castsi128_si256(AT(1)), AT(3), 1);
-#undef AT
+    __m256i even = hot_load_two(base, step, of[0], of[2]),
+            odd = hot_load_two(base, step, of[1], of[3]);
 
     return (struct wide_key){_mm256_unpacklo_epi64(even, odd),
                              _mm256_unpackhi_epi64(even, odd)};
@@ -95,7 +86,7 @@ static inline size_t put(uint32_t *list, size_t n, unsigned m, __m128i v)
 #undef W
 
     _mm_storeu_si128((__m128i *)(void *)(list + n),
-                     _mm_shuffle_epi8(v, load16(order[m])));
+                     _mm_shuffle_epi8(v, hot_load(order[m])));
     return n + (unsigned)__builtin_popcount(m);
 }
 
@@ -118,7 +109,7 @@ size_t hot_find_avx2(struct hot_batch *b, const struct word_key *hot, const uint
         const size_t n = to - from < HOT_GROUP ? to - from : HOT_GROUP;
         for (size_t i = 0; i < n; i += WIDE) {
             const uint32_t *at = b->at + from + i;
-            __m128i begin = load16(at), end = load16(at + 1),
+            __m128i begin = hot_load(at), end = hot_load(at + 1),
                     len = _mm_min_epu32(_mm_sub_epi32(end, begin), most);
             key[i / WIDE] = keys(p, at, len);
             /* The bit of the length, to the sign, to all bits. */
@@ -146,7 +137,7 @@ size_t hot_find_avx2(struct hot_batch *b, const struct word_key *hot, const uint
                 bits_32(_mm_or_si128(value, _mm_cmpgt_epi32(value, one_id)));
             unsigned slow = other | is_skipped | many;
             _mm_storeu_si128((void *)(b->id + from + i), value);
-            (void)put(b->place, n_slow, slow, load16(place + i));
+            (void)put(b->place, n_slow, slow, hot_load(place + i));
             n_slow = put(b->slow, n_slow, slow, piece);
             n_miss = put(b->miss, n_miss, other & ~is_skipped, piece);
             n_skipped = put(b->skipped, n_skipped, is_skipped, piece);

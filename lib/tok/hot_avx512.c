@@ -1,6 +1,4 @@
 /* hot_avx512.c - the hot table by AVX-512, see hot.h: eight pieces at a time. */
-#include <immintrin.h>
-
 #include "lib/tok/hot.h"
 
 #define WIDE 8
@@ -9,26 +7,19 @@ struct wide_key {
     __m512i a, b;
 };
 
-static inline __m128i load16(const void *p)
-{
-    return _mm_loadu_si128((const __m128i *)p);
-}
-
 /* 16 bytes at base + step * of[i], for eight i: the first halves, and the second ones.
  */
 static inline struct wide_key load_8(const uint8_t *base, const uint32_t *of,
                                      unsigned step)
 {
-#define AT(i) load16(base + (size_t)of[i] * step)
-    __m256i even = _mm256_inserti128_si256(_mm256_castsi128_si256(AT(0)), AT(2), 1);
-    __m256i odd = _mm256_inserti128_si256(_mm256_castsi128_si256(AT(1)), AT(3), 1);
-    __m256i even_2 = _mm256_inserti128_si256(_mm256_castsi128_si256(AT(4)), AT(6), 1);
-    __m256i odd_2 = _mm256_inserti128_si256(_mm256_castsi128_si256(AT(5)), AT(7), 1);
-#undef AT
-    __m512i x = _mm512_inserti64x4(_mm512_castsi256_si512(even), even_2, 1);
-    __m512i y = _mm512_inserti64x4(_mm512_castsi256_si512(odd), odd_2, 1);
+#define FOUR(a, b, c, d)                                                               \
+    _mm512_inserti64x4(_mm512_castsi256_si512(hot_load_two(base, step, of[a], of[b])), \
+                       hot_load_two(base, step, of[c], of[d]), 1)
+    __m512i even = FOUR(0, 2, 4, 6), odd = FOUR(1, 3, 5, 7);
+#undef FOUR
 
-    return (struct wide_key){_mm512_unpacklo_epi64(x, y), _mm512_unpackhi_epi64(x, y)};
+    return (struct wide_key){_mm512_unpacklo_epi64(even, odd),
+                             _mm512_unpackhi_epi64(even, odd)};
 }
 
 /* Their word_key. len: of at most 16. */

@@ -56,7 +56,7 @@ enum { WIDE, FAR, ARENA };
 /* Memory of one or more views. */
 struct word_block {
     uint8_t *p;
-    size_t n_byte;
+    size_t n_byte, n_mapped;
     size_t used; /* slots that are taken; of the arena, bytes */
     unsigned n_view;
 };
@@ -70,16 +70,19 @@ struct words_shared {
     size_t most_byte[3];
 };
 
-static struct word_block *block_new(size_t n_byte)
+/* n_mapped: what it can grow to; memory that is not touched yet costs nothing. */
+static struct word_block *block_new(size_t n_byte, size_t n_mapped)
 {
     struct word_block *b = calloc(1, sizeof *b);
 
-    if (b && !(b->p = map(n_byte))) {
+    if (b && !(b->p = map(n_mapped))) {
         free(b);
         return NULL;
     }
-    if (b)
+    if (b) {
         b->n_byte = n_byte;
+        b->n_mapped = n_mapped;
+    }
     return b;
 }
 
@@ -88,21 +91,29 @@ static void view_free(struct word_view *v)
     for (int i = 0; v && i < 3; i++) {
         struct word_block *b = v->block[i];
         if (b && --b->n_view == 0) {
-            unmap(b->p, b->n_byte);
+            unmap(b->p, b->n_mapped);
             free(b);
         }
     }
     free(v);
 }
 
-/* A view of new blocks of n_byte[i] bytes; where that is 0, of the block that `of` has.
- * NULL where there is no memory. */
-static struct word_view *view_new(const struct word_view *of, const size_t n_byte[3])
+/* How many sets the tables have, to the masks. */
+static void set_masks(struct word_view *v)
+{
+    v->wide_mask = v->block[WIDE]->n_byte / sizeof *v->wide - 1;
+    v->far_mask = v->block[FAR]->n_byte / sizeof *v->far - WORD_FAR_SET;
+}
+
+/* A view of new blocks of n_byte[i] bytes, which may become most[i]; where that is 0,
+ * of the block that `of` has. NULL where there is no memory. */
+static struct word_view *view_new(const struct word_view *of, const size_t n_byte[3],
+                                  const size_t most[3])
 {
     struct word_view *v = calloc(1, sizeof *v);
 
     for (int i = 0; v && i < 3; i++) {
-        v->block[i] = of && !n_byte[i] ? of->block[i] : block_new(n_byte[i]);
+        v->block[i] = of && !n_byte[i] ? of->block[i] : block_new(n_byte[i], most[i]);
         if (!v->block[i]) {
             view_free(v);
             return NULL;
@@ -114,9 +125,7 @@ static struct word_view *view_new(const struct word_view *of, const size_t n_byt
     v->wide = (struct word_set *)v->block[WIDE]->p;
     v->far = (struct word_far *)v->block[FAR]->p;
     v->text = v->block[ARENA]->p;
-    v->wide_shift =
-        64 - (unsigned)__builtin_ctzll(v->block[WIDE]->n_byte / sizeof *v->wide);
-    v->far_mask = v->block[FAR]->n_byte / sizeof *v->far - 2;
+    set_masks(v);
     v->generation = of ? of->generation : 0;
     return v;
 }
@@ -166,7 +175,7 @@ int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
     s->most_byte[ARENA] = 3 * unit;
     const size_t first[3] = {least(FIRST_BYTE, 2 * unit), least(FIRST_BYTE / 8, unit),
                              3 * unit /* of which only what is used is touched */};
-    s->newest = view_new(NULL, first);
+    s->newest = view_new(NULL, first, s->most_byte);
     if (!s->newest) {
         free(s);
         return slu_fail_nomem(err, n_byte);
@@ -243,7 +252,7 @@ static bool knows_much(const struct words *w, int i, size_t enough_byte)
 
 bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new)
 {
-    enum { WINDOW = 4096, FEW = 16, WIDE_BYTE = 4 << 20, FAR_BYTE = 1 << 20 };
+    enum { WINDOW = 4096, FEW = 16, WIDE_BYTE = 2 << 20, FAR_BYTE = 1 << 19 };
     const bool is_kept = w->n_piece / WORD_PERIOD % 16 == 0;
 
     w->n_piece += (uint32_t)k;
@@ -300,31 +309,40 @@ static struct word_key without_count(struct word_key k)
     return (struct word_key){k.a, k.b & ~WORD_COUNT_MASK};
 }
 
-/* Writes a short piece with its word, unless it is there or its set is full. */
+/* Writes a short piece with its word, unless it is there or there is no room for it. */
 static bool wide_put(struct word_view *v, struct word_key k, uint32_t id)
 {
     const struct word_key want = without_count(k);
     struct word_set *set = word_set(v, word_hash(want));
-    unsigned i = 0;
 
-    while (i < WORD_SET && set->key[i].b)
-        i++;
-    if (i == WORD_SET || word_find(set, want))
-        return false;
-    set->key[i].a = k.a;
-    set->id[i] = id;
-    __atomic_store_n(&set->key[i].b, k.b, __ATOMIC_RELEASE);
-    v->block[WIDE]->used++;
-    return true;
+    for (unsigned turn = 0; turn < 2; turn++, set = word_beside(set)) {
+        unsigned i = 0;
+        if (word_find(set, want))
+            return false;
+        while (i < WORD_SET && set->key[i].b)
+            i++;
+        if (i == WORD_SET)
+            continue;
+        __atomic_store_n(&set->key[i].a, k.a, __ATOMIC_RELAXED);
+        __atomic_store_n(&set->id[i], id, __ATOMIC_RELAXED);
+        __atomic_store_n(&set->key[i].b, k.b, __ATOMIC_RELEASE);
+        v->block[WIDE]->used++;
+        return true;
+    }
+    return false;
 }
 
 static struct word_far *far_place(const struct word_view *v, uint64_t hash)
 {
-    struct word_far *f = v->far + (hash & v->far_mask);
+    struct word_far *f = word_far_set(v, hash);
 
-    if (!f[0].hash)
-        return f;
-    return f[0].hash == hash || f[1].hash ? NULL : f + 1;
+    for (unsigned i = 0; i < WORD_FAR_SET; i++) {
+        if (!f[i].hash)
+            return f + i;
+        if (f[i].hash == hash)
+            break;
+    }
+    return NULL;
 }
 
 static void far_write(struct word_view *v, struct word_far *at,
@@ -354,9 +372,57 @@ static void copy_far(struct word_view *to, const struct word_view *v)
     }
 }
 
+/* The same in a table that has become twice as large: what is in a set stays there, or
+ * goes to the one as far behind the middle. */
+static void spread_wide(struct word_view *v)
+{
+    const size_t n = v->block[WIDE]->n_byte / sizeof *v->wide / 2;
+    struct word_set pair[2];
+
+    v->block[WIDE]->used = 0;
+    for (size_t i = 0; i < n; i += 2) {
+        memcpy(pair, v->wide + i, sizeof pair);
+        memset(v->wide + i, 0, sizeof pair);
+        for (unsigned k = 0; k < 2 * WORD_SET; k++) {
+            const struct word_set *s = &pair[k / WORD_SET];
+            if (s->key[k % WORD_SET].b)
+                (void)wide_put(v, s->key[k % WORD_SET], s->id[k % WORD_SET]);
+        }
+    }
+}
+
+static void spread_far(struct word_view *v)
+{
+    const size_t n = v->block[FAR]->n_byte / sizeof *v->far / 2;
+    struct word_far set[WORD_FAR_SET];
+
+    v->block[FAR]->used = 0;
+    for (size_t i = 0; i < n; i += WORD_FAR_SET) {
+        memcpy(set, v->far + i, sizeof set);
+        memset(v->far + i, 0, sizeof set);
+        for (unsigned k = 0; k < WORD_FAR_SET && set[k].hash; k++)
+            far_write(v, far_place(v, set[k].hash), &set[k]);
+    }
+}
+
+/* Doubles full tables where they are, which touches half of the memory that new ones
+ * would. Nobody else may look at them, and nobody can join meanwhile. */
+static void grow_alone(struct word_view *v, const size_t larger[3])
+{
+    for (int i = WIDE; i <= FAR; i++) {
+        if (larger[i])
+            v->block[i]->n_byte = larger[i];
+    }
+    set_masks(v);
+    if (larger[WIDE])
+        spread_wide(v);
+    if (larger[FAR])
+        spread_far(v);
+}
+
 /* A table is full when so many of its places are taken that those a piece may have
- * rarely all are: two fifths in sets of three, a quarter in pairs. At its limit it is
- * used to three fifths, or a half. */
+ * rarely all are: five eighths of two sets of three, a half of four. At its limit it is
+ * used to three quarters. */
 static bool is_full(const struct words_shared *s, const struct word_view *v, int i,
                     bool *at_limit)
 {
@@ -364,11 +430,11 @@ static bool is_full(const struct words_shared *s, const struct word_view *v, int
     const size_t n =
         i == WIDE ? b->n_byte / sizeof *v->wide * WORD_SET : b->n_byte / sizeof *v->far;
 
-    if (b->used <= (i == WIDE ? n / 5 * 2 : n / 4))
+    if (b->used <= (i == WIDE ? n / 8 * 5 : n / 2))
         return false;
     if (b->n_byte * 2 <= s->most_byte[i])
         return true;
-    *at_limit = *at_limit || b->used > (i == WIDE ? n / 5 * 3 : n / 2);
+    *at_limit = *at_limit || b->used > n / 4 * 3;
     return false;
 }
 
@@ -384,14 +450,18 @@ static struct word_view *make_room(struct words_shared *s, bool anew)
                               far_is_full ? v->block[FAR]->n_byte * 2 : 0, 0};
 
     if (anew) {
-        if (!(more = view_new(v, most)))
+        if (!(more = view_new(v, most, most)))
             return NULL;
         more->generation++;
     } else {
         if (!wide_is_full && !far_is_full)
             return v;
+        if (s->member->view == v && !s->member->next) {
+            grow_alone(v, larger);
+            return v;
+        }
         s->growing = true;
-        if ((more = view_new(v, larger))) {
+        if ((more = view_new(v, larger, most))) {
             if (wide_is_full)
                 copy_wide(more, v);
             if (far_is_full)
@@ -420,12 +490,11 @@ static void put_short(struct word_view *v, const struct word_new *x)
 {
     struct word_block *arena = v->block[ARENA];
     const bool is_many = x->n_id > WORD_IDS;
-    const uint64_t count = is_many ? WORD_MANY : x->n_id - 1;
-    const struct word_key k = {x->key.a, x->key.b | count << WORD_COUNT_SHIFT};
+    const struct word_key k = {x->key.a, x->key.b | word_count_bits(x->n_id)};
     const uint32_t n = (uint32_t)x->n_id;
     uint8_t *to = arena->p + arena->used;
 
-    if (!count) {
+    if (n == 1) {
         (void)wide_put(v, k, x->id[0]);
         return;
     }
@@ -482,11 +551,9 @@ void words_put(struct words *w, const struct word_new *x, size_t n)
 bool word_find_long(const struct words *w, const uint8_t *p, size_t n, uint64_t hash,
                     struct word_slot *s)
 {
-    const struct word_far *f = word_far_set(w, hash);
+    const struct word_far *f = word_far_find(w->view, hash);
 
-    if (!word_far_is(f, hash) && !word_far_is(++f, hash))
-        return false;
-    if (f->n_byte != n || memcmp(w->view->text + f->off, p, n) != 0)
+    if (!f || f->n_byte != n || memcmp(w->view->text + f->off, p, n) != 0)
         return false;
     s->key = (struct word_key){0, (uint64_t)WORD_MANY << WORD_COUNT_SHIFT};
     s->id[MANY_OFF] = f->off + (uint32_t)head(n);

@@ -4,15 +4,17 @@
  * *hot* table, which fits the second-level cache and has one place for a piece, and all
  * of them in the *wide* table, sets of three, a line each: keys, and for each a word,
  * the id or where the ids are. Pieces of 16 to 255 bytes are in the
- * *far* table, found by a hash and compared. An arena has their bytes, and the ids of
- * pieces that became more than one. What is in the cache has no say in the ids.
+ * *far* table, sets of four, found by a hash and compared. An arena has their bytes,
+ * and the ids of pieces that became more than one. What is in the cache has no say in
+ * the ids.
  *
  * Each encoder has a hot table; encoders that share a cache share all else. What is in
  * a shared table never changes, so it is read without a lock; what is new is added
- * under one, and published by the last word that is written. A table that is full is
- * replaced by one twice as large; at the limit, when the arena or the tables are full,
- * all starts anew (another generation). Tables that were replaced are kept until no
- * encoder looks at them: each says which *view* of the cache it uses.
+ * under one, and published by the last word that is written. A table that is full grows
+ * where it is if there is one encoder, or is replaced by one twice as large; at the
+ * limit, when the arena or the tables are full, all starts anew (another generation).
+ * Tables that were replaced are kept until no encoder looks at them: each says which
+ * *view* of the cache it uses.
  *
  * Thread safety: a struct words belongs to one thread; what they share looks after
  * itself.
@@ -34,24 +36,25 @@ struct word_key {
     uint64_t a, b;
 };
 
-/* What is known of a piece: the last byte of the key has the number of ids less 1 above
- * the length; or WORD_MANY, and id[] is as below. */
+/* What is known of a piece: the last byte of the key has the number of ids less 1, or
+ * WORD_MANY, above the length. Where there are more than WORD_IDS, id[] is as below. */
 struct word_slot {
     struct word_key key;
     uint32_t id[WORD_IDS];
 };
-/* Where the ids of a slot with WORD_MANY are: in the arena (0), at a byte, or among ids
- * of the caller's (1), at one of them; and how many. */
+/* Where more ids are: in the arena (0), at a byte, or among ids of the caller's (1), at
+ * one of them; and how many. */
 enum { MANY_OFF, MANY_N, MANY_APART };
 
 /* Keys have numbers of ids, as in a word_slot. id: of each its id; or the byte in the
- * arena where the ids are, with WORD_MANY behind their number. */
+ * arena where the ids are, if they are more than WORD_IDS behind their number. */
 #define WORD_SET 3
 struct word_set {
     struct word_key key[WORD_SET];
     uint32_t id[WORD_SET], none;
 };
 
+#define WORD_FAR_SET 4
 struct word_far {
     uint64_t hash; /* published last; 0: empty */
     uint32_t off;  /* of the bytes, the ids behind them; in the arena */
@@ -64,8 +67,8 @@ struct word_view {
     struct word_set *wide;
     struct word_far *far;
     const uint8_t *text;         /* of the arena */
-    unsigned wide_shift;         /* hash >> shift is the set */
-    size_t far_mask;             /* of the first of two places */
+    size_t wide_mask;            /* of the last byte of the hash first: the set */
+    size_t far_mask;             /* of the first place of a set */
     uint64_t generation;         /* grows when all starts anew */
     struct word_block *block[3]; /* what the pointers point into */
     struct word_view *retired;   /* the next one that waits for its last user */
@@ -193,10 +196,10 @@ static inline void word_hot_put(struct words *w, uint64_t hash,
     memcpy(w->hot_ids[place], s->id, sizeof s->id);
 }
 
-/* The set of a hash in the wide table. */
+/* The set of a hash in the wide table. The last byte depends on most of the piece. */
 static inline struct word_set *word_set(const struct word_view *v, uint64_t hash)
 {
-    return v->wide + (hash >> v->wide_shift);
+    return v->wide + (__builtin_bswap64(hash) & v->wide_mask);
 }
 
 static inline unsigned word_count(const struct word_slot *s)
@@ -204,39 +207,64 @@ static inline unsigned word_count(const struct word_slot *s)
     return (unsigned)(s->key.b >> WORD_COUNT_SHIFT);
 }
 
-/* A bit for the place that a short piece has in its set, or 0. Others may just be
- * writing there: the last word of a key is read first. Which of the three it is cannot
- * be predicted, so there is no branch. */
+/* The bits of n ids in a key. */
+static inline uint64_t word_count_bits(size_t n)
+{
+    return (uint64_t)(n <= WORD_MANY ? n - 1 : WORD_MANY) << WORD_COUNT_SHIFT;
+}
+
+/* The other of two sets that are neighbours: it has what there is no room for in a set
+ * that is full. */
+static inline struct word_set *word_beside(const struct word_set *set)
+{
+    return (struct word_set *)((uintptr_t)set ^ sizeof *set);
+}
+
+static inline bool word_set_is_full(const struct word_set *set)
+{
+    return __atomic_load_n(&set->key[WORD_SET - 1].b, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* A bit for the place that a short piece has in a set, or 0. Others may just be
+ * writing there: the last word of a key is read first, and what is read behind one that
+ * differs has no say. Which of the three it is cannot be predicted, so there is no
+ * branch. */
 static inline unsigned word_find(const struct word_set *set, struct word_key k)
 {
     unsigned is = 0;
 
     for (unsigned i = 0; i < WORD_SET; i++) {
-        uint64_t b = __atomic_load_n(&set->key[i].b, __ATOMIC_ACQUIRE);
-        is |= (unsigned)((((b & ~WORD_COUNT_MASK) ^ k.b) | (set->key[i].a ^ k.a)) == 0)
-              << i;
+        uint64_t b = __atomic_load_n(&set->key[i].b, __ATOMIC_ACQUIRE),
+                 a = __atomic_load_n(&set->key[i].a, __ATOMIC_RELAXED);
+        is |= (unsigned)((((b & ~WORD_COUNT_MASK) ^ k.b) | (a ^ k.a)) == 0) << i;
     }
     return is;
 }
 
 /* Where the ids of piece i of a set are in the arena; if it is one, 16 bytes of the
- * caller's own. */
+ * caller's own. What stands at i may be anything, and is then not to be read. */
 static inline const uint8_t *word_ids(const struct words *w, const struct word_set *set,
                                       unsigned i)
 {
-    const uintptr_t one = -(uintptr_t)(set->key[i].b >> WORD_COUNT_SHIFT == 0);
-    const uintptr_t there = (uintptr_t)w->view->text + set->id[i];
+    const uint64_t b = __atomic_load_n(&set->key[i].b, __ATOMIC_RELAXED);
+    const uint32_t at = __atomic_load_n(&set->id[i], __ATOMIC_RELAXED);
+    const uintptr_t one = -(uintptr_t)(b >> WORD_COUNT_SHIFT == 0),
+                    there = (uintptr_t)w->view->text + at;
 
     return (const uint8_t *)(((uintptr_t)w->hot_ids & one) | (there & ~one));
 }
 
+/* For what copies a fixed number of ids, whatever their number: behind a piece's own it
+ * reads what another thread may be writing, and leaves it unused. */
+#define WORD_READS_PAST __attribute__((no_sanitize_thread))
+
 /* The slot of piece i of a set, without a branch. */
-static inline struct word_slot word_at(const struct words *w,
-                                       const struct word_set *set, unsigned i)
+WORD_READS_PAST static inline struct word_slot
+word_at(const struct words *w, const struct word_set *set, unsigned i)
 {
     struct word_slot s = {set->key[i], {0}};
     const uint32_t count = word_count(&s), one = -(uint32_t)(count == 0),
-                   many = -(uint32_t)(count == WORD_MANY);
+                   many = -(uint32_t)(count >= WORD_IDS);
 
     memcpy(s.id, word_ids(w, set, i), sizeof s.id);
     const uint32_t n = s.id[0], off = set->id[i] + (uint32_t)sizeof n;
@@ -246,13 +274,14 @@ static inline struct word_slot word_at(const struct words *w,
     return s;
 }
 
-/* A piece of n bytes was not in the hot table; and was it anywhere? */
-static inline void word_looked(struct words *w, size_t n, bool is_new)
+/* A piece of n bytes was not in the hot table; or nowhere. */
+static inline void word_looked(struct words *w, size_t n)
 {
-    size_t i = n <= WORD_SHORT ? n : WORD_SHORT + 1;
-
-    w->look_of[i]++;
-    w->new_of[i] += is_new;
+    w->look_of[n <= WORD_SHORT ? n : WORD_SHORT + 1]++;
+}
+static inline void word_was_new(struct words *w, size_t n)
+{
+    w->new_of[n <= WORD_SHORT ? n : WORD_SHORT + 1]++;
 }
 
 /* After a batch of k pieces: of n_look that were not in the hot table, n_new were
@@ -288,17 +317,24 @@ static inline uint64_t word_hash_long(const uint8_t *p, size_t n)
                     slu_le64(p + n - 8) ^ UINT64_C(0xA0761D6478BD642F));
 }
 
-static inline struct word_far *word_far_set(const struct words *w, uint64_t hash)
+static inline struct word_far *word_far_set(const struct word_view *v, uint64_t hash)
 {
-    return w->view->far + (hash & w->view->far_mask);
+    return v->far + (hash & v->far_mask);
 }
 
-static inline bool word_far_is(const struct word_far *f, uint64_t hash)
+/* Where a long piece is, if it is known, or NULL. Another one can have its hash. */
+static inline const struct word_far *word_far_find(const struct word_view *v,
+                                                   uint64_t hash)
 {
-    return __atomic_load_n(&f->hash, __ATOMIC_ACQUIRE) == hash;
+    const struct word_far *f = word_far_set(v, hash);
+    unsigned is = 0;
+
+    for (unsigned i = 0; i < WORD_FAR_SET; i++)
+        is |= (unsigned)(__atomic_load_n(&f[i].hash, __ATOMIC_ACQUIRE) == hash) << i;
+    return is ? f + __builtin_ctz(is) : NULL;
 }
 
-/* Makes *s, with WORD_MANY and no key, the slot of a long piece of n bytes; false where
+/* Makes *s, without a key, the slot of a long piece of n bytes; false where
  * it is not known. */
 bool word_find_long(const struct words *w, const uint8_t *p, size_t n, uint64_t hash,
                     struct word_slot *s);

@@ -86,8 +86,8 @@ if [ -n "$MORE" ]; then
     done <stages
     check "keep = needed: every part, also again" test ! -e lean-failed
     same "keep = needed: the same bytes" "$good" "$(sha_tree lean/shards)"
-    same "  near: the sets of n-grams go when clusters are known" "exact/N near.phases/cluster.N near/N " "$(cat left-near-filter)"
-    same "  pack: what it was made of" "pack.phases/count.N pack.phases/plan pack.phases/scatter.N pack/N " "$(cat left-pack-gather)"
+    same "  near: the sets of n-grams go when clusters are known" "exact/N near.phases/cluster near/N " "$(cat left-near-filter)"
+    same "  pack: the counts go when every part is scattered" "pack.phases/plan pack.phases/scatter.N pack/N " "$(cat left-pack-gather)"
     empty "  in the end nothing is left" "$(cat left-report)"
     printf '%s\n' 'input = in/1.jsonl.zst' 'parts = 2' 'tokenize = --id-field id' 'decompose = --min 64 --max 1024 --label-token' \
         'pack =' 'shuffle = --format wds' 'keep = needed' >lean-recipe

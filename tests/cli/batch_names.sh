@@ -103,7 +103,7 @@ recipe 2 'input = in/x.jsonl' | sed -e 's/^dedup.*/dedup = "--near" --keep domai
     -e "s/'it is .*/'--mix or not'/" >quoted
 status "options in values" 0 sluice-batch init quoted quoted-out
 same "  are none" "tokenize near decompose pack shuffle report" \
-    "$(sluice-batch stages quoted-out | sed -e 's/^shuffle-blend/blend/' -e 's/[- ].*//' | uniq | tr '\n' ' ' | sed 's/ $//')"
+    "$(sluice-batch stages quoted-out | sed -e 's/^shuffle-mix/mix/' -e 's/[- ].*//' | uniq | tr '\n' ' ' | sed 's/ $//')"
 
 # A dry run's script, where names look like what stands for jobs in it.
 at="at @1@ @2@"
@@ -142,7 +142,7 @@ refused "an option cut short" 'bad: shuffle: --form is no option' 'shuffle = --f
 refused "an operand" 'bad: decompose: "docs" is no option' 'decompose = --min 64 docs'
 refused "an output behind a flag" 'bad: pack: -qo is set by' 'pack = -qo x'
 refused "one file for all parts" 'bad: dedup: --pairs p: each part' 'dedup = --near --pairs p'
-refused "what has no phases" 'bad: dedup: --pairs does not go with --phase' 'dedup = --near --pairs p.{part}'
+refused "what has no phases" 'bad: dedup: --pairs does not go with --stage' 'dedup = --near --pairs p.{part}'
 refused "a quote that is open" 'tokenize: a quote is not closed' 'tokenize = --domain "a b'
 line='decompose = --min 64 --max 512'
 refused "a format that wants label tokens" 'bad: shuffle: --format ds wants one token more' 'shuffle = --format ds'
@@ -167,11 +167,11 @@ check "an output folder that can't be: one line" one_line err
 status "a folder as recipe" 1 sluice-batch --local 1 in refused
 check "one line" one_line err
 status "limits of a step, a phase, a stage" 0 shell '
-    { cat recipe; printf "%s\n" "near.time = 1:00:00" "filter.time = 2" "near-merge.slurm = --comment=\"a b\""; } >limits
+    { cat recipe; printf "%s\n" "near.time = 1:00:00" "filter.time = 2" "near-group.slurm = --comment=\"a b\""; } >limits
     sluice-batch --dry-run limits dry'
 check "a step's" shell 'grep sluice-near-sign out | grep -c -e "--signal=B:USR1@120 .*--time=1:00:00"'
 check "a phase's, asked to stop earlier" shell 'grep sluice-near-filter out | grep -c -e "--signal=B:USR1@30 .*--time=2 "'
-check "a stage's, with quotes" shell "grep sluice-near-merge out | grep -c \"'--comment=a b'\""
+check "a stage's, with quotes" shell "grep sluice-near-group out | grep -c \"'--comment=a b'\""
 status "{part} in a name" 0 shell 'sed "s/--id-field/--rejects r.{part} --id-field/" recipe >rejects; sluice-batch --dry-run rejects dry'
 
 # Inputs that change while parts are still to come.

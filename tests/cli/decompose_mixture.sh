@@ -59,7 +59,7 @@ tails = lambda f: sum(len(json.loads(l)["tokens"]) < 64 for l in open(f))
 assert tails("all.rec") == tails("m.rec") > 0'
 same "natural is everything" "$(sha all.tks)" "$(decompose --min 64 --max 1024 --mixture natural --no-provenance c.tks >n.tks
     decompose --min 64 --max 1024 --no-provenance c.tks | cmp - n.tks && sha all.tks)"
-decompose --min 64 --max 1024 --mixture natural --mixture-tokens 1M --stats s.json c.tks >n.tks
+decompose --min 64 --max 1024 --mixture natural --mixture-tokens 1Mi --stats s.json c.tks >n.tks
 check "--mixture-tokens: no more than that, the same share of each bucket" "$PYTHON" -c '
 import json
 b = json.load(open("s.json"))["buckets"]
@@ -68,7 +68,7 @@ tok = sum(x["tokens"] for x in b)
 assert 2**20 - sum(x["length"] for x in b) < tok <= 2**20, tok
 share = 2**20 / sum(n * x["length"] for n, x in zip(had, b))
 assert all(0 <= n * share - x["sequences"] < 1 for n, x in zip(had, b))'
-decompose --min 64 --max 1024 --mixture equal --mixture-tokens 100K --label-token --stats s.json --tail drop c.tks >n.tks
+decompose --min 64 --max 1024 --mixture equal --mixture-tokens 100Ki --label-token --stats s.json --tail drop c.tks >n.tks
 check "with label tokens: nominal tokens are counted" "$PYTHON" -c '
 import json
 d = json.load(open("s.json"))
@@ -80,9 +80,9 @@ status "--mixture-tokens too few for a sequence" 0 decompose --min 64 --max 1024
 check "  a warning" shell 'grep -q "keeps nothing" err && [ $(wc -l <err) = 1 ]'
 status "--mixture-tokens 0" 2 decompose --min 64 --max 1024 --mixture-tokens 0 -o n.tks c.tks
 check "  one line" one_line err
-status "a plan for a mixture that nothing can be kept in" 0 decompose --plan --min 64 --max 64M --mixture equal c.tks
+status "a plan for a mixture that nothing can be kept in" 0 decompose --plan --min 64 --max 64Mi --mixture equal c.tks
 check "  a warning too" shell 'grep -q "has no sequence" err && [ $(wc -l <err) = 1 ]'
-status "--mixture-tokens of more than there is" 0 decompose --min 64 --max 1024 --mixture equal --mixture-tokens 1G -o n.tks c.tks
+status "--mixture-tokens of more than there is" 0 decompose --min 64 --max 1024 --mixture equal --mixture-tokens 1Gi -o n.tks c.tks
 check "  a warning that names the bucket" shell 'grep -q "bucket [0-9]* has no more" err && [ $(wc -l <err) = 1 ]'
 status "a mixture of a stream that is cut already" 0 decompose --min 64 --max 1024 --mixture equal -o n.tks all.tks
 decompose --min 64 --max 1024 --mixture equal --no-provenance c.tks >o.tks
@@ -99,12 +99,12 @@ for o in "1,2" "1,2,3,4,5,6" "0,0,0,0,0" "even" "1,2,3,4,x" "" "1,2,3,4,"; do
     status "usage: --mixture '$o'" 2 decompose --min 64 --max 1024 --mixture "$o" c.tks
     check "  one line" one_line err
 done
-status "a bucket without a sequence" 1 decompose --min 64 --max 1M --mixture equal --histogram x.csv -o x.tks c.tks
+status "a bucket without a sequence" 1 decompose --min 64 --max 1Mi --mixture equal --histogram x.csv -o x.tks c.tks
 check "  one line that says what to do" shell 'grep -q "weight 0" err && [ $(wc -l <err) = 1 ]'
 check "  and neither stream nor histogram" test ! -e x.tks -a ! -e x.csv
-status "  --plan says it in the table" 0 decompose --min 64 --max 1M --mixture equal --plan c.tks
+status "  --plan says it in the table" 0 decompose --min 64 --max 1Mi --mixture equal --plan c.tks
 check "  so" grep -q "equal  bucket [0-9]* has no sequence" out
-status "of nothing: nothing" 0 decompose --mixture equal --min-length 1G -o x.tks c.tks
+status "of nothing: nothing" 0 decompose --mixture equal --min-length 1Gi -o x.tks c.tks
 
 # The paper's table: D6 ... D13 with 3 6 10 17 21 17 13 9 (times 2^30) tokens; here times 2^14, each document as long as
 # its bucket. Means are of the mixture, not of its size, so they are the paper's.

@@ -30,7 +30,7 @@ decompose --tail drop --min 64 --max 256 --label-token c.tks >t.tks
 same "--label-token: one more each" "65 129 257" "$(lengths t.tks)"
 inspect --json t.tks >j.json
 same "the header says so" "[true, [64, 128, 256]]" "$(json j.json '[d["label_tokens"], d["bucket_lengths"]]')"
-decompose --tail drop --buckets 100,1K,30 c.tks >t.tks
+decompose --tail drop --buckets 100,1Ki,30 c.tks >t.tks
 same "--buckets" "30 100 1024" "$(lengths t.tks)"
 decompose --min-length 100 --max-length 120 --min 16 --max 32 --stats s.json c.tks >t.tks
 same "--min-length, --max-length: reasons" "['too-long', 'too-short']" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What dedup --phase promises: dedup_phases.py PART... in an empty folder (see dedup_phases.sh).
 
-Parts: equal refused damaged killed. FULL=1: more places that are damaged, more fail-points.
+Parts: equal refused refused_exact damaged killed. FULL=1: more places that are damaged, more fail-points.
 """
 import glob
 import hashlib
@@ -18,7 +18,9 @@ from phases import BIN, FULL, Run, SHIM, must, refuses, result, sections, sha
 
 NEAR = ["--near", "--ngram", "2", "--bands", "10", "--rows", "4", "--threshold", "0.75"]
 EXACT = ["--exact"]
-KINDS = ["sign", "merge", "verify", "cluster"]
+NEAR_KINDS = ["sign", "group", "verify", "cluster"]
+EXACT_KINDS = ["sign", "group"]
+MODES = (NEAR, NEAR_KINDS, "near"), (EXACT, EXACT_KINDS, "exact")
 
 
 def corpus(path, n, words, seed):
@@ -50,10 +52,11 @@ def steps(mode, work, n, ranges, extra=()):
     for i in range(n):
         yield "sign", base + ["sign", "--part", "%d/%d" % (i, n), "--ranges", str(ranges), "p%d-%d.tks" % (n, i)]
     for j in range(ranges):
-        yield "merge", base + ["merge", "--part", "%d/%d" % (j, ranges)]
-    for i in range(n if mode is NEAR else 0):
-        yield "verify", base + ["verify", "--part", "%d/%d" % (i, n)]
-    yield "cluster", base + ["cluster"]
+        yield "group", base + ["group", "--part", "%d/%d" % (j, ranges)]
+    if mode is NEAR:
+        for i in range(n):
+            yield "verify", base + ["verify", "--part", "%d/%d" % (i, n)]
+        yield "cluster", base + ["cluster"]
 
 
 def filters(mode, work, n, extra=()):
@@ -127,15 +130,15 @@ def equal():
     r = Run(["dedup"] + NEAR + ["-M", "32M", "--work", "none", "--phase", "cluster"])
     result(r.status == 2 and "-M: --near needs at least 64M" in r.err, "near duplicates want more than 32M", r.err)
     if FULL:
-        result(all(not x.endswith(" 0") for x in spilled[:2]), "-M 64M: sign and merge spill", spilled)
+        result(all(not x.endswith(" 0") for x in spilled[:2]), "-M 64M: sign and group spill", spilled)
 
 
-def small_set(n=1500, work="good"):
+def small_set(n=1500, work="good", mode=NEAR):
     corpus("c.jsonl", n, 14, 6)
     tokenize(3)
-    must(["dedup"] + NEAR + ["-o", "one.tks", "p3-0.tks", "p3-1.tks", "p3-2.tks"])
+    must(["dedup"] + mode + ["-o", "one.tks", "p3-0.tks", "p3-1.tks", "p3-2.tks"])
     shutil.rmtree(work, ignore_errors=True)
-    return normal(whole(NEAR, work, 3, 2)), normal("one.tks")
+    return normal(whole(mode, work, 3, 2)), normal("one.tks")
 
 
 def refused():
@@ -151,30 +154,30 @@ def refused():
 
     # What is there is skipped.
     for ph, argv in steps(NEAR, "good", 3, 2):
-        path = sorted(glob.glob("good/%s.*" % ph))[0]
+        path = sorted(glob.glob("good/%s*" % ph))[0]
         before = os.stat(path).st_mtime_ns
         r = must(argv + ["--stats", "s.json"])
         skipped = json.load(open("s.json"))["skipped"]
         result(skipped and os.stat(path).st_mtime_ns == before, "%s: is skipped where it is there" % " ".join(argv[-4:]), r)
     # Parameters.
     for option, value, at in (("--bands", "9", "sign"), ("--rows", "5", "sign"), ("--ngram", "3", "sign"), ("--seed", "1", "sign"),
-                              ("--band-cap", "99", "merge"), ("--threshold", "0.9", "verify")):
+                              ("--band-cap", "99", "group"), ("--threshold", "0.9", "verify")):
         extra = [option, value]
         key = {"--seed": "seed", "--band-cap": "band-cap"}.get(option, option[2:])
         no("sign with other %s" % option if at == "sign" else "%s with other %s" % (at, option),
-           phase(at, "0/2" if at == "merge" else "0/3", extra=extra, stream="p3-0.tks" if at == "sign" else None),
+           phase(at, "0/2" if at == "group" else "0/3", extra=extra, stream="p3-0.tks" if at == "sign" else None),
            "was made with %s=" % key)
         no("filter with other %s" % option, phase("filter", "0/3", extra=extra + ["-o", "x.tks"], stream="p3-0.tks"),
            "was made with %s=" % key)
     no("verify with --no-verify", phase("verify", "0/3", extra=["--no-verify"]), "verify=yes, and this is verify=no")
     no("other --unit", phase("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word, and this is unit=token")
-    no("exact where near was", phase("merge", "0/2", mode=EXACT), "dedup=near, and this is dedup=exact")
+    no("exact where near was", phase("group", "0/2", mode=EXACT), "was made with flow=near, and this is flow=exact")
     no("other ranges", phase("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=4")
-    no("merge with other ranges", phase("merge", "0/3"), "ranges=2, and this is ranges=3")
+    no("group with other ranges", phase("group", "0/3"), "has 2 ranges, and this is --part 0/3")
     result(not os.path.exists("x.tks"), "filter leaves no output")
     # Streams and tokenizers.
     no("sign of another stream", phase("sign", "0/3", extra=["--ranges", "2"], stream="p3-1.tks"), "was made from another stream")
-    no("filter of another stream", phase("filter", "0/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "not the one that part 0/3")
+    no("filter of another stream", phase("filter", "0/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
     must(["tokenize", "-f", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
     no("sign with another tokenizer", phase("sign", "0/3", extra=["--ranges", "2"], stream="b.tks"), "another tokenizer")
     no("filter with another tokenizer", phase("filter", "0/3", extra=["-o", "x.tks"], stream="b.tks"), "another tokenizer")
@@ -185,71 +188,125 @@ def refused():
             os.unlink(f)
     must(["tokenize", "-f", "-t", "builtin", "--part", "1/3", "-o", "b.tks", "c.jsonl"])
     must(["dedup"] + phase("sign", "1/3", work="mixed", extra=["--ranges", "2"], stream="b.tks"))
-    no("merge of two tokenizers", phase("merge", "0/2", work="mixed"), "sign.1-of-3: was made with another tokenizer", work="mixed")
+    no("group of two tokenizers", phase("group", "0/2", work="mixed"), "sign.1-of-3: was made with another tokenizer", work="mixed")
     # A sign file that was made again from another stream: what came of the old one does not go with it.
     shutil.rmtree("mixed")
     shutil.copytree("good", "mixed")
     os.unlink("mixed/sign.2-of-3")
     must(["dedup"] + phase("sign", "2/3", work="mixed", extra=["--ranges", "2"], stream="p3-1.tks"))
-    for ph, part in (("merge", "0/2"), ("verify", "0/3"), ("cluster", None)):
+    for ph, part in (("group", "0/2"), ("verify", "0/3")):
         no("%s where a sign file was exchanged" % ph, phase(ph, part, work="mixed"), "from other files than those that are there now",
            work="mixed")
-    must(["dedup"] + phase("merge", "0/2", work="mixed", extra=["-f"]))
-    result(sha("mixed/merge.0-of-2") != sha("good/merge.0-of-2"), "-f makes it again")
+    must(["dedup"] + phase("group", "0/2", work="mixed", extra=["-f"]))
+    result(sha("mixed/group.0-of-2") != sha("good/group.0-of-2"), "-f makes it again")
     # What is missing.
-    for f, ph, part in (("sign.2-of-3", "merge", "0/2"), ("sign.0-of-3", "verify", "1/3"), ("merge.1-of-2", "verify", "2/3"),
+    for f, ph, part in (("sign.2-of-3", "group", "0/2"), ("sign.0-of-3", "verify", "1/3"), ("group.1-of-2", "verify", "2/3"),
                         ("verify.1-of-3", "cluster", None)):
         os.rename("good/" + f, "gone")
-        no("%s without %s" % (ph, f), phase(ph, part), "%s is missing; run --phase %s --part %s" % (
+        no("%s without %s" % (ph, f), phase(ph, part), "%s is missing; run --(phase|stage) %s --part %s" % (
             f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
         os.rename("gone", "good/" + f)
-    os.rename("good/cluster.1-of-3", "gone")
-    no("filter without cluster", phase("filter", "1/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "cluster.1-of-3 is missing; run --phase cluster")
-    os.rename("gone", "good/cluster.1-of-3")
+    os.rename("good/cluster", "gone")
+    no("filter without cluster", phase("filter", "1/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "cluster is missing; run --stage cluster")
+    os.rename("gone", "good/cluster")
     os.mkdir("empty")
-    no("merge of nothing", phase("merge", "0/2", work="empty"), "no sign files", work="empty")
-    no("a folder that is not there", phase("merge", "0/2", work="no-such"), "no-such", work="no-such")
+    no("group of nothing", phase("group", "0/2", work="empty"), "no sign files", work="empty")
+    no("a folder that is not there", phase("group", "0/2", work="no-such"), "no-such", work="no-such")
     shutil.copy("good/sign.0-of-3", "good/sign.0-of-4")
-    no("sign files of two numbers of parts", phase("merge", "0/2"), "of 3 parts and of 4")
+    no("sign files of two numbers of parts", phase("group", "0/2"), "of 3 parts and of 4")
     os.unlink("good/sign.0-of-4")
     os.rename("good/sign.1-of-3", "gone")
     shutil.copy("good/sign.0-of-3", "good/sign.1-of-3")
-    no("a part under another's name", phase("merge", "0/2"), "is part 0/3, and this 1/3")
+    no("a part under another's name", phase("group", "0/2"), "is part 0/3, and this 1/3")
     os.rename("gone", "good/sign.1-of-3")
     # Usage.
     for what, argv in (("no --work", NEAR + ["--phase", "sign", "--part", "0/3", "p3-0.tks"]),
-                       ("no --part", phase("merge")), ("--part 3/3", phase("merge", "3/3")), ("--part x", phase("merge", "x")),
-                       ("--part with cluster", phase("cluster", "0/3")), ("verify of --exact", phase("verify", "0/3", mode=EXACT)),
-                       ("a stream for merge", phase("merge", "0/2", stream="p3-0.tks")),
+                       ("no --part", phase("group")), ("--part 3/3", phase("group", "3/3")), ("--part x", phase("group", "x")),
+                       ("--part with cluster", phase("cluster", "0/3")), ("verify of --exact", phase("verify", "0/3", mode=EXACT)), ("cluster of --exact", phase("cluster", mode=EXACT)),
+                       ("merge, which there was", phase("merge", "0/2")),
+                       ("a stream for group", phase("group", "0/2", stream="p3-0.tks")),
                        ("-o for sign", phase("sign", "0/3", extra=["-o", "x.tks"], stream="p3-0.tks")),
                        ("--work without --phase", NEAR + ["--work", "good", "p3-0.tks"]),
                        ("--pairs", phase("filter", "0/3", extra=["--pairs", "x"], stream="p3-0.tks")),
-                       ("a phase that is none", phase("sort", "0/3")), ("-M 16M", phase("merge", "0/2", extra=["-M", "16M"]))):
+                       ("a phase that is none", phase("sort", "0/3")), ("-M 16M", phase("group", "0/2", extra=["-M", "16M"]))):
         no("usage: " + what, argv, ".", status=2)
     env = {"SLURM_ARRAY_TASK_ID": "11"}
-    r = must(["dedup"] + phase("merge", "auto/2", extra=["--part-base", "10", "--stats", "s.json"]), env)
+    r = must(["dedup"] + phase("group", "auto/2", extra=["--part-base", "10", "--stats", "s.json"]), env)
     result(json.load(open("s.json"))["skipped"], "--part auto/2 with --part-base", r)
     # A work folder of one's own cannot be written.
     r = Run(["dedup"] + phase("sign", "0/3", work="/dev/null/x", stream="p3-0.tks"))
     result(r.clear_failure(), "a work folder that cannot be made", r)
 
 
-def later(kind):
+def refused_exact():
+    """What exact duplicates, which are a flow, say of the same."""
+    got, want = small_set(mode=EXACT)
+    result(got == want, "exact: three streams in one pass: the same")
+
+    def no(what, name, part, say, extra=(), stream=None, work="good"):
+        refuses("exact: " + what, ["dedup", "--exact", *extra, "--work", work, "--phase", name, "--part", part] +
+                ([stream] if stream else []), say, 1, work)
+
+    two, out = ["--ranges", "2"], ["-o", "x.tks"]
+    for ph, argv in steps(EXACT, "good", 3, 2):
+        path = sorted(glob.glob("good/%s*" % ph))[0]
+        before = os.stat(path).st_mtime_ns
+        must(argv + ["--stats", "s.json"])
+        result(json.load(open("s.json"))["skipped"] and os.stat(path).st_mtime_ns == before, "exact: %s is skipped where it is there" % ph)
+    no("other ranges", "sign", "0/3", "was made with ranges=2, and this is ranges=4", ["--ranges", "4"], "p3-0.tks")
+    no("group with other ranges", "group", "0/3", "has 2 ranges, and this is --part 0/3")
+    no("sign of another stream", "sign", "0/3", "was made from another stream", two, "p3-1.tks")
+    no("filter of another stream", "filter", "0/3", "is not the one that good/sign.0-of-3 was made from", out, "p3-1.tks")
+    no("filter of another number of parts", "filter", "0/4", "is of 3 parts, and this is part 0/4", out, "p3-0.tks")
+    must(["tokenize", "-f", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
+    no("sign with another tokenizer", "sign", "0/3", "another tokenizer", two, "b.tks")
+    no("filter with another tokenizer", "filter", "0/3", "another tokenizer", out, "b.tks")
+    for f, ph, part, stream in (("sign.2-of-3", "group", "0/2", None), ("group.1-of-2", "filter", "1/3", "p3-1.tks"),
+                                ("group.0-of-2", "filter", "1/3", "p3-1.tks")):
+        os.rename("good/" + f, "gone")
+        no("%s without %s" % (ph, f), ph, part, "%s is missing; run --(phase|stage) %s --part %s" % (
+            f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")), out if stream else (), stream)
+        os.rename("gone", "good/" + f)
+    os.mkdir("none")
+    no("group of nothing", "group", "0/2", "no sign files; run --(phase|stage) sign first", work="none")
+    no("filter of nothing", "filter", "0/3", "no group files; run --(phase|stage) group first", out, "p3-0.tks", "none")
+    for f, ph, stream in (("sign.0-of-3", "sign.0-of-4", None), ("group.0-of-2", "group.0-of-5", "p3-0.tks")):
+        shutil.copy("good/" + f, "good/" + ph)
+        no("%s and %s" % (f, ph), "filter" if stream else "group", "0/3" if stream else "0/2", "of %s parts and of %s" % (f[-1], ph[-1]),
+           out if stream else (), stream)
+        os.unlink("good/" + ph)
+    shutil.rmtree("mixed", ignore_errors=True)
+    shutil.copytree("good", "mixed")
+    must(["dedup", "--exact", "--phase", "sign", "-f", "--work", "mixed", "--part", "2/3", *two, "p3-1.tks"])
+    no("group where a sign file was exchanged", "group", "0/2", "from other files than those that are there now", work="mixed")
+    must(["dedup", "--exact", "--phase", "group", "-f", "--work", "mixed", "--part", "0/2"])
+    no("filter of groups of two times", "filter", "0/3", "from other files than those that are there now", out, "p3-0.tks", "mixed")
+    must(["dedup", "--exact", "--phase", "group", "-f", "--work", "mixed", "--part", "1/2"])
+    no("filter of the stream before", "filter", "2/3", "is not the one that mixed/sign.2-of-3 was made from", out, "p3-2.tks", "mixed")
+    result(not os.path.exists("x.tks"), "exact: and none leaves an output")
+    for f in glob.glob("good/sign*"):
+        os.unlink(f)
+    for argv in filters(EXACT, "good", 3):
+        must(argv)
+    result(normal(cat("good", 3)) == want, "exact: sign's files may go when groups are known")
+
+
+def later(mode, kinds, kind):
     """The phases behind that which writes `kind`, from good files."""
-    phases = [x for x in steps(NEAR, "bad", 3, 2) if KINDS.index(x[0]) > KINDS.index(kind)]
-    return [argv for _, argv in phases] + list(filters(NEAR, "bad", 3))
+    phases = [x for x in steps(mode, "bad", 3, 2) if kinds.index(x[0]) > kinds.index(kind)]
+    return [argv for _, argv in phases] + list(filters(mode, "bad", 3))
 
 
-def one_bad(kind, name, data, want):
+def one_bad(mode, kinds, kind, name, data, want):
     """Puts `data` in the place of a good file; None, or what is wrong with what the later phases make of it."""
     shutil.rmtree("bad", ignore_errors=True)
     os.mkdir("bad")
     for f in os.listdir("good"):
-        if KINDS.index(f.split(".")[0]) <= KINDS.index(kind):
+        if kinds.index(f.split(".")[0]) <= kinds.index(kind):
             os.link("good/" + f, "bad/" + f)
     os.unlink("bad/" + name)
     open("bad/" + name, "wb").write(data)
-    for argv in later(kind):
+    for argv in later(mode, kinds, kind):
         out = argv[argv.index("-o") + 1] if "-o" in argv else None
         if out and os.path.exists(out):
             os.unlink(out)
@@ -261,10 +318,15 @@ def one_bad(kind, name, data, want):
 
 
 def damaged():
-    want, _ = small_set(300)
+    for mode in MODES:
+        damaged_of(*mode)
+
+
+def damaged_of(mode, kinds, title):
+    want, _ = small_set(300, mode=mode)
     rng = random.Random(7)
-    for kind in KINDS:
-        name = kind + (".1-of-2" if kind in ("merge", "match") else ".1-of-3")
+    for kind in kinds:
+        name = next(f for f in sorted(os.listdir("good")) if f == kind or f.startswith(kind + ".1-of-"))
         data = open("good/" + name, "rb").read()
         bad, n = [], 0
         unnoticed = 0
@@ -274,46 +336,52 @@ def damaged():
                 places |= set(range(a, b, 1 if FULL else 24))
             for at in sorted(places):
                 flipped = data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]
-                problem = one_bad(kind, name, flipped, want)
+                problem = one_bad(mode, kinds, kind, name, flipped, want)
                 n += 1
                 if problem:
                     bad.append("%s, byte %d: %s" % (part, at, problem))
             for cut in {a, b - 1} | ({a + 1, (a + b) // 2} if FULL else set()):
-                problem = one_bad(kind, name, data[:cut], want)
+                problem = one_bad(mode, kinds, kind, name, data[:cut], want)
                 n += 1
                 if problem:
                     bad.append("%s, cut at %d: %s" % (part, cut, problem))
         for more in (b"\0", data[-32:], data):
-            problem = one_bad(kind, name, data + more, want)
+            problem = one_bad(mode, kinds, kind, name, data + more, want)
             n += 1
             if problem:
                 bad.append("%d bytes too many: %s" % (len(more), problem))
-        result(not bad, "%s: flipped bits, cuts and garbage in every part of the file (%d)" % (name, n), "\n".join(bad[:3]))
+        result(not bad, "%s, %s: flipped bits, cuts and garbage in every part of the file (%d)" % (title, name, n), "\n".join(bad[:3]))
         # A rerun of the phase itself refuses what it finds, and -f mends it.
         shutil.rmtree("bad", ignore_errors=True)
         shutil.copytree("good", "bad")
         open("bad/" + name, "wb").write(data[:-1])
-        argv = [x for ph, x in steps(NEAR, "bad", 3, 2) if ph == kind][1 if kind != "cluster" else 0]
+        argv = [x for ph, x in steps(mode, "bad", 3, 2) if ph == kind][1 if kind != "cluster" else 0]
         r = Run(argv)
-        result(r.clear_failure() and name in r.err, "%s: a rerun refuses a truncated file" % kind, r)
+        result(r.clear_failure() and name in r.err, "%s, %s: a rerun refuses a truncated file" % (title, kind), r)
         must(argv + ["-f"])
-        result(sha("bad/" + name) == sha("good/" + name), "%s: -f makes it again" % kind)
+        result(sha("bad/" + name) == sha("good/" + name), "%s, %s: -f makes it again" % (title, kind))
 
 
 def killed():
-    small_set(600)
+    for mode in MODES:
+        killed_of(*mode)
+    stopped()
+
+
+def killed_of(mode, kinds, title):
+    small_set(600, mode=mode)
     good = {f: sha("good/" + f) for f in os.listdir("good")}
     points = ["start:1", "read:9", "write:1", "sync:1", "name:1", "close:2", "end:1"]
     if FULL:
         points += ["%s:%d" % (c, n) for c in ("read", "open", "close") for n in range(1, 40, 3)]
-    for kind in KINDS:
+    for kind in kinds:
         bad, fired = [], []
-        mine = [argv for ph, argv in steps(NEAR, "kill", 3, 2) if ph == kind]
+        mine = [argv for ph, argv in steps(mode, "kill", 3, 2) if ph == kind]
         for at in points:
             shutil.rmtree("kill", ignore_errors=True)
             os.mkdir("kill")
             for f in good:
-                if KINDS.index(f.split(".")[0]) < KINDS.index(kind):
+                if kinds.index(f.split(".")[0]) < kinds.index(kind):
                     os.link("good/" + f, "kill/" + f)
             log = "kill.log"
             r = Run(mine[-1], {"LD_PRELOAD": SHIM + "/fault.so", "SHIM_AT": at, "SHIM_LOG": log})
@@ -322,8 +390,8 @@ def killed():
                 fired.append(at)
                 if r.status != -9:
                     bad.append("%s: not killed: %s" % (at, r))
-            for f in os.listdir("kill"):  # between its two names a file has a third
-                if good.get(f) != sha("kill/" + f) and not f.startswith(".sluice-"):
+            for f in os.listdir("kill"):
+                if good.get(f) != sha("kill/" + f):
                     bad.append("%s: left %s behind" % (at, f))
             for argv in mine:
                 r = Run(argv)
@@ -335,10 +403,10 @@ def killed():
         need = {"start:1", "write:1", "sync:1", "name:1", "end:1"}
         if not need <= set(fired):
             bad.append("not reached: %s" % sorted(need - set(fired)))
-        result(not bad, "%s: kill -9 at %s, and a rerun" % (kind, " ".join(fired)), "\n".join(bad[:3]))
+        result(not bad, "%s, %s: kill -9 at %s, and a rerun" % (title, kind, " ".join(fired)), "\n".join(bad[:3]))
     # The filter leaves nothing, or everything.
     bad = []
-    argv = list(filters(NEAR, "good", 3))[1]
+    argv = list(filters(mode, "good", 3))[1]
     out = argv[argv.index("-o") + 1]
     want = sha(out)
     for at in ("start:1", "read:3", "write:1", "sync:1", "name:1", "end:1"):
@@ -348,18 +416,18 @@ def killed():
             bad.append("%s: left something else" % at)
         if Run(argv).status or sha(out) != want:
             bad.append("%s: the rerun" % at)
-    result(not bad, "filter: kill -9, and a rerun", bad)
+    result(not bad, "%s, filter: kill -9, and a rerun" % title, bad)
     # Calls that fail.
-    for kind in KINDS:
+    for kind in kinds:
         bad = []
-        mine = [argv for ph, argv in steps(NEAR, "kill", 3, 2) if ph == kind][-1]
+        mine = [argv for ph, argv in steps(mode, "kill", 3, 2) if ph == kind][-1]
         for call in ("io", "memory", "map"):
             n, gap = 1, 1
             while True:
                 shutil.rmtree("kill", ignore_errors=True)
                 os.mkdir("kill")
                 for f in good:
-                    if KINDS.index(f.split(".")[0]) < KINDS.index(kind):
+                    if kinds.index(f.split(".")[0]) < kinds.index(kind):
                         os.link("good/" + f, "kill/" + f)
                 r = Run(mine, {"LD_PRELOAD": SHIM + "/fault.so", "SHIM_AT": "%s:%d" % (call, n), "SHIM_LOG": "kill.log",
                                "SHIM_DO": "5" if call == "io" else "12"})
@@ -371,8 +439,11 @@ def killed():
                     bad.append("%s:%d: %s\nleft: %s" % (call, n, r, left))
                 gap = gap if FULL or n < 8 else max(gap, n // 3)
                 n += gap
-        result(not bad, "%s: calls that fail one by one" % kind, "\n".join(bad[:2]))
-    # SIGTERM: 75, and nothing is left.
+        result(not bad, "%s, %s: calls that fail one by one" % (title, kind), "\n".join(bad[:2]))
+
+
+def stopped():
+    """SIGTERM: 75, and nothing is left."""
     corpus("c.jsonl", 40000, 200, 8)
     must(["tokenize", "-t", "bytes", "-o", "big.tks", "c.jsonl"])
     p = subprocess.Popen([BIN + "dedup"] + NEAR + ["--phase", "sign", "--part", "0/1", "--work", "term", "big.tks"],

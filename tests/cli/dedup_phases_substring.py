@@ -21,7 +21,7 @@ def steps(mode, work, n, ranges, extra=()):
     for i in range(n):
         yield "sign", argv + ["sign", "--part", "%d/%d" % (i, n), "--ranges", str(ranges), "p%d-%d.tks" % (n, i)]
     for j in range(ranges):
-        yield "merge", argv + ["merge", "--part", "%d/%d" % (j, ranges)]
+        yield "group", argv + ["group", "--part", "%d/%d" % (j, ranges)]
     for i in range(n):
         yield "ask", argv + ["ask", "--part", "%d/%d" % (i, n), "p%d-%d.tks" % (n, i)]
     for j in range(ranges):
@@ -164,15 +164,15 @@ def memory():
         if not os.environ.get("SAN"):
             result(s["peak_rss_bytes"] <= 96 << 20, "-M 32M: %s stays within 64 MiB more" % phase, s["peak_rss_bytes"])
     result(sha("w-f0.tks") == sha("one.tks"), "-M 32M: the file of one pass")
-    result(all(spilled[x] for x in ("sign", "merge", "ask", "match")), "-M 32M: sign, merge, ask and match spill", spilled)
+    result(all(spilled[x] for x in ("sign", "group", "ask", "match")), "-M 32M: sign, group, ask and match spill", spilled)
 
 
-def small_set(n=120, work="good"):
+def small_set(n=120, work="good", mode=MODE):
     planted("c.jsonl", min(n, 120), 6)
     tokenize(3)
-    must(["dedup"] + MODE + ["-o", "one.tks", "p3-0.tks", "p3-1.tks", "p3-2.tks"])
+    must(["dedup"] + mode + ["-o", "one.tks", "p3-0.tks", "p3-1.tks", "p3-2.tks"])
     shutil.rmtree(work, ignore_errors=True)
-    return normal(whole(MODE, work, 3, 2)), normal("one.tks")
+    return normal(whole(mode, work, 3, 2)), normal("one.tks")
 
 
 def refused():
@@ -194,21 +194,21 @@ def refused():
         result(json.load(open("s.json"))["skipped"] and os.stat(path).st_mtime_ns == before, "%s: is skipped where it is there" % path, r)
     # Parameters, other modes' files.
     other = ["--substring", "21"]
-    for ph, part, stream, extra in (("sign", "0/3", "p3-0.tks", ()), ("merge", "0/2", None, ()), ("ask", "0/3", "p3-0.tks", ()),
+    for ph, part, stream, extra in (("sign", "0/3", "p3-0.tks", ()), ("group", "0/2", None, ()), ("ask", "0/3", "p3-0.tks", ()),
                                     ("match", "1/2", None, ()), ("filter", "0/3", "p3-0.tks", out)):
         no("%s of other passages" % ph, phase(ph, part, mode=other, stream=stream, extra=extra), "tokens=20, and this is tokens=21")
-    for ph, part, stream, mode in (("sign", "0/3", "p3-0.tks", ["--near"]), ("merge", "0/2", None, ["--exact"]),
-                                   ("verify", "0/3", None, ["--near"])):
-        no("%s %s where passages were" % (mode[0], ph), phase(ph, part, mode=mode, stream=stream), "dedup=substring, and this is dedup=")
+    for ph, part, stream, mode in (("sign", "0/3", "p3-0.tks", ["--near"]), ("verify", "0/3", None, ["--near"])):
+        no("%s %s where passages were" % (mode[0], ph), phase(ph, part, mode=mode, stream=stream), "was made with flow=substring, and this is flow=near")
+    no("--exact group where passages were", phase("group", "0/2", mode=["--exact"]), "was made with flow=substring, and this is flow=exact")
     no("other ranges", phase("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=3|ranges=2, and this is ranges=4")
-    no("merge with other ranges", phase("merge", "0/3"), "ranges=2, and this is ranges=3")
-    no("match with other ranges", phase("match", "0/3"), "ranges=2, and this is ranges=3")
+    no("group with other ranges", phase("group", "0/3"), "has 2 ranges, and this is --part 0/3")
+    no("match with other ranges", phase("match", "0/3"), "has 2 ranges, and this is --part 0/3")
     # Streams and tokenizers.
     sign = ["--ranges", "2"]
     no("sign of another stream", phase("sign", "0/3", extra=sign, stream="p3-1.tks"), "was made from another stream")
     no("ask of another stream", phase("ask", "0/3", stream="p3-1.tks"), "was made from another stream")
-    no("ask of another stream, -f", phase("ask", "0/3", extra=["-f"], stream="p3-1.tks"), "not the one that part 0/3")
-    no("filter of another stream", phase("filter", "0/3", extra=out, stream="p3-1.tks"), "not the one that part 0/3")
+    no("ask of another stream, -f", phase("ask", "0/3", extra=["-f"], stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
+    no("filter of another stream", phase("filter", "0/3", extra=out, stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
     must(["tokenize", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
     no("sign with another tokenizer", phase("sign", "0/3", extra=sign, stream="b.tks"), "another tokenizer")
     no("ask with another tokenizer", phase("ask", "0/3", stream="b.tks"), "another tokenizer")
@@ -216,34 +216,43 @@ def refused():
     # A sign file that was made again from another stream: what came of the old one does not go with it.
     shutil.copytree("good", "mixed")
     must(["dedup"] + phase("sign", "2/3", work="mixed", extra=sign + ["-f"], stream="p3-1.tks"))
-    for ph, part, stream in (("merge", "0/2", None), ("ask", "1/3", "p3-1.tks"), ("match", "0/2", None)):
-        no("%s where a sign file was exchanged" % ph, phase(ph, part, work="mixed", stream=stream), "from other files than those that are there now",
-           work="mixed")
+    other_files = "%s: was made from other files than those that are there now"
+    no("group where a sign file was exchanged", phase("group", "0/2", work="mixed"), other_files % "group.0-of-2", work="mixed")
+    no("ask of that stream", phase("ask", "2/3", work="mixed", stream="p3-1.tks"), "ask.2-of-3: was made from another stream", work="mixed")
     for j in range(2):
-        must(["dedup"] + phase("merge", "%d/2" % j, work="mixed", extra=["-f"]))
-    no("filter where merge files were made again", phase("filter", "1/3", work="mixed", extra=out, stream="p3-1.tks"),
-       "ask.1-of-3: was made from other files", work="mixed")
+        must(["dedup"] + phase("group", "%d/2" % j, work="mixed", extra=["-f"]))
+    no("ask where group files were made again", phase("ask", "1/3", work="mixed", stream="p3-1.tks"), other_files % "ask.1-of-3", work="mixed")
+    no("filter where group files were made again", phase("filter", "1/3", work="mixed", extra=out, stream="p3-1.tks"), other_files % "match.0-of-2", work="mixed")
     for i, p in enumerate((0, 1, 1)):
         must(["dedup"] + phase("ask", "%d/3" % i, work="mixed", extra=["-f"], stream="p3-%d.tks" % p))
-    no("filter where ask files were made again", phase("filter", "1/3", work="mixed", extra=out, stream="p3-1.tks"),
-       "match.0-of-2: was made from other files", work="mixed")
+    no("match where ask files were made again", phase("match", "0/2", work="mixed"), other_files % "match.0-of-2", work="mixed")
+    no("filter where ask files were made again", phase("filter", "1/3", work="mixed", extra=out, stream="p3-1.tks"), other_files % "match.0-of-2", work="mixed")
     for j in range(2):
         must(["dedup"] + phase("match", "%d/2" % j, work="mixed", extra=["-f"]))
     must(["dedup"] + phase("filter", "1/3", work="mixed", extra=["-o", "y.tks"], stream="p3-1.tks"))
     result(True, "all made again: it goes on")
     # What is missing.
-    for f, ph, part, stream in (("sign.2-of-3", "merge", "0/2", None), ("sign.1-of-3", "ask", "1/3", "p3-1.tks"),
-                                ("merge.1-of-2", "ask", "2/3", "p3-2.tks"), ("ask.0-of-3", "match", "1/2", None),
-                                ("ask.1-of-3", "filter", "1/3", "p3-1.tks"), ("merge.1-of-2", "filter", "1/3", "p3-1.tks"),
+    for f, ph, part, stream in (("sign.2-of-3", "group", "0/2", None), ("group.1-of-2", "ask", "2/3", "p3-2.tks"),
+                                ("ask.0-of-3", "match", "1/2", None), ("group.1-of-2", "filter", "1/3", "p3-1.tks"),
                                 ("match.0-of-2", "filter", "1/3", "p3-1.tks")):
         os.rename("good/" + f, "gone")
         no("%s without %s" % (ph, f), phase(ph, part, stream=stream, extra=out if ph == "filter" else ()),
-           "%s is missing; run --phase %s --part %s" % (f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
+           "%s is missing; run --(phase|stage) %s --part %s" % (f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
         os.rename("gone", "good/" + f)
+    # What is not.
+    for f, ph in (("sign.1-of-3", "ask"), ("ask.1-of-3", "filter")):
+        os.rename("good/" + f, "gone")
+        must(["dedup"] + phase(ph, "1/3", stream="p3-1.tks", extra=["-o", "z.tks"] if ph == "filter" else ()))
+        os.rename("gone", "good/" + f)
+    # Parts of streams that do not mix: the same tokenizer, other special ids.
+    must(["tokenize", "--no-provenance", "-t", "bytes", "--domain-field", "domain", "--eos", "a", "--part", "1/3", "-o", "e.tks", "c.jsonl"])
+    shutil.copytree("good", "other")
+    must(["dedup"] + phase("sign", "1/3", work="other", extra=sign + ["-f"], stream="e.tks"))
+    no("group of parts with other special ids", phase("group", "0/2", work="other"), "sign.1-of-3: its stream has other special ids", work="other")
     # Usage.
     for what, argv in (("verify", phase("verify", "0/3")), ("cluster", phase("cluster")), ("ask of --near", phase("ask", "0/3", mode=["--near"], stream="p3-0.tks")),
                        ("match of --exact", phase("match", "0/2", mode=["--exact"])), ("a stream for match", phase("match", "0/2", stream="p3-0.tks")),
-                       ("-o for ask", phase("ask", "0/3", extra=out, stream="p3-0.tks")), ("--substring 1", phase("merge", "0/2", mode=["--substring", "1"])),
+                       ("-o for ask", phase("ask", "0/3", extra=out, stream="p3-0.tks")), ("--substring 1", phase("group", "0/2", mode=["--substring", "1"])),
                        ("--pairs", phase("filter", "0/3", extra=["--pairs", "x"], stream="p3-0.tks")),
                        ("--annotate", phase("filter", "0/3", extra=["--annotate"], stream="p3-0.tks"))):
         no("usage: " + what, argv, ".", status=2)
@@ -259,7 +268,7 @@ def killed():
     base.killed()
 
 
-base.KINDS[:] = ["sign", "merge", "ask", "match"]
+base.MODES = ((MODE, ["sign", "group", "ask", "match"], "substring"),)
 base.NEAR[:] = MODE
 base.steps, base.small_set = steps, small_set
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# determinism.sh - semantics.md 4: the same SHA-256 of every stream and of the shards for -T 1, 2, 7, three -M, two
+# determinism.sh - DESIGN.md, Same bytes: the same SHA-256 of every stream and of the shards for -T 1, 2, 7, three -M, two
 # folders, and with threads delayed and I/O cut short (tests/shim/delay.c); on a stream of 100 frames and more in
 # make check-full, of 10 else.
 

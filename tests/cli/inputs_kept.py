@@ -35,10 +35,10 @@ INPUTS = {
 # Values that are no file's name.
 VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences --balance-tokens --balance-window
 --band-cap --bands --batch-tokens --buckets --column --compress --curriculum --cycles --device --domain --domain-field
---domains --eos --eos-id --epochs --field --fill --format --fp-rate --from-step --holdout --id-field --input-format --keep
+--domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --holdout --id-field --include --input-format --keep
 --last --length --license --long --max --max-epochs --max-length --max-segments --max-tokens --member --memory --method
 --min --min-keep --min-length --min-words --mix --mix-by --mix-schedule --mixture --mixture-tokens --ngram --ngrams
---olmo-path --olmo-tokenizer --on-error --order --overlap --padding-threshold --part --part-base --pattern --phase
+--olmo-path --olmo-tokenizer --on-error --order --overlap --padding-threshold --part --part-base --pattern --phase --stage
 --progress --ranges --records --rows --sample --score-field --seed --shard-sequences --special --split --substring --tail --tails
 --threads --threshold --title --tmpdir --token-bytes --tokens --trainer --unit --vocab-size --window --workers --world
 --zstd""".split())
@@ -99,7 +99,7 @@ def prepare():
     with open("reports", "w") as f:
         f.write("r0.json\nr1.json\n")
     jobs = {"dw": [["dedup", "--phase", "sign", "--part", "%d/2" % i, "t%d.tks" % i] for i in range(2)]
-            + [["dedup", "--phase", "merge", "--part", "%d/2" % i] for i in range(2)] + [["dedup", "--phase", "cluster"]],
+            + [["dedup", "--phase", "group", "--part", "%d/2" % i] for i in range(2)],
             "pw": [["pack", "--phase", "count", "--part", "%d/2" % i, "d%d.tks" % i] for i in range(2)]
             + [["pack", "--phase", "plan"]]
             + [["pack", "--phase", "scatter", "--part", "%d/2" % i, "-o", "/dev/null", "d%d.tks" % i] for i in range(2)],
@@ -142,7 +142,7 @@ def kinds():
     yield "an index, near", ["dedup", "-q", "--near", "--against", "near.idx", "t.tks"], None, ["near.idx"]
     yield "an index of n-grams", ["dedup", "-q", "--against", "ngrams.idx", "t.tks"], None, ["ngrams.idx"]
     yield ("work files of dedup", ["dedup", "-q", "-f", "--work", "dw", "--phase", "filter", "--part", "0/2", "t0.tks"],
-           None, ["dw/cluster.0-of-2", "dw/cluster.1-of-2", "dw/sign.1-of-2", "t0.tks"])
+           None, ["dw/group.0-of-2", "dw/group.1-of-2", "dw/sign.1-of-2", "t0.tks"])
     yield ("another part's stream", ["dedup", "-q", "-f", "--work", "dw", "--phase", "filter", "--part", "0/2", "t{part}.tks"],
            None, ["t0.tks", "t1.tks"])
     for program, extra in ("decompose", []), ("pack", ["--length", "64", "--fill", "drop"]), ("shuffle", []):

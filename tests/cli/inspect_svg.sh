@@ -68,7 +68,7 @@ check "  and the rest is the same" "$PYTHON" look.py t.svg d.json
 printf 'h\377\001i' >title
 inspect --svg t.svg --title "$(cat title)" d.tks
 check "bytes that are no text become U+FFFD" "$PYTHON" look.py t.svg d.json
-decompose --min-length 1G -o e.tks c.tks
+decompose --min-length 1Gi -o e.tks c.tks
 status "nothing to draw" 0 inspect --svg e.svg e.tks
 inspect --json e.tks >e.json
 check "  an empty picture" "$PYTHON" look.py e.svg e.json

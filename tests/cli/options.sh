@@ -61,6 +61,15 @@ for p in dedup decompose pack shuffle; do
     run "$p: --progress is strict" 2 : --progress perhaps
     rm -f x.tks
 done
+tokenize -t bytes --max-tokens 2K c.jsonl -o x.tks
+inspect --json x.tks >x.json
+same "a count is decimal" yes "$(json x.json '"yes" if "--max-tokens=2000" in d["provenance"][0]["arguments"] else d["provenance"]')"
+for o in "pack --length" "decompose --max" "schedule --batch-tokens" "pack --length 64 --balance 2 --balance-tokens" \
+    "pack --method multi --buckets"; do
+    # shellcheck disable=SC2086
+    status "$o 8K" 2 $o 8K c.tks
+    check "  says what it would be" grep -q ': 8K is 8000; write 8192 or 8Ki$' err
+done
 status "a value is missing" 2 dedup -o
 status "a flag with a value" 2 decompose --label-token=yes c.tks
 check "  says that" grep -q -e '--label-token takes no value' err
@@ -185,7 +194,7 @@ check "leaves no file" test ! -e none
 status "inspect --records=0" 0 inspect --records=0 c.tks
 check "prints nothing" test ! -s "$TMP/out"
 
-# wds wants label tokens (semantics.md 12)
+# wds wants label tokens (DESIGN.md, The stream)
 decompose --min 16 --max 128 c.tks | pack >nolabel.tks
 status "wds without label tokens is refused" 1 shuffle -o set --format wds nolabel.tks
 check "with the option to use" grep -q -- --label-token "$TMP/err"

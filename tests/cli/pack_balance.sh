@@ -36,7 +36,7 @@ for o in "--balance-sequences 2" "--balance-tokens 9" "--balance-cost 1,2" "--ba
     "--balance 2 --balance-cost 0,0" "--balance 2 --balance-cost 1,x" "--balance 2 --balance-cost -1,2" \
     "--balance 2 --balance-cost 1,99999999999999999999" "--balance x" "--balance 2 --balance-tokens 8191" \
     "--balance 0" "--balance 2 --balance-sequences 0" "--balance 2 --balance-tokens 0" "--balance 2 --balance-window 0" \
-    "--balance 4G --balance-sequences 4G" "--balance 2 --balance-cost 1,9999999999999999"; do
+    "--balance 4Gi --balance-sequences 4Gi" "--balance 2 --balance-cost 1,9999999999999999"; do
     # shellcheck disable=SC2086 # words
     status "usage: $o" 2 pack -o x.tks $o p.tks
     check "  one line" one_line err

@@ -6,7 +6,7 @@ have tokenize decompose pack inspect || return 0
 corpus c.jsonl 4000000 12
 tokenize -t bytes --domain-field domain -o c.tks c.jsonl
 lengths() { inspect --json "$1" >j.json && json j.json '" ".join(str(l) for l, _ in d["lengths"])'; }
-b=256,1000,4K
+b=256,1000,4Ki
 
 pack --method multi --buckets $b --stats s.json -o m.tks c.tks
 same "only those lengths" "256 1000 4096" "$(lengths m.tks)"
@@ -34,11 +34,11 @@ for o in "-T 1" "-T 7" "-M 32M" "-M 1G" "--device cpu"; do
     same "the same bytes with $o" "$(sha m.tks)" "$(pack --method multi --buckets $b $o c.tks | sha)"
 done
 ratios() {
-    pack --method multi --mix-domains --buckets 256,512,1K,2K,4K --padding-threshold "$1" --stats "r$1.json" -o x.tks c.tks
+    pack --method multi --mix-domains --buckets 256,512,1Ki,2Ki,4Ki --padding-threshold "$1" --stats "r$1.json" -o x.tks c.tks
 }
 ratios 0
 ratios 20%
-pack --mix-domains --length 4K --stats one.json -o x.tks c.tks
+pack --mix-domains --length 4Ki --stats one.json -o x.tks c.tks
 same "more padding allowed, fewer documents a bin; fewer than in bins of one length" true "$("$PYTHON" -c '
 import json
 few, many, one = (json.load(open(n)) for n in ("r20%.json", "r0.json", "one.json"))
@@ -61,14 +61,14 @@ pack --method multi --stats s.json d.tks -o x.tks
 same "behind decompose: the buckets of the stream" "64 128 256 512 1024" "$(lengths x.tks)"
 decompose --label-token --min 64 --max 256 c.tks | pack --method multi -o x.tks
 same "label tokens" "65 129 257" "$(lengths x.tks)"
-check "with --balance" shell 'pack --method multi --buckets 256,1K --balance 2 --balance-tokens 8K c.tks | inspect --verify'
+check "with --balance" shell 'pack --method multi --buckets 256,1Ki --balance 2 --balance-tokens 8Ki c.tks | inspect --verify'
 check "--plan says it too" shell "pack --method multi --buckets $b --plan c.tks | grep -c '^[*] multi '"
 inspect --json m.tks >j.json
-same "provenance" "--method=multi --buckets=256,1000,4K" "$(json j.json 'd["provenance"][-1]["arguments"]')"
+same "provenance" "--method=multi --buckets=256,1000,4Ki" "$(json j.json 'd["provenance"][-1]["arguments"]')"
 
 for o in "--method multi" "--method multi --buckets 256 --length 256" "--buckets 256 --length 256" \
     "--padding-threshold 0.1 --length 256" "--method multi --buckets 256,256" "--method multi --buckets 256,x" \
-    "--method multi --buckets 0,256" "--method multi --buckets 256," "--method multi --buckets 256,1T" \
+    "--method multi --buckets 0,256" "--method multi --buckets 256," "--method multi --buckets 256,1Ti" \
     "--method multi --buckets 256 --padding-threshold 2"; do
     # shellcheck disable=SC2086 # words
     status "usage: $o" 2 pack -o x.tks $o c.tks

@@ -214,24 +214,25 @@ def refused():
                            (["--balance", "2"], "--balance needs all documents"),
                            (["--method", "concat"], "--method concat needs all documents"),
                            (["--plan"], "--plan compares"),
-                           (["--save-plan", "x"], "--save-plan goes with --phase plan"),
-                           (["--apply-plan", "one.plan"], "--apply-plan goes with --phase plan")):
+                           (["--save-plan", "x"], "--save-plan goes with --stage plan"),
+                           (["--apply-plan", "one.plan"], "--apply-plan goes with --stage plan")):
         no("%s has no phases" % extra[0], message, base + extra + work + ["--phase", "count", "--part", "0/2", "q2-0.tks"], 2)
-    no("--part without --phase", "use --phase", base + ["--part", "0/2", "q2-{part}.tks"], 2)
-    no("--work without --phase", "--work goes with --phase", base + work + ["q2-0.tks"], 2)
+    no("--part without --phase", "use --stage", base + ["--part", "0/2", "q2-{part}.tks"], 2)
+    no("--work without --phase", "--work goes with --stage", base + work + ["q2-0.tks"], 2)
     no("no --work", "needs --work", base + ["--phase", "count", "--part", "0/2", "q2-0.tks"], 2)
     no("no --part", "needs --part", base + work + ["--phase", "count", "q2-0.tks"], 2)
     no("plan with --part", "leave --part out", base + work + ["--phase", "plan", "--part", "0/2"], 2)
     no("plan with a stream", "reads no stream", base + work + ["--phase", "plan", "q2-0.tks"], 2)
     no("count with -o", "writes to --work only", base + work + ["--phase", "count", "--part", "0/2", "-o", "x", "q2-0.tks"], 2)
     no("gather with --ranges", "takes no --ranges", base + work + ["--phase", "gather", "--part", "0/2", "--ranges", "2", "-o", "x"], 2)
+    os.makedirs("w", exist_ok=True)
     no("plan without counts", "no count files", base + work + ["--phase", "plan"])
-    no("scatter without a plan", "plan is missing; run --phase plan",
+    no("scatter without a plan", "plan is missing; run --stage plan",
        base + work + ["--phase", "scatter", "--part", "0/2", "-o", "x", "q2-0.tks"])
     no("gather without a plan", "plan is missing", base + work + ["--phase", "gather", "--part", "0/2", "-o", "x"])
     all_of = list(steps("w", 2, 2, options, "q"))
     must(all_of[0][2])
-    no("plan without a part", "count.1-of-2 is missing; run --phase count --part 1/2", all_of[2][2])
+    no("plan without a part", "count.1-of-2 is missing; run --stage count --part 1/2", all_of[2][2])
     no("count with other options", "max-segments=0, and this is max-segments=3", all_of[0][2] + ["--max-segments", "3"])
     r = must(all_of[0][2] + ["-v"])
     result("was there already" in r.err, "count: done is done", r)
@@ -252,7 +253,7 @@ def refused():
     must(["decompose", "--min", "32", "--max", "256", "--label-token", "-o", "u.tks", "t.tks"])
     no("scatter of another tokenizer", "another tokenizer", all_of[3][2][:-1] + ["u.tks"])
     must(all_of[3][2])
-    no("gather without a part", "scatter.1-of-2 is missing; run --phase scatter --part 1/2", all_of[5][2])
+    no("gather without a part", "scatter.1-of-2 is missing; run --stage scatter --part 1/2", all_of[5][2])
     must(all_of[4][2] + ["--ranges", "3"])
     no("gather of scatter files of other ranges", "has 3 ranges, and this is --part 0/2", all_of[5][2])
     must(all_of[4][2] + ["-f"])
@@ -353,6 +354,16 @@ def damaged():
     no("a stream is no scatter file", "not a work file that sluice wrote; remove it and run its phase again", all_of[5][2])
 
 
+def unmade(phase, part, argv):
+    """Removes what the job writes. A file whose name is free gets it in one step: a kill leaves nothing else."""
+    written = ["w/" + f for f in os.listdir("w") if f == phase or f.startswith("%s.%d-" % (phase, part))]
+    if "-o" in argv:
+        out = argv[argv.index("-o") + 1]
+        written += [out, out + ".manifest.json"]
+    for f in filter(os.path.exists, written):
+        os.unlink(f)
+
+
 def killed():
     make((2,))
     options = ["--length", "128"]
@@ -364,6 +375,7 @@ def killed():
     for k, (phase, part, argv) in enumerate(all_of):
         killed = 0
         for _ in range(4):
+            unmade(phase, part, argv)
             began = time.time()
             p = subprocess.Popen([BIN + argv[0]] + argv[1:], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(rng.random() * 0.02)

@@ -46,8 +46,8 @@ for o in "-T 1" "-T 7" "-M 64M" "-M 1G" "--device cpu" "--seed 0"; do
     # shellcheck disable=SC2086 # words
     same "the same bytes with $o" "$(sha r.tks)" "$(pack --length 4096 --order related $o c.tks | sha)"
 done
-check "bins of several lengths" shell 'pack --order related --method multi --buckets 1K,4K c.tks | inspect --verify'
-check "--mix-domains, --fill drop" shell 'pack --length 2K --order related --mix-domains --fill drop c.tks | inspect --verify'
+check "bins of several lengths" shell 'pack --order related --method multi --buckets 1Ki,4Ki c.tks | inspect --verify'
+check "--mix-domains, --fill drop" shell 'pack --length 2Ki --order related --mix-domains --fill drop c.tks | inspect --verify'
 check "long documents are cut" shell 'pack --length 256 --order related c.tks | inspect --verify'
 check "behind decompose, label tokens" shell 'decompose --label-token --min 64 --max 256 c.tks | pack --order related | inspect --verify'
 check "no vocabulary: ids instead of words" shell 'tokenize -t bytes --no-vocab c.jsonl | pack --length 4096 --order related | inspect --verify'

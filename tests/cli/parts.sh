@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# parts.sh - semantics.md 5 and 6: the streams of parts 0…N-1, concatenated, are a legal stream with the records,
+# parts.sh - DESIGN.md, Same bytes: the streams of parts 0…N-1, concatenated, are a legal stream with the records,
 # their order and the checksum of the single run; parts of parts cover everything once.
 
 have tokenize inspect || return 0

@@ -43,14 +43,14 @@ def dedup(mode):
     for i in range(2):
         yield "sign", base + ["sign", "--ranges", "2"] + part(i, 2) + ["t%d.tks" % i]
     for i in range(2):
-        yield "merge", base + ["merge"] + part(i, 2)
+        yield "group", base + ["group"] + part(i, 2)
     if "--substring" in mode:
         for i in range(2):
             yield "ask", base + ["ask"] + part(i, 2) + ["t%d.tks" % i]
         for i in range(2):
             yield "match", base + ["match"] + part(i, 2)
-    else:
-        for i in range(2 if "--near" in mode else 0):
+    elif "--near" in mode:
+        for i in range(2):
             yield "verify", base + ["verify"] + part(i, 2)
         yield "cluster", base + ["cluster"]
     for i in range(2):
@@ -73,7 +73,7 @@ def shuffle(options):
     if "--mix" in options:
         for i in range(2):
             yield "count", base + ["count"] + part(i, 2) + ["p%d.tks" % i]
-        yield "blend", base + ["blend"]
+        yield "mix", base + ["mix"]
     for i in range(2):
         yield "scatter", base + ["scatter", "--ranges", "3"] + part(i, 2) + ["p%d.tks" % i]
     shards = ["--shard-sequences", "4", "-o", "set"]

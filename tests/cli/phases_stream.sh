@@ -59,25 +59,27 @@ one "shuffle scatter" shuffle --phase scatter --work ws --part 0/1
 
 # What reads the stream a second time.
 part="--part 0/1"
-for m in "wn $near" "we --exact"; do
-    w=${m%% *} m=${m#* }
-    for p in "merge $part" ${near:+"verify $part"} cluster; do
-        [ "$m" = --exact ] && [ "${p%% *}" = verify ] || dedup $m --work $w --phase $p
-    done
-    for v in order domains ids; do
-        cp $v.tks in.tks
-        refuses "dedup filter $m, $v" 'is not the one that part 0/1 was signed from' dedup $m --phase filter --work $w $part -o x.tks in.tks
-    done
-    check "  leaves no output" test ! -e x.tks
+for p in "group $part" "verify $part" cluster; do dedup $near --work wn --phase $p; done
+dedup --exact --work we --phase group $part
+for v in order domains ids; do
+    cp $v.tks in.tks
+    refuses "dedup filter, near, $v" 'is not the one that wn/sign.0-of-1 was made from' dedup $near --phase filter --work wn $part -o x.tks in.tks
+    refuses "dedup filter, exact, $v" 'is not the one that we/sign.0-of-1 was made from' \
+        dedup --exact --phase filter --work we $part -o x.tks in.tks
 done
-dedup --substring 8 --work wp --phase merge $part
+rm we/sign*
 cp order.tks in.tks
-refuses "dedup ask, order" 'is not the one that part 0/1 was signed from' dedup --substring 8 --phase ask --work wp $part in.tks
+refuses "  also where sign's file is gone" 'is not the one that we/sign.0-of-1 was made from' \
+    dedup --exact --phase filter --work we $part -o x.tks in.tks
+check "  leaves no output" test ! -e x.tks
+dedup --substring 8 --work wp --phase group $part
+cp order.tks in.tks
+refuses "dedup ask, order" 'is not the one that wp/sign.0-of-1 was made from' dedup --substring 8 --phase ask --work wp $part in.tks
 dedup --substring 8 --work wp --phase ask $part first.tks
 dedup --substring 8 --work wp --phase match $part
 for v in order domains ids; do
     cp $v.tks in.tks
-    refuses "dedup filter of passages, $v" 'is not the one that part 0/1 was signed from' \
+    refuses "dedup filter of passages, $v" 'is not the one that wp/sign.0-of-1 was made from' \
         dedup --substring 8 --phase filter --work wp $part -o x.tks in.tks
 done
 pack --length 64 --phase plan --work wk
@@ -89,9 +91,9 @@ pack --length 64 --phase scatter --work wk $part --ranges 2 -o p.tks first.tks
 refuses "pack scatter, other ranges" 'scatter.0-of-1: was made with ranges=2, and this is ranges=3; remove it, or use -f' \
     pack --length 64 --phase scatter --work wk $part --ranges 3 -o p.tks first.tks
 status "  -f makes it again" 0 pack --length 64 --phase scatter -f --work wk $part --ranges 3 -o p.tks first.tks
-shuffle --mix a=1,b=2 --phase blend --work wm
+shuffle --mix a=1,b=2 --phase mix --work wm
 cp ids.tks in.tks
-refuses "shuffle scatter of a blend, ids" 'another stream was counted' \
+refuses "shuffle scatter of a blend, ids" 'is not the one that wm/count.0-of-1 was made from' \
     shuffle --mix a=1,b=2 --phase scatter --work wm $part in.tks
 
 # Manifests

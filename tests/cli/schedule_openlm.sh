@@ -35,7 +35,7 @@ same "natural" "--train-data-mix-weights 46 78 97 82 67 60" \
 same "shrink-linear" "--train-data-mix-weights 46 156 291 328 335 360" \
     "$(schedule --tokens 28795904000 --epochs 8 --world 8 --curriculum shrink-linear set | tail -n 1)"
 same "--batch-tokens" "--global-batch-size 64" \
-    "$(schedule --tokens 28795904000 --epochs 8 --world 8 --batch-tokens 512K set | tail -n 1)"
+    "$(schedule --tokens 28795904000 --epochs 8 --world 8 --batch-tokens 512Ki set | tail -n 1)"
 same "what the shards have" "--train-num-samples 34545336320" "$(schedule set | sed -n 's/^--train/&/p' | sed -n 1p)"
 
 same "  on 8 GPUs in 8 epochs: rounded down" "--source-num-seq-per-epoch 1802240 1523712 942080 401408 163840 71680" \
@@ -58,7 +58,7 @@ status "no such curriculum" 2 schedule --curriculum grow-up set
 status "no such trainer" 2 schedule --trainer nobody set
 status "zero GPUs" 2 schedule --world 0 set
 status "a batch that is no multiple" 2 schedule --batch-tokens 1000 --world 8 set
-status "a batch that needs more than the shards of all GPUs" 1 schedule --batch-tokens 64M --world 8 set
+status "a batch that needs more than the shards of all GPUs" 1 schedule --batch-tokens 64Mi --world 8 set
 check "  one line" one_line err
 status "fewer tokens than a round of shards" 0 schedule --tokens 1000 --world 8 set
 check "  which is said without -v" grep -q '1000 tokens cannot be had in whole shards' err
@@ -92,20 +92,20 @@ status "  a bucket's manifest left out" 0 schedule --curriculum 2,1 zero/D_4 zer
 
 # Counts whose products would wrap.
 manifest big 40 256 65536
-status "2^64 tokens in the shards" 1 schedule --tokens 1T big
+status "2^64 tokens in the shards" 1 schedule --tokens 1Ti big
 check "  one line" one_line err
 check "  with manifest and line" grep -q 'D_40/manifest.jsonl:65: more than 2^62 tokens' err
 manifest big 40 64 65536
 manifest big 39 1 1
-status "2^62 in a bucket and more in another" 1 schedule --tokens 1T big
+status "2^62 in a bucket and more in another" 1 schedule --tokens 1Ti big
 check "  one line" one_line err
 check "  is refused too" grep -q 'more than 2^62 tokens in all' err
 manifest far 40 1 1
-status "longest bucket times world: 2^64" 2 schedule --batch-tokens 1T --world 16M far
+status "longest bucket times world: 2^64" 2 schedule --batch-tokens 1Ti --world 16Mi far
 check "  one line" one_line err
-status "tokens beyond 2^62" 2 schedule --tokens 5000000T far
+status "tokens beyond 2^62" 2 schedule --tokens 5000000Ti far
 check "  one line" one_line err
 manifest wide 40 1 1
 manifest wide 0 8 4096
-status "rounds that would wrap" 2 schedule --tokens 1T --epochs 4294967295 --world 4294967295 wide
+status "rounds that would wrap" 2 schedule --tokens 1Ti --epochs 4294967295 --world 4294967295 wide
 check "  one line" one_line err

@@ -96,9 +96,9 @@ refused "natural with cycles" 2 'no cycles' olmo --curriculum natural --cycles 2
 refused "--reorder with olmo" 2 'its own order' olmo --reorder set
 refused "--from-step behind the end" 2 'behind the last' generic --from-step 88 set
 refused "more tokens than can be counted" 1 'more than 2^62' generic --epochs 4294967295 --cycles 1 --curriculum natural \
-    --batch-tokens 2G --seed 1 huge
+    --batch-tokens 2Gi --seed 1 huge
 refused "--tokens of less than a step" 2 'fewer than a step' generic --tokens 127 set
-refused "steps larger than any bucket" 1 'no bucket has the sequences of a step' generic --batch-tokens 64K set
+refused "steps larger than any bucket" 1 'no bucket has the sequences of a step' generic --batch-tokens 64Ki set
 refused "more memory than -M" 1 'with -M' schedule --trainer olmo --cycles 1 --batch-tokens 64 -M 100 set
 status "--from-step the end: no steps" 0 generic --from-step 87 set
 cp out none.sched
@@ -127,7 +127,7 @@ refused "odds that are all 0" 2 'odds of all buckets are 0' generic --curriculum
 manifest wrap D_40 $(seq 257 | sed 's/.*/65536/')
 manifest wrap/one D_4 655360
 manifest wrap/one D_40 4
-refused "counts that wrap" 1 'more than 2^62 tokens' schedule --trainer generic --batch-tokens 1024T --tokens 1024T wrap
+refused "counts that wrap" 1 'more than 2^62 tokens' schedule --trainer generic --batch-tokens 1024Ti --tokens 1024Ti wrap
 
 # A set that is not whole. Sets of the reference trainer have manifests and nothing else: `set` above.
 full() { # a set as shuffle leaves it, but for the shards and what is in segments
@@ -196,7 +196,7 @@ status "  with others" 1 inspect --verify whole.sched set2
 check "  one line" one_line err
 refused "--records with others" 1 'made for other shards' inspect --records whole.sched set2
 status "  with its own" 0 inspect --records whole.sched set
-status "lengths of 13 digits" 0 shell 'schedule --trainer generic --batch-tokens 1T --bricks -o long.sched "$@"' sh wrap/one
+status "lengths of 13 digits" 0 shell 'schedule --trainer generic --batch-tokens 1Ti --bricks -o long.sched "$@"' sh wrap/one
 inspect long.sched >out
 same "  stay in their columns" "13 13" "$(awk '/^ *(length|step) / { print index($0, $1) + length($1) - 1 }' out | xargs)"
 n=$(wc -c <whole.sched)
@@ -235,7 +235,7 @@ fi
 corpus mixed.jsonl 300000 9
 tokenize -t bytes --domain web mixed.jsonl >web.tks
 tokenize -t bytes --domain code mixed.jsonl >code.tks
-mix="--mix-schedule web=0.9,code=0.1:50%;code=1:50% --max-tokens 200K --format ds"
+mix="--mix-schedule web=0.9,code=0.1:50%;code=1:50% --max-tokens 200Ki --format ds"
 decompose --min 16 --max 64 --label-token --tail drop web.tks >web.d
 decompose --min 16 --max 64 --label-token --tail drop code.tks >code.d
 # shellcheck disable=SC2086 # options

@@ -146,3 +146,5 @@ status "cache: what a run left that was killed" 0 cache theirs
 same "cache: is the same" "$(sha_tree work)" "$(sha_tree theirs)"
 echo mine >theirs/manifest.jsonl
 kept "cache: a list of somebody" manifest.jsonl theirs/manifest.jsonl cache theirs
+status "cache: the set itself" 2 cache ./olmo
+check "  one line names another folder" grep -q 'is the set itself; .* olmo/olmo-cache$' err

@@ -52,7 +52,7 @@ PY
 by_length() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
 d = [(len(json.loads(l)["tokens"]), l) for l in sys.stdin]
 sys.stdout.writelines(l for _, l in sorted(d, key=lambda x: x[0]))' | sha; }
-plan="--mix-schedule web=0.7,code=0.3:75%;web=0.2,math=0.8:25% --max-tokens 18M --seed 5"
+plan="--mix-schedule web=0.7,code=0.3:75%;web=0.2,math=0.8:25% --max-tokens 18Mi --seed 5"
 shuffle $plan -o phases.tks --stats s.json all.tks
 shuffle -q $plan --format wds -M 32M -o set all.tks
 same "a schedule's shards" "$(by_length phases.tks)" "$(inspect --records set | sha)"
@@ -117,9 +117,9 @@ refused() {
 }
 refused "a domain that is not there" 1 --mix web=1,cod=1
 check "says which there are" grep -q "'cod'.*web, code, math" "$TMP/err"
-refused "more epochs than may be" 1 --mix math=1 --max-tokens 1G
+refused "more epochs than may be" 1 --mix math=1 --max-tokens 1Gi
 check "says what would do" grep -qE "'math' has [0-9]+ tokens.* --max-epochs math=[0-9.]+, --max-tokens [0-9]+" "$TMP/err"
-refused "a cap on one source" 1 --mix web=1,math=3 --max-tokens 8M --max-epochs 4,math=0.5
+refused "a cap on one source" 1 --mix web=1,math=3 --max-tokens 8Mi --max-epochs 4,math=0.5
 for bad in "" web web= =1=x web=-1 "web=1,," web=0 web=1,web=2 web=1e3 web=0.1234567 "web=99999999999999999999"; do
     refused "--mix '$bad'" 2 --mix "$bad"
 done
@@ -133,7 +133,7 @@ done
 refused "--mix and --mix-schedule" 2 --mix web=1 --mix-schedule "web=1:100%"
 refused "--mix-by without --mix" 2 --mix-by input
 refused "an input that is not there" 2 --mix-by input --mix 1=1
-refused "phases in tokens and another amount" 2 --mix-schedule "web=1:1M;code=1:1M" --max-tokens 3M
+refused "phases in tokens and another amount" 2 --mix-schedule "web=1:1Mi;code=1:1Mi" --max-tokens 3Mi
 shuffle --mix-schedule "web=1:100steps;code=1:50steps" --batch-tokens 4096 all.tks --stats s.json -o /dev/null
 check "phases in steps" "$PYTHON" -c 'import json
 d = json.load(open("s.json"))["mix"]

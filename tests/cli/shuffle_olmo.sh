@@ -49,7 +49,7 @@ said() { # CODE WORDS COMMAND...
         not_ok "$*: $words"
     fi
 }
-said 2 "536870911 or less\|[0-9]* or less" shuffle --format olmo --shard-sequences 1000M -o x p.tks
+said 2 "536870911 or less\|[0-9]* or less" shuffle --format olmo --shard-sequences 1000Mi -o x p.tks
 tokenize c.jsonl | decompose --label-token --tail drop >l.tks
 said 1 "without --label-token" shuffle --format olmo -o x l.tks
 said 2 "no --olmo-path" shuffle --format wds --olmo-path /x -o x l.tks
@@ -82,16 +82,16 @@ bad "bad/olmo-cache: the set is incomplete" "rm -r bad/olmo-cache"
 bad "olmo-cache/manifest.jsonl: is not as it was written" "sed -i 2d bad/olmo-cache/manifest.jsonl"
 rm -rf bad && cp -r a bad && touch bad/olmo-cache/dataset-common/theirs.npy
 check "what a loader adds to the cache is its own" inspect --verify bad
-check "schedule may add to it" schedule -q --trainer generic --batch-tokens 2K --olmo-cache bad/olmo-cache --olmo-path /data/set a
+check "schedule may add to it" schedule -q --trainer generic --batch-tokens 2Ki --olmo-cache bad/olmo-cache --olmo-path /data/set a
 check "  and that is a set again" inspect --verify bad
 said 1 "global_batch_indices.*: is not as it was written" shell '
     printf "\377" | dd of=$(ls bad/olmo-cache/dataset-*/vsl-natural/global_batch_indices*) bs=1 conv=notrunc status=none; inspect --verify bad'
 bad "olmo-cache/manifest.jsonl: is not as it was written" "sed -i 2d bad/olmo-cache/manifest.jsonl"
-said 1 "olmo-cache/manifest.jsonl: is not as it was written" schedule -q --trainer generic --batch-tokens 2K --olmo-cache bad/olmo-cache a
+said 1 "olmo-cache/manifest.jsonl: is not as it was written" schedule -q --trainer generic --batch-tokens 2Ki --olmo-cache bad/olmo-cache a
 
 # ---- schedule --olmo-cache ----
 
-olmo="--batch-tokens 2K --world 2 --seed 3 --epochs 2"
+olmo="--batch-tokens 2Ki --world 2 --seed 3 --epochs 2"
 schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/set --json s.json a
 schedule -q --trainer generic $olmo --cycles 2 --json t.json a
 check "the schedule is what it is without" cmp s.json t.json
@@ -107,7 +107,7 @@ runs = [b["steps_per_pass"] for b in d["buckets"]]
 print(*[sum(runs[:b]) + first // d["buckets"][b]["sequences_per_step"] for b, first, _ in d["steps"][n:]])
 END
 same "batches of the second pass, in our order" "$("$PYTHON" batches.py)" "$(od -An -v -tu4 -w4 "$order" | xargs)"
-schedule -q --trainer olmo --curriculum grow-p2 --cycles 2 $olmo --tokens 8K --olmo-cache w a
+schedule -q --trainer olmo --curriculum grow-p2 --cycles 2 $olmo --tokens 8Ki --olmo-cache w a
 schedule -q --trainer olmo --curriculum grow-p2 --cycles 2 $olmo --json s.json a
 same "--tokens: a pass is whole" "$(($(json s.json 'd["steps_per_pass"]') * 4))" \
     "$(wc -c <"$(ls w/dataset-*/vsl-grow-p2-2-cycle/global_batch_indices_bz2048_epoch1_seed3.npy)")"

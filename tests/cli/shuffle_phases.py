@@ -72,7 +72,7 @@ def scatters(streams, work, n, ranges, extra=()):
 def counts(streams, work, n, extra=()):
     for i, s in enumerate(share(streams, n)):
         yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--phase", "count", "--part", "%d/%d" % (i, n)] + s
-    yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--phase", "blend"]
+    yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--phase", "mix"]
 
 
 def gathers(work, ranges, out, extra=()):
@@ -271,7 +271,7 @@ def refused():
     no("another sample", phase("scatter", "0/3", ["--ranges", "4", "--sample", "0.5"], first), "sample=0.5")
     no("other ranges", phase("scatter", "0/3", ["--ranges", "5"], first), "ranges=4, and this is ranges=5")
     no("another input", phase("scatter", "0/3", ["--ranges", "4"], share(label, 3)[1]), "was made from another stream")
-    no("other ranges in gather", phase("gather", "0/3", gather), "was scattered to 4 ranges, and this is one of 3")
+    no("other ranges in gather", phase("gather", "0/3", gather), "has 4 ranges, and this is --part 0/3")
     no("another seed in gather", ["--seed", "5"] + WDS + gather + ["--work", "good", "--phase", "gather", "--part", "0/4"], "seed=4")
     no("a stream of what was scattered for shards", phase("gather", "0/4", ["-o", "x"], base=[]), "order=buckets, and this is order=all")
     must(["tokenize", "-t", "builtin", "l.jsonl", "-o", "b.tks"])
@@ -279,7 +279,7 @@ def refused():
     no("another tokenizer", phase("scatter", "0/3", ["--ranges", "4"], ["b2.tks"]), "another tokenizer")
     for f, part in (("scatter.2-of-3", "2/3"), ("scatter.0-of-3", "0/3")):
         os.rename("good/" + f, "gone")
-        no("without " + f, phase("gather", "1/4", gather), "%s is missing; run --phase scatter --part %s" % (f, part))
+        no("without " + f, phase("gather", "1/4", gather), "%s is missing; run --(phase|stage) scatter --part %s" % (f, part))
         no("finish without " + f, phase("finish", None, gather), "%s is missing" % f)
         os.rename("gone", "good/" + f)
     os.mkdir("empty")
@@ -304,31 +304,31 @@ def refused():
             ("--ranges in gather", phase("gather", "0/4", gather + ["--ranges", "4"])),
             ("--max-tokens", phase("scatter", "0/3", ["--max-tokens", "9"], first)),
             ("--mix-by input", phase("count", "0/3", ["--mix", "0=1", "--mix-by", "input"], first)),
-            ("count without a blend", phase("count", "0/3", stream=first)), ("blend without a blend", phase("blend")),
+            ("count without a blend", phase("count", "0/3", stream=first)), ("blend without a blend", phase("mix")),
             ("finish of a stream", phase("finish", None, ["-o", "x"], base=[])), ("no folder for shards", phase("gather", "0/4")),
             ("--work without --phase", WDS + ["--work", "good", "-o", "x"] + first), ("a phase that is none", phase("sort", "0/3")),
             ("--part without --phase", ["--part", "0/3", "-o", "x", "l{part}.tks"])):
         no("usage: " + what, argv, ".", status=2)
     must(["tokenize", "-q", "-t", "bytes", "l.jsonl", "-o", "r.tks"])
-    must(["decompose", "--label-token", "--min", "1", "--max", "1M", "--tail", "drop", "r.tks", "-o", "r2.tks"])
-    no("more cells than a file has", SEED + ["--phase", "scatter", "--work", "good2", "--part", "0/1", "--ranges", "64K", "--format",
+    must(["decompose", "--label-token", "--min", "1", "--max", "1Mi", "--tail", "drop", "r.tks", "-o", "r2.tks"])
+    no("more cells than a file has", SEED + ["--phase", "scatter", "--work", "good2", "--part", "0/1", "--ranges", "64Ki", "--format",
                                              "wds", "r2.tks"], "--ranges [0-9]+ or less")
     # A blend.
     mix = ["--mix", "web=0.5,code=0.5"]
-    no("scatter before blend", phase("scatter", "0/3", mix + ["--ranges", "4"], first, work="m"), "m/blend is missing; run --phase blend")
-    no("blend before count", phase("blend", None, mix, work="m"), "no count files")
+    no("scatter before blend", phase("scatter", "0/3", mix + ["--ranges", "4"], first, work="m"), "m/mix is missing; run --(phase|stage) mix")
+    no("blend before count", phase("mix", None, mix, work="m"), "no count files")
     for argv in counts(label, "m", 3, WDS + mix):
         must(argv)
     for argv in counts(label, "m", 3, WDS + mix):
         must(argv + ["--stats", "s.json"])
         result(json.load(open("s.json"))["skipped"], "%s is skipped" % argv[-1])
     no("another blend", phase("scatter", "0/3", ["--mix", "web=0.4,code=0.6"], first, work="m"), "mix=web=0.5,code=0.5, and this is mix=web=0.4")
-    no("a stream that was not counted", phase("scatter", "0/3", mix, share(label, 3)[1], work="m"), "another stream was counted")
-    no("a blend of other parts", phase("scatter", "0/2", mix, first, work="m"), "made of 3 parts, and this is one of 2")
+    no("a stream that was not counted", phase("scatter", "0/3", mix, share(label, 3)[1], work="m"), "is not the one that m/count.0-of-3 was made from")
+    no("a blend of other parts", phase("scatter", "0/2", mix, first, work="m"), "is of 3 parts, and this is part 0/2")
     for i, s in enumerate(share(label, 3)):
         must(["shuffle"] + phase("scatter", "%d/3" % i, mix + ["--ranges", "2"], s, work="m"))
     must(["shuffle"] + phase("count", "0/3", ["-f", "--mix", "web=0.4,code=0.6"], first, work="m"))
-    no("count files of two blends", phase("blend", None, mix, work="m"), "was made with mix=")
+    no("count files of two blends", phase("mix", None, mix, work="m"), "was made with mix=")
 
 
 # ---- files that are not what they were ----
@@ -417,8 +417,8 @@ def forged():
     label, want = good_work()
     w = Work("good/scatter.1-of-3")
     result(w.bytes() == open("good/scatter.1-of-3", "rb").read(), "a file is what this test thinks it is")
-    cells = len(w.section) - 4
-    k = max(range(cells), key=lambda i: len(w.section[i]))
+    first, book, counts = 3, len(w.section) - 2, len(w.section) - 1
+    k = max(range(first, book), key=lambda i: len(w.section[i]))
     s = w.section[k]
     size = 24 + (u64s(s[16:24])[0] + 7) // 8 * 8
 
@@ -427,24 +427,26 @@ def forged():
         how(f)
         problem = one_bad(label, f.bytes(), want)
         result(not problem, what, problem)
-        r = Run(list(gathers("bad", 4, "set", WDS + SIZE))[k % 4])
+        r = Run(list(gathers("bad", 4, "set", WDS + SIZE))[(k - first) % 4])
         r = r if r.status else Run(finish("bad", "set", WDS + SIZE))
         result(re.search(say, r.err), what + ": says so", r)
+
+    ROW, OUT = 3, 14  # of the books: words before them, and where what went out is in them
 
     def remove(f):
         f.section[k] = f.section[k][size:]
 
     def remove_and_count(f):
         remove(f)
-        c = u64s(f.section[cells + 1])
-        c[5 * k + 1] -= 1
-        f.section[cells + 1] = struct.pack("<%dQ" % len(c), *c)
+        c = u64s(f.section[counts])
+        c[5 * (k - first) + 1] -= 1
+        f.section[counts] = struct.pack("<%dQ" % len(c), *c)
 
     def remove_from_books(f):
         remove_and_count(f)
-        b = u64s(f.section[cells])
-        b[10] -= 1  # sequences that went out
-        f.section[cells] = struct.pack("<%dQ" % len(b), *b)
+        b = u64s(f.section[book])
+        b[ROW + OUT + 1] -= 1  # sequences that went out
+        f.section[book] = struct.pack("<%dQ" % len(b), *b)
 
     def change(f):  # a token, in the middle of the record
         at = size // 2
@@ -456,11 +458,11 @@ def forged():
     def order(f):
         f.section[k] = s[size:] + s[:size]
 
-    found("a record that was taken out", remove, "sequences where it says that there are")
+    found("a record that was taken out", remove, "sequences where they say that there are|are not what all parts read")
     found("and is not counted", remove_and_count, "damaged|add up")
     found("nor in the books", remove_from_books, "are not those that went in")
     found("a token that was changed", change, "are not what all parts read")
-    found("a record that is there twice", twice, "sequences where it says that there are")
+    found("a record that is there twice", twice, "sequences where they say that there are|are not what all parts read")
     found("records in another order", order, "damaged")
 
 
@@ -502,12 +504,12 @@ def killed():
                 bad.append("%s, then again: %s" % (at, why))
         result(not bad and len(fired) > 4, "%s: kill -9 at %s, and a rerun" % (name, " ".join(fired)), "\n".join(bad[:3]))
 
-    for extra, names in ((WDS, ("scatter", "gather", "finish")), (WDS + mix, ("count", "blend", "scatter"))):
+    for extra, names in ((WDS, ("scatter", "gather", "finish")), (WDS + mix, ("count", "mix", "scatter"))):
         if extra != WDS:
             shutil.rmtree("want")
             must(["shuffle", "-q", "-o", "want"] + SEED + extra + SIZE + label)
             want = tree("want")
-            phases = {"count": list(counts(label, "kill", 2, extra))[:-1], "blend": list(counts(label, "kill", 2, extra))[-1:]}
+            phases = {"count": list(counts(label, "kill", 2, extra))[:-1], "mix": list(counts(label, "kill", 2, extra))[-1:]}
         else:
             phases = {}
         phases["scatter"] = list(scatters(label, "kill", 2, 2, extra))

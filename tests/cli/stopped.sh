@@ -11,7 +11,7 @@ decompose --min 16 --max 64 --label-token 1.tks -o 2.tks
 pack 2.tks -o 3.tks
 shuffle --format wds -o set 3.tks 2>err
 dedup --near --phase sign --part 0/1 --work made 1.tks
-dedup --near --phase merge --part 0/1 --work made
+dedup --near --phase group --part 0/1 --work made
 dedup --near --phase verify --part 0/1 --work made
 dedup --near --phase cluster --work made
 
@@ -54,13 +54,13 @@ stop dedup-near dedup --near -o run/o.tks 1.tks
 stop dedup-substring dedup --substring 20 -o run/o.tks 1.tks
 stop dedup-sign dedup --near --phase sign --part 0/1 --work run 1.tks
 keep=
-for phase in merge verify cluster; do
+for phase in group verify cluster; do
     mkdir -p "in-$phase"
 done
-cp made/sign* in-merge
-cp made/sign* made/merge* in-verify
-cp made/sign* made/merge* made/verify* in-cluster
-for phase in merge verify cluster; do
+cp made/sign* in-group
+cp made/sign* made/group* in-verify
+cp made/sign* made/group* made/verify* in-cluster
+for phase in group verify cluster; do
     keep=in-$phase
     part="--part 0/1"
     [ $phase != cluster ] || part=

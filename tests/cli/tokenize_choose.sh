@@ -182,7 +182,7 @@ printf 'behind' >z.txt
 rm -f want
 for m in "-T1 -M 32M" "-T1 -M 1G" "-T5 -M 48M"; do
     # shellcheck disable=SC2086 # options
-    tokenize -q -t bytes $m --max-tokens 400K --stats s.json -o x.tks a.txt t0.txt z.txt
+    tokenize -q -t bytes $m --max-tokens 400Ki --stats s.json -o x.tks a.txt t0.txt z.txt
     { sha x.tks; json s.json '[d["documents"], d["tokens"], d["ended_before"]]'; } >got
     [ -f want ] || cp got want
     check "a text in parts that does not fit, $m" cmp want got

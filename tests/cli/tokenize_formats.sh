@@ -86,10 +86,10 @@ unset SLURM_ARRAY_TASK_ID
 mkdir -p t/s
 "$PYTHON" -c 'open("t/one.txt","w").write("one\n"*40000); open("t/s/two.md","w").write("{\"text\": 2}\n")
 open("t/zwölf.c","w").write("int main(void)\n{\n}\n"); open("t/s/empty.txt","w")'
-tokenize -t bytes -o t.tks t
+tokenize -t bytes --include '*' -o t.tks t
 same "texts" 3 "$(sum t.tks | cut -d ' ' -f 2)"
 for format in auto text; do
-    tokenize -t bytes --format $format --stats s.json -o t.tks t
+    tokenize -t bytes --include '*' --format $format --stats s.json -o t.tks t
     same "an empty text is a document, dropped as empty: $format" '[4, 1, 3]' \
         "$(json s.json '[d["documents"]["in"], d["documents"]["dropped"]["empty"], d["documents"]["out"]]')"
 done
@@ -116,3 +116,21 @@ same "a document of a tar is its header's place" ok "$(tokenize -t bytes t.tar |
 want={m.offset for m in tarfile.open("t.tar") if m.isfile() and m.size}
 got={json.loads(l)["segments"][0]["document"] for l in sys.stdin}
 print("ok" if all(any(w-1024<=g<=w for g in got) for w in want) and len(got)==len(want) else (want,got))')"
+
+# A folder as a hub's clone has it.
+mkdir -p clone/data
+printf '{"text": "one"}\n' >clone/data/a.jsonl
+printf '{"text": "two"}\n' | gzip >clone/data/b.jsonl.gz
+echo '# The card' >clone/README.md
+echo '{"a setting": 1}' >clone/info.json
+of_clone() { tokenize -t bytes "$@" clone 2>err | inspect --jsonl | "$PYTHON" -c 'import json, sys
+print(*(json.loads(line)["text"].strip() for line in sys.stdin))'; }
+same "data alone" "one two" "$(of_clone)"
+same "  and a warning" "tokenize: 2 files of folders were left out, as others there have the names of data: clone/README.md, ...; --include '*' takes all" \
+    "$(cat err)"
+same "the card alone" "# The card" "$(of_clone --include '*.md')"
+check "  without a warning" test ! -s err
+same "a glob of paths, another of names" "one" "$(of_clone --include 'data/*' --exclude '*.gz')"
+same "a named format takes all" 4 "$(tokenize -q -t bytes --format text clone | inspect --json - | "$PYTHON" -c 'import json, sys
+print(json.load(sys.stdin)["documents"])')"
+status "globs that leave nothing" 2 tokenize -t bytes --exclude '*' clone -o x.tks

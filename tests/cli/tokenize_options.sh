@@ -150,3 +150,22 @@ leaks "an EOS that is no special token" plain.json 256 1 \
 leaks "the same, which is not the EOS" plain.json 256 1 ""
 leaks "a special token that nothing makes" fine.json 256 0 ""
 leaks "special tokens that are asked for" fine.json 256 1 "" --special parse
+
+# A score's field that is not there.
+"$PYTHON" -c 'import json
+for i in range(40): print(json.dumps({"text": "t%d" % i, "meta": {"q": i}, **({"rare": 1} if i < 3 else {}), **({"often": 1} if i < 4 else {})}))' >q.jsonl
+status "no document has a score there" 1 tokenize -t bytes --score-field meta.q -o q.tks q.jsonl
+same "  says so" "tokenize: --score-field meta.q: none of 40 documents has a score there; name a field that they have, or leave the option out" "$(cat err)"
+check "  and leaves no output" test ! -e q.tks
+status "few have one" 0 tokenize -t bytes --score-field rare -o q.tks q.jsonl
+same "  says so" "tokenize: --score-field rare: 3 of 40 documents have a score there" "$(cat err)"
+status "a tenth has one" 0 tokenize -t bytes --score-field often -o q.tks q.jsonl
+check "  says nothing" test ! -s err
+for i in 0 1; do
+    status "a part without scores" 0 tokenize -t bytes --score-field qq --part $i/2 --stats q$i.json -o q.tks -f q.jsonl
+    check "  warns" grep -q '0 of [0-9]* documents have a score there' err
+done
+status "all parts without scores" 1 inspect --merge-stats q0.json q1.json
+check "  says so" grep -q 'none of 40 documents has a score' err
+echo >blank.jsonl
+status "no documents at all" 0 tokenize -t bytes --score-field q -o q.tks -f blank.jsonl

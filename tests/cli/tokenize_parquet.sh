@@ -58,7 +58,8 @@ for how in "--gzip" "--rows 1" "--rows 100000" "--rows 50 --pages 1 --gzip"; do
     tokenize -t bytes $F -T 3 -o v.tks v/d.parquet
     same "written with $how" "$(sha got.tks)" "$(sha v.tks)"
 done
-tokenize -t bytes --id-field n d.parquet | inspect --records=1 >one
+tokenize -t bytes --id-field n d.parquet -o n.tks
+inspect --records=1 n.tks >one
 check "an integer id" grep -q '"id":"-7"' one
 # shellcheck disable=SC2086
 tokenize -t bytes $F -o v.tks <d.parquet

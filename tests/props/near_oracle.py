@@ -36,7 +36,7 @@ def pairs_of(sets, num, den):
 
 
 def greedy(sets, pairs):
-    """{dropped: (witness, common, union)} if every pair of `pairs` shares a band (semantics.md 16)."""
+    """{dropped: (witness, common, union)} if every pair of `pairs` shares a band (DESIGN.md, Deduplication)."""
     first, dropped = {}, {}
     for d, s in enumerate(sets):
         if not s:

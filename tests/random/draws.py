@@ -53,7 +53,7 @@ class Draw:
         m(0.15, "--no-eos")
         m(0.1, "--special", "parse")
         m(0.1, "--sample", self.one("0", "0.5", "90%", "1"))
-        m(0.06, "--max-tokens", self.one(0, 100, "5K", "100K"))
+        m(0.06, "--max-tokens", self.one(0, 100, "5000", "100000"))
         m(0.1, "--holdout", self.one("0", "0.1", "0.5"), "--holdout-output", "{out}.held")
         if self.corpus["bad"]:
             if r.random() < 0.9:
@@ -143,7 +143,7 @@ class Draw:
         m(0.1, "--min-length", self.one(3, 30))
         m(0.1, "--max-length", self.one(500, 5000))
         m(0.1, "--mixture", self.one("equal", "natural"))
-        m(0.05, "--mixture-tokens", self.one(1000, "50K"))
+        m(0.05, "--mixture-tokens", self.one(1000, "50000"))
         m(0.1, "--histogram", "{out}.histogram")
         m(0.04, "--plan")
         m(0.4 if self.cut else 0.02, "@accept")
@@ -197,13 +197,13 @@ class Draw:
             m(0.3, "@accept")
         if self.domains and self.rng.random() < 0.35:
             if m(0.7, "--mix", self.one("web=0.7,code=0.3", "web=1", "code=0.5,web=0.4,=0.1", "ünï=1,web=9")):
-                m(0.5, "--max-tokens", self.one(1000, "20K", "200K"))
+                m(0.5, "--max-tokens", self.one(1000, "20000", "200000"))
                 m(0.3, "--max-epochs", self.one(1, "2.5", 20))
             elif m(1, "--mix-schedule", self.one("web=1:30%;code=1,web=1:70%", "web=1:2000;web=1,code=2", "code=1:3steps;web=1")):
-                m(0.8, "--max-tokens", self.one(5000, "50K"))
+                m(0.8, "--max-tokens", self.one(5000, "50000"))
                 m(0.5, "--batch-tokens", self.one(256, 4096))
         else:
-            m(0.1, "--max-tokens", self.one(0, 1000, "50K"))
+            m(0.1, "--max-tokens", self.one(0, 1000, "50000"))
             m(0.2, "--order", self.one("keep", "ascending", "descending", "bands:3") if self.scores else "keep")
         m(0.15, "--sample", self.one("0", "0.5", "99%"))
         m(0.5, "--seed", self.rng.randrange(9))
@@ -221,7 +221,7 @@ class Draw:
             m(0.1, "--from-step", self.one(1, 10))
         m(0.5, "--curriculum", self.one("natural", "uniform", "grow-linear", "shrink-p2", "grow-p100"))
         m(0.3, "--epochs", self.one(2, 3))
-        m(0.2, "--tokens", self.one("20K", "1M"))
+        m(0.2, "--tokens", self.one("20000", "1000000"))
         m(0.3, "--world", self.one(2, 4))
         return self.step("schedule")
 

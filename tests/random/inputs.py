@@ -92,7 +92,7 @@ def texts(rng, shape, n_byte):
 
 
 def record(rng, number, text, bad):
-    """A JSON record. A score may be missing; another field is in bad records alone."""
+    """A JSON record. A score may be missing, but not in all; another field is in bad records alone."""
     d = {"text": text}
     if not bad or rng.random() < 0.95:
         d["domain"] = rng.choice(("web", "web", "web", "code", "code", "ünï", ""))
@@ -100,6 +100,8 @@ def record(rng, number, text, bad):
         d["id"] = rng.choice((number, "d%d" % number, "repo%d/dir/%d.c" % (number % 7, number), "é" * (number % 40)))
     if rng.random() < 0.8:
         d["score"] = rng.choice((rng.random(), -rng.random() * 1e9, 0, 1, 0.5, None, rng.randrange(9)))
+    if number < 3 and d.get("score") is None:
+        d["score"] = number
     keys = sorted(d)
     rng.shuffle(keys)
     return json.dumps({k: d[k] for k in keys}, ensure_ascii=rng.random() < 0.5).encode()

@@ -11,12 +11,12 @@ from ways import BIG, Bad, MEMORY, Way, option, writes
 
 # (phase, jobs: a part, a range or one, reads the streams, writes streams or the set)
 PHASES = {
-    "exact": (("sign", "parts", 1, 0), ("merge", "ranges", 0, 0), ("cluster", "one", 0, 0), ("filter", "parts", 1, 1)),
-    "near": (("sign", "parts", 1, 0), ("merge", "ranges", 0, 0), ("verify", "parts", 0, 0), ("cluster", "one", 0, 0), ("filter", "parts", 1, 1)),
-    "substring": (("sign", "parts", 1, 0), ("merge", "ranges", 0, 0), ("ask", "parts", 1, 0), ("match", "ranges", 0, 0), ("filter", "parts", 1, 1)),
+    "exact": (("sign", "parts", 1, 0), ("group", "ranges", 0, 0), ("filter", "parts", 1, 1)),
+    "near": (("sign", "parts", 1, 0), ("group", "ranges", 0, 0), ("verify", "parts", 0, 0), ("cluster", "one", 0, 0), ("filter", "parts", 1, 1)),
+    "substring": (("sign", "parts", 1, 0), ("group", "ranges", 0, 0), ("ask", "parts", 1, 0), ("match", "ranges", 0, 0), ("filter", "parts", 1, 1)),
     "pack": (("count", "parts", 1, 0), ("plan", "one", 0, 0), ("scatter", "parts", 1, 1), ("gather", "ranges", 0, 1)),
     "shuffle": (("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
-    "mix": (("count", "parts", 1, 0), ("blend", "one", 0, 0), ("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
+    "mix": (("count", "parts", 1, 0), ("mix", "one", 0, 0), ("scatter", "parts", 1, 0), ("gather", "ranges", 0, 1)),
 }
 CUTS = {"exact": "sign", "near": "sign", "substring": "sign", "pack": "scatter", "shuffle": "scatter", "mix": "scatter"}  # who is told --ranges
 

@@ -1,4 +1,4 @@
-/* near_oracle.h - near duplicates as near_ext.h defines them, word for word and without
+/* near_oracle.h - near duplicates as near.h defines them, word for word and without
  * any thought of speed: all pairs, all bands. For tests of what is fast. */
 #ifndef SLU_TESTS_NEAR_ORACLE_H
 #define SLU_TESTS_NEAR_ORACLE_H

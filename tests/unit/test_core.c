@@ -21,6 +21,7 @@
 #include "lib/io.h"
 #include "lib/json_write.h"
 #include "lib/map.h"
+#include "lib/number.h"
 #include "lib/pipe.h"
 #include "lib/token_hash.h"
 
@@ -440,6 +441,61 @@ static void memory_of_control_groups(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* ---- numbers of options ---- */
+
+static void numbers_are_exact_or_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t k, value;
+    } good[] = {{"0", 1000, 0},
+                {"20M", 1000, 20000000},
+                {"20M", 1024, UINT64_C(20) << 20},
+                {"20Mi", 1000, UINT64_C(20) << 20},
+                {"1.5g", 1000, 1500000000},
+                {"0.5Ki", 1000, 512},
+                {"1.25K", 1024, 1280},
+                {"2e7", 1000, 20000000},
+                {"1.50e1", 1000, 15},
+                {"1.5e3K", 1000, 1500000},
+                {"0e99", 1000, 0},
+                {"18446744073709551615", 1000, UINT64_MAX},
+                {"16777215Ti", 1000, (UINT64_MAX >> 40) << 40}};
+    static const char *const bad[] = {"",
+                                      "K",
+                                      "-1",
+                                      "+1",
+                                      " 1",
+                                      "1 ",
+                                      "1KB",
+                                      "1.",
+                                      "1.2.3",
+                                      ".5",
+                                      "1.23",
+                                      "1e",
+                                      "e3",
+                                      "1e99",
+                                      "1e-1",
+                                      "0x10",
+                                      "16777216Ti",
+                                      "1iK",
+                                      "1Kii",
+                                      "1,5",
+                                      "1E+",
+                                      "1P",
+                                      "18446744073709551616"};
+    uint64_t v;
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(slu_number(good[i].text, strlen(good[i].text), good[i].k, &v));
+        assert_int_equal(v, good[i].value);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(slu_number(bad[i], strlen(bad[i]), 1000, &v));
+    assert_true(slu_number("12,K", 2, 1000, &v)); /* what follows is not looked at */
+    assert_int_equal(v, 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +513,7 @@ int main(void)
         cmocka_unit_test(buffers_refuse_sizes_that_overflow),
         cmocka_unit_test(json_strings),
         cmocka_unit_test(messages_are_one_line),
+        cmocka_unit_test(numbers_are_exact_or_refused),
         cmocka_unit_test(memory_of_control_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

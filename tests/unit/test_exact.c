@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/dedup/exact.h"
+#include "over.h"
 
 enum { N = 120000, KINDS = 70000 };
 
@@ -72,35 +73,45 @@ static int pair(void *ctx, const struct slu_exact_pair *p, struct slu_err *err)
     return SLU_OK;
 }
 
-static struct slu_exact_result run(struct seen *s, uint64_t budget, bool pairs)
+static int add(void *ctx, struct slu_batch *b, uint64_t i, struct slu_err *err)
+{
+    uint16_t tok[4];
+    size_t n = text_of(kind_of(i), tok);
+    struct slu_seg g = {3, i, 0, n, (uint32_t)(i % 3), i % 2 ? 2 : 0, 0};
+
+    (void)ctx;
+    return slu_batch_add(b, tok, n, &g, 1, (const uint8_t *)"id", err);
+}
+
+static struct slu_exact_result run_over(const struct slu_exact_cfg *cfg,
+                                        struct over *docs)
 {
     struct slu_err err = SLU_ERR_INIT;
-    struct slu_exact_cfg cfg = {budget, "/tmp", 1, 2, emit, pairs ? pair : NULL, s};
     struct slu_exact *x;
-    struct slu_batch b;
-    struct slu_u128 *hash = malloc(1000 * sizeof *hash);
+    struct slu_reader *r;
+    struct slu_sum in;
+
+    assert_int_equal(slu_exact_new(&x, cfg, &err), SLU_OK);
+    assert_int_equal(over_new(&r, docs, 2, &err), SLU_OK);
+    assert_int_equal(slu_exact_run(x, r, 2, &in, &err), SLU_OK);
+    struct slu_exact_result result = *slu_exact_result(x);
+    slu_exact_free(x);
+    slu_reader_free(r);
+    return result;
+}
+
+static struct slu_exact_result run(struct seen *s, uint64_t budget, bool pairs)
+{
+    const struct slu_exact_cfg cfg = {.budget_byte = budget,
+                                      .tmpdir = "/tmp",
+                                      .n_threads = 1,
+                                      .emit = emit,
+                                      .pair = pairs ? pair : NULL,
+                                      .ctx = s};
+    struct over docs = {.n = N, .add = add};
 
     memset(s, 0, sizeof *s);
-    slu_batch_init(&b, 2);
-    assert_int_equal(slu_exact_new(&x, &cfg, &err), SLU_OK);
-    for (uint64_t i = 0; i < N;) {
-        slu_batch_clear(&b);
-        for (size_t k = 0; k < 1000; k++, i++) {
-            uint16_t tok[4];
-            size_t n = text_of(kind_of(i), tok);
-            struct slu_seg g = {3, i, 0, n, (uint32_t)(i % 3), i % 2 ? 2 : 0, 0};
-            assert_int_equal(
-                slu_batch_add(&b, tok, n, &g, 1, (const uint8_t *)"id", &err), SLU_OK);
-            hash[k] = slu_hash_tokens(tok, n, 2);
-        }
-        assert_int_equal(slu_exact_put(x, &b, hash, &err), SLU_OK);
-    }
-    assert_int_equal(slu_exact_finish(x, &err), SLU_OK);
-    struct slu_exact_result r = *slu_exact_result(x);
-    slu_exact_free(x);
-    slu_batch_release(&b);
-    free(hash);
-    return r;
+    return run_over(&cfg, &docs);
 }
 
 static void test_budgets(void **state)
@@ -139,58 +150,75 @@ static void test_budgets(void **state)
 }
 
 /* Any source may have two equal documents: an item of an index is told from all of
- * them. */
+ * them, whether memory knows it or not. */
+struct places {
+    uint64_t source;
+    unsigned n;
+};
+
 static int place_pair(void *ctx, const struct slu_exact_pair *p, struct slu_err *err)
 {
-    unsigned *n = ctx;
+    struct places *s = ctx;
+
     (void)err;
-    assert_false(slu_place_is_index(&p->dropped));
-    if (p->dropped.document < 4)
-        assert_false(slu_place_is_index(&p->kept));
-    else {
-        assert_true(slu_place_is_index(&p->kept));
+    assert_false(slu_origin_is_index(&p->dropped));
+    assert_int_equal(slu_origin_is_index(&p->kept), p->dropped.document >= 4);
+    if (p->dropped.document >= 4)
         assert_int_equal(p->kept.document, 77);
-    }
-    ++*n;
+    ++s->n;
     return SLU_OK;
 }
 
 static int drop_out(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
-    (void)ctx;
-    (void)b;
-    (void)err;
+    (void)ctx, (void)b, (void)err;
     return SLU_OK;
+}
+
+static int add_place(void *ctx, struct slu_batch *b, uint64_t i, struct slu_err *err)
+{
+    const struct places *s = ctx;
+    const uint16_t tok[2] = {i < 4 ? 1 : 2, 9};
+    struct slu_seg g = {
+        s->source, s->source == SLU_PADDING ? 0 : i, 0, 2, SLU_NO_DOMAIN, 0, 0};
+
+    if (s->source == SLU_PADDING && i == 4)
+        g.document = 4; /* told apart in place_pair only */
+    return slu_batch_add(b, tok, 2, &g, 1, NULL, err);
+}
+
+/* The last is document 4's; all others are more than the least memory holds. */
+static int known(void *ctx, struct slu_exact *x, struct slu_err *err)
+{
+    static const uint16_t tok[2] = {2, 9};
+    int rc = SLU_OK;
+
+    (void)ctx;
+    for (uint64_t i = 0; i < 60000 && !rc; i++)
+        rc = slu_exact_known(x, (struct slu_u128){mix(i), mix(~i)}, i, err);
+    for (unsigned i = 0; i < 2 && !rc; i++) /* twice, as an index may have it */
+        rc = slu_exact_known(x, slu_hash_tokens(tok, 2, 2), 77 + i, err);
+    return rc;
 }
 
 static void test_places(void **state)
 {
     static const uint64_t source[] = {0, SLU_PADDING - 1, SLU_PADDING};
-    struct slu_err err = SLU_ERR_INIT;
-    struct slu_u128 hash[5];
-    (void)state;
 
-    for (size_t i = 0; i < 3; i++) {
-        unsigned n = 0;
-        struct slu_exact_cfg cfg = {8 << 20, "/tmp", 1, 2, drop_out, place_pair, &n};
-        struct slu_exact *x;
-        struct slu_batch b;
-        assert_int_equal(slu_exact_new(&x, &cfg, &err), SLU_OK);
-        slu_batch_init(&b, 2);
-        for (uint64_t k = 0; k < 5; k++) {
-            uint16_t tok[2] = {k < 4 ? 1 : 2, (uint16_t)i};
-            struct slu_seg g = {source[i], i < 2 ? k : 0, 0, 2, SLU_NO_DOMAIN, 0, 0};
-            if (i == 2 && k == 4)
-                g.document = 4; /* told apart in place_pair only */
-            assert_int_equal(slu_batch_add(&b, tok, 2, &g, 1, NULL, &err), SLU_OK);
-            hash[k] = slu_hash_tokens(tok, 2, 2);
-        }
-        assert_int_equal(slu_exact_known(x, hash[4], 77, &err), SLU_OK);
-        assert_int_equal(slu_exact_put(x, &b, hash, &err), SLU_OK);
-        assert_int_equal(slu_exact_finish(x, &err), SLU_OK);
-        assert_int_equal(n, 4);
-        slu_exact_free(x);
-        slu_batch_release(&b);
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        struct places s = {.source = source[i / 2]};
+        const struct slu_exact_cfg cfg = {.budget_byte = i % 2 ? 1 << 20 : 64 << 20,
+                                          .tmpdir = "/tmp",
+                                          .n_threads = 1,
+                                          .emit = drop_out,
+                                          .pair = place_pair,
+                                          .known = known,
+                                          .ctx = &s};
+        struct over docs = {.n = 5, .add = add_place, .ctx = &s};
+        struct slu_exact_result r = run_over(&cfg, &docs);
+        assert_int_equal(s.n, 4);
+        assert_int_equal(r.waited, i % 2 ? 5 : 0);
     }
 }
 
@@ -198,7 +226,7 @@ static void test_refusals(void **state)
 {
     (void)state;
     struct slu_err err = SLU_ERR_INIT;
-    struct slu_exact_cfg cfg = {1000, "/tmp", 1, 2, emit, NULL, NULL};
+    struct slu_exact_cfg cfg = {.budget_byte = 1000, .emit = emit};
     struct slu_exact *x;
 
     assert_int_equal(slu_exact_new(&x, &cfg, &err), SLU_E_LIMIT);

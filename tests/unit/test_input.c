@@ -384,8 +384,10 @@ static void guesses(void **state)
     }
     const char *const parquet[] = {"p"};
     save("p", "PAR1....", 8);
-    assert_int_equal(collect(got, parquet, 1, 0, 1, 4096, 4096, &err),
-                     SLU_E_UNSUPPORTED);
+    /* Taken for Parquet, which this build may not have. */
+    int rc = collect(got, parquet, 1, 0, 1, 4096, 4096, &err);
+    assert_true(rc == SLU_E_UNSUPPORTED || rc == SLU_E_TRUNCATED);
+    assert_non_null(strstr(err.msg, "Parquet"));
     free(got);
 }
 

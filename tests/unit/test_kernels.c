@@ -19,6 +19,12 @@ static bool have_device;
 static char no_device[200];
 static size_t most_items = SIZE_MAX; /* larger cases are left out */
 
+/* Of n, fewer for an instrument that takes seconds for what a device does in none. */
+static int fewer(int n)
+{
+    return most_items < 10000 ? (n + 7) / 8 : n;
+}
+
 static void result(bool good, const char *what)
 {
     printf("%s %d - %s\n", good ? "ok" : "not ok", ++n_result, what);
@@ -110,6 +116,19 @@ static bool histogram_case(size_t n, uint64_t range, size_t n_bin, bool one_valu
     return good;
 }
 
+/* At the borders of a block's share and of its table; a length that no table has. */
+static bool histogram_borders(void)
+{
+    static const size_t bins[] = {24575, 24576, 24577};
+    bool good = true;
+    for (size_t k = 0; k < 3; k++)
+        for (size_t n = 16383; n <= 16385; n++) {
+            good &= histogram_case(n, bins[k] + 2, bins[k], false);
+            good &= histogram_case(n, 24577, bins[k], true);
+        }
+    return good && histogram_case(40000, UINT64_MAX, 5000, true);
+}
+
 static void test_histogram(void)
 {
     static const size_t size[] = {0,    1,    2,       255,          4095,
@@ -124,6 +143,7 @@ static void test_histogram(void)
         good &= histogram_case(size[i], 3, 1, false);
     }
     result(good, "histogram: lengths of all kinds, in the table and past it");
+    result(histogram_borders(), "histogram: borders of a block's share and table");
 }
 
 /* ---- sort ---- */
@@ -239,7 +259,7 @@ static void test_sort(void)
         snprintf(what, sizeof what, "sort: %s lengths", name[d]);
         result(good, what);
     }
-    result(sort_case(100000, (1 << 26) - 1, UNIFORM, 2) &&
+    result(sort_case((size_t)fewer(100000), (1 << 26) - 1, UNIFORM, 2) &&
                sort_case(3, (1 << 26) - 1, ONE_LENGTH, 2),
            "sort: lengths up to 2^26 - 1");
 }
@@ -401,20 +421,23 @@ static bool sound(const struct packing *p)
     return good;
 }
 
-static bool place_cuda_case(const struct packing *p, uint32_t *item, uint64_t *dst)
+/* item and dst have `before` entries more, which belong to a part placed before. */
+static bool place_cuda_case(const struct packing *p, uint32_t *item, uint64_t *dst,
+                            size_t before)
 {
+    size_t n = before + p->n;
     size_t w = slu_place_cuda_work(p->n, p->n_step, p->n_interval);
     uint32_t *dorder = to_device(p->order, p->n * sizeof *p->order);
     struct slu_place_step *ds = to_device(p->step, p->n_step * sizeof *p->step);
     struct slu_place_interval *dv =
         to_device(p->interval, p->n_interval * sizeof *p->interval);
-    uint32_t *di = to_device(NULL, p->n * sizeof *item);
-    uint64_t *dd = to_device(NULL, p->n * sizeof *dst);
+    uint32_t *di = to_device(item, n * sizeof *item);
+    uint64_t *dd = to_device(dst, n * sizeof *dst);
     void *dw = to_device(NULL, w);
     struct slu_place on = {dorder, p->n, ds, p->n_step, dv, p->n_interval};
     bool good = device_said(slu_place_cuda(&on, di, dd, dw, w, NULL), "place") &&
-                from_device(item, di, p->n * sizeof *item) &&
-                from_device(dst, dd, p->n * sizeof *dst);
+                from_device(item, di, n * sizeof *item) &&
+                from_device(dst, dd, n * sizeof *dst);
     slu_device_free(dorder);
     slu_device_free(ds);
     slu_device_free(dv);
@@ -445,32 +468,100 @@ static bool place_case(struct packing *p)
         slu_place_cpu(&in, item, dst, threads);
         good = same_runs(p, item, dst);
     }
+    memset(item, 0xee, p->n * sizeof *item);
+    memset(dst, 0xee, p->n * sizeof *dst);
     if (have_device && good)
-        good = place_cuda_case(p, item, dst) && same_runs(p, item, dst);
+        good = place_cuda_case(p, item, dst, 0) && same_runs(p, item, dst);
     free(item);
     free(dst);
     return good;
 }
 
+/* The same plan behind others: its first bin, item and id are not 0. p has been placed;
+ * its plan is moved. */
+static bool moved_case(struct packing *p)
+{
+    const size_t before = 1 + rnd(40), n = before + p->n;
+    const uint64_t tok = UINT64_C(1) << 33;
+    uint32_t *item = need(n * sizeof *item);
+    uint64_t *dst = need(n * sizeof *dst);
+    bool good = true;
+    for (size_t i = 0; i < p->n_step; i++)
+        p->step[i].first_bin += 100;
+    for (size_t i = 0; i < p->n_interval; i++) {
+        p->interval[i].first_bin += 100;
+        p->interval[i].first_item += before;
+        p->interval[i].first_tok += tok;
+    }
+    struct slu_place in = place_of(p);
+    for (int which = 0; which < 2 + have_device && good; which++) {
+        memset(item, 0xee, n * sizeof *item);
+        memset(dst, 0xee, n * sizeof *dst);
+        if (which == 0)
+            slu_place_ref(&in, item, dst);
+        else if (which == 1)
+            slu_place_cpu(&in, item, dst, 3);
+        else
+            good = place_cuda_case(p, item, dst, before);
+        for (size_t i = 0; i < before; i++)
+            good &= item[i] == 0xeeeeeeee && dst[i] == UINT64_C(0xeeeeeeeeeeeeeeee);
+        for (size_t i = 0; i < p->n; i++)
+            good &= item[before + i] == p->run_item[i] &&
+                    dst[before + i] == p->run_dst[i] + tok;
+    }
+    free(item);
+    free(dst);
+    return good;
+}
+
+/* n bins of one item each: the device's blocks take 4096 items. */
+static bool even_bins(size_t n)
+{
+    struct slu_place_step step = {
+        .repeat = 1, .len_tok = 3, .parent = SLU_PLACE_OPENED};
+    struct slu_place_interval interval = {.items = 1, .capacity = 5};
+    struct packing p = {.n = n, .n_step = 1, .n_interval = 1, .n_tok = 5 * n};
+    p.len = need(n * sizeof *p.len);
+    p.order = need(n * sizeof *p.order);
+    p.run_item = need(n * sizeof *p.run_item);
+    p.run_dst = need(n * sizeof *p.run_dst);
+    p.step = &step;
+    p.interval = &interval;
+    for (size_t i = 0; i < n; i++) {
+        p.len[i] = 3;
+        p.order[i] = (uint32_t)(n - 1 - i);
+    }
+    bool good = place_case(&p);
+    p.step = NULL; /* not of the heap */
+    p.interval = NULL;
+    free_packing(&p);
+    return good;
+}
+
 static void test_place(void)
 {
-    bool random = true, large = true, deep = true, none = true;
+    bool random = true, large = true, deep = true, none = true, moved = true;
     struct packing p;
     for (int i = 0; i < (most_items == SIZE_MAX ? 300 : 20); i++) {
         draw_packing(&p, 1 + rnd(60), 1 + (uint32_t)rnd(500), 1 + rnd(60));
         random &= place_case(&p);
+        if (i % 4 == 0)
+            moved &= moved_case(&p);
         free_packing(&p);
     }
-    for (int i = 0; i < 4; i++) {
-        draw_packing(&p, 40, 5000, 6000);
+    for (int i = 0; i < fewer(4); i++) {
+        draw_packing(&p, 40, 5000, (uint64_t)fewer(6000));
         large &= place_case(&p);
+        moved &= moved_case(&p);
         free_packing(&p);
     }
-    for (int i = 0; i < 4; i++) {
-        draw_packing(&p, 2000, 60000, 3);
+    for (int i = 0; i < fewer(4); i++) {
+        draw_packing(&p, fewer(2000), 60000, 3);
         deep &= place_case(&p);
         free_packing(&p);
     }
+    for (size_t n = 4095; n <= 4097; n++)
+        random &= even_bins(n) && even_bins(n + 4096);
     struct slu_place empty = {0};
     slu_place_ref(&empty, NULL, NULL);
     slu_place_cpu(&empty, NULL, NULL, 2);
@@ -479,6 +570,7 @@ static void test_place(void)
     result(random, "place: random plans");
     result(large, "place: more than 2^16 items, by several threads");
     result(deep, "place: thousands of steps, bins of many items");
+    result(moved, "place: a plan behind others");
     result(none, "place: nothing");
 }
 
@@ -548,6 +640,9 @@ static bool windows(const struct packing *p, const struct slu_gather *g,
         uint64_t first = rnd(p->n_tok);
         good = window(g, on, first, rnd(p->n_tok - first + 1), rnd(9));
     }
+    size_t chunk = 8192 / g->tok_bytes; /* of a block of the device */
+    for (size_t skew = 0; skew < 8 && good && p->n_tok >= chunk; skew++)
+        good = window(g, on, p->n_tok - chunk, chunk, skew);
     /* behind the last bin there is only padding */
     return good && window(g, on, p->n_tok, 100, 3);
 }
@@ -585,7 +680,7 @@ static bool packing_and_gather(size_t n_step, uint32_t longest, uint64_t most_bi
                                int rounds)
 {
     bool good = true;
-    for (int i = 0; i < rounds && good; i++) {
+    for (int i = 0; i < fewer(rounds) && good; i++) {
         struct packing p;
         draw_packing(&p, n_step, longest, most_bins);
         struct slu_place in = place_of(&p);
@@ -596,13 +691,53 @@ static bool packing_and_gather(size_t n_step, uint32_t longest, uint64_t most_bi
     return good;
 }
 
+/* Runs of `len` ids, each `every`-th of none, and after each seventh `gap` of padding.
+ */
+static bool even_runs(unsigned tok_bytes, size_t n, uint32_t len, uint32_t every,
+                      uint64_t gap)
+{
+    struct packing p = {.n = n};
+    p.len = need(n * sizeof *p.len);
+    p.src = need(n * sizeof *p.src);
+    p.run_item = need(n * sizeof *p.run_item);
+    p.run_dst = need(n * sizeof *p.run_dst);
+    for (size_t i = 0; i < n; i++) {
+        p.len[i] = every && i % every == 0 ? 0 : len;
+        p.src[i] = p.n_pool;
+        p.n_pool += p.len[i];
+        p.run_item[i] = (uint32_t)i;
+        p.run_dst[i] = p.n_tok;
+        p.n_tok += p.len[i] + (i % 7 == 3 ? gap : 0);
+    }
+    bool good = gather_case(&p, tok_bytes);
+    free_packing(&p);
+    return good;
+}
+
+/* A block of the device keeps 1024 runs of a chunk of 8 KiB: as many, and one more. */
+static bool gather_borders(void)
+{
+    bool good = true;
+    for (unsigned width = 2; width <= 4; width += 2) {
+        uint32_t len = 8 / width;
+        good &= even_runs(width, 3000, len, 0, 0);
+        good &= even_runs(width, 3000, len, 0, 1);
+        good &= even_runs(width, 1025, len, 0, 0);
+        good &= even_runs(width, 3000, 5, 3, 2);
+        good &= even_runs(width, 4000, 1, 2, 0);
+        good &= even_runs(width, 2500, 0, 0, 1);
+    }
+    return good;
+}
+
 static void test_gather(void)
 {
     result(packing_and_gather(30, 300, 20, 30), "gather: random packings and windows");
     result(packing_and_gather(3, 1, 6000, 3), "gather: runs of one id, close together");
     result(packing_and_gather(5, 40, 1000, 5), "gather: short runs");
-    result(packing_and_gather(1, 300000, 1, 3), "gather: one giant");
-    result(packing_and_gather(60, 70000, 2, 2), "gather: long runs");
+    result(packing_and_gather(1, (uint32_t)fewer(300000), 1, 3), "gather: one giant");
+    result(packing_and_gather(60, (uint32_t)fewer(70000), 2, 2), "gather: long runs");
+    result(gather_borders(), "gather: 1024 and 1025 runs a chunk, runs of no ids");
     struct packing none = {0};
     result(gather_case(&none, 2) && gather_case(&none, 4), "gather: no runs at all");
 }
@@ -615,15 +750,22 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* One id in `rare` is EOS; 0: documents end at the borders of the device's table and of
+ * n_bin. */
 static bool scan_case(size_t n, unsigned tok_bytes, size_t n_bin, uint64_t rare)
 {
     size_t n_byte = n * tok_bytes, most = slu_eos_far_most(n, n_bin);
     uint8_t *tok = need(n_byte);
     uint64_t *a = need(n_bin * 8), *b = need(n_bin * 8);
     uint64_t *far_a = need(most * 8), *far_b = need(most * 8);
+    const size_t border[] = {4095, 1, 4096, 2, 4097, n_bin - 1, n_bin, n_bin + 1};
     struct slu_eos_block x, y;
+    size_t next = 5, n_end = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t id = rnd(rare) ? (uint32_t)rnd(60000) + 1 : 0;
+        bool ends = rare ? rnd(rare) == 0 : i == next;
+        uint32_t id = ends ? 0 : (uint32_t)rnd(60000) + 1;
+        if (i == next)
+            next += border[n_end++ % 8];
         memcpy(tok + i * tok_bytes, &id, tok_bytes);
     }
     for (size_t v = 0; v < n_bin; v++)
@@ -678,7 +820,25 @@ static void test_scan(void)
                 good &= scan_case(size[i], b, 64, 1);
                 good &= scan_case(size[i], b, 1 << 16, UINT64_C(1) << 40);
             }
+    for (unsigned b = 2; b <= 4; b += 2) {
+        good &= scan_case(64 * 8192, b, 8193, 700); /* as many tiles as there is room */
+        good &= scan_case(200000, b, 8193, 0);
+        good &= scan_case(200000, b, 4096, 0);
+        good &= scan_case(60000, b, 100, 0);
+    }
     result(good, "scan on a CUDA device");
+    /* More tiles than blocks start at once, so that each takes several, and than
+     * threads look at borders. An emulated device has few multiprocessors, a real one
+     * well below 200, of 8 blocks each. */
+    size_t many = most_items == SIZE_MAX ? 200 * 8 * 16384
+                  : most_items < 10000   ? 20 * 16384 + 5
+                                         : 300 * 8192 + 5;
+    good = true;
+    for (unsigned b = 2; b <= 4; b += 2) {
+        good &= scan_case(many, b, 8193, 300);
+        good &= scan_case(many, b, 200, 20000);
+    }
+    result(good, "scan on a CUDA device: more tiles than blocks");
 }
 
 /* ---- all ---- */
@@ -693,13 +853,29 @@ static void wake(void)
              code ? slu_device_error(code) : "no CUDA device");
 }
 
+static const struct {
+    const char *name;
+    void (*test)(void);
+} KERNEL[] = {{"histogram", test_histogram},
+              {"sort", test_sort},
+              {"place", test_place},
+              {"gather", test_gather},
+              {"scan", test_scan}};
+
+/* test_kernels [-s[ITEMS]] [-k KERNEL] [SEED] */
 int main(int argc, char **argv)
 {
+    const char *only = NULL;
     char name[128] = "";
-    if (argc > 1 && !strcmp(argv[1], "-s")) { /* small: for slow instruments */
-        most_items = 70000;
+    if (argc > 1 && !strncmp(argv[1], "-s", 2)) { /* small: for slow instruments */
+        most_items = argv[1][2] ? strtoull(argv[1] + 2, NULL, 10) : 70000;
         argv++;
         argc--;
+    }
+    if (argc > 2 && !strcmp(argv[1], "-k")) {
+        only = argv[2];
+        argv += 2;
+        argc -= 2;
     }
     if (argc > 1)
         rng_state = strtoull(argv[1], NULL, 10);
@@ -708,11 +884,9 @@ int main(int argc, char **argv)
         (void)slu_device_name(0, name, sizeof name);
         fprintf(stderr, "test_kernels: on %s too\n", name);
     }
-    test_histogram();
-    test_sort();
-    test_place();
-    test_gather();
-    test_scan();
+    for (size_t k = 0; k < sizeof KERNEL / sizeof *KERNEL; k++)
+        if (!only || !strcmp(only, KERNEL[k].name))
+            KERNEL[k].test();
     if (have_device)
         result(n_failed == 0, "the same on a CUDA device");
     else

@@ -1,5 +1,5 @@
 /* OLMo-core's files byte by byte: ids and rows of a small set, the index with names
- * that Python's hashlib made (the text that is hashed is OLMo-core's, formats.md), an
+ * that Python's hashlib made (the text that is hashed is OLMo-core's), an
  * order, limits. SHA-256 by FIPS 180-4's examples. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "lib/pack/pack_flow.h"
 #include "lib/pack/packing_private.h"
 #include "lib/pack/packing_table.h"
 
@@ -73,44 +74,94 @@ static void add_batch(struct slu_packing *p, const struct slu_batch *b, bool hol
     assert_int_equal(slu_packing_add(p, b, run, n, held, pieces, NULL), SLU_OK);
 }
 
-/* Packs `n` batches of `seed`; window: tokens at a time. */
-static void pack(struct slu_packing_cfg cfg, uint64_t budget, uint64_t seed, unsigned n,
-                 uint64_t longest, unsigned n_domain, uint64_t window, struct out *out)
+/* `n` random batches of `seed`; window: tokens at a time. */
+struct job {
+    struct slu_pack_flow flow;
+    uint64_t seed, longest, window;
+    unsigned n, n_domain;
+    struct out *out;
+};
+
+static int no_header(void *ctx, const struct slu_header *h, struct slu_names *names,
+                     struct slu_err *err)
 {
-    struct slu_packing *p;
+    (void)ctx, (void)h, (void)names, (void)err;
+    return SLU_OK;
+}
+
+static int no_output(void *ctx, struct slu_err *err)
+{
+    (void)ctx, (void)err;
+    return SLU_OK;
+}
+
+static int read_batches(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct job *j = ctx;
     struct slu_batch b;
-    uint64_t state = seed << 32;
-    memset(out, 0, sizeof *out);
-    slu_batch_init(&b, cfg.tok_bytes);
-    slu_batch_init(&out->all, cfg.tok_bytes);
-    cfg.budget_byte = budget;
-    assert_int_equal(slu_packing_new(&p, &cfg, NULL), SLU_OK);
-    for (unsigned i = 0; i < n; i++) {
-        random_batch(&b, &state, longest, n_domain);
-        add_batch(p, &b, i % 3 != 0, &out->pieces);
+    uint64_t state = j->seed << 32;
+    slu_batch_init(&b, j->flow.cfg.tok_bytes);
+    for (unsigned i = 0; i < j->n; i++) {
+        random_batch(&b, &state, j->longest, j->n_domain);
+        add_batch(j->flow.packing, &b, i % 3 != 0, &j->out->pieces);
     }
-    assert_int_equal(slu_packing_plan(p, NULL), SLU_OK);
-    out->ext = p->ext;
-    for (;;) {
-        struct slu_packing_window w;
-        int rc = slu_packing_take(p, &w, &b, window, NULL);
-        if (rc == SLU_EOF)
-            break;
-        assert_int_equal(rc, SLU_OK);
+    slu_batch_release(&b);
+    (void)f, (void)err;
+    return SLU_OK;
+}
+
+static int write_bins(void *ctx, struct slu_err *err)
+{
+    struct job *j = ctx;
+    struct slu_packing *p = j->flow.packing;
+    struct slu_packing_window w;
+    struct slu_batch b;
+    int rc;
+    slu_batch_init(&b, j->flow.cfg.tok_bytes);
+    while (!(rc = slu_packing_take(p, &w, &b, j->window, err))) {
         assert_int_equal(slu_packing_fill(p, &w, &b, NULL), SLU_OK);
         slu_packing_settle(p, &w);
         for (size_t i = 0; i < b.n_seq; i++)
-            assert_int_equal(slu_batch_add(&out->all,
+            assert_int_equal(slu_batch_add(&j->out->all,
                                            slu_batch_at(&b, b.seq[i].tok_off),
                                            b.seq[i].len_tok, &b.seg[b.seq[i].seg_off],
                                            b.seq[i].n_seg, b.str.data, NULL),
                              SLU_OK);
     }
-    out->stat = slu_packing_stat(p);
-    out->sum = slu_packing_sum(p);
-    out->baseline = slu_packing_baseline(p);
-    slu_packing_free(p);
     slu_batch_release(&b);
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+static void pack(struct slu_packing_cfg cfg, uint64_t budget, uint64_t seed, unsigned n,
+                 uint64_t longest, unsigned n_domain, uint64_t window, struct out *out)
+{
+    struct job j = {.seed = seed,
+                    .n = n,
+                    .longest = longest,
+                    .n_domain = n_domain,
+                    .window = window,
+                    .out = out,
+                    .flow = {.cfg = cfg,
+                             .ctx = &j,
+                             .open = no_output,
+                             .read = read_batches,
+                             .write = write_bins}};
+    const struct slu_flow_cfg flow = {.spec = &slu_pack_flow_spec,
+                                      .ctx = &j.flow,
+                                      .begin = no_header,
+                                      .budget_byte = budget,
+                                      .tmpdir = cfg.tmpdir,
+                                      .n_threads = cfg.n_threads};
+    struct slu_flow_report report;
+    memset(out, 0, sizeof *out);
+    slu_batch_init(&out->all, cfg.tok_bytes);
+    j.flow.cfg.budget_byte = budget;
+    assert_int_equal(slu_flow_run(&flow, &report, NULL), SLU_OK);
+    out->ext = j.flow.packing->ext;
+    out->stat = slu_packing_stat(j.flow.packing);
+    out->sum = slu_packing_sum(j.flow.packing);
+    out->baseline = slu_packing_baseline(j.flow.packing);
+    slu_packing_free(j.flow.packing);
 }
 
 static void same(const struct out *a, const struct out *b)
@@ -233,6 +284,31 @@ static void test_none(void **state)
     }
 }
 
+/* Without a flow, what waits must fit half of the budget. */
+static void test_no_flow(void **state)
+{
+    (void)state;
+    const struct slu_packing_cfg cfg = {
+        .capacity = 64, .tok_bytes = 2, .tmpdir = "/var/tmp", .budget_byte = SMALL};
+    static uint16_t tok[64];
+    const struct slu_seg seg = {.len_tok = 64, .domain = SLU_NO_DOMAIN};
+    const struct slu_run run = {.seg = seg};
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_packing *p;
+    struct slu_batch b;
+    uint64_t pieces = 0;
+    int rc = SLU_OK;
+    slu_batch_init(&b, 2);
+    assert_int_equal(slu_batch_add(&b, tok, 64, &seg, 1, NULL, NULL), SLU_OK);
+    assert_int_equal(slu_packing_new(&p, &cfg, NULL), SLU_OK);
+    while (!rc && pieces < 100000)
+        rc = slu_packing_add(p, &b, &run, 1, SLU_NOT_HELD, &pieces, &err);
+    assert_int_equal(rc, SLU_E_LIMIT);
+    assert_non_null(strstr(err.msg, "half of -M"));
+    slu_packing_free(p);
+    slu_batch_release(&b);
+}
+
 /* Counts random batches, and plans. */
 static struct slu_packing *plan_only(const struct slu_packing_cfg *cfg)
 {
@@ -291,9 +367,8 @@ static void test_applied_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_ways),
-        cmocka_unit_test(test_border),
-        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_both_ways),   cmocka_unit_test(test_border),
+        cmocka_unit_test(test_none),        cmocka_unit_test(test_no_flow),
         cmocka_unit_test(test_applied_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

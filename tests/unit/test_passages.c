@@ -11,9 +11,10 @@
 #include <cmocka.h>
 
 #include "lib/dedup/passages.h"
-#include "lib/dedup/passages_cells_private.h"
 #include "lib/dedup/passages_scan.h"
+#include "lib/dedup/passages_walk.h"
 #include "lib/hash.h"
+#include "over.h"
 
 static struct slu_err err;
 
@@ -24,6 +25,9 @@ static uint64_t rnd(uint64_t n)
 }
 
 /* ---- texts ---- */
+
+enum { BIG_SEQ = 40, BIG_TOK = 6000 };
+static uint32_t big[BIG_SEQ][BIG_TOK];
 
 enum { MAX_SEQ = 24, MAX_TOK = 700, MAX_SEG = 12, MAX_OUT = 4096 };
 
@@ -159,12 +163,12 @@ static bool is_text(const struct text *t, unsigned s, unsigned at)
            t->seq[s].seg[seg_of(t, s, at, &in)].source != SLU_PADDING;
 }
 
-static struct slu_place place_of(const struct text *t, unsigned s, unsigned at)
+static struct slu_origin place_of(const struct text *t, unsigned s, unsigned at)
 {
     unsigned in;
     const struct slu_seg *g = &t->seq[s].seg[seg_of(t, s, at, &in)];
 
-    return (struct slu_place){g->source, g->document, g->offset + in};
+    return (struct slu_origin){g->source, g->document, g->offset + in};
 }
 
 struct expected {
@@ -261,7 +265,7 @@ static void expect(const struct text *t, struct expected *x)
         bool inside = cover[w->seq][w->at] || more;
         memset(&cover[w->seq][w->at], 1, t->n_tok);
         if (inside) {
-            struct slu_place at = place_of(t, w->seq, w->at);
+            struct slu_origin at = place_of(t, w->seq, w->at);
             p->len_tok = at.offset + t->n_tok - p->at.offset;
             continue;
         }
@@ -338,63 +342,73 @@ static int passage(void *ctx, const struct slu_passage *p, struct slu_err *e)
     return SLU_OK;
 }
 
-static void put_text(struct slu_passages *x, const struct text *t)
+/* ---- a stream of the texts ---- */
+
+/* ctx: the text; NULL: `big`. */
+static int add(void *ctx, struct slu_batch *b, uint64_t i, struct slu_err *e)
 {
-    for (unsigned s = 0; s < t->n_seq;) {
-        unsigned n = 1 + (unsigned)rnd(3);
-        struct slu_batch b;
-        slu_batch_init(&b, t->tok_bytes);
-        for (; n > 0 && s < t->n_seq; n--, s++) {
-            uint16_t half[MAX_TOK];
-            for (unsigned i = 0; i < t->seq[s].n_tok; i++)
-                half[i] = (uint16_t)t->seq[s].tok[i];
-            const void *tok = t->tok_bytes == 2 ? (const void *)half : t->seq[s].tok;
-            assert_int_equal(slu_batch_add(&b, tok, t->seq[s].n_tok, t->seq[s].seg,
-                                           t->seq[s].n_seg, NULL, &err),
-                             SLU_OK);
-        }
-        assert_int_equal(slu_passages_put(x, &b, &err), SLU_OK);
-        slu_batch_release(&b);
-    }
+    const struct text *t = ctx;
+    const struct slu_seg all = {0, i, 0, BIG_TOK, SLU_NO_DOMAIN, 0, 0, 0};
+    uint16_t half[MAX_TOK];
+
+    if (!t)
+        return slu_batch_add(b, big[i], BIG_TOK, &all, 1, NULL, e);
+    for (unsigned k = 0; k < t->seq[i].n_tok; k++)
+        half[k] = (uint16_t)t->seq[i].tok[k];
+    return slu_batch_add(b, t->tok_bytes == 2 ? (const void *)half : t->seq[i].tok,
+                         t->seq[i].n_tok, t->seq[i].seg, t->seq[i].n_seg, NULL, e);
+}
+
+/* t NULL: of `big`. */
+static void run(struct text *t, const struct slu_passages_cfg *cfg,
+                struct slu_passages_result *result)
+{
+    struct over o = {.n = t ? t->n_seq : BIG_SEQ, .add = add, .ctx = t};
+    struct slu_reader *r;
+    struct slu_header h;
+    struct slu_sum total;
+
+    slu_header_init(&h);
+    h.tok_bytes = t ? t->tok_bytes : 4;
+    h.vocab_size = 1 << (h.tok_bytes == 2 ? 16 : 20);
+    for (unsigned i = 0; t && i < t->special.n; i++)
+        *(i ? &h.bos : &h.eos) = t->special.id[i];
+    assert_int_equal(over_of(&r, &o, &h, &err), SLU_OK);
+    int rc = slu_passages_run(cfg, r, &total, result, &err);
+    if (rc)
+        print_message("%s\n", err.msg);
+    assert_int_equal(rc, SLU_OK);
+    slu_reader_free(r);
+    slu_header_release(&h);
 }
 
 static struct text text;
 static struct expected want;
 
-static uint64_t compare(const struct text *t, const struct expected *e, bool pairs)
+static uint64_t compare(struct text *t, const struct expected *e, bool pairs)
 {
     struct got g = {e, 0, 0};
     struct slu_passages_cfg cfg = {.budget_byte = SLU_PASSAGES_MIN_BUDGET,
                                    .tmpdir = "/tmp",
                                    .n_threads = 1 + (unsigned)rnd(3),
                                    .n_slots = 2,
-                                   .tok_bytes = t->tok_bytes,
                                    .n_tok = t->n_tok,
                                    .min_keep_tok = t->min_keep,
-                                   .special = t->special,
                                    .cut = true,
                                    .emit = emit,
                                    .passage = pairs ? passage : NULL,
                                    .ctx = &g};
-    struct slu_passages *x;
+    struct slu_passages_result r;
 
-    assert_int_equal(slu_passages_new(&x, &cfg, &err), SLU_OK);
-    put_text(x, t);
-    int rc = slu_passages_finish(x, &err);
-    if (rc)
-        print_message("%s\n", err.msg);
-    assert_int_equal(rc, SLU_OK);
-    const struct slu_passages_result *r = slu_passages_result(x);
+    run(t, &cfg, &r);
     assert_int_equal(g.n_seq, e->n_seq);
-    assert_int_equal(r->passages, e->n_passage);
-    assert_int_equal(r->short_tok, e->short_tok);
-    assert_int_equal(r->dropped.tokens, e->gone_tok);
-    assert_int_equal(r->dropped.sequences, t->n_seq - e->n_seq);
+    assert_int_equal(r.passages, e->n_passage);
+    assert_int_equal(r.short_tok, e->short_tok);
+    assert_int_equal(r.dropped.tokens, e->gone_tok);
+    assert_int_equal(r.dropped.sequences, t->n_seq - e->n_seq);
     if (pairs)
         assert_int_equal(g.n_passage, e->n_passage);
-    uint64_t asked = r->asked_blocks;
-    slu_passages_free(x);
-    return asked;
+    return r.asked_blocks;
 }
 
 static void oracle(void **state)
@@ -443,9 +457,6 @@ static int digest_passage(void *ctx, const struct slu_passage *p, struct slu_err
     return SLU_OK;
 }
 
-enum { BIG_SEQ = 40, BIG_TOK = 6000 };
-static uint32_t big[BIG_SEQ][BIG_TOK];
-
 static struct digest digest_of(uint64_t budget_byte, unsigned n_threads, unsigned n_tok,
                                uint64_t *spilled)
 {
@@ -454,27 +465,15 @@ static struct digest digest_of(uint64_t budget_byte, unsigned n_threads, unsigne
                                    .tmpdir = "/tmp",
                                    .n_threads = n_threads,
                                    .n_slots = 2,
-                                   .tok_bytes = 4,
                                    .n_tok = n_tok,
                                    .cut = true,
                                    .emit = digest_emit,
                                    .passage = digest_passage,
                                    .ctx = &d};
-    struct slu_passages *x;
+    struct slu_passages_result r;
 
-    assert_int_equal(slu_passages_new(&x, &cfg, &err), SLU_OK);
-    for (unsigned s = 0; s < BIG_SEQ; s++) {
-        struct slu_seg seg = {0, s, 0, BIG_TOK, SLU_NO_DOMAIN, 0, 0};
-        struct slu_batch b;
-        slu_batch_init(&b, 4);
-        assert_int_equal(slu_batch_add(&b, big[s], BIG_TOK, &seg, 1, NULL, &err),
-                         SLU_OK);
-        assert_int_equal(slu_passages_put(x, &b, &err), SLU_OK);
-        slu_batch_release(&b);
-    }
-    assert_int_equal(slu_passages_finish(x, &err), SLU_OK);
-    *spilled = slu_passages_result(x)->spilled_byte;
-    slu_passages_free(x);
+    run(NULL, &cfg, &r);
+    *spilled = r.spilled_byte;
     return d;
 }
 
@@ -548,57 +547,12 @@ static void levels_agree(void **state)
     }
 }
 
-/* Keys on both sides of each range's border, and near it; with 44 bits of them equal, a
- * group is never in two ranges. Few cells, and so many that a chunk has few records. */
-static void ranges_hold_groups(void **state)
-{
-    static const uint64_t n_range[] = {1, 2, 5, 7, 1000, 5000};
-    enum { N_REC = 20000 };
-    (void)state;
-
-    for (size_t t = 0; t < sizeof n_range / sizeof *n_range; t++) {
-        uint64_t n = n_range[t], n_seen = 0;
-        const struct slu_cells_cfg cfg = {64 << 10, ".", n, SLU_ANCHOR_BITS, true};
-        struct slu_cells *c;
-        assert_int_equal(slu_cells_new_of(&c, &cfg, &err), SLU_OK);
-        for (uint64_t i = 0; i < N_REC; i++) {
-            uint64_t border = (uint64_t)(((unsigned __int128)(rnd(n)) << 64) / n);
-            uint64_t hi = border + (rnd(1 << 21) - (1 << 20));
-            uint64_t low = UINT64_MAX >> SLU_ANCHOR_BITS;
-            const struct slu_keyed r = {hi, 0, i << 16 | 1};
-            assert_int_equal(slu_cells_range(hi | low, n, SLU_ANCHOR_BITS),
-                             slu_cells_range(hi & ~low, n, SLU_ANCHOR_BITS));
-            assert_int_equal(slu_cells_put(c, &r, 1, &err), SLU_OK);
-        }
-        assert_int_equal(slu_cells_seal(c, &err), SLU_OK);
-        for (uint64_t j = 0; j < n; j++) {
-            struct slu_cells_cursor at = {.cell = j};
-            struct slu_keyed got[100];
-            uint64_t last = 0;
-            size_t n_got = 100;
-            while (n_got == 100) {
-                assert_int_equal(slu_cells_read(c, &at, got, 100, &n_got, &err),
-                                 SLU_OK);
-                for (size_t i = 0; i < n_got; i++) {
-                    assert_int_equal(slu_cells_range(got[i].hi, n, SLU_ANCHOR_BITS), j);
-                    assert_true(got[i].val > last); /* as they came */
-                    last = got[i].val;
-                }
-                n_seen += n_got;
-            }
-        }
-        assert_int_equal(n_seen, N_REC);
-        slu_cells_free(c);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(oracle),
         cmocka_unit_test(same_for_any_budget),
         cmocka_unit_test(levels_agree),
-        cmocka_unit_test(ranges_hold_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

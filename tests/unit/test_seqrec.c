@@ -1,5 +1,5 @@
 /* Records of sequences: numbers of every size there and back, memcmp in the order of
- * segment lists, and every cut of a record refused. */
+ * segment lists, and every cut of a record refused; tapes of them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/flow/tape.h"
 #include "lib/stream/seqrec.h"
 
 static const uint64_t some[] = {0,
@@ -132,11 +133,122 @@ static void test_order(void **state)
     slu_buf_release(&y);
 }
 
+/* ---- tapes ---- */
+
+enum { MOST_ITEM = 50000 };
+struct item {
+    bool note;
+    uint64_t ordinal, n; /* tokens, or bytes */
+};
+struct taped {
+    struct item item[MOST_ITEM];
+    size_t n, at;
+};
+
+/* Item i is of bytes i, i + 1, … */
+static const uint8_t *bytes_of(uint64_t i)
+{
+    static uint8_t p[256 + 6000];
+
+    for (size_t k = 0; !p[1] && k < sizeof p; k++)
+        p[k] = (uint8_t)k;
+    return p + i % 256;
+}
+
+static int on_emit(void *ctx, struct slu_batch *b, const uint64_t *ordinal,
+                   struct slu_err *err)
+{
+    struct taped *t = ctx;
+
+    (void)err;
+    assert_true(b->n_seq > 0);
+    for (size_t i = 0; i < b->n_seq; i++, t->at++) {
+        const struct item *x = &t->item[t->at];
+        const struct slu_seq *q = &b->seq[i];
+        assert_true(t->at < t->n && !x->note);
+        assert_int_equal(ordinal[i], x->ordinal);
+        assert_int_equal(b->seg[q->seg_off].document, x->ordinal);
+        assert_int_equal(q->len_tok, x->n);
+        assert_memory_equal(slu_batch_at(b, q->tok_off), bytes_of(t->at), 2 * x->n);
+    }
+    b->n_seq = 0; /* it may be edited */
+    return SLU_OK;
+}
+
+static int on_note(void *ctx, const void *p, size_t n, struct slu_err *err)
+{
+    struct taped *t = ctx;
+    const struct item *x = &t->item[t->at];
+
+    (void)err;
+    assert_true(t->at < t->n && x->note);
+    assert_int_equal(n, x->n);
+    assert_memory_equal(p, bytes_of(t->at++), n);
+    return SLU_OK;
+}
+
+static int refuse(void *ctx, struct slu_batch *b, const uint64_t *ordinal,
+                  struct slu_err *err)
+{
+    (void)ctx, (void)b, (void)ordinal;
+    return slu_fail(err, SLU_E_LIMIT, "no more");
+}
+
+/* n items: every `often`th is a note, ordinals skip now and then. */
+static void one_tape(size_t n, size_t often, bool spills)
+{
+    static const struct slu_tape_ops ops = {on_emit, on_note}, none = {refuse, on_note};
+    static struct taped t;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_tape *tape;
+    struct slu_batch b;
+    uint64_t ordinal = n % 3;
+
+    t.n = n;
+    slu_batch_init(&b, 2);
+    assert_int_equal(slu_tape_new(&tape, 2, 1 << 20, ".", &err), SLU_OK);
+    for (size_t i = 0; i < n; i++) {
+        struct item *x = &t.item[i];
+        *x = (struct item){i % often == 1, ordinal, i * i % 31};
+        if (x->note) {
+            assert_int_equal(slu_tape_note(tape, bytes_of(i), x->n, &err), SLU_OK);
+            continue;
+        }
+        x->n = i % 1000 == 7 ? 3000 : x->n + 1;
+        const struct slu_seg seg = {1, ordinal, 0, x->n, SLU_NO_DOMAIN, 0, 0, 0};
+        slu_batch_clear(&b);
+        assert_int_equal(slu_batch_add(&b, bytes_of(i), x->n, &seg, 1, NULL, &err), 0);
+        assert_int_equal(slu_tape_put(tape, &b, b.seq, ordinal, &err), SLU_OK);
+        ordinal += i % 7 ? 1 : i;
+        ordinal += ordinal == x->ordinal;
+    }
+    for (unsigned k = 0; k < 2; k++) {
+        t.at = 0;
+        assert_int_equal(slu_tape_read(tape, &ops, &t, &err), SLU_OK);
+        assert_int_equal(t.at, n);
+        assert_int_equal(slu_tape_read(tape, &none, &t, &err), n ? SLU_E_LIMIT : 0);
+    }
+    assert_int_equal(slu_tape_spilled(tape) > 0, spills);
+    slu_tape_free(tape);
+    slu_batch_release(&b);
+}
+
+static void test_tape(void **state)
+{
+    (void)state;
+    one_tape(0, 3, false);
+    one_tape(1, 3, false);
+    one_tape(500, 3, false);
+    one_tape(MOST_ITEM, MOST_ITEM + 1, true);
+    one_tape(MOST_ITEM, 3, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_tape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

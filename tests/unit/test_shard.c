@@ -1,5 +1,5 @@
 /* A shard set byte by byte: the tar headers and texts of WebDataset shards against what
- * they must be by POSIX and formats.md, manifests, the short last shard, what is
+ * they must be by POSIX and shard_wds.c, manifests, the short last shard, what is
  * refused. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -45,7 +45,7 @@ static void resolve(struct slu_sources *s, const char *const *path, size_t n,
                     const char *list)
 {
     struct slu_err err = SLU_ERR_INIT;
-    struct slu_sources_cfg cfg = {path, n, list};
+    struct slu_sources_cfg cfg = {.path = path, .n_path = n, .list = list};
     if (slu_sources_resolve(s, &cfg, &err) != SLU_OK)
         fail_msg("%s", err.msg);
 }
@@ -121,7 +121,7 @@ static void order_and_names(void **state)
     expect_names(&s, "e.txt d/b.txt d/b/z.txt");
     slu_sources_release(&s);
 
-    struct slu_sources_cfg cfg = {missing, 1, NULL};
+    struct slu_sources_cfg cfg = {.path = missing, .n_path = 1};
     assert_int_equal(slu_sources_resolve(&s, &cfg, &err), SLU_E_IO);
     assert_non_null(strstr(err.msg, "no: "));
     slu_sources_release(&s);
@@ -236,10 +236,60 @@ static void one_each(void **state)
     }
 }
 
+/* What is left of folder c for those globs, and how many had a lower rank. */
+static void expect_of_folder(const char *include, const char *exclude,
+                             const char *names, uint64_t n_lower)
+{
+    static const char *const path[] = {"c/"};
+    struct slu_sources_cfg cfg = {.path = path,
+                                  .n_path = 1,
+                                  .include = include,
+                                  .exclude = exclude,
+                                  .rank = slu_input_rank};
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_sources s;
+    int rc = slu_sources_resolve(&s, &cfg, &err);
+    assert_int_equal(rc, names ? SLU_OK : SLU_E_USAGE);
+    if (names)
+        expect_names(&s, names);
+    assert_int_equal(s.n_lower, n_lower);
+    assert_int_equal(s.lower != NULL, n_lower != 0);
+    slu_sources_release(&s);
+}
+
+static void files_beside_the_data_are_left_out(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("c", 0700) | mkdir("c/x", 0700), 0);
+    make("c/README.md", 1);
+    make("c/SHA256SUMS", 1);
+    expect_of_folder(NULL, NULL, "README.md SHA256SUMS", 0);
+    make("c/a.json.gz", 1);
+    make("c/x/b.json", 1);
+    expect_of_folder(NULL, NULL, "a.json.gz x/b.json", 2);
+    make("c/d.JSONL.zst", 1);
+    make("c/x/e.txt", 1);
+    make("c/x/e.tgz", 1);
+    make("c/f.pq", 1);
+    make("c/x/jsonl", 1);
+    expect_of_folder(NULL, NULL, "d.JSONL.zst f.pq x/e.tgz x/e.txt", 5);
+    expect_of_folder("*", NULL,
+                     "README.md SHA256SUMS a.json.gz d.JSONL.zst f.pq "
+                     "x/b.json x/e.tgz x/e.txt x/jsonl",
+                     0);
+    expect_of_folder("*.md,x/*", "*.txt,x/b*", "README.md x/e.tgz x/jsonl", 0);
+    expect_of_folder(NULL, "*.pq,e.*,d.*", "a.json.gz x/b.json", 3);
+    expect_of_folder(NULL, "", "d.JSONL.zst f.pq x/e.tgz x/e.txt", 5);
+    expect_of_folder("nothing", NULL, NULL, 0);
+    expect_of_folder(NULL, "*", NULL, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(order_and_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_beside_the_data_are_left_out, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_each, set_up, tear_down),

@@ -2,74 +2,9 @@
  * order of an oracle that sorts them in memory, whether they were in one process,
  * merged or poured; lists come back as they were put. A byte that differs and a call
  * that fails are seen; rows that cannot be are refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#include <cmocka.h>
-
-#include "lib/flow/table_private.h"
-#include "lib/io.h"
-
-static char folder[64];
-
-/* ---- calls that fail ---- */
-
-enum { NONE, IO, MEMORY };
-static int fail_kind;
-static unsigned long fail_at, n_call;
-
-static bool fails(int kind)
-{
-    return kind == fail_kind && ++n_call == fail_at;
-}
-
-ssize_t pread(int fd, void *p, size_t n, off_t off)
-{
-    return fails(IO) ? -1 : (ssize_t)syscall(SYS_pread64, fd, p, n, off);
-}
-ssize_t write(int fd, const void *p, size_t n)
-{
-    return fails(IO) ? -1 : (ssize_t)syscall(SYS_write, fd, p, n);
-}
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void *__libc_malloc(size_t n);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t n);
-
-void *malloc(size_t n)
-{
-    return fails(MEMORY) ? NULL : __libc_malloc(n);
-}
-void *calloc(size_t n, size_t size)
-{
-    return fails(MEMORY) ? NULL : __libc_calloc(n, size);
-}
-void *realloc(void *p, size_t n)
-{
-    return fails(MEMORY) ? NULL : __libc_realloc(p, n);
-}
-#endif
+#include "tables.h"
 
 /* ---- rows ---- */
-
-static uint64_t rnd_state = 1;
-
-static uint64_t rnd(void)
-{
-    uint64_t z = (rnd_state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
 
 struct item {
     struct slu_u128 key;
@@ -181,14 +116,6 @@ static bool is(const struct job *j, const struct slu_row *row, const struct item
 
 /* ---- one process ---- */
 
-static struct slu_table_cfg cfg_of(uint64_t budget, unsigned max_file)
-{
-    return (struct slu_table_cfg){.budget_byte = budget,
-                                  .tmpdir = "/var/tmp",
-                                  .n_threads = 1 + (unsigned)(rnd() % 3),
-                                  .max_file = max_file};
-}
-
 /* The rows are those that are wanted, or there is an error: at the end at the latest.
  */
 static int read_all(const struct job *j, struct slu_table *t, const struct item *want,
@@ -228,13 +155,6 @@ static int in_process(struct job *j, const struct slu_table_spec *spec, uint64_t
 }
 
 /* ---- files ---- */
-
-static void path_of(char *path, size_t cap, uint64_t part)
-{
-    snprintf(path, cap, "%s/%llu", folder, (unsigned long long)part);
-}
-
-static const struct slu_workfile_head head = {.kind = SLU_WORKFILE_FLOW, .param = "x"};
 
 static int put_part(const struct job *j, uint64_t part, struct slu_table *rows,
                     struct slu_table *list, struct slu_err *err)
@@ -288,24 +208,6 @@ static int write_part(const struct job *j, uint64_t part, uint64_t budget,
     return rc;
 }
 
-static int open_table(const struct job *j, const struct slu_table_spec *spec,
-                      const struct slu_table_cfg *cfg, uint64_t first, uint64_t n,
-                      uint64_t longest, struct slu_table **t, struct slu_err *err)
-{
-    int rc = slu_table_over(t, spec, cfg, err);
-
-    for (uint64_t i = 0; i < j->n_part && !rc; i++) {
-        struct slu_workfile *f;
-        char path[100];
-        path_of(path, sizeof path, i);
-        rc = slu_workfile_open(&f, path, head.kind, err);
-        if (!rc)
-            rc = slu_table_add(*t, f, i, first, n, longest, err);
-        slu_workfile_free(f);
-    }
-    return rc ? rc : slu_table_begin(*t, err);
-}
-
 /* Cells [from, from + n) of the rows: merged, poured, or as it may be. */
 static int read_rows(const struct job *j, const struct slu_table_cfg *cfg,
                      uint64_t from, uint64_t n, uint64_t longest,
@@ -318,7 +220,7 @@ static int read_rows(const struct job *j, const struct slu_table_cfg *cfg,
         a++;
     for (b = a; b < j->n_item && sorted[b].cell < from + n; b++)
         ;
-    int rc = open_table(j, &j->rows, cfg, 1 + from, n, longest, &t, err);
+    int rc = open_table(j->n_part, &j->rows, cfg, 1 + from, n, longest, &t, err);
     if (!rc && poured >= 0)
         assert_int_equal(slu_table_poured(t), poured);
     if (!rc)
@@ -340,7 +242,8 @@ static int read_list(const struct job *j, const struct slu_table_cfg *cfg,
         if (j->item[i].cell >= from && j->item[i].cell < from + n)
             want[n_want++] = j->item[i];
     if (!rc)
-        rc = open_table(j, &j->list, cfg, 1 + j->n_cell + from, n, longest, &t, err);
+        rc = open_table(j->n_part, &j->list, cfg, 1 + j->n_cell + from, n, longest, &t,
+                        err);
     if (!rc)
         rc = read_all(j, t, want, n_want, true, err);
     slu_table_free(t);
@@ -355,20 +258,6 @@ static struct item *sorted_items(const struct job *j)
     memcpy(s, j->item, j->n_item * sizeof *s);
     qsort(s, j->n_item, sizeof *s, cmp_item);
     return s;
-}
-
-static void remove_parts(const struct job *j)
-{
-    for (uint64_t i = 0; i < j->n_part; i++) {
-        char path[100];
-        path_of(path, sizeof path, i);
-        unlink(path);
-    }
-}
-
-static uint64_t any_budget(void)
-{
-    return (64 << 10) << rnd() % 6;
 }
 
 static void one_job(unsigned n_word, uint64_t n_part, size_t n, size_t longest)
@@ -397,7 +286,7 @@ static void one_job(unsigned n_word, uint64_t n_part, size_t n, size_t longest)
         assert_int_equal(read_rows(&j, &few_bytes, 0, j.n_cell, most, sorted, 1, &err),
                          0);
     assert_int_equal(read_list(&j, &few_files, 0, j.n_cell, most, &err), 0);
-    remove_parts(&j);
+    remove_parts(j.n_part);
     free(sorted);
     end_job(&j);
 }
@@ -417,15 +306,6 @@ static void test_orders(void **state)
 
 /* ---- what is wrong ---- */
 
-static void write_bytes(const char *path, const void *p, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-
-    assert_non_null(f);
-    assert_int_equal(fwrite(p, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
-}
-
 static void small_job(struct job *j, unsigned n_word, uint64_t *most)
 {
     struct slu_err err = SLU_ERR_INIT;
@@ -436,34 +316,32 @@ static void small_job(struct job *j, unsigned n_word, uint64_t *most)
         assert_int_equal(write_part(j, i, 1 << 20, most, &err), 0);
 }
 
-/* Each byte of a file: the rows are the same, or there is an error that names it. */
+struct reading {
+    const struct job *j;
+    uint64_t most;
+    const struct item *sorted;
+};
+
+static int read_both(const void *ctx, struct slu_err *err)
+{
+    const struct reading *r = ctx;
+    const struct slu_table_cfg merge = cfg_of(1 << 20, 100), few = cfg_of(1 << 20, 2);
+    int rc =
+        read_rows(r->j, rnd() % 2 ? &merge : &few, 0, 1, r->most, r->sorted, -1, err);
+
+    return rc ? rc : read_list(r->j, &merge, 0, r->j->n_cell, r->most, err);
+}
+
 static void damage(unsigned n_word)
 {
-    const struct slu_table_cfg cfg[] = {cfg_of(1 << 20, 100), cfg_of(1 << 20, 2)};
-    struct slu_err err = SLU_ERR_INIT;
-    struct slu_buf whole = SLU_BUF_INIT;
     struct job j;
-    uint64_t most, n_bad = 0;
-    char path[100];
+    uint64_t most;
 
     small_job(&j, n_word, &most);
     struct item *sorted = sorted_items(&j);
-    path_of(path, sizeof path, 1);
-    assert_int_equal(slu_read_whole(&whole, path, 1 << 24, &err), 0);
-    for (size_t i = 0; i < whole.len; i++) {
-        const uint8_t bit = (uint8_t)(1 << rnd() % 8);
-        whole.data[i] ^= bit;
-        write_bytes(path, whole.data, whole.len);
-        whole.data[i] ^= bit;
-        int rows = read_rows(&j, &cfg[i % 2], 0, 1, most, sorted, -1, &err);
-        assert_true(rows == 0 || (rows < 0 && strstr(err.msg, path)));
-        int list = read_list(&j, &cfg[0], 0, j.n_cell, most, &err);
-        assert_true(list == 0 || (list < 0 && strstr(err.msg, path)));
-        n_bad += rows < 0 || list < 0;
-    }
-    assert_true(n_bad * 2 > whole.len);
-    slu_buf_release(&whole);
-    remove_parts(&j);
+    const struct reading r = {&j, most, sorted};
+    each_byte_differs(read_both, &r);
+    remove_parts(j.n_part);
     free(sorted);
     end_job(&j);
 }
@@ -497,8 +375,8 @@ static void test_forged(void **state)
             assert_int_equal(slu_workfile_put(o, &v, 1, &err), 0);
         }
         assert_int_equal(slu_workfile_close(o, &head, 1, &err), 0);
-        int rc =
-            open_table(&j, &spec, &cfg[k % 2], 0, 1, rnd() >> rnd() % 64, &t, &err);
+        int rc = open_table(j.n_part, &spec, &cfg[k % 2], 0, 1, rnd() >> rnd() % 64, &t,
+                            &err);
         struct slu_u128 before = {0, 0};
         while (!rc && !(rc = slu_table_next(t, &row, &err))) {
             assert_true(spec.kind == SLU_LIST || slu_u128_cmp(before, row.key) <= 0);
@@ -525,29 +403,103 @@ static void test_too_large(void **state)
     const struct slu_table_cfg cfg = cfg_of(64 << 10, 100);
     assert_int_equal(write_part(&j, 0, 1 << 20, &most, &err), 0);
     assert_true(most > 32 << 10);
-    assert_int_equal(read_rows(&j, &cfg, 0, 1, most, sorted, -1, &err), SLU_E_LIMIT);
+    assert_int_equal(read_rows(&j, &cfg, 0, j.n_cell, most, sorted, -1, &err),
+                     SLU_E_LIMIT);
     assert_non_null(strstr(err.msg, "give -M more"));
-    remove_parts(&j);
+    remove_parts(j.n_part);
     free(sorted);
     end_job(&j);
     (void)state;
 }
 
+/* ---- parts ---- */
+
+/* What has one ordinal is one row. */
+static bool add_up(const void *ctx, uint64_t *row, const uint64_t *next)
+{
+    assert_ptr_equal(ctx, folder);
+    if (row[0] != next[0])
+        return false;
+    row[1] += next[1];
+    return true;
+}
+
+/* Rows cut by parts: a part's file section has its ordinals, from its beginning on;
+ * with `times` rows for each, one of them. */
+static void parts(uint8_t low, unsigned times)
+{
+    const struct slu_table_spec spec = {
+        "rows", SLU_ROWS, SLU_CUT_PARTS, 2, 32, 0, 0, low, times > 1 ? add_up : NULL};
+    const uint64_t base[] = {0, 3, 3, 1000, 1001}, n_part = 4;
+    struct slu_table_cfg cfg = cfg_of(64 << 10, 10);
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_workfile_out *o;
+    struct slu_table *t;
+    struct slu_row row;
+    char path[100];
+
+    cfg.base = base;
+    cfg.n_part = cfg.n_cell = n_part;
+    path_of(path, sizeof path, 0);
+    assert_int_equal(slu_table_new(&t, &spec, &cfg, &err), 0);
+    for (uint64_t i = 0; i < times * base[n_part]; i++) {
+        const uint64_t at = i * 10 % base[n_part],
+                       w[] = {at << low | (low ? at : 0), i};
+        assert_int_equal(slu_table_put(t, w, &err), 0);
+    }
+    assert_int_equal(slu_workfile_create(&o, path, head.kind, &err), 0);
+    assert_int_equal(slu_table_write(t, o, 0, n_part, NULL, folder, &err), 0);
+    assert_int_equal(slu_workfile_close(o, &head, n_part, &err), 0);
+    slu_table_free(t);
+    for (uint64_t k = 0; k < n_part; k++) {
+        assert_int_equal(open_table(1, &spec, &cfg, k, 1, 16, &t, &err), 0);
+        for (uint64_t i = base[k]; i < base[k + 1]; i++) {
+            assert_int_equal(slu_table_next(t, &row, &err), 0);
+            const uint64_t *w = row.p;
+            assert_int_equal(w[0], (i - base[k]) << low | (low ? i : 0));
+            /* i + i + n + i + 2n … of the rows that were put for it */
+            const uint64_t n = base[n_part] * (times * (times - 1) / 2);
+            assert_int_equal((w[1] - n) / times * 10 % base[n_part], i);
+        }
+        assert_int_equal(slu_table_next(t, &row, &err), SLU_EOF);
+        slu_table_free(t);
+    }
+    /* An ordinal of no part. */
+    const uint64_t none[] = {base[n_part] << low, 0};
+    assert_int_equal(slu_table_new(&t, &spec, &cfg, &err), 0);
+    assert_int_equal(slu_table_put(t, none, &err), 0);
+    assert_int_equal(slu_workfile_create(&o, path, head.kind, &err), 0);
+    assert_int_equal(slu_table_write(t, o, 0, n_part, NULL, NULL, &err), SLU_E_USAGE);
+    slu_workfile_abort(o);
+    slu_table_free(t);
+    unlink(path);
+}
+
+static void test_parts(void **state)
+{
+    parts(0, 1);
+    parts(0, 3);
+    parts(16, 1);
+    parts(16, 2);
+    (void)state;
+}
+
 /* ---- calls that fail ---- */
 
-static int everything(const struct job *j, uint64_t most, const struct item *sorted,
-                      struct slu_err *err)
+static int everything(const void *ctx, struct slu_err *err)
 {
+    const struct reading *r = ctx;
+    const struct job *j = r->j;
     const struct slu_table_cfg merge = {1 << 20, "/var/tmp", 1, 100},
                                pour = {64 << 10, "/var/tmp", 1, 2};
     uint64_t longest = 0;
     int rc = write_part(j, 1, 64 << 10, &longest, err);
 
     if (!rc)
-        rc = read_rows(j, &merge, 0, j->n_cell, most, sorted, 0, err);
+        rc = read_rows(j, &merge, 0, j->n_cell, r->most, r->sorted, 0, err);
     if (!rc)
-        rc = read_rows(j, &pour, 0, j->n_cell, most, sorted, 1, err);
-    return rc ? rc : read_list(j, &pour, 0, j->n_cell, most, err);
+        rc = read_rows(j, &pour, 0, j->n_cell, r->most, r->sorted, 1, err);
+    return rc ? rc : read_list(j, &pour, 0, j->n_cell, r->most, err);
 }
 
 static void test_failing(void **state)
@@ -560,53 +512,21 @@ static void test_failing(void **state)
     struct item *sorted = sorted_items(&j);
     for (uint64_t i = 0; i < j.n_part; i++)
         assert_int_equal(write_part(&j, i, 1 << 20, &most, &err), 0);
-    for (int kind = IO; kind <= MEMORY; kind++) {
-        unsigned long n = 1, n_failed = 0;
-        for (bool fired = true; fired; n++) {
-            err = (struct slu_err)SLU_ERR_INIT;
-            n_call = 0;
-            fail_at = n;
-            fail_kind = kind;
-            int rc = everything(&j, most, sorted, &err);
-            fail_kind = NONE;
-            fired = n_call >= n;
-            assert_true(rc == 0 || (rc < 0 && err.msg[0]));
-            assert_true(rc == 0 || fired);
-            n_failed += rc < 0;
-        }
-        if (n > 2)
-            assert_true(n_failed > 20);
-        else
-            print_message("skip calls that fail: not under sanitizers\n");
-    }
-    assert_int_equal(everything(&j, most, sorted, &err), 0);
-    remove_parts(&j);
+    const struct reading r = {&j, most, sorted};
+    each_call_fails(everything, &r, 20, true);
+    assert_int_equal(everything(&r, &err), 0);
+    remove_parts(j.n_part);
     free(sorted);
     end_job(&j);
     (void)state;
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    /* In memory where that can be: there are many files, and each is synced. */
-    snprintf(folder, sizeof folder, "%s/sluice-table-XXXXXX",
-             access("/dev/shm", W_OK) ? "/var/tmp" : "/dev/shm");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return rmdir(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orders),  cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_forged),  cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_failing),
+        cmocka_unit_test(test_orders), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_forged), cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_parts),  cmocka_unit_test(test_failing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

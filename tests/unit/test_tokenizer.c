@@ -15,6 +15,7 @@
 #include "lib/tok/bpe.h"
 #include "lib/tok/pieces.h"
 #include "lib/tok/pre.h"
+#include "lib/json.h"
 #include "lib/tokenizer.h"
 
 static uint64_t draws;
@@ -450,6 +451,47 @@ static int load(struct slu_tokenizer **t, const char *spec, bool parse,
     return slu_tokenizer_load(t, &cfg, err);
 }
 
+/* The text three times, with nothing and with half of it between: each has the ids that
+ * it has alone, and its own ends. */
+static void check_together(struct slu_encoder *e, const char *text, size_t n,
+                           uint64_t bos, uint64_t eos)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_ids all = {0}, one = {0};
+    size_t half = n / 2, end[5], id_end[5], from = 3;
+
+    while (half && ((uint8_t)text[half] & 0xC0) == 0x80)
+        half--;
+    const size_t len[5] = {n, 0, n, half, n};
+    char *texts = malloc(3 * n + half + 1);
+    assert_non_null(texts);
+    for (size_t i = 0, at = 0; i < 5; i++) {
+        memcpy(texts + at, text, len[i]);
+        end[i] = at += len[i];
+    }
+    const struct slu_texts t = {texts, end, 5, bos, eos};
+    all.id = calloc(all.cap = from, sizeof *all.id);
+    assert_non_null(all.id);
+    all.n = from;
+    assert_int_equal(slu_encode_texts(e, &t, &all, id_end, &err), SLU_OK);
+    for (size_t i = 0; i < 5; from = id_end[i++]) {
+        one.n = 0;
+        assert_int_equal(slu_encode_valid(e, text, len[i], &one, &err), SLU_OK);
+        const size_t has_bos = one.n && bos != SLU_NO_TOKEN,
+                     has_eos = one.n && eos != SLU_NO_TOKEN;
+        assert_int_equal(id_end[i] - from, has_bos + one.n + has_eos);
+        if (one.n)
+            assert_memory_equal(all.id + from + has_bos, one.id,
+                                one.n * sizeof *one.id);
+        assert_true(!has_bos || all.id[from] == bos);
+        assert_true(!has_eos || all.id[id_end[i] - 1] == eos);
+    }
+    assert_int_equal(all.n, from);
+    slu_ids_release(&all);
+    slu_ids_release(&one);
+    free(texts);
+}
+
 /* "id id id" of a text. */
 static const char *encode(const struct slu_tokenizer *t, const char *text)
 {
@@ -463,6 +505,8 @@ static const char *encode(const struct slu_tokenizer *t, const char *text)
     assert_int_equal(slu_encoder_new(&e, t, 4096, &err), SLU_OK);
     if (slu_encode(e, text, strlen(text), &ids, &err) < 0)
         snprintf(out, sizeof out, "%s", err.msg);
+    else if (slu_utf8_valid_prefix((const uint8_t *)text, strlen(text)) == strlen(text))
+        check_together(e, text, strlen(text), 7, 9);
     for (size_t i = 0; i < ids.n && n < sizeof out; i++)
         n += (size_t)snprintf(out + n, sizeof out - n, "%s%u", i ? " " : "", ids.id[i]);
     slu_ids_release(&ids);
@@ -650,6 +694,8 @@ static void text_that_is_new(void **state)
         assert_int_equal(slu_encode(cached, text, n, &got, &err), SLU_OK);
         assert_int_equal(got.n, want.n);
         assert_memory_equal(got.id, want.id, want.n * sizeof *want.id);
+        check_together(k % 2 ? plain : cached, text, n, k % 4 < 2 ? 7 : SLU_NO_TOKEN,
+                       k % 8 < 4 ? 9 : SLU_NO_TOKEN);
         free(text);
     }
     slu_ids_release(&want);

@@ -51,6 +51,10 @@ static void look_up(struct thread *t, uint32_t i)
         fresh.hash = word_hash(fresh.key);
         const struct word_set *set = word_set(t->w.view, fresh.hash);
         unsigned is = word_find(set, fresh.key);
+        if (!is && word_set_is_full(set)) {
+            set = word_beside(set);
+            is = word_find(set, fresh.key);
+        }
         is_known = is != 0;
         if (is_known)
             found = word_at(&t->w, set, (unsigned)__builtin_ctz(is));
@@ -62,7 +66,7 @@ static void look_up(struct thread *t, uint32_t i)
         words_put(&t->w, &fresh, 1);
         return;
     }
-    bool many = word_count(&found) == WORD_MANY;
+    bool many = word_count(&found) >= WORD_IDS;
     const void *ids =
         many ? (const void *)(t->w.view->text + found.id[MANY_OFF]) : found.id;
     size_t n_found = many ? found.id[MANY_N] : word_count(&found) + 1;
@@ -92,6 +96,23 @@ static uint64_t n_kept(struct thread *t)
         look_up(t, i % N_WORD);
     }
     return t->n_hit;
+}
+
+/* One encoder alone, whose tables grow where they are, then others too. */
+static void run_alone_first(uint64_t n_byte, uint64_t least_kept)
+{
+    static struct thread t, other;
+    struct slu_err err = SLU_ERR_INIT;
+
+    memset(&t, 0, sizeof t);
+    memset(&other, 0, sizeof other);
+    assert_int_equal(words_init(&t.w, n_byte, &err), SLU_OK);
+    assert_true(n_kept(&t) >= least_kept);
+    assert_int_equal(words_share(&other.w, &t.w, &err), SLU_OK);
+    words_release(&t.w);
+    assert_true(n_kept(&other) >= least_kept);
+    assert_int_equal(t.n_wrong + other.n_wrong, 0);
+    words_release(&other.w);
 }
 
 static void run(uint64_t n_byte, uint64_t least_kept, bool anew)
@@ -137,6 +158,8 @@ static void test_large_cache_grows_and_keeps(void **st)
     (void)st;
     /* Two of a hundred find no place. */
     run(UINT64_C(64) << 20, N_WORD / 100 * 97, false);
+    run_alone_first(UINT64_C(64) << 20, N_WORD / 100 * 97);
+    run_alone_first((UINT64_C(1) << 20) + (UINT64_C(9) << 13), 0);
 }
 
 static void test_too_small(void **st)

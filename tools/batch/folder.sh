@@ -87,7 +87,13 @@ open_out() {
     OUT=$(cd "$OUT" && pwd) || exit 1
     check_names
     [ -s "$OUT/recipe" ] || die "$OUT: there is no recipe in it yet; 'sluice-batch init RECIPE OUT' puts one there"
-    recipe=$OUT/recipe
+    read_recipe "$OUT/recipe"
+    if [ -s "$OUT/state/stages" ]; then
+        use_flows "$OUT/state/stages"
+    else # of an earlier version
+        flow_list=$(ask_flows "$OUT/recipe") || exit 1
+        stage_list=$(list_stages)
+    fi
 }
 # absolute PATH: of a folder that need not be there.
 absolute() {
@@ -99,8 +105,7 @@ absolute() {
 # prepare RECIPE OUT: makes OUT, or sees that it was made from the same recipe.
 prepare() {
     canonical "$1" >"$scratch/recipe" || exit 1
-    recipe=$scratch/recipe
-    stages >"$scratch/stages" || exit 1
+    read_recipe "$scratch/recipe"
     OUT=$(absolute "$2")
     case $OUT in
     *"{part"*) die "$OUT: programs would put numbers in there" ;;
@@ -114,7 +119,11 @@ prepare() {
         die "$2 exists, and sluice-batch did not make it: there is no state/made-by in it; name another folder"
     fi
     check_names
-    cmp -s "$recipe" "$OUT/recipe" || check_options "$1"
+    if cmp -s "$recipe" "$OUT/recipe" && [ -s "$OUT/state/stages" ]; then
+        use_flows "$OUT/state/stages"
+    else
+        check_options "$1"
+    fi
     if [ -z "$dry" ]; then
         mkdir -p "$OUT" 2>"$scratch/err" || die "$2: $(sed -n '1s/^mkdir: //p' "$scratch/err")"
         OUT=$(cd "$OUT" && pwd) || exit 1
@@ -127,13 +136,13 @@ prepare() {
         expand >"$scratch/inputs" || exit 1
         [ -z "$dry" ] || { first=$(show "$self" init "$(absolute "$1")" "$OUT"); return; }
         cp "$scratch/inputs" "$OUT/state/inputs" && pwd >"$OUT/state/cwd" && seen "$OUT/state/inputs" >"$OUT/state/seen" &&
-            cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe" || exit 1
+            flows >"$OUT/state/stages" && cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe" || exit 1
     else
         results_of "$OUT/recipe" >"$scratch/old"
         results_of "$recipe" >"$scratch/new"
         changed=$(diff "$scratch/old" "$scratch/new" | sed -n 's/^< */was "/p; s/^> */is "/p' | sed 's/$/"/' | head -n 2 | tr '\n' ' ')
         [ -z "$changed" ] || die "$1: $2 was made from another recipe: ${changed% }; use another folder"
-        [ -n "$dry" ] || { cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe"; } || exit 1
+        [ -n "$dry" ] || { flows >"$OUT/state/stages" && cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe"; } || exit 1
     fi
     [ -n "$dry" ] || recipe=$OUT/recipe
 }
@@ -150,6 +159,10 @@ check_options() {
             [ -z "$why" ] || die "$1: $p: $why"
         done <"$scratch/options"
     done
+    ask_flows "$1" >"$scratch/flows" || exit 1
+    use_flows "$scratch/flows"
+    canonical "$1" "$(flows | awk '{ print $1, $2, $1 "-" $2 }' | tr '\n' ' ')" >/dev/null || exit 1
+    stages >"$scratch/stages"
     check_calls "$1"
     ! is_set || ! given decompose || check_format "$1"
 }
@@ -171,7 +184,7 @@ limits_said() {
 }
 # picked NAMES: of a line of options those that are named, with their values, as words for eval.
 picked() {
-    names=$1 awk "$(cat "$share/words.awk")"'
+    names=$1 awk "$words_awk"'
         BEGIN { split(ENVIRON["names"], a, " "); for (i in a) named[a[i]] = 1 }
         {
             n = words($0)

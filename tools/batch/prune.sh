@@ -10,22 +10,36 @@ prune() {
     # It may have begun behind parts that have failed, see plan.awk: they are run again, and need all they needed.
     [ -n "$before" ] && [ "$(parts_done "${before% *}")" = "${before#* }" ] || return 0
     rest=$(stages | awk -v s="$1" '$1 == s && $3 == "all" { on = 1 } on { print $1 }')
-    read_later=' '
-    for s in $rest; do
-        case $s in
-        *-sign | *-ask | *-filter | decompose | pack-count | pack-scatter | shuffle-count | shuffle-scatter)
-            read_later="$read_later$(step_before "${s%%-*}") "
-            ;;
-        esac
-        case $s in *-*) read_later="$read_later${s%%-*}.phases " ;; esac
-    done
+    wanted=$(rest=$rest flows=$flow_list awk 'BEGIN {
+        n = split(ENVIRON["rest"], a, "\n")
+        for (i = 1; i <= n; i++)
+            on[a[i]] = 1
+        n = split(ENVIRON["flows"], line, "\n")
+        for (i = 1; i <= n; i++) {
+            split(line[i], f, " ")
+            if (f[1] != step) { before = step; step = f[1] }
+            if (!((step (f[2] == "-" ? "" : "-" f[2])) in on))
+                continue
+            kept[i] = 1
+            if (f[2] != "-") print step ".phases"
+            if (f[4] == "reads") print before
+            m = split(f[6], files, ",")
+            for (j = 1; j <= m; j++)
+                read[step, files[j]] = 1
+        }
+        for (i = 1; i <= n; i++) {
+            split(line[i], f, " ")
+            if (!(i in kept) && !((f[1], f[2]) in read))
+                print "-", f[1], f[2]
+        }
+    }')
     for d in $(work_folders); do
-        case $read_later in *" $d "*) ;; *) remove_made "$d" ;; esac
+        case $newline$wanted$newline in *"$newline$d$newline"*) ;; *) remove_made "$d" ;; esac
     done
-    case $1 in # the sets of n-grams are most of what near duplicates take
-    near-filter | exact-filter) remove_made "${1%-*}.phases" '\(sign\|merge\|verify\)\.[0-9]+-of-[0-9]+' ;;
-    substring-filter) remove_made substring.phases 'sign\.[0-9]+-of-[0-9]+' ;; # ask and match are what it reads
-    esac
+    # What is left of the others: files of stages that no stage from here on reads.
+    printf '%s\n' "$wanted" | while read -r mark step s; do
+        [ "$mark $s" = "- -" ] || [ "$mark" != - ] || remove_made "$step.phases" "$s\(\.[0-9]+-of-[0-9]+\)?"
+    done
 }
 # The folders in OUT/work.
 work_folders() { steps | sed 'p; s/$/.phases/' && echo report.phases; }
@@ -36,8 +50,8 @@ remove_made() {
     [ -d "$d" ] && [ ! -h "$d" ] && [ ! -h "$OUT/work" ] || return 0
     case $1 in
     *.phases)
-        phases='sign\|merge\|verify\|cluster\|ask\|match\|count\|scatter\|rows\|shards'
-        names="\($phases\)\.[0-9]+-of-[0-9]+\(\.[A-Z]_[0-9]+\.tks\|\.jsonl\|\.lock\)?\|shards\.lock\|plan\|blend"
+        names=$(flows | awk -v s="${1%.phases}" '$1 == s { printf "%s\\|", $2 }')
+        names="\(${names}rows\|shards\)\(\.[0-9]+-of-[0-9]+\(\.[A-Z]_[0-9]+\.tks\|\.jsonl\|\.lock\)?\)?\|shards\.lock"
         ;;
     *) names='[0-9]+\.tks\(\.manifest\.json\)?' ;;
     esac

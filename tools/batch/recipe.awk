@@ -1,5 +1,5 @@
 # recipe.awk - sluice-batch: a recipe's lines in a fixed order without comments, or one line that says what is wrong.
-# Run as: file=NAME awk -f words.awk -f recipe.awk <NAME
+# Run as: file=NAME [stages=LIST] awk -f words.awk -f recipe.awk <NAME
 function bad(why) {
     printf "sluice-batch: %s:%d: %s\n", file, NR, why >"/dev/stderr"
     failed = 1
@@ -26,17 +26,13 @@ BEGIN {
     split("tokenize dedup decompose pack shuffle inspect", list, " ")
     for (i in list)
         of[list[i]] = program[list[i]] = 1
-    split("near:sign,merge,verify,cluster,filter exact:sign,merge,cluster,filter substring:sign,merge,ask,match,filter " \
-        "pack:count,plan,scatter,gather shuffle:count,blend,scatter,gather,finish report:", list, " ")
-    for (i in list) {
-        split(list[i], a, ":")
-        of[a[1]] = 1
-        m = split(a[2], phase, ",")
-        for (j = 1; j <= m; j++)
-            of[phase[j]] = of[a[1] "-" phase[j]] = 1
-    }
+    # Names of stages are the programs', and not known at first: every name may be one.
+    any = ENVIRON["stages"] == ""
+    split("near exact substring report " ENVIRON["stages"], list, " ")
+    for (i in list)
+        of[list[i]] = 1
     managed = "^(-o|-T|-M|-t|--output|--threads|--memory|--tokenizer|--tmpdir|--seed|--stats|--part|--part-base|" \
-        "--phase|--work|--ranges|--files-from|--manifest|-h|--help|-V|--version)(=.*)?$|^-[oTMt].+"
+        "--phase|--stage|--stages|--work|--ranges|--files-from|--manifest|-h|--help|-V|--version)(=.*)?$|^-[oTMt].+"
 }
 { sub(/^[ \t]*#.*/, ""); gsub(/^[ \t]+|[ \t\r]+$/, "") }
 $0 == "" { next }
@@ -61,7 +57,7 @@ $0 == "" { next }
     for_what = substr(k, 1, length(k) - length(last) - 1)
     if (!(k in known) && !(k ~ /^[^.]+\.[^.]+$/ && (last in limit) && last !~ /^(queue|keep)$/))
         bad("unknown key \"" k "\"")
-    if (!(k in known) && !(for_what in of))
+    if (!(k in known) && !any && !(for_what in of))
         bad("unknown key \"" k "\": there is no stage, phase or program \"" for_what "\"")
     if ((k in said) && !(last in many))
         bad(k " was given in line " said[k] " already")

@@ -1,35 +1,60 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # stages.sh - sluice-batch: which stages a recipe has, and the command line of each part. Sourced by sluice-batch, of
-# which it uses OUT, bin, prefix, value(), given(), limit() and die().
+# which it uses OUT, bin, prefix, what read_recipe() keeps, value(), given(), limit() and die(). Which stages a program
+# has, and what they read and write, it says itself (--stages).
 
 # The recipe's steps in order: streams go from one to the next. Those of dedup are called by their modes.
-steps() {
+steps() { printf '%s\n' "$step_list"; }
+list_steps() {
     echo tokenize
-    ! given dedup || value dedup | awk "$(cat "$share/words.awk")"'{ print mode($0) }'
+    ! given dedup || value dedup | awk "$words_awk"'{ print mode($0) }'
     for s in decompose pack shuffle; do
         ! given $s || echo $s
     done
 }
-# Lines "STAGE PARTS AFTER": AFTER is "-", "same" (the part of the same number of the stage before) or "all" of them.
-stages() {
-    n=$(value parts)
-    steps | while read -r step; do
+# Lines "STEP STAGE JOBS READS WRITES FILES" of all stages, as the programs print them; - for what a step has not. Those
+# of programs without stages are here.
+flows() { printf '%s\n' "$flow_list"; }
+# ask_flows FILE: asks the programs; what one does not like about the recipe is said.
+ask_flows() {
+    for step in $step_list; do
         case $step in
-        tokenize) echo "tokenize $n -" ;;
-        near) printf "near-%s\n" "sign $n same" "merge $n all" "verify $n all" "cluster 1 all" "filter $n all" ;;
-        exact) printf "exact-%s\n" "sign $n same" "merge $n all" "cluster 1 all" "filter $n all" ;;
-        substring) printf "substring-%s\n" "sign $n same" "merge $n all" "ask $n all" "match $n all" "filter $n all" ;;
-        decompose) echo "decompose $n same" ;;
-        pack) printf "pack-%s\n" "count $n same" "plan 1 all" "scatter $n all" "gather $n all" ;;
-        shuffle)
-            ! is_blend || printf "shuffle-%s\n" "count $n all" "blend 1 all"
-            printf "shuffle-%s\n" "scatter $n all" "gather $n all"
-            ! is_set || echo "shuffle-finish 1 all"
+        tokenize) echo "tokenize - parts - writes -" ;;
+        decompose) echo "decompose - parts reads writes -" ;;
+        *)
+            program_of "$step"
+            eval "set -- \"\$1\" \"\$bin/\$prefix\$program\" $(options_of "$step" | requote)"
+            file=$1
+            shift
+            said=$("$@" --stages </dev/null 2>&1) || die "$file: $(printf '%s\n' "$said" | tail -n 1)"
+            printf '%s\n' "$said" | sed "s/^/$step /"
+            set -- "$file"
             ;;
         esac
     done
-    echo "report 1 all"
 }
+# options_of STEP: lines of the recipe's options.
+options_of() {
+    case $program in
+    dedup) value dedup | awk -v m="$1" "$words_awk"'mode($0) == m' ;;
+    *) value "$program" ;;
+    esac
+}
+# Lines "STAGE PARTS AFTER": AFTER is "-", "same" (the part of the same number of the stage before) or "all" of them.
+stages() { printf '%s\n' "$stage_list"; }
+list_stages() {
+    flows | awk -v n="$(value parts)" '
+        {
+            first = $1 != step
+            if (first) { before = writes; writes = 0 }
+            step = $1
+            writes += $5 == "writes"
+            print $1 ($2 == "-" ? "" : "-" $2), $3 == "one" ? 1 : n, NR == 1 ? "-" : first && before == 1 ? "same" : "all"
+        }
+        END { print "report 1 all" }'
+}
+# writers STEP: how many of its stages write streams, of each part one.
+writers() { flows | awk -v s="$1" '$1 == s && $5 == "writes" { n++ } END { print n + 0 }'; }
 program_of() {
     case $1 in
     near* | exact* | substring*) program=dedup ;;
@@ -37,27 +62,32 @@ program_of() {
     *) program=${1%%-*} ;;
     esac
 }
-is_set() { [ -n "$(value shuffle | picked --format=)" ]; }
-is_blend() { [ -n "$(value shuffle | picked '--mix= --mix-schedule=')" ]; }
+is_set() { case $flow_list in *' set '*) ;; *) false ;; esac; }
 # folders RUNNER STAGE: those that the stage writes to are made.
 folders() {
     step=${2%%-*}
     set -- "$1" mkdir -p "$OUT/state/$2" "$OUT/work/$step.phases"
     made=$(made "$step" 0)
-    { [ "$step" = shuffle ] && is_set; } || [ "$step" = report ] || set -- "$@" "${made%/*}"
+    [ "$(writers "$step")" = 0 ] || set -- "$@" "${made%/*}"
     "$@"
 }
-# made STEP I: stream I that a step makes. Pack makes twice as many as there are parts: what passes it, then its bins.
-# Names of the last step's sort as numbers do.
+# made STEP I: stream I that a step makes: those of all parts of its first stage that writes, then of the next. Names of
+# the last step's sort as numbers do.
 made() {
-    if [ "$1" = "$(steps | tail -n 1)" ]; then
+    if [ "$1" = "${step_list##*"$newline"}" ]; then
         w=$(value parts)0
         printf '%s/stream/%0*d.tks\n' "$OUT" ${#w} "$2"
     else
         printf '%s\n' "$OUT/work/$1/$2.tks"
     fi
 }
-step_before() { steps | awk -v s="$1" '$1 == s { print b } { b = $1 }'; }
+step_before() {
+    previous=''
+    for each in $step_list; do
+        [ "$each" != "$1" ] || printf '%s\n' "$previous"
+        previous=$each
+    done
+}
 
 # perform RUNNER STAGE I: calls RUNNER with the command line of a part; its standard input is $stdin.
 perform() {
@@ -67,10 +97,7 @@ perform() {
     n=$(value parts)
     before=$(step_before "$step")
     work=$OUT/work/$step.phases
-    options=$(value "$program")
-    [ "$program" != dedup ] || options=$(value dedup | awk -v m="$step" "$(cat "$share/words.awk")"'
-        mode($0) == m')
-    eval "set -- \"\$bin/\$prefix\$program\" $(printf '%s\n' "$options" | requote)"
+    eval "set -- \"\$bin/\$prefix\$program\" $(options_of "$step" | requote)"
     set -- "$@" --seed "$(value seed 0)" -T "$(limit "$stage" threads 1)"
     [ -x "$1" ] || die "$1: no such program; sluice-batch lies beside the others"
     memory=$(limit "$stage" memory)
@@ -83,38 +110,7 @@ perform() {
         ! given tokenizer || set -- "$@" -t "$(value tokenizer)"
         set -- "$@" --files-from "$OUT/state/inputs" --part "$i/$n" -o "$(made tokenize "$i")"
         ;;
-    *-sign | *-ask) set -- "$@" --phase "$phase" --work "$work" --part "$i/$n" "$(made "$before" "$i")" ;;
-    *-merge | *-verify | *-match) set -- "$@" --phase "$phase" --work "$work" --part "$i/$n" ;;
-    *-cluster) set -- "$@" --phase cluster --work "$work" ;;
-    *-filter)
-        set -- "$@" --phase filter --work "$work" --part "$i/$n" -o "$(made "$step" "$i")" "$(made "$before" "$i")"
-        ;;
     decompose) set -- "$@" --part "$i/$n" -o "$(made decompose "$i")" "$OUT/work/$before/{part}.tks" ;;
-    pack-count) set -- "$@" --phase count --work "$work" --part "$i/$n" "$(made "$before" "$i")" ;;
-    pack-plan) set -- "$@" --phase plan --work "$work" ;;
-    pack-scatter)
-        set -- "$@" --phase scatter --work "$work" --part "$i/$n" -o "$(made pack "$i")" "$(made "$before" "$i")"
-        ;;
-    pack-gather) set -- "$@" --phase gather --work "$work" --part "$i/$n" -o "$(made pack $((n + i)))" ;;
-    shuffle-count | shuffle-scatter)
-        set -- "$@" --phase "$phase" --work "$work" --part "$i/$n"
-        # The order of parts is that of the stream, also where there are twice as many streams.
-        if [ "$before" = pack ]; then
-            set -- "$@" "$(made pack $((2 * i)))" "$(made pack $((2 * i + 1)))"
-        else
-            set -- "$@" "$(made "$before" "$i")"
-        fi
-        ;;
-    shuffle-blend) set -- "$@" --phase blend --work "$work" ;;
-    shuffle-gather)
-        set -- "$@" --phase gather --work "$work" --part "$i/$n"
-        if is_set; then
-            set -- "$@" -o "$OUT/shards"
-        else
-            set -- "$@" -o "$(made shuffle "$i")"
-        fi
-        ;;
-    shuffle-finish) set -- "$@" --phase finish --work "$work" -o "$OUT/shards" ;;
     report)
         stages | while read -r s parts _; do
             [ "$s" = report ] || s="$OUT/stats/$s" awk -v n="$parts" 'BEGIN { for (i = 0; i < n; i++) print ENVIRON["s"] "." i ".json" }'
@@ -122,7 +118,28 @@ perform() {
         stdin=$OUT/state/reports
         set -- "$@" --merge-stats -o "$OUT/report.json" -
         ;;
-    *) die "$stage: no such stage" ;;
+    *) # the flow's line; which of those that write it is; and how many streams of the step before are a part's
+        flow=$(flows | awk -v s="$step" -v t="$phase" '
+            $1 == s && $2 == t { print $3, $4, $5, k + 0 }
+            $1 == s && $5 == "writes" { k++ }')
+        [ -n "$flow" ] || die "$stage: no such stage"
+        m=$(writers "$before") k=${flow##* }
+        set -- "$@" --stage "$phase" --work "$work"
+        case $flow in one*) ;; *) set -- "$@" --part "$i/$n" ;; esac
+        case $flow in
+        *' writes '*) set -- "$@" -o "$(made "$step" $((k * n + i)))" ;;
+        *' set '*) set -- "$@" -o "$OUT/shards" ;;
+        esac
+        case $flow in
+        *' reads '*) # the order of parts is that of the stream, also where there are more streams
+            j=$((m * i))
+            while [ $j -lt $((m * i + m)) ]; do
+                set -- "$@" "$(made "$before" $j)"
+                j=$((j + 1))
+            done
+            ;;
+        esac
+        ;;
     esac
     "$runner" "$@"
 }

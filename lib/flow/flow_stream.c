@@ -1,0 +1,109 @@
+/* flow_stream.c - the stream that a stage reads, and in one process the tape that later
+ * ones read in its place. */
+#include <stdlib.h>
+
+#include "lib/flow/flow_private.h"
+
+/* A stage that reads the tape, in place of a stream. */
+struct replay {
+    const struct slu_flow_cfg *cfg;
+    const struct slu_side_ops *ops;
+    void *ctx, *side;
+};
+
+static int replay_batch(void *ctx, struct slu_batch *b, const uint64_t *ordinal,
+                        struct slu_err *err)
+{
+    const struct replay *r = ctx;
+    int rc = r->ops->work ? r->ops->work(r->ctx, 0, b, r->side, err) : SLU_OK;
+
+    (void)ordinal;
+    return rc ? rc : r->ops->emit(r->ctx, b, r->side, err);
+}
+
+static int replay_note(void *ctx, const void *p, size_t n, struct slu_err *err)
+{
+    const struct replay *r = ctx;
+
+    return r->cfg->note(r->cfg->ctx, p, n, err);
+}
+
+static int read_tape(const struct slu_flow *f, const struct slu_side_ops *ops,
+                     void *ctx, struct slu_err *err)
+{
+    static const struct slu_tape_ops replay = {replay_batch, replay_note};
+    struct replay r = {f->cfg, ops, ctx, calloc(1, ops->side_byte + 1)};
+    int rc = r.side ? slu_tape_read(f->tape, &replay, &r, err)
+                    : slu_fail_nomem(err, ops->side_byte);
+
+    if (r.side && ops->release)
+        ops->release(r.side);
+    free(r.side);
+    return rc;
+}
+
+static int new_tape(struct slu_flow *f, struct slu_err *err)
+{
+    return f->tape
+               ? SLU_OK
+               : slu_tape_new(&f->tape, f->header.tok_bytes, 0, f->cfg->tmpdir, err);
+}
+
+int slu_flow_tape(struct slu_flow *f, const struct slu_batch *b,
+                  const struct slu_seq *q, uint64_t ordinal, struct slu_err *err)
+{
+    int rc = new_tape(f, err);
+
+    return rc ? rc : slu_tape_put(f->tape, b, q, ordinal, err);
+}
+
+int slu_flow_note(struct slu_flow *f, const void *p, size_t n, struct slu_err *err)
+{
+    int rc = new_tape(f, err);
+
+    return rc ? rc : slu_tape_note(f->tape, p, n, err);
+}
+
+int slu_flow_read(struct slu_flow *f, const struct slu_side_ops *ops, void *ctx,
+                  struct slu_err *err)
+{
+    if (f->here && f->stage != f->cfg->spec->stage)
+        return f->tape ? read_tape(f, ops, ctx, err) : SLU_OK;
+    int rc = slu_stream_run_side(f->cfg->reader, ops, ctx, f->cfg->n_threads,
+                                 f->cfg->n_slots, &f->report->in, err);
+
+    if (!rc && !f->here)
+        rc = slu_reader_identity(f->cfg->reader, &f->stream, err);
+    if (!rc && f->want_of && slu_u128_cmp(f->stream, f->want))
+        rc = slu_flow_other_stream(f, err);
+    return rc;
+}
+
+const struct slu_sum *slu_flow_sum(const struct slu_flow *f)
+{
+    return &f->report->in;
+}
+
+static int pass(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    (void)ctx, (void)b, (void)err;
+    return SLU_OK;
+}
+
+/* Its file is there: is it of this stream? */
+int slu_flow_compare(struct slu_flow *f, struct slu_u128 stream, struct slu_err *err)
+{
+    static const struct slu_stream_ops ops = {NULL, pass};
+    struct slu_u128 is;
+    int rc = slu_stream_run(f->cfg->reader, &ops, NULL, f->cfg->n_threads,
+                            f->cfg->n_slots, &f->report->in, err);
+
+    if (!rc)
+        rc = slu_reader_identity(f->cfg->reader, &is, err);
+    if (!rc && slu_u128_cmp(stream, is))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: was made from another stream; remove it, or use -f to make "
+                      "it again",
+                      f->path);
+    return rc;
+}

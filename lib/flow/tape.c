@@ -1,0 +1,179 @@
+#include "lib/flow/tape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/order/spool.h"
+#include "lib/stream/seqrec.h"
+
+enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read back */
+
+/* A record: a word, its bytes, zeros up to a multiple of 8. The word is how many bytes
+ * they are, and what they are: a sequence whose ordinal is the last one's and one more,
+ * else a note, or the ordinal of the next sequence. */
+#define IS_NOTE    (UINT64_C(1) << 62)
+#define IS_ORDINAL (UINT64_C(1) << 63)
+#define N_BYTE     (IS_NOTE - 1)
+
+struct slu_tape {
+    struct slu_spool *spool;
+    const char *tmpdir;
+    struct slu_seqrec rec;
+    size_t most; /* bytes of a record, its word too */
+    uint64_t n_seq, next;
+    /* Reading. */
+    struct slu_batch b;
+    uint64_t *ordinal;
+    size_t cap_ordinal;
+};
+
+int slu_tape_new(struct slu_tape **out, unsigned tok_bytes, uint64_t budget_byte,
+                 const char *tmpdir, struct slu_err *err)
+{
+    struct slu_tape *t = calloc(1, sizeof *t);
+
+    *out = t;
+    if (!t)
+        return slu_fail_nomem(err, sizeof *t);
+    t->tmpdir = tmpdir;
+    slu_seqrec_init(&t->rec);
+    slu_batch_init(&t->b, tok_bytes);
+    int rc = slu_spool_new(&t->spool, budget_byte, tmpdir, err);
+    if (rc) {
+        slu_tape_free(t);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void slu_tape_free(struct slu_tape *t)
+{
+    if (!t)
+        return;
+    slu_spool_free(t->spool);
+    slu_seqrec_release(&t->rec);
+    slu_batch_release(&t->b);
+    free(t->ordinal);
+    free(t);
+}
+
+uint64_t slu_tape_spilled(const struct slu_tape *t)
+{
+    return slu_spool_spilled(t->spool);
+}
+
+/* ---- putting ---- */
+
+static int put(struct slu_tape *t, uint64_t flags, const struct slu_piece *piece,
+               unsigned n_piece, struct slu_err *err)
+{
+    static const uint8_t zero[8];
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < n_piece; i++)
+        n += piece[i].n;
+    const uint64_t word = n | flags;
+    t->most = n + 8 > t->most ? n + 8 : t->most;
+    int rc = slu_spool_put(t->spool, &word, sizeof word, err);
+    for (unsigned i = 0; i < n_piece && !rc; i++)
+        if (piece[i].n)
+            rc = slu_spool_put(t->spool, piece[i].p, piece[i].n, err);
+    return rc ? rc : slu_spool_put(t->spool, zero, (size_t)-n & 7, err);
+}
+
+int slu_tape_put(struct slu_tape *t, const struct slu_batch *b, const struct slu_seq *q,
+                 uint64_t ordinal, struct slu_err *err)
+{
+    const struct slu_piece jump = {&ordinal, sizeof ordinal};
+    int rc = ordinal == t->next ? SLU_OK : put(t, IS_ORDINAL, &jump, 1, err);
+
+    if (!rc)
+        rc = slu_seqrec_pack(&t->rec, b, q, err);
+    if (!rc)
+        rc = put(t, 0, t->rec.piece, SLU_SEQREC_PIECES, err);
+    t->next = ordinal + 1;
+    t->n_seq++;
+    return rc;
+}
+
+int slu_tape_note(struct slu_tape *t, const void *p, size_t n, struct slu_err *err)
+{
+    return put(t, IS_NOTE, &(struct slu_piece){p, n}, 1, err);
+}
+
+/* ---- reading ---- */
+
+static int emit(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,
+                struct slu_err *err)
+{
+    int rc = t->b.n_seq ? ops->emit(ctx, &t->b, t->ordinal, err) : SLU_OK;
+
+    slu_batch_trim(&t->b);
+    return rc;
+}
+
+/* The next record, borrowed until the next call. */
+static int next_record(struct slu_tape *t, uint64_t *word, const void **p, size_t *n,
+                       struct slu_err *err)
+{
+    int rc = slu_spool_get(t->spool, p, sizeof *word, err);
+
+    if (rc)
+        return rc;
+    memcpy(word, *p, sizeof *word);
+    *n = (size_t)(*word & N_BYTE);
+    if (*n + 8 > t->most || (*word & IS_ORDINAL && *n != sizeof t->next))
+        return slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged", t->tmpdir);
+    rc = slu_spool_get(t->spool, p, (*n + 7) & ~(size_t)7, err);
+    return rc == SLU_EOF ? slu_fail(err, SLU_E_TRUNCATED,
+                                    "temporary file in %s: ends early", t->tmpdir)
+                         : rc;
+}
+
+static int add(struct slu_tape *t, const void *p, size_t n, struct slu_err *err)
+{
+    int rc = slu_seqrec_add(&t->b, p, n, err);
+
+    if (!rc)
+        rc =
+            slu_grow(&t->ordinal, &t->cap_ordinal, t->b.n_seq, sizeof *t->ordinal, err);
+    if (!rc)
+        t->ordinal[t->b.n_seq - 1] = t->next++;
+    return rc;
+}
+
+int slu_tape_read(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,
+                  struct slu_err *err)
+{
+    uint64_t word, n_seq = 0;
+    const void *p;
+    size_t n;
+    int rc = slu_spool_rewind(t->spool, t->most, err);
+
+    t->next = 0;
+    while (!rc) {
+        rc = next_record(t, &word, &p, &n, err);
+        if (rc)
+            break;
+        if (word & IS_ORDINAL) {
+            memcpy(&t->next, p, sizeof t->next);
+        } else if (word & IS_NOTE) {
+            rc = emit(t, ops, ctx, err);
+            if (!rc)
+                rc = ops->note(ctx, p, n, err);
+        } else {
+            n_seq++;
+            rc = add(t, p, n, err);
+            if (!rc && slu_batch_weight(&t->b) >= BATCH_TOK)
+                rc = emit(t, ops, ctx, err);
+        }
+    }
+    if (rc == SLU_EOF)
+        rc = emit(t, ops, ctx, err);
+    if (rc || n_seq == t->n_seq)
+        return rc;
+    return slu_fail(err, SLU_E_CONSERVATION,
+                    "internal error: %llu sequences waited and %llu came back; please "
+                    "report it",
+                    (unsigned long long)t->n_seq, (unsigned long long)n_seq);
+}

@@ -1,0 +1,37 @@
+/* json_flat.h - private to lib: records that are one object of strings and little else,
+ * which nearly all are, at the speed of memory.
+ *
+ * What it does not take is not wrong: another parser of json.h has to look.
+ */
+#ifndef SLU_JSON_FLAT_H
+#define SLU_JSON_FLAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct slu_flat_field {
+    const char *name; /* wanted key; NULL: unused */
+    size_t name_len;
+    const uint8_t *p; /* out: the last string of that key, unescaped; NULL: none */
+    size_t len;
+};
+
+/* Reads the n bytes at rec, which are valid UTF-8; SLU_JSON_PADDING more can be read.
+ * Strings go to `out`, which has room for n + 64 bytes. False: this is no JSON, or
+ * something rare is in it: objects, arrays, fractions, surrogates, escapes in a key; or
+ * a wanted value is no string. */
+typedef bool slu_json_flat_fn(const uint8_t *rec, size_t n,
+                              struct slu_flat_field *field, size_t n_field,
+                              uint8_t *out);
+slu_json_flat_fn slu_json_flat_avx512;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,109 @@
+"""programs.py BIN [SEED] - programs on the emulated device: the bytes of --device cpu, and kernels that ran.
+
+BIN holds programs that are linked with tests/emu/cudart.c; $BIN the ordinary ones, which make their input. Each job runs with --device cpu and with --device cuda and
+must write the same. Findings of the emulator are exit statuses.
+"""
+import hashlib
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+BIN = os.path.abspath(sys.argv[1])
+ORDINARY = os.environ["BIN"]
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+failed = 0
+
+
+def report(good, what, why=""):
+    global failed
+    failed += not good
+    print("%s %s%s" % ("ok" if good else "not ok", what, "" if good else ": " + why), flush=True)
+
+
+def run(args, folder=BIN, **more):
+    env = dict(os.environ, SLU_EMU_LOG="log", SLUICE_CACHE_DIR="", **more)
+    if os.path.exists("log"):
+        os.unlink("log")
+    p = subprocess.run([os.path.join(folder, args[0])] + args[1:], env=env, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out = p.stdout
+    if "--plan" in args:  # a column of pack's is seconds
+        out = re.sub(rb"(?m) +[0-9]+\.[0-9]{3}$", b"", out)
+    return p.returncode, hashlib.sha256(out).hexdigest(), p.stderr.decode("utf-8", "replace"), len(out)
+
+
+def launches():
+    with open("log") as f:
+        return int(re.search("launches ([0-9]+)", f.read()).group(1))
+
+
+def check(args, device_memory=None):
+    what = " ".join(args) + (", %s MiB" % device_memory if device_memory else "")
+    want = run(args + ["--device", "cpu"])
+    if want[0] != 0 or want[3] == 0:
+        report(False, what, "--device cpu: status %d, %d bytes: %s" % (want[0], want[3], want[2]))
+        return
+    got = run(args + ["--device", "cuda"], **({"SLU_EMU_MIB": device_memory} if device_memory else {}))
+    if got[:2] != want[:2] or got[2] != want[2]:
+        report(False, what, "status %d, %s bytes: %s" % (got[0], "the same" if got[1] == want[1] else "other",
+                                                         got[2][-2000:]))
+    else:
+        report(launches() > 0, what, "no kernel ran")
+
+
+def files(r):
+    """Documents of bytes; ids of two and of four bytes with 0 behind each document."""
+    with open("c.jsonl", "w") as f:
+        for i in range(600):
+            n = r.choice((0, 1, 7, 60, 300, 2000)) + r.randrange(40)
+            f.write('{"text": "%s", "domain": "%s"}\n' % ("".join(r.choice("abc de") for _ in range(n)), r.choice("xyz")))
+    for name, code, top in (("a.npy", "H", 50000), ("b.npy", "I", 120000)):
+        ids = [r.randrange(1, top) if r.randrange(150) else 0 for _ in range(90000)] + [7] * 9000 + [0, 0, 5, 0]
+        with open(name, "wb") as f:
+            f.write(struct.pack("<%d%s" % (len(ids), code), *ids))
+
+
+def jobs():
+    stream, two, four = ["c.tks"], ["--eos-id", "0", "--token-bytes", "2", "a.npy"], [
+        "--eos-id", "0", "--token-bytes", "4", "--vocab-size", "120000", "b.npy"]
+    for method in ("bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "concat"):
+        yield ["pack", "--length", "512", "--method", method] + stream
+    yield ["pack", "--method", "multi", "--buckets", "256,512,1024"] + stream
+    yield ["pack", "--length", "300", "--mix-domains"] + two
+    yield ["pack", "--length", "1024", "--fill", "drop", "-T", "2"] + four
+    yield ["pack", "--length", "512", "--balance", "2"] + two
+    yield ["pack", "--length", "512", "--max-segments", "3"] + four
+    yield ["pack", "--length", "512", "-z"] + stream
+    yield ["pack", "d.tks"]
+    yield ["pack", "--length", "700", "-M", "32M"] + four + ["b.npy", "b.npy"]
+    yield ["pack", "--plan", "--length", "512"] + stream
+    for inputs in (stream, two, four):
+        yield ["decompose", "--plan"] + inputs
+    for inputs in (two, four):
+        yield ["inspect", "--histogram"] + inputs
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="sluice-emu.", dir=os.environ.get("TMPDIR", "/var/tmp")) as folder:
+        os.chdir(folder)
+        files(random.Random(SEED))
+        for args in (["tokenize", "-t", "bytes", "--domain-field", "domain", "c.jsonl", "-o", "c.tks"],
+                     ["decompose", "--min", "64", "--max", "256", "c.tks", "-o", "d.tks"]):
+            done = run(args, ORDINARY)
+            if done[0]:
+                report(False, " ".join(args), done[2])
+                return
+        for args in jobs():
+            check(args)
+        got = run(["inspect", "--histogram", "--device", "cuda", "c.tks"])
+        report(got[0] == 0 and got[2].count("\n") == 1 and "no kernel had work" in got[2], "a device without work", got[2])
+        check(["pack", "--length", "512", "c.tks"], "3")  # windows of the output, or no room at all
+        os.chdir("/")
+
+
+main()
+sys.exit(failed != 0)

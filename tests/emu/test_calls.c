@@ -1,0 +1,164 @@
+/* Each call that a kernel makes to the runtime failing in turn: that is answered, not
+ * that arguments are wrong, and nothing of it is left for the next call. And the policy
+ * of lib/device.h with its own thresholds, on a device that is there. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <cuda_runtime_api.h>
+#include <string.h>
+
+#include "kernels/device.h"
+#include "kernels/gather.h"
+#include "kernels/histogram.h"
+#include "kernels/place.h"
+#include "kernels/scan.h"
+#include "kernels/sort.h"
+#include "lib/device.h"
+#include "tests/emu/emu.h"
+
+enum { N = 5000, LEN = 3, MOST_WORK = 1 << 20 };
+
+/* Device memory: N lengths in two widths, N runs that a plan makes of them, ids. */
+static struct {
+    void *len8, *len4, *src, *order, *step, *interval, *run_item, *run_dst, *ids, *out;
+    void *work;
+} on;
+
+static void *put(const void *host, size_t n_byte)
+{
+    void *p;
+    assert_int_equal(slu_device_alloc(&p, n_byte), 0);
+    assert_int_equal(host ? slu_device_put(p, host, n_byte, NULL)
+                          : slu_device_zero(p, n_byte, NULL),
+                     0);
+    return p;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    static uint64_t len8[N], src[N];
+    static uint32_t len4[N];
+    const struct slu_place_step step = {
+        .repeat = 1, .len_tok = LEN, .parent = SLU_PLACE_OPENED};
+    const struct slu_place_interval interval = {.items = 1, .capacity = LEN};
+    for (uint32_t i = 0; i < N; i++) {
+        len8[i] = len4[i] = LEN;
+        src[i] = (uint64_t)LEN * i;
+    }
+    on.len8 = put(len8, sizeof len8);
+    on.len4 = put(len4, sizeof len4);
+    on.src = put(src, sizeof src);
+    on.step = put(&step, sizeof step);
+    on.interval = put(&interval, sizeof interval);
+    on.order = put(NULL, N * 4);
+    on.run_item = put(NULL, N * 4);
+    on.run_dst = put(NULL, N * 8);
+    on.ids = put(NULL, N * LEN * 2 + 16);
+    on.out = put(NULL, N * LEN * 2);
+    on.work = put(NULL, MOST_WORK);
+    return 0;
+}
+
+/* ---- the kernels, each with the question for its workspace ---- */
+
+static int histogram(void)
+{
+    size_t n = slu_histogram_cuda_work(N, N);
+    return slu_histogram_cuda(on.len8, N, on.out, 1000, on.work, n, NULL);
+}
+
+static int sort(void)
+{
+    size_t n = slu_sort_lengths_cuda_work(N, LEN);
+    assert_true(n <= MOST_WORK);
+    return slu_sort_lengths_cuda(on.len4, N, LEN, 0, on.order, on.work, n, NULL);
+}
+
+static int place(void)
+{
+    const struct slu_place p = {on.order, N, on.step, 1, on.interval, 1};
+    return slu_place_cuda(&p, on.run_item, on.run_dst, on.work,
+                          slu_place_cuda_work(N, 1, 1), NULL);
+}
+
+static int gather(void)
+{
+    const struct slu_gather g = {.pool = on.ids,
+                                 .src = on.src,
+                                 .len = on.len4,
+                                 .run_item = on.run_item,
+                                 .run_dst = on.run_dst,
+                                 .n_run = N,
+                                 .tok_bytes = 2};
+    return slu_gather_cuda(&g, 0, N * LEN, on.out, on.work,
+                           slu_gather_cuda_work(&g, N * LEN), NULL);
+}
+
+static int scan(void)
+{
+    size_t n = slu_eos_lengths_cuda_work(N * LEN);
+    return slu_eos_lengths_cuda(on.ids, N * LEN, 2, 1, on.run_dst, 100, on.order,
+                                on.out, on.work, n, NULL);
+}
+
+static void test_calls(void **state)
+{
+    static const struct {
+        const char *name;
+        int (*call)(void);
+    } KERNEL[] = {{"sort", sort},
+                  {"place", place},
+                  {"gather", gather},
+                  {"histogram", histogram},
+                  {"scan", scan}};
+    (void)state;
+    for (size_t k = 0; k < sizeof KERNEL / sizeof *KERNEL; k++) {
+        assert_int_equal(KERNEL[k].call(), 0); /* what is asked once is known now */
+        emu_fail_call(0);
+        assert_int_equal(KERNEL[k].call(), 0);
+        uint64_t n = emu_fail_call(0);
+        assert_true(n > 0);
+        for (uint64_t i = 1; i <= n; i++) {
+            emu_fail_call(i);
+            int code = KERNEL[k].call();
+            emu_fail_call(0);
+            /* CUB has names of its own for what it meets. */
+            if (code == 0 || code == cudaErrorInvalidValue)
+                fail_msg("%s: call %d of %d fails: %d, %s", KERNEL[k].name, (int)i,
+                         (int)n, code, slu_device_error(code));
+            assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+            assert_int_equal(KERNEL[k].call(), 0);
+        }
+    }
+}
+
+/* Work that comes in parts is worth a device when the parts together are. */
+static void test_policy(void **state)
+{
+    (void)state;
+    struct slu_device d;
+    struct slu_err err = SLU_ERR_INIT;
+    uint64_t least = slu_device_least(SLU_WORK_PACK);
+    assert_int_equal(slu_device_choose(&d, SLU_DEVICE_AUTO, 0, &err), SLU_OK);
+    assert_false(slu_device_take(&d, SLU_WORK_PACK, least / 2));
+    assert_false(slu_device_take(&d, SLU_WORK_PACK, least - least / 2 - 1));
+    assert_string_equal(d.name, "cpu");
+    assert_false(d.taken);
+    assert_true(slu_device_take(&d, SLU_WORK_PACK, 1));
+    assert_string_equal(d.name, "cuda:0 (emulated sm_80)");
+    assert_true(d.taken);
+    assert_true(slu_device_take(&d, SLU_WORK_PACK, UINT64_MAX));
+    assert_true(slu_device_take(&d, SLU_WORK_PACK, 1));
+    assert_false(slu_device_take(&d, SLU_WORK_SCAN, UINT64_MAX)); /* never */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls),
+                                       cmocka_unit_test(test_policy)};
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}

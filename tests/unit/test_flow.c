@@ -1,0 +1,124 @@
+/* Flows as data: each one there is fits together, what does not is seen, and the graph
+ * in words is what sluice-batch reads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "lib/dedup/exact_flow.h"
+#include "lib/dedup/near_private.h"
+#include "lib/dedup/passages_flow.h"
+#include "lib/order/shuffle_flow.h"
+#include "lib/pack/pack_flow.h"
+
+static void test_fits(void **state)
+{
+    const struct slu_flow_spec *const all[] = {
+        &slu_pack_flow_spec,
+        slu_exact_spec(false),
+        slu_exact_spec(true),
+        slu_near_spec(false),
+        slu_near_spec(true),
+        &slu_passages_flow_spec,
+        slu_shuffle_flow_spec(false, false),
+        slu_shuffle_flow_spec(false, true),
+        slu_shuffle_flow_spec(true, false),
+        slu_shuffle_flow_spec(true, true),
+    };
+    struct slu_err err = SLU_ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (slu_flow_check(all[i], &err))
+            fail_msg("%s", err.msg);
+    }
+}
+
+enum { A, B, TABLES };
+
+static void refused(const struct slu_table_spec *table, const struct slu_stage *stage,
+                    unsigned n_stage, const char *why)
+{
+    const struct slu_flow_spec spec = {"x", table, stage, TABLES, n_stage};
+    struct slu_err err = SLU_ERR_INIT;
+
+    assert_int_equal(slu_flow_check(&spec, &err), SLU_E_USAGE);
+    if (!strstr(err.msg, why))
+        fail_msg("%s", err.msg);
+}
+
+static void test_does_not_fit(void **state)
+{
+    const struct slu_table_spec table[TABLES] = {
+        [A] = {"a", SLU_ROWS, SLU_CUT_RANGES, 1, 40},
+        [B] = {"b", SLU_ROWS, SLU_CUT_PARTS, 1, 20},
+    };
+    const struct slu_stage
+        first = {"first", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(A), 1, 4, NULL, NULL,
+                 NULL},
+        range = {"range",
+                 SLU_STAGE_RANGES,
+                 SLU_STAGE_IN({A, SLU_MINE}),
+                 1,
+                 SLU_STAGE_OUT(B),
+                 1,
+                 4,
+                 NULL,
+                 NULL,
+                 NULL};
+    struct slu_stage s[3] = {first, range};
+
+    (void)state;
+    const struct slu_flow_spec good = {"x", table, s, TABLES, 2};
+    assert_int_equal(slu_flow_check(&good, NULL), SLU_OK);
+    s[1].share = 5;
+    refused(table, s, 2, "more than all memory");
+    s[1] = range;
+    s[1].flags = 0;
+    refused(table, s, 2, "cut otherwise");
+    s[1].in = SLU_STAGE_IN({A, SLU_OWN});
+    s[1].flags = SLU_STAGE_RANGES;
+    refused(table, s, 2, "of no stage of parts");
+    s[1] = first;
+    refused(table, s, 2, "more than one");
+    s[0] = range;
+    refused(table, s, 2, "no stage before it");
+    s[0] = first;
+    s[1] = range;
+    s[1].name = "first";
+    refused(table, s, 2, "there twice");
+    s[0].out = SLU_STAGE_OUT(B);
+    refused(table, s, 1, "does not know the parts");
+}
+
+static void test_words(void **state)
+{
+    struct slu_buf t = SLU_BUF_INIT;
+
+    (void)state;
+    assert_int_equal(slu_flow_print(slu_shuffle_flow_spec(true, true), &t, NULL),
+                     SLU_OK);
+    assert_string_equal((const char *)t.data, "count parts reads - -\n"
+                                              "mix one - - count\n"
+                                              "scatter parts reads - mix\n"
+                                              "gather ranges - set scatter\n"
+                                              "finish one - set mix,scatter\n");
+    slu_buf_clear(&t);
+    assert_int_equal(slu_flow_print(&slu_pack_flow_spec, &t, NULL), SLU_OK);
+    assert_string_equal((const char *)t.data, "count parts reads - -\n"
+                                              "plan one - - count\n"
+                                              "scatter parts reads writes count,plan\n"
+                                              "gather ranges - writes plan,scatter\n");
+    slu_buf_release(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fits),
+                                       cmocka_unit_test(test_does_not_fit),
+                                       cmocka_unit_test(test_words)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,80 @@
+"""What the modules share: the error, optional packages, hashes, files mapped into memory."""
+
+from __future__ import annotations
+
+import importlib
+import mmap
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_EXTRAS = {"zstandard": "zstd", "xxhash": "hash", "torch": "torch", "grain": "grain", "pyarrow": "parquet"}
+
+
+class SluiceError(Exception):
+    """What is wrong, where, and what helps."""
+
+
+def need(module: str, why: str) -> Any:
+    """The optional package `module` (or a module of it); a SluiceError that says how to get it."""
+    package = module.split(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        raise SluiceError(
+            f"{why} needs the package {package}: pip install {package}, or sluice[{_EXTRAS[package]}]"
+        ) from e
+
+
+def unzstd(data: Any, n_byte: int | None, where: str) -> bytes:
+    """One frame of zstd, which must hold n_byte bytes where that is known."""
+    try:
+        from compression import zstd  # Python 3.14 and later
+
+        out: bytes = zstd.decompress(data)
+    except ImportError:
+        z = need("zstandard", f"{where}: a compressed file")
+        try:
+            out = z.ZstdDecompressor().decompress(data)
+        except z.ZstdError as e:
+            raise SluiceError(f"{where}: damaged: {e}; make or copy the set again") from e
+    if n_byte is not None and len(out) != n_byte:
+        raise SluiceError(f"{where}: damaged: {len(out)} bytes where {n_byte} must be")
+    return out
+
+
+def wrong_size(path: str, size: int, n_byte: int) -> SluiceError:
+    return SluiceError(f"{path}: has {size} bytes, and {n_byte} were written; copy or make the set again")
+
+
+def map_file(path: str, n_byte: int | None = None) -> Array:
+    """The file's bytes, mapped; SluiceError if it is not there or has not n_byte bytes."""
+    try:
+        with open(path, "rb") as f:
+            size = os.fstat(f.fileno()).st_size
+            if n_byte is not None and size != n_byte:
+                raise wrong_size(path, size, n_byte)
+            if not size:
+                return np.zeros(0, np.uint8)
+            return np.frombuffer(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+    except FileNotFoundError as e:
+        raise SluiceError(f"{path}: is missing; the set is incomplete: copy it again, or run shuffle again") from e
+    except OSError as e:
+        raise SluiceError(f"{path}: cannot be read: {e.strerror}") from e
+
+
+def check_hash(data: Any, want: str, where: str) -> None:
+    """Refuse data whose XXH3-64 is not `want`, where xxhash is installed."""
+    try:
+        import xxhash
+    except ImportError:
+        return
+    got = xxhash.xxh3_64_hexdigest(data)
+    if got != want:
+        raise SluiceError(
+            f"{where}: is not as it was written (its XXH3-64 is {got}, and was {want}); copy or make the set again"
+        )

@@ -1,0 +1,389 @@
+"""sluice.open: sets of shards and stream files, as sequences by bucket and number."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._base import Array, SluiceError, check_hash, map_file, need, wrong_size
+from .shards import FORMATS, Rows, Shard, open_shard
+from .stream import Segments, StreamFile
+
+_KEPT_SHARDS = 256  # mapped at once by a set; each takes a file descriptor
+
+
+class Sequence:
+    """A sequence: its ids, and what each part of it is.
+
+    Everything is made when it is asked for. What has one entry a segment (lengths, sources,
+    documents, offsets, domains, record_ids) has padding, if any, last.
+    """
+
+    __slots__ = ("_segments", "bucket", "index")
+
+    def __init__(self, bucket: Bucket, index: int) -> None:
+        self.bucket, self.index = bucket, index
+        self._segments: Segments | None = None
+
+    @property
+    def ids(self) -> Array:
+        """The ids, as they are stored: read-only, not copied. With label tokens one more than the length."""
+        return self.bucket.ids(self.index)
+
+    @property
+    def segments(self) -> Segments:
+        if self._segments is None:
+            self._segments = self.bucket.segments(self.index, self.index + 1)
+        return self._segments
+
+    @property
+    def lengths(self) -> Array:
+        return self.segments.length
+
+    @property
+    def cu_seqlens(self) -> Array:
+        """Where segments begin, and the end: 0, …, len(ids); int32."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int32)
+
+    @property
+    def position_ids(self) -> Array:
+        """Place of each id in its segment; int64."""
+        n = self.lengths
+        out: Array = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+        return out
+
+    @property
+    def padding(self) -> int:
+        """How many ids at the end are padding."""
+        s = self.segments
+        return int(s.length[s.padding].sum())
+
+    @property
+    def loss_mask(self) -> Array:
+        """True for ids that are to be predicted: not padding, nor the first of a segment, which
+        nothing in its document comes before."""
+        out: Array = self.position_ids > 0
+        if self.padding:
+            out[len(out) - self.padding :] = False
+        return out
+
+    @property
+    def documents(self) -> list[int | None]:
+        return self._numbers(self.segments.document)
+
+    @property
+    def offsets(self) -> list[int | None]:
+        return self._numbers(self.segments.offset)
+
+    def _numbers(self, column: Array) -> list[int | None]:
+        return [None if p else n for p, n in zip(self.segments.padding.tolist(), column.tolist())]
+
+    @property
+    def sources(self) -> list[str | None]:
+        return self.segments.sources
+
+    @property
+    def domains(self) -> list[str | None]:
+        return self.segments.domains
+
+    @property
+    def record_ids(self) -> list[str | None]:
+        return self.segments.record_ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Bucket:
+    """The sequences of one length, in the order of their shards; of a stream, all of them."""
+
+    def __init__(self, owner: Set, name: str, length: int | None, n_ids: int | None, n_seq: int) -> None:
+        self._owner, self._n_seq = owner, n_seq
+        self.name = name
+        self.length = length  #: nominal length in tokens; None in a stream
+        self.n_ids = n_ids  #: ids of a sequence: one more with label tokens
+
+    def __len__(self) -> int:
+        return self._n_seq
+
+    def _number(self, i: int) -> int:
+        if not -self._n_seq <= i < self._n_seq:
+            raise IndexError(f"sequence {i} of the {self._n_seq} of {self.name}")
+        return i % self._n_seq
+
+    def __getitem__(self, i: int) -> Sequence:
+        return Sequence(self, self._number(i))
+
+    def __iter__(self) -> Iterator[Sequence]:
+        return (Sequence(self, i) for i in range(self._n_seq))
+
+    def ids(self, i: int) -> Array:
+        """The ids of sequence i: read-only, not copied."""
+        return self._owner._stream(self.name).ids(self._number(i))
+
+    def segments(self, a: int, b: int) -> Segments:
+        """The segments of sequences a to b, b not among them."""
+        return self._owner._stream(self.name).segments(a, b)
+
+
+class ShardBucket(Bucket):
+    """A bucket of a set of shards."""
+
+    n_ids: int
+    length: int
+    _owner: ShardSet
+
+    def __init__(self, owner: ShardSet, row: dict[str, Any], shards: list[Shard]) -> None:
+        super().__init__(owner, row["name"], row["length"], row["ids"], row["sequences"])
+        self._shards = shards
+        counts = np.array([s.n_seq for s in shards], np.int64)
+        self._ends = np.cumsum(counts)
+        if len(shards) != row["shards"] or int(counts.sum()) != self._n_seq:
+            raise SluiceError(
+                f"{owner.path}: manifest.jsonl has {len(shards)} shards of {int(counts.sum())} sequences "
+                f"for {self.name}, report.json {row['shards']} of {self._n_seq}; make or copy the set again"
+            )
+        # All but the last shard have as many sequences, in every set that one program wrote.
+        even = len(counts) > 0 and (counts[:-1] == counts[0]).all() and counts[-1] <= counts[0]
+        self._even = int(counts[0]) if even else 0
+        self._open: dict[int, Rows] = {}
+
+    def _place(self, i: int) -> tuple[int, int]:
+        """The shard that has sequence i, and its number there."""
+        if self._even:
+            return divmod(i, self._even)
+        k = int(np.searchsorted(self._ends, i, "right"))
+        return k, i - int(self._ends[k - 1] if k else 0)
+
+    def _rows(self, k: int) -> Rows:
+        return self._open.get(k) or self._owner._open_shard(self, k, self._shards[k])
+
+    def ids(self, i: int) -> Array:
+        if not 0 <= i < self._n_seq:
+            i = self._number(i)
+        k, j = divmod(i, self._even) if self._even else self._place(i)
+        return (self._open.get(k) or self._rows(k)).row(j)
+
+    def block(self, a: int, b: int) -> Array:
+        """Ids of sequences a to b as rows: not copied where one shard has them side by side."""
+        if not 0 <= a <= b <= self._n_seq:
+            raise IndexError(f"sequences {a} to {b} of the {self._n_seq} of {self.name}")
+        parts = []
+        while a < b:
+            k, j = self._place(a)
+            n = min(b - a, self._shards[k].n_seq - j)
+            parts.append(self._rows(k).block(j, j + n))
+            a += n
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.zeros((0, self.n_ids), self._owner.dtype)
+
+
+class Set:
+    """What sluice.open gives: buckets, by name (`D_8`), by length, or in order of length.
+
+    It can be pickled, and shared by threads and by processes that were forked.
+    """
+
+    path: str
+    format: str  #: "wds", …, or "stream"
+    report: dict[str, Any]  #: report.json; of a stream, what its header says
+    buckets: list[Any]
+    dtype: np.dtype[np.unsignedinteger]  #: of stored ids
+    label_tokens: bool  #: sequences have one id more than their bucket's length
+    checksum: str | None  #: of the set's contents
+    eos_id: int | None
+    pad_id: int | None
+    vocab_size: int
+
+    def __init__(self, path: str, **options: Any) -> None:
+        self._arguments = (path, options)
+        self._lock = threading.Lock()
+        self._streams: dict[str, StreamFile] = {}
+
+    def __reduce__(self) -> Any:
+        path, options = self._arguments
+        return partial(type(self), path, **options), ()
+
+    @cached_property
+    def _by_key(self) -> dict[Any, Bucket]:
+        return {k: b for b in self.buckets for k in (b.name, b.length) if k is not None}
+
+    def __getitem__(self, key: str | int) -> Any:
+        try:
+            return self._by_key[key]
+        except KeyError:
+            raise KeyError(f"{key!r}: the buckets are {', '.join(b.name for b in self.buckets)}") from None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.buckets)
+
+    def __len__(self) -> int:
+        return len(self.buckets)
+
+    @property
+    def lengths(self) -> list[int]:
+        """The buckets' lengths, ascending."""
+        return [b.length for b in self.buckets if b.length is not None]
+
+    def _stream(self, name: str) -> StreamFile:
+        raise NotImplementedError
+
+    def verify(self) -> None:
+        """Reads everything and compares it with its hashes; SluiceError says what is wrong where."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        n = sum(len(b) for b in self.buckets)
+        return f"<sluice {self.format} {self.path}: {n} sequences in {len(self.buckets)} buckets>"
+
+
+class Stream(Set):
+    """A stream file: one bucket, "stream", with the sequences as they come, of any length."""
+
+    def __init__(self, path: str, **options: Any) -> None:
+        super().__init__(path, **options)
+        f = StreamFile(path)
+        h = f.header
+        self.path, self.format, self.checksum = path, "stream", None
+        self.report = {**vars(h), "sequences": len(f)}
+        self.dtype = np.dtype(f"<u{h.token_bytes}")
+        self.label_tokens, self.vocab_size = h.label_tokens, h.vocab_size
+        self.eos_id, self.pad_id = h.eos_id, h.pad_id
+        self._streams["stream"] = f
+        self.buckets = [Bucket(self, "stream", None, None, len(f))]
+
+    def _stream(self, name: str) -> StreamFile:
+        return self._streams[name]
+
+    def verify(self) -> None:
+        f = self._streams["stream"]
+        for k in range(len(f._frames)):
+            f._decode(k)
+
+
+class ShardSet(Set):
+    """A folder of shards that `shuffle` wrote."""
+
+    def __init__(self, path: str, **options: Any) -> None:
+        super().__init__(path, **options)
+        self.path = path
+        self._index: str = options.get("index") or ""
+        self._opened: deque[tuple[ShardBucket, int]] = deque()  # oldest first
+        text = self._read("report.json")
+        try:
+            r = json.loads(text)
+            self._seal = str(r["xxh3_64"])
+            manifest, t = r["manifest"], r["tokenizer"]
+            self.report, self.format, self.label_tokens = r, r["format"], r["label_tokens"]
+            self.checksum, self.vocab_size = r["checksum"], t["vocab_size"]
+            self.eos_id, self.pad_id = t["eos_id"], t["pad_id"]
+            self.dtype = np.dtype(f"<u{t['token_bytes']}")
+            rows = sorted(r["buckets"], key=lambda b: int(b["length"]))
+            check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self._seal, f"{path}/report.json")
+        except (ValueError, KeyError, TypeError) as e:
+            raise SluiceError(f"{path}/report.json: is not what shuffle writes ({e!r}); make the set again") from e
+        if self.format not in FORMATS:
+            raise SluiceError(f"{path}: format {self.format}: this version reads {', '.join(FORMATS)}")
+        lines = self._read("manifest.jsonl")
+        if len(lines) != manifest["bytes"]:
+            raise wrong_size(f"{path}/manifest.jsonl", len(lines), manifest["bytes"])
+        check_hash(lines, manifest["xxh3_64"], f"{path}/manifest.jsonl")
+        try:
+            self._files: list[dict[str, Any]] = json.loads(b"[" + b",".join(lines.splitlines()) + b"]")
+            self.buckets = self._make_buckets(rows)
+        except (ValueError, KeyError, TypeError) as e:
+            raise SluiceError(f"{path}/manifest.jsonl: is not what shuffle writes ({e!r}); make the set again") from e
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return Path(self.path, name).read_bytes()
+        except FileNotFoundError as e:
+            raise SluiceError(
+                f"{self.path}: the set is incomplete: there is no {name}; run the same shuffle again, "
+                "which goes on where it stopped, or copy the set again"
+            ) from e
+        except OSError as e:
+            raise SluiceError(f"{self.path}/{name}: cannot be read: {e.strerror}") from e
+
+    def _make_buckets(self, rows: list[dict[str, Any]]) -> list[ShardBucket]:
+        shards: dict[str, list[Shard]] = {}
+        there: dict[str, set[str]] = {}
+        self._sizes: dict[str, int] = {}
+        for f in self._files:
+            name = f["file"]
+            folder, _, base = name.rpartition("/")
+            if folder not in there:
+                where = os.path.join(self.path, folder)
+                there[folder] = set(os.listdir(where)) if os.path.isdir(where) else set()
+            if base not in there[folder]:
+                raise SluiceError(
+                    f"{self.path}/{name}: is missing; the set is incomplete: copy it again, or make it again"
+                )
+            self._sizes[name] = f["bytes"]
+            if "shard" in f and name.endswith(FORMATS[self.format]):
+                of_bucket = shards.setdefault(folder, [])
+                if f["shard"] != len(of_bucket):
+                    raise SluiceError(f"{self.path}/manifest.jsonl: {name} is not shard {len(of_bucket)}")
+                of_bucket.append(Shard(name, f["bytes"], f["xxh3_64"], f["sequences"]))
+        return [ShardBucket(self, r, shards.get(r["name"], [])) for r in rows]
+
+    def _open_shard(self, bucket: ShardBucket, k: int, shard: Shard) -> Rows:
+        rows = open_shard(self.format, self.path, shard, self.dtype, bucket.n_ids, self._index, self._seal)
+        with self._lock:
+            bucket._open[k] = rows
+            self._opened.append((bucket, k))
+            if len(self._opened) > _KEPT_SHARDS:
+                of, oldest = self._opened.popleft()
+                of._open.pop(oldest, None)
+        return rows
+
+    def _stream(self, name: str) -> StreamFile:
+        f = self._streams.get(name)
+        if f is None:
+            file = f"segments/{name}.tks"
+            f = StreamFile(os.path.join(self.path, file), self._sizes.get(file))
+            if len(f) != len(self._by_key[name]):
+                raise SluiceError(
+                    f"{self.path}/{file}: has {len(f)} sequences, the shards {len(self._by_key[name])}; "
+                    "copy or make the set again"
+                )
+            self._streams[name] = f
+        return f
+
+    def verify(self) -> None:
+        need("xxhash", "verify")
+        for f in self._files:
+            path = os.path.join(self.path, f["file"])
+            check_hash(map_file(path, f["bytes"]), f["xxh3_64"], path)
+
+
+def open(path: str | os.PathLike[str], *, verify: bool = False, index: str | None = None) -> Set:
+    """A set of shards (a folder that `shuffle` wrote) or a stream file.
+
+    Opening reads report.json and manifest.jsonl, and the names of files; a set that is not complete
+    or not as it was written is refused with a SluiceError that says where, and what helps.
+
+    verify: read every file and compare its hash first (needs xxhash).
+    index: folder for ids of shards that cannot be mapped (wds, parquet, compressed ones), which are
+        written there once, 2 or 4 bytes an id. The default is `.sluice-ids` in the set's folder, or,
+        where that cannot be written, a folder in $SLUICE_CACHE_DIR or the user's cache.
+    """
+    path = os.path.abspath(path)
+    if os.path.isdir(path):
+        s: Set = ShardSet(path, index=index)
+    elif os.path.exists(path):
+        s = Stream(path)
+    else:
+        raise SluiceError(f"{path}: there is no such file or folder")
+    if verify:
+        s.verify()
+    return s

@@ -1,0 +1,221 @@
+"""sluice.Loader: batches in the order of a schedule, for any number of ranks and workers."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ._base import Array, SluiceError, need
+from .dataset import Set, ShardBucket, ShardSet
+from .schedule import Schedule
+
+IGNORED = -100  # labels that the loss leaves out, as PyTorch and Hugging Face have it
+_VERSION = 1
+
+
+class Batches:
+    """What a rank takes in each step: batches[k], for k from `first_step` to len(batches) - 1.
+
+    schedule: a file that `schedule --trainer generic|olmo` wrote, or a Schedule. Without one the steps
+        are drawn as `schedule --trainer generic` does, by curriculum, seed, epochs, cycles and
+        batch_tokens (tokens of a step over all ranks).
+    rank, world: rank r takes the r-th of `world` equal parts of each step's sequences. The sequences of
+        a step do not depend on the world; one by which they cannot be divided is refused.
+    layout: "padded" arrays have a row a sequence, "varlen" ones a single row of all tokens.
+    output: "numpy" or "torch".
+
+    A batch is a dictionary:
+        input_ids, labels, position_ids   int64. labels[i] is the id that follows input_ids[i] in its
+                                          document, or -100: already shifted
+        cu_seqlens   int32, where documents begin in the batch's tokens (all rows, one after another),
+                     and the end. Padding counts as a document
+        max_seqlen   of the longest document
+        bucket       the sequences' length
+        step         the step's number
+    It can be pickled, and used by several threads.
+    """
+
+    def __init__(
+        self,
+        data: Set,
+        schedule: str | os.PathLike[str] | Schedule | None = None,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        layout: str = "padded",
+        output: str = "numpy",
+        curriculum: str = "natural",
+        seed: int = 0,
+        epochs: int = 1,
+        cycles: int = 1,
+        batch_tokens: int | None = None,
+    ) -> None:
+        if not isinstance(data, ShardSet):
+            raise SluiceError(f"{data.path}: steps are taken from a set of shards; make one with shuffle")
+        if not 0 <= rank < world:
+            raise SluiceError(f"rank {rank} of a world of {world}")
+        if layout not in ("padded", "varlen") or output not in ("numpy", "torch"):
+            raise SluiceError(f"layout {layout!r} must be padded or varlen, output {output!r} numpy or torch")
+        if schedule is None:
+            if batch_tokens is None:
+                raise SluiceError("batch_tokens or a schedule must say how many tokens a step has")
+            schedule = Schedule.draw(data, batch_tokens, curriculum, seed=seed, epochs=epochs, cycles=cycles)
+        elif not isinstance(schedule, Schedule):
+            schedule = Schedule.read(os.fspath(schedule), data)
+        schedule.check_world(world)
+        self.data, self.schedule, self.rank, self.world = data, schedule, rank, world
+        self.layout, self.output = layout, output
+
+    @property
+    def first_step(self) -> int:
+        return self.schedule.first_step
+
+    def __len__(self) -> int:
+        return len(self.schedule)
+
+    def __getitem__(self, k: int) -> dict[str, Any]:
+        step = self.schedule[k]
+        n = step.n // self.world
+        first = step.first + self.rank * n
+        batch: dict[str, Any] = {
+            **_tensors(self.data[step.length], first, first + n, self.data.label_tokens),
+            "bucket": step.length,
+            "step": k,
+        }
+        for name in ("input_ids", "labels", "position_ids"):
+            if self.layout == "varlen":
+                batch[name] = batch[name].reshape(-1)
+        if self.output == "torch":
+            torch = need("torch", 'output="torch"')
+            for name in ("input_ids", "labels", "position_ids", "cu_seqlens"):
+                batch[name] = torch.from_numpy(batch[name])
+        return batch
+
+    def __repr__(self) -> str:
+        return (
+            f"<sluice batches {self.schedule.identity} of {self.data.checksum}: rank {self.rank} "
+            f"of {self.world}, {self.layout}, {self.output}>"
+        )
+
+
+def _tensors(bucket: ShardBucket, a: int, b: int, label_tokens: bool) -> dict[str, Any]:
+    """Inputs, labels, positions and boundaries of sequences a to b."""
+    ids, s = bucket.block(a, b), bucket.segments(a, b)
+    n, width = b - a, bucket.n_ids - label_tokens
+    labels: Array = np.full((n, width), IGNORED, np.int64)
+    labels[:, : bucket.n_ids - 1] = ids[:, 1:]
+    begin = np.cumsum(s.length) - s.length
+    row, begin = np.divmod(begin, bucket.n_ids)
+    inner = begin > 0  # no label leads from one document to the next
+    labels[row[inner], begin[inner] - 1] = IGNORED
+    if s.padding.any():
+        for r, at in zip(row[s.padding].tolist(), begin[s.padding].tolist()):
+            labels[r, at:] = IGNORED
+    length = s.length
+    if label_tokens:  # the last id is a label alone
+        length = length.copy()
+        length[np.cumsum(s.counts) - 1] -= 1
+        length = length[length > 0]
+    ends = np.cumsum(length)
+    positions = np.arange(n * width) - np.repeat(ends - length, length)
+    return {
+        "input_ids": ids[:, :width].astype(np.int64),
+        "labels": labels,
+        "position_ids": positions.reshape(n, width),
+        "cu_seqlens": np.concatenate([[0], ends]).astype(np.int32),
+        "max_seqlen": int(length.max()) if len(length) else 0,
+    }
+
+
+class Loader:
+    """An iterator of Batches (whose arguments it takes), prefetched by threads.
+
+    It begins with the schedule's first step, or behind that of load_state_dict, and ends with the last.
+    state_dict() is a few numbers: the steps' identity and the next step. It is the same in every rank,
+    and may be loaded with another number of ranks or workers, another layout or output.
+
+    prefetch: batches that are made ahead. threads: that make them; 0 makes each when it is asked for.
+    """
+
+    def __init__(
+        self, data: Set, schedule: Any = None, *, prefetch: int = 4, threads: int = 2, **arguments: Any
+    ) -> None:
+        self.batches = Batches(data, schedule, **arguments)
+        self._ahead, self._threads = max(1, prefetch), threads
+        self._next = self.batches.first_step
+        self._pool: ThreadPoolExecutor | None = None
+        self._waiting: deque[Future[dict[str, Any]]] = deque()
+
+    def __len__(self) -> int:
+        """Steps that are left."""
+        return len(self.batches) - self._next
+
+    def __iter__(self) -> Loader:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        if self._next >= len(self.batches):
+            self.close()
+            raise StopIteration
+        if not self._threads:
+            batch = self.batches[self._next]
+        else:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._threads, "sluice")
+            while len(self._waiting) < self._ahead and self._next + len(self._waiting) < len(self.batches):
+                k = self._next + len(self._waiting)
+                self._waiting.append(self._pool.submit(self.batches.__getitem__, k))
+            batch = self._waiting.popleft().result()
+        self._next += 1
+        return batch
+
+    def close(self) -> None:
+        """Ends the threads; iterating starts new ones."""
+        self._waiting.clear()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """What load_state_dict goes on from: behind the last batch that was given out."""
+        return state_at(self.batches, self._next)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.close()
+        self._next = step_of(self.batches, state)
+
+
+def state_at(batches: Batches, step: int) -> dict[str, Any]:
+    """The state whose next step is `step`."""
+    return {
+        "sluice": _VERSION,
+        "schedule": batches.schedule.identity,
+        "set": batches.data.report["xxh3_64"],
+        "step": step,
+    }
+
+
+def step_of(batches: Batches, state: dict[str, Any]) -> int:
+    """The next step of a state; SluiceError if it is of other steps."""
+    if not isinstance(state, dict) or state.get("sluice") != _VERSION:
+        raise SluiceError("the state is not one of this loader")
+    if state["schedule"] != batches.schedule.identity:
+        raise SluiceError(
+            f"the state belongs to another schedule ({state['schedule']}) than {batches.schedule.where} "
+            f"({batches.schedule.identity}); go on with the schedule and the set of the first run"
+        )
+    if state["set"] != batches.data.report["xxh3_64"]:
+        raise SluiceError(
+            f"the state belongs to another set than {batches.data.path}, which may have another order; go "
+            "on with the set of the first run"
+        )
+    step = int(state["step"])
+    if not batches.first_step <= step <= len(batches):
+        raise SluiceError(
+            f"the state's step {step} is not in {batches.schedule.where}, which begins with step {batches.first_step}"
+        )
+    return step

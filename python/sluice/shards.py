@@ -1,0 +1,188 @@
+"""Shards of every format that `shuffle` writes, as rows of ids.
+
+Formats whose ids lie in the file as they are (olmo, ds, megatron, litdata and mds without
+compression) are mapped. Of the others (wds, parquet, compressed ones) a shard's ids are written
+once, when it is first used, to a file that is mapped from then on: see `index_folder`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import tempfile
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._base import Array, SluiceError, check_hash, map_file, need, unzstd
+
+# The suffix of the file that has a shard's ids.
+FORMATS = {
+    "wds": (".tar",),
+    "olmo": (".npy",),
+    "ds": (".ds",),
+    "megatron": (".bin",),
+    "mds": (".mds", ".mds.zstd"),
+    "litdata": (".bin",),
+    "parquet": (".parquet",),
+}
+
+
+@dataclass
+class Shard:
+    """A file of a set and what manifest.jsonl says of it."""
+
+    file: str
+    n_byte: int
+    hash: str
+    n_seq: int
+
+
+class Rows:
+    """A shard's sequences: each is `n` ids at array[at[i]], or at array[i] where at is None."""
+
+    def __init__(self, array: Array, at: Array | None = None) -> None:
+        self._array, self._at = array, at
+
+    def row(self, i: int) -> Array:
+        """The ids of sequence i, a view."""
+        out: Array = self._array[i if self._at is None else self._at[i]]
+        return out
+
+    def block(self, a: int, b: int) -> Array:
+        """Sequences a to b as an array of two dimensions; a view where they lie side by side."""
+        return self._array[a:b] if self._at is None else self._array[self._at[a:b]]
+
+
+def _damaged(path: str, what: str) -> SluiceError:
+    return SluiceError(f"{path}: damaged: {what}; copy or make the set again")
+
+
+def _offsets(data: Array, n_seq: int, path: str) -> Array:
+    """u32 n, u32 offset[n + 1]: how MDS and LitData begin."""
+    if len(data) < 4 * (n_seq + 2) or int(data[:4].view("<u4")[0]) != n_seq:
+        raise _damaged(path, f"its head does not say that it has {n_seq} sequences")
+    at: Array = data[4 : 4 * (n_seq + 2)].view("<u4").astype(np.int64)
+    if at[0] < 4 * (n_seq + 2) or (np.diff(at) < 0).any() or at[-1] != len(data):
+        raise _damaged(path, "its offsets do not lie within it")
+    return at
+
+
+def _fixed(data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, n_ids: int, path: str) -> Rows:
+    if len(data) != n_seq * n_ids * dtype.itemsize:
+        raise _damaged(path, f"its ids are not those of {n_seq} sequences of {n_ids}")
+    return Rows(data.view(dtype).reshape(n_seq, n_ids))
+
+
+def _litdata(data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, n_ids: int, path: str) -> Rows:
+    at = _offsets(data, n_seq, path)
+    return _fixed(data[at[0] :], dtype, n_seq, n_ids, path)
+
+
+def _mds(data: Array, dtype: np.dtype[np.unsignedinteger], n_seq: int, n_ids: int, path: str) -> Rows:
+    """A sample is the size of seq_lengths, seq_lengths, and the ids at its end."""
+    at, size = _offsets(data, n_seq, path), n_ids * dtype.itemsize
+    if (np.diff(at) < size).any():
+        raise _damaged(path, "a sample is shorter than its ids")
+    if not n_seq:
+        return Rows(np.zeros((0, n_ids), dtype))
+    every = len(data) - size + 1  # places at which ids could begin
+    window: Array = np.ndarray((every, n_ids), dtype, data.data, 0, (1, dtype.itemsize))
+    return Rows(window, at[1:] - size)
+
+
+def _wds(data: Array, n_seq: int, n_ids: int, path: str) -> Array:
+    texts = []
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data.tobytes())) as tar:
+            for m in tar:
+                f = tar.extractfile(m)
+                text = f.read() if f else b""
+                texts.append(gzip.decompress(text) if m.name.endswith(".gz") else text)
+                if not m.name.startswith(f"{len(texts) - 1:012d}."):
+                    raise _damaged(path, f"member {m.name} where {len(texts) - 1:012d} must be")
+    except (tarfile.TarError, OSError, EOFError) as e:
+        raise _damaged(path, str(e)) from e
+    joined = b",".join(t.strip()[1:-1] for t in texts).decode("ascii", "replace")
+    ids: Array = np.fromstring(joined, dtype=np.int64, sep=",")
+    if len(texts) != n_seq or len(ids) != n_seq * n_ids:
+        raise _damaged(path, f"its ids are not those of {n_seq} sequences of {n_ids}")
+    return ids
+
+
+def _parquet(path: str, n_seq: int, n_ids: int) -> Array:
+    table = need("pyarrow.parquet", f"{path}: a Parquet file").read_table(path, columns=["input_ids"])
+    parts = [c.flatten().to_numpy(zero_copy_only=False) for c in table["input_ids"].chunks]
+    ids: Array = np.concatenate(parts or [np.zeros(0, np.int32)])
+    if table.num_rows != n_seq or len(ids) != n_seq * n_ids:
+        raise _damaged(path, f"its ids are not those of {n_seq} sequences of {n_ids}")
+    return ids
+
+
+def index_folder(root: str, key: str) -> str:
+    """Where ids of shards that cannot be mapped are kept: ROOT/.sluice-ids, or where ROOT cannot be
+    written to a folder named by the report's checksum in $SLUICE_CACHE_DIR, or in the user's cache."""
+    beside = os.path.join(root, ".sluice-ids")
+    try:
+        os.makedirs(beside, exist_ok=True)
+        if os.access(beside, os.W_OK):
+            return beside
+    except OSError:
+        pass
+    cache = os.environ.get("SLUICE_CACHE_DIR") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sluice"
+    )
+    folder = os.path.join(cache, "ids", key)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as e:
+        raise SluiceError(
+            f"{folder}: cannot be made ({e.strerror}); set SLUICE_CACHE_DIR to a folder with room for the set's ids"
+        ) from e
+    return folder
+
+
+def _write_once(path: str, ids: Array) -> None:
+    fd, tmp = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".new-")
+    try:
+        with os.fdopen(fd, "wb") as f:
+            ids.tofile(f)
+        os.replace(tmp, path)
+    except BaseException as e:
+        os.unlink(tmp)
+        if isinstance(e, OSError):
+            raise SluiceError(
+                f"{path}: cannot be written: {e.strerror}; ids of shards that cannot be mapped are "
+                "kept there (sluice.open(..., index=FOLDER))"
+            ) from e
+        raise
+
+
+def open_shard(
+    kind: str, root: str, s: Shard, dtype: np.dtype[np.unsignedinteger], n_ids: int, index: str, key: str
+) -> Rows:
+    """The rows of a shard. `index` is the folder for what cannot be mapped, "" to choose one."""
+    path = os.path.join(root, s.file)
+    layout = {"mds": _mds, "litdata": _litdata}.get(kind, _fixed)
+    packed = path.endswith((".zstd", ".zstd.bin"))
+    if kind not in ("wds", "parquet") and not packed:
+        return layout(map_file(path, s.n_byte), dtype, s.n_seq, n_ids, path)
+    folder = index or index_folder(root, key)
+    kept = os.path.join(folder, f"{s.file.replace('/', '-')}.{s.hash}.ids")
+    size = s.n_seq * n_ids * dtype.itemsize
+    if not (os.path.exists(kept) and os.path.getsize(kept) == size):
+        data = map_file(path, s.n_byte)
+        check_hash(data, s.hash, path)
+        if packed:
+            raw = np.frombuffer(unzstd(data.tobytes(), None, path), np.uint8)
+            ids = layout(raw, dtype, s.n_seq, n_ids, path).block(0, s.n_seq)
+        elif kind == "wds":
+            ids = _wds(data, s.n_seq, n_ids, path)
+        else:
+            ids = _parquet(path, s.n_seq, n_ids)
+        if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) <= np.iinfo(dtype).max:
+            raise _damaged(path, "an id past the vocabulary")
+        _write_once(kept, ids.astype(dtype))
+    return _fixed(map_file(kept, size), dtype, s.n_seq, n_ids, kept)

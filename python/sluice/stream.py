@@ -1,0 +1,347 @@
+"""Token streams (formats/STREAM.md), with random access: what `tokenize` to `shuffle` write, and
+the `segments` folder of a set, which says where every token of the shards came from."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ._base import Array, SluiceError, check_hash, map_file, unzstd
+
+PADDING = (1 << 64) - 1
+_NONE32 = (1 << 32) - 1
+_ZSTD, _SEQ_CONTINUES, _SEG_CONTINUES = 1, 2, 4
+_HEAD = struct.Struct("<4s4sIIQQQQQQ")
+_LIMIT = 1 << 26
+_KEPT_FRAMES = 16
+
+
+@dataclass
+class Header:
+    """What a stream's HEAD frame says."""
+
+    token_bytes: int
+    label_tokens: bool
+    has_tokens: bool
+    has_scores: bool
+    vocab_size: int
+    eos_id: int | None
+    bos_id: int | None
+    pad_id: int | None
+    fingerprint: str
+    buckets: list[int]
+
+
+@dataclass
+class _Frame:
+    at: int
+    stored: int
+    raw: int
+    flags: int
+    hash: str
+    first: int  # ordinal of the first sequence that begins in it or after it
+    n_begin: int
+    continues: bool  # its first sequence began in an earlier frame
+    member: int
+
+
+@dataclass
+class _Columns:
+    n_seq: int
+    seg_at: Array  # n_seq + 1
+    source: Array
+    document: Array
+    offset: Array
+    length: Array
+    domain: Array
+    id_at: Array  # n_seg + 1
+    id_bytes: bytes
+    tok_at: Array  # n_seg + 1
+    tokens: Array | None
+
+
+@dataclass
+class Segments:
+    """The segments of one or several sequences, a row each; `counts` has how many each sequence has.
+
+    source is the ordinal of the input file, document the record's place in it, offset the segment's
+    first token in its document, length in tokens. A row of padding has source PADDING.
+    """
+
+    stream: StreamFile
+    counts: Array
+    length: Array
+    source: Array
+    document: Array
+    offset: Array
+    domain: Array
+    member: Array
+    ids: list[bytes | None]
+
+    @property
+    def padding(self) -> Array:
+        """True for rows of padding."""
+        return np.asarray(self.source == PADDING)
+
+    @property
+    def sources(self) -> list[str | None]:
+        """Names of the input files; None for padding."""
+        names = self.stream.source_names
+        rows = zip(self.member.tolist(), self.source.tolist())
+        return [None if s == PADDING else names[m].get(s) for m, s in rows]
+
+    @property
+    def domains(self) -> list[str | None]:
+        """Domains, None where there is none."""
+        names = self.stream.domain_names
+        return [None if d < 0 else names[m][d] for m, d in zip(self.member.tolist(), self.domain.tolist())]
+
+    @property
+    def record_ids(self) -> list[str | None]:
+        """The records' own ids, None where there is none."""
+        return [None if i is None else i.decode("utf-8", "surrogateescape") for i in self.ids]
+
+
+class StreamFile:
+    """A stream in a file: sequences by their number, segments and (where it has them) ids.
+
+    Opening walks the frames' headers; a frame's contents are read, checked and kept when a sequence
+    of it is asked for. Threads may share one.
+    """
+
+    def __init__(self, path: str, n_byte: int | None = None) -> None:
+        self.path = path
+        self._map = map_file(path, n_byte)
+        self._kept: OrderedDict[int, _Columns] = OrderedDict()
+        self._lock = threading.Lock()
+        self.headers: list[Header] = []
+        self._frames: list[_Frame] = []
+        self._names: list[tuple[int, bool, int, int, int, int, str]] = []
+        self._walk()
+        self._first = np.array([f.first for f in self._frames], np.int64)
+
+    def __len__(self) -> int:
+        return self._n_seq
+
+    @property
+    def header(self) -> Header:
+        return self.headers[0]
+
+    # ---- frames ---------------------------------------------------------------------------
+
+    def _bad(self, at: int, what: str) -> SluiceError:
+        return SluiceError(f"{self.path}: byte {at}: {what}; copy or make it again")
+
+    def _walk(self) -> None:
+        data, at, n = self._map, 0, len(self._map)
+        n_seq, number, started, ended, continues = 0, 0, False, False, False
+        while at < n or started or not n:
+            if at + 64 > n:
+                raise self._bad(at, "the stream is truncated")
+            head = data[at : at + 64].tobytes()
+            magic, kind, flags, _, no, raw, stored, aux, payload_hash, head_hash = _HEAD.unpack(head)
+            if magic != b"\xf5TKS":
+                raise self._bad(at, "is not a token stream" if at == 0 else "no frame begins here")
+            check_hash(head[:56], f"{head_hash:016x}", f"{self.path}: byte {at}: frame header")
+            if not started:
+                number, ended, continues = 0, False, False
+            end = at + 64 + ((stored + 63) & ~63)
+            if no != number or raw > _LIMIT or stored > _LIMIT or (kind == b"HEAD") != (not started):
+                raise self._bad(at, "a frame that cannot stand here")
+            if end > n:
+                raise self._bad(at, "the stream is truncated")
+            number, started = number + 1, True
+            where = (at + 64, stored, raw, flags, f"{payload_hash:016x}")
+            if kind == b"HEAD":
+                self._head(self._payload(*where))
+            elif kind == b"DATA":
+                f = _Frame(*where, n_seq, aux, continues, len(self.headers) - 1)
+                self._frames.append(f)
+                n_seq += aux
+                continues = bool(flags & _SEQ_CONTINUES)
+            elif kind in (b"SRCS", b"DOMS"):
+                self._names.append((len(self.headers) - 1, kind == b"SRCS", *where[:4], where[4]))
+            elif kind == b"ENDS":
+                ended = True
+            elif kind == b"FOOT":
+                if not ended:
+                    raise self._bad(at, "the stream ends without its end frame")
+                started = False
+            elif not (kind == b"INDX" or kind[:1].islower()):
+                raise self._bad(at, f"unknown frame {kind!r}")
+            at = end
+        self._n_seq = n_seq
+
+    def _payload(self, at: int, stored: int, raw: int, flags: int, want: str) -> Array:
+        body = self._map[at : at + ((stored + 63) & ~63)]
+        where = f"{self.path}: byte {at}: frame"
+        check_hash(body, want, where)
+        if not flags & _ZSTD:
+            return body[:stored]
+        return np.frombuffer(unzstd(body[:stored].tobytes(), raw, where), np.uint8)
+
+    def _head(self, p: Array) -> None:
+        b = p.tobytes()
+        major, _, tok, flags, vocab, eos, bos, pad, finger, n_bucket = struct.unpack_from("<IIIIQQQQ16sQ", b)
+        if major != 1 or flags & ~7 or tok not in (2, 4) or n_bucket > 64:
+            raise SluiceError(f"{self.path}: a stream of another version; a newer sluice reads it")
+        eos, bos, pad = (None if v == PADDING else int(v) for v in (eos, bos, pad))
+        buckets = list(struct.unpack_from(f"<{n_bucket}Q", b, 128))
+        self.headers.append(
+            Header(tok, bool(flags & 1), not flags & 2, bool(flags & 4), vocab, eos, bos, pad, finger.hex(), buckets)
+        )
+
+    def _columns(self, k: int) -> _Columns:
+        with self._lock:
+            c = self._kept.get(k)
+            if c is not None:
+                self._kept.move_to_end(k)
+                return c
+        c = self._decode(k)
+        with self._lock:
+            self._kept[k] = c
+            while len(self._kept) > _KEPT_FRAMES:
+                self._kept.popitem(last=False)
+        return c
+
+    def _decode(self, k: int) -> _Columns:
+        f = self._frames[k]
+        h = self.headers[f.member]
+        p = self._payload(f.at, f.stored, f.raw, f.flags, f.hash)
+        at = 0
+
+        def column(dtype: str, n: int) -> Array:
+            nonlocal at
+            size = n * np.dtype(dtype).itemsize
+            if at + size > len(p):
+                raise self._bad(f.at, "a frame's columns do not fit it")
+            c: Array = p[at : at + size].view(dtype)
+            at += (size + 63) & ~63
+            return c
+
+        def starts(n: Array) -> Array:
+            out = np.zeros(len(n) + 1, np.int64)
+            np.cumsum(n, out=out[1:])
+            return out
+
+        n_seq, n_seg, n_tok, n_id = (int(v) for v in column("<u8", 8)[:4])
+        seg_at = starts(column("<u4", n_seq))
+        source, document, offset, length = (column("<u8", n_seg) for _ in range(4))
+        domain = column("<u4", n_seg).astype(np.int64)
+        domain[domain == _NONE32] = -1
+        id_at = starts(column("<u4", n_seg))
+        if h.has_scores:
+            column("<f8", n_seg)
+        ids = column("u1", n_id).tobytes()
+        tokens = column(f"<u{h.token_bytes}", n_tok) if h.has_tokens else None
+        tok_at = starts(length)
+        if seg_at[-1] != n_seg or id_at[-1] != n_id or tok_at[-1] != n_tok or n_seq != f.n_begin + f.continues:
+            raise self._bad(f.at, "a frame's columns do not add up")
+        return _Columns(n_seq, seg_at, source, document, offset, length, domain, id_at, ids, tok_at, tokens)
+
+    # ---- names ----------------------------------------------------------------------------
+
+    def _read_names(self, sources: bool) -> list[dict[int, str]]:
+        out: list[dict[int, str]] = [{} for _ in self.headers]
+        for member, is_source, at, stored, raw, flags, want in self._names:
+            if is_source != sources:
+                continue
+            p = self._payload(at, stored, raw, flags, want).tobytes()
+            (n,) = struct.unpack_from("<Q", p)
+            i = 8
+            for _ in range(n):
+                ordinal, size = struct.unpack_from("<QI", p, i)
+                out[member][ordinal] = p[i + 12 : i + 12 + size].decode("utf-8", "surrogateescape")
+                i += 12 + size
+        return out
+
+    @cached_property
+    def source_names(self) -> list[dict[int, str]]:
+        """Names of the input files by ordinal, for each member of the file."""
+        return self._read_names(True)
+
+    @cached_property
+    def domain_names(self) -> list[dict[int, str]]:
+        """Names of the domains by number, for each member of the file."""
+        return self._read_names(False)
+
+    # ---- sequences ------------------------------------------------------------------------
+
+    def _pieces(self, a: int, b: int) -> list[tuple[int, _Columns, int, int]]:
+        """(frame, columns, first, behind the last of its sequences) that make sequences a to b."""
+        if not 0 <= a <= b <= self._n_seq:
+            raise IndexError(f"sequences {a} to {b} of {self._n_seq}")
+        out: list[tuple[int, _Columns, int, int]] = []
+        k = int(np.searchsorted(self._first, a, "right")) - 1
+        while a < b and k < len(self._frames):
+            f, c = self._frames[k], self._columns(k)
+            lo = a - f.first + f.continues if not out else 0
+            hi = min(c.n_seq, b - f.first + f.continues)
+            out.append((k, c, lo, hi))
+            if f.first + f.n_begin >= b and not (hi == c.n_seq and f.flags & _SEQ_CONTINUES):
+                break
+            k += 1
+        return out
+
+    def segments(self, a: int, b: int) -> Segments:
+        """The segments of sequences a to b, b not among them."""
+        counts: list[Array] = []
+        rows: dict[str, list[Array]] = {n: [] for n in ("length", "source", "document", "offset", "domain", "member")}
+        ids: list[bytes | None] = []
+        for j, (k, c, lo, hi) in enumerate(self._pieces(a, b)):
+            f = self._frames[k]
+            s, e = int(c.seg_at[lo]), int(c.seg_at[hi])
+            count = np.diff(c.seg_at[lo : hi + 1])
+            if j and f.continues:  # joins the last sequence; its first segment perhaps the last one
+                last = self._frames[k - 1].flags & _SEG_CONTINUES
+                counts[-1] = counts[-1].copy()
+                counts[-1][-1] += count[0] - (1 if last else 0)
+                if last:
+                    rows["length"][-1] = rows["length"][-1].copy()
+                    rows["length"][-1][-1] += c.length[s]
+                    s += 1
+                count = count[1:]
+            counts.append(count)
+            for name in ("length", "source", "document", "offset", "domain"):
+                rows[name].append(getattr(c, name)[s:e])
+            rows["member"].append(np.full(e - s, f.member, np.int32))
+            if c.id_bytes:
+                at = c.id_at[s : e + 1].tolist()
+                ids += [c.id_bytes[x:y] or None for x, y in zip(at, at[1:])]
+            else:
+                ids += [None] * (e - s)
+            while len(counts) > 1 and not len(counts[-1]):
+                counts.pop()  # a frame that only goes on
+            if len(rows["length"]) > 1:  # what is joined next must be in the last array
+                for name, parts in rows.items():
+                    rows[name] = [np.concatenate(parts)]
+
+        def join(parts: list[Array], dtype: Any) -> Array:
+            return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, dtype), *parts])
+
+        types = {
+            "length": np.uint64,
+            "source": np.uint64,
+            "document": np.uint64,
+            "offset": np.uint64,
+            "domain": np.int64,
+            "member": np.int32,
+        }
+        columns = {name: join(rows[name], dtype) for name, dtype in types.items()}
+        columns["length"] = columns["length"].astype(np.int64)
+        return Segments(self, join(counts, np.int64), ids=ids, **columns)
+
+    def ids(self, i: int) -> Array:
+        """The ids of sequence i: a view where they lie in one frame."""
+        parts = []
+        for _, c, lo, hi in self._pieces(i, i + 1):
+            if c.tokens is None:
+                raise SluiceError(f"{self.path}: a stream without tokens")
+            parts.append(c.tokens[c.tok_at[c.seg_at[lo]] : c.tok_at[c.seg_at[hi]]])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,0 +1,162 @@
+"""What the tests share: a corpus, sets of every format made by the programs, what `inspect` says of
+them, and a runner that prints "ok", "not ok" and "skip" lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+BIN = os.environ["BIN"]
+TMP = tempfile.mkdtemp(prefix="sluice-python.", dir=os.environ.get("TMPDIR", "/var/tmp"))
+os.environ["SLUICE_CACHE_DIR"] = os.path.join(TMP, "cache")
+MAPPED = {"olmo": [], "ds": [], "megatron": [], "mds": ["--compress=none"], "litdata": []}
+FORMATS: dict[str, list[str]] = {
+    **MAPPED,
+    "wds": [],
+    "wds.json.gz": ["--member=json.gz"],
+    "mds.zstd": [],
+    "litdata.zstd": ["--compress=zstd"],
+    "parquet": [],
+}
+LABELS = ("wds", "ds", "wds.json.gz")
+
+
+class Skip(Exception):
+    """The test cannot run here, and why."""
+
+
+def run(*command: str, stdin: bytes | None = None) -> bytes:
+    program = os.path.join(BIN, command[0])
+    r = subprocess.run([program, *command[1:]], input=stdin, capture_output=True)
+    if r.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {r.stderr.decode()}")
+    return r.stdout
+
+
+def path(*name: str) -> str:
+    return os.path.join(TMP, *name)
+
+
+@lru_cache(None)
+def corpus(n: int = 500, seed: int = 1) -> str:
+    r = random.Random(seed)
+    words = [f"{a}{b}" for a in ("wa", "so", "tok", "über") for b in ("ter", "lid", "en", "x12")]
+    where = path(f"corpus-{n}-{seed}.jsonl")
+    with open(where, "w") as f:
+        for i in range(n):
+            text = " ".join(r.choice(words) for _ in range(int(2 ** r.uniform(1, 9))))
+            domain = ("web", "code", "math")[i % 3]
+            f.write(json.dumps({"text": text, "id": f"r-{i}", "d": domain}) + "\n")
+    return where
+
+
+@lru_cache(None)
+def pieces(labels: bool, n: int = 500) -> str:
+    """A packed stream of buckets 16 to 256."""
+    docs = run("tokenize", "-q", "--id-field=id", "--domain-field=d", corpus(n))
+    cut = run("decompose", "-q", "--min=16", "--max=256", *["--label-token"] * labels, stdin=docs)
+    where = path(f"pieces-{labels}-{n}.tks")
+    run("pack", "-q", "-o", where, stdin=cut)
+    return where
+
+
+@lru_cache(None)
+def shards(name: str, n: int = 500, per_shard: int = 50) -> str:
+    """A set of the format; labels where the format wants them."""
+    where = path(f"{name}-{n}-{per_shard}")
+    kind = name.split(".")[0]
+    if os.path.exists(where):
+        return where
+    try:
+        run(
+            "shuffle", "-q", f"--format={kind}", f"--shard-sequences={per_shard}", *FORMATS[name],
+            "-o", where, pieces(name in LABELS, n),
+        )  # fmt: skip
+    except RuntimeError as e:
+        if kind == "parquet":
+            raise Skip("Parquet is not built into these programs") from e
+        raise
+    return where
+
+
+def have_parquet() -> bool:
+    """The programs write Parquet, and pyarrow is there to read it."""
+    try:
+        needs("pyarrow")
+        shards("parquet")
+    except Skip:
+        return False
+    return True
+
+
+def copy_of(name: str) -> str:
+    """A copy of a set, to be damaged."""
+    where = tempfile.mkdtemp(dir=TMP)
+    shutil.rmtree(where)
+    shutil.copytree(shards(name), where, ignore=shutil.ignore_patterns(".sluice-ids"))
+    return where
+
+
+@lru_cache(None)
+def records(where: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("inspect", "--records", where).splitlines()]
+
+
+@contextmanager
+def refused(*words: str) -> Iterator[None]:
+    """What is inside raises SluiceError, and its message has all of the words."""
+    import sluice
+
+    try:
+        yield
+    except sluice.SluiceError as e:
+        missing = [w for w in words if w not in str(e)]
+        assert not missing, f"{e} does not say {missing}"
+        return
+    raise AssertionError(f"was not refused: {words}")
+
+
+def needs(*modules: str) -> None:
+    """Skip where one of the packages is not installed."""
+    for m in modules:
+        try:
+            __import__(m)
+        except Exception as e:
+            raise Skip(f"the package {m} cannot be imported") from e
+
+
+def main(module: dict[str, Any]) -> None:
+    """Runs the functions test_*, or those named on the command line."""
+    names = sys.argv[1:] or [n for n in module if n.startswith("test_")]
+    passed = failed = skipped = 0
+    try:
+        for n in names:
+            begin = time.time()
+            try:
+                module[n]()
+            except Skip as e:
+                skipped += 1
+                print(f"skip {n}: {e}", flush=True)
+            except Exception:
+                failed += 1
+                traceback.print_exc(file=sys.stdout)
+                print(f"not ok {n}", flush=True)
+            else:
+                passed += 1
+                print(f"ok {n} ({time.time() - begin:.1f} s)", flush=True)
+    finally:
+        shutil.rmtree(TMP)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(failed > 0)

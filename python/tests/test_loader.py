@@ -1,0 +1,414 @@
+"""Loader, Batches and what carries them elsewhere, against `schedule --json` and `inspect --records`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import random
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain, zip_longest
+from types import SimpleNamespace
+from typing import Any
+
+import common
+import numpy as np
+from common import FORMATS, LABELS, needs, path, records, refused, run, shards
+
+import sluice
+from sluice import masks
+from sluice.grain import Source
+
+TOKENS = 192 * 256  # of a step: world 1, 2, 3, 8, 64 can share it
+
+
+@lru_cache(None)
+def schedule(name: str, n: int = 500, tokens: int = 1024, *options: str) -> tuple[str, dict[str, Any]]:
+    where = shards(name, n)
+    out = path(f"{name}-{n}-{tokens}{'-'.join(options)}.sched")
+    run("schedule", "-q", "--trainer=generic", f"--batch-tokens={tokens}", "--epochs=2", *options,
+        "--json", out + ".json", "-o", out, where)  # fmt: skip
+    with open(out + ".json") as f:
+        return out, json.load(f)
+
+
+def by_bucket(where: str, data: sluice.Set) -> dict[int, list[dict[str, Any]]]:
+    r, out, at = records(where), {}, 0
+    for b in data:
+        out[b.length] = r[at : at + len(b)]
+        at += len(b)
+    return out
+
+
+def expected(rows: list[dict[str, Any]], labels: bool) -> dict[str, list[int]]:
+    """What a batch of these sequences must be, an id at a time."""
+    out: dict[str, list[int]] = {"input_ids": [], "labels": [], "position_ids": [], "cu_seqlens": [0]}
+    for r in rows:
+        segments = enumerate(r["segments"])
+        document = [(j, bool(s.get("padding"))) for j, s in segments for _ in range(s["length"])]
+        ids = r["tokens"]
+        n = len(ids) - labels
+        position = 0
+        for i in range(n):
+            if i and document[i] != document[i - 1]:
+                position = 0
+                out["cu_seqlens"].append(out["cu_seqlens"][-1])
+            elif not i:
+                out["cu_seqlens"].append(out["cu_seqlens"][-1])
+            out["cu_seqlens"][-1] += 1
+            last = i + 1 == len(ids) or document[i + 1] != document[i] or document[i][1]
+            out["input_ids"].append(ids[i])
+            out["labels"].append(-100 if last else ids[i + 1])
+            out["position_ids"].append(position)
+            position += 1
+    return out
+
+
+def compare(batch: dict[str, Any], want: dict[str, list[int]]) -> None:
+    for name, w in want.items():
+        assert np.asarray(batch[name]).reshape(-1).tolist() == w, (batch["step"], name)
+    assert batch["max_seqlen"] == max(np.diff(want["cu_seqlens"]))
+
+
+def test_batches() -> None:
+    """Every batch of every format, both layouts, by rank: the schedule's sequences, id by id."""
+    needs("xxhash", "zstandard")
+    for name in FORMATS:
+        if name == "parquet" and not common.have_parquet():
+            continue
+        where = shards(name)
+        file, j = schedule(name)
+        data = sluice.open(where)
+        rows = by_bucket(where, data)
+        world = 2 if name != "olmo" else 4
+        for rank in range(world):
+            layout = "varlen" if rank % 2 else "padded"
+            loader = sluice.Loader(data, file, rank=rank, world=world, layout=layout)
+            every = list(loader)
+            assert len(every) == j["total_steps"] == len(loader.batches)
+            for k, batch in enumerate(every):
+                bucket, first, _ = j["steps"][k]
+                b = j["buckets"][bucket]
+                n = b["sequences_per_step"] // world
+                first += rank * n
+                assert (batch["step"], batch["bucket"]) == (k, b["length"])
+                shape = (n, b["length"]) if layout == "padded" else (n * b["length"],)
+                assert batch["input_ids"].shape == batch["labels"].shape == shape
+                compare(batch, expected(rows[b["length"]][first : first + n], name in LABELS))
+
+
+def test_schedules() -> None:
+    """Files of both trainers, bricks and tails as --json says; drawn ones are the same steps."""
+    needs("xxhash")
+    data = sluice.open(shards("olmo"))
+    curricula = "natural uniform grow-linear grow-p2 grow-p100 shrink-linear shrink-p2 shrink-p100 0,3,1,0,7"
+    for curriculum in curricula.split():
+        for seed, epochs, cycles in ((0, 1, 1), (7, 3, 5)):
+            file, j = schedule("olmo", 500, 1024, f"--curriculum={curriculum}", f"--seed={seed}",
+                               f"--epochs={epochs}", f"--cycles={cycles}")  # fmt: skip
+            read = sluice.Schedule.read(file, data)
+            drawn = sluice.Schedule.draw(
+                data, 1024, curriculum, seed=seed, epochs=epochs, cycles=cycles
+            )
+            check_steps(read, j)
+            check_steps(drawn, j)
+    for options in (["--bricks"], ["--from-step=70"], ["--reorder"], ["--trainer=olmo"], ["--tokens=100K"],
+                    ["--trainer=olmo", "--curriculum=grow-linear", "--balanced", "--cycles=1"]):  # fmt: skip
+        file, j = schedule("olmo", 500, 1024, *options)
+        check_steps(sluice.Schedule.read(file, data), j)
+    tail, whole = (sluice.Schedule.read(schedule("olmo", 500, 1024, *o)[0]) for o in (["--from-step=70"], []))
+    assert tail.identity == whole.identity and tail[70] == whole[70]
+    for wrong in ((70, 69), (0, len(whole))):
+        s = tail if wrong[0] else whole
+        try:
+            s[wrong[1]]
+        except IndexError:
+            continue
+        raise AssertionError(wrong)
+
+
+def check_steps(s: Any, j: dict[str, Any]) -> None:
+    assert len(s) == j["total_steps"]
+    for i, (bucket, first, cycle) in enumerate(j["steps"]):
+        k, b = i + j["first_step"], j["buckets"][bucket]
+        first *= b["sequences_per_unit"]
+        assert s[k] == (k, b["length"], first, b["sequences_per_step"], cycle, k // j["steps_per_pass"])
+
+
+def test_some_buckets() -> None:
+    """A schedule of the manifests of two buckets alone."""
+    needs("xxhash", "zstandard")
+    where, out = shards("wds"), path("some.sched")
+    manifests = [f"{where}/D_{i}/manifest.jsonl" for i in (5, 7)]
+    run("schedule", "-q", "--trainer=generic", "--batch-tokens=1024", "-o", out, *manifests)
+    steps = list(sluice.Loader(sluice.open(where), out))
+    assert steps and {b["bucket"] for b in steps} == {32, 128}
+
+
+def test_wrong_schedules() -> None:
+    needs("xxhash")
+    file, _ = schedule("olmo")
+    data = sluice.open(shards("olmo"))
+    with refused("another set", "schedule"):
+        sluice.Loader(sluice.open(shards("mds", 300)), file)
+    with refused("3 ranks cannot share", "multiple of 3"):
+        sluice.Loader(data, file, world=3)
+    with refused("no such"):
+        sluice.Loader(data, path("no such"))
+    with refused("batch_tokens"):
+        sluice.Loader(data)
+    with open(file, "rb") as f:
+        good = f.read()
+    for n in (0, 100, 255, len(good) // 2, len(good) - 1):
+        with open(path("bad.sched"), "wb") as f:
+            f.write(good[:n])
+        with refused("bad.sched"):
+            sluice.Loader(data, path("bad.sched"))
+    for at in (*range(0, 300, 7), *range(300, len(good), 97)):
+        with open(path("bad.sched"), "wb") as f:
+            f.write(good[:at] + bytes([good[at] ^ 16]) + good[at + 1 :])
+        with refused("bad.sched"):
+            list(sluice.Loader(data, path("bad.sched"), threads=0))
+    with refused("another schedule"):
+        sluice.Loader(data, batch_tokens=1024).load_state_dict(sluice.Loader(data, file).state_dict())
+    other = path("other-order")
+    run("shuffle", "-q", "--seed=9", "--format=olmo", "-o", other, common.pieces(False))
+    with refused("another set"):
+        sluice.Loader(sluice.open(other), file).load_state_dict(sluice.Loader(data, file).state_dict())
+
+
+def digest(batches: list[dict[str, Any]]) -> str:
+    """Of a global step: its ranks' ids and labels, one behind another."""
+    h = hashlib.sha256()
+    for name in ("input_ids", "labels"):
+        for b in batches:
+            h.update(np.ascontiguousarray(b[name]).tobytes())
+    return f"{batches[0]['step']} {h.hexdigest()}"
+
+
+def big() -> tuple[sluice.Set, str]:
+    """A set of which a step of 192 of the longest can be taken."""
+    where = shards("megatron", 20000, 4096)
+    file, _ = schedule("megatron", 20000, TOKENS)
+    return sluice.open(where), file
+
+
+def test_worlds_and_stops() -> None:
+    """Worlds 1, 2, 3, 8, 64 see the same global steps; so do 1,000 stops, each resumed by another world."""
+    needs("xxhash")
+    data, file = big()
+    one = [digest([b]) for b in sluice.Loader(data, file)]
+    assert len(one) == len(set(one)) > 50
+    for world in (2, 3, 8, 64):
+        ranks = [sluice.Loader(data, file, rank=r, world=world, threads=1, prefetch=1) for r in range(world)]
+        assert [digest(list(step)) for step in zip(*ranks)] == one
+    r, state, seen, stops = random.Random(3), None, [], 0
+    while stops < 1000:
+        world = r.choice((1, 2, 3, 8, 64))
+        how = {"threads": r.choice((0, 0, 2)), "prefetch": r.randint(1, 9)}
+        ranks = [sluice.Loader(data, file, rank=i, world=world, **how) for i in range(world)]
+        for x in ranks:
+            if state:
+                x.load_state_dict(json.loads(state))
+        for _ in range(r.randint(0, 3)):
+            if len(ranks[0]):
+                seen.append(digest([next(x) for x in ranks]))
+        states = {json.dumps(x.state_dict()) for x in ranks}
+        for x in ranks:
+            x.close()
+        assert len(states) == 1
+        state = states.pop()
+        assert len(state) <= 1024
+        stops += 1
+        if len(seen) == len(one):
+            assert seen == one
+            seen, state = [], None
+    assert seen == one[: len(seen)]
+
+
+def test_torch_workers() -> None:
+    """DataLoader with 0, 1, 4, 8 workers, forked and spawned: the same steps in the same order."""
+    needs("torch", "xxhash")
+    from torch.utils.data import DataLoader
+
+    from sluice.torch import IterableDataset
+
+    data, file = big()
+    want = [digest([b]) for b in sluice.Loader(data, file)]
+    for workers, how in ((0, None), (1, "fork"), (4, "fork"), (8, "fork"), (2, "spawn")):
+        loader = DataLoader(IterableDataset(data, file), batch_size=None, num_workers=workers,
+                            multiprocessing_context=how)  # fmt: skip
+        assert [digest([b]) for b in loader] == want, (workers, how)
+    # A stop, and on with other workers and another world.
+    dataset = IterableDataset(data, file)
+    seen = []
+    for b in DataLoader(dataset, batch_size=None, num_workers=4):
+        seen.append(digest([b]))
+        if len(seen) == 13:
+            state = dataset.state_after(b)
+            break
+    alone = IterableDataset(data, file)  # whose state_dict() is as good
+    for _, b in zip(range(13), alone):
+        assert alone.state_dict() == alone.state_after(b)
+    assert alone.state_dict() == state
+    ranks = [IterableDataset(data, file, rank=r, world=3) for r in range(3)]
+    for x in ranks:
+        x.load_state_dict(state)
+    loaders = [DataLoader(x, batch_size=None, num_workers=w) for x, w in zip(ranks, (0, 1, 2))]
+    assert seen + [digest(list(step)) for step in zip(*loaders)] == want
+
+
+def test_worlds_and_workers() -> None:
+    """Every world by every number of workers; the workers' processes are played by one."""
+    needs("torch", "xxhash")
+    import sluice.torch as module
+
+    data, file = big()
+    schedule = sluice.Schedule.read(file, data)
+    want = [digest([b]) for b in sluice.Loader(data, schedule)]
+    true_info = module.get_worker_info
+
+    def steps(rank: int, world: int, workers: int) -> Iterator[dict[str, Any]]:
+        """What DataLoader gives: its workers' batches in turns."""
+        turns = []
+        for w in range(max(1, workers)):
+            info = SimpleNamespace(id=w, num_workers=workers) if workers else None
+            module.get_worker_info = lambda info=info: info
+            mine = iter(module.IterableDataset(data, schedule, rank=rank, world=world))
+            turns.append(chain([next(mine)], mine))
+        for batch in chain.from_iterable(zip_longest(*turns)):
+            if batch is not None:
+                yield batch
+
+    try:
+        for world in (1, 2, 3, 8, 64):
+            for workers in (0, 1, 4, 8):
+                ranks = [steps(r, world, workers) for r in range(world)]
+                assert [digest(list(step)) for step in zip(*ranks)] == want, (world, workers)
+    finally:
+        module.get_worker_info = true_info
+
+
+def test_stateful_data_loader() -> None:
+    needs("torch", "torchdata.stateful_dataloader", "xxhash")
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    from sluice.torch import IterableDataset
+
+    data, file = big()
+    want = [digest([b]) for b in sluice.Loader(data, file)]
+    for workers in (0, 1, 3):
+        for stop in (1, 7, 20, len(want)):
+            first = StatefulDataLoader(IterableDataset(data, file), batch_size=None, num_workers=workers)
+            seen = []
+            for b in first:
+                seen.append(digest([b]))
+                if len(seen) == stop:
+                    state = pickle.loads(pickle.dumps(first.state_dict()))
+                    break
+            again = StatefulDataLoader(IterableDataset(data, file), batch_size=None, num_workers=workers)
+            again.load_state_dict(state)
+            seen += [digest([b]) for b in again]
+            assert seen == want, (workers, stop, len(seen), len(want))
+
+
+def test_grain() -> None:
+    """Grain's own loader, with its workers, and its checkpoint."""
+    needs("grain", "xxhash")
+    import grain
+
+    data, file = big()
+    for world in (1, 3):
+        for rank in range(world):
+            want = [digest([b]) for b in sluice.Loader(data, file, rank=rank, world=world)]
+            source = Source(data, file, rank=rank, world=world)
+            for workers in (0, 2) if not rank else (0,):
+                sampler = grain.samplers.SequentialSampler(len(source), grain.sharding.NoSharding())
+                loader = grain.DataLoader(data_source=source, sampler=sampler, worker_count=workers)
+                it = iter(loader)
+                seen = [digest([next(it)]) for _ in range(9)]
+                state = it.get_state()
+                it = iter(loader)
+                it.set_state(state)
+                seen += [digest([b]) for b in it]
+                assert seen == want, (world, rank, workers)
+    dataset = grain.MapDataset.source(Source(data, file)).to_iter_dataset()
+    assert [digest([b]) for b in dataset] == [digest([b]) for b in sluice.Loader(data, file)]
+
+
+def test_masks() -> None:
+    """Against brute force, on every packed batch: documents from `inspect --records`."""
+    needs("torch", "xxhash", "zstandard")
+    import torch
+
+    sequences = 0
+    for name in ("mds", "ds"):
+        where = shards(name, 3000, 1000)
+        data = sluice.open(where)
+        file, _ = schedule_of(where, 2048)
+        for layout in ("padded", "varlen"):
+            for batch in sluice.Loader(data, file, layout=layout, output="torch"):
+                if len(batch["cu_seqlens"]) - 1 == 2048 // batch["bucket"]:
+                    continue
+                sequences += 2048 // batch["bucket"]
+                ids = batch["input_ids"]
+                start = batch["position_ids"].reshape(-1) == 0
+                document = (torch.cumsum(start, 0) - 1).reshape(ids.shape).reshape(-1, ids.shape[-1])
+                n = document.shape[1]
+                want = torch.zeros(len(document), 1, n, n, dtype=torch.bool)
+                for q in range(n):
+                    want[:, 0, q, : q + 1] = document[:, : q + 1] == document[:, q : q + 1]
+                got = masks.sdpa_mask(batch)
+                assert torch.equal(got, want)
+                if sequences % 5 == 0:
+                    flex = masks.flex_block_mask(batch, BLOCK_SIZE=16 if layout == "padded" else 128)
+                    check_flex(flex, want)
+                cu = masks.flash_varlen(batch)["cu_seqlens_q"]
+                assert torch.equal(start.nonzero().reshape(-1).int(), cu[:-1]) and cu[-1] == 2048
+                same = {k: v.numpy() if hasattr(v, "numpy") else v for k, v in batch.items()}
+                assert np.array_equal(masks.document_ids(same), masks.document_ids(batch).numpy())
+    assert sequences >= 1000, sequences
+
+
+def check_flex(flex: Any, want: Any) -> None:
+    import torch
+
+    rows, _, n, _ = want.shape
+    q = torch.arange(n)
+    dense = flex.mask_mod(torch.arange(rows)[:, None, None], 0, q[None, :, None], q[None, None, :])
+    assert torch.equal(dense, want[:, 0])
+    size = flex.BLOCK_SIZE[0]
+    some = want.reshape(rows, 1, n // size, size, n // size, size).any(5).any(3)
+    assert torch.equal(flex.to_dense().bool(), some)
+
+
+@lru_cache(None)
+def schedule_of(where: str, tokens: int) -> tuple[str, None]:
+    out = where + f".{tokens}.sched"
+    run("schedule", "-q", "--trainer=generic", f"--batch-tokens={tokens}", "-o", out, where)
+    return out, None
+
+
+def test_resume_is_quick() -> None:
+    """State of at most 1 KiB, step 10^6 within 100 ms, opening included."""
+    needs("xxhash")
+    data, _ = big()
+    out = path("long.sched")
+    n = sum(len(b) // (256 // b.length) for b in data)
+    run("schedule", "-q", "--trainer=generic", "--batch-tokens=256", f"--epochs={1_100_000 // n + 1}",
+        "-o", out, data.path)  # fmt: skip
+    state = sluice.Loader(data, out).state_dict()
+    state["step"] = 1_000_000
+    begin = time.perf_counter()
+    loader = sluice.Loader(data, out)
+    loader.load_state_dict(state)
+    assert next(loader)["step"] == 1_000_000
+    seconds = time.perf_counter() - begin
+    print(f"  resumed at step 10^6 in {seconds * 1e3:.1f} ms, state {len(json.dumps(state))} bytes")
+    assert seconds < 0.1 and len(json.dumps(loader.state_dict())) <= 1024
+
+
+if __name__ == "__main__":
+    common.main(globals())

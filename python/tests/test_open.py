@@ -1,0 +1,254 @@
+"""sluice.open against what `inspect` says of the same files."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import struct
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+from common import FORMATS, copy_of, needs, path, pieces, records, refused, run, shards
+
+import sluice
+
+
+def compare(q: sluice.Sequence, r: dict[str, Any], where: Any) -> None:
+    s = r["segments"]
+    lengths = [x["length"] for x in s]
+    assert q.ids.tolist() == r["tokens"], where
+    assert len(q) == len(r["tokens"])
+    assert q.lengths.tolist() == lengths, where
+    for name in ("source", "document", "offset", "domain", "id"):
+        mine = getattr(q, "record_ids" if name == "id" else name + "s")
+        assert mine == [x.get(name) for x in s], (where, name)
+    padding = sum(x["length"] for x in s if x.get("padding"))
+    assert q.padding == padding
+    assert q.cu_seqlens.tolist() == [sum(lengths[:i]) for i in range(len(s) + 1)]
+    positions = [i for n in lengths for i in range(n)]
+    assert q.position_ids.tolist() == positions
+    real = len(positions) - padding
+    assert q.loss_mask.tolist() == [p > 0 and i < real for i, p in enumerate(positions)]
+
+
+def compare_set(where: str, verify: bool) -> None:
+    data = sluice.open(where, verify=verify)
+    info = json.loads(run("inspect", "--json", where))
+    all_records = records(where)
+    assert sum(len(b) for b in data) == len(all_records) == info["sequences"]
+    at = 0
+    for b in data:
+        assert data[b.name] is b
+        for i, q in enumerate(b):
+            compare(q, all_records[at + i], (where, b.name, i))
+        compare(b[-1], all_records[at + len(b) - 1], (where, b.name, -1))
+        at += len(b)
+    if info["kind"] == "shards":
+        assert data.format == info["format"] and data.checksum == info["checksum"]
+        assert [[b.name, len(b)] for b in data] == [[b["name"], b["sequences"]] for b in info["buckets"]]
+        for b in data:
+            whole = b.block(0, len(b))
+            assert whole.shape == (len(b), b.n_ids) == (len(b), b.length + data.label_tokens)
+            for a, z in ((0, 0), (1, 50), (49, 51), (3, len(b)), (len(b), len(b))):
+                z = min(z, len(b))
+                assert np.array_equal(b.block(min(a, z), z), whole[min(a, z) : z])
+                s = b.segments(min(a, z), z)
+                assert s.length.sum() == (z - min(a, z)) * b.n_ids and len(s.counts) == z - min(a, z)
+
+
+def test_formats() -> None:
+    needs("xxhash", "zstandard")
+    for name in FORMATS:
+        if name != "parquet":
+            compare_set(shards(name), verify=True)
+            compare_set(shards(name), verify=False)  # from ids that were kept, where they are
+
+
+def test_parquet() -> None:
+    needs("pyarrow", "xxhash", "zstandard")
+    compare_set(shards("parquet"), verify=True)
+
+
+def test_wide_ids() -> None:
+    """Ids of four bytes; and a bucket whose length is no power of two."""
+    rng = np.random.default_rng(1)
+    ids = rng.integers(1, 90000, 40000).astype("<u4")
+    ids[rng.integers(0, len(ids), 300)] = 0
+    ids[-1] = 0
+    ids.tofile(path("wide.npy"))
+    cut = run(
+        "decompose", "-q", "--eos-id=0", "--token-bytes=4", "--vocab-size=90000", "--buckets=24,64,200",
+        path("wide.npy"),
+    )  # fmt: skip
+    run("pack", "-q", "-o", path("wide.tks"), stdin=cut)
+    for kind in ("olmo", "mds", "megatron", "litdata"):
+        where = path(f"wide-{kind}")
+        run("shuffle", "-q", f"--format={kind}", "-o", where, path("wide.tks"))
+        compare_set(where, verify=False)
+        assert sluice.open(where)["L_24"] is sluice.open(where)[24] or sluice.open(where).dtype.itemsize == 4
+
+
+def test_streams() -> None:
+    """Frames that sequences go on in, several members, compressed frames."""
+    rng = np.random.default_rng(2)
+    lengths = [5, 1 << 20, 7, 2_500_000, 3, 1, 1_200_000, 2]
+    ids = np.concatenate([np.append(rng.integers(1, 60000, n - 1), 0) for n in lengths]).astype("<u2")
+    ids.tofile(path("long.npy"))
+    long = run("dedup", "-q", "--eos-id=0", "--token-bytes=2", path("long.npy"))
+    short = run("tokenize", "-q", common.corpus())
+    small = Path(pieces(False)).read_bytes()
+    packed = run("pack", "-q", "--length=3000000", "-z", stdin=long)
+    for name, stream in {"long": long, "short": short, "packed": packed, "two": small + small}.items():
+        with open(path(name + ".tks"), "wb") as f:
+            f.write(stream)
+        compare_set(path(name + ".tks"), verify=True)
+    every = sluice.open(path("long.tks"))["stream"].segments(0, len(lengths))
+    assert every.length.tolist() == lengths and every.counts.tolist() == [1] * len(lengths)
+    for n in (0, 1, 63, 64, 100, 500, len(small) - 64, len(small) - 1):
+        with open(path("cut.tks"), "wb") as f:
+            f.write(small[:n])
+        with refused("cut.tks"):
+            sluice.open(path("cut.tks"))
+    damaged = bytearray(small)
+    damaged[len(small) // 2] ^= 4
+    with open(path("flipped.tks"), "wb") as f:
+        f.write(damaged)
+    needs("xxhash")
+    with refused("flipped.tks", "byte"):
+        sluice.open(path("flipped.tks"), verify=True)
+
+
+def test_incomplete() -> None:
+    for gone, words in {
+        "report.json": ("incomplete", "shuffle"),
+        "manifest.jsonl": ("incomplete", "manifest.jsonl"),
+        "D_5/shard-0000001.npy": ("D_5/shard-0000001.npy", "missing"),
+        "segments/D_4.tks": ("segments/D_4.tks", "missing"),
+    }.items():
+        where = copy_of("olmo")
+        os.remove(os.path.join(where, gone))
+        with refused(where, *words):
+            sluice.open(where)
+    with refused("no-such-set"):
+        sluice.open(path("no-such-set"))
+    with refused("is not a token stream"):
+        sluice.open(common.corpus())
+
+
+def test_damaged() -> None:
+    """A byte changed: found by verify everywhere, and before a wrong id is given where that is possible."""
+    needs("xxhash", "zstandard")
+    for name in ("olmo", "mds.zstd", "wds", "litdata.zstd"):
+        for file in ("report.json", "manifest.jsonl", "segments/D_6.tks", "README.md"):
+            where = copy_of(name)
+            flip(os.path.join(where, file), 0.6)
+            with refused(where, file):
+                sluice.open(where, verify=True)
+        where = copy_of(name)
+        k = sluice.open(where)[64]._shards[1].file
+        flip(os.path.join(where, k), 0.5)
+        with refused(k):
+            sluice.open(where, verify=True)
+        if name != "olmo":
+            data = sluice.open(where, index=path("fresh-" + name))
+            os.makedirs(path("fresh-" + name))
+            with refused(k):
+                data[64].ids(60)
+            assert data[64].ids(20) is not None
+    for name in ("olmo", "ds", "megatron", "mds", "litdata", "wds"):
+        where = copy_of(name)
+        k = os.path.join(where, sluice.open(where)[64]._shards[1].file)
+        os.truncate(k, os.path.getsize(k) - 4)
+        with refused(k, "bytes", "were written"):
+            sluice.open(where, index=TMP_INDEX)[64].ids(60)
+    for name, at in (("mds", 8), ("litdata", 0)):
+        where = copy_of(name)
+        k = os.path.join(where, sluice.open(where)[64]._shards[0].file)
+        with open(k, "r+b") as f:
+            f.seek(at)
+            f.write(struct.pack("<I", 1 << 31))
+        with refused(k, "damaged"):
+            sluice.open(where)[64].ids(0)
+
+
+def flip(file: str, share: float) -> None:
+    with open(file, "r+b") as f:
+        at = int(os.path.getsize(file) * share)
+        f.seek(at)
+        b = f.read(1)[0]
+        f.seek(at)
+        f.write(bytes([b ^ 1]))
+
+
+TMP_INDEX = path("index")
+os.makedirs(TMP_INDEX)
+
+
+def test_index() -> None:
+    """Where ids that cannot be mapped are kept, and that a set stays sound with them beside it."""
+    needs("zstandard")
+    where = copy_of("wds")
+    assert sluice.open(where)[16].ids(0).size == 17
+    assert os.listdir(os.path.join(where, ".sluice-ids"))
+    run("inspect", "--verify", where)
+    where = copy_of("wds")
+    Path(where, ".sluice-ids").touch()  # as where it cannot be made
+    first = sluice.open(where)[16].ids(0)
+    (key,) = os.listdir(path("cache", "ids"))
+    assert key == sluice.open(where).report["xxh3_64"]
+    chosen = path("chosen")
+    os.makedirs(chosen)
+    assert np.array_equal(sluice.open(where, index=chosen)[16].ids(0), first) and os.listdir(chosen)
+
+
+def test_shared() -> None:
+    """Pickled, and by many threads."""
+    for name in ("megatron", "wds"):
+        where = shards(name)
+        want = [r["tokens"] for r in records(where)]
+        data = pickle.loads(pickle.dumps(sluice.open(where)))
+        every = [(b.name, i) for b in data for i in range(len(b))]
+
+        def one(at: tuple[str, int], data: sluice.Set = data) -> Any:
+            return data[at[0]][at[1]].ids.tolist(), len(data[at[0]][at[1]].sources)
+
+        with ThreadPoolExecutor(8) as pool:
+            assert [r for r, _ in pool.map(one, every)] == want
+    try:
+        data[16].ids(0)[0] = 1
+    except ValueError:
+        return
+    raise AssertionError("ids can be written")
+
+
+def test_numpy_alone() -> None:
+    """Without any other package: ids, boundaries and batches of what is mapped; else what is needed is said."""
+    needs("zstandard")
+    where, packed = shards("olmo"), copy_of("mds.zstd")
+    run("schedule", "-q", "--trainer=generic", "--batch-tokens=1024", "-o", path("alone.sched"), where)
+    kept = {m: sys.modules.pop(m, None) for m in ("xxhash", "zstandard")}
+    sys.modules.update(dict.fromkeys(kept))  # so that importing them fails
+    try:
+        data = sluice.open(where)
+        compare(data[16][0], records(where)[0], where)
+        assert len(list(sluice.Loader(data, path("alone.sched")))) > 100
+        with refused("pip install zstandard"):
+            sluice.open(packed)[16].ids(0)
+        with refused("pip install xxhash"):
+            sluice.Loader(data, batch_tokens=1024)
+        with refused("pip install xxhash"):
+            sluice.open(where, verify=True)
+    finally:
+        sys.modules.update({m: module for m, module in kept.items() if module})
+        for m, module in kept.items():
+            if not module:
+                del sys.modules[m]
+
+
+if __name__ == "__main__":
+    common.main(globals())

@@ -103,15 +103,15 @@ endif
 ARROW_CONFIG = $(if $(USE_ARROW),,PKG_CONFIG_PATH='$(abspath $O/arrow/pc)') $(PKG_CONFIG)
 ARROW_CFLAGS = $(patsubst -I%,-isystem %,$(shell $(ARROW_CONFIG) --cflags arrow parquet))
 PARQUET_SO   := $O/lib/libsluice-parquet.so
-PARQUET_SRC  := $(sort $(wildcard formats/parquet/arrow_*.cc)) formats/text/block.c lib/buf.c lib/err.c
+PARQUET_SRC  := $(sort $(wildcard formats/parquet/arrow_*.cc)) formats/text/block.c lib/base/buf.c lib/base/err.c
 PARQUET_OBJ  := $(addprefix $O/arrow/,$(addsuffix .o,$(PARQUET_SRC)))
 
 # ---- sources --------------------------------------------------------------------------------
 
-LIB_C   := $(sort $(wildcard lib/*.c lib/*/*.c formats/*.c formats/*/*.c)) \
+LIB_C   := $(sort $(wildcard lib/*/*.c lib/*/*/*.c formats/*/*.c)) \
            $(filter-out kernels/none.c,$(sort $(wildcard kernels/*.c)))
-LIB_CC  := $(filter-out formats/parquet/arrow_%.cc,$(sort $(wildcard lib/*.cc lib/*/*.cc formats/*.cc formats/*/*.cc)))
-LIB_S   := $(sort $(wildcard lib/*.S lib/*/*.S))
+LIB_CC  := $(filter-out formats/parquet/arrow_%.cc,$(sort $(wildcard lib/*/*.cc formats/*/*.cc)))
+LIB_S   := $(sort $(wildcard lib/*/*.S))
 ifeq ($(filter x86_64-%,$(MACHINE)),)
 LIB_C   := $(filter-out %_avx2.c %_avx512.c,$(LIB_C))
 endif
@@ -120,21 +120,18 @@ LIB_CU  := $(CU_SRC)
 else
 LIB_C   += $(wildcard kernels/none.c)
 endif
-TOOL_C   := $(sort $(wildcard tools/*.c))
-# tools/NAME_*.c are parts of the program NAME alone.
-PARTS_C  := $(foreach p,$(PROGRAMS),$(filter tools/$p_%.c,$(TOOL_C)))
-COMMON_C := $(filter-out $(PROGRAMS:%=tools/%.c) $(PARTS_C),$(TOOL_C))
+# tools/NAME/ is the program NAME; tools/cli/ is in every program.
+PROGRAM_OBJ = $(patsubst %.c,$O/%.o,$(sort $(wildcard tools/$1/*.c)))
 LIB_OBJ    := $(LIB_C:%.c=$O/%.o) $(LIB_CC:%.cc=$O/%.o) $(LIB_S:%.S=$O/%.o) $(LIB_CU:%.cu=$O/%.cu.o)
-COMMON_OBJ := $(COMMON_C:%.c=$O/%.o)
-HAVE_PROGRAMS := $(filter $(PROGRAMS),$(TOOL_C:tools/%.c=%))
-BIN        := $(HAVE_PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
+COMMON_OBJ := $(call PROGRAM_OBJ,cli)
+BIN        := $(PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
 UNIT_C     := $(sort $(wildcard tests/unit/*.c))
 UNIT       := $(UNIT_C:tests/unit/%.c=$O/unit/%)
 
 # The batch driver is a script; what it reads lies where an installed one looks for it too.
-SCRIPTS    := $(wildcard tools/sluice-batch)
-SHARED     := $(sort $(wildcard tools/batch/*))
-SCRIPT_BIN := $(SCRIPTS:tools/%=$O/bin/$(PROGRAM_PREFIX)%)
+SCRIPTS    := $(wildcard tools/batch/sluice-batch)
+SHARED     := $(sort $(wildcard tools/batch/*.*))
+SCRIPT_BIN := $(SCRIPTS:tools/batch/%=$O/bin/$(PROGRAM_PREFIX)%)
 SHARE      := $(SHARED:tools/batch/%=$O/share/sluice/%)
 
 programs: $(BIN) $(SCRIPT_BIN) $(SHARE) $(if $(USE_ARROW),$(PARQUET_SO))
@@ -144,12 +141,12 @@ $O/libsluice.a: $(LIB_OBJ)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(LIB_OBJ)
 
-$(foreach p,$(HAVE_PROGRAMS),$(eval $O/bin/$(PROGRAM_PREFIX)$p: $(patsubst %.c,$O/%.o,$(filter tools/$p_%.c,$(PARTS_C)))))
-$O/bin/$(PROGRAM_PREFIX)%: $O/tools/%.o $(COMMON_OBJ) $O/libsluice.a
+$(foreach p,$(PROGRAMS),$(eval $O/bin/$(PROGRAM_PREFIX)$p: $(call PROGRAM_OBJ,$p)))
+$(BIN): $(COMMON_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
 
-$(SCRIPT_BIN): $O/bin/$(PROGRAM_PREFIX)%: tools/%
+$(SCRIPT_BIN): $O/bin/$(PROGRAM_PREFIX)%: tools/batch/%
 	@mkdir -p $(@D)
 	$(Q)install -m 755 $< $@
 $O/share/sluice/%: tools/batch/%
@@ -192,13 +189,13 @@ $O/arrow/flags: force
 	@mkdir -p $(@D)
 	@echo '$(ARROW_CFLAGS)' | cmp -s - $@ || echo '$(ARROW_CFLAGS)' > $@
 
-# Vocabularies are kept compiled (lib/tok/compiled.h) under a key that changes with any source
+# Vocabularies are kept compiled (lib/token/compiled.h) under a key that changes with any source
 # that has a say in them.
-$O/source_id.h: $(sort $(wildcard lib/*.[ch] lib/*.cc lib/stream/*.[ch] lib/tok/*.[ch] lib/builtin/*))
+$O/source_id.h: $(sort $(wildcard $(foreach d,base stream token,lib/$d/*.[ch] lib/$d/*.cc) lib/token/builtin/*))
 	@mkdir -p $(@D)
 	$(Q)printf '#define SLU_SOURCE_ID "%s"\n' "$$(cat $^ | sha256sum | cut -c 1-32)" > $@
-$O/lib/tok/compiled.o: CPPFLAGS_ALL += -include $O/source_id.h
-$O/lib/tok/compiled.o: $O/source_id.h
+$O/lib/token/compiled.o: CPPFLAGS_ALL += -include $O/source_id.h
+$O/lib/token/compiled.o: $O/source_id.h
 
 # Objects are made again when the compiler or its flags change.
 FLAGS_NOW := $(CC) $(CXX) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CXXFLAGS_ALL) $(USE_CUDA) $(NVCCFLAGS)

@@ -51,17 +51,17 @@ $O/shim/%.so: tests/shim/%.c
 
 # Programs and a unit test with a device that is none (tests/fake/device_fake.c), which auto takes
 # for any work at all. The fake's functions come before the archive's, whatever that was built with.
-FAKE     := $(filter $(HAVE_PROGRAMS),pack decompose inspect)
+FAKE     := pack decompose inspect
 FAKE_BIN := $(FAKE:%=$O/fake/bin/%)
 FAKE_OBJ := $O/tests/fake/device_fake.o $O/fake/device.o
 UNIT     += $O/unit/test_fake
 
-$O/fake/device.o: lib/device.c $O/flags
+$O/fake/device.o: lib/base/device.c $O/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -DSLU_DEVICE_EAGER $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$(foreach p,$(FAKE),$(eval $O/fake/bin/$p: $(patsubst %.c,$O/%.o,$(filter tools/$p_%.c,$(PARTS_C)))))
-$O/fake/bin/%: $O/tools/%.o $(COMMON_OBJ) $(FAKE_OBJ) $O/libsluice.a
+$(foreach p,$(FAKE),$(eval $O/fake/bin/$p: $(call PROGRAM_OBJ,$p)))
+$(FAKE_BIN): $(COMMON_OBJ) $(FAKE_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
 
@@ -84,8 +84,8 @@ $O/emu/kernels/%.cu.o: kernels/%.cu $O/flags
 
 $O/tests/emu/cudart.o $O/tests/emu/test_calls.o: CPPFLAGS_ALL += -isystem $(EMU_HOME)/include
 
-$(foreach p,$(FAKE),$(eval $O/emu/bin/$p: $(patsubst %.c,$O/%.o,$(filter tools/$p_%.c,$(PARTS_C)))))
-$O/emu/bin/%: $O/tools/%.o $(COMMON_OBJ) $O/fake/device.o $(EMU_OBJ) $(EMU_CU) $O/libsluice.a
+$(foreach p,$(FAKE),$(eval $O/emu/bin/$p: $(call PROGRAM_OBJ,$p)))
+$(FAKE:%=$O/emu/bin/%): $(COMMON_OBJ) $O/fake/device.o $(EMU_OBJ) $(EMU_CU) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(PKG_LIBS) -lm -pthread $(LDLIBS)
 
@@ -285,7 +285,7 @@ FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ   := $(FUZZ_C:tests/fuzz/%.c=$O/fuzzers/%)
 
 # One of them is of what all programs have, but for main().
-$O/fuzzers/fuzz_manifest: $(filter-out $O/tools/main.o,$(COMMON_OBJ))
+$O/fuzzers/fuzz_manifest: $(filter-out $O/tools/cli/main.o,$(COMMON_OBJ))
 $O/fuzzers/%: $O/tests/fuzz/%.o $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(LDLIBS_ALL)
@@ -312,7 +312,7 @@ arm64:
 check-arm64: programs
 	@O='$O' tests/arm64
 
-objects: $O/libsluice.a $(TOOL_C:%.c=$O/%.o)
+objects: $O/libsluice.a $(foreach p,cli $(PROGRAMS),$(call PROGRAM_OBJ,$p))
 
 # ---- install ----------------------------------------------------------------------------------
 

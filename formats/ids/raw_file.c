@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "lib/io.h"
-#include "lib/xxh3.h"
+#include "lib/base/io.h"
+#include "lib/base/xxh3.h"
 
 enum { BLOCK = 256 << 10, MAX_HEX = 32 };
 

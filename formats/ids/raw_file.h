@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/buf.h"
-#include "lib/err.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
 
 /* Whether slu_raw_expect knows it. */
 bool slu_raw_knows_hash(const char *algorithm);

@@ -9,7 +9,7 @@
  *             header, or NumPy's with one (a one-dimensional array). The id `eos` ends
  *             a document and belongs to it; ids after the last one are one more
  *             document (`open_ended`). If X.csv.gz exists beside X.npy, its rows give
- *             the documents and their own ids instead (formats/ids/olmo_rows.h).
+ *             the documents and their own ids instead (formats/olmo/olmo_rows.h).
  *   megatron  a .bin and its .idx, named by either or by their common prefix
  *   ds        datatrove's .ds and its .ds.index; without the index as npy
  *   mds       folders of MosaicML's MDS shards with index.json: each sample is a
@@ -29,9 +29,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/device.h"
-#include "lib/err.h"
-#include "lib/lengths.h"
+#include "lib/base/device.h"
+#include "lib/base/err.h"
+#include "lib/stream/lengths.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/io.h"
+#include "lib/base/io.h"
 
 /* What is kept of an input when its table is closed. */
 struct input {

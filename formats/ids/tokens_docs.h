@@ -1,6 +1,6 @@
 /* tokens_docs.h - files of ids that have a table of where each document ends beside
- * them: what such formats share (formats/ids/tokens_megatron.c,
- * formats/ids/tokens_ds.c).
+ * them: what such formats share (formats/megatron/tokens_megatron.c,
+ * formats/ds/tokens_ds.c).
  *
  * A format opens the table and gives the ends one after another; everything else is
  * here: batches, the reading and checking of ids by several threads, the histogram that

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/io.h"
-#include "lib/le.h"
+#include "lib/base/io.h"
+#include "lib/base/le.h"
 #include "tokens_docs.h"
 
 enum { BLOCK_BYTES = 1 << 16 /* a multiple of every element's size */ };

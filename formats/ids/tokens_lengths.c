@@ -6,7 +6,7 @@
 
 #include "kernels/device.h"
 #include "kernels/scan.h"
-#include "lib/pipe.h"
+#include "lib/base/pipe.h"
 #include "tokens_private.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* tokens_private.h - what the files of formats/tokens_*.c share. */
+/* tokens_private.h - what the files of formats/ids/tokens_*.c share. */
 #ifndef SLU_TOKENS_PRIVATE_H
 #define SLU_TOKENS_PRIVATE_H
 

@@ -18,7 +18,7 @@
 
 extern "C" {
 #include "formats/text/input_private.h"
-#include "lib/le.h"
+#include "lib/base/le.h"
 }
 
 /* Values that are asked of a column at a time. */

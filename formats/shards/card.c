@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json_write.h"
-#include "lib/svg.h"
+#include "lib/base/json_write.h"
+#include "lib/stream/svg.h"
 
 enum {
     ROWS = 50,       /* of a table for people */

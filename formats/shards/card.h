@@ -14,7 +14,7 @@
 #define SLU_CARD_H
 
 #include "formats/shards/shard.h"
-#include "lib/domains.h"
+#include "lib/stream/domains.h"
 
 struct slu_card_bucket {
     const struct slu_shard_bucket *b;

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/hash.h"
-#include "lib/json.h"
-#include "lib/json_write.h"
+#include "lib/base/hash.h"
+#include "lib/base/json.h"
+#include "lib/base/json_write.h"
 
 #define MAX_BYTE (UINT64_C(1) << 30)
 #define SEAL     "{\"xxh3_64\":\"", "\"}\n"

@@ -18,9 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/buf.h"
-#include "lib/err.h"
-#include "lib/io.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/io.h"
 
 /* Appends before, 16 digits of the XXH3-64 of what t held, and behind. */
 SLU_MUST_USE int slu_seal_put(struct slu_buf *t, const char *before, const char *behind,

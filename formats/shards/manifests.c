@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/io.h"
-#include "lib/json.h"
+#include "lib/base/io.h"
+#include "lib/base/json.h"
 
 #define MAX_MANIFEST (UINT64_C(1) << 30) /* bytes; a million shards take 60 MB */
 #define MAX_TOKENS   (UINT64_C(1) << 62) /* of a set: all products of counts fit u64 */

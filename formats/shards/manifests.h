@@ -1,7 +1,7 @@
 /* manifests.h - the counts of a shard set from its manifests alone, for
  * lib/schedule/schedule.h.
  *
- * D_<i>/manifest.jsonl as formats/shards/shard_wds.c writes it and OpenLM reads it: a
+ * D_<i>/manifest.jsonl as formats/wds/shard_wds.c writes it and OpenLM reads it: a
  * line a shard,
  * {"shard": name, "num_sequences": N}. Sets in a format that has no manifests are
  * counted by their report.json, which also has the checksum of the tokens.

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "formats/shards/shard_private.h"
-#include "lib/pipe.h"
+#include "lib/base/pipe.h"
 
 typedef struct slu_shards_bucket bucket;
 
 /* ---- memory ---- */
 
 /* What --shard-sequences auto asks for at most, as bytes must not depend on -M: what
- * shuffle has for shards at its least -M (tools/shuffle_shards.c: half of 32 MiB, and
+ * shuffle has for shards at its least -M (tools/shuffle/shards.c: half of 32 MiB, and
  * 24).
  */
 #define AUTO_BYTE (UINT64_C(40) << 20)

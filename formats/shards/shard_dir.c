@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "formats/shards/shard_private.h"
-#include "lib/buf.h"
-#include "lib/io.h"
+#include "lib/base/buf.h"
+#include "lib/base/io.h"
 
 void slu_shard_bucket_name(uint64_t length, char out[32])
 {
@@ -25,7 +25,7 @@ static bool dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* What lib/io.h leaves where files need a name from the start and kill -9 came. */
+/* What lib/base/io.h leaves where files need a name from the start and kill -9 came. */
 bool slu_shard_dir_unfinished(const char *name)
 {
     size_t n = strlen(name);

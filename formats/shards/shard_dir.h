@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/buf.h"
-#include "lib/err.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
 
 struct slu_shard_format;
 

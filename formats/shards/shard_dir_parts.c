@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "formats/shards/shard_private.h"
-#include "lib/io.h"
+#include "lib/base/io.h"
 
 enum { MAX_MARK = 1 << 16 };
 

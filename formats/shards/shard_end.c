@@ -9,8 +9,8 @@
 #include "formats/shards/filelist.h"
 #include "formats/shards/shard_part.h"
 #include "formats/shards/shardset_private.h"
-#include "lib/hash.h"
-#include "lib/json.h"
+#include "lib/base/hash.h"
+#include "lib/base/json.h"
 
 enum { TRAILER = 31 }; /* ,"xxh3_64":"…"} and a line's end */
 

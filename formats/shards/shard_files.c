@@ -7,7 +7,7 @@
 
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shard_private.h"
-#include "lib/xxh3.h"
+#include "lib/base/xxh3.h"
 
 static int open_out(const char *dir, const char *name, struct slu_digest *d,
                     struct slu_out **out, struct slu_err *err)

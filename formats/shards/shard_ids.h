@@ -3,8 +3,8 @@
 #ifndef SLU_SHARD_IDS_H
 #define SLU_SHARD_IDS_H
 
-#include "lib/buf.h"
-#include "lib/le.h"
+#include "lib/base/buf.h"
+#include "lib/base/le.h"
 
 /* Appends n ids of tok_bytes (2 or 4) each, in native order. */
 SLU_MUST_USE static inline int slu_shard_ids_put(struct slu_buf *out, const void *tok,

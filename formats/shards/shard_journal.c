@@ -19,8 +19,8 @@
 
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shard_private.h"
-#include "lib/json.h"
-#include "lib/pipe.h"
+#include "lib/base/json.h"
+#include "lib/base/pipe.h"
 
 /* ---- what must agree ---- */
 

@@ -5,7 +5,7 @@
 
 #include "formats/shards/filelist.h"
 #include "formats/shards/shard_private.h"
-#include "lib/json_write.h"
+#include "lib/base/json_write.h"
 
 /* ---- manifest.jsonl ---- */
 

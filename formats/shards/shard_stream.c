@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "formats/shards/shard_private.h"
-#include "lib/pipe.h"
+#include "lib/base/pipe.h"
 
 enum {
     GATHER = 256 << 10, /* bytes of a file between two writes */

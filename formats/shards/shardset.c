@@ -6,7 +6,7 @@
 
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shardset_private.h"
-#include "lib/decompose.h"
+#include "lib/decompose/decompose.h"
 
 int slu_shardset_incomplete(const struct slu_shardset *s, const char *what,
                             struct slu_err *err)

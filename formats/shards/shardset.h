@@ -20,7 +20,7 @@ SLU_BEGIN_DECLS
 struct slu_shardset;
 
 /* What a layout's reader does; one static const struct a format
- * (formats/shards/wds_read.c). Whatever does not add up - indexes, counts, sizes, bytes
+ * (formats/wds/wds_read.c). Whatever does not add up - indexes, counts, sizes, bytes
  * too many - is an error that says the place in the file; which file, and DIR, the
  * caller puts before it where n_file is 1; else the layout names the file. */
 struct slu_shard_layout {

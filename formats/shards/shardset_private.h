@@ -8,7 +8,7 @@
 
 #include "formats/shards/shard_private.h"
 #include "formats/shards/shardset.h"
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 struct slu_shardset_bucket {
     struct slu_shard_bucket pub; /* by the report; n_shard, n_seq: read so far */

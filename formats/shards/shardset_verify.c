@@ -6,7 +6,7 @@
 #include "formats/shards/filelist.h"
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shardset_private.h"
-#include "lib/pipe.h"
+#include "lib/base/pipe.h"
 
 /* ---- the bytes of files ---- */
 

@@ -6,8 +6,8 @@
 #ifndef SLU_ZSTD_FRAME_H
 #define SLU_ZSTD_FRAME_H
 
-#include "lib/buf.h"
-#include "lib/err.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
 
 /* Appends the frame. Any thread. */
 SLU_MUST_USE int slu_zstd_frame(struct slu_buf *out, const void *p, size_t n, int level,

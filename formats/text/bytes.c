@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/io.h"
+#include "lib/base/io.h"
 
 static const struct slu_codec *const codecs[] = {
     &slu_codec_gzip, &slu_codec_zstd, &slu_codec_bzip2, &slu_codec_xz, &slu_codec_lz4,

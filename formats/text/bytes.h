@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "lib/base/err.h"
 
 SLU_BEGIN_DECLS
 

@@ -5,7 +5,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "lib/le.h"
+#include "lib/base/le.h"
 
 struct zst {
     struct slu_raw *raw;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/le.h"
+#include "lib/base/le.h"
 
 #define TAR_BLOCK 512
 #define ZIP_END   22

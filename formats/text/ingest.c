@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "formats/text/ingest_job.h"
-#include "lib/pipe.h"
+#include "lib/base/pipe.h"
 
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
 /* So that text and ids stay in the second-level cache. */

@@ -10,11 +10,11 @@
 #define SLU_INGEST_H
 
 #include "formats/text/input.h"
-#include "lib/account.h"
-#include "lib/domains.h"
-#include "lib/json.h"
+#include "lib/stream/account.h"
+#include "lib/stream/domains.h"
+#include "lib/base/json.h"
 #include "lib/stream/stream.h"
-#include "lib/tokenizer.h"
+#include "lib/token/tokenizer.h"
 
 SLU_BEGIN_DECLS
 
@@ -68,7 +68,7 @@ struct slu_ingest_stat {
 };
 
 /* Adds to the ledger: in = records and their text tokens, created = BOS and EOS,
- * dropped under "empty", "sample", "holdout" and the reasons of lib/json.h. `out` is
+ * dropped under "empty", "sample", "holdout" and the reasons of lib/base/json.h. `out` is
  * the writer's to say. A document that is not in the sample is not encoded, so it
  * counts no tokens. Behind the place where max_tok ends the run nothing is booked, and
  * no fault is one. Errors: those of the modules below; SLU_E_FORMAT names file and line

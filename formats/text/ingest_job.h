@@ -8,7 +8,7 @@
 
 #include "formats/text/ingest_private.h"
 #include "formats/text/rejects.h"
-#include "lib/encode_parts.h"
+#include "lib/token/encode_parts.h"
 
 /* What became of a part of a long text. */
 struct slu_ingest_part {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 /* The registry: asked in this order; the last takes anything. */
 static const struct slu_input_format *const formats[] = {

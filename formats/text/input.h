@@ -26,9 +26,9 @@
 
 #include "formats/text/bytes.h"
 #include "formats/text/sources.h"
-#include "lib/buf.h"
-#include "lib/err.h"
-#include "lib/json.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/json.h"
 
 SLU_BEGIN_DECLS
 

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "lib/order/spool.h"
-#include "lib/token_hash.h"
+#include "lib/flow/spool.h"
+#include "lib/stream/token_hash.h"
 
 #define STEP_TOK  ((uint64_t)256 << 10) /* ids read back at a time */
 #define STEP_BYTE ((size_t)3 << 18)     /* and text: a multiple of 3, for base64 */

@@ -12,7 +12,7 @@
 #define SLU_LONG_DOC_H
 
 #include "formats/text/rejects.h"
-#include "lib/io.h"
+#include "lib/base/io.h"
 #include "lib/stream/stream.h"
 
 struct slu_long_doc_cfg {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/json_write.h"
+#include "lib/base/json_write.h"
 
 int slu_reject_raw(struct slu_buf *out, const uint8_t *p, size_t n, struct slu_err *err)
 {

@@ -10,7 +10,7 @@
 #define SLU_REJECTS_H
 
 #include "formats/text/input.h"
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 struct slu_rejected {
     const struct slu_source *source;

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "bytes.h"
-#include "lib/buf.h"
-#include "lib/io.h"
+#include "lib/base/buf.h"
+#include "lib/base/io.h"
 
 /* While the list grows, path and name are offsets in s->bytes: it moves. */
 struct entry {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "lib/flow/cells_private.h"
-#include "lib/io.h"
+#include "lib/base/io.h"
 
 /* Chunks are small, because each cell has one that is not full. */
 enum { LEAST_CELL_BYTE = 32 << 10, CHUNK_BYTE = 4 << 10, WRITE_BYTE = 256 << 10 };

@@ -1,13 +1,13 @@
 /* cells.h - where keys meet that are equal: rows of 3 to 6 words by ranges of their
  * first word, in memory up to a budget and past it in a file, and the groups of them.
  *
- * What lib/order/sorter does for any record, for rows of one size of which most are
+ * What lib/flow/sorter does for any record, for rows of one size of which most are
  * alone with their key. Rows go to cells by the top bits of word 0 and stay in the
  * order in which they came; in each cell, or a few small ones together, a table of bits
  * finds what came once, which is left out; the rest is sorted by its words. Cells are
  * independent, so they are read and grouped by several threads. A cell that is larger
  * than a thread's memory (one key with a large part of all rows) goes through
- * lib/order/sorter. So the cost is linear in the rows whatever their keys, and a row is
+ * lib/flow/sorter. So the cost is linear in the rows whatever their keys, and a row is
  * written and read once at most but for such cells.
  *
  * Thread safety: one thread at a time on a handle, slu_cells_groups' own apart.
@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/buf.h"
-#include "lib/err.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
 
 #define SLU_CELLS_LEAST_WORDS 3
 #define SLU_CELLS_MOST_WORDS  6

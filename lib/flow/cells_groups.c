@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "lib/flow/cells_private.h"
-#include "lib/pipe.h"
-#include "lib/order/radix.h"
-#include "lib/order/sorter.h"
+#include "lib/base/pipe.h"
+#include "radix.h"
+#include "sorter.h"
 
 enum {
     BATCH_ROW = 1 << 15,  /* rows that are grouped together: second-level cache */

@@ -7,8 +7,8 @@
 #include "lib/flow/flow.h"
 #include "lib/flow/table_private.h"
 #include "lib/flow/tape.h"
-#include "lib/workfile_names.h"
-#include "lib/workfile_phase.h"
+#include "workfile_names.h"
+#include "workfile_stage.h"
 
 /* Sections, counts, and words of a part's row. */
 enum { SEC_MADE, SEC_PARTS, SEC_STREAM, SEC_TABLES };

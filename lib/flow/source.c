@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "lib/flow/table_private.h"
-#include "lib/io.h"
-#include "lib/le.h"
+#include "lib/base/io.h"
+#include "lib/base/le.h"
 
 enum { LEAST_BUF = 16 << 10, MOST_BUF = 1 << 20, ALONE_BUF = 256 << 10 };
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "lib/flow/table_private.h"
-#include "lib/io.h"
-#include "lib/le.h"
+#include "lib/base/io.h"
+#include "lib/base/le.h"
 
 enum { MOST_BUF = 1 << 20, WINDOW = 1 << 13 };
 enum { ENTRY = sizeof(struct slu_stored) / 8 };

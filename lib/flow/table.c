@@ -4,8 +4,8 @@
 
 #include "lib/flow/cells_private.h"
 #include "lib/flow/table_private.h"
-#include "lib/le.h"
-#include "lib/order/spool.h"
+#include "lib/base/le.h"
+#include "spool.h"
 
 #define COPY       (256 << 10) /* bytes that go to a file at once */
 #define NO_SECTION UINT64_MAX  /* of a row that is held: there is none */

@@ -34,10 +34,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "lib/base/err.h"
 #include "lib/flow/cells.h"
-#include "lib/hash.h"
-#include "lib/order/sorter.h"
+#include "lib/base/hash.h"
+#include "sorter.h"
 
 #define SLU_TABLE_WORDS 8 /* of a row, at most */
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "lib/flow/table.h"
-#include "lib/workfile.h"
+#include "workfile.h"
 
 struct slu_table_cfg {
     uint64_t budget_byte; /* all memory of the table: 64 KiB at least */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/order/spool.h"
+#include "spool.h"
 #include "lib/stream/seqrec.h"
 
 enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read back */

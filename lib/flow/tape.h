@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "lib/base/err.h"
 #include "lib/stream/batch.h"
 
 struct slu_tape;

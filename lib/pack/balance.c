@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/buf.h"
+#include "lib/base/buf.h"
 
 #define MAX_STEP_COST (UINT64_C(1) << 63)
 

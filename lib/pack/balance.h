@@ -43,7 +43,7 @@
 #include <stdint.h>
 
 #include "lib/stream/batch.h"
-#include "lib/err.h"
+#include "lib/base/err.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/pack/balance.h"
-#include "lib/hash.h"
+#include "lib/base/hash.h"
 
 /* A number with what it is sorted by. */
 struct keyed {

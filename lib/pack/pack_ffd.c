@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/buf.h"
-#include "lib/hash.h"
+#include "lib/base/buf.h"
+#include "lib/base/hash.h"
 
 #define NIL 0 /* node 0 is the empty tree */
 

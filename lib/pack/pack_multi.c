@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/buf.h"
+#include "lib/base/buf.h"
 
 /* Items of one length in a bin; a bin's are in order of length, longest first. */
 struct part {

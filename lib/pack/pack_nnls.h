@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "lib/base/err.h"
 
 struct slu_pack_strategy {
     uint32_t len[3]; /* ascending; 0: none */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/buf.h"
+#include "lib/base/buf.h"
 
 const char *const slu_pack_method_name[SLU_PACK_METHODS + 1] = {
     [SLU_PACK_BFD] = "bfd",       [SLU_PACK_FFD] = "ffd",

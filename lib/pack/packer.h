@@ -35,8 +35,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
-#include "lib/lengths.h"
+#include "lib/base/err.h"
+#include "lib/stream/lengths.h"
 
 SLU_BEGIN_DECLS
 

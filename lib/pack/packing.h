@@ -25,9 +25,9 @@
 #include <stdint.h>
 
 #include "lib/stream/batch.h"
-#include "lib/decompose.h"
-#include "lib/err.h"
-#include "lib/lengths.h"
+#include "lib/decompose/decompose.h"
+#include "lib/base/err.h"
+#include "lib/stream/lengths.h"
 #include "lib/pack/packer.h"
 #include "lib/pack/planfile.h"
 

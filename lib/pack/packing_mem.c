@@ -6,7 +6,7 @@
 
 #include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
-#include "lib/order/radix.h"
+#include "lib/flow/radix.h"
 
 /* What an item takes beside its tokens and its id: on arrival (ARRIVED), and until it
  * is placed: its run, its place among its domain's items, and what sorting needs. */

@@ -18,7 +18,7 @@
 #include "kernels/gather.h"
 #include "kernels/place.h"
 #include "kernels/sort.h"
-#include "lib/map.h"
+#include "lib/base/map.h"
 #include "lib/pack/pack_flow.h"
 
 /* Items side by side that are sorted apart from the others: a domain's. */

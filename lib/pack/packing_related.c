@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/pack/packing_private.h"
-#include "lib/order/radix.h"
+#include "lib/flow/radix.h"
 #include "lib/pack/related.h"
 
 /* A chain's place, sorted by place: dst is its first id in the packed data. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/json_write.h"
+#include "lib/base/json_write.h"
 #include "lib/pack/packing_private.h"
 
 /* Least squares takes the cube of a bin's length, for each domain: past this much it is

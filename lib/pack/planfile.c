@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/buf.h"
-#include "lib/hash.h"
-#include "lib/le.h"
+#include "lib/base/buf.h"
+#include "lib/base/hash.h"
+#include "lib/base/le.h"
 
 /* Sizes and places in bytes (formats/PLAN.md). */
 enum { HEAD = 64, BIN = 8, DOMAIN = 40, GROUP = 24, SUM = 8, MAX_NAME = 65536 };

@@ -23,8 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
-#include "lib/io.h"
+#include "lib/base/err.h"
+#include "lib/base/io.h"
 #include "lib/pack/packer.h"
 #include "lib/stream/stream.h" /* SLU_MAX_BUCKETS */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/pack/packer.h"
-#include "lib/order/radix.h"
+#include "lib/flow/radix.h"
 
 enum { FOLDER_WEIGHT = 4, ABOVE_WEIGHT = 2, LOOSE_ROUNDS = 4, LOOSE_BINS = 4 };
 

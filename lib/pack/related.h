@@ -32,9 +32,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/buf.h"
-#include "lib/dedup/shingle.h"
-#include "lib/err.h"
+#include "lib/base/buf.h"
+#include "lib/dedup/near/shingle.h"
+#include "lib/base/err.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

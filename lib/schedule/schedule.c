@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/le.h"
+#include "lib/base/le.h"
 
 void slu_bucket_counts_init(struct slu_bucket_counts *s)
 {

@@ -24,9 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/buf.h"
-#include "lib/err.h"
-#include "lib/hash.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/hash.h"
 
 SLU_BEGIN_DECLS
 

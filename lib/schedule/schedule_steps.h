@@ -29,7 +29,7 @@
 #ifndef SLU_SCHEDULE_STEPS_H
 #define SLU_SCHEDULE_STEPS_H
 
-#include "lib/hash.h"
+#include "lib/base/hash.h"
 #include "lib/schedule/schedule.h"
 
 SLU_BEGIN_DECLS

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "frame.h"
-#include "lib/le.h"
-#include "lib/xxh3.h"
+#include "lib/base/le.h"
+#include "lib/base/xxh3.h"
 
 void slu_batch_init(struct slu_batch *b, unsigned tok_bytes)
 {

@@ -22,10 +22,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/account.h"
-#include "lib/buf.h"
-#include "lib/err.h"
-#include "lib/hash.h"
+#include "account.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/hash.h"
 
 SLU_BEGIN_DECLS
 

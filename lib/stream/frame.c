@@ -4,9 +4,9 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "lib/hash.h"
-#include "lib/le.h"
-#include "lib/xxh3.h"
+#include "lib/base/hash.h"
+#include "lib/base/le.h"
+#include "lib/base/xxh3.h"
 
 static const uint8_t magic[4] = {0xF5, 'T', 'K', 'S'};
 static const uint8_t zeros[SLU_FRAME_ALIGN];

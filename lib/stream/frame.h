@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/buf.h"
-#include "lib/err.h"
-#include "lib/io.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/io.h"
 
 #define SLU_FRAME_HEADER 64
 #define SLU_FRAME_ALIGN  64

@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "batch.h"
-#include "lib/buf.h"
-#include "lib/order/sorter.h"
+#include "lib/base/buf.h"
+#include "lib/flow/sorter.h"
 
 #define SLU_SEQREC_PIECES 3
 

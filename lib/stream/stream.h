@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 #include "batch.h"
-#include "lib/err.h"
-#include "lib/io.h"
-#include "lib/pipe.h"
+#include "lib/base/err.h"
+#include "lib/base/io.h"
+#include "lib/base/pipe.h"
 
 SLU_BEGIN_DECLS
 

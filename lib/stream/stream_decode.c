@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/le.h"
+#include "lib/base/le.h"
 #include "stream_reader.h"
 
 /* The columns of one payload (STREAM.md section 6). */

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json_write.h"
-#include "lib/le.h"
+#include "lib/base/json_write.h"
+#include "lib/base/le.h"
 #include "stream_private.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* stream_identity.c - what tells one stream from another: slu_reader_identity. */
 #include <string.h>
 
-#include "lib/le.h"
+#include "lib/base/le.h"
 #include "stream_reader.h"
 
 /* Of one segment: what the trace checksum has not. */

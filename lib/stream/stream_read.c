@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/le.h"
+#include "lib/base/le.h"
 #include "stream_reader.h"
 
 /* ---- files ---- */

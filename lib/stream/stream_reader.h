@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
-#include "lib/map.h"
+#include "lib/base/map.h"
 #include "stream_private.h"
-#include "lib/xxh3.h"
+#include "lib/base/xxh3.h"
 
 #define SLU_MAX_NAME                                                                   \
     65536 /* bytes of a source's or domain's name (STREAM.md section 10) */

@@ -1,8 +1,8 @@
 #include "stream_tail.h"
 
 #include "frame.h"
-#include "lib/io.h"
-#include "lib/le.h"
+#include "lib/base/io.h"
+#include "lib/base/le.h"
 #include "stream_reader.h"
 
 /* The frame header at off. SLU_EOF where there is none of that type. */

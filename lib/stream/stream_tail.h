@@ -9,8 +9,8 @@
 #ifndef SLU_STREAM_TAIL_H
 #define SLU_STREAM_TAIL_H
 
-#include "lib/err.h"
-#include "lib/hash.h"
+#include "lib/base/err.h"
+#include "lib/base/hash.h"
 
 struct slu_stream_tail {
     struct slu_u128 checksum; /* of the sequences, as the end frame says */

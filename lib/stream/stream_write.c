@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/le.h"
-#include "lib/map.h"
+#include "lib/base/le.h"
+#include "lib/base/map.h"
 #include "stream_private.h"
 
 enum {

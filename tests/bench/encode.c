@@ -1,4 +1,4 @@
-/* encode.c - our side of tests/bench/tokenize: lib/tokenizer.h alone, without JSON and
+/* encode.c - our side of tests/bench/tokenize: lib/token/tokenizer.h alone, without JSON and
  * without the stream, as the peers are measured from within their processes.
  *
  *   encode TOKENIZER PATTERN FILE.docs PASSES [-i IDS] [-l LENGTHS] [-c CACHE_DIR]
@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "lib/tokenizer.h"
+#include "lib/token/tokenizer.h"
 
 struct when {
     double cpu, wall;

@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/dedup/minhash.h"
-#include "lib/dedup/shingle.h"
+#include "lib/dedup/near/minhash.h"
+#include "lib/dedup/near/shingle.h"
 #include "lib/stream/stream.h"
 
 static struct slu_err err;

@@ -1,4 +1,4 @@
-"""MDS sets as MosaicML's writer makes them, without any package: written from the layout (formats/ids/mds.h)."""
+"""MDS sets as MosaicML's writer makes them, without any package: written from the layout (formats/mds/mds.h)."""
 import json
 import os
 import struct

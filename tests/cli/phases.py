@@ -67,7 +67,7 @@ def refuses(what, argv, say, status, work, absent=None):
 
 
 def sections(path):
-    """(name, first byte, end) of the parts of a file, as lib/workfile.h describes them."""
+    """(name, first byte, end) of the parts of a file, as lib/flow/workfile.h describes them."""
     with open(path, "rb") as f:
         d = f.read()
     tail, = struct.unpack("<Q", d[-32:-24])

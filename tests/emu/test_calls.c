@@ -1,6 +1,6 @@
 /* Each call that a kernel makes to the runtime failing in turn: that is answered, not
  * that arguments are wrong, and nothing of it is left for the next call. And the policy
- * of lib/device.h with its own thresholds, on a device that is there. */
+ * of lib/base/device.h with its own thresholds, on a device that is there. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "kernels/place.h"
 #include "kernels/scan.h"
 #include "kernels/sort.h"
-#include "lib/device.h"
+#include "lib/base/device.h"
 #include "tests/emu/emu.h"
 
 enum { N = 5000, LEN = 3, MOST_WORK = 1 << 20 };

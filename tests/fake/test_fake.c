@@ -1,6 +1,6 @@
 /* test_fake.c - what is around kernels, on a device that is none: pack's arrays there
  * and back (lib/pack/packing_cuda.h), the length histogram, and the policy of
- * lib/device.h, with every call failing in turn, in every way.
+ * lib/base/device.h, with every call failing in turn, in every way.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "lib/device.h"
-#include "lib/lengths.h"
+#include "lib/base/device.h"
+#include "lib/stream/lengths.h"
 #include "lib/pack/packer.h"
 #include "lib/pack/packing_cuda.h"
 #include "tests/fake/device_fake.h"

@@ -14,7 +14,7 @@
 #include "folder.h"
 #include "formats/shards/shard.h"
 #include "formats/shards/shard_part.h"
-#include "lib/hash.h"
+#include "lib/base/hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

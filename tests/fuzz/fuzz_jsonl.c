@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "formats/text/input.h"
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

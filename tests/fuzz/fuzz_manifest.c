@@ -1,4 +1,4 @@
-/* Fuzzes FILE.manifest.json (tools/cli_manifest.h) of a run that is started again, with
+/* Fuzzes FILE.manifest.json (tools/cli/cli_manifest.h) of a run that is started again, with
  * two files that are read, one of them in part: any bytes are refused in one line, or
  * the run begins, or it has been done, which needs a manifest that says all of it.
  * Where the work is done the manifest is written, and the next run must skip.
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "folder.h"
-#include "lib/io.h"
-#include "tools/cli_inputs.h"
-#include "tools/cli_manifest.h"
-#include "tools/cli_private.h"
+#include "lib/base/io.h"
+#include "tools/cli/cli_inputs.h"
+#include "tools/cli/cli_manifest.h"
+#include "tools/cli/cli_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/hash.h"
-#include "lib/le.h"
+#include "lib/base/hash.h"
+#include "lib/base/le.h"
 #include "lib/pack/planfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "lib/stream/frame.h"
-#include "lib/hash.h"
-#include "lib/le.h"
+#include "lib/base/hash.h"
+#include "lib/base/le.h"
 #include "lib/stream/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

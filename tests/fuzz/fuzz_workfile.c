@@ -1,6 +1,6 @@
-/* Fuzzes work files (lib/workfile.h): any bytes are refused in one line or are a file
+/* Fuzzes work files (lib/flow/workfile.h): any bytes are refused in one line or are a file
  * whose sections can be read in any way, also as what a stream is beside its sequences
- * (lib/workfile_names.h). Checksums are mended first (unless the first byte is odd), or
+ * (lib/flow/workfile_names.h). Checksums are mended first (unless the first byte is odd), or
  * the fuzzer would never get behind them. The second byte is the kind that is asked
  * for. */
 #include <stdbool.h>
@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "folder.h"
-#include "lib/hash.h"
-#include "lib/le.h"
-#include "lib/workfile.h"
-#include "lib/workfile_names.h"
+#include "lib/base/hash.h"
+#include "lib/base/le.h"
+#include "lib/flow/workfile.h"
+#include "lib/flow/workfile_names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

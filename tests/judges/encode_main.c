@@ -1,4 +1,4 @@
-/* encode_main.c - the judges' view of lib/tokenizer.h: documents in, ids out.
+/* encode_main.c - the judges' view of lib/token/tokenizer.h: documents in, ids out.
  *
  *   encode TOKENIZER [--pattern NAME] [--parse] [--pieces] [--cuts] [--cache BYTES]
  *          [--compiled DIR] [--time N]
@@ -15,9 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/tok/pre.h"
-#include "lib/tok/tok.h"
-#include "lib/tokenizer.h"
+#include "lib/token/pre.h"
+#include "lib/token/tok.h"
+#include "lib/token/tokenizer.h"
 
 static double now(void)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Word n-grams of token streams (lib/dedup/shingle.h) against those of the text.
+"""Word n-grams of token streams (lib/dedup/near/shingle.h) against those of the text.
 
     tests/judges/shingles.py [--full] [-n N]
 

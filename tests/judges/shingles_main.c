@@ -1,4 +1,4 @@
-/* shingles_main.c - the judges' view of lib/dedup/shingle.h: sequences in, n-grams out.
+/* shingles_main.c - the judges' view of lib/dedup/near/shingle.h: sequences in, n-grams out.
  *
  *   shingles STREAM [-n N] [-i]
  *
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/dedup/shingle.h"
+#include "lib/dedup/near/shingle.h"
 #include "lib/stream/stream.h"
 
 static struct slu_err err;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""dedup --ngrams beside an oracle with exact sets, written from dedup(1) and lib/dedup/ngrams.h alone.
+"""dedup --ngrams beside an oracle with exact sets, written from dedup(1) and lib/dedup/ngrams/ngrams.h alone.
 
 What it proves: which tokens are a paragraph, which words it has, what has been seen, what goes and what stays, token
 by token, for whole documents, pieces and packed sequences, for both kinds of words, for --ngram 0, 1, 3 and 13, for

@@ -30,7 +30,7 @@ def text():
     """Documents: the files of this checkout, up to 900 KB of them."""
     size = 0
     with open(path("text.jsonl"), "w") as f:
-        for pattern in ("lib/*.c", "man/*", "lib/dedup/*.c", "tests/cli/*.sh", "tools/*.c", "tests/unit/*.c", "lib/tok/*.h"):
+        for pattern in ("lib/base/*.c", "man/*", "lib/dedup/*/*.c", "tests/cli/*.sh", "tools/*/*.c", "tests/unit/*.c", "lib/token/*.h"):
             for name in sorted(glob.glob(os.path.join(top, pattern))):
                 with open(name, encoding="utf-8", errors="replace") as source:
                     body = source.read(40000)

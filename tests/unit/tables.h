@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "lib/flow/table_private.h"
-#include "lib/io.h"
+#include "lib/base/io.h"
 
 static char folder[64];
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/dedup/bloom.h"
-#include "lib/dedup/hll.h"
+#include "lib/dedup/ngrams/bloom.h"
+#include "lib/dedup/ngrams/hll.h"
 
 static uint64_t mix(uint64_t z)
 {

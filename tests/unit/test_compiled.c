@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/hash.h"
-#include "lib/io.h"
-#include "lib/tok/bpe.h"
-#include "lib/tok/compiled.h"
-#include "lib/tokenizer.h"
+#include "lib/base/hash.h"
+#include "lib/base/io.h"
+#include "lib/token/bpe.h"
+#include "lib/token/compiled.h"
+#include "lib/token/tokenizer.h"
 
 static uint64_t draws;
 

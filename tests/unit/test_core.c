@@ -13,17 +13,17 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/account.h"
+#include "lib/stream/account.h"
 #include "lib/stream/batch.h"
-#include "lib/buf.h"
-#include "lib/cgroup.h"
-#include "lib/hash.h"
-#include "lib/io.h"
-#include "lib/json_write.h"
-#include "lib/map.h"
-#include "lib/number.h"
-#include "lib/pipe.h"
-#include "lib/token_hash.h"
+#include "lib/base/buf.h"
+#include "lib/base/cgroup.h"
+#include "lib/base/hash.h"
+#include "lib/base/io.h"
+#include "lib/base/json_write.h"
+#include "lib/base/map.h"
+#include "lib/base/number.h"
+#include "lib/base/pipe.h"
+#include "lib/stream/token_hash.h"
 
 static struct slu_err err;
 

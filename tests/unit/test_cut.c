@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/encode_parts.h"
-#include "lib/hash.h"
-#include "lib/tok/cut.h"
-#include "lib/tok/pre.h"
-#include "lib/tokenizer.h"
+#include "lib/token/encode_parts.h"
+#include "lib/base/hash.h"
+#include "lib/token/cut.h"
+#include "lib/token/pre.h"
+#include "lib/token/tokenizer.h"
 
 enum { N_TEXT = 400, MAX_CHAR = 60 };
 

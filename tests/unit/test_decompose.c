@@ -12,8 +12,8 @@
 
 #include "kernels/device.h"
 #include "kernels/histogram.h"
-#include "lib/decompose.h"
-#include "lib/lengths.h"
+#include "lib/decompose/decompose.h"
+#include "lib/stream/lengths.h"
 
 static uint64_t state = 1;
 static uint64_t rnd(uint64_t n)

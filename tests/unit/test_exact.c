@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/dedup/exact.h"
+#include "lib/dedup/exact/exact.h"
 #include "over.h"
 
 enum { N = 120000, KINDS = 70000 };

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "lib/dedup/exact_flow.h"
-#include "lib/dedup/near_private.h"
-#include "lib/dedup/passages_flow.h"
-#include "lib/order/shuffle_flow.h"
+#include "lib/dedup/exact/exact_flow.h"
+#include "lib/dedup/near/near_private.h"
+#include "lib/dedup/substring/substring_flow.h"
+#include "lib/shuffle/shuffle_flow.h"
 #include "lib/pack/pack_flow.h"
 
 static void test_fits(void **state)

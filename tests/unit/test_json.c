@@ -1,4 +1,4 @@
-/* test_json.c - lib/json.h: the tree, the record parser, and its two halves against
+/* test_json.c - lib/base/json.h: the tree, the record parser, and its two halves against
  * each other. */
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
+#include "lib/base/json.h"
 
 /* ---- the tree ---- */
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/hash.h"
-#include "lib/simd.h"
-#include "lib/tok/bpe.h"
+#include "lib/base/hash.h"
+#include "lib/base/simd.h"
+#include "lib/token/bpe.h"
 
 #define N_LETTER 4
 #define N_ID     400

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/hash.h"
-#include "lib/mixture.h"
+#include "lib/base/hash.h"
+#include "lib/decompose/mixture.h"
 
 static uint64_t state = 1;
 static uint64_t rnd(uint64_t n)

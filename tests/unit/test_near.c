@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/dedup/near.h"
+#include "lib/dedup/near/near.h"
 #include "over.h"
 
 enum { MAX_DOC = 4000, MAX_SET = 40, MAX_BAND = 12 };

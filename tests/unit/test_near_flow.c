@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "lib/dedup/near.h"
+#include "lib/dedup/near/near.h"
 #include "near_oracle.h"
 #include "over.h"
 

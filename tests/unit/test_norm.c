@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "lib/tok/norm.h"
+#include "lib/token/norm.h"
 
 struct step {
     enum norm_kind kind;

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/shards/olmo_cache.h"
-#include "formats/ids/olmo_rows.h"
+#include "formats/olmo/olmo_cache.h"
+#include "formats/olmo/olmo_rows.h"
 #include "formats/shards/shard.h"
-#include "lib/sha256.h"
+#include "lib/base/sha256.h"
 
 static char dir[64];
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/order/permute.h"
+#include "lib/shuffle/permute.h"
 
 enum { N = 6000 };
 static char path[64];

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lib/tok/pieces.h"
+#include "lib/token/pieces.h"
 
 static const char *const LEVELS[] = {"portable", "avx2", "avx512", "neon"};
 static const char *const SPLITS[] = {"gpt2",  "digits-gpt2", "cl100k", "llama3",

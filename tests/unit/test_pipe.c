@@ -10,8 +10,8 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "lib/hash.h"
-#include "lib/pipe.h"
+#include "lib/base/hash.h"
+#include "lib/base/pipe.h"
 
 enum { N_JOB = 40, MAX_PART = 50, MAX_SLOT = 5 };
 

@@ -9,10 +9,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/buf.h"
-#include "lib/hash.h"
-#include "lib/io.h"
-#include "lib/le.h"
+#include "lib/base/buf.h"
+#include "lib/base/hash.h"
+#include "lib/base/io.h"
+#include "lib/base/le.h"
 #include "lib/pack/planfile.h"
 
 static char path[] = "/var/tmp/sluice-planfile-XXXXXX";

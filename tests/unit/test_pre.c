@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/tok/pre.h"
-#include "lib/tok/unicode.h"
+#include "lib/token/pre.h"
+#include "lib/token/unicode.h"
 
 static uint32_t seed = 1;
 

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/schedulefile_private.h"
-#include "lib/io.h"
-#include "lib/le.h"
+#include "formats/schedule/schedulefile_private.h"
+#include "lib/base/io.h"
+#include "lib/base/le.h"
 #include "lib/schedule/pcg64.h"
 
 static char path[64];

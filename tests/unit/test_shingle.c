@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "lib/buf.h"
-#include "lib/dedup/shingle.h"
+#include "lib/base/buf.h"
+#include "lib/dedup/near/shingle.h"
 
 /* ---- a vocabulary ---- */
 

@@ -14,8 +14,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "lib/buf.h"
-#include "lib/order/sorter.h"
+#include "lib/base/buf.h"
+#include "lib/flow/sorter.h"
 
 struct item {
     struct slu_u128 key;

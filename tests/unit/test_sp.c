@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/hash.h"
-#include "lib/tok/sp.h"
-#include "lib/tokenizer.h"
+#include "lib/base/hash.h"
+#include "lib/token/sp.h"
+#include "lib/token/tokenizer.h"
 
 static uint64_t draws;
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "lib/stream/frame.h"
-#include "lib/le.h"
+#include "lib/base/le.h"
 #include "lib/stream/stream.h"
-#include "lib/token_hash.h"
+#include "lib/stream/token_hash.h"
 
 static char dir[] = "/tmp/sluice-stream-XXXXXX";
 static char path_a[128], path_b[128], path_c[128];

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/svg.h"
+#include "lib/stream/svg.h"
 
 static uint64_t state = 1;
 static uint64_t rnd(uint64_t n)

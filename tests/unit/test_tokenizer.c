@@ -11,12 +11,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/hash.h"
-#include "lib/tok/bpe.h"
-#include "lib/tok/pieces.h"
-#include "lib/tok/pre.h"
-#include "lib/json.h"
-#include "lib/tokenizer.h"
+#include "lib/base/hash.h"
+#include "lib/token/bpe.h"
+#include "lib/token/pieces.h"
+#include "lib/token/pre.h"
+#include "lib/base/json.h"
+#include "lib/token/tokenizer.h"
 
 static uint64_t draws;
 

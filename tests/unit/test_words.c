@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "lib/simd.h"
-#include "lib/tok/hot.h"
+#include "lib/base/simd.h"
+#include "lib/token/hot.h"
 
 enum { N_WORD = 30000, N_ROUND = 60000, N_THREAD = 4 };
 

@@ -10,9 +10,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/io.h"
-#include "lib/workfile_names.h"
-#include "lib/workfile_phase.h"
+#include "lib/base/io.h"
+#include "lib/flow/workfile_names.h"
+#include "lib/flow/workfile_stage.h"
 
 static char folder[] = "/var/tmp/sluice-workfile-XXXXXX";
 static const char param[] = "length=64 method=bfd";

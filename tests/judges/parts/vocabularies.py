@@ -252,7 +252,7 @@ def tekken(path):
 def builtin_json(vocab):
     """The built-in vocabulary as a tokenizer.json."""
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
-    data = subprocess.run(["zstd", "-dcq", os.path.join(root, "lib/builtin/merges.zst")], stdout=subprocess.PIPE, check=True).stdout
+    data = subprocess.run(["zstd", "-dcq", os.path.join(root, "lib/token/builtin/merges.zst")], stdout=subprocess.PIPE, check=True).stdout
     plain = list(range(33, 127)) + list(range(0xA1, 0xAD)) + list(range(0xAE, 0x100))
     others = [b for b in range(256) if b not in plain]
     tokens = [chr(b if b in plain else 0x100 + others.index(b)) for b in range(256)]

@@ -1,0 +1,97 @@
+/* LitData chunks as sluice writes them, read back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/ids/raw_file.h"
+#include "formats/shards/shardset.h"
+#include "lib/base/le.h"
+
+struct state {
+    struct slu_raw *raw;
+    unsigned tok_bytes;
+    uint64_t n_id, n, at;
+    struct slu_buf text;
+};
+
+static void litdata_close(void *state)
+{
+    struct state *l = state;
+    if (!l)
+        return;
+    slu_raw_free(l->raw);
+    slu_buf_release(&l->text);
+    free(l);
+}
+
+/* All items have the same size, so the table says nothing new, but it must not lie. */
+static int read_table(struct state *l, uint64_t n_seq, struct slu_err *err)
+{
+    uint8_t word[4];
+    int rc = slu_raw_take(l->raw, word, 4, err);
+    l->n = rc ? 0 : slu_le32(word);
+    if (!rc && l->n != n_seq)
+        rc = slu_fail(err, SLU_E_FORMAT, "has %llu items, its manifest says %llu",
+                      (unsigned long long)l->n, (unsigned long long)n_seq);
+    for (uint64_t i = 0; !rc && i <= l->n; i++) {
+        rc = slu_raw_take(l->raw, word, 4, err);
+        if (!rc && slu_le32(word) != 4 * (l->n + 2) + i * l->n_id * l->tok_bytes)
+            rc = slu_fail(err, SLU_E_FORMAT,
+                          "the offset of item %llu does not add up: %llu ids each",
+                          (unsigned long long)i, (unsigned long long)l->n_id);
+    }
+    return rc;
+}
+
+static bool is_zstd(const char *name)
+{
+    size_t n = strlen(name);
+    return n >= 9 && !strcmp(name + n - 9, ".zstd.bin");
+}
+
+static int litdata_open(void **state, const char *const *path,
+                        const struct slu_shard_bucket *b, uint64_t n_seq,
+                        struct slu_err *err)
+{
+    struct state *l = calloc(1, sizeof *l);
+    *state = NULL;
+    if (!l)
+        return slu_fail_nomem(err, sizeof *l);
+    l->tok_bytes = b->tok_bytes;
+    l->n_id = b->n_id;
+    int rc = slu_raw_open(&l->raw, path[0], is_zstd(path[0]), NULL, err);
+    if (!rc)
+        rc = read_table(l, n_seq, err);
+    if (rc)
+        litdata_close(l);
+    else
+        *state = l;
+    return rc;
+}
+
+static int litdata_next(void *state, struct slu_buf *ids, struct slu_err *err)
+{
+    struct state *l = state;
+    if (l->at == l->n) {
+        int rc = slu_raw_end(l->raw, err);
+        return rc ? rc : SLU_EOF;
+    }
+    l->at++;
+    slu_buf_clear(&l->text);
+    slu_buf_clear(ids);
+    int rc = slu_raw_append(l->raw, &l->text, l->n_id * l->tok_bytes, err);
+    if (!rc)
+        rc = slu_buf_reserve(ids, 4 * l->n_id, err);
+    if (rc)
+        return rc;
+    uint32_t *out = (uint32_t *)(void *)ids->data;
+    for (uint64_t i = 0; i < l->n_id; i++)
+        out[i] = l->tok_bytes == 2 ? slu_le16(l->text.data + 2 * i)
+                                   : slu_le32(l->text.data + 4 * i);
+    ids->len = 4 * l->n_id;
+    return SLU_OK;
+}
+
+const struct slu_shard_layout slu_shard_layout_litdata = {.format = "litdata",
+                                                          .open = litdata_open,
+                                                          .next = litdata_next,
+                                                          .close = litdata_close};

@@ -1,0 +1,186 @@
+/* shard_litdata.c - chunks as LitData's StreamingDataset reads them with TokensLoader:
+ *
+ *   D_<i>/chunk-0-%d[.zstd].bin  u32 n, u32 off[n + 1] from the file's begin, the ids
+ *   D_<i>/index.json             {"chunks": […], "config": {…}}
+ *
+ * TokensLoader divides the ids of a chunk by its block_size and never looks at the
+ * offsets; each item here has as many ids as a sequence, so block_size = that is exact.
+ * It cannot say where the documents of a packed sequence begin. Offsets have 32 bits. A
+ * compressed chunk is one frame that says its size, else the reader refuses it;
+ * chunk_bytes is what it holds, as LitData's own writer has it.
+ */
+#include "formats/shards/shard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/shards/zstd_frame.h"
+#include "lib/base/hash.h"
+#include "lib/base/le.h"
+
+enum { AUTO_TOKENS = 1 << 24 };
+
+/* What LitData's list of NumPy's types has at these places. */
+enum { TYPE_U16 = 5, TYPE_U32 = 6 };
+
+struct litdata {
+    int level; /* zstd's, 0: none */
+};
+
+static int litdata_init(void **state, const struct slu_shards_cfg *cfg,
+                        struct slu_err *err)
+{
+    struct litdata *l = calloc(1, sizeof *l);
+    *state = l;
+    if (!l)
+        return slu_fail_nomem(err, sizeof *l);
+    l->level = cfg->compress_set ? cfg->compress_level : 0;
+    return SLU_OK;
+}
+
+static void litdata_release(void *state)
+{
+    free(state);
+}
+
+static void litdata_file_name(const void *state, uint64_t number, unsigned file,
+                              char *out, size_t cap)
+{
+    const struct litdata *l = state;
+    (void)file;
+    snprintf(out, cap, "chunk-0-%llu%s.bin", (unsigned long long)number,
+             l->level ? ".zstd" : "");
+}
+
+static bool litdata_owns(const char *name)
+{
+    return !strcmp(name, "index.json") || slu_shard_name_is(name, "chunk-0-", ".bin") ||
+           slu_shard_name_is(name, "chunk-0-", ".zstd.bin");
+}
+
+static uint64_t raw_byte(const struct slu_shard_bucket *b, uint64_t n_seq)
+{
+    return 4 * (n_seq + 2) + n_seq * b->n_id * b->tok_bytes;
+}
+
+static uint64_t most_sequences(const struct slu_shard_bucket *b)
+{
+    return (UINT32_MAX - 8) / (4 + b->n_id * b->tok_bytes);
+}
+
+static uint64_t litdata_shard_sequences(const struct slu_shard_bucket *b)
+{
+    uint64_t n = AUTO_TOKENS / b->length, most = most_sequences(b);
+    n = n > most ? most : n;
+    return n ? n : 1;
+}
+
+static int litdata_check(const struct slu_shard_bucket *b, struct slu_err *err)
+{
+    uint64_t most = most_sequences(b);
+    return b->shard_sequences <= most
+               ? SLU_OK
+               : slu_shard_too_large(&slu_shard_litdata, b, "LitData's 4 GiB a chunk",
+                                     most, err);
+}
+
+static uint64_t litdata_build_byte(const struct slu_shard_bucket *b)
+{
+    uint64_t raw = raw_byte(b, b->shard_sequences);
+    return raw + slu_zstd_frame_bound(raw) + (4 << 20);
+}
+
+static int put_raw(const struct slu_shard *s, const struct slu_batch *b,
+                   struct slu_buf *raw, struct slu_err *err)
+{
+    const unsigned w = s->bucket->tok_bytes;
+    const uint64_t n_id = s->bucket->n_id, table = 4 * (s->n_seq + 2);
+    int rc = slu_buf_reserve(raw, raw_byte(s->bucket, s->n_seq), err);
+    if (rc)
+        return rc;
+    slu_put_le32(raw->data, (uint32_t)s->n_seq);
+    for (uint64_t i = 0; i <= s->n_seq; i++)
+        slu_put_le32(raw->data + 4 * (i + 1), (uint32_t)(table + i * n_id * w));
+    uint8_t *p = raw->data + table;
+    for (size_t k = 0; k < b->n_seq; k++, p += n_id * w) {
+        const void *tok = slu_batch_at(b, b->seq[k].tok_off);
+        for (uint64_t i = 0; i < n_id && w == 2; i++)
+            slu_put_le16(p + 2 * i, ((const uint16_t *)tok)[i]);
+        for (uint64_t i = 0; i < n_id && w == 4; i++)
+            slu_put_le32(p + 4 * i, ((const uint32_t *)tok)[i]);
+    }
+    raw->len = (size_t)(p - raw->data);
+    return SLU_OK;
+}
+
+static int litdata_build(const void *state, const struct slu_shard *s,
+                         const struct slu_batch *b, struct slu_buf *out,
+                         struct slu_shard_facts *f, struct slu_err *err)
+{
+    const struct litdata *l = state;
+    struct slu_buf raw = SLU_BUF_INIT;
+    if (!l->level)
+        return put_raw(s, b, out, err);
+    int rc = put_raw(s, b, &raw, err);
+    if (!rc)
+        rc = slu_zstd_frame(out, raw.data, raw.len, l->level, err);
+    f->raw_byte = raw.len;
+    f->raw_xxh3 = rc ? 0 : slu_hash64(raw.data, raw.len);
+    slu_buf_release(&raw);
+    return rc;
+}
+
+/* {"chunks": […], "config": …}; no "updated_at": times are in no output. */
+static int litdata_bucket(void *state, const struct slu_shard_bucket *b,
+                          const struct slu_shard_facts *shard, struct slu_out *out,
+                          struct slu_err *err)
+{
+    const struct litdata *l = state;
+    struct slu_buf text = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&text, err, "{\"chunks\": [");
+    for (uint64_t i = 0; i < b->n_shard && !rc; i++) {
+        char name[64];
+        litdata_file_name(l, shard[i].number, 0, name, sizeof name);
+        rc = slu_buf_printf(&text, err,
+                            "%s{\"chunk_bytes\": %llu, \"chunk_size\": %llu, \"dim\": "
+                            "%llu, \"filename\": \"%s\"}",
+                            i ? ", " : "",
+                            (unsigned long long)raw_byte(b, shard[i].n_seq),
+                            (unsigned long long)shard[i].n_seq,
+                            (unsigned long long)(shard[i].n_seq * b->n_id), name);
+    }
+    if (!rc)
+        rc = slu_buf_printf(
+            &text, err,
+            "], \"config\": {\"chunk_bytes\": null, \"chunk_size\": %llu, "
+            "\"compression\": %s, \"data_format\": [\"no_header_numpy:%d\"], "
+            "\"data_spec\": \"[1, {\\\"type\\\": null, \\\"context\\\": null, "
+            "\\\"children_spec\\\": []}]\", \"encryption\": null, \"item_loader\": "
+            "\"TokensLoader\"}}",
+            (unsigned long long)b->shard_sequences, l->level ? "\"zstd\"" : "null",
+            b->tok_bytes == 2 ? TYPE_U16 : TYPE_U32);
+    if (!rc)
+        rc = slu_out_write(out, text.data, text.len, err);
+    slu_buf_release(&text);
+    return rc;
+}
+
+const struct slu_shard_format slu_shard_litdata = {
+    .name = "litdata",
+    .labels = SLU_LABELS_ANY,
+    .shard_sequences = litdata_shard_sequences,
+    .check = litdata_check,
+    .init = litdata_init,
+    .release = litdata_release,
+    .n_file = 1,
+    .file_name = litdata_file_name,
+    .owns = litdata_owns,
+    .boundaries = "LitData's TokensLoader cannot say where the documents of a packed "
+                  "sequence begin: EOS alone tells; use mds, ds or olmo to keep them",
+    .build = litdata_build,
+    .build_byte = litdata_build_byte,
+    .bucket_file = "index.json",
+    .bucket = litdata_bucket,
+    .options = SLU_SHARD_COMPRESS,
+};

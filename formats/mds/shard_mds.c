@@ -1,0 +1,304 @@
+/* shard_mds.c - MosaicML's MDS shards as mosaicml-streaming's StreamingDataset and
+ * llm-foundry's StreamingTextDataset read them (mds.h has the layout):
+ *
+ *   D_<i>/shard.%05d.mds[.zstd]  columns `seq_lengths` (ndarray:uint32), the lengths of
+ *                                the sequence's segments, padding included; `tokens`
+ *                                (ndarray:uint16 or uint32, of fixed shape)
+ *   D_<i>/index.json             a data set of that bucket
+ *   index.json                   one of all buckets, as merge_index makes it
+ *
+ * Bytes are those of streaming's own MDSWriter, of zstd too where the library is the
+ * same. Compressed files are one frame that says its size, else the reader refuses
+ * them. Offsets have 32 bits, which a shard's most bytes are held to before it is
+ * begun.
+ */
+#include "formats/shards/shard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/shards/zstd_frame.h"
+#include "lib/base/hash.h"
+#include "lib/base/le.h"
+
+enum { AUTO_TOKENS = 1 << 24, MAX_CONFIG = 512, DEFAULT_LEVEL = 3 };
+
+struct mds {
+    int level;            /* zstd's, 0: none */
+    char compression[16]; /* as JSON */
+};
+
+static int mds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_err *err)
+{
+    struct mds *m = calloc(1, sizeof *m);
+    *state = m;
+    if (!m)
+        return slu_fail_nomem(err, sizeof *m);
+    m->level = cfg->compress_set ? cfg->compress_level : DEFAULT_LEVEL;
+    if (m->level)
+        snprintf(m->compression, sizeof m->compression, "\"zstd:%d\"", m->level);
+    else
+        memcpy(m->compression, "null", 5);
+    return SLU_OK;
+}
+
+static void mds_release(void *state)
+{
+    free(state);
+}
+
+static void mds_file_name(const void *state, uint64_t number, unsigned file, char *out,
+                          size_t cap)
+{
+    const struct mds *m = state;
+    (void)file;
+    snprintf(out, cap, "shard.%05llu.mds%s", (unsigned long long)number,
+             m->level ? ".zstd" : "");
+}
+
+/* shard.N.mds, with what streaming puts beside a compressed one: its raw bytes. */
+static bool mds_owns(const char *name)
+{
+    return !strcmp(name, "index.json") || slu_shard_name_is(name, "shard.", ".mds") ||
+           slu_shard_name_is(name, "shard.", ".mds.zstd") ||
+           slu_shard_name_is(name, "shard.", ".mds.tmp");
+}
+
+/* Bytes of a sample of n_seg segments. */
+static uint64_t sample_byte(const struct slu_shard_bucket *b, uint64_t n_seg)
+{
+    unsigned dim = n_seg < 1 << 8 ? 1 : n_seg < 1 << 16 ? 2 : 4;
+    return 4 + 1 + dim + 4 * n_seg + b->n_id * b->tok_bytes;
+}
+
+/* Sequences that fit into a shard, whatever their segments: of one id each at worst. */
+static uint64_t most_sequences(const struct slu_shard_bucket *b)
+{
+    return (UINT32_MAX - 8 - MAX_CONFIG) / (4 + sample_byte(b, b->n_id));
+}
+
+static uint64_t mds_shard_sequences(const struct slu_shard_bucket *b)
+{
+    uint64_t n = AUTO_TOKENS / b->length, most = most_sequences(b);
+    n = n > most ? most : n;
+    return n ? n : 1;
+}
+
+static int mds_check(const struct slu_shard_bucket *b, struct slu_err *err)
+{
+    uint64_t most = most_sequences(b);
+    return b->shard_sequences <= most
+               ? SLU_OK
+               : slu_shard_too_large(&slu_shard_mds, b, "MDS's 4 GiB a shard", most,
+                                     err);
+}
+
+static uint64_t mds_build_byte(const struct slu_shard_bucket *b)
+{
+    uint64_t raw = b->shard_sequences * (16 + b->n_id * b->tok_bytes + b->n_id / 4);
+    return raw + slu_zstd_frame_bound(raw) + (4 << 20);
+}
+
+/* What json.dumps(…, sort_keys=True) makes of the writer's configuration: up to "mds",
+ * and from there on, as the index puts something between. */
+static int put_config(const struct mds *m, const struct slu_shard_bucket *b,
+                      bool in_shard, struct slu_buf *out, struct slu_err *err)
+{
+    unsigned bits = 8 * b->tok_bytes;
+    return slu_buf_printf(
+        out, err,
+        "{\"column_encodings\": [\"ndarray:uint32\", \"ndarray:uint%u:%llu\"], "
+        "\"column_names\": [\"seq_lengths\", \"tokens\"], "
+        "\"column_sizes\": [null, %llu], \"compression\": %s, \"format\": \"mds\", "
+        "\"hashes\": [\"xxh3_64\"], %s",
+        bits, (unsigned long long)b->n_id, (unsigned long long)(b->n_id * b->tok_bytes),
+        m->compression, in_shard ? "\"size_limit\": null, \"version\": 2}" : "");
+}
+
+static uint8_t *put_ids(uint8_t *p, const void *tok, uint64_t n, unsigned tok_bytes)
+{
+    if (tok_bytes == 2)
+        for (uint64_t i = 0; i < n; i++)
+            slu_put_le16(p + 2 * i, ((const uint16_t *)tok)[i]);
+    else
+        for (uint64_t i = 0; i < n; i++)
+            slu_put_le32(p + 4 * i, ((const uint32_t *)tok)[i]);
+    return p + n * tok_bytes;
+}
+
+/* [size of the one column that has none of its own][seq_lengths][tokens]. */
+static uint8_t *put_sample(uint8_t *p, const struct slu_shard_bucket *b,
+                           const struct slu_batch *from, const struct slu_seq *q)
+{
+    unsigned k = q->n_seg < 1 << 8 ? 0 : q->n_seg < 1 << 16 ? 1 : 2;
+    uint8_t n_seg[4];
+    slu_put_le32(n_seg, (uint32_t)q->n_seg);
+    slu_put_le32(p, (uint32_t)(1 + (1U << k) + 4 * q->n_seg));
+    p[4] = (uint8_t)(1 << 2 | k);
+    memcpy(p + 5, n_seg, 1U << k);
+    p += 5 + (1U << k);
+    for (uint64_t i = 0; i < q->n_seg; i++, p += 4)
+        slu_put_le32(p, (uint32_t)from->seg[q->seg_off + i].len_tok);
+    return put_ids(p, slu_batch_at(from, q->tok_off), b->n_id, b->tok_bytes);
+}
+
+static int put_raw(const struct mds *m, const struct slu_shard *s,
+                   const struct slu_batch *b, struct slu_buf *raw, struct slu_err *err)
+{
+    uint64_t table = 4 * (s->n_seq + 2), byte = table;
+    for (size_t i = 0; i < b->n_seq; i++)
+        byte += sample_byte(s->bucket, b->seq[i].n_seg);
+    int rc = slu_buf_reserve(raw, byte + MAX_CONFIG, err);
+    if (rc)
+        return rc;
+    raw->len = table;
+    rc = put_config(m, s->bucket, true, raw, err);
+    if (rc)
+        return rc;
+    uint8_t *p = raw->data + raw->len;
+    slu_put_le32(raw->data, (uint32_t)s->n_seq);
+    for (size_t i = 0; i < b->n_seq; i++) {
+        slu_put_le32(raw->data + 4 * (i + 1), (uint32_t)(p - raw->data));
+        p = put_sample(p, s->bucket, b, &b->seq[i]);
+    }
+    raw->len = (size_t)(p - raw->data);
+    slu_put_le32(raw->data + table - 4, (uint32_t)raw->len);
+    return raw->len <= UINT32_MAX
+               ? SLU_OK
+               : slu_fail(err, SLU_E_LIMIT, "internal error: an MDS shard of %zu bytes",
+                          raw->len);
+}
+
+static int mds_build(const void *state, const struct slu_shard *s,
+                     const struct slu_batch *b, struct slu_buf *out,
+                     struct slu_shard_facts *f, struct slu_err *err)
+{
+    const struct mds *m = state;
+    struct slu_buf raw = SLU_BUF_INIT;
+    if (!m->level)
+        return put_raw(m, s, b, out, err);
+    int rc = put_raw(m, s, b, &raw, err);
+    if (!rc)
+        rc = slu_zstd_frame(out, raw.data, raw.len, m->level, err);
+    f->raw_byte = raw.len;
+    f->raw_xxh3 = rc ? 0 : slu_hash64(raw.data, raw.len);
+    slu_buf_release(&raw);
+    return rc;
+}
+
+/* ---- index.json ---- */
+
+/* {"basename": …}; zip: of the compressed file. */
+static int put_file(const struct mds *m, const struct slu_shard_facts *f, bool zip,
+                    const char *folder, struct slu_buf *out, struct slu_err *err)
+{
+    struct mds plain = {0};
+    char name[64];
+    bool raw = m->level && !zip;
+    mds_file_name(zip ? m : &plain, f->number, 0, name, sizeof name);
+    return slu_buf_printf(out, err,
+                          "{\"basename\": \"%s%s%s\", \"bytes\": %llu, \"hashes\": "
+                          "{\"xxh3_64\": \"%016llx\"}}",
+                          folder, *folder ? "/" : "", name,
+                          (unsigned long long)(raw ? f->raw_byte : f->n_byte[0]),
+                          (unsigned long long)(raw ? f->raw_xxh3 : f->xxh3[0]));
+}
+
+static int put_shard(const struct mds *m, const struct slu_shard_bucket *b,
+                     const struct slu_shard_facts *f, const char *folder,
+                     struct slu_buf *out, struct slu_err *err)
+{
+    int rc = put_config(m, b, false, out, err);
+    if (!rc)
+        rc = slu_buf_printf(out, err, "\"raw_data\": ");
+    if (!rc)
+        rc = put_file(m, f, false, folder, out, err);
+    if (!rc)
+        rc =
+            slu_buf_printf(out, err,
+                           ", \"samples\": %llu, \"size_limit\": null, \"version\": 2, "
+                           "\"zip_data\": %s",
+                           (unsigned long long)f->n_seq, m->level ? "" : "null");
+    if (!rc && m->level)
+        rc = put_file(m, f, true, folder, out, err);
+    return rc ? rc : slu_buf_append(out, "}", 1, err);
+}
+
+static int put_bucket(const struct mds *m, const struct slu_shard_bucket *b,
+                      const struct slu_shard_facts *f, const char *folder, bool first,
+                      struct slu_out *out, struct slu_err *err)
+{
+    struct slu_buf text = SLU_BUF_INIT;
+    int rc = SLU_OK;
+    for (uint64_t i = 0; i < b->n_shard && !rc; i++) {
+        slu_buf_clear(&text);
+        if (i || !first)
+            rc = slu_buf_append(&text, ", ", 2, err);
+        if (!rc)
+            rc = put_shard(m, b, &f[i], folder, &text, err);
+        if (!rc)
+            rc = slu_out_write(out, text.data, text.len, err);
+    }
+    slu_buf_release(&text);
+    return rc;
+}
+
+static int put_text(struct slu_out *out, const char *text, struct slu_err *err)
+{
+    return slu_out_write(out, text, strlen(text), err);
+}
+
+static const char begin[] = "{\"shards\": [", end[] = "], \"version\": 2}";
+
+static int mds_bucket(void *state, const struct slu_shard_bucket *b,
+                      const struct slu_shard_facts *shard, struct slu_out *out,
+                      struct slu_err *err)
+{
+    int rc = put_text(out, begin, err);
+    if (!rc)
+        rc = put_bucket(state, b, shard, "", true, out, err);
+    return rc ? rc : put_text(out, end, err);
+}
+
+static int mds_set(void *state, const struct slu_shard_set *set, struct slu_err *err)
+{
+    struct slu_out *out;
+    int rc = slu_shard_set_open(set, "index.json", &out, err);
+    if (rc)
+        return rc;
+    rc = put_text(out, begin, err);
+    for (unsigned i = 0; i < set->n_bucket && !rc; i++)
+        rc = put_bucket(state, set->bucket[i], set->shard[i], set->bucket[i]->name,
+                        i == 0, out, err);
+    if (!rc)
+        rc = put_text(out, end, err);
+    if (!rc)
+        return slu_out_close(out, err);
+    slu_out_abort(out);
+    return rc;
+}
+
+static bool mds_owns_in_set(const char *name)
+{
+    return !strcmp(name, "index.json");
+}
+
+const struct slu_shard_format slu_shard_mds = {
+    .name = "mds",
+    .labels = SLU_LABELS_ANY,
+    .shard_sequences = mds_shard_sequences,
+    .check = mds_check,
+    .init = mds_init,
+    .release = mds_release,
+    .n_file = 1,
+    .file_name = mds_file_name,
+    .owns = mds_owns,
+    .build = mds_build,
+    .build_byte = mds_build_byte,
+    .bucket_file = "index.json",
+    .bucket = mds_bucket,
+    .set = mds_set,
+    .owns_in_set = mds_owns_in_set,
+    .options = SLU_SHARD_COMPRESS,
+};

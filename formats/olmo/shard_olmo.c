@@ -1,0 +1,245 @@
+/* shard_olmo.c - files of ids as OLMo-core reads them (dolma's
+ * tokenizer/memmap_writer.py and OLMo-core's data/numpy_dataset.py were read):
+ *
+ *   shard-%07d.npy      ids of two or four bytes, little-endian, one behind another;
+ *                       no header, whatever the name says
+ *   shard-%07d.csv.gz   a row `start,end,id,src,loc` for each segment: its ids in the
+ *                       file, the record's own id, the source, the record's place in
+ *                       it. Padding has no row: it is no document
+ *   olmo-cache/         the index of NumpyVSLDataset (formats/olmo/olmo_cache.h),
+ *                       for the curriculum natural; schedule(1) makes it for others
+ *
+ * The index counts a file's ids in 32 bits and the original wraps around without a
+ * word, so a file stays below 2^32 of them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "formats/olmo/olmo_cache.h"
+#include "olmo_rows.h"
+#include "formats/shards/shard.h"
+
+#define AUTO_TOKENS (UINT64_C(1) << 28) /* half a GiB or one, as dolma's files */
+
+static const char folder[] = "olmo-cache";
+
+struct olmo {
+    struct slu_names *names;
+    struct slu_olmo_set set; /* what the header says of the tokenizer */
+    bool labels;
+    char *path; /* owned */
+    char note[1100];
+};
+
+static void olmo_release(void *state)
+{
+    struct olmo *o = state;
+    if (!o)
+        return;
+    free(o->path);
+    free(o);
+}
+
+static int olmo_init(void **state, const struct slu_shards_cfg *cfg,
+                     struct slu_err *err)
+{
+    const struct slu_header *h = cfg->header;
+    struct olmo *o = calloc(1, sizeof *o);
+    int rc;
+    *state = o;
+    if (!o)
+        return slu_fail_nomem(err, sizeof *o);
+    o->names = cfg->names;
+    o->labels = h->label_tokens;
+    o->set.tok_bytes = h->tok_bytes;
+    o->set.vocab_size = h->vocab_size;
+    o->set.eos = h->eos;
+    o->set.pad = h->pad != SLU_NO_TOKEN ? h->pad : h->eos;
+    if (cfg->olmo_path) {
+        size_t n = strlen(cfg->olmo_path);
+        while (n > 1 && cfg->olmo_path[n - 1] == '/')
+            n--;
+        o->path = strndup(cfg->olmo_path, n);
+        rc = o->path ? SLU_OK : slu_fail_nomem(err, n);
+    } else
+        rc = slu_olmo_prefix(&o->path, cfg->dir, err);
+    o->set.prefix = o->path;
+    if (!rc && cfg->olmo_tokenizer)
+        rc = slu_olmo_tokenizer(&o->set, cfg->olmo_tokenizer, err);
+    return rc;
+}
+
+static void olmo_file_name(const void *state, uint64_t number, unsigned file, char *out,
+                           size_t cap)
+{
+    (void)state;
+    snprintf(out, cap, "shard-%07llu.%s", (unsigned long long)number,
+             file ? "csv.gz" : "npy");
+}
+
+/* "shard-", digits, the suffix. */
+static bool olmo_owns(const char *name)
+{
+    if (strncmp(name, "shard-", 6))
+        return false;
+    size_t n = strspn(name + 6, "0123456789");
+    name += 6 + n;
+    return n && (!strcmp(name, ".npy") || !strcmp(name, ".csv.gz"));
+}
+
+static bool olmo_owns_in_set(const char *name)
+{
+    size_t n = strlen(name);
+    if (n > 5 && !strcmp(name + n - 5, ".json"))
+        return !strncmp(name, "vsl-", 4);
+    if (!strcmp(name, "manifest.jsonl"))
+        return true;
+    return n > 4 && !strcmp(name + n - 4, ".npy") &&
+           (!strncmp(name, "bucket", 6) || !strcmp(name, "instance-lengths.npy") ||
+            !strncmp(name, "instance_indices_", 17) ||
+            !strncmp(name, "global_batch_indices_", 21));
+}
+
+static uint64_t largest(const struct slu_shard_bucket *b)
+{
+    return UINT32_MAX / b->n_id;
+}
+
+static uint64_t olmo_shard_sequences(const struct slu_shard_bucket *b)
+{
+    uint64_t n = AUTO_TOKENS / b->length;
+    return n < 1 ? 1 : n < largest(b) ? n : largest(b);
+}
+
+static int olmo_check(const struct slu_shard_bucket *b, struct slu_err *err)
+{
+    if (b->shard_sequences <= largest(b))
+        return SLU_OK;
+    return slu_shard_too_large(&slu_shard_olmo, b,
+                               "the 2^32 tokens at which OLMo-core's indices end",
+                               largest(b), err);
+}
+
+/* ---- sequences ---- */
+
+static int put_ids(const struct slu_shard_bucket *b, const void *tok,
+                   struct slu_buf *out, struct slu_err *err)
+{
+    size_t n_byte = b->n_id * b->tok_bytes;
+    int rc = slu_buf_append(out, tok, n_byte, err);
+    if (rc || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+        return rc;
+    uint8_t *p = out->data + out->len - n_byte, t;
+    for (size_t i = 0; i < n_byte; i += b->tok_bytes)
+        for (unsigned k = 0; k < b->tok_bytes / 2; k++) {
+            t = p[i + k];
+            p[i + k] = p[i + b->tok_bytes - 1 - k];
+            p[i + b->tok_bytes - 1 - k] = t;
+        }
+    return SLU_OK;
+}
+
+static int olmo_encode(const void *state, const struct slu_shard_bucket *b,
+                       uint64_t index, const struct slu_shard_seq *q,
+                       struct slu_buf *out, struct slu_err *err)
+{
+    const struct olmo *o = state;
+    uint64_t at = index * b->n_id;
+    int rc = put_ids(b, q->tok, &out[0], err);
+    for (uint64_t i = 0; !rc && i < q->n_seg; i++) {
+        const struct slu_seg *g = &q->seg[i];
+        if (g->source != SLU_PADDING)
+            rc = slu_olmo_row_put(
+                &out[1], at, at + g->len_tok, g->id_len ? q->str + g->id_off : NULL,
+                g->id_len, slu_names_source(o->names, g->source), g->document, err);
+        at += g->len_tok;
+    }
+    return rc;
+}
+
+/* A gzip member of the rows of a run: members behind one another are one file. */
+static int olmo_flush(const void *state, unsigned file, const struct slu_buf *in,
+                      struct slu_buf *out, struct slu_err *err)
+{
+    z_stream z = {0};
+    (void)state;
+    (void)file;
+    if (deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return slu_fail_nomem(err, 1 << 18);
+    uLong most = deflateBound(&z, in->len);
+    int rc = in->len > UINT32_MAX || most > UINT32_MAX
+                 ? slu_fail(err, SLU_E_LIMIT, "more than 4 GiB of rows in one run")
+                 : slu_buf_reserve(out, most, err);
+    if (!rc) {
+        z.next_in = in->data;
+        z.avail_in = (uInt)in->len;
+        z.next_out = out->data + out->len;
+        z.avail_out = (uInt)most;
+        if (deflate(&z, Z_FINISH) != Z_STREAM_END)
+            rc = slu_fail(err, SLU_E_LIMIT,
+                          "internal error: zlib took more room than "
+                          "it said; please report it");
+        out->len += z.total_out;
+    }
+    deflateEnd(&z);
+    return rc;
+}
+
+/* ---- the index ---- */
+
+static int olmo_set(void *state, const struct slu_shard_set *set, struct slu_err *err)
+{
+    static const struct slu_olmo_curriculum natural = {SLU_OLMO_NATURAL, 1, false};
+    struct slu_olmo_bucket bucket[SLU_MAX_BUCKETS];
+    struct olmo *o = state;
+    struct slu_buf work = SLU_BUF_INIT;
+    struct slu_err why = SLU_ERR_INIT;
+    o->set.bucket = bucket;
+    o->set.n_bucket = set->n_bucket;
+    for (unsigned i = 0; i < set->n_bucket; i++)
+        bucket[i] =
+            (struct slu_olmo_bucket){set->bucket[i]->length, set->bucket[i]->n_seq,
+                                     set->bucket[i]->shard_sequences};
+    /* Other readers take such a set all the same. */
+    if (o->labels || slu_olmo_check(&o->set, &why)) {
+        snprintf(o->note, sizeof o->note, "no %s is written: %s", folder,
+                 o->labels ? "OLMo-core wants sequences without a label token"
+                           : why.msg);
+        return SLU_OK;
+    }
+    int rc = slu_buf_printf(&work, err, "%s/%s", set->dir, folder);
+    if (!rc)
+        rc = slu_olmo_write_index((const char *)work.data, &o->set, &natural, err);
+    if (!rc) /* so that its absence is seen */
+        rc = slu_shards_report_add(set->engine, "set_folder", "\"olmo-cache\"", err);
+    slu_buf_release(&work);
+    return rc;
+}
+
+static const char *olmo_note(const void *state)
+{
+    const struct olmo *o = state;
+    return *o->note ? o->note : NULL;
+}
+
+const struct slu_shard_format slu_shard_olmo = {
+    .name = "olmo",
+    .labels = SLU_LABELS_UNWANTED,
+    .options = SLU_SHARD_OLMO_PATH,
+    .shard_sequences = olmo_shard_sequences,
+    .check = olmo_check,
+    .init = olmo_init,
+    .release = olmo_release,
+    .n_file = 2,
+    .file_name = olmo_file_name,
+    .owns = olmo_owns,
+    .encode = olmo_encode,
+    .flush = olmo_flush,
+    .flush_files = 1 << 1,
+    .set = olmo_set,
+    .set_note = olmo_note,
+    .set_folder = folder,
+    .owns_in_set = olmo_owns_in_set,
+};

@@ -1,0 +1,194 @@
+/* shard_parquet.c - Parquet as TRL's collator and Hugging Face's datasets read it:
+ *
+ *   D_<i>/shard-%07d.parquet  a row a sequence, lists of int32:
+ *     input_ids     the ids
+ *     labels        the same, but -100 (which the loss leaves out) where padding is and
+ *                   at the first token of each segment, which nothing in its document
+ *                   comes before
+ *     seq_lengths   of the segments, padding included
+ *     position_ids  from 0 in each segment
+ *
+ * TRL's DataCollatorForLanguageModeling with padding_free (trl/trainer/sft_trainer.py)
+ * makes positions from seq_lengths and the same labels from input_ids, but for padding.
+ * Models shift the labels themselves, so there are no label tokens. zstd, row groups of
+ * about a mebi of ids, which is what a streaming reader holds at a time. Which bytes
+ * come out depends on Arrow's version, which is in the footer.
+ */
+#include "formats/shards/shard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parquet.h"
+
+enum { AUTO_TOKENS = 1 << 23, GROUP_TOKENS = 1 << 20, LEVEL = 3 };
+enum { INPUT_IDS, LABELS, SEQ_LENGTHS, POSITION_IDS, N_COLUMN };
+#define NO_LABEL (-100)
+
+struct parquet {
+    const struct slu_parquet *lib;
+    int level;
+};
+
+static const char *const columns[N_COLUMN] = {"input_ids", "labels", "seq_lengths",
+                                              "position_ids"};
+
+/* What datasets takes its features from, whatever its version. */
+#define LIST_OF                                                                        \
+    "{\"feature\": {\"dtype\": \"int32\", \"_type\": \"Value\"}, \"_type\": "          \
+    "\"Sequence\"}"
+static const char features[] =
+    "{\"info\": {\"features\": {\"input_ids\": " LIST_OF ", \"labels\": " LIST_OF
+    ", \"seq_lengths\": " LIST_OF ", \"position_ids\": " LIST_OF "}}}";
+
+static int parquet_init(void **state, const struct slu_shards_cfg *cfg,
+                        struct slu_err *err)
+{
+    const struct slu_parquet *lib = slu_parquet_load();
+    struct parquet *p;
+    *state = NULL;
+    if (!lib)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "--format parquet is not built in: it takes Apache "
+                        "Arrow's library (make ARROW=1); mds keeps as much");
+    if (cfg->header && cfg->header->vocab_size > INT32_MAX)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--format parquet: ids of int32, and a vocabulary of %llu",
+                        (unsigned long long)cfg->header->vocab_size);
+    *state = p = calloc(1, sizeof *p);
+    if (!p)
+        return slu_fail_nomem(err, sizeof *p);
+    p->lib = lib;
+    p->level = cfg->compress_set ? cfg->compress_level : LEVEL;
+    return SLU_OK;
+}
+
+static void parquet_release(void *state)
+{
+    free(state);
+}
+
+static void parquet_file_name(const void *state, uint64_t number, unsigned file,
+                              char *out, size_t cap)
+{
+    (void)state;
+    (void)file;
+    snprintf(out, cap, "shard-%07llu.parquet", (unsigned long long)number);
+}
+
+static bool parquet_owns(const char *name)
+{
+    return slu_shard_name_is(name, "shard-", ".parquet");
+}
+
+static uint64_t parquet_shard_sequences(const struct slu_shard_bucket *b)
+{
+    uint64_t n = AUTO_TOKENS / b->length;
+    return n ? n : 1;
+}
+
+static uint64_t group_rows(const struct slu_shard_bucket *b)
+{
+    uint64_t n = GROUP_TOKENS / b->n_id;
+    return n ? n : 1;
+}
+
+/* Four columns of four bytes at most, a column of a row group again while it is
+ * written, a list with its levels. */
+static uint64_t parquet_build_byte(const struct slu_shard_bucket *b)
+{
+    uint64_t rows =
+        group_rows(b) < b->shard_sequences ? group_rows(b) : b->shard_sequences;
+    return (b->n_id * 16 + 64) * b->shard_sequences + 12 * b->n_id * rows +
+           8 * b->n_id + (4 << 20);
+}
+
+/* ---- a table of the shard's sequences ---- */
+
+struct table {
+    const struct slu_batch *b;
+    uint64_t n_id;
+};
+
+static uint64_t put_ids(const struct slu_batch *b, const struct slu_seq *q,
+                        int32_t *out)
+{
+    for (uint64_t i = 0; i < q->len_tok; i++)
+        out[i] = (int32_t)slu_batch_id(b, q->tok_off + i);
+    return q->len_tok;
+}
+
+static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
+{
+    const struct table *t = ctx;
+    const struct slu_seq *q = &t->b->seq[row];
+    const struct slu_seg *seg = &t->b->seg[q->seg_off];
+    uint64_t at = 0, n = 0;
+    if (column == INPUT_IDS)
+        return put_ids(t->b, q, out);
+    if (column == LABELS)
+        put_ids(t->b, q, out);
+    for (uint64_t k = 0; k < q->n_seg; at += seg[k++].len_tok) {
+        uint64_t len = seg[k].len_tok;
+        if (len == 0)
+            continue;
+        if (column == SEQ_LENGTHS)
+            out[n++] = (int32_t)len;
+        for (uint64_t i = 0; column == POSITION_IDS && i < len; i++)
+            out[at + i] = (int32_t)i;
+        if (column == LABELS) {
+            uint64_t masked = seg[k].source == SLU_PADDING ? len : 1;
+            for (uint64_t i = 0; i < masked; i++)
+                out[at + i] = NO_LABEL;
+        }
+    }
+    return column == SEQ_LENGTHS ? n : q->len_tok;
+}
+
+static int parquet_build(const void *state, const struct slu_shard *s,
+                         const struct slu_batch *b, struct slu_buf *out,
+                         struct slu_shard_facts *f, struct slu_err *err)
+{
+    const struct parquet *p = state;
+    struct table t = {b, s->bucket->n_id};
+    struct slu_parquet_table table = {
+        .column = columns,
+        .n_column = N_COLUMN,
+        .delta = 1U << POSITION_IDS,
+        .n_row = s->n_seq,
+        .group_rows = group_rows(s->bucket),
+        .most = s->bucket->n_id,
+        .key = "huggingface",
+        .value = features,
+        .ctx = &t,
+        .list = put_list,
+    };
+    (void)f;
+    return p->lib->write(&table, p->level, out, err);
+}
+
+static int parquet_check(const struct slu_shard_bucket *b, struct slu_err *err)
+{
+    return b->n_id <= INT32_MAX
+               ? SLU_OK
+               : slu_fail(err, SLU_E_USAGE,
+                          "--format parquet: lengths of int32, and sequences of %llu "
+                          "tokens in %s",
+                          (unsigned long long)b->n_id, b->name);
+}
+
+const struct slu_shard_format slu_shard_parquet = {
+    .name = "parquet",
+    .labels = SLU_LABELS_UNWANTED,
+    .shard_sequences = parquet_shard_sequences,
+    .check = parquet_check,
+    .init = parquet_init,
+    .release = parquet_release,
+    .n_file = 1,
+    .file_name = parquet_file_name,
+    .owns = parquet_owns,
+    .build = parquet_build,
+    .build_byte = parquet_build_byte,
+    .options = SLU_SHARD_COMPRESS,
+};

@@ -1,0 +1,216 @@
+/* WebDataset shards as sluice writes them, read back: ustar members of "[1, 2, …]", as
+ * they are or each in a gzip member of its own. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "formats/shards/shardset.h"
+#include "lib/base/io.h"
+
+enum { BLOCK = 512 };
+
+struct wds {
+    int fd;
+    uint64_t at, n_byte; /* place in the file, its size */
+    uint64_t n;          /* members read */
+    uint64_t most;       /* bytes of a member's text */
+    const char *suffix;  /* of all members; NULL: none was read */
+    struct slu_buf text, zipped;
+};
+
+static void wds_close(void *state)
+{
+    struct wds *w = state;
+    if (!w)
+        return;
+    if (w->fd >= 0)
+        close(w->fd);
+    slu_buf_release(&w->text);
+    slu_buf_release(&w->zipped);
+    free(w);
+}
+
+static int wds_open(void **state, const char *const *path,
+                    const struct slu_shard_bucket *b, uint64_t n_seq,
+                    struct slu_err *err)
+{
+    struct wds *w = calloc(1, sizeof *w);
+    (void)n_seq;
+    *state = NULL;
+    if (!w)
+        return slu_fail_nomem(err, sizeof *w);
+    w->fd = open(*path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (w->fd < 0 || fstat(w->fd, &st)) {
+        int rc = slu_fail_errno(err, "cannot be opened");
+        wds_close(w);
+        return rc;
+    }
+    w->n_byte = (uint64_t)st.st_size;
+    w->most = b->n_id * 12 + 2;
+    *state = w;
+    return SLU_OK;
+}
+
+static int read_exactly(struct wds *w, void *p, size_t n, struct slu_err *err)
+{
+    size_t got;
+    int rc = slu_read_full(w->fd, p, n, &got, err);
+    if (!rc && got < n)
+        rc = slu_fail_at(err, SLU_E_TRUNCATED, w->at + got, "ends early, at byte %llu",
+                         (unsigned long long)(w->at + got));
+    w->at += got;
+    return rc;
+}
+
+static int octal(const uint8_t *p, size_t n, uint64_t *out)
+{
+    uint64_t v = 0;
+    size_t i = 0;
+    for (; i < n && p[i] >= '0' && p[i] <= '7'; i++)
+        v = v * 8 + (uint64_t)(p[i] - '0');
+    *out = v;
+    return i > 0 && (i == n || p[i] == 0 || p[i] == ' ') ? 0 : -1;
+}
+
+static bool header_sum_ok(const uint8_t *h)
+{
+    uint64_t want, sum = 8 * ' ';
+    for (int i = 0; i < BLOCK; i++)
+        sum += i < 148 || i >= 156 ? h[i] : 0;
+    return !octal(h + 148, 8, &want) && want == sum;
+}
+
+/* "[1, 2, 3]" to ids. */
+static int parse_ids(const struct wds *w, struct slu_buf *ids, struct slu_err *err)
+{
+    static const uint8_t nothing[1];
+    const uint8_t *p = w->text.len ? w->text.data : nothing, *end = p + w->text.len;
+    slu_buf_clear(ids);
+    int rc = slu_buf_reserve(ids, (w->text.len / 2 + 1) * 4, err);
+    if (rc)
+        return rc;
+    uint32_t *out = (uint32_t *)(void *)ids->data;
+    if (p == end || *p++ != '[')
+        goto bad;
+    while (p < end && *p != ']') {
+        uint64_t v = 0;
+        const uint8_t *digits = p;
+        while (p < end && *p >= '0' && *p <= '9' && v <= UINT32_MAX)
+            v = v * 10 + (uint64_t)(*p++ - '0');
+        if (p == digits || v > UINT32_MAX)
+            goto bad;
+        *out++ = (uint32_t)v;
+        if (p + 1 < end && p[0] == ',' && p[1] == ' ')
+            p += 2;
+        else if (p < end && *p != ']')
+            goto bad;
+    }
+    if (p + 1 != end)
+        goto bad;
+    ids->len = (size_t)((uint8_t *)out - ids->data);
+    return SLU_OK;
+bad:
+    return slu_fail_at(err, SLU_E_FORMAT, w->at, "member %llu is no list of ids",
+                       (unsigned long long)w->n);
+}
+
+/* Is it the name that member n should have? Its suffix is that of the first. */
+static bool name_ok(struct wds *w, const char *name)
+{
+    static const char *const suffix[] = {"txt", "json", "json.gz"};
+    char want[32];
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(want, sizeof want, "%012llu.%s", (unsigned long long)w->n, suffix[i]);
+        if (strncmp(name, want, 100) || (w->suffix && w->suffix != suffix[i]))
+            continue;
+        w->suffix = suffix[i];
+        return true;
+    }
+    return false;
+}
+
+/* The text of the member whose bytes are in w->zipped. */
+static int unzip(struct wds *w, struct slu_err *err)
+{
+    z_stream z = {.next_in = w->zipped.data, .avail_in = (uInt)w->zipped.len};
+    slu_buf_clear(&w->text);
+    int rc = slu_buf_reserve(&w->text, w->most + 1, err);
+    if (rc)
+        return rc;
+    z.next_out = w->text.data;
+    z.avail_out = (uInt)(w->most + 1);
+    if (inflateInit2(&z, 15 + 16) != Z_OK)
+        return slu_fail_nomem(err, 1 << 16);
+    int done = inflate(&z, Z_FINISH);
+    w->text.len = z.total_out;
+    unsigned left = z.avail_in;
+    inflateEnd(&z);
+    return done == Z_STREAM_END && !left && w->text.len <= w->most
+               ? SLU_OK
+               : slu_fail_at(err, SLU_E_FORMAT, w->at,
+                             "member %llu is no gzip member of a list of ids",
+                             (unsigned long long)w->n);
+}
+
+static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
+{
+    static const uint8_t zero[BLOCK];
+    struct wds *w = state;
+    uint8_t h[BLOCK], pad[BLOCK];
+    uint64_t size;
+    int rc = read_exactly(w, h, BLOCK, err);
+    if (rc)
+        return rc;
+    if (!memcmp(h, zero, BLOCK)) {
+        rc = read_exactly(w, h, BLOCK,
+                          err); /* an archive ends with two blocks of zeros */
+        if (!rc && memcmp(h, zero, BLOCK))
+            rc = slu_fail_at(err, SLU_E_FORMAT, w->at,
+                             "the archive's end does not add up");
+        return rc ? rc : SLU_EOF;
+    }
+    if (!header_sum_ok(h) || octal(h + 124, 12, &size) || !name_ok(w, (char *)h))
+        return slu_fail_at(err, SLU_E_FORMAT, w->at - BLOCK,
+                           "tar header at byte %llu does not "
+                           "add up (%012llu.%s was expected)",
+                           (unsigned long long)(w->at - BLOCK),
+                           (unsigned long long)w->n, w->suffix ? w->suffix : "txt");
+    if (size > w->n_byte - w->at) /* before anything is allocated for it */
+        return slu_fail_at(err, SLU_E_TRUNCATED, w->n_byte, "ends early, at byte %llu",
+                           (unsigned long long)w->n_byte);
+    bool gzip = !strcmp(w->suffix, "json.gz");
+    struct slu_buf *to = gzip ? &w->zipped : &w->text;
+    if (size > UINT32_MAX)
+        return slu_fail_at(err, SLU_E_LIMIT, w->at, "member %llu is larger than 4 GiB",
+                           (unsigned long long)w->n);
+    slu_buf_clear(to);
+    rc = slu_buf_reserve(to, size, err);
+    if (!rc)
+        rc = read_exactly(w, to->data, size, err);
+    to->len = size;
+    size_t n_pad = (BLOCK - size % BLOCK) % BLOCK;
+    if (!rc)
+        rc = read_exactly(w, pad, n_pad, err);
+    if (!rc && memcmp(pad, zero, n_pad))
+        rc = slu_fail_at(err, SLU_E_FORMAT, w->at,
+                         "padding before byte %llu is not zero",
+                         (unsigned long long)w->at);
+    if (!rc && gzip)
+        rc = unzip(w, err);
+    if (!rc)
+        rc = parse_ids(w, ids, err);
+    w->n++;
+    return rc;
+}
+
+const struct slu_shard_layout slu_shard_layout_wds = {
+    .format = "wds",
+    .open = wds_open,
+    .next = wds_next,
+    .close = wds_close,
+};

@@ -1,0 +1,88 @@
+/* hash.h - the hashes of sluice: XXH3 (xxHash specification 0.2.0 and the XXH3
+ * reference), 128-bit sums that do not depend on order, and the keyed hash behind every
+ * random choice.
+ *
+ * All results are the same on every host and at every SIMD level. All functions are
+ * pure and safe to call from any thread.
+ */
+#ifndef SLU_HASH_H
+#define SLU_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+
+SLU_BEGIN_DECLS
+
+struct slu_u128 {
+    uint64_t lo, hi;
+};
+
+/* XXH3-64 and XXH3-128 with seed 0. */
+uint64_t slu_hash64(const void *p, size_t n_bytes);
+struct slu_u128 slu_hash128(const void *p, size_t n_bytes);
+
+/* slu_hash128 of bytes that come in parts: new, add for each part, end; clear begins
+ * the next. Caller frees with slu_hash_parts_free. */
+struct slu_hash_parts;
+SLU_MUST_USE int slu_hash_parts_new(struct slu_hash_parts **h, struct slu_err *err);
+void slu_hash_parts_clear(struct slu_hash_parts *h);
+void slu_hash_parts_add(struct slu_hash_parts *h, const void *p, size_t n_bytes);
+struct slu_u128 slu_hash_parts_end(const struct slu_hash_parts *h);
+void slu_hash_parts_free(struct slu_hash_parts *h);
+/* XXH3-128 of the bytes from .. to - 1 of a file; SLU_E_TRUNCATED or SLU_E_IO if they
+ * cannot all be read. */
+SLU_MUST_USE int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
+                               struct slu_err *err);
+
+/* a + b mod 2^128. */
+static inline struct slu_u128 slu_u128_add(struct slu_u128 a, struct slu_u128 b)
+{
+    struct slu_u128 r = {a.lo + b.lo, a.hi + b.hi};
+    r.hi += r.lo < a.lo;
+    return r;
+}
+/* a * b mod 2^128. */
+static inline struct slu_u128 slu_u128_mul(struct slu_u128 a, struct slu_u128 b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide r = (wide)a.lo * b.lo;
+    uint64_t cross = a.lo * b.hi + a.hi * b.lo;
+    struct slu_u128 out = {(uint64_t)r, (uint64_t)(r >> 64) + cross};
+    return out;
+}
+static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
+{
+    if (a.hi != b.hi)
+        return a.hi < b.hi ? -1 : 1;
+    return a.lo < b.lo ? -1 : a.lo > b.lo;
+}
+
+/* The identity of a sequence's tokens: XXH3-128 of the length (u64 little-endian)
+ * followed by the ids (u32 little-endian), for any stored width (formats/STREAM.md).
+ * `tok` has len_tok ids of tok_bytes (2 or 4) bytes each. If the ids come in parts, use
+ * lib/stream/token_hash.h. */
+struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes);
+
+/* n ids of tok_bytes bytes each, in the host's order, as u32 little-endian at dst. */
+void slu_hash_widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes);
+
+/* Draw number `draw` for (seed, a, b, c): 64 uniform bits from a keyed hash, without
+ * any state (DESIGN.md, Identity and order). */
+uint64_t slu_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t draw);
+
+/* x uniform in [0, n) from 64 uniform bits, n > 0 (multiply-shift, bias below n/2^64).
+ */
+static inline uint64_t slu_draw_below(uint64_t bits, uint64_t n)
+{
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)(((wide)bits * n) >> 64);
+}
+
+/* 32 lower-case hexadecimal digits (hi first) and a NUL. */
+void slu_u128_hex(struct slu_u128 v, char out[33]);
+
+SLU_END_DECLS
+
+#endif

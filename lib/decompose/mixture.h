@@ -1,0 +1,101 @@
+/* mixture.h - the number of sequences kept of each bucket, and their selection.
+ *
+ * The mixtures of dataset decomposition (arXiv 2405.13226, section 3.4 and appendix F):
+ * the buckets' tokens are kept in a given ratio, as many as the scarcest bucket allows.
+ * Tokens are nominal, 2^i a sequence with or without a label token, so that the
+ * selection does not depend on label tokens.
+ *
+ * Counts are exact. Of a bucket's n sequences the k with the smallest keyed hash of
+ * (seed, source, document, offset) are kept (DESIGN.md, Identity and order), equal
+ * hashes in input order. k comes from slu_mixture_quota, which needs the n of all
+ * buckets, so all sequences wait in input order (spool.h), with their hashes. The k-th
+ * smallest hash of each bucket is found digit by digit (a radix selection: one pass
+ * over the hashes a digit, in 2 MiB for any number of hashes). A second pass over the
+ * sequences emits those at or below it, in input order. The result depends only on the
+ * input, the seed and the mixture.
+ *
+ * Thread safety: one thread at a time on a handle; the rest are pure functions.
+ */
+#ifndef SLU_MIXTURE_H
+#define SLU_MIXTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/stream/batch.h"
+#include "decompose.h"
+#include "lib/base/err.h"
+
+SLU_BEGIN_DECLS
+
+/* ---- how many ---- */
+
+enum slu_mixture_kind { SLU_MIXTURE_NATURAL, SLU_MIXTURE_EQUAL, SLU_MIXTURE_WEIGHTS };
+
+struct slu_mixture {
+    enum slu_mixture_kind kind;
+    uint64_t weight[SLU_MAX_BUCKETS]; /* WEIGHTS: of tokens, below 2^50, not all 0 */
+    uint64_t max_tok; /* no more than that in all buckets; 0: no limit */
+};
+
+/* "natural", "equal", or a number for each of n_bucket buckets, the shortest first,
+ * with commas between, fractions allowed. Sets kind and weight. SLU_E_USAGE. */
+SLU_MUST_USE int slu_mixture_parse(struct slu_mixture *m, const char *text,
+                                   unsigned n_bucket, struct slu_err *err);
+
+struct slu_mixture_quota {
+    uint64_t seq[SLU_MAX_BUCKETS]; /* sequences to keep */
+    uint64_t tok;                  /* nominal tokens that they have */
+    int scarcest; /* the bucket that allows no more; -1: max_tok, or nothing, does */
+};
+
+/* What to keep of n_seq[i] sequences in each bucket of d: the largest s for which s x
+ * weight fits in every bucket (and s x the sum in max_tok); of each bucket the
+ * sequences that fit in s x its weight, so its tokens are short of the ratio by less
+ * than one sequence, and never more than asked for. NATURAL keeps all, or the same
+ * share of each. SLU_E_MISMATCH where a bucket with a weight has no sequence, others
+ * having some: then nothing could be kept. */
+SLU_MUST_USE int slu_mixture_quota(const struct slu_mixture *m,
+                                   const struct slu_decompose *d, const uint64_t *n_seq,
+                                   struct slu_mixture_quota *q, struct slu_err *err);
+
+/* Appends a table for people: what each mixture (natural, equal, and m where it is
+ * another) would keep of n_seq[i] sequences in each bucket of d, and its mean length
+ * and mean context. */
+SLU_MUST_USE int slu_mixture_table(const struct slu_mixture *m,
+                                   const struct slu_decompose *d, const uint64_t *n_seq,
+                                   struct slu_buf *text, struct slu_err *err);
+
+/* ---- which ---- */
+
+struct slu_mixing;
+
+struct slu_mixing_cfg {
+    uint64_t seed;
+    const struct slu_header *header; /* of what is written: its buckets; borrowed */
+    uint64_t budget_byte;
+    const char *tmpdir; /* borrowed */
+};
+
+SLU_MUST_USE int slu_mixing_new(struct slu_mixing **x, const struct slu_mixing_cfg *cfg,
+                                struct slu_err *err);
+/* Takes all sequences of b; copies. What has no bucket's length is kept. */
+SLU_MUST_USE int slu_mixing_add(struct slu_mixing *x, const struct slu_batch *b,
+                                struct slu_err *err);
+/* No more of them: keep so many of each bucket, no more than there are. */
+SLU_MUST_USE int slu_mixing_plan(struct slu_mixing *x, const uint64_t *keep,
+                                 struct slu_err *err);
+/* Clears out and fills it with what is kept next, about `tok` tokens. SLU_EOF behind
+ * the last. */
+SLU_MUST_USE int slu_mixing_next(struct slu_mixing *x, struct slu_batch *out,
+                                 uint64_t tok, struct slu_err *err);
+/* What was left out so far, by bucket: as many as the header has. Borrowed. */
+const struct slu_count *slu_mixing_dropped(const struct slu_mixing *x);
+/* Bytes written to temporary files so far. */
+uint64_t slu_mixing_spilled(const struct slu_mixing *x);
+/* NULL is legal. */
+void slu_mixing_free(struct slu_mixing *x);
+
+SLU_END_DECLS
+
+#endif

@@ -1,0 +1,232 @@
+/* Mixtures: which sequences are kept, of so many of each bucket. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mixture.h"
+#include "lib/stream/seqrec.h"
+#include "lib/flow/spool.h"
+
+/* A waiting sequence is a head and its record (seqrec.h), zeros up to a multiple of 8.
+ */
+struct head {
+    uint64_t n_byte; /* of the record */
+    uint64_t key;    /* its hash, of HASH_BITS bits, above its bucket's number */
+    uint32_t documents;
+    uint32_t no_bucket; /* 1: a tail, which is kept */
+};
+#define BUCKET_BITS 6
+#define HASH_BITS   (64 - BUCKET_BITS)
+#define DIGIT_BITS  12
+#define CELLS       (1 << DIGIT_BITS)
+
+_Static_assert(SLU_MAX_BUCKETS <= 1 << BUCKET_BITS, "a bucket's number fits its bits");
+
+/* The selection in one bucket: the `left` smallest are wanted of the hashes whose
+ * digits so far are `prefix`; what is smaller is kept already. */
+struct digits {
+    uint64_t prefix, left;
+    bool done; /* prefix stands for the hashes that are below it, and left for ties */
+};
+
+struct slu_mixing {
+    struct slu_mixing_cfg cfg;
+    struct slu_seqrec rec;
+    struct slu_spool *data, *keys;
+    size_t max_rec;
+    uint64_t n_key[SLU_MAX_BUCKETS];
+    uint64_t *cell; /* SLU_MAX_BUCKETS x CELLS: hashes by their digit at hand */
+    struct digits at[SLU_MAX_BUCKETS];
+    struct slu_count dropped[SLU_MAX_BUCKETS];
+};
+
+int slu_mixing_new(struct slu_mixing **out, const struct slu_mixing_cfg *cfg,
+                   struct slu_err *err)
+{
+    struct slu_mixing *x = calloc(1, sizeof *x);
+    size_t cells = sizeof *x->cell * SLU_MAX_BUCKETS * CELLS;
+    *out = x;
+    if (!x)
+        return slu_fail_nomem(err, sizeof *x);
+    x->cfg = *cfg;
+    slu_seqrec_init(&x->rec);
+    x->cell = calloc(1, cells);
+    int rc = x->cell ? SLU_OK : slu_fail_nomem(err, cells);
+    if (!rc) /* 8 bytes a sequence, beside hundreds of the sequence itself */
+        rc = slu_spool_new(&x->keys, cfg->budget_byte / 16, cfg->tmpdir, err);
+    if (!rc)
+        rc = slu_spool_new(&x->data, cfg->budget_byte / 16 * 15, cfg->tmpdir, err);
+    if (!rc)
+        return SLU_OK;
+    slu_mixing_free(x);
+    *out = NULL;
+    return rc;
+}
+
+static inline unsigned bucket_of(uint64_t key)
+{
+    return (unsigned)(key & (SLU_MAX_BUCKETS - 1));
+}
+
+static int add(struct slu_mixing *x, const struct slu_batch *b, const struct slu_seq *q,
+               struct slu_err *err)
+{
+    static const uint8_t zero[8];
+    const struct slu_seg *s = &b->seg[q->seg_off];
+    int bucket = slu_header_bucket_of(x->cfg.header, q->len_tok);
+    int rc = slu_seqrec_pack(&x->rec, b, q, err);
+    if (rc)
+        return rc;
+    size_t n = slu_seqrec_size(&x->rec);
+    struct head h = {n, 0, (uint32_t)slu_seq_count(b, q).documents, bucket < 0};
+    x->max_rec = n > x->max_rec ? n : x->max_rec;
+    if (bucket >= 0) {
+        /* Draw 0 is that of the random cut at the same place. */
+        h.key = slu_draw(x->cfg.seed, s->source, s->document, s->offset, 1);
+        h.key = h.key >> BUCKET_BITS << BUCKET_BITS | (unsigned)bucket;
+        x->n_key[bucket]++;
+        rc = slu_spool_put(x->keys, &h.key, sizeof h.key, err);
+    }
+    if (!rc)
+        rc = slu_spool_put(x->data, &h, sizeof h, err);
+    for (unsigned i = 0; i < SLU_SEQREC_PIECES && !rc; i++)
+        if (x->rec.piece[i].n)
+            rc = slu_spool_put(x->data, x->rec.piece[i].p, x->rec.piece[i].n, err);
+    return rc ? rc : slu_spool_put(x->data, zero, -n & 7, err);
+}
+
+int slu_mixing_add(struct slu_mixing *x, const struct slu_batch *b, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    for (size_t i = 0; i < b->n_seq && !rc; i++)
+        rc = add(x, b, &b->seq[i], err);
+    return rc;
+}
+
+/* ---- the selection ---- */
+
+/* Counts the hashes of each bucket whose digits before are the ones settled on, by the
+ * digit at `shift`. */
+static int count_digit(struct slu_mixing *x, unsigned shift, unsigned bits,
+                       struct slu_err *err)
+{
+    const void *p;
+    memset(x->cell, 0, sizeof *x->cell * SLU_MAX_BUCKETS * CELLS);
+    int rc = slu_spool_rewind(x->keys, sizeof(uint64_t), err);
+    while (!rc && !(rc = slu_spool_get(x->keys, &p, sizeof(uint64_t), err))) {
+        uint64_t key, hash;
+        memcpy(&key, p, sizeof key);
+        hash = key >> BUCKET_BITS;
+        unsigned b = bucket_of(key);
+        if (!x->at[b].done && hash >> (shift + bits) == x->at[b].prefix)
+            x->cell[b * CELLS + (hash >> shift & ((UINT64_C(1) << bits) - 1))]++;
+    }
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+/* The digit's cell in which the last of those that are wanted lies. */
+static void settle_digit(struct digits *at, const uint64_t *cell, unsigned shift,
+                         unsigned bits)
+{
+    uint64_t c = 0;
+    while (c < (UINT64_C(1) << bits) && cell[c] <= at->left)
+        at->left -= cell[c++];
+    at->prefix = (at->prefix << bits) + c; /* c may be one past the last cell */
+    if (at->left == 0 || shift == 0) {
+        at->prefix <<= shift;
+        at->done = true;
+    }
+}
+
+int slu_mixing_plan(struct slu_mixing *x, const uint64_t *keep, struct slu_err *err)
+{
+    unsigned shift = HASH_BITS;
+    bool all = true;
+    for (unsigned i = 0; i < x->cfg.header->n_bucket; i++) {
+        x->at[i] = (struct digits){0, keep[i], false};
+        if (keep[i] >= x->n_key[i]) /* a prefix past every hash */
+            x->at[i] = (struct digits){UINT64_C(1) << HASH_BITS, 0, true};
+        else if (!keep[i])
+            x->at[i].done = true;
+        all = all && x->at[i].done;
+    }
+    while (!all) {
+        unsigned bits = shift < DIGIT_BITS ? shift : DIGIT_BITS;
+        shift -= bits;
+        int rc = count_digit(x, shift, bits, err);
+        if (rc)
+            return rc;
+        all = true;
+        for (unsigned i = 0; i < x->cfg.header->n_bucket; i++) {
+            if (!x->at[i].done)
+                settle_digit(&x->at[i], x->cell + (size_t)i * CELLS, shift, bits);
+            all = all && x->at[i].done;
+        }
+    }
+    size_t most = x->max_rec + 7;
+    return slu_spool_rewind(
+        x->data, most > sizeof(struct head) ? most : sizeof(struct head), err);
+}
+
+static bool keep(struct slu_mixing *x, const struct head *h)
+{
+    struct digits *at = &x->at[bucket_of(h->key)];
+    uint64_t hash = h->key >> BUCKET_BITS;
+    if (h->no_bucket || hash < at->prefix)
+        return true;
+    if (hash > at->prefix || !at->left)
+        return false;
+    at->left--;
+    return true;
+}
+
+int slu_mixing_next(struct slu_mixing *x, struct slu_batch *out, uint64_t tok,
+                    struct slu_err *err)
+{
+    slu_batch_clear(out);
+    while (out->n_tok < tok && out->n_seq < SLU_FRAME_SEQS) {
+        struct head h;
+        const void *p;
+        int rc = slu_spool_get(x->data, &p, sizeof h, err);
+        if (rc)
+            return rc == SLU_EOF && out->n_seq ? SLU_OK : rc;
+        memcpy(&h, p, sizeof h);
+        rc = slu_spool_get(x->data, &p, (h.n_byte + 7) & ~UINT64_C(7), err);
+        if (rc)
+            return rc == SLU_EOF
+                       ? slu_fail(err, SLU_E_TRUNCATED, "the temporary file ends early")
+                       : rc;
+        struct slu_count n = {h.documents, 1, 0};
+        uint64_t n_seg;
+        bool kept = keep(x, &h);
+        if (kept)
+            rc = slu_seqrec_add(out, p, h.n_byte, err);
+        else
+            rc = slu_seqrec_peek(p, h.n_byte, &n.tokens, &n_seg, err);
+        if (!rc && !kept)
+            slu_count_add(&x->dropped[bucket_of(h.key)], n);
+        if (rc)
+            return rc;
+    }
+    return SLU_OK;
+}
+
+const struct slu_count *slu_mixing_dropped(const struct slu_mixing *x)
+{
+    return x->dropped;
+}
+
+uint64_t slu_mixing_spilled(const struct slu_mixing *x)
+{
+    return slu_spool_spilled(x->data) + slu_spool_spilled(x->keys);
+}
+
+void slu_mixing_free(struct slu_mixing *x)
+{
+    if (!x)
+        return;
+    slu_seqrec_release(&x->rec);
+    slu_spool_free(x->data);
+    slu_spool_free(x->keys);
+    free(x->cell);
+    free(x);
+}

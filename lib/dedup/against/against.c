@@ -1,0 +1,600 @@
+#include "against.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/flow/radix.h"
+#include "lib/flow/workfile.h"
+#include "lib/dedup/ngrams/ngrams.h"
+
+/* Sections of the file. */
+enum {
+    GRAMS,   /* ascending */
+    STARTS,  /* of each gram's items in ITEMS, and their end */
+    ITEMS,   /* numbers of items, ascending for each gram */
+    ROWS,    /* a struct row for each item */
+    LENGTHS, /* words of the n-grams that there are, ascending */
+    TEXT,    /* names: bytes, eight a number, zeros at the end */
+    SECTIONS,
+};
+/* Counts in the head. */
+enum { N_GRAM, N_ITEM, N_POSTING, N_TEXT, NGRAM };
+
+struct row {
+    uint64_t source, document, offset, n_gram;
+    uint64_t at_source, n_source, at_domain, n_domain, at_id, n_id; /* in TEXT */
+};
+enum { ROW_WORDS = sizeof(struct row) / sizeof(uint64_t) };
+#define KIND "index=ngrams"
+
+/* ---- making an index ---- */
+
+struct slu_contam_out {
+    struct slu_contam_cfg cfg;
+    struct slu_ngram_maker maker;
+    struct slu_buf pair; /* struct slu_entry: gram, item */
+    struct slu_buf row, text;
+    struct slu_hashes set;
+    struct slu_buf spare;
+    bool length[SLU_SHINGLE_MAX_N + 1];
+    uint64_t n_item, with_ngrams;
+    /* Names of the last item, which most share. */
+    bool any; /* item */
+    uint64_t last_source, last_domain;
+    struct row last;
+};
+
+int slu_contam_create(struct slu_contam_out **out, const struct slu_contam_cfg *cfg,
+                      struct slu_err *err)
+{
+    *out = NULL;
+    if (cfg->n < 1 || cfg->n > SLU_SHINGLE_MAX_N)
+        return slu_fail(err, SLU_E_USAGE, "--ngram: from 1 to %d for an index",
+                        SLU_SHINGLE_MAX_N);
+    struct slu_contam_out *o = calloc(1, sizeof *o);
+    if (!o)
+        return slu_fail_nomem(err, sizeof *o);
+    o->cfg = *cfg;
+    o->maker = slu_ngram_maker(cfg->n);
+    *out = o;
+    return SLU_OK;
+}
+
+void slu_contam_abort(struct slu_contam_out *o)
+{
+    if (!o)
+        return;
+    slu_buf_release(&o->pair);
+    slu_buf_release(&o->row);
+    slu_buf_release(&o->text);
+    slu_buf_release(&o->spare);
+    slu_hashes_release(&o->set);
+    free(o);
+}
+
+static int put_text(struct slu_contam_out *o, const char *s, size_t n, uint64_t *at,
+                    uint64_t *len, struct slu_err *err)
+{
+    *at = o->text.len;
+    *len = n;
+    return n ? slu_buf_append(&o->text, s, n, err) : SLU_OK;
+}
+
+static int put_row(struct slu_contam_out *o, const struct slu_batch *b,
+                   const struct slu_seg *s, uint64_t n_gram, struct slu_names *names,
+                   struct slu_err *err)
+{
+    struct row r = o->last;
+    int rc = SLU_OK;
+
+    r.source = s->source;
+    r.document = s->document;
+    r.offset = s->offset;
+    r.n_gram = n_gram;
+    if (!o->any || s->source != o->last_source) {
+        const char *name = slu_names_source(names, s->source);
+        rc = put_text(o, name, name ? strlen(name) : 0, &r.at_source, &r.n_source, err);
+        o->last_source = s->source;
+    }
+    if (rc == SLU_OK && (!o->any || s->domain != o->last_domain)) {
+        const char *name =
+            s->domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(names, s->domain);
+        rc = put_text(o, name, name ? strlen(name) : 0, &r.at_domain, &r.n_domain, err);
+        o->last_domain = s->domain;
+    }
+    if (rc == SLU_OK)
+        rc = put_text(o, (const char *)b->str.data + s->id_off, s->id_len, &r.at_id,
+                      &r.n_id, err);
+    o->last = r;
+    o->any = true;
+    return rc ? rc : slu_buf_append(&o->row, &r, sizeof r, err);
+}
+
+/* o->set becomes the item's distinct n-grams. */
+static int make_set(struct slu_contam_out *o, const uint64_t *word, size_t n_word,
+                    struct slu_err *err)
+{
+    struct slu_hashes *s = &o->set;
+    uint64_t least = o->cfg.min_words ? o->cfg.min_words : 1;
+
+    s->n = 0;
+    if (n_word < least)
+        return SLU_OK;
+    int rc = slu_grow(&s->hash, &s->cap, n_word, sizeof *s->hash, err);
+    slu_buf_clear(&o->spare);
+    if (rc == SLU_OK)
+        rc = slu_buf_reserve(&o->spare, n_word * sizeof *s->hash, err);
+    if (rc)
+        return rc;
+    s->n = slu_ngrams_of(&o->maker, word, n_word, s->hash);
+    s->n = slu_set_make(s->hash, s->n, (void *)o->spare.data);
+    o->length[n_word < o->cfg.n ? n_word : o->cfg.n] = true;
+    return SLU_OK;
+}
+
+int slu_contam_add(struct slu_contam_out *o, const struct slu_batch *b,
+                   const struct slu_seq *q, const uint64_t *word, size_t n_word,
+                   struct slu_names *names, struct slu_err *err)
+{
+    int rc = make_set(o, word, n_word, err);
+    size_t n = o->set.n;
+
+    if (rc == SLU_OK)
+        rc = put_row(o, b, &b->seg[q->seg_off], n, names, err);
+    /* Twice: while the array moves to a larger place. */
+    if (rc == SLU_OK &&
+        2 * (o->pair.len + n * sizeof(struct slu_entry)) + o->row.len + o->text.len >
+            o->cfg.budget_byte)
+        return slu_fail(err, SLU_E_LIMIT,
+                        "the n-grams of %llu items do not fit -M; give more, or make "
+                        "several indexes",
+                        (unsigned long long)o->n_item);
+    if (rc == SLU_OK)
+        rc = slu_buf_reserve(&o->pair, n * sizeof(struct slu_entry), err);
+    if (rc)
+        return rc;
+    struct slu_entry *e = (void *)(o->pair.data + o->pair.len);
+    for (size_t i = 0; i < n; i++)
+        e[i] = (struct slu_entry){o->set.hash[i], o->n_item};
+    o->pair.len += n * sizeof *e;
+    o->n_item++;
+    o->with_ngrams += n != 0;
+    return SLU_OK;
+}
+
+uint64_t slu_contam_items(const struct slu_contam_out *o, uint64_t *with_ngrams)
+{
+    *with_ngrams = o->with_ngrams;
+    return o->n_item;
+}
+
+static int by_item(void *ctx, uint64_t a, uint64_t b)
+{
+    (void)ctx;
+    return a < b ? -1 : a > b;
+}
+
+/* Sections GRAMS, STARTS and ITEMS from sorted pairs, one pass each. */
+static int write_grams(struct slu_contam_out *o, struct slu_workfile_out *f,
+                       uint64_t *n_gram, struct slu_err *err)
+{
+    struct slu_entry *e = (void *)o->pair.data;
+    size_t n = o->pair.len / sizeof *e, i, k;
+    int rc = slu_workfile_section(f, GRAMS, err);
+
+    *n_gram = 0;
+    slu_entry_sort(e, n);
+    for (i = 0; rc == SLU_OK && i < n; i = k) {
+        for (k = i + 1; k < n && e[k].prefix == e[i].prefix; k++)
+            ;
+        slu_entry_sort_by(e + i, k - i, by_item, NULL);
+        rc = slu_workfile_put(f, &e[i].prefix, 1, err);
+        ++*n_gram;
+    }
+    if (rc == SLU_OK)
+        rc = slu_workfile_section(f, STARTS, err);
+    for (i = 0; rc == SLU_OK && i <= n; i++)
+        if (i == 0 || i == n || e[i].prefix != e[i - 1].prefix) {
+            uint64_t at = i;
+            rc = slu_workfile_put(f, &at, 1, err);
+            if (n == 0)
+                break;
+        }
+    if (rc == SLU_OK)
+        rc = slu_workfile_section(f, ITEMS, err);
+    for (i = 0; rc == SLU_OK && i < n; i++)
+        rc = slu_workfile_put(f, &e[i].ref, 1, err);
+    return rc;
+}
+
+static int write_rest(struct slu_contam_out *o, struct slu_workfile_out *f,
+                      struct slu_err *err)
+{
+    int rc = slu_workfile_section(f, ROWS, err);
+
+    if (rc == SLU_OK)
+        rc = slu_workfile_put(f, (const void *)o->row.data, o->row.len / 8, err);
+    if (rc == SLU_OK)
+        rc = slu_workfile_section(f, LENGTHS, err);
+    for (uint64_t i = 1; rc == SLU_OK && i <= SLU_SHINGLE_MAX_N; i++)
+        if (o->length[i])
+            rc = slu_workfile_put(f, &i, 1, err);
+    if (rc == SLU_OK)
+        rc = slu_workfile_section(f, TEXT, err);
+    for (size_t i = 0; rc == SLU_OK && i < o->text.len; i += 8) {
+        uint64_t v = 0;
+        for (size_t k = 0; k < 8 && i + k < o->text.len; k++)
+            v |= (uint64_t)o->text.data[i + k] << 8 * k;
+        rc = slu_workfile_put(f, &v, 1, err);
+    }
+    return rc;
+}
+
+int slu_contam_close(struct slu_contam_out *o, const char *path,
+                     const uint8_t fingerprint[16], struct slu_err *err)
+{
+    struct slu_workfile_head head = {.kind = SLU_WORKFILE_INDEX, .of = 1};
+    struct slu_workfile_out *f;
+    char param[128];
+    uint64_t n_gram = 0;
+
+    int rc = slu_workfile_create(&f, path, SLU_WORKFILE_INDEX, err);
+    if (rc == SLU_OK)
+        rc = write_grams(o, f, &n_gram, err);
+    if (rc == SLU_OK)
+        rc = write_rest(o, f, err);
+    snprintf(param, sizeof param, KIND " unit=%s ngram=%llu min-words=%llu",
+             o->cfg.unit == SLU_UNIT_WORD ? "word" : "token",
+             (unsigned long long)o->cfg.n, (unsigned long long)o->cfg.min_words);
+    head.param = param;
+    memcpy(head.fingerprint, fingerprint, 16);
+    head.count[N_GRAM] = n_gram;
+    head.count[N_ITEM] = o->n_item;
+    head.count[N_POSTING] = o->pair.len / sizeof(struct slu_entry);
+    head.count[N_TEXT] = o->text.len;
+    head.count[NGRAM] = o->cfg.n;
+    if (rc == SLU_OK)
+        rc = slu_workfile_close(f, &head, SECTIONS, err);
+    else
+        slu_workfile_abort(f);
+    slu_contam_abort(o);
+    return rc;
+}
+
+/* ---- using one ---- */
+
+struct slu_contam {
+    enum slu_unit unit;
+    uint64_t n, n_gram, n_item, n_length;
+    uint64_t *gram, *start, *item, *length; /* owned */
+    struct row *row;                        /* owned */
+    uint8_t *text;                          /* owned */
+    struct slu_ngram_maker *maker;          /* owned: one for each length */
+    struct slu_bloom *bloom;
+    uint8_t *matched; /* owned, by gram */
+    struct slu_contam_count {
+        /* last: the last document that was counted, from 1 */
+        uint64_t n_matched, n_document, last;
+    } * count; /* owned, by item */
+    uint64_t n_booked;
+};
+
+bool slu_contam_is(const struct slu_workfile *f)
+{
+    const struct slu_workfile_head *h = slu_workfile_head(f);
+
+    return h->kind == SLU_WORKFILE_INDEX && h->param &&
+           !strncmp(h->param, KIND " ", sizeof KIND);
+}
+
+static int bad(const struct slu_workfile *f, const char *what, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_FORMAT, "%s: is no index of n-grams: %s",
+                    slu_workfile_path(f), what);
+}
+
+/* A whole section of n numbers into *v, which the caller frees. */
+static int read_section(struct slu_workfile *f, unsigned section, uint64_t n,
+                        void *array, struct slu_err *err)
+{
+    uint64_t *v, at = 0;
+    const uint64_t *p;
+
+    if (slu_workfile_len(f, section) != n)
+        return bad(f, "its sections have other sizes than its counts", err);
+    v = malloc((size_t)(n ? n : 1) * sizeof *v);
+    *(uint64_t **)array = v;
+    if (!v)
+        return slu_fail_nomem(err, n * sizeof *v);
+    int rc = slu_workfile_begin(f, section, err);
+    while (rc == SLU_OK) {
+        size_t k = n - at < SLU_WORKFILE_NEXT ? (size_t)(n - at) : SLU_WORKFILE_NEXT;
+        rc = slu_workfile_next(f, k ? k : 1, &p, err);
+        if (rc == SLU_OK) {
+            memcpy(v + at, p, k * sizeof *v);
+            at += k;
+        }
+    }
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+static bool text_fits(uint64_t at, uint64_t n, uint64_t n_text)
+{
+    return n <= n_text && at <= n_text - n;
+}
+
+/* What the rest relies on, whoever made the file. */
+static int check(const struct slu_contam *c, const struct slu_workfile *f,
+                 struct slu_err *err)
+{
+    const uint64_t *count = slu_workfile_head(f)->count;
+
+    for (uint64_t i = 1; i < c->n_gram; i++)
+        if (c->gram[i - 1] >= c->gram[i])
+            return bad(f, "n-grams out of order", err);
+    if (c->start[0] != 0 || c->start[c->n_gram] != count[N_POSTING])
+        return bad(f, "lists of items out of order", err);
+    for (uint64_t i = 0; i < c->n_gram; i++)
+        if (c->start[i] >= c->start[i + 1])
+            return bad(f, "lists of items out of order", err);
+    for (uint64_t i = 0; i < count[N_POSTING]; i++)
+        if (c->item[i] >= c->n_item)
+            return bad(f, "an item that is not there", err);
+    for (uint64_t i = 0; i < c->n_length; i++)
+        if (c->length[i] < 1 || c->length[i] > SLU_SHINGLE_MAX_N)
+            return bad(f, "n-grams of too many words", err);
+    for (uint64_t i = 0; i < c->n_item; i++) {
+        const struct row *r = &c->row[i];
+        if (!text_fits(r->at_source, r->n_source, count[N_TEXT]) ||
+            !text_fits(r->at_domain, r->n_domain, count[N_TEXT]) ||
+            !text_fits(r->at_id, r->n_id, count[N_TEXT]))
+            return bad(f, "a name that is not there", err);
+    }
+    return SLU_OK;
+}
+
+static int read_all(struct slu_contam *c, struct slu_workfile *f, struct slu_err *err)
+{
+    const uint64_t *count = slu_workfile_head(f)->count;
+    uint64_t n_text = (count[N_TEXT] + 7) / 8;
+    uint64_t *text = NULL;
+
+    c->n_length = slu_workfile_len(f, LENGTHS);
+    int rc = read_section(f, GRAMS, c->n_gram, &c->gram, err);
+    if (rc == SLU_OK)
+        rc = read_section(f, STARTS, c->n_gram + 1, &c->start, err);
+    if (rc == SLU_OK)
+        rc = read_section(f, ITEMS, count[N_POSTING], &c->item, err);
+    if (rc == SLU_OK)
+        rc = read_section(f, ROWS, c->n_item * ROW_WORDS, &c->row, err);
+    if (rc == SLU_OK)
+        rc = read_section(f, LENGTHS, c->n_length, &c->length, err);
+    if (rc == SLU_OK)
+        rc = read_section(f, TEXT, n_text, &text, err);
+    c->text = (void *)text;
+    for (uint64_t i = 0; rc == SLU_OK && i < n_text; i++) {
+        uint64_t v = text[i];
+        for (unsigned k = 0; k < 8; k++)
+            c->text[8 * i + k] = (uint8_t)(v >> 8 * k);
+    }
+    return rc ? rc : check(c, f, err);
+}
+
+/* The arrays behind what the file has. */
+static int prepare(struct slu_contam *c, struct slu_err *err)
+{
+    uint64_t n_block;
+    int rc = slu_bloom_blocks(c->n_gram, 0.01, &n_block, err);
+
+    if (rc == SLU_OK)
+        rc = slu_bloom_new(&c->bloom, n_block, err);
+    if (rc)
+        return rc;
+    slu_bloom_add(c->bloom, c->gram, c->n_gram);
+    c->matched = calloc(c->n_gram + 1, 1);
+    c->count = calloc(c->n_item + 1, sizeof *c->count);
+    c->maker = calloc(c->n_length + 1, sizeof *c->maker);
+    if (!c->matched || !c->count || !c->maker)
+        return slu_fail_nomem(err, c->n_gram + c->n_item * sizeof *c->count);
+    for (uint64_t i = 0; i < c->n_length; i++)
+        c->maker[i] = slu_ngram_maker(c->length[i]);
+    return SLU_OK;
+}
+
+int slu_contam_open(struct slu_contam **out, struct slu_workfile *f,
+                    const uint8_t fingerprint[16], uint64_t budget_byte,
+                    struct slu_err *err)
+{
+    const struct slu_workfile_head *h = slu_workfile_head(f);
+    const uint64_t *count = h->count;
+    struct slu_contam *c;
+
+    *out = NULL;
+    if (!slu_contam_is(f) || slu_workfile_n_section(f) != SECTIONS)
+        return bad(f, "it has other contents", err);
+    if (count[N_GRAM] >> 40 || count[N_ITEM] >> 40 || count[N_POSTING] >> 40 ||
+        count[N_TEXT] >> 40 || count[NGRAM] < 1 || count[NGRAM] > SLU_SHINGLE_MAX_N)
+        return bad(f, "counts that cannot be", err);
+    uint64_t need = count[N_GRAM] * 19 + count[N_POSTING] * 8 +
+                    count[N_ITEM] * (sizeof(struct row) + sizeof *c->count) +
+                    count[N_TEXT];
+    if (need > budget_byte)
+        return slu_fail(err, SLU_E_LIMIT,
+                        "%s: takes %lluM of memory, and -M leaves %lluM for it; give "
+                        "more",
+                        slu_workfile_path(f),
+                        (unsigned long long)((need + 0xfffff) >> 20),
+                        (unsigned long long)(budget_byte >> 20));
+    c = calloc(1, sizeof *c);
+    if (!c)
+        return slu_fail_nomem(err, sizeof *c);
+    c->unit = strstr(h->param, " unit=token") ? SLU_UNIT_TOKEN : SLU_UNIT_WORD;
+    c->n = count[NGRAM];
+    c->n_gram = count[N_GRAM];
+    c->n_item = count[N_ITEM];
+    int rc = SLU_OK;
+    if (c->unit == SLU_UNIT_TOKEN && memcmp(h->fingerprint, fingerprint, 16))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "%s: was made of tokens of another tokenizer; make it of words",
+                      slu_workfile_path(f));
+    if (rc == SLU_OK)
+        rc = read_all(c, f, err);
+    if (rc == SLU_OK)
+        rc = prepare(c, err);
+    if (rc) {
+        slu_contam_free(c);
+        return rc;
+    }
+    *out = c;
+    return SLU_OK;
+}
+
+void slu_contam_free(struct slu_contam *c)
+{
+    if (!c)
+        return;
+    free(c->gram);
+    free(c->start);
+    free(c->item);
+    free(c->length);
+    free(c->row);
+    free(c->text);
+    free(c->maker);
+    free(c->matched);
+    free(c->count);
+    slu_bloom_free(c->bloom);
+    free(c);
+}
+
+enum slu_unit slu_contam_unit(const struct slu_contam *c)
+{
+    return c->unit;
+}
+
+uint64_t slu_contam_n(const struct slu_contam *c)
+{
+    return c->n;
+}
+
+uint64_t slu_contam_n_gram(const struct slu_contam *c)
+{
+    return c->n_gram;
+}
+
+uint64_t slu_contam_n_item(const struct slu_contam *c)
+{
+    return c->n_item;
+}
+
+void slu_contam_scratch_release(struct slu_contam_scratch *s)
+{
+    slu_buf_release(&s->gram);
+    slu_buf_release(&s->hit);
+}
+
+/* The number of n-gram g, UINT64_MAX if there is none. */
+static uint64_t number_of(const struct slu_contam *c, uint64_t g)
+{
+    uint64_t low = 0, high = c->n_gram;
+
+    while (low < high) {
+        uint64_t mid = low + (high - low) / 2;
+        if (c->gram[mid] < g)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < c->n_gram && c->gram[low] == g ? low : UINT64_MAX;
+}
+
+enum { WINDOW = 1 << 16 }; /* n-grams that are looked for at a time */
+
+/* Those of the l-th length in word[from … from + n_word). */
+static int find_window(const struct slu_contam *c, uint64_t l, const uint64_t *word,
+                       size_t from, size_t n_word, struct slu_contam_scratch *s,
+                       struct slu_buf *match, struct slu_err *err)
+{
+    slu_buf_clear(&s->gram);
+    slu_buf_clear(&s->hit);
+    int rc = slu_buf_reserve(&s->gram, n_word * sizeof(uint64_t), err);
+    if (rc || (rc = slu_buf_reserve(&s->hit, n_word, err)))
+        return rc;
+    uint64_t *g = (void *)s->gram.data;
+    size_t n = slu_ngrams_of(&c->maker[l], word + from, n_word, g);
+    if (!slu_bloom_test(c->bloom, g, n, n, s->hit.data))
+        return SLU_OK;
+    for (size_t i = 0; rc == SLU_OK && i < n; i++) {
+        struct slu_contam_match m = {0, from + i, c->length[l]};
+        if (!s->hit.data[i])
+            continue;
+        m.gram = number_of(c, g[i]);
+        if (m.gram != UINT64_MAX)
+            rc = slu_buf_append(match, &m, sizeof m, err);
+    }
+    return rc;
+}
+
+int slu_contam_find(const struct slu_contam *c, const uint64_t *word, size_t n_word,
+                    struct slu_contam_scratch *s, struct slu_buf *match,
+                    struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (uint64_t l = 0; rc == SLU_OK && l < c->n_length && c->length[l] <= n_word;
+         l++) {
+        size_t n_gram = n_word - c->length[l] + 1;
+        for (size_t from = 0; rc == SLU_OK && from < n_gram; from += WINDOW) {
+            size_t n = n_gram - from < WINDOW ? n_gram - from : WINDOW;
+            rc = find_window(c, l, word, from, n + c->length[l] - 1, s, match, err);
+        }
+    }
+    return rc;
+}
+
+void slu_contam_book(struct slu_contam *c, const struct slu_contam_match *m, size_t n)
+{
+    c->n_booked += n != 0;
+    for (size_t i = 0; i < n; i++) {
+        c->matched[m[i].gram] = 1;
+        for (uint64_t k = c->start[m[i].gram]; k < c->start[m[i].gram + 1]; k++) {
+            struct slu_contam_count *t = &c->count[c->item[k]];
+            t->n_document += t->last != c->n_booked;
+            t->last = c->n_booked;
+        }
+    }
+}
+
+struct slu_contam_item slu_contam_item(const struct slu_contam *c, uint64_t i)
+{
+    const struct row *r = &c->row[i];
+    const char *text = (const char *)c->text;
+
+    return (struct slu_contam_item){
+        .place = {r->source, r->document, r->offset},
+        .source = text + r->at_source,
+        .domain = text + r->at_domain,
+        .id = text + r->at_id,
+        .n_source = r->n_source,
+        .n_domain = r->n_domain,
+        .n_id = r->n_id,
+        .n_gram = r->n_gram,
+        .n_matched = c->count[i].n_matched,
+        .n_document = c->count[i].n_document,
+    };
+}
+
+uint64_t slu_contam_matched(struct slu_contam *c, uint64_t *n_item)
+{
+    uint64_t n = 0;
+
+    for (uint64_t i = 0; i < c->n_gram; i++) {
+        n += c->matched[i];
+        for (uint64_t k = c->start[i]; c->matched[i] && k < c->start[i + 1]; k++)
+            c->count[c->item[k]].n_matched++;
+    }
+    *n_item = 0;
+    for (uint64_t i = 0; i < c->n_item; i++)
+        *n_item += c->count[i].n_document != 0;
+    return n;
+}

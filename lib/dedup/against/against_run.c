@@ -1,0 +1,334 @@
+/* Whole streams: into an index of n-grams, and past one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "against.h"
+#include "lib/dedup/ngrams/ngrams_cut.h"
+#include "lib/dedup/ngrams/ngrams_text.h"
+#include "lib/stream/sidecar.h"
+
+struct worker {
+    struct slu_paras paras;
+    struct slu_contam_scratch scratch;
+    struct slu_buf step; /* int64_t for each paragraph */
+};
+
+static struct worker *new_workers(unsigned n, struct slu_err *err)
+{
+    struct worker *w = calloc(n, sizeof *w);
+
+    if (!w)
+        (void)slu_fail_nomem(err, n * sizeof *w);
+    return w;
+}
+
+static void free_workers(struct worker *w, unsigned n)
+{
+    for (unsigned i = 0; w && i < n; i++) {
+        slu_paras_release(&w[i].paras);
+        slu_contam_scratch_release(&w[i].scratch);
+        slu_buf_release(&w[i].step);
+    }
+    free(w);
+}
+
+/* ---- into an index ---- */
+
+struct build {
+    struct slu_contam_out *o;
+    struct slu_paras_finder *finder;
+    struct worker *worker;
+    struct slu_names *names;
+    struct slu_sidecar words; /* of each sequence their number, then the words */
+    int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
+    void *ctx;
+};
+
+static int build_work(void *ctx, unsigned worker, struct slu_batch *b,
+                      struct slu_err *err)
+{
+    struct build *t = ctx;
+    struct slu_paras *p = &t->worker[worker].paras;
+    struct slu_buf *words;
+    int rc = slu_sidecar_of(&t->words, b, &words, err);
+
+    if (rc)
+        return rc;
+    slu_buf_clear(words);
+    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+        rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
+                            b->seq[i].len_tok, p, err);
+        uint64_t n = p->words.n;
+        if (rc == SLU_OK)
+            rc = slu_buf_append(words, &n, sizeof n, err);
+        if (rc == SLU_OK && n)
+            rc = slu_buf_append(words, p->words.hash, n * sizeof *p->words.hash, err);
+    }
+    slu_paras_trim(p);
+    return rc;
+}
+
+static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct build *t = ctx;
+    struct slu_buf *words;
+    int rc = slu_sidecar_of(&t->words, b, &words, err);
+    const uint64_t *w = rc ? NULL : (const void *)words->data;
+
+    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+        size_t n = *w++;
+        rc = slu_contam_add(t->o, b, &b->seq[i], w, n, t->names, err);
+        w += n;
+    }
+    if (rc)
+        return rc;
+    slu_buf_trim(words, SLU_KEEP_BATCH_BYTE);
+    return t->emit(t->ctx, b, err);
+}
+
+int slu_contam_build(struct slu_contam_out *o, struct slu_reader *r,
+                     const struct slu_shingler_cfg *text, unsigned n_threads,
+                     unsigned n_slots,
+                     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err),
+                     void *ctx, struct slu_sum *total, struct slu_err *err)
+{
+    static const struct slu_stream_ops ops = {build_work, build_emit};
+    struct build t = {.o = o, .names = slu_reader_names(r), .emit = emit, .ctx = ctx};
+
+    slu_sidecar_init(&t.words);
+    int rc = slu_paras_finder_new(&t.finder, text, true, err);
+    t.worker = rc ? NULL : new_workers(n_threads, err);
+    if (rc == SLU_OK && !t.worker)
+        rc = SLU_E_NOMEM;
+    if (rc == SLU_OK)
+        rc = slu_stream_run(r, &ops, &t, n_threads, n_slots, total, err);
+    free_workers(t.worker, n_threads);
+    slu_paras_finder_free(t.finder);
+    slu_sidecar_release(&t.words);
+    return rc;
+}
+
+/* ---- past an index ---- */
+
+/* What a worker leaves for each sequence: its matches, one for each n-gram, and, of
+ * those that are cut, its paragraphs that go. */
+struct doc {
+    uint64_t n_match, n_drop;
+    bool left; /* a paragraph with a word stays */
+};
+
+struct filter {
+    struct slu_contam *c;
+    struct slu_contam_run *run;
+    struct slu_paras_finder *finder;
+    struct worker *worker;
+    struct slu_sidecar docs, matches, drops;
+    struct slu_gram_cut cut;
+    struct slu_batch out;
+};
+
+/* The first paragraph that begins at word w or behind it, or, with `ends`, that ends
+ * behind w; p->n if there is none. */
+static size_t first_para(const struct slu_paras *p, uint64_t w, bool ends)
+{
+    size_t low = 0, high = p->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        const struct slu_para *a = &p->para[mid];
+        if (ends ? a->word + a->n_word > w : a->word >= w)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+/* Appends the paragraphs that the matches take away. Each match takes a range of them;
+ * their begins and ends are added up. */
+static int choose(const struct slu_contam_run *run, struct worker *w,
+                  const struct slu_contam_match *m, struct doc *d,
+                  struct slu_buf *drops, struct slu_err *err)
+{
+    const struct slu_paras *p = &w->paras;
+    int64_t *step, open = 0;
+
+    slu_buf_clear(&w->step);
+    int rc = slu_buf_reserve(&w->step, (p->n + 1) * sizeof *step, err);
+    if (rc)
+        return rc;
+    step = (void *)w->step.data;
+    memset(step, 0, (p->n + 1) * sizeof *step);
+    for (uint64_t k = 0; k < d->n_match; k++) {
+        uint64_t low = m[k].word > run->window ? m[k].word - run->window : 0;
+        step[first_para(p, low, true)]++;
+        step[first_para(p, m[k].word + m[k].n_word + run->window, false)]--;
+    }
+    for (size_t i = 0; rc == SLU_OK && i < p->n; i++) {
+        const struct slu_para *a = &p->para[i];
+        struct slu_gram_run r = {a->tok, a->n_tok};
+        open += step[i];
+        if (!a->n_word)
+            continue;
+        if (!open) {
+            d->left = true;
+            continue;
+        }
+        rc = slu_buf_append(drops, &r, sizeof r, err);
+        d->n_drop++;
+    }
+    return rc;
+}
+
+static int by_gram(const void *a, const void *b)
+{
+    uint64_t x = ((const struct slu_contam_match *)a)->gram;
+    uint64_t y = ((const struct slu_contam_match *)b)->gram;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Of n matches of a document, one for each n-gram, their number. What is counted is
+ * documents: text that repeats itself would have all items that have the n-gram looked
+ * at again at every place, one document after another. */
+static uint64_t each_once(struct slu_contam_match *m, uint64_t n)
+{
+    uint64_t to = 0;
+
+    if (n > 1)
+        qsort(m, n, sizeof *m, by_gram);
+    for (uint64_t i = 0; i < n; i++)
+        if (to == 0 || m[i].gram != m[to - 1].gram)
+            m[to++] = m[i];
+    return to;
+}
+
+static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
+                       struct slu_err *err)
+{
+    struct filter *t = ctx;
+    struct worker *w = &t->worker[worker];
+    struct slu_paras *p = &w->paras;
+    struct slu_buf *docs, *matches, *drops;
+    int rc = slu_sidecar_of(&t->docs, b, &docs, err);
+
+    if (rc == SLU_OK)
+        rc = slu_sidecar_of(&t->matches, b, &matches, err);
+    if (rc == SLU_OK)
+        rc = slu_sidecar_of(&t->drops, b, &drops, err);
+    if (rc)
+        return rc;
+    slu_buf_clear(docs);
+    slu_buf_clear(matches);
+    slu_buf_clear(drops);
+    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+        size_t had = matches->len;
+        struct doc d = {0, 0, false};
+        rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
+                            b->seq[i].len_tok, p, err);
+        if (rc == SLU_OK)
+            rc = slu_contam_find(t->c, p->words.hash, p->words.n, &w->scratch, matches,
+                                 err);
+        d.n_match = (matches->len - had) / sizeof(struct slu_contam_match);
+        if (rc == SLU_OK && t->run->cut && d.n_match)
+            rc = choose(t->run, w, (const void *)(matches->data + had), &d, drops, err);
+        d.n_match = each_once((void *)(matches->data + had), d.n_match);
+        matches->len = had + d.n_match * sizeof(struct slu_contam_match);
+        if (rc == SLU_OK)
+            rc = slu_buf_append(docs, &d, sizeof d, err);
+    }
+    slu_paras_trim(p);
+    slu_buf_trim(&w->step, SLU_KEEP_BYTE);
+    return rc;
+}
+
+static int cut(struct filter *t, const struct slu_batch *b, const struct slu_seq *q,
+               const struct slu_gram_run *drop, size_t n_drop, struct slu_err *err)
+{
+    struct slu_count gone;
+    int rc = slu_gram_cut_add(&t->cut, &t->out, b, q, drop, n_drop, &gone, err);
+
+    if (rc)
+        return rc;
+    slu_count_add(&t->run->paragraphs, gone);
+    t->run->n_paragraph += n_drop;
+    return SLU_OK;
+}
+
+static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct filter *t = ctx;
+    struct slu_buf *docs, *matches, *drops;
+    size_t kept = 0;
+    bool cutting = false;
+    int rc = slu_sidecar_of(&t->docs, b, &docs, err);
+
+    if (rc == SLU_OK)
+        rc = slu_sidecar_of(&t->matches, b, &matches, err);
+    if (rc == SLU_OK)
+        rc = slu_sidecar_of(&t->drops, b, &drops, err);
+    if (rc)
+        return rc;
+    const struct doc *d = (const void *)docs->data;
+    const struct slu_contam_match *m = (const void *)matches->data;
+    const struct slu_gram_run *drop = (const void *)drops->data;
+    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++, d++) {
+        struct slu_seq q = b->seq[i];
+        slu_contam_book(t->c, m, d->n_match);
+        t->run->n_match += d->n_match != 0;
+        m += d->n_match;
+        if (d->n_match && !d->left) {
+            slu_count_add(&t->run->documents, slu_seq_count(b, &q));
+            drop += d->n_drop;
+            continue;
+        }
+        if (d->n_drop && !cutting) {
+            cutting = true;
+            rc = slu_batch_copy(&t->out, b, kept, err);
+        }
+        if (rc == SLU_OK && cutting)
+            rc = cut(t, b, &q, drop, d->n_drop, err);
+        drop += d->n_drop;
+        if (!cutting)
+            b->seq[kept++] = q;
+    }
+    if (rc)
+        return rc;
+    if (kept < b->n_seq)
+        b->sum_valid = false;
+    b->n_seq = kept;
+    struct slu_batch *out = cutting ? &t->out : b;
+    slu_buf_trim(docs, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(matches, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(drops, SLU_KEEP_BATCH_BYTE);
+    rc = out->n_seq ? t->run->emit(t->run->ctx, out, err) : SLU_OK;
+    slu_batch_trim(&t->out);
+    return rc;
+}
+
+int slu_contam_filter(struct slu_contam *c, struct slu_reader *r,
+                      struct slu_contam_run *run, struct slu_sum *total,
+                      struct slu_err *err)
+{
+    static const struct slu_stream_ops ops = {filter_work, filter_emit};
+    struct filter t = {.c = c, .run = run};
+
+    slu_sidecar_init(&t.docs);
+    slu_sidecar_init(&t.matches);
+    slu_sidecar_init(&t.drops);
+    slu_batch_init(&t.out, run->text.tok_bytes);
+    int rc = slu_paras_finder_new(&t.finder, &run->text, !run->cut, err);
+    t.worker = rc ? NULL : new_workers(run->n_threads, err);
+    if (rc == SLU_OK && !t.worker)
+        rc = SLU_E_NOMEM;
+    if (rc == SLU_OK)
+        rc = slu_stream_run(r, &ops, &t, run->n_threads, run->n_slots, total, err);
+    free_workers(t.worker, run->n_threads);
+    slu_paras_finder_free(t.finder);
+    slu_sidecar_release(&t.docs);
+    slu_sidecar_release(&t.matches);
+    slu_sidecar_release(&t.drops);
+    slu_gram_cut_release(&t.cut);
+    slu_batch_release(&t.out);
+    return rc;
+}

@@ -1,0 +1,233 @@
+#include "lib/dedup/against/index.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/buf.h"
+#include "lib/dedup/near/minhash.h"
+#include "lib/flow/workfile.h"
+
+enum { HEAD = 3 }; /* numbers before the keys */
+
+static void param_of(const struct slu_index_cfg *c, char *text, size_t n)
+{
+    if (c->exact)
+        snprintf(text, n, "dedup=exact");
+    else
+        snprintf(text, n, "dedup=near bands=%u rows=%u ngram=%u unit=%s seed=%llu",
+                 c->n_band, c->n_row, c->n_gram,
+                 c->unit == SLU_UNIT_WORD ? "word" : "token",
+                 (unsigned long long)c->seed);
+}
+
+/* ---- writing ---- */
+
+struct slu_index_out {
+    struct slu_index_cfg cfg;
+    struct slu_workfile_out *out;
+    struct slu_workfile_head head;
+    struct slu_shingler *shingler;
+    struct slu_minhash *minhash;
+    struct slu_hashes hashes;
+    uint32_t *sig;
+    uint64_t *key;
+    char param[256];
+};
+
+int slu_index_create(struct slu_index_out **out, const char *path,
+                     const struct slu_index_cfg *cfg, const struct slu_header *h,
+                     struct slu_names *names, struct slu_err *err)
+{
+    struct slu_index_out *x = calloc(1, sizeof *x);
+    struct slu_shingler_cfg sh = {cfg->unit,    cfg->n_gram, slu_names_vocab(names),
+                                  h->tok_bytes, h->eos,      h->bos,
+                                  h->pad};
+    int rc;
+
+    *out = NULL;
+    if (!x)
+        return slu_fail_nomem(err, sizeof *x);
+    x->cfg = *cfg;
+    x->head = (struct slu_workfile_head){.of = 1, .param = x->param};
+    param_of(cfg, x->param, sizeof x->param);
+    memcpy(x->head.fingerprint, h->fingerprint, 16);
+    rc = slu_workfile_create(&x->out, path, SLU_WORKFILE_INDEX, err);
+    if (rc == SLU_OK && !cfg->exact) {
+        rc = slu_shingler_new(&x->shingler, &sh, err);
+        if (rc == SLU_OK)
+            rc = slu_minhash_new(&x->minhash, cfg->n_band, cfg->n_row, cfg->seed, err);
+        x->sig = malloc((size_t)cfg->n_band * cfg->n_row * sizeof *x->sig);
+        x->key = malloc(cfg->n_band * sizeof *x->key);
+        if (rc == SLU_OK && (!x->sig || !x->key))
+            rc = slu_fail_nomem(err, (uint64_t)cfg->n_band * cfg->n_row * 4);
+    }
+    if (rc)
+        slu_index_abort(x);
+    else
+        *out = x;
+    return rc;
+}
+
+static void release(struct slu_index_out *x)
+{
+    slu_shingler_free(x->shingler);
+    slu_minhash_free(x->minhash);
+    slu_hashes_release(&x->hashes);
+    free(x->sig);
+    free(x->key);
+    free(x);
+}
+
+void slu_index_abort(struct slu_index_out *x)
+{
+    if (!x)
+        return;
+    slu_workfile_abort(x->out);
+    release(x);
+}
+
+static int put_near(struct slu_index_out *x, const void *tok, uint64_t n_tok,
+                    struct slu_err *err)
+{
+    struct slu_hashes *s = &x->hashes;
+    int rc = slu_shingle(x->shingler, tok, n_tok, s, err);
+
+    if (rc == SLU_OK)
+        rc = slu_hashes_to_set(s, err);
+    if (rc)
+        return rc;
+    const struct slu_u128 h = slu_set_hash128(s->hash, s->n);
+    const uint64_t head[HEAD] = {s->n, h.lo, h.hi};
+    rc = slu_workfile_put(x->out, head, HEAD, err);
+    x->head.count[1] += s->n;
+    if (rc || s->n == 0)
+        return rc;
+    slu_minhash_sign(x->minhash, s->hash, s->n, x->sig);
+    slu_minhash_band_keys(x->minhash, x->sig, x->key);
+    rc = slu_workfile_put(x->out, x->key, x->cfg.n_band, err);
+    return rc ? rc : slu_workfile_put(x->out, s->hash, s->n, err);
+}
+
+int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
+                  struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+        const void *tok = slu_batch_at(b, b->seq[i].tok_off);
+        if (x->cfg.exact) {
+            const struct slu_u128 h =
+                slu_hash_tokens(tok, b->seq[i].len_tok, b->tok_bytes);
+            const uint64_t head[HEAD] = {1, h.lo, h.hi};
+            rc = slu_workfile_put(x->out, head, HEAD, err);
+        } else {
+            rc = put_near(x, tok, b->seq[i].len_tok, err);
+        }
+        x->head.count[0]++;
+    }
+    return rc;
+}
+
+int slu_index_close(struct slu_index_out *x, struct slu_err *err)
+{
+    if (!x)
+        return SLU_OK;
+    int rc = slu_workfile_close(x->out, &x->head, 1, err);
+
+    release(x);
+    return rc;
+}
+
+/* ---- reading ---- */
+
+struct slu_index {
+    struct slu_index_cfg cfg;
+    struct slu_workfile *file;
+    uint64_t *doc; /* keys and set of the document at hand */
+    size_t cap;
+    uint64_t left; /* numbers behind it */
+};
+
+static int damaged(const struct slu_index *x, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged; make it again with --save-index",
+                    slu_workfile_path(x->file));
+}
+
+int slu_index_open(struct slu_index **out, const char *path,
+                   const struct slu_index_cfg *cfg, const struct slu_header *h,
+                   struct slu_err *err)
+{
+    struct slu_workfile_head want = {.of = 1};
+    struct slu_index *x = calloc(1, sizeof *x);
+    char param[256];
+
+    *out = NULL;
+    if (!x)
+        return slu_fail_nomem(err, sizeof *x);
+    x->cfg = *cfg;
+    param_of(cfg, param, sizeof param);
+    want.param = param;
+    int rc = slu_workfile_open(&x->file, path, SLU_WORKFILE_INDEX, err);
+    if (rc == SLU_OK) {
+        bool any = !cfg->exact && cfg->unit == SLU_UNIT_WORD;
+        memcpy(want.fingerprint,
+               any ? slu_workfile_head(x->file)->fingerprint : h->fingerprint, 16);
+        rc = slu_workfile_match(x->file, &want, NULL, err);
+    }
+    if (rc == SLU_OK)
+        rc = slu_workfile_begin(x->file, 0, err);
+    if (rc == SLU_OK) {
+        x->left = slu_workfile_len(x->file, 0);
+        *out = x;
+    } else {
+        slu_index_free(x);
+    }
+    return rc;
+}
+
+uint64_t slu_index_documents(const struct slu_index *x)
+{
+    return slu_workfile_head(x->file)->count[0];
+}
+
+void slu_index_free(struct slu_index *x)
+{
+    if (!x)
+        return;
+    slu_workfile_free(x->file);
+    free(x->doc);
+    free(x);
+}
+
+int slu_index_next(struct slu_index *x, struct slu_index_doc *d, struct slu_err *err)
+{
+    const uint64_t *v;
+    uint64_t n_band = x->cfg.exact ? 0 : x->cfg.n_band, need;
+    int rc = slu_workfile_next(x->file, HEAD, &v, err);
+
+    if (rc)
+        return rc;
+    *d = (struct slu_index_doc){.hash = {v[1], v[2]}, .n_set = v[0]};
+    x->left -= HEAD;
+    need = x->cfg.exact || d->n_set == 0 ? 0 : n_band + d->n_set;
+    if (x->cfg.exact ? d->n_set != 1 : d->n_set > x->left || need > x->left)
+        return damaged(x, err);
+    x->left -= need;
+    rc = slu_grow(&x->doc, &x->cap, need, sizeof *x->doc, err);
+    for (uint64_t at = 0, n; rc == SLU_OK && at < need; at += n) {
+        n = need - at < SLU_WORKFILE_NEXT ? need - at : SLU_WORKFILE_NEXT;
+        rc = slu_workfile_next(x->file, n, &v, err);
+        if (rc == SLU_OK)
+            memcpy(x->doc + at, v, n * 8);
+    }
+    if (rc == SLU_EOF)
+        rc = damaged(x, err);
+    d->key = x->doc;
+    d->set = need ? x->doc + n_band : NULL;
+    if (rc == SLU_OK && need &&
+        slu_u128_cmp(slu_set_hash128(d->set, d->n_set), d->hash))
+        rc = damaged(x, err);
+    return rc;
+}

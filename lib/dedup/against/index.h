@@ -1,0 +1,77 @@
+/* index.h - what a set of documents is compared by, in a file: to deduplicate another
+ * set against it.
+ *
+ * A file of workfile.h of kind INDEX with one section; for each document, in order:
+ * u64 n_set, XXH3-128 of its set (low, high), then, unless n_set is 0, its band keys
+ * and the n_set hashes of its set. Of exact duplicates n_set is 1 and nothing follows:
+ * the hash is that of the tokens. Counts: 0 documents, 1 hashes in all sets.
+ *
+ * Document i of an index is sequence i of the stream that was written along with it.
+ * Sets of words do not depend on the tokenizer, so the stream may have another one; ids
+ * and tokens do.
+ *
+ * Thread safety: one thread at a time on a handle.
+ */
+#ifndef SLU_DEDUP_INDEX_H
+#define SLU_DEDUP_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/stream/batch.h"
+#include "lib/dedup/near/shingle.h"
+#include "lib/base/err.h"
+#include "lib/base/hash.h"
+#include "lib/stream/stream.h"
+
+SLU_BEGIN_DECLS
+
+struct slu_index_cfg {
+    bool exact; /* the rest is of near duplicates alone */
+    unsigned n_band, n_row, n_gram;
+    enum slu_unit unit;
+    uint64_t seed;
+};
+
+/* ---- writing ---- */
+
+struct slu_index_out;
+
+/* h and names: of the stream that batches are of. The file has its name once it is
+ * closed. */
+SLU_MUST_USE int slu_index_create(struct slu_index_out **x, const char *path,
+                                  const struct slu_index_cfg *cfg,
+                                  const struct slu_header *h, struct slu_names *names,
+                                  struct slu_err *err);
+/* Makes the sets and keys of a batch's sequences, and adds them. */
+SLU_MUST_USE int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
+                               struct slu_err *err);
+/* Frees x even when it fails. NULL is legal for both. */
+SLU_MUST_USE int slu_index_close(struct slu_index_out *x, struct slu_err *err);
+void slu_index_abort(struct slu_index_out *x);
+
+/* ---- reading ---- */
+
+struct slu_index;
+
+struct slu_index_doc {
+    struct slu_u128 hash;
+    uint64_t n_set;
+    const uint64_t *key, *set; /* borrowed until the next call */
+};
+
+/* SLU_E_MISMATCH, naming the difference, where the index was made otherwise; h as
+ * above. */
+SLU_MUST_USE int slu_index_open(struct slu_index **x, const char *path,
+                                const struct slu_index_cfg *cfg,
+                                const struct slu_header *h, struct slu_err *err);
+uint64_t slu_index_documents(const struct slu_index *x);
+/* The next document; SLU_EOF behind the last, once the checksum was found right. */
+SLU_MUST_USE int slu_index_next(struct slu_index *x, struct slu_index_doc *d,
+                                struct slu_err *err);
+/* NULL is legal. */
+void slu_index_free(struct slu_index *x);
+
+SLU_END_DECLS
+
+#endif

@@ -1,0 +1,118 @@
+#include "lib/dedup/exact/seen.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum { MIN_SLOT = 1024 };
+
+static size_t slot_byte(const struct slu_seen *s)
+{
+    return sizeof *s->hash + (s->places ? sizeof *s->place : 0);
+}
+
+static void *map(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static void unmap(void *p, size_t n)
+{
+    if (p)
+        munmap(p, n);
+}
+
+void slu_seen_init(struct slu_seen *s, uint64_t max_byte, bool places)
+{
+    memset(s, 0, sizeof *s);
+    s->places = places;
+    s->max_slot = max_byte / slot_byte(s);
+    if (s->max_slot < MIN_SLOT)
+        s->max_slot = MIN_SLOT;
+}
+
+void slu_seen_release(struct slu_seen *s)
+{
+    unmap(s->hash, s->n_slot * sizeof *s->hash);
+    unmap(s->place, s->n_slot * sizeof *s->place);
+    s->hash = NULL;
+    s->place = NULL;
+    s->n = s->n_slot = 0;
+}
+
+/* Where h is, or the empty slot where it would go. Slots ascend with the hash, but for
+ * collisions, so growing walks both tables in order. */
+static size_t find(const struct slu_seen *s, struct slu_u128 h)
+{
+    size_t i = (size_t)(((unsigned __int128)h.hi * s->n_slot) >> 64);
+
+    while ((s->hash[i].lo | s->hash[i].hi) && slu_u128_cmp(s->hash[i], h))
+        i = i + 1 == s->n_slot ? 0 : i + 1;
+    return i;
+}
+
+/* Sizes are max_slot >> k, so that the last doubling ends at max_slot. */
+static size_t next_size(const struct slu_seen *s)
+{
+    size_t n = s->max_slot;
+
+    while (n / 2 >= MIN_SLOT && n / 2 > s->n_slot)
+        n /= 2;
+    return n;
+}
+
+static int grow(struct slu_seen *s, struct slu_err *err)
+{
+    struct slu_seen t = *s;
+
+    t.n_slot = next_size(s);
+    t.hash = map(t.n_slot * sizeof *t.hash);
+    t.place = s->places ? map(t.n_slot * sizeof *t.place) : NULL;
+    if (!t.hash || (s->places && !t.place)) {
+        unmap(t.hash, t.n_slot * sizeof *t.hash);
+        return slu_fail_nomem(err, t.n_slot * slot_byte(s));
+    }
+    for (size_t i = 0; i < s->n_slot; i++) {
+        if (!(s->hash[i].lo | s->hash[i].hi))
+            continue;
+        size_t k = find(&t, s->hash[i]);
+        t.hash[k] = s->hash[i];
+        if (t.place)
+            t.place[k] = s->place[i];
+    }
+    size_t n = s->n;
+    slu_seen_release(s);
+    *s = t;
+    s->n = n;
+    return SLU_OK;
+}
+
+int slu_seen_check(struct slu_seen *s, struct slu_u128 hash, struct slu_origin *place,
+                   enum slu_seen_answer *answer, struct slu_err *err)
+{
+    if (!(hash.lo | hash.hi))
+        hash.lo = 1; /* zero marks empty slots */
+    if (s->n >= s->n_slot - s->n_slot / 8 && s->n_slot < s->max_slot) {
+        int rc = grow(s, err);
+        if (rc)
+            return rc;
+    }
+    size_t i = find(s, hash);
+    if (s->hash[i].lo | s->hash[i].hi) {
+        *answer = SLU_SEEN_KNOWN;
+        if (s->places)
+            *place = s->place[i];
+        return SLU_OK;
+    }
+    *answer = SLU_SEEN_FULL;
+    if (s->n >= s->n_slot - s->n_slot / 8)
+        return SLU_OK;
+    *answer = SLU_SEEN_NEW;
+    s->hash[i] = hash;
+    if (s->places)
+        s->place[i] = *place;
+    s->n++;
+    return SLU_OK;
+}

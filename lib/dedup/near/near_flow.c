@@ -1,0 +1,334 @@
+/* near_flow.c - near duplicates as a flow: sign, group, verify, cluster, filter. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/dedup/leave_out.h"
+#include "lib/dedup/near/near_private.h"
+#include "lib/dedup/near/near_verify.h"
+
+#define LEAST_BYTE (UINT64_C(1) << 20) /* of verify */
+
+/* ---- sign ---- */
+
+static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err)
+{
+    const struct slu_near_cfg *c = &((const struct slu_near *)ctx)->cfg;
+
+    return slu_buf_printf(
+        t, err, " bands=%u rows=%u ngram=%u unit=%s seed=%llu keep=%s", c->n_band,
+        c->n_row, c->n_gram, c->unit == SLU_UNIT_WORD ? "word" : "token",
+        (unsigned long long)c->seed, c->keep);
+}
+
+int slu_near_see(void *ctx, const struct slu_header *h, struct slu_names *names,
+                 struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+
+    x->header = h;
+    x->names = names;
+    return h->no_tokens ? slu_fail(err, SLU_E_MISMATCH,
+                                   "the stream has segment rows only, and no tokens to "
+                                   "compare")
+                        : SLU_OK;
+}
+
+static int put_band(struct slu_near *x, uint64_t key, uint64_t tag, uint64_t rank,
+                    uint64_t last, struct slu_err *err)
+{
+    const uint64_t by_prio[] = {key, tag, rank, last}, row[] = {key, tag, last};
+
+    return slu_table_put(x->band, x->cfg.prio ? by_prio : row, err);
+}
+
+int slu_near_put_doc(struct slu_near *x, const struct slu_near_item *d, uint64_t rank,
+                     struct slu_err *err)
+{
+    const uint64_t n_band = x->cfg.n_band, at = x->ordinal++,
+                   word[] = {d->set_hash.lo, d->set_hash.hi, rank};
+    int rc = slu_store_put(x->set, word, d->set, d->n_set, err);
+
+    if (rc || !d->n_set)
+        return rc;
+    for (uint64_t b = 0; b < n_band && !rc; b++) {
+        uint64_t tag = slu_near_tag(d->set_hash, b);
+        if (tag < NEAR_TAGS && !x->cfg.prio)
+            tag += NEAR_TAGS;
+        rc = put_band(x, d->key[b], tag, rank, b << NEAR_SHIFT | at, err);
+    }
+    return rc ? rc
+              : put_band(x, d->set_hash.hi, slu_near_tag(d->set_hash, n_band), rank,
+                         n_band << NEAR_SHIFT | at, err);
+}
+
+int slu_near_put_group(struct slu_near *x, unsigned band, uint64_t key, uint64_t n_doc,
+                       const uint64_t *kept, size_t n_kept, struct slu_err *err)
+{
+    const uint64_t top = (uint64_t)band << NEAR_SHIFT, others = n_doc - n_kept;
+    int rc = others ? put_band(x, key, NEAR_UNLISTED, 0, top | others, err) : SLU_OK;
+
+    for (size_t i = 0; i < n_kept && !rc; i++)
+        rc = put_band(x, key, NEAR_LISTED, 0, top | kept[i], err);
+    return rc;
+}
+
+/* A part's: all of it. */
+static int put_all(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+    const struct slu_near_cfg *c = &x->cfg;
+    const struct slu_buf *buf = side;
+    const struct slu_near_item *d = (const void *)buf->data;
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
+        uint64_t prio = c->prio ? c->prio(c->ctx, b, &b->seq[i]) : 0;
+        rc = slu_near_put_doc(x, &d[i], slu_near_rank(false, prio), err);
+    }
+    slu_buf_trim(side, SLU_KEEP_BATCH_BYTE);
+    return rc;
+}
+
+static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    static const struct slu_side_ops here = {sizeof(struct slu_buf), slu_near_items,
+                                             slu_near_arrive, slu_near_items_release},
+                                     files = {sizeof(struct slu_buf), slu_near_items,
+                                              put_all, slu_near_items_release};
+    struct slu_near *x = ctx;
+    int rc = slu_near_begin(x, err);
+
+    x->flow = f;
+    x->set = slu_flow_out(f, NEAR_SET);
+    x->band = slu_flow_out(f, NEAR_BAND);
+    x->where = slu_flow_out(f, NEAR_WHERE);
+    if (!rc && slu_flow_here(f))
+        rc = slu_near_front(x, err);
+    if (!rc)
+        rc = slu_flow_read(f, slu_flow_here(f) ? &here : &files, x, err);
+    slu_near_end(x);
+    if (!slu_flow_here(f))
+        return rc;
+    x->noting = false;
+    slu_flow_span(f, x->ordinal);
+    if (!x->result.waited)
+        slu_flow_finished(f);
+    else if (x->mem)
+        slu_near_mem_forget_twins(x->mem);
+    return rc;
+}
+
+/* ---- verify ---- */
+
+static int words_of_verify(const void *ctx, struct slu_buf *t, struct slu_err *err)
+{
+    const struct slu_near_cfg *c = &((const struct slu_near *)ctx)->cfg;
+
+    return slu_buf_printf(t, err, " threshold=%llu/%llu verify=%s",
+                          (unsigned long long)c->num, (unsigned long long)c->den,
+                          c->verify ? "yes" : "no");
+}
+
+static int put_edge(void *ctx, const struct slu_near_edge *e, struct slu_err *err)
+{
+    const struct slu_near *x = ctx;
+    const uint64_t row[] = {e->d, e->k, e->inter, e->uni},
+                   by_prio[] = {e->d_rank, e->d, e->k_rank, e->k, e->inter, e->uni};
+
+    return slu_table_put(x->edge, x->cfg.prio ? by_prio : row, err);
+}
+
+static int add_pairs(struct slu_near_verify *v, struct slu_flow *f, struct slu_err *err)
+{
+    const uint64_t part = slu_flow_part(f), base = slu_flow_base(f, part),
+                   n_own = slu_flow_base(f, part + 1) - base, n_doc = slu_flow_total(f);
+    struct slu_table *t;
+    struct slu_row r;
+    int rc = slu_flow_in(f, NEAR_PAIR, &t, err);
+
+    while (!rc) {
+        rc = slu_table_next(t, &r, err);
+        const uint64_t *w = r.p;
+        if (!rc)
+            rc = w[0] < n_own && w[1] < n_doc
+                     ? slu_near_verify_pair(v, w[1], base + w[0], err)
+                     : slu_flow_damaged(f, NEAR_PAIR, r.part, err);
+    }
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+static int verify(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+    const uint64_t own = slu_flow_own_byte(f),
+                   taken = x->mem ? slu_near_mem_left(x->mem) : 0,
+                   first = slu_flow_base(f, slu_flow_part(f));
+    struct slu_near_verify_cfg cfg = {
+        .budget_byte = own > taken + LEAST_BYTE ? own - taken : LEAST_BYTE,
+        .tmpdir = x->cfg.tmpdir,
+        .n_threads = x->cfg.n_threads,
+        .num = x->cfg.num,
+        .den = x->cfg.den,
+        .verify = x->cfg.verify,
+        .n_doc = slu_flow_total(f),
+        .d_first = slu_flow_here(f) ? x->n_fixed : first,
+        .d_end = slu_flow_base(f, slu_flow_part(f) + 1),
+        .edge = put_edge,
+        .ctx = x};
+    struct slu_near_verify *v = NULL;
+    int rc = slu_flow_in(f, NEAR_SET, &cfg.set, err);
+
+    x->edge = slu_flow_out(f, NEAR_EDGE);
+    if (!rc)
+        rc = slu_near_verify_new(&v, &cfg, err);
+    if (!rc)
+        rc = add_pairs(v, f, err);
+    if (!rc)
+        rc = slu_near_verify_run(v, err);
+    if (!rc) {
+        const struct slu_near_verify_result *r = slu_near_verify_result(v);
+        const uint64_t row[] = {r->candidates, r->edges, r->capped};
+        slu_flow_spilled(f, r->spilled_byte);
+        if (!slu_flow_here(f)) { /* else cluster counts */
+            x->result.candidates = r->candidates;
+            x->result.edges = r->edges;
+            x->result.capped_documents = r->capped;
+        }
+        rc = slu_table_put(slu_flow_out(f, NEAR_COUNT), row, err);
+    }
+    slu_near_verify_free(v);
+    return rc;
+}
+
+/* ---- filter ---- */
+
+/* In one process, where pairs are wanted: the place of each witness, of all documents'
+ * in their order. */
+static int name(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+    struct slu_table *lost, *where;
+    struct slu_row r, w;
+    struct slu_origin place = {0, 0, 0};
+    uint64_t i = 0, n_mem = 0, now = NEAR_NONE_LEFT;
+    int rc = slu_near_details(x) ? slu_flow_in(f, NEAR_LOST, &lost, err) : SLU_EOF;
+
+    if (!rc)
+        rc = slu_flow_in(f, NEAR_WHERE, &where, err);
+    n_mem = !rc && x->mem ? slu_near_mem_n_kept(x->mem) : 0;
+    while (!rc) {
+        rc = slu_table_next(lost, &r, err);
+        const uint64_t *v = r.p;
+        while (!rc && now != v[0]) {
+            if (i < n_mem) {
+                slu_near_mem_kept(x->mem, i++, &now, &place);
+                continue;
+            }
+            rc = slu_flow_next(f, NEAR_WHERE, 0, where, &w, err);
+            if (rc)
+                return rc;
+            const uint64_t *p = w.p;
+            now = p[0];
+            place = (struct slu_origin){p[1], p[2], p[3]};
+        }
+        if (rc)
+            break;
+        const uint64_t row[] = {v[1],         place.source, place.document,
+                                place.offset, v[2],         v[3]};
+        rc = slu_table_put(slu_flow_out(f, NEAR_NAMED), row, err);
+    }
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+/* w: a row of NAMED, which has the pair, or of DROP, whose pair nobody asks for. */
+static int drop(void *ctx, const struct slu_batch *b, const struct slu_seq *q,
+                const uint64_t *w, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+    struct slu_near_verdict v = {.inter = 0};
+
+    if (slu_flow_here(x->flow) && slu_near_details(x))
+        v = (struct slu_near_verdict){
+            .witness = {w[1], w[2], w[3]}, .inter = w[4], .uni = w[5]};
+    return slu_near_drop(x, b, q, &v, err);
+}
+
+static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_near *x = ctx;
+    const bool here = slu_flow_here(f);
+    const struct slu_leave_out how = {.table = here && slu_near_details(x) ? NEAR_NAMED
+                                                                           : NEAR_DROP,
+                                      .from = here ? x->n_fixed : 0,
+                                      .ctx = x,
+                                      .drop = drop,
+                                      .emit = x->cfg.emit,
+                                      .emit_ctx = x->cfg.ctx};
+    int rc = here ? SLU_OK : x->cfg.open(x->cfg.ctx, err);
+
+    x->flow = f;
+    return rc ? rc : slu_leave_out(f, &how, err);
+}
+
+/* ---- all of them ---- */
+
+static int words_of_group(const void *ctx, struct slu_buf *t, struct slu_err *err)
+{
+    const struct slu_near *x = ctx;
+
+    return slu_buf_printf(t, err, " band-cap=%llu",
+                          (unsigned long long)x->cfg.band_cap);
+}
+
+static bool same(const void *ctx, uint64_t *row, const uint64_t *next)
+{
+    (void)ctx;
+    return row[0] == next[0] && row[1] == next[1];
+}
+
+/* With priorities rows have a rank, and one process has no front, so that bands have
+ * its memory. */
+#define TABLES(n_band, band_share, n_edge, edge_dense)                                 \
+    {                                                                                  \
+        [NEAR_SET] = {"set", SLU_STORE, SLU_CUT_NO, 3, 1},                             \
+        [NEAR_BAND] = {"band",     SLU_MEET, SLU_CUT_RANGES,   n_band,                 \
+                       band_share, 64,       1 << (n_band - 1)},                       \
+        [NEAR_WHERE] = {"where", SLU_LIST, SLU_CUT_HERE, 4, 0},                        \
+        [NEAR_PAIR] = {"pair", SLU_ROWS, SLU_CUT_PARTS, 2, 4, .join = same},           \
+        [NEAR_TWIN] = {"twin", SLU_ROWS, SLU_CUT_NO, 2, 2, .dense = true},             \
+        [NEAR_EDGE] = {"edge", SLU_ROWS, SLU_CUT_NO, n_edge, 8, .dense = edge_dense},  \
+        [NEAR_COUNT] = {"count", SLU_LIST, SLU_CUT_NO, 3, 1},                          \
+        [NEAR_DROP] = {"drop", SLU_ROWS, SLU_CUT_PARTS, 4, 8},                         \
+        [NEAR_LOST] = {"lost", SLU_ROWS, SLU_CUT_HERE, 4, 8, .dense = true},           \
+        [NEAR_NAMED] = {"named", SLU_ROWS, SLU_CUT_HERE, 6, 8, .dense = true},         \
+    }
+
+static const struct slu_table_spec tables[NEAR_TABLES] = TABLES(3, 7, 4, true),
+                                   by_prio[NEAR_TABLES] = TABLES(4, 31, 6, false);
+
+static const struct slu_stage stages[] = {
+    {"sign", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(NEAR_SET, NEAR_BAND, NEAR_WHERE),
+     3, 0, words_of_sign, sign},
+    {"group", SLU_STAGE_RANGES, SLU_STAGE_IN({NEAR_BAND, SLU_MINE}), 1,
+     SLU_STAGE_OUT(NEAR_PAIR, NEAR_TWIN), 2, 5, words_of_group, slu_near_group},
+    {"verify", 0, SLU_STAGE_IN({NEAR_SET, SLU_ALL}, {NEAR_PAIR, SLU_MINE, true}), 2,
+     SLU_STAGE_OUT(NEAR_EDGE, NEAR_COUNT), 2, 40, words_of_verify, verify},
+    {"cluster", SLU_STAGE_ONE,
+     SLU_STAGE_IN({NEAR_EDGE, SLU_ALL}, {NEAR_COUNT, SLU_ALL}, {NEAR_TWIN, SLU_ALL}), 3,
+     SLU_STAGE_OUT(NEAR_DROP, NEAR_LOST), 2, 20, NULL, slu_near_cluster},
+    {"name", SLU_STAGE_HERE, SLU_STAGE_IN({NEAR_LOST, SLU_ALL}, {NEAR_WHERE, SLU_ALL}),
+     2, SLU_STAGE_OUT(NEAR_NAMED), 1, 0, NULL, name},
+    {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES,
+     SLU_STAGE_IN({NEAR_DROP, SLU_MINE}, {NEAR_NAMED, SLU_MINE}), 2, NULL, 0, 0, NULL,
+     filter},
+};
+
+static const struct slu_flow_spec spec = {"near", tables, stages, NEAR_TABLES,
+                                          sizeof stages / sizeof *stages},
+                                  spec_by_prio = {"near", by_prio, stages, NEAR_TABLES,
+                                                  sizeof stages / sizeof *stages};
+
+const struct slu_flow_spec *slu_near_spec(bool prio)
+{
+    return prio ? &spec_by_prio : &spec;
+}

@@ -1,0 +1,79 @@
+/* ngrams_text.h - the paragraphs of a sequence as runs of its tokens, the words in
+ * them, and n-grams of words.
+ *
+ * Which tokens are a paragraph. A token whose bytes contain a line feed (0x0A) ends a
+ * paragraph and belongs to it, whatever else it contains: "\n\n", ".\n" and "\n    "
+ * end the paragraph that they begin in, and what such a token has behind its line feed
+ * counts there too. So a paragraph begins at the sequence's start or behind such a
+ * token and ends with the next one, and its text is what its own tokens decode to.
+ * Special tokens, eos, bos and pad are in no paragraph and end the one before them.
+ * Token borders are the only places where a sequence can be cut; this way no paragraph
+ * shares a token with another.
+ *
+ * Words are those of shingle.h, found in each paragraph by itself, so that none begins
+ * in one and ends in the next. The same holds for ids as words (SLU_UNIT_TOKEN).
+ *
+ * An n-gram's hash is a polynomial modulo 2^64 over its words' hashes, mixed with their
+ * number; it depends on the words alone, and its constants are part of the format of
+ * n-gram indexes.
+ *
+ * Thread safety: a finder is read-only once made; a slu_paras belongs to one thread.
+ */
+#ifndef SLU_DEDUP_NGRAMS_TEXT_H
+#define SLU_DEDUP_NGRAMS_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/dedup/near/shingle.h"
+
+SLU_BEGIN_DECLS
+
+struct slu_para {
+    uint64_t tok, n_tok;   /* counted from the sequence's first token */
+    uint64_t word, n_word; /* in slu_paras.words */
+};
+
+/* Zero before use. */
+struct slu_paras {
+    struct slu_para *para; /* owned, in order, none empty of tokens */
+    size_t n, cap;
+    struct slu_hashes words; /* of all paragraphs, in order */
+};
+void slu_paras_release(struct slu_paras *p);
+/* As slu_hashes_trim. */
+void slu_paras_trim(struct slu_paras *p);
+
+struct slu_paras_finder;
+
+/* As slu_shingler_cfg; n is ignored. `whole`: a sequence is one paragraph, special
+ * tokens within it stand for nothing. Without `whole` a vocabulary is needed whatever
+ * the unit: SLU_E_MISMATCH where it is missing. */
+SLU_MUST_USE int slu_paras_finder_new(struct slu_paras_finder **f,
+                                      const struct slu_shingler_cfg *cfg, bool whole,
+                                      struct slu_err *err);
+/* NULL is legal. */
+void slu_paras_finder_free(struct slu_paras_finder *f);
+
+/* *out becomes the paragraphs of tok[0 … n_tok). SLU_E_FORMAT for an id that the
+ * vocabulary has not. */
+SLU_MUST_USE int slu_paras_find(const struct slu_paras_finder *f, const void *tok,
+                                uint64_t n_tok, struct slu_paras *out,
+                                struct slu_err *err);
+
+/* How n-grams are made of n words each; n 0: one of all words there are. */
+struct slu_ngram_maker {
+    uint64_t n, top; /* top: what the first of n words is multiplied by */
+};
+struct slu_ngram_maker slu_ngram_maker(uint64_t n);
+
+/* gram[0 … *) becomes the n-grams of word[0 … n_word) in order, their number is
+ * returned: n_word - n + 1; 1 where there are fewer than n words; 0 where there are
+ * none. gram has room for n_word. */
+size_t slu_ngrams_of(const struct slu_ngram_maker *m, const uint64_t *word,
+                     size_t n_word, uint64_t *gram);
+
+SLU_END_DECLS
+
+#endif

@@ -1,0 +1,49 @@
+/* substring_cut.h - takes ranges of ids out of a sequence (substring.h says which more go
+ * with them). Private to lib/dedup/substring.
+ *
+ * Thread safety: one thread at a time on a handle.
+ */
+#ifndef SLU_PASSAGES_CUT_H
+#define SLU_PASSAGES_CUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/stream/batch.h"
+#include "lib/dedup/substring/substring_ranges.h"
+#include "lib/dedup/substring/substring_walk.h"
+#include "lib/base/err.h"
+
+struct slu_gap {
+    uint64_t from, to; /* ids of the sequence, [from, to) */
+};
+
+struct slu_gaps {
+    struct slu_specials special;
+    uint64_t min_keep_tok;
+    struct slu_gap *gap; /* scratch */
+    size_t n_gap, cap_gap;
+    struct slu_seg *seg;
+    size_t cap_seg;
+};
+
+/* What a cut did. */
+struct slu_gaps_did {
+    uint64_t passage_tok;    /* ids of the ranges, */
+    uint64_t special_tok;    /* special ids that went, */
+    uint64_t short_tok;      /* and ids of short stretches */
+    uint64_t documents_cut;  /* what sequences have of documents, with a range in it, */
+    uint64_t documents_gone; /* and those of which nothing stays */
+};
+
+void slu_gaps_release(struct slu_gaps *c);
+
+/* Cuts the ranges out of the last sequence of b, which slu_batch_add put there and
+ * whose place is `place`; ranges lie within its stretches and ascend, else it is
+ * SLU_E_CONSERVATION. A sequence of
+ * which nothing stays is taken out of b. Adds to *r. */
+SLU_MUST_USE int slu_gaps_cut(struct slu_gaps *c, struct slu_batch *b, uint64_t place,
+                              const struct slu_range *range, size_t n_range,
+                              struct slu_gaps_did *r, struct slu_err *err);
+
+#endif

@@ -1,0 +1,556 @@
+#include "lib/dedup/substring/substring_flow.h"
+
+#include <stdlib.h>
+
+#include "lib/dedup/substring/substring_cut.h"
+#include "lib/dedup/substring/substring_match.h"
+#include "lib/dedup/substring/substring_ranges.h"
+#include "lib/dedup/substring/substring_scan.h"
+#include "lib/dedup/substring/substring_windows.h"
+
+/* Of hashes the last word, and rows of one word, are a "run": place << 16 | windows,
+ * the windows from that place on. */
+enum { BLOCK, ASK, HIT, WINDOW, FIND, TABLES };
+enum { WORDS = 3, RUN = 2, RUN_BITS = 64 - SLU_PLACE_BITS, MOST_RUN = UINT16_MAX };
+#define NONE UINT64_MAX
+
+static bool touch(const void *ctx, uint64_t *row, const uint64_t *next);
+
+static const struct slu_table_spec tables[TABLES] = {
+    [BLOCK] = {"block", SLU_MEET, SLU_CUT_RANGES, WORDS, 42, SLU_ANCHOR_BITS, 1 << RUN,
+               RUN_BITS, NULL},
+    [ASK] = {"ask", SLU_ROWS, SLU_CUT_PARTS, 1, 5, 0, 0, RUN_BITS, NULL},
+    [HIT] = {"hit", SLU_ROWS, SLU_CUT_PARTS, 1, 5, 0, 0, RUN_BITS, touch},
+    [WINDOW] = {"window", SLU_MEET, SLU_CUT_RANGES, WORDS, 42, 64, 1 << RUN, RUN_BITS,
+                NULL},
+    [FIND] = {"find", SLU_ROWS, SLU_CUT_PARTS, 1, 5, 0, 0, RUN_BITS, touch},
+};
+/* With first occurrences, ranges take what hits and finds do not, and a little more. */
+enum { RANGES_SHARE = 12, SHARES = 64 };
+
+static void tell_phase(const struct slu_passages_flow *q, const char *name)
+{
+    if (q->cfg.phase)
+        q->cfg.phase(q->cfg.ctx, name);
+}
+
+/* ---- sign ---- */
+
+struct sign {
+    struct slu_passages_flow *q;
+    struct slu_flow *flow;
+    struct slu_table *block;
+    struct slu_scan *scan; /* a worker each */
+    uint64_t n_seq, n_place;
+};
+
+/* The blocks of a batch, places counted from its first sequence on. */
+static int scan(void *ctx, unsigned worker, struct slu_batch *b, void *side,
+                struct slu_err *err)
+{
+    const struct sign *t = ctx;
+    uint64_t place = 0;
+
+    slu_buf_clear(side);
+    for (size_t i = 0; i < b->n_seq; i++) {
+        const struct slu_seq *q = &b->seq[i];
+        struct slu_walk w;
+        struct slu_stretch s;
+        slu_walk_init(&w, b, q, &t->q->special, place);
+        while (slu_walk_run(&w))
+            while (slu_walk_stretch(&w, &s)) {
+                int rc = slu_scan_blocks(&t->scan[worker], slu_batch_at(b, s.tok_off),
+                                         s.len_tok, b->tok_bytes, s.place, side, err);
+                if (rc)
+                    return rc;
+            }
+        place += slu_seq_places(q->len_tok, q->n_seg);
+    }
+    return SLU_OK;
+}
+
+/* One process: what later stages want of a sequence. */
+static int keep(struct sign *t, const struct slu_batch *b, const struct slu_seq *q,
+                struct slu_err *err)
+{
+    struct slu_walk w;
+    int rc = slu_flow_tape(t->flow, b, q, t->n_seq, err);
+
+    slu_walk_init(&w, b, q, &t->q->special, t->n_place);
+    while (t->q->ranges && !rc && slu_walk_run(&w))
+        rc = slu_ranges_run(t->q->ranges, &w.run, w.run_place, err);
+    return rc;
+}
+
+static int put_blocks(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
+{
+    struct sign *t = ctx;
+    struct slu_buf *buf = side;
+    struct slu_keyed *r = (void *)buf->data;
+    const size_t n = buf->len / sizeof *r;
+    const uint64_t base = t->n_place;
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < b->n_seq && !rc; i++, t->n_seq++) {
+        if (slu_flow_here(t->flow))
+            rc = keep(t, b, &b->seq[i], err);
+        t->n_place += slu_seq_places(b->seq[i].len_tok, b->seq[i].n_seg);
+    }
+    if (!rc && t->n_place >> SLU_PLACE_BITS)
+        rc = slu_fail(err, SLU_E_LIMIT, "passages of more than 2^%d tokens",
+                      SLU_PLACE_BITS);
+    for (size_t i = 0; i < n; i++)
+        r[i].val += base << RUN_BITS;
+    if (!rc)
+        rc = slu_table_put_rows(t->block, (const void *)r, n, err);
+    t->q->result.blocks += n;
+    slu_buf_trim(buf, SLU_KEEP_BATCH_BYTE);
+    return rc;
+}
+
+static void release_blocks(void *side)
+{
+    slu_buf_release(side);
+}
+
+static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    static const struct slu_side_ops ops = {sizeof(struct slu_buf), scan, put_blocks,
+                                            release_blocks};
+    struct slu_passages_flow *q = ctx;
+    const unsigned n = q->cfg.n_threads;
+    struct sign t = {q, f, slu_flow_out(f, BLOCK), calloc(n, sizeof *t.scan), 0, 0};
+    int rc = t.scan ? SLU_OK : slu_fail_nomem(err, n * sizeof *t.scan);
+
+    tell_phase(q, "scan");
+    for (unsigned i = 0; !rc && i < n; i++)
+        rc = slu_scan_init(&t.scan[i], q->cfg.n_tok, err);
+    if (!rc)
+        rc = slu_flow_read(f, &ops, &t, err);
+    for (unsigned i = 0; t.scan && i < n; i++)
+        slu_scan_release(&t.scan[i]);
+    free(t.scan);
+    slu_flow_span(f, t.n_place);
+    if (q->ranges)
+        slu_ranges_places(q->ranges, t.n_place);
+    return rc;
+}
+
+/* ---- group, and match ---- */
+
+/* Runs whose ids touch or overlap are one, as far as its number of windows goes. */
+static bool touch(const void *ctx, uint64_t *row, const uint64_t *next)
+{
+    const struct slu_passages_flow *q = ctx;
+    const uint64_t place = *row >> RUN_BITS, end = place + (*row & MOST_RUN);
+    const uint64_t at = *next >> RUN_BITS, stop = at + (*next & MOST_RUN);
+    const uint64_t n = (stop > end ? stop : end) - place;
+
+    if (at > end - 1 + q->cfg.n_tok || n > MOST_RUN)
+        return false;
+    *row = place << RUN_BITS | n;
+    return true;
+}
+
+struct meet {
+    struct slu_passages_flow *q;
+    bool exact;                 /* match */
+    struct slu_table *ask, *to; /* group; hits or finds */
+    uint64_t n_asked, n_repeat;
+};
+
+static int take(void *ctx, struct slu_buf *out, struct slu_err *err)
+{
+    struct meet *m = ctx;
+    const struct slu_found *f = (const void *)out->data, *end;
+    int rc = SLU_OK;
+
+    for (end = f + out->len / sizeof *f; f < end && !rc; f++) {
+        const uint64_t run = f->place << RUN_BITS | f->count;
+        m->n_asked += f->kind == SLU_FOUND_ASK;
+        m->n_repeat += f->kind == SLU_FOUND_REPEAT;
+        if (f->kind == SLU_FOUND_ASK)
+            rc = slu_table_put(m->ask, &run, err);
+        else if (m->q->ranges)
+            rc = slu_ranges_put(m->q->ranges, f, m->exact, err);
+        else if (f->kind == SLU_FOUND_REPEAT)
+            rc = slu_table_put(m->to, &run, err);
+    }
+    return rc;
+}
+
+static int meet(struct meet *m, struct slu_flow *f, unsigned in, struct slu_err *err)
+{
+    struct slu_meet_ops ops = {.arg = &m->q->cfg.n_tok, .ctx = m, .take = take};
+    struct slu_table *t;
+    int rc = slu_flow_in(f, in, &t, err);
+
+    if (m->exact)
+        slu_match_windows(&ops);
+    else
+        slu_match_blocks(&ops);
+    return rc ? rc : slu_table_meet(t, &ops, err);
+}
+
+static int group(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_passages_flow *q = ctx;
+    struct meet m = {q, false, slu_flow_out(f, ASK), slu_flow_out(f, HIT), 0, 0};
+
+    tell_phase(q, "match");
+    int rc = meet(&m, f, BLOCK, err);
+    q->result.asked_blocks = m.n_asked;
+    q->result.repeated_blocks = m.n_repeat;
+    return rc;
+}
+
+static int match(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_passages_flow *q = ctx;
+    struct meet m = {q, true, NULL, slu_flow_out(f, FIND), 0, 0};
+    int rc = meet(&m, f, WINDOW, err);
+
+    q->repeated_windows = m.n_repeat;
+    return rc;
+}
+
+/* ---- ask ---- */
+
+/* What is not in the stream was found in another one, unless tables are damaged, which
+ * their checksums know at the end. NULL: one that has ended. */
+static int astray(struct slu_flow *f, struct slu_table *a, struct slu_table *b,
+                  struct slu_err *err)
+{
+    struct slu_row r;
+    int rc = SLU_OK;
+
+    while (a && !rc)
+        rc = slu_table_next(a, &r, err);
+    for (rc = rc == SLU_EOF ? SLU_OK : rc; b && !rc;)
+        rc = slu_table_next(b, &r, err);
+    return rc && rc != SLU_EOF ? rc : slu_flow_other_stream(f, err);
+}
+
+struct ask {
+    struct slu_flow *flow;
+    struct slu_windows windows;
+    uint64_t n_place;
+};
+
+static int put_windows(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
+{
+    struct ask *t = ctx;
+    int rc = SLU_OK;
+
+    (void)side;
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
+        rc = slu_windows_seq(&t->windows, b, &b->seq[i], t->n_place, err);
+        t->n_place += slu_seq_places(b->seq[i].len_tok, b->seq[i].n_seg);
+    }
+    return rc == SLU_E_CONSERVATION ? astray(t->flow, t->windows.asked, NULL, err) : rc;
+}
+
+static int ask(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    static const struct slu_side_ops ops = {.emit = put_windows};
+    struct slu_passages_flow *q = ctx;
+    struct ask t = {
+        f,
+        {.special = &q->special, .n_tok = q->cfg.n_tok, .to = slu_flow_out(f, WINDOW)},
+        0};
+
+    tell_phase(q, "ask");
+    int rc = slu_flow_in(f, ASK, &t.windows.asked, err);
+    if (!rc)
+        rc = slu_windows_begin(&t.windows, err);
+    if (!rc && (t.windows.has || !slu_flow_here(f)))
+        rc = slu_flow_read(f, &ops, &t, err);
+    slu_flow_span(f, t.n_place);
+    q->asked_windows = t.windows.n;
+    return rc || !t.windows.has ? rc : astray(f, t.windows.asked, NULL, err);
+}
+
+/* ---- filter ---- */
+
+struct filter {
+    struct slu_passages_flow *q;
+    struct slu_flow *flow;
+    struct {
+        struct slu_table *table;
+        uint64_t from, to; /* of its next run; NONE: there is none */
+    } of[2];               /* hits, finds */
+    struct slu_gaps cut;
+    struct slu_range *range; /* those of a sequence, and the next */
+    size_t n_range, cap_range;
+    bool more; /* there is a next one */
+    struct slu_batch out;
+    uint64_t n_place;
+};
+
+static int next_run(struct filter *t, unsigned i, struct slu_err *err)
+{
+    struct slu_row r;
+    int rc = slu_table_next(t->of[i].table, &r, err);
+
+    t->of[i].from = NONE;
+    if (rc)
+        return rc == SLU_EOF ? SLU_OK : rc;
+    const uint64_t run = *(const uint64_t *)r.p;
+    t->of[i].from = run >> RUN_BITS;
+    t->of[i].to = t->of[i].from + (run & MOST_RUN) - 1 + t->q->cfg.n_tok;
+    return run & MOST_RUN ? SLU_OK
+                          : slu_flow_damaged(t->flow, i ? FIND : HIT, r.part, err);
+}
+
+static int astray_run(const struct filter *t, struct slu_err *err)
+{
+    return astray(t->flow, t->of[0].from == NONE ? NULL : t->of[0].table,
+                  t->of[1].from == NONE ? NULL : t->of[1].table, err);
+}
+
+/* The next passage. */
+static int next_range(struct filter *t, struct slu_range *r, struct slu_err *err)
+{
+    unsigned i = t->of[1].from < t->of[0].from;
+    int rc = SLU_OK;
+
+    if (t->q->ranges)
+        return slu_ranges_next(t->q->ranges, r, err);
+    if (t->of[i].from == NONE)
+        return SLU_EOF;
+    *r = (struct slu_range){.from = t->of[i].from};
+    for (r->to = r->from; !rc && t->of[i].from != NONE && t->of[i].from <= r->to;
+         i = t->of[1].from < t->of[0].from) {
+        r->to = t->of[i].to > r->to ? t->of[i].to : r->to;
+        rc = next_run(t, i, err);
+    }
+    return rc;
+}
+
+static int read_ahead(struct filter *t, struct slu_err *err)
+{
+    int rc = slu_grow(&t->range, &t->cap_range, t->n_range + 1, sizeof *t->range, err);
+
+    if (!rc)
+        rc = next_range(t, &t->range[t->n_range], err);
+    t->more = !rc;
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+static int begin_filter(struct filter *t, struct slu_err *err)
+{
+    static const unsigned table[] = {HIT, FIND};
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; !t->q->ranges && i < 2 && !rc; i++) {
+        rc = slu_flow_in(t->flow, table[i], &t->of[i].table, err);
+        if (!rc)
+            rc = next_run(t, i, err);
+    }
+    if (t->q->ranges)
+        rc = slu_ranges_seal(t->q->ranges, err);
+    return rc ? rc : read_ahead(t, err);
+}
+
+/* The ranges of the next sequence, whose places end at `end`: t->range[0 … n_range),
+ * and behind them the next one. */
+static int ranges_of(struct filter *t, uint64_t end, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    t->range[0] = t->range[t->n_range]; /* the one that was read ahead */
+    for (t->n_range = 0; !rc && t->more && t->range[t->n_range].from < end;) {
+        t->n_range++;
+        rc = read_ahead(t, err);
+    }
+    return rc;
+}
+
+static int tell(struct filter *t, const struct slu_batch *b, struct slu_err *err)
+{
+    const struct slu_range *r = t->range, *end = r + t->n_range;
+    struct slu_walk w;
+    int rc = SLU_OK;
+
+    slu_walk_init(&w, b, &b->seq[b->n_seq - 1], &t->q->special, t->n_place);
+    while (r < end && !rc && slu_walk_run(&w)) {
+        uint64_t stop = w.run_place + w.run.seg.len_tok;
+        for (; r < end && r->from < stop && !rc; r++) {
+            const struct slu_seg *s = &w.run.seg;
+            const struct slu_passage p = {
+                {s->source, s->document, s->offset + (r->from - w.run_place)},
+                r->first,
+                r->to - r->from};
+            rc = t->q->cfg.passage(t->q->cfg.ctx, &p, err);
+        }
+    }
+    return rc;
+}
+
+/* Tells and cuts the last sequence of t->out, which has ranges. */
+static int apply(struct filter *t, struct slu_err *err)
+{
+    struct slu_passages_result *r = &t->q->result;
+    struct slu_batch *b = &t->out;
+    struct slu_count before = slu_seq_count(b, &b->seq[b->n_seq - 1]);
+    struct slu_count after = {0, 0, 0};
+    struct slu_gaps_did did = {0};
+    size_t n_seq = b->n_seq;
+    int rc = t->q->cfg.passage ? tell(t, b, err) : SLU_OK;
+
+    r->passages += t->n_range;
+    if (rc || !t->q->cfg.cut) {
+        for (size_t i = 0; i < t->n_range; i++)
+            r->passage_tok += t->range[i].to - t->range[i].from;
+        return rc;
+    }
+    rc = slu_gaps_cut(&t->cut, b, t->n_place, t->range, t->n_range, &did, err);
+    if (rc)
+        return rc;
+    if (b->n_seq == n_seq)
+        after = slu_seq_count(b, &b->seq[b->n_seq - 1]);
+    r->passage_tok += did.passage_tok;
+    r->short_tok += did.short_tok;
+    r->documents_cut += did.documents_cut;
+    r->documents_gone += did.documents_gone;
+    slu_count_add(&r->dropped, (struct slu_count){before.documents - after.documents,
+                                                  before.sequences - after.sequences,
+                                                  did.passage_tok + did.special_tok});
+    return SLU_OK;
+}
+
+/* Copies sequence i of b, cut. */
+static int take_seq(struct filter *t, const struct slu_batch *b, size_t i,
+                    struct slu_err *err)
+{
+    const struct slu_seq *q = &b->seq[i];
+    const uint64_t end = t->n_place + slu_seq_places(q->len_tok, q->n_seg);
+    int rc = slu_batch_add(&t->out, slu_batch_at(b, q->tok_off), q->len_tok,
+                           b->seg + q->seg_off, q->n_seg, b->str.data, err);
+
+    if (!rc)
+        rc = ranges_of(t, end, err);
+    if (!rc && t->n_range)
+        rc = apply(t, err);
+    t->n_place = end;
+    return rc == SLU_E_CONSERVATION ? astray_run(t, err) : rc;
+}
+
+static int take_batch(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
+{
+    struct filter *t = ctx;
+    const struct slu_passages_cfg *cfg = &t->q->cfg;
+    uint64_t end = t->n_place;
+    int rc = SLU_OK;
+
+    (void)side;
+    for (size_t i = 0; i < b->n_seq; i++)
+        end += slu_seq_places(b->seq[i].len_tok, b->seq[i].n_seg);
+    if (!t->more || t->range[t->n_range].from >= end) {
+        t->n_place = end;
+        return cfg->emit(cfg->ctx, b, err);
+    }
+    slu_batch_trim(&t->out);
+    for (size_t i = 0; i < b->n_seq && !rc; i++)
+        rc = take_seq(t, b, i, err);
+    return rc || !t->out.n_seq ? rc : cfg->emit(cfg->ctx, &t->out, err);
+}
+
+static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    static const struct slu_side_ops ops = {.emit = take_batch};
+    struct slu_passages_flow *q = ctx;
+    struct filter t = {.q = q, .flow = f, .of = {{.from = NONE}, {.from = NONE}}};
+    int rc = q->open ? q->open(q->cfg.ctx, err) : SLU_OK;
+
+    t.cut.special = q->special;
+    t.cut.min_keep_tok = q->cfg.min_keep_tok;
+    slu_batch_init(&t.out, q->tok_bytes);
+    tell_phase(q, "sort");
+    if (!rc)
+        rc = begin_filter(&t, err);
+    tell_phase(q, "write");
+    if (!rc)
+        rc = slu_flow_read(f, &ops, &t, err);
+    slu_gaps_release(&t.cut);
+    slu_batch_release(&t.out);
+    free(t.range);
+    return rc || !t.more ? rc : astray_run(&t, err);
+}
+
+/* ---- all of them ---- */
+
+static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
+{
+    const struct slu_passages_flow *q = ctx;
+
+    return slu_buf_printf(t, err, " tokens=%u", q->cfg.n_tok);
+}
+
+static const struct slu_stage stages[] = {
+    {"sign", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(BLOCK), 1, 0, words, sign},
+    {"group", SLU_STAGE_RANGES, SLU_STAGE_IN({BLOCK, SLU_MINE}), 1,
+     SLU_STAGE_OUT(ASK, HIT), 2, 0, NULL, group},
+    {"ask", SLU_STAGE_READS, SLU_STAGE_IN({ASK, SLU_MINE}), 1, SLU_STAGE_OUT(WINDOW), 1,
+     0, NULL, ask},
+    {"match", SLU_STAGE_RANGES, SLU_STAGE_IN({WINDOW, SLU_MINE}), 1,
+     SLU_STAGE_OUT(FIND), 1, 0, NULL, match},
+    {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES,
+     SLU_STAGE_IN({HIT, SLU_MINE}, {FIND, SLU_MINE}), 2, NULL, 0, 0, NULL, filter},
+};
+
+const struct slu_flow_spec slu_passages_flow_spec = {
+    "substring", tables, stages, TABLES, sizeof stages / sizeof *stages};
+
+int slu_passages_begin(void *ctx, const struct slu_header *h, struct slu_names *names,
+                       struct slu_err *err)
+{
+    struct slu_passages_flow *q = ctx;
+
+    (void)names;
+    q->tok_bytes = h->tok_bytes;
+    slu_specials_add(&q->special, h->eos);
+    slu_specials_add(&q->special, h->bos);
+    slu_specials_add(&q->special, h->pad);
+    return h->no_tokens ? slu_fail(err, SLU_E_MISMATCH,
+                                   "the stream has segment rows only, and no tokens to "
+                                   "compare")
+                        : SLU_OK;
+}
+
+int slu_passages_run(const struct slu_passages_cfg *cfg, struct slu_reader *r,
+                     struct slu_sum *total, struct slu_passages_result *result,
+                     struct slu_err *err)
+{
+    struct slu_passages_flow q = {.cfg = *cfg};
+    const struct slu_flow_cfg flow = {.spec = &slu_passages_flow_spec,
+                                      .reader = r,
+                                      .ctx = &q,
+                                      .begin = slu_passages_begin,
+                                      .budget_byte = cfg->budget_byte,
+                                      .tmpdir = cfg->tmpdir,
+                                      .n_threads = cfg->n_threads,
+                                      .n_slots = cfg->n_slots};
+    struct slu_flow_report report = {.skipped = false};
+    int rc = SLU_OK;
+
+    if (cfg->n_tok < SLU_PASSAGE_MIN_TOK || cfg->n_tok > SLU_PASSAGE_MAX_TOK)
+        return slu_fail(err, SLU_E_USAGE,
+                        "passages of %u tokens are not between %d and %d", cfg->n_tok,
+                        SLU_PASSAGE_MIN_TOK, SLU_PASSAGE_MAX_TOK);
+    if (cfg->budget_byte < SLU_PASSAGES_MIN_BUDGET)
+        return slu_fail(err, SLU_E_LIMIT, "%u MiB is the least memory for passages",
+                        (unsigned)(SLU_PASSAGES_MIN_BUDGET >> 20));
+    if (cfg->passage)
+        rc = slu_ranges_new(&q.ranges, cfg->budget_byte / SHARES * RANGES_SHARE,
+                            cfg->tmpdir, cfg->n_threads, cfg->n_tok, err);
+    if (!rc)
+        rc = slu_flow_run(&flow, &report, err);
+    *total = report.in;
+    *result = q.result;
+    result->spilled_byte = report.spilled_byte;
+    if (q.ranges)
+        result->spilled_byte += slu_ranges_spilled(q.ranges);
+    slu_ranges_free(q.ranges);
+    return rc;
+}

@@ -1,0 +1,268 @@
+#include "spill_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/io.h"
+
+/* ---- the file ---- */
+
+int slu_spill_file_open(struct slu_spill_file *f, const char *dir, struct slu_err *err)
+{
+    f->dir = dir;
+    f->fd = f->direct_fd = -1;
+    int rc = slu_tmpfile(&f->fd, dir, err);
+#ifdef O_DIRECT
+    char path[64];
+    if (!rc) {
+        /* A descriptor of its own, as the flag belongs to what was opened. */
+        snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
+        f->direct_fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+    }
+#endif
+    return rc;
+}
+
+void slu_spill_file_release(struct slu_spill_file *f)
+{
+    if (f->direct_fd >= 0)
+        close(f->direct_fd);
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = f->direct_fd = -1;
+}
+
+/* ---- one request ---- */
+
+static ssize_t transfer(const struct slu_spill_req *r, int fd, size_t done)
+{
+    uint8_t *p = (uint8_t *)r->p + done;
+    size_t n = r->n_byte - done;
+    off_t off = (off_t)(r->off_byte + done);
+
+    return r->what == SLU_SPILL_READ ? pread(fd, p, n, off) : pwrite(fd, p, n, off);
+}
+
+static void do_request(struct slu_spill_req *r)
+{
+    bool direct = r->direct && r->file->direct_fd >= 0;
+
+    for (size_t done = 0; done < r->n_byte;) {
+        ssize_t n = transfer(r, direct ? r->file->direct_fd : r->file->fd, done);
+        if (n > 0) {
+            done += (size_t)n;
+        } else if (n < 0 && errno == EINTR) {
+            continue;
+        } else if (direct && (n == 0 || errno == EINVAL || errno == EOPNOTSUPP)) {
+            direct = false; /* unaligned, behind a short transfer, or never allowed */
+        } else {
+            r->ended_early = n == 0;
+            r->sys_errno = n ? errno : 0;
+            return;
+        }
+    }
+}
+
+/* What went wrong, and forgets it. */
+static int result(struct slu_spill_req *r, struct slu_err *err)
+{
+    const char *dir = r->file ? r->file->dir : NULL;
+    int no = r->sys_errno;
+
+    if (r->ended_early) {
+        r->ended_early = false;
+        return slu_fail(err, SLU_E_TRUNCATED, "temporary file in %s: ends early", dir);
+    }
+    r->sys_errno = 0;
+    errno = no;
+    if (no == 0)
+        return SLU_OK;
+    if (r->what == SLU_SPILL_READ)
+        return slu_fail_errno(err, "temporary file in %s: cannot be read", dir);
+    if (no == ENOSPC || no == EDQUOT)
+        return slu_fail_errno(
+            err,
+            "%s: no room for temporary files; free some, choose another "
+            "folder with --tmpdir, or give more memory with -M",
+            dir);
+    return slu_fail_errno(err, "temporary file in %s: cannot be written", dir);
+}
+
+/* ---- the queue ---- */
+
+#define MAX_THREADS 4
+
+struct slu_spill_queue {
+    pthread_mutex_t mu;
+    pthread_cond_t come, done;
+    struct slu_spill_req *first, **last;
+    bool ended;
+    unsigned n_threads;
+    pthread_t thread[MAX_THREADS];
+};
+
+static void *serve(void *arg)
+{
+    struct slu_spill_queue *q = arg;
+
+    pthread_mutex_lock(&q->mu);
+    for (;;) {
+        struct slu_spill_req *r = q->first;
+        if (!r && q->ended)
+            break;
+        if (!r) {
+            pthread_cond_wait(&q->come, &q->mu);
+            continue;
+        }
+        q->first = r->next;
+        if (!q->first)
+            q->last = &q->first;
+        pthread_mutex_unlock(&q->mu);
+        do_request(r);
+        pthread_mutex_lock(&q->mu);
+        r->busy = false;
+        pthread_cond_broadcast(&q->done);
+    }
+    pthread_mutex_unlock(&q->mu);
+    return NULL;
+}
+
+struct slu_spill_queue *slu_spill_queue_new(unsigned n_threads)
+{
+    struct slu_spill_queue *q = calloc(1, sizeof *q);
+
+    if (!q)
+        return NULL;
+    q->last = &q->first;
+    pthread_mutex_init(&q->mu, NULL);
+    pthread_cond_init(&q->come, NULL);
+    pthread_cond_init(&q->done, NULL);
+    while (q->n_threads < n_threads && q->n_threads < MAX_THREADS &&
+           !pthread_create(&q->thread[q->n_threads], NULL, serve, q))
+        q->n_threads++;
+    if (q->n_threads)
+        return q;
+    slu_spill_queue_free(q);
+    return NULL;
+}
+
+void slu_spill_queue_free(struct slu_spill_queue *q)
+{
+    if (!q)
+        return;
+    pthread_mutex_lock(&q->mu);
+    q->ended = true;
+    pthread_cond_broadcast(&q->come);
+    pthread_mutex_unlock(&q->mu);
+    for (unsigned i = 0; i < q->n_threads; i++)
+        pthread_join(q->thread[i], NULL);
+    pthread_cond_destroy(&q->come);
+    pthread_cond_destroy(&q->done);
+    pthread_mutex_destroy(&q->mu);
+    free(q);
+}
+
+void slu_spill_submit(struct slu_spill_queue *q, struct slu_spill_req *r)
+{
+    r->next = NULL;
+    if (!q) {
+        do_request(r);
+        return;
+    }
+    pthread_mutex_lock(&q->mu);
+    r->busy = true;
+    *q->last = r;
+    q->last = &r->next;
+    pthread_cond_signal(&q->come);
+    pthread_mutex_unlock(&q->mu);
+}
+
+int slu_spill_wait(struct slu_spill_queue *q, struct slu_spill_req *r,
+                   struct slu_err *err)
+{
+    if (q) {
+        pthread_mutex_lock(&q->mu);
+        while (r->busy)
+            pthread_cond_wait(&q->done, &q->mu);
+        pthread_mutex_unlock(&q->mu);
+    }
+    return result(r, err);
+}
+
+/* ---- gathering ---- */
+
+void slu_spill_gather_begin(struct slu_spill_gather *g,
+                            const struct slu_spill_file *file, uint64_t off_byte,
+                            bool direct)
+{
+    g->file = file;
+    g->off_byte = off_byte;
+    g->direct = direct;
+    g->fill_byte = 0;
+}
+
+static int send(struct slu_spill_gather *g, struct slu_err *err)
+{
+    struct slu_spill_req *r = &g->req[g->at];
+
+    if (g->fill_byte == 0)
+        return SLU_OK;
+    r->file = g->file;
+    r->what = SLU_SPILL_WRITE;
+    r->direct = g->direct;
+    r->p = g->buf + g->at * g->cap_byte;
+    r->n_byte = g->fill_byte;
+    r->off_byte = g->off_byte;
+    g->off_byte += g->fill_byte;
+    g->fill_byte = 0;
+    g->at = (g->at + 1) % g->n_buf;
+    slu_spill_submit(g->queue, r);
+    return slu_spill_wait(g->queue, &g->req[g->at], err);
+}
+
+int slu_spill_gather_put(struct slu_spill_gather *g, const void *p, size_t n,
+                         struct slu_err *err)
+{
+    const uint8_t *from = p;
+
+    while (n > 0) {
+        size_t some = g->cap_byte - g->fill_byte;
+        some = some < n ? some : n;
+        memcpy(g->buf + g->at * g->cap_byte + g->fill_byte, from, some);
+        g->fill_byte += some;
+        from += some;
+        n -= some;
+        if (g->fill_byte == g->cap_byte) {
+            int rc = send(g, err);
+            if (rc)
+                return rc;
+        }
+    }
+    return SLU_OK;
+}
+
+int slu_spill_gather_end(struct slu_spill_gather *g, struct slu_err *err)
+{
+    size_t pad = (size_t)-g->fill_byte & (SLU_SPILL_ALIGN - 1);
+
+    memset(g->buf + g->at * g->cap_byte + g->fill_byte, 0, pad);
+    g->fill_byte += pad;
+    return send(g, err);
+}
+
+int slu_spill_gather_settle(struct slu_spill_gather *g, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (unsigned i = 0; i < g->n_buf; i++) {
+        int r =
+            slu_spill_wait(g->queue, &g->req[(g->at + i) % g->n_buf], rc ? NULL : err);
+        rc = rc ? rc : r;
+    }
+    return rc;
+}

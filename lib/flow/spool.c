@@ -1,0 +1,154 @@
+#include "spool.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/base/io.h"
+
+#define LEAST (UINT64_C(1) << 20)
+
+struct slu_spool {
+    uint8_t *mem; /* cap bytes of address space, from the first put on; pages count once
+                     they are used */
+    size_t cap, len;
+    size_t pos; /* reading: of the next byte in mem */
+    int fd;     /* -1: everything is in mem */
+    bool reading;
+    uint64_t file_byte, file_pos;
+    char *tmpdir;
+};
+
+int slu_spool_new(struct slu_spool **out, uint64_t budget_byte, const char *tmpdir,
+                  struct slu_err *err)
+{
+    struct slu_spool *s = calloc(1, sizeof *s);
+    *out = s;
+    if (!s)
+        return slu_fail_nomem(err, sizeof *s);
+    s->fd = -1;
+    s->cap = (budget_byte < LEAST ? LEAST : budget_byte) & ~UINT64_C(4095);
+    s->tmpdir = strdup(tmpdir);
+    if (s->tmpdir)
+        return SLU_OK;
+    slu_spool_free(s);
+    *out = NULL;
+    return slu_fail_nomem(err, strlen(tmpdir));
+}
+
+static int map(struct slu_spool *s, struct slu_err *err)
+{
+    void *p = mmap(NULL, s->cap, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return slu_fail_nomem(err, s->cap);
+    s->mem = p;
+    /* Advice only: a tenth of the page faults' time, where there are many. */
+    if (s->cap > LEAST)
+        (void)madvise(s->mem + LEAST, s->cap - LEAST, MADV_HUGEPAGE);
+    return SLU_OK;
+}
+
+static int write_file(struct slu_spool *s, const void *p, size_t n, struct slu_err *err)
+{
+    int rc = s->fd < 0 ? slu_tmpfile(&s->fd, s->tmpdir, err) : SLU_OK;
+    if (!rc && slu_write_full(s->fd, p, n, err))
+        rc = slu_err_at(err, "%s: cannot hold what exceeds -M", s->tmpdir);
+    if (!rc)
+        s->file_byte += n;
+    return rc;
+}
+
+int slu_spool_put(struct slu_spool *s, const void *p, size_t n, struct slu_err *err)
+{
+    int rc = s->mem || !n ? SLU_OK : map(s, err);
+    if (rc || !n)
+        return rc;
+    if (n > s->cap - s->len) {
+        rc = write_file(s, s->mem, s->len, err);
+        s->len = 0;
+        if (!rc && n > s->cap)
+            return write_file(s, p, n, err);
+        if (rc)
+            return rc;
+    }
+    memcpy(s->mem + s->len, p, n);
+    s->len += n;
+    return SLU_OK;
+}
+
+int slu_spool_rewind(struct slu_spool *s, size_t max_get, struct slu_err *err)
+{
+    s->pos = 0;
+    if (s->fd < 0)
+        return SLU_OK;
+    if (s->reading) {
+        s->file_pos = s->len = 0;
+        return SLU_OK;
+    }
+    s->reading = true;
+    int rc = write_file(s, s->mem, s->len, err);
+    s->len = 0;
+    (void)munmap(s->mem, s->cap);
+    s->cap = max_get < LEAST / 2 ? LEAST : (2 * max_get + 4095) & ~(size_t)4095;
+    s->mem =
+        mmap(NULL, s->cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (s->mem == MAP_FAILED) {
+        s->mem = NULL;
+        return slu_fail_nomem(err, s->cap);
+    }
+    return rc;
+}
+
+/* Moves what is left to the front and reads on. */
+static int refill(struct slu_spool *s, struct slu_err *err)
+{
+    size_t left = s->len - s->pos, room = s->cap - left;
+    uint64_t rest = s->file_byte - s->file_pos;
+    memmove(s->mem, s->mem + s->pos, left);
+    s->pos = 0;
+    s->len = left;
+    size_t want = rest < room ? (size_t)rest : room;
+    int rc = slu_pread_full(s->fd, s->mem + left, want, s->file_pos, err);
+    if (rc)
+        return rc;
+    s->file_pos += want;
+    s->len += want;
+    return SLU_OK;
+}
+
+int slu_spool_get(struct slu_spool *s, const void **p, size_t n, struct slu_err *err)
+{
+    if (s->len - s->pos < n && s->fd >= 0) {
+        int rc = refill(s, err);
+        if (rc)
+            return rc;
+    }
+    if (s->len - s->pos < n)
+        return s->len == s->pos
+                   ? SLU_EOF
+                   : slu_fail(err, SLU_E_TRUNCATED, "%s: the temporary file ends early",
+                              s->tmpdir);
+    *p = s->mem + s->pos;
+    s->pos += n;
+    return SLU_OK;
+}
+
+uint64_t slu_spool_spilled(const struct slu_spool *s)
+{
+    return s->file_byte;
+}
+
+void slu_spool_free(struct slu_spool *s)
+{
+    if (!s)
+        return;
+    if (s->mem)
+        (void)munmap(s->mem, s->cap);
+    if (s->fd >= 0)
+        close(s->fd);
+    free(s->tmpdir);
+    free(s);
+}

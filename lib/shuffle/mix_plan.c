@@ -1,0 +1,371 @@
+/* Blends: what is asked for, and how much of each source that is. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mix.h"
+#include "lib/base/number.h"
+
+typedef unsigned __int128 u128; /* products of tokens and weights */
+
+#define MOST_NUMBER (UINT64_C(1) << 53)
+
+/* ---- what is asked for ---- */
+
+void slu_blend_release(struct slu_blend *b)
+{
+    for (unsigned i = 0; i < b->n_source; i++)
+        free(b->source[i].name);
+    free(b->source);
+    memset(b, 0, sizeof *b);
+}
+
+/* p[0, n) as a number in units of 1 / SLU_BLEND_ONE. */
+static bool number(const char *p, size_t n, uint64_t *out)
+{
+    uint64_t v = 0, unit = SLU_BLEND_ONE;
+    bool point = false, any = false;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (p[i] < '0' || p[i] > '9' || (point && unit == 1))
+            return false;
+        v = v * 10 + (uint64_t)(p[i] - '0');
+        unit /= point ? 10 : 1;
+        any = true;
+        if (v > MOST_NUMBER / SLU_BLEND_ONE * (SLU_BLEND_ONE / unit))
+            return false;
+    }
+    *out = v * unit;
+    return any;
+}
+
+static int find(struct slu_blend *b, const char *name, size_t n, bool make,
+                unsigned *at, struct slu_err *err)
+{
+    for (*at = 0; *at < b->n_source; ++*at)
+        if (strlen(b->source[*at].name) == n && !memcmp(b->source[*at].name, name, n))
+            return SLU_OK;
+    if (!make)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--max-epochs: '%.*s' has no weight in the blend", (int)n,
+                        name);
+    if (b->n_source == SLU_BLEND_SOURCES)
+        return slu_fail(err, SLU_E_USAGE, "a blend has at most %d sources",
+                        SLU_BLEND_SOURCES);
+    if (!b->source)
+        b->source = calloc(SLU_BLEND_SOURCES, sizeof *b->source);
+    char *copy = b->source ? strndup(name, n) : NULL;
+    if (!copy)
+        return slu_fail_nomem(err, sizeof *b->source * SLU_BLEND_SOURCES);
+    b->source[b->n_source++].name = copy;
+    return SLU_OK;
+}
+
+/* "NAME=NUMBER" in p[0, n), split at the last "=". */
+static bool split(const char *p, size_t n, size_t *n_name, uint64_t *v)
+{
+    const char *eq = memrchr(p, '=', n);
+    if (!eq)
+        return false;
+    *n_name = (size_t)(eq - p);
+    return number(eq + 1, n - *n_name - 1, v);
+}
+
+static int parse_weights(struct slu_blend *b, unsigned phase, const char *p, size_t n,
+                         struct slu_err *err)
+{
+    uint64_t sum = 0;
+    const char *end = p + n;
+    for (const char *next; p <= end; p = next + 1) {
+        size_t len, n_name;
+        unsigned at;
+        uint64_t w;
+        next = memchr(p, ',', (size_t)(end - p));
+        next = next ? next : end;
+        len = (size_t)(next - p);
+        if (!split(p, len, &n_name, &w))
+            return slu_fail(err, SLU_E_USAGE,
+                            "a blend is NAME=WEIGHT,…, with up to six decimals; '%.*s' "
+                            "is not that",
+                            (int)len, p);
+        int rc = find(b, p, n_name, true, &at, err);
+        if (rc)
+            return rc;
+        if (b->source[at].weight[phase])
+            return slu_fail(err, SLU_E_USAGE, "'%.*s' has two weights in one blend",
+                            (int)n_name, p);
+        b->source[at].weight[phase] = w;
+        sum += w;
+    }
+    if (!sum)
+        return slu_fail(err, SLU_E_USAGE, "a blend in which nothing has a weight");
+    return SLU_OK;
+}
+
+/* "80%", "20G" or "1000steps" in p[0, n). */
+static int parse_length(struct slu_blend *b, unsigned phase, const char *p, size_t n,
+                        uint64_t batch_tok, struct slu_err *err)
+{
+    static const char steps[] = "steps";
+    size_t k = sizeof steps - 1;
+    bool share = n && p[n - 1] == '%';
+    bool step = n > k && !memcmp(p + n - k, steps, k), good;
+    uint64_t v = 0;
+    if (share)
+        good = number(p, n - 1, &v);
+    else
+        good = slu_number(p, step ? n - k : n, 1000, &v);
+    if (step && good && !batch_tok)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--mix-schedule: '%.*s' wants the tokens of a step: "
+                        "--batch-tokens N",
+                        (int)n, p);
+    if (step && good)
+        good = !__builtin_mul_overflow(v, batch_tok, &v);
+    if (!good || !v || v >= UINT64_C(1) << 60)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--mix-schedule: '%.*s' is no length of a phase; 80%%, 20G "
+                        "(tokens) and 1000steps are",
+                        (int)n, p);
+    enum slu_blend_length kind = share ? SLU_BLEND_SHARES : SLU_BLEND_TOKENS;
+    if (b->kind != SLU_BLEND_ALL && b->kind != kind)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--mix-schedule: either all phases are shares (80%%), or none");
+    b->kind = kind;
+    b->length[phase] = v;
+    return SLU_OK;
+}
+
+static int check_lengths(const struct slu_blend *b, struct slu_err *err)
+{
+    uint64_t sum = 0;
+    for (unsigned p = 0; p < b->n_phase; p++) {
+        sum += b->length[p];
+        if (!b->length[p] && (p + 1 < b->n_phase || b->kind == SLU_BLEND_ALL))
+            return slu_fail(err, SLU_E_USAGE,
+                            "--mix-schedule: phase %u has no length; BLEND:LENGTH;…",
+                            p + 1);
+    }
+    if (b->kind != SLU_BLEND_SHARES)
+        return SLU_OK;
+    const uint64_t all = UINT64_C(100) * SLU_BLEND_ONE;
+    /* "a:80%;b" is "a:80%;b:20%". */
+    if (!b->length[b->n_phase - 1] && sum < all)
+        return SLU_OK;
+    if (sum != all || !b->length[b->n_phase - 1])
+        return slu_fail(err, SLU_E_USAGE,
+                        "--mix-schedule: the phases' shares are %.6g%%, not 100%%",
+                        (double)sum / SLU_BLEND_ONE);
+    return SLU_OK;
+}
+
+int slu_blend_parse(struct slu_blend *b, const char *text, bool schedule,
+                    uint64_t batch_tok, struct slu_err *err)
+{
+    memset(b, 0, sizeof *b);
+    if (!schedule) {
+        b->n_phase = 1;
+        return parse_weights(b, 0, text, strlen(text), err);
+    }
+    int rc = SLU_OK;
+    for (const char *p = text, *next; !rc; p = next + 1) {
+        next = strchrnul(p, ';');
+        const char *colon = memrchr(p, ':', (size_t)(next - p));
+        if (b->n_phase == SLU_BLEND_PHASES)
+            return slu_fail(err, SLU_E_USAGE, "--mix-schedule: more than %d phases",
+                            SLU_BLEND_PHASES);
+        if (colon)
+            rc = parse_length(b, b->n_phase, colon + 1, (size_t)(next - colon - 1),
+                              batch_tok, err);
+        if (!rc)
+            rc = parse_weights(b, b->n_phase, p, (size_t)((colon ? colon : next) - p),
+                               err);
+        b->n_phase++;
+        if (!*next)
+            break;
+    }
+    if (!rc)
+        rc = check_lengths(b, err);
+    if (!rc && b->kind == SLU_BLEND_SHARES && !b->length[b->n_phase - 1]) {
+        uint64_t rest = UINT64_C(100) * SLU_BLEND_ONE;
+        for (unsigned p = 0; p < b->n_phase; p++)
+            rest -= b->length[p];
+        b->length[b->n_phase - 1] = rest;
+    }
+    return rc;
+}
+
+int slu_blend_parse_epochs(struct slu_blend *b, const char *text, struct slu_err *err)
+{
+    for (const char *p = text, *next;; p = next + 1) {
+        size_t n_name = 0;
+        unsigned at;
+        uint64_t v;
+        next = strchrnul(p, ',');
+        size_t n = (size_t)(next - p);
+        bool named = memchr(p, '=', n);
+        if (!(named ? split(p, n, &n_name, &v) : number(p, n, &v)) || !v ||
+            (!named && b->max_epochs))
+            return slu_fail(err, SLU_E_USAGE,
+                            "--max-epochs: '%.*s' is neither a number above 0 nor "
+                            "NAME=NUMBER",
+                            (int)n, p);
+        int rc = named ? find(b, p, n_name, false, &at, err) : SLU_OK;
+        if (rc)
+            return rc;
+        if (named)
+            b->source[at].max_epochs = v;
+        else
+            b->max_epochs = v;
+        if (!*next)
+            return SLU_OK;
+    }
+}
+
+/* ---- how much ---- */
+
+/* The targets of an output of n tokens. */
+static void share_out(const struct slu_blend *b, uint64_t n,
+                      struct slu_blend_plan *plan)
+{
+    uint64_t all = 0, sum = 0, before = 0;
+    plan->tok = n;
+    for (unsigned p = 0; p < b->n_phase; p++)
+        all += b->length[p];
+    for (unsigned p = 0; p < b->n_phase; p++) {
+        uint64_t to = n, w = 0;
+        sum += b->length[p];
+        if (b->kind == SLU_BLEND_SHARES)
+            to = (uint64_t)((u128)n * sum / all);
+        else if (b->kind == SLU_BLEND_TOKENS && b->length[p])
+            to = sum < n ? sum : n;
+        for (unsigned s = 0; s < b->n_source; s++)
+            w += b->source[s].weight[p];
+        for (unsigned s = 0; s < b->n_source; s++)
+            plan->target[s][p] =
+                (uint64_t)((u128)(to - before) * b->source[s].weight[p] / w);
+        before = to;
+    }
+}
+
+static uint64_t target_of(const struct slu_blend *b, const struct slu_blend_plan *plan,
+                          unsigned s)
+{
+    uint64_t sum = 0;
+    for (unsigned p = 0; p < b->n_phase; p++)
+        sum += plan->target[s][p];
+    return sum;
+}
+
+static bool fits(const struct slu_blend *b, const struct slu_blend_plan *plan,
+                 unsigned s, uint64_t n_tok)
+{
+    return (u128)target_of(b, plan, s) * SLU_BLEND_ONE <=
+           (u128)n_tok * plan->max_epochs[s];
+}
+
+/* The first source that does not fit, or -1. */
+static int too_much(const struct slu_blend *b, const struct slu_blend_plan *plan,
+                    const uint64_t *n_tok)
+{
+    for (unsigned s = 0; s < b->n_source; s++)
+        if (!fits(b, plan, s, n_tok[s]))
+            return (int)s;
+    return -1;
+}
+
+/* The most tokens that all sources can give, at most `most`. Targets grow with n, but
+ * for a token where the ends of phases are rounded. */
+static uint64_t largest(const struct slu_blend *b, const uint64_t *n_tok, uint64_t most,
+                        struct slu_blend_plan *plan)
+{
+    uint64_t lo = 0, hi = most;
+    while (lo < hi) {
+        uint64_t mid = lo + (hi - lo + 1) / 2;
+        share_out(b, mid, plan);
+        if (too_much(b, plan, n_tok) < 0)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+static bool weighs(const struct slu_blend *b, unsigned s)
+{
+    bool any = false;
+    for (unsigned p = 0; p < b->n_phase; p++)
+        any |= b->source[s].weight[p] > 0;
+    return any;
+}
+
+static int refuse(const struct slu_blend *b, const struct slu_blend_plan *plan,
+                  const uint64_t *n_tok, unsigned s, struct slu_err *err)
+{
+    struct slu_blend_plan least = *plan;
+    uint64_t want = target_of(b, plan, s), most = largest(b, n_tok, plan->tok, &least);
+    u128 epochs = ((u128)want * 100 + n_tok[s] - 1) / n_tok[s]; /* rounded up */
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "blend: '%s' has %" PRIu64 " tokens, and %" PRIu64
+                    " are wanted of it, more than %.6g epochs; give --max-epochs "
+                    "%s=%" PRIu64 ".%02u, %s%" PRIu64 "%s, or it a smaller weight",
+                    b->source[s].name, n_tok[s], want,
+                    (double)plan->max_epochs[s] / SLU_BLEND_ONE, b->source[s].name,
+                    (uint64_t)(epochs / 100), (unsigned)(epochs % 100),
+                    b->kind == SLU_BLEND_TOKENS ? "phases of " : "--max-tokens ", most,
+                    b->kind == SLU_BLEND_TOKENS ? " tokens together" : "");
+}
+
+/* The tokens of the output where something other than the sources says so. */
+static int asked_for(const struct slu_blend *b, uint64_t max_tok, uint64_t *tok,
+                     struct slu_err *err)
+{
+    uint64_t sum = 0;
+    *tok = max_tok;
+    if (b->kind != SLU_BLEND_TOKENS)
+        return SLU_OK;
+    for (unsigned p = 0; p < b->n_phase; p++)
+        sum += b->length[p];
+    bool rest = !b->length[b->n_phase - 1];
+    if (rest && max_tok == UINT64_MAX)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--mix-schedule: a last phase without a length is what is left "
+                        "of --max-tokens N, which is not given");
+    if (max_tok != UINT64_MAX && (rest ? sum >= max_tok : sum != max_tok))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--mix-schedule: phases of %" PRIu64 " tokens do not go with "
+                        "--max-tokens %" PRIu64,
+                        sum, max_tok);
+    *tok = rest ? max_tok : sum;
+    return SLU_OK;
+}
+
+int slu_blend_plan(const struct slu_blend *b, const uint64_t *n_tok, uint64_t max_tok,
+                   struct slu_blend_plan *plan, struct slu_err *err)
+{
+    uint64_t tok;
+    memset(plan, 0, sizeof *plan);
+    int rc = asked_for(b, max_tok, &tok, err);
+    if (rc)
+        return rc;
+    uint64_t epochs = b->max_epochs       ? b->max_epochs
+                      : tok == UINT64_MAX ? SLU_BLEND_ONE
+                                          : 4 * SLU_BLEND_ONE;
+    for (unsigned s = 0; s < b->n_source; s++) {
+        plan->max_epochs[s] =
+            b->source[s].max_epochs ? b->source[s].max_epochs : epochs;
+        if (!weighs(b, s))
+            continue;
+        if (!n_tok[s])
+            return slu_fail(err, SLU_E_MISMATCH, "blend: the input has nothing of '%s'",
+                            b->source[s].name);
+    }
+    if (tok == UINT64_MAX)
+        tok = largest(b, n_tok, UINT64_C(1) << 62, plan);
+    share_out(b, tok, plan);
+    int s = too_much(b, plan, n_tok);
+    return s < 0 ? SLU_OK : refuse(b, plan, n_tok, (unsigned)s, err);
+}

@@ -1,0 +1,323 @@
+/* permute_wait.c - orders that need to know everything first: blends, and bands.
+ *
+ * Pass 1 counts, and notes 24 bytes of each sequence. Then it is known how often each
+ * is taken and when, and pass 2 puts it into the sorter, once for each time. What
+ * cannot be read twice waits in a spool between.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "permute_private.h"
+#include "lib/base/pipe.h"
+
+enum { JOB_TOK = 1 << 17 };
+
+/* A waiting sequence is a head and its record (seqrec.h), zeros up to a multiple of 8.
+ */
+struct head {
+    uint64_t n_byte; /* of the record */
+    uint32_t input, unused;
+};
+
+int slu_permute_wait_new(struct slu_permute *p, struct slu_err *err)
+{
+    if (p->cfg.blend && p->cfg.order == SLU_ORDER_BANDS)
+        return slu_fail(err, SLU_E_USAGE, "bands and a blend do not go together");
+    if (p->cfg.order == SLU_ORDER_BANDS)
+        return slu_select_new(&p->select, p->cfg.budget_byte / 16, p->tmpdir, err);
+    if (!p->cfg.blend)
+        return SLU_OK;
+    return slu_blending_new(&p->blending, p->cfg.blend, p->cfg.budget_byte / 16,
+                            p->tmpdir, err);
+}
+
+void slu_permute_wait_release(struct slu_permute *p)
+{
+    slu_blending_free(p->blending);
+    slu_spool_free(p->wait);
+    free(p->phase);
+    free(p->band_end);
+}
+
+void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
+                      const struct slu_seq *q, struct slu_judged *j, struct slu_mark *m)
+{
+    m->hash = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
+    m->source = p->blending ? slu_blend_source_of(&p->cfg.by, b, q) : 0;
+    const struct slu_seg *seg = &b->seg[q->seg_off];
+    if (m->source < 0)
+        j->verdict = NO_SOURCE;
+    else if (p->blending)
+        m->line = slu_permute_hash("slublnd1", p->cfg.seed, 0, seg, q->n_seg);
+    else if (p->cfg.order == SLU_ORDER_BANDS)
+        m->line = slu_permute_score_key(
+            slu_seq_score(b, q), slu_permute_key(p->cfg.seed, 0, seg, q->n_seg), false);
+}
+
+/* ---- pass 1 ---- */
+
+static int spool(struct slu_permute *p, const struct slu_batch *b,
+                 const struct slu_seq *q, struct slu_err *err)
+{
+    static const uint8_t zero[8];
+    int rc = p->wait ? SLU_OK
+                     : slu_spool_new(&p->wait, p->cfg.budget_byte / 2, p->tmpdir, err);
+    if (!rc)
+        rc = slu_seqrec_pack(&p->rec, b, q, err);
+    if (rc)
+        return rc;
+    struct head h = {slu_seqrec_size(&p->rec), b->input, 0};
+    p->max_rec = h.n_byte > p->max_rec ? h.n_byte : p->max_rec;
+    p->wait_byte += sizeof h + h.n_byte + (-h.n_byte & 7);
+    rc = slu_spool_put(p->wait, &h, sizeof h, err);
+    for (unsigned i = 0; i < SLU_SEQREC_PIECES && !rc; i++)
+        if (p->rec.piece[i].n)
+            rc = slu_spool_put(p->wait, p->rec.piece[i].p, p->rec.piece[i].n, err);
+    return rc ? rc : slu_spool_put(p->wait, zero, -h.n_byte & 7, err);
+}
+
+int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
+                      const struct slu_seq *q, const struct slu_mark *m,
+                      struct slu_err *err)
+{
+    struct slu_count n = slu_seq_count(b, q);
+    slu_count_add(&p->result.taken, n);
+    if (p->row)
+        return p->row(p->row_ctx, (unsigned)m->source, m->line, n, err);
+    int rc = p->blending
+                 ? slu_blending_add(p->blending, (unsigned)m->source, m->line, n, err)
+                 : slu_select_add(p->select, m->line, 0, n.tokens, err);
+    return rc || p->cfg.again ? rc : spool(p, b, q, err);
+}
+
+/* ---- pass 2 ---- */
+
+/* Once, in the first band whose end is behind it. */
+static int place_in_band(struct slu_permute *p, const struct slu_batch *b,
+                         const struct slu_seq *q, const struct slu_judged *j,
+                         const struct slu_mark *m, struct slu_err *err)
+{
+    struct slu_count n = slu_seq_count(b, q);
+    unsigned band = p->cfg.n_band - 1;
+    /* Each end takes from what is left of equal keys, as those of phases do. */
+    for (unsigned i = p->cfg.n_band - 1; i-- > 0;)
+        if (slu_cut_take(&p->band_end[i], m->line, n.tokens))
+            band = i;
+    p->ordinal++;
+    if (!slu_cut_take(&p->fits, m->line, n.tokens))
+        return SLU_OK; /* max_tokens */
+    slu_count_add(&p->phase[j->bucket * p->cfg.n_band + band], n);
+    return slu_permute_put(p, b, q, j, m, 0, band, err);
+}
+
+int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
+                      const struct slu_seq *q, const struct slu_judged *j,
+                      const struct slu_mark *m, struct slu_err *err)
+{
+    struct slu_permute_result *r = &p->result;
+    struct slu_count n = slu_seq_count(b, q);
+    unsigned source = (unsigned)m->source;
+    int rc = SLU_OK;
+    if (!p->blending)
+        return place_in_band(p, b, q, j, m, err);
+    uint64_t epochs = slu_blending_epochs(p->blending, source), times = 0;
+    if (p->planned)
+        slu_count_add(&r->taken, n);
+    for (uint64_t e = 0; e < epochs && !rc; e++) {
+        int phase = slu_blending_take(p->blending, source, m->line, n, e);
+        if (phase < 0)
+            break; /* it is not taken later either */
+        if (times++) {
+            slu_count_add(&r->repeated, n);
+            r->repeated_checksum = slu_u128_add(r->repeated_checksum, m->hash);
+        }
+        slu_count_add(&p->phase[j->bucket * slu_permute_n_phase(p) + (unsigned)phase],
+                      n);
+        rc = slu_permute_put(p, b, q, j, m, e, (unsigned)phase, err);
+    }
+    if (!times) {
+        slu_count_add(&r->not_mixed, n);
+        r->left_checksum = slu_u128_add(r->left_checksum, m->hash);
+    }
+    p->ordinal++;
+    return rc;
+}
+
+/* What waited, as batches of one input each. */
+struct second {
+    struct slu_permute *p;
+    const struct slu_stream_ops *ops;
+    struct slu_pipe *pipe;
+    struct head next;
+    bool have_next;
+};
+
+static int produce(void *ctx, void *batch, struct slu_err *err)
+{
+    struct second *t = ctx;
+    struct slu_batch *b = batch;
+    const void *r;
+    int rc = SLU_OK;
+    slu_batch_clear(b);
+    while (slu_batch_weight(b) < JOB_TOK && b->n_seq < SLU_FRAME_SEQS) {
+        if (!t->have_next)
+            rc = slu_spool_get(t->p->wait, &r, sizeof t->next, err);
+        if (rc)
+            return rc == SLU_EOF && b->n_seq ? SLU_OK : rc;
+        if (!t->have_next)
+            memcpy(&t->next, r, sizeof t->next);
+        t->have_next = true;
+        if (b->n_seq && b->input != t->next.input)
+            break;
+        b->input = t->next.input;
+        if (t->next.n_byte > SLU_PIPE_SLOT_BYTE)
+            slu_pipe_take(t->pipe, t->next.n_byte, 0);
+        rc = slu_spool_get(t->p->wait, &r, (t->next.n_byte + 7) & ~UINT64_C(7), err);
+        if (!rc)
+            rc = slu_seqrec_add(b, r, t->next.n_byte, err);
+        if (rc)
+            return rc == SLU_EOF
+                       ? slu_fail(err, SLU_E_TRUNCATED, "the temporary file ends early")
+                       : rc;
+        t->have_next = false;
+    }
+    return SLU_OK;
+}
+
+static int work(void *ctx, unsigned worker, void *batch, struct slu_err *err)
+{
+    struct second *t = ctx;
+    return t->ops->work(t->p, worker, batch, err);
+}
+
+static int emit(void *ctx, void *batch, struct slu_err *err)
+{
+    struct second *t = ctx;
+    int rc = t->ops->emit(t->p, batch, err);
+    slu_batch_trim(batch);
+    return rc;
+}
+
+static int from_spool(struct slu_permute *p, const struct slu_stream_ops *ops,
+                      unsigned n_slots, struct slu_err *err)
+{
+    static const struct slu_pipe_ops pipe = {produce, work, emit};
+    struct second t = {.p = p, .ops = ops};
+    struct slu_batch *b = calloc(n_slots, sizeof *b);
+    void **job = calloc(n_slots, sizeof *job);
+    int rc = b && job ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *b);
+    for (unsigned i = 0; !rc && i < n_slots; i++) {
+        slu_batch_init(&b[i], p->header->tok_bytes);
+        job[i] = &b[i];
+    }
+    if (!rc)
+        rc =
+            slu_pipe_run_parts(&pipe, &t, job, n_slots, p->cfg.n_threads, &t.pipe, err);
+    for (unsigned i = 0; b && i < n_slots; i++)
+        slu_batch_release(&b[i]);
+    free(b);
+    free(job);
+    slu_spool_free(p->wait);
+    p->wait = NULL;
+    return rc;
+}
+
+static int from_input(struct slu_permute *p, const struct slu_stream_ops *ops,
+                      unsigned n_slots, const struct slu_sum *total,
+                      struct slu_err *err)
+{
+    struct slu_sum again;
+    struct slu_reader *r;
+    int rc = p->cfg.again(p->cfg.again_ctx, &r, err);
+    if (rc)
+        return rc;
+    rc = slu_stream_run(r, ops, p, p->cfg.n_threads, n_slots, &again, err);
+    slu_reader_free(r);
+    if (!rc && (memcmp(&again.n, &total->n, sizeof again.n) ||
+                slu_u128_cmp(again.trace_checksum, total->trace_checksum)))
+        rc = slu_fail(err, SLU_E_MISMATCH, "the input has changed while it was read");
+    return rc;
+}
+
+/* The sorter gets the memory that the spool does not keep. */
+static int open_sorter(struct slu_permute *p, struct slu_err *err)
+{
+    uint64_t kept = 0;
+    if (p->wait) {
+        size_t most =
+            p->max_rec + 7 > sizeof(struct head) ? p->max_rec + 7 : sizeof(struct head);
+        int rc = slu_spool_rewind(p->wait, most, err);
+        if (rc)
+            return rc;
+        kept = slu_spool_spilled(p->wait) ? (1 << 20) + 2 * most : p->wait_byte;
+        p->waited_byte += slu_spool_spilled(p->wait);
+    }
+    uint64_t least = p->cfg.budget_byte / 4, left = p->cfg.budget_byte - kept;
+    struct slu_sorter_cfg s = {kept > p->cfg.budget_byte - least ? least : left,
+                               p->tmpdir, p->cfg.n_threads};
+    return slu_sorter_new(&p->sorter, &s, err);
+}
+
+/* Bands of equal tokens; with max_tokens, of the tokens that it lets in: those with the
+ * lowest scores. */
+static int plan_bands(struct slu_permute *p, struct slu_err *err)
+{
+    unsigned n = p->cfg.n_band;
+    uint64_t all = p->result.taken.tokens;
+    all = p->cfg.max_tokens < all ? p->cfg.max_tokens : all;
+    p->band_end = calloc(n, sizeof *p->band_end);
+    if (!p->band_end)
+        return slu_fail_nomem(err, n * sizeof *p->band_end);
+    for (unsigned i = 0; i < n; i++)
+        p->band_end[i].tok = (uint64_t)((unsigned __int128)all * (i + 1) / n);
+    int rc = slu_select_cut(p->select, p->band_end, n, err);
+    p->fits = p->band_end[n - 1];
+    p->waited_byte += slu_select_spilled(p->select);
+    slu_select_free(p->select); /* its memory is wanted for what comes next */
+    p->select = NULL;
+    return rc;
+}
+
+static int phases_new(struct slu_permute *p, struct slu_err *err)
+{
+    size_t n = (p->header->n_bucket ? p->header->n_bucket : 1) * slu_permute_n_phase(p);
+    p->phase = calloc(n, sizeof *p->phase);
+    return p->phase ? SLU_OK : slu_fail_nomem(err, n * sizeof *p->phase);
+}
+
+int slu_permute_begin_planned(struct slu_permute *p, struct slu_err *err)
+{
+    int rc = phases_new(p, err);
+    p->second = true;
+    p->sorter = p->cfg.sorter;
+    return rc || p->sorter ? rc : open_sorter(p, err);
+}
+
+int slu_permute_again(struct slu_permute *p, const struct slu_stream_ops *ops,
+                      unsigned n_slots, const struct slu_sum *total,
+                      struct slu_err *err)
+{
+    int rc = phases_new(p, err);
+    if (!rc)
+        rc = p->blending ? slu_blending_plan(p->blending, p->cfg.max_tokens, err)
+                         : plan_bands(p, err);
+    if (!rc)
+        rc = open_sorter(p, err);
+    p->second = true;
+    if (!rc && p->cfg.again)
+        rc = from_input(p, ops, n_slots, total, err);
+    else if (!rc && p->wait)
+        rc = from_spool(p, ops, n_slots, err);
+    return rc;
+}
+
+const struct slu_blending *slu_permute_blending(const struct slu_permute *p)
+{
+    return p->blending;
+}
+
+const struct slu_count *slu_permute_phase(const struct slu_permute *p, unsigned bucket,
+                                          unsigned phase)
+{
+    return &p->phase[bucket * slu_permute_n_phase(p) + phase];
+}

@@ -1,0 +1,575 @@
+/* shuffle_flow.c - up to the files between: count, mix, scatter; and the books. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/shuffle/permute_private.h"
+#include "lib/shuffle/shuffle_flow_private.h"
+#include "lib/flow/workfile.h"
+
+enum { LINE_WORDS = 3, LINE_SHIFT = 56, SOURCE_WORDS = 3, CELL_WORDS = 5 };
+#define LINE_TOK ((UINT64_C(1) << LINE_SHIFT) - 1)
+
+/* Rows are these as they are. */
+_Static_assert(sizeof(struct slu_count) == SOURCE_WORDS * 8, "");
+_Static_assert(sizeof(struct slu_shuffle_cell) == CELL_WORDS * 8, "");
+_Static_assert(sizeof(struct slu_shuffle_books) % 8 == 0, "");
+
+/* line: (low, high) of its place, source << LINE_SHIFT | tokens; state:
+ * slu_blending_save; seq: seqrec.h; book: struct slu_shuffle_books, with a blend what
+ * it took. */
+#define ALL_TABLES(cut)                                                                \
+    {                                                                                  \
+        [LINE] = {"line", SLU_LIST, SLU_CUT_NO, LINE_WORDS, 1},                        \
+        [SOURCE] = {"source", SLU_LIST, SLU_CUT_NO, SOURCE_WORDS, 1},                  \
+        [STATE] = {"state", SLU_LIST, SLU_CUT_PARTS, 0, 1},                            \
+        [SEQ] = {"seq", SLU_ROWS, cut, 0, 60},                                         \
+        [BOOK] = {"book", SLU_LIST, SLU_CUT_NO, 0, 1},                                 \
+        [CELL] = {"cell", SLU_LIST, SLU_CUT_NO, CELL_WORDS, 1},                        \
+    }
+
+static const struct slu_table_spec of_stream[TABLES] = ALL_TABLES(SLU_CUT_RANGES);
+static const struct slu_table_spec of_shards[TABLES] = ALL_TABLES(SLU_CUT_BUCKETS);
+
+static const struct slu_u128 none;
+
+void slu_shuffle_begin(struct slu_shuffle_flow *q, const struct slu_header *h)
+{
+    q->header = h;
+    q->n_bucket = q->cfg.by_bucket && h->n_bucket ? h->n_bucket : 1;
+}
+
+void slu_shuffle_release(struct slu_shuffle_flow *q)
+{
+    free(q->cell);
+    free(q->took);
+    slu_buf_release(&q->fetched);
+}
+
+static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
+{
+    const struct slu_shuffle_flow *q = ctx;
+
+    return q->words(q->ctx, t, err);
+}
+
+/* ---- books ---- */
+
+int slu_shuffle_check(const struct slu_shuffle_books *b, struct slu_err *err)
+{
+    const struct slu_permute_result *r = &b->result;
+    struct slu_count in = b->in.n, out = r->out;
+
+    slu_count_add(&in, r->repeated);
+    slu_count_add(&out, r->no_bucket);
+    slu_count_add(&out, r->not_sampled);
+    slu_count_add(&out, r->not_mixed);
+    if (!memcmp(&in, &out, sizeof in) &&
+        !slu_u128_cmp(slu_u128_add(b->in.checksum, r->repeated_checksum),
+                      slu_u128_add(b->checksum, r->left_checksum)))
+        return SLU_OK;
+    return slu_fail(
+        err, SLU_E_CONSERVATION,
+        "the sequences that came out are not those that went in (%llu of %llu, %llu "
+        "of %llu tokens, or their checksum differs)",
+        (unsigned long long)out.sequences, (unsigned long long)in.sequences,
+        (unsigned long long)out.tokens, (unsigned long long)in.tokens);
+}
+
+static void add_books(struct slu_shuffle_books *a, const struct slu_shuffle_books *b)
+{
+    struct slu_permute_result *r = &a->result;
+    const struct slu_permute_result *s = &b->result;
+
+    slu_sum_add(&a->in, &b->in);
+    a->stream = slu_workfile_mix(a->stream, b->stream);
+    slu_count_add(&r->out, s->out);
+    slu_count_add(&r->not_sampled, s->not_sampled);
+    slu_count_add(&r->no_bucket, s->no_bucket);
+    slu_count_add(&r->not_mixed, s->not_mixed);
+    slu_count_add(&r->repeated, s->repeated);
+    r->left_checksum = slu_u128_add(r->left_checksum, s->left_checksum);
+    r->repeated_checksum = slu_u128_add(r->repeated_checksum, s->repeated_checksum);
+    a->checksum = slu_u128_add(a->checksum, b->checksum);
+}
+
+void slu_shuffle_add_cell(struct slu_shuffle_cell *a, const struct slu_shuffle_cell *b)
+{
+    slu_count_add(&a->n, b->n);
+    a->checksum = slu_u128_add(a->checksum, b->checksum);
+}
+
+/* What parts took by a blend: sequences used and the counts of each phase of each
+ * source, and the counts of each phase of each bucket. */
+size_t slu_shuffle_took_words(const struct slu_shuffle_flow *q)
+{
+    const struct slu_blend *b = q->cfg.blend;
+    const size_t n_bucket = q->header->n_bucket ? q->header->n_bucket : 1;
+
+    return b ? b->n_source * (1 + 3 * (size_t)b->n_phase) + n_bucket * b->n_phase * 3
+             : 0;
+}
+
+static uint64_t *put_count(uint64_t *w, struct slu_count n)
+{
+    memcpy(w, &n, sizeof n);
+    return w + 3;
+}
+
+static void save_took(const struct slu_shuffle_flow *q, const struct slu_permute *p,
+                      uint64_t *w)
+{
+    const struct slu_blend *b = q->cfg.blend;
+    const size_t n = (q->header->n_bucket ? q->header->n_bucket : 1) * b->n_phase;
+
+    for (unsigned s = 0; s < b->n_source; s++) {
+        const struct slu_blend_gave *g = slu_blending_gave(p->blending, s);
+        *w++ = g->sequences_used;
+        for (unsigned k = 0; k < b->n_phase; k++)
+            w = put_count(w, g->taken[k]);
+    }
+    for (size_t i = 0; i < n; i++)
+        w = put_count(w, p->phase[i]);
+}
+
+static int put_book(const struct slu_shuffle_flow *q, const struct slu_permute *p,
+                    struct slu_err *err)
+{
+    const size_t n = slu_shuffle_took_words(q);
+    uint64_t *took = calloc(n + 1, sizeof *took);
+    struct slu_shuffle_books books = q->books;
+    struct slu_piece piece = {&books, sizeof books};
+
+    if (!took)
+        return slu_fail_nomem(err, n * sizeof *took);
+    books.result.spilled_byte = 0; /* which memory decides */
+    int rc = slu_table_put_bytes(slu_flow_out(q->flow, BOOK), none, &piece, 1, err);
+    if (!rc && n) {
+        piece = (struct slu_piece){took, n * sizeof *took};
+        save_took(q, p, took);
+        rc = slu_table_put_bytes(slu_flow_out(q->flow, BOOK), none, &piece, 1, err);
+    }
+    free(took);
+    return rc;
+}
+
+/* A row of that part, which must have so many bytes. */
+static int next_bytes(struct slu_shuffle_flow *q, unsigned table, uint64_t part,
+                      struct slu_table *t, size_t n_byte, struct slu_row *row,
+                      struct slu_err *err)
+{
+    int rc = slu_flow_next(q->flow, table, part, t, row, err);
+
+    return rc || row->n_byte == n_byte ? rc
+                                       : slu_flow_damaged(q->flow, table, part, err);
+}
+
+/* Adds a part's books, and what it took. */
+int slu_shuffle_add_book(struct slu_shuffle_flow *q, uint64_t part, struct slu_table *t,
+                         struct slu_err *err)
+{
+    const size_t n = slu_shuffle_took_words(q);
+    struct slu_shuffle_books books;
+    struct slu_row row;
+    int rc = next_bytes(q, BOOK, part, t, sizeof books, &row, err);
+
+    if (rc)
+        return rc;
+    memcpy(&books, row.p, sizeof books);
+    add_books(&q->books, &books);
+    rc = slu_shuffle_check(&books, err);
+    if (rc)
+        return slu_err_at(err, "scatter.%llu", (unsigned long long)part);
+    if (n)
+        rc = next_bytes(q, BOOK, part, t, n * sizeof *q->took, &row, err);
+    for (size_t i = 0; i < n && !rc; i++)
+        q->took[i] += ((const uint64_t *)row.p)[i];
+    return rc ? rc : slu_flow_end(q->flow, BOOK, part, t, err);
+}
+
+/* ---- count ---- */
+
+struct count {
+    const struct slu_blend *blend;
+    struct slu_table *line;
+    struct slu_count source[SLU_BLEND_SOURCES];
+};
+
+static int put_line(void *ctx, unsigned source, struct slu_u128 line,
+                    struct slu_count n, struct slu_err *err)
+{
+    struct count *c = ctx;
+    const uint64_t w[] = {line.lo, line.hi, (uint64_t)source << LINE_SHIFT | n.tokens};
+
+    slu_count_add(&c->source[source], n);
+    if (!slu_blend_weighs(c->blend, source))
+        return SLU_OK;
+    if (n.tokens > LINE_TOK)
+        return slu_fail(err, SLU_E_LIMIT, "a sequence of more than 2^56 tokens");
+    return slu_table_put(c->line, w, err);
+}
+
+static int count(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_shuffle_flow *q = ctx;
+    struct count c = {.blend = q->cfg.blend, .line = slu_flow_out(f, LINE)};
+    struct slu_permute *p = NULL;
+
+    q->cfg.flow = f;
+    int rc = slu_permute_new(&p, &q->cfg, err);
+    if (!rc) {
+        p->row = put_line;
+        p->row_ctx = &c;
+        rc = slu_permute_read(p, q->reader, 0, NULL, q->progress, q->ctx, err);
+    }
+    for (unsigned s = 0; !rc && s < c.blend->n_source; s++) {
+        uint64_t w[SOURCE_WORDS];
+        (void)put_count(w, c.source[s]);
+        rc = slu_table_put(slu_flow_out(f, SOURCE), w, err);
+    }
+    slu_permute_free(p);
+    return rc;
+}
+
+/* ---- mix ---- */
+
+struct mix {
+    struct slu_shuffle_flow *q;
+    const struct slu_blend *blend;
+    struct slu_blending *x, *state; /* of all; of the part at hand */
+    uint64_t *words;                /* of a blending */
+    size_t n_word;
+    struct slu_count available[SLU_BLEND_SOURCES];
+};
+
+static int add_sources(struct mix *m, uint64_t part, struct slu_err *err)
+{
+    struct slu_flow *f = m->q->flow;
+    struct slu_table *t;
+    struct slu_row row;
+    int rc = slu_flow_of_part(f, SOURCE, part, &t, err);
+
+    for (unsigned s = 0; s < m->blend->n_source && !rc; s++) {
+        struct slu_count n;
+        rc = slu_flow_next(f, SOURCE, part, t, &row, err);
+        if (rc)
+            break;
+        memcpy(&n, row.p, sizeof n);
+        slu_count_add(&m->available[s], n);
+    }
+    return rc ? rc : slu_flow_end(f, SOURCE, part, t, err);
+}
+
+/* All lines of a part: into the selection, or past it. */
+static int add_lines(struct mix *m, uint64_t part, bool pass, struct slu_err *err)
+{
+    struct slu_flow *f = m->q->flow;
+    struct slu_table *t;
+    struct slu_row row;
+    int rc = slu_flow_of_part(f, LINE, part, &t, err);
+
+    while (!rc) {
+        rc = slu_table_next(t, &row, err);
+        if (rc)
+            break;
+        const uint64_t *w = row.p;
+        const uint64_t source = w[2] >> LINE_SHIFT, n_tok = w[2] & LINE_TOK;
+        const struct slu_u128 line = {w[0], w[1]};
+        if (source >= m->blend->n_source)
+            rc = slu_flow_damaged(f, LINE, part, err);
+        else if (pass)
+            slu_blending_pass(m->state, (unsigned)source, line, n_tok);
+        else
+            rc = slu_blending_add(m->x, (unsigned)source, line,
+                                  (struct slu_count){0, 1, n_tok}, err);
+    }
+    return rc == SLU_EOF ? SLU_OK : rc;
+}
+
+static int plan(struct mix *m, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (uint64_t i = 0; i < slu_flow_parts(m->q->flow) && !rc; i++) {
+        rc = add_sources(m, i, err);
+        if (!rc)
+            rc = add_lines(m, i, false, err);
+    }
+    for (unsigned s = 0; s < m->blend->n_source && !rc; s++)
+        slu_blending_books(m->x, s)->available = m->available[s];
+    if (!rc)
+        rc = slu_blending_plan(m->x, m->q->cfg.max_tokens, err);
+    if (rc)
+        return rc;
+    slu_blending_save(m->x, m->words);
+    return slu_blending_load(&m->state, m->blend, m->words, err);
+}
+
+/* What each part begins with; then its lines, for the next one. */
+static int put_states(struct mix *m, struct slu_err *err)
+{
+    struct slu_flow *f = m->q->flow;
+    struct slu_table *t = slu_flow_out(f, STATE);
+    const struct slu_piece piece = {m->words, m->n_word * sizeof *m->words};
+    int rc = SLU_OK;
+
+    for (uint64_t i = 0; i < slu_flow_parts(f) && !rc; i++) {
+        slu_blending_save(m->state, m->words);
+        rc = slu_table_section(t, i, err);
+        if (!rc)
+            rc = slu_table_put_bytes(t, none, &piece, 1, err);
+        if (!rc)
+            rc = add_lines(m, i, true, err);
+    }
+    return rc;
+}
+
+static int mix(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_shuffle_flow *q = ctx;
+    const struct slu_blend *b = q->cfg.blend;
+    struct mix m = {.q = q, .blend = b, .n_word = slu_blending_words(b)};
+
+    q->flow = f;
+    m.words = malloc(m.n_word * sizeof *m.words);
+    int rc = m.words
+                 ? slu_blending_new(&m.x, b, slu_flow_own_byte(f), q->cfg.tmpdir, err)
+                 : slu_fail_nomem(err, m.n_word * sizeof *m.words);
+    if (!rc)
+        rc = plan(&m, err);
+    if (!rc)
+        rc = put_states(&m, err);
+    if (m.x)
+        q->spilled_byte = slu_blending_spilled(m.x);
+    slu_blending_free(m.x);
+    slu_blending_free(m.state);
+    free(m.words);
+    return rc;
+}
+
+/* The state of a part, which is in t. */
+int slu_shuffle_load_state(struct slu_shuffle_flow *q, struct slu_table *t,
+                           struct slu_blending **x, struct slu_err *err)
+{
+    struct slu_row row;
+    int rc =
+        next_bytes(q, STATE, 0, t, slu_blending_words(q->cfg.blend) * 8, &row, err);
+
+    if (!rc)
+        rc = slu_blending_load(x, q->cfg.blend, row.p, err);
+    return rc ? rc : slu_flow_end(q->flow, STATE, 0, t, err);
+}
+
+/* ---- scatter: which range ---- */
+
+/* A bucket's keys are those of `n_phase` groups side by side (permute.c), and what
+ * comes before each group is known: so ranges are about equal whatever the phases are.
+ */
+static void init_ranges(struct slu_shuffle_flow *q, const struct slu_permute *p)
+{
+    const struct slu_blend_plan *plan =
+        p->blending ? slu_blending_planned(p->blending) : NULL;
+    struct slu_shuffle_ranges *g = &q->ranges;
+    unsigned shift = 0;
+
+    g->n_phase = slu_permute_n_phase(p);
+    while (plan && plan->tok >> shift >> 36)
+        shift++;
+    for (unsigned i = 0; i < g->n_phase; i++) {
+        uint64_t n_tok = 0;
+        for (unsigned s = 0; plan && s < p->cfg.blend->n_source; s++)
+            n_tok += plan->target[s][i];
+        /* So that no phase is without any. */
+        g->before[i + 1] = g->before[i] + (n_tok >> shift) + 1;
+    }
+}
+
+/* Never descends as keys ascend in a bucket. */
+static uint64_t cell_of(const struct slu_shuffle_flow *q, unsigned bucket,
+                        struct slu_u128 key)
+{
+    const struct slu_shuffle_ranges *g = &q->ranges;
+    const uint64_t n_range = slu_flow_ranges(q->flow),
+                   n_group = (uint64_t)q->n_bucket * g->n_phase;
+    unsigned __int128 lo = (unsigned __int128)key.lo * n_group;
+    unsigned __int128 v = (unsigned __int128)key.hi * n_group + (uint64_t)(lo >> 64);
+    uint64_t group = (uint64_t)(v >> 64), place = (uint64_t)v;
+
+    bucket = q->cfg.by_bucket ? bucket : 0;
+    uint64_t first = (uint64_t)bucket * g->n_phase, last = first + g->n_phase - 1;
+
+    /* in_group of permute.c rounds: a group's first keys may be the last ones of the
+     * group before. */
+    if (group < first || group > last) {
+        place = group < first ? 0 : UINT64_MAX;
+        group = group < first ? first : last;
+    }
+    const uint64_t *b = &g->before[group - first];
+    v = ((unsigned __int128)b[0] << 64) + (unsigned __int128)(b[1] - b[0]) * place;
+    return bucket * n_range + (uint64_t)(v / g->before[g->n_phase] * n_range >> 64);
+}
+
+static uint64_t cell_of_row(const void *ctx, struct slu_u128 key, const void *p,
+                            size_t n)
+{
+    const struct slu_shuffle_flow *q = ctx;
+    uint64_t n_tok = 0, n_seg;
+
+    if (q->n_bucket > 1 && slu_seqrec_peek(p, n, &n_tok, &n_seg, NULL))
+        return UINT64_MAX;
+    const int bucket = q->n_bucket > 1 ? slu_header_bucket_of(q->header, n_tok) : 0;
+    return cell_of(q, bucket < 0 ? 0 : (unsigned)bucket, key);
+}
+
+static void book_cell(void *ctx, unsigned bucket, struct slu_u128 key,
+                      struct slu_count n, struct slu_u128 hash)
+{
+    struct slu_shuffle_flow *q = ctx;
+
+    slu_shuffle_add_cell(&q->cell[cell_of(q, bucket, key)],
+                         &(struct slu_shuffle_cell){n, hash});
+}
+
+/* ---- scatter ---- */
+
+int slu_shuffle_new_cells(struct slu_shuffle_flow *q, uint64_t n_range,
+                          struct slu_err *err)
+{
+    if (n_range > SLU_WORKFILE_MAX_PARTS / q->n_bucket)
+        return slu_fail(err, SLU_E_LIMIT,
+                        "%llu ranges of each of %u buckets are too many; use --ranges "
+                        "%llu or less",
+                        (unsigned long long)n_range, q->n_bucket,
+                        (unsigned long long)SLU_WORKFILE_MAX_PARTS / q->n_bucket);
+    q->cell = calloc(q->n_bucket * n_range, sizeof *q->cell);
+    return q->cell ? SLU_OK
+                   : slu_fail_nomem(err, q->n_bucket * n_range * sizeof *q->cell);
+}
+
+static int read_part(struct slu_shuffle_flow *q, struct slu_permute *p,
+                     struct slu_err *err)
+{
+    struct slu_table *t;
+    int rc = SLU_OK;
+
+    if (q->cfg.blend) {
+        slu_blending_free(p->blending);
+        p->blending = NULL;
+        p->planned = true;
+        rc = slu_flow_in(q->flow, STATE, &t, err);
+        if (!rc)
+            rc = slu_shuffle_load_state(q, t, &p->blending, err);
+    }
+    if (rc)
+        return rc;
+    init_ranges(q, p);
+    p->put = book_cell;
+    p->put_ctx = q;
+    rc = slu_permute_read(p, q->reader, 0, NULL, q->progress, q->ctx, err);
+    return rc ? rc : q->judge(q->ctx, slu_permute_result(p), err);
+}
+
+static int put_cells(struct slu_shuffle_flow *q, struct slu_permute *p,
+                     struct slu_err *err)
+{
+    struct slu_shuffle_books *b = &q->books;
+    const uint64_t n = q->n_bucket * slu_flow_ranges(q->flow);
+    int rc = slu_reader_identity(q->reader, &b->stream, err);
+
+    b->in = *slu_flow_sum(q->flow);
+    b->result = *slu_permute_result(p);
+    b->result.out = (struct slu_count){0};
+    for (uint64_t i = 0; i < n && !rc; i++) {
+        uint64_t w[CELL_WORDS];
+        memcpy(w, &q->cell[i], sizeof w);
+        rc = slu_table_put(slu_flow_out(q->flow, CELL), w, err);
+        slu_count_add(&b->result.out, q->cell[i].n);
+        b->checksum = slu_u128_add(b->checksum, q->cell[i].checksum);
+    }
+    if (!rc)
+        rc = slu_shuffle_check(b, err);
+    return rc ? rc : put_book(q, p, err);
+}
+
+static int scatter(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_shuffle_flow *q = ctx;
+    struct slu_permute *p = NULL;
+
+    q->flow = q->cfg.flow = f;
+    q->cfg.sorter = slu_table_sorter(slu_flow_out(f, SEQ));
+    slu_flow_cut(f, SEQ, cell_of_row);
+    int rc = slu_shuffle_new_cells(q, slu_flow_ranges(f), err);
+    if (!rc)
+        rc = slu_permute_new(&p, &q->cfg, err);
+    if (!rc)
+        rc = read_part(q, p, err);
+    if (!rc)
+        rc = put_cells(q, p, err);
+    slu_permute_free(p);
+    return rc;
+}
+
+/* Its file is there: what it says. */
+static int scattered(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_shuffle_flow *q = ctx;
+    struct slu_table *t;
+    int rc = slu_flow_mine(f, BOOK, &t, err);
+
+    q->flow = f;
+    q->took = calloc(slu_shuffle_took_words(q) + 1, sizeof *q->took);
+    if (!rc && !q->took)
+        rc = slu_fail_nomem(err, slu_shuffle_took_words(q) * sizeof *q->took);
+    return rc ? rc : slu_shuffle_add_book(q, slu_flow_part(f), t, err);
+}
+
+/* ---- all of them ---- */
+
+static const struct slu_stage_input lines[] = {{LINE, SLU_ALL}, {SOURCE, SLU_ALL}};
+static const struct slu_stage_input own_state[] = {{STATE, SLU_MINE}};
+static const struct slu_stage_input range[] = {
+    {BOOK, SLU_ALL}, {CELL, SLU_ALL}, {SEQ, SLU_MINE}};
+static const struct slu_stage_input books[] = {{STATE, SLU_ALL}, {BOOK, SLU_ALL}};
+static const unsigned counted[] = {LINE, SOURCE}, mixed[] = {STATE},
+                      sequences[] = {SEQ, BOOK, CELL};
+
+enum { PART = SLU_STAGE_READS | SLU_STAGE_NAMES };
+enum { STREAM = SLU_STAGE_RANGES | SLU_STAGE_WRITES };
+enum { SHARDS = SLU_STAGE_RANGES | SLU_STAGE_SET, SET = SLU_STAGE_ONE | SLU_STAGE_SET };
+
+static const struct slu_stage plain_stream[] = {
+    {"scatter", PART, NULL, 0, sequences, 3, 0, words, scatter, scattered},
+    {"gather", STREAM, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
+};
+static const struct slu_stage plain_shards[] = {
+    {"scatter", PART, NULL, 0, sequences, 3, 0, words, scatter, scattered},
+    {"gather", SHARDS, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
+    {"finish", SET, books + 1, 1, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
+};
+static const struct slu_stage mixed_stream[] = {
+    {"count", SLU_STAGE_READS, NULL, 0, counted, 2, 4, words, count, NULL},
+    {"mix", SLU_STAGE_ONE, lines, 2, mixed, 1, 56, NULL, mix, NULL},
+    {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
+    {"gather", STREAM, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
+};
+static const struct slu_stage mixed_shards[] = {
+    {"count", SLU_STAGE_READS, NULL, 0, counted, 2, 4, words, count, NULL},
+    {"mix", SLU_STAGE_ONE, lines, 2, mixed, 1, 56, NULL, mix, NULL},
+    {"scatter", PART, own_state, 1, sequences, 3, 0, NULL, scatter, scattered},
+    {"gather", SHARDS, range, 3, NULL, 0, 0, NULL, slu_shuffle_gather, NULL},
+    {"finish", SET, books, 2, NULL, 0, 0, NULL, slu_shuffle_finish, NULL},
+};
+
+#define SPEC(tables, stages)                                                           \
+    {                                                                                  \
+        "shuffle", tables, stages, TABLES, sizeof(stages) / sizeof *(stages)           \
+    }
+static const struct slu_flow_spec specs[2][2] = {
+    {SPEC(of_stream, plain_stream), SPEC(of_shards, plain_shards)},
+    {SPEC(of_stream, mixed_stream), SPEC(of_shards, mixed_shards)},
+};
+
+const struct slu_flow_spec *slu_shuffle_flow_spec(bool blend, bool set)
+{
+    return &specs[blend][set];
+}

@@ -1,0 +1,270 @@
+/* shuffle_gather.c - from the files between: what parts say of themselves, and their
+ * sequences in order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/shuffle/shuffle_flow_private.h"
+#include "lib/stream/seqrec.h"
+
+/* ---- what parts say ---- */
+
+/* The counts of a part's cells, which add up to what its books say. */
+static int add_cells(struct slu_shuffle_flow *q, uint64_t part, struct slu_err *err)
+{
+    const uint64_t n = q->n_bucket * slu_flow_ranges(q->flow);
+    struct slu_table *t;
+    struct slu_row row;
+    int rc = slu_flow_of_part(q->flow, CELL, part, &t, err);
+
+    for (uint64_t i = 0; i < n && !rc; i++) {
+        struct slu_shuffle_cell c;
+        rc = slu_flow_next(q->flow, CELL, part, t, &row, err);
+        if (rc)
+            break;
+        memcpy(&c, row.p, sizeof c);
+        slu_shuffle_add_cell(&q->cell[i], &c);
+    }
+    return rc ? rc : slu_flow_end(q->flow, CELL, part, t, err);
+}
+
+static bool cells_add_up(const struct slu_shuffle_flow *q)
+{
+    const uint64_t n = q->n_bucket * slu_flow_ranges(q->flow);
+    struct slu_shuffle_cell all = {{0}, {0, 0}};
+
+    for (uint64_t i = 0; i < n; i++)
+        slu_shuffle_add_cell(&all, &q->cell[i]);
+    return !memcmp(&all.n, &q->books.result.out, sizeof all.n) &&
+           !slu_u128_cmp(all.checksum, q->books.checksum);
+}
+
+/* All parts' books, and counts of cells where there is room for them. */
+static int read_books(struct slu_shuffle_flow *q, struct slu_flow *f,
+                      struct slu_err *err)
+{
+    struct slu_table *t;
+    int rc = SLU_OK;
+
+    q->flow = f;
+    q->took = calloc(slu_shuffle_took_words(q) + 1, sizeof *q->took);
+    if (!q->took)
+        return slu_fail_nomem(err, slu_shuffle_took_words(q) * sizeof *q->took);
+    for (uint64_t i = 0; i < slu_flow_parts(f) && !rc; i++) {
+        rc = slu_flow_of_part(f, BOOK, i, &t, err);
+        if (!rc)
+            rc = slu_shuffle_add_book(q, i, t, err);
+        if (!rc && q->cell)
+            rc = add_cells(q, i, err);
+        if (!rc && q->cell && !cells_add_up(q))
+            rc = slu_flow_damaged(f, CELL, i, err);
+    }
+    return rc;
+}
+
+int slu_shuffle_gather(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_shuffle_flow *q = ctx;
+    int rc = slu_shuffle_new_cells(q, slu_flow_ranges(f), err);
+
+    if (!rc)
+        rc = read_books(q, f, err);
+    return rc ? rc : q->write(q->ctx, err);
+}
+
+int slu_shuffle_finish(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_shuffle_flow *q = ctx;
+    int rc = read_books(q, f, err);
+
+    return rc ? rc : q->write(q->ctx, err);
+}
+
+uint64_t slu_shuffle_before(const struct slu_shuffle_flow *q, unsigned bucket,
+                            uint64_t range)
+{
+    const uint64_t n_range = slu_flow_ranges(q->flow);
+    uint64_t n = 0;
+
+    for (uint64_t i = 0; i < range && i < n_range; i++)
+        n += q->cell[bucket * n_range + i].n.sequences;
+    return n;
+}
+
+void slu_shuffle_range(const struct slu_shuffle_flow *q, struct slu_count *n,
+                       struct slu_u128 *checksum)
+{
+    struct slu_shuffle_cell all = {{0}, {0, 0}};
+
+    for (unsigned b = 0; b < q->n_bucket; b++)
+        slu_shuffle_add_cell(
+            &all, &q->cell[b * slu_flow_ranges(q->flow) + slu_flow_part(q->flow)]);
+    *n = all.n;
+    *checksum = all.checksum;
+}
+
+int slu_shuffle_took(struct slu_shuffle_flow *q, struct slu_blending **x,
+                     struct slu_count *phase, struct slu_err *err)
+{
+    const struct slu_blend *b = q->cfg.blend;
+    const size_t n = (q->header->n_bucket ? q->header->n_bucket : 1) * b->n_phase;
+    const uint64_t *w = q->took;
+    struct slu_table *t;
+    int rc = slu_flow_of_cells(q->flow, STATE, 0, 1, &t, err);
+
+    if (!rc)
+        rc = slu_shuffle_load_state(q, t, x, err);
+    if (rc)
+        return rc;
+    for (unsigned s = 0; s < b->n_source; s++) {
+        struct slu_blend_gave *g = slu_blending_books(*x, s);
+        g->sequences_used += *w++;
+        for (unsigned k = 0; k < b->n_phase; k++, w += 3)
+            slu_count_add(&g->taken[k], (struct slu_count){w[0], w[1], w[2]});
+    }
+    for (size_t i = 0; i < n; i++, w += 3)
+        slu_count_add(&phase[i], (struct slu_count){w[0], w[1], w[2]});
+    return SLU_OK;
+}
+
+/* ---- sequences ---- */
+
+void slu_shuffle_read(struct slu_shuffle_flow *q, const uint64_t *first,
+                      const uint64_t *n_seq)
+{
+    const uint64_t j = slu_flow_part(q->flow);
+
+    for (unsigned b = 0; b < q->n_bucket; b++) {
+        uint64_t from = slu_shuffle_before(q, b, j);
+        q->skip[b] = first ? first[b] - from : 0;
+        q->want[b] = n_seq ? n_seq[b] : slu_shuffle_before(q, b, j + 1) - from;
+    }
+    q->bucket = 0;
+    q->seq = NULL;
+}
+
+static int miscounted(const struct slu_shuffle_flow *q, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_CONSERVATION,
+                    "the scatter files have other sequences where they say that there "
+                    "are %llu; remove them and run --stage scatter again",
+                    (unsigned long long)(q->skip[q->bucket] + q->want[q->bucket]));
+}
+
+/* Opens the bucket's cells of this range, and of those behind it that are needed. */
+static int open_bucket(struct slu_shuffle_flow *q, struct slu_err *err)
+{
+    const uint64_t j = slu_flow_part(q->flow), n_range = slu_flow_ranges(q->flow),
+                   first = q->bucket * n_range,
+                   last = q->skip[q->bucket] + q->want[q->bucket];
+    uint64_t end = j;
+
+    q->at = q->there = 0;
+    for (; end < n_range && q->there < last; end++)
+        q->there += q->cell[first + end].n.sequences;
+    return slu_flow_of_cells(q->flow, SEQ, first + j, first + end, &q->seq, err);
+}
+
+/* All that is wanted of the bucket has come. Where its cells end there they must, and
+ * are looked at to the end. */
+static int close_bucket(struct slu_shuffle_flow *q, struct slu_err *err)
+{
+    struct slu_row row;
+    int rc = q->seq && q->at == q->there ? slu_table_next(q->seq, &row, err) : SLU_EOF;
+
+    q->seq = NULL;
+    if (rc != SLU_EOF)
+        return rc ? rc : miscounted(q, err);
+    q->bucket++;
+    return SLU_OK;
+}
+
+/* The next sequence that is wanted; SLU_EOF at the end. */
+static int next_row(struct slu_shuffle_flow *q, struct slu_row *row,
+                    struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    while (!rc && q->bucket < q->n_bucket) {
+        const uint64_t skip = q->skip[q->bucket], want = q->want[q->bucket];
+        if (!want || (q->seq && q->at == skip + want)) {
+            rc = close_bucket(q, err);
+        } else if (!q->seq) {
+            rc = open_bucket(q, err);
+        } else {
+            rc = slu_table_next(q->seq, row, err);
+            if (rc)
+                return rc == SLU_EOF ? miscounted(q, err) : rc;
+            if (++q->at > skip)
+                return SLU_OK;
+        }
+    }
+    return rc ? rc : SLU_EOF;
+}
+
+/* A row waits as its number of bytes, its part, and the bytes. */
+enum { ROW_HEAD = 16 };
+
+static int put_row(struct slu_buf *rec, const struct slu_row *row, struct slu_err *err)
+{
+    const uint64_t head[] = {row->n_byte, row->part};
+    const size_t size = ROW_HEAD + ((row->n_byte + 7) & ~UINT64_C(7));
+    int rc = slu_buf_reserve(rec, size, err);
+
+    if (rc)
+        return rc;
+    memcpy(rec->data + rec->len, head, ROW_HEAD);
+    memcpy(rec->data + rec->len + ROW_HEAD, row->p, row->n_byte);
+    rec->len += size;
+    return SLU_OK;
+}
+
+int slu_shuffle_fetch(struct slu_shuffle_flow *q, struct slu_buf *rec, uint64_t n_tok,
+                      struct slu_err *err)
+{
+    uint64_t weight = 0, len_tok, n_seg; /* as slu_batch_weight */
+    struct slu_row row;
+    int rc = SLU_OK;
+
+    slu_buf_clear(rec);
+    while (!rc && weight < n_tok) {
+        rc = next_row(q, &row, err);
+        if (!rc)
+            rc = slu_seqrec_peek(row.p, row.n_byte, &len_tok, &n_seg, err);
+        if (!rc)
+            rc = put_row(rec, &row, err);
+        if (rc)
+            break;
+        const uint64_t n_tok_byte = len_tok * q->header->tok_bytes;
+        weight += len_tok + 64 + 16 * n_seg +
+                  (row.n_byte > n_tok_byte ? row.n_byte - n_tok_byte : 0) / 4;
+    }
+    return rc == SLU_EOF && rec->len ? SLU_OK : rc;
+}
+
+int slu_shuffle_unpack(const struct slu_shuffle_flow *q, const struct slu_buf *rec,
+                       struct slu_batch *b, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    slu_batch_clear(b);
+    for (size_t at = 0; at < rec->len && !rc;) {
+        const size_t seg = b->n_seg;
+        uint64_t head[2];
+        memcpy(head, rec->data + at, ROW_HEAD);
+        rc = slu_seqrec_add(b, rec->data + at + ROW_HEAD, head[0], err);
+        for (size_t i = seg; i < b->n_seg && !rc; i++)
+            rc = slu_flow_domain(q->flow, SEQ, head[1], b->seg[i].domain,
+                                 &b->seg[i].domain, err);
+        at += ROW_HEAD + ((head[0] + 7) & ~UINT64_C(7));
+    }
+    return rc;
+}
+
+int slu_shuffle_next(struct slu_shuffle_flow *q, struct slu_batch *b, uint64_t n_tok,
+                     struct slu_err *err)
+{
+    int rc = slu_shuffle_fetch(q, &q->fetched, n_tok, err);
+
+    slu_batch_clear(b);
+    return rc ? rc : slu_shuffle_unpack(q, &q->fetched, b, err);
+}

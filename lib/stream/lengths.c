@@ -1,0 +1,268 @@
+#include "lengths.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/buf.h"
+#include "kernels/device.h"
+#include "kernels/histogram.h"
+
+#define LONG        (UINT64_C(1) << 20) /* lengths from here on go to the list */
+#define BLOCK       16384               /* lengths a device counts at once */
+#define FIRST_TABLE 256
+
+struct slu_lengths {
+    struct slu_device *device; /* borrowed; NULL: the CPU */
+    uint64_t *left_byte;       /* borrowed; NULL: no limit */
+    uint64_t *count;           /* lengths below n_bin */
+    size_t n_bin;
+    struct slu_length_count *list; /* the long ones, as they came, then sorted */
+    size_t n_list, cap_list, n_sorted;
+    /* Where there is a device: lengths wait for it in blocks. Under auto they stay on
+     * the host until their counts are back, so that a fault loses nothing. */
+    uint64_t *pending; /* BLOCK of them */
+    size_t n_pending;
+    void *dev_len, *dev_count; /* on the device */
+    size_t dev_bin;
+};
+
+int slu_lengths_new(struct slu_lengths **out, struct slu_device *device,
+                    uint64_t *left_byte, struct slu_err *err)
+{
+    struct slu_lengths *l = calloc(1, sizeof *l);
+    *out = l;
+    if (!l)
+        return slu_fail_nomem(err, sizeof *l);
+    l->device = device;
+    l->left_byte = left_byte;
+    return SLU_OK;
+}
+
+static void free_device_memory(struct slu_lengths *l)
+{
+    slu_device_free(l->dev_len);
+    slu_device_free(l->dev_count);
+    l->dev_len = l->dev_count = NULL;
+    l->dev_bin = 0;
+}
+
+/* Sends what is pending and has it counted there. Answers a code of the device. */
+static int send(struct slu_lengths *l)
+{
+    int code = slu_device_select(l->device->ordinal);
+    if (code == 0 && !l->dev_len)
+        code = slu_device_alloc(&l->dev_len, BLOCK * sizeof *l->pending);
+    if (code == 0 && !l->dev_bin) {
+        code = slu_device_alloc(&l->dev_count, l->n_bin * sizeof *l->count);
+        if (code == 0) {
+            l->dev_bin = l->n_bin;
+            code = slu_device_zero(l->dev_count, l->n_bin * sizeof *l->count, NULL);
+        }
+    }
+    if (code == 0)
+        code = slu_device_put(l->dev_len, l->pending, l->n_pending * sizeof *l->pending,
+                              NULL);
+    if (code == 0)
+        code = slu_histogram_cuda(l->dev_len, l->n_pending, l->dev_count, l->dev_bin,
+                                  NULL, 0, NULL);
+    return code;
+}
+
+/* Adds the device's counts to the host's and forgets them. */
+static int fetch(struct slu_lengths *l, uint64_t *host)
+{
+    size_t n_byte = l->dev_bin * sizeof *l->count;
+    int code = slu_device_select(l->device->ordinal);
+    if (code == 0)
+        code = slu_device_get(host, l->dev_count, n_byte, NULL);
+    for (size_t v = 0; v < l->dev_bin && code == 0; v++)
+        l->count[v] += host[v];
+    slu_device_free(l->dev_count);
+    l->dev_count = NULL;
+    l->dev_bin = 0;
+    return code;
+}
+
+/* Counts what is pending. all: and brings the device's counts home. */
+static int flush(struct slu_lengths *l, bool all, struct slu_err *err)
+{
+    if (!l->n_pending && !l->dev_bin)
+        return SLU_OK;
+    int code = 0;
+    bool device = l->device->ordinal >= 0;
+    uint64_t *host = NULL;
+    if (device && (all || l->device->kind == SLU_DEVICE_AUTO)) {
+        host = malloc(l->n_bin * sizeof *host);
+        if (!host)
+            return slu_fail_nomem(err, l->n_bin * sizeof *host);
+    }
+    if (device && l->n_pending)
+        code = send(l);
+    if (device && code == 0 && host)
+        code = fetch(l, host);
+    free(host);
+    if (code) {
+        free_device_memory(l);
+        int rc = slu_device_fault(l->device, code, err);
+        if (rc)
+            return rc;
+    }
+    if (!device || code)
+        slu_histogram_cpu(l->pending, l->n_pending, l->count, l->n_bin);
+    l->n_pending = 0;
+    return SLU_OK;
+}
+
+/* Takes n_byte more from what may be used. */
+static int charge(struct slu_lengths *l, uint64_t n_byte, struct slu_err *err)
+{
+    if (!l->left_byte)
+        return SLU_OK;
+    if (*l->left_byte < n_byte)
+        return slu_fail(
+            err, SLU_E_LIMIT,
+            "the length histogram outgrows its share of memory; give -M more");
+    *l->left_byte -= n_byte;
+    return SLU_OK;
+}
+
+static int grow_table(struct slu_lengths *l, uint64_t longest, struct slu_err *err)
+{
+    size_t n_bin = l->n_bin ? l->n_bin : FIRST_TABLE;
+    while (n_bin <= longest)
+        n_bin *= 2;
+    int rc = charge(l, (n_bin - l->n_bin) * sizeof *l->count, err);
+    if (!rc)
+        rc = flush(l, true, err);
+    if (rc)
+        return rc;
+    uint64_t *count = realloc(l->count, n_bin * sizeof *count);
+    if (!count)
+        return slu_fail_nomem(err, n_bin * sizeof *count);
+    memset(count + l->n_bin, 0, (n_bin - l->n_bin) * sizeof *count);
+    l->count = count;
+    l->n_bin = n_bin;
+    return SLU_OK;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct slu_length_count *x = a, *y = b;
+    return x->len_tok < y->len_tok ? -1 : x->len_tok > y->len_tok;
+}
+
+/* Sorts the list and joins rows of one length. */
+static void tidy_list(struct slu_lengths *l)
+{
+    if (l->n_sorted == l->n_list)
+        return;
+    qsort(l->list, l->n_list, sizeof *l->list, by_length);
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_list; i++)
+        if (n && l->list[n - 1].len_tok == l->list[i].len_tok)
+            l->list[n - 1].count += l->list[i].count;
+        else
+            l->list[n++] = l->list[i];
+    l->n_list = l->n_sorted = n;
+}
+
+static int add_long(struct slu_lengths *l, uint64_t len_tok, struct slu_err *err)
+{
+    if (l->n_list == l->cap_list) {
+        tidy_list(l);
+        if (l->n_list > l->cap_list / 2 || !l->cap_list) {
+            size_t cap = l->cap_list ? 2 * l->cap_list : 64;
+            int rc = charge(l, (cap - l->cap_list) * sizeof *l->list, err);
+            if (!rc)
+                rc = slu_grow(&l->list, &l->cap_list, cap, sizeof *l->list, err);
+            if (rc)
+                return rc;
+        }
+    }
+    l->list[l->n_list++] = (struct slu_length_count){len_tok, 1};
+    return SLU_OK;
+}
+
+static int add_pending(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
+                       struct slu_err *err)
+{
+    int rc = SLU_OK;
+    if (!l->pending)
+        l->pending = malloc(BLOCK * sizeof *l->pending);
+    if (!l->pending)
+        return slu_fail_nomem(err, BLOCK * sizeof *l->pending);
+    while (n && !rc) {
+        size_t m = BLOCK - l->n_pending < n ? BLOCK - l->n_pending : n;
+        memcpy(l->pending + l->n_pending, len_tok, m * sizeof *len_tok);
+        l->n_pending += m;
+        len_tok += m;
+        n -= m;
+        if (l->n_pending == BLOCK)
+            rc = flush(l, false, err);
+    }
+    return rc;
+}
+
+int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok, size_t n,
+                    struct slu_err *err)
+{
+    uint64_t longest = 0;
+    size_t n_long = 0;
+    for (size_t i = 0; i < n; i++)
+        if (len_tok[i] >= LONG)
+            n_long++;
+        else if (len_tok[i] > longest)
+            longest = len_tok[i];
+    int rc = SLU_OK;
+    if (n > n_long && longest >= l->n_bin)
+        rc = grow_table(l, longest, err);
+    for (size_t i = 0; i < n && n_long && !rc; i++)
+        if (len_tok[i] >= LONG) {
+            rc = add_long(l, len_tok[i], err);
+            n_long--;
+        }
+    if (rc || !l->n_bin)
+        return rc;
+    if (slu_device_take(l->device, SLU_WORK_HISTOGRAM, n))
+        return add_pending(l, len_tok, n, err);
+    slu_histogram_cpu(len_tok, n, l->count, l->n_bin);
+    return SLU_OK;
+}
+
+int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row, size_t *n,
+                     struct slu_err *err)
+{
+    *row = NULL;
+    *n = 0;
+    int rc = flush(l, true, err);
+    if (rc)
+        return rc;
+    tidy_list(l);
+    size_t n_row = l->n_list;
+    for (size_t v = 0; v < l->n_bin; v++)
+        n_row += l->count[v] != 0;
+    struct slu_length_count *r = malloc((n_row ? n_row : 1) * sizeof *r);
+    if (!r)
+        return slu_fail_nomem(err, n_row * sizeof *r);
+    size_t k = 0;
+    for (size_t v = 0; v < l->n_bin; v++)
+        if (l->count[v])
+            r[k++] = (struct slu_length_count){v, l->count[v]};
+    if (l->n_list)
+        memcpy(r + k, l->list, l->n_list * sizeof *r);
+    *row = r;
+    *n = n_row;
+    return SLU_OK;
+}
+
+void slu_lengths_free(struct slu_lengths *l)
+{
+    if (!l)
+        return;
+    free_device_memory(l);
+    free(l->count);
+    free(l->list);
+    free(l->pending);
+    free(l);
+}

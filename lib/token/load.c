@@ -1,0 +1,337 @@
+/* load.c - from a name to a tokenizer. */
+#include "lib/token/tok.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/io.h"
+#include "lib/stream/stream_private.h"
+#include "lib/token/added.h"
+#include "lib/token/bpe.h"
+#include "lib/token/compiled.h"
+#include "lib/token/cut.h"
+#include "lib/token/norm.h"
+#include "lib/token/pre.h"
+#include "lib/token/unicode.h"
+#include "lib/base/xxh3.h"
+
+#define PIECE (64 << 10) /* bytes of a file at a time, where it is only hashed */
+
+static int load_bytes(struct slu_tokenizer *t, struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    t->is_bytes = true;
+    for (unsigned i = 0; i < 256 && rc >= 0; i++) {
+        uint8_t b = (uint8_t)i;
+        rc = tok_vocab_set(&t->vocab, i, &b, 1, 0, err);
+    }
+    if (rc < 0 || (rc = tok_add_special(t, 256, "<|endoftext|>", err)) < 0)
+        return rc;
+    if ((rc = tok_make_table(t, err)) < 0)
+        return rc;
+    return tok_finish(t, err);
+}
+
+int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,
+                    struct slu_err *err)
+{
+    struct added_token token = {.id = (uint32_t)id, .special = true};
+    size_t n = strlen(text);
+    int rc;
+
+    if (id < t->vocab.n && t->vocab.len[id] != UINT32_MAX)
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "id %llu is a token already and cannot be %s; is the pattern right?",
+            (unsigned long long)id, text);
+    if (!t->added && (rc = added_new(&t->added, err)) < 0)
+        return rc;
+    if ((rc = tok_vocab_set(&t->vocab, id, text, n, SLU_VOCAB_SPECIAL, err)) < 0)
+        return rc;
+    return added_put(t->added, token, text, n, err);
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+
+    return n >= k && !strcmp(s + n - k, end);
+}
+
+/* ---- where a tokenizer comes from ---- */
+
+struct origin {
+    const char *path;    /* NULL: built in */
+    const char *pattern; /* of a rank file; NULL: a tokenizer.json */
+    const char *cache;   /* folder of compiled vocabularies, or NULL */
+};
+
+/* A path is a rank file by its name, or because it is said how to split. */
+static int find_origin(struct origin *o, const struct slu_tokenizer_cfg *cfg,
+                       const char *spec, struct slu_err *err)
+{
+    bool builtin = !strcmp(spec, "builtin");
+
+    *o = (struct origin){.path = builtin ? NULL : spec, .cache = cfg->cache_dir};
+    if (!builtin && !cfg->pattern && ends_with(spec, ".model"))
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: SentencePiece's own format is not read; convert it to a "
+                        "tokenizer.json",
+                        spec);
+    if (builtin || (!cfg->pattern && !ends_with(spec, ".tiktoken")))
+        return SLU_OK;
+    if (tok_tiktoken_pattern(&o->pattern, spec, cfg->pattern, err) < 0)
+        return slu_err_at(err, "%s", spec);
+    return SLU_OK;
+}
+
+static struct slu_u128 key_of(const struct origin *o, struct slu_u128 content,
+                              uint64_t n_byte)
+{
+    char kind[64];
+
+    snprintf(kind, sizeof kind, "%s %s",
+             !o->path     ? "builtin"
+             : o->pattern ? "ranks"
+                          : "tokenizer.json",
+             o->pattern ? o->pattern : "");
+    return compiled_key(kind, content, n_byte);
+}
+
+/* The key of the file as it is now, read in pieces that stay in the CPU's cache: its
+ * bytes are not needed where the compiled form is there. False for what is no regular
+ * file, or cannot be read: then the loader says why. */
+static bool key_of_file(const struct origin *o, struct slu_u128 *key)
+{
+    struct stat st;
+    /* Not opened to see what it is: who writes to a pipe would see it closed again. */
+    if (stat(o->path, &st) || !S_ISREG(st.st_mode))
+        return false;
+    int fd = open(o->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    XXH3_state_t x;
+    uint8_t *p = malloc(PIECE);
+    size_t got = 0;
+    uint64_t n_byte = 0;
+    bool ok = fd >= 0 && p && XXH3_128bits_reset(&x) == XXH_OK;
+
+    do {
+        ok = ok && slu_read_full(fd, p, PIECE, &got, NULL) >= 0 &&
+             (n_byte += got) <= TOK_MAX_FILE;
+        if (ok)
+            slu_xxh3_128_update(&x, p, got);
+    } while (ok && got == PIECE);
+    if (ok)
+        *key = key_of(o, slu_xxh3_128_digest(&x), n_byte);
+    free(p);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* Builds t from its origin. *key is that of the bytes it was built from, whatever the
+ * file was before. */
+static int build(struct slu_tokenizer *t, const struct origin *o, struct slu_u128 *key,
+                 struct slu_err *err)
+{
+    struct slu_buf file = SLU_BUF_INIT;
+    int rc;
+
+    if (!o->path)
+        return tok_load_builtin(t, err);
+    if ((rc = slu_read_whole(&file, o->path, TOK_MAX_FILE, err)) < 0)
+        goto out;
+    if (o->cache)
+        *key = key_of(o, slu_hash128(file.data, file.len), file.len);
+    rc = o->pattern ? tok_load_tiktoken(t, &file, o->pattern, err)
+                    : tok_load_hf(t, &file, err);
+    if (rc < 0)
+        slu_err_at(err, "%s", o->path);
+out:
+    slu_buf_release(&file);
+    return rc;
+}
+
+/* ---- through the folder of compiled vocabularies ---- */
+
+static void note(struct slu_tokenizer *t, const struct slu_err *err)
+{
+    snprintf(t->note, sizeof t->note, "%.*s", (int)sizeof t->note - 1, err->msg);
+}
+
+/* Puts what the folder has into the place of the empty *t. SLU_EOF: it has nothing; an
+ * error: what it has is of no use, and *t has a note. */
+static int read_compiled(struct slu_tokenizer **t, const struct origin *o,
+                         struct slu_u128 key)
+{
+    struct slu_tokenizer *c = calloc(1, sizeof *c);
+    struct slu_err err = SLU_ERR_INIT;
+    int rc = c ? compiled_read(o->cache, key, &c->compiled, &err)
+               : slu_fail_nomem(&err, sizeof *c);
+
+    if (rc == SLU_OK &&
+        (rc = compiled_decode(c, c->compiled.p, c->compiled.n_byte, key, &err)) < 0)
+        slu_err_at(&err, "%s: compiled vocabulary", o->cache);
+    if (rc < 0)
+        note(*t, &err);
+    if (rc == SLU_OK) {
+        slu_tokenizer_free(*t);
+        *t = c;
+    } else {
+        slu_tokenizer_free(c);
+    }
+    return rc;
+}
+
+static void write_compiled(struct slu_tokenizer *t, const struct origin *o,
+                           struct slu_u128 key)
+{
+    struct slu_buf image = SLU_BUF_INIT, packed = SLU_BUF_INIT;
+    struct slu_err err = SLU_ERR_INIT;
+    int rc = slu_vocab_pack(&t->table, &packed, &err);
+
+    if (rc >= 0) {
+        /* This process will want it too. */
+        t->table.packed = packed.data;
+        t->table.packed_byte = packed.len;
+        rc = compiled_encode(t, key, &image, &err);
+    } else {
+        slu_buf_release(&packed);
+    }
+    if (rc >= 0)
+        rc = compiled_write(o->cache, key, image.data, image.len, &err);
+    if (rc < 0)
+        note(t, &err);
+    slu_buf_release(&image);
+}
+
+static int load(struct slu_tokenizer **t, const struct origin *o, struct slu_err *err)
+{
+    struct slu_u128 key = {0, 0};
+    bool keep = false;
+    size_t n;
+    int rc, found = SLU_EOF;
+
+    if (o->cache && o->path) {
+        keep = key_of_file(o, &key);
+    } else if (o->cache) {
+        const uint8_t *p = tok_builtin_bytes(&n);
+        key = key_of(o, slu_hash128(p, n), n);
+        keep = true;
+    }
+    if (keep && (found = read_compiled(t, o, key)) == SLU_OK)
+        return SLU_OK;
+    if ((rc = build(*t, o, &key, err)) < 0 || (rc = tok_finish(*t, err)) < 0 ||
+        (rc = tok_find_leak(*t, err)) < 0)
+        return rc;
+    if (keep && (found < 0 || !compiled_exists(o->cache, key)))
+        write_compiled(*t, o, key);
+    return SLU_OK;
+}
+
+int slu_tokenizer_load(struct slu_tokenizer **out, const struct slu_tokenizer_cfg *cfg,
+                       struct slu_err *err)
+{
+    const char *spec = cfg->spec ? cfg->spec : "builtin";
+    bool bytes = !strcmp(spec, "bytes");
+    struct slu_tokenizer *t = calloc(1, sizeof *t);
+    struct origin o = {0};
+    int rc;
+
+    *out = NULL;
+    if (!t)
+        return slu_fail_nomem(err, sizeof *t);
+    if ((bytes || !strcmp(spec, "builtin")) && cfg->pattern)
+        rc = slu_fail(err, SLU_E_USAGE, "%s: --pattern is for .tiktoken files", spec);
+    else if (bytes)
+        rc = load_bytes(t, err);
+    else if ((rc = find_origin(&o, cfg, spec, err)) >= 0)
+        rc = load(&t, &o, err);
+    if (rc >= 0)
+        rc = tok_find_ids(t, cfg->eos, err);
+    if (rc < 0) {
+        slu_tokenizer_free(t);
+        return rc;
+    }
+    t->special_parse = cfg->special_parse;
+    t->cut_kinds = (uint8_t)tok_cut_kinds(t);
+    *out = t;
+    return SLU_OK;
+}
+
+void slu_tokenizer_free(struct slu_tokenizer *t)
+{
+    if (!t)
+        return;
+    tok_vocab_release(&t->vocab);
+    if (!t->compiled.p) {
+        free((void *)t->table.off);
+        free((void *)t->table.bytes);
+        free((void *)t->table.flags);
+        free((void *)t->table.packed);
+    }
+    free(t->in_model);
+    bpe_free(t->model);
+    norm_free(t->norm);
+    free(t->sp);
+    pre_free(t->pre);
+    added_free(t->added);
+    compiled_free(&t->compiled);
+    free(t);
+}
+
+const struct slu_vocab_table *slu_tokenizer_vocab(const struct slu_tokenizer *t)
+{
+    return &t->table;
+}
+
+uint64_t slu_tokenizer_vocab_size(const struct slu_tokenizer *t)
+{
+    return t->table.n;
+}
+
+uint64_t slu_tokenizer_eos(const struct slu_tokenizer *t)
+{
+    return t->eos;
+}
+
+uint64_t slu_tokenizer_bos(const struct slu_tokenizer *t)
+{
+    return t->bos;
+}
+
+uint64_t slu_tokenizer_pad(const struct slu_tokenizer *t)
+{
+    return t->pad;
+}
+
+const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t)
+{
+    return t->fingerprint;
+}
+
+bool slu_tokenizer_was_compiled(const struct slu_tokenizer *t)
+{
+    return t->compiled.p != NULL;
+}
+
+const char *slu_tokenizer_note(const struct slu_tokenizer *t)
+{
+    return t->note;
+}
+
+const char *slu_tokenizer_unicode(void)
+{
+    return UNI_VERSION;
+}
+
+void slu_ids_release(struct slu_ids *ids)
+{
+    free(ids->id);
+    memset(ids, 0, sizeof *ids);
+}

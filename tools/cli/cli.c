@@ -1,0 +1,435 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/cgroup.h"
+#include "lib/base/number.h"
+#include "tools/cli/cli_lengths.h"
+#include "tools/cli/cli_private.h"
+
+#define AT(field) offsetof(struct cli_common, field)
+
+static const char *const progress_names[] = {"auto", "always", "never", NULL};
+/* An index is the logarithm of the bytes. "auto": NumPy's header says. */
+static const char *const token_bytes_names[] = {"auto", "2", "4", "8", NULL};
+const char *const cli_device_names[] = {"auto", "cpu", "cuda", NULL};
+
+static int parse_device(void *common, const char *value, struct slu_err *err)
+{
+    struct cli_common *c = common;
+    char *end;
+    c->device_ordinal = 0;
+    if (!strncmp(value, "cuda:", 5) && value[5] >= '0' && value[5] <= '9') {
+        errno = 0;
+        c->device_ordinal = strtoull(value + 5, &end, 10);
+        if (!*end && !errno) {
+            c->device = 2;
+            return SLU_OK;
+        }
+    }
+    for (int i = 0; cli_device_names[i]; i++)
+        if (!strcmp(value, cli_device_names[i])) {
+            c->device = i;
+            return SLU_OK;
+        }
+    return slu_fail(err, SLU_E_USAGE,
+                    "'%s' is no device; use auto, cpu, cuda or cuda:N", value);
+}
+
+static int parse_part(void *common, const char *value, struct slu_err *err)
+{
+    return cli_part_parse(&((struct cli_common *)common)->part, value, err);
+}
+
+/* In the order of --help. --help and --version have no destination. */
+const struct cli_opt cli_common_opt[] = {
+    {"output", 'o', CLI_OUTPUT, AT(output), "FILE",
+     "write there instead of standard output; a file there is replaced", NULL, false,
+     NULL},
+    {"threads", 'T', CLI_COUNT, AT(threads), "N",
+     "threads; 0, the default: all processors", NULL, false, NULL, .most = 1024},
+    {"memory", 'M', CLI_SIZE, AT(memory), "SIZE",
+     "memory budget; default: an eighth of what there is", NULL, false, NULL},
+    {"tmpdir", 0, CLI_STRING, AT(tmpdir), "DIR",
+     "folder for what exceeds memory; default $TMPDIR, else /var/tmp", NULL, false,
+     NULL},
+    {"seed", 0, CLI_COUNT, AT(seed), "N", "seed of every random choice; default 0",
+     NULL, false, NULL},
+    {"device", 0, CLI_CUSTOM, 0, "auto|cpu|cuda[:N]", "where kernels run; default auto",
+     NULL, false, parse_device},
+    {"part", 0, CLI_CUSTOM, 0, "I/N|auto/N",
+     "part I of N, from 0, with {part} and {parts} in the names of\n"
+     "files; auto: I is $SLURM_ARRAY_TASK_ID",
+     NULL, false, parse_part},
+    {"part-base", 0, CLI_COUNT, AT(part.base), "N",
+     "with auto: the array's first task id; default 0", NULL, false, NULL},
+    {"input-format", 0, CLI_CHOICE, AT(input_format), "auto|stream|npy|megatron|ds|mds",
+     "what the inputs are; default auto: by contents and name", slu_tokens_format_names,
+     true, NULL},
+    {"format", 0, CLI_CHOICE, AT(input_format), "auto|stream|npy|megatron|ds|mds",
+     "the same as --input-format", slu_tokens_format_names, false, NULL},
+    {"eos-id", 0, CLI_COUNT, AT(eos_id), "N",
+     "files of ids: the id that ends each document", NULL, true, NULL},
+    {"token-bytes", 0, CLI_CHOICE, AT(token_bytes), "2|4|8",
+     "files of ids: how wide they are, where no header says so;\n8: in columns of "
+     "bytes of MDS alone",
+     token_bytes_names, true, NULL},
+    {"vocab-size", 0, CLI_COUNT, AT(vocab_size), "N",
+     "files of ids: they are below N; default 65536 for two bytes", NULL, true, NULL,
+     .least = 1},
+    {"column", 0, CLI_STRING, AT(column), "NAME",
+     "MDS: the column of the ids; default: tokens, else input_ids", NULL, true, NULL},
+    {"zstd", 'z', CLI_LEVEL, AT(zstd_level), "LEVEL",
+     "compress the stream's frames (-z, or -z1 … -z19; default 3)", NULL, CLI_BYTES,
+     NULL},
+    {"no-provenance", 0, CLI_FLAG, AT(no_provenance), NULL,
+     "do not add this program to the stream's provenance", NULL, CLI_BYTES, NULL},
+    {"manifest", 0, CLI_FLAG, AT(manifest), NULL,
+     "write FILE.manifest.json beside -o FILE, as --part does; where it\n"
+     "says that FILE is what would be made, do nothing",
+     NULL, CLI_NOTHING, NULL},
+    {"force", 'f', CLI_FLAG, AT(force), NULL,
+     "make an output or a work file of ours again; allow a terminal", NULL, false,
+     NULL},
+    {"stats", 0, CLI_OUTPUT, AT(stats), "FILE", "write the report there, as JSON", NULL,
+     false, NULL},
+    {"progress", 0, CLI_CHOICE, AT(progress), "auto|always|never",
+     "progress on standard error; auto: on a terminal", progress_names, false, NULL},
+    {"quiet", 'q', CLI_FLAG, AT(quiet), NULL, "no warnings", NULL, false, NULL},
+    {"verbose", 'v', CLI_FLAG, AT(verbose), NULL, "say more", NULL, false, NULL},
+    {"version", 'V', CLI_FLAG, 0, NULL, "print the version", NULL, false, NULL},
+    {"help", 'h', CLI_FLAG, 0, NULL, "print this help", NULL, false, NULL},
+    {0},
+};
+
+/* ---- values ---- */
+
+static int parse_number(const struct cli_opt *o, const char *s, uint64_t *v,
+                        struct slu_err *err)
+{
+    bool size = o->kind == CLI_SIZE;
+    if (o->kind == CLI_LENGTH)
+        return cli_parse_length(o->name, s, strlen(s), v, err);
+    return slu_number(s, strlen(s), size ? 1024 : 1000, v)
+               ? SLU_OK
+               : slu_fail(err, SLU_E_USAGE, "--%s: '%s' is not a %s", o->name, s,
+                          size ? "size in bytes; write 67108864, 64M or 1.5G"
+                               : "number; write 20000000, 20M, 1.5G, 1e9 or 64Ki");
+}
+
+static int parse_fraction(const char *s, double *out)
+{
+    char *end;
+    if ((*s < '0' || *s > '9') && *s != '.')
+        return -1;
+    errno = 0;
+    double v = strtod(s, &end);
+    if (*end == '%') {
+        v /= 100;
+        end++;
+    }
+    if (errno || *end || !(v >= 0 && v <= 1))
+        return -1;
+    *out = v;
+    return 0;
+}
+
+static int check_range(const struct cli_opt *o, uint64_t v, struct slu_err *err)
+{
+    unsigned long long u = v, least = o->least, most = o->most;
+    if (u >= least && (!most || u <= most))
+        return SLU_OK;
+    return most
+               ? slu_fail(err, SLU_E_USAGE, "--%s %llu: from %llu to %llu are possible",
+                          o->name, u, least, most)
+               : slu_fail(err, SLU_E_USAGE, "--%s %llu: at least %llu", o->name, u,
+                          least);
+}
+
+static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
+               struct slu_err *err)
+{
+    char *at = (char *)base + o->offset;
+    uint64_t u;
+    int rc;
+    switch (o->kind) {
+    case CLI_FLAG:
+    case CLI_UNFLAG:
+        *(bool *)(void *)at = o->kind == CLI_FLAG;
+        return SLU_OK;
+    case CLI_STRING:
+    case CLI_INPUT:
+    case CLI_OUTPUT:
+        *(const char **)(void *)at = v;
+        return SLU_OK;
+    case CLI_MAYBE_COUNT:
+        if (!v) {
+            *(uint64_t *)(void *)at = UINT64_MAX;
+            return SLU_OK;
+        }
+        /* fall through */
+    case CLI_COUNT:
+    case CLI_LENGTH:
+    case CLI_SIZE:
+        rc = parse_number(o, v, &u, err);
+        memcpy(at, &u, sizeof u);
+        return rc ? rc : check_range(o, u, err);
+    case CLI_FRACTION:
+        if (parse_fraction(v, (double *)(void *)at))
+            return slu_fail(err, SLU_E_USAGE,
+                            "--%s: '%s' is no fraction (0.001 and 0.1%% are alike)",
+                            o->name, v);
+        return SLU_OK;
+    case CLI_LEVEL:
+        if (v && (!slu_number(v, strlen(v), 1, &u) || u < 1 || u > 19))
+            return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is no level from 1 to 19",
+                            o->name, v);
+        *(int *)(void *)at = v ? (int)u : 3;
+        return SLU_OK;
+    case CLI_MAYBE_CHOICE:
+        if (!v) {
+            *(int *)(void *)at = 0;
+            return SLU_OK;
+        }
+        /* fall through */
+    case CLI_CHOICE:
+        for (int i = 0; o->choice[i]; i++)
+            if (!strcmp(v, o->choice[i])) {
+                *(int *)(void *)at = i;
+                return SLU_OK;
+            }
+        return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is not one of %s", o->name, v,
+                        o->arg);
+    case CLI_CUSTOM:
+        return o->parse(opts, v, err);
+    }
+    return SLU_OK;
+}
+
+/* ---- the command line ---- */
+
+bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o)
+{
+    static const char *const of_ids[] = {"input-format", "format",     "eos-id",
+                                         "token-bytes",  "vocab-size", "column"};
+    if (!strcmp(o->name, "device"))
+        return !t->uses_device;
+    /* A format of the program's own, as shuffle's. */
+    for (const struct cli_opt *own = t->opt; own && own->name; own++)
+        if (!strcmp(own->name, o->name))
+            return true;
+    for (size_t i = 0; i < sizeof of_ids / sizeof *of_ids && !t->reads_stream; i++)
+        if (!strcmp(o->name, of_ids[i]))
+            return true;
+    return false;
+}
+
+bool cli_is_maybe(const struct cli_opt *o)
+{
+    return o->kind == CLI_LEVEL || o->kind == CLI_MAYBE_COUNT ||
+           o->kind == CLI_MAYBE_CHOICE;
+}
+
+enum { MAX_OPT = 96 };
+
+struct table {
+    const struct cli_opt *opt[MAX_OPT];
+    bool common[MAX_OPT];
+    struct option lopt[MAX_OPT];
+    char sopt[3 * MAX_OPT + 2];
+    int n;
+};
+
+static void add(struct table *t, const struct cli_opt *o, bool common)
+{
+    int arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG ? no_argument
+              : cli_is_maybe(o)                            ? optional_argument
+                                                           : required_argument;
+    t->opt[t->n] = o;
+    t->common[t->n] = common;
+    t->lopt[t->n] = (struct option){o->name, arg, NULL, 256 + t->n};
+    if (o->letter) {
+        size_t k = strlen(t->sopt);
+        t->sopt[k++] = o->letter;
+        for (int i = 0; i < arg; i++) /* one colon: required, two: optional */
+            t->sopt[k++] = ':';
+        t->sopt[k] = 0;
+    }
+    t->n++;
+}
+
+static int find(const struct table *t, int c)
+{
+    for (int i = 0; i < t->n; i++)
+        if (c == 256 + i || (t->opt[i]->letter && c == t->opt[i]->letter))
+            return i;
+    return -1;
+}
+
+/* An eighth of the memory that this process may use (DESIGN.md, Memory). */
+static uint64_t default_memory(void)
+{
+    uint64_t m = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t group = slu_cgroup_memory("");
+    return (group < m ? group : m) / 8;
+}
+
+static uint64_t default_threads(void)
+{
+    cpu_set_t set_of;
+    if (!sched_getaffinity(0, sizeof set_of, &set_of))
+        return (uint64_t)CPU_COUNT(&set_of);
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint64_t)n : 1;
+}
+
+static int finish(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct cli_common *c = &ctx->common;
+    if (!c->threads)
+        c->threads = default_threads();
+    bool asked = c->memory != 0;
+    if (!asked)
+        c->memory = default_memory();
+    if (asked && c->memory < ctx->tool->memory_floor)
+        return slu_fail(
+            err, SLU_E_USAGE, "-M: %s needs at least %lluM", ctx->tool->name,
+            (unsigned long long)((ctx->tool->memory_floor + 0xfffff) >> 20));
+    if (c->memory < ctx->tool->memory_floor)
+        c->memory = ctx->tool->memory_floor;
+    if (!c->tmpdir)
+        c->tmpdir = getenv("TMPDIR");
+    if (!c->tmpdir || !*c->tmpdir)
+        c->tmpdir = "/var/tmp";
+    if (ctx->tool->spills && access(c->tmpdir, W_OK | X_OK))
+        return slu_fail_errno(err, "--tmpdir: %s: no temporary files can be made there",
+                              c->tmpdir);
+    return SLU_OK;
+}
+
+/* What getopt_long did not take: it returned c, of the word `word`. */
+static int bad_option(const struct table *t, int c, const char *word,
+                      struct slu_err *err)
+{
+    int i = find(t, optopt);
+    if (c == ':')
+        return slu_fail(err, SLU_E_USAGE, "%s wants a value; see --help", word);
+    if (optopt && i >= 0)
+        return slu_fail(err, SLU_E_USAGE, "%s: --%s takes no value; see --help", word,
+                        t->opt[i]->name);
+    if (optopt)
+        return slu_fail(err, SLU_E_USAGE, "-%c is no option; see --help", optopt);
+    size_t n = strcspn(word, "=");
+    for (i = 0; i < t->n; i++)
+        if (!strncmp(t->opt[i]->name, word + 2, n - 2))
+            return slu_fail(err, SLU_E_USAGE,
+                            "%.*s stands for more than one option; see --help", (int)n,
+                            word);
+    return slu_fail(err, SLU_E_USAGE, "%.*s is no option; see --help", (int)n, word);
+}
+
+int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outcome,
+              struct slu_err *err)
+{
+    struct table t = {.n = 0};
+    int c;
+    t.sopt[0] = ':';
+    ctx->common.eos_id = SLU_NO_TOKEN;
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name; o++)
+        add(&t, o, false);
+    for (const struct cli_opt *o = cli_common_opt; o->name; o++)
+        if (!cli_hidden(ctx->tool, o))
+            add(&t, o, true);
+    opterr = 0;
+    *outcome = CLI_RUN;
+    while ((c = getopt_long(argc, argv, t.sopt, t.lopt, NULL)) != -1) {
+        int i = find(&t, c);
+        if (i < 0 || c == ':')
+            return bad_option(&t, c, argv[optind - 1], err);
+        if (t.common[i] && !strcmp(t.opt[i]->name, "help")) {
+            *outcome = CLI_HELP;
+            return SLU_OK;
+        }
+        if (t.common[i] && !strcmp(t.opt[i]->name, "version")) {
+            *outcome = CLI_VERSION;
+            return SLU_OK;
+        }
+        void *base = t.common[i] ? (void *)&ctx->common : ctx->opts;
+        int rc = set(t.opt[i], base, base, optarg, err);
+        if (rc)
+            return rc;
+        if (!t.common[i] && i < 64)
+            ctx->given |= UINT64_C(1) << i;
+    }
+    ctx->input = (const char *const *)(argv + optind);
+    ctx->n_input = (size_t)(argc - optind);
+    int rc = finish(ctx, err);
+    return rc ? rc : cli_part_apply(ctx, err);
+}
+
+/* ---- streams out ---- */
+
+int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
+                    const struct slu_header *h, struct slu_names *names, bool no_vocab,
+                    struct slu_err *err)
+{
+    struct slu_writer_cfg cfg = {ctx->common.zstd_level, no_vocab, names};
+    struct slu_header mine;
+    struct slu_out *out;
+    char *text = NULL;
+    *w = NULL;
+    int rc = slu_out_open(&out, ctx->common.output, err);
+    if (rc)
+        return rc;
+    if (slu_out_is_terminal(out) && !ctx->common.force) {
+        slu_out_abort(out);
+        return slu_fail(err, SLU_E_USAGE,
+                        "standard output is a terminal; use -o FILE, a pipe, or -f");
+    }
+    if (!ctx->common.output)
+        cli_widen_pipe(STDOUT_FILENO);
+    rc = slu_header_copy(&mine, h, err);
+    if (rc) {
+        slu_out_abort(out);
+        return rc;
+    }
+    if (!ctx->common.no_provenance) {
+        rc = cli_provenance(ctx, &text, err);
+        if (!rc)
+            rc = slu_header_add_step(&mine, ctx->tool->name, SLU_VERSION, text,
+                                     ctx->common.seed, err);
+        free(text);
+    }
+    if (rc)
+        slu_out_abort(out);
+    else
+        rc = slu_writer_open(w, out, &mine, &cfg, err);
+    slu_header_release(&mine);
+    return rc;
+}
+
+void cli_book_in(struct cli_ctx *ctx, const struct slu_sum *in)
+{
+    slu_count_add(&ctx->ledger.in, in->n);
+}
+
+int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w, struct slu_err *err)
+{
+    slu_count_add(&ctx->ledger.out, slu_writer_sum(w)->n);
+    int rc = slu_ledger_check(&ctx->ledger, err);
+    if (!rc)
+        return slu_writer_close(w, err);
+    slu_writer_abort(w);
+    return rc;
+}
+
+unsigned cli_slots(const struct cli_ctx *ctx, uint64_t share_byte)
+{
+    uint64_t most = ctx->common.threads + 2, n = share_byte >> 23; /* 8 MiB a batch */
+    n = n < most ? n : most;
+    return n < 2 ? (ctx->common.threads == 1 ? 1 : 2) : (unsigned)n;
+}

@@ -1,0 +1,168 @@
+/* cli_input.c - what the programs read: streams, or files of ids. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/cli/cli_private.h"
+
+void cli_widen_pipe(int fd)
+{
+    struct stat st;
+    if (!fstat(fd, &st) && S_ISFIFO(st.st_mode))
+        (void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+}
+
+/* What batches in flight may take: a quarter of -M, and some of what -M may be passed
+ * by, so that little memory takes useful documents too. */
+#define SLACK_BYTE (UINT64_C(24) << 20)
+static uint64_t in_flight(const struct cli_ctx *ctx)
+{
+    return ctx->common.memory / 4 + SLACK_BYTE;
+}
+
+static uint64_t tok_byte(const struct cli_ctx *ctx)
+{
+    return ctx->tool->tok_byte ? ctx->tool->tok_byte(ctx) : 4;
+}
+
+uint64_t cli_max_seq_tok(const struct cli_ctx *ctx)
+{
+    uint64_t most = ctx->common.memory / 16, n = in_flight(ctx) / tok_byte(ctx);
+    return n < most ? n : most; /* never more than 4 bytes each in a quarter of -M */
+}
+
+void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r)
+{
+    slu_reader_expect(r, tok_byte(ctx), in_flight(ctx));
+}
+
+static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)
+{
+    const struct cli_common *c = &ctx->common;
+    return (struct slu_tokens_cfg){.path = ctx->input,
+                                   .n_path = ctx->n_input,
+                                   .format = c->input_format,
+                                   .eos = c->eos_id,
+                                   .tok_bytes =
+                                       c->token_bytes ? 1U << c->token_bytes : 0,
+                                   .vocab_size = c->vocab_size,
+                                   .column = c->column,
+                                   .any_id = ctx->looks,
+                                   .max_seq_tok = cli_max_seq_tok(ctx),
+                                   .seen = &ctx->seen};
+}
+
+static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
+                       struct slu_reader **r, struct slu_err *err)
+{
+    bool scans;
+    int rc = slu_tokens_are(t, &ctx->tokens, &scans, err);
+    if (rc)
+        return rc;
+    if (ctx->tokens)
+        rc = slu_tokens_open(r, t, err);
+    struct slu_reader_cfg cfg = {ctx->input, ctx->n_input, cli_max_seq_tok(ctx)};
+    if (!ctx->tokens)
+        rc = slu_reader_open(r, &cfg, err);
+    if (!rc)
+        cli_expect(ctx, *r);
+    return rc;
+}
+
+static int check_terminal(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    bool from_stdin = !ctx->n_input;
+    for (size_t i = 0; i < ctx->n_input; i++)
+        from_stdin |= !strcmp(ctx->input[i], "-");
+    if (from_stdin && isatty(STDIN_FILENO) && !ctx->common.force)
+        return slu_fail(err, SLU_E_USAGE,
+                        "standard input is a terminal; name a stream, or pipe one in");
+    if (from_stdin)
+        cli_widen_pipe(STDIN_FILENO);
+    return SLU_OK;
+}
+
+int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r, struct slu_err *err)
+{
+    struct slu_tokens_cfg t = tokens_cfg(ctx);
+    *r = NULL;
+    int rc = check_terminal(ctx, err);
+    return rc ? rc : open_inputs(ctx, &t, r, err);
+}
+
+int cli_reopen_reader(struct cli_ctx *ctx, struct slu_reader **r, struct slu_err *err)
+{
+    struct slu_tokens_cfg t = tokens_cfg(ctx);
+    t.seen = NULL; /* has been counted */
+    *r = NULL;
+    return open_inputs(ctx, &t, r, err);
+}
+
+static void progress(void *ctx, uint64_t n_byte, uint64_t n_tok)
+{
+    cli_progress(ctx, n_byte, n_tok);
+}
+
+int cli_scan_lengths(struct cli_ctx *ctx, struct slu_device *device, bool *scanned,
+                     struct slu_tokens_lengths *l, struct slu_err *err)
+{
+    struct slu_tokens_cfg t = tokens_cfg(ctx);
+    struct slu_tokens_lengths_cfg how = {.n_threads = (unsigned)ctx->common.threads,
+                                         .memory = ctx->common.memory,
+                                         .device = device,
+                                         .progress = progress,
+                                         .progress_arg = ctx};
+    bool scans = false;
+    *scanned = false;
+    int rc = check_terminal(ctx, err);
+    if (!rc)
+        rc = slu_tokens_are(&t, &ctx->tokens, &scans, err);
+    if (rc || !scans)
+        return rc;
+    cli_phase(ctx, "scan");
+    rc = slu_tokens_lengths(&t, &how, l, err);
+    *scanned = !rc;
+    return rc;
+}
+
+/* "a.npy", "a.npy and 2 more". */
+static const char *some(const char *name, uint64_t n, char *text, size_t cap)
+{
+    if (n == 1)
+        snprintf(text, cap, "%s", name);
+    else
+        snprintf(text, cap, "%s and %llu more", name, (unsigned long long)n - 1);
+    return text;
+}
+
+void cli_report_input(struct cli_ctx *ctx)
+{
+    const struct slu_tokens_seen *s = &ctx->seen;
+    char text[600];
+    if (!ctx->tokens)
+        return;
+    cli_stat_u64(ctx, "documents_without_eos", s->open_ended + s->no_eos);
+    if (s->empty)
+        cli_stat_u64(ctx, "empty_documents", s->empty);
+    if (s->no_eos)
+        cli_warn(ctx, "documents that do not end with id %llu: %llu",
+                 (unsigned long long)ctx->common.eos_id, (unsigned long long)s->no_eos);
+    if (s->masks)
+        cli_warn(ctx, "%s: the losses that are masked beside it are not carried on",
+                 some(s->masks_name, s->masks, text, sizeof text));
+    if (s->gap_tok)
+        cli_warn(ctx,
+                 "%s: %llu ids are in no row of the .csv.gz beside it, one and the "
+                 "same id: left out, as padding",
+                 s->gap_name, (unsigned long long)s->gap_tok);
+    if (s->without)
+        cli_warn(ctx, "%s: no id %llu anywhere, so the whole file is one document",
+                 some(s->without_name, s->without, text, sizeof text),
+                 (unsigned long long)ctx->common.eos_id);
+    else if (s->open_ended)
+        cli_warn(ctx, "%s: the last document does not end with id %llu",
+                 some(s->open_ended_name, s->open_ended, text, sizeof text),
+                 (unsigned long long)ctx->common.eos_id);
+}

@@ -1,0 +1,481 @@
+/* cli_manifest.c - see cli_manifest.h. */
+#include "tools/cli/cli_manifest.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/stream/account_json.h"
+#include "lib/base/io.h"
+#include "lib/base/json_write.h"
+#include "tools/cli/cli_inputs.h"
+#include "tools/cli/cli_private.h"
+
+struct cli_manifest {
+    char *path;
+    struct cli_inputs in;
+    struct slu_buf args;  /* each with a NUL behind it */
+    struct slu_json *old; /* backs the ledger's reasons */
+};
+
+typedef unsigned long long ull;
+typedef struct slu_json_value value;
+
+/* ---- what differs ---- */
+
+/* "min" of "--min=512". */
+static size_t name_len(const char *arg)
+{
+    return strcspn(arg, "=");
+}
+
+/* The argument of that option among n bytes of them; NULL: it is not given. */
+static const char *find(const struct slu_buf *args, const char *arg, size_t n)
+{
+    for (size_t at = 0; at < args->len; at += strlen((char *)args->data + at) + 1) {
+        const char *s = (const char *)args->data + at;
+        if (name_len(s) == n && !memcmp(s, arg, n))
+            return s;
+    }
+    return NULL;
+}
+
+/* The first argument that differs; false: none. */
+static bool args_differ(const struct slu_buf *was, const struct slu_buf *now,
+                        char *text, size_t cap)
+{
+    for (size_t at = 0; at < was->len; at += strlen((char *)was->data + at) + 1) {
+        const char *a = (const char *)was->data + at, *b = find(now, a, name_len(a));
+        if (b && !strcmp(a, b))
+            continue;
+        if (b)
+            snprintf(text, cap, "was made with %s, now %s", a, b);
+        else
+            snprintf(text, cap, "was made with %s, now without", a);
+        return true;
+    }
+    for (size_t at = 0; at < now->len; at += strlen((char *)now->data + at) + 1) {
+        const char *b = (const char *)now->data + at;
+        if (find(was, b, name_len(b)))
+            continue;
+        snprintf(text, cap, "was made without %.*s, now %s", (int)name_len(b), b, b);
+        return true;
+    }
+    return false;
+}
+
+static int read_args(struct slu_buf *args, value root, struct slu_err *err)
+{
+    struct slu_json_iter it;
+    value list;
+    const char *s;
+    size_t n;
+    int rc = SLU_OK;
+    if (!slu_json_get(root, "arguments", &list))
+        return SLU_OK;
+    slu_json_iter_init(&it, list);
+    while (!rc && slu_json_next(&it))
+        if (slu_json_string(it.value, &s, &n))
+            rc = slu_buf_append(args, s, strlen(s) + 1, err);
+    return rc;
+}
+
+static uint64_t number_of(value root, const char *key)
+{
+    value v;
+    uint64_t n = UINT64_MAX;
+    if (slu_json_get(root, key, &v))
+        (void)slu_json_u64(v, &n);
+    return n;
+}
+
+static void put_part(value root, char *text, size_t cap)
+{
+    struct slu_json_iter it;
+    uint64_t v[2] = {0, 0};
+    value part;
+    snprintf(text, cap, "the whole");
+    if (!slu_json_get(root, "part", &part))
+        return;
+    slu_json_iter_init(&it, part);
+    for (int i = 0; i < 2 && slu_json_next(&it); i++)
+        (void)slu_json_u64(it.value, &v[i]);
+    snprintf(text, cap, "part %llu/%llu", (ull)v[0], (ull)v[1]);
+}
+
+/* Whose work it is: program, version, phase, part, seed. */
+static bool run_differs(const struct cli_ctx *ctx, value was, char *text, size_t cap)
+{
+    const struct cli_part *p = &ctx->common.part;
+    const char *phase = cli_phase_of(ctx);
+    const char *program = slu_json_get_string(was, "program", "?"),
+               *version = slu_json_get_string(was, "version", "?"),
+               *old = slu_json_get_string(was, "phase", "none");
+    char part[64] = "the whole", old_part[64];
+    put_part(was, old_part, sizeof old_part);
+    if (p->n)
+        snprintf(part, sizeof part, "part %llu/%llu", (ull)p->i, (ull)p->n);
+    if (strcmp(program, ctx->tool->name))
+        snprintf(text, cap, "was made by %s, not %s", program, ctx->tool->name);
+    else if (strcmp(version, SLU_VERSION))
+        snprintf(text, cap, "was made by version %s, this is %s", version, SLU_VERSION);
+    else if (strcmp(old, phase ? phase : "none"))
+        snprintf(text, cap, "was made by --stage %s, now %s", old,
+                 phase ? phase : "none");
+    else if (strcmp(part, old_part))
+        snprintf(text, cap, "was made as %s, now %s", old_part, part);
+    else if (number_of(was, "seed") != ctx->common.seed)
+        snprintf(text, cap, "was made with --seed %llu, now %llu",
+                 (ull)number_of(was, "seed"), (ull)ctx->common.seed);
+    else
+        return false;
+    return true;
+}
+
+static int inputs_differ(struct cli_inputs *in, value root, char *text, size_t cap,
+                         const char **what, struct slu_err *err)
+{
+    struct slu_json_iter it;
+    value list = SLU_JSON_NONE;
+    int rc = SLU_OK;
+    *what = NULL;
+    (void)slu_json_get(root, "inputs", &list);
+    slu_json_iter_init(&it, list);
+    for (size_t i = 0; i < in->n && slu_json_next(&it) && !rc && !*what; i++)
+        if (in->item[i].regular)
+            rc = cli_input_compare(&in->item[i], it.value, text, cap, what, err);
+    if (rc || *what || slu_json_count(list) == in->n)
+        return rc;
+    if (slu_json_count(list) < in->n)
+        snprintf(text, cap, "was made without %s", in->item[slu_json_count(list)].name);
+    else
+        snprintf(text, cap, "was made from %s too",
+                 slu_json_next(&it) ? slu_json_get_string(it.value, "name", "?") : "?");
+    *what = text;
+    return SLU_OK;
+}
+
+/* Whether every other output that is asked for is there, as it was. */
+static bool others_there(const struct cli_ctx *ctx, value root)
+{
+    value list, one;
+    struct stat st;
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name; o++) {
+        if (o->kind != CLI_OUTPUT || !cli_path(o, ctx->opts))
+            continue;
+        if (stat(cli_path(o, ctx->opts), &st))
+            return false;
+        if (S_ISCHR(st.st_mode))
+            continue; /* /dev/null, where nothing stays */
+        if (!S_ISREG(st.st_mode) || !slu_json_get(root, "outputs", &list) ||
+            !slu_json_get(list, o->name, &one))
+            return false;
+        if (number_of(one, "bytes") != (uint64_t)st.st_size)
+            return false;
+    }
+    return !ctx->tool->beside || ctx->tool->beside(ctx);
+}
+
+/* ---- before ---- */
+
+enum verdict { MAKE, DONE };
+
+/* What says that the output is whole, and which: itself, or of a set of shards the
+ * report, which comes last and has the checksums of all. */
+static int add_output(const struct cli_ctx *ctx, bool folder, struct cli_inputs *file,
+                      struct slu_err *err)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s%s", ctx->common.output,
+                     folder ? "/report.json" : "");
+    if (n < 0 || (size_t)n >= sizeof path)
+        return slu_fail(err, SLU_E_IO, "%s: name too long", ctx->common.output);
+    return cli_inputs_add(file, path, 0, UINT64_MAX, err);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* FILE and its manifest are there, and there is nothing that tells against them. */
+static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
+                        struct slu_err *err)
+{
+    struct cli_inputs file = {0};
+    const char *what = NULL;
+    char text[PATH_MAX + 200];
+    value was = SLU_JSON_NONE;
+    (void)slu_json_get(root, "output", &was);
+    bool folder = is_folder(ctx->common.output);
+    int rc = add_output(ctx, folder, &file, err);
+    if (rc && folder && err->sys_errno == ENOENT) {
+        *err = (struct slu_err)SLU_ERR_INIT;
+        *v = MAKE; /* was stopped: it goes on */
+        return SLU_OK;
+    }
+    if (!rc)
+        rc = cli_input_compare(&file.item[0], was, text, sizeof text, &what, err);
+    /* What was cut, or is of another kind, is not what was made. */
+    if (!rc && what)
+        rc = cli_input_sign(file.item, err);
+    bool whole = !rc && what && (folder || file.item[0].kind == CLI_IN_STREAM);
+    cli_inputs_release(&file);
+    if (rc)
+        return rc;
+    if (whole)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s: is another %s than its manifest says; remove one of "
+                        "them, or use %s",
+                        ctx->common.output, folder ? "set" : "stream",
+                        folder ? "--replace-set" : "-f");
+    if (what)
+        cli_note(ctx, "%s: is not whole, and is made again", ctx->common.output);
+    *v = what || !others_there(ctx, root) ? MAKE : DONE;
+    return SLU_OK;
+}
+
+/* The books of then. Those that are not there, or do not balance, are no one's: the
+ * work is done again. */
+static enum verdict take_books(struct cli_ctx *ctx, value root)
+{
+    struct slu_ledger l;
+    struct slu_err why = SLU_ERR_INIT;
+    if (slu_ledger_get_json(&l, root, &why) || slu_ledger_check(&l, &why)) {
+        cli_note(ctx, "%s: %s", ctx->manifest->path, why.msg);
+        return MAKE;
+    }
+    ctx->ledger = l;
+    return DONE;
+}
+
+static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
+                   struct slu_err *err)
+{
+    value root = slu_json_root(m->old);
+    struct slu_buf was = SLU_BUF_INIT;
+    char text[2 * PATH_MAX + 200];
+    const char *what = text;
+    int rc = read_args(&was, root, err);
+    bool differs = !rc && (run_differs(ctx, root, text, sizeof text) ||
+                           args_differ(&was, &m->args, text, sizeof text));
+    slu_buf_release(&was);
+    if (!rc && !differs)
+        rc = inputs_differ(&m->in, root, text, sizeof text, &what, err);
+    if (rc)
+        return rc;
+    if (what)
+        return slu_fail(err, SLU_E_MISMATCH, "%s: %s; remove it or use %s",
+                        ctx->common.output, what,
+                        is_folder(ctx->common.output) ? "--replace-set" : "-f");
+    for (size_t i = 0; i < m->in.n; i++)
+        if (!m->in.item[i].regular)
+            return SLU_OK; /* nobody knows what is in it */
+    rc = output_there(ctx, root, v, err);
+    if (!rc && *v == DONE)
+        *v = take_books(ctx, root);
+    return rc ? slu_err_at(err, "%s", m->path) : rc;
+}
+
+/* A manifest that cannot be read is none. */
+static int load(struct cli_ctx *ctx, struct cli_manifest *m, struct slu_err *err)
+{
+    struct slu_err why = SLU_ERR_INIT;
+    if (ctx->common.force || (ctx->tool->replaces && ctx->tool->replaces(ctx->opts)) ||
+        access(m->path, F_OK) || access(ctx->common.output, F_OK) ||
+        !slu_json_load(&m->old, m->path, &why))
+        return SLU_OK;
+    if (why.sys_errno == ENOENT)
+        return SLU_OK; /* a run beside this one has begun */
+    if (why.code == SLU_E_NOMEM || why.code == SLU_E_IO) {
+        *err = why;
+        return why.code;
+    }
+    cli_note(ctx, "%s", why.msg);
+    return SLU_OK;
+}
+
+/* The arguments, as a manifest says them. */
+static int put_args(struct cli_ctx *ctx, struct slu_buf *args, struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = cli_arguments(ctx, &b, true, err);
+    for (size_t at = 0; at < b.len && !rc; at += strlen((char *)b.data + at) + 1) {
+        char *text = NULL;
+        rc = cli_as_written(&text, (char *)b.data + at, err);
+        if (!rc)
+            rc = slu_buf_append(args, text, strlen(text) + 1, err);
+        free(text);
+    }
+    slu_buf_release(&b);
+    return rc;
+}
+
+int cli_manifest_name(const struct cli_ctx *ctx, char **path, struct slu_err *err)
+{
+    static const char suffix[] = ".manifest.json";
+    const struct cli_common *c = &ctx->common;
+    const char *output = c->output;
+    bool file = output && strcmp(output, "-");
+    struct stat st;
+    *path = NULL;
+    if (c->manifest && !file)
+        return slu_fail(err, SLU_E_USAGE, "--manifest goes with -o FILE");
+    if (!file || !(c->part.n || c->manifest))
+        return SLU_OK;
+    if (!stat(output, &st) &&
+        !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_phase_of(ctx))))
+        return SLU_OK;
+    size_t n = strlen(output);
+    while (n > 1 && output[n - 1] == '/')
+        n--; /* a folder's is beside it too */
+    size_t name = n;
+    while (name && output[name - 1] != '/')
+        name--;
+    if (n - name <= 2 && !strncmp(output + name, "..", n - name))
+        return slu_fail(err, SLU_E_USAGE,
+                        "-o %s: a manifest lies beside the folder; call it by its name",
+                        output);
+    if (n - name + sizeof suffix - 1 > NAME_MAX)
+        return slu_fail(err, SLU_E_USAGE,
+                        "-o %s: too long a name: %s of it would be longer than a name "
+                        "may be",
+                        output, suffix);
+    return asprintf(path, "%.*s%s", (int)n, output, suffix) < 0 ? slu_fail_nomem(err, 1)
+                                                                : SLU_OK;
+}
+
+int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
+{
+    enum verdict v = MAKE;
+    char *path;
+    *skip = false;
+    int rc = cli_manifest_name(ctx, &path, err);
+    if (rc || !path)
+        return rc;
+    struct cli_manifest *m = calloc(1, sizeof *m);
+    if (!m) {
+        free(path);
+        return slu_fail_nomem(err, sizeof *m);
+    }
+    ctx->manifest = m;
+    m->path = path;
+    rc = put_args(ctx, &m->args, err);
+    if (!rc)
+        rc = cli_inputs_of_run(ctx, &m->in, err);
+    if (!rc)
+        rc = load(ctx, m, err);
+    if (!rc && m->old)
+        rc = compare(ctx, m, &v, err);
+    *skip = !rc && v == DONE;
+    if (*skip) {
+        cli_stat_json(ctx, "skipped", "true");
+        cli_note(ctx, "%s: is there already", ctx->common.output);
+    } else if (!rc && !access(m->path, F_OK) && unlink(m->path) && errno != ENOENT) {
+        rc = slu_fail_errno(err, "%s: cannot be removed", m->path);
+    }
+    return rc;
+}
+
+/* ---- after ---- */
+
+static int put_arguments(struct slu_buf *b, const struct slu_buf *args,
+                         struct slu_err *err)
+{
+    int rc = slu_buf_printf(b, err, ",\n  \"arguments\": [");
+    for (size_t at = 0; at < args->len && !rc;) {
+        const char *s = (const char *)args->data + at;
+        if (at)
+            rc = slu_buf_append(b, ", ", 2, err);
+        if (!rc)
+            rc = slu_json_put_string(b, s, strlen(s), err);
+        at += strlen(s) + 1;
+    }
+    return rc ? rc : slu_buf_append(b, "]", 1, err);
+}
+
+static int put_inputs(struct slu_buf *b, struct cli_inputs *in, struct slu_err *err)
+{
+    int rc = slu_buf_printf(b, err, ",\n  \"inputs\": [");
+    for (size_t i = 0; i < in->n && !rc; i++) {
+        rc = cli_input_check(&in->item[i], err);
+        if (!rc)
+            rc = cli_input_sign(&in->item[i], err);
+        if (!rc)
+            rc = slu_buf_printf(b, err, "%s\n    ", i ? "," : "");
+        if (!rc)
+            rc = cli_input_put(b, &in->item[i], true, err);
+    }
+    return rc ? rc : slu_buf_append(b, "]", 1, err);
+}
+
+static int put_others(struct slu_buf *b, const struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct stat st;
+    int rc = SLU_OK, n = 0;
+    for (const struct cli_opt *o = ctx->tool->opt; o && o->name && !rc; o++) {
+        if (o->kind != CLI_OUTPUT || !cli_path(o, ctx->opts) ||
+            stat(cli_path(o, ctx->opts), &st) || !S_ISREG(st.st_mode))
+            continue;
+        rc = slu_buf_printf(b, err, "%s\"%s\": {\"bytes\": %llu}",
+                            n++ ? ", " : ",\n  \"outputs\": {", o->name,
+                            (ull)st.st_size);
+    }
+    return rc || !n ? rc : slu_buf_append(b, "}", 1, err);
+}
+
+int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct cli_manifest *m = ctx->manifest;
+    struct slu_buf b = SLU_BUF_INIT;
+    struct cli_inputs file = {0};
+    struct stat st;
+    if (!m || stat(ctx->common.output, &st) ||
+        !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_phase_of(ctx))))
+        return SLU_OK; /* phases share a folder, and know what is in it */
+    int rc = slu_buf_append(&b, "{\n  ", 4, err);
+    if (!rc)
+        rc = cli_put_run(ctx, &b, err);
+    if (!rc)
+        rc = put_arguments(&b, &m->args, err);
+    if (!rc)
+        rc = slu_buf_printf(&b, err, ",\n  \"seed\": %llu", (ull)ctx->common.seed);
+    if (!rc)
+        rc = put_inputs(&b, &m->in, err);
+    if (!rc)
+        rc = add_output(ctx, S_ISDIR(st.st_mode), &file, err);
+    if (!rc)
+        rc = cli_input_sign(file.item, err);
+    if (!rc)
+        rc = slu_buf_printf(&b, err, ",\n  \"output\": ");
+    if (!rc)
+        rc = cli_input_put(&b, file.item, false, err);
+    if (!rc)
+        rc = put_others(&b, ctx, err);
+    if (!rc)
+        rc = slu_ledger_put_json(&b, &ctx->ledger, err);
+    if (!rc)
+        rc = slu_buf_append(&b, "\n}\n", 3, err);
+    if (!rc)
+        rc = slu_out_whole(m->path, b.data, b.len, err);
+    cli_inputs_release(&file);
+    slu_buf_release(&b);
+    return rc;
+}
+
+void cli_manifest_free(struct cli_ctx *ctx)
+{
+    struct cli_manifest *m = ctx->manifest;
+    if (!m)
+        return;
+    free(m->path);
+    cli_inputs_release(&m->in);
+    slu_buf_release(&m->args);
+    slu_json_free(m->old);
+    free(m);
+    ctx->manifest = NULL;
+}

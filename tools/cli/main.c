@@ -1,0 +1,135 @@
+/* main() of every program: the plumbing around slu_tool.run. */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/io.h"
+#include "tools/cli/cli_manifest.h"
+#include "tools/cli/cli_private.h"
+
+enum { EXIT_USAGE = 2, EXIT_STOPPED = 75 };
+
+/* A file opened by us must never become standard input, output or error by accident;
+ * what would use one that was closed gets EBADF, rather than silence. */
+static void open_standard_fds(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* Outputs have no final name until they are whole (lib/base/io.h), so what is unfinished
+ * leaves nothing; whole shards of a set stay, and the next run of shuffle takes the set
+ * over. */
+static void stopped(int signo)
+{
+    static const char line[] = "stopped by a signal; no output was finished\n";
+    const char *name = slu_tool.name;
+    (void)!write(STDERR_FILENO, name, strlen(name));
+    (void)!write(STDERR_FILENO, ": ", 2);
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    (void)signo;
+    slu_out_unlink_temps();
+    _exit(EXIT_STOPPED);
+}
+
+/* From the keyboard, or a terminal that is gone: the shell is to see by what we ended.
+ */
+static void interrupted(int signo)
+{
+    slu_out_unlink_temps();
+    signal(signo, SIG_DFL);
+    raise(signo);
+}
+
+static void set_signals(void)
+{
+    static const int from_user[] = {SIGINT, SIGHUP};
+    struct sigaction sa = {.sa_handler = stopped};
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_IGN); /* past ulimit -f write says EFBIG */
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGUSR1, &sa, NULL);
+    sa.sa_handler = interrupted;
+    for (size_t i = 0; i < sizeof from_user / sizeof *from_user; i++) {
+        struct sigaction was;
+        if (!sigaction(from_user[i], NULL, &was) && was.sa_handler == SIG_DFL)
+            sigaction(from_user[i], &sa, NULL); /* nohup stays nohup */
+    }
+}
+
+/* What was printed must have arrived (a full disk, /dev/full). */
+static int flush_stdout(struct slu_err *err)
+{
+    if (fflush(stdout) || ferror(stdout))
+        return slu_fail_errno(err, "standard output: cannot be written");
+    return SLU_OK;
+}
+
+/* Whoever asked for a device by name learns that nothing ran there. */
+static void warn_of_idle_device(struct cli_ctx *ctx)
+{
+    if (slu_tool.uses_device && ctx->common.device == SLU_DEVICE_CUDA &&
+        !(ctx->device && ctx->device->taken))
+        cli_warn(ctx, "--device cuda: no kernel had work to do, the CPU did all of it");
+}
+
+int main(int argc, char **argv)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct cli_ctx ctx = {.tool = &slu_tool};
+    enum cli_outcome outcome = CLI_RUN;
+
+    open_standard_fds();
+    set_signals();
+    /* Large blocks go back to the system when they are freed: -M is about what is in
+     * use. */
+    mallopt(M_MMAP_THRESHOLD, 256 << 10);
+    mallopt(M_ARENA_MAX, 4);
+
+    ctx.opts = calloc(1, slu_tool.opts_size ? slu_tool.opts_size : 1);
+    int rc = ctx.opts ? SLU_OK : slu_fail_nomem(&err, slu_tool.opts_size);
+    if (!rc && slu_tool.defaults)
+        slu_tool.defaults(ctx.opts);
+    if (!rc)
+        rc = cli_parse(&ctx, argc, argv, &outcome, &err);
+    if (!rc && outcome == CLI_HELP)
+        cli_print_help(&slu_tool, stdout);
+    if (!rc && outcome == CLI_VERSION)
+        printf("%s (sluice) %s\n", slu_tool.name, SLU_VERSION);
+    if (!rc && outcome == CLI_RUN) {
+        bool skip = false;
+        rc = cli_outputs_check(&ctx, &err);
+        if (!rc)
+            rc = cli_report_open(&ctx, &err);
+        if (!rc)
+            rc = cli_manifest_begin(&ctx, &skip, &err);
+        if (!rc && !skip) {
+            rc = slu_tool.run(&ctx, &err);
+            if (!rc) {
+                cli_report_input(&ctx);
+                warn_of_idle_device(&ctx);
+            }
+            if (!rc)
+                rc = cli_manifest_end(&ctx, &err);
+        }
+        if (!rc)
+            rc = cli_report_write(&ctx, &err);
+    }
+    if (!rc)
+        rc = flush_stdout(&err);
+    if (rc)
+        cli_error(&ctx, &err);
+    cli_report_free(&ctx);
+    cli_manifest_free(&ctx);
+    cli_outputs_free(&ctx);
+    cli_names_release(&ctx.expanded);
+    if (slu_tool.release && ctx.opts)
+        slu_tool.release(ctx.opts);
+    free(ctx.opts);
+    return rc == SLU_OK ? EXIT_SUCCESS : rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
+}

@@ -1,0 +1,320 @@
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/stream/account_json.h"
+#include "tools/cli/cli_private.h"
+
+enum { MAX_PHASES = 16 };
+
+struct cli_report {
+    double began;
+    struct slu_out *stats; /* opened at the start, so that a bad name is found then */
+    struct {
+        const char *name;
+        double seconds;
+        char device[64]; /* "": was not said */
+    } phase[MAX_PHASES];
+    unsigned n_phase;
+    int phase_now; /* -1: none */
+    double phase_began;
+    struct slu_buf extra; /* `, "key": json` … */
+    bool draw, drawn;
+    atomic_flag drawing;
+    _Atomic double next_draw;
+    _Atomic uint64_t bytes, tokens;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct cli_report *r = calloc(1, sizeof *r);
+    struct stat st;
+    if (!r)
+        return slu_fail_nomem(err, sizeof *r);
+    r->began = now();
+    r->phase_now = -1;
+    atomic_flag_clear(&r->drawing);
+    /* In a line of programs the last one draws for all of them. */
+    bool last = fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode);
+    r->draw = ctx->common.progress == 1 ||
+              (ctx->common.progress == 0 && isatty(STDERR_FILENO) && last &&
+               !ctx->common.quiet);
+    ctx->report = r;
+    return ctx->common.stats ? slu_out_open(&r->stats, ctx->common.stats, err) : SLU_OK;
+}
+
+void cli_report_free(struct cli_ctx *ctx)
+{
+    if (ctx->report) {
+        slu_buf_release(&ctx->report->extra);
+        slu_out_abort(ctx->report->stats);
+    }
+    free(ctx->report);
+    ctx->report = NULL;
+}
+
+/* ---- phases and figures ---- */
+
+static void end_phase(struct cli_report *r)
+{
+    if (r->phase_now >= 0)
+        r->phase[r->phase_now].seconds += now() - r->phase_began;
+    r->phase_now = -1;
+}
+
+void cli_phase(struct cli_ctx *ctx, const char *name)
+{
+    struct cli_report *r = ctx->report;
+    end_phase(r);
+    unsigned i = 0;
+    while (i < r->n_phase && strcmp(r->phase[i].name, name))
+        i++;
+    if (i == MAX_PHASES)
+        return;
+    if (i == r->n_phase)
+        r->phase[r->n_phase++].name = name;
+    r->phase_now = (int)i;
+    r->phase_began = now();
+}
+
+void cli_phase_on(struct cli_ctx *ctx, const char *name, const char *device)
+{
+    struct cli_report *r = ctx->report;
+    cli_phase(ctx, name);
+    if (r->phase_now >= 0)
+        snprintf(r->phase[r->phase_now].device, sizeof r->phase->device, "%s", device);
+}
+
+void cli_stat_json(struct cli_ctx *ctx, const char *key, const char *json)
+{
+    /* Without memory for it a figure is missing from the report; nothing else is lost.
+     */
+    (void)!slu_buf_printf(&ctx->report->extra, NULL, ",\n  \"%s\": %s", key, json);
+}
+
+void cli_stat_u64(struct cli_ctx *ctx, const char *key, uint64_t v)
+{
+    char s[32];
+    snprintf(s, sizeof s, "%llu", (unsigned long long)v);
+    cli_stat_json(ctx, key, s);
+}
+
+void cli_stat_double(struct cli_ctx *ctx, const char *key, double v)
+{
+    char s[64];
+    snprintf(s, sizeof s, v == v && v - v == 0 ? "%.9g" : "null", v);
+    cli_stat_json(ctx, key, s);
+}
+
+/* ---- progress and messages ---- */
+
+static void scaled(double v, const char *unit, char *out, size_t n)
+{
+    static const char *const prefix[] = {"", "k", "M", "G", "T", "P"};
+    int i = 0;
+    while (v >= 1000 && i < 5) {
+        v /= 1000;
+        i++;
+    }
+    snprintf(out, n, v >= 100 || i == 0 ? "%.0f %s%s" : "%.1f %s%s", v, prefix[i],
+             unit);
+}
+
+static void erase(struct cli_report *r)
+{
+    if (r && r->drawn)
+        fputs(isatty(STDERR_FILENO) ? "\r\033[K" : "\n", stderr);
+    if (r)
+        r->drawn = false;
+}
+
+void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens)
+{
+    struct cli_report *r = ctx->report;
+    r->bytes = bytes;
+    r->tokens = tokens;
+    double t;
+    if (!r->draw || (t = now()) < r->next_draw || atomic_flag_test_and_set(&r->drawing))
+        return;
+    char a[32], b[32], c[32];
+    double s = t - r->began;
+    scaled((double)bytes, "B", a, sizeof a);
+    scaled((double)tokens, "tok", b, sizeof b);
+    scaled(s > 0 ? (double)tokens / s : 0, "tok/s", c, sizeof c);
+    fprintf(stderr, "\r%s: %s, %s, %s, %.0f s\033[K", ctx->tool->name, a, b, c, s);
+    fflush(stderr);
+    r->drawn = true;
+    r->next_draw = t + 0.2;
+    atomic_flag_clear(&r->drawing);
+}
+
+static void say(struct cli_ctx *ctx, const char *fmt, va_list ap)
+{
+    char line[2048];
+    vsnprintf(line, sizeof line, fmt, ap);
+    slu_one_line(line);
+    erase(ctx->report);
+    fprintf(stderr, "%s: %s\n", ctx->tool->name, line);
+}
+
+void cli_error(struct cli_ctx *ctx, const struct slu_err *err)
+{
+    erase(ctx->report);
+    fprintf(stderr, "%s: %s\n", ctx->tool->name, err->msg);
+}
+
+void cli_warn(struct cli_ctx *ctx, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (!ctx->common.quiet)
+        say(ctx, fmt, ap);
+    va_end(ap);
+}
+
+void cli_warn_text(void *ctx, const char *text)
+{
+    cli_warn(ctx, "%s", text);
+}
+
+void cli_note(struct cli_ctx *ctx, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (ctx->common.verbose)
+        say(ctx, fmt, ap);
+    va_end(ap);
+}
+
+/* ---- the report ---- */
+
+int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *err)
+{
+    int rc = slu_buf_printf(b, err, "\"program\": \"%s\",\n  \"version\": \"%s\"",
+                            ctx->tool->name, SLU_VERSION);
+    if (!rc && ctx->tool->mode)
+        rc = slu_buf_printf(b, err, ",\n  \"mode\": \"%s\"", ctx->tool->mode(ctx));
+    if (!rc && cli_phase_of(ctx))
+        rc = slu_buf_printf(b, err, ",\n  \"phase\": \"%s\"", cli_phase_of(ctx));
+    if (!rc && ctx->common.part.n)
+        rc = slu_buf_printf(b, err, ",\n  \"part\": [%llu, %llu]",
+                            (unsigned long long)ctx->common.part.i,
+                            (unsigned long long)ctx->common.part.n);
+    return rc;
+}
+
+/* Bytes of the largest resident set since this program began. getrusage() would count
+ * what the process was before exec. */
+static uint64_t peak_rss(void)
+{
+    char line[256];
+    unsigned long long kib = 0;
+    FILE *f = fopen("/proc/self/status", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %llu kB", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    if (!kib) {
+        struct rusage ru;
+        getrusage(RUSAGE_SELF, &ru);
+        kib = (unsigned long long)ru.ru_maxrss;
+    }
+    return kib * 1024;
+}
+
+/* Where the phases ran, for those programs that say so. */
+static int put_devices(const struct cli_report *r, struct slu_buf *b,
+                       struct slu_err *err)
+{
+    bool any = false;
+    int rc = SLU_OK;
+    for (unsigned i = 0; !rc && i < r->n_phase; i++)
+        if (*r->phase[i].device) {
+            rc = slu_buf_printf(b, err, "%s\"%s\": \"%s\"",
+                                any ? ", " : ",\n  \"phase_devices\": {",
+                                r->phase[i].name, r->phase[i].device);
+            any = true;
+        }
+    return rc || !any ? rc : slu_buf_printf(b, err, "}");
+}
+
+static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct cli_report *r = ctx->report;
+    struct slu_buf b = SLU_BUF_INIT;
+    struct rusage ru;
+    getrusage(RUSAGE_SELF, &ru);
+    int rc = slu_buf_append(&b, "{\n  ", 4, err);
+    if (!rc)
+        rc = cli_put_run(ctx, &b, err);
+    if (!rc)
+        rc = slu_ledger_put_json(&b, &ctx->ledger, err);
+    if (!rc)
+        rc = slu_buf_printf(
+            &b, err,
+            ",\n  \"seconds\": %.6f,\n  \"cpu_seconds\": %.6f,\n  \"peak_rss_bytes\": "
+            "%llu,\n  "
+            "\"spill_bytes\": %llu,\n  \"device\": \"%s\",\n  \"threads\": %llu,\n  "
+            "\"memory_bytes\": %llu,\n  \"phases\": {",
+            now() - r->began,
+            (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
+                1e-6 * (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec),
+            (unsigned long long)peak_rss(), (unsigned long long)ctx->spill_bytes,
+            ctx->device ? ctx->device->name : "cpu",
+            (unsigned long long)ctx->common.threads,
+            (unsigned long long)ctx->common.memory);
+    for (unsigned i = 0; !rc && i < r->n_phase; i++)
+        rc = slu_buf_printf(&b, err, "%s\"%s\": %.6f", i ? ", " : "", r->phase[i].name,
+                            r->phase[i].seconds);
+    if (!rc)
+        rc = slu_buf_printf(&b, err, "}");
+    if (!rc)
+        rc = put_devices(r, &b, err);
+    if (!rc)
+        rc = slu_buf_printf(&b, err, "%.*s\n}\n", (int)r->extra.len,
+                            (char *)r->extra.data);
+    if (!rc)
+        rc = slu_out_write(r->stats, b.data, b.len, err);
+    struct slu_out *out = r->stats;
+    r->stats = NULL;
+    if (!rc)
+        rc = slu_out_close(out, err);
+    else
+        slu_out_abort(out);
+    slu_buf_release(&b);
+    return rc;
+}
+
+int cli_report_write(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct cli_report *r = ctx->report;
+    const struct slu_ledger *l = &ctx->ledger;
+    end_phase(r);
+    erase(r);
+    if ((r->draw || ctx->common.verbose) && (l->in.tokens || l->out.tokens)) {
+        uint64_t dropped = 0;
+        double s = now() - r->began;
+        for (unsigned i = 0; i < l->n_dropped; i++)
+            dropped += l->dropped[i].n.tokens;
+        fprintf(
+            stderr,
+            "%s: %llu documents, %llu tokens in; %llu sequences, %llu tokens out; %llu "
+            "dropped; %.1f s\n",
+            ctx->tool->name, (unsigned long long)l->in.documents,
+            (unsigned long long)l->in.tokens, (unsigned long long)l->out.sequences,
+            (unsigned long long)l->out.tokens, (unsigned long long)dropped, s);
+    }
+    return ctx->common.stats ? write_stats(ctx, err) : SLU_OK;
+}

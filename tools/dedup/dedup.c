@@ -1,0 +1,423 @@
+/* dedup: drops sequences that came before, in one of several senses: a mode each.
+ *
+ * The option table, the choice of the mode, and the stream that every mode reads and
+ * writes. The modes are tools/dedup_MODE.c; see dedup_private.h for how one is added.
+ */
+#include <string.h>
+
+#include "lib/dedup/exact/exact_flow.h"
+#include "lib/dedup/against/index.h"
+#include "lib/dedup/near/near_private.h"
+#include "lib/dedup/ngrams/ngrams.h"
+#include "lib/dedup/substring/substring_flow.h"
+#include "tools/cli/cli_inputs.h"
+#include "tools/dedup/dedup.h"
+
+static const char *const unit_names[] = {"word", "token", NULL};
+static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
+static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
+
+/* The provenance says what the index holds, not where it lies: see dedup_against. */
+static int take_against(void *opts, const char *value, struct slu_err *err)
+{
+    struct dedup_opts *o = opts;
+
+    (void)err;
+    o->against = value;
+    return SLU_OK;
+}
+
+#define AT(field) offsetof(struct dedup_opts, field)
+static const struct cli_opt options[] = {
+    {"exact", 0, CLI_FLAG, AT(exact), NULL,
+     "drop what has the same tokens as something before it; the default", NULL, false,
+     NULL},
+    {"near", 0, CLI_FLAG, AT(near), NULL,
+     "drop what is similar to something kept (MinHash, then checked)", NULL, true,
+     NULL},
+    {"ngrams", 0, CLI_MAYBE_CHOICE, AT(ngrams), "both|paragraph|document",
+     "drop paragraphs, then documents (both, the\n"
+     "default), whose n-grams came before, by a\n"
+     "Bloom filter",
+     ngrams_names, true, NULL},
+    {"bands", 0, CLI_COUNT, AT(bands), "N", "near: bands of a signature; default 14",
+     NULL, true, NULL},
+    {"rows", 0, CLI_COUNT, AT(rows), "N", "near: values in a band; default 8", NULL,
+     true, NULL},
+    {"ngram", 0, CLI_COUNT, AT(ngram), "N",
+     "near, ngrams: words of an n-gram; default 5,\n"
+     "ngrams 13, where 0 compares all words at once",
+     NULL, true, NULL},
+    {"threshold", 0, CLI_CUSTOM, AT(threshold), "J",
+     "near: least Jaccard similarity of n-grams; default 0.8", NULL, true,
+     dedup_parse_threshold},
+    {"unit", 0, CLI_CHOICE, AT(unit), "word|token",
+     "near, ngrams: what n-grams are made of; default\nword", unit_names, true, NULL},
+    {"keep", 0, CLI_CHOICE, AT(keep), "first|longest|domain-order",
+     "near: what stays of similar ones; default first", keep_names, true, NULL},
+    {"domains", 0, CLI_STRING, AT(domains), "A,B,...",
+     "near: the order of --keep domain-order, what to keep first", NULL, true, NULL},
+    {"no-verify", 0, CLI_UNFLAG, AT(verify), NULL,
+     "near: drop what shares a band, similar or not", NULL, true, NULL},
+    {"band-cap", 0, CLI_COUNT, AT(band_cap), "N",
+     "near: compare with the first N of a band alone; default 256", NULL, true, NULL},
+    {"audit", 0, CLI_MAYBE_COUNT, AT(audit), "N",
+     "near: say what the bands missed, by an exact join with N documents\n"
+     "(default 1000), and how similar what is dropped is",
+     NULL, false, NULL},
+    {"overlap", 0, CLI_CUSTOM, AT(overlap), "FRACTION",
+     "ngrams: so many of them must have come before;\n"
+     "default 0.8",
+     NULL, true, dedup_parse_overlap},
+    {"fp-rate", 0, CLI_FRACTION, AT(fp_rate), "FRACTION",
+     "ngrams: so many new ones the filter may take\n"
+     "for seen; default 0.01",
+     NULL, true, NULL},
+    {"min-words", 0, CLI_COUNT, AT(min_words), "N",
+     "ngrams: what has fewer words stays; default: as\n"
+     "--ngram",
+     NULL, true, NULL},
+    {"report", 0, CLI_OUTPUT, AT(report), "FILE",
+     "ngrams: write what went there, as JSON lines;\n"
+     "against: which items were found",
+     NULL, false, NULL},
+    {"save-index", 0, CLI_OUTPUT, AT(save_index), "INDEX",
+     "exact, near: describe there what stays, for --against;\n"
+     "ngrams: drop nothing, keep all n-grams there",
+     NULL, false, NULL},
+    {"against", 0, CLI_CUSTOM, AT(against_id), "INDEX",
+     "exact, near: drop what is like something in INDEX too;\n"
+     "alone: drop what shares an n-gram with what is in INDEX",
+     NULL, true, take_against},
+    {"cut", 0, CLI_FLAG, AT(cut), NULL,
+     "against: only the paragraphs that do;\n"
+     "substring: take passages out, the default",
+     NULL, true, NULL},
+    {"window", 0, CLI_COUNT, AT(window), "N",
+     "cut: and those within N words of such an n-gram", NULL, true, NULL},
+    CLI_FLOW_ROWS(AT(flow), "sign|group|verify|cluster|ask|match|filter"),
+    {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
+     "write what was dropped, and what was kept for it, as JSON lines", NULL, false,
+     NULL},
+    {"substring", 0, CLI_COUNT, AT(substring), "N",
+     "cut out passages of N or more tokens that came before; 50 is usual", NULL, true,
+     NULL},
+    {"annotate", 0, CLI_FLAG, AT(annotate), NULL,
+     "substring: leave the tokens, write the passages to --pairs", NULL, true, NULL},
+    {"min-keep", 0, CLI_COUNT, AT(min_keep), "N",
+     "substring: pieces of fewer than N tokens around a cut go too", NULL, true, NULL},
+    {0},
+};
+_Static_assert(sizeof options / sizeof *options <= 64, "a bit each in cli_ctx.given");
+
+/* The option that chooses a mode has its name. */
+static const struct {
+    enum dedup_mode mode;
+    const char *name;
+    int (*run)(struct cli_ctx *ctx, struct slu_err *err);
+    int (*stage)(struct cli_ctx *ctx, struct slu_err *err); /* NULL: it has none */
+} modes[] = {
+    {DEDUP_EXACT, "exact", dedup_exact, dedup_exact_stage},
+    {DEDUP_NEAR, "near", dedup_near, dedup_near_stage},
+    {DEDUP_NGRAMS, "ngrams", dedup_ngrams, NULL},
+    {DEDUP_AGAINST, "against", dedup_against, NULL},
+    {DEDUP_SUBSTRING, "substring", dedup_substring, dedup_substring_stage},
+};
+enum { N_MODE = sizeof modes / sizeof *modes };
+
+/* Options that only some modes have. */
+static const struct {
+    const char *name;
+    unsigned modes; /* bits of enum dedup_mode */
+} belongs[] = {
+    {"pairs", DEDUP_EXACT | DEDUP_NEAR | DEDUP_SUBSTRING},
+    {"bands", DEDUP_NEAR},
+    {"rows", DEDUP_NEAR},
+    {"ngram", DEDUP_NEAR | DEDUP_NGRAMS},
+    {"threshold", DEDUP_NEAR},
+    {"unit", DEDUP_NEAR | DEDUP_NGRAMS},
+    {"no-verify", DEDUP_NEAR},
+    {"band-cap", DEDUP_NEAR},
+    {"audit", DEDUP_NEAR},
+    {"keep", DEDUP_NEAR},
+    {"domains", DEDUP_NEAR},
+    {"overlap", DEDUP_NGRAMS},
+    {"fp-rate", DEDUP_NGRAMS},
+    {"min-words", DEDUP_NGRAMS},
+    {"report", DEDUP_NGRAMS | DEDUP_AGAINST},
+    {"save-index", DEDUP_EXACT | DEDUP_NEAR | DEDUP_NGRAMS},
+    {"cut", DEDUP_AGAINST | DEDUP_SUBSTRING},
+    {"window", DEDUP_AGAINST},
+    {"stage", DEDUP_EXACT | DEDUP_NEAR | DEDUP_SUBSTRING},
+    {"phase", DEDUP_EXACT | DEDUP_NEAR | DEDUP_SUBSTRING},
+    {"stages", DEDUP_EXACT | DEDUP_NEAR | DEDUP_SUBSTRING},
+    {"annotate", DEDUP_SUBSTRING},
+    {"min-keep", DEDUP_SUBSTRING},
+};
+
+/* Options that go with no stage. */
+static const char *const whole_only[] = {"pairs", "annotate", "audit", "save-index",
+                                         "against"};
+
+static void defaults(void *opts)
+{
+    struct dedup_opts *o = opts;
+
+    o->bands = 14;
+    o->rows = 8;
+    o->threshold_num = 4;
+    o->threshold_den = 5;
+    o->band_cap = 256;
+    o->verify = true;
+    o->ngrams = -1;
+    o->ngram = o->min_words = UINT64_MAX;
+    o->overlap_num = 4;
+    o->overlap_den = 5;
+    o->fp_rate = DEDUP_FP_RATE;
+}
+
+/* ---- the mode ---- */
+
+static bool given(const struct cli_ctx *ctx, const char *name)
+{
+    for (size_t i = 0; options[i].name; i++)
+        if (!strcmp(options[i].name, name))
+            return ctx->given >> i & 1;
+    return false;
+}
+
+/* Options of other modes would do nothing, and nobody would know. */
+static int check_belongs(const struct cli_ctx *ctx, unsigned mode, struct slu_err *err)
+{
+    for (size_t i = 0; i < sizeof belongs / sizeof *belongs; i++) {
+        if ((belongs[i].modes & mode) || !given(ctx, belongs[i].name))
+            continue;
+        char list[256] = "";
+        for (size_t k = 0, n = 0; k < N_MODE; k++)
+            if (belongs[i].modes & modes[k].mode && n < sizeof list)
+                n += (size_t)snprintf(list + n, sizeof list - n, "%s--%s",
+                                      n ? " or " : "", modes[k].name);
+        return slu_fail(err, SLU_E_USAGE, "--%s goes with %s; see --help",
+                        belongs[i].name, list);
+    }
+    return SLU_OK;
+}
+
+static int check_stage(const struct cli_ctx *ctx, enum dedup_mode mode,
+                       struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+
+    for (size_t i = 0; i < sizeof whole_only / sizeof *whole_only; i++)
+        if (given(ctx, whole_only[i]))
+            return slu_fail(err, SLU_E_USAGE, "--%s does not go with --stage",
+                            whole_only[i]);
+    return mode == DEDUP_NEAR        ? dedup_near_check(ctx, o, err)
+           : mode == DEDUP_SUBSTRING ? dedup_substring_check(o, err)
+                                     : SLU_OK;
+}
+
+static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
+{
+    const struct dedup_opts *o = ctx->opts;
+
+    return o->near                   ? slu_near_spec(o->keep != DEDUP_KEEP_FIRST)
+           : given(ctx, "substring") ? &slu_passages_flow_spec
+           : given(ctx, "exact") || (o->ngrams < 0 && !o->against)
+               ? slu_exact_spec(o->pairs != NULL)
+               : NULL;
+}
+
+static const char *mode_of(const struct cli_ctx *ctx)
+{
+    for (size_t i = 0; i < N_MODE; i++)
+        if (given(ctx, modes[i].name))
+            return modes[i].name;
+    return modes[0].name;
+}
+
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    if (cli_flow_asked(ctx))
+        return SLU_OK;
+    if (o->ngrams >= 0)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--part: --ngrams asks what came before in the whole stream, "
+                        "which cannot be split; run it as one");
+    return slu_fail(err, SLU_E_USAGE,
+                    "--part: duplicates across parts would stay; use --stage");
+}
+
+static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    int rc = cli_flow_inputs(ctx, in, err);
+
+    return rc || !o->against ? rc : cli_inputs_add(in, o->against, 0, UINT64_MAX, err);
+}
+
+static int check_ngrams(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    if (!cli_flow_asked(ctx))
+        return SLU_OK;
+    return slu_fail(err, SLU_E_USAGE,
+                    "--ngrams has no stages: what its filter has seen depends on the "
+                    "order of the whole stream");
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    size_t mode = 0;
+    bool chosen = false;
+
+    for (size_t i = 0; i < N_MODE; i++) {
+        if (!given(ctx, modes[i].name))
+            continue;
+        if (chosen && modes[i].mode == DEDUP_AGAINST &&
+            (modes[mode].mode == DEDUP_EXACT || modes[mode].mode == DEDUP_NEAR))
+            continue; /* which says what with */
+        if (chosen)
+            return slu_fail(err, SLU_E_USAGE,
+                            "--%s and --%s are two passes; run them one after another "
+                            "in a pipe: dedup --%s | dedup --%s",
+                            modes[mode].name, modes[i].name, modes[mode].name,
+                            modes[i].name);
+        mode = i;
+        chosen = true;
+    }
+    int rc = modes[mode].mode == DEDUP_NGRAMS ? check_ngrams(ctx, err) : SLU_OK;
+    if (rc == SLU_OK)
+        rc = check_belongs(ctx, modes[mode].mode, err);
+    if (rc == SLU_OK && cli_flow_asked(ctx))
+        rc = check_stage(ctx, modes[mode].mode, err);
+    if (rc == SLU_OK)
+        rc = cli_flow_begin(ctx, err);
+    if (rc)
+        return rc == SLU_EOF ? SLU_OK : rc;
+    return cli_flow_stage(ctx) ? modes[mode].stage(ctx, err)
+                               : modes[mode].run(ctx, err);
+}
+
+/* ---- a stream in, a stream out ---- */
+
+int dedup_open(struct dedup_io *io, struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+
+    *io = (struct dedup_io){.ctx = ctx};
+    int rc = cli_open_reader(ctx, &io->reader, err);
+    if (rc)
+        return rc;
+    const struct slu_header *h = slu_reader_header(io->reader);
+    struct slu_names *names = slu_reader_names(io->reader);
+    if (h->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has segment rows only, and no tokens to compare");
+    rc = cli_open_writer(ctx, &io->writer, h, names, false, err);
+    return rc ? rc : dedup_pairs_open(&io->pairs, o->pairs, names, err);
+}
+
+int dedup_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    io->tok += b->n_tok;
+    cli_progress(io->ctx, slu_reader_bytes(io->reader), io->tok);
+    int rc = io->index ? slu_index_put(io->index, b, err) : SLU_OK;
+    return rc ? rc : slu_writer_put(io->writer, b, err);
+}
+
+int dedup_close(struct dedup_io *io, const struct slu_sum *in, const char *reason,
+                struct slu_count dropped, struct slu_err *err)
+{
+    cli_book_in(io->ctx, in);
+    if (dropped.sequences)
+        slu_ledger_drop(&io->ctx->ledger, reason, dropped);
+    if (io->pairs.out && io->pairs.n != dropped.sequences)
+        return slu_fail(
+            err, SLU_E_CONSERVATION,
+            "internal error: %llu sequences were dropped and %llu reported; "
+            "please report it",
+            (unsigned long long)dropped.sequences, (unsigned long long)io->pairs.n);
+    int rc = dedup_pairs_close(&io->pairs, err);
+    struct slu_index_out *index = io->index;
+    io->index = NULL;
+    if (rc == SLU_OK)
+        rc = slu_index_close(index, err);
+    else
+        slu_index_abort(index);
+    if (rc)
+        return rc;
+    struct slu_writer *w = io->writer;
+    io->writer = NULL;
+    return cli_close_writer(io->ctx, w, err);
+}
+
+void dedup_abort(struct dedup_io *io)
+{
+    slu_writer_abort(io->writer);
+    io->writer = NULL;
+    dedup_pairs_abort(&io->pairs);
+    slu_index_abort(io->index);
+    io->index = NULL;
+    slu_reader_free(io->reader);
+    io->reader = NULL;
+}
+
+/* Words and n-grams are 8 bytes each, sets of them 16 and more. */
+static uint64_t tok_byte(const struct cli_ctx *ctx)
+{
+    const struct dedup_opts *o = ctx->opts;
+
+    if (given(ctx, "near"))
+        return 28;
+    if (given(ctx, "substring"))
+        return 6; /* and its blocks */
+    if (given(ctx, "exact"))
+        return 4;
+    if (o->ngrams < 0)
+        return !o->against ? 4 : o->cut ? 32 : 16;
+    return o->save_index ? 32 : o->ngrams == SLU_BY_DOCUMENT ? 24 : 40;
+}
+
+const struct slu_tool slu_tool = {
+    .name = "dedup",
+    .synopsis =
+        "[--exact] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
+        "      [-o FILE] [STREAM ...]\n"
+        "--near [--bands N --rows N] [--ngram N] [--unit word|token]\n"
+        "      [--threshold J] [--keep first|longest|domain-order] [--no-verify]\n"
+        "      [--audit] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
+        "      [-o FILE] [STREAM ...]\n"
+        "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token]\n"
+        "      [--overlap FRACTION] [--fp-rate FRACTION] [--min-words N]\n"
+        "      [--report FILE] [-o FILE] [STREAM ...]\n"
+        "--ngrams --save-index INDEX [--ngram N] [--min-words N] [STREAM ...]\n"
+        "--against INDEX [--cut [--window N]] [--report FILE] [STREAM ...]\n"
+        "--substring N [--cut [--min-keep N] | --annotate] [--pairs FILE]\n"
+        "      [-o FILE] [STREAM ...]\n"
+        "--exact|--near|--substring N --stage STAGE --work DIR [--part I/N] [--ranges "
+        "N]\n"
+        "      [-o FILE] [STREAM ...]",
+    .summary =
+        "Drops sequences that are equal or similar to one before them, or repeat it.",
+    .opt = options,
+    .opts_size = sizeof(struct dedup_opts),
+    .defaults = defaults,
+    .reads_stream = true,
+    .memory_floor = 32 << 20,
+    .spills = true,
+    .tok_byte = tok_byte,
+    .check_part = check_part,
+    .flow = flow,
+    .flow_at = AT(flow),
+    .mode = mode_of,
+    .inputs = inputs,
+    .examples = "  tokenize corpus.jsonl | dedup -o unique.tks\n"
+                "  dedup --pairs dropped.jsonl web.tks books.tks -o unique.tks\n"
+                "  tokenize corpus.jsonl | dedup --near --threshold 0.7 -o fresh.tks\n"
+                "  tokenize corpus.jsonl | dedup --ngrams -M 8G -o fresh.tks\n"
+                "  dedup --substring 50 --pairs passages.jsonl docs.tks -o cut.tks",
+    .run = run,
+};

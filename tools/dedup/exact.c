@@ -1,0 +1,128 @@
+/* dedup --exact: drops sequences whose tokens came before; and --stage of it, one step
+ * of many, with files between (lib/dedup/exact/exact_flow.h). */
+#include "lib/dedup/exact/exact_flow.h"
+#include "lib/dedup/against/index.h"
+#include "lib/base/io.h"
+#include "tools/dedup/dedup.h"
+
+static int put_pair(void *ctx, const struct slu_exact_pair *p, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    return dedup_pairs_put(&io->pairs, &p->dropped, &p->kept, 1, 1, err);
+}
+
+static int known_doc(void *ctx, const struct slu_index_doc *d, uint64_t number,
+                     struct slu_err *err)
+{
+    return slu_exact_known(ctx, d->hash, number, err);
+}
+
+static int known(void *ctx, struct slu_exact *x, struct slu_err *err)
+{
+    return dedup_index_read(ctx, DEDUP_EXACT, known_doc, x, err);
+}
+
+int dedup_exact(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct dedup_io io;
+    struct slu_exact *x = NULL;
+    struct slu_sum in = {0};
+    uint64_t share =
+        ctx->common.memory / 4; /* batches in flight; the rest: who was here */
+
+    io = (struct dedup_io){0};
+    int rc = dedup_index_name(ctx->opts, err);
+    if (!rc)
+        rc = dedup_open(&io, ctx, err);
+    if (!rc)
+        rc = dedup_index_create(&io, DEDUP_EXACT, err);
+    if (rc) {
+        dedup_abort(&io);
+        return rc;
+    }
+    struct slu_exact_cfg cfg = {.budget_byte = ctx->common.memory - share,
+                                .tmpdir = ctx->common.tmpdir,
+                                .n_threads = (unsigned)ctx->common.threads,
+                                .emit = dedup_emit,
+                                .pair = io.pairs.out ? put_pair : NULL,
+                                .known = known,
+                                .ctx = &io};
+    rc = slu_exact_new(&x, &cfg, err);
+    if (!rc)
+        rc = slu_exact_run(x, io.reader, cli_slots(ctx, share), &in, err);
+    if (!rc) {
+        const struct slu_exact_result *r = slu_exact_result(x);
+        ctx->spill_bytes = r->spilled_byte;
+        cli_stat_u64(ctx, "waited_sequences", r->waited);
+        rc = dedup_close(&io, &in, "exact-duplicate", r->dropped, err);
+    }
+    slu_exact_free(x);
+    dedup_abort(&io);
+    return rc;
+}
+
+/* ---- --stage ---- */
+
+static int begin(void *ctx, const struct slu_header *h, struct slu_names *names,
+                 struct slu_err *err)
+{
+    (void)ctx, (void)names;
+    return h->no_tokens ? slu_fail(err, SLU_E_MISMATCH,
+                                   "the stream has segment rows only, and no tokens to "
+                                   "compare")
+                        : SLU_OK;
+}
+
+static int open_output(void *ctx, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    return cli_open_writer(io->ctx, &io->writer, slu_reader_header(io->reader),
+                           slu_reader_names(io->reader), false, err);
+}
+
+static int report(struct dedup_io *io, const struct slu_exact *x,
+                  const struct slu_flow_report *r, struct slu_err *err)
+{
+    if (io->writer)
+        return dedup_close(io, &r->in, "exact-duplicate", x->result.dropped, err);
+    if (cli_flow_is(io->ctx, "sign"))
+        cli_stat_u64(io->ctx, "signed_sequences", r->in.n.sequences);
+    else
+        cli_stat_u64(io->ctx, "twins", x->n_twin);
+    return SLU_OK;
+}
+
+int dedup_exact_stage(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct dedup_io io = {.ctx = ctx};
+    const uint64_t in_flight = ctx->common.memory / 4;
+    const struct slu_exact_cfg exact = {.budget_byte = ctx->common.memory - in_flight,
+                                        .tmpdir = ctx->common.tmpdir,
+                                        .n_threads = (unsigned)ctx->common.threads,
+                                        .emit = dedup_emit,
+                                        .open = open_output,
+                                        .ctx = &io};
+    struct slu_exact *x = NULL;
+    struct slu_flow_report r;
+    int rc = SLU_OK;
+
+    if (cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
+        rc = cli_open_reader(ctx, &io.reader, err);
+    if (!rc)
+        rc = slu_exact_new(&x, &exact, err);
+    if (!rc) {
+        const struct slu_flow_cfg cfg = {.reader = io.reader,
+                                         .ctx = x,
+                                         .begin = begin,
+                                         .budget_byte = exact.budget_byte,
+                                         .n_slots = cli_slots(ctx, in_flight / 2)};
+        rc = cli_flow_run(ctx, cfg, false, &r, err);
+    }
+    if (!rc)
+        rc = report(&io, x, &r, err);
+    slu_exact_free(x);
+    dedup_abort(&io);
+    return rc;
+}

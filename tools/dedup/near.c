@@ -1,0 +1,429 @@
+/* dedup --near: drops sequences that are similar to one that is kept; and --stage of
+ * it, one step of many, with files between. */
+#include "lib/dedup/near/near.h"
+
+#include <string.h>
+
+#include "lib/dedup/against/index.h"
+#include "lib/dedup/near/near_private.h"
+#include "lib/base/io.h"
+#include "tools/dedup/dedup.h"
+
+#define FLOOR_BYTE (UINT64_C(64) << 20) /* least -M */
+
+/* ---- options ---- */
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+int dedup_parse_threshold(void *opts, const char *value, struct slu_err *err)
+{
+    struct dedup_opts *o = opts;
+    uint64_t num = 0, den = 1;
+    unsigned n_digit = 0;
+    const char *s = value;
+
+    for (; *s >= '0' && *s <= '9' && n_digit < 9; s++, n_digit++)
+        num = num * 10 + (uint64_t)(*s - '0');
+    if (*s == '.')
+        for (s++; *s >= '0' && *s <= '9' && n_digit < 9; s++, n_digit++) {
+            num = num * 10 + (uint64_t)(*s - '0');
+            den *= 10;
+        }
+    if (*s == '%' && den <= 10000000) {
+        s++;
+        den *= 100;
+    }
+    if (*s || num == 0 || num > den)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--threshold: '%s' is no fraction above 0 and up to 1, of nine "
+                        "digits or less",
+                        value);
+    uint64_t g = common_divisor(num, den);
+    o->threshold_num = num / g;
+    o->threshold_den = den / g;
+    o->threshold = NULL;
+    if (o->threshold_num == 4 && o->threshold_den == 5)
+        return SLU_OK;
+    /* Shortest decimal: den divides 10^9. */
+    snprintf(o->threshold_text, sizeof o->threshold_text, "%llu.%09llu",
+             (unsigned long long)(o->threshold_num / o->threshold_den),
+             (unsigned long long)(1000000000 / o->threshold_den *
+                                  (o->threshold_num % o->threshold_den)));
+    size_t n = strlen(o->threshold_text);
+    while (o->threshold_text[n - 1] == '0')
+        n--;
+    n -= o->threshold_text[n - 1] == '.';
+    o->threshold_text[n] = 0;
+    o->threshold = o->threshold_text;
+    return SLU_OK;
+}
+
+int dedup_check_keep(const struct dedup_opts *o, struct slu_err *err)
+{
+    if (o->keep == DEDUP_KEEP_DOMAIN && (!o->domains || !*o->domains))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--keep domain-order wants --domains A,B,..., what to keep "
+                        "first");
+    if (o->keep != DEDUP_KEEP_DOMAIN && o->domains)
+        return slu_fail(err, SLU_E_USAGE, "--domains goes with --keep domain-order");
+    return SLU_OK;
+}
+
+/* The place of a name in the list, behind it where it is not there. */
+static uint64_t rank_of(const char *list, const char *name)
+{
+    uint64_t rank = 0;
+
+    for (;; list++, rank++) {
+        size_t n = strcspn(list, ",");
+        if (name && n == strlen(name) && !memcmp(list, name, n))
+            return rank;
+        list += n;
+        if (!*list)
+            return rank + 1;
+    }
+}
+
+uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
+                    const struct slu_batch *b, const struct slu_seq *q)
+{
+    uint32_t domain = q->n_seg ? b->seg[q->seg_off].domain : SLU_NO_DOMAIN;
+
+    if (o->keep == DEDUP_KEEP_LONGEST)
+        return UINT64_MAX - 1 - q->len_tok;
+    if (o->keep == DEDUP_KEEP_DOMAIN)
+        return rank_of(o->domains, domain == SLU_NO_DOMAIN
+                                       ? NULL
+                                       : slu_names_domain(names, domain));
+    return 0;
+}
+
+/* The most that a batch takes with what is made of it: n-grams like the batch itself,
+ * an item and its keys for each of a frame's sequences. */
+static uint64_t slot_byte(const struct dedup_opts *o)
+{
+    return (UINT64_C(16) << 20) +
+           SLU_FRAME_SEQS * (sizeof(struct slu_near_item) + 8 * o->bands);
+}
+
+/* So many batches in flight that a quarter of -M, and most of what -M may be passed by,
+ * hold the worst of them. */
+#define SLACK_BYTE (UINT64_C(48) << 20)
+static unsigned slots(const struct cli_ctx *ctx, const struct dedup_opts *o)
+{
+    uint64_t n = (ctx->common.memory / 4 + SLACK_BYTE) / slot_byte(o);
+    unsigned most = cli_slots(ctx, ctx->common.memory / 8);
+
+    return n < 1 ? 1 : n < most ? (unsigned)n : most;
+}
+
+int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
+                     struct slu_err *err)
+{
+    if (ctx->common.memory < FLOOR_BYTE)
+        return slu_fail(err, SLU_E_USAGE, "-M: --near needs at least %lluM",
+                        (unsigned long long)(FLOOR_BYTE >> 20));
+    if (!o->bands || !o->rows || o->bands > SLU_NEAR_MAX_BAND ||
+        o->rows > SLU_MINHASH_MAX_K || o->bands * o->rows > SLU_MINHASH_MAX_K)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--bands must be from 1 to %d, --rows 1 or more, and their "
+                        "product %d or less",
+                        SLU_NEAR_MAX_BAND, SLU_MINHASH_MAX_K);
+    if (slot_byte(o) > ctx->common.memory / 4 + SLACK_BYTE)
+        return slu_fail(
+            err, SLU_E_USAGE, "-M: %llu bands need at least %lluM",
+            (unsigned long long)o->bands,
+            (unsigned long long)((4 * (slot_byte(o) - SLACK_BYTE) >> 20) + 1));
+    if (!o->ngram || dedup_ngram(o, DEDUP_NEAR_NGRAM) > SLU_SHINGLE_MAX_N)
+        return slu_fail(err, SLU_E_USAGE, "--ngram must be from 1 to %d",
+                        SLU_SHINGLE_MAX_N);
+    if (!o->band_cap || o->band_cap > SLU_NEAR_MAX_CAP)
+        return slu_fail(err, SLU_E_USAGE, "--band-cap must be from 1 to %d",
+                        SLU_NEAR_MAX_CAP);
+    return dedup_check_keep(o, err);
+}
+
+/* ---- the report ---- */
+
+static int put_bins(struct slu_buf *text, const uint64_t *bin, struct slu_err *err)
+{
+    int rc = slu_buf_append(text, "[", 1, err);
+
+    for (unsigned i = 0; rc == SLU_OK && i < SLU_NEAR_BINS; i++)
+        rc = slu_buf_printf(text, err, "%s%llu", i ? "," : "",
+                            (unsigned long long)bin[i]);
+    return rc ? rc : slu_buf_append(text, "]", 1, err);
+}
+
+static int audit_stats(struct cli_ctx *ctx, const struct slu_near_audit_result *r,
+                       struct slu_err *err)
+{
+    struct slu_buf t = SLU_BUF_INIT;
+    int rc = slu_buf_printf(
+        &t, err,
+        "{\"sampled\":%llu,\"pairs\":%llu,\"found\":%llu,\"dropped\":%llu,"
+        "\"below_threshold\":%llu,\"dropped_by_similarity\":",
+        (unsigned long long)r->sampled, (unsigned long long)r->pairs,
+        (unsigned long long)r->found, (unsigned long long)r->dropped,
+        (unsigned long long)r->below);
+
+    if (rc == SLU_OK)
+        rc = put_bins(&t, r->bin, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(&t, err, ",\"pairs_by_similarity\":");
+    if (rc == SLU_OK)
+        rc = put_bins(&t, r->pair_bin, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(&t, err, ",\"found_by_similarity\":");
+    if (rc == SLU_OK)
+        rc = put_bins(&t, r->found_bin, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_append(&t, "}", 2, err); /* and the NUL */
+    if (rc == SLU_OK)
+        cli_stat_json(ctx, "audit", (const char *)t.data);
+    slu_buf_release(&t);
+    return rc;
+}
+
+static double share(uint64_t part, uint64_t all)
+{
+    return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+/* In words, what is asked for: not silenced by a lack of -v. */
+static void audit_lines(struct cli_ctx *ctx, const struct slu_near_audit_result *r)
+{
+    cli_warn(ctx,
+             "audit: %llu documents sampled; of %llu pairs at or above the threshold "
+             "%llu share a band (%.1f %%)",
+             (unsigned long long)r->sampled, (unsigned long long)r->pairs,
+             (unsigned long long)r->found, share(r->found, r->pairs));
+    cli_warn(ctx,
+             "audit: of %llu dropped, %llu are below the threshold to what is kept for "
+             "them (%.1f %%)",
+             (unsigned long long)r->dropped, (unsigned long long)r->below,
+             share(r->below, r->dropped));
+    for (unsigned i = 0; i < SLU_NEAR_BINS; i++)
+        if (r->bin[i] || r->found_bin[i])
+            cli_warn(ctx,
+                     "audit: similarity %.2f to %.2f: %llu dropped; of %llu pairs %llu "
+                     "share a band",
+                     i / (double)SLU_NEAR_BINS, (i + 1) / (double)SLU_NEAR_BINS,
+                     (unsigned long long)r->bin[i], (unsigned long long)r->pair_bin[i],
+                     (unsigned long long)r->found_bin[i]);
+}
+
+static void warn_capped(struct cli_ctx *ctx, const struct dedup_opts *o,
+                        const struct slu_near_result *r)
+{
+    if (r->capped_documents)
+        cli_warn(ctx,
+                 "%llu documents came behind the first %llu of a band, and nothing is "
+                 "compared with them there; raise --band-cap",
+                 (unsigned long long)r->capped_documents,
+                 (unsigned long long)o->band_cap);
+}
+
+static int report(struct cli_ctx *ctx, const struct dedup_opts *o, struct slu_near *x,
+                  struct slu_err *err)
+{
+    const struct slu_near_result *r = slu_near_result(x);
+
+    ctx->spill_bytes = r->spilled_byte;
+    cli_stat_u64(ctx, "kept", r->documents - r->dropped.sequences);
+    cli_stat_u64(ctx, "twins", r->twins);
+    cli_stat_u64(ctx, "without_words", r->empty);
+    cli_stat_u64(ctx, "candidates", r->candidates);
+    cli_stat_u64(ctx, "verified", r->verified);
+    cli_stat_u64(ctx, "refused", r->refused);
+    cli_stat_u64(ctx, "capped_documents", r->capped_documents);
+    cli_stat_u64(ctx, "waited_sequences", r->waited);
+    cli_stat_u64(ctx, "table_bytes", r->memory_byte);
+    warn_capped(ctx, o, r);
+    if (!slu_near_audit(x))
+        return SLU_OK;
+    struct slu_near_audit_result a;
+    slu_near_audit_result(slu_near_audit(x), &a);
+    audit_lines(ctx, &a);
+    return audit_stats(ctx, &a, err);
+}
+
+static int put_pair(void *ctx, const struct slu_near_pair *p, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    return dedup_pairs_put(&io->pairs, &p->dropped, &p->kept, p->inter, p->uni, err);
+}
+
+static uint64_t prio(void *ctx, const struct slu_batch *b, const struct slu_seq *q)
+{
+    struct dedup_io *io = ctx;
+
+    return dedup_prio(io->ctx->opts, slu_reader_names(io->reader), b, q);
+}
+
+static int known_doc(void *ctx, const struct slu_index_doc *d, uint64_t number,
+                     struct slu_err *err)
+{
+    struct slu_near_item item = {
+        .set_hash = d->hash, .key = d->key, .set = d->set, .n_set = d->n_set};
+
+    return slu_near_known(ctx, &item, number, err);
+}
+
+static int known(void *ctx, struct slu_near *x, struct slu_err *err)
+{
+    return dedup_index_read(ctx, DEDUP_NEAR, known_doc, x, err);
+}
+
+static int open_output(void *ctx, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    return cli_open_writer(io->ctx, &io->writer, slu_reader_header(io->reader),
+                           slu_reader_names(io->reader), false, err);
+}
+
+/* Of one process; keep: how --keep is called in the files of parts. */
+static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
+{
+    const struct cli_ctx *ctx = io->ctx;
+    const struct dedup_opts *o = ctx->opts;
+
+    return (struct slu_near_cfg){
+        .n_band = (unsigned)o->bands,
+        .n_row = (unsigned)o->rows,
+        .n_gram = (unsigned)dedup_ngram(o, DEDUP_NEAR_NGRAM),
+        .unit = o->unit ? SLU_UNIT_TOKEN : SLU_UNIT_WORD,
+        .seed = ctx->common.seed,
+        .num = o->threshold_num,
+        .den = o->threshold_den,
+        .band_cap = o->band_cap,
+        .verify = o->verify,
+        .budget_byte = ctx->common.memory - ctx->common.memory / 4,
+        .tmpdir = ctx->common.tmpdir,
+        .n_threads = (unsigned)ctx->common.threads,
+        .prio = o->keep == DEDUP_KEEP_FIRST ? NULL : prio,
+        .emit = dedup_emit,
+        .open = open_output,
+        .keep = keep,
+        .ctx = io,
+    };
+}
+
+int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    struct dedup_io io;
+    struct slu_near *x = NULL;
+    struct slu_sum in = {0};
+
+    int rc = dedup_near_check(ctx, o, err);
+    if (rc)
+        return rc;
+    io = (struct dedup_io){0};
+    rc = dedup_index_name(ctx->opts, err);
+    if (rc == SLU_OK)
+        rc = dedup_open(&io, ctx, err);
+    if (rc == SLU_OK)
+        rc = dedup_index_create(&io, DEDUP_NEAR, err);
+    if (rc == SLU_OK) {
+        struct slu_near_cfg cfg = config(&io, "");
+        /* Tokens twice, hashes three times: half of -M for one. */
+        cfg.max_tok = ctx->common.memory / 64;
+        cfg.audit = o->audit == UINT64_MAX ? 1000 : o->audit;
+        cfg.pair = io.pairs.out ? put_pair : NULL;
+        cfg.known = known;
+        rc = slu_near_new(&x, &cfg, err);
+    }
+    if (rc == SLU_OK)
+        rc = slu_near_run(x, io.reader, slots(ctx, o), &in, err);
+    if (rc == SLU_OK)
+        rc = report(ctx, o, x, err);
+    if (rc == SLU_OK)
+        rc = dedup_close(&io, &in, "near-duplicate", slu_near_result(x)->dropped, err);
+    slu_near_free(x);
+    dedup_abort(&io);
+    return rc;
+}
+
+/* ---- --stage ---- */
+
+/* --keep as one word of the parameters that files are compared by. */
+static int keep_text(const struct dedup_opts *o, char *out, size_t n,
+                     struct slu_err *err)
+{
+    static const char *const name[] = {"first", "longest", "domain-order:"};
+
+    if ((size_t)snprintf(out, n, "%s%s", name[o->keep],
+                         o->keep == DEDUP_KEEP_DOMAIN ? o->domains : "") >= n)
+        return slu_fail(err, SLU_E_USAGE, "--domains: the list is too long");
+    for (; *out; out++)
+        if (*out == ' ')
+            *out = '_';
+    return SLU_OK;
+}
+
+static int report_stage(struct dedup_io *io, struct slu_near *x,
+                        const struct slu_flow_report *f, struct slu_err *err)
+{
+    const struct slu_near_result *r = slu_near_result(x);
+    const bool all = cli_flow_is(io->ctx, "cluster");
+
+    if (io->writer)
+        return dedup_close(io, &f->in, "near-duplicate", r->dropped, err);
+    if (cli_flow_is(io->ctx, "sign"))
+        cli_stat_u64(io->ctx, "signed_sequences", f->in.n.sequences);
+    if (cli_flow_is(io->ctx, "group") || all)
+        cli_stat_u64(io->ctx, "twins", r->twins);
+    if (cli_flow_is(io->ctx, "verify") || all) {
+        cli_stat_u64(io->ctx, "candidates", r->candidates);
+        cli_stat_u64(io->ctx, "edges", r->edges);
+        cli_stat_u64(io->ctx, "capped_documents", r->capped_documents);
+    }
+    if (all)
+        cli_stat_u64(io->ctx, "to_drop", r->to_drop);
+    if (all)
+        warn_capped(io->ctx, io->ctx->opts, r);
+    return SLU_OK;
+}
+
+int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    struct dedup_io io = {.ctx = ctx};
+    const uint64_t in_flight = ctx->common.memory / 4; /* batches and their sets */
+    char keep[1024];
+    struct slu_near_cfg cfg = config(&io, keep);
+    struct slu_near *x = NULL;
+    struct slu_flow_report r;
+    int rc = keep_text(o, keep, sizeof keep, err);
+
+    if (!rc && cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
+        rc = cli_open_reader(ctx, &io.reader, err);
+    else
+        cfg.budget_byte = ctx->common.memory / 8 * 7; /* no batches */
+    if (!rc)
+        rc = slu_near_new(&x, &cfg, err);
+    if (!rc) {
+        const struct slu_flow_cfg flow = {.reader = io.reader,
+                                          .ctx = x,
+                                          .begin = slu_near_see,
+                                          .budget_byte = cfg.budget_byte,
+                                          .n_slots = cli_slots(ctx, in_flight / 2)};
+        rc = cli_flow_run(ctx, flow, false, &r, err);
+    }
+    if (!rc)
+        rc = report_stage(&io, x, &r, err);
+    slu_near_free(x);
+    dedup_abort(&io);
+    return rc;
+}

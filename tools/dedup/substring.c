@@ -1,0 +1,221 @@
+/* dedup --substring: cuts passages that came before; and --stage of it, one step of
+ * many, with files between (lib/dedup/substring/substring_flow.h). */
+#include <string.h>
+
+#include "lib/dedup/substring/substring_flow.h"
+#include "lib/base/io.h"
+#include "lib/dedup/substring/substring_scan.h"
+#include "lib/base/json_write.h"
+#include "tools/dedup/dedup.h"
+
+enum { FLUSH_BYTE = 64 << 10 };
+
+/* A place as `inspect --records` names it, without the brackets. */
+static int put_place(struct dedup_pairs *p, const struct slu_origin *place,
+                     struct slu_err *err)
+{
+    const char *name = slu_names_source(p->names, place->source);
+    int rc = slu_buf_printf(&p->text, err, "\"source\":");
+
+    if (rc == SLU_OK)
+        rc = slu_json_put_string(&p->text, name ? name : "", name ? strlen(name) : 0,
+                                 err);
+    return rc ? rc
+              : slu_buf_printf(&p->text, err,
+                               ",\"source_number\":%llu,\"document\":%llu,"
+                               "\"offset\":%llu",
+                               (unsigned long long)place->source,
+                               (unsigned long long)place->document,
+                               (unsigned long long)place->offset);
+}
+
+static int put_passage(void *ctx, const struct slu_passage *x, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+    struct dedup_pairs *p = &io->pairs;
+    int rc = slu_buf_append(&p->text, "{", 1, err);
+
+    if (rc == SLU_OK)
+        rc = put_place(p, &x->at, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_printf(&p->text, err, ",\"length\":%llu,\"first\":{",
+                            (unsigned long long)x->len_tok);
+    if (rc == SLU_OK)
+        rc = put_place(p, &x->first, err);
+    if (rc == SLU_OK)
+        rc = slu_buf_append(&p->text, "}}\n", 3, err);
+    p->n++;
+    if (rc == SLU_OK && p->text.len >= FLUSH_BYTE) {
+        rc = slu_out_write(p->out, p->text.data, p->text.len, err);
+        slu_buf_clear(&p->text);
+    }
+    return rc;
+}
+
+static void phase(void *ctx, const char *name)
+{
+    struct dedup_io *io = ctx;
+
+    cli_phase(io->ctx, name);
+}
+
+/* The ledger and figures of a whole stream, or of the filter's part. */
+static void book(struct cli_ctx *ctx, const struct slu_passages_result *r,
+                 const struct slu_sum *in)
+{
+    cli_stat_u64(ctx, "passages", r->passages);
+    cli_stat_u64(ctx, "passage_tokens", r->passage_tok);
+    cli_stat_u64(ctx, "documents_cut", r->documents_cut);
+    cli_stat_u64(ctx, "documents_gone", r->documents_gone);
+    cli_book_in(ctx, in);
+    if (r->dropped.tokens)
+        slu_ledger_drop(&ctx->ledger, "repeated-passage", r->dropped);
+    if (r->short_tok)
+        slu_ledger_drop(&ctx->ledger, "too-short",
+                        (struct slu_count){0, 0, r->short_tok});
+}
+
+/* The ledger is checked before the end frame, the passages get their name before the
+ * stream: whoever sees the stream end well has both. */
+static int finish(struct dedup_io *io, const struct slu_passages_result *r,
+                  const struct slu_sum *in, struct slu_err *err)
+{
+    book(io->ctx, r, in);
+    if (io->pairs.out && io->pairs.n != r->passages)
+        return slu_fail(err, SLU_E_CONSERVATION,
+                        "internal error: %llu passages were found and %llu reported; "
+                        "please report it",
+                        (unsigned long long)r->passages,
+                        (unsigned long long)io->pairs.n);
+    int rc = dedup_pairs_close(&io->pairs, err);
+    if (rc)
+        return rc;
+    struct slu_writer *w = io->writer;
+    io->writer = NULL;
+    return cli_close_writer(io->ctx, w, err);
+}
+
+int dedup_substring_check(const struct dedup_opts *o, struct slu_err *err)
+{
+    if (o->substring < SLU_PASSAGE_MIN_TOK || o->substring > SLU_PASSAGE_MAX_TOK)
+        return slu_fail(err, SLU_E_USAGE, "--substring is from %d to %d tokens",
+                        SLU_PASSAGE_MIN_TOK, SLU_PASSAGE_MAX_TOK);
+    if (o->annotate && o->cut)
+        return slu_fail(err, SLU_E_USAGE, "--cut and --annotate exclude each other");
+    if (o->annotate && !o->pairs)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--annotate needs --pairs FILE, where the passages go");
+    if (o->annotate && o->min_keep)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--min-keep is about what is left of a cut; --annotate does "
+                        "not cut");
+    return SLU_OK;
+}
+
+int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    struct slu_passages_result r = {.passages = 0};
+    struct dedup_io io = {0};
+    struct slu_sum in = {0};
+    uint64_t share = ctx->common.memory / 4; /* batches in flight, and their blocks */
+
+    int rc = dedup_substring_check(o, err);
+    if (!rc)
+        rc = dedup_open(&io, ctx, err);
+    const struct slu_passages_cfg cfg = {.budget_byte = ctx->common.memory - share,
+                                         .tmpdir = ctx->common.tmpdir,
+                                         .n_threads = (unsigned)ctx->common.threads,
+                                         .n_slots = cli_slots(ctx, share / 4 * 3),
+                                         .n_tok = (unsigned)o->substring,
+                                         .min_keep_tok = o->min_keep,
+                                         .cut = !o->annotate,
+                                         .emit = dedup_emit,
+                                         .passage = io.pairs.out ? put_passage : NULL,
+                                         .phase = phase,
+                                         .ctx = &io};
+    if (!rc)
+        rc = slu_passages_run(&cfg, io.reader, &in, &r, err);
+    if (!rc) {
+        ctx->spill_bytes = r.spilled_byte;
+        cli_stat_u64(ctx, "blocks", r.blocks);
+        cli_stat_u64(ctx, "repeated_blocks", r.repeated_blocks);
+        cli_stat_u64(ctx, "asked_blocks", r.asked_blocks);
+        rc = finish(&io, &r, &in, err);
+    }
+    dedup_abort(&io);
+    return rc;
+}
+
+/* ---- --stage ---- */
+
+static int open_output(void *ctx, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    return cli_open_writer(io->ctx, &io->writer, slu_reader_header(io->reader),
+                           slu_reader_names(io->reader), false, err);
+}
+
+static void report(struct cli_ctx *ctx, const struct slu_passages_flow *q,
+                   const struct slu_flow_report *r)
+{
+    if (cli_flow_is(ctx, "sign"))
+        cli_stat_u64(ctx, "signed_sequences", r->in.n.sequences);
+    if (r->skipped)
+        return;
+    if (cli_flow_is(ctx, "sign")) {
+        cli_stat_u64(ctx, "blocks", q->result.blocks);
+    } else if (cli_flow_is(ctx, "group")) {
+        cli_stat_u64(ctx, "repeated_blocks", q->result.repeated_blocks);
+        cli_stat_u64(ctx, "asked_blocks", q->result.asked_blocks);
+    } else if (cli_flow_is(ctx, "ask")) {
+        cli_stat_u64(ctx, "asked_windows", q->asked_windows);
+    } else {
+        cli_stat_u64(ctx, "repeated_windows", q->repeated_windows);
+    }
+}
+
+/* What tables may take; the rest: batches in flight, with their blocks, and in filter
+ * one that is cut, and a row and a copy of it in the writer. */
+static uint64_t budget(const struct cli_ctx *ctx)
+{
+    const uint64_t memory = ctx->common.memory;
+    const unsigned flags = cli_flow_stage(ctx)->flags;
+
+    return flags & SLU_STAGE_WRITES  ? memory / 2
+           : flags & SLU_STAGE_READS ? memory / 4 * 3
+                                     : memory / 8 * 7;
+}
+
+int dedup_substring_stage(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct dedup_opts *o = ctx->opts;
+    struct dedup_io io = {.ctx = ctx};
+    struct slu_passages_flow q = {.cfg = {.n_threads = (unsigned)ctx->common.threads,
+                                          .n_tok = (unsigned)o->substring,
+                                          .min_keep_tok = o->min_keep,
+                                          .cut = true,
+                                          .emit = dedup_emit,
+                                          .ctx = &io},
+                                  .open = open_output};
+    struct slu_flow_report r;
+    int rc = SLU_OK;
+
+    if (cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
+        rc = cli_open_reader(ctx, &io.reader, err);
+    const struct slu_flow_cfg cfg = {.reader = io.reader,
+                                     .ctx = &q,
+                                     .begin = slu_passages_begin,
+                                     .budget_byte = budget(ctx),
+                                     .n_slots =
+                                         cli_slots(ctx, ctx->common.memory / 16 * 3)};
+    if (!rc)
+        rc = cli_flow_run(ctx, cfg, false, &r, err);
+    if (!rc && io.writer)
+        rc = finish(&io, &q.result, &r.in, err);
+    else if (!rc)
+        report(ctx, &q, &r);
+    dedup_abort(&io);
+    return rc;
+}

@@ -1,0 +1,338 @@
+/* inspect - shows a stream or a shard set: header and provenance, counts, histogram,
+ * records, text; verifies everything. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/schedule/schedulefile.h"
+#include "tools/inspect/inspect.h"
+
+#define AT(field) offsetof(struct inspect_opts, field)
+
+static const struct cli_opt opts[] = {
+    {"json", 0, CLI_FLAG, AT(json), NULL, "print one JSON object", NULL, false, NULL},
+    {"records", 0, CLI_MAYBE_COUNT, AT(records), "N",
+     "print sequences as JSON lines, all or the first N", NULL, false, NULL},
+    {"text", 0, CLI_FLAG, AT(text), NULL, "with --records: the text too", NULL, false,
+     NULL},
+    {"jsonl", 0, CLI_FLAG, AT(jsonl), NULL,
+     "print the text of every segment as JSON lines: back to text", NULL, false, NULL},
+    {"histogram", 0, CLI_FLAG, AT(histogram), NULL, "draw the lengths and the buckets",
+     NULL, false, NULL},
+    {"svg", 0, CLI_OUTPUT, AT(svg), "FILE",
+     "write the picture of the lengths and the buckets there", NULL, false, NULL},
+    {"title", 0, CLI_STRING, AT(title), "TEXT", "with --svg: the picture's heading",
+     NULL, false, NULL},
+    {"verify", 0, CLI_FLAG, AT(verify), NULL,
+     "check everything; exit 1 where anything is wrong", NULL, false, NULL},
+    {"merge-stats", 0, CLI_FLAG, AT(merge_stats), NULL,
+     "add up the reports (--stats) and manifests of a job's parts, and\n"
+     "check that none is missing and no token got lost",
+     NULL, false, NULL},
+    {0},
+};
+
+static void defaults(void *p)
+{
+    struct inspect_opts *o = p;
+    o->records = NO_RECORDS;
+}
+
+struct look {
+    struct cli_ctx *ctx;
+    const struct inspect_opts *o;
+    struct slu_reader *r;
+    const struct slu_vocab_table *text; /* NULL: not asked for */
+    struct inspect_seen seen;
+    struct slu_buf line;
+    uint64_t left; /* records still to print */
+};
+
+static int print_batch(struct look *k, struct slu_batch *b, struct slu_err *err)
+{
+    struct slu_names *names = slu_reader_names(k->r);
+    for (size_t i = 0; i < b->n_seq; i++) {
+        if (k->left == 0)
+            return SLU_OK;
+        int rc =
+            k->o->jsonl
+                ? inspect_print_text(b, &b->seq[i], names, k->text, &k->line, err)
+                : inspect_print_record(b, &b->seq[i], names, k->text, &k->line, err);
+        if (rc)
+            return rc;
+        k->left -= k->left != UINT64_MAX;
+    }
+    return SLU_OK;
+}
+
+static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct look *k = ctx;
+    if (k->o->records != NO_RECORDS || k->o->jsonl)
+        return print_batch(k, b, err);
+    for (size_t i = 0; i < b->n_seq; i++) {
+        uint64_t n = 0, l = b->seq[i].len_tok;
+        slu_map_get(&k->seen.lengths, l, &n);
+        int rc = slu_map_set(&k->seen.lengths, l, n + 1, err);
+        if (rc)
+            return rc;
+    }
+    if (inspect_wants_domains(k->o)) {
+        int rc = slu_domains_add_batch(&k->seen.domains, b,
+                                       slu_names_vocab(k->seen.names), err);
+        if (rc)
+            return rc;
+    }
+    slu_count_add(&k->ctx->ledger.in, b->sum.n);
+    cli_progress(k->ctx, slu_reader_bytes(k->r), k->ctx->ledger.in.tokens);
+    return SLU_OK;
+}
+
+/* The first N records, and no more of the input than they need. */
+static int first_records(struct look *k, struct slu_err *err)
+{
+    struct slu_batch b;
+    slu_batch_init(&b, slu_reader_header(k->r)->tok_bytes);
+    int rc = SLU_OK;
+    while (!rc && k->left) {
+        rc = slu_reader_next(k->r, &b, err);
+        if (!rc)
+            rc = print_batch(k, &b, err);
+    }
+    if (rc == SLU_EOF)
+        rc = slu_reader_finish(k->r, NULL, err);
+    slu_batch_release(&b);
+    return rc;
+}
+
+static int show(struct look *k, struct slu_err *err)
+{
+    const struct slu_sum *t = &k->seen.sum;
+    char sum[33];
+    if (k->o->records != NO_RECORDS || k->o->jsonl)
+        return SLU_OK;
+    if (k->o->svg) {
+        int rc = inspect_svg(&k->seen, k->o, err);
+        if (rc || !(k->o->json || k->o->histogram || k->o->verify))
+            return rc;
+    }
+    if (k->o->json)
+        return inspect_print_json(&k->seen, err);
+    if (k->o->histogram)
+        return inspect_print_histogram(&k->seen, err);
+    if (!k->o->verify)
+        return inspect_print_summary(&k->seen, err);
+    slu_u128_hex(t->checksum, sum);
+    printf("ok: %llu sequences, %llu tokens, %llu documents, checksum %s\n",
+           (unsigned long long)t->n.sequences, (unsigned long long)t->n.tokens,
+           (unsigned long long)t->n.documents, sum);
+    return SLU_OK;
+}
+
+/* The histogram of files of ids needs nothing but their documents' lengths. *done:
+ * there was nothing else to do. */
+static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *err)
+{
+    struct inspect_opts *o = ctx->opts;
+    struct slu_tokens_lengths l = {0};
+    struct slu_header h;
+    struct inspect_seen seen = {.kind = "tokens", .header = &h};
+    *done = false;
+    if (!(o->histogram || o->svg) || o->verify || o->json || o->records != NO_RECORDS ||
+        o->jsonl)
+        return SLU_OK;
+    int rc = slu_device_choose(&o->device, (enum slu_device_kind)ctx->common.device,
+                               ctx->common.device_ordinal, err);
+    o->device.warn = cli_warn_text;
+    o->device.warn_arg = ctx;
+    ctx->device = &o->device;
+    if (!rc)
+        rc = cli_scan_lengths(ctx, &o->device, done, &l, err);
+    slu_header_init(&h);
+    for (size_t i = 0; !rc && i < l.n_row; i++)
+        rc = slu_map_set(&seen.lengths, l.row[i].len_tok, l.row[i].count, err);
+    seen.sum.n = (struct slu_count){l.documents, l.documents, l.tokens};
+    seen.sum.segments = l.documents;
+    if (!rc && *done && o->svg)
+        rc = inspect_svg(&seen, o, err);
+    if (!rc && *done && o->histogram)
+        rc = inspect_print_histogram(&seen, err);
+    ctx->ledger.in = ctx->ledger.out = seen.sum.n;
+    slu_map_release(&seen.lengths);
+    slu_header_release(&h);
+    free(l.row);
+    return rc;
+}
+
+static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
+{
+    static const struct slu_stream_ops ops = {NULL, emit};
+    const struct inspect_opts *o = ctx->opts;
+    struct look k = {.ctx = ctx, .o = o, .left = o->jsonl ? UINT64_MAX : o->records};
+    bool done;
+    ctx->looks = true;
+    int rc = histogram_by_scan(ctx, &done, err);
+    if (rc || done)
+        return rc;
+    rc = cli_open_reader(ctx, &k.r, err);
+    if (rc)
+        return rc;
+    k.seen.kind = ctx->tokens ? "tokens" : "stream";
+    k.seen.format = ctx->tokens;
+    k.seen.header = slu_reader_header(k.r);
+    k.seen.names = slu_reader_names(k.r);
+    if (o->text || o->jsonl) {
+        k.text = slu_names_vocab(slu_reader_names(k.r));
+        if (!k.text)
+            rc = slu_fail(
+                err, SLU_E_MISMATCH,
+                "the stream has no vocabulary frame, so there is no text; tokenize "
+                "without --no-vocab");
+    }
+    if (!rc && o->records < NO_RECORDS)
+        rc = first_records(&k, err);
+    else if (!rc)
+        rc = slu_stream_run(k.r, &ops, &k, (unsigned)ctx->common.threads,
+                            cli_slots(ctx, ctx->common.memory / 2), &k.seen.sum, err);
+    if (!rc)
+        rc = show(&k, err);
+    ctx->ledger.in = ctx->ledger.out = k.seen.sum.n;
+    slu_buf_release(&k.line);
+    slu_map_release(&k.seen.lengths);
+    slu_domains_release(&k.seen.domains);
+    slu_reader_free(k.r);
+    return rc;
+}
+
+/* A shard set of ours, also where another reader takes its folder: it says more. */
+static bool is_set(const char *dir)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    return snprintf(path, sizeof path, "%s/report.json", dir) < PATH_MAX &&
+           !stat(path, &st);
+}
+
+static int look(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct cli_common *c = &ctx->common;
+    struct slu_device asked;
+    struct stat st;
+    if (((const struct inspect_opts *)ctx->opts)->merge_stats)
+        return inspect_merge(ctx, err);
+    /* A device that was asked for must be there, whether the look has work for it. */
+    if (c->device == SLU_DEVICE_CUDA) {
+        int rc = slu_device_choose(&asked, SLU_DEVICE_CUDA, c->device_ordinal, err);
+        if (rc)
+            return rc;
+    }
+    bool schedule = ctx->n_input && slu_schedulefile_is(ctx->input[0]);
+    bool dir = ctx->n_input && !stat(ctx->input[0], &st) && S_ISDIR(st.st_mode);
+    dir = dir && !c->input_format &&
+          (is_set(ctx->input[0]) || !slu_tokens_takes_folder(ctx->input[0]));
+    if ((schedule || dir) &&
+        (c->eos_id != SLU_NO_TOKEN || c->token_bytes || c->vocab_size || c->column))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--eos-id, --token-bytes, --vocab-size and --column say how to "
+                        "read files of ids, which %s is not",
+                        ctx->input[0]);
+    if (schedule)
+        return inspect_schedule(ctx, err);
+    if (dir && ctx->n_input > 1)
+        return slu_fail(err, SLU_E_USAGE, "one shard directory at a time");
+    return dir ? inspect_shards(ctx, ctx->input[0], err) : inspect_stream(ctx, err);
+}
+
+/* ---- -o: what is printed goes to a file that appears when it is whole ---- */
+
+struct target {
+    struct slu_out *out;
+    struct slu_err *err; /* of the first write that failed */
+};
+
+static ssize_t target_write(void *cookie, const char *p, size_t n)
+{
+    struct target *t = cookie;
+    if (t->err->code || slu_out_write(t->out, p, n, t->err))
+        return 0;
+    return (ssize_t)n;
+}
+
+static int look_into(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct slu_err failed = SLU_ERR_INIT;
+    struct target t = {NULL, &failed};
+    FILE *terminal = stdout, *file = NULL;
+    int rc = slu_out_open(&t.out, ctx->common.output, err);
+    if (rc)
+        return rc;
+    file = fopencookie(&t, "w", (cookie_io_functions_t){.write = target_write});
+    if (!file)
+        rc = slu_fail_nomem(err, BUFSIZ);
+    if (!rc) {
+        stdout = file;
+        rc = look(ctx, err);
+        (void)!fflush(stdout);
+        stdout = terminal;
+    }
+    if (file)
+        fclose(file);
+    if (failed.code) {
+        *err = failed;
+        rc = failed.code;
+    }
+    if (!rc)
+        return slu_out_close(t.out, err);
+    slu_out_abort(t.out);
+    return rc;
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct inspect_opts *o = ctx->opts;
+    bool to_file = ctx->common.output && strcmp(ctx->common.output, "-") != 0;
+    if (o->merge_stats && (o->json || o->records != NO_RECORDS || o->jsonl ||
+                           o->histogram || o->svg || o->verify || o->text))
+        return slu_fail(err, SLU_E_USAGE, "--merge-stats goes with nothing else");
+    if (o->json + (o->records != NO_RECORDS) + o->jsonl + o->histogram > 1)
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--json, --records, --jsonl and --histogram exclude each other");
+    if (o->svg && (o->records != NO_RECORDS || o->jsonl))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--svg goes with --json, --histogram or --verify, or alone");
+    if (o->title && !o->svg)
+        return slu_fail(err, SLU_E_USAGE, "--title goes with --svg");
+    if (o->text && o->records == NO_RECORDS)
+        return slu_fail(err, SLU_E_USAGE, "--text goes with --records");
+    return to_file ? look_into(ctx, err) : look(ctx, err);
+}
+
+static bool prints(const void *p)
+{
+    const struct inspect_opts *o = p;
+    return !o->svg || o->json || o->histogram || o->verify;
+}
+
+const struct slu_tool slu_tool = {
+    .name = "inspect",
+    .synopsis = "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
+                "[--svg FILE [--title TEXT]]\n"
+                "[option ...] [FILE | DIR ...]\n"
+                "--merge-stats [-o FILE] REPORT ...",
+    .summary =
+        "Shows a token stream, a shard directory or a schedule, and verifies it.",
+    .opt = opts,
+    .opts_size = sizeof(struct inspect_opts),
+    .defaults = defaults,
+    .reads_stream = true,
+    .memory_floor = 32 << 20,
+    .plain_output = true,
+    .prints = prints,
+    .uses_device = true,
+    .examples = "  inspect docs.tks\n  inspect --verify shards\n"
+                "  tokenize corpus.jsonl | inspect --records=3 --text",
+    .run = run,
+};

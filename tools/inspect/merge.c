@@ -1,0 +1,390 @@
+/* inspect --merge-stats: the books of a whole job out of the reports of its parts.
+ *
+ * Reports of --stats and manifests are alike here. They are grouped by program and mode
+ * (dedup may stand in a line more than once), in the order in which these first appear;
+ * within a group by phase. Each part of each
+ * phase must be there once, each must balance, what a program's phases put into their
+ * work folder must be what they took out of it, and what comes out of a program is what
+ * goes into the next.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/stream/account_json.h"
+#include "lib/base/json_write.h"
+#include "tools/inspect/inspect.h"
+
+typedef unsigned long long ull;
+typedef struct slu_json_value value;
+
+struct phase {
+    char *name;  /* "": of a program without phases */
+    uint64_t n;  /* parts; 0: one run, without --part */
+    char **part; /* n (or 1) names of files, NULL where none came yet */
+    char *first; /* of the file that said n */
+    uint64_t n_seen;
+};
+
+struct group {
+    char *program;
+    char *mode; /* "": a program that has but one */
+    char *name; /* for messages: "dedup --near" */
+    struct phase *phase;
+    size_t n_phase, cap_phase;
+    struct slu_ledger sum; /* its reasons are ours */
+    uint64_t n_report, peak_rss;
+    double cpu_seconds;
+    uint64_t scored; /* documents of tokenize --score-field; UINT64_MAX: not asked */
+};
+
+struct merge {
+    struct group *group;
+    size_t n, cap;
+};
+
+/* ---- reading ---- */
+
+static char *copy(const char *s, struct slu_err *err)
+{
+    char *c = strdup(s);
+    if (!c)
+        (void)slu_fail_nomem(err, strlen(s));
+    return c;
+}
+
+/* [I, N]; both 0 where it is not there. */
+static bool part_of(value root, uint64_t *i, uint64_t *n)
+{
+    struct slu_json_iter it;
+    value v;
+    *i = *n = 0;
+    if (!slu_json_get(root, "part", &v))
+        return true;
+    slu_json_iter_init(&it, v);
+    return slu_json_count(v) == 2 && slu_json_next(&it) && slu_json_u64(it.value, i) &&
+           slu_json_next(&it) && slu_json_u64(it.value, n) && *i < *n && *n <= 1 << 20;
+}
+
+static int find_group(struct merge *m, const char *program, const char *mode,
+                      struct group **g, struct slu_err *err)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (!strcmp(m->group[i].program, program) && !strcmp(m->group[i].mode, mode)) {
+            *g = &m->group[i];
+            return SLU_OK;
+        }
+    int rc = slu_grow(&m->group, &m->cap, m->n + 1, sizeof **g, err);
+    if (rc)
+        return rc;
+    *g = &m->group[m->n];
+    **g = (struct group){
+        .program = copy(program, err), .mode = copy(mode, err), .scored = UINT64_MAX};
+    m->n++;
+    if (!(*g)->program || !(*g)->mode)
+        return err->code;
+    struct slu_buf b = SLU_BUF_INIT;
+    rc = slu_buf_printf(&b, err, "%s%s%s", program, *mode ? " --" : "", mode);
+    (*g)->name = rc ? NULL : copy((char *)b.data, err);
+    slu_buf_release(&b);
+    return (*g)->name ? SLU_OK : err->code;
+}
+
+static int find_phase(struct group *g, const char *name, uint64_t n, const char *path,
+                      struct phase **p, struct slu_err *err)
+{
+    for (size_t i = 0; i < g->n_phase; i++)
+        if (!strcmp(g->phase[i].name, name)) {
+            *p = &g->phase[i];
+            if ((*p)->n == n)
+                return SLU_OK;
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "%s%s%s is in %llu parts in %s and in %llu in %s: two jobs "
+                            "(0: no --part)",
+                            g->name, *name ? " --stage " : "", name, (ull)(*p)->n,
+                            (*p)->first, (ull)n, path);
+        }
+    int rc = slu_grow(&g->phase, &g->cap_phase, g->n_phase + 1, sizeof **p, err);
+    if (rc)
+        return rc;
+    struct phase made = {.n = n,
+                         .name = copy(name, err),
+                         .first = copy(path, err),
+                         .part = calloc(n ? n : 1, sizeof *made.part)};
+    if (!made.part)
+        (void)slu_fail_nomem(err, n);
+    *p = &g->phase[g->n_phase++];
+    **p = made;
+    return made.part && made.name && made.first ? SLU_OK : SLU_E_NOMEM;
+}
+
+/* Reasons outlive the report that they come from. */
+static int add_ledger(struct slu_ledger *sum, const struct slu_ledger *l,
+                      struct slu_err *err)
+{
+    slu_count_add(&sum->in, l->in);
+    slu_count_add(&sum->from_work, l->from_work);
+    slu_count_add(&sum->created, l->created);
+    slu_count_add(&sum->repeated, l->repeated);
+    slu_count_add(&sum->out, l->out);
+    slu_count_add(&sum->to_work, l->to_work);
+    sum->padding += l->padding;
+    for (unsigned i = 0; i < l->n_dropped; i++) {
+        unsigned before = sum->n_dropped;
+        slu_ledger_drop(sum, l->dropped[i].reason, l->dropped[i].n);
+        if (sum->n_dropped == before)
+            continue;
+        sum->dropped[before].reason = copy(l->dropped[i].reason, err);
+        if (!sum->dropped[before].reason) {
+            sum->n_dropped = before;
+            return err->code;
+        }
+    }
+    return SLU_OK;
+}
+
+static void add_costs(struct group *g, value root)
+{
+    value v;
+    double cpu = 0;
+    uint64_t rss = 0;
+    if (slu_json_get(root, "cpu_seconds", &v))
+        (void)slu_json_double(v, &cpu);
+    if (slu_json_get(root, "peak_rss_bytes", &v))
+        (void)slu_json_u64(v, &rss);
+    g->cpu_seconds += cpu;
+    g->peak_rss = rss > g->peak_rss ? rss : g->peak_rss;
+    g->n_report++;
+}
+
+static void add_scored(struct group *g, value root)
+{
+    value v;
+    uint64_t n;
+    if (slu_json_get(root, "scored", &v) && slu_json_u64(v, &n))
+        g->scored = g->scored == UINT64_MAX ? n : g->scored + n;
+}
+
+static int add_report(struct merge *m, const char *path, value root,
+                      struct slu_err *err)
+{
+    struct slu_ledger l;
+    struct group *g;
+    struct phase *p;
+    uint64_t i, n;
+    const char *program = slu_json_get_string(root, "program", NULL);
+    const char *phase = slu_json_get_string(root, "phase", "");
+    if (!program || !part_of(root, &i, &n))
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: is no report of --stats, and no manifest", path);
+    int rc = slu_ledger_get_json(&l, root, err);
+    if (!rc)
+        rc = slu_ledger_check(&l, err);
+    if (rc)
+        return slu_err_at(err, "%s", path);
+    rc = find_group(m, program, slu_json_get_string(root, "mode", ""), &g, err);
+    if (!rc)
+        rc = find_phase(g, phase, n, path, &p, err);
+    if (rc)
+        return rc;
+    if (p->part[i])
+        return slu_fail(err, SLU_E_MISMATCH, "%s%s%s: %s and %s are of the same part",
+                        g->name, *phase ? " --stage " : "", phase, p->part[i], path);
+    p->part[i] = copy(path, err);
+    if (!p->part[i])
+        return err->code;
+    p->n_seen++;
+    add_costs(g, root);
+    add_scored(g, root);
+    return add_ledger(&g->sum, &l, err);
+}
+
+static int add_file(struct cli_ctx *ctx, struct merge *m, const char *path,
+                    struct slu_err *err)
+{
+    struct slu_json *j;
+    int rc = cli_spare(ctx, path, err);
+    if (rc)
+        return rc;
+    rc = slu_json_load(&j, path, err);
+    if (rc)
+        return rc;
+    rc = add_report(m, path, slu_json_root(j), err);
+    slu_json_free(j);
+    return rc;
+}
+
+/* More names than a command line takes: a line each, from standard input. */
+static int add_list(struct cli_ctx *ctx, struct merge *m, struct slu_err *err)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    int rc = SLU_OK;
+    while (!rc) {
+        errno = 0;
+        ssize_t n = getline(&line, &cap, stdin);
+        if (n < 0) {
+            if (ferror(stdin))
+                rc = slu_fail_errno(err, "standard input: cannot be read");
+            break;
+        }
+        line[strcspn(line, "\n")] = 0;
+        if (*line)
+            rc = add_file(ctx, m, line, err);
+    }
+    free(line);
+    return rc;
+}
+
+/* ---- checking ---- */
+
+static int check_parts(const struct group *g, struct slu_err *err)
+{
+    for (size_t i = 0; i < g->n_phase; i++) {
+        const struct phase *p = &g->phase[i];
+        uint64_t k = 0, missing = p->n - p->n_seen;
+        if (!p->n || !missing)
+            continue;
+        while (p->part[k])
+            k++;
+        return slu_fail(err, SLU_E_MISMATCH, "%s%s%s: part %llu of %llu is missing%s",
+                        g->name, *p->name ? " --stage " : "", p->name, (ull)k,
+                        (ull)p->n, missing > 1 ? ", and others" : "");
+    }
+    return SLU_OK;
+}
+
+struct side {
+    const struct slu_count *n;
+    const char *did, *program;
+};
+
+static int check_equal(struct side a, struct side b, struct slu_err *err)
+{
+    static const char *const what[] = {"tokens", "sequences", "documents"};
+    const ull x[3] = {a.n->tokens, a.n->sequences, a.n->documents},
+              y[3] = {b.n->tokens, b.n->sequences, b.n->documents};
+    for (int i = 0; i < 3; i++)
+        if (x[i] != y[i])
+            return slu_fail(err, SLU_E_CONSERVATION, "%llu %s %s %s, and %llu %s %s",
+                            x[i], what[i], a.did, a.program, y[i], b.did, b.program);
+    return SLU_OK;
+}
+
+static int check(const struct merge *m, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    for (size_t i = 0; i < m->n && !rc; i++) {
+        const struct group *g = &m->group[i], *last = i ? g - 1 : NULL;
+        rc = check_parts(g, err);
+        if (!rc)
+            rc = slu_ledger_check(&g->sum, err);
+        if (!rc && !g->scored && g->sum.out.documents)
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s: none of %llu documents has a score where --score-field "
+                          "looks for it",
+                          g->name, (ull)g->sum.out.documents);
+        struct side to = {&g->sum.to_work, "went into the work folder of", g->name},
+                    from = {&g->sum.from_work, "came out of it for", g->name},
+                    in = {&g->sum.in, "went into", g->name};
+        if (!rc)
+            rc = check_equal(to, from, err);
+        if (!rc && last)
+            rc = check_equal((struct side){&last->sum.out, "came out of", last->name},
+                             in, err);
+    }
+    return rc;
+}
+
+/* ---- printing ---- */
+
+static int put_group(const struct group *g, bool first, struct slu_buf *b,
+                     struct slu_err *err)
+{
+    int rc = slu_buf_printf(b, err, "%s{\n  \"program\": ", first ? "" : ",\n ");
+    if (!rc)
+        rc = slu_json_put_string(b, g->program, strlen(g->program), err);
+    if (!rc && *g->mode)
+        rc = slu_buf_printf(b, err, ",\n  \"mode\": ");
+    if (!rc && *g->mode)
+        rc = slu_json_put_string(b, g->mode, strlen(g->mode), err);
+    if (!rc)
+        rc = slu_buf_printf(b, err, ",\n  \"reports\": %llu,\n  \"phases\": [",
+                            (ull)g->n_report);
+    for (size_t i = 0; i < g->n_phase && !rc; i++) {
+        const struct phase *p = &g->phase[i];
+        rc = slu_buf_printf(b, err, "%s{\"phase\": ", i ? ", " : "");
+        if (!rc)
+            rc = *p->name ? slu_json_put_string(b, p->name, strlen(p->name), err)
+                          : slu_buf_append(b, "null", 4, err);
+        if (!rc)
+            rc = slu_buf_printf(b, err, ", \"parts\": %llu}", (ull)(p->n ? p->n : 1));
+    }
+    if (!rc)
+        rc = slu_buf_append(b, "]", 1, err);
+    if (!rc)
+        rc = slu_ledger_put_json(b, &g->sum, err);
+    if (!rc && g->peak_rss)
+        rc = slu_buf_printf(b, err,
+                            ",\n  \"cpu_seconds\": %.6f,\n  \"peak_rss_bytes\": %llu",
+                            g->cpu_seconds, (ull)g->peak_rss);
+    return rc ? rc : slu_buf_append(b, "}", 1, err);
+}
+
+static int print(const struct merge *m, struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&b, err, "{\"programs\": [");
+    for (size_t i = 0; i < m->n && !rc; i++)
+        rc = put_group(&m->group[i], !i, &b, err);
+    if (!rc)
+        rc = slu_buf_printf(&b, err, "],\n\"conserved\": true}\n");
+    if (!rc && fwrite(b.data, 1, b.len, stdout) != b.len)
+        rc = slu_fail_errno(err, "standard output: cannot be written");
+    slu_buf_release(&b);
+    return rc;
+}
+
+static void release(struct merge *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        struct group *g = &m->group[i];
+        for (size_t k = 0; k < g->n_phase; k++) {
+            struct phase *p = &g->phase[k];
+            for (uint64_t j = 0; p->part && j < (p->n ? p->n : 1); j++)
+                free(p->part[j]);
+            free(p->part);
+            free(p->name);
+            free(p->first);
+        }
+        for (unsigned k = 0; k < g->sum.n_dropped; k++)
+            free((char *)(uintptr_t)g->sum.dropped[k].reason);
+        free(g->phase);
+        free(g->program);
+        free(g->mode);
+        free(g->name);
+    }
+    free(m->group);
+}
+
+int inspect_merge(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct merge m = {0};
+    int rc = SLU_OK;
+    if (!ctx->n_input)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--merge-stats: name reports or manifests, or - for a list of "
+                        "them on standard input");
+    for (size_t i = 0; i < ctx->n_input && !rc; i++)
+        rc = strcmp(ctx->input[i], "-") ? add_file(ctx, &m, ctx->input[i], err)
+                                        : add_list(ctx, &m, err);
+    if (!rc && !m.n)
+        rc = slu_fail(err, SLU_E_FORMAT, "standard input: names no reports");
+    if (!rc)
+        rc = check(&m, err);
+    if (!rc)
+        rc = print(&m, err);
+    release(&m);
+    return rc;
+}

@@ -1,0 +1,391 @@
+/* What inspect prints: one JSON object, a summary, a histogram, records. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "lib/token/detok.h"
+#include "lib/base/json_write.h"
+#include "tools/inspect/inspect.h"
+
+typedef unsigned long long ull; /* for printf */
+
+static int by_length(const void *a, const void *b)
+{
+    const struct inspect_row *x = a, *y = b;
+    return x->len_tok < y->len_tok ? -1 : x->len_tok > y->len_tok;
+}
+
+int inspect_rows(const struct slu_map *lengths, struct inspect_row **row, size_t *n,
+                 struct slu_err *err)
+{
+    *n = 0;
+    *row = malloc((lengths->n + 1) * sizeof **row);
+    if (!*row)
+        return slu_fail_nomem(err, (lengths->n + 1) * sizeof **row);
+    for (size_t i = 0; i < lengths->cap; i++)
+        if (lengths->slot[i].used)
+            (*row)[(*n)++] =
+                (struct inspect_row){lengths->slot[i].key, lengths->slot[i].value};
+    qsort(*row, *n, sizeof **row, by_length);
+    return SLU_OK;
+}
+
+static int put_id(struct slu_buf *b, const char *key, uint64_t id, struct slu_err *err)
+{
+    if (id == SLU_NO_TOKEN)
+        return slu_buf_printf(b, err, ", \"%s\": null", key);
+    return slu_buf_printf(b, err, ", \"%s\": %llu", key, (ull)id);
+}
+
+static int put_provenance(struct slu_buf *b, const struct slu_header *h,
+                          struct slu_err *err)
+{
+    int rc = slu_buf_printf(b, err, ", \"provenance\": [");
+    for (size_t i = 0; !rc && i < h->n_step; i++) {
+        rc = slu_buf_printf(b, err, "%s", i ? ", " : "");
+        if (!rc)
+            rc = slu_step_put_json(&h->step[i], b, err);
+    }
+    return rc ? rc : slu_buf_printf(b, err, "]");
+}
+
+static int put_lists(struct slu_buf *b, const struct inspect_seen *s,
+                     struct slu_err *err)
+{
+    const struct slu_header *h = s->header;
+    struct inspect_row *row;
+    size_t n;
+    int rc = inspect_rows(&s->lengths, &row, &n, err);
+    if (!rc)
+        rc = slu_buf_printf(b, err, ", \"lengths\": [");
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = slu_buf_printf(b, err, "%s[%llu, %llu]", i ? ", " : "",
+                            (ull)row[i].len_tok, (ull)row[i].n_seq);
+    free(row);
+    if (!rc)
+        rc = slu_buf_printf(b, err, "], \"label_tokens\": %s%s",
+                            h->label_tokens ? "true" : "false",
+                            h->scores ? ", \"scores\": true" : "");
+    if (!rc && s->shards_json)
+        return slu_buf_printf(b, err, ", \"buckets\": %s", s->shards_json);
+    if (!rc)
+        rc = slu_buf_printf(b, err, ", \"bucket_lengths\": [");
+    for (unsigned i = 0; !rc && i < h->n_bucket; i++)
+        rc = slu_buf_printf(b, err, "%s%llu", i ? ", " : "", (ull)h->bucket[i]);
+    return rc ? rc : slu_buf_printf(b, err, "]");
+}
+
+int inspect_print_json(const struct inspect_seen *s, struct slu_err *err)
+{
+    const struct slu_header *h = s->header;
+    struct slu_buf b = SLU_BUF_INIT;
+    char sum[33], trace[33], print[33];
+    slu_u128_hex(s->sum.checksum, sum);
+    slu_u128_hex(s->sum.trace_checksum, trace);
+    for (int i = 0; i < 16; i++)
+        snprintf(print + 2 * i, 3, "%02x", h->fingerprint[i]);
+    int rc = slu_buf_printf(&b, err, "{\"kind\": \"%s\"", s->kind);
+    if (!rc && s->format)
+        rc = slu_buf_printf(&b, err, ", \"format\": \"%s\"", s->format);
+    if (!rc)
+        rc = slu_buf_printf(
+            &b, err,
+            ", \"token_bytes\": %u, \"documents\": %llu, \"sequences\": %llu, "
+            "\"segments\": "
+            "%llu, \"tokens\": %llu, \"padding\": %llu, \"vocab_size\": %llu",
+            h->tok_bytes, (ull)s->sum.n.documents, (ull)s->sum.n.sequences,
+            (ull)s->sum.segments, (ull)s->sum.n.tokens, (ull)s->sum.padding,
+            (ull)h->vocab_size);
+    if (!rc)
+        rc = put_id(&b, "eos_id", h->eos, err);
+    if (!rc)
+        rc = put_id(&b, "bos_id", h->bos, err);
+    if (!rc)
+        rc = put_id(&b, "pad_id", h->pad, err);
+    if (!rc)
+        rc = slu_buf_printf(&b, err,
+                            ", \"fingerprint\": \"%s\", \"checksum\": \"%s\", "
+                            "\"trace_checksum\": \"%s\"",
+                            print, sum, trace);
+    if (!rc)
+        rc = put_provenance(&b, h, err);
+    if (!rc)
+        rc = put_lists(&b, s, err);
+    if (!rc)
+        rc = inspect_put_domains(s, &b, err);
+    if (!rc)
+        printf("%.*s}\n", (int)b.len, (char *)b.data);
+    slu_buf_release(&b);
+    return rc;
+}
+
+int inspect_print_summary(const struct inspect_seen *s, struct slu_err *err)
+{
+    const struct slu_header *h = s->header;
+    char sum[33];
+    slu_u128_hex(s->sum.checksum, sum);
+    printf("%s%s%s\n", s->kind, s->format ? ", format " : "",
+           s->format ? s->format : "");
+    printf("  tokens      %llu in %llu sequences, %llu segments, %llu documents\n",
+           (ull)s->sum.n.tokens, (ull)s->sum.n.sequences, (ull)s->sum.segments,
+           (ull)s->sum.n.documents);
+    if (s->sum.padding)
+        printf("  padding     %llu tokens\n", (ull)s->sum.padding);
+    printf("  vocabulary  %llu ids, %u bytes each", (ull)h->vocab_size, h->tok_bytes);
+    if (h->eos != SLU_NO_TOKEN)
+        printf(", eos %llu", (ull)h->eos);
+    printf("\n  checksum    %s\n", sum);
+    if (h->n_bucket) {
+        printf("  buckets    ");
+        for (unsigned i = 0; i < h->n_bucket; i++)
+            printf(" %llu", (ull)h->bucket[i]);
+        printf("%s\n", h->label_tokens ? " (+1, the last label)" : "");
+    }
+    for (size_t i = 0; i < h->n_step; i++)
+        printf("  %-11s %s %s%s%s, seed %llu\n", i ? "" : "made by", h->step[i].program,
+               h->step[i].version, *h->step[i].arguments ? " " : "",
+               h->step[i].arguments, (ull)h->step[i].seed);
+    int rc = inspect_print_domains(s, err);
+    printf("\n");
+    return rc ? rc : inspect_print_histogram(s, err);
+}
+
+/* ---- histogram ---- */
+
+/* A bar of eighths of a character cell. */
+static void bar(double share, int cells)
+{
+    static const char *const part[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    int eighths = (int)(share * cells * 8 + 0.5);
+    for (int i = 0; i < eighths / 8; i++)
+        fputs("█", stdout);
+    fputs(part[eighths % 8], stdout);
+}
+
+struct bin {
+    uint64_t low, high; /* lengths, inclusive */
+    uint64_t n_seq, n_tok;
+    int bucket; /* -1: between buckets */
+};
+
+/* Powers of two, [2^k, 2^(k+1)), with every bucket's exact length a bin of its own. */
+static size_t fill_bins(const struct slu_header *h, const struct inspect_row *row,
+                        size_t n, struct bin *bin, size_t most)
+{
+    size_t n_bin = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t l = row[i].len_tok;
+        int bucket = slu_header_bucket_of(h, l), k = l ? 63 - __builtin_clzll(l) : 0;
+        struct bin *last = n_bin ? &bin[n_bin - 1] : NULL;
+        if (!last || bucket >= 0 || last->bucket >= 0 || l > last->high) {
+            if (n_bin == most)
+                break;
+            uint64_t low = UINT64_C(1) << k, high = low + (low - 1);
+            if (bucket >= 0)
+                low = high = l;
+            bin[n_bin++] = (struct bin){low, high, 0, 0, bucket};
+        }
+        bin[n_bin - 1].n_seq += row[i].n_seq;
+        bin[n_bin - 1].n_tok += row[i].n_seq * l;
+    }
+    return n_bin;
+}
+
+static int terminal_width(void)
+{
+    struct winsize w;
+    int fd = fileno(stdout); /* -1 with -o */
+    if (fd >= 0 && isatty(fd) && !ioctl(fd, TIOCGWINSZ, &w) && w.ws_col >= 60)
+        return w.ws_col;
+    return 80;
+}
+
+int inspect_print_histogram(const struct inspect_seen *s, struct slu_err *err)
+{
+    enum { MAX_BIN = 64 + 2 * SLU_MAX_BUCKETS };
+    struct bin bin[MAX_BIN];
+    struct inspect_row *row;
+    size_t n;
+    int rc = inspect_rows(&s->lengths, &row, &n, err);
+    if (rc)
+        return rc;
+    size_t n_bin = fill_bins(s->header, row, n, bin, MAX_BIN);
+    uint64_t most = 1, in_buckets = 0;
+    for (size_t i = 0; i < n_bin; i++) {
+        most = bin[i].n_tok > most ? bin[i].n_tok : most;
+        in_buckets += bin[i].bucket >= 0 ? bin[i].n_tok : 0;
+    }
+    int cells = terminal_width() - 58;
+    printf("%19s %14s %16s %6s\n", "length", "sequences", "tokens", "share");
+    for (size_t i = 0; i < n_bin; i++) {
+        char range[48];
+        if (bin[i].low == bin[i].high)
+            snprintf(range, sizeof range, "%s%llu", bin[i].bucket >= 0 ? "bucket " : "",
+                     (ull)bin[i].low);
+        else
+            snprintf(range, sizeof range, "%llu-%llu", (ull)bin[i].low,
+                     (ull)bin[i].high);
+        printf("%19s %14llu %16llu %5.1f%% ", range, (ull)bin[i].n_seq,
+               (ull)bin[i].n_tok,
+               100.0 * (double)bin[i].n_tok / (double)s->sum.n.tokens);
+        bar((double)bin[i].n_tok / (double)most, cells);
+        printf("\n");
+    }
+    printf("%19s %14llu %16llu\n", "all", (ull)s->sum.n.sequences,
+           (ull)s->sum.n.tokens);
+    if (s->header->n_bucket)
+        printf("%19s %14s %16llu %5.1f%%\n", "in buckets", "", (ull)in_buckets,
+               s->sum.n.tokens ? 100.0 * (double)in_buckets / (double)s->sum.n.tokens
+                               : 0.0);
+    free(row);
+    return SLU_OK;
+}
+
+/* ---- records ---- */
+
+enum { FLUSH_BYTE = 64 << 10 };
+
+static int put_field(struct slu_buf *line, const char *key, const void *p, size_t n,
+                     struct slu_err *err)
+{
+    int rc = slu_buf_printf(line, err, ",\"%s\":", key);
+    return rc ? rc : slu_json_put_string(line, p, n, err);
+}
+
+/* {"source":…,"document":…,"offset":…,"length":…, id and domain where it has them: no
+ * brace. */
+static int put_segment(struct slu_buf *line, const struct slu_batch *b,
+                       const struct slu_seg *s, struct slu_names *names,
+                       struct slu_err *err)
+{
+    int rc;
+    if (s->source == SLU_PADDING)
+        return slu_buf_printf(line, err, "{\"padding\":true,\"length\":%llu",
+                              (ull)s->len_tok);
+    const char *source = slu_names_source(names, s->source);
+    rc = slu_buf_printf(line, err, "{\"source\":");
+    if (!rc)
+        rc = slu_json_put_string(line, source ? source : "",
+                                 source ? strlen(source) : 0, err);
+    if (!rc)
+        rc = slu_buf_printf(line, err,
+                            ",\"source_number\":%llu,\"document\":%llu,\"offset\":%llu,"
+                            "\"length\":%llu",
+                            (ull)s->source, (ull)s->document, (ull)s->offset,
+                            (ull)s->len_tok);
+    if (!rc && s->id_len)
+        rc = put_field(line, "id", b->str.data + s->id_off, s->id_len, err);
+    const char *domain =
+        s->domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(names, s->domain);
+    if (!rc && domain)
+        rc = put_field(line, "domain", domain, strlen(domain), err);
+    if (!rc && s->score)
+        rc = slu_buf_printf(line, err, ",\"score\":%.17g", slu_score_value(s->score));
+    return rc;
+}
+
+static int print(struct slu_buf *line, struct slu_err *err)
+{
+    size_t n = line->len;
+    slu_buf_clear(line);
+    return fwrite(line->data, 1, n, stdout) == n
+               ? SLU_OK
+               : slu_fail_errno(err, "standard output: cannot be written");
+}
+
+/* Bytes at the end of p that may begin a character which goes on behind them. */
+static size_t open_bytes(const uint8_t *p, size_t n)
+{
+    for (size_t k = 1; k <= 3 && k <= n; k++) {
+        uint8_t c = p[n - k];
+        if (c >= 0xC0)
+            return (c < 0xE0 ? 2u : c < 0xF0 ? 3u : 4u) > k ? k : 0;
+    }
+    return 0;
+}
+
+/* A window of tokens after the other, so that a line may be longer than memory. */
+static int put_text(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
+                    uint64_t n, const struct slu_vocab_table *v, struct slu_err *err)
+{
+    enum { WINDOW = 4096 };
+    struct slu_buf text = SLU_BUF_INIT;
+    int rc = slu_buf_printf(line, err, ",\"text\":\"");
+    for (uint64_t from = 0; !rc && from < n; from += WINDOW) {
+        uint64_t k = n - from < WINDOW ? n - from : WINDOW;
+        rc = slu_detok(v, slu_batch_at(b, at + from), k, b->tok_bytes, false, &text,
+                       err);
+        size_t open = from + k < n ? open_bytes(text.data, text.len) : 0;
+        if (!rc)
+            rc = slu_json_put_part(line, text.data, text.len - open, err);
+        if (!rc)
+            rc = print(line, err);
+        if (open)
+            memmove(text.data, text.data + text.len - open, open);
+        text.len = open;
+    }
+    slu_buf_release(&text);
+    return rc ? rc : slu_buf_printf(line, err, "\"");
+}
+
+static int put_tokens(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
+                      uint64_t n, struct slu_err *err)
+{
+    int rc = slu_buf_printf(line, err, ",\"tokens\":[");
+    for (uint64_t i = 0; !rc && i < n; i++) {
+        rc = slu_buf_printf(line, err, i ? ",%u" : "%u", slu_batch_id(b, at + i));
+        if (!rc && line->len > FLUSH_BYTE)
+            rc = print(line, err);
+    }
+    return rc ? rc : slu_buf_printf(line, err, "]");
+}
+
+int inspect_print_record(struct slu_batch *b, const struct slu_seq *q,
+                         struct slu_names *names, const struct slu_vocab_table *text,
+                         struct slu_buf *line, struct slu_err *err)
+{
+    slu_buf_clear(line);
+    int rc = slu_buf_printf(line, err, "{\"segments\":[");
+    for (uint64_t i = 0; !rc && i < q->n_seg; i++) {
+        if (i)
+            rc = slu_buf_printf(line, err, ",");
+        if (!rc)
+            rc = put_segment(line, b, &b->seg[q->seg_off + i], names, err);
+        if (!rc)
+            rc = slu_buf_printf(line, err, "}");
+    }
+    if (!rc)
+        rc = slu_buf_printf(line, err, "]");
+    if (!rc && b->tok)
+        rc = put_tokens(line, b, q->tok_off, q->len_tok, err);
+    if (!rc && text && b->tok)
+        rc = put_text(line, b, q->tok_off, q->len_tok, text, err);
+    if (!rc)
+        rc = slu_buf_printf(line, err, "}\n");
+    return rc ? rc : print(line, err);
+}
+
+int inspect_print_text(struct slu_batch *b, const struct slu_seq *q,
+                       struct slu_names *names, const struct slu_vocab_table *v,
+                       struct slu_buf *line, struct slu_err *err)
+{
+    uint64_t at = q->tok_off;
+    int rc = SLU_OK;
+    for (uint64_t i = 0; !rc && i < q->n_seg; i++) {
+        const struct slu_seg *s = &b->seg[q->seg_off + i];
+        uint64_t n = s->len_tok;
+        at += n;
+        if (s->source == SLU_PADDING)
+            continue;
+        slu_buf_clear(line);
+        rc = put_segment(line, b, s, names, err);
+        if (!rc)
+            rc = put_text(line, b, at - n, n, v, err);
+        if (!rc)
+            rc = slu_buf_printf(line, err, "}\n");
+        if (!rc)
+            rc = print(line, err);
+    }
+    return rc;
+}

@@ -1,0 +1,313 @@
+/* inspect on a schedule's file: header, buckets, and the lengths over the steps, drawn.
+ * Whatever the mode, every block's hash is checked, and that no pass takes a run twice.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/shards/manifests.h"
+#include "formats/schedule/schedulefile.h"
+#include "tools/inspect/inspect.h"
+
+typedef unsigned long long ull;
+
+enum { STEPS = 4096 }; /* at a time */
+
+struct seen {
+    struct slu_schedulefile *f;
+    const struct slu_steps_info *info;
+    uint64_t first, n; /* steps in the file */
+    uint64_t *steps;   /* of each bucket, in the file */
+    uint64_t *base;    /* number of a bucket's run 0 among the runs of all */
+    uint8_t *taken;    /* bits: runs of the pass at hand */
+    uint64_t *bin;     /* n_bin x n_bucket */
+    size_t n_bin;
+    uint64_t cycle, cycle_begin, cycle_end; /* the cycle at hand; steps of its pass */
+};
+
+static int fault(const struct cli_ctx *ctx, uint64_t k, const char *what,
+                 struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_FORMAT, "%s: step %llu %s", ctx->input[0], (ull)k, what);
+}
+
+/* ---- all steps, once ---- */
+
+static void enter_cycle(struct seen *s, uint64_t cycle)
+{
+    const struct slu_steps_info *i = s->info;
+    uint64_t of_pass = cycle % i->cycles;
+    s->cycle = cycle;
+    if (i->method == SLU_STEPS_OLMO) {
+        s->cycle_begin = of_pass * (i->pass_steps / i->cycles);
+        s->cycle_end = s->cycle_begin + i->pass_steps / i->cycles;
+    } else {
+        s->cycle_begin = slu_steps_before_cycle(i, of_pass);
+        s->cycle_end = slu_steps_before_cycle(i, of_pass + 1);
+    }
+}
+
+static int see(struct cli_ctx *ctx, struct seen *s, const struct slu_train_step *step,
+               uint64_t k, struct slu_err *err)
+{
+    const struct slu_steps_info *i = s->info;
+    const struct slu_steps_bucket *b = &i->bucket[step->bucket];
+    uint64_t in_pass = k % i->pass_steps;
+    if (in_pass == 0)
+        memset(s->taken, 0, i->pass_steps / 8 + 1);
+    if (step->cycle != s->cycle)
+        enter_cycle(s, step->cycle);
+    if (in_pass < s->cycle_begin || in_pass >= s->cycle_end)
+        return fault(ctx, k, "is not in the cycle that it names", err);
+    uint64_t run = s->base[step->bucket] + step->first / (b->per_step / b->unit);
+    if (s->taken[run / 8] >> run % 8 & 1)
+        return fault(ctx, k, "takes sequences that this pass has had", err);
+    s->taken[run / 8] |= (uint8_t)(1u << run % 8);
+    s->steps[step->bucket]++;
+    if (s->n_bin) {
+        size_t bin = (size_t)((unsigned __int128)(k - s->first) * s->n_bin / s->n);
+        s->bin[bin * i->n_bucket + step->bucket]++;
+    }
+    return SLU_OK;
+}
+
+static int see_all(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
+{
+    const struct slu_steps_info *i = s->info;
+    struct slu_train_step *step = malloc(STEPS * sizeof *step);
+    size_t n = 1;
+    uint64_t k = s->first;
+    int rc = step ? SLU_OK : slu_fail_nomem(err, STEPS * sizeof *step);
+    while (!rc && n) {
+        rc = slu_schedulefile_next(s->f, step, STEPS, &n, err);
+        for (size_t j = 0; j < n && !rc; j++)
+            rc = see(ctx, s, &step[j], k++, err);
+        cli_progress(ctx, (k - s->first) * 16, (k - s->first) * i->batch_tokens);
+    }
+    free(step);
+    for (size_t b = 0; b < i->n_bucket && !rc && s->n == i->total_steps; b++)
+        if (s->steps[b] != i->bucket[b].used_steps)
+            rc =
+                slu_fail(err, SLU_E_FORMAT,
+                         "%s: the bucket of %llu has %llu steps and %llu by the header",
+                         ctx->input[0], (ull)i->bucket[b].length, (ull)s->steps[b],
+                         (ull)i->bucket[b].used_steps);
+    return rc;
+}
+
+static int make_room(const struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
+{
+    const struct slu_steps_info *i = s->info;
+    uint64_t bits = i->pass_steps / 8 + 1;
+    if (bits > ctx->common.memory / 2)
+        return slu_fail(err, SLU_E_LIMIT,
+                        "%s: to see that no sequence comes twice, %llu MiB are needed; "
+                        "give twice that with -M",
+                        ctx->input[0], (ull)(bits >> 20) + 1);
+    s->steps = calloc(i->n_bucket, sizeof *s->steps);
+    s->base = calloc(i->n_bucket, sizeof *s->base);
+    s->bin = calloc((s->n_bin + 1) * i->n_bucket, sizeof *s->bin);
+    s->taken = calloc(bits, 1);
+    if (!s->steps || !s->base || !s->bin || !s->taken)
+        return slu_fail_nomem(err, bits);
+    for (size_t b = 1; b < i->n_bucket; b++)
+        s->base[b] = s->base[b - 1] + i->bucket[b - 1].runs;
+    return SLU_OK;
+}
+
+/* ---- what is printed ---- */
+
+/* Columns of the lengths, the longest of which is the last. */
+static int length_width(const struct slu_steps_info *i)
+{
+    int n = snprintf(NULL, 0, "%llu", (ull)i->bucket[i->n_bucket - 1].length);
+    return n > 10 ? n : 10;
+}
+
+static void print_head(const struct seen *s)
+{
+    const struct slu_steps_info *i = s->info;
+    char digest[33], sum[33];
+    slu_u128_hex(i->shards_digest, digest);
+    slu_u128_hex(i->checksum, sum);
+    printf("schedule, %s, curriculum %s%s%s%s\n",
+           i->method == SLU_STEPS_OLMO ? "olmo" : "generic", i->curriculum,
+           i->flags & SLU_STEPS_BALANCED ? ", balanced" : "",
+           i->flags & SLU_STEPS_REORDER ? ", later epochs reordered" : "",
+           i->flags & SLU_STEPS_BRICKS ? ", in bricks" : "");
+    printf("  steps       %llu of %llu tokens each, %llu a pass in %llu cycle%s\n",
+           (ull)i->total_steps, (ull)i->batch_tokens, (ull)i->pass_steps,
+           (ull)i->cycles, i->cycles == 1 ? "" : "s");
+    if (s->n != i->total_steps)
+        printf("  here        %llu, from step %llu\n", (ull)s->n, (ull)s->first);
+    printf("  tokens      %llu\n", (ull)(i->total_steps * i->batch_tokens));
+    printf("  ranks       %llu\n", (ull)i->world);
+    printf("  seed        %llu\n", (ull)i->seed);
+    printf("  shards      %s\n", digest);
+    if (i->has_checksum)
+        printf("  checksum    %s\n", sum);
+}
+
+static void print_buckets(const struct seen *s)
+{
+    const struct slu_steps_info *i = s->info;
+    int width = length_width(i);
+    printf("\n%*s %16s %14s %12s %6s  %s\n", width, "length", "odds", "sequences",
+           "steps", "share", "sequences never taken");
+    for (size_t b = 0; b < i->n_bucket; b++) {
+        const struct slu_steps_bucket *r = &i->bucket[b];
+        printf("%*llu ", width, (ull)r->length);
+        if (i->flags & SLU_STEPS_NATURAL)
+            printf("%16s", "steps left");
+        else
+            printf("%16llu", (ull)r->odds);
+        printf(" %14llu %12llu %5.1f%%  ", (ull)r->sequences, (ull)r->used_steps,
+               100.0 * (double)r->used_steps / (double)i->total_steps);
+        const char *comma = "";
+        for (int d = 0; d < SLU_N_DROP; d++)
+            if (r->dropped[d]) {
+                printf("%s%llu (%s)", comma, (ull)r->dropped[d],
+                       slu_steps_drop_name(d));
+                comma = ", ";
+            }
+        printf("%s\n", *comma ? "" : "none");
+    }
+}
+
+/* Each bucket's share of the steps in each stretch of them, longest bucket on top. */
+static void print_drawing(const struct seen *s)
+{
+    static const char *const level[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const struct slu_steps_info *i = s->info;
+    int label = length_width(i);
+    for (size_t b = i->n_bucket; b-- > 0;) {
+        printf("%*llu ", label, (ull)i->bucket[b].length);
+        for (size_t k = 0; k < s->n_bin; k++) {
+            const uint64_t *bin = &s->bin[k * i->n_bucket];
+            uint64_t all = 0;
+            for (size_t c = 0; c < i->n_bucket; c++)
+                all += bin[c];
+            fputs(level[all ? (bin[b] * 8 + all - 1) / all : 0], stdout);
+        }
+        printf("\n");
+    }
+    char last[24];
+    int n = snprintf(last, sizeof last, "%llu", (ull)(s->first + s->n - (s->n != 0)));
+    int width = (int)s->n_bin - n;
+    printf("%*s %-*llu%s\n", label, "step", width > 1 ? width : 1, (ull)s->first,
+           width > 1 ? last : "");
+}
+
+static int print_json(const struct seen *s, struct slu_err *err)
+{
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = slu_buf_printf(&b, err, "{\"kind\": \"schedule\", ");
+    if (!rc)
+        rc = slu_schedulefile_put_json(&b, s->info, s->first, s->n, err);
+    if (!rc)
+        printf("%.*s}\n", (int)b.len, (char *)b.data);
+    slu_buf_release(&b);
+    return rc;
+}
+
+static int print_steps(const struct seen *s, uint64_t most, struct slu_err *err)
+{
+    const struct slu_steps_info *i = s->info;
+    struct slu_train_step step[64];
+    size_t n = 1;
+    uint64_t k = s->first;
+    int rc = SLU_OK;
+    while (!rc && n && most) {
+        rc = slu_schedulefile_next(s->f, step, most < 64 ? (size_t)most : 64, &n, err);
+        for (size_t j = 0; j < n; j++, k++)
+            printf("{\"step\":%llu,\"length\":%llu,\"bucket\":%u,\"first\":%llu,"
+                   "\"sequences\":%llu,\"epoch\":%llu,\"cycle\":%llu}\n",
+                   (ull)k, (ull)i->bucket[step[j].bucket].length, step[j].bucket,
+                   (ull)(step[j].first * i->bucket[step[j].bucket].unit),
+                   (ull)i->bucket[step[j].bucket].per_step,
+                   (ull)(step[j].cycle / i->cycles), (ull)(step[j].cycle % i->cycles));
+        most -= n;
+    }
+    return rc;
+}
+
+/* ---- the mode ---- */
+
+/* The shard set that is named behind the schedule is the one it was made for. */
+static int check_shards(const struct cli_ctx *ctx, const struct slu_steps_info *info,
+                        struct slu_err *err)
+{
+    struct slu_bucket_counts set;
+    int rc = SLU_OK;
+    if (ctx->n_input == 1)
+        return SLU_OK;
+    slu_bucket_counts_init(&set);
+    for (size_t i = 1; i < ctx->n_input && !rc; i++)
+        rc = slu_manifests_add(&set, ctx->input[i], err);
+    if (!rc) {
+        struct slu_u128 d = slu_bucket_counts_digest(&set);
+        if (slu_u128_cmp(d, info->shards_digest))
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s: made for other shards than those of %s", ctx->input[0],
+                          ctx->input[1]);
+    }
+    slu_bucket_counts_release(&set);
+    return rc;
+}
+
+static int show(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
+{
+    const struct inspect_opts *o = ctx->opts;
+    int rc = see_all(ctx, s, err);
+    if (!rc && o->svg) {
+        rc = inspect_svg_schedule(s->f, o, err);
+        if (!(o->json || o->verify || o->histogram))
+            return rc;
+    }
+    if (rc)
+        return rc;
+    if (o->json)
+        return print_json(s, err);
+    if (o->verify) {
+        printf("ok: schedule of %llu steps, %llu tokens\n", (ull)s->n,
+               (ull)(s->n * s->info->batch_tokens));
+        return SLU_OK;
+    }
+    if (!o->histogram) {
+        print_head(s);
+        print_buckets(s);
+        printf("\n");
+    }
+    print_drawing(s);
+    return SLU_OK;
+}
+
+int inspect_schedule(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct inspect_opts *o = ctx->opts;
+    struct seen s = {.cycle = UINT64_MAX};
+    if (o->jsonl || o->text)
+        return slu_fail(err, SLU_E_USAGE, "%s: a schedule has no text", ctx->input[0]);
+    int rc = slu_schedulefile_open(&s.f, ctx->input[0], err);
+    if (rc)
+        return rc;
+    s.info = slu_schedulefile_info(s.f);
+    s.first = slu_schedulefile_first(s.f);
+    s.n = slu_schedulefile_count(s.f);
+    s.n_bin = s.n < 66 ? (size_t)s.n : 66;
+    rc = check_shards(ctx, s.info, err); /* before anything is printed */
+    if (!rc && o->records != NO_RECORDS) {
+        rc = print_steps(&s, o->records, err);
+    } else if (!rc) {
+        rc = make_room(ctx, &s, err);
+        if (!rc && s.n)
+            enter_cycle(&s, 0);
+        if (!rc)
+            rc = show(ctx, &s, err);
+    }
+    free(s.steps);
+    free(s.base);
+    free(s.bin);
+    free(s.taken);
+    slu_schedulefile_free(s.f);
+    return rc;
+}

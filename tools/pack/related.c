@@ -1,0 +1,44 @@
+/* pack --order related: what documents share, while they are read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/pack/pack.h"
+
+void pack_related_release(struct pack_related_slot *s)
+{
+    slu_relater_scratch_release(&s->scratch);
+    free(s->key);
+}
+
+int pack_related_sign(const struct slu_relater *r, struct pack_related_slot *s,
+                      struct slu_names *names, const struct slu_batch *b,
+                      const struct slu_run *run, size_t n_run, struct slu_err *err)
+{
+    int rc = slu_grow(&s->key, &s->cap_key, n_run * SLU_RELATED_KEYS + 1,
+                      sizeof *s->key, err);
+    for (size_t i = 0; i < n_run && !rc; i++) {
+        const struct slu_seg *g = &run[i].seg;
+        const char *name = (const char *)b->str.data + g->id_off;
+        size_t n = g->id_len;
+        if (!n || !memchr(name, '/', n)) {
+            name = g->document == 0 ? slu_names_source(names, g->source) : NULL;
+            n = name ? strlen(name) : 0;
+        }
+        rc = slu_relater_keys(r, &s->scratch, slu_batch_at(b, run[i].tok_off),
+                              g->len_tok, name, n, s->key + i * SLU_RELATED_KEYS, err);
+    }
+    return rc;
+}
+
+int pack_related_check(bool related, bool concat, bool plan_only, bool plan_file,
+                       uint64_t max_segments, struct slu_err *err)
+{
+    const char *other = concat         ? "--method concat"
+                        : plan_only    ? "--plan, which knows lengths only"
+                        : plan_file    ? "--save-plan and --apply-plan"
+                        : max_segments ? "--max-segments"
+                                       : NULL;
+    return related && other ? slu_fail(err, SLU_E_USAGE,
+                                       "--order related does not go with %s", other)
+                            : SLU_OK;
+}

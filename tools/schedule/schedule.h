@@ -1,0 +1,33 @@
+/* schedule.h - what the files of schedule share. */
+#ifndef SLU_TOOLS_SCHEDULE_H
+#define SLU_TOOLS_SCHEDULE_H
+
+#include "lib/schedule/schedule.h"
+#include "tools/cli/cli.h"
+
+enum schedule_trainer { TRAINER_OPENLM, TRAINER_OLMO, TRAINER_GENERIC };
+
+struct schedule_opts {
+    const char *curriculum, *json;
+    const char *olmo_cache, *olmo_path, *olmo_tokenizer;
+    uint64_t tokens, epochs, cycles, batch_tokens, world, workers, from_step;
+    bool balanced, reorder, bricks;
+    int trainer;
+};
+
+/* Warns where a set's blend changes on the way and several buckets are in use. */
+void schedule_warn_phases(struct cli_ctx *ctx, const struct slu_bucket_counts *set);
+
+/* --trainer generic and olmo: steps, as a file and as JSON. */
+SLU_MUST_USE int schedule_steps(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
+                                struct slu_err *err);
+
+/* --olmo-cache: the files in which OLMo-core's loader looks for its data set's index
+ * and for the order of every pass, so that it takes this schedule's. */
+struct slu_steps_cfg;
+SLU_MUST_USE int schedule_olmo_cache(struct cli_ctx *ctx,
+                                     const struct slu_bucket_counts *s,
+                                     const struct slu_steps_cfg *cfg,
+                                     struct slu_err *err);
+
+#endif

@@ -1,0 +1,188 @@
+/* schedule_steps.c - schedule --trainer generic and olmo: a record for each step. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/schedule/schedulefile.h"
+#include "tools/schedule/schedule.h"
+
+enum { STEPS = 4096 }; /* at a time */
+
+struct target {
+    struct slu_schedulefile_writer *bin, *json;
+    uint64_t *written; /* steps of each bucket */
+};
+
+static int open_targets(struct cli_ctx *ctx, struct target *t,
+                        const struct slu_steps_info *info, struct slu_err *err)
+{
+    const struct schedule_opts *o = ctx->opts;
+    int rc = SLU_OK;
+    t->written = calloc(info->n_bucket, sizeof *t->written);
+    if (!t->written)
+        return slu_fail_nomem(err, info->n_bucket * sizeof *t->written);
+    if (ctx->common.output || (!o->json && !o->olmo_cache))
+        rc = slu_schedulefile_create(&t->bin, ctx->common.output, false,
+                                     ctx->common.force, info, o->from_step, err);
+    if (!rc && o->json)
+        rc = slu_schedulefile_create(&t->json, o->json, true, false, info, o->from_step,
+                                     err);
+    return rc;
+}
+
+static int write_steps(struct cli_ctx *ctx, struct slu_steps *steps, struct target *t,
+                       struct slu_err *err)
+{
+    const struct slu_steps_info *info = slu_steps_info(steps);
+    struct slu_train_step *step = malloc(STEPS * sizeof *step);
+    uint64_t done = 0;
+    size_t n = 1;
+    int rc = step ? SLU_OK : slu_fail_nomem(err, STEPS * sizeof *step);
+    while (!rc && n) {
+        rc = slu_steps_next(steps, step, STEPS, &n, err);
+        for (size_t i = 0; i < n && !rc; i++)
+            t->written[step[i].bucket]++;
+        if (!rc && t->bin)
+            rc = slu_schedulefile_put(t->bin, step, n, err);
+        if (!rc && t->json)
+            rc = slu_schedulefile_put(t->json, step, n, err);
+        done += n;
+        cli_progress(ctx, 0, done * info->batch_tokens);
+    }
+    free(step);
+    return rc;
+}
+
+static struct slu_count sequences(const struct slu_steps_bucket *b, uint64_t n)
+{
+    return (struct slu_count){.sequences = n, .tokens = n * b->length};
+}
+
+/* The set's sequences are those of the first pass and those dropped; later passes
+ * repeat theirs; what was written was counted step by step. */
+static void book(struct cli_ctx *ctx, const struct slu_steps_info *info,
+                 const struct target *t)
+{
+    static const char *const reason[] = {"fewer-than-a-step", "odds-0", "beyond-cycles",
+                                         "unbalanced", "beyond-tokens"};
+    for (size_t i = 0; i < info->n_bucket; i++) {
+        const struct slu_steps_bucket *b = &info->bucket[i];
+        uint64_t first_pass = b->sequences;
+        slu_count_add(&ctx->ledger.in, sequences(b, b->sequences));
+        for (int d = 0; d < SLU_N_DROP; d++) {
+            first_pass -= b->dropped[d];
+            if (b->dropped[d])
+                slu_ledger_drop(&ctx->ledger, reason[d], sequences(b, b->dropped[d]));
+        }
+        slu_count_add(&ctx->ledger.repeated,
+                      sequences(b, b->used_steps * b->per_step - first_pass));
+        slu_count_add(&ctx->ledger.out, sequences(b, t->written[i] * b->per_step));
+        if (b->used_steps != t->written[i] &&
+            ((struct schedule_opts *)ctx->opts)->from_step)
+            slu_ledger_drop(
+                &ctx->ledger, "before-step",
+                sequences(b, (b->used_steps - t->written[i]) * b->per_step));
+    }
+}
+
+static void tell(struct cli_ctx *ctx, const struct slu_steps_info *info,
+                 const struct slu_steps *steps)
+{
+    for (size_t i = 0; i < info->n_bucket; i++) {
+        const struct slu_steps_bucket *b = &info->bucket[i];
+        uint64_t lost = b->sequences - b->runs * b->per_step;
+        if (b->sequences && !b->runs)
+            cli_warn(ctx, "the bucket of %llu is not used: %s",
+                     (unsigned long long)b->length,
+                     b->dropped[SLU_DROP_ODDS]      ? "its odds are 0"
+                     : b->dropped[SLU_DROP_BALANCE] ? "another bucket has no step"
+                     : b->dropped[SLU_DROP_CYCLES]
+                         ? "it has not one step for each cycle"
+                         : "it has fewer sequences than a step takes");
+        else if (b->sequences)
+            cli_note(
+                ctx,
+                "%llu tokens: %llu sequences to a step, %llu steps a pass; %llu of "
+                "%llu sequences (%.3f %%) are left out of every pass",
+                (unsigned long long)b->length, (unsigned long long)b->per_step,
+                (unsigned long long)b->runs, (unsigned long long)lost,
+                (unsigned long long)b->sequences,
+                100.0 * (double)lost / (double)b->sequences);
+    }
+    if (slu_steps_olmo_faults(steps))
+        cli_warn(ctx,
+                 "OLMo-core's rounding deals out more steps than there are in %llu of "
+                 "the buckets, and its loader stops there with an assertion; here the "
+                 "excess is taken from the last sub-cycles",
+                 (unsigned long long)slu_steps_olmo_faults(steps));
+    cli_note(ctx, "%llu steps of %llu tokens", (unsigned long long)info->total_steps,
+             (unsigned long long)info->batch_tokens);
+}
+
+static void stats(struct cli_ctx *ctx, const struct slu_steps_info *info)
+{
+    const struct schedule_opts *o = ctx->opts;
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = slu_buf_append(&b, "{", 1, NULL);
+    if (!rc)
+        rc = slu_schedulefile_put_json(&b, info, o->from_step,
+                                       info->total_steps - o->from_step, NULL);
+    if (!rc && !slu_buf_append(&b, "}", 2, NULL))
+        cli_stat_json(ctx, "schedule", (const char *)b.data);
+    slu_buf_release(&b);
+}
+
+int schedule_steps(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
+                   struct slu_err *err)
+{
+    const struct schedule_opts *o = ctx->opts;
+    bool olmo = o->trainer == TRAINER_OLMO,
+         eight = olmo && strcmp(o->curriculum, "natural") != 0;
+    struct slu_steps_cfg cfg = {
+        .method = olmo ? SLU_STEPS_OLMO : SLU_STEPS_GENERIC,
+        .curriculum = o->curriculum,
+        .seed = ctx->common.seed,
+        .cycles = o->cycles != UINT64_MAX ? o->cycles
+                  : eight                 ? 8
+                                          : 1,
+        .epochs = o->epochs == UINT64_MAX ? 0 : o->epochs,
+        .tokens = o->tokens,
+        .batch_tokens = o->batch_tokens,
+        .world = o->world,
+        .balanced = o->balanced,
+        .reorder = o->reorder,
+        .bricks = o->bricks,
+        .memory_byte = ctx->common.memory,
+    };
+    struct slu_steps *steps = NULL;
+    struct target t = {0};
+    int rc = o->olmo_cache ? schedule_olmo_cache(ctx, s, &cfg, err) : SLU_OK;
+    if (!rc)
+        rc = slu_steps_new(&steps, s, &cfg, err);
+    if (!rc)
+        rc = slu_steps_seek(steps, o->from_step, err);
+    if (!rc)
+        rc = open_targets(ctx, &t, slu_steps_info(steps), err);
+    if (!rc)
+        rc = write_steps(ctx, steps, &t, err);
+    if (!rc) {
+        book(ctx, slu_steps_info(steps), &t);
+        rc = slu_ledger_check(&ctx->ledger, err);
+    }
+    if (!rc && t.bin) {
+        rc = slu_schedulefile_close(t.bin, err);
+        t.bin = NULL;
+    }
+    if (!rc && t.json) {
+        rc = slu_schedulefile_close(t.json, err);
+        t.json = NULL;
+    }
+    if (!rc) {
+        tell(ctx, slu_steps_info(steps), steps);
+        stats(ctx, slu_steps_info(steps));
+    }
+    slu_schedulefile_abort(t.bin);
+    slu_schedulefile_abort(t.json);
+    free(t.written);
+    slu_steps_free(steps);
+    return rc;
+}

@@ -1,0 +1,308 @@
+/* shuffle_mix.c - blends: names to sources, and the report. */
+#include "tools/shuffle/mix.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/shards/shard.h"
+#include "lib/base/json_write.h"
+
+const char *const shuffle_mix_bys[] = {"domain", "input", NULL};
+
+int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
+                      const struct shuffle_mix_opts *o, struct slu_err *err)
+{
+    const char *text = o->mix ? o->mix : o->schedule;
+    *m = (struct shuffle_mix){.ctx = ctx, .opts = o};
+    if (o->mix && o->schedule)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--mix and --mix-schedule do not go together; a schedule's "
+                        "phases have their own blends");
+    if (!text && (o->by || o->max_epochs))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--mix-by and --max-epochs are about --mix and --mix-schedule");
+    if (o->batch_tokens && !o->schedule)
+        return slu_fail(err, SLU_E_USAGE, "--batch-tokens is about --mix-schedule");
+    if (!text)
+        return SLU_OK;
+    int rc = slu_blend_parse(&m->blend, text, o->schedule, o->batch_tokens, err);
+    return rc || !o->max_epochs ? rc
+                                : slu_blend_parse_epochs(&m->blend, o->max_epochs, err);
+}
+
+static bool can_be_read_twice(const struct cli_ctx *ctx)
+{
+    struct stat st;
+    for (size_t i = 0; i < ctx->n_input; i++)
+        if (!strcmp(ctx->input[i], "-") || stat(ctx->input[i], &st) ||
+            !S_ISREG(st.st_mode))
+            return false;
+    return ctx->n_input != 0;
+}
+
+/* Gives the blend's domains their numbers, the same in each reader of the same input,
+ * as it happens before anything is read. */
+static int number_domains(const struct slu_blend *b, struct slu_reader *r,
+                          uint32_t *number, struct slu_err *err)
+{
+    int rc = SLU_OK;
+    for (unsigned s = 0; s < b->n_source && !rc; s++)
+        if (*b->source[s].name)
+            rc = slu_names_domain_number(slu_reader_names(r), b->source[s].name,
+                                         strlen(b->source[s].name), &number[s], err);
+    return rc;
+}
+
+static int again(void *ctx, struct slu_reader **r, struct slu_err *err)
+{
+    struct shuffle_mix *m = ctx;
+    uint32_t number[SLU_BLEND_SOURCES];
+    int rc = cli_reopen_reader(m->ctx, r, err);
+    if (rc)
+        return rc;
+    rc = m->opts->by ? SLU_OK : number_domains(&m->blend, *r, number, err);
+    if (rc)
+        slu_reader_free(*r);
+    return rc;
+}
+
+static int table(struct shuffle_mix *m, size_t n, struct slu_err *err)
+{
+    m->source = malloc((n + 1) * sizeof *m->source);
+    if (!m->source)
+        return slu_fail_nomem(err, n * sizeof *m->source);
+    m->n_source = n;
+    for (size_t i = 0; i < n; i++)
+        m->source[i] = -1;
+    return SLU_OK;
+}
+
+static int by_domain(struct shuffle_mix *m, struct slu_reader *r,
+                     struct slu_blend_by *by, struct slu_err *err)
+{
+    uint32_t number[SLU_BLEND_SOURCES], n = 0;
+    int rc = number_domains(&m->blend, r, number, err);
+    if (!rc)
+        rc = table(m, n = slu_names_n_domain(slu_reader_names(r)), err);
+    if (rc)
+        return rc;
+    *by = (struct slu_blend_by){SLU_BY_DOMAIN, m->source, n, -1};
+    for (unsigned s = 0; s < m->blend.n_source; s++)
+        if (*m->blend.source[s].name)
+            m->source[number[s]] = (int)s;
+        else
+            by->none = (int)s;
+    return SLU_OK;
+}
+
+/* The input that is called so: by its path, the end of its path, or its number. */
+static int find_input(const struct cli_ctx *ctx, const char *name, size_t *at)
+{
+    size_t n = ctx->n_input ? ctx->n_input : 1, found = 0;
+    for (size_t i = 0; i < ctx->n_input; i++)
+        if (!strcmp(ctx->input[i], name)) {
+            *at = i;
+            return 1;
+        }
+    for (size_t i = 0; i < ctx->n_input; i++) {
+        const char *slash = strrchr(ctx->input[i], '/');
+        if (slash && !strcmp(slash + 1, name)) {
+            *at = i;
+            found++;
+        }
+    }
+    char *end;
+    unsigned long v = strtoul(name, &end, 10);
+    if (!found && *name >= '0' && *name <= '9' && !*end && v < n) {
+        *at = v;
+        found = 1;
+    }
+    return (int)found;
+}
+
+static int by_input(struct shuffle_mix *m, struct slu_blend_by *by, struct slu_err *err)
+{
+    struct cli_ctx *ctx = m->ctx;
+    size_t n = ctx->n_input ? ctx->n_input : 1, at = 0;
+    int rc = table(m, n, err);
+    if (rc)
+        return rc;
+    for (unsigned s = 0; s < m->blend.n_source; s++) {
+        const char *name = m->blend.source[s].name;
+        int found = find_input(ctx, name, &at);
+        if (found != 1)
+            return slu_fail(err, SLU_E_USAGE,
+                            "--mix: '%s' is %s; name an input by its path, or by its "
+                            "number, from 0 to %zu",
+                            name, found ? "the name of several inputs" : "no input",
+                            n - 1);
+        if (m->source[at] >= 0)
+            return slu_fail(err, SLU_E_USAGE, "--mix: '%s' and '%s' are the same input",
+                            m->blend.source[m->source[at]].name, name);
+        m->source[at] = (int)s;
+    }
+    *by = (struct slu_blend_by){ctx->tokens ? SLU_BY_FILE : SLU_BY_INPUT, m->source, n,
+                                -1};
+    return SLU_OK;
+}
+
+int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
+                     struct slu_permute_cfg *cfg, struct slu_err *err)
+{
+    if (can_be_read_twice(m->ctx)) {
+        cfg->again = again;
+        cfg->again_ctx = m;
+    }
+    if (!m->blend.n_source)
+        return SLU_OK;
+    cfg->blend = &m->blend;
+    return m->opts->by ? by_input(m, &cfg->by, err) : by_domain(m, r, &cfg->by, err);
+}
+
+/* Adds the domains that there are to a fault that says what there is not. */
+void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *p,
+                         struct slu_reader *r, struct slu_err *err)
+{
+    bool lacks = false;
+    if (!m->blend.n_source || !p || m->opts->by || err->code != SLU_E_MISMATCH)
+        return;
+    struct slu_names *names = slu_reader_names(r);
+    uint32_t n = slu_names_n_domain(names), put = 0;
+    for (unsigned s = 0; s < m->blend.n_source; s++)
+        lacks |= !slu_blending_gave(slu_permute_blending(p), s)->available.sequences;
+    for (uint32_t i = 0; i < n && put < 8 && lacks; i++) {
+        int s = i < m->n_source ? m->source[i] : -1;
+        size_t at = strlen(err->msg);
+        if (s >= 0 && !slu_blending_gave(slu_permute_blending(p), (unsigned)s)
+                           ->available.sequences)
+            continue; /* it is named by the blend alone */
+        snprintf(err->msg + at, sizeof err->msg - at, "%s%s",
+                 put++ ? ", " : "; its domains are ", slu_names_domain(names, i));
+    }
+}
+
+/* ---- the report ---- */
+
+static int put_count(struct slu_buf *t, const char *key, struct slu_count n,
+                     struct slu_err *err)
+{
+    return slu_buf_printf(t, err,
+                          "\"%s\": {\"documents\": %" PRIu64 ", \"sequences\": %" PRIu64
+                          ", \"tokens\": %" PRIu64 "}",
+                          key, n.documents, n.sequences, n.tokens);
+}
+
+static double part(uint64_t a, uint64_t b)
+{
+    return b ? (double)a / (double)b : 0;
+}
+
+static int put_source(const struct shuffle_mix *m, const struct slu_blending *x,
+                      unsigned s, uint64_t all, struct slu_buf *t, struct slu_err *err)
+{
+    const struct slu_blend *b = &m->blend;
+    const struct slu_blend_gave *g = slu_blending_gave(x, s);
+    const struct slu_blend_plan *plan = slu_blending_planned(x);
+    struct slu_count taken = {0};
+    for (unsigned p = 0; p < b->n_phase; p++)
+        slu_count_add(&taken, g->taken[p]);
+    int rc = slu_buf_printf(t, err, "%s\n    {\"name\": ", s ? "," : "");
+    if (!rc)
+        rc = slu_json_put_string(t, b->source[s].name, strlen(b->source[s].name), err);
+    if (!rc)
+        rc = slu_buf_printf(t, err, ", ");
+    if (!rc)
+        rc = put_count(t, "available", g->available, err);
+    if (!rc)
+        rc = slu_buf_printf(t, err, ", ");
+    if (!rc)
+        rc = put_count(t, "taken", taken, err);
+    if (!rc)
+        rc = slu_buf_printf(t, err,
+                            ",\n     \"epochs\": %.9g, \"max_epochs\": %.9g, "
+                            "\"sequences_used\": %" PRIu64 ", \"share\": %.9g, "
+                            "\"phases\": [",
+                            part(taken.tokens, g->available.tokens),
+                            (double)plan->max_epochs[s] / SLU_BLEND_ONE,
+                            g->sequences_used, part(taken.tokens, all));
+    for (unsigned p = 0; p < b->n_phase && !rc; p++)
+        rc = slu_buf_printf(
+            t, err,
+            "%s{\"weight\": %.9g, \"wanted\": %" PRIu64 ", \"tokens\": %" PRIu64
+            ", \"sequences\": %" PRIu64 "}",
+            p ? ", " : "", (double)b->source[s].weight[p] / SLU_BLEND_ONE,
+            plan->target[s][p], g->taken[p].tokens, g->taken[p].sequences);
+    return rc ? rc : slu_buf_printf(t, err, "]}");
+}
+
+/* Where phase `p` begins in each bucket that has anything: behind the phases before. */
+static int put_phase(const struct slu_count *phase, unsigned n_phase,
+                     const struct slu_header *h, unsigned p, struct slu_buf *t,
+                     struct slu_err *err)
+{
+    unsigned n = h->n_bucket ? h->n_bucket : 1, put = 0;
+    struct slu_count sum = {0};
+    for (unsigned i = 0; i < n; i++)
+        slu_count_add(&sum, phase[i * n_phase + p]);
+    int rc = slu_buf_printf(t, err,
+                            "%s\n    {\"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
+                            ", \"buckets\": [",
+                            p ? "," : "", sum.sequences, sum.tokens);
+    for (unsigned i = 0; i < h->n_bucket && !rc; i++) {
+        uint64_t before = 0, here = phase[i * n_phase + p].sequences;
+        for (unsigned k = 0; k < p; k++)
+            before += phase[i * n_phase + k].sequences;
+        if (before || here)
+            rc = slu_buf_printf(t, err,
+                                "%s{\"length\": %" PRIu64 ", \"begin\": %" PRIu64
+                                ", \"sequences\": %" PRIu64 "}",
+                                put++ ? ", " : "", h->bucket[i], before, here);
+    }
+    return rc ? rc : slu_buf_printf(t, err, "]}");
+}
+
+int shuffle_mix_report(struct shuffle_mix *m, const struct slu_blending *x,
+                       const struct slu_count *phase, const struct slu_header *h,
+                       char **json, struct slu_err *err)
+{
+    struct slu_buf t = SLU_BUF_INIT;
+    uint64_t all = 0;
+    *json = NULL;
+    if (!x)
+        return SLU_OK;
+    for (unsigned s = 0; s < m->blend.n_source; s++)
+        for (unsigned k = 0; k < m->blend.n_phase; k++)
+            all += slu_blending_gave(x, s)->taken[k].tokens;
+    int rc =
+        slu_buf_printf(&t, err,
+                       "{\"by\": \"%s\", \"wanted\": %" PRIu64 ", \"tokens\": %" PRIu64
+                       ", \"sources\": [",
+                       shuffle_mix_bys[m->opts->by], slu_blending_planned(x)->tok, all);
+    for (unsigned s = 0; s < m->blend.n_source && !rc; s++)
+        rc = put_source(m, x, s, all, &t, err);
+    if (!rc)
+        rc = slu_buf_printf(&t, err, "],\n   \"phases\": [");
+    for (unsigned k = 0; k < m->blend.n_phase && !rc; k++)
+        rc = put_phase(phase, m->blend.n_phase, h, k, &t, err);
+    if (!rc)
+        rc = slu_buf_printf(&t, err, "]}");
+    if (!rc)
+        rc = slu_buf_append(&t, "", 1, err);
+    if (!rc) {
+        cli_stat_json(m->ctx, "mix", (const char *)t.data);
+        *json = strdup((const char *)t.data);
+        rc = *json ? SLU_OK : slu_fail_nomem(err, t.len);
+    }
+    slu_buf_release(&t);
+    return rc;
+}
+
+void shuffle_mix_release(struct shuffle_mix *m)
+{
+    slu_blend_release(&m->blend);
+    free(m->source);
+    m->source = NULL;
+}

@@ -1,0 +1,46 @@
+/* shuffle_mix.h - the blend of shuffle's command line: --mix, --mix-schedule, --mix-by,
+ * --max-epochs. Private to shuffle.
+ */
+#ifndef SLU_SHUFFLE_MIX_H
+#define SLU_SHUFFLE_MIX_H
+
+#include "lib/shuffle/permute.h"
+#include "tools/cli/cli.h"
+
+struct shuffle_mix_opts {
+    const char *mix, *schedule, *max_epochs;
+    int by; /* domain, input */
+    uint64_t batch_tokens;
+};
+
+extern const char *const shuffle_mix_bys[];
+
+struct shuffle_mix {
+    struct cli_ctx *ctx;
+    const struct shuffle_mix_opts *opts;
+    struct slu_blend blend; /* no source: no blend is asked for */
+    int *source;            /* of n_source domains or inputs; owned */
+    size_t n_source;
+};
+
+/* What the options say, before anything is opened. The caller releases m, also after a
+ * fault. */
+SLU_MUST_USE int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
+                                   const struct shuffle_mix_opts *o,
+                                   struct slu_err *err);
+/* Sets cfg's blend, where there is one. m stays where it is while cfg is in use. */
+SLU_MUST_USE int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
+                                  struct slu_permute_cfg *cfg, struct slu_err *err);
+/* After a fault of slu_permute_read. */
+void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *p,
+                         struct slu_reader *r, struct slu_err *err);
+/* What each source gave and where phases begin, as a JSON object: into the report of
+ * the run; *json is the caller's to free(), NULL without a blend (x NULL). phase: what
+ * each got, all of a bucket side by side (slu_permute_phase). */
+SLU_MUST_USE int shuffle_mix_report(struct shuffle_mix *m, const struct slu_blending *x,
+                                    const struct slu_count *phase,
+                                    const struct slu_header *h, char **json,
+                                    struct slu_err *err);
+void shuffle_mix_release(struct shuffle_mix *m);
+
+#endif

@@ -1,0 +1,240 @@
+/* shuffle_shards.c - shuffle --format: the sequences as shards of a trainer's format.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/json_write.h"
+#include "lib/base/number.h"
+#include "tools/shuffle/shuffle.h"
+
+enum { SLACK_BYTE = 24 << 20 }; /* of the 64 MiB that a process may take beside -M */
+
+const char *const shuffle_lasts[] = {"keep", "drop", NULL};
+const char *const shuffle_tails[] = {"error", "drop", NULL};
+const char *const shuffle_members[] = {"txt", "json", "json.gz", NULL};
+
+int shuffle_parse_shard_sequences(void *opts, const char *value, struct slu_err *err)
+{
+    struct shuffle_shards_opts *o = &((struct opts *)opts)->shards;
+
+    o->shard_sequences = value;
+    o->n_shard_seq = 0;
+    if (!strcmp(value, "auto")) {
+        o->shard_sequences = NULL;
+        return SLU_OK;
+    }
+    if (!slu_number(value, strlen(value), 1000, &o->n_shard_seq) || !o->n_shard_seq ||
+        o->n_shard_seq >> 52)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--shard-sequences: '%s' is neither auto nor a number of "
+                        "sequences above 0",
+                        value);
+    return SLU_OK;
+}
+
+/* zstd, zstd:LEVEL or none. */
+int shuffle_parse_compress(void *opts, const char *value, struct slu_err *err)
+{
+    struct shuffle_shards_opts *o = &((struct opts *)opts)->shards;
+    unsigned long level = 3;
+    char *end;
+
+    o->compress = value;
+    o->compress_level = 0;
+    if (!strcmp(value, "none"))
+        return SLU_OK;
+    if (!strncmp(value, "zstd:", 5) && value[5] >= '1' && value[5] <= '9') {
+        level = strtoul(value + 5, &end, 10);
+        if (*end || level > 19)
+            level = 0;
+    } else if (strcmp(value, "zstd")) {
+        level = 0;
+    }
+    o->compress_level = (int)level;
+    return level ? SLU_OK
+                 : slu_fail(err, SLU_E_USAGE,
+                            "--compress: '%s' is neither zstd, zstd:LEVEL with a level "
+                            "of 1 to 19, nor none",
+                            value);
+}
+
+/* It stands in YAML, which takes no controls. */
+static bool is_text(const char *s)
+{
+    size_t left = strlen(s);
+
+    for (unsigned n; left; s += n, left -= n) {
+        const uint8_t *p = (const uint8_t *)s;
+        n = slu_utf8_valid_at(p, left);
+        if (n == 0 || *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0))
+            return false;
+    }
+    return true;
+}
+
+int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *all = ctx->opts;
+    const struct shuffle_shards_opts *o = &all->shards;
+    const struct slu_stage *stage = cli_flow_stage(ctx);
+    bool output = !all->flow.stages && (!stage || stage->flags & SLU_STAGE_SET);
+
+    if (o->format >= 0 && output &&
+        (!ctx->common.output || !strcmp(ctx->common.output, "-")))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--format wants a folder for its shards: -o DIR");
+    if (o->format < 0 && (o->replace_set || o->accept_mismatch))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--%s is about shards; add --format FORMAT -o DIR",
+                        o->replace_set ? "replace-set" : "accept-mismatch");
+    if (o->format < 0 && (o->n_shard_seq || o->last || o->tails))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--shard-sequences, --last and --tails are about shards; add "
+                        "--format FORMAT -o DIR");
+    if (o->format < 0 &&
+        (o->compress || o->member || o->olmo_path || o->olmo_tokenizer || o->license))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--compress, --member, --olmo-path, --olmo-tokenizer and "
+                        "--license are about shards; add --format FORMAT -o DIR");
+    if (o->license && !is_text(o->license))
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--license takes one line of UTF-8, without control characters");
+    return SLU_OK;
+}
+
+uint64_t shuffle_shards_share(const struct cli_ctx *ctx)
+{
+    const struct slu_shard_format *f = NULL;
+    int i = ((const struct opts *)ctx->opts)->shards.format;
+
+    if (i >= 0 && slu_shard_format_find(&f, slu_shard_format_names[i], NULL))
+        f = NULL; /* said when they are opened */
+    return f && f->build ? ctx->common.memory / 2 : ctx->common.memory / 4;
+}
+
+int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
+                        struct slu_err *err)
+{
+    struct cli_ctx *ctx = j->ctx;
+    const struct shuffle_shards_opts *o = &((const struct opts *)ctx->opts)->shards;
+    struct slu_header h;
+    struct slu_shards_cfg cfg = {.dir = ctx->common.output,
+                                 .header = &h,
+                                 .names = j->names,
+                                 .shard_sequences = o->n_shard_seq,
+                                 .drop_last = o->last == 1,
+                                 .replace = o->replace_set,
+                                 .accept_mismatch = o->accept_mismatch,
+                                 .force = ctx->common.force,
+                                 .zstd_level = ctx->common.zstd_level,
+                                 .seed = ctx->common.seed,
+                                 .memory_byte = memory_byte + SLACK_BYTE,
+                                 .by_bucket = true,
+                                 .parts = parts,
+                                 .compress_set = o->compress != NULL,
+                                 .compress_level = o->compress_level,
+                                 .member = (enum slu_shard_member)o->member,
+                                 .olmo_path = o->olmo_path,
+                                 .olmo_tokenizer = o->olmo_tokenizer,
+                                 .license = o->license,
+                                 .input_id = j->input_id};
+    char *text = NULL;
+    int rc = slu_shard_format_find(&cfg.format, slu_shard_format_names[o->format], err);
+
+    if (rc)
+        return rc;
+    rc = slu_header_copy(&h, j->header, err);
+    if (rc)
+        return rc;
+    if (!ctx->common.no_provenance) {
+        rc = cli_provenance(ctx, &text, err);
+        if (rc == SLU_OK)
+            rc = slu_header_add_step(&h, ctx->tool->name, SLU_VERSION, text,
+                                     ctx->common.seed, err);
+        free(text);
+    }
+    if (rc == SLU_OK)
+        rc = slu_shards_new(&j->shards, &cfg, err);
+    slu_header_release(&h);
+    return rc;
+}
+
+static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct job *j = ctx;
+
+    return slu_permute_next(j->permute, b, JOB_TOK, err);
+}
+
+int shuffle_shards_tails(const struct cli_ctx *ctx, const struct slu_count *n,
+                         struct slu_err *err)
+{
+    const struct shuffle_shards_opts *o = &((const struct opts *)ctx->opts)->shards;
+
+    if (n->sequences == 0 || o->tails == 1)
+        return SLU_OK;
+    return slu_fail(err, SLU_E_MISMATCH,
+                    "%llu sequences of %llu tokens have no bucket's length; put 'pack' "
+                    "before shuffle, or leave them out with --tails drop",
+                    (unsigned long long)n->sequences, (unsigned long long)n->tokens);
+}
+
+int shuffle_shards_write(struct job *j, unsigned n_slots, struct slu_err *err)
+{
+    int rc =
+        shuffle_shards_tails(j->ctx, &slu_permute_result(j->permute)->no_bucket, err);
+
+    return rc ? rc
+              : slu_shards_write(j->shards, source, j, &j->in,
+                                 (unsigned)j->ctx->common.threads, n_slots, err);
+}
+
+static void warn_short(struct job *j)
+{
+    uint64_t n_bucket = 0, n_seq = 0, n_tok = 0;
+
+    for (unsigned i = 0; i < slu_shards_n_bucket(j->shards); i++) {
+        const struct slu_shard_bucket *b = slu_shards_bucket(j->shards, i);
+        uint64_t n = slu_shards_short(j->shards, i);
+        if (n == 0 || b->n_shard < 2)
+            continue;
+        n_bucket++;
+        n_seq += n;
+        n_tok += n * b->n_id;
+    }
+    if (n_bucket && slu_shards_format(j->shards)->short_shard_note)
+        cli_warn(
+            j->ctx,
+            "the last shards of %llu buckets are short; OpenLM's trainer skips them: "
+            "%llu sequences, %llu tokens (see report.json; --last drop leaves them "
+            "out)",
+            (unsigned long long)n_bucket, (unsigned long long)n_seq,
+            (unsigned long long)n_tok);
+}
+
+/* What the trainer cannot know of packed sequences is said, not left to be found. */
+static void warn_boundaries(struct job *j)
+{
+    uint64_t n = slu_shards_packed(j->shards);
+    const char *why = slu_shards_format(j->shards)->boundaries;
+
+    if (n && why)
+        cli_warn(j->ctx, "%llu sequences of several documents: %s",
+                 (unsigned long long)n, why);
+}
+
+int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger, struct slu_err *err)
+{
+    slu_count_add(&ledger->out, slu_shards_sum(j->shards)->n);
+    int rc = slu_ledger_check(ledger, err);
+
+    if (rc)
+        return rc;
+    warn_short(j);
+    warn_boundaries(j);
+    rc = slu_shards_finish(j->shards, j->ctx->tool->name, ledger, err);
+    if (rc == SLU_OK && slu_shards_remark(j->shards))
+        cli_warn(j->ctx, "%s", slu_shards_remark(j->shards));
+    return rc;
+}

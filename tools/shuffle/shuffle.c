@@ -1,0 +1,403 @@
+/* shuffle: puts sequences in a random order, as a stream or as shards. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/pipe.h"
+#include "tools/shuffle/shuffle.h"
+
+static const char *const orders[] = {"random",     "keep",  "ascending",
+                                     "descending", "bands", NULL};
+enum { BANDS = 10 };
+
+static int parse_order(void *opts, const char *value, struct slu_err *err)
+{
+    struct opts *o = opts;
+    const char *colon = strchr(value, ':');
+    size_t n = colon ? (size_t)(colon - value) : strlen(value);
+    char *end = NULL;
+
+    o->order_text = value;
+    o->n_band = BANDS;
+    for (o->order = 0; orders[o->order]; o->order++)
+        if (strlen(orders[o->order]) == n && !memcmp(orders[o->order], value, n))
+            break;
+    if (colon && colon[1] >= '1' && colon[1] <= '9')
+        o->n_band = strtoul(colon + 1, &end, 10);
+    if (!orders[o->order] || (colon && (o->order != SLU_ORDER_BANDS || !end || *end)) ||
+        o->n_band > SLU_MAX_BANDS)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--order: '%s' is none of random, keep, ascending, descending, "
+                        "bands and bands:N, with N from 1 to %d",
+                        value, SLU_MAX_BANDS);
+    if (o->order == SLU_ORDER_RANDOM)
+        o->order_text = NULL;
+    return SLU_OK;
+}
+
+#define AT(field) offsetof(struct opts, field)
+static const struct cli_opt options[] = {
+    {"format", 0, CLI_CHOICE, AT(shards.format),
+     "wds|olmo|ds|megatron|mds|litdata|parquet",
+     "write shards in the folder -o DIR: WebDataset for OpenLM,\n"
+     "OLMo-core, datatrove, Megatron, MosaicML, LitData, Parquet",
+     slu_shard_format_names, true, NULL},
+    {"shard-sequences", 0, CLI_CUSTOM, AT(shards.shard_sequences), "auto|N",
+     "sequences of a shard; auto, the default: 2^20 tokens,\nat most 65536 (mds, "
+     "litdata: 2^24 tokens)",
+     NULL, true, shuffle_parse_shard_sequences},
+    {"last", 0, CLI_CHOICE, AT(shards.last), "keep|drop",
+     "a bucket's last shard, where it is short: keep it\n(default), or drop it",
+     shuffle_lasts, true, NULL},
+    {"tails", 0, CLI_CHOICE, AT(shards.tails), "error|drop",
+     "for shards, sequences that have no bucket's length:\n"
+     "refuse the stream (default), or drop them",
+     shuffle_tails, true, NULL},
+    {"compress", 0, CLI_CUSTOM, AT(shards.compress), "zstd[:LEVEL]|none",
+     "for mds, litdata and parquet: how shards are compressed", NULL, true,
+     shuffle_parse_compress},
+    {"member", 0, CLI_CHOICE, AT(shards.member), "txt|json|json.gz",
+     "for wds: the members' kind; txt is the default", shuffle_members, true, NULL},
+    {"olmo-path", 0, CLI_STRING, AT(shards.olmo_path), "PATH",
+     "for olmo: where the trainer will find the folder -o DIR;\n"
+     "names in its cache are made from it",
+     NULL, false, NULL},
+    {"olmo-tokenizer", 0, CLI_STRING, AT(shards.olmo_tokenizer), "NAME|V,E,P",
+     "for olmo: the trainer's vocabulary size, EOS and padding, where\n"
+     "they are not the stream's; or dolma2, gpt-neox-olmo-dolma-v1_5",
+     NULL, false, NULL},
+    {"license", 0, CLI_STRING, AT(shards.license), "TEXT",
+     "the licence that the data card names, an SPDX identifier\nwhere there is one",
+     NULL, true, NULL},
+    {"max-tokens", 0, CLI_COUNT, AT(max_tokens), "N",
+     "stop before the sequence that makes it more than N", NULL, true, NULL},
+    {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
+     "keep this fraction of the sequences, chosen by hash", NULL, true, NULL},
+    {"order", 0, CLI_CUSTOM, AT(order_text), "ORDER",
+     "random (default); keep: the stream's; by score: ascending,\n"
+     "descending, or bands[:N], random in each of N bands",
+     NULL, true, parse_order},
+    {"mix", 0, CLI_STRING, AT(mix.mix), "NAME=WEIGHT,...",
+     "take the sources in this ratio of tokens; repeats one\n"
+     "only where --max-tokens asks for more than it has",
+     NULL, true, NULL},
+    {"mix-by", 0, CLI_CHOICE, AT(mix.by), "domain|input",
+     "sources are domains (default), or the inputs, by path or\nby number from 0",
+     shuffle_mix_bys, true, NULL},
+    {"max-epochs", 0, CLI_STRING, AT(mix.max_epochs), "N|NAME=N,...",
+     "take no source more often; default 4 with an amount that\n"
+     "is asked for, else 1: what the scarcest source allows",
+     NULL, true, NULL},
+    {"mix-schedule", 0, CLI_STRING, AT(mix.schedule), "BLEND:LENGTH;...",
+     "blends one after another; lengths as 80%, 20G (tokens) or\n1000steps", NULL, true,
+     NULL},
+    {"batch-tokens", 0, CLI_LENGTH, AT(mix.batch_tokens), "N",
+     "tokens of a step, for --mix-schedule", NULL, true, NULL},
+    {"replace-set", 0, CLI_FLAG, AT(shards.replace_set), NULL,
+     "take the place of the set of shards in -o DIR, finished or begun", NULL, false,
+     NULL},
+    {"accept-mismatch", 0, CLI_FLAG, AT(shards.accept_mismatch), NULL,
+     "write sequences with or without label tokens, whatever the format\nwants", NULL,
+     false, NULL},
+    CLI_FLOW_ROWS(AT(flow), "count|mix|scatter|gather|finish"),
+    {0},
+};
+
+static void defaults(void *p)
+{
+    struct opts *o = p;
+
+    o->shards.format = -1;
+    o->max_tokens = UINT64_MAX;
+    o->sample = 1;
+}
+
+void shuffle_progress(void *job, uint64_t n_tok)
+{
+    struct job *j = job;
+
+    cli_progress(j->ctx, slu_reader_bytes(j->reader), n_tok);
+}
+
+/* ---- a stream ---- */
+
+static void stopped(void *job)
+{
+    slu_permute_stop(((struct job *)job)->permute);
+}
+
+static int produce(void *ctx, void *load, struct slu_err *err)
+{
+    struct job *j = ctx;
+    struct shuffle_load *l = load;
+
+    /* What is lent comes back: a thread that is alone works before it produces again.
+     */
+    slu_pipe_on_stop(j->pipe, stopped);
+    int rc = slu_permute_borrow(j->permute, &l->rec, &l->loan, JOB_TOK, err);
+    uint64_t n_byte = slu_permute_borrowed(j->permute);
+    if (!rc && n_byte > SLU_PIPE_SLOT_BYTE)
+        slu_pipe_take(j->pipe, n_byte, 0);
+    return rc;
+}
+
+static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
+{
+    struct job *j = ctx;
+    struct shuffle_load *l = load;
+    int rc = slu_permute_open_loan(j->permute, &l->rec, l->loan, &l->b, err);
+
+    (void)worker;
+    slu_buf_trim(&l->rec, SLU_KEEP_BATCH_BYTE);
+    if (!rc)
+        slu_batch_sum(&l->b);
+    return rc;
+}
+
+int shuffle_emit(void *job, void *load, struct slu_err *err)
+{
+    struct job *j = job;
+    struct shuffle_load *l = load;
+    int rc = slu_writer_put(j->writer, &l->b, err);
+
+    slu_batch_trim(&l->b);
+    return rc;
+}
+
+int shuffle_run(struct job *j, const struct slu_pipe_ops *ops, unsigned n_slots,
+                struct slu_err *err)
+{
+    struct shuffle_load *l = calloc(n_slots, sizeof *l);
+    void **slot = calloc(n_slots, sizeof *slot);
+    int rc = l && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *l);
+
+    for (unsigned i = 0; i < n_slots && rc == SLU_OK; i++) {
+        slu_batch_init(&l[i].b, j->header->tok_bytes);
+        slot[i] = &l[i];
+    }
+    if (rc == SLU_OK)
+        rc = slu_pipe_run_parts(ops, j, slot, n_slots, (unsigned)j->ctx->common.threads,
+                                &j->pipe, err);
+    for (unsigned i = 0; l && i < n_slots; i++) {
+        slu_batch_release(&l[i].b);
+        slu_buf_release(&l[i].rec);
+    }
+    free(l);
+    free(slot);
+    return rc;
+}
+
+/* ---- the books ---- */
+
+static void drop(struct slu_ledger *l, const char *reason, struct slu_count n)
+{
+    if (n.sequences)
+        slu_ledger_drop(l, reason, n);
+}
+
+void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r)
+{
+    slu_count_add(&l->repeated, r->repeated);
+    drop(l, "mix", r->not_mixed);
+    drop(l, "tail", r->no_bucket);
+    drop(l, "sample", r->not_sampled);
+}
+
+/* What went in, less what was left out, is what came out: counts by the ledger,
+ * contents by the checksum (where nothing was cut off unread). */
+static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
+{
+    const struct slu_permute_result *r = slu_permute_result(j->permute);
+    struct slu_u128 sum = slu_u128_add(out->checksum, r->left_checksum);
+    struct slu_u128 in = slu_u128_add(j->in.checksum, r->repeated_checksum);
+    struct slu_count cut = r->taken;
+
+    slu_count_add(&cut, r->repeated);
+    slu_count_sub(&cut, r->not_mixed);
+    slu_count_sub(&cut, r->out);
+    cli_book_in(j->ctx, &j->in);
+    shuffle_book_left(&j->ctx->ledger, r);
+    if (!j->mix.blend.n_source &&
+        ((const struct opts *)j->ctx->opts)->max_tokens != UINT64_MAX)
+        drop(&j->ctx->ledger, "max-tokens", cut);
+    if (j->shards) {
+        drop(&j->ctx->ledger, "last-shard", slu_shards_dropped(j->shards)->n);
+        sum = slu_u128_add(sum, slu_shards_dropped(j->shards)->checksum);
+    }
+    j->ctx->spill_bytes = r->spilled_byte;
+    if (cut.sequences == 0 && slu_u128_cmp(sum, in))
+        return slu_fail(
+            err, SLU_E_CONSERVATION,
+            "internal error: the sequences that came out are not those that "
+            "went in (their checksum differs); please report it");
+    return SLU_OK;
+}
+
+static int finish(struct job *j, struct slu_err *err)
+{
+    struct slu_writer *w = j->writer;
+    int rc = book(j, w ? slu_writer_sum(w) : slu_shards_sum(j->shards), err);
+
+    if (rc)
+        return rc;
+    if (!w)
+        return shuffle_shards_finish(j, &j->ctx->ledger, err);
+    j->writer = NULL;
+    return cli_close_writer(j->ctx, w, err);
+}
+
+/* ---- the run ---- */
+
+struct slu_permute_cfg shuffle_permute_cfg(const struct cli_ctx *ctx)
+{
+    const struct opts *o = ctx->opts;
+
+    return (struct slu_permute_cfg){.tmpdir = ctx->common.tmpdir,
+                                    .n_threads = (unsigned)ctx->common.threads,
+                                    .seed = ctx->common.seed,
+                                    .sample = o->sample,
+                                    .max_tokens = o->max_tokens,
+                                    .buckets_only = o->shards.format >= 0,
+                                    .by_bucket = o->shards.format >= 0,
+                                    .order = (enum slu_order)o->order,
+                                    .n_band = (unsigned)o->n_band};
+}
+
+int shuffle_open(struct job *j, struct slu_err *err)
+{
+    const struct opts *o = j->ctx->opts;
+    int rc = cli_open_reader(j->ctx, &j->reader, err);
+
+    if (rc)
+        return rc;
+    j->header = slu_reader_header(j->reader);
+    j->names = slu_reader_names(j->reader);
+    if (j->header->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has segment rows only, and no tokens to shuffle");
+    if (o->order > SLU_ORDER_KEEP && !j->header->scores)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "--order %s wants scores, and the stream has none; tokenize "
+                        "with --score-field NAME",
+                        o->order_text);
+    return SLU_OK;
+}
+
+unsigned shuffle_slots(const struct cli_ctx *ctx, uint64_t share_byte)
+{
+    uint64_t n = share_byte / JOB_BYTE, most = ctx->common.threads + 2;
+
+    return (unsigned)(n > most ? most : n < 2 ? 2 : n);
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    static const struct slu_pipe_ops ops = {produce, work, shuffle_emit};
+    const struct opts *o = ctx->opts;
+    struct job j = {.ctx = ctx};
+    uint64_t share = shuffle_shards_share(ctx);
+    struct slu_permute_cfg cfg = shuffle_permute_cfg(ctx);
+    const struct slu_blending *x = NULL;
+    char *mix = NULL;
+    int rc = shuffle_shards_check(ctx, err);
+
+    if (!rc && cli_flow_asked(ctx))
+        rc = shuffle_check_stage(ctx, err);
+    if (!rc)
+        rc = cli_flow_begin(ctx, err);
+    if (!rc && o->flow.stage)
+        return shuffle_stage(ctx, err);
+    if (rc == SLU_EOF)
+        return SLU_OK;
+    cfg.budget_byte = ctx->common.memory - share;
+    if (!rc)
+        rc = shuffle_mix_parse(&j.mix, ctx, &o->mix, err);
+    if (!rc)
+        rc = shuffle_open(&j, err);
+    if (!rc && o->shards.format >= 0)
+        rc = shuffle_shards_open(&j, share, false, err);
+    if (!rc && o->shards.format < 0)
+        rc = cli_open_writer(ctx, &j.writer, j.header, j.names, false, err);
+    if (!rc)
+        rc = shuffle_mix_open(&j.mix, j.reader, &cfg, err);
+    if (!rc)
+        rc = slu_permute_new(&j.permute, &cfg, err);
+    cli_phase(ctx, "read");
+    if (!rc)
+        rc = slu_permute_read(j.permute, j.reader, cli_slots(ctx, share), &j.in,
+                              shuffle_progress, &j, err);
+    if (rc)
+        shuffle_mix_explain(&j.mix, j.permute, j.reader, err);
+    cli_phase(ctx, "write");
+    x = j.permute ? slu_permute_blending(j.permute) : NULL;
+    if (!rc && x)
+        rc = shuffle_mix_report(&j.mix, x, slu_permute_phase(j.permute, 0, 0), j.header,
+                                &mix, err);
+    if (!rc && j.shards && mix)
+        rc = slu_shards_report_add(j.shards, "mix", mix, err);
+    if (!rc && j.shards)
+        rc = shuffle_shards_write(&j, shuffle_slots(ctx, share), err);
+    if (!rc && j.writer)
+        rc = shuffle_run(&j, &ops, shuffle_slots(ctx, share), err);
+    if (!rc)
+        rc = finish(&j, err);
+    free(mix);
+    slu_permute_free(j.permute);
+    shuffle_mix_release(&j.mix);
+    slu_writer_abort(j.writer);
+    slu_shards_free(j.shards);
+    slu_reader_free(j.reader);
+    return rc;
+}
+
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    if (cli_flow_asked(ctx))
+        return SLU_OK;
+    return slu_fail(err, SLU_E_USAGE,
+                    "--part: the order is one of all parts' sequences; use --stage");
+}
+
+static bool replaces(const void *opts)
+{
+    return ((const struct opts *)opts)->shards.replace_set;
+}
+
+static bool prints(const void *opts)
+{
+    return ((const struct opts *)opts)->shards.format < 0;
+}
+
+/* Tokens, and the sorter's record of them. */
+static uint64_t tok_byte(const struct cli_ctx *ctx)
+{
+    (void)ctx;
+    return 8;
+}
+
+const struct slu_tool slu_tool = {
+    .name = "shuffle",
+    .synopsis = "[--mix NAME=WEIGHT,...] [--order ORDER] [--max-tokens N]\n"
+                "[--sample FRACTION] [-o FILE] [STREAM ...]\n"
+                "--format FORMAT -o DIR [--shard-sequences auto|N] [--last keep|drop]\n"
+                "[--tails error|drop] [--order ORDER] [--max-tokens N]\n"
+                "[--sample FRACTION] [--mix NAME=WEIGHT,...] [STREAM ...]\n"
+                "--stage STAGE --work DIR [--part I/N] [--ranges R] [OPTION ...]\n"
+                "[-o FILE|DIR] [STREAM ...]",
+    .summary = "Puts the sequences of a stream in random order, and writes shards.",
+    .opt = options,
+    .opts_size = sizeof(struct opts),
+    .defaults = defaults,
+    .reads_stream = true,
+    .tok_byte = tok_byte,
+    .memory_floor = 32 << 20,
+    .check_part = check_part,
+    .flow = shuffle_flow,
+    .flow_at = AT(flow),
+    .inputs = cli_flow_inputs,
+    .prints = prints,
+    .replaces = replaces,
+    .spills = true,
+    .examples = "  shuffle --seed 1 packed.tks -o shuffled.tks\n"
+                "  pack pieces.tks | shuffle --format wds -o shards",
+    .run = run,
+};

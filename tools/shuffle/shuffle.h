@@ -1,0 +1,111 @@
+/* shuffle_private.h - the parts of shuffle: tools/shuffle/shuffle.c has the option table, the
+ * pass, streams and the books; tools/shuffle/shards.c the shard sets;
+ * tools/shuffle/stages.c the same work in parts. */
+#ifndef SLU_SHUFFLE_PRIVATE_H
+#define SLU_SHUFFLE_PRIVATE_H
+
+#include "formats/shards/shard.h"
+#include "lib/shuffle/shuffle_flow.h"
+#include "lib/base/pipe.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/cli_flow.h"
+#include "tools/shuffle/mix.h"
+
+enum { JOB_TOK = 1 << 17, JOB_BYTE = 3 << 20 };
+
+/* What only shards have (tools/shuffle/shards.c). */
+struct shuffle_shards_opts {
+    int format;                  /* index in slu_shard_format_names, -1: a stream */
+    const char *shard_sequences; /* as given; NULL: auto */
+    uint64_t n_shard_seq;        /* 0: auto */
+    int last, tails;
+    const char *compress; /* as given; NULL: the format's default */
+    int compress_level;   /* zstd's, 0: none */
+    int member;           /* enum slu_shard_member */
+    const char *olmo_path, *olmo_tokenizer;
+    const char *license;
+    bool replace_set, accept_mismatch;
+};
+
+struct opts {
+    struct shuffle_shards_opts shards;
+    const char *order_text; /* as given; NULL: random */
+    int order;              /* enum slu_order */
+    unsigned long n_band;
+    uint64_t max_tokens;
+    double sample;
+    struct shuffle_mix_opts mix;
+    struct cli_flow_opts flow;
+};
+
+struct job {
+    struct cli_ctx *ctx;
+    struct slu_reader *reader;
+    const struct slu_header *header; /* of the reader, or of the flow; */
+    struct slu_names *names;         /* so too */
+    struct slu_permute *permute;
+    struct slu_shuffle_flow flow; /* in parts */
+    struct slu_count gathered;    /* given by it */
+    struct slu_writer *writer;    /* a stream: */
+    struct slu_pipe *pipe;        /* while it is written */
+    struct slu_shards *shards;    /* or shards */
+    struct shuffle_mix mix;
+    struct slu_sum in;
+    struct slu_u128 input_id; /* of shards: see struct slu_shards_cfg */
+};
+
+extern const char *const shuffle_members[], *const shuffle_lasts[],
+                                                *const shuffle_tails[];
+/* Parsers of struct opts. */
+SLU_MUST_USE int shuffle_parse_shard_sequences(void *opts, const char *value,
+                                               struct slu_err *err);
+SLU_MUST_USE int shuffle_parse_compress(void *opts, const char *value,
+                                        struct slu_err *err);
+/* Usage errors. */
+SLU_MUST_USE int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err);
+/* What of -M is for batches and shards in the making; the sorter has the rest. */
+uint64_t shuffle_shards_share(const struct cli_ctx *ctx);
+/* j->shards from j->header; says no before anything is read. memory_byte: for shards in
+ * the making. parts: for slu_shards_write_part and _join. */
+SLU_MUST_USE int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
+                                     struct slu_err *err);
+/* SLU_E_MISMATCH where n, which have no bucket's length, are not to be dropped. */
+SLU_MUST_USE int shuffle_shards_tails(const struct cli_ctx *ctx,
+                                      const struct slu_count *n, struct slu_err *err);
+SLU_MUST_USE int shuffle_shards_write(struct job *j, unsigned n_slots,
+                                      struct slu_err *err);
+/* Behind the books: the ledger's `out`, warnings, report.json. */
+SLU_MUST_USE int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger,
+                                       struct slu_err *err);
+
+/* ---- tools/shuffle/shuffle.c ---- */
+
+/* Without budget and blend. */
+struct slu_permute_cfg shuffle_permute_cfg(const struct cli_ctx *ctx);
+/* Opens the input, and sets header and names; refuses what has no tokens. */
+SLU_MUST_USE int shuffle_open(struct job *j, struct slu_err *err);
+void shuffle_progress(void *job, uint64_t n_tok);
+/* What is on its way from the sorter, or the files, to the writer. */
+struct shuffle_load {
+    struct slu_buf rec;
+    struct slu_arena *loan; /* rec says where the records are; NULL: it has them */
+    struct slu_batch b;
+};
+/* Runs ops, whose context is j and whose jobs are struct shuffle_load. */
+SLU_MUST_USE int shuffle_run(struct job *j, const struct slu_pipe_ops *ops,
+                             unsigned n_slots, struct slu_err *err);
+/* Appends to j->writer: `emit` of such ops. */
+SLU_MUST_USE int shuffle_emit(void *job, void *load, struct slu_err *err);
+/* How many jobs there is room for in a share of -M. */
+unsigned shuffle_slots(const struct cli_ctx *ctx, uint64_t share_byte);
+/* What was left out, and taken again. */
+void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r);
+
+/* ---- tools/shuffle/stages.c ---- */
+
+const struct slu_flow_spec *shuffle_flow(const struct cli_ctx *ctx);
+/* What does not go together with --stage. */
+SLU_MUST_USE int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err);
+SLU_MUST_USE int shuffle_stage(struct cli_ctx *ctx, struct slu_err *err);
+
+#endif

@@ -1,0 +1,386 @@
+/* shuffle_stages.c - shuffle --stage: the same work in parts, with files between them
+ * (lib/shuffle/shuffle_flow.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/shuffle/shuffle.h"
+
+int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    const bool mix = o->mix.mix || o->mix.schedule;
+
+    if (o->order != SLU_ORDER_RANDOM)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--stage: --order %s cannot be split into parts; shuffle all "
+                        "in one process",
+                        o->order_text);
+    if (o->max_tokens != UINT64_MAX && !mix)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--stage: --max-tokens without --mix cannot be split into "
+                        "parts; use --sample, or shuffle all in one process");
+    if (mix && o->mix.by)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--stage: --mix-by input is about all inputs at once, and each "
+                        "part has its own; blend by domain");
+    if ((cli_flow_is(ctx, "count") || cli_flow_is(ctx, "mix")) && !mix)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--stage %s is about blends; add --mix, or begin with --stage "
+                        "scatter",
+                        o->flow.stage);
+    if (cli_flow_is(ctx, "finish") && o->shards.format < 0)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--stage finish is about shards: add --format FORMAT");
+    return SLU_OK;
+}
+
+/* ---- what must agree ---- */
+
+/* value as one word of the parameters that files are compared by. */
+static int put_word(struct slu_buf *t, const char *key, const char *value,
+                    struct slu_err *err)
+{
+    char hex[33];
+
+    if (!value)
+        return SLU_OK;
+    slu_u128_hex(slu_hash128(value, strlen(value)), hex);
+    if (strlen(value) > 512 || strpbrk(value, " \t\n"))
+        value = hex;
+    return slu_buf_printf(t, err, " %s=%s", key, value);
+}
+
+static int words(const void *job, struct slu_buf *t, struct slu_err *err)
+{
+    const struct cli_ctx *ctx = ((const struct job *)job)->ctx;
+    const struct opts *o = ctx->opts;
+    int rc = slu_buf_printf(t, err, " order=%s seed=%llu",
+                            o->shards.format >= 0 ? "buckets" : "all",
+                            (unsigned long long)ctx->common.seed);
+
+    if (rc == SLU_OK && o->sample < 1)
+        rc = slu_buf_printf(t, err, " sample=%.17g", o->sample);
+    if (rc == SLU_OK && o->shards.tails)
+        rc = put_word(t, "tails", shuffle_tails[o->shards.tails], err);
+    if (rc == SLU_OK)
+        rc = put_word(t, "mix", o->mix.mix, err);
+    if (rc == SLU_OK)
+        rc = put_word(t, "mix-schedule", o->mix.schedule, err);
+    if (rc == SLU_OK)
+        rc = put_word(t, "max-epochs", o->mix.max_epochs, err);
+    if (rc == SLU_OK && o->mix.batch_tokens)
+        rc = slu_buf_printf(t, err, " batch-tokens=%llu",
+                            (unsigned long long)o->mix.batch_tokens);
+    if (rc == SLU_OK && o->max_tokens != UINT64_MAX)
+        rc = slu_buf_printf(t, err, " max-tokens=%llu",
+                            (unsigned long long)o->max_tokens);
+    return rc;
+}
+
+/* ---- the flow ---- */
+
+static int begin(void *flow, const struct slu_header *h, struct slu_names *names,
+                 struct slu_err *err)
+{
+    struct slu_shuffle_flow *q = flow;
+    struct job *j = q->ctx;
+
+    j->header = h;
+    j->names = names;
+    slu_shuffle_begin(q, h);
+    q->cfg.blend = j->mix.blend.n_source ? &j->mix.blend : NULL;
+    return j->reader && q->cfg.blend
+               ? shuffle_mix_open(&j->mix, j->reader, &q->cfg, err)
+               : SLU_OK;
+}
+
+static int judge(void *job, const struct slu_permute_result *r, struct slu_err *err)
+{
+    struct job *j = job;
+
+    cli_phase(j->ctx, "write");
+    return shuffle_shards_tails(j->ctx, &r->no_bucket, err);
+}
+
+/* ---- gather ---- */
+
+static int produce(void *ctx, void *load, struct slu_err *err)
+{
+    struct job *j = ctx;
+
+    return slu_shuffle_fetch(&j->flow, &((struct shuffle_load *)load)->rec, JOB_TOK,
+                             err);
+}
+
+static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
+{
+    struct job *j = ctx;
+    struct shuffle_load *l = load;
+    int rc = slu_shuffle_unpack(&j->flow, &l->rec, &l->b, err);
+
+    (void)worker;
+    if (!rc)
+        slu_batch_sum(&l->b);
+    return rc;
+}
+
+/* What came out is what is in the range. */
+static int book_stream(struct job *j, struct slu_err *err)
+{
+    const struct slu_sum *out = slu_writer_sum(j->writer);
+    struct slu_u128 checksum;
+    struct slu_count n;
+
+    slu_shuffle_range(&j->flow, &n, &checksum);
+    slu_count_add(&j->ctx->ledger.from_work, n);
+    if (!memcmp(&n, &out->n, sizeof n) && !slu_u128_cmp(checksum, out->checksum))
+        return SLU_OK;
+    return slu_fail(err, SLU_E_CONSERVATION,
+                    "%s: the scatter files do not have the sequences that they say "
+                    "(their checksum differs); remove them and run --stage scatter "
+                    "again",
+                    ((const struct opts *)j->ctx->opts)->flow.work);
+}
+
+static int gather_stream(struct job *j, struct slu_err *err)
+{
+    static const struct slu_pipe_ops ops = {produce, work, shuffle_emit};
+    struct cli_ctx *ctx = j->ctx;
+    int rc = cli_open_writer(ctx, &j->writer, j->header, j->names, false, err);
+
+    slu_shuffle_read(&j->flow, NULL, NULL);
+    if (!rc)
+        rc = shuffle_run(j, &ops, shuffle_slots(ctx, ctx->common.memory / 4), err);
+    return rc ? rc : book_stream(j, err);
+}
+
+static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
+{
+    struct job *j = ctx;
+    int rc = slu_shuffle_next(&j->flow, b, JOB_TOK, err);
+
+    for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++)
+        slu_count_add(&j->gathered, slu_seq_count(b, &b->seq[i]));
+    return rc;
+}
+
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* A shard belongs to the range in which its first sequence is. */
+static void place(const struct job *j, const struct cli_part *part,
+                  struct slu_shards_span *span, uint64_t *first, uint64_t *n_seq)
+{
+    for (unsigned i = 0; i < slu_shards_n_bucket(j->shards); i++) {
+        uint64_t size = slu_shards_bucket(j->shards, i)->shard_sequences;
+        uint64_t all = slu_shuffle_before(&j->flow, i, part->n);
+        uint64_t from = ceil_div(slu_shuffle_before(&j->flow, i, part->i), size);
+        uint64_t to = ceil_div(slu_shuffle_before(&j->flow, i, part->i + 1), size);
+        uint64_t end = to * size < all ? to * size : all;
+        span[i].first_shard = from;
+        first[i] = from * size;
+        n_seq[i] = from < to ? end - first[i] : 0;
+        span[i].n_seq = n_seq[i];
+        span[i].last = end == all;
+    }
+}
+
+static int gather_shards(struct job *j, struct slu_err *err)
+{
+    struct cli_ctx *ctx = j->ctx;
+    const uint64_t share = shuffle_shards_share(ctx);
+    uint64_t first[SLU_MAX_BUCKETS], n_seq[SLU_MAX_BUCKETS];
+    struct slu_shards_span span[SLU_MAX_BUCKETS] = {{0}};
+    const struct cli_part *p = &ctx->common.part;
+    const struct slu_shards_part part = {((const struct opts *)ctx->opts)->flow.work,
+                                         p->i, p->n, span};
+    int rc = shuffle_shards_open(j, share, true, err);
+
+    if (rc)
+        return rc;
+    place(j, p, span, first, n_seq);
+    slu_shuffle_read(&j->flow, first, n_seq);
+    rc = slu_shards_write_part(j->shards, &part, source, j, &j->in,
+                               (unsigned)ctx->common.threads, shuffle_slots(ctx, share),
+                               err);
+    if (rc)
+        return rc;
+    const struct slu_count out = slu_shards_sum(j->shards)->n,
+                           dropped = slu_shards_dropped(j->shards)->n;
+    cli_flow_skipped(ctx, slu_shards_skipped(j->shards));
+    if (slu_shards_skipped(j->shards)) {
+        slu_count_add(&j->gathered, out);
+        slu_count_add(&j->gathered, dropped);
+    }
+    slu_count_add(&ctx->ledger.from_work, j->gathered);
+    slu_count_add(&ctx->ledger.out, out);
+    if (dropped.sequences)
+        slu_ledger_drop(&ctx->ledger, "last-shard", dropped);
+    return SLU_OK;
+}
+
+/* ---- finish ---- */
+
+/* "mix" of report.json. */
+static int report_mix(struct job *j, struct slu_err *err)
+{
+    const struct slu_header *h = j->header;
+    const size_t n = (h->n_bucket ? h->n_bucket : 1) * (size_t)j->mix.blend.n_phase;
+    struct slu_blending *x = NULL;
+    struct slu_count *phase;
+    char *json = NULL;
+
+    if (!j->mix.blend.n_source)
+        return SLU_OK;
+    phase = calloc(n, sizeof *phase);
+    int rc = phase ? slu_shuffle_took(&j->flow, &x, phase, err)
+                   : slu_fail_nomem(err, n * sizeof *phase);
+    if (!rc)
+        rc = shuffle_mix_report(&j->mix, x, phase, h, &json, err);
+    if (!rc)
+        rc = slu_shards_report_add(j->shards, "mix", json, err);
+    free(json);
+    free(phase);
+    slu_blending_free(x);
+    return rc;
+}
+
+/* The books of all parts: what is in the shards, or was dropped with the last ones, is
+ * what all parts read, less what they left out. */
+static int book_set(struct job *j, struct slu_ledger *l, struct slu_err *err)
+{
+    const struct slu_sum *out = slu_shards_sum(j->shards),
+                         *dropped = slu_shards_dropped(j->shards);
+    struct slu_shuffle_books b = j->flow.books;
+
+    slu_count_add(&l->in, b.in.n);
+    shuffle_book_left(l, &b.result);
+    if (dropped->n.sequences)
+        slu_ledger_drop(l, "last-shard", dropped->n);
+    b.result.out = out->n;
+    slu_count_add(&b.result.out, dropped->n);
+    b.checksum = slu_u128_add(out->checksum, dropped->checksum);
+    int rc = slu_shuffle_check(&b, err);
+    return rc ? slu_err_at(err,
+                           "%s: the set's shards are not what all parts read; "
+                           "run all of --stage gather again with -f, and if that "
+                           "does not help, scatter before it",
+                           j->ctx->common.output)
+              : SLU_OK;
+}
+
+static int finish(struct job *j, struct slu_err *err)
+{
+    struct cli_ctx *ctx = j->ctx;
+    struct slu_ledger ledger = {0};
+    int rc = shuffle_shards_open(j, shuffle_shards_share(ctx), true, err);
+
+    if (!rc)
+        rc = slu_shards_join(j->shards, ((const struct opts *)ctx->opts)->flow.work,
+                             slu_flow_ranges(j->flow.flow), &j->in, err);
+    cli_flow_skipped(ctx, rc == SLU_EOF);
+    if (rc)
+        return rc == SLU_EOF ? SLU_OK : rc;
+    rc = book_set(j, &ledger, err);
+    if (!rc)
+        rc = report_mix(j, err);
+    return rc ? rc : shuffle_shards_finish(j, &ledger, err);
+}
+
+static int write_all(void *job, struct slu_err *err)
+{
+    struct job *j = job;
+    const struct opts *o = j->ctx->opts;
+
+    cli_phase(j->ctx, "write");
+    j->in = j->flow.books.in;
+    j->input_id = j->flow.books.stream;
+    return cli_flow_is(j->ctx, "finish") ? finish(j, err)
+           : o->shards.format >= 0       ? gather_shards(j, err)
+                                         : gather_stream(j, err);
+}
+
+/* ---- all of them ---- */
+
+const struct slu_flow_spec *shuffle_flow(const struct cli_ctx *ctx)
+{
+    const struct opts *o = ctx->opts;
+
+    return slu_shuffle_flow_spec(o->mix.mix || o->mix.schedule, o->shards.format >= 0);
+}
+
+static int report(struct job *j, const struct slu_flow_report *r, struct slu_err *err)
+{
+    struct cli_ctx *ctx = j->ctx;
+    struct slu_writer *w = j->writer;
+
+    ctx->spill_bytes += j->flow.spilled_byte;
+    j->writer = NULL;
+    if (cli_flow_is(ctx, "count"))
+        cli_stat_u64(ctx, "counted_sequences", r->in.n.sequences);
+    if (cli_flow_is(ctx, "scatter")) {
+        cli_book_in(ctx, &r->in);
+        shuffle_book_left(&ctx->ledger, &j->flow.books.result);
+        slu_count_add(&ctx->ledger.to_work, j->flow.books.result.out);
+    }
+    return w ? cli_close_writer(ctx, w, err) : SLU_OK;
+}
+
+/* What of -M is for batches in flight and shards in the making. */
+static uint64_t share_of(const struct cli_ctx *ctx)
+{
+    return cli_flow_is(ctx, "count")    ? ctx->common.memory / 2
+           : cli_flow_is(ctx, "gather") ? shuffle_shards_share(ctx)
+           : cli_flow_is(ctx, "finish") ? 0
+                                        : ctx->common.memory / 4;
+}
+
+static int run(struct job *j, struct slu_names *names, struct slu_err *err)
+{
+    struct cli_ctx *ctx = j->ctx;
+    const uint64_t share = share_of(ctx);
+    const struct slu_flow_cfg cfg = {.reader = j->reader,
+                                     .names = names,
+                                     .ctx = &j->flow,
+                                     .begin = begin,
+                                     .budget_byte = ctx->common.memory - share,
+                                     .n_slots = cli_slots(ctx, share)};
+    struct slu_flow_report r;
+
+    j->flow.reader = j->reader;
+    j->flow.cfg.budget_byte = cfg.budget_byte;
+    cli_phase(ctx, "read");
+    int rc = cli_flow_run(ctx, cfg, false, &r, err);
+    return rc ? rc : report(j, &r, err);
+}
+
+int shuffle_stage(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    struct job j = {.ctx = ctx,
+                    .flow = {.cfg = shuffle_permute_cfg(ctx),
+                             .ctx = &j,
+                             .words = words,
+                             .progress = shuffle_progress,
+                             .judge = judge,
+                             .write = write_all}};
+    struct slu_names *names = NULL;
+    int rc = shuffle_mix_parse(&j.mix, ctx, &o->mix, err);
+
+    if (!rc && cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
+        rc = shuffle_open(&j, err);
+    else if (!rc)
+        rc = slu_names_new(&names, err);
+    if (!rc)
+        rc = run(&j, names, err);
+    shuffle_mix_release(&j.mix);
+    slu_writer_abort(j.writer);
+    slu_shards_free(j.shards);
+    slu_shuffle_release(&j.flow);
+    slu_reader_free(j.reader);
+    slu_names_free(names);
+    return rc;
+}

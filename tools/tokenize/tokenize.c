@@ -1,0 +1,580 @@
+/* tokenize: from files of text to a stream of documents. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/text/ingest.h"
+#include "formats/parquet/parquet.h"
+#include "lib/base/json_write.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/cli_inputs.h"
+
+enum { FORMAT_AUTO, FORMAT_JSONL, FORMAT_TEXT, FORMAT_TAR, FORMAT_ZIP, FORMAT_PARQUET };
+static const char *const formats[] = {"auto", "jsonl",   "text", "tar",
+                                      "zip",  "parquet", NULL};
+static const char *const specials[] = {"ordinary", "parse", NULL};
+static const char *const on_errors[] = {"fail", "skip", NULL};
+
+struct opts {
+    const char *tokenizer_name; /* of one that is built in; a file is known by the
+                                 * stream's fingerprint, whatever its name */
+    const char *tokenizer, *pattern, *eos;
+    const char *field, *id_field, *domain, *domain_field, *score_field, *files_from;
+    const char *include, *exclude;
+    const char *holdout_output, *rejects;
+    double holdout, sample;
+    uint64_t max_tokens;
+    int format, special, on_error;
+    bool bos, no_eos, no_vocab, no_cache;
+    /* What was found for the manifest is what is read: a list from a pipe, or a folder,
+     * may say something else the second time. */
+    bool found;
+    struct slu_sources sources;
+};
+
+static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
+{
+    struct opts *o = opts;
+    bool own = !strcmp(value, "bytes") || !strcmp(value, "builtin");
+    (void)err;
+    o->tokenizer = value;
+    o->tokenizer_name = own ? value : NULL;
+    return SLU_OK;
+}
+
+#define AT(field) offsetof(struct opts, field)
+static const struct cli_opt options[] = {
+    {"tokenizer", 't', CLI_CUSTOM, AT(tokenizer_name), "TOKENIZER",
+     "tokenizer.json, tekken.json, .tiktoken rank file, bytes, or\n"
+     "builtin (default)",
+     NULL, true, parse_tokenizer},
+    {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
+     "split of a rank file: gpt2, cl100k, ...; default: from its name", NULL, true,
+     NULL},
+    {"field", 0, CLI_STRING, AT(field), "NAME",
+     "JSONL, Parquet: the text's field; default text", NULL, true, NULL},
+    {"format", 0, CLI_CHOICE, AT(format), "auto|jsonl|text|tar|zip|parquet",
+     "what the files are; auto, the default: by name, then by content", formats, true,
+     NULL},
+    {"id-field", 0, CLI_STRING, AT(id_field), "NAME",
+     "JSONL, Parquet: field with the record's own id, a string or an\ninteger", NULL,
+     true, NULL},
+    {"domain", 0, CLI_STRING, AT(domain), "NAME",
+     "domain of all documents (web, code, ...)", NULL, true, NULL},
+    {"domain-field", 0, CLI_STRING, AT(domain_field), "NAME",
+     "JSONL, Parquet: field that holds the record's domain", NULL, true, NULL},
+    {"score-field", 0, CLI_STRING, AT(score_field), "NAME",
+     "JSONL, Parquet: field with the record's score, a number, by\n"
+     "which shuffle can sort; it may be missing",
+     NULL, true, NULL},
+    {"no-vocab", 0, CLI_FLAG, AT(no_vocab), NULL,
+     "leave the vocabulary out of the stream; dedup --unit word and\n"
+     "inspect --text need it",
+     NULL, CLI_BYTES, NULL},
+    {"no-cache", 0, CLI_FLAG, AT(no_cache), NULL,
+     "neither read nor write compiled vocabularies in $SLUICE_CACHE_DIR\n"
+     "(default: sluice in $XDG_CACHE_HOME or ~/.cache)",
+     NULL, false, NULL},
+    {"holdout", 0, CLI_FRACTION, AT(holdout), "FRACTION",
+     "put so many of the documents aside, chosen by their text and\n--seed", NULL, true,
+     NULL},
+    {"holdout-output", 0, CLI_OUTPUT, AT(holdout_output), "FILE",
+     "stream of the documents put aside", NULL, false, NULL},
+    {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
+     "take only so many of the documents, chosen by their text and\n--seed", NULL, true,
+     NULL},
+    {"max-tokens", 0, CLI_COUNT, AT(max_tokens), "N",
+     "end before the document that makes it more than N tokens", NULL, true, NULL},
+    {"bos", 0, CLI_FLAG, AT(bos), NULL, "begin each document with the BOS token", NULL,
+     true, NULL},
+    {"no-eos", 0, CLI_FLAG, AT(no_eos), NULL,
+     "do not end each document with the EOS token", NULL, true, NULL},
+    {"eos", 0, CLI_STRING, AT(eos), "TOKEN",
+     "the EOS token by its text; default: the tokenizer's", NULL, true, NULL},
+    {"special", 0, CLI_CHOICE, AT(special), "ordinary|parse",
+     "what looks like a special token is text (default), or is one", specials, true,
+     NULL},
+    {"files-from", 0, CLI_INPUT, AT(files_from), "LIST",
+     "read the files named in LIST too, one a line; -: standard input", NULL, false,
+     NULL},
+    {"include", 0, CLI_STRING, AT(include), "GLOBS",
+     "of folders, the files that match one of GLOBS, with commas\n"
+     "between; default: those with the names of data",
+     NULL, true, NULL},
+    {"exclude", 0, CLI_STRING, AT(exclude), "GLOBS",
+     "of folders, no file that matches one of GLOBS", NULL, true, NULL},
+    {"on-error", 0, CLI_CHOICE, AT(on_error), "fail|skip",
+     "at a bad record or file: stop (default), or go on without it", on_errors, true,
+     NULL},
+    {"rejects", 0, CLI_OUTPUT, AT(rejects), "FILE",
+     "write bad records there, as JSON lines; implies --on-error skip", NULL, false,
+     NULL},
+    {0},
+};
+
+static void defaults(void *p)
+{
+    struct opts *o = p;
+    o->field = "text";
+    o->sample = 1;
+    o->holdout = -1; /* not given: 0 is a share too, in a script that tries some */
+    o->max_tokens = UINT64_MAX;
+}
+
+/* ---- options that need a second look ---- */
+
+static int check(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct opts *o = ctx->opts;
+    if (o->format == FORMAT_PARQUET && !slu_parquet_load())
+        return slu_fail(err, SLU_E_UNSUPPORTED, "--format parquet: " SLU_PARQUET_NONE);
+    if ((o->holdout >= 0) != (o->holdout_output != NULL))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--holdout and --holdout-output need each other");
+    if (o->domain && o->domain_field)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--domain and --domain-field exclude each other");
+    if (o->rejects)
+        o->on_error = 1;
+    if (ctx->n_input == 0 && !o->files_from && isatty(STDIN_FILENO) &&
+        !ctx->common.force)
+        return slu_fail(err, SLU_E_USAGE,
+                        "standard input is a terminal; name files, or pipe text in");
+    return SLU_OK;
+}
+
+static int check_part(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    if (ctx->common.part.n > 1 && o->max_tokens != UINT64_MAX)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--max-tokens counts from the first document on, which a part "
+                        "does not know; use --sample, or shuffle --max-tokens on the "
+                        "parts' streams");
+    return SLU_OK;
+}
+
+/* ---- sources, tokenizer, header ---- */
+
+static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
+{
+    struct opts *o = ctx->opts;
+    struct slu_sources *s = &o->sources;
+    /* A named format is the user's word for what the files of a folder are. */
+    struct slu_sources_cfg cfg = {.path = ctx->input,
+                                  .n_path = ctx->n_input,
+                                  .list = o->files_from,
+                                  .include = o->include,
+                                  .exclude = o->exclude,
+                                  .rank = o->format ? NULL : slu_input_rank};
+    const struct slu_input_format *format = slu_input_format_named(formats[o->format]);
+    const struct cli_part *part = &ctx->common.part;
+    if (o->found)
+        return SLU_OK;
+    o->found = true;
+    int rc = slu_sources_resolve(s, &cfg, err);
+    if (!rc && part->n)
+        rc = slu_sources_share(s, part->i, part->n, slu_input_splittable,
+                               (void *)format, err);
+    return rc;
+}
+
+/* Where compiled vocabularies are kept, in buf or the environment; NULL: nowhere. Names
+ * that are not absolute are not followed, as the XDG specification asks; an empty
+ * $SLUICE_CACHE_DIR says that there is to be no cache. */
+static const char *cache_dir(const struct opts *o, char *buf, size_t n)
+{
+    const char *own = getenv("SLUICE_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
+    int len = 0;
+    if (o->no_cache || (own && *own != '/'))
+        return NULL;
+    if (own)
+        return own;
+    if (xdg && *xdg == '/')
+        len = snprintf(buf, n, "%s/sluice", xdg);
+    else if (home && *home == '/')
+        len = snprintf(buf, n, "%s/.cache/sluice", home);
+    return len > 0 && (size_t)len < n ? buf : NULL;
+}
+
+/* Who reads the stream takes these ids for what the document is not. */
+static int warn_of_leak(struct cli_ctx *ctx, const struct slu_tokenizer *t,
+                        struct slu_err *err)
+{
+    const struct slu_vocab_table *v = slu_tokenizer_vocab(t);
+    uint64_t id;
+    int rc = slu_tokenizer_leak(t, &id, err);
+    if (!rc && id != SLU_NO_TOKEN)
+        cli_warn(ctx,
+                 "\"%.*s\" in a text becomes id %llu, %s; take such text out, or "
+                 "use another tokenizer%s",
+                 (int)(v->off[id + 1] - v->off[id]), v->bytes + v->off[id],
+                 (unsigned long long)id,
+                 id == slu_tokenizer_eos(t) ? "which ends a document"
+                                            : "a special token",
+                 id == slu_tokenizer_eos(t) ? " or --eos" : "");
+    return rc;
+}
+
+static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
+                          struct slu_header *h, struct slu_names *names,
+                          struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    char dir[PATH_MAX];
+    struct slu_tokenizer_cfg cfg = {
+        .spec = o->tokenizer,
+        .pattern = o->pattern,
+        .special_parse = o->special == 1,
+        .eos = o->eos,
+        .cache_dir = cache_dir(o, dir, sizeof dir),
+    };
+    const char *level = getenv("SLUICE_SIMD");
+    int rc = slu_tokenizer_simd(level)
+                 ? slu_tokenizer_load(t, &cfg, err)
+                 : slu_fail(err, SLU_E_USAGE,
+                            "SLUICE_SIMD=%s: this processor has no such level", level);
+    if (rc)
+        return rc;
+    if (*slu_tokenizer_note(*t))
+        cli_note(ctx, "%s", slu_tokenizer_note(*t));
+    cli_stat_json(ctx, "vocabulary",
+                  slu_tokenizer_was_compiled(*t) ? "\"compiled\"" : "\"built\"");
+    h->vocab_size = slu_tokenizer_vocab_size(*t);
+    h->tok_bytes = h->vocab_size <= 65536 ? 2 : 4;
+    h->eos = slu_tokenizer_eos(*t);
+    h->bos = slu_tokenizer_bos(*t);
+    h->pad = slu_tokenizer_pad(*t);
+    memcpy(h->fingerprint, slu_tokenizer_fingerprint(*t), sizeof h->fingerprint);
+    if (!o->no_eos && h->eos == SLU_NO_TOKEN)
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "the tokenizer has no token that ends a document; name one with "
+            "--eos, or use --no-eos");
+    if (o->bos && h->bos == SLU_NO_TOKEN)
+        return slu_fail(err, SLU_E_USAGE, "--bos: the tokenizer has no such token");
+    slu_names_lend_vocab(names, slu_tokenizer_vocab(*t));
+    return warn_of_leak(ctx, *t, err);
+}
+
+/* What a part reads: its sources, the bytes of them that are its share, and the
+ * vocabulary. */
+static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    const struct slu_sources *s = &o->sources;
+    int rc = find_sources(ctx, err);
+    size_t first = in->targets ? 0 : s->first, end = in->targets ? s->n : s->end;
+    for (size_t i = first; i < end && !rc; i++)
+        rc = cli_inputs_add_source(in, &s->item[i], i, err);
+    if (!rc && o->tokenizer && !o->tokenizer_name)
+        rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
+    return rc;
+}
+
+/* ---- outputs ---- */
+
+struct outputs {
+    struct slu_writer *main, *holdout;
+    struct slu_out *rejects;
+};
+
+static int open_outputs(struct cli_ctx *ctx, struct outputs *out,
+                        const struct slu_header *h, struct slu_names *names,
+                        struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    const char *output = ctx->common.output;
+    int rc = SLU_OK;
+    if (o->rejects)
+        rc = slu_out_open(&out->rejects, o->rejects, err);
+    if (!rc && o->holdout_output) {
+        ctx->common.output = o->holdout_output;
+        rc = cli_open_writer(ctx, &out->holdout, h, names, o->no_vocab, err);
+        ctx->common.output = output;
+    }
+    return rc ? rc : cli_open_writer(ctx, &out->main, h, names, o->no_vocab, err);
+}
+
+/* The documents put aside are those that their stream has. */
+static int check_holdout(const struct cli_ctx *ctx, const struct slu_writer *w,
+                         struct slu_err *err)
+{
+    struct slu_count booked = {0, 0, 0}, n = slu_writer_sum(w)->n;
+    for (unsigned i = 0; i < ctx->ledger.n_dropped; i++)
+        if (strcmp(ctx->ledger.dropped[i].reason, "holdout") == 0)
+            booked = ctx->ledger.dropped[i].n;
+    if (booked.documents == n.documents && booked.sequences == n.sequences &&
+        booked.tokens == n.tokens)
+        return SLU_OK;
+    return slu_fail(
+        err, SLU_E_CONSERVATION,
+        "holdout: %llu tokens were put aside and %llu written; please report it",
+        (unsigned long long)booked.tokens, (unsigned long long)n.tokens);
+}
+
+static int close_outputs(struct cli_ctx *ctx, struct outputs *out, struct slu_err *err)
+{
+    struct outputs o = *out;
+    int rc = SLU_OK;
+    *out = (struct outputs){0};
+    if (o.rejects)
+        rc = slu_out_close(o.rejects, err);
+    if (!rc && o.holdout)
+        rc = check_holdout(ctx, o.holdout, err);
+    if (!rc && o.holdout) {
+        rc = slu_writer_close(o.holdout, err);
+        o.holdout = NULL;
+    }
+    if (!rc) {
+        rc = cli_close_writer(ctx, o.main, err);
+        o.main = NULL;
+    }
+    slu_writer_abort(o.holdout);
+    slu_writer_abort(o.main);
+    return rc;
+}
+
+/* ---- what is reported ---- */
+
+static void progress(void *ctx, uint64_t stored_byte, uint64_t n_tok)
+{
+    cli_progress(ctx, stored_byte, n_tok);
+}
+
+static void source_done(void *ctx, const struct slu_source *src, bool empty)
+{
+    if (empty)
+        cli_note(ctx, "%s: empty", src->path);
+}
+
+static void source_broken(void *ctx, uint64_t document, enum slu_reject reason,
+                          const char *why)
+{
+    cli_warn(ctx, "%s; going on behind it (%s, document %llu)", why,
+             slu_reject_name(reason), (unsigned long long)document);
+}
+
+/* "invalid-utf8 2, missing-field 1", or the same as the inside of a JSON object. */
+static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_buf *b)
+{
+    int rc = SLU_OK;
+    for (int i = 0; i < SLU_REJECT_N && !rc; i++)
+        if (s->rejected_by[i])
+            rc = slu_buf_printf(b, NULL, json ? "%s\"%s\": %llu" : "%s%s %llu",
+                                b->len ? ", " : "", slu_reject_name((enum slu_reject)i),
+                                (unsigned long long)s->rejected_by[i]);
+    return rc ? rc : slu_buf_append(b, "", 1, NULL);
+}
+
+/* A field that no document has is a name mistyped, or one inside another object; a part
+ * of a job cannot know that no other part has it. */
+static int check_scores(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
+                        struct slu_err *err)
+{
+    const char *field = ((const struct opts *)ctx->opts)->score_field;
+    unsigned long long all = s->documents, have = s->scored;
+    if (!field || !all || have >= (all + 9) / 10)
+        return SLU_OK;
+    if (!have && !ctx->common.part.n)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "--score-field %s: none of %llu documents has a score there; "
+                        "name a field that they have, or leave the option out",
+                        field, all);
+    cli_warn(ctx, "--score-field %s: %llu of %llu documents have a score there", field,
+             have, all);
+    return SLU_OK;
+}
+
+/* Figures in --stats: a figure for which there is no memory is missing. */
+static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
+                        struct slu_names *names)
+{
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_buf b = SLU_BUF_INIT;
+    struct slu_domain_row *list = NULL;
+    size_t n = 0;
+    int rc = slu_domains_list(&s->domains, names, &list, &n, &err);
+    struct slu_domain_row all = slu_domains_sum(list, 0, rc ? 0 : n);
+    if (((const struct opts *)ctx->opts)->score_field)
+        cli_stat_u64(ctx, "scored", s->scored);
+    if (all.text_tok)
+        cli_stat_double(ctx, "bytes_per_token",
+                        (double)all.text_byte / (double)all.text_tok);
+    if (!rc)
+        rc = slu_domains_put_json(list, n, &b, &err);
+    if (!rc)
+        rc = slu_buf_append(&b, "", 1, &err);
+    if (!rc)
+        cli_stat_json(ctx, "domains", (const char *)b.data);
+    free(list);
+    slu_buf_release(&b);
+}
+
+static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
+                          const struct slu_sources *sources)
+{
+    const struct opts *o = ctx->opts;
+    struct slu_err err = SLU_ERR_INIT;
+    struct slu_buf b = SLU_BUF_INIT;
+    if (o->holdout >= 0 &&
+        !slu_buf_printf(&b, &err,
+                        "{\"documents\": %llu, \"tokens\": %llu, \"text_bytes\": "
+                        "%llu}",
+                        (unsigned long long)s->held.documents,
+                        (unsigned long long)s->held.tokens,
+                        (unsigned long long)s->held.text_byte))
+        cli_stat_json(ctx, "holdout", (const char *)b.data);
+    slu_buf_clear(&b);
+    if (s->cut && !slu_buf_printf(&b, &err, "{\"source\": ") &&
+        !slu_json_put_string(&b, sources->item[s->cut_source].name,
+                             strlen(sources->item[s->cut_source].name), &err) &&
+        !slu_buf_printf(&b, &err, ", \"document\": %llu}",
+                        (unsigned long long)s->cut_document))
+        cli_stat_json(ctx, "ended_before", (const char *)b.data);
+    if (s->cut && ctx->ledger.out.tokens == 0)
+        cli_warn(ctx, "the first document has more tokens than --max-tokens, so the "
+                      "stream is empty");
+    slu_buf_release(&b);
+}
+
+static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
+{
+    const struct opts *o = ctx->opts;
+    struct slu_buf b = SLU_BUF_INIT;
+    cli_stat_u64(ctx, "sources", s->sources);
+    cli_stat_u64(ctx, "empty_sources", s->empty_sources);
+    cli_stat_u64(ctx, "input_bytes", s->input_byte);
+    cli_stat_u64(ctx, "text_bytes", s->text_byte);
+    cli_stat_u64(ctx, "rejected", s->rejected);
+    ctx->spill_bytes = s->spill_byte;
+    if (s->rejected && list_rejects(s, false, &b) == SLU_OK)
+        cli_warn(ctx, "%llu records were not taken (%s)%s%s",
+                 (unsigned long long)s->rejected, (const char *)b.data,
+                 o->rejects ? "; they are in " : "",
+                 o->rejects ? o->rejects : "; --rejects FILE keeps them");
+    slu_buf_release(&b);
+}
+
+/* Of folders. */
+static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
+{
+    if (s->n_hidden)
+        cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
+                 (unsigned long long)s->n_hidden);
+    if (s->n_special)
+        cli_warn(ctx, "%llu FIFOs, sockets or devices were left out of folders: %s%s",
+                 (unsigned long long)s->n_special, s->special,
+                 s->n_special > 1 ? ", ..." : "");
+    if (s->n_lower)
+        cli_warn(ctx,
+                 "%llu files of folders were left out, as others there have the names "
+                 "of data: %s%s; --include '*' takes all",
+                 (unsigned long long)s->n_lower, s->lower,
+                 s->n_lower > 1 ? ", ..." : "");
+}
+
+static int run(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct opts *o = ctx->opts;
+    const struct slu_sources *sources = &o->sources;
+    struct slu_tokenizer *tokenizer = NULL;
+    struct slu_names *names = NULL;
+    struct slu_header h;
+    struct outputs out = {0};
+    struct slu_ingest_stat stat = {0};
+
+    slu_header_init(&h);
+    int rc = check(ctx, err);
+    if (!rc)
+        rc = find_sources(ctx, err);
+    if (!rc)
+        warn_left_out(ctx, sources);
+    if (!rc)
+        rc = slu_names_new(&names, err);
+    cli_phase(ctx, "tokenizer");
+    if (!rc)
+        rc = load_tokenizer(ctx, &tokenizer, &h, names, err);
+    h.scores = o->score_field;
+    if (!rc)
+        rc = open_outputs(ctx, &out, &h, names, err);
+    cli_phase(ctx, "documents");
+    if (!rc) {
+        struct slu_ingest_cfg cfg = {
+            .tokenizer = tokenizer,
+            .sources = sources,
+            .format = slu_input_format_named(formats[o->format]),
+            .names = names,
+            .text_field = o->field,
+            .id_field = o->id_field,
+            .domain_field = o->domain_field,
+            .score_field = o->score_field,
+            .domain = o->domain,
+            .bos = o->bos,
+            .eos = !o->no_eos,
+            .sample = o->sample,
+            .holdout = o->holdout > 0 ? o->holdout : 0,
+            .max_tok = o->max_tokens,
+            .seed = ctx->common.seed,
+            .skip_bad = o->on_error == 1,
+            .out = out.main,
+            .holdout_out = out.holdout,
+            .rejects = out.rejects,
+            .memory_byte = ctx->common.memory,
+            .tmpdir = ctx->common.tmpdir,
+            .n_threads = (unsigned)ctx->common.threads,
+            .ctx = ctx,
+            .progress = progress,
+            .source_done = source_done,
+            .source_broken = source_broken,
+        };
+        rc = slu_ingest(&cfg, &ctx->ledger, &stat, err);
+    }
+    if (!rc)
+        rc = check_scores(ctx, &stat, err);
+    if (!rc)
+        rc = close_outputs(ctx, &out, err);
+    if (!rc) {
+        report(ctx, &stat);
+        report_text(ctx, &stat, names);
+        report_choice(ctx, &stat, sources);
+    }
+    slu_domains_release(&stat.domains);
+    slu_writer_abort(out.main);
+    slu_writer_abort(out.holdout);
+    slu_out_abort(out.rejects);
+    slu_names_free(names);
+    slu_tokenizer_free(tokenizer);
+    slu_header_release(&h);
+    return rc;
+}
+
+static void release(void *opts)
+{
+    slu_sources_release(&((struct opts *)opts)->sources);
+}
+
+const struct slu_tool slu_tool = {
+    .name = "tokenize",
+    .synopsis = "[-t TOKENIZER] [--field NAME] [--format FORMAT] [--part I/N]\n"
+                "[--domain NAME] [--holdout FRACTION --holdout-output FILE]\n"
+                "[--sample FRACTION] [--max-tokens N]\n"
+                "[--on-error fail|skip] [--rejects FILE] [-o FILE] [FILE|DIR ...]",
+    .summary = "Turns text (JSONL, Parquet, plain files, tar and zip archives; gzip, "
+               "zstd, xz, "
+               "bzip2,\nlz4) into a stream of tokenized documents.",
+    .opt = options,
+    .opts_size = sizeof(struct opts),
+    .defaults = defaults,
+    .memory_floor = 32 << 20,
+    .check_part = check_part,
+    .inputs = inputs,
+    .examples = "  tokenize corpus.jsonl -o docs.tks\n"
+                "  tokenize -t tokenizer.json --id-field id data/ | decompose --plan\n"
+                "  zstdcat corpus.jsonl.zst | tokenize --rejects bad.jsonl -o docs.tks",
+    .run = run,
+    .release = release,
+};

@@ -293,7 +293,7 @@ $O/fuzzers/%: $O/tests/fuzz/%.o $O/libsluice.a
 fuzz-here: $(FUZZ)
 	@$(TEST_ENV) FUZZERS='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run
 
-# Work files of phases that say something else, their checksums right; instrumented programs.
+# Work files of stages that say something else, their checksums right; instrumented programs.
 forge:
 	@$(MAKE) --no-print-directory O=$O/asan SAN=address,undefined CUDA=0 programs
 	@BIN='$(abspath $O/asan/bin)' '$(abspath $O/judges/readers/bin/python)' tests/fuzz/forge.py '$(FUZZ_SECONDS)' $(ARGS)
@@ -364,7 +364,7 @@ help:
 #H make asan|tsan    the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 #H make valgrind     the unit tests under valgrind
 #H make fuzz         FUZZ_SECONDS=300 for each fuzz target, with coverage
-#H make forge        FUZZ_SECONDS=300 of phases that read forged work files (make judges); ARGS='SEED JOB...'
+#H make forge        FUZZ_SECONDS=300 of stages that read forged work files (make judges); ARGS='SEED JOB...'
 #H make bench        figures and timings
 #H make bench-tokenize  against gigatoken and quicktok; ARGS='--rounds 5 --help'
 #H make bench-dedup  signatures against datatrove, datasketch and rensa; n-grams against dolma

@@ -90,7 +90,7 @@ int slu_flow_damaged(const struct slu_flow *f, unsigned table, uint64_t part,
     rc = slu_flow_path(f, s, part, &path, err);
     if (!rc)
         rc = slu_fail(err, SLU_E_CHECKSUM,
-                      "%s: damaged; remove it and run its phase again", path);
+                      "%s: damaged; remove it and run its stage again", path);
     free(path);
     return rc;
 }

@@ -90,7 +90,7 @@ static int other_files(const struct slu_workfile *file, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_MISMATCH,
                     "%s: was made from other files than those that are there now; "
-                    "remove it and run its phase again",
+                    "remove it and run its stage again",
                     slu_workfile_path(file));
 }
 
@@ -296,7 +296,7 @@ static int look_at_all(struct slu_flow *f, const struct slu_stage *s, bool own,
     if (slu_u128_cmp(f->made[number], none) && slu_u128_cmp(f->made[number], mix))
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: the %s files are others than those that later ones were "
-                        "made from; remove these and run their phases again",
+                        "made from; remove these and run their stages again",
                         f->job->work, s->name);
     f->made[number] = mix;
     return SLU_OK;

@@ -100,7 +100,7 @@ void slu_table_free_files(struct slu_table *t)
 static int damaged(const struct slu_source *s, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_CHECKSUM,
-                    "%s: damaged; remove it and run its phase again", s->path);
+                    "%s: damaged; remove it and run its stage again", s->path);
 }
 
 static void begin_extent(struct slu_source *s)

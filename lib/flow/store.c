@@ -163,7 +163,7 @@ int slu_store_write(struct slu_table *t, struct slu_workfile_out *o, uint64_t fi
 static int damaged(const struct part *p, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_CHECKSUM,
-                    "%s: damaged; remove it and run its phase again", p->path);
+                    "%s: damaged; remove it and run its stage again", p->path);
 }
 
 int slu_store_add(struct slu_table *t, struct slu_workfile *f, uint64_t first,

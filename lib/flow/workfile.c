@@ -22,7 +22,7 @@ struct slu_workfile_out {
     struct slu_buf rows; /* of the sections that are done */
 };
 
-/* A name in a work folder is nobody's choice: what has it is a phase's, or stays. */
+/* A name in a work folder is nobody's choice: what has it is a stage's, or stays. */
 static int check_target(const char *path, struct slu_err *err)
 {
     char is[sizeof MAGIC] = MAGIC;
@@ -34,7 +34,7 @@ static int check_target(const char *path, struct slu_err *err)
     return n >= 0 && !memcmp(is, MAGIC, (size_t)n)
                ? SLU_OK
                : slu_fail(err, SLU_E_MISMATCH,
-                          "%s: is no file of a phase, which needs the name; move it "
+                          "%s: is no file of a stage, which needs the name; move it "
                           "away, or name another folder",
                           path);
 }

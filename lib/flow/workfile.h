@@ -1,4 +1,4 @@
-/* workfile.h - the files that programs leave on disk for the next phase of a job in
+/* workfile.h - the files that programs leave on disk for the next stage of a job in
  * parts, and dedup its indexes.
  *
  * Version 1. All numbers are u64 little-endian unless said otherwise.
@@ -47,10 +47,10 @@ enum slu_workfile_kind {
     SLU_WORKFILE_PACK_PLAN,
     SLU_WORKFILE_PACK_SCATTER,
     SLU_WORKFILE_SHUFFLE_COUNT, /* of 0.1.0, as the next two; SLU_WORKFILE_FLOW now */
-    SLU_WORKFILE_SHUFFLE_BLEND,
+    SLU_WORKFILE_SHUFFLE_MIX,
     SLU_WORKFILE_SHUFFLE_SCATTER,
-    SLU_WORKFILE_PASSAGES_ASK, /* of dedup --substring, beside sign and merge */
-    SLU_WORKFILE_PASSAGES_MATCH,
+    SLU_WORKFILE_SUBSTRING_ASK, /* of dedup --substring, beside sign and merge */
+    SLU_WORKFILE_SUBSTRING_MATCH,
     SLU_WORKFILE_FLOW /* of any flow (lib/flow/flow.h): its parameters say of which */
 };
 

@@ -1,7 +1,7 @@
-/* workfile_names.h - what a stream is beside its sequences, in files between phases:
+/* workfile_names.h - what a stream is beside its sequences, in files between stages:
  * its header, its vocabulary, and the names of its sources and domains.
  *
- * A phase that has a stream puts them into a section of its own; one that has none (and
+ * A stage that has a stream puts them into a section of its own; one that has none (and
  * writes one, or compares domains) reads them from there. Domains are numbered in each
  * process for itself: a file has its writer's numbers, and whoever reads it is given
  * which numbers they are here.

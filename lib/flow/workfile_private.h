@@ -1,4 +1,4 @@
-/* workfile_private.h - the layout of a phase's file (workfile.h), for what writes it
+/* workfile_private.h - the layout of a stage's file (workfile.h), for what writes it
  * and what reads it. */
 #ifndef SLU_WORKFILE_PRIVATE_H
 #define SLU_WORKFILE_PRIVATE_H

@@ -1,4 +1,4 @@
-/* workfile_read.c - reads files of phases, and believes nothing that they say. */
+/* workfile_read.c - reads files of stages, and believes nothing that they say. */
 #include "lib/flow/workfile_private.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 struct slu_workfile {
     char *path;
     int fd;
-    bool index; /* what it was opened as; else a phase's file */
+    bool index; /* what it was opened as; else a stage's file */
     struct slu_workfile_head head;
     struct slu_u128 id;
     char *param;
@@ -37,7 +37,7 @@ struct slu_workfile {
 static const char *remedy(const struct slu_workfile *f)
 {
     return f->index ? "make it again with --save-index"
-                    : "remove it and run its phase again";
+                    : "remove it and run its stage again";
 }
 
 int slu_workfile_damaged(const struct slu_workfile *f, struct slu_err *err)
@@ -50,7 +50,7 @@ static int foreign(const struct slu_workfile *f, struct slu_err *err)
     return slu_fail(err, SLU_E_FORMAT,
                     f->index ? "%s: is no index of dedup --save-index"
                              : "%s: not a work file that sluice wrote; remove it and "
-                               "run its phase again, or name another --work folder",
+                               "run its stage again, or name another --work folder",
                     f->path);
 }
 
@@ -133,7 +133,7 @@ static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
         rc = foreign(f, err);
     else if (rc == SLU_OK && f->head.kind != kind)
         rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: of another phase, program or version of sluice; %s", f->path,
+                      "%s: of another stage, program or version of sluice; %s", f->path,
                       remedy(f));
     return rc;
 }
@@ -256,7 +256,7 @@ int slu_workfile_match(const struct slu_workfile *f,
     if (h->of && !want->of)
         return slu_fail(
             err, SLU_E_MISMATCH,
-            "%s: is part %llu/%llu of a phase, and this is one of all parts", f->path,
+            "%s: is part %llu/%llu of a stage, and this is one of all parts", f->path,
             (unsigned long long)h->part, (unsigned long long)h->of);
     if (h->part != want->part || h->of != want->of)
         return slu_fail(err, SLU_E_MISMATCH,
@@ -274,7 +274,7 @@ int slu_workfile_match(const struct slu_workfile *f,
     if (inputs && slu_u128_cmp(h->inputs, *inputs))
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: was made from other files than those that are there now; "
-                        "remove it and run its phase again",
+                        "remove it and run its stage again",
                         f->path);
     return SLU_OK;
 }

@@ -1,31 +1,31 @@
 /* workfile_stage.h - the files of a work folder (workfile.h), by name:
- * FOLDER/NAME.I-of-N of a phase in N parts, FOLDER/NAME of one that is a single job.
+ * FOLDER/NAME.I-of-N of a stage in N parts, FOLDER/NAME of one that is a single job.
  *
- * What makes a job restartable is here: a phase whose file is there, whole and made of
+ * What makes a job restartable is here: a stage whose file is there, whole and made of
  * the same, is done; a file made otherwise is an error that names the difference; one
- * that is missing names the phase to run.
+ * that is missing names the stage to run.
  *
  * Thread safety: all functions may be called from any thread.
  */
-#ifndef SLU_WORKFILE_PHASE_H
-#define SLU_WORKFILE_PHASE_H
+#ifndef SLU_WORKFILE_STAGE_H
+#define SLU_WORKFILE_STAGE_H
 
 #include <stdbool.h>
 
 #include "lib/flow/workfile.h"
 
-/* The name of a file; of 0: of a phase that is one job. Caller frees with free(). */
+/* The name of a file; of 0: of a stage that is one job. Caller frees with free(). */
 SLU_MUST_USE int slu_work_path(const char *folder, const char *name, uint64_t part,
                                uint64_t of, char **path, struct slu_err *err);
 /* Whether that is how such a file, or one beside it of the same part, is called. */
 bool slu_work_is(const char *name);
-/* Whether the phase's own file is there, whole and as `want` says (slu_workfile_match;
+/* Whether the stage's own file is there, whole and as `want` says (slu_workfile_match;
  * want->kind). inputs NULL: whatever it was made from. With force a file that does not
  * match is none. *is, if so: what it says of itself, without its parameters. */
 SLU_MUST_USE int slu_work_done(const char *path, const struct slu_workfile_head *want,
                                const struct slu_u128 *inputs, bool force, bool *done,
                                struct slu_workfile_head *is, struct slu_err *err);
-/* Opens a file that an earlier phase, `name`, must have left. want: kind, part, of,
+/* Opens a file that an earlier stage, `name`, must have left. want: kind, part, of,
  * param (NULL: any) and, unless any_tokenizer, the fingerprint. Caller frees with
  * slu_workfile_free. */
 SLU_MUST_USE int slu_work_open(const char *folder, const char *name,

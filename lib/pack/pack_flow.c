@@ -404,7 +404,7 @@ static int place_waiting(struct slu_packing *p, struct slu_flow *f, struct slu_e
 
     for (size_t i = 0; i < p->n_slot && !rc && p->slot[i].plan; i++)
         memset(p->ext->site[i].end, 0xff, p->slot[i].plan->n_length * sizeof(uint64_t));
-    slu_pack_phase(p, "sort", NULL);
+    slu_pack_timing(p, "sort", NULL);
     if (!rc)
         rc = slu_flow_in(f, WAIT, &t, err);
     while (!rc) {
@@ -509,7 +509,7 @@ static int gather(void *ctx, struct slu_flow *f, struct slu_err *err)
     rc = slu_flow_in(f, ITEM, &x->items, err);
     if (!rc)
         rc = slu_pack_flow_next(q->packing, err);
-    slu_pack_phase(q->packing, "write", NULL);
+    slu_pack_timing(q->packing, "write", NULL);
     if (!rc)
         rc = q->write(q->ctx, err);
     return rc || x->next_bin == x->end_bin ? rc : lacks(err);

@@ -303,10 +303,10 @@ int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
 
 /* ---- the plan ---- */
 
-void slu_pack_phase(const struct slu_packing *p, const char *name, const char *device)
+void slu_pack_timing(const struct slu_packing *p, const char *name, const char *device)
 {
-    if (p->cfg.phase)
-        p->cfg.phase(p->cfg.phase_ctx, name, device ? device : "cpu");
+    if (p->cfg.timing)
+        p->cfg.timing(p->cfg.timing_ctx, name, device ? device : "cpu");
 }
 
 int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
@@ -442,9 +442,9 @@ static int plan_counted(struct slu_packing *p, struct slu_err *err)
         struct slu_pack_slot *s = &p->slot[i];
         struct slu_length_count *row = NULL;
         size_t n = 0;
-        slu_pack_phase(p, "histogram", d ? d->name : NULL);
+        slu_pack_timing(p, "histogram", d ? d->name : NULL);
         rc = slu_pack_rows(p, i, &row, &n, err);
-        slu_pack_phase(p, "plan", NULL);
+        slu_pack_timing(p, "plan", NULL);
         if (!rc)
             rc = slu_pack_make_plan(p, i, row, n, err);
         plan_byte += s->sum.groups * sizeof *s->plan->group;

@@ -52,10 +52,10 @@ struct slu_packing_cfg {
     const char *tmpdir; /* borrowed */
     unsigned n_threads;
     struct slu_device *device; /* borrowed; NULL: the CPU */
-    /* Told when a phase begins: histogram, plan, sort, place or write, and on which
+    /* Told when a timing begins: histogram, plan, sort, place or write, and on which
      * device; may be NULL. Static strings, but for the device's name. */
-    void (*phase)(void *ctx, const char *name, const char *device);
-    void *phase_ctx;
+    void (*timing)(void *ctx, const char *name, const char *device);
+    void *timing_ctx;
     /* Plans are added there, or come from there instead of being made; borrowed, may be
      * NULL. Not where items are cut. */
     struct slu_planfile *save;

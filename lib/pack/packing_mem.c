@@ -367,11 +367,11 @@ static int plan_all(struct slu_packing *p, struct slu_err *err)
         struct slu_length_count *row = NULL;
         size_t n_row = 0;
         if (!p->cuts) {
-            slu_pack_phase(p, "histogram", d ? d->name : NULL);
+            slu_pack_timing(p, "histogram", d ? d->name : NULL);
             rc = p->related ? slu_pack_related_rows(p, i, &row, &n_row, err)
                             : count(m, &m->range[i], &row, &n_row, err);
         }
-        slu_pack_phase(p, "plan", NULL);
+        slu_pack_timing(p, "plan", NULL);
         if (!rc)
             rc = slu_pack_make_plan(p, i, row, n_row, err);
         if (!rc && p->related)
@@ -483,10 +483,10 @@ static int sort_and_place(struct slu_packing *p, struct slu_err *err)
                                     .n_interval = a->n_interval};
     const char *name = m->cfg.device ? m->cfg.device->name : NULL;
     if (m->cuda) {
-        slu_pack_phase(p, "sort", name);
+        slu_pack_timing(p, "sort", name);
         int code = slu_pack_cuda_sort(m->cuda);
         if (!code) {
-            slu_pack_phase(p, "place", name);
+            slu_pack_timing(p, "place", name);
             code = slu_pack_cuda_place(m->cuda);
         }
         if (!code)
@@ -495,11 +495,11 @@ static int sort_and_place(struct slu_packing *p, struct slu_err *err)
         if (rc)
             return rc;
     }
-    slu_pack_phase(p, "sort", NULL);
+    slu_pack_timing(p, "sort", NULL);
     int rc = sort_items(m, err);
     if (rc)
         return rc;
-    slu_pack_phase(p, "place", NULL);
+    slu_pack_timing(p, "place", NULL);
     slu_place_cpu(&place, a->run_item, a->run_dst,
                   p->cfg.n_threads ? p->cfg.n_threads : 1);
     return SLU_OK;
@@ -513,7 +513,7 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
     if (!rc)
         rc = plan_all(p, err);
     if (!rc && !a->n_item)
-        slu_pack_phase(p, "write", NULL);
+        slu_pack_timing(p, "write", NULL);
     if (rc || !a->n_item)
         return rc;
     a->step = m->step;
@@ -528,7 +528,7 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
         return slu_fail_nomem(err, a->n_item * 16);
     bool chunks = p->cuts || p->related;
     if (chunks) {
-        slu_pack_phase(p, "place", NULL);
+        slu_pack_timing(p, "place", NULL);
         if (p->related)
             slu_pack_related_place(p);
         else
@@ -539,6 +539,6 @@ int slu_pack_mem_plan(struct slu_packing *p, struct slu_err *err)
         rc = sort_and_place(p, err);
     unmap(&a->order, a->n_item * sizeof *a->order);
     slu_pack_mem_heaviest(p);
-    slu_pack_phase(p, "write", m->cuda ? m->cfg.device->name : NULL);
+    slu_pack_timing(p, "write", m->cuda ? m->cfg.device->name : NULL);
     return rc;
 }

@@ -135,8 +135,8 @@ struct slu_pack_item {
     const void *tok;
 };
 
-/* Tells the phase; device NULL: the CPU. */
-void slu_pack_phase(const struct slu_packing *p, const char *name, const char *device);
+/* Tells what begins now; device NULL: the CPU. */
+void slu_pack_timing(const struct slu_packing *p, const char *name, const char *device);
 /* SLU_E_LIMIT where plans of plan_byte bytes are too many. */
 SLU_MUST_USE int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
                                      struct slu_err *err);

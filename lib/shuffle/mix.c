@@ -1,29 +1,29 @@
-/* Blends: which sequences are taken, and when. What is asked for: mix_plan.c. */
+/* Mixes: which sequences are taken, and when. What is asked for: mix_plan.c. */
 #include "mix.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Where on a source's line a phase ends: all epochs before `cut.round`, and of that
+/* Where on a source's line a period ends: all epochs before `cut.round`, and of that
  * one what is within the cut. */
 struct line {
-    struct slu_cut end[SLU_BLEND_PHASES];
+    struct slu_cut end[SLU_MIX_PERIODS];
     uint64_t n_epoch; /* that are taken, the last one perhaps in part */
 };
 
-struct slu_blending {
-    const struct slu_blend *blend;
+struct slu_mixer {
+    const struct slu_mix *mix;
     struct slu_select *select;
-    struct slu_blend_plan plan;
-    struct line line[SLU_BLEND_SOURCES];
-    struct slu_blend_gave gave[SLU_BLEND_SOURCES];
-    bool weighs[SLU_BLEND_SOURCES];
+    struct slu_mix_plan plan;
+    struct line line[SLU_MIX_SOURCES];
+    struct slu_mix_gave gave[SLU_MIX_SOURCES];
+    bool weighs[SLU_MIX_SOURCES];
     uint64_t spilled;
 };
 
 /* ---- whose ---- */
 
-static int of_number(const struct slu_blend_by *by, uint64_t number)
+static int of_number(const struct slu_mix_by *by, uint64_t number)
 {
     if (by->by == SLU_BY_DOMAIN && number == SLU_NO_DOMAIN)
         return by->none;
@@ -56,8 +56,8 @@ static uint32_t domain_of(const struct slu_seg *seg, uint64_t n_seg)
     return n ? domain[best] : SLU_NO_DOMAIN;
 }
 
-int slu_blend_source_of(const struct slu_blend_by *by, const struct slu_batch *b,
-                        const struct slu_seq *q)
+int slu_mix_source_of(const struct slu_mix_by *by, const struct slu_batch *b,
+                      const struct slu_seq *q)
 {
     const struct slu_seg *seg = &b->seg[q->seg_off];
     if (by->by == SLU_BY_INPUT)
@@ -71,26 +71,26 @@ int slu_blend_source_of(const struct slu_blend_by *by, const struct slu_batch *b
 
 /* ---- reading ---- */
 
-int slu_blending_new(struct slu_blending **out, const struct slu_blend *b,
-                     uint64_t budget_byte, const char *tmpdir, struct slu_err *err)
+int slu_mixer_new(struct slu_mixer **out, const struct slu_mix *b, uint64_t budget_byte,
+                  const char *tmpdir, struct slu_err *err)
 {
-    struct slu_blending *x = calloc(1, sizeof *x);
+    struct slu_mixer *x = calloc(1, sizeof *x);
     *out = x;
     if (!x)
         return slu_fail_nomem(err, sizeof *x);
-    x->blend = b;
+    x->mix = b;
     for (unsigned s = 0; s < b->n_source; s++)
-        x->weighs[s] = slu_blend_weighs(b, s);
+        x->weighs[s] = slu_mix_weighs(b, s);
     int rc = slu_select_new(&x->select, budget_byte, tmpdir, err);
     if (!rc)
         return SLU_OK;
-    slu_blending_free(x);
+    slu_mixer_free(x);
     *out = NULL;
     return rc;
 }
 
-int slu_blending_add(struct slu_blending *x, unsigned source, struct slu_u128 hash,
-                     struct slu_count n, struct slu_err *err)
+int slu_mixer_add(struct slu_mixer *x, unsigned source, struct slu_u128 hash,
+                  struct slu_count n, struct slu_err *err)
 {
     slu_count_add(&x->gave[source].available, n);
     if (!x->weighs[source])
@@ -105,12 +105,12 @@ static bool whole(const struct slu_cut *c)
     return c->tok == 0;
 }
 
-/* The end of each phase on the line of source s. */
-static void place_ends(struct slu_blending *x, unsigned s)
+/* The end of each period on the line of source s. */
+static void place_ends(struct slu_mixer *x, unsigned s)
 {
     uint64_t sum = 0, has = x->gave[s].available.tokens;
     struct line *l = &x->line[s];
-    for (unsigned p = 0; p < x->blend->n_phase; p++) {
+    for (unsigned p = 0; p < x->mix->n_period; p++) {
         sum += x->plan.target[s][p];
         l->end[p] = (struct slu_cut){
             .group = s, .round = has ? sum / has : 0, .tok = has ? sum % has : 0};
@@ -118,19 +118,19 @@ static void place_ends(struct slu_blending *x, unsigned s)
     }
 }
 
-int slu_blending_plan(struct slu_blending *x, uint64_t max_tok, struct slu_err *err)
+int slu_mixer_plan(struct slu_mixer *x, uint64_t max_tok, struct slu_err *err)
 {
-    const struct slu_blend *b = x->blend;
-    uint64_t n_tok[SLU_BLEND_SOURCES];
+    const struct slu_mix *b = x->mix;
+    uint64_t n_tok[SLU_MIX_SOURCES];
     unsigned n = 0;
     for (unsigned s = 0; s < b->n_source; s++)
         n_tok[s] = x->gave[s].available.tokens;
-    struct slu_cut *cut = malloc(sizeof *cut * b->n_source * b->n_phase);
-    int rc = cut ? slu_blend_plan(b, n_tok, max_tok, &x->plan, err)
-                 : slu_fail_nomem(err, sizeof *cut * b->n_source * b->n_phase);
+    struct slu_cut *cut = malloc(sizeof *cut * b->n_source * b->n_period);
+    int rc = cut ? slu_mix_plan(b, n_tok, max_tok, &x->plan, err)
+                 : slu_fail_nomem(err, sizeof *cut * b->n_source * b->n_period);
     for (unsigned s = 0; !rc && s < b->n_source; s++) {
         place_ends(x, s);
-        for (unsigned p = 0; p < b->n_phase; p++)
+        for (unsigned p = 0; p < b->n_period; p++)
             if (!whole(&x->line[s].end[p]))
                 cut[n++] = x->line[s].end[p];
     }
@@ -138,7 +138,7 @@ int slu_blending_plan(struct slu_blending *x, uint64_t max_tok, struct slu_err *
         rc = slu_select_cut(x->select, cut, n, err);
     n = 0;
     for (unsigned s = 0; !rc && s < b->n_source; s++)
-        for (unsigned p = 0; p < b->n_phase; p++)
+        for (unsigned p = 0; p < b->n_period; p++)
             if (!whole(&x->line[s].end[p]))
                 x->line[s].end[p] = cut[n++];
     free(cut);
@@ -150,53 +150,52 @@ int slu_blending_plan(struct slu_blending *x, uint64_t max_tok, struct slu_err *
 
 /* ---- taking ---- */
 
-uint64_t slu_blending_epochs(const struct slu_blending *x, unsigned source)
+uint64_t slu_mixer_epochs(const struct slu_mixer *x, unsigned source)
 {
     return x->line[source].n_epoch;
 }
 
-int slu_blending_take(struct slu_blending *x, unsigned source, struct slu_u128 hash,
-                      struct slu_count n, uint64_t epoch)
+int slu_mixer_take(struct slu_mixer *x, unsigned source, struct slu_u128 hash,
+                   struct slu_count n, uint64_t epoch)
 {
     struct line *l = &x->line[source];
     bool turned = false;
-    int phase = -1;
-    for (unsigned p = 0; p < x->blend->n_phase; p++) {
+    int period = -1;
+    for (unsigned p = 0; p < x->mix->n_period; p++) {
         struct slu_cut *end = &l->end[p];
         bool within = epoch < end->round;
         if (epoch == end->round && !whole(end)) {
             if (!turned)
                 hash = slu_select_turn(hash, epoch);
             turned = true;
-            /* Also where a phase before has it: it counts in this one's end too. */
+            /* Also where a period before has it: it counts in this one's end too. */
             within = slu_cut_take(end, hash, n.tokens);
         }
-        if (within && phase < 0)
-            phase = (int)p;
+        if (within && period < 0)
+            period = (int)p;
     }
-    if (phase >= 0)
-        slu_count_add(&x->gave[source].taken[phase], n);
-    x->gave[source].sequences_used += phase >= 0 && epoch == 0;
-    return phase;
+    if (period >= 0)
+        slu_count_add(&x->gave[source].taken[period], n);
+    x->gave[source].sequences_used += period >= 0 && epoch == 0;
+    return period;
 }
 
-const struct slu_blend_gave *slu_blending_gave(const struct slu_blending *x,
-                                               unsigned source)
+const struct slu_mix_gave *slu_mixer_gave(const struct slu_mixer *x, unsigned source)
 {
     return &x->gave[source];
 }
 
-const struct slu_blend_plan *slu_blending_planned(const struct slu_blending *x)
+const struct slu_mix_plan *slu_mixer_planned(const struct slu_mixer *x)
 {
     return &x->plan;
 }
 
-uint64_t slu_blending_spilled(const struct slu_blending *x)
+uint64_t slu_mixer_spilled(const struct slu_mixer *x)
 {
     return x->select ? slu_select_spilled(x->select) : x->spilled;
 }
 
-void slu_blending_free(struct slu_blending *x)
+void slu_mixer_free(struct slu_mixer *x)
 {
     if (!x)
         return;
@@ -208,29 +207,29 @@ void slu_blending_free(struct slu_blending *x)
 
 enum { CUT_WORDS = 7, LINE_WORDS = 6 };
 
-bool slu_blend_weighs(const struct slu_blend *b, unsigned source)
+bool slu_mix_weighs(const struct slu_mix *b, unsigned source)
 {
     bool any = false;
-    for (unsigned p = 0; p < b->n_phase; p++)
+    for (unsigned p = 0; p < b->n_period; p++)
         any |= b->source[source].weight[p] > 0;
     return any;
 }
 
-size_t slu_blending_words(const struct slu_blend *b)
+size_t slu_mixer_words(const struct slu_mix *b)
 {
-    return 1 + b->n_source * (LINE_WORDS + b->n_phase * (size_t)CUT_WORDS);
+    return 1 + b->n_source * (LINE_WORDS + b->n_period * (size_t)CUT_WORDS);
 }
 
-void slu_blending_save(const struct slu_blending *x, uint64_t *w)
+void slu_mixer_save(const struct slu_mixer *x, uint64_t *w)
 {
     *w++ = x->plan.tok;
-    for (unsigned s = 0; s < x->blend->n_source; s++) {
+    for (unsigned s = 0; s < x->mix->n_source; s++) {
         const struct slu_count *n = &x->gave[s].available;
         const uint64_t line[LINE_WORDS] = {n->documents, n->sequences, n->tokens,
                                            x->plan.max_epochs[s], x->line[s].n_epoch};
         memcpy(w, line, sizeof line);
         w += LINE_WORDS;
-        for (unsigned p = 0; p < x->blend->n_phase; p++, w += CUT_WORDS) {
+        for (unsigned p = 0; p < x->mix->n_period; p++, w += CUT_WORDS) {
             const struct slu_cut *c = &x->line[s].end[p];
             const uint64_t cut[CUT_WORDS] = {x->plan.target[s][p],
                                              c->round,
@@ -244,22 +243,22 @@ void slu_blending_save(const struct slu_blending *x, uint64_t *w)
     }
 }
 
-int slu_blending_load(struct slu_blending **out, const struct slu_blend *b,
-                      const uint64_t *w, struct slu_err *err)
+int slu_mixer_load(struct slu_mixer **out, const struct slu_mix *b, const uint64_t *w,
+                   struct slu_err *err)
 {
-    struct slu_blending *x = calloc(1, sizeof *x);
+    struct slu_mixer *x = calloc(1, sizeof *x);
     *out = x;
     if (!x)
         return slu_fail_nomem(err, sizeof *x);
-    x->blend = b;
+    x->mix = b;
     x->plan.tok = *w++;
     for (unsigned s = 0; s < b->n_source; s++) {
-        x->weighs[s] = slu_blend_weighs(b, s);
+        x->weighs[s] = slu_mix_weighs(b, s);
         x->gave[s].available = (struct slu_count){w[0], w[1], w[2]};
         x->plan.max_epochs[s] = w[3];
         x->line[s].n_epoch = w[4];
         w += LINE_WORDS;
-        for (unsigned p = 0; p < b->n_phase; p++, w += CUT_WORDS) {
+        for (unsigned p = 0; p < b->n_period; p++, w += CUT_WORDS) {
             x->plan.target[s][p] = w[0];
             x->line[s].end[p] = (struct slu_cut){.group = s,
                                                  .round = w[1],
@@ -272,17 +271,17 @@ int slu_blending_load(struct slu_blending **out, const struct slu_blend *b,
     return SLU_OK;
 }
 
-void slu_blending_pass(struct slu_blending *x, unsigned source, struct slu_u128 hash,
-                       uint64_t n_tok)
+void slu_mixer_pass(struct slu_mixer *x, unsigned source, struct slu_u128 hash,
+                    uint64_t n_tok)
 {
-    for (unsigned p = 0; p < x->blend->n_phase; p++) {
+    for (unsigned p = 0; p < x->mix->n_period; p++) {
         struct slu_cut *end = &x->line[source].end[p];
         if (!whole(end))
             (void)slu_cut_take(end, slu_select_turn(hash, end->round), n_tok);
     }
 }
 
-struct slu_blend_gave *slu_blending_books(struct slu_blending *x, unsigned source)
+struct slu_mix_gave *slu_mixer_books(struct slu_mixer *x, unsigned source)
 {
     return &x->gave[source];
 }

@@ -1,4 +1,4 @@
-/* Blends: what is asked for, and how much of each source that is. */
+/* Mixes: what is asked for, and how much of each source that is. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ typedef unsigned __int128 u128; /* products of tokens and weights */
 
 /* ---- what is asked for ---- */
 
-void slu_blend_release(struct slu_blend *b)
+void slu_mix_release(struct slu_mix *b)
 {
     for (unsigned i = 0; i < b->n_source; i++)
         free(b->source[i].name);
@@ -20,10 +20,10 @@ void slu_blend_release(struct slu_blend *b)
     memset(b, 0, sizeof *b);
 }
 
-/* p[0, n) as a number in units of 1 / SLU_BLEND_ONE. */
+/* p[0, n) as a number in units of 1 / SLU_MIX_ONE. */
 static bool number(const char *p, size_t n, uint64_t *out)
 {
-    uint64_t v = 0, unit = SLU_BLEND_ONE;
+    uint64_t v = 0, unit = SLU_MIX_ONE;
     bool point = false, any = false;
     for (size_t i = 0; i < n; i++) {
         if (p[i] == '.' && !point) {
@@ -35,31 +35,30 @@ static bool number(const char *p, size_t n, uint64_t *out)
         v = v * 10 + (uint64_t)(p[i] - '0');
         unit /= point ? 10 : 1;
         any = true;
-        if (v > MOST_NUMBER / SLU_BLEND_ONE * (SLU_BLEND_ONE / unit))
+        if (v > MOST_NUMBER / SLU_MIX_ONE * (SLU_MIX_ONE / unit))
             return false;
     }
     *out = v * unit;
     return any;
 }
 
-static int find(struct slu_blend *b, const char *name, size_t n, bool make,
-                unsigned *at, struct slu_err *err)
+static int find(struct slu_mix *b, const char *name, size_t n, bool make, unsigned *at,
+                struct slu_err *err)
 {
     for (*at = 0; *at < b->n_source; ++*at)
         if (strlen(b->source[*at].name) == n && !memcmp(b->source[*at].name, name, n))
             return SLU_OK;
     if (!make)
         return slu_fail(err, SLU_E_USAGE,
-                        "--max-epochs: '%.*s' has no weight in the blend", (int)n,
-                        name);
-    if (b->n_source == SLU_BLEND_SOURCES)
-        return slu_fail(err, SLU_E_USAGE, "a blend has at most %d sources",
-                        SLU_BLEND_SOURCES);
+                        "--max-epochs: '%.*s' has no weight in the mix", (int)n, name);
+    if (b->n_source == SLU_MIX_SOURCES)
+        return slu_fail(err, SLU_E_USAGE, "a mix has at most %d sources",
+                        SLU_MIX_SOURCES);
     if (!b->source)
-        b->source = calloc(SLU_BLEND_SOURCES, sizeof *b->source);
+        b->source = calloc(SLU_MIX_SOURCES, sizeof *b->source);
     char *copy = b->source ? strndup(name, n) : NULL;
     if (!copy)
-        return slu_fail_nomem(err, sizeof *b->source * SLU_BLEND_SOURCES);
+        return slu_fail_nomem(err, sizeof *b->source * SLU_MIX_SOURCES);
     b->source[b->n_source++].name = copy;
     return SLU_OK;
 }
@@ -74,7 +73,7 @@ static bool split(const char *p, size_t n, size_t *n_name, uint64_t *v)
     return number(eq + 1, n - *n_name - 1, v);
 }
 
-static int parse_weights(struct slu_blend *b, unsigned phase, const char *p, size_t n,
+static int parse_weights(struct slu_mix *b, unsigned period, const char *p, size_t n,
                          struct slu_err *err)
 {
     uint64_t sum = 0;
@@ -88,25 +87,25 @@ static int parse_weights(struct slu_blend *b, unsigned phase, const char *p, siz
         len = (size_t)(next - p);
         if (!split(p, len, &n_name, &w))
             return slu_fail(err, SLU_E_USAGE,
-                            "a blend is NAME=WEIGHT,…, with up to six decimals; '%.*s' "
+                            "a mix is NAME=WEIGHT,…, with up to six decimals; '%.*s' "
                             "is not that",
                             (int)len, p);
         int rc = find(b, p, n_name, true, &at, err);
         if (rc)
             return rc;
-        if (b->source[at].weight[phase])
-            return slu_fail(err, SLU_E_USAGE, "'%.*s' has two weights in one blend",
+        if (b->source[at].weight[period])
+            return slu_fail(err, SLU_E_USAGE, "'%.*s' has two weights in one mix",
                             (int)n_name, p);
-        b->source[at].weight[phase] = w;
+        b->source[at].weight[period] = w;
         sum += w;
     }
     if (!sum)
-        return slu_fail(err, SLU_E_USAGE, "a blend in which nothing has a weight");
+        return slu_fail(err, SLU_E_USAGE, "a mix in which nothing has a weight");
     return SLU_OK;
 }
 
 /* "80%", "20G" or "1000steps" in p[0, n). */
-static int parse_length(struct slu_blend *b, unsigned phase, const char *p, size_t n,
+static int parse_length(struct slu_mix *b, unsigned period, const char *p, size_t n,
                         uint64_t batch_tok, struct slu_err *err)
 {
     static const char steps[] = "steps";
@@ -127,78 +126,79 @@ static int parse_length(struct slu_blend *b, unsigned phase, const char *p, size
         good = !__builtin_mul_overflow(v, batch_tok, &v);
     if (!good || !v || v >= UINT64_C(1) << 60)
         return slu_fail(err, SLU_E_USAGE,
-                        "--mix-schedule: '%.*s' is no length of a phase; 80%%, 20G "
+                        "--mix-schedule: '%.*s' is no length of a period; 80%%, 20G "
                         "(tokens) and 1000steps are",
                         (int)n, p);
-    enum slu_blend_length kind = share ? SLU_BLEND_SHARES : SLU_BLEND_TOKENS;
-    if (b->kind != SLU_BLEND_ALL && b->kind != kind)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--mix-schedule: either all phases are shares (80%%), or none");
+    enum slu_mix_length kind = share ? SLU_MIX_SHARES : SLU_MIX_TOKENS;
+    if (b->kind != SLU_MIX_ALL && b->kind != kind)
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--mix-schedule: either all periods are shares (80%%), or none");
     b->kind = kind;
-    b->length[phase] = v;
+    b->length[period] = v;
     return SLU_OK;
 }
 
-static int check_lengths(const struct slu_blend *b, struct slu_err *err)
+static int check_lengths(const struct slu_mix *b, struct slu_err *err)
 {
     uint64_t sum = 0;
-    for (unsigned p = 0; p < b->n_phase; p++) {
+    for (unsigned p = 0; p < b->n_period; p++) {
         sum += b->length[p];
-        if (!b->length[p] && (p + 1 < b->n_phase || b->kind == SLU_BLEND_ALL))
+        if (!b->length[p] && (p + 1 < b->n_period || b->kind == SLU_MIX_ALL))
             return slu_fail(err, SLU_E_USAGE,
-                            "--mix-schedule: phase %u has no length; BLEND:LENGTH;…",
+                            "--mix-schedule: period %u has no length; MIX:LENGTH;…",
                             p + 1);
     }
-    if (b->kind != SLU_BLEND_SHARES)
+    if (b->kind != SLU_MIX_SHARES)
         return SLU_OK;
-    const uint64_t all = UINT64_C(100) * SLU_BLEND_ONE;
+    const uint64_t all = UINT64_C(100) * SLU_MIX_ONE;
     /* "a:80%;b" is "a:80%;b:20%". */
-    if (!b->length[b->n_phase - 1] && sum < all)
+    if (!b->length[b->n_period - 1] && sum < all)
         return SLU_OK;
-    if (sum != all || !b->length[b->n_phase - 1])
+    if (sum != all || !b->length[b->n_period - 1])
         return slu_fail(err, SLU_E_USAGE,
-                        "--mix-schedule: the phases' shares are %.6g%%, not 100%%",
-                        (double)sum / SLU_BLEND_ONE);
+                        "--mix-schedule: the periods' shares are %.6g%%, not 100%%",
+                        (double)sum / SLU_MIX_ONE);
     return SLU_OK;
 }
 
-int slu_blend_parse(struct slu_blend *b, const char *text, bool schedule,
-                    uint64_t batch_tok, struct slu_err *err)
+int slu_mix_parse(struct slu_mix *b, const char *text, bool schedule,
+                  uint64_t batch_tok, struct slu_err *err)
 {
     memset(b, 0, sizeof *b);
     if (!schedule) {
-        b->n_phase = 1;
+        b->n_period = 1;
         return parse_weights(b, 0, text, strlen(text), err);
     }
     int rc = SLU_OK;
     for (const char *p = text, *next; !rc; p = next + 1) {
         next = strchrnul(p, ';');
         const char *colon = memrchr(p, ':', (size_t)(next - p));
-        if (b->n_phase == SLU_BLEND_PHASES)
-            return slu_fail(err, SLU_E_USAGE, "--mix-schedule: more than %d phases",
-                            SLU_BLEND_PHASES);
+        if (b->n_period == SLU_MIX_PERIODS)
+            return slu_fail(err, SLU_E_USAGE, "--mix-schedule: more than %d periods",
+                            SLU_MIX_PERIODS);
         if (colon)
-            rc = parse_length(b, b->n_phase, colon + 1, (size_t)(next - colon - 1),
+            rc = parse_length(b, b->n_period, colon + 1, (size_t)(next - colon - 1),
                               batch_tok, err);
         if (!rc)
-            rc = parse_weights(b, b->n_phase, p, (size_t)((colon ? colon : next) - p),
+            rc = parse_weights(b, b->n_period, p, (size_t)((colon ? colon : next) - p),
                                err);
-        b->n_phase++;
+        b->n_period++;
         if (!*next)
             break;
     }
     if (!rc)
         rc = check_lengths(b, err);
-    if (!rc && b->kind == SLU_BLEND_SHARES && !b->length[b->n_phase - 1]) {
-        uint64_t rest = UINT64_C(100) * SLU_BLEND_ONE;
-        for (unsigned p = 0; p < b->n_phase; p++)
+    if (!rc && b->kind == SLU_MIX_SHARES && !b->length[b->n_period - 1]) {
+        uint64_t rest = UINT64_C(100) * SLU_MIX_ONE;
+        for (unsigned p = 0; p < b->n_period; p++)
             rest -= b->length[p];
-        b->length[b->n_phase - 1] = rest;
+        b->length[b->n_period - 1] = rest;
     }
     return rc;
 }
 
-int slu_blend_parse_epochs(struct slu_blend *b, const char *text, struct slu_err *err)
+int slu_mix_parse_epochs(struct slu_mix *b, const char *text, struct slu_err *err)
 {
     for (const char *p = text, *next;; p = next + 1) {
         size_t n_name = 0;
@@ -228,19 +228,18 @@ int slu_blend_parse_epochs(struct slu_blend *b, const char *text, struct slu_err
 /* ---- how much ---- */
 
 /* The targets of an output of n tokens. */
-static void share_out(const struct slu_blend *b, uint64_t n,
-                      struct slu_blend_plan *plan)
+static void share_out(const struct slu_mix *b, uint64_t n, struct slu_mix_plan *plan)
 {
     uint64_t all = 0, sum = 0, before = 0;
     plan->tok = n;
-    for (unsigned p = 0; p < b->n_phase; p++)
+    for (unsigned p = 0; p < b->n_period; p++)
         all += b->length[p];
-    for (unsigned p = 0; p < b->n_phase; p++) {
+    for (unsigned p = 0; p < b->n_period; p++) {
         uint64_t to = n, w = 0;
         sum += b->length[p];
-        if (b->kind == SLU_BLEND_SHARES)
+        if (b->kind == SLU_MIX_SHARES)
             to = (uint64_t)((u128)n * sum / all);
-        else if (b->kind == SLU_BLEND_TOKENS && b->length[p])
+        else if (b->kind == SLU_MIX_TOKENS && b->length[p])
             to = sum < n ? sum : n;
         for (unsigned s = 0; s < b->n_source; s++)
             w += b->source[s].weight[p];
@@ -251,24 +250,24 @@ static void share_out(const struct slu_blend *b, uint64_t n,
     }
 }
 
-static uint64_t target_of(const struct slu_blend *b, const struct slu_blend_plan *plan,
+static uint64_t target_of(const struct slu_mix *b, const struct slu_mix_plan *plan,
                           unsigned s)
 {
     uint64_t sum = 0;
-    for (unsigned p = 0; p < b->n_phase; p++)
+    for (unsigned p = 0; p < b->n_period; p++)
         sum += plan->target[s][p];
     return sum;
 }
 
-static bool fits(const struct slu_blend *b, const struct slu_blend_plan *plan,
-                 unsigned s, uint64_t n_tok)
+static bool fits(const struct slu_mix *b, const struct slu_mix_plan *plan, unsigned s,
+                 uint64_t n_tok)
 {
-    return (u128)target_of(b, plan, s) * SLU_BLEND_ONE <=
+    return (u128)target_of(b, plan, s) * SLU_MIX_ONE <=
            (u128)n_tok * plan->max_epochs[s];
 }
 
 /* The first source that does not fit, or -1. */
-static int too_much(const struct slu_blend *b, const struct slu_blend_plan *plan,
+static int too_much(const struct slu_mix *b, const struct slu_mix_plan *plan,
                     const uint64_t *n_tok)
 {
     for (unsigned s = 0; s < b->n_source; s++)
@@ -278,9 +277,9 @@ static int too_much(const struct slu_blend *b, const struct slu_blend_plan *plan
 }
 
 /* The most tokens that all sources can give, at most `most`. Targets grow with n, but
- * for a token where the ends of phases are rounded. */
-static uint64_t largest(const struct slu_blend *b, const uint64_t *n_tok, uint64_t most,
-                        struct slu_blend_plan *plan)
+ * for a token where the ends of periods are rounded. */
+static uint64_t largest(const struct slu_mix *b, const uint64_t *n_tok, uint64_t most,
+                        struct slu_mix_plan *plan)
 {
     uint64_t lo = 0, hi = most;
     while (lo < hi) {
@@ -294,57 +293,58 @@ static uint64_t largest(const struct slu_blend *b, const uint64_t *n_tok, uint64
     return lo;
 }
 
-static bool weighs(const struct slu_blend *b, unsigned s)
+static bool weighs(const struct slu_mix *b, unsigned s)
 {
     bool any = false;
-    for (unsigned p = 0; p < b->n_phase; p++)
+    for (unsigned p = 0; p < b->n_period; p++)
         any |= b->source[s].weight[p] > 0;
     return any;
 }
 
-static int refuse(const struct slu_blend *b, const struct slu_blend_plan *plan,
+static int refuse(const struct slu_mix *b, const struct slu_mix_plan *plan,
                   const uint64_t *n_tok, unsigned s, struct slu_err *err)
 {
-    struct slu_blend_plan least = *plan;
+    struct slu_mix_plan least = *plan;
     uint64_t want = target_of(b, plan, s), most = largest(b, n_tok, plan->tok, &least);
     u128 epochs = ((u128)want * 100 + n_tok[s] - 1) / n_tok[s]; /* rounded up */
     return slu_fail(err, SLU_E_MISMATCH,
-                    "blend: '%s' has %" PRIu64 " tokens, and %" PRIu64
+                    "mix: '%s' has %" PRIu64 " tokens, and %" PRIu64
                     " are wanted of it, more than %.6g epochs; give --max-epochs "
                     "%s=%" PRIu64 ".%02u, %s%" PRIu64 "%s, or it a smaller weight",
                     b->source[s].name, n_tok[s], want,
-                    (double)plan->max_epochs[s] / SLU_BLEND_ONE, b->source[s].name,
+                    (double)plan->max_epochs[s] / SLU_MIX_ONE, b->source[s].name,
                     (uint64_t)(epochs / 100), (unsigned)(epochs % 100),
-                    b->kind == SLU_BLEND_TOKENS ? "phases of " : "--max-tokens ", most,
-                    b->kind == SLU_BLEND_TOKENS ? " tokens together" : "");
+                    b->kind == SLU_MIX_TOKENS ? "periods of " : "--max-tokens ", most,
+                    b->kind == SLU_MIX_TOKENS ? " tokens together" : "");
 }
 
 /* The tokens of the output where something other than the sources says so. */
-static int asked_for(const struct slu_blend *b, uint64_t max_tok, uint64_t *tok,
+static int asked_for(const struct slu_mix *b, uint64_t max_tok, uint64_t *tok,
                      struct slu_err *err)
 {
     uint64_t sum = 0;
     *tok = max_tok;
-    if (b->kind != SLU_BLEND_TOKENS)
+    if (b->kind != SLU_MIX_TOKENS)
         return SLU_OK;
-    for (unsigned p = 0; p < b->n_phase; p++)
+    for (unsigned p = 0; p < b->n_period; p++)
         sum += b->length[p];
-    bool rest = !b->length[b->n_phase - 1];
+    bool rest = !b->length[b->n_period - 1];
     if (rest && max_tok == UINT64_MAX)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--mix-schedule: a last phase without a length is what is left "
-                        "of --max-tokens N, which is not given");
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--mix-schedule: a last period without a length is what is left "
+            "of --max-tokens N, which is not given");
     if (max_tok != UINT64_MAX && (rest ? sum >= max_tok : sum != max_tok))
         return slu_fail(err, SLU_E_USAGE,
-                        "--mix-schedule: phases of %" PRIu64 " tokens do not go with "
+                        "--mix-schedule: periods of %" PRIu64 " tokens do not go with "
                         "--max-tokens %" PRIu64,
                         sum, max_tok);
     *tok = rest ? max_tok : sum;
     return SLU_OK;
 }
 
-int slu_blend_plan(const struct slu_blend *b, const uint64_t *n_tok, uint64_t max_tok,
-                   struct slu_blend_plan *plan, struct slu_err *err)
+int slu_mix_plan(const struct slu_mix *b, const uint64_t *n_tok, uint64_t max_tok,
+                 struct slu_mix_plan *plan, struct slu_err *err)
 {
     uint64_t tok;
     memset(plan, 0, sizeof *plan);
@@ -352,15 +352,15 @@ int slu_blend_plan(const struct slu_blend *b, const uint64_t *n_tok, uint64_t ma
     if (rc)
         return rc;
     uint64_t epochs = b->max_epochs       ? b->max_epochs
-                      : tok == UINT64_MAX ? SLU_BLEND_ONE
-                                          : 4 * SLU_BLEND_ONE;
+                      : tok == UINT64_MAX ? SLU_MIX_ONE
+                                          : 4 * SLU_MIX_ONE;
     for (unsigned s = 0; s < b->n_source; s++) {
         plan->max_epochs[s] =
             b->source[s].max_epochs ? b->source[s].max_epochs : epochs;
         if (!weighs(b, s))
             continue;
         if (!n_tok[s])
-            return slu_fail(err, SLU_E_MISMATCH, "blend: the input has nothing of '%s'",
+            return slu_fail(err, SLU_E_MISMATCH, "mix: the input has nothing of '%s'",
                             b->source[s].name);
     }
     if (tok == UINT64_MAX)

@@ -71,18 +71,18 @@ struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
     return (struct slu_u128){key.hi, v};
 }
 
-/* Buckets come one after another, and phases in each. */
+/* Buckets come one after another, and periods in each. */
 static unsigned n_group(const struct slu_permute *p)
 {
     unsigned n = p->cfg.by_bucket && p->header->n_bucket ? p->header->n_bucket : 1;
-    return n * slu_permute_n_phase(p);
+    return n * slu_permute_n_period(p);
 }
 
 static struct slu_u128 place_in_group(const struct slu_permute *p, struct slu_u128 key,
-                                      unsigned bucket, unsigned phase)
+                                      unsigned bucket, unsigned period)
 {
-    unsigned group = p->cfg.by_bucket ? bucket * slu_permute_n_phase(p) : 0;
-    return in_group(key, group + phase, n_group(p));
+    unsigned group = p->cfg.by_bucket ? bucket * slu_permute_n_period(p) : 0;
+    return in_group(key, group + period, n_group(p));
 }
 
 static struct slu_u128 order_key(const struct slu_permute *p, const struct slu_batch *b,
@@ -162,8 +162,8 @@ const struct slu_permute_result *slu_permute_result(struct slu_permute *p)
         p->result.spilled_byte += slu_sorter_spilled(p->sorter);
     if (p->select)
         p->result.spilled_byte += slu_select_spilled(p->select);
-    if (p->blending)
-        p->result.spilled_byte += slu_blending_spilled(p->blending);
+    if (p->mixer)
+        p->result.spilled_byte += slu_mixer_spilled(p->mixer);
     return &p->result;
 }
 
@@ -251,7 +251,7 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
 
 int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
                     const struct slu_seq *q, const struct slu_judged *j,
-                    const struct slu_mark *m, uint64_t repeat, unsigned phase,
+                    const struct slu_mark *m, uint64_t repeat, unsigned period,
                     struct slu_err *err)
 {
     const struct slu_seg *seg = &b->seg[q->seg_off];
@@ -262,7 +262,7 @@ int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
         key = ordinal_key(repeat << 40 | p->ordinal);
     else if (repeat)
         key = order_key(p, b, q, repeat);
-    key = place_in_group(p, key, j->bucket, phase);
+    key = place_in_group(p, key, j->bucket, period);
     if (rc == SLU_OK)
         rc = slu_sorter_add(p->sorter, key, p->rec.piece, SLU_SEQREC_PIECES, err);
     if (rc == SLU_OK && p->put)

@@ -20,7 +20,7 @@
  * of equal tokens, from low to high scores, the order within each that of the hash.
  * Where bands end is found by select.h, so they too must know all sequences first.
  *
- * A blend (mix.h) takes sequences by source, some of them several times, in phases
+ * A mix (mix.h) takes sequences by source, some of them several times, in periods
  * that come one after another in the stream, or in each bucket. It must know all
  * sequences first: what can be read twice is, the rest waits in a spool.
  *
@@ -62,8 +62,8 @@ struct slu_permute_cfg {
     enum slu_order order;
     unsigned n_band; /* SLU_ORDER_BANDS: at most SLU_MAX_BANDS */
 
-    const struct slu_blend *blend; /* borrowed; NULL: none. max_tokens is its amount */
-    struct slu_blend_by by;
+    const struct slu_mix *mix; /* borrowed; NULL: none. max_tokens is its amount */
+    struct slu_mix_by by;
     /* Opens the input once more; NULL: it cannot be read twice. */
     int (*again)(void *ctx, struct slu_reader **r, struct slu_err *err);
     void *again_ctx;
@@ -79,8 +79,8 @@ struct slu_permute_result {
     struct slu_count out;          /* handed out so far */
     struct slu_count not_sampled;  /* left out by sample */
     struct slu_count no_bucket;    /* left out by buckets_only */
-    struct slu_count not_mixed;    /* of taken: left out by the blend */
-    struct slu_count repeated;     /* taken again by the blend */
+    struct slu_count not_mixed;    /* of taken: left out by the mix */
+    struct slu_count repeated;     /* taken again by the mix */
     struct slu_u128 left_checksum; /* of the sequences left out by any of them */
     struct slu_u128 repeated_checksum;
     uint64_t spilled_byte;
@@ -123,11 +123,11 @@ SLU_MUST_USE int slu_permute_open_loan(struct slu_permute *p, const struct slu_b
 void slu_permute_stop(struct slu_permute *p);
 /* Of all that was fetched and opened. */
 const struct slu_permute_result *slu_permute_result(struct slu_permute *p);
-/* After slu_permute_read with a blend: what it took, and what each bucket (all is one
- * where there are none) got in a phase. Borrowed. */
-const struct slu_blending *slu_permute_blending(const struct slu_permute *p);
-const struct slu_count *slu_permute_phase(const struct slu_permute *p, unsigned bucket,
-                                          unsigned phase);
+/* After slu_permute_read with a mix: what it took, and what each bucket (all is one
+ * where there are none) got in a period. Borrowed. */
+const struct slu_mixer *slu_permute_mixer(const struct slu_permute *p);
+const struct slu_count *slu_permute_period(const struct slu_permute *p, unsigned bucket,
+                                           unsigned period);
 /* NULL is legal. */
 void slu_permute_free(struct slu_permute *p);
 

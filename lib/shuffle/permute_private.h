@@ -34,12 +34,12 @@ struct slu_permute {
     struct slu_cut cut;
 
     /* Where all sequences must be known before the first has its place: */
-    struct slu_blending *blending;
+    struct slu_mixer *mixer;
     struct slu_cut *band_end; /* n_band - 1 of them, */
     struct slu_cut fits;      /* and what max_tokens lets in */
     struct slu_spool *wait;   /* of sequences that cannot be read again */
     uint64_t wait_byte, max_rec, waited_byte; /* in all, of one, of the file */
-    struct slu_count *phase;                  /* n_bucket (at least 1) x phases */
+    struct slu_count *period;                 /* n_bucket (at least 1) x periods */
     bool second;                              /* pass */
 
     /* In parts (shuffle_flow.c): what is taken is known before, so there is one pass,
@@ -82,15 +82,15 @@ struct slu_mark {
 
 static inline bool slu_permute_waits(const struct slu_permute *p)
 {
-    return p->blending || p->cfg.order == SLU_ORDER_BANDS;
+    return p->mixer || p->cfg.order == SLU_ORDER_BANDS;
 }
 static inline bool slu_permute_marked(const struct slu_permute *p)
 {
     return slu_permute_waits(p) || p->put;
 }
-static inline unsigned slu_permute_n_phase(const struct slu_permute *p)
+static inline unsigned slu_permute_n_period(const struct slu_permute *p)
 {
-    return p->blending                       ? p->cfg.blend->n_phase
+    return p->mixer                          ? p->cfg.mix->n_period
            : p->cfg.order == SLU_ORDER_BANDS ? p->cfg.n_band
                                              : 1;
 }
@@ -109,7 +109,7 @@ struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
 SLU_MUST_USE int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
                                  const struct slu_seq *q, const struct slu_judged *j,
                                  const struct slu_mark *m, uint64_t repeat,
-                                 unsigned phase, struct slu_err *err);
+                                 unsigned period, struct slu_err *err);
 /* The marks of a batch, and pass 1's and pass 2's parts for one sequence. */
 SLU_MUST_USE int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
                                    const struct slu_seq *q, const struct slu_mark *m,

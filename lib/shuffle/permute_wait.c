@@ -1,4 +1,4 @@
-/* permute_wait.c - orders that need to know everything first: blends, and bands.
+/* permute_wait.c - orders that need to know everything first: mixes, and bands.
  *
  * Pass 1 counts, and notes 24 bytes of each sequence. Then it is known how often each
  * is taken and when, and pass 2 puts it into the sorter, once for each time. What
@@ -21,21 +21,21 @@ struct head {
 
 int slu_permute_wait_new(struct slu_permute *p, struct slu_err *err)
 {
-    if (p->cfg.blend && p->cfg.order == SLU_ORDER_BANDS)
-        return slu_fail(err, SLU_E_USAGE, "bands and a blend do not go together");
+    if (p->cfg.mix && p->cfg.order == SLU_ORDER_BANDS)
+        return slu_fail(err, SLU_E_USAGE, "bands and a mix do not go together");
     if (p->cfg.order == SLU_ORDER_BANDS)
         return slu_select_new(&p->select, p->cfg.budget_byte / 16, p->tmpdir, err);
-    if (!p->cfg.blend)
+    if (!p->cfg.mix)
         return SLU_OK;
-    return slu_blending_new(&p->blending, p->cfg.blend, p->cfg.budget_byte / 16,
-                            p->tmpdir, err);
+    return slu_mixer_new(&p->mixer, p->cfg.mix, p->cfg.budget_byte / 16, p->tmpdir,
+                         err);
 }
 
 void slu_permute_wait_release(struct slu_permute *p)
 {
-    slu_blending_free(p->blending);
+    slu_mixer_free(p->mixer);
     slu_spool_free(p->wait);
-    free(p->phase);
+    free(p->period);
     free(p->band_end);
 }
 
@@ -43,11 +43,11 @@ void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q, struct slu_judged *j, struct slu_mark *m)
 {
     m->hash = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
-    m->source = p->blending ? slu_blend_source_of(&p->cfg.by, b, q) : 0;
+    m->source = p->mixer ? slu_mix_source_of(&p->cfg.by, b, q) : 0;
     const struct slu_seg *seg = &b->seg[q->seg_off];
     if (m->source < 0)
         j->verdict = NO_SOURCE;
-    else if (p->blending)
+    else if (p->mixer)
         m->line = slu_permute_hash("slublnd1", p->cfg.seed, 0, seg, q->n_seg);
     else if (p->cfg.order == SLU_ORDER_BANDS)
         m->line = slu_permute_score_key(
@@ -84,9 +84,8 @@ int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
     slu_count_add(&p->result.taken, n);
     if (p->row)
         return p->row(p->row_ctx, (unsigned)m->source, m->line, n, err);
-    int rc = p->blending
-                 ? slu_blending_add(p->blending, (unsigned)m->source, m->line, n, err)
-                 : slu_select_add(p->select, m->line, 0, n.tokens, err);
+    int rc = p->mixer ? slu_mixer_add(p->mixer, (unsigned)m->source, m->line, n, err)
+                      : slu_select_add(p->select, m->line, 0, n.tokens, err);
     return rc || p->cfg.again ? rc : spool(p, b, q, err);
 }
 
@@ -99,14 +98,14 @@ static int place_in_band(struct slu_permute *p, const struct slu_batch *b,
 {
     struct slu_count n = slu_seq_count(b, q);
     unsigned band = p->cfg.n_band - 1;
-    /* Each end takes from what is left of equal keys, as those of phases do. */
+    /* Each end takes from what is left of equal keys, as those of periods do. */
     for (unsigned i = p->cfg.n_band - 1; i-- > 0;)
         if (slu_cut_take(&p->band_end[i], m->line, n.tokens))
             band = i;
     p->ordinal++;
     if (!slu_cut_take(&p->fits, m->line, n.tokens))
         return SLU_OK; /* max_tokens */
-    slu_count_add(&p->phase[j->bucket * p->cfg.n_band + band], n);
+    slu_count_add(&p->period[j->bucket * p->cfg.n_band + band], n);
     return slu_permute_put(p, b, q, j, m, 0, band, err);
 }
 
@@ -118,22 +117,22 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
     struct slu_count n = slu_seq_count(b, q);
     unsigned source = (unsigned)m->source;
     int rc = SLU_OK;
-    if (!p->blending)
+    if (!p->mixer)
         return place_in_band(p, b, q, j, m, err);
-    uint64_t epochs = slu_blending_epochs(p->blending, source), times = 0;
+    uint64_t epochs = slu_mixer_epochs(p->mixer, source), times = 0;
     if (p->planned)
         slu_count_add(&r->taken, n);
     for (uint64_t e = 0; e < epochs && !rc; e++) {
-        int phase = slu_blending_take(p->blending, source, m->line, n, e);
-        if (phase < 0)
+        int period = slu_mixer_take(p->mixer, source, m->line, n, e);
+        if (period < 0)
             break; /* it is not taken later either */
         if (times++) {
             slu_count_add(&r->repeated, n);
             r->repeated_checksum = slu_u128_add(r->repeated_checksum, m->hash);
         }
-        slu_count_add(&p->phase[j->bucket * slu_permute_n_phase(p) + (unsigned)phase],
-                      n);
-        rc = slu_permute_put(p, b, q, j, m, e, (unsigned)phase, err);
+        slu_count_add(
+            &p->period[j->bucket * slu_permute_n_period(p) + (unsigned)period], n);
+        rc = slu_permute_put(p, b, q, j, m, e, (unsigned)period, err);
     }
     if (!times) {
         slu_count_add(&r->not_mixed, n);
@@ -280,9 +279,10 @@ static int plan_bands(struct slu_permute *p, struct slu_err *err)
 
 static int phases_new(struct slu_permute *p, struct slu_err *err)
 {
-    size_t n = (p->header->n_bucket ? p->header->n_bucket : 1) * slu_permute_n_phase(p);
-    p->phase = calloc(n, sizeof *p->phase);
-    return p->phase ? SLU_OK : slu_fail_nomem(err, n * sizeof *p->phase);
+    size_t n =
+        (p->header->n_bucket ? p->header->n_bucket : 1) * slu_permute_n_period(p);
+    p->period = calloc(n, sizeof *p->period);
+    return p->period ? SLU_OK : slu_fail_nomem(err, n * sizeof *p->period);
 }
 
 int slu_permute_begin_planned(struct slu_permute *p, struct slu_err *err)
@@ -299,8 +299,8 @@ int slu_permute_again(struct slu_permute *p, const struct slu_stream_ops *ops,
 {
     int rc = phases_new(p, err);
     if (!rc)
-        rc = p->blending ? slu_blending_plan(p->blending, p->cfg.max_tokens, err)
-                         : plan_bands(p, err);
+        rc = p->mixer ? slu_mixer_plan(p->mixer, p->cfg.max_tokens, err)
+                      : plan_bands(p, err);
     if (!rc)
         rc = open_sorter(p, err);
     p->second = true;
@@ -311,13 +311,13 @@ int slu_permute_again(struct slu_permute *p, const struct slu_stream_ops *ops,
     return rc;
 }
 
-const struct slu_blending *slu_permute_blending(const struct slu_permute *p)
+const struct slu_mixer *slu_permute_mixer(const struct slu_permute *p)
 {
-    return p->blending;
+    return p->mixer;
 }
 
-const struct slu_count *slu_permute_phase(const struct slu_permute *p, unsigned bucket,
-                                          unsigned phase)
+const struct slu_count *slu_permute_period(const struct slu_permute *p, unsigned bucket,
+                                           unsigned period)
 {
-    return &p->phase[bucket * slu_permute_n_phase(p) + phase];
+    return &p->period[bucket * slu_permute_n_period(p) + period];
 }

@@ -15,7 +15,7 @@ _Static_assert(sizeof(struct slu_shuffle_cell) == CELL_WORDS * 8, "");
 _Static_assert(sizeof(struct slu_shuffle_books) % 8 == 0, "");
 
 /* line: (low, high) of its place, source << LINE_SHIFT | tokens; state:
- * slu_blending_save; seq: seqrec.h; book: struct slu_shuffle_books, with a blend what
+ * slu_mixer_save; seq: seqrec.h; book: struct slu_shuffle_books, with a mix what
  * it took. */
 #define ALL_TABLES(cut)                                                                \
     {                                                                                  \
@@ -98,14 +98,14 @@ void slu_shuffle_add_cell(struct slu_shuffle_cell *a, const struct slu_shuffle_c
     a->checksum = slu_u128_add(a->checksum, b->checksum);
 }
 
-/* What parts took by a blend: sequences used and the counts of each phase of each
- * source, and the counts of each phase of each bucket. */
+/* What parts took by a mix: sequences used and the counts of each period of each
+ * source, and the counts of each period of each bucket. */
 size_t slu_shuffle_took_words(const struct slu_shuffle_flow *q)
 {
-    const struct slu_blend *b = q->cfg.blend;
+    const struct slu_mix *b = q->cfg.mix;
     const size_t n_bucket = q->header->n_bucket ? q->header->n_bucket : 1;
 
-    return b ? b->n_source * (1 + 3 * (size_t)b->n_phase) + n_bucket * b->n_phase * 3
+    return b ? b->n_source * (1 + 3 * (size_t)b->n_period) + n_bucket * b->n_period * 3
              : 0;
 }
 
@@ -118,17 +118,17 @@ static uint64_t *put_count(uint64_t *w, struct slu_count n)
 static void save_took(const struct slu_shuffle_flow *q, const struct slu_permute *p,
                       uint64_t *w)
 {
-    const struct slu_blend *b = q->cfg.blend;
-    const size_t n = (q->header->n_bucket ? q->header->n_bucket : 1) * b->n_phase;
+    const struct slu_mix *b = q->cfg.mix;
+    const size_t n = (q->header->n_bucket ? q->header->n_bucket : 1) * b->n_period;
 
     for (unsigned s = 0; s < b->n_source; s++) {
-        const struct slu_blend_gave *g = slu_blending_gave(p->blending, s);
+        const struct slu_mix_gave *g = slu_mixer_gave(p->mixer, s);
         *w++ = g->sequences_used;
-        for (unsigned k = 0; k < b->n_phase; k++)
+        for (unsigned k = 0; k < b->n_period; k++)
             w = put_count(w, g->taken[k]);
     }
     for (size_t i = 0; i < n; i++)
-        w = put_count(w, p->phase[i]);
+        w = put_count(w, p->period[i]);
 }
 
 static int put_book(const struct slu_shuffle_flow *q, const struct slu_permute *p,
@@ -189,9 +189,9 @@ int slu_shuffle_add_book(struct slu_shuffle_flow *q, uint64_t part, struct slu_t
 /* ---- count ---- */
 
 struct count {
-    const struct slu_blend *blend;
+    const struct slu_mix *mix;
     struct slu_table *line;
-    struct slu_count source[SLU_BLEND_SOURCES];
+    struct slu_count source[SLU_MIX_SOURCES];
 };
 
 static int put_line(void *ctx, unsigned source, struct slu_u128 line,
@@ -201,7 +201,7 @@ static int put_line(void *ctx, unsigned source, struct slu_u128 line,
     const uint64_t w[] = {line.lo, line.hi, (uint64_t)source << LINE_SHIFT | n.tokens};
 
     slu_count_add(&c->source[source], n);
-    if (!slu_blend_weighs(c->blend, source))
+    if (!slu_mix_weighs(c->mix, source))
         return SLU_OK;
     if (n.tokens > LINE_TOK)
         return slu_fail(err, SLU_E_LIMIT, "a sequence of more than 2^56 tokens");
@@ -211,7 +211,7 @@ static int put_line(void *ctx, unsigned source, struct slu_u128 line,
 static int count(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_shuffle_flow *q = ctx;
-    struct count c = {.blend = q->cfg.blend, .line = slu_flow_out(f, LINE)};
+    struct count c = {.mix = q->cfg.mix, .line = slu_flow_out(f, LINE)};
     struct slu_permute *p = NULL;
 
     q->cfg.flow = f;
@@ -221,7 +221,7 @@ static int count(void *ctx, struct slu_flow *f, struct slu_err *err)
         p->row_ctx = &c;
         rc = slu_permute_read(p, q->reader, 0, NULL, q->progress, q->ctx, err);
     }
-    for (unsigned s = 0; !rc && s < c.blend->n_source; s++) {
+    for (unsigned s = 0; !rc && s < c.mix->n_source; s++) {
         uint64_t w[SOURCE_WORDS];
         (void)put_count(w, c.source[s]);
         rc = slu_table_put(slu_flow_out(f, SOURCE), w, err);
@@ -234,11 +234,11 @@ static int count(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 struct mix {
     struct slu_shuffle_flow *q;
-    const struct slu_blend *blend;
-    struct slu_blending *x, *state; /* of all; of the part at hand */
-    uint64_t *words;                /* of a blending */
+    const struct slu_mix *mix;
+    struct slu_mixer *x, *state; /* of all; of the part at hand */
+    uint64_t *words;             /* of a mixer */
     size_t n_word;
-    struct slu_count available[SLU_BLEND_SOURCES];
+    struct slu_count available[SLU_MIX_SOURCES];
 };
 
 static int add_sources(struct mix *m, uint64_t part, struct slu_err *err)
@@ -248,7 +248,7 @@ static int add_sources(struct mix *m, uint64_t part, struct slu_err *err)
     struct slu_row row;
     int rc = slu_flow_of_part(f, SOURCE, part, &t, err);
 
-    for (unsigned s = 0; s < m->blend->n_source && !rc; s++) {
+    for (unsigned s = 0; s < m->mix->n_source && !rc; s++) {
         struct slu_count n;
         rc = slu_flow_next(f, SOURCE, part, t, &row, err);
         if (rc)
@@ -274,13 +274,13 @@ static int add_lines(struct mix *m, uint64_t part, bool pass, struct slu_err *er
         const uint64_t *w = row.p;
         const uint64_t source = w[2] >> LINE_SHIFT, n_tok = w[2] & LINE_TOK;
         const struct slu_u128 line = {w[0], w[1]};
-        if (source >= m->blend->n_source)
+        if (source >= m->mix->n_source)
             rc = slu_flow_damaged(f, LINE, part, err);
         else if (pass)
-            slu_blending_pass(m->state, (unsigned)source, line, n_tok);
+            slu_mixer_pass(m->state, (unsigned)source, line, n_tok);
         else
-            rc = slu_blending_add(m->x, (unsigned)source, line,
-                                  (struct slu_count){0, 1, n_tok}, err);
+            rc = slu_mixer_add(m->x, (unsigned)source, line,
+                               (struct slu_count){0, 1, n_tok}, err);
     }
     return rc == SLU_EOF ? SLU_OK : rc;
 }
@@ -294,14 +294,14 @@ static int plan(struct mix *m, struct slu_err *err)
         if (!rc)
             rc = add_lines(m, i, false, err);
     }
-    for (unsigned s = 0; s < m->blend->n_source && !rc; s++)
-        slu_blending_books(m->x, s)->available = m->available[s];
+    for (unsigned s = 0; s < m->mix->n_source && !rc; s++)
+        slu_mixer_books(m->x, s)->available = m->available[s];
     if (!rc)
-        rc = slu_blending_plan(m->x, m->q->cfg.max_tokens, err);
+        rc = slu_mixer_plan(m->x, m->q->cfg.max_tokens, err);
     if (rc)
         return rc;
-    slu_blending_save(m->x, m->words);
-    return slu_blending_load(&m->state, m->blend, m->words, err);
+    slu_mixer_save(m->x, m->words);
+    return slu_mixer_load(&m->state, m->mix, m->words, err);
 }
 
 /* What each part begins with; then its lines, for the next one. */
@@ -313,7 +313,7 @@ static int put_states(struct mix *m, struct slu_err *err)
     int rc = SLU_OK;
 
     for (uint64_t i = 0; i < slu_flow_parts(f) && !rc; i++) {
-        slu_blending_save(m->state, m->words);
+        slu_mixer_save(m->state, m->words);
         rc = slu_table_section(t, i, err);
         if (!rc)
             rc = slu_table_put_bytes(t, none, &piece, 1, err);
@@ -326,59 +326,56 @@ static int put_states(struct mix *m, struct slu_err *err)
 static int mix(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_shuffle_flow *q = ctx;
-    const struct slu_blend *b = q->cfg.blend;
-    struct mix m = {.q = q, .blend = b, .n_word = slu_blending_words(b)};
+    const struct slu_mix *b = q->cfg.mix;
+    struct mix m = {.q = q, .mix = b, .n_word = slu_mixer_words(b)};
 
     q->flow = f;
     m.words = malloc(m.n_word * sizeof *m.words);
-    int rc = m.words
-                 ? slu_blending_new(&m.x, b, slu_flow_own_byte(f), q->cfg.tmpdir, err)
-                 : slu_fail_nomem(err, m.n_word * sizeof *m.words);
+    int rc = m.words ? slu_mixer_new(&m.x, b, slu_flow_own_byte(f), q->cfg.tmpdir, err)
+                     : slu_fail_nomem(err, m.n_word * sizeof *m.words);
     if (!rc)
         rc = plan(&m, err);
     if (!rc)
         rc = put_states(&m, err);
     if (m.x)
-        q->spilled_byte = slu_blending_spilled(m.x);
-    slu_blending_free(m.x);
-    slu_blending_free(m.state);
+        q->spilled_byte = slu_mixer_spilled(m.x);
+    slu_mixer_free(m.x);
+    slu_mixer_free(m.state);
     free(m.words);
     return rc;
 }
 
 /* The state of a part, which is in t. */
 int slu_shuffle_load_state(struct slu_shuffle_flow *q, struct slu_table *t,
-                           struct slu_blending **x, struct slu_err *err)
+                           struct slu_mixer **x, struct slu_err *err)
 {
     struct slu_row row;
-    int rc =
-        next_bytes(q, STATE, 0, t, slu_blending_words(q->cfg.blend) * 8, &row, err);
+    int rc = next_bytes(q, STATE, 0, t, slu_mixer_words(q->cfg.mix) * 8, &row, err);
 
     if (!rc)
-        rc = slu_blending_load(x, q->cfg.blend, row.p, err);
+        rc = slu_mixer_load(x, q->cfg.mix, row.p, err);
     return rc ? rc : slu_flow_end(q->flow, STATE, 0, t, err);
 }
 
 /* ---- scatter: which range ---- */
 
-/* A bucket's keys are those of `n_phase` groups side by side (permute.c), and what
- * comes before each group is known: so ranges are about equal whatever the phases are.
+/* A bucket's keys are those of `n_period` groups side by side (permute.c), and what
+ * comes before each group is known: so ranges are about equal whatever the periods are.
  */
 static void init_ranges(struct slu_shuffle_flow *q, const struct slu_permute *p)
 {
-    const struct slu_blend_plan *plan =
-        p->blending ? slu_blending_planned(p->blending) : NULL;
+    const struct slu_mix_plan *plan = p->mixer ? slu_mixer_planned(p->mixer) : NULL;
     struct slu_shuffle_ranges *g = &q->ranges;
     unsigned shift = 0;
 
-    g->n_phase = slu_permute_n_phase(p);
+    g->n_period = slu_permute_n_period(p);
     while (plan && plan->tok >> shift >> 36)
         shift++;
-    for (unsigned i = 0; i < g->n_phase; i++) {
+    for (unsigned i = 0; i < g->n_period; i++) {
         uint64_t n_tok = 0;
-        for (unsigned s = 0; plan && s < p->cfg.blend->n_source; s++)
+        for (unsigned s = 0; plan && s < p->cfg.mix->n_source; s++)
             n_tok += plan->target[s][i];
-        /* So that no phase is without any. */
+        /* So that no period is without any. */
         g->before[i + 1] = g->before[i] + (n_tok >> shift) + 1;
     }
 }
@@ -389,13 +386,13 @@ static uint64_t cell_of(const struct slu_shuffle_flow *q, unsigned bucket,
 {
     const struct slu_shuffle_ranges *g = &q->ranges;
     const uint64_t n_range = slu_flow_ranges(q->flow),
-                   n_group = (uint64_t)q->n_bucket * g->n_phase;
+                   n_group = (uint64_t)q->n_bucket * g->n_period;
     unsigned __int128 lo = (unsigned __int128)key.lo * n_group;
     unsigned __int128 v = (unsigned __int128)key.hi * n_group + (uint64_t)(lo >> 64);
     uint64_t group = (uint64_t)(v >> 64), place = (uint64_t)v;
 
     bucket = q->cfg.by_bucket ? bucket : 0;
-    uint64_t first = (uint64_t)bucket * g->n_phase, last = first + g->n_phase - 1;
+    uint64_t first = (uint64_t)bucket * g->n_period, last = first + g->n_period - 1;
 
     /* in_group of permute.c rounds: a group's first keys may be the last ones of the
      * group before. */
@@ -405,7 +402,7 @@ static uint64_t cell_of(const struct slu_shuffle_flow *q, unsigned bucket,
     }
     const uint64_t *b = &g->before[group - first];
     v = ((unsigned __int128)b[0] << 64) + (unsigned __int128)(b[1] - b[0]) * place;
-    return bucket * n_range + (uint64_t)(v / g->before[g->n_phase] * n_range >> 64);
+    return bucket * n_range + (uint64_t)(v / g->before[g->n_period] * n_range >> 64);
 }
 
 static uint64_t cell_of_row(const void *ctx, struct slu_u128 key, const void *p,
@@ -451,13 +448,13 @@ static int read_part(struct slu_shuffle_flow *q, struct slu_permute *p,
     struct slu_table *t;
     int rc = SLU_OK;
 
-    if (q->cfg.blend) {
-        slu_blending_free(p->blending);
-        p->blending = NULL;
+    if (q->cfg.mix) {
+        slu_mixer_free(p->mixer);
+        p->mixer = NULL;
         p->planned = true;
         rc = slu_flow_in(q->flow, STATE, &t, err);
         if (!rc)
-            rc = slu_shuffle_load_state(q, t, &p->blending, err);
+            rc = slu_shuffle_load_state(q, t, &p->mixer, err);
     }
     if (rc)
         return rc;
@@ -569,7 +566,7 @@ static const struct slu_flow_spec specs[2][2] = {
     {SPEC(of_stream, mixed_stream), SPEC(of_shards, mixed_shards)},
 };
 
-const struct slu_flow_spec *slu_shuffle_flow_spec(bool blend, bool set)
+const struct slu_flow_spec *slu_shuffle_flow_spec(bool mix, bool set)
 {
-    return &specs[blend][set];
+    return &specs[mix][set];
 }

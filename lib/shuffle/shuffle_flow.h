@@ -1,10 +1,10 @@
 /* shuffle_flow.h - the global shuffle as a flow (lib/flow/flow.h): in parts, each in a
  * process of its own, on any machine that sees the same work folder.
  *
- *   count    part I of N, with a blend: of each sequence its place on the line of its
+ *   count    part I of N, with a mix: of each sequence its place on the line of its
  *            source, and its tokens
- *   mix      one job, with a blend: what each part takes
- *   scatter  part I reads its stream, again if there is a blend: what it takes, in the
+ *   mix      one job, with a mix: what each part takes
+ *   scatter  part I reads its stream, again if there is a mix: what it takes, in the
  *            order of permute.h, R ranges of keys of each bucket
  *   gather   range J of R of that order, as a stream, or the shards that begin in it
  *   finish   one job, of shards: the set
@@ -24,8 +24,8 @@
 #include "lib/flow/flow.h"
 #include "lib/shuffle/permute.h"
 
-/* The flow with a blend or without, of shards or of a stream. */
-const struct slu_flow_spec *slu_shuffle_flow_spec(bool blend, bool set);
+/* The flow with a mix or without, of shards or of a stream. */
+const struct slu_flow_spec *slu_shuffle_flow_spec(bool mix, bool set);
 
 /* What parts read, what became of it, and what they hand on. Sums of sums are sums of
  * the union, but for the stream's identity. */
@@ -66,10 +66,10 @@ struct slu_shuffle_flow {
         struct slu_u128 checksum;
     } * cell; /* of each bucket those of all ranges */
     struct slu_shuffle_ranges {
-        unsigned n_phase;
-        uint64_t before[SLU_BLEND_PHASES + 1]; /* of phases, below 2^40 */
+        unsigned n_period;
+        uint64_t before[SLU_MIX_PERIODS + 1]; /* of periods, below 2^40 */
     } ranges;
-    uint64_t *took; /* by the blend, of all parts added up */
+    uint64_t *took; /* by the mix, of all parts added up */
     unsigned bucket;
     struct slu_table
         *seq;           /* its cells that are needed, which have so many sequences; */
@@ -105,9 +105,9 @@ SLU_MUST_USE int slu_shuffle_next(struct slu_shuffle_flow *q, struct slu_batch *
 
 /* ---- finish's write ---- */
 
-/* What the blend took of each source, *x, which the caller frees, and of each bucket in
- * each phase (slu_permute_phase): phase, n_phase a bucket, zero at first. */
-SLU_MUST_USE int slu_shuffle_took(struct slu_shuffle_flow *q, struct slu_blending **x,
-                                  struct slu_count *phase, struct slu_err *err);
+/* What the mix took of each source, *x, which the caller frees, and of each bucket in
+ * each period (slu_permute_period): period, n_period a bucket, zero at first. */
+SLU_MUST_USE int slu_shuffle_took(struct slu_shuffle_flow *q, struct slu_mixer **x,
+                                  struct slu_count *period, struct slu_err *err);
 
 #endif

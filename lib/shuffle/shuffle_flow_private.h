@@ -8,7 +8,7 @@
 /* The flow's tables. */
 enum { LINE, SOURCE, STATE, SEQ, BOOK, CELL, TABLES };
 
-/* Numbers of what a part took by the blend; 0 without one. */
+/* Numbers of what a part took by the mix; 0 without one. */
 size_t slu_shuffle_took_words(const struct slu_shuffle_flow *q);
 /* Adds a part's books, and what it took, from its table. */
 SLU_MUST_USE int slu_shuffle_add_book(struct slu_shuffle_flow *q, uint64_t part,
@@ -17,9 +17,9 @@ SLU_MUST_USE int slu_shuffle_add_book(struct slu_shuffle_flow *q, uint64_t part,
 SLU_MUST_USE int slu_shuffle_new_cells(struct slu_shuffle_flow *q, uint64_t n_range,
                                        struct slu_err *err);
 void slu_shuffle_add_cell(struct slu_shuffle_cell *a, const struct slu_shuffle_cell *b);
-/* What a part of the blend begins with, which is in t. */
+/* What a part of the mix begins with, which is in t. */
 SLU_MUST_USE int slu_shuffle_load_state(struct slu_shuffle_flow *q, struct slu_table *t,
-                                        struct slu_blending **x, struct slu_err *err);
+                                        struct slu_mixer **x, struct slu_err *err);
 /* Stages. */
 SLU_MUST_USE int slu_shuffle_gather(void *ctx, struct slu_flow *f, struct slu_err *err);
 SLU_MUST_USE int slu_shuffle_finish(void *ctx, struct slu_flow *f, struct slu_err *err);

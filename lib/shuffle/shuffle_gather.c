@@ -102,11 +102,11 @@ void slu_shuffle_range(const struct slu_shuffle_flow *q, struct slu_count *n,
     *checksum = all.checksum;
 }
 
-int slu_shuffle_took(struct slu_shuffle_flow *q, struct slu_blending **x,
-                     struct slu_count *phase, struct slu_err *err)
+int slu_shuffle_took(struct slu_shuffle_flow *q, struct slu_mixer **x,
+                     struct slu_count *period, struct slu_err *err)
 {
-    const struct slu_blend *b = q->cfg.blend;
-    const size_t n = (q->header->n_bucket ? q->header->n_bucket : 1) * b->n_phase;
+    const struct slu_mix *b = q->cfg.mix;
+    const size_t n = (q->header->n_bucket ? q->header->n_bucket : 1) * b->n_period;
     const uint64_t *w = q->took;
     struct slu_table *t;
     int rc = slu_flow_of_cells(q->flow, STATE, 0, 1, &t, err);
@@ -116,13 +116,13 @@ int slu_shuffle_took(struct slu_shuffle_flow *q, struct slu_blending **x,
     if (rc)
         return rc;
     for (unsigned s = 0; s < b->n_source; s++) {
-        struct slu_blend_gave *g = slu_blending_books(*x, s);
+        struct slu_mix_gave *g = slu_mixer_books(*x, s);
         g->sequences_used += *w++;
-        for (unsigned k = 0; k < b->n_phase; k++, w += 3)
+        for (unsigned k = 0; k < b->n_period; k++, w += 3)
             slu_count_add(&g->taken[k], (struct slu_count){w[0], w[1], w[2]});
     }
     for (size_t i = 0; i < n; i++, w += 3)
-        slu_count_add(&phase[i], (struct slu_count){w[0], w[1], w[2]});
+        slu_count_add(&period[i], (struct slu_count){w[0], w[1], w[2]});
     return SLU_OK;
 }
 

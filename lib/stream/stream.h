@@ -144,7 +144,7 @@ void slu_reader_track(struct slu_reader *r);
 /* After slu_reader_finish, of a reader that was told: a digest of everything that a
  * program can see of the stream: header, vocabulary and sequences in their order, with
  * tokens, segments, and these's names and scores. However frames are cut and stored, it
- * is the same. A phase that reads a stream again knows by it that it is that stream: a
+ * is the same. A stage that reads a stream again knows by it that it is that stream: a
  * sum does not tell of order, nor of domains. */
 SLU_MUST_USE int slu_reader_identity(struct slu_reader *r, struct slu_u128 *identity,
                                      struct slu_err *err);

@@ -142,7 +142,7 @@ refused "an option cut short" 'bad: shuffle: --form is no option' 'shuffle = --f
 refused "an operand" 'bad: decompose: "docs" is no option' 'decompose = --min 64 docs'
 refused "an output behind a flag" 'bad: pack: -qo is set by' 'pack = -qo x'
 refused "one file for all parts" 'bad: dedup: --pairs p: each part' 'dedup = --near --pairs p'
-refused "what has no phases" 'bad: dedup: --pairs does not go with --stage' 'dedup = --near --pairs p.{part}'
+refused "what has no stages" 'bad: dedup: --pairs does not go with --stage' 'dedup = --near --pairs p.{part}'
 refused "a quote that is open" 'tokenize: a quote is not closed' 'tokenize = --domain "a b'
 line='decompose = --min 64 --max 512'
 refused "a format that wants label tokens" 'bad: shuffle: --format ds wants one token more' 'shuffle = --format ds'

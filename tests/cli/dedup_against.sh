@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # dedup_contam.sh - indexes of n-grams and what shares one: the same bytes for -T, -M and paths; damaged, foreign and
-# too large indexes are one line. What goes and what stays: tests/props/check_contam.py.
+# too large indexes are one line. What goes and what stays: tests/props/check_against.py.
 
 have tokenize dedup inspect || return 0
 

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 
-from phases import must, result, sha, Run
+from stages import must, result, sha, Run
 
 # Of each program, what goes with an output option that does not go alone.
 OUTPUTS = {
@@ -38,7 +38,7 @@ VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences 
 --domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --holdout --id-field --include --input-format --keep
 --last --length --license --long --max --max-epochs --max-length --max-segments --max-tokens --member --memory --method
 --min --min-keep --min-length --min-words --mix --mix-by --mix-schedule --mixture --mixture-tokens --ngram --ngrams
---olmo-path --olmo-tokenizer --on-error --order --overlap --padding-threshold --part --part-base --pattern --phase --stage
+--olmo-path --olmo-tokenizer --on-error --order --overlap --padding-threshold --part --part-base --pattern --stage --stage
 --progress --ranges --records --rows --sample --score-field --seed --shard-sequences --special --split --substring --tail --tails
 --threads --threshold --title --tmpdir --token-bytes --tokens --trainer --unit --vocab-size --window --workers --world
 --zstd""".split())
@@ -98,12 +98,12 @@ def prepare():
         must(["decompose", "-q", "--part", "%d/2" % i, "--stats", "r{part}.json", "-o", "/dev/null", "t{part}.tks"])
     with open("reports", "w") as f:
         f.write("r0.json\nr1.json\n")
-    jobs = {"dw": [["dedup", "--phase", "sign", "--part", "%d/2" % i, "t%d.tks" % i] for i in range(2)]
-            + [["dedup", "--phase", "group", "--part", "%d/2" % i] for i in range(2)],
-            "pw": [["pack", "--phase", "count", "--part", "%d/2" % i, "d%d.tks" % i] for i in range(2)]
-            + [["pack", "--phase", "plan"]]
-            + [["pack", "--phase", "scatter", "--part", "%d/2" % i, "-o", "/dev/null", "d%d.tks" % i] for i in range(2)],
-            "sw": [["shuffle", "--phase", "scatter", "--part", "%d/2" % i, "p%d.tks" % i] for i in range(2)]}
+    jobs = {"dw": [["dedup", "--stage", "sign", "--part", "%d/2" % i, "t%d.tks" % i] for i in range(2)]
+            + [["dedup", "--stage", "group", "--part", "%d/2" % i] for i in range(2)],
+            "pw": [["pack", "--stage", "count", "--part", "%d/2" % i, "d%d.tks" % i] for i in range(2)]
+            + [["pack", "--stage", "plan"]]
+            + [["pack", "--stage", "scatter", "--part", "%d/2" % i, "-o", "/dev/null", "d%d.tks" % i] for i in range(2)],
+            "sw": [["shuffle", "--stage", "scatter", "--part", "%d/2" % i, "p%d.tks" % i] for i in range(2)]}
     for i in range(2):
         must(["decompose", "-q", "--min", "16", "--max", "64", "-o", "d%d.tks" % i, "t%d.tks" % i])
         must(["pack", "-q", "-o", "p%d.tks" % i, "d%d.tks" % i])
@@ -141,9 +141,9 @@ def kinds():
     yield "an index", ["dedup", "-q", "--exact", "--against", "exact.idx", "t.tks"], None, ["exact.idx"]
     yield "an index, near", ["dedup", "-q", "--near", "--against", "near.idx", "t.tks"], None, ["near.idx"]
     yield "an index of n-grams", ["dedup", "-q", "--against", "ngrams.idx", "t.tks"], None, ["ngrams.idx"]
-    yield ("work files of dedup", ["dedup", "-q", "-f", "--work", "dw", "--phase", "filter", "--part", "0/2", "t0.tks"],
+    yield ("work files of dedup", ["dedup", "-q", "-f", "--work", "dw", "--stage", "filter", "--part", "0/2", "t0.tks"],
            None, ["dw/group.0-of-2", "dw/group.1-of-2", "dw/sign.1-of-2", "t0.tks"])
-    yield ("another part's stream", ["dedup", "-q", "-f", "--work", "dw", "--phase", "filter", "--part", "0/2", "t{part}.tks"],
+    yield ("another part's stream", ["dedup", "-q", "-f", "--work", "dw", "--stage", "filter", "--part", "0/2", "t{part}.tks"],
            None, ["t0.tks", "t1.tks"])
     for program, extra in ("decompose", []), ("pack", ["--length", "64", "--fill", "drop"]), ("shuffle", []):
         base = [program, "-q"] + extra
@@ -156,9 +156,9 @@ def kinds():
         yield "ds, " + program, base + IDS + ["--token-bytes", "2", "ds.ds"], None, ds
         yield "mds, " + program, base + ["--vocab-size", "257", "mds"], None, list(files("mds"))
     yield "a plan", ["pack", "-q", "--apply-plan", "plan", "d.tks"], None, ["plan"]
-    yield ("work files of pack", ["pack", "-q", "-f", "--work", "pw", "--phase", "gather", "--part", "0/2"], None,
+    yield ("work files of pack", ["pack", "-q", "-f", "--work", "pw", "--stage", "gather", "--part", "0/2"], None,
            list(files("pw")))
-    yield ("work files of shuffle", ["shuffle", "-q", "-f", "--work", "sw", "--phase", "gather", "--part", "0/2"], None,
+    yield ("work files of shuffle", ["shuffle", "-q", "-f", "--work", "sw", "--stage", "gather", "--part", "0/2"], None,
            list(files("sw")))
     yield "a set, schedule", ["schedule", "-q", "wds.set"], None, ["wds.set/report.json", "wds.set/D_6/manifest.jsonl"]
     yield "a manifest, schedule", ["schedule", "-q", "wds.set/D_6/manifest.jsonl"], None, ["wds.set/D_6/manifest.jsonl"]

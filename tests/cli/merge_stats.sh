@@ -19,7 +19,7 @@ same "conserved" true "$(json three 'd["conserved"]')"
 for what in tokens sequences documents; do
     same "$what are those of the one run" "$(json one "[p['$what'] for p in d['programs']]")" "$(json three "[p['$what'] for p in d['programs']]")"
 done
-same "parts are counted" '[3, 3, 1]' "$(json three '[p["phases"][0]["parts"] for p in d["programs"]]')"
+same "parts are counted" '[3, 3, 1]' "$(json three '[p["stages"][0]["parts"] for p in d["programs"]]')"
 check "and processors' seconds" test "$(json three 'd["programs"][0]["cpu_seconds"] > 0')" = true
 status "manifests will do" 0 inspect --merge-stats t.?.manifest.json dec.?.json packed.json
 printf '%s\n' tok.?.json dec.?.json packed.json >list
@@ -50,18 +50,18 @@ d = json.load(open("dec.1.json"))
 d["tokens"]["in"] -= 5
 d["tokens"]["out"] -= 5
 json.dump(d, open("bad.json", "w"))
-for phase, key, other in (("scatter", "to_work", "in"), ("gather", "from_work", "out")):
+for stage, key, other in (("scatter", "to_work", "in"), ("gather", "from_work", "out")):
     c = {k: {"in": 0, "created": 0, "repeated": 0, "padding": 0, "out": 0, "dropped": {}} for k in ("tokens", "sequences", "documents")}
     for k, n in (("tokens", 40), ("sequences", 4), ("documents", 2)):
         c[k].update({other: n, key: n, "from_work" if key == "to_work" else "to_work": 0})
-    json.dump({"program": "pack", "version": "1", "phase": phase, "part": [0, 1], **c}, open(phase + ".json", "w"))
+    json.dump({"program": "pack", "version": "1", "stage": stage, "part": [0, 1], **c}, open(stage + ".json", "w"))
     c["tokens"]["created"] = 1
     c["tokens"][key if other == "in" else other] += 1
-    json.dump({"program": "pack", "version": "1", "phase": phase, "part": [0, 1], **c}, open(phase + "1.json", "w"))
+    json.dump({"program": "pack", "version": "1", "stage": stage, "part": [0, 1], **c}, open(stage + "1.json", "w"))
 END
 fault "tokens that got lost between two programs" 'tokens came out of tokenize, and .* went into decompose' tok.?.json dec.0.json bad.json dec.2.json
-status "phases" 0 inspect --merge-stats scatter.json gather.json
-same "  each with its parts" '[["scatter", 1], ["gather", 1]]' "$(json "$TMP/out" '[[p["phase"], p["parts"]] for p in d["programs"][0]["phases"]]')"
+status "stages" 0 inspect --merge-stats scatter.json gather.json
+same "  each with its parts" '[["scatter", 1], ["gather", 1]]' "$(json "$TMP/out" '[[p["stage"], p["parts"]] for p in d["programs"][0]["stages"]]')"
 fault "tokens that got lost between two phases" '41 tokens went into the work folder of pack, and 40 came out of it for pack' scatter1.json gather.json
 fault "no report" 'list: ' list
 fault "JSON, but no report" 'is no report' file

@@ -165,8 +165,8 @@ status "--save-plan and --apply-plan" 2 pack --length 512 --save-plan q.plan --a
 status "--save-plan of concat" 2 pack --length 512 --method concat --save-plan q.plan -o y.tks c.tks
 
 pack --length 512 --stats s.json -o x.tks c.tks
-same "--stats: phases, and where they ran" '[["histogram", "place", "plan", "read", "sort", "write"], true, true]' \
-    "$(json s.json '[sorted(d["phases"]), sorted(d["phase_devices"]) == sorted(d["phases"]), 0 < sum(d["phases"].values()) <= d["seconds"]]')"
+same "--stats: timings, and where they ran" '[["histogram", "place", "plan", "read", "sort", "write"], true, true]' \
+    "$(json s.json '[sorted(d["timings"]), sorted(d["timing_devices"]) == sorted(d["timings"]), 0 < sum(d["timings"].values()) <= d["seconds"]]')"
 
 # Within the budget: 30 MB of tokens that all wait, packed with 32M.
 for i in 1 2 3 4; do cat c.jsonl; done >c4.jsonl

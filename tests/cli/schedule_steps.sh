@@ -231,7 +231,7 @@ if [ -e twice.sched ]; then
     check "  is named" grep -q 'step 1 takes sequences that this pass has had' err
 fi
 
-# ---- sets that were blended in phases ----
+# ---- sets that were mixed in periods ----
 corpus mixed.jsonl 300000 9
 tokenize -t bytes --domain web mixed.jsonl >web.tks
 tokenize -t bytes --domain code mixed.jsonl >code.tks
@@ -239,13 +239,13 @@ mix="--mix-schedule web=0.9,code=0.1:50%;code=1:50% --max-tokens 200Ki --format 
 decompose --min 16 --max 64 --label-token --tail drop web.tks >web.d
 decompose --min 16 --max 64 --label-token --tail drop code.tks >code.d
 # shellcheck disable=SC2086 # options
-shuffle -q $mix -o phases web.d code.d
-schedule --trainer generic --batch-tokens 256 -o p.sched phases 2>err
-check "phases of several buckets overlap: is said" shell '[ "$(grep -c . err)" = 1 ] && grep -q "phases: was blended in 2 phases" err'
-schedule -q --trainer generic --batch-tokens 256 -o p.sched phases 2>err
+shuffle -q $mix -o periods web.d code.d
+schedule --trainer generic --batch-tokens 256 -o p.sched periods 2>err
+check "periods of several buckets overlap: is said" shell '[ "$(grep -c . err)" = 1 ] && grep -q "periods: was mixed in 2 periods" err'
+schedule -q --trainer generic --batch-tokens 256 -o p.sched periods 2>err
 check "  not with -q" test ! -s err
 for x in web code; do decompose --buckets 64 --label-token --tail drop $x.tks >$x.d; done
 # shellcheck disable=SC2086 # options
 shuffle -q $mix -o one web.d code.d
 schedule --trainer generic --batch-tokens 256 -o p.sched one 2>err
-check "phases of one bucket follow one another" shell '! grep -q "was blended" err'
+check "periods of one bucket follow one another" shell '! grep -q "was mixed" err'

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154
-# shards_foreign.sh - in folders of sets, of phases and of OLMo's cache nothing that sluice did not write is replaced or
+# shards_foreign.sh - in folders of sets, of stages and of OLMo's cache nothing that sluice did not write is replaced or
 # removed: it stays, or is named in one line where its name is needed. -f implies neither --replace-set nor
 # --accept-mismatch, and each refusal names its own option.
 
@@ -65,8 +65,8 @@ kept "another shard in a set" D_6/shard-0123456.tar "$(find set -type f)" set_of
 rm -rf set && cp -r good set
 echo mine >>set/README.md
 kept "a card that was edited" README.md "$(find set -type f)" set_of --replace-set -o set
-shm --phase scatter --part 0/1 label.tks
-kept "and in parts" README.md "$(find set -type f)" shm --phase gather --part 0/1 --replace-set -o set
+shm --stage scatter --part 0/1 label.tks
+kept "and in parts" README.md "$(find set -type f)" shm --stage gather --part 0/1 --replace-set -o set
 rm -r w
 rm -rf set && cp -r good set
 echo mine >set/mine && echo mine >set/D_6/mine && echo mine >set/segments/mine.tks
@@ -106,31 +106,31 @@ if [ -n "$SHIM" ]; then
 fi
 
 # In parts.
-shm --phase scatter --part 0/1 label.tks && shm --phase gather --part 0/1 -o parts
+shm --stage scatter --part 0/1 label.tks && shm --stage gather --part 0/1 -o parts
 for f in README.md lengths.svg report.json manifest.jsonl; do
     echo mine >parts/$f
-    kept "parts: $f of somebody" $f parts/$f shm --phase finish -o parts
+    kept "parts: $f of somebody" $f parts/$f shm --stage finish -o parts
     rm parts/$f
 done
-status "parts: without them" 0 shm --phase finish -o parts
-kept "another set in parts, with -f" 'use --replace-set' "$(find good -type f)" shm --phase gather --part 0/1 -f -o good
+status "parts: without them" 0 shm --stage finish -o parts
+kept "another set in parts, with -f" 'use --replace-set' "$(find good -type f)" shm --stage gather --part 0/1 -f -o good
 cp w/shards.0-of-1.jsonl journal
 echo mine >w/shards.0-of-1.jsonl
-kept "a file in the place of a part's journal" shards.0-of-1.jsonl w/shards.0-of-1.jsonl shm --phase gather --part 0/1 -f -o parts
+kept "a file in the place of a part's journal" shards.0-of-1.jsonl w/shards.0-of-1.jsonl shm --stage gather --part 0/1 -f -o parts
 cp journal w/shards.0-of-1.jsonl
-status "another set in parts, with --replace-set" 0 shm --phase gather --part 0/1 -f --replace-set -o good
+status "another set in parts, with --replace-set" 0 shm --stage gather --part 0/1 -f --replace-set -o good
 same "takes its place" 1 "$(find good -maxdepth 1 -type f | wc -l)"
 
-# The files of phases.
+# The files of stages.
 mkdir near
 echo mine >near/sign.0-of-1
-kept "a file in a work folder" sign.0-of-1 near/sign.0-of-1 dedup --near --work near --phase sign --part 0/1 t.tks
-kept "and with -f" sign.0-of-1 near/sign.0-of-1 dedup --near --work near --phase sign --part 0/1 -f t.tks
+kept "a file in a work folder" sign.0-of-1 near/sign.0-of-1 dedup --near --work near --stage sign --part 0/1 t.tks
+kept "and with -f" sign.0-of-1 near/sign.0-of-1 dedup --near --work near --stage sign --part 0/1 -f t.tks
 rm -rf other && mkdir other && echo mine >other/count.0-of-1 && echo mine >other/scatter.0-of-1
-kept "shuffle's count" count.0-of-1 other/count.0-of-1 shuffle --mix a=1 --work other --phase count --part 0/1 -f label.tks
-kept "shuffle's scatter" scatter.0-of-1 other/scatter.0-of-1 shuffle --work other --phase scatter --part 0/1 -f label.tks
+kept "shuffle's count" count.0-of-1 other/count.0-of-1 shuffle --mix a=1 --work other --stage count --part 0/1 -f label.tks
+kept "shuffle's scatter" scatter.0-of-1 other/scatter.0-of-1 shuffle --work other --stage scatter --part 0/1 -f label.tks
 rm -rf other && mkdir other && echo mine >other/count.0-of-1
-kept "pack's count" count.0-of-1 other/count.0-of-1 pack --work other --phase count --part 0/1 -f plain.tks
+kept "pack's count" count.0-of-1 other/count.0-of-1 pack --work other --stage count --part 0/1 -f plain.tks
 
 # OLMo-core's cache.
 shuffle -q --format olmo --shard-sequences 64 -o olmo plain.tks

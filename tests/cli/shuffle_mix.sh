@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# shuffle_mix.sh - blends: the same bytes for every -M and -T, from files and from pipes; shards; by input; schedules
-# and where their phases begin; what is refused. That the right sequences are taken: tests/props/check_blend.py.
+# shuffle_mix.sh - mixes: the same bytes for every -M and -T, from files and from pipes; shards; by input; schedules
+# and where their periods begin; what is refused. That the right sequences are taken: tests/props/check_mix.py.
 # check-more: longer
 
 have tokenize decompose pack shuffle inspect || return 0
@@ -48,26 +48,26 @@ raise SystemExit(any(abs(s["share"] - want[s["name"]]) > 1e-4 for s in d["mix"][
                  max(s["epochs"] for s in d["mix"]["sources"]) < 0.9999)
 PY
 
-# Shards: the same sequences, the order within each bucket that of the stream, phase after phase.
+# Shards: the same sequences, the order within each bucket that of the stream, period after period.
 by_length() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
 d = [(len(json.loads(l)["tokens"]), l) for l in sys.stdin]
 sys.stdout.writelines(l for _, l in sorted(d, key=lambda x: x[0]))' | sha; }
 plan="--mix-schedule web=0.7,code=0.3:75%;web=0.2,math=0.8:25% --max-tokens 18Mi --seed 5"
-shuffle $plan -o phases.tks --stats s.json all.tks
+shuffle $plan -o periods.tks --stats s.json all.tks
 shuffle -q $plan --format wds -M 32M -o set all.tks
-same "a schedule's shards" "$(by_length phases.tks)" "$(inspect --records set | sha)"
+same "a schedule's shards" "$(by_length periods.tks)" "$(inspect --records set | sha)"
 check "inspect --verify" inspect --verify set
-inspect --records phases.tks >records
+inspect --records periods.tks >records
 "$PYTHON" - <<'PY'
 import json
 report, run = json.load(open("set/report.json"))["mix"], json.load(open("s.json"))
 recs = [json.loads(l) for l in open("records")]
-first = report["phases"][0]["sequences"]
+first = report["periods"][0]["sequences"]
 def key(r):
     return json.dumps(r["segments"], sort_keys=True)
 domain = [{s.get("domain") for s in r["segments"]} - {None} for r in recs]
 good = report == run["mix"] and not any("math" in d for d in domain[:first]) and not any("code" in d for d in domain[first:])
-print(("ok" if good else "not ok") + " shuffle_mix: the first phase comes first, and the report says where it ends")
+print(("ok" if good else "not ok") + " shuffle_mix: the first period comes first, and the report says where it ends")
 seen = {key(r) for r in recs[:first]}
 new = {key(r) for r in recs[first:]} - seen
 web = [s for s in report["sources"] if s["name"] == "web"][0]
@@ -78,9 +78,9 @@ print(("ok" if good else "not ok") + " shuffle_mix: what comes twice is counted 
 by = {}
 for i, r in enumerate(recs):
     by.setdefault(len(r["tokens"]), []).append(i >= first)
-good = all(by[b["length"] + 1].index(True) == b["begin"] for b in report["phases"][1]["buckets"] if b["sequences"])
-good = good and all(b["begin"] == 0 for b in report["phases"][0]["buckets"])
-print(("ok" if good else "not ok") + " shuffle_mix: the report says where the second phase begins in each bucket")
+good = all(by[b["length"] + 1].index(True) == b["begin"] for b in report["periods"][1]["buckets"] if b["sequences"])
+good = good and all(b["begin"] == 0 for b in report["periods"][0]["buckets"])
+print(("ok" if good else "not ok") + " shuffle_mix: the report says where the second period begins in each bucket")
 PY
 
 # By input: by name or by number, and pipes have names too.
@@ -133,8 +133,8 @@ done
 refused "--mix and --mix-schedule" 2 --mix web=1 --mix-schedule "web=1:100%"
 refused "--mix-by without --mix" 2 --mix-by input
 refused "an input that is not there" 2 --mix-by input --mix 1=1
-refused "phases in tokens and another amount" 2 --mix-schedule "web=1:1Mi;code=1:1Mi" --max-tokens 3Mi
+refused "periods in tokens and another amount" 2 --mix-schedule "web=1:1Mi;code=1:1Mi" --max-tokens 3Mi
 shuffle --mix-schedule "web=1:100steps;code=1:50steps" --batch-tokens 4096 all.tks --stats s.json -o /dev/null
-check "phases in steps" "$PYTHON" -c 'import json
+check "periods in steps" "$PYTHON" -c 'import json
 d = json.load(open("s.json"))["mix"]
-raise SystemExit([s["phases"][p]["wanted"] for p, s in enumerate(d["sources"])] != [409600, 204800])'
+raise SystemExit([s["periods"][p]["wanted"] for p, s in enumerate(d["sources"])] != [409600, 204800])'

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# stopped.sh - SIGTERM and SIGUSR1, which schedulers send before they kill, in every program and phase, also where files
+# stopped.sh - SIGTERM and SIGUSR1, which schedulers send before they kill, in every program and stage, also where files
 # have temporary names as on NFS: exit status 75, one line, nothing half-written, no temporary name; the run that is
 # started again gives the same bytes.
 
@@ -10,10 +10,10 @@ tokenize -t bytes --domain web c.jsonl -o 1.tks
 decompose --min 16 --max 64 --label-token 1.tks -o 2.tks
 pack 2.tks -o 3.tks
 shuffle --format wds -o set 3.tks 2>err
-dedup --near --phase sign --part 0/1 --work made 1.tks
-dedup --near --phase group --part 0/1 --work made
-dedup --near --phase verify --part 0/1 --work made
-dedup --near --phase cluster --work made
+dedup --near --stage sign --part 0/1 --work made 1.tks
+dedup --near --stage group --part 0/1 --work made
+dedup --near --stage verify --part 0/1 --work made
+dedup --near --stage cluster --work made
 
 # stop NAME COMMAND...: stopped before it writes, before it syncs, before it renames, and not at all. It writes into
 # the folder run (what it says on standard output goes to run.out).
@@ -52,23 +52,23 @@ stop tokenize tokenize -t bytes --domain web --holdout 0.2 --holdout-output run/
 stop dedup dedup -o run/o.tks --pairs run/p 1.tks
 stop dedup-near dedup --near -o run/o.tks 1.tks
 stop dedup-substring dedup --substring 20 -o run/o.tks 1.tks
-stop dedup-sign dedup --near --phase sign --part 0/1 --work run 1.tks
+stop dedup-sign dedup --near --stage sign --part 0/1 --work run 1.tks
 keep=
-for phase in group verify cluster; do
-    mkdir -p "in-$phase"
+for stage in group verify cluster; do
+    mkdir -p "in-$stage"
 done
 cp made/sign* in-group
 cp made/sign* made/group* in-verify
 cp made/sign* made/group* made/verify* in-cluster
-for phase in group verify cluster; do
-    keep=in-$phase
+for stage in group verify cluster; do
+    keep=in-$stage
     part="--part 0/1"
-    [ $phase != cluster ] || part=
+    [ $stage != cluster ] || part=
     # shellcheck disable=SC2086 # words are meant
-    stop "dedup-$phase" sh -c "cp -n $keep/* run 2>/dev/null; exec dedup --near --phase $phase $part --work run"
+    stop "dedup-$stage" sh -c "cp -n $keep/* run 2>/dev/null; exec dedup --near --stage $stage $part --work run"
 done
 keep=
-stop dedup-filter dedup --near --phase filter --part 0/1 --work made -o run/o.tks 1.tks
+stop dedup-filter dedup --near --stage filter --part 0/1 --work made -o run/o.tks 1.tks
 stop decompose decompose --min 16 --max 64 --histogram run/h.csv -o run/o.tks 1.tks
 stop pack pack --save-plan run/plan -o run/o.tks 2.tks
 stop shuffle shuffle -o run/o.tks 3.tks

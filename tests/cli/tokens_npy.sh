@@ -74,7 +74,7 @@ for o in "" "--min 16 --max 512" "--label-token --tail drop" "--buckets 100,30,1
     same "--plan $o: its report" "$(json s.json '[d["buckets"], d["tokens"], d["documents"]]')" \
         "$(json r.json '[d["buckets"], d["tokens"], d["documents"]]')"
 done
-same "--stats names the phases" "['plan', 'scan']" "$(json r.json 'str(sorted(d["phases"]))')"
+same "--stats names the timings" "['plan', 'scan']" "$(json r.json 'str(sorted(d["timings"]))')"
 decompose --plan --histogram h1.csv c.tks >plan
 decompose --plan --histogram h2.csv $raw c.npy >plan2
 check "--plan --histogram" cmp h1.csv h2.csv

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Work files that say something else, with their checksums right: forge.py SECONDS [SEED] [PROGRAM...]
 
-For each program of phases a small job is run to its end; then, again and again, one file of its work folder is
+For each program of stages a small job is run to its end; then, again and again, one file of its work folder is
 changed in one or a few places (a number made large, small or another one, a number taken out or put in, sections
-exchanged, counts of its tail, bytes of its parameters' text), its checksums are mended, and the phases behind it run.
+exchanged, counts of its tail, bytes of its parameters' text), its checksums are mended, and the stages behind it run.
 Each must end with 0 or 1, with one line where it is 1, without a sanitizer's report, and within 60 s. Made for
 programs with SAN=address,undefined, in the folder $BIN; needs the package xxhash. Where something is found the
 folder stays, and its name is printed.
@@ -19,9 +19,9 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../cli")
-from phases import BIN
-from phases_jobs import JOBS, must, prepare
-from shuffle_phases import Work
+from stages import BIN
+from stages_jobs import JOBS, must, prepare
+from shuffle_stages import Work
 
 LIMIT = 60
 
@@ -113,7 +113,7 @@ def job(name, seconds, seed):
     for _, argv in steps:
         must(argv)
     files = sorted(f for f in os.listdir("w") if b"SLUNEAR1" == open("w/" + f, "rb").read(8))
-    # What the work folder is before each phase: a change comes behind the phase that wrote the file.
+    # What the work folder is before each stage: a change comes behind the stage that wrote the file.
     os.rename("w", "good")
     end, n, refused = time.time() + seconds, 0, 0
     while time.time() < end:

@@ -160,7 +160,7 @@ def refusals(r):
         p = run("shuffle", "--order", bad, stdin=tokenize(data), check=False)
         result(p.returncode == 2, "--order %s" % bad, p.stderr)
     p = run("shuffle", "--order", "bands", "--mix", "=1", stdin=tokenize(data, "--score-field", "q"), check=False)
-    result(p.returncode == 2 and p.stderr.count(b"\n") == 1, "bands with a blend", p.stderr)
+    result(p.returncode == 2 and p.stderr.count(b"\n") == 1, "bands with a mix", p.stderr)
     with tempfile.TemporaryDirectory() as d:
         for name, args in ("a", []), ("b", ["--score-field", "q"]):
             with open(os.path.join(d, name), "wb") as f:

@@ -4,7 +4,7 @@
     jobs.py [--seed S] [--jobs N] [--seconds N] [--other DIR [--strict-messages]] [--only I] [--keep DIR] [-j N]
 
 A job is a random corpus (inputs.py) and random programs with random options (draws.py). It is run program by program
-with one thread and much memory, and then with more threads and little memory, as one pipe, in parts and phases
+with one thread and much memory, and then with more threads and little memory, as one pipe, in parts and stages
 (parts.py), and with --other by the programs of another build in DIR: outputs must be the same bytes, statuses the
 same, books must balance, one program's "in" be the last one's "out", nothing may stay in --tmpdir, and a failure is
 one line and status 1 or 2. With --other options that only one of the two builds knows are left out.

@@ -1,4 +1,4 @@
-"""parts.py - a job in parts: tokenize --part, then each part for itself or all of them in phases, with a few ranges.
+"""parts.py - a job in parts: tokenize --part, then each part for itself or all of them in stages, with a few ranges.
 
 After each step the streams of all parts, one behind another, must have the sequences of the run in one; shards must
 be the same files.
@@ -9,8 +9,8 @@ import shutil
 
 from ways import BIG, Bad, MEMORY, Way, option, writes
 
-# (phase, jobs: a part, a range or one, reads the streams, writes streams or the set)
-PHASES = {
+# (stage, jobs: a part, a range or one, reads the streams, writes streams or the set)
+STAGES = {
     "exact": (("sign", "parts", 1, 0), ("group", "ranges", 0, 0), ("filter", "parts", 1, 1)),
     "near": (("sign", "parts", 1, 0), ("group", "ranges", 0, 0), ("verify", "parts", 0, 0), ("cluster", "one", 0, 0), ("filter", "parts", 1, 1)),
     "substring": (("sign", "parts", 1, 0), ("group", "ranges", 0, 0), ("ask", "parts", 1, 0), ("match", "ranges", 0, 0), ("filter", "parts", 1, 1)),
@@ -22,7 +22,7 @@ CUTS = {"exact": "sign", "near": "sign", "substring": "sign", "pack": "scatter",
 
 
 def flow(step):
-    """How a step goes in parts: the name of its phases, "each" part for itself, or None: all of them in one run."""
+    """How a step goes in parts: the name of its stages, "each" part for itself, or None: all of them in one run."""
     p = step["program"]
 
     def has(*names):
@@ -74,7 +74,7 @@ class Parts(Way):
         if how is None or (step["program"] == "tokenize" and self.j.job["parts"] == 1):
             return self.whole(k, step)
         self.j.add("steps in parts")
-        return self.each(k, step) if how == "each" else self.phases(k, step, how)
+        return self.each(k, step) if how == "each" else self.stages(k, step, how)
 
     def draw(self):
         """Other threads and memory for every program."""
@@ -145,20 +145,20 @@ class Parts(Way):
         elif b"".join(open(p, "rb").read() for p in parts) != open(base, "rb").read():
             raise Bad("bytes", "%s and those of %d parts differ" % (base, n))
 
-    def phases(self, k, step, how):
+    def stages(self, k, step, how):
         job, work = self.j.job, "%s/%d.work" % (self.name, k)
         shares = [self.joined("%s/%d.joined.%d.tks" % (self.name, k, i), s) for i, s in enumerate(self.shares(job["parts"]))]
         n, ranges, is_set = len(shares), job["ranges"], writes(step) == "set"
         out, sums = [], {}
-        for phase, what, reads, puts in PHASES[how]:
+        for stage, what, reads, puts in STAGES[how]:
             many = {"parts": n, "ranges": ranges, "one": 1}[what]
-            names = ["%s/%d.%s.%d.tks" % (self.name, k, phase, i) for i in range(many)]
+            names = ["%s/%d.%s.%d.tks" % (self.name, k, stage, i) for i in range(many)]
             for i in self.jobs(many):
-                args = ["--phase", phase, "--work", work] + (["--part", "%d/%d" % (i, many)] if what != "one" else [])
-                if phase == CUTS[how]:
+                args = ["--phase", stage, "--work", work] + (["--part", "%d/%d" % (i, many)] if what != "one" else [])
+                if stage == CUTS[how]:
                     args += ["--ranges", str(ranges)]
                 target = None if not puts else self.target(k, step) if is_set else names[i]
-                self.book(sums, (phase, i), self.one(k, step, args, shares[i] if reads else [], target))
+                self.book(sums, (stage, i), self.one(k, step, args, shares[i] if reads else [], target))
             out += names if puts else []
         if is_set:
             out = [self.target(k, step)]
@@ -172,12 +172,12 @@ class Parts(Way):
         sums.setdefault(job, books)
 
     def balance(self, k, sums):
-        """What goes into the work folder comes out of it, and all phases together have the books of one run."""
+        """What goes into the work folder comes out of it, and all stages together have the books of one run."""
         for what in ("tokens", "sequences"):
             rows = [b[what] for b in sums.values() if what in b]
             total = {key: sum(r.get(key, 0) for r in rows) for key in ("out", "from_work", "to_work")}
             if total["out"] != self.j.base.books[k][what]["out"] or total["from_work"] != total["to_work"]:
-                raise Bad("books", "step %d, %s in phases: %s; in one: %s" % (k, what, total, self.j.base.books[k][what]))
+                raise Bad("books", "step %d, %s in stages: %s; in one: %s" % (k, what, total, self.j.base.books[k][what]))
 
     def check(self, k, parts, base):
         if self.j.normal(parts) != self.j.normal([base]):

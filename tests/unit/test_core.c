@@ -180,8 +180,8 @@ static void books_that_do_not_balance_are_refused(void **state)
     assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
 }
 
-/* What a phase takes from a work folder and puts there is part of the equation. */
-static void books_of_phases_balance(void **state)
+/* What a stage takes from a work folder and puts there is part of the equation. */
+static void books_of_stages_balance(void **state)
 {
     struct slu_ledger l = {.in = {3, 3, 100}, .to_work = {3, 3, 90}};
     (void)state;
@@ -503,7 +503,7 @@ int main(void)
         cmocka_unit_test(pipe_reports_the_earliest_fault),
         cmocka_unit_test(outputs_appear_whole),
         cmocka_unit_test(books_that_do_not_balance_are_refused),
-        cmocka_unit_test(books_of_phases_balance),
+        cmocka_unit_test(books_of_stages_balance),
         cmocka_unit_test(hashes_are_the_published_ones),
         cmocka_unit_test(token_hash_ignores_the_width),
         cmocka_unit_test(token_hash_in_parts),

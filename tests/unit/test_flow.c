@@ -21,7 +21,7 @@ static void test_fits(void **state)
         slu_exact_spec(true),
         slu_near_spec(false),
         slu_near_spec(true),
-        &slu_passages_flow_spec,
+        &slu_substring_flow_spec,
         slu_shuffle_flow_spec(false, false),
         slu_shuffle_flow_spec(false, true),
         slu_shuffle_flow_spec(true, false),

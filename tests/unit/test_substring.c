@@ -360,8 +360,8 @@ static int add(void *ctx, struct slu_batch *b, uint64_t i, struct slu_err *e)
 }
 
 /* t NULL: of `big`. */
-static void run(struct text *t, const struct slu_passages_cfg *cfg,
-                struct slu_passages_result *result)
+static void run(struct text *t, const struct slu_substring_cfg *cfg,
+                struct slu_substring_result *result)
 {
     struct over o = {.n = t ? t->n_seq : BIG_SEQ, .add = add, .ctx = t};
     struct slu_reader *r;
@@ -374,7 +374,7 @@ static void run(struct text *t, const struct slu_passages_cfg *cfg,
     for (unsigned i = 0; t && i < t->special.n; i++)
         *(i ? &h.bos : &h.eos) = t->special.id[i];
     assert_int_equal(over_of(&r, &o, &h, &err), SLU_OK);
-    int rc = slu_passages_run(cfg, r, &total, result, &err);
+    int rc = slu_substring_run(cfg, r, &total, result, &err);
     if (rc)
         print_message("%s\n", err.msg);
     assert_int_equal(rc, SLU_OK);
@@ -388,17 +388,17 @@ static struct expected want;
 static uint64_t compare(struct text *t, const struct expected *e, bool pairs)
 {
     struct got g = {e, 0, 0};
-    struct slu_passages_cfg cfg = {.budget_byte = SLU_PASSAGES_MIN_BUDGET,
-                                   .tmpdir = "/tmp",
-                                   .n_threads = 1 + (unsigned)rnd(3),
-                                   .n_slots = 2,
-                                   .n_tok = t->n_tok,
-                                   .min_keep_tok = t->min_keep,
-                                   .cut = true,
-                                   .emit = emit,
-                                   .passage = pairs ? passage : NULL,
-                                   .ctx = &g};
-    struct slu_passages_result r;
+    struct slu_substring_cfg cfg = {.budget_byte = SLU_SUBSTRING_MIN_BUDGET,
+                                    .tmpdir = "/tmp",
+                                    .n_threads = 1 + (unsigned)rnd(3),
+                                    .n_slots = 2,
+                                    .n_tok = t->n_tok,
+                                    .min_keep_tok = t->min_keep,
+                                    .cut = true,
+                                    .emit = emit,
+                                    .passage = pairs ? passage : NULL,
+                                    .ctx = &g};
+    struct slu_substring_result r;
 
     run(t, &cfg, &r);
     assert_int_equal(g.n_seq, e->n_seq);
@@ -461,16 +461,16 @@ static struct digest digest_of(uint64_t budget_byte, unsigned n_threads, unsigne
                                uint64_t *spilled)
 {
     struct digest d = {{0, 0}, 0, 0};
-    struct slu_passages_cfg cfg = {.budget_byte = budget_byte,
-                                   .tmpdir = "/tmp",
-                                   .n_threads = n_threads,
-                                   .n_slots = 2,
-                                   .n_tok = n_tok,
-                                   .cut = true,
-                                   .emit = digest_emit,
-                                   .passage = digest_passage,
-                                   .ctx = &d};
-    struct slu_passages_result r;
+    struct slu_substring_cfg cfg = {.budget_byte = budget_byte,
+                                    .tmpdir = "/tmp",
+                                    .n_threads = n_threads,
+                                    .n_slots = 2,
+                                    .n_tok = n_tok,
+                                    .cut = true,
+                                    .emit = digest_emit,
+                                    .passage = digest_passage,
+                                    .ctx = &d};
+    struct slu_substring_result r;
 
     run(NULL, &cfg, &r);
     *spilled = r.spilled_byte;
@@ -491,7 +491,7 @@ static void same_for_any_budget(void **state)
         struct digest expected = digest_of(UINT64_C(1) << 30, 1, n_tok, &large);
         assert_true(expected.passages > 0 && (n_tok > 16 || expected.n < 100000));
         for (unsigned t = 1; t <= 3; t++) {
-            struct digest got = digest_of(SLU_PASSAGES_MIN_BUDGET, t, n_tok, &small);
+            struct digest got = digest_of(SLU_SUBSTRING_MIN_BUDGET, t, n_tok, &small);
             assert_memory_equal(&got, &expected, sizeof got);
         }
         assert_true(small > large);

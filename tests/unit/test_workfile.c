@@ -1,4 +1,4 @@
-/* Files between phases: what is put is read, names and all; a byte that differs is
+/* Files between stages: what is put is read, names and all; a byte that differs is
  * seen; what was made otherwise, or is missing, is named. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -178,7 +178,7 @@ static void test_damaged(void **state)
     (void)state;
 }
 
-static void test_of_a_phase(void **state)
+static void test_of_a_stage(void **state)
 {
     char *path = path_of("scatter", 1, 3), *other;
     struct slu_workfile_head h, is;
@@ -239,7 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_of_a_phase),
+        cmocka_unit_test(test_of_a_stage),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -150,7 +150,7 @@ struct slu_tool {
 extern const struct slu_tool slu_tool;
 
 /* The stage that is asked for, for reports; NULL: none. */
-const char *cli_phase_of(const struct cli_ctx *ctx);
+const char *cli_stage_of(const struct cli_ctx *ctx);
 
 /* The canonical text of the result-affecting options that differ from their defaults,
  * for the provenance chain. Caller frees with free(). */
@@ -196,11 +196,11 @@ SLU_MUST_USE int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w,
 /* How many batches may be in flight within a share of -M. */
 unsigned cli_slots(const struct cli_ctx *ctx, uint64_t share_byte);
 
-/* A phase's clock in --stats: "phases": {"read": seconds, …}. Static strings. */
-void cli_phase(struct cli_ctx *ctx, const char *name);
-/* The same, and the device it runs on, which is copied: "phase_devices": {"read":
+/* A clock in --stats: "timings": {"read": seconds, …}. Static strings. */
+void cli_timing(struct cli_ctx *ctx, const char *name);
+/* The same, and the device it runs on, which is copied: "timing_devices": {"read":
  * device, …}. */
-void cli_phase_on(struct cli_ctx *ctx, const char *name, const char *device);
+void cli_timing_on(struct cli_ctx *ctx, const char *name, const char *device);
 /* The program's own figures in --stats; keys are static strings. */
 void cli_stat_u64(struct cli_ctx *ctx, const char *key, uint64_t v);
 void cli_stat_double(struct cli_ctx *ctx, const char *key, double v);

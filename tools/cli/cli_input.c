@@ -121,7 +121,7 @@ int cli_scan_lengths(struct cli_ctx *ctx, struct slu_device *device, bool *scann
         rc = slu_tokens_are(&t, &ctx->tokens, &scans, err);
     if (rc || !scans)
         return rc;
-    cli_phase(ctx, "scan");
+    cli_timing(ctx, "scan");
     rc = slu_tokens_lengths(&t, &how, l, err);
     *scanned = !rc;
     return rc;

@@ -182,7 +182,7 @@ int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *in,
 {
     int rc = SLU_OK;
     if (!ctx->n_input &&
-        (in->targets || (ctx->tool->reads_stream && !cli_phase_of(ctx))))
+        (in->targets || (ctx->tool->reads_stream && !cli_stage_of(ctx))))
         rc = cli_inputs_add(in, "-", 0, UINT64_MAX, err);
     for (size_t i = 0; i < ctx->n_input && !rc; i++) {
         const char *given = ctx->expanded.given ? ctx->expanded.given[i] : NULL;

@@ -60,7 +60,7 @@ SLU_MUST_USE int cli_inputs_add_source(struct cli_inputs *in,
                                        const struct slu_source *src, uint64_t number,
                                        struct slu_err *err);
 /* The files of a work folder whose names begin with `prefix` (with targets: all that
- * phases leave in it), in the order of their names; none where there is no such folder,
+ * stages leave in it), in the order of their names; none where there is no such folder,
  * which is for the run to say. */
 SLU_MUST_USE int cli_inputs_add_work(struct cli_inputs *in, const char *dir,
                                      const char *prefix, struct slu_err *err);

@@ -106,14 +106,14 @@ static void put_part(value root, char *text, size_t cap)
     snprintf(text, cap, "part %llu/%llu", (ull)v[0], (ull)v[1]);
 }
 
-/* Whose work it is: program, version, phase, part, seed. */
+/* Whose work it is: program, version, stage, part, seed. */
 static bool run_differs(const struct cli_ctx *ctx, value was, char *text, size_t cap)
 {
     const struct cli_part *p = &ctx->common.part;
-    const char *phase = cli_phase_of(ctx);
+    const char *stage = cli_stage_of(ctx);
     const char *program = slu_json_get_string(was, "program", "?"),
                *version = slu_json_get_string(was, "version", "?"),
-               *old = slu_json_get_string(was, "phase", "none");
+               *old = slu_json_get_string(was, "stage", "none");
     char part[64] = "the whole", old_part[64];
     put_part(was, old_part, sizeof old_part);
     if (p->n)
@@ -122,9 +122,9 @@ static bool run_differs(const struct cli_ctx *ctx, value was, char *text, size_t
         snprintf(text, cap, "was made by %s, not %s", program, ctx->tool->name);
     else if (strcmp(version, SLU_VERSION))
         snprintf(text, cap, "was made by version %s, this is %s", version, SLU_VERSION);
-    else if (strcmp(old, phase ? phase : "none"))
+    else if (strcmp(old, stage ? stage : "none"))
         snprintf(text, cap, "was made by --stage %s, now %s", old,
-                 phase ? phase : "none");
+                 stage ? stage : "none");
     else if (strcmp(part, old_part))
         snprintf(text, cap, "was made as %s, now %s", old_part, part);
     else if (number_of(was, "seed") != ctx->common.seed)
@@ -328,7 +328,7 @@ int cli_manifest_name(const struct cli_ctx *ctx, char **path, struct slu_err *er
     if (!file || !(c->part.n || c->manifest))
         return SLU_OK;
     if (!stat(output, &st) &&
-        !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_phase_of(ctx))))
+        !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_stage_of(ctx))))
         return SLU_OK;
     size_t n = strlen(output);
     while (n > 1 && output[n - 1] == '/')
@@ -435,8 +435,8 @@ int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
     struct cli_inputs file = {0};
     struct stat st;
     if (!m || stat(ctx->common.output, &st) ||
-        !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_phase_of(ctx))))
-        return SLU_OK; /* phases share a folder, and know what is in it */
+        !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_stage_of(ctx))))
+        return SLU_OK; /* stages share a folder, and know what is in it */
     int rc = slu_buf_append(&b, "{\n  ", 4, err);
     if (!rc)
         rc = cli_put_run(ctx, &b, err);

@@ -8,10 +8,10 @@
  * the difference, as whatever reads FILE next would not know. A FILE that is not whole,
  * or has no manifest, is made again.
  *
- * FILE may be a folder of shards too, which is known by its report; not of phases,
+ * FILE may be a folder of shards too, which is known by its report; not of stages,
  * which share one.
  *
- * What matters: program, version, phase, part, seed, the arguments that affect results
+ * What matters: program, version, stage, part, seed, the arguments that affect results
  * or bytes, and the inputs' contents (cli_inputs.h). Inputs that cannot be compared
  * (standard input, a folder) are read again each time.
  */

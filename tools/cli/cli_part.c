@@ -100,7 +100,7 @@ static int expand_options(struct cli_ctx *ctx, const struct cli_opt *o, char *ba
 
 static int expand_inputs(struct cli_ctx *ctx, struct slu_err *err)
 {
-    bool phase = cli_phase_of(ctx) != NULL;
+    bool stage = cli_stage_of(ctx) != NULL;
     const char **input = calloc(ctx->n_input + 1, sizeof *input);
     int rc = input ? SLU_OK : slu_fail_nomem(err, ctx->n_input);
     ctx->expanded.input = input;
@@ -109,7 +109,7 @@ static int expand_inputs(struct cli_ctx *ctx, struct slu_err *err)
         input[i] = name;
         rc = expand(ctx, &input[i], err);
         if (!rc && input[i] == name && strcmp(name, "-") && ctx->common.part.n > 1 &&
-            !phase)
+            !stage)
             rc = slu_fail(err, SLU_E_USAGE,
                           "--part: %s would be read by every part; write {part} where "
                           "the part's number is in the name, or pipe the part in",

@@ -5,7 +5,7 @@
  * and every option that names an input or an output, say are replaced by I (without
  * leading zeros) and N, and in programs that read streams in the names of these too:
  * one command line serves a whole array. A program of streams takes such names, or
- * standard input; any other name would be the same stream for every part (phases check
+ * standard input; any other name would be the same stream for every part (stages check
  * that themselves, by what they put into their files).
  */
 #ifndef SLU_CLI_PART_H

@@ -41,7 +41,7 @@ SLU_MUST_USE int cli_inputs_of_run(struct cli_ctx *ctx, struct cli_inputs *in,
  * each with a NUL behind it; with `bytes` also those that affect bytes alone. */
 SLU_MUST_USE int cli_arguments(const struct cli_ctx *ctx, struct slu_buf *out,
                                bool bytes, struct slu_err *err);
-/* `"program": …, "version": …` and, where there are, `"phase": …, "part": […]`. */
+/* `"program": …, "version": …` and, where there are, `"stage": …, "part": […]`. */
 SLU_MUST_USE int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b,
                              struct slu_err *err);
 void cli_print_help(const struct slu_tool *tool, FILE *f);

@@ -5,7 +5,7 @@
 #include "tools/cli/cli_flow.h"
 #include "tools/cli/cli_private.h"
 
-const char *cli_phase_of(const struct cli_ctx *ctx)
+const char *cli_stage_of(const struct cli_ctx *ctx)
 {
     return ctx->tool->flow ? cli_flow_opts_of(ctx)->stage : NULL;
 }

@@ -9,7 +9,7 @@
 #include "lib/stream/account_json.h"
 #include "tools/cli/cli_private.h"
 
-enum { MAX_PHASES = 16 };
+enum { MAX_TIMINGS = 16 };
 
 struct cli_report {
     double began;
@@ -18,10 +18,10 @@ struct cli_report {
         const char *name;
         double seconds;
         char device[64]; /* "": was not said */
-    } phase[MAX_PHASES];
-    unsigned n_phase;
-    int phase_now; /* -1: none */
-    double phase_began;
+    } timing[MAX_TIMINGS];
+    unsigned n_timing;
+    int timing_now; /* -1: none */
+    double timing_began;
     struct slu_buf extra; /* `, "key": json` … */
     bool draw, drawn;
     atomic_flag drawing;
@@ -43,7 +43,7 @@ int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
     if (!r)
         return slu_fail_nomem(err, sizeof *r);
     r->began = now();
-    r->phase_now = -1;
+    r->timing_now = -1;
     atomic_flag_clear(&r->drawing);
     /* In a line of programs the last one draws for all of them. */
     bool last = fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode);
@@ -64,36 +64,37 @@ void cli_report_free(struct cli_ctx *ctx)
     ctx->report = NULL;
 }
 
-/* ---- phases and figures ---- */
+/* ---- stages and figures ---- */
 
-static void end_phase(struct cli_report *r)
+static void end_timing(struct cli_report *r)
 {
-    if (r->phase_now >= 0)
-        r->phase[r->phase_now].seconds += now() - r->phase_began;
-    r->phase_now = -1;
+    if (r->timing_now >= 0)
+        r->timing[r->timing_now].seconds += now() - r->timing_began;
+    r->timing_now = -1;
 }
 
-void cli_phase(struct cli_ctx *ctx, const char *name)
+void cli_timing(struct cli_ctx *ctx, const char *name)
 {
     struct cli_report *r = ctx->report;
-    end_phase(r);
+    end_timing(r);
     unsigned i = 0;
-    while (i < r->n_phase && strcmp(r->phase[i].name, name))
+    while (i < r->n_timing && strcmp(r->timing[i].name, name))
         i++;
-    if (i == MAX_PHASES)
+    if (i == MAX_TIMINGS)
         return;
-    if (i == r->n_phase)
-        r->phase[r->n_phase++].name = name;
-    r->phase_now = (int)i;
-    r->phase_began = now();
+    if (i == r->n_timing)
+        r->timing[r->n_timing++].name = name;
+    r->timing_now = (int)i;
+    r->timing_began = now();
 }
 
-void cli_phase_on(struct cli_ctx *ctx, const char *name, const char *device)
+void cli_timing_on(struct cli_ctx *ctx, const char *name, const char *device)
 {
     struct cli_report *r = ctx->report;
-    cli_phase(ctx, name);
-    if (r->phase_now >= 0)
-        snprintf(r->phase[r->phase_now].device, sizeof r->phase->device, "%s", device);
+    cli_timing(ctx, name);
+    if (r->timing_now >= 0)
+        snprintf(r->timing[r->timing_now].device, sizeof r->timing->device, "%s",
+                 device);
 }
 
 void cli_stat_json(struct cli_ctx *ctx, const char *key, const char *json)
@@ -205,8 +206,8 @@ int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *er
                             ctx->tool->name, SLU_VERSION);
     if (!rc && ctx->tool->mode)
         rc = slu_buf_printf(b, err, ",\n  \"mode\": \"%s\"", ctx->tool->mode(ctx));
-    if (!rc && cli_phase_of(ctx))
-        rc = slu_buf_printf(b, err, ",\n  \"phase\": \"%s\"", cli_phase_of(ctx));
+    if (!rc && cli_stage_of(ctx))
+        rc = slu_buf_printf(b, err, ",\n  \"stage\": \"%s\"", cli_stage_of(ctx));
     if (!rc && ctx->common.part.n)
         rc = slu_buf_printf(b, err, ",\n  \"part\": [%llu, %llu]",
                             (unsigned long long)ctx->common.part.i,
@@ -234,17 +235,17 @@ static uint64_t peak_rss(void)
     return kib * 1024;
 }
 
-/* Where the phases ran, for those programs that say so. */
+/* Where the stages ran, for those programs that say so. */
 static int put_devices(const struct cli_report *r, struct slu_buf *b,
                        struct slu_err *err)
 {
     bool any = false;
     int rc = SLU_OK;
-    for (unsigned i = 0; !rc && i < r->n_phase; i++)
-        if (*r->phase[i].device) {
+    for (unsigned i = 0; !rc && i < r->n_timing; i++)
+        if (*r->timing[i].device) {
             rc = slu_buf_printf(b, err, "%s\"%s\": \"%s\"",
-                                any ? ", " : ",\n  \"phase_devices\": {",
-                                r->phase[i].name, r->phase[i].device);
+                                any ? ", " : ",\n  \"timing_devices\": {",
+                                r->timing[i].name, r->timing[i].device);
             any = true;
         }
     return rc || !any ? rc : slu_buf_printf(b, err, "}");
@@ -267,7 +268,7 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
             ",\n  \"seconds\": %.6f,\n  \"cpu_seconds\": %.6f,\n  \"peak_rss_bytes\": "
             "%llu,\n  "
             "\"spill_bytes\": %llu,\n  \"device\": \"%s\",\n  \"threads\": %llu,\n  "
-            "\"memory_bytes\": %llu,\n  \"phases\": {",
+            "\"memory_bytes\": %llu,\n  \"timings\": {",
             now() - r->began,
             (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
                 1e-6 * (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec),
@@ -275,9 +276,9 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
             ctx->device ? ctx->device->name : "cpu",
             (unsigned long long)ctx->common.threads,
             (unsigned long long)ctx->common.memory);
-    for (unsigned i = 0; !rc && i < r->n_phase; i++)
-        rc = slu_buf_printf(&b, err, "%s\"%s\": %.6f", i ? ", " : "", r->phase[i].name,
-                            r->phase[i].seconds);
+    for (unsigned i = 0; !rc && i < r->n_timing; i++)
+        rc = slu_buf_printf(&b, err, "%s\"%s\": %.6f", i ? ", " : "", r->timing[i].name,
+                            r->timing[i].seconds);
     if (!rc)
         rc = slu_buf_printf(&b, err, "}");
     if (!rc)
@@ -301,7 +302,7 @@ int cli_report_write(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct cli_report *r = ctx->report;
     const struct slu_ledger *l = &ctx->ledger;
-    end_phase(r);
+    end_timing(r);
     erase(r);
     if ((r->draw || ctx->common.verbose) && (l->in.tokens || l->out.tokens)) {
         uint64_t dropped = 0;

@@ -392,7 +392,7 @@ static int plan_by_scan(struct job *j, bool *done, struct slu_err *err)
         return rc;
     const struct slu_tokens_lengths *l = &j->scanned;
     struct slu_sum in = {.n = {l->documents, l->documents, l->tokens}};
-    cli_phase(j->ctx, "plan");
+    cli_timing(j->ctx, "plan");
     rc = finish(j, &in, err);
     free(j->scanned.row);
     return rc;

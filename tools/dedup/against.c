@@ -50,27 +50,27 @@ int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err)
     const struct dedup_opts *o = ctx->opts;
     uint64_t share = ctx->common.memory / 4, n = dedup_ngram(o, DEFAULT_N), with = 0;
     struct dedup_io io = {0};
-    struct slu_contam_cfg cfg = {
+    struct slu_against_cfg cfg = {
         .unit = (enum slu_unit)o->unit,
         .n = n,
         .min_words = o->min_words == UINT64_MAX ? n : o->min_words,
         .budget_byte = ctx->common.memory - share,
     };
-    struct slu_contam_out *out = NULL;
+    struct slu_against_out *out = NULL;
     struct slu_sum in;
 
     int rc = check_save(o, err);
     if (rc == SLU_OK)
         rc = dedup_open(&io, ctx, err);
     if (rc == SLU_OK)
-        rc = slu_contam_create(&out, &cfg, err);
+        rc = slu_against_create(&out, &cfg, err);
     if (rc == SLU_OK) {
         struct slu_shingler_cfg text = text_of(&io, cfg.unit);
-        rc = slu_contam_build(out, io.reader, &text, (unsigned)ctx->common.threads,
-                              cli_slots(ctx, share / 2), dedup_emit, &io, &in, err);
+        rc = slu_against_build(out, io.reader, &text, (unsigned)ctx->common.threads,
+                               cli_slots(ctx, share / 2), dedup_emit, &io, &in, err);
     }
     if (rc == SLU_OK) {
-        uint64_t items = slu_contam_items(out, &with);
+        uint64_t items = slu_against_items(out, &with);
         cli_stat_u64(ctx, "items", items);
         cli_stat_u64(ctx, "items_with_ngrams", with);
         if (with < items)
@@ -79,13 +79,13 @@ int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err)
                      "--min-words",
                      (unsigned long long)(items - with), (unsigned long long)items,
                      (unsigned long long)cfg.min_words);
-        rc = slu_contam_close(out, o->save_index,
-                              slu_reader_header(io.reader)->fingerprint, err);
+        rc = slu_against_close(out, o->save_index,
+                               slu_reader_header(io.reader)->fingerprint, err);
         out = NULL;
     }
     if (rc == SLU_OK)
         rc = dedup_close(&io, &in, "contaminated", (struct slu_count){0, 0, 0}, err);
-    slu_contam_abort(out);
+    slu_against_abort(out);
     dedup_abort(&io);
     return rc;
 }
@@ -100,7 +100,7 @@ static int put_string(struct slu_buf *text, const char *key, const char *s, size
     return rc ? rc : slu_json_put_string(text, s, n, err);
 }
 
-static int put_item(struct slu_buf *text, const struct slu_contam_item *t,
+static int put_item(struct slu_buf *text, const struct slu_against_item *t,
                     struct slu_err *err)
 {
     int rc = slu_buf_printf(text, err, "{\"item\":{");
@@ -136,16 +136,16 @@ static int put_item(struct slu_buf *text, const struct slu_contam_item *t,
 }
 
 /* A line an item, in the index's order. */
-static int write_report(const struct slu_contam *c, struct slu_out **report,
+static int write_report(const struct slu_against *c, struct slu_out **report,
                         struct slu_err *err)
 {
     struct slu_buf text = SLU_BUF_INIT;
     struct slu_out *out = *report;
-    uint64_t n = slu_contam_n_item(c);
+    uint64_t n = slu_against_n_item(c);
     int rc = SLU_OK;
 
     for (uint64_t i = 0; rc == SLU_OK && i < n; i++) {
-        struct slu_contam_item item = slu_contam_item(c, i);
+        struct slu_against_item item = slu_against_item(c, i);
         rc = put_item(&text, &item, err);
         if (rc == SLU_OK && (text.len >= FLUSH_BYTE || i + 1 == n)) {
             rc = slu_out_write(out, text.data, text.len, err);
@@ -159,16 +159,16 @@ static int write_report(const struct slu_contam *c, struct slu_out **report,
     return slu_out_close(out, err);
 }
 
-static int finish(struct dedup_io *io, struct slu_contam *c,
-                  const struct slu_contam_run *run, struct slu_out **report,
+static int finish(struct dedup_io *io, struct slu_against *c,
+                  const struct slu_against_run *run, struct slu_out **report,
                   const struct slu_sum *in, struct slu_err *err)
 {
     struct cli_ctx *ctx = io->ctx;
-    uint64_t n_item, n_gram = slu_contam_matched(c, &n_item);
+    uint64_t n_item, n_gram = slu_against_matched(c, &n_item);
 
-    cli_stat_u64(ctx, "items", slu_contam_n_item(c));
+    cli_stat_u64(ctx, "items", slu_against_n_item(c));
     cli_stat_u64(ctx, "items_matched", n_item);
-    cli_stat_u64(ctx, "index_ngrams", slu_contam_n_gram(c));
+    cli_stat_u64(ctx, "index_ngrams", slu_against_n_gram(c));
     cli_stat_u64(ctx, "ngrams_matched", n_gram);
     cli_stat_u64(ctx, "documents_matched", run->n_match);
     if (run->cut)
@@ -184,7 +184,7 @@ int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index, struct slu_err
     const struct dedup_opts *o = ctx->opts;
     uint64_t share = ctx->common.memory / 4;
     struct dedup_io io = {0};
-    struct slu_contam *c = NULL;
+    struct slu_against *c = NULL;
     struct slu_out *report = NULL;
     struct slu_sum in;
 
@@ -196,21 +196,21 @@ int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index, struct slu_err
     if (rc == SLU_OK && o->report)
         rc = slu_out_open(&report, o->report, err);
     if (rc == SLU_OK)
-        rc = slu_contam_open(&c, index, slu_reader_header(io.reader)->fingerprint,
-                             ctx->common.memory - share, err);
+        rc = slu_against_open(&c, index, slu_reader_header(io.reader)->fingerprint,
+                              ctx->common.memory - share, err);
     if (rc == SLU_OK) {
-        struct slu_contam_run run = {.text = text_of(&io, slu_contam_unit(c)),
-                                     .cut = o->cut,
-                                     .window = o->window,
-                                     .n_threads = (unsigned)ctx->common.threads,
-                                     .n_slots = cli_slots(ctx, share / 2),
-                                     .emit = dedup_emit,
-                                     .ctx = &io};
-        rc = slu_contam_filter(c, io.reader, &run, &in, err);
+        struct slu_against_run run = {.text = text_of(&io, slu_against_unit(c)),
+                                      .cut = o->cut,
+                                      .window = o->window,
+                                      .n_threads = (unsigned)ctx->common.threads,
+                                      .n_slots = cli_slots(ctx, share / 2),
+                                      .emit = dedup_emit,
+                                      .ctx = &io};
+        rc = slu_against_filter(c, io.reader, &run, &in, err);
         if (rc == SLU_OK)
             rc = finish(&io, c, &run, &report, &in, err);
     }
-    slu_contam_free(c);
+    slu_against_free(c);
     slu_out_abort(report);
     dedup_abort(&io);
     return rc;
@@ -226,7 +226,7 @@ int dedup_against(struct cli_ctx *ctx, struct slu_err *err)
         return rc;
     slu_u128_hex(slu_workfile_id(f), o->against_hex);
     o->against_id = o->against_hex;
-    rc = slu_contam_is(f)
+    rc = slu_against_is(f)
              ? dedup_contam(ctx, f, err)
              : slu_fail(err, SLU_E_MISMATCH,
                         "%s: is no index of n-grams; with one of --near or --exact "

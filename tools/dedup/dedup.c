@@ -222,7 +222,7 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
     const struct dedup_opts *o = ctx->opts;
 
     return o->near                   ? slu_near_spec(o->keep != DEDUP_KEEP_FIRST)
-           : given(ctx, "substring") ? &slu_passages_flow_spec
+           : given(ctx, "substring") ? &slu_substring_flow_spec
            : given(ctx, "exact") || (o->ngrams < 0 && !o->against)
                ? slu_exact_spec(o->pairs != NULL)
                : NULL;

@@ -80,7 +80,7 @@ static int count(struct job *j, unsigned n_slots, struct slu_err *err)
     struct stat st;
     int rc = can_be_read_twice(ctx) ? SLU_OK : open_copy(j, err);
 
-    cli_phase(ctx, "count");
+    cli_timing(ctx, "count");
     if (rc == SLU_OK)
         rc = slu_ngrams_count(j->g, j->io.reader, n_slots, put_copy, j, &j->in, err);
     j->again_in = j->copy ? *slu_writer_sum(j->copy) : j->in;
@@ -201,7 +201,7 @@ static int filter(struct job *j, unsigned n_slots, struct slu_err *err)
 {
     struct slu_sum in;
 
-    cli_phase(j->io.ctx, "filter");
+    cli_timing(j->io.ctx, "filter");
     int rc = open_again(j, err);
     if (rc == SLU_OK)
         rc = slu_ngrams_filter(j->g, j->again, n_slots, &in, err);

@@ -52,15 +52,15 @@ static int put_passage(void *ctx, const struct slu_passage *x, struct slu_err *e
     return rc;
 }
 
-static void phase(void *ctx, const char *name)
+static void timing(void *ctx, const char *name)
 {
     struct dedup_io *io = ctx;
 
-    cli_phase(io->ctx, name);
+    cli_timing(io->ctx, name);
 }
 
 /* The ledger and figures of a whole stream, or of the filter's part. */
-static void book(struct cli_ctx *ctx, const struct slu_passages_result *r,
+static void book(struct cli_ctx *ctx, const struct slu_substring_result *r,
                  const struct slu_sum *in)
 {
     cli_stat_u64(ctx, "passages", r->passages);
@@ -77,7 +77,7 @@ static void book(struct cli_ctx *ctx, const struct slu_passages_result *r,
 
 /* The ledger is checked before the end frame, the passages get their name before the
  * stream: whoever sees the stream end well has both. */
-static int finish(struct dedup_io *io, const struct slu_passages_result *r,
+static int finish(struct dedup_io *io, const struct slu_substring_result *r,
                   const struct slu_sum *in, struct slu_err *err)
 {
     book(io->ctx, r, in);
@@ -115,7 +115,7 @@ int dedup_substring_check(const struct dedup_opts *o, struct slu_err *err)
 int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
-    struct slu_passages_result r = {.passages = 0};
+    struct slu_substring_result r = {.passages = 0};
     struct dedup_io io = {0};
     struct slu_sum in = {0};
     uint64_t share = ctx->common.memory / 4; /* batches in flight, and their blocks */
@@ -123,19 +123,19 @@ int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
     int rc = dedup_substring_check(o, err);
     if (!rc)
         rc = dedup_open(&io, ctx, err);
-    const struct slu_passages_cfg cfg = {.budget_byte = ctx->common.memory - share,
-                                         .tmpdir = ctx->common.tmpdir,
-                                         .n_threads = (unsigned)ctx->common.threads,
-                                         .n_slots = cli_slots(ctx, share / 4 * 3),
-                                         .n_tok = (unsigned)o->substring,
-                                         .min_keep_tok = o->min_keep,
-                                         .cut = !o->annotate,
-                                         .emit = dedup_emit,
-                                         .passage = io.pairs.out ? put_passage : NULL,
-                                         .phase = phase,
-                                         .ctx = &io};
+    const struct slu_substring_cfg cfg = {.budget_byte = ctx->common.memory - share,
+                                          .tmpdir = ctx->common.tmpdir,
+                                          .n_threads = (unsigned)ctx->common.threads,
+                                          .n_slots = cli_slots(ctx, share / 4 * 3),
+                                          .n_tok = (unsigned)o->substring,
+                                          .min_keep_tok = o->min_keep,
+                                          .cut = !o->annotate,
+                                          .emit = dedup_emit,
+                                          .passage = io.pairs.out ? put_passage : NULL,
+                                          .timing = timing,
+                                          .ctx = &io};
     if (!rc)
-        rc = slu_passages_run(&cfg, io.reader, &in, &r, err);
+        rc = slu_substring_run(&cfg, io.reader, &in, &r, err);
     if (!rc) {
         ctx->spill_bytes = r.spilled_byte;
         cli_stat_u64(ctx, "blocks", r.blocks);
@@ -157,7 +157,7 @@ static int open_output(void *ctx, struct slu_err *err)
                            slu_reader_names(io->reader), false, err);
 }
 
-static void report(struct cli_ctx *ctx, const struct slu_passages_flow *q,
+static void report(struct cli_ctx *ctx, const struct slu_substring_flow *q,
                    const struct slu_flow_report *r)
 {
     if (cli_flow_is(ctx, "sign"))
@@ -192,13 +192,13 @@ int dedup_substring_stage(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
     struct dedup_io io = {.ctx = ctx};
-    struct slu_passages_flow q = {.cfg = {.n_threads = (unsigned)ctx->common.threads,
-                                          .n_tok = (unsigned)o->substring,
-                                          .min_keep_tok = o->min_keep,
-                                          .cut = true,
-                                          .emit = dedup_emit,
-                                          .ctx = &io},
-                                  .open = open_output};
+    struct slu_substring_flow q = {.cfg = {.n_threads = (unsigned)ctx->common.threads,
+                                           .n_tok = (unsigned)o->substring,
+                                           .min_keep_tok = o->min_keep,
+                                           .cut = true,
+                                           .emit = dedup_emit,
+                                           .ctx = &io},
+                                   .open = open_output};
     struct slu_flow_report r;
     int rc = SLU_OK;
 
@@ -206,7 +206,7 @@ int dedup_substring_stage(struct cli_ctx *ctx, struct slu_err *err)
         rc = cli_open_reader(ctx, &io.reader, err);
     const struct slu_flow_cfg cfg = {.reader = io.reader,
                                      .ctx = &q,
-                                     .begin = slu_passages_begin,
+                                     .begin = slu_substring_begin,
                                      .budget_byte = budget(ctx),
                                      .n_slots =
                                          cli_slots(ctx, ctx->common.memory / 16 * 3)};

@@ -2,8 +2,8 @@
  *
  * Reports of --stats and manifests are alike here. They are grouped by program and mode
  * (dedup may stand in a line more than once), in the order in which these first appear;
- * within a group by phase. Each part of each
- * phase must be there once, each must balance, what a program's phases put into their
+ * within a group by stage. Each part of each
+ * stage must be there once, each must balance, what a program's stages put into their
  * work folder must be what they took out of it, and what comes out of a program is what
  * goes into the next.
  */
@@ -19,8 +19,8 @@
 typedef unsigned long long ull;
 typedef struct slu_json_value value;
 
-struct phase {
-    char *name;  /* "": of a program without phases */
+struct stage {
+    char *name;  /* "": of a program without stages */
     uint64_t n;  /* parts; 0: one run, without --part */
     char **part; /* n (or 1) names of files, NULL where none came yet */
     char *first; /* of the file that said n */
@@ -31,8 +31,8 @@ struct group {
     char *program;
     char *mode; /* "": a program that has but one */
     char *name; /* for messages: "dedup --near" */
-    struct phase *phase;
-    size_t n_phase, cap_phase;
+    struct stage *stage;
+    size_t n_stage, cap_stage;
     struct slu_ledger sum; /* its reasons are ours */
     uint64_t n_report, peak_rss;
     double cpu_seconds;
@@ -91,12 +91,12 @@ static int find_group(struct merge *m, const char *program, const char *mode,
     return (*g)->name ? SLU_OK : err->code;
 }
 
-static int find_phase(struct group *g, const char *name, uint64_t n, const char *path,
-                      struct phase **p, struct slu_err *err)
+static int find_stage(struct group *g, const char *name, uint64_t n, const char *path,
+                      struct stage **p, struct slu_err *err)
 {
-    for (size_t i = 0; i < g->n_phase; i++)
-        if (!strcmp(g->phase[i].name, name)) {
-            *p = &g->phase[i];
+    for (size_t i = 0; i < g->n_stage; i++)
+        if (!strcmp(g->stage[i].name, name)) {
+            *p = &g->stage[i];
             if ((*p)->n == n)
                 return SLU_OK;
             return slu_fail(err, SLU_E_MISMATCH,
@@ -105,16 +105,16 @@ static int find_phase(struct group *g, const char *name, uint64_t n, const char 
                             g->name, *name ? " --stage " : "", name, (ull)(*p)->n,
                             (*p)->first, (ull)n, path);
         }
-    int rc = slu_grow(&g->phase, &g->cap_phase, g->n_phase + 1, sizeof **p, err);
+    int rc = slu_grow(&g->stage, &g->cap_stage, g->n_stage + 1, sizeof **p, err);
     if (rc)
         return rc;
-    struct phase made = {.n = n,
+    struct stage made = {.n = n,
                          .name = copy(name, err),
                          .first = copy(path, err),
                          .part = calloc(n ? n : 1, sizeof *made.part)};
     if (!made.part)
         (void)slu_fail_nomem(err, n);
-    *p = &g->phase[g->n_phase++];
+    *p = &g->stage[g->n_stage++];
     **p = made;
     return made.part && made.name && made.first ? SLU_OK : SLU_E_NOMEM;
 }
@@ -171,10 +171,10 @@ static int add_report(struct merge *m, const char *path, value root,
 {
     struct slu_ledger l;
     struct group *g;
-    struct phase *p;
+    struct stage *p;
     uint64_t i, n;
     const char *program = slu_json_get_string(root, "program", NULL);
-    const char *phase = slu_json_get_string(root, "phase", "");
+    const char *stage = slu_json_get_string(root, "stage", "");
     if (!program || !part_of(root, &i, &n))
         return slu_fail(err, SLU_E_FORMAT,
                         "%s: is no report of --stats, and no manifest", path);
@@ -185,12 +185,12 @@ static int add_report(struct merge *m, const char *path, value root,
         return slu_err_at(err, "%s", path);
     rc = find_group(m, program, slu_json_get_string(root, "mode", ""), &g, err);
     if (!rc)
-        rc = find_phase(g, phase, n, path, &p, err);
+        rc = find_stage(g, stage, n, path, &p, err);
     if (rc)
         return rc;
     if (p->part[i])
         return slu_fail(err, SLU_E_MISMATCH, "%s%s%s: %s and %s are of the same part",
-                        g->name, *phase ? " --stage " : "", phase, p->part[i], path);
+                        g->name, *stage ? " --stage " : "", stage, p->part[i], path);
     p->part[i] = copy(path, err);
     if (!p->part[i])
         return err->code;
@@ -241,8 +241,8 @@ static int add_list(struct cli_ctx *ctx, struct merge *m, struct slu_err *err)
 
 static int check_parts(const struct group *g, struct slu_err *err)
 {
-    for (size_t i = 0; i < g->n_phase; i++) {
-        const struct phase *p = &g->phase[i];
+    for (size_t i = 0; i < g->n_stage; i++) {
+        const struct stage *p = &g->stage[i];
         uint64_t k = 0, missing = p->n - p->n_seen;
         if (!p->n || !missing)
             continue;
@@ -310,11 +310,11 @@ static int put_group(const struct group *g, bool first, struct slu_buf *b,
     if (!rc && *g->mode)
         rc = slu_json_put_string(b, g->mode, strlen(g->mode), err);
     if (!rc)
-        rc = slu_buf_printf(b, err, ",\n  \"reports\": %llu,\n  \"phases\": [",
+        rc = slu_buf_printf(b, err, ",\n  \"reports\": %llu,\n  \"stages\": [",
                             (ull)g->n_report);
-    for (size_t i = 0; i < g->n_phase && !rc; i++) {
-        const struct phase *p = &g->phase[i];
-        rc = slu_buf_printf(b, err, "%s{\"phase\": ", i ? ", " : "");
+    for (size_t i = 0; i < g->n_stage && !rc; i++) {
+        const struct stage *p = &g->stage[i];
+        rc = slu_buf_printf(b, err, "%s{\"stage\": ", i ? ", " : "");
         if (!rc)
             rc = *p->name ? slu_json_put_string(b, p->name, strlen(p->name), err)
                           : slu_buf_append(b, "null", 4, err);
@@ -350,8 +350,8 @@ static void release(struct merge *m)
 {
     for (size_t i = 0; i < m->n; i++) {
         struct group *g = &m->group[i];
-        for (size_t k = 0; k < g->n_phase; k++) {
-            struct phase *p = &g->phase[k];
+        for (size_t k = 0; k < g->n_stage; k++) {
+            struct stage *p = &g->stage[k];
             for (uint64_t j = 0; p->part && j < (p->n ? p->n : 1); j++)
                 free(p->part[j]);
             free(p->part);
@@ -360,7 +360,7 @@ static void release(struct merge *m)
         }
         for (unsigned k = 0; k < g->sum.n_dropped; k++)
             free((char *)(uintptr_t)g->sum.dropped[k].reason);
-        free(g->phase);
+        free(g->stage);
         free(g->program);
         free(g->mode);
         free(g->name);

@@ -318,9 +318,9 @@ static int open_plans(struct pack_job *j, struct slu_packing_cfg *cfg,
     return rc || !j->save ? rc : slu_out_open(&j->plan_out, o->save_plan, err);
 }
 
-static void phase(void *ctx, const char *name, const char *device)
+static void timing(void *ctx, const char *name, const char *device)
 {
-    cli_phase_on(ctx, name, device);
+    cli_timing_on(ctx, name, device);
 }
 
 /* What options, the header and the lengths come to; chooses the device. */
@@ -364,8 +364,8 @@ static int config(struct pack_job *j, const struct slu_header *h,
         .tmpdir = c->tmpdir,
         .n_threads = (unsigned)c->threads,
         .device = &o->device,
-        .phase = phase,
-        .phase_ctx = j->ctx,
+        .timing = timing,
+        .timing_ctx = j->ctx,
         .names = j->names,
     };
     return open_plans(j, cfg, err);
@@ -457,7 +457,7 @@ static int read_stream(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct pack_job *j = ctx;
     j->packing = j->flow.packing;
-    cli_phase_on(j->ctx, "read", "cpu");
+    cli_timing_on(j->ctx, "read", "cpu");
     return slu_flow_read(f, &reading, j, err);
 }
 

@@ -1,4 +1,4 @@
-/* schedule_mix.c - sets of a blend that changes: what a schedule makes of its phases.
+/* schedule_mix.c - sets of a mix that changes: what a schedule makes of its periods.
  */
 #include "lib/base/buf.h"
 #include "lib/base/json.h"
@@ -6,35 +6,35 @@
 
 #include <unistd.h>
 
-/* Phases of DIR/report.json's mix; 0 where there is no report, or no mix. */
-static unsigned n_phase(const char *dir)
+/* Periods of DIR/report.json's mix; 0 where there is no report, or no mix. */
+static unsigned n_period(const char *dir)
 {
     struct slu_buf path = SLU_BUF_INIT;
     struct slu_json *j = NULL;
-    struct slu_json_value mix, phases;
+    struct slu_json_value mix, periods;
     struct slu_json_iter it;
     unsigned n = 0;
     if (!slu_buf_printf(&path, NULL, "%s/report.json", dir) &&
         !access((const char *)path.data, F_OK) &&
         !slu_json_load(&j, (const char *)path.data, NULL) &&
         slu_json_get(slu_json_root(j), "mix", &mix) &&
-        slu_json_get(mix, "phases", &phases))
-        for (slu_json_iter_init(&it, phases); slu_json_next(&it);)
+        slu_json_get(mix, "periods", &periods))
+        for (slu_json_iter_init(&it, periods); slu_json_next(&it);)
             n++;
     slu_json_free(j);
     slu_buf_release(&path);
     return n;
 }
 
-void schedule_warn_phases(struct cli_ctx *ctx, const struct slu_bucket_counts *set)
+void schedule_warn_periods(struct cli_ctx *ctx, const struct slu_bucket_counts *set)
 {
     for (size_t i = 0; i < ctx->n_input && set->n_bucket > 1; i++) {
-        unsigned n = n_phase(ctx->input[i]);
+        unsigned n = n_period(ctx->input[i]);
         if (n > 1)
             cli_warn(ctx,
-                     "%s: was blended in %u phases (shuffle --mix-schedule), and a "
+                     "%s: was mixed in %u periods (shuffle --mix-schedule), and a "
                      "curriculum takes each bucket's sequences in order, but short "
-                     "ones sooner: some of a phase come before the last of the one "
+                     "ones sooner: some of a period come before the last of the one "
                      "before it; a set of one bucket keeps them apart",
                      ctx->input[i], n);
     }

@@ -204,7 +204,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
                  "manifests that name no sequences, whose buckets are left out: %zu",
                  set.n_empty);
     if (!rc)
-        schedule_warn_phases(ctx, &set);
+        schedule_warn_periods(ctx, &set);
     if (!rc)
         rc = o->trainer == TRAINER_OPENLM ? openlm(ctx, &set, err)
                                           : schedule_steps(ctx, &set, err);

@@ -15,8 +15,8 @@ struct schedule_opts {
     int trainer;
 };
 
-/* Warns where a set's blend changes on the way and several buckets are in use. */
-void schedule_warn_phases(struct cli_ctx *ctx, const struct slu_bucket_counts *set);
+/* Warns where a set's mix changes on the way and several buckets are in use. */
+void schedule_warn_periods(struct cli_ctx *ctx, const struct slu_bucket_counts *set);
 
 /* --trainer generic and olmo: steps, as a file and as JSON. */
 SLU_MUST_USE int schedule_steps(struct cli_ctx *ctx, const struct slu_bucket_counts *s,

@@ -1,4 +1,4 @@
-/* shuffle_mix.c - blends: names to sources, and the report. */
+/* shuffle_mix.c - mixes: names to sources, and the report. */
 #include "tools/shuffle/mix.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
     if (o->mix && o->schedule)
         return slu_fail(err, SLU_E_USAGE,
                         "--mix and --mix-schedule do not go together; a schedule's "
-                        "phases have their own blends");
+                        "periods have their own mixes");
     if (!text && (o->by || o->max_epochs))
         return slu_fail(err, SLU_E_USAGE,
                         "--mix-by and --max-epochs are about --mix and --mix-schedule");
@@ -28,9 +28,9 @@ int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
         return slu_fail(err, SLU_E_USAGE, "--batch-tokens is about --mix-schedule");
     if (!text)
         return SLU_OK;
-    int rc = slu_blend_parse(&m->blend, text, o->schedule, o->batch_tokens, err);
+    int rc = slu_mix_parse(&m->mix, text, o->schedule, o->batch_tokens, err);
     return rc || !o->max_epochs ? rc
-                                : slu_blend_parse_epochs(&m->blend, o->max_epochs, err);
+                                : slu_mix_parse_epochs(&m->mix, o->max_epochs, err);
 }
 
 static bool can_be_read_twice(const struct cli_ctx *ctx)
@@ -43,9 +43,9 @@ static bool can_be_read_twice(const struct cli_ctx *ctx)
     return ctx->n_input != 0;
 }
 
-/* Gives the blend's domains their numbers, the same in each reader of the same input,
+/* Gives the mix's domains their numbers, the same in each reader of the same input,
  * as it happens before anything is read. */
-static int number_domains(const struct slu_blend *b, struct slu_reader *r,
+static int number_domains(const struct slu_mix *b, struct slu_reader *r,
                           uint32_t *number, struct slu_err *err)
 {
     int rc = SLU_OK;
@@ -59,11 +59,11 @@ static int number_domains(const struct slu_blend *b, struct slu_reader *r,
 static int again(void *ctx, struct slu_reader **r, struct slu_err *err)
 {
     struct shuffle_mix *m = ctx;
-    uint32_t number[SLU_BLEND_SOURCES];
+    uint32_t number[SLU_MIX_SOURCES];
     int rc = cli_reopen_reader(m->ctx, r, err);
     if (rc)
         return rc;
-    rc = m->opts->by ? SLU_OK : number_domains(&m->blend, *r, number, err);
+    rc = m->opts->by ? SLU_OK : number_domains(&m->mix, *r, number, err);
     if (rc)
         slu_reader_free(*r);
     return rc;
@@ -80,18 +80,18 @@ static int table(struct shuffle_mix *m, size_t n, struct slu_err *err)
     return SLU_OK;
 }
 
-static int by_domain(struct shuffle_mix *m, struct slu_reader *r,
-                     struct slu_blend_by *by, struct slu_err *err)
+static int by_domain(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix_by *by,
+                     struct slu_err *err)
 {
-    uint32_t number[SLU_BLEND_SOURCES], n = 0;
-    int rc = number_domains(&m->blend, r, number, err);
+    uint32_t number[SLU_MIX_SOURCES], n = 0;
+    int rc = number_domains(&m->mix, r, number, err);
     if (!rc)
         rc = table(m, n = slu_names_n_domain(slu_reader_names(r)), err);
     if (rc)
         return rc;
-    *by = (struct slu_blend_by){SLU_BY_DOMAIN, m->source, n, -1};
-    for (unsigned s = 0; s < m->blend.n_source; s++)
-        if (*m->blend.source[s].name)
+    *by = (struct slu_mix_by){SLU_BY_DOMAIN, m->source, n, -1};
+    for (unsigned s = 0; s < m->mix.n_source; s++)
+        if (*m->mix.source[s].name)
             m->source[number[s]] = (int)s;
         else
             by->none = (int)s;
@@ -123,15 +123,15 @@ static int find_input(const struct cli_ctx *ctx, const char *name, size_t *at)
     return (int)found;
 }
 
-static int by_input(struct shuffle_mix *m, struct slu_blend_by *by, struct slu_err *err)
+static int by_input(struct shuffle_mix *m, struct slu_mix_by *by, struct slu_err *err)
 {
     struct cli_ctx *ctx = m->ctx;
     size_t n = ctx->n_input ? ctx->n_input : 1, at = 0;
     int rc = table(m, n, err);
     if (rc)
         return rc;
-    for (unsigned s = 0; s < m->blend.n_source; s++) {
-        const char *name = m->blend.source[s].name;
+    for (unsigned s = 0; s < m->mix.n_source; s++) {
+        const char *name = m->mix.source[s].name;
         int found = find_input(ctx, name, &at);
         if (found != 1)
             return slu_fail(err, SLU_E_USAGE,
@@ -141,11 +141,11 @@ static int by_input(struct shuffle_mix *m, struct slu_blend_by *by, struct slu_e
                             n - 1);
         if (m->source[at] >= 0)
             return slu_fail(err, SLU_E_USAGE, "--mix: '%s' and '%s' are the same input",
-                            m->blend.source[m->source[at]].name, name);
+                            m->mix.source[m->source[at]].name, name);
         m->source[at] = (int)s;
     }
-    *by = (struct slu_blend_by){ctx->tokens ? SLU_BY_FILE : SLU_BY_INPUT, m->source, n,
-                                -1};
+    *by =
+        (struct slu_mix_by){ctx->tokens ? SLU_BY_FILE : SLU_BY_INPUT, m->source, n, -1};
     return SLU_OK;
 }
 
@@ -156,9 +156,9 @@ int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
         cfg->again = again;
         cfg->again_ctx = m;
     }
-    if (!m->blend.n_source)
+    if (!m->mix.n_source)
         return SLU_OK;
-    cfg->blend = &m->blend;
+    cfg->mix = &m->mix;
     return m->opts->by ? by_input(m, &cfg->by, err) : by_domain(m, r, &cfg->by, err);
 }
 
@@ -167,18 +167,18 @@ void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *
                          struct slu_reader *r, struct slu_err *err)
 {
     bool lacks = false;
-    if (!m->blend.n_source || !p || m->opts->by || err->code != SLU_E_MISMATCH)
+    if (!m->mix.n_source || !p || m->opts->by || err->code != SLU_E_MISMATCH)
         return;
     struct slu_names *names = slu_reader_names(r);
     uint32_t n = slu_names_n_domain(names), put = 0;
-    for (unsigned s = 0; s < m->blend.n_source; s++)
-        lacks |= !slu_blending_gave(slu_permute_blending(p), s)->available.sequences;
+    for (unsigned s = 0; s < m->mix.n_source; s++)
+        lacks |= !slu_mixer_gave(slu_permute_mixer(p), s)->available.sequences;
     for (uint32_t i = 0; i < n && put < 8 && lacks; i++) {
         int s = i < m->n_source ? m->source[i] : -1;
         size_t at = strlen(err->msg);
-        if (s >= 0 && !slu_blending_gave(slu_permute_blending(p), (unsigned)s)
-                           ->available.sequences)
-            continue; /* it is named by the blend alone */
+        if (s >= 0 &&
+            !slu_mixer_gave(slu_permute_mixer(p), (unsigned)s)->available.sequences)
+            continue; /* it is named by the mix alone */
         snprintf(err->msg + at, sizeof err->msg - at, "%s%s",
                  put++ ? ", " : "; its domains are ", slu_names_domain(names, i));
     }
@@ -200,14 +200,14 @@ static double part(uint64_t a, uint64_t b)
     return b ? (double)a / (double)b : 0;
 }
 
-static int put_source(const struct shuffle_mix *m, const struct slu_blending *x,
+static int put_source(const struct shuffle_mix *m, const struct slu_mixer *x,
                       unsigned s, uint64_t all, struct slu_buf *t, struct slu_err *err)
 {
-    const struct slu_blend *b = &m->blend;
-    const struct slu_blend_gave *g = slu_blending_gave(x, s);
-    const struct slu_blend_plan *plan = slu_blending_planned(x);
+    const struct slu_mix *b = &m->mix;
+    const struct slu_mix_gave *g = slu_mixer_gave(x, s);
+    const struct slu_mix_plan *plan = slu_mixer_planned(x);
     struct slu_count taken = {0};
-    for (unsigned p = 0; p < b->n_phase; p++)
+    for (unsigned p = 0; p < b->n_period; p++)
         slu_count_add(&taken, g->taken[p]);
     int rc = slu_buf_printf(t, err, "%s\n    {\"name\": ", s ? "," : "");
     if (!rc)
@@ -224,37 +224,37 @@ static int put_source(const struct shuffle_mix *m, const struct slu_blending *x,
         rc = slu_buf_printf(t, err,
                             ",\n     \"epochs\": %.9g, \"max_epochs\": %.9g, "
                             "\"sequences_used\": %" PRIu64 ", \"share\": %.9g, "
-                            "\"phases\": [",
+                            "\"periods\": [",
                             part(taken.tokens, g->available.tokens),
-                            (double)plan->max_epochs[s] / SLU_BLEND_ONE,
+                            (double)plan->max_epochs[s] / SLU_MIX_ONE,
                             g->sequences_used, part(taken.tokens, all));
-    for (unsigned p = 0; p < b->n_phase && !rc; p++)
-        rc = slu_buf_printf(
-            t, err,
-            "%s{\"weight\": %.9g, \"wanted\": %" PRIu64 ", \"tokens\": %" PRIu64
-            ", \"sequences\": %" PRIu64 "}",
-            p ? ", " : "", (double)b->source[s].weight[p] / SLU_BLEND_ONE,
-            plan->target[s][p], g->taken[p].tokens, g->taken[p].sequences);
+    for (unsigned p = 0; p < b->n_period && !rc; p++)
+        rc = slu_buf_printf(t, err,
+                            "%s{\"weight\": %.9g, \"wanted\": %" PRIu64
+                            ", \"tokens\": %" PRIu64 ", \"sequences\": %" PRIu64 "}",
+                            p ? ", " : "", (double)b->source[s].weight[p] / SLU_MIX_ONE,
+                            plan->target[s][p], g->taken[p].tokens,
+                            g->taken[p].sequences);
     return rc ? rc : slu_buf_printf(t, err, "]}");
 }
 
-/* Where phase `p` begins in each bucket that has anything: behind the phases before. */
-static int put_phase(const struct slu_count *phase, unsigned n_phase,
-                     const struct slu_header *h, unsigned p, struct slu_buf *t,
-                     struct slu_err *err)
+/* Where period `p` begins in each bucket that has anything: behind the periods before. */
+static int put_period(const struct slu_count *period, unsigned n_period,
+                      const struct slu_header *h, unsigned p, struct slu_buf *t,
+                      struct slu_err *err)
 {
     unsigned n = h->n_bucket ? h->n_bucket : 1, put = 0;
     struct slu_count sum = {0};
     for (unsigned i = 0; i < n; i++)
-        slu_count_add(&sum, phase[i * n_phase + p]);
+        slu_count_add(&sum, period[i * n_period + p]);
     int rc = slu_buf_printf(t, err,
                             "%s\n    {\"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
                             ", \"buckets\": [",
                             p ? "," : "", sum.sequences, sum.tokens);
     for (unsigned i = 0; i < h->n_bucket && !rc; i++) {
-        uint64_t before = 0, here = phase[i * n_phase + p].sequences;
+        uint64_t before = 0, here = period[i * n_period + p].sequences;
         for (unsigned k = 0; k < p; k++)
-            before += phase[i * n_phase + k].sequences;
+            before += period[i * n_period + k].sequences;
         if (before || here)
             rc = slu_buf_printf(t, err,
                                 "%s{\"length\": %" PRIu64 ", \"begin\": %" PRIu64
@@ -264,8 +264,8 @@ static int put_phase(const struct slu_count *phase, unsigned n_phase,
     return rc ? rc : slu_buf_printf(t, err, "]}");
 }
 
-int shuffle_mix_report(struct shuffle_mix *m, const struct slu_blending *x,
-                       const struct slu_count *phase, const struct slu_header *h,
+int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
+                       const struct slu_count *period, const struct slu_header *h,
                        char **json, struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT;
@@ -273,20 +273,20 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_blending *x,
     *json = NULL;
     if (!x)
         return SLU_OK;
-    for (unsigned s = 0; s < m->blend.n_source; s++)
-        for (unsigned k = 0; k < m->blend.n_phase; k++)
-            all += slu_blending_gave(x, s)->taken[k].tokens;
+    for (unsigned s = 0; s < m->mix.n_source; s++)
+        for (unsigned k = 0; k < m->mix.n_period; k++)
+            all += slu_mixer_gave(x, s)->taken[k].tokens;
     int rc =
         slu_buf_printf(&t, err,
                        "{\"by\": \"%s\", \"wanted\": %" PRIu64 ", \"tokens\": %" PRIu64
                        ", \"sources\": [",
-                       shuffle_mix_bys[m->opts->by], slu_blending_planned(x)->tok, all);
-    for (unsigned s = 0; s < m->blend.n_source && !rc; s++)
+                       shuffle_mix_bys[m->opts->by], slu_mixer_planned(x)->tok, all);
+    for (unsigned s = 0; s < m->mix.n_source && !rc; s++)
         rc = put_source(m, x, s, all, &t, err);
     if (!rc)
-        rc = slu_buf_printf(&t, err, "],\n   \"phases\": [");
-    for (unsigned k = 0; k < m->blend.n_phase && !rc; k++)
-        rc = put_phase(phase, m->blend.n_phase, h, k, &t, err);
+        rc = slu_buf_printf(&t, err, "],\n   \"periods\": [");
+    for (unsigned k = 0; k < m->mix.n_period && !rc; k++)
+        rc = put_period(period, m->mix.n_period, h, k, &t, err);
     if (!rc)
         rc = slu_buf_printf(&t, err, "]}");
     if (!rc)
@@ -302,7 +302,7 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_blending *x,
 
 void shuffle_mix_release(struct shuffle_mix *m)
 {
-    slu_blend_release(&m->blend);
+    slu_mix_release(&m->mix);
     free(m->source);
     m->source = NULL;
 }

@@ -1,4 +1,4 @@
-/* shuffle_mix.h - the blend of shuffle's command line: --mix, --mix-schedule, --mix-by,
+/* shuffle_mix.h - the mix of shuffle's command line: --mix, --mix-schedule, --mix-by,
  * --max-epochs. Private to shuffle.
  */
 #ifndef SLU_SHUFFLE_MIX_H
@@ -18,8 +18,8 @@ extern const char *const shuffle_mix_bys[];
 struct shuffle_mix {
     struct cli_ctx *ctx;
     const struct shuffle_mix_opts *opts;
-    struct slu_blend blend; /* no source: no blend is asked for */
-    int *source;            /* of n_source domains or inputs; owned */
+    struct slu_mix mix; /* no source: no mix is asked for */
+    int *source;        /* of n_source domains or inputs; owned */
     size_t n_source;
 };
 
@@ -28,17 +28,17 @@ struct shuffle_mix {
 SLU_MUST_USE int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
                                    const struct shuffle_mix_opts *o,
                                    struct slu_err *err);
-/* Sets cfg's blend, where there is one. m stays where it is while cfg is in use. */
+/* Sets cfg's mix, where there is one. m stays where it is while cfg is in use. */
 SLU_MUST_USE int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
                                   struct slu_permute_cfg *cfg, struct slu_err *err);
 /* After a fault of slu_permute_read. */
 void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *p,
                          struct slu_reader *r, struct slu_err *err);
-/* What each source gave and where phases begin, as a JSON object: into the report of
- * the run; *json is the caller's to free(), NULL without a blend (x NULL). phase: what
- * each got, all of a bucket side by side (slu_permute_phase). */
-SLU_MUST_USE int shuffle_mix_report(struct shuffle_mix *m, const struct slu_blending *x,
-                                    const struct slu_count *phase,
+/* What each source gave and where periods begin, as a JSON object: into the report of
+ * the run; *json is the caller's to free(), NULL without a mix (x NULL). period: what
+ * each got, all of a bucket side by side (slu_permute_period). */
+SLU_MUST_USE int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
+                                    const struct slu_count *period,
                                     const struct slu_header *h, char **json,
                                     struct slu_err *err);
 void shuffle_mix_release(struct shuffle_mix *m);

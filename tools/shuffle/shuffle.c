@@ -87,8 +87,8 @@ static const struct cli_opt options[] = {
      "take no source more often; default 4 with an amount that\n"
      "is asked for, else 1: what the scarcest source allows",
      NULL, true, NULL},
-    {"mix-schedule", 0, CLI_STRING, AT(mix.schedule), "BLEND:LENGTH;...",
-     "blends one after another; lengths as 80%, 20G (tokens) or\n1000steps", NULL, true,
+    {"mix-schedule", 0, CLI_STRING, AT(mix.schedule), "MIX:LENGTH;...",
+     "mixes one after another; lengths as 80%, 20G (tokens) or\n1000steps", NULL, true,
      NULL},
     {"batch-tokens", 0, CLI_LENGTH, AT(mix.batch_tokens), "N",
      "tokens of a step, for --mix-schedule", NULL, true, NULL},
@@ -216,7 +216,7 @@ static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
     slu_count_sub(&cut, r->out);
     cli_book_in(j->ctx, &j->in);
     shuffle_book_left(&j->ctx->ledger, r);
-    if (!j->mix.blend.n_source &&
+    if (!j->mix.mix.n_source &&
         ((const struct opts *)j->ctx->opts)->max_tokens != UINT64_MAX)
         drop(&j->ctx->ledger, "max-tokens", cut);
     if (j->shards) {
@@ -296,7 +296,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct job j = {.ctx = ctx};
     uint64_t share = shuffle_shards_share(ctx);
     struct slu_permute_cfg cfg = shuffle_permute_cfg(ctx);
-    const struct slu_blending *x = NULL;
+    const struct slu_mixer *x = NULL;
     char *mix = NULL;
     int rc = shuffle_shards_check(ctx, err);
 
@@ -321,17 +321,17 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = shuffle_mix_open(&j.mix, j.reader, &cfg, err);
     if (!rc)
         rc = slu_permute_new(&j.permute, &cfg, err);
-    cli_phase(ctx, "read");
+    cli_timing(ctx, "read");
     if (!rc)
         rc = slu_permute_read(j.permute, j.reader, cli_slots(ctx, share), &j.in,
                               shuffle_progress, &j, err);
     if (rc)
         shuffle_mix_explain(&j.mix, j.permute, j.reader, err);
-    cli_phase(ctx, "write");
-    x = j.permute ? slu_permute_blending(j.permute) : NULL;
+    cli_timing(ctx, "write");
+    x = j.permute ? slu_permute_mixer(j.permute) : NULL;
     if (!rc && x)
-        rc = shuffle_mix_report(&j.mix, x, slu_permute_phase(j.permute, 0, 0), j.header,
-                                &mix, err);
+        rc = shuffle_mix_report(&j.mix, x, slu_permute_period(j.permute, 0, 0),
+                                j.header, &mix, err);
     if (!rc && j.shards && mix)
         rc = slu_shards_report_add(j.shards, "mix", mix, err);
     if (!rc && j.shards)

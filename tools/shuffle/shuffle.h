@@ -80,7 +80,7 @@ SLU_MUST_USE int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger,
 
 /* ---- tools/shuffle/shuffle.c ---- */
 
-/* Without budget and blend. */
+/* Without budget and mix. */
 struct slu_permute_cfg shuffle_permute_cfg(const struct cli_ctx *ctx);
 /* Opens the input, and sets header and names; refuses what has no tokens. */
 SLU_MUST_USE int shuffle_open(struct job *j, struct slu_err *err);

@@ -23,10 +23,10 @@ int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err)
     if (mix && o->mix.by)
         return slu_fail(err, SLU_E_USAGE,
                         "--stage: --mix-by input is about all inputs at once, and each "
-                        "part has its own; blend by domain");
+                        "part has its own; mix by domain");
     if ((cli_flow_is(ctx, "count") || cli_flow_is(ctx, "mix")) && !mix)
         return slu_fail(err, SLU_E_USAGE,
-                        "--stage %s is about blends; add --mix, or begin with --stage "
+                        "--stage %s is about mixes; add --mix, or begin with --stage "
                         "scatter",
                         o->flow.stage);
     if (cli_flow_is(ctx, "finish") && o->shards.format < 0)
@@ -89,17 +89,16 @@ static int begin(void *flow, const struct slu_header *h, struct slu_names *names
     j->header = h;
     j->names = names;
     slu_shuffle_begin(q, h);
-    q->cfg.blend = j->mix.blend.n_source ? &j->mix.blend : NULL;
-    return j->reader && q->cfg.blend
-               ? shuffle_mix_open(&j->mix, j->reader, &q->cfg, err)
-               : SLU_OK;
+    q->cfg.mix = j->mix.mix.n_source ? &j->mix.mix : NULL;
+    return j->reader && q->cfg.mix ? shuffle_mix_open(&j->mix, j->reader, &q->cfg, err)
+                                   : SLU_OK;
 }
 
 static int judge(void *job, const struct slu_permute_result *r, struct slu_err *err)
 {
     struct job *j = job;
 
-    cli_phase(j->ctx, "write");
+    cli_timing(j->ctx, "write");
     return shuffle_shards_tails(j->ctx, &r->no_bucket, err);
 }
 
@@ -228,23 +227,23 @@ static int gather_shards(struct job *j, struct slu_err *err)
 static int report_mix(struct job *j, struct slu_err *err)
 {
     const struct slu_header *h = j->header;
-    const size_t n = (h->n_bucket ? h->n_bucket : 1) * (size_t)j->mix.blend.n_phase;
-    struct slu_blending *x = NULL;
-    struct slu_count *phase;
+    const size_t n = (h->n_bucket ? h->n_bucket : 1) * (size_t)j->mix.mix.n_period;
+    struct slu_mixer *x = NULL;
+    struct slu_count *stage;
     char *json = NULL;
 
-    if (!j->mix.blend.n_source)
+    if (!j->mix.mix.n_source)
         return SLU_OK;
-    phase = calloc(n, sizeof *phase);
-    int rc = phase ? slu_shuffle_took(&j->flow, &x, phase, err)
-                   : slu_fail_nomem(err, n * sizeof *phase);
+    stage = calloc(n, sizeof *stage);
+    int rc = stage ? slu_shuffle_took(&j->flow, &x, stage, err)
+                   : slu_fail_nomem(err, n * sizeof *stage);
     if (!rc)
-        rc = shuffle_mix_report(&j->mix, x, phase, h, &json, err);
+        rc = shuffle_mix_report(&j->mix, x, stage, h, &json, err);
     if (!rc)
         rc = slu_shards_report_add(j->shards, "mix", json, err);
     free(json);
-    free(phase);
-    slu_blending_free(x);
+    free(stage);
+    slu_mixer_free(x);
     return rc;
 }
 
@@ -295,7 +294,7 @@ static int write_all(void *job, struct slu_err *err)
     struct job *j = job;
     const struct opts *o = j->ctx->opts;
 
-    cli_phase(j->ctx, "write");
+    cli_timing(j->ctx, "write");
     j->in = j->flow.books.in;
     j->input_id = j->flow.books.stream;
     return cli_flow_is(j->ctx, "finish") ? finish(j, err)
@@ -352,7 +351,7 @@ static int run(struct job *j, struct slu_names *names, struct slu_err *err)
 
     j->flow.reader = j->reader;
     j->flow.cfg.budget_byte = cfg.budget_byte;
-    cli_phase(ctx, "read");
+    cli_timing(ctx, "read");
     int rc = cli_flow_run(ctx, cfg, false, &r, err);
     return rc ? rc : report(j, &r, err);
 }

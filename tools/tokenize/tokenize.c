@@ -495,13 +495,13 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         warn_left_out(ctx, sources);
     if (!rc)
         rc = slu_names_new(&names, err);
-    cli_phase(ctx, "tokenizer");
+    cli_timing(ctx, "tokenizer");
     if (!rc)
         rc = load_tokenizer(ctx, &tokenizer, &h, names, err);
     h.scores = o->score_field;
     if (!rc)
         rc = open_outputs(ctx, &out, &h, names, err);
-    cli_phase(ctx, "documents");
+    cli_timing(ctx, "documents");
     if (!rc) {
         struct slu_ingest_cfg cfg = {
             .tokenizer = tokenizer,

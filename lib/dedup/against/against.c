@@ -30,8 +30,8 @@ enum { ROW_WORDS = sizeof(struct row) / sizeof(uint64_t) };
 
 /* ---- making an index ---- */
 
-struct slu_contam_out {
-    struct slu_contam_cfg cfg;
+struct slu_against_out {
+    struct slu_against_cfg cfg;
     struct slu_ngram_maker maker;
     struct slu_buf pair; /* struct slu_entry: gram, item */
     struct slu_buf row, text;
@@ -45,14 +45,14 @@ struct slu_contam_out {
     struct row last;
 };
 
-int slu_contam_create(struct slu_contam_out **out, const struct slu_contam_cfg *cfg,
-                      struct slu_err *err)
+int slu_against_create(struct slu_against_out **out, const struct slu_against_cfg *cfg,
+                       struct slu_err *err)
 {
     *out = NULL;
     if (cfg->n < 1 || cfg->n > SLU_SHINGLE_MAX_N)
         return slu_fail(err, SLU_E_USAGE, "--ngram: from 1 to %d for an index",
                         SLU_SHINGLE_MAX_N);
-    struct slu_contam_out *o = calloc(1, sizeof *o);
+    struct slu_against_out *o = calloc(1, sizeof *o);
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
     o->cfg = *cfg;
@@ -61,7 +61,7 @@ int slu_contam_create(struct slu_contam_out **out, const struct slu_contam_cfg *
     return SLU_OK;
 }
 
-void slu_contam_abort(struct slu_contam_out *o)
+void slu_against_abort(struct slu_against_out *o)
 {
     if (!o)
         return;
@@ -73,7 +73,7 @@ void slu_contam_abort(struct slu_contam_out *o)
     free(o);
 }
 
-static int put_text(struct slu_contam_out *o, const char *s, size_t n, uint64_t *at,
+static int put_text(struct slu_against_out *o, const char *s, size_t n, uint64_t *at,
                     uint64_t *len, struct slu_err *err)
 {
     *at = o->text.len;
@@ -81,7 +81,7 @@ static int put_text(struct slu_contam_out *o, const char *s, size_t n, uint64_t 
     return n ? slu_buf_append(&o->text, s, n, err) : SLU_OK;
 }
 
-static int put_row(struct slu_contam_out *o, const struct slu_batch *b,
+static int put_row(struct slu_against_out *o, const struct slu_batch *b,
                    const struct slu_seg *s, uint64_t n_gram, struct slu_names *names,
                    struct slu_err *err)
 {
@@ -112,7 +112,7 @@ static int put_row(struct slu_contam_out *o, const struct slu_batch *b,
 }
 
 /* o->set becomes the item's distinct n-grams. */
-static int make_set(struct slu_contam_out *o, const uint64_t *word, size_t n_word,
+static int make_set(struct slu_against_out *o, const uint64_t *word, size_t n_word,
                     struct slu_err *err)
 {
     struct slu_hashes *s = &o->set;
@@ -133,9 +133,9 @@ static int make_set(struct slu_contam_out *o, const uint64_t *word, size_t n_wor
     return SLU_OK;
 }
 
-int slu_contam_add(struct slu_contam_out *o, const struct slu_batch *b,
-                   const struct slu_seq *q, const uint64_t *word, size_t n_word,
-                   struct slu_names *names, struct slu_err *err)
+int slu_against_add(struct slu_against_out *o, const struct slu_batch *b,
+                    const struct slu_seq *q, const uint64_t *word, size_t n_word,
+                    struct slu_names *names, struct slu_err *err)
 {
     int rc = make_set(o, word, n_word, err);
     size_t n = o->set.n;
@@ -163,7 +163,7 @@ int slu_contam_add(struct slu_contam_out *o, const struct slu_batch *b,
     return SLU_OK;
 }
 
-uint64_t slu_contam_items(const struct slu_contam_out *o, uint64_t *with_ngrams)
+uint64_t slu_against_items(const struct slu_against_out *o, uint64_t *with_ngrams)
 {
     *with_ngrams = o->with_ngrams;
     return o->n_item;
@@ -176,7 +176,7 @@ static int by_item(void *ctx, uint64_t a, uint64_t b)
 }
 
 /* Sections GRAMS, STARTS and ITEMS from sorted pairs, one pass each. */
-static int write_grams(struct slu_contam_out *o, struct slu_workfile_out *f,
+static int write_grams(struct slu_against_out *o, struct slu_workfile_out *f,
                        uint64_t *n_gram, struct slu_err *err)
 {
     struct slu_entry *e = (void *)o->pair.data;
@@ -208,7 +208,7 @@ static int write_grams(struct slu_contam_out *o, struct slu_workfile_out *f,
     return rc;
 }
 
-static int write_rest(struct slu_contam_out *o, struct slu_workfile_out *f,
+static int write_rest(struct slu_against_out *o, struct slu_workfile_out *f,
                       struct slu_err *err)
 {
     int rc = slu_workfile_section(f, ROWS, err);
@@ -231,8 +231,8 @@ static int write_rest(struct slu_contam_out *o, struct slu_workfile_out *f,
     return rc;
 }
 
-int slu_contam_close(struct slu_contam_out *o, const char *path,
-                     const uint8_t fingerprint[16], struct slu_err *err)
+int slu_against_close(struct slu_against_out *o, const char *path,
+                      const uint8_t fingerprint[16], struct slu_err *err)
 {
     struct slu_workfile_head head = {.kind = SLU_WORKFILE_INDEX, .of = 1};
     struct slu_workfile_out *f;
@@ -258,13 +258,13 @@ int slu_contam_close(struct slu_contam_out *o, const char *path,
         rc = slu_workfile_close(f, &head, SECTIONS, err);
     else
         slu_workfile_abort(f);
-    slu_contam_abort(o);
+    slu_against_abort(o);
     return rc;
 }
 
 /* ---- using one ---- */
 
-struct slu_contam {
+struct slu_against {
     enum slu_unit unit;
     uint64_t n, n_gram, n_item, n_length;
     uint64_t *gram, *start, *item, *length; /* owned */
@@ -273,14 +273,14 @@ struct slu_contam {
     struct slu_ngram_maker *maker;          /* owned: one for each length */
     struct slu_bloom *bloom;
     uint8_t *matched; /* owned, by gram */
-    struct slu_contam_count {
+    struct slu_against_count {
         /* last: the last document that was counted, from 1 */
         uint64_t n_matched, n_document, last;
     } * count; /* owned, by item */
     uint64_t n_booked;
 };
 
-bool slu_contam_is(const struct slu_workfile *f)
+bool slu_against_is(const struct slu_workfile *f)
 {
     const struct slu_workfile_head *h = slu_workfile_head(f);
 
@@ -325,7 +325,7 @@ static bool text_fits(uint64_t at, uint64_t n, uint64_t n_text)
 }
 
 /* What the rest relies on, whoever made the file. */
-static int check(const struct slu_contam *c, const struct slu_workfile *f,
+static int check(const struct slu_against *c, const struct slu_workfile *f,
                  struct slu_err *err)
 {
     const uint64_t *count = slu_workfile_head(f)->count;
@@ -354,7 +354,7 @@ static int check(const struct slu_contam *c, const struct slu_workfile *f,
     return SLU_OK;
 }
 
-static int read_all(struct slu_contam *c, struct slu_workfile *f, struct slu_err *err)
+static int read_all(struct slu_against *c, struct slu_workfile *f, struct slu_err *err)
 {
     const uint64_t *count = slu_workfile_head(f)->count;
     uint64_t n_text = (count[N_TEXT] + 7) / 8;
@@ -382,7 +382,7 @@ static int read_all(struct slu_contam *c, struct slu_workfile *f, struct slu_err
 }
 
 /* The arrays behind what the file has. */
-static int prepare(struct slu_contam *c, struct slu_err *err)
+static int prepare(struct slu_against *c, struct slu_err *err)
 {
     uint64_t n_block;
     int rc = slu_bloom_blocks(c->n_gram, 0.01, &n_block, err);
@@ -402,16 +402,16 @@ static int prepare(struct slu_contam *c, struct slu_err *err)
     return SLU_OK;
 }
 
-int slu_contam_open(struct slu_contam **out, struct slu_workfile *f,
-                    const uint8_t fingerprint[16], uint64_t budget_byte,
-                    struct slu_err *err)
+int slu_against_open(struct slu_against **out, struct slu_workfile *f,
+                     const uint8_t fingerprint[16], uint64_t budget_byte,
+                     struct slu_err *err)
 {
     const struct slu_workfile_head *h = slu_workfile_head(f);
     const uint64_t *count = h->count;
-    struct slu_contam *c;
+    struct slu_against *c;
 
     *out = NULL;
-    if (!slu_contam_is(f) || slu_workfile_n_section(f) != SECTIONS)
+    if (!slu_against_is(f) || slu_workfile_n_section(f) != SECTIONS)
         return bad(f, "it has other contents", err);
     if (count[N_GRAM] >> 40 || count[N_ITEM] >> 40 || count[N_POSTING] >> 40 ||
         count[N_TEXT] >> 40 || count[NGRAM] < 1 || count[NGRAM] > SLU_SHINGLE_MAX_N)
@@ -443,14 +443,14 @@ int slu_contam_open(struct slu_contam **out, struct slu_workfile *f,
     if (rc == SLU_OK)
         rc = prepare(c, err);
     if (rc) {
-        slu_contam_free(c);
+        slu_against_free(c);
         return rc;
     }
     *out = c;
     return SLU_OK;
 }
 
-void slu_contam_free(struct slu_contam *c)
+void slu_against_free(struct slu_against *c)
 {
     if (!c)
         return;
@@ -467,34 +467,34 @@ void slu_contam_free(struct slu_contam *c)
     free(c);
 }
 
-enum slu_unit slu_contam_unit(const struct slu_contam *c)
+enum slu_unit slu_against_unit(const struct slu_against *c)
 {
     return c->unit;
 }
 
-uint64_t slu_contam_n(const struct slu_contam *c)
+uint64_t slu_against_n(const struct slu_against *c)
 {
     return c->n;
 }
 
-uint64_t slu_contam_n_gram(const struct slu_contam *c)
+uint64_t slu_against_n_gram(const struct slu_against *c)
 {
     return c->n_gram;
 }
 
-uint64_t slu_contam_n_item(const struct slu_contam *c)
+uint64_t slu_against_n_item(const struct slu_against *c)
 {
     return c->n_item;
 }
 
-void slu_contam_scratch_release(struct slu_contam_scratch *s)
+void slu_against_scratch_release(struct slu_against_scratch *s)
 {
     slu_buf_release(&s->gram);
     slu_buf_release(&s->hit);
 }
 
 /* The number of n-gram g, UINT64_MAX if there is none. */
-static uint64_t number_of(const struct slu_contam *c, uint64_t g)
+static uint64_t number_of(const struct slu_against *c, uint64_t g)
 {
     uint64_t low = 0, high = c->n_gram;
 
@@ -511,8 +511,8 @@ static uint64_t number_of(const struct slu_contam *c, uint64_t g)
 enum { WINDOW = 1 << 16 }; /* n-grams that are looked for at a time */
 
 /* Those of the l-th length in word[from … from + n_word). */
-static int find_window(const struct slu_contam *c, uint64_t l, const uint64_t *word,
-                       size_t from, size_t n_word, struct slu_contam_scratch *s,
+static int find_window(const struct slu_against *c, uint64_t l, const uint64_t *word,
+                       size_t from, size_t n_word, struct slu_against_scratch *s,
                        struct slu_buf *match, struct slu_err *err)
 {
     slu_buf_clear(&s->gram);
@@ -525,7 +525,7 @@ static int find_window(const struct slu_contam *c, uint64_t l, const uint64_t *w
     if (!slu_bloom_test(c->bloom, g, n, n, s->hit.data))
         return SLU_OK;
     for (size_t i = 0; rc == SLU_OK && i < n; i++) {
-        struct slu_contam_match m = {0, from + i, c->length[l]};
+        struct slu_against_match m = {0, from + i, c->length[l]};
         if (!s->hit.data[i])
             continue;
         m.gram = number_of(c, g[i]);
@@ -535,9 +535,9 @@ static int find_window(const struct slu_contam *c, uint64_t l, const uint64_t *w
     return rc;
 }
 
-int slu_contam_find(const struct slu_contam *c, const uint64_t *word, size_t n_word,
-                    struct slu_contam_scratch *s, struct slu_buf *match,
-                    struct slu_err *err)
+int slu_against_find(const struct slu_against *c, const uint64_t *word, size_t n_word,
+                     struct slu_against_scratch *s, struct slu_buf *match,
+                     struct slu_err *err)
 {
     int rc = SLU_OK;
 
@@ -552,25 +552,26 @@ int slu_contam_find(const struct slu_contam *c, const uint64_t *word, size_t n_w
     return rc;
 }
 
-void slu_contam_book(struct slu_contam *c, const struct slu_contam_match *m, size_t n)
+void slu_against_book(struct slu_against *c, const struct slu_against_match *m,
+                      size_t n)
 {
     c->n_booked += n != 0;
     for (size_t i = 0; i < n; i++) {
         c->matched[m[i].gram] = 1;
         for (uint64_t k = c->start[m[i].gram]; k < c->start[m[i].gram + 1]; k++) {
-            struct slu_contam_count *t = &c->count[c->item[k]];
+            struct slu_against_count *t = &c->count[c->item[k]];
             t->n_document += t->last != c->n_booked;
             t->last = c->n_booked;
         }
     }
 }
 
-struct slu_contam_item slu_contam_item(const struct slu_contam *c, uint64_t i)
+struct slu_against_item slu_against_item(const struct slu_against *c, uint64_t i)
 {
     const struct row *r = &c->row[i];
     const char *text = (const char *)c->text;
 
-    return (struct slu_contam_item){
+    return (struct slu_against_item){
         .place = {r->source, r->document, r->offset},
         .source = text + r->at_source,
         .domain = text + r->at_domain,
@@ -584,7 +585,7 @@ struct slu_contam_item slu_contam_item(const struct slu_contam *c, uint64_t i)
     };
 }
 
-uint64_t slu_contam_matched(struct slu_contam *c, uint64_t *n_item)
+uint64_t slu_against_matched(struct slu_against *c, uint64_t *n_item)
 {
     uint64_t n = 0;
 

@@ -17,11 +17,11 @@
  * most of what is not there, 8 for each (item, n-gram) and 104 for each item. What does
  * not fit is SLU_E_LIMIT.
  *
- * Thread safety: one thread at a time on a handle, but slu_contam_find, which is safe
+ * Thread safety: one thread at a time on a handle, but slu_against_find, which is safe
  * from any thread with a scratch of its own.
  */
-#ifndef SLU_DEDUP_CONTAM_H
-#define SLU_DEDUP_CONTAM_H
+#ifndef SLU_AGAINST_H
+#define SLU_AGAINST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,67 +37,68 @@ struct slu_workfile;
 
 /* ---- making an index ---- */
 
-struct slu_contam_cfg {
+struct slu_against_cfg {
     enum slu_unit unit;
     uint64_t n, min_words; /* n from 1; min_words 0 is 1 */
     uint64_t budget_byte;
 };
 
-struct slu_contam_out;
+struct slu_against_out;
 
-SLU_MUST_USE int slu_contam_create(struct slu_contam_out **o,
-                                   const struct slu_contam_cfg *cfg,
-                                   struct slu_err *err);
+SLU_MUST_USE int slu_against_create(struct slu_against_out **o,
+                                    const struct slu_against_cfg *cfg,
+                                    struct slu_err *err);
 /* The next item, sequence q of b, and its words. names: where its source and domain
  * are. */
-SLU_MUST_USE int slu_contam_add(struct slu_contam_out *o, const struct slu_batch *b,
-                                const struct slu_seq *q, const uint64_t *word,
-                                size_t n_word, struct slu_names *names,
-                                struct slu_err *err);
+SLU_MUST_USE int slu_against_add(struct slu_against_out *o, const struct slu_batch *b,
+                                 const struct slu_seq *q, const uint64_t *word,
+                                 size_t n_word, struct slu_names *names,
+                                 struct slu_err *err);
 /* Items so far, and those that have n-grams. */
-uint64_t slu_contam_items(const struct slu_contam_out *o, uint64_t *with_ngrams);
+uint64_t slu_against_items(const struct slu_against_out *o, uint64_t *with_ngrams);
 /* Writes the file, whole or not at all; fingerprint: of the stream's tokenizer. Frees o
  * even when it fails. */
-SLU_MUST_USE int slu_contam_close(struct slu_contam_out *o, const char *path,
-                                  const uint8_t fingerprint[16], struct slu_err *err);
+SLU_MUST_USE int slu_against_close(struct slu_against_out *o, const char *path,
+                                   const uint8_t fingerprint[16], struct slu_err *err);
 /* NULL is legal. */
-void slu_contam_abort(struct slu_contam_out *o);
+void slu_against_abort(struct slu_against_out *o);
 
 /* ---- using one ---- */
 
-struct slu_contam;
+struct slu_against;
 
 /* Whether an index file is one of n-grams: its parameters say so. */
-bool slu_contam_is(const struct slu_workfile *f);
+bool slu_against_is(const struct slu_workfile *f);
 /* Reads all of f, which stays the caller's. fingerprint: of the stream that will be
  * compared; SLU_E_MISMATCH where tokens are the units and it is another. */
-SLU_MUST_USE int slu_contam_open(struct slu_contam **c, struct slu_workfile *f,
-                                 const uint8_t fingerprint[16], uint64_t budget_byte,
-                                 struct slu_err *err);
-void slu_contam_free(struct slu_contam *c);
-enum slu_unit slu_contam_unit(const struct slu_contam *c);
-uint64_t slu_contam_n(const struct slu_contam *c);
-uint64_t slu_contam_n_gram(const struct slu_contam *c);
-uint64_t slu_contam_n_item(const struct slu_contam *c);
+SLU_MUST_USE int slu_against_open(struct slu_against **c, struct slu_workfile *f,
+                                  const uint8_t fingerprint[16], uint64_t budget_byte,
+                                  struct slu_err *err);
+void slu_against_free(struct slu_against *c);
+enum slu_unit slu_against_unit(const struct slu_against *c);
+uint64_t slu_against_n(const struct slu_against *c);
+uint64_t slu_against_n_gram(const struct slu_against *c);
+uint64_t slu_against_n_item(const struct slu_against *c);
 
 /* An n-gram of a text that the index has. */
-struct slu_contam_match {
+struct slu_against_match {
     uint64_t gram;         /* its number in the index */
     uint64_t word, n_word; /* where in the text */
 };
 /* Zero before use; release frees. */
-struct slu_contam_scratch {
+struct slu_against_scratch {
     struct slu_buf gram, hit;
 };
-void slu_contam_scratch_release(struct slu_contam_scratch *s);
-/* Appends what matches of word[0 … n_word) to `match`, struct slu_contam_match each. */
-SLU_MUST_USE int slu_contam_find(const struct slu_contam *c, const uint64_t *word,
-                                 size_t n_word, struct slu_contam_scratch *s,
-                                 struct slu_buf *match, struct slu_err *err);
+void slu_against_scratch_release(struct slu_against_scratch *s);
+/* Appends what matches of word[0 … n_word) to `match`, struct slu_against_match each. */
+SLU_MUST_USE int slu_against_find(const struct slu_against *c, const uint64_t *word,
+                                  size_t n_word, struct slu_against_scratch *s,
+                                  struct slu_buf *match, struct slu_err *err);
 /* Books a document's n matches: which items it touched. */
-void slu_contam_book(struct slu_contam *c, const struct slu_contam_match *m, size_t n);
+void slu_against_book(struct slu_against *c, const struct slu_against_match *m,
+                      size_t n);
 
-struct slu_contam_item {
+struct slu_against_item {
     struct slu_origin place;
     const char *source, *domain,
         *id;                         /* borrowed, not terminated; domain, id may be 0 */
@@ -106,22 +107,22 @@ struct slu_contam_item {
     uint64_t n_matched;              /* of them, by what was booked */
     uint64_t n_document;             /* that matched one or more */
 };
-/* Item i < slu_contam_n_item, in the order of the index's stream. */
-struct slu_contam_item slu_contam_item(const struct slu_contam *c, uint64_t i);
-/* Adds up what was booked, for slu_contam_item: different n-grams, and items. Once. */
-uint64_t slu_contam_matched(struct slu_contam *c, uint64_t *n_item);
+/* Item i < slu_against_n_item, in the order of the index's stream. */
+struct slu_against_item slu_against_item(const struct slu_against *c, uint64_t i);
+/* Adds up what was booked, for slu_against_item: different n-grams, and items. Once. */
+uint64_t slu_against_matched(struct slu_against *c, uint64_t *n_item);
 
 /* ---- whole streams (against_run.c) ---- */
 
 /* All of r into o, unchanged to emit. text: as for slu_ngrams_cfg. */
 SLU_MUST_USE int
-slu_contam_build(struct slu_contam_out *o, struct slu_reader *r,
-                 const struct slu_shingler_cfg *text, unsigned n_threads,
-                 unsigned n_slots,
-                 int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err),
-                 void *ctx, struct slu_sum *total, struct slu_err *err);
+slu_against_build(struct slu_against_out *o, struct slu_reader *r,
+                  const struct slu_shingler_cfg *text, unsigned n_threads,
+                  unsigned n_slots,
+                  int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err),
+                  void *ctx, struct slu_sum *total, struct slu_err *err);
 
-struct slu_contam_run {
+struct slu_against_run {
     struct slu_shingler_cfg text; /* n is ignored, unit must be the index's */
     /* false: documents that match go. true: of them the paragraphs (ngrams_text.h) that
      * have a word of a match, or one within `window` words of it; of a document of
@@ -139,9 +140,9 @@ struct slu_contam_run {
     uint64_t n_paragraph;                   /* dropped out of others */
 };
 /* All of r through c. */
-SLU_MUST_USE int slu_contam_filter(struct slu_contam *c, struct slu_reader *r,
-                                   struct slu_contam_run *run, struct slu_sum *total,
-                                   struct slu_err *err);
+SLU_MUST_USE int slu_against_filter(struct slu_against *c, struct slu_reader *r,
+                                    struct slu_against_run *run, struct slu_sum *total,
+                                    struct slu_err *err);
 
 SLU_END_DECLS
 

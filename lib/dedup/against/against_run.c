@@ -9,7 +9,7 @@
 
 struct worker {
     struct slu_paras paras;
-    struct slu_contam_scratch scratch;
+    struct slu_against_scratch scratch;
     struct slu_buf step; /* int64_t for each paragraph */
 };
 
@@ -26,7 +26,7 @@ static void free_workers(struct worker *w, unsigned n)
 {
     for (unsigned i = 0; w && i < n; i++) {
         slu_paras_release(&w[i].paras);
-        slu_contam_scratch_release(&w[i].scratch);
+        slu_against_scratch_release(&w[i].scratch);
         slu_buf_release(&w[i].step);
     }
     free(w);
@@ -35,7 +35,7 @@ static void free_workers(struct worker *w, unsigned n)
 /* ---- into an index ---- */
 
 struct build {
-    struct slu_contam_out *o;
+    struct slu_against_out *o;
     struct slu_paras_finder *finder;
     struct worker *worker;
     struct slu_names *names;
@@ -77,7 +77,7 @@ static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 
     for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
         size_t n = *w++;
-        rc = slu_contam_add(t->o, b, &b->seq[i], w, n, t->names, err);
+        rc = slu_against_add(t->o, b, &b->seq[i], w, n, t->names, err);
         w += n;
     }
     if (rc)
@@ -86,11 +86,11 @@ static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     return t->emit(t->ctx, b, err);
 }
 
-int slu_contam_build(struct slu_contam_out *o, struct slu_reader *r,
-                     const struct slu_shingler_cfg *text, unsigned n_threads,
-                     unsigned n_slots,
-                     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err),
-                     void *ctx, struct slu_sum *total, struct slu_err *err)
+int slu_against_build(struct slu_against_out *o, struct slu_reader *r,
+                      const struct slu_shingler_cfg *text, unsigned n_threads,
+                      unsigned n_slots,
+                      int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err),
+                      void *ctx, struct slu_sum *total, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {build_work, build_emit};
     struct build t = {.o = o, .names = slu_reader_names(r), .emit = emit, .ctx = ctx};
@@ -118,8 +118,8 @@ struct doc {
 };
 
 struct filter {
-    struct slu_contam *c;
-    struct slu_contam_run *run;
+    struct slu_against *c;
+    struct slu_against_run *run;
     struct slu_paras_finder *finder;
     struct worker *worker;
     struct slu_sidecar docs, matches, drops;
@@ -146,8 +146,8 @@ static size_t first_para(const struct slu_paras *p, uint64_t w, bool ends)
 
 /* Appends the paragraphs that the matches take away. Each match takes a range of them;
  * their begins and ends are added up. */
-static int choose(const struct slu_contam_run *run, struct worker *w,
-                  const struct slu_contam_match *m, struct doc *d,
+static int choose(const struct slu_against_run *run, struct worker *w,
+                  const struct slu_against_match *m, struct doc *d,
                   struct slu_buf *drops, struct slu_err *err)
 {
     const struct slu_paras *p = &w->paras;
@@ -182,8 +182,8 @@ static int choose(const struct slu_contam_run *run, struct worker *w,
 
 static int by_gram(const void *a, const void *b)
 {
-    uint64_t x = ((const struct slu_contam_match *)a)->gram;
-    uint64_t y = ((const struct slu_contam_match *)b)->gram;
+    uint64_t x = ((const struct slu_against_match *)a)->gram;
+    uint64_t y = ((const struct slu_against_match *)b)->gram;
 
     return x < y ? -1 : x > y;
 }
@@ -191,7 +191,7 @@ static int by_gram(const void *a, const void *b)
 /* Of n matches of a document, one for each n-gram, their number. What is counted is
  * documents: text that repeats itself would have all items that have the n-gram looked
  * at again at every place, one document after another. */
-static uint64_t each_once(struct slu_contam_match *m, uint64_t n)
+static uint64_t each_once(struct slu_against_match *m, uint64_t n)
 {
     uint64_t to = 0;
 
@@ -227,13 +227,13 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
         rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
                             b->seq[i].len_tok, p, err);
         if (rc == SLU_OK)
-            rc = slu_contam_find(t->c, p->words.hash, p->words.n, &w->scratch, matches,
-                                 err);
-        d.n_match = (matches->len - had) / sizeof(struct slu_contam_match);
+            rc = slu_against_find(t->c, p->words.hash, p->words.n, &w->scratch, matches,
+                                  err);
+        d.n_match = (matches->len - had) / sizeof(struct slu_against_match);
         if (rc == SLU_OK && t->run->cut && d.n_match)
             rc = choose(t->run, w, (const void *)(matches->data + had), &d, drops, err);
         d.n_match = each_once((void *)(matches->data + had), d.n_match);
-        matches->len = had + d.n_match * sizeof(struct slu_contam_match);
+        matches->len = had + d.n_match * sizeof(struct slu_against_match);
         if (rc == SLU_OK)
             rc = slu_buf_append(docs, &d, sizeof d, err);
     }
@@ -270,11 +270,11 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     if (rc)
         return rc;
     const struct doc *d = (const void *)docs->data;
-    const struct slu_contam_match *m = (const void *)matches->data;
+    const struct slu_against_match *m = (const void *)matches->data;
     const struct slu_gram_run *drop = (const void *)drops->data;
     for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++, d++) {
         struct slu_seq q = b->seq[i];
-        slu_contam_book(t->c, m, d->n_match);
+        slu_against_book(t->c, m, d->n_match);
         t->run->n_match += d->n_match != 0;
         m += d->n_match;
         if (d->n_match && !d->left) {
@@ -306,9 +306,9 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     return rc;
 }
 
-int slu_contam_filter(struct slu_contam *c, struct slu_reader *r,
-                      struct slu_contam_run *run, struct slu_sum *total,
-                      struct slu_err *err)
+int slu_against_filter(struct slu_against *c, struct slu_reader *r,
+                       struct slu_against_run *run, struct slu_sum *total,
+                       struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {filter_work, filter_emit};
     struct filter t = {.c = c, .run = run};

@@ -44,8 +44,8 @@
  * In parts it is a flow over files, substring_flow.h. Thread safety: a run is on its
  * own.
  */
-#ifndef SLU_PASSAGES_H
-#define SLU_PASSAGES_H
+#ifndef SLU_SUBSTRING_H
+#define SLU_SUBSTRING_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,7 +58,7 @@
 
 SLU_BEGIN_DECLS
 
-#define SLU_PASSAGES_MIN_BUDGET (UINT64_C(8) << 20)
+#define SLU_SUBSTRING_MIN_BUDGET (UINT64_C(8) << 20)
 
 /* Ids that are not text; id[n] and further repeat id[0]. */
 struct slu_specials {
@@ -75,7 +75,7 @@ struct slu_passage {
     uint64_t len_tok;
 };
 
-struct slu_passages_cfg {
+struct slu_substring_cfg {
     uint64_t budget_byte;        /* for everything but the batches in flight */
     const char *tmpdir;          /* borrowed */
     unsigned n_threads, n_slots; /* batches in flight */
@@ -87,11 +87,11 @@ struct slu_passages_cfg {
     /* Takes the passages, in stream order; NULL: not wanted. */
     int (*passage)(void *ctx, const struct slu_passage *p, struct slu_err *err);
     /* Told what begins: "scan", "match", "ask", "sort", "write"; may be NULL. */
-    void (*phase)(void *ctx, const char *name);
+    void (*timing)(void *ctx, const char *name);
     void *ctx;
 };
 
-struct slu_passages_result {
+struct slu_substring_result {
     struct slu_count dropped; /* with the passages: their ids, whole sequences */
     uint64_t short_tok;       /* ids of stretches below min_keep_tok */
     uint64_t passages, passage_tok;
@@ -102,10 +102,10 @@ struct slu_passages_result {
 };
 
 /* Reads the whole of r, then tells its passages and emits its sequences. */
-SLU_MUST_USE int slu_passages_run(const struct slu_passages_cfg *cfg,
-                                  struct slu_reader *r, struct slu_sum *total,
-                                  struct slu_passages_result *result,
-                                  struct slu_err *err);
+SLU_MUST_USE int slu_substring_run(const struct slu_substring_cfg *cfg,
+                                   struct slu_reader *r, struct slu_sum *total,
+                                   struct slu_substring_result *result,
+                                   struct slu_err *err);
 
 SLU_END_DECLS
 

@@ -3,8 +3,8 @@
  *
  * Thread safety: one thread at a time on a handle.
  */
-#ifndef SLU_PASSAGES_CUT_H
-#define SLU_PASSAGES_CUT_H
+#ifndef SLU_SUBSTRING_CUT_H
+#define SLU_SUBSTRING_CUT_H
 
 #include <stdbool.h>
 #include <stdint.h>

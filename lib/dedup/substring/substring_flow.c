@@ -28,16 +28,16 @@ static const struct slu_table_spec tables[TABLES] = {
 /* With first occurrences, ranges take what hits and finds do not, and a little more. */
 enum { RANGES_SHARE = 12, SHARES = 64 };
 
-static void tell_phase(const struct slu_passages_flow *q, const char *name)
+static void tell_timing(const struct slu_substring_flow *q, const char *name)
 {
-    if (q->cfg.phase)
-        q->cfg.phase(q->cfg.ctx, name);
+    if (q->cfg.timing)
+        q->cfg.timing(q->cfg.ctx, name);
 }
 
 /* ---- sign ---- */
 
 struct sign {
-    struct slu_passages_flow *q;
+    struct slu_substring_flow *q;
     struct slu_flow *flow;
     struct slu_table *block;
     struct slu_scan *scan; /* a worker each */
@@ -117,12 +117,12 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     static const struct slu_side_ops ops = {sizeof(struct slu_buf), scan, put_blocks,
                                             release_blocks};
-    struct slu_passages_flow *q = ctx;
+    struct slu_substring_flow *q = ctx;
     const unsigned n = q->cfg.n_threads;
     struct sign t = {q, f, slu_flow_out(f, BLOCK), calloc(n, sizeof *t.scan), 0, 0};
     int rc = t.scan ? SLU_OK : slu_fail_nomem(err, n * sizeof *t.scan);
 
-    tell_phase(q, "scan");
+    tell_timing(q, "scan");
     for (unsigned i = 0; !rc && i < n; i++)
         rc = slu_scan_init(&t.scan[i], q->cfg.n_tok, err);
     if (!rc)
@@ -141,7 +141,7 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
 /* Runs whose ids touch or overlap are one, as far as its number of windows goes. */
 static bool touch(const void *ctx, uint64_t *row, const uint64_t *next)
 {
-    const struct slu_passages_flow *q = ctx;
+    const struct slu_substring_flow *q = ctx;
     const uint64_t place = *row >> RUN_BITS, end = place + (*row & MOST_RUN);
     const uint64_t at = *next >> RUN_BITS, stop = at + (*next & MOST_RUN);
     const uint64_t n = (stop > end ? stop : end) - place;
@@ -153,7 +153,7 @@ static bool touch(const void *ctx, uint64_t *row, const uint64_t *next)
 }
 
 struct meet {
-    struct slu_passages_flow *q;
+    struct slu_substring_flow *q;
     bool exact;                 /* match */
     struct slu_table *ask, *to; /* group; hits or finds */
     uint64_t n_asked, n_repeat;
@@ -194,10 +194,10 @@ static int meet(struct meet *m, struct slu_flow *f, unsigned in, struct slu_err 
 
 static int group(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
-    struct slu_passages_flow *q = ctx;
+    struct slu_substring_flow *q = ctx;
     struct meet m = {q, false, slu_flow_out(f, ASK), slu_flow_out(f, HIT), 0, 0};
 
-    tell_phase(q, "match");
+    tell_timing(q, "match");
     int rc = meet(&m, f, BLOCK, err);
     q->result.asked_blocks = m.n_asked;
     q->result.repeated_blocks = m.n_repeat;
@@ -206,7 +206,7 @@ static int group(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 static int match(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
-    struct slu_passages_flow *q = ctx;
+    struct slu_substring_flow *q = ctx;
     struct meet m = {q, true, NULL, slu_flow_out(f, FIND), 0, 0};
     int rc = meet(&m, f, WINDOW, err);
 
@@ -253,13 +253,13 @@ static int put_windows(void *ctx, struct slu_batch *b, void *side, struct slu_er
 static int ask(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     static const struct slu_side_ops ops = {.emit = put_windows};
-    struct slu_passages_flow *q = ctx;
+    struct slu_substring_flow *q = ctx;
     struct ask t = {
         f,
         {.special = &q->special, .n_tok = q->cfg.n_tok, .to = slu_flow_out(f, WINDOW)},
         0};
 
-    tell_phase(q, "ask");
+    tell_timing(q, "ask");
     int rc = slu_flow_in(f, ASK, &t.windows.asked, err);
     if (!rc)
         rc = slu_windows_begin(&t.windows, err);
@@ -273,7 +273,7 @@ static int ask(void *ctx, struct slu_flow *f, struct slu_err *err)
 /* ---- filter ---- */
 
 struct filter {
-    struct slu_passages_flow *q;
+    struct slu_substring_flow *q;
     struct slu_flow *flow;
     struct {
         struct slu_table *table;
@@ -390,7 +390,7 @@ static int tell(struct filter *t, const struct slu_batch *b, struct slu_err *err
 /* Tells and cuts the last sequence of t->out, which has ranges. */
 static int apply(struct filter *t, struct slu_err *err)
 {
-    struct slu_passages_result *r = &t->q->result;
+    struct slu_substring_result *r = &t->q->result;
     struct slu_batch *b = &t->out;
     struct slu_count before = slu_seq_count(b, &b->seq[b->n_seq - 1]);
     struct slu_count after = {0, 0, 0};
@@ -439,7 +439,7 @@ static int take_seq(struct filter *t, const struct slu_batch *b, size_t i,
 static int take_batch(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
 {
     struct filter *t = ctx;
-    const struct slu_passages_cfg *cfg = &t->q->cfg;
+    const struct slu_substring_cfg *cfg = &t->q->cfg;
     uint64_t end = t->n_place;
     int rc = SLU_OK;
 
@@ -459,17 +459,17 @@ static int take_batch(void *ctx, struct slu_batch *b, void *side, struct slu_err
 static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     static const struct slu_side_ops ops = {.emit = take_batch};
-    struct slu_passages_flow *q = ctx;
+    struct slu_substring_flow *q = ctx;
     struct filter t = {.q = q, .flow = f, .of = {{.from = NONE}, {.from = NONE}}};
     int rc = q->open ? q->open(q->cfg.ctx, err) : SLU_OK;
 
     t.cut.special = q->special;
     t.cut.min_keep_tok = q->cfg.min_keep_tok;
     slu_batch_init(&t.out, q->tok_bytes);
-    tell_phase(q, "sort");
+    tell_timing(q, "sort");
     if (!rc)
         rc = begin_filter(&t, err);
-    tell_phase(q, "write");
+    tell_timing(q, "write");
     if (!rc)
         rc = slu_flow_read(f, &ops, &t, err);
     slu_gaps_release(&t.cut);
@@ -482,7 +482,7 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
 {
-    const struct slu_passages_flow *q = ctx;
+    const struct slu_substring_flow *q = ctx;
 
     return slu_buf_printf(t, err, " tokens=%u", q->cfg.n_tok);
 }
@@ -499,13 +499,13 @@ static const struct slu_stage stages[] = {
      SLU_STAGE_IN({HIT, SLU_MINE}, {FIND, SLU_MINE}), 2, NULL, 0, 0, NULL, filter},
 };
 
-const struct slu_flow_spec slu_passages_flow_spec = {
+const struct slu_flow_spec slu_substring_flow_spec = {
     "substring", tables, stages, TABLES, sizeof stages / sizeof *stages};
 
-int slu_passages_begin(void *ctx, const struct slu_header *h, struct slu_names *names,
-                       struct slu_err *err)
+int slu_substring_begin(void *ctx, const struct slu_header *h, struct slu_names *names,
+                        struct slu_err *err)
 {
-    struct slu_passages_flow *q = ctx;
+    struct slu_substring_flow *q = ctx;
 
     (void)names;
     q->tok_bytes = h->tok_bytes;
@@ -518,15 +518,15 @@ int slu_passages_begin(void *ctx, const struct slu_header *h, struct slu_names *
                         : SLU_OK;
 }
 
-int slu_passages_run(const struct slu_passages_cfg *cfg, struct slu_reader *r,
-                     struct slu_sum *total, struct slu_passages_result *result,
-                     struct slu_err *err)
+int slu_substring_run(const struct slu_substring_cfg *cfg, struct slu_reader *r,
+                      struct slu_sum *total, struct slu_substring_result *result,
+                      struct slu_err *err)
 {
-    struct slu_passages_flow q = {.cfg = *cfg};
-    const struct slu_flow_cfg flow = {.spec = &slu_passages_flow_spec,
+    struct slu_substring_flow q = {.cfg = *cfg};
+    const struct slu_flow_cfg flow = {.spec = &slu_substring_flow_spec,
                                       .reader = r,
                                       .ctx = &q,
-                                      .begin = slu_passages_begin,
+                                      .begin = slu_substring_begin,
                                       .budget_byte = cfg->budget_byte,
                                       .tmpdir = cfg->tmpdir,
                                       .n_threads = cfg->n_threads,
@@ -538,9 +538,9 @@ int slu_passages_run(const struct slu_passages_cfg *cfg, struct slu_reader *r,
         return slu_fail(err, SLU_E_USAGE,
                         "passages of %u tokens are not between %d and %d", cfg->n_tok,
                         SLU_PASSAGE_MIN_TOK, SLU_PASSAGE_MAX_TOK);
-    if (cfg->budget_byte < SLU_PASSAGES_MIN_BUDGET)
+    if (cfg->budget_byte < SLU_SUBSTRING_MIN_BUDGET)
         return slu_fail(err, SLU_E_LIMIT, "%u MiB is the least memory for passages",
-                        (unsigned)(SLU_PASSAGES_MIN_BUDGET >> 20));
+                        (unsigned)(SLU_SUBSTRING_MIN_BUDGET >> 20));
     if (cfg->passage)
         rc = slu_ranges_new(&q.ranges, cfg->budget_byte / SHARES * RANGES_SHARE,
                             cfg->tmpdir, cfg->n_threads, cfg->n_tok, err);

@@ -1,5 +1,5 @@
 /* substring_flow.h - repeated passages as a flow (lib/flow/flow.h): in one process
- * (substring.h, slu_passages_run), or in parts, each in a process of its own, on any
+ * (substring.h, slu_substring_run), or in parts, each in a process of its own, on any
  * machine that sees the same work folder.
  *
  *   sign    part I of N reads its stream: its blocks
@@ -29,23 +29,23 @@
  *
  * Thread safety: one thread at a time on a handle.
  */
-#ifndef SLU_PASSAGES_FLOW_H
-#define SLU_PASSAGES_FLOW_H
+#ifndef SLU_SUBSTRING_FLOW_H
+#define SLU_SUBSTRING_FLOW_H
 
 #include "lib/dedup/substring/substring.h"
 #include "lib/dedup/substring/substring_walk.h"
 #include "lib/flow/flow.h"
 
-extern const struct slu_flow_spec slu_passages_flow_spec;
+extern const struct slu_flow_spec slu_substring_flow_spec;
 
 /* The flow's ctx. */
-struct slu_passages_flow {
-    struct slu_passages_cfg cfg; /* budgets and slots apart: they are the flow's */
+struct slu_substring_flow {
+    struct slu_substring_cfg cfg; /* budgets and slots apart: they are the flow's */
     /* Filter, in parts: opens the stream that is written, with cfg.ctx; the caller ends
      * it. */
     int (*open)(void *ctx, struct slu_err *err);
 
-    struct slu_passages_result result;
+    struct slu_substring_result result;
     uint64_t asked_windows, repeated_windows;
 
     struct slu_specials special; /* private, of the stream, as its width is */
@@ -54,7 +54,7 @@ struct slu_passages_flow {
 };
 
 /* The flow's begin. */
-SLU_MUST_USE int slu_passages_begin(void *q, const struct slu_header *h,
-                                    struct slu_names *names, struct slu_err *err);
+SLU_MUST_USE int slu_substring_begin(void *q, const struct slu_header *h,
+                                     struct slu_names *names, struct slu_err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* substring_match.h - what follows from blocks, and then from windows, that meet
  * (steps 2 and 3 of substring.h). Private to lib/dedup/substring.
  */
-#ifndef SLU_PASSAGES_MATCH_H
-#define SLU_PASSAGES_MATCH_H
+#ifndef SLU_SUBSTRING_MATCH_H
+#define SLU_SUBSTRING_MATCH_H
 
 #include <stdint.h>
 

@@ -9,8 +9,8 @@
  *
  * Thread safety: one thread at a time on a handle.
  */
-#ifndef SLU_PASSAGES_RANGES_H
-#define SLU_PASSAGES_RANGES_H
+#ifndef SLU_SUBSTRING_RANGES_H
+#define SLU_SUBSTRING_RANGES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -21,8 +21,8 @@
  *
  * Thread safety: a slu_scan belongs to one thread; the functions are otherwise pure.
  */
-#ifndef SLU_PASSAGES_SCAN_H
-#define SLU_PASSAGES_SCAN_H
+#ifndef SLU_SUBSTRING_SCAN_H
+#define SLU_SUBSTRING_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  *
  * Pure functions on the caller's state; safe from any thread.
  */
-#ifndef SLU_PASSAGES_WALK_H
-#define SLU_PASSAGES_WALK_H
+#ifndef SLU_SUBSTRING_WALK_H
+#define SLU_SUBSTRING_WALK_H
 
 #include <stdbool.h>
 #include <stddef.h>

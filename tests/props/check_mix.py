@@ -19,7 +19,7 @@ need("tokenize", "decompose", "pack", "shuffle", "inspect")
 try:
     import xxhash
 except ImportError:
-    print("skip blend: needs the package xxhash")
+    print("skip mix: needs the package xxhash")
     sys.exit(0)
 
 ONE = 10**6
@@ -176,7 +176,7 @@ def case(r, number):
         return result(False, what, "%d sequences, the model has %d" % (len(records(out)), len(want)))
     got = s["mix"]
     for x in got["sources"]:
-        for p, y in enumerate(x["phases"]):
+        for p, y in enumerate(x["periods"]):
             if y["tokens"] != took[p][x["name"]]:
                 return result(False, what, "the report says %s of %s" % (y, x["name"]))
         if x["available"]["tokens"] != has[x["name"]]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What pack --phase promises: pack_phases.py PART... in an empty folder (see pack_phases.sh).
+"""What pack --stage promises: pack_stages.py PART... in an empty folder (see pack_stages.sh).
 
 Parts: equal refused damaged killed. FULL=1: a larger corpus.
 """
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from phases import BIN, FULL, Run, must, result, sha
+from stages import BIN, FULL, Run, must, result, sha
 
 
 def corpus(path, n, seed):
@@ -42,8 +42,8 @@ def make(ns=(1, 3, 8)):
 
 
 def steps(work, n, ranges, options, prefix):
-    """(phase, part, argv) of each, in order."""
-    base = ["pack"] + options + ["--work", work, "--phase"]
+    """(stage, part, argv) of each, in order."""
+    base = ["pack"] + options + ["--work", work, "--stage"]
     many = ["--ranges", str(ranges)] if ranges != n else []
     for i in range(n):
         yield "count", i, base + ["count", "--part", "%d/%d" % (i, n), "%s%d-%d.tks" % (prefix, n, i)]
@@ -63,11 +63,11 @@ def cat(work, n, ranges):
 
 
 def whole(work, n, ranges, options, prefix, stats=None):
-    for phase, part, argv in steps(work, n, ranges, options, prefix):
-        name = "s-%s-%d.json" % (phase, part)
+    for stage, part, argv in steps(work, n, ranges, options, prefix):
+        name = "s-%s-%d.json" % (stage, part)
         must(argv + ["--stats", name])
         if stats is not None:
-            stats.append((phase, json.load(open(name))))
+            stats.append((stage, json.load(open(name))))
     return cat(work, n, ranges)
 
 
@@ -87,10 +87,10 @@ def clear(work, n, ranges):
 
 
 def total(stats, program, key):
-    """tokens, sequences, documents of a row of the ledger, over a phase's parts."""
+    """tokens, sequences, documents of a row of the ledger, over a stage's parts."""
     n = [0, 0, 0]
-    for phase, s in stats:
-        if phase == program:
+    for stage, s in stats:
+        if stage == program:
             for i, k in enumerate(("tokens", "sequences", "documents")):
                 v = s[k].get(key, 0)
                 n[i] += sum(v.values()) if isinstance(v, dict) else v
@@ -180,19 +180,19 @@ def nothing():
 
 
 def plans(options):
-    """--save-plan and --apply-plan of --phase plan."""
+    """--save-plan and --apply-plan of --stage plan."""
     must(["pack"] + options + ["--save-plan", "one.plan", "-o", "one.tks", "q1-0.tks"])
-    for phase, _, argv in steps("w", 3, 3, options, "q"):
-        must(argv + (["--save-plan", "parts.plan"] if phase == "plan" else []))
+    for stage, _, argv in steps("w", 3, 3, options, "q"):
+        must(argv + (["--save-plan", "parts.plan"] if stage == "plan" else []))
     result(sha("one.plan") == sha("parts.plan"), "--save-plan: the plan of the one run")
     clear("w", 3, 3)
-    for phase, _, argv in steps("w", 3, 3, options, "q"):
-        must(argv + (["--apply-plan", "one.plan"] if phase == "plan" else []))
+    for stage, _, argv in steps("w", 3, 3, options, "q"):
+        must(argv + (["--apply-plan", "one.plan"] if stage == "plan" else []))
     result(facts(cat("w", 3, 3)) == facts("one.tks"), "--apply-plan: the bins of the one run")
     clear("w", 3, 3)
     must(["pack", "--length", "128", "--save-plan", "other.plan", "-o", "x.tks", "q3-0.tks"])
-    for phase, i, argv in steps("w", 3, 3, options, "q"):
-        if phase == "plan":
+    for stage, i, argv in steps("w", 3, 3, options, "q"):
+        if stage == "plan":
             r = Run(argv + ["--apply-plan", "other.plan"])
             result(r.line(1) and "plan is for other data" in r.err, "a plan for other data is refused", r)
             break
@@ -216,20 +216,20 @@ def refused():
                            (["--plan"], "--plan compares"),
                            (["--save-plan", "x"], "--save-plan goes with --stage plan"),
                            (["--apply-plan", "one.plan"], "--apply-plan goes with --stage plan")):
-        no("%s has no phases" % extra[0], message, base + extra + work + ["--phase", "count", "--part", "0/2", "q2-0.tks"], 2)
-    no("--part without --phase", "use --stage", base + ["--part", "0/2", "q2-{part}.tks"], 2)
-    no("--work without --phase", "--work goes with --stage", base + work + ["q2-0.tks"], 2)
-    no("no --work", "needs --work", base + ["--phase", "count", "--part", "0/2", "q2-0.tks"], 2)
-    no("no --part", "needs --part", base + work + ["--phase", "count", "q2-0.tks"], 2)
-    no("plan with --part", "leave --part out", base + work + ["--phase", "plan", "--part", "0/2"], 2)
-    no("plan with a stream", "reads no stream", base + work + ["--phase", "plan", "q2-0.tks"], 2)
-    no("count with -o", "writes to --work only", base + work + ["--phase", "count", "--part", "0/2", "-o", "x", "q2-0.tks"], 2)
-    no("gather with --ranges", "takes no --ranges", base + work + ["--phase", "gather", "--part", "0/2", "--ranges", "2", "-o", "x"], 2)
+        no("%s has no phases" % extra[0], message, base + extra + work + ["--stage", "count", "--part", "0/2", "q2-0.tks"], 2)
+    no("--part without --stage", "use --stage", base + ["--part", "0/2", "q2-{part}.tks"], 2)
+    no("--work without --stage", "--work goes with --stage", base + work + ["q2-0.tks"], 2)
+    no("no --work", "needs --work", base + ["--stage", "count", "--part", "0/2", "q2-0.tks"], 2)
+    no("no --part", "needs --part", base + work + ["--stage", "count", "q2-0.tks"], 2)
+    no("plan with --part", "leave --part out", base + work + ["--stage", "plan", "--part", "0/2"], 2)
+    no("plan with a stream", "reads no stream", base + work + ["--stage", "plan", "q2-0.tks"], 2)
+    no("count with -o", "writes to --work only", base + work + ["--stage", "count", "--part", "0/2", "-o", "x", "q2-0.tks"], 2)
+    no("gather with --ranges", "takes no --ranges", base + work + ["--stage", "gather", "--part", "0/2", "--ranges", "2", "-o", "x"], 2)
     os.makedirs("w", exist_ok=True)
-    no("plan without counts", "no count files", base + work + ["--phase", "plan"])
+    no("plan without counts", "no count files", base + work + ["--stage", "plan"])
     no("scatter without a plan", "plan is missing; run --stage plan",
-       base + work + ["--phase", "scatter", "--part", "0/2", "-o", "x", "q2-0.tks"])
-    no("gather without a plan", "plan is missing", base + work + ["--phase", "gather", "--part", "0/2", "-o", "x"])
+       base + work + ["--stage", "scatter", "--part", "0/2", "-o", "x", "q2-0.tks"])
+    no("gather without a plan", "plan is missing", base + work + ["--stage", "gather", "--part", "0/2", "-o", "x"])
     all_of = list(steps("w", 2, 2, options, "q"))
     must(all_of[0][2])
     no("plan without a part", "count.1-of-2 is missing; run --stage count --part 1/2", all_of[2][2])
@@ -237,7 +237,7 @@ def refused():
     r = must(all_of[0][2] + ["-v"])
     result("was there already" in r.err, "count: done is done", r)
     must(all_of[1][2])
-    must(["pack"] + options + work + ["--phase", "count", "--part", "0/3", "q3-0.tks"])
+    must(["pack"] + options + work + ["--stage", "count", "--part", "0/3", "q3-0.tks"])
     no("plan with counts of two jobs", "of 2 parts and of 3", all_of[2][2])
     os.unlink("w/count.0-of-3")
     must(all_of[2][2])
@@ -246,7 +246,7 @@ def refused():
     no("plan with other options", "pack=bfd, and this is pack=ffd", all_of[2][2] + ["--method", "ffd"])
     no("scatter with other options", "long=split, and this is long=drop", all_of[3][2] + ["--long", "drop"])
     no("scatter of another number of parts", "plan: is of 2 parts, and this is part 0/3",
-       base + work + ["--phase", "scatter", "--part", "0/3", "-o", "x", "q3-0.tks"])
+       base + work + ["--stage", "scatter", "--part", "0/3", "-o", "x", "q3-0.tks"])
     no("scatter of another stream", "not the one that w/count.0-of-2 was made from", all_of[3][2][:-1] + ["q2-1.tks"])
     result(not os.path.exists("w-passed.0") and not os.path.exists("w/scatter.0-of-2"), "and leaves nothing")
     must(["tokenize", "-t", "builtin", "--domain-field", "domain", "-o", "t.tks", "c.jsonl"])
@@ -258,10 +258,10 @@ def refused():
     no("gather of scatter files of other ranges", "has 3 ranges, and this is --part 0/2", all_of[5][2])
     must(all_of[4][2] + ["-f"])
     no("gather of a range that is none", "has 2 ranges, and this is --part 0/3",
-       base + work + ["--phase", "gather", "--part", "0/3", "-o", "x"])
+       base + work + ["--stage", "gather", "--part", "0/3", "-o", "x"])
     no("gather with other options", "fill=pad, and this is fill=drop", all_of[5][2] + ["--fill", "drop"])
     # A count that is made again from another stream: the plan, and what follows, is not of it.
-    must(["pack"] + options + work + ["--phase", "count", "--part", "0/2", "-f", "q2-1.tks"])
+    must(["pack"] + options + work + ["--stage", "count", "--part", "0/2", "-f", "q2-1.tks"])
     no("scatter that is done, of another count", "was made from w/count.0-of-2", all_of[3][2])
     os.unlink("w-passed.0")
     no("scatter of a count that is not the plan's", "not what the plan was made of", all_of[3][2])
@@ -276,16 +276,16 @@ def refused():
     result(facts(cat("w", 2, 2)) == facts("one.tks"), "and -f begins again")
     again(all_of, work, base)
     clear("w", 2, 2)
-    r = Run(["pack", "--long", "error", "--length", "64"] + work + ["--phase", "count", "--part", "0/2", "p2-0.tks"])
+    r = Run(["pack", "--long", "error", "--length", "64"] + work + ["--stage", "count", "--part", "0/2", "p2-0.tks"])
     result(r.line(1) and "more than a bin's 64" in r.err and not os.path.exists("w/count.0-of-2"), "--long error", r)
 
 
 def again(all_of, work, base):
     """What is there, and what it was made from, is the same: nothing is done. What was removed is made again."""
-    for phase, i, argv in all_of[3:]:
+    for stage, i, argv in all_of[3:]:
         r = must(argv + ["-v", "--stats", "s.json"])
         result("is there already" in r.err and json.load(open("s.json"))["skipped"],
-               "--phase %s --part %d: done is done" % (phase, i), r)
+               "--stage %s --part %d: done is done" % (stage, i), r)
     was = sha("w/scatter.1-of-2", "w-passed.1")
     os.unlink("w/scatter.1-of-2")
     must(all_of[4][2])
@@ -336,11 +336,11 @@ def damaged():
             bad += not r.line(1)
         with open(path, "wb") as f:
             f.write(data)
-        result(bad == 0, "%s damaged or cut, as --phase %s sees it" % (name, argv[argv.index("--phase") + 1]), r)
+        result(bad == 0, "%s damaged or cut, as --stage %s sees it" % (name, argv[argv.index("--stage") + 1]), r)
         result(sha(out) == was, "and %s is what it was" % out)
     # Files of other kinds, and other programs'.
     for name, other, say, argv in (
-            ("plan", "count.0-of-2", "is part 0/2 of a phase, and this is one of all parts", all_of[3][2]),
+            ("plan", "count.0-of-2", "is part 0/2 of a stage, and this is one of all parts", all_of[3][2]),
             ("scatter.0-of-2", "count.0-of-2", "was made with stage=count, and this is stage=scatter", all_of[5][2]),
             ("scatter.0-of-2", "scatter.1-of-2", "is part 1/2, and this 0/2", all_of[5][2])):
         data = open("w/" + name, "rb").read()
@@ -351,12 +351,12 @@ def damaged():
             f.write(data)
     shutil.copy("q2-0.tks", "w/scatter.0-of-2")
     forget("w-bins.0")
-    no("a stream is no scatter file", "not a work file that sluice wrote; remove it and run its phase again", all_of[5][2])
+    no("a stream is no scatter file", "not a work file that sluice wrote; remove it and run its stage again", all_of[5][2])
 
 
-def unmade(phase, part, argv):
+def unmade(stage, part, argv):
     """Removes what the job writes. A file whose name is free gets it in one step: a kill leaves nothing else."""
-    written = ["w/" + f for f in os.listdir("w") if f == phase or f.startswith("%s.%d-" % (phase, part))]
+    written = ["w/" + f for f in os.listdir("w") if f == stage or f.startswith("%s.%d-" % (stage, part))]
     if "-o" in argv:
         out = argv[argv.index("-o") + 1]
         written += [out, out + ".manifest.json"]
@@ -372,10 +372,10 @@ def killed():
     rng = random.Random(11)
     all_of = list(steps("w", 2, 2, options, "q"))
     os.mkdir("w")  # all may be killed before they make it
-    for k, (phase, part, argv) in enumerate(all_of):
+    for k, (stage, part, argv) in enumerate(all_of):
         killed = 0
         for _ in range(4):
-            unmade(phase, part, argv)
+            unmade(stage, part, argv)
             began = time.time()
             p = subprocess.Popen([BIN + argv[0]] + argv[1:], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(rng.random() * 0.02)
@@ -383,8 +383,8 @@ def killed():
             killed += p.wait() == -signal.SIGKILL
         left = [f for f in os.listdir("w") + os.listdir(".") if ".tmp" in f]
         must(argv)
-        result(not left, "kill -9 in --phase %s --part %d (%d of 4 in time), and again" % (phase, part, killed), left)
-    result(facts(cat("w", 2, 2)) == want, "kill -9 in each phase: the records of the one run")
+        result(not left, "kill -9 in --stage %s --part %d (%d of 4 in time), and again" % (stage, part, killed), left)
+    result(facts(cat("w", 2, 2)) == want, "kill -9 in each stage: the records of the one run")
     clear("w", 2, 2)
 
 

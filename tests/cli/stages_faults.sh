@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2154
-# phases_faults.sh - every phase of dedup, pack and shuffle with a call that fails: memory, threads, files.
+# stages_faults.sh - every stage of dedup, pack and shuffle with a call that fails: memory, threads, files.
 # check-more: longer
 
 have tokenize dedup decompose pack shuffle || return 0
 if [ -n "$SHIM" ]; then
-    "$PYTHON" "$top/tests/cli/phases_faults.py" io,memory
+    "$PYTHON" "$top/tests/cli/stages_faults.py" io,memory
 else
     skip "calls that fail: not under sanitizers"
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every phase with one call failing: phases_faults.py CALLS [JOB...] in an empty folder (see phases_faults.sh).
+"""Every stage with one call failing: stages_faults.py CALLS [JOB...] in an empty folder (see stages_faults.sh).
 
-CALLS: io, memory, or names of tests/shim/fault.c with commas between. Call 1, 2, 3 … of a phase's last part fails, until
+CALLS: io, memory, or names of tests/shim/fault.c with commas between. Call 1, 2, 3 … of a stage's last part fails, until
 a run comes as far as its end; a sample of them without FULL=1. Each run says in a line what failed and ends with 1, or
 does what it should. Then no file of the work folder or output is another than it would be, but for what a set of shards
 has before it is finished, and the same run again, without a fault, makes what was missing.
@@ -14,8 +14,8 @@ import shutil
 import subprocess
 import sys
 
-from phases import BIN, FULL, MORE, SHIM, result
-from phases_jobs import JOBS, must, prepare
+from stages import BIN, FULL, MORE, SHIM, result
+from stages_jobs import JOBS, must, prepare
 
 GROUPS = {"io": ["read", "write", "open", "sync", "close", "name", "truncate", "mkdir", "stdio"] if FULL else ["io"],
           "memory": ["memory", "map", "thread"]}
@@ -90,8 +90,8 @@ def job(name, calls):
     os.chdir("now")
     prepare()
     steps = list(JOBS[name]())
-    for i, (phase, argv) in enumerate(steps):
-        last = i + 1 == len(steps) or steps[i + 1][0] != phase
+    for i, (stage, argv) in enumerate(steps):
+        last = i + 1 == len(steps) or steps[i + 1][0] != stage
         if last:
             os.chdir("..")
             copy("now", "before")
@@ -103,7 +103,7 @@ def job(name, calls):
         os.chdir("..")
         for call in calls:
             tried, bad = loop(argv, call, "before", good)
-            result(not bad, "%s --phase %s: %s fails (%d runs)" % (name, phase, call, tried),
+            result(not bad, "%s --stage %s: %s fails (%d runs)" % (name, stage, call, tried),
                    "%d bad\n%s" % (len(bad), "\n".join(bad[:2])))
         os.chdir("now")
     os.chdir("..")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What shuffle --phase promises: shuffle_phases.py PART... in an empty folder (see shuffle_phases.sh).
+"""What shuffle --stage promises: shuffle_stages.py PART... in an empty folder (see shuffle_stages.sh).
 
-Parts: streams shards blends refused damaged forged killed. FULL=1: more parts and ranges, more places.
+Parts: streams shards mixes refused damaged forged killed. FULL=1: more parts and ranges, more places.
 """
 import glob
 import json
@@ -12,7 +12,7 @@ import shutil
 import struct
 import sys
 
-from phases import FULL, Run, SHIM, must, result, sections, sha
+from stages import FULL, Run, SHIM, must, result, sections, sha
 
 PIECES = 8  # streams that all the input is in; some are empty
 SEED = ["--seed", "4"]
@@ -65,24 +65,24 @@ def share(streams, n):
 
 def scatters(streams, work, n, ranges, extra=()):
     for i, s in enumerate(share(streams, n)):
-        yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--phase", "scatter", "--part", "%d/%d" % (i, n),
+        yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--stage", "scatter", "--part", "%d/%d" % (i, n),
                                                        "--ranges", str(ranges)] + s
 
 
 def counts(streams, work, n, extra=()):
     for i, s in enumerate(share(streams, n)):
-        yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--phase", "count", "--part", "%d/%d" % (i, n)] + s
-    yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--phase", "mix"]
+        yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--stage", "count", "--part", "%d/%d" % (i, n)] + s
+    yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--stage", "mix"]
 
 
 def gathers(work, ranges, out, extra=()):
     for j in range(ranges):
-        yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--phase", "gather", "--part", "%d/%d" % (j, ranges),
+        yield ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--stage", "gather", "--part", "%d/%d" % (j, ranges),
                                                        "-o", out]
 
 
 def finish(work, out, extra=()):
-    return ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--phase", "finish", "-o", out]
+    return ["shuffle", "-q"] + SEED + list(extra) + ["--work", work, "--stage", "finish", "-o", out]
 
 
 def ledger(argv, sums):
@@ -214,7 +214,7 @@ def shards():
     result(r.clear_failure() and "--tails drop" in r.err, "tails are refused in scatter", r)
 
 
-def blends():
+def mixes():
     label = pieces("l", True)
     size = ["--shard-sequences", "64"]
     for what, extra, grid in (
@@ -226,9 +226,9 @@ def blends():
             one_set(label, what, n, r, ["--format", "wds"] + extra, size, mix=True)
         one_stream(label, what, 3, 5, extra, mix=True)
     # Equal places on a source's line: the order of the parts decides, as that of the input does.
-    one_stream(["l0.tks", "l0.tks", "l1.tks", "l0.tks", "l3.tks", "l3.tks", "l2.tks", "l0.tks"], "equal sequences in a blend", 8, 5,
+    one_stream(["l0.tks", "l0.tks", "l1.tks", "l0.tks", "l3.tks", "l3.tks", "l2.tks", "l0.tks"], "equal sequences in a mix", 8, 5,
                ["--mix", "web=0.5,code=0.5", "--max-tokens", "53333"], mix=True)
-    one_set(["l0.tks", "l0.tks", "l0.tks"], "equal sequences in a blend", 3, 2,
+    one_set(["l0.tks", "l0.tks", "l0.tks"], "equal sequences in a mix", 3, 2,
             ["--format", "wds", "--mix", "web=0.5,code=0.5", "--max-tokens", "40001"], size, mix=True)
 
 
@@ -257,78 +257,78 @@ def refused():
         good = r.status == status and re.fullmatch(r"shuffle: .{3}.*\n", r.err) and re.search(say, r.err)
         result(good and before == tree("good") and not os.path.exists("x"), what, r)
 
-    def phase(name, part=None, extra=(), stream=(), work="good", base=None):
-        return (SEED + (WDS if base is None else base) + list(extra) + ["--work", work, "--phase", name] +
+    def stage(name, part=None, extra=(), stream=(), work="good", base=None):
+        return (SEED + (WDS if base is None else base) + list(extra) + ["--work", work, "--stage", name] +
                 (["--part", part] if part else []) + list(stream))
 
     first = share(label, 3)[0]
     gather = ["-o", "x"] + SIZE
     before = os.stat("good/scatter.0-of-3").st_mtime_ns
-    r = must(["shuffle"] + phase("scatter", "0/3", ["--ranges", "4", "--stats", "s.json"], first))
+    r = must(["shuffle"] + stage("scatter", "0/3", ["--ranges", "4", "--stats", "s.json"], first))
     result(json.load(open("s.json"))["skipped"] and os.stat("good/scatter.0-of-3").st_mtime_ns == before, "scatter is skipped", r)
-    no("another seed", ["--seed", "5"] + WDS + ["--work", "good", "--phase", "scatter", "--part", "0/3", "--ranges", "4"] + first,
+    no("another seed", ["--seed", "5"] + WDS + ["--work", "good", "--stage", "scatter", "--part", "0/3", "--ranges", "4"] + first,
        "was made with seed=4, and this is seed=5")
-    no("another sample", phase("scatter", "0/3", ["--ranges", "4", "--sample", "0.5"], first), "sample=0.5")
-    no("other ranges", phase("scatter", "0/3", ["--ranges", "5"], first), "ranges=4, and this is ranges=5")
-    no("another input", phase("scatter", "0/3", ["--ranges", "4"], share(label, 3)[1]), "was made from another stream")
-    no("other ranges in gather", phase("gather", "0/3", gather), "has 4 ranges, and this is --part 0/3")
-    no("another seed in gather", ["--seed", "5"] + WDS + gather + ["--work", "good", "--phase", "gather", "--part", "0/4"], "seed=4")
-    no("a stream of what was scattered for shards", phase("gather", "0/4", ["-o", "x"], base=[]), "order=buckets, and this is order=all")
+    no("another sample", stage("scatter", "0/3", ["--ranges", "4", "--sample", "0.5"], first), "sample=0.5")
+    no("other ranges", stage("scatter", "0/3", ["--ranges", "5"], first), "ranges=4, and this is ranges=5")
+    no("another input", stage("scatter", "0/3", ["--ranges", "4"], share(label, 3)[1]), "was made from another stream")
+    no("other ranges in gather", stage("gather", "0/3", gather), "has 4 ranges, and this is --part 0/3")
+    no("another seed in gather", ["--seed", "5"] + WDS + gather + ["--work", "good", "--stage", "gather", "--part", "0/4"], "seed=4")
+    no("a stream of what was scattered for shards", stage("gather", "0/4", ["-o", "x"], base=[]), "order=buckets, and this is order=all")
     must(["tokenize", "-t", "builtin", "l.jsonl", "-o", "b.tks"])
     must(["decompose", "--label-token", "--min", "32", "--max", "512", "b.tks", "--tail", "drop", "-o", "b2.tks"])
-    no("another tokenizer", phase("scatter", "0/3", ["--ranges", "4"], ["b2.tks"]), "another tokenizer")
+    no("another tokenizer", stage("scatter", "0/3", ["--ranges", "4"], ["b2.tks"]), "another tokenizer")
     for f, part in (("scatter.2-of-3", "2/3"), ("scatter.0-of-3", "0/3")):
         os.rename("good/" + f, "gone")
-        no("without " + f, phase("gather", "1/4", gather), "%s is missing; run --(phase|stage) scatter --part %s" % (f, part))
-        no("finish without " + f, phase("finish", None, gather), "%s is missing" % f)
+        no("without " + f, stage("gather", "1/4", gather), "%s is missing; run --(stage|stage) scatter --part %s" % (f, part))
+        no("finish without " + f, stage("finish", None, gather), "%s is missing" % f)
         os.rename("gone", "good/" + f)
     os.mkdir("empty")
-    no("gather of nothing", phase("gather", "0/4", gather, work="empty"), "no scatter files")
-    no("a folder that is not there", phase("gather", "0/4", gather, work="no-such"), "no-such")
+    no("gather of nothing", stage("gather", "0/4", gather, work="empty"), "no scatter files")
+    no("a folder that is not there", stage("gather", "0/4", gather, work="no-such"), "no-such")
     shutil.copy("good/scatter.0-of-3", "good/scatter.0-of-4")
-    no("two numbers of parts", phase("gather", "0/4", gather), "of 3 parts and of 4")
+    no("two numbers of parts", stage("gather", "0/4", gather), "of 3 parts and of 4")
     os.unlink("good/scatter.0-of-4")
     os.rename("good/scatter.1-of-3", "gone")
     shutil.copy("good/scatter.0-of-3", "good/scatter.1-of-3")
-    no("a part under another's name", phase("gather", "0/4", gather), "is part 0/3, and this 1/3")
+    no("a part under another's name", stage("gather", "0/4", gather), "is part 0/3, and this 1/3")
     open("good/scatter.1-of-3", "wb").write(b"something else entirely" * 20)
-    no("a file that is none", phase("gather", "0/4", gather), "scatter.1-of-3")
+    no("a file that is none", stage("gather", "0/4", gather), "scatter.1-of-3")
     os.rename("gone", "good/scatter.1-of-3")
-    no("finish before gather", phase("finish", None, gather), "x: cannot be opened")
+    no("finish before gather", stage("finish", None, gather), "x: cannot be opened")
     # Usage.
     for what, argv in (
-            ("no --work", SEED + WDS + ["--phase", "scatter", "--part", "0/3"] + first),
-            ("no --part", phase("scatter", None, stream=first)), ("--part 3/3", phase("scatter", "3/3", stream=first)),
-            ("--part with finish", phase("finish", "0/3", gather)), ("a stream for gather", phase("gather", "0/4", gather, first)),
-            ("-o for scatter", phase("scatter", "0/3", ["-o", "x"], first)), ("--order keep", phase("scatter", "0/3", ["--order", "keep"], first)),
-            ("--ranges in gather", phase("gather", "0/4", gather + ["--ranges", "4"])),
-            ("--max-tokens", phase("scatter", "0/3", ["--max-tokens", "9"], first)),
-            ("--mix-by input", phase("count", "0/3", ["--mix", "0=1", "--mix-by", "input"], first)),
-            ("count without a blend", phase("count", "0/3", stream=first)), ("blend without a blend", phase("mix")),
-            ("finish of a stream", phase("finish", None, ["-o", "x"], base=[])), ("no folder for shards", phase("gather", "0/4")),
-            ("--work without --phase", WDS + ["--work", "good", "-o", "x"] + first), ("a phase that is none", phase("sort", "0/3")),
-            ("--part without --phase", ["--part", "0/3", "-o", "x", "l{part}.tks"])):
+            ("no --work", SEED + WDS + ["--stage", "scatter", "--part", "0/3"] + first),
+            ("no --part", stage("scatter", None, stream=first)), ("--part 3/3", stage("scatter", "3/3", stream=first)),
+            ("--part with finish", stage("finish", "0/3", gather)), ("a stream for gather", stage("gather", "0/4", gather, first)),
+            ("-o for scatter", stage("scatter", "0/3", ["-o", "x"], first)), ("--order keep", stage("scatter", "0/3", ["--order", "keep"], first)),
+            ("--ranges in gather", stage("gather", "0/4", gather + ["--ranges", "4"])),
+            ("--max-tokens", stage("scatter", "0/3", ["--max-tokens", "9"], first)),
+            ("--mix-by input", stage("count", "0/3", ["--mix", "0=1", "--mix-by", "input"], first)),
+            ("count without a mix", stage("count", "0/3", stream=first)), ("mix without a mix", stage("mix")),
+            ("finish of a stream", stage("finish", None, ["-o", "x"], base=[])), ("no folder for shards", stage("gather", "0/4")),
+            ("--work without --stage", WDS + ["--work", "good", "-o", "x"] + first), ("a stage that is none", stage("sort", "0/3")),
+            ("--part without --stage", ["--part", "0/3", "-o", "x", "l{part}.tks"])):
         no("usage: " + what, argv, ".", status=2)
     must(["tokenize", "-q", "-t", "bytes", "l.jsonl", "-o", "r.tks"])
     must(["decompose", "--label-token", "--min", "1", "--max", "1Mi", "--tail", "drop", "r.tks", "-o", "r2.tks"])
-    no("more cells than a file has", SEED + ["--phase", "scatter", "--work", "good2", "--part", "0/1", "--ranges", "64Ki", "--format",
+    no("more cells than a file has", SEED + ["--stage", "scatter", "--work", "good2", "--part", "0/1", "--ranges", "64Ki", "--format",
                                              "wds", "r2.tks"], "--ranges [0-9]+ or less")
-    # A blend.
+    # A mix.
     mix = ["--mix", "web=0.5,code=0.5"]
-    no("scatter before blend", phase("scatter", "0/3", mix + ["--ranges", "4"], first, work="m"), "m/mix is missing; run --(phase|stage) mix")
-    no("blend before count", phase("mix", None, mix, work="m"), "no count files")
+    no("scatter before mix", stage("scatter", "0/3", mix + ["--ranges", "4"], first, work="m"), "m/mix is missing; run --(stage|stage) mix")
+    no("mix before count", stage("mix", None, mix, work="m"), "no count files")
     for argv in counts(label, "m", 3, WDS + mix):
         must(argv)
     for argv in counts(label, "m", 3, WDS + mix):
         must(argv + ["--stats", "s.json"])
         result(json.load(open("s.json"))["skipped"], "%s is skipped" % argv[-1])
-    no("another blend", phase("scatter", "0/3", ["--mix", "web=0.4,code=0.6"], first, work="m"), "mix=web=0.5,code=0.5, and this is mix=web=0.4")
-    no("a stream that was not counted", phase("scatter", "0/3", mix, share(label, 3)[1], work="m"), "is not the one that m/count.0-of-3 was made from")
-    no("a blend of other parts", phase("scatter", "0/2", mix, first, work="m"), "is of 3 parts, and this is part 0/2")
+    no("another mix", stage("scatter", "0/3", ["--mix", "web=0.4,code=0.6"], first, work="m"), "mix=web=0.5,code=0.5, and this is mix=web=0.4")
+    no("a stream that was not counted", stage("scatter", "0/3", mix, share(label, 3)[1], work="m"), "is not the one that m/count.0-of-3 was made from")
+    no("a mix of other parts", stage("scatter", "0/2", mix, first, work="m"), "is of 3 parts, and this is part 0/2")
     for i, s in enumerate(share(label, 3)):
-        must(["shuffle"] + phase("scatter", "%d/3" % i, mix + ["--ranges", "2"], s, work="m"))
-    must(["shuffle"] + phase("count", "0/3", ["-f", "--mix", "web=0.4,code=0.6"], first, work="m"))
-    no("count files of two blends", phase("mix", None, mix, work="m"), "was made with mix=")
+        must(["shuffle"] + stage("scatter", "%d/3" % i, mix + ["--ranges", "2"], s, work="m"))
+    must(["shuffle"] + stage("count", "0/3", ["-f", "--mix", "web=0.4,code=0.6"], first, work="m"))
+    no("count files of two mixes", stage("mix", None, mix, work="m"), "was made with mix=")
 
 
 # ---- files that are not what they were ----
@@ -385,7 +385,7 @@ def u64s(b):
 
 
 class Work:
-    """A file between phases, whose checksums are made right again when it is written."""
+    """A file between stages, whose checksums are made right again when it is written."""
 
     def __init__(self, path):
         d = open(path, "rb").read()
@@ -509,16 +509,16 @@ def killed():
             shutil.rmtree("want")
             must(["shuffle", "-q", "-o", "want"] + SEED + extra + SIZE + label)
             want = tree("want")
-            phases = {"count": list(counts(label, "kill", 2, extra))[:-1], "mix": list(counts(label, "kill", 2, extra))[-1:]}
+            stages = {"count": list(counts(label, "kill", 2, extra))[:-1], "mix": list(counts(label, "kill", 2, extra))[-1:]}
         else:
-            phases = {}
-        phases["scatter"] = list(scatters(label, "kill", 2, 2, extra))
-        phases["gather"] = list(gathers("kill", 2, "set", extra + SIZE))
-        phases["finish"] = [finish("kill", "set", extra + SIZE)]
-        order = list(phases)
+            stages = {}
+        stages["scatter"] = list(scatters(label, "kill", 2, 2, extra))
+        stages["gather"] = list(gathers("kill", 2, "set", extra + SIZE))
+        stages["finish"] = [finish("kill", "set", extra + SIZE)]
+        order = list(stages)
         for name in names:
             at = order.index(name)
-            tries(name, sum((phases[x] for x in order[:at]), []), phases[name], sum((phases[x] for x in order[at + 1:]), []), want)
+            tries(name, sum((stages[x] for x in order[:at]), []), stages[name], sum((stages[x] for x in order[at + 1:]), []), want)
 
 
 if __name__ == "__main__":

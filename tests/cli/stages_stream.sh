@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# phases_stream.sh - a step that is run again knows its stream by all that is in it, not by the tokens' sum: the same
+# stages_stream.sh - a step that is run again knows its stream by all that is in it, not by the tokens' sum: the same
 # documents in another order, of other domains or with other ids are another stream, for work files and for manifests.
 
 have tokenize decompose dedup pack shuffle inspect || return 0
@@ -50,51 +50,51 @@ one() {
     "$@" -f in.tks 2>err
 }
 near="--near --bands 10 --rows 2 --threshold 0.5 --keep domain-order --domains b"
-one "dedup sign" dedup $near --phase sign --work wn --part 0/1
-one "dedup sign, exact" dedup --exact --phase sign --work we --part 0/1
-one "dedup sign, passages" dedup --substring 8 --phase sign --work wp --part 0/1
-one "pack count" pack --length 64 --phase count --work wk --part 0/1
-one "shuffle count" shuffle --mix a=1,b=2 --phase count --work wm --part 0/1
-one "shuffle scatter" shuffle --phase scatter --work ws --part 0/1
+one "dedup sign" dedup $near --stage sign --work wn --part 0/1
+one "dedup sign, exact" dedup --exact --stage sign --work we --part 0/1
+one "dedup sign, passages" dedup --substring 8 --stage sign --work wp --part 0/1
+one "pack count" pack --length 64 --stage count --work wk --part 0/1
+one "shuffle count" shuffle --mix a=1,b=2 --stage count --work wm --part 0/1
+one "shuffle scatter" shuffle --stage scatter --work ws --part 0/1
 
 # What reads the stream a second time.
 part="--part 0/1"
-for p in "group $part" "verify $part" cluster; do dedup $near --work wn --phase $p; done
-dedup --exact --work we --phase group $part
+for p in "group $part" "verify $part" cluster; do dedup $near --work wn --stage $p; done
+dedup --exact --work we --stage group $part
 for v in order domains ids; do
     cp $v.tks in.tks
-    refuses "dedup filter, near, $v" 'is not the one that wn/sign.0-of-1 was made from' dedup $near --phase filter --work wn $part -o x.tks in.tks
+    refuses "dedup filter, near, $v" 'is not the one that wn/sign.0-of-1 was made from' dedup $near --stage filter --work wn $part -o x.tks in.tks
     refuses "dedup filter, exact, $v" 'is not the one that we/sign.0-of-1 was made from' \
-        dedup --exact --phase filter --work we $part -o x.tks in.tks
+        dedup --exact --stage filter --work we $part -o x.tks in.tks
 done
 rm we/sign*
 cp order.tks in.tks
 refuses "  also where sign's file is gone" 'is not the one that we/sign.0-of-1 was made from' \
-    dedup --exact --phase filter --work we $part -o x.tks in.tks
+    dedup --exact --stage filter --work we $part -o x.tks in.tks
 check "  leaves no output" test ! -e x.tks
-dedup --substring 8 --work wp --phase group $part
+dedup --substring 8 --work wp --stage group $part
 cp order.tks in.tks
-refuses "dedup ask, order" 'is not the one that wp/sign.0-of-1 was made from' dedup --substring 8 --phase ask --work wp $part in.tks
-dedup --substring 8 --work wp --phase ask $part first.tks
-dedup --substring 8 --work wp --phase match $part
+refuses "dedup ask, order" 'is not the one that wp/sign.0-of-1 was made from' dedup --substring 8 --stage ask --work wp $part in.tks
+dedup --substring 8 --work wp --stage ask $part first.tks
+dedup --substring 8 --work wp --stage match $part
 for v in order domains ids; do
     cp $v.tks in.tks
     refuses "dedup filter of passages, $v" 'is not the one that wp/sign.0-of-1 was made from' \
-        dedup --substring 8 --phase filter --work wp $part -o x.tks in.tks
+        dedup --substring 8 --stage filter --work wp $part -o x.tks in.tks
 done
-pack --length 64 --phase plan --work wk
+pack --length 64 --stage plan --work wk
 for v in order domains ids; do
     cp $v.tks in.tks
-    refuses "pack scatter, $v" 'is not the one that wk/count.0-of-1 was made from' pack --length 64 --phase scatter --work wk $part -o x.tks in.tks
+    refuses "pack scatter, $v" 'is not the one that wk/count.0-of-1 was made from' pack --length 64 --stage scatter --work wk $part -o x.tks in.tks
 done
-pack --length 64 --phase scatter --work wk $part --ranges 2 -o p.tks first.tks
+pack --length 64 --stage scatter --work wk $part --ranges 2 -o p.tks first.tks
 refuses "pack scatter, other ranges" 'scatter.0-of-1: was made with ranges=2, and this is ranges=3; remove it, or use -f' \
-    pack --length 64 --phase scatter --work wk $part --ranges 3 -o p.tks first.tks
-status "  -f makes it again" 0 pack --length 64 --phase scatter -f --work wk $part --ranges 3 -o p.tks first.tks
-shuffle --mix a=1,b=2 --phase mix --work wm
+    pack --length 64 --stage scatter --work wk $part --ranges 3 -o p.tks first.tks
+status "  -f makes it again" 0 pack --length 64 --stage scatter -f --work wk $part --ranges 3 -o p.tks first.tks
+shuffle --mix a=1,b=2 --stage mix --work wm
 cp ids.tks in.tks
 refuses "shuffle scatter of a blend, ids" 'is not the one that wm/count.0-of-1 was made from' \
-    shuffle --mix a=1,b=2 --phase scatter --work wm $part in.tks
+    shuffle --mix a=1,b=2 --stage scatter --work wm $part in.tks
 
 # Manifests
 for v in domains ids order; do
@@ -125,29 +125,29 @@ set_of() {
 }
 for v in first ids domains; do pieces $v; done
 whole=$(set_of first.cut.tks one)
-made() { shm --phase scatter $part "$@" && shm --phase gather $part -o set && shm --phase finish -o set; }
+made() { shm --stage scatter $part "$@" && shm --stage gather $part -o set && shm --stage finish -o set; }
 status "shards of one part" 0 made first.cut.tks
 same "  are those of one run" "$whole" "$(sha_tree set)"
-same "  finish once more finds them" '"skipped": true' "$(shm --phase finish -o set --stats s.json && grep -o '"skipped": true' s.json)"
+same "  finish once more finds them" '"skipped": true' "$(shm --stage finish -o set --stats s.json && grep -o '"skipped": true' s.json)"
 cp -r wsh wsh.first
 for f in segments/D_5.tks README.md manifest.jsonl report.json lengths.svg D_4/index.json; do
     head -c 100 set/$f >x && cat x >set/$f
-    status "finish makes what was cut again: $f" 0 shm --phase finish -o set
+    status "finish makes what was cut again: $f" 0 shm --stage finish -o set
     same "  the same set" "$whole" "$(sha_tree set)"
 done
 for v in ids domains; do
-    shm --phase scatter -f $part $v.cut.tks
-    refuses "gather, with $v" 'wsh/shards.0-of-1.jsonl: is of a shuffle of other input; remove it, or use -f' shm --phase gather $part -o set
-    refuses "finish, with $v" 'is of a shuffle of other input; run part 0/1 again' shm --phase finish -o set
-    shm --phase gather -f --replace-set $part -o set && shm --phase finish -o set
+    shm --stage scatter -f $part $v.cut.tks
+    refuses "gather, with $v" 'wsh/shards.0-of-1.jsonl: is of a shuffle of other input; remove it, or use -f' shm --stage gather $part -o set
+    refuses "finish, with $v" 'is of a shuffle of other input; run part 0/1 again' shm --stage finish -o set
+    shm --stage gather -f --replace-set $part -o set && shm --stage finish -o set
     same "  made again, it is that of one run" "$(set_of $v.cut.tks one)" "$(sha_tree set)"
 done
 cp -r wsh wsh.domains
 rm -rf wsh set && cp -r wsh.first wsh
-shm --phase gather -f --replace-set $part -o set
+shm --stage gather -f --replace-set $part -o set
 for d in 4 5 6; do cp wsh.domains/rows.0-of-1.D_$d.tks wsh/; done
-refuses "rows of another job" 'wsh/rows.0-of-1.D_.*tks: is not what the part.s journal says; remove it and run part 0/1 again' shm --phase finish -o set
+refuses "rows of another job" 'wsh/rows.0-of-1.D_.*tks: is not what the part.s journal says; remove it and run part 0/1 again' shm --stage finish -o set
 rm wsh/rows.*
-shm --phase gather $part -o set && shm --phase finish -o set
+shm --stage gather $part -o set && shm --stage finish -o set
 same "  without them it is made again" "$whole" "$(sha_tree set)"
-refuses "another licence, which no provenance tells of" 'other arguments; run part 0/1 again' shm --no-provenance --license MIT --phase finish -o set
+refuses "another licence, which no provenance tells of" 'other arguments; run part 0/1 again' shm --no-provenance --license MIT --stage finish -o set

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What dedup --phase promises: dedup_phases.py PART... in an empty folder (see dedup_phases.sh).
+"""What dedup --stage promises: dedup_stages.py PART... in an empty folder (see dedup_stages.sh).
 
 Parts: equal refused refused_exact damaged killed. FULL=1: more places that are damaged, more fail-points.
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from phases import BIN, FULL, Run, SHIM, must, refuses, result, sections, sha
+from stages import BIN, FULL, Run, SHIM, must, refuses, result, sections, sha
 
 NEAR = ["--near", "--ngram", "2", "--bands", "10", "--rows", "4", "--threshold", "0.75"]
 EXACT = ["--exact"]
@@ -47,8 +47,8 @@ def tokenize(n_part, source="c.jsonl", prefix="p"):
 
 
 def steps(mode, work, n, ranges, extra=()):
-    """Every phase but filter: (phase, argv) in order."""
-    base = ["dedup"] + mode + list(extra) + ["--work", work, "--phase"]
+    """Every stage but filter: (stage, argv) in order."""
+    base = ["dedup"] + mode + list(extra) + ["--work", work, "--stage"]
     for i in range(n):
         yield "sign", base + ["sign", "--part", "%d/%d" % (i, n), "--ranges", str(ranges), "p%d-%d.tks" % (n, i)]
     for j in range(ranges):
@@ -61,7 +61,7 @@ def steps(mode, work, n, ranges, extra=()):
 
 def filters(mode, work, n, extra=()):
     for i in range(n):
-        yield ["dedup"] + mode + list(extra) + ["--work", work, "--phase", "filter", "-f", "--part", "%d/%d" % (i, n), "-o",
+        yield ["dedup"] + mode + list(extra) + ["--work", work, "--stage", "filter", "-f", "--part", "%d/%d" % (i, n), "-o",
                                                "%s-f%d.tks" % (work, i), "p%d-%d.tks" % (n, i)]
 
 
@@ -107,7 +107,7 @@ def equal():
             whole(mode, "other", 3, 2, extra)
             files = sorted(os.listdir("w3"))
             same = files == sorted(os.listdir("other")) and all(sha("w3/" + f) == sha("other/" + f) for f in files)
-            result(same, "%s: every phase's files are the same with %s" % (name, " ".join(extra)))
+            result(same, "%s: every stage's files are the same with %s" % (name, " ".join(extra)))
             shutil.rmtree("other")
         shutil.rmtree("w3")
     for extra in (["--keep", "longest"], ["--keep", "domain-order", "--domains", "c,a"], ["--band-cap", "3"], ["--no-verify"],
@@ -119,15 +119,15 @@ def equal():
     for mode, mib in ((NEAR, 64), (EXACT, 32)):
         extra = ["-M", "%dM" % mib]
         work = "small%d" % mib
-        for phase, argv in list(steps(mode, work, 1, 1, extra)) + [("filter", x) for x in filters(mode, work, 1, extra)]:
+        for stage, argv in list(steps(mode, work, 1, 1, extra)) + [("filter", x) for x in filters(mode, work, 1, extra)]:
             must(argv + ["--stats", "s.json"])
             s = json.load(open("s.json"))
             if mode is NEAR:
-                spilled.append("%s %d" % (phase, s["spill_bytes"]))
+                spilled.append("%s %d" % (stage, s["spill_bytes"]))
             if not os.environ.get("SAN"):
-                result(s["peak_rss_bytes"] <= (mib + 64) << 20, "-M %dM: %s %s stays within 64 MiB more" % (mib, mode[0], phase),
+                result(s["peak_rss_bytes"] <= (mib + 64) << 20, "-M %dM: %s %s stays within 64 MiB more" % (mib, mode[0], stage),
                        s["peak_rss_bytes"])
-    r = Run(["dedup"] + NEAR + ["-M", "32M", "--work", "none", "--phase", "cluster"])
+    r = Run(["dedup"] + NEAR + ["-M", "32M", "--work", "none", "--stage", "cluster"])
     result(r.status == 2 and "-M: --near needs at least 64M" in r.err, "near duplicates want more than 32M", r.err)
     if FULL:
         result(all(not x.endswith(" 0") for x in spilled[:2]), "-M 64M: sign and group spill", spilled)
@@ -148,8 +148,8 @@ def refused():
     def no(what, argv, say, status=1, work="good"):
         refuses(what, ["dedup"] + argv, say, status, work)
 
-    def phase(name, part=None, mode=NEAR, extra=(), work="good", stream=None):
-        return (mode + list(extra) + ["--work", work, "--phase", name] + (["--part", part] if part else []) +
+    def stage(name, part=None, mode=NEAR, extra=(), work="good", stream=None):
+        return (mode + list(extra) + ["--work", work, "--stage", name] + (["--part", part] if part else []) +
                 ([stream] if stream else []))
 
     # What is there is skipped.
@@ -165,76 +165,76 @@ def refused():
         extra = [option, value]
         key = {"--seed": "seed", "--band-cap": "band-cap"}.get(option, option[2:])
         no("sign with other %s" % option if at == "sign" else "%s with other %s" % (at, option),
-           phase(at, "0/2" if at == "group" else "0/3", extra=extra, stream="p3-0.tks" if at == "sign" else None),
+           stage(at, "0/2" if at == "group" else "0/3", extra=extra, stream="p3-0.tks" if at == "sign" else None),
            "was made with %s=" % key)
-        no("filter with other %s" % option, phase("filter", "0/3", extra=extra + ["-o", "x.tks"], stream="p3-0.tks"),
+        no("filter with other %s" % option, stage("filter", "0/3", extra=extra + ["-o", "x.tks"], stream="p3-0.tks"),
            "was made with %s=" % key)
-    no("verify with --no-verify", phase("verify", "0/3", extra=["--no-verify"]), "verify=yes, and this is verify=no")
-    no("other --unit", phase("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word, and this is unit=token")
-    no("exact where near was", phase("group", "0/2", mode=EXACT), "was made with flow=near, and this is flow=exact")
-    no("other ranges", phase("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=4")
-    no("group with other ranges", phase("group", "0/3"), "has 2 ranges, and this is --part 0/3")
+    no("verify with --no-verify", stage("verify", "0/3", extra=["--no-verify"]), "verify=yes, and this is verify=no")
+    no("other --unit", stage("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word, and this is unit=token")
+    no("exact where near was", stage("group", "0/2", mode=EXACT), "was made with flow=near, and this is flow=exact")
+    no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=4")
+    no("group with other ranges", stage("group", "0/3"), "has 2 ranges, and this is --part 0/3")
     result(not os.path.exists("x.tks"), "filter leaves no output")
     # Streams and tokenizers.
-    no("sign of another stream", phase("sign", "0/3", extra=["--ranges", "2"], stream="p3-1.tks"), "was made from another stream")
-    no("filter of another stream", phase("filter", "0/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
+    no("sign of another stream", stage("sign", "0/3", extra=["--ranges", "2"], stream="p3-1.tks"), "was made from another stream")
+    no("filter of another stream", stage("filter", "0/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
     must(["tokenize", "-f", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
-    no("sign with another tokenizer", phase("sign", "0/3", extra=["--ranges", "2"], stream="b.tks"), "another tokenizer")
-    no("filter with another tokenizer", phase("filter", "0/3", extra=["-o", "x.tks"], stream="b.tks"), "another tokenizer")
+    no("sign with another tokenizer", stage("sign", "0/3", extra=["--ranges", "2"], stream="b.tks"), "another tokenizer")
+    no("filter with another tokenizer", stage("filter", "0/3", extra=["-o", "x.tks"], stream="b.tks"), "another tokenizer")
     result(not os.path.exists("x.tks"), "and neither leaves an output")
     shutil.copytree("good", "mixed")
     for f in glob.glob("mixed/*"):
         if "sign" not in f or ".1-of" in f:
             os.unlink(f)
     must(["tokenize", "-f", "-t", "builtin", "--part", "1/3", "-o", "b.tks", "c.jsonl"])
-    must(["dedup"] + phase("sign", "1/3", work="mixed", extra=["--ranges", "2"], stream="b.tks"))
-    no("group of two tokenizers", phase("group", "0/2", work="mixed"), "sign.1-of-3: was made with another tokenizer", work="mixed")
+    must(["dedup"] + stage("sign", "1/3", work="mixed", extra=["--ranges", "2"], stream="b.tks"))
+    no("group of two tokenizers", stage("group", "0/2", work="mixed"), "sign.1-of-3: was made with another tokenizer", work="mixed")
     # A sign file that was made again from another stream: what came of the old one does not go with it.
     shutil.rmtree("mixed")
     shutil.copytree("good", "mixed")
     os.unlink("mixed/sign.2-of-3")
-    must(["dedup"] + phase("sign", "2/3", work="mixed", extra=["--ranges", "2"], stream="p3-1.tks"))
+    must(["dedup"] + stage("sign", "2/3", work="mixed", extra=["--ranges", "2"], stream="p3-1.tks"))
     for ph, part in (("group", "0/2"), ("verify", "0/3")):
-        no("%s where a sign file was exchanged" % ph, phase(ph, part, work="mixed"), "from other files than those that are there now",
+        no("%s where a sign file was exchanged" % ph, stage(ph, part, work="mixed"), "from other files than those that are there now",
            work="mixed")
-    must(["dedup"] + phase("group", "0/2", work="mixed", extra=["-f"]))
+    must(["dedup"] + stage("group", "0/2", work="mixed", extra=["-f"]))
     result(sha("mixed/group.0-of-2") != sha("good/group.0-of-2"), "-f makes it again")
     # What is missing.
     for f, ph, part in (("sign.2-of-3", "group", "0/2"), ("sign.0-of-3", "verify", "1/3"), ("group.1-of-2", "verify", "2/3"),
                         ("verify.1-of-3", "cluster", None)):
         os.rename("good/" + f, "gone")
-        no("%s without %s" % (ph, f), phase(ph, part), "%s is missing; run --(phase|stage) %s --part %s" % (
+        no("%s without %s" % (ph, f), stage(ph, part), "%s is missing; run --(stage|stage) %s --part %s" % (
             f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
         os.rename("gone", "good/" + f)
     os.rename("good/cluster", "gone")
-    no("filter without cluster", phase("filter", "1/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "cluster is missing; run --stage cluster")
+    no("filter without cluster", stage("filter", "1/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "cluster is missing; run --stage cluster")
     os.rename("gone", "good/cluster")
     os.mkdir("empty")
-    no("group of nothing", phase("group", "0/2", work="empty"), "no sign files", work="empty")
-    no("a folder that is not there", phase("group", "0/2", work="no-such"), "no-such", work="no-such")
+    no("group of nothing", stage("group", "0/2", work="empty"), "no sign files", work="empty")
+    no("a folder that is not there", stage("group", "0/2", work="no-such"), "no-such", work="no-such")
     shutil.copy("good/sign.0-of-3", "good/sign.0-of-4")
-    no("sign files of two numbers of parts", phase("group", "0/2"), "of 3 parts and of 4")
+    no("sign files of two numbers of parts", stage("group", "0/2"), "of 3 parts and of 4")
     os.unlink("good/sign.0-of-4")
     os.rename("good/sign.1-of-3", "gone")
     shutil.copy("good/sign.0-of-3", "good/sign.1-of-3")
-    no("a part under another's name", phase("group", "0/2"), "is part 0/3, and this 1/3")
+    no("a part under another's name", stage("group", "0/2"), "is part 0/3, and this 1/3")
     os.rename("gone", "good/sign.1-of-3")
     # Usage.
-    for what, argv in (("no --work", NEAR + ["--phase", "sign", "--part", "0/3", "p3-0.tks"]),
-                       ("no --part", phase("group")), ("--part 3/3", phase("group", "3/3")), ("--part x", phase("group", "x")),
-                       ("--part with cluster", phase("cluster", "0/3")), ("verify of --exact", phase("verify", "0/3", mode=EXACT)), ("cluster of --exact", phase("cluster", mode=EXACT)),
-                       ("merge, which there was", phase("merge", "0/2")),
-                       ("a stream for group", phase("group", "0/2", stream="p3-0.tks")),
-                       ("-o for sign", phase("sign", "0/3", extra=["-o", "x.tks"], stream="p3-0.tks")),
-                       ("--work without --phase", NEAR + ["--work", "good", "p3-0.tks"]),
-                       ("--pairs", phase("filter", "0/3", extra=["--pairs", "x"], stream="p3-0.tks")),
-                       ("a phase that is none", phase("sort", "0/3")), ("-M 16M", phase("group", "0/2", extra=["-M", "16M"]))):
+    for what, argv in (("no --work", NEAR + ["--stage", "sign", "--part", "0/3", "p3-0.tks"]),
+                       ("no --part", stage("group")), ("--part 3/3", stage("group", "3/3")), ("--part x", stage("group", "x")),
+                       ("--part with cluster", stage("cluster", "0/3")), ("verify of --exact", stage("verify", "0/3", mode=EXACT)), ("cluster of --exact", stage("cluster", mode=EXACT)),
+                       ("merge, which there was", stage("merge", "0/2")),
+                       ("a stream for group", stage("group", "0/2", stream="p3-0.tks")),
+                       ("-o for sign", stage("sign", "0/3", extra=["-o", "x.tks"], stream="p3-0.tks")),
+                       ("--work without --stage", NEAR + ["--work", "good", "p3-0.tks"]),
+                       ("--pairs", stage("filter", "0/3", extra=["--pairs", "x"], stream="p3-0.tks")),
+                       ("a stage that is none", stage("sort", "0/3")), ("-M 16M", stage("group", "0/2", extra=["-M", "16M"]))):
         no("usage: " + what, argv, ".", status=2)
     env = {"SLURM_ARRAY_TASK_ID": "11"}
-    r = must(["dedup"] + phase("group", "auto/2", extra=["--part-base", "10", "--stats", "s.json"]), env)
+    r = must(["dedup"] + stage("group", "auto/2", extra=["--part-base", "10", "--stats", "s.json"]), env)
     result(json.load(open("s.json"))["skipped"], "--part auto/2 with --part-base", r)
     # A work folder of one's own cannot be written.
-    r = Run(["dedup"] + phase("sign", "0/3", work="/dev/null/x", stream="p3-0.tks"))
+    r = Run(["dedup"] + stage("sign", "0/3", work="/dev/null/x", stream="p3-0.tks"))
     result(r.clear_failure(), "a work folder that cannot be made", r)
 
 
@@ -244,7 +244,7 @@ def refused_exact():
     result(got == want, "exact: three streams in one pass: the same")
 
     def no(what, name, part, say, extra=(), stream=None, work="good"):
-        refuses("exact: " + what, ["dedup", "--exact", *extra, "--work", work, "--phase", name, "--part", part] +
+        refuses("exact: " + what, ["dedup", "--exact", *extra, "--work", work, "--stage", name, "--part", part] +
                 ([stream] if stream else []), say, 1, work)
 
     two, out = ["--ranges", "2"], ["-o", "x.tks"]
@@ -264,12 +264,12 @@ def refused_exact():
     for f, ph, part, stream in (("sign.2-of-3", "group", "0/2", None), ("group.1-of-2", "filter", "1/3", "p3-1.tks"),
                                 ("group.0-of-2", "filter", "1/3", "p3-1.tks")):
         os.rename("good/" + f, "gone")
-        no("%s without %s" % (ph, f), ph, part, "%s is missing; run --(phase|stage) %s --part %s" % (
+        no("%s without %s" % (ph, f), ph, part, "%s is missing; run --(stage|stage) %s --part %s" % (
             f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")), out if stream else (), stream)
         os.rename("gone", "good/" + f)
     os.mkdir("none")
-    no("group of nothing", "group", "0/2", "no sign files; run --(phase|stage) sign first", work="none")
-    no("filter of nothing", "filter", "0/3", "no group files; run --(phase|stage) group first", out, "p3-0.tks", "none")
+    no("group of nothing", "group", "0/2", "no sign files; run --(stage|stage) sign first", work="none")
+    no("filter of nothing", "filter", "0/3", "no group files; run --(stage|stage) group first", out, "p3-0.tks", "none")
     for f, ph, stream in (("sign.0-of-3", "sign.0-of-4", None), ("group.0-of-2", "group.0-of-5", "p3-0.tks")):
         shutil.copy("good/" + f, "good/" + ph)
         no("%s and %s" % (f, ph), "filter" if stream else "group", "0/3" if stream else "0/2", "of %s parts and of %s" % (f[-1], ph[-1]),
@@ -277,11 +277,11 @@ def refused_exact():
         os.unlink("good/" + ph)
     shutil.rmtree("mixed", ignore_errors=True)
     shutil.copytree("good", "mixed")
-    must(["dedup", "--exact", "--phase", "sign", "-f", "--work", "mixed", "--part", "2/3", *two, "p3-1.tks"])
+    must(["dedup", "--exact", "--stage", "sign", "-f", "--work", "mixed", "--part", "2/3", *two, "p3-1.tks"])
     no("group where a sign file was exchanged", "group", "0/2", "from other files than those that are there now", work="mixed")
-    must(["dedup", "--exact", "--phase", "group", "-f", "--work", "mixed", "--part", "0/2"])
+    must(["dedup", "--exact", "--stage", "group", "-f", "--work", "mixed", "--part", "0/2"])
     no("filter of groups of two times", "filter", "0/3", "from other files than those that are there now", out, "p3-0.tks", "mixed")
-    must(["dedup", "--exact", "--phase", "group", "-f", "--work", "mixed", "--part", "1/2"])
+    must(["dedup", "--exact", "--stage", "group", "-f", "--work", "mixed", "--part", "1/2"])
     no("filter of the stream before", "filter", "2/3", "is not the one that mixed/sign.2-of-3 was made from", out, "p3-2.tks", "mixed")
     result(not os.path.exists("x.tks"), "exact: and none leaves an output")
     for f in glob.glob("good/sign*"):
@@ -292,13 +292,13 @@ def refused_exact():
 
 
 def later(mode, kinds, kind):
-    """The phases behind that which writes `kind`, from good files."""
-    phases = [x for x in steps(mode, "bad", 3, 2) if kinds.index(x[0]) > kinds.index(kind)]
-    return [argv for _, argv in phases] + list(filters(mode, "bad", 3))
+    """The stages behind that which writes `kind`, from good files."""
+    stages = [x for x in steps(mode, "bad", 3, 2) if kinds.index(x[0]) > kinds.index(kind)]
+    return [argv for _, argv in stages] + list(filters(mode, "bad", 3))
 
 
 def one_bad(mode, kinds, kind, name, data, want):
-    """Puts `data` in the place of a good file; None, or what is wrong with what the later phases make of it."""
+    """Puts `data` in the place of a good file; None, or what is wrong with what the later stages make of it."""
     shutil.rmtree("bad", ignore_errors=True)
     os.mkdir("bad")
     for f in os.listdir("good"):
@@ -351,7 +351,7 @@ def damaged_of(mode, kinds, title):
             if problem:
                 bad.append("%d bytes too many: %s" % (len(more), problem))
         result(not bad, "%s, %s: flipped bits, cuts and garbage in every part of the file (%d)" % (title, name, n), "\n".join(bad[:3]))
-        # A rerun of the phase itself refuses what it finds, and -f mends it.
+        # A rerun of the stage itself refuses what it finds, and -f mends it.
         shutil.rmtree("bad", ignore_errors=True)
         shutil.copytree("good", "bad")
         open("bad/" + name, "wb").write(data[:-1])
@@ -446,7 +446,7 @@ def stopped():
     """SIGTERM: 75, and nothing is left."""
     corpus("c.jsonl", 40000, 200, 8)
     must(["tokenize", "-t", "bytes", "-o", "big.tks", "c.jsonl"])
-    p = subprocess.Popen([BIN + "dedup"] + NEAR + ["--phase", "sign", "--part", "0/1", "--work", "term", "big.tks"],
+    p = subprocess.Popen([BIN + "dedup"] + NEAR + ["--stage", "sign", "--part", "0/1", "--work", "term", "big.tks"],
                          stderr=subprocess.PIPE)
     while not os.path.isdir("term") and p.poll() is None:
         time.sleep(0.001)

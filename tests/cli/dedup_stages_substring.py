@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What dedup --substring --phase promises: dedup_phases_substring.py PART... in an empty folder (see
-dedup_phases_substring.sh and dedup_phases_substring_faults.sh). Parts: equal packed memory refused damaged killed. FULL=1: as in dedup_phases.py.
+"""What dedup --substring --stage promises: dedup_stages_substring.py PART... in an empty folder (see
+dedup_stages_substring.sh and dedup_stages_substring_faults.sh). Parts: equal packed memory refused damaged killed. FULL=1: as in dedup_stages.py.
 """
 import json
 import os
@@ -8,16 +8,16 @@ import random
 import shutil
 import sys
 
-import dedup_phases as base
-from dedup_phases import FULL, must, normal, refuses, result, sha, tokenize, whole
+import dedup_stages as base
+from dedup_stages import FULL, must, normal, refuses, result, sha, tokenize, whole
 
 N_TOK = 20
 MODE = ["--substring", str(N_TOK)]
 
 
 def steps(mode, work, n, ranges, extra=()):
-    """Every phase but filter: (phase, argv) in order."""
-    argv = ["dedup"] + mode + list(extra) + ["--work", work, "--phase"]
+    """Every stage but filter: (stage, argv) in order."""
+    argv = ["dedup"] + mode + list(extra) + ["--work", work, "--stage"]
     for i in range(n):
         yield "sign", argv + ["sign", "--part", "%d/%d" % (i, n), "--ranges", str(ranges), "p%d-%d.tks" % (n, i)]
     for j in range(ranges):
@@ -86,7 +86,7 @@ def equal():
         got = whole(MODE, "other", 3, 2, extra)
         files = sorted(os.listdir("w3-2"))
         same = files == sorted(os.listdir("other")) and all(sha("w3-2/" + f) == sha("other/" + f) for f in files)
-        result(same and normal(got) == want[1], "every phase's files are the same with %s" % " ".join(extra))
+        result(same and normal(got) == want[1], "every stage's files are the same with %s" % " ".join(extra))
         shutil.rmtree("other")
     # The books of the parts add up to those of one pass.
     sums = {}
@@ -157,12 +157,12 @@ def memory():
     want = one_pass(1)
     spilled = {}
     todo = list(steps(MODE, "w", 1, 1, ["-M", "32M"])) + [("filter", x) for x in base.filters(MODE, "w", 1, ["-M", "32M"])]
-    for phase, argv in todo:
+    for stage, argv in todo:
         must(argv + ["--stats", "s.json"])
         s = json.load(open("s.json"))
-        spilled[phase] = s["spill_bytes"]
+        spilled[stage] = s["spill_bytes"]
         if not os.environ.get("SAN"):
-            result(s["peak_rss_bytes"] <= 96 << 20, "-M 32M: %s stays within 64 MiB more" % phase, s["peak_rss_bytes"])
+            result(s["peak_rss_bytes"] <= 96 << 20, "-M 32M: %s stays within 64 MiB more" % stage, s["peak_rss_bytes"])
     result(sha("w-f0.tks") == sha("one.tks"), "-M 32M: the file of one pass")
     result(all(spilled[x] for x in ("sign", "group", "ask", "match")), "-M 32M: sign, group, ask and match spill", spilled)
 
@@ -182,8 +182,8 @@ def refused():
     def no(what, argv, say, status=1, work="good"):
         refuses(what, ["dedup"] + argv, say, status, work, "x.tks")
 
-    def phase(name, part=None, mode=MODE, extra=(), work="good", stream=None):
-        return (mode + list(extra) + ["--work", work, "--phase", name] + (["--part", part] if part else []) +
+    def stage(name, part=None, mode=MODE, extra=(), work="good", stream=None):
+        return (mode + list(extra) + ["--work", work, "--stage", name] + (["--part", part] if part else []) +
                 ([stream] if stream else []))
 
     out = ["-o", "x.tks"]
@@ -196,67 +196,67 @@ def refused():
     other = ["--substring", "21"]
     for ph, part, stream, extra in (("sign", "0/3", "p3-0.tks", ()), ("group", "0/2", None, ()), ("ask", "0/3", "p3-0.tks", ()),
                                     ("match", "1/2", None, ()), ("filter", "0/3", "p3-0.tks", out)):
-        no("%s of other passages" % ph, phase(ph, part, mode=other, stream=stream, extra=extra), "tokens=20, and this is tokens=21")
+        no("%s of other passages" % ph, stage(ph, part, mode=other, stream=stream, extra=extra), "tokens=20, and this is tokens=21")
     for ph, part, stream, mode in (("sign", "0/3", "p3-0.tks", ["--near"]), ("verify", "0/3", None, ["--near"])):
-        no("%s %s where passages were" % (mode[0], ph), phase(ph, part, mode=mode, stream=stream), "was made with flow=substring, and this is flow=near")
-    no("--exact group where passages were", phase("group", "0/2", mode=["--exact"]), "was made with flow=substring, and this is flow=exact")
-    no("other ranges", phase("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=3|ranges=2, and this is ranges=4")
-    no("group with other ranges", phase("group", "0/3"), "has 2 ranges, and this is --part 0/3")
-    no("match with other ranges", phase("match", "0/3"), "has 2 ranges, and this is --part 0/3")
+        no("%s %s where passages were" % (mode[0], ph), stage(ph, part, mode=mode, stream=stream), "was made with flow=substring, and this is flow=near")
+    no("--exact group where passages were", stage("group", "0/2", mode=["--exact"]), "was made with flow=substring, and this is flow=exact")
+    no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=3|ranges=2, and this is ranges=4")
+    no("group with other ranges", stage("group", "0/3"), "has 2 ranges, and this is --part 0/3")
+    no("match with other ranges", stage("match", "0/3"), "has 2 ranges, and this is --part 0/3")
     # Streams and tokenizers.
     sign = ["--ranges", "2"]
-    no("sign of another stream", phase("sign", "0/3", extra=sign, stream="p3-1.tks"), "was made from another stream")
-    no("ask of another stream", phase("ask", "0/3", stream="p3-1.tks"), "was made from another stream")
-    no("ask of another stream, -f", phase("ask", "0/3", extra=["-f"], stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
-    no("filter of another stream", phase("filter", "0/3", extra=out, stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
+    no("sign of another stream", stage("sign", "0/3", extra=sign, stream="p3-1.tks"), "was made from another stream")
+    no("ask of another stream", stage("ask", "0/3", stream="p3-1.tks"), "was made from another stream")
+    no("ask of another stream, -f", stage("ask", "0/3", extra=["-f"], stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
+    no("filter of another stream", stage("filter", "0/3", extra=out, stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
     must(["tokenize", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
-    no("sign with another tokenizer", phase("sign", "0/3", extra=sign, stream="b.tks"), "another tokenizer")
-    no("ask with another tokenizer", phase("ask", "0/3", stream="b.tks"), "another tokenizer")
-    no("filter with another tokenizer", phase("filter", "0/3", extra=out, stream="b.tks"), "another tokenizer")
+    no("sign with another tokenizer", stage("sign", "0/3", extra=sign, stream="b.tks"), "another tokenizer")
+    no("ask with another tokenizer", stage("ask", "0/3", stream="b.tks"), "another tokenizer")
+    no("filter with another tokenizer", stage("filter", "0/3", extra=out, stream="b.tks"), "another tokenizer")
     # A sign file that was made again from another stream: what came of the old one does not go with it.
     shutil.copytree("good", "mixed")
-    must(["dedup"] + phase("sign", "2/3", work="mixed", extra=sign + ["-f"], stream="p3-1.tks"))
+    must(["dedup"] + stage("sign", "2/3", work="mixed", extra=sign + ["-f"], stream="p3-1.tks"))
     other_files = "%s: was made from other files than those that are there now"
-    no("group where a sign file was exchanged", phase("group", "0/2", work="mixed"), other_files % "group.0-of-2", work="mixed")
-    no("ask of that stream", phase("ask", "2/3", work="mixed", stream="p3-1.tks"), "ask.2-of-3: was made from another stream", work="mixed")
+    no("group where a sign file was exchanged", stage("group", "0/2", work="mixed"), other_files % "group.0-of-2", work="mixed")
+    no("ask of that stream", stage("ask", "2/3", work="mixed", stream="p3-1.tks"), "ask.2-of-3: was made from another stream", work="mixed")
     for j in range(2):
-        must(["dedup"] + phase("group", "%d/2" % j, work="mixed", extra=["-f"]))
-    no("ask where group files were made again", phase("ask", "1/3", work="mixed", stream="p3-1.tks"), other_files % "ask.1-of-3", work="mixed")
-    no("filter where group files were made again", phase("filter", "1/3", work="mixed", extra=out, stream="p3-1.tks"), other_files % "match.0-of-2", work="mixed")
+        must(["dedup"] + stage("group", "%d/2" % j, work="mixed", extra=["-f"]))
+    no("ask where group files were made again", stage("ask", "1/3", work="mixed", stream="p3-1.tks"), other_files % "ask.1-of-3", work="mixed")
+    no("filter where group files were made again", stage("filter", "1/3", work="mixed", extra=out, stream="p3-1.tks"), other_files % "match.0-of-2", work="mixed")
     for i, p in enumerate((0, 1, 1)):
-        must(["dedup"] + phase("ask", "%d/3" % i, work="mixed", extra=["-f"], stream="p3-%d.tks" % p))
-    no("match where ask files were made again", phase("match", "0/2", work="mixed"), other_files % "match.0-of-2", work="mixed")
-    no("filter where ask files were made again", phase("filter", "1/3", work="mixed", extra=out, stream="p3-1.tks"), other_files % "match.0-of-2", work="mixed")
+        must(["dedup"] + stage("ask", "%d/3" % i, work="mixed", extra=["-f"], stream="p3-%d.tks" % p))
+    no("match where ask files were made again", stage("match", "0/2", work="mixed"), other_files % "match.0-of-2", work="mixed")
+    no("filter where ask files were made again", stage("filter", "1/3", work="mixed", extra=out, stream="p3-1.tks"), other_files % "match.0-of-2", work="mixed")
     for j in range(2):
-        must(["dedup"] + phase("match", "%d/2" % j, work="mixed", extra=["-f"]))
-    must(["dedup"] + phase("filter", "1/3", work="mixed", extra=["-o", "y.tks"], stream="p3-1.tks"))
+        must(["dedup"] + stage("match", "%d/2" % j, work="mixed", extra=["-f"]))
+    must(["dedup"] + stage("filter", "1/3", work="mixed", extra=["-o", "y.tks"], stream="p3-1.tks"))
     result(True, "all made again: it goes on")
     # What is missing.
     for f, ph, part, stream in (("sign.2-of-3", "group", "0/2", None), ("group.1-of-2", "ask", "2/3", "p3-2.tks"),
                                 ("ask.0-of-3", "match", "1/2", None), ("group.1-of-2", "filter", "1/3", "p3-1.tks"),
                                 ("match.0-of-2", "filter", "1/3", "p3-1.tks")):
         os.rename("good/" + f, "gone")
-        no("%s without %s" % (ph, f), phase(ph, part, stream=stream, extra=out if ph == "filter" else ()),
-           "%s is missing; run --(phase|stage) %s --part %s" % (f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
+        no("%s without %s" % (ph, f), stage(ph, part, stream=stream, extra=out if ph == "filter" else ()),
+           "%s is missing; run --(stage|stage) %s --part %s" % (f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
         os.rename("gone", "good/" + f)
     # What is not.
     for f, ph in (("sign.1-of-3", "ask"), ("ask.1-of-3", "filter")):
         os.rename("good/" + f, "gone")
-        must(["dedup"] + phase(ph, "1/3", stream="p3-1.tks", extra=["-o", "z.tks"] if ph == "filter" else ()))
+        must(["dedup"] + stage(ph, "1/3", stream="p3-1.tks", extra=["-o", "z.tks"] if ph == "filter" else ()))
         os.rename("gone", "good/" + f)
     # Parts of streams that do not mix: the same tokenizer, other special ids.
     must(["tokenize", "--no-provenance", "-t", "bytes", "--domain-field", "domain", "--eos", "a", "--part", "1/3", "-o", "e.tks", "c.jsonl"])
     shutil.copytree("good", "other")
-    must(["dedup"] + phase("sign", "1/3", work="other", extra=sign + ["-f"], stream="e.tks"))
-    no("group of parts with other special ids", phase("group", "0/2", work="other"), "sign.1-of-3: its stream has other special ids", work="other")
+    must(["dedup"] + stage("sign", "1/3", work="other", extra=sign + ["-f"], stream="e.tks"))
+    no("group of parts with other special ids", stage("group", "0/2", work="other"), "sign.1-of-3: its stream has other special ids", work="other")
     # Usage.
-    for what, argv in (("verify", phase("verify", "0/3")), ("cluster", phase("cluster")), ("ask of --near", phase("ask", "0/3", mode=["--near"], stream="p3-0.tks")),
-                       ("match of --exact", phase("match", "0/2", mode=["--exact"])), ("a stream for match", phase("match", "0/2", stream="p3-0.tks")),
-                       ("-o for ask", phase("ask", "0/3", extra=out, stream="p3-0.tks")), ("--substring 1", phase("group", "0/2", mode=["--substring", "1"])),
-                       ("--pairs", phase("filter", "0/3", extra=["--pairs", "x"], stream="p3-0.tks")),
-                       ("--annotate", phase("filter", "0/3", extra=["--annotate"], stream="p3-0.tks"))):
+    for what, argv in (("verify", stage("verify", "0/3")), ("cluster", stage("cluster")), ("ask of --near", stage("ask", "0/3", mode=["--near"], stream="p3-0.tks")),
+                       ("match of --exact", stage("match", "0/2", mode=["--exact"])), ("a stream for match", stage("match", "0/2", stream="p3-0.tks")),
+                       ("-o for ask", stage("ask", "0/3", extra=out, stream="p3-0.tks")), ("--substring 1", stage("group", "0/2", mode=["--substring", "1"])),
+                       ("--pairs", stage("filter", "0/3", extra=["--pairs", "x"], stream="p3-0.tks")),
+                       ("--annotate", stage("filter", "0/3", extra=["--annotate"], stream="p3-0.tks"))):
         no("usage: " + what, argv, ".", status=2)
-    for argv in (["--ngrams", "--phase", "sign", "--work", "w", "--part", "0/2", "p3-0.tks"], ["--ngrams", "--part", "0/2", "p3-0.tks"]):
+    for argv in (["--ngrams", "--stage", "sign", "--work", "w", "--part", "0/2", "p3-0.tks"], ["--ngrams", "--part", "0/2", "p3-0.tks"]):
         no("usage: " + " ".join(argv[:2]), argv, "whole stream", status=2)
 
 

@@ -1,10 +1,10 @@
-"""phases_jobs.py - a small job of every program of phases, for what tries them all (phases_faults.py, tests/fuzz/forge.py).
+"""stages_jobs.py - a small job of every program of stages, for what tries them all (stages_faults.py, tests/fuzz/forge.py).
 
-JOBS[NAME]() gives (phase, argv) of all its runs, in order; in a folder of prepare(), with the work folder w.
+JOBS[NAME]() gives (stage, argv) of all its runs, in order; in a folder of prepare(), with the work folder w.
 """
 import random
 
-from phases import must
+from stages import must
 
 EXACT = ["--exact"]
 NEAR = ["--near", "--ngram", "2", "--bands", "10", "--rows", "4", "--threshold", "0.75"]
@@ -39,7 +39,7 @@ def part(i, n):
 
 
 def dedup(mode):
-    base = ["dedup", "-q"] + mode + ["--work", "w", "--phase"]
+    base = ["dedup", "-q"] + mode + ["--work", "w", "--stage"]
     for i in range(2):
         yield "sign", base + ["sign", "--ranges", "2"] + part(i, 2) + ["t%d.tks" % i]
     for i in range(2):
@@ -58,7 +58,7 @@ def dedup(mode):
 
 
 def pack(kind="d", options=()):
-    base = ["pack", "-q", *options, "--work", "w", "--phase"]
+    base = ["pack", "-q", *options, "--work", "w", "--stage"]
     for i in range(2):
         yield "count", base + ["count"] + part(i, 2) + ["%s%d.tks" % (kind, i)]
     yield "plan", base + ["plan"]
@@ -69,7 +69,7 @@ def pack(kind="d", options=()):
 
 
 def shuffle(options):
-    base = ["shuffle", "-q", "--seed", "4"] + options + ["--work", "w", "--phase"]
+    base = ["shuffle", "-q", "--seed", "4"] + options + ["--work", "w", "--stage"]
     if "--mix" in options:
         for i in range(2):
             yield "count", base + ["count"] + part(i, 2) + ["p%d.tks" % i]

@@ -1,4 +1,4 @@
-"""phases.py - what the cases of --phase share: running a program, and saying what came of it."""
+"""stages.py - what the cases of --stage share: running a program, and saying what came of it."""
 import glob
 import hashlib
 import os

@@ -1,8 +1,0 @@
-# shellcheck shell=bash disable=SC2154
-# dedup_phases.sh - dedup --phase: the same bytes as one pass for any number of parts, threads and any memory; kill -9
-# in each phase and a rerun; truncated and damaged files, other parameters, tokenizers and streams, missing parts.
-
-have tokenize dedup inspect || return 0
-"$PYTHON" "$top/tests/cli/dedup_phases.py" equal refused refused_exact damaged
-[ -n "$SHIM" ] || skip "kill -9: not under sanitizers"
-[ -z "$SHIM" ] || "$PYTHON" "$top/tests/cli/dedup_phases.py" killed

@@ -1,9 +1,0 @@
-# shellcheck shell=bash disable=SC2154
-# dedup_phases_substring_faults.sh - dedup --substring --phase within 32 MiB; damaged files; kill -9 in each phase and a
-# rerun.
-# check-more: whole
-
-have tokenize dedup inspect || return 0
-"$PYTHON" "$top/tests/cli/dedup_phases_substring.py" memory damaged
-[ -n "$SHIM" ] || skip "kill -9: not under sanitizers"
-[ -z "$SHIM" ] || "$PYTHON" "$top/tests/cli/dedup_phases_substring.py" killed

@@ -1,6 +1,0 @@
-# shellcheck shell=bash disable=SC2154
-# pack_phases.sh - pack --phase: the records of one run for any number of parts and ranges, threads and memory; kill -9 in
-# each phase and a rerun; damaged, missing and foreign files, other options, streams and tokenizers.
-
-have tokenize decompose pack inspect || return 0
-"$PYTHON" "$top/tests/cli/pack_phases.py" equal refused damaged killed

@@ -1,11 +1,11 @@
 /* cells.c - the cells themselves; cells_groups.c is what meets in them. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/flow/cells_private.h"
 #include "lib/base/io.h"
+#include "lib/base/pages.h"
 
 /* Chunks are small, because each cell has one that is not full. */
 enum { LEAST_CELL_BYTE = 32 << 10, CHUNK_BYTE = 4 << 10, WRITE_BYTE = 256 << 10 };
@@ -60,17 +60,13 @@ int slu_cells_new(struct slu_cells **out, const struct slu_cells_cfg *cfg,
     c->pool_byte = c->max_chunk * rows * row;
     c->cell = calloc(c->n_cell, sizeof *c->cell);
     c->next = malloc(c->max_chunk * sizeof *c->next);
-    c->pool = mmap(NULL, c->pool_byte, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (c->pool == MAP_FAILED)
-        c->pool = NULL;
+    c->pool = slu_pages_new(c->pool_byte,
+                            budget_byte >= 64 << 20 ? SLU_PAGES_HUGE : SLU_PAGES_SMALL);
     if (!c->cell || !c->next || !c->pool) {
         slu_cells_free(c);
         *out = NULL;
         return slu_fail_nomem(err, budget_byte);
     }
-    if (budget_byte >= 64 << 20)
-        (void)madvise(c->pool, c->pool_byte, MADV_HUGEPAGE);
     chunks_clear(c);
     return SLU_OK;
 }
@@ -79,8 +75,7 @@ void slu_cells_free(struct slu_cells *c)
 {
     if (!c)
         return;
-    if (c->pool)
-        (void)munmap(c->pool, c->pool_byte);
+    slu_pages_free(c->pool, c->pool_byte);
     if (c->fd >= 0)
         close(c->fd);
     free(c->cell);
@@ -200,7 +195,7 @@ int slu_cells_seal(struct slu_cells *c, struct slu_err *err)
     if (c->n_flush == 0)
         return SLU_OK;
     int rc = flush(c, err);
-    (void)munmap(c->pool, c->pool_byte);
+    slu_pages_free(c->pool, c->pool_byte);
     c->pool = NULL;
     return rc;
 }

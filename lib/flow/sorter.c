@@ -23,7 +23,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "lib/base/pages.h"
 
 #include "sorter_private.h"
 
@@ -75,16 +76,13 @@ int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
     size_t arena_byte =
         (s->map_byte - n_buf * cap - s->io_byte - 16 * n_start) & ~UINT64_C(4095);
     s->tmpdir = strdup(cfg->tmpdir);
-    s->map = mmap(NULL, s->map_byte, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (s->map == MAP_FAILED)
-        s->map = NULL;
+    /* Records are read in random order. */
+    s->map = slu_pages_new(s->map_byte,
+                           budget >= 8 << 20 ? SLU_PAGES_HUGE : SLU_PAGES_SMALL);
     if (!s->tmpdir || !s->map) {
         slu_sorter_free(s);
         return slu_fail_nomem(err, budget);
     }
-    if (budget >= 8 << 20) /* records are read in random order */
-        (void)madvise(s->map, s->map_byte, MADV_HUGEPAGE);
     s->gather = (struct slu_spill_gather){
         .buf = s->map + arena_byte, .cap_byte = cap, .n_buf = 1};
     s->read_buf = s->gather.buf + n_buf * cap;
@@ -112,8 +110,7 @@ void slu_sorter_free(struct slu_sorter *s)
     slu_mover_free(s);
     while (s->n_level)
         slu_sorter_pop(s);
-    if (s->map)
-        munmap(s->map, s->map_byte);
+    slu_pages_free(s->map, s->map_byte);
     free(s->tmpdir);
     free(s);
 }

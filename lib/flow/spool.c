@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/io.h"
+#include "lib/base/pages.h"
 
 #define LEAST (UINT64_C(1) << 20)
 
@@ -40,11 +41,9 @@ int slu_spool_new(struct slu_spool **out, uint64_t budget_byte, const char *tmpd
 
 static int map(struct slu_spool *s, struct slu_err *err)
 {
-    void *p = mmap(NULL, s->cap, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
+    s->mem = slu_pages_new(s->cap, SLU_PAGES_SMALL);
+    if (!s->mem)
         return slu_fail_nomem(err, s->cap);
-    s->mem = p;
     /* Advice only: a tenth of the page faults' time, where there are many. */
     if (s->cap > LEAST)
         (void)madvise(s->mem + LEAST, s->cap - LEAST, MADV_HUGEPAGE);
@@ -91,15 +90,10 @@ int slu_spool_rewind(struct slu_spool *s, size_t max_get, struct slu_err *err)
     s->reading = true;
     int rc = write_file(s, s->mem, s->len, err);
     s->len = 0;
-    (void)munmap(s->mem, s->cap);
+    slu_pages_free(s->mem, s->cap);
     s->cap = max_get < LEAST / 2 ? LEAST : (2 * max_get + 4095) & ~(size_t)4095;
-    s->mem =
-        mmap(NULL, s->cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (s->mem == MAP_FAILED) {
-        s->mem = NULL;
-        return slu_fail_nomem(err, s->cap);
-    }
-    return rc;
+    s->mem = slu_pages_new(s->cap, SLU_PAGES_SMALL);
+    return s->mem ? rc : slu_fail_nomem(err, s->cap);
 }
 
 /* Moves what is left to the front and reads on. */
@@ -145,8 +139,7 @@ void slu_spool_free(struct slu_spool *s)
 {
     if (!s)
         return;
-    if (s->mem)
-        (void)munmap(s->mem, s->cap);
+    slu_pages_free(s->mem, s->cap);
     if (s->fd >= 0)
         close(s->fd);
     free(s->tmpdir);

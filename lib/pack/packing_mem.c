@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/base/pages.h"
+
 #include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
 #include "lib/flow/radix.h"
@@ -20,13 +22,7 @@
 /* NULL where there is none. */
 static void *map(size_t n_byte, bool huge)
 {
-    void *p = mmap(NULL, n_byte, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    if (huge) /* advice only: a tenth of the page faults' time */
-        (void)madvise(p, n_byte, MADV_HUGEPAGE);
-    return p;
+    return slu_pages_new(n_byte, huge ? SLU_PAGES_HUGE : SLU_PAGES_SMALL);
 }
 
 /* *pp becomes NULL. */
@@ -35,8 +31,7 @@ static void unmap(void *pp, size_t n_byte)
     void *p, *none = NULL;
     memcpy(&p, pp, sizeof p);
     memcpy(pp, &none, sizeof none);
-    if (p)
-        munmap(p, n_byte);
+    slu_pages_free(p, n_byte);
 }
 
 static size_t pool_byte(const struct slu_pack_mem *m)

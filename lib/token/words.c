@@ -3,7 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "lib/base/pages.h"
 
 #define ONES(n) ((n) >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * ((n)&7)) - 1)
 #define MASK(n)                                                                        \
@@ -21,32 +22,12 @@ const struct word_key word_mask[17] = {
 #define HOT_ALL    (2 * HOT_BYTE)
 #define FIRST_BYTE ((size_t)1 << 20)
 #define READ_AHEAD 64 /* bytes that may be read behind any ids */
-#define HUGE_PAGE  ((size_t)2 << 20)
 
 /* n_byte zeroed bytes, in huge pages where that is worth it; or NULL. */
 static void *map(size_t n_byte)
 {
-    size_t more = n_byte >= HUGE_PAGE ? HUGE_PAGE : 0, skip = 0;
-    uint8_t *p = mmap(NULL, n_byte + more, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (p == MAP_FAILED)
-        return NULL;
-    if (more) {
-        skip = -(uintptr_t)p % HUGE_PAGE;
-        if (skip)
-            munmap(p, skip);
-        if (more > skip)
-            munmap(p + skip + n_byte, more - skip);
-        madvise(p + skip, n_byte, MADV_HUGEPAGE);
-    }
-    return p + skip;
-}
-
-static void unmap(void *p, size_t n_byte)
-{
-    if (p)
-        munmap(p, n_byte);
+    return slu_pages_new(n_byte,
+                         n_byte >= SLU_HUGE_PAGE ? SLU_PAGES_ALIGNED : SLU_PAGES_SMALL);
 }
 
 /* ---- what is shared ---- */
@@ -91,7 +72,7 @@ static void view_free(struct word_view *v)
     for (int i = 0; v && i < 3; i++) {
         struct word_block *b = v->block[i];
         if (b && --b->n_view == 0) {
-            unmap(b->p, b->n_mapped);
+            slu_pages_free(b->p, b->n_mapped);
             free(b);
         }
     }
@@ -139,9 +120,9 @@ static size_t least(size_t a, size_t b)
 
 static int join(struct words *w, struct words_shared *s, struct slu_err *err)
 {
-    w->hot = map(HUGE_PAGE);
+    w->hot = map(SLU_HUGE_PAGE);
     if (!w->hot)
-        return slu_fail_nomem(err, HUGE_PAGE);
+        return slu_fail_nomem(err, SLU_HUGE_PAGE);
     w->hot_ids = (uint32_t(*)[WORD_IDS])(void *)(w->hot + (1 << HOT_BITS));
     pthread_mutex_lock(&s->lock);
     w->shared = s;
@@ -199,7 +180,7 @@ void words_release(struct words *w)
 {
     struct words_shared *s = w->shared;
 
-    unmap(w->hot, HUGE_PAGE);
+    slu_pages_free(w->hot, SLU_HUGE_PAGE);
     if (s) {
         pthread_mutex_lock(&s->lock);
         for (struct words **m = &s->member; *m; m = &(*m)->next) {

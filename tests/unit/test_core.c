@@ -22,6 +22,7 @@
 #include "lib/base/json_write.h"
 #include "lib/base/map.h"
 #include "lib/base/number.h"
+#include "lib/base/pages.h"
 #include "lib/base/pipe.h"
 #include "lib/stream/token_hash.h"
 
@@ -496,6 +497,24 @@ static void numbers_are_exact_or_refused(void **state)
     assert_int_equal(v, 12);
 }
 
+static void pages_are_zeroed_and_aligned(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n < 3 * SLU_HUGE_PAGE; n = 3 * n + 1)
+        for (int kind = SLU_PAGES_SMALL; kind <= SLU_PAGES_ALIGNED; kind++) {
+            uint8_t *p = slu_pages_new(n, (enum slu_pages)kind);
+            assert_non_null(p);
+            if (kind == SLU_PAGES_ALIGNED)
+                assert_int_equal((uintptr_t)p % SLU_HUGE_PAGE, 0);
+            for (size_t i = 0; i < n; i += 4096)
+                assert_int_equal(p[i], 0);
+            memset(p, 1, n);
+            slu_pages_free(p, n);
+        }
+    assert_null(slu_pages_new((size_t)1 << 62, SLU_PAGES_ALIGNED));
+    slu_pages_free(NULL, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -504,6 +523,7 @@ int main(void)
         cmocka_unit_test(outputs_appear_whole),
         cmocka_unit_test(books_that_do_not_balance_are_refused),
         cmocka_unit_test(books_of_stages_balance),
+        cmocka_unit_test(pages_are_zeroed_and_aligned),
         cmocka_unit_test(hashes_are_the_published_ones),
         cmocka_unit_test(token_hash_ignores_the_width),
         cmocka_unit_test(token_hash_in_parts),

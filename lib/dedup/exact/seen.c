@@ -1,27 +1,14 @@
 #include "lib/dedup/exact/seen.h"
 
 #include <string.h>
-#include <sys/mman.h>
+
+#include "lib/base/pages.h"
 
 enum { MIN_SLOT = 1024 };
 
 static size_t slot_byte(const struct slu_seen *s)
 {
     return sizeof *s->hash + (s->places ? sizeof *s->place : 0);
-}
-
-static void *map(size_t n)
-{
-    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    return p == MAP_FAILED ? NULL : p;
-}
-
-static void unmap(void *p, size_t n)
-{
-    if (p)
-        munmap(p, n);
 }
 
 void slu_seen_init(struct slu_seen *s, uint64_t max_byte, bool places)
@@ -35,8 +22,8 @@ void slu_seen_init(struct slu_seen *s, uint64_t max_byte, bool places)
 
 void slu_seen_release(struct slu_seen *s)
 {
-    unmap(s->hash, s->n_slot * sizeof *s->hash);
-    unmap(s->place, s->n_slot * sizeof *s->place);
+    slu_pages_free(s->hash, s->n_slot * sizeof *s->hash);
+    slu_pages_free(s->place, s->n_slot * sizeof *s->place);
     s->hash = NULL;
     s->place = NULL;
     s->n = s->n_slot = 0;
@@ -68,10 +55,11 @@ static int grow(struct slu_seen *s, struct slu_err *err)
     struct slu_seen t = *s;
 
     t.n_slot = next_size(s);
-    t.hash = map(t.n_slot * sizeof *t.hash);
-    t.place = s->places ? map(t.n_slot * sizeof *t.place) : NULL;
+    t.hash = slu_pages_new(t.n_slot * sizeof *t.hash, SLU_PAGES_SMALL);
+    t.place =
+        s->places ? slu_pages_new(t.n_slot * sizeof *t.place, SLU_PAGES_SMALL) : NULL;
     if (!t.hash || (s->places && !t.place)) {
-        unmap(t.hash, t.n_slot * sizeof *t.hash);
+        slu_pages_free(t.hash, t.n_slot * sizeof *t.hash);
         return slu_fail_nomem(err, t.n_slot * slot_byte(s));
     }
     for (size_t i = 0; i < s->n_slot; i++) {

@@ -2,43 +2,34 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/pages.h"
 
 enum { MIN_SLOT = 1024 };
-static const size_t HUGE_BYTE = 2 << 20, PAGE_BYTE = 4096;
+static const size_t PAGE_BYTE = 4096;
 
 /* ---- memory ---- */
 
 /* Huge pages are touched as a whole, so what lies in them is counted as a whole. */
 size_t near_map_size(size_t n)
 {
-    size_t unit = n >= HUGE_BYTE ? HUGE_BYTE : PAGE_BYTE;
+    size_t unit = n >= SLU_HUGE_PAGE ? SLU_HUGE_PAGE : PAGE_BYTE;
 
     return (n + unit - 1) & ~(unit - 1);
 }
 
 int near_map(struct near_budget *b, size_t n_byte, void **out, struct slu_err *err)
 {
-    size_t n = near_map_size(n_byte), extra = n >= HUGE_BYTE ? HUGE_BYTE : 0;
+    size_t n = near_map_size(n_byte);
 
     *out = NULL;
     if (n < n_byte || n > b->most_byte || b->used_byte > b->most_byte - n)
         return SLU_OK;
-    uint8_t *p = mmap(NULL, n + extra, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
+    void *p =
+        slu_pages_new(n, n >= SLU_HUGE_PAGE ? SLU_PAGES_ALIGNED : SLU_PAGES_SMALL);
+    if (!p)
         return slu_fail_nomem(err, n);
-    if (extra) {
-        size_t before = (size_t) - (uintptr_t)p & (HUGE_BYTE - 1);
-        if (before)
-            munmap(p, before);
-        if (extra - before)
-            munmap(p + before + n, extra - before);
-        p += before;
-        (void)madvise(p, n, MADV_HUGEPAGE);
-    }
     b->used_byte += n;
     if (b->used_byte > b->peak_byte)
         b->peak_byte = b->used_byte;
@@ -50,7 +41,7 @@ void near_unmap(struct near_budget *b, void *p, size_t n_byte)
 {
     if (!p)
         return;
-    munmap(p, near_map_size(n_byte));
+    slu_pages_free(p, near_map_size(n_byte));
     b->used_byte -= near_map_size(n_byte);
 }
 

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "bloom_private.h"
+#include "lib/base/pages.h"
 #include "lib/base/simd.h"
 
 enum { BLOCK_BITS = 8 * SLU_BLOOM_BLOCK_BYTE, STEPS = 16 /* of bits a key */ };
@@ -105,16 +105,13 @@ int slu_bloom_new(struct slu_bloom **out, uint64_t n_block, struct slu_err *err)
     b->n_block = n_block;
     b->n_byte = (size_t)n_block * SLU_BLOOM_BLOCK_BYTE;
     b->kernel = kernel_named(NULL);
-    void *p = mmap(NULL, b->n_byte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                   -1, 0);
-    if (p == MAP_FAILED) {
+    /* Every probe is another page: with small ones most of them miss the TLB too. */
+    b->block = slu_pages_new(b->n_byte, SLU_PAGES_HUGE);
+    if (!b->block) {
         int rc = slu_fail_nomem(err, b->n_byte);
         free(b);
         return rc;
     }
-    /* Every probe is another page: with small ones most of them miss the TLB too. */
-    (void)madvise(p, b->n_byte, MADV_HUGEPAGE);
-    b->block = p;
     *out = b;
     return SLU_OK;
 }
@@ -123,7 +120,7 @@ void slu_bloom_free(struct slu_bloom *b)
 {
     if (!b)
         return;
-    (void)munmap(b->block, b->n_byte);
+    slu_pages_free(b->block, b->n_byte);
     free(b);
 }
 

@@ -14,7 +14,7 @@ TEST_ENV = O='$O' SAN='$(SAN)' BIN='$(abspath $O/bin)' CC='$(CC)' PYTHON='$(PYTH
 # and so sees what pkg-config says now. `make demo`, `make check` and the other targets that are
 # run on fresh machines install what is missing; the rest only say it.
 
-NO_DEPS   := clean help deps deps-dev deps-slurm uninstall lint-includes check-gpu bench-kernels
+NO_DEPS   := clean dist help deps deps-dev deps-slurm uninstall lint-includes check-gpu bench-kernels
 INSTALLING := demo check check-more check-full judges check-judges check-judges-full
 GOALS     := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter-out $(NO_DEPS),$(GOALS)),)
@@ -340,6 +340,13 @@ install: programs lib
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' lib/sluice.pc.in > '$(PCFILE)'
 	chmod 644 '$(PCFILE)'
 
+# What is committed, as one archive whose bytes depend on the commit alone.
+DIST = $O/sluice-$(VERSION).tar.xz
+dist:
+	@mkdir -p $O
+	git archive --format=tar --prefix='sluice-$(VERSION)/' HEAD | xz -9e -T1 > '$(DIST)'
+	@echo '$(DIST)'
+
 uninstall:
 	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(PROGRAMS) $(notdir $(SCRIPTS))) '$(LIBDIR)/libsluice.a' '$(LIBDIR)/libsluice-parquet.so' '$(PCFILE)'
 	rm -f $(addprefix '$(MANDIR)'/man1/$(PROGRAM_PREFIX),$(notdir $(MAN1)))
@@ -384,8 +391,9 @@ help:
 #H make arm64        compiles everything for arm64; check-arm64 runs it by qemu-aarch64, many minutes
 #H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too
 #H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
+#H make dist         the committed sources as build/sluice-VERSION.tar.xz
 #H make clean        removes build/
 
 .PHONY: check-random python check-python arrow check-arrow check-emu check-mutants check-gpu bench-plan bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-python bench-scaling bench-stages asan \
-        tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev install uninstall help
+        tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev install uninstall dist help

@@ -1,6 +1,6 @@
 /* cli.h - options, messages, reports and progress of every program, from one table.
  *
- * A program is one file tools/NAME.c that defines `const struct slu_tool slu_tool`: its
+ * A program is a folder tools/NAME; its NAME.c defines `const struct slu_tool slu_tool`: the
  * option table (which drives parsing, --help and the provenance chain) and `run`.
  * tools/cli/main.c owns main(): it parses, opens the report, calls run, prints the one line
  * of a fault and chooses the exit status. A program's own part is parse -> open -> one

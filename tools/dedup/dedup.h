@@ -1,4 +1,4 @@
-/* dedup_private.h - what the modes of dedup share.
+/* dedup.h - what the modes of dedup share.
  *
  * tools/dedup/dedup.c has the one option table and chooses the mode; each mode is a function
  * in a file tools/dedup_MODE.c: dedup_open, one library call with dedup_emit at its

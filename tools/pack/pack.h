@@ -1,4 +1,4 @@
-/* pack_private.h - the parts of pack: tools/pack/pack.c has the option table and the passes,
+/* pack.h - the parts of pack: tools/pack/pack.c has the option table and the passes,
  * tools/pack_PART.c what belongs to one option and its relatives.
  *
  * A part has a struct of options that is a field of pack's own, and functions that take

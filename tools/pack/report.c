@@ -1,4 +1,4 @@
-/* pack_report.c - what pack says of itself: the table of --plan, --stats, the books. */
+/* report.c - what pack says of itself: the table of --plan, --stats, the books. */
 #include "lib/pack/packing_table.h"
 #include "tools/pack/pack.h"
 

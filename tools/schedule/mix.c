@@ -1,4 +1,4 @@
-/* schedule_mix.c - sets of a mix that changes: what a schedule makes of its periods.
+/* mix.c - sets of a mix that changes: what a schedule makes of its periods.
  */
 #include "lib/base/buf.h"
 #include "lib/base/json.h"

@@ -1,4 +1,4 @@
-/* schedule_olmo.c - schedule --olmo-cache: the order of ours in the files in which
+/* olmo.c - schedule --olmo-cache: the order of ours in the files in which
  * OLMo-core's loader looks for its own. */
 #include <stdlib.h>
 #include <string.h>

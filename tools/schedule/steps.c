@@ -1,4 +1,4 @@
-/* schedule_steps.c - schedule --trainer generic and olmo: a record for each step. */
+/* steps.c - schedule --trainer generic and olmo: a record for each step. */
 #include <stdlib.h>
 #include <string.h>
 

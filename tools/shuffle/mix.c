@@ -1,4 +1,4 @@
-/* shuffle_mix.c - mixes: names to sources, and the report. */
+/* mix.c - mixes: names to sources, and the report. */
 #include "tools/shuffle/mix.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* shuffle_mix.h - the mix of shuffle's command line: --mix, --mix-schedule, --mix-by,
+/* mix.h - the mix of shuffle's command line: --mix, --mix-schedule, --mix-by,
  * --max-epochs. Private to shuffle.
  */
 #ifndef SLU_SHUFFLE_MIX_H

@@ -1,4 +1,4 @@
-/* shuffle_shards.c - shuffle --format: the sequences as shards of a trainer's format.
+/* shards.c - shuffle --format: the sequences as shards of a trainer's format.
  */
 #include <stdlib.h>
 #include <string.h>

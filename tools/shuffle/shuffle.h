@@ -1,4 +1,4 @@
-/* shuffle_private.h - the parts of shuffle: tools/shuffle/shuffle.c has the option table, the
+/* shuffle.h - the parts of shuffle: tools/shuffle/shuffle.c has the option table, the
  * pass, streams and the books; tools/shuffle/shards.c the shard sets;
  * tools/shuffle/stages.c the same work in parts. */
 #ifndef SLU_SHUFFLE_PRIVATE_H

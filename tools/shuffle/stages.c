@@ -1,4 +1,4 @@
-/* shuffle_stages.c - shuffle --stage: the same work in parts, with files between them
+/* stages.c - shuffle --stage: the same work in parts, with files between them
  * (lib/shuffle/shuffle_flow.h). */
 #include <stdio.h>
 #include <stdlib.h>

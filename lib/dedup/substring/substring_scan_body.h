@@ -1,4 +1,4 @@
-/* passages_scan_body.h - what every SIMD level of passages_scan compiles; the file that
+/* substring_scan_body.h - what every SIMD level of substring_scan compiles; the file that
  * includes it brings begins(), which lists where a value is not that before it.
  */
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* passages_scan_portable.c - the scan in plain C: the oracle of the other levels. */
+/* substring_scan_portable.c - the scan in plain C: the oracle of the other levels. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -18,10 +18,10 @@
  * repeat, and gaps are not crossed.
  *
  * How, for n = 50 (figures in tests/bench/NOTES.md):
- * 1. passages_scan: each window belongs to a block, by its anchor; about one block for
+ * 1. substring_scan: each window belongs to a block, by its anchor; about one block for
  *    18 ids. A record of 24 bytes a block: (anchor, span, place). The ids wait on a
  *    tape.
- * 2. passages_match: records meet by anchor. Equal windows have equal anchors at the
+ * 2. substring_match: records meet by anchor. Equal windows have equal anchors at the
  *    same offset, so all windows equal to one of a block are in blocks of its group;
  *    blocks that are alone are done with. Blocks with equal spans have the same
  *    windows: all but the first of them are repeated. Where a group has several spans,

@@ -1,4 +1,4 @@
-/* passages_scan_avx2.c - the scan by AVX2. */
+/* substring_scan_avx2.c - the scan by AVX2. */
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>

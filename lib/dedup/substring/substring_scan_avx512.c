@@ -1,4 +1,4 @@
-/* passages_scan_avx512.c - the scan by AVX-512. */
+/* substring_scan_avx512.c - the scan by AVX-512. */
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>

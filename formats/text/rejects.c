@@ -61,89 +61,88 @@ int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
     return rc ? rc : slu_reject_end(out, err);
 }
 
-/* "no field "text"; --field names …": printf formats with the field's name. */
-static const char *explain(enum slu_reject r)
+/* What is wrong, as `field` of a record where it is about one. */
+static void explain(char *why, size_t size, enum slu_reject r, const char *field)
 {
     switch (r) {
     case SLU_REJECT_INVALID_UTF8:
-        return "not valid UTF-8; --on-error skip goes on without such records";
+        snprintf(why, size, "not valid UTF-8");
+        break;
     case SLU_REJECT_INVALID_JSON:
-        return "not valid JSON; --on-error skip goes on without such records";
+        snprintf(why, size, "not valid JSON");
+        break;
     case SLU_REJECT_TOO_DEEP:
-        return "JSON nested too deeply; --on-error skip goes on without such records";
+        snprintf(why, size, "JSON nested too deeply");
+        break;
     case SLU_REJECT_LONE_SURROGATE:
-        return "half a surrogate pair, which is no character; --on-error skip goes on "
-               "without such records";
+        snprintf(why, size, "half a surrogate pair, which is no character");
+        break;
     case SLU_REJECT_NOT_AN_OBJECT:
-        return "JSON, but no object; --on-error skip goes on without such records";
+        snprintf(why, size, "JSON, but no object");
+        break;
     case SLU_REJECT_MISSING_FIELD:
-        return "no field \"%s\"; --field, --id-field and --domain-field name fields, "
-               "--on-error skip goes on without such records";
+        snprintf(
+            why, size,
+            "no field \"%.80s\"; --field, --id-field and --domain-field name fields",
+            field);
+        break;
     case SLU_REJECT_NOT_A_STRING:
-        return "field \"%s\" is not a string; --on-error skip goes on without such "
-               "records";
+        snprintf(why, size, "field \"%.80s\" is not a string", field);
+        break;
     case SLU_REJECT_NOT_A_NUMBER:
-        return "field \"%s\" is not a number; --on-error skip goes on without such "
-               "records";
+        snprintf(why, size, "field \"%.80s\" is not a number", field);
+        break;
     case SLU_REJECT_NUL_FIELD:
-        return "field \"%s\" has a NUL in it, which no domain may have; --on-error "
-               "skip "
-               "goes on without such records";
+        snprintf(why, size, "field \"%.80s\" has a NUL in it, which no domain may have",
+                 field);
+        break;
     default:
-        return "field \"%s\" is longer than 65535 bytes; --on-error skip goes on "
-               "without "
-               "such records";
+        snprintf(why, size, "field \"%.80s\" is longer than 65535 bytes", field);
     }
 }
 
-/* The place is the field's. */
-static int fail_row(const struct slu_rejected *r, const char *path, struct slu_err *err)
+/* Of a row of a table: the place is the field's. */
+static void explain_row(char *why, size_t size, const struct slu_rejected *r,
+                        const char *field)
 {
-    unsigned long long row = r->ref->document;
-    const char *field = r->field ? r->field : "?";
     if (r->reason == SLU_REJECT_MISSING_FIELD)
-        return slu_fail(err, SLU_E_FORMAT,
-                        "%s: row %llu: \"%.80s\" is null; --on-error skip goes on "
-                        "without such rows",
-                        path, row, field);
-    if (r->reason == SLU_REJECT_INVALID_UTF8 && r->off_byte != UINT64_MAX)
-        return slu_fail_at(err, SLU_E_FORMAT, r->off_byte,
-                           "%s: row %llu: byte %llu of \"%.80s\": not valid UTF-8; "
-                           "--on-error skip goes on without such rows",
-                           path, row, (unsigned long long)r->off_byte, field);
-    return slu_fail(err, SLU_E_FORMAT,
-                    "%s: row %llu: \"%.80s\" is %s; --on-error skip goes on without "
-                    "such rows",
-                    path, row, field,
-                    r->reason == SLU_REJECT_INVALID_UTF8   ? "not valid UTF-8"
-                    : r->reason == SLU_REJECT_NOT_A_NUMBER ? "not a number"
-                    : r->reason == SLU_REJECT_NUL_FIELD    ? "a domain with a NUL in it"
-                                                           : "longer than 65535 bytes");
+        snprintf(why, size, "\"%.80s\" is null", field);
+    else if (r->reason == SLU_REJECT_INVALID_UTF8 && r->off_byte != UINT64_MAX)
+        snprintf(why, size, "byte %llu of \"%.80s\": not valid UTF-8",
+                 (unsigned long long)r->off_byte, field);
+    else
+        snprintf(why, size, "\"%.80s\" is %s", field,
+                 r->reason == SLU_REJECT_INVALID_UTF8   ? "not valid UTF-8"
+                 : r->reason == SLU_REJECT_NOT_A_NUMBER ? "not a number"
+                 : r->reason == SLU_REJECT_NUL_FIELD    ? "a domain with a NUL in it"
+                                                        : "longer than 65535 bytes");
 }
 
 int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
 {
     const char *path =
         strcmp(r->source->path, "-") == 0 ? "standard input" : r->source->path;
-    char why[512];
-    if (r->row)
-        return fail_row(r, path, err);
+    const char *field = r->field ? r->field : "?";
     uint64_t at = r->off_byte == UINT64_MAX ? 0 : r->off_byte;
-    const char *percent = strchr(explain(r->reason), '%');
-    if (percent) /* the only conversion is %s */
-        snprintf(why, sizeof why, "%.*s%.80s%s", (int)(percent - explain(r->reason)),
-                 explain(r->reason), r->field ? r->field : "?", percent + 2);
+    uint64_t document = r->ref->document;
+    char place[64], why[256];
+
+    if (r->row)
+        explain_row(why, sizeof why, r, field);
     else
-        snprintf(why, sizeof why, "%s", explain(r->reason));
-    if (r->json && r->ref->line)
-        return slu_fail_at(err, SLU_E_FORMAT, at, "%s:%llu: byte %llu: %s", path,
-                           (unsigned long long)r->ref->line, (unsigned long long)at,
-                           why);
-    if (r->json ||
-        r->ref->document == 0) /* cut at a share's border: lines are unknown */
-        return slu_fail_at(err, SLU_E_FORMAT, at, "%s: byte %llu: %s", path,
-                           (unsigned long long)(r->ref->document + at), why);
-    return slu_fail_at(err, SLU_E_FORMAT, at, "%s: member %llu: byte %llu: %s", path,
-                       (unsigned long long)r->ref->document, (unsigned long long)at,
-                       why);
+        explain(why, sizeof why, r->reason, field);
+    if (r->row)
+        snprintf(place, sizeof place, ": row %llu", (unsigned long long)document);
+    else if (r->json && r->ref->line)
+        snprintf(place, sizeof place, ":%llu: byte %llu",
+                 (unsigned long long)r->ref->line, (unsigned long long)at);
+    else if (r->json || document == 0) /* cut at a share's border: lines are unknown */
+        snprintf(place, sizeof place, ": byte %llu",
+                 (unsigned long long)(document + at));
+    else
+        snprintf(place, sizeof place, ": member %llu: byte %llu",
+                 (unsigned long long)document, (unsigned long long)at);
+    return slu_fail_at(err, SLU_E_FORMAT, r->row ? r->off_byte : at,
+                       "%s%s: %s; --on-error skip goes on without such %s", path, place,
+                       why, r->row ? "rows" : "records");
 }

@@ -108,9 +108,19 @@ static int learn(struct slu_flow *f, size_t i, struct slu_u128 mix,
     return slu_u128_cmp(f->made[i], mix) ? other_files(file, err) : SLU_OK;
 }
 
+/* Stages of which files may have been made: none behind the last that leaves some. */
+static unsigned made_stages(const struct slu_flow_spec *spec)
+{
+    unsigned n = spec->n_stage;
+
+    while (!spec->stage[n - 1].n_out || spec->stage[n - 1].flags & SLU_STAGE_HERE)
+        n--;
+    return n;
+}
+
 static int read_made(struct slu_flow *f, struct slu_workfile *file, struct slu_err *err)
 {
-    const unsigned n = f->cfg->spec->n_stage;
+    const unsigned n = made_stages(f->cfg->spec);
     uint64_t v[2];
     int rc = slu_workfile_len(file, SEC_MADE) == 2 * (uint64_t)n
                  ? slu_workfile_begin(file, SEC_MADE, err)
@@ -431,7 +441,7 @@ static int put_beside(struct slu_flow *f, struct slu_workfile_out *o,
 {
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < f->cfg->spec->n_stage && !rc; i++) {
+    for (unsigned i = 0; i < made_stages(f->cfg->spec) && !rc; i++) {
         const uint64_t v[] = {f->made[i].lo, f->made[i].hi};
         rc = slu_workfile_put(o, v, 2, err);
     }

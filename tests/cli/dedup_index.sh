@@ -2,7 +2,7 @@
 # dedup_index.sh - --save-index and --against of --exact and --near: a set after another through an index is both in
 # one run, within memory and past it; what does not fit is refused.
 
-have tokenize dedup inspect || return 0
+have tokenize dedup inspect sluice-batch || return 0
 n=3000
 [ -z "$FULL" ] || n=100000
 "$PYTHON" - $n <<'PY'
@@ -108,10 +108,24 @@ no() {
     status "--save-index to a full disk" 1 dedup $near --save-index /dev/full -o x.tks b.tks
     status "--save-index in a folder that is not there" 1 dedup $near --save-index no/such -o x.tks b.tks
     check "neither left an output" test ! -e x.tks
-    status "--against in a stage" 2 dedup $near --stage sign --part 0/1 --work w --against a.idx b.tks
+    status "--against in a stage of exact" 2 dedup --exact --stage sign --part 0/1 --work w --against a.idx b.tks
     status "--save-index and -o are two files" 2 dedup $near --save-index x.tks -o x.tks b.tks
 }
 dedup --near --against a.idx --ngram 2 --bands 10 --rows 4 -o y.tks b.tks
 mv a.idx elsewhere.idx
 dedup --near --against elsewhere.idx --ngram 2 --bands 10 --rows 4 -o z.tks b.tks
 same "where the index lies does not matter" "$(sha y.tks)" "$(sha z.tks)"
+
+# In parts, by a recipe.
+cat >recipe <<'EOF'
+input = b.jsonl
+tokenizer = bytes
+parts = 3
+dedup = --near --ngram 2 --bands 10 --rows 4 --against elsewhere.idx --save-index parts.idx
+keep = needed
+EOF
+dedup --near --against elsewhere.idx --save-index one.idx --ngram 2 --bands 10 --rows 4 -o z.tks b.tks
+status "a recipe with --against and --save-index" 0 sluice-batch --local 2 recipe batch
+same "  the stream of one run" "$(records z.tks | sha)" "$(cat batch/stream/*.tks | records - | sha)"
+same "  the index of one run" "$(sha one.idx)" "$(sha parts.idx)"
+check "  no work files are left" test ! -e batch/work

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What dedup --stage promises: dedup_stages.py PART... in an empty folder (see dedup_stages.sh).
 
-Parts: equal refused refused_exact damaged killed. FULL=1: more places that are damaged, more fail-points.
+Parts: equal index refused refused_exact damaged killed. FULL=1: more places that are damaged, more fail-points.
 """
 import glob
 import hashlib
@@ -57,6 +57,8 @@ def steps(mode, work, n, ranges, extra=()):
         for i in range(n):
             yield "verify", base + ["verify", "--part", "%d/%d" % (i, n)]
         yield "cluster", base + ["cluster"]
+        if "--save-index" in extra:
+            yield "index", base + ["index"]
 
 
 def filters(mode, work, n, extra=()):
@@ -131,6 +133,117 @@ def equal():
     result(r.status == 2 and "-M: --near needs at least 64M" in r.err, "near duplicates want more than 32M", r.err)
     if FULL:
         result(all(not x.endswith(" 0") for x in spilled[:2]), "-M 64M: sign and group spill", spilled)
+
+
+def index():
+    """A crawl against an older one, which is an index: the bytes of one run, stream and index."""
+    corpus("all.jsonl", 8000, 14, 5)
+    lines = open("all.jsonl").readlines()
+    for name, part in (("old", lines[::2]), ("other", lines[:99]), ("c", lines[1::2])):
+        open(name + ".jsonl", "w").writelines(part)
+    tokenize(1, "old.jsonl", "old")
+    tokenize(1, "other.jsonl", "other")
+    for n in (1, 3, 8):
+        tokenize(n)
+    must(["dedup"] + NEAR + ["--save-index", "old.idx", "-o", "old.tks", "old1-0.tks"])
+    must(["dedup"] + NEAR + ["--save-index", "other.idx", "-o", "other.tks", "other1-0.tks"])
+    must(["dedup"] + NEAR + ["--bands", "9", "--save-index", "nine.idx", "-o", "other.tks", "other1-0.tks"])
+    against, two = ["--against", "old.idx"], ["--against", "old.idx", "--save-index", "new.idx"]
+    for extra in ([], ["--keep", "longest"], ["--band-cap", "3", "--unit", "token"]):
+        title = "an older index%s%s" % (", " if extra else "", " ".join(extra))
+        if "token" in extra:
+            must(["dedup"] + NEAR + extra + ["--save-index", "old.idx", "-o", "old.tks", "old1-0.tks"])
+        must(["dedup"] + NEAR + extra + against + ["--save-index", "one.idx", "--stats", "one.json", "--pairs", "one.pairs", "-o", "one.tks", "p1-0.tks"])
+        one, want = json.load(open("one.json")), normal("one.tks")
+        result(open("one.pairs").read().count('"kept":{"index":') > 300, title + ": much is dropped for it")
+        for n, ranges in ((1, 3), (3, 2), (8, 3)):
+            dropped = indexed = 0
+            for _, argv in steps(NEAR, "good", n, ranges, extra + two):
+                must(argv + ["--stats", "s.json"])
+                s = json.load(open("s.json"))
+                indexed += s.get("index_documents", 0) if "sign" in argv else 0
+            for argv in filters(NEAR, "good", n, extra + two):
+                must(argv + ["--stats", "s.json"])
+                dropped += sum(json.load(open("s.json"))["sequences"]["dropped"].values())
+            what = "%s, N = %d, %d ranges: " % (title, n, ranges)
+            result(normal(cat("good", n)) == want, what + "the bytes of one pass")
+            result(sha("new.idx") == sha("one.idx"), what + "the same index")
+            result(dropped == one["sequences"]["dropped"]["near-duplicate"] and indexed == one["index_documents"],
+                   what + "the parts' reports add up", (dropped, indexed, one))
+            if n == 1:
+                result(sha("good.tks") == sha("one.tks"), what + "the file of one pass")
+            shutil.rmtree("good")
+    index_refused()
+
+
+def index_refused():
+    def no(what, name, say, extra=(), part=None, stream=None, status=1, mode=NEAR):
+        refuses("an older index: " + what, ["dedup", *mode, *extra, "--work", "good", "--stage", name] + (["--part", part] if part else []) +
+                ([stream] if stream else []), say, status, "good", absent="x.tks")
+
+    must(["dedup"] + NEAR + ["--save-index", "old.idx", "-o", "old.tks", "old1-0.tks"])
+    against, save = ["--against", "old.idx"], ["--save-index", "new.idx"]
+    must(["dedup"] + NEAR + against + ["--save-index", "one.idx", "-o", "one.tks", "p3-0.tks", "p3-1.tks", "p3-2.tks"])
+    whole(NEAR, "good", 3, 2, against)
+    must(["dedup"] + NEAR + against + save + ["--work", "good", "--stage", "index"])
+    result(sha("new.idx") == sha("one.idx"), "the index of a folder that was made without --save-index")
+    stages = [("sign", "0/3", "p3-0.tks", ["--ranges", "2"], "sign.0-of-3"), ("sign", "1/3", "p3-1.tks", ["--ranges", "2"], "sign.1-of-3"),
+              ("group", "0/2", None, [], "sign.0-of-3"), ("verify", "1/3", None, [], "sign.0-of-3"), ("cluster", None, None, [], "verify.0-of-3"),
+              ("index", None, None, [], "cluster"), ("filter", "0/3", "p3-0.tks", ["-o", "x.tks"], "cluster")]
+    for name, part, stream, extra, file in stages:
+        extra = extra + (["--save-index", "x.tks"] if name == "index" else [])
+        no("another one in %s %s" % (name, part), name, "good/%s: was made with against=[0-9a-f]{32}, and this is against=[0-9a-f]{32}" % file,
+           ["--against", "other.idx"] + extra, part, stream)
+        no("none in %s %s" % (name, part), name, "good/%s: was made with against=[0-9a-f]{32}, and this is against=nothing" % file, extra, part, stream)
+        no("one of other bands in %s %s" % (name, part), name, "nine.idx: was made with bands=9, and this is bands=10", ["--against", "nine.idx"] + extra, part, stream)
+        no("one that is gone in %s %s" % (name, part), name, "gone.idx", ["--against", "gone.idx"] + extra, part, stream)
+    no("a part of stage index", "index", "is one job for all parts", against + save, "0/3", status=2)
+    no("stage index without --save-index", "index", "the stages are sign, group, verify, cluster, filter", against, status=2)
+    for option in (against, save):
+        no("%s of --exact" % option[0], "group", option[0] + " does not go with --stage, but with --near", option, "0/2", status=2, mode=EXACT)
+    # The index that a manifest tells of is the one that is there.
+    one = ["dedup"] + NEAR + against + ["--work", "good", "--stage", "filter", "--part", "0/3", "-o", "kept.tks", "p3-0.tks"]
+    must(one)
+    must(one + ["--stats", "s.json"])
+    result(json.load(open("s.json"))["skipped"], "filter: is skipped where its stream is there")
+    good = open("old.idx", "rb").read()
+    shutil.copy("other.idx", "old.idx")
+    refuses("an older index: exchanged before filter runs again", one, "kept.tks: .*old.idx", 1, "good")
+    no("exchanged before group runs again", "group", "against=", against + ["-f"], "0/2")
+    # Damage, wherever.
+    for name in ("sign.0-of-3", "sign.2-of-3", "cluster"):
+        data, bad = open("good/" + name, "rb").read(), []
+        open("old.idx", "wb").write(good)
+        for part, a, b in sections("good/" + name):
+            for at in {a, (a + b) // 2, b - 1}:
+                os.unlink("good/" + name)
+                open("good/" + name, "wb").write(data[:at] + bytes([data[at] ^ 4]) + data[at + 1:])
+                if os.path.exists("x.idx"):
+                    os.unlink("x.idx")
+                r = Run(["dedup"] + NEAR + against + ["--save-index", "x.idx", "--work", "good", "--stage", "index"])
+                if r.status and (not r.clear_failure() or name not in r.err or os.path.exists("x.idx")) or not r.status and sha("x.idx") != sha("one.idx"):
+                    bad.append("%s, byte %d: %s" % (part, at, r))
+        os.unlink("good/" + name)
+        open("good/" + name, "wb").write(data)
+        result(not bad, "stage index: a byte of %s is another" % name, "\n".join(bad[:3]))
+    bad = []
+    for at in range(len(good) // 3, len(good), len(good) // 7):
+        open("old.idx", "wb").write(good[:at] + bytes([good[at] ^ 4]) + good[at + 1:])
+        r = Run(["dedup"] + NEAR + against + ["--work", "bad", "--stage", "sign", "--part", "0/3", "p3-0.tks"])
+        if not r.clear_failure() or "old.idx: damaged" not in r.err or os.path.isdir("bad") and os.listdir("bad"):
+            bad.append("byte %d: %s" % (at, r))
+    result(not bad, "sign: a byte of the index is another", "\n".join(bad[:3]))
+    open("old.idx", "wb").write(good)
+    # Killed: nothing, or all of it.
+    bad, save = [], ["dedup"] + NEAR + against + ["--save-index", "k.idx", "--work", "good", "--stage", "index"]
+    for at in ("start:1", "read:9", "write:1", "sync:1", "name:1", "end:1") if SHIM else ():
+        Run(save, {"LD_PRELOAD": SHIM + "/fault.so", "SHIM_AT": at})
+        if os.path.exists("k.idx") and sha("k.idx") != sha("one.idx") or glob.glob(".sluice*"):
+            bad.append("%s: left something else" % at)
+        if Run(save).status or sha("k.idx") != sha("one.idx"):
+            bad.append("%s: the rerun" % at)
+        os.unlink("k.idx")
+    result(not bad, "stage index: kill -9, and a rerun", bad)
 
 
 def small_set(n=1500, work="good", mode=NEAR):

@@ -3,6 +3,6 @@
 # in each stage and a rerun; truncated and damaged files, other parameters, tokenizers and streams, missing parts.
 
 have tokenize dedup inspect || return 0
-"$PYTHON" "$top/tests/cli/dedup_stages.py" equal refused refused_exact damaged
+"$PYTHON" "$top/tests/cli/dedup_stages.py" equal index refused refused_exact damaged
 [ -n "$SHIM" ] || skip "kill -9: not under sanitizers"
 [ -z "$SHIM" ] || "$PYTHON" "$top/tests/cli/dedup_stages.py" killed

@@ -8,6 +8,7 @@ from stages import must
 
 EXACT = ["--exact"]
 NEAR = ["--near", "--ngram", "2", "--bands", "10", "--rows", "4", "--threshold", "0.75"]
+INDEX = NEAR + ["--against", "old.idx", "--save-index", "new.idx"]
 SUBSTRING = ["--substring", "20"]
 
 
@@ -25,10 +26,12 @@ def corpus(path, rng):
 
 
 def prepare(seed=1):
-    """c.jsonl; of its two parts tI.tks (documents), dI.tks (pieces) and pI.tks (packed)."""
+    """c.jsonl; old.idx, of a third of it; of its two parts tI.tks (documents), dI.tks (pieces) and pI.tks (packed)."""
     corpus("c.jsonl", random.Random(seed))
+    must(["tokenize", "-q", "-t", "bytes", "--part", "0/3", "-o", "t0.tks", "c.jsonl"])
+    must(["dedup", "-q", *NEAR, "--save-index", "old.idx", "-o", "/dev/null", "t0.tks"])
     for i in range(2):
-        must(["tokenize", "-q", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--part", "%d/2" % i, "-o",
+        must(["tokenize", "-q", "-f", "-t", "bytes", "--id-field", "id", "--domain-field", "domain", "--part", "%d/2" % i, "-o",
               "t%d.tks" % i, "c.jsonl"])
         must(["decompose", "-q", "--min", "16", "--max", "128", "--label-token", "-o", "d%d.tks" % i, "t%d.tks" % i])
         must(["pack", "-q", "-o", "p%d.tks" % i, "d%d.tks" % i])
@@ -53,6 +56,8 @@ def dedup(mode):
         for i in range(2):
             yield "verify", base + ["verify"] + part(i, 2)
         yield "cluster", base + ["cluster"]
+        if "--save-index" in mode:
+            yield "index", base + ["index"]
     for i in range(2):
         yield "filter", base + ["filter", "-f", "-o", "out.%d" % i] + part(i, 2) + ["t%d.tks" % i]
 
@@ -86,6 +91,7 @@ def shuffle(options):
 JOBS = {
     "dedup-exact": lambda: dedup(EXACT),
     "dedup-near": lambda: dedup(NEAR),
+    "dedup-near-index": lambda: dedup(INDEX),
     "dedup-substring": lambda: dedup(SUBSTRING),
     "pack": pack,
     "shuffle": lambda: shuffle([]),

@@ -33,7 +33,7 @@ def flow(step):
     if p == "decompose":
         return None if has("--mixture", "--mixture-tokens", "--plan") else "each"
     if p == "dedup":
-        if has("--ngrams", "--against", "--save-index", "--pairs", "--audit", "--annotate"):
+        if has("--ngrams", "--pairs", "--audit", "--annotate") or (has("--against", "--save-index") and not has("--near")):
             return None
         return "near" if has("--near") else "substring" if has("--substring") else "exact"
     if p == "pack":
@@ -150,7 +150,10 @@ class Parts(Way):
         shares = [self.joined("%s/%d.joined.%d.tks" % (self.name, k, i), s) for i, s in enumerate(self.shares(job["parts"]))]
         n, ranges, is_set = len(shares), job["ranges"], writes(step) == "set"
         out, sums = [], {}
-        for stage, what, reads, puts in STAGES[how]:
+        flow = list(STAGES[how])
+        if how == "near" and option(step, "--save-index"):
+            flow.insert(-1, ("index", "one", 0, 0))
+        for stage, what, reads, puts in flow:
             many = {"parts": n, "ranges": ranges, "one": 1}[what]
             names = ["%s/%d.%s.%d.tks" % (self.name, k, stage, i) for i in range(many)]
             for i in self.jobs(many):
@@ -160,6 +163,8 @@ class Parts(Way):
                 target = None if not puts else self.target(k, step) if is_set else names[i]
                 self.book(sums, (stage, i), self.one(k, step, args, shares[i] if reads else [], target))
             out += names if puts else []
+        if ("index", "one", 0, 0) in flow:
+            self.j.same("base/%d.new" % k, "%s/%d.new" % (self.name, k))
         if is_set:
             out = [self.target(k, step)]
             self.one(k, step, ["--phase", "finish", "--work", work], [], out[0])

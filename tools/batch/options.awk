@@ -7,7 +7,7 @@ function bad(why) {
 }
 BEGIN {
     # By default each part would write the same file.
-    split("rejects holdout-output save-index pairs report", list, " ")
+    split("rejects holdout-output pairs report", list, " ")
     for (i in list)
         apart[list[i]] = 1
 }

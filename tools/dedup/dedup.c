@@ -95,7 +95,7 @@ static const struct cli_opt options[] = {
      NULL, true, NULL},
     {"window", 0, CLI_COUNT, AT(window), "N",
      "cut: and those within N words of such an n-gram", NULL, true, NULL},
-    CLI_FLOW_ROWS(AT(flow), "sign|group|verify|cluster|ask|match|filter"),
+    CLI_FLOW_ROWS(AT(flow), "sign|group|verify|cluster|index|ask|match|filter"),
     {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
      "write what was dropped, and what was kept for it, as JSON lines", NULL, false,
      NULL},
@@ -155,9 +155,17 @@ static const struct {
     {"min-keep", DEDUP_SUBSTRING},
 };
 
-/* Options that go with no stage. */
-static const char *const whole_only[] = {"pairs", "annotate", "audit", "save-index",
-                                         "against"};
+/* Options that stages do not have, or those of some modes alone. */
+static const struct {
+    const char *name;
+    unsigned modes;
+} in_stages[] = {
+    {"pairs", 0},
+    {"annotate", 0},
+    {"audit", 0},
+    {"save-index", DEDUP_NEAR},
+    {"against", DEDUP_NEAR},
+};
 
 static void defaults(void *opts)
 {
@@ -208,10 +216,11 @@ static int check_stage(const struct cli_ctx *ctx, enum dedup_mode mode,
 {
     const struct dedup_opts *o = ctx->opts;
 
-    for (size_t i = 0; i < sizeof whole_only / sizeof *whole_only; i++)
-        if (given(ctx, whole_only[i]))
-            return slu_fail(err, SLU_E_USAGE, "--%s does not go with --stage",
-                            whole_only[i]);
+    for (size_t i = 0; i < sizeof in_stages / sizeof *in_stages; i++)
+        if (given(ctx, in_stages[i].name) && !(in_stages[i].modes & mode))
+            return slu_fail(err, SLU_E_USAGE, "--%s does not go with --stage%s",
+                            in_stages[i].name,
+                            in_stages[i].modes ? ", but with --near" : "");
     return mode == DEDUP_NEAR        ? dedup_near_check(ctx, o, err)
            : mode == DEDUP_SUBSTRING ? dedup_substring_check(o, err)
                                      : SLU_OK;
@@ -221,7 +230,8 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
 {
     const struct dedup_opts *o = ctx->opts;
 
-    return o->near                   ? slu_near_spec(o->keep != DEDUP_KEEP_FIRST)
+    return o->near
+               ? slu_near_spec(o->keep != DEDUP_KEEP_FIRST, given(ctx, "save-index"))
            : given(ctx, "substring") ? &slu_substring_flow_spec
            : given(ctx, "exact") || (o->ngrams < 0 && !o->against)
                ? slu_exact_spec(o->pairs != NULL)
@@ -238,9 +248,11 @@ static const char *mode_of(const struct cli_ctx *ctx)
 
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 {
-    const struct dedup_opts *o = ctx->opts;
-    if (cli_flow_asked(ctx))
+    struct dedup_opts *o = ctx->opts;
+    if (cli_flow_asked(ctx)) {
+        o->save_index = NULL; /* stage index, which has no parts, writes it */
         return SLU_OK;
+    }
     if (o->ngrams >= 0)
         return slu_fail(err, SLU_E_USAGE,
                         "--part: --ngrams asks what came before in the whole stream, "

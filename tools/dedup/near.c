@@ -376,12 +376,15 @@ static int report_stage(struct dedup_io *io, struct slu_near *x,
                         const struct slu_flow_report *f, struct slu_err *err)
 {
     const struct slu_near_result *r = slu_near_result(x);
-    const bool all = cli_flow_is(io->ctx, "cluster");
+    const bool all = cli_flow_is(io->ctx, "cluster"),
+               sign = cli_flow_is(io->ctx, "sign");
 
     if (io->writer)
         return dedup_close(io, &f->in, "near-duplicate", r->dropped, err);
-    if (cli_flow_is(io->ctx, "sign"))
+    if (sign)
         cli_stat_u64(io->ctx, "signed_sequences", f->in.n.sequences);
+    if (cli_flow_is(io->ctx, "index") || (sign && r->indexed))
+        cli_stat_u64(io->ctx, "index_documents", r->indexed);
     if (cli_flow_is(io->ctx, "group") || all)
         cli_stat_u64(io->ctx, "twins", r->twins);
     if (cli_flow_is(io->ctx, "verify") || all) {
@@ -407,6 +410,10 @@ int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_flow_report r;
     int rc = keep_text(o, keep, sizeof keep, err);
 
+    cfg.against = o->against;
+    cfg.save_index = o->save_index;
+    if (!rc)
+        rc = dedup_index_name(ctx->opts, err);
     if (!rc && cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
         rc = cli_open_reader(ctx, &io.reader, err);
     else

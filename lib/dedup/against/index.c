@@ -40,9 +40,6 @@ int slu_index_create(struct slu_index_out **out, const char *path,
                      struct slu_names *names, struct slu_err *err)
 {
     struct slu_index_out *x = calloc(1, sizeof *x);
-    struct slu_shingler_cfg sh = {cfg->unit,    cfg->n_gram, slu_names_vocab(names),
-                                  h->tok_bytes, h->eos,      h->bos,
-                                  h->pad};
     int rc;
 
     *out = NULL;
@@ -53,10 +50,14 @@ int slu_index_create(struct slu_index_out **out, const char *path,
     param_of(cfg, x->param, sizeof x->param);
     memcpy(x->head.fingerprint, h->fingerprint, 16);
     rc = slu_workfile_create(&x->out, path, SLU_WORKFILE_INDEX, err);
-    if (rc == SLU_OK && !cfg->exact) {
+    if (rc == SLU_OK && !cfg->exact && names) {
+        const struct slu_shingler_cfg sh = {
+            cfg->unit, cfg->n_gram, slu_names_vocab(names), h->tok_bytes, h->eos,
+            h->bos,    h->pad};
         rc = slu_shingler_new(&x->shingler, &sh, err);
-        if (rc == SLU_OK)
-            rc = slu_minhash_new(&x->minhash, cfg->n_band, cfg->n_row, cfg->seed, err);
+    }
+    if (rc == SLU_OK && !cfg->exact) {
+        rc = slu_minhash_new(&x->minhash, cfg->n_band, cfg->n_row, cfg->seed, err);
         x->sig = malloc((size_t)cfg->n_band * cfg->n_row * sizeof *x->sig);
         x->key = malloc(cfg->n_band * sizeof *x->key);
         if (rc == SLU_OK && (!x->sig || !x->key))
@@ -87,6 +88,29 @@ void slu_index_abort(struct slu_index_out *x)
     release(x);
 }
 
+static int put_head(struct slu_index_out *x, uint64_t n_set, struct slu_u128 hash,
+                    struct slu_err *err)
+{
+    const uint64_t head[HEAD] = {n_set, hash.lo, hash.hi};
+
+    x->head.count[0]++;
+    return slu_workfile_put(x->out, head, HEAD, err);
+}
+
+int slu_index_put_set(struct slu_index_out *x, struct slu_u128 hash,
+                      const uint64_t *set, uint64_t n_set, struct slu_err *err)
+{
+    int rc = put_head(x, n_set, hash, err);
+
+    x->head.count[1] += n_set;
+    if (rc || n_set == 0)
+        return rc;
+    slu_minhash_sign(x->minhash, set, n_set, x->sig);
+    slu_minhash_band_keys(x->minhash, x->sig, x->key);
+    rc = slu_workfile_put(x->out, x->key, x->cfg.n_band, err);
+    return rc ? rc : slu_workfile_put(x->out, set, n_set, err);
+}
+
 static int put_near(struct slu_index_out *x, const void *tok, uint64_t n_tok,
                     struct slu_err *err)
 {
@@ -95,18 +119,9 @@ static int put_near(struct slu_index_out *x, const void *tok, uint64_t n_tok,
 
     if (rc == SLU_OK)
         rc = slu_hashes_to_set(s, err);
-    if (rc)
-        return rc;
-    const struct slu_u128 h = slu_set_hash128(s->hash, s->n);
-    const uint64_t head[HEAD] = {s->n, h.lo, h.hi};
-    rc = slu_workfile_put(x->out, head, HEAD, err);
-    x->head.count[1] += s->n;
-    if (rc || s->n == 0)
-        return rc;
-    slu_minhash_sign(x->minhash, s->hash, s->n, x->sig);
-    slu_minhash_band_keys(x->minhash, x->sig, x->key);
-    rc = slu_workfile_put(x->out, x->key, x->cfg.n_band, err);
-    return rc ? rc : slu_workfile_put(x->out, s->hash, s->n, err);
+    return rc ? rc
+              : slu_index_put_set(x, slu_set_hash128(s->hash, s->n), s->hash, s->n,
+                                  err);
 }
 
 int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
@@ -116,15 +131,10 @@ int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
 
     for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
         const void *tok = slu_batch_at(b, b->seq[i].tok_off);
-        if (x->cfg.exact) {
-            const struct slu_u128 h =
-                slu_hash_tokens(tok, b->seq[i].len_tok, b->tok_bytes);
-            const uint64_t head[HEAD] = {1, h.lo, h.hi};
-            rc = slu_workfile_put(x->out, head, HEAD, err);
-        } else {
-            rc = put_near(x, tok, b->seq[i].len_tok, err);
-        }
-        x->head.count[0]++;
+        const uint64_t n_tok = b->seq[i].len_tok;
+        rc = x->cfg.exact
+                 ? put_head(x, 1, slu_hash_tokens(tok, n_tok, b->tok_bytes), err)
+                 : put_near(x, tok, n_tok, err);
     }
     return rc;
 }
@@ -190,6 +200,11 @@ int slu_index_open(struct slu_index **out, const char *path,
 uint64_t slu_index_documents(const struct slu_index *x)
 {
     return slu_workfile_head(x->file)->count[0];
+}
+
+struct slu_u128 slu_index_id(const struct slu_index *x)
+{
+    return slu_workfile_id(x->file);
 }
 
 void slu_index_free(struct slu_index *x)

@@ -37,8 +37,8 @@ struct slu_index_cfg {
 
 struct slu_index_out;
 
-/* h and names: of the stream that batches are of. The file has its name once it is
- * closed. */
+/* h and names: of the stream that batches are of; names NULL: no batches come, but
+ * sets. The file has its name once it is closed. */
 SLU_MUST_USE int slu_index_create(struct slu_index_out **x, const char *path,
                                   const struct slu_index_cfg *cfg,
                                   const struct slu_header *h, struct slu_names *names,
@@ -46,6 +46,10 @@ SLU_MUST_USE int slu_index_create(struct slu_index_out **x, const char *path,
 /* Makes the sets and keys of a batch's sequences, and adds them. */
 SLU_MUST_USE int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
                                struct slu_err *err);
+/* Adds a document of near duplicates by its set and XXH3-128 of that. */
+SLU_MUST_USE int slu_index_put_set(struct slu_index_out *x, struct slu_u128 hash,
+                                   const uint64_t *set, uint64_t n_set,
+                                   struct slu_err *err);
 /* Frees x even when it fails. NULL is legal for both. */
 SLU_MUST_USE int slu_index_close(struct slu_index_out *x, struct slu_err *err);
 void slu_index_abort(struct slu_index_out *x);
@@ -66,6 +70,8 @@ SLU_MUST_USE int slu_index_open(struct slu_index **x, const char *path,
                                 const struct slu_index_cfg *cfg,
                                 const struct slu_header *h, struct slu_err *err);
 uint64_t slu_index_documents(const struct slu_index *x);
+/* Equal for indexes with equal contents only. */
+struct slu_u128 slu_index_id(const struct slu_index *x);
 /* The next document; SLU_EOF behind the last, once the checksum was found right. */
 SLU_MUST_USE int slu_index_next(struct slu_index *x, struct slu_index_doc *d,
                                 struct slu_err *err);

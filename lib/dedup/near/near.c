@@ -377,7 +377,7 @@ int slu_near_run(struct slu_near *x, struct slu_reader *r, unsigned n_slots,
                  struct slu_sum *total, struct slu_err *err)
 {
     const struct slu_near_cfg *c = &x->cfg;
-    struct slu_flow_cfg cfg = {.spec = slu_near_spec(x->cfg.prio),
+    struct slu_flow_cfg cfg = {.spec = slu_near_spec(x->cfg.prio, false),
                                .reader = r,
                                .ctx = x,
                                .begin = slu_near_see,

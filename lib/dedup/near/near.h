@@ -31,7 +31,9 @@
  *   group    range J of R of the bands, of all parts: who is a pair with whom
  *   verify   part I: its documents' pairs against the sets
  *   cluster  one job: who is dropped, and for whom
+ *   index    one job, if asked for: what is kept, for later runs (index.h)
  *   filter   part I reads its stream again, or what waited, and leaves them out
+ * Documents of an index come first, with part 0's.
  *
  * The answer is the same, whatever the parts, ranges and memory. Work is linear in
  * sets, bands and pairs; sets of the candidates' k are read once for each run of d's
@@ -98,8 +100,9 @@ struct slu_near_cfg {
     int (*items)(void *ctx, const struct slu_batch *b, struct slu_buf *out,
                  struct slu_err *err);
     void *ctx;
-    /* In parts: what prio is called; before the first emit. */
-    const char *keep;
+    /* In parts: what prio is called; the index that all are compared with, and the one
+     * that stage index writes, or NULL; borrowed. open: before the first emit. */
+    const char *keep, *against, *save_index;
     int (*open)(void *ctx, struct slu_err *err);
 };
 
@@ -116,6 +119,7 @@ struct slu_near_result {
     uint64_t edges, to_drop;   /* past memory: pairs, and documents that go for them */
     uint64_t spilled_byte;
     uint64_t memory_byte; /* the most that the tables and sets took */
+    uint64_t indexed;     /* in parts: documents of `against`, or of `save_index` */
 };
 
 SLU_MUST_USE int slu_near_new(struct slu_near **x, const struct slu_near_cfg *cfg,

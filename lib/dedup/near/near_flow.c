@@ -1,36 +1,102 @@
-/* near_flow.c - near duplicates as a flow: sign, group, verify, cluster, filter. */
+/* near_flow.c - near duplicates as a flow: sign, group, verify, cluster, index, filter.
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/dedup/against/index.h"
 #include "lib/dedup/leave_out.h"
 #include "lib/dedup/near/near_private.h"
 #include "lib/dedup/near/near_verify.h"
 
 #define LEAST_BYTE (UINT64_C(1) << 20) /* of verify */
+enum { LOOK = 512 };                   /* documents that index looks up at once */
+
+/* ---- the index that a flow over files is compared with ---- */
+
+static struct slu_index_cfg index_cfg(const struct slu_near *x)
+{
+    const struct slu_near_cfg *c = &x->cfg;
+
+    return (struct slu_index_cfg){false,     c->n_band, c->n_row,
+                                  c->n_gram, c->unit,   c->seed};
+}
+
+/* Each stage looks at it, and is told which one by its words. */
+static int open_index(struct slu_near *x, struct slu_index **index, struct slu_err *err)
+{
+    const struct slu_index_cfg cfg = index_cfg(x);
+    char id[33];
+    int rc = slu_index_open(index, x->cfg.against, &cfg, x->header, err);
+
+    if (rc)
+        return rc;
+    slu_u128_hex(slu_index_id(*index), id);
+    if (*x->against && strcmp(x->against, id)) {
+        slu_index_free(*index);
+        return slu_fail(err, SLU_E_MISMATCH, "%s: changed while it was read",
+                        x->cfg.against);
+    }
+    memcpy(x->against, id, sizeof id);
+    x->n_fixed = slu_index_documents(*index);
+    return SLU_OK;
+}
+
+/* Its documents have part 0's first ordinals. */
+static int put_index(struct slu_near *x, struct slu_err *err)
+{
+    struct slu_index *index;
+    struct slu_index_doc d;
+    int rc = open_index(x, &index, err);
+
+    if (rc)
+        return rc;
+    while (!(rc = slu_index_next(index, &d, err))) {
+        const struct slu_near_item item = {
+            .set_hash = d.hash, .key = d.key, .set = d.set, .n_set = d.n_set};
+        rc = slu_near_put_doc(x, &item, slu_near_rank(true, 0), err);
+        if (rc)
+            break;
+    }
+    slu_index_free(index);
+    x->result.indexed = x->ordinal;
+    if (rc == SLU_EOF && x->ordinal == x->n_fixed)
+        return SLU_OK;
+    return rc != SLU_EOF ? rc
+                         : slu_fail(err, SLU_E_CHECKSUM,
+                                    "%s: damaged; make it again with --save-index",
+                                    x->cfg.against);
+}
 
 /* ---- sign ---- */
 
 static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err)
 {
-    const struct slu_near_cfg *c = &((const struct slu_near *)ctx)->cfg;
+    const struct slu_near *x = ctx;
+    const struct slu_near_cfg *c = &x->cfg;
 
     return slu_buf_printf(
-        t, err, " bands=%u rows=%u ngram=%u unit=%s seed=%llu keep=%s", c->n_band,
-        c->n_row, c->n_gram, c->unit == SLU_UNIT_WORD ? "word" : "token",
-        (unsigned long long)c->seed, c->keep);
+        t, err, " bands=%u rows=%u ngram=%u unit=%s seed=%llu keep=%s against=%s",
+        c->n_band, c->n_row, c->n_gram, c->unit == SLU_UNIT_WORD ? "word" : "token",
+        (unsigned long long)c->seed, c->keep, *x->against ? x->against : "nothing");
 }
 
 int slu_near_see(void *ctx, const struct slu_header *h, struct slu_names *names,
                  struct slu_err *err)
 {
     struct slu_near *x = ctx;
+    struct slu_index *index = NULL;
+    int rc = SLU_OK;
 
     x->header = h;
     x->names = names;
-    return h->no_tokens ? slu_fail(err, SLU_E_MISMATCH,
-                                   "the stream has segment rows only, and no tokens to "
-                                   "compare")
-                        : SLU_OK;
+    if (h->no_tokens)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the stream has segment rows only, and no tokens to compare");
+    if (x->cfg.against)
+        rc = open_index(x, &index, err);
+    if (!rc)
+        slu_index_free(index);
+    return rc;
 }
 
 static int put_band(struct slu_near *x, uint64_t key, uint64_t tag, uint64_t rank,
@@ -104,13 +170,15 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
     x->where = slu_flow_out(f, NEAR_WHERE);
     if (!rc && slu_flow_here(f))
         rc = slu_near_front(x, err);
+    else if (!rc && x->cfg.against && !slu_flow_part(f))
+        rc = put_index(x, err);
     if (!rc)
         rc = slu_flow_read(f, slu_flow_here(f) ? &here : &files, x, err);
     slu_near_end(x);
+    slu_flow_span(f, x->ordinal);
     if (!slu_flow_here(f))
         return rc;
     x->noting = false;
-    slu_flow_span(f, x->ordinal);
     if (!x->result.waited)
         slu_flow_finished(f);
     else if (x->mem)
@@ -138,7 +206,8 @@ static int put_edge(void *ctx, const struct slu_near_edge *e, struct slu_err *er
     return slu_table_put(x->edge, x->cfg.prio ? by_prio : row, err);
 }
 
-static int add_pairs(struct slu_near_verify *v, struct slu_flow *f, struct slu_err *err)
+static int add_pairs(const struct slu_near *x, struct slu_near_verify *v,
+                     struct slu_flow *f, struct slu_err *err)
 {
     const uint64_t part = slu_flow_part(f), base = slu_flow_base(f, part),
                    n_own = slu_flow_base(f, part + 1) - base, n_doc = slu_flow_total(f);
@@ -150,7 +219,7 @@ static int add_pairs(struct slu_near_verify *v, struct slu_flow *f, struct slu_e
         rc = slu_table_next(t, &r, err);
         const uint64_t *w = r.p;
         if (!rc)
-            rc = w[0] < n_own && w[1] < n_doc
+            rc = w[0] < n_own && base + w[0] >= x->n_fixed && w[1] < n_doc
                      ? slu_near_verify_pair(v, w[1], base + w[0], err)
                      : slu_flow_damaged(f, NEAR_PAIR, r.part, err);
     }
@@ -171,7 +240,7 @@ static int verify(void *ctx, struct slu_flow *f, struct slu_err *err)
         .den = x->cfg.den,
         .verify = x->cfg.verify,
         .n_doc = slu_flow_total(f),
-        .d_first = slu_flow_here(f) ? x->n_fixed : first,
+        .d_first = first > x->n_fixed ? first : x->n_fixed,
         .d_end = slu_flow_base(f, slu_flow_part(f) + 1),
         .edge = put_edge,
         .ctx = x};
@@ -182,7 +251,7 @@ static int verify(void *ctx, struct slu_flow *f, struct slu_err *err)
     if (!rc)
         rc = slu_near_verify_new(&v, &cfg, err);
     if (!rc)
-        rc = add_pairs(v, f, err);
+        rc = add_pairs(x, v, f, err);
     if (!rc)
         rc = slu_near_verify_run(v, err);
     if (!rc) {
@@ -197,6 +266,88 @@ static int verify(void *ctx, struct slu_flow *f, struct slu_err *err)
         rc = slu_table_put(slu_flow_out(f, NEAR_COUNT), row, err);
     }
     slu_near_verify_free(v);
+    return rc;
+}
+
+/* ---- index ---- */
+
+struct save {
+    struct slu_near *x;
+    struct slu_flow *f;
+    struct slu_index_out *out;
+    struct slu_table *set;
+    uint64_t *v; /* numbers of one set */
+    size_t cap;
+};
+
+static int save_doc(struct save *s, uint64_t at, const struct slu_stored *e,
+                    struct slu_err *err)
+{
+    const struct slu_u128 hash = {e->word[0], e->word[1]};
+    int rc = slu_grow(&s->v, &s->cap, e->n, sizeof *s->v, err);
+
+    if (!rc)
+        rc = slu_store_read(s->set, at, e, 0, e->n, s->v, err);
+    s->x->result.indexed++;
+    return rc ? rc : slu_index_put_set(s->out, hash, s->v, e->n, err);
+}
+
+/* Documents `at` to end - 1 of all parts. */
+static int save_docs(struct save *s, uint64_t at, uint64_t end, struct slu_err *err)
+{
+    struct slu_stored e[LOOK];
+    int rc = SLU_OK;
+
+    while (at < end && !rc) {
+        const size_t n = end - at < LOOK ? (size_t)(end - at) : LOOK;
+        rc = slu_store_look(s->set, at, n, e, err);
+        for (size_t i = 0; i < n && !rc; i++)
+            rc = save_doc(s, at++, &e[i], err);
+    }
+    return rc;
+}
+
+/* What is between the documents that DROP's rows name, which ascend. */
+static int save_part(struct save *s, uint64_t part, struct slu_err *err)
+{
+    const uint64_t base = slu_flow_base(s->f, part),
+                   end = slu_flow_base(s->f, part + 1);
+    uint64_t at = part ? base : s->x->n_fixed;
+    struct slu_table *drop;
+    struct slu_row r;
+    int rc = slu_flow_of_cells(s->f, NEAR_DROP, part, part + 1, &drop, err);
+
+    while (!rc) {
+        rc = slu_table_next(drop, &r, err);
+        if (rc && rc != SLU_EOF)
+            break;
+        const bool last = rc == SLU_EOF;
+        const uint64_t gone = last ? end : base + *(const uint64_t *)r.p;
+        if (gone < at || gone + !last > end)
+            return slu_flow_damaged(s->f, NEAR_DROP, 0, err);
+        rc = save_docs(s, at, gone, err);
+        if (last)
+            break;
+        at = gone + 1;
+    }
+    return rc;
+}
+
+static int save(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct save s = {.x = ctx, .f = f};
+    const struct slu_index_cfg cfg = index_cfg(s.x);
+    int rc = slu_flow_in(f, NEAR_SET, &s.set, err);
+
+    if (!rc)
+        rc =
+            slu_index_create(&s.out, s.x->cfg.save_index, &cfg, s.x->header, NULL, err);
+    for (uint64_t i = 0; i < slu_flow_parts(f) && !rc; i++)
+        rc = save_part(&s, i, err);
+    free(s.v);
+    if (!rc)
+        return slu_index_close(s.out, err);
+    slu_index_abort(s.out);
     return rc;
 }
 
@@ -259,7 +410,7 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
     const bool here = slu_flow_here(f);
     const struct slu_leave_out how = {.table = here && slu_near_details(x) ? NEAR_NAMED
                                                                            : NEAR_DROP,
-                                      .from = here ? x->n_fixed : 0,
+                                      .from = slu_flow_part(f) ? 0 : x->n_fixed,
                                       .ctx = x,
                                       .drop = drop,
                                       .emit = x->cfg.emit,
@@ -306,29 +457,54 @@ static bool same(const void *ctx, uint64_t *row, const uint64_t *next)
 static const struct slu_table_spec tables[NEAR_TABLES] = TABLES(3, 7, 4, true),
                                    by_prio[NEAR_TABLES] = TABLES(4, 31, 6, false);
 
+static const struct slu_stage_input bands[] = {{NEAR_BAND, SLU_MINE}};
+static const struct slu_stage_input pairs[] = {{NEAR_SET, SLU_ALL},
+                                               {NEAR_PAIR, SLU_MINE, true}};
+static const struct slu_stage_input edges[] = {
+    {NEAR_EDGE, SLU_ALL}, {NEAR_COUNT, SLU_ALL}, {NEAR_TWIN, SLU_ALL}};
+static const struct slu_stage_input kept[] = {{NEAR_DROP, SLU_ALL},
+                                              {NEAR_SET, SLU_ALL}};
+static const struct slu_stage_input lost[] = {{NEAR_LOST, SLU_ALL},
+                                              {NEAR_WHERE, SLU_ALL}};
+static const struct slu_stage_input drops[] = {{NEAR_DROP, SLU_MINE},
+                                               {NEAR_NAMED, SLU_MINE}};
+static const unsigned signed_to[] = {NEAR_SET, NEAR_BAND, NEAR_WHERE},
+                      grouped[] = {NEAR_PAIR, NEAR_TWIN},
+                      verified[] = {NEAR_EDGE, NEAR_COUNT},
+                      clustered[] = {NEAR_DROP, NEAR_LOST}, named[] = {NEAR_NAMED};
+
+enum { FILTER = SLU_STAGE_READS | SLU_STAGE_WRITES };
+
 static const struct slu_stage stages[] = {
-    {"sign", SLU_STAGE_READS, NULL, 0, SLU_STAGE_OUT(NEAR_SET, NEAR_BAND, NEAR_WHERE),
-     3, 0, words_of_sign, sign},
-    {"group", SLU_STAGE_RANGES, SLU_STAGE_IN({NEAR_BAND, SLU_MINE}), 1,
-     SLU_STAGE_OUT(NEAR_PAIR, NEAR_TWIN), 2, 5, words_of_group, slu_near_group},
-    {"verify", 0, SLU_STAGE_IN({NEAR_SET, SLU_ALL}, {NEAR_PAIR, SLU_MINE, true}), 2,
-     SLU_STAGE_OUT(NEAR_EDGE, NEAR_COUNT), 2, 40, words_of_verify, verify},
-    {"cluster", SLU_STAGE_ONE,
-     SLU_STAGE_IN({NEAR_EDGE, SLU_ALL}, {NEAR_COUNT, SLU_ALL}, {NEAR_TWIN, SLU_ALL}), 3,
-     SLU_STAGE_OUT(NEAR_DROP, NEAR_LOST), 2, 20, NULL, slu_near_cluster},
-    {"name", SLU_STAGE_HERE, SLU_STAGE_IN({NEAR_LOST, SLU_ALL}, {NEAR_WHERE, SLU_ALL}),
-     2, SLU_STAGE_OUT(NEAR_NAMED), 1, 0, NULL, name},
-    {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES,
-     SLU_STAGE_IN({NEAR_DROP, SLU_MINE}, {NEAR_NAMED, SLU_MINE}), 2, NULL, 0, 0, NULL,
-     filter},
+    {"sign", SLU_STAGE_READS, NULL, 0, signed_to, 3, 0, words_of_sign, sign},
+    {"group", SLU_STAGE_RANGES, bands, 1, grouped, 2, 5, words_of_group,
+     slu_near_group},
+    {"verify", 0, pairs, 2, verified, 2, 40, words_of_verify, verify},
+    {"cluster", SLU_STAGE_ONE, edges, 3, clustered, 2, 20, NULL, slu_near_cluster},
+    {"name", SLU_STAGE_HERE, lost, 2, named, 1, 0, NULL, name},
+    {"filter", FILTER, drops, 2, NULL, 0, 0, NULL, filter},
+};
+static const struct slu_stage with_index[] = {
+    {"sign", SLU_STAGE_READS, NULL, 0, signed_to, 3, 0, words_of_sign, sign},
+    {"group", SLU_STAGE_RANGES, bands, 1, grouped, 2, 5, words_of_group,
+     slu_near_group},
+    {"verify", 0, pairs, 2, verified, 2, 40, words_of_verify, verify},
+    {"cluster", SLU_STAGE_ONE, edges, 3, clustered, 2, 20, NULL, slu_near_cluster},
+    {"index", SLU_STAGE_ONE, kept, 2, NULL, 0, 20, NULL, save},
+    {"name", SLU_STAGE_HERE, lost, 2, named, 1, 0, NULL, name},
+    {"filter", FILTER, drops, 2, NULL, 0, 0, NULL, filter},
 };
 
-static const struct slu_flow_spec spec = {"near", tables, stages, NEAR_TABLES,
-                                          sizeof stages / sizeof *stages},
-                                  spec_by_prio = {"near", by_prio, stages, NEAR_TABLES,
-                                                  sizeof stages / sizeof *stages};
+#define SPEC(tables, stages)                                                           \
+    {                                                                                  \
+        "near", tables, stages, NEAR_TABLES, sizeof(stages) / sizeof *(stages)         \
+    }
+static const struct slu_flow_spec specs[2][2] = {
+    {SPEC(tables, stages), SPEC(tables, with_index)},
+    {SPEC(by_prio, stages), SPEC(by_prio, with_index)},
+};
 
-const struct slu_flow_spec *slu_near_spec(bool prio)
+const struct slu_flow_spec *slu_near_spec(bool prio, bool index)
 {
-    return prio ? &spec_by_prio : &spec;
+    return &specs[prio][index];
 }

@@ -40,6 +40,8 @@ struct slu_near {
     struct slu_names *names;
     struct slu_flow *flow; /* the stage at hand */
 
+    char against[33]; /* in parts: the index by its contents */
+
     /* sign */
     struct slu_shingler *shingler;
     struct slu_minhash *minhash;
@@ -52,7 +54,8 @@ struct slu_near {
     bool waits, noting; /* memory is full; pairs wait too */
     uint64_t n_come;    /* documents, those of an index too */
     uint64_t n_stored;  /* hand-over: ordinals whose sets went on */
-    uint64_t n_fixed; /* ordinals below are kept for certain; others are on the tape */
+    /* Ordinals below are kept for certain; in one process others are on the tape. */
+    uint64_t n_fixed;
 
     /* group */
     struct slu_table *pair, *twin;
@@ -107,7 +110,8 @@ static inline bool slu_near_details(const struct slu_near *x)
 
 /* ---- near_flow.c: the flow, whose ctx is a struct slu_near ---- */
 
-const struct slu_flow_spec *slu_near_spec(bool prio);
+/* index: it has that stage. */
+const struct slu_flow_spec *slu_near_spec(bool prio, bool index);
 /* slu_flow_cfg.begin. */
 SLU_MUST_USE int slu_near_see(void *x, const struct slu_header *h,
                               struct slu_names *names, struct slu_err *err);

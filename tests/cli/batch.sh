@@ -58,11 +58,11 @@ mv in/4.jsonl away
 status "an input that is gone" 1 sluice-batch resume set --local 2
 check "one line says which" grep -q '^sluice-batch: in/4.jsonl: gone' err
 mv away in/4.jsonl
-mkdir -p set/work/near/1.tks
-status "a part that fails" 1 sluice-batch resume set --local 2
-check "its log is shown" grep -q 'logs/near-filter.1.log: dedup: .*near/1.tks' err
+mkdir -p set/work/pack.phases/count.1-of-4
+status "a part that fails, the last one of three joined by pipes" 1 sluice-batch resume set --local 2
+check "what it said is shown" grep -q 'logs/near-filter.1.log: pack: .*pack.phases/count.1-of-4' err
 check "with its status" grep -q 'near-filter part 1 on .*: exit status 1' err
-rmdir set/work/near/1.tks
+rmdir set/work/pack.phases/count.1-of-4
 status "resume" 0 sluice-batch resume set --local 2
 same "resume: the same bytes" "$good" "$(sha_tree set/shards)"
 sluice-batch clean set >/dev/null
@@ -86,17 +86,17 @@ if [ -n "$MORE" ]; then
     done <stages
     check "keep = needed: every part, also again" test ! -e lean-failed
     same "keep = needed: the same bytes" "$good" "$(sha_tree lean/shards)"
-    same "  near: the sets of n-grams go when clusters are known" "exact/N near.phases/cluster near/N " "$(cat left-near-filter)"
-    same "  pack: the counts go when every part is scattered" "pack.phases/plan pack.phases/scatter.N pack/N " "$(cat left-pack-gather)"
+    same "  near: the sets of n-grams go when clusters are known" "exact.phases/group.N near.phases/cluster pack.phases/count.N tokenize/N " "$(cat left-near-filter)"
+    same "  pack: the counts go when every part is scattered" "pack.phases/plan pack.phases/scatter.N shuffle.phases/scatter.N " "$(cat left-pack-gather)"
     empty "  in the end nothing is left" "$(cat left-report)"
     printf '%s\n' 'input = in/1.jsonl.zst' 'parts = 2' 'tokenize = --id-field id' 'decompose = --min 64 --max 1024 --label-token' \
         'pack =' 'shuffle = --format wds' 'keep = needed' >lean-recipe
     sluice-batch init lean-recipe early >/dev/null
-    for s in tokenize decompose pack-count pack-plan pack-scatter pack-gather; do
+    for s in tokenize decompose pack-plan pack-scatter pack-gather; do
         [ $s = pack-gather ] || sluice-batch task early $s 1 2>/dev/null || [ $s = pack-plan ] # which has one part
         sluice-batch task early $s 0
     done
-    status "keep = needed: a stage that begins too early" 0 sluice-batch task early shuffle-scatter 0
+    status "keep = needed: a stage that begins too early" 1 sluice-batch task early shuffle-gather 0
     status "  takes nothing from the one before" 0 sluice-batch resume --local 2 early
 fi
 printf '%s\n' 'input = in/*' 'parts = 1' 'keep = some' >lean-recipe
@@ -120,6 +120,12 @@ code wait $!
 same "cancel stops a local run" 75 $ended
 status "and resume goes on" 0 sluice-batch resume stopped --local 2
 same "cancel, resume: the same bytes" "$good" "$(sha_tree stopped/shards)"
+
+# What runs together, and what is stored between: the tokens, and what nobody makes again.
+sluice-batch stages stopped >stages
+same "tasks" "tokenize exact-sign exact-group exact-filter near-group near-verify near-cluster near-filter pack-plan pack-scatter pack-gather shuffle-gather shuffle-finish report " "$(cut -d ' ' -f 1 stages | tr '\n' ' ')"
+same "streams that are stored" "stopped/work/tokenize/N.tks " "$(find stopped/work -name '[0-9]*.tks' | sed 's,/[0-9]*.tks,/N.tks,' | sort -u | tr '\n' ' ')"
+check "the books of a stage that ran three times" test "$(json stopped/report.json 'sum(p.get("mode") == "exact" for p in d["programs"])')" = 1
 
 # Without shards, and without steps.
 printf '%s\n' 'input = in' 'parts = 11' 'tokenize = --id-field id' 'decompose =' >short

@@ -102,7 +102,7 @@ same "600 lines of quotes and backslashes, as the shell cuts them" 0 "$(cat bad-
 recipe 2 'input = in/x.jsonl' | sed -e 's/^dedup.*/dedup = "--near" --keep domain-order --domains "--exact --substring"/' \
     -e "s/'it is .*/'--mix or not'/" >quoted
 status "options in values" 0 sluice-batch init quoted quoted-out
-same "  are none" "tokenize near decompose pack shuffle report" \
+same "  are none" "tokenize near pack shuffle report" \
     "$(sluice-batch stages quoted-out | sed -e 's/^shuffle-mix/mix/' -e 's/[- ].*//' | uniq | tr '\n' ' ' | sed 's/ $//')"
 
 # A dry run's script, where names look like what stands for jobs in it.

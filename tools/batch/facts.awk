@@ -1,5 +1,6 @@
 # facts.awk - sluice-batch: what is known about a run, read from lines that facts() in sluice-batch makes.
 #   S STAGE PARTS AFTER       the stages in order
+#   W STAGE WITH              another stage that runs together with it
 #   P ...                     the line of a part, see book() in sluice-batch
 #   J ARRAY STAGE BASE        an array that was submitted: element E is part BASE + E
 #   Q ARRAY ELEMENT STATE REASON   of the queue, those of others too
@@ -7,6 +8,7 @@
 #   A STAGE I                 a part that a process of this machine, or of one not to be seen from here, works on
 # Stages count from 1, parts from 0.
 $1 == "S" { s[++ns] = $2; n[ns] = $3; dep[ns] = $4; at[$2] = ns }
+$1 == "W" { with[at[$2]] = with[at[$2]] "  " $3 "\n" }
 $1 == "P" { k = at[$2]; what[k, $3] = $4; line[k, $3] = $0 }
 $1 == "J" && ($3 in at) { jstage[$2] = at[$3]; jbase[$2] = $4 }
 $1 == "Q" && ($2 in jstage) && $4 != "CD" {

@@ -92,7 +92,7 @@ open_out() {
         use_flows "$OUT/state/stages"
     else # of an earlier version
         flow_list=$(ask_flows "$OUT/recipe") || exit 1
-        stage_list=$(list_stages)
+        list_tasks
     fi
 }
 # absolute PATH: of a folder that need not be there.
@@ -172,15 +172,22 @@ check_calls() {
     mkdir "$scratch/call" "$scratch/call/state" "$scratch/call/stats" "$scratch/call/work"
     while read -r s parts _; do
         [ "$s" != report ] || continue
-        (OUT=$scratch/call && folders command "$s" && perform call "$s" $((parts - 1)))
-        [ $? != 2 ] || die "$1: $(tail -n 1 "$scratch/err")$(limits_said "$s")"
+        (OUT=$scratch/call && folders command "$s" && perform call "$s" $((parts - 1))) || die "$1: $(cat "$scratch/why")"
     done <"$scratch/stages"
 }
-call() { "$@" <"$stdin" >/dev/null 2>"$scratch/err"; }
-# limits_said STAGE: where a program finds -M too small, where that comes from.
+call() {
+    [ "$new" = 1 ] || return 0
+    "$@" <"$stdin" >/dev/null 2>"$scratch/err"
+    [ $? = 2 ] || return 0
+    echo "$(tail -n 1 "$scratch/err")$(limits_said)" >"$scratch/why"
+    exit 1
+}
+# limits_said: where a program finds -M too small, where that comes from.
 limits_said() {
-    memory=$(limit "$1" memory)
-    [ -z "$memory" ] || ! grep -q -e '-M\|--memory' "$scratch/err" || printf '%s\n' " ($1 has three quarters of memory = $memory)"
+    grep -q -e '-M\|--memory' "$scratch/err" && [ -n "$memory" ] || return 0
+    share="has three quarters of memory = $memory"
+    [ "$together" = 1 ] || share="has three quarters of a ${together}th of memory = $memory: $together programs run together"
+    printf '%s\n' " ($stage $share)"
 }
 # picked NAMES: of a line of options those that are named, with their values, as words for eval.
 picked() {

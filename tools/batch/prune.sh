@@ -9,7 +9,7 @@ prune() {
     before=$(stages | awk -v s="$1" '$1 == s && $3 == "all" { print b } { b = $1 " " $2 }')
     # It may have begun behind parts that have failed, see plan.awk: they are run again, and need all they needed.
     [ -n "$before" ] && [ "$(parts_done "${before% *}")" = "${before#* }" ] || return 0
-    rest=$(stages | awk -v s="$1" '$1 == s && $3 == "all" { on = 1 } on { print $1 }')
+    rest=$(printf '%s\n' "$chain_list" | awk -v s="$1" '$1 == "T" && $2 == s { on = 1 } on && $1 == "R" { print $3 }')
     wanted=$(rest=$rest flows=$flow_list awk 'BEGIN {
         n = split(ENVIRON["rest"], a, "\n")
         for (i = 1; i <= n; i++)

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# stages.sh - sluice-batch: which stages a recipe has, and the command line of each part. Sourced by sluice-batch, of
+# stages.sh - sluice-batch: which stages a recipe has, which of them run together, and the command line of each part. Sourced by sluice-batch, of
 # which it uses OUT, bin, prefix, what read_recipe() keeps, value(), given(), limit() and die(). Which stages a program
 # has, and what they read and write, it says itself (--stages).
 
@@ -40,21 +40,26 @@ options_of() {
     *) value "$program" ;;
     esac
 }
-# Lines "STAGE PARTS AFTER": AFTER is "-", "same" (the part of the same number of the stage before) or "all" of them.
+# Lines "STAGE PARTS AFTER" of the tasks, called by their first stages: AFTER is "-", "same" (the part of the same number of
+# the task before) or "all" of them. chain TASK: the stages of one, as chains.awk has them.
 stages() { printf '%s\n' "$stage_list"; }
-list_stages() {
-    flows | awk -v n="$(value parts)" '
-        {
-            first = $1 != step
-            if (first) { before = writes; writes = 0 }
-            step = $1
-            writes += $5 == "writes"
-            print $1 ($2 == "-" ? "" : "-" $2), $3 == "one" ? 1 : n, NR == 1 ? "-" : first && before == 1 ? "same" : "all"
-        }
-        END { print "report 1 all" }'
+chain() { printf '%s\n' "$chain_list" | sed -n "s/^R $1 //p"; }
+list_tasks() {
+    chain_list=$(flows | awk -v n="$(value parts)" -f "$share/chains.awk")
+    stage_list=$(printf '%s\n' "$chain_list" | sed -n 's/^T //p')
 }
-# writers STEP: how many of its stages write streams, of each part one.
-writers() { flows | awk -v s="$1" '$1 == s && $5 == "writes" { n++ } END { print n + 0 }'; }
+# each_stage FUNCTION TASK: calls it for each stage of a task, in the order of the pipe, with what chains.awk says of it in
+# $stage, $step, $phase, $jobs, $from, $to, $base, $new, $ranges and $stream.
+each_stage() {
+    rows=$(chain "$2")
+    while [ -n "$rows" ]; do
+        read -r stage step phase jobs from to base new ranges stream <<EOF
+$rows
+EOF
+        case $rows in *"$newline"*) rows=${rows#*"$newline"} ;; *) rows='' ;; esac
+        "$1"
+    done
+}
 program_of() {
     case $1 in
     near* | exact* | substring*) program=dedup ;;
@@ -63,13 +68,14 @@ program_of() {
     esac
 }
 is_set() { case $flow_list in *' set '*) ;; *) false ;; esac; }
-# folders RUNNER STAGE: those that the stage writes to are made.
+# folders RUNNER TASK: those that the task writes to are made.
 folders() {
-    step=${2%%-*}
-    set -- "$1" mkdir -p "$OUT/state/$2" "$OUT/work/$step.phases"
-    made=$(made "$step" 0)
-    [ "$(writers "$step")" = 0 ] || set -- "$@" "${made%/*}"
-    "$@"
+    runner=$1
+    "$runner" mkdir -p "$OUT/state/$2" && each_stage folders_of_stage "$2"
+}
+folders_of_stage() {
+    [ "$phase" = - ] || "$runner" mkdir -p "$OUT/work/$step.phases"
+    [ "$to" != writes ] || { made=$(made "$step" 0) && "$runner" mkdir -p "${made%/*}"; }
 }
 # made STEP I: stream I that a step makes: those of all parts of its first stage that writes, then of the next. Names of
 # the last step's sort as numbers do.
@@ -89,67 +95,61 @@ step_before() {
     done
 }
 
-# perform RUNNER STAGE I: calls RUNNER with the command line of a part; its standard input is $stdin.
+# perform RUNNER TASK I: calls RUNNER with the command line of each stage of a task's part; standard input of what reads
+# no pipe is $stdin, $part the stage's own.
 perform() {
-    runner=$1 stage=$2 i=$3 stdin=/dev/null
-    step=${stage%%-*} phase=${stage#*-}
+    runner=$1 i=$3 together=$(chain "$2" | wc -l)
+    each_stage perform_stage "$2"
+}
+perform_stage() {
     program_of "$stage"
-    n=$(value parts)
-    before=$(step_before "$step")
-    work=$OUT/work/$step.phases
+    stdin=/dev/null part=$((base + i))
     eval "set -- \"\$bin/\$prefix\$program\" $(options_of "$step" | requote)"
-    set -- "$@" --seed "$(value seed 0)" -T "$(limit "$stage" threads 1)"
     [ -x "$1" ] || die "$1: no such program; sluice-batch lies beside the others"
+    set -- "$@" --seed "$(value seed 0)" -T "$(limit "$stage" threads 1)"
     memory=$(limit "$stage" memory)
-    [ -z "$memory" ] || set -- "$@" -M "$(budget "$memory")"
+    [ -z "$memory" ] || set -- "$@" -M "$(budget "$memory" "$together")"
     tmpdir=$(limit "$stage" tmpdir)
     [ -z "$tmpdir" ] || set -- "$@" --tmpdir "$tmpdir"
-    set -- "$@" --stats "$OUT/stats/$stage.$i.json"
+    [ "$new" = 0 ] || set -- "$@" --stats "$OUT/stats/$stage.$part.json"
+    [ "$jobs" = 0 ] || set -- "$@" --part "$part/$jobs"
+    [ "$ranges" = 0 ] || set -- "$@" --ranges "$ranges"
+    [ "$phase" = - ] || set -- "$@" --stage "$phase" --work "$OUT/work/$step.phases"
     case $stage in
     tokenize)
         ! given tokenizer || set -- "$@" -t "$(value tokenizer)"
-        set -- "$@" --files-from "$OUT/state/inputs" --part "$i/$n" -o "$(made tokenize "$i")"
+        set -- "$@" --files-from "$OUT/state/inputs"
         ;;
-    decompose) set -- "$@" --part "$i/$n" -o "$(made decompose "$i")" "$OUT/work/$before/{part}.tks" ;;
     report)
-        stages | while read -r s parts _; do
-            [ "$s" = report ] || s="$OUT/stats/$s" awk -v n="$parts" 'BEGIN { for (i = 0; i < n; i++) print ENVIRON["s"] "." i ".json" }'
-        done >"$OUT/state/.reports.$$" && mv -f "$OUT/state/.reports.$$" "$OUT/state/reports" || die "$OUT/state/reports cannot be written"
+        list_reports >"$OUT/state/.reports.$$" && mv -f "$OUT/state/.reports.$$" "$OUT/state/reports" ||
+            die "$OUT/state/reports cannot be written"
         stdin=$OUT/state/reports
         set -- "$@" --merge-stats -o "$OUT/report.json" -
         ;;
-    *) # the flow's line; which of those that write it is; and how many streams of the step before are a part's
-        flow=$(flows | awk -v s="$step" -v t="$phase" '
-            $1 == s && $2 == t { print $3, $4, $5, k + 0 }
-            $1 == s && $5 == "writes" { k++ }')
-        [ -n "$flow" ] || die "$stage: no such stage"
-        m=$(writers "$before") k=${flow##* }
-        set -- "$@" --stage "$phase" --work "$work"
-        case $flow in one*) ;; *) set -- "$@" --part "$i/$n" ;; esac
-        case $flow in
-        *' writes '*) set -- "$@" -o "$(made "$step" $((k * n + i)))" ;;
-        *' set '*) set -- "$@" -o "$OUT/shards" ;;
-        esac
-        case $flow in
-        *' reads '*) # the order of parts is that of the stream, also where there are more streams
-            j=$((m * i))
-            while [ $j -lt $((m * i + m)) ]; do
-                set -- "$@" "$(made "$before" $j)"
-                j=$((j + 1))
-            done
-            ;;
-        esac
-        ;;
+    esac
+    case $to in
+    writes) set -- "$@" -o "$(made "$step" $((stream + part)))" ;;
+    set) set -- "$@" -o "$OUT/shards" ;;
+    esac
+    case $from$stage in
+    storeddecompose) set -- "$@" "$(made "$(step_before "$step")" '{part}')" ;;
+    stored*) set -- "$@" "$(made "$(step_before "$step")" "$part")" ;;
     esac
     "$runner" "$@"
 }
-# budget SIZE: what a program may use of a job's memory: three quarters, as buffers and the stack come on top.
+# The reports of all stages, not of those that run again.
+list_reports() {
+    printf '%s\n' "$chain_list" | s="$OUT/stats/" awk '
+        $1 == "T" { n = $3 }
+        $1 == "R" && $10 && $3 != "report" { for (i = 0; i < n; i++) print ENVIRON["s"] $3 "." $9 + i ".json" }'
+}
+# budget SIZE N: what each of N programs may use of a job's memory: together three quarters, as buffers and stacks come on top.
 budget() {
     digits=${1%[KMGT]}
     case $1 in
-    *K) echo $((digits * 3 / 4))K ;;
-    *M) echo $((digits * 768))K ;;
-    *G) echo $((digits * 768))M ;;
-    *T) echo $((digits * 768))G ;;
+    *K) echo $((digits * 3 / 4 / $2))K ;;
+    *M) echo $((digits * 768 / $2))K ;;
+    *G) echo $((digits * 786432 / $2))K ;;
+    *T) echo $((digits * 768 * 1048576 / $2))K ;;
     esac
 }

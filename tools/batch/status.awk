@@ -46,6 +46,7 @@ END {
         if (left != "") { now_left = left; now_stage = s[k] }
         printf "%-18s %6d %6d %7s %6s %6s %8s %9s  %s\n", s[k], n[k], done, running ? running : "", queued ? queued : "",
             failed ? failed : "", tokens ? human(tokens) : "", tokens ? human(rate) : "", left
+        printf "%s", with[k]
         all += n[k]; all_done += done; all_running += running; all_queued += queued; all_failed += failed
     }
     printf "%d of %d parts done", all_done, all

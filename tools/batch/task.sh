@@ -1,16 +1,16 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 # task.sh - sluice-batch: one part of a stage is run, and what became of it is written down. Sourced by sluice-batch.
 
-# book WHAT STATUS: the part's line: STAGE I WHAT BEGAN ENDED TOKENS STOPS HOST JOB PROCESS STATUS.
+# book WHAT STATUS: the part's line: TASK I WHAT BEGAN ENDED TOKENS STOPS HOST JOB PROCESS STATUS.
 # WHAT is running, done, failed, or stopped (by a signal that asked for it; STOPS counts them).
 book() {
-    line=$OUT/state/$stage/.$i.$host.$$
-    echo "$stage $i $1 $began $(date +%s) $tokens $stops $host $job $$ $2" >"$line" && mv -f "$line" "$OUT/state/$stage/$i"
+    line=$OUT/state/$task/.$i.$host.$$
+    echo "$task $i $1 $began $(date +%s) $tokens $stops $host $job $$ $2" >"$line" && mv -f "$line" "$OUT/state/$task/$i"
 }
 # book_end WHAT STATUS: not where somebody else has begun the same part since, as when this node was thought dead: what
 # becomes of that run counts.
 book_end() {
-    read -r _ _ _ _ _ _ _ h _ p _ <"$OUT/state/$stage/$i" && [ "$h $p" != "$host $$" ] || book "$1" "$2"
+    read -r _ _ _ _ _ _ _ h _ p _ <"$OUT/state/$task/$i" && [ "$h $p" != "$host $$" ] || book "$1" "$2"
 }
 # Without Slurm other machines see by the time of that line, which they can't by a process, that the part goes on.
 beat() {
@@ -20,26 +20,54 @@ beat() {
         nap=$!
         wait $nap
         kill -0 $$ 2>/dev/null || exit 0
-        touch -c "$OUT/state/$stage/$i"
+        touch -c "$OUT/state/$task/$i"
     done
 }
-# run_child COMMAND...: signals that ask to stop are passed on; the result in $status, the signal in $asked.
-run_child() {
-    child='' asked=''
-    trap 'asked=time; [ -z "$child" ] || kill -TERM "$child"' USR1
-    trap 'asked=stop; [ -z "$child" ] || kill -TERM "$child"' TERM INT HUP
-    printf '%s\n' "== $(date -u +%FT%TZ) $host: $(show "$@")"
-    "$@" <"$stdin" &
-    child=$!
-    [ -z "$asked" ] || kill -TERM "$child"
-    while :; do # wait comes back for a signal too, with the child still there
-        wait "$child"
-        status=$?
-        kill -0 "$child" 2>/dev/null || break
+# run_task: starts the programs of the part, joined by pipes, and waits for all of them. Signals that ask to stop are passed
+# on, see $asked. $status is 0 if all ended well, else that of $failed: the first in the pipe that did not end for want of a
+# reader, as what stands behind it then lacks its end.
+run_task() {
+    children='' asked='' status=0 failed=''
+    trap 'asked=time; pass_on' USR1
+    trap 'asked=stop; pass_on' TERM INT HUP
+    perform start "$task" "$i"
+    [ -z "$asked" ] || pass_on
+    for child in $children; do
+        while :; do # wait comes back for a signal too, with the child still there
+            wait "${child#*:}"
+            ended=$?
+            kill -0 "${child#*:}" 2>/dev/null || break
+        done
+        [ "$ended" != 0 ] || continue
+        [ "$status" != 0 ] && [ "$status" != 141 ] || status=$ended failed=${child%%:*}
     done
+}
+pass_on() {
+    for each in $children; do kill -TERM "${each#*:}" 2>/dev/null; done
+}
+# start COMMAND...: begins a stage, see perform(). What it says goes to its log, which for the one that the task is called
+# by is the task's own.
+start() {
+    if [ "$stage" = "$task" ]; then exec 7>&1; else exec 7>>"$OUT/logs/$stage.$part.log"; fi
+    printf '%s\n' "== $(date -u +%FT%TZ) $host: $(show "$@")" >&7
+    [ "$from" = pipe ] || exec 6<"$stdin"
+    if [ "$to" = pipe ]; then # it has no name once both ends are open
+        fifo=$(mktemp -d "${TMPDIR:-/tmp}/sluice-batch.XXXXXX") && mkfifo "$fifo/pipe" || exit 1
+        exec 3<>"$fifo/pipe" 4>"$fifo/pipe" 5<"$fifo/pipe" 3>&-
+        rm -r "$fifo"
+        "$@" <&6 >&4 2>&7 4>&- 5<&- 6<&- 7>&- &
+        children="$children $stage.$part:$!"
+        exec 4>&- 6<&5 5<&-
+    else
+        "$@" <&6 >&7 2>&7 6<&- 7>&- &
+        children="$children $stage.$part:$!"
+        exec 6<&-
+    fi
+    exec 7>&-
 }
 # check_free COMMAND...: of a part that was never begun nothing is there yet.
 check_free() {
+    [ "$new" = 1 ] || return 0
     option=''
     for w; do
         case $option in
@@ -61,8 +89,15 @@ show() {
     done
     echo
 }
+show_piped() { if [ "$to" = pipe ]; then show "$@" | sed 's/$/|/'; else show "$@"; fi; }
+# free_of_links: what a stage of the task writes to.
+free_of_links() {
+    for f in "logs/$stage.$((base + i)).log" "stats/$stage.$((base + i)).json" "work/$step" "work/$step.phases"; do
+        no_link "$OUT/$f"
+    done
+}
 task() {
-    stage=$1 i=$2
+    task=$1 i=$2
     case $i in
     auto*)
         [ -n "${SLURM_ARRAY_TASK_ID:-}" ] || die "task: auto means \$SLURM_ARRAY_TASK_ID, which is not set"
@@ -70,43 +105,42 @@ task() {
         ;;
     *) unset SLURM_JOB_ID SLURMD_NODENAME ;; # a job that is not one of ours, and not ours to requeue
     esac
-    parts=$(stages | awk -v s="$stage" '$1 == s { print $2 }')
-    [ -n "$parts" ] || die "$OUT has no stage '$stage'; 'sluice-batch stages' lists them"
+    parts=$(stages | awk -v s="$task" '$1 == s { print $2 }')
+    [ -n "$parts" ] || die "$OUT has no stage '$task'; 'sluice-batch stages' lists them"
     case $i in
-    '' | *[!0-9]*) die "task: '$i' is no part of $stage; there are $parts, counted from 0" ;;
+    '' | *[!0-9]*) die "task: '$i' is no part of $task; there are $parts, counted from 0" ;;
     esac
-    [ "$i" -lt "$parts" ] || die "task: $stage has no part $i; there are $parts, counted from 0"
+    [ "$i" -lt "$parts" ] || die "task: $task has no part $i; there are $parts, counted from 0"
     host=${SLURMD_NODENAME:-$(uname -n)} job=${SLURM_JOB_ID:--} began=$(date +%s) tokens=0 stops=0
-    for f in "state/$stage" "state/$stage/$i" "logs/$stage.$i.log" "stats/$stage.$i.json" "work/${stage%%-*}" "work/${stage%%-*}.phases"; do
-        no_link "$OUT/$f"
-    done
-    [ -s "$OUT/state/$stage/$i" ] || perform check_free "$stage" "$i"
-    folders command "$stage" || exit 1
+    no_link "$OUT/state/$task" && no_link "$OUT/state/$task/$i"
+    each_stage free_of_links "$task"
+    [ -s "$OUT/state/$task/$i" ] || perform check_free "$task" "$i"
+    folders command "$task" || exit 1
     # Slurm writes the log itself, as it has things to say there too.
-    [ -n "${SLURM_JOB_ID:-}" ] || exec >>"$OUT/logs/$stage.$i.log" 2>&1
+    [ -n "${SLURM_JOB_ID:-}" ] || exec >>"$OUT/logs/$task.$i.log" 2>&1
     cd "$(cat "$OUT/state/cwd")" || exit 1
-    if [ -s "$OUT/state/$stage/$i" ]; then
-        read -r _ _ what _ _ _ stops _ <"$OUT/state/$stage/$i"
+    if [ -s "$OUT/state/$task/$i" ]; then
+        read -r _ _ what _ _ _ stops _ <"$OUT/state/$task/$i"
         [ "$what" = stopped ] || stops=0
         # What it would read may be gone.
         [ "$what $(value keep all)" != "done needed" ] || exit 0
     fi
-    [ "$i" != 0 ] || prune "$stage"
+    [ "$i" != 0 ] || prune "$task"
     book running - || exit 1
-    if [ "$stage" = tokenize ] && ! why=$(changed_inputs); then
+    if [ "$task" = tokenize ] && ! why=$(changed_inputs); then
         printf '%s\n' "sluice-batch: $why"
         book_end failed 1
         exit 1
     fi
     heart=''
     [ "$job" != - ] || { beat </dev/null >/dev/null 2>&1 & heart=$!; }
-    perform run_child "$stage" "$i"
+    run_task
     [ -z "$heart" ] || kill "$heart" 2>/dev/null
     if [ "$status" = 0 ]; then
-        tokens=$(sed -n 's/.*"tokens": *{\([^}]*\).*/\1/p' "$OUT/stats/$stage.$i.json" | tr ',' '\n' |
+        tokens=$(sed -n 's/.*"tokens": *{\([^}]*\).*/\1/p' "$OUT/stats/$task.$i.json" | tr ',' '\n' |
             awk -F: '$1 ~ /"(in|out|from_work|to_work)"/ && $2 > m { m = $2 } END { printf "%d", m }')
         book 'done' 0
-        prune_last "$stage"
+        prune_last "$task"
         exit
     fi
     if [ "$status" = 75 ] || [ -n "$asked" ]; then
@@ -117,11 +151,12 @@ task() {
             scontrol requeue "$SLURM_JOB_ID" # which ends this script
             exit 75
         fi
-        [ "$asked" != time ] || echo "sluice-batch: $stage $i: stopped $stops times by the time limit; raise $stage.time"
+        [ "$asked" != time ] || echo "sluice-batch: $task $i: stopped $stops times by the time limit; raise $task.time"
         book_end stopped 75
         exit 75
     fi
-    [ "$status" -lt 128 ] || echo "sluice-batch: $stage $i: ended by signal $((status - 128))"
+    [ "$failed" = "$task.$i" ] || tail -n 1 "$OUT/logs/$failed.log"
+    [ "$status" -lt 128 ] || echo "sluice-batch: ${failed%.*} ${failed##*.}: ended by signal $((status - 128))"
     book_end failed "$status"
     exit "$status"
 }

@@ -260,8 +260,11 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
                         struct slu_err *err)
 {
     const struct slu_ingest_cfg *cfg = g->cfg;
-    struct slu_record_cfg rec = {cfg->text_field, cfg->id_field, cfg->domain_field,
-                                 cfg->score_field, (size_t)p->kept_byte};
+    struct slu_record_cfg rec = {.text_field = cfg->text_field,
+                                 .id_field = cfg->id_field,
+                                 .domain_field = cfg->domain_field,
+                                 .score_field = cfg->score_field,
+                                 .dom_byte = (size_t)p->kept_byte};
     int rc = SLU_OK;
     g->n_worker = p->n_threads;
     g->worker = calloc(g->n_worker, sizeof *g->worker);

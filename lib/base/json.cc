@@ -331,6 +331,19 @@ struct slu_record_parser {
     char number[24];          /* an integer id as text */
 };
 
+/* The best there is, or the one of this level; NULL: none. */
+static slu_json_flat_fn *flat_of_level(const char *level)
+{
+#if defined(__x86_64__)
+    if ((level == nullptr || strcmp(level, "avx512") == 0) && slu_has_simd("avx512"))
+        return slu_json_flat_avx512;
+    if ((level == nullptr || strcmp(level, "avx2") == 0) && slu_has_simd("avx2"))
+        return slu_json_flat_avx2;
+#endif
+    (void)level;
+    return nullptr;
+}
+
 int slu_record_parser_new(struct slu_record_parser **out,
                           const struct slu_record_cfg *cfg, struct slu_err *err)
 {
@@ -344,9 +357,7 @@ int slu_record_parser_new(struct slu_record_parser **out,
         p->field[i].name_len = name[i] == nullptr ? 0 : strlen(name[i]);
     }
     p->dom_byte = cfg->dom_byte == 0 ? (size_t)1 << 20 : cfg->dom_byte;
-#if defined(__x86_64__)
-    p->flat = slu_has_simd("avx512") ? slu_json_flat_avx512 : nullptr;
-#endif
+    p->flat = flat_of_level(cfg->simd);
     *out = p;
     return SLU_OK;
 }

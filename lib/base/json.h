@@ -133,6 +133,9 @@ struct slu_record_cfg {
     /* Records longer than this go to the scalar parser, so that a parser's memory stays
      * below 16 times it plus the longest string; 0: 1 MiB. */
     size_t dom_byte;
+    /* The level of SIMD (simd.h) of the quickest parser, where there is one; NULL: the
+     * best that the processor has. */
+    const char *simd;
 };
 
 struct slu_record {

@@ -23,12 +23,12 @@ struct slu_flat_field {
 
 /* Reads the n bytes at rec, which are valid UTF-8; SLU_JSON_PADDING more can be read.
  * Strings go to `out`, which has room for n + 64 bytes. False: this is no JSON, or
- * something rare is in it: objects, arrays, fractions, surrogates, escapes in a key; or
- * a wanted value is no string. */
+ * something rare is in it: objects, arrays, fractions, escapes in a key; or a wanted
+ * value is no string. */
 typedef bool slu_json_flat_fn(const uint8_t *rec, size_t n,
                               struct slu_flat_field *field, size_t n_field,
                               uint8_t *out);
-slu_json_flat_fn slu_json_flat_avx512;
+slu_json_flat_fn slu_json_flat_avx2, slu_json_flat_avx512;
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,10 @@
 
 #include "le.h"
 
+const uint8_t slu_json_escape[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
+
 struct scanner {
     const uint8_t *p;
     size_t n, i;
@@ -109,8 +113,7 @@ static bool scan_string(struct scanner *s, bool *escaped)
                 s->surrogate = true;
                 s->surrogate_off = s->i;
             }
-        } else if (s->p[s->i + 1] == 0 ||
-                   strchr("\"\\/bfnrt", s->p[s->i + 1]) == NULL) {
+        } else if (!slu_json_escape[s->p[s->i + 1]]) {
             return fail(s, SLU_REJECT_INVALID_JSON);
         }
         s->i += len;
@@ -159,24 +162,17 @@ static bool scan_word(struct scanner *s, const char *word)
     return true;
 }
 
-/* One escape or one plain byte of accepted string content: its UTF-8 in out, bytes
- * taken. */
-static size_t unescape_one(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_len)
+size_t slu_json_unescape_u(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_len)
 {
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    size_t len = 2;
-    *out_len = 1;
-    if (p[0] != '\\') {
-        out[0] = p[0];
-        return 1;
-    }
-    if (p[1] != 'u') {
-        out[0] = (uint8_t)to[strchr(from, p[1]) - from];
-        return 2;
-    }
-    uint32_t c = (uint32_t)escape_u(p, n, &len);
+    size_t len = 0;
+    const int32_t code = n < 6 ? -1 : escape_u(p, n, &len);
+    const uint32_t c = (uint32_t)code;
+
+    if (code < 0 || (c >= 0xd800 && c <= 0xdfff))
+        return 0;
     if (c < 0x80) {
         out[0] = (uint8_t)c;
+        *out_len = 1;
     } else if (c < 0x800) {
         out[0] = (uint8_t)(0xc0 | c >> 6);
         out[1] = (uint8_t)(0x80 | (c & 63));
@@ -194,6 +190,19 @@ static size_t unescape_one(const uint8_t *p, size_t n, uint8_t out[4], size_t *o
         *out_len = 4;
     }
     return len;
+}
+
+/* One escape or one plain byte of accepted string content: its UTF-8 in out, bytes
+ * taken. */
+static size_t unescape_one(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_len)
+{
+    const bool is_escape = p[0] == '\\';
+
+    if (is_escape && p[1] == 'u')
+        return slu_json_unescape_u(p, n, out, out_len);
+    out[0] = is_escape ? slu_json_escape[p[1]] : p[0];
+    *out_len = 1;
+    return 1 + is_escape;
 }
 
 /* The n bytes of string content at p are the text `want`. */

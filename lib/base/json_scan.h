@@ -49,6 +49,14 @@ void slu_json_scan(const uint8_t *p, size_t n, struct slu_scan_field *field,
 SLU_MUST_USE int slu_json_unescape(struct slu_buf *out, const uint8_t *p, size_t n,
                                    struct slu_err *err);
 
+/* By the byte behind a backslash, what the two stand for; 0: no escape, or \u. */
+extern const uint8_t slu_json_escape[256];
+
+/* The character of the escape \uXXXX at p, where two may be a pair, as UTF-8, and its
+ * bytes; there are n bytes at p. Returns how many of them it takes; 0: it has no
+ * hexadecimal digits, or is half of a pair. */
+size_t slu_json_unescape_u(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_len);
+
 #ifdef __cplusplus
 }
 #endif

@@ -235,20 +235,27 @@ int slu_names_set_vocab(struct slu_names *n, const struct slu_vocab_table *v,
                         struct slu_err *err)
 {
     size_t n_off = (v->n + 1) * sizeof *v->off, n_byte = v->off[v->n];
-    uint8_t *m = malloc(n_off + n_byte + v->n + 1);
+    size_t n_packed = v->packed ? v->packed_byte : 0;
+    size_t n_all = n_off + n_byte + v->n + n_packed;
+    uint8_t *m = malloc(n_all);
     if (!m)
-        return slu_fail_nomem(err, n_off + n_byte + v->n + 1);
+        return slu_fail_nomem(err, n_all);
     memcpy(m, v->off, n_off);
     if (n_byte)
         memcpy(m + n_off, v->bytes, n_byte);
     if (v->n)
         memcpy(m + n_off + n_byte, v->flags, v->n);
+    if (n_packed)
+        memcpy(m + n_all - n_packed, v->packed, n_packed);
     free(n->vocab_mem);
     n->vocab_mem = m;
-    n->vocab = (struct slu_vocab_table){.n = v->n,
-                                        .off = (const uint64_t *)(void *)m,
-                                        .bytes = m + n_off,
-                                        .flags = m + n_off + n_byte};
+    n->vocab =
+        (struct slu_vocab_table){.n = v->n,
+                                 .off = (const uint64_t *)(void *)m,
+                                 .bytes = m + n_off,
+                                 .flags = m + n_off + n_byte,
+                                 .packed = n_packed ? m + n_all - n_packed : NULL,
+                                 .packed_byte = n_packed};
     return SLU_OK;
 }
 
@@ -301,7 +308,7 @@ int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
 }
 
 int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size, const uint8_t *p,
-                     size_t n, struct slu_err *err)
+                     size_t n, const void *packed, size_t n_packed, struct slu_err *err)
 {
     static const char bad[] = "the vocabulary frame does not add up";
     struct slu_cursor c = {p, n, 0};
@@ -328,8 +335,12 @@ int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size, const uint8_t
     if (!rc && sum != left)
         rc = slu_fail(err, SLU_E_FORMAT, bad);
     if (!rc) {
-        struct slu_vocab_table v = {
-            .n = n_id, .off = off, .bytes = p + c.at, .flags = flags};
+        struct slu_vocab_table v = {.n = n_id,
+                                    .off = off,
+                                    .bytes = p + c.at,
+                                    .flags = flags,
+                                    .packed = packed,
+                                    .packed_byte = n_packed};
         rc = slu_names_set_vocab(names, &v, err);
     }
     free(off);

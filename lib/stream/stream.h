@@ -105,8 +105,7 @@ struct slu_vocab_table {
     const uint8_t *bytes;
     const uint8_t
         *flags; /* n, SLU_VOCAB_*; ids that do not exist have length 0 and HOLE */
-    /* The frame's payload as slu_vocab_pack made it, for who has it at hand; or NULL.
-     */
+    /* The frame's payload as it was compressed before, for writers; or NULL. */
     const uint8_t *packed;
     uint64_t packed_byte;
 };

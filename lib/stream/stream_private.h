@@ -23,8 +23,11 @@ SLU_MUST_USE int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_bu
 #define SLU_VOCAB_LEVEL 3
 SLU_MUST_USE int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
                                 struct slu_err *err);
+/* Copies the vocabulary of the payload p to names. packed: that payload compressed, so
+ * that who writes it again need not do that; or NULL. */
 SLU_MUST_USE int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size,
-                                  const uint8_t *p, size_t n, struct slu_err *err);
+                                  const uint8_t *p, size_t n, const void *packed,
+                                  size_t n_packed, struct slu_err *err);
 
 /* A cursor over a payload that cannot run past its end. */
 struct slu_cursor {

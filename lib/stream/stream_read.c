@@ -249,9 +249,11 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
                             "frame %llu: a vocabulary that is not the first frame "
                             "behind the header",
                             (unsigned long long)f->number);
-        return slu_names_vocab(r->names)
-                   ? SLU_OK
-                   : slu_vocab_decode(r->names, r->header.vocab_size, p, n, err);
+        if (slu_names_vocab(r->names))
+            return SLU_OK;
+        return slu_vocab_decode(r->names, r->header.vocab_size, p, n,
+                                f->flags & SLU_FLAG_ZSTD ? f->stored.data : NULL,
+                                f->stored_byte, err);
     case SLU_SRCS:
         return names_frame(r, true, p, n, err);
     case SLU_DOMS:

@@ -14,6 +14,7 @@
 #include "lib/stream/frame.h"
 #include "lib/base/le.h"
 #include "lib/stream/stream.h"
+#include "lib/stream/stream_private.h"
 #include "lib/stream/token_hash.h"
 
 static char dir[] = "/tmp/sluice-stream-XXXXXX";
@@ -199,6 +200,18 @@ static int open_one(struct slu_reader **r, const char *const *path, size_t n)
     return slu_reader_open(r, &cfg, &err);
 }
 
+/* A reader keeps the vocabulary as the frame stores it, which is what packing it makes.
+ */
+static void compare_packed(const struct slu_vocab_table *v)
+{
+    struct slu_buf packed = SLU_BUF_INIT;
+
+    OK(slu_vocab_pack(v, &packed, &err));
+    assert_int_equal(v->packed_byte, packed.len);
+    assert_memory_equal(v->packed, packed.data, packed.len);
+    slu_buf_release(&packed);
+}
+
 static void read_and_compare(const char *path, const struct shape *s)
 {
     struct slu_reader *r;
@@ -211,6 +224,8 @@ static void read_and_compare(const char *path, const struct shape *s)
     assert_int_equal(slu_reader_header(r)->tok_bytes, s->tok_bytes);
     assert_int_equal(slu_reader_header(r)->n_step, 1);
     assert_string_equal(slu_reader_header(r)->step[0].arguments, "--x=1");
+    if (s->vocab)
+        compare_packed(slu_names_vocab(slu_reader_names(r)));
     while (!(rc = slu_reader_next(r, &b, &err))) {
         for (size_t i = 0; i < b.n_seq; i++, number++) {
             const struct slu_seq *q = &b.seq[i];

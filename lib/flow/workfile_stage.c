@@ -23,7 +23,7 @@ bool slu_work_is(const char *name)
     unsigned long long i, n;
     int end = 0;
 
-    if (!strcmp(name, "plan") || !strcmp(name, "mix"))
+    if (!strcmp(name, "plan") || !strcmp(name, "mix") || !strcmp(name, "cluster"))
         return true;
     return sscanf(name, "%*[a-z].%19llu-of-%19llu%n", &i, &n, &end) == 2 &&
            (!name[end] || name[end] == '.');

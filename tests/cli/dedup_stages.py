@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What dedup --stage promises: dedup_stages.py PART... in an empty folder (see dedup_stages.sh).
 
-Parts: equal index refused refused_exact damaged killed. FULL=1: more places that are damaged, more fail-points.
+Parts: equal index refused refused_exact forged damaged killed. FULL=1: more places that are damaged, more fail-points.
 """
 import glob
 import hashlib
@@ -10,11 +10,13 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
 
 from stages import BIN, FULL, Run, SHIM, must, refuses, result, sections, sha
+from shuffle_stages import Work
 
 NEAR = ["--near", "--ngram", "2", "--bands", "10", "--rows", "4", "--threshold", "0.75"]
 EXACT = ["--exact"]
@@ -346,9 +348,23 @@ def refused():
     env = {"SLURM_ARRAY_TASK_ID": "11"}
     r = must(["dedup"] + stage("group", "auto/2", extra=["--part-base", "10", "--stats", "s.json"]), env)
     result(json.load(open("s.json"))["skipped"], "--part auto/2 with --part-base", r)
+    no("-o where cluster is", stage("filter", "0/3", extra=["-o", "good/cluster"], stream="p3-0.tks"), "would replace what is read", status=2)
     # A work folder of one's own cannot be written.
     r = Run(["dedup"] + stage("sign", "0/3", work="/dev/null/x", stream="p3-0.tks"))
     result(r.clear_failure(), "a work folder that cannot be made", r)
+
+
+def forged():
+    """Checksums are right, and what is said cannot be."""
+    small_set(300)
+    shutil.copytree("good", "bad")
+    w = Work("good/sign.1-of-3")
+    rows = struct.unpack("<%dQ" % (len(w.section[5]) // 8), w.section[5])
+    w.section[5] = struct.pack("<%dQ" % len(rows), *(v | 0xff << 48 if i % 3 == 2 else v for i, v in enumerate(rows)))
+    open("bad/sign.1-of-3", "wb").write(w.bytes())
+    os.unlink("bad/group.0-of-2")
+    refuses("group: a band that there is not", ["dedup"] + NEAR + ["--work", "bad", "--stage", "group", "--part", "0/2"],
+            "bad/sign.1-of-3: damaged", 1, "bad")
 
 
 def refused_exact():

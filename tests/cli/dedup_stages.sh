@@ -4,5 +4,10 @@
 
 have tokenize dedup inspect || return 0
 "$PYTHON" "$top/tests/cli/dedup_stages.py" equal index refused refused_exact damaged
+if "$PYTHON" -c 'import xxhash' 2>/dev/null; then
+    "$PYTHON" "$top/tests/cli/dedup_stages.py" forged
+else
+    skip "forged files: needs the package xxhash"
+fi
 [ -n "$SHIM" ] || skip "kill -9: not under sanitizers"
 [ -z "$SHIM" ] || "$PYTHON" "$top/tests/cli/dedup_stages.py" killed

@@ -230,11 +230,21 @@ class Job:
             raise Bad("files", "%s/ has %s, %s/ has %s" % (base.name, same[0], way.name, same[1]))
         for f in same[0]:
             if way.name == "other" and os.path.isdir("base/" + f):  # they name the version, and are words
-                for gone in ("report.json", "README.md"):
-                    for w in (base, way):
+                for w in (base, way):
+                    for gone in ("report.json", "README.md"):
                         if os.path.exists("%s/%s/%s" % (w.name, f, gone)):
                             os.unlink("%s/%s/%s" % (w.name, f, gone))
+                    self.forget("%s/%s/manifest.jsonl" % (w.name, f), '{"file":"README.md",')
             self.same("%s/%s" % (base.name, f), "%s/%s" % (way.name, f))
+
+    @staticmethod
+    def forget(path, begin):
+        """Takes lines that begin so out of a file, where it is."""
+        if os.path.exists(path):
+            with open(path) as f:
+                lines = [x for x in f if not x.startswith(begin)]
+            with open(path, "w") as f:
+                f.writelines(lines)
 
     def same(self, a, b):
         if sha(a) != sha(b):

@@ -132,6 +132,15 @@ static int end(void *state, struct slu_buf *out, struct slu_err *err)
     return told ? slu_buf_append(out, &ends, sizeof ends, err) : SLU_OK;
 }
 
+static uint64_t part_of(const struct slu_flow *f, uint64_t ordinal)
+{
+    uint64_t part = slu_flow_parts(f) - 1;
+
+    while (part && slu_flow_base(f, part) > ordinal)
+        part--;
+    return part;
+}
+
 static int feed(void *state, const void *arg, const uint64_t *row, struct slu_buf *out,
                 struct slu_err *err)
 {
@@ -147,8 +156,7 @@ static int feed(void *state, const void *arg, const uint64_t *row, struct slu_bu
     if (rc)
         return rc;
     if (band > x->cfg.n_band)
-        return slu_fail(err, SLU_E_CHECKSUM, "a row of band %llu, and there are %u",
-                        (unsigned long long)band, x->cfg.n_band);
+        return slu_flow_damaged(x->flow, NEAR_BAND, part_of(x->flow, ordinal), err);
     const bool later = s->any && row[1] == s->tag && band == s->band;
     s->mixed |= s->any && band != s->band;
     if (band == x->cfg.n_band) {

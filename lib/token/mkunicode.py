@@ -50,54 +50,17 @@ SCRIPTS = """
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
-ALL = "".join(map(chr, CODE_POINTS))
-
-
 def ranges(pattern):
     """[first, last] of the code points that a property has."""
     found = []
-    for match in regex.finditer("(?:%s)+" % pattern, ALL, regex.V1):
-        first, last = match.start(), match.end() - 1
-        if first < 0xD800 <= last:  # the surrogates, which ALL has not, are between
-            found.append([first, 0xD7FF])
-            first = 0xD800
-        found.append([CODE_POINTS[first], CODE_POINTS[last]])
+    match = regex.compile(pattern).match
+    for c in CODE_POINTS:
+        if match(chr(c)):
+            if found and found[-1][1] == c - 1:
+                found[-1][1] = c
+            else:
+                found.append([c, c])
     return found
-
-
-# Scripts that are written without spaces between words: those of whose letters one has Line_Break SA, AK, AS, CJ or ID
-# (UAX #14), Hangul and Latin (which is wide there) apart; and Tibetan, which marks syllables.
-UNSPACED = """
-    Ahom Balinese Batak Bopomofo Brahmi Cham Dives_Akuru Grantha Gurung_Khema Han Hiragana Javanese Katakana Kawi Khmer Lao
-    Makasar Myanmar New_Tai_Lue Nushu Tai_Le Tai_Tham Tai_Viet Tangut Thai Tulu_Tigalari Yi""".split()
-
-
-def code_points(pattern):
-    return {c for a, b in ranges(pattern) for c in range(a, b + 1)}
-
-
-def roles():
-    """[first, last, enum uni_role]: 1 SIGN, 2 JOINS, 3 PREPENDS."""
-    breaks = code_points(r"[\p{L}&&[\p{Line_Break=SA}\p{Line_Break=AK}\p{Line_Break=AS}\p{Line_Break=CJ}\p{Line_Break=ID}]]")
-    found = [s for s in SCRIPTS if breaks & code_points(r"\p{Script=%s}" % s)]
-    assert sorted(set(found) - {"Common", "Hangul", "Latin"}) == UNSPACED, found
-    own = {s: code_points(r"\p{Script_Extensions=%s}" % s) for s in SCRIPTS if s not in ("Common", "Inherited")}
-    unspaced = UNSPACED + ["Tibetan"]
-    sign = set().union(*(own[s] for s in unspaced)) - set().union(*(own[s] for s in own if s not in unspaced))
-    sign |= code_points("[%s]" % "".join(r"\p{Script=%s}" % s for s in unspaced))
-    joins = code_points(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
-    prepends = code_points(r"\p{GCB=Prepend}")
-    sign -= joins | prepends | code_points(r"\p{Extended_Pictographic}")
-    # So no other rule of UAX #29 joins one of them with what is beside it.
-    assert not sign & code_points(r"[\p{GCB=Control}\p{GCB=L}\p{GCB=V}\p{GCB=T}\p{GCB=LV}\p{GCB=LVT}\p{GCB=RI}\p{InCB=Consonant}]")
-    role = dict.fromkeys(sign, 1) | dict.fromkeys(joins, 2) | dict.fromkeys(prepends, 3)
-    table = []
-    for c in sorted(role):
-        if table and table[-1][1] == c - 1 and table[-1][2] == role[c]:
-            table[-1][1] = c
-        else:
-            table.append([c, c, role[c]])
-    return table
 
 
 def scripts():
@@ -113,11 +76,10 @@ def scripts():
     for i in range(0, len(SCRIPTS), 5):
         out("    " + " ".join('"%s",' % s.replace("_", "").lower() for s in SCRIPTS[i:i + 5]) + "\n")
     out("};\n\n")
-    for name, table in (("uni_script", sorted(rows)), ("uni_alphabetic", [(a, b, 0) for a, b in ranges(r"\p{Alphabetic}")]),
-                        ("uni_role_of", roles())):
+    for name, table in (("uni_script", sorted(rows)), ("uni_alphabetic", [(a, b, 0) for a, b in ranges(r"\p{Alphabetic}")])):
         out("const struct uni_range %s[%d] = {\n" % (name, len(table)))
         for i in range(0, len(table), 6):
-            out("    " + " ".join("{0x%x, 0x%x, %d}," % tuple(row) for row in table[i:i + 6]) + "\n")
+            out("    " + " ".join("{0x%x, 0x%x, %d}," % row for row in table[i:i + 6]) + "\n")
         out("};\n\n")
 
 

@@ -86,31 +86,6 @@ static inline bool uni_is_han(uint32_t c)
     return r && r->script == UNI_HAN;
 }
 
-/* What a character does where text is cut into words (lib/dedup/near/shingle.h). */
-enum uni_role {
-    UNI_RUN,     /* of a word between spaces */
-    UNI_SIGN,    /* begins a grapheme of a script that is written without spaces */
-    UNI_JOINS,   /* goes with what is before: GCB=Extend, SpacingMark, ZWJ (UAX #29) */
-    UNI_PREPENDS /* goes with what is behind: GCB=Prepend */
-};
-#define UNI_N_ROLE 515
-extern const struct uni_range uni_role_of[UNI_N_ROLE]; /* script: the role */
-
-static inline enum uni_role uni_role(uint32_t c)
-{
-    if (c < 0x2EA)
-        return UNI_RUN;
-    if (c - 0x4E00 <= 0x9FFF - 0x4E00)
-        return UNI_SIGN;
-    const struct uni_range *r = uni_find(uni_role_of, UNI_N_ROLE, c);
-    return r ? (enum uni_role)r->script : UNI_RUN;
-}
-
-static inline bool uni_is_punctuation(uint32_t c)
-{
-    return uni_category(c) - UNI_PC <= UNI_PO - UNI_PC;
-}
-
 /* Numbers that came with Unicode 17. */
 static inline bool uni_is_new_number(uint32_t c)
 {

@@ -13,7 +13,7 @@
 #include "tools/cli/cli_inputs.h"
 #include "tools/dedup/dedup.h"
 
-static const char *const unit_names[] = {"word", "token", "char", NULL};
+static const char *const unit_names[] = {"word", "token", NULL};
 static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
 static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
 
@@ -51,7 +51,7 @@ static const struct cli_opt options[] = {
     {"threshold", 0, CLI_CUSTOM, AT(threshold), "J",
      "near: least Jaccard similarity of n-grams; default 0.8", NULL, true,
      dedup_parse_threshold},
-    {"unit", 0, CLI_CHOICE, AT(unit), "word|token|char",
+    {"unit", 0, CLI_CHOICE, AT(unit), "word|token",
      "near, ngrams: what n-grams are made of; default\nword", unit_names, true, NULL},
     {"keep", 0, CLI_CHOICE, AT(keep), "first|longest|domain-order",
      "near: what stays of similar ones; default first", keep_names, true, NULL},
@@ -398,11 +398,11 @@ const struct slu_tool slu_tool = {
     .synopsis =
         "[--exact] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
         "      [-o FILE] [STREAM ...]\n"
-        "--near [--bands N --rows N] [--ngram N] [--unit word|token|char]\n"
+        "--near [--bands N --rows N] [--ngram N] [--unit word|token]\n"
         "      [--threshold J] [--keep first|longest|domain-order] [--no-verify]\n"
         "      [--audit] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
         "      [-o FILE] [STREAM ...]\n"
-        "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token|char]\n"
+        "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token]\n"
         "      [--overlap FRACTION] [--fp-rate FRACTION] [--min-words N]\n"
         "      [--report FILE] [-o FILE] [STREAM ...]\n"
         "--ngrams --save-index INDEX [--ngram N] [--min-words N] [STREAM ...]\n"

@@ -4,8 +4,6 @@
  * An item is a sequence of the streams that an index is made from. It has the distinct
  * n-grams of its words (ngrams_text.h, the whole sequence as one text); an item of
  * fewer than n words has one, of all its words; one of fewer than min_words has none.
- * Where most words are single characters of scripts that are written without spaces
- * (shingle.h), a thirteenth less is enough: 12 characters where 13 words are.
  * A document matches an item if n-grams of its words in a row are among the item's: of
  * n words, and of as many words as the index's shorter items have. The table is exact,
  * but for 64-bit hashes that collide: m different n-grams of training text against an
@@ -50,17 +48,12 @@ struct slu_against_out;
 SLU_MUST_USE int slu_against_create(struct slu_against_out **o,
                                     const struct slu_against_cfg *cfg,
                                     struct slu_err *err);
-/* Words of an item, as slu_shingle finds them. */
-struct slu_against_text {
-    const uint64_t *word;
-    size_t n_word, n_sign;
-};
 /* The next item, sequence q of b, and its words. names: where its source and domain
  * are. */
 SLU_MUST_USE int slu_against_add(struct slu_against_out *o, const struct slu_batch *b,
-                                 const struct slu_seq *q,
-                                 const struct slu_against_text *t,
-                                 struct slu_names *names, struct slu_err *err);
+                                 const struct slu_seq *q, const uint64_t *word,
+                                 size_t n_word, struct slu_names *names,
+                                 struct slu_err *err);
 /* Items so far, and those that have n-grams. */
 uint64_t slu_against_items(const struct slu_against_out *o, uint64_t *with_ngrams);
 /* Writes the file, whole or not at all; fingerprint: of the stream's tokenizer. Frees o

@@ -39,7 +39,7 @@ struct build {
     struct slu_paras_finder *finder;
     struct worker *worker;
     struct slu_names *names;
-    struct slu_sidecar words; /* of each sequence n_word and n_sign, then the words */
+    struct slu_sidecar words; /* of each sequence their number, then the words */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
     void *ctx;
 };
@@ -58,12 +58,11 @@ static int build_work(void *ctx, unsigned worker, struct slu_batch *b,
     for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
         rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
                             b->seq[i].len_tok, p, err);
-        const uint64_t n[] = {p->words.n, p->words.n_sign};
+        uint64_t n = p->words.n;
         if (rc == SLU_OK)
-            rc = slu_buf_append(words, n, sizeof n, err);
-        if (rc == SLU_OK && n[0])
-            rc =
-                slu_buf_append(words, p->words.hash, n[0] * sizeof *p->words.hash, err);
+            rc = slu_buf_append(words, &n, sizeof n, err);
+        if (rc == SLU_OK && n)
+            rc = slu_buf_append(words, p->words.hash, n * sizeof *p->words.hash, err);
     }
     slu_paras_trim(p);
     return rc;
@@ -77,9 +76,9 @@ static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     const uint64_t *w = rc ? NULL : (const void *)words->data;
 
     for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
-        const struct slu_against_text text = {w + 2, w[0], w[1]};
-        rc = slu_against_add(t->o, b, &b->seq[i], &text, t->names, err);
-        w += 2 + text.n_word;
+        size_t n = *w++;
+        rc = slu_against_add(t->o, b, &b->seq[i], w, n, t->names, err);
+        w += n;
     }
     if (rc)
         return rc;

@@ -1,29 +1,14 @@
 /* shingle.h - a sequence's n-grams as 64-bit hashes, and sets of them.
  *
- * Unit word. The ids are decoded by the stream's vocabulary frame, the text is cut into
- * words, these become lower case (each code point by itself, Unicode 17 full mapping
- * without context), n words in a row are an n-gram. White_Space separates words. In
- * scripts that are written without spaces each extended grapheme cluster (UAX #29,
- * Unicode 16) is a word; what is between them and white space is one. So:
- *   - A grapheme is a word if its first character is of such a script: Han, Hiragana,
- *     Katakana, Bopomofo, Yi, Nushu, Tangut; Thai, Lao, Khmer, Myanmar, Tibetan, Ahom,
- *     Tai Le, New Tai Lue, Tai Tham, Tai Viet; Balinese, Batak, Brahmi, Cham, Dives
- *     Akuru, Grantha, Gurung Khema, Javanese, Kawi, Makasar, Tulu-Tigalari. That is,
- *     its Script is one of them, or all of its Script_Extensions are; it is no emoji,
- *     and joins neither side. They are the scripts whose letters have Line_Break SA, AK, AS, CJ or ID
- *     (UAX #14), and Tibetan, which marks syllables.
- *   - Punctuation (General_Category P) behind such a grapheme is a grapheme like it.
- * Hangul, which has spaces, is not among them.
- *
- * Special tokens and eos, bos and pad stand for nothing: what is before and behind them
- * is joined. Bytes that are no UTF-8 are characters of a word, each by itself. A
- * sequence of 1 … n-1 words has one n-gram, of all its words; one without words has
- * none. So the n-grams depend on the bytes that the ids decode to, not on how they were
- * cut into tokens. For byte-level vocabularies those are the bytes of the text; where a
- * tokenizer has a normalizer, or changes the text otherwise, they are those of what it
- * made of it.
- *
- * Unit char. Each code point is a word, whatever its script; white space is none.
+ * Unit word. The ids are decoded by the stream's vocabulary frame, the bytes become
+ * lower case (each code point by itself, Unicode 17 full mapping without context),
+ * White_Space separates words, n words in a row are an n-gram. Special tokens and eos,
+ * bos and pad stand for nothing: what is before and behind them is joined. Bytes that
+ * are no UTF-8 are characters of a word, each by itself. A sequence of 1 … n-1 words
+ * has one n-gram, of all its words; one without words has none. So the n-grams depend
+ * on the bytes that the ids decode to, not on how they were cut into tokens. For
+ * byte-level vocabularies those are the bytes of the text; where a tokenizer has a
+ * normalizer, or changes the text otherwise, they are those of what it made of it.
  *
  * Unit token. Ids instead of words, again without the special ones.
  *
@@ -50,24 +35,13 @@
 
 SLU_BEGIN_DECLS
 
-enum slu_unit { SLU_UNIT_WORD, SLU_UNIT_TOKEN, SLU_UNIT_CHAR };
-
-/* The unit in the parameters of work files: its name, and for words the version of the
- * rules above. 0.1.0 wrote "word", and had white space alone. */
-const char *slu_unit_param(enum slu_unit unit);
-/* Reads " unit=…" of a file's parameters; SLU_E_MISMATCH, naming the file at path,
- * where it has words of another version. */
-SLU_MUST_USE int slu_unit_of(const char *param, const char *path, enum slu_unit *unit,
-                             struct slu_err *err);
+enum slu_unit { SLU_UNIT_WORD, SLU_UNIT_TOKEN };
 
 #define SLU_SHINGLE_MAX_N 1024
 
 struct slu_shingler_cfg {
     enum slu_unit unit;
     unsigned n; /* words or ids of an n-gram: 1 … SLU_SHINGLE_MAX_N */
-    /* A sequence of more words than this and than it has ids is SLU_E_LIMIT; 0: no
-     * limit. */
-    uint64_t max_word;
     /* Borrowed until slu_shingler_new returns. NULL is legal for SLU_UNIT_TOKEN: then
      * eos, bos and pad are the only special ids. */
     const struct slu_vocab_table *vocab;
@@ -88,7 +62,6 @@ void slu_shingler_free(struct slu_shingler *s);
 struct slu_hashes {
     uint64_t *hash; /* owned */
     size_t n, cap;
-    size_t n_sign;   /* unit word: words found that are one grapheme of such a script */
     uint64_t *spare; /* owned; for sorting */
     size_t cap_spare;
 };

@@ -357,6 +357,7 @@ def refused():
 def forged():
     """Checksums are right, and what is said cannot be."""
     small_set(300)
+    shutil.rmtree("bad", ignore_errors=True)
     shutil.copytree("good", "bad")
     w = Work("good/sign.1-of-3")
     rows = struct.unpack("<%dQ" % (len(w.section[5]) // 8), w.section[5])

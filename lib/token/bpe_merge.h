@@ -226,6 +226,48 @@ INLINE void begin_16(const struct tok_model *m, int32_t *made, uint32_t *sym,
 #endif
 }
 
+#if defined(__AVX2__)
+/* Eight pairs from place `at` on, of nine bytes at p, and the first eight of these. */
+INLINE void begin_8(const struct tok_model *m, int32_t *made, uint32_t *sym,
+                    const uint8_t *p, unsigned at, unsigned bits)
+{
+    const __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)p),
+                  second = _mm_loadl_epi64((const __m128i *)(const void *)(p + 1));
+    const __m256i pair = _mm256_cvtepu16_epi32(_mm_unpacklo_epi8(first, second)),
+                  place = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                           _mm256_set1_epi32((int)at));
+    __m256i c =
+        _mm256_srli_epi32(_mm256_i32gather_epi32((const int *)m->two, pair, 4), 2);
+    __m256i is = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)m->n_tok), c);
+
+    c = _mm256_or_si256(_mm256_slli_epi32(c, (int)bits), place);
+    _mm256_storeu_si256((__m256i *)(void *)(made + at),
+                        _mm256_blendv_epi8(_mm256_set1_epi32(NOTHING), c, is));
+    _mm256_storeu_si256((__m256i *)(void *)(sym + at), _mm256_cvtepu8_epi32(first));
+}
+#endif
+
+/* The same of a piece of 9 bytes or more. */
+INLINE void begin_long(const struct tok_model *m, int32_t *made, uint32_t *sym,
+                       const uint8_t *p, unsigned n, unsigned W, unsigned bits)
+{
+    for (unsigned i = 0; i < W; i++)
+        made[i] = NOTHING;
+#if defined(__AVX2__)
+    for (unsigned i = 0; i + 9 < n; i += 8)
+        begin_8(m, made, sym, p + i, i + 1, bits);
+    begin_8(m, made, sym, p + n - 9, n - 8, bits); /* some of them once more */
+    sym[n] = p[n - 1];
+#else
+    for (unsigned i = 0; i < n; i++)
+        sym[i + 1] = p[i];
+    for (unsigned i = 0; i + 1 < n; i++) {
+        uint32_t c = m->two[bpe_load16(p + i)] >> 2;
+        made[i + 1] = c < m->n_tok ? (int32_t)(c << bits | (i + 1)) : NOTHING;
+    }
+#endif
+}
+
 /* What a lane begins with: its bytes, and the pairs of two bytes. */
 INLINE void begin(const struct tok_model *m, uint32_t *x, const uint8_t *p, unsigned n,
                   unsigned W, unsigned bits)
@@ -233,18 +275,10 @@ INLINE void begin(const struct tok_model *m, uint32_t *x, const uint8_t *p, unsi
     int32_t *made = (int32_t *)x;
     uint32_t *sym = x + LANE_SYM(W);
 
-    if (W == 16) {
+    if (W == 16)
         begin_16(m, made, sym, p, n, bits);
-    } else {
-        for (unsigned i = 0; i < W; i++)
-            made[i] = NOTHING;
-        for (unsigned i = 0; i < n; i++)
-            sym[i + 1] = p[i];
-        for (unsigned i = 0; i + 1 < n; i++) {
-            uint32_t c = m->two[bpe_load16(p + i)] >> 2;
-            made[i + 1] = c < m->n_tok ? (int32_t)(c << bits | (i + 1)) : NOTHING;
-        }
-    }
+    else
+        begin_long(m, made, sym, p, n, W, bits);
     made[0] = NOTHING;
     *asked_of(x, W) = (struct asked){.key = {NO_KEY, NO_KEY}};
     sym[0] = sym[n + 1] = SENTINEL;
@@ -293,7 +327,7 @@ INLINE size_t merge_group(const struct tok_model *m, struct bpe_piece *const *pi
                    "room");
     uint32_t *none = lane + n * LANE_WORDS(W);
 
-    begin(m, none, (const uint8_t *)"0123456789abcdef", 4, W, bits);
+    begin(m, none, (const uint8_t *)"0123456789abcdef", 15, W, bits);
     for (size_t i = 0; i < n; i++) {
         begin(m, lane + i * LANE_WORDS(W), piece[i]->p, piece[i]->n, W, bits);
         active[i] = (uint16_t)i;

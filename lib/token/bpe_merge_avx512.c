@@ -173,15 +173,7 @@ INLINE void begin_wide(const struct tok_model *m, uint32_t *x, const uint8_t *p,
         _mm512_storeu_si512(x + 1, c);
         _mm512_storeu_si512(sym + 1, _mm512_cvtepu8_epi32(first));
     } else {
-        int32_t *made = (int32_t *)x;
-        for (unsigned i = 0; i < W; i++)
-            made[i] = NOTHING;
-        for (unsigned i = 0; i < n; i++)
-            sym[i + 1] = p[i];
-        for (unsigned i = 0; i + 1 < n; i++) {
-            uint32_t c = m->two[bpe_load16(p + i)] >> 2;
-            made[i + 1] = made_at(c < m->n_tok ? c : 0, i + 1, bits);
-        }
+        begin_long(m, (int32_t *)x, sym, p, n, W, bits);
     }
     x[0] = NOTHING;
     sym[0] = sym[n + 1] = SENTINEL;

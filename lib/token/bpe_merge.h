@@ -289,30 +289,31 @@ INLINE void begin(const struct tok_model *m, uint32_t *x, const uint8_t *p, unsi
 INLINE unsigned finish(const struct tok_model *m, const uint32_t *x, unsigned n,
                        uint32_t *id, unsigned W)
 {
-    const uint32_t *sym = x + LANE_SYM(W);
+    const uint32_t *sym = x + LANE_SYM(W) + 1;
     uint64_t alive = alive_of(x, W) >> 1 & ((UINT64_C(1) << n) - 1);
     unsigned k = 0;
     bool good = true;
 
 #if defined(__AVX512F__)
-    if (W == 16) {
-        k = (unsigned)__builtin_popcountll(alive);
-        __m512i tok =
-            _mm512_maskz_compress_epi32((__mmask16)alive, _mm512_loadu_si512(sym + 1));
-        __m512i i = _mm512_min_epu32(tok, _mm512_set1_epi32((int)m->regular));
-        __mmask16 is = (__mmask16)((1u << k) - 1);
-        __m512i base = _mm512_mask_i32gather_epi32(i, is, i, m->id_of, 4);
-        base = _mm512_add_epi32(base, _mm512_sub_epi32(tok, i));
-        _mm512_storeu_si512(id, base);
-        is = _mm512_mask_cmpeq_epi32_mask(is, base, _mm512_set1_epi32(BPE_NONE));
-        return is ? 0 : k;
+    for (unsigned i = 0; i < W; i += 16, alive >>= 16) {
+        const __mmask16 here = (__mmask16)alive;
+        const unsigned some = (unsigned)__builtin_popcount(here);
+        const __mmask16 is = (__mmask16)((1u << some) - 1);
+        __m512i tok = _mm512_maskz_compress_epi32(here, _mm512_loadu_si512(sym + i)),
+                least = _mm512_min_epu32(tok, _mm512_set1_epi32((int)m->regular)),
+                base = _mm512_mask_i32gather_epi32(tok, is, least, m->id_of, 4);
+        base = _mm512_add_epi32(base, _mm512_sub_epi32(tok, least));
+        _mm512_storeu_si512(id + k, base);
+        good &= !_mm512_mask_cmpeq_epi32_mask(is, base, _mm512_set1_epi32(BPE_NONE));
+        k += some;
     }
-#endif
+#else
     for (; alive; alive &= alive - 1) {
-        uint32_t i = bpe_id_of(m, sym[1 + __builtin_ctzll(alive)]);
+        uint32_t i = bpe_id_of(m, sym[__builtin_ctzll(alive)]);
         good &= i != BPE_NONE;
         id[k++] = i;
     }
+#endif
     return good ? k : 0;
 }
 

@@ -267,7 +267,7 @@ static inline bool is_apart(const struct word_slot *s)
 WORD_READS_PAST static uint32_t *put_ids(const struct slu_encoder *e, size_t first,
                                          size_t to, size_t *slow, uint32_t *out)
 {
-    enum { RUN = 8, FIRST = 8, AHEAD = 12 };
+    enum { RUN = 16, FIRST = 8, AHEAD = 12 }; /* most runs are shorter */
     const struct hot_batch *b = &e->batch;
     const uintptr_t text = (uintptr_t)e->words.view->text,
                     apart = (uintptr_t)e->apart.id;
@@ -275,7 +275,8 @@ WORD_READS_PAST static uint32_t *put_ids(const struct slu_encoder *e, size_t fir
 
     for (size_t j = *slow;; j++) {
         const size_t piece = b->slow[j] < to ? b->slow[j] : to;
-        for (size_t i = done; i < piece; i += RUN)
+        memcpy(out, b->id + done, RUN * sizeof *out);
+        for (size_t i = done + RUN; i < piece; i += RUN)
             memcpy(out + (i - done), b->id + i, RUN * sizeof *out);
         out += piece - done;
         done = piece + 1;

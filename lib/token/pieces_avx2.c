@@ -47,14 +47,23 @@ static inline uint64_t between(struct block x, uint8_t from, uint8_t to)
     return bits(in(x.a, from, to), in(x.b, from, to));
 }
 
+/* n of them; what is behind the last one is not looked at. Returns the others. */
+static inline uint64_t put_some(uint64_t starts, uint32_t base, uint32_t *end,
+                                unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        end[i] = base + (uint32_t)_tzcnt_u64(starts);
+        starts = _blsr_u64(starts);
+    }
+    return starts;
+}
+
+/* How many there are cannot be predicted, but that they are hardly ever more than 20. */
 static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
 {
-    for (; starts; end += 4) { /* what is behind the last one is not looked at */
-        for (unsigned i = 0; i < 4; i++) {
-            end[i] = base + (uint32_t)_tzcnt_u64(starts);
-            starts = _blsr_u64(starts);
-        }
-    }
+    starts = put_some(starts, base, end, 20);
+    for (end += 20; starts; end += 4)
+        starts = put_some(starts, base, end, 4);
 }
 
 #include "lib/token/pieces_find.h"

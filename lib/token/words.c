@@ -297,11 +297,11 @@ static bool wide_put(struct word_view *v, struct word_key k, uint32_t id)
     struct word_set *set = word_set(v, word_hash(want));
 
     for (unsigned turn = 0; turn < 2; turn++, set = word_beside(set)) {
-        unsigned i = 0;
+        unsigned i = 0; /* how many there are cannot be predicted */
+        for (unsigned j = 0; j < WORD_SET; j++)
+            i += set->key[j].b != 0;
         if (word_find(set, want))
             return false;
-        while (i < WORD_SET && set->key[i].b)
-            i++;
         if (i == WORD_SET)
             continue;
         __atomic_store_n(&set->key[i].a, k.a, __ATOMIC_RELAXED);

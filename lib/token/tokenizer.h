@@ -112,9 +112,10 @@ struct slu_ids {
 };
 void slu_ids_release(struct slu_ids *ids);
 
-/* cache_byte bounds the memory of the word cache, which grows with what it meets (0:
- * none; 160 MiB is about what a text in many languages makes use of). The tokenizer
- * must outlive the encoder. Caller frees with slu_encoder_free.
+/* cache_byte bounds the memory of the word cache, which grows with what it meets (0, or
+ * too little for its smallest tables, a little over 1 MiB: none; 160 MiB is about what
+ * a text in many languages makes use of). The tokenizer must outlive the encoder.
+ * Caller frees with slu_encoder_free.
  */
 SLU_MUST_USE int slu_encoder_new(struct slu_encoder **e, const struct slu_tokenizer *t,
                                  uint64_t cache_byte, struct slu_err *err);

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (!rc) {
         struct slu_ids a = {0}, b = {0};
         encode(t, 0, &a);
-        encode(t, 1 << 16, &b);
+        encode(t, 2 << 20, &b);
         if (a.n != b.n || (a.n && memcmp(a.id, b.id, a.n * sizeof *a.id)))
             abort();
         slu_ids_release(&a);

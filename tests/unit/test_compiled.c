@@ -105,8 +105,8 @@ static void same_ids(const struct slu_tokenizer *a, const struct slu_tokenizer *
     struct slu_err err = SLU_ERR_INIT;
     struct slu_ids i = {0}, j = {0};
 
-    assert_int_equal(slu_encoder_new(&x, a, 1 << 16, &err), SLU_OK);
-    assert_int_equal(slu_encoder_new(&y, b, 1 << 16, &err), SLU_OK);
+    assert_int_equal(slu_encoder_new(&x, a, 2 << 20, &err), SLU_OK);
+    assert_int_equal(slu_encoder_new(&y, b, 2 << 20, &err), SLU_OK);
     for (unsigned round = 0; round < 500; round++) {
         char text[512] = "";
         for (unsigned n = below(20); n; n--)

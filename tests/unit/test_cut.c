@@ -162,7 +162,7 @@ static void check_spec(const char *spec, bool parse, unsigned kinds)
     memset(&err, 0, sizeof err);
     if (slu_tokenizer_load(&x.t, &cfg, &err))
         fail_msg("%s", err.msg);
-    assert_int_equal(slu_encoder_new(&x.e, x.t, 1 << 16, &err), SLU_OK);
+    assert_int_equal(slu_encoder_new(&x.e, x.t, 2 << 20, &err), SLU_OK);
     for (unsigned i = 0; i < N_TEXT; i++) {
         size_t n = make_text(text);
         check_text(&x, text, n);

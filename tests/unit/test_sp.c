@@ -201,7 +201,7 @@ static void check_texts(enum way way, const struct slu_tokenizer *t, unsigned ro
     struct slu_ids ids = {0};
 
     assert_int_equal(slu_encoder_new(&e[0], t, 0, &err), SLU_OK);
-    assert_int_equal(slu_encoder_new(&e[1], t, 1 << 16, &err), SLU_OK);
+    assert_int_equal(slu_encoder_new(&e[1], t, 2 << 20, &err), SLU_OK);
     while (rounds--) {
         uint32_t want[2048];
         char text[512] = "";

@@ -160,6 +160,19 @@ static long open_files(void)
     return sysconf(_SC_OPEN_MAX);
 }
 
+/* What is put of the table goes into the job's file as it comes: numbers of a store, and
+ * rows of the file's first table where neither order nor names of the stream, which are
+ * known at the end, come before them. */
+static bool goes_straight(const struct slu_flow *f, unsigned table)
+{
+    const struct slu_table_spec *t = &f->cfg->spec->table[table];
+
+    return !f->here && (t->kind == SLU_STORE ||
+                        (t->kind == SLU_LIST && t->cut == SLU_CUT_NO && t->n_word &&
+                         f->stage->n_out && table == f->stage->out[0] &&
+                         !(f->stage->flags & SLU_STAGE_NAMES)));
+}
+
 static struct slu_table_cfg table_cfg(const struct slu_flow *f, unsigned table)
 {
     const long most = open_files();
@@ -176,7 +189,7 @@ static struct slu_table_cfg table_cfg(const struct slu_flow *f, unsigned table)
         .base = f->base,
         .n_part = f->n_part,
         .unsorted = is_unsorted(f, table),
-        .out = f->out,
+        .out = goes_straight(f, table) ? f->out : NULL,
     };
 }
 
@@ -413,8 +426,8 @@ static int run(struct slu_flow *f, struct slu_err *err)
 
     share_memory(f);
     for (unsigned k = 0; k < f->stage->n_out && !rc; k++)
-        if (f->cfg->spec->table[f->stage->out[k]].kind == SLU_STORE)
-            rc = slu_flow_begin(f, err); /* what is put goes there as it comes */
+        if (goes_straight(f, f->stage->out[k]))
+            rc = slu_flow_begin(f, err);
     if (!rc)
         rc = make_tables(f, err);
     if (!rc)

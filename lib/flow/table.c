@@ -72,9 +72,9 @@ int slu_table_new(struct slu_table **t, const struct slu_table_spec *spec,
         rc = slu_store_new(*t, err);
     else if (spec->kind == SLU_ROWS && !cfg->unsorted)
         rc = slu_sorter_new(&(*t)->sorter, &sorting, err);
-    else if (spec->kind != SLU_MEET)
+    else if (spec->kind != SLU_MEET && !cfg->out)
         rc = slu_spool_new(&(*t)->spool, cfg->budget_byte, cfg->tmpdir, err);
-    else
+    else if (spec->kind == SLU_MEET)
         rc = slu_table_new_cells(*t, cfg->budget_byte - groups_byte(*t), err);
     if (spec->kind == SLU_MEET)
         (*t)->longest = 8 * (uint64_t)spec->n_word;
@@ -213,8 +213,9 @@ static int put_row(struct slu_table *t, const uint64_t *w, struct slu_err *err)
         const struct slu_u128 key = {row.key.lo, w[0] << t->shift};
         return slu_sorter_add(t->sorter, key, NULL, 0, err);
     }
-    return t->sorter ? slu_table_add_row(t, &row, false, err)
-                     : slu_spool_put(t->spool, w, 8 * (size_t)n, err);
+    return t->sorter  ? slu_table_add_row(t, &row, false, err)
+           : t->spool ? slu_spool_put(t->spool, w, 8 * (size_t)n, err)
+                      : slu_workfile_put(t->cfg.out, w, n, err);
 }
 
 int slu_table_put_rows(struct slu_table *t, const uint64_t *w, size_t n,
@@ -459,8 +460,8 @@ int slu_table_write(struct slu_table *t, struct slu_workfile_out *o, uint64_t fi
 {
     if (t->spec->kind == SLU_STORE)
         return slu_store_write(t, o, first, err);
-    if (t->spec->kind == SLU_LIST)
-        return write_list(t, o, first, n_cell, err);
+    if (t->spec->kind == SLU_LIST) /* without a spool it is there already */
+        return t->spool ? write_list(t, o, first, n_cell, err) : SLU_OK;
     if (t->spec->kind == SLU_MEET)
         return write_cells(t, o, first, n_cell, err);
     return write_rows(t, o, first, n_cell, cell, ctx, err);

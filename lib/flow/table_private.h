@@ -26,7 +26,8 @@ struct slu_table_cfg {
     uint64_t n_part;
     bool unsorted; /* ROWS that are read in any order */
     struct slu_workfile_out
-        *out; /* STORE: the file's section of its numbers; or NULL */
+        *out; /* STORE, LIST: the file, at the section that rows go to as they are put;
+                 or NULL */
 };
 
 /* A table of this process. */

@@ -138,3 +138,8 @@ shuffle --mix-schedule "web=1:100steps;code=1:50steps" --batch-tokens 4096 all.t
 check "periods in steps" "$PYTHON" -c 'import json
 d = json.load(open("s.json"))["mix"]
 raise SystemExit([s["periods"][p]["wanted"] for p, s in enumerate(d["sources"])] != [409600, 204800])'
+
+# Rows of count go straight into its file, however little memory there is.
+tokenize -q --domain web web.jsonl | decompose -q --min 4 --max 4 -o many.tks
+shuffle -q -M 32M --mix web=1 --stage count --work counted --part 0/1 --stats s.json many.tks
+same "count writes no temporary file" 0 "$(json s.json 'd["spill_bytes"]')"

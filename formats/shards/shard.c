@@ -181,11 +181,6 @@ const struct slu_shard_bucket *slu_shards_bucket(const struct slu_shards *s, uns
     return &s->bucket[i].pub;
 }
 
-const struct slu_shard_facts *slu_shards_facts(const struct slu_shards *s, unsigned i)
-{
-    return s->bucket[i].facts;
-}
-
 uint64_t slu_shards_short(const struct slu_shards *s, unsigned i)
 {
     return s->bucket[i].n_short;

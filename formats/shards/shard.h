@@ -321,8 +321,6 @@ const struct slu_shard_format *slu_shards_format(const struct slu_shards *s);
 unsigned slu_shards_n_bucket(const struct slu_shards *s);
 const struct slu_shard_bucket *slu_shards_bucket(const struct slu_shards *s,
                                                  unsigned i);
-/* Its n_shard shards. */
-const struct slu_shard_facts *slu_shards_facts(const struct slu_shards *s, unsigned i);
 /* Sequences of the bucket's last shard if that is short, else 0. */
 uint64_t slu_shards_short(const struct slu_shards *s, unsigned i);
 /* What is in the shards, from the writers of segments (checksum: from the shards). */

@@ -406,11 +406,6 @@ void slu_out_leave_folder(struct slu_out *out)
     out->leave_folder = true;
 }
 
-uint64_t slu_out_tell(const struct slu_out *out)
-{
-    return out->n_byte;
-}
-
 const char *slu_out_name(const struct slu_out *out)
 {
     return out->name ? out->name : "standard output";

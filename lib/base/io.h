@@ -58,8 +58,6 @@ SLU_MUST_USE int slu_out_digest(struct slu_out *out, struct slu_digest *d,
 void slu_out_begin_sync(struct slu_out *out);
 /* slu_out_close will not sync the folder; the caller does, once for many files. */
 void slu_out_leave_folder(struct slu_out *out);
-/* Bytes handed to slu_out_write so far. */
-uint64_t slu_out_tell(const struct slu_out *out);
 /* For messages: the path, or "standard output". Borrowed. */
 const char *slu_out_name(const struct slu_out *out);
 bool slu_out_is_terminal(const struct slu_out *out);

@@ -65,7 +65,7 @@ int slu_flow_open(const struct slu_flow *f, const struct slu_stage *s, uint64_t 
 {
     const struct slu_workfile_head h = head_of(f, s, i, NULL);
 
-    return slu_work_open(f->job->work, s->name, &h, true, NULL, file, err);
+    return slu_work_open(f->job->work, s->name, &h, true, file, err);
 }
 
 int slu_flow_reopen(const struct slu_flow *f, const struct slu_stage *s, uint64_t i,
@@ -253,7 +253,7 @@ static int look_at(struct slu_flow *f, const struct slu_stage *s, const char *pa
     int rc = slu_flow_open(f, s, from->first + i, &file, err);
 
     if (!rc)
-        rc = slu_workfile_match(file, &want, NULL, err);
+        rc = slu_workfile_match(file, &want, err);
     if (!rc && slu_flow_ranged(f, s))
         rc = check_ranges(f, file, err);
     if (!rc)
@@ -379,7 +379,7 @@ static int match_own(struct slu_flow *f, struct slu_workfile *file, struct slu_e
 {
     const struct slu_workfile_head want = head_of(f, f->stage, f->job->part, f->param);
     uint64_t is = slu_workfile_head(file)->count[N_RANGE];
-    int rc = slu_workfile_match(file, &want, NULL, err);
+    int rc = slu_workfile_match(file, &want, err);
 
     if (!rc && slu_flow_ranged(f, f->stage) && is != f->n_range)
         rc = slu_fail(err, SLU_E_MISMATCH,

@@ -36,22 +36,10 @@
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
 
-/* These numbers are in files: append only. */
+/* These numbers are in files; others below FLOW are those of work files of 0.1.0. */
 enum slu_workfile_kind {
-    SLU_WORKFILE_SIGN = 1, /* of dedup, as the next four */
-    SLU_WORKFILE_MERGE,
-    SLU_WORKFILE_VERIFY,
-    SLU_WORKFILE_CLUSTER,
-    SLU_WORKFILE_INDEX,
-    SLU_WORKFILE_PACK_COUNT, /* of 0.1.0, as the next two; SLU_WORKFILE_FLOW now */
-    SLU_WORKFILE_PACK_PLAN,
-    SLU_WORKFILE_PACK_SCATTER,
-    SLU_WORKFILE_SHUFFLE_COUNT, /* of 0.1.0, as the next two; SLU_WORKFILE_FLOW now */
-    SLU_WORKFILE_SHUFFLE_MIX,
-    SLU_WORKFILE_SHUFFLE_SCATTER,
-    SLU_WORKFILE_SUBSTRING_ASK, /* of dedup --substring, beside sign and merge */
-    SLU_WORKFILE_SUBSTRING_MATCH,
-    SLU_WORKFILE_FLOW /* of any flow (lib/flow/flow.h): its parameters say of which */
+    SLU_WORKFILE_INDEX = 5, /* of dedup */
+    SLU_WORKFILE_FLOW = 14, /* of any flow (flow.h): its parameters say of which */
 };
 
 #define SLU_WORKFILE_COUNTS    8
@@ -115,11 +103,11 @@ uint64_t slu_workfile_len(const struct slu_workfile *f, uint64_t section);
  * files at once, each through a buffer of its own. */
 void slu_workfile_extent(const struct slu_workfile *f, uint64_t section,
                          uint64_t *off_byte, uint64_t *n_byte, struct slu_u128 *hash);
-/* SLU_E_MISMATCH, naming the difference, where the parameters, the tokenizer, the
- * number of parts or, unless inputs is NULL, what it was made from are others. */
+/* SLU_E_MISMATCH, naming the difference, where the parameters, the tokenizer or the
+ * number of parts are others. */
 SLU_MUST_USE int slu_workfile_match(const struct slu_workfile *f,
                                     const struct slu_workfile_head *want,
-                                    const struct slu_u128 *inputs, struct slu_err *err);
+                                    struct slu_err *err);
 /* n numbers of a section from number `from` on, unchecked. */
 SLU_MUST_USE int slu_workfile_read(struct slu_workfile *f, uint64_t section,
                                    uint64_t from, size_t n, uint64_t *v,

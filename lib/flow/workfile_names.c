@@ -141,19 +141,6 @@ int slu_workfile_get_stream(struct slu_workfile *f, uint64_t section,
     return rc;
 }
 
-int slu_workfile_domain(const struct slu_workfile *f,
-                        const struct slu_workfile_stream *s, uint64_t number,
-                        uint32_t *here, struct slu_err *err)
-{
-    *here = SLU_NO_DOMAIN;
-    if (number == SLU_NO_DOMAIN)
-        return SLU_OK;
-    if (number >= s->n_domain)
-        return slu_workfile_damaged(f, err);
-    *here = s->domain[number];
-    return SLU_OK;
-}
-
 void slu_workfile_stream_release(struct slu_workfile_stream *s)
 {
     slu_header_release(&s->header);

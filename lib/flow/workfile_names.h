@@ -38,12 +38,6 @@ SLU_MUST_USE int slu_workfile_get_stream(struct slu_workfile *f, uint64_t sectio
                                          struct slu_names *names, bool vocab,
                                          struct slu_workfile_stream *s,
                                          struct slu_err *err);
-/* The number here of the file's domain `number`, SLU_NO_DOMAIN being that everywhere;
- * SLU_E_CHECKSUM where the file has no such domain. */
-SLU_MUST_USE int slu_workfile_domain(const struct slu_workfile *f,
-                                     const struct slu_workfile_stream *s,
-                                     uint64_t number, uint32_t *here,
-                                     struct slu_err *err);
 void slu_workfile_stream_release(struct slu_workfile_stream *s);
 
 #endif

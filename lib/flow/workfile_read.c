@@ -248,8 +248,7 @@ static int param_differs(const struct slu_workfile *f, const char *want,
 }
 
 int slu_workfile_match(const struct slu_workfile *f,
-                       const struct slu_workfile_head *want,
-                       const struct slu_u128 *inputs, struct slu_err *err)
+                       const struct slu_workfile_head *want, struct slu_err *err)
 {
     const struct slu_workfile_head *h = &f->head;
 
@@ -270,11 +269,6 @@ int slu_workfile_match(const struct slu_workfile *f,
         return slu_fail(err, SLU_E_MISMATCH,
                         "%s: was made with another tokenizer; its ids mean something "
                         "else",
-                        f->path);
-    if (inputs && slu_u128_cmp(h->inputs, *inputs))
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: was made from other files than those that are there now; "
-                        "remove it and run its stage again",
                         f->path);
     return SLU_OK;
 }

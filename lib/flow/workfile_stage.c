@@ -29,31 +29,6 @@ bool slu_work_is(const char *name)
            (!name[end] || name[end] == '.');
 }
 
-int slu_work_done(const char *path, const struct slu_workfile_head *want,
-                  const struct slu_u128 *inputs, bool force, bool *done,
-                  struct slu_workfile_head *is, struct slu_err *err)
-{
-    struct slu_err why = SLU_ERR_INIT;
-    struct slu_workfile *f;
-    int rc = slu_workfile_open(&f, path, want->kind, &why);
-
-    *done = false;
-    if (rc == SLU_E_IO && why.sys_errno == ENOENT)
-        return SLU_OK;
-    if (rc == SLU_OK) {
-        rc = slu_workfile_match(f, want, inputs, &why);
-        *is = *slu_workfile_head(f);
-        is->param = NULL;
-    }
-    slu_workfile_free(f);
-    if (rc && rc != SLU_E_IO && rc != SLU_E_NOMEM && force)
-        return SLU_OK;
-    if (rc && err)
-        *err = why;
-    *done = rc == SLU_OK;
-    return rc;
-}
-
 static int missing(const char *path, const char *name,
                    const struct slu_workfile_head *want, struct slu_err *err)
 {
@@ -67,8 +42,7 @@ static int missing(const char *path, const char *name,
 
 int slu_work_open(const char *folder, const char *name,
                   const struct slu_workfile_head *want, bool any_tokenizer,
-                  const struct slu_u128 *inputs, struct slu_workfile **f,
-                  struct slu_err *err)
+                  struct slu_workfile **f, struct slu_err *err)
 {
     struct slu_err why = SLU_ERR_INIT;
     struct slu_workfile_head w = *want;
@@ -89,7 +63,7 @@ int slu_work_open(const char *folder, const char *name,
             memcpy(w.fingerprint, is->fingerprint, sizeof w.fingerprint);
         if (!w.param)
             w.param = is->param;
-        rc = slu_workfile_match(*f, &w, inputs, err);
+        rc = slu_workfile_match(*f, &w, err);
     }
     if (rc) {
         slu_workfile_free(*f);

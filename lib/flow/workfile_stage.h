@@ -1,9 +1,8 @@
 /* workfile_stage.h - the files of a work folder (workfile.h), by name:
  * FOLDER/NAME.I-of-N of a stage in N parts, FOLDER/NAME of one that is a single job.
  *
- * What makes a job restartable is here: a stage whose file is there, whole and made of
- * the same, is done; a file made otherwise is an error that names the difference; one
- * that is missing names the stage to run.
+ * A file that was made otherwise is an error that names the difference; one that is
+ * missing names the stage to run.
  *
  * Thread safety: all functions may be called from any thread.
  */
@@ -19,19 +18,12 @@ SLU_MUST_USE int slu_work_path(const char *folder, const char *name, uint64_t pa
                                uint64_t of, char **path, struct slu_err *err);
 /* Whether that is how such a file, or one beside it of the same part, is called. */
 bool slu_work_is(const char *name);
-/* Whether the stage's own file is there, whole and as `want` says (slu_workfile_match;
- * want->kind). inputs NULL: whatever it was made from. With force a file that does not
- * match is none. *is, if so: what it says of itself, without its parameters. */
-SLU_MUST_USE int slu_work_done(const char *path, const struct slu_workfile_head *want,
-                               const struct slu_u128 *inputs, bool force, bool *done,
-                               struct slu_workfile_head *is, struct slu_err *err);
 /* Opens a file that an earlier stage, `name`, must have left. want: kind, part, of,
  * param (NULL: any) and, unless any_tokenizer, the fingerprint. Caller frees with
  * slu_workfile_free. */
 SLU_MUST_USE int slu_work_open(const char *folder, const char *name,
                                const struct slu_workfile_head *want, bool any_tokenizer,
-                               const struct slu_u128 *inputs, struct slu_workfile **f,
-                               struct slu_err *err);
+                               struct slu_workfile **f, struct slu_err *err);
 /* N of the files NAME.I-of-N in the folder: SLU_E_MISMATCH where there are none, or of
  * several N. */
 SLU_MUST_USE int slu_work_parts(const char *folder, const char *name, uint64_t *of,

@@ -425,17 +425,3 @@ int slu_plan_check(const struct slu_pack_plan *plan, const struct slu_length_cou
     }
     return SLU_OK;
 }
-
-int slu_plan_rank(const struct slu_pack_plan *plan, const struct slu_length_count *row,
-                  size_t n, uint64_t *rank, struct slu_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        size_t k = slu_pack_find(plan, row[i].len_tok);
-        if (k == plan->n_length || row[i].count > items_of(plan, k) - rank[k])
-            return slu_fail(err, SLU_E_MISMATCH,
-                            "the parts have more pieces of %llu tokens than the plan",
-                            (unsigned long long)row[i].len_tok);
-        rank[k] += row[i].count;
-    }
-    return SLU_OK;
-}

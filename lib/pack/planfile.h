@@ -11,8 +11,8 @@
  *
  * A plan is applied in parts so: each part's histograms (slu_lengths_rows) are added
  * up, one plan is made of the sums; the items of part k have in each length the ranks
- * from the number of such items in parts 0 … k-1 on, which slu_plan_rank adds up, and
- * slu_pack_place gives each rank its bin.
+ * from the number of such items in parts 0 … k-1 on, and slu_pack_place gives each rank
+ * its bin.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -83,12 +83,6 @@ void slu_planfile_free(struct slu_planfile *f);
 SLU_MUST_USE int slu_plan_check(const struct slu_pack_plan *plan,
                                 const struct slu_length_count *row, size_t n,
                                 const char *what, struct slu_err *err);
-/* Adds a part's histogram to rank, plan->n_length numbers in the plan's order, zero at
- * first: they become the ranks with which the next part's items begin. SLU_E_MISMATCH
- * where the plan has fewer items of a length. */
-SLU_MUST_USE int slu_plan_rank(const struct slu_pack_plan *plan,
-                               const struct slu_length_count *row, size_t n,
-                               uint64_t *rank, struct slu_err *err);
 
 SLU_END_DECLS
 

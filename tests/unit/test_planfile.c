@@ -282,7 +282,6 @@ static void test_histogram(void **state)
     size_t n;
     (void)state;
     struct slu_pack_plan *plan = make_plan(SLU_PACK_BFD, 100, 0, 5, hist, &n);
-    uint64_t *rank = calloc(n, sizeof *rank);
     assert_int_equal(slu_plan_check(plan, hist, n, "web", NULL), SLU_OK);
     for (size_t i = 0; i < n; i++) {
         memcpy(other, hist, sizeof hist);
@@ -296,22 +295,6 @@ static void test_histogram(void **state)
     memcpy(other, hist, sizeof hist);
     other[n] = (struct slu_length_count){200, 1};
     assert_int_equal(slu_plan_check(plan, other, n + 1, "web", &err), SLU_E_MISMATCH);
-
-    /* Two parts, and one too many. */
-    for (size_t i = 0; i < n; i++)
-        other[i] = (struct slu_length_count){hist[i].len_tok, hist[i].count / 3 + 1};
-    assert_int_equal(slu_plan_rank(plan, other, n, rank, NULL), SLU_OK);
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(rank[slu_pack_find(plan, hist[i].len_tok)],
-                         hist[i].count / 3 + 1);
-    for (size_t i = 0; i < n; i++)
-        other[i].count = hist[i].count - other[i].count;
-    assert_int_equal(slu_plan_rank(plan, other, n, rank, NULL), SLU_OK);
-    other[0] = (struct slu_length_count){hist[0].len_tok, 1};
-    assert_int_equal(slu_plan_rank(plan, other, 1, rank, &err), SLU_E_MISMATCH);
-    other[0].len_tok = 101;
-    assert_int_equal(slu_plan_rank(plan, other, 1, rank, &err), SLU_E_MISMATCH);
-    free(rank);
     slu_pack_plan_free(plan);
 }
 

@@ -472,11 +472,6 @@ enum slu_unit slu_against_unit(const struct slu_against *c)
     return c->unit;
 }
 
-uint64_t slu_against_n(const struct slu_against *c)
-{
-    return c->n;
-}
-
 uint64_t slu_against_n_gram(const struct slu_against *c)
 {
     return c->n_gram;

@@ -76,7 +76,6 @@ SLU_MUST_USE int slu_against_open(struct slu_against **c, struct slu_workfile *f
                                   struct slu_err *err);
 void slu_against_free(struct slu_against *c);
 enum slu_unit slu_against_unit(const struct slu_against *c);
-uint64_t slu_against_n(const struct slu_against *c);
 uint64_t slu_against_n_gram(const struct slu_against *c);
 uint64_t slu_against_n_item(const struct slu_against *c);
 

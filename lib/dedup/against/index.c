@@ -184,7 +184,7 @@ int slu_index_open(struct slu_index **out, const char *path,
         bool any = !cfg->exact && cfg->unit == SLU_UNIT_WORD;
         memcpy(want.fingerprint,
                any ? slu_workfile_head(x->file)->fingerprint : h->fingerprint, 16);
-        rc = slu_workfile_match(x->file, &want, NULL, err);
+        rc = slu_workfile_match(x->file, &want, err);
     }
     if (rc == SLU_OK)
         rc = slu_workfile_begin(x->file, 0, err);

@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/ids/tokens_docs.h"
 #include "lib/base/io.h"
 #include "lib/base/le.h"
-#include "formats/ids/tokens_docs.h"
 
 enum { MAX_METADATA = 1 << 16 };
 

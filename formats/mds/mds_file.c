@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/mds/mds.h"
 #include "formats/ids/raw_file.h"
+#include "formats/mds/mds.h"
 #include "lib/base/le.h"
 
 enum { MAX_CONFIG = 1 << 20, MAX_HEAD = 1 + 1 + 63 * 8 };

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/mds/mds.h"
 #include "formats/ids/raw_file.h"
+#include "formats/mds/mds.h"
 #include "lib/base/io.h"
 
 enum { NEAR = 64 };

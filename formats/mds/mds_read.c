@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mds.h"
 #include "formats/shards/shardset.h"
 #include "lib/base/le.h"
+#include "mds.h"
 
 struct state {
     struct slu_mds_file *file;

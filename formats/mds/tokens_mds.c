@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/mds/mds.h"
 #include "formats/ids/tokens_private.h"
+#include "formats/mds/mds.h"
 
 struct mds {
     struct slu_tokens_cfg cfg;

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "olmo_rows.h"
 #include "formats/shards/shardset.h"
 #include "lib/base/io.h"
 #include "lib/base/le.h"
+#include "olmo_rows.h"
 
 struct olmo {
     int fd;

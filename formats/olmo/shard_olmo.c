@@ -18,8 +18,8 @@
 #include <zlib.h>
 
 #include "formats/olmo/olmo_cache.h"
-#include "olmo_rows.h"
 #include "formats/shards/shard.h"
+#include "olmo_rows.h"
 
 #define AUTO_TOKENS (UINT64_C(1) << 28) /* half a GiB or one, as dolma's files */
 

@@ -5,9 +5,9 @@
 
 #include <stdatomic.h>
 
+#include "formats/ids/tokens_private.h"
 #include "formats/olmo/olmo_rows.h"
 #include "kernels/scan.h"
-#include "formats/ids/tokens_private.h"
 
 struct slu_npy {
     struct slu_tokens_cfg cfg;

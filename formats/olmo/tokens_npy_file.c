@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/ids/tokens_private.h"
 #include "lib/base/io.h"
 #include "lib/base/le.h"
-#include "formats/ids/tokens_private.h"
 
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 enum { MAX_HEADER = 65536, SHOWN = 100 /* characters of a header in a message */ };

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parquet.h"
 #include "formats/shards/shardset.h"
+#include "parquet.h"
 
 #define MEMORY_BYTE ((uint64_t)256 << 20)
 

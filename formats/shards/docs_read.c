@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "formats/ids/raw_file.h"
-#include "formats/shards/shardset.h"
 #include "formats/ids/tokens_docs.h"
+#include "formats/shards/shardset.h"
 
 struct shard {
     const struct slu_docs_format *format;

@@ -27,10 +27,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/account.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
+#include "lib/stream/account.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

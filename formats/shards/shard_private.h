@@ -8,8 +8,8 @@
 
 #include "formats/shards/card.h"
 #include "formats/shards/shard.h"
-#include "lib/stream/domains.h"
 #include "lib/base/json.h"
+#include "lib/stream/domains.h"
 
 #define SLU_SHARD_JOURNAL ".journal.jsonl"
 #define SLU_SHARD_PARTS   ".parts.jsonl"

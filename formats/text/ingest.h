@@ -10,9 +10,9 @@
 #define SLU_INGEST_H
 
 #include "formats/text/input.h"
+#include "lib/base/json.h"
 #include "lib/stream/account.h"
 #include "lib/stream/domains.h"
-#include "lib/base/json.h"
 #include "lib/stream/stream.h"
 #include "lib/token/tokenizer.h"
 

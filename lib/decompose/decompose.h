@@ -21,10 +21,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/account.h"
-#include "lib/stream/batch.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/stream/account.h"
+#include "lib/stream/batch.h"
 #include "lib/stream/lengths.h"
 #include "lib/stream/stream.h"
 

@@ -22,9 +22,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/batch.h"
 #include "decompose.h"
 #include "lib/base/err.h"
+#include "lib/stream/batch.h"
 
 SLU_BEGIN_DECLS
 

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mixture.h"
-#include "lib/stream/seqrec.h"
 #include "lib/flow/spool.h"
+#include "lib/stream/seqrec.h"
+#include "mixture.h"
 
 /* A waiting sequence is a head and its record (seqrec.h), zeros up to a multiple of 8.
  */

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/flow/cells_private.h"
 #include "lib/base/io.h"
 #include "lib/base/pages.h"
+#include "lib/flow/cells_private.h"
 
 /* Chunks are small, because each cell has one that is not full. */
 enum { LEAST_CELL_BYTE = 32 << 10, CHUNK_BYTE = 4 << 10, WRITE_BYTE = 256 << 10 };

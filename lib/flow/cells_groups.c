@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/flow/cells_private.h"
 #include "lib/base/pipe.h"
+#include "lib/flow/cells_private.h"
 #include "radix.h"
 #include "sorter.h"
 

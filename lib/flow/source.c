@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/flow/table_private.h"
 #include "lib/base/io.h"
 #include "lib/base/le.h"
+#include "lib/flow/table_private.h"
 
 enum { LEAST_BUF = 16 << 10, MOST_BUF = 1 << 20, ALONE_BUF = 256 << 10 };
 

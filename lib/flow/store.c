@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/flow/table_private.h"
 #include "lib/base/io.h"
 #include "lib/base/le.h"
+#include "lib/flow/table_private.h"
 
 enum { MOST_BUF = 1 << 20, WINDOW = 1 << 13 };
 enum { ENTRY = sizeof(struct slu_stored) / 8 };

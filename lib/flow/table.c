@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/le.h"
 #include "lib/flow/cells_private.h"
 #include "lib/flow/table_private.h"
-#include "lib/base/le.h"
 #include "spool.h"
 
 #define COPY       (256 << 10) /* bytes that go to a file at once */

@@ -35,8 +35,8 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/flow/cells.h"
 #include "lib/base/hash.h"
+#include "lib/flow/cells.h"
 #include "sorter.h"
 
 #define SLU_TABLE_WORDS 8 /* of a row, at most */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spool.h"
 #include "lib/stream/seqrec.h"
+#include "spool.h"
 
 enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read back */
 

@@ -16,8 +16,8 @@
 #ifndef SLU_WORKFILE_NAMES_H
 #define SLU_WORKFILE_NAMES_H
 
-#include "lib/stream/stream.h"
 #include "lib/flow/workfile.h"
+#include "lib/stream/stream.h"
 
 /* Appends them to the section at hand, which has nothing else. What is not in names yet
  * is not put: behind the last batch, as a rule. vocab: the vocabulary too, if there is

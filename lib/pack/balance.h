@@ -42,8 +42,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/stream/batch.h"
 #include "lib/base/err.h"
+#include "lib/stream/batch.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/pack/balance.h"
 #include "lib/base/hash.h"
+#include "lib/pack/balance.h"
 
 /* A number with what it is sorted by. */
 struct keyed {

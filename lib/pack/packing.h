@@ -24,12 +24,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/batch.h"
-#include "lib/decompose/decompose.h"
 #include "lib/base/err.h"
-#include "lib/stream/lengths.h"
+#include "lib/decompose/decompose.h"
 #include "lib/pack/packer.h"
 #include "lib/pack/planfile.h"
+#include "lib/stream/batch.h"
+#include "lib/stream/lengths.h"
 
 SLU_BEGIN_DECLS
 

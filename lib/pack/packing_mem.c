@@ -6,9 +6,9 @@
 
 #include "lib/base/pages.h"
 
+#include "lib/flow/radix.h"
 #include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
-#include "lib/flow/radix.h"
 
 /* What an item takes beside its tokens and its id: on arrival (ARRIVED), and until it
  * is placed: its run, its place among its domain's items, and what sorting needs. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/pack/packing_private.h"
 #include "lib/flow/radix.h"
+#include "lib/pack/packing_private.h"
 #include "lib/pack/related.h"
 
 /* A chain's place, sorted by place: dst is its first id in the packed data. */

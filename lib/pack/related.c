@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/pack/packer.h"
 #include "lib/flow/radix.h"
+#include "lib/pack/packer.h"
 
 enum { FOLDER_WEIGHT = 4, ABOVE_WEIGHT = 2, LOOSE_ROUNDS = 4, LOOSE_BINS = 4 };
 

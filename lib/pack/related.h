@@ -33,8 +33,8 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
-#include "lib/dedup/near/shingle.h"
 #include "lib/base/err.h"
+#include "lib/dedup/near/shingle.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/dedup/near/minhash.h"
 #include "lib/base/hash.h"
+#include "lib/dedup/near/minhash.h"
 #include "lib/pack/related.h"
 
 enum { NGRAM = 2, SEED = 5 };

@@ -21,8 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/batch.h"
 #include "lib/base/err.h"
+#include "lib/stream/batch.h"
 #include "select.h"
 
 SLU_BEGIN_DECLS

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mix.h"
 #include "lib/base/number.h"
+#include "mix.h"
 
 typedef unsigned __int128 u128; /* products of tokens and weights */
 

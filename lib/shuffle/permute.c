@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/flow/flow.h"
 #include "lib/base/le.h"
+#include "lib/flow/flow.h"
 #include "permute_private.h"
 
 struct slu_u128 slu_permute_hash(const char what[8], uint64_t seed, uint64_t repeat,

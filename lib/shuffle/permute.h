@@ -32,10 +32,10 @@
 
 #include <stdint.h>
 
-#include "lib/stream/batch.h"
-#include "mix.h"
 #include "lib/base/err.h"
+#include "lib/stream/batch.h"
 #include "lib/stream/stream.h"
+#include "mix.h"
 
 SLU_BEGIN_DECLS
 

@@ -4,12 +4,12 @@
 #ifndef SLU_PERMUTE_PRIVATE_H
 #define SLU_PERMUTE_PRIVATE_H
 
-#include "permute.h"
-#include "select.h"
-#include "lib/stream/seqrec.h"
-#include "lib/stream/sidecar.h"
 #include "lib/flow/sorter.h"
 #include "lib/flow/spool.h"
+#include "lib/stream/seqrec.h"
+#include "lib/stream/sidecar.h"
+#include "permute.h"
+#include "select.h"
 
 struct slu_permute {
     struct slu_permute_cfg cfg;

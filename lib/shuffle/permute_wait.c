@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "permute_private.h"
 #include "lib/base/pipe.h"
+#include "permute_private.h"
 
 enum { JOB_TOK = 1 << 17 };
 

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/flow/workfile.h"
 #include "lib/shuffle/permute_private.h"
 #include "lib/shuffle/shuffle_flow_private.h"
-#include "lib/flow/workfile.h"
 
 enum { LINE_WORDS = 3, LINE_SHIFT = 56, SOURCE_WORDS = 3, CELL_WORDS = 5 };
 #define LINE_TOK ((UINT64_C(1) << LINE_SHIFT) - 1)

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/buf.h"
 #include "kernels/device.h"
 #include "kernels/histogram.h"
+#include "lib/base/buf.h"
 
 #define LONG        (UINT64_C(1) << 20) /* lengths from here on go to the list */
 #define BLOCK       16384               /* lengths a device counts at once */

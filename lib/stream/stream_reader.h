@@ -6,8 +6,8 @@
 #include <pthread.h>
 
 #include "lib/base/map.h"
-#include "stream_private.h"
 #include "lib/base/xxh3.h"
+#include "stream_private.h"
 
 #define SLU_MAX_NAME                                                                   \
     65536 /* bytes of a source's or domain's name (STREAM.md section 10) */

@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lengths.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
-#include "lengths.h"
 
 #define SLU_SVG_MOST (50 * 1000) /* bytes of a picture */
 

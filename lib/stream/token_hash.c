@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lib/base/le.h"
-#include "lib/flow/spool.h"
 #include "lib/base/xxh3.h"
+#include "lib/flow/spool.h"
 
 /* Of XXH3. */
 #define STRIPE   64

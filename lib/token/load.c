@@ -10,6 +10,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/io.h"
+#include "lib/base/xxh3.h"
 #include "lib/stream/stream_private.h"
 #include "lib/token/added.h"
 #include "lib/token/bpe.h"
@@ -18,7 +19,6 @@
 #include "lib/token/norm.h"
 #include "lib/token/pre.h"
 #include "lib/token/unicode.h"
-#include "lib/base/xxh3.h"
 
 #define PIECE (64 << 10) /* bytes of a file at a time, where it is only hashed */
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "lib/base/device.h"
-#include "lib/stream/lengths.h"
 #include "lib/pack/packer.h"
 #include "lib/pack/packing_cuda.h"
+#include "lib/stream/lengths.h"
 #include "tests/fake/device_fake.h"
 
 static uint64_t seed = 7;

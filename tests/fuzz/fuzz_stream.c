@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/stream/frame.h"
 #include "lib/base/hash.h"
 #include "lib/base/le.h"
+#include "lib/stream/frame.h"
 #include "lib/stream/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "folder.h"
-#include "lib/stream/frame.h"
 #include "lib/base/hash.h"
 #include "lib/base/le.h"
+#include "lib/stream/frame.h"
 #include "lib/stream/stream_reader.h"
 #include "lib/stream/stream_tail.h"
 

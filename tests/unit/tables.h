@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/flow/table_private.h"
 #include "lib/base/io.h"
+#include "lib/flow/table_private.h"
 
 static char folder[64];
 

@@ -13,8 +13,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/stream/account.h"
-#include "lib/stream/batch.h"
 #include "lib/base/buf.h"
 #include "lib/base/cgroup.h"
 #include "lib/base/hash.h"
@@ -24,6 +22,8 @@
 #include "lib/base/number.h"
 #include "lib/base/pages.h"
 #include "lib/base/pipe.h"
+#include "lib/stream/account.h"
+#include "lib/stream/batch.h"
 #include "lib/stream/token_hash.h"
 
 static struct slu_err err;

@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/token/encode_parts.h"
 #include "lib/base/hash.h"
 #include "lib/token/cut.h"
+#include "lib/token/encode_parts.h"
 #include "lib/token/pre.h"
 #include "lib/token/tokenizer.h"
 

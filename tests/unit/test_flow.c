@@ -10,8 +10,8 @@
 #include "lib/dedup/exact/exact_flow.h"
 #include "lib/dedup/near/near_private.h"
 #include "lib/dedup/substring/substring_flow.h"
-#include "lib/shuffle/shuffle_flow.h"
 #include "lib/pack/pack_flow.h"
+#include "lib/shuffle/shuffle_flow.h"
 
 static void test_fits(void **state)
 {

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "lib/dedup/near/minhash.h"
 #include "lib/base/hash.h"
 #include "lib/base/le.h"
+#include "lib/dedup/near/minhash.h"
 
 static const char *const LEVELS[] = {"portable", "avx2", "avx512", "neon"};
 #define N_LEVEL (sizeof LEVELS / sizeof *LEVELS)

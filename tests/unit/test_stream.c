@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/stream/frame.h"
 #include "lib/base/le.h"
+#include "lib/stream/frame.h"
 #include "lib/stream/stream.h"
 #include "lib/stream/stream_private.h"
 #include "lib/stream/token_hash.h"

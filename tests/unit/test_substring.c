@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
+#include "lib/base/hash.h"
 #include "lib/dedup/substring/substring.h"
 #include "lib/dedup/substring/substring_scan.h"
 #include "lib/dedup/substring/substring_walk.h"
-#include "lib/base/hash.h"
 #include "over.h"
 
 static struct slu_err err;

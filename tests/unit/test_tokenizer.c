@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "lib/base/hash.h"
+#include "lib/base/json.h"
 #include "lib/token/bpe.h"
 #include "lib/token/pieces.h"
 #include "lib/token/pre.h"
-#include "lib/base/json.h"
 #include "lib/token/tokenizer.h"
 
 static uint64_t draws;

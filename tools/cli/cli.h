@@ -15,9 +15,9 @@
 #include <stdio.h>
 
 #include "formats/ids/tokens.h"
-#include "lib/stream/account.h"
 #include "lib/base/device.h"
 #include "lib/base/err.h"
+#include "lib/stream/account.h"
 #include "lib/stream/stream.h"
 #include "tools/cli/cli_part.h"
 

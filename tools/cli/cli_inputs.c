@@ -16,8 +16,8 @@
 #include "lib/base/io.h"
 #include "lib/base/json_write.h"
 #include "lib/base/le.h"
-#include "lib/stream/stream_tail.h"
 #include "lib/flow/workfile_stage.h"
+#include "lib/stream/stream_tail.h"
 #include "tools/cli/cli_private.h"
 
 static const char *const kinds[] = {"unknown", "stream", "work", "file"};

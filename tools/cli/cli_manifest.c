@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/stream/account_json.h"
 #include "lib/base/io.h"
 #include "lib/base/json_write.h"
+#include "lib/stream/account_json.h"
 #include "tools/cli/cli_inputs.h"
 #include "tools/cli/cli_private.h"
 

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "formats/shards/shard_dir.h"
+#include "tools/cli/cli_flow.h"
 #include "tools/cli/cli_inputs.h"
 #include "tools/cli/cli_manifest.h"
-#include "tools/cli/cli_flow.h"
 #include "tools/cli/cli_private.h"
 
 struct target {

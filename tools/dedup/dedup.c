@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "lib/dedup/exact/exact_flow.h"
 #include "lib/dedup/against/index.h"
+#include "lib/dedup/exact/exact_flow.h"
 #include "lib/dedup/near/near_private.h"
 #include "lib/dedup/ngrams/ngrams.h"
 #include "lib/dedup/substring/substring_flow.h"

@@ -1,8 +1,8 @@
 /* dedup --exact: drops sequences whose tokens came before; and --stage of it, one step
  * of many, with files between (lib/dedup/exact/exact_flow.h). */
-#include "lib/dedup/exact/exact_flow.h"
-#include "lib/dedup/against/index.h"
 #include "lib/base/io.h"
+#include "lib/dedup/against/index.h"
+#include "lib/dedup/exact/exact_flow.h"
 #include "tools/dedup/dedup.h"
 
 static int put_pair(void *ctx, const struct slu_exact_pair *p, struct slu_err *err)

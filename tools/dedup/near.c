@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "lib/base/io.h"
 #include "lib/dedup/against/index.h"
 #include "lib/dedup/near/near_private.h"
-#include "lib/base/io.h"
 #include "tools/dedup/dedup.h"
 
 #define FLOOR_BYTE (UINT64_C(64) << 20) /* least -M */

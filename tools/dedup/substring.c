@@ -2,10 +2,10 @@
  * many, with files between (lib/dedup/substring/substring_flow.h). */
 #include <string.h>
 
-#include "lib/dedup/substring/substring_flow.h"
 #include "lib/base/io.h"
-#include "lib/dedup/substring/substring_scan.h"
 #include "lib/base/json_write.h"
+#include "lib/dedup/substring/substring_flow.h"
+#include "lib/dedup/substring/substring_scan.h"
 #include "tools/dedup/dedup.h"
 
 enum { FLUSH_BYTE = 64 << 10 };

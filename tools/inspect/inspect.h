@@ -2,8 +2,8 @@
 #ifndef SLU_INSPECT_H
 #define SLU_INSPECT_H
 
-#include "lib/stream/domains.h"
 #include "lib/base/map.h"
+#include "lib/stream/domains.h"
 #include "tools/cli/cli.h"
 
 #define NO_RECORDS (UINT64_MAX - 1)

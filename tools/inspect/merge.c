@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/stream/account_json.h"
 #include "lib/base/json_write.h"
+#include "lib/stream/account_json.h"
 #include "tools/inspect/inspect.h"
 
 typedef unsigned long long ull;

@@ -4,8 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "lib/token/detok.h"
 #include "lib/base/json_write.h"
+#include "lib/token/detok.h"
 #include "tools/inspect/inspect.h"
 
 typedef unsigned long long ull; /* for printf */

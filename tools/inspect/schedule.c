@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/shards/manifests.h"
 #include "formats/schedule/schedulefile.h"
+#include "formats/shards/manifests.h"
 #include "tools/inspect/inspect.h"
 
 typedef unsigned long long ull;

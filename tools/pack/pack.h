@@ -7,8 +7,8 @@
 #ifndef SLU_PACK_PRIVATE_H
 #define SLU_PACK_PRIVATE_H
 
-#include "lib/pack/balance.h"
 #include "lib/decompose/decompose.h"
+#include "lib/pack/balance.h"
 #include "lib/pack/pack_flow.h"
 #include "lib/pack/related.h"
 #include "tools/cli/cli.h"

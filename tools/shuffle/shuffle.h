@@ -5,8 +5,8 @@
 #define SLU_SHUFFLE_PRIVATE_H
 
 #include "formats/shards/shard.h"
-#include "lib/shuffle/shuffle_flow.h"
 #include "lib/base/pipe.h"
+#include "lib/shuffle/shuffle_flow.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/cli_flow.h"
 #include "tools/shuffle/mix.h"

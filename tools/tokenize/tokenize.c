@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/text/ingest.h"
 #include "formats/parquet/parquet.h"
+#include "formats/text/ingest.h"
 #include "lib/base/json_write.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/cli_inputs.h"

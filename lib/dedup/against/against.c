@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/dedup/ngrams/ngrams.h"
 #include "lib/flow/radix.h"
 #include "lib/flow/workfile.h"
-#include "lib/dedup/ngrams/ngrams.h"
 
 /* Sections of the file. */
 enum {

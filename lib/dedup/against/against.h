@@ -27,8 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/dedup/origin.h"
 #include "lib/dedup/near/shingle.h"
+#include "lib/dedup/origin.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/batch.h"
-#include "lib/dedup/near/shingle.h"
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
+#include "lib/dedup/near/shingle.h"
+#include "lib/stream/batch.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

@@ -19,12 +19,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/account.h"
 #include "lib/base/buf.h"
-#include "lib/stream/batch.h"
-#include "lib/dedup/origin.h"
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
+#include "lib/dedup/origin.h"
+#include "lib/stream/account.h"
+#include "lib/stream/batch.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

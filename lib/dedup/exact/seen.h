@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/dedup/origin.h"
 #include "lib/base/hash.h"
+#include "lib/dedup/origin.h"
 
 struct slu_seen {
     struct slu_u128 *hash;    /* n_slot; {0, 0}: empty */

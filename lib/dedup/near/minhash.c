@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/dedup/near/minhash_level.h"
 #include "lib/base/hash.h"
 #include "lib/base/le.h"
 #include "lib/base/simd.h"
+#include "lib/dedup/near/minhash_level.h"
 
 enum {
     HASHES = 512 /* of a block that all functions see before the next: 4 KiB */

@@ -47,13 +47,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/account.h"
-#include "lib/stream/batch.h"
+#include "lib/base/err.h"
 #include "lib/dedup/near/near_audit.h"
 #include "lib/dedup/near/near_mem.h"
-#include "lib/dedup/origin.h"
 #include "lib/dedup/near/shingle.h"
-#include "lib/base/err.h"
+#include "lib/dedup/origin.h"
+#include "lib/stream/account.h"
+#include "lib/stream/batch.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/dedup/near/near_mem.h"
 #include "lib/base/err.h"
+#include "lib/dedup/near/near_mem.h"
 
 SLU_BEGIN_DECLS
 

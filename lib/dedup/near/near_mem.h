@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/dedup/origin.h"
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
+#include "lib/dedup/origin.h"
 
 SLU_BEGIN_DECLS
 

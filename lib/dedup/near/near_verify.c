@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "lib/base/buf.h"
+#include "lib/dedup/near/near_private.h"
 #include "lib/dedup/near/shingle.h"
 #include "lib/flow/sorter.h"
-#include "lib/dedup/near/near_private.h"
 
 enum { ENTRIES = 512 }; /* that are looked up at once */
 enum { RANK = 2 };

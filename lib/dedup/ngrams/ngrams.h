@@ -45,10 +45,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/stream/account.h"
 #include "lib/dedup/ngrams/bloom.h"
 #include "lib/dedup/ngrams/ngrams_text.h"
 #include "lib/dedup/origin.h"
+#include "lib/stream/account.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

@@ -50,10 +50,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/account.h"
-#include "lib/stream/batch.h"
 #include "lib/base/err.h"
 #include "lib/dedup/origin.h"
+#include "lib/stream/account.h"
+#include "lib/stream/batch.h"
 #include "lib/stream/stream.h"
 
 SLU_BEGIN_DECLS

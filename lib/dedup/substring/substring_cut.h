@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/batch.h"
+#include "lib/base/err.h"
 #include "lib/dedup/substring/substring_ranges.h"
 #include "lib/dedup/substring/substring_walk.h"
-#include "lib/base/err.h"
+#include "lib/stream/batch.h"
 
 struct slu_gap {
     uint64_t from, to; /* ids of the sequence, [from, to) */

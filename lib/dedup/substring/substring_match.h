@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/err.h"
 #include "lib/dedup/substring/substring_scan.h"
 #include "lib/flow/cells.h"
-#include "lib/base/err.h"
 
 enum slu_found_kind {
     SLU_FOUND_REPEAT, /* count windows from `place` on are those from `first` on */

@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/dedup/substring/substring_match.h"
-#include "lib/dedup/substring/substring_walk.h"
 #include "lib/base/err.h"
 #include "lib/dedup/origin.h"
+#include "lib/dedup/substring/substring_match.h"
+#include "lib/dedup/substring/substring_walk.h"
 
 struct slu_range {
     uint64_t from, to; /* places */

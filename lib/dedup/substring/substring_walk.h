@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/stream/batch.h"
 #include "lib/decompose/decompose.h"
 #include "lib/dedup/substring/substring.h"
+#include "lib/stream/batch.h"
 
 /* Places that a sequence takes. */
 static inline uint64_t slu_seq_places(uint64_t len_tok, uint64_t n_seg)

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/stream/batch.h"
-#include "lib/flow/table.h"
-#include "lib/dedup/substring/substring_walk.h"
 #include "lib/base/err.h"
+#include "lib/dedup/substring/substring_walk.h"
+#include "lib/flow/table.h"
+#include "lib/stream/batch.h"
 
 struct slu_windows {
     const struct slu_specials *special;

@@ -24,33 +24,18 @@ struct cli_flow_opts {
 
 /* Rows of an option table. at: of the struct cli_flow_opts; names: "count|plan|…".
  * --phase is what 0.1.0 called --stage. */
+/* clang-format off */
 #define CLI_FLOW_ROWS(at, names)                                                       \
-    {"stage",    0,                                                                    \
-     CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage),                         \
-     names,      "do one stage of the work, in parts, with files between\nthem",       \
-     NULL,       false,                                                                \
-     NULL},                                                                            \
-        {"phase", 0,    CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage),      \
-         "STAGE", NULL, NULL,       false,                                             \
-         NULL},                                                                        \
-        {"work",     0,                                                                \
-         CLI_STRING, (at) + offsetof(struct cli_flow_opts, work),                      \
-         "DIR",      "stages: the folder of those files",                              \
-         NULL,       false,                                                            \
-         NULL},                                                                        \
-        {"ranges",                                                                     \
-         0,                                                                            \
-         CLI_COUNT,                                                                    \
-         (at) + offsetof(struct cli_flow_opts, ranges),                                \
-         "R",                                                                          \
-         "stages: parts of the later ones; default: as many as\nof the first",         \
-         NULL,                                                                         \
-         false,                                                                        \
-         NULL},                                                                        \
-    {                                                                                  \
-        "stages", 0, CLI_FLAG, (at) + offsetof(struct cli_flow_opts, stages), NULL,    \
-            "print which stages these options have, and do nothing", NULL, false, NULL \
-    }
+    {"stage", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage), names,      \
+     "do one stage of the work, in parts, with files between\nthem"},                  \
+    {"phase", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage), "STAGE"},   \
+    {"work", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, work), "DIR",        \
+     "stages: the folder of those files"},                                             \
+    {"ranges", 0, CLI_COUNT, (at) + offsetof(struct cli_flow_opts, ranges), "R",       \
+     "stages: parts of the later ones; default: as many as\nof the first"},            \
+    {"stages", 0, CLI_FLAG, (at) + offsetof(struct cli_flow_opts, stages), NULL,       \
+     "print which stages these options have, and do nothing"}
+/* clang-format on */
 
 /* Of what is asked for; NULL: no program of flows. */
 const struct cli_flow_opts *cli_flow_opts_of(const struct cli_ctx *ctx);

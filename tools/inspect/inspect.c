@@ -12,25 +12,21 @@
 #define AT(field) offsetof(struct inspect_opts, field)
 
 static const struct cli_opt opts[] = {
-    {"json", 0, CLI_FLAG, AT(json), NULL, "print one JSON object", NULL, false, NULL},
+    {"json", 0, CLI_FLAG, AT(json), NULL, "print one JSON object"},
     {"records", 0, CLI_MAYBE_COUNT, AT(records), "N",
-     "print sequences as JSON lines, all or the first N", NULL, false, NULL},
-    {"text", 0, CLI_FLAG, AT(text), NULL, "with --records: the text too", NULL, false,
-     NULL},
+     "print sequences as JSON lines, all or the first N"},
+    {"text", 0, CLI_FLAG, AT(text), NULL, "with --records: the text too"},
     {"jsonl", 0, CLI_FLAG, AT(jsonl), NULL,
-     "print the text of every segment as JSON lines: back to text", NULL, false, NULL},
-    {"histogram", 0, CLI_FLAG, AT(histogram), NULL, "draw the lengths and the buckets",
-     NULL, false, NULL},
+     "print the text of every segment as JSON lines: back to text"},
+    {"histogram", 0, CLI_FLAG, AT(histogram), NULL, "draw the lengths and the buckets"},
     {"svg", 0, CLI_OUTPUT, AT(svg), "FILE",
-     "write the picture of the lengths and the buckets there", NULL, false, NULL},
-    {"title", 0, CLI_STRING, AT(title), "TEXT", "with --svg: the picture's heading",
-     NULL, false, NULL},
+     "write the picture of the lengths and the buckets there"},
+    {"title", 0, CLI_STRING, AT(title), "TEXT", "with --svg: the picture's heading"},
     {"verify", 0, CLI_FLAG, AT(verify), NULL,
-     "check everything; exit 1 where anything is wrong", NULL, false, NULL},
+     "check everything; exit 1 where anything is wrong"},
     {"merge-stats", 0, CLI_FLAG, AT(merge_stats), NULL,
      "add up the reports (--stats) and manifests of a job's parts, and\n"
-     "check that none is missing and no token got lost",
-     NULL, false, NULL},
+     "check that none is missing and no token got lost"},
     {0},
 };
 

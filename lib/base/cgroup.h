@@ -7,10 +7,11 @@
 
 #include <stdint.h>
 
-/* The least memory limit, in bytes, of the process's control group and of the groups
- * above it, of version 1 and of version 2: Slurm and systemd set limits on the job or
- * the unit, not on the group that the process is in. UINT64_MAX: no limit is known.
- * Reads ROOT/proc/self/cgroup and ROOT/sys/fs/cgroup: root is "", but in tests. */
+/* Returns the least memory limit, in bytes, of the process's control group and of the
+ * groups above it, of version 1 and of version 2: Slurm and systemd set limits on the
+ * job or the unit, not on the group that the process is in. UINT64_MAX: no limit is
+ * known. Reads ROOT/proc/self/cgroup and ROOT/sys/fs/cgroup; root is "" except in
+ * tests. */
 uint64_t slu_cgroup_memory(const char *root);
 
 #endif

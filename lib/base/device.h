@@ -1,11 +1,11 @@
-/* device.h - which device does what, and what happens when it fails.
+/* device.h - the choice of CPU or CUDA device (--device), and errors of the device.
  *
- * The policy behind --device, in one place. `cpu`: kernels run on the CPU. `cuda`:
- * every kernel runs on that CUDA device, and a fault ends the program. `auto`: the CPU,
- * until the work of this run, with what is at hand, is so much that a device would have
- * won, waking it included: as much again may well follow. A fault then costs one
- * warning, the work is done again on the CPU from data that is still on the host, and
- * the device is left alone for the rest of the run. The bytes are the same every way.
+ * `cpu`: kernels run on the CPU. `cuda`: every kernel runs on that CUDA device, and an
+ * error ends the program. `auto`: the CPU, until the work of the run is so much that a
+ * device would have done it faster, its start included; then the device, because as
+ * much work may well follow. After an error of the device there is one warning, the CPU
+ * does the work again from data that is still on the host, and the device is not used
+ * again in the run. The results are the same in all cases.
  *
  * How a kernel is called:
  *
@@ -34,7 +34,7 @@ SLU_BEGIN_DECLS
 
 enum slu_device_kind { SLU_DEVICE_AUTO, SLU_DEVICE_CPU, SLU_DEVICE_CUDA };
 
-/* Work that a device can do, and what its size is counted in. */
+/* Work that a device can do, and the unit of its size. */
 enum slu_device_work {
     SLU_WORK_HISTOGRAM, /* lengths from the host */
     SLU_WORK_SCAN,      /* ids from a file */
@@ -56,21 +56,20 @@ struct slu_device {
     void *warn_arg;
 };
 
-/* CUDA is SLU_E_DEVICE where there is no device `ordinal`. AUTO wakes none yet: that
- * is left to the first work that is worth it. */
+/* Fills d. CUDA: SLU_E_DEVICE if there is no device `ordinal` or it fails. AUTO starts
+ * no device yet; the first work that is worth it does. */
 SLU_MUST_USE int slu_device_choose(struct slu_device *d, enum slu_device_kind kind,
                                    uint64_t ordinal, struct slu_err *err);
 
-/* Whether work of size n goes to the device, which then counts as taken; the caller
- * makes it its thread's own (slu_device_select), whichever thread that is. d NULL: the
- * CPU. */
+/* Whether work of size n goes to the device; d->taken is then set, and the caller's
+ * thread must call slu_device_select. d NULL: false. */
 bool slu_device_take(struct slu_device *d, enum slu_device_work work, uint64_t n);
 
-/* The device answered `code` (not 0). SLU_OK: d is the CPU from now on, and the caller
- * does the work again there. Else err is filled. */
+/* Handles an error `code` (not 0) of the device. SLU_OK, under auto: d is the CPU from
+ * now on, and the caller does the work again there. Otherwise SLU_E_DEVICE. */
 SLU_MUST_USE int slu_device_fault(struct slu_device *d, int code, struct slu_err *err);
 
-/* The size of work from which on auto takes a device; UINT64_MAX: never. */
+/* Returns the size of work from which on auto uses a device; UINT64_MAX: never. */
 uint64_t slu_device_least(enum slu_device_work work);
 
 SLU_END_DECLS

@@ -1,7 +1,7 @@
 /* err.h - error codes and messages of libsluice.
  *
  * Functions return SLU_OK, SLU_EOF (where the header says so) or a negative code, and
- * take a `struct slu_err *` as their last parameter. It is filled once, where the fault
+ * take a `struct slu_err *` as their last parameter. It is filled once, where the error
  * is detected, and passed to the caller unchanged, or with a prefix (slu_err_at).
  * The library never prints: the programs turn a slu_err into one line on stderr.
  *
@@ -17,7 +17,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-/* Around what a public header declares: its functions are C's, in C++ too. */
+/* These enclose the declarations of a public header: C linkage, also in C++. */
 #ifdef __cplusplus
 #define SLU_BEGIN_DECLS extern "C" {
 #define SLU_END_DECLS   }
@@ -33,7 +33,7 @@ SLU_BEGIN_DECLS
 
 enum slu_code {
     SLU_OK = 0,
-    SLU_EOF = 1,              /* a clean end, not a fault */
+    SLU_EOF = 1,              /* a clean end, not an error */
     SLU_E_NOMEM = -1,         /* allocation failed, or a size overflowed */
     SLU_E_IO = -2,            /* a system call failed; sys_errno has the reason */
     SLU_E_FORMAT = -3,        /* bytes that violate their format */
@@ -66,21 +66,21 @@ struct slu_err {
  * works. */
 int slu_fail(struct slu_err *err, int code, const char *fmt, ...) SLU_PRINTF(3, 4);
 
-/* The same for a byte offset in the input. */
+/* As slu_fail, with a byte offset in the input. */
 int slu_fail_at(struct slu_err *err, int code, uint64_t off_byte, const char *fmt, ...)
     SLU_PRINTF(4, 5);
 
-/* SLU_E_IO from the current errno: the message becomes "<fmt…>: <strerror>". */
+/* Fails with SLU_E_IO from the current errno: the message is "<fmt…>: <strerror>". */
 int slu_fail_errno(struct slu_err *err, const char *fmt, ...) SLU_PRINTF(2, 3);
 
-/* SLU_E_NOMEM with the number of bytes that could not be had. */
+/* Fails with SLU_E_NOMEM and the number of bytes that could not be allocated. */
 int slu_fail_nomem(struct slu_err *err, uint64_t n_bytes);
 
 /* Replaces control bytes by '?', so that a message is one line even with an odd file
  * name. The functions here call it themselves. */
 void slu_one_line(char *s);
 
-/* Puts "<fmt…>: " in front of the message; returns err's code. */
+/* Puts "<fmt…>: " before the message; returns err's code. */
 int slu_err_at(struct slu_err *err, const char *fmt, ...) SLU_PRINTF(2, 3);
 
 SLU_END_DECLS

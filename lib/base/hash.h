@@ -1,5 +1,5 @@
 /* hash.h - the hashes of sluice: XXH3 (xxHash specification 0.2.0 and the XXH3
- * reference), 128-bit sums that do not depend on order, and the keyed hash behind every
+ * reference), 128-bit sums that do not depend on order, and the keyed hash of every
  * random choice.
  *
  * All results are the same on every host and at every SIMD level. All functions are
@@ -65,22 +65,23 @@ static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
  * lib/stream/token_hash.h. */
 struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes);
 
-/* n ids of tok_bytes bytes each, in the host's order, as u32 little-endian at dst. */
+/* Copies n ids of tok_bytes bytes each, in the host's byte order, to dst as u32
+ * little-endian. */
 void slu_hash_widen(uint8_t *dst, const void *tok, size_t n, unsigned tok_bytes);
 
-/* Draw number `draw` for (seed, a, b, c): 64 uniform bits from a keyed hash, without
- * any state (DESIGN.md, Identity and order). */
+/* Returns draw number `draw` for (seed, a, b, c): 64 uniform bits from a keyed hash,
+ * without any state (DESIGN.md, Identity and order). */
 uint64_t slu_draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t draw);
 
-/* x uniform in [0, n) from 64 uniform bits, n > 0 (multiply-shift, bias below n/2^64).
- */
+/* Returns a uniform number in [0, n) from 64 uniform bits, n > 0 (multiply-shift, bias
+ * below n/2^64). */
 static inline uint64_t slu_draw_below(uint64_t bits, uint64_t n)
 {
     __extension__ typedef unsigned __int128 wide;
     return (uint64_t)(((wide)bits * n) >> 64);
 }
 
-/* 32 lower-case hexadecimal digits (hi first) and a NUL. */
+/* Writes v as 32 lower-case hexadecimal digits (hi first) and a NUL. */
 void slu_u128_hex(struct slu_u128 v, char out[33]);
 
 SLU_END_DECLS

@@ -32,11 +32,11 @@ SLU_MUST_USE int slu_pread_full(int fd, void *buf, size_t n, uint64_t off_byte,
 SLU_MUST_USE int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err);
 
 /* An output file (DESIGN.md, Files, faults and signals). A regular or absent target is
- * written without its name (O_TMPFILE, or a temporary name in its folder where the file
- * system has none), synced and renamed by slu_out_close; FIFOs, terminals, /dev/null
- * and standard output are written directly. Links are followed; /dev/stdout and
- * /dev/fd/N are descriptors. Whatever kills the process before close, the target is as
- * it was. */
+ * written without its name (O_TMPFILE, or a temporary name in its folder if the file
+ * system does not have that), synced and renamed by slu_out_close; FIFOs, terminals,
+ * /dev/null and standard output are written directly. Links are followed; /dev/stdout
+ * and /dev/fd/N are descriptors. If the process ends before slu_out_close, for any
+ * reason, the target stays as it was. */
 struct slu_out;
 
 /* path NULL or "-" is standard output. Caller ends it with slu_out_close or
@@ -49,16 +49,17 @@ SLU_MUST_USE int slu_out_write(struct slu_out *out, const void *p, size_t n,
 struct slu_digest {
     uint64_t n_byte, xxh3; /* XXH3-64, seed 0 */
 };
-/* Call it before the first byte: slu_out_close then fills *d from the written bytes. d
- * is borrowed until then. */
+/* Makes slu_out_close fill *d from the written bytes. Call it before the first byte. d
+ * is borrowed until slu_out_close. */
 SLU_MUST_USE int slu_out_digest(struct slu_out *out, struct slu_digest *d,
                                 struct slu_err *err);
 /* Starts to write the bytes so far to the disk, without waiting, so that the sync of
  * slu_out_close is shorter. */
 void slu_out_begin_sync(struct slu_out *out);
-/* slu_out_close will not sync the folder; the caller does, once for many files. */
+/* Leaves the sync of the folder out of slu_out_close; the caller does it, once for many
+ * files. */
 void slu_out_leave_folder(struct slu_out *out);
-/* For messages: the path, or "standard output". Borrowed. */
+/* Returns the path, or "standard output", for messages. Borrowed. */
 const char *slu_out_name(const struct slu_out *out);
 bool slu_out_is_terminal(const struct slu_out *out);
 /* Syncs and renames; frees the handle even when it fails. NULL is legal. */
@@ -73,11 +74,12 @@ void slu_out_abort(struct slu_out *out);
 SLU_MUST_USE int slu_out_whole(const char *path, const void *p, size_t n,
                                struct slu_err *err);
 
-/* mkdir -p; existing folders are fine. */
+/* Makes a folder and those above it; existing ones are fine. */
 SLU_MUST_USE int slu_mkdirs(const char *path, struct slu_err *err);
-/* fsync of a folder, so that renames in it survive a crash. */
+/* Syncs a folder, so that renames in it survive a crash. */
 SLU_MUST_USE int slu_sync_dir(const char *path, struct slu_err *err);
-/* A new file without a name in folder dir, read and write. Caller closes *fd. */
+/* Opens a new file without a name in folder dir, to read and write. Caller closes *fd.
+ */
 SLU_MUST_USE int slu_tmpfile(int *fd, const char *dir, struct slu_err *err);
 
 SLU_END_DECLS

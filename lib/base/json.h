@@ -1,15 +1,16 @@
-/* json.h - JSON as sluice meets it: configuration files (tokenizer.json) as a read-only
- * tree, and JSONL records of which two or three fields matter.
+/* json.h - JSON: configuration files (tokenizer.json) as a read-only tree, and JSONL
+ * records of which two or three fields matter.
  *
- * Parsers that agree: simdjson, and a scalar one (json_scan.h) that says where a
- * fault is, takes what simdjson refuses although it is JSON (integers past 64 bits,
- * numbers past a double, nesting past 1024) and needs no memory besides the unescaped
- * strings. What simdjson does not accept goes to the scalar parser, whose verdict
- * counts, so results do not depend on the host's SIMD level. With AVX-512 records that
- * are one flat object of strings have a third in front of both (json_flat.h).
+ * Two parsers with equal results: simdjson, and a scalar one (json_scan.h) that finds
+ * the position of an error, accepts JSON that simdjson refuses (integers beyond 64
+ * bits, numbers beyond a double, nesting beyond 1024 levels) and needs no memory
+ * besides the unescaped strings. Input that simdjson refuses goes to the scalar parser,
+ * which decides, so results do not depend on the host's SIMD level. With AVX2 or
+ * AVX-512 a third one (json_flat.h) first tries records that are one flat object of
+ * strings.
  *
- * JSON is RFC 8259: UTF-8, nothing but white space behind the value; a byte order mark
- * is not white space. Strings may hold NUL (\u0000), so lengths count, never strlen.
+ * JSON is RFC 8259: UTF-8, nothing but white space after the value; a byte order mark
+ * is not white space. Strings may contain NUL (\u0000), so use lengths, never strlen.
  */
 #ifndef SLU_JSON_H
 #define SLU_JSON_H
@@ -47,12 +48,12 @@ struct slu_json_value {
         }                                                                              \
     }
 
-/* Parses n bytes, which are not needed afterwards; costs about 3 n bytes while it runs
- * and 1 to 2 n in the end. At most 4 GiB and 1024 levels. SLU_E_FORMAT with the byte's
- * offset. Caller frees with slu_json_free. */
+/* Parses n bytes, which are not needed afterwards. Takes about 3 n bytes of memory
+ * while it runs, and 1 to 2 n afterwards. At most 4 GiB and 1024 levels. SLU_E_FORMAT
+ * with the byte's offset. Caller frees with slu_json_free. */
 SLU_MUST_USE int slu_json_parse(struct slu_json **j, const void *p, size_t n,
                                 struct slu_err *err);
-/* The same for a file; messages name it. */
+/* As slu_json_parse, for a file; messages name it. */
 SLU_MUST_USE int slu_json_load(struct slu_json **j, const char *path,
                                struct slu_err *err);
 /* NULL is legal. */
@@ -61,25 +62,26 @@ void slu_json_free(struct slu_json *j);
 /* Reading is safe from any thread. */
 struct slu_json_value slu_json_root(const struct slu_json *j);
 enum slu_json_type slu_json_type(struct slu_json_value v);
-/* false where v is not of that type, or not in the range of the C type; *out is then as
- * it was. Strings are UTF-8, borrowed from the document, with a NUL behind them. */
+/* Read a value. False if v is not of that type, or not in the range of the C type; *out
+ * is then unchanged. Strings are UTF-8, borrowed from the document, and end in a NUL.
+ */
 bool slu_json_bool(struct slu_json_value v, bool *out);
 bool slu_json_u64(struct slu_json_value v, uint64_t *out);
 bool slu_json_double(struct slu_json_value v, double *out);
 bool slu_json_string(struct slu_json_value v, const char **p, size_t *len);
-/* v is the string s. */
+/* Whether v is the string s. */
 bool slu_json_is(struct slu_json_value v, const char *s);
-/* Member of an object: the last of that name. false where v is no object or has none.
- */
+/* Finds a member of an object, the last of that name. False if there is none, or v is
+ * not an object. */
 bool slu_json_get(struct slu_json_value v, const char *key, struct slu_json_value *out);
-/* The same for a member that is not null. */
+/* As slu_json_get, but a member that is null counts as absent. */
 bool slu_json_get_set(struct slu_json_value v, const char *key,
                       struct slu_json_value *out);
-/* Member of an object that is a string; `without` where there is no such member. */
+/* Returns a member of an object that is a string; `without` if there is none. */
 const char *slu_json_get_string(struct slu_json_value v, const char *key,
                                 const char *without);
-/* Elements of an array or members of an object, counted one by one; 0 for anything
- * else. */
+/* Counts the elements of an array or the members of an object, in linear time; 0 for
+ * other types. */
 size_t slu_json_count(struct slu_json_value v);
 
 /* for (slu_json_iter_init(&it, v); slu_json_next(&it);) … it.value, it.key
@@ -95,26 +97,25 @@ bool slu_json_next(struct slu_json_iter *it);
 
 /* ---- records of a JSONL file ---- */
 
-/* Readable bytes (of any content) that a record needs behind its end. */
+/* Readable bytes (of any content) that a record needs after its end. */
 #define SLU_JSON_PADDING 64
 
-/* Why a record is not taken. The first of these that applies, whatever the order in the
- * record. */
+/* Why a record is rejected: the first of these that applies, in this order and not that
+ * of the record. */
 enum slu_reject {
     SLU_REJECT_NONE,
     SLU_REJECT_INVALID_UTF8,
     SLU_REJECT_INVALID_JSON,   /* grammar, or nothing at all */
     SLU_REJECT_TOO_DEEP,       /* more than SLU_JSON_MAX_DEPTH levels */
-    SLU_REJECT_LONE_SURROGATE, /* \ud800 … \udfff that is no pair, anywhere in the
-                                  record */
+    SLU_REJECT_LONE_SURROGATE, /* \ud800 … \udfff without its half, anywhere */
     SLU_REJECT_NOT_AN_OBJECT,
     SLU_REJECT_MISSING_FIELD,
     SLU_REJECT_NOT_A_STRING,
     SLU_REJECT_NOT_A_NUMBER, /* the score */
     SLU_REJECT_LONG_FIELD,   /* for callers whose ids or domains have a limit */
     SLU_REJECT_NUL_FIELD,    /* for callers whose domains are strings of C */
-    /* For callers that read whole sources: what was read of the record at which one
-     * broke off, or nothing, where a source is empty. */
+    /* For callers that read whole sources. The rejected bytes are those read of the
+     * last record; none if the source is empty. */
     SLU_REJECT_TRUNCATED_SOURCE,
     SLU_REJECT_DAMAGED_SOURCE,
     SLU_REJECT_EMPTY_SOURCE,
@@ -122,34 +123,34 @@ enum slu_reject {
 };
 #define SLU_JSON_MAX_DEPTH 65536
 
-/* "invalid-utf8", …: static. */
+/* Returns "invalid-utf8", …; static. */
 const char *slu_reject_name(enum slu_reject r);
 
 struct slu_record_cfg {
     const char *text_field;   /* borrowed, as the two below */
     const char *id_field;     /* NULL: not wanted */
     const char *domain_field; /* NULL: not wanted */
-    const char *score_field;  /* NULL: not wanted; a record may lack it, or say null */
+    const char *score_field;  /* NULL: not wanted; in a record, absent or null: none */
     /* Records longer than this go to the scalar parser, so that a parser's memory stays
-     * below 16 times it plus the longest string; 0: 1 MiB. */
+     * below 16 times this plus the longest string; 0: 1 MiB. */
     size_t dom_byte;
-    /* The level of SIMD (simd.h) of the quickest parser, where there is one; NULL: the
-     * best that the processor has. */
+    /* The SIMD level (simd.h) of the parser of json_flat.h; NULL: the best that the
+     * processor has. */
     const char *simd;
 };
 
 struct slu_record {
     enum slu_reject reject;
-    uint64_t off_byte; /* of the fault in the record, UINT64_MAX: it has no place */
-    const char *field; /* the field that is missing or no string, else NULL */
-    /* Borrowed until the next call or until the record's bytes change; NULL where
-     * unwanted or rejected. An id may be an integer in the record: then its digits. */
+    uint64_t off_byte; /* position of the error in the record; UINT64_MAX: none */
+    const char *field; /* the field that is missing or not a string, else NULL */
+    /* Borrowed until the next call or until the record's bytes change; NULL if not
+     * wanted or rejected. If the record's id is an integer, id has its digits. */
     const char *text, *id, *domain;
     size_t text_len, id_len, domain_len; /* bytes */
     double score;                        /* NaN: none */
 };
 
-/* One a thread. */
+/* A parser of records, for one thread. */
 struct slu_record_parser;
 SLU_MUST_USE int slu_record_parser_new(struct slu_record_parser **p,
                                        const struct slu_record_cfg *cfg,
@@ -163,7 +164,7 @@ SLU_MUST_USE int slu_record_parse(struct slu_record_parser *p, const uint8_t *re
                                   size_t n, struct slu_record *out,
                                   struct slu_err *err);
 
-/* Offset of the first byte that is not part of valid UTF-8, or n. */
+/* Returns the offset of the first byte that is not part of valid UTF-8, or n. */
 size_t slu_utf8_valid_prefix(const uint8_t *p, size_t n);
 
 SLU_END_DECLS

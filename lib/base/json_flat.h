@@ -1,7 +1,7 @@
-/* json_flat.h - private to lib: records that are one object of strings and little else,
- * which nearly all are, at the speed of memory.
+/* json_flat.h - a fast parser of records that are one object of strings and little
+ * else, as nearly all are. Private to lib.
  *
- * What it does not take is not wrong: another parser of json.h has to look.
+ * A record that it refuses may be valid: another parser of json.h decides.
  */
 #ifndef SLU_JSON_FLAT_H
 #define SLU_JSON_FLAT_H
@@ -22,9 +22,9 @@ struct slu_flat_field {
 };
 
 /* Reads the n bytes at rec, which are valid UTF-8; SLU_JSON_PADDING more can be read.
- * Strings go to `out`, which has room for n + 64 bytes. False: this is no JSON, or
- * something rare is in it: objects, arrays, fractions, escapes in a key; or a wanted
- * value is no string. */
+ * Strings go to `out`, which has room for n + 64 bytes. False: the record is not JSON,
+ * has something rare (objects, arrays, fractions, escapes in a key), or a wanted value
+ * is not a string. */
 typedef bool slu_json_flat_fn(const uint8_t *rec, size_t n,
                               struct slu_flat_field *field, size_t n_field,
                               uint8_t *out);

@@ -1,5 +1,5 @@
-/* json_flat_read.h - json_flat.h, a block of a string at a time; a template that each
- * SIMD level includes.
+/* json_flat_read.h - the parser of json_flat.h, which reads strings in blocks; a
+ * template that each SIMD level includes.
  *
  * The including file defines BLOCK, the bytes of a block, `struct block` and, as static
  * inline functions, whose masks have a bit for each byte,
@@ -9,9 +9,9 @@
  *   uint64_t is_control(struct block x)     bytes below 32
  *   bool unescape(struct block x, uint64_t begins, unsigned n, uint8_t **out)
  *
- * The last one writes the first n bytes of x to *out and moves it; of each escape, which
- * has a bit in `begins` and ends before byte n, what it stands for. False where one is
- * none. At *out up to BLOCK bytes may be written.
+ * unescape writes the first n bytes of x to *out and advances it. Each escape, which
+ * has a bit in `begins` and ends before byte n, is replaced by its character. False if
+ * an escape is invalid. Up to BLOCK bytes may be written at *out.
  */
 #include "lib/base/json_flat.h"
 
@@ -19,19 +19,18 @@
 
 #define BELOW(i) ((i) >= 64 ? UINT64_MAX : (UINT64_C(1) << (i)) - 1)
 
-/* The backslashes that begin an escape: every second one of a run. */
+/* Returns the backslashes that begin an escape: every second one of a row of them. */
 static inline uint64_t begins_escape(uint64_t back)
 {
     const uint64_t even = UINT64_C(0x5555555555555555);
     const uint64_t first = back & ~(back << 1);
-    const uint64_t runs =
-        back & ~(back + (first & even)); /* those from an even place */
+    const uint64_t runs = back & ~(back + (first & even)); /* rows from an even place */
 
     return (runs & even) | (back & ~runs & ~even);
 }
 
-/* A string's content from p on, unescaped to *out, which is moved. Returns what is
- * behind its quote, which may be behind `end`; NULL: this is none. */
+/* Unescapes the content of a string from p on to *out, and advances *out. Returns the
+ * place after the closing quote, which may be beyond `end`; NULL: invalid. */
 static const uint8_t *take_string(const uint8_t *p, const uint8_t *end, uint8_t **out)
 {
     const uint64_t last = UINT64_C(1) << (BLOCK - 1);
@@ -39,8 +38,8 @@ static const uint8_t *take_string(const uint8_t *p, const uint8_t *end, uint8_t 
     while (p < end) {
         const struct block x = load(p);
         const uint64_t begins = begins_escape(is(x, '\\')), escaped = begins << 1,
-                       /* Stops: the quote, what no string has, \u, and a backslash
-                        * whose other half is not here. */
+                       /* Stops: the quote, bytes that a string cannot have, \u, and a
+                        * backslash whose other half is in the next block. */
             stop = (is(x, '"') & ~escaped) | is_control(x) |
                    (is(x, 'u') & escaped) >> 1 | (begins & last);
         const unsigned n = stop ? (unsigned)__builtin_ctzll(stop) : BLOCK;
@@ -71,7 +70,7 @@ static inline const uint8_t *skip_space(const uint8_t *p, const uint8_t *end)
     return p;
 }
 
-/* true, false, null or an integer at p; NULL: something else. */
+/* Skips true, false, null or an integer at p; NULL: something else. */
 static const uint8_t *skip_scalar(const uint8_t *p, const uint8_t *end)
 {
     static const char *const words[] = {"true", "null", "false"};
@@ -88,7 +87,8 @@ static const uint8_t *skip_scalar(const uint8_t *p, const uint8_t *end)
     return p == first || (*first == '0' && p - first > 1) ? NULL : p;
 }
 
-/* A key from p on, up to the value behind it; NULL: this is none. */
+/* Reads a key of *n bytes from p on. Returns the place of its value; NULL: there is no
+ * key, or a rare one. */
 static const uint8_t *take_key(const uint8_t *p, const uint8_t *end, size_t *n)
 {
     const struct block x = load(p);

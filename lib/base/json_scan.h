@@ -1,8 +1,7 @@
-/* json_scan.h - private to lib: the scalar JSON parser behind json.h, without a tree.
+/* json_scan.h - the scalar JSON parser of json.h, without a tree. Private to lib.
  *
- * It checks the grammar of RFC 8259 byte by byte (not UTF-8), in constant memory but
- * for 8 KiB of nesting bits, and notes the values of wanted members of the outermost
- * object.
+ * It checks the grammar of RFC 8259 byte by byte (not UTF-8), in constant memory (8 KiB
+ * of nesting bits), and finds the values of wanted members of the outermost object.
  */
 #ifndef SLU_JSON_SCAN_H
 #define SLU_JSON_SCAN_H
@@ -31,13 +30,13 @@ struct slu_scan_field {
     /* out: the last member of that name */
     enum slu_scan_type type;
     bool escaped; /* a string with backslashes */
-    size_t off;   /* of the value's first byte; strings: behind the quote */
+    size_t off;   /* of the value's first byte; strings: after the quote */
     size_t len;   /* bytes; strings: without quotes */
 };
 
 struct slu_json_scanned {
     enum slu_reject reject; /* NONE, INVALID_JSON, TOO_DEEP or LONE_SURROGATE */
-    size_t off;             /* of the fault */
+    size_t off;             /* of the error */
     bool object;            /* the value is an object */
 };
 
@@ -49,12 +48,11 @@ void slu_json_scan(const uint8_t *p, size_t n, struct slu_scan_field *field,
 SLU_MUST_USE int slu_json_unescape(struct slu_buf *out, const uint8_t *p, size_t n,
                                    struct slu_err *err);
 
-/* By the byte behind a backslash, what the two stand for; 0: no escape, or \u. */
+/* The character that a backslash and this byte stand for; 0: not an escape, or \u. */
 extern const uint8_t slu_json_escape[256];
 
-/* The character of the escape \uXXXX at p, where two may be a pair, as UTF-8, and its
- * bytes; there are n bytes at p. Returns how many of them it takes; 0: it has no
- * hexadecimal digits, or is half of a pair. */
+/* Decodes the escape \uXXXX at p, or a pair of them, to *out_len bytes of UTF-8; there
+ * are n bytes at p. Returns the bytes read; 0: not hexadecimal, or half of a pair. */
 size_t slu_json_unescape_u(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_len);
 
 #ifdef __cplusplus

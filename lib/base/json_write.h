@@ -4,16 +4,16 @@
 
 #include "buf.h"
 
-/* Appends the bytes as a JSON string with its quotes. What is not valid UTF-8 becomes
- * U+FFFD, a character for each byte that fits nowhere; the output is always valid JSON.
- */
+/* Appends the bytes as a JSON string with its quotes. Each byte that is not part of
+ * valid UTF-8 becomes U+FFFD, so the output is always valid JSON. */
 SLU_MUST_USE int slu_json_put_string(struct slu_buf *out, const void *p, size_t n_byte,
                                      struct slu_err *err);
-/* The same without quotes, for a string in parts: a character lies in one of them. */
+/* As slu_json_put_string, without quotes, for a string in parts. Parts must not cut a
+ * character. */
 SLU_MUST_USE int slu_json_put_part(struct slu_buf *out, const void *p, size_t n_byte,
                                    struct slu_err *err);
-/* Bytes of the valid UTF-8 sequence at p (1 … 4), 0 where there is none (Unicode 15,
- * table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF). */
+/* Returns the bytes of the valid UTF-8 sequence at p (1 … 4), 0 if there is none
+ * (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF). */
 unsigned slu_utf8_valid_at(const uint8_t *p, size_t n_byte);
 
 #endif

@@ -26,9 +26,9 @@ struct slu_map {
     }
 
 void slu_map_release(struct slu_map *m);
-/* true and *value where key is present. */
+/* Whether key is present; sets *value if so. */
 bool slu_map_get(const struct slu_map *m, uint64_t key, uint64_t *value);
-/* Adds or replaces. */
+/* Adds the key, or replaces its value. */
 SLU_MUST_USE int slu_map_set(struct slu_map *m, uint64_t key, uint64_t value,
                              struct slu_err *err);
 

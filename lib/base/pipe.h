@@ -46,17 +46,17 @@ SLU_MUST_USE int slu_pipe_run(const struct slu_pipe_ops *ops, void *ctx,
                               void *const *jobs, unsigned n_jobs, unsigned n_threads,
                               struct slu_err *err);
 
-/* The same; *handle is set first, for the two functions below, and valid until the
- * return. */
+/* As slu_pipe_run; first sets *handle, for the functions below, valid until it returns.
+ */
 SLU_MUST_USE int slu_pipe_run_parts(const struct slu_pipe_ops *ops, void *ctx,
                                     void *const *jobs, unsigned n_jobs,
                                     unsigned n_threads, struct slu_pipe **handle,
                                     struct slu_err *err);
 
-/* One job in parts: `part` for each i < n, by any worker, at most n_slot of them begun
- * and not joined; `join` for each in order, never two at once, by any worker. Part i
- * has slot i % n_slot to itself until it is joined. An error of one of them ends the
- * call once those that run have ended; it is that of the smallest i. */
+/* One job in parts. `part` runs once for each i < n; at most n_slot parts are begun and
+ * not joined, and part i has slot i % n_slot to itself until it is joined. `join` runs
+ * for each part in order, never two at once. Any worker may run both. After an error
+ * the call ends when running parts have ended, with the error of the smallest i. */
 struct slu_pipe_parts {
     size_t n;
     unsigned n_slot;
@@ -65,27 +65,27 @@ struct slu_pipe_parts {
     int (*join)(void *arg, size_t i, struct slu_err *err);
 };
 
-/* Called by `work`: returns when all parts are joined. Threads that have nothing else
- * to do take parts too. */
+/* Called by `work`: returns when all parts are joined. Idle threads run parts too. */
 SLU_MUST_USE int slu_pipe_share(struct slu_pipe *p, unsigned worker,
                                 const struct slu_pipe_parts *parts,
                                 struct slu_err *err);
 
-/* Called by `produce`, before it waits for input: stopped(ctx), with the ctx of the
- * run, is called when a fault stops the run, at once if it has; then produce should
- * return, with whatever error. From any thread; it must not wait, nor call the pipe. */
+/* Called by `produce` before it waits for input. When an error stops the run, or at
+ * once if one has, any thread calls stopped(ctx) with the ctx of the run; produce
+ * should then return, with any error. `stopped` must not wait, nor call the pipe. */
 void slu_pipe_on_stop(struct slu_pipe *p, void (*stopped)(void *ctx));
 
 #define SLU_PIPE_SLOT_BYTE (UINT64_C(8) << 20)
 
-/* Called by `produce` before it makes its job larger than a slot, again as it grows:
- * the job will take n_byte until it has been emitted. Returns once all jobs in flight
- * together take no more than room_byte, or what their slots stand for if that is more;
- * or once no other is in flight. */
+/* Called by `produce` before its job takes more than SLU_PIPE_SLOT_BYTE, and again as
+ * it grows: reserves n_byte for the job until it has been emitted. Returns once all
+ * jobs in flight together take no more than room_byte, or SLU_PIPE_SLOT_BYTE per slot
+ * if that is more; or once no other job is in flight. */
 void slu_pipe_take(struct slu_pipe *p, uint64_t n_byte, uint64_t room_byte);
 
-/* Called by `produce`: returns once ready(arg), and takes parts while it waits. What
- * ready looks at may only change in work, join or emit. It must not call the pipe. */
+/* Called by `produce`: returns once ready(arg) is true, and runs parts while it waits.
+ * Only work, join and emit may change what ready depends on. ready must not call the
+ * pipe. */
 void slu_pipe_wait(struct slu_pipe *p, bool (*ready)(void *arg), void *arg);
 
 SLU_END_DECLS

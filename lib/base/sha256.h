@@ -17,7 +17,7 @@ struct slu_sha256 {
 
 void slu_sha256_init(struct slu_sha256 *s);
 void slu_sha256_update(struct slu_sha256 *s, const void *p, size_t n_byte);
-/* 64 hexadecimal digits and a NUL. The state is spent. */
+/* Writes 64 hexadecimal digits and a NUL. The state cannot be used again. */
 void slu_sha256_hex(struct slu_sha256 *s, char out[65]);
 
 #endif

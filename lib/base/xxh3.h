@@ -1,10 +1,10 @@
 /* xxh3.h - XXH3 (xxHash specification 0.2.0) by libxxhash and the best instructions
- * that the processor has: SSE2, AVX2, AVX-512 or NEON, the same values. All calls of
- * the library go through here; most of sluice wants hash.h.
+ * that the processor has: SSE2, AVX2, AVX-512 or NEON, with equal values. All calls of
+ * libxxhash go through here; most of sluice uses hash.h.
  *
  * libxxhash's functions for inputs over 240 bytes return without vzeroupper (seen in
- * 0.8.1), and the SSE instructions behind them then wait for the upper halves of the
- * registers: 130 to 200 ns a call, five times the hash of a short sequence. So the
+ * 0.8.1), and the next SSE instructions then wait for the upper halves of the
+ * registers: 130 to 200 ns per call, five times the hash of a short sequence. So the
  * halves are cleared here.
  */
 #ifndef SLU_XXH3_H
@@ -20,9 +20,9 @@
 
 #include "lib/base/hash.h"
 
-/* a and b, results, pass through general registers, so that no SSE instruction touches
- * them before. What is compiled for AVX has no such instructions, and may use the
- * halves. */
+/* The results a and b pass through general registers, so that no SSE instruction
+ * touches them before. Code compiled for AVX has no such instructions, and may use the
+ * upper halves. */
 static inline void slu_clear_upper(uint64_t *a, uint64_t *b)
 {
 #if defined(__x86_64__) && !defined(__AVX__)

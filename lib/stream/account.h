@@ -1,4 +1,4 @@
-/* account.h - counts of a run, which must satisfy
+/* account.h - the ledger of a run, whose counts must satisfy
  * in + from_work + created + repeated + padding = out + to_work + dropped
  * (DESIGN.md, Conservation).
  *
@@ -15,7 +15,7 @@
  *
  * to_work counts what a stage writes to the files of a work folder, from_work what it
  * reads from them. Over all parts and stages of a program both are equal. A stage that
- * only reads a stream (counts, signs) counts nothing; a later stage that moves the
+ * only reads a stream (count, sign) counts nothing; the later stage that moves the
  * sequences counts them.
  */
 #ifndef SLU_ACCOUNT_H
@@ -39,7 +39,7 @@ static inline void slu_count_add(struct slu_count *a, struct slu_count b)
     a->sequences += b.sequences;
     a->tokens += b.tokens;
 }
-/* b is part of *a. */
+/* Subtracts b, which is part of *a. */
 static inline void slu_count_sub(struct slu_count *a, struct slu_count b)
 {
     a->documents -= b.documents;
@@ -59,10 +59,11 @@ struct slu_ledger {
     unsigned n_dropped;
 };
 
-/* Adds n to the row of `reason` (a static string), making it if new. */
+/* Adds n to the row of `reason` (a static string); makes the row if it is missing. */
 void slu_ledger_drop(struct slu_ledger *l, const char *reason, struct slu_count n);
 
-/* SLU_E_CONSERVATION, with the figures, if an equation does not hold. */
+/* Checks the equation for tokens, sequences and documents. SLU_E_CONSERVATION, with the
+ * counts, if it does not hold. */
 SLU_MUST_USE int slu_ledger_check(const struct slu_ledger *l, struct slu_err *err);
 
 SLU_END_DECLS

@@ -1,7 +1,7 @@
-/* account_json.h - the books as reports and manifests have them:
- * "tokens": {"in", "created", "repeated", "padding", "out", "dropped": {reason: n}},
- * the same for "sequences" and "documents" without padding; "from_work" and "to_work"
- * where they are not 0.
+/* account_json.h - the ledger in the JSON of reports and manifests:
+ * "tokens": {"in", "created", "repeated", "padding", "out", "dropped": {reason: n}};
+ * "sequences" and "documents" likewise, without padding. "from_work" and "to_work" are
+ * left out if both are 0.
  */
 #ifndef SLU_ACCOUNT_JSON_H
 #define SLU_ACCOUNT_JSON_H
@@ -10,11 +10,11 @@
 #include "lib/base/buf.h"
 #include "lib/base/json.h"
 
-/* Appends the three members, each behind `,\n  `. */
+/* Appends the three members, each after `,\n  `. */
 SLU_MUST_USE int slu_ledger_put_json(struct slu_buf *b, const struct slu_ledger *l,
                                      struct slu_err *err);
-/* From an object that has them. Reasons are borrowed from the document. SLU_E_FORMAT
- * where one is missing, or no such object. */
+/* Reads the three members of v. Reasons are borrowed from v's document. SLU_E_FORMAT if
+ * a member is missing or invalid. */
 SLU_MUST_USE int slu_ledger_get_json(struct slu_ledger *l, struct slu_json_value v,
                                      struct slu_err *err);
 

@@ -31,7 +31,7 @@ SLU_BEGIN_DECLS
 
 #define SLU_PADDING   UINT64_MAX /* seg.source of padding; document and offset are 0 */
 #define SLU_NO_DOMAIN UINT32_MAX
-#define SLU_NO_SCORE  UINT64_C(0x7ff8000000000000) /* the NaN that stands for none */
+#define SLU_NO_SCORE  UINT64_C(0x7ff8000000000000) /* the NaN that means no score */
 
 struct slu_seg {
     uint64_t source;   /* ordinal in the input list (DESIGN.md, Identity and order) */
@@ -41,15 +41,15 @@ struct slu_seg {
     uint32_t domain; /* number in the names table, SLU_NO_DOMAIN: none */
     uint32_t id_len; /* bytes of the record's own id in str, 0: none */
     uint64_t id_off; /* byte offset in batch->str */
-    uint64_t score;  /* of the document, slu_score_bits(); 0: none */
+    uint64_t score;  /* the document's score as slu_score_bits(); 0: none */
 };
 
-/* The score of a segment: the bits of the double, changed so that 0 means no score
- * (NaN), as in a segment that was set to zero. */
+/* Convert a score to the field of a segment, and back. The field has the bits of the
+ * double, changed so that 0 means no score (NaN): a zeroed segment has none. */
 static inline uint64_t slu_score_bits(double v)
 {
     uint64_t bits;
-    v += 0.0; /* -0 is 0 */
+    v += 0.0; /* -0 becomes 0 */
     memcpy(&bits, &v, sizeof bits);
     return v != v ? 0 : bits ^ SLU_NO_SCORE;
 }
@@ -62,16 +62,16 @@ static inline double slu_score_value(uint64_t score)
 }
 
 struct slu_seq {
-    uint64_t tok_off; /* in tokens, in batch->tok */
+    uint64_t tok_off; /* index in batch->tok */
     uint64_t len_tok;
     uint64_t seg_off; /* index in batch->seg */
     uint64_t n_seg;
 };
 
-/* Counts and checksums of a set of sequences; those of two sets can be added
+/* Counts and checksums of a set of sequences. The sums of two sets can be added
  * (DESIGN.md, Conservation). */
 struct slu_sum {
-    struct slu_count n; /* tokens: padding included */
+    struct slu_count n; /* its tokens include padding */
     uint64_t segments;
     uint64_t padding; /* tokens */
     struct slu_u128 checksum;
@@ -86,47 +86,47 @@ struct slu_batch {
     const void *tok; /* n_tok ids of tok_bytes each; NULL in a stream without tokens */
     uint64_t n_tok;
     unsigned tok_bytes;
-    struct slu_buf own; /* backs tok where the batch was built with slu_batch_add */
+    struct slu_buf own; /* memory of tok if the batch was built with slu_batch_add */
     struct slu_buf str; /* record ids */
 
     struct slu_sum sum;    /* of the sequences as they now are, if sum_valid */
-    struct slu_u128 order; /* the same, but of these sequences in this order */
+    struct slu_u128 order; /* slu_order_add of the sequences, if sum_valid */
     bool sum_valid; /* slu_batch_sum sets it; whoever edits seq or seg clears it */
 
-    uint64_t number;         /* of the batch in its stream */
-    uint32_t input;          /* which of the reader's paths it comes from */
+    uint64_t number;         /* counted from 0 over all streams of the reader */
+    uint32_t input;          /* index of the reader's path it comes from */
     struct slu_frames *raw;  /* private to lib/stream: frames as read */
     uint32_t member;         /* private to lib/stream: which concatenated stream */
-    struct slu_sum sum_read; /* what the reader counted; private to lib/stream */
+    struct slu_sum sum_read; /* private to lib/stream: the sum as it was read */
     struct slu_u128 order_read, names_read; /* private to stream_identity.c */
 };
 
 void slu_batch_init(struct slu_batch *b, unsigned tok_bytes);
 void slu_batch_release(struct slu_batch *b);
-/* No sequences; keeps the memory. */
+/* Removes all sequences; keeps the memory. */
 void slu_batch_clear(struct slu_batch *b);
 
 /* As slu_batch_clear, but frees memory beyond that of a usual frame, which a long
  * sequence needed. */
 void slu_batch_trim(struct slu_batch *b);
 
-/* Appends a sequence and copies its tokens (in the batch's width) and segments; `ids`
- * is what the segments' id_off refer to. Sums become invalid. */
+/* Appends a copy of a sequence: its tokens (in the batch's width), its segments, and
+ * their ids, at id_off in `ids`. Clears sum_valid. */
 SLU_MUST_USE int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t len_tok,
                                const struct slu_seg *seg, uint64_t n_seg,
                                const uint8_t *ids, struct slu_err *err);
 
-/* Makes *out the first n sequences of b, copied. */
+/* Replaces the sequences of *out by copies of the first n sequences of b. */
 SLU_MUST_USE int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b,
                                 size_t n, struct slu_err *err);
 
-/* Computes sum for the sequences as they are (a no-op if sum_valid). The costly part of
- * a pass: call it where work is parallel. */
+/* Computes sum and order, unless sum_valid. It is the costly part of a pass, so call it
+ * where work is parallel. */
 void slu_batch_sum(struct slu_batch *b);
 
-/* The digest of a list of values, from the digests of its beginning and of its last n
- * values; the digest of one value is the value. It is a polynomial mod 2^128, so it
- * does not depend on where the list is cut. */
+/* Returns the digest of a list from the digests of its beginning and of its last n
+ * values. The digest of one value is the value. The digest is a polynomial mod 2^128,
+ * so it does not depend on where the list is cut. */
 struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128 last);
 
 /* XXH3-128 of n_prefix (at most 32) bytes, then source, document, offset and length of
@@ -149,14 +149,16 @@ static inline uint32_t slu_batch_id(const struct slu_batch *b, uint64_t i)
                              : ((const uint32_t *)b->tok)[i];
 }
 
-/* The batch's memory and output, expressed in tokens. For short sequences, rows, ids
- * and output (a WebDataset member takes at least 1 KiB) outweigh the tokens. */
+/* Returns an estimate of the batch's memory and output, in tokens. With short
+ * sequences, rows, ids and output (a WebDataset member takes at least 1 KiB) outweigh
+ * the tokens. */
 static inline uint64_t slu_batch_weight(const struct slu_batch *b)
 {
     return b->n_tok + 64 * b->n_seq + 16 * b->n_seg + b->str.len / 4;
 }
 
-/* Mean score, weighted by tokens, of the segments that have one; NaN if none has. */
+/* Returns the mean score, weighted by tokens, of the segments with one; NaN: no score.
+ */
 double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q);
 
 /* One sequence's counts: 1 sequence, its tokens, its documents (segments with offset

@@ -1,5 +1,4 @@
-/* frame.h - frames as STREAM.md sections 1 and 2 lay them out. Private to
- * lib/stream_*.c. */
+/* frame.h - frames, as in STREAM.md sections 1 and 2. Private to lib/stream. */
 #ifndef SLU_FRAME_H
 #define SLU_FRAME_H
 
@@ -10,10 +9,9 @@
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 
-#define SLU_FRAME_HEADER 64
-#define SLU_FRAME_ALIGN  64
-#define SLU_FRAME_PAYLOAD                                                              \
-    (UINT64_C(1) << 26) /* the most a payload may have, in bytes */
+#define SLU_FRAME_HEADER  64
+#define SLU_FRAME_ALIGN   64
+#define SLU_FRAME_PAYLOAD (UINT64_C(1) << 26) /* bytes of the largest payload */
 
 #define SLU_FOURCC(a, b, c, d)                                                         \
     ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
@@ -33,21 +31,21 @@
 struct slu_frame {
     uint32_t type, flags;
     uint64_t number, raw_byte, stored_byte, aux, payload_hash;
-    uint64_t n_tok;        /* of a data frame, once decoded */
+    uint64_t n_tok;        /* tokens of a data frame, once it is decoded */
     struct slu_buf stored; /* payload as stored, with its zero padding */
-    struct slu_buf raw;    /* payload decompressed; empty where it is stored as it is */
+    struct slu_buf raw;    /* decompressed payload; empty if it is not compressed */
 };
 
 void slu_frame_release(struct slu_frame *f);
-/* Bytes of the frame in the file, header and padding included. */
+/* Returns the frame's bytes in the file, with header and padding. */
 uint64_t slu_frame_span(const struct slu_frame *f);
-/* Checks and decodes 64 header bytes. `number` is what the frame's must be. */
+/* Checks and decodes a header. number: the number that the frame must have. */
 SLU_MUST_USE int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
                                  uint64_t number, struct slu_err *err);
-/* Checks stored against its hash and its padding against zero. */
+/* Checks the hash of the stored payload, and that its padding is zero. */
 SLU_MUST_USE int slu_frame_check(const struct slu_frame *f, struct slu_err *err);
-/* *p, *n: the payload, decompressed where needed; borrowed from f. After
- * slu_frame_check. */
+/* Sets *p and *n to the payload, decompressed if needed; borrowed from f. Call
+ * slu_frame_check first. */
 SLU_MUST_USE int slu_frame_payload(struct slu_frame *f, const uint8_t **p, size_t *n,
                                    struct slu_err *err);
 
@@ -68,8 +66,8 @@ struct slu_framer {
 };
 
 void slu_framer_release(struct slu_framer *w);
-/* Writes one frame whose payload is a, then b. zstd_level 0: uncompressed; else it is
- * compressed if that is smaller (always, with `must`). */
+/* Writes one frame whose payload is a, then b. zstd_level 0: not compressed. Otherwise
+ * it is compressed if that is smaller, or if `must`. */
 SLU_MUST_USE int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t flags,
                                 uint64_t aux, const struct slu_buf *a, const void *b,
                                 size_t n_b, int zstd_level, bool must,
@@ -78,7 +76,7 @@ SLU_MUST_USE int slu_framer_put(struct slu_framer *w, uint32_t type, uint32_t fl
 SLU_MUST_USE int slu_framer_pack(struct slu_framer *w, const struct slu_buf *a,
                                  const void *b, size_t n_b, int zstd_level,
                                  struct slu_err *err);
-/* Writes a frame whose payload of raw_byte bytes has been packed before. */
+/* Writes a frame whose payload of raw_byte bytes is packed already. */
 SLU_MUST_USE int slu_framer_put_packed(struct slu_framer *w, uint32_t type,
                                        size_t raw_byte, const void *packed, size_t n,
                                        struct slu_err *err);

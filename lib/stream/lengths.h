@@ -1,8 +1,8 @@
-/* lengths.h - the histogram of lengths for plans.
+/* lengths.h - a histogram of the lengths of sequences.
  *
- * Short lengths are counted in a table that grows with the longest one seen, on the
- * chosen device; the few lengths above LONG are in a sorted list. Counts do not depend
- * on the device or on the order of additions.
+ * Lengths below 2^20 are counted in a table that grows with the longest one seen, on
+ * the chosen device; the few longer ones are in a sorted list. Counts do not depend on
+ * the device or on the order of additions.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -24,16 +24,16 @@ struct slu_length_count {
 
 struct slu_lengths;
 
-/* *device (NULL: the CPU) is borrowed until slu_lengths_free; if it fails, device.h's
- * policy applies, and no count is lost. *left_byte (NULL: no limit) is the memory that
- * is left for counts, borrowed, and shared by all handles that get it; slu_lengths_add
- * returns SLU_E_LIMIT when it is used up. */
+/* device (NULL: the CPU) is borrowed until slu_lengths_free; if it fails, the policy of
+ * device.h applies, and no count is lost. *left_byte is the memory that is left for
+ * counts, borrowed, and shared by all handles that get it; slu_lengths_add returns
+ * SLU_E_LIMIT when it is used up. NULL: no limit. */
 SLU_MUST_USE int slu_lengths_new(struct slu_lengths **l, struct slu_device *device,
                                  uint64_t *left_byte, struct slu_err *err);
 /* Counts n lengths (in tokens). */
 SLU_MUST_USE int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok,
                                  size_t n, struct slu_err *err);
-/* The histogram so far, ascending: a malloc'd array that the caller frees with free().
+/* Copies the histogram so far, by ascending length, to *row. Caller frees with free().
  */
 SLU_MUST_USE int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row,
                                   size_t *n, struct slu_err *err);

@@ -5,9 +5,10 @@
  *   for each segment: source + 1 (0: padding), document, offset, length (not of the
  *   last segment);
  *   tokens, in native byte order (records never leave the machine);
+ *   scores: 8 bytes for each segment;
  *   names: domain + 1 (0: none) of each segment, id length of each, the ids.
- * Numbers take 1 to 9 bytes, as few as possible. The leading ones of the first byte are
- * the number of bytes that follow; the value is big-endian, so memcmp orders numbers by
+ * Numbers take 1 to 9 bytes, as few as possible. The first byte begins with as many
+ * one bits as bytes follow it; the value is big-endian, so memcmp orders numbers by
  * value. A short sequence has about ten bytes besides its tokens, and memcmp of records
  * compares lengths, segment lists, tokens.
  *
@@ -26,7 +27,7 @@
 #define SLU_SEQREC_PIECES 3
 
 struct slu_seqrec {
-    struct slu_piece piece[SLU_SEQREC_PIECES]; /* the record, one after another */
+    struct slu_piece piece[SLU_SEQREC_PIECES]; /* which make the record, in order */
     struct slu_buf head, tail;
 };
 
@@ -36,10 +37,11 @@ static inline void slu_seqrec_init(struct slu_seqrec *r)
 }
 void slu_seqrec_release(struct slu_seqrec *r);
 
-/* Makes r->piece of sequence q of b; valid until r or b change. */
+/* Fills r->piece with the pieces of the record of sequence q of b; valid until r or b
+ * change. */
 SLU_MUST_USE int slu_seqrec_pack(struct slu_seqrec *r, const struct slu_batch *b,
                                  const struct slu_seq *q, struct slu_err *err);
-/* Bytes of the record in r->piece. */
+/* Returns the bytes of the record in r->piece. */
 size_t slu_seqrec_size(const struct slu_seqrec *r);
 /* Appends the record of sequence q of b to out. */
 SLU_MUST_USE int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *b,
@@ -48,8 +50,8 @@ SLU_MUST_USE int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *
 /* Appends the sequence of the record p[0, n) to b; SLU_E_FORMAT if it is invalid. */
 SLU_MUST_USE int slu_seqrec_add(struct slu_batch *b, const void *p, size_t n,
                                 struct slu_err *err);
-/* Tokens and segments of the sequence of the record p[0, n); SLU_E_FORMAT if it is
- * none. */
+/* Reads the numbers of tokens and segments of the record p[0, n); SLU_E_FORMAT if it is
+ * too short. */
 SLU_MUST_USE int slu_seqrec_peek(const void *p, size_t n, uint64_t *n_tok,
                                  uint64_t *n_seg, struct slu_err *err);
 

@@ -26,7 +26,7 @@ struct slu_sidecar {
 
 void slu_sidecar_init(struct slu_sidecar *s);
 void slu_sidecar_release(struct slu_sidecar *s);
-/* The buffer of `batch`, as it was left; empty at first. */
+/* Finds the buffer of `batch`, as its last user left it; empty at first. */
 SLU_MUST_USE int slu_sidecar_of(struct slu_sidecar *s, const void *batch,
                                 struct slu_buf **buf, struct slu_err *err);
 

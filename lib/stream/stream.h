@@ -27,11 +27,11 @@ SLU_BEGIN_DECLS
 
 #define SLU_NO_TOKEN    UINT64_MAX /* eos, bos or pad that does not exist */
 #define SLU_MAX_BUCKETS 64
-#define SLU_FRAME_TOKENS                                                               \
-    (UINT64_C(1) << 20) /* a data frame holds at most so many tokens */
-#define SLU_FRAME_SEQS (UINT64_C(1) << 16) /* and so many sequences */
-#define SLU_FRAME_SEGS (UINT64_C(1) << 17) /* and so many segments */
-#define SLU_FRAME_IDS  (UINT64_C(1) << 24) /* and so many bytes of records' ids */
+/* Limits of a data frame: tokens, sequences, segments, bytes of records' ids. */
+#define SLU_FRAME_TOKENS (UINT64_C(1) << 20)
+#define SLU_FRAME_SEQS   (UINT64_C(1) << 16)
+#define SLU_FRAME_SEGS   (UINT64_C(1) << 17)
+#define SLU_FRAME_IDS    (UINT64_C(1) << 24)
 
 /* A step of the provenance: a program and its arguments that affect results. */
 struct slu_step {
@@ -63,12 +63,13 @@ SLU_MUST_USE int slu_header_add_step(struct slu_header *h, const char *program,
 /* Appends one step as a JSON object. */
 SLU_MUST_USE int slu_step_put_json(const struct slu_step *t, struct slu_buf *out,
                                    struct slu_err *err);
-/* Ids a sequence of nominal bucket length L has: L, or L + 1 with label tokens. */
+/* Returns the ids of a sequence of nominal bucket length L: L, or L + 1 with label
+ * tokens. */
 static inline uint64_t slu_header_ids(const struct slu_header *h, uint64_t L)
 {
     return L + (h->label_tokens ? 1 : 0);
 }
-/* Index of the bucket whose sequences have len_tok ids, or -1. */
+/* Returns the index of the bucket whose sequences have len_tok ids, or -1. */
 int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok);
 
 /* Names of sources (by ordinal) and domains (by number), and the vocabulary. Shared by
@@ -78,20 +79,20 @@ SLU_MUST_USE int slu_names_new(struct slu_names **n, struct slu_err *err);
 void slu_names_free(struct slu_names *n);
 SLU_MUST_USE int slu_names_set_source(struct slu_names *n, uint64_t ordinal,
                                       const char *name, struct slu_err *err);
-/* Borrowed until free; NULL if unknown. */
+/* Returns the name, borrowed until free; NULL if it is unknown. */
 const char *slu_names_source(struct slu_names *n, uint64_t ordinal);
-/* *count: the number of sources. name: the names of the first `most` of them, or of all
- * if there are fewer, in order of their ordinals; borrowed until free. */
+/* Sets *count to the number of sources, and `name` to the names of the first `most` of
+ * them in order of their ordinals; borrowed until free. */
 SLU_MUST_USE int slu_names_sources(struct slu_names *n, const char **name, size_t most,
                                    uint64_t *count, struct slu_err *err);
-/* Calls each for each source, in order of their ordinals, until it returns another
- * value than SLU_OK; it must not call slu_names_*. */
+/* Calls `each` for all sources, in order of their ordinals. The first result other than
+ * SLU_OK ends the calls and is returned. `each` must not call slu_names_*. */
 SLU_MUST_USE int slu_names_each_source(struct slu_names *n,
                                        int (*each)(void *ctx, uint64_t ordinal,
                                                    const char *name,
                                                    struct slu_err *err),
                                        void *ctx, struct slu_err *err);
-/* The domain's number, the same for equal names; valid only in this process. */
+/* Finds the domain's number, or gives it one; valid only in this process. */
 SLU_MUST_USE int slu_names_domain_number(struct slu_names *n, const char *name,
                                          size_t len, uint32_t *number,
                                          struct slu_err *err);
@@ -103,21 +104,21 @@ struct slu_vocab_table {
     uint64_t n;          /* ids 0 … n-1 */
     const uint64_t *off; /* n + 1 offsets in bytes */
     const uint8_t *bytes;
-    const uint8_t
-        *flags; /* n, SLU_VOCAB_*; ids that do not exist have length 0 and HOLE */
-    /* The frame's payload as it was compressed before, for writers; or NULL. */
+    /* SLU_VOCAB_* of each id. An id that does not exist has length 0 and HOLE. */
+    const uint8_t *flags;
+    /* The frame's payload, compressed, for writers; NULL: they compress it. */
     const uint8_t *packed;
     uint64_t packed_byte;
 };
 #define SLU_VOCAB_SPECIAL 1
 #define SLU_VOCAB_HOLE    2
-/* Copies the table. */
+/* Sets the vocabulary to a copy of the table. */
 SLU_MUST_USE int slu_names_set_vocab(struct slu_names *n,
                                      const struct slu_vocab_table *v,
                                      struct slu_err *err);
-/* Borrows its arrays, which must outlive n. */
+/* Sets the vocabulary to the table, whose arrays must outlive n. */
 void slu_names_lend_vocab(struct slu_names *n, const struct slu_vocab_table *v);
-/* NULL if the stream has none. Borrowed until free. */
+/* Returns the vocabulary, borrowed until free; NULL: the stream has none. */
 const struct slu_vocab_table *slu_names_vocab(struct slu_names *n);
 
 /* ---- reading ---- */
@@ -125,8 +126,8 @@ const struct slu_vocab_table *slu_names_vocab(struct slu_names *n);
 struct slu_reader;
 
 struct slu_reader_cfg {
-    const char *const
-        *path;            /* streams, read one after another; "-" is standard input */
+    /* Streams, read one after another; "-" is standard input. */
+    const char *const *path;
     size_t n_path;        /* 0: standard input alone */
     uint64_t max_seq_tok; /* longer sequences are SLU_E_LIMIT; 0: no limit */
 };
@@ -136,63 +137,65 @@ struct slu_reader_cfg {
 SLU_MUST_USE int slu_reader_open(struct slu_reader **r,
                                  const struct slu_reader_cfg *cfg, struct slu_err *err);
 const struct slu_header *slu_reader_header(const struct slu_reader *r);
-/* The table that the reader fills as it goes; owned by the reader. */
+/* Returns the names of the frames read so far; owned by the reader. */
 struct slu_names *slu_reader_names(struct slu_reader *r);
-/* Before the first batch: the reader is to know, at the end, what it has read. */
+/* Prepares for slu_reader_identity. Call it before the first batch. */
 void slu_reader_track(struct slu_reader *r);
-/* After slu_reader_finish, of a reader that was told: a digest of everything that a
- * program can see of the stream: header, vocabulary and sequences in their order, with
- * tokens, segments, and these's names and scores. However frames are cut and stored, it
- * is the same. A stage that reads a stream again knows by it that it is that stream: a
- * sum does not tell of order, nor of domains. */
+/* Computes a digest of everything that a program can see of the stream: header,
+ * vocabulary and sequences in their order, with tokens, segments, names and scores. The
+ * digest does not depend on how frames are cut and stored. A stage that reads a stream
+ * again compares digests, because a sum depends neither on the order nor on domains.
+ * Call it after slu_reader_finish. */
 SLU_MUST_USE int slu_reader_identity(struct slu_reader *r, struct slu_u128 *identity,
                                      struct slu_err *err);
-/* What a token of a long sequence takes, with all that is made of it, and what batches
- * in flight may take together (see slu_pipe_take). Without: the token alone. */
+/* Sets the memory per token of a long sequence, with all data made from it (default:
+ * the token's width), and the memory of all batches in flight (see slu_pipe_take). */
 void slu_reader_expect(struct slu_reader *r, uint64_t tok_byte, uint64_t room_byte);
-/* From here on slu_reader_fetch, which is called by the pipe's produce, asks it for a
- * long sequence's memory before it takes it; NULL: no more. */
+/* From now on slu_reader_fetch, called by the pipe's produce, calls slu_pipe_take
+ * before it reads a long sequence; NULL: no longer. */
 void slu_reader_use_pipe(struct slu_reader *r, struct slu_pipe *p);
-/* Serial. Next batch (one data frame, or the frames of one long sequence), still raw.
- * SLU_EOF at the end of the last stream. */
+/* Reads the next batch, still encoded: one data frame, or the frames of one long
+ * sequence. Serial. SLU_EOF at the end of the last stream. */
 SLU_MUST_USE int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b,
                                   struct slu_err *err);
-/* Any thread; one batch at a time per batch. Fills seq, seg, tok and sum. */
+/* Decodes a fetched batch: fills seq, seg, tok and sum. Any thread, one per batch. */
 SLU_MUST_USE int slu_batch_open(struct slu_reader *r, struct slu_batch *b,
                                 struct slu_err *err);
-/* Serial, in fetch order, once a batch, also for batches whose sequences were edited.
- */
+/* Counts a batch as it was read, even if it was edited since. Serial, in fetch order,
+ * once per batch. */
 void slu_reader_account(struct slu_reader *r, struct slu_batch *b);
 /* fetch + open + account, for serial use. */
 SLU_MUST_USE int slu_reader_next(struct slu_reader *r, struct slu_batch *b,
                                  struct slu_err *err);
-/* After SLU_EOF: what was read agrees with every end frame. *total may be NULL. */
+/* After SLU_EOF: compares the counted batches with every end frame. SLU_E_TRUNCATED,
+ * SLU_E_CHECKSUM, SLU_E_FORMAT (the index). total: NULL, or gets the sum of all. */
 SLU_MUST_USE int slu_reader_finish(struct slu_reader *r, struct slu_sum *total,
                                    struct slu_err *err);
 /* Bytes read so far, for progress. Any thread. */
 uint64_t slu_reader_bytes(const struct slu_reader *r);
 void slu_reader_free(struct slu_reader *r);
 
-/* ---- a reader over something that is no stream ---- */
+/* ---- a reader of files that are not streams ---- */
 
-/* Documents from files of another kind behind the same calls, so that every program
- * reads them (formats/ids/tokens.h). The reader does the sums and numbers the batches.
- */
+/* Reads documents from files of another kind by the same calls, so that every program
+ * accepts them (formats/ids/tokens.h). The reader computes the sums and numbers the
+ * batches. */
 struct slu_input_ops {
-    /* Serial. Fills the empty batch's seq and seg with whole documents, in input order,
-     * and puts into it what open needs; SLU_EOF where there are no more. */
+    /* Fills the empty batch's seq and seg with whole documents, in input order, and
+     * stores in it the data that open needs. Serial. SLU_EOF after the last batch. */
     int (*fetch)(void *input, struct slu_batch *b, struct slu_err *err);
-    /* Any thread. Makes b->tok of what fetch has left; every id is below the header's
-     * vocab_size then. */
+    /* Makes b->tok from the data that fetch stored; every id must be below the header's
+     * vocab_size. Any thread. */
     int (*open)(const void *input, struct slu_batch *b, struct slu_err *err);
-    /* After SLU_EOF. `seen` is what all batches came to: not what fetch has given is an
-     * error. */
+    /* After SLU_EOF: compares `seen`, the sum of all batches, with the documents that
+     * fetch has returned. */
     int (*finish)(void *input, const struct slu_sum *seen, struct slu_err *err);
-    uint64_t (*bytes)(const void *input); /* read so far; any thread */
+    uint64_t (*bytes)(const void *input); /* bytes read so far; any thread */
     void (*free)(void *input);
 };
-/* Takes ownership of input (also when it fails); ops lives longer than the reader;
- * copies h. The caller puts the names of sources into slu_reader_names. */
+/* Makes a reader over `input`, which it then owns, also after a failure. ops must
+ * outlive the reader; h is copied. The caller puts the names of sources into
+ * slu_reader_names. */
 SLU_MUST_USE int slu_reader_over(struct slu_reader **r, const struct slu_input_ops *ops,
                                  void *input, const struct slu_header *h,
                                  struct slu_err *err);
@@ -207,8 +210,8 @@ struct slu_writer_cfg {
     struct slu_names *names; /* borrowed; sources and domains are looked up here */
 };
 
-/* Takes ownership of out (also when it fails); copies h; writes the header and, where
- * names has one, the vocabulary. */
+/* Writes the header and, if cfg->names has one, the vocabulary. Takes ownership of out,
+ * also when it fails; copies h. */
 SLU_MUST_USE int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
                                  const struct slu_header *h,
                                  const struct slu_writer_cfg *cfg, struct slu_err *err);
@@ -216,23 +219,23 @@ SLU_MUST_USE int slu_writer_open(struct slu_writer **writer, struct slu_out *out
  * computes it. */
 SLU_MUST_USE int slu_writer_put(struct slu_writer *w, struct slu_batch *b,
                                 struct slu_err *err);
-/* A document whose length is not known when its first tokens are: begin, parts, end,
- * with nothing else put between them. The bytes written are those of slu_writer_put
- * with all of it. No more than a frame of it is held. seg: source, document, domain and
- * id_len count; `id` has the record's own id, of id_len bytes. n_tok ids of the
- * stream's width. `hash` is slu_hash_tokens of the whole. Only in streams with tokens.
- */
+/* Write a document whose length is not known at its first token: begin, parts, end,
+ * with no other put between them. The stream has the bytes that slu_writer_put of the
+ * whole document would give, but at most a frame of it is in memory. seg: source,
+ * document, domain, score and id_len are used. id: the record's own id, id_len bytes.
+ * tok: n_tok ids of the stream's width. hash: slu_hash_tokens of the whole document.
+ * Only for streams with tokens. */
 SLU_MUST_USE int slu_writer_begin(struct slu_writer *w, const struct slu_seg *seg,
                                   const void *id, struct slu_err *err);
 SLU_MUST_USE int slu_writer_part(struct slu_writer *w, const void *tok, uint64_t n_tok,
                                  struct slu_err *err);
 SLU_MUST_USE int slu_writer_end(struct slu_writer *w, struct slu_u128 hash,
                                 struct slu_err *err);
-/* What has been put so far. */
+/* Returns the sum of all sequences put so far. */
 const struct slu_sum *slu_writer_sum(const struct slu_writer *w);
 /* Ends the stream; frees the handle even when it fails. */
 SLU_MUST_USE int slu_writer_close(struct slu_writer *w, struct slu_err *err);
-/* Frees without an end frame. NULL is legal. */
+/* Frees the handle without writing an end frame. NULL is legal. */
 void slu_writer_abort(struct slu_writer *w);
 
 /* ---- both: reader -> workers -> ordered writer ---- */
@@ -251,8 +254,8 @@ SLU_MUST_USE int slu_stream_run(struct slu_reader *r, const struct slu_stream_op
                                 void *ctx, unsigned n_threads, unsigned n_slots,
                                 struct slu_sum *total, struct slu_err *err);
 
-/* The same with something of the caller's beside each batch: `byte` bytes, zero at
- * first, that stay with the batch's slot. */
+/* As slu_stream_run, with data of the caller beside each of the n_slots batches:
+ * side_byte bytes, zero at first, which stay with the slot. */
 struct slu_side_ops {
     size_t side_byte;
     /* Any thread: edits the batch in place. */
@@ -260,7 +263,7 @@ struct slu_side_ops {
                 struct slu_err *err);
     /* Serial, in order. */
     int (*emit)(void *ctx, struct slu_batch *b, void *side, struct slu_err *err);
-    void (*release)(void *side); /* NULL: it owns nothing */
+    void (*release)(void *side); /* NULL: the data owns nothing */
 };
 SLU_MUST_USE int slu_stream_run_side(struct slu_reader *r,
                                      const struct slu_side_ops *ops, void *ctx,

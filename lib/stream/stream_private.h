@@ -6,25 +6,25 @@
 #include "frame.h"
 #include "stream.h"
 
-/* HEAD's payload (STREAM.md section 3). */
+/* Encode and decode the payload of HEAD (STREAM.md section 3). */
 SLU_MUST_USE int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
                                    struct slu_err *err);
 SLU_MUST_USE int slu_header_decode(struct slu_header *h, const uint8_t *p, size_t n,
                                    struct slu_err *err);
-/* SLU_E_MISMATCH, with the difference, if streams with these headers cannot be joined.
- */
+/* Checks that streams with these headers can be joined. SLU_E_MISMATCH names the
+ * difference. */
 SLU_MUST_USE int slu_header_compatible(const struct slu_header *a,
                                        const struct slu_header *b, struct slu_err *err);
 
-/* vocb's payload (section 4). */
+/* Makes *out the payload of vocb (section 4). */
 SLU_MUST_USE int slu_vocab_encode(const struct slu_vocab_table *v, struct slu_buf *out,
                                   struct slu_err *err);
-/* That payload compressed, as the frame stores it; replaces what is in *out. */
+/* Makes *out that payload compressed, as the frame stores it. */
 #define SLU_VOCAB_LEVEL 3
 SLU_MUST_USE int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
                                 struct slu_err *err);
-/* Copies the vocabulary of the payload p to names. packed: that payload compressed, so
- * that who writes it again need not do that; or NULL. */
+/* Copies the vocabulary of the payload p to names. packed: that payload compressed, for
+ * writers; NULL: they compress it. */
 SLU_MUST_USE int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size,
                                   const uint8_t *p, size_t n, const void *packed,
                                   size_t n_packed, struct slu_err *err);

@@ -1,5 +1,4 @@
-/* stream_reader.h - the reader's inside. Private to lib/stream/stream_read.c and
- * stream_decode.c. */
+/* stream_reader.h - struct slu_reader. Private to lib/stream. */
 #ifndef SLU_STREAM_READER_H
 #define SLU_STREAM_READER_H
 
@@ -9,12 +8,11 @@
 #include "lib/base/xxh3.h"
 #include "stream_private.h"
 
-#define SLU_MAX_NAME                                                                   \
-    65536 /* bytes of a source's or domain's name (STREAM.md section 10) */
+#define SLU_MAX_NAME   65536 /* bytes of a name (STREAM.md section 10) */
 #define SLU_ENDS_BYTES 128
-#define SLU_LONG_SEQS  16 /* a batch of no more sequences asks for room */
+#define SLU_LONG_SEQS  16 /* a batch of at most so many calls slu_reader_take */
 
-/* Where in a member the reader is. */
+/* The reader's position in a member. */
 enum slu_reader_state { BETWEEN, BODY, ENDED, INDEXED };
 
 /* One of the concatenated streams. */
@@ -22,17 +20,18 @@ struct slu_member {
     const char *name; /* of its file, borrowed from the reader */
     struct slu_sum seen, promised;
     uint64_t n_frame, promised_frames;
-    uint64_t tok_rows,
-        promised_tok_rows; /* a hash of the frames' token counts, in order */
+    /* Hashes of the frames' token counts, in order. */
+    uint64_t tok_rows, promised_tok_rows;
     bool ended;
-    struct slu_map source; /* ordinals that had to move: here -> in this process */
-    uint32_t *domain;      /* number here -> number in names */
+    struct slu_map source; /* ordinals that moved: in the stream -> in this process */
+    uint32_t *domain;      /* number in the stream -> number in names */
     size_t n_domain, cap_domain;
 };
 
 struct slu_reader {
-    const struct slu_input_ops *ops; /* NULL: streams; else what follows is unused but
-                                        for header, names and n_batch */
+    /* NULL: streams. Otherwise the fields from path on are unused, except header, names
+     * and n_batch. */
+    const struct slu_input_ops *ops;
     void *input;
     struct slu_sum over_seen;
     struct slu_pipe *pipe;        /* slu_reader_use_pipe */
@@ -45,7 +44,7 @@ struct slu_reader {
     const char *name; /* of the current file, for messages */
     int fd;
     uint64_t max_seq_tok;
-    _Atomic uint64_t n_byte; /* read so far, all files; any thread may look */
+    _Atomic uint64_t n_byte; /* read so far of all files; any thread may load it */
 
     struct slu_header header; /* of the first member */
     bool have_header;
@@ -55,18 +54,16 @@ struct slu_reader {
     uint64_t members_in_path;
     uint64_t number, off_byte; /* of the next frame in the member */
     uint64_t n_seq_begun, first_index, n_batch;
-    bool continues; /* the last data frame's last sequence goes on */
+    bool continues; /* the last data frame's last sequence has more frames */
     XXH3_state_t index_want, index_got;
-    struct slu_frame
-        meta; /* the frame at hand; its buffers serve those that are not data */
+    struct slu_frame meta; /* the current frame; its buffers are not for data frames */
     struct slu_frame peek;
     bool peeked;
 
-    pthread_mutex_t mu; /* guards what is below: written by fetch, read by open */
+    pthread_mutex_t mu; /* guards the fields below: fetch writes, open reads them */
     struct slu_member *member;
     size_t n_member, cap_member;
-    struct slu_moved { /* a source whose ordinal another source of the same number had
-                        */
+    struct slu_moved { /* a source whose ordinal another source had already */
         uint64_t was, is;
         char *name;
     } * moved;
@@ -81,14 +78,14 @@ SLU_MUST_USE int slu_reader_add_domain(struct slu_reader *r, uint64_t number,
                                        const char *name, size_t len,
                                        struct slu_err *err);
 
-/* For slu_reader_identity: of a batch that was opened, and where it is booked. */
+/* For slu_reader_identity: compute an opened batch's digests; add them, in order. */
 void slu_identity_open(struct slu_reader *r, struct slu_batch *b);
 void slu_identity_account(struct slu_reader *r, const struct slu_batch *b);
 
-/* Asks the pipe for n_tok tokens' memory. */
+/* Reserves the memory of n_tok tokens with the pipe, if there is one. */
 void slu_reader_take(struct slu_reader *r, uint64_t n_tok);
 
-/* slu_reader's calls where ops is not NULL (stream_over.c). */
+/* slu_reader_fetch and slu_batch_open if ops is not NULL (stream_over.c). */
 SLU_MUST_USE int slu_over_fetch(struct slu_reader *r, struct slu_batch *b,
                                 struct slu_err *err);
 SLU_MUST_USE int slu_over_open(struct slu_reader *r, struct slu_batch *b,

@@ -13,12 +13,13 @@
 #include "lib/base/hash.h"
 
 struct slu_stream_tail {
-    struct slu_u128 checksum; /* of the sequences, as the end frame says */
+    struct slu_u128 checksum; /* of the sequences, from the end frame */
     struct slu_u128 digest;   /* XXH3-128 of all frames' headers */
 };
 
-/* fd is a regular file of n_byte bytes. SLU_EOF if it is not one complete member: it is
- * truncated, has several members, or is no stream. SLU_E_IO. */
+/* Reads the end of fd, a regular file of n_byte bytes. SLU_EOF if it is not one
+ * complete member: it is truncated, has several members, or is not a stream. SLU_E_IO.
+ */
 SLU_MUST_USE int slu_stream_tail_read(struct slu_stream_tail *t, int fd,
                                       uint64_t n_byte, struct slu_err *err);
 

@@ -1,12 +1,12 @@
-/* token_hash.h - slu_hash_tokens() of ids that come in parts and whose number only
- * their end tells.
+/* token_hash.h - slu_hash_tokens() of ids that come in parts and whose number is known
+ * only at the end.
  *
- * The number is the first 8 bytes of what XXH3-128 hashes (xxHash specification 0.2.0).
+ * The number is the first 8 bytes that XXH3-128 hashes (xxHash specification 0.2.0).
  * XXH3 has eight accumulators. Those 8 bytes reach only the first two of them, by
- * additions, and each block of 1 KiB adds to an accumulator what depends on the data
- * alone, then scrambles it by itself. So the other six accumulators are computed as the
- * ids come, and of the first two what each block adds: 16 bytes a KiB, which are run
- * through when the number is known. They wait in a spool.
+ * additions. Each block of 1 KiB adds to an accumulator a value that depends on the
+ * data alone, then scrambles it by itself. So the other six accumulators are computed
+ * as the ids come. For the first two, the values that blocks add wait in a spool, 16
+ * bytes per KiB, and are added when the number is known.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -21,11 +21,11 @@ struct slu_token_hash;
  * slu_token_hash_free. */
 SLU_MUST_USE int slu_token_hash_new(struct slu_token_hash **h, uint64_t budget_byte,
                                     const char *tmpdir, struct slu_err *err);
-/* The next n_tok ids of tok_bytes (2 or 4) bytes each. */
+/* Adds n_tok ids of tok_bytes (2 or 4) bytes each. */
 SLU_MUST_USE int slu_token_hash_add(struct slu_token_hash *h, const void *tok,
                                     size_t n_tok, unsigned tok_bytes,
                                     struct slu_err *err);
-/* The hash of all ids. Nothing can be added afterwards. */
+/* Computes the hash of all ids. Nothing can be added afterwards. */
 SLU_MUST_USE int slu_token_hash_end(struct slu_token_hash *h, struct slu_u128 *hash,
                                     struct slu_err *err);
 /* Bytes written to a temporary file so far. */

@@ -1,30 +1,31 @@
-/* pack_flow.h - packing as a flow (lib/flow/flow.h): in one process, past memory, or in
- * parts, each in a process of its own, on any machine that sees the same work folder,
- * and no process holds everything.
+/* pack_flow.h - packing as a flow (lib/flow/flow.h): in one process with data beyond
+ * memory, or in parts, each in a process of its own, on any machine that sees the same
+ * work folder.
  *
- *   count    part I of N reads its stream: of each domain, in the order in which they
- *            first appear, the histogram of what waits
- *   plan     one job: histograms are added up in the order of the parts, one plan is
- *            made a domain (planfile.h), and each part is told with which rank of each
- *            length its items begin
- *   scatter  part I reads its stream again: what waits, cut to pieces, goes under the
- *            key of its bin and its place there to one of R ranges of bins
+ *   count    part I of N reads its stream and counts the waiting items: for each
+ *            domain, in order of first appearance, a histogram of lengths
+ *   plan     one job adds up the histograms in the order of the parts, makes one plan
+ *            per domain (planfile.h), and tells each part the rank at which its items
+ *            of each length begin
+ *   scatter  part I reads its stream again, cuts waiting items into pieces, and puts
+ *            each piece, under the key of its bin and its place there, into one of R
+ *            ranges of bins
  *   gather   range J of R: the bins [n_bin J / R, n_bin (J + 1) / R)
  *
- * What passes, of parts 0 … N-1, and then the bins of ranges 0 … R-1 are what packing.h
- * gives for the parts' streams as one: a rank counts the items of a length in the order
- * of their arrival, and that is the order of the parts.
+ * The sequences that pass, of parts 0 … N-1, and then the bins of ranges 0 … R-1 are
+ * equal to the result of packing.h for the parts' streams read as one: a rank numbers
+ * the items of a length in the order of their arrival, which is the order of the parts.
  *
- * In one process count holds what waits in memory (packing.h) as long as it fits; the
- * bins are made there then. Past that it goes to a table as it comes, scatter takes it
- * from there instead of reading again, and slots and plans stay where they are.
+ * In one process, count keeps waiting items in memory (packing.h) as long as they fit;
+ * plan then writes the bins. Otherwise count writes items to a table as they come,
+ * scatter reads that table instead of the stream, and slots and plans stay in memory.
  *
- * Sizes: what count leaves is in proportion to the lengths that differ, the plan to all
- * of that and the groups, what scatter leaves to what waits in its part. Scatter and
- * gather hold the plan and sort within their share; reading and writing is linear in
- * all of them.
+ * Sizes: count's files grow with the number of distinct lengths, the plan with all of
+ * these and the groups, scatter's files with the items that wait in its part. Scatter
+ * and gather hold the plan and sort within their share of memory. Reading and writing
+ * is linear in all of these sizes.
  *
- * Thread safety: one thread at a time on a handle, but what packing.h allows.
+ * Thread safety: one thread at a time on a handle, except as packing.h allows.
  */
 #ifndef SLU_PACK_FLOW_H
 #define SLU_PACK_FLOW_H
@@ -36,21 +37,21 @@ extern const struct slu_flow_spec slu_pack_flow_spec;
 
 /* The flow's ctx. */
 struct slu_pack_flow {
-    struct slu_packing_cfg cfg; /* from slu_flow_cfg.begin on */
-    const char *too_long;       /* what --long says */
-    void *ctx;                  /* of the three */
-    /* Opens the stream that the stages at hand write, before read and write; the caller
-     * ends it. */
+    struct slu_packing_cfg cfg; /* set from slu_flow_cfg.begin on */
+    const char *too_long;       /* the value of --long */
+    void *ctx;                  /* argument of open, read and write */
+    /* Opens the output stream of the current stages, before read and write are called;
+     * the caller ends the stream. */
     int (*open)(void *ctx, struct slu_err *err);
-    /* Reads the stream by slu_flow_read: what passes is written, what waits goes to
-     * slu_packing_add. */
+    /* Reads the stream by slu_flow_read: writes sequences that pass, and gives waiting
+     * ones to slu_packing_add. */
     int (*read)(void *ctx, struct slu_flow *f, struct slu_err *err);
-    /* Writes all bins, of slu_packing_take. */
+    /* Writes all bins that slu_packing_take gives. */
     int (*write)(void *ctx, struct slu_err *err);
 
     struct slu_packing *packing; /* made by the stage; caller frees */
-    struct slu_count work;       /* what went to the work folder, or came from it */
-    struct slu_flow *flow;       /* private: the stage that runs */
+    struct slu_count work;       /* items written to the work folder, or read from it */
+    struct slu_flow *flow;       /* private: the running stage */
 };
 
 #endif

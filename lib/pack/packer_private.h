@@ -1,23 +1,24 @@
-/* packer_private.h - what the solvers of packer.h share: growing a plan.
+/* packer_private.h - functions by which the solvers of packer.h build a plan.
  *
- * A solver goes through the histogram from the longest length to the shortest: start,
- * then for each length begin_length and as many takes as place all its items.
+ * A solver goes through the histogram from the longest length to the shortest:
+ * slu_pack_start, then for each length slu_pack_begin_length and as many slu_pack_take
+ * as place all its items.
  */
 #ifndef SLU_PACKER_PRIVATE_H
 #define SLU_PACKER_PRIVATE_H
 
 #include "lib/pack/packer.h"
 
-/* An empty plan for the histogram, its sums filled in. SLU_E_USAGE where a row or cfg
- * is out of range, SLU_E_LIMIT where the tokens outgrow 64 bits. */
+/* Makes an empty plan for the histogram, with its sums filled in. SLU_E_USAGE if a row
+ * or cfg is out of range, SLU_E_LIMIT if the tokens exceed 64 bits. */
 SLU_MUST_USE int slu_pack_start(struct slu_pack_plan **plan,
                                 const struct slu_length_count *hist, size_t n,
                                 const struct slu_pack_cfg *cfg, struct slu_err *err);
-/* The next length, shorter than the last; there are as many as rows. */
+/* Begins the next length, shorter than the last; call it once per row. */
 void slu_pack_begin_length(struct slu_pack_plan *plan, uint64_t len_tok);
-/* A new group: `count` bins of `parent`, or new ones of `capacity` ids, take `repeat`
- * items each; *rank moves on. All must fit. Only `taken` of the parent changes. Its
- * number is plan->n_group - 1. SLU_E_LIMIT past cfg->max_groups. */
+/* Adds a group, number plan->n_group - 1: `count` bins of `parent`, or new ones of
+ * `capacity` ids, take `repeat` items each. Advances *rank. All items must fit. Of the
+ * parent only `taken` changes. SLU_E_LIMIT beyond cfg->max_groups. */
 SLU_MUST_USE int slu_pack_take(struct slu_pack_plan *plan,
                                const struct slu_pack_cfg *cfg, uint32_t parent,
                                uint64_t capacity, uint64_t len_tok, uint64_t repeat,
@@ -34,7 +35,7 @@ static inline uint64_t slu_pack_free_bins(const struct slu_pack_group *g)
     return g->count - g->taken;
 }
 
-/* Items that a bin may take at most. */
+/* Returns the most items that a bin may take. */
 static inline uint64_t slu_pack_most(const struct slu_pack_cfg *cfg)
 {
     return cfg->max_items ? cfg->max_items : UINT64_MAX;

@@ -1,24 +1,24 @@
-/* packing_cuda.h - items that wait in memory, sorted, placed and gathered on a device.
- * Private to packing*.c.
+/* packing_cuda.h - sorts, places and gathers the items in memory on a device. Private
+ * to packing*.c.
  *
  *     open, sort, place, get … get, close
  *
- * (Concatenated items: open, get … get, close.) Each answers 0 or a code for
- * slu_device_fault; behind a fault only close may follow, and the host arrays are as
- * they were but for what place brings back, so the CPU can take over:
+ * (Items of methods that cut: open, get … get, close.) Each function returns 0 or a
+ * code for slu_device_fault. After an error only close may follow. The host arrays are
+ * unchanged, except what place brings back, so the CPU can take over:
  *
- *   sort, place  a fault before or in place: the CPU sorts and places all
- *   get          a fault: order is not on the host and is not needed any more; the CPU
- *                gathers from the first id that was not got (run_item and run_dst are
- *                on the host since place)
+ *   sort, place  error: the CPU sorts and places all items
+ *   get          error: the CPU gathers from the first id that was not got (run_item
+ *                and run_dst are on the host since place; order is not, nor is it
+ *                needed)
  *
- * On the device at once: 28 bytes an item and, while it sorts, CUB's 12 more; the pool;
- * two windows, which are page-locked on the host too. What does not fit is a fault as
- * any other. The windows are the caller's to reckon with: 2 * window_tok * tok_bytes
- * bytes of host memory.
+ * Device memory at once: 28 bytes per item and, while it sorts, CUB's 12 more; the
+ * pool; two windows. Lack of device memory is an error like any other. The windows also
+ * take page-locked host memory, which the caller must count: 2 * window_tok * tok_bytes
+ * bytes.
  *
- * Two streams: while a window is copied to the host on one, the next is gathered on
- * the other.
+ * Two streams: while a window is copied to the host on one, the next window is gathered
+ * on the other.
  *
  * Thread safety: one thread at a time on a struct, not always the same one.
  */
@@ -34,7 +34,7 @@
 struct slu_pack_cuda {
     int ordinal;
     const struct slu_pack_arrays *a; /* host, borrowed until close */
-    struct {                         /* the arrays there */
+    struct {                         /* the arrays on the device */
         uint32_t *len, *order, *run_item;
         uint64_t *src, *run_dst;
         void *pool;
@@ -44,7 +44,7 @@ struct slu_pack_cuda {
     void *compute, *copy; /* streams */
     struct slu_pack_window {
         void *host, *dev;
-        void *work;      /* of the gather */
+        void *work;      /* the gather's workspace */
         void *gathered;  /* event: dev is filled */
         void *copied;    /* event: host is filled */
         uint64_t at_tok; /* first id */
@@ -52,19 +52,20 @@ struct slu_pack_cuda {
     } window[2];
     size_t window_tok;
     size_t work_byte;
-    uint64_t next_tok; /* first id that no window has yet */
-    uint64_t got_tok;  /* first id that the caller has not got */
+    uint64_t next_tok; /* first id that is in no window yet */
+    uint64_t got_tok;  /* first id that the caller has not got yet */
 };
 
-/* Takes device `ordinal` (slu_device_take said so) and its memory; *c need not be
- * initialised, and is close's even after a fault. window_tok: ids a window, > 0. */
+/* Reserves memory on device `ordinal`, which slu_device_take chose. *c need not be
+ * initialised; call close even after an error. window_tok: ids per window, > 0. */
 int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
                        const struct slu_pack_arrays *a, size_t window_tok);
-/* Copies lengths and pool there, and sorts. */
+/* Copies the pool and the plan to the device, and sorts. */
 int slu_pack_cuda_sort(struct slu_pack_cuda *c);
-/* Places, and brings a->run_item and a->run_dst back. */
+/* Places all items, and copies a->run_item and a->run_dst back. */
 int slu_pack_cuda_place(struct slu_pack_cuda *c);
-/* The next n_tok ids of the packed data; no more than there are. */
+/* Copies the next n_tok ids of the packed data to out; n_tok is at most what remains.
+ */
 int slu_pack_cuda_get(struct slu_pack_cuda *c, void *out, size_t n_tok);
 void slu_pack_cuda_close(struct slu_pack_cuda *c);
 

@@ -1,17 +1,17 @@
-/* mix.h - how much of each source goes into a mix, and which sequences those are.
+/* mix.h - the amount of each source in a mix, and the sequences taken.
  *
- * A source is a domain or an input. A mix gives each a share of the tokens by
+ * A source is a domain or an input. A mix gives each source a share of the tokens by
  * weights; a schedule is several mixes one after another (periods). Amounts are exact:
- * source s gets floor(n_p w_s / W) tokens in period p of n_p tokens, whole sequences of
- * them, short of it by less than one sequence over all periods.
+ * source s gets floor(n_p w_s / W) tokens in period p of n_p tokens, as whole
+ * sequences, so over all periods it is short by less than one sequence.
  *
  * Think of the sequences of a source as a line: all of them in the order of a keyed
  * hash of (seed, segments), then all of them once more in another order, and so on.
- * That is epoch 0, 1, … Periods take from it one after another, so nothing is taken
- * twice before all has been taken once, in a period or before it. Where on the line
- * periods end is found by select.h, without sorting it; the place of a sequence in the
- * output has nothing to do with its place on the line. Sequences of equal segments
- * share one, and there the order of the input decides.
+ * These are epochs 0, 1, … Periods take from the line one after another, so no sequence
+ * is taken twice before all have been taken once, in the same period or an earlier one.
+ * select.h finds where on the line each period ends, without sorting. A sequence's
+ * place in the output does not depend on its place on the line. Sequences of equal
+ * segments share a place on the line; among these the order of the input decides.
  *
  * Thread safety: one thread at a time on a handle; the rest are pure functions.
  */
@@ -29,33 +29,33 @@ SLU_BEGIN_DECLS
 
 #define SLU_MIX_SOURCES SLU_SELECT_GROUPS
 #define SLU_MIX_PERIODS 16
-#define SLU_MIX_ONE     1000000 /* of weights and epochs, which have six decimals */
+#define SLU_MIX_ONE     1000000 /* unit of weights and epochs: six decimals */
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 enum slu_mix_length { SLU_MIX_ALL, SLU_MIX_SHARES, SLU_MIX_TOKENS };
 
 struct slu_mix {
     unsigned n_source, n_period;
     struct slu_mix_source {
-        char *name;                       /* owned; "": what has no domain */
+        char *name;                       /* owned; "": sequences without a domain */
         uint64_t weight[SLU_MIX_PERIODS]; /* in units of 1 / SLU_MIX_ONE */
-        uint64_t max_epochs;              /* the same; 0: the mix's */
-    } * source;                           /* owned */
-    /* What `length` is: parts of all tokens, or tokens; the last may be 0 with
-     * SLU_MIX_TOKENS: what is left of the tokens asked for. */
+        uint64_t max_epochs; /* in units of 1 / SLU_MIX_ONE; 0: the mix's */
+    } * source;              /* owned */
+    /* Unit of `length`: SHARES: percent of all tokens, in 1 / SLU_MIX_ONE; TOKENS:
+     * tokens, and 0 in the last period for the rest of max_tok. */
     enum slu_mix_length kind;
     uint64_t length[SLU_MIX_PERIODS];
-    uint64_t max_epochs; /* 0: not given */
+    uint64_t max_epochs; /* default of the sources; 0: not given */
 };
 
-/* "web=0.7,code=0.3": weights, in any unit; an empty name is what has no domain.
- * As a schedule, periods with ";" between, each with its length behind ":": "80%",
- * tokens ("20G"), or steps of batch_tok tokens ("1000steps"); the last may lack it.
- * SLU_E_USAGE. *b is released by the caller, also after a fault. */
+/* Parses weights, in any unit: "web=0.7,code=0.3"; an empty name stands for sequences
+ * without a domain. schedule: parses periods, separated by ";", each followed by ":"
+ * and its length: "80%", tokens ("20G"), or steps of batch_tok tokens ("1000steps");
+ * the last period may lack it. SLU_E_USAGE. Caller releases *b, also after an error. */
 SLU_MUST_USE int slu_mix_parse(struct slu_mix *b, const char *text, bool schedule,
                                uint64_t batch_tok, struct slu_err *err);
-/* "4", or "web=1,code=2.5", or both: how often a source is gone through at most. */
+/* Parses the most epochs of the sources: "4", or "web=1,code=2.5", or both. */
 SLU_MUST_USE int slu_mix_parse_epochs(struct slu_mix *b, const char *text,
                                       struct slu_err *err);
 void slu_mix_release(struct slu_mix *b);
@@ -63,29 +63,29 @@ void slu_mix_release(struct slu_mix *b);
 /* ---- how much ---- */
 
 struct slu_mix_plan {
-    uint64_t tok;                                      /* of the output, at most */
+    uint64_t tok;                                      /* upper bound for the output */
     uint64_t target[SLU_MIX_SOURCES][SLU_MIX_PERIODS]; /* tokens */
     uint64_t max_epochs[SLU_MIX_SOURCES];              /* in 1 / SLU_MIX_ONE */
 };
 
-/* max_tok UINT64_MAX: as many as the scarcest source allows. SLU_E_MISMATCH where a
- * source that has a weight has nothing, or would have to be gone through more often
- * than it may; says what would do. */
+/* Computes the targets. n_tok: tokens by source. max_tok UINT64_MAX: as many as the
+ * scarcest source allows. SLU_E_MISMATCH if a source with a weight is empty or would
+ * need more epochs than allowed; the message says what would do. */
 SLU_MUST_USE int slu_mix_plan(const struct slu_mix *b, const uint64_t *n_tok,
                               uint64_t max_tok, struct slu_mix_plan *plan,
                               struct slu_err *err);
 
 /* ---- whose ---- */
 
-/* From domains' or inputs' numbers to sources. */
+/* Maps numbers of domains, inputs or files to sources. */
 struct slu_mix_by {
     enum { SLU_BY_DOMAIN, SLU_BY_INPUT, SLU_BY_FILE } by; /* FILE: seg[0].source */
-    const int *source; /* borrowed: number -> source, -1: none of them */
+    const int *source; /* borrowed: number -> source; -1: no source */
     size_t n;
-    int none; /* of what has no domain */
+    int none; /* source of sequences without a domain, or -1 */
 };
-/* The source of a sequence, or -1. A packed one is of the domain that most of its
- * tokens have (of the first 64 that occur; the first of equals). */
+/* Returns the source of a sequence, or -1. A packed sequence belongs to the domain of
+ * most of its tokens (among the first 64 domains that occur; ties: the first). */
 int slu_mix_source_of(const struct slu_mix_by *by, const struct slu_batch *b,
                       const struct slu_seq *q);
 
@@ -96,24 +96,25 @@ struct slu_mixer;
 SLU_MUST_USE int slu_mixer_new(struct slu_mixer **x, const struct slu_mix *b,
                                uint64_t budget_byte, const char *tmpdir,
                                struct slu_err *err);
-/* A sequence of a source, by its keyed hash. */
+/* Adds a sequence of a source, by its keyed hash. */
 SLU_MUST_USE int slu_mixer_add(struct slu_mixer *x, unsigned source,
                                struct slu_u128 hash, struct slu_count n,
                                struct slu_err *err);
-/* No more of them. */
+/* Ends the additions and plans. Errors: those of slu_mix_plan. */
 SLU_MUST_USE int slu_mixer_plan(struct slu_mixer *x, uint64_t max_tok,
                                 struct slu_err *err);
-/* After it, for each sequence once, for epoch 0, 1, … below slu_mixer_epochs: the
- * period that takes it in that epoch, or -1. */
+/* After the plan, call slu_mixer_take for each sequence once, in the order of addition,
+ * for epochs 0, 1, … below slu_mixer_epochs. It returns the period that takes the
+ * sequence in that epoch, or -1. */
 uint64_t slu_mixer_epochs(const struct slu_mixer *x, unsigned source);
 int slu_mixer_take(struct slu_mixer *x, unsigned source, struct slu_u128 hash,
                    struct slu_count n, uint64_t epoch);
 
-/* What came of it. */
+/* The result for a source. */
 struct slu_mix_gave {
     struct slu_count available;
     struct slu_count taken[SLU_MIX_PERIODS]; /* repeats included */
-    uint64_t sequences_used;                 /* at least once */
+    uint64_t sequences_used;                 /* sequences taken at least once */
 };
 const struct slu_mix_gave *slu_mixer_gave(const struct slu_mixer *x, unsigned source);
 const struct slu_mix_plan *slu_mixer_planned(const struct slu_mixer *x);
@@ -124,19 +125,19 @@ void slu_mixer_free(struct slu_mixer *x);
 
 /* ---- in parts ---- */
 
-/* What is known after slu_mixer_plan, as numbers, and a handle made of them, which
- * takes and gave nothing yet. Equal hashes are taken in the order of the input, so each
- * part's handle is that which was passed over what the parts before it have. */
+/* Saves the state after slu_mixer_plan as numbers, and makes a handle of these that has
+ * taken nothing yet. Equal hashes are taken in the order of the input, so each part's
+ * handle is one that has passed over all sequences of earlier parts. */
 size_t slu_mixer_words(const struct slu_mix *b);
 void slu_mixer_save(const struct slu_mixer *x, uint64_t *w);
 SLU_MUST_USE int slu_mixer_load(struct slu_mixer **x, const struct slu_mix *b,
                                 const uint64_t *w, struct slu_err *err);
-/* As slu_mixer_take in all epochs, but that nothing is booked. */
+/* Passes over a sequence: as slu_mixer_take in all epochs, without counting. */
 void slu_mixer_pass(struct slu_mixer *x, unsigned source, struct slu_u128 hash,
                     uint64_t n_tok);
-/* For who adds up what parts gave. */
+/* Returns mutable counts, for summing the parts' results. */
 struct slu_mix_gave *slu_mixer_books(struct slu_mixer *x, unsigned source);
-/* Whether any period wants some of a source. */
+/* Whether a source has a weight in any period. */
 bool slu_mix_weighs(const struct slu_mix *b, unsigned source);
 
 SLU_END_DECLS

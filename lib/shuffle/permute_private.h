@@ -1,5 +1,5 @@
-/* permute_private.h - what permute.c (keys, one pass) and permute_wait.c (orders that
- * need to know everything first) share. Private to them.
+/* permute_private.h - shared by permute.c (keys, one pass), permute_wait.c (orders that
+ * need all sequences first) and shuffle_flow.c. Private to these.
  */
 #ifndef SLU_PERMUTE_PRIVATE_H
 #define SLU_PERMUTE_PRIVATE_H
@@ -14,41 +14,43 @@
 struct slu_permute {
     struct slu_permute_cfg cfg;
     char *tmpdir;
-    struct slu_sorter *sorter; /* NULL while all wait */
+    struct slu_sorter *sorter; /* NULL while all sequences wait */
     struct slu_seqrec rec;
     struct slu_permute_result result;
-    struct slu_buf fetched; /* of slu_permute_next */
+    struct slu_buf fetched; /* records for slu_permute_next */
     uint64_t out_tok;       /* fetched so far */
     uint64_t borrowed_byte; /* slu_permute_borrowed */
     bool stopped;           /* max_tokens was reached */
-    bool lends;             /* records are not copied where the sorter can hold them */
-    double dense;           /* see note_dense */
+    bool lends;             /* records are not copied if the sorter can hold them */
+    double dense;           /* see note_dense in permute.c */
 
     /* SLU_ORDER_KEEP: */
     uint64_t ordinal; /* of the next sequence */
-    uint64_t room;    /* tokens that still fit; */
-    bool full;        /* the one that did not was met */
+    uint64_t room;    /* tokens that still fit */
+    bool full;        /* a sequence did not fit */
 
-    /* by_bucket and max_tokens: which of them are within, bucket or not. */
+    /* by_bucket with max_tokens: finds which sequences are within. */
     struct slu_select *select;
     struct slu_cut cut;
 
-    /* Where all sequences must be known before the first has its place: */
+    /* For orders that need all sequences before the first is placed: */
     struct slu_mixer *mixer;
-    struct slu_cut *band_end; /* n_band - 1 of them, */
-    struct slu_cut fits;      /* and what max_tokens lets in */
-    struct slu_spool *wait;   /* of sequences that cannot be read again */
-    uint64_t wait_byte, max_rec, waited_byte; /* in all, of one, of the file */
-    struct slu_count *period;                 /* n_bucket (at least 1) x periods */
-    bool second;                              /* pass */
+    struct slu_cut *band_end; /* n_band ends */
+    struct slu_cut fits;      /* the end by max_tokens */
+    struct slu_spool *wait;   /* sequences of an input that cannot be read again */
+    /* of all waiting records; of the largest; of files */
+    uint64_t wait_byte, max_rec, waited_byte;
+    struct slu_count *period; /* max(n_bucket, 1) x periods */
+    bool second;              /* in pass 2 */
 
-    /* In parts (shuffle_flow.c): what is taken is known before, so there is one pass,
-     * the second; or pass 1 alone, whose rows go elsewhere. */
+    /* In parts (shuffle_flow.c): if planned, what is taken is known before, and there
+     * is only pass 2; if row is set, there is only pass 1, and its rows go to row. */
     bool planned;
     int (*row)(void *ctx, unsigned source, struct slu_u128 line, struct slu_count n,
                struct slu_err *err);
     void *row_ctx;
-    /* And who is told of what goes to the sorter, the hash of its tokens with it. */
+    /* Called for each sequence that goes to the sorter, with the hash of its tokens; or
+     * NULL. */
     void (*put)(void *ctx, unsigned bucket, struct slu_u128 key, struct slu_count n,
                 struct slu_u128 hash);
     void *put_ctx;
@@ -56,9 +58,9 @@ struct slu_permute {
     /* While reading: */
     const struct slu_header *header;
     struct slu_sidecar verdicts;
-    struct slu_sidecar records; /* of a batch, as the sorter takes them; */
-    uint64_t packed_byte;       /* those that are no larger, */
-    uint64_t packed_most;       /* and no more of them than about so many bytes */
+    struct slu_sidecar records; /* a batch's records, as the sorter takes them */
+    uint64_t packed_byte;       /* only smaller sequences are packed early */
+    uint64_t packed_most;       /* about the most bytes packed early per batch */
     void (*progress)(void *ctx, uint64_t n_tok);
     void *progress_ctx;
     uint64_t n_tok;
@@ -66,17 +68,18 @@ struct slu_permute {
 
 enum slu_verdict { TAKE, NOT_SAMPLED, NO_BUCKET, NO_SOURCE };
 
-/* What a worker finds out about a sequence. */
+/* A worker's findings on a sequence. */
 struct slu_judged {
-    struct slu_u128 key; /* TAKE: its place in the order; else: the tokens' hash */
+    struct slu_u128 key; /* TAKE: place in the order; otherwise: the tokens' hash */
     uint32_t verdict;
     uint16_t bucket;
-    bool packed; /* its record is among those that the worker made */
+    bool packed; /* the worker made its record */
 };
-/* And where all wait, or somebody is told, in a second array behind the first. */
+/* More findings, in a second array after the first, for waiting sequences or if put is
+ * set. */
 struct slu_mark {
     struct slu_u128 hash; /* of its tokens */
-    struct slu_u128 line; /* its place on the line of its source */
+    struct slu_u128 line; /* place on the line of its source */
     int source;
 };
 
@@ -101,27 +104,27 @@ static inline struct slu_mark *slu_permute_marks(struct slu_judged *j, size_t n)
 
 struct slu_u128 slu_permute_hash(const char what[8], uint64_t seed, uint64_t repeat,
                                  const struct slu_seg *seg, uint64_t n_seg);
-/* Keys in the order of scores, ties by key. */
+/* Returns a key in the order of scores, ties by key. */
 struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
                                       bool descending);
-/* Puts sequence q of b, for the time of number `repeat`, into the sorter. m: its mark,
- * where it has one. */
+/* Puts sequence q of b into the sorter, for its repeat number `repeat`. m: its mark, or
+ * NULL. */
 SLU_MUST_USE int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
                                  const struct slu_seq *q, const struct slu_judged *j,
                                  const struct slu_mark *m, uint64_t repeat,
                                  unsigned period, struct slu_err *err);
-/* The marks of a batch, and pass 1's and pass 2's parts for one sequence. */
+/* Do pass 1's and pass 2's work for one sequence. */
 SLU_MUST_USE int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
                                    const struct slu_seq *q, const struct slu_mark *m,
                                    struct slu_err *err);
 SLU_MUST_USE int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
                                    const struct slu_seq *q, const struct slu_judged *j,
                                    const struct slu_mark *m, struct slu_err *err);
-/* After pass 1: plans, and goes through everything again with `emit`. */
+/* After pass 1: plans, and reads all sequences again for pass 2. */
 SLU_MUST_USE int slu_permute_again(struct slu_permute *p,
                                    const struct slu_stream_ops *ops, unsigned n_slots,
                                    const struct slu_sum *total, struct slu_err *err);
-/* Instead of pass 1, with p->planned. */
+/* Replaces pass 1 if p->planned is set. */
 SLU_MUST_USE int slu_permute_begin_planned(struct slu_permute *p, struct slu_err *err);
 void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q, struct slu_judged *j,

@@ -1,14 +1,15 @@
-/* select.h - where a cut by tokens falls among keys in any order.
+/* select.h - finds the key at which a given number of tokens is reached, in the order
+ * of keys, without sorting.
  *
- * Of a group of (key, tokens) rows, sorted by key, a cut is how far one comes with so
- * many tokens: all rows below its key are within, and of those whose key is equal as
- * many as fit in what is left. It is found without sorting, digit by digit (a radix
- * selection with weights): the sums of tokens by the keys' leading bits say in which
- * cell the cut lies; the rows of that cell alone are looked at again. So a billion rows
- * cost two passes over 24 bytes each, in a spool (spool.h), and a few MiB.
+ * For a group of (key, tokens) rows, in the order of keys, a cut says how far a number
+ * of tokens reaches: all rows below its key are within, and of the rows with an equal
+ * key as many as fit in the rest. The search goes digit by digit (a radix selection
+ * with weights): the sums of tokens by the keys' leading bits tell the cell that holds
+ * the cut, and only rows of that cell are read again. So a billion rows take two passes
+ * over 24 bytes each, in a spool (spool.h), and a few MiB.
  *
- * A group may be gone through several times, in another order each time: the key in
- * round r > 0 is a hash of the key and r.
+ * A group may be taken in several rounds, each in another order: the key in round r > 0
+ * is a hash of the key and r.
  *
  * Thread safety: one thread at a time on a handle; slu_select_turn is pure.
  */
@@ -29,20 +30,21 @@ struct slu_select;
 
 struct slu_cut {
     unsigned group;      /* in: below SLU_SELECT_GROUPS */
-    uint64_t round;      /* in: whose keys */
-    uint64_t tok;        /* in: how far to go */
-    struct slu_u128 key; /* out: rows below it are within; */
-    uint64_t left;       /* and so many tokens of those that are equal to it; */
-    bool all;            /* or all rows are, and the two say nothing */
+    uint64_t round;      /* in: the round whose keys count */
+    uint64_t tok;        /* in: tokens to take */
+    struct slu_u128 key; /* out: rows below this key are within */
+    uint64_t left;       /* out: tokens to take of rows with an equal key */
+    bool all;            /* out: all rows are within; key and left are unused */
 };
 
-/* budget_byte: of the rows in memory; past it they go to tmpdir, which is copied. */
+/* budget_byte: limits the rows in memory; more go to tmpdir, which is copied. */
 SLU_MUST_USE int slu_select_new(struct slu_select **s, uint64_t budget_byte,
                                 const char *tmpdir, struct slu_err *err);
 /* Adds a row; n_tok below 2^56. */
 SLU_MUST_USE int slu_select_add(struct slu_select *s, struct slu_u128 key,
                                 unsigned group, uint64_t n_tok, struct slu_err *err);
-/* Finds n cuts; those of a group lie side by side. Once a handle. */
+/* Finds n cuts, which are in the order of their groups; otherwise SLU_E_USAGE. Call
+ * once per handle. */
 SLU_MUST_USE int slu_select_cut(struct slu_select *s, struct slu_cut *cut, unsigned n,
                                 struct slu_err *err);
 /* Bytes written to temporary files so far. */
@@ -50,12 +52,11 @@ uint64_t slu_select_spilled(const struct slu_select *s);
 /* NULL is legal. */
 void slu_select_free(struct slu_select *s);
 
-/* The key in a round; in round 0 the key itself. */
+/* Returns the key in a round; in round 0 the key itself. */
 struct slu_u128 slu_select_turn(struct slu_u128 key, uint64_t round);
 
-/* Whether a row of the cut's group and round is within, where equal keys are asked
- * about in an order of the caller's: it takes from cut->left, and the first of them
- * that does not fit ends them. */
+/* Whether a row of the cut's group and round is within. Rows with equal keys take from
+ * cut->left in the order of calls; the first that does not fit ends them. */
 static inline bool slu_cut_take(struct slu_cut *cut, struct slu_u128 key,
                                 uint64_t n_tok)
 {

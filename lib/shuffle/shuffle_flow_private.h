@@ -1,5 +1,6 @@
-/* shuffle_flow_private.h - what shuffle_flow.c and shuffle_gather.c share. Private to
- * them. */
+/* shuffle_flow_private.h - shared by shuffle_flow.c and shuffle_gather.c. Private to
+ * these.
+ */
 #ifndef SLU_SHUFFLE_FLOW_PRIVATE_H
 #define SLU_SHUFFLE_FLOW_PRIVATE_H
 
@@ -8,19 +9,19 @@
 /* The flow's tables. */
 enum { LINE, SOURCE, STATE, SEQ, BOOK, CELL, TABLES };
 
-/* Numbers of what a part took by the mix; 0 without one. */
+/* Returns the number of words for what a part took by the mix; 0 without a mix. */
 size_t slu_shuffle_took_words(const struct slu_shuffle_flow *q);
-/* Adds a part's books, and what it took, from its table. */
+/* Adds a part's books, and what it took, from its table t. */
 SLU_MUST_USE int slu_shuffle_add_book(struct slu_shuffle_flow *q, uint64_t part,
                                       struct slu_table *t, struct slu_err *err);
-/* q->cell, of so many ranges. */
+/* Makes q->cell for n_range ranges. */
 SLU_MUST_USE int slu_shuffle_new_cells(struct slu_shuffle_flow *q, uint64_t n_range,
                                        struct slu_err *err);
 void slu_shuffle_add_cell(struct slu_shuffle_cell *a, const struct slu_shuffle_cell *b);
-/* What a part of the mix begins with, which is in t. */
+/* Makes *x, the mixer in the state with which a part begins, from table t. */
 SLU_MUST_USE int slu_shuffle_load_state(struct slu_shuffle_flow *q, struct slu_table *t,
                                         struct slu_mixer **x, struct slu_err *err);
-/* Stages. */
+/* Run the stages. */
 SLU_MUST_USE int slu_shuffle_gather(void *ctx, struct slu_flow *f, struct slu_err *err);
 SLU_MUST_USE int slu_shuffle_finish(void *ctx, struct slu_flow *f, struct slu_err *err);
 

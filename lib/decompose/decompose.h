@@ -1,13 +1,13 @@
-/* decompose.h - dataset decomposition: documents cut into bucket lengths
- * (Pouransari et al., NeurIPS 2024, arXiv 2405.13226; DESIGN.md, Decomposition).
+/* decompose.h - dataset decomposition: documents cut into bucket lengths (Pouransari et
+ * al., NeurIPS 2024, arXiv 2405.13226; DESIGN.md, Decomposition).
  *
  * Cutting acts on *runs*: neighbouring segments of a sequence that continue one another
  * in the same document. A document is one run; a packed sequence has several. Let n be
- * the length of the rest of the run, less 1 with label tokens. While n >= the smallest
+ * the length of the rest of the run, minus 1 with label tokens. While n >= the smallest
  * bucket, the largest bucket that fits is cut off the front. If n is at least twice the
  * largest bucket, the random split draws the bucket instead, P(L) proportional to 1/L
- * (equal expected tokens a bucket). Pieces do not overlap: with label tokens a piece of
- * bucket L has L + 1 ids. The last rest, too short for any bucket, is the tail.
+ * (equal expected tokens per bucket). Pieces do not overlap: with label tokens a piece
+ * of bucket L has L + 1 ids. The last rest, too short for any bucket, is the tail.
  *
  * A draw depends only on (seed, source, document, offset of the cut in its document),
  * so threads, parts and batches cannot change it (DESIGN.md, Identity and order).
@@ -39,9 +39,9 @@ struct slu_run {
     uint64_t tok_off;   /* in tokens, in the batch's tok */
 };
 
-/* The next run of sequence q; *i is the segment to look at next (start with 0),
- * *tok_off its place (start with q->tok_off). A run of padding has source SLU_PADDING.
- * false at the end. */
+/* Gives the next run of sequence q; false at the end. *i: the next segment (start with
+ * 0); *tok_off: its place (start with q->tok_off). A run of padding has source
+ * SLU_PADDING. */
 bool slu_run_next(const struct slu_batch *b, const struct slu_seq *q, uint64_t *i,
                   uint64_t *tok_off, struct slu_run *run);
 
@@ -49,13 +49,13 @@ struct slu_decompose {
     uint64_t
         bucket[SLU_MAX_BUCKETS]; /* nominal lengths in tokens, ascending, distinct */
     unsigned n_bucket;
-    bool random; /* draw where n >= 2 * largest; else greedy */
+    bool random; /* draw if n >= 2 * largest; false: greedy */
     bool label_tokens;
     bool drop_tails;      /* drop tails as "tail" instead of keeping them */
-    uint64_t min_len_tok; /* runs shorter than it are dropped as "too-short"; 0: none */
-    uint64_t max_len_tok; /* runs longer than it are dropped as "too-long"; 0: none */
+    uint64_t min_len_tok; /* shorter runs are dropped as "too-short"; 0: none */
+    uint64_t max_len_tok; /* longer runs are dropped as "too-long"; 0: none */
     uint64_t seed;
-    size_t max_rows; /* pieces of a batch: SLU_E_LIMIT past it; 0: no limit */
+    size_t max_rows; /* pieces of a batch; beyond: SLU_E_LIMIT; 0: unlimited */
     uint64_t
         weight[SLU_MAX_BUCKETS]; /* set by init: P(bucket i) = weight[i] / weight_sum */
     uint64_t weight_sum;
@@ -65,45 +65,46 @@ struct slu_decompose {
  * not greater than the one before, zero, or longer than SLU_MAX_BUCKET_TOK. */
 SLU_MUST_USE int slu_decompose_init(struct slu_decompose *d, struct slu_err *err);
 
-/* Index of the bucket of the next cut of a run with len_tok tokens left, or -1 if they
- * are a tail. `offset` is the position of the cut in the document, in tokens. */
+/* Returns the bucket's index for the next cut of a run with len_tok tokens left, or -1
+ * if these are a tail. `offset`: position of the cut in the document, in tokens. */
 int slu_decompose_next(const struct slu_decompose *d, uint64_t source,
                        uint64_t document, uint64_t offset, uint64_t len_tok);
 
-/* Statistics of cutting; those of two inputs can be summed. */
+/* Counts of cutting; those of two inputs can be summed. */
 struct slu_decompose_stat {
     uint64_t runs, run_tok;          /* all runs, filtered ones included */
     uint64_t piece[SLU_MAX_BUCKETS]; /* sequences per bucket */
     uint64_t tails, tail_tok;        /* kept or dropped */
     uint64_t created;                /* sequences */
     uint64_t padding_tok;            /* padding of packed input, dropped */
-    uint64_t padding_seq;            /* sequences that were padding alone, dropped */
+    uint64_t padding_seq;            /* sequences of padding alone, dropped */
     struct slu_count tail_dropped, too_short, too_long;
 };
 
 void slu_decompose_stat_add(struct slu_decompose_stat *a,
                             const struct slu_decompose_stat *b);
-/* Tokens in bucket i, label tokens included. */
+/* Returns the tokens in bucket i, label tokens included. */
 uint64_t slu_decompose_tokens(const struct slu_decompose *d,
                               const struct slu_decompose_stat *s, unsigned i);
-/* Appendix F of the paper over the bucket pieces: mean length sum(l)/N and mean context
- * sum(l(l-1))/(2 sum(l)), with l the bucket's nominal length. 0 where there are none.
- */
+/* Return the paper's appendix F figures of the bucket pieces: mean length sum(l)/N and
+ * mean context sum(l(l-1))/(2 sum(l)), with l the bucket's nominal length; 0 without
+ * pieces. */
 double slu_decompose_mean_length(const struct slu_decompose *d,
                                  const struct slu_decompose_stat *s);
 double slu_decompose_mean_context(const struct slu_decompose *d,
                                   const struct slu_decompose_stat *s);
-/* Counts created and dropped sequences; the reader and the writer count the rest. */
+/* Adds created and dropped sequences to the ledger; the reader and the writer add the
+ * rest. */
 void slu_decompose_book(const struct slu_decompose_stat *s, struct slu_ledger *l);
 
-/* Arrays that a batch's new rows are built in; swapped with the batch's. */
+/* Arrays for a batch's new rows; swapped with the batch's. */
 struct slu_decompose_scratch {
     struct slu_seq *seq;
     size_t cap_seq;
     struct slu_seg *seg;
     size_t cap_seg;
-    bool too_many;   /* SLU_E_LIMIT was max_rows, */
-    uint64_t source; /* at a document of this source */
+    bool too_many;   /* SLU_E_LIMIT was due to max_rows */
+    uint64_t source; /* source of the document where too_many was set */
 };
 void slu_decompose_scratch_release(struct slu_decompose_scratch *x);
 
@@ -113,15 +114,15 @@ SLU_MUST_USE int slu_decompose_batch(const struct slu_decompose *d, struct slu_b
                                      struct slu_decompose_scratch *x,
                                      struct slu_decompose_stat *s, struct slu_err *err);
 
-/* The greedy cut of `count` documents of len_tok tokens each, from their number alone:
- * what a plan needs to price a choice of buckets without reading again. Adds to *s,
- * filters included (whose documents are counted whole). d->random is ignored. */
+/* Adds to *s the greedy cut of `count` documents of len_tok tokens each, computed from
+ * these numbers alone, so that a plan can compare buckets without reading again.
+ * Filtered documents count as a whole. Ignores d->random. */
 void slu_decompose_count(const struct slu_decompose *d, uint64_t len_tok,
                          uint64_t count, struct slu_decompose_stat *s);
 
-/* Appends a table for people: what s did in each bucket, tails and losses; and, where
- * the buckets are powers of two without gaps, what other smallest and largest buckets
- * would come to for the documents of hist (n rows), cut greedily. */
+/* Appends a table for people: the pieces of each bucket, tails and losses of s. If the
+ * buckets are powers of two without gaps, also the results of other smallest and
+ * largest buckets for the documents of hist (n rows), cut greedily. */
 SLU_MUST_USE int slu_decompose_table(const struct slu_decompose *d,
                                      const struct slu_decompose_stat *s,
                                      const struct slu_length_count *hist, size_t n,

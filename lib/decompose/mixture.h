@@ -2,7 +2,7 @@
  *
  * The mixtures of dataset decomposition (arXiv 2405.13226, section 3.4 and appendix F):
  * the buckets' tokens are kept in a given ratio, as many as the scarcest bucket allows.
- * Tokens are nominal, 2^i a sequence with or without a label token, so that the
+ * Tokens are nominal, 2^i per sequence with or without a label token, so that the
  * selection does not depend on label tokens.
  *
  * Counts are exact. Of a bucket's n sequences the k with the smallest keyed hash of
@@ -10,7 +10,7 @@
  * hashes in input order. k comes from slu_mixture_quota, which needs the n of all
  * buckets, so all sequences wait in input order (spool.h), with their hashes. The k-th
  * smallest hash of each bucket is found digit by digit (a radix selection: one pass
- * over the hashes a digit, in 2 MiB for any number of hashes). A second pass over the
+ * over the hashes per digit, in 2 MiB for any number of hashes). A second pass over the
  * sequences emits those at or below it, in input order. The result depends only on the
  * input, the seed and the mixture.
  *
@@ -34,34 +34,35 @@ enum slu_mixture_kind { SLU_MIXTURE_NATURAL, SLU_MIXTURE_EQUAL, SLU_MIXTURE_WEIG
 
 struct slu_mixture {
     enum slu_mixture_kind kind;
-    uint64_t weight[SLU_MAX_BUCKETS]; /* WEIGHTS: of tokens, below 2^50, not all 0 */
-    uint64_t max_tok; /* no more than that in all buckets; 0: no limit */
+    /* WEIGHTS: shares of tokens, below 2^50, not all 0 */
+    uint64_t weight[SLU_MAX_BUCKETS];
+    uint64_t max_tok; /* limit for all buckets together; 0: unlimited */
 };
 
-/* "natural", "equal", or a number for each of n_bucket buckets, the shortest first,
- * with commas between, fractions allowed. Sets kind and weight. SLU_E_USAGE. */
+/* Parses "natural", "equal", or n_bucket numbers, the shortest bucket's first,
+ * separated by commas, fractions allowed. Sets kind and weight. SLU_E_USAGE. */
 SLU_MUST_USE int slu_mixture_parse(struct slu_mixture *m, const char *text,
                                    unsigned n_bucket, struct slu_err *err);
 
 struct slu_mixture_quota {
     uint64_t seq[SLU_MAX_BUCKETS]; /* sequences to keep */
-    uint64_t tok;                  /* nominal tokens that they have */
-    int scarcest; /* the bucket that allows no more; -1: max_tok, or nothing, does */
+    uint64_t tok;                  /* nominal tokens of these sequences */
+    int scarcest; /* the bucket that limits all others; -1: none does */
 };
 
-/* What to keep of n_seq[i] sequences in each bucket of d: the largest s for which s x
- * weight fits in every bucket (and s x the sum in max_tok); of each bucket the
- * sequences that fit in s x its weight, so its tokens are short of the ratio by less
- * than one sequence, and never more than asked for. NATURAL keeps all, or the same
- * share of each. SLU_E_MISMATCH where a bucket with a weight has no sequence, others
- * having some: then nothing could be kept. */
+/* Computes the quota of n_seq[i] sequences in each bucket of d. It finds the largest s
+ * for which s x weight fits in every bucket (and s x the sum of weights in max_tok),
+ * and keeps of each bucket the sequences that fit in s x its weight: short of the ratio
+ * by less than one sequence, and never more. NATURAL keeps all, or the same share of
+ * each bucket. SLU_E_MISMATCH if a bucket with a weight is empty and others are not,
+ * because nothing could be kept then. */
 SLU_MUST_USE int slu_mixture_quota(const struct slu_mixture *m,
                                    const struct slu_decompose *d, const uint64_t *n_seq,
                                    struct slu_mixture_quota *q, struct slu_err *err);
 
-/* Appends a table for people: what each mixture (natural, equal, and m where it is
- * another) would keep of n_seq[i] sequences in each bucket of d, and its mean length
- * and mean context. */
+/* Appends a table for people: the sequences that each mixture (natural, equal, and m if
+ * different) keeps of n_seq[i] sequences in each bucket of d, with mean length and mean
+ * context. */
 SLU_MUST_USE int slu_mixture_table(const struct slu_mixture *m,
                                    const struct slu_decompose *d, const uint64_t *n_seq,
                                    struct slu_buf *text, struct slu_err *err);
@@ -72,24 +73,24 @@ struct slu_mixing;
 
 struct slu_mixing_cfg {
     uint64_t seed;
-    const struct slu_header *header; /* of what is written: its buckets; borrowed */
+    const struct slu_header *header; /* of the output, for its buckets; borrowed */
     uint64_t budget_byte;
     const char *tmpdir; /* borrowed */
 };
 
 SLU_MUST_USE int slu_mixing_new(struct slu_mixing **x, const struct slu_mixing_cfg *cfg,
                                 struct slu_err *err);
-/* Takes all sequences of b; copies. What has no bucket's length is kept. */
+/* Adds all sequences of b, as copies. A sequence without a bucket's length is kept. */
 SLU_MUST_USE int slu_mixing_add(struct slu_mixing *x, const struct slu_batch *b,
                                 struct slu_err *err);
-/* No more of them: keep so many of each bucket, no more than there are. */
+/* Ends the additions. keep: sequences to keep, by bucket; at most those added. */
 SLU_MUST_USE int slu_mixing_plan(struct slu_mixing *x, const uint64_t *keep,
                                  struct slu_err *err);
-/* Clears out and fills it with what is kept next, about `tok` tokens. SLU_EOF behind
+/* Replaces out's contents by the next kept sequences, about `tok` tokens. SLU_EOF after
  * the last. */
 SLU_MUST_USE int slu_mixing_next(struct slu_mixing *x, struct slu_batch *out,
                                  uint64_t tok, struct slu_err *err);
-/* What was left out so far, by bucket: as many as the header has. Borrowed. */
+/* Returns the sequences left out so far, by bucket of the header. Borrowed. */
 const struct slu_count *slu_mixing_dropped(const struct slu_mixing *x);
 /* Bytes written to temporary files so far. */
 uint64_t slu_mixing_spilled(const struct slu_mixing *x);

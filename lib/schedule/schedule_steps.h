@@ -1,30 +1,30 @@
-/* schedule_steps.h - which bucket and which sequences each step of a training takes.
+/* schedule_steps.h - the bucket and the sequences of each step of a training.
  *
  * All steps have the same number of tokens: a step takes batch_tokens / length
- * sequences of one bucket, which must be a multiple of the world (ranks). A bucket's
- * sequences are taken in *runs* of that many, run r being its sequences [r x per_step,
- * (r + 1) x per_step) in the order of its shards; what is left behind the last whole
- * run is never taken and is counted under a reason. `shuffle` has put the sequences
- * into random order already, so consecutive ones are a random draw without replacement.
- * Rank k of W takes the k-th of the W equal parts of a run.
+ * sequences of one bucket, a multiple of the world (ranks). A bucket's sequences are
+ * taken in *runs* of that many: run r is sequences [r x per_step, (r + 1) x per_step)
+ * in the order of the bucket's shards. Sequences after the last whole run are never
+ * taken and are counted under a reason. `shuffle` has already put the sequences into
+ * random order, so consecutive ones are a random draw without replacement. Rank k of W
+ * takes the k-th of W equal parts of a run.
  *
- * GENERIC is Algorithm 1 of arXiv 2405.13226. A pass (epoch) has c cycles; cycle j of a
- * bucket with R runs has the runs [floor(j R / c), floor((j + 1) R / c)), the
+ * GENERIC is Algorithm 1 of arXiv 2405.13226. A pass (epoch) has c cycles. Cycle j of a
+ * bucket with R runs has the runs [floor(j R / c), floor((j + 1) R / c)): the
  * algorithm's subset s_ij in whole steps. Within a cycle each step draws a bucket with
- * probability in proportion to its odds, 0 once its subset is used up, and takes the
- * next run of it. The curriculum `natural` draws in proportion to the runs left
- * instead, so that every order of a cycle's steps is equally likely. Step t of cycle j
- * of epoch e draws x = slu_draw_below(slu_draw(seed, e, j, SLU_STEPS_DRAW, t), sum of
- * the live odds) and takes the bucket, shortest first, in whose share of the sum x
- * falls. So a draw is a function of the seed and of the step's place (DESIGN.md,
- * Identity and order).
+ * probability in proportion to its odds (0 once its subset is used up) and takes the
+ * bucket's next run. The curriculum `natural` draws in proportion to the runs left
+ * instead, so every order of a cycle's steps is equally likely. Step t of cycle j of
+ * epoch e draws x = slu_draw_below(slu_draw(seed, e, j, SLU_STEPS_DRAW, t), sum of the
+ * live odds) and takes the bucket, shortest first, in whose share of the sum x falls.
+ * So a draw depends only on the seed and the step's place (DESIGN.md, Identity and
+ * order).
  *
  * OLMO is the order of OLMo-core's NumpyVSLDataLoader with VSLNaturalCurriculum,
  * VSLGrowP2Curriculum or VSLGrowLinearCurriculum, batch for batch
  * (lib/schedule/schedule_olmo.c).
  *
- * Memory: a few hundred bytes a bucket; OLMO 4 bytes a step of a pass besides.
- * Thread safety: one thread at a time on a handle.
+ * Memory: a few hundred bytes per bucket; OLMO also 4 bytes per step of a pass. Thread
+ * safety: one thread at a time on a handle.
  */
 #ifndef SLU_SCHEDULE_STEPS_H
 #define SLU_SCHEDULE_STEPS_H
@@ -40,16 +40,16 @@ SLU_BEGIN_DECLS
 
 enum slu_steps_method { SLU_STEPS_GENERIC = 1, SLU_STEPS_OLMO = 2 };
 
-/* Why sequences are never taken. */
+/* The reasons why sequences are never taken. */
 enum slu_steps_drop {
-    SLU_DROP_REMAINDER, /* behind the last whole run */
+    SLU_DROP_REMAINDER, /* after the last whole run */
     SLU_DROP_ODDS,      /* their bucket's odds are 0 */
     SLU_DROP_CYCLES,    /* OLMO: runs beyond a multiple of the cycles */
-    SLU_DROP_BALANCE,   /* OLMO: runs beyond those of the bucket that has fewest */
-    SLU_DROP_TOKENS,    /* the schedule ends before the first pass does */
+    SLU_DROP_BALANCE,   /* OLMO: runs beyond those of the scarcest bucket */
+    SLU_DROP_TOKENS,    /* the schedule ends before the first pass */
     SLU_N_DROP
 };
-/* "remainder", …: static. */
+/* Returns "remainder", …: static. */
 const char *slu_steps_drop_name(enum slu_steps_drop d);
 
 enum {
@@ -66,27 +66,27 @@ struct slu_steps_cfg {
     uint64_t seed;
     uint64_t cycles;       /* of a pass; >= 1 */
     uint64_t epochs;       /* passes; 0: 1, or as many as `tokens` need */
-    uint64_t tokens;       /* stop before the step that would pass it; 0: never */
-    uint64_t batch_tokens; /* of a step */
+    uint64_t tokens;       /* stop before the step that would exceed it; 0: never */
+    uint64_t batch_tokens; /* per step */
     uint64_t world;        /* ranks; >= 1 */
-    bool balanced;         /* OLMO: as many runs of each bucket */
+    bool balanced;         /* OLMO: equally many runs of each bucket */
     bool reorder; /* GENERIC: later epochs take a bucket's runs in another order */
-    bool bricks;  /* `first` counts bricks: runs of sequences as long as the longest */
-    uint64_t memory_byte; /* OLMO: not more than this for its order; 0: no limit */
+    bool bricks;  /* `first` counts bricks, of the longest bucket's length */
+    uint64_t memory_byte; /* OLMO: limit for the order; 0: unlimited */
 };
 
 struct slu_steps_bucket {
-    uint64_t length;              /* nominal, tokens of a sequence */
-    uint64_t sequences;           /* there are */
-    uint64_t per_step;            /* sequences of a step, over all ranks */
-    uint64_t unit;                /* sequences that 1 of `first` stands for */
+    uint64_t length;              /* nominal, tokens per sequence */
+    uint64_t sequences;           /* in the shards */
+    uint64_t per_step;            /* sequences per step, over all ranks */
+    uint64_t unit;                /* sequences per unit of `first` */
     uint64_t odds;                /* GENERIC, natural: 1 */
-    uint64_t runs;                /* of a pass */
-    uint64_t used_steps;          /* of the whole schedule */
-    uint64_t dropped[SLU_N_DROP]; /* sequences: first pass + these = sequences */
+    uint64_t runs;                /* per pass */
+    uint64_t used_steps;          /* in the whole schedule */
+    uint64_t dropped[SLU_N_DROP]; /* first pass's + dropped = sequences */
 };
 
-/* All that a schedule is, but for its steps. */
+/* A schedule without its steps. */
 struct slu_steps_info {
     enum slu_steps_method method;
     unsigned flags;
@@ -100,32 +100,33 @@ struct slu_steps_info {
     size_t n_bucket;
 };
 void slu_steps_info_release(struct slu_steps_info *info);
-/* Steps of cycles 0 … cycle - 1 of a pass. */
+/* Returns the steps of cycles 0 … cycle - 1 of a pass. */
 uint64_t slu_steps_before_cycle(const struct slu_steps_info *info, uint64_t cycle);
 
 struct slu_train_step {
-    uint64_t first;  /* sequence of the bucket, in its units */
-    uint32_t cycle;  /* from the beginning of the training: epoch x cycles + cycle */
+    uint64_t first;  /* first sequence, in the bucket's units */
+    uint32_t cycle;  /* since the start of the training: epoch x cycles + cycle */
     uint32_t bucket; /* index */
 };
 
 struct slu_steps;
 
-/* SLU_E_USAGE and SLU_E_MISMATCH say what to change. `s` is not needed afterwards. */
+/* Makes a schedule for the set `s`, which is not needed afterwards. SLU_E_USAGE and
+ * SLU_E_MISMATCH say what to change. */
 SLU_MUST_USE int slu_steps_new(struct slu_steps **steps,
                                const struct slu_bucket_counts *s,
                                const struct slu_steps_cfg *cfg, struct slu_err *err);
 const struct slu_steps_info *slu_steps_info(const struct slu_steps *steps);
-/* The next call of slu_steps_next gives step k <= total_steps; costs the steps of one
- * cycle (OLMO: of one pass) at most. */
+/* Makes step k <= total_steps the next one of slu_steps_next. Costs at most the steps
+ * of one cycle (OLMO: of one pass). */
 SLU_MUST_USE int slu_steps_seek(struct slu_steps *steps, uint64_t k,
                                 struct slu_err *err);
-/* Up to cap steps; *n is 0 at the end only. */
+/* Gives up to cap steps; *n is 0 only at the end. */
 SLU_MUST_USE int slu_steps_next(struct slu_steps *steps, struct slu_train_step *step,
                                 size_t cap, size_t *n, struct slu_err *err);
-/* OLMO: for how many bucket rows the original's rounding gives more than there is, so
- * that it stops with an assertion; ours then takes the excess from the last sub-cycles.
- * Else 0. */
+/* OLMO: returns the number of bucket rows whose rounding gives more runs than there
+ * are: the original stops with an assertion, ours takes the excess from the last
+ * sub-cycles. Otherwise 0. */
 uint64_t slu_steps_olmo_faults(const struct slu_steps *steps);
 /* NULL is legal. */
 void slu_steps_free(struct slu_steps *steps);

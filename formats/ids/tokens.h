@@ -7,7 +7,7 @@
  *
  *   npy       ids of two or four bytes, little-endian: OLMo-core's .npy, without a
  *             header, or NumPy's with one (a one-dimensional array). The id `eos` ends
- *             a document and belongs to it; ids after the last one are one more
+ *             a document and belongs to it; ids after the last `eos` are one more
  *             document (`open_ended`). If X.csv.gz exists beside X.npy, its rows give
  *             the documents and their own ids instead (formats/olmo/olmo_rows.h).
  *   megatron  a .bin and its .idx, named by either or by their common prefix
@@ -36,21 +36,21 @@
 
 SLU_BEGIN_DECLS
 
-/* "auto", "stream", and what can be asked for by name; ends with NULL. */
+/* "auto", "stream", and the names of formats; ends with NULL. */
 extern const char *const slu_tokens_format_names[];
 enum { SLU_TOKENS_AUTO, SLU_TOKENS_STREAM }; /* the first two */
 
-/* What the user should hear of; counted as the files are read. */
+/* Facts to report to the user, counted as the files are read. */
 struct slu_tokens_seen {
     uint64_t open_ended;         /* files whose last document has no EOS */
-    const char *open_ended_name; /* the first of them; borrowed from the paths */
-    uint64_t without;            /* of these, files that have no EOS at all */
+    const char *open_ended_name; /* the first of these; borrowed from the paths */
+    uint64_t without;            /* among these: files without any EOS */
     const char *without_name;
-    uint64_t no_eos; /* documents that an index ends, and another id than EOS */
-    uint64_t empty;  /* documents of no ids, which are left out */
-    uint64_t masks;  /* files with losses masked beside them, which are not read */
+    uint64_t no_eos; /* documents ended by an index whose last id is not EOS */
+    uint64_t empty;  /* documents without ids, left out */
+    uint64_t masks;  /* files with a loss mask beside them, which is not read */
     const char *masks_name;
-    uint64_t gap_tok; /* ids in no row beside their file: padding, left out */
+    uint64_t gap_tok; /* ids outside the rows beside their file: padding, left out */
     const char *gap_name;
 };
 
@@ -62,33 +62,34 @@ struct slu_tokens_cfg {
     unsigned tok_bytes;      /* 2 or 4, of mds 8 too; 0: not given */
     uint64_t vocab_size;     /* 0: not given: 65536 for two bytes */
     const char *column;      /* mds: of the ids; NULL: tokens, else input_ids */
-    bool any_id;             /* not given, for four: 2^32 rather than an error */
+    bool any_id;             /* no vocab_size, ids of four bytes: 2^32, not an error */
     uint64_t max_seq_tok;    /* longer documents are SLU_E_LIMIT; 0: no limit */
     struct slu_tokens_seen *seen; /* borrowed */
 };
 
-/* *format: the name of the format that the inputs have, NULL: they are streams; and
- * whether slu_tokens_lengths takes it. SLU_E_MISMATCH where they are of several;
- * SLU_E_USAGE where they are streams and options say that they should be ids. */
+/* Finds the inputs' format: *format is its name, NULL for streams; *scans: whether
+ * slu_tokens_lengths accepts the inputs. SLU_E_MISMATCH if they have several formats;
+ * SLU_E_USAGE if they are streams and options are for ids. */
 SLU_MUST_USE int slu_tokens_are(const struct slu_tokens_cfg *cfg, const char **format,
                                 bool *scans, struct slu_err *err);
-/* Writes the i-th file that would be read with `path` if that were a file of ids (an
- * index, the ids of an index) to out, whether it exists or not; false behind the last
- * one. */
+/* Writes to out the name of the i-th file that would be read with `path` if `path` were
+ * a file of ids (an index, the ids of an index), whether the file exists or not. False
+ * after the last. */
 bool slu_tokens_beside(const char *path, unsigned i, char *out, size_t cap);
-/* Whether a folder of that name is one input of some format, by its contents. */
+/* Whether a folder is one input of some format, by its contents. */
 bool slu_tokens_takes_folder(const char *path);
 
-/* Calls `each` for every file that is read of a folder which is one input; not where
- * that cannot be found out, as it cannot be read then either. cfg: column, tok_bytes.
- * What `each` returns ends it. */
+/* Calls `each` for every file that a run reads from a folder that is one input. Calls
+ * nothing if these files cannot be found out, because the folder cannot be read then
+ * either. cfg: column, tok_bytes. The first result of `each` other than SLU_OK ends the
+ * calls and is returned. */
 SLU_MUST_USE int
 slu_tokens_each_file(const struct slu_tokens_cfg *cfg, const char *folder,
                      int (*each)(void *arg, const char *path, struct slu_err *err),
                      void *arg, struct slu_err *err);
 
-/* Where they are. The header has the ids' width, vocab_size, eos, and eos as pad; no
- * fingerprint, no vocabulary. */
+/* Opens a reader of inputs that are files of ids. Its header has the ids' width,
+ * vocab_size, eos, and eos as pad; no fingerprint, no vocabulary. */
 SLU_MUST_USE int slu_tokens_open(struct slu_reader **r,
                                  const struct slu_tokens_cfg *cfg, struct slu_err *err);
 
@@ -106,12 +107,12 @@ struct slu_tokens_lengths {
     struct slu_length_count *row; /* ascending; malloc'd, free() */
     size_t n_row;
     uint64_t documents, tokens;
-    const char *level; /* SIMD level, or the device's name: static, or device's */
+    const char *level; /* SIMD level, device's name, or "index": static, or device's */
 };
 
-/* The histogram of the documents' lengths, the same as slu_tokens_open's would have.
- * Ids are compared with vocab_size only where it is given. max_seq_tok is ignored: no
- * document is held. */
+/* Computes the histogram of the documents' lengths, equal to that of slu_tokens_open's
+ * documents. Compares ids with vocab_size only if that is given. Ignores max_seq_tok,
+ * because no document is held. */
 SLU_MUST_USE int slu_tokens_lengths(const struct slu_tokens_cfg *cfg,
                                     const struct slu_tokens_lengths_cfg *how,
                                     struct slu_tokens_lengths *out,

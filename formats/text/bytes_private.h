@@ -1,4 +1,5 @@
-/* bytes_private.h - between bytes.c and the codecs, one file each. */
+/* bytes_private.h - shared by bytes.c and the codecs, one file each.
+ */
 #ifndef SLU_BYTES_PRIVATE_H
 #define SLU_BYTES_PRIVATE_H
 
@@ -9,17 +10,17 @@
 /* The stored bytes: buf[pos … end) are read and not yet taken. */
 struct slu_raw {
     int fd;
-    int quit_fd;  /* see slu_bytes_open; -1 in regular files, which never wait */
+    int quit_fd;  /* see slu_bytes_open; -1 for regular files, which never wait */
     uint8_t *buf; /* SLU_RAW_BYTES, owned */
     size_t pos, end;
     uint64_t off; /* offset in the file of buf[end] */
-    bool eof;     /* nothing behind buf[end] */
+    bool eof;     /* the file ends at buf[end] */
 };
 
-/* Reads more behind what is left (which moves to the front); less than the buffer's
- * room only at the end of the file, which sets eof. */
+/* Moves the bytes left to the front and fills the rest of the buffer. Fills less only
+ * at the end of the file, and then sets eof. */
 SLU_MUST_USE int slu_raw_fill(struct slu_raw *r, struct slu_err *err);
-/* Offset in the file of the next byte to take. */
+/* Returns the offset in the file of the next byte to take. */
 static inline uint64_t slu_raw_tell(const struct slu_raw *r)
 {
     return r->off - (r->end - r->pos);
@@ -32,9 +33,9 @@ struct slu_codec {
     bool (*matches)(const uint8_t *p, size_t n); /* the file's first bytes */
     int (*open)(void **state, struct slu_raw *r, uint64_t mem_byte,
                 struct slu_err *err);
-    /* 1 to n bytes; *got 0: a clean end. With an error *got (0 at the call) may be set
-     * too, and no further call comes. All bytes before a fault must be the same for any
-     * n. Messages begin behind the file's name. */
+    /* Gives 1 to n bytes; *got 0: a clean end. With an error *got (0 at the call) may
+     * be set too; no call follows. All bytes before an error must be the same for any
+     * n. Messages continue the file's name. */
     int (*read)(void *state, uint8_t *p, size_t n, size_t *got, struct slu_err *err);
     void (*close)(void *state);
 };

@@ -1,4 +1,5 @@
-/* input_private.h - between input.c and the formats. */
+/* input_private.h - shared by input.c and the formats.
+ */
 #ifndef SLU_INPUT_PRIVATE_H
 #define SLU_INPUT_PRIVATE_H
 
@@ -14,31 +15,31 @@ struct slu_input_source {
     uint64_t from, to; /* records that begin here; 0 and UINT64_MAX: all */
     const struct slu_input_format *format;
     void *state; /* the format's */
-    /* Where the record begins at which fetch failed: in the source, and in b->raw what
-     * was read of it, to its end. Before each fetch begin is b->raw.len. */
+    /* The record at which fetch failed: its place in the source, and the start of its
+     * bytes in b->raw. begin is b->raw.len before each fetch. */
     uint64_t document;
     size_t begin;
-    uint64_t part_off; /* of that record: where what is in b->raw begins */
+    uint64_t part_off; /* offset in that record of its first byte in b->raw */
     bool empty;        /* slu_input_empty was called */
-    /* Of formats that read the file themselves: what has been taken of it, as it was
-     * and as stored. */
+    /* For formats that read the file themselves: bytes taken, decompressed and as
+     * stored. */
     uint64_t own_byte, own_stored_byte;
-    uint64_t other_byte; /* of what was read from `from` on: other shares' */
+    uint64_t other_byte; /* bytes read from `from` on that belong to other shares */
 };
 
-/* For messages. */
+/* Returns the source's name for messages. */
 const char *slu_input_name(const struct slu_input_source *src);
-/* SLU_E_TRUNCATED: a source without a byte. */
+/* Returns SLU_E_TRUNCATED for a source without any byte. */
 int slu_input_empty(struct slu_input_source *src, struct slu_err *err);
-/* Room for `more` bytes and the padding behind b->raw.len, for a record that began at
- * raw offset `begin` and at `place` in the source. */
+/* Makes room for `more` bytes and the padding after b->raw.len, for a record that began
+ * at raw offset `begin` and at `place` in the source. */
 SLU_MUST_USE int slu_block_room(const struct slu_input_source *src, struct slu_block *b,
                                 size_t more, size_t begin, uint64_t place,
                                 struct slu_err *err);
 /* Appends a record to the table. */
 SLU_MUST_USE int slu_block_add(struct slu_block *b, struct slu_record_ref rec,
                                struct slu_err *err);
-/* The same in a block of rows. */
+/* Appends a record with its fields, in a block of rows. */
 SLU_MUST_USE int slu_block_add_row(struct slu_block *b, struct slu_record_ref rec,
                                    struct slu_row_fields fields, struct slu_err *err);
 

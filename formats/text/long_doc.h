@@ -1,10 +1,10 @@
-/* long_doc.h - a document that comes in parts, whose text never is in memory as a
+/* long_doc.h - a document that comes in parts and whose text is never in memory as a
  * whole.
  *
  * Its ids go to the writer as they come, unless cfg->hold says that the document may
- * yet be given up: then they are kept until it ends, in memory up to the budget and
- * past that in a temporary file. Where rejects are written its text is kept too, as the
- * reject's line begins with what only its end tells.
+ * still be dropped. Then they are kept until its end, in memory up to the budget and
+ * beyond that in a temporary file. If rejects are written, the text is kept too,
+ * because the reject's line begins with facts that are known only at the end.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -18,9 +18,9 @@
 struct slu_long_doc_cfg {
     bool hold;
     struct slu_out *rejects; /* borrowed; NULL: texts are not kept */
-    uint64_t budget_byte;    /* of memory, for ids, text and the hash together; at least
-                                3 MiB is taken */
-    const char *tmpdir;      /* borrowed */
+    /* memory for ids, text and the hash together; at least 3 MiB are used */
+    uint64_t budget_byte;
+    const char *tmpdir; /* borrowed */
     unsigned tok_bytes;
 };
 
@@ -30,19 +30,20 @@ struct slu_long_doc;
 SLU_MUST_USE int slu_long_doc_new(struct slu_long_doc **d,
                                   const struct slu_long_doc_cfg *cfg,
                                   struct slu_err *err);
-/* A document for w (borrowed until its end; with hold NULL will do, and _choose says it
- * before the end). seg: source, document and domain. */
+/* Begins a document for w, which is borrowed until the document's end. With hold w may
+ * be NULL, and slu_long_doc_choose sets it before the end. seg: source, document and
+ * domain. */
 SLU_MUST_USE int slu_long_doc_begin(struct slu_long_doc *d, struct slu_writer *w,
                                     const struct slu_seg *seg, struct slu_err *err);
-/* Its next ids, in the stream's width, and its next bytes of text. */
+/* Add the document's next ids, in the stream's width, and next bytes of text. */
 SLU_MUST_USE int slu_long_doc_ids(struct slu_long_doc *d, const void *tok,
                                   uint64_t n_tok, struct slu_err *err);
 SLU_MUST_USE int slu_long_doc_text(struct slu_long_doc *d, const void *p, size_t n,
                                    struct slu_err *err);
-/* With hold: the writer that the document is for after all. */
+/* With hold: sets the document's writer. */
 void slu_long_doc_choose(struct slu_long_doc *d, struct slu_writer *w);
-/* How a document ends: written; or, with hold or without ids, not: then r (whose raw is
- * not looked at) gets a line among the rejects, if there are any. NULL: no line. */
+/* End a document: _end writes it; _drop (only with hold or without ids) drops it and
+ * adds a line for r, whose raw is not read, to the rejects, if any. r NULL: no line. */
 SLU_MUST_USE int slu_long_doc_end(struct slu_long_doc *d, struct slu_err *err);
 SLU_MUST_USE int slu_long_doc_drop(struct slu_long_doc *d, const struct slu_rejected *r,
                                    struct slu_err *err);

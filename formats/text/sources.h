@@ -1,16 +1,16 @@
-/* sources.h - which files are read, in which order, under which names, and whose share
- * of them a part of a job takes.
+/* sources.h - which files are read, in which order, under which names, and which of
+ * them belong to a part of a job.
  *
  * Order (DESIGN.md, Identity and order): files and folders as named, then those of the
- * list; a folder stands for the regular files below it, symbolic links followed, sorted
+ * list. A folder stands for the regular files below it, symbolic links followed, sorted
  * by the bytes of their paths (as LC_ALL=C sort does). Left out of folders, and
- * counted, are names that begin with a dot, FIFOs, sockets and devices, and files whose
- * names have a lower rank than that of another file of the same folder: a README beside
- * the data. A source's ordinal is its place in that list, the same in every part.
+ * counted, are names that begin with a dot, FIFOs, sockets and devices, and files with
+ * a lower rank than another file of the same folder, such as a README beside the data.
+ * A source's ordinal is its place in that list, the same in every part.
  *
- * Name (recorded in the stream): the path below the deepest folder that all files of
- * the list have in common, so that a folder may be moved; of a single file its base
- * name; "-" is standard input.
+ * Name (recorded in the stream): the path below the deepest common folder of all files
+ * of the list, so that a folder may be moved; for a single file its base name; "-" is
+ * standard input.
  *
  * Thread safety: read-only once resolved.
  */
@@ -26,56 +26,58 @@
 SLU_BEGIN_DECLS
 
 struct slu_source {
-    const char *path;   /* to open; "-" is standard input */
+    const char *path;   /* to open; "-": standard input */
     const char *name;   /* to record */
-    uint64_t size_byte; /* as stored; 0 for what is no regular file */
+    uint64_t size_byte; /* as stored; 0 if not a regular file */
     bool regular;
     /* The share: records that begin in stored bytes [from, to). 0 and UINT64_MAX: all
-     * of them. */
+     * records. */
     uint64_t from, to;
 };
 
 struct slu_sources {
     struct slu_source *item; /* n, in order: item[i] has ordinal i */
     size_t n;
-    size_t first, end; /* the share: ordinals first … end-1; at first all of them */
-    uint64_t n_hidden; /* files and folders left out because of a dot */
-    /* FIFOs, sockets and devices found in folders, which are left out, never opened. */
+    /* the share: ordinals first … end-1; all until slu_sources_share */
+    size_t first, end;
+    uint64_t n_hidden; /* files and folders left out for a dot */
+    /* FIFOs, sockets and devices in folders: left out, never opened. */
     uint64_t n_special;
-    char *special;     /* the first of them by bytes; NULL: none */
+    char *special;     /* the first of these by bytes; NULL: none */
     uint64_t n_lower;  /* files of folders left out for their rank */
-    const char *lower; /* the first of them; NULL: none */
-    char *bytes;       /* private: backs path and name */
+    const char *lower; /* the first of these; NULL: none */
+    char *bytes;       /* private: memory of path and name */
     size_t bytes_len, bytes_cap;
 };
 
 struct slu_sources_cfg {
     const char *const *path; /* files, folders, "-" (at most once) */
     size_t n_path;
-    const char *list; /* NULL, or a file with a path a line, "-": standard input */
-    /* Of a folder's files those that match a glob of `include` (NULL: all) and none of
-     * `exclude` (NULL: none). Globs have commas between; one with a slash is for the
-     * path below the folder, another for the file's name. */
+    const char *list; /* a file with one path per line, "-": standard input; or NULL */
+    /* Select a folder's files: those that match a glob of `include` (NULL: all) and
+     * none of `exclude` (NULL: none). Globs are separated by commas. A glob with a
+     * slash is matched with the path below the folder, others with the file's name. */
     const char *include, *exclude;
-    /* From 0; not asked where `include` is given. NULL: all are alike. */
+    /* Returns a file's rank, from 0; not called if `include` is set. NULL: all ranks
+     * are equal. */
     unsigned (*rank)(const char *name);
 };
 
-/* With nothing named: standard input. Every file is looked at once, so that one that is
- * missing is found before any work. SLU_E_IO; SLU_E_USAGE where a folder has no files,
- * or none that match, or standard input is named twice. Caller ends with
+/* Lists the sources; without any name: standard input. Looks at every file once, so
+ * that a missing file is found before any work. SLU_E_IO; SLU_E_USAGE if a folder has
+ * no files, or no match, or standard input is named twice. Caller ends with
  * slu_sources_release, also after an error. */
 SLU_MUST_USE int slu_sources_resolve(struct slu_sources *s,
                                      const struct slu_sources_cfg *cfg,
                                      struct slu_err *err);
 void slu_sources_release(struct slu_sources *s);
 
-/* Keeps part `part` of n_part (0-based): contiguous, so that the parts behind one
- * another are the whole. It depends on names and sizes alone: a file weighs its size, a
- * compressed one four times that; uncompressed JSONL files (splittable(name)) are cut
- * at any byte, the record belonging to the part in which it begins, others belong to
- * the part in which their middle lies. SLU_E_USAGE for standard input and other things
- * without a size, if n_part > 1. */
+/* Keeps part `part` of n_part (0-based). Parts are contiguous; one after another they
+ * are the whole. A share depends only on names and sizes: a file weighs its size, a
+ * compressed file four times that. Uncompressed JSONL files (splittable(name)) are cut
+ * at any byte, and a record belongs to the part in which it begins; other files belong
+ * to the part in which their middle lies. SLU_E_USAGE for standard input and other
+ * inputs without a size, if n_part > 1. */
 SLU_MUST_USE int slu_sources_share(struct slu_sources *s, uint64_t part,
                                    uint64_t n_part,
                                    bool (*splittable)(const char *name, void *ctx),

@@ -10,11 +10,12 @@
 /* The sequences of a bucket that wait for their window to become full. */
 struct waiting {
     struct slu_batch b;
-    uint64_t *cost; /* by sequence */
+    uint64_t *cost; /* by sequence of b */
     size_t cap_cost;
-    size_t per_rank, n_full; /* of a step; sequences of a window; 0: not met yet */
-    uint64_t window;         /* windows written */
-    uint64_t byte;           /* held, as counted in the balance's */
+    /* sequences per rank and step; per window, 0: bucket not met yet */
+    size_t per_rank, n_full;
+    uint64_t window; /* number of windows written */
+    uint64_t byte;   /* counted in the balance's byte */
 };
 
 struct slu_balance {
@@ -83,7 +84,7 @@ static int too_much(const struct slu_balance *b, uint64_t byte, struct slu_err *
         (unsigned long long)(byte / b->cfg.budget_byte + 1));
 }
 
-/* Counts what w holds. */
+/* Counts the memory of w. SLU_E_LIMIT beyond the budget. */
 static int weigh(struct slu_balance *b, struct waiting *w, struct slu_err *err)
 {
     uint64_t byte = w->b.own.cap + w->b.str.cap + w->b.cap_seg * sizeof *w->b.seg +
@@ -93,8 +94,9 @@ static int weigh(struct slu_balance *b, struct waiting *w, struct slu_err *err)
     return b->byte > b->cfg.budget_byte ? too_much(b, b->byte, err) : SLU_OK;
 }
 
-/* How many sequences of bucket i make a step, *per_rank for each rank, and a window,
- * *n. SLU_E_USAGE where there is no such number. */
+/* Computes the sequences of bucket i per rank and step, *per_rank, and per window, *n.
+ * SLU_E_USAGE if a step has none for a rank, or a window too many, or costs are too
+ * large. */
 static int size_window(const struct slu_balance *b, unsigned i, uint64_t *per_rank,
                        uint64_t *n, struct slu_err *err)
 {
@@ -130,7 +132,7 @@ static int size_window(const struct slu_balance *b, unsigned i, uint64_t *per_ra
     return SLU_OK;
 }
 
-/* The bucket's first sequence: memory for a window. */
+/* Prepares for the bucket's first sequence: takes memory for a window. */
 static int meet(struct slu_balance *b, unsigned i, struct slu_err *err)
 {
     struct waiting *w = &b->w[i];
@@ -179,7 +181,8 @@ static uint64_t cost_of(const struct slu_balance *b, const struct slu_batch *in,
     return sum;
 }
 
-/* Deals the full steps of what waits, and writes them; sequences behind them stay. */
+/* Deals and writes the full steps of the waiting sequences; those after the last full
+ * step stay. */
 static int write_steps(struct slu_balance *b, unsigned i, struct slu_writer *out,
                        struct slu_err *err)
 {

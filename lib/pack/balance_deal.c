@@ -1,11 +1,12 @@
-/* Dealing costs to ranks; balance.h says how. */
+/* Deals costs to ranks, by the steps of balance.h.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/hash.h"
 #include "lib/pack/balance.h"
 
-/* A number with what it is sorted by. */
+/* A number and its sort key. */
 struct keyed {
     uint64_t key;
     uint32_t i;
@@ -36,7 +37,7 @@ static int by_number(const void *a, const void *b)
 struct deal {
     const uint64_t *cost;
     size_t n, n_bundle, per_rank;
-    struct keyed *seq;    /* n, costly first */
+    struct keyed *seq;    /* n, costliest first */
     struct keyed *bundle; /* n_bundle: a heap while dealing, then sorted */
     uint32_t *count;      /* by bundle */
     uint32_t *member;     /* n_bundle x per_rank */
@@ -61,7 +62,7 @@ static void sift_down(struct keyed *heap, size_t n)
     heap[at] = top;
 }
 
-/* Sequences into bundles; d->bundle is sorted from costly to cheap then. */
+/* Deals sequences into bundles; sorts d->bundle from costly to cheap. */
 static void deal_out(struct deal *d)
 {
     for (size_t i = 0; i < d->n; i++)
@@ -74,7 +75,7 @@ static void deal_out(struct deal *d)
         struct keyed *b = &d->bundle[0];
         d->member[b->i * d->per_rank + d->count[b->i]++] = d->seq[i].i;
         b->key += d->seq[i].key;
-        if (d->count[b->i] == d->per_rank) { /* full: out of the heap, behind it */
+        if (d->count[b->i] == d->per_rank) { /* full: moves to after the heap */
             struct keyed full = *b;
             d->bundle[0] = d->bundle[--open];
             d->bundle[open] = full;
@@ -84,8 +85,8 @@ static void deal_out(struct deal *d)
     qsort(d->bundle, d->n_bundle, sizeof *d->bundle, costly_first);
 }
 
-/* The swap of a member of `from` with one of `to`, both from costly to cheap, that
- * brings the two nearest to each other; false where none makes the costlier one
+/* Finds the swap of a member of `from` with one of `to`, both from costly to cheap,
+ * that brings their costs nearest to each other. False if none makes the costlier one
  * cheaper. */
 static int find_swap(const struct deal *d, const uint32_t *from, const uint32_t *to,
                      uint64_t apart, size_t *i, size_t *j)
@@ -94,7 +95,7 @@ static int find_swap(const struct deal *d, const uint32_t *from, const uint32_t 
     size_t k = 0;
     for (size_t x = 0; x < d->per_rank; x++) {
         uint64_t c = d->cost[from[x]];
-        /* differences grow with k: those on both sides of apart / 2 are looked at */
+        /* differences grow with k: try those on both sides of apart / 2 */
         while (k < d->per_rank &&
                (c <= d->cost[to[k]] || c - d->cost[to[k]] < apart / 2))
             k++;
@@ -115,7 +116,7 @@ static int find_swap(const struct deal *d, const uint32_t *from, const uint32_t 
     return best < apart;
 }
 
-/* Member number at has another cost now: back to its place among the others. */
+/* Moves member number `at`, whose cost has changed, to its place in the order. */
 static void resort(const struct deal *d, uint32_t *member, size_t at)
 {
     uint32_t it = member[at];
@@ -126,7 +127,7 @@ static void resort(const struct deal *d, uint32_t *member, size_t at)
     member[at] = it;
 }
 
-/* Swaps between the ranks of a step, until none helps or there were many. */
+/* Swaps between the ranks of a step, until no swap helps, 4 x ranks times at most. */
 static void level(struct deal *d, struct keyed *rank, size_t ranks)
 {
     for (size_t round = 0; round < 4 * ranks; round++) {

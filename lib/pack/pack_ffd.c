@@ -1,12 +1,12 @@
 /* pack_ffd.c - first-fit decreasing on the length histogram.
  *
- * Each item goes into the bin that was opened first among those with room. Bins side by
- * side that have been treated alike form a stretch; the stretches are the nodes of a
- * treap (Seidel & Aragon 1996) in order of their bins, each with the most room in its
- * subtree, so that the first with room enough is found on one way down. A stretch that
- * takes all it can of a length keeps its node and has less than half its room after;
- * only where the items end is one split, so that there are O(lengths) nodes and
- * O(lengths x log capacity) groups.
+ * Each item goes into the bin that was opened first among those with room. Neighbouring
+ * bins with the same history form a stretch. The stretches are the nodes of a treap
+ * (Seidel & Aragon 1996) in the order of their bins. Each node has the most room in its
+ * subtree, so the first stretch with enough room is found on one way down. A stretch
+ * that takes all it can of a length keeps its node and has less than half its room
+ * afterwards; a stretch is split only where the items end. So there are O(lengths)
+ * nodes and O(lengths x log capacity) groups.
  */
 #include "lib/pack/packer_private.h"
 
@@ -22,9 +22,9 @@
 struct node {
     uint32_t left, right;
     uint32_t priority;
-    uint32_t group; /* what its bins took last */
-    uint32_t room;  /* of each; 0 where they may take no more */
-    uint32_t most;  /* room in the subtree */
+    uint32_t group; /* the last group of its bins */
+    uint32_t room;  /* per bin; 0 if no more items are allowed */
+    uint32_t most;  /* most room in the subtree */
 };
 
 struct solver {
@@ -46,14 +46,14 @@ static void pull(struct solver *s, uint32_t v)
     x->most = x->room > x->most ? x->room : x->most;
 }
 
-/* The first bin of a stretch. */
+/* Returns the first bin of a stretch. */
 static uint64_t first_bin(const struct solver *s, uint32_t group)
 {
     const struct slu_pack_group *g = &s->plan->group[group];
     return g->first_bin + g->taken;
 }
 
-/* Puts node v into the subtree of t; returns its new root. */
+/* Inserts node v into the subtree of t; returns the new root. */
 static uint32_t insert(struct solver *s, uint32_t t, uint32_t v)
 {
     if (t == NIL)
@@ -62,7 +62,7 @@ static uint32_t insert(struct solver *s, uint32_t t, uint32_t v)
     bool before = first_bin(s, s->node[v].group) < first_bin(s, x->group);
     uint32_t *side = before ? &x->left : &x->right;
     uint32_t c = *side = insert(s, *side, v);
-    if (s->node[c].priority > x->priority) { /* it comes up */
+    if (s->node[c].priority > x->priority) { /* rotate c up */
         uint32_t *other = before ? &s->node[c].right : &s->node[c].left;
         *side = *other;
         *other = t;
@@ -73,14 +73,14 @@ static uint32_t insert(struct solver *s, uint32_t t, uint32_t v)
     return t;
 }
 
-/* What a bin of the group may still take, in tokens. */
+/* Returns the tokens that a bin of the group may still take. */
 static uint32_t room_of(const struct solver *s, uint32_t group)
 {
     const struct slu_pack_group *g = &s->plan->group[group];
     return g->slot + g->repeat < s->max_items ? (uint32_t)g->room : 0;
 }
 
-/* A stretch of the bins that the last group took. */
+/* Adds a stretch of the last group's bins; it is not in the tree yet. */
 static int add_stretch(struct solver *s, struct slu_err *err)
 {
     uint32_t v = (uint32_t)s->n_node, group = (uint32_t)s->plan->n_group - 1;
@@ -106,9 +106,9 @@ static int take(struct solver *s, uint32_t parent, uint64_t len, uint64_t repeat
                          rank, err);
 }
 
-/* Bins of stretch v, or new ones, take what they can of the n items: as many as go in,
- * and a last bin takes the rest. Bins that leave v, or are new, become stretches that
- * are not in the tree yet. */
+/* Fills bins of stretch v, or new ones, with the n items: as many per bin as fit; a
+ * last bin takes the rest. Bins that leave v, and new ones, become stretches that are
+ * not in the tree yet. */
 static int fill(struct solver *s, uint32_t v, uint64_t len, uint64_t *n, uint64_t *rank,
                 struct slu_err *err)
 {
@@ -129,7 +129,8 @@ static int fill(struct solver *s, uint32_t v, uint64_t len, uint64_t *n, uint64_
         bins -= count;
         if (rc)
             break;
-        if (v != NIL && !bins) { /* nothing is left of v's bins: the node goes on */
+        /* v has no bins left: its node stands for the new group */
+        if (v != NIL && !bins) {
             s->node[v].group = (uint32_t)s->plan->n_group - 1;
             s->node[v].room = room_of(s, s->node[v].group);
         } else {
@@ -139,7 +140,7 @@ static int fill(struct solver *s, uint32_t v, uint64_t len, uint64_t *n, uint64_
     return rc;
 }
 
-/* All stretches of the subtree with room, in order of their bins. */
+/* Fills all stretches of the subtree with room, in the order of their bins. */
 static int walk(struct solver *s, uint32_t v, uint64_t len, uint64_t *n, uint64_t *rank,
                 struct slu_err *err)
 {

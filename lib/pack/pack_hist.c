@@ -1,8 +1,8 @@
-/* pack_hist.c - the packings that choose a bin by its room alone: best-fit decreasing,
- * and the longest- and shortest-pack-first histogram packings of arXiv 2107.02027.
+/* pack_hist.c - packings that choose a bin only by its room: best-fit decreasing, and
+ * the longest- and shortest-pack-first histogram packings of arXiv 2107.02027.
  *
- * Groups that may take more are found by their room: a set of rooms in two levels of
- * bits, and for each room the groups that have it, in a heap or a stack.
+ * Groups that may take more items are found by their room: a set of rooms as bits in
+ * two levels, and for each room its groups, in a heap or a stack.
  */
 #include "lib/pack/packer_private.h"
 
@@ -16,11 +16,12 @@ struct solver {
     struct slu_pack_plan *plan;
     const struct slu_pack_cfg *cfg;
     uint64_t *word,
-        *summary; /* bit r of word: some group has room r; of summary: word != 0 */
+        /* bit r of word: some group has room r; bit w of summary: word[w] is not 0 */
+        *summary;
     size_t n_word, n_summary;
-    uint32_t *top; /* by room: the group that comes first, or NONE */
+    uint32_t *top; /* by room: the first group, or NONE */
     uint64_t max_items;
-    bool lifo; /* which comes first: the group pushed last, else the one opened first */
+    bool lifo; /* first is the group pushed last; false: the one opened first */
 };
 
 /* ---- open groups by room ---- */
@@ -30,8 +31,8 @@ static uint64_t first_free(const struct slu_pack_group *g)
     return g->first_bin + g->taken;
 }
 
-/* Leftist heaps (Crane 1972): the right spine of n groups has at most log2(n + 1)
- * links. */
+/* Merges leftist heaps (Crane 1972): the right spine of n groups has at most log2(n +
+ * 1) links. */
 static uint32_t merge(struct slu_pack_group *g, uint32_t a, uint32_t b)
 {
     if (a == NONE)
@@ -80,7 +81,7 @@ static void pop(struct solver *s, uint64_t room)
         s->summary[room / 4096] &= ~(UINT64_C(1) << room / 64 % 64);
 }
 
-/* The smallest room >= len that some group has, or 0. */
+/* Returns the smallest room >= len of a group, or 0. */
 static uint64_t smallest_room(const struct solver *s, uint64_t len)
 {
     size_t w = len / 64;
@@ -105,7 +106,7 @@ static unsigned top_bit(uint64_t bits)
     return 63 - (unsigned)__builtin_clzll(bits);
 }
 
-/* The largest room < end that some group has, or 0 (no group has room 0). */
+/* Returns the largest room < end of a group, or 0 (no group has room 0). */
 static uint64_t largest_room(const struct solver *s, uint64_t end)
 {
     size_t w = end / 64;
@@ -151,7 +152,8 @@ static int solver_init(struct solver *s, struct slu_pack_plan *plan,
 
 /* ---- solving ---- */
 
-/* `count` bins of the first group with this room (0: new bins) take `repeat` items. */
+/* Adds a group: `count` bins of the first group with this room (0: new bins) take
+ * `repeat` items. */
 static int take(struct solver *s, uint64_t room, uint64_t len, uint64_t repeat,
                 uint64_t count, uint64_t *n, uint64_t *rank, struct slu_err *err)
 {
@@ -171,7 +173,7 @@ static int take(struct solver *s, uint64_t room, uint64_t len, uint64_t repeat,
     return SLU_OK;
 }
 
-/* What the bins of the first group with this room hold, and how many there are. */
+/* Gives the number of bins of the first group with this room, and the items in each. */
 static void look(const struct solver *s, uint64_t room, uint64_t *bins, uint64_t *held)
 {
     const struct slu_pack_group *g = &s->plan->group[s->top[room]];
@@ -182,8 +184,8 @@ static void look(const struct solver *s, uint64_t room, uint64_t *bins, uint64_t
 typedef int step_fn(struct solver *s, uint64_t len, uint64_t *n, uint64_t *rank,
                     struct slu_err *err);
 
-/* One step of best fit: places some of the n items of length len, of which `rank` are
- * placed already; *n and *rank move on. */
+/* Does one step of best fit: places some of the n items of length len, of which `rank`
+ * are already placed; updates *n and *rank. */
 static int best_fit(struct solver *s, uint64_t len, uint64_t *n, uint64_t *rank,
                     struct slu_err *err)
 {
@@ -192,20 +194,20 @@ static int best_fit(struct solver *s, uint64_t len, uint64_t *n, uint64_t *rank,
         look(s, room, &bins, &held);
     uint64_t from = room ? room : s->plan->capacity;
     uint64_t fit =
-        from < 2 * len ? 1 : from / len; /* divisions are a good part of it */
+        from < 2 * len ? 1 : from / len; /* saves a division, which costs much here */
     uint64_t repeat = slu_pack_min(slu_pack_min(fit, s->max_items - held), *n);
     uint64_t most = repeat == 1 ? *n : *n / repeat;
     return take(s, room, len, repeat, slu_pack_min(bins, most), n, rank, err);
 }
 
-/* One step of shortest pack first. The algorithm adds one item to each bin of the group
- * with most room and looks again; while that group would be found again at once, it is
- * given several. */
+/* Does one step of shortest pack first. The algorithm adds one item to each bin of the
+ * group with most room and looks again. While it would find the same group again, that
+ * group gets several items at once. */
 static int worst_fit(struct solver *s, uint64_t len, uint64_t *n, uint64_t *rank,
                      struct slu_err *err)
 {
     uint64_t room = largest_room(s, s->plan->capacity + 1), bins, held;
-    if (room < len) /* each opens a bin, even where two would fit: so it is published */
+    if (room < len) /* each item opens a bin, even if two would fit, as published */
         return take(s, 0, len, 1, *n, n, rank, err);
     look(s, room, &bins, &held);
     if (*n < bins)

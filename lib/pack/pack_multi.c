@@ -1,21 +1,21 @@
 /* pack_multi.c - bins of several lengths: the multi-bucket composition of arXiv
  * 2407.07495, on the length histogram.
  *
- * Of that paper: documents are taken from the longest to the shortest, the longest that
- * is left opens a bin, others are added until the bin is full, and a bin may be padded
- * where that is at most a given share of it, so that documents are joined no more than
- * need be. Here no item is cut (what is longer than the longest bin has been cut
- * before), items are whole counts of lengths, and which bin is opened is said exactly:
+ * From that paper: documents are taken from the longest to the shortest. The longest
+ * one left opens a bin, and others are added until the bin is full. A bin may be
+ * padded, up to a given share of it, so that no more documents are joined than
+ * necessary. Here no item is cut (items longer than the longest bin have been cut
+ * before), items are whole counts of lengths, and the choice of the bin is exact:
  *
- *   Trying a bin of c ids: it takes the longest item, and while more than threshold x c
- *   of it is unfilled and it may have more items, the longest that still fits.
- *   Bins that hold the longest item are tried from short to long, and the first whose
- *   padding is within the threshold is taken; where none is, the one of which the least
- *   share is padding, of equals the shortest.
+ *   To try a bin of c ids: it takes the longest item, and while more than threshold x c
+ *     of it is unfilled and it may have more items, the longest item that still fits.
+ *     Bins that can hold the longest item are tried from short to long. The first whose
+ *     padding is within the threshold is chosen; if none is, the bin with the least
+ *     share of padding, of equals the shortest.
  *
- * A bin that came out once comes out again while its items last, and those of the bins
- * that were tried before it: so it is made many times at once, and the time does not
- * depend on the number of items. Bins are in the order of their making.
+ * A chosen bin comes out the same again as long as there are enough items for it and
+ * for the bins tried before it. So it is made many times at once, and the time does not
+ * depend on the number of items. Bins are in the order in which they are made.
  */
 #include "lib/pack/packer_private.h"
 
@@ -25,7 +25,7 @@
 
 #include "lib/base/buf.h"
 
-/* Items of one length in a bin; a bin's are in order of length, longest first. */
+/* Items of one length in a bin; a bin's parts are in order of length, longest first. */
 struct part {
     uint64_t repeat;
     uint32_t row;
@@ -39,19 +39,21 @@ struct made {
 struct solver {
     const struct slu_length_count *hist;
     const struct slu_pack_cfg *cfg;
-    uint64_t *left;  /* by row: items that have no bin yet */
-    uint32_t *below; /* by row: itself if items are left, else one that is nearer to the
-                        next below with items; row + 1, 0 is none */
+    uint64_t *left; /* by row: items without a bin */
+    /* by row + 1 (0: none): itself if items are left, otherwise a lower row on the way
+     * to the next one with items */
+    uint32_t *below;
     struct part *part;
     size_t n_part, cap_part;
     struct made *made;
     size_t n_made, cap_made;
-    struct part *tried; /* of one choice, bin by bin */
+    struct part *tried; /* parts of one choice, bin by bin */
     size_t n_tried, cap_tried;
-    size_t *end; /* by bin length: where in tried its parts end */
+    size_t *end; /* by bin length: end of its parts in tried */
 };
 
-/* The highest row of 1 … i with items left, or 0; rows are counted from 1 here. */
+/* Returns the highest row of 1 … i with items left, or 0; rows are counted from 1 here.
+ */
 static uint32_t find(struct solver *s, uint32_t i)
 {
     while (s->below[i] != i) {
@@ -61,7 +63,8 @@ static uint32_t find(struct solver *s, uint32_t i)
     return i;
 }
 
-/* The highest row <= i (counted from 1) whose length is at most len_tok, or 0. */
+/* Returns the highest row <= i (counted from 1) whose length is at most len_tok, or 0.
+ */
 static uint32_t within(const struct solver *s, uint32_t i, uint64_t len_tok)
 {
     uint32_t lo = 0;
@@ -80,14 +83,14 @@ uint64_t slu_pack_tolerance(double padding_threshold, uint64_t capacity)
     return (uint64_t)(padding_threshold * (double)capacity);
 }
 
-/* Ids that a bin may lack without being filled further. */
+/* Returns the ids that a bin may lack without further filling. */
 static uint64_t tolerance(const struct slu_pack_cfg *cfg, uint64_t capacity)
 {
     return slu_pack_tolerance(cfg->padding_threshold, capacity);
 }
 
-/* Appends to tried what a bin of `capacity` takes that is opened by row i; *room is
- * what it lacks. */
+/* Appends to tried the parts of a bin of `capacity` that row i opens. *room: unfilled
+ * ids. */
 static int try_bin(struct solver *s, uint32_t i, uint64_t capacity, uint64_t *room,
                    struct slu_err *err)
 {
@@ -110,7 +113,7 @@ static int try_bin(struct solver *s, uint32_t i, uint64_t capacity, uint64_t *ro
     return SLU_OK;
 }
 
-/* Tries bins for the longest item; which of them is to be made. */
+/* Tries bins for the longest item; *bin is the one to make. */
 static int choose(struct solver *s, uint32_t longest, size_t *bin, struct slu_err *err)
 {
     const struct slu_pack_cfg *cfg = s->cfg;
@@ -147,8 +150,8 @@ static const struct part *parts_of(const struct solver *s, size_t bin, size_t *n
     return s->tried + first;
 }
 
-/* How often the choice would come out the same: as long as there are items for every
- * bin that was tried. */
+/* Returns how often the choice would come out the same: as long as there are items for
+ * every tried bin. */
 static uint64_t times(const struct solver *s, size_t bin)
 {
     size_t n, m;
@@ -172,7 +175,7 @@ static uint64_t times(const struct solver *s, size_t bin)
     return most;
 }
 
-/* Makes the chosen bin as often as it comes out. */
+/* Makes the chosen bin as often as it comes out the same. */
 static int make(struct solver *s, size_t bin, struct slu_err *err)
 {
     size_t n;
@@ -197,7 +200,7 @@ static int make(struct solver *s, size_t bin, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The bins as groups: by length, then in order of making. */
+/* Writes the bins as groups: by length, then in the order in which they were made. */
 static int put_groups(struct solver *s, struct slu_pack_plan *plan, size_t n,
                       struct slu_err *err)
 {

@@ -22,8 +22,8 @@ struct solver {
     uint8_t *state;   /* by number of a strategy */
     struct column *p; /* the passive set, in the order of the factor's columns */
     size_t n;
-    double *r; /* the factor R, R'R = A'WWA of the passive set: column after column,
-                  column j from r + j * capacity */
+    /* the factor R of the passive set, R'R = A'WWA; column j is at r + j * capacity */
+    double *r;
     double *q; /* R^-T A'WW wanted */
     double *u; /* capacity + 1 of scratch */
 };
@@ -42,7 +42,7 @@ static double dot(const double *a, const double *b, size_t n)
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-/* a'WWb for two columns: equal lengths meet. */
+/* Returns a'WWb for two columns: equal lengths contribute. */
 static double inner(const struct solver *s, const uint32_t *a, const uint32_t *b)
 {
     double sum = 0;
@@ -59,7 +59,7 @@ static double square_root(double x)
 
 /* ---- the factor ---- */
 
-/* Appends a column; false where it is a combination of those that are there. */
+/* Appends a column. False if it is a combination of the others. */
 static bool add_column(struct solver *s, const struct column *c)
 {
     double *col = s->r + s->n * s->capacity;
@@ -83,11 +83,10 @@ static bool add_column(struct solver *s, const struct column *c)
     return true;
 }
 
-/* Takes column k out: those behind move up, and rotations make them triangular again.
- */
+/* Removes column k: later columns move up, and rotations make them triangular again. */
 static void drop_column(struct solver *s, size_t k)
 {
-    double *cos = s->u, *sin = s->y; /* y is made again before it is read */
+    double *cos = s->u, *sin = s->y; /* y is recomputed before it is read */
     s->state[s->p[k].id] = FREE;
     memmove(&s->p[k], &s->p[k + 1], (--s->n - k) * sizeof *s->p);
     for (size_t j = k; j < s->n; j++) {
@@ -108,7 +107,7 @@ static void drop_column(struct solver *s, size_t k)
     }
 }
 
-/* What the passive set alone would have: R next = q. */
+/* Solves for the passive set alone: R next = q. */
 static void solve_passive(struct solver *s)
 {
     memcpy(s->u, s->q, s->n * sizeof *s->u);
@@ -133,7 +132,7 @@ static void residual(struct solver *s)
         s->y[l] *= s->w2[l];
 }
 
-/* The strategy with the largest gradient above `least`; ties: the first. */
+/* Finds the strategy with the largest gradient above `least`; ties: the first. */
 static bool steepest(const struct solver *s, double least, struct column *best)
 {
     bool found = false;
@@ -154,13 +153,13 @@ static bool steepest(const struct solver *s, double least, struct column *best)
     return found;
 }
 
-/* Moves x towards the passive set's own solution until it is that, dropping what would
- * become negative. */
+/* Moves x to the passive set's own solution; drops strategies that would become
+ * negative on the way. */
 static void settle(struct solver *s)
 {
     for (;;) {
         double part = 2;
-        size_t first = 0; /* that would become negative */
+        size_t first = 0; /* the first to become negative */
         solve_passive(s);
         for (size_t j = 0; j < s->n; j++) {
             const struct column *c = &s->p[j];
@@ -191,15 +190,15 @@ static void solve(struct solver *s)
     for (size_t l = 1; l <= s->capacity; l++)
         least = s->y[l] > least ? s->y[l] : least;
     least *= 1e-9;
-    /* The passive set changes by one strategy a round and never returns to an earlier
-     * one; the limit is for rounding errors that would make it. */
+    /* Each round changes the passive set by one strategy, and no set returns. The limit
+     * is for rounding errors that would repeat one. */
     for (size_t round = 0; round < 20 * (size_t)s->capacity; round++) {
         bool refused = false, added = false;
         while (!added && steepest(s, least, &c)) {
             added = add_column(s, &c);
             if (added) {
                 solve_passive(s);
-                if (s->p[s->n - 1].next <= 0) { /* a gradient of rounding errors */
+                if (s->p[s->n - 1].next <= 0) { /* the gradient was a rounding error */
                     drop_column(s, s->n - 1);
                     added = false;
                 }
@@ -207,7 +206,7 @@ static void solve(struct solver *s)
             if (!added) {
                 s->state[c.id] = REFUSED;
                 refused = true;
-                residual(s); /* drop_column has used its place */
+                residual(s); /* drop_column has overwritten y */
             }
         }
         if (!added)

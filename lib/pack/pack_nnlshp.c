@@ -1,10 +1,10 @@
 /* pack_nnlshp.c - non-negative least squares histogram packing, arXiv 2107.02027.
  *
- * As published: least squares over all bins of up to three lengths that leave no room
- * (pack_nnls.h), where lengths up to 8 weigh 0.09 and others 1, rounded to whole bins.
- * Otherwise than published: a bin that lacks items after rounding is not padded, nor
- * does each item that is left open a bin; both go to best-fit decreasing, with as many
- * items a bin at most.
+ * As published: least squares over all full bins of up to three lengths (pack_nnls.h),
+ * with weight 0.09 for lengths up to 8 and 1 for others, rounded to whole bins. Unlike
+ * published: bins that lack items after rounding are not padded, and each item left
+ * does not open a bin; these items go to best-fit decreasing, with the same limit of
+ * items per bin.
  */
 #include "lib/pack/packer_private.h"
 
@@ -17,7 +17,7 @@
 #define SHORT        8
 #define SHORT_WEIGHT 0.09
 
-/* Equal bins: lengths, descending, 0: none. */
+/* Equal bins: their lengths, descending; 0: none. */
 struct pile {
     uint64_t count, len[DEPTH];
 };
@@ -31,7 +31,8 @@ static int by_lengths(const void *a, const void *b)
     return 0;
 }
 
-/* How many bins of the strategy there are items for, and takes them. */
+/* Takes the items of as many bins of the strategy as there are items for; returns the
+ * number of bins. */
 static uint64_t take_items(uint64_t *left, const struct slu_pack_strategy *s)
 {
     double rounded = rint(s->bins);
@@ -49,7 +50,7 @@ static uint64_t take_items(uint64_t *left, const struct slu_pack_strategy *s)
     return bins;
 }
 
-/* The bins of a plan of at most DEPTH items a bin. */
+/* Appends the bins of a plan with at most DEPTH items per bin. */
 static int add_piles(const struct slu_pack_plan *plan, struct pile *pile, size_t *n,
                      struct slu_err *err)
 {
@@ -68,7 +69,7 @@ static int add_piles(const struct slu_pack_plan *plan, struct pile *pile, size_t
     return rc;
 }
 
-/* Packs what is left by best fit; pile has room for 3 groups a length. */
+/* Packs the items left by best fit, and appends the bins. */
 static int pack_rest(const uint64_t *left, uint64_t capacity, uint64_t depth,
                      struct pile **pile, size_t *n, struct slu_err *err)
 {
@@ -96,13 +97,15 @@ static int pack_rest(const uint64_t *left, uint64_t capacity, uint64_t depth,
     return rc;
 }
 
-/* A plan of these bins, in their order: each opened, and added to, on its own. */
+/* Makes a plan of these bins, in their order: each is opened, and added to, on its own.
+ */
 static int plan_piles(struct slu_pack_plan *plan, const struct slu_length_count *hist,
                       size_t n_hist, const struct slu_pack_cfg *cfg,
                       const struct pile *pile, size_t n, struct slu_err *err)
 {
     int rc = SLU_OK;
-    uint32_t *last = malloc((n + 1) * sizeof *last); /* group of each pile so far */
+    /* by pile: its last group so far */
+    uint32_t *last = malloc((n + 1) * sizeof *last);
     if (!last)
         return slu_fail_nomem(err, n * sizeof *last);
     for (size_t i = 0; i < n; i++)
@@ -125,8 +128,8 @@ static int plan_piles(struct slu_pack_plan *plan, const struct slu_length_count 
     return rc;
 }
 
-/* Least squares, rounded: the bins that can be filled; left: items that are not in them
- * yet. */
+/* Makes the bins of least squares, rounded, that can be filled; left: items without a
+ * bin. */
 static int solve(uint64_t *left, uint64_t capacity, unsigned depth, struct pile **pile,
                  size_t *n, struct slu_err *err)
 {

@@ -9,14 +9,14 @@ enum { SLOT, ROW, RANK, PLAN, ITEM, WAIT, TABLES };
 enum { S_DOMAIN, S_ROWS, S_ITEMS, S_CUT, S_IDS, S_LONGEST_ID, SLOT_WORDS };
 
 static const struct slu_table_spec tables[TABLES] = {
-    /* Bytes of ids, all and the longest, are those of all slots, in the first. */
+    /* S_IDS and S_LONGEST_ID are of all slots, in the first slot's row. */
     [SLOT] = {"slot", SLU_LIST, SLU_CUT_NO, SLOT_WORDS, 1},
     [ROW] = {"row", SLU_LIST, SLU_CUT_NO, 2, 1},      /* length, count; ascending */
-    [RANK] = {"rank", SLU_LIST, SLU_CUT_PARTS, 1, 1}, /* of each row the first */
-    /* Bytes of ids, the longest in the high half; formats/PLAN.md */
+    [RANK] = {"rank", SLU_LIST, SLU_CUT_PARTS, 1, 1}, /* first rank of each row */
+    /* Key: bytes of ids, and of the longest id; row: formats/PLAN.md. */
     [PLAN] = {"plan", SLU_LIST, SLU_CUT_NO, 0, 9},
     [ITEM] = {"item", SLU_ROWS, SLU_CUT_RANGES, 0, 24}, /* slu_pack_wait, id, tokens */
-    /* The same as they came, under their position in the domain's concatenation. */
+    /* The same rows by arrival; key: position in the domain's concatenation. */
     [WAIT] = {"wait", SLU_LIST, SLU_CUT_HERE, 0, 4},
 };
 
@@ -87,16 +87,16 @@ static int count(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc;
 }
 
-/* ---- what a part has counted ---- */
+/* ---- reading a part's counts ---- */
 
-/* A row of a part, and of which slot it is here. */
+/* The tables of part `number`; row is called for each row, with its slot in p. */
 struct part {
     struct slu_packing *p;
     struct slu_flow *f;
     uint64_t number, last_tok;
     int (*row)(struct part *s, size_t slot, const uint64_t *row, struct slu_err *err);
     struct slu_table *slots, *rows, *ranks;
-    size_t at, end; /* plan: of the slot's rows, those before this part */
+    size_t at, end; /* plan: the slot's rows from earlier parts */
 };
 
 static int by_length(const void *a, const void *b)
@@ -154,7 +154,7 @@ static int read_part(struct part *s, struct slu_err *err)
 
 /* ---- plan ---- */
 
-/* Its ranks begin with how many there were before. */
+/* Adds a row to the slot's histogram; its ranks begin with the count before. */
 static int add_row(struct part *s, size_t slot, const uint64_t *w, struct slu_err *err)
 {
     struct slu_pack_slot *to = &s->p->slot[slot];
@@ -215,7 +215,8 @@ static int plan(void *ctx, struct slu_flow *f, struct slu_err *err)
         rc = slu_packing_plan(q->packing, err);
         if (rc || q->packing->ext)
             return rc;
-        slu_flow_finished(f); /* all is in memory, or nobody wants the bins */
+        /* all items are in memory, or only a plan was requested */
+        slu_flow_finished(f);
         return q->write(q->ctx, err);
     }
     if (!q->cfg.save)
@@ -234,9 +235,9 @@ static int plan(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc;
 }
 
-/* ---- how scatter and gather begin ---- */
+/* ---- the begin of scatter and gather ---- */
 
-/* A slot for each domain of the plan, with its plan. */
+/* Adds a slot with its plan for each domain of the file. */
 static int add_slots(struct slu_packing *p, const struct slu_planfile *f,
                      struct slu_err *err)
 {
@@ -282,8 +283,8 @@ static int read_plan(struct slu_packing *p, struct slu_flow *f, struct slu_err *
     return rc ? rc : slu_flow_end(f, PLAN, 0, t, err);
 }
 
-/* A packing that has the plan's slots, their plans and sites, and no items in memory;
- * and the output. */
+/* Makes a packing with the plan's slots and sites, without items in memory, and opens
+ * the output. */
 static int load_plan(struct slu_pack_flow *q, struct slu_flow *f, struct slu_err *err)
 {
     q->cfg.plan_only = true;
@@ -300,7 +301,7 @@ static int load_plan(struct slu_pack_flow *q, struct slu_flow *f, struct slu_err
 
 /* ---- scatter ---- */
 
-/* The ranks that this part may give of a slot's length. */
+/* Sets the ranks that this part gives for a length of a slot. */
 static int set_ranks(struct part *s, size_t slot, const uint64_t *w,
                      struct slu_err *err)
 {
@@ -331,7 +332,7 @@ static int load_ranks(struct slu_packing *p, struct slu_flow *f, struct slu_err 
     return rc ? rc : slu_flow_end(f, RANK, 0, s.ranks, err);
 }
 
-/* An item, which is all the pieces, goes where the plan says. */
+/* Writes an item, made of all the pieces, under the key of its place in the plan. */
 static int place(struct slu_packing *p, const struct slu_pack_wait *it,
                  uint64_t position, const struct slu_piece *piece, unsigned n_piece,
                  struct slu_err *err)
@@ -383,7 +384,7 @@ int slu_pack_flow_put(struct slu_packing *p, const struct slu_pack_item *from,
                                (struct slu_u128){from->position, 0}, piece, 5, err);
 }
 
-/* The range of a bin: the one that first_bin begins at or before it. */
+/* Returns the range of a bin: the last one whose first_bin is not after it. */
 static uint64_t range_of(const void *ctx, struct slu_u128 key, const void *bytes,
                          size_t n)
 {
@@ -395,7 +396,7 @@ static uint64_t range_of(const void *ctx, struct slu_u128 key, const void *bytes
                       n_bin);
 }
 
-/* What waits in this process, of all ranks there are. */
+/* Places the items that wait in this process; it gives all ranks. */
 static int place_waiting(struct slu_packing *p, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_table *t;
@@ -440,8 +441,8 @@ static uint64_t first_bin(uint64_t n_bin, uint64_t j, uint64_t of)
     return (uint64_t)((unsigned __int128)n_bin * j / of);
 }
 
-/* The row is an item of this range. What is wrong here is a bug or forged: checksums
- * are looked at too. */
+/* Whether the row is an item of this range. Checksums are verified too, so a wrong row
+ * is a bug or forged. */
 static bool is_item(const struct slu_packing *p, const struct slu_row *r)
 {
     const struct slu_pack_ext *x = p->ext;

@@ -59,7 +59,7 @@ int slu_pack_start(struct slu_pack_plan **out, const struct slu_length_count *hi
     plan->length = malloc((n ? n : 1) * sizeof *plan->length);
     int rc = plan->length ? start_sums(plan, hist, n, err)
                           : slu_fail_nomem(err, n * sizeof *plan->length);
-    if (!rc) /* about three groups a length, as it turns out */
+    if (!rc) /* about three groups per length in practice */
         rc = slu_grow(&plan->group, &plan->cap_group, 4 * n + 16, sizeof *plan->group,
                       err);
     if (rc)
@@ -168,7 +168,7 @@ void slu_pack_place(const struct slu_pack_plan *plan, size_t i, uint64_t rank,
     size_t end =
         i + 1 < plan->n_length ? plan->length[i + 1].first_group : plan->n_group;
     size_t hi = end - 1;
-    while (lo < hi) { /* the last group whose first rank is not past ours */
+    while (lo < hi) { /* the last group whose first rank is at most ours */
         size_t mid = (lo + hi + 1) / 2;
         if (plan->group[mid].first_rank > rank)
             hi = mid - 1;
@@ -275,7 +275,7 @@ int slu_pack_rooms(const struct slu_pack_plan *plan, struct slu_length_count **r
 
 /* ---- bins in order ---- */
 
-/* Appends the bins that stay with group i. */
+/* Appends the bins of group i that no child took. */
 static int add_interval(const struct slu_pack_plan *plan, uint32_t i,
                         struct slu_pack_interval *row, size_t *n, struct slu_err *err)
 {
@@ -318,7 +318,7 @@ int slu_pack_intervals(const struct slu_pack_plan *plan, struct slu_pack_interva
         rc = slu_fail_nomem(err, size * sizeof *r);
         goto out;
     }
-    /* The groups are a forest; in its order, children first, bins ascend. The last
+    /* The groups are a forest; in post-order (children first) bins ascend. The last
      * element stands for the root. */
     uint32_t root = (uint32_t)plan->n_group;
     memset(child, 0xff, size * sizeof *child);

@@ -6,8 +6,8 @@
 
 #include "lib/pack/packing_private.h"
 
-/* A bin is a sixteenth of the budget at most, and so that lengths up to it can be
- * counted in an eighth: a table of 2^i rows of 8 bytes. */
+/* Returns the least budget: a bin takes at most a sixteenth of it, and the counts of
+ * lengths up to a bin's, a table of 2^i rows of 8 bytes, at most an eighth. */
 static uint64_t least_budget(const struct slu_packing_cfg *cfg)
 {
     uint64_t least = cfg->capacity * cfg->tok_bytes * 16, rows = 256;
@@ -30,8 +30,8 @@ struct slu_plan_head slu_packing_head(const struct slu_packing_cfg *cfg)
     return h;
 }
 
-/* The bins of a plan, h, and those that are asked for. As both lists ascend to the same
- * length, the first that differ are in both. */
+/* Compares the bins of a plan, h, with those requested. Both lists ascend to the same
+ * length, so the first difference is inside both. */
 static int check_bins(const struct slu_plan_head *h, const struct slu_plan_head *want,
                       struct slu_err *err)
 {
@@ -53,7 +53,7 @@ static int check_bins(const struct slu_plan_head *h, const struct slu_plan_head 
     return SLU_OK;
 }
 
-/* The plan to apply is one for what cfg asks for. */
+/* Checks that the plan to apply was made for this cfg. */
 static int check_head(const struct slu_packing_cfg *cfg, struct slu_err *err)
 {
     if (!cfg->apply)
@@ -205,7 +205,7 @@ int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
     return rc;
 }
 
-/* One piece, which is no longer than a bin. */
+/* Adds a piece, at most as long as a bin. */
 static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
                      uint64_t held, struct slu_err *err)
 {
@@ -224,13 +224,13 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
     }
     if (!rc && p->ext)
         rc = slu_pack_flow_put(p, it, err);
-    if (rc || (p->ext && p->ext->site)) /* it was counted before */
+    if (rc || (p->ext && p->ext->site)) /* counted in an earlier stage */
         return rc;
     return slu_pack_count(p, it->slot, it->seg.len_tok, err);
 }
 
-/* Sum of l^2 over the chunks of an item of len_tok tokens that begins at `offset` of a
- * bin. */
+/* Returns the sum of l^2 over the chunks of an item of len_tok tokens that begins at
+ * `offset` of a bin. */
 static unsigned __int128 squares_of_chunks(uint64_t offset, uint64_t len_tok,
                                            uint64_t capacity)
 {
@@ -291,7 +291,7 @@ int slu_packing_add(struct slu_packing *p, const struct slu_batch *b,
                     uint64_t *pieces, struct slu_err *err)
 {
     int rc = SLU_OK;
-    if (held == SLU_NOT_HELD) /* once more: threads may have been ahead of memory */
+    if (held == SLU_NOT_HELD) /* try again: threads may have run ahead of the budget */
         held = slu_packing_hold(p, b, run, n_run);
     for (size_t i = 0; i < n_run && !rc; i++) {
         rc = add_run(p, b, &run[i], i, held, pieces, err);
@@ -321,8 +321,8 @@ int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
                      p->n_slot);
 }
 
-/* A bin is in one batch, and once more in part where it is written; beside them are the
- * sorter (three eighths) and the plan. */
+/* A bin is in one batch, and a part of it again where it is written; the sorter takes
+ * three eighths, the plan the rest. */
 uint64_t slu_pack_bin_limit(const struct slu_packing *p)
 {
     return p->cfg.budget_byte / 2 + (26 << 20);
@@ -339,14 +339,15 @@ int slu_pack_refuse_bin(const struct slu_packing *p, uint64_t byte, struct slu_e
         p->cuts ? "" : ", or --max-segments");
 }
 
-/* NULL: none. */
+/* Returns the name of slot i's domain, or NULL. */
 static const char *name_of(const struct slu_packing *p, size_t i)
 {
     uint32_t domain = p->slot[i].domain;
     return domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(p->cfg.names, domain);
 }
 
-/* The domains of the plan to apply are those of the items, in their order. */
+/* Checks that the domains of the plan to apply are those of the items, in their order.
+ */
 static int check_domains(const struct slu_packing *p, struct slu_err *err)
 {
     size_t n = p->cfg.apply ? slu_planfile_domains(p->cfg.apply) : p->n_slot;
@@ -365,7 +366,7 @@ static int check_domains(const struct slu_packing *p, struct slu_err *err)
                                      p->n_slot, n);
 }
 
-/* Domain i's plan comes from the file, if it is one for such items and bins. */
+/* Takes domain i's plan from the file. SLU_E_MISMATCH if it is for other items. */
 static int apply_plan(struct slu_packing *p, size_t i,
                       const struct slu_length_count *row, size_t n, struct slu_err *err)
 {
@@ -422,7 +423,7 @@ int slu_pack_rows(struct slu_packing *p, size_t i, struct slu_length_count **row
 {
     struct slu_pack_slot *s = &p->slot[i];
     int rc = p->pending.n ? count_pending(p, err) : SLU_OK;
-    *row = s->row; /* of all parts: counted by others */
+    *row = s->row; /* set if other parts counted */
     *n = s->n_row;
     s->row = NULL;
     if (!rc && s->lengths)
@@ -432,7 +433,7 @@ int slu_pack_rows(struct slu_packing *p, size_t i, struct slu_length_count **row
     return rc;
 }
 
-/* Plans from what was counted on arrival. */
+/* Plans from the counts of arrival. */
 static int plan_counted(struct slu_packing *p, struct slu_err *err)
 {
     const struct slu_device *d = p->cfg.device;
@@ -497,7 +498,7 @@ void slu_packing_settle(struct slu_packing *p, const struct slu_packing_window *
     slu_count_add(&p->stat.not_full, w->stat.not_full);
 }
 
-/* ---- what it comes to ---- */
+/* ---- totals ---- */
 
 struct slu_pack_sum slu_packing_sum(const struct slu_packing *p)
 {

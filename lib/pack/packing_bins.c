@@ -1,10 +1,11 @@
-/* Packing in memory: bins become batches, window by window. */
+/* Packing in memory: makes batches of bins, window by window.
+ */
 #include <string.h>
 
 #include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
 
-/* Up to so many bytes an id is reckoned with the longest's, past that with its own. */
+/* Ids up to this long are weighed as the longest id, longer ones exactly. */
 #define SHORT_ID 256
 
 static uint64_t bins_of(const struct slu_pack_mem *m, size_t interval)
@@ -14,7 +15,8 @@ static uint64_t bins_of(const struct slu_pack_mem *m, size_t interval)
     return end - m->interval[interval].first_bin;
 }
 
-/* The runs of a bin of interval v that ends before id `end` of the packed data. */
+/* Returns the runs, from `run` on, of a bin of interval v that ends before id `end` of
+ * the packed data. */
 static uint64_t runs_of(const struct slu_pack_arrays *a,
                         const struct slu_place_interval *v, uint64_t run, uint64_t end)
 {
@@ -46,8 +48,8 @@ void slu_pack_mem_heaviest(struct slu_packing *p)
     }
 }
 
-/* What bin k of an interval that begins with that run weighs, exactly where ids are
- * long; *n_run: its runs. */
+/* Returns the weight of bin k of an interval, which begins with run `run`; exact for
+ * long ids. *n_run: its runs. */
 static uint64_t weigh_bin(const struct slu_packing *p, size_t interval, uint64_t k,
                           uint64_t run, uint64_t *n_run)
 {
@@ -63,7 +65,7 @@ static uint64_t weigh_bin(const struct slu_packing *p, size_t interval, uint64_t
     return 16 * n + (kept ? v->capacity + 80 + id / 4 : 0);
 }
 
-/* The window's ids, if a device has them: one part after another. */
+/* Gets the window's ids from the device; sets w->got. */
 static int get(struct slu_pack_mem *m, struct slu_packing_window *w,
                struct slu_batch *out, struct slu_err *err)
 {
@@ -93,7 +95,7 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
         uint64_t each = weigh_bin(p, m->at_interval, m->at_bin, m->at_run, &n_run);
         uint64_t n = (tok - weight + each - 1) / each;
         n = n < left ? n : left;
-        if (!v->items || p->longest_id > SHORT_ID) /* bins are not alike */
+        if (!v->items || p->longest_id > SHORT_ID) /* bins differ */
             n = 1;
         weight += n * each;
         w->n_bin += n;
@@ -109,14 +111,15 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
     return m->cuda ? get(m, w, out, err) : SLU_OK;
 }
 
-/* Appends a bin's rows; its tokens are at tok_off. There is room for the rows. */
+/* Appends a bin's segment rows; out has room for these. end_run: end of the window's
+ * runs. */
 static int put_rows(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
                     uint64_t end_run, uint64_t room, struct slu_batch *out,
                     struct slu_err *err)
 {
     struct slu_seg *g = out->seg + out->n_seg;
     for (uint64_t i = 0; i < n_run; i++) {
-        if (run + i + 8 < end_run) /* they lie anywhere */
+        if (run + i + 8 < end_run) /* rows lie in random order */
             __builtin_prefetch(seg_of(m, run + i + 8));
         g[i] = *seg_of(m, run + i);
         if (!g[i].id_len)
@@ -143,7 +146,7 @@ static void book_dropped(const struct slu_pack_mem *m, uint64_t run, uint64_t n_
     slu_count_add(&stat->not_full, n);
 }
 
-/* Bins [k, k + n) of an interval, whose first run is *run. */
+/* Fills bins [k, k + n) of an interval, from run *run on; advances *run. */
 static int fill_bins(const struct slu_pack_mem *m, size_t interval, uint64_t k,
                      uint64_t n, uint64_t *run, struct slu_packing_window *w,
                      struct slu_batch *out, struct slu_err *err)

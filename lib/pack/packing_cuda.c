@@ -9,13 +9,13 @@ static size_t window_byte(const struct slu_pack_cuda *c)
     return c->window_tok * c->a->tok_bytes;
 }
 
-/* What every path needs; the sort's workspace comes and goes. */
+/* Allocates the arrays that every path needs, without the sort's workspace. */
 static int alloc_arrays(struct slu_pack_cuda *c)
 {
     const struct slu_pack_arrays *a = c->a;
     bool placed = a->n_step == 0;
     const struct {
-        void *p; /* where a pointer is kept */
+        void *p; /* address of the pointer */
         size_t n, size;
     } want[] = {
         {&c->dev.len, a->n_item, sizeof *c->dev.len},
@@ -36,7 +36,7 @@ static int alloc_arrays(struct slu_pack_cuda *c)
             memcpy(want[i].p, &p, sizeof p);
         }
     size_t pool_byte = a->n_pool_tok * a->tok_bytes;
-    if (!code) /* gather reads what is behind the pool, and makes nothing of it */
+    if (!code) /* gather reads beyond the pool, but does not use these ids */
         code = slu_device_zero((char *)c->dev.pool + pool_byte,
                                (size_t)8 * a->tok_bytes, c->compute);
     return code;
@@ -79,7 +79,7 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
             slu_device_put(c->dev.len, a->len, a->n_item * sizeof *a->len, c->compute);
     if (code || a->n_step)
         return code;
-    /* Concatenated items are placed already. */
+    /* Items of methods that cut, and of chains, are already placed. */
     code =
         slu_device_put(c->dev.pool, a->pool, a->n_pool_tok * a->tok_bytes, c->compute);
     if (!code)
@@ -94,7 +94,7 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
     return code;
 }
 
-/* Workspace that suffices for each range. */
+/* Returns the workspace that suffices for each range. */
 static size_t sort_work(const struct slu_pack_arrays *a)
 {
     size_t most = 0;
@@ -119,7 +119,7 @@ int slu_pack_cuda_sort(struct slu_pack_cuda *c)
             c->dev.len + r->first_item, r->n_item, r->longest, (uint32_t)r->first_item,
             c->dev.order + r->first_item, work, n_byte, c->compute);
     }
-    /* These go over the bus while it sorts. */
+    /* Copied while the sort runs. */
     if (!code)
         code =
             slu_device_put(c->dev.pool, a->pool, a->n_pool_tok * a->tok_bytes, c->copy);
@@ -162,7 +162,7 @@ int slu_pack_cuda_place(struct slu_pack_cuda *c)
     return code;
 }
 
-/* Sets the next window going. Its buffers are not in use any more. */
+/* Starts the next window in w, whose buffers are free. */
 static int launch(struct slu_pack_cuda *c, struct slu_pack_window *w)
 {
     uint64_t left = c->a->n_tok - c->next_tok;
@@ -228,7 +228,7 @@ void slu_pack_cuda_close(struct slu_pack_cuda *c)
 {
     if (!c->a)
         return;
-    /* What was not got may still be on its way to the host's buffers. */
+    /* Ids that were not got may still be on their way to the host. */
     (void)slu_device_select(c->ordinal);
     if (c->compute)
         (void)slu_device_sync(c->compute);

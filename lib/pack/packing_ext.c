@@ -1,5 +1,6 @@
-/* Packing past memory and in parts: where the plan sends each item, and the bins that
- * items make once a table has brought them there (pack_flow.c). */
+/* Packing beyond memory and in parts: the place of each item by the plan, and the bins,
+ * once a table has sorted the items (pack_flow.c).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ int slu_pack_ext_sites(struct slu_packing *p, struct slu_err *err)
 
 /* ---- the bins ---- */
 
-/* Ids of the bin at hand. */
+/* Gives the capacity of the bin of the next item. */
 static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_err *err)
 {
     struct slu_pack_ext *x = p->ext;
@@ -79,7 +80,7 @@ static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_e
     return SLU_OK;
 }
 
-/* The item goes to the end of out, whose last bin is open. */
+/* Appends the next item to the open bin at the end of out. */
 static int take_item(struct slu_packing *p, struct slu_batch *out, struct slu_err *err)
 {
     const struct slu_pack_ext *x = p->ext;
@@ -118,8 +119,8 @@ static int pad_bin(const struct slu_packing *p, uint64_t n, struct slu_batch *ou
     return SLU_OK;
 }
 
-/* Ends the bin that is open in out from q on, whose ids are from n_str on: padded, or
- * dropped. */
+/* Ends the open bin, which begins at q and whose id strings begin at n_str: pads or
+ * drops it. */
 static int end_bin(const struct slu_packing *p, uint64_t capacity, struct slu_seq q,
                    size_t n_str, struct slu_packing_stat *stat, struct slu_batch *out,
                    struct slu_err *err)
@@ -151,7 +152,8 @@ static int end_bin(const struct slu_packing *p, uint64_t capacity, struct slu_se
     return SLU_OK;
 }
 
-/* The bin that is open from seg_off and n_str on is not too heavy so far. */
+/* SLU_E_LIMIT if the open bin, which begins at seg_off and n_str, is already too heavy.
+ */
 static int check_bin(const struct slu_packing *p, const struct slu_batch *out,
                      uint64_t seg_off, size_t n_str, struct slu_err *err)
 {

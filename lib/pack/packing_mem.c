@@ -1,5 +1,6 @@
-/* Packing in memory: items as arrays, by arrival, and one pool of their tokens; sorted,
- * placed and gathered by kernels. */
+/* Packing in memory: items as arrays by arrival and one pool of their tokens; kernels
+ * sort, place and gather.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,22 +11,22 @@
 #include "lib/pack/packing_cuda.h"
 #include "lib/pack/packing_private.h"
 
-/* What an item takes beside its tokens and its id: on arrival (ARRIVED), and until it
- * is placed: its run, its place among its domain's items, and what sorting needs. */
+/* Bytes per item besides its tokens and its id: on arrival (ARRIVED), then for its run,
+ * its place among its domain's items, and the sort. */
 #define ARRIVED                                                                        \
     (sizeof(struct slu_seg) + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint32_t))
 #define ITEM_BYTE (ARRIVED + 16 + 16 + 16)
-#define SLOT_BYTE 1024 /* and a domain */
+#define SLOT_BYTE 1024 /* per domain */
 
 /* ---- memory ---- */
 
-/* NULL where there is none. */
+/* Returns NULL if memory is exhausted. */
 static void *map(size_t n_byte, bool huge)
 {
     return slu_pages_new(n_byte, huge ? SLU_PAGES_HUGE : SLU_PAGES_SMALL);
 }
 
-/* *pp becomes NULL. */
+/* Frees *pp and sets it to NULL. */
 static void unmap(void *pp, size_t n_byte)
 {
     void *p, *none = NULL;
@@ -120,7 +121,7 @@ uint64_t slu_pack_mem_hold(struct slu_pack_mem *m, const struct slu_batch *b,
         return SLU_NOT_HELD;
     }
     uint8_t *to = m->pool + at * width;
-    for (size_t i = 0, j; i < n_run; i = j) { /* neighbours in one go */
+    for (size_t i = 0, j; i < n_run; i = j) { /* neighbours in one copy */
         uint64_t from = run[i].tok_off, end = from + run[i].seg.len_tok;
         for (j = i + 1; j < n_run && run[j].tok_off == end; j++)
             end += run[j].seg.len_tok;
@@ -178,7 +179,8 @@ int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err)
 
 /* ---- the plan ---- */
 
-/* Items by domain: where each domain's begin, and their arrays in that order. */
+/* Orders items by domain: sets each domain's range, and makes the arrays in that order.
+ */
 static int by_domain(struct slu_packing *p, struct slu_err *err)
 {
     struct slu_pack_mem *m = p->mem;
@@ -231,7 +233,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The histogram of a few lengths among many possible: no table. */
+/* Makes the histogram of a few lengths among many possible, without a table. */
 static int count_few(const uint32_t *len, size_t n, struct slu_length_count **row,
                      size_t *n_row, struct slu_err *err)
 {
@@ -256,7 +258,7 @@ static int count_few(const uint32_t *len, size_t n, struct slu_length_count **ro
     return SLU_OK;
 }
 
-/* The histogram of a range, and its longest. */
+/* Makes the histogram of a range, and finds its longest. */
 static int count(struct slu_pack_mem *m, struct slu_pack_range *range,
                  struct slu_length_count **row, size_t *n_row, struct slu_err *err)
 {
@@ -280,7 +282,7 @@ static int count(struct slu_pack_mem *m, struct slu_pack_range *range,
     return rc;
 }
 
-/* A plan's groups and intervals go to the end of all steps and intervals. */
+/* Appends a plan's groups to the steps, and its intervals. */
 static int append_plan(struct slu_pack_mem *m, const struct slu_pack_plan *plan,
                        uint64_t first_item, struct slu_err *err)
 {
@@ -326,7 +328,8 @@ static int append_plan(struct slu_pack_mem *m, const struct slu_pack_plan *plan,
     return rc;
 }
 
-/* Concatenation: a domain's full bins, and one more that is not. */
+/* Appends the intervals of concatenation: a domain's full bins, and a last bin that is
+ * not full. */
 static int append_chunks(struct slu_pack_mem *m, uint64_t n_tok, uint64_t first_item,
                          struct slu_err *err)
 {
@@ -386,9 +389,9 @@ static int plan_all(struct slu_packing *p, struct slu_err *err)
     return rc;
 }
 
-/* ---- where each item goes ---- */
+/* ---- the place of each item ---- */
 
-/* Few items of many possible lengths: 16 bytes each do. */
+/* Sorts a few items of many possible lengths, with 16 bytes each. */
 static void sort_few(const uint32_t *len, size_t n, uint32_t *order,
                      struct slu_entry *e)
 {
@@ -404,7 +407,7 @@ static int sort_items(struct slu_pack_mem *m, struct slu_err *err)
     struct slu_pack_arrays *a = &m->a;
     size_t n_work = 0;
     for (size_t i = 0; i < a->n_range;
-         i++) /* at most 16 bytes an item, see ITEM_BYTE */
+         i++) /* at most 16 bytes per item, see ITEM_BYTE */
         n_work = a->range[i].n_item * 16 > n_work ? a->range[i].n_item * 16 : n_work;
     void *work = map(n_work ? n_work : 1, m->huge);
     if (!work)
@@ -429,7 +432,7 @@ static int sort_items(struct slu_pack_mem *m, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Concatenated items follow one another; a domain begins with a bin. */
+/* Places items one after another; each domain begins a bin. */
 static void place_chunks(const struct slu_packing *p)
 {
     const struct slu_pack_arrays *a = &p->mem->a;
@@ -450,7 +453,7 @@ int slu_pack_mem_fault(struct slu_pack_mem *m, int code, struct slu_err *err)
     return slu_device_fault(m->cfg.device, code, err);
 }
 
-/* m->cuda is NULL where it is the CPU's work. */
+/* Opens the device; leaves m->cuda NULL if the CPU does the work. */
 static int enter_device(struct slu_pack_mem *m, struct slu_err *err)
 {
     struct slu_device *d = m->cfg.device;
@@ -459,7 +462,7 @@ static int enter_device(struct slu_pack_mem *m, struct slu_err *err)
     m->cuda = malloc(sizeof *m->cuda);
     if (!m->cuda)
         return slu_fail_nomem(err, sizeof *m->cuda);
-    /* Two windows of a 32nd of the budget at most. */
+    /* Two windows, each at most a 32nd of the budget. */
     uint64_t window = m->cfg.budget_byte / 32 / m->cfg.tok_bytes;
     window = window < 1 << 22 ? window : 1 << 22;
     int code = slu_pack_cuda_open(m->cuda, d->ordinal, &m->a, window ? window : 1);

@@ -1,6 +1,5 @@
-/* Packing chains of related items (related.h) as if they were items: plans are made of
- * the lengths of chains, and where an item goes is listed, not computed. In memory
- * only.
+/* Packs chains of related items (related.h) as if they were items: plans are made of
+ * the lengths of chains, and each item's place is listed, not computed. Only in memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +8,19 @@
 #include "lib/pack/packing_private.h"
 #include "lib/pack/related.h"
 
-/* A chain's place, sorted by place: dst is its first id in the packed data. */
+/* A slot's chains and their places; dst: a chain's first id in the packed data. */
 struct placed {
     struct slu_chains chains;
-    struct slu_entry *at; /* dst, chain */
+    struct slu_entry *at; /* (dst, chain), sorted by dst */
 };
 
 struct slu_pack_related {
     uint32_t *key; /* SLU_RELATED_KEYS of each item, by arrival */
     size_t n_key, cap_key;
-    const uint32_t *now; /* of the runs that are added; borrowed */
+    const uint32_t *now; /* keys of the runs being added; borrowed */
     struct placed *slot;
     size_t n_slot;
-    uint64_t related, chains; /* items in chains of more than one, such chains */
+    uint64_t related, chains; /* items in chains of several; such chains */
 };
 
 int slu_pack_related_new(struct slu_pack_related **out, struct slu_err *err)
@@ -70,7 +69,7 @@ int slu_pack_related_add(struct slu_packing *p, size_t run, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The histogram of a slot's chains. */
+/* Makes the histogram of the chains' lengths. */
 static int count_chains(const struct slu_chains *c, uint64_t capacity,
                         struct slu_length_count **row, size_t *n, struct slu_err *err)
 {
@@ -126,7 +125,7 @@ int slu_pack_related_rows(struct slu_packing *p, size_t slot,
     return rc ? rc : count_chains(c, p->cfg.capacity, row, n, err);
 }
 
-/* Where each chain of a slot begins, in order of place. */
+/* Finds where each chain of a slot begins, in order of place. */
 static int place_chains(struct slu_packing *p, size_t slot,
                         const struct slu_pack_interval *v, size_t n_v,
                         struct slu_err *err)
@@ -144,7 +143,7 @@ static int place_chains(struct slu_packing *p, size_t slot,
         size_t l = slu_pack_find(plan, c->len[k]);
         uint64_t bin, place;
         slu_pack_place(plan, l, rank[l]++, &bin, &place);
-        /* fewer than 2^32 chains, so bins; fewer than 2^27 in one */
+        /* fewer than 2^32 chains, hence bins; fewer than 2^27 chains per bin */
         x->at[k] = (struct slu_entry){bin << 27 | place, k};
     }
     free(rank);

@@ -9,8 +9,9 @@
 #include "lib/base/json_write.h"
 #include "lib/pack/packing_private.h"
 
-/* Least squares takes the cube of a bin's length, for each domain: past this much it is
- * left out unless it was asked for. About two seconds. */
+/* Least squares takes time proportional to the cube of the bin's length, for each
+ * domain. Above this product (about two seconds) the method is left out of the table,
+ * unless it was chosen. */
 #define MUCH 2e9
 
 static double now(void)
@@ -25,7 +26,7 @@ static double ratio(double a, double b)
     return b != 0 ? a / b : 0;
 }
 
-/* Sum of l^2 over the pieces that methods which do not cut place. */
+/* Returns the sum of l^2 over the pieces, for methods with a plan. */
 static unsigned __int128 squares(const struct slu_packing *p)
 {
     unsigned __int128 sum = 0;
@@ -53,7 +54,7 @@ static bool too_much(const struct slu_packing *p, enum slu_pack_method m)
            (double)p->n_slot * L * L * L > MUCH;
 }
 
-/* Solves domain after domain; adds to *sum. */
+/* Solves each domain; adds to *sum. */
 static int solve(const struct slu_packing *p, enum slu_pack_method m,
                  struct slu_pack_sum *sum, struct slu_err *err)
 {
@@ -107,7 +108,7 @@ int slu_packing_compare(const struct slu_packing *p,
         else if (!kind->solve)
             r->sum = slu_packing_baseline(p);
         else if (m == (int)p->cfg.method && p->cfg.apply)
-            r->sum = slu_packing_sum(p); /* the plan may be none the method makes */
+            r->sum = slu_packing_sum(p); /* the method might not make this plan */
         else if (too_much(p, (enum slu_pack_method)m))
             rc = slu_fail(&why, SLU_E_USAGE,
                           "takes its time for such bins; --method %s includes it",

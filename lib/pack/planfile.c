@@ -7,7 +7,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/le.h"
 
-/* Sizes and places in bytes (formats/PLAN.md). */
+/* Sizes in bytes (formats/PLAN.md). */
 enum { HEAD = 64, BIN = 8, DOMAIN = 40, GROUP = 24, SUM = 8, MAX_NAME = 65536 };
 
 static const uint8_t magic[8] = {'S', 'L', 'U', 'P', 'L', 'A', 'N', '\n'};
@@ -18,7 +18,7 @@ static const uint8_t magic[8] = {'S', 'L', 'U', 'P', 'L', 'A', 'N', '\n'};
 
 struct domain {
     char *name; /* owned; NULL: none */
-    size_t off; /* of its first group in the file */
+    size_t off; /* of the domain's first group in the file */
     uint32_t n_group;
 };
 
@@ -170,7 +170,7 @@ static int bad(struct slu_err *err, const char *what)
     return slu_fail(err, SLU_E_FORMAT, "not a plan: %s", what);
 }
 
-/* Whether there may be bins of so many ids. */
+/* Whether the plan may have bins of `tok` ids. */
 static bool has_bin(const struct slu_plan_head *head, uint64_t tok)
 {
     for (size_t b = 0; b < head->n_bin; b++)
@@ -179,7 +179,8 @@ static bool has_bin(const struct slu_plan_head *head, uint64_t tok)
     return !head->n_bin && tok == head->capacity;
 }
 
-/* Group i of the plan from its row; NULL, or what is wrong with it. */
+/* Adds the plan's next group from its row. Returns NULL, or what is wrong with the row.
+ */
 static const char *put_group(struct slu_pack_plan *plan, const uint8_t *row,
                              const struct slu_plan_head *head)
 {
@@ -263,7 +264,7 @@ int slu_planfile_plan(const struct slu_planfile *f, size_t i,
     return SLU_OK;
 }
 
-/* The list of bins behind the header, of which n bytes are left in the file. */
+/* Reads the list of bins after the header; n bytes of the file are left. */
 static int read_bins(struct slu_planfile *f, size_t n, struct slu_err *err)
 {
     struct slu_plan_head *head = &f->head;
@@ -312,7 +313,7 @@ static int read_head(struct slu_planfile *f, uint64_t *n_domain, struct slu_err 
     return read_bins(f, n - HEAD - SUM, err);
 }
 
-/* One domain's section at *at: name, groups, and that the plan is one. */
+/* Reads a domain's section at *at and checks its plan; advances *at. */
 static int read_domain(struct slu_planfile *f, size_t *at, struct slu_err *err)
 {
     const uint8_t *p = f->file.data + *at;
@@ -341,7 +342,7 @@ static int read_domain(struct slu_planfile *f, size_t *at, struct slu_err *err)
     return rc;
 }
 
-/* f->file is the file. */
+/* Reads the plan in f->file. */
 static int parse(struct slu_planfile *f, struct slu_err *err)
 {
     uint64_t n_domain = 0, n_group = 0;
@@ -395,7 +396,7 @@ int slu_planfile_open(struct slu_planfile **out, const char *path, uint64_t max_
     return rc;
 }
 
-/* ---- a plan beside a histogram ---- */
+/* ---- comparing a plan with a histogram ---- */
 
 static uint64_t items_of(const struct slu_pack_plan *plan, size_t i)
 {
@@ -408,7 +409,7 @@ static uint64_t items_of(const struct slu_pack_plan *plan, size_t i)
 int slu_plan_check(const struct slu_pack_plan *plan, const struct slu_length_count *row,
                    size_t n, const char *what, struct slu_err *err)
 {
-    for (size_t i = 0, k = plan->n_length; i < n || k > 0;) { /* ascending, both */
+    for (size_t i = 0, k = plan->n_length; i < n || k > 0;) { /* both ascend */
         uint64_t here = i < n ? row[i].len_tok : UINT64_MAX, count = 0, want = 0;
         uint64_t there = k > 0 ? plan->length[k - 1].len_tok : UINT64_MAX;
         uint64_t len_tok = here < there ? here : there;

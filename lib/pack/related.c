@@ -9,14 +9,14 @@
 
 enum { FOLDER_WEIGHT = 4, ABOVE_WEIGHT = 2, LOOSE_ROUNDS = 4, LOOSE_BINS = 4 };
 
-/* Which items share a key: lists of items, and for each item the lists it is in. */
+/* Lists of items that share a key, and for each item its lists. */
 struct shared {
-    uint32_t *member; /* all lists */
+    uint32_t *member; /* items of all lists */
     size_t n_member, cap_member;
-    uint64_t *list; /* n_list + 1: where in member a list begins */
+    uint64_t *list; /* n_list + 1: begin of each list in member */
     uint8_t *weight;
     size_t n_list, cap_list, cap_weight;
-    uint64_t *first; /* by item, n + 1: where in of its lists begin */
+    uint64_t *first; /* by item, n + 1: begin of its lists in `of` */
     uint32_t *of;
     uint64_t capped;
 };
@@ -30,7 +30,7 @@ static void shared_release(struct shared *s)
     free(s->of);
 }
 
-/* Items with the same key: a list, or nothing. */
+/* Adds a list of items with the same key. */
 static int add_list(struct shared *s, const struct slu_entry *e, size_t n,
                     unsigned weight, struct slu_err *err)
 {
@@ -54,7 +54,7 @@ static int add_list(struct shared *s, const struct slu_entry *e, size_t n,
     return SLU_OK;
 }
 
-/* The lists of one key of all items. */
+/* Adds the lists for key number k of all items. */
 static int share(struct shared *s, struct slu_entry *e, const uint32_t *key, size_t n,
                  unsigned k, struct slu_err *err)
 {
@@ -131,12 +131,12 @@ static int find_shared(struct shared *s, const uint32_t *key, size_t n, uint64_t
 struct chaining {
     const struct shared *s;
     const uint32_t *len;
-    uint32_t *score; /* by item: what it shares with the chain; 0 between chains */
+    uint32_t *score; /* by item: weight shared with the chain; 0 between chains */
     uint8_t *placed; /* by item */
     uint32_t *seen;  /* items with a score */
     size_t n_seen, cap_seen;
-    /* A heap of score << 32 | ~item, the greatest first; of an item, all but the entry
-     * with its score are out of date. */
+    /* A heap of score << 32 | ~item, the greatest first. Only the entry with an item's
+     * current score is valid. */
     uint64_t *heap;
     size_t n_heap, cap_heap;
 };
@@ -168,7 +168,7 @@ static uint64_t pop(struct chaining *c)
     return top;
 }
 
-/* x joined the chain: what it shares with items that still fit counts for them. */
+/* Adds the weights that x, which joined the chain, shares with items that still fit. */
 static int look_around(struct chaining *c, uint32_t x, uint64_t room,
                        struct slu_err *err)
 {
@@ -195,7 +195,7 @@ static int look_around(struct chaining *c, uint32_t x, uint64_t room,
     return SLU_OK;
 }
 
-/* The item that shares most and fits, or -1. */
+/* Returns the item that shares most and fits, or -1. */
 static int64_t nearest(struct chaining *c, uint64_t room)
 {
     while (c->n_heap) {
@@ -236,7 +236,7 @@ static int make_chains(struct chaining *c, struct slu_chains *out, size_t n,
 
 /* ---- loosening ---- */
 
-/* What is made looser: the chains, and which of them are to be taken apart. */
+/* The chains, and those to take apart. */
 struct loosening {
     struct slu_chains *c;
     const uint32_t *len; /* by item */
@@ -244,12 +244,12 @@ struct loosening {
     uint64_t capacity;
     uint8_t *loose;  /* by chain */
     uint64_t *count; /* by length */
-    uint32_t *bin;   /* by chain: where best fit puts it, if it is whole */
+    uint32_t *bin;   /* by chain: its bin in best fit, if not loose */
     uint32_t *room;  /* by bin */
     size_t n_bin, cap_room;
 };
 
-/* The best-fit plan of the chains, and of the items of those taken apart. */
+/* Makes the best-fit plan of whole chains and of the items of loose ones. */
 static int solve(const struct loosening *x, struct slu_pack_plan **plan,
                  struct slu_err *err)
 {
@@ -275,7 +275,7 @@ static int solve(const struct loosening *x, struct slu_pack_plan **plan,
     return rc;
 }
 
-/* One piece goes to its bin. */
+/* Puts a piece into its bin, which it returns. */
 static uint32_t put(struct loosening *x, const struct slu_pack_plan *plan, uint32_t len)
 {
     uint64_t bin, slot;
@@ -284,7 +284,7 @@ static uint32_t put(struct loosening *x, const struct slu_pack_plan *plan, uint3
     return (uint32_t)bin;
 }
 
-/* Puts everything into the bins of best fit. */
+/* Puts all pieces into the bins of best fit. */
 static int fill(struct loosening *x, struct slu_err *err)
 {
     const struct slu_chains *c = x->c;
@@ -310,7 +310,7 @@ static int fill(struct loosening *x, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Marks the chains in the emptiest bins, `most` of these, as loose; how many. */
+/* Marks the chains of the `most` emptiest bins as loose; *marked: their number. */
 static int mark(struct loosening *x, size_t most, uint64_t *marked, struct slu_err *err)
 {
     struct slu_entry *e = malloc((x->n_bin + 1) * sizeof *e);
@@ -320,7 +320,7 @@ static int mark(struct loosening *x, size_t most, uint64_t *marked, struct slu_e
         e[b] = (struct slu_entry){(x->capacity - x->room[b]) << 32 | b, b};
     slu_entry_sort(e, x->n_bin);
     for (size_t b = 0; b < most && b < x->n_bin; b++)
-        x->room[e[b].ref] = UINT32_MAX; /* a bin that is given up */
+        x->room[e[b].ref] = UINT32_MAX; /* marks an emptiest bin */
     free(e);
     *marked = 0;
     for (size_t k = 0; k < x->c->n; k++) {
@@ -369,8 +369,8 @@ static int take_apart(const struct loosening *x, struct slu_err *err)
     return rc;
 }
 
-/* While best fit needs more bins than it should, the chains of its emptiest bins are
- * taken apart, four times as many as are too many, a few times over. */
+/* As long as best fit needs too many bins, takes the chains of its emptiest bins apart,
+ * LOOSE_BINS bins for each bin too many, in LOOSE_ROUNDS rounds at most. */
 static int loosen(struct slu_chains *c, const uint32_t *len, size_t n,
                   uint64_t capacity, struct slu_err *err)
 {

@@ -1,4 +1,5 @@
-/* What an item shares with others, as numbers; related.h says what and why. */
+/* Keys by which items are found to be related; see related.h.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ void slu_relater_scratch_release(struct slu_relater_scratch *x)
     slu_hashes_release(&x->hashes);
 }
 
-/* The folder that the first n bytes of a name end in: up to the last slash before. */
+/* Returns the length of the folder of name[0, n): the bytes before the last slash. */
 static size_t folder(const char *name, size_t n)
 {
     while (n && name[n - 1] != '/')

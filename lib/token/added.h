@@ -1,9 +1,9 @@
-/* added.h - added tokens: cut out of the text before anything else looks at it.
+/* added.h - added tokens, which are cut out of the text before all other steps.
  *
- * As in Hugging Face's AddedVocabulary: leftmost-longest, first the tokens that are not
- * normalized on the raw text, then the normalized ones on what is between, normalised.
- * A special token that is not to match (the ordinary mode) still takes its place in the
- * search, so that no other token matches inside it.
+ * As in Hugging Face's AddedVocabulary: leftmost-longest; first the tokens that are not
+ * normalized, on the raw text, then the normalized ones, on the normalized text between
+ * those. A special token that must not match (the ordinary mode) still takes its place
+ * in the search, so that no other token matches inside it.
  *
  * Thread safety: read-only once made.
  */
@@ -13,7 +13,7 @@
 #include "lib/token/tok.h"
 
 struct added_token {
-    uint64_t text_off; /* in bytes, in tok_added.text */
+    uint64_t text_off; /* byte offset in tok_added.text */
     uint32_t text_len, id;
     bool special, lstrip, rstrip, single_word, normalized;
 };
@@ -27,7 +27,7 @@ struct tok_added {
     struct added_trie {
         struct added_node *node;
         size_t n, cap;
-        uint32_t root[256]; /* node by first byte, TOK_NONE */
+        uint32_t root[256]; /* node by first byte; TOK_NONE: none */
         unsigned n_first;   /* different first bytes */
         uint8_t first;      /* the only one if n_first is 1 */
         bool only_special;
@@ -36,11 +36,12 @@ struct tok_added {
 
 SLU_MUST_USE int added_new(struct tok_added **a, struct slu_err *err);
 void added_free(struct tok_added *a);
-/* text: as it is to be found (in normal form if `normalized`). text_off is ignored. */
+/* Adds a token. text: as it must match (in normal form if `normalized`); token's
+ * text_off and text_len are ignored. */
 SLU_MUST_USE int added_put(struct tok_added *a, struct added_token token,
                            const void *text, size_t len, struct slu_err *err);
 
-/* One stretch of text: a token (id != TOK_NONE) or text between tokens. */
+/* A part of a text: a token (id != TOK_NONE), or text between tokens. */
 struct added_part {
     uint32_t id;
     size_t off, len; /* bytes */

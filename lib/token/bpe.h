@@ -4,16 +4,16 @@
  * BPE of a text is decided by its pairs of neighbours. Two facts carry everything here;
  * they hold for any merge list or ranks, ties going to the leftmost pair:
  *
- *  1. What happens inside a span of text until something crosses its edges does not
- * depend on what is outside. So a token is always made by one and the same last merge,
- * the one that BPE of its own bytes ends with: of all merges in a file only these are
- * ever used, and a token that BPE of its own bytes does not arrive at is never made
- * (*unreachable*).
+ *  1. Until a merge crosses the edges of a span of text, the merges inside do not
+ *     depend on the text outside. So a token is always made by the same last merge, the
+ *     one that BPE of its own bytes ends with. Of all merges in a file only these are
+ *     ever used, and a token that BPE of its own bytes does not make is never made
+ *     (*unreachable*).
  *  2. A row of reachable tokens is the BPE of its bytes if and only if every two
- * neighbours are the BPE of their own bytes (*valid* pairs). So the BPE of a prefix of
- * the text that can be continued is unique, and trying the longest token first, going
- * back where nothing fits and never trying a place twice is exact and takes linear
- * time.
+ *     neighbours are the BPE of their own bytes (*valid* pairs). So the BPE of a prefix
+ *     of the text that can be continued is unique. To try the longest token first, to
+ *     go back where nothing fits and never to try a place twice is exact and takes
+ *     linear time.
  *
  * (The second is the idea of GitHub's bpe crate, "So many tokens, so little time",
  * 2024.)
@@ -23,9 +23,9 @@
  * vocabularies have them; for a pair with another token (*odd*; Llama-3's
  * tokenizer.json has some) its BPE is run.
  *
- * Inside, reachable tokens have numbers of their own (*tok*): 0 to 255 are the bytes,
- * then come the others in the order of their merges. So a number is a priority too, and
- * what is frequent lies close together.
+ * A model numbers reachable tokens anew (*tok*): 0 to 255 are the bytes, then come the
+ * others in the order of their merges. So a tok is a priority too, and frequent tokens
+ * lie close together.
  *
  * Thread safety: a model is read-only once built.
  */
@@ -38,24 +38,24 @@
 
 #define BPE_MAX_ID   (UINT32_C(1) << 21)
 #define BPE_MAX_NODE (UINT32_C(1) << 22)
-#define BPE_MAX_LEN  4096 /* bytes a token of a model may have */
+#define BPE_MAX_LEN  4096 /* bytes of a model's token, at most */
 
 /* One reachable token; 32 bytes, so that it is in one cache line. */
 struct bpe_token {
     uint32_t left, right; /* toks of its merge; a byte: itself */
-    /* The merges that take its first and its last byte; a byte: TOK_NONE. Not set where
-     * odd. */
+    /* The merges that take its first and its last byte, as toks. TOK_NONE for a byte,
+     * not set if odd. */
     uint32_t first, last;
-    /* Bits (tok & 31) of those it merges with, standing before and behind it. */
+    /* Bits (tok & 31) of the toks that merge with it, before it and after it. */
     uint32_t before, behind;
     uint64_t shorter : 22; /* the longest tok that it starts with, or BPE_NONE */
     uint64_t id : 22;      /* BPE_NONE: the vocabulary cannot express this byte */
     uint64_t len : 13;     /* bytes */
-    uint64_t odd : 1;      /* somewhere in it a merge comes before one of its halves */
+    uint64_t odd : 1;      /* some merge in it comes before that of one of its halves */
 };
 #define BPE_NONE (BPE_MAX_NODE - 1)
 
-/* What a model's image begins with; the tables follow in the order of bpe_section, each
+/* The beginning of a model's image; the tables follow in the order of bpe_section, each
  * at a multiple of 64 bytes. Numbers are the host's: an image is a cache, not a format.
  */
 #define BPE_MAGIC   UINT64_C(0x6567616d49455042) /* "BPEImage" */
@@ -64,9 +64,9 @@ struct bpe_head {
     uint64_t magic, n_byte;
     uint32_t version, n_id, n_tok, n_node;
     uint32_t child_mask, pair_mask, whole_mask, might_mask, seam4_mask;
-    uint32_t regular; /* from this tok on ids follow each other */
-    uint32_t n_whole; /* unreachable tokens that a whole piece still becomes
-                         (`ignore_merges`, tiktoken) */
+    uint32_t regular; /* from this tok on ids are consecutive */
+    /* Unreachable tokens that a whole piece can become (`ignore_merges`, tiktoken). */
+    uint32_t n_whole;
 };
 
 enum bpe_section {
@@ -83,9 +83,9 @@ enum bpe_section {
     BPE_N_SECTION
 };
 
-/* The trie has a node for every second byte of a token. Numbers below n_tok are toks
- * that end there. A reference to a node is node << 2 with BPE_EVEN where two more bytes
- * lead on and BPE_ODD where one more byte makes a token. */
+/* The trie has a node for every second byte of a token. A node below n_tok is the tok
+ * that ends there. A reference is node << 2, with BPE_EVEN if two more bytes lead to
+ * another node, and BPE_ODD if one more byte makes a token. */
 #define BPE_EVEN 1
 #define BPE_ODD  2
 
@@ -97,22 +97,22 @@ struct tok_model {
     const uint32_t *two; /* by two bytes, bpe_load16: reference or TOK_NONE */
     /* Open addressing: bpe_key() << 24 | reference; 0 is empty. */
     const uint64_t *child;
-    const uint32_t *best; /* of node - n_tok: the longest tok that it starts with */
+    const uint32_t *best; /* by node - n_tok: the longest tok that it starts with */
     /* Open addressing: left << 42 | right << 21 | result; 0 is empty. */
     const uint64_t *pair;
-    /* A filter: of each pair of the table two bits of a word (bpe_might). */
+    /* A filter: two bits of a word for each pair of the table (bpe_might). */
     const uint64_t *might;
     unsigned might_shift; /* hash >> shift is the word */
-    /* By tok up to `regular`, from where on ids follow each other. */
+    /* Ids by tok up to `regular`, from which on they are consecutive. */
     const uint32_t *id_of;
     uint32_t regular;
-    /* Where merges cross, see bpe_cuts: by two bytes, and bits by the hash of four. */
+    /* Places that merges cross (bpe_cuts): by two bytes; bits by the hash of four. */
     const uint32_t *seam, *seam4;
     unsigned seam4_shift;   /* hash >> shift is the bit */
     struct tok_index whole; /* ids of n_whole tokens */
     const struct slu_vocab_table *table;
     const struct bpe_head *image;
-    void *own; /* the image, where bpe_build made it */
+    void *own; /* the image if bpe_build made it, else NULL */
 };
 
 struct bpe_merge {
@@ -121,34 +121,34 @@ struct bpe_merge {
 
 struct bpe_cfg {
     const struct slu_vocab_table *table; /* borrowed for the model's life */
-    const uint8_t *in_model;             /* a bool an id */
+    const uint8_t *in_model;             /* a bool per id */
     const struct bpe_merge *merge;       /* in order of priority; NULL: ids are ranks */
     size_t n_merge;
-    bool whole_first; /* a piece that is a token as it stands becomes that token */
+    bool whole_first; /* a piece with the bytes of a token becomes that token */
 };
 
 SLU_MUST_USE int bpe_build(struct tok_model **m, const struct bpe_cfg *cfg,
                            struct slu_err *err);
 void bpe_free(struct tok_model *m);
 
-/* The model as one block without pointers, borrowed from it: all that encoding needs
- * besides the vocabulary. What it holds depends on the bpe_cfg only. */
+/* Returns the model as one block without pointers, borrowed from it: all that encoding
+ * needs besides the vocabulary. Its bytes depend on the bpe_cfg only. */
 const void *bpe_image(const struct tok_model *m, size_t *n_byte);
-/* A model on such a block, which is at a multiple of 64 bytes and, like the vocabulary
- * it was made for, borrowed for the model's life and never written. Checks sizes, not
- * contents: whoever keeps an image in a file has its checksum. SLU_E_FORMAT where it is
- * no image, or another version's or vocabulary's. */
+/* Makes a model on such a block, which is at a multiple of 64 bytes. The block and its
+ * vocabulary are borrowed for the model's life and never written. Checks sizes, not
+ * contents: a file with an image needs a checksum. SLU_E_FORMAT if it is not an image,
+ * or of another version or vocabulary. */
 SLU_MUST_USE int bpe_attach(struct tok_model **m, const void *image, size_t n_byte,
                             const struct slu_vocab_table *table, struct slu_err *err);
-/* Memory for an image, huge pages where they pay; NULL where there is none. Caller
+/* Allocates memory for an image, in huge pages if they pay; NULL: out of memory. Caller
  * frees with free(). */
 void *bpe_image_alloc(size_t n_byte);
 
 /* Scratch of one thread. Zero before use. */
 struct bpe_scratch {
     const struct bpe_merge_table *level; /* NULL: the portable one */
-    bool is_part;   /* what bpe_encode is given is no whole piece */
-    uint64_t *dead; /* a bit a byte of the piece */
+    bool is_part;   /* bpe_encode gets a part of a piece, not a whole one */
+    uint64_t *dead; /* a bit per place of the piece: no token fits there */
     size_t cap_dead;
     uint64_t *memo; /* BPE_MEMO slots: (pair + 1) << 1 | valid; made when needed */
 };
@@ -160,8 +160,8 @@ SLU_MUST_USE int bpe_encode(const struct tok_model *m, struct bpe_scratch *s,
                             const uint8_t *p, size_t n, struct slu_ids *ids,
                             struct slu_err *err);
 
-/* A piece of n >= 1 bytes, of which up to BPE_PADDED bytes are followed by others that
- * can be read, so that there are 16; its n_id ids, the first of them ids->id[at]. */
+/* A piece of n >= 1 bytes, and its n_id ids from ids->id[at] on. If n <= BPE_PADDED, 16
+ * bytes can be read at p. */
 struct bpe_piece {
     const uint8_t *p;
     uint32_t n, n_id;
@@ -175,28 +175,28 @@ SLU_MUST_USE int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *
                                  struct slu_err *err);
 
 /* Cuts a long piece where no merge ever crosses: its ids are those of the parts, each
- * by itself and not as a whole piece (bpe_is_whole). The ends of the first parts, each
- * from p and plus `add`: 1 to max of them, max > 1; returns how many. The last one is
- * n + add, or there are more. add + n <= UINT32_MAX. */
+ * by itself and not as a whole piece (bpe_is_whole). Writes the ends of the first
+ * parts, counted from p, plus `add`; returns how many, 1 to max, max > 1. If the last
+ * one is not n + add, there are more parts. add + n <= UINT32_MAX. */
 size_t bpe_cuts(const struct tok_model *m, const uint8_t *p, size_t n, uint32_t add,
                 uint32_t *end, size_t max);
 
-/* Whether a piece becomes a token that merges do not arrive at. */
+/* Whether a piece becomes a token that merges do not make. */
 bool bpe_is_whole(const struct tok_model *m, const uint8_t *p, size_t n);
 
-/* The merging of a SIMD level: "portable", "avx2", "avx512". Another name, or NULL:
- * portable. */
+/* Returns the merge functions of a SIMD level: "portable", "avx2", "avx512". Another
+ * name, or NULL: portable. */
 const struct bpe_merge_table *bpe_merge_level(const char *level);
 
 /* ---- shared by the files of bpe ---- */
 
-/* Merges n pieces of 1 to 15, 30 or 62 bytes; their ids to id, which has room for 16
- * more than they have bytes. n_id is 0 where a byte has no id. Returns the number of
- * ids. */
+/* Merges n pieces of 1 to 15, 30 or 62 bytes and writes their ids to id, which has room
+ * for 16 ids more than the pieces have bytes. A piece's n_id is 0 if one of its bytes
+ * has no id. Returns the number of ids. */
 typedef size_t bpe_merge_fn(const struct tok_model *m, struct bpe_piece *const *piece,
                             size_t n, uint32_t *id);
 #define BPE_N_MERGE 3
-#define BPE_LANES   128 /* the most pieces of the first size; half and a quarter */
+#define BPE_LANES   128 /* most pieces of the first size; then half and a quarter */
 struct bpe_merge_table {
     const char *level;
     bpe_merge_fn *merge[BPE_N_MERGE];
@@ -207,18 +207,18 @@ extern const struct bpe_merge_table bpe_merge_portable, bpe_merge_avx2,
 struct bpe_span {
     size_t off, n_byte;
 };
-/* Where the tables are in an image with the counts and masks of h. Returns the bytes of
- * all, or 0 where the counts make no sense. */
+/* Computes where the tables are in an image with the counts and masks of h. Returns the
+ * bytes of the image, or 0 if the counts are inconsistent. */
 size_t bpe_layout(const struct bpe_head *h, struct bpe_span span[BPE_N_SECTION]);
 
 struct bpe_trie {
     uint32_t *two, *best;
     uint64_t *child;
     uint32_t n_tok, n_node, child_mask, n_child;
-    uint8_t *flags; /* of a node: BPE_EVEN | BPE_ODD; while it is made */
+    uint8_t *flags; /* by node: BPE_EVEN | BPE_ODD, while the trie is made */
     size_t cap_best, cap_flags;
 };
-/* The trie of all toks, whose bytes are those of their ids; sets their `shorter`. */
+/* Makes the trie of all toks, whose bytes are those of their ids; sets `shorter`. */
 SLU_MUST_USE int bpe_trie_make(struct bpe_trie *x, const struct slu_vocab_table *table,
                                struct bpe_token *token, uint32_t n_tok,
                                struct slu_err *err);
@@ -230,7 +230,8 @@ static inline uint32_t bpe_mix(uint64_t key)
     return (uint32_t)(key >> 32);
 }
 
-/* The filter of pairs: by the hash of a pair's key, the bits it has in its word. */
+/* The filter of pairs: the hash of a pair's key, and from it the pair's bits in its
+ * word. */
 static inline uint64_t bpe_pair_hash(uint64_t key)
 {
     return key * UINT64_C(0x9E3779B97F4A7C15);
@@ -249,17 +250,17 @@ static inline uint32_t bpe_load16(const uint8_t *p)
     return v;
 }
 
-/* The step from a node by two bytes, or by one. 40 bits. */
+/* Returns the key of the step from a node by two bytes, or by one (odd). 40 bits. */
 static inline uint64_t bpe_key(uint32_t node, bool odd, uint32_t bytes)
 {
     return (uint64_t)node << 17 | (uint64_t)odd << 16 | bytes;
 }
 
-/* What is known of merges across a place, of which the bytes before it are .., a, b and
- * those behind c, d, ..: a row of tokens is crossed there first by a merge of L and R,
- * of which L ends there and R begins. By b and c, a word has bits for those L and R
- * that both are one byte, for those L of more, by a, and for those R of more, by d. Of
- * those that are both longer there is a bit by all four bytes. */
+/* The tables of merges that cross a place. The bytes before it are .., a, b, those
+ * after it c, d, ..; the first merge across it joins a token L that ends there and a
+ * token R that begins there. The word of (b, c) has a bit if some L and R are both one
+ * byte, a bit by a if L is longer and R one byte, and a bit by d if R is longer and L
+ * one byte. If both are longer, the second table has a bit by all four bytes. */
 static inline uint32_t bpe_seam_left(uint32_t a)
 {
     return UINT32_C(1) << (16 + (a & 15));
@@ -278,7 +279,7 @@ static inline uint32_t bpe_seam4(const uint8_t *p, unsigned shift)
     return v * UINT32_C(0x9E3779B1) >> shift;
 }
 
-/* Without the table for nearly all toks of nearly all vocabularies. */
+/* Returns the id of a tok. Nearly all toks are above `regular` and read its entry. */
 static inline uint32_t bpe_id_of(const struct tok_model *m, uint32_t tok)
 {
     uint32_t i = tok < m->regular ? tok : m->regular;
@@ -286,9 +287,10 @@ static inline uint32_t bpe_id_of(const struct tok_model *m, uint32_t tok)
     return m->id_of[i] + (tok - i);
 }
 
-/* Tables are in buckets: a slot is the key above VALUE bits of value, not 0; an entry
- * is in the bucket of its hash or, where that is full, in the next. All slots of a
- * bucket are compared without a branch: which one it is cannot be predicted. */
+/* Tables are in buckets. A slot is the key above value_bits bits of value, which is not
+ * 0. An entry is in the bucket of its hash or, if that is full, in the next one. All
+ * slots of a bucket are compared without a branch, as the right one cannot be
+ * predicted. */
 #define BPE_BUCKET 4
 static inline uint64_t bpe_find(const uint64_t *table, uint32_t mask, uint64_t key,
                                 unsigned value_bits)
@@ -315,7 +317,7 @@ static inline void bpe_put(uint64_t *table, uint32_t mask, uint64_t key,
     table[i] = key << value_bits | value;
 }
 
-/* Where a step leads: a reference, or 0. */
+/* Returns the reference that a step leads to, or 0. */
 static inline uint32_t bpe_step(const uint64_t *child, uint32_t mask, uint64_t key)
 {
     return (uint32_t)bpe_find(child, mask, key, 24);

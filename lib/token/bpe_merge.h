@@ -1,14 +1,14 @@
 /* bpe_merge.h - plain BPE of many short pieces at once; the body of bpe_merge_*.c, each
- * of which is this header compiled for another SIMD level. All levels give the same.
+ * of which is this header compiled for another SIMD level. All levels give equal ids.
  *
- * A piece is a *lane*: what begins at each of its places, and what that and the next
- * make. One step of a lane merges its best pair, which is a chain of some hundred
- * cycles: a minimum, two neighbours, two pairs to look up. In a round every lane that
- * still has a pair makes one step, none of them needs anything of another, and no
- * branch depends on the text but the end of the round; so the chains and the misses of
- * the cache of many lanes overlap, and hardly anything is predicted wrongly.
+ * A piece is a *lane*: for each of its places the tok that begins there, and the tok
+ * that it makes with the next one. One step of a lane merges its best pair, which is a
+ * chain of some hundred cycles: a minimum, two neighbours, two pairs to look up. In a
+ * round every lane that still has a pair makes one step. Lanes do not depend on each
+ * other, and only the branch at the end of the round depends on the text. So the chains
+ * and cache misses of many lanes overlap, and hardly a branch is mispredicted.
  *
- * Place 0 and the place behind the last byte are sentinels, which merge with nothing.
+ * Place 0 and the place after the last byte are sentinels, which merge with nothing.
  */
 #include "lib/token/bpe.h"
 
@@ -21,21 +21,21 @@
 #define NO_KEY   UINT64_MAX
 #define INLINE   static inline __attribute__((always_inline))
 
-/* A lane of W places, in words; W is a constant wherever this is used. made[]: the tok
- * that a place and the next make, above the place: the least is the pair that is merged
- * first. */
+/* A lane of W places, in words; W is a constant wherever this is used. It begins with
+ * made[]: the tok that a place and the next make, in the bits above the place. The
+ * least is the pair that is merged first. */
 #define LANE_SYM(W)   (W)
-#define LANE_ALIVE(W) (2 * (W) + 2) /* a bit a place: something begins there */
+#define LANE_ALIVE(W) (2 * (W) + 2) /* a bit per place: a tok begins there */
 #define LANE_ASKED(W) (2 * (W) + 4)
 #define LANE_WORDS(W) ((3 * (W) + 11) / (W) * (W)) /* more than 2 * W + 11 */
 
-/* Two pairs that are being looked up, and the places they are at. */
+/* Two pairs that are being looked up, and their places. */
 struct asked {
     uint64_t key[2];
     uint32_t bucket[2], at[2];
 };
 
-/* Lanes of a group, for each size in about as much memory. */
+/* Lanes of a group: each size takes about the same memory. */
 #define LANES(W)   (BPE_LANES * 16 / (W))
 #define LANE_SPACE ((LANES(16) + 4) * LANE_WORDS(16))
 
@@ -57,10 +57,10 @@ INLINE struct asked *asked_of(uint32_t *x, unsigned W)
     return (struct asked *)(void *)(x + LANE_ASKED(W));
 }
 
-/* A pair is looked up in two halves, a round apart: ask() says in which bucket it would
- * be and fetches that ahead, answer() reads it. Most pairs make nothing, and of most of
- * those only the filter is read: their bucket is the first of the table, where they are
- * not found either. */
+/* A pair is looked up in two halves, a round apart: ask() computes its bucket and
+ * prefetches it, answer() reads it. Most pairs make nothing, and for most of these only
+ * the filter is read: their bucket is then the first of the table, which does not have
+ * them either. */
 INLINE uint64_t key_of(uint32_t left, uint32_t right)
 {
     return (uint64_t)left << 21 | right;
@@ -77,7 +77,7 @@ INLINE uint32_t ask(const struct tok_model *m, uint64_t key)
     return i | yes;
 }
 
-/* The tok that a pair makes, or 0. */
+/* Returns the tok that a pair makes, or 0. */
 INLINE uint32_t answer(const struct tok_model *m, uint64_t key, uint32_t asked)
 {
     const uint64_t *s = &m->pair[asked & ~UINT32_C(1)];
@@ -104,7 +104,7 @@ INLINE uint32_t answer(const struct tok_model *m, uint64_t key, uint32_t asked)
     return (uint32_t)found;
 }
 
-/* Arithmetic where a condition would become a branch: x is less than 0 or not. */
+/* Returns -1 if x < 0, else 0, by arithmetic: a condition would become a branch. */
 INLINE int32_t sign_of(int32_t x)
 {
     x = -(int32_t)((uint32_t)x >> 31);
@@ -150,13 +150,14 @@ INLINE int32_t least(const int32_t *made, unsigned W)
 }
 #endif
 
-/* One merge of a lane, or of none where there is nothing to merge: returns 0 then. */
+/* Makes one merge in a lane. If there is nothing to merge, makes it in the lane `none`
+ * and returns 0. */
 INLINE unsigned step(const struct tok_model *m, uint32_t *x, uint32_t *none, unsigned W,
                      unsigned bits)
 {
     struct asked *q = asked_of(x, W);
     int32_t best = least((const int32_t *)x, W);
-    /* The pairs of the last round: they are no part of what `least` has read. */
+    /* The pairs of the last round, which `least` has not read. */
     int32_t c = made_at(answer(m, q->key[0], q->bucket[0]), q->at[0], bits);
     int32_t d = made_at(answer(m, q->key[1], q->bucket[1]), q->at[1], bits);
     ((int32_t *)x)[q->at[0]] = c;
@@ -188,7 +189,7 @@ INLINE unsigned step(const struct tok_model *m, uint32_t *x, uint32_t *none, uns
     return (unsigned)more & 1;
 }
 
-/* The bytes of a piece of at most 15, and the pairs of two bytes. */
+/* Writes the bytes of a piece of at most 15 bytes, and the pairs of two bytes. */
 INLINE void begin_16(const struct tok_model *m, int32_t *made, uint32_t *sym,
                      const uint8_t *p, unsigned n, unsigned bits)
 {
@@ -212,7 +213,7 @@ INLINE void begin_16(const struct tok_model *m, int32_t *made, uint32_t *sym,
                             _mm256_blendv_epi8(nothing, c, is));
         at = _mm256_add_epi32(at, _mm256_set1_epi32(8));
     }
-    /* Behind the pairs: the last of them is at sym[0], which the caller sets. */
+    /* After the pairs, whose last one is written to sym[0]; the caller sets that. */
     _mm256_storeu_si256((__m256i *)(sym + 1), _mm256_cvtepu8_epi32(first));
     _mm256_storeu_si256((__m256i *)(sym + 9),
                         _mm256_cvtepu8_epi32(_mm_srli_si128(first, 8)));
@@ -227,7 +228,8 @@ INLINE void begin_16(const struct tok_model *m, int32_t *made, uint32_t *sym,
 }
 
 #if defined(__AVX2__)
-/* Eight pairs from place `at` on, of nine bytes at p, and the first eight of these. */
+/* Writes eight pairs, of the nine bytes at p, from place `at` on, and the first eight
+ * bytes. */
 INLINE void begin_8(const struct tok_model *m, int32_t *made, uint32_t *sym,
                     const uint8_t *p, unsigned at, unsigned bits)
 {
@@ -247,7 +249,7 @@ INLINE void begin_8(const struct tok_model *m, int32_t *made, uint32_t *sym,
 }
 #endif
 
-/* The same of a piece of 9 bytes or more. */
+/* As begin_16, for a piece of 9 bytes or more. */
 INLINE void begin_long(const struct tok_model *m, int32_t *made, uint32_t *sym,
                        const uint8_t *p, unsigned n, unsigned W, unsigned bits)
 {
@@ -256,7 +258,7 @@ INLINE void begin_long(const struct tok_model *m, int32_t *made, uint32_t *sym,
 #if defined(__AVX2__)
     for (unsigned i = 0; i + 9 < n; i += 8)
         begin_8(m, made, sym, p + i, i + 1, bits);
-    begin_8(m, made, sym, p + n - 9, n - 8, bits); /* some of them once more */
+    begin_8(m, made, sym, p + n - 9, n - 8, bits); /* writes some of them again */
     sym[n] = p[n - 1];
 #else
     for (unsigned i = 0; i < n; i++)
@@ -268,7 +270,7 @@ INLINE void begin_long(const struct tok_model *m, int32_t *made, uint32_t *sym,
 #endif
 }
 
-/* What a lane begins with: its bytes, and the pairs of two bytes. */
+/* Begins a lane: writes its bytes, and the pairs of two bytes. */
 INLINE void begin(const struct tok_model *m, uint32_t *x, const uint8_t *p, unsigned n,
                   unsigned W, unsigned bits)
 {
@@ -285,7 +287,7 @@ INLINE void begin(const struct tok_model *m, uint32_t *x, const uint8_t *p, unsi
     set_alive(x, W, (UINT64_C(2) << n << (n < 63)) - 1);
 }
 
-/* The ids of a lane. Returns how many, or 0 where a byte has none. */
+/* Writes the ids of a lane. Returns how many, or 0 if a byte has no id. */
 INLINE unsigned finish(const struct tok_model *m, const uint32_t *x, unsigned n,
                        uint32_t *id, unsigned W)
 {

@@ -1,11 +1,10 @@
-/* hot.h - many pieces at a time through the hot table of words.h.
+/* hot.h - look-up of many pieces at a time in the hot table of words.h.
  *
- * A batch of pieces is looked up in groups: the keys of a group first, so that their
- * slots are under way, then the slots. Most pieces are one id, which the slot has;
- * those are done then. All others are in lists, in the order of the text: no branch
- * depends on a single piece.
+ * A batch of pieces is looked up in groups: first the keys of a group, whose slots are
+ * prefetched, then the slots. Most pieces are one id, which the slot has. All other
+ * pieces go to lists, in the order of the text; no branch depends on a single piece.
  *
- * There is a finder for each SIMD level that gains by it; all find the same
+ * There is a finder for each SIMD level that gains by it; all give the same results
  * (tests/unit/test_words.c).
  *
  * Thread safety: a struct hot_batch belongs to one thread.
@@ -21,16 +20,16 @@
 #define HOT_BATCH 4096
 #define HOT_MOST  (HOT_BATCH + PIECES_SLACK)
 #define HOT_GROUP 64
-#define HOT_SLACK 16 /* places behind a list that may be written */
+#define HOT_SLACK 16 /* places after a list that may be written */
 
 struct hot_batch {
     /* Piece i begins at byte at[i] and ends at at[i + 1]; at[0] is 0. */
     uint32_t at[HOT_MOST + 1];
-    /* Of a piece that is one id: that. Of others that were found: the number of ids
-     * less 1, or WORD_MANY, above HOT_COUNT_SHIFT. */
+    /* The id of a piece that is one id. For other pieces that were found: the number of
+     * ids less 1, or WORD_MANY, from bit HOT_COUNT_SHIFT on. */
     uint32_t id[HOT_MOST + HOT_SLACK];
-    /* Pieces that are not one id, and the places of those that were found; of these
-     * the pieces that are not in the table; and of lengths that are skipped. */
+    /* slow: pieces that are not one id; place: their places in the table. miss: those
+     * of them that are not in the table. skipped: those of a length that is skipped. */
     uint32_t slow[HOT_MOST + HOT_SLACK], place[HOT_MOST + HOT_SLACK];
     uint32_t miss[HOT_MOST + HOT_SLACK], skipped[HOT_MOST + HOT_SLACK];
     size_t n_slow, n_miss, n_skipped;
@@ -39,14 +38,14 @@ struct hot_batch {
 
 #define HOT_VALUE UINT32_C(0xF0FFFFFF) /* an id and its count */
 
-/* Looks up pieces from .. to - 1, of each of which 16 bytes can be read; maybe not the
- * last few: returns the first that was not. skip: a bit for each length that is not
- * looked for. */
+/* Looks up pieces from .. to - 1, of each of which 16 bytes can be read. May leave out
+ * the last few: returns the first one that was not looked up. skip: a bit for each
+ * length that is not looked up. */
 typedef size_t hot_find_fn(struct hot_batch *b, const struct word_key *hot,
                            const uint8_t *p, size_t from, size_t to, uint32_t skip);
 hot_find_fn hot_find_portable, hot_find_avx2, hot_find_avx512;
 
-/* The finder of a level, of pieces_level(). */
+/* Returns the finder of a level that pieces_level() names. */
 hot_find_fn *hot_find_of_level(const char *level);
 
 /* Looks up the k pieces of p, of which n bytes can be read. */
@@ -63,7 +62,7 @@ static inline __m128i hot_load(const void *p)
     return _mm_loadu_si128((const __m128i *)p);
 }
 
-/* 16 bytes at base + step * i, and 16 at base + step * k. */
+/* Loads 16 bytes at base + step * i, and 16 at base + step * k. */
 static inline __m256i hot_load_two(const uint8_t *base, unsigned step, uint32_t i,
                                    uint32_t k)
 {

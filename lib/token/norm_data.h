@@ -6,13 +6,13 @@
 
 #include <stdint.h>
 
-/* A character without its bit is one the text can be cut in front of: the form leaves
- * it as it is and joins nothing before it with it. */
+/* If a character lacks the bit of a form, the text can be cut before it: the form does
+ * not change it, and joins it to nothing before it. */
 #define NORM_BIT_NFC    1
 #define NORM_BIT_NFD    2
 #define NORM_BIT_NFKC   4
 #define NORM_BIT_NFKD   8
-#define NORM_BIT_LOWER  16 /* is not lower case */
+#define NORM_BIT_LOWER  16 /* lower case differs */
 #define NORM_BIT_ACCENT 32 /* is a combining mark */
 
 extern const uint8_t norm_index[8704];
@@ -31,9 +31,9 @@ struct norm_class {
 extern const struct norm_class norm_class[];
 extern const unsigned norm_n_class;
 
-/* What code points become, all the way down, Hangul apart; by code point. `to` is a
- * place in norm_pool, or, of lower case that is one code point, that. compat has what
- * differs from canon. */
+/* Full decompositions (without Hangul) and lower case, by code point. `to`: the index
+ * in norm_pool; for a lower case of one code point, that code point. norm_compat has
+ * only entries that differ from norm_canon. */
 struct norm_map {
     uint32_t from;
     uint16_t len; /* code points */

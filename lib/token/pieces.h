@@ -1,12 +1,12 @@
 /* pieces.h - the known splits, 64 bytes at a time.
  *
- * A finder does what a scanner of scan.c does, for many pieces a call: it classifies a
- * block of 64 bytes that begins where a piece begins, and finds the starts of the
- * pieces in it by shifts and additions of 64-bit masks (pieces_find.h). What a split
- * does from a piece's start on depends on nothing before it, so the next block simply
- * begins at the last start that is certain, and nothing is carried from block to block.
- * What the masks cannot decide (numbers and spaces outside ASCII, case beside scripts
- * without case, pieces longer than a block) is left to the scanner, one piece at a
+ * A finder does what a scanner of scan.c does, for many pieces per call: it classifies
+ * a block of 64 bytes that begins where a piece begins, and finds the starts of the
+ * pieces in it by shifts and additions of 64-bit masks (pieces_find.h). From the start
+ * of a piece on, a split does not depend on the text before. So the next block begins
+ * at the last start that is certain, and nothing is carried from block to block. Cases
+ * that the masks cannot decide (numbers and spaces outside ASCII, case beside scripts
+ * without case, pieces longer than a block) are left to the scanner, one piece at a
  * time.
  *
  * There is a table of finders for each SIMD level; all give the same pieces
@@ -20,22 +20,22 @@
 
 #include "lib/token/pre.h"
 
-/* The ends of the first pieces of p, n >= 1 bytes of valid UTF-8 that begin where a
- * piece begins and go on to the end of the text: about `max` of them, and at most
- * PIECES_SLACK more. Returns how many, or 0 where the first piece ends behind 2 GiB.
- * `scan` is the split's scanner. Reads no byte behind n. */
+/* Finds the ends of the first pieces of p: about `max` of them, and at most
+ * PIECES_SLACK more. p has n >= 1 bytes of valid UTF-8, begins where a piece begins and
+ * ends with the text. Returns how many, or 0 if the first piece ends after 2 GiB. scan:
+ * the split's scanner. Reads no byte after n. */
 typedef size_t pieces_fn(const uint8_t *p, size_t n, uint32_t *end, size_t max,
                          pre_scan_fn *scan);
 #define PIECES_SLACK 96
 
-/* The finder that cuts as `scan` does, or NULL. */
+/* Returns the finder that cuts as `scan` does, or NULL. */
 pieces_fn *pieces_by_scan(pre_scan_fn *scan);
 
-/* The level in use, for what else has levels. */
+/* Returns the level in use, also for other functions with levels. */
 const char *pieces_level(void);
 
-/* The finder of one level, for tests; NULL where there is none or the processor cannot.
- */
+/* Returns the finder of one level, for tests; NULL if there is none or the processor
+ * does not have the level. */
 pieces_fn *pieces_of_level(const char *level, pre_scan_fn *scan);
 
 /* ---- between the files ---- */
@@ -49,7 +49,7 @@ struct pieces_table {
 extern const struct pieces_table pieces_portable, pieces_avx2, pieces_avx512,
     pieces_neon;
 
-/* By enum uni_category. */
+/* Classes of characters; pieces_class has them by enum uni_category. */
 enum pieces_class {
     PC_SYMBOL,
     PC_UPPER,
@@ -58,7 +58,7 @@ enum pieces_class {
     PC_MARK,
     PC_NUMBER,
     PC_WHITE,
-    PC_CONTROL, /* no P and no S */
+    PC_CONTROL, /* category C, which is neither P nor S */
     PC_HAN,
     PC_N
 };

@@ -19,28 +19,27 @@
 
 struct masks {
     uint64_t upper, lower, number;
-    uint64_t blank; /* white space but CR and LF */
+    uint64_t blank; /* white space except CR and LF */
     uint64_t line;  /* CR LF */
     uint64_t space, quote;
     uint64_t high;    /* bytes from 0x80 on */
-    uint64_t lead;    /* those from 0xC0 on whose character is not classified yet */
+    uint64_t lead;    /* bytes from 0xC0 on whose characters are not classified yet */
     uint64_t cont;    /* bytes 0x80 to 0xBF */
     uint64_t control; /* neither white space nor visible */
-    /* In ASCII there are none of these. */
-    uint64_t caseless, mark, han;
-    uint64_t letter; /* of either case: enough for splits that do not look at it */
+    uint64_t caseless, mark, han; /* not in ASCII */
+    uint64_t letter; /* letters of either case, for splits that ignore case */
 };
 
-/* A split, as far as splits differ. */
+/* The differences between splits. */
 struct rule {
-    bool gpt2;           /* a space before, instead of any character; no \r\n */
-    unsigned digits;     /* in a number; 0: any number */
+    bool gpt2;           /* words begin with a space, not any character; no \r\n */
+    unsigned digits;     /* of a number, at most; 0: no limit */
     bool mark_is_letter; /* [\p{L}\p{M}] */
     bool by_case;        /* o200k's words */
-    bool slash;          /* [\r\n/]* behind symbols */
+    bool slash;          /* [\r\n/]* after symbols */
     bool tail;           /* \s+$ first */
     bool parts;          /* numbers and Han are cut out first: text ends before them */
-    bool ascii_front;    /* words begin with an ASCII symbol only, and are ASCII then */
+    bool ascii_front;    /* only ASCII symbols begin words, and only ASCII words */
     enum { QUOTE_NONE, QUOTE_FRONT, QUOTE_BACK } quote; /* where contractions stand */
     enum { HAN_NONE, HAN_SCRIPT, HAN_DEEPSEEK } han;    /* runs that are pieces */
 };
@@ -48,7 +47,7 @@ struct rule {
 #define BIT(i)   (UINT64_C(1) << (i))
 #define BELOW(i) ((i) >= 64 ? UINT64_MAX : BIT(i) - 1)
 
-/* Bytes of the classes of ASCII, and where the other bytes are. */
+/* Finds the ASCII bytes of each class, and the other bytes. */
 INLINE void classify(const struct block x, struct masks *m)
 {
     m->upper = between(x, 'A', 'Z');
@@ -63,7 +62,7 @@ INLINE void classify(const struct block x, struct masks *m)
     m->lead = m->cont = m->caseless = m->mark = m->han = m->letter = 0;
 }
 
-/* What the first byte of a character decides, or its first two: letters of Latin and
+/* Classifies characters that their first one or two bytes decide: letters of Latin and
  * Cyrillic, Han and Hangul. */
 INLINE void classify_leads(const struct block x, struct masks *m, const struct rule r)
 {
@@ -76,7 +75,7 @@ INLINE void classify_leads(const struct block x, struct masks *m, const struct r
     const uint64_t low = (latin & ~latin_up) | (d0 & between(x, 0xB0, 0xBF) >> 1) |
                          (d1 & between(x, 0x80, 0x9F) >> 1);
     const uint64_t han = between(x, 0xE5, 0xE8), hangul = between(x, 0xEB, 0xEC);
-    /* Without looking at case, U+0100 to U+02BF, U+0440 to U+047F, U+04C0 to U+04FF. */
+    /* If case does not matter: U+0100 to U+02BF, U+0440 to U+047F, U+04C0 to U+04FF. */
     const uint64_t more =
         r.by_case ? 0 : between(x, 0xC4, 0xCA) | d1 | between(x, 0xD3, 0xD3);
     uint64_t *ideograph = r.han == HAN_NONE ? &m->caseless : &m->han;
@@ -90,10 +89,9 @@ INLINE void classify_leads(const struct block x, struct masks *m, const struct r
     m->lead = lead & ~(up | low | more | han | hangul);
 }
 
-/* Classes of the characters that begin at `lead`, to *m. Returns how many bytes
- * of the block can be used: less than n where a character is cut off or is one for the
- * scanner.
- */
+/* Classifies the characters that begin at `lead`, into *m. Returns how many bytes of
+ * the block can be used: less than n if a character is cut off or is left to the
+ * scanner. */
 typedef unsigned rest_fn(const uint8_t *p, unsigned n, bool is_end, uint64_t lead,
                          struct masks *m);
 INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end, uint64_t lead,
@@ -110,7 +108,7 @@ INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end, uint64_
         uint32_t code = uni_decode(p + i, &len);
         enum pieces_class c = pieces_class[uni_category(code)];
         bool lost = c == PC_WHITE || (c == PC_NUMBER && (!r.gpt2 || r.digits));
-        if (r.gpt2 && r.digits) /* which Digits takes for numbers too (PRE_DIGIT) */
+        if (r.gpt2 && r.digits) /* to Digits these are numbers too (PRE_DIGIT) */
             lost = lost || uni_is_new_number(code);
         if (r.han == HAN_DEEPSEEK) {
             if ((code >= 0x4E00 && code <= 0x9FA5) ||
@@ -120,7 +118,7 @@ INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end, uint64_
                 lost = lost || c == PC_CONTROL;
         }
         if (r.han == HAN_SCRIPT && code >= 0x2E80 && uni_is_han(code)) {
-            lost = c != PC_CASELESS; /* words, symbols and numbers have a say too */
+            lost = c != PC_CASELESS; /* may be in words, symbols and numbers too */
             c = PC_HAN;
         }
         if (lost) {
@@ -138,14 +136,14 @@ INLINE unsigned classify_rest(const uint8_t *p, unsigned n, bool is_end, uint64_
     return n;
 }
 
-/* The bits of `runs` in those of its runs that begin at a bit of `first`. */
+/* Returns those runs of bits of `runs` that begin at a bit of `first`. */
 INLINE uint64_t runs_from(uint64_t runs, uint64_t first)
 {
     return runs & ~(runs + first);
 }
 
-/* Bytes of 's 't 'm 'd 're 've 'll behind a quote, itself included; 0: no contraction.
- * There are n bytes at p. */
+/* Returns the bytes of 's 't 'm 'd 're 've 'll at p, which is the quote; 0: not a
+ * contraction. There are n bytes at p. */
 INLINE unsigned contraction_len(const uint8_t *p, unsigned n, bool any_case)
 {
     uint8_t fold = any_case ? 0x20 : 0;
@@ -175,7 +173,7 @@ INLINE unsigned contractions(const uint8_t *p, unsigned n, bool is_end, uint64_t
         if (!len)
             continue;
         done = i + len;
-        if (r.quote == QUOTE_BACK) /* it belongs to the word, whatever its case */
+        if (r.quote == QUOTE_BACK) /* belongs to the word, in any case */
             *start &= ~((BIT(len) - 1) << i);
         if (r.gpt2)
             *start &= ~BIT(i + 1);
@@ -185,7 +183,7 @@ INLINE unsigned contractions(const uint8_t *p, unsigned n, bool is_end, uint64_t
     return n;
 }
 
-/* Starts of numbers of at most three digits, each a byte. */
+/* Returns the starts of numbers of at most three digits of one byte each. */
 INLINE uint64_t threes(uint64_t number)
 {
     uint64_t start = number & ~(number << 1), full = number & number << 1 & number << 2;
@@ -195,8 +193,8 @@ INLINE uint64_t threes(uint64_t number)
     return start;
 }
 
-/* Blanks that follow a line's end begin a piece, where nothing but blanks follows to
- * the end of the white space. */
+/* Returns the blanks that begin a piece after a line end: those after which only blanks
+ * follow to the end of the white space. */
 INLINE uint64_t behind_lines(uint64_t blank, uint64_t line)
 {
     uint64_t start = blank & ~(blank << 1) & line << 1;
@@ -209,7 +207,7 @@ INLINE uint64_t behind_lines(uint64_t blank, uint64_t line)
     return start;
 }
 
-/* The slashes among the bytes `at`. */
+/* Returns the slashes among the bytes `at`. */
 INLINE uint64_t slashes(const uint8_t *p, uint64_t at)
 {
     uint64_t found = 0;
@@ -221,9 +219,9 @@ INLINE uint64_t slashes(const uint8_t *p, uint64_t at)
     return found;
 }
 
-/* The starts of pieces in the n bytes of a block at p that begins with one; is_end: the
- * text ends with it. What is not certain from these bytes is left out; *is_all says
- * whether there was nothing of that. Bit 0 counts for nothing. */
+/* Returns the starts of pieces in the block of n bytes at p, which begins with a piece.
+ * is_end: the text ends with the block. Starts that these bytes do not decide are left
+ * out; *is_all: there are none of those. Bit 0 is not set. */
 INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
                             const struct masks *m, const struct rule r, bool *is_all)
 {
@@ -232,11 +230,11 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     uint64_t upper = m->upper & all, caseless = m->caseless & all, mark = m->mark & all;
     uint64_t letter = upper | ((m->lower | m->letter) & all) | caseless, start,
              known = all;
-    uint64_t lost = 0; /* from where on nothing is known */
+    uint64_t lost = 0; /* from the first bit on nothing is known */
 
     if (r.mark_is_letter) {
         letter |= mark;
-    } else if (r.by_case) { /* a mark behind a letter belongs to the word */
+    } else if (r.by_case) { /* a mark after a letter belongs to the word */
         lost = mark & ~runs_from(mark, mark & letter << 1);
         letter |= mark;
         caseless |= mark;
@@ -246,7 +244,7 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     const uint64_t first_letter = letter & ~(letter << 1);
     const uint64_t first_symbol = symbol & ~(symbol << 1);
     const uint64_t behind_space = m->space << 1;
-    uint64_t rest = white; /* white space that is no symbol's */
+    uint64_t rest = white; /* white space that does not belong to symbols */
     uint64_t lines = line;
 
     start = han & ~(han << 1);
@@ -257,7 +255,7 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     if (r.gpt2) {
         start |= first_letter & ~behind_space;
     } else {
-        /* One symbol alone, or a blank, is the first character of the word behind. */
+        /* One symbol alone, or a blank, is the first character of the next word. */
         uint64_t lone = first_symbol & ~behind_space;
         if (r.ascii_front)
             lone &= ~m->high;
@@ -287,7 +285,7 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     if (!r.gpt2)
         in_white |= behind_lines(blank, lines);
     if (rest >> (n - 1) && (!is_end || r.tail)) {
-        /* White space that goes on behind the block, or to the end of the text. */
+        /* White space that continues after the block, or ends the text. */
         uint64_t run = ~rest & all;
         unsigned at = run ? 64 - (unsigned)__builtin_clzll(run) : 0;
         if (is_end)
@@ -308,8 +306,8 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     return start & known & ~UINT64_C(1);
 }
 
-/* `rest` is classify_rest for this rule, as a function: within the loop it would take
- * the registers of what nearly all blocks need. */
+/* rest: classify_rest for this rule, as a function. In the loop it would take registers
+ * that nearly all blocks need for the rest. */
 INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
                           const struct rule r, pre_scan_fn *scan, rest_fn *rest)
 {

@@ -1,12 +1,12 @@
-/* scan.h - what the scanners share: classes of characters and the alternatives that
- * several splits have. For scan*.c only. */
+/* scan.h - classes of characters, and alternatives of several splits. Private to
+ * scan*.c. */
 #ifndef SLU_TOK_SCAN_H
 #define SLU_TOK_SCAN_H
 
 #include "lib/token/pre.h"
 #include "lib/token/unicode.h"
 
-/* What splits distinguish, a bit each. */
+/* The classes that splits distinguish, one bit each. */
 enum {
     C_OTHER = 1 << 0,
     C_UPPER = 1 << 1,    /* Lu Lt */
@@ -14,7 +14,7 @@ enum {
     C_CASELESS = 1 << 3, /* Lm Lo */
     C_MARK = 1 << 4,
     C_NUMBER = 1 << 5,
-    C_SPACE = 1 << 6, /* White_Space but CR and LF */
+    C_SPACE = 1 << 6, /* White_Space except CR and LF */
     C_LINE = 1 << 7,  /* CR LF */
     C_LETTER = C_UPPER | C_LOWER | C_CASELESS,
     C_WHITE = C_SPACE | C_LINE,
@@ -60,7 +60,7 @@ static inline unsigned class_at(const uint8_t *p, size_t pos, unsigned *len)
     return scan_class[uni_category(uni_decode(p + pos, len))];
 }
 
-/* The end of the run of characters of `mask` at pos. */
+/* Returns the end of the characters of `mask` that begin at pos. */
 static inline size_t run(const uint8_t *p, size_t n, size_t pos, unsigned mask)
 {
     while (pos < n) {
@@ -78,7 +78,7 @@ static inline size_t run(const uint8_t *p, size_t n, size_t pos, unsigned mask)
     return pos;
 }
 
-/* At an apostrophe: the bytes of (?i:'s|'t|'re|'ve|'m|'ll|'d), 0: none. Without case,
+/* Returns the bytes of (?i:'s|'t|'re|'ve|'m|'ll|'d) at pos; 0: none. In any case,
  * U+017F is an s too. */
 static inline size_t contraction(const uint8_t *p, size_t n, size_t pos, bool any_case)
 {
@@ -97,7 +97,7 @@ static inline size_t contraction(const uint8_t *p, size_t n, size_t pos, bool an
     return ((a == 'r' || a == 'v') && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
 }
 
-/* How a run of white space ends. */
+/* The alternatives for white space. */
 enum white {
     WHITE_PLAIN, /* \s+(?!\S)|\s+ */
     WHITE_LINES, /* \s*[\r\n]+|\s+(?!\S)|\s+ */
@@ -125,7 +125,7 @@ static inline size_t white_space(const uint8_t *p, size_t n, size_t pos, enum wh
     return pos == n || last == start ? pos : last;
 }
 
-/* DeepSeek V3's three splits in a row (scan_deepseek.c). */
+/* Scans DeepSeek V3's three splits in a row (scan_deepseek.c). */
 size_t scan_deepseek3(const uint8_t *p, size_t n, size_t pos);
 
 #endif

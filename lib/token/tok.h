@@ -1,10 +1,11 @@
-/* tok.h - what the files of lib/tok share; private to them.
+/* tok.h - struct slu_tokenizer, and what the files of lib/token share. Private to
+ * lib/token.
  *
  * Loading: a loader (tiktoken.c, hf.c, builtin.c) fills the vocabulary builder, the
  * merges, the splits and the added tokens; tok_finish (finish.c) makes the fingerprint.
- * compiled.c writes all that down, so that the next process need not (load.c).
- * Encoding: added.c cuts added tokens out of the text, norm.c normalizes what is
- * between, pre.c cuts it into pieces, bpe.c turns pieces into ids.
+ * compiled.c stores the result, so that the next process need not build it (load.c).
+ * Encoding: added.c cuts added tokens out of the text, norm.c normalizes the text
+ * between them, pre.c cuts it into pieces, bpe.c turns pieces into ids.
  */
 #ifndef SLU_TOK_TOK_H
 #define SLU_TOK_TOK_H
@@ -22,13 +23,13 @@
 /* id -> bytes while it is being built. Ids may come in any order, and with holes. */
 struct tok_vocab {
     struct slu_buf bytes;
-    uint64_t *off; /* of id's bytes */
+    uint64_t *off; /* of an id's bytes */
     uint32_t *len; /* UINT32_MAX: a hole */
     uint8_t *flag; /* SLU_VOCAB_* */
     size_t n, cap_off, cap_len, cap_flag;
 };
 
-/* Defines id's bytes, again if need be. */
+/* Sets the bytes of an id, which may have others already. */
 SLU_MUST_USE int tok_vocab_set(struct tok_vocab *v, uint64_t id, const void *p,
                                size_t n, uint8_t flag, struct slu_err *err);
 void tok_vocab_release(struct tok_vocab *v);
@@ -38,7 +39,7 @@ void tok_vocab_release(struct tok_vocab *v);
 
 /* A compiled vocabulary; p is NULL where there is none. */
 struct tok_image {
-    void *p; /* at a multiple of 64 bytes; not written to */
+    void *p; /* at a multiple of 64 bytes; read only */
     size_t n_byte;
     bool is_mapped;
 };
@@ -55,30 +56,31 @@ struct slu_tokenizer {
     uint8_t cut_kinds;            /* cut.h; made at each load */
     struct tok_vocab vocab;       /* until tok_make_table */
     struct slu_vocab_table table; /* arrays owned, or in `compiled` */
-    /* The model's own: the same arrays, with more ids behind the n of table (sp.h). */
+    /* The model's table: the same arrays, with more ids after the n of table (sp.h). */
     struct slu_vocab_table model_table;
-    uint8_t *in_model; /* a bool an id; until tok_finish */
+    uint8_t *in_model; /* a bool per id; until tok_finish */
     struct tok_model *model;
-    struct tok_norm *norm; /* NULL: text is taken as it is */
+    struct tok_norm *norm; /* NULL: text is not changed */
     struct tok_sp *sp;     /* NULL: a byte-level model */
     struct tok_pre *pre;
     struct tok_added *added;
     uint64_t eos, bos, pad;
-    uint64_t leak; /* tok_find_leak's; not of is_bytes */
+    uint64_t leak; /* set by tok_find_leak; unused if is_bytes */
     uint8_t fingerprint[16];
-    struct tok_image compiled; /* what table and model lie in, where they were read */
-    char note[256];            /* about the folder of compiled vocabularies; "" */
+    struct tok_image compiled; /* memory of table and model if they were not built */
+    char note[256];            /* slu_tokenizer_note */
 };
 
-/* finish.c: id -> bytes, once all ids are defined. */
+/* finish.c: makes the table id -> bytes. Call it once all ids are defined. */
 SLU_MUST_USE int tok_make_table(struct slu_tokenizer *t, struct slu_err *err);
-/* finish.c: the fingerprint, once all parts are there. */
+/* finish.c: makes the fingerprint. Call it once all parts are made. */
 SLU_MUST_USE int tok_finish(struct slu_tokenizer *t, struct slu_err *err);
-/* finish.c: eos, bos and pad from the table; eos NULL: the usual names. SLU_E_USAGE. */
+/* finish.c: finds eos, bos and pad in the table; eos NULL: by the usual names.
+ * SLU_E_USAGE: there is no such eos. */
 SLU_MUST_USE int tok_find_ids(struct slu_tokenizer *t, const char *eos,
                               struct slu_err *err);
-/* ordinary.c: t->leak, the least special id that ordinary text can become, or
- * SLU_NO_TOKEN. Once all else is there, and while special tokens do not match. */
+/* ordinary.c: sets t->leak to the least special id that ordinary text can become, or
+ * SLU_NO_TOKEN. Call it last, before special_parse is set. */
 SLU_MUST_USE int tok_find_leak(struct slu_tokenizer *t, struct slu_err *err);
 
 /* vocab.c: ids by their bytes. */
@@ -87,34 +89,34 @@ struct tok_index {
     uint32_t *slot;                      /* open addressing, TOK_NONE is empty */
     uint32_t mask;
 };
-/* Room for n ids; of ids with equal bytes the last one put counts. */
+/* Makes an empty index for n ids. Of ids with equal bytes the last one put counts. */
 SLU_MUST_USE int tok_index_init(struct tok_index *x,
                                 const struct slu_vocab_table *table, size_t n,
                                 struct slu_err *err);
 void tok_index_put(struct tok_index *x, uint32_t id);
-/* TOK_NONE where there is none. */
+/* Returns the id with these bytes, or TOK_NONE. */
 uint32_t tok_index_find(const struct tok_index *x, const void *p, size_t n);
 void tok_index_release(struct tok_index *x);
 
 /* The loaders: tiktoken.c, hf.c, builtin.c. Each fills t up to tok_finish. */
-/* pattern: as tok_tiktoken_pattern gave it. */
+/* pattern: from tok_tiktoken_pattern. */
 SLU_MUST_USE int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
                                    const char *pattern, struct slu_err *err);
-/* Decodes n base64 characters; out has room for n. The number of bytes, or -1. */
+/* Decodes n base64 characters; out has room for n. Returns the bytes, or -1. */
 long tok_base64(const uint8_t *p, size_t n, uint8_t *out);
-/* The pattern of that name, NULL: of the file's name; static. SLU_E_USAGE. */
+/* Finds the pattern called name, or if that is NULL, by the file's name; static.
+ * SLU_E_USAGE: unknown. */
 SLU_MUST_USE int tok_tiktoken_pattern(const char **pattern, const char *path,
                                       const char *name, struct slu_err *err);
 /* Releases the file once it is parsed. */
 SLU_MUST_USE int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file,
                              struct slu_err *err);
 SLU_MUST_USE int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err);
-/* The bytes it is made from; static. */
+/* Returns the bytes that the built-in tokenizer is made from; static. */
 const uint8_t *tok_builtin_bytes(size_t *n);
 /* The largest tokenizer file that is read, in bytes. */
 #define TOK_MAX_FILE (UINT64_C(1) << 30)
-/* load.c: an added token that is special, defined in the vocabulary and made to match.
- */
+/* load.c: adds a special token to the vocabulary and to the added tokens. */
 SLU_MUST_USE int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,
                                  struct slu_err *err);
 

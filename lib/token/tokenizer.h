@@ -2,7 +2,7 @@
  *
  * Kinds of tokenizer:
  *
- *   "bytes"           one id a byte; 256 is <|endoftext|>
+ *   "bytes"           one id per byte; 256 is <|endoftext|>
  *   "builtin"         the project's own 32 Ki byte-level BPE with the llama3 split
  *   tokenizer.json    byte-level BPE, and SentencePiece's BPE with byte fallback;
  *                     reference: Hugging Face's `tokenizers`, add_special_tokens=False
@@ -22,8 +22,8 @@
  * `tokenizers` library (9.0 for the normal forms, 17.0 for lower case).
  *
  * Thread safety: a slu_tokenizer is read-only once loaded and shared by all threads; a
- * slu_encoder has scratch memory, one a thread; encoders can share a word cache. Ids do
- * not depend on the cache.
+ * slu_encoder has scratch memory, one per thread; encoders can share a word cache. Ids
+ * do not depend on the cache.
  */
 #ifndef SLU_TOKENIZER_H
 #define SLU_TOKENIZER_H
@@ -42,28 +42,25 @@ struct slu_encoder;
 
 struct slu_tokenizer_cfg {
     /* "builtin" (NULL is the same), "bytes", or a path to a tokenizer.json or to a rank
-     * file whose name ends in .tiktoken. A file called bytes or builtin is reached as
-     * ./bytes. */
+     * file whose name ends in .tiktoken. Write ./bytes for a file called bytes. */
     const char *spec;
     /* For rank files only: gpt2, r50k, p50k, cl100k, o200k, llama3, qwen2, qwen35 or
-     * kimi. NULL: from
-     * the file's name where that contains one of them (r50k_base.tiktoken). It decides
-     * the split and the special tokens. */
+     * kimi. NULL: the one that the file's name contains (r50k_base.tiktoken). It
+     * decides the split and the special tokens. */
     const char *pattern;
     /* Special tokens in the text are matched. */
     bool special_parse;
     /* The token that ends a document, by its text (a special one before any other);
-     * SLU_E_USAGE where the vocabulary has none. NULL: the first of these that is a
-     * special token:
-     * <|endoftext|> <|end_of_text|> </s> <｜end▁of▁sentence｜> <eos> [EOS] <|eos|>
-     * <|im_end|>. BOS likewise: <|begin_of_text|> <s> <｜begin▁of▁sentence｜> <bos>
-     * [BOS] <|startoftext|>; padding: <|pad|> <pad> [PAD] <|padding|>
+     * SLU_E_USAGE if the vocabulary has none. NULL: the first of these that is a
+     * special token: <|endoftext|> <|end_of_text|> </s> <｜end▁of▁sentence｜> <eos> [EOS]
+     * <|eos|> <|im_end|>. BOS likewise: <|begin_of_text|> <s> <｜begin▁of▁sentence｜>
+     * <bos> [BOS] <|startoftext|>; padding: <|pad|> <pad> [PAD] <|padding|>
      * <|finetune_right_pad_id|>, else EOS. */
     const char *eos;
-    /* A folder that keeps vocabularies compiled (tok/compiled.h), so that they need not
-     * be built each time; it and at most one folder above it are made where they are
-     * missing. NULL: none. Results never depend on it, and nothing about it is an
-     * error: slu_tokenizer_note says what was wrong. */
+    /* A folder of compiled vocabularies (token/compiled.h), which need not be built
+     * each time; it and at most one folder above it are made if missing. NULL: none.
+     * Results never depend on it, and problems with it are not errors:
+     * slu_tokenizer_note has them. */
     const char *cache_dir;
 };
 
@@ -72,37 +69,39 @@ struct slu_tokenizer_cfg {
 SLU_MUST_USE int slu_tokenizer_load(struct slu_tokenizer **t,
                                     const struct slu_tokenizer_cfg *cfg,
                                     struct slu_err *err);
-/* NULL is legal. Encoders must be gone. */
+/* NULL is legal. Its encoders must be freed before. */
 void slu_tokenizer_free(struct slu_tokenizer *t);
 
-/* id -> bytes; borrowed until free. table->n is slu_tokenizer_vocab_size(). */
+/* Returns the table id -> bytes, borrowed until free. Its n is
+ * slu_tokenizer_vocab_size(). */
 const struct slu_vocab_table *slu_tokenizer_vocab(const struct slu_tokenizer *t);
 /* Largest id + 1. */
 uint64_t slu_tokenizer_vocab_size(const struct slu_tokenizer *t);
-/* SLU_NO_TOKEN where there is none; pad is then eos. */
+/* SLU_NO_TOKEN: there is none. Without a pad of its own, pad is eos. */
 uint64_t slu_tokenizer_eos(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_bos(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_pad(const struct slu_tokenizer *t);
-/* The least id of a special token, or of EOS, that ordinary text can become although
- * special tokens are not matched (special_parse): by merges that make it, by
+/* Finds the least id of a special token, or of EOS, that ordinary text can become
+ * although special tokens are not matched (special_parse): by merges that make it, by
  * "ignore_merges", or as an added token that is not special, as in the reference.
- * SLU_NO_TOKEN where their own texts, alone or between letters, spaces, line ends or
+ * SLU_NO_TOKEN if their own texts, alone or between letters, spaces, line ends or
  * points, become other ids. */
 SLU_MUST_USE int slu_tokenizer_leak(const struct slu_tokenizer *t, uint64_t *id,
                                     struct slu_err *err);
-/* 16 bytes: XXH3-128 (low half first, little-endian) of what decides the ids: id ->
- * bytes, the merges that are used, normaliser, pre-tokenizer and added tokens. Whether
- * special tokens match is not part of it: streams made either way go together. */
+/* Returns 16 bytes: XXH3-128 (low half first, little-endian) of all that decides the
+ * ids: id -> bytes, the merges that are used, normalizer, pre-tokenizer and added
+ * tokens. Whether special tokens match is not part of it: streams made either way can
+ * be joined. */
 const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t);
 /* Whether the vocabulary was read from cfg.cache_dir, compiled. */
 bool slu_tokenizer_was_compiled(const struct slu_tokenizer *t);
-/* What was wrong with cfg.cache_dir, one line; "" if nothing. Borrowed until free. */
+/* Returns what was wrong with cfg.cache_dir, one line, or "". Borrowed until free. */
 const char *slu_tokenizer_note(const struct slu_tokenizer *t);
-/* The SIMD level of encoders that are made from now on: portable, avx2, avx512 or neon;
- * NULL: the best. False, and the best, where the processor has not got it. Ids do not
- * depend on it. For tests; before there are other threads. */
+/* Sets the SIMD level of encoders that are made from now on: portable, avx2, avx512 or
+ * neon; NULL: the best. If the processor does not have it, returns false and sets the
+ * best. Ids do not depend on it. For tests; call it before there are other threads. */
 bool slu_tokenizer_simd(const char *level);
-/* "16.0.0": the version of the character classes. Static. */
+/* Returns the version of the character classes, "16.0.0"; static. */
 const char *slu_tokenizer_unicode(void);
 
 /* A growable array of ids. Zero it before use; release frees. */
@@ -112,32 +111,31 @@ struct slu_ids {
 };
 void slu_ids_release(struct slu_ids *ids);
 
-/* cache_byte bounds the memory of the word cache, which grows with what it meets (0, or
- * too little for its smallest tables, a little over 1 MiB: none; 160 MiB is about what
- * a text in many languages makes use of). The tokenizer must outlive the encoder.
- * Caller frees with slu_encoder_free.
- */
+/* cache_byte limits the memory of the word cache, which grows with the text; text in
+ * many languages uses about 160 MiB. 0, or too little for the smallest tables (a little
+ * over 1 MiB): no cache. The tokenizer must outlive the encoder. Caller frees with
+ * slu_encoder_free. */
 SLU_MUST_USE int slu_encoder_new(struct slu_encoder **e, const struct slu_tokenizer *t,
                                  uint64_t cache_byte, struct slu_err *err);
-/* One for another thread, with the tokenizer and the word cache of `with`: what one of
- * them has encoded, the others know. Freed like it, in any order. */
+/* Makes an encoder for another thread with the tokenizer and the word cache of `with`,
+ * to which all of them add. Caller frees with slu_encoder_free, in any order. */
 SLU_MUST_USE int slu_encoder_new_sharing(struct slu_encoder **e,
                                          struct slu_encoder *with, struct slu_err *err);
 void slu_encoder_free(struct slu_encoder *e);
 
 /* Appends the ids of one whole document to *ids; no BOS, no EOS. The text need not end
  * in a NUL. Text that is not valid UTF-8 is SLU_E_FORMAT with the byte's offset, except
- * with "bytes", which takes anything. After an error *ids holds what it held before.
- * Time is linear in n_byte, whatever the text. */
+ * with "bytes", which accepts any bytes. After an error *ids is unchanged. Time is
+ * linear in n_byte for any text. */
 SLU_MUST_USE int slu_encode(struct slu_encoder *e, const char *utf8, size_t n_byte,
                             struct slu_ids *ids, struct slu_err *err);
-/* The same for text that is known to be valid UTF-8, which is not looked at again. */
+/* As slu_encode, for text that is known to be valid UTF-8 and is not checked again. */
 SLU_MUST_USE int slu_encode_valid(struct slu_encoder *e, const char *utf8,
                                   size_t n_byte, struct slu_ids *ids,
                                   struct slu_err *err);
 
-/* Texts, one behind another, and the ids that are put before and behind those of each
- * (SLU_NO_TOKEN: none); a text that has no ids is left without. */
+/* Texts, one after another. bos and eos are put before and after the ids of each text
+ * (SLU_NO_TOKEN: none), unless it has no ids. */
 struct slu_texts {
     const char *utf8;
     const size_t *end; /* of each text */
@@ -145,19 +143,18 @@ struct slu_texts {
     uint64_t bos, eos;
 };
 /* As slu_encode_valid for each, but short texts are encoded together, which is faster.
- * end[i]: where the ids of text i end in *ids. After an error *ids holds what it held
- * before. */
+ * end[i]: where the ids of text i end in *ids. After an error *ids is unchanged. */
 SLU_MUST_USE int slu_encode_texts(struct slu_encoder *e, const struct slu_texts *t,
                                   struct slu_ids *ids, size_t *end,
                                   struct slu_err *err);
 
-/* The first place in [from, to) at which the text (n_byte bytes of valid UTF-8; with
- * "bytes", any) can be cut so that the ids of the parts, one behind another, are those
- * of the whole, or SIZE_MAX where there is none. It can be cut at several such places
- * at once, and each part again. More text may follow behind n_byte if `to` is 3 less at
- * most. Some tokenizers have no such places in any text, and others none in texts
- * without white space. Linear in to - from. In text that is not valid a place is found
- * too, but not to be relied on; at most 3 bytes behind it are looked at. */
+/* Returns the first place in [from, to) at which the text (n_byte bytes of valid UTF-8;
+ * with "bytes", any) can be cut so that the ids of the parts, one after another, are
+ * those of the whole; SIZE_MAX: none. A text can be cut at several such places at once,
+ * and each part again. More text may follow the n_byte bytes if `to` is at most n_byte
+ * - 3. Some tokenizers have no such places in any text, others none in texts without
+ * white space. Linear in to - from. In invalid text the place cannot be relied on; at
+ * most 3 bytes after it are read. */
 size_t slu_tokenizer_cut(const struct slu_tokenizer *t, const char *utf8, size_t n_byte,
                          size_t from, size_t to);
 

@@ -53,7 +53,7 @@ static inline enum uni_category uni_category(uint32_t c)
     return (enum uni_category)uni_block[uni_index[c >> 7]][c & 127];
 }
 
-/* Code points first to last, in order and apart. `script` is an index of
+/* Code points first to last; ranges are sorted and disjoint. `script` is an index of
  * uni_script_name; characters in no range have none (Unknown). */
 struct uni_range {
     uint32_t first, last, script;
@@ -86,13 +86,13 @@ static inline bool uni_is_han(uint32_t c)
     return r && r->script == UNI_HAN;
 }
 
-/* Numbers that came with Unicode 17. */
+/* Whether c is one of the numbers that came with Unicode 17. */
 static inline bool uni_is_new_number(uint32_t c)
 {
     return c - 0x11DE0 < 10 || c - 0x16FF4 < 3;
 }
 
-/* The code point at p and its length in bytes. */
+/* Returns the code point at p and its length in bytes. */
 static inline uint32_t uni_decode(const uint8_t *p, unsigned *len)
 {
     uint32_t c = p[0];

@@ -1,6 +1,6 @@
-/* uset.h - sets of characters, as regular expressions name them: properties of our
- * Unicode version, and set algebra. A set has 136 KiB; it is for loading, not for
- * encoding. */
+/* uset.h - sets of characters of regular expressions: properties of our Unicode
+ * version, and set algebra. A set takes 136 KiB; it is for loading, not for encoding.
+ */
 #ifndef SLU_TOK_USET_H
 #define SLU_TOK_USET_H
 
@@ -15,7 +15,7 @@ struct uset {
     uint64_t word[0x110000 / 64];
 };
 
-/* Empty; the caller frees with free(). NULL: out of memory. */
+/* Returns an empty set; caller frees with free(). NULL: out of memory. */
 struct uset *uset_new(void);
 /* first <= last < 0x110000 */
 void uset_add(struct uset *s, uint32_t first, uint32_t last);
@@ -24,15 +24,15 @@ void uset_and(struct uset *s, const struct uset *other);
 void uset_not(struct uset *s);
 bool uset_has(const struct uset *s, uint32_t c);
 
-/* Adds what \s, \d, \w (c is 's', 'd', 'w') stand for in a class of Oniguruma's:
+/* Adds the characters of \s, \d or \w (c is 's', 'd' or 'w') in a class of Oniguruma:
  * White_Space, Nd, and Alphabetic with M, Nd, Pc. */
 void uset_add_escape(struct uset *s, char c);
 /* Adds a property by its name: a general category, short or long, a script, or
- * Alphabetic, Alpha, Alnum, Digit, Space, White_Space, Any, ASCII. Case, spaces,
- * - and _ in names do not count. false: no such name. */
+ * Alphabetic, Alpha, Alnum, Digit, Space, White_Space, Any, ASCII. Case, spaces, - and
+ * _ in names are ignored. False: no such name. */
 bool uset_add_property(struct uset *s, const char *name, size_t n);
 
-/* Appends the set as a class of PCRE2; of the surrogates nothing is said. */
+/* Appends the set as a class of PCRE2, without the surrogates. */
 SLU_MUST_USE int uset_put(const struct uset *s, struct slu_buf *out,
                           struct slu_err *err);
 

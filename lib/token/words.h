@@ -1,23 +1,22 @@
 /* words.h - the word cache: pieces that were encoded before, and their ids.
  *
- * Pieces of at most 15 bytes are kept whole, so a hit is exact: those in use in the
- * *hot* table, which fits the second-level cache and has one place for a piece, and all
- * of them in the *wide* table, sets of three, a line each: keys, and for each a word,
- * the id or where the ids are. Pieces of 16 to 255 bytes are in the
- * *far* table, sets of four, found by a hash and compared. An arena has their bytes,
- * and the ids of pieces that became more than one. What is in the cache has no say in
- * the ids.
+ * Pieces of at most 15 bytes are stored whole, so a hit is exact. All of them are in
+ * the *wide* table: sets of three, one cache line each, with the keys and for each a
+ * word, the id or the place of the ids. The short ones in use are also in the *hot*
+ * table, which fits the second-level cache and has one place per piece. Pieces of 16 to
+ * 255 bytes are in the *far* table: sets of four, found by a hash and compared. An
+ * arena has their bytes, and the ids of pieces with several. Ids never depend on the
+ * contents of the cache.
  *
- * Each encoder has a hot table; encoders that share a cache share all else. What is in
- * a shared table never changes, so it is read without a lock; what is new is added
- * under one, and published by the last word that is written. A table that is full grows
- * where it is if there is one encoder, or is replaced by one twice as large; at the
- * limit, when the arena or the tables are full, all starts anew (another generation).
- * Tables that were replaced are kept until no encoder looks at them: each says which
- * *view* of the cache it uses.
+ * Each encoder has a hot table; encoders that share a cache share all else. Entries of
+ * a shared table never change, so they are read without a lock. New ones are added
+ * under a lock, and published by the last word that is written. A full table grows in
+ * place if there is one encoder; otherwise one twice as large replaces it. When the
+ * arena is full, or a table at its limit, all starts anew (another generation).
+ * Replaced tables are kept until no encoder uses them: each says which *view* of the
+ * cache it uses.
  *
- * Thread safety: a struct words belongs to one thread; what they share looks after
- * itself.
+ * Thread safety: a struct words belongs to one thread; the shared part has a lock.
  */
 #ifndef SLU_TOK_WORDS_H
 #define SLU_TOK_WORDS_H
@@ -26,28 +25,30 @@
 #include "lib/base/le.h"
 #include "lib/token/tok.h"
 
-#define WORD_SHORT 15  /* bytes of a short piece */
-#define WORD_LONG  255 /* and of a long one */
-#define WORD_IDS   4   /* ids of a short one */
+#define WORD_SHORT 15  /* bytes of a short piece, at most */
+#define WORD_LONG  255 /* bytes of a long piece, at most */
+#define WORD_IDS   4   /* ids that a slot stores, at most */
 
-/* A piece, zeros, and in the last byte its length; longer pieces have a key that is
- * never stored. */
+/* The bytes of a piece, zeros, and in the last byte its length. Longer pieces have a
+ * key that is never stored. */
 struct word_key {
     uint64_t a, b;
 };
 
-/* What is known of a piece: the last byte of the key has the number of ids less 1, or
- * WORD_MANY, above the length. Where there are more than WORD_IDS, id[] is as below. */
+/* A piece and its ids. In the last byte of the key, above the length, is the number of
+ * ids less 1, or WORD_MANY. For more than WORD_IDS ids, the enum below has the meaning
+ * of id[]. */
 struct word_slot {
     struct word_key key;
     uint32_t id[WORD_IDS];
 };
-/* Where more ids are: in the arena (0), at a byte, or among ids of the caller's (1), at
- * one of them; and how many. */
+/* MANY_N: the number of ids. MANY_APART 0: they are in the arena, from byte MANY_OFF
+ * on; 1: among the caller's ids, from index MANY_OFF on. */
 enum { MANY_OFF, MANY_N, MANY_APART };
 
-/* Keys have numbers of ids, as in a word_slot. id: of each its id; or the byte in the
- * arena where the ids are, if they are more than WORD_IDS behind their number. */
+/* Keys have numbers of ids, as in a word_slot. id: the id of a piece with one;
+ * otherwise the byte of the arena where its ids are, after their number if more than
+ * WORD_IDS. */
 #define WORD_SET 3
 struct word_set {
     struct word_key key[WORD_SET];
@@ -57,29 +58,29 @@ struct word_set {
 #define WORD_FAR_SET 4
 struct word_far {
     uint64_t hash; /* published last; 0: empty */
-    uint32_t off;  /* of the bytes, the ids behind them; in the arena */
+    uint32_t off;  /* in the arena: of the bytes, which the ids follow */
     uint16_t n_byte, n_id;
 };
 
-/* One state of what is shared. Views of one generation have the arena in common, and
- * tables that were not replaced. */
+/* One state of the shared part. Views of one generation share the arena, and the tables
+ * that were not replaced. */
 struct word_view {
     struct word_set *wide;
     struct word_far *far;
     const uint8_t *text;         /* of the arena */
-    size_t wide_mask;            /* of the last byte of the hash first: the set */
-    size_t far_mask;             /* of the first place of a set */
+    size_t wide_mask;            /* for the set of a hash, see word_set */
+    size_t far_mask;             /* for the first place of a hash's set */
     uint64_t generation;         /* grows when all starts anew */
-    struct word_block *block[3]; /* what the pointers point into */
-    struct word_view *retired;   /* the next one that waits for its last user */
+    struct word_block *block[3]; /* memory of the tables and the arena */
+    struct word_view *retired;   /* the next view that waits for its last user */
 };
 
 struct words_shared;
 
-/* The hot table has pieces of at most 12 bytes. Of the key's last four bytes three are
- * free then: they have the id of a piece that is one, and the last byte has the number
- * of ids as in a word_slot. Where there are more, they are at the same place of another
- * array, as in a word_slot. */
+/* The hot table has pieces of at most 12 bytes. So three of the key's last four bytes
+ * are free: they have the id of a piece with one. The last byte has the number of ids,
+ * as in a word_slot. If there are several, they are at the same place of another array,
+ * as in a word_slot. */
 #define HOT_BYTES    12
 #define HOT_BITS     15
 #define HOT_KEY      UINT64_C(0x0F000000FFFFFFFF)
@@ -90,38 +91,38 @@ struct words {
     uint32_t (*hot_ids)[WORD_IDS];
     uint64_t generation;    /* of the view that the hot table was filled from */
     struct word_view *view; /* in use */
-    /* Of words_judge. By length: how many were looked for in the shared tables of late,
-     * and how many of those were new. */
+    /* For words_judge: recent look-ups in the shared tables, and the new pieces among
+     * them; in all, and by length. */
     uint32_t n_look, n_new, look_of[WORD_SHORT + 2], new_of[WORD_SHORT + 2];
-    uint32_t hopeless;         /* a bit a length: hardly any of these is ever found */
-    uint32_t n_piece;          /* before this batch: decides which are in a sample */
-    struct word_view **newest; /* the view that others have made of what is shared */
+    uint32_t hopeless;         /* a bit per length that is hardly ever found */
+    uint32_t n_piece;          /* pieces before this batch; decides about samples */
+    struct word_view **newest; /* the newest view of the shared part */
     struct words_shared *shared;
-    struct words *next; /* of those that share */
+    struct words *next; /* of those that share the cache */
 };
 
-/* Up to about n_byte bytes of everything; 0, or too little for anything: no cache. w
- * does not move while it is in use. */
+/* Makes a cache of up to about n_byte bytes; none if that is too little. w must not
+ * move while it is in use. */
 SLU_MUST_USE int words_init(struct words *w, uint64_t n_byte, struct slu_err *err);
-/* Shares with `other`, whatever is released first. */
+/* Makes w share the cache of `other`. They may be released in any order. */
 SLU_MUST_USE int words_share(struct words *w, struct words *other, struct slu_err *err);
 void words_release(struct words *w);
 
 void words_renew(struct words *w);
 
-/* Before a batch: the newest view, which stays until the next call. */
+/* Call before a batch: takes the newest view, which stays until the next call. */
 static inline void words_begin(struct words *w)
 {
     if (__atomic_load_n(w->newest, __ATOMIC_ACQUIRE) != w->view)
         words_renew(w);
 }
 
-/* Of each WORD_PERIOD pieces so many are a sample. */
+/* Of every WORD_PERIOD pieces the first WORD_SAMPLE are a sample. */
 #define WORD_SAMPLE 256
 #define WORD_PERIOD (8 * WORD_SAMPLE)
 
-/* How many pieces are looked for in the same way from piece i of the batch on; *skip:
- * the lengths among them that are not. */
+/* Returns how many pieces from piece i of the batch on are looked up in the same way.
+ * *skip: a bit for each length that is not looked up. */
 static inline size_t words_alike(const struct words *w, size_t i, uint32_t *skip)
 {
     const uint32_t at = (w->n_piece + (uint32_t)i) % WORD_PERIOD;
@@ -139,7 +140,7 @@ static inline size_t words_alike(const struct words *w, size_t i, uint32_t *skip
 
 extern const struct word_key word_mask[17];
 
-/* The key of n bytes at p, of which 16 can be read. */
+/* Returns the key of n bytes at p, where 16 can be read. */
 static inline struct word_key word_key(const uint8_t *p, uint32_t n)
 {
     uint32_t k = n < 16 ? n : 16;
@@ -149,7 +150,7 @@ static inline struct word_key word_key(const uint8_t *p, uint32_t n)
                                  (uint64_t)k << WORD_LEN_SHIFT};
 }
 
-/* The same where only n bytes can be read. */
+/* As word_key, if only n bytes can be read. */
 static inline struct word_key word_key_at_end(const uint8_t *p, uint32_t n)
 {
     uint8_t copy[16] = {0};
@@ -177,14 +178,14 @@ static inline uint32_t word_hot_place(uint64_t hash)
     return (uint32_t)(hash >> (64 - HOT_BITS));
 }
 
-/* k is any key. */
+/* Whether a slot of the hot table has the key k, which may be any key. */
 static inline bool hot_is(struct word_key slot, struct word_key k)
 {
     return ((slot.a ^ k.a) | ((slot.b & HOT_KEY) ^ k.b)) == 0;
 }
 
-/* Keeps a piece of up to HOT_BYTES bytes; s is its slot, whose ids are in it or in the
- * arena. */
+/* Puts a piece of up to HOT_BYTES bytes into the hot table. s: its slot; the ids are in
+ * it or in the arena. */
 static inline void word_hot_put(struct words *w, uint64_t hash,
                                 const struct word_slot *s)
 {
@@ -196,7 +197,8 @@ static inline void word_hot_put(struct words *w, uint64_t hash,
     memcpy(w->hot_ids[place], s->id, sizeof s->id);
 }
 
-/* The set of a hash in the wide table. The last byte depends on most of the piece. */
+/* Returns the set of a hash in the wide table. The hash's last byte decides first, as
+ * it depends on most of the piece. */
 static inline struct word_set *word_set(const struct word_view *v, uint64_t hash)
 {
     return v->wide + (__builtin_bswap64(hash) & v->wide_mask);
@@ -207,14 +209,14 @@ static inline unsigned word_count(const struct word_slot *s)
     return (unsigned)(s->key.b >> WORD_COUNT_SHIFT);
 }
 
-/* The bits of n ids in a key. */
+/* Returns the bits of a key that say that there are n ids. */
 static inline uint64_t word_count_bits(size_t n)
 {
     return (uint64_t)(n <= WORD_MANY ? n - 1 : WORD_MANY) << WORD_COUNT_SHIFT;
 }
 
-/* The other of two sets that are neighbours: it has what there is no room for in a set
- * that is full. */
+/* Returns the neighbour of a set, which has the pieces that do not fit when the set is
+ * full. */
 static inline struct word_set *word_beside(const struct word_set *set)
 {
     return (struct word_set *)((uintptr_t)set ^ sizeof *set);
@@ -225,10 +227,9 @@ static inline bool word_set_is_full(const struct word_set *set)
     return __atomic_load_n(&set->key[WORD_SET - 1].b, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* A bit for the place that a short piece has in a set, or 0. Others may just be
- * writing there: the last word of a key is read first, and what is read behind one that
- * differs has no say. Which of the three it is cannot be predicted, so there is no
- * branch. */
+/* Returns a bit for the place of a short piece in a set, or 0. Other threads may be
+ * writing there: the last word of a key is read first, and if it differs, the rest does
+ * not count. The place cannot be predicted, so there is no branch. */
 static inline unsigned word_find(const struct word_set *set, struct word_key k)
 {
     unsigned is = 0;
@@ -241,8 +242,9 @@ static inline unsigned word_find(const struct word_set *set, struct word_key k)
     return is;
 }
 
-/* Where the ids of piece i of a set are in the arena; if it is one, 16 bytes of the
- * caller's own. What stands at i may be anything, and is then not to be read. */
+/* Returns where the ids of piece i of a set are in the arena; for one id, 16 bytes of
+ * the caller's own. Place i may be empty or being written: do not read the result then.
+ */
 static inline const uint8_t *word_ids(const struct words *w, const struct word_set *set,
                                       unsigned i)
 {
@@ -254,11 +256,11 @@ static inline const uint8_t *word_ids(const struct words *w, const struct word_s
     return (const uint8_t *)(((uintptr_t)w->hot_ids & one) | (there & ~one));
 }
 
-/* For what copies a fixed number of ids, whatever their number: behind a piece's own it
- * reads what another thread may be writing, and leaves it unused. */
+/* For functions that always copy a fixed number of ids: after a piece's own they read
+ * bytes that another thread may be writing, and do not use them. */
 #define WORD_READS_PAST __attribute__((no_sanitize_thread))
 
-/* The slot of piece i of a set, without a branch. */
+/* Returns the slot of piece i of a set, without a branch. */
 WORD_READS_PAST static inline struct word_slot
 word_at(const struct words *w, const struct word_set *set, unsigned i)
 {
@@ -274,7 +276,7 @@ word_at(const struct words *w, const struct word_set *set, unsigned i)
     return s;
 }
 
-/* A piece of n bytes was not in the hot table; or nowhere. */
+/* Count a piece of n bytes that was not in the hot table; that was in no table. */
 static inline void word_looked(struct words *w, size_t n)
 {
     w->look_of[n <= WORD_SHORT ? n : WORD_SHORT + 1]++;
@@ -284,16 +286,17 @@ static inline void word_was_new(struct words *w, size_t n)
     w->new_of[n <= WORD_SHORT ? n : WORD_SHORT + 1]++;
 }
 
-/* After a batch of k pieces: of n_look that were not in the hot table, n_new were
- * nowhere. Text that hardly repeats anything (base64, hashes) would fill the tables for
- * nothing, and each look at them is a miss of the processor's caches. So lengths of
- * which nearly nothing is found are not looked for; but in a sample of the pieces all
- * are, and of such text only what is new in few batches is kept. What does come again
- * is then kept a little later. While the tables are small all text is new and says
- * nothing. False: the new pieces need not be kept. */
+/* Call after a batch of k pieces: n_look of them were not in the hot table, and n_new
+ * of these in no table. Returns false if the new pieces need not be kept.
+ *
+ * Text that hardly repeats (base64, hashes) would fill the tables in vain, and each
+ * look-up in them is a miss of the processor's caches. So lengths of which hardly a
+ * piece is found are looked up only in samples, and new pieces of such text are kept
+ * from few batches only; pieces that do repeat are then kept a little later. While the
+ * tables are small, all text is new, and nothing is skipped. */
 bool words_judge(struct words *w, size_t k, size_t n_look, size_t n_new);
 
-/* Ids of a piece that the cache does not know. */
+/* A piece that the cache does not know, and its ids. */
 struct word_new {
     const uint8_t *p;
     size_t n;            /* bytes */
@@ -302,10 +305,10 @@ struct word_new {
     const uint32_t *id;
     size_t n_id;
 };
-/* Keeps them if that can be done. */
+/* Adds n pieces to the cache, if possible. */
 void words_put(struct words *w, const struct word_new *x, size_t n);
 
-/* Of 16 bytes or more. */
+/* Returns the hash of a piece of 16 bytes or more. */
 static inline uint64_t word_hash_long(const uint8_t *p, size_t n)
 {
     uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
@@ -322,7 +325,8 @@ static inline struct word_far *word_far_set(const struct word_view *v, uint64_t 
     return v->far + (hash & v->far_mask);
 }
 
-/* Where a long piece is, if it is known, or NULL. Another one can have its hash. */
+/* Returns the entry of a hash of a long piece, or NULL. Another piece can have the same
+ * hash. */
 static inline const struct word_far *word_far_find(const struct word_view *v,
                                                    uint64_t hash)
 {
@@ -334,8 +338,8 @@ static inline const struct word_far *word_far_find(const struct word_view *v,
     return is ? f + __builtin_ctz(is) : NULL;
 }
 
-/* Makes *s, without a key, the slot of a long piece of n bytes; false where
- * it is not known. */
+/* Makes *s the slot of a long piece of n bytes, with only the count in its key. False:
+ * the piece is not known. */
 bool word_find_long(const struct words *w, const uint8_t *p, size_t n, uint64_t hash,
                     struct word_slot *s);
 

@@ -1,5 +1,4 @@
-/* tokens_private.h - shared by the formats of ids (tokens_*.c) and the registry.
- */
+/* tokens_private.h - shared by the formats of ids (tokens_*.c) and the registry. */
 #ifndef SLU_TOKENS_PRIVATE_H
 #define SLU_TOKENS_PRIVATE_H
 

@@ -1,5 +1,4 @@
-/* bytes_private.h - shared by bytes.c and the codecs, one file each.
- */
+/* bytes_private.h - shared by bytes.c and the codecs, one file each. */
 #ifndef SLU_BYTES_PRIVATE_H
 #define SLU_BYTES_PRIVATE_H
 

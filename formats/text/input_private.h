@@ -1,5 +1,4 @@
-/* input_private.h - shared by input.c and the formats.
- */
+/* input_private.h - shared by input.c and the formats. */
 #ifndef SLU_INPUT_PRIVATE_H
 #define SLU_INPUT_PRIVATE_H
 

@@ -1,5 +1,4 @@
-/* Deals costs to ranks, by the steps of balance.h.
- */
+/* Deals costs to ranks, by the steps of balance.h. */
 #include <stdlib.h>
 #include <string.h>
 

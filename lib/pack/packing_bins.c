@@ -1,5 +1,4 @@
-/* Packing in memory: makes batches of bins, window by window.
- */
+/* Packing in memory: makes batches of bins, window by window. */
 #include <string.h>
 
 #include "lib/pack/packing_cuda.h"

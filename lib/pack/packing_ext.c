@@ -1,6 +1,5 @@
 /* Packing beyond memory and in parts: the place of each item by the plan, and the bins,
- * once a table has sorted the items (pack_flow.c).
- */
+ * once a table has sorted the items (pack_flow.c). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
-/* Keys by which items are found to be related; see related.h.
- */
+/* Keys by which items are found to be related; see related.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* schedule_private.h - OLMo-core's order, shared by schedule_steps.c and
- * schedule_olmo.c.
- */
+ * schedule_olmo.c. */
 #ifndef SLU_SCHEDULE_PRIVATE_H
 #define SLU_SCHEDULE_PRIVATE_H
 

@@ -1,14 +1,15 @@
-/* Mixes: which sequences are taken, and when. What is asked for: mix_plan.c. */
+/* Mixes: the sequences taken, and their periods. mix_plan.c has the request and the
+ * amounts. */
 #include "mix.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Where on a source's line a period ends: all epochs before `cut.round`, and of that
- * one what is within the cut. */
+/* The ends of periods on a source's line: all epochs before `round`, and of that epoch
+ * the sequences within the cut. */
 struct line {
     struct slu_cut end[SLU_MIX_PERIODS];
-    uint64_t n_epoch; /* that are taken, the last one perhaps in part */
+    uint64_t n_epoch; /* epochs taken, the last one perhaps in part */
 };
 
 struct slu_mixer {
@@ -105,7 +106,7 @@ static bool whole(const struct slu_cut *c)
     return c->tok == 0;
 }
 
-/* The end of each period on the line of source s. */
+/* Sets the end of each period on the line of source s. */
 static void place_ends(struct slu_mixer *x, unsigned s)
 {
     uint64_t sum = 0, has = x->gave[s].available.tokens;
@@ -143,7 +144,7 @@ int slu_mixer_plan(struct slu_mixer *x, uint64_t max_tok, struct slu_err *err)
                 x->line[s].end[p] = cut[n++];
     free(cut);
     x->spilled = slu_select_spilled(x->select);
-    slu_select_free(x->select); /* its memory is wanted for what comes next */
+    slu_select_free(x->select); /* the next steps need its memory */
     x->select = NULL;
     return rc;
 }
@@ -168,7 +169,8 @@ int slu_mixer_take(struct slu_mixer *x, unsigned source, struct slu_u128 hash,
             if (!turned)
                 hash = slu_select_turn(hash, epoch);
             turned = true;
-            /* Also where a period before has it: it counts in this one's end too. */
+            /* Even if an earlier period took the sequence: it counts for this end too.
+             */
             within = slu_cut_take(end, hash, n.tokens);
         }
         if (within && period < 0)

@@ -1,4 +1,4 @@
-/* Mixes: what is asked for, and how much of each source that is. */
+/* Mixes: the request, and the amount of each source. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ typedef unsigned __int128 u128; /* products of tokens and weights */
 
 #define MOST_NUMBER (UINT64_C(1) << 53)
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 void slu_mix_release(struct slu_mix *b)
 {
@@ -20,7 +20,7 @@ void slu_mix_release(struct slu_mix *b)
     memset(b, 0, sizeof *b);
 }
 
-/* p[0, n) as a number in units of 1 / SLU_MIX_ONE. */
+/* Parses p[0, n) as a number in units of 1 / SLU_MIX_ONE. */
 static bool number(const char *p, size_t n, uint64_t *out)
 {
     uint64_t v = 0, unit = SLU_MIX_ONE;
@@ -63,7 +63,7 @@ static int find(struct slu_mix *b, const char *name, size_t n, bool make, unsign
     return SLU_OK;
 }
 
-/* "NAME=NUMBER" in p[0, n), split at the last "=". */
+/* Parses "NAME=NUMBER" in p[0, n), split at the last "=". */
 static bool split(const char *p, size_t n, size_t *n_name, uint64_t *v)
 {
     const char *eq = memrchr(p, '=', n);
@@ -104,7 +104,7 @@ static int parse_weights(struct slu_mix *b, unsigned period, const char *p, size
     return SLU_OK;
 }
 
-/* "80%", "20G" or "1000steps" in p[0, n). */
+/* Parses "80%", "20G" or "1000steps" in p[0, n). */
 static int parse_length(struct slu_mix *b, unsigned period, const char *p, size_t n,
                         uint64_t batch_tok, struct slu_err *err)
 {
@@ -152,7 +152,7 @@ static int check_lengths(const struct slu_mix *b, struct slu_err *err)
     if (b->kind != SLU_MIX_SHARES)
         return SLU_OK;
     const uint64_t all = UINT64_C(100) * SLU_MIX_ONE;
-    /* "a:80%;b" is "a:80%;b:20%". */
+    /* "a:80%;b" means "a:80%;b:20%". */
     if (!b->length[b->n_period - 1] && sum < all)
         return SLU_OK;
     if (sum != all || !b->length[b->n_period - 1])
@@ -227,7 +227,7 @@ int slu_mix_parse_epochs(struct slu_mix *b, const char *text, struct slu_err *er
 
 /* ---- how much ---- */
 
-/* The targets of an output of n tokens. */
+/* Computes the targets of an output of n tokens. */
 static void share_out(const struct slu_mix *b, uint64_t n, struct slu_mix_plan *plan)
 {
     uint64_t all = 0, sum = 0, before = 0;
@@ -266,7 +266,7 @@ static bool fits(const struct slu_mix *b, const struct slu_mix_plan *plan, unsig
            (u128)n_tok * plan->max_epochs[s];
 }
 
-/* The first source that does not fit, or -1. */
+/* Returns the first source that needs more epochs than allowed, or -1. */
 static int too_much(const struct slu_mix *b, const struct slu_mix_plan *plan,
                     const uint64_t *n_tok)
 {
@@ -276,8 +276,8 @@ static int too_much(const struct slu_mix *b, const struct slu_mix_plan *plan,
     return -1;
 }
 
-/* The most tokens that all sources can give, at most `most`. Targets grow with n, but
- * for a token where the ends of periods are rounded. */
+/* Returns the most tokens that all sources can give, at most `most`. Targets grow with
+ * n, except for a token where the ends of periods are rounded. */
 static uint64_t largest(const struct slu_mix *b, const uint64_t *n_tok, uint64_t most,
                         struct slu_mix_plan *plan)
 {
@@ -318,7 +318,8 @@ static int refuse(const struct slu_mix *b, const struct slu_mix_plan *plan,
                     b->kind == SLU_MIX_TOKENS ? " tokens together" : "");
 }
 
-/* The tokens of the output where something other than the sources says so. */
+/* Finds the output's tokens, as far as the request or max_tok sets them; UINT64_MAX:
+ * the sources decide. */
 static int asked_for(const struct slu_mix *b, uint64_t max_tok, uint64_t *tok,
                      struct slu_err *err)
 {

@@ -36,9 +36,9 @@ static bool sampled(const struct slu_permute_cfg *cfg, const struct slu_seg *seg
 
 /* ---- keys ---- */
 
-/* The keys of group `i` of n, in their order and behind those of the group before,
- * spread over the whole range: the sorter wants that. Up to n keys that are neighbours
- * become one. */
+/* Maps a key into group `i` of n: groups follow one another and keep their order,
+ * spread over the whole range, as the sorter needs. Up to n neighbouring keys become
+ * equal. */
 static struct slu_u128 in_group(struct slu_u128 key, unsigned i, unsigned n)
 {
     unsigned __int128 hi = (unsigned __int128)i << 64 | key.hi;
@@ -46,12 +46,12 @@ static struct slu_u128 in_group(struct slu_u128 key, unsigned i, unsigned n)
     return n < 2 ? key : (struct slu_u128){(uint64_t)(lo / n), (uint64_t)(hi / n)};
 }
 
-/* Ascending keys for 0, 1, 2, … up to 2^60, however many will come: by magnitude, then
+/* Returns ascending keys for 0, 1, 2, … up to 2^60, for any count: by magnitude, then
  * within it, so that no cell of the sorter has much more than others. */
 static struct slu_u128 ordinal_key(uint64_t i)
 {
     unsigned bits = 64 - (unsigned)__builtin_clzll(i + 1);
-    uint64_t rest = (i + 1) << (64 - bits) << 1; /* without the leading one */
+    uint64_t rest = (i + 1) << (64 - bits) << 1; /* without the leading 1 bit */
     return in_group((struct slu_u128){0, rest}, bits, 61);
 }
 
@@ -60,9 +60,10 @@ struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
 {
     uint64_t v;
 
-    score += 0.0; /* -0 is 0 */
+    score += 0.0; /* -0 becomes 0 */
     memcpy(&v, &score, sizeof v);
-    /* The bits of doubles order as the doubles do, but that negative ones descend. */
+    /* The bits of doubles ascend as the doubles do, except that those of negative ones
+     * descend. */
     v = v >> 63 ? ~v : v | UINT64_C(1) << 63;
     if (descending)
         v = ~v;
@@ -71,7 +72,7 @@ struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
     return (struct slu_u128){key.hi, v};
 }
 
-/* Buckets come one after another, and periods in each. */
+/* Returns the number of groups: one bucket after another, with all periods in each. */
 static unsigned n_group(const struct slu_permute *p)
 {
     unsigned n = p->cfg.by_bucket && p->header->n_bucket ? p->header->n_bucket : 1;
@@ -103,8 +104,8 @@ static int make(struct slu_permute *p, struct slu_err *err)
 {
     const struct slu_permute_cfg *cfg = &p->cfg;
     bool select = cfg->by_bucket && cfg->max_tokens != UINT64_MAX &&
-                  cfg->order != SLU_ORDER_KEEP; /* there the first ones are known */
-    /* Rows of 24 bytes, beside hundreds of the sequence itself. */
+                  cfg->order != SLU_ORDER_KEEP; /* KEEP knows the first ones */
+    /* A row takes 24 bytes, its sequence hundreds. */
     uint64_t rows_byte = select ? cfg->budget_byte / 16 : 0;
     int rc = slu_permute_wait_new(p, err);
 
@@ -189,9 +190,9 @@ static void judge(struct slu_permute *p, const struct slu_batch *b,
         j->key = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
 }
 
-/* Keys that depend on what came before, and what needs a row beside the record, are
- * made in order; large records, and those whose ids are most of them, are not worth a
- * copy more. */
+/* Whether a worker makes the sequence's record. Not worth one more copy are large
+ * records, and batches with many bytes of ids. (packed_byte is 0 if keys depend on
+ * earlier sequences, or if sequences need rows of their own.) */
 static bool is_packed(const struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q)
 {
@@ -199,7 +200,7 @@ static bool is_packed(const struct slu_permute *p, const struct slu_batch *b,
            q->len_tok * b->tok_bytes + 64 * q->n_seg < p->packed_byte;
 }
 
-/* Appends the sequence to out as the sorter takes it. */
+/* Appends the sequence to out as a record of the sorter. */
 static int pack(struct slu_buf *out, struct slu_u128 key, const struct slu_batch *b,
                 const struct slu_seq *q, struct slu_err *err)
 {
@@ -305,7 +306,8 @@ static struct slu_count *left_out(struct slu_permute_result *r, uint32_t verdict
                                     : &r->not_mixed;
 }
 
-/* The most that further segments add to what a byte of a record weighs, see lend. */
+/* Updates p->dense: the most weight per byte of a record that further segments add, see
+ * lend. */
 static inline void note_dense(struct slu_permute *p, const struct slu_batch *b,
                               const struct slu_seq *q)
 {
@@ -416,7 +418,7 @@ static bool within(struct slu_permute *p, struct slu_u128 key, uint64_t n_tok)
 {
     uint64_t max = p->cfg.max_tokens;
     if (p->select) {
-        /* Equal keys are sequences of the same segments, so of one bucket. */
+        /* Sequences with equal keys have equal segments, so the same bucket. */
         int bucket = slu_header_bucket_of(p->header, n_tok);
         struct slu_cut cut = p->cut;
         cut.key = place_in_group(p, cut.key, bucket < 0 ? 0 : (unsigned)bucket, 0);
@@ -429,7 +431,7 @@ static bool within(struct slu_permute *p, struct slu_u128 key, uint64_t n_tok)
     return !p->stopped;
 }
 
-/* A record's bytes; of a loan, where it is. */
+/* Appends a record: its bytes, or for a loan its address. */
 static int append(struct slu_buf *rec, const void *at, uint64_t n, bool lend,
                   struct slu_err *err)
 {
@@ -441,8 +443,9 @@ static int append(struct slu_buf *rec, const void *at, uint64_t n, bool lend,
     return rc ? rc : slu_buf_append(rec, at, n, err);
 }
 
-/* More of the sorter's records, until *weight is n_tok or it turns; for who wants all
- * of them. As they are not looked at, they count for what they weigh at most. */
+/* Appends more of the sorter's records until *weight is n_tok or the sorter turns; only
+ * if all records are wanted. The records are not read, so each counts with an upper
+ * bound of its weight. */
 static int lend(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
                 uint64_t *weight, struct slu_err *err)
 {
@@ -535,7 +538,7 @@ static int open_one(struct slu_batch *b, const void *at, uint64_t n_byte,
     return rc;
 }
 
-enum { AHEAD = 8 }; /* records asked for before they are opened */
+enum { AHEAD = 8 }; /* records to prefetch */
 
 static int open_lent(const struct slu_buf *rec, struct slu_batch *b,
                      struct slu_count *n, struct slu_err *err)

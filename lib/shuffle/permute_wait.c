@@ -1,8 +1,8 @@
-/* permute_wait.c - orders that need to know everything first: mixes, and bands.
+/* permute_wait.c - orders that need all sequences first: mixes and bands.
  *
- * Pass 1 counts, and notes 24 bytes of each sequence. Then it is known how often each
- * is taken and when, and pass 2 puts it into the sorter, once for each time. What
- * cannot be read twice waits in a spool between.
+ * Pass 1 counts, and notes 24 bytes of each sequence. From these follow how often and
+ * when each sequence is taken, and pass 2 puts it into the sorter that often. Sequences
+ * of an input that cannot be read twice wait in a spool in between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 
 enum { JOB_TOK = 1 << 17 };
 
-/* A waiting sequence is a head and its record (seqrec.h), zeros up to a multiple of 8.
- */
+/* Precedes the record (seqrec.h) of a waiting sequence; zeros follow, up to a multiple
+ * of 8. */
 struct head {
     uint64_t n_byte; /* of the record */
     uint32_t input, unused;
@@ -91,14 +91,14 @@ int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
 
 /* ---- pass 2 ---- */
 
-/* Once, in the first band whose end is behind it. */
+/* Places a sequence once, in the first band that ends after it. */
 static int place_in_band(struct slu_permute *p, const struct slu_batch *b,
                          const struct slu_seq *q, const struct slu_judged *j,
                          const struct slu_mark *m, struct slu_err *err)
 {
     struct slu_count n = slu_seq_count(b, q);
     unsigned band = p->cfg.n_band - 1;
-    /* Each end takes from what is left of equal keys, as those of periods do. */
+    /* Each end takes its share of equal keys, as the ends of periods do. */
     for (unsigned i = p->cfg.n_band - 1; i-- > 0;)
         if (slu_cut_take(&p->band_end[i], m->line, n.tokens))
             band = i;
@@ -125,7 +125,7 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
     for (uint64_t e = 0; e < epochs && !rc; e++) {
         int period = slu_mixer_take(p->mixer, source, m->line, n, e);
         if (period < 0)
-            break; /* it is not taken later either */
+            break; /* no later epoch takes it either */
         if (times++) {
             slu_count_add(&r->repeated, n);
             r->repeated_checksum = slu_u128_add(r->repeated_checksum, m->hash);
@@ -142,7 +142,7 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
     return rc;
 }
 
-/* What waited, as batches of one input each. */
+/* Pass 2 over the spool, in batches of one input each. */
 struct second {
     struct slu_permute *p;
     const struct slu_stream_ops *ops;
@@ -238,7 +238,7 @@ static int from_input(struct slu_permute *p, const struct slu_stream_ops *ops,
     return rc;
 }
 
-/* The sorter gets the memory that the spool does not keep. */
+/* Opens the sorter with the memory that the spool leaves. */
 static int open_sorter(struct slu_permute *p, struct slu_err *err)
 {
     uint64_t kept = 0;
@@ -257,7 +257,7 @@ static int open_sorter(struct slu_permute *p, struct slu_err *err)
     return slu_sorter_new(&p->sorter, &s, err);
 }
 
-/* Bands of equal tokens; with max_tokens, of the tokens that it lets in: those with the
+/* Finds the ends of bands of equal tokens; with max_tokens, of those tokens with the
  * lowest scores. */
 static int plan_bands(struct slu_permute *p, struct slu_err *err)
 {
@@ -272,7 +272,7 @@ static int plan_bands(struct slu_permute *p, struct slu_err *err)
     int rc = slu_select_cut(p->select, p->band_end, n, err);
     p->fits = p->band_end[n - 1];
     p->waited_byte += slu_select_spilled(p->select);
-    slu_select_free(p->select); /* its memory is wanted for what comes next */
+    slu_select_free(p->select); /* the next steps need its memory */
     p->select = NULL;
     return rc;
 }

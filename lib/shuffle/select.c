@@ -10,15 +10,15 @@ typedef unsigned __int128 u128;
 
 struct row {
     struct slu_u128 key;
-    uint64_t what; /* group, above the tokens */
+    uint64_t what; /* group << TOK_BITS | tokens */
 };
 #define TOK_BITS  56
-#define CELL_BITS 20 /* of all cuts together */
+#define CELL_BITS 20 /* for all cuts together */
 #define MAX_DIGIT 16
 #define MIN_DIGIT 4
 
-/* The search for one cut: `left` tokens are wanted of the rows whose leading bits are
- * `prefix`; what is below is within. */
+/* The search for one cut: takes `left` more tokens from the rows whose leading bits are
+ * `prefix`. Rows with smaller keys are inside the cut. */
 struct search {
     u128 prefix;
     uint64_t left;
@@ -73,16 +73,17 @@ static u128 turned(const struct row *r, uint64_t round)
     return (u128)k.hi << 64 | k.lo;
 }
 
-/* One look at all rows that may still matter. */
+/* One pass over all rows that may still matter. */
 struct pass {
     const struct slu_cut *cut;
     struct search *at;
-    unsigned first[SLU_SELECT_GROUPS + 1]; /* cuts of a group */
+    unsigned first[SLU_SELECT_GROUPS + 1]; /* by group: its first cut */
     uint64_t *cell;
-    unsigned shift, bits; /* of the digit that is counted; the bits above are settled */
+    unsigned shift, bits; /* of the current digit; the bits above are known */
 };
 
-/* Books the row in the cells of the cuts that it may decide; whether there are any. */
+/* Adds the row to the cells of the cuts that it may decide. Returns whether there are
+ * any. */
 static bool count_row(struct pass *p, const struct row *r)
 {
     unsigned g = (unsigned)(r->what >> TOK_BITS);
@@ -106,7 +107,7 @@ static bool count_row(struct pass *p, const struct row *r)
     return any;
 }
 
-/* Counts the rows of *rows, and leaves in *rows those alone that were counted. */
+/* Counts the rows of s->rows, and replaces these by the rows that still matter. */
 static int count(struct slu_select *s, struct pass *p, unsigned n_cut,
                  struct slu_err *err)
 {
@@ -129,15 +130,15 @@ static int count(struct slu_select *s, struct pass *p, unsigned n_cut,
     return SLU_OK;
 }
 
-/* Whether the cut is found, once the digit's cells are counted. */
+/* Takes the digit of a cut from its counted cells. Returns whether the cut is found. */
 static bool settle(struct search *at, const uint64_t *cell, unsigned shift,
                    unsigned bits, bool *all)
 {
     size_t c = 0, n = (size_t)1 << bits;
     while (c < n && cell[c] <= at->left)
         at->left -= cell[c++];
-    *all = c == n; /* only in the first digit: later ones hold a row that is not within
-                    */
+    /* only in the first digit: in later ones some row is outside the cut */
+    *all = c == n;
     at->prefix = at->prefix << bits | c;
     return *all || shift == 0;
 }

@@ -1,4 +1,5 @@
-/* shuffle_flow.c - up to the files between: count, mix, scatter; and the books. */
+/* shuffle_flow.c - the stages count, mix and scatter, up to the files between; and the
+ * counts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,14 +10,13 @@
 enum { LINE_WORDS = 3, LINE_SHIFT = 56, SOURCE_WORDS = 3, CELL_WORDS = 5 };
 #define LINE_TOK ((UINT64_C(1) << LINE_SHIFT) - 1)
 
-/* Rows are these as they are. */
+/* Rows of tables are copies of these. */
 _Static_assert(sizeof(struct slu_count) == SOURCE_WORDS * 8, "");
 _Static_assert(sizeof(struct slu_shuffle_cell) == CELL_WORDS * 8, "");
 _Static_assert(sizeof(struct slu_shuffle_books) % 8 == 0, "");
 
-/* line: (low, high) of its place, source << LINE_SHIFT | tokens; state:
- * slu_mixer_save; seq: seqrec.h; book: struct slu_shuffle_books, with a mix what
- * it took. */
+/* line: (low, high) of a place, source << LINE_SHIFT | tokens; state: slu_mixer_save;
+ * seq: seqrec.h; book: struct slu_shuffle_books, and with a mix what it took. */
 #define ALL_TABLES(cut)                                                                \
     {                                                                                  \
         [LINE] = {"line", SLU_LIST, SLU_CUT_NO, LINE_WORDS, 1},                        \
@@ -52,7 +52,7 @@ static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
     return q->words(q->ctx, t, err);
 }
 
-/* ---- books ---- */
+/* ---- counts ---- */
 
 int slu_shuffle_check(const struct slu_shuffle_books *b, struct slu_err *err)
 {
@@ -98,8 +98,8 @@ void slu_shuffle_add_cell(struct slu_shuffle_cell *a, const struct slu_shuffle_c
     a->checksum = slu_u128_add(a->checksum, b->checksum);
 }
 
-/* What parts took by a mix: sequences used and the counts of each period of each
- * source, and the counts of each period of each bucket. */
+/* Returns the number of words for what a part took by a mix: for each source, sequences
+ * used and the counts of each period; for each bucket, the counts of each period. */
 size_t slu_shuffle_took_words(const struct slu_shuffle_flow *q)
 {
     const struct slu_mix *b = q->cfg.mix;
@@ -141,7 +141,7 @@ static int put_book(const struct slu_shuffle_flow *q, const struct slu_permute *
 
     if (!took)
         return slu_fail_nomem(err, n * sizeof *took);
-    books.result.spilled_byte = 0; /* which memory decides */
+    books.result.spilled_byte = 0; /* depends on the memory */
     int rc = slu_table_put_bytes(slu_flow_out(q->flow, BOOK), none, &piece, 1, err);
     if (!rc && n) {
         piece = (struct slu_piece){took, n * sizeof *took};
@@ -152,7 +152,7 @@ static int put_book(const struct slu_shuffle_flow *q, const struct slu_permute *
     return rc;
 }
 
-/* A row of that part, which must have so many bytes. */
+/* Reads the next row of a part, which must have n_byte bytes. */
 static int next_bytes(struct slu_shuffle_flow *q, unsigned table, uint64_t part,
                       struct slu_table *t, size_t n_byte, struct slu_row *row,
                       struct slu_err *err)
@@ -163,7 +163,6 @@ static int next_bytes(struct slu_shuffle_flow *q, unsigned table, uint64_t part,
                                        : slu_flow_damaged(q->flow, table, part, err);
 }
 
-/* Adds a part's books, and what it took. */
 int slu_shuffle_add_book(struct slu_shuffle_flow *q, uint64_t part, struct slu_table *t,
                          struct slu_err *err)
 {
@@ -235,8 +234,8 @@ static int count(void *ctx, struct slu_flow *f, struct slu_err *err)
 struct mix {
     struct slu_shuffle_flow *q;
     const struct slu_mix *mix;
-    struct slu_mixer *x, *state; /* of all; of the part at hand */
-    uint64_t *words;             /* of a mixer */
+    struct slu_mixer *x, *state; /* of all parts; of the current part */
+    uint64_t *words;             /* slu_mixer_words */
     size_t n_word;
     struct slu_count available[SLU_MIX_SOURCES];
 };
@@ -259,7 +258,7 @@ static int add_sources(struct mix *m, uint64_t part, struct slu_err *err)
     return rc ? rc : slu_flow_end(f, SOURCE, part, t, err);
 }
 
-/* All lines of a part: into the selection, or past it. */
+/* Adds all lines of a part to the selection, or passes over them. */
 static int add_lines(struct mix *m, uint64_t part, bool pass, struct slu_err *err)
 {
     struct slu_flow *f = m->q->flow;
@@ -304,7 +303,7 @@ static int plan(struct mix *m, struct slu_err *err)
     return slu_mixer_load(&m->state, m->mix, m->words, err);
 }
 
-/* What each part begins with; then its lines, for the next one. */
+/* Writes each part's first state, then passes over its lines, for the next part. */
 static int put_states(struct mix *m, struct slu_err *err)
 {
     struct slu_flow *f = m->q->flow;
@@ -345,7 +344,6 @@ static int mix(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc;
 }
 
-/* The state of a part, which is in t. */
 int slu_shuffle_load_state(struct slu_shuffle_flow *q, struct slu_table *t,
                            struct slu_mixer **x, struct slu_err *err)
 {
@@ -357,11 +355,10 @@ int slu_shuffle_load_state(struct slu_shuffle_flow *q, struct slu_table *t,
     return rc ? rc : slu_flow_end(q->flow, STATE, 0, t, err);
 }
 
-/* ---- scatter: which range ---- */
+/* ---- scatter: the range of a key ---- */
 
-/* A bucket's keys are those of `n_period` groups side by side (permute.c), and what
- * comes before each group is known: so ranges are about equal whatever the periods are.
- */
+/* Finds what comes before each group of a bucket's keys, `n_period` groups side by side
+ * (permute.c), so that ranges are about equal for any periods. */
 static void init_ranges(struct slu_shuffle_flow *q, const struct slu_permute *p)
 {
     const struct slu_mix_plan *plan = p->mixer ? slu_mixer_planned(p->mixer) : NULL;
@@ -375,12 +372,12 @@ static void init_ranges(struct slu_shuffle_flow *q, const struct slu_permute *p)
         uint64_t n_tok = 0;
         for (unsigned s = 0; plan && s < p->cfg.mix->n_source; s++)
             n_tok += plan->target[s][i];
-        /* So that no period is without any. */
+        /* + 1: no period is empty. */
         g->before[i + 1] = g->before[i] + (n_tok >> shift) + 1;
     }
 }
 
-/* Never descends as keys ascend in a bucket. */
+/* Returns the cell of a key; ascends with the keys of a bucket. */
 static uint64_t cell_of(const struct slu_shuffle_flow *q, unsigned bucket,
                         struct slu_u128 key)
 {
@@ -394,7 +391,7 @@ static uint64_t cell_of(const struct slu_shuffle_flow *q, unsigned bucket,
     bucket = q->cfg.by_bucket ? bucket : 0;
     uint64_t first = (uint64_t)bucket * g->n_period, last = first + g->n_period - 1;
 
-    /* in_group of permute.c rounds: a group's first keys may be the last ones of the
+    /* in_group of permute.c rounds: a group's first keys may equal the last ones of the
      * group before. */
     if (group < first || group > last) {
         place = group < first ? 0 : UINT64_MAX;
@@ -506,7 +503,7 @@ static int scatter(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc;
 }
 
-/* Its file is there: what it says. */
+/* Reads the counts of a part whose file exists. */
 static int scattered(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_shuffle_flow *q = ctx;
@@ -520,7 +517,7 @@ static int scattered(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc ? rc : slu_shuffle_add_book(q, slu_flow_part(f), t, err);
 }
 
-/* ---- all of them ---- */
+/* ---- the stages ---- */
 
 static const struct slu_stage_input lines[] = {{LINE, SLU_ALL}, {SOURCE, SLU_ALL}};
 static const struct slu_stage_input own_state[] = {{STATE, SLU_MINE}};

@@ -1,6 +1,5 @@
 /* shuffle_flow_private.h - shared by shuffle_flow.c and shuffle_gather.c. Private to
- * these.
- */
+ * these. */
 #ifndef SLU_SHUFFLE_FLOW_PRIVATE_H
 #define SLU_SHUFFLE_FLOW_PRIVATE_H
 

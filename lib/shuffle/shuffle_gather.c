@@ -1,4 +1,4 @@
-/* shuffle_gather.c - from the files between: what parts say of themselves, and their
+/* shuffle_gather.c - the stages gather and finish: the parts' counts, and their
  * sequences in order. */
 #include <stdlib.h>
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "lib/shuffle/shuffle_flow_private.h"
 #include "lib/stream/seqrec.h"
 
-/* ---- what parts say ---- */
+/* ---- the parts' counts ---- */
 
-/* The counts of a part's cells, which add up to what its books say. */
+/* Adds the counts of a part's cells, whose sums must equal the part's ledger. */
 static int add_cells(struct slu_shuffle_flow *q, uint64_t part, struct slu_err *err)
 {
     const uint64_t n = q->n_bucket * slu_flow_ranges(q->flow);
@@ -38,7 +38,7 @@ static bool cells_add_up(const struct slu_shuffle_flow *q)
            !slu_u128_cmp(all.checksum, q->books.checksum);
 }
 
-/* All parts' books, and counts of cells where there is room for them. */
+/* Reads all parts' books, and the counts of cells if q->cell is set. */
 static int read_books(struct slu_shuffle_flow *q, struct slu_flow *f,
                       struct slu_err *err)
 {
@@ -150,7 +150,7 @@ static int miscounted(const struct slu_shuffle_flow *q, struct slu_err *err)
                     (unsigned long long)(q->skip[q->bucket] + q->want[q->bucket]));
 }
 
-/* Opens the bucket's cells of this range, and of those behind it that are needed. */
+/* Opens the bucket's cells of this range, and of later ranges that are needed. */
 static int open_bucket(struct slu_shuffle_flow *q, struct slu_err *err)
 {
     const uint64_t j = slu_flow_part(q->flow), n_range = slu_flow_ranges(q->flow),
@@ -164,8 +164,8 @@ static int open_bucket(struct slu_shuffle_flow *q, struct slu_err *err)
     return slu_flow_of_cells(q->flow, SEQ, first + j, first + end, &q->seq, err);
 }
 
-/* All that is wanted of the bucket has come. Where its cells end there they must, and
- * are looked at to the end. */
+/* Ends a bucket whose needed sequences were all read. If all of its cells were read,
+ * checks that they end there. */
 static int close_bucket(struct slu_shuffle_flow *q, struct slu_err *err)
 {
     struct slu_row row;
@@ -178,7 +178,7 @@ static int close_bucket(struct slu_shuffle_flow *q, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The next sequence that is wanted; SLU_EOF at the end. */
+/* Gives the next needed sequence; SLU_EOF at the end. */
 static int next_row(struct slu_shuffle_flow *q, struct slu_row *row,
                     struct slu_err *err)
 {
@@ -201,7 +201,7 @@ static int next_row(struct slu_shuffle_flow *q, struct slu_row *row,
     return rc ? rc : SLU_EOF;
 }
 
-/* A row waits as its number of bytes, its part, and the bytes. */
+/* A fetched row: its number of bytes, its part, and the bytes. */
 enum { ROW_HEAD = 16 };
 
 static int put_row(struct slu_buf *rec, const struct slu_row *row, struct slu_err *err)

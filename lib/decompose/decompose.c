@@ -43,7 +43,8 @@ int slu_decompose_init(struct slu_decompose *d, struct slu_err *err)
                             (unsigned long long)d->bucket[i]);
         if (i && d->bucket[i] <= d->bucket[i - 1])
             return slu_fail(err, SLU_E_USAGE, "bucket lengths must ascend");
-        /* Whole numbers, so that every host draws alike; exact for powers of two. */
+        /* Whole numbers, so that draws are equal on every host; exact for powers of
+         * two. */
         d->weight[i] = (UINT64_C(1) << 56) / d->bucket[i];
         d->weight_sum += d->weight[i];
     }
@@ -139,8 +140,8 @@ void slu_decompose_scratch_release(struct slu_decompose_scratch *x)
     memset(x, 0, sizeof *x);
 }
 
-/* What the filters say of a run or document of len_tok tokens: its row, or NULL to keep
- * it. */
+/* Returns the count for a run or document of len_tok tokens that a filter drops, or
+ * NULL to keep it. */
 static struct slu_count *filtered(const struct slu_decompose *d, uint64_t len_tok,
                                   struct slu_decompose_stat *s)
 {
@@ -184,7 +185,7 @@ static int put(struct rows *o, const struct slu_run *run, uint64_t from,
     return SLU_OK;
 }
 
-/* Cuts one run; *pieces counts what it became, dropped pieces included. */
+/* Cuts one run. Adds the number of pieces, dropped ones included, to *pieces. */
 static int cut_run(const struct slu_decompose *d, const struct slu_run *run,
                    struct rows *o, struct slu_decompose_stat *s, uint64_t *pieces,
                    struct slu_err *err)

@@ -1,4 +1,4 @@
-/* What a decomposition comes to, and what others would, as text. */
+/* The results of a decomposition, and of other choices of buckets, as text. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static int put_buckets(const struct slu_decompose *d,
     return rc;
 }
 
-/* Buckets min, 2 min, … max; false where that is no choice. */
+/* Makes *other with buckets min, 2 min, … max. False if these are not valid. */
 static bool choose(const struct slu_decompose *d, uint64_t min, uint64_t max,
                    struct slu_decompose *other)
 {

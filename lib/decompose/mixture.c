@@ -1,4 +1,4 @@
-/* Mixtures: what is asked for, how much of each bucket that is, and what it costs. */
+/* Mixtures: the request, the amount of each bucket, and the cost. */
 #include "mixture.h"
 
 #include <inttypes.h>
@@ -9,9 +9,10 @@
 
 typedef unsigned __int128 u128; /* products of tokens and weights */
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
-/* A number as digits * 10^-decimals; NULL where it is none. */
+/* Parses a number as digits * 10^-decimals. Returns its end, or NULL if there is no
+ * number. */
 static const char *number(const char *p, uint64_t *digits, unsigned *decimals)
 {
     bool point = false, any = false;
@@ -81,7 +82,7 @@ int slu_mixture_parse(struct slu_mixture *m, const char *text, unsigned n_bucket
                                           : SLU_OK;
 }
 
-/* ---- how much that is ---- */
+/* ---- the amounts ---- */
 
 static int natural(const struct slu_mixture *m, const struct slu_decompose *d,
                    const uint64_t *n_seq, struct slu_mixture_quota *q)
@@ -111,8 +112,8 @@ int slu_mixture_quota(const struct slu_mixture *m, const struct slu_decompose *d
     *q = (struct slu_mixture_quota){.scarcest = -1};
     if (m->kind == SLU_MIXTURE_NATURAL)
         return natural(m, d, n_seq, q);
-    /* The scale is (tokens of the worst bucket) / (its weight): a fraction, so that all
-     * of it is whole numbers. Tokens are below 2^64 and weights below 2^50. */
+    /* The scale is (tokens of the worst bucket) / (its weight), kept as a fraction of
+     * whole numbers. Tokens are below 2^64 and weights below 2^50. */
     u128 tok = 0;
     uint64_t by = 1;
     for (unsigned i = 0; i < d->n_bucket; i++) {
@@ -151,7 +152,7 @@ int slu_mixture_quota(const struct slu_mixture *m, const struct slu_decompose *d
     return SLU_OK;
 }
 
-/* ---- what it costs ---- */
+/* ---- the cost ---- */
 
 static double percent(uint64_t a, uint64_t b)
 {

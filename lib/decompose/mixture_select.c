@@ -1,4 +1,4 @@
-/* Mixtures: which sequences are kept, of so many of each bucket. */
+/* Mixtures: selects the given number of sequences of each bucket. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,13 +6,13 @@
 #include "lib/stream/seqrec.h"
 #include "mixture.h"
 
-/* A waiting sequence is a head and its record (seqrec.h), zeros up to a multiple of 8.
- */
+/* Precedes the record (seqrec.h) of a waiting sequence; zeros follow, up to a multiple
+ * of 8. */
 struct head {
     uint64_t n_byte; /* of the record */
-    uint64_t key;    /* its hash, of HASH_BITS bits, above its bucket's number */
+    uint64_t key; /* upper HASH_BITS bits: keyed hash; lower BUCKET_BITS bits: bucket */
     uint32_t documents;
-    uint32_t no_bucket; /* 1: a tail, which is kept */
+    uint32_t no_bucket; /* 1: not of a bucket's length, kept */
 };
 #define BUCKET_BITS 6
 #define HASH_BITS   (64 - BUCKET_BITS)
@@ -21,11 +21,11 @@ struct head {
 
 _Static_assert(SLU_MAX_BUCKETS <= 1 << BUCKET_BITS, "a bucket's number fits its bits");
 
-/* The selection in one bucket: the `left` smallest are wanted of the hashes whose
- * digits so far are `prefix`; what is smaller is kept already. */
+/* The selection in one bucket: takes the `left` smallest of the hashes whose digits so
+ * far are `prefix`. Smaller hashes are already kept. */
 struct digits {
     uint64_t prefix, left;
-    bool done; /* prefix stands for the hashes that are below it, and left for ties */
+    bool done; /* hashes below prefix are kept, and `left` equal ones */
 };
 
 struct slu_mixing {
@@ -34,7 +34,7 @@ struct slu_mixing {
     struct slu_spool *data, *keys;
     size_t max_rec;
     uint64_t n_key[SLU_MAX_BUCKETS];
-    uint64_t *cell; /* SLU_MAX_BUCKETS x CELLS: hashes by their digit at hand */
+    uint64_t *cell; /* SLU_MAX_BUCKETS x CELLS: counts of hashes by the current digit */
     struct digits at[SLU_MAX_BUCKETS];
     struct slu_count dropped[SLU_MAX_BUCKETS];
 };
@@ -51,7 +51,7 @@ int slu_mixing_new(struct slu_mixing **out, const struct slu_mixing_cfg *cfg,
     slu_seqrec_init(&x->rec);
     x->cell = calloc(1, cells);
     int rc = x->cell ? SLU_OK : slu_fail_nomem(err, cells);
-    if (!rc) /* 8 bytes a sequence, beside hundreds of the sequence itself */
+    if (!rc) /* a key takes 8 bytes, its sequence hundreds */
         rc = slu_spool_new(&x->keys, cfg->budget_byte / 16, cfg->tmpdir, err);
     if (!rc)
         rc = slu_spool_new(&x->data, cfg->budget_byte / 16 * 15, cfg->tmpdir, err);
@@ -80,7 +80,7 @@ static int add(struct slu_mixing *x, const struct slu_batch *b, const struct slu
     struct head h = {n, 0, (uint32_t)slu_seq_count(b, q).documents, bucket < 0};
     x->max_rec = n > x->max_rec ? n : x->max_rec;
     if (bucket >= 0) {
-        /* Draw 0 is that of the random cut at the same place. */
+        /* Draw 0 belongs to the random cut at the same place. */
         h.key = slu_draw(x->cfg.seed, s->source, s->document, s->offset, 1);
         h.key = h.key >> BUCKET_BITS << BUCKET_BITS | (unsigned)bucket;
         x->n_key[bucket]++;
@@ -104,8 +104,8 @@ int slu_mixing_add(struct slu_mixing *x, const struct slu_batch *b, struct slu_e
 
 /* ---- the selection ---- */
 
-/* Counts the hashes of each bucket whose digits before are the ones settled on, by the
- * digit at `shift`. */
+/* Counts, for each bucket, the hashes with the known digits, by their digit at `shift`.
+ */
 static int count_digit(struct slu_mixing *x, unsigned shift, unsigned bits,
                        struct slu_err *err)
 {
@@ -123,7 +123,7 @@ static int count_digit(struct slu_mixing *x, unsigned shift, unsigned bits,
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-/* The digit's cell in which the last of those that are wanted lies. */
+/* Finds the digit's cell that holds the last hash to keep. */
 static void settle_digit(struct digits *at, const uint64_t *cell, unsigned shift,
                          unsigned bits)
 {
@@ -143,7 +143,7 @@ int slu_mixing_plan(struct slu_mixing *x, const uint64_t *keep, struct slu_err *
     bool all = true;
     for (unsigned i = 0; i < x->cfg.header->n_bucket; i++) {
         x->at[i] = (struct digits){0, keep[i], false};
-        if (keep[i] >= x->n_key[i]) /* a prefix past every hash */
+        if (keep[i] >= x->n_key[i]) /* a prefix above every hash */
             x->at[i] = (struct digits){UINT64_C(1) << HASH_BITS, 0, true};
         else if (!keep[i])
             x->at[i].done = true;

@@ -2,7 +2,7 @@
 
 typedef unsigned __int128 u128;
 
-/* ---- SeedSequence: a seed of any quality to four words of 64 bits ---- */
+/* ---- SeedSequence: makes four words of 64 bits from a seed of any quality ---- */
 
 enum { POOL = 4 };
 
@@ -20,7 +20,7 @@ static uint32_t mix(uint32_t x, uint32_t y)
     return r ^ r >> 16;
 }
 
-/* The entropy is the seed's words, least first; absent ones count as 0. */
+/* Mixes the seed's words, least significant first; missing ones are 0. */
 static void spread(uint64_t seed, uint64_t out[4])
 {
     uint32_t pool[POOL] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
@@ -100,7 +100,8 @@ uint32_t slu_pcg64_upto(struct slu_pcg64 *g, uint32_t last)
     return (uint32_t)(m >> 32);
 }
 
-/* The other way of bounding, which numpy's shuffles have: draw until it fits. */
+/* Returns a uniform number in [0, last] as numpy's shuffles do: draws until one fits.
+ */
 static uint32_t masked_upto(struct slu_pcg64 *g, uint32_t last)
 {
     uint32_t mask = last ? UINT32_MAX >> __builtin_clz(last) : 0, x;

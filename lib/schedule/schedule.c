@@ -129,12 +129,12 @@ int slu_curriculum_odds(const char *curriculum, uint64_t *odds, size_t n,
 struct search {
     size_t n;
     int64_t *factor;
-    const uint64_t *unit_tok; /* tokens of one unit of each bucket */
-    int64_t *seen;            /* n_seen vectors of n */
+    const uint64_t *unit_tok; /* by bucket: tokens per unit */
+    int64_t *seen;            /* n_seen vectors of n factors */
     size_t n_seen, cap_seen;
 };
 
-/* Sign of (tokens / epochs - tokens of an epoch with these factors). */
+/* Returns the sign of (tokens / epochs - tokens of an epoch with these factors). */
 static int towards(const struct search *s, uint64_t tokens, uint64_t epochs)
 {
     __int128 have = 0;
@@ -207,7 +207,7 @@ static int check_cfg(const struct slu_bucket_counts *s,
     if (cfg->epochs > UINT32_MAX || cfg->world > UINT32_MAX ||
         cfg->workers > UINT16_MAX)
         return slu_fail(err, SLU_E_USAGE, "epochs, world or workers: too many");
-    if (cfg->tokens > UINT64_C(1) << 62) /* factors x units fit */
+    if (cfg->tokens > UINT64_C(1) << 62) /* so that factors x units fit */
         return slu_fail(err, SLU_E_USAGE, "--tokens %llu: more than 2^62",
                         (unsigned long long)cfg->tokens);
     uint64_t last = s->bucket[s->n_bucket - 1].length;
@@ -270,8 +270,9 @@ static int fill(struct slu_openlm *o, const struct slu_bucket_counts *s,
     return SLU_OK;
 }
 
-/* An epoch takes a number of every bucket's sequences and ends when it has them, so a
- * bucket that is never drawn cannot be one of the trainer's. */
+/* Computes the odds, and refuses 0: an epoch ends when it has a number of every
+ * bucket's sequences, so the trainer would wait forever for a bucket that is never
+ * drawn. */
 static int drawn_odds(const char *curriculum, const struct slu_bucket_counts *s,
                       uint64_t *odds, struct slu_err *err)
 {
@@ -285,8 +286,8 @@ static int drawn_odds(const char *curriculum, const struct slu_bucket_counts *s,
     return rc;
 }
 
-/* Tokens of a shard of each bucket for every worker; so much that the products with
- * epochs and shards stay below 2^127. */
+/* Computes, for each bucket, the tokens of a shard for every worker. The limit keeps
+ * products with epochs and shards below 2^127. */
 static int count_units(const struct slu_bucket_counts *s,
                        const struct slu_openlm_cfg *cfg, uint64_t *unit_tok,
                        struct slu_err *err)
@@ -354,7 +355,7 @@ void slu_openlm_release(struct slu_openlm *o)
     memset(o, 0, sizeof *o);
 }
 
-/* A word for the shell: as it is, or in single quotes. */
+/* Appends a word for the shell: as it is, or in single quotes. */
 static int put_word(struct slu_buf *text, const char *w, struct slu_err *err)
 {
     static const char plain[] =

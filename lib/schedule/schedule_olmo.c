@@ -6,19 +6,19 @@
  * b. One generator, numpy's PCG64 with seed + epoch (epochs count from 1 there), serves
  * a whole epoch.
  *
- * natural: one draw takes a batch of the longest bucket to the front, so that memory
- * runs out at once where it will; what stood there takes its place; all but the first
- * are shuffled.
- * grow-p2, grow-linear: each bucket's batches, cut to a multiple of the cycles, are
- * dealt out to cycles evenly; within a cycle to as many sub-cycles as there are
- * buckets, in proportion to the bucket's row of odds (32 16 8 4 2 1 / 16 32 8 4 2 1 /
- * …), each share rounded to the nearest, ties to even, and what is lacking added to the
- * last sub-cycle. Each sub-cycle is shuffled. In the end the first batch of the longest
- * bucket and the first batch of all change places.
+ * natural: one draw swaps a batch of the longest bucket with the first batch, so that a
+ * lack of memory shows at once; all but the first are then shuffled.
  *
- * Where the shares round up to more than there is, the original trips over its own
- * assertion and no training begins. Here the excess is taken from the last sub-cycles,
- * the counterpart of where it adds what is lacking.
+ * grow-p2, grow-linear: each bucket's batches, cut to a multiple of the cycles, are
+ * dealt evenly to cycles. Within a cycle they are dealt to as many sub-cycles as there
+ * are buckets, in proportion to the bucket's row of odds (32 16 8 4 2 1 / 16 32 8 4 2 1
+ * / …); each share is rounded to the nearest, ties to even, and missing batches are
+ * added to the last sub-cycle. Each sub-cycle is shuffled. At the end the first batch
+ * of the longest bucket and the first batch of all change places.
+ *
+ * If the shares round up to more than there is, the original fails an assertion and no
+ * training begins. Here the excess is taken from the last sub-cycles, the counterpart
+ * of adding what is missing there.
  */
 #include "lib/schedule/schedule_private.h"
 
@@ -62,7 +62,8 @@ int slu_olmo_runs(struct slu_steps_info *info, struct slu_err *err)
     return SLU_OK;
 }
 
-/* A bucket's odds in sub-cycle k: from its own place up to the first, then down. */
+/* Returns a bucket's odds in sub-cycle k: from its own place up to the first, then
+ * down. */
 static uint64_t odds_at(const struct slu_steps_info *info, size_t bucket, size_t k)
 {
     size_t n = info->n_bucket, start = n - bucket;
@@ -70,7 +71,7 @@ static uint64_t odds_at(const struct slu_steps_info *info, size_t bucket, size_t
     return strcmp(info->curriculum, "grow-p2") == 0 ? UINT64_C(1) << (v - 1) : v;
 }
 
-/* share[k]: batches of `count` for each sub-cycle. True where the original fails. */
+/* Deals `count` batches to sub-cycles: share[k]. Returns true if the original fails. */
 static bool shares(const struct slu_steps_info *info, size_t bucket, uint64_t count,
                    uint64_t *share)
 {

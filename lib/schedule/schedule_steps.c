@@ -11,15 +11,15 @@ typedef unsigned __int128 u128;
 
 struct slu_steps {
     struct slu_steps_info info;
-    uint64_t at; /* the next step */
+    uint64_t at; /* number of the next step */
     uint64_t epoch, cycle;
-    /* GENERIC: of the cycle at hand */
-    uint64_t t;     /* steps taken of it */
-    uint64_t *left; /* runs of each bucket */
-    uint64_t *pos;  /* the next run of each, in the order of the pass */
+    /* GENERIC: of the current cycle */
+    uint64_t t;     /* steps already drawn */
+    uint64_t *left; /* by bucket: runs left */
+    uint64_t *pos;  /* by bucket: the next run, in the order of the pass */
     uint64_t total; /* sum of the live odds */
     /* OLMO */
-    uint32_t *order; /* of epoch `epoch`; pass_steps */
+    uint32_t *order; /* of epoch order_epoch; pass_steps elements */
     bool have_order;
     uint64_t order_epoch, faults;
 };
@@ -38,7 +38,7 @@ void slu_steps_info_release(struct slu_steps_info *info)
     info->n_bucket = 0;
 }
 
-/* Runs of cycles 0 … cycle - 1 of a bucket. */
+/* Returns the runs of cycles 0 … cycle - 1 of a bucket. */
 static uint64_t runs_before(const struct slu_steps_info *info, size_t b, uint64_t cycle)
 {
     return (uint64_t)((u128)info->bucket[b].runs * cycle / info->cycles);
@@ -54,7 +54,8 @@ uint64_t slu_steps_before_cycle(const struct slu_steps_info *info, uint64_t cycl
 
 /* ---- a new schedule ---- */
 
-/* OLMo-core counts every power of two between the shortest and the longest. */
+/* Adds empty buckets: OLMo-core counts every power of two between the shortest and the
+ * longest. */
 static int fill_gaps(struct slu_steps_info *info, struct slu_err *err)
 {
     uint64_t low = info->bucket[0].length,
@@ -133,7 +134,8 @@ static int check_cfg(const struct slu_steps_cfg *cfg, const struct slu_bucket_co
     return SLU_OK;
 }
 
-/* Sequences to a step, runs, and what the bucket's odds and its end leave out. */
+/* Computes sequences per step, runs, and the sequences left out for odds 0 and as a
+ * remainder. */
 static int count_runs(struct slu_steps_info *info, const uint64_t *odds,
                       struct slu_err *err)
 {
@@ -201,13 +203,14 @@ static int count_passes(struct slu_steps_info *info, struct slu_err *err)
                         "epochs x cycles are more than 2^32 - 1; take fewer");
     if (all > wanted)
         all = wanted;
-    if (all > (UINT64_C(1) << 62) / info->batch_tokens) /* all counts fit 64 bits */
+    /* so that all counts fit 64 bits */
+    if (all > (UINT64_C(1) << 62) / info->batch_tokens)
         return slu_fail(err, SLU_E_LIMIT, "more than 2^62 tokens in all; take fewer");
     info->total_steps = (uint64_t)all;
     return SLU_OK;
 }
 
-/* The last cycle that begins at step `in_pass` of a pass or before it. */
+/* Returns the last cycle that begins at or before step `in_pass` of a pass. */
 static uint64_t cycle_of(const struct slu_steps_info *info, uint64_t in_pass)
 {
     uint64_t low = 0, high = info->cycles;
@@ -221,7 +224,7 @@ static uint64_t cycle_of(const struct slu_steps_info *info, uint64_t in_pass)
     return low;
 }
 
-/* used_steps, and what the first pass does not reach. */
+/* Computes used_steps, and the sequences that the first pass does not reach. */
 static int count_used(struct slu_steps *p, struct slu_err *err)
 {
     struct slu_steps_info *info = &p->info;
@@ -229,7 +232,7 @@ static int count_used(struct slu_steps *p, struct slu_err *err)
              begin = whole * info->pass_steps, at = begin;
     for (size_t i = 0; i < info->n_bucket; i++)
         info->bucket[i].used_steps = whole * info->bucket[i].runs;
-    if (info->method == SLU_STEPS_GENERIC) { /* whole cycles need no draws */
+    if (info->method == SLU_STEPS_GENERIC) { /* counting whole cycles needs no draws */
         uint64_t cycle = cycle_of(info, info->total_steps - begin);
         for (size_t i = 0; i < info->n_bucket; i++)
             info->bucket[i].used_steps += runs_before(info, i, cycle);
@@ -370,8 +373,8 @@ uint64_t slu_steps_olmo_faults(const struct slu_steps *p)
 
 /* ---- steps ---- */
 
-/* A keyed permutation of 0 … n - 1: a balanced Feistel network of four rounds, walked
- * until it comes out below n. */
+/* Permutes 0 … n - 1 by a key: a balanced Feistel network of four rounds, repeated
+ * until the result is below n. */
 static uint64_t reordered(const struct slu_steps_info *info, uint64_t epoch, size_t b,
                           uint64_t run)
 {
@@ -415,7 +418,7 @@ static void end_cycle(struct slu_steps *p)
     }
 }
 
-/* The draw of Algorithm 1. */
+/* Draws a bucket as in Algorithm 1. */
 static size_t draw_bucket(const struct slu_steps *p)
 {
     const struct slu_steps_info *info = &p->info;
@@ -434,7 +437,7 @@ static size_t draw_bucket(const struct slu_steps *p)
 static void generic_step(struct slu_steps *p, struct slu_train_step *out)
 {
     const struct slu_steps_info *info = &p->info;
-    while (p->total == 0) { /* a cycle may have no step at all */
+    while (p->total == 0) { /* a cycle may have no steps */
         end_cycle(p);
         begin_cycle(p);
     }

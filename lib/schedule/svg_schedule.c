@@ -1,4 +1,4 @@
-/* The picture of a schedule: slu_svg_schedule. */
+/* Draws a schedule: slu_svg_schedule. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 
 #include "lib/stream/svg_private.h"
 
-enum { GROUPS = 16, ROW = 20, STOPS = 5, LEGEND = 8 /* in a row */ };
+enum { GROUPS = 16, ROW = 20, STOPS = 5, LEGEND = 8 /* entries per row */ };
 
-/* Buckets by length, or groups of neighbours where there are more than GROUPS. */
+/* A bucket, or a group of neighbours if there are more than GROUPS buckets. */
 struct group {
     uint64_t low, high; /* lengths */
     uint64_t steps;
@@ -53,7 +53,8 @@ static void fill(struct picture *g)
     }
 }
 
-/* The colours of groups: short warm, long cold, along five stops of each scheme. */
+/* Appends the colours of groups: short ones warm, long ones cold, along the stops of a
+ * scheme. */
 static int palette(const struct picture *g, const char *const stop[STOPS],
                    struct slu_buf *css)
 {
@@ -106,7 +107,8 @@ static double y_of(const struct scale *a, double length)
     return a->y + a->h - a->h * (log2(length) - a->low) / (a->high - a->low);
 }
 
-/* Lengths of a bin: the mean of its steps, and between which 8 of 10 of them lie. */
+/* Finds a bin's lengths: the mean of its steps, and the bounds of the middle 8 of 10.
+ */
 static bool bin_lengths(const struct picture *g, size_t bin, double *mean, double *low,
                         double *high)
 {
@@ -170,8 +172,8 @@ static void length_panel(struct picture *g, double y, double h)
 
 /* ---- shares ---- */
 
-/* The steps up to group k, from the longest down, each over those before: one boundary
- * a group. */
+/* Draws the share of steps up to group k. Areas are drawn from the longest group down,
+ * each over those before, so each needs only one boundary. */
 static void area(struct picture *g, unsigned k, double y, double h)
 {
     const struct slu_svg_schedule *p = g->p;
@@ -230,14 +232,14 @@ static void step_axis(struct picture *g, double y, bool name)
     const struct slu_svg_schedule *p = g->p;
     char a[32], b[32];
     double nice = slu_svg_nice((double)p->n_step / 8);
-    /* Whole numbers: a double does not count on from 2^53. */
+    /* Whole numbers, because doubles cannot count beyond 2^53. */
     const uint64_t step = nice < 1 ? 1 : (uint64_t)nice, first = p->first_step;
     const uint64_t behind = first % step ? step - first % step : 0;
-    /* Three digits do not tell the ticks apart far from step 0. */
+    /* Far from step 0 three digits do not distinguish the ticks. */
     const bool far = first / step >= 900;
     slu_svg_put(&g->s, "<path class=\"e\" d=\"M%d %.0fh%.0f\"/>\n", SLU_SVG_LEFT, y,
                 g->width);
-    const uint64_t at = far ? 0 : behind; /* of the first tick, from `first` on */
+    const uint64_t at = far ? 0 : behind; /* the first tick, counted from `first` */
     for (uint64_t k = 0; at <= p->n_step && k <= (p->n_step - at) / step; k++) {
         uint64_t v = at + k * step;
         double x = SLU_SVG_LEFT + g->width * (double)v / (double)p->n_step;

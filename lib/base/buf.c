@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From here on buffers grow by moving pages (realloc's mremap), not bytes: touching
- * fresh memory costs more than all else that is done to it. */
+/* From this size on buffers grow by moving pages (realloc's mremap), not bytes:
+ * touching fresh memory takes longer than all other work on it. */
 #define LARGE_BYTE ((size_t)1 << 20)
 
 void slu_buf_release(struct slu_buf *b)

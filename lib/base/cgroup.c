@@ -7,7 +7,7 @@
 
 enum { MAX_PATH = 4096 };
 
-/* UINT64_MAX: no such file, or no number in it ("max"). */
+/* Returns the number in a file; UINT64_MAX: no such file, or no number ("max"). */
 static uint64_t read_number(const char *path)
 {
     uint64_t v = UINT64_MAX;
@@ -20,8 +20,8 @@ static uint64_t read_number(const char *path)
     return v;
 }
 
-/* The least limit of the group `at` and of those above it, up to the mount. `at` is
- * shortened on the way. */
+/* Returns the least limit of the group `at` and of the groups above it, up to the
+ * mount. Shortens `at`. */
 static uint64_t least_above(const char *root, const char *mount, char *at,
                             const char *file)
 {
@@ -48,7 +48,8 @@ static bool has_memory(const char *list)
     return false;
 }
 
-/* A line of /proc/self/cgroup: ID:CONTROLLERS:GROUP, no controllers for version 2. */
+/* Returns the limit of a line of /proc/self/cgroup: ID:CONTROLLERS:GROUP, without
+ * controllers for version 2. */
 static uint64_t limit_of_line(const char *root, char *line)
 {
     line[strcspn(line, "\n")] = 0;

@@ -5,14 +5,14 @@
 
 #include "kernels/device.h"
 
-/* From which size on auto takes a device. NOT MEASURED YET: no device was at hand when
- * these were set, so they are on the side of the CPU.
+/* The sizes from which on auto uses a device. NOT MEASURED YET: they were set without a
+ * device, in favour of the CPU.
  *
- * Known without one: waking a device takes 0.3 to 1 s, and a bus of PCIe 4 or 5 carries
- * 25 to 55 GB/s each way. A core counts 1.6e9 lengths a second and scans 1e10 ids of
- * two bytes, 13 and 20 GB/s: two cores are as fast as the bus, so what comes from the
- * host and yields a few kilobytes of counts gains nothing at any size. Sorting, placing
- * and gathering cost a core about 5 ns an item and more; 2^27 items are then a second
+ * Known without one: starting a device takes 0.3 to 1 s, and a bus of PCIe 4 or 5
+ * carries 25 to 55 GB/s each way. A core counts 1.6e9 lengths per second and scans 1e10
+ * ids of two bytes, 13 and 20 GB/s. Two cores are as fast as the bus, so work on the
+ * host's data that yields a few kilobytes of counts gains nothing at any size. Sorting,
+ * placing and gathering take a core 5 ns per item or more; 2^27 items are then a second
  * of two cores and 6 GB over the bus.
  */
 static const uint64_t least[SLU_WORKS] = {
@@ -38,7 +38,7 @@ static void use_cpu(struct slu_device *d)
     snprintf(d->name, sizeof d->name, "cpu");
 }
 
-/* *n: devices there are. */
+/* Starts the wanted device if it exists. *n: the number of devices. */
 static int wake(struct slu_device *d, int *n)
 {
     char name[96];
@@ -87,7 +87,7 @@ bool slu_device_take(struct slu_device *d, enum slu_device_work work, uint64_t n
         if (*sum < least[work] || least[work] == UINT64_MAX)
             return false;
         if (d->ordinal < 0 && (wake(d, &found) != 0 || d->ordinal < 0)) {
-            d->gone = true; /* silently: auto promises none */
+            d->gone = true; /* silently: auto promises no device */
             return false;
         }
     }

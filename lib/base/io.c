@@ -17,7 +17,7 @@
 
 #include "lib/base/xxh3.h"
 
-/* Until there are bytes at fd, or its end or a fault. */
+/* Waits for bytes at fd, its end or an error; SLU_E_IO if quit_fd becomes readable. */
 static int await(int fd, int quit_fd, struct slu_err *err)
 {
     struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
@@ -119,31 +119,30 @@ int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err)
 struct slu_out {
     int fd;
     bool leave_folder;
-    bool direct; /* written where it is: standard output, FIFO, terminal, /dev/null */
+    bool direct; /* written in place: standard output, FIFO, terminal, /dev/null */
     char *name;  /* as given, for messages; NULL for standard output */
-    char *path;  /* where its links lead */
-    char *temp;  /* temporary name; NULL where the file has none yet (O_TMPFILE) */
-    int slot;    /* of temp; -1: none */
+    char *path;  /* the target of its links */
+    char *temp;  /* temporary name; NULL: none yet (O_TMPFILE) */
+    int slot;    /* of temp in temp_slot; -1: none */
     uint64_t n_byte;
-    XXH3_state_t *hash; /* NULL: nobody asked */
+    XXH3_state_t *hash; /* NULL: no digest is wanted */
     struct slu_digest *digest;
 };
 
 /* ---- temporary names ----
  *
- * Who is stopped by a signal removes them, and a handler has nothing but what is
- * global: the one variable of this library that changes. Only file systems without
- * nameless files (NFS, some parallel ones) have such names for longer than it takes to
- * replace a file. A name belongs to whoever takes it out of its slot: the output that
- * it is of, or the handler, after which the process is about to end and the output
- * waits for that. */
+ * A program that a signal stops removes them in its handler, which can only use global
+ * variables. File systems without nameless files (NFS, some parallel ones) have a
+ * temporary name as long as the file is written, others only while a file is replaced.
+ * A name belongs to whoever takes it out of its slot: its output, or the handler; the
+ * process then ends, and the output waits for that. */
 
-enum { N_SLOT = 256 }; /* more outputs at once than that are left to be found later */
+enum { N_SLOT = 256 }; /* the names of further outputs are not removed */
 static _Atomic(char *) temp_slot[N_SLOT];
-static atomic_int temp_making;  /* threads that are making one: no handler runs there */
-static atomic_bool temp_ending; /* a handler has begun: no more are made */
+static atomic_int temp_making;  /* threads that are making a name, signals blocked */
+static atomic_bool temp_ending; /* a handler has begun: no more names are made */
 
-/* The slot; -1: there is none left. */
+/* Puts a name into a slot; returns the slot, or -1 if none is left. */
 static int temp_remember(char *name)
 {
     for (int i = 0; i < N_SLOT; i++) {
@@ -154,7 +153,7 @@ static int temp_remember(char *name)
     return -1;
 }
 
-/* Before the name is freed: it has been given up, or renamed. */
+/* Empties the slot of a name that was removed or renamed, before the name is freed. */
 static void temp_forget(char *name, int slot)
 {
     while (slot >= 0 && !atomic_compare_exchange_strong(&temp_slot[slot], &name, NULL))
@@ -166,7 +165,7 @@ void slu_out_unlink_temps(void)
     const struct timespec ms = {0, 1000000};
     atomic_store(&temp_ending, true);
     for (int i = 0; i < 5000 && atomic_load(&temp_making); i++)
-        nanosleep(&ms, NULL); /* a file system that hangs is not waited for */
+        nanosleep(&ms, NULL); /* but does not wait for a file system that hangs */
     for (int i = 0; i < N_SLOT; i++) {
         const char *name = atomic_exchange(&temp_slot[i], NULL);
         if (name)
@@ -174,7 +173,7 @@ void slu_out_unlink_temps(void)
     }
 }
 
-/* The folder of path, in out (PATH_MAX bytes). */
+/* Writes the folder of path to out (PATH_MAX bytes). */
 static void folder_of(const char *path, char *out)
 {
     const char *slash = strrchr(path, '/');
@@ -186,8 +185,8 @@ static void folder_of(const char *path, char *out)
         snprintf(out, PATH_MAX, "%.*s", (int)(slash - path), path);
 }
 
-/* A name beside the target that nobody has: its length does not depend on the target's,
- * and processes of other hosts do not guess the same one. NULL: no memory. */
+/* Makes a new name in the target's folder. Its length does not depend on the target's,
+ * and processes of other hosts do not make the same one. NULL: out of memory. */
 static char *temp_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -213,7 +212,8 @@ static bool name_file(const struct slu_out *o, const char *name)
     return !linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-/* Makes a file of that name, or gives it to the nameless one. False: errno says why. */
+/* Makes a file of that name, or gives the name to the nameless file. False: errno says
+ * why. */
 static bool make_temp(struct slu_out *o, char *name)
 {
     sigset_t all, was;
@@ -263,7 +263,7 @@ static int take_temp(struct slu_out *o)
     return -1;
 }
 
-/* /dev/fd/N and /proc/self/fd/N: N, else -1. */
+/* Returns N for /dev/fd/N and /proc/self/fd/N, else -1. */
 static int descriptor(const char *path)
 {
     static const char *const folder[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -278,15 +278,15 @@ static int descriptor(const char *path)
     return -1;
 }
 
-/* Follows links in o->path, so that their target is replaced and not they; stops at
- * what is another name of a descriptor (/dev/stdout is). */
+/* Follows links in o->path, so that their target is replaced and not they; stops at a
+ * name of a descriptor, to which /dev/stdout leads. */
 static int follow_links(struct slu_out *o, struct slu_err *err)
 {
     char to[PATH_MAX], dir[PATH_MAX];
     for (int i = 0; i < 40 && descriptor(o->path) < 0; i++) {
         ssize_t n = readlink(o->path, to, sizeof to - 1);
         if (n < 0)
-            return SLU_OK; /* no link, or nothing */
+            return SLU_OK; /* not a link, or absent */
         to[n] = 0;
         char *next = NULL;
         folder_of(o->path, dir);
@@ -416,7 +416,7 @@ bool slu_out_is_terminal(const struct slu_out *out)
     return isatty(out->fd);
 }
 
-/* -1: errno says why; the temporary name is left to slu_out_abort. */
+/* Renames the temporary file. -1: errno says why; slu_out_abort then removes it. */
 static int rename_temp(struct slu_out *o)
 {
     int failed = rename(o->temp, o->path) ? errno : 0;
@@ -435,8 +435,8 @@ static int finish_file(struct slu_out *o, struct slu_err *err)
     char dir[PATH_MAX];
     if (fsync(o->fd) && errno != EINVAL && errno != EROFS)
         return slu_fail_errno(err, "%s: cannot be synced", o->name);
-    /* A nameless file takes its final name at once, unless another file has it: that
-     * one is replaced by renaming. */
+    /* A nameless file is given its final name directly, unless another file has it:
+     * then a rename replaces that file. */
     bool named = !o->temp && name_file(o, o->path);
     if (!named && !o->temp && take_temp(o))
         return slu_fail_errno(err, "%s: cannot be given its name", o->name);
@@ -537,7 +537,7 @@ int slu_sync_dir(const char *path, struct slu_err *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno == EACCES)
-        return SLU_OK; /* may be written but not read: the rename itself has happened */
+        return SLU_OK; /* writable but not readable: the rename itself has happened */
     if (fd < 0)
         return slu_fail_errno(err, "%s: folder cannot be opened", path);
     int rc = SLU_OK;

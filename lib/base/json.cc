@@ -60,8 +60,8 @@ static struct slu_json_value value_of(dom::element e)
     return v;
 }
 
-/* simdjson chooses its code at first use, and ends the process where that finds no
- * memory: so it does it here, before main. */
+/* simdjson chooses its code at first use, and ends the process if that fails for lack
+ * of memory. So it chooses here, before main. */
 [[maybe_unused]] static const bool simdjson_chosen =
     !simdjson::get_active_implementation()->name().empty();
 
@@ -164,7 +164,7 @@ struct slu_json_value slu_json_root(const struct slu_json *j)
     return value_of(j->doc.root());
 }
 
-/* SLU_JSON_NONE: there is no document to look into. */
+/* Whether v is SLU_JSON_NONE, which has no document. */
 static bool none(struct slu_json_value v)
 {
     return v.opaque[0] == 0 && v.opaque[1] == 0;
@@ -327,11 +327,11 @@ struct slu_record_parser {
     struct slu_scan_field field[N_FIELD];
     size_t dom_byte;
     slu_json_flat_fn *flat;   /* NULL: none */
-    struct slu_buf unescaped; /* of the parsers that are ours */
+    struct slu_buf unescaped; /* strings of our own parsers */
     char number[24];          /* an integer id as text */
 };
 
-/* The best there is, or the one of this level; NULL: none. */
+/* Returns the flat parser of a level, or the best one if level is NULL. NULL: none. */
 static slu_json_flat_fn *flat_of_level(const char *level)
 {
 #if defined(__x86_64__)
@@ -377,7 +377,7 @@ static void set_field(struct slu_record *out, int i, const char *s, size_t len)
     *dst_len[i] = len;
 }
 
-/* The quickest way, for what most records are. false: another has to look. */
+/* Parses a flat record, as most records are. False: another parser must try. */
 static bool parse_flat(struct slu_record_parser *p, const uint8_t *rec, size_t n,
                        struct slu_record *out)
 {
@@ -401,8 +401,7 @@ static bool parse_flat(struct slu_record_parser *p, const uint8_t *rec, size_t n
     return true;
 }
 
-/* The quick way. false: the scalar parser has to look (nothing is lost by asking it).
- */
+/* Parses a record with simdjson. False: the scalar parser decides. */
 static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
                       struct slu_record *out)
 {
@@ -412,7 +411,7 @@ static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
 
     simdjson::error_code code = p->parser.parse(rec, n, false).get(o);
     if (code == simdjson::MEMALLOC)
-        p->parser = dom::parser(); /* it would take the tape that failed for one */
+        p->parser = dom::parser(); /* the old one would use the tape it did not get */
     if (code != simdjson::SUCCESS)
         return false;
     for (auto it = o.begin(); it != o.end(); ++it) {
@@ -448,7 +447,7 @@ static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
     return true;
 }
 
-/* The fields as the scalar parser found them; the text of strings with escapes goes to
+/* Takes the fields that the scalar parser found; strings with escapes are unescaped to
  * p->unescaped. */
 static int take_scanned(struct slu_record_parser *p, const uint8_t *rec,
                         struct slu_record *out, struct slu_err *err)
@@ -472,7 +471,7 @@ static int take_scanned(struct slu_record_parser *p, const uint8_t *rec,
         if (f->name == nullptr)
             continue;
         if (f->type == SLU_SCAN_INTEGER && f->len == 2 && memcmp(s, "-0", 2) == 0)
-            set_field(out, i, "0", 1); /* as simdjson has it */
+            set_field(out, i, "0", 1); /* as simdjson reads it */
         else if (f->escaped && f->type == SLU_SCAN_STRING)
             set_field(out, i, reinterpret_cast<const char *>(p->unescaped.data) + at[i],
                       len[i]);
@@ -482,7 +481,7 @@ static int take_scanned(struct slu_record_parser *p, const uint8_t *rec,
     return SLU_OK;
 }
 
-/* false: it is no number, or none that a double can hold. */
+/* Takes the score. False: it is not a number, or beyond a double. */
 static bool take_score(const struct slu_record_parser *p, const uint8_t *rec,
                        struct slu_record *out)
 {
@@ -491,7 +490,7 @@ static bool take_score(const struct slu_record_parser *p, const uint8_t *rec,
     if (f->name == nullptr || f->type == SLU_SCAN_ABSENT ||
         (f->type == SLU_SCAN_OTHER && f->len == 4 && memcmp(s, "null", 4) == 0))
         return true;
-    char text[400]; /* longer ones are no score */
+    char text[400]; /* a longer number is not a score */
     if (f->type != SLU_SCAN_STRING && (*s == '-' || (*s >= '0' && *s <= '9')) &&
         f->len < sizeof text) {
         memcpy(text, s, f->len);

@@ -28,7 +28,7 @@ static inline uint64_t is_control(struct block x)
         _mm256_cmpeq_epi8(_mm256_max_epu8(x.v, most), most));
 }
 
-/* By a mask of 8 bytes: where those are that are kept. */
+/* By a mask of 8 bytes: the places of the bytes to keep. */
 #define ROW(...)                                                                       \
     {                                                                                  \
         __VA_ARGS__                                                                    \
@@ -43,7 +43,8 @@ static inline uint64_t is_control(struct block x)
 #define ROW8(...) ROW7(__VA_ARGS__), ROW7(7, ##__VA_ARGS__)
 static const uint8_t order[256][8] = {ROW8()};
 
-/* The first 8 bytes of x that `keep` has a bit for, to `to`; returns what is behind. */
+/* Writes those of the first 8 bytes of x that have a bit in `keep` to `to`; returns the
+ * place after them. */
 static inline uint8_t *put_8(uint8_t *to, __m128i x, unsigned keep)
 {
     x = _mm_shuffle_epi8(x, _mm_loadl_epi64((const void *)order[keep]));
@@ -51,7 +52,7 @@ static inline uint8_t *put_8(uint8_t *to, __m128i x, unsigned keep)
     return to + __builtin_popcount(keep);
 }
 
-/* All bits of the bytes that m has a bit for. */
+/* Sets all bits of the bytes that have a bit in m. */
 static inline __m256i bytes(uint32_t m)
 {
     const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201),
@@ -63,14 +64,14 @@ static inline __m256i bytes(uint32_t m)
         bit);
 }
 
-/* By the last four bits of the byte behind a backslash, which are that byte's alone but
- * for '"' and 'b': the byte, and what the two stand for. */
+/* A table by the last four bits of the byte after a backslash; except for '"' and 'b'
+ * these identify the byte. */
 #define BY_BITS(r, t, f, back, n, slash)                                               \
     _mm256_broadcastsi128_si256(                                                       \
         _mm_setr_epi8(-1, 0, r, 0, t, 0, f, 0, 0, 0, 0, 0, back, 0, n, slash))
 
-/* What the bytes of x stand for behind a backslash; *is_escape: those that may
- * be there. */
+/* Returns the characters that the bytes of x stand for after a backslash; *is_escape:
+ * the bytes that may follow one. */
 static inline __m256i meaning(__m256i x, __m256i *is_escape)
 {
     const __m256i byte = BY_BITS('r', 't', 'f', '\\', 'n', '/'),

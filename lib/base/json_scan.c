@@ -13,12 +13,12 @@ struct scanner {
     const uint8_t *p;
     size_t n, i;
     size_t depth;
-    uint64_t is_object[SLU_JSON_MAX_DEPTH / 64]; /* a bit a level */
-    bool surrogate;                              /* a lone one was seen … */
-    size_t surrogate_off;                        /* … first here */
+    uint64_t is_object[SLU_JSON_MAX_DEPTH / 64]; /* a bit per level */
+    bool surrogate;                              /* a lone surrogate was seen */
+    size_t surrogate_off;                        /* offset of the first one */
     struct slu_scan_field *field;
     size_t n_field;
-    uint64_t wanted; /* fields that the member being read is: bit i is field[i] */
+    uint64_t wanted; /* the fields that the current member matches: bit i is field[i] */
     enum slu_reject reject;
 };
 
@@ -51,9 +51,9 @@ static int hex4(const uint8_t *p)
     return v;
 }
 
-/* The code point of the escape \uXXXX at p (n bytes to the end, at least 6) and the
- * bytes it takes: 12 for a pair. A lone surrogate comes back as itself; -1: no
- * hexadecimal digits. */
+/* Returns the code point of the escape \uXXXX at p (n bytes to the end, at least 6).
+ * *len: its bytes, 12 for a pair. A lone surrogate is returned as it is; -1: not
+ * hexadecimal. */
 static int32_t escape_u(const uint8_t *p, size_t n, size_t *len)
 {
     int hi = hex4(p + 2), lo;
@@ -67,7 +67,7 @@ static int32_t escape_u(const uint8_t *p, size_t n, size_t *len)
     return 0x10000 + ((hi - 0xd800) << 10) + (lo - 0xdc00);
 }
 
-/* Bytes before the next one that matters in a string: quote, backslash or control. */
+/* Counts the bytes before the next quote, backslash or control character. */
 static size_t plain_run(const uint8_t *p, size_t n)
 {
     const uint64_t one = UINT64_C(0x0101010101010101), top = one << 7;
@@ -87,7 +87,7 @@ static size_t plain_run(const uint8_t *p, size_t n)
     return i;
 }
 
-/* s->i is behind the opening quote; ends behind the closing one. */
+/* Scans a string from after its opening quote to after its closing one. */
 static bool scan_string(struct scanner *s, bool *escaped)
 {
     *escaped = false;
@@ -192,8 +192,8 @@ size_t slu_json_unescape_u(const uint8_t *p, size_t n, uint8_t out[4], size_t *o
     return len;
 }
 
-/* One escape or one plain byte of accepted string content: its UTF-8 in out, bytes
- * taken. */
+/* Decodes one escape or one plain byte of accepted string content to out. Returns the
+ * bytes read. */
 static size_t unescape_one(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_len)
 {
     const bool is_escape = p[0] == '\\';
@@ -205,7 +205,7 @@ static size_t unescape_one(const uint8_t *p, size_t n, uint8_t out[4], size_t *o
     return 1 + is_escape;
 }
 
-/* The n bytes of string content at p are the text `want`. */
+/* Whether the n bytes of string content at p are the text `want`. */
 static bool content_is(const uint8_t *p, size_t n, bool escaped, const char *want,
                        size_t want_len)
 {
@@ -223,7 +223,7 @@ static bool content_is(const uint8_t *p, size_t n, bool escaped, const char *wan
     return at == want_len;
 }
 
-/* A key and its colon; s->i is at what should be the quote. */
+/* Scans a key and its colon; s->i is where the quote should be. */
 static bool scan_key(struct scanner *s)
 {
     bool escaped;
@@ -310,7 +310,7 @@ static bool in_object(const struct scanner *s)
     return (s->is_object[(s->depth - 1) / 64] >> ((s->depth - 1) % 64) & 1) != 0;
 }
 
-/* Opens an object or array and reads up to its first value. *closed: it had none. */
+/* Opens an object or array and reads up to its first value. *closed: it was empty. */
 static bool open_container(struct scanner *s, bool *closed)
 {
     bool object = s->p[s->i] == '{';
@@ -328,7 +328,8 @@ static bool open_container(struct scanner *s, bool *closed)
     return !object || scan_key(s);
 }
 
-/* Behind a value: closes what ends here, and goes to the next value if there is one. */
+/* After a value: closes the containers that end here. *more: there is a next value, and
+ * s->i is before it. */
 static bool after_value(struct scanner *s, bool *more)
 {
     *more = false;
@@ -410,8 +411,8 @@ void slu_json_scan(const uint8_t *p, size_t n, struct slu_scan_field *field,
 int slu_json_unescape(struct slu_buf *out, const uint8_t *p, size_t n,
                       struct slu_err *err)
 {
-    int rc =
-        slu_buf_reserve(out, n, err); /* no escape is shorter than what it stands for */
+    /* No escape is shorter than its character. */
+    int rc = slu_buf_reserve(out, n, err);
     if (rc != SLU_OK)
         return rc;
     for (size_t i = 0; i < n;) {

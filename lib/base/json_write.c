@@ -46,7 +46,7 @@ int slu_json_put_part(struct slu_buf *out, const void *bytes, size_t n,
 {
     const uint8_t *p = bytes;
     int rc = SLU_OK;
-    size_t plain = 0; /* bytes before i that need nothing and are not yet out */
+    size_t plain = 0; /* bytes before i that need no change and are not yet in out */
     for (size_t i = 0; !rc && i < n;) {
         uint8_t c = p[i];
         bool escape = c < 0x20 || c == '"' || c == '\\';

@@ -9,7 +9,7 @@ enum state { FREE, WAITING, WORKING, DONE };
 struct slot {
     void *job;
     enum state state;
-    uint64_t n_byte; /* that it takes, SLU_PIPE_SLOT_BYTE at least, while in flight */
+    uint64_t n_byte; /* memory of the job in flight, at least SLU_PIPE_SLOT_BYTE */
     int rc;          /* of produce or work */
     struct slu_err err;
 };
@@ -18,7 +18,7 @@ struct slot {
 struct share {
     const struct slu_pipe_parts *parts;
     size_t next, joined; /* parts begun, and joined: joined <= next */
-    bool *done;          /* a slot: its part has been made, not joined */
+    bool *done;          /* by slot: its part has been made, but not joined */
     unsigned running;    /* threads in part or join */
     bool joining;
     size_t failed; /* the smallest i with an error, or SIZE_MAX */
@@ -32,17 +32,17 @@ struct slu_pipe {
     void *ctx;
     struct slot *slot; /* job n is in slot n % n_slot */
     unsigned n_slot;
-    unsigned n_threads;   /* that run */
+    unsigned n_threads;   /* threads that run */
     unsigned producer;    /* the worker that produces */
     struct share *shares; /* the oldest first */
     pthread_mutex_t mu;
     pthread_cond_t changed;
     uint64_t next_made, next_worked, next_emitted;
-    uint64_t n_byte, room_byte; /* that jobs in flight take, and may take */
+    uint64_t n_byte, room_byte; /* memory that jobs in flight take, and may take */
     bool producing, emitting;
-    bool ended; /* produce said SLU_EOF or failed: nothing more comes */
+    bool ended; /* produce returned SLU_EOF or failed: no more jobs come */
     void (*on_stop)(void *ctx);
-    bool stopped; /* a fault was reached in order: everybody goes home */
+    bool stopped; /* an error was reached in order: all threads return */
     int rc;
     struct slu_err err;
 };
@@ -52,7 +52,7 @@ static struct slot *at(struct slu_pipe *p, uint64_t n)
     return &p->slot[n % p->n_slot];
 }
 
-/* The three steps. Called with the lock held; they give it up while they run. */
+/* The three steps. They are called with the lock held; it is released meanwhile. */
 
 static void stop(struct slu_pipe *p, int rc, const struct slu_err *err)
 {
@@ -112,7 +112,7 @@ static void produce(struct slu_pipe *p, unsigned worker, struct slot *s)
     }
     s->rc = rc;
     s->err = err;
-    s->state = WAITING; /* a fault of produce takes its turn like a job */
+    s->state = WAITING; /* an error of produce waits for its turn like a job */
     p->next_made++;
     p->ended |= rc != 0;
 }
@@ -140,8 +140,8 @@ static bool can_make(const struct share *h)
            h->next - h->joined < h->parts->n_slot;
 }
 
-/* With the lock held, which it gives up while it runs: one step of h; false: there is
- * none now. */
+/* Makes or joins one part of h. Called with the lock held, which is released meanwhile.
+ * False: there is no such step now. */
 static bool step(struct slu_pipe *p, unsigned worker, struct share *h)
 {
     const struct slu_pipe_parts *parts = h->parts;

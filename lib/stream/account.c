@@ -16,7 +16,7 @@ void slu_ledger_drop(struct slu_ledger *l, const char *reason, struct slu_count 
     slu_count_add(&l->dropped[i].n, n);
 }
 
-/* The counts of one kind, in the order of the equation. */
+/* Checks the counts of one kind, which are in the order of the equation. */
 static int check(const char *what, const uint64_t in[5], const uint64_t out[3],
                  struct slu_err *err)
 {

@@ -46,7 +46,7 @@ int slu_ledger_put_json(struct slu_buf *b, const struct slu_ledger *l,
     return rc;
 }
 
-/* ---- and back ---- */
+/* ---- reading ---- */
 
 static bool number(struct slu_json_value v, const char *key, bool must, uint64_t *out)
 {

@@ -121,8 +121,8 @@ double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q)
 
 enum { MAX_PREFIX = 32, HASHED_SEGS = 64 }; /* segments that are hashed at a time */
 
-/* Word by word, as callers have just stored it: a wider load would have to wait until
- * those stores are in the cache, behind all that are on their way to memory. */
+/* Copies by words, because callers have just stored words: a wider load would wait
+ * until these stores, and all earlier ones, are in the cache. */
 static void put_prefix(uint8_t *k, const uint8_t *prefix, size_t n)
 {
     if (n >= 8)
@@ -162,7 +162,7 @@ struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
     return slu_xxh3_128_digest(&st);
 }
 
-/* Hash of the sequence's own hash and its segments (STREAM.md section 7). */
+/* Returns the hash of a sequence's own hash and its segments (STREAM.md section 7). */
 static struct slu_u128 trace_hash(struct slu_u128 h, const struct slu_seg *seg,
                                   uint64_t n_seg)
 {
@@ -187,7 +187,7 @@ int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b, size_t n,
 
 struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128 last)
 {
-    /* Odd, so that no bit of what comes early is lost. */
+    /* Odd, so that no bit of early values is lost. */
     struct slu_u128 m = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd1b54a32d192ed03)};
     for (; n; n >>= 1) {
         if (n & 1)

@@ -50,7 +50,7 @@ int slu_domains_add(struct slu_domains *d, const struct slu_domains *b,
     return rc;
 }
 
-/* The text of n ids; ids that the vocabulary has not stand for none. */
+/* Adds the text of n ids; ids that are not in the vocabulary have none. */
 static void add_text(struct slu_domain_row *row, const struct slu_batch *b, uint64_t at,
                      uint64_t n, const struct slu_vocab_table *v)
 {

@@ -160,7 +160,7 @@ int slu_framer_pack(struct slu_framer *w, const struct slu_buf *a, const void *b
     return SLU_OK;
 }
 
-/* The frame of a payload of `raw` bytes, stored as p, then q. */
+/* Writes the frame of a payload of `raw` bytes, which is stored as p, then q. */
 static int put_stored(struct slu_framer *w, uint32_t type, uint32_t flags, uint64_t aux,
                       size_t raw, const void *p, size_t n_p, const void *q, size_t n_q,
                       struct slu_err *err)

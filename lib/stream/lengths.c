@@ -15,13 +15,13 @@
 struct slu_lengths {
     struct slu_device *device; /* borrowed; NULL: the CPU */
     uint64_t *left_byte;       /* borrowed; NULL: no limit */
-    uint64_t *count;           /* lengths below n_bin */
+    uint64_t *count;           /* by length, below n_bin */
     size_t n_bin;
-    struct slu_length_count *list; /* the long ones, as they came, then sorted */
+    struct slu_length_count *list; /* long lengths: n_sorted in order, then others */
     size_t n_list, cap_list, n_sorted;
-    /* Where there is a device: lengths wait for it in blocks. Under auto they stay on
-     * the host until their counts are back, so that a fault loses nothing. */
-    uint64_t *pending; /* BLOCK of them */
+    /* With a device, lengths wait for it in blocks. Under auto they stay on the host
+     * until their counts are back, so that an error loses nothing. */
+    uint64_t *pending; /* BLOCK lengths */
     size_t n_pending;
     void *dev_len, *dev_count; /* on the device */
     size_t dev_bin;
@@ -47,7 +47,7 @@ static void free_device_memory(struct slu_lengths *l)
     l->dev_bin = 0;
 }
 
-/* Sends what is pending and has it counted there. Answers a code of the device. */
+/* Has the pending lengths counted on the device. Returns a code of the device. */
 static int send(struct slu_lengths *l)
 {
     int code = slu_device_select(l->device->ordinal);
@@ -69,7 +69,7 @@ static int send(struct slu_lengths *l)
     return code;
 }
 
-/* Adds the device's counts to the host's and forgets them. */
+/* Adds the device's counts to the host's and frees them. */
 static int fetch(struct slu_lengths *l, uint64_t *host)
 {
     size_t n_byte = l->dev_bin * sizeof *l->count;
@@ -84,7 +84,7 @@ static int fetch(struct slu_lengths *l, uint64_t *host)
     return code;
 }
 
-/* Counts what is pending. all: and brings the device's counts home. */
+/* Counts the pending lengths. all: also fetches the device's counts. */
 static int flush(struct slu_lengths *l, bool all, struct slu_err *err)
 {
     if (!l->n_pending && !l->dev_bin)
@@ -114,7 +114,7 @@ static int flush(struct slu_lengths *l, bool all, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Takes n_byte more from what may be used. */
+/* Subtracts n_byte from the memory that is left. */
 static int charge(struct slu_lengths *l, uint64_t n_byte, struct slu_err *err)
 {
     if (!l->left_byte)

@@ -8,8 +8,8 @@
 
 enum { PAGE = 1024, CHUNK = 64 << 10 };
 
-/* A million sources are normal: their names lie in chunks, and what finds them is a
- * page of pointers for each thousand ordinals. */
+/* A million sources are normal, so their names lie in chunks, and a page has pointers
+ * to the names of PAGE ordinals. */
 struct slu_names {
     pthread_mutex_t mu;
     struct slu_map source; /* ordinal / PAGE -> index in page */
@@ -19,8 +19,8 @@ struct slu_names {
     size_t n_chunk, cap_chunk, chunk_used;
     char **domain; /* by number */
     size_t n_domain, cap_domain;
-    struct slu_map
-        domain_hash; /* hash of the name -> number; collisions are chained by +1 */
+    /* Hash of the name -> number; after a collision at hash + 1, … */
+    struct slu_map domain_hash;
     struct slu_vocab_table vocab;
     void *vocab_mem;
 };
@@ -69,7 +69,7 @@ static int push(char ***list, size_t *n, size_t *cap, const char *name, size_t l
     return SLU_OK;
 }
 
-/* A copy of name that lives as long as n. */
+/* Makes a copy of name that lives as long as n. */
 static int keep(struct slu_names *n, const char *name, const char **copy,
                 struct slu_err *err)
 {
@@ -92,7 +92,7 @@ static int keep(struct slu_names *n, const char *name, const char **copy,
     return SLU_OK;
 }
 
-/* Where the ordinal's name is or will be; the page is made where it is missing. */
+/* Finds the place of an ordinal's name; makes the page if it is missing. */
 static int place_of(struct slu_names *n, uint64_t ordinal, const char ***place,
                     struct slu_err *err)
 {
@@ -164,7 +164,7 @@ int slu_names_each_source(struct slu_names *n,
     return rc;
 }
 
-struct first { /* of the sources */
+struct first { /* the first sources, and the number of all */
     const char **name;
     size_t most, have;
     uint64_t count;

@@ -20,16 +20,16 @@ static uint8_t *put(uint8_t *p, uint64_t v)
         return p + 1;
     }
     unsigned bits = 64 - (unsigned)__builtin_clzll(v);
-    unsigned more = bits > 56 ? 8 : (bits - 1) / 7; /* bytes behind the first */
+    unsigned more = bits > 56 ? 8 : (bits - 1) / 7; /* bytes after the first */
     uint64_t be = __builtin_bswap64(more < 8 ? v << (64 - 8 * more) : v);
     *p = (uint8_t)(0xff00 >> more);
     if (more < 8)
         *p |= (uint8_t)(v >> (8 * more));
-    memcpy(p + 1, &be, 8); /* NUMBER bytes of room, always */
+    memcpy(p + 1, &be, 8); /* there is always room for NUMBER bytes */
     return p + 1 + more;
 }
 
-/* NULL: it ends before the number does. */
+/* Reads a number; returns the place after it. NULL: the number is cut off. */
 static const uint8_t *get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
     if (p >= end)
@@ -49,9 +49,9 @@ static const uint8_t *get(const uint8_t *p, const uint8_t *end, uint64_t *v)
     return p + more;
 }
 
-/* ---- there ---- */
+/* ---- encoding ---- */
 
-/* Bytes that head and tail take at most, and which parts the tail has. */
+/* Returns the bytes that head and tail take at most, and the parts of the tail. */
 static size_t room(const struct slu_batch *b, const struct slu_seq *q, unsigned *parts)
 {
     const struct slu_seg *seg = b->seg + q->seg_off;
@@ -157,7 +157,7 @@ int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *b,
     return SLU_OK;
 }
 
-/* ---- and back ---- */
+/* ---- decoding ---- */
 
 static int damaged(struct slu_err *err)
 {
@@ -177,7 +177,7 @@ int slu_seqrec_peek(const void *rec, size_t n, uint64_t *n_tok, uint64_t *n_seg,
     return SLU_OK;
 }
 
-/* The rows; NULL: damaged. */
+/* Reads the segments; returns the place after them. NULL: damaged. */
 static const uint8_t *get_rows(const uint8_t *p, const uint8_t *end,
                                struct slu_seg *seg, uint64_t n_seg, uint64_t len_tok)
 {
@@ -198,7 +198,8 @@ static const uint8_t *get_rows(const uint8_t *p, const uint8_t *end,
     return len_tok ? NULL : p;
 }
 
-/* id_off: from the first id on, which is where the result is. */
+/* Reads the names; returns the place of the ids, from which id_off counts. NULL:
+ * damaged. */
 static const uint8_t *get_names(const uint8_t *p, const uint8_t *end,
                                 struct slu_seg *seg, uint64_t n_seg)
 {

@@ -1,4 +1,4 @@
-/* Data frames to batches: the parallel half of reading. */
+/* stream_decode.c - from data frames to batches: the parallel part of reading. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,8 +63,8 @@ static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
     return SLU_OK;
 }
 
-/* Ids as stored to ids in native order (the same on the hosts we know), all <
- * vocab_size. */
+/* Whether all ids are below vocab_size. The stored byte order is the native one on all
+ * supported hosts. */
 static bool ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
                          uint64_t vocab_size)
 {
@@ -88,7 +88,7 @@ static bool finite_bits(uint64_t v)
     return (v >> 52 & 0x7ff) != 0x7ff;
 }
 
-/* Adds row i of the columns as a segment, or to the last one, which it continues. */
+/* Adds row i of the columns as a segment, or to the last one if it continues that. */
 static int add_seg(struct slu_batch *b, const struct slu_frame *f,
                    const struct columns *k, uint64_t i, bool continues, uint64_t *id_at,
                    struct slu_err *err)
@@ -129,8 +129,8 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
     return SLU_OK;
 }
 
-/* Rows of one frame to sequences of the batch; `before` is the frame before it, if its
- * last sequence goes on in this one. */
+/* Adds the rows of one frame to the sequences of the batch. before: the frame before it
+ * if its last sequence continues in this one, else NULL. */
 static int add_rows(struct slu_batch *b, const struct slu_frame *f,
                     const struct columns *k, const struct slu_frame *before,
                     struct slu_err *err)
@@ -161,8 +161,8 @@ static int add_rows(struct slu_batch *b, const struct slu_frame *f,
     return rc;
 }
 
-/* Domain numbers and moved ordinals to this process's; checks that sources have names.
- */
+/* Changes domain numbers and moved ordinals to those of this process; checks that
+ * sources have names. */
 static int localise(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
     uint64_t last = SLU_PADDING, last_is = SLU_PADDING, moved;
@@ -195,8 +195,8 @@ static int localise(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
     return rc;
 }
 
-/* Room for the tokens of a sequence of several frames, at once: they are the most of
- * it. */
+/* Reserves the memory for the tokens of several frames at once, as they are most of it.
+ */
 static int reserve(const struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
     uint64_t n_byte = 0;
@@ -231,7 +231,7 @@ static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
             rc = slu_buf_append(&b->own, k.tok, k.n_tok * b->tok_bytes, err);
         if (rc)
             return rc;
-        if (!one) /* it is in `own` now */
+        if (!one) /* its tokens are in `own` now */
             slu_frame_release(f);
         b->n_tok += k.n_tok;
         f->n_tok = k.n_tok;
@@ -262,9 +262,9 @@ int slu_batch_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *er
     return slu_err_at(err, "%s", name);
 }
 
-/* Index in r->moved of the source that another stream called `ordinal`; it is added
- * where it is new. Found by a hash of number and name; other sources of that hash are
- * at hash + 1, … */
+/* Finds the index in r->moved of the source that another stream called `ordinal`; adds
+ * it if it is new. Sources are found by a hash of number and name; others with the same
+ * hash are at hash + 1, … */
 static int moved_index(struct slu_reader *r, uint64_t ordinal, const char *name,
                        size_t *index, struct slu_err *err)
 {
@@ -291,9 +291,9 @@ static int moved_index(struct slu_reader *r, uint64_t ordinal, const char *name,
     return rc;
 }
 
-/* A source is known by ordinal and name. Where a concatenated stream uses an ordinal
- * that another source has already, it moves to the next free one: the same for the same
- * input. */
+/* A source is known by ordinal and name. If a concatenated stream uses an ordinal that
+ * another source has already, the source moves to the next free ordinal, which is the
+ * same for the same input. */
 int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal, const char *name,
                           struct slu_err *err)
 {

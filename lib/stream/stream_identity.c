@@ -1,10 +1,10 @@
-/* stream_identity.c - what tells one stream from another: slu_reader_identity. */
+/* stream_identity.c - digests that identify a stream: slu_reader_identity. */
 #include <string.h>
 
 #include "lib/base/le.h"
 #include "stream_reader.h"
 
-/* Of one segment: what the trace checksum has not. */
+/* The data of a segment that the trace checksum does not cover. */
 enum { SOURCE, DOMAIN, SCORE, ID, WORDS };
 
 static uint64_t name_hash(const char *name)
@@ -17,7 +17,7 @@ void slu_reader_track(struct slu_reader *r)
     r->tracked = true;
 }
 
-/* By names, as a domain's number is this process's own. */
+/* Hashes names, because a domain's number is this process's own. */
 void slu_identity_open(struct slu_reader *r, struct slu_batch *b)
 {
     uint64_t source = SLU_PADDING, v[WORDS] = {0};

@@ -1,4 +1,4 @@
-/* Readers over something that is no stream. */
+/* stream_over.c - readers of files that are not streams. */
 #include <stdlib.h>
 
 #include "stream_reader.h"

@@ -46,7 +46,7 @@ static int truncated(const struct slu_reader *r, struct slu_err *err)
         (unsigned long long)r->number, (unsigned long long)r->off_byte);
 }
 
-/* The next frame's header into *f; SLU_EOF at the end of a file that ends with a
+/* Reads the next frame's header into *f; SLU_EOF at the end of a file that ends with a
  * member. */
 static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
 {
@@ -78,7 +78,7 @@ static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err
     return slu_frame_parse(f, h, r->number, err);
 }
 
-/* Its stored payload. */
+/* Reads the stored payload of f. */
 static int read_stored(struct slu_reader *r, struct slu_frame *f, struct slu_err *err)
 {
     size_t n = slu_frame_span(f) - SLU_FRAME_HEADER, got;
@@ -177,8 +177,8 @@ static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
     return SLU_OK;
 }
 
-/* Token counts are known when frames are decoded, elsewhere and later than the rest of
- * the index: a sum that depends on their order. */
+/* Adds a token count to a hash that depends on their order. Token counts are known only
+ * when frames are decoded, later than the rest of the index. */
 static uint64_t add_row(uint64_t rows, uint64_t n_tok)
 {
     return (rows ^ n_tok) * UINT64_C(0x9E3779B97F4A7C15) + 1;
@@ -214,7 +214,7 @@ static int foot_frame(struct slu_reader *r, const struct slu_frame *f,
     return SLU_OK;
 }
 
-/* Reads and acts on a frame that is not DATA, whose header is in r->meta. */
+/* Reads and handles a frame that is not DATA, whose header is in r->meta. */
 static int meta_frame(struct slu_reader *r, struct slu_err *err)
 {
     struct slu_frame *f = &r->meta;
@@ -272,8 +272,8 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
     }
 }
 
-/* Reads on until the header of a DATA frame is in r->meta. SLU_EOF after the last
- * stream. */
+/* Reads until the header of a DATA frame is in r->meta. SLU_EOF after the last stream.
+ */
 static int to_data(struct slu_reader *r, struct slu_err *err)
 {
     for (;;) {
@@ -298,7 +298,8 @@ static int to_data(struct slu_reader *r, struct slu_err *err)
 
 /* ---- opening ---- */
 
-/* Reads the header of a further file, to refuse what does not mix before any work. */
+/* Compares the header of a further file, so that a mismatch is found before any work.
+ */
 static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
 {
     struct slu_reader t = {.path = &r->path[i], .n_path = 1, .fd = -1};
@@ -307,8 +308,8 @@ static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
     struct stat st;
     const uint8_t *p;
     size_t n;
-    /* Others are read when their turn comes: opening a FIFO and closing it would end
-     * who writes it. */
+    /* Other files are read in their turn: to open and close a FIFO would end its
+     * writer. */
     if (!stat(r->path[i], &st) && !S_ISREG(st.st_mode))
         return SLU_OK;
     int rc = open_path(&t, err);
@@ -358,7 +359,7 @@ int slu_reader_open(struct slu_reader **out, const struct slu_reader_cfg *cfg,
     }
     if (!rc)
         rc = open_path(r, err);
-    /* HEAD, and the vocabulary where it follows: whoever writes needs both at once. */
+    /* HEAD, and the vocabulary if it follows: a writer needs both at once. */
     for (int i = 0; !rc && i < 2; i++) {
         rc = next_header(r, &r->meta, err);
         if (!rc && i == 1 && r->meta.type != SLU_VOCB) {
@@ -443,7 +444,7 @@ static int add_frame(struct slu_reader *r, struct slu_batch *b, struct slu_err *
     return read_stored(r, f, err);
 }
 
-/* The sequence in b is longer than max_seq_tok: says whose it is. */
+/* Fails, as the sequence in b is longer than max_seq_tok; the message names it. */
 static int too_long(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
     b->raw->n = 1;

@@ -1,4 +1,4 @@
-/* A whole stream through workers: slu_stream_run. */
+/* stream_run.c - a whole stream through workers: slu_stream_run. */
 #include <stdlib.h>
 
 #include "stream.h"
@@ -10,7 +10,7 @@ struct run {
     struct slu_pipe *pipe;
 };
 
-/* A batch in flight; what is beside it follows. */
+/* A batch in flight, and the caller's data beside it. */
 struct slot {
     struct slu_batch b;
     max_align_t side[];
@@ -60,7 +60,7 @@ int slu_stream_run_side(struct slu_reader *r, const struct slu_side_ops *ops, vo
         else
             rc = slu_fail_nomem(err, sizeof *s + ops->side_byte);
     }
-    /* More threads than batches would wait, and each keep what it works with. */
+    /* More threads than batches would only wait, each with memory of its own. */
     if (!rc)
         rc =
             slu_pipe_run_parts(&pipe, &t, job, n_slots,
@@ -79,7 +79,7 @@ int slu_stream_run_side(struct slu_reader *r, const struct slu_side_ops *ops, vo
     return rc;
 }
 
-/* ---- with nothing beside ---- */
+/* ---- without data beside the batches ---- */
 
 struct plain {
     const struct slu_stream_ops *ops;

@@ -5,12 +5,12 @@
 #include "lib/base/le.h"
 #include "stream_reader.h"
 
-/* The frame header at off. SLU_EOF where there is none of that type. */
+/* Reads the frame header at off_byte. SLU_EOF if it is not one of that type. */
 static int header(struct slu_frame *f, uint32_t type, int fd, uint64_t off_byte,
                   struct slu_err *err)
 {
     uint8_t h[SLU_FRAME_HEADER];
-    struct slu_err why = SLU_ERR_INIT; /* a fault of the stream is no fault here */
+    struct slu_err why = SLU_ERR_INIT; /* an error of the stream is not one here */
     int rc = slu_pread_full(fd, h, sizeof h, off_byte, err);
     if (rc)
         return rc;
@@ -19,7 +19,8 @@ static int header(struct slu_frame *f, uint32_t type, int fd, uint64_t off_byte,
     return SLU_OK;
 }
 
-/* Of all frames: they must lie side by side, and one of them begin at ENDS. */
+/* Hashes the headers of all frames. Frames must be adjacent, and one begin at `ends`.
+ */
 static int digest(struct slu_u128 *sum, int fd, uint64_t ends, uint64_t n_byte,
                   struct slu_err *err)
 {

@@ -14,7 +14,7 @@ enum {
     LENGTH,
     DOMAIN,
     ID_BYTES,
-    SCORE, /* empty in streams without: then it takes no bytes */
+    SCORE, /* empty, without padding, in streams without scores */
     IDS,
     N_COLUMN
 };
@@ -26,17 +26,17 @@ struct slu_writer {
     struct slu_header header;
     struct slu_names *names;
     int zstd_level;
-    struct slu_sum sum; /* of the batches that were put */
-    struct slu_count
-        did; /* counted again where tokens go into frames; documents unused */
+    struct slu_sum sum;   /* of the batches that were put */
+    struct slu_count did; /* counted where tokens go into frames; no documents */
 
     /* The frame being filled. */
     struct slu_buf col[N_COLUMN];
     struct slu_buf tok;
     uint64_t n_seq, n_seg, n_tok, n_begun;
 
-    /* The sequence that is being put in parts. `waiting` tokens of it are in tok behind
-     * the frame's own: they join the frame once it is known to hold all of them. */
+    /* The sequence that is being put in parts. `waiting` of its tokens are in tok after
+     * the frame's own. They join the frame when the sequence has ended in it, or has
+     * the frame to itself. */
     struct {
         bool is;
         struct slu_seg seg;
@@ -45,9 +45,9 @@ struct slu_writer {
     } part;
 
     struct slu_buf index;         /* rows of the whole member */
-    uint64_t n_frame, seqs_begun; /* DATA frames, sequences in frames already written */
-    struct slu_map said;          /* sources that have been named: 64 a word */
-    struct slu_buf new_source; /* ordinals (u64) to be named before the frame at hand */
+    uint64_t n_frame, seqs_begun; /* DATA frames written, and sequences begun in them */
+    struct slu_map said;          /* a bit per source that is named: 64 per word */
+    struct slu_buf new_source;    /* ordinals (u64) to name before the current frame */
     uint64_t last_source;
     bool any_source;
     struct slu_map domain; /* number in names -> number in this member */
@@ -55,7 +55,7 @@ struct slu_writer {
     struct slu_buf scratch;
 };
 
-/* A row is seven of these: no calls where there is room. */
+/* Appends an integer, without a call if there is room: a row has seven integers. */
 static inline int put_u32(struct slu_buf *b, uint32_t v, struct slu_err *err)
 {
     int rc = b->cap - b->len < sizeof v ? slu_buf_reserve(b, sizeof v, err) : SLU_OK;
@@ -92,8 +92,8 @@ static int note_source(struct slu_writer *w, uint64_t ordinal, struct slu_err *e
     return rc ? rc : put_u64(&w->new_source, ordinal, err);
 }
 
-/* Domains are numbered by first use in this stream, so that bytes do not depend on the
- * order in which threads met them. */
+/* Returns a domain's number in this stream. Domains are numbered by first use, so that
+ * bytes do not depend on the order in which threads met them. */
 static int note_domain(struct slu_writer *w, uint32_t number, uint32_t *out,
                        struct slu_err *err)
 {
@@ -122,7 +122,8 @@ static int put_name(struct slu_writer *w, uint64_t ordinal, const char *name,
     return rc ? rc : slu_buf_append(&w->scratch, name, n, err);
 }
 
-/* SRCS and DOMS frames for what the frame at hand uses first. */
+/* Writes SRCS or DOMS frames with the names that the current frame is the first to use.
+ */
 static int name_new(struct slu_writer *w, bool sources, struct slu_err *err)
 {
     struct slu_buf *list = sources ? &w->new_source : &w->new_domain;
@@ -195,13 +196,13 @@ static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
     w->seqs_begun += w->n_begun;
     w->n_seq = w->n_seg = w->n_tok = w->n_begun = 0;
     w->tok.len -= n_byte;
-    if (w->tok.len) /* those that wait */
+    if (w->tok.len) /* tokens that wait */
         memmove(w->tok.data, w->tok.data + n_byte, w->tok.len);
     return rc;
 }
 
-/* Adds n_tok tokens from `skip` on of segment s; its id, in `str`, only where it
- * begins. */
+/* Adds a row for n_tok tokens of segment s from `skip` on. The segment's id, in `str`,
+ * is only in its first row. */
 static int add_seg(struct slu_writer *w, const struct slu_buf *str,
                    const struct slu_seg *s, uint64_t skip, uint64_t n_tok,
                    struct slu_err *err)
@@ -242,7 +243,7 @@ static int add_tokens(struct slu_writer *w, const struct slu_batch *b, uint64_t 
     return slu_buf_append(&w->tok, slu_batch_at(b, at), n * b->tok_bytes, err);
 }
 
-/* A sequence that fits in the frame at hand. */
+/* Adds a sequence that fits in the current frame. */
 static int add_whole(struct slu_writer *w, const struct slu_batch *b,
                      const struct slu_seq *q, struct slu_err *err)
 {
@@ -256,8 +257,8 @@ static int add_whole(struct slu_writer *w, const struct slu_batch *b,
     return rc ? rc : add_tokens(w, b, q->tok_off, q->len_tok, err);
 }
 
-/* A sequence larger than a frame, into frames of its own; the frame at hand is empty.
- */
+/* Adds a sequence larger than a frame, in frames of its own; the current frame is
+ * empty. */
 static int add_long(struct slu_writer *w, const struct slu_batch *b,
                     const struct slu_seq *q, struct slu_err *err)
 {
@@ -318,7 +319,7 @@ static int add_seq(struct slu_writer *w, const struct slu_batch *b,
 
 /* ---- a sequence in parts ---- */
 
-/* Its tokens that wait become part of the frame at hand. */
+/* Adds the waiting tokens to the current frame. */
 static int add_waiting(struct slu_writer *w, struct slu_err *err)
 {
     uint64_t n = w->part.waiting, skip = w->part.len - n;
@@ -329,8 +330,9 @@ static int add_waiting(struct slu_writer *w, struct slu_err *err)
     return rc ? rc : add_seg(w, &w->part.id, &w->part.seg, skip, n, err);
 }
 
-/* There is no room for another token: the frame at hand goes out, without what waits if
- * others are in it, for then the sequence does not fit beside them. */
+/* Writes the current frame, which has no room for another token. If it has other
+ * sequences, the waiting tokens stay for the next frame: theirs does not fit beside
+ * those. */
 static int make_room(struct slu_writer *w, struct slu_err *err)
 {
     if (w->n_seq)

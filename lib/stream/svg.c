@@ -1,4 +1,4 @@
-/* What the pictures share: text, numbers, style, axes. */
+/* svg.c - text, numbers, style and axes of pictures. */
 #include "svg.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ void slu_svg_text(struct slu_svg *s, const char *text, size_t most)
             slu_svg_put(s, "…");
             return;
         }
-        /* U+FFFE and U+FFFF are UTF-8, but no characters of XML. */
+        /* U+FFFE and U+FFFF are valid UTF-8, but not characters of XML. */
         bool none = n == 3 && p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe;
         if (*p == '&')
             slu_svg_put(s, "&amp;");
@@ -71,8 +71,8 @@ void slu_svg_begin(struct slu_svg *s, const char *id, unsigned height,
     slu_svg_put(s, "</title>\n<desc id=\"%s-desc\">", id);
 }
 
-/* Light, and dark where the reader's scheme is. Contrast to the background: text 12 and
- * more, muted text and marks above 4.5 and 3 to 1. */
+/* For a light scheme; dark_style is for a dark one. Contrast to the background: text at
+ * least 12 to 1, muted text above 4.5, marks above 3. */
 static const char style[] =
     ".sluice{font:13px system-ui,-apple-system,'Segoe UI',"
     "Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif}\n"
@@ -106,7 +106,7 @@ void slu_svg_end_desc(struct slu_svg *s, const char *extra, const char *dark_ext
     slu_svg_text(s, title, 80);
     slu_svg_put(s, "</text>\n");
     if (note && *note) {
-        /* At 12 px a character of a wide font takes 7 px: more go off the edge. */
+        /* At 12 px a character of a wide font takes 7 px: more would pass the edge. */
         slu_svg_put(s, "<text class=\"m\" x=\"24\" y=\"56\">");
         slu_svg_text(s, note, (SLU_SVG_WIDTH - 2 * 24) / 7);
         slu_svg_put(s, "</text>\n");

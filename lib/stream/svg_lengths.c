@@ -1,4 +1,4 @@
-/* The picture of a length histogram: slu_svg_lengths. */
+/* svg_lengths.c - the picture of a length histogram: slu_svg_lengths. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,13 +6,13 @@
 
 #include "svg_private.h"
 
-enum { COLUMNS = 4 * 64 + 1, TIPS = 84 /* columns that may have them */ };
+enum { COLUMNS = 4 * 64 + 1, TIPS = 84 /* most columns for which there are tips */ };
 enum { BUCKET, TAIL, OTHER, CLASSES = 3 };
 #define CLASS(c) ((c)-BUCKET)
 
 static const char *const class_letter[] = {"k", "t", "o"};
 
-/* Column c is the lengths nearest to 2^(c/4) on a logarithmic axis. */
+/* Column c has the lengths nearest to 2^(c/4) on a logarithmic axis. */
 struct column {
     uint64_t seq[CLASSES];
     double tok[CLASSES];
@@ -23,14 +23,15 @@ struct picture {
     const struct slu_svg_lengths *p;
     struct column col[COLUMNS];
     unsigned first, last; /* columns that are drawn */
-    double x0, step;      /* of the first column's middle; between columns */
+    double x0, step;      /* x of the first column's middle; distance of columns */
     uint64_t n_seq, n_tok;
     uint64_t class_seq[CLASSES], class_tok[CLASSES];
     uint64_t bucket_seq[64];
     const char *what; /* "sequences", or "documents" */
 };
 
-/* 2^(1/8), 2^(3/8), … as fractions of 2^63: whole numbers, the same on every host. */
+/* Returns the column of a length. Its edges 2^(1/8), 2^(3/8), … are in units of 2^-63:
+ * integers, which are the same on every host. */
 static unsigned column_of(uint64_t length)
 {
     static const uint64_t edge[] = {0x8b95c1e3ea8bd6e6, 0xa5fed6a9b15138ea,
@@ -61,7 +62,7 @@ static void fill(struct picture *g)
                       : p->n_bucket                        ? OTHER
                                                            : BUCKET);
         unsigned at = column_of(b >= 0 ? p->bucket[b] : ids);
-        /* a tail stands left of the shortest bucket, also where it nearly is one */
+        /* A tail is left of the shortest bucket, also if it is nearly as long. */
         if (c == CLASS(TAIL) && at && at == column_of(p->bucket[0]))
             at--;
         struct column *col = &g->col[at];
@@ -76,7 +77,7 @@ static void fill(struct picture *g)
     }
 }
 
-/* Whole octaves around what there is, six at least. */
+/* Chooses whole octaves around all lengths, at least six. */
 static void choose_columns(struct picture *g)
 {
     const struct slu_svg_lengths *p = g->p;
@@ -116,7 +117,7 @@ static double percent(double a, double b)
 
 /* ---- the parts ---- */
 
-/* The length at which half of the tokens are in sequences that long or longer. */
+/* Returns the length L for which half of the tokens are in sequences of L or more. */
 static uint64_t half_of_tokens(const struct picture *g)
 {
     uint64_t tok = 0;
@@ -171,7 +172,7 @@ static void legend(struct picture *g, double y)
     }
 }
 
-/* A class's bars, each on those of the classes before it. */
+/* Draws the bars of a class, each on those of the classes before it. */
 static void bars(struct picture *g, int class, bool tokens, double y, double h,
                  double top)
 {
@@ -182,7 +183,7 @@ static void bars(struct picture *g, int class, bool tokens, double y, double h,
         double at = y + h, tall = 0;
         for (int i = 0; i <= class; i++) {
             double v = tokens ? col->tok[i] : (double)col->seq[i];
-            tall = v > 0 && h * v < 0.75 * top ? 0.75 : h * v / top; /* seen, if any */
+            tall = v > 0 && h * v < 0.75 * top ? 0.75 : h * v / top; /* seen if > 0 */
             at -= tall;
         }
         if (tall > 0)
@@ -192,7 +193,7 @@ static void bars(struct picture *g, int class, bool tokens, double y, double h,
     slu_svg_put(&g->s, "\"/>\n");
 }
 
-/* Buckets that share a column. */
+/* Counts the buckets of a column. */
 static unsigned buckets_in(const struct picture *g, unsigned column)
 {
     unsigned n = 0;
@@ -201,8 +202,8 @@ static unsigned buckets_in(const struct picture *g, unsigned column)
     return n;
 }
 
-/* The shares of the buckets, above their bars, where there is room for all of them and
- * each has a bar of its own: the table below has them anyway. */
+/* Writes the shares of the buckets above their bars, if there is room for all of them
+ * and each has a bar of its own. The table below has them anyway. */
 static void shares(struct picture *g, double y, double h, double top)
 {
     double before = -1000;
@@ -224,7 +225,7 @@ static void shares(struct picture *g, double y, double h, double top)
     }
 }
 
-/* What a pointer that rests on a column is told. */
+/* Adds the text that is shown while a pointer rests on a column. */
 static void tip(struct picture *g, unsigned c, double y, double h)
 {
     const struct column *col = &g->col[c];

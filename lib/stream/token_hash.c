@@ -7,7 +7,7 @@
 #include "lib/base/xxh3.h"
 #include "lib/flow/spool.h"
 
-/* Of XXH3. */
+/* Constants of XXH3. */
 #define STRIPE   64
 #define BLOCK    1024
 #define N_STRIPE (BLOCK / STRIPE)
@@ -18,18 +18,18 @@ static const uint64_t first_acc[8] = {
     0xC2B2AE3D,         PRIME_A,    0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9,
     0x85EBCA77C2B2AE63, 0x85EBCA77, 0x27D4EB2F165667C5, PRIME32};
 
-#define N_BLOCK 16 /* that are hashed at a time */
+#define N_BLOCK 16 /* blocks that are hashed at a time */
 #define SECRET  XXH3_SECRET_DEFAULT_SIZE
 
 struct slu_token_hash {
     uint64_t acc[8]; /* the first two: what this block adds */
     uint64_t sum[2 * N_BLOCK];
-    struct slu_spool *sums; /* of the first two accumulators, two words a block */
+    struct slu_spool *sums; /* of the first two accumulators, two words per block */
     uint64_t n_tok, n_block;
-    size_t n_byte; /* in buf, the first stripe among them */
+    size_t n_byte; /* in buf, with its first stripe */
     uint8_t secret[SECRET];
-    /* The last stripe of what was hashed, then what was not. That is hashed when more
-     * comes, as the end of all bytes is hashed in another way. */
+    /* The last stripe that was hashed, then bytes that were not. They are hashed when
+     * more come, because the end of all bytes is hashed in another way. */
     uint8_t buf[STRIPE + N_BLOCK * BLOCK];
 };
 
@@ -51,8 +51,8 @@ int slu_token_hash_new(struct slu_token_hash **out, uint64_t budget_byte,
     return SLU_OK;
 }
 
-/* Adds n stripes of a block. acc[i ^ 1] gets the words, whose sums are kept apart: so
- * compilers make SIMD of it. */
+/* Adds n stripes of a block. acc[i ^ 1] gets the words; they are summed separately, so
+ * that compilers use SIMD. */
 static void add_stripes(uint64_t *acc, const uint8_t *p, size_t n, const uint8_t *key)
 {
     uint64_t a[8] = {0}, b[8] = {0};
@@ -73,7 +73,7 @@ static uint64_t scramble(const struct slu_token_hash *h, uint64_t x, unsigned i)
     return (x ^ x >> 47 ^ slu_le64(h->secret + SECRET - STRIPE + 8 * i)) * PRIME32;
 }
 
-/* Whole blocks. */
+/* Adds n whole blocks. */
 static int add_blocks(struct slu_token_hash *h, size_t n, struct slu_err *err)
 {
     for (size_t k = 0; k < n; k++) {
@@ -110,8 +110,8 @@ int slu_token_hash_add(struct slu_token_hash *h, const void *tok, size_t n_tok,
     return rc;
 }
 
-/* The first two accumulators behind the last whole block: the number of ids is the
- * first word of the first stripe, in which it was 0 so far. */
+/* Computes the first two accumulators after the last whole block. The number of ids is
+ * the first word of the first stripe; so far it was 0 there. */
 static int replay(struct slu_token_hash *h, struct slu_err *err)
 {
     const uint64_t none = slu_le64(h->secret), key = h->n_tok ^ none;

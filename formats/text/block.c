@@ -1,5 +1,5 @@
-/* block.c - blocks and their tables of records; no more than that, as what reads
- * Parquet has a copy of its own (parquet.h). */
+/* block.c - blocks and their tables of records. Separate, because the reader of Parquet
+ * has its own copy (parquet.h). */
 #include "input_private.h"
 
 #include <stdlib.h>

@@ -20,10 +20,10 @@ struct slu_bytes {
     bool regular;
     const struct slu_codec *codec; /* NULL: plain */
     void *state;
-    uint8_t peek[SLU_BYTES_PEEK]; /* peek[peek_pos … peek_end) comes before all else */
+    uint8_t peek[SLU_BYTES_PEEK]; /* peek[peek_pos … peek_end) is handed out first */
     size_t peek_pos, peek_end;
-    uint64_t off;         /* of the next byte handed out */
-    struct slu_err fault; /* once met */
+    uint64_t off;         /* of the next byte to hand out */
+    struct slu_err fault; /* the first error */
 };
 
 int slu_raw_fill(struct slu_raw *r, struct slu_err *err)
@@ -54,8 +54,8 @@ static bool ends_in(const char *name, const char *const *suffix, size_t *len)
     return false;
 }
 
-/* The codec that the name promises, NULL: none. *len: of the suffix that can come off.
- */
+/* Returns the codec that the name promises, or NULL. *len: length of the suffix to
+ * remove. */
 static const struct slu_codec *promised(const char *name, size_t *len)
 {
     for (size_t i = 0; i < N_CODEC; i++) {
@@ -143,8 +143,8 @@ out:
     return rc;
 }
 
-/* Stored as it is: large reads go past the buffer, and blocks less what is left of the
- * one before (in_jsonl.c) are large. */
+/* Reads a file without compression. Large reads bypass the buffer. A block is a large
+ * read, even without the bytes carried over from the one before (in_jsonl.c). */
 static int read_plain(struct slu_raw *r, uint8_t *p, size_t n, size_t *got,
                       struct slu_err *err)
 {

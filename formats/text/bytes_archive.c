@@ -1,5 +1,5 @@
-/* bytes_archive.c - bzip2 and lz4 through libarchive's filters, which take 4 and 8 MiB
- * at the most, whatever a file says. */
+/* bytes_archive.c - bzip2 and lz4 through libarchive's filters, which take at most 4
+ * and 8 MiB for any file. */
 #include "bytes_private.h"
 
 #include <archive.h>
@@ -11,14 +11,14 @@ struct filter {
     struct slu_raw *raw;
     struct archive *a;
     const char *name;
-    struct slu_err io; /* a fault of the file below */
+    struct slu_err io; /* an error of the file */
     bool ended;
-    bool dry;           /* more was asked for than the file has */
-    const uint8_t *out; /* n_out bytes that came out and were not taken */
+    bool dry;           /* libarchive asked for more than the file has */
+    const uint8_t *out; /* n_out decompressed bytes, not yet taken */
     size_t n_out;
 };
 
-/* libarchive takes what is buffered, and more when it has used that. */
+/* Gives libarchive the buffered bytes, or else the next ones. */
 static la_ssize_t give(struct archive *a, void *ctx, const void **p)
 {
     struct filter *f = ctx;
@@ -41,8 +41,7 @@ static int filter_fail(struct filter *f, struct slu_err *err)
             *err = f->io;
         return f->io.code;
     }
-    int64_t taken =
-        archive_filter_bytes(f->a, -1); /* -1 before the first byte came out */
+    int64_t taken = archive_filter_bytes(f->a, -1); /* -1 before the first byte */
     uint64_t at = taken < 0 ? slu_raw_tell(f->raw) : (uint64_t)taken;
     const char *why = archive_error_string(f->a);
     if (f->dry)
@@ -82,7 +81,7 @@ static int filter_open(void **state, struct slu_raw *r, const char *name,
     if (a == ARCHIVE_OK)
         a = archive_read_next_header(f->a, &e);
     if (a == ARCHIVE_EOF)
-        f->ended = true; /* compressed nothing */
+        f->ended = true; /* an empty file, compressed */
     else if (a != ARCHIVE_OK && a != ARCHIVE_WARN)
         rc = filter_fail(f, err);
 out:
@@ -93,7 +92,8 @@ out:
     return rc;
 }
 
-/* The filters stop without a word at what is no further stream. */
+/* Checks that the file ends: the filters stop silently at data that is not another
+ * stream. */
 static int check_end(struct filter *f, struct slu_err *err)
 {
     uint64_t at = (uint64_t)archive_filter_bytes(f->a, -1);
@@ -112,7 +112,7 @@ static int filter_read(void *state, uint8_t *p, size_t n, size_t *got,
     while (f->n_out == 0 && !f->ended) {
         const void *out = NULL;
         la_int64_t off;
-        /* not archive_read_data, which drops what it has when it meets a fault */
+        /* not archive_read_data, which drops its bytes on an error */
         int a = archive_read_data_block(f->a, &out, &f->n_out, &off);
         f->out = out;
         if (a == ARCHIVE_EOF) {
@@ -131,7 +131,7 @@ static int filter_read(void *state, uint8_t *p, size_t n, size_t *got,
         return SLU_OK;
     }
     if (f->raw->pos == f->raw->end && !f->raw->eof) {
-        int rc = slu_raw_fill(f->raw, err); /* the file may end right here */
+        int rc = slu_raw_fill(f->raw, err); /* the file may end here */
         if (rc)
             return rc;
     }

@@ -8,7 +8,7 @@
 struct gzip {
     struct slu_raw *raw;
     z_stream z;
-    bool between; /* a member has ended, none has begun */
+    bool between; /* after a member's end, before the next one */
     bool ended;
 };
 
@@ -33,8 +33,8 @@ static int gzip_open(void **state, struct slu_raw *r, uint64_t mem_byte,
     return SLU_OK;
 }
 
-/* Behind a member: another one, the end, or zero bytes (a tape's padding, which gzip
- * ignores too) and then the end. */
+/* Continues after a member. Accepts another member, the end, or zero bytes (a tape's
+ * padding, which gzip ignores too) and then the end. */
 static int next_member(struct gzip *g, struct slu_err *err)
 {
     struct slu_raw *r = g->raw;

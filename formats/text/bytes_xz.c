@@ -1,12 +1,12 @@
-/* bytes_xz.c - xz by liblzma, which says what a stream's dictionary takes before it is
- * there; streams one behind another, and padding between them. */
+/* bytes_xz.c - xz by liblzma, which tells the size of a stream's dictionary before it
+ * allocates it; accepts several streams, and padding between them. */
 #include "bytes_private.h"
 
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What xz itself takes by default must do, whatever -M: 8 MiB, and tables beside it. */
+/* Always allowed, whatever -M: xz's own default of 8 MiB, and tables in addition. */
 #define LEAST_BYTE  (UINT64_C(8) << 20)
 #define TABLES_BYTE (UINT64_C(1) << 20)
 

@@ -1,4 +1,4 @@
-/* bytes_zstd.c - zstd (RFC 8878): frames and skippable frames, one behind another. */
+/* bytes_zstd.c - zstd (RFC 8878): frames and skippable frames, one after another. */
 #include "bytes_private.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@ struct zst {
     struct slu_raw *raw;
     ZSTD_DCtx *d;
     bool inside; /* a frame has begun and not ended */
-    bool full;   /* the last call filled its output: there may be more without input */
-    size_t hint; /* bytes of input that the decoder would like */
+    bool full;   /* the last call filled its output: more may follow without input */
+    size_t hint; /* bytes of input that the decoder asks for */
 };
 
 static bool matches(const uint8_t *p, size_t n)
@@ -25,7 +25,7 @@ static bool matches(const uint8_t *p, size_t n)
 static int zst_open(void **state, struct slu_raw *r, uint64_t mem_byte,
                     struct slu_err *err)
 {
-    int window_log = 23; /* what every decoder should take (RFC 8878, 3.1.1.1.2) */
+    int window_log = 23; /* what every decoder should accept (RFC 8878, 3.1.1.1.2) */
     struct zst *s = calloc(1, sizeof *s);
     if (!s || !(s->d = ZSTD_createDCtx())) {
         free(s);
@@ -65,10 +65,10 @@ static int zst_fail(const struct zst *s, size_t code, struct slu_err *err)
     }
 }
 
-/* A call of the decoder that fails does not say how much it had put out before the
- * fault. So it gets what ends with one block, not with the three bytes of the next
- * one's header, which it asks for too, and nothing while it has something to put out.
- */
+/* Returns how many bytes to feed. A failing call of the decoder does not tell how much
+ * it wrote before the error. So each call gets input that ends with one block, without
+ * the three bytes of the next block's header, which the decoder also asks for; and no
+ * input as long as it has output left. */
 static size_t feed(const struct zst *s)
 {
     size_t left = s->raw->end - s->raw->pos, want = s->hint > 3 ? s->hint - 3 : 1;
@@ -105,7 +105,7 @@ static int zst_read(void *state, uint8_t *p, size_t n, size_t *got, struct slu_e
         bool was_full = s->full;
         s->full = out.pos == out.size;
         if (dry && *got == 0 && s->inside &&
-            !was_full) /* neither input nor output is left */
+            !was_full) /* no input and no output left */
             return slu_fail_at(err, SLU_E_TRUNCATED, at,
                                "stored byte %llu: the zstd data ends early",
                                (unsigned long long)at);

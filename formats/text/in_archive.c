@@ -1,10 +1,9 @@
 /* in_archive.c - members of tar and zip archives, each one text, through libarchive.
  *
- * tar is read as a stream, so it may be compressed or come through a pipe; archives
- * behind one another are one, and the two blocks of zeros that end one must be there.
- * zip in a file is read by its central directory, which must therefore be whole;
- * through a pipe, by its local headers. Members that are no regular files are passed
- * over.
+ * tar is read as a stream, so it may be compressed or come through a pipe. Archives one
+ * after another are one; each must end with its two blocks of zeros. A zip file is read
+ * by its central directory, which must therefore be whole; a zip through a pipe, by its
+ * local headers. Members that are not regular files are skipped.
  */
 #include "input_private.h"
 
@@ -23,15 +22,16 @@ struct arc {
     struct archive *a;
     bool tar;
     bool opened;
-    uint64_t member;   /* number of the next one */
+    uint64_t member;   /* number of the next member */
     uint64_t given;    /* bytes read; 0: libarchive opened the file itself */
-    uint64_t end_byte; /* where the last member ends */
-    bool dry;          /* libarchive asked for more than there is */
-    struct slu_err io; /* a fault of the bytes below */
+    uint64_t end_byte; /* end of the last member */
+    bool dry;          /* libarchive asked for more than the source has */
+    struct slu_err io; /* an error of the bytes read */
     uint8_t before[1 << 17],
-        chunk[1 << 17]; /* the last bytes given, and those before */
+        /* chunk: the last bytes given; before: the bytes before these */
+        chunk[1 << 17];
     size_t n_before, n_chunk;
-    bool ended; /* nothing behind chunk */
+    bool ended; /* the source ends with chunk */
 };
 
 static bool tar_name(const char *name)
@@ -61,8 +61,8 @@ static bool zip_head(const uint8_t *p, size_t n)
     return n >= 4 && (memcmp(p, "PK\3\4", 4) == 0 || memcmp(p, "PK\5\6", 4) == 0);
 }
 
-/* *got 0: the end. Keeps at least the last 128 KiB of a zip, where its directory ends.
- */
+/* Reads the next bytes; *got 0: the end. Keeps at least the last 128 KiB of a zip,
+ * where its directory ends. */
 static int read_chunk(struct arc *s, size_t *got, struct slu_err *err)
 {
     *got = 0;
@@ -75,7 +75,7 @@ static int read_chunk(struct arc *s, size_t *got, struct slu_err *err)
     int rc = slu_bytes_read(s->src->bytes, s->chunk, sizeof s->chunk, got, err);
     s->n_chunk = *got;
     s->given += *got;
-    if (rc) /* the bytes before the fault first; the next call meets it again */
+    if (rc) /* first the bytes before the error; the next call reports it */
         return *got ? SLU_OK : rc;
     s->ended = *got < sizeof s->chunk;
     return SLU_OK;
@@ -136,7 +136,8 @@ static int zip_open(struct slu_input_source *src, struct slu_err *err)
     return arc_open(src, false, err);
 }
 
-/* The record that ends a zip archive, which says how long the comment behind it is. */
+/* Finds the end-of-central-directory record of a zip archive: its comment must reach to
+ * the end of p. */
 static bool zip_end(const uint8_t *p, size_t n)
 {
     for (size_t i = n; i >= ZIP_END; i--) {
@@ -147,7 +148,7 @@ static bool zip_end(const uint8_t *p, size_t n)
     return false;
 }
 
-/* A zip file is read by its directory; if that is cut off, from the front. */
+/* Whether a zip file ends with its directory; if not, it is read from the start. */
 static int has_directory(struct arc *s, bool *has, struct slu_err *err)
 {
     struct slu_bytes *bytes = s->src->bytes;
@@ -195,7 +196,7 @@ static int start(struct arc *s, struct slu_err *err)
     return a == ARCHIVE_OK ? SLU_OK : arc_fail(s, err);
 }
 
-/* What came through a pipe must end as a zip archive does. */
+/* Checks that a zip from a pipe ends with its directory. */
 static int finish_zip(struct arc *s, struct slu_err *err)
 {
     uint8_t *tail = malloc(sizeof s->before + sizeof s->chunk);
@@ -219,7 +220,7 @@ static int finish_zip(struct arc *s, struct slu_err *err)
     return rc;
 }
 
-/* No further member: the archive must have said so itself. */
+/* After the last member: checks that the archive has its end marker. */
 static int finish(struct arc *s, struct slu_err *err)
 {
     if (!s->tar && s->given)
@@ -233,14 +234,14 @@ static int finish(struct arc *s, struct slu_err *err)
     return SLU_EOF;
 }
 
-/* n bytes of the member at off; what lies between them and those before is a hole. */
+/* Appends n bytes of the member at off; fills a gap before them with zeros. */
 static int append(struct arc *s, struct slu_block *b, size_t begin, uint64_t off,
                   const void *p, size_t n, struct slu_err *err)
 {
     uint64_t len = b->raw.len - begin, hole = off > len ? off - len : 0;
     size_t more;
     if (slu_add_overflow(n, hole, &more))
-        more = SIZE_MAX; /* which slu_block_room refuses */
+        more = SIZE_MAX; /* slu_block_room refuses this */
     if (len + hole > s->src->cfg->max_record_byte)
         more = SIZE_MAX;
     int rc = slu_block_room(s->src, b, more, begin, s->src->document, err);
@@ -253,7 +254,7 @@ static int append(struct arc *s, struct slu_block *b, size_t begin, uint64_t off
     return SLU_OK;
 }
 
-/* The member's bytes, appended to b as one record. */
+/* Appends the member's bytes to b as one record. */
 static int take_member(struct arc *s, struct slu_block *b, uint64_t document,
                        struct slu_err *err)
 {
@@ -265,7 +266,7 @@ static int take_member(struct arc *s, struct slu_block *b, uint64_t document,
         const void *p;
         size_t n;
         la_int64_t off;
-        /* not archive_read_data, which drops what it has when it meets a fault */
+        /* not archive_read_data, which drops its bytes on an error */
         int a = archive_read_data_block(s->a, &p, &n, &off);
         if (a == ARCHIVE_EOF)
             break;
@@ -297,7 +298,7 @@ static int arc_fetch(struct slu_input_source *src, struct slu_block *b,
         if (a == ARCHIVE_EOF)
             return finish(s, err);
         if (a != ARCHIVE_OK &&
-            a != ARCHIVE_WARN) /* a warning is about names or times */
+            a != ARCHIVE_WARN) /* warnings are about names or times */
             return arc_fail(s, err);
         uint64_t document =
             s->tar ? (uint64_t)archive_read_header_position(s->a) : s->member;

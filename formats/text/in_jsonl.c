@@ -1,14 +1,14 @@
-/* in_jsonl.c - a JSON object a line (JSON Lines, NDJSON). */
+/* in_jsonl.c - one JSON object per line (JSON Lines, NDJSON). */
 #include "input_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct jsonl {
-    struct slu_buf carry; /* the beginning of a record, read with the block before it */
-    uint64_t first;       /* in the source, where what is ours begins */
-    uint64_t off;         /* the same of the next block's first byte */
-    uint64_t line;        /* its line; 0: unknown */
+    struct slu_buf carry; /* start of a record, read with the previous block */
+    uint64_t first;       /* offset in the source of the share's first record */
+    uint64_t off;         /* offset of the next block's first byte */
+    uint64_t line;        /* number of the line at `off`; 0: unknown */
     bool begun;
     bool ended;
 };
@@ -20,7 +20,7 @@ static bool name_matches(const char *name)
                    strcasecmp(dot, ".json") == 0);
 }
 
-/* { and then a key or the end: no programming language begins so. */
+/* "{", then a key or "}": no programming language begins so. */
 static bool head_matches(const uint8_t *p, size_t n)
 {
     size_t i = 0;
@@ -44,9 +44,8 @@ static int jsonl_open(struct slu_input_source *src, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Goes to the first record that begins at src->from or behind it; where none begins
- * before src->to, no further than there: a record over many shares is not read to its
- * end by each. */
+/* Goes to the first record that begins at or after src->from, but not beyond src->to,
+ * so that a record over many shares is not read to its end by each. */
 static int skip_to_share(struct slu_input_source *src, struct jsonl *j,
                          struct slu_err *err)
 {
@@ -89,8 +88,8 @@ static int begin(struct slu_input_source *src, struct jsonl *j, struct slu_err *
     return rc;
 }
 
-/* Reads until b holds at least one whole record, and puts the beginning of the next
- * aside. */
+/* Reads until b holds at least one whole record, and saves the start of the next one.
+ */
 static int fill(struct slu_input_source *src, struct jsonl *j, struct slu_block *b,
                 struct slu_err *err)
 {
@@ -108,7 +107,7 @@ static int fill(struct slu_input_source *src, struct jsonl *j, struct slu_block 
             return rc;
         uint8_t *p = b->raw.data + b->raw.len;
         rc = slu_bytes_read(src->bytes, p, step, &got, err);
-        b->raw.len += got; /* with an error too */
+        b->raw.len += got; /* also with an error */
         if (rc)
             return rc;
         const uint8_t *nl = memrchr(p, '\n', got);
@@ -125,8 +124,8 @@ static int fill(struct slu_input_source *src, struct jsonl *j, struct slu_block 
     }
 }
 
-/* Leaves out the records that begin at src->to or behind it (a byte order mark belongs
- * to the record behind it). */
+/* Removes the records that begin at or after src->to (a byte order mark belongs to the
+ * record after it). */
 static void cut_at_share(struct slu_input_source *src, struct jsonl *j,
                          struct slu_block *b)
 {
@@ -144,7 +143,7 @@ static uint64_t count_lines(const uint8_t *p, size_t n)
     uint64_t lines = 0;
     while (n > 0) {
         size_t run = n < 128 ? n : 128;
-        uint8_t k = 0; /* a byte is enough, so that the loop becomes SIMD */
+        uint8_t k = 0; /* one byte, so that the loop becomes SIMD */
         if (run == 128)
             for (size_t i = 0; i < 128; i++)
                 k += p[i] == '\n';
@@ -181,7 +180,7 @@ static int jsonl_fetch(struct slu_input_source *src, struct slu_block *b,
     b->lines = b->raw.len > 0;
     b->off_byte = j->off;
     b->line = j->line;
-    if (rc) { /* whole lines, and the beginning of the one that cannot be read */
+    if (rc) { /* whole lines, and the start of the unreadable one */
         const uint8_t *nl = b->raw.len ? memrchr(b->raw.data, '\n', b->raw.len) : NULL;
         src->begin = nl ? (size_t)(nl - b->raw.data) + 1 : 0;
         src->document = j->off + src->begin;

@@ -1,6 +1,6 @@
-/* in_text.c - a file that is one text, whatever its name; an empty one too, as in an
- * archive: it is dropped under a name, not overlooked. One that is larger than a block
- * comes in parts where the caller knows how to cut it. */
+/* in_text.c - a file that is one text, whatever its name. An empty file is one too, as
+ * in an archive: it is dropped under a name, not overlooked. A text larger than a block
+ * comes in parts if the caller can cut it. */
 #include "input_private.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@ static bool head_matches(const uint8_t *p, size_t n)
 }
 
 struct text {
-    struct slu_buf carry; /* of the next part, read with the one before it */
-    uint64_t off;         /* of the next part in the source */
+    struct slu_buf carry; /* bytes of the next part, read with the previous one */
+    uint64_t off;         /* offset of the next part in the source */
 };
 
 static int text_open(struct slu_input_source *src, struct slu_err *err)
@@ -31,8 +31,8 @@ static int text_open(struct slu_input_source *src, struct slu_err *err)
     return src->state ? SLU_OK : slu_fail_nomem(err, sizeof(struct text));
 }
 
-/* How much to read first: small files side by side, large ones up to a whole block.
- * What is in parts already is large, whatever its compressed file is. */
+/* Returns how much to read first: small files share a block, large ones fill one. A
+ * text that already has parts is large, whatever its compressed size is. */
 static size_t first_step(const struct slu_input_source *src, const struct slu_block *b,
                          uint64_t part_off)
 {
@@ -42,8 +42,8 @@ static size_t first_step(const struct slu_input_source *src, const struct slu_bl
     return b->raw.len < block - block / 4 ? block - b->raw.len : block;
 }
 
-/* A large one that has to come whole, at once: memory that grows is touched again and
- * again. */
+/* Makes room at once for a large text that must come whole, because growing memory is
+ * copied again and again. */
 static int room_for_whole(struct slu_input_source *src, struct slu_block *b,
                           struct slu_err *err)
 {
@@ -55,7 +55,7 @@ static int room_for_whole(struct slu_input_source *src, struct slu_block *b,
                           err);
 }
 
-/* Ends the block with a part if the text can be cut behind `from` of what is in it. */
+/* Ends the block with a part if the text can be cut at or after `from`. */
 static int cut_off(struct slu_input_source *src, struct slu_block *b, size_t from,
                    bool *done, struct slu_err *err)
 {
@@ -96,7 +96,7 @@ static int text_fetch(struct slu_input_source *src, struct slu_block *b,
         if (rc)
             break;
         rc = slu_bytes_read(src->bytes, b->raw.data + b->raw.len, step, &got, err);
-        b->raw.len += got; /* with an error too */
+        b->raw.len += got; /* also with an error */
         if (rc)
             break;
         if (got < step) {
@@ -110,7 +110,7 @@ static int text_fetch(struct slu_input_source *src, struct slu_block *b,
         rc = cut_off(src, b, searched, &done, err);
         if (rc || done)
             break;
-        /* What was too near the end for the whole character behind it is new. */
+        /* Search the last bytes again: the character after them was not complete. */
         searched = b->raw.len - src->begin > 3 ? b->raw.len - src->begin - 3 : 0;
     }
     return rc;

@@ -9,14 +9,14 @@
 #include "lib/base/pipe.h"
 
 #define MIN_BLOCK_BYTE ((uint64_t)64 << 10)
-/* So that text and ids stay in the second-level cache. */
+/* Keeps text and ids in the second-level cache. */
 #define MAX_BLOCK_BYTE ((uint64_t)256 << 10)
 /* A block that grew for a long record keeps its memory up to this. */
 #define MAX_KEPT_BYTE  ((uint64_t)2 << 20)
 #define MAX_CACHE_BYTE ((uint64_t)320 << 20)
-/* Bytes in flight for each byte of a block: text, trees, ids, rejects. */
+/* Bytes in flight per byte of a block: text, trees, ids, rejects. */
 #define BLOCK_WEIGHT 10
-/* The same for records larger than a block, which have no tree. */
+/* Bytes in flight per byte of a record larger than a block, which has no tree. */
 #define GROWN_WEIGHT 4
 
 /* ---- memory ---- */
@@ -46,7 +46,7 @@ static int claim(void *ctx, struct slu_block *b, uint64_t n, struct slu_err *err
     pthread_mutex_lock(&g->lock);
     if (g->failed)
         rc = slu_fail(err, SLU_E_LIMIT,
-                      "stopped"); /* never seen: an earlier job failed */
+                      "stopped"); /* not shown: an earlier job's error is */
     else
         g->grown_byte += n;
     pthread_mutex_unlock(&g->lock);
@@ -109,7 +109,7 @@ static size_t cut(void *ctx, const uint8_t *p, size_t n, size_t from)
     return slu_encode_cut(g->cfg->tokenizer, p, n, from);
 }
 
-/* A fault downstream is not to wait for an upstream that is silent. */
+/* Ends waits for a silent input when the run stops because of an error. */
 static void stopped(void *ctx)
 {
     const struct slu_ingest_run *g = ctx;
@@ -127,7 +127,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
 
 /* ---- in order again ---- */
 
-/* Books the job's records, and takes from it what is behind the end of the run. */
+/* Counts the job's records, and removes those after the end of the run. */
 static int book(struct slu_ingest_run *g, struct slu_ingest_job *j, struct slu_err *err)
 {
     size_t n;
@@ -161,7 +161,7 @@ static int emit_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
 static uint64_t scored(const struct slu_batch *b)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < b->n_seq; i++) /* a document each */
+    for (size_t i = 0; i < b->n_seq; i++) /* one document each */
         n += b->seg[b->seq[i].seg_off].score != 0;
     return n;
 }
@@ -199,10 +199,10 @@ static int emit(void *ctx, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the run ---- */
 
-/* How -M is spent: a quarter on the blocks in flight, an eighth on word caches, half on
- * records that are larger than a block, an eighth on texts that come in parts. */
+/* The shares of -M: a quarter for the blocks in flight, an eighth for word caches, half
+ * for records larger than a block, an eighth for texts that come in parts. */
 struct plan {
     unsigned n_threads, n_job;
     uint64_t block_byte, kept_byte, cache_byte, max_grown_byte, max_record_byte,
@@ -212,7 +212,7 @@ struct plan {
 static struct plan make_plan(const struct slu_ingest_cfg *cfg)
 {
     struct plan p;
-    /* No more threads than there is memory for the least blocks of theirs. */
+    /* At most as many threads as memory allows with the smallest blocks. */
     uint64_t most = cfg->memory_byte / 4 / BLOCK_WEIGHT / MIN_BLOCK_BYTE;
     p.n_threads = cfg->n_threads;
     if (p.n_threads + 2 > most)
@@ -334,7 +334,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
         .kept_byte = p.kept_byte,
         .crew = {.tokenizer = cfg->tokenizer,
                  .n_worker = p.n_threads,
-                 /* Longer texts are encoded by all threads together. */
+                 /* All threads together encode longer texts. */
                  .part_byte = (size_t)p.block_byte},
     };
     int rc = SLU_OK;

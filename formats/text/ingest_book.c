@@ -1,16 +1,16 @@
-/* ingest_book.c - which documents are taken, and what the books say of each. */
+/* ingest_book.c - the fate of each document, and the counts. */
 #include <math.h>
 
 #include "formats/text/ingest_private.h"
 
-/* Which random variable a document's draw is: "holdout", "sample". */
+/* Random variables of a document's draws: "holdout", "sample". */
 #define HOLDOUT_DRAW UINT64_C(0x686f6c646f757400)
 #define SAMPLE_DRAW  UINT64_C(0x73616d706c650000)
 
-/* The choice is by the text, not by its place: copies of a text stay on one side of a
- * split, so that what is held out is not in the training data too; the side does not
- * change when files are added, sorted or tokenized one by one, nor with the tokenizer;
- * and a sample has the duplicates of the whole. Equal texts are then one draw. */
+/* Draws by the text, not by its place, so equal texts are one draw. Copies of a text
+ * stay on one side of a split, so held-out texts are not also in the training data. The
+ * side does not change when files are added, sorted or tokenized one by one, nor with
+ * the tokenizer; and a sample has the duplicates of the whole. */
 static bool is_below(const struct slu_ingest_cfg *cfg, struct slu_u128 text,
                      uint64_t which, double fraction)
 {
@@ -91,7 +91,7 @@ static void keep_first(struct slu_batch *b, size_t n)
 {
     if (n == b->n_seq)
         return;
-    b->n_seq = b->n_seg = n; /* documents: a segment each */
+    b->n_seq = b->n_seg = n; /* a document is one segment */
     b->sum_valid = false;
 }
 

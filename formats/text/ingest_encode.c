@@ -1,5 +1,5 @@
-/* ingest_encode.c - records of a block, any thread: parsed, checked, encoded, and what
- * became of each.
+/* ingest_encode.c - parses, checks and encodes the records of a block, and decides the
+ * fate of each; any thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 #define MAX_FIELD_BYTE 65535 /* of ids and names in a stream */
 
-/* Texts that wait have about this many bytes at most: enough for some full batches of
- * the encoder, and little enough to stay in the second-level cache. */
+/* About the most bytes of waiting texts: enough for some full batches of the encoder,
+ * and few enough to stay in the second-level cache. */
 #define MAX_WAIT_BYTE ((size_t)128 << 10)
 #define MAX_WAIT_DOC  1024
 
@@ -25,7 +25,7 @@ static void clear_job(struct slu_ingest_job *j)
     j->first.ref = j->last.ref = NULL;
 }
 
-/* What became of the next record. */
+/* Appends the fate of the next record. */
 static int settle(struct slu_ingest_job *j, unsigned what, uint64_t value,
                   struct slu_err *err)
 {
@@ -56,7 +56,7 @@ static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return rc || !g->cfg->rejects ? rc : slu_reject_write(&j->rejects, &r, err);
 }
 
-/* A text that is a document itself. */
+/* Makes the record of a text that is a whole document. */
 static void text_record(const uint8_t *p, size_t n, struct slu_record *out)
 {
     size_t valid = slu_utf8_valid_prefix(p, n);
@@ -68,8 +68,8 @@ static void text_record(const uint8_t *p, size_t n, struct slu_record *out)
     }
 }
 
-/* A row of columns. The first that applies, as in a JSON record: no UTF-8, a field that
- * is missing, a score that is no number. */
+/* Makes the record of a row of columns. Its reject is the first that applies, as for a
+ * JSON record: invalid UTF-8, a missing field, a score that is not a number. */
 static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block *b,
                        const struct slu_record_ref *ref, struct slu_record *out)
 {
@@ -109,8 +109,8 @@ static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block 
     out->domain_len = len[2];
 }
 
-/* Ids are bytes of any kind; domains are names, which have no NUL (formats/STREAM.md):
- * two that differ behind one only would be one. */
+/* Rejects fields that a stream cannot hold. Ids are any bytes, but domains are names
+ * without NUL (formats/STREAM.md): two that differ only after a NUL would be one. */
 static void check_fields(const struct slu_ingest_cfg *cfg, struct slu_record *rec)
 {
     bool too_long = rec->id_len > MAX_FIELD_BYTE || rec->domain_len > MAX_FIELD_BYTE;
@@ -165,14 +165,14 @@ static int encode(struct slu_ingest_run *g, struct slu_ingest_job *j,
                               rec->text_len, &j->ids, err);
     if (rc)
         return rc;
-    if (j->ids.n == before) { /* nothing but what the normaliser takes out */
+    if (j->ids.n == before) { /* the normalizer removed everything */
         j->ids.n -= cfg->bos;
         return SLU_OK;
     }
     return cfg->eos ? add_special(j, slu_tokenizer_eos(cfg->tokenizer), err) : SLU_OK;
 }
 
-/* A sequence of one segment: ids from `from` on. */
+/* Adds a sequence of one segment, with the ids from `from` on. */
 static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                         struct slu_ingest_worker *w, const struct slu_record_ref *ref,
                         const struct slu_record *rec, size_t from, enum slu_fate fate,
@@ -202,7 +202,8 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return settle(j, fate, rec->text_len, err);
 }
 
-/* What becomes of a document whose ids are the job's from `from` on. */
+/* Adds the fate of a document whose ids are the job's from `from` on, and the document
+ * if it is kept. */
 static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                            struct slu_ingest_worker *w,
                            const struct slu_record_ref *ref,
@@ -216,7 +217,7 @@ static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return add_document(g, j, w, ref, rec, from, fate, err);
 }
 
-/* A document by itself. */
+/* Encodes and adds a single document. */
 static int take_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                          struct slu_ingest_worker *w, const struct slu_record_ref *ref,
                          const struct slu_record *rec, enum slu_fate fate,
@@ -233,7 +234,7 @@ static int take_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return settle_document(g, j, w, ref, rec, from, fate, err);
 }
 
-/* ---- texts that wait ---- */
+/* ---- waiting texts ---- */
 
 void slu_ingest_wait_release(struct slu_ingest_wait *w)
 {
@@ -275,7 +276,7 @@ static int add_waiting(struct slu_ingest_wait *w, const struct slu_record_ref *r
     return SLU_OK;
 }
 
-/* Encodes the texts that wait; their documents go on their ways. */
+/* Encodes the waiting texts together, and adds their documents. */
 static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
                           struct slu_ingest_worker *worker, struct slu_err *err)
 {
@@ -293,7 +294,7 @@ static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
     size_t text = 0, from = n_id;
     int rc = slu_encode_texts(g->crew.encoder[worker - g->worker], &texts, &j->ids,
                               w->id_end, err);
-    /* One cannot be encoded: which, and all before it, as each would be alone. */
+    /* If a text cannot be encoded, encode each alone to find it. */
     const bool alone = rc < 0;
     const size_t n_all = j->ids.n;
     rc = SLU_OK;
@@ -318,7 +319,7 @@ static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return rc;
 }
 
-/* A part of a long text; emit joins them. */
+/* Encodes a part of a long text; emit joins the parts. */
 static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
                      unsigned worker, const struct slu_record_ref *ref,
                      struct slu_err *err)
@@ -351,7 +352,7 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
     const bool is_part = ref->part_off || ref->goes_on;
     struct slu_record rec = {.reject = ref->reject, .off_byte = ref->len};
     int rc = SLU_OK;
-    /* With ref->reject its source broke off at the end of what was read of it. */
+    /* With ref->reject the source ended in the middle of the record. */
     if (is_part || ref->reject)
         ;
     else if (j->block.json)
@@ -380,7 +381,7 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
                     : take_document(g, j, w, ref, &rec, fate, err);
 }
 
-/* The ids in the stream's width, where they are; sixteen at a time, for SIMD. */
+/* Converts the ids to the stream's width in place, sixteen at a time, for SIMD. */
 static void narrow(struct slu_ids *ids)
 {
     enum { RUN = 16 };
@@ -405,14 +406,14 @@ int slu_ingest_encode(void *ctx, unsigned worker, void *job, struct slu_err *err
     struct slu_ingest_job *j = job;
     struct slu_ingest_worker *w = &g->worker[worker];
     clear_job(j);
-    clear_waiting(&w->wait); /* of a job that failed */
+    clear_waiting(&w->wait); /* left by a failed job */
     int rc = slu_block_split(&j->block, err);
     for (size_t i = 0; i < j->block.n_rec && !rc; i++)
         rc = take_record(g, j, w, &j->block.rec[i], err);
     if (!rc && w->wait.n)
         rc = settle_waiting(g, j, w, err);
     if (rc < 0 && g->cfg->max_tok != UINT64_MAX) {
-        /* The run may end before that record: emit says. */
+        /* The run may end before that record: emit decides. */
         j->rc = rc;
         j->err = *err;
         rc = SLU_OK;

@@ -8,13 +8,13 @@ struct slu_long_text {
     const struct slu_ingest_cfg *cfg;
     struct slu_ingest_books *books;
     struct slu_long_doc *doc;
-    struct slu_hash_parts *hash; /* of the text; NULL: nobody chooses by it */
+    struct slu_hash_parts *hash; /* of the text; NULL: no choice needs it */
     uint32_t domain;
     unsigned tok_bytes;
 
-    /* Of the text whose parts come. */
+    /* The current text. */
     bool is_open;
-    uint64_t n_tok, n_byte; /* n_tok: of the text */
+    uint64_t n_tok, n_byte; /* so far; n_tok without BOS and EOS */
     uint64_t bad_off;       /* UINT64_MAX: none so far */
 };
 
@@ -30,8 +30,8 @@ int slu_long_text_new(struct slu_long_text **text, const struct slu_ingest_cfg *
     t->domain = domain;
     t->tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4;
     struct slu_long_doc_cfg doc = {
-        /* Until it is known as a whole: that it is good, which stream it is for, and
-         * whether there is room for it. */
+        /* Known only at the end of a text: whether it is valid, to which stream it
+         * goes, and whether there is room for it. */
         .hold = cfg->skip_bad || slu_ingest_chooses(cfg) || cfg->max_tok != UINT64_MAX,
         .rejects = cfg->rejects,
         .budget_byte = memory_byte,
@@ -72,7 +72,7 @@ static int put_special(struct slu_long_text *t, uint64_t id, struct slu_err *err
                             err);
 }
 
-/* The text is not taken: its line among the rejects. */
+/* Drops the text, with a line in the rejects. */
 static int reject_text(struct slu_long_text *t, const struct slu_record_ref *ref,
                        unsigned *fate, struct slu_err *err)
 {
@@ -86,7 +86,8 @@ static int reject_text(struct slu_long_text *t, const struct slu_record_ref *ref
     return slu_long_doc_drop(t->doc, &r, err);
 }
 
-/* The text is taken: into the stream that it is for, if there is room. */
+/* Ends the text and puts it into the stream that `fate` selects. SLU_EOF, and the text
+ * is dropped, if max_tok leaves no room. */
 static int keep_text(struct slu_long_text *t, const struct slu_record_ref *ref,
                      unsigned fate, struct slu_err *err)
 {

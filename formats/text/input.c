@@ -7,7 +7,7 @@
 
 #include "lib/base/json.h"
 
-/* The registry: asked in this order; the last takes anything. */
+/* The registry, in the order of probing; the last accepts anything. */
 static const struct slu_input_format *const formats[] = {
     &slu_in_jsonl, &slu_in_tar, &slu_in_zip, &slu_in_parquet, &slu_in_text,
 };
@@ -18,7 +18,7 @@ struct slu_input {
     size_t next; /* ordinal of the next source */
     bool is_open;
     struct slu_input_source cur;
-    uint64_t stored_before;       /* bytes of the sources that are done */
+    uint64_t stored_before;       /* stored bytes of finished sources */
     _Atomic uint64_t stored_byte; /* for progress */
 };
 
@@ -149,7 +149,7 @@ static int choose_format(struct slu_input_source *src, struct slu_err *err)
         if (formats[i]->name_matches(name))
             src->format = formats[i];
     if (!src->format && n == 0 && !src->src->regular)
-        src->format = &slu_in_jsonl; /* a pipe that brings nothing is no text */
+        src->format = &slu_in_jsonl; /* an empty pipe is not a text */
     for (i = 0; i < N_FORMAT && !src->format; i++)
         if (formats[i]->head_matches(head, n))
             src->format = formats[i];
@@ -183,8 +183,8 @@ static void close_source(struct slu_input *in)
     in->is_open = false;
 }
 
-/* A file that was to be cut but turns out to be compressed belongs to the part with its
- * first byte. */
+/* Opens the next source. A file that should be cut but is compressed belongs to the
+ * part with its first byte. */
 static int open_source(struct slu_input *in, struct slu_err *err)
 {
     struct slu_input_source *src = &in->cur;
@@ -244,7 +244,7 @@ static uint64_t stored(const struct slu_input *in)
     return at > in->cur.from ? at - in->cur.from : 0;
 }
 
-/* The source has no more: says so, and closes it. */
+/* Reports the end of the source, and closes it. */
 static void end_source(struct slu_input *in)
 {
     uint64_t n_byte =
@@ -258,8 +258,8 @@ static void end_source(struct slu_input *in)
     close_source(in);
 }
 
-/* `why` ended the source. If the run goes on: what was read of a record becomes the
- * block's last. */
+/* Ends the source because of the error `why`. If the run continues, the bytes read of a
+ * record become the block's last record. */
 static int break_off(struct slu_input *in, struct slu_block *b,
                      const struct slu_err *why, struct slu_err *err)
 {
@@ -280,7 +280,8 @@ static int break_off(struct slu_input *in, struct slu_block *b,
                   : why->code == SLU_E_TRUNCATED ? SLU_REJECT_TRUNCATED_SOURCE
                                                  : SLU_REJECT_DAMAGED_SOURCE,
     };
-    if (src->from == 0) { /* else compressed after all, and the first share's */
+    /* otherwise it is compressed, and the first share reports it */
+    if (src->from == 0) {
         b->broken = rec;
         in->cfg.broken(in->cfg.ctx, rec.document, rec.reject, why->msg);
     }
@@ -297,8 +298,8 @@ static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
                 return b->n_rec ? SLU_OK : SLU_EOF;
             if (b->n_rec && b->raw.len + in->cfg.sources->item[in->next].size_byte >
                                 in->cfg.block_byte)
-                return SLU_OK; /* it has a block of its own, rather than making this
-                                  grow */
+                /* the next source gets its own block instead of making this one grow */
+                return SLU_OK;
             int rc = open_source(in, &why);
             in->cur.begin = b->raw.len;
             if (rc)
@@ -318,7 +319,7 @@ static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
         if (rc == SLU_EOF)
             end_source(in);
         else if (f->rows)
-            return SLU_OK; /* full, though perhaps of rows without a byte */
+            return SLU_OK; /* full, perhaps of empty rows */
         if ((b->lines && b->raw.len) || (b->n_rec && b->rec[b->n_rec - 1].goes_on))
             return SLU_OK;
     }
@@ -329,7 +330,7 @@ int slu_input_fetch(struct slu_input *in, struct slu_block *b, struct slu_err *e
 {
     slu_block_clear(b);
     int rc = fetch(in, b, err);
-    if (rc == SLU_OK) { /* the formats keep room for it */
+    if (rc == SLU_OK) { /* the formats left room for the padding */
         rc = slu_buf_reserve(&b->raw, SLU_JSON_PADDING, err);
         if (!rc)
             memset(b->raw.data + b->raw.len, 0, SLU_JSON_PADDING);

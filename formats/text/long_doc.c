@@ -5,17 +5,18 @@
 #include "lib/flow/spool.h"
 #include "lib/stream/token_hash.h"
 
-#define STEP_TOK  ((uint64_t)256 << 10) /* ids read back at a time */
-#define STEP_BYTE ((size_t)3 << 18)     /* and text: a multiple of 3, for base64 */
+#define STEP_TOK ((uint64_t)256 << 10) /* ids per read */
+/* bytes of text per read: a multiple of 3, for base64 */
+#define STEP_BYTE ((size_t)3 << 18)
 
 struct slu_long_doc {
     struct slu_long_doc_cfg cfg;
     struct slu_writer *w;
     struct slu_seg seg;
-    struct slu_spool *ids, *text; /* made at the first bytes, where they are kept */
+    struct slu_spool *ids, *text; /* made at the first bytes to keep */
     struct slu_token_hash *hash;  /* made at the first ids */
     uint64_t n_tok, n_byte;
-    uint64_t spilled_byte; /* of those before */
+    uint64_t spilled_byte; /* of earlier documents */
     struct slu_buf scratch;
 };
 
@@ -90,7 +91,7 @@ int slu_long_doc_text(struct slu_long_doc *d, const void *p, size_t n,
     return d->cfg.rejects ? put(d, &d->text, p, n, err) : SLU_OK;
 }
 
-/* Gives the writer the ids that were held. */
+/* Writes the held ids. */
 static int write_held(struct slu_long_doc *d, struct slu_err *err)
 {
     size_t width = d->cfg.tok_bytes;

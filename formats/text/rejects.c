@@ -61,7 +61,7 @@ int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
     return rc ? rc : slu_reject_end(out, err);
 }
 
-/* What is wrong, as `field` of a record where it is about one. */
+/* Writes to `why` what is wrong with a record, or with its field `field`. */
 static void explain(char *why, size_t size, enum slu_reject r, const char *field)
 {
     switch (r) {
@@ -101,7 +101,7 @@ static void explain(char *why, size_t size, enum slu_reject r, const char *field
     }
 }
 
-/* Of a row of a table: the place is the field's. */
+/* As explain, for a row: names the field, and the place in it. */
 static void explain_row(char *why, size_t size, const struct slu_rejected *r,
                         const char *field)
 {
@@ -136,7 +136,7 @@ int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
     else if (r->json && r->ref->line)
         snprintf(place, sizeof place, ":%llu: byte %llu",
                  (unsigned long long)r->ref->line, (unsigned long long)at);
-    else if (r->json || document == 0) /* cut at a share's border: lines are unknown */
+    else if (r->json || document == 0) /* lines are unknown after a share's border */
         snprintf(place, sizeof place, ": byte %llu",
                  (unsigned long long)(document + at));
     else

@@ -14,7 +14,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/io.h"
 
-/* While the list grows, path and name are offsets in s->bytes: it moves. */
+/* path and name are offsets in s->bytes, which moves as the list grows. */
 struct entry {
     size_t path, name;
     uint64_t size_byte;
@@ -27,7 +27,7 @@ struct resolver {
     struct entry *e;
     size_t n, cap;
     bool has_stdin;
-    char *special; /* see slu_sources */
+    char *special; /* see struct slu_sources */
     const struct slu_sources_cfg *cfg;
     size_t lower; /* path of s->lower */
 };
@@ -57,8 +57,8 @@ static int by_path(const void *a, const void *b, void *bytes)
     return strcmp((const char *)bytes + x->path, (const char *)bytes + y->path);
 }
 
-/* A FIFO, socket or device: of those, the first path by bytes is kept, whatever order
- * the folder lists them in. */
+/* Counts a FIFO, socket or device. Keeps the first path by bytes, so that the order in
+ * which the folder lists them does not matter. */
 static int add_special(struct resolver *r, const char *path, struct slu_err *err)
 {
     r->s->n_special++;
@@ -100,7 +100,7 @@ static int visit(struct resolver *r, FTS *fts, FTSENT *f, struct slu_err *err)
     }
 }
 
-/* A path below the folder that was named. */
+/* Whether a path, relative to the named folder, matches one of the globs. */
 static bool matches(const char *globs, const char *path)
 {
     const char *name = strrchr(path, '/');
@@ -129,8 +129,8 @@ static int rank_of(const struct resolver *r, const struct entry *e, size_t below
     return cfg->rank && !cfg->include ? (int)cfg->rank(path) : 0;
 }
 
-/* Of the files from `before` on, which lie in a folder whose path has `below` bytes
- * with its slash, keeps those of the highest rank. */
+/* Of a folder's files, from `before` on, keeps those of the highest rank. below: bytes
+ * of the folder's path with its slash. */
 static int keep_highest(struct resolver *r, size_t before, size_t below,
                         const char *folder, struct slu_err *err)
 {
@@ -253,7 +253,8 @@ static int add_list(struct resolver *r, const char *list, struct slu_err *err)
 
 /* ---- names ---- */
 
-/* Appends the absolute path with ".", ".." and empty parts taken out, as text only. */
+/* Appends the absolute path without ".", ".." and empty parts. Works on the text only.
+ */
 static int absolute(struct resolver *r, size_t path, const char *cwd, size_t *at,
                     struct slu_err *err)
 {
@@ -284,7 +285,7 @@ static int absolute(struct resolver *r, size_t path, const char *cwd, size_t *at
     return SLU_OK;
 }
 
-/* Bytes of the folder ("/a/b/") that all files lie in. */
+/* Returns the length of the deepest folder ("/a/b/") that has all files. */
 static size_t common_folder(const struct resolver *r)
 {
     const char *first = NULL;
@@ -383,14 +384,15 @@ void slu_sources_release(struct slu_sources *s)
 
 /* ---- shares ---- */
 
-/* One more than the bytes, so that empty files have a place too. */
+/* Returns a file's weight; + 1, so that empty files have a place too. */
 static unsigned __int128 weight(const struct slu_source *src)
 {
     return (unsigned __int128)src->size_byte * (slu_bytes_promised(src->name) ? 4 : 1) +
            1;
 }
 
-/* How many of the source's bytes, which begin at `begin`, lie before place `at`. */
+/* Returns how many bytes of a source that begins at `begin` come before place `at`;
+ * UINT64_MAX: all. */
 static uint64_t bytes_before(const struct slu_source *src, unsigned __int128 begin,
                              unsigned __int128 at)
 {
@@ -431,8 +433,8 @@ int slu_sources_share(struct slu_sources *s, uint64_t part, uint64_t n_part,
             src->from = bytes_before(src, begin, lo);
             src->to = bytes_before(src, begin, hi);
         }
-        /* A file that is not cut belongs to the share with its middle: files of about
-         * one size, as many as shares, are then one each. */
+        /* A file that is not cut belongs to the share with its middle. So files of
+         * about equal size, as many as shares, are one per share. */
         unsigned __int128 mid = begin + weight(src) / 2;
         if (split ? src->from < src->to : mid >= lo && mid < hi) {
             s->first = any ? s->first : i;

@@ -18,22 +18,22 @@ enum algorithm { NONE, XXH3_64, XXH3_128, XXH_64, XXH_32 };
 struct hash {
     enum algorithm algorithm;
     char want[MAX_HEX + 1];
-    XXH3_state_t *xxh3; /* the one that it takes; the others are NULL */
+    XXH3_state_t *xxh3; /* the state of `algorithm`; the others are NULL */
     XXH64_state_t *xxh64;
     XXH32_state_t *xxh32;
 };
 
 struct slu_raw {
     int fd;
-    uint64_t n_byte, at_stored; /* of the file: its size, bytes read */
+    uint64_t n_byte, at_stored; /* size of the file; bytes read */
     _Atomic uint64_t *counter;
-    ZSTD_DCtx *zstd;     /* NULL: the raw bytes are the stored ones */
-    bool open_frame;     /* in the middle of a frame */
+    ZSTD_DCtx *zstd;     /* NULL: no compression */
+    bool open_frame;     /* inside a frame */
     uint8_t *in;         /* BLOCK stored bytes */
-    size_t in_at, in_n;  /* what of them zstd has not had */
-    uint8_t *raw;        /* BLOCK raw bytes; `in` where there is no zstd */
-    size_t at, n;        /* what of them has been taken, and all of them */
-    uint64_t begin;      /* raw bytes before these */
+    size_t in_at, in_n;  /* the part that zstd has not had: [in_at, in_n) */
+    uint8_t *raw;        /* BLOCK raw bytes; `in` without zstd */
+    size_t at, n;        /* bytes taken of raw; bytes in raw */
+    uint64_t begin;      /* raw bytes before raw[0] */
     struct hash hash[2]; /* raw, stored */
 };
 
@@ -172,7 +172,7 @@ uint64_t slu_raw_tell(const struct slu_raw *r)
     return r->begin + r->at;
 }
 
-/* More stored bytes into r->in, which is used up; *got 0 at the end. */
+/* Reads more stored bytes into r->in, which is used up; *got 0 at the end. */
 static int read_stored(struct slu_raw *r, size_t *got, struct slu_err *err)
 {
     int rc = slu_read_full(r->fd, r->in, BLOCK, got, err);
@@ -216,7 +216,7 @@ static int decompress(struct slu_raw *r, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The next raw bytes, none at the end; those before have been taken. */
+/* Reads the next raw bytes, none at the end; all before were taken. */
 static int refill(struct slu_raw *r, struct slu_err *err)
 {
     r->begin += r->n;
@@ -227,7 +227,8 @@ static int refill(struct slu_raw *r, struct slu_err *err)
     return rc;
 }
 
-/* Up to n bytes that are there: *p points to them; none is an error. */
+/* Points *p to the next bytes, at least one and at most n, and takes them.
+ * SLU_E_TRUNCATED at the end of the file. */
 static int look(struct slu_raw *r, uint64_t n, const uint8_t **p, size_t *got,
                 struct slu_err *err)
 {

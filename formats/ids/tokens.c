@@ -1,4 +1,4 @@
-/* The registry of formats of ids, and which of them the inputs are. */
+/* The registry of formats of ids, and the choice of the inputs' format. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,12 +7,12 @@
 
 #include "tokens_private.h"
 
-/* In the order in which they are asked: those that have a mark of their own first. */
+/* In the order of probing: formats with a mark of their own first. */
 static const struct slu_tokens_format *const formats[] = {
     &slu_tokens_megatron, /* named by their own suffixes */
-    &slu_tokens_ds,       /* the same */
+    &slu_tokens_ds,       /* named by their own suffix */
     &slu_tokens_mds,      /* a folder */
-    &slu_tokens_npy,      /* last: with --token-bytes it takes anything */
+    &slu_tokens_npy,      /* last: with --token-bytes it accepts any file */
 };
 enum { N_FORMAT = sizeof formats / sizeof *formats };
 
@@ -50,13 +50,13 @@ void slu_tokens_look_at(struct slu_tokens_look *at, const char *path)
 bool slu_tokens_beside(const char *path, unsigned i, char *out, size_t cap)
 {
     static const struct {
-        const char *of, *is; /* in place of the suffix `of`, `is` */
+        const char *of, *is; /* `is` replaces the suffix `of` */
     } beside[] = {{".idx", ".bin"},   {".bin", ".idx"},     {"", ".idx"},
                   {"", ".bin"},       {".ds", ".ds.index"}, {".ds", ".ds.metadata"},
                   {".npy", ".csv.gz"}};
     for (size_t k = 0; k < sizeof beside / sizeof *beside; k++) {
         size_t n = strlen(path), m = strlen(beside[k].of);
-        /* What is no file may be what two names begin with. */
+        /* A path that is no file may be the common prefix of two names. */
         bool of = m ? slu_tokens_suffix(path, beside[k].of) : access(path, F_OK) != 0;
         if (!of || i--)
             continue;
@@ -73,7 +73,7 @@ static bool is_stream(const struct slu_tokens_look *at)
     return at->n >= sizeof first && !memcmp(at->head, first, sizeof first);
 }
 
-/* By contents and name; NULL: a stream, or nothing that is known. */
+/* Returns the format by contents and name; NULL: a stream, or unknown. */
 static const struct slu_tokens_format *probe(const struct slu_tokens_cfg *cfg,
                                              const struct slu_tokens_look *at)
 {
@@ -103,7 +103,7 @@ int slu_tokens_each_file(const struct slu_tokens_cfg *cfg, const char *folder,
     return f ? f->each_file(cfg, folder, each, arg, err) : SLU_OK;
 }
 
-/* What the user calls it; *f NULL: a stream. */
+/* Finds the format that the user named; *f NULL: a stream. */
 static int format_said(int format, const struct slu_tokens_format **f,
                        struct slu_err *err)
 {
@@ -137,7 +137,7 @@ static int check_folder(const struct slu_tokens_cfg *cfg,
     return SLU_OK;
 }
 
-/* Options that say how to read ids, of a stream. */
+/* SLU_E_USAGE if options for files of ids were given for a stream. */
 static int refuse_options(const struct slu_tokens_cfg *cfg,
                           const struct slu_tokens_look *at, struct slu_err *err)
 {
@@ -153,7 +153,7 @@ static int refuse_options(const struct slu_tokens_cfg *cfg,
                         : " by its name (--token-bytes N or --input-format says so)");
 }
 
-/* Options that only formats of columns know. */
+/* SLU_E_USAGE if options for columns were given for another format. */
 static int refuse_column(const struct slu_tokens_cfg *cfg,
                          const struct slu_tokens_format *f, struct slu_err *err)
 {
@@ -164,7 +164,7 @@ static int refuse_column(const struct slu_tokens_cfg *cfg,
                     slu_tokens_name(cfg->n_path ? cfg->path[0] : "-"));
 }
 
-/* *f: the one format of all inputs, NULL: they are streams. */
+/* Finds the one format of all inputs; *f NULL: streams. */
 static int format_of_all(const struct slu_tokens_cfg *cfg,
                          const struct slu_tokens_format **f, struct slu_err *err)
 {
@@ -204,7 +204,7 @@ int slu_tokens_are(const struct slu_tokens_cfg *cfg, const char **format, bool *
     return rc;
 }
 
-/* cfg with standard input named. */
+/* Returns cfg, with standard input as the path if there is none. */
 static struct slu_tokens_cfg with_paths(const struct slu_tokens_cfg *cfg)
 {
     struct slu_tokens_cfg c = *cfg;

@@ -11,7 +11,7 @@
 
 #include "lib/base/io.h"
 
-/* What is kept of an input when its table is closed. */
+/* Facts of an input that stay after its table is closed. */
 struct input {
     char *ids; /* the file; owned */
     enum slu_id_type type;
@@ -21,24 +21,24 @@ struct input {
 struct docs {
     struct slu_tokens_cfg cfg;
     const struct slu_docs_format *format;
-    struct input *input; /* cfg.n_path */
+    struct input *input; /* cfg.n_path elements */
     uint64_t vocab_size;
     unsigned want_bytes; /* of the reader's ids */
 
     size_t at_path;
     struct slu_docs_file file;
     bool open;
-    uint64_t at_tok, at_doc; /* the next document of the file */
-    uint64_t end;            /* its end, if it is known already */
+    uint64_t at_tok, at_doc; /* first id and number of the file's next document */
+    uint64_t end;            /* the document's end, if have_end */
     bool have_end;
 
-    struct slu_count given; /* what fetch has put into batches */
-    uint64_t empty;         /* documents of no ids */
+    struct slu_count given; /* documents that fetch put into batches */
+    uint64_t empty;         /* documents without ids */
     _Atomic uint64_t n_byte;
-    _Atomic uint64_t no_eos; /* documents that end with another id */
+    _Atomic uint64_t no_eos; /* documents whose last id is not EOS */
 };
 
-/* ---- what the options and the files say together ---- */
+/* ---- options and files together ---- */
 
 static int check_eos(const struct slu_tokens_cfg *cfg, uint64_t vocab_size,
                      struct slu_err *err)
@@ -79,7 +79,8 @@ static int by_ids(const void *a, const void *b)
     return strcmp(((const struct named *)a)->ids, ((const struct named *)b)->ids);
 }
 
-/* "corpus.*" names a file of ids and its index: one input, not two. */
+/* SLU_E_USAGE if paths name an input twice, as "corpus.*" does: by its ids and by its
+ * index. */
 static int check_twice(const struct slu_tokens_cfg *cfg, const struct input *in,
                        struct slu_err *err)
 {
@@ -100,7 +101,7 @@ static int check_twice(const struct slu_tokens_cfg *cfg, const struct input *in,
     return rc;
 }
 
-/* Opens every input once: what is wrong with any of them is said before any work. */
+/* Opens every input once, so that errors in any of them appear before any work. */
 static int look_at_all(struct docs *x, struct slu_err *err)
 {
     for (size_t i = 0; i < x->cfg.n_path; i++) {
@@ -166,8 +167,8 @@ static int open_next(struct docs *x, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Where the next document of all inputs ends: x->end. SLU_EOF behind the last one.
- * *other: it is the first of another input. */
+/* Finds the end of the next document of all inputs: x->end. SLU_EOF after the last.
+ * *other: the document is the first of another input. */
 static int next_end(struct docs *x, bool *other, struct slu_err *err)
 {
     *other = false;
@@ -193,7 +194,7 @@ static int next_end(struct docs *x, bool *other, struct slu_err *err)
     }
 }
 
-/* The document that ends at x->end has been taken. */
+/* Moves on after the document that ends at x->end was taken. */
 static void took(struct docs *x)
 {
     x->at_tok = x->end;
@@ -257,8 +258,8 @@ static int fetch(void *input, struct slu_batch *b, struct slu_err *err)
 
 /* ---- ids ---- */
 
-/* The file is opened for each batch: there is no limit to how many are read in one run,
- * and a MiB of ids costs far more than an open. */
+/* Reads n ids from id `first` on. Opens the file for each batch, so that the number of
+ * files is unlimited; a MiB of ids costs far more than an open. */
 static int read_ids(const struct input *in, void *buf, uint64_t first, uint64_t n,
                     struct slu_err *err)
 {

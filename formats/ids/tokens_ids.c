@@ -1,4 +1,4 @@
-/* Ids of all widths to those of a stream, and columns of a table. */
+/* Converts ids of all widths to those of a stream, and reads columns of a table. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { BLOCK_BYTES = 1 << 16 /* a multiple of every element's size */ };
 
 static const struct {
     unsigned bytes;
-    uint64_t below; /* no id of this type is as large */
+    uint64_t below; /* exclusive upper bound of ids */
 } types[] = {
     [SLU_ID_U8] = {1, 1u << 8},
     [SLU_ID_I8] = {1, 1u << 7},
@@ -21,7 +21,7 @@ static const struct {
     [SLU_ID_I16] = {2, 1u << 15},
     [SLU_ID_U32] = {4, UINT64_C(1) << 32},
     [SLU_ID_I32] = {4, UINT64_C(1) << 31},
-    [SLU_ID_I64] = {8, UINT64_C(1) << 32}, /* of ids; the type has more */
+    [SLU_ID_I64] = {8, UINT64_C(1) << 32}, /* limit of ids, not of the type */
 };
 
 unsigned slu_id_bytes(enum slu_id_type type)
@@ -42,7 +42,7 @@ static uint64_t load(const uint8_t *p, unsigned bytes)
                         : slu_le64(p);
 }
 
-/* The largest of n unsigned integers at p, which has the alignment of bytes. */
+/* Returns the largest of n unsigned integers at p, which may be unaligned. */
 #define LARGEST(NAME, T)                                                               \
     static uint64_t NAME(const uint8_t *p, uint64_t n)                                 \
     {                                                                                  \
@@ -67,7 +67,7 @@ uint64_t slu_ids_largest(const void *p, uint64_t n, unsigned width)
                         : largest_64(p, n);
 }
 
-/* In place: forwards where they shrink, backwards where they grow. */
+/* Converts in place: forwards if ids shrink, backwards if they grow. */
 #define CONVERT(NAME, FROM, TO)                                                        \
     static void NAME(uint8_t *p, uint64_t n)                                           \
     {                                                                                  \
@@ -131,7 +131,7 @@ int slu_ids_take(void *buf, size_t n, enum slu_id_type type, unsigned want_bytes
 {
     unsigned bytes = types[type].bytes;
     uint64_t below = types[type].below < vocab_size ? types[type].below : vocab_size;
-    bool every = bytes < 8 && below >> (8 * bytes); /* no id is too large */
+    bool every = bytes < 8 && below >> (8 * bytes); /* all values are valid */
     if (n && !every && slu_ids_largest(buf, n, bytes) >= below)
         return bad_id(buf, n, type, below, path, first, err);
     slu_ids_convert(buf, n, bytes, want_bytes);

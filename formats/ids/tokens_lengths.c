@@ -1,5 +1,5 @@
-/* The histogram of documents' lengths in files of ids, by scanning alone: blocks go
- * through the threads in any order and are joined in the files' order. */
+/* The histogram of documents' lengths in files of ids, by scanning alone: threads scan
+ * blocks in any order, and the results are joined in the files' order. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "tokens_private.h"
 
 enum {
-    N_BIN = 1 << 17,     /* longer documents go to a list: 8 a block at most */
-    BLOCK_TOK = 1 << 18, /* half a MiB or one: still in the core's cache when read */
+    N_BIN = 1 << 17,     /* longer documents go to a list: FAR per block at most */
+    BLOCK_TOK = 1 << 18, /* half a MiB or one: stays in the core's cache */
     FAR = BLOCK_TOK / N_BIN + 1,
 };
 
@@ -19,7 +19,7 @@ struct block {
     size_t file;
     uint64_t at_tok;
     size_t n;
-    bool last; /* of its file */
+    bool last; /* the last block of its file */
     struct slu_buf raw;
     struct slu_eos_block eos;
     uint64_t far[FAR];
@@ -29,15 +29,15 @@ struct scan {
     const struct slu_tokens_cfg *cfg;
     const struct slu_tokens_lengths_cfg *how;
     const struct slu_eos_kernel *kernel;
-    uint64_t vocab_size; /* ids are compared with it; 0: they are not */
-    /* produce's */
-    struct slu_npy_file *file; /* of each path; closed once its blocks are joined */
+    uint64_t vocab_size; /* limit of ids; 0: not checked */
+    /* Of produce: */
+    struct slu_npy_file *file; /* by path; closed once its blocks are joined */
     size_t at_path;
     bool open;
-    /* the threads' */
-    uint64_t *count; /* N_BIN each, and one more for emit */
-    /* emit's */
-    uint64_t open_tok, n_eos; /* of the file at hand */
+    /* Of the threads: */
+    uint64_t *count; /* tables of N_BIN: one for emit, then one per thread */
+    /* Of emit: */
+    uint64_t open_tok, n_eos; /* of the current file */
     uint64_t *longer;         /* lengths from N_BIN on */
     size_t n_longer, cap_longer;
     uint64_t documents, tokens, n_byte;
@@ -58,7 +58,7 @@ static int add_length(struct scan *s, uint64_t len, struct slu_err *err)
     return rc;
 }
 
-/* A block of n ids in its turn; far: its eos.n_far lengths. */
+/* Joins a block of n ids, in the files' order. far: its eos->n_far long lengths. */
 static int join(struct scan *s, size_t file, size_t n, bool last,
                 const struct slu_eos_block *eos, const uint64_t *far,
                 struct slu_err *err)
@@ -87,8 +87,9 @@ static int join(struct scan *s, size_t file, size_t n, bool last,
     return rc;
 }
 
-/* The next block of at most `most` ids; *last: the file's last one. A pipe is read into
- * buf, which has room for them; of regular files the ids are left to others. */
+/* Chooses the next block of at most `most` ids; *last: the file's last block. Reads a
+ * pipe into buf, which has room for the block; leaves the ids of regular files to load.
+ */
 static int next_block(struct scan *s, size_t most, void *buf, size_t *file,
                       uint64_t *at_tok, size_t *n, bool *last, struct slu_err *err)
 {
@@ -181,10 +182,10 @@ static int on_cpu(struct scan *s, unsigned n_threads, struct slu_err *err)
 
 /* ---- a device ---- */
 
-/* Two of them: while one is copied and scanned, the other is read. */
+/* One of two: while one is copied and scanned, the other is read. */
 struct slot {
     void *host;                /* page-locked: the ids */
-    struct slu_eos_block *eos; /* page-locked: what came of them */
+    struct slu_eos_block *eos; /* page-locked: their result */
     void *tok, *far, *eos_dev, *work, *stream;
     bool busy;
     size_t file, n;
@@ -192,7 +193,7 @@ struct slot {
 };
 
 struct bus {
-    size_t most; /* ids a slot holds */
+    size_t most; /* ids per slot */
     size_t work_byte;
     uint64_t *count; /* on the device, N_BIN */
     uint64_t *far;   /* a block's, on the host */
@@ -201,7 +202,7 @@ struct bus {
 
 static int open_bus(struct bus *b, uint64_t memory)
 {
-    /* Four bytes an id, two slots, half of the memory. */
+    /* Two slots, four bytes per id, half of the memory. */
     const size_t least = 1 << 16, most = 1 << 25;
     b->most = memory / 16 < least ? least : memory / 16 > most ? most : memory / 16;
     b->work_byte = slu_eos_lengths_cuda_work(b->most);
@@ -226,7 +227,7 @@ static int open_bus(struct bus *b, uint64_t memory)
     }
     if (!code)
         code = slu_device_zero(b->count, N_BIN * sizeof *b->count, NULL);
-    if (!code) /* the slots' streams do not wait for this one */
+    if (!code) /* the slots' streams do not wait for the default stream */
         code = slu_device_sync(NULL);
     return code;
 }
@@ -235,7 +236,7 @@ static void close_bus(struct bus *b)
 {
     for (unsigned i = 0; i < 2; i++) {
         struct slot *s = &b->slot[i];
-        /* Nothing may be under way to or from memory that goes; a fault was told. */
+        /* No copy may be under way when memory is freed; errors were reported. */
         if (s->stream)
             (void)slu_device_sync(s->stream);
         slu_device_stream_free(s->stream);
@@ -250,7 +251,7 @@ static void close_bus(struct bus *b)
     free(b->far);
 }
 
-/* Scans what is in the slot. */
+/* Copies the slot's ids to the device and scans them. */
 static int start(struct scan *s, struct bus *b, struct slot *t)
 {
     unsigned w = s->file[t->file].tok_bytes;
@@ -265,7 +266,7 @@ static int start(struct scan *s, struct bus *b, struct slot *t)
     return code;
 }
 
-/* Waits for it; *code: the device's answer. */
+/* Waits for the slot, and joins its result. *code: the device's error, or 0. */
 static int end(struct scan *s, struct bus *b, struct slot *t, int *code,
                struct slu_err *err)
 {
@@ -281,8 +282,7 @@ static int end(struct scan *s, struct bus *b, struct slot *t, int *code,
     return *code ? SLU_OK : join(s, t->file, t->n, t->last, t->eos, b->far, err);
 }
 
-/* The whole input; *code: the device's answer, and nothing is known where it is not 0.
- */
+/* Scans the whole input. If *code, the device's error, is not 0, there is no result. */
 static int through(struct scan *s, struct bus *b, int *code, struct slu_err *err)
 {
     int rc = SLU_OK;
@@ -301,7 +301,7 @@ static int through(struct scan *s, struct bus *b, int *code, struct slu_err *err
         if (rc || *code)
             break;
     }
-    if (rc == SLU_EOF) /* slot i was the older one, and has ended */
+    if (rc == SLU_EOF) /* slot i was the older one and has ended */
         rc = end(s, b, &b->slot[i ^ 1], code, err);
     if (rc || *code)
         return rc;
@@ -325,7 +325,7 @@ static int on_device(struct scan *s, int ordinal, int *code, struct slu_err *err
     return rc;
 }
 
-/* As if nothing had been read. */
+/* Resets the scan to its start. */
 static void begin_again(struct scan *s, unsigned n_table)
 {
     for (size_t i = 0; i < s->cfg->n_path; i++)
@@ -336,8 +336,8 @@ static void begin_again(struct scan *s, unsigned n_table)
     s->open_tok = s->n_eos = s->documents = s->tokens = s->n_byte = 0;
 }
 
-/* Under auto a device is taken for what can be read twice alone: should it fail, the
- * CPU does everything again. */
+/* Scans on the device or on the CPU. Under auto a device is used only for inputs that
+ * can be read twice: if it fails, the CPU scans all again. */
 static int scan_all(struct scan *s, unsigned n_threads, uint64_t n_tok,
                     const char **level, struct slu_err *err)
 {
@@ -400,7 +400,7 @@ static int make_rows(struct scan *s, unsigned n_table, struct slu_tokens_lengths
     return SLU_OK;
 }
 
-/* So many threads as have room for their tables and blocks. */
+/* Returns the number of threads whose tables and blocks fit the memory. */
 static unsigned threads_for(const struct slu_tokens_lengths_cfg *how)
 {
     uint64_t each = N_BIN * sizeof(uint64_t) + BLOCK_TOK * sizeof(uint32_t);

@@ -28,8 +28,7 @@ struct arc {
     bool dry;          /* libarchive asked for more than the source has */
     struct slu_err io; /* an error of the bytes read */
     uint8_t before[1 << 17],
-        /* chunk: the last bytes given; before: the bytes before these */
-        chunk[1 << 17];
+        chunk[1 << 17]; /* chunk: the last bytes; before: earlier */
     size_t n_before, n_chunk;
     bool ended; /* the source ends with chunk */
 };

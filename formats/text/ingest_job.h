@@ -15,9 +15,8 @@
 struct slu_ingest_part {
     const struct slu_record_ref *ref; /* NULL: no such part */
     size_t from, n_tok;               /* first id and number of ids, in the job's ids */
-    uint64_t
-        /* offset in the text of the first byte that is not UTF-8; or UINT64_MAX */
-        bad_off;
+    /* offset in the text of the first byte that is not UTF-8; or UINT64_MAX */
+    uint64_t bad_off;
 };
 
 struct slu_ingest_job {

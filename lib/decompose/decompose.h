@@ -46,8 +46,7 @@ bool slu_run_next(const struct slu_batch *b, const struct slu_seq *q, uint64_t *
                   uint64_t *tok_off, struct slu_run *run);
 
 struct slu_decompose {
-    uint64_t
-        bucket[SLU_MAX_BUCKETS]; /* nominal lengths in tokens, ascending, distinct */
+    uint64_t bucket[SLU_MAX_BUCKETS]; /* nominal, in tokens, strictly ascending */
     unsigned n_bucket;
     bool random; /* draw if n >= 2 * largest; false: greedy */
     bool label_tokens;
@@ -56,8 +55,8 @@ struct slu_decompose {
     uint64_t max_len_tok; /* longer runs are dropped as "too-long"; 0: none */
     uint64_t seed;
     size_t max_rows; /* pieces of a batch; beyond: SLU_E_LIMIT; 0: unlimited */
-    uint64_t
-        weight[SLU_MAX_BUCKETS]; /* set by init: P(bucket i) = weight[i] / weight_sum */
+    /* set by init: P(bucket i) = weight[i] / weight_sum */
+    uint64_t weight[SLU_MAX_BUCKETS];
     uint64_t weight_sum;
 };
 

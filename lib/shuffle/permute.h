@@ -55,12 +55,10 @@ struct slu_permute_cfg {
     const char *tmpdir;   /* borrowed for slu_permute_new */
     unsigned n_threads;
     uint64_t seed;
-    double sample; /* in [0, 1]: keep this fraction of the sequences; 1: all */
-    uint64_t
-        /* stop before the sequence that would exceed it; UINT64_MAX: never */
-        max_tokens;
-    bool buckets_only; /* take only sequences with a bucket's length */
-    bool by_bucket;    /* shortest bucket first; requires buckets_only */
+    double sample;       /* in [0, 1]: keep this fraction of the sequences; 1: all */
+    uint64_t max_tokens; /* stop before exceeding it; UINT64_MAX: never */
+    bool buckets_only;   /* take only sequences with a bucket's length */
+    bool by_bucket;      /* shortest bucket first; requires buckets_only */
     enum slu_order order;
     unsigned n_band; /* SLU_ORDER_BANDS: at most SLU_MAX_BANDS */
 

@@ -79,8 +79,7 @@ static int by_ids(const void *a, const void *b)
     return strcmp(((const struct named *)a)->ids, ((const struct named *)b)->ids);
 }
 
-/* SLU_E_USAGE if paths name an input twice, as "corpus.*" does: by its ids and by its
- * index. */
+/* SLU_E_USAGE if paths name an input twice, by ids and index, as "corpus.*" does. */
 static int check_twice(const struct slu_tokens_cfg *cfg, const struct input *in,
                        struct slu_err *err)
 {

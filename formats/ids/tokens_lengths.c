@@ -88,8 +88,7 @@ static int join(struct scan *s, size_t file, size_t n, bool last,
 }
 
 /* Chooses the next block of at most `most` ids; *last: the file's last block. Reads a
- * pipe into buf, which has room for the block; leaves the ids of regular files to load.
- */
+ * pipe into buf, which has room for the block; `load` reads regular files. */
 static int next_block(struct scan *s, size_t most, void *buf, size_t *file,
                       uint64_t *at_tok, size_t *n, bool *last, struct slu_err *err)
 {

@@ -58,8 +58,7 @@ SLU_MUST_USE int slu_tokens_all_seen(const struct slu_count *given,
 
 /* Returns the largest of n unsigned integers of `width` bytes (1, 2, 4, 8) at p. */
 uint64_t slu_ids_largest(const void *p, uint64_t n, unsigned width);
-/* Converts n integers to another width (2 or 4) in place; values and memory must fit.
- */
+/* Converts n integers in place to width `to` (2 or 4); values and memory must fit. */
 void slu_ids_convert(void *p, uint64_t n, unsigned from, unsigned to);
 
 /* Returns the path's name for messages. */

@@ -54,8 +54,7 @@ static bool ends_in(const char *name, const char *const *suffix, size_t *len)
     return false;
 }
 
-/* Returns the codec that the name promises, or NULL. *len: length of the suffix to
- * remove. */
+/* Returns the codec that the name promises, or NULL. *len: of the removable suffix. */
 static const struct slu_codec *promised(const char *name, size_t *len)
 {
     for (size_t i = 0; i < N_CODEC; i++) {

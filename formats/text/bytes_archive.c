@@ -92,8 +92,7 @@ out:
     return rc;
 }
 
-/* Checks that the file ends: the filters stop silently at data that is not another
- * stream. */
+/* Checks that the file ends: filters stop silently at data that is not a stream. */
 static int check_end(struct filter *f, struct slu_err *err)
 {
     uint64_t at = (uint64_t)archive_filter_bytes(f->a, -1);

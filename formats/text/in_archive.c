@@ -135,8 +135,7 @@ static int zip_open(struct slu_input_source *src, struct slu_err *err)
     return arc_open(src, false, err);
 }
 
-/* Finds the end-of-central-directory record of a zip archive: its comment must reach to
- * the end of p. */
+/* Finds a zip's end-of-central-directory record, whose comment must end with p. */
 static bool zip_end(const uint8_t *p, size_t n)
 {
     for (size_t i = n; i >= ZIP_END; i--) {

@@ -88,8 +88,7 @@ static int begin(struct slu_input_source *src, struct jsonl *j, struct slu_err *
     return rc;
 }
 
-/* Reads until b holds at least one whole record, and saves the start of the next one.
- */
+/* Reads until b holds a whole record or more, and saves the start of the next one. */
 static int fill(struct slu_input_source *src, struct jsonl *j, struct slu_block *b,
                 struct slu_err *err)
 {

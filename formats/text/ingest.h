@@ -32,8 +32,8 @@ struct slu_ingest_cfg {
     /* of both choices, which depend only on the text: equal texts share their fate, in
      * any file, order or part */
     uint64_t seed;
-    /* the run ends before the first document of `out` that would exceed it; UINT64_MAX:
-     * unlimited */
+    /* the run ends before the document of `out` that would exceed it; UINT64_MAX: none
+     */
     uint64_t max_tok;
     /* continue after records that are not accepted, and after sources that end early or
      * are damaged (formats/text/input.h) */
@@ -75,8 +75,7 @@ struct slu_ingest_stat {
  * lib/base/json.h; the writer adds `out`. A document that is not in the sample is not
  * encoded, so it counts no tokens. After the place where max_tok ends the run, nothing
  * is counted and errors are ignored. Errors: those of the modules below; SLU_E_FORMAT
- * names file and line of a bad record. Caller releases stat->domains, also after an
- * error. */
+ * names file and line of a bad record. Caller always releases stat->domains. */
 SLU_MUST_USE int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
                             struct slu_ingest_stat *stat, struct slu_err *err);
 

@@ -66,8 +66,7 @@ struct slu_ingest_run {
     struct slu_long_text *text; /* the text whose parts are being emitted */
 
     /* Memory of records larger than a block: taken by produce, given back by emit.
-     * produce may wait for it, because emit of earlier jobs does not depend on produce.
-     */
+     * produce may wait for it: emit of earlier jobs does not depend on produce. */
     pthread_mutex_t lock;
     uint64_t grown_byte, max_grown_byte, kept_byte;
     bool failed; /* a job has failed: no more memory will be given back */

@@ -8,8 +8,7 @@
 
 #include "formats/text/ingest.h"
 
-/* The fate of a record. A value from FATE_REJECTED on is FATE_REJECTED plus a
- * slu_reject. */
+/* The fate of a record. Values from FATE_REJECTED on: plus a slu_reject. */
 enum slu_fate {
     FATE_PART, /* of a text in parts: counted with its last part */
     FATE_KEPT,
@@ -43,8 +42,7 @@ SLU_MUST_USE int slu_ingest_book(struct slu_ingest_books *b, unsigned fate,
                                  uint32_t domain, uint64_t n_tok, uint64_t text_byte,
                                  struct slu_err *err);
 /* Counts a block's records, in order; their documents are in the two batches. Stops
- * where max_tok ends the run: *n_done is the number counted, and the batches lose the
- * rest. */
+ * where max_tok ends the run: *n_done were counted, and the batches lose the rest. */
 SLU_MUST_USE int slu_ingest_book_rows(struct slu_ingest_books *b,
                                       const struct slu_fate_row *row, size_t n,
                                       struct slu_batch *kept, struct slu_batch *held,

@@ -111,8 +111,7 @@ struct slu_input_cfg {
      * fetch. May be NULL. */
     int (*claim)(void *ctx, struct slu_block *b, uint64_t n, struct slu_err *err);
     /* Returns a place in p[0, n), at or after `from`, where a text larger than a block
-     * can be cut, though more text may follow; 0: no such place. NULL: texts come
-     * whole. */
+     * can be cut; 0: nowhere. More text may follow. NULL: texts come whole. */
     size_t (*cut)(void *ctx, const uint8_t *p, size_t n, size_t from);
     /* begin and end are called before and after a source is read. May be NULL. */
     int (*begin)(void *ctx, uint64_t ordinal, struct slu_err *err);
@@ -138,8 +137,7 @@ void slu_input_free(struct slu_input *in);
 /* Fills b->rec. Lines of white space only are no records. Any thread. */
 SLU_MUST_USE int slu_block_split(struct slu_block *b, struct slu_err *err);
 
-/* Returns the format named "jsonl", "text", "tar", "zip" or "parquet"; NULL if unknown.
- */
+/* Returns the format "jsonl", "text", "tar", "zip" or "parquet"; NULL if unknown. */
 const struct slu_input_format *slu_input_format_named(const char *name);
 /* Returns a rank for struct slu_sources_cfg: 2 for names of data sets (jsonl, ndjson,
  * parquet, pq, txt, text, tar, zip, compressed or not), 1 for json, which settings have

@@ -20,8 +20,7 @@ struct slu_input_source {
     size_t begin;
     uint64_t part_off; /* offset in that record of its first byte in b->raw */
     bool empty;        /* slu_input_empty was called */
-    /* For formats that read the file themselves: bytes taken, decompressed and as
-     * stored. */
+    /* For formats that read the file themselves: bytes taken, raw and as stored. */
     uint64_t own_byte, own_stored_byte;
     uint64_t other_byte; /* bytes read from `from` on that belong to other shares */
 };

@@ -31,8 +31,7 @@ SLU_MUST_USE int slu_long_doc_new(struct slu_long_doc **d,
                                   const struct slu_long_doc_cfg *cfg,
                                   struct slu_err *err);
 /* Begins a document for w, which is borrowed until the document's end. With hold w may
- * be NULL, and slu_long_doc_choose sets it before the end. seg: source, document and
- * domain. */
+ * be NULL, and slu_long_doc_choose sets it later. seg: source, document and domain. */
 SLU_MUST_USE int slu_long_doc_begin(struct slu_long_doc *d, struct slu_writer *w,
                                     const struct slu_seg *seg, struct slu_err *err);
 /* Add the document's next ids, in the stream's width, and next bytes of text. */

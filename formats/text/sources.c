@@ -253,8 +253,7 @@ static int add_list(struct resolver *r, const char *list, struct slu_err *err)
 
 /* ---- names ---- */
 
-/* Appends the absolute path without ".", ".." and empty parts. Works on the text only.
- */
+/* Appends the absolute path without ".", ".." and empty parts, as text only. */
 static int absolute(struct resolver *r, size_t path, const char *cwd, size_t *at,
                     struct slu_err *err)
 {

@@ -30,8 +30,7 @@ struct slu_source {
     const char *name;   /* to record */
     uint64_t size_byte; /* as stored; 0 if not a regular file */
     bool regular;
-    /* The share: records that begin in stored bytes [from, to). 0 and UINT64_MAX: all
-     * records. */
+    /* The share: records that begin in stored bytes [from, to). 0, UINT64_MAX: all. */
     uint64_t from, to;
 };
 
@@ -58,8 +57,7 @@ struct slu_sources_cfg {
      * none of `exclude` (NULL: none). Globs are separated by commas. A glob with a
      * slash is matched with the path below the folder, others with the file's name. */
     const char *include, *exclude;
-    /* Returns a file's rank, from 0; not called if `include` is set. NULL: all ranks
-     * are equal. */
+    /* Returns a file's rank, from 0; unused if `include` is set. NULL: all are 0. */
     unsigned (*rank)(const char *name);
 };
 

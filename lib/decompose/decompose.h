@@ -40,8 +40,7 @@ struct slu_run {
 };
 
 /* Gives the next run of sequence q; false at the end. *i: the next segment (start with
- * 0); *tok_off: its place (start with q->tok_off). A run of padding has source
- * SLU_PADDING. */
+ * 0); *tok_off: its place (start with q->tok_off). Padding has source SLU_PADDING. */
 bool slu_run_next(const struct slu_batch *b, const struct slu_seq *q, uint64_t *i,
                   uint64_t *tok_off, struct slu_run *run);
 
@@ -86,14 +85,13 @@ void slu_decompose_stat_add(struct slu_decompose_stat *a,
 uint64_t slu_decompose_tokens(const struct slu_decompose *d,
                               const struct slu_decompose_stat *s, unsigned i);
 /* Return the paper's appendix F figures of the bucket pieces: mean length sum(l)/N and
- * mean context sum(l(l-1))/(2 sum(l)), with l the bucket's nominal length; 0 without
+ * mean context sum(l(l-1))/(2 sum(l)), with l the bucket's nominal length. 0: no
  * pieces. */
 double slu_decompose_mean_length(const struct slu_decompose *d,
                                  const struct slu_decompose_stat *s);
 double slu_decompose_mean_context(const struct slu_decompose *d,
                                   const struct slu_decompose_stat *s);
-/* Adds created and dropped sequences to the ledger; the reader and the writer add the
- * rest. */
+/* Adds created and dropped sequences to the ledger; reader and writer add the rest. */
 void slu_decompose_book(const struct slu_decompose_stat *s, struct slu_ledger *l);
 
 /* Arrays for a batch's new rows; swapped with the batch's. */

@@ -11,8 +11,7 @@ typedef unsigned __int128 u128; /* products of tokens and weights */
 
 /* ---- the request ---- */
 
-/* Parses a number as digits * 10^-decimals. Returns its end, or NULL if there is no
- * number. */
+/* Parses a number as digits * 10^-decimals. Returns its end; NULL: no number. */
 static const char *number(const char *p, uint64_t *digits, unsigned *decimals)
 {
     bool point = false, any = false;

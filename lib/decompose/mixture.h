@@ -61,8 +61,8 @@ SLU_MUST_USE int slu_mixture_quota(const struct slu_mixture *m,
                                    struct slu_mixture_quota *q, struct slu_err *err);
 
 /* Appends a table for people: the sequences that each mixture (natural, equal, and m if
- * different) keeps of n_seq[i] sequences in each bucket of d, with mean length and mean
- * context. */
+ * different) keeps of n_seq[i] sequences in each bucket of d, with their mean length
+ * and context. */
 SLU_MUST_USE int slu_mixture_table(const struct slu_mixture *m,
                                    const struct slu_decompose *d, const uint64_t *n_seq,
                                    struct slu_buf *text, struct slu_err *err);

@@ -104,8 +104,7 @@ int slu_mixing_add(struct slu_mixing *x, const struct slu_batch *b, struct slu_e
 
 /* ---- the selection ---- */
 
-/* Counts, for each bucket, the hashes with the known digits, by their digit at `shift`.
- */
+/* Counts each bucket's hashes with the known digits, by their digit at `shift`. */
 static int count_digit(struct slu_mixing *x, unsigned shift, unsigned bits,
                        struct slu_err *err)
 {

@@ -95,8 +95,7 @@ static int weigh(struct slu_balance *b, struct waiting *w, struct slu_err *err)
 }
 
 /* Computes the sequences of bucket i per rank and step, *per_rank, and per window, *n.
- * SLU_E_USAGE if a step has none for a rank, or a window too many, or costs are too
- * large. */
+ * SLU_E_USAGE if a step has none for a rank, or a window's numbers are too large. */
 static int size_window(const struct slu_balance *b, unsigned i, uint64_t *per_rank,
                        uint64_t *n, struct slu_err *err)
 {
@@ -181,8 +180,7 @@ static uint64_t cost_of(const struct slu_balance *b, const struct slu_batch *in,
     return sum;
 }
 
-/* Deals and writes the full steps of the waiting sequences; those after the last full
- * step stay. */
+/* Deals and writes the full steps of the waiting sequences; the remainder stays. */
 static int write_steps(struct slu_balance *b, unsigned i, struct slu_writer *out,
                        struct slu_err *err)
 {

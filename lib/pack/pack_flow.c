@@ -283,8 +283,7 @@ static int read_plan(struct slu_packing *p, struct slu_flow *f, struct slu_err *
     return rc ? rc : slu_flow_end(f, PLAN, 0, t, err);
 }
 
-/* Makes a packing with the plan's slots and sites, without items in memory, and opens
- * the output. */
+/* Makes a packing with the plan's slots and sites, and opens the output. */
 static int load_plan(struct slu_pack_flow *q, struct slu_flow *f, struct slu_err *err)
 {
     q->cfg.plan_only = true;

@@ -31,8 +31,7 @@ static uint64_t first_free(const struct slu_pack_group *g)
     return g->first_bin + g->taken;
 }
 
-/* Merges leftist heaps (Crane 1972): the right spine of n groups has at most log2(n +
- * 1) links. */
+/* Merges leftist heaps (Crane 1972): right spines have at most log2(n + 1) links. */
 static uint32_t merge(struct slu_pack_group *g, uint32_t a, uint32_t b)
 {
     if (a == NONE)

@@ -52,8 +52,7 @@ struct solver {
     size_t *end; /* by bin length: end of its parts in tried */
 };
 
-/* Returns the highest row of 1 … i with items left, or 0; rows are counted from 1 here.
- */
+/* Returns the highest row of 1 … i with items left, or 0; rows count from 1 here. */
 static uint32_t find(struct solver *s, uint32_t i)
 {
     while (s->below[i] != i) {
@@ -63,8 +62,7 @@ static uint32_t find(struct solver *s, uint32_t i)
     return i;
 }
 
-/* Returns the highest row <= i (counted from 1) whose length is at most len_tok, or 0.
- */
+/* Returns the highest row <= i (counted from 1) with length <= len_tok, or 0. */
 static uint32_t within(const struct solver *s, uint32_t i, uint64_t len_tok)
 {
     uint32_t lo = 0;
@@ -89,8 +87,7 @@ static uint64_t tolerance(const struct slu_pack_cfg *cfg, uint64_t capacity)
     return slu_pack_tolerance(cfg->padding_threshold, capacity);
 }
 
-/* Appends to tried the parts of a bin of `capacity` that row i opens. *room: unfilled
- * ids. */
+/* Appends to tried the parts of a bin that row i opens. *room: unfilled ids. */
 static int try_bin(struct solver *s, uint32_t i, uint64_t capacity, uint64_t *room,
                    struct slu_err *err)
 {

@@ -97,8 +97,7 @@ static int pack_rest(const uint64_t *left, uint64_t capacity, uint64_t depth,
     return rc;
 }
 
-/* Makes a plan of these bins, in their order: each is opened, and added to, on its own.
- */
+/* Makes a plan of these bins, in their order; each is opened and filled separately. */
 static int plan_piles(struct slu_pack_plan *plan, const struct slu_length_count *hist,
                       size_t n_hist, const struct slu_pack_cfg *cfg,
                       const struct pile *pile, size_t n, struct slu_err *err)
@@ -128,8 +127,7 @@ static int plan_piles(struct slu_pack_plan *plan, const struct slu_length_count 
     return rc;
 }
 
-/* Makes the bins of least squares, rounded, that can be filled; left: items without a
- * bin. */
+/* Makes the bins of rounded least squares that have items; left: items without bin. */
 static int solve(uint64_t *left, uint64_t capacity, unsigned depth, struct pile **pile,
                  size_t *n, struct slu_err *err)
 {

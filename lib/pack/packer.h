@@ -69,23 +69,19 @@ struct slu_pack_cfg {
 
 struct slu_pack_plan;
 
-/* The properties of a method. To add a method, add its number above, its name, and a
- * row here. */
+/* The properties of a method. A new method needs a number above, a name, and a row. */
 struct slu_pack_kind {
-    /* As slu_pack_solve. NULL: the method cuts items at the end of a bin and has no
-     * plan. */
+    /* As slu_pack_solve. NULL: the method cuts items at bins' ends, without a plan. */
     int (*solve)(struct slu_pack_plan **plan, const struct slu_length_count *hist,
                  size_t n, const struct slu_pack_cfg *cfg, struct slu_err *err);
-    /* SLU_E_USAGE if bins of `capacity` ids are too long for the method; NULL: none
-     * are. */
+    /* SLU_E_USAGE if bins of `capacity` ids are too long; NULL: no limit. */
     int (*check)(uint64_t capacity, struct slu_err *err);
     bool several; /* has bins of several lengths: uses bin_tok and padding_threshold */
     bool cubic;   /* takes time in capacity^3, which check limits */
 };
 extern const struct slu_pack_kind slu_pack_kind[SLU_PACK_METHODS];
 
-/* Returns the ids that a bin of several lengths may lack: all that a plan uses of the
- * threshold. */
+/* Returns the ids that a bin may lack: all that a plan uses of the threshold. */
 uint64_t slu_pack_tolerance(double padding_threshold, uint64_t capacity);
 
 struct slu_pack_group {

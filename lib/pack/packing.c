@@ -346,8 +346,7 @@ static const char *name_of(const struct slu_packing *p, size_t i)
     return domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(p->cfg.names, domain);
 }
 
-/* Checks that the domains of the plan to apply are those of the items, in their order.
- */
+/* Checks that the plan to apply has the items' domains, in their order. */
 static int check_domains(const struct slu_packing *p, struct slu_err *err)
 {
     size_t n = p->cfg.apply ? slu_planfile_domains(p->cfg.apply) : p->n_slot;

@@ -88,8 +88,7 @@ SLU_MUST_USE int slu_packing_add(struct slu_packing *p, const struct slu_batch *
                                  const struct slu_run *run, size_t n_run, uint64_t held,
                                  uint64_t *pieces, struct slu_err *err);
 /* With cfg.related, call before each add. key: SLU_RELATED_KEYS for each of its runs;
- * borrowed until add returns. Related items must fit memory; otherwise add is
- * SLU_E_LIMIT. */
+ * borrowed until add returns. If the items do not fit memory, add is SLU_E_LIMIT. */
 void slu_packing_relate(struct slu_packing *p, const uint32_t *key);
 struct slu_packing_related {
     uint64_t items, chains; /* items in chains of several; number of such chains */
@@ -130,8 +129,7 @@ SLU_MUST_USE int slu_packing_fill(const struct slu_packing *p,
 /* Adds a filled window to the counts. */
 void slu_packing_settle(struct slu_packing *p, const struct slu_packing_window *w);
 
-/* Returns the plan's totals; items are counted before they are cut. Valid after plan.
- */
+/* Returns the plan's totals, with items counted before cutting. Valid after plan. */
 struct slu_pack_sum slu_packing_sum(const struct slu_packing *p);
 /* Returns the totals of concat-and-chunk for the same items, as a baseline. */
 struct slu_pack_sum slu_packing_baseline(const struct slu_packing *p);

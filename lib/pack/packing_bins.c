@@ -110,8 +110,7 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
     return m->cuda ? get(m, w, out, err) : SLU_OK;
 }
 
-/* Appends a bin's segment rows; out has room for these. end_run: end of the window's
- * runs. */
+/* Appends a bin's segment rows; out has room. end_run: end of the window's runs. */
 static int put_rows(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
                     uint64_t end_run, uint64_t room, struct slu_batch *out,
                     struct slu_err *err)

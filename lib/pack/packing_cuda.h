@@ -64,8 +64,7 @@ int slu_pack_cuda_open(struct slu_pack_cuda *c, int ordinal,
 int slu_pack_cuda_sort(struct slu_pack_cuda *c);
 /* Places all items, and copies a->run_item and a->run_dst back. */
 int slu_pack_cuda_place(struct slu_pack_cuda *c);
-/* Copies the next n_tok ids of the packed data to out; n_tok is at most what remains.
- */
+/* Copies the next n_tok ids of the packed data to out; as many must remain. */
 int slu_pack_cuda_get(struct slu_pack_cuda *c, void *out, size_t n_tok);
 void slu_pack_cuda_close(struct slu_pack_cuda *c);
 

@@ -118,8 +118,7 @@ static int pad_bin(const struct slu_packing *p, uint64_t n, struct slu_batch *ou
     return SLU_OK;
 }
 
-/* Ends the open bin, which begins at q and whose id strings begin at n_str: pads or
- * drops it. */
+/* Pads or drops the open bin, which begins at q, its id strings at n_str. */
 static int end_bin(const struct slu_packing *p, uint64_t capacity, struct slu_seq q,
                    size_t n_str, struct slu_packing_stat *stat, struct slu_batch *out,
                    struct slu_err *err)
@@ -151,8 +150,7 @@ static int end_bin(const struct slu_packing *p, uint64_t capacity, struct slu_se
     return SLU_OK;
 }
 
-/* SLU_E_LIMIT if the open bin, which begins at seg_off and n_str, is already too heavy.
- */
+/* SLU_E_LIMIT if the open bin, from seg_off and n_str on, is already too heavy. */
 static int check_bin(const struct slu_packing *p, const struct slu_batch *out,
                      uint64_t seg_off, size_t n_str, struct slu_err *err)
 {

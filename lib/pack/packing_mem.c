@@ -178,8 +178,7 @@ int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err)
 
 /* ---- the plan ---- */
 
-/* Orders items by domain: sets each domain's range, and makes the arrays in that order.
- */
+/* Orders items by domain: sets each domain's range, and makes the arrays. */
 static int by_domain(struct slu_packing *p, struct slu_err *err)
 {
     struct slu_pack_mem *m = p->mem;
@@ -327,8 +326,7 @@ static int append_plan(struct slu_pack_mem *m, const struct slu_pack_plan *plan,
     return rc;
 }
 
-/* Appends the intervals of concatenation: a domain's full bins, and a last bin that is
- * not full. */
+/* Appends the intervals of concatenation: a domain's full bins, and a last one. */
 static int append_chunks(struct slu_pack_mem *m, uint64_t n_tok, uint64_t first_item,
                          struct slu_err *err)
 {

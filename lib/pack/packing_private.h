@@ -173,8 +173,7 @@ struct slu_pack_mem {
     uint64_t limit_byte;
     bool huge; /* use large pages */
 
-    /* By arrival. Address space for the most items possible; a page takes memory once
-     * it is used. */
+    /* By arrival. Address space for the most possible; only used pages take memory. */
     uint8_t *pool;
     uint64_t cap_tok;
     _Atomic uint64_t n_tok; /* given away, perhaps more than cap_tok */
@@ -251,8 +250,7 @@ void slu_pack_related_place(const struct slu_packing *p);
 
 /* ---- packing_ext.c ---- */
 
-/* An item in a table. Its id and its tokens follow, each with zeros up to a multiple of
- * 8. */
+/* An item in a table. Its id and its tokens follow, each padded to a multiple of 8. */
 struct slu_pack_wait {
     uint64_t source, document, offset, score;
     uint32_t len_tok, domain, slot, id_len;
@@ -306,8 +304,7 @@ void slu_pack_ext_free(struct slu_pack_ext *x);
 
 /* ---- pack_flow.c ---- */
 
-/* Adds an item: it waits for the plan, or goes to the plan's bin. SLU_E_LIMIT without a
- * flow. */
+/* Adds an item, which waits for the plan or goes to its bin. No flow: SLU_E_LIMIT. */
 SLU_MUST_USE int slu_pack_flow_put(struct slu_packing *p,
                                    const struct slu_pack_item *it, struct slu_err *err);
 /* Reads the bins' next item to x->item; NULL after the last. */

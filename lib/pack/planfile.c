@@ -179,8 +179,7 @@ static bool has_bin(const struct slu_plan_head *head, uint64_t tok)
     return !head->n_bin && tok == head->capacity;
 }
 
-/* Adds the plan's next group from its row. Returns NULL, or what is wrong with the row.
- */
+/* Adds the plan's next group from its row. Returns NULL, or what is wrong. */
 static const char *put_group(struct slu_pack_plan *plan, const uint8_t *row,
                              const struct slu_plan_head *head)
 {

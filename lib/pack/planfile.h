@@ -36,8 +36,7 @@ struct slu_plan_head {
     uint64_t max_items;          /* per bin; 0: unlimited */
     bool mix_domains;
     /* For bins of several lengths: the lengths, ascending, the last == `capacity`, and
-     * the ids that a bin of each may lack (slu_pack_tolerance). Otherwise n_bin is 0.
-     */
+     * the ids that a bin of each may lack (slu_pack_tolerance). Others: n_bin 0. */
     size_t n_bin;
     struct slu_plan_bin {
         uint64_t tok, lack_tok;
@@ -49,13 +48,11 @@ struct slu_planfile;
 SLU_MUST_USE int slu_planfile_new(struct slu_planfile **f,
                                   const struct slu_plan_head *head,
                                   struct slu_err *err);
-/* Adds a copy of the next domain's plan. name NULL: documents without a domain, or all.
- */
+/* Adds a copy of the next domain's plan. name NULL: no domain, or all documents. */
 SLU_MUST_USE int slu_planfile_add(struct slu_planfile *f, const char *name,
                                   const struct slu_pack_plan *plan,
                                   struct slu_err *err);
-/* Ends the domains. Gives the bytes of the file, borrowed until free. May be called
- * again. */
+/* Ends the domains. Gives the file's bytes, borrowed until free. Repeatable. */
 SLU_MUST_USE int slu_planfile_bytes(struct slu_planfile *f, const void **p, size_t *n,
                                     struct slu_err *err);
 /* Ends the domains and writes the file to out, which stays the caller's. */
@@ -80,8 +77,7 @@ SLU_MUST_USE int slu_planfile_plan(const struct slu_planfile *f, size_t i,
 void slu_planfile_free(struct slu_planfile *f);
 
 /* Checks that the plan is for items of this histogram (n rows, ascending).
- * SLU_E_MISMATCH names the first length whose counts differ. what: whose items, for the
- * message. */
+ * SLU_E_MISMATCH names `what` (whose items) and the first length with other counts. */
 SLU_MUST_USE int slu_plan_check(const struct slu_pack_plan *plan,
                                 const struct slu_length_count *row, size_t n,
                                 const char *what, struct slu_err *err);

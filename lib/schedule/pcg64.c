@@ -100,8 +100,7 @@ uint32_t slu_pcg64_upto(struct slu_pcg64 *g, uint32_t last)
     return (uint32_t)(m >> 32);
 }
 
-/* Returns a uniform number in [0, last] as numpy's shuffles do: draws until one fits.
- */
+/* Returns a uniform number in [0, last] as numpy's shuffles do: draws until it fits. */
 static uint32_t masked_upto(struct slu_pcg64 *g, uint32_t last)
 {
     uint32_t mask = last ? UINT32_MAX >> __builtin_clz(last) : 0, x;

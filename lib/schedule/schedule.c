@@ -270,9 +270,8 @@ static int fill(struct slu_openlm *o, const struct slu_bucket_counts *s,
     return SLU_OK;
 }
 
-/* Computes the odds, and refuses 0: an epoch ends when it has a number of every
- * bucket's sequences, so the trainer would wait forever for a bucket that is never
- * drawn. */
+/* Computes the odds, and refuses 0: an epoch ends when it has enough of every bucket,
+ * so the trainer would wait forever for a bucket that is never drawn. */
 static int drawn_odds(const char *curriculum, const struct slu_bucket_counts *s,
                       uint64_t *odds, struct slu_err *err)
 {

@@ -62,8 +62,7 @@ uint64_t slu_bucket_sequences(const struct slu_bucket_count *b);
 struct slu_u128 slu_bucket_counts_digest(const struct slu_bucket_counts *s);
 
 /* Computes the odds of n buckets, shortest first, from a curriculum's name (natural,
- * uniform, grow-linear, grow-p2, grow-p100, shrink-…) or from n numbers separated by
- * commas. */
+ * uniform, grow-linear, grow-p2, grow-p100, shrink-…) or n numbers with commas. */
 SLU_MUST_USE int slu_curriculum_odds(const char *curriculum, uint64_t *odds, size_t n,
                                      struct slu_err *err);
 

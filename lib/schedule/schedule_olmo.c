@@ -62,7 +62,7 @@ int slu_olmo_runs(struct slu_steps_info *info, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Returns a bucket's odds in sub-cycle k: from its own place up to the first, then
+/* Returns a bucket's odds in sub-cycle k: up from its own place to the first, then
  * down. */
 static uint64_t odds_at(const struct slu_steps_info *info, size_t bucket, size_t k)
 {

@@ -54,8 +54,7 @@ uint64_t slu_steps_before_cycle(const struct slu_steps_info *info, uint64_t cycl
 
 /* ---- a new schedule ---- */
 
-/* Adds empty buckets: OLMo-core counts every power of two between the shortest and the
- * longest. */
+/* Adds empty buckets: OLMo-core counts all powers of two in the buckets' range. */
 static int fill_gaps(struct slu_steps_info *info, struct slu_err *err)
 {
     uint64_t low = info->bucket[0].length,
@@ -134,8 +133,7 @@ static int check_cfg(const struct slu_steps_cfg *cfg, const struct slu_bucket_co
     return SLU_OK;
 }
 
-/* Computes sequences per step, runs, and the sequences left out for odds 0 and as a
- * remainder. */
+/* Computes sequences per step, runs, and those left out by odds 0 or as remainder. */
 static int count_runs(struct slu_steps_info *info, const uint64_t *odds,
                       struct slu_err *err)
 {

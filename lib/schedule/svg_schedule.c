@@ -53,8 +53,7 @@ static void fill(struct picture *g)
     }
 }
 
-/* Appends the colours of groups: short ones warm, long ones cold, along the stops of a
- * scheme. */
+/* Appends the groups' colours, short ones warm, long ones cold, along `stop`. */
 static int palette(const struct picture *g, const char *const stop[STOPS],
                    struct slu_buf *css)
 {
@@ -107,8 +106,7 @@ static double y_of(const struct scale *a, double length)
     return a->y + a->h - a->h * (log2(length) - a->low) / (a->high - a->low);
 }
 
-/* Finds a bin's lengths: the mean of its steps, and the bounds of the middle 8 of 10.
- */
+/* Finds a bin's lengths: the mean of its steps, the bounds of the middle 8 of 10. */
 static bool bin_lengths(const struct picture *g, size_t bin, double *mean, double *low,
                         double *high)
 {

@@ -169,8 +169,7 @@ int slu_mixer_take(struct slu_mixer *x, unsigned source, struct slu_u128 hash,
             if (!turned)
                 hash = slu_select_turn(hash, epoch);
             turned = true;
-            /* Even if an earlier period took the sequence: it counts for this end too.
-             */
+            /* If an earlier period took the sequence, it still counts for this end. */
             within = slu_cut_take(end, hash, n.tokens);
         }
         if (within && period < 0)

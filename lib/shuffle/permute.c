@@ -36,9 +36,8 @@ static bool sampled(const struct slu_permute_cfg *cfg, const struct slu_seg *seg
 
 /* ---- keys ---- */
 
-/* Maps a key into group `i` of n: groups follow one another and keep their order,
- * spread over the whole range, as the sorter needs. Up to n neighbouring keys become
- * equal. */
+/* Maps a key into group `i` of n: groups follow one another, spread over the whole
+ * range as the sorter needs. Up to n neighbouring keys become equal. */
 static struct slu_u128 in_group(struct slu_u128 key, unsigned i, unsigned n)
 {
     unsigned __int128 hi = (unsigned __int128)i << 64 | key.hi;
@@ -62,8 +61,7 @@ struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
 
     score += 0.0; /* -0 becomes 0 */
     memcpy(&v, &score, sizeof v);
-    /* The bits of doubles ascend as the doubles do, except that those of negative ones
-     * descend. */
+    /* The bits of doubles ascend as the doubles do; those of negative ones descend. */
     v = v >> 63 ? ~v : v | UINT64_C(1) << 63;
     if (descending)
         v = ~v;
@@ -306,8 +304,7 @@ static struct slu_count *left_out(struct slu_permute_result *r, uint32_t verdict
                                     : &r->not_mixed;
 }
 
-/* Updates p->dense: the most weight per byte of a record that further segments add, see
- * lend. */
+/* Updates p->dense: the most weight that segments add per byte of a record. */
 static inline void note_dense(struct slu_permute *p, const struct slu_batch *b,
                               const struct slu_seq *q)
 {

@@ -93,8 +93,7 @@ struct slu_arena; /* sorter.h */
 SLU_MUST_USE int slu_permute_new(struct slu_permute **p,
                                  const struct slu_permute_cfg *cfg,
                                  struct slu_err *err);
-/* Reads all of r, with n_slots batches in flight, and ends the additions. `progress`
- * may be NULL. */
+/* Reads all of r, n_slots batches in flight, and seals. `progress` may be NULL. */
 SLU_MUST_USE int slu_permute_read(struct slu_permute *p, struct slu_reader *r,
                                   unsigned n_slots, struct slu_sum *total,
                                   void (*progress)(void *ctx, uint64_t n_tok),

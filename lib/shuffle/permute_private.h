@@ -49,8 +49,7 @@ struct slu_permute {
     int (*row)(void *ctx, unsigned source, struct slu_u128 line, struct slu_count n,
                struct slu_err *err);
     void *row_ctx;
-    /* Called for each sequence that goes to the sorter, with the hash of its tokens; or
-     * NULL. */
+    /* NULL, or called for each sequence of the sorter. hash: of its tokens. */
     void (*put)(void *ctx, unsigned bucket, struct slu_u128 key, struct slu_count n,
                 struct slu_u128 hash);
     void *put_ctx;
@@ -75,8 +74,7 @@ struct slu_judged {
     uint16_t bucket;
     bool packed; /* the worker made its record */
 };
-/* More findings, in a second array after the first, for waiting sequences or if put is
- * set. */
+/* More findings, in an array after the first, for waiting sequences or with put. */
 struct slu_mark {
     struct slu_u128 hash; /* of its tokens */
     struct slu_u128 line; /* place on the line of its source */
@@ -107,8 +105,7 @@ struct slu_u128 slu_permute_hash(const char what[8], uint64_t seed, uint64_t rep
 /* Returns a key in the order of scores, ties by key. */
 struct slu_u128 slu_permute_score_key(double score, struct slu_u128 key,
                                       bool descending);
-/* Puts sequence q of b into the sorter, for its repeat number `repeat`. m: its mark, or
- * NULL. */
+/* Puts sequence q of b into the sorter, as repeat `repeat`. m: its mark, or NULL. */
 SLU_MUST_USE int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
                                  const struct slu_seq *q, const struct slu_judged *j,
                                  const struct slu_mark *m, uint64_t repeat,

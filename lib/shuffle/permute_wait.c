@@ -12,8 +12,7 @@
 
 enum { JOB_TOK = 1 << 17 };
 
-/* Precedes the record (seqrec.h) of a waiting sequence; zeros follow, up to a multiple
- * of 8. */
+/* Precedes a waiting sequence's record (seqrec.h), padded to a multiple of 8. */
 struct head {
     uint64_t n_byte; /* of the record */
     uint32_t input, unused;

@@ -82,8 +82,7 @@ struct pass {
     unsigned shift, bits; /* of the current digit; the bits above are known */
 };
 
-/* Adds the row to the cells of the cuts that it may decide. Returns whether there are
- * any. */
+/* Adds the row to the cells of the cuts that it may decide; false: to none. */
 static bool count_row(struct pass *p, const struct row *r)
 {
     unsigned g = (unsigned)(r->what >> TOK_BITS);

@@ -36,7 +36,7 @@ struct slu_shuffle_books {
     struct slu_permute_result result; /* result.out: sequences handed on */
     struct slu_u128 checksum;         /* of the sequences handed on */
 };
-/* SLU_E_CONSERVATION unless the sequences handed on are those read, minus those left
+/* SLU_E_CONSERVATION unless the sequences handed on are those read, less those left
  * out. */
 SLU_MUST_USE int slu_shuffle_check(const struct slu_shuffle_books *b,
                                    struct slu_err *err);
@@ -54,8 +54,7 @@ struct slu_shuffle_flow {
     /* Gather, finish: writes the output. */
     int (*write)(void *ctx, struct slu_err *err);
 
-    /* Scatter: the part's, also if its file existed; gather and finish: of all parts.
-     */
+    /* Scatter: the part's, also if its file existed; gather, finish: of all parts. */
     struct slu_shuffle_books books;
     uint64_t spilled_byte; /* in addition to the flow's own count */
 

@@ -1,4 +1,4 @@
-/* tokens_docs.h - what formats share whose files of ids have a table of document ends
+/* tokens_docs.h - shared by formats with a table of document ends beside the ids
  * (formats/megatron/tokens_megatron.c, formats/ds/tokens_ds.c).
  *
  * A format opens the table and gives the ends one after another. All else is here:

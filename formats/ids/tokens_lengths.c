@@ -235,7 +235,7 @@ static void close_bus(struct bus *b)
 {
     for (unsigned i = 0; i < 2; i++) {
         struct slot *s = &b->slot[i];
-        /* No copy may be under way when memory is freed; errors were reported. */
+        /* Copies must have ended before memory is freed; errors were reported. */
         if (s->stream)
             (void)slu_device_sync(s->stream);
         slu_device_stream_free(s->stream);

@@ -28,7 +28,7 @@
 
 SLU_BEGIN_DECLS
 
-/* ---- how many ---- */
+/* ---- amounts ---- */
 
 enum slu_mixture_kind { SLU_MIXTURE_NATURAL, SLU_MIXTURE_EQUAL, SLU_MIXTURE_WEIGHTS };
 
@@ -67,7 +67,7 @@ SLU_MUST_USE int slu_mixture_table(const struct slu_mixture *m,
                                    const struct slu_decompose *d, const uint64_t *n_seq,
                                    struct slu_buf *text, struct slu_err *err);
 
-/* ---- which ---- */
+/* ---- the choice of sequences ---- */
 
 struct slu_mixing;
 

@@ -72,7 +72,7 @@ struct slu_balance_stat slu_balance_stat(const struct slu_balance *b)
     return b->stat;
 }
 
-/* ---- what is held ---- */
+/* ---- memory ---- */
 
 static int too_much(const struct slu_balance *b, uint64_t byte, struct slu_err *err)
 {

@@ -9,7 +9,7 @@ enum { FREE, PASSIVE, REFUSED };
 struct column {
     uint32_t len[3];
     size_t id;
-    double x, next; /* now, and what the passive set alone would have */
+    double x, next; /* now; solution of the passive set alone */
 };
 
 struct solver {

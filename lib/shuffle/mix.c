@@ -22,7 +22,7 @@ struct slu_mixer {
     uint64_t spilled;
 };
 
-/* ---- whose ---- */
+/* ---- the source of a sequence ---- */
 
 static int of_number(const struct slu_mix_by *by, uint64_t number)
 {

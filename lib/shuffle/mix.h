@@ -60,7 +60,7 @@ SLU_MUST_USE int slu_mix_parse_epochs(struct slu_mix *b, const char *text,
                                       struct slu_err *err);
 void slu_mix_release(struct slu_mix *b);
 
-/* ---- how much ---- */
+/* ---- amounts ---- */
 
 struct slu_mix_plan {
     uint64_t tok;                                      /* upper bound for the output */
@@ -75,7 +75,7 @@ SLU_MUST_USE int slu_mix_plan(const struct slu_mix *b, const uint64_t *n_tok,
                               uint64_t max_tok, struct slu_mix_plan *plan,
                               struct slu_err *err);
 
-/* ---- whose ---- */
+/* ---- the source of a sequence ---- */
 
 /* Maps numbers of domains, inputs or files to sources. */
 struct slu_mix_by {
@@ -89,7 +89,7 @@ struct slu_mix_by {
 int slu_mix_source_of(const struct slu_mix_by *by, const struct slu_batch *b,
                       const struct slu_seq *q);
 
-/* ---- which ---- */
+/* ---- the choice of sequences ---- */
 
 struct slu_mixer;
 

@@ -225,7 +225,7 @@ int slu_mix_parse_epochs(struct slu_mix *b, const char *text, struct slu_err *er
     }
 }
 
-/* ---- how much ---- */
+/* ---- amounts ---- */
 
 /* Computes the targets of an output of n tokens. */
 static void share_out(const struct slu_mix *b, uint64_t n, struct slu_mix_plan *plan)

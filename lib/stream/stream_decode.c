@@ -195,8 +195,7 @@ static int localise(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
     return rc;
 }
 
-/* Reserves the memory for the tokens of several frames at once, as they are most of it.
- */
+/* Reserves the memory for the tokens of several frames at once: it is the largest. */
 static int reserve(const struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
     uint64_t n_byte = 0;

@@ -272,8 +272,7 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
     }
 }
 
-/* Reads until the header of a DATA frame is in r->meta. SLU_EOF after the last stream.
- */
+/* Reads until a DATA frame's header is in r->meta. SLU_EOF after the last stream. */
 static int to_data(struct slu_reader *r, struct slu_err *err)
 {
     for (;;) {
@@ -298,8 +297,7 @@ static int to_data(struct slu_reader *r, struct slu_err *err)
 
 /* ---- opening ---- */
 
-/* Compares the header of a further file, so that a mismatch is found before any work.
- */
+/* Compares the header of a further file, to find a mismatch before any work. */
 static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
 {
     struct slu_reader t = {.path = &r->path[i], .n_path = 1, .fd = -1};

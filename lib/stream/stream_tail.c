@@ -19,8 +19,7 @@ static int header(struct slu_frame *f, uint32_t type, int fd, uint64_t off_byte,
     return SLU_OK;
 }
 
-/* Hashes the headers of all frames. Frames must be adjacent, and one begin at `ends`.
- */
+/* Hashes the headers of all frames; they must be adjacent, one of them at `ends`. */
 static int digest(struct slu_u128 *sum, int fd, uint64_t ends, uint64_t n_byte,
                   struct slu_err *err)
 {

@@ -122,8 +122,7 @@ static int put_name(struct slu_writer *w, uint64_t ordinal, const char *name,
     return rc ? rc : slu_buf_append(&w->scratch, name, n, err);
 }
 
-/* Writes SRCS or DOMS frames with the names that the current frame is the first to use.
- */
+/* Writes SRCS or DOMS frames with the names that the current frame uses first. */
 static int name_new(struct slu_writer *w, bool sources, struct slu_err *err)
 {
     struct slu_buf *list = sources ? &w->new_source : &w->new_domain;

@@ -61,7 +61,7 @@ int added_put(struct tok_added *a, struct added_token token, const void *text,
     int rc;
 
     if (!len)
-        return SLU_OK; /* as the reference: never matches */
+        return SLU_OK; /* never matches, as in the reference */
     if (len >= UINT32_MAX)
         return slu_fail(err, SLU_E_LIMIT, "an added token is longer than 4 GiB");
     token.text_off = a->text.len;
@@ -106,7 +106,7 @@ void added_iter_init(struct added_iter *it, const struct tok_added *a, bool norm
         it->trie = NULL;
 }
 
-/* The longest token at pos, or NULL. */
+/* Returns the longest token at pos, or NULL. */
 static const struct added_token *match(const struct added_iter *it, size_t pos)
 {
     const struct added_trie *t = it->trie;
@@ -130,8 +130,8 @@ static bool is_space(uint32_t c)
     return k == UNI_ZS || k == UNI_ZL || k == UNI_ZP || k == UNI_CW;
 }
 
-/* \w of Rust's regex crate: Alphabetic, M, Nd, Pc, Join_Control. Of what is Alphabetic
- * without being a letter, a mark or Nl there are the circled and squared letters. */
+/* \w of Rust's regex crate: Alphabetic, M, Nd, Pc, Join_Control. The Alphabetic
+ * characters besides letters, marks and Nl are the circled and squared letters. */
 static bool is_word(uint32_t c)
 {
     enum uni_category k = uni_category(c);
@@ -141,7 +141,7 @@ static bool is_word(uint32_t c)
            (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
 }
 
-/* The start of the character before pos > 0. */
+/* Returns the start of the character before pos > 0. */
 static size_t back(const uint8_t *p, size_t pos)
 {
     do
@@ -159,8 +159,8 @@ static bool alone(const struct added_iter *it, size_t start, size_t end)
     return end == it->n || !is_word(uni_decode(it->p + end, &len));
 }
 
-/* Finds the next token that counts, from it->search on; its span with what it strips.
- */
+/* Finds the next token that matches, from it->search on. Its span includes the white
+ * space that it strips. */
 static bool find(struct added_iter *it, struct added_part *part)
 {
     unsigned len;

@@ -1,10 +1,10 @@
-/* bpe.c - one piece to ids; see bpe.h for why this is BPE. */
+/* bpe.c - from a piece to ids; bpe.h says why this is BPE. */
 #include "lib/token/bpe.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest tok that p starts with, and its length in bytes. */
+/* Returns the longest tok that p starts with, and its length in bytes. */
 static inline uint32_t longest(const struct tok_model *m, const uint8_t *p, size_t n,
                                size_t *len)
 {
@@ -42,12 +42,12 @@ static inline uint32_t longest(const struct tok_model *m, const uint8_t *p, size
     return t;
 }
 
-/* The tok that left and right merge into, or TOK_NONE. */
+/* Returns the tok that left and right merge into, or TOK_NONE. */
 static inline uint32_t pair_of(const struct tok_model *m, uint32_t left, uint32_t right)
 {
     uint64_t key = (uint64_t)left << 21 | right;
 
-    /* Most pairs do not merge, and most of those are seen without the table. */
+    /* Most pairs do not merge, and most of those are found without the table. */
     if (!(m->token[left].behind >> (right & 31) &
           m->token[right].before >> (left & 31) & 1))
         return TOK_NONE;
@@ -55,8 +55,8 @@ static inline uint32_t pair_of(const struct tok_model *m, uint32_t left, uint32_
     return c ? c : TOK_NONE;
 }
 
-/* Whether the two bytes at the seam of a and b, neither of them odd, merge before the
- * tokens they are in are made: most pairs that are not valid are seen here. */
+/* Whether the two bytes at the seam of a and b, neither of them odd, merge before their
+ * tokens are made. This finds most pairs that are not valid. */
 static inline bool seam_fails(const struct tok_model *m, uint32_t a, uint32_t b,
                               const uint8_t *seam)
 {
@@ -65,21 +65,21 @@ static inline bool seam_fails(const struct tok_model *m, uint32_t a, uint32_t b,
     return c < m->n_tok && c < m->token[a].last && c <= m->token[b].first;
 }
 
-/* Whether a then b, neither of them odd, is what BPE makes of their bytes: undoes
- * merges along the seam, the latest first, and looks whether the seam would have been
- * merged before the merge that was undone last. On equal priority the leftmost goes
- * first, hence the asymmetry. x and y are the bytes at the seam. */
+/* Whether BPE of the bytes of a and b, neither of them odd, gives a then b. Undoes
+ * merges along the seam, the latest first, and tests whether the seam would have merged
+ * before the merge that was undone last. At equal priority the leftmost pair merges
+ * first, hence the asymmetry. */
 static inline bool valid_monotone(const struct tok_model *m, uint32_t a, uint32_t b,
                                   const uint8_t *seam)
 {
     const struct bpe_token *tok = m->token;
-    uint32_t limit = TOK_NONE;     /* toks below it come before */
-    if (seam_fails(m, a, b, seam)) /* first, though undone last */
+    uint32_t limit = TOK_NONE;     /* toks below it are merged before */
+    if (seam_fails(m, a, b, seam)) /* tested first, though undone last */
         return false;
     while ((a | b) >= 256) {
         if (pair_of(m, a, b) < limit)
             return false;
-        /* No branch: which way it goes is anyone's guess. */
+        /* No branch, as it could not be predicted. */
         bool is_a = a > b;
         const uint32_t *half = is_a ? &tok[a].right : &tok[b].left;
         limit = is_a ? a : b + 1;
@@ -98,7 +98,7 @@ static unsigned put_bytes(const struct tok_model *m, uint32_t t, uint32_t *sym)
     return m->token[t].len;
 }
 
-/* The same for any two tokens: runs BPE on the bytes of both. */
+/* As valid_monotone, for any two tokens: runs BPE on the bytes of both. */
 static bool valid_any(const struct tok_model *m, uint32_t a, uint32_t b)
 {
     uint32_t sym[2 * BPE_MAX_LEN];
@@ -124,7 +124,7 @@ static bool valid_any(const struct tok_model *m, uint32_t a, uint32_t b)
     return n == 2 && sym[0] == a && sym[1] == b;
 }
 
-/* seam: the last byte of a and the first of b. */
+/* Whether a and b are a valid pair. seam: the last byte of a and the first of b. */
 static inline bool valid(const struct tok_model *m, uint32_t a, uint32_t b,
                          const uint8_t *seam)
 {
@@ -133,8 +133,8 @@ static inline bool valid(const struct tok_model *m, uint32_t a, uint32_t b,
     return valid_monotone(m, a, b, seam);
 }
 
-/* Toks to ids, in place. False where a byte has no id: as a tok it has its place like
- * any other. */
+/* Changes toks to ids, in place. False if a byte has no id; as a tok it is like any
+ * other. */
 static inline bool to_ids(const struct tok_model *m, uint32_t *tok, size_t n)
 {
     bool good = true;
@@ -148,15 +148,14 @@ static inline bool to_ids(const struct tok_model *m, uint32_t *tok, size_t n)
 
 /* ---- short pieces ---- */
 
-/* The search for a piece of 1 to SHORT_MOST bytes; id has room for n toks.
- * Returns how many, or 0: the vocabulary
- * cannot express it. */
+/* Finds the toks of a piece of 1 to SHORT_MOST bytes; id has room for n toks. Returns
+ * how many, or 0 if the vocabulary cannot express it. */
 #define SHORT_MOST 63
 static unsigned search_short(const struct tok_model *m, const uint8_t *p, size_t n,
                              uint32_t *id)
 {
     const struct bpe_token *tok = m->token;
-    uint64_t dead = 0; /* places that nothing fits behind */
+    uint64_t dead = 0; /* places after which no token fits */
     size_t pos = 0, len;
     unsigned k = 0;
 
@@ -185,7 +184,7 @@ static unsigned search_short(const struct tok_model *m, const uint8_t *p, size_t
 
 /* ---- any piece ---- */
 
-/* The same with a memory of what it found. */
+/* As valid, and remembers its results. */
 static bool valid_memo(const struct tok_model *m, struct bpe_scratch *s, uint32_t a,
                        uint32_t b, const uint8_t *seam)
 {
@@ -205,7 +204,7 @@ static int make_room(struct bpe_scratch *s, size_t n, struct slu_ids *ids,
 
     if (slu_add_overflow(ids->n, n, &need))
         return slu_fail_nomem(err, SIZE_MAX);
-    /* An id a byte is the most there can be; long pieces grow as they go. */
+    /* There is at most one id per byte; for long pieces the array grows later. */
     if (n > 4096)
         need = ids->n + 4096;
     if (need > ids->cap &&
@@ -232,7 +231,7 @@ struct search {
     bool is_hard; /* remember pairs, try repetition first */
 };
 
-/* Whether t may follow; *end is where it then ends. */
+/* Whether t may follow at q->pos; *end is then its end. */
 static inline bool may_follow(const struct search *q, uint32_t t, size_t *end)
 {
     const uint8_t *seam = q->p + q->pos - 1;
@@ -246,7 +245,7 @@ static inline bool may_follow(const struct search *q, uint32_t t, size_t *end)
                       : valid(q->m, q->last, t, seam);
 }
 
-/* The first of t and the toks shorter than it that may follow, or BPE_NONE. */
+/* Returns the first of t and its shorter toks that may follow, or BPE_NONE. */
 static inline uint32_t choose(const struct search *q, uint32_t t, size_t *end)
 {
     while (t != BPE_NONE && !may_follow(q, t, end))
@@ -254,9 +253,8 @@ static inline uint32_t choose(const struct search *q, uint32_t t, size_t *end)
     return t;
 }
 
-/* The token before pos once more? In long runs of one character the longest token is
- * often a wrong turn, again and again; in what order tokens are tried does not matter.
- */
+/* Whether the token before pos may repeat. In long runs of one character the longest
+ * token is often wrong, again and again. The order of trials does not change ids. */
 static inline bool repeats(const struct search *q)
 {
     size_t len = q->last == TOK_NONE ? 0 : q->m->token[q->last].len;
@@ -265,7 +263,7 @@ static inline bool repeats(const struct search *q)
            !memcmp(q->p + q->pos, q->p + q->pos - len, len);
 }
 
-/* Steps back from q->pos, where nothing fits. Returns the token to try next. */
+/* Steps back from q->pos, where nothing fits. *next: the token to try next. */
 static int step_back(struct search *q, struct slu_ids *ids, size_t first,
                      uint32_t *next, struct slu_err *err)
 {
@@ -365,7 +363,7 @@ size_t bpe_cuts(const struct tok_model *m, const uint8_t *p, size_t n, uint32_t 
 {
     size_t k = 0, i = 2;
 
-    /* The edges are left whole: there are not two bytes on either side. */
+    /* There are no cuts near the edges: a cut needs two bytes on either side. */
     for (; i + 2 <= n && k + 1 < max; i++) {
         end[k] = add + (uint32_t)i;
         k += !may_cross(m, p + i);
@@ -400,7 +398,7 @@ struct group {
     size_t n, n_byte;
 };
 
-/* Merges them and empties the group. */
+/* Merges the pieces of a group and empties it. */
 static int merge_group(const struct tok_model *m, struct bpe_scratch *s,
                        struct group *g, unsigned size, struct slu_ids *ids,
                        struct slu_err *err)

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A token of the file by its id: its last merge. */
+/* The last merge of a token of the file, by the token's id. */
 struct split {
-    uint32_t left, right, prio; /* ids; less is sooner */
+    uint32_t left, right, prio; /* ids; lower priorities are merged first */
     uint16_t len;               /* 0: not reachable */
 };
 
-/* The tables while they are made, and what is needed for that only. */
+/* The tables while they are made, and temporary data. */
 struct build {
     const struct bpe_cfg *cfg;
     struct bpe_head h;
@@ -95,7 +95,7 @@ static int index_merges(struct build *b, struct slu_err *err)
     return SLU_OK;
 }
 
-/* What two neighbours merge into, p being their n bytes. */
+/* Returns the id that two neighbours merge into, or TOK_NONE. p: their n bytes. */
 static uint32_t merge_of(const struct build *b, uint32_t left, uint32_t right,
                          const uint8_t *p, size_t n, uint32_t *prio)
 {
@@ -117,7 +117,7 @@ static uint32_t merge_of(const struct build *b, uint32_t left, uint32_t right,
 
 struct symbol {
     uint32_t id, off;    /* off: byte in the token */
-    uint32_t made, prio; /* what it and the next merge into */
+    uint32_t made, prio; /* the id that it and the next merge into */
 };
 
 static void look(const struct build *b, struct symbol *s, unsigned i, unsigned n,
@@ -129,8 +129,8 @@ static void look(const struct build *b, struct symbol *s, unsigned i, unsigned n
                              s[i + 2].off - s[i].off, &s[i].prio);
 }
 
-/* Plain BPE of one token's bytes; its last merge goes to *out. False where BPE does not
- * arrive at the token. */
+/* Runs plain BPE on a token's bytes; its last merge goes to *out. False if BPE does not
+ * make the token. */
 static bool isolate(const struct build *b, uint32_t id, struct split *out)
 {
     struct symbol s[BPE_MAX_LEN + 2];
@@ -247,8 +247,8 @@ out:
     return rc;
 }
 
-/* What follows from the merges: which tokens are odd, who takes the bytes at the edges,
- * and the pair table. */
+/* Derives from the merges which tokens are odd, which merges take the bytes at their
+ * edges, and the pair table. */
 static int link_tokens(struct build *b, struct slu_err *err)
 {
     uint32_t size = table_size(b->h.n_tok);
@@ -273,7 +273,7 @@ static int link_tokens(struct build *b, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The filter of pairs, which has about ten bits for each, and the ids. */
+/* Makes the filter of pairs, with about ten bits per pair, and the table of ids. */
 static int make_filter(struct build *b, struct slu_err *err)
 {
     uint32_t n = 16;
@@ -297,7 +297,7 @@ static int make_filter(struct build *b, struct slu_err *err)
     return SLU_OK;
 }
 
-/* What bpe_cuts needs: eight bits a token for four bytes. */
+/* Makes the tables of bpe_cuts; the one by four bytes has eight bits per token. */
 static int find_seams(struct build *b, struct slu_err *err)
 {
     const struct slu_vocab_table *v = b->cfg->table;
@@ -345,7 +345,7 @@ static int index_whole(struct build *b, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Puts the tables in one block, and a model on it. */
+/* Puts the tables in one block, and makes a model on it. */
 static int make_image(struct build *b, struct tok_model **out, struct slu_err *err)
 {
     const void *const part[BPE_N_SECTION] = {
@@ -367,7 +367,7 @@ static int make_image(struct build *b, struct tok_model **out, struct slu_err *e
     uint8_t *image = bpe_image_alloc(h->n_byte);
     if (!image)
         return slu_fail_nomem(err, h->n_byte);
-    memset(image, 0, h->n_byte); /* also what is between the tables */
+    memset(image, 0, h->n_byte); /* also the gaps between tables */
     memcpy(image, h, sizeof *h);
     for (unsigned k = 0; k < BPE_N_SECTION; k++) {
         if (span[k].n_byte)

@@ -34,7 +34,7 @@ static int put_step(struct bpe_trie *x, uint64_t key, uint32_t node,
     return SLU_OK;
 }
 
-/* A node that is no token. */
+/* Adds a node whose bytes are no token. */
 static int new_node(struct bpe_trie *x, uint32_t best, uint32_t *node,
                     struct slu_err *err)
 {
@@ -52,7 +52,7 @@ static int new_node(struct bpe_trie *x, uint32_t best, uint32_t *node,
     return SLU_OK;
 }
 
-/* Puts one token in the trie; all shorter ones are there. */
+/* Puts one token in the trie, which has all shorter ones. */
 static int put_token(struct bpe_trie *x, uint32_t t, const uint8_t *p, size_t n,
                      uint32_t *shorter, struct slu_err *err)
 {
@@ -92,7 +92,7 @@ static int put_token(struct bpe_trie *x, uint32_t t, const uint8_t *p, size_t n,
     return SLU_OK;
 }
 
-/* The toks that are longer than a byte, shorter ones first: a counting sort. */
+/* Returns the toks that are longer than a byte, sorted by length (counting sort). */
 static uint32_t *by_length(const struct bpe_token *token, uint32_t n_tok)
 {
     uint32_t *start = calloc(BPE_MAX_LEN + 2, sizeof *start);

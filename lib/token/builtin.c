@@ -13,9 +13,9 @@
 extern const uint8_t slu_builtin_merges[], slu_builtin_merges_end[];
 
 #define N_MERGE 32510
-#define MAX_LEN 32 /* bytes a token has at most */
+#define MAX_LEN 32 /* bytes of a token, at most */
 
-/* Defines the tokens in order; a merge only refers to what is before it. */
+/* Defines the tokens in order; a merge refers only to earlier tokens. */
 static int add_tokens(struct slu_tokenizer *t, const uint8_t *pairs,
                       struct bpe_merge *merge, struct slu_err *err)
 {

@@ -25,16 +25,16 @@ struct head {
     uint32_t order, version;
     uint64_t n_byte; /* of the file */
     uint64_t zero;
-    struct slu_u128 key, sum; /* sum: XXH3-128 of what follows the header */
+    struct slu_u128 key, sum; /* sum: XXH3-128 of all bytes after the header */
 };
 _Static_assert(sizeof(struct head) == COMPILED_HEAD, "the header has no holes");
 
 enum section {
     META,
-    OFF, /* the vocabulary's arrays */
+    OFF, /* OFF, BYTES, FLAGS: the vocabulary's arrays */
     BYTES,
     FLAGS,
-    VOCB, /* and its frame in a stream, compressed */
+    VOCB, /* the vocabulary's frame in a stream, compressed */
     MODEL,
     NORM,  /* its spec */
     PRE,   /* its spec */
@@ -60,8 +60,8 @@ struct added_row {
     uint8_t special, lstrip, rstrip, single_word, normalized, zero[3];
 };
 
-/* Whoever adds a field that has a say in ids puts it into the sections, and only then
- * the new size here. */
+/* If a new field affects ids, put it into the sections first, and then the new size
+ * here. */
 _Static_assert(sizeof(void *) != 8 || sizeof(struct slu_tokenizer) == 560,
                "a new field of slu_tokenizer: is it in the compiled form?");
 _Static_assert(sizeof(struct added_token) == 24,
@@ -119,7 +119,7 @@ static int put_added(struct slu_buf *out, const struct tok_added *a,
     return rc;
 }
 
-/* A pre-tokenizer whose spec does not lead back to it must not be kept. */
+/* Tests that the spec makes the same pre-tokenizer again; only then it can be kept. */
 static int try_spec(const struct tok_pre *pre, struct slu_err *err)
 {
     struct tok_pre *again;
@@ -131,7 +131,7 @@ static int try_spec(const struct tok_pre *pre, struct slu_err *err)
     return rc;
 }
 
-/* v, whose arrays go on to those of `all`. */
+/* Puts the vocabulary v; its arrays continue in those of `all`, which are put too. */
 static int put_vocab(struct slu_buf *out, const struct slu_vocab_table *v,
                      const struct slu_vocab_table *all, struct slu_err *err)
 {
@@ -195,7 +195,7 @@ int compiled_encode(const struct slu_tokenizer *t, struct slu_u128 key,
     return SLU_OK;
 }
 
-/* ---- and back ---- */
+/* ---- from bytes ---- */
 
 int compiled_check_head(const void *p, uint64_t n_byte, struct slu_u128 key,
                         struct slu_err *err)
@@ -211,7 +211,7 @@ int compiled_check_head(const void *p, uint64_t n_byte, struct slu_u128 key,
     return SLU_OK;
 }
 
-/* A section's bytes, or NULL where it is not in the file. */
+/* Returns a section's bytes, or NULL if they are not in the file. */
 static const void *section(const uint8_t *image, size_t n_byte, enum section k,
                            uint64_t *len)
 {

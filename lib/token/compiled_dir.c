@@ -1,4 +1,4 @@
-/* compiled_dir.c - the folder of compiled vocabularies: found, written, kept small. */
+/* compiled_dir.c - the folder of compiled vocabularies: read, written, kept small. */
 #include "lib/token/compiled.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ static void name_of(struct slu_u128 key, char name[NAME_LEN + 1])
     memcpy(name + 32, SUFFIX, sizeof SUFFIX);
 }
 
-/* Nobody but the user and root can have put there what is there. */
+/* Whether only the user and root can have written it. */
 static bool is_trusted(const struct stat *st)
 {
     return (st->st_uid == geteuid() || st->st_uid == 0) &&
@@ -52,14 +52,14 @@ static int open_dir(int *fd, const char *dir, struct slu_err *err)
 
 /* ---- reading ---- */
 
-/* So that what is used stays: the folder's oldest files go first. */
+/* Renews the file's time: sweep removes the files with the oldest times. */
 static void note_use(int fd, const struct stat *st)
 {
     if (st->st_uid == geteuid() && time(NULL) - st->st_mtime > (time_t)COMPILED_AGE)
         (void)!futimens(fd, NULL);
 }
 
-/* Whether the file system keeps a mapped file whole, whoever removes its name. */
+/* Whether the file system keeps a mapped file whole after its name is removed. */
 static bool is_local(int fd)
 {
     static const uint32_t LOCAL[] = {
@@ -69,7 +69,7 @@ static bool is_local(int fd)
         0xF2F52010, /* F2FS */
         0x2FC12FC1, /* ZFS */
         0x01021994, /* tmpfs */
-        0x794C7630, /* overlayfs: what is written lies on one of the others */
+        0x794C7630, /* overlayfs: written files lie on one of the others */
     };
     struct statfs fs;
 
@@ -115,7 +115,7 @@ static int read_file(int fd, struct slu_u128 key, struct tok_image *image,
         return slu_fail_errno(err, "cannot be read");
     if (!S_ISREG(st.st_mode) || !is_trusted(&st))
         return slu_fail(err, SLU_E_MISMATCH, "others own it or can write it");
-    /* Before memory is taken on the word of a size. */
+    /* Before memory is allocated for a size that was not checked. */
     if ((rc = slu_pread_full(fd, head, sizeof head, 0, err)) < 0 ||
         (rc = compiled_check_head(head, (uint64_t)st.st_size, key, err)) < 0)
         return rc;
@@ -189,8 +189,8 @@ static int write_temp(int at, const char *temp, const void *image, size_t n_byte
     if (fd < 0)
         return slu_fail_errno(err, "cannot be written");
     rc = slu_write_full(fd, image, n_byte, err);
-    /* Not synced: after a crash the checksum tells. Some file systems say at close that
-     * the disk is full. */
+    /* Not synced: after a crash the checksum shows damage. Some file systems report a
+     * full disk at close. */
     if (close(fd) && rc >= 0)
         rc = slu_fail_errno(err, "cannot be written");
     if (rc < 0)
@@ -220,8 +220,8 @@ static bool is_ours(const char *name)
            strspn(name, "0123456789abcdef") == 32;
 }
 
-/* Removes what was not used for longest, and what writers that died left behind. Files
- * that have other names are not ours. Nothing here can fail in a way that matters. */
+/* Removes the files that were not used for longest, and those of writers that died.
+ * Files with other names are not ours. Errors do not matter here. */
 static void sweep(int at)
 {
     int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -269,7 +269,7 @@ int compiled_write(const char *dir, struct slu_u128 key, const void *image,
     name_of(key, name);
     if (getrandom(&r, sizeof r, GRND_NONBLOCK) != sizeof r)
         r = (uint64_t)time(NULL) << 24;
-    /* The process too, as random numbers can be the same in two clones of a machine. */
+    /* With the process id, as two clones of a machine can have equal random numbers. */
     snprintf(temp, sizeof temp, TEMP "%016llx",
              (unsigned long long)(r ^ (uint64_t)getpid()));
     rc = write_temp(at, temp, image, n_byte, err);

@@ -3,53 +3,53 @@
  * Let a cut be at c. The ids of both parts are those of the whole if every stage of the
  * encoder does the same on the parts as on the whole:
  *
- * 1. Normalizer. The normal forms: what stands at c (a space), or just before it (a
- * newline), is ASCII, and so neither composes with what precedes it nor is moved, and a
- * newline composes with nothing behind it either. So the form of the whole is that of
- * the parts. The characters that the places are known by stay, but for the one before
- * the newline and the one at c behind it: with canonical mappings the first stays no
- * white space, and the second neither that nor a slash; with compatibility mappings the
- * second may become a space: no CUT_LINE. Lowercase maps characters one by one, letters
- * to letters; StripAccents may drop what is next to the newline: no CUT_LINE. The other
- * steps look further, or at the text's ends.
+ * 1. Normalizer. The normal forms: the character at c (a space), or just before it (a
+ *    newline), is ASCII. So it neither composes with the character before it nor is
+ *    moved, and a newline composes with no character after it either. So the form of
+ *    the whole is that of the parts. The characters that define a place stay, except
+ *    the one before the newline and the one at c after it. With canonical mappings the
+ *    first does not become white space, and the second neither that nor a slash. With
+ *    compatibility mappings the second may become a space: no CUT_LINE. Lowercase maps
+ *    characters one by one, letters to letters. StripAccents may drop a neighbour of
+ *    the newline: no CUT_LINE. The other steps depend on more characters, or on the
+ *    ends of the text.
  *
- * 2. Splits. The known ones have no look-behind, so the right part is split as the rest
- * of the whole is if a piece of the whole ends at c. That, and that the left part is
- * split as the whole is up to c, holds if for every piece that begins before c the
- * expression cannot tell c from the end of the text.
- *    CUT_SPACE: the character before c is a letter. In all the expressions a space is
- * taken at a piece's first place ("[^\r\n\p{L}\p{N}]?", " ?"), or in a run of white
- * space, which here begins at c: no piece that begins before c gets past it, and the
- * look-aheads "(?!\S)" and "$" come behind white space only, so that none that began
- * before c is asked at c. Contractions and the splits by case take letters and
- * apostrophes only. Splits at
- * numbers and Han runs take no space.
- *    CUT_LINE: a newline is taken (a) in the tail of symbols, "[\r\n]*" or "[\r\n/]*",
- * which goes to c and ends there as at the end of the text, as there is no slash and no
- * other line end at c, or (b) as white space, in a run that begins and ends with it:
- * "\s*[\r\n]+" and "\s*[\r\n]" take it and end at c, as does "\s+$" in the left part;
- * "\s+(?!\S)" takes it at the end of the left part, and in the whole gives way to "\s+"
- * or "\s", which takes it too, as the run is of one character. That is why no white
- * space may be before it. No other part of an expression takes a newline.
- *    In a row of splits each sees pieces of the one before: where a piece reaches over
- * c (a split that lets it through as a gap), the next one has both parts of it, and the
- * same holds. The hand-written scanners leave no gaps, so one of them in the row cuts
- * at c. A space in front of pieces that have none (add_prefix_space) is not missed
- * where c is a space, and would be too many elsewhere: no CUT_LINE.
+ * 2. Splits. The known ones have no look-behind, so the right part is split as in the
+ *    whole if a piece of the whole ends at c. That is so, and the left part is split as
+ *    in the whole too, if for every piece that begins before c the expression cannot
+ *    tell c from the end of the text.
+ *    CUT_SPACE: the character before c is a letter. In all expressions a space matches
+ *    at a piece's first place ("[^\r\n\p{L}\p{N}]?", " ?"), or in white space, which
+ *    begins at c here. So no piece that begins before c goes beyond c. The look-aheads
+ *    "(?!\S)" and "$" only come after white space, so no piece that begins before c
+ *    tests one at c. Contractions and the splits by case match letters and apostrophes
+ *    only. Splits at numbers and Han runs match no space.
+ *    CUT_LINE: a newline matches (a) in the tail of symbols, "[\r\n]*" or "[\r\n/]*",
+ *    which goes to c and ends there as at the end of the text, as there is no slash and
+ *    no other line end at c, or (b) as white space, all of which it is: "\s*[\r\n]+"
+ *    and "\s*[\r\n]" match it and end at c, as does "\s+$" in the left part;
+ *    "\s+(?!\S)" matches it at the end of the left part, and in the whole gives way to
+ *    "\s+" or "\s", which match it too, as it is one character. That is why no white
+ *    space may be before it. No other part of an expression matches a newline. In a row
+ *    of splits each sees the pieces of the one before. If a piece crosses c (a split
+ *    that leaves it as a gap), the next split has both parts of it, and the same holds.
+ *    The hand-written scanners leave no gaps, so one of them in the row cuts at c. A
+ *    space before pieces without one (add_prefix_space) is there already if c is a
+ *    space, and is one too many elsewhere: no CUT_LINE.
  *
- * 3. Added tokens. Matches are found from left to right and do not overlap: those that
- * end at c or before, and those that begin at c or behind it, are the same unless one
- * reaches over c, or looks over it:
- *    CUT_SPACE: reaching over c takes a token with a letter and then a space in it.
- * rstrip looks over c behind a token that ends in a letter. lstrip stops at the letter,
- * on the left, and at c all the same. single_word looks over c from a token that begins
- * with a space; what ends at c has no word behind it either way.
- *    CUT_LINE: reaching over c takes a token with a newline and something behind it.
- * lstrip would take the newline from the left part. single_word looks over c from a
- * token that ends in a newline; what begins at c has no word before it either way. What
- * strips on the right takes the newline, up to c.
- *    CUT_ANY: reaching over c takes a token with the bytes before and at c next to each
- * other in it; no other flags are set.
+ * 3. Added tokens. Matches are found from left to right and do not overlap. Those that
+ *    end at c or before, and those that begin at c or after it, are the same unless one
+ *    crosses c, or looks across c:
+ *    CUT_SPACE: only a token with a letter and then a space in it crosses c. rstrip
+ *    looks across c after a token that ends in a letter. lstrip stops at the letter on
+ *    the left, and at c as well. single_word looks across c from a token that begins
+ *    with a space; no word follows a token that ends at c, in either case.
+ *    CUT_LINE: only a token with a newline and more after it crosses c. lstrip would
+ *    strip the newline of the left part. single_word looks across c from a token that
+ *    ends in a newline; no word precedes a token that begins at c, in either case.
+ *    rstrip strips the newline, up to c.
+ *    CUT_ANY: only a token in which the bytes before and at c are neighbours crosses c;
+ *    no other flags are set.
  *
  * 4. BPE works on pieces.
  */
@@ -117,7 +117,7 @@ static unsigned split_kinds(const struct tok_pre *pre)
     return any ? kinds : 0;
 }
 
-/* 3. The kinds that the token p of n >= 1 bytes leaves. */
+/* 3. The kinds that remain with the token p of n >= 1 bytes. */
 static unsigned added_kinds(const struct added_token *k, const uint8_t *p, size_t n)
 {
     unsigned kinds = CUT_SPACE | CUT_LINE;
@@ -160,7 +160,7 @@ static bool is_white(const uint8_t *p)
     return k == UNI_ZS || k == UNI_ZL || k == UNI_ZP || k == UNI_CW;
 }
 
-/* p[i - 1] is a newline, i < n. */
+/* Whether i is a CUT_LINE; p[i - 1] is a newline, i < n. */
 static bool cut_line(const uint8_t *p, size_t i)
 {
     if (i < 2 || p[i] == '/' || is_white(p + i))
@@ -171,7 +171,7 @@ static bool cut_line(const uint8_t *p, size_t i)
     return !is_white(p + before);
 }
 
-/* Whether no added token reaches over the place between p[0] and p[1]. */
+/* Whether no added token crosses the place between p[0] and p[1]. */
 static bool cut_any(const struct tok_added *added, const uint8_t *p)
 {
     for (size_t i = 0; added && i < added->n; i++) {

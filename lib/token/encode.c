@@ -66,12 +66,12 @@ void slu_encoder_free(struct slu_encoder *e)
 
 /* ---- pieces ---- */
 
-/* Pieces of more bytes are cut in parts, which then are like pieces: what a cache would
- * hardly know twice is so made of what it does know. */
+/* Longer pieces are cut into parts, which are then treated as pieces: a long piece is
+ * hardly ever in the cache, but its parts are. */
 #define CUT_FROM 96
 
-/* One that has the bytes of a token that merges do not arrive at, but is no piece: the
- * cache must not know it. */
+/* Encodes a part that has the bytes of a token that merges do not make, but is not a
+ * piece. The cache must not have it. */
 static int encode_part_alone(struct slu_encoder *e, const uint8_t *p, size_t n,
                              struct slu_err *err)
 {
@@ -81,7 +81,7 @@ static int encode_part_alone(struct slu_encoder *e, const uint8_t *p, size_t n,
     return rc;
 }
 
-/* A long piece of n bytes, of which n_read can be read. */
+/* Encodes a long piece of n bytes, where n_read can be read. */
 static int encode_parts(struct slu_encoder *e, const uint8_t *p, size_t n,
                         size_t n_read, struct slu_err *err)
 {
@@ -113,8 +113,8 @@ static int encode_parts(struct slu_encoder *e, const uint8_t *p, size_t n,
     return rc;
 }
 
-/* The k pieces of p, some of them long, wait behind those that do; their ends, from p,
- * are behind them in e->batch. */
+/* Adds the k pieces of p, some of them long, to the waiting pieces. Their ends, as
+ * offsets from p, are in e->batch.at after those of the waiting pieces. */
 static int wait_long(struct slu_encoder *e, const uint8_t *p, size_t k,
                      struct slu_err *err)
 {
@@ -128,7 +128,7 @@ static int wait_long(struct slu_encoder *e, const uint8_t *p, size_t k,
         if (end[i] - from <= CUT_FROM) {
             from = end[i];
             at[++e->n_wait] = base + from;
-        } else if (m->n_whole) { /* also what has to be asked whether it is one */
+        } else if (m->n_whole) { /* it may be a whole token, too */
             if ((rc = encode_flush(e, err)) >= 0)
                 rc = encode_parts(e, p + from, end[i] - from, e->wait_byte, err);
             e->wait += end[i] - from;
@@ -158,7 +158,8 @@ static int emit(void *ctx, const uint8_t *p, size_t n, struct slu_err *err)
     return encode_batch(e, p, n, 1, err);
 }
 
-/* Signed and without a branch, which is what SSE2 can compare; no piece has 2 GiB. */
+/* Whether a piece is long. Without a branch, and signed, as SSE2 compares; no piece has
+ * 2 GiB. */
 static bool any_long(const uint32_t *end, size_t k)
 {
     int found = end[0] > CUT_FROM;
@@ -168,7 +169,8 @@ static bool any_long(const uint32_t *end, size_t k)
     return found;
 }
 
-/* What waits is to go on with the n bytes at p. */
+/* Makes the n bytes at p the continuation of the waiting text; encodes the waiting
+ * pieces if they are not. */
 static int wait_with(struct slu_encoder *e, const uint8_t *p, size_t n,
                      struct slu_err *err)
 {
@@ -184,8 +186,8 @@ static int wait_with(struct slu_encoder *e, const uint8_t *p, size_t n,
     return rc;
 }
 
-/* Text that a known split cuts, or that is cut where no token reaches over (sp.h): its
- * pieces wait. */
+/* Encodes text that a known split cuts, or that is cut where no token crosses (sp.h);
+ * its last pieces may wait. */
 static int encode_split(struct slu_encoder *e, const uint8_t *p, size_t n,
                         struct slu_err *err)
 {
@@ -241,7 +243,7 @@ static int encode_bytes(const uint8_t *p, size_t n, struct slu_ids *ids,
     return SLU_OK;
 }
 
-/* Text without added tokens, normalized. first: with it the document begins. */
+/* Encodes normalized text without added tokens. first: it begins the document. */
 static int encode_text(struct slu_encoder *e, const uint8_t *p, size_t n, bool first,
                        struct slu_err *err)
 {
@@ -272,7 +274,7 @@ static int put_id(struct slu_encoder *e, uint32_t id, struct slu_err *err)
     return rc;
 }
 
-/* Text without raw added tokens. */
+/* Encodes text without raw added tokens. */
 static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n, bool first,
                        struct slu_err *err)
 {
@@ -289,11 +291,11 @@ static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n, bool f
         rc = part.id == TOK_NONE
                  ? encode_text(e, p + part.off, part.len, first && part.off == 0, err)
                  : put_id(e, part.id, err);
-    /* What is not the caller's is gone with the next call. */
+    /* Text in memory of the encoder does not last until the next call. */
     return rc < 0 || (p == own && !t->sp) ? rc : encode_flush(e, err);
 }
 
-/* Text without an end: its last pieces may wait. */
+/* Encodes a text, whose last pieces may wait. */
 static int encode_whole(struct slu_encoder *e, const uint8_t *p, size_t n,
                         struct slu_err *err)
 {
@@ -311,7 +313,7 @@ static int encode_whole(struct slu_encoder *e, const uint8_t *p, size_t n,
     return rc < 0 || !t->sp ? rc : sp_expand(t->sp, t, e->ids, first, err);
 }
 
-/* A call ends with rc; *ids had n ids before it. */
+/* Ends a call with the result rc. *ids had n ids before it. */
 static int encode_end(struct slu_encoder *e, int rc, size_t n, struct slu_err *err)
 {
     if (rc >= 0)

@@ -1,11 +1,10 @@
-/* encode_batch.c - a batch of pieces: what the cache knows, and BPE for what it does
- * not.
- */
+/* encode_batch.c - the ids of a batch of pieces, from the cache or by BPE. */
 #include "lib/token/encode_private.h"
 
 #include <string.h>
 
-/* A text has all its ids, and the next one begins. There is room for two more. */
+/* Ends a text, which has all its ids, and begins the next one. There is room for two
+ * more ids. */
 static void end_text(struct slu_encoder *e)
 {
     struct slu_ids *ids = e->ids;
@@ -35,7 +34,7 @@ int encode_end_text(struct slu_encoder *e, struct slu_err *err)
     return rc;
 }
 
-/* The k pieces of p without a cache. */
+/* Encodes the k pieces of p without a cache. */
 static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
                           struct slu_err *err)
 {
@@ -57,7 +56,7 @@ static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
     return rc;
 }
 
-/* Looks for a short piece in a set: 1 if it is there. */
+/* Looks up a short piece in a set. Returns 1 if it is there. */
 static inline unsigned look_in(struct miss *m, const struct words *w,
                                const struct word_set *set)
 {
@@ -69,9 +68,9 @@ static inline unsigned look_in(struct miss *m, const struct words *w,
     return is != 0;
 }
 
-/* What the cache knows of the pieces that are not in the hot table, to e->found; lists
- * those that are new. Returns how many. Whether a piece is known cannot be predicted,
- * and so neither which sets are asked second: those wait until they are near. */
+/* Looks up the pieces that are not in the hot table: puts the slots of known ones into
+ * e->found, and lists the new ones. Returns how many are new. Hits cannot be predicted,
+ * nor which pieces need a second set; these sets are prefetched, and looked up last. */
 static size_t find_known(struct slu_encoder *e, const uint8_t *p)
 {
     struct words *w = &e->words;
@@ -112,8 +111,8 @@ static size_t find_known(struct slu_encoder *e, const uint8_t *p)
     return n_new;
 }
 
-/* The slot of a piece whose n ids are at e->apart.id + first, with others or room for
- * them behind. How many there are cannot be predicted, so there is no branch. */
+/* Returns the slot of a piece whose n ids are at e->apart.id + first, with readable
+ * memory after them. n cannot be predicted, so there is no branch. */
 static inline struct word_slot slot_apart(const struct slu_encoder *e,
                                           struct word_key key, size_t first, size_t n)
 {
@@ -129,10 +128,10 @@ static inline struct word_slot slot_apart(const struct slu_encoder *e,
     return s;
 }
 
-/* The pieces that the cache does not know, each once: text soon repeats a word that is
- * new. Two words that have the same place in fresh_at may still be there more than
- * once. Whether a piece is there cannot be predicted, so there is hardly a branch.
- * Returns how many there are. */
+/* Collects the pieces that the cache does not know, each once: text soon repeats a new
+ * word. Words with the same place in fresh_at may still be there more than once.
+ * Repeats cannot be predicted, so there is hardly a branch. Returns the number of
+ * pieces. */
 static size_t gather_new(struct slu_encoder *e, const uint8_t *p, size_t n_new)
 {
     size_t n = 0;
@@ -158,9 +157,9 @@ static size_t gather_new(struct slu_encoder *e, const uint8_t *p, size_t n_new)
     return n;
 }
 
-/* Pieces that the cache does not know, by BPE: n_new of the misses, and those behind
- * them, which nobody has looked for. n bytes of p can be read. *n_fresh: how many of
- * the former there are, each once. */
+/* Encodes by BPE the pieces that the cache does not know: n_new of the misses, and the
+ * skipped pieces after the misses. n bytes of p can be read. *n_fresh: how many of the
+ * new ones there are, each once. */
 static int encode_new(struct slu_encoder *e, const uint8_t *p, size_t n, size_t n_new,
                       size_t *n_fresh, struct slu_err *err)
 {
@@ -201,7 +200,7 @@ static int encode_new(struct slu_encoder *e, const uint8_t *p, size_t n, size_t 
     return SLU_OK;
 }
 
-/* The key of n bytes at p, where n_read can be read. */
+/* Returns the key of n bytes at p, where n_read can be read. */
 static struct word_key key_of(const uint8_t *p, size_t n, size_t n_read)
 {
     return n_read >= 16 ? word_key(p, (uint32_t)n) : word_key_at_end(p, (uint32_t)n);
@@ -214,9 +213,8 @@ static inline void set_place(struct miss *m, uint32_t piece, const uint32_t *at)
     m->n = at[piece + 1] - m->from;
 }
 
-/* Keys and hashes of the pieces that are not in the hot table; what they will be looked
- * for in is then under way. Those that are skipped have places only, behind the others.
- */
+/* Computes keys and hashes of the pieces that are not in the hot table, and prefetches
+ * their sets. Skipped pieces only get their places, after the others. */
 static void prepare(struct slu_encoder *e, const uint8_t *p, size_t n)
 {
     const struct words *w = &e->words;
@@ -254,16 +252,16 @@ static inline bool is_apart(const struct word_slot *s)
     return (word_count(s) >= WORD_IDS) & (s->id[MANY_APART] != 0);
 }
 
-/* A piece that was not in the hot table has, for its id, the number of its slot in
- * e->found with this bit. */
+/* In batch.id, a piece that was not in the hot table has the index of its slot in
+ * e->found, with this bit. */
 #define IS_FOUND (UINT32_C(1) << 24)
 
-/* The ids of pieces first .. to - 1; *slow is the first of the list b->slow that is not
- * before them, and then the first behind them. out has room for the ids, WORD_MANY more
- * each and a RUN. Ids of pieces that are one stand together. Of others it cannot be
- * predicted where they are and whether they are many: 8 are copied without a branch,
- * whatever there is. Their number does not wait for them, so that none waits for the
- * ids of the one before. */
+/* Writes the ids of pieces first .. to - 1 to out; returns the place after them. *slow:
+ * the index in b->slow of the first entry that is not before these pieces, then of the
+ * first after them. out has room for the ids, WORD_MANY more per piece, and a RUN. Ids
+ * of pieces with one are adjacent. The place and number of other ids cannot be
+ * predicted: 8 are always copied, without a branch. Their number is read apart from
+ * them, so that no piece waits for the ids of the one before. */
 WORD_READS_PAST static uint32_t *put_ids(const struct slu_encoder *e, size_t first,
                                          size_t to, size_t *slow, uint32_t *out)
 {
@@ -342,7 +340,7 @@ int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k,
         if (i < e->n_end)
             end_text(e);
     }
-    /* The hot slots are written when nothing points to them any more. */
+    /* Hot slots are written only after all ids of the batch were copied. */
     for (size_t j = 0; j < b->n_miss; j++) {
         const struct miss *m = &e->miss[j];
         if ((m->n <= HOT_BYTES) & !is_apart(&e->found[j]))

@@ -10,7 +10,7 @@ struct parts {
     const struct slu_encode_crew *crew;
     const char *text;
     size_t *end;          /* of each part, in the text */
-    struct slu_ids *slot; /* part i, until its turn comes: slot[i % n_slot] */
+    struct slu_ids *slot; /* ids of part i until it is joined: slot[i % n_slot] */
     unsigned n_slot;
     struct slu_ids *all;
 };
@@ -39,7 +39,8 @@ static int join_part(void *arg, size_t i, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The ends of parts of at least part_byte; returns how many, at most n / part_byte. */
+/* Finds the ends of parts of at least part_byte. Returns how many, at most n /
+ * part_byte. */
 static size_t cut_text(const struct slu_encode_crew *crew, const char *text, size_t n,
                        size_t *end)
 {
@@ -95,10 +96,10 @@ size_t slu_encode_cut(const struct slu_tokenizer *t, const void *text, size_t n,
                       size_t from)
 {
     const uint8_t *p = text;
-    size_t most = 256; /* looked at, at a time; more where nothing is found */
+    size_t most = 256; /* bytes searched at a time; doubled if nothing is found */
     if (from == 0)
         from = 1;
-    /* Behind a place a whole character must be known. */
+    /* A whole character after the place must be known. */
     for (size_t to = n > 3 ? n - 3 : 0; to > from; most *= 2) {
         size_t begin = to - from > most ? to - most : from;
         size_t at = slu_tokenizer_cut(t, text, n, begin, to);

@@ -1,31 +1,29 @@
-/* bpe_merge_avx512.c - merging short pieces, see bpe_merge.h: sixteen lanes a step.
+/* bpe_merge_avx512.c - merging short pieces, see bpe_merge.h: sixteen lanes per step.
  *
- * A lane is a row of memory: what its pairs make, and what begins at its places. What
- * a step needs of many lanes is in arrays of its own, a lane a word, so that sixteen of
- * them are one register; lanes that are done leave these arrays. Of the pairs that come
- * to be, the filter refuses most. The others are written down and fetched ahead, and
- * are looked up one after another when the next round begins.
- */
+ * A lane is a row of memory: the toks that its pairs make, and those that begin at its
+ * places. Values that a step needs of many lanes are in arrays of their own, one word
+ * per lane, so that sixteen lanes are one register; finished lanes leave these arrays.
+ * The filter refuses most new pairs. The others are listed and prefetched, and looked
+ * up one by one when the next round begins. */
 #define BPE_MERGE_WIDE 1
 #include "lib/token/bpe_merge.h"
 
-#define WIDE 16 /* lanes a step */
+#define WIDE 16 /* lanes per step */
 
-/* A pair that the filter does not refuse, and where what it makes belongs. */
+/* Pairs that the filter does not refuse, and the places of the toks they make. */
 struct asked_list {
     uint64_t key[2 * BPE_LANES + WIDE];
     uint32_t bucket[2 * BPE_LANES + WIDE], at[2 * BPE_LANES + WIDE];
     size_t n;
 };
 
-/* Lanes that are not done: where their rows begin, their places, and what is merged
- * next. */
+/* Unfinished lanes: where their rows begin, their places in use, and the next merge. */
 struct lanes {
     uint32_t row[BPE_LANES + WIDE], alive[BPE_LANES + WIDE];
     int32_t best[BPE_LANES + WIDE];
 };
 
-/* The least of each of sixteen vectors, in their order. */
+/* Returns the least element of each of sixteen vectors, in their order. */
 INLINE __m512i least_of_each(__m512i v[WIDE])
 {
     for (unsigned i = 0; i < 8; i++)
@@ -41,7 +39,7 @@ INLINE __m512i least_of_each(__m512i v[WIDE])
                             _mm512_shuffle_i32x4(v[0], v[1], 0xDD));
 }
 
-/* The highest bit of each word; none is 0. */
+/* Returns the number of the highest bit of each word, which is not 0. */
 INLINE __m512i highest(__m512i x)
 {
     return _mm512_sub_epi32(_mm512_set1_epi32(31), _mm512_lzcnt_epi32(x));
@@ -52,7 +50,7 @@ INLINE __m512i lowest_bit(__m512i x)
     return _mm512_and_si512(x, _mm512_sub_epi32(_mm512_setzero_si512(), x));
 }
 
-/* Writes the pairs that the filter lets pass to the list: eight lanes. */
+/* Adds the pairs of eight lanes that the filter does not refuse to the list. */
 INLINE void ask_8(const struct tok_model *m, struct asked_list *q, __m256i left,
                   __m256i right, __m256i at, __mmask8 is)
 {
@@ -89,7 +87,7 @@ INLINE void ask_16(const struct tok_model *m, struct asked_list *q, __m512i left
           _mm512_extracti64x4_epi64(at, 1), (__mmask8)(is >> 8));
 }
 
-/* One merge in each of up to sixteen lanes that all have one. */
+/* Makes one merge in each of up to sixteen lanes, which all have one. */
 INLINE void step_16(const struct tok_model *m, uint32_t *lane, struct lanes *l,
                     size_t i, __mmask16 is, struct asked_list *q, unsigned W,
                     unsigned bits)
@@ -122,8 +120,7 @@ INLINE void step_16(const struct tok_model *m, uint32_t *lane, struct lanes *l,
     ask_16(m, q, left, t, last, is);
 }
 
-/* What is merged next in n lanes; those in which that is nothing leave. Returns how
- * many stay. */
+/* Finds the next merge of n lanes; lanes without one leave. Returns how many stay. */
 INLINE size_t choose(uint32_t *lane, struct lanes *l, size_t n, unsigned W)
 {
     const __m512i nothing = _mm512_set1_epi32(NOTHING);

@@ -30,9 +30,9 @@
  *    and "\s*[\r\n]" match it and end at c, as does "\s+$" in the left part;
  *    "\s+(?!\S)" matches it at the end of the left part, and in the whole gives way to
  *    "\s+" or "\s", which match it too, as it is one character. That is why no white
- *    space may be before it. No other part of an expression matches a newline. In a row
- *    of splits each sees the pieces of the one before. If a piece crosses c (a split
- *    that leaves it as a gap), the next split has both parts of it, and the same holds.
+ *    space may be before it. No other part of an expression matches a newline.
+ *    In a row of splits each sees the pieces of the one before. If a piece crosses c (a
+ *    split left it as a gap), the next split has both parts of it, and the same holds.
  *    The hand-written scanners leave no gaps, so one of them in the row cuts at c. A
  *    space before pieces without one (add_prefix_space) is there already if c is a
  *    space, and is one too many elsewhere: no CUT_LINE.

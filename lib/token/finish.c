@@ -1,5 +1,5 @@
-/* finish.c - what every tokenizer gets once its parts are known: the id -> bytes table,
- * the ids of EOS, BOS and padding, and the fingerprint (DESIGN.md, The stream). */
+/* finish.c - the last steps of loading any tokenizer: the id -> bytes table, the ids of
+ * EOS, BOS and padding, and the fingerprint (DESIGN.md, The stream). */
 #include "lib/token/tok.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ int tok_make_table(struct slu_tokenizer *t, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The id of the token with that text, or SLU_NO_TOKEN. */
+/* Returns the id of the token with that text, or SLU_NO_TOKEN. */
 static uint64_t find_token(const struct slu_vocab_table *v, const char *name)
 {
     size_t len = strlen(name);
@@ -56,7 +56,7 @@ static uint64_t find_token(const struct slu_vocab_table *v, const char *name)
     return SLU_NO_TOKEN;
 }
 
-/* The first special token whose text is the earliest of those names; one pass, as there
+/* Returns the first special token with the earliest of these names. One pass, as there
  * are far more tokens than special ones. */
 static uint64_t find_first(const struct slu_vocab_table *v, const char *const *name)
 {
@@ -128,7 +128,7 @@ static int put_str(struct slu_buf *b, const void *p, uint64_t n, struct slu_err 
     return slu_buf_append(b, p, n, err);
 }
 
-/* The merges that are used, in order of priority. */
+/* Appends the merges that are used, in order of priority. */
 static int put_merges(struct slu_buf *b, const struct tok_model *m, struct slu_err *err)
 {
     int rc = SLU_OK;
@@ -143,7 +143,7 @@ static int put_merges(struct slu_buf *b, const struct tok_model *m, struct slu_e
     }
     if (!m->n_whole || rc < 0)
         return rc;
-    /* Tokens that no merge makes, where a whole piece can still become one. */
+    /* Tokens that no merge makes, if a whole piece can still become one. */
     uint8_t *reached = calloc(m->n_id, 1);
     if (!reached)
         return slu_fail_nomem(err, m->n_id);
@@ -177,9 +177,9 @@ static int put_added(struct slu_buf *b, const struct tok_added *a, struct slu_er
     return rc;
 }
 
-/* XXH3-128 of "sluice-tokenizer-1" and then, strings with their length (u64) in front:
- * the id -> bytes table (offsets u64, flags, bytes), the normalizer (u8: 0 none, 1 NFC
- * and nothing else, 2 others, whose spec follows), the pre-tokenizer's steps or
+/* Sets the fingerprint: XXH3-128 of "sluice-tokenizer-1" and then, strings after their
+ * length (u64): the id -> bytes table (offsets u64, flags, bytes), the normalizer (u8:
+ * 0 none, 1 only NFC, 2 others, whose spec follows), the pre-tokenizer's steps,
  * sp_cfg's bytes, the added tokens and the merges. */
 static int make_fingerprint(struct slu_tokenizer *t, struct slu_err *err)
 {

@@ -2,9 +2,9 @@
  * BPE, and SentencePiece's BPE with byte fallback.
  *
  * Read: model BPE (hf_model.c), normalizers (hf_norm.c), pre-tokenizers (hf_pre.c for
- * byte-level models, hf_sp.c for the others), added tokens (hf_added.c). Not looked at,
- * as the caller decides on it: post-processor, truncation, padding; the decoder has no
- * say in ids.
+ * byte-level models, hf_sp.c for the others), added tokens (hf_added.c). Ignored:
+ * post-processor, truncation and padding, on which the caller decides, and the decoder,
+ * which does not affect ids.
  */
 #include "lib/token/hf.h"
 
@@ -32,14 +32,14 @@ static int read_normalizer(struct hf_load *l, struct slu_json_value v,
     l->t->norm = norm;
     if ((rc = hf_read_norm(norm, v, &l->byte_norm, err)) < 0)
         return rc;
-    if (!norm->n) { /* an empty Sequence, or ByteLevel: bytes are bytes here */
+    if (!norm->n) { /* an empty Sequence, or ByteLevel: bytes stay bytes here */
         norm_free(norm);
         l->t->norm = NULL;
     }
     return SLU_OK;
 }
 
-/* Normalizer and pre-tokenizer; says what kind of BPE it is. */
+/* Reads normalizer and pre-tokenizer, which decide the kind of BPE. */
 static int read_before(struct hf_load *l, struct slu_json_value root,
                        struct slu_json_value model, struct slu_err *err)
 {
@@ -136,7 +136,7 @@ int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file, struct slu_err *e
         goto out;
     if (slu_json_get(slu_json_root(json), "model", &model))
         whole_first = hf_flag(model, "ignore_merges");
-    /* The tree is as big as the file: let it go before the tables are made. */
+    /* The tree is as large as the file, so it is freed before the tables are made. */
     slu_json_free(json);
     json = NULL;
     tok_index_release(&l.index);

@@ -16,7 +16,7 @@ static int define(struct hf_load *l, uint64_t id, const char *text, size_t len,
 
     if (id < v->n && v->len[id] != UINT32_MAX) {
         keep = v->flag[id] & TOK_IN_MODEL;
-        if (l->is_sp && keep) { /* the model goes by what it has */
+        if (l->is_sp && keep) { /* compare with the model's spelling */
             if ((rc = hf_text(l, text, len, &ok, err)) < 0)
                 return rc;
             text = (const char *)l->bytes.data;
@@ -54,7 +54,7 @@ int hf_add_added(struct hf_load *l, struct slu_json_value v, struct slu_err *err
         return slu_fail(err, SLU_E_FORMAT, "an added token without id or content");
     if ((rc = define(l, id, text, len, token.special, err)) < 0)
         return rc;
-    /* Where spaces are folded, these would take the folded ones for white space. */
+    /* Where spaces are folded, these would strip folded spaces as white space. */
     if (token.normalized && (token.lstrip || token.rstrip) && (l->fold || l->byte_norm))
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "the added token \"%.*s\", both normalized and stripping, is "
@@ -74,9 +74,9 @@ int hf_add_added(struct hf_load *l, struct slu_json_value v, struct slu_err *err
     return added_put(l->t->added, token, normal, normal_len, err);
 }
 
-/* The reference does not read the ids of added tokens but counts them anew: a text that
- * the model has keeps the model's id, the others follow the largest. Where that is not
- * what the file says, nobody can know what is meant. */
+/* Checks the ids of added tokens. The reference ignores them and assigns new ones: a
+ * text of the model keeps the model's id, the others follow the largest. SLU_E_FORMAT
+ * if the file has other ids, as its meaning is then unclear. */
 int hf_check_added_ids(struct hf_load *l, size_t n_vocab, struct slu_err *err)
 {
     const struct tok_added *a = l->t->added;

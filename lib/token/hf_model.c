@@ -6,8 +6,8 @@
 
 #include "lib/token/unicode.h"
 
-/* GPT-2's alphabet: printable Latin-1 stands for itself, the other bytes for U+0100 on.
- */
+/* Whether a byte stands for itself in GPT-2's alphabet, as printable Latin-1 does. The
+ * other bytes are U+0100 and following. */
 static bool stands_for_itself(unsigned b)
 {
     return (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
@@ -23,8 +23,8 @@ void hf_make_alphabet(int16_t byte_of[0x144])
         byte_of[stands_for_itself(b) ? b : next++] = (int16_t)b;
 }
 
-/* SentencePiece's tokens are text; one with a space in it never matches where every
- * space is folded. */
+/* Sets l->bytes to a token of SentencePiece, which is text. *ok is false for a token
+ * with a space if every space is folded: it never matches. */
 static int sp_text(struct hf_load *l, const char *p, size_t n, bool *ok,
                    struct slu_err *err)
 {
@@ -63,7 +63,7 @@ int hf_text(struct hf_load *l, const char *p, size_t n, bool *ok, struct slu_err
 
 /* ---- model ---- */
 
-/* true where the member is absent, null, false, 0 or "". */
+/* Whether the member is absent, null, false, 0 or "". */
 static bool is_unset(struct slu_json_value v, const char *key)
 {
     struct slu_json_value x = SLU_JSON_NONE;
@@ -100,7 +100,7 @@ int hf_check_model(struct slu_json_value model, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The byte that "<0x0A>" falls back for, or -1. */
+/* Returns the byte of a fallback token such as "<0x0A>", or -1. */
 static int byte_of_name(const char *s, size_t n)
 {
     static const char HEX[] = "0123456789ABCDEF";
@@ -142,7 +142,7 @@ int hf_add_vocab(struct hf_load *l, struct slu_json_value vocab, struct slu_err 
     return rc;
 }
 
-/* The two halves of a merge, written "a b" or ["a", "b"]. */
+/* Reads the two halves of a merge, written "a b" or ["a", "b"]. */
 static bool halves(struct slu_json_value v, const char *s[2], size_t len[2])
 {
     struct slu_json_iter it;
@@ -186,14 +186,14 @@ static int add_merge(struct hf_load *l, const char *const s[2], const size_t len
 
     for (int k = 0; k < 2; k++) {
         bool ok;
-        /* A byte that stands for itself alone is what makes parts (sp.h) exact. */
+        /* Parts (sp.h) are exact only if no merge of the file takes a byte. */
         if (l->is_sp && byte_of_name(s[k], len[k]) >= 0)
             return slu_fail(err, SLU_E_UNSUPPORTED,
                             "a merge of the byte \"%.*s\" is not supported",
                             (int)len[k], s[k]);
         if ((rc = hf_text(l, s[k], len[k], &ok, err)) < 0)
             return rc;
-        if (!ok) /* nothing that text becomes can ever be merged by it */
+        if (!ok) /* no text can ever use this merge */
             return SLU_OK;
         if (n + l->bytes.len > sizeof both)
             return slu_fail(err, SLU_E_UNSUPPORTED, "a token of more than %d bytes",
@@ -209,7 +209,7 @@ static int add_merge(struct hf_load *l, const char *const s[2], const size_t len
     return hf_put_merge(l, id[0], id[1], id[2], err);
 }
 
-/* A fallback: a byte, but no text. */
+/* Whether id is a fallback token: a byte, but not text. */
 static bool is_byte(const struct hf_load *l, uint32_t id)
 {
     const struct slu_vocab_table *v = &l->t->table;

@@ -7,12 +7,13 @@
 
 struct read {
     struct tok_norm *norm;
-    bool *byte_level; /* has come; it must be the last, as what follows would see its
-                         alphabet */
+    /* The normalizer ByteLevel was read; it must be the last one, since a later one
+     * would see its alphabet. */
+    bool *byte_level;
     unsigned depth;
 };
 
-/* The string under key, or an error that says what lacks it. */
+/* Reads the string under key; the error names the normalizer that lacks it. */
 static int string_of(struct slu_json_value v, const char *type, const char *key,
                      const char **s, size_t *n, struct slu_err *err)
 {

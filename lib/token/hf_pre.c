@@ -3,14 +3,13 @@
 
 #include <string.h>
 
-/* \w+|[^\w\s]+ in Rust, where the joiners belong to words and Latin-1's numbers don't,
+/* \w+|[^\w\s]+ in Rust, where the joiners belong to words and Latin-1's numbers do not,
  * as in Oniguruma's classes. */
 #define RUST_WORDS "[\\w\\u200c\\u200d]+|[^\\w\\u200c\\u200d\\s]+"
 
 struct read {
     struct tok_pre *pre;
-    bool byte_level; /* has come; it must be the last, as what follows would see its
-                        alphabet */
+    bool byte_level; /* was read; must be the last, as a later one sees its alphabet */
     unsigned depth;
 };
 
@@ -36,7 +35,7 @@ static int read_byte_level(struct read *r, struct slu_json_value v, struct slu_e
     return pre_add_scan(r->pre, pre_scan_by_name("gpt2"), err);
 }
 
-/* A plain string as a regular expression. */
+/* Adds a split at a plain string, as a regular expression. */
 static int add_string(struct read *r, const char *s, size_t n, enum pre_kind kind,
                       bool invert, struct slu_err *err)
 {
@@ -56,7 +55,7 @@ static int add_string(struct read *r, const char *s, size_t n, enum pre_kind kin
     return rc;
 }
 
-/* The behavior of a Split or one like it; `invert` is cleared where it says nothing. */
+/* Reads the behavior of a Split; clears *invert if it has no effect. */
 static int read_behavior(struct slu_json_value v, const char *otherwise,
                          enum pre_kind *kind, bool *invert, struct slu_err *err)
 {

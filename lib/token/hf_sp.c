@@ -1,4 +1,4 @@
-/* hf_sp.c - a tokenizer.json with SentencePiece's BPE: what is before the model, and
+/* hf_sp.c - a tokenizer.json with SentencePiece's BPE: the steps before the model, and
  * the parts of characters (sp.h). */
 #include "lib/token/hf.h"
 
@@ -29,8 +29,8 @@ bool hf_has_type(struct slu_json_value v, const char *type)
 
 /* ---- before the model ---- */
 
-/* Where the normalizer ends with writing U+2581 for each space, it ends with the
- * opposite from now on. */
+/* If the last step of the normalizer writes U+2581 for each space, replaces it by its
+ * opposite. */
 static int fold_norm(struct hf_load *l, struct slu_err *err)
 {
     struct tok_norm *was = l->t->norm, *norm;
@@ -46,7 +46,7 @@ static int fold_norm(struct hf_load *l, struct slu_err *err)
         return rc;
     l->t->norm = norm;
     size_t n = was->n - 1;
-    /* What is put in front is put there folded: most texts are then copied once. */
+    /* A U+2581 that is put first is put as a space: most texts are then copied once. */
     bool in_front = n && was->step[n - 1].kind == NORM_PREPEND &&
                     was->step[n - 1].n_a == 3 &&
                     !memcmp(spec + was->step[n - 1].a, SP_SPACE, 3);
@@ -62,8 +62,8 @@ static int fold_norm(struct hf_load *l, struct slu_err *err)
     return rc;
 }
 
-/* Whether what is first in the text is so too once the normalizer is through: its
- * "first" goes by places in the original. */
+/* Whether the start of the text is still its start after the normalizer: for "first"
+ * the reference looks at places in the original. */
 static bool keeps_first(const struct tok_norm *norm)
 {
     for (size_t i = 0; norm && i < norm->n; i++) {
@@ -169,7 +169,7 @@ int hf_make_sp(struct hf_load *l, uint64_t n_vocab, struct slu_err *err)
 
 /* ---- parts of characters ---- */
 
-/* Token id's only character, or 0 where it has more or is below U+0080. */
+/* Returns a token's only character, or 0 if it has more or is below U+0080. */
 static uint32_t only_char(const uint8_t *p, size_t n, unsigned *len)
 {
     if (n < 2 || p[0] < 0x80)
@@ -185,7 +185,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The first k bytes at p as a number. */
+/* Returns the first k bytes at p as a number. */
 static uint32_t part_of(const uint8_t *p, unsigned k)
 {
     return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | (k > 2 ? p[2] : 0u);
@@ -196,7 +196,7 @@ static unsigned part_bytes(uint32_t part, uint8_t b[3])
     b[0] = (uint8_t)(part >> 16);
     b[1] = (uint8_t)(part >> 8);
     b[2] = (uint8_t)part;
-    return b[2] ? 3 : 2; /* a byte that goes on is never 0 */
+    return b[2] ? 3 : 2; /* a continuation byte is never 0 */
 }
 
 int hf_add_parts(struct hf_load *l, struct slu_err *err)
@@ -243,7 +243,7 @@ int hf_add_parts(struct hf_load *l, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The id that the first k bytes of a character have: a byte's or a part's. */
+/* Returns the id of the first k bytes of a character: a byte's or a part's. */
 static uint32_t id_of(const struct hf_load *l, const uint8_t *p, unsigned k)
 {
     uint32_t part = part_of(p, k);
@@ -274,7 +274,7 @@ int hf_add_part_merges(struct hf_load *l, struct slu_err *err)
     for (uint32_t id = 0; id < v->n - l->n_part && rc >= 0; id++) {
         const uint8_t *p = v->bytes + v->off[id];
         size_t n = (size_t)(v->off[id + 1] - v->off[id]);
-        /* Of equal texts the one that counts. */
+        /* Of tokens with equal text, the one in the index. */
         if (l->t->in_model[id] && only_char(p, n, &len) &&
             tok_index_find(&l->index, p, n) == id)
             rc = hf_put_merge(l, id_of(l, p, len - 1), l->byte_id[p[len - 1]], id, err);

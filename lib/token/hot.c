@@ -12,7 +12,7 @@ hot_find_fn *hot_find_of_level(const char *level)
     return hot_find_portable;
 }
 
-/* Pieces from .. to - 1; byte `base` of their text is at p. */
+/* Looks up pieces from .. to - 1; byte `base` of their text is at p. */
 static inline void look(struct hot_batch *b, const struct word_key *hot,
                         const uint8_t *p, uint32_t base, size_t from, size_t to,
                         uint32_t skip)
@@ -26,7 +26,7 @@ static inline void look(struct hot_batch *b, const struct word_key *hot,
         for (size_t i = 0; i < n; i++) {
             key[i] = word_key(p + (at[i] - base), at[i + 1] - at[i]);
             skipped[i] = skip >> (key[i].b >> WORD_LEN_SHIFT) & 1;
-            /* Those that are skipped all in the first place, which is near. */
+            /* Skipped pieces all read the first place, which is in the cache. */
             place[i] = word_hot_place(word_hash(key[i])) & (skipped[i] - 1);
             __builtin_prefetch(hot + place[i]);
         }
@@ -55,7 +55,7 @@ size_t hot_find_portable(struct hot_batch *b, const struct word_key *hot,
 void hot_look(struct hot_batch *b, const struct words *w, hot_find_fn *find,
               const uint8_t *p, size_t n, size_t k)
 {
-    uint8_t end[32] = {0}; /* what is followed by less than 16 bytes is read there */
+    uint8_t end[32] = {0}; /* a copy of the last pieces, where 16 bytes can be read */
     size_t safe = k;
     uint32_t skip;
 

@@ -7,8 +7,8 @@ struct wide_key {
     __m256i a, b;
 };
 
-/* 16 bytes at base + step * of[i], for four i: the first halves, and the second ones.
- */
+/* Loads 16 bytes at base + step * of[i], for four i; a: the first halves, b: the
+ * others. */
 static inline struct wide_key load_4(const uint8_t *base, const uint32_t *of,
                                      unsigned step)
 {
@@ -19,7 +19,7 @@ static inline struct wide_key load_4(const uint8_t *base, const uint32_t *of,
                              _mm256_unpackhi_epi64(even, odd)};
 }
 
-/* Their word_key. len: of at most 16. */
+/* Computes word_key of four pieces. len: at most 16. */
 static inline struct wide_key keys(const uint8_t *p, const uint32_t *at, __m128i len)
 {
     const __m256i ones = _mm256_set1_epi64x(-1);
@@ -36,7 +36,8 @@ static inline struct wide_key keys(const uint8_t *p, const uint32_t *at, __m128i
     return k;
 }
 
-/* The upper halves of x * c, as far as the lower halves of both decide them not. */
+/* Returns x * c without the product of the lower halves, as 32 bits to add to the upper
+ * half of that product. */
 static inline __m256i cross(__m256i x, uint64_t c)
 {
     const __m256i swapped = _mm256_set1_epi64x((long long)(c << 32 | c >> 32));
@@ -58,7 +59,7 @@ static inline __m128i places(struct wide_key k)
     return _mm256_castsi256_si128(hash);
 }
 
-/* A bit for each 64-bit lane. */
+/* Returns a bit for each 64-bit lane. */
 static inline unsigned bits_64(__m256i x)
 {
     return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(x));
@@ -69,7 +70,7 @@ static inline unsigned bits_32(__m128i x)
     return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(x));
 }
 
-/* Appends those of v that m has a bit for. */
+/* Appends the words of v that have a bit in m. */
 static inline size_t put(uint32_t *list, size_t n, unsigned m, __m128i v)
 {
 #define W(i) 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3
@@ -112,7 +113,7 @@ size_t hot_find_avx2(struct hot_batch *b, const struct word_key *hot, const uint
             __m128i begin = hot_load(at), end = hot_load(at + 1),
                     len = _mm_min_epu32(_mm_sub_epi32(end, begin), most);
             key[i / WIDE] = keys(p, at, len);
-            /* The bit of the length, to the sign, to all bits. */
+            /* Moves the bit of the length to the sign, then to all bits. */
             skipped[i / WIDE] = _mm_srai_epi32(
                 _mm_sllv_epi32(skips, _mm_sub_epi32(_mm_set1_epi32(31), len)), 31);
             _mm_storeu_si128(

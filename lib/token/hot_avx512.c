@@ -7,8 +7,8 @@ struct wide_key {
     __m512i a, b;
 };
 
-/* 16 bytes at base + step * of[i], for eight i: the first halves, and the second ones.
- */
+/* Loads 16 bytes at base + step * of[i], for eight i; a: the first halves, b: the
+ * others. */
 static inline struct wide_key load_8(const uint8_t *base, const uint32_t *of,
                                      unsigned step)
 {
@@ -22,7 +22,7 @@ static inline struct wide_key load_8(const uint8_t *base, const uint32_t *of,
                              _mm512_unpackhi_epi64(even, odd)};
 }
 
-/* Their word_key. len: of at most 16. */
+/* Computes word_key of eight pieces. len: at most 16. */
 static inline struct wide_key keys(const uint8_t *p, const uint32_t *at, __m256i len)
 {
     const __m512i ones = _mm512_set1_epi64(-1);
@@ -49,7 +49,7 @@ static inline __m256i places(struct wide_key k)
     return _mm512_cvtepi64_epi32(_mm512_srli_epi64(hash, 64 - HOT_BITS));
 }
 
-/* Appends those of v that m has a bit for. */
+/* Appends the words of v that have a bit in m. */
 static inline size_t put(uint32_t *list, size_t n, __mmask8 m, __m256i v)
 {
     _mm256_storeu_si256((__m256i *)(void *)(list + n),

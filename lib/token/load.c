@@ -20,7 +20,7 @@
 #include "lib/token/pre.h"
 #include "lib/token/unicode.h"
 
-#define PIECE (64 << 10) /* bytes of a file at a time, where it is only hashed */
+#define PIECE (64 << 10) /* bytes of a file at a time, if it is only hashed */
 
 static int load_bytes(struct slu_tokenizer *t, struct slu_err *err)
 {
@@ -72,7 +72,8 @@ struct origin {
     const char *cache;   /* folder of compiled vocabularies, or NULL */
 };
 
-/* A path is a rank file by its name, or because it is said how to split. */
+/* Finds where the tokenizer is. A path is a rank file by its name, or if there is a
+ * pattern. */
 static int find_origin(struct origin *o, const struct slu_tokenizer_cfg *cfg,
                        const char *spec, struct slu_err *err)
 {
@@ -104,13 +105,14 @@ static struct slu_u128 key_of(const struct origin *o, struct slu_u128 content,
     return compiled_key(kind, content, n_byte);
 }
 
-/* The key of the file as it is now, read in pieces that stay in the CPU's cache: its
- * bytes are not needed where the compiled form is there. False for what is no regular
- * file, or cannot be read: then the loader says why. */
+/* Computes the key of the file as it is now. It is read in pieces that stay in the
+ * CPU's cache, as its bytes are not needed if the compiled form exists. False if it is
+ * not a regular file, or cannot be read: the loader then says why. */
 static bool key_of_file(const struct origin *o, struct slu_u128 *key)
 {
     struct stat st;
-    /* Not opened to see what it is: who writes to a pipe would see it closed again. */
+    /* Not opened to find out what it is: the writer of a FIFO would see a reader come
+     * and go. */
     if (stat(o->path, &st) || !S_ISREG(st.st_mode))
         return false;
     int fd = open(o->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -134,8 +136,8 @@ static bool key_of_file(const struct origin *o, struct slu_u128 *key)
     return ok;
 }
 
-/* Builds t from its origin. *key is that of the bytes it was built from, whatever the
- * file was before. */
+/* Builds t from its origin. *key: the key of the bytes it was built from, even if the
+ * file has changed since. */
 static int build(struct slu_tokenizer *t, const struct origin *o, struct slu_u128 *key,
                  struct slu_err *err)
 {
@@ -164,8 +166,8 @@ static void note(struct slu_tokenizer *t, const struct slu_err *err)
     snprintf(t->note, sizeof t->note, "%.*s", (int)sizeof t->note - 1, err->msg);
 }
 
-/* Puts what the folder has into the place of the empty *t. SLU_EOF: it has nothing; an
- * error: what it has is of no use, and *t has a note. */
+/* Replaces the empty *t by the compiled tokenizer of the folder. SLU_EOF: there is
+ * none; an error: it cannot be used, and *t has a note. */
 static int read_compiled(struct slu_tokenizer **t, const struct origin *o,
                          struct slu_u128 key)
 {
@@ -196,7 +198,7 @@ static void write_compiled(struct slu_tokenizer *t, const struct origin *o,
     int rc = slu_vocab_pack(&t->table, &packed, &err);
 
     if (rc >= 0) {
-        /* This process will want it too. */
+        /* This process needs it too. */
         t->table.packed = packed.data;
         t->table.packed_byte = packed.len;
         rc = compiled_encode(t, key, &image, &err);

@@ -124,11 +124,11 @@ void norm_scratch_release(struct norm_scratch *s)
 
 /* ---- the steps ---- */
 
-/* One step's text: where it is, what it becomes. */
+/* The text of a step. */
 struct run {
     const uint8_t *p;
     size_t n;
-    struct slu_buf *buf; /* for what it becomes */
+    struct slu_buf *buf; /* for the changed text */
     struct slu_err *err;
 };
 
@@ -181,7 +181,7 @@ static bool is_nmt_space(uint32_t c)
            c == 0xFEFF || c == 0xFFFD;
 }
 
-/* NORM_STRIP_ACCENTS and NORM_NMT: characters go or become a space. */
+/* NORM_STRIP_ACCENTS and NORM_NMT: drops characters, or makes them a space. */
 static int filter(struct run *r, bool nmt)
 {
     size_t done = 0;
@@ -235,8 +235,8 @@ static void strip(const struct tok_norm *norm, const struct norm_step *s,
     }
 }
 
-/* The next place of a in p from pos on, or n. A short text is looked for by its first
- * byte: memchr is several times as fast as memmem. */
+/* Returns the next place of a in p from pos on, or n. A short text is found by its
+ * first byte: memchr is several times as fast as memmem. */
 static size_t find(const uint8_t *p, size_t n, size_t pos, const uint8_t *a, size_t n_a)
 {
     if (n_a > 4) {
@@ -297,7 +297,7 @@ static bool has_lower(const uint8_t *p, size_t n)
     return false;
 }
 
-/* Steps that may write: true where this one has something to write for this text. */
+/* Whether a step may change this text. */
 static bool changes(const struct norm_step *s, const struct run *r, const uint8_t *a)
 {
     switch (s->kind) {

@@ -1,9 +1,8 @@
-/* norm_form.c - Unicode's normal forms (UAX #15) of the stretches of a text that need
- * it.
+/* norm_form.c - Unicode's normal forms (UAX #15), applied only where a text needs them.
  *
- * The text is cut in front of characters that a form neither changes nor joins to what
- * is before them; only between the last such character before one that is not, and the
- * next one, is anything decomposed, sorted and composed. */
+ * The text is cut before characters that a form neither changes nor joins to those
+ * before them. Any other character is decomposed, sorted and composed together with the
+ * text from the last such cut before it to the next one. */
 #include "lib/token/norm.h"
 
 #include <stdlib.h>
@@ -91,7 +90,7 @@ static uint32_t class_of(uint32_t c)
     return c >= norm_class[lo].from && c <= norm_class[lo].to ? norm_class[lo].ccc : 0;
 }
 
-/* What c decomposes to, at most 18 code points; NULL where it stays. */
+/* Returns the decomposition of c, at most 18 code points; NULL if c stays. */
 static const uint32_t *decompose(uint32_t c, bool compat, uint32_t hangul[3],
                                  unsigned *n)
 {
@@ -117,7 +116,7 @@ static const uint32_t *decompose(uint32_t c, bool compat, uint32_t hangul[3],
     return norm_pool + m->to;
 }
 
-/* Stable, by class: what waits is linear in the text even where all of it are marks. */
+/* Sorts marks by class, stably, in linear time even if the whole text is marks. */
 static int sort_marks(struct norm_scratch *s, uint32_t *cp, size_t n,
                       struct slu_err *err)
 {
@@ -146,7 +145,7 @@ static int sort_marks(struct norm_scratch *s, uint32_t *cp, size_t n,
     return SLU_OK;
 }
 
-/* What two code points compose to, or 0. */
+/* Returns the code point that two compose to, or 0. */
 static uint32_t pair(uint32_t a, uint32_t b)
 {
     unsigned lo = 0, hi = norm_n_pair;
@@ -176,7 +175,7 @@ static size_t compose(uint32_t *cp, size_t n)
 
     for (size_t i = 0; i < n; i++) {
         uint32_t both = 0;
-        /* A mark composes past marks of lesser classes only. */
+        /* A mark composes across marks of lower classes only. */
         if (starter != SIZE_MAX &&
             (k - 1 == starter || CLASS(cp[k - 1]) < CLASS(cp[i])))
             both = pair(CODE(cp[starter]), CODE(cp[i]));
@@ -191,7 +190,7 @@ static size_t compose(uint32_t *cp, size_t n)
     return k;
 }
 
-/* Writes what waits. */
+/* Writes the waiting code points. */
 static int flush(struct norm_scratch *s, bool composed, struct slu_buf *buf,
                  struct slu_err *err)
 {
@@ -228,7 +227,7 @@ static int put_char(struct norm_scratch *s, const struct form *f, uint32_t c,
 
     if (!part)
         part = &c;
-    /* Nothing goes back over a part that could not be joined to what is before it. */
+    /* Nothing crosses a part that cannot be joined to the characters before it. */
     if (s->n_cp &&
         !(norm_bits(part[0]) & (f->composed ? NORM_BIT_NFC : NORM_BIT_NFD)) &&
         (rc = flush(s, f->composed, buf, err)) < 0)

@@ -1,4 +1,4 @@
-/* ordinary.c - whether text that is no special token can become one. */
+/* ordinary.c - whether ordinary text can become a special token. */
 #include "tokenizer.h"
 
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "lib/base/buf.h"
 #include "lib/token/tok.h"
 
-/* What is looked for. */
+/* A search for ids that ordinary text becomes. */
 struct search {
     const struct slu_tokenizer *t;
     struct slu_encoder *e;
-    uint64_t eos;   /* that id alone; SLU_NO_TOKEN: special tokens */
+    uint64_t eos;   /* the only id sought; SLU_NO_TOKEN: special tokens are sought */
     uint64_t least; /* found so far, or SLU_NO_TOKEN */
 };
 
@@ -20,7 +20,7 @@ static bool is_sought(const struct search *s, uint64_t id)
                                   : id == s->eos;
 }
 
-/* Encodes a text, and looks for ids that should not come of it. */
+/* Encodes a text, and looks for the sought ids in the result. */
 static int look(struct search *s, const struct slu_buf *text, struct slu_ids *ids,
                 struct slu_err *err)
 {
@@ -29,12 +29,12 @@ static int look(struct search *s, const struct slu_buf *text, struct slu_ids *id
     for (size_t i = 0; i < ids->n && !rc; i++)
         if (is_sought(s, ids->id[i]) && ids->id[i] < s->least)
             s->least = ids->id[i];
-    /* The text of an EOS may be part of a character. */
+    /* The text of an EOS may be part of a character, so not valid UTF-8. */
     return rc == SLU_E_FORMAT ? SLU_OK : rc;
 }
 
-/* Looks at the texts of the tokens that are sought: one by one, or, which is quicker,
- * as one text in which each stands between two separators. */
+/* Encodes the texts of the sought tokens: one by one, or, which is faster, as one text
+ * in which each is between two separators. */
 static int look_at_all(struct search *s, const char *separator, struct slu_err *err)
 {
     const struct slu_vocab_table *v = &s->t->table;
@@ -90,7 +90,7 @@ int slu_tokenizer_leak(const struct slu_tokenizer *t, uint64_t *id, struct slu_e
     if (t->is_bytes || t->special_parse)
         return SLU_OK;
     int rc = t->eos == SLU_NO_TOKEN || (t->table.flags[t->eos] & SLU_VOCAB_SPECIAL)
-                 ? SLU_OK /* with the others */
+                 ? SLU_OK /* t->leak covers it */
                  : search(&s, err);
     *id = s.least < t->leak ? s.least : t->leak;
     return rc;

@@ -1,4 +1,4 @@
-/* pieces.c - which finder: by the split, and by what the processor has. */
+/* pieces.c - the choice of a finder, by the split and by the SIMD level. */
 #include "lib/token/pieces.h"
 
 #include <string.h>

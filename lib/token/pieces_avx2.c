@@ -28,7 +28,7 @@ static inline uint64_t bits(__m256i a, __m256i b)
            (uint64_t)(uint32_t)_mm256_movemask_epi8(b) << 32;
 }
 
-/* Unsigned: x - from <= to - from. */
+/* Compares unsigned: x - from <= to - from. */
 static inline __m256i in(__m256i x, uint8_t from, uint8_t to)
 {
     const __m256i d = _mm256_sub_epi8(x, _mm256_set1_epi8((char)from));
@@ -47,7 +47,7 @@ static inline uint64_t between(struct block x, uint8_t from, uint8_t to)
     return bits(in(x.a, from, to), in(x.b, from, to));
 }
 
-/* n of them; what is behind the last one is not looked at. Returns the others. */
+/* Writes n starts; if there are fewer, the rest is never read. Returns the others. */
 static inline uint64_t put_some(uint64_t starts, uint32_t base, uint32_t *end,
                                 unsigned n)
 {
@@ -58,7 +58,7 @@ static inline uint64_t put_some(uint64_t starts, uint32_t base, uint32_t *end,
     return starts;
 }
 
-/* How many there are cannot be predicted, but that they are hardly ever more than 20. */
+/* The number of starts cannot be predicted, but is hardly ever above 20. */
 static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
 {
     starts = put_some(starts, base, end, 20);

@@ -1,6 +1,5 @@
-/* pieces_portable.c - blocks without SIMD: the twin that every level is checked
- * against.
- */
+/* pieces_portable.c - blocks without SIMD: the portable version, against which every
+ * level is tested. */
 #include <stdint.h>
 #include <string.h>
 
@@ -20,8 +19,8 @@ static inline struct block load(const uint8_t *p, unsigned n)
     return x;
 }
 
-/* Eight bytes at a time: the highest bit of each says whether it is at least `from`,
- * and at most `to`; a multiplication brings the eight bits together. */
+/* Works on eight bytes at a time: the highest bit of each says whether it is at least
+ * `from` and at most `to`; a multiplication brings the eight bits together. */
 static inline uint64_t between(struct block x, uint8_t from, uint8_t to)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), high = ones * 0x80;

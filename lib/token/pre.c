@@ -28,9 +28,9 @@ void pre_free(struct tok_pre *pre)
     free(pre);
 }
 
-#define PRE_SPEC_INVERT 64 /* with the kind, in a spec */
+#define PRE_SPEC_INVERT 64 /* added to the kind in a spec */
 
-/* Takes ownership of step.pattern, also when it fails. */
+/* Adds a step. Takes ownership of step.pattern, also when it fails. */
 static int add(struct tok_pre *pre, struct pre_step step, const char *what, size_t len,
                struct slu_err *err)
 {
@@ -66,7 +66,7 @@ int pre_add_regex(struct tok_pre *pre, const char *pattern, size_t len,
 {
     struct pre_step step = {.kind = kind, .invert = invert};
 
-    /* Every byte is in a match of a known expression. */
+    /* The matches of a known expression cover every byte. */
     if ((kind == PRE_REGEX || (kind == PRE_KEEP && !invert)) &&
         (step.scan = pre_scan_by_regex(pattern, len)))
         return pre_add_scan(pre, step.scan, err);
@@ -78,7 +78,7 @@ int pre_add_regex(struct tok_pre *pre, const char *pattern, size_t len,
     return add(pre, step, pattern, len, err);
 }
 
-/* What pre_scan_by_row is asked about a step; NULL: it cannot be part of a row. */
+/* Returns a step as pre_scan_by_row expects it; NULL: it cannot be part of a row. */
 static const char *row_name(const struct pre_step *step)
 {
     if (step->kind == PRE_REGEX)
@@ -122,7 +122,7 @@ int pre_finish(struct tok_pre *pre, struct slu_err *err)
     return rc;
 }
 
-/* The number at *at and the space behind it. */
+/* Reads the number at *at and the space after it. */
 static bool spec_number(const uint8_t *p, size_t n, size_t *at, size_t *number)
 {
     size_t from = *at;
@@ -227,14 +227,14 @@ static int walk_scan(struct walk *w, size_t k, const uint8_t *p, size_t n)
     return rc;
 }
 
-/* What a Split does with one part of the text after another, matches and what is
- * between them: held back is the part that may still grow. */
+/* A Split, which gets the parts of a text in order: matches, and the text between them.
+ * A part that may still grow is held back. */
 struct split {
     struct walk *w;
     size_t k; /* the step */
     const uint8_t *p;
     size_t from, to; /* held: nothing if from == to */
-    bool last;       /* the part before was a match */
+    bool last;       /* the previous part was a match */
 };
 
 static int flush(struct split *s)

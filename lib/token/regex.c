@@ -1,5 +1,5 @@
-/* regex.c - splits by regular expressions that have no scanner, through PCRE2 and its
- * JIT; regex_translate.c says what is exact about it. */
+/* regex.c - splits by regular expressions without a scanner, by PCRE2 and its JIT;
+ * regex_translate.c says why they are exact. */
 #include "lib/token/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -55,7 +55,7 @@ int pre_regex_new(struct pre_regex **out, const char *pattern, size_t len,
                       "pre-tokenizer: the regular expression matches the empty text");
         goto out;
     }
-    /* Where there is no JIT the interpreter does the same, slower. */
+    /* Without a JIT the interpreter does the same, more slowly. */
     (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE);
     *out = r;
     r = NULL;

@@ -1,15 +1,16 @@
 /* regex_translate.c - regular expressions of a tokenizer.json, for PCRE2.
  *
- * Hugging Face's library hands them to Oniguruma, with its Ruby syntax. On what is let
- * through here, PCRE2 does the same: alternatives in order, the leftmost match, greedy,
+ * Hugging Face's library passes them to Oniguruma, with its Ruby syntax. On accepted
+ * expressions PCRE2 does the same: alternatives in order, the leftmost match, greedy,
  * lazy and possessive repetition, look-around, atomic groups. Classes and properties
- * become lists of code points from our own Unicode version; \b becomes look-around, as
- * \w is another one there. Whatever the two might read differently is refused by name:
- *   X{1,3}+  is possessive to PCRE2, (?:X{1,3})+ to Oniguruma: written like that
- *   X{2}?    is lazy to PCRE2, (?:X{2})? to Oniguruma: written like that
- *   X{,3}    is text to older PCRE2, X{0,3} to Oniguruma: written like that
- *   ^ $      are about lines to Oniguruma, always
- *   \w \b    outside of classes Oniguruma takes the numbers of Latin-1 for words too
+ * become lists of code points from our own Unicode version. These are rewritten:
+ *   X{1,3}+  is possessive in PCRE2: (?:X{1,3})+, as in Oniguruma
+ *   X{2}?    is lazy in PCRE2: (?:X{2})?, as in Oniguruma
+ *   X{,3}    is text in older PCRE2: X{0,3}, as in Oniguruma
+ *   \w \b outside of classes Oniguruma's \w has the numbers of Latin-1, so \b becomes
+ *            look-around
+ * ^ and $ always match at lines in Oniguruma, hence MULTILINE. All else that the two
+ * might read differently is refused by name.
  */
 #include "lib/token/regex.h"
 
@@ -24,12 +25,12 @@
 struct translate {
     const char *p, *end, *start;
     struct slu_buf *out;
-    size_t atom;             /* where in out what a quantifier is about begins */
-    bool has_atom;           /* and whether there is one */
+    size_t atom;             /* where in out the atom of a quantifier begins */
+    bool has_atom;           /* there is an atom */
     size_t group[MAX_DEPTH]; /* where in out the open groups begin */
-    bool look[MAX_DEPTH];    /* and whether they are look-around */
+    bool look[MAX_DEPTH];    /* whether the open groups are look-around */
     unsigned depth;
-    unsigned fold_depth; /* of the outermost (?i: that is open, 0: none */
+    unsigned fold_depth; /* depth of the outermost open (?i:, 0: none */
     struct slu_err *err;
 };
 
@@ -53,7 +54,7 @@ static int put_str(struct translate *t, const char *s)
     return put(t, s, strlen(s));
 }
 
-/* What is put next is an atom. */
+/* Begins an atom, which is put next. */
 static void begin_atom(struct translate *t)
 {
     t->atom = t->out->len;
@@ -74,7 +75,7 @@ static bool is_hex(char c)
     return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f');
 }
 
-/* A number of min to max hexadecimal digits, and `close` if it is not 0. */
+/* Reads a number of min to max hexadecimal digits, and `close` if it is not 0. */
 static bool hex(struct translate *t, unsigned min, unsigned max, char close,
                 uint32_t *c)
 {
@@ -93,7 +94,7 @@ static bool hex(struct translate *t, unsigned min, unsigned max, char close,
     return true;
 }
 
-/* At the backslash of an escape for one character, or at the character itself. */
+/* Reads one character, or the escape for one. */
 static int one_char(struct translate *t, bool in_class, uint32_t *c)
 {
     static const char NAMES[] = "tnrfvae", CODES[] = "\t\n\r\f\v\a\033";
@@ -134,7 +135,7 @@ static int one_char(struct translate *t, bool in_class, uint32_t *c)
     return refuse(t, "the escape", from, 2);
 }
 
-/* \p{Name}, \P{Name}, \p{^Name}, [:name:]; *t->p is where the name begins. */
+/* Adds \p{Name}, \P{Name}, \p{^Name} or [:name:]; the name begins at t->p. */
 static int add_property(struct translate *t, struct uset *s, const char *from,
                         const char *close)
 {
@@ -160,7 +161,7 @@ static int add_property(struct translate *t, struct uset *s, const char *from,
     return known ? SLU_OK : refuse(t, "the property", from, (size_t)(t->p - from));
 }
 
-/* At a backslash: \s, \p{...} and the like are added to *s, and *is_set is set. */
+/* At a backslash: adds \s, \p{...} and the like to *s, and sets *is_set. */
 static int add_escape(struct translate *t, struct uset *s, bool *is_set)
 {
     const char *from = t->p;
@@ -192,10 +193,10 @@ static int add_escape(struct translate *t, struct uset *s, bool *is_set)
 
 static int class(struct translate *t, struct uset *s, unsigned depth);
 
-/* What stands in a class between its brackets or "&&"; up to either. */
+/* Reads a part of a class, up to its bracket or "&&". */
 static int class_part(struct translate *t, struct uset *s, unsigned depth)
 {
-    bool after = false; /* a range or a set: a "-" would be doubtful */
+    bool after = false; /* after a range or a set, where a "-" would be ambiguous */
     int rc = SLU_OK;
 
     while (rc >= 0 && t->p < t->end && *t->p != ']' && !at(t, "&&")) {
@@ -240,7 +241,7 @@ static int class_part(struct translate *t, struct uset *s, unsigned depth)
     return rc;
 }
 
-/* At a bracket; the class is added to the empty set s. */
+/* At a bracket: adds the class to the empty set s. */
 static int class(struct translate *t, struct uset *s, unsigned depth)
 {
     const char *from = t->p++;
@@ -277,8 +278,8 @@ static int class(struct translate *t, struct uset *s, unsigned depth)
     return SLU_OK;
 }
 
-/* Without regard to case, a class is more than what it names; of ASCII both know the
- * same. */
+/* Appends a set as an atom. If case is ignored, a class matches more than it names; the
+ * two libraries agree on ASCII only. */
 static int put_set(struct translate *t, const struct uset *s, const char *from)
 {
     for (size_t i = 2; t->fold_depth && i < sizeof s->word / sizeof *s->word; i++) {
@@ -292,7 +293,7 @@ static int put_set(struct translate *t, const struct uset *s, const char *from)
 
 /* ---- outside classes ---- */
 
-/* The superscripts and fractions that \w has outside of classes only. */
+/* Adds the superscripts and fractions that \w has outside of classes only. */
 static void add_latin1(struct uset *s)
 {
     uset_add(s, 0xB2, 0xB3);
@@ -300,7 +301,7 @@ static void add_latin1(struct uset *s)
     uset_add(s, 0xBC, 0xBE);
 }
 
-/* \b and \B, by \w as it is here. */
+/* Appends \b or \B, by this \w. */
 static int put_boundary(struct translate *t, bool negate)
 {
     struct uset *word = uset_new();
@@ -323,8 +324,8 @@ static int put_boundary(struct translate *t, bool negate)
     return rc;
 }
 
-/* Without regard to case, Oniguruma also folds single characters to several: ss, ff,
- * fi, fl, st, and some that are not ASCII. */
+/* Whether folding may join characters here: if case is ignored, Oniguruma also folds
+ * single characters to several: ss, ff, fi, fl, st, and some that are not ASCII. */
 static bool folds_oddly(const struct translate *t)
 {
     static const char PAIRS[][3] = {"ss", "ff", "fi", "fl", "st"};
@@ -393,7 +394,7 @@ static int escape(struct translate *t)
     return rc;
 }
 
-/* At an opening parenthesis. */
+/* Opens a group at its parenthesis. */
 static int open_group(struct translate *t)
 {
     static const char *const OPEN[] = {
@@ -433,7 +434,7 @@ static int close_group(struct translate *t)
     return put(t, t->p++, 1);
 }
 
-/* "(?:" before the atom and ")" behind what is there of it. */
+/* Puts "(?:" before the atom and ")" after it. */
 static int wrap_atom(struct translate *t)
 {
     int rc = put_str(t, "(?:)");
@@ -446,7 +447,7 @@ static int wrap_atom(struct translate *t)
     return rc;
 }
 
-/* {n}, {n,}, {n,m}, {,m}: its length, 0: it is text. */
+/* Returns the length of {n}, {n,}, {n,m} or {,m}; 0: it is text. */
 static size_t interval(const struct translate *t, size_t *n_min, size_t *n_max,
                        bool *comma)
 {
@@ -487,7 +488,7 @@ static int quantifier(struct translate *t)
         if (rc >= 0)
             rc = put(t, t->p++, 1);
     }
-    t->has_atom = false; /* what would follow now is left to nobody's reading */
+    t->has_atom = false; /* another quantifier would be ambiguous */
     if (rc >= 0 && t->p < t->end &&
         (strchr("?*+", *t->p) || (*t->p == '{' && interval(t, &n_min, &n_max, &comma))))
         return refuse(t, "the repetition", from, (size_t)(t->p - from) + 1);

@@ -3,8 +3,8 @@
  * Each returns the end of the piece at pos, by the alternatives of its regular
  * expression in their order (the expressions are in the table at the end;
  * tests/unit/test_tokenizer.c runs both on the same text). Every call reads a run of
- * characters a bounded number of times, and what it reads behind the piece's end is
- * read by at most two further calls, so a scan is linear.
+ * characters a bounded number of times, and at most two further calls read characters
+ * that it has read after the piece's end, so a scan is linear.
  */
 #include "lib/token/scan.h"
 
@@ -35,8 +35,8 @@ static size_t scan_gpt2(const uint8_t *p, size_t n, size_t pos)
     return white_space(p, n, pos, WHITE_PLAIN);
 }
 
-/* Digits knows those of Unicode 17 too (PRE_DIGIT); the end of the text is a digit to
- * it, as it is to what follows. */
+/* As class_at, but numbers of Unicode 17 are numbers too (PRE_DIGIT), and so is the end
+ * of the text. */
 static inline unsigned class_digit(const uint8_t *p, size_t n, size_t pos,
                                    unsigned *len)
 {
@@ -50,7 +50,7 @@ static inline unsigned class_digit(const uint8_t *p, size_t n, size_t pos,
     return uni_is_new_number(c) ? C_NUMBER : k;
 }
 
-/* GPT-2's split behind Digits, one by one: StarCoder, Command R. */
+/* GPT-2's split after Digits, one digit at a time: StarCoder, Command R. */
 static size_t scan_digits_gpt2(const uint8_t *p, size_t n, size_t pos)
 {
     unsigned len, next_len;
@@ -76,9 +76,9 @@ static size_t scan_digits_gpt2(const uint8_t *p, size_t n, size_t pos)
 }
 
 /* The family of cl100k:
- * (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?WORD+|\p{N}{1,digits}|
- * ?SYMBOL+[\r\n]*|white `word` is \p{L}, in newer models with \p{M}; symbols are what
- * is no space, word or number. */
+ *   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?WORD+|\p{N}{1,digits}|
+ *    ?SYMBOL+[\r\n]*|white
+ * WORD is \p{L}, in newer models with \p{M}; SYMBOL is all but space, word, number. */
 static inline __attribute__((always_inline)) size_t
 scan_cl100k_like(const uint8_t *p, size_t n, size_t pos, unsigned digits, unsigned word,
                  enum white how)
@@ -131,8 +131,8 @@ static size_t scan_qwen35(const uint8_t *p, size_t n, size_t pos)
 #define O_HEAD (C_UPPER | C_CASELESS | C_MARK) /* [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}] */
 #define O_BODY (C_LOWER | C_CASELESS | C_MARK) /* [\p{Ll}\p{Lm}\p{Lo}\p{M}] */
 
-/* Kimi takes Han characters out of heads and bodies: letters among them are then no
- * more than Han, marks are symbols. */
+/* Kimi excludes Han characters from heads and bodies: Han letters are then only Han,
+ * and Han marks are symbols. */
 enum { C_HAN = 1 << 8 };
 #define INLINE static inline __attribute__((always_inline))
 
@@ -158,9 +158,9 @@ INLINE size_t run_han(const uint8_t *p, size_t n, size_t pos, unsigned mask, boo
     return pos;
 }
 
-/* HEAD*BODY+ at pos, or 0. Where no lower-case letter follows the heads, the last of
- * them that can be a body is given back to BODY+; those behind it are upper case, so it
- * ends there. */
+/* Returns the end of HEAD*BODY+ at pos, or 0. If no lower-case letter follows the
+ * heads, the last head that can be a body is given back to BODY+; those after it are
+ * upper case, so the word ends there. */
 INLINE size_t o200k_word(const uint8_t *p, size_t n, size_t pos, bool han)
 {
     size_t body = 0;
@@ -179,8 +179,8 @@ INLINE size_t o200k_word(const uint8_t *p, size_t n, size_t pos, bool han)
     return body;
 }
 
-/* The family of o200k, with contractions at the end of words or without, `tail` in the
- * lines behind symbols, Han runs first or not. */
+/* The family of o200k. contractions: at the end of words; han: Han runs come first;
+ * tail: a character that may be among the line ends after symbols. */
 struct o200k {
     unsigned digits;
     bool contractions, han;
@@ -250,7 +250,7 @@ static size_t scan_kimi(const uint8_t *p, size_t n, size_t pos)
 #define LINES_RAW   "\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
 #define LINES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-/* Spellings of one split follow each other; the first is what is called by the name. */
+/* Spellings of one split follow each other; the first has the canonical name. */
 static const struct {
     const char *name, *regex;
     pre_scan_fn *scan;
@@ -302,9 +302,9 @@ static const struct {
      scan_kimi},
 };
 
-/* Steps in a row that one scanner does: each is an expression of its own, all
- * Isolated, or the name of a scanner behind "=". Where one of them cuts the text ends
- * for the next. */
+/* Steps in a row that one scanner does. Each is an expression whose matches are
+ * isolated, or "=" and the name of a scanner. Where a step cuts, the text ends for the
+ * next one. */
 static const struct {
     const char *name, *regex[PRE_ROW_MAX];
     pre_scan_fn *scan;
@@ -351,7 +351,7 @@ pre_scan_fn *pre_scan_by_name(const char *name)
 pre_scan_fn *pre_scan_by_regex(const char *regex, size_t len)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        /* Oniguruma reads tiktoken's {1,3}+ otherwise. */
+        /* Oniguruma reads tiktoken's {1,3}+ differently. */
         if (strstr(known[i].regex, "{1,3}+"))
             continue;
         if (strlen(known[i].regex) == len && !memcmp(known[i].regex, regex, len))

@@ -5,15 +5,14 @@
  *   [ASCII punctuation][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|
  *     ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
  *
- * Numbers and runs of CJK are cut out first; what the last one sees is such a run or
- * what is between, and ends where they meet. A character that it has no alternative for
- * (controls, unassigned ones, and no letter follows) belongs to the gap before the next
- * match, which is a piece too.
- */
+ * Numbers and runs of CJK are cut out first. The last split sees either such a run or
+ * the text between them; both end where they meet. A character that matches no
+ * alternative (a control or unassigned one without a letter after it) belongs to the
+ * gap before the next match, which is a piece too. */
 #include "lib/token/scan.h"
 
 enum {
-    D_GAP = 1 << 0,    /* what only a letter behind it makes part of a match */
+    D_GAP = 1 << 0,    /* part of a match only if a letter follows */
     D_WORD = 1 << 1,   /* \p{L} \p{M} */
     D_SYMBOL = 1 << 2, /* \p{P} \p{S} */
     D_SPACE = 1 << 3,
@@ -39,7 +38,7 @@ static inline bool is_cjk(uint32_t c)
     return (c >= 0x4E00 && c <= 0x9FA5) || (c >= 0x3040 && c <= 0x30FF);
 }
 
-/* Part of a text: a run of CJK, or what is none. */
+/* A part of a text: a run of CJK, or the text between such runs. */
 struct part {
     const uint8_t *p;
     size_t n;
@@ -90,7 +89,8 @@ static inline size_t white(struct part t, size_t pos)
     return (c & D_END) || last == start ? pos : last;
 }
 
-/* From a character that no alternative takes up to one where a match begins. */
+/* Returns the end of a gap: from a character that no alternative matches to the next
+ * match. */
 static inline size_t gap(struct part t, size_t pos)
 {
     size_t last = pos;

@@ -1,4 +1,4 @@
-/* sp.c - what SentencePiece's BPE needs besides the model; see sp.h. */
+/* sp.c - the steps of SentencePiece's BPE around the model; see sp.h. */
 #include "lib/token/sp.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@ static void join(struct tok_sp *sp, uint8_t a, uint8_t b)
     sp->joined[a][b / 64] |= UINT64_C(1) << (b % 64);
 }
 
-/* Two characters of two bytes and more, p being where they meet: of the first its last
- * two bytes, of the second its first three. */
+/* Returns a hash of two characters of two bytes or more that meet at p: of the last two
+ * bytes of the first and the first three of the second. */
 static inline uint32_t pair_at(const uint8_t *p)
 {
     uint64_t key = (uint64_t)p[-2] << 32 | (uint64_t)p[-1] << 24 |
@@ -103,7 +103,7 @@ size_t sp_pieces(const struct tok_sp *sp, const uint8_t *p, size_t n, uint32_t *
 {
     size_t k = 0, pos = 1, limit = n < (1u << 31) ? n : 1u << 31;
 
-    /* Every place is written, the next one over it where there was no cut. */
+    /* Every place is written; the next one overwrites it if it is not a cut. */
     for (; pos < limit && k < max; pos++) {
         end[k] = (uint32_t)pos;
         k += !is_joined(sp, p + pos);
@@ -113,7 +113,7 @@ size_t sp_pieces(const struct tok_sp *sp, const uint8_t *p, size_t n, uint32_t *
     return k;
 }
 
-/* The ids of a part's bytes go to out, where there is room; returns how many. */
+/* Writes the ids of a part's bytes to out, unless that is NULL; returns how many. */
 static size_t put_part(const struct slu_tokenizer *t, uint32_t id, uint32_t *out)
 {
     const struct slu_vocab_table *v = &t->model_table;

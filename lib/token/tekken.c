@@ -1,5 +1,5 @@
 /* tekken.c - Mistral's tekken.json: ranks as in a rank file, the split's expression,
- * and how many ids in front of the ranks are special tokens. Reference: mistral-common,
+ * and how many ids before the ranks are special tokens. Reference: mistral-common,
  * which makes a tiktoken encoding of it and adds that number to its ids. */
 #include "lib/token/tekken.h"
 
@@ -140,7 +140,7 @@ int tok_load_tekken(struct slu_tokenizer *t, struct slu_json_value root,
         return slu_fail(err, SLU_E_FORMAT, "not a tekken.json: no sizes, or no tokens");
     if (!slu_json_get(config, "pattern", &x) || !slu_json_string(x, &pattern, &n))
         return slu_fail(err, SLU_E_FORMAT, "a tekken.json without pattern");
-    /* It is for Rust's expressions; regex.c is about Oniguruma's. */
+    /* The pattern is for Rust's expressions; regex.c translates Oniguruma's. */
     if (!(scan = pre_scan_by_regex(pattern, n)))
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "the pattern of this tekken.json is not supported");

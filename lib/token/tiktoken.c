@@ -1,6 +1,5 @@
-/* tiktoken.c - rank files: a line is the base64 of a token's bytes, a space and its
- * rank. Ids are ranks. The file says nothing about the split nor about special tokens:
- * the pattern does. */
+/* tiktoken.c - rank files: each line is the base64 of a token's bytes, a space and its
+ * rank. Ids are ranks. The split and the special tokens are those of the pattern. */
 #include "lib/token/tok.h"
 
 #include <stdio.h>
@@ -25,7 +24,7 @@ static const struct special CL100K[] = {
 static const struct special O200K[] = {
     {199999, "<|endoftext|>"}, {200018, "<|endofprompt|>"}, {0, NULL}};
 
-/* And those that follow the last rank. */
+/* Adds special tokens that follow the last rank. */
 static int add_llama3(struct slu_tokenizer *t, struct slu_err *err)
 {
     static const struct special NAMED[] = {
@@ -106,7 +105,7 @@ static int add_qwen35(struct slu_tokenizer *t, struct slu_err *err)
     return rc;
 }
 
-/* Kimi K2's tokenizer_config.json. */
+/* Adds the special tokens of Kimi K2's tokenizer_config.json. */
 static int add_kimi(struct slu_tokenizer *t, struct slu_err *err)
 {
     static const struct special NAMED[] = {
@@ -205,7 +204,7 @@ long tok_base64(const uint8_t *p, size_t n, uint8_t *out)
     return len;
 }
 
-/* One line of n bytes, without its end. */
+/* Adds one line of n bytes, without its end. */
 static int add_line(struct slu_tokenizer *t, const uint8_t *p, size_t n,
                     struct slu_err *err)
 {
@@ -273,7 +272,7 @@ int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
         rc = tok_add_special(t, s->id, s->text, err);
     if (rc >= 0 && pattern->add)
         rc = pattern->add(t, err);
-    if (rc >= 0 && !strncmp(name, "qwen", 4)) /* as its own Python does */
+    if (rc >= 0 && !strncmp(name, "qwen", 4)) /* as Qwen's own Python does */
         rc = add_nfc(t, err);
     if (rc < 0 || (rc = tok_make_table(t, err)) < 0 ||
         (rc = pre_new(&t->pre, err)) < 0 ||

@@ -50,7 +50,7 @@ bool uset_has(const struct uset *s, uint32_t c)
 #define MARKS    (BIT(UNI_MN) | BIT(UNI_MC) | BIT(UNI_ME))
 #define CONTROLS (BIT(UNI_CC) | BIT(UNI_CW))
 
-/* Characters whose category is in a set of bits. */
+/* Adds the characters whose category is in a set of bits. */
 static void add_categories(struct uset *s, uint64_t categories)
 {
     for (uint32_t c = 0; c < 0x110000; c++) {

@@ -6,7 +6,7 @@
 
 #include "lib/base/hash.h"
 
-#define MAX_ID (UINT64_C(1) << 24) /* more ids than that is a damaged file */
+#define MAX_ID (UINT64_C(1) << 24) /* a file with more ids is damaged */
 
 int tok_vocab_set(struct tok_vocab *v, uint64_t id, const void *p, size_t n,
                   uint8_t flag, struct slu_err *err)
@@ -63,7 +63,7 @@ int tok_index_init(struct tok_index *x, const struct slu_vocab_table *table, siz
     return SLU_OK;
 }
 
-/* The slot of the id that has these bytes, or the empty one where it would go. */
+/* Returns the slot of the id with these bytes, or the empty slot for it. */
 static uint32_t *find_slot(const struct tok_index *x, const uint8_t *p, size_t n)
 {
     const struct slu_vocab_table *v = x->table;

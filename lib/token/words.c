@@ -17,20 +17,20 @@ const struct word_key word_mask[17] = {
     MASK(12), MASK(13), MASK(14), MASK(15), {0, 0},
 };
 
-/* The hot table and its ids: the second-level cache of today's processors. */
+/* The hot table and its ids take the second-level cache of today's processors. */
 #define HOT_BYTE   (sizeof(struct word_key) << HOT_BITS)
 #define HOT_ALL    (2 * HOT_BYTE)
 #define FIRST_BYTE ((size_t)1 << 20)
-#define READ_AHEAD 64 /* bytes that may be read behind any ids */
+#define READ_AHEAD 64 /* bytes that may be read after any ids */
 
-/* n_byte zeroed bytes, in huge pages where that is worth it; or NULL. */
+/* Returns n_byte zeroed bytes, in huge pages if they pay; or NULL. */
 static void *map(size_t n_byte)
 {
     return slu_pages_new(n_byte,
                          n_byte >= SLU_HUGE_PAGE ? SLU_PAGES_ALIGNED : SLU_PAGES_SMALL);
 }
 
-/* ---- what is shared ---- */
+/* ---- the shared part ---- */
 
 enum { WIDE, FAR, ARENA };
 
@@ -38,20 +38,20 @@ enum { WIDE, FAR, ARENA };
 struct word_block {
     uint8_t *p;
     size_t n_byte, n_mapped;
-    size_t used; /* slots that are taken; of the arena, bytes */
+    size_t used; /* slots in use; in the arena, bytes */
     unsigned n_view;
 };
 
 struct words_shared {
     pthread_mutex_t lock;
-    _Atomic bool growing; /* by who has the lock, which takes long */
+    _Atomic bool growing; /* the holder of the lock copies tables, which takes long */
     struct word_view *newest;
     struct word_view *retired;
     struct words *member;
     size_t most_byte[3];
 };
 
-/* n_mapped: what it can grow to; memory that is not touched yet costs nothing. */
+/* Makes a block. n_mapped: bytes it can grow to; untouched memory costs nothing. */
 static struct word_block *block_new(size_t n_byte, size_t n_mapped)
 {
     struct word_block *b = calloc(1, sizeof *b);
@@ -79,15 +79,15 @@ static void view_free(struct word_view *v)
     free(v);
 }
 
-/* How many sets the tables have, to the masks. */
+/* Sets the masks from the sizes of the tables. */
 static void set_masks(struct word_view *v)
 {
     v->wide_mask = v->block[WIDE]->n_byte / sizeof *v->wide - 1;
     v->far_mask = v->block[FAR]->n_byte / sizeof *v->far - WORD_FAR_SET;
 }
 
-/* A view of new blocks of n_byte[i] bytes, which may become most[i]; where that is 0,
- * of the block that `of` has. NULL where there is no memory. */
+/* Makes a view of new blocks of n_byte[i] bytes, which can grow to most[i]; if
+ * n_byte[i] is 0, of the block of `of`. NULL: out of memory. */
 static struct word_view *view_new(const struct word_view *of, const size_t n_byte[3],
                                   const size_t most[3])
 {
@@ -138,9 +138,9 @@ static int join(struct words *w, struct words_shared *s, struct slu_err *err)
 int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
 {
     struct words_shared *s;
-    size_t unit =
-        4096; /* 6 of them are full tables, and there may be 1 more while one grows.
-               * A thread that waits may keep an older view for a while. */
+    /* 6 units are full tables, and there may be 1 more while one grows. A thread that
+     * waits may keep an older view for a while. */
+    size_t unit = 4096;
     int rc;
 
     memset(w, 0, sizeof *w);
@@ -155,7 +155,7 @@ int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
     s->most_byte[FAR] = unit;
     s->most_byte[ARENA] = 3 * unit;
     const size_t first[3] = {least(FIRST_BYTE, 2 * unit), least(FIRST_BYTE / 8, unit),
-                             3 * unit /* of which only what is used is touched */};
+                             3 * unit /* only its used part is touched */};
     s->newest = view_new(NULL, first, s->most_byte);
     if (!s->newest) {
         free(s);
@@ -209,7 +209,7 @@ void words_renew(struct words *w)
 {
     struct word_view *v = __atomic_load_n(w->newest, __ATOMIC_ACQUIRE), *now;
 
-    /* Say first that it is in use, then look whether it was replaced meanwhile. */
+    /* First says that v is in use, then tests whether it was replaced meanwhile. */
     for (;; v = now) {
         __atomic_store_n(&w->view, v, __ATOMIC_SEQ_CST);
         now = __atomic_load_n(w->newest, __ATOMIC_SEQ_CST);
@@ -222,8 +222,8 @@ void words_renew(struct words *w)
     }
 }
 
-/* Whether a table holds so much that text which is not in it says something about the
- * text: all text is new at first. */
+/* Whether a table has enough entries for its misses to say something about the text: at
+ * first all text is new. */
 static bool knows_much(const struct words *w, int i, size_t enough_byte)
 {
     const size_t n_byte = w->view->block[i]->n_byte;
@@ -266,7 +266,7 @@ static bool is_used(const struct words_shared *s, const struct word_view *v)
     return false;
 }
 
-/* Puts v in the place of the newest view; frees what nobody looks at any more. */
+/* Replaces the newest view by v; frees retired views that no encoder uses. */
 static void publish(struct words_shared *s, struct word_view *v)
 {
     struct word_view *old = s->newest;
@@ -290,14 +290,14 @@ static struct word_key without_count(struct word_key k)
     return (struct word_key){k.a, k.b & ~WORD_COUNT_MASK};
 }
 
-/* Writes a short piece with its word, unless it is there or there is no room for it. */
+/* Adds a short piece with its word, unless it is there or has no room. */
 static bool wide_put(struct word_view *v, struct word_key k, uint32_t id)
 {
     const struct word_key want = without_count(k);
     struct word_set *set = word_set(v, word_hash(want));
 
     for (unsigned turn = 0; turn < 2; turn++, set = word_beside(set)) {
-        unsigned i = 0; /* how many there are cannot be predicted */
+        unsigned i = 0; /* the number of keys, which cannot be predicted */
         for (unsigned j = 0; j < WORD_SET; j++)
             i += set->key[j].b != 0;
         if (word_find(set, want))
@@ -353,8 +353,8 @@ static void copy_far(struct word_view *to, const struct word_view *v)
     }
 }
 
-/* The same in a table that has become twice as large: what is in a set stays there, or
- * goes to the one as far behind the middle. */
+/* Distributes the entries of a table that has become twice as large: an entry stays in
+ * its set, or goes to the same set of the upper half. */
 static void spread_wide(struct word_view *v)
 {
     const size_t n = v->block[WIDE]->n_byte / sizeof *v->wide / 2;
@@ -386,8 +386,8 @@ static void spread_far(struct word_view *v)
     }
 }
 
-/* Doubles full tables where they are, which touches half of the memory that new ones
- * would. Nobody else may look at them, and nobody can join meanwhile. */
+/* Doubles full tables in place, which touches half of the memory that new ones would.
+ * No other encoder may use them, and none can join meanwhile. */
 static void grow_alone(struct word_view *v, const size_t larger[3])
 {
     for (int i = WIDE; i <= FAR; i++) {
@@ -401,9 +401,9 @@ static void grow_alone(struct word_view *v, const size_t larger[3])
         spread_far(v);
 }
 
-/* A table is full when so many of its places are taken that those a piece may have
- * rarely all are: five eighths of two sets of three, a half of four. At its limit it is
- * used to three quarters. */
+/* Whether a table must grow: before pieces often find all their places taken, at five
+ * eighths with two sets of three, at a half with one set of four. At its largest size a
+ * table is used to three quarters (*at_limit). */
 static bool is_full(const struct words_shared *s, const struct word_view *v, int i,
                     bool *at_limit)
 {
@@ -419,8 +419,8 @@ static bool is_full(const struct words_shared *s, const struct word_view *v, int
     return false;
 }
 
-/* The newest view with room: itself, one with a larger table, or one that starts anew.
- * NULL where there is no memory for that. */
+/* Returns a view with room: the newest, one with a larger table, or one that starts
+ * anew. NULL: out of memory. */
 static struct word_view *make_room(struct words_shared *s, bool anew)
 {
     struct word_view *v = s->newest, *more;
@@ -456,7 +456,7 @@ static struct word_view *make_room(struct words_shared *s, bool anew)
     return more;
 }
 
-/* The bytes of a piece fill whole ids in the arena. */
+/* In the arena the bytes of a piece are padded to whole ids. */
 static size_t head(size_t n_byte)
 {
     return (n_byte + 3) / 4 * 4;
@@ -508,7 +508,7 @@ void words_put(struct words *w, const struct word_new *x, size_t n)
     struct words_shared *s = w->shared;
 
     if (pthread_mutex_trylock(&s->lock)) {
-        if (s->growing) /* rather encode these again than wait */
+        if (s->growing) /* to encode these pieces again is faster than to wait */
             return;
         pthread_mutex_lock(&s->lock);
     }
@@ -527,7 +527,7 @@ void words_put(struct words *w, const struct word_new *x, size_t n)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- without it ---- */
+/* ---- without the lock ---- */
 
 bool word_find_long(const struct words *w, const uint8_t *p, size_t n, uint64_t hash,
                     struct word_slot *s)

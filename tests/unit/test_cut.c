@@ -1,6 +1,6 @@
 /* Texts cut where slu_tokenizer_cut says have the ids of the whole: one cut at a time,
  * and all at once, on random texts from an alphabet of traps. Real vocabularies are
- * tests/judges/cuts.c's business. */
+ * compared by tests/judges/ids.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

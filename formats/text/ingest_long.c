@@ -8,7 +8,7 @@ struct slu_long_text {
     const struct slu_ingest_cfg *cfg;
     struct slu_ingest_books *books;
     struct slu_long_doc *doc;
-    struct slu_hash_parts *hash; /* of the text; NULL: no choice needs it */
+    struct slu_hasher *hash; /* of the text; NULL: no choice needs it */
     uint32_t domain;
     unsigned tok_bytes;
 
@@ -38,7 +38,7 @@ int slu_long_text_new(struct slu_long_text **text, const struct slu_ingest_cfg *
         .tmpdir = cfg->tmpdir,
         .tok_bytes = t->tok_bytes,
     };
-    int rc = slu_ingest_chooses(cfg) ? slu_hash_parts_new(&t->hash, err) : SLU_OK;
+    int rc = slu_ingest_chooses(cfg) ? slu_hasher_new(&t->hash, err) : SLU_OK;
     return rc ? rc : slu_long_doc_new(&t->doc, &doc, err);
 }
 
@@ -47,7 +47,7 @@ void slu_long_text_free(struct slu_long_text *t)
     if (!t)
         return;
     slu_long_doc_free(t->doc);
-    slu_hash_parts_free(t->hash);
+    slu_hasher_free(t->hash);
     free(t);
 }
 
@@ -60,7 +60,7 @@ static int open_text(struct slu_long_text *t, const struct slu_record_ref *ref,
     t->n_tok = t->n_byte = 0;
     t->bad_off = UINT64_MAX;
     if (t->hash)
-        slu_hash_parts_clear(t->hash);
+        slu_hasher_clear(t->hash);
     return slu_long_doc_begin(t->doc, t->cfg->out, &seg, err);
 }
 
@@ -110,8 +110,7 @@ static int close_text(struct slu_long_text *t, const struct slu_record_ref *ref,
                       struct slu_err *err)
 {
     struct slu_u128 none = {0, 0};
-    unsigned fate =
-        slu_ingest_choose(t->cfg, t->hash ? slu_hash_parts_end(t->hash) : none);
+    unsigned fate = slu_ingest_choose(t->cfg, t->hash ? slu_hasher_end(t->hash) : none);
     int rc;
 
     t->is_open = false;
@@ -135,7 +134,7 @@ int slu_long_text_put(struct slu_long_text *t, const struct slu_text_part *part,
     int rc = t->is_open ? SLU_OK : open_text(t, ref, err);
     t->n_byte += ref->len;
     if (t->hash)
-        slu_hash_parts_add(t->hash, part->raw, ref->len);
+        slu_hasher_add(t->hash, part->raw, ref->len);
     if (!rc)
         rc = slu_long_doc_text(t->doc, part->raw, ref->len, err);
     if (t->bad_off == UINT64_MAX)

@@ -18,36 +18,36 @@ struct slu_u128 slu_hash128(const void *p, size_t n_bytes)
     return slu_xxh3_128(p, n_bytes);
 }
 
-struct slu_hash_parts {
+struct slu_hasher {
     XXH3_state_t st; /* aligned to 64 */
 };
 
-int slu_hash_parts_new(struct slu_hash_parts **h, struct slu_err *err)
+int slu_hasher_new(struct slu_hasher **h, struct slu_err *err)
 {
     *h = aligned_alloc(64, sizeof **h);
     if (!*h)
         return slu_fail_nomem(err, sizeof **h);
     XXH3_INITSTATE(&(*h)->st);
-    slu_hash_parts_clear(*h);
+    slu_hasher_clear(*h);
     return SLU_OK;
 }
 
-void slu_hash_parts_clear(struct slu_hash_parts *h)
+void slu_hasher_clear(struct slu_hasher *h)
 {
     XXH3_128bits_reset(&h->st);
 }
 
-void slu_hash_parts_add(struct slu_hash_parts *h, const void *p, size_t n_bytes)
+void slu_hasher_add(struct slu_hasher *h, const void *p, size_t n_bytes)
 {
     slu_xxh3_128_update(&h->st, p, n_bytes);
 }
 
-struct slu_u128 slu_hash_parts_end(const struct slu_hash_parts *h)
+struct slu_u128 slu_hasher_end(const struct slu_hasher *h)
 {
     return slu_xxh3_128_digest(&h->st);
 }
 
-void slu_hash_parts_free(struct slu_hash_parts *h)
+void slu_hasher_free(struct slu_hasher *h)
 {
     free(h);
 }
@@ -56,19 +56,19 @@ int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
                   struct slu_err *err)
 {
     enum { BLOCK = 1 << 18 };
-    struct slu_hash_parts *h = NULL;
+    struct slu_hasher *h = NULL;
     uint8_t *block = malloc(BLOCK);
-    int rc = block ? slu_hash_parts_new(&h, err) : slu_fail_nomem(err, BLOCK);
+    int rc = block ? slu_hasher_new(&h, err) : slu_fail_nomem(err, BLOCK);
     while (!rc && from < to) {
         size_t n = to - from < BLOCK ? (size_t)(to - from) : BLOCK;
         rc = slu_pread_full(fd, block, n, from, err);
         if (!rc)
-            slu_hash_parts_add(h, block, n);
+            slu_hasher_add(h, block, n);
         from += n;
     }
     if (!rc)
-        *sum = slu_hash_parts_end(h);
-    slu_hash_parts_free(h);
+        *sum = slu_hasher_end(h);
+    slu_hasher_free(h);
     free(block);
     return rc;
 }

@@ -24,13 +24,13 @@ uint64_t slu_hash64(const void *p, size_t n_bytes);
 struct slu_u128 slu_hash128(const void *p, size_t n_bytes);
 
 /* slu_hash128 of bytes that come in parts: new, add for each part, end; clear begins
- * the next. Caller frees with slu_hash_parts_free. */
-struct slu_hash_parts;
-SLU_MUST_USE int slu_hash_parts_new(struct slu_hash_parts **h, struct slu_err *err);
-void slu_hash_parts_clear(struct slu_hash_parts *h);
-void slu_hash_parts_add(struct slu_hash_parts *h, const void *p, size_t n_bytes);
-struct slu_u128 slu_hash_parts_end(const struct slu_hash_parts *h);
-void slu_hash_parts_free(struct slu_hash_parts *h);
+ * the next. Caller frees with slu_hasher_free. */
+struct slu_hasher;
+SLU_MUST_USE int slu_hasher_new(struct slu_hasher **h, struct slu_err *err);
+void slu_hasher_clear(struct slu_hasher *h);
+void slu_hasher_add(struct slu_hasher *h, const void *p, size_t n_bytes);
+struct slu_u128 slu_hasher_end(const struct slu_hasher *h);
+void slu_hasher_free(struct slu_hasher *h);
 /* XXH3-128 of the bytes from .. to - 1 of a file; SLU_E_TRUNCATED or SLU_E_IO if they
  * cannot all be read. */
 SLU_MUST_USE int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,

@@ -69,7 +69,7 @@ int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
     /* Three levels' tables and this struct come out of the budget too. */
     uint64_t tables = sizeof *s + 3 * (sizeof(struct slu_spill_cell) << s->max_bits);
     size_t n_start = ((size_t)1 << s->max_bits) + 1;
-    unsigned n_buf = s->no_mover ? 1 : SLU_GATHER_BUFFERS;
+    unsigned n_buf = s->no_mover ? 1 : SLU_SPILL_BUFFERS;
     size_t cap = buffer_size(budget / (s->no_mover ? 16 : 64), 2 << 20);
     s->io_byte = buffer_size(budget / 16, 1 << 20);
     s->map_byte = (budget - tables) & ~UINT64_C(4095);
@@ -83,9 +83,9 @@ int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
         slu_sorter_free(s);
         return slu_fail_nomem(err, budget);
     }
-    s->gather = (struct slu_spill_gather){
+    s->writer = (struct slu_spill_writer){
         .buf = s->map + arena_byte, .cap_byte = cap, .n_buf = 1};
-    s->read_buf = s->gather.buf + n_buf * cap;
+    s->read_buf = s->writer.buf + n_buf * cap;
     s->start = (uint64_t *)(void *)(s->read_buf + s->io_byte);
     s->head = s->start + n_start;
     set_arena(s, &s->whole, 0, arena_byte);
@@ -132,7 +132,7 @@ int slu_sorter_push(struct slu_sorter *s, uint64_t n_byte, struct slu_err *err)
         s->direct_from = slu_spill_cache_room();
     struct slu_level *lv = &s->level[s->n_level];
     memset(lv, 0, sizeof *lv);
-    int rc = slu_spill_open(&lv->spill, s->tmpdir, bits, &s->gather, err);
+    int rc = slu_spill_open(&lv->spill, s->tmpdir, bits, &s->writer, err);
     if (rc == SLU_OK)
         s->n_level++;
     return rc;
@@ -172,7 +172,7 @@ int slu_flush_entries(struct slu_sorter *s, struct slu_entry *e, size_t n,
 int slu_sorter_flush(struct slu_sorter *s, struct slu_err *err)
 {
     int rc = slu_flush_entries(s, s->a->entry, s->a->n_entry, err);
-    int settled = slu_spill_gather_settle(&s->gather, rc ? NULL : err);
+    int settled = slu_spill_writer_settle(&s->writer, rc ? NULL : err);
 
     slu_arena_clear(s, s->a);
     return rc ? rc : settled;
@@ -224,8 +224,8 @@ static int begin_flushes(struct slu_sorter *s, struct slu_err *err)
         return rc;
     s->queue = slu_spill_queue_new(IO_THREADS);
     if (s->queue) {
-        s->gather.queue = s->queue;
-        s->gather.n_buf = SLU_GATHER_BUFFERS;
+        s->writer.queue = s->queue;
+        s->writer.n_buf = SLU_SPILL_BUFFERS;
     }
     return SLU_OK;
 }
@@ -354,7 +354,7 @@ int slu_sorter_seal(struct slu_sorter *s, struct slu_err *err)
     unsigned h = s->a == &s->half[1];
     flush_later(s, h, s->a->entry, s->a->n_entry);
     int rc = flushed(s, err);
-    int settled = slu_spill_gather_settle(&s->gather, rc ? NULL : err);
+    int settled = slu_spill_writer_settle(&s->writer, rc ? NULL : err);
     slu_arena_clear(s, s->a);
     s->a = &s->whole;
     slu_arena_clear(s, s->a);

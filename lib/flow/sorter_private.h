@@ -86,7 +86,7 @@ struct slu_sorter {
     struct slu_task task[2];         /* of each half */
     bool ahead;                      /* the half not in use is being loaded */
     struct slu_spill_queue *queue;   /* NULL: none */
-    struct slu_spill_gather gather;
+    struct slu_spill_writer writer;
     uint8_t *read_buf;
     size_t io_byte; /* of read_buf */
     struct slu_spill_req read[READS];

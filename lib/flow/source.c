@@ -23,7 +23,7 @@ struct slu_source {
     } * extent;
     uint64_t n_extent, at_extent;
     uint64_t left_byte; /* of the extent at hand, to be read */
-    struct slu_hash_parts *hash;
+    struct slu_hasher *hash;
     uint8_t *buf; /* whole rows of at most cap bytes */
     size_t pos, len, cap;
     size_t size; /* of the row at hand, which is at pos */
@@ -79,7 +79,7 @@ static void close_source(struct slu_table *t, struct slu_source *s)
         t->n_open--;
     }
     s->fd = -1;
-    slu_hash_parts_free(s->hash);
+    slu_hasher_free(s->hash);
     s->hash = NULL;
     free(s->buf);
     s->buf = NULL;
@@ -106,7 +106,7 @@ static int damaged(const struct slu_source *s, struct slu_err *err)
 static void begin_extent(struct slu_source *s)
 {
     s->left_byte = s->at_extent < s->n_extent ? s->extent[s->at_extent].n_byte : 0;
-    slu_hash_parts_clear(s->hash);
+    slu_hasher_clear(s->hash);
 }
 
 static int open_source(struct slu_table *t, struct slu_source *s, size_t cap,
@@ -123,7 +123,7 @@ static int open_source(struct slu_table *t, struct slu_source *s, size_t cap,
     s->buf = malloc(s->cap + 1);
     if (!s->buf)
         return slu_fail_nomem(err, s->cap);
-    int rc = slu_hash_parts_new(&s->hash, err);
+    int rc = slu_hasher_new(&s->hash, err);
     if (!rc)
         begin_extent(s);
     return rc;
@@ -146,7 +146,7 @@ static int need(struct slu_source *s, uint64_t n, struct slu_err *err)
     size_t room = s->cap - have, some = s->left_byte < room ? s->left_byte : room;
     if (slu_pread_full(s->fd, s->buf + have, some, s->off_byte, err))
         return slu_err_at(err, "%s", s->path);
-    slu_hash_parts_add(s->hash, s->buf + have, some);
+    slu_hasher_add(s->hash, s->buf + have, some);
     s->off_byte += some;
     s->left_byte -= some;
     s->len += some;
@@ -159,7 +159,7 @@ static int turn(struct slu_source *s, struct slu_err *err)
     while (s->pos == s->len && !s->left_byte) {
         if (s->at_extent == s->n_extent)
             return SLU_EOF;
-        if (slu_u128_cmp(slu_hash_parts_end(s->hash), s->extent[s->at_extent].hash))
+        if (slu_u128_cmp(slu_hasher_end(s->hash), s->extent[s->at_extent].hash))
             return damaged(s, err);
         s->at_extent++;
         begin_extent(s);

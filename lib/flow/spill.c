@@ -12,13 +12,13 @@
 #define DISCARD_MIN (128 << 10) /* smaller extents are not worth a system call */
 
 int slu_spill_open(struct slu_spill *sp, const char *dir, unsigned bits,
-                   struct slu_spill_gather *g, struct slu_err *err)
+                   struct slu_spill_writer *w, struct slu_err *err)
 {
     size_t n_cell = (size_t)1 << bits;
 
     memset(sp, 0, sizeof *sp);
     sp->bits = bits;
-    sp->gather = g;
+    sp->writer = w;
     sp->dir = dir;
     sp->file.fd = sp->file.direct_fd = -1;
     sp->cell = calloc(n_cell, sizeof *sp->cell);
@@ -42,14 +42,14 @@ void slu_spill_release(struct slu_spill *sp)
 static int append(struct slu_spill *sp, const void *p, size_t n, struct slu_err *err)
 {
     sp->end_byte += n;
-    return slu_spill_gather_put(sp->gather, p, n, err);
+    return slu_spill_writer_put(sp->writer, p, n, err);
 }
 
 void slu_spill_begin_flush(struct slu_spill *sp, bool direct)
 {
     if (!direct && sp->n_cached == sp->n_flush)
         sp->n_cached++;
-    slu_spill_gather_begin(sp->gather, &sp->file, sp->end_byte, direct);
+    slu_spill_writer_begin(sp->writer, &sp->file, sp->end_byte, direct);
 }
 
 int slu_spill_put(struct slu_spill *sp, size_t c, const struct slu_rec *r,
@@ -78,7 +78,7 @@ int slu_spill_end_flush(struct slu_spill *sp, const uint64_t *start,
     sp->table[sp->n_flush++] = sp->end_byte;
     rc = append(sp, start, (((size_t)1 << sp->bits) + 1) * sizeof *start, err);
     sp->end_byte = (sp->end_byte + SLU_SPILL_ALIGN - 1) & -(uint64_t)SLU_SPILL_ALIGN;
-    return rc ? rc : slu_spill_gather_end(sp->gather, err);
+    return rc ? rc : slu_spill_writer_end(sp->writer, err);
 }
 
 int slu_spill_read(const struct slu_spill *sp, void *p, size_t n, uint64_t from_byte,

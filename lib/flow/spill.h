@@ -32,15 +32,15 @@ struct slu_spill {
     uint64_t *table;             /* owned: where each flush's table is */
     size_t n_flush, cap_flush;
     size_t n_cached;   /* flushes through the page cache, before all others */
-    uint64_t end_byte; /* size of the file, what waits in `gather` included */
-    struct slu_spill_gather *gather; /* borrowed */
+    uint64_t end_byte; /* size of the file, what waits in `writer` included */
+    struct slu_spill_writer *writer; /* borrowed */
     const char *dir;                 /* borrowed, for messages */
 };
 
-/* The gather is borrowed until release; it may be shared between spills of which only
+/* The writer is borrowed until release; it may be shared between spills of which only
  * one is being written. */
 SLU_MUST_USE int slu_spill_open(struct slu_spill *sp, const char *dir, unsigned bits,
-                                struct slu_spill_gather *g, struct slu_err *err);
+                                struct slu_spill_writer *w, struct slu_err *err);
 /* Nothing may be under way. */
 void slu_spill_release(struct slu_spill *sp);
 
@@ -50,7 +50,7 @@ void slu_spill_begin_flush(struct slu_spill *sp, bool direct);
 SLU_MUST_USE int slu_spill_put(struct slu_spill *sp, size_t c, const struct slu_rec *r,
                                struct slu_err *err);
 /* Ends a flush: start[c] is the file offset where cell c of this flush begins,
- * start[2^bits] where the last one ends. It is on the disk once the gather has
+ * start[2^bits] where the last one ends. It is on the disk once the writer has
  * settled. */
 SLU_MUST_USE int slu_spill_end_flush(struct slu_spill *sp, const uint64_t *start,
                                      struct slu_err *err);

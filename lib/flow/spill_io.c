@@ -194,51 +194,51 @@ int slu_spill_wait(struct slu_spill_queue *q, struct slu_spill_req *r,
     return result(r, err);
 }
 
-/* ---- gathering ---- */
+/* ---- the writer ---- */
 
-void slu_spill_gather_begin(struct slu_spill_gather *g,
+void slu_spill_writer_begin(struct slu_spill_writer *w,
                             const struct slu_spill_file *file, uint64_t off_byte,
                             bool direct)
 {
-    g->file = file;
-    g->off_byte = off_byte;
-    g->direct = direct;
-    g->fill_byte = 0;
+    w->file = file;
+    w->off_byte = off_byte;
+    w->direct = direct;
+    w->fill_byte = 0;
 }
 
-static int send(struct slu_spill_gather *g, struct slu_err *err)
+static int send(struct slu_spill_writer *w, struct slu_err *err)
 {
-    struct slu_spill_req *r = &g->req[g->at];
+    struct slu_spill_req *r = &w->req[w->at];
 
-    if (g->fill_byte == 0)
+    if (w->fill_byte == 0)
         return SLU_OK;
-    r->file = g->file;
+    r->file = w->file;
     r->what = SLU_SPILL_WRITE;
-    r->direct = g->direct;
-    r->p = g->buf + g->at * g->cap_byte;
-    r->n_byte = g->fill_byte;
-    r->off_byte = g->off_byte;
-    g->off_byte += g->fill_byte;
-    g->fill_byte = 0;
-    g->at = (g->at + 1) % g->n_buf;
-    slu_spill_submit(g->queue, r);
-    return slu_spill_wait(g->queue, &g->req[g->at], err);
+    r->direct = w->direct;
+    r->p = w->buf + w->at * w->cap_byte;
+    r->n_byte = w->fill_byte;
+    r->off_byte = w->off_byte;
+    w->off_byte += w->fill_byte;
+    w->fill_byte = 0;
+    w->at = (w->at + 1) % w->n_buf;
+    slu_spill_submit(w->queue, r);
+    return slu_spill_wait(w->queue, &w->req[w->at], err);
 }
 
-int slu_spill_gather_put(struct slu_spill_gather *g, const void *p, size_t n,
+int slu_spill_writer_put(struct slu_spill_writer *w, const void *p, size_t n,
                          struct slu_err *err)
 {
     const uint8_t *from = p;
 
     while (n > 0) {
-        size_t some = g->cap_byte - g->fill_byte;
+        size_t some = w->cap_byte - w->fill_byte;
         some = some < n ? some : n;
-        memcpy(g->buf + g->at * g->cap_byte + g->fill_byte, from, some);
-        g->fill_byte += some;
+        memcpy(w->buf + w->at * w->cap_byte + w->fill_byte, from, some);
+        w->fill_byte += some;
         from += some;
         n -= some;
-        if (g->fill_byte == g->cap_byte) {
-            int rc = send(g, err);
+        if (w->fill_byte == w->cap_byte) {
+            int rc = send(w, err);
             if (rc)
                 return rc;
         }
@@ -246,22 +246,22 @@ int slu_spill_gather_put(struct slu_spill_gather *g, const void *p, size_t n,
     return SLU_OK;
 }
 
-int slu_spill_gather_end(struct slu_spill_gather *g, struct slu_err *err)
+int slu_spill_writer_end(struct slu_spill_writer *w, struct slu_err *err)
 {
-    size_t pad = (size_t)-g->fill_byte & (SLU_SPILL_ALIGN - 1);
+    size_t pad = (size_t)-w->fill_byte & (SLU_SPILL_ALIGN - 1);
 
-    memset(g->buf + g->at * g->cap_byte + g->fill_byte, 0, pad);
-    g->fill_byte += pad;
-    return send(g, err);
+    memset(w->buf + w->at * w->cap_byte + w->fill_byte, 0, pad);
+    w->fill_byte += pad;
+    return send(w, err);
 }
 
-int slu_spill_gather_settle(struct slu_spill_gather *g, struct slu_err *err)
+int slu_spill_writer_settle(struct slu_spill_writer *w, struct slu_err *err)
 {
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < g->n_buf; i++) {
+    for (unsigned i = 0; i < w->n_buf; i++) {
         int r =
-            slu_spill_wait(g->queue, &g->req[(g->at + i) % g->n_buf], rc ? NULL : err);
+            slu_spill_wait(w->queue, &w->req[(w->at + i) % w->n_buf], rc ? NULL : err);
         rc = rc ? rc : r;
     }
     return rc;

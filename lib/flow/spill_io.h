@@ -7,7 +7,7 @@
  * offsets, lengths and memory are multiples of SLU_SPILL_ALIGN; what it refuses goes
  * through the page cache.
  *
- * Thread safety: one thread submits and waits, on a queue or a gather.
+ * Thread safety: one thread submits and waits, on a queue or a writer.
  */
 #ifndef SLU_SPILL_IO_H
 #define SLU_SPILL_IO_H
@@ -65,8 +65,8 @@ SLU_MUST_USE int slu_spill_wait(struct slu_spill_queue *q, struct slu_spill_req 
                                 struct slu_err *err);
 
 /* Bytes on their way to a file, one after another, in whole buffers. */
-#define SLU_GATHER_BUFFERS 4
-struct slu_spill_gather {
+#define SLU_SPILL_BUFFERS 4
+struct slu_spill_writer {
     struct slu_spill_queue *queue;
     uint8_t *buf; /* borrowed: n_buf of cap_byte each, aligned */
     size_t cap_byte;
@@ -75,19 +75,19 @@ struct slu_spill_gather {
     uint64_t off_byte;
     bool direct;
     const struct slu_spill_file *file;
-    struct slu_spill_req req[SLU_GATHER_BUFFERS];
+    struct slu_spill_req req[SLU_SPILL_BUFFERS];
 };
 
 /* What follows goes to `file` from off_byte on, a multiple of SLU_SPILL_ALIGN. */
-void slu_spill_gather_begin(struct slu_spill_gather *g,
+void slu_spill_writer_begin(struct slu_spill_writer *w,
                             const struct slu_spill_file *file, uint64_t off_byte,
                             bool direct);
-SLU_MUST_USE int slu_spill_gather_put(struct slu_spill_gather *g, const void *p,
+SLU_MUST_USE int slu_spill_writer_put(struct slu_spill_writer *w, const void *p,
                                       size_t n, struct slu_err *err);
 /* Zeros up to a multiple of SLU_SPILL_ALIGN; what there is is under way then. */
-SLU_MUST_USE int slu_spill_gather_end(struct slu_spill_gather *g, struct slu_err *err);
+SLU_MUST_USE int slu_spill_writer_end(struct slu_spill_writer *w, struct slu_err *err);
 /* All is written. Also after an error. */
-SLU_MUST_USE int slu_spill_gather_settle(struct slu_spill_gather *g,
+SLU_MUST_USE int slu_spill_writer_settle(struct slu_spill_writer *w,
                                          struct slu_err *err);
 
 #endif

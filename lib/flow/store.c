@@ -266,20 +266,20 @@ int slu_store_look(struct slu_table *t, uint64_t from, size_t n, struct slu_stor
 static int check(struct slu_store *s, struct part *p, const struct slu_stored *e,
                  struct slu_err *err)
 {
-    struct slu_hash_parts *h = NULL;
+    struct slu_hasher *h = NULL;
     uint64_t *v = malloc(8 * WINDOW);
-    int rc = v ? slu_hash_parts_new(&h, err) : slu_fail_nomem(err, 8 * WINDOW);
+    int rc = v ? slu_hasher_new(&h, err) : slu_fail_nomem(err, 8 * WINDOW);
 
     for (uint64_t at = 0; at < e->n && !rc; at += WINDOW) {
         size_t n = e->n - at < WINDOW ? (size_t)(e->n - at) : WINDOW;
         rc = read_part(s, p, 0, e->off + at, n, v, err);
         if (!rc)
-            slu_hash_parts_add(h, v, 8 * n);
+            slu_hasher_add(h, v, 8 * n);
     }
     const struct slu_u128 is = {e->word[0], e->word[1]};
-    if (!rc && slu_u128_cmp(slu_hash_parts_end(h), is))
+    if (!rc && slu_u128_cmp(slu_hasher_end(h), is))
         rc = damaged(p, err);
-    slu_hash_parts_free(h);
+    slu_hasher_free(h);
     free(v);
     return rc;
 }

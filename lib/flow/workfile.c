@@ -14,7 +14,7 @@
 struct slu_workfile_out {
     struct slu_out *out;
     uint8_t head[HEAD];
-    struct slu_hash_parts *hash; /* of the section at hand */
+    struct slu_hasher *hash; /* of the section at hand */
     uint64_t section, n_word;
     uint64_t off_byte; /* bytes so far */
     uint8_t *buf;      /* STEP bytes */
@@ -49,7 +49,7 @@ int slu_workfile_create(struct slu_workfile_out **out, const char *path, uint64_
         return slu_fail_nomem(err, sizeof *o);
     int rc = kind == SLU_WORKFILE_INDEX ? SLU_OK : check_target(path, err);
     if (rc == SLU_OK)
-        rc = slu_hash_parts_new(&o->hash, err);
+        rc = slu_hasher_new(&o->hash, err);
     o->buf = malloc(STEP);
     if (rc == SLU_OK && !o->buf)
         rc = slu_fail_nomem(err, STEP);
@@ -72,7 +72,7 @@ void slu_workfile_abort(struct slu_workfile_out *o)
     if (!o)
         return;
     slu_out_abort(o->out);
-    slu_hash_parts_free(o->hash);
+    slu_hasher_free(o->hash);
     slu_buf_release(&o->rows);
     free(o->buf);
     free(o);
@@ -112,13 +112,13 @@ int slu_workfile_section(struct slu_workfile_out *o, uint64_t n, struct slu_err 
     if (n < o->section)
         return slu_fail(err, SLU_E_USAGE, "sections are written in order");
     for (; rc == SLU_OK && o->section < n; o->section++) {
-        struct slu_u128 h = slu_hash_parts_end(o->hash);
+        struct slu_u128 h = slu_hasher_end(o->hash);
         uint8_t row[ROW];
         slu_put_le64(row, o->n_word * 8);
         slu_put_le64(row + 8, h.lo);
         slu_put_le64(row + 16, h.hi);
         rc = slu_buf_append(&o->rows, row, ROW, err);
-        slu_hash_parts_clear(o->hash);
+        slu_hasher_clear(o->hash);
         o->n_word = 0;
     }
     return rc;
@@ -131,13 +131,13 @@ int slu_workfile_put(struct slu_workfile_out *o, const uint64_t *v, size_t n,
 
     o->n_word += n;
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-        slu_hash_parts_add(o->hash, v, n * 8);
+        slu_hasher_add(o->hash, v, n * 8);
         return put_bytes(o, v, n * 8, err);
     }
     for (size_t i = 0; rc == SLU_OK && i < n; i++) {
         uint8_t b[8];
         slu_put_le64(b, v[i]);
-        slu_hash_parts_add(o->hash, b, 8);
+        slu_hasher_add(o->hash, b, 8);
         rc = put_bytes(o, b, 8, err);
     }
     return rc;
@@ -150,8 +150,8 @@ int slu_workfile_put_raw(struct slu_workfile_out *o, const void *p, size_t n,
     size_t pad = (8 - n % 8) % 8;
 
     o->n_word += (n + pad) / 8;
-    slu_hash_parts_add(o->hash, p, n);
-    slu_hash_parts_add(o->hash, zero, pad);
+    slu_hasher_add(o->hash, p, n);
+    slu_hasher_add(o->hash, zero, pad);
     int rc = put_bytes(o, p, n, err);
     return rc ? rc : put_bytes(o, zero, pad, err);
 }

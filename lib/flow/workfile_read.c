@@ -27,7 +27,7 @@ struct slu_workfile {
         struct slu_u128 hash;
     } * section;
     /* The stream. */
-    struct slu_hash_parts *hash;
+    struct slu_hasher *hash;
     uint64_t at, left; /* section; bytes that were not read yet */
     uint64_t *buf;     /* STEP bytes */
     size_t pos, len;   /* numbers */
@@ -165,7 +165,7 @@ void slu_workfile_free(struct slu_workfile *f)
         return;
     if (f->fd >= 0)
         close(f->fd);
-    slu_hash_parts_free(f->hash);
+    slu_hasher_free(f->hash);
     free(f->buf);
     free(f->section);
     free(f->param);
@@ -301,14 +301,14 @@ int slu_workfile_begin(struct slu_workfile *f, uint64_t section, struct slu_err 
 {
     if (section >= f->n_section)
         return slu_workfile_damaged(f, err);
-    int rc = f->hash ? SLU_OK : slu_hash_parts_new(&f->hash, err);
+    int rc = f->hash ? SLU_OK : slu_hasher_new(&f->hash, err);
     if (!f->buf)
         f->buf = malloc(STEP);
     if (rc == SLU_OK && !f->buf)
         rc = slu_fail_nomem(err, STEP);
     if (rc)
         return rc;
-    slu_hash_parts_clear(f->hash);
+    slu_hasher_clear(f->hash);
     f->at = section;
     f->left = f->section[section].n_byte;
     f->pos = f->len = 0;
@@ -330,7 +330,7 @@ static int refill(struct slu_workfile *f, struct slu_err *err)
                             s->off_byte + s->n_byte - f->left, err);
     if (rc)
         return slu_err_at(err, "%s", f->path);
-    slu_hash_parts_add(f->hash, f->buf + keep, n * 8);
+    slu_hasher_add(f->hash, f->buf + keep, n * 8);
     to_host(f->buf + keep, n);
     f->left -= n * 8;
     f->len += n;
@@ -350,7 +350,7 @@ int slu_workfile_next(struct slu_workfile *f, size_t n, const uint64_t **v,
         f->pos += n;
         return SLU_OK;
     }
-    const struct slu_u128 got = slu_hash_parts_end(f->hash);
+    const struct slu_u128 got = slu_hasher_end(f->hash);
     if (f->len != f->pos || slu_u128_cmp(got, f->section[f->at].hash))
         return slu_workfile_damaged(f, err);
     return SLU_EOF;

@@ -23,10 +23,10 @@ static int header(struct slu_frame *f, uint32_t type, int fd, uint64_t off_byte,
 static int digest(struct slu_u128 *sum, int fd, uint64_t ends, uint64_t n_byte,
                   struct slu_err *err)
 {
-    struct slu_hash_parts *h = NULL;
+    struct slu_hasher *h = NULL;
     uint8_t raw[SLU_FRAME_HEADER];
     bool met = false;
-    int rc = slu_hash_parts_new(&h, err);
+    int rc = slu_hasher_new(&h, err);
     for (uint64_t off = 0; off < n_byte && !rc;) {
         struct slu_frame f = {0};
         struct slu_err why = SLU_ERR_INIT;
@@ -35,7 +35,7 @@ static int digest(struct slu_u128 *sum, int fd, uint64_t ends, uint64_t n_byte,
         if (!rc && slu_frame_parse(&f, raw, slu_le64(raw + 16), &why))
             rc = SLU_EOF;
         if (!rc)
-            slu_hash_parts_add(h, raw, sizeof raw);
+            slu_hasher_add(h, raw, sizeof raw);
         off += slu_frame_span(&f);
         if (!rc && off > n_byte)
             rc = SLU_EOF;
@@ -43,8 +43,8 @@ static int digest(struct slu_u128 *sum, int fd, uint64_t ends, uint64_t n_byte,
     if (!rc && !met)
         rc = SLU_EOF;
     if (!rc)
-        *sum = slu_hash_parts_end(h);
-    slu_hash_parts_free(h);
+        *sum = slu_hasher_end(h);
+    slu_hasher_free(h);
     return rc;
 }
 

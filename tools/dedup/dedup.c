@@ -1,7 +1,7 @@
 /* dedup: drops sequences that came before, in one of several senses: a mode each.
  *
  * The option table, the choice of the mode, and the stream that every mode reads and
- * writes. The modes are tools/dedup_MODE.c; see dedup_private.h for how one is added.
+ * writes. The modes are tools/dedup/MODE.c; see dedup.h for how one is added.
  */
 #include <string.h>
 

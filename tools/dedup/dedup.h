@@ -1,7 +1,7 @@
 /* dedup.h - what the modes of dedup share.
  *
  * tools/dedup/dedup.c has the one option table and chooses the mode; each mode is a function
- * in a file tools/dedup_MODE.c: dedup_open, one library call with dedup_emit at its
+ * in a file tools/dedup/MODE.c: dedup_open, one library call with dedup_emit at its
  * end, dedup_close.
  *
  * To add an option: a field in struct dedup_opts, a row in `options` and, unless every

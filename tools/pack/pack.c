@@ -93,7 +93,7 @@ struct waits {
     struct pack_related_slot related;
 };
 
-/* ---- reading: what passes is written, what waits goes to lib/packing ---- */
+/* ---- reading: what passes is written, what waits goes to lib/pack/packing.h ---- */
 
 static int list_runs(const struct pack_job *j, struct waits *s,
                      const struct slu_batch *b, const struct slu_seq *q,

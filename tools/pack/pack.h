@@ -1,5 +1,5 @@
 /* pack.h - the parts of pack: tools/pack/pack.c has the option table and the passes,
- * tools/pack_PART.c what belongs to one option and its relatives.
+ * tools/pack/PART.c what belongs to one option and its relatives.
  *
  * A part has a struct of options that is a field of pack's own, and functions that take
  * it; they are called with ctx->opts parsed.

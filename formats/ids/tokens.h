@@ -59,11 +59,11 @@ struct slu_tokens_cfg {
     size_t n_path;           /* 0: standard input alone */
     int format;              /* index in slu_tokens_format_names */
     uint64_t eos;            /* SLU_NO_TOKEN: not given */
-    unsigned tok_bytes;      /* 2 or 4, of mds 8 too; 0: not given */
-    uint64_t vocab_size;     /* 0: not given: 65536 for two bytes */
-    const char *column;      /* mds: of the ids; NULL: tokens, else input_ids */
-    bool any_id;             /* no vocab_size, ids of four bytes: 2^32, not an error */
-    uint64_t max_seq_tok;    /* longer documents are SLU_E_LIMIT; 0: no limit */
+    unsigned tok_bytes;      /* 2 or 4, mds also 8; 0: not given */
+    uint64_t vocab_size;     /* 0: not given; with two bytes per id: 65536 */
+    const char *column;   /* mds: name of the ids' column; NULL: tokens, or input_ids */
+    bool any_id;          /* no vocab_size, ids of four bytes: 2^32, not an error */
+    uint64_t max_seq_tok; /* longer documents are SLU_E_LIMIT; 0: no limit */
     struct slu_tokens_seen *seen; /* borrowed */
 };
 

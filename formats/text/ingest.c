@@ -76,7 +76,7 @@ void slu_ingest_failed(struct slu_ingest_run *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* ---- the serial half ---- */
+/* ---- the serial start ---- */
 
 static int begin_source(void *ctx, uint64_t ordinal, struct slu_err *err)
 {
@@ -125,7 +125,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
     return slu_input_fetch(g->input, &j->block, err);
 }
 
-/* ---- in order again ---- */
+/* ---- the serial end ---- */
 
 /* Counts the job's records, and removes those after the end of the run. */
 static int book(struct slu_ingest_run *g, struct slu_ingest_job *j, struct slu_err *err)

@@ -64,7 +64,7 @@ struct slu_ingest_stat {
     uint64_t rejected_by[SLU_REJECT_N];
     uint64_t documents, scored; /* in out and holdout_out: all; those with a score */
     struct slu_domain_row held; /* documents in holdout_out */
-    struct slu_domains domains; /* of out */
+    struct slu_domains domains; /* of the documents in out */
     /* max_tok ended the run before this document, which is not counted. */
     bool cut;
     uint64_t cut_source, cut_document;

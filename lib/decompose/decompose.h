@@ -73,7 +73,7 @@ struct slu_decompose_stat {
     uint64_t runs, run_tok;          /* all runs, filtered ones included */
     uint64_t piece[SLU_MAX_BUCKETS]; /* sequences per bucket */
     uint64_t tails, tail_tok;        /* kept or dropped */
-    uint64_t created;                /* sequences */
+    uint64_t created;                /* pieces minus input sequences */
     uint64_t padding_tok;            /* padding of packed input, dropped */
     uint64_t padding_seq;            /* sequences of padding alone, dropped */
     struct slu_count tail_dropped, too_short, too_long;

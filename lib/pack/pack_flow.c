@@ -515,7 +515,7 @@ static int gather(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc || x->next_bin == x->end_bin ? rc : lacks(err);
 }
 
-/* ---- all of them ---- */
+/* ---- the stages ---- */
 
 static const struct slu_stage stages[] = {
     {"count", SLU_STAGE_READS | SLU_STAGE_NAMES, NULL, 0,

@@ -218,7 +218,7 @@ static void solve(struct solver *s)
     }
 }
 
-/* ---- */
+/* ---- the result ---- */
 
 static int by_lengths(const void *a, const void *b)
 {

@@ -166,7 +166,7 @@ const struct slu_permute_result *slu_permute_result(struct slu_permute *p)
     return &p->result;
 }
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
 static void judge(struct slu_permute *p, const struct slu_batch *b,
                   const struct slu_seq *q, struct slu_judged *j, struct slu_mark *m)
@@ -311,7 +311,7 @@ static inline void note_dense(struct slu_permute *p, const struct slu_batch *b,
     if (q->n_seg < 2)
         return;
     double n_byte = (double)(sizeof(struct slu_rec) + q->len_tok * b->tok_bytes) +
-                    3.0 * (double)q->n_seg; /* at least */
+                    3.0 * (double)q->n_seg; /* a lower bound */
     double weight = 16.0 * (double)(q->n_seg - 1);
 
     if (weight > p->dense * n_byte)
@@ -408,7 +408,7 @@ int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slo
     return rc;
 }
 
-/* ---- out ---- */
+/* ---- handing out ---- */
 
 /* Whether the next record is within max_tokens. */
 static bool within(struct slu_permute *p, struct slu_u128 key, uint64_t n_tok)

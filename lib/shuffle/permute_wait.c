@@ -103,7 +103,7 @@ static int place_in_band(struct slu_permute *p, const struct slu_batch *b,
             band = i;
     p->ordinal++;
     if (!slu_cut_take(&p->fits, m->line, n.tokens))
-        return SLU_OK; /* max_tokens */
+        return SLU_OK; /* left out by max_tokens */
     slu_count_add(&p->period[j->bucket * p->cfg.n_band + band], n);
     return slu_permute_put(p, b, q, j, m, 0, band, err);
 }

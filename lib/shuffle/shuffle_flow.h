@@ -83,7 +83,7 @@ struct slu_shuffle_flow {
 void slu_shuffle_begin(struct slu_shuffle_flow *q, const struct slu_header *h);
 void slu_shuffle_release(struct slu_shuffle_flow *q);
 
-/* ---- gather's write ---- */
+/* ---- for gather's write ---- */
 
 /* Returns a bucket's sequences in ranges below `range`. */
 uint64_t slu_shuffle_before(const struct slu_shuffle_flow *q, unsigned bucket,
@@ -105,7 +105,7 @@ SLU_MUST_USE int slu_shuffle_unpack(const struct slu_shuffle_flow *q,
 SLU_MUST_USE int slu_shuffle_next(struct slu_shuffle_flow *q, struct slu_batch *b,
                                   uint64_t n_tok, struct slu_err *err);
 
-/* ---- finish's write ---- */
+/* ---- for finish's write ---- */
 
 /* Gives the mix's counts: *x, for each source, which the caller frees; and period,
  * n_period per bucket (slu_permute_period), zero at the call. */

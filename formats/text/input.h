@@ -59,7 +59,7 @@ struct slu_row_fields {
 
 struct slu_block {
     struct slu_buf raw;         /* SLU_JSON_PADDING zero bytes after len */
-    struct slu_record_ref *rec; /* filled by slu_block_split */
+    struct slu_record_ref *rec; /* complete after slu_block_split */
     size_t n_rec, cap_rec;
     bool json;
     bool rows; /* rec[i] has field[i] */

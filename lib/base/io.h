@@ -31,7 +31,7 @@ SLU_MUST_USE int slu_pread_full(int fd, void *buf, size_t n, uint64_t off_byte,
                                 struct slu_err *err);
 SLU_MUST_USE int slu_write_full(int fd, const void *buf, size_t n, struct slu_err *err);
 
-/* An output file (DESIGN.md, Files, faults and signals). A regular or absent target is
+/* An output file (DESIGN.md, Files, errors and signals). A regular or absent target is
  * written without its name (O_TMPFILE, or a temporary name in its folder if the file
  * system does not have that), synced and renamed by slu_out_close; FIFOs, terminals,
  * /dev/null and standard output are written directly. Links are followed; /dev/stdout

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""golden.py - files of earlier versions, and what they say: every later version reads them and gives the same answers.
+"""golden.py - files of earlier versions: every later version reads them and gives the same answers.
 
   golden.py make FOLDER       with the programs in $BIN, once for a release: FOLDER/files.tar.xz and FOLDER/answers.json
-  golden.py check FOLDER...   unpacks and asks; prints "ok" and "not ok" lines
+  golden.py check FOLDER...   unpacks the files and compares the answers; prints "ok" and "not ok" lines
 
-What is asked of a stream or a set: its figures, and its records with their texts. Of a plan, an index, a schedule or a
-manifest: what comes of the work that takes it. Of the work files of phases: with those that the earlier phases left, each
-later phase is run, and the records at the end must be those of then.
+Of a stream or a set, the questions ask for its figures, and for its records with their texts. Of a plan, an index, a
+schedule or a manifest they ask for the result of the work that reads it. Of the work files of stages: each later stage runs on
+the files that the earlier stages left, and the records at the end must be the same as then.
 
-An answer is data, never how it is printed: fields that are new in what inspect prints do not count. A version that does not
-want to read a file of an earlier one has to say so in one line and to be listed in REFUSED: so are work folders of the phases of pack, exact duplicates and passages, which are made again from what they were made of.
+Answers are data, not printed text: new fields in the output of inspect do not count. If a version does not read a file of an
+earlier one, it must say so in one line, and REFUSED lists the file. The work files that 0.1.0 wrote in stages are refused.
 """
 import base64
 import hashlib

@@ -43,8 +43,8 @@ enum slu_device_work {
 };
 
 struct slu_device {
-    enum slu_device_kind kind;   /* what was asked for */
-    uint64_t wanted;             /* ordinal that was asked for */
+    enum slu_device_kind kind;   /* as chosen */
+    uint64_t wanted;             /* ordinal, as chosen */
     int ordinal;                 /* of the device in use; -1: the CPU */
     bool gone;                   /* auto: absent, or has failed */
     bool taken;                  /* work went to the device */

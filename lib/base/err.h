@@ -7,7 +7,7 @@
  *
  * A message states what is wrong and what to do, without a final full stop and without
  * the program's name: "corpus.jsonl:17: byte 4211: not valid UTF-8; use --on-error skip
- * to go on".
+ * to continue".
  *
  * Thread safety: a slu_err belongs to one thread at a time.
  */

@@ -19,7 +19,7 @@ struct slu_u128 {
     uint64_t lo, hi;
 };
 
-/* XXH3-64 and XXH3-128 with seed 0. */
+/* Return XXH3-64 and XXH3-128 with seed 0. */
 uint64_t slu_hash64(const void *p, size_t n_bytes);
 struct slu_u128 slu_hash128(const void *p, size_t n_bytes);
 
@@ -31,19 +31,19 @@ void slu_hasher_clear(struct slu_hasher *h);
 void slu_hasher_add(struct slu_hasher *h, const void *p, size_t n_bytes);
 struct slu_u128 slu_hasher_end(const struct slu_hasher *h);
 void slu_hasher_free(struct slu_hasher *h);
-/* XXH3-128 of the bytes from .. to - 1 of a file; SLU_E_TRUNCATED or SLU_E_IO if they
- * cannot all be read. */
+/* Computes XXH3-128 of the bytes from .. to - 1 of a file. SLU_E_TRUNCATED or SLU_E_IO
+ * if they cannot all be read. */
 SLU_MUST_USE int slu_hash_file(struct slu_u128 *sum, int fd, uint64_t from, uint64_t to,
                                struct slu_err *err);
 
-/* a + b mod 2^128. */
+/* Returns a + b mod 2^128. */
 static inline struct slu_u128 slu_u128_add(struct slu_u128 a, struct slu_u128 b)
 {
     struct slu_u128 r = {a.lo + b.lo, a.hi + b.hi};
     r.hi += r.lo < a.lo;
     return r;
 }
-/* a * b mod 2^128. */
+/* Returns a * b mod 2^128. */
 static inline struct slu_u128 slu_u128_mul(struct slu_u128 a, struct slu_u128 b)
 {
     __extension__ typedef unsigned __int128 wide;

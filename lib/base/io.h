@@ -39,8 +39,8 @@ SLU_MUST_USE int slu_write_full(int fd, const void *buf, size_t n, struct slu_er
  * reason, the target stays as it was. */
 struct slu_out;
 
-/* path NULL or "-" is standard output. Caller ends it with slu_out_close or
- * slu_out_abort. */
+/* Opens an output; path NULL or "-" is standard output. Caller ends it with
+ * slu_out_close or slu_out_abort. */
 SLU_MUST_USE int slu_out_open(struct slu_out **out, const char *path,
                               struct slu_err *err);
 SLU_MUST_USE int slu_out_write(struct slu_out *out, const void *p, size_t n,
@@ -78,8 +78,7 @@ SLU_MUST_USE int slu_out_whole(const char *path, const void *p, size_t n,
 SLU_MUST_USE int slu_mkdirs(const char *path, struct slu_err *err);
 /* Syncs a folder, so that renames in it survive a crash. */
 SLU_MUST_USE int slu_sync_dir(const char *path, struct slu_err *err);
-/* Opens a new file without a name in folder dir, to read and write. Caller closes *fd.
- */
+/* Opens a new nameless file in folder dir to read and write. Caller closes *fd. */
 SLU_MUST_USE int slu_tmpfile(int *fd, const char *dir, struct slu_err *err);
 
 SLU_END_DECLS

@@ -31,8 +31,7 @@ struct slu_json {
     dom::document doc;
 };
 
-/* A C value is the bytes of simdjson's: a document's address and a place on its tape.
- */
+/* A C value has the bytes of simdjson's: a document's address, a place on its tape. */
 template <typename T> static T unwrap(const void *opaque)
 {
     static_assert(std::is_trivially_copyable<T>::value, "copied as bytes");
@@ -86,7 +85,7 @@ static int fail_json(const uint8_t *p, size_t n, simdjson::error_code code,
                            : "not valid JSON");
 }
 
-/* buf holds n bytes and SLU_JSON_PADDING more. */
+/* Parses n bytes at buf, where SLU_JSON_PADDING more can be read. */
 static int parse_padded(struct slu_json **j, const uint8_t *buf, size_t n,
                         struct slu_err *err)
 {
@@ -270,8 +269,7 @@ size_t slu_json_count(struct slu_json_value v)
     return n;
 }
 
-/* opaque: the current place, the end, and what is iterated: 0 nothing, 1 array, 2
- * object. */
+/* opaque: the current place, the end, and the type: 0 neither, 1 array, 2 object. */
 void slu_json_iter_init(struct slu_json_iter *it, struct slu_json_value v)
 {
     dom::element e = element_of(v);

@@ -88,7 +88,7 @@ size_t slu_json_count(struct slu_json_value v);
  * Goes over an array or an object in file order (nothing for other types). */
 struct slu_json_iter {
     struct slu_json_value value;
-    const char *key; /* objects only: borrowed from the document, a NUL behind it */
+    const char *key; /* objects only: borrowed from the document, ends in a NUL */
     size_t key_len;
     uint64_t opaque[5];
 };

@@ -141,7 +141,7 @@ static bool can_make(const struct share *h)
 }
 
 /* Makes or joins one part of h. Called with the lock held, which is released meanwhile.
- * False: there is no such step now. */
+ * False: neither is possible now. */
 static bool step(struct slu_pipe *p, unsigned worker, struct share *h)
 {
     const struct slu_pipe_parts *parts = h->parts;

@@ -40,14 +40,13 @@ struct slu_pipe_ops {
     int (*emit)(void *ctx, void *job, struct slu_err *err);
 };
 
-/* jobs: n_jobs >= 1 slots, owned by the caller; n_threads >= 1. Returns SLU_OK when
- * everything that was produced has been emitted. */
+/* Runs the pipeline. jobs: n_jobs >= 1 slots, owned by the caller; n_threads >= 1.
+ * Returns SLU_OK when all jobs that were produced have been emitted. */
 SLU_MUST_USE int slu_pipe_run(const struct slu_pipe_ops *ops, void *ctx,
                               void *const *jobs, unsigned n_jobs, unsigned n_threads,
                               struct slu_err *err);
 
-/* As slu_pipe_run; first sets *handle, for the functions below, valid until it returns.
- */
+/* As slu_pipe_run. First sets *handle, for the functions below, until it returns. */
 SLU_MUST_USE int slu_pipe_run_parts(const struct slu_pipe_ops *ops, void *ctx,
                                     void *const *jobs, unsigned n_jobs,
                                     unsigned n_threads, struct slu_pipe **handle,

@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* level: "portable", "avx2", "avx512" or "neon"; any other name is false. */
+/* Whether the processor has the level "portable", "avx2", "avx512" or "neon". Any other
+ * name is false. */
 bool slu_has_simd(const char *level);
 
 #endif

@@ -157,8 +157,7 @@ static inline uint64_t slu_batch_weight(const struct slu_batch *b)
     return b->n_tok + 64 * b->n_seq + 16 * b->n_seg + b->str.len / 4;
 }
 
-/* Returns the mean score, weighted by tokens, of the segments with one; NaN: no score.
- */
+/* Returns the mean score, weighted by tokens, of the segments with one; NaN: none. */
 double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q);
 
 /* One sequence's counts: 1 sequence, its tokens, its documents (segments with offset

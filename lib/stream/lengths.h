@@ -24,17 +24,16 @@ struct slu_length_count {
 
 struct slu_lengths;
 
-/* device (NULL: the CPU) is borrowed until slu_lengths_free; if it fails, the policy of
- * device.h applies, and no count is lost. *left_byte is the memory that is left for
- * counts, borrowed, and shared by all handles that get it; slu_lengths_add returns
- * SLU_E_LIMIT when it is used up. NULL: no limit. */
+/* Makes an empty histogram. device (NULL: the CPU) is borrowed until slu_lengths_free;
+ * if it fails, the policy of device.h applies, and no count is lost. *left_byte is the
+ * memory that is left for counts, borrowed, and shared by all handles that get it;
+ * slu_lengths_add returns SLU_E_LIMIT when it is used up. NULL: no limit. */
 SLU_MUST_USE int slu_lengths_new(struct slu_lengths **l, struct slu_device *device,
                                  uint64_t *left_byte, struct slu_err *err);
 /* Counts n lengths (in tokens). */
 SLU_MUST_USE int slu_lengths_add(struct slu_lengths *l, const uint64_t *len_tok,
                                  size_t n, struct slu_err *err);
-/* Copies the histogram so far, by ascending length, to *row. Caller frees with free().
- */
+/* Copies the histogram, by ascending length, to *row. Caller frees it with free(). */
 SLU_MUST_USE int slu_lengths_rows(struct slu_lengths *l, struct slu_length_count **row,
                                   size_t *n, struct slu_err *err);
 void slu_lengths_free(struct slu_lengths *l);

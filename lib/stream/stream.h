@@ -151,8 +151,8 @@ SLU_MUST_USE int slu_reader_identity(struct slu_reader *r, struct slu_u128 *iden
 /* Sets the memory per token of a long sequence, with all data made from it (default:
  * the token's width), and the memory of all batches in flight (see slu_pipe_take). */
 void slu_reader_expect(struct slu_reader *r, uint64_t tok_byte, uint64_t room_byte);
-/* From now on slu_reader_fetch, called by the pipe's produce, calls slu_pipe_take
- * before it reads a long sequence; NULL: no longer. */
+/* Makes slu_reader_fetch, called by the pipe's produce, call slu_pipe_take before it
+ * reads a long sequence. NULL: no longer. */
 void slu_reader_use_pipe(struct slu_reader *r, struct slu_pipe *p);
 /* Reads the next batch, still encoded: one data frame, or the frames of one long
  * sequence. Serial. SLU_EOF at the end of the last stream. */
@@ -164,14 +164,14 @@ SLU_MUST_USE int slu_batch_open(struct slu_reader *r, struct slu_batch *b,
 /* Counts a batch as it was read, even if it was edited since. Serial, in fetch order,
  * once per batch. */
 void slu_reader_account(struct slu_reader *r, struct slu_batch *b);
-/* fetch + open + account, for serial use. */
+/* Does fetch, open and account, for serial use. */
 SLU_MUST_USE int slu_reader_next(struct slu_reader *r, struct slu_batch *b,
                                  struct slu_err *err);
-/* After SLU_EOF: compares the counted batches with every end frame. SLU_E_TRUNCATED,
+/* Compares the counted batches with every end frame, after SLU_EOF. SLU_E_TRUNCATED,
  * SLU_E_CHECKSUM, SLU_E_FORMAT (the index). total: NULL, or gets the sum of all. */
 SLU_MUST_USE int slu_reader_finish(struct slu_reader *r, struct slu_sum *total,
                                    struct slu_err *err);
-/* Bytes read so far, for progress. Any thread. */
+/* Returns the bytes read so far, for progress. Any thread. */
 uint64_t slu_reader_bytes(const struct slu_reader *r);
 void slu_reader_free(struct slu_reader *r);
 
@@ -215,8 +215,8 @@ struct slu_writer_cfg {
 SLU_MUST_USE int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
                                  const struct slu_header *h,
                                  const struct slu_writer_cfg *cfg, struct slu_err *err);
-/* Serial. Appends the batch's sequences in order. Uses b->sum if sum_valid, else
- * computes it. */
+/* Appends the batch's sequences in order. Uses b->sum if sum_valid, else computes it.
+ * Serial. */
 SLU_MUST_USE int slu_writer_put(struct slu_writer *w, struct slu_batch *b,
                                 struct slu_err *err);
 /* Write a document whose length is not known at its first token: begin, parts, end,

@@ -290,9 +290,9 @@ static int moved_index(struct slu_reader *r, uint64_t ordinal, const char *name,
     return rc;
 }
 
-/* A source is known by ordinal and name. If a concatenated stream uses an ordinal that
- * another source has already, the source moves to the next free ordinal, which is the
- * same for the same input. */
+/* Adds a source, which is known by ordinal and name. If a concatenated stream uses an
+ * ordinal that another source has already, the source moves to the next free ordinal,
+ * which is the same for the same input. */
 int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal, const char *name,
                           struct slu_err *err)
 {

@@ -78,7 +78,7 @@ SLU_MUST_USE int slu_reader_add_domain(struct slu_reader *r, uint64_t number,
                                        const char *name, size_t len,
                                        struct slu_err *err);
 
-/* For slu_reader_identity: compute an opened batch's digests; add them, in order. */
+/* Compute an opened batch's digests, and add them, in order (slu_reader_identity). */
 void slu_identity_open(struct slu_reader *r, struct slu_batch *b);
 void slu_identity_account(struct slu_reader *r, const struct slu_batch *b);
 

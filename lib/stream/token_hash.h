@@ -17,8 +17,8 @@
 
 struct slu_token_hash;
 
-/* budget_byte and tmpdir are those of the spool (lib/flow/spool.h). Caller frees with
- * slu_token_hash_free. */
+/* Makes a handle. budget_byte and tmpdir are those of the spool (lib/flow/spool.h).
+ * Caller frees with slu_token_hash_free. */
 SLU_MUST_USE int slu_token_hash_new(struct slu_token_hash **h, uint64_t budget_byte,
                                     const char *tmpdir, struct slu_err *err);
 /* Adds n_tok ids of tok_bytes (2 or 4) bytes each. */
@@ -28,7 +28,7 @@ SLU_MUST_USE int slu_token_hash_add(struct slu_token_hash *h, const void *tok,
 /* Computes the hash of all ids. Nothing can be added afterwards. */
 SLU_MUST_USE int slu_token_hash_end(struct slu_token_hash *h, struct slu_u128 *hash,
                                     struct slu_err *err);
-/* Bytes written to a temporary file so far. */
+/* Returns the bytes written to a temporary file so far. */
 uint64_t slu_token_hash_spilled(const struct slu_token_hash *h);
 /* NULL is legal. */
 void slu_token_hash_free(struct slu_token_hash *h);

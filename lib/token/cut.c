@@ -67,7 +67,7 @@ static bool is_letter(uint8_t b)
     return (b | 0x20) >= 'a' && (b | 0x20) <= 'z';
 }
 
-/* 1. */
+/* Returns the kinds that the normalizer allows: 1 above. */
 static unsigned normalizer_kinds(const struct tok_norm *norm)
 {
     unsigned kinds = CUT_SPACE | CUT_LINE;
@@ -90,7 +90,7 @@ static unsigned normalizer_kinds(const struct tok_norm *norm)
     return kinds;
 }
 
-/* 2. */
+/* Returns the kinds that the splits allow: 2 above. */
 static unsigned split_kinds(const struct tok_pre *pre)
 {
     static const char *const KNOWN[] = {"gpt2",      "cl100k",     "llama3", "qwen2",
@@ -117,7 +117,7 @@ static unsigned split_kinds(const struct tok_pre *pre)
     return any ? kinds : 0;
 }
 
-/* 3. The kinds that remain with the token p of n >= 1 bytes. */
+/* Returns the kinds that an added token, n >= 1 bytes at p, allows: 3 above. */
 static unsigned added_kinds(const struct added_token *k, const uint8_t *p, size_t n)
 {
     unsigned kinds = CUT_SPACE | CUT_LINE;

@@ -131,7 +131,7 @@ static int read_pre(struct hf_load *l, struct slu_json_value v, unsigned depth,
     }
     if (slu_json_is(type, "Metaspace") && !l->sp.fold)
         return read_metaspace(l, v, err);
-    /* Gemma's: a split at spaces, of which the normalizer leaves none. */
+    /* Gemma's split at spaces, of which the normalizer leaves none. */
     if (slu_json_is(type, "Split") && l->fold && !l->sp.fold &&
         slu_json_get(v, "pattern", &x) && slu_json_get(x, "String", &s) &&
         slu_json_is(s, " ") && !hf_flag(v, "invert"))

@@ -181,7 +181,7 @@ static bool is_nmt_space(uint32_t c)
            c == 0xFEFF || c == 0xFFFD;
 }
 
-/* NORM_STRIP_ACCENTS and NORM_NMT: drops characters, or makes them a space. */
+/* Drops characters, or makes them a space: NORM_STRIP_ACCENTS and NORM_NMT. */
 static int filter(struct run *r, bool nmt)
 {
     size_t done = 0;

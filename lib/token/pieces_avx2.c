@@ -58,7 +58,7 @@ static inline uint64_t put_some(uint64_t starts, uint32_t base, uint32_t *end,
     return starts;
 }
 
-/* The number of starts cannot be predicted, but is hardly ever above 20. */
+/* Writes all starts. Their number cannot be predicted, but is hardly ever above 20. */
 static inline void put_ends(uint64_t starts, uint32_t base, uint32_t *end)
 {
     starts = put_some(starts, base, end, 20);

@@ -102,8 +102,7 @@ struct pre_match; /* PCRE2's scratch, one per thread */
 SLU_MUST_USE int pre_match_new(struct pre_match **m, const struct pre_regex *r,
                                struct slu_err *err);
 void pre_match_free(struct pre_match *m);
-/* Finds the next match from pos on that is not empty: SLU_OK and its span, or SLU_EOF.
- */
+/* Finds the next match from pos on that is not empty. SLU_EOF: there is none. */
 SLU_MUST_USE int pre_match_next(const struct pre_regex *r, struct pre_match *m,
                                 const uint8_t *p, size_t n, size_t pos, size_t *start,
                                 size_t *end, struct slu_err *err);

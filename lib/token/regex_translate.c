@@ -7,7 +7,7 @@
  *   X{1,3}+  is possessive in PCRE2: (?:X{1,3})+, as in Oniguruma
  *   X{2}?    is lazy in PCRE2: (?:X{2})?, as in Oniguruma
  *   X{,3}    is text in older PCRE2: X{0,3}, as in Oniguruma
- *   \w \b outside of classes Oniguruma's \w has the numbers of Latin-1, so \b becomes
+ *   \w \b    outside of classes Oniguruma's \w has the numbers of Latin-1; \b becomes
  *            look-around
  * ^ and $ always match at lines in Oniguruma, hence MULTILINE. All else that the two
  * might read differently is refused by name.

@@ -34,8 +34,7 @@ int sp_new(struct tok_sp **out, const struct sp_cfg *cfg, const struct tok_model
         return slu_fail_nomem(err, sizeof *sp);
     sp->cfg = *cfg;
     sp->n_vocab = n_vocab;
-    /* Neighbours in a token are neighbours in one of its halves, or those at its seam.
-     */
+    /* Neighbours in a token are neighbours in one of its halves, or at its seam. */
     for (uint32_t k = 256; k < model->n_tok; k++) {
         const struct bpe_token *t = &model->token[k];
         const uint8_t *seam =

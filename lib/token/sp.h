@@ -48,8 +48,8 @@ struct tok_sp {
     uint64_t pair[SP_PAIRS / 64];
 };
 
-/* table: the model's, in which the parts follow the n_vocab ids of the vocabulary.
- * Caller frees with free(). */
+/* Makes a tok_sp. table: the model's, in which the parts follow the n_vocab ids of the
+ * vocabulary. Caller frees with free(). */
 SLU_MUST_USE int sp_new(struct tok_sp **sp, const struct sp_cfg *cfg,
                         const struct tok_model *model,
                         const struct slu_vocab_table *table, uint32_t n_vocab,

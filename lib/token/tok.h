@@ -37,7 +37,7 @@ void tok_vocab_release(struct tok_vocab *v);
 /* Besides SLU_VOCAB_*, while building: the token is one of the BPE model's own. */
 #define TOK_IN_MODEL 0x80
 
-/* A compiled vocabulary; p is NULL where there is none. */
+/* A compiled vocabulary; p is NULL if there is none. */
 struct tok_image {
     void *p; /* at a multiple of 64 bytes; read only */
     size_t n_byte;

@@ -64,20 +64,21 @@ struct slu_tokenizer_cfg {
     const char *cache_dir;
 };
 
-/* Caller frees with slu_tokenizer_free. Errors: SLU_E_IO, SLU_E_FORMAT,
- * SLU_E_UNSUPPORTED, SLU_E_USAGE (unknown spec, pattern or eos), SLU_E_NOMEM. */
+/* Loads a tokenizer. Caller frees with slu_tokenizer_free. Errors: SLU_E_IO,
+ * SLU_E_FORMAT, SLU_E_UNSUPPORTED, SLU_E_USAGE (unknown spec, pattern or eos),
+ * SLU_E_NOMEM. */
 SLU_MUST_USE int slu_tokenizer_load(struct slu_tokenizer **t,
                                     const struct slu_tokenizer_cfg *cfg,
                                     struct slu_err *err);
-/* NULL is legal. Its encoders must be freed before. */
+/* NULL is legal. Free all encoders of the tokenizer first. */
 void slu_tokenizer_free(struct slu_tokenizer *t);
 
 /* Returns the table id -> bytes, borrowed until free. Its n is
  * slu_tokenizer_vocab_size(). */
 const struct slu_vocab_table *slu_tokenizer_vocab(const struct slu_tokenizer *t);
-/* Largest id + 1. */
+/* Returns the largest id + 1. */
 uint64_t slu_tokenizer_vocab_size(const struct slu_tokenizer *t);
-/* SLU_NO_TOKEN: there is none. Without a pad of its own, pad is eos. */
+/* Return the id; SLU_NO_TOKEN: there is none. Without a padding token, pad is eos. */
 uint64_t slu_tokenizer_eos(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_bos(const struct slu_tokenizer *t);
 uint64_t slu_tokenizer_pad(const struct slu_tokenizer *t);
@@ -111,10 +112,10 @@ struct slu_ids {
 };
 void slu_ids_release(struct slu_ids *ids);
 
-/* cache_byte limits the memory of the word cache, which grows with the text; text in
- * many languages uses about 160 MiB. 0, or too little for the smallest tables (a little
- * over 1 MiB): no cache. The tokenizer must outlive the encoder. Caller frees with
- * slu_encoder_free. */
+/* Makes an encoder. cache_byte limits the memory of the word cache, which grows with
+ * the text; text in many languages uses about 160 MiB. 0, or too little for the
+ * smallest tables (a little over 1 MiB): no cache. The tokenizer must outlive the
+ * encoder. Caller frees with slu_encoder_free. */
 SLU_MUST_USE int slu_encoder_new(struct slu_encoder **e, const struct slu_tokenizer *t,
                                  uint64_t cache_byte, struct slu_err *err);
 /* Makes an encoder for another thread with the tokenizer and the word cache of `with`,

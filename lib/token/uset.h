@@ -17,7 +17,7 @@ struct uset {
 
 /* Returns an empty set; caller frees with free(). NULL: out of memory. */
 struct uset *uset_new(void);
-/* first <= last < 0x110000 */
+/* Adds the characters first to last; first <= last < 0x110000. */
 void uset_add(struct uset *s, uint32_t first, uint32_t last);
 void uset_or(struct uset *s, const struct uset *other);
 void uset_and(struct uset *s, const struct uset *other);

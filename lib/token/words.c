@@ -456,7 +456,7 @@ static struct word_view *make_room(struct words_shared *s, bool anew)
     return more;
 }
 
-/* In the arena the bytes of a piece are padded to whole ids. */
+/* Returns the bytes of a piece in the arena, where they are padded to whole ids. */
 static size_t head(size_t n_byte)
 {
     return (n_byte + 3) / 4 * 4;

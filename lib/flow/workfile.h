@@ -29,6 +29,7 @@
 #ifndef SLU_WORKFILE_H
 #define SLU_WORKFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -92,6 +93,8 @@ struct slu_workfile;
  * and of that kind; SLU_E_IO with ENOENT where it is not there. */
 SLU_MUST_USE int slu_workfile_open(struct slu_workfile **f, const char *path,
                                    uint64_t kind, struct slu_err *err);
+/* Whether it begins as one; what stands behind that is not looked at. */
+bool slu_workfile_is(const char *path, uint64_t kind);
 const struct slu_workfile_head *slu_workfile_head(const struct slu_workfile *f);
 const char *slu_workfile_path(const struct slu_workfile *f);
 /* What the foot's checksum is: equal for files with equal contents only. */

@@ -138,6 +138,18 @@ static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
     return rc;
 }
 
+bool slu_workfile_is(const char *path, uint64_t kind)
+{
+    uint8_t head[HEAD];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is = fd >= 0 && read(fd, head, HEAD) == HEAD && !memcmp(head, MAGIC, 8) &&
+              slu_le64(head + 8) == kind;
+
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
 int slu_workfile_open(struct slu_workfile **out, const char *path, uint64_t kind,
                       struct slu_err *err)
 {

@@ -18,15 +18,15 @@ int slu_work_path(const char *folder, const char *name, uint64_t part, uint64_t 
     return slu_fail_nomem(err, strlen(folder) + strlen(name) + 64);
 }
 
-bool slu_work_is(const char *name)
+bool slu_work_is(const char *path)
 {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     unsigned long long i, n;
     int end = 0;
 
-    if (!strcmp(name, "plan") || !strcmp(name, "mix") || !strcmp(name, "cluster"))
-        return true;
-    return sscanf(name, "%*[a-z].%19llu-of-%19llu%n", &i, &n, &end) == 2 &&
-           (!name[end] || name[end] == '.');
+    return slu_workfile_is(path, SLU_WORKFILE_FLOW) ||
+           (sscanf(name, "%*[a-z].%19llu-of-%19llu%n", &i, &n, &end) == 2 &&
+            (!name[end] || name[end] == '.'));
 }
 
 static int missing(const char *path, const char *name,

@@ -16,8 +16,9 @@
 /* The name of a file; of 0: of a stage that is one job. Caller frees with free(). */
 SLU_MUST_USE int slu_work_path(const char *folder, const char *name, uint64_t part,
                                uint64_t of, char **path, struct slu_err *err);
-/* Whether that is how such a file, or one beside it of the same part, is called. */
-bool slu_work_is(const char *name);
+/* Whether a stage has left that file: by what it begins with, or, where it lies beside
+ * the file of a part, by its name. */
+bool slu_work_is(const char *path);
 /* Opens a file that an earlier stage, `name`, must have left. want: kind, part, of,
  * param (NULL: any) and, unless any_tokenizer, the fingerprint. Caller frees with
  * slu_workfile_free. */

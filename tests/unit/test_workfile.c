@@ -211,6 +211,37 @@ static void test_of_a_stage(void **state)
     (void)state;
 }
 
+/* What stages leave in a work folder, by any name; and what is somebody else's. */
+static void test_left_by_stages(void **state)
+{
+    static const char *const beside[] = {"count.0-of-3", "shards.2-of-3.A_0.tks"};
+    char *path = path_of("census", 0, 0);
+    struct slu_workfile_out *o;
+    const struct slu_workfile_head h = {.kind = SLU_WORKFILE_FLOW, .param = ""};
+
+    assert_false(slu_work_is(path));
+    assert_int_equal(slu_workfile_create(&o, path, h.kind, NULL), 0);
+    assert_int_equal(slu_workfile_close(o, &h, 0, NULL), 0);
+    assert_true(slu_work_is(path));
+    unlink(path);
+    write_bytes(path, "SLUNEAR", 7);
+    assert_false(slu_work_is(path));
+    unlink(path);
+    free(path);
+    for (unsigned i = 0; i < 2; i++) {
+        path = path_of(beside[i], 0, 0);
+        assert_true(slu_work_is(path));
+        free(path);
+    }
+    path = path_of("plan", 0, 0);
+    assert_int_equal(slu_workfile_create(&o, path, SLU_WORKFILE_INDEX, NULL), 0);
+    assert_int_equal(slu_workfile_close(o, &h, 0, NULL), 0);
+    assert_false(slu_work_is(path));
+    unlink(path);
+    free(path);
+    (void)state;
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -229,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_of_a_stage),
+        cmocka_unit_test(test_left_by_stages),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

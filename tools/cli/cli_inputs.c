@@ -88,12 +88,12 @@ int cli_inputs_add_work(struct cli_inputs *in, const char *dir, const char *pref
     int rc = d || errno == ENOENT ? SLU_OK : slu_fail_errno(err, "%s", dir);
     while (d && !rc && (e = readdir(d))) {
         char *path = NULL;
-        if (in->targets ? !slu_work_is(e->d_name)
-                        : strncmp(e->d_name, prefix, strlen(prefix)))
+        if (!in->targets && strncmp(e->d_name, prefix, strlen(prefix)))
             continue;
-        rc = asprintf(&path, "%s/%s", dir, e->d_name) < 0
-                 ? slu_fail_nomem(err, strlen(dir))
-                 : cli_inputs_add(in, path, 0, UINT64_MAX, err);
+        if (asprintf(&path, "%s/%s", dir, e->d_name) < 0)
+            rc = slu_fail_nomem(err, strlen(dir));
+        else if (!in->targets || slu_work_is(path))
+            rc = cli_inputs_add(in, path, 0, UINT64_MAX, err);
         free(path);
     }
     if (d)

@@ -313,6 +313,7 @@ static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
         .n_threads = (unsigned)ctx->common.threads,
         .prio = o->keep == DEDUP_KEEP_FIRST ? NULL : prio,
         .emit = dedup_emit,
+        .known = known,
         .open = open_output,
         .keep = keep,
         .ctx = io,
@@ -341,7 +342,6 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
         cfg.max_tok = ctx->common.memory / 64;
         cfg.audit = o->audit == UINT64_MAX ? 1000 : o->audit;
         cfg.pair = io.pairs.out ? put_pair : NULL;
-        cfg.known = known;
         rc = slu_near_new(&x, &cfg, err);
     }
     if (rc == SLU_OK)
@@ -376,14 +376,13 @@ static int report_stage(struct dedup_io *io, struct slu_near *x,
                         const struct slu_flow_report *f, struct slu_err *err)
 {
     const struct slu_near_result *r = slu_near_result(x);
-    const bool all = cli_flow_is(io->ctx, "cluster"),
-               sign = cli_flow_is(io->ctx, "sign");
+    const bool all = cli_flow_is(io->ctx, "cluster");
 
     if (io->writer)
         return dedup_close(io, &f->in, "near-duplicate", r->dropped, err);
-    if (sign)
+    if (cli_flow_is(io->ctx, "sign"))
         cli_stat_u64(io->ctx, "signed_sequences", f->in.n.sequences);
-    if (cli_flow_is(io->ctx, "index") || (sign && r->indexed))
+    if (cli_flow_is(io->ctx, "index"))
         cli_stat_u64(io->ctx, "index_documents", r->indexed);
     if (cli_flow_is(io->ctx, "group") || all)
         cli_stat_u64(io->ctx, "twins", r->twins);

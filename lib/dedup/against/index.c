@@ -157,6 +157,7 @@ struct slu_index {
     uint64_t *doc; /* keys and set of the document at hand */
     size_t cap;
     uint64_t left; /* numbers behind it */
+    uint64_t n_doc;
 };
 
 static int damaged(const struct slu_index *x, struct slu_err *err)
@@ -222,8 +223,11 @@ int slu_index_next(struct slu_index *x, struct slu_index_doc *d, struct slu_err 
     uint64_t n_band = x->cfg.exact ? 0 : x->cfg.n_band, need;
     int rc = slu_workfile_next(x->file, HEAD, &v, err);
 
+    if (rc == SLU_EOF && x->n_doc != slu_index_documents(x))
+        return damaged(x, err);
     if (rc)
         return rc;
+    x->n_doc++;
     *d = (struct slu_index_doc){.hash = {v[1], v[2]}, .n_set = v[0]};
     x->left -= HEAD;
     need = x->cfg.exact || d->n_set == 0 ? 0 : n_band + d->n_set;

@@ -310,6 +310,8 @@ int slu_near_known(struct slu_near *x, struct slu_near_item *d, uint64_t number,
 
     d->place = slu_origin_of_index(number);
     d->fixed = true;
+    if (!slu_flow_here(x->flow))
+        return slu_near_put_doc(x, d, slu_near_rank(true, 0), err);
     int rc = d->n_set ? ask(x, d, &v, err) : SLU_OK;
     return rc || !d->n_set || v.answer != SLU_NEAR_FULL
                ? rc

@@ -119,7 +119,7 @@ struct slu_near_result {
     uint64_t edges, to_drop;   /* past memory: pairs, and documents that go for them */
     uint64_t spilled_byte;
     uint64_t memory_byte; /* the most that the tables and sets took */
-    uint64_t indexed;     /* in parts: documents of `against`, or of `save_index` */
+    uint64_t indexed;     /* documents that stage index wrote */
 };
 
 SLU_MUST_USE int slu_near_new(struct slu_near **x, const struct slu_near_cfg *cfg,

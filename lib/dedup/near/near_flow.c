@@ -41,32 +41,6 @@ static int open_index(struct slu_near *x, struct slu_index **index, struct slu_e
     return SLU_OK;
 }
 
-/* Its documents have part 0's first ordinals. */
-static int put_index(struct slu_near *x, struct slu_err *err)
-{
-    struct slu_index *index;
-    struct slu_index_doc d;
-    int rc = open_index(x, &index, err);
-
-    if (rc)
-        return rc;
-    while (!(rc = slu_index_next(index, &d, err))) {
-        const struct slu_near_item item = {
-            .set_hash = d.hash, .key = d.key, .set = d.set, .n_set = d.n_set};
-        rc = slu_near_put_doc(x, &item, slu_near_rank(true, 0), err);
-        if (rc)
-            break;
-    }
-    slu_index_free(index);
-    x->result.indexed = x->ordinal;
-    if (rc == SLU_EOF && x->ordinal == x->n_fixed)
-        return SLU_OK;
-    return rc != SLU_EOF ? rc
-                         : slu_fail(err, SLU_E_CHECKSUM,
-                                    "%s: damaged; make it again with --save-index",
-                                    x->cfg.against);
-}
-
 /* ---- sign ---- */
 
 static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err)
@@ -170,8 +144,8 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
     x->where = slu_flow_out(f, NEAR_WHERE);
     if (!rc && slu_flow_here(f))
         rc = slu_near_front(x, err);
-    else if (!rc && x->cfg.against && !slu_flow_part(f))
-        rc = put_index(x, err);
+    else if (!rc && x->cfg.known && !slu_flow_part(f)) /* its ordinals come first */
+        rc = x->cfg.known(x->cfg.ctx, x, err);
     if (!rc)
         rc = slu_flow_read(f, slu_flow_here(f) ? &here : &files, x, err);
     slu_near_end(x);
@@ -483,25 +457,16 @@ static const struct slu_stage stages[] = {
     {"cluster", SLU_STAGE_ONE, edges, 3, clustered, 2, 20, NULL, slu_near_cluster},
     {"name", SLU_STAGE_HERE, lost, 2, named, 1, 0, NULL, name},
     {"filter", FILTER, drops, 2, NULL, 0, 0, NULL, filter},
-};
-static const struct slu_stage with_index[] = {
-    {"sign", SLU_STAGE_READS, NULL, 0, signed_to, 3, 0, words_of_sign, sign},
-    {"group", SLU_STAGE_RANGES, bands, 1, grouped, 2, 5, words_of_group,
-     slu_near_group},
-    {"verify", 0, pairs, 2, verified, 2, 40, words_of_verify, verify},
-    {"cluster", SLU_STAGE_ONE, edges, 3, clustered, 2, 20, NULL, slu_near_cluster},
     {"index", SLU_STAGE_ONE, kept, 2, NULL, 0, 20, NULL, save},
-    {"name", SLU_STAGE_HERE, lost, 2, named, 1, 0, NULL, name},
-    {"filter", FILTER, drops, 2, NULL, 0, 0, NULL, filter},
 };
+enum { N_STAGE = sizeof stages / sizeof *stages };
 
-#define SPEC(tables, stages)                                                           \
-    {                                                                                  \
-        "near", tables, stages, NEAR_TABLES, sizeof(stages) / sizeof *(stages)         \
-    }
+/* Without index, and with it. */
 static const struct slu_flow_spec specs[2][2] = {
-    {SPEC(tables, stages), SPEC(tables, with_index)},
-    {SPEC(by_prio, stages), SPEC(by_prio, with_index)},
+    {{"near", tables, stages, NEAR_TABLES, N_STAGE - 1},
+     {"near", tables, stages, NEAR_TABLES, N_STAGE}},
+    {{"near", by_prio, stages, NEAR_TABLES, N_STAGE - 1},
+     {"near", by_prio, stages, NEAR_TABLES, N_STAGE}},
 };
 
 const struct slu_flow_spec *slu_near_spec(bool prio, bool index)

@@ -175,6 +175,13 @@ check "the line that differs" grep -q 'was "dedup = --near --threshold 0.7"' err
 echo 'memory = 2G' >>recipe-3
 status "other limits are taken" 0 sluice-batch --local 1 recipe-3 out-3
 check "and kept" grep -q '^memory = 2G' out-3/recipe
+status "a part by the list of tasks" 0 sluice-batch task out-3 tokenize 0
+check "has them" grep -q -- '-M 1572864K' out-3/logs/tokenize.0.log
+sed 's/^memory = 2G/memory = 1G/' out-3/recipe >newer
+touch -d tomorrow newer
+mv newer out-3/recipe
+status "a part by a recipe that is newer than the list" 0 sluice-batch task out-3 tokenize 0
+check "has what the recipe says" grep -q -- '-M 786432K' out-3/logs/tokenize.0.log
 mkdir other
 touch other/file
 status "a folder of somebody else" 1 sluice-batch --local 1 recipe other

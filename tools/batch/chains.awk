@@ -1,12 +1,23 @@
-# chains.awk - sluice-batch: which stages run together. Of lines "STEP STAGE JOBS READS WRITES FILES", as flows() has them, and
-# n parts, lines
-#   T TASK PARTS AFTER      a task: programs joined by pipes, an array of so many parts; see list_stages()
-#   R TASK NAME STEP STAGE JOBS FROM TO BASE NEW RANGES STREAM     a stage of it, in the order of the pipe; see perform()
+# chains.awk - sluice-batch: which stages run together, and their command lines. Run as
+#   awk -f words.awk -f chains.awk RECIPE -   with lines "STEP STAGE JOBS READS WRITES FILES", as flows() has them, on standard input;
+# prints lines
+#   T TASK PARTS AFTER      a task: programs joined by pipes, an array of so many parts; see stages()
+#   R TASK NAME STEP STAGE FROM TO BASE NEW<tab>COMMAND     a stage of it, in the order of the pipe; see perform()
+# FROM is "pipe", "stored" or "-"; TO is "pipe", the folder in OUT of the stream that it writes, "set" or "-". The stage's part is BASE
+# more than the task's. NEW is 1 where no task before has that stage. COMMAND is for eval, with $bin, $prefix, $OUT and $part.
 #
 # A stream goes to its reader through a pipe, part by part, and is not stored. Where several stages read it, a stage that
 # only passes a stream on (decompose, a filter) runs again for each of them; what another one writes, text made tokens or
 # bins, is stored. So part I of a step is stream I of the step before, and a step that writes twice doubles the parts.
 # Ranges stay as many as the recipe's parts. A task is called by the first of its stages that no task before it has.
+FILENAME != "-" {
+    key = substr($0, 1, index($0, " =") - 1)
+    more = key in value ? value[key] "\n" : ""
+    value[key] = more substr($0, length(key) + 4)
+    if (key == "parts")
+        n = value[key]
+    next
+}
 {
     rows++
     step[rows] = $1; stage[rows] = $2; reads[rows] = $4 == "reads"; kind[rows] = $5
@@ -18,6 +29,7 @@
         steps++
     }
     at[rows] = steps
+    program[rows] = $1 ~ /^(near|exact|substring)$/ ? "dedup" : $1
     jobs[rows] = $3 == "one" ? 1 : $3 == "ranges" || steps == 1 ? n : before
     one[rows] = $3 == "one"
     ranges[rows] = $3 == "ranges"
@@ -49,7 +61,7 @@ function tasks(r, rest, base,    w, all) {
     if (!all)
         task(r " " base " " rest)
 }
-function task(list,    row, i, m, called, r, same, from, to, few) {
+function task(list,    row, i, m, called, r, same, from, to, few, isnew) {
     m = split(list, row, " ") - 1
     for (i = 1; i <= m && called == ""; i += 2)
         if (!((row[i], row[i + 1]) in done))
@@ -62,16 +74,78 @@ function task(list,    row, i, m, called, r, same, from, to, few) {
         from = i > 1 ? "pipe" : reads[r] ? "stored" : "-"
         to = i < m - 1 ? "pipe" : kind[r]
         few = ranges[r + 1] && !ranges[r] && !one[r] && jobs[r] != n
-        print "R", called, name[r], step[r], stage[r], one[r] ? 0 : jobs[r], from, to, row[i + 1], ((r, row[i + 1]) in done) ? 0 : 1, \
-            few ? n : 0, first[r] + 0
+        isnew = !((r, row[i + 1]) in done)
+        print "R", called, name[r], step[r], stage[r], from, to == "writes" ? folder(r) : to, row[i + 1], isnew + 0 "\t" \
+            command(r, from, to, isnew, few, (m + 1) / 2)
     }
     for (i = 1; i <= m; i += 2)
         done[row[i], row[i + 1]] = 1
+}
+# Where the streams of a step lie.
+function folder(r) { return at[r] == steps ? "stream" : "work/" step[r] }
+# limit(R, KEY, WITHOUT): of the stage, else its last word, else its step, else its program, else of all.
+function limit(r, key, without,    i, m, of, last, its) {
+    last = its = name[r]
+    sub(/.*-/, "", last)
+    sub(/-.*/, "", its)
+    m = split(name[r] " " last " " its " " program[r], of, " ")
+    for (i = 1; i <= m; i++)
+        if ((of[i] "." key) in value)
+            return value[of[i] "." key]
+    return key in value ? value[key] : without
+}
+# budget(SIZE, MANY): what each of so many programs may use of a job's memory: together three quarters, as buffers and stacks come on top.
+function budget(size, many,    unit) {
+    unit = index("KMGT", substr(size, length(size)))
+    return sprintf("%.0f", int(size * (unit == 1 ? 3 / 4 : 768 * 1024 ^ (unit - 2)) / many)) "K"
+}
+function command(r, from, to, isnew, few, together,    c, i, k, m, w, line, v) {
+    c = "\"$bin/${prefix}" program[r] "\""
+    m = split(value[program[r]], line, "\n")
+    for (k = 1; k <= m; k++) {
+        if (program[r] == "dedup" && mode(line[k]) != step[r])
+            continue
+        w = words(line[k])
+        for (i = 1; i <= w; i++)
+            c = c " " quoted(word[i])
+    }
+    c = c " --seed " ("seed" in value ? value["seed"] : 0) " -T " limit(r, "threads", 1)
+    if ((v = limit(r, "memory", "")) != "")
+        c = c " -M " budget(v, together)
+    if ((v = limit(r, "tmpdir", "")) != "")
+        c = c " --tmpdir " quoted(v)
+    if (isnew)
+        c = c " --stats \"$OUT/stats/" name[r] ".$part.json\""
+    if (!one[r])
+        c = c " --part \"$part/" jobs[r] "\""
+    if (few)
+        c = c " --ranges " n
+    if (stage[r] != "-")
+        c = c " --stage " stage[r] " --work \"$OUT/work/" step[r] ".phases\""
+    if (step[r] == "tokenize")
+        c = c ("tokenizer" in value ? " -t " quoted(value["tokenizer"]) : "") " --files-from \"$OUT/state/inputs\""
+    if (to == "set")
+        c = c " -o \"$OUT/shards\""
+    if (to == "writes") # names of the last step's sort as numbers do
+        c = c " -o \"$OUT/" folder(r) "/" (at[r] == steps ? "$(printf %0" length(n "0") "d $((" first[r] " + part)))" : \
+            "$((" first[r] " + part))") ".tks\""
+    if (from == "stored")
+        c = c " \"$OUT/work/" before_step(r) "/" (step[r] == "decompose" ? "{part}" : "$part") ".tks\""
+    return c
+}
+function before_step(r,    i) {
+    for (i = r; at[i] == at[r]; i--)
+        ;
+    return step[i]
 }
 END {
     for (k = 1; k <= rows; k++)
         if (!goes_on(k) || stored(k))
             tasks(k, "", 0)
+    name[++rows] = step[rows] = "report"
+    program[rows] = "inspect"
+    stage[rows] = "-"
+    one[rows] = 1
     print "T report 1 all"
-    print "R report report report - 0 - - 0 1 0 0"
+    print "R report report report - - - 0 1\t" command(rows, "-", "-", 1, 0, 1) " --merge-stats -o \"$OUT/report.json\" -"
 }

@@ -41,8 +41,8 @@ lock() {
 is_ours() {
     [ -d "$OUT/state" ] && [ ! -h "$OUT/state" ] || return 1
     if [ -e "$OUT/state/made-by" ] || [ -h "$OUT/state/made-by" ]; then
-        [ -f "$OUT/state/made-by" ] && [ ! -h "$OUT/state/made-by" ] && grep -q '^sluice-batch 1: ' "$OUT/state/made-by"
-        return
+        [ -f "$OUT/state/made-by" ] && [ ! -h "$OUT/state/made-by" ] && IFS= read -r mark <"$OUT/state/made-by" || return 1
+        case $mark in 'sluice-batch 1: '*) return 0 ;; *) return 1 ;; esac
     fi
     for f in recipe state/cwd state/inputs; do
         [ -f "$OUT/$f" ] && [ -s "$OUT/$f" ] && [ ! -h "$OUT/$f" ] || return 1
@@ -84,16 +84,30 @@ check_links() {
 open_out() {
     OUT=$1
     is_ours || die "$OUT: no folder of sluice-batch, whose mark is state/made-by"
-    OUT=$(cd "$OUT" && pwd) || exit 1
+    case $OUT in /*[!/]) ;; *) OUT=$(cd "$OUT" && pwd) || exit 1 ;; esac
     check_names
     [ -s "$OUT/recipe" ] || die "$OUT: there is no recipe in it yet; 'sluice-batch init RECIPE OUT' puts one there"
-    read_recipe "$OUT/recipe"
+    recipe=$OUT/recipe
+    if [ "$command" = task ] && is_kept; then
+        # shellcheck source=/dev/null
+        . "$OUT/state/tasks"
+        [ "$keep" = needed ] || [ "$task" = report ] || return 0 # which look at the other tasks too
+        rows_kept=''
+    fi
+    read_recipe "$recipe"
+    keep=$(value keep all)
     if [ -s "$OUT/state/stages" ]; then
         use_flows "$OUT/state/stages"
     else # of an earlier version
         flow_list=$(ask_flows "$OUT/recipe") || exit 1
         list_tasks
     fi
+}
+# is_kept: the list of tasks is that of the recipe, and of this version.
+is_kept() {
+    # shellcheck disable=SC3013 # dash, bash and busybox have it
+    [ -s "$OUT/state/tasks" ] && [ ! -h "$OUT/state/tasks" ] && [ ! "$OUT/recipe" -nt "$OUT/state/tasks" ] &&
+        [ ! "$share/chains.awk" -nt "$OUT/state/tasks" ]
 }
 # absolute PATH: of a folder that need not be there.
 absolute() {
@@ -144,7 +158,7 @@ prepare() {
         [ -z "$changed" ] || die "$1: $2 was made from another recipe: ${changed% }; use another folder"
         [ -n "$dry" ] || { flows >"$OUT/state/stages" && cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe"; } || exit 1
     fi
-    [ -n "$dry" ] || recipe=$OUT/recipe
+    [ -n "$dry" ] || { recipe=$OUT/recipe && keep_tasks; } || exit 1
 }
 # check_options RECIPE: the programs see the options before anything is made: what is wrong is said once, and not by
 # each part.
@@ -184,6 +198,7 @@ call() {
 }
 # limits_said: where a program finds -M too small, where that comes from.
 limits_said() {
+    memory=$(limit "$stage" memory) together=$(chain "$s" | wc -l)
     grep -q -e '-M\|--memory' "$scratch/err" && [ -n "$memory" ] || return 0
     share="has three quarters of memory = $memory"
     [ "$together" = 1 ] || share="has three quarters of a ${together}th of memory = $memory: $together programs run together"
@@ -238,8 +253,8 @@ expand() {
 }
 # seen LIST: how large and old the files are that parts will share, folders looked through, and the tokenizer.
 seen() {
-    { cat "$1" && t=$(value tokenizer) && [ -f "$t" ] && printf '%s\n' "$t"; } | tr '\n' '\0' |
-        xargs -0 sh -c 'for f; do case $f in /* | ./*) ;; *) f=./$f ;; esac; printf "%s\0" "$f"; done' sh |
+    t=$(sed -n 's/^tokenizer = //p' "$recipe")
+    { cat "$1" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0' |
         xargs -0 sh -c 'find -L "$@" -type f -printf "%s %T@ %p\n" 2>/dev/null' sh | sort
 }
 # changed_inputs: false, with one line on standard output, where they are others than when OUT was made. Parts are cut by

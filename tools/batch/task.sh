@@ -5,7 +5,9 @@
 # WHAT is running, done, failed, or stopped (by a signal that asked for it; STOPS counts them).
 book() {
     line=$OUT/state/$task/.$i.$host.$$
-    echo "$task $i $1 $began $(date +%s) $tokens $stops $host $job $$ $2" >"$line" && mv -f "$line" "$OUT/state/$task/$i"
+    now=$began
+    [ "$1" = running ] || now=$(date +%s)
+    echo "$task $i $1 $began $now $tokens $stops $host $job $$ $2" >"$line" && mv -f "$line" "$OUT/state/$task/$i"
 }
 # book_end WHAT STATUS: not where somebody else has begun the same part since, as when this node was thought dead: what
 # becomes of that run counts.
@@ -49,7 +51,7 @@ pass_on() {
 # by is the task's own.
 start() {
     if [ "$stage" = "$task" ]; then exec 7>&1; else exec 7>>"$OUT/logs/$stage.$part.log"; fi
-    printf '%s\n' "== $(date -u +%FT%TZ) $host: $(show "$@")" >&7
+    printf '%s\n' "== $time $host: $(show "$@")" >&7
     [ "$from" = pipe ] || exec 6<"$stdin"
     if [ "$to" = pipe ]; then # it has no name once both ends are open
         fifo=$(mktemp -d "${TMPDIR:-/tmp}/sluice-batch.XXXXXX") && mkfifo "$fifo/pipe" || exit 1
@@ -97,7 +99,7 @@ free_of_links() {
     done
 }
 task() {
-    task=$1 i=$2
+    i=$1
     case $i in
     auto*)
         [ -n "${SLURM_ARRAY_TASK_ID:-}" ] || die "task: auto means \$SLURM_ARRAY_TASK_ID, which is not set"
@@ -105,25 +107,27 @@ task() {
         ;;
     *) unset SLURM_JOB_ID SLURMD_NODENAME ;; # a job that is not one of ours, and not ours to requeue
     esac
-    parts=$(stages | awk -v s="$task" '$1 == s { print $2 }')
+    [ -n "$rows_kept" ] || parts=$(stages | awk -v s="$task" '$1 == s { print $2 }')
     [ -n "$parts" ] || die "$OUT has no stage '$task'; 'sluice-batch stages' lists them"
     case $i in
     '' | *[!0-9]*) die "task: '$i' is no part of $task; there are $parts, counted from 0" ;;
     esac
     [ "$i" -lt "$parts" ] || die "task: $task has no part $i; there are $parts, counted from 0"
-    host=${SLURMD_NODENAME:-$(uname -n)} job=${SLURM_JOB_ID:--} began=$(date +%s) tokens=0 stops=0
+    time=$(date -u '+%s %FT%TZ')
+    host=${SLURMD_NODENAME:-$(uname -n)} job=${SLURM_JOB_ID:--} began=${time% *} tokens=0 stops=0
+    time=${time#* }
     no_link "$OUT/state/$task" && no_link "$OUT/state/$task/$i"
     each_stage free_of_links "$task"
     [ -s "$OUT/state/$task/$i" ] || perform check_free "$task" "$i"
     folders command "$task" || exit 1
     # Slurm writes the log itself, as it has things to say there too.
     [ -n "${SLURM_JOB_ID:-}" ] || exec >>"$OUT/logs/$task.$i.log" 2>&1
-    cd "$(cat "$OUT/state/cwd")" || exit 1
+    IFS= read -r cwd <"$OUT/state/cwd" && cd "$cwd" || exit 1
     if [ -s "$OUT/state/$task/$i" ]; then
         read -r _ _ what _ _ _ stops _ <"$OUT/state/$task/$i"
         [ "$what" = stopped ] || stops=0
         # What it would read may be gone.
-        [ "$what $(value keep all)" != "done needed" ] || exit 0
+        [ "$what $keep" != "done needed" ] || exit 0
     fi
     [ "$i" != 0 ] || prune "$task"
     book running - || exit 1
@@ -137,8 +141,13 @@ task() {
     run_task
     [ -z "$heart" ] || kill "$heart" 2>/dev/null
     if [ "$status" = 0 ]; then
-        tokens=$(sed -n 's/.*"tokens": *{\([^}]*\).*/\1/p' "$OUT/stats/$task.$i.json" | tr ',' '\n' |
-            awk -F: '$1 ~ /"(in|out|from_work|to_work)"/ && $2 > m { m = $2 } END { printf "%d", m }')
+        tokens=$(awk 'match($0, /"tokens": *[{][^}]*/) {
+                n = split(substr($0, RSTART, RLENGTH), part, /[{,]/)
+                for (i = 2; i <= n; i++)
+                    if (split(part[i], count, ":") == 2 && count[1] ~ /"(in|out|from_work|to_work)"/ && count[2] + 0 > most)
+                        most = count[2] + 0
+            }
+            END { printf "%.0f", most }' "$OUT/stats/$task.$i.json")
         book 'done' 0
         prune_last "$task"
         exit

@@ -345,15 +345,16 @@ static int place(struct slu_packing *p, const struct slu_pack_wait *it,
     const struct slu_pack_plan *plan = p->slot[it->slot].plan;
     struct slu_pack_site *site = &x->site[it->slot];
     if (plan) {
-        size_t i = slu_pack_find(plan, it->len_tok);
+        size_t i = slu_pack_find(plan, it->seg.len_tok);
         if (i == plan->n_length || site->rank[i] >= site->end[i])
             return slu_flow_other_stream(q->flow, err);
         slu_pack_place(plan, i, site->rank[i]++, &bin, &at);
     } else {
-        (void)slu_pack_chunk(position, it->len_tok, p->cfg.capacity, &bin, &at);
+        (void)slu_pack_chunk(position, it->seg.len_tok, p->cfg.capacity, &bin, &at);
     }
     bin += site->first_bin;
-    slu_count_add(&q->work, (struct slu_count){it->offset == 0, 1, it->len_tok});
+    slu_count_add(&q->work,
+                  (struct slu_count){it->seg.offset == 0, 1, it->seg.len_tok});
     return slu_table_put_bytes(slu_flow_out(q->flow, ITEM),
                                slu_pack_key(p->n_bin, bin, at), piece, n_piece, err);
 }
@@ -363,9 +364,7 @@ int slu_pack_flow_put(struct slu_packing *p, const struct slu_pack_item *from,
 {
     static const uint64_t zero;
     const struct slu_seg *g = &from->seg;
-    const struct slu_pack_wait it = {
-        g->source, g->document, g->offset, g->score, (uint32_t)g->len_tok,
-        g->domain, from->slot,  g->id_len};
+    struct slu_pack_wait it = {*g, from->slot};
     const size_t n_tok = g->len_tok * p->cfg.tok_bytes;
     const struct slu_piece piece[] = {
         {&it, sizeof it},
@@ -375,6 +374,7 @@ int slu_pack_flow_put(struct slu_packing *p, const struct slu_pack_item *from,
         {&zero, slu_pack_pad8(n_tok) - n_tok},
     };
 
+    it.seg.id_off = 0;
     if (!p->flow)
         return slu_fail(err, SLU_E_LIMIT, "what waits takes more than half of -M");
     if (p->ext->site)
@@ -454,9 +454,9 @@ static bool is_item(const struct slu_packing *p, const struct slu_row *r)
         return false;
     uint64_t first = x->site[it->slot].first_bin;
     return bin >= first && bin - first < p->slot[it->slot].sum.bins &&
-           it->len_tok <= p->cfg.capacity &&
-           r->n_byte == sizeof *it + slu_pack_pad8(it->id_len) +
-                            slu_pack_pad8(it->len_tok * p->cfg.tok_bytes);
+           it->seg.len_tok <= p->cfg.capacity &&
+           r->n_byte == sizeof *it + slu_pack_pad8(it->seg.id_len) +
+                            slu_pack_pad8(it->seg.len_tok * p->cfg.tok_bytes);
 }
 
 int slu_pack_flow_next(struct slu_packing *p, struct slu_err *err)
@@ -473,9 +473,9 @@ int slu_pack_flow_next(struct slu_packing *p, struct slu_err *err)
         return slu_flow_damaged(q->flow, ITEM, r.part, err);
     x->key = r.key;
     x->item = r.p;
-    slu_count_add(&q->work,
-                  (struct slu_count){x->item->offset == 0, 1, x->item->len_tok});
-    return slu_flow_domain(q->flow, ITEM, r.part, x->item->domain, &x->domain, err);
+    slu_count_add(&q->work, (struct slu_count){x->item->seg.offset == 0, 1,
+                                               x->item->seg.len_tok});
+    return slu_flow_domain(q->flow, ITEM, r.part, x->item->seg.domain, &x->domain, err);
 }
 
 static int lacks(struct slu_err *err)

@@ -85,18 +85,19 @@ static int take_item(struct slu_packing *p, struct slu_batch *out, struct slu_er
     const struct slu_pack_ext *x = p->ext;
     const struct slu_pack_wait *it = x->item;
     const uint8_t *id = (const uint8_t *)(it + 1),
-                  *tok = id + slu_pack_pad8(it->id_len);
-    struct slu_seg seg = {it->source, it->document, it->offset,   it->len_tok,
-                          x->domain,  it->id_len,   out->str.len, it->score};
+                  *tok = id + slu_pack_pad8(it->seg.id_len);
+    struct slu_seg seg = it->seg;
+    seg.domain = x->domain;
+    seg.id_off = out->str.len;
     int rc = slu_grow(&out->seg, &out->cap_seg, out->n_seg + 1, sizeof seg, err);
     if (!rc)
-        rc = slu_buf_append(&out->own, tok, it->len_tok * p->cfg.tok_bytes, err);
-    if (!rc && it->id_len)
-        rc = slu_buf_append(&out->str, id, it->id_len, err);
+        rc = slu_buf_append(&out->own, tok, seg.len_tok * p->cfg.tok_bytes, err);
+    if (!rc && seg.id_len)
+        rc = slu_buf_append(&out->str, id, seg.id_len, err);
     if (rc)
         return rc;
     out->seg[out->n_seg++] = seg;
-    out->n_tok += it->len_tok;
+    out->n_tok += seg.len_tok;
     return slu_pack_flow_next(p, err);
 }
 

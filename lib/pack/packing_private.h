@@ -252,8 +252,8 @@ void slu_pack_related_place(const struct slu_packing *p);
 
 /* An item in a table. Its id and its tokens follow, each padded to a multiple of 8. */
 struct slu_pack_wait {
-    uint64_t source, document, offset, score;
-    uint32_t len_tok, domain, slot, id_len;
+    struct slu_seg seg; /* id_off is 0 */
+    uint64_t slot;
 };
 
 struct slu_pack_ext {

@@ -119,6 +119,10 @@ double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q)
     return n > 0 ? sum / n : slu_score_value(0);
 }
 
+/* Segments are compared as bytes, and lie in work files. */
+_Static_assert(sizeof(struct slu_seg) == 6 * sizeof(uint64_t) + 2 * sizeof(uint32_t),
+               "struct slu_seg has no padding");
+
 enum { MAX_PREFIX = 32, HASHED_SEGS = 64 }; /* segments that are hashed at a time */
 
 /* Copies by words, because callers have just stored words: a wider load would wait

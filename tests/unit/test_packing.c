@@ -32,13 +32,14 @@ static void random_batch(struct slu_batch *b, uint64_t *state, uint64_t longest,
             uint64_t len = 1 + (below(state, 4) ? below(state, longest)
                                                 : below(state, longest * 3));
             uint32_t domain = (uint32_t)below(state, n_domain);
-            seg[k] = (struct slu_seg){.source = below(state, 3),
-                                      .document = below(state, 1000),
-                                      .offset = below(state, 3) ? 0 : below(state, 50),
-                                      .len_tok = len,
-                                      .domain = domain ? domain : SLU_NO_DOMAIN,
-                                      .id_len = (uint32_t)below(state, 9),
-                                      .id_off = below(state, 8)};
+            memset(&seg[k], (int)below(state, 256), sizeof seg[k]); /* other fields */
+            seg[k].source = below(state, 3);
+            seg[k].document = below(state, 1000);
+            seg[k].offset = below(state, 3) ? 0 : below(state, 50);
+            seg[k].len_tok = len;
+            seg[k].domain = domain ? domain : SLU_NO_DOMAIN;
+            seg[k].id_len = (uint32_t)below(state, 9);
+            seg[k].id_off = below(state, 8);
             n_tok += len;
         }
         for (uint64_t k = 0; k < n_tok; k++) {

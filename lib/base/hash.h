@@ -59,10 +59,10 @@ static inline int slu_u128_cmp(struct slu_u128 a, struct slu_u128 b)
     return a.lo < b.lo ? -1 : a.lo > b.lo;
 }
 
-/* The identity of a sequence's tokens: XXH3-128 of the length (u64 little-endian)
- * followed by the ids (u32 little-endian), for any stored width (formats/STREAM.md).
- * `tok` has len_tok ids of tok_bytes (2 or 4) bytes each. If the ids come in parts, use
- * lib/stream/token_hash.h. */
+/* Returns the identity of a sequence's tokens: XXH3-128 of the length (u64
+ * little-endian) followed by the ids (u32 little-endian), for any stored width
+ * (formats/STREAM.md). `tok` has len_tok ids of tok_bytes (2 or 4) bytes each. If the
+ * ids come in parts, use lib/stream/token_hash.h. */
 struct slu_u128 slu_hash_tokens(const void *tok, size_t len_tok, unsigned tok_bytes);
 
 /* Copies n ids of tok_bytes bytes each, in the host's byte order, to dst as u32

@@ -328,8 +328,8 @@ static bool open_container(struct scanner *s, bool *closed)
     return !object || scan_key(s);
 }
 
-/* After a value: closes the containers that end here. *more: there is a next value, and
- * s->i is before it. */
+/* Closes the containers that end after a value. *more: there is a next value, and s->i
+ * is before it. */
 static bool after_value(struct scanner *s, bool *more)
 {
     *more = false;

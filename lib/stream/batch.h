@@ -90,7 +90,7 @@ struct slu_batch {
     struct slu_buf str; /* record ids */
 
     struct slu_sum sum;    /* of the sequences as they now are, if sum_valid */
-    struct slu_u128 order; /* slu_order_add of the sequences, if sum_valid */
+    struct slu_u128 order; /* slu_order_add of their trace hashes, if sum_valid */
     bool sum_valid; /* slu_batch_sum sets it; whoever edits seq or seg clears it */
 
     uint64_t number;         /* counted from 0 over all streams of the reader */
@@ -129,16 +129,17 @@ void slu_batch_sum(struct slu_batch *b);
  * so it does not depend on where the list is cut. */
 struct slu_u128 slu_order_add(struct slu_u128 begin, uint64_t n, struct slu_u128 last);
 
-/* XXH3-128 of n_prefix (at most 32) bytes, then source, document, offset and length of
- * each segment (u64 little-endian each): the identity of a segment list under a key. */
+/* Returns the identity of a segment list under a key: XXH3-128 of n_prefix (at most 32)
+ * bytes, then source, document, offset and length of each segment (u64 little-endian).
+ */
 struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
                                   const struct slu_seg *seg, uint64_t n_seg);
 
-/* Adds b to *a; subtracts b, which is part of *a. */
+/* Add b to *a; subtract b, which is part of *a. */
 void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);
 void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b);
 
-/* Address of token i of the batch, and its value. */
+/* Return the address of token i of the batch, and its value. */
 static inline const void *slu_batch_at(const struct slu_batch *b, uint64_t i)
 {
     return (const uint8_t *)b->tok + i * b->tok_bytes;
@@ -160,8 +161,8 @@ static inline uint64_t slu_batch_weight(const struct slu_batch *b)
 /* Returns the mean score, weighted by tokens, of the segments with one; NaN: none. */
 double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q);
 
-/* One sequence's counts: 1 sequence, its tokens, its documents (segments with offset
- * 0). */
+/* Returns the counts of a sequence: 1 sequence, its tokens, its documents (segments
+ * with offset 0). */
 struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *q);
 
 SLU_END_DECLS

@@ -32,7 +32,8 @@ struct slu_svg_lengths {
     const uint64_t *bucket; /* nominal lengths, ascending; at most SLU_MAX_BUCKETS */
     unsigned n_bucket;      /* 0: no buckets */
     bool label_tokens;      /* a bucket's sequences have one id more */
-    uint64_t documents;     /* if there are as many sequences, these are documents */
+    /* If there are as many sequences, and no buckets, they are called documents. */
+    uint64_t documents;
     uint64_t padding_tok;
 };
 SLU_MUST_USE int slu_svg_lengths(const struct slu_svg_lengths *p, struct slu_buf *out,

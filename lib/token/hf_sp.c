@@ -29,8 +29,8 @@ bool hf_has_type(struct slu_json_value v, const char *type)
 
 /* ---- before the model ---- */
 
-/* If the last step of the normalizer writes U+2581 for each space, replaces it by its
- * opposite. */
+/* Replaces the last step of the normalizer by its opposite if it writes U+2581 for each
+ * space. */
 static int fold_norm(struct hf_load *l, struct slu_err *err)
 {
     struct tok_norm *was = l->t->norm, *norm;

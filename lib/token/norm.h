@@ -62,7 +62,7 @@ struct norm_scratch {
     struct pre_match **match; /* one per step */
     size_t n_match;
 };
-/* norm may be NULL. */
+/* Prepares s for norm, which may be NULL. */
 SLU_MUST_USE int norm_scratch_init(struct norm_scratch *s, const struct tok_norm *norm,
                                    struct slu_err *err);
 void norm_scratch_release(struct norm_scratch *s);

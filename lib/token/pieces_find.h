@@ -306,8 +306,8 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     return start & known & ~UINT64_C(1);
 }
 
-/* The finder of a rule. rest: classify_rest for this rule, as a function: inside the
- * loop it would take registers that nearly all blocks need for other values. */
+/* Finds pieces by a rule: pieces_fn. rest: classify_rest for this rule, as a function,
+ * because inside the loop it would take registers that nearly all blocks need. */
 INLINE size_t find_pieces(const uint8_t *p, size_t n, uint32_t *end, size_t max,
                           const struct rule r, pre_scan_fn *scan, rest_fn *rest)
 {

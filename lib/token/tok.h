@@ -99,7 +99,7 @@ uint32_t tok_index_find(const struct tok_index *x, const void *p, size_t n);
 void tok_index_release(struct tok_index *x);
 
 /* The loaders: tiktoken.c, hf.c, builtin.c. Each fills t up to tok_finish. */
-/* pattern: from tok_tiktoken_pattern. */
+/* Loads a rank file. pattern: from tok_tiktoken_pattern. */
 SLU_MUST_USE int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
                                    const char *pattern, struct slu_err *err);
 /* Decodes n base64 characters; out has room for n. Returns the bytes, or -1. */

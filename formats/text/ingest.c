@@ -162,7 +162,7 @@ static uint64_t scored(const struct slu_batch *b)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < b->n_seq; i++) /* one document each */
-        n += b->seg[b->seq[i].seg_off].score != 0;
+        n += b->seg[b->seq[i].seg_off].extra[SLU_SCORE] != 0;
     return n;
 }
 
@@ -327,7 +327,6 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     struct slu_ingest_run g = {
         .cfg = cfg,
         .books = {cfg, ledger, stat},
-        .domain = SLU_NO_DOMAIN,
         .tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .max_grown_byte = p.max_grown_byte,
@@ -347,11 +346,8 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
     for (unsigned i = 0; i < p.n_job && !rc; i++)
         if (!(job[i] = new_job(g.tok_bytes)))
             rc = slu_fail_nomem(err, sizeof(struct slu_ingest_job));
-    if (!rc && cfg->domain)
-        rc = slu_names_domain_number(cfg->names, cfg->domain, strlen(cfg->domain),
-                                     &g.domain, err);
     if (!rc)
-        rc = slu_long_text_new(&g.text, cfg, &g.books, g.domain, p.long_byte, err);
+        rc = slu_long_text_new(&g.text, cfg, &g.books, p.long_byte, err);
     if (!rc)
         rc = open_workers(&g, &p, err);
     if (!rc)

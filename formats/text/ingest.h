@@ -25,7 +25,8 @@ struct slu_ingest_cfg {
     struct slu_names *names;               /* receives sources and domains */
     const char *text_field, *id_field, *domain_field,
         *score_field;   /* NULL: not read; text_field is never NULL */
-    const char *domain; /* for all documents, or NULL */
+    struct slu_seg seg; /* what all documents begin with: the domain and extras of those
+                         * whose record has none; all else is 0 */
     bool bos, eos;
     double sample;  /* fraction of the documents that is used; 1: all */
     double holdout; /* fraction of these that goes to holdout_out */

@@ -122,11 +122,11 @@ static void check_fields(const struct slu_ingest_cfg *cfg, struct slu_record *re
     rec->field = rec->id_len > MAX_FIELD_BYTE ? cfg->id_field : cfg->domain_field;
 }
 
+/* The record's own domain to *number, which stays where it has none. */
 static int domain_of(struct slu_ingest_run *g, struct slu_ingest_worker *w,
                      const struct slu_record *rec, uint32_t *number,
                      struct slu_err *err)
 {
-    *number = g->domain;
     if (!rec->domain || rec->domain_len == 0)
         return SLU_OK;
     if (w->domain_len != rec->domain_len ||
@@ -180,14 +180,13 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
 {
     struct slu_batch *b = fate == FATE_HELD ? &j->holdout : &j->batch;
     uint64_t len = j->ids.n - from;
-    struct slu_seg seg = {
-        .source = ref->source,
-        .document = ref->document,
-        .len_tok = len,
-        .id_len = (uint32_t)rec->id_len,
-        .id_off = b->str.len,
-        .score = slu_score_bits(rec->score),
-    };
+    struct slu_seg seg = g->cfg->seg;
+    seg.source = ref->source;
+    seg.document = ref->document;
+    seg.len_tok = len;
+    seg.id_len = (uint32_t)rec->id_len;
+    seg.id_off = b->str.len;
+    seg.extra[SLU_SCORE] = slu_score_bits(rec->score);
     int rc = domain_of(g, w, rec, &seg.domain, err);
     if (!rc)
         rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + 1, sizeof *b->seq, err);

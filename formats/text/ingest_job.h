@@ -60,7 +60,6 @@ struct slu_ingest_run {
     struct slu_input *input;
     struct slu_ingest_worker *worker;
     unsigned n_worker;
-    uint32_t domain; /* of all documents, or SLU_NO_DOMAIN */
     unsigned tok_bytes;
     uint64_t n_tok;
     struct slu_long_text *text; /* the text whose parts are being emitted */

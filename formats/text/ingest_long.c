@@ -9,7 +9,6 @@ struct slu_long_text {
     struct slu_ingest_books *books;
     struct slu_long_doc *doc;
     struct slu_hasher *hash; /* of the text; NULL: no choice needs it */
-    uint32_t domain;
     unsigned tok_bytes;
 
     /* The current text. */
@@ -19,15 +18,14 @@ struct slu_long_text {
 };
 
 int slu_long_text_new(struct slu_long_text **text, const struct slu_ingest_cfg *cfg,
-                      struct slu_ingest_books *books, uint32_t domain,
-                      uint64_t memory_byte, struct slu_err *err)
+                      struct slu_ingest_books *books, uint64_t memory_byte,
+                      struct slu_err *err)
 {
     struct slu_long_text *t = *text = calloc(1, sizeof *t);
     if (!t)
         return slu_fail_nomem(err, sizeof *t);
     t->cfg = cfg;
     t->books = books;
-    t->domain = domain;
     t->tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4;
     struct slu_long_doc_cfg doc = {
         /* Known only at the end of a text: whether it is valid, to which stream it
@@ -54,8 +52,9 @@ void slu_long_text_free(struct slu_long_text *t)
 static int open_text(struct slu_long_text *t, const struct slu_record_ref *ref,
                      struct slu_err *err)
 {
-    struct slu_seg seg = {
-        .source = ref->source, .document = ref->document, .domain = t->domain};
+    struct slu_seg seg = t->cfg->seg;
+    seg.source = ref->source;
+    seg.document = ref->document;
     t->is_open = true;
     t->n_tok = t->n_byte = 0;
     t->bad_off = UINT64_MAX;
@@ -123,7 +122,7 @@ static int close_text(struct slu_long_text *t, const struct slu_record_ref *ref,
     else
         rc = slu_long_doc_drop(t->doc, NULL, err);
     return rc ? rc
-              : slu_ingest_book(t->books, fate, t->domain,
+              : slu_ingest_book(t->books, fate, t->cfg->seg.domain,
                                 t->n_tok + t->cfg->bos + t->cfg->eos, t->n_byte, err);
 }
 

@@ -68,8 +68,8 @@ struct slu_long_text;
  * slu_long_text_free. */
 SLU_MUST_USE int slu_long_text_new(struct slu_long_text **t,
                                    const struct slu_ingest_cfg *cfg,
-                                   struct slu_ingest_books *books, uint32_t domain,
-                                   uint64_t memory_byte, struct slu_err *err);
+                                   struct slu_ingest_books *books, uint64_t memory_byte,
+                                   struct slu_err *err);
 /* Adds the next part. The text ends with the first part that does not go on; then it is
  * written, rejected (only with skip_bad), left out of the sample, or dropped as empty.
  * SLU_EOF: it exceeds max_tok, which ends the run. */

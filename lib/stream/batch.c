@@ -7,6 +7,14 @@
 #include "lib/base/le.h"
 #include "lib/base/xxh3.h"
 
+const struct slu_extra_kind slu_extra_kind[SLU_N_EXTRA] = {
+    [SLU_SCORE] = {.name = "score",
+                   .plural = "scores",
+                   .option = "--score-field",
+                   .none = SLU_NO_SCORE,
+                   .is_double = true},
+};
+
 void slu_batch_init(struct slu_batch *b, unsigned tok_bytes)
 {
     memset(b, 0, sizeof *b);
@@ -110,17 +118,17 @@ double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q)
     const struct slu_seg *s = &b->seg[q->seg_off];
     double sum = 0, n = 0;
     for (uint64_t i = 0; i < q->n_seg; i++)
-        if (s[i].score && s[i].source != SLU_PADDING) {
+        if (s[i].extra[SLU_SCORE] && s[i].source != SLU_PADDING) {
             if (q->n_seg == 1)
-                return slu_score_value(s[i].score);
-            sum += slu_score_value(s[i].score) * (double)s[i].len_tok;
+                return slu_score_value(s[i].extra[SLU_SCORE]);
+            sum += slu_score_value(s[i].extra[SLU_SCORE]) * (double)s[i].len_tok;
             n += (double)s[i].len_tok;
         }
     return n > 0 ? sum / n : slu_score_value(0);
 }
 
 /* Segments are compared as bytes, and lie in work files. */
-_Static_assert(sizeof(struct slu_seg) == 6 * sizeof(uint64_t) + 2 * sizeof(uint32_t),
+_Static_assert(sizeof(struct slu_seg) == (6 + SLU_N_EXTRA) * sizeof(uint64_t),
                "struct slu_seg has no padding");
 
 enum { MAX_PREFIX = 32, HASHED_SEGS = 64 }; /* segments that are hashed at a time */

@@ -33,6 +33,18 @@ SLU_BEGIN_DECLS
 #define SLU_NO_DOMAIN UINT32_MAX
 #define SLU_NO_SCORE  UINT64_C(0x7ff8000000000000) /* the NaN that means no score */
 
+/* Optional fields of a segment. The header of a stream says which of them it has. A new
+ * field is an enumerator here and a row of slu_extra_kind (batch.c). */
+enum slu_extra { SLU_SCORE, SLU_N_EXTRA };
+
+struct slu_extra_kind {
+    const char *name, *plural; /* keys in the output of inspect */
+    const char *option;        /* option of tokenize that sets the field */
+    uint64_t none;             /* the value stored for a segment without it */
+    bool is_double;            /* values are the bits of finite doubles; else u64 */
+};
+extern const struct slu_extra_kind slu_extra_kind[SLU_N_EXTRA];
+
 struct slu_seg {
     uint64_t source;   /* ordinal in the input list (DESIGN.md, Identity and order) */
     uint64_t document; /* the record's position in its source */
@@ -41,11 +53,11 @@ struct slu_seg {
     uint32_t domain; /* number in the names table, SLU_NO_DOMAIN: none */
     uint32_t id_len; /* bytes of the record's own id in str, 0: none */
     uint64_t id_off; /* byte offset in batch->str */
-    uint64_t score;  /* the document's score as slu_score_bits(); 0: none */
+    /* Each: the value stored in the stream ^ slu_extra_kind.none, so that 0 means none. */
+    uint64_t extra[SLU_N_EXTRA];
 };
 
-/* Convert a score to the field of a segment, and back. The field has the bits of the
- * double, changed so that 0 means no score (NaN): a zeroed segment has none. */
+/* Convert a score to extra[SLU_SCORE] of a segment, and back; NaN: no score. */
 static inline uint64_t slu_score_bits(double v)
 {
     uint64_t bits;

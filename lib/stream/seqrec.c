@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { NUMBER = 9, HAS_NAMES = 1, HAS_SCORES = 2, SHIFT = 2 };
+enum { NUMBER = 9, HAS_NAMES = 1, HAS_EXTRA = 2, SHIFT = 1 + SLU_N_EXTRA };
 
 void slu_seqrec_release(struct slu_seqrec *r)
 {
@@ -51,6 +51,11 @@ static const uint8_t *get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 
 /* ---- encoding ---- */
 
+static unsigned n_extra(uint64_t parts)
+{
+    return (unsigned)__builtin_popcountll(parts / HAS_EXTRA % (1 << SLU_N_EXTRA));
+}
+
 /* Returns the bytes that head and tail take at most, and the parts of the tail. */
 static size_t room(const struct slu_batch *b, const struct slu_seq *q, unsigned *parts)
 {
@@ -60,11 +65,12 @@ static size_t room(const struct slu_batch *b, const struct slu_seq *q, unsigned 
     *parts = 0;
     for (uint64_t i = 0; i < q->n_seg; i++) {
         *parts |= seg[i].domain != SLU_NO_DOMAIN || seg[i].id_len ? HAS_NAMES : 0;
-        *parts |= seg[i].score ? HAS_SCORES : 0;
+        for (unsigned k = 0; k < SLU_N_EXTRA; k++)
+            *parts |= seg[i].extra[k] ? HAS_EXTRA << k : 0;
         n_id += seg[i].id_len;
     }
     n += *parts & HAS_NAMES ? 2 * NUMBER * q->n_seg + n_id : 0;
-    return *parts & HAS_SCORES ? n + 8 * q->n_seg : n;
+    return n + 8 * q->n_seg * n_extra(*parts);
 }
 
 static uint8_t *put_head(uint8_t *p, const struct slu_batch *b, const struct slu_seq *q,
@@ -89,8 +95,9 @@ static uint8_t *put_tail(uint8_t *p, const struct slu_batch *b, const struct slu
 {
     const struct slu_seg *seg = b->seg + q->seg_off;
 
-    for (uint64_t i = 0; i < q->n_seg && parts & HAS_SCORES; i++, p += 8)
-        memcpy(p, &seg[i].score, 8);
+    for (unsigned k = 0; k < SLU_N_EXTRA; k++)
+        for (uint64_t i = 0; i < q->n_seg && parts & HAS_EXTRA << k; i++, p += 8)
+            memcpy(p, &seg[i].extra[k], 8);
     if (!(parts & HAS_NAMES))
         return p;
     for (uint64_t i = 0; i < q->n_seg; i++)
@@ -229,7 +236,7 @@ int slu_seqrec_add(struct slu_batch *b, const void *rec, size_t n, struct slu_er
     p = p ? get(p, end, &n_seg) : NULL;
     if (!p)
         return damaged(err);
-    bool names = n_seg & HAS_NAMES, scores = n_seg & HAS_SCORES;
+    const uint64_t parts = n_seg;
     n_seg >>= SHIFT;
     if (n_seg > n || len_tok > n)
         return damaged(err);
@@ -244,13 +251,14 @@ int slu_seqrec_add(struct slu_batch *b, const void *rec, size_t n, struct slu_er
     if (!p || tok_byte > (size_t)(end - p))
         return damaged(err);
     const uint8_t *tok = p, *ids = p + tok_byte;
-    if (scores && 8 * n_seg > (size_t)(end - ids))
+    if (8 * n_seg * n_extra(parts) > (size_t)(end - ids))
         return damaged(err);
-    for (uint64_t i = 0; scores && i < n_seg; i++, ids += 8)
-        memcpy(&seg[i].score, ids, 8);
-    if (names)
+    for (unsigned k = 0; k < SLU_N_EXTRA; k++)
+        for (uint64_t i = 0; i < n_seg && parts & HAS_EXTRA << k; i++, ids += 8)
+            memcpy(&seg[i].extra[k], ids, 8);
+    if (parts & HAS_NAMES)
         ids = get_names(ids, end, seg, n_seg);
-    if (!ids || (!names && ids != end))
+    if (!ids || (!(parts & HAS_NAMES) && ids != end))
         return damaged(err);
     rc = slu_buf_append(&b->own, tok, tok_byte, err);
     if (!rc && ids != end) {

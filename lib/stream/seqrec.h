@@ -1,11 +1,12 @@
 /* seqrec.h - a sequence encoded as bytes, for records that wait in memory or on disk.
  *
  * Layout:
- *   number of tokens; number of segments * 4 + (1: names follow, 2: scores follow);
+ *   number of tokens; number of segments, and a bit for each part that
+ *   the tail has: names, then each of enum slu_extra;
  *   for each segment: source + 1 (0: padding), document, offset, length (not of the
  *   last segment);
  *   tokens, in native byte order (records never leave the machine);
- *   scores: 8 bytes for each segment;
+ *   extras: 8 bytes for each segment, for each one that the bits announce;
  *   names: domain + 1 (0: none) of each segment, id length of each, the ids.
  * Numbers take 1 to 9 bytes, as few as possible. The first byte begins with as many
  * one bits as bytes follow it; the value is big-endian, so memcmp orders numbers by

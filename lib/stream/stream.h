@@ -40,11 +40,11 @@ struct slu_step {
 };
 
 struct slu_header {
-    unsigned tok_bytes;  /* 2 or 4 */
-    bool no_tokens;      /* segment rows only (DIR/segments/D_i.tks) */
-    bool label_tokens;   /* sequences of bucket L have L + 1 ids */
-    bool scores;         /* segments may have one */
-    uint64_t vocab_size; /* largest id + 1, pad included */
+    unsigned tok_bytes;    /* 2 or 4 */
+    bool no_tokens;        /* segment rows only (DIR/segments/D_i.tks) */
+    bool label_tokens;     /* sequences of bucket L have L + 1 ids */
+    uint64_t vocab_size;   /* largest id + 1, pad included */
+    bool has[SLU_N_EXTRA]; /* which optional fields its segments have */
     uint64_t eos, bos, pad;
     uint8_t fingerprint[16];          /* of the tokenizer (DESIGN.md, The stream) */
     uint64_t bucket[SLU_MAX_BUCKETS]; /* nominal lengths, ascending */

@@ -9,7 +9,7 @@
 struct columns {
     uint64_t n_seq, n_seg, n_tok, n_id;
     const uint8_t *seq_segs, *source, *document, *offset, *length, *domain, *id_bytes,
-        *score, /* NULL: the stream has none */
+        *extra[SLU_N_EXTRA], /* NULL: the stream does not have it */
         *ids;
     const uint8_t *tok;
 };
@@ -53,12 +53,13 @@ static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
     k->length = column(&c, k->n_seg, 8);
     k->domain = column(&c, k->n_seg, 4);
     k->id_bytes = column(&c, k->n_seg, 4);
-    k->score = h->scores ? column(&c, k->n_seg, 8) : NULL;
+    for (unsigned i = 0; i < SLU_N_EXTRA; i++)
+        if (h->has[i] && !(k->extra[i] = column(&c, k->n_seg, 8)))
+            return bad(f, "its columns do not add up", err);
     k->ids = column(&c, k->n_id, 1);
     k->tok = column(&c, h->no_tokens ? 0 : k->n_tok, h->tok_bytes);
     if (!k->seq_segs || !k->source || !k->document || !k->offset || !k->length ||
-        !k->domain || !k->id_bytes || (h->scores && !k->score) || !k->ids || !k->tok ||
-        c.at != n)
+        !k->domain || !k->id_bytes || !k->ids || !k->tok || c.at != n)
         return bad(f, "its columns do not add up", err);
     return SLU_OK;
 }
@@ -83,9 +84,18 @@ static bool ids_in_range(const void *tok, uint64_t n, unsigned tok_bytes,
     return n == 0 || most < vocab_size;
 }
 
-static bool finite_bits(uint64_t v)
+/* Row i's extras into *s; false: one is not finite, or of padding. */
+static bool get_extras(const struct columns *c, uint64_t i, struct slu_seg *s)
 {
-    return (v >> 52 & 0x7ff) != 0x7ff;
+    for (unsigned k = 0; k < SLU_N_EXTRA; k++) {
+        const struct slu_extra_kind *kind = &slu_extra_kind[k];
+        uint64_t v = c->extra[k] ? slu_le64(c->extra[k] + 8 * i) : kind->none;
+        s->extra[k] = v ^ kind->none;
+        if (s->extra[k] && (s->source == SLU_PADDING ||
+                            (kind->is_double && (v >> 52 & 0x7ff) == 0x7ff)))
+            return false;
+    }
+    return true;
 }
 
 /* Adds row i of the columns as a segment, or to the last one if it continues that. */
@@ -101,19 +111,17 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
         .domain = slu_le32(k->domain + 4 * i),
         .id_len = slu_le32(k->id_bytes + 4 * i),
         .id_off = b->str.len,
-        .score = k->score ? slu_le64(k->score + 8 * i) ^ SLU_NO_SCORE : 0,
     };
     bool padding = s.source == SLU_PADDING;
-    if (!s.len_tok || s.len_tok > k->n_tok || s.id_len > k->n_id - *id_at ||
-        s.offset > UINT64_MAX - s.len_tok || s.id_len > SLU_MAX_NAME ||
-        (s.score && !finite_bits(s.score ^ SLU_NO_SCORE)) ||
-        (padding &&
-         (s.document || s.offset || s.domain != SLU_NO_DOMAIN || s.id_len || s.score)))
+    if (!get_extras(k, i, &s) || !s.len_tok || s.len_tok > k->n_tok ||
+        s.id_len > k->n_id - *id_at || s.offset > UINT64_MAX - s.len_tok ||
+        s.id_len > SLU_MAX_NAME ||
+        (padding && (s.document || s.offset || s.domain != SLU_NO_DOMAIN || s.id_len)))
         return bad(f, "a segment does not add up", err);
     if (continues) {
         struct slu_seg *last = &b->seg[b->n_seg - 1];
         if (s.source != last->source || s.document != last->document || s.id_len ||
-            s.domain != last->domain || s.score != last->score ||
+            s.domain != last->domain || memcmp(s.extra, last->extra, sizeof s.extra) ||
             (!padding && s.offset != last->offset + last->len_tok))
             return bad(f, "a segment that goes on does not", err);
         last->len_tok += s.len_tok;

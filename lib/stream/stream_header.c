@@ -10,7 +10,8 @@ enum {
     MAX_STEPS = 4096,
     FLAG_LABELS = 1,
     FLAG_NO_TOKENS = 2,
-    FLAG_SCORES = 4,
+    FLAG_EXTRA = 4, /* of the first; the others' follow */
+    FLAGS_KNOWN = FLAG_EXTRA * (1 << SLU_N_EXTRA) - 1,
 };
 
 void slu_header_init(struct slu_header *h)
@@ -104,15 +105,22 @@ int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok)
     return -1;
 }
 
+static uint32_t flags_of(const struct slu_header *h)
+{
+    uint32_t flags =
+        (h->label_tokens ? FLAG_LABELS : 0) | (h->no_tokens ? FLAG_NO_TOKENS : 0);
+    for (unsigned k = 0; k < SLU_N_EXTRA; k++)
+        flags |= h->has[k] ? FLAG_EXTRA << k : 0;
+    return flags;
+}
+
 int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
                       struct slu_err *err)
 {
     uint8_t f[FIXED] = {0};
     slu_put_le32(f, 1);
     slu_put_le32(f + 8, h->tok_bytes);
-    slu_put_le32(f + 12, (h->label_tokens ? FLAG_LABELS : 0) |
-                             (h->no_tokens ? FLAG_NO_TOKENS : 0) |
-                             (h->scores ? FLAG_SCORES : 0));
+    slu_put_le32(f + 12, flags_of(h));
     slu_put_le64(f + 16, h->vocab_size);
     slu_put_le64(f + 24, h->eos);
     slu_put_le64(f + 32, h->bos);
@@ -182,7 +190,8 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
     h->tok_bytes = slu_le32(f + 8);
     h->label_tokens = flags & FLAG_LABELS;
     h->no_tokens = flags & FLAG_NO_TOKENS;
-    h->scores = flags & FLAG_SCORES;
+    for (unsigned k = 0; k < SLU_N_EXTRA; k++)
+        h->has[k] = flags & FLAG_EXTRA << k;
     h->vocab_size = slu_le64(f + 16);
     h->eos = slu_le64(f + 24);
     h->bos = slu_le64(f + 32);
@@ -193,7 +202,7 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "token stream of version %u; this program reads version 1",
                         slu_le32(f));
-    if (flags & ~(uint32_t)(FLAG_LABELS | FLAG_NO_TOKENS | FLAG_SCORES))
+    if (flags & ~(uint32_t)FLAGS_KNOWN)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "the header has flags that this version does not know");
     if (h->tok_bytes != (h->vocab_size <= 65536 ? 2u : 4u) ||
@@ -247,10 +256,12 @@ int slu_header_compatible(const struct slu_header *a, const struct slu_header *b
     if (a->no_tokens != b->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "a stream with tokens and one of segments alone do not mix");
-    if (a->scores != b->scores)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "a stream with scores and one without do not mix; tokenize "
-                        "all with --score-field, or none");
+    for (unsigned k = 0; k < SLU_N_EXTRA; k++)
+        if (a->has[k] != b->has[k])
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "a stream with %s and one without do not mix; tokenize "
+                            "all with %s, or none",
+                            slu_extra_kind[k].plural, slu_extra_kind[k].option);
     if (a->label_tokens != b->label_tokens || a->n_bucket != b->n_bucket ||
         memcmp(a->bucket, b->bucket, a->n_bucket * sizeof *a->bucket))
         return slu_fail(

@@ -5,7 +5,7 @@
 #include "stream_reader.h"
 
 /* The data of a segment that the trace checksum does not cover. */
-enum { SOURCE, DOMAIN, SCORE, ID, WORDS };
+enum { SOURCE, DOMAIN, EXTRA, ID = EXTRA + SLU_N_EXTRA, WORDS };
 
 static uint64_t name_hash(const char *name)
 {
@@ -40,8 +40,8 @@ void slu_identity_open(struct slu_reader *r, struct slu_batch *b)
                             : name_hash(slu_names_domain(r->names, s->domain));
         source = s->source;
         domain = s->domain;
-        v[SCORE] = s->score;
         v[ID] = s->id_len ? slu_hash64(b->str.data + s->id_off, s->id_len) : 0;
+        memcpy(v + EXTRA, s->extra, sizeof s->extra);
         for (unsigned k = 0; k < WORDS; k++)
             slu_put_le64(bytes + 8 * k, v[k]);
         b->names_read =

@@ -14,8 +14,8 @@ enum {
     LENGTH,
     DOMAIN,
     ID_BYTES,
-    SCORE, /* empty, without padding, in streams without scores */
-    IDS,
+    EXTRA, /* each empty, without padding, in streams without it */
+    IDS = EXTRA + SLU_N_EXTRA,
     N_COLUMN
 };
 
@@ -223,9 +223,12 @@ static int add_seg(struct slu_writer *w, const struct slu_buf *str,
         rc = put_u32(&w->col[DOMAIN], domain, err);
     if (!rc)
         rc = put_u32(&w->col[ID_BYTES], id_len, err);
-    if (!rc && w->header.scores)
-        rc = put_u64(&w->col[SCORE],
-                     (s->source == SLU_PADDING ? 0 : s->score) ^ SLU_NO_SCORE, err);
+    for (unsigned k = 0; !rc && k < SLU_N_EXTRA; k++)
+        if (w->header.has[k])
+            rc = put_u64(&w->col[EXTRA + k],
+                         (s->source == SLU_PADDING ? 0 : s->extra[k]) ^
+                             slu_extra_kind[k].none,
+                         err);
     if (!rc && id_len)
         rc = slu_buf_append(&w->col[IDS], str->data + s->id_off, id_len, err);
     w->n_seg++;

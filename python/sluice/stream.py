@@ -16,6 +16,7 @@ from ._base import Array, SluiceError, check_hash, map_file, unzstd
 
 PADDING = (1 << 64) - 1
 _NONE32 = (1 << 32) - 1
+_EXTRA, _N_EXTRA = 4, 1  # flag of the first optional column of segments, and their number
 _ZSTD, _SEQ_CONTINUES, _SEG_CONTINUES = 1, 2, 4
 _HEAD = struct.Struct("<4s4sIIQQQQQQ")
 _LIMIT = 1 << 26
@@ -29,7 +30,7 @@ class Header:
     token_bytes: int
     label_tokens: bool
     has_tokens: bool
-    has_scores: bool
+    extras: int  # a bit for each optional column of segments; 1: scores
     vocab_size: int
     eos_id: int | None
     bos_id: int | None
@@ -189,12 +190,12 @@ class StreamFile:
     def _head(self, p: Array) -> None:
         b = p.tobytes()
         major, _, tok, flags, vocab, eos, bos, pad, finger, n_bucket = struct.unpack_from("<IIIIQQQQ16sQ", b)
-        if major != 1 or flags & ~7 or tok not in (2, 4) or n_bucket > 64:
+        if major != 1 or flags // _EXTRA >> _N_EXTRA or tok not in (2, 4) or n_bucket > 64:
             raise SluiceError(f"{self.path}: a stream of another version; a newer sluice reads it")
         eos, bos, pad = (None if v == PADDING else int(v) for v in (eos, bos, pad))
         buckets = list(struct.unpack_from(f"<{n_bucket}Q", b, 128))
         self.headers.append(
-            Header(tok, bool(flags & 1), not flags & 2, bool(flags & 4), vocab, eos, bos, pad, finger.hex(), buckets)
+            Header(tok, bool(flags & 1), not flags & 2, flags // _EXTRA, vocab, eos, bos, pad, finger.hex(), buckets)
         )
 
     def _columns(self, k: int) -> _Columns:
@@ -236,8 +237,8 @@ class StreamFile:
         domain = column("<u4", n_seg).astype(np.int64)
         domain[domain == _NONE32] = -1
         id_at = starts(column("<u4", n_seg))
-        if h.has_scores:
-            column("<f8", n_seg)
+        for _ in range(bin(h.extras).count("1")):
+            column("<u8", n_seg)
         ids = column("u1", n_id).tobytes()
         tokens = column(f"<u{h.token_bytes}", n_tok) if h.has_tokens else None
         tok_at = starts(length)

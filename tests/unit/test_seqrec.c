@@ -233,7 +233,7 @@ static void one_tape(size_t n, size_t often, bool spills)
             continue;
         }
         x->n = i % 1000 == 7 ? 3000 : x->n + 1;
-        const struct slu_seg seg = {1, ordinal, 0, x->n, SLU_NO_DOMAIN, 0, 0, 0};
+        const struct slu_seg seg = {1, ordinal, 0, x->n, SLU_NO_DOMAIN, 0, 0, {0}};
         slu_batch_clear(&b);
         assert_int_equal(slu_batch_add(&b, bytes_of(i), x->n, &seg, 1, NULL, &err), 0);
         assert_int_equal(slu_tape_put(tape, &b, b.seq, ordinal, &err), SLU_OK);

@@ -109,7 +109,7 @@ static void add(struct slu_batch *b, const struct shape *s, struct slu_names *na
             seg[i].id_len = (uint32_t)(number % 9);
         }
         if (s->scores && (number + i) % 2 == 0)
-            seg[i].score = slu_score_bits(0.5 + (double)number);
+            seg[i].extra[SLU_SCORE] = slu_score_bits(0.5 + (double)number);
         if (k > 2 && i + 1 == k)
             seg[i] = (struct slu_seg){
                 .source = SLU_PADDING, .len_tok = n, .domain = SLU_NO_DOMAIN};
@@ -156,7 +156,7 @@ static void write_stream(const char *path, const struct shape *s)
     slu_header_init(&h);
     h.tok_bytes = s->tok_bytes;
     h.no_tokens = s->no_tokens;
-    h.scores = s->scores;
+    h.has[SLU_SCORE] = s->scores;
     h.vocab_size = s->vocab ? 3 : s->tok_bytes == 2 ? 65536 : 200000;
     h.eos = 2;
     h.n_bucket = 2;

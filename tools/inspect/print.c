@@ -64,9 +64,11 @@ static int put_lists(struct slu_buf *b, const struct inspect_seen *s,
                             (ull)row[i].len_tok, (ull)row[i].n_seq);
     free(row);
     if (!rc)
-        rc = slu_buf_printf(b, err, "], \"label_tokens\": %s%s",
-                            h->label_tokens ? "true" : "false",
-                            h->scores ? ", \"scores\": true" : "");
+        rc = slu_buf_printf(b, err, "], \"label_tokens\": %s",
+                            h->label_tokens ? "true" : "false");
+    for (unsigned k = 0; !rc && k < SLU_N_EXTRA; k++)
+        if (h->has[k])
+            rc = slu_buf_printf(b, err, ", \"%s\": true", slu_extra_kind[k].plural);
     if (!rc && s->shards_json)
         return slu_buf_printf(b, err, ", \"buckets\": %s", s->shards_json);
     if (!rc)
@@ -253,6 +255,19 @@ static int put_field(struct slu_buf *line, const char *key, const void *p, size_
     return rc ? rc : slu_json_put_string(line, p, n, err);
 }
 
+static int put_extra(struct slu_buf *line, const struct slu_extra_kind *kind,
+                     uint64_t value, struct slu_err *err)
+{
+    uint64_t bits = value ^ kind->none;
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    if (!value)
+        return SLU_OK;
+    return kind->is_double
+               ? slu_buf_printf(line, err, ",\"%s\":%.17g", kind->name, number)
+               : slu_buf_printf(line, err, ",\"%s\":%llu", kind->name, (ull)bits);
+}
+
 /* {"source":…,"document":…,"offset":…,"length":…, id and domain where it has them: no
  * brace. */
 static int put_segment(struct slu_buf *line, const struct slu_batch *b,
@@ -280,8 +295,8 @@ static int put_segment(struct slu_buf *line, const struct slu_batch *b,
         s->domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(names, s->domain);
     if (!rc && domain)
         rc = put_field(line, "domain", domain, strlen(domain), err);
-    if (!rc && s->score)
-        rc = slu_buf_printf(line, err, ",\"score\":%.17g", slu_score_value(s->score));
+    for (unsigned k = 0; !rc && k < SLU_N_EXTRA; k++)
+        rc = put_extra(line, &slu_extra_kind[k], s->extra[k], err);
     return rc;
 }
 

@@ -276,7 +276,7 @@ int shuffle_open(struct job *j, struct slu_err *err)
     if (j->header->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has segment rows only, and no tokens to shuffle");
-    if (o->order > SLU_ORDER_KEEP && !j->header->scores)
+    if (o->order > SLU_ORDER_KEEP && !j->header->has[SLU_SCORE])
         return slu_fail(err, SLU_E_MISMATCH,
                         "--order %s wants scores, and the stream has none; tokenize "
                         "with --score-field NAME",

@@ -485,6 +485,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_header h;
     struct outputs out = {0};
     struct slu_ingest_stat stat = {0};
+    struct slu_seg seg = {.domain = SLU_NO_DOMAIN};
 
     slu_header_init(&h);
     int rc = check(ctx, err);
@@ -497,7 +498,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     cli_timing(ctx, "tokenizer");
     if (!rc)
         rc = load_tokenizer(ctx, &tokenizer, &h, names, err);
-    h.scores = o->score_field;
+    if (!rc && o->domain)
+        rc = slu_names_domain_number(names, o->domain, strlen(o->domain), &seg.domain,
+                                     err);
+    h.has[SLU_SCORE] = o->score_field;
     if (!rc)
         rc = open_outputs(ctx, &out, &h, names, err);
     cli_timing(ctx, "documents");
@@ -511,7 +515,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .id_field = o->id_field,
             .domain_field = o->domain_field,
             .score_field = o->score_field,
-            .domain = o->domain,
+            .seg = seg,
             .bos = o->bos,
             .eos = !o->no_eos,
             .sample = o->sample,

@@ -14,7 +14,8 @@
 #define AT(field) offsetof(struct cli_common, field)
 
 static const char *const progress_names[] = {"auto", "always", "never", NULL};
-/* An index is the logarithm of the bytes. "auto": NumPy's header says. */
+/* The index is the base-2 logarithm of the bytes. "auto": NumPy's header states the
+ * bytes. */
 static const char *const token_bytes_names[] = {"auto", "2", "4", "8", NULL};
 const char *const cli_device_names[] = {"auto", "cpu", "cuda", NULL};
 
@@ -45,7 +46,7 @@ static int parse_part(void *common, const char *value, struct slu_err *err)
     return cli_part_parse(&((struct cli_common *)common)->part, value, err);
 }
 
-/* In the order of --help. --help and --version have no destination. */
+/* Rows are in the order of --help. --help and --version have no destination. */
 const struct cli_opt cli_common_opt[] = {
     {"output", 'o', CLI_OUTPUT, AT(output), "FILE",
      "write there instead of standard output; a file there is replaced"},
@@ -213,7 +214,7 @@ bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o)
                                          "token-bytes",  "vocab-size", "column"};
     if (!strcmp(o->name, "device"))
         return !t->uses_device;
-    /* A format of the program's own, as shuffle's. */
+    /* The program has its own option of this name, as shuffle has --format. */
     for (const struct cli_opt *own = t->opt; own && own->name; own++)
         if (!strcmp(own->name, o->name))
             return true;
@@ -306,7 +307,7 @@ static int finish(struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
-/* What getopt_long did not take: it returned c, of the word `word`. */
+/* Reports the word that getopt_long refused with the return value c. */
 static int bad_option(const struct table *t, int c, const char *word,
                       struct slu_err *err)
 {
@@ -424,7 +425,8 @@ int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w, struct slu_err *
 
 unsigned cli_slots(const struct cli_ctx *ctx, uint64_t share_byte)
 {
-    uint64_t most = ctx->common.threads + 2, n = share_byte >> 23; /* 8 MiB a batch */
+    /* 8 MiB for each batch */
+    uint64_t most = ctx->common.threads + 2, n = share_byte >> 23;
     n = n < most ? n : most;
     return n < 2 ? (ctx->common.threads == 1 ? 1 : 2) : (unsigned)n;
 }

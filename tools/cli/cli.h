@@ -1,10 +1,10 @@
 /* cli.h - options, messages, reports and progress of every program, from one table.
  *
- * A program is a folder tools/NAME; its NAME.c defines `const struct slu_tool slu_tool`: the
- * option table (which drives parsing, --help and the provenance chain) and `run`.
- * tools/cli/main.c owns main(): it parses, opens the report, calls run, prints the one line
- * of a fault and chooses the exit status. A program's own part is parse -> open -> one
- * library call -> close.
+ * A program is a folder tools/NAME. Its NAME.c defines `const struct slu_tool
+ * slu_tool`: the option table, which drives parsing, --help and the provenance chain,
+ * and `run`. tools/cli/main.c owns main(): main() parses, opens the report, calls run,
+ * prints the one line of a fault and chooses the exit status. The program's own part is
+ * parse -> open -> one library call -> close.
  */
 #ifndef SLU_CLI_H
 #define SLU_CLI_H
@@ -22,28 +22,31 @@
 #include "tools/cli/cli_part.h"
 
 enum cli_kind {
-    CLI_FLAG,   /* bool: set to true */
-    CLI_UNFLAG, /* bool: set to false */
-    CLI_STRING, /* const char * */
-    CLI_OUTPUT, /* const char *: a file that is written; no two may be the same, nor
-                   one what is read */
-    CLI_INPUT,  /* const char *: a file that is read */
-    CLI_COUNT,  /* uint64_t as lib/base/number.h reads it: 20M is 20,000,000 */
-    CLI_MAYBE_COUNT,  /* the same with an optional value: UINT64_MAX without */
+    CLI_FLAG,         /* bool: the option sets true */
+    CLI_UNFLAG,       /* bool: the option sets false */
+    CLI_STRING,       /* const char * */
+    CLI_OUTPUT,       /* const char *: a file to write, which no other option reads
+                         or writes */
+    CLI_INPUT,        /* const char *: a file to read */
+    CLI_COUNT,        /* uint64_t as lib/base/number.h reads it: 20M is 20,000,000 */
+    CLI_MAYBE_COUNT,  /* as CLI_COUNT, with an optional value: UINT64_MAX without a
+                         value */
     CLI_LENGTH,       /* uint64_t tokens of a sequence or batch: 8192 or 8Ki, not 8K */
     CLI_SIZE,         /* uint64_t bytes: 64M is 64 * 2^20 */
     CLI_FRACTION,     /* double in [0, 1]; "0.1%" is 0.001 */
     CLI_LEVEL,        /* int with an optional value: -z, -z3, --zstd=3 */
     CLI_CHOICE,       /* int: index in the NULL-terminated `choice` list */
-    CLI_MAYBE_CHOICE, /* the same with an optional value: 0 without */
-    CLI_CUSTOM,       /* parse() is called */
+    CLI_MAYBE_CHOICE, /* as CLI_CHOICE, with an optional value: index 0 without a
+                         value */
+    CLI_CUSTOM,       /* parse() reads the value */
 };
 
-/* What an option has an effect on. */
+/* The lasting effect of an option. */
 enum cli_effect {
-    CLI_NOTHING, /* that lasts */
-    CLI_RESULT,  /* results: it is recorded in the provenance */
-    CLI_BYTES,   /* the bytes of the output alone: its manifest has it */
+    CLI_NOTHING, /* no lasting effect */
+    CLI_RESULT,  /* changes results: the provenance records the option */
+    CLI_BYTES,   /* changes only the bytes of the output: the manifest records the
+                    option */
 };
 
 struct cli_opt {
@@ -51,13 +54,13 @@ struct cli_opt {
     char letter;      /* short name or 0 */
     enum cli_kind kind;
     size_t offset;             /* of the destination in the program's options struct */
-    const char *arg;           /* the value's name in --help, NULL for flags */
-    const char *help;          /* one or more lines; a line break is "\n". NULL: of an
-                                  option that --help leaves out */
+    const char *arg;           /* name of the value in --help; NULL for flags */
+    const char *help;          /* one or more lines, separated by "\n"; NULL: --help
+                                  does not show the option */
     const char *const *choice; /* for CLI_CHOICE and CLI_MAYBE_CHOICE */
     int result;                /* enum cli_effect */
     int (*parse)(void *opts, const char *value, struct slu_err *err);
-    uint64_t least, most; /* of a CLI_COUNT or CLI_SIZE that is given; most 0: any */
+    uint64_t least, most; /* range of a given CLI_COUNT or CLI_SIZE; most 0: no limit */
 };
 
 /* Options that every program has. */
@@ -67,18 +70,17 @@ struct cli_common {
     uint64_t memory;    /* -M in bytes; never 0 after parsing (DESIGN.md, Memory) */
     const char *tmpdir; /* --tmpdir, $TMPDIR, /var/tmp */
     uint64_t seed;
-    int device; /* index in auto|cpu|cuda; only where uses_device */
+    int device; /* index in auto|cpu|cuda; only if slu_tool.uses_device */
     uint64_t device_ordinal;
     const char *stats; /* --stats FILE */
     int progress;      /* auto|always|never */
     bool quiet, verbose, force, no_provenance, manifest;
     int zstd_level;       /* -z; 0: none */
     struct cli_part part; /* --part, resolved; n 0: not given */
-    /* Files of ids that are no stream (formats/ids/tokens.h); only where reads_stream.
-     */
+    /* For files of ids (formats/ids/tokens.h); only if slu_tool.reads_stream. */
     int input_format;            /* index in slu_tokens_format_names */
     uint64_t eos_id, vocab_size; /* SLU_NO_TOKEN, 0: not given */
-    int token_bytes;             /* log2 of them; 0: not given */
+    int token_bytes;             /* base-2 logarithm of the bytes; 0: not given */
     const char *column;          /* NULL: not given */
 };
 
@@ -91,13 +93,14 @@ struct cli_ctx {
     size_t n_input;
     struct slu_ledger ledger; /* the program fills it; main checks and reports it */
     uint64_t spill_bytes;
-    bool looks;         /* set before cli_open_reader: no stream comes of it */
-    const char *tokens; /* cli_open_reader: the format of files of ids, NULL: streams */
-    struct slu_tokens_seen seen;     /* of them */
-    const struct slu_device *device; /* borrowed; NULL: all is the CPU's work */
+    bool looks;         /* set before cli_open_reader by a run that writes no stream */
+    const char *tokens; /* set by cli_open_reader: format of the files of ids; NULL:
+                           streams */
+    struct slu_tokens_seen seen;     /* filled while files of ids are read */
+    const struct slu_device *device; /* borrowed; NULL: the CPU does all work */
     struct cli_report *report;       /* private */
     struct cli_manifest *manifest;   /* private */
-    struct cli_targets *targets;     /* private: what outputs would replace */
+    struct cli_targets *targets;     /* private: the files that outputs would replace */
     struct cli_names expanded;       /* private: names with {part} replaced */
 };
 
@@ -106,115 +109,119 @@ struct slu_flow_spec; /* lib/flow/flow.h */
 
 struct slu_tool {
     const char *name;
-    const char *synopsis;      /* behind the name in --help; lines split by "\n" */
+    const char *synopsis;      /* text after the name in --help; lines separated by
+                                  "\n" */
     const char *summary;       /* one sentence */
     const struct cli_opt *opt; /* ends with a NULL name */
     size_t opts_size;
     void (*defaults)(void *opts); /* may be NULL: all zero */
-    uint64_t memory_floor;        /* -M below it is a usage error */
+    uint64_t memory_floor;        /* -M below this value is a usage error */
     bool uses_device;
-    bool reads_stream; /* by cli_open_reader */
-    bool spills;       /* may need --tmpdir, which is tried at the start */
-    bool plain_output; /* -o is text: terminals are fine */
-    /* Bytes of memory for a token of a long sequence: for itself, and for what is made
-     * of it while it is in flight. NULL: 4. */
+    bool reads_stream; /* through cli_open_reader */
+    bool spills;       /* may need --tmpdir; main checks the folder at the start */
+    bool plain_output; /* -o is text, so a terminal is accepted */
+    /* Bytes of memory for each token of a long sequence: for the token, and for the
+     * data derived from the token while the sequence is in flight. NULL: 4. */
     uint64_t (*tok_byte)(const struct cli_ctx *ctx);
-    /* Whether anything goes to standard output where -o is not given; NULL: it does. */
+    /* Whether the run prints to standard output if -o is not given. NULL: yes. */
     bool (*prints)(const void *opts);
-    /* --part was given, and is resolved: SLU_E_USAGE in one line where these options
-     * cannot be split into parts. NULL: each part is a run of its own. */
+    /* Called if --part is given, after I is known. Returns SLU_E_USAGE, with one line,
+     * if these options cannot be split into parts. NULL: each part is an independent
+     * run. */
     int (*check_part)(struct cli_ctx *ctx, struct slu_err *err);
-    /* Which flow the options mean, and where they have their struct cli_flow_opts
-     * (tools/cli/cli_flow.h); NULL: no program of flows. */
+    /* The flow that the options select. flow_at: offset of the struct cli_flow_opts
+     * (tools/cli/cli_flow.h) in the options. NULL: the program has no flows. */
     const struct slu_flow_spec *(*flow)(const struct cli_ctx *ctx);
     size_t flow_at;
-    /* Which of its jobs a program does that may stand in a line more than once, a
-     * static string, for reports; NULL: it has but one. */
+    /* The mode, a static string for reports, of a program that can run more than once
+     * in a pipe. NULL: the program has one mode. */
     const char *(*mode)(const struct cli_ctx *ctx);
-    /* Adds all that is read, but the values of CLI_INPUT options: for the manifest,
-     * and so that no output takes its place (tools/cli/cli_inputs.h). NULL:
-     * cli_inputs_add_streams. */
+    /* Adds all files that the run reads, except the values of CLI_INPUT options. The
+     * manifest lists these files, and no output may replace one of them
+     * (tools/cli/cli_inputs.h). NULL: cli_inputs_add_streams. */
     int (*inputs)(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err);
-    /* For the manifest: whether what is written beside -o and the CLI_OUTPUT options is
-     * there; NULL: nothing is. */
+    /* For the manifest: whether the files exist that the run writes in addition to -o
+     * and the CLI_OUTPUT options. NULL: there are no more files. */
     bool (*beside)(const struct cli_ctx *ctx);
-    /* What is there under -o, a folder, makes way, whatever its manifest says; NULL:
-     * none does. */
+    /* Whether the run replaces the folder -o, whatever its manifest says. NULL: no. */
     bool (*replaces)(const void *opts);
     const char *examples; /* for --help */
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
-    /* Whatever has happened before, run or not; NULL: nothing to do. */
+    /* Called at the end of every run, also after a fault and if run was not called.
+     * NULL: nothing to free. */
     void (*release)(void *opts);
 };
 
 extern const struct slu_tool slu_tool;
 
-/* The stage that is asked for, for reports; NULL: none. */
+/* The name of the stage to run, for reports; NULL: no stage. */
 const char *cli_stage_of(const struct cli_ctx *ctx);
 
-/* The canonical text of the result-affecting options that differ from their defaults,
- * for the provenance chain. Caller frees with free(). */
+/* The canonical text, for the provenance chain, of all options that affect results and
+ * differ from their defaults. Caller frees with free(). */
 SLU_MUST_USE int cli_provenance(const struct cli_ctx *ctx, char **text,
                                 struct slu_err *err);
 
-/* For slu_tool.inputs: the streams, files of ids or folders on the command line. */
+/* For slu_tool.inputs: adds the streams, files of ids and folders on the command
+ * line. */
 SLU_MUST_USE int cli_inputs_add_streams(struct cli_ctx *ctx, struct cli_inputs *in,
                                         struct slu_err *err);
 
-/* That file, whose name the run itself has read, is about to be read: SLU_E_USAGE where
- * an output would take its place. */
+/* Call before reading a file whose name the run itself found in its input. Returns
+ * SLU_E_USAGE if an output would replace this file. */
 SLU_MUST_USE int cli_spare(struct cli_ctx *ctx, const char *path, struct slu_err *err);
 
 /* Opens the input streams named on the command line (or stdin; a terminal is refused),
  * or files of ids (formats/ids/tokens.h). */
 SLU_MUST_USE int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r,
                                  struct slu_err *err);
-/* The most tokens that a sequence may have. */
+/* The largest number of tokens that a sequence may have. */
 uint64_t cli_max_seq_tok(const struct cli_ctx *ctx);
-/* r, which was opened otherwise, knows what long sequences take too. */
+/* For a reader that cli_open_reader did not open: sets the memory that long sequences
+ * need. */
 void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r);
-/* The same files once more, for a second pass. */
+/* Opens the same files again, for a second pass. */
 SLU_MUST_USE int cli_reopen_reader(struct cli_ctx *ctx, struct slu_reader **r,
                                    struct slu_err *err);
-/* Where the input are files of ids of a kind that can be scanned, the histogram of
- * their documents and nothing else: *scanned, and *l is the caller's. device NULL: the
- * CPU. */
+/* Scans files of ids for the lengths of their documents, if the format allows a scan.
+ * *scanned: the scan was done, and the caller frees *l. device NULL: the CPU scans. */
 SLU_MUST_USE int cli_scan_lengths(struct cli_ctx *ctx, struct slu_device *device,
                                   bool *scanned, struct slu_tokens_lengths *l,
                                   struct slu_err *err);
-/* Opens -o and writes header h with this program's step added (unless --no-provenance).
- */
+/* Opens -o and writes header h with the provenance step of this program (unless
+ * --no-provenance is given). */
 SLU_MUST_USE int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
                                  const struct slu_header *h, struct slu_names *names,
                                  bool no_vocab, struct slu_err *err);
-/* Books the input of a program that reads a stream. */
+/* Counts the input of a program that reads a stream as `in`. */
 void cli_book_in(struct cli_ctx *ctx, const struct slu_sum *in);
-/* Books the writer's sum as out, checks the ledger, and only then closes the stream.
- * Frees w even when it fails. */
+/* Counts the writer's sum as `out`, checks the ledger, and only then closes the stream.
+ * Frees w even on failure. */
 SLU_MUST_USE int cli_close_writer(struct cli_ctx *ctx, struct slu_writer *w,
                                   struct slu_err *err);
-/* How many batches may be in flight within a share of -M. */
+/* Number of batches that may be in flight within share_byte of -M. */
 unsigned cli_slots(const struct cli_ctx *ctx, uint64_t share_byte);
 
-/* A clock in --stats: "timings": {"read": seconds, …}. Static strings. */
+/* Starts a clock and stops the one before, for --stats: "timings": {"read": seconds,
+ * …}. name: a static string. */
 void cli_timing(struct cli_ctx *ctx, const char *name);
-/* The same, and the device it runs on, which is copied: "timing_devices": {"read":
+/* As cli_timing, for work on a device, whose name is copied: "timing_devices": {"read":
  * device, …}. */
 void cli_timing_on(struct cli_ctx *ctx, const char *name, const char *device);
-/* The program's own figures in --stats; keys are static strings. */
+/* Adds a figure of the program to --stats; key: a static string. */
 void cli_stat_u64(struct cli_ctx *ctx, const char *key, uint64_t v);
 void cli_stat_double(struct cli_ctx *ctx, const char *key, double v);
-/* `json` must be valid JSON; copied. */
+/* `json` must be valid JSON; it is copied. */
 void cli_stat_json(struct cli_ctx *ctx, const char *key, const char *json);
 
-/* Progress: what has passed so far (any thread may call; drawn at most five times a
- * second). */
+/* Shows progress: bytes and tokens processed so far. Any thread may call; the line is
+ * drawn at most five times a second. */
 void cli_progress(struct cli_ctx *ctx, uint64_t bytes, uint64_t tokens);
-/* One line on stderr, "tool: …"; silent with -q. */
+/* Prints one line on stderr, "tool: …"; silent with -q. */
 void cli_warn(struct cli_ctx *ctx, const char *fmt, ...) SLU_PRINTF(2, 3);
-/* The same as a callback for struct slu_device. */
+/* cli_warn as a callback for struct slu_device. */
 void cli_warn_text(void *ctx, const char *text);
 void cli_note(struct cli_ctx *ctx, const char *fmt, ...)
-    SLU_PRINTF(2, 3); /* with -v only */
+    SLU_PRINTF(2, 3); /* only with -v */
 
 #endif

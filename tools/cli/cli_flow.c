@@ -7,7 +7,7 @@
 #include "lib/base/io.h"
 #include "tools/cli/cli_inputs.h"
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 const struct cli_flow_opts *cli_flow_opts_of(const struct cli_ctx *ctx)
 {
@@ -38,7 +38,7 @@ bool cli_flow_asked(const struct cli_ctx *ctx)
     return o && (o->stage || o->stages);
 }
 
-/* ---- what goes together ---- */
+/* ---- checking options ---- */
 
 static int no_such_stage(const struct slu_flow_spec *spec, const char *name,
                          struct slu_err *err)
@@ -71,7 +71,8 @@ static int check_part(const struct slu_stage *s, const struct cli_part *part,
     return SLU_OK;
 }
 
-/* It, or a stage behind it that reads no ranges yet, cuts what it writes to ranges. */
+/* Whether a table that stage s writes is divided into ranges, or into buckets that a
+ * later stage divides into ranges. Stages that run once for each range do not count. */
 static bool takes_ranges(const struct slu_flow_spec *spec, const struct slu_stage *s)
 {
     for (unsigned k = 0; k < s->n_out; k++) {
@@ -112,7 +113,7 @@ static int print(const struct slu_flow_spec *spec, struct slu_err *err)
     int rc = slu_flow_print(spec, &text, err);
 
     if (!rc)
-        fputs((const char *)text.data, stdout); /* main sees what came of it */
+        fputs((const char *)text.data, stdout); /* main checks the flush of stdout */
     slu_buf_release(&text);
     return rc ? rc : SLU_EOF;
 }
@@ -168,7 +169,8 @@ int cli_flow_run(struct cli_ctx *ctx, struct slu_flow_cfg cfg, bool again,
     if (rc)
         return rc;
     ctx->spill_bytes = r->spilled_byte;
-    if (s && !(s->flags & SLU_STAGE_SET)) /* a set says it itself */
+    if (s && !(s->flags & SLU_STAGE_SET)) /* a stage that writes a set of shards
+                                             reports this itself */
         cli_flow_skipped(ctx, r->skipped);
     return SLU_OK;
 }
@@ -186,7 +188,7 @@ int cli_flow_inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *
     const struct cli_flow_opts *o = cli_flow_opts_of(ctx);
     int rc = cli_inputs_add_streams(ctx, in, err);
 
-    /* What is not there yet is an error of the stage itself. */
+    /* A missing folder is an error of the stage itself. */
     if (rc || !o->work || !cli_flow_stage(ctx))
         return rc;
     const struct slu_flow_job job = job_of(ctx);

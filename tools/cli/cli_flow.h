@@ -1,10 +1,12 @@
-/* cli_flow.h - --stage, --work, --ranges and --stages: programs whose work is a flow
- * (lib/flow/flow.h), done in one process, or a stage of a part in each of many.
+/* cli_flow.h - --stage, --work, --ranges and --stages: the options of programs whose
+ * work is a flow (lib/flow/flow.h). One process does the whole flow, or many jobs each
+ * do one stage of one part.
  *
- * A program has a struct cli_flow_opts among its options, CLI_FLOW_ROWS in its table,
- * and says in slu_tool.flow which flow the options mean. Its `run` is: its own checks;
- * cli_flow_begin; then all of the work, or the one stage. None of these options affects
- * results: they are not recorded in the provenance.
+ * Such a program has a struct cli_flow_opts among its options and CLI_FLOW_ROWS in its
+ * table, and slu_tool.flow returns the flow that the options select. Its `run` makes
+ * the program's own checks, calls cli_flow_begin, and then does the whole work or the
+ * one stage. None of these options affects results, so the provenance does not record
+ * them.
  */
 #ifndef SLU_CLI_FLOW_H
 #define SLU_CLI_FLOW_H
@@ -13,17 +15,18 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/cli_part.h"
 
-#define CLI_FLOW_MOST (1 << 16) /* parts, ranges */
+#define CLI_FLOW_MOST (1 << 16) /* of parts and of ranges */
 
 struct cli_flow_opts {
-    const char *stage; /* NULL: all, in this process */
-    const char *work;  /* folder */
-    uint64_t ranges;   /* 0: as many as parts */
-    bool stages;       /* only say which there are */
+    const char *stage; /* NULL: do all stages in this process */
+    const char *work;  /* folder of work files */
+    uint64_t ranges;   /* 0: the number of parts */
+    bool stages;       /* only print the stages */
 };
 
-/* Rows of an option table. at: of the struct cli_flow_opts; names: "count|plan|…".
- * --phase is what 0.1.0 called --stage. */
+/* Rows of an option table. at: offset of the struct cli_flow_opts; names:
+ * "count|plan|…".
+ * --phase is the name of --stage in version 0.1.0. */
 /* clang-format off */
 #define CLI_FLOW_ROWS(at, names)                                                       \
     {"stage", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage), names,      \
@@ -37,28 +40,28 @@ struct cli_flow_opts {
      "print which stages these options have, and do nothing"}
 /* clang-format on */
 
-/* Of what is asked for; NULL: no program of flows. */
+/* The flow options of ctx; NULL: the program has no flows. */
 const struct cli_flow_opts *cli_flow_opts_of(const struct cli_ctx *ctx);
-/* The stage that is asked for; NULL: none, or none that there is. */
+/* The stage of --stage; NULL: no --stage, or no stage of this name. */
 const struct slu_stage *cli_flow_stage(const struct cli_ctx *ctx);
 bool cli_flow_is(const struct cli_ctx *ctx, const char *stage);
-/* A stage, or which there are, not the work of one process. */
+/* Whether --stage or --stages is given. */
 bool cli_flow_asked(const struct cli_ctx *ctx);
 
-/* SLU_E_USAGE where options do not go together. SLU_EOF: stages were to be printed, and
- * nothing else is to be done. Makes the folder where a stage will write to it that is
- * given a stream. */
+/* SLU_E_USAGE if options contradict each other. SLU_EOF if --stages printed the stages;
+ * the run must then end. Creates the work folder if the stage reads a stream and writes
+ * to the folder. */
 SLU_MUST_USE int cli_flow_begin(struct cli_ctx *ctx, struct slu_err *err);
 
-/* Does the stage, or all of them; cfg without spec, threads and folder of temporary
- * files. again: also where the stage's file is there. Books spilled bytes, and says
- * what was there already. */
+/* Does the stage of --stage, or all stages. cfg: all fields but spec, threads and the
+ * folder of temporary files. again: do the stage even if its file exists. Counts
+ * spilled bytes, and reports a stage that was already done. */
 SLU_MUST_USE int cli_flow_run(struct cli_ctx *ctx, struct slu_flow_cfg cfg, bool again,
                               struct slu_flow_report *r, struct slu_err *err);
 void cli_flow_skipped(struct cli_ctx *ctx, bool skipped);
 
-/* For slu_tool.inputs: what the stage reads; and for slu_tool.beside: whether the file
- * of a stage that writes a stream too is there. */
+/* For slu_tool.inputs: adds the files that the stage reads. For slu_tool.beside:
+ * whether the work file exists of a stage that also writes a stream. */
 struct cli_inputs;
 SLU_MUST_USE int cli_flow_inputs(struct cli_ctx *ctx, struct cli_inputs *in,
                                  struct slu_err *err);

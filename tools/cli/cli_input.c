@@ -1,4 +1,4 @@
-/* cli_input.c - what the programs read: streams, or files of ids. */
+/* cli_input.c - opens the input of programs: streams, or files of ids. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@ void cli_widen_pipe(int fd)
         (void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
 }
 
-/* What batches in flight may take: a quarter of -M, and some of what -M may be passed
- * by, so that little memory takes useful documents too. */
+/* Batches in flight may take a quarter of -M, and a part of the memory by which a
+ * process may exceed -M. So documents of useful length fit even a small -M. */
 #define SLACK_BYTE (UINT64_C(24) << 20)
 static uint64_t in_flight(const struct cli_ctx *ctx)
 {
@@ -30,7 +30,7 @@ static uint64_t tok_byte(const struct cli_ctx *ctx)
 uint64_t cli_max_seq_tok(const struct cli_ctx *ctx)
 {
     uint64_t most = ctx->common.memory / 16, n = in_flight(ctx) / tok_byte(ctx);
-    return n < most ? n : most; /* never more than 4 bytes each in a quarter of -M */
+    return n < most ? n : most; /* so 4 bytes a token never exceed a quarter of -M */
 }
 
 void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r)
@@ -95,7 +95,7 @@ int cli_open_reader(struct cli_ctx *ctx, struct slu_reader **r, struct slu_err *
 int cli_reopen_reader(struct cli_ctx *ctx, struct slu_reader **r, struct slu_err *err)
 {
     struct slu_tokens_cfg t = tokens_cfg(ctx);
-    t.seen = NULL; /* has been counted */
+    t.seen = NULL; /* already counted */
     *r = NULL;
     return open_inputs(ctx, &t, r, err);
 }
@@ -127,7 +127,7 @@ int cli_scan_lengths(struct cli_ctx *ctx, struct slu_device *device, bool *scann
     return rc;
 }
 
-/* "a.npy", "a.npy and 2 more". */
+/* "a.npy", or "a.npy and 2 more". */
 static const char *some(const char *name, uint64_t n, char *text, size_t cap)
 {
     if (n == 1)

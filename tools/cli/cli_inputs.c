@@ -28,7 +28,7 @@ static uint64_t mtime(const struct stat *st)
     return (uint64_t)st->st_mtim.tv_sec * 1000000000U + (uint64_t)st->st_mtim.tv_nsec;
 }
 
-/* With targets: the file is not one of them. */
+/* With targets: checks that no output would replace the file. */
 static int spare(const struct cli_inputs *in, const char *path, struct slu_err *err)
 {
     struct stat st;
@@ -103,16 +103,17 @@ int cli_inputs_add_work(struct cli_inputs *in, const char *dir, const char *pref
     return rc;
 }
 
-/* ---- what a run reads ---- */
+/* ---- the files that a run reads ---- */
 
 static int add_file(void *in, const char *path, struct slu_err *err)
 {
     return cli_inputs_add(in, path, 0, UINT64_MAX, err);
 }
 
-enum { SET_DEPTH = 4 }; /* of the folders of a set, a format's own among them */
+enum { SET_DEPTH = 4 }; /* depth of folders in a set, with those that a format adds */
 
-/* With targets: the files of a set of shards in that folder; of those below it all. */
+/* With targets: adds all files of a set of shards in this folder and in the folders
+ * below. */
 static int add_set(struct cli_inputs *in, const char *dir, unsigned depth,
                    struct slu_err *err)
 {
@@ -138,14 +139,15 @@ static int add_set(struct cli_inputs *in, const char *dir, unsigned depth,
     return rc;
 }
 
-/* What an argument names: a file and what lies beside it, or a folder. */
+/* Adds the files that an argument names: a file and the files that belong to it, or a
+ * folder. */
 static int add_named(const struct cli_ctx *ctx, struct cli_inputs *in, const char *name,
                      struct slu_err *err)
 {
     char beside[PATH_MAX];
     struct stat st;
     int rc = SLU_OK;
-    /* What is no file may be what the names of two begin with. */
+    /* A name without a file may be the common beginning of two files' names. */
     if (!access(name, F_OK) || !strcmp(name, "-") ||
         !slu_tokens_beside(name, 0, beside, sizeof beside) || access(beside, F_OK))
         rc = cli_inputs_add(in, name, 0, UINT64_MAX, err);
@@ -161,7 +163,8 @@ static int add_named(const struct cli_ctx *ctx, struct cli_inputs *in, const cha
     return rc ? rc : add_set(in, name, 0, err);
 }
 
-/* With targets: that argument as the other parts of the job have it. */
+/* With targets: adds the files that the argument names in the other parts of the
+ * job. */
 static int add_parts(struct cli_ctx *ctx, struct cli_inputs *in, const char *given,
                      struct slu_err *err)
 {
@@ -216,7 +219,7 @@ void cli_inputs_release(struct cli_inputs *in)
 
 /* ---- by contents ---- */
 
-/* The checksum in a work file's foot. */
+/* Reads the checksum in a work file's foot. */
 static int work_foot(struct slu_u128 *sum, int fd, uint64_t n_byte, struct slu_err *err)
 {
     uint8_t foot[24];
@@ -335,8 +338,8 @@ int cli_as_written(char **out, const char *text, struct slu_err *err)
     return rc;
 }
 
-/* Whether `key` is there and is not the text, or with base_name the last part of the
- * text; *had is what it is then. */
+/* Whether `key` exists and its value differs from the text, or with base_name from the
+ * last part of the text; *had is set to the value. */
 static int text_differs(struct slu_json_value was, const char *key, const char *text,
                         bool base_name, const char **had, struct slu_err *err)
 {

@@ -1,14 +1,14 @@
-/* cli_inputs.h - what a run reads, by name and by contents, for its manifest; and by
- * device and inode, so that no output takes the place of any of it.
+/* cli_inputs.h - the files that a run reads. For the manifest they are known by name
+ * and contents; to protect them from outputs, by device and inode.
  *
- * With `targets` nothing is kept: every file that is added, those of folders and what
- * other parts read too, is held against what the outputs would replace, and a file that
- * is not there is nobody's fault yet.
+ * With `targets` the list stays empty: each file is compared with the files that
+ * outputs would replace. All files are compared, including those in folders and those
+ * that other parts read. A missing file is then no error.
  *
- * A token stream is known by its frames' headers (lib/stream/stream_tail.h), a file of
- * a work folder by its foot (lib/flow/workfile.h): both are read in no time. Any other file
- * is known by XXH3-128 of the bytes that are read of it. What is no regular file (a
- * pipe, a folder) cannot be compared with anything.
+ * A token stream is compared by its frames' headers (lib/stream/stream_tail.h) and a
+ * work file by its foot (lib/flow/workfile.h); reading both takes almost no time. Any
+ * other file is compared by the XXH3-128 of the bytes that the run reads. A pipe or a
+ * folder cannot be compared.
  */
 #ifndef SLU_CLI_INPUTS_H
 #define SLU_CLI_INPUTS_H
@@ -25,15 +25,15 @@ enum cli_input_kind { CLI_IN_UNKNOWN, CLI_IN_STREAM, CLI_IN_WORK, CLI_IN_FILE };
 
 struct cli_input {
     char *name;
-    char *source;           /* the name that it has in the stream; NULL: not a source */
-    uint64_t number;        /* the source's */
-    uint64_t from, to;      /* the bytes that are read of it */
-    bool regular;           /* else all below is 0 */
-    uint64_t n_byte;        /* the file's */
+    char *source;           /* name of the source in the stream; NULL: not a source */
+    uint64_t number;        /* number of the source */
+    uint64_t from, to;      /* range of bytes that the run reads */
+    bool regular;           /* else all fields below are 0 */
+    uint64_t n_byte;        /* size of the file */
     uint64_t mtime_ns;      /* when it was added to the list */
     int kind;               /* CLI_IN_UNKNOWN until it is signed */
-    struct slu_u128 sum;    /* a stream's checksum, else of the contents */
-    struct slu_u128 digest; /* of a stream: of its frames' headers */
+    struct slu_u128 sum;    /* a stream's checksum, or the hash of the contents */
+    struct slu_u128 digest; /* of a stream: hash of its frames' headers */
 };
 
 struct stat;
@@ -46,39 +46,40 @@ struct cli_inputs {
     const struct cli_targets *targets; /* borrowed; NULL: for a manifest */
 };
 
-/* SLU_E_USAGE where an output would take the place of `input`, which is `st`. */
+/* SLU_E_USAGE if an output would replace `input`, whose status is `st`. */
 SLU_MUST_USE int cli_targets_spare(const struct cli_targets *t, const char *input,
                                    const struct stat *st, struct slu_err *err);
 
-/* Looks at the file and adds it. SLU_E_IO where it is not there. to UINT64_MAX: all of
- * it from `from` on. */
+/* Adds the file with its size and time. SLU_E_IO if the file does not exist. to
+ * UINT64_MAX: to the end of the file. */
 SLU_MUST_USE int cli_inputs_add(struct cli_inputs *in, const char *path, uint64_t from,
                                 uint64_t to, struct slu_err *err);
-/* A source of tokenize: its number, its name in the stream and its share matter too. */
+/* Adds a source of tokenize; its number, its name in the stream and its share are
+ * compared too. */
 struct slu_source;
 SLU_MUST_USE int cli_inputs_add_source(struct cli_inputs *in,
                                        const struct slu_source *src, uint64_t number,
                                        struct slu_err *err);
-/* The files of a work folder whose names begin with `prefix` (with targets: all that
- * stages leave in it), in the order of their names; none where there is no such folder,
- * which is for the run to say. */
+/* Adds the files in a work folder whose names begin with `prefix`, in the order of
+ * their names; with targets, all work files. A missing folder adds no file; the run
+ * reports it later. */
 SLU_MUST_USE int cli_inputs_add_work(struct cli_inputs *in, const char *dir,
                                      const char *prefix, struct slu_err *err);
 void cli_inputs_release(struct cli_inputs *in);
 
 /* Fills kind, sum and digest. */
 SLU_MUST_USE int cli_input_sign(struct cli_input *i, struct slu_err *err);
-/* SLU_E_MISMATCH where the file is another than when it was added. */
+/* SLU_E_MISMATCH if the file has changed since it was added. */
 SLU_MUST_USE int cli_input_check(const struct cli_input *i, struct slu_err *err);
-/* {"name": …, "bytes": …, …}; after cli_input_sign. with_place: name, range and time
- * too. */
+/* Appends {"name": …, "bytes": …, …}; call after cli_input_sign. with_place: with name,
+ * range and time. */
 SLU_MUST_USE int cli_input_put(struct slu_buf *b, const struct cli_input *i,
                                bool with_place, struct slu_err *err);
-/* *out is the text as it comes back from JSON: what is not valid UTF-8 has been
- * replaced. Caller frees. */
+/* *out is the text as JSON returns it, with each invalid UTF-8 byte replaced. Caller
+ * frees. */
 SLU_MUST_USE int cli_as_written(char **out, const char *text, struct slu_err *err);
-/* Signs i if need be and compares it with what cli_input_put has put. *what says what
- * differs, in `text`; NULL: nothing. */
+/* Signs i if necessary, and compares it with the output of an earlier cli_input_put.
+ * *what describes the difference, in `text`; NULL: no difference. */
 SLU_MUST_USE int cli_input_compare(struct cli_input *i, struct slu_json_value was,
                                    char *text, size_t cap, const char **what,
                                    struct slu_err *err);

@@ -17,22 +17,22 @@
 struct cli_manifest {
     char *path;
     struct cli_inputs in;
-    struct slu_buf args;  /* each with a NUL behind it */
-    struct slu_json *old; /* backs the ledger's reasons */
+    struct slu_buf args;  /* each ends with a NUL */
+    struct slu_json *old; /* owns the strings of the ledger's reasons */
 };
 
 typedef unsigned long long ull;
 typedef struct slu_json_value value;
 
-/* ---- what differs ---- */
+/* ---- differences ---- */
 
-/* "min" of "--min=512". */
+/* Length of "min" in "--min=512". */
 static size_t name_len(const char *arg)
 {
     return strcspn(arg, "=");
 }
 
-/* The argument of that option among n bytes of them; NULL: it is not given. */
+/* The argument of the option that the first n bytes of arg name; NULL: not given. */
 static const char *find(const struct slu_buf *args, const char *arg, size_t n)
 {
     for (size_t at = 0; at < args->len; at += strlen((char *)args->data + at) + 1) {
@@ -43,7 +43,7 @@ static const char *find(const struct slu_buf *args, const char *arg, size_t n)
     return NULL;
 }
 
-/* The first argument that differs; false: none. */
+/* Describes the first argument that differs; false: all are equal. */
 static bool args_differ(const struct slu_buf *was, const struct slu_buf *now,
                         char *text, size_t cap)
 {
@@ -106,7 +106,7 @@ static void put_part(value root, char *text, size_t cap)
     snprintf(text, cap, "part %llu/%llu", (ull)v[0], (ull)v[1]);
 }
 
-/* Whose work it is: program, version, stage, part, seed. */
+/* Compares program, version, stage, part and seed. */
 static bool run_differs(const struct cli_ctx *ctx, value was, char *text, size_t cap)
 {
     const struct cli_part *p = &ctx->common.part;
@@ -158,7 +158,7 @@ static int inputs_differ(struct cli_inputs *in, value root, char *text, size_t c
     return SLU_OK;
 }
 
-/* Whether every other output that is asked for is there, as it was. */
+/* Whether all other outputs of this run exist as they were written. */
 static bool others_there(const struct cli_ctx *ctx, value root)
 {
     value list, one;
@@ -169,7 +169,7 @@ static bool others_there(const struct cli_ctx *ctx, value root)
         if (stat(cli_path(o, ctx->opts), &st))
             return false;
         if (S_ISCHR(st.st_mode))
-            continue; /* /dev/null, where nothing stays */
+            continue; /* a device such as /dev/null keeps no file */
         if (!S_ISREG(st.st_mode) || !slu_json_get(root, "outputs", &list) ||
             !slu_json_get(list, o->name, &one))
             return false;
@@ -179,12 +179,12 @@ static bool others_there(const struct cli_ctx *ctx, value root)
     return !ctx->tool->beside || ctx->tool->beside(ctx);
 }
 
-/* ---- before ---- */
+/* ---- before the run ---- */
 
 enum verdict { MAKE, DONE };
 
-/* What says that the output is whole, and which: itself, or of a set of shards the
- * report, which comes last and has the checksums of all. */
+/* Adds the file that identifies the output: the output itself, or for a set of shards
+ * report.json, which is written last and covers all files by checksums. */
 static int add_output(const struct cli_ctx *ctx, bool folder, struct cli_inputs *file,
                       struct slu_err *err)
 {
@@ -202,7 +202,7 @@ static bool is_folder(const char *path)
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* FILE and its manifest are there, and there is nothing that tells against them. */
+/* FILE and its manifest exist; compares them. */
 static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
                         struct slu_err *err)
 {
@@ -215,12 +215,13 @@ static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
     int rc = add_output(ctx, folder, &file, err);
     if (rc && folder && err->sys_errno == ENOENT) {
         *err = (struct slu_err)SLU_ERR_INIT;
-        *v = MAKE; /* was stopped: it goes on */
+        *v = MAKE; /* the set is unfinished: the run continues it */
         return SLU_OK;
     }
     if (!rc)
         rc = cli_input_compare(&file.item[0], was, text, sizeof text, &what, err);
-    /* What was cut, or is of another kind, is not what was made. */
+    /* A file that was cut, or is of another kind, differs from the output that was
+     * made. */
     if (!rc && what)
         rc = cli_input_sign(file.item, err);
     bool whole = !rc && what && (folder || file.item[0].kind == CLI_IN_STREAM);
@@ -239,8 +240,8 @@ static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
     return SLU_OK;
 }
 
-/* The books of then. Those that are not there, or do not balance, are no one's: the
- * work is done again. */
+/* Takes the counts of the earlier run. If they are missing or do not balance, the work
+ * is done again. */
 static enum verdict take_books(struct cli_ctx *ctx, value root)
 {
     struct slu_ledger l;
@@ -274,14 +275,14 @@ static int compare(struct cli_ctx *ctx, struct cli_manifest *m, enum verdict *v,
                         is_folder(ctx->common.output) ? "--replace-set" : "-f");
     for (size_t i = 0; i < m->in.n; i++)
         if (!m->in.item[i].regular)
-            return SLU_OK; /* nobody knows what is in it */
+            return SLU_OK; /* a pipe's contents cannot be compared */
     rc = output_there(ctx, root, v, err);
     if (!rc && *v == DONE)
         *v = take_books(ctx, root);
     return rc ? slu_err_at(err, "%s", m->path) : rc;
 }
 
-/* A manifest that cannot be read is none. */
+/* A manifest that cannot be read counts as missing. */
 static int load(struct cli_ctx *ctx, struct cli_manifest *m, struct slu_err *err)
 {
     struct slu_err why = SLU_ERR_INIT;
@@ -290,7 +291,7 @@ static int load(struct cli_ctx *ctx, struct cli_manifest *m, struct slu_err *err
         !slu_json_load(&m->old, m->path, &why))
         return SLU_OK;
     if (why.sys_errno == ENOENT)
-        return SLU_OK; /* a run beside this one has begun */
+        return SLU_OK; /* another run of the same job has just removed it */
     if (why.code == SLU_E_NOMEM || why.code == SLU_E_IO) {
         *err = why;
         return why.code;
@@ -299,7 +300,7 @@ static int load(struct cli_ctx *ctx, struct cli_manifest *m, struct slu_err *err
     return SLU_OK;
 }
 
-/* The arguments, as a manifest says them. */
+/* The arguments, as a manifest states them. */
 static int put_args(struct cli_ctx *ctx, struct slu_buf *args, struct slu_err *err)
 {
     struct slu_buf b = SLU_BUF_INIT;
@@ -332,7 +333,7 @@ int cli_manifest_name(const struct cli_ctx *ctx, char **path, struct slu_err *er
         return SLU_OK;
     size_t n = strlen(output);
     while (n > 1 && output[n - 1] == '/')
-        n--; /* a folder's is beside it too */
+        n--; /* the manifest of a folder is beside the folder, too */
     size_t name = n;
     while (name && output[name - 1] != '/')
         name--;
@@ -381,7 +382,7 @@ int cli_manifest_begin(struct cli_ctx *ctx, bool *skip, struct slu_err *err)
     return rc;
 }
 
-/* ---- after ---- */
+/* ---- after the run ---- */
 
 static int put_arguments(struct slu_buf *b, const struct slu_buf *args,
                          struct slu_err *err)
@@ -436,7 +437,7 @@ int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err)
     struct stat st;
     if (!m || stat(ctx->common.output, &st) ||
         !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !cli_stage_of(ctx))))
-        return SLU_OK; /* stages share a folder, and know what is in it */
+        return SLU_OK; /* stages share the folder and record their own files */
     int rc = slu_buf_append(&b, "{\n  ", 4, err);
     if (!rc)
         rc = cli_put_run(ctx, &b, err);

@@ -1,32 +1,34 @@
-/* cli_manifest.h - FILE.manifest.json: what FILE, an -o, was made from and how, so that
- * a run which is started again sees that it has nothing to do.
+/* cli_manifest.h - FILE.manifest.json states how the output FILE of -o was made, and
+ * from which inputs. A run that is started again reads the manifest and does nothing if
+ * its work is done.
  *
- * It is written with --part, or --manifest, once FILE has its name; the one before is
- * removed before the work begins, so there is none beside a FILE that it does not
- * describe. A run that finds FILE whole and its manifest the same in everything that
- * matters does nothing; where something else was asked for, it is an error that names
- * the difference, as whatever reads FILE next would not know. A FILE that is not whole,
- * or has no manifest, is made again.
+ * With --part or --manifest the manifest is written after FILE has its final name. The
+ * old manifest is removed before the work begins, so a manifest never describes another
+ * FILE. A run does nothing if FILE is complete and its manifest agrees in everything
+ * that is compared. If the manifest differs, the run fails and names the difference,
+ * because the next reader of FILE could not know. A FILE that is incomplete or has no
+ * manifest is made again.
  *
- * FILE may be a folder of shards too, which is known by its report; not of stages,
- * which share one.
+ * FILE may also be a folder of shards, which is compared by its report.json. Stages
+ * that share a folder have no manifest for the folder.
  *
- * What matters: program, version, stage, part, seed, the arguments that affect results
- * or bytes, and the inputs' contents (cli_inputs.h). Inputs that cannot be compared
- * (standard input, a folder) are read again each time.
+ * Compared are program, version, stage, part, seed, the arguments that affect results
+ * or bytes, and the contents of the inputs (cli_inputs.h). Inputs that cannot be
+ * compared (standard input, a folder) are read again each time.
  */
 #ifndef SLU_CLI_MANIFEST_H
 #define SLU_CLI_MANIFEST_H
 
 #include "tools/cli/cli.h"
 
-/* Its name where the run writes one, else NULL. Caller frees. */
+/* *path: name of the manifest, or NULL if the run writes none. Caller frees. */
 SLU_MUST_USE int cli_manifest_name(const struct cli_ctx *ctx, char **path,
                                    struct slu_err *err);
-/* Before the work. *skip: it has been done; ctx->ledger is that of then. */
+/* Call before the work. *skip: the work is already done, and ctx->ledger has the counts
+ * of the earlier run. */
 SLU_MUST_USE int cli_manifest_begin(struct cli_ctx *ctx, bool *skip,
                                     struct slu_err *err);
-/* After it. */
+/* Call after the work; writes the manifest. */
 SLU_MUST_USE int cli_manifest_end(struct cli_ctx *ctx, struct slu_err *err);
 void cli_manifest_free(struct cli_ctx *ctx);
 

@@ -1,9 +1,9 @@
-/* cli_outputs.c - no output takes the place of what a run reads, or of another output.
+/* cli_outputs.c - no output replaces a file that the run reads, or another output.
  *
- * What the outputs would replace is known before anything is opened: the files that are
- * there under their names, by device and inode, so that no link and no other path hides
- * one. Everything that the run reads is held against them (cli_inputs_of_run). Where
- * there is nothing to replace, nothing is looked at. */
+ * Before anything is opened, the files that the outputs would replace are known by
+ * device and inode, so that no link and no other path hides one of them. Each file that
+ * the run reads is compared with them (cli_inputs_of_run). If no output would replace a
+ * file, the inputs are not looked at. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 
 struct target {
     const char *option;
-    char *path;     /* "-": standard output, which may be a file as well */
-    struct stat st; /* of what is there: a file, or the folder of a set */
+    char *path;     /* "-": standard output, which may also be a file */
+    struct stat st; /* of the existing file, or of the folder of a set */
 };
 
 struct cli_targets {
@@ -32,8 +32,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The path without links, in out (PATH_MAX bytes); of a file that is not there, its
- * folder's and its name. */
+/* Writes the path without links to out (PATH_MAX bytes). If the file does not exist:
+ * the path of its folder, with the file's name. */
 static bool resolve(const char *path, char *out)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -48,8 +48,8 @@ static bool resolve(const char *path, char *out)
     return n > 0 && (size_t)n < PATH_MAX - at;
 }
 
-/* Whether `path` has a name in the folder that a set of shards has there. What else
- * lies in it is the user's, and stays. */
+/* Whether `path` has a name that a set of shards uses in this folder. All other files
+ * in the folder belong to the user and stay. */
 static bool lies_in_set(const char *path, const struct stat *folder)
 {
     char at[PATH_MAX], *slash;
@@ -108,8 +108,8 @@ int cli_spare(struct cli_ctx *ctx, const char *path, struct slu_err *err)
                : cli_targets_spare(ctx->targets, path, &st, err);
 }
 
-/* Whether both names lead to one file in which one output would take the other's place,
- * or mix with it. Devices like /dev/null take any number. */
+/* Whether both names lead to one file, so that one output would replace the other or
+ * mix with it. Devices such as /dev/null accept any number of outputs. */
 static bool same_target(const char *a, const char *b)
 {
     char x[PATH_MAX], y[PATH_MAX];
@@ -123,7 +123,8 @@ static bool same_target(const char *a, const char *b)
            (!a_there && !b_there && resolve(a, x) && resolve(b, y) && !strcmp(x, y));
 }
 
-/* Every output a file of its own: the second would silently replace the first. */
+/* Each output must be a file of its own: the second would silently replace the
+ * first. */
 static int check_pair(const struct cli_opt *a, const char *x, const struct cli_opt *b,
                       const char *y, struct slu_err *err)
 {
@@ -134,7 +135,7 @@ static int check_pair(const struct cli_opt *a, const char *x, const struct cli_o
                : SLU_OK;
 }
 
-/* The i-th of all options and its value; NULL behind the last. */
+/* The i-th of all options, with its value; NULL after the last. */
 static const struct cli_opt *option_at(const struct cli_ctx *ctx, size_t i,
                                        const char **path)
 {
@@ -147,7 +148,7 @@ static const struct cli_opt *option_at(const struct cli_ctx *ctx, size_t i,
     if (i >= n)
         base = &ctx->common;
     *path = o->name && o->kind == CLI_OUTPUT ? cli_path(o, base) : NULL;
-    /* What is printed is an output too. */
+    /* Standard output is an output too. */
     if (i >= n && o->letter == 'o' && !*path &&
         (!cli_flow_stage(ctx) || cli_flow_stage(ctx)->flags & SLU_STAGE_WRITES) &&
         (!ctx->tool->prints || ctx->tool->prints(ctx->opts)))
@@ -155,7 +156,7 @@ static const struct cli_opt *option_at(const struct cli_ctx *ctx, size_t i,
     return o->name ? o : NULL;
 }
 
-/* The manifest is written beside -o: a file of its own too. */
+/* The manifest is written beside -o, and must also be a file of its own. */
 static int add_manifest(struct cli_ctx *ctx, struct cli_targets *t, struct slu_err *err)
 {
     const struct cli_opt *o;

@@ -69,7 +69,7 @@ int cli_part_name(const struct cli_part *p, const char *name, uint64_t part,
     return rc ? rc : slu_buf_append(b, "", 1, err);
 }
 
-/* The name with its place holders replaced; the same pointer where it has none. */
+/* Replaces {part} and {parts} in the name; a name without them keeps its pointer. */
 static int expand(struct cli_ctx *ctx, const char **name, struct slu_err *err)
 {
     struct cli_names *n = &ctx->expanded;

@@ -1,4 +1,4 @@
-/* cli_private.h - what main.c, cli.c and report.c share. */
+/* cli_private.h - shared by the files of tools/cli. */
 #ifndef SLU_CLI_PRIVATE_H
 #define SLU_CLI_PRIVATE_H
 
@@ -9,39 +9,40 @@ enum cli_outcome { CLI_RUN, CLI_HELP, CLI_VERSION };
 extern const struct cli_opt cli_common_opt[];
 extern const char *const cli_device_names[];
 
-/* Options that a program does not show: --device without kernels. */
+/* Whether --help hides the option: for example --device in programs without kernels. */
 bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o);
-/* Its value may be left out. */
+/* Whether the value may be omitted. */
 bool cli_is_maybe(const struct cli_opt *o);
 
-/* The value of a CLI_INPUT or CLI_OUTPUT. */
+/* The path in a CLI_INPUT or CLI_OUTPUT option. */
 static inline const char *cli_path(const struct cli_opt *o, const void *base)
 {
     return *(const char *const *)(const void *)((const char *)base + o->offset);
 }
 
-/* A pipe of a megabyte, where fd is one and the system allows it: fewer switches
- * between programs. */
+/* If fd is a pipe and the system allows it, enlarges the pipe to a megabyte, so that
+ * the programs switch less often. */
 void cli_widen_pipe(int fd);
-/* Says what the files of ids that were read gave reason to. */
+/* Prints the warnings that the files of ids gave reason for. */
 void cli_report_input(struct cli_ctx *ctx);
 
-/* Fills ctx from argv. SLU_E_USAGE with one line where it cannot. */
+/* Fills ctx from argv. SLU_E_USAGE, with one line, for a bad command line. */
 SLU_MUST_USE int cli_parse(struct cli_ctx *ctx, int argc, char **argv,
                            enum cli_outcome *outcome, struct slu_err *err);
-/* Every output is a file of its own, and none takes the place of what is read: else
- * SLU_E_USAGE in one line. Before any output is opened. */
+/* Checks that each output is a file of its own and that none replaces a file that the
+ * run reads; SLU_E_USAGE, with one line, if not. Call before any output is opened. */
 SLU_MUST_USE int cli_outputs_check(struct cli_ctx *ctx, struct slu_err *err);
 void cli_outputs_free(struct cli_ctx *ctx);
-/* Adds all that the run reads. */
+/* Adds all files that the run reads. */
 struct cli_inputs;
 SLU_MUST_USE int cli_inputs_of_run(struct cli_ctx *ctx, struct cli_inputs *in,
                                    struct slu_err *err);
-/* The options that differ from their defaults and affect results, as "--name=value",
- * each with a NUL behind it; with `bytes` also those that affect bytes alone. */
+/* Appends the options that affect results and differ from their defaults as
+ * "--name=value", each with a NUL; with `bytes` also the options that only affect
+ * bytes. */
 SLU_MUST_USE int cli_arguments(const struct cli_ctx *ctx, struct slu_buf *out,
                                bool bytes, struct slu_err *err);
-/* `"program": …, "version": …` and, where there are, `"stage": …, "part": […]`. */
+/* Appends `"program": …, "version": …` and, if given, `"stage": …, "part": […]`. */
 SLU_MUST_USE int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b,
                              struct slu_err *err);
 void cli_print_help(const struct slu_tool *tool, FILE *f);
@@ -49,7 +50,7 @@ void cli_print_help(const struct slu_tool *tool, FILE *f);
 SLU_MUST_USE int cli_report_open(struct cli_ctx *ctx, struct slu_err *err);
 /* Writes --stats and the closing line. */
 SLU_MUST_USE int cli_report_write(struct cli_ctx *ctx, struct slu_err *err);
-/* The line that a run ends with. */
+/* Prints the error line at the end of a failed run. */
 void cli_error(struct cli_ctx *ctx, const struct slu_err *err);
 void cli_report_free(struct cli_ctx *ctx);
 

@@ -1,4 +1,5 @@
-/* The option table in words: --help and the provenance chain. */
+/* cli_text.c - prints the option table as --help and as the text of the provenance
+ * chain. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +69,7 @@ static int add_text(struct slu_buf *b, const struct cli_opt *o, const char *valu
     return rc ? rc : slu_buf_append(b, "", 1, err);
 }
 
-/* Option o's value, where it is not `was`. */
+/* Appends option o with its value, unless the value equals `was`. */
 static int add_option(struct slu_buf *b, const struct cli_opt *o, const char *now,
                       const char *was, struct slu_err *err)
 {

@@ -1,4 +1,4 @@
-/* main() of every program: the plumbing around slu_tool.run. */
+/* main.c - main() of every program: everything around slu_tool.run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -13,8 +13,9 @@
 
 enum { EXIT_USAGE = 2, EXIT_STOPPED = 75 };
 
-/* A file opened by us must never become standard input, output or error by accident;
- * what would use one that was closed gets EBADF, rather than silence. */
+/* Opens closed standard descriptors, so that no file that we open becomes standard
+ * input, output or error by accident. Reads and writes on them then fail with EBADF
+ * instead of losing data silently. */
 static void open_standard_fds(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -22,9 +23,9 @@ static void open_standard_fds(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* Outputs have no final name until they are whole (lib/base/io.h), so what is unfinished
- * leaves nothing; whole shards of a set stay, and the next run of shuffle takes the set
- * over. */
+/* An output gets its final name only when it is complete (lib/base/io.h), so an
+ * unfinished output leaves no file. Complete shards of a set stay, and the next run of
+ * shuffle continues the set. */
 static void stopped(int signo)
 {
     static const char line[] = "stopped by a signal; no output was finished\n";
@@ -37,7 +38,8 @@ static void stopped(int signo)
     _exit(EXIT_STOPPED);
 }
 
-/* From the keyboard, or a terminal that is gone: the shell is to see by what we ended.
+/* For a signal from the keyboard, or from a terminal that is gone: ends the process by
+ * the same signal, so that the shell sees the cause.
  */
 static void interrupted(int signo)
 {
@@ -51,18 +53,19 @@ static void set_signals(void)
     static const int from_user[] = {SIGINT, SIGHUP};
     struct sigaction sa = {.sa_handler = stopped};
     signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_IGN); /* past ulimit -f write says EFBIG */
+    signal(SIGXFSZ, SIG_IGN); /* a write past ulimit -f then fails with EFBIG */
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGUSR1, &sa, NULL);
     sa.sa_handler = interrupted;
     for (size_t i = 0; i < sizeof from_user / sizeof *from_user; i++) {
         struct sigaction was;
         if (!sigaction(from_user[i], NULL, &was) && was.sa_handler == SIG_DFL)
-            sigaction(from_user[i], &sa, NULL); /* nohup stays nohup */
+            sigaction(from_user[i], &sa, NULL); /* keeps the signals ignored that
+                                                   nohup ignores */
     }
 }
 
-/* What was printed must have arrived (a full disk, /dev/full). */
+/* Flushes stdout, so that a full disk or /dev/full is an error. */
 static int flush_stdout(struct slu_err *err)
 {
     if (fflush(stdout) || ferror(stdout))
@@ -70,7 +73,7 @@ static int flush_stdout(struct slu_err *err)
     return SLU_OK;
 }
 
-/* Whoever asked for a device by name learns that nothing ran there. */
+/* If a device was asked for by name, warns that no kernel ran there. */
 static void warn_of_idle_device(struct cli_ctx *ctx)
 {
     if (slu_tool.uses_device && ctx->common.device == SLU_DEVICE_CUDA &&
@@ -86,8 +89,8 @@ int main(int argc, char **argv)
 
     open_standard_fds();
     set_signals();
-    /* Large blocks go back to the system when they are freed: -M is about what is in
-     * use. */
+    /* Large blocks return to the system when they are freed, because -M limits the
+     * memory in use. */
     mallopt(M_MMAP_THRESHOLD, 256 << 10);
     mallopt(M_ARENA_MAX, 4);
 

@@ -13,14 +13,14 @@ enum { MAX_TIMINGS = 16 };
 
 struct cli_report {
     double began;
-    struct slu_out *stats; /* opened at the start, so that a bad name is found then */
+    struct slu_out *stats; /* opened at the start, so that a bad name fails at once */
     struct {
         const char *name;
         double seconds;
-        char device[64]; /* "": was not said */
+        char device[64]; /* "": the program named no device */
     } timing[MAX_TIMINGS];
     unsigned n_timing;
-    int timing_now; /* -1: none */
+    int timing_now; /* index of the running clock; -1: no clock runs */
     double timing_began;
     struct slu_buf extra; /* `, "key": json` … */
     bool draw, drawn;
@@ -45,7 +45,7 @@ int cli_report_open(struct cli_ctx *ctx, struct slu_err *err)
     r->began = now();
     r->timing_now = -1;
     atomic_flag_clear(&r->drawing);
-    /* In a line of programs the last one draws for all of them. */
+    /* In a pipe of programs only the last draws progress, for all of them. */
     bool last = fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode);
     r->draw = ctx->common.progress == 1 ||
               (ctx->common.progress == 0 && isatty(STDERR_FILENO) && last &&
@@ -99,7 +99,7 @@ void cli_timing_on(struct cli_ctx *ctx, const char *name, const char *device)
 
 void cli_stat_json(struct cli_ctx *ctx, const char *key, const char *json)
 {
-    /* Without memory for it a figure is missing from the report; nothing else is lost.
+    /* If memory runs out, a figure is missing from the report; nothing else is lost.
      */
     (void)!slu_buf_printf(&ctx->report->extra, NULL, ",\n  \"%s\": %s", key, json);
 }
@@ -215,8 +215,8 @@ int cli_put_run(const struct cli_ctx *ctx, struct slu_buf *b, struct slu_err *er
     return rc;
 }
 
-/* Bytes of the largest resident set since this program began. getrusage() would count
- * what the process was before exec. */
+/* The largest resident set, in bytes, since this program began. getrusage() would also
+ * count the memory before exec. */
 static uint64_t peak_rss(void)
 {
     char line[256];
@@ -235,7 +235,7 @@ static uint64_t peak_rss(void)
     return kib * 1024;
 }
 
-/* Where the stages ran, for those programs that say so. */
+/* Appends the devices of timings, if the program named them. */
 static int put_devices(const struct cli_report *r, struct slu_buf *b,
                        struct slu_err *err)
 {

@@ -1,4 +1,4 @@
-/* decompose: cuts documents into sequences of the buckets' lengths. */
+/* decompose.c - cuts documents into sequences of the buckets' lengths. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +13,16 @@ static const char *const tails[] = {"keep", "drop", NULL};
 
 struct opts {
     uint64_t min, max;
-    const char *buckets; /* checked already */
+    const char *buckets; /* checked when it was parsed */
     int split, tail;
     bool label_token, plan, accept_mismatch;
     uint64_t min_length, max_length;
     const char *histogram, *mixture;
     uint64_t mixture_tokens;
-    struct slu_device device; /* here, so that the report can name it */
+    struct slu_device device; /* kept here, so that the report can name it */
 };
 
-/* The longest bucket: a bin of pack can be as long. */
+/* The longest bucket; a bin of pack can be as long. */
 #define MOST_TOK SLU_MAX_CAPACITY
 
 static int parse_buckets(void *opts, const char *value, struct slu_err *err)
@@ -81,7 +81,7 @@ static void defaults(void *p)
     o->max = 8192;
 }
 
-/* What one batch needs while it is cut; there are as many as batches in flight. */
+/* The memory for cutting one batch; one for each batch in flight. */
 struct desk {
     struct slu_decompose_scratch scratch;
     struct slu_decompose_stat stat;
@@ -97,11 +97,12 @@ struct job {
     struct decompose_mix mix;
     unsigned n_desk;
     struct desk *desk;
-    struct desk **free_desk; /* n_free of them */
+    struct desk **free_desk; /* the first n_free are free */
     unsigned n_free;
-    struct slu_lengths *lengths;       /* NULL: not wanted */
-    struct slu_tokens_lengths scanned; /* instead of a pass; row NULL: there was one */
-    pthread_mutex_t lock;              /* of free_desk and lengths */
+    struct slu_lengths *lengths;       /* NULL: not counted */
+    struct slu_tokens_lengths scanned; /* result of a scan that replaces the pass;
+                                          row NULL: no scan was made */
+    pthread_mutex_t lock;              /* guards free_desk and lengths */
     uint64_t tok;
 };
 
@@ -142,7 +143,8 @@ static int configure(struct cli_ctx *ctx, struct slu_decompose *d, struct slu_er
     return rc ? rc : slu_decompose_init(d, err);
 }
 
-/* The stream's header with our buckets, or why not. */
+/* Sets our buckets in the stream's header, or fails if the stream was cut for
+ * others. */
 static int check_header(const struct cli_ctx *ctx, const struct slu_decompose *d,
                         struct slu_header *h, struct slu_err *err)
 {
@@ -219,7 +221,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     return j->writer ? slu_writer_put(j->writer, b, err) : SLU_OK;
 }
 
-/* ---- what is reported ---- */
+/* ---- reports ---- */
 
 static int write_plan(struct job *j, const struct slu_decompose_stat *s,
                       const struct slu_length_count *row, size_t n, struct slu_err *err)
@@ -249,7 +251,7 @@ static int write_histogram(const char *path, const struct slu_length_count *row,
     return rc;
 }
 
-/* One bucket, as it was written, and what a mixture left of it. */
+/* One bucket: the sequences written and, with a mixture, the sequences dropped. */
 static int report_bucket(const struct job *j, const struct slu_decompose_stat *s,
                          unsigned i, struct slu_buf *b)
 {
@@ -320,7 +322,7 @@ static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
     if (!rc && j->reader)
         rc = decompose_mix_finish(&j->mix, j->ctx, &j->cut, &s, j->writer,
                                   slu_reader_header(j->reader)->tok_bytes, err);
-    if (!rc && o->histogram) /* a mixture that fails leaves none */
+    if (!rc && o->histogram) /* if the mixture failed, no histogram is written */
         rc = write_histogram(o->histogram, row, n, err);
     free(row);
     if (rc)
@@ -344,7 +346,7 @@ static int choose_device(struct cli_ctx *ctx, bool wanted, struct slu_err *err)
     struct opts *o = ctx->opts;
     enum slu_device_kind kind = (enum slu_device_kind)ctx->common.device;
     if (kind == SLU_DEVICE_AUTO && !wanted)
-        kind = SLU_DEVICE_CPU; /* waking a device takes longer than all the rest */
+        kind = SLU_DEVICE_CPU; /* starting a device would take longer than the work */
     int rc = slu_device_choose(&o->device, kind, ctx->common.device_ordinal, err);
     o->device.warn = cli_warn_text;
     o->device.warn_arg = ctx;
@@ -352,12 +354,13 @@ static int choose_device(struct cli_ctx *ctx, bool wanted, struct slu_err *err)
     return rc;
 }
 
-/* As many batches in flight as memory allows. A batch becomes rows of pieces, in two
- * copies while it is cut: few batches where buckets are short, and one where they are
- * very short. */
+/* Opens as many desks as memory allows batches in flight. A batch becomes rows of
+ * pieces, in two copies while it is cut, so short buckets allow only few batches, and
+ * very short ones only one. */
 static int open_desks(struct job *j, struct slu_err *err)
 {
-    /* What waits for a mixture has a quarter of -M, at the rows' cost. */
+    /* Sequences that wait for a mixture may take a quarter of -M, measured by their
+     * rows. */
     bool waits = decompose_mix_waits(&j->mix) && j->writer;
     uint64_t memory = j->ctx->common.memory, min = j->cut.bucket[0];
     uint64_t row_byte = 2 * (sizeof(struct slu_seq) + sizeof(struct slu_seg));
@@ -378,8 +381,8 @@ static int open_desks(struct job *j, struct slu_err *err)
     return SLU_OK;
 }
 
-/* A plan for files of ids needs nothing but their documents' lengths, where those alone
- * say how they are cut. *done: there was nothing else to do. */
+/* For files of ids, a plan needs only the lengths of the documents, if these alone
+ * determine the cuts. *done: the scan replaced the pass. */
 static int plan_by_scan(struct job *j, bool *done, struct slu_err *err)
 {
     struct opts *o = j->ctx->opts;

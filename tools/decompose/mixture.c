@@ -1,10 +1,11 @@
-/* decompose --mixture: what waited is chosen from and written. */
+/* mixture.c - decompose --mixture: selects among the waiting sequences and writes
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/decompose/decompose.h"
 
-#define BATCH_TOK (UINT64_C(1) << 18) /* tokens on their way at once */
+#define BATCH_TOK (UINT64_C(1) << 18) /* largest number of tokens in flight */
 
 int decompose_mix_init(struct decompose_mix *m, const char *text, uint64_t max_tok,
                        const struct slu_decompose *cut, struct slu_err *err)
@@ -65,7 +66,7 @@ static int write_kept(struct decompose_mix *m, struct cli_ctx *ctx,
     return rc;
 }
 
-/* ---- what it came to ---- */
+/* ---- the result ---- */
 
 static void say_too_little(const struct decompose_mix *m, struct cli_ctx *ctx,
                            const struct slu_decompose *cut)
@@ -87,7 +88,7 @@ int decompose_mix_finish(struct decompose_mix *m, struct cli_ctx *ctx,
 {
     uint64_t all = 0;
     int rc = slu_mixture_quota(&m->ask, cut, s->piece, &m->quota, err);
-    if (rc == SLU_E_MISMATCH && !w) { /* a plan's table is what it is made for */
+    if (rc == SLU_E_MISMATCH && !w) { /* --plan has printed its table; only warn */
         cli_warn(ctx, "%s", err->msg);
         *err = (struct slu_err)SLU_ERR_INIT;
         return SLU_OK;

@@ -1,5 +1,6 @@
-/* dedup --ngrams --save-index: an index of evaluation items' n-grams; dedup --against
- * such an index: documents, or paragraphs, that share one go. */
+/* against.c - dedup --ngrams --save-index: writes an index of the n-grams of evaluation
+ * items; dedup --against such an index: drops documents, or paragraphs, that share an
+ * n-gram. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,14 +25,14 @@ static struct slu_shingler_cfg text_of(const struct dedup_io *io, enum slu_unit 
                                      .pad = h->pad};
 }
 
-/* ---- an index is made ---- */
+/* ---- writing an index ---- */
 
 static int check_save(const struct dedup_opts *o, struct slu_err *err)
 {
     if (o->report)
         return slu_fail(err, SLU_E_USAGE,
                         "--report: nothing is dropped where --ngrams saves an index");
-    /* Given as what they are by default, they ask for nothing. */
+    /* An option whose value equals its default has no effect, and is accepted. */
     const char *vain = o->ngrams != 0 ? "--ngrams=paragraph and =document"
                        : o->overlap   ? "--overlap"
                        : o->fp_rate != DEDUP_FP_RATE ? "--fp-rate"
@@ -90,7 +91,7 @@ int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
-/* ---- and used ---- */
+/* ---- comparing with an index ---- */
 
 static int put_string(struct slu_buf *text, const char *key, const char *s, size_t n,
                       struct slu_err *err)
@@ -120,7 +121,7 @@ static int put_item(struct slu_buf *text, const struct slu_against_item *t,
         rc = slu_buf_printf(text, err, ",");
         rc = rc ? rc : put_string(text, "domain", t->domain, t->n_domain, err);
     }
-    /* Six digits, rounded half up, from integers alone. */
+    /* Six digits, rounded half up, computed in integers. */
     unsigned long long m =
         t->n_gram ? (unsigned long long)(((unsigned __int128)t->n_matched * 2000000 +
                                           t->n_gram) /
@@ -135,7 +136,7 @@ static int put_item(struct slu_buf *text, const struct slu_against_item *t,
                                m % 1000000, (unsigned long long)t->n_document);
 }
 
-/* A line an item, in the index's order. */
+/* Writes a line for each item, in the index's order. */
 static int write_report(const struct slu_against *c, struct slu_out **report,
                         struct slu_err *err)
 {

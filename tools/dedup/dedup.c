@@ -1,7 +1,8 @@
-/* dedup: drops sequences that came before, in one of several senses: a mode each.
+/* dedup.c - dedup: drops sequences that duplicate earlier ones. Each mode defines
+ * duplicates differently.
  *
- * The option table, the choice of the mode, and the stream that every mode reads and
- * writes. The modes are tools/dedup/MODE.c; see dedup.h for how one is added.
+ * This file has the option table, the choice of the mode, and the stream that every
+ * mode reads and writes. The modes are tools/dedup/MODE.c; dedup.h says how to add one.
  */
 #include <string.h>
 
@@ -17,7 +18,7 @@ static const char *const unit_names[] = {"word", "token", NULL};
 static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
 static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
 
-/* The provenance says what the index holds, not where it lies: see dedup_against. */
+/* The provenance records the contents of the index, not its path: see dedup_against. */
 static int take_against(void *opts, const char *value, struct slu_err *err)
 {
     struct dedup_opts *o = opts;
@@ -107,12 +108,13 @@ static const struct cli_opt options[] = {
 };
 _Static_assert(sizeof options / sizeof *options <= 64, "a bit each in cli_ctx.given");
 
-/* The option that chooses a mode has its name. */
+/* The option that selects a mode has the name of the mode. */
 static const struct {
     enum dedup_mode mode;
     const char *name;
     int (*run)(struct cli_ctx *ctx, struct slu_err *err);
-    int (*stage)(struct cli_ctx *ctx, struct slu_err *err); /* NULL: it has none */
+    /* NULL: the mode has no stages */
+    int (*stage)(struct cli_ctx *ctx, struct slu_err *err);
 } modes[] = {
     {DEDUP_EXACT, "exact", dedup_exact, dedup_exact_stage},
     {DEDUP_NEAR, "near", dedup_near, dedup_near_stage},
@@ -152,7 +154,7 @@ static const struct {
     {"min-keep", DEDUP_SUBSTRING},
 };
 
-/* Options that stages do not have, or those of some modes alone. */
+/* Options that no stage has, or only the stages of some modes. */
 static const struct {
     const char *name;
     unsigned modes;
@@ -191,7 +193,7 @@ static bool given(const struct cli_ctx *ctx, const char *name)
     return false;
 }
 
-/* Options of other modes would do nothing, and nobody would know. */
+/* Options of other modes are refused, because they would silently do nothing. */
 static int check_belongs(const struct cli_ctx *ctx, unsigned mode, struct slu_err *err)
 {
     for (size_t i = 0; i < sizeof belongs / sizeof *belongs; i++) {
@@ -247,7 +249,7 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct dedup_opts *o = ctx->opts;
     if (cli_flow_asked(ctx)) {
-        o->save_index = NULL; /* stage index, which has no parts, writes it */
+        o->save_index = NULL; /* the stage index writes it; that stage has no parts */
         return SLU_OK;
     }
     if (o->ngrams >= 0)
@@ -285,7 +287,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             continue;
         if (chosen && modes[i].mode == DEDUP_AGAINST &&
             (modes[mode].mode == DEDUP_EXACT || modes[mode].mode == DEDUP_NEAR))
-            continue; /* which says what with */
+            continue; /* --exact or --near says what --against compares */
         if (chosen)
             return slu_fail(err, SLU_E_USAGE,
                             "--%s and --%s are two passes; run them one after another "
@@ -374,7 +376,7 @@ void dedup_abort(struct dedup_io *io)
     io->reader = NULL;
 }
 
-/* Words and n-grams are 8 bytes each, sets of them 16 and more. */
+/* A word, and an n-gram, takes 8 bytes; an element of a set takes 16 or more. */
 static uint64_t tok_byte(const struct cli_ctx *ctx)
 {
     const struct dedup_opts *o = ctx->opts;
@@ -382,7 +384,7 @@ static uint64_t tok_byte(const struct cli_ctx *ctx)
     if (given(ctx, "near"))
         return 28;
     if (given(ctx, "substring"))
-        return 6; /* and its blocks */
+        return 6; /* tokens and their blocks */
     if (given(ctx, "exact"))
         return 4;
     if (o->ngrams < 0)

@@ -1,12 +1,12 @@
-/* dedup.h - what the modes of dedup share.
+/* dedup.h - shared by the modes of dedup.
  *
- * tools/dedup/dedup.c has the one option table and chooses the mode; each mode is a function
- * in a file tools/dedup/MODE.c: dedup_open, one library call with dedup_emit at its
- * end, dedup_close.
+ * tools/dedup/dedup.c has the one option table and selects the mode. Each mode is a
+ * function in a file tools/dedup/MODE.c that calls dedup_open, one library function
+ * whose `emit` is dedup_emit, and dedup_close.
  *
  * To add an option: a field in struct dedup_opts, a row in `options` and, unless every
- * mode has it, a row in `belongs`. To add a mode: an enum value, a run function, a row
- * in `modes`.
+ * mode has the option, a row in `belongs`. To add a mode: an enum value, a run
+ * function, a row in `modes`.
  */
 #ifndef SLU_DEDUP_PRIVATE_H
 #define SLU_DEDUP_PRIVATE_H
@@ -22,42 +22,45 @@ struct dedup_opts {
     /* --near */
     uint64_t ngram; /* UINT64_MAX: not given, see dedup_ngram */
     uint64_t bands, rows, band_cap;
-    const char *threshold; /* reduced, in threshold_text; NULL: the default */
+    const char *threshold; /* the reduced fraction, in threshold_text; NULL: the
+                              default */
     char threshold_text[32];
-    uint64_t threshold_num, threshold_den; /* what it means, exactly */
+    uint64_t threshold_num, threshold_den; /* the exact value of threshold */
     int unit, keep;                        /* indices of the choices in dedup.c */
-    const char *domains;                   /* names with commas between */
+    const char *domains;                   /* names separated by commas */
     bool verify;
     uint64_t audit; /* documents, 0: no audit */
     /* --ngrams */
     int ngrams;          /* enum slu_ngrams_by; -1: another mode */
-    const char *overlap; /* as threshold */
+    const char *overlap; /* as `threshold` */
     char overlap_text[32];
     uint64_t overlap_num, overlap_den;
     double fp_rate;
-    uint64_t min_words; /* UINT64_MAX: as many as an n-gram has */
+    uint64_t min_words; /* UINT64_MAX: the number of words in an n-gram */
     const char *report;
     /* --save-index, --against */
     const char *save_index;
     const char
-        *against_id; /* for the provenance: what the index holds, in against_hex */
+        *against_id; /* for the provenance: identifies the contents of the index, in
+                        against_hex */
     char against_hex[33];
     const char *against;
-    bool cut;        /* and of --substring */
+    bool cut;        /* --cut, also of --substring */
     uint64_t window; /* words */
     struct cli_flow_opts flow;
     /* --substring */
     uint64_t substring, min_keep;
-    bool annotate; /* and not cut */
+    bool annotate; /* --annotate: leave passages in the stream */
 };
 
-/* --ngram, which has a default of its own in each mode. */
+/* --ngram, which has another default in each mode. */
 static inline uint64_t dedup_ngram(const struct dedup_opts *o, uint64_t by_default)
 {
     return o->ngram == UINT64_MAX ? by_default : o->ngram;
 }
 
-/* One bit each, in the order of the table in dedup.c; the first is the default. */
+/* One bit for each mode, in the order of the table in dedup.c; the first is the
+ * default. */
 enum dedup_mode {
     DEDUP_EXACT = 1 << 0,
     DEDUP_NEAR = 1 << 1,
@@ -71,24 +74,24 @@ SLU_MUST_USE int dedup_exact_stage(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_near(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err);
-/* Opens the index; what is in it decides what is done. */
+/* Opens the index, and runs the mode that the index was made for. */
 SLU_MUST_USE int dedup_against(struct cli_ctx *ctx, struct slu_err *err);
-/* --ngrams --save-index, and --against an index of n-grams. */
+/* --ngrams --save-index, and --against with an index of n-grams. */
 struct slu_workfile;
 SLU_MUST_USE int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index,
                               struct slu_err *err);
 
-/* The ranges of --near's options. */
+/* Checks the ranges of --near's options. */
 SLU_MUST_USE int dedup_near_check(const struct cli_ctx *ctx, const struct dedup_opts *o,
                                   struct slu_err *err);
 SLU_MUST_USE int dedup_substring(struct cli_ctx *ctx, struct slu_err *err);
-/* The ranges of its options. */
+/* Checks the ranges of --substring's options. */
 SLU_MUST_USE int dedup_substring_check(const struct dedup_opts *o, struct slu_err *err);
 SLU_MUST_USE int dedup_substring_stage(struct cli_ctx *ctx, struct slu_err *err);
 
-/* The decimal fraction of --threshold as integers: SLU_E_USAGE unless it is above 0, at
- * most 1, and has nine digits or less. */
+/* Parses the decimal fraction of --threshold to integers: SLU_E_USAGE unless the value
+ * is above 0, at most 1, and has at most nine digits. */
 SLU_MUST_USE int dedup_parse_threshold(void *opts, const char *value,
                                        struct slu_err *err);
 SLU_MUST_USE int dedup_parse_overlap(void *opts, const char *value,
@@ -96,7 +99,7 @@ SLU_MUST_USE int dedup_parse_overlap(void *opts, const char *value,
 
 /* --keep: which of two similar documents comes first. */
 enum dedup_keep { DEDUP_KEEP_FIRST, DEDUP_KEEP_LONGEST, DEDUP_KEEP_DOMAIN };
-/* --keep and --domains go together. */
+/* Checks that --keep and --domains are given together. */
 SLU_MUST_USE int dedup_check_keep(const struct dedup_opts *o, struct slu_err *err);
 /* The document's priority, see near.h; 0 for DEDUP_KEEP_FIRST. */
 uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
@@ -107,26 +110,27 @@ uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
 struct dedup_pairs {
     struct slu_out *out;     /* NULL: not wanted */
     struct slu_names *names; /* borrowed */
-    struct slu_buf text;     /* not written yet */
+    struct slu_buf text;     /* lines that are not yet written */
     uint64_t n;
 };
 
-/* path NULL: nothing is wanted, and the other functions do nothing. */
+/* path NULL: no file is written, and the other functions do nothing. */
 SLU_MUST_USE int dedup_pairs_open(struct dedup_pairs *p, const char *path,
                                   struct slu_names *names, struct slu_err *err);
-/* The pair and its similarity inter/uni (1/1 for equal tokens), rounded to six digits.
+/* Writes the pair with the similarity inter/uni (1/1 for equal tokens), rounded to six
+ * digits.
  */
 SLU_MUST_USE int dedup_pairs_put(struct dedup_pairs *p,
                                  const struct slu_origin *dropped,
                                  const struct slu_origin *kept, uint64_t inter,
                                  uint64_t uni, struct slu_err *err);
-/* Appends `"key":{…},`: a place as `inspect --records` names it. */
+/* Appends `"key":{…},`: the position of a sequence, as `inspect --records` names it. */
 SLU_MUST_USE int dedup_put_place(struct slu_buf *text, struct slu_names *names,
                                  const char *key, const struct slu_origin *place,
                                  struct slu_err *err);
-/* Gives the file its name. */
+/* Finishes the file and gives it its name. */
 SLU_MUST_USE int dedup_pairs_close(struct dedup_pairs *p, struct slu_err *err);
-/* Frees; what was not closed gets no name. */
+/* Frees p; a file that was not closed gets no name. */
 void dedup_pairs_abort(struct dedup_pairs *p);
 
 /* ---- a stream in, a stream out ---- */
@@ -137,19 +141,19 @@ struct dedup_io {
     struct slu_reader *reader;
     struct slu_writer *writer;
     struct dedup_pairs pairs;
-    struct slu_index_out *index; /* NULL: none is saved */
-    uint64_t tok;                /* left so far */
+    struct slu_index_out *index; /* NULL: no index is saved */
+    uint64_t tok;                /* tokens kept so far */
 };
 
-/* Opens all three; streams without tokens are refused. io is zeroed first, so that
- * dedup_abort is right whatever happened. */
+/* Opens reader, writer and pairs; refuses streams without tokens. io is zeroed first,
+ * so that dedup_abort is valid after any failure. */
 SLU_MUST_USE int dedup_open(struct dedup_io *io, struct cli_ctx *ctx,
                             struct slu_err *err);
 /* `emit` of the library's engines: writes the batch. */
 SLU_MUST_USE int dedup_emit(void *io, struct slu_batch *b, struct slu_err *err);
-/* Books what was read and what was dropped under `reason` (a static string), checks
- * that each dropped sequence has its pair, and closes pairs and stream, in this order:
- * whoever sees the stream end well has both. */
+/* Counts the tokens read, and those dropped under `reason` (a static string), checks
+ * that each dropped sequence has its pair, and closes pairs, then the stream. So when
+ * the end frame is written, both are complete. */
 SLU_MUST_USE int dedup_close(struct dedup_io *io, const struct slu_sum *in,
                              const char *reason, struct slu_count dropped,
                              struct slu_err *err);
@@ -162,12 +166,14 @@ void dedup_abort(struct dedup_io *io);
 struct slu_index_doc;
 #define DEDUP_NEAR_NGRAM 5 /* --ngram of --near by default */
 
-/* Before dedup_open, whose provenance names the index of --against by its contents. */
+/* Call before dedup_open: the provenance names the index of --against by its
+ * contents. */
 SLU_MUST_USE int dedup_index_name(struct dedup_opts *o, struct slu_err *err);
-/* After it: what dedup_emit gets goes to the index too. */
+/* Call after dedup_open: all sequences given to dedup_emit then also go to the
+ * index. */
 SLU_MUST_USE int dedup_index_create(struct dedup_io *io, enum dedup_mode mode,
                                     struct slu_err *err);
-/* Calls known for each document of the index, if there is one. */
+/* Calls known for each document of the index of --against, if given. */
 SLU_MUST_USE int dedup_index_read(struct dedup_io *io, enum dedup_mode mode,
                                   int (*known)(void *ctx, const struct slu_index_doc *d,
                                                uint64_t number, struct slu_err *err),

@@ -1,5 +1,5 @@
-/* dedup --exact: drops sequences whose tokens came before; and --stage of it, one step
- * of many, with files between (lib/dedup/exact/exact_flow.h). */
+/* exact.c - dedup --exact: drops sequences whose tokens occurred before. With --stage:
+ * one stage of the work, with files between stages (lib/dedup/exact/exact_flow.h). */
 #include "lib/base/io.h"
 #include "lib/dedup/against/index.h"
 #include "lib/dedup/exact/exact_flow.h"
@@ -29,7 +29,8 @@ int dedup_exact(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_exact *x = NULL;
     struct slu_sum in = {0};
     uint64_t share =
-        ctx->common.memory / 4; /* batches in flight; the rest: who was here */
+        ctx->common.memory / 4; /* for batches in flight; the set of hashes has the
+                                   rest */
 
     io = (struct dedup_io){0};
     int rc = dedup_index_name(ctx->opts, err);

@@ -1,5 +1,5 @@
-/* dedup --exact and --near with --save-index and --against: what was kept, for another
- * run to compare with. */
+/* index.c - --save-index and --against of dedup --exact and --near: writes the kept
+ * documents to an index, with which a later run compares. */
 #include "lib/dedup/against/index.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* dedup --near: drops sequences that are similar to one that is kept; and --stage of
- * it, one step of many, with files between. */
+/* near.c - dedup --near: drops sequences that are similar to a kept one. With --stage:
+ * one stage of the work, with files between stages. */
 #include "lib/dedup/near/near.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ int dedup_parse_threshold(void *opts, const char *value, struct slu_err *err)
     o->threshold = NULL;
     if (o->threshold_num == 4 && o->threshold_den == 5)
         return SLU_OK;
-    /* Shortest decimal: den divides 10^9. */
+    /* The shortest decimal form; den divides 10^9. */
     snprintf(o->threshold_text, sizeof o->threshold_text, "%llu.%09llu",
              (unsigned long long)(o->threshold_num / o->threshold_den),
              (unsigned long long)(1000000000 / o->threshold_den *
@@ -77,7 +77,7 @@ int dedup_check_keep(const struct dedup_opts *o, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The place of a name in the list, behind it where it is not there. */
+/* The position of a name in the list; if it is not in the list, the number of names. */
 static uint64_t rank_of(const char *list, const char *name)
 {
     uint64_t rank = 0;
@@ -106,16 +106,16 @@ uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
     return 0;
 }
 
-/* The most that a batch takes with what is made of it: n-grams like the batch itself,
- * an item and its keys for each of a frame's sequences. */
+/* The largest memory of a batch and the data derived from it: n-grams as large as the
+ * batch, and an item with its keys for each sequence of a frame. */
 static uint64_t slot_byte(const struct dedup_opts *o)
 {
     return (UINT64_C(16) << 20) +
            SLU_FRAME_SEQS * (sizeof(struct slu_near_item) + 8 * o->bands);
 }
 
-/* So many batches in flight that a quarter of -M, and most of what -M may be passed by,
- * hold the worst of them. */
+/* Number of batches in flight. The largest possible batches must fit a quarter of -M
+ * plus most of the memory by which a process may exceed -M. */
 #define SLACK_BYTE (UINT64_C(48) << 20)
 static unsigned slots(const struct cli_ctx *ctx, const struct dedup_opts *o)
 {
@@ -186,7 +186,7 @@ static int audit_stats(struct cli_ctx *ctx, const struct slu_near_audit_result *
     if (rc == SLU_OK)
         rc = put_bins(&t, r->found_bin, err);
     if (rc == SLU_OK)
-        rc = slu_buf_append(&t, "}", 2, err); /* and the NUL */
+        rc = slu_buf_append(&t, "}", 2, err); /* with the NUL */
     if (rc == SLU_OK)
         cli_stat_json(ctx, "audit", (const char *)t.data);
     slu_buf_release(&t);
@@ -198,7 +198,7 @@ static double share(uint64_t part, uint64_t all)
     return all ? 100.0 * (double)part / (double)all : 0;
 }
 
-/* In words, what is asked for: not silenced by a lack of -v. */
+/* The report of --audit in words; printed without -v, because --audit asks for it. */
 static void audit_lines(struct cli_ctx *ctx, const struct slu_near_audit_result *r)
 {
     cli_warn(ctx,
@@ -292,7 +292,7 @@ static int open_output(void *ctx, struct slu_err *err)
                            slu_reader_names(io->reader), false, err);
 }
 
-/* Of one process; keep: how --keep is called in the files of parts. */
+/* For one process. keep: the text of --keep in the files of parts. */
 static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
 {
     const struct cli_ctx *ctx = io->ctx;
@@ -338,7 +338,8 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
         rc = dedup_index_create(&io, DEDUP_NEAR, err);
     if (rc == SLU_OK) {
         struct slu_near_cfg cfg = config(&io, "");
-        /* Tokens twice, hashes three times: half of -M for one. */
+        /* One such document takes half of -M: its tokens twice and its hashes three
+         * times. */
         cfg.max_tok = ctx->common.memory / 64;
         cfg.audit = o->audit == UINT64_MAX ? 1000 : o->audit;
         cfg.pair = io.pairs.out ? put_pair : NULL;
@@ -357,7 +358,7 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
 
 /* ---- --stage ---- */
 
-/* --keep as one word of the parameters that files are compared by. */
+/* --keep as one word of the parameters that work files are compared by. */
 static int keep_text(const struct dedup_opts *o, char *out, size_t n,
                      struct slu_err *err)
 {
@@ -402,7 +403,7 @@ int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
     struct dedup_io io = {.ctx = ctx};
-    const uint64_t in_flight = ctx->common.memory / 4; /* batches and their sets */
+    const uint64_t in_flight = ctx->common.memory / 4; /* for batches and their sets */
     char keep[1024];
     struct slu_near_cfg cfg = config(&io, keep);
     struct slu_near *x = NULL;
@@ -416,7 +417,7 @@ int dedup_near_stage(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc && cli_flow_stage(ctx)->flags & SLU_STAGE_READS)
         rc = cli_open_reader(ctx, &io.reader, err);
     else
-        cfg.budget_byte = ctx->common.memory / 8 * 7; /* no batches */
+        cfg.budget_byte = ctx->common.memory / 8 * 7; /* this stage has no batches */
     if (!rc)
         rc = slu_near_new(&x, &cfg, err);
     if (!rc) {

@@ -1,7 +1,8 @@
-/* dedup --ngrams: drops paragraphs and documents whose n-grams came before.
+/* ngrams.c - dedup --ngrams: drops paragraphs and documents whose n-grams occurred
+ * before.
  *
- * Two passes over the same stream: regular files are read twice; what cannot be goes to
- * a temporary stream in the first.
+ * The stream is read twice: regular files twice from the start, any other input from a
+ * temporary copy that pass 1 makes.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,22 +16,23 @@
 enum { FLUSH_BYTE = 64 << 10, DEFAULT_N = 13 };
 
 struct job {
-    struct dedup_io io; /* its reader is pass 1's */
+    struct dedup_io io; /* io.reader is the reader of pass 1 */
     struct slu_ngrams *g;
     struct slu_sum in;
-    /* What pass 2 must read: `in`, or what the copy has, whose sources may have other
-     * numbers than in the streams that were put together. */
+    /* The sum that pass 2 must read: `in`, or the sum of the copy, in which sources may
+     * have other numbers than in the input streams. */
     struct slu_sum again_in;
 
-    /* Pass 1's copy, where the input cannot be read twice. */
+    /* The copy of pass 1, if the input cannot be read twice. */
     int fd;
     struct slu_writer *copy;
 
-    struct slu_reader *again; /* pass 2's */
-    uint32_t *domain;         /* number in `again` -> number in io.reader, plus 1 */
+    struct slu_reader *again; /* reader of pass 2 */
+    uint32_t *domain;         /* maps a number in `again` to the number in io.reader
+                                 plus 1 */
     size_t cap_domain;
 
-    struct slu_out *report; /* NULL: not wanted */
+    struct slu_out *report; /* NULL: not written */
     struct slu_buf text;
 };
 
@@ -133,7 +135,8 @@ static int open_again(struct job *j, struct slu_err *err)
     return rc;
 }
 
-/* The number that the writer knows a domain by: readers number them as they come. */
+/* Maps the domain's number to the number in the writer; each reader numbers domains in
+ * the order in which they come. */
 static int same_domain(struct job *j, uint32_t *number, struct slu_err *err)
 {
     uint32_t was = *number;
@@ -258,7 +261,7 @@ int dedup_parse_overlap(void *opts, const char *value, struct slu_err *err)
 {
     struct dedup_opts *o = opts, t = {0};
 
-    /* The same spellings and the same default. */
+    /* The notation and the default are those of --threshold. */
     if (dedup_parse_threshold(&t, value, NULL))
         return slu_fail(err, SLU_E_USAGE,
                         "--overlap: '%s' is no fraction above 0 and up to 1, of nine "
@@ -310,7 +313,7 @@ int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err)
     const struct dedup_opts *o = ctx->opts;
     struct job j = {.fd = -1};
     struct slu_ngrams_cfg cfg;
-    /* Batches in flight, each with its n-grams; the rest is the filter's. */
+    /* For batches in flight and their n-grams; the filter has the rest. */
     uint64_t share = ctx->common.memory / 4;
     unsigned n_slots = cli_slots(ctx, share / 2);
 

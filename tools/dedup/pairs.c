@@ -1,4 +1,4 @@
-/* --pairs: what was dropped and what was kept for it, as JSON lines. */
+/* pairs.c - --pairs: writes each dropped sequence and the kept one as a JSON line. */
 #include <string.h>
 
 #include "lib/base/json_write.h"
@@ -44,7 +44,7 @@ int dedup_put_place(struct slu_buf *text, struct slu_names *names, const char *k
 static int put_similarity(struct dedup_pairs *p, uint64_t inter, uint64_t uni,
                           struct slu_err *err)
 {
-    unsigned long long m; /* millionths, rounded half up, from integers alone */
+    unsigned long long m; /* millionths, rounded half up, computed in integers */
 
     if (inter == uni)
         return slu_buf_printf(&p->text, err, "\"similarity\":1}\n");

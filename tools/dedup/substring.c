@@ -1,5 +1,6 @@
-/* dedup --substring: cuts passages that came before; and --stage of it, one step of
- * many, with files between (lib/dedup/substring/substring_flow.h). */
+/* substring.c - dedup --substring: cuts passages that occurred before. With --stage:
+ * one stage of the work, with files between stages
+ * (lib/dedup/substring/substring_flow.h). */
 #include <string.h>
 
 #include "lib/base/io.h"
@@ -10,7 +11,7 @@
 
 enum { FLUSH_BYTE = 64 << 10 };
 
-/* A place as `inspect --records` names it, without the brackets. */
+/* Appends a position as `inspect --records` names it, without the brackets. */
 static int put_place(struct dedup_pairs *p, const struct slu_origin *place,
                      struct slu_err *err)
 {
@@ -59,7 +60,7 @@ static void timing(void *ctx, const char *name)
     cli_timing(io->ctx, name);
 }
 
-/* The ledger and figures of a whole stream, or of the filter's part. */
+/* Fills the ledger and figures of a whole stream, or of a part in the stage filter. */
 static void book(struct cli_ctx *ctx, const struct slu_substring_result *r,
                  const struct slu_sum *in)
 {
@@ -75,8 +76,8 @@ static void book(struct cli_ctx *ctx, const struct slu_substring_result *r,
                         (struct slu_count){0, 0, r->short_tok});
 }
 
-/* The ledger is checked before the end frame, the passages get their name before the
- * stream: whoever sees the stream end well has both. */
+/* Checks the ledger before the end frame is written, and names the file of passages
+ * before the stream. So when the end frame is written, both are complete. */
 static int finish(struct dedup_io *io, const struct slu_substring_result *r,
                   const struct slu_sum *in, struct slu_err *err)
 {
@@ -118,7 +119,8 @@ int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_substring_result r = {.passages = 0};
     struct dedup_io io = {0};
     struct slu_sum in = {0};
-    uint64_t share = ctx->common.memory / 4; /* batches in flight, and their blocks */
+    uint64_t share = ctx->common.memory / 4; /* for batches in flight and their
+                                                blocks */
 
     int rc = dedup_substring_check(o, err);
     if (!rc)
@@ -176,8 +178,8 @@ static void report(struct cli_ctx *ctx, const struct slu_substring_flow *q,
     }
 }
 
-/* What tables may take; the rest: batches in flight, with their blocks, and in filter
- * one that is cut, and a row and a copy of it in the writer. */
+/* Memory for tables. The rest is for batches in flight with their blocks and, in the
+ * stage filter, for a batch that is cut and a row and its copy in the writer. */
 static uint64_t budget(const struct cli_ctx *ctx)
 {
     const uint64_t memory = ctx->common.memory;

@@ -1,4 +1,4 @@
-/* inspect: what the tokens stand for, bytes a token, in all and by domain. */
+/* domains.c - inspect: counts of tokens and bytes a token, in total and by domain. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 typedef unsigned long long ull; /* for printf */
 
-#define ROWS 20 /* of the summary */
+#define ROWS 20 /* rows in the summary */
 
 bool inspect_wants_domains(const struct inspect_opts *o)
 {
@@ -54,7 +54,8 @@ int inspect_put_domains(const struct inspect_seen *s, struct slu_buf *out,
     return rc;
 }
 
-/* A name comes from the data: as JSON says it, nothing in it reaches a terminal. */
+/* A name comes from the data. It is printed as JSON, so that control characters never
+ * reach a terminal. */
 static int put_name(const char *name, struct slu_buf *b, struct slu_err *err)
 {
     slu_buf_clear(b);

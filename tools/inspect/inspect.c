@@ -1,5 +1,5 @@
-/* inspect - shows a stream or a shard set: header and provenance, counts, histogram,
- * records, text; verifies everything. */
+/* inspect.c - inspect: shows header, provenance, counts, histogram, records and text of
+ * a stream or a shard set, and verifies everything that it reads. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ struct look {
     struct cli_ctx *ctx;
     const struct inspect_opts *o;
     struct slu_reader *r;
-    const struct slu_vocab_table *text; /* NULL: not asked for */
+    const struct slu_vocab_table *text; /* NULL: --text is not given */
     struct inspect_seen seen;
     struct slu_buf line;
     uint64_t left; /* records still to print */
@@ -86,7 +86,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The first N records, and no more of the input than they need. */
+/* Reads the first N records, and no more input than they need. */
 static int first_records(struct look *k, struct slu_err *err)
 {
     struct slu_batch b;
@@ -127,8 +127,8 @@ static int show(struct look *k, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The histogram of files of ids needs nothing but their documents' lengths. *done:
- * there was nothing else to do. */
+/* The histogram of files of ids needs only the lengths of their documents. *done: the
+ * scan replaced the pass. */
 static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *err)
 {
     struct inspect_opts *o = ctx->opts;
@@ -202,7 +202,8 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
-/* A shard set of ours, also where another reader takes its folder: it says more. */
+/* Whether dir is a shard set of ours. Such a set is read as a set even if another
+ * reader accepts its folder, because this gives more information. */
 static bool is_set(const char *dir)
 {
     char path[PATH_MAX];
@@ -218,7 +219,7 @@ static int look(struct cli_ctx *ctx, struct slu_err *err)
     struct stat st;
     if (((const struct inspect_opts *)ctx->opts)->merge_stats)
         return inspect_merge(ctx, err);
-    /* A device that was asked for must be there, whether the look has work for it. */
+    /* A device that is asked for by name must exist, even if no work is done there. */
     if (c->device == SLU_DEVICE_CUDA) {
         int rc = slu_device_choose(&asked, SLU_DEVICE_CUDA, c->device_ordinal, err);
         if (rc)
@@ -245,7 +246,7 @@ static int look(struct cli_ctx *ctx, struct slu_err *err)
 
 struct target {
     struct slu_out *out;
-    struct slu_err *err; /* of the first write that failed */
+    struct slu_err *err; /* the error of the first failed write */
 };
 
 static ssize_t target_write(void *cookie, const char *p, size_t n)

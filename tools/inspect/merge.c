@@ -1,11 +1,10 @@
-/* inspect --merge-stats: the books of a whole job out of the reports of its parts.
+/* merge.c - inspect --merge-stats: sums the reports of the parts of a job.
  *
- * Reports of --stats and manifests are alike here. They are grouped by program and mode
- * (dedup may stand in a line more than once), in the order in which these first appear;
- * within a group by stage. Each part of each
- * stage must be there once, each must balance, what a program's stages put into their
- * work folder must be what they took out of it, and what comes out of a program is what
- * goes into the next.
+ * Reports of --stats and manifests are read alike. They are grouped by program and mode
+ * (dedup may occur more than once in a pipe), in the order of their first occurrence,
+ * and within a group by stage. The checks: each part of each stage has exactly one
+ * report; each report balances; the stages of a program read from their work folder as
+ * much as they wrote there; each program reads as much as the program before wrote.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,23 +19,24 @@ typedef unsigned long long ull;
 typedef struct slu_json_value value;
 
 struct stage {
-    char *name;  /* "": of a program without stages */
+    char *name;  /* "": the program has no stages */
     uint64_t n;  /* parts; 0: one run, without --part */
-    char **part; /* n (or 1) names of files, NULL where none came yet */
-    char *first; /* of the file that said n */
+    char **part; /* n (at least 1) names of files; NULL: no report of this part yet */
+    char *first; /* the first file that stated n */
     uint64_t n_seen;
 };
 
 struct group {
     char *program;
-    char *mode; /* "": a program that has but one */
+    char *mode; /* "": the program has one mode */
     char *name; /* for messages: "dedup --near" */
     struct stage *stage;
     size_t n_stage, cap_stage;
-    struct slu_ledger sum; /* its reasons are ours */
+    struct slu_ledger sum; /* owns its reasons */
     uint64_t n_report, peak_rss;
     double cpu_seconds;
-    uint64_t scored; /* documents of tokenize --score-field; UINT64_MAX: not asked */
+    uint64_t scored; /* documents of tokenize --score-field; UINT64_MAX: the option
+                        is not given */
 };
 
 struct merge {
@@ -54,7 +54,7 @@ static char *copy(const char *s, struct slu_err *err)
     return c;
 }
 
-/* [I, N]; both 0 where it is not there. */
+/* [I, N]; both 0 if the key is missing. */
 static bool part_of(value root, uint64_t *i, uint64_t *n)
 {
     struct slu_json_iter it;
@@ -119,7 +119,7 @@ static int find_stage(struct group *g, const char *name, uint64_t n, const char 
     return made.part && made.name && made.first ? SLU_OK : SLU_E_NOMEM;
 }
 
-/* Reasons outlive the report that they come from. */
+/* Adds a ledger; copies the reasons, because `sum` outlives the report. */
 static int add_ledger(struct slu_ledger *sum, const struct slu_ledger *l,
                       struct slu_err *err)
 {
@@ -215,7 +215,8 @@ static int add_file(struct cli_ctx *ctx, struct merge *m, const char *path,
     return rc;
 }
 
-/* More names than a command line takes: a line each, from standard input. */
+/* Reads names from standard input, one a line, for more names than fit a command
+ * line. */
 static int add_list(struct cli_ctx *ctx, struct merge *m, struct slu_err *err)
 {
     char *line = NULL;

@@ -1,4 +1,4 @@
-/* What inspect prints: one JSON object, a summary, a histogram, records. */
+/* print.c - inspect prints one JSON object, a summary, a histogram or records. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -155,7 +155,7 @@ int inspect_print_summary(const struct inspect_seen *s, struct slu_err *err)
 
 /* ---- histogram ---- */
 
-/* A bar of eighths of a character cell. */
+/* Prints a bar in eighths of a character cell. */
 static void bar(double share, int cells)
 {
     static const char *const part[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -166,12 +166,13 @@ static void bar(double share, int cells)
 }
 
 struct bin {
-    uint64_t low, high; /* lengths, inclusive */
+    uint64_t low, high; /* lengths, both inclusive */
     uint64_t n_seq, n_tok;
     int bucket; /* -1: between buckets */
 };
 
-/* Powers of two, [2^k, 2^(k+1)), with every bucket's exact length a bin of its own. */
+/* Bins are the powers of two, [2^k, 2^(k+1)); in addition each bucket's exact length
+ * has its own bin. */
 static size_t fill_bins(const struct slu_header *h, const struct inspect_row *row,
                         size_t n, struct bin *bin, size_t most)
 {
@@ -268,8 +269,8 @@ static int put_extra(struct slu_buf *line, const struct slu_extra_kind *kind,
                : slu_buf_printf(line, err, ",\"%s\":%llu", kind->name, (ull)bits);
 }
 
-/* {"source":…,"document":…,"offset":…,"length":…, id and domain where it has them: no
- * brace. */
+/* Appends {"source":…,"document":…,"offset":…,"length":…, with id and domain if the
+ * segment has them, and without the closing brace. */
 static int put_segment(struct slu_buf *line, const struct slu_batch *b,
                        const struct slu_seg *s, struct slu_names *names,
                        struct slu_err *err)
@@ -309,7 +310,8 @@ static int print(struct slu_buf *line, struct slu_err *err)
                : slu_fail_errno(err, "standard output: cannot be written");
 }
 
-/* Bytes at the end of p that may begin a character which goes on behind them. */
+/* Number of bytes at the end of p that may be the beginning of an incomplete
+ * character. */
 static size_t open_bytes(const uint8_t *p, size_t n)
 {
     for (size_t k = 1; k <= 3 && k <= n; k++) {
@@ -320,7 +322,8 @@ static size_t open_bytes(const uint8_t *p, size_t n)
     return 0;
 }
 
-/* A window of tokens after the other, so that a line may be longer than memory. */
+/* Decodes one window of tokens after the other, so that a line may be longer than
+ * memory. */
 static int put_text(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
                     uint64_t n, const struct slu_vocab_table *v, struct slu_err *err)
 {

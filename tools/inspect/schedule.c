@@ -1,5 +1,6 @@
-/* inspect on a schedule's file: header, buckets, and the lengths over the steps, drawn.
- * Whatever the mode, every block's hash is checked, and that no pass takes a run twice.
+/* schedule.c - inspect on a schedule's file: prints the header and the buckets, and
+ * draws the lengths over the steps. Each mode checks every block's hash, and that no
+ * pass takes a run twice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,18 +11,19 @@
 
 typedef unsigned long long ull;
 
-enum { STEPS = 4096 }; /* at a time */
+enum { STEPS = 4096 }; /* read at a time */
 
 struct seen {
     struct slu_schedulefile *f;
     const struct slu_steps_info *info;
     uint64_t first, n; /* steps in the file */
-    uint64_t *steps;   /* of each bucket, in the file */
-    uint64_t *base;    /* number of a bucket's run 0 among the runs of all */
-    uint8_t *taken;    /* bits: runs of the pass at hand */
-    uint64_t *bin;     /* n_bin x n_bucket */
+    uint64_t *steps;   /* steps of each bucket in the file */
+    uint64_t *base;    /* number of each bucket's first run among all runs */
+    uint8_t *taken;    /* one bit for each run: used in the current pass */
+    uint64_t *bin;     /* n_bin x n_bucket counts */
     size_t n_bin;
-    uint64_t cycle, cycle_begin, cycle_end; /* the cycle at hand; steps of its pass */
+    uint64_t cycle, cycle_begin, cycle_end; /* current cycle; first and last step of
+                                               its pass */
 };
 
 static int fault(const struct cli_ctx *ctx, uint64_t k, const char *what,
@@ -114,9 +116,9 @@ static int make_room(const struct cli_ctx *ctx, struct seen *s, struct slu_err *
     return SLU_OK;
 }
 
-/* ---- what is printed ---- */
+/* ---- printing ---- */
 
-/* Columns of the lengths, the longest of which is the last. */
+/* Width of the column of lengths; the last bucket has the longest. */
 static int length_width(const struct slu_steps_info *i)
 {
     int n = snprintf(NULL, 0, "%llu", (ull)i->bucket[i->n_bucket - 1].length);
@@ -173,7 +175,8 @@ static void print_buckets(const struct seen *s)
     }
 }
 
-/* Each bucket's share of the steps in each stretch of them, longest bucket on top. */
+/* Draws each bucket's share of the steps in each interval of steps, longest bucket on
+ * top. */
 static void print_drawing(const struct seen *s)
 {
     static const char *const level[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -232,7 +235,8 @@ static int print_steps(const struct seen *s, uint64_t most, struct slu_err *err)
 
 /* ---- the mode ---- */
 
-/* The shard set that is named behind the schedule is the one it was made for. */
+/* Checks that the shard set named after the schedule is the set that the schedule was
+ * made for. */
 static int check_shards(const struct cli_ctx *ctx, const struct slu_steps_info *info,
                         struct slu_err *err)
 {

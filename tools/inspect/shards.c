@@ -1,4 +1,4 @@
-/* inspect on a shard directory: the same looks as on a stream. */
+/* shards.c - inspect on a shard directory: the same modes as for a stream. */
 #include <stdlib.h>
 
 #include "formats/shards/shardset.h"
@@ -17,7 +17,8 @@ static int count(struct inspect_seen *seen, const struct slu_batch *b,
     return SLU_OK;
 }
 
-/* Each bucket's segments are a stream of their own, with names of its own. */
+/* The segments of each bucket are a stream of their own, with their own names of
+ * domains. */
 static int count_domains(struct inspect_seen *seen, struct slu_shardset *set,
                          struct slu_batch *b, struct slu_err *err)
 {

@@ -1,11 +1,11 @@
-/* inspect --svg: what was seen, as a picture. */
+/* svg.c - inspect --svg: draws a stream, a shard set or a schedule as a picture. */
 #include <stdlib.h>
 
 #include "formats/schedule/schedulefile.h"
 #include "lib/stream/svg.h"
 #include "tools/inspect/inspect.h"
 
-/* How it was made: the programs with their arguments, as a pipe. */
+/* Describes how the stream was made: its programs with their arguments, as a pipe. */
 static int put_steps(struct slu_buf *note, const struct slu_header *h,
                      struct slu_err *err)
 {

@@ -1,4 +1,4 @@
-/* pack --balance: what it may be asked, and what it reports. */
+/* balance.c - pack --balance: parses and checks its options, and reports its result. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "tools/pack/pack.h"
 
-/* A whole number at *s; moves on. */
+/* Reads a whole number at *s and advances *s. */
 static bool take_number(const char **s, uint64_t *v)
 {
     char *end;

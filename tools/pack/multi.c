@@ -1,4 +1,5 @@
-/* pack's lengths of bins: among the buckets, and of --method multi. */
+/* multi.c - the lengths of pack's bins: adds them to the buckets, and parses those of
+ * --method multi. */
 #include <string.h>
 
 #include "lib/pack/packer.h"

@@ -1,4 +1,5 @@
-/* pack: joins what has no bucket's length into sequences that have one. */
+/* pack.c - pack: joins sequences that do not have a bucket's length into sequences that
+ * do. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,14 +83,15 @@ struct runs {
     size_t n, cap;
 };
 
-/* Beside a batch that is read: what passes stays in it, what waits is listed. */
+/* Data beside a batch that is read. Sequences that pass stay in the batch; this lists
+ * the runs of sequences that wait. */
 struct waits {
-    struct runs waits, too_long; /* the latter are not to be split */
-    uint64_t held;               /* where the tokens of waits are */
-    uint64_t waiting;            /* sequences that the runs were */
-    struct slu_seq *seq;         /* these sequences */
+    struct runs waits, too_long; /* too_long: runs that are not split */
+    uint64_t held;               /* position of the tokens of waits */
+    uint64_t waiting;            /* number of sequences that the runs come from */
+    struct slu_seq *seq;         /* the sequences that wait */
     size_t n_seq, cap_seq;
-    struct slu_count padding; /* of what waits, dropped */
+    struct slu_count padding; /* dropped padding of waiting sequences */
     struct pack_related_slot related;
 };
 
@@ -117,12 +119,12 @@ static int list_runs(const struct pack_job *j, struct waits *s,
     }
     bool any = s->waits.n + s->too_long.n > before;
     s->waiting += any;
-    s->padding.sequences += !any; /* nothing but padding was in it */
+    s->padding.sequences += !any; /* the sequence had only padding */
     return SLU_OK;
 }
 
-/* What passes, n sequences, is what was read less what does not: the fewer of the two
- * are hashed. */
+/* Computes the sum of the n sequences that pass: the batch's sum minus the sum of the
+ * waiting sequences, or directly. The smaller of the two groups is hashed. */
 static void sum_passed(struct waits *s, struct slu_batch *b, size_t n)
 {
     struct slu_batch rest = *b;
@@ -173,7 +175,7 @@ static int split(void *ctx, unsigned worker, struct slu_batch *b, void *side,
                       : SLU_OK;
 }
 
-/* What passes and what was packed, on its way out. */
+/* Writes sequences that pass, and packed sequences. */
 static int put(struct pack_job *j, struct slu_batch *b, struct slu_err *err)
 {
     if (!j->writer)
@@ -235,13 +237,13 @@ static const struct slu_side_ops reading = {sizeof(struct waits), split, arrive,
 
 /* ---- writing the bins ---- */
 
-/* Bins on their way. */
+/* A batch of bins in flight. */
 struct slot {
     struct slu_batch b;
-    struct slu_packing_window window; /* what b is filled with */
+    struct slu_packing_window window; /* the bins that b is filled with */
 };
 
-#define BATCH_TOK (UINT64_C(1) << 18) /* tokens of bins on their way at once */
+#define BATCH_TOK (UINT64_C(1) << 18) /* tokens of the bins in one batch */
 
 static int produce_bins(void *ctx, void *job, struct slu_err *err)
 {
@@ -271,7 +273,7 @@ static int emit_bins(void *ctx, void *job, struct slu_err *err)
 
 /* ---- setting up ---- */
 
-/* The bins' lengths, and the header with them among the buckets. */
+/* Sets the lengths of the bins, and adds them to the buckets of the header. */
 static int set_length(struct pack_job *j, struct slu_header *h, struct slu_err *err)
 {
     const struct pack_opts *o = j->ctx->opts;
@@ -299,7 +301,7 @@ static int set_length(struct pack_job *j, struct slu_header *h, struct slu_err *
     return rc;
 }
 
-/* Sets cfg's save and apply. */
+/* Opens the files of --save-plan and --apply-plan; sets cfg's save and apply. */
 static int open_plans(struct pack_job *j, struct slu_packing_cfg *cfg,
                       struct slu_err *err)
 {
@@ -327,7 +329,7 @@ static void timing(void *ctx, const char *name, const char *device)
     cli_timing_on(ctx, name, device);
 }
 
-/* What options, the header and the lengths come to; chooses the device. */
+/* Fills cfg from the options, the header and the lengths; chooses the device. */
 static int config(struct pack_job *j, const struct slu_header *h,
                   struct slu_packing_cfg *cfg, struct slu_err *err)
 {
@@ -344,7 +346,7 @@ static int config(struct pack_job *j, const struct slu_header *h,
                         slu_pack_method_name[o->method]);
     enum slu_device_kind kind = (enum slu_device_kind)c->device;
     if (kind == SLU_DEVICE_AUTO && cuts)
-        kind = SLU_DEVICE_CPU; /* nothing to count */
+        kind = SLU_DEVICE_CPU; /* no kernel is used */
     int rc = slu_device_choose(&o->device, kind, c->device_ordinal, err);
     if (rc)
         return rc;
@@ -375,8 +377,8 @@ static int config(struct pack_job *j, const struct slu_header *h,
     return open_plans(j, cfg, err);
 }
 
-/* Batches of bins in flight, which may be larger than others: one where a single bin
- * takes all of the share. */
+/* Number of batches of bins in flight. These batches may be larger than others; if one
+ * bin alone exceeds the share, the number is 1. */
 static unsigned bin_slots(const struct pack_job *j, uint64_t share)
 {
     uint64_t tok_byte = 2 * j->capacity * j->in.tok_bytes,
@@ -422,7 +424,7 @@ static int write_all(struct pack_job *j, struct slu_err *err)
 
 /* ---- the flow ---- */
 
-/* The header is known, and all that follows from it. */
+/* Called when the header is known; sets up everything that depends on it. */
 static int begin(void *ctx, const struct slu_header *h, struct slu_names *names,
                  struct slu_err *err)
 {
@@ -527,7 +529,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .begin = begin,
             .budget_byte =
                 s ? memory / 4 * 3 : memory - pack_balance_share(ctx, &o->balance),
-            /* Keys of what short documents share take more than their tokens. */
+            /* The keys of short documents take more memory than their tokens. */
             .n_slots = cli_slots(ctx, memory / (o->order == 1 ? 8 : 4))};
         rc = cli_flow_run(ctx, cfg, o->save_plan, &r, err);
     }
@@ -545,7 +547,7 @@ static const struct slu_flow_spec *flow(const struct cli_ctx *ctx)
     return &slu_pack_flow_spec;
 }
 
-/* Tokens, what waits of them, and what finds related ones. */
+/* A token, its share of the list of waiting runs, and with --order related its keys. */
 static uint64_t tok_byte(const struct cli_ctx *ctx)
 {
     const struct pack_opts *o = ctx->opts;

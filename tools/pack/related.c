@@ -1,4 +1,5 @@
-/* pack --order related: what documents share, while they are read. */
+/* related.c - pack --order related: computes the features of documents while they are
+ * read. */
 #include <stdlib.h>
 #include <string.h>
 

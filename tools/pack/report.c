@@ -1,4 +1,4 @@
-/* report.c - what pack says of itself: the table of --plan, --stats, the books. */
+/* report.c - pack's reports: the table of --plan, --stats, and the ledger. */
 #include "lib/pack/packing_table.h"
 #include "tools/pack/pack.h"
 

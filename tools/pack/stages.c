@@ -1,5 +1,5 @@
-/* pack --stage: one step of many, with files between (lib/pack/pack_flow.h); and what
- * is said and booked at the end of any run. */
+/* stages.c - pack --stage: one stage of the work, with files between stages
+ * (lib/pack/pack_flow.h). Also the end of every run of pack. */
 #include "tools/pack/pack.h"
 
 int pack_check_part(struct cli_ctx *ctx, struct slu_err *err)

@@ -1,4 +1,5 @@
-/* mix.c - sets of a mix that changes: what a schedule makes of its periods.
+/* mix.c - schedule: warns if the set has a mix that changes, because its periods
+ * overlap.
  */
 #include "lib/base/buf.h"
 #include "lib/base/json.h"
@@ -6,7 +7,7 @@
 
 #include <unistd.h>
 
-/* Periods of DIR/report.json's mix; 0 where there is no report, or no mix. */
+/* Number of periods of the mix in DIR/report.json; 0: no report, or no mix. */
 static unsigned n_period(const char *dir)
 {
     struct slu_buf path = SLU_BUF_INIT;

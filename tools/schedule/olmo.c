@@ -1,5 +1,5 @@
-/* olmo.c - schedule --olmo-cache: the order of ours in the files in which
- * OLMo-core's loader looks for its own. */
+/* olmo.c - schedule --olmo-cache: writes the order of our schedule to the files in
+ * which OLMo-core's loader looks for its own order. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ struct order {
     uint64_t *base; /* number of each bucket's first batch */
 };
 
-/* Steps to the loader's numbers of batches. */
+/* Converts steps to the loader's numbers of batches. */
 static int next_batches(void *arg, uint32_t *batch, size_t cap, size_t *n,
                         struct slu_err *err)
 {
@@ -29,7 +29,8 @@ static int next_batches(void *arg, uint32_t *batch, size_t cap, size_t *n,
     return rc;
 }
 
-/* The loader counts every batch of every bucket. */
+/* Checks that all buckets take part, because the loader counts every batch of every
+ * bucket. */
 static int check_steps(const struct slu_steps_info *info, struct slu_err *err)
 {
     for (size_t i = 0; i < info->n_bucket; i++)
@@ -58,7 +59,8 @@ static int write_orders(const struct slu_bucket_counts *s,
     if (rc)
         return rc;
     whole.epochs = slu_steps_info(o.steps)->epochs;
-    if (cfg->tokens) { /* the loader wants whole passes; the trainer knows its end */
+    if (cfg->tokens) { /* the loader requires whole passes; the trainer knows where
+                          to stop */
         slu_steps_free(o.steps);
         whole.tokens = 0;
         rc = slu_steps_new(&o.steps, s, &whole, err);
@@ -84,7 +86,7 @@ static int write_orders(const struct slu_bucket_counts *s,
     return rc;
 }
 
-/* The buckets, and what the set's header says of its tokenizer. */
+/* Describes the set: its buckets, and the tokenizer in its header. */
 static int describe(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
                     struct slu_olmo_set *set, struct slu_olmo_bucket *bucket,
                     struct slu_err *err)

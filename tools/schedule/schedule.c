@@ -1,4 +1,5 @@
-/* schedule: from a shard set's counts to the trainer's arguments, or to its steps. */
+/* schedule.c - schedule: from the counts of a shard set to the trainer's arguments, or
+ * to steps. */
 #include <string.h>
 
 #include "formats/shards/manifests.h"
@@ -7,7 +8,7 @@
 static const char *const trainers[] = {"openlm", "olmo", "generic", NULL};
 
 #define AT(field) offsetof(struct schedule_opts, field)
-/* Rows that some trainers have no use for; `given` has a bit for each row. */
+/* Rows that only some trainers use; `given` has a bit for each row. */
 enum { ROW_CYCLES = 3, ROW_WORKERS = 6, ROW_STEPS_ONLY = 8 };
 static const struct cli_opt options[] = {
     {"curriculum", 0, CLI_STRING, AT(curriculum), "NAME|ODDS",
@@ -61,11 +62,12 @@ static void defaults(void *p)
 {
     struct schedule_opts *o = p;
     o->curriculum = "grow-p2";
-    o->epochs = o->cycles = UINT64_MAX; /* the trainer's own */
+    o->epochs = o->cycles = UINT64_MAX; /* the trainer's own defaults */
     o->world = o->workers = 1;
 }
 
-/* Whole shards are always a little off; more than 1 % is hardly what was meant. */
+/* Whole shards always differ a little from --tokens; more than 1 % is probably
+ * unintended. */
 static void tell_rounding(struct cli_ctx *ctx, const struct slu_openlm *o)
 {
     unsigned __int128 all = (unsigned __int128)o->tokens_per_epoch * o->epochs,
@@ -79,7 +81,7 @@ static void tell_rounding(struct cli_ctx *ctx, const struct slu_openlm *o)
         (unsigned long long)o->epochs);
 }
 
-/* What was rounded and what stays out, for --stats and, with -v, for people. */
+/* Reports rounded values and unused shards, in --stats and, with -v, as messages. */
 static void report(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
                    const struct slu_openlm *o)
 {
@@ -151,7 +153,7 @@ static int openlm(struct cli_ctx *ctx, const struct slu_bucket_counts *set,
     return rc;
 }
 
-/* Options that the trainer has no use for are refused. */
+/* Refuses options that the trainer does not use. */
 static int check_given(const struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct schedule_opts *o = ctx->opts;

@@ -1,4 +1,4 @@
-/* schedule.h - what the files of schedule share. */
+/* schedule.h - shared by the files of schedule. */
 #ifndef SLU_TOOLS_SCHEDULE_H
 #define SLU_TOOLS_SCHEDULE_H
 
@@ -15,15 +15,15 @@ struct schedule_opts {
     int trainer;
 };
 
-/* Warns where a set's mix changes on the way and several buckets are in use. */
+/* Warns if the set's mix changes and several buckets are in use. */
 void schedule_warn_periods(struct cli_ctx *ctx, const struct slu_bucket_counts *set);
 
-/* --trainer generic and olmo: steps, as a file and as JSON. */
+/* --trainer generic and olmo: writes the steps, as a binary file and as JSON. */
 SLU_MUST_USE int schedule_steps(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
                                 struct slu_err *err);
 
-/* --olmo-cache: the files in which OLMo-core's loader looks for its data set's index
- * and for the order of every pass, so that it takes this schedule's. */
+/* --olmo-cache: writes the files in which OLMo-core's loader looks for the index of its
+ * data set and for the order of each pass, so that the loader follows this schedule. */
 struct slu_steps_cfg;
 SLU_MUST_USE int schedule_olmo_cache(struct cli_ctx *ctx,
                                      const struct slu_bucket_counts *s,

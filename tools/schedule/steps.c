@@ -1,15 +1,15 @@
-/* steps.c - schedule --trainer generic and olmo: a record for each step. */
+/* steps.c - schedule --trainer generic and olmo: writes a record for each step. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/schedule/schedulefile.h"
 #include "tools/schedule/schedule.h"
 
-enum { STEPS = 4096 }; /* at a time */
+enum { STEPS = 4096 }; /* written at a time */
 
 struct target {
     struct slu_schedulefile_writer *bin, *json;
-    uint64_t *written; /* steps of each bucket */
+    uint64_t *written; /* steps written of each bucket */
 };
 
 static int open_targets(struct cli_ctx *ctx, struct target *t,
@@ -57,8 +57,9 @@ static struct slu_count sequences(const struct slu_steps_bucket *b, uint64_t n)
     return (struct slu_count){.sequences = n, .tokens = n * b->length};
 }
 
-/* The set's sequences are those of the first pass and those dropped; later passes
- * repeat theirs; what was written was counted step by step. */
+/* Fills the ledger. The sequences of the set are those of the first pass and the
+ * dropped ones; later passes repeat them. Written sequences were counted step by
+ * step. */
 static void book(struct cli_ctx *ctx, const struct slu_steps_info *info,
                  const struct target *t)
 {

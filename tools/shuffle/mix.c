@@ -1,4 +1,4 @@
-/* mix.c - mixes: names to sources, and the report. */
+/* mix.c - shuffle: assigns the names in a mix to sources, and reports the mix. */
 #include "tools/shuffle/mix.h"
 
 #include <inttypes.h>
@@ -43,8 +43,8 @@ static bool can_be_read_twice(const struct cli_ctx *ctx)
     return ctx->n_input != 0;
 }
 
-/* Gives the mix's domains their numbers, the same in each reader of the same input,
- * as it happens before anything is read. */
+/* Gives the mix's domains their numbers before anything is read, so that each reader of
+ * the same input uses the same numbers. */
 static int number_domains(const struct slu_mix *b, struct slu_reader *r,
                           uint32_t *number, struct slu_err *err)
 {
@@ -98,7 +98,7 @@ static int by_domain(struct shuffle_mix *m, struct slu_reader *r, struct slu_mix
     return SLU_OK;
 }
 
-/* The input that is called so: by its path, the end of its path, or its number. */
+/* The input of this name: its path, the end of its path, or its number. */
 static int find_input(const struct cli_ctx *ctx, const char *name, size_t *at)
 {
     size_t n = ctx->n_input ? ctx->n_input : 1, found = 0;
@@ -162,7 +162,7 @@ int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
     return m->opts->by ? by_input(m, &cfg->by, err) : by_domain(m, r, &cfg->by, err);
 }
 
-/* Adds the domains that there are to a fault that says what there is not. */
+/* Appends the existing domains to an error that names a missing one. */
 void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *p,
                          struct slu_reader *r, struct slu_err *err)
 {
@@ -178,7 +178,7 @@ void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *
         size_t at = strlen(err->msg);
         if (s >= 0 &&
             !slu_mixer_gave(slu_permute_mixer(p), (unsigned)s)->available.sequences)
-            continue; /* it is named by the mix alone */
+            continue; /* this number exists only because the mix names the domain */
         snprintf(err->msg + at, sizeof err->msg - at, "%s%s",
                  put++ ? ", " : "; its domains are ", slu_names_domain(names, i));
     }
@@ -238,7 +238,8 @@ static int put_source(const struct shuffle_mix *m, const struct slu_mixer *x,
     return rc ? rc : slu_buf_printf(t, err, "]}");
 }
 
-/* Where period `p` begins in each bucket that has anything: behind the periods before. */
+/* Writes where period `p` begins in each bucket that has sequences: after the periods
+ * before it. */
 static int put_period(const struct slu_count *period, unsigned n_period,
                       const struct slu_header *h, unsigned p, struct slu_buf *t,
                       struct slu_err *err)

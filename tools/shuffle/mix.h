@@ -1,4 +1,4 @@
-/* mix.h - the mix of shuffle's command line: --mix, --mix-schedule, --mix-by,
+/* mix.h - the mix of shuffle's command line: --mix, --mix-schedule, --mix-by and
  * --max-epochs. Private to shuffle.
  */
 #ifndef SLU_SHUFFLE_MIX_H
@@ -9,7 +9,7 @@
 
 struct shuffle_mix_opts {
     const char *mix, *schedule, *max_epochs;
-    int by; /* domain, input */
+    int by; /* 0: domain, 1: input */
     uint64_t batch_tokens;
 };
 
@@ -18,25 +18,26 @@ extern const char *const shuffle_mix_bys[];
 struct shuffle_mix {
     struct cli_ctx *ctx;
     const struct shuffle_mix_opts *opts;
-    struct slu_mix mix; /* no source: no mix is asked for */
-    int *source;        /* of n_source domains or inputs; owned */
+    struct slu_mix mix; /* without sources: no mix is asked for */
+    int *source;        /* n_source numbers of domains or inputs; owned */
     size_t n_source;
 };
 
-/* What the options say, before anything is opened. The caller releases m, also after a
+/* Parses the options, before anything is opened. The caller releases m, also after a
  * fault. */
 SLU_MUST_USE int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
                                    const struct shuffle_mix_opts *o,
                                    struct slu_err *err);
-/* Sets cfg's mix, where there is one. m stays where it is while cfg is in use. */
+/* Sets cfg's mix, if one is asked for. m must not move while cfg is in use. */
 SLU_MUST_USE int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
                                   struct slu_permute_cfg *cfg, struct slu_err *err);
-/* After a fault of slu_permute_read. */
+/* Call after a fault of slu_permute_read. */
 void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *p,
                          struct slu_reader *r, struct slu_err *err);
-/* What each source gave and where periods begin, as a JSON object: into the report of
- * the run; *json is the caller's to free(), NULL without a mix (x NULL). period: what
- * each got, all of a bucket side by side (slu_permute_period). */
+/* Writes to the report how much each source gave and where periods begin, and returns
+ * the same as a JSON object: caller frees *json with free(); NULL without a mix (x
+ * NULL). period: the counts of each period in each bucket, all periods of a bucket side
+ * by side (slu_permute_period). */
 SLU_MUST_USE int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
                                     const struct slu_count *period,
                                     const struct slu_header *h, char **json,

@@ -1,4 +1,4 @@
-/* shards.c - shuffle --format: the sequences as shards of a trainer's format.
+/* shards.c - shuffle --format: writes the sequences as shards of a trainer's format.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "lib/base/number.h"
 #include "tools/shuffle/shuffle.h"
 
-enum { SLACK_BYTE = 24 << 20 }; /* of the 64 MiB that a process may take beside -M */
+enum { SLACK_BYTE = 24 << 20 }; /* of the 64 MiB by which a process may exceed -M */
 
 const char *const shuffle_lasts[] = {"keep", "drop", NULL};
 const char *const shuffle_tails[] = {"error", "drop", NULL};
@@ -32,7 +32,7 @@ int shuffle_parse_shard_sequences(void *opts, const char *value, struct slu_err 
     return SLU_OK;
 }
 
-/* zstd, zstd:LEVEL or none. */
+/* Parses zstd, zstd:LEVEL or none. */
 int shuffle_parse_compress(void *opts, const char *value, struct slu_err *err)
 {
     struct shuffle_shards_opts *o = &((struct opts *)opts)->shards;
@@ -58,7 +58,7 @@ int shuffle_parse_compress(void *opts, const char *value, struct slu_err *err)
                             value);
 }
 
-/* It stands in YAML, which takes no controls. */
+/* Whether the licence has no control characters, which YAML does not allow. */
 static bool is_text(const char *s)
 {
     size_t left = strlen(s);
@@ -109,7 +109,7 @@ uint64_t shuffle_shards_share(const struct cli_ctx *ctx)
     int i = ((const struct opts *)ctx->opts)->shards.format;
 
     if (i >= 0 && slu_shard_format_find(&f, slu_shard_format_names[i], NULL))
-        f = NULL; /* said when they are opened */
+        f = NULL; /* the error is reported when the shards are opened */
     return f && f->build ? ctx->common.memory / 2 : ctx->common.memory / 4;
 }
 
@@ -213,7 +213,7 @@ static void warn_short(struct job *j)
             (unsigned long long)n_tok);
 }
 
-/* What the trainer cannot know of packed sequences is said, not left to be found. */
+/* Warns if the format loses the borders of documents in packed sequences. */
 static void warn_boundaries(struct job *j)
 {
     uint64_t n = slu_shards_packed(j->shards);

@@ -1,4 +1,4 @@
-/* shuffle: puts sequences in a random order, as a stream or as shards. */
+/* shuffle.c - shuffle: puts sequences in random order, as a stream or as shards. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,7 +132,8 @@ static int produce(void *ctx, void *load, struct slu_err *err)
     struct job *j = ctx;
     struct shuffle_load *l = load;
 
-    /* What is lent comes back: a thread that is alone works before it produces again.
+    /* Must be set before the pipe waits: a single thread returns lent memory by doing
+     * the work before it produces more.
      */
     slu_pipe_on_stop(j->pipe, stopped);
     int rc = slu_permute_borrow(j->permute, &l->rec, &l->loan, JOB_TOK, err);
@@ -204,8 +205,8 @@ void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r)
     drop(l, "sample", r->not_sampled);
 }
 
-/* What went in, less what was left out, is what came out: counts by the ledger,
- * contents by the checksum (where nothing was cut off unread). */
+/* Checks that the output equals the input minus the sequences left out: counts by the
+ * ledger, contents by the checksum (unless the input was not read to its end). */
 static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
 {
     const struct slu_permute_result *r = slu_permute_result(j->permute);
@@ -369,7 +370,7 @@ static bool prints(const void *opts)
     return ((const struct opts *)opts)->shards.format < 0;
 }
 
-/* Tokens, and the sorter's record of them. */
+/* A token, and the token in the sorter's record. */
 static uint64_t tok_byte(const struct cli_ctx *ctx)
 {
     (void)ctx;

@@ -1,5 +1,5 @@
-/* shuffle.h - the parts of shuffle: tools/shuffle/shuffle.c has the option table, the
- * pass, streams and the books; tools/shuffle/shards.c the shard sets;
+/* shuffle.h - shared by the files of shuffle: tools/shuffle/shuffle.c has the option
+ * table, the pass, streams and the ledger; tools/shuffle/shards.c the shard sets;
  * tools/shuffle/stages.c the same work in parts. */
 #ifndef SLU_SHUFFLE_PRIVATE_H
 #define SLU_SHUFFLE_PRIVATE_H
@@ -13,14 +13,14 @@
 
 enum { JOB_TOK = 1 << 17, JOB_BYTE = 3 << 20 };
 
-/* What only shards have (tools/shuffle/shards.c). */
+/* Options that only apply to shards (tools/shuffle/shards.c). */
 struct shuffle_shards_opts {
     int format;                  /* index in slu_shard_format_names, -1: a stream */
     const char *shard_sequences; /* as given; NULL: auto */
     uint64_t n_shard_seq;        /* 0: auto */
     int last, tails;
     const char *compress; /* as given; NULL: the format's default */
-    int compress_level;   /* zstd's, 0: none */
+    int compress_level;   /* level of zstd; 0: not compressed */
     int member;           /* enum slu_shard_member */
     const char *olmo_path, *olmo_tokenizer;
     const char *license;
@@ -41,17 +41,17 @@ struct opts {
 struct job {
     struct cli_ctx *ctx;
     struct slu_reader *reader;
-    const struct slu_header *header; /* of the reader, or of the flow; */
-    struct slu_names *names;         /* so too */
+    const struct slu_header *header; /* of the reader or the flow */
+    struct slu_names *names;         /* of the reader or the flow */
     struct slu_permute *permute;
-    struct slu_shuffle_flow flow; /* in parts */
-    struct slu_count gathered;    /* given by it */
-    struct slu_writer *writer;    /* a stream: */
-    struct slu_pipe *pipe;        /* while it is written */
-    struct slu_shards *shards;    /* or shards */
+    struct slu_shuffle_flow flow; /* with --stage */
+    struct slu_count gathered;    /* the count of gather's sequences */
+    struct slu_writer *writer;    /* for a stream */
+    struct slu_pipe *pipe;        /* while the stream is written */
+    struct slu_shards *shards;    /* for shards */
     struct shuffle_mix mix;
     struct slu_sum in;
-    struct slu_u128 input_id; /* of shards: see struct slu_shards_cfg */
+    struct slu_u128 input_id; /* for shards: see struct slu_shards_cfg */
 };
 
 extern const char *const shuffle_members[], *const shuffle_lasts[],
@@ -61,50 +61,53 @@ SLU_MUST_USE int shuffle_parse_shard_sequences(void *opts, const char *value,
                                                struct slu_err *err);
 SLU_MUST_USE int shuffle_parse_compress(void *opts, const char *value,
                                         struct slu_err *err);
-/* Usage errors. */
+/* Reports usage errors. */
 SLU_MUST_USE int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err);
-/* What of -M is for batches and shards in the making; the sorter has the rest. */
+/* The part of -M for batches and for shards in memory; the sorter has the rest. */
 uint64_t shuffle_shards_share(const struct cli_ctx *ctx);
-/* j->shards from j->header; says no before anything is read. memory_byte: for shards in
- * the making. parts: for slu_shards_write_part and _join. */
+/* Opens j->shards for j->header; refuses unsuitable input before anything is read.
+ * memory_byte: for shards in memory. parts: for slu_shards_write_part and _join. */
 SLU_MUST_USE int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                      struct slu_err *err);
-/* SLU_E_MISMATCH where n, which have no bucket's length, are not to be dropped. */
+/* SLU_E_MISMATCH if n counts sequences without a bucket's length and --tails drop is
+ * not given. */
 SLU_MUST_USE int shuffle_shards_tails(const struct cli_ctx *ctx,
                                       const struct slu_count *n, struct slu_err *err);
 SLU_MUST_USE int shuffle_shards_write(struct job *j, unsigned n_slots,
                                       struct slu_err *err);
-/* Behind the books: the ledger's `out`, warnings, report.json. */
+/* Call after the ledger is filled: checks `out`, prints warnings, writes
+ * report.json. */
 SLU_MUST_USE int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger,
                                        struct slu_err *err);
 
 /* ---- tools/shuffle/shuffle.c ---- */
 
-/* Without budget and mix. */
+/* All fields but the budget and the mix. */
 struct slu_permute_cfg shuffle_permute_cfg(const struct cli_ctx *ctx);
-/* Opens the input, and sets header and names; refuses what has no tokens. */
+/* Opens the input, and sets header and names; refuses streams without tokens. */
 SLU_MUST_USE int shuffle_open(struct job *j, struct slu_err *err);
 void shuffle_progress(void *job, uint64_t n_tok);
-/* What is on its way from the sorter, or the files, to the writer. */
+/* Records in flight from the sorter, or the work files, to the writer. */
 struct shuffle_load {
     struct slu_buf rec;
-    struct slu_arena *loan; /* rec says where the records are; NULL: it has them */
+    struct slu_arena *loan; /* rec has the addresses of the records; NULL: rec has
+                               the records */
     struct slu_batch b;
 };
-/* Runs ops, whose context is j and whose jobs are struct shuffle_load. */
+/* Runs ops; their context is j, and their jobs are struct shuffle_load. */
 SLU_MUST_USE int shuffle_run(struct job *j, const struct slu_pipe_ops *ops,
                              unsigned n_slots, struct slu_err *err);
-/* Appends to j->writer: `emit` of such ops. */
+/* `emit` of such ops: appends to j->writer. */
 SLU_MUST_USE int shuffle_emit(void *job, void *load, struct slu_err *err);
-/* How many jobs there is room for in a share of -M. */
+/* Number of jobs in flight that fit share_byte of -M. */
 unsigned shuffle_slots(const struct cli_ctx *ctx, uint64_t share_byte);
-/* What was left out, and taken again. */
+/* Counts sequences that were left out or repeated. */
 void shuffle_book_left(struct slu_ledger *l, const struct slu_permute_result *r);
 
 /* ---- tools/shuffle/stages.c ---- */
 
 const struct slu_flow_spec *shuffle_flow(const struct cli_ctx *ctx);
-/* What does not go together with --stage. */
+/* Refuses options that contradict --stage. */
 SLU_MUST_USE int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err);
 SLU_MUST_USE int shuffle_stage(struct cli_ctx *ctx, struct slu_err *err);
 

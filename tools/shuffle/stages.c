@@ -1,4 +1,4 @@
-/* stages.c - shuffle --stage: the same work in parts, with files between them
+/* stages.c - shuffle --stage: the same work in parts, with files between stages
  * (lib/shuffle/shuffle_flow.h). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,9 +35,9 @@ int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
-/* ---- what must agree ---- */
+/* ---- parameters of work files ---- */
 
-/* value as one word of the parameters that files are compared by. */
+/* Appends the value as one word of the parameters that work files are compared by. */
 static int put_word(struct slu_buf *t, const char *key, const char *value,
                     struct slu_err *err)
 {
@@ -124,7 +124,7 @@ static int work(void *ctx, unsigned worker, void *load, struct slu_err *err)
     return rc;
 }
 
-/* What came out is what is in the range. */
+/* Checks that the output equals the contents of the range. */
 static int book_stream(struct job *j, struct slu_err *err)
 {
     const struct slu_sum *out = slu_writer_sum(j->writer);
@@ -169,7 +169,7 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
-/* A shard belongs to the range in which its first sequence is. */
+/* A shard belongs to the range that has its first sequence. */
 static void place(const struct job *j, const struct cli_part *part,
                   struct slu_shards_span *span, uint64_t *first, uint64_t *n_seq)
 {
@@ -223,7 +223,7 @@ static int gather_shards(struct job *j, struct slu_err *err)
 
 /* ---- finish ---- */
 
-/* "mix" of report.json. */
+/* Writes "mix" of report.json. */
 static int report_mix(struct job *j, struct slu_err *err)
 {
     const struct slu_header *h = j->header;
@@ -247,8 +247,9 @@ static int report_mix(struct job *j, struct slu_err *err)
     return rc;
 }
 
-/* The books of all parts: what is in the shards, or was dropped with the last ones, is
- * what all parts read, less what they left out. */
+/* Sums the ledgers of all parts, and checks them: the sequences in the shards and those
+ * dropped with last shards are the sequences that all parts read, minus those left
+ * out. */
 static int book_set(struct job *j, struct slu_ledger *l, struct slu_err *err)
 {
     const struct slu_sum *out = slu_shards_sum(j->shards),
@@ -328,7 +329,7 @@ static int report(struct job *j, const struct slu_flow_report *r, struct slu_err
     return w ? cli_close_writer(ctx, w, err) : SLU_OK;
 }
 
-/* What of -M is for batches in flight and shards in the making. */
+/* The part of -M for batches in flight and shards in memory. */
 static uint64_t share_of(const struct cli_ctx *ctx)
 {
     return cli_flow_is(ctx, "count")    ? ctx->common.memory / 2

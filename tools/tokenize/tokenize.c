@@ -1,4 +1,4 @@
-/* tokenize: from files of text to a stream of documents. */
+/* tokenize.c - tokenize: turns files of text into a stream of documents. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ static const char *const specials[] = {"ordinary", "parse", NULL};
 static const char *const on_errors[] = {"fail", "skip", NULL};
 
 struct opts {
-    const char *tokenizer_name; /* of one that is built in; a file is known by the
-                                 * stream's fingerprint, whatever its name */
+    const char *tokenizer_name; /* name of a built-in tokenizer; a file is identified
+                                   by the stream's fingerprint, whatever its name */
     const char *tokenizer, *pattern, *eos;
     const char *field, *id_field, *domain, *domain_field, *score_field, *files_from;
     const char *include, *exclude;
@@ -28,8 +28,8 @@ struct opts {
     uint64_t max_tokens;
     int format, special, on_error;
     bool bos, no_eos, no_vocab, no_cache;
-    /* What was found for the manifest is what is read: a list from a pipe, or a folder,
-     * may say something else the second time. */
+    /* The sources found for the manifest are also those that are read: a list from a
+     * pipe, or a folder, could differ the second time. */
     bool found;
     struct slu_sources sources;
 };
@@ -118,7 +118,8 @@ static void defaults(void *p)
     struct opts *o = p;
     o->field = "text";
     o->sample = 1;
-    o->holdout = -1; /* not given: 0 is a share too, in a script that tries some */
+    o->holdout = -1; /* not given; 0 is a valid fraction, for scripts that try
+                        several */
     o->max_tokens = UINT64_MAX;
 }
 
@@ -161,7 +162,7 @@ static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct opts *o = ctx->opts;
     struct slu_sources *s = &o->sources;
-    /* A named format is the user's word for what the files of a folder are. */
+    /* With --format, the names of files in folders do not matter. */
     struct slu_sources_cfg cfg = {.path = ctx->input,
                                   .n_path = ctx->n_input,
                                   .list = o->files_from,
@@ -180,9 +181,9 @@ static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
-/* Where compiled vocabularies are kept, in buf or the environment; NULL: nowhere. Names
- * that are not absolute are not followed, as the XDG specification asks; an empty
- * $SLUICE_CACHE_DIR says that there is to be no cache. */
+/* The folder of compiled vocabularies, in buf or the environment; NULL: none is used.
+ * Relative paths are ignored, as the XDG specification requires; an empty
+ * $SLUICE_CACHE_DIR turns the cache off. */
 static const char *cache_dir(const struct opts *o, char *buf, size_t n)
 {
     const char *own = getenv("SLUICE_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"),
@@ -199,7 +200,8 @@ static const char *cache_dir(const struct opts *o, char *buf, size_t n)
     return len > 0 && (size_t)len < n ? buf : NULL;
 }
 
-/* Who reads the stream takes these ids for what the document is not. */
+/* Warns if text can become special ids, which readers of the stream would
+ * misinterpret. */
 static int warn_of_leak(struct cli_ctx *ctx, const struct slu_tokenizer *t,
                         struct slu_err *err)
 {
@@ -259,7 +261,7 @@ static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
     return warn_of_leak(ctx, *t, err);
 }
 
-/* What a part reads: its sources, the bytes of them that are its share, and the
+/* Adds the inputs of a part: its sources, its share of their bytes, and the
  * vocabulary. */
 static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
 {
@@ -298,7 +300,7 @@ static int open_outputs(struct cli_ctx *ctx, struct outputs *out,
     return rc ? rc : cli_open_writer(ctx, &out->main, h, names, o->no_vocab, err);
 }
 
-/* The documents put aside are those that their stream has. */
+/* Checks that the documents counted as put aside are those in their stream. */
 static int check_holdout(const struct cli_ctx *ctx, const struct slu_writer *w,
                          struct slu_err *err)
 {
@@ -337,7 +339,7 @@ static int close_outputs(struct cli_ctx *ctx, struct outputs *out, struct slu_er
     return rc;
 }
 
-/* ---- what is reported ---- */
+/* ---- reports ---- */
 
 static void progress(void *ctx, uint64_t stored_byte, uint64_t n_tok)
 {
@@ -357,7 +359,7 @@ static void source_broken(void *ctx, uint64_t document, enum slu_reject reason,
              slu_reject_name(reason), (unsigned long long)document);
 }
 
-/* "invalid-utf8 2, missing-field 1", or the same as the inside of a JSON object. */
+/* "invalid-utf8 2, missing-field 1", or the same as the members of a JSON object. */
 static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_buf *b)
 {
     int rc = SLU_OK;
@@ -369,8 +371,8 @@ static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_b
     return rc ? rc : slu_buf_append(b, "", 1, NULL);
 }
 
-/* A field that no document has is a name mistyped, or one inside another object; a part
- * of a job cannot know that no other part has it. */
+/* If no document has a score, the name is mistyped, or the field is inside another
+ * object. A part of a job only warns, because other parts may have scores. */
 static int check_scores(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                         struct slu_err *err)
 {
@@ -388,7 +390,7 @@ static int check_scores(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     return SLU_OK;
 }
 
-/* Figures in --stats: a figure for which there is no memory is missing. */
+/* Adds figures to --stats; if memory runs out, a figure is missing. */
 static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                         struct slu_names *names)
 {
@@ -458,7 +460,7 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     slu_buf_release(&b);
 }
 
-/* Of folders. */
+/* For files in folders. */
 static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
 {
     if (s->n_hidden)

@@ -1,4 +1,4 @@
-/* cells.c - the cells themselves; cells_groups.c is what meets in them. */
+/* cells.c - stores rows in cells; cells_groups.c finds the groups in the cells. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "lib/base/pages.h"
 #include "lib/flow/cells_private.h"
 
-/* Chunks are small, because each cell has one that is not full. */
+/* Chunks are small, because the last chunk of each cell is not full. */
 enum { LEAST_CELL_BYTE = 32 << 10, CHUNK_BYTE = 4 << 10, WRITE_BYTE = 256 << 10 };
 enum { LEAST_CHUNK_ROW = 10 };
 enum { MANY_BITS = 11, MOST_BITS = 14, MANY_CELL_BYTE = 256 << 10 };
@@ -21,12 +21,12 @@ static void chunks_clear(struct slu_cells *c)
     }
 }
 
-/* How many cells where they are not ranges. */
+/* Number of cells if the cells are not ranges. */
 static size_t usual_cells(uint64_t budget_byte)
 {
     unsigned bits = 4;
 
-    /* More cells than stay in the caches only where a budget is for terabytes. */
+    /* Only a budget of terabytes has more cells than the caches hold. */
     while (bits < MOST_BITS &&
            budget_byte >> (bits + 1) >=
                (bits < MANY_BITS ? LEAST_CELL_BYTE : MANY_CELL_BYTE))
@@ -89,7 +89,7 @@ uint64_t slu_cells_spilled(const struct slu_cells *c)
     return c->file_byte;
 }
 
-/* Words of chunk i of the cell. */
+/* Number of words in chunk i of the cell. */
 static size_t chunk_len(const struct slu_cells *c, const struct slu_cell *cell,
                         uint32_t i)
 {
@@ -141,7 +141,7 @@ static int flush(struct slu_cells *c, struct slu_err *err)
     return SLU_OK;
 }
 
-/* A new chunk for the cell, whose last is full. */
+/* Adds a chunk to a cell whose last chunk is full. */
 static int add_chunk(struct slu_cells *c, struct slu_cell *cell, struct slu_err *err)
 {
     if (c->n_chunk == c->max_chunk) {
@@ -224,7 +224,7 @@ int slu_cells_read(const struct slu_cells *c, struct slu_cells_cursor *at, uint6
     *n_read = n_word / c->n_word;
     if (c->n_flush)
         return SLU_OK;
-    /* In memory: flush counts chunks, byte counts words. */
+    /* Rows in memory: flush counts chunks, and byte counts words. */
     if (at->flush == 0) {
         at->chunk = cell->first;
         at->flush = 1;

@@ -1,16 +1,19 @@
-/* cells.h - where keys meet that are equal: rows of 3 to 6 words by ranges of their
- * first word, in memory up to a budget and past it in a file, and the groups of them.
+/* cells.h - brings rows with equal keys together. A row has 3 to 6 words, and its key
+ * is the top of the first word. Rows wait in cells, which are ranges of the first word:
+ * in memory up to a budget, beyond it in a file.
  *
- * What lib/flow/sorter does for any record, for rows of one size of which most are
- * alone with their key. Rows go to cells by the top bits of word 0 and stay in the
- * order in which they came; in each cell, or a few small ones together, a table of bits
- * finds what came once, which is left out; the rest is sorted by its words. Cells are
- * independent, so they are read and grouped by several threads. A cell that is larger
- * than a thread's memory (one key with a large part of all rows) goes through
- * lib/flow/sorter. So the cost is linear in the rows whatever their keys, and a row is
- * written and read once at most but for such cells.
+ * lib/flow/sorter does the same for any record; cells are for rows of one size of which
+ * most have a key that no other row has. The top bits of word 0 choose the cell of a
+ * row, and rows stay in the order in which they came. For each cell, or a few small
+ * ones together, a table of bits finds keys that occur once, and their rows are left
+ * out; the other rows are sorted by their words. Cells are independent, so several
+ * threads read and group them. A cell larger than a thread's memory (one key with a
+ * large part of all rows) goes through lib/flow/sorter. So the cost is linear in the
+ * rows whatever their keys are, and a row is written and read at most once, except in
+ * such cells.
  *
- * Thread safety: one thread at a time on a handle, slu_cells_groups' own apart.
+ * Thread safety: one thread at a time on a handle; slu_cells_groups starts threads of
+ * its own.
  */
 #ifndef SLU_CELLS_H
 #define SLU_CELLS_H
@@ -27,16 +30,17 @@
 
 struct slu_cells;
 
-/* A group are rows with the same top group_bits of word 0. Words [0, 2^64) are cut in
- * n_range ranges, slu_cells_range says which. */
+/* A group is all rows with the same top group_bits of word 0. The values of a word, [0,
+ * 2^64), are divided into n_range ranges; slu_cells_range gives the range of a
+ * value. */
 struct slu_cells_cfg {
-    unsigned n_word;      /* of a row */
+    unsigned n_word;      /* words of a row */
     unsigned group_bits;  /* 1 to 64 */
-    uint64_t budget_byte; /* at least 64 KiB, holds what waits */
+    uint64_t budget_byte; /* at least 64 KiB; for the rows that wait */
     const char *tmpdir;   /* borrowed */
     uint64_t n_range;
-    /* A cell for each range, for slu_cells_read; else all cells in one range, whose
-     * rows are the only ones that come. */
+    /* true: a cell for each range, for slu_cells_read. false: all cells in one range,
+     * and only rows of this range are added. */
     bool partition;
 };
 SLU_MUST_USE int slu_cells_new(struct slu_cells **c, const struct slu_cells_cfg *cfg,
@@ -53,26 +57,30 @@ SLU_MUST_USE int slu_cells_put(struct slu_cells *c, const uint64_t *row, size_t 
 void slu_cells_free(struct slu_cells *c);
 uint64_t slu_cells_spilled(const struct slu_cells *c);
 
-/* What sees the rows: within a group in ascending order of their words; all rows of a
- * group that has at least two, and by chance some that are alone. */
+/* Receives the rows: all rows of each group of two or more, in ascending order of their
+ * words, and by chance some rows that are alone. */
 struct slu_meet_ops {
-    size_t state_byte; /* a state is zero at first; one a thread */
-    const void *arg;   /* of feed */
-    /* Any thread. Appends what it finds to `out`. SLU_EOF: there is more, of the group
-     * that ended: it is called again once `out` was taken; so is end. */
+    size_t state_byte; /* size of a thread's state, which starts as zeros */
+    const void *arg;   /* argument of feed */
+    /* Any thread. Receives a row and appends results to `out`. SLU_EOF: the group that
+     * ended has more results, so feed is called again with the same row after `out` was
+     * taken. The same holds for end. */
     int (*feed)(void *state, const void *arg, const uint64_t *row, struct slu_buf *out,
                 struct slu_err *err);
-    /* After the last row of a cell: as if a group ended. */
+    /* Called after the last row of a cell, to end its last group. */
     int (*end)(void *state, struct slu_buf *out, struct slu_err *err);
-    void (*release)(void *state); /* NULL: it owns nothing */
-    /* Serial, in no order that means anything; `out` is cleared after it. */
+    void (*release)(void *state); /* frees a state; NULL: a state owns nothing */
+    /* Receives `out`, one call at a time and in an arbitrary order; `out` is cleared
+     * afterwards. */
     int (*take)(void *ctx, struct slu_buf *out, struct slu_err *err);
-    unsigned out_byte;  /* what feed appends for a row, at most on average */
-    uint64_t work_byte; /* more memory for groups than the table has of its own */
-    void *ctx;          /* of take */
+    unsigned out_byte;  /* bytes that feed appends for a row; an upper bound of the
+                           mean */
+    uint64_t work_byte; /* memory for groups in addition to that of the table */
+    void *ctx;          /* argument of take */
 };
 
-/* No more puts. work_byte is beside the budget of slu_cells_new. */
+/* Ends the puts and passes all groups to ops. work_byte: memory in addition to the
+ * budget of slu_cells_new. */
 SLU_MUST_USE int slu_cells_groups(struct slu_cells *c, const struct slu_meet_ops *ops,
                                   uint64_t work_byte, unsigned n_threads,
                                   struct slu_err *err);

@@ -1,4 +1,4 @@
-/* cells_groups.c - the rows of cells that are not alone with their key. */
+/* cells_groups.c - finds the rows of cells whose key another row shares. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +8,16 @@
 #include "sorter.h"
 
 enum {
-    BATCH_ROW = 1 << 15,  /* rows that are grouped together: second-level cache */
-    TABLE_BIT = 16,       /* bits of each table for a row, at least */
-    STREAM_ROW = 1 << 12, /* rows of a large cell on their way to the sorter, */
-    LEAST_SORT = 64 << 10 /* and its memory */
+    BATCH_ROW = 1 << 15,  /* rows that are grouped together; they fit the
+                             second-level cache */
+    TABLE_BIT = 16,       /* bits for a row in each table, at least */
+    STREAM_ROW = 1 << 12, /* rows of a large cell that are read at a time */
+    LEAST_SORT = 64 << 10 /* least memory for sorting a large cell */
 };
 
 struct job {
-    size_t from, to; /* cells */
-    bool large;      /* one that does not fit */
+    size_t from, to; /* range of cells */
+    bool large;      /* a cell that does not fit the memory */
     uint64_t *row;
     struct slu_entry *entry;
     uint64_t *once, *twice;
@@ -30,10 +31,11 @@ struct groups {
     size_t next, cap_row;
     unsigned n_threads;
     uint64_t sorter_byte;
-    void **state; /* a worker each, and one for large cells */
+    void **state; /* one for each worker, and one for large cells */
 };
 
-/* A row takes itself, both tables (twice that, rounded up) and its entry. */
+/* A row needs its own bytes, both tables (twice TABLE_BIT, rounded up) and its
+ * entry. */
 static size_t row_byte(const struct slu_cells *c)
 {
     return 8 * (size_t)c->n_word + TABLE_BIT / 2 + sizeof(struct slu_entry);
@@ -41,8 +43,8 @@ static size_t row_byte(const struct slu_cells *c)
 
 /* ---- one batch ---- */
 
-/* Leaves the rows whose group may have another, in their order. Inlined for the usual
- * number of words. */
+/* Keeps, in their order, the rows whose group may have a second row. Inlined for the
+ * usual number of words. */
 static inline size_t drop(struct job *j, unsigned group_bits, const unsigned n_word)
 {
     unsigned bits = 10, shift = 64 - group_bits;
@@ -69,7 +71,7 @@ static inline size_t drop(struct job *j, unsigned group_bits, const unsigned n_w
     return n;
 }
 
-/* Sorts e[0, n) by the rows' words from `word` on; prefixes are that word. */
+/* Sorts e[0, n) by the rows' words from `word` on; the prefixes are word `word`. */
 static void sort_entries(const uint64_t *row, unsigned n_word, struct slu_entry *e,
                          size_t n, unsigned word)
 {
@@ -93,8 +95,8 @@ static int take(struct groups *g, struct slu_buf *out, struct slu_err *err)
     return rc;
 }
 
-/* A row, or NULL where a group ends: as often as there is more of it. Of a large cell
- * `out` is taken between. */
+/* Passes a row to feed, or ends a group if row is NULL; repeats the call while it
+ * returns SLU_EOF. For a large cell, `out` is taken between calls. */
 static inline int feed(struct groups *g, struct job *j, void *state,
                        const uint64_t *row, struct slu_err *err)
 {
@@ -128,7 +130,8 @@ static int group_batch(struct groups *g, struct job *j, void *state,
 
 /* ---- one cell that does not fit ---- */
 
-/* Words behind the first two are bytes that order as the numbers do. */
+/* Words after the first two are stored as bytes; their order as bytes is their order as
+ * numbers. */
 static uint64_t ordered(uint64_t v)
 {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap64(v) : v;
@@ -189,7 +192,7 @@ static int group_large(struct groups *g, struct job *j, struct slu_err *err)
     return rc;
 }
 
-/* ---- all of them ---- */
+/* ---- all cells ---- */
 
 static int produce(void *ctx, void *job, struct slu_err *err)
 {
@@ -284,8 +287,8 @@ int slu_cells_groups(struct slu_cells *c, const struct slu_meet_ops *ops,
             largest = c->cell[i].n_row;
     if (n_threads == 1)
         n_slots = 1;
-    /* A slot for each thread where batches are still of a useful size, and hold a cell
-     * of usual size. */
+    /* A slot for each thread, unless batches would become too small to be useful, or
+     * smaller than a cell of usual size. */
     size_t usual = c->n_row / c->n_cell / 4 * 5;
     usual = usual > BATCH_ROW ? usual : BATCH_ROW;
     while (n_slots > 1 && half / per_row / n_slots < usual)

@@ -1,5 +1,5 @@
-/* cells_private.h - what cells.c (cells), cells_groups.c (what meets in them) and who
- * writes cells to files share. Private to them.
+/* cells_private.h - shared by cells.c (storing), cells_groups.c (grouping) and the code
+ * that writes cells to files. Private to them.
  */
 #ifndef SLU_CELLS_PRIVATE_H
 #define SLU_CELLS_PRIVATE_H
@@ -7,36 +7,37 @@
 #include "lib/flow/cells.h"
 
 struct slu_cell {
-    uint64_t *at, *end;   /* room in the last chunk */
-    uint32_t first, last; /* chunks in memory, UINT32_MAX: none */
-    uint64_t n_row;       /* in memory and in the file */
+    uint64_t *at, *end;   /* free part of the last chunk */
+    uint32_t first, last; /* its chunks in memory; UINT32_MAX: none */
+    uint64_t n_row;       /* rows in memory and in the file */
 };
 
 struct slu_cells {
     const char *tmpdir;
     unsigned n_word, group_bits;
     size_t n_cell;
-    uint64_t mask, scale; /* of word 0, before its top bits say which cell */
+    uint64_t mask, scale; /* range of word 0, from which its top bits give the cell */
     struct slu_cell *cell;
     uint64_t *pool; /* max_chunk chunks of per_chunk words */
     size_t pool_byte, per_chunk, n_chunk, max_chunk;
-    uint32_t *next; /* chunk -> the next of its cell */
+    uint32_t *next; /* the next chunk of the same cell */
     uint64_t n_row;
-    int fd; /* -1: nothing was flushed */
+    int fd; /* -1: no rows were flushed */
     uint64_t file_byte;
-    uint64_t *extent; /* a flush: n_cell + 1 offsets in the file */
+    uint64_t *extent; /* for each flush, n_cell + 1 offsets in the file */
     size_t n_flush, cap_extent;
 };
 
-struct slu_cells_cursor { /* zero but for the cell at first */
+struct slu_cells_cursor { /* a position in a cell; starts as zeros except for the
+                             number of the cell */
     size_t cell, flush, chunk;
     uint64_t byte;
 };
 
-/* No more puts; where there is a file, everything is in it and the memory is free. */
+/* Ends the puts. If there is a file, moves all rows to it and frees the memory. */
 SLU_MUST_USE int slu_cells_seal(struct slu_cells *c, struct slu_err *err);
-/* The next rows of the cursor's cell, in the order in which they were put; fewer than
- * max only at its end. */
+/* Reads the next rows of the cursor's cell, in the order of the puts. Fewer than max
+ * only at the end of the cell. */
 SLU_MUST_USE int slu_cells_read(const struct slu_cells *c, struct slu_cells_cursor *at,
                                 uint64_t *to, size_t max, size_t *n_read,
                                 struct slu_err *err);

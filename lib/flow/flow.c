@@ -1,4 +1,4 @@
-/* flow.c - a job from its beginning to its end, and what stages call. */
+/* flow.c - runs a job from beginning to end, and has the functions that stages call. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 
 enum { SHARES = 64, SPARE_FILES = 64 };
 
-/* ---- what a stage knows ---- */
+/* ---- facts for stages ---- */
 
 bool slu_flow_here(const struct slu_flow *f)
 {
@@ -132,7 +132,8 @@ int slu_flow_other_stream(const struct slu_flow *f, struct slu_err *err)
 
 /* ---- tables ---- */
 
-/* ROWS: whoever reads it, here or in this job, wants no order. */
+/* Whether a table of kind ROWS has a reader, in this process or in this job, that
+ * accepts any order. */
 static bool is_unsorted(const struct slu_flow *f, unsigned table)
 {
     const struct slu_flow_spec *spec = f->cfg->spec;
@@ -146,7 +147,7 @@ static bool is_unsorted(const struct slu_flow *f, unsigned table)
     return any;
 }
 
-/* How many files a table may have open at once, of all that the system lets. */
+/* How many files a table may have open at once, given the limits of the system. */
 static long open_files(void)
 {
     struct rlimit r;
@@ -160,9 +161,9 @@ static long open_files(void)
     return sysconf(_SC_OPEN_MAX);
 }
 
-/* What is put of the table goes into the job's file as it comes: numbers of a store, and
- * rows of the file's first table where neither order nor names of the stream, which are
- * known at the end, come before them. */
+/* Whether rows of the table go to the job's file as they are put: the numbers of a
+ * store, and the rows of the file's first table, unless the file begins with an order
+ * or with the stream's names, which are known only at the end. */
 static bool goes_straight(const struct slu_flow *f, unsigned table)
 {
     const struct slu_table_spec *t = &f->cfg->spec->table[table];
@@ -193,7 +194,8 @@ static struct slu_table_cfg table_cfg(const struct slu_flow *f, unsigned table)
     };
 }
 
-/* Over files a job has what it reads and writes, and the budget is theirs. */
+/* With files, a job shares the budget between its stage and the tables that it reads
+ * and writes. */
 static void share_memory(struct slu_flow *f)
 {
     const struct slu_table_spec *table = f->cfg->spec->table;
@@ -235,7 +237,7 @@ static int make_tables(struct slu_flow *f, struct slu_err *err)
     return rc;
 }
 
-/* One process: no stage from here on reads the table. */
+/* One process: whether no stage from this one on reads the table. */
 static bool is_over(const struct slu_flow *f, unsigned table)
 {
     const struct slu_flow_spec *spec = f->cfg->spec;
@@ -268,7 +270,8 @@ static int open_over(struct slu_flow *f, unsigned table, struct slu_err *err)
     return slu_table_over(&f->table[table], &f->cfg->spec->table[table], &cfg, err);
 }
 
-/* Files [a, b) of the table's stage, of each the sections [first, first + n). */
+/* Opens table over files [a, b) of its stage; from each file, sections [first, first +
+ * n). */
 static int over_files(struct slu_flow *f, unsigned table, uint64_t a, uint64_t b,
                       uint64_t first, uint64_t n, struct slu_err *err)
 {
@@ -454,7 +457,8 @@ int slu_flow_stage(const struct slu_flow_cfg *cfg, const struct slu_flow_job *jo
         rc = slu_flow_look(&f, err);
     if (!rc && f.stage->n_out)
         rc = slu_flow_done(&f, &done, &stream, err);
-    /* The manifest beside it says whether what is written is done. */
+    /* If the stage writes a stream, the manifest beside the stream decides whether it
+     * is done. */
     r->skipped = done && !(f.stage->flags & SLU_STAGE_WRITES);
     if (!rc && !r->skipped)
         rc = run(&f, err);
@@ -495,7 +499,7 @@ int slu_flow_inputs(const struct slu_flow_spec *spec, const struct slu_flow_job 
     return rc;
 }
 
-/* The stage at hand, in one process. */
+/* Runs the current stage, in one process. */
 static int run_here(struct slu_flow *f, struct slu_err *err)
 {
     int rc = make_tables(f, err);

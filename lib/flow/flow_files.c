@@ -1,5 +1,5 @@
-/* flow_files.c - the files of the work folder: what they were made of, and the one that
- * a job leaves. */
+/* flow_files.c - the files of the work folder: checks the inputs of a job, and writes
+ * its file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ const struct slu_stage *slu_stage_named(const struct slu_flow_spec *spec,
     return NULL;
 }
 
-/* How many files a stage has; 0: one, which has no number. */
+/* Number of files of a stage; 0: one file without a number. */
 static uint64_t files_of(const struct slu_flow *f, const struct slu_stage *s)
 {
     return s->flags & SLU_STAGE_ONE      ? 0
@@ -59,7 +59,7 @@ static struct slu_workfile_head head_of(const struct slu_flow *f,
     return h;
 }
 
-/* File i of a stage, whatever it was made with. */
+/* Opens file i of a stage, without checking how the file was made. */
 int slu_flow_open(const struct slu_flow *f, const struct slu_stage *s, uint64_t i,
                   struct slu_workfile **file, struct slu_err *err)
 {
@@ -84,7 +84,7 @@ int slu_flow_reopen(const struct slu_flow *f, const struct slu_stage *s, uint64_
     return rc;
 }
 
-/* ---- what was made of what ---- */
+/* ---- inputs of files ---- */
 
 static int other_files(const struct slu_workfile *file, struct slu_err *err)
 {
@@ -94,8 +94,8 @@ static int other_files(const struct slu_workfile *file, struct slu_err *err)
                     slu_workfile_path(file));
 }
 
-/* The files of stage number i are those of that mix; what is known already must agree.
- */
+/* Records that the files of stage i have this mix; if a mix is already known, both must
+ * agree. */
 static int learn(struct slu_flow *f, size_t i, struct slu_u128 mix,
                  const struct slu_workfile *file, struct slu_err *err)
 {
@@ -108,7 +108,8 @@ static int learn(struct slu_flow *f, size_t i, struct slu_u128 mix,
     return slu_u128_cmp(f->made[i], mix) ? other_files(file, err) : SLU_OK;
 }
 
-/* Stages of which files may have been made: none behind the last that leaves some. */
+/* Number of stages that may have left files: up to the last stage that writes
+ * tables. */
 static unsigned made_stages(const struct slu_flow_spec *spec)
 {
     unsigned n = spec->n_stage;
@@ -134,7 +135,7 @@ static int read_made(struct slu_flow *f, struct slu_workfile *file, struct slu_e
     return rc ? rc : slu_workfile_end(file, err);
 }
 
-/* The row of a part. */
+/* Reads the row of a part. */
 static int read_part(const struct slu_flow *f, const struct slu_stage *of,
                      uint64_t part, uint64_t v[PART], struct slu_err *err)
 {
@@ -149,7 +150,8 @@ static int read_part(const struct slu_flow *f, const struct slu_stage *of,
     return rc;
 }
 
-/* Its part's file of the first stage is the one that all was made of. */
+/* Checks that the part's file of the first stage is the file that all later files were
+ * made from. */
 static int check_part(const struct slu_flow *f, const struct slu_stage *one,
                       const struct slu_workfile *file, struct slu_err *err)
 {
@@ -188,7 +190,8 @@ static int note_part(struct slu_flow *f, uint64_t i, const struct slu_workfile *
 
 /* ---- all files of a stage ---- */
 
-/* A stage that reads no stream writes one, or a set, from the stage's files. */
+/* Whether a stage without an input stream writes a stream, or a set, from the files of
+ * this stage. */
 static bool gives_vocab(const struct slu_flow *f, const struct slu_stage *s)
 {
     const struct slu_flow_spec *spec = f->cfg->spec;
@@ -228,7 +231,7 @@ static int check_ranges(const struct slu_flow *f, const struct slu_workfile *fil
                     (unsigned long long)f->job->part, (unsigned long long)f->job->of);
 }
 
-/* What ids mean, beside the tokenizer, is the same in all parts. */
+/* Checks that ids mean the same in all parts, beyond the tokenizer's fingerprint. */
 static int check_ids(struct slu_flow *f, const struct slu_workfile *file,
                      struct slu_err *err)
 {
@@ -312,7 +315,8 @@ static int look_at_all(struct slu_flow *f, const struct slu_stage *s, bool own,
     return SLU_OK;
 }
 
-/* The stream is that of the first stage, whose files need not be there. */
+/* Requires the stream that the first stage read; the files of the first stage need not
+ * exist. */
 static int want_stream(struct slu_flow *f, const struct slu_stage *of,
                        struct slu_err *err)
 {
@@ -324,7 +328,7 @@ static int want_stream(struct slu_flow *f, const struct slu_stage *of,
     return rc;
 }
 
-/* What an input says of all parts. */
+/* Copies the rows of all parts from an input. */
 static int copy_parts(struct slu_flow *f, const struct slu_stage *of,
                       struct slu_err *err)
 {
@@ -363,7 +367,7 @@ int slu_flow_look(struct slu_flow *f, struct slu_err *err)
     return !rc && of && f->cfg->reader && !f->want_of ? want_stream(f, of, err) : rc;
 }
 
-/* ---- its own file ---- */
+/* ---- the job's own file ---- */
 
 static int remedy(int rc, struct slu_err *err)
 {
@@ -400,7 +404,7 @@ int slu_flow_done(struct slu_flow *f, bool *done, struct slu_u128 *stream,
     *done = false;
     if (!rc)
         rc = slu_flow_path(f, f->stage, f->job->part, &f->path, err);
-    f->param = (char *)param.data; /* it is kept as text */
+    f->param = (char *)param.data; /* the file keeps it as text */
     if (rc || f->job->force)
         return rc;
     rc = slu_workfile_open(&file, f->path, SLU_WORKFILE_FLOW, &why);

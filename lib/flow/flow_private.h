@@ -1,6 +1,6 @@
-/* flow_private.h - what flow.c (a job from its beginning to its end, and what stages
- * call), flow_files.c (the files of the work folder) and flow_shape.c (how they are
- * cut) share. Private to them. */
+/* flow_private.h - shared by flow.c (jobs, and the functions that stages call),
+ * flow_files.c (the files of the work folder) and flow_shape.c (their sections).
+ * Private to them. */
 #ifndef SLU_FLOW_PRIVATE_H
 #define SLU_FLOW_PRIVATE_H
 
@@ -10,7 +10,7 @@
 #include "workfile_names.h"
 #include "workfile_stage.h"
 
-/* Sections, counts, and words of a part's row. */
+/* Numbers of sections, of counts, and of words in a part's row. */
 enum { SEC_MADE, SEC_PARTS, SEC_STREAM, SEC_TABLES };
 enum { N_SEQUENCE, N_TOKEN, N_RANGE, N_LONGEST, N_SPAN, N_IDS };
 enum {
@@ -23,39 +23,45 @@ enum {
     PART
 };
 
-/* The files of a stage that this job reads from. */
+/* The files of one stage that this job reads. */
 struct slu_flow_from {
-    uint64_t first, n; /* file first + i is number i here */
+    uint64_t first, n; /* file first + i has number i in this job */
     struct slu_flow_file {
         struct slu_u128 id;
-        struct slu_workfile_stream names; /* where the stage has them */
+        struct slu_workfile_stream names; /* if the stage's files have names */
     } * file;
 };
 
 struct slu_flow {
     const struct slu_flow_cfg *cfg;
     const struct slu_flow_job *job;
-    bool here, finished;           /* all stages; the rest need not run */
-    const struct slu_stage *stage; /* the job's, or the one that runs */
+    bool here, finished;           /* here: this process does all stages; finished:
+                                      the remaining stages are skipped */
+    const struct slu_stage *stage; /* the job's stage, or the stage that runs now */
     struct slu_flow_report *report;
     uint64_t n_part, n_range;
-    char *path, *param; /* of its own file; NULL: it has none */
+    char *path, *param; /* of the job's file; NULL: the job has no file */
     struct slu_names *names;
     struct slu_header header;
-    struct slu_u128 *made;           /* of each stage of the spec; 0: not known */
-    struct slu_flow_from *from;      /* of each stage of the spec */
-    uint64_t *part;                  /* rows of SEC_PARTS, where it knows them */
-    uint64_t *base;                  /* n_part + 1 ordinals, where `part` is there */
-    uint64_t span;                   /* ordinals of this part, 0: its sequences */
-    uint64_t ids;                    /* what its stream's ids mean; 0: not known */
-    struct slu_u128 stream;          /* that was read; */
-    struct slu_u128 want;            /* the one that must be, if want_of is given: */
-    const struct slu_stage *want_of; /* this part's file of that stage was of it */
-    struct slu_tape *tape;           /* what later stages read; NULL: there is none */
-    struct slu_table **table;        /* of each of the spec, that is open */
-    struct slu_workfile_out *out;    /* its file, while it is made */
-    slu_table_cell **cell;           /* how each is cut; NULL: by its top bits */
-    uint64_t share;                  /* 64ths that are in use, all together */
+    struct slu_u128 *made;           /* mix of the files of each stage; 0: not known */
+    struct slu_flow_from *from;      /* one for each stage */
+    uint64_t *part;                  /* rows of SEC_PARTS, if known */
+    uint64_t *base;                  /* n_part + 1 ordinals, if `part` is set */
+    uint64_t span;                   /* number of ordinals of this part; 0: one for
+                                        each sequence */
+    uint64_t ids;                    /* hash of the meaning of the stream's ids; 0:
+                                        not known */
+    struct slu_u128 stream;          /* identity of the stream that was read */
+    struct slu_u128 want;            /* identity that the stream must have, if
+                                        want_of is set */
+    const struct slu_stage *want_of; /* the stage whose file for this part states
+                                        `want` */
+    struct slu_tape *tape;           /* sequences for later stages; NULL: none */
+    struct slu_table **table;        /* the open tables, by number */
+    struct slu_workfile_out *out;    /* the job's file while it is written */
+    slu_table_cell **cell;           /* functions of slu_flow_cut, by table; NULL:
+                                        the top bits choose the cell */
+    uint64_t share;                  /* 64ths of the budget that are in use */
 };
 
 static inline const struct slu_stage *slu_stage_of(const struct slu_flow_spec *spec,
@@ -67,7 +73,7 @@ static inline const struct slu_stage *slu_stage_of(const struct slu_flow_spec *s
                 return &spec->stage[i];
     return NULL;
 }
-/* Whose files it sees all of, of those that read the stream; NULL: of none. */
+/* The stage that reads the stream and whose files s reads all; NULL: none. */
 static inline const struct slu_stage *slu_stage_sees(const struct slu_flow_spec *spec,
                                                      const struct slu_stage *s)
 {
@@ -78,8 +84,8 @@ static inline const struct slu_stage *slu_stage_sees(const struct slu_flow_spec 
     }
     return NULL;
 }
-/* Its files have SEC_PARTS, of the files of that stage, which it sees, or as an input
- * of its own has them; NULL: they have none. */
+/* The stage whose files are listed in SEC_PARTS of s's files: s reads all of them
+ * itself, or one of its inputs lists them. NULL: the files of s have no SEC_PARTS. */
 static inline const struct slu_stage *slu_stage_parts(const struct slu_flow_spec *spec,
                                                       const struct slu_stage *s)
 {
@@ -90,7 +96,7 @@ static inline const struct slu_stage *slu_stage_parts(const struct slu_flow_spec
         of = slu_stage_parts(spec, slu_stage_of(spec, s->in[k].table));
     return of;
 }
-/* The table is one of the job. */
+/* Whether the job has the table open. */
 static inline bool slu_flow_has(const struct slu_flow *f, unsigned table)
 {
     return f->here || f->cfg->spec->table[table].cut != SLU_CUT_HERE;
@@ -105,41 +111,45 @@ static inline size_t slu_stage_number(const struct slu_flow_spec *spec,
     return (size_t)(s - spec->stage);
 }
 
-/* The name of file i of a stage; caller frees. */
+/* *path: name of file i of a stage; caller frees. */
 SLU_MUST_USE int slu_flow_path(const struct slu_flow *f, const struct slu_stage *s,
                                uint64_t i, char **path, struct slu_err *err);
-/* File i of a stage, whatever it was made with. */
+/* Opens file i of a stage, without checking how the file was made. */
 SLU_MUST_USE int slu_flow_open(const struct slu_flow *f, const struct slu_stage *s,
                                uint64_t i, struct slu_workfile **file,
                                struct slu_err *err);
-/* How many parts and ranges there are, and the header, from the job or from files. */
+/* Finds the numbers of parts and ranges, and the header, from the job or from files. */
 SLU_MUST_USE int slu_flow_shape(struct slu_flow *f, struct slu_err *err);
 SLU_MUST_USE int slu_flow_first_header(struct slu_flow *f, struct slu_err *err);
-/* Looks at all files that the job reads: they are there, of the same, and made of each
- * other. */
+/* Checks all files that the job reads: they exist, have the same parameters, and were
+ * made from each other. */
 SLU_MUST_USE int slu_flow_look(struct slu_flow *f, struct slu_err *err);
-/* Whether its own file is there, as it would be made; *stream is what it was made of.
- */
+/* Whether the job's own file exists as it would be made; *stream: identity of the
+ * stream that it was made from. */
 SLU_MUST_USE int slu_flow_done(struct slu_flow *f, bool *done, struct slu_u128 *stream,
                                struct slu_err *err);
-/* Opens file i of a stage, which is the one that was looked at. */
+/* Opens file i of a stage again, and checks that it is the file that slu_flow_look
+ * saw. */
 SLU_MUST_USE int slu_flow_reopen(const struct slu_flow *f, const struct slu_stage *s,
                                  uint64_t i, struct slu_workfile **file,
                                  struct slu_err *err);
-/* How many cells a table has. */
+/* Number of cells of a table. */
 uint64_t slu_flow_cells(const struct slu_flow *f, unsigned table);
-/* Where they are in the files of its stage: the first section, and how many. */
+/* Position of the table's cells in the files of its stage: the first section, and how
+ * many. */
 void slu_flow_sections(const struct slu_flow *f, unsigned table, uint64_t *first,
                        uint64_t *n);
-/* How many there are in a file of the stage, and whether it has some of each range. */
+/* Number of sections in a file of the stage, and whether it has some for each range. */
 uint64_t slu_flow_sections_of(const struct slu_flow *f, const struct slu_stage *s);
 bool slu_flow_ranged(const struct slu_flow *f, const struct slu_stage *s);
-/* The input of the job whose files say of which parts all was made; NULL: none. */
+/* The input of the job whose files list the parts; NULL: none. */
 const struct slu_stage *slu_flow_parts_of(const struct slu_flow *f);
-/* Reads a stream whose file is there: it must be the one that was read then. */
+/* Reads the stream of a job whose file exists, and checks that it is the stream that
+ * the file was made from. */
 SLU_MUST_USE int slu_flow_compare(struct slu_flow *f, struct slu_u128 stream,
                                   struct slu_err *err);
-/* begin: the file, and what is in it before the first table; or write does it. */
+/* slu_flow_begin creates the file and writes all that precedes the first table;
+ * slu_flow_write calls it if this was not yet done. */
 SLU_MUST_USE int slu_flow_begin(struct slu_flow *f, struct slu_err *err);
 SLU_MUST_USE int slu_flow_write(struct slu_flow *f, struct slu_err *err);
 

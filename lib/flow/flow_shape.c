@@ -1,5 +1,5 @@
-/* flow_shape.c - how many parts and ranges a flow has, which sections its files have,
- * and the header that they know. */
+/* flow_shape.c - the numbers of parts and ranges, the sections of files, and the header
+ * that files have. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ bool slu_flow_ranged(const struct slu_flow *f, const struct slu_stage *s)
     return false;
 }
 
-/* ---- how many parts there are, and the header ---- */
+/* ---- number of parts, and the header ---- */
 
 static const struct slu_stage *first_input(const struct slu_flow *f, unsigned flags)
 {
@@ -63,7 +63,7 @@ static const struct slu_stage *first_input(const struct slu_flow *f, unsigned fl
     return NULL;
 }
 
-/* The last input whose files say of which parts all was made. */
+/* The last input whose files list the parts. */
 const struct slu_stage *slu_flow_parts_of(const struct slu_flow *f)
 {
     const struct slu_flow_spec *spec = f->cfg->spec;
@@ -76,7 +76,7 @@ const struct slu_stage *slu_flow_parts_of(const struct slu_flow *f)
     return NULL;
 }
 
-/* The number of them. */
+/* Finds the number of parts. */
 static int parts_in(const struct slu_flow *f, const struct slu_stage *one, uint64_t *n,
                     struct slu_err *err)
 {
@@ -98,7 +98,7 @@ static int parts_in(const struct slu_flow *f, const struct slu_stage *one, uint6
     return rc;
 }
 
-/* How many ranges its files have; 0: none. */
+/* Number of ranges in the stage's files; 0: none. */
 static int ranges_in(const struct slu_flow *f, const struct slu_stage *s, uint64_t *n,
                      struct slu_err *err)
 {
@@ -129,7 +129,7 @@ int slu_flow_shape(struct slu_flow *f, struct slu_err *err)
         rc = parts_in(f, of, &f->n_part, err);
     else if (any && !f->n_part && !rc)
         rc = slu_work_parts(f->job->work, any->name, &f->n_part, err);
-    /* One job reads all ranges, however many there are. */
+    /* A stage with one job reads all ranges, however many. */
     if (!rc && !f->n_range && any && f->stage->flags & SLU_STAGE_ONE)
         rc = ranges_in(f, any, &f->n_range, err);
     f->n_range = f->n_range ? f->n_range : f->n_part;

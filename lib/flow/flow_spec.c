@@ -1,5 +1,4 @@
-/* flow_spec.c - what a flow's data says by itself: whether it fits together, and the
- * graph in words. */
+/* flow_spec.c - checks that the data of a flow is consistent, and prints its stages. */
 #include <string.h>
 
 #include "lib/flow/flow_private.h"
@@ -22,7 +21,7 @@ static unsigned writers(const struct slu_flow_spec *spec, unsigned table)
     return n;
 }
 
-/* A job has a cell of its own of what it reads so. */
+/* Whether a job has one cell of its own in a table that is divided like this. */
 static bool has_own(const struct slu_stage *s, enum slu_table_cut cut)
 {
     return s->flags & SLU_STAGE_RANGES ? cut == SLU_CUT_RANGES || cut == SLU_CUT_BUCKETS
@@ -47,8 +46,8 @@ static int check_input(const struct slu_flow_spec *spec, const struct slu_stage 
     return SLU_OK;
 }
 
-/* Shares of what one process has at once: the stage, what it and those before it have
- * put that is read from here on. */
+/* Shares of the budget in use at once: the stage's own, and those of the tables that it
+ * and earlier stages have written and that this or a later stage reads. */
 static unsigned share_at(const struct slu_flow_spec *spec, const struct slu_stage *s)
 {
     unsigned all = s->share;

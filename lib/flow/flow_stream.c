@@ -1,10 +1,10 @@
-/* flow_stream.c - the stream that a stage reads, and in one process the tape that later
- * ones read in its place. */
+/* flow_stream.c - reads the stream of a stage; in one process also the tape, which
+ * later stages read in place of the stream. */
 #include <stdlib.h>
 
 #include "lib/flow/flow_private.h"
 
-/* A stage that reads the tape, in place of a stream. */
+/* State of a stage that reads the tape in place of the stream. */
 struct replay {
     const struct slu_flow_cfg *cfg;
     const struct slu_side_ops *ops;
@@ -90,7 +90,7 @@ static int pass(void *ctx, struct slu_batch *b, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Its file is there: is it of this stream? */
+/* Checks that the existing file was made from this stream; reads all of it. */
 int slu_flow_compare(struct slu_flow *f, struct slu_u128 stream, struct slu_err *err)
 {
     static const struct slu_stream_ops ops = {NULL, pass};

@@ -5,7 +5,7 @@
 #define INSERTION_MAX 40
 
 /* Permutes e so that group g (digit = prefix >> shift & mask) lies in [head[g],
- * end[g]); head is advanced to end. */
+ * end[g]); advances head to end. */
 static void permute(struct slu_entry *e, uint64_t *head, const uint64_t *end,
                     size_t n_group, unsigned shift)
 {
@@ -25,7 +25,8 @@ static void permute(struct slu_entry *e, uint64_t *head, const uint64_t *end,
     }
 }
 
-/* Counts e's groups by (prefix >> shift & mask), and puts them into their order. */
+/* Counts e's groups by (prefix >> shift & mask), and moves entries to their groups in
+ * order. */
 static void partition(struct slu_entry *e, size_t n, unsigned bits, unsigned shift,
                       uint64_t first, uint64_t *start)
 {
@@ -48,8 +49,8 @@ static void partition(struct slu_entry *e, size_t n, unsigned bits, unsigned shi
     permute(e, head, end, n_group, shift);
 }
 
-/* Where there are many: into few groups first, each of which is in the cache then; all
- * groups at once would mean a miss for each entry. */
+/* Many entries are first divided into few groups, each of which then fits the cache;
+ * dividing into all groups at once would cost a cache miss for each entry. */
 enum { FIRST_BITS = 6, MANY = 1 << 15 };
 
 void slu_entry_partition(struct slu_entry *e, size_t n, unsigned bits, uint64_t *start)

@@ -1,23 +1,24 @@
-/* sorter.c - how the sorter works, and its first half: memory and flushes.
+/* sorter.c - the sorter's memory and flushes; also explains how the whole sorter works.
  *
  * One mapping, the arena, holds records from its start upwards and their entries
- * (prefix of the key, place of the record) from its end downwards. When they meet,
+ * (prefix of the key, position of the record) from its end downwards. When they meet,
  * entries are partitioned by the key's top bits and the records go to a spill, cell by
  * cell.
  *
  * Levels form a stack. A group of neighbouring cells that fits the arena is loaded,
- * sorted and handed out. A single cell that does not fit becomes a level of its own: by
- * the key bits that its records do not share, or, if their keys are all equal, by the
- * first 15 bytes behind the bytes that they all share. So every level tells at least
- * two records apart, and records that are all the same are not sorted but counted.
- * Where a level of the last kind tells few apart, entries are sorted with the records
- * left on disk. That half is in sorter_walk.c.
+ * sorted and handed out. A single cell that does not fit becomes a level of its own.
+ * This level is divided by the key bits that its records do not share or, if their keys
+ * are all equal, by the first 15 bytes after the bytes that all of them share. So every
+ * level tells at least two records apart. Records that are all equal are counted, not
+ * sorted. If a level of bytes tells only few records apart, entries are sorted while
+ * the records stay on disk. sorter_walk.c has this half.
  *
- * With threads, the arena has two halves once it has been full: one is flushed by the
- * mover (sorter_mover.c) while the other one is filled; later one is loaded and sorted
- * while the other one is handed out. Two more threads do nothing but read and write
- * (spill_io.c). What does not fit in a half gets the whole arena, and waits for it.
- * Before that, while all fits, the mover sorts what is handed out next.
+ * With threads, the arena has two halves once it has been full: the mover
+ * (sorter_mover.c) flushes one half while the other is filled; later, one half is
+ * loaded and sorted while the other is handed out. Two more threads only read and write
+ * (spill_io.c). Data that does not fit in a half gets the whole arena, and waits until
+ * the arena is free. While all data fits the arena, the mover sorts the records that
+ * are handed out next.
  */
 #include "sorter.h"
 
@@ -66,7 +67,7 @@ int slu_sorter_new(struct slu_sorter **out, const struct slu_sorter_cfg *cfg,
         s->max_bits++;
     s->n_threads = cfg->n_threads;
     s->no_mover = cfg->n_threads < 2 || budget < MOVER_BUDGET;
-    /* Three levels' tables and this struct come out of the budget too. */
+    /* The tables of three levels, and this struct, are part of the budget. */
     uint64_t tables = sizeof *s + 3 * (sizeof(struct slu_spill_cell) << s->max_bits);
     size_t n_start = ((size_t)1 << s->max_bits) + 1;
     unsigned n_buf = s->no_mover ? 1 : SLU_SPILL_BUFFERS;
@@ -150,7 +151,7 @@ int slu_flush_entries(struct slu_sorter *s, struct slu_entry *e, size_t n,
     if (n == 0)
         return SLU_OK;
     slu_entry_partition(e, n, sp->bits, s->start);
-    /* Who waits for each write is served better by the page cache. */
+    /* If each write is waited for, the page cache is faster. */
     slu_spill_begin_flush(sp, s->queue && sp->end_byte >= s->direct_from);
     for (size_t c = 0, i = 0; c < n_cell; c++) {
         uint64_t end = s->start[c + 1];
@@ -187,7 +188,7 @@ static void flush_later(struct slu_sorter *s, unsigned half, struct slu_entry *e
     slu_mover_submit(s, &s->task[half]);
 }
 
-/* Both halves are flushed. */
+/* Waits until both halves are flushed. */
 static int flushed(struct slu_sorter *s, struct slu_err *err)
 {
     int rc = slu_mover_wait(s, &s->task[0], err);
@@ -196,12 +197,13 @@ static int flushed(struct slu_sorter *s, struct slu_err *err)
     return rc ? rc : r;
 }
 
-/* The whole arena is full: the records of its lower half go first, so that it can be
- * filled again while the others go. */
+/* The whole arena is full. The records of its lower half are flushed first, so that
+ * this half can be filled again while the others are flushed. */
 static void split(struct slu_sorter *s)
 {
     struct slu_arena *w = &s->whole;
-    size_t k = 0, n = w->n_entry; /* entries descend: the last ones are the first */
+    size_t k = 0, n = w->n_entry; /* entries descend: the last entries belong to the
+                                     first records */
 
     while (k < n) {
         size_t mid = k + (n - k) / 2;
@@ -215,7 +217,7 @@ static void split(struct slu_sorter *s)
     s->a = &s->half[0];
 }
 
-/* The first level, and the threads, before any of them has something to do. */
+/* Creates the first level and the threads, before any thread has work. */
 static int begin_flushes(struct slu_sorter *s, struct slu_err *err)
 {
     int rc = slu_sorter_push(s, 0, err);
@@ -230,7 +232,7 @@ static int begin_flushes(struct slu_sorter *s, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Room for a record of n bytes, header and all. */
+/* Makes room for a record of n bytes, header included. */
 static int make_room(struct slu_sorter *s, uint64_t n, struct slu_err *err)
 {
     int rc = s->n_level == 0 ? begin_flushes(s, err) : SLU_OK;
@@ -349,7 +351,7 @@ int slu_sorter_seal(struct slu_sorter *s, struct slu_err *err)
         slu_sort_begin(s);
         return SLU_OK;
     }
-    if (s->a == &s->whole) /* no mover, or a record that no half has room for */
+    if (s->a == &s->whole) /* no mover, or a record that fits no half */
         return slu_sorter_flush(s, err);
     unsigned h = s->a == &s->half[1];
     flush_later(s, h, s->a->entry, s->a->n_entry);

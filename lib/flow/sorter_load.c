@@ -1,11 +1,12 @@
-/* sorter_load.c - cells back from the disk into an arena, in order (see sorter.c). */
+/* sorter_load.c - reads cells from the disk into an arena and sorts them (see
+ * sorter.c). */
 #include <string.h>
 
 #include "sorter_private.h"
 
-/* Extents are read past the page cache to memory that is aligned as they are: up to so
- * much is lost before and behind each, and once more where the first one begins, behind
- * those of the page cache. */
+/* Extents that bypass the page cache are read to memory with the same alignment. This
+ * loses up to SLU_SPILL_ALIGN before and after each extent, and once more at the first
+ * extent that follows those of the page cache. */
 #define SLACK (2 * SLU_SPILL_ALIGN)
 
 static uint64_t slack(const struct slu_spill *sp, const struct slu_arena *a)
@@ -13,7 +14,7 @@ static uint64_t slack(const struct slu_spill *sp, const struct slu_arena *a)
     uint64_t n_direct = sp->n_flush - sp->n_cached;
 
     if (n_direct == 0 || n_direct >= slu_arena_size(a) / (8 * SLACK))
-        return 0; /* none, or too many: through the page cache */
+        return 0; /* none, or too many: read through the page cache */
     return (n_direct + 1) * SLACK;
 }
 
@@ -34,12 +35,12 @@ struct loading {
     struct slu_arena *a;
     size_t c0, c1;
     bool direct;
-    struct {                   /* of flush f at f % READS: */
-        uint64_t from, to, at; /* in the file, and in the map */
+    struct {                   /* flush f uses element f % READS */
+        uint64_t from, to, at; /* offsets in the file; position in the map */
     } extent[READS];
 };
 
-/* Begins to read what flush f has of the cells. */
+/* Begins to read the extent that flush f has of the cells. */
 static int begin_extent(struct loading *l, size_t f, struct slu_err *err)
 {
     struct slu_sorter *s = l->s;
@@ -76,7 +77,7 @@ static int begin_extent(struct loading *l, size_t f, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Its records' entries, each to its cell. */
+/* Adds the entries of an extent's records, each to its cell. */
 static int end_extent(struct loading *l, size_t f, struct slu_err *err)
 {
     struct slu_sorter *s = l->s;
@@ -106,15 +107,15 @@ static int end_extent(struct loading *l, size_t f, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Whether somebody may soon want for the disk space of what was loaded. Giving it back
- * takes a tenth of the time of a large shuffle, so it is left where there is plenty. */
+/* Whether the disk space of loaded cells may soon be needed. Releasing the space takes
+ * a tenth of the time of a large shuffle, so it is kept while the disk has plenty. */
 static bool is_tight(const struct slu_spill *sp)
 {
     return slu_spill_disk_free(sp) / 4 < sp->end_byte;
 }
 
-/* Gives back the disk space of what was loaded, once it is much: while nothing is being
- * read, as the file system waits for that, and lets nobody read meanwhile. */
+/* Releases the disk space of loaded cells when much has been loaded, and only while no
+ * read is in flight, because the file system blocks reads meanwhile. */
 static int give_back(struct slu_level *lv, size_t c1, struct slu_err *err)
 {
     const struct slu_spill *sp = &lv->spill;

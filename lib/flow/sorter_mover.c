@@ -1,5 +1,5 @@
-/* sorter_mover.c - the sorter's own thread: flushes, loads and sorts one half of the
- * arena while the other one is in use (see sorter.c). */
+/* sorter_mover.c - the sorter's own thread: flushes, or loads and sorts, one half of
+ * the arena while the other half is in use (see sorter.c). */
 #include <stdlib.h>
 
 #include "sorter_private.h"

@@ -1,5 +1,5 @@
-/* sorter_sort.c - the order of entries (see sorter.c): by prefix, the rest of the key,
- * the bytes. */
+/* sorter_sort.c - sorts entries (see sorter.c): by prefix, then the rest of the key,
+ * then the bytes. */
 #include <string.h>
 
 #include "sorter_private.h"
@@ -28,8 +28,8 @@ static int cmp_bytes(void *ctx, uint64_t ref_a, uint64_t ref_b)
 
 enum sort_stage { BY_KEY_HI, BY_KEY_LO, BY_FIRST_WORD };
 
-/* Sorts e[0, n), whose prefixes are those of `stage`; runs of equal prefixes by the
- * next. */
+/* Sorts e[0, n), whose prefixes are those of `stage`; sorts runs of equal prefixes by
+ * the next stage. */
 static void sort_run(struct slu_sorter *s, struct slu_entry *e, size_t n, unsigned skip,
                      enum sort_stage stage)
 {
@@ -60,7 +60,7 @@ void slu_entries_sort(struct slu_sorter *s, struct slu_entry *e, size_t n,
 
 /* ---- all of them in memory ---- */
 
-/* The next group; with the mover only by it. */
+/* Sorts the next group; if there is a mover, only the mover calls this. */
 static void sort_group(struct slu_sorter *s, struct slu_arena *a)
 {
     uint64_t from = s->start[s->sort_group], to = s->start[s->sort_group + 1];

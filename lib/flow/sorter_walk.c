@@ -1,13 +1,13 @@
-/* sorter_walk.c - the way back: cells in order, loaded, split again, or sorted where
- * they are (see sorter.c). */
+/* sorter_walk.c - reads the records back: cells in order, each loaded, divided again,
+ * or sorted on disk (see sorter.c). */
 #include <string.h>
 
 #include "sorter_private.h"
 
-enum { AHEAD = 16 }; /* records asked for before they are handed out */
+enum { AHEAD = 16 }; /* number of records prefetched before they are handed out */
 
-/* The next 15 bytes of p[0, n) at `off`, and how many of them there are: keys that
- * order as the bytes do (memcmp, then length). */
+/* A key of the next 15 bytes of p[0, n) from `off` and of their number. Keys have the
+ * order of the bytes (memcmp, then length). */
 static struct slu_u128 content_key(const uint8_t *p, uint64_t n, uint64_t off)
 {
     uint8_t b[16] = {0};
@@ -26,7 +26,7 @@ static struct slu_u128 content_key(const uint8_t *p, uint64_t n, uint64_t off)
 
 /* ---- cells that do not fit ---- */
 
-/* Reads a whole record to `r`, which has room; SLU_EOF behind the last. */
+/* Reads a whole record to `r`, which has room for it; SLU_EOF after the last. */
 static int cursor_rec(struct slu_sorter *s, struct slu_spill_cursor *cu,
                       struct slu_rec *r, struct slu_err *err)
 {
@@ -41,8 +41,9 @@ static int cursor_rec(struct slu_sorter *s, struct slu_spill_cursor *cu,
     return n ? slu_spill_cursor_read(cu, r + 1, n, err) : SLU_OK;
 }
 
-/* How many leading bytes the records of a cell share (a record's end counts as a byte);
- * *same if they are all equal. The first record stays at the arena's start. */
+/* Number of leading bytes that all records of a cell share (a record's end counts as a
+ * byte); *same if all records are equal. The first record stays at the arena's
+ * start. */
 static int shared_content(struct slu_sorter *s, const struct slu_spill *sp, size_t c,
                           uint64_t *shared, bool *same, struct slu_err *err)
 {
@@ -83,8 +84,8 @@ static int shared_content(struct slu_sorter *s, const struct slu_spill *sp, size
     return rc;
 }
 
-/* Orders two records of the top level's file by the bytes behind those that are shared.
- */
+/* Compares two records of the top level's file by the bytes after those that all
+ * records share. */
 static int cmp_on_disk(void *ctx, uint64_t off_a, uint64_t off_b)
 {
     struct slu_sorter *s = ctx;
@@ -120,8 +121,8 @@ static bool entries_fit(const struct slu_sorter *s, const struct slu_spill_cell 
     return cell->n_rec <= room / ENTRY;
 }
 
-/* Sorts the records of cell c of the top level, whose first n_shared bytes and keys are
- * equal, without moving them. */
+/* Sorts the records of cell c of the top level without moving them; their keys and
+ * first n_shared bytes are equal. */
 static int sort_on_disk(struct slu_sorter *s, size_t c, struct slu_err *err)
 {
     const struct slu_spill *sp = &s->level[s->n_level - 1].spill;
@@ -162,7 +163,7 @@ static int read_on_disk(struct slu_sorter *s, uint64_t off_byte, struct slu_err 
     return rc;
 }
 
-/* Makes a level of cell c of the top level, which does not fit. */
+/* Makes a level from cell c of the top level, which does not fit. */
 static int descend(struct slu_sorter *s, size_t c, struct slu_err *err)
 {
     struct slu_level *lv = &s->level[s->n_level - 1];
@@ -230,8 +231,8 @@ static int descend(struct slu_sorter *s, size_t c, struct slu_err *err)
 
 /* ---- handing out ---- */
 
-/* The cells of the top level that come next and that a has room for: [*c0, *c1), none
- * if the first one is too large; false: there are no more. */
+/* Finds the next cells of the top level that fit a: [*c0, *c1), which is empty if the
+ * first cell is too large; false: no cells are left. */
 static bool plan(struct slu_sorter *s, const struct slu_arena *a, size_t *c0,
                  size_t *c1)
 {
@@ -253,7 +254,7 @@ static bool plan(struct slu_sorter *s, const struct slu_arena *a, size_t *c0,
     return *c0 < n_cell;
 }
 
-/* The mover loads what comes next to a half that nobody reads. */
+/* Lets the mover load the next cells to a half that no thread reads. */
 static void load_later(struct slu_sorter *s, unsigned half)
 {
     struct slu_task *t = &s->task[half];
@@ -267,7 +268,7 @@ static void load_later(struct slu_sorter *s, unsigned half)
     s->ahead = true;
 }
 
-/* The half that is being loaded becomes the one in use. */
+/* Switches to the half that was loaded. */
 static int turn(struct slu_sorter *s, unsigned half, struct slu_err *err)
 {
     s->ahead = false;
@@ -276,7 +277,7 @@ static int turn(struct slu_sorter *s, unsigned half, struct slu_err *err)
     return slu_mover_wait(s, &s->task[half], err);
 }
 
-/* Fills the arena with what comes next; SLU_EOF where there is nothing. */
+/* Fills the arena with the next records; SLU_EOF if none are left. */
 static int advance(struct slu_sorter *s, struct slu_err *err)
 {
     s->on_disk = false;
@@ -316,7 +317,8 @@ const struct slu_rec *slu_sorter_lend(struct slu_sorter *s, uint64_t *size_byte)
 {
     struct slu_arena *a = s->a;
 
-    if (s->on_disk || a->next == a->n_entry) /* repeats: no entries either */
+    if (s->on_disk || a->next == a->n_entry) /* repeats of one record: no entries
+                                                either */
         return NULL;
     if (a->next == a->n_sorted)
         slu_sort_more(s);

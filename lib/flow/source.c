@@ -1,5 +1,5 @@
-/* source.c - rows of files: lists one file after another; rows that are merged by a
- * tree of losers, or poured into the sorter. Believes nothing that files say. */
+/* source.c - reads rows from files: lists one file after another; other rows merged by
+ * a tree of losers, or poured into the sorter. All values in files are checked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,18 +15,19 @@ enum { LEAST_BUF = 16 << 10, MOST_BUF = 1 << 20, ALONE_BUF = 256 << 10 };
 struct slu_source {
     char *path;
     int fd;                       /* -1: not open */
-    uint64_t part, longest, most; /* bytes of a row, and of an extent, at most */
-    uint64_t off_byte; /* of what is to be read next; the extents follow one another */
+    uint64_t part, longest, most; /* bytes of the part, longest row, and most bytes
+                                     of an extent */
+    uint64_t off_byte; /* offset of the next read; extents follow one another */
     struct extent {
         uint64_t n_byte;
         struct slu_u128 hash;
     } * extent;
     uint64_t n_extent, at_extent;
-    uint64_t left_byte; /* of the extent at hand, to be read */
+    uint64_t left_byte; /* bytes of the current extent that were not yet read */
     struct slu_hasher *hash;
-    uint8_t *buf; /* whole rows of at most cap bytes */
+    uint8_t *buf; /* whole rows, at most cap bytes */
     size_t pos, len, cap;
-    size_t size; /* of the row at hand, which is at pos */
+    size_t size; /* of the current row, at pos */
     bool ended;
     struct slu_row row;
 };
@@ -131,7 +132,7 @@ static int open_source(struct slu_table *t, struct slu_source *s, size_t cap,
 
 /* ---- rows of one file ---- */
 
-/* n bytes at pos; those of a row are all in one extent. */
+/* Ensures n bytes at pos; all bytes of a row are in one extent. */
 static int need(struct slu_source *s, uint64_t n, struct slu_err *err)
 {
     size_t have = s->len - s->pos;
@@ -153,7 +154,8 @@ static int need(struct slu_source *s, uint64_t n, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Steps over extents that are at their end, once they were right. SLU_EOF: all. */
+/* Checks the checksum of each extent that ends here and goes to the next. SLU_EOF: no
+ * extent is left. */
 static int turn(struct slu_source *s, struct slu_err *err)
 {
     while (s->pos == s->len && !s->left_byte) {
@@ -200,7 +202,7 @@ static int take_bytes(struct slu_source *s, struct slu_err *err)
     return rc;
 }
 
-/* The next row of a file to s->row. */
+/* Reads the next row of a file to s->row. */
 static int advance(const struct slu_table *t, struct slu_source *s, struct slu_err *err)
 {
     const struct slu_u128 before = s->row.key;
@@ -235,7 +237,8 @@ static int cmp_rows(unsigned n_word, const struct slu_row *a, const struct slu_r
     return 0;
 }
 
-/* Number n_source comes before all: while the tree is made. */
+/* Whether source a comes before b; number n_source comes before all, while the tree is
+ * built. */
 static bool before(const struct slu_table *t, size_t a, size_t b)
 {
     if (a == t->n_source || b == t->n_source)
@@ -247,7 +250,7 @@ static bool before(const struct slu_table *t, size_t a, size_t b)
     return c < 0 || (c == 0 && a < b);
 }
 
-/* Source i has another row: who comes first now? */
+/* Source i has a new row: finds the new winner. */
 static void replay(struct slu_table *t, size_t i)
 {
     for (size_t at = (i + t->n_source) / 2; at > 0; at /= 2)
@@ -340,7 +343,8 @@ static int pour(struct slu_table *t, struct slu_err *err)
 
 /* ---- meeting ---- */
 
-/* n rows of a part: of the cell, and their ordinals become those of all parts. */
+/* For n rows of a part: checks that they belong to the cell, and converts ordinals of
+ * the part to ordinals of all parts. */
 static bool take_local(const struct slu_table *t, uint64_t part, uint64_t *w, size_t n)
 {
     const struct slu_table_cfg *c = &t->cfg;
@@ -360,7 +364,7 @@ static bool take_local(const struct slu_table *t, uint64_t part, uint64_t *w, si
     return true;
 }
 
-/* All whole rows that the buffer has, one at least. */
+/* Pours all whole rows in the buffer, at least one. */
 static int pour_some(struct slu_table *t, struct slu_source *s, struct slu_err *err)
 {
     const size_t size = 8 * (size_t)t->spec->n_word;
@@ -379,7 +383,7 @@ static int pour_some(struct slu_table *t, struct slu_source *s, struct slu_err *
                                         : damaged(s, err);
 }
 
-/* For what there is, few enough cells that their chunks are full. */
+/* Limits the number of cells so that the chunks of the existing rows are full. */
 static uint64_t for_cells(const struct slu_table *t, uint64_t most)
 {
     uint64_t n_byte = 64 << 10;
@@ -409,7 +413,7 @@ int slu_table_pour_cells(struct slu_table *t, uint64_t cells_byte, uint64_t buf_
     return rc;
 }
 
-/* ---- all of them ---- */
+/* ---- all files ---- */
 
 int slu_table_begin_files(struct slu_table *t, struct slu_err *err)
 {
@@ -434,8 +438,8 @@ int slu_table_begin_files(struct slu_table *t, struct slu_err *err)
     return begin_merge(t, (size_t)each, err);
 }
 
-/* Rows of words behind the one at hand that are in the buffer are left to
- * slu_table_next; what it has not taken is where the next advance goes on. */
+/* Leaves the rows of words that follow in the buffer to slu_table_next; the next
+ * advance continues after the rows that slu_table_next has taken. */
 static void leave_rows(struct slu_table *t, struct slu_source *s)
 {
     t->rows = s->buf + s->pos + s->size;

@@ -20,7 +20,8 @@ int slu_spill_file_open(struct slu_spill_file *f, const char *dir, struct slu_er
 #ifdef O_DIRECT
     char path[64];
     if (!rc) {
-        /* A descriptor of its own, as the flag belongs to what was opened. */
+        /* The file is opened a second time, because the flag belongs to an open file,
+         * not to a descriptor. */
         snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
         f->direct_fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
     }
@@ -59,7 +60,7 @@ static void do_request(struct slu_spill_req *r)
         } else if (n < 0 && errno == EINTR) {
             continue;
         } else if (direct && (n == 0 || errno == EINVAL || errno == EOPNOTSUPP)) {
-            direct = false; /* unaligned, behind a short transfer, or never allowed */
+            direct = false; /* unaligned, after a short transfer, or not supported */
         } else {
             r->ended_early = n == 0;
             r->sys_errno = n ? errno : 0;
@@ -68,7 +69,7 @@ static void do_request(struct slu_spill_req *r)
     }
 }
 
-/* What went wrong, and forgets it. */
+/* Returns the request's error, and clears it. */
 static int result(struct slu_spill_req *r, struct slu_err *err)
 {
     const char *dir = r->file ? r->file->dir : NULL;

@@ -1,4 +1,5 @@
-/* How much of a temporary file may stay in the page cache: slu_spill_cache_room. */
+/* spill_room.c - slu_spill_cache_room: how many bytes of a temporary file may stay in
+ * the page cache. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

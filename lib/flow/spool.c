@@ -15,8 +15,8 @@ struct slu_spool {
     uint8_t *mem; /* cap bytes of address space, from the first put on; pages count once
                      they are used */
     size_t cap, len;
-    size_t pos; /* reading: of the next byte in mem */
-    int fd;     /* -1: everything is in mem */
+    size_t pos; /* reading: position of the next byte in mem */
+    int fd;     /* -1: all bytes are in mem */
     bool reading;
     uint64_t file_byte, file_pos;
     char *tmpdir;
@@ -44,7 +44,7 @@ static int map(struct slu_spool *s, struct slu_err *err)
     s->mem = slu_pages_new(s->cap, SLU_PAGES_SMALL);
     if (!s->mem)
         return slu_fail_nomem(err, s->cap);
-    /* Advice only: a tenth of the page faults' time, where there are many. */
+    /* Advice only. Saves a tenth of the time for page faults, if there are many. */
     if (s->cap > LEAST)
         (void)madvise(s->mem + LEAST, s->cap - LEAST, MADV_HUGEPAGE);
     return SLU_OK;
@@ -96,7 +96,7 @@ int slu_spool_rewind(struct slu_spool *s, size_t max_get, struct slu_err *err)
     return s->mem ? rc : slu_fail_nomem(err, s->cap);
 }
 
-/* Moves what is left to the front and reads on. */
+/* Moves the unread bytes to the front and reads more. */
 static int refill(struct slu_spool *s, struct slu_err *err)
 {
     size_t left = s->len - s->pos, room = s->cap - left;

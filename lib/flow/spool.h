@@ -1,6 +1,6 @@
-/* spool.h - bytes that wait in the order in which they came: in memory up to a budget,
- * past it in a file without a name. Written once, then read from the beginning, as
- * often as wanted.
+/* spool.h - bytes that wait in the order of their arrival: in memory up to a budget,
+ * beyond it in a file without a name. They are written once, and then read from the
+ * beginning, any number of times.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -14,20 +14,20 @@
 
 struct slu_spool;
 
-/* budget_byte: all memory of the spool; at least 1 MiB is taken. tmpdir is copied. */
+/* budget_byte: all memory of the spool; at least 1 MiB is used. tmpdir is copied. */
 SLU_MUST_USE int slu_spool_new(struct slu_spool **s, uint64_t budget_byte,
                                const char *tmpdir, struct slu_err *err);
 /* Appends n bytes; copies. */
 SLU_MUST_USE int slu_spool_put(struct slu_spool *s, const void *p, size_t n,
                                struct slu_err *err);
-/* No more puts: slu_spool_get begins at the first byte. Where the bytes went to a file,
- * the memory is given back but for a buffer of a MiB or max_get bytes. Again: reads
- * from the first byte again, with the max_get of the first time. */
+/* Ends the puts; slu_spool_get begins at the first byte. If the bytes went to a file,
+ * frees the memory except for a buffer of 1 MiB or max_get bytes. A further call starts
+ * again at the first byte, with the max_get of the first call. */
 SLU_MUST_USE int slu_spool_rewind(struct slu_spool *s, size_t max_get,
                                   struct slu_err *err);
-/* The next n <= max_get bytes, borrowed until the next call, aligned to 8 where all
- * puts were multiples of 8. SLU_EOF if there is none left, SLU_E_TRUNCATED if fewer
- * than n. */
+/* Returns the next n <= max_get bytes, borrowed until the next call, aligned to 8 if
+ * all puts were multiples of 8. SLU_EOF if no byte is left, SLU_E_TRUNCATED if fewer
+ * than n are left. */
 SLU_MUST_USE int slu_spool_get(struct slu_spool *s, const void **p, size_t n,
                                struct slu_err *err);
 /* Bytes written to the temporary file so far. */

@@ -1,7 +1,8 @@
-/* store.c - numbers and a few words by ordinal, read anywhere. Of one process they are
- * in two temporary files, each behind a buffer; over files in two sections: the
- * numbers, which go there as they come, and of each ordinal where they begin, how many
- * there are, its words, and XXH3-64 of these. Believes nothing that files say. */
+/* store.c - for each ordinal some numbers and a few words, which can be read in any
+ * order. One process keeps them in two temporary files, each with a buffer. With files
+ * they are in two sections: the numbers, written as they come; and for each ordinal the
+ * position and count of its numbers, its words, and XXH3-64 of these. All values in
+ * files are checked. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,29 +15,30 @@
 enum { MOST_BUF = 1 << 20, WINDOW = 1 << 13 };
 enum { ENTRY = sizeof(struct slu_stored) / 8 };
 
-/* Numbers that are appended and read anywhere: the last of them are in memory. */
+/* Numbers that are appended and can be read anywhere; the last of them are in
+ * memory. */
 struct tail {
     int fd;
     uint64_t *buf;
     size_t n, cap;
-    uint64_t n_file; /* in the file */
+    uint64_t n_file; /* numbers in the file */
 };
 
 /* The file of a part. */
 struct part {
     char *path;
     int fd;             /* -1: not open */
-    uint64_t off[2];    /* of its sections, in bytes */
-    uint64_t n_word[2]; /* numbers there */
+    uint64_t off[2];    /* offsets of its two sections, in bytes */
+    uint64_t n_word[2]; /* length of each section, in numbers */
 };
 
 struct slu_store {
     struct tail number, entry;
-    uint64_t n; /* ordinals */
+    uint64_t n; /* number of ordinals */
     struct part *part;
     uint64_t n_part;
     size_t cap_part;
-    struct part *open; /* of more files than may be open: the last one */
+    struct part *open; /* if more files are needed than may be open: the last one */
 };
 
 /* ---- temporary files ---- */
@@ -97,7 +99,8 @@ int slu_store_new(struct slu_table *t, struct slu_err *err)
     t->store = s;
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
-    /* In a file's making all is for the entries: the numbers are there already. */
+    /* While a file is written, all memory is for the entries, because the numbers are
+     * in the file already. */
     cap = t->cfg.out ? t->cfg.budget_byte : cap < MOST_BUF ? cap : MOST_BUF;
     s->number.fd = s->entry.fd = -1;
     s->number.cap = s->entry.cap = cap / 8;
@@ -207,7 +210,7 @@ static struct part *part_of(const struct slu_table *t, uint64_t ordinal)
     return &t->store->part[lo];
 }
 
-/* n numbers of a section of the part's file. */
+/* Reads n numbers of a section of the part's file. */
 static int read_part(struct slu_store *s, struct part *p, unsigned section,
                      uint64_t from, size_t n, uint64_t *v, struct slu_err *err)
 {
@@ -262,7 +265,7 @@ int slu_store_look(struct slu_table *t, uint64_t from, size_t n, struct slu_stor
     return SLU_OK;
 }
 
-/* All of its numbers, window by window. */
+/* Checks all numbers of an ordinal, one window after another. */
 static int check(struct slu_store *s, struct part *p, const struct slu_stored *e,
                  struct slu_err *err)
 {

@@ -1,4 +1,5 @@
-/* table.c - rows of one process, and how they get into a file; source.c reads files. */
+/* table.c - tables in one process, and writing tables to files; source.c reads
+ * files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +8,8 @@
 #include "lib/flow/table_private.h"
 #include "spool.h"
 
-#define COPY       (256 << 10) /* bytes that go to a file at once */
-#define NO_SECTION UINT64_MAX  /* of a row that is held: there is none */
+#define COPY       (256 << 10) /* bytes written to a file at once */
+#define NO_SECTION UINT64_MAX  /* no row is held */
 
 static int make(struct slu_table **out, const struct slu_table_spec *spec,
                 const struct slu_table_cfg *cfg, struct slu_err *err)
@@ -51,8 +52,8 @@ int slu_table_new_cells(struct slu_table *t, uint64_t budget_byte, struct slu_er
     return slu_cells_new(&t->cells, &cfg, err);
 }
 
-/* MEET: of the budget, what is for groups, beside the cells; none where it is written
- * to a file. */
+/* MEET: the part of the budget for groups, in addition to the cells; 0 if the table is
+ * written to a file. */
 static uint64_t groups_byte(const struct slu_table *t)
 {
     return t->cfg.n_cell && !t->files ? 0 : t->cfg.budget_byte / 3;
@@ -137,8 +138,8 @@ static uint64_t be64(const void *p)
     return __builtin_bswap64(slu_le64(p));
 }
 
-/* Words behind the first two, and the part behind everything, are bytes that order as
- * the numbers do. */
+/* Words after the first two, and the part after all words, are stored as bytes; their
+ * order as bytes is their order as numbers. */
 int slu_table_add_row(struct slu_table *t, const struct slu_row *row, bool with_part,
                       struct slu_err *err)
 {
@@ -209,7 +210,7 @@ static int put_row(struct slu_table *t, const uint64_t *w, struct slu_err *err)
         .key = {n > 1 ? w[1] : 0, w[0]}, .p = w, .n_byte = 8 * (size_t)n};
 
     put_size(t, 8 * (uint64_t)n);
-    if (t->sorter && n <= 2) { /* all of it is key */
+    if (t->sorter && n <= 2) { /* the key is the whole row */
         const struct slu_u128 key = {row.key.lo, w[0] << t->shift};
         return slu_sorter_add(t->sorter, key, NULL, 0, err);
     }
@@ -342,14 +343,15 @@ static uint64_t top_bits(const void *n_cell, struct slu_u128 key, const void *p,
     return slu_draw_below(key.hi, *(const uint64_t *)n_cell);
 }
 
-/* Bytes of a row, as files have it. */
+/* Bytes of a row in a file. */
 static uint64_t size_of(const struct slu_table *t, const struct slu_row *row)
 {
     return t->spec->n_word ? 8 * (uint64_t)t->spec->n_word
                            : SLU_ROW_HEAD + slu_row_pad8(row->n_byte);
 }
 
-/* The part of the row at hand, from `at` on; its word 0 then counts from there. */
+/* The part of the current row, searched from `at` on; word 0 then counts from the
+ * beginning of that part. */
 static uint64_t of_part(struct slu_table *t, uint64_t at)
 {
     const struct slu_table_cfg *c = &t->cfg;
@@ -360,7 +362,7 @@ static uint64_t of_part(struct slu_table *t, uint64_t at)
     return at;
 }
 
-/* The row at hand goes into `held`, which waits in section *at, or takes its place. */
+/* Holds the current row for section *at: it joins the held row or takes its place. */
 static int hold(struct slu_table *t, struct slu_workfile_out *o, uint64_t *held,
                 uint64_t *at, uint64_t section, const void *ctx, struct slu_err *err)
 {
@@ -460,7 +462,8 @@ int slu_table_write(struct slu_table *t, struct slu_workfile_out *o, uint64_t fi
 {
     if (t->spec->kind == SLU_STORE)
         return slu_store_write(t, o, first, err);
-    if (t->spec->kind == SLU_LIST) /* without a spool it is there already */
+    if (t->spec->kind == SLU_LIST) /* without a spool the rows are already in the
+                                      file */
         return t->spool ? write_list(t, o, first, n_cell, err) : SLU_OK;
     if (t->spec->kind == SLU_MEET)
         return write_cells(t, o, first, n_cell, err);

@@ -1,8 +1,8 @@
-/* table_private.h - how the engine makes tables, and what table.c (one process, and
- * writing to files) and source.c (reading them) share. Private to lib/flow and its
- * test.
+/* table_private.h - how the engine makes tables. Shared by table.c (one process, and
+ * writing to files) and source.c (reading files). Private to lib/flow and its test. The
+ * order of calls:
  *
- *   new, put …, begin, next …             in one process; of a LIST begin again
+ *   new, put …, begin, next …             in one process; a LIST may begin again
  *   new, put …, write                     to a file
  *   over, add a file …, begin, next …     from files
  */
@@ -15,46 +15,48 @@
 #include "workfile.h"
 
 struct slu_table_cfg {
-    uint64_t budget_byte; /* all memory of the table: 64 KiB at least */
-    const char *tmpdir;   /* borrowed, as the spec is */
+    uint64_t budget_byte; /* all memory of the table, at least 64 KiB */
+    const char *tmpdir;   /* borrowed, like the spec */
     unsigned n_threads;
-    unsigned max_file; /* that may be open at once */
-    uint64_t n_cell;   /* of the whole table, in files; 0: it is of one process */
-    uint64_t cell;     /* MEET over files: the one that is read */
-    /* Ordinals: part i has [base[i], base[i + 1]), of n_part; NULL: not known. */
+    unsigned max_file; /* files that may be open at once */
+    uint64_t n_cell;   /* cells of the whole table, in files; 0: a table of one
+                          process */
+    uint64_t cell;     /* MEET over files: the cell that is read */
+    /* Ordinals: part i has [base[i], base[i + 1]), and there are n_part parts; NULL:
+     * not known. */
     const uint64_t *base;
     uint64_t n_part;
-    bool unsorted; /* ROWS that are read in any order */
+    bool unsorted; /* ROWS that may be read in any order */
     struct slu_workfile_out
         *out; /* STORE, LIST: the file, at the section that rows go to as they are put;
                  or NULL */
 };
 
-/* A table of this process. */
+/* Makes a table of this process. */
 SLU_MUST_USE int slu_table_new(struct slu_table **t, const struct slu_table_spec *spec,
                                const struct slu_table_cfg *cfg, struct slu_err *err);
-/* One over files. */
+/* Makes a table over files. */
 SLU_MUST_USE int slu_table_over(struct slu_table **t, const struct slu_table_spec *spec,
                                 const struct slu_table_cfg *cfg, struct slu_err *err);
-/* The cells in sections [first, first + n) of a file of that part, whose rows are of
- * `longest` bytes at most. f may be freed behind it: its descriptor may go to the
- * table.
- */
+/* Adds the cells in sections [first, first + n) of a file of this part, whose rows have
+ * at most `longest` bytes. The caller may free f afterwards: the table may take its
+ * descriptor. */
 SLU_MUST_USE int slu_table_add(struct slu_table *t, struct slu_workfile *f,
                                uint64_t part, uint64_t first, uint64_t n,
                                uint64_t longest, struct slu_err *err);
-/* No more rows, no more files: slu_table_next begins at the first row. */
+/* Ends the puts and the adding of files: slu_table_next begins at the first row. */
 SLU_MUST_USE int slu_table_begin(struct slu_table *t, struct slu_err *err);
 
-/* Which cell a row of ROWS belongs to; never descends as rows ascend. */
+/* Chooses the cell of a row of ROWS; never descends as rows ascend. */
 typedef uint64_t slu_table_cell(const void *ctx, struct slu_u128 key, const void *p,
                                 size_t n_byte);
-/* No more rows: they go to sections first, … first + n_cell - 1 of o. cell NULL: by the
- * key's top bits, or by part. ctx: of cell and of the spec's join. */
+/* Ends the puts and writes the rows to sections first … first + n_cell - 1 of o. cell
+ * NULL: by the key's top bits, or by part. ctx: argument of cell and of the spec's
+ * join. */
 SLU_MUST_USE int slu_table_write(struct slu_table *t, struct slu_workfile_out *o,
                                  uint64_t first, uint64_t n_cell, slu_table_cell *cell,
                                  const void *ctx, struct slu_err *err);
-/* Bytes of the longest row, as files have it. */
+/* Bytes of the longest row in files. */
 uint64_t slu_table_longest(const struct slu_table *t);
 /* Whether rows of files were sorted again instead of merged. */
 bool slu_table_poured(const struct slu_table *t);
@@ -68,8 +70,8 @@ void slu_table_free(struct slu_table *t);
 /* An ordinal of a part is below this. */
 #define SLU_LOCAL (UINT64_C(1) << 48)
 
-/* What comes before a row's bytes in files and spools: the key (low, high) and how many
- * bytes there are. */
+/* The head of a row of bytes in files and spools: the key (low, high) and the number of
+ * bytes. */
 enum { SLU_ROW_HEAD = 24 };
 
 static inline uint64_t slu_row_pad8(uint64_t n)
@@ -77,40 +79,40 @@ static inline uint64_t slu_row_pad8(uint64_t n)
     return (n + 7) & ~UINT64_C(7);
 }
 
-/* A file that is read from, through a buffer of its own. */
+/* A file that is read through its own buffer. */
 struct slu_source;
 
 struct slu_table {
     const struct slu_table_spec *spec;
     struct slu_table_cfg cfg;
-    bool files;                /* it is over files */
-    struct slu_sorter *sorter; /* ROWS, but of files that are merged */
-    struct slu_spool *spool;   /* LIST of this process */
+    bool files;                /* a table over files */
+    struct slu_sorter *sorter; /* ROWS, except for files that are merged */
+    struct slu_spool *spool;   /* LIST in this process */
     struct slu_cells *cells;   /* MEET */
     struct slu_store *store;   /* STORE */
-    unsigned shift;            /* spreads word 0 over a key, where its ordinals end */
+    unsigned shift;            /* shifts word 0 to spread its ordinals over a key */
     uint64_t longest;
-    uint64_t n_byte;    /* LIST: put so far */
-    uint64_t *end_byte; /* LIST: of each cell but the last */
+    uint64_t n_byte;    /* LIST: bytes put so far */
+    uint64_t *end_byte; /* LIST: end of each cell but the last */
     size_t n_end, cap_end;
-    uint64_t word[SLU_TABLE_WORDS]; /* the row at hand, where it comes from a sorter */
-    /* Over files. */
+    uint64_t word[SLU_TABLE_WORDS]; /* the current row, if a sorter returned it */
+    /* For a table over files. */
     struct slu_source **source;
     size_t n_source, cap_source, at_source;
     unsigned n_open;
-    size_t *tree;             /* of losers; 0 is the winner */
-    bool begun;               /* merging: a row was given */
-    uint8_t *rows, *end_rows; /* LIST of words: what of the buffer comes next */
-    uint64_t part;            /* whose it is */
+    size_t *tree;             /* tree of losers; element 0 is the winner */
+    bool begun;               /* merging: a row was returned */
+    uint8_t *rows, *end_rows; /* LIST of words: the unread part of the buffer */
+    uint64_t part;            /* the part of these rows */
 };
 
-/* Of the sorter; with_part: it is in the rows. */
+/* Adds a row to the sorter; with_part: stores its part in the record. */
 SLU_MUST_USE int slu_table_add_row(struct slu_table *t, const struct slu_row *row,
                                    bool with_part, struct slu_err *err);
 SLU_MUST_USE int slu_table_sorted(struct slu_table *t, struct slu_row *row,
                                   bool with_part, struct slu_err *err);
-/* MEET: its cells, of so many bytes; or of as many at most, with all rows of the
- * files. */
+/* MEET: makes cells for budget_byte; or for at most this many bytes, and for the number
+ * of rows in all files. */
 SLU_MUST_USE int slu_table_new_cells(struct slu_table *t, uint64_t budget_byte,
                                      struct slu_err *err);
 SLU_MUST_USE int slu_table_pour_cells(struct slu_table *t, uint64_t cells_byte,
@@ -119,7 +121,7 @@ SLU_MUST_USE int slu_table_begin_files(struct slu_table *t, struct slu_err *err)
 SLU_MUST_USE int slu_table_next_file(struct slu_table *t, struct slu_row *row,
                                      struct slu_err *err);
 void slu_table_free_files(struct slu_table *t);
-/* STORE. first: of its two sections. */
+/* STORE. first: the number of its first section of two. */
 SLU_MUST_USE int slu_store_new(struct slu_table *t, struct slu_err *err);
 SLU_MUST_USE int slu_store_add(struct slu_table *t, struct slu_workfile *f,
                                uint64_t first, struct slu_err *err);

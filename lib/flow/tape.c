@@ -6,11 +6,11 @@
 #include "lib/stream/seqrec.h"
 #include "spool.h"
 
-enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read back */
+enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read */
 
-/* A record: a word, its bytes, zeros up to a multiple of 8. The word is how many bytes
- * they are, and what they are: a sequence whose ordinal is the last one's and one more,
- * else a note, or the ordinal of the next sequence. */
+/* A record: a word, its bytes, zeros to a multiple of 8. The word has the number of
+ * bytes and the kind of record: a sequence, whose ordinal is that of the last sequence
+ * plus 1; a note; or the ordinal of the next sequence. */
 #define IS_NOTE    (UINT64_C(1) << 62)
 #define IS_ORDINAL (UINT64_C(1) << 63)
 #define N_BYTE     (IS_NOTE - 1)
@@ -19,9 +19,9 @@ struct slu_tape {
     struct slu_spool *spool;
     const char *tmpdir;
     struct slu_seqrec rec;
-    size_t most; /* bytes of a record, its word too */
+    size_t most; /* bytes of a record, with its word */
     uint64_t n_seq, next;
-    /* Reading. */
+    /* For reading. */
     struct slu_batch b;
     uint64_t *ordinal;
     size_t cap_ordinal;
@@ -112,7 +112,7 @@ static int emit(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,
     return rc;
 }
 
-/* The next record, borrowed until the next call. */
+/* Returns the next record, borrowed until the next call. */
 static int next_record(struct slu_tape *t, uint64_t *word, const void **p, size_t *n,
                        struct slu_err *err)
 {

@@ -1,5 +1,6 @@
 /* tape.h - sequences that wait in one process, each with its ordinal, and notes between
- * them: read from the beginning, as often as wanted, in the order in which they came.
+ * them. They are read from the beginning, in the order of their arrival, any number of
+ * times.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -14,27 +15,27 @@
 
 struct slu_tape;
 
-/* tok_bytes: of the sequences. tmpdir holds what is beyond budget_byte (1 MiB at
- * least). */
+/* tok_bytes: bytes of a token. tmpdir holds the data beyond budget_byte (at least 1
+ * MiB). */
 SLU_MUST_USE int slu_tape_new(struct slu_tape **t, unsigned tok_bytes,
                               uint64_t budget_byte, const char *tmpdir,
                               struct slu_err *err);
-/* Appends sequence q of b; copies. Ordinals ascend. */
+/* Appends sequence q of b; copies. Ordinals must ascend. */
 SLU_MUST_USE int slu_tape_put(struct slu_tape *t, const struct slu_batch *b,
                               const struct slu_seq *q, uint64_t ordinal,
                               struct slu_err *err);
-/* Appends n bytes of the caller's. */
+/* Appends n bytes as a note. */
 SLU_MUST_USE int slu_tape_note(struct slu_tape *t, const void *p, size_t n,
                                struct slu_err *err);
 
 struct slu_tape_ops {
-    /* The next sequences, ordinal[i] is that of sequence i. May edit b. */
+    /* Receives the next sequences; ordinal[i] is that of sequence i. May edit b. */
     int (*emit)(void *ctx, struct slu_batch *b, const uint64_t *ordinal,
                 struct slu_err *err);
-    /* A note, after what came before it; NULL: there are none. */
+    /* Receives a note, after the sequences before it; NULL: the tape has no notes. */
     int (*note)(void *ctx, const void *p, size_t n, struct slu_err *err);
 };
-/* No more puts: all of it, from the beginning. */
+/* Ends the puts and reads the tape from the beginning. */
 SLU_MUST_USE int slu_tape_read(struct slu_tape *t, const struct slu_tape_ops *ops,
                                void *ctx, struct slu_err *err);
 /* Bytes written to a temporary file so far. */

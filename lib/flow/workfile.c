@@ -1,4 +1,4 @@
-/* workfile.c - writes them; workfile_read.c reads. */
+/* workfile.c - writes work files; workfile_read.c reads them. */
 #include "lib/flow/workfile_private.h"
 
 #include <fcntl.h>
@@ -14,20 +14,21 @@
 struct slu_workfile_out {
     struct slu_out *out;
     uint8_t head[HEAD];
-    struct slu_hasher *hash; /* of the section at hand */
+    struct slu_hasher *hash; /* hash of the current section */
     uint64_t section, n_word;
-    uint64_t off_byte; /* bytes so far */
-    uint8_t *buf;      /* STEP bytes */
+    uint64_t off_byte; /* bytes written so far */
+    uint8_t *buf;      /* a buffer of STEP bytes */
     size_t n_buf;
-    struct slu_buf rows; /* of the sections that are done */
+    struct slu_buf rows; /* rows of the finished sections */
 };
 
-/* A name in a work folder is nobody's choice: what has it is a stage's, or stays. */
+/* Users do not choose the names in a work folder: an existing file of this name is
+ * replaced only if a stage made it. */
 static int check_target(const char *path, struct slu_err *err)
 {
     char is[sizeof MAGIC] = MAGIC;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd < 0 ? 0 : read(fd, is, 7); /* behind them is the version */
+    ssize_t n = fd < 0 ? 0 : read(fd, is, 7); /* the version follows these bytes */
 
     if (fd >= 0)
         close(fd);

@@ -1,5 +1,5 @@
-/* workfile.h - the files that programs leave on disk for the next stage of a job in
- * parts, and dedup its indexes.
+/* workfile.h - work files: the files that a stage of a job in parts writes for the next
+ * stage, and the indexes of dedup.
  *
  * Version 1. All numbers are u64 little-endian unless said otherwise.
  *
@@ -18,11 +18,13 @@
  *   f              the foot: t, XXH3-128 (low, high) of bytes 0…15 and of the tail,
  *   f+24    8      "SLUNEND1", where the file ends
  *
- * So a file that was cut has no foot, and every byte is covered by a checksum: the foot
- * has those of the sections. Streams of a section are compared at its end; who reads
- * here and there (slu_workfile_read) needs checksums of its own in what it reads.
+ * A file that was cut has no foot, and every byte is covered by a checksum: the foot
+ * covers the tail, which has the checksums of the sections. Reading a section from
+ * beginning to end checks its checksum. slu_workfile_read reads any part of a section
+ * unchecked, so such data needs checksums of its own.
  *
- * A file appears whole or not at all: it has no name until it is synced (lib/base/io.h).
+ * A file appears complete or not at all: it has no name until it is synced
+ * (lib/base/io.h).
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -37,48 +39,55 @@
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
 
-/* These numbers are in files; others below FLOW are those of work files of 0.1.0. */
+/* These numbers are stored in files. Numbers below FLOW that are missing here are those
+ * of work files of 0.1.0. */
 enum slu_workfile_kind {
-    SLU_WORKFILE_INDEX = 5, /* of dedup */
-    SLU_WORKFILE_FLOW = 14, /* of any flow (flow.h): its parameters say of which */
+    SLU_WORKFILE_INDEX = 5, /* an index of dedup */
+    SLU_WORKFILE_FLOW = 14, /* a file of any flow (flow.h); its parameters name the
+                               flow */
 };
 
 #define SLU_WORKFILE_COUNTS    8
 #define SLU_WORKFILE_MAX_PARAM 4096
 #define SLU_WORKFILE_MAX_PARTS (1 << 20)
 
-/* What a file says of itself. */
+/* What a file states about itself. */
 struct slu_workfile_head {
     uint64_t kind, part, of;
     uint8_t fingerprint[16];
     struct slu_u128 inputs;
     uint64_t count[SLU_WORKFILE_COUNTS];
-    const char *param; /* borrowed from whoever made it, of a file until it is closed */
+    const char *param; /* borrowed from the caller; for an open file, until it is
+                          closed */
 };
 
 /* ---- writing ---- */
 
 struct slu_workfile_out;
 
-/* The file's name; parameters and counts are given at the end. */
+/* Creates a file of this name; the parameters and counts are given to
+ * slu_workfile_close. */
 SLU_MUST_USE int slu_workfile_create(struct slu_workfile_out **o, const char *path,
                                      uint64_t kind, struct slu_err *err);
-/* The sections that are written from now on: number n, all of them in order; those left
- * out are empty. */
+/* The following puts write section number n. Sections ascend; those left out are
+ * empty. */
 SLU_MUST_USE int slu_workfile_section(struct slu_workfile_out *o, uint64_t n,
                                       struct slu_err *err);
-/* Appends n numbers to the section; before the first it is section 0. */
+/* Appends n numbers to the section; before the first slu_workfile_section, to section
+ * 0. */
 SLU_MUST_USE int slu_workfile_put(struct slu_workfile_out *o, const uint64_t *v,
                                   size_t n, struct slu_err *err);
-/* Appends n bytes, zeros behind them up to a multiple of 8. */
+/* Appends n bytes, and zeros to a multiple of 8. */
 SLU_MUST_USE int slu_workfile_put_raw(struct slu_workfile_out *o, const void *p,
                                       size_t n, struct slu_err *err);
-/* The same with their number before them: what slu_workfile_get_bytes takes. */
+/* Appends the number of bytes, then the bytes as above; slu_workfile_get_bytes reads
+ * them. */
 SLU_MUST_USE int slu_workfile_put_bytes(struct slu_workfile_out *o, const void *p,
                                         size_t n, struct slu_err *err);
 /* Numbers in the section so far. */
 uint64_t slu_workfile_tell(const struct slu_workfile_out *o);
-/* Gives the file its name, with n_section sections. Frees o even when it fails. */
+/* Finishes the file, with n_section sections, and gives it its name. Frees o even on
+ * failure. */
 SLU_MUST_USE int slu_workfile_close(struct slu_workfile_out *o,
                                     const struct slu_workfile_head *head,
                                     uint64_t n_section, struct slu_err *err);
@@ -89,55 +98,56 @@ void slu_workfile_abort(struct slu_workfile_out *o);
 
 struct slu_workfile;
 
-/* SLU_E_FORMAT, SLU_E_TRUNCATED or SLU_E_CHECKSUM where it is not such a file, whole
- * and of that kind; SLU_E_IO with ENOENT where it is not there. */
+/* SLU_E_FORMAT, SLU_E_TRUNCATED or SLU_E_CHECKSUM if the file is not a complete work
+ * file of this kind; SLU_E_IO with ENOENT if it does not exist. */
 SLU_MUST_USE int slu_workfile_open(struct slu_workfile **f, const char *path,
                                    uint64_t kind, struct slu_err *err);
-/* Whether it begins as one; what stands behind that is not looked at. */
+/* Whether the file begins like a work file of this kind; the rest is not read. */
 bool slu_workfile_is(const char *path, uint64_t kind);
 const struct slu_workfile_head *slu_workfile_head(const struct slu_workfile *f);
 const char *slu_workfile_path(const struct slu_workfile *f);
-/* What the foot's checksum is: equal for files with equal contents only. */
+/* The checksum in the foot: equal only for files with equal contents. */
 struct slu_u128 slu_workfile_id(const struct slu_workfile *f);
 uint64_t slu_workfile_n_section(const struct slu_workfile *f);
 /* Numbers in a section. */
 uint64_t slu_workfile_len(const struct slu_workfile *f, uint64_t section);
-/* Where a section lies in the file, in bytes, and XXH3-128 of it: for who reads many
- * files at once, each through a buffer of its own. */
+/* Position of a section in the file, in bytes, and its XXH3-128: for callers that read
+ * many files at once, each through its own buffer. */
 void slu_workfile_extent(const struct slu_workfile *f, uint64_t section,
                          uint64_t *off_byte, uint64_t *n_byte, struct slu_u128 *hash);
-/* SLU_E_MISMATCH, naming the difference, where the parameters, the tokenizer or the
- * number of parts are others. */
+/* SLU_E_MISMATCH, naming the difference, if the parameters, the tokenizer or the number
+ * of parts differ. */
 SLU_MUST_USE int slu_workfile_match(const struct slu_workfile *f,
                                     const struct slu_workfile_head *want,
                                     struct slu_err *err);
-/* n numbers of a section from number `from` on, unchecked. */
+/* Reads n numbers of a section from number `from` on, unchecked. */
 SLU_MUST_USE int slu_workfile_read(struct slu_workfile *f, uint64_t section,
                                    uint64_t from, size_t n, uint64_t *v,
                                    struct slu_err *err);
-/* Numbers of a section from its beginning, through a buffer that the handle keeps: the
- * next n, at most SLU_WORKFILE_NEXT, borrowed until the next call. SLU_EOF at the end,
- * once the section's checksum was found right. One stream at a time: begin starts it.
- */
+/* Reads a section from its beginning, through a buffer of the handle: returns the next
+ * n numbers, at most SLU_WORKFILE_NEXT, borrowed until the next call. SLU_EOF at the
+ * end, after the section's checksum was found right. slu_workfile_begin starts a
+ * section and ends the one before. */
 #define SLU_WORKFILE_NEXT 4096
 SLU_MUST_USE int slu_workfile_begin(struct slu_workfile *f, uint64_t section,
                                     struct slu_err *err);
 SLU_MUST_USE int slu_workfile_next(struct slu_workfile *f, size_t n, const uint64_t **v,
                                    struct slu_err *err);
-/* The same into v, and any n: fewer than that in the section is an error. */
+/* Copies the next n numbers to v, for any n; fewer in the section is an error. */
 SLU_MUST_USE int slu_workfile_get(struct slu_workfile *f, size_t n, uint64_t *v,
                                   struct slu_err *err);
-/* Replaces what is in *out by bytes that slu_workfile_put_bytes has put. */
+/* Replaces the contents of *out by bytes that slu_workfile_put_bytes wrote. */
 SLU_MUST_USE int slu_workfile_get_bytes(struct slu_workfile *f, struct slu_buf *out,
                                         struct slu_err *err);
-/* Numbers that the stream has not given yet: no count in the section can be more. */
+/* Numbers of the section that were not yet read: an upper bound for any count in the
+ * section. */
 uint64_t slu_workfile_left(const struct slu_workfile *f);
-/* The stream is at the section's end, and what it gave was right. */
+/* Checks that the section has no more numbers and that its checksum is right. */
 SLU_MUST_USE int slu_workfile_end(struct slu_workfile *f, struct slu_err *err);
-/* The file's descriptor, which is the caller's from now on: the handle reads no more,
- * but still tells what it knows. */
+/* Returns the file's descriptor, which then belongs to the caller: the handle reads no
+ * more, but its facts stay available. */
 int slu_workfile_take(struct slu_workfile *f);
-/* SLU_E_CHECKSUM: what the file says cannot be. */
+/* Sets and returns SLU_E_CHECKSUM: the file has impossible contents. */
 int slu_workfile_damaged(const struct slu_workfile *f, struct slu_err *err);
 /* NULL is legal. */
 void slu_workfile_free(struct slu_workfile *f);

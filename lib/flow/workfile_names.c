@@ -54,7 +54,7 @@ int slu_workfile_put_stream(struct slu_workfile_out *o, const struct slu_header 
 
 /* ---- reading ---- */
 
-/* A name, with a NUL behind it that the file does not have. */
+/* Reads a name and appends a NUL, which the file does not have. */
 static int get_name(struct slu_workfile *f, struct slu_buf *b, struct slu_err *err)
 {
     int rc = slu_workfile_get_bytes(f, b, err);
@@ -76,8 +76,8 @@ static int get_sources(struct slu_workfile *f, struct slu_names *names,
             rc = get_name(f, b, err);
         if (rc == SLU_OK)
             rc = slu_names_set_source(names, ordinal, (const char *)b->data, err);
-        /* One process that reads several such streams gives sources other numbers;
-         * parts that know nothing of each other cannot. */
+        /* One process that reads several such streams gives sources new numbers; parts
+         * that do not know each other cannot do this. */
         const char *is = rc == SLU_OK ? slu_names_source(names, ordinal) : NULL;
         if (is && strcmp(is, (const char *)b->data))
             rc = slu_fail(err, SLU_E_MISMATCH,

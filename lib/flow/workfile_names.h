@@ -1,15 +1,15 @@
-/* workfile_names.h - what a stream is beside its sequences, in files between stages:
- * its header, its vocabulary, and the names of its sources and domains.
+/* workfile_names.h - the header of a stream, its vocabulary, and the names of its
+ * sources and domains, in files between stages.
  *
- * A stage that has a stream puts them into a section of its own; one that has none (and
- * writes one, or compares domains) reads them from there. Domains are numbered in each
- * process for itself: a file has its writer's numbers, and whoever reads it is given
- * which numbers they are here.
+ * A stage that reads a stream writes them to a section. A stage that has no stream, but
+ * writes one or compares domains, reads them there. Each process numbers domains for
+ * itself: a file has its writer's numbers, and slu_workfile_get_stream returns the
+ * reader's number for each.
  *
- *   the section: bytes of the header (HEAD of formats/STREAM.md), of the vocabulary
- * (the frame's payload, not compressed; 0 bytes: none), number of sources, of each its
- *   ordinal and its name, number of domains, of each its name. Bytes are as
- *   slu_workfile_put_bytes puts them.
+ * The section has the header (HEAD of formats/STREAM.md); the vocabulary (the frame's
+ * payload, not compressed; 0 bytes: none); the number of sources, and of each its
+ * ordinal and its name; the number of domains, and of each its name. Bytes are written
+ * by slu_workfile_put_bytes.
  *
  * Thread safety: one thread at a time.
  */
@@ -19,9 +19,9 @@
 #include "lib/flow/workfile.h"
 #include "lib/stream/stream.h"
 
-/* Appends them to the section at hand, which has nothing else. What is not in names yet
- * is not put: behind the last batch, as a rule. vocab: the vocabulary too, if there is
- * one. */
+/* Appends header and names to the current section, which must be empty. Call after the
+ * last batch, because names that are not yet known are not written. vocab: also the
+ * vocabulary, if the stream has one. */
 SLU_MUST_USE int slu_workfile_put_stream(struct slu_workfile_out *o,
                                          const struct slu_header *h,
                                          struct slu_names *names, bool vocab,
@@ -29,11 +29,11 @@ SLU_MUST_USE int slu_workfile_put_stream(struct slu_workfile_out *o,
 
 struct slu_workfile_stream {
     struct slu_header header;
-    uint32_t *domain; /* number in names of each of the file's domains */
+    uint32_t *domain; /* for each of the file's domains, its number in names */
     size_t n_domain;
 };
-/* Reads a section; adds sources, domains and (vocab) the vocabulary to names. Release
- * *s also when it fails. */
+/* Reads a section; adds sources, domains and, with vocab, the vocabulary to names.
+ * Release *s also after a failure. */
 SLU_MUST_USE int slu_workfile_get_stream(struct slu_workfile *f, uint64_t section,
                                          struct slu_names *names, bool vocab,
                                          struct slu_workfile_stream *s,

@@ -1,4 +1,4 @@
-/* workfile_read.c - reads files of stages, and believes nothing that they say. */
+/* workfile_read.c - reads work files, and checks all of their contents. */
 #include "lib/flow/workfile_private.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 struct slu_workfile {
     char *path;
     int fd;
-    bool index; /* what it was opened as; else a stage's file */
+    bool index; /* opened as an index; else as a stage's file */
     struct slu_workfile_head head;
     struct slu_u128 id;
     char *param;
@@ -26,14 +26,14 @@ struct slu_workfile {
         uint64_t off_byte, n_byte;
         struct slu_u128 hash;
     } * section;
-    /* The stream. */
+    /* The section that is read. */
     struct slu_hasher *hash;
-    uint64_t at, left; /* section; bytes that were not read yet */
-    uint64_t *buf;     /* STEP bytes */
-    size_t pos, len;   /* numbers */
+    uint64_t at, left; /* number of the section; bytes that were not yet read */
+    uint64_t *buf;     /* a buffer of STEP bytes */
+    size_t pos, len;   /* in numbers */
 };
 
-/* What to do about a file that cannot be used. */
+/* How to replace a file that cannot be used. */
 static const char *remedy(const struct slu_workfile *f)
 {
     return f->index ? "make it again with --save-index"
@@ -239,7 +239,7 @@ struct slu_u128 slu_workfile_mix(struct slu_u128 ids, struct slu_u128 id)
     return slu_hash128(b, sizeof b);
 }
 
-/* The first key=value in which two texts differ. */
+/* Reports the first key=value in which two texts differ. */
 static int param_differs(const struct slu_workfile *f, const char *want,
                          struct slu_err *err)
 {

@@ -73,7 +73,7 @@ int slu_work_open(const char *folder, const char *name,
     return rc;
 }
 
-/* N where a file is NAME.I-of-N, else 0. */
+/* N if the file's name is NAME.I-of-N, else 0. */
 static uint64_t parts_of(const char *file, const char *name)
 {
     unsigned long long i, n;

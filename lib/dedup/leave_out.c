@@ -7,10 +7,10 @@ struct filter {
     struct slu_flow *flow;
     struct slu_table *table;
     struct slu_row row;
-    uint64_t at, next; /* ordinals: of the next sequence, of the next that leaves */
+    uint64_t at, next; /* ordinals: of the next sequence, of the next one to drop */
 };
 
-/* Rows ascend: the next one names `least` or more. */
+/* Rows ascend: the next row must name at least ordinal `least`. */
 static int next_row(struct filter *x, uint64_t least, struct slu_err *err)
 {
     int rc = slu_table_next(x->table, &x->row, err);

@@ -1,5 +1,5 @@
-/* leave_out.h - the filter of a flow (lib/flow/flow.h): the sequences whose ordinals a
- * table names leave the stream, which the stage reads again.
+/* leave_out.h - the stage filter of a flow (lib/flow/flow.h): reads the stream again
+ * and drops the sequences whose ordinals a table names.
  *
  * Private to exact_flow.c and near_flow.c.
  */
@@ -9,10 +9,11 @@
 #include "lib/flow/flow.h"
 
 struct slu_leave_out {
-    unsigned table; /* its rows begin with an ordinal; each ordinal is there once */
+    unsigned table; /* each row begins with an ordinal; no ordinal occurs twice */
     uint64_t from;  /* ordinal of the stream's first sequence */
     void *ctx;
-    /* A sequence leaves; w: the row that names it. Serial, in order. */
+    /* Called for each dropped sequence, one call at a time, in order. w: the row that
+     * names it. */
     int (*drop)(void *ctx, const struct slu_batch *b, const struct slu_seq *q,
                 const uint64_t *w, struct slu_err *err);
     /* Takes the sequences that stay; may edit the batch. */
@@ -20,7 +21,7 @@ struct slu_leave_out {
     void *emit_ctx;
 };
 
-/* SLU_E_CHECKSUM where a row names no sequence of the stream, or rows do not ascend. */
+/* SLU_E_CHECKSUM if a row names no sequence of the stream, or if rows do not ascend. */
 SLU_MUST_USE int slu_leave_out(struct slu_flow *f, const struct slu_leave_out *how,
                                struct slu_err *err);
 

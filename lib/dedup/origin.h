@@ -1,6 +1,6 @@
-/* origin.h - where a sequence begins: how everything that drops sequences names them.
+/* origin.h - the position by which all modes that drop sequences name them.
  *
- * A value; it outlives the batch it was taken from.
+ * A value; it outlives its batch.
  */
 #ifndef SLU_DEDUP_ORIGIN_H
 #define SLU_DEDUP_ORIGIN_H
@@ -17,8 +17,8 @@ struct slu_origin {
     uint64_t source, document, offset;
 };
 
-/* The origin of item `number` of an index, which is in no stream: only padding has its
- * source, and padding's offset is 0 (formats/STREAM.md). */
+/* The origin of item `number` of an index, which is not part of the stream: like
+ * padding it has no source, but padding's offset is always 0 (formats/STREAM.md). */
 static inline struct slu_origin slu_origin_of_index(uint64_t number)
 {
     struct slu_origin p = {SLU_PADDING, number, 1};

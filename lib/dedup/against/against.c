@@ -11,11 +11,11 @@
 /* Sections of the file. */
 enum {
     GRAMS,   /* ascending */
-    STARTS,  /* of each gram's items in ITEMS, and their end */
+    STARTS,  /* where each gram's items begin in ITEMS, and the end of the last */
     ITEMS,   /* numbers of items, ascending for each gram */
     ROWS,    /* a struct row for each item */
-    LENGTHS, /* words of the n-grams that there are, ascending */
-    TEXT,    /* names: bytes, eight a number, zeros at the end */
+    LENGTHS, /* numbers of words that the index's n-grams have, ascending */
+    TEXT,    /* names: bytes, eight in a number, padded with zeros */
     SECTIONS,
 };
 /* Counts in the head. */
@@ -23,7 +23,8 @@ enum { N_GRAM, N_ITEM, N_POSTING, N_TEXT, NGRAM };
 
 struct row {
     uint64_t source, document, offset, n_gram;
-    uint64_t at_source, n_source, at_domain, n_domain, at_id, n_id; /* in TEXT */
+    /* positions in TEXT */
+    uint64_t at_source, n_source, at_domain, n_domain, at_id, n_id;
 };
 enum { ROW_WORDS = sizeof(struct row) / sizeof(uint64_t) };
 #define KIND "index=ngrams"
@@ -39,7 +40,7 @@ struct slu_against_out {
     struct slu_buf spare;
     bool length[SLU_SHINGLE_MAX_N + 1];
     uint64_t n_item, with_ngrams;
-    /* Names of the last item, which most share. */
+    /* The names of the last item, because most items share them. */
     bool any; /* item */
     uint64_t last_source, last_domain;
     struct row last;
@@ -111,7 +112,7 @@ static int put_row(struct slu_against_out *o, const struct slu_batch *b,
     return rc ? rc : slu_buf_append(&o->row, &r, sizeof r, err);
 }
 
-/* o->set becomes the item's distinct n-grams. */
+/* Makes o->set the item's distinct n-grams. */
 static int make_set(struct slu_against_out *o, const uint64_t *word, size_t n_word,
                     struct slu_err *err)
 {
@@ -142,7 +143,7 @@ int slu_against_add(struct slu_against_out *o, const struct slu_batch *b,
 
     if (rc == SLU_OK)
         rc = put_row(o, b, &b->seg[q->seg_off], n, names, err);
-    /* Twice: while the array moves to a larger place. */
+    /* While the array moves to a larger place, it takes its memory twice. */
     if (rc == SLU_OK &&
         2 * (o->pair.len + n * sizeof(struct slu_entry)) + o->row.len + o->text.len >
             o->cfg.budget_byte)
@@ -175,7 +176,7 @@ static int by_item(void *ctx, uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* Sections GRAMS, STARTS and ITEMS from sorted pairs, one pass each. */
+/* Writes sections GRAMS, STARTS and ITEMS from sorted pairs, each in one pass. */
 static int write_grams(struct slu_against_out *o, struct slu_workfile_out *f,
                        uint64_t *n_gram, struct slu_err *err)
 {
@@ -274,7 +275,7 @@ struct slu_against {
     struct slu_bloom *bloom;
     uint8_t *matched; /* owned, by gram */
     struct slu_against_count {
-        /* last: the last document that was counted, from 1 */
+        /* last: number of the last document that was counted, from 1 */
         uint64_t n_matched, n_document, last;
     } * count; /* owned, by item */
     uint64_t n_booked;
@@ -294,7 +295,7 @@ static int bad(const struct slu_workfile *f, const char *what, struct slu_err *e
                     slu_workfile_path(f), what);
 }
 
-/* A whole section of n numbers into *v, which the caller frees. */
+/* Reads a whole section of n numbers into *v; caller frees. */
 static int read_section(struct slu_workfile *f, unsigned section, uint64_t n,
                         void *array, struct slu_err *err)
 {
@@ -324,7 +325,7 @@ static bool text_fits(uint64_t at, uint64_t n, uint64_t n_text)
     return n <= n_text && at <= n_text - n;
 }
 
-/* What the rest relies on, whoever made the file. */
+/* Checks all that later code relies on, whatever program made the file. */
 static int check(const struct slu_against *c, const struct slu_workfile *f,
                  struct slu_err *err)
 {
@@ -381,7 +382,7 @@ static int read_all(struct slu_against *c, struct slu_workfile *f, struct slu_er
     return rc ? rc : check(c, f, err);
 }
 
-/* The arrays behind what the file has. */
+/* Makes the arrays that are not in the file. */
 static int prepare(struct slu_against *c, struct slu_err *err)
 {
     uint64_t n_block;
@@ -503,9 +504,9 @@ static uint64_t number_of(const struct slu_against *c, uint64_t g)
     return low < c->n_gram && c->gram[low] == g ? low : UINT64_MAX;
 }
 
-enum { WINDOW = 1 << 16 }; /* n-grams that are looked for at a time */
+enum { WINDOW = 1 << 16 }; /* n-grams that are looked up at a time */
 
-/* Those of the l-th length in word[from … from + n_word). */
+/* Finds the n-grams of the l-th length in word[from … from + n_word). */
 static int find_window(const struct slu_against *c, uint64_t l, const uint64_t *word,
                        size_t from, size_t n_word, struct slu_against_scratch *s,
                        struct slu_buf *match, struct slu_err *err)

@@ -1,4 +1,5 @@
-/* Whole streams: into an index of n-grams, and past one. */
+/* against_run.c - whole streams: adds them to an index of n-grams, or compares them
+ * with one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,8 @@ struct build {
     struct slu_paras_finder *finder;
     struct worker *worker;
     struct slu_names *names;
-    struct slu_sidecar words; /* of each sequence their number, then the words */
+    struct slu_sidecar words; /* for each sequence the number of its words, then the
+                                 words */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
     void *ctx;
 };
@@ -110,11 +112,11 @@ int slu_against_build(struct slu_against_out *o, struct slu_reader *r,
 
 /* ---- past an index ---- */
 
-/* What a worker leaves for each sequence: its matches, one for each n-gram, and, of
- * those that are cut, its paragraphs that go. */
+/* A worker's result for each sequence: its matches, one for each n-gram, and the
+ * paragraphs to drop from documents that are cut. */
 struct doc {
     uint64_t n_match, n_drop;
-    bool left; /* a paragraph with a word stays */
+    bool left; /* a remaining paragraph has a word */
 };
 
 struct filter {
@@ -127,8 +129,8 @@ struct filter {
     struct slu_batch out;
 };
 
-/* The first paragraph that begins at word w or behind it, or, with `ends`, that ends
- * behind w; p->n if there is none. */
+/* The first paragraph that begins at or after word w or, with `ends`, that ends after
+ * w; p->n if there is none. */
 static size_t first_para(const struct slu_paras *p, uint64_t w, bool ends)
 {
     size_t low = 0, high = p->n;
@@ -144,8 +146,8 @@ static size_t first_para(const struct slu_paras *p, uint64_t w, bool ends)
     return low;
 }
 
-/* Appends the paragraphs that the matches take away. Each match takes a range of them;
- * their begins and ends are added up. */
+/* Appends the paragraphs that the matches remove. Each match removes a range of
+ * paragraphs; the sums of begins and ends tell which paragraphs are in a range. */
 static int choose(const struct slu_against_run *run, struct worker *w,
                   const struct slu_against_match *m, struct doc *d,
                   struct slu_buf *drops, struct slu_err *err)
@@ -188,9 +190,9 @@ static int by_gram(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Of n matches of a document, one for each n-gram, their number. What is counted is
- * documents: text that repeats itself would have all items that have the n-gram looked
- * at again at every place, one document after another. */
+/* Reduces the n matches of a document to one for each n-gram; returns their number.
+ * Items count documents, so a second match of an n-gram would only cost a visit of all
+ * its items. */
 static uint64_t each_once(struct slu_against_match *m, uint64_t n)
 {
     uint64_t to = 0;

@@ -154,9 +154,9 @@ int slu_index_close(struct slu_index_out *x, struct slu_err *err)
 struct slu_index {
     struct slu_index_cfg cfg;
     struct slu_workfile *file;
-    uint64_t *doc; /* keys and set of the document at hand */
+    uint64_t *doc; /* keys and set of the current document */
     size_t cap;
-    uint64_t left; /* numbers behind it */
+    uint64_t left; /* numbers that follow it */
     uint64_t n_doc;
 };
 

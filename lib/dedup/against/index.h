@@ -1,14 +1,15 @@
-/* index.h - what a set of documents is compared by, in a file: to deduplicate another
- * set against it.
+/* index.h - a file with the data by which documents are compared, to deduplicate
+ * another data set against them.
  *
- * A file of workfile.h of kind INDEX with one section; for each document, in order:
- * u64 n_set, XXH3-128 of its set (low, high), then, unless n_set is 0, its band keys
- * and the n_set hashes of its set. Of exact duplicates n_set is 1 and nothing follows:
- * the hash is that of the tokens. Counts: 0 documents, 1 hashes in all sets.
+ * The file is a work file (workfile.h) of kind INDEX with one section. For each
+ * document, in order, it has u64 n_set and the XXH3-128 of its set (low, high); then,
+ * unless n_set is 0, its band keys and the n_set hashes of its set. For exact
+ * duplicates n_set is 1, the hash is that of the tokens, and nothing follows. Counts: 0
+ * documents, 1 hashes in all sets.
  *
- * Document i of an index is sequence i of the stream that was written along with it.
- * Sets of words do not depend on the tokenizer, so the stream may have another one; ids
- * and tokens do.
+ * Document i of an index is sequence i of the stream that was written with it. Sets of
+ * words do not depend on the tokenizer, so an index of words serves streams of any
+ * tokenizer; an index of ids or tokens serves only its own.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -27,7 +28,7 @@
 SLU_BEGIN_DECLS
 
 struct slu_index_cfg {
-    bool exact; /* the rest is of near duplicates alone */
+    bool exact; /* all other fields are for near duplicates */
     unsigned n_band, n_row, n_gram;
     enum slu_unit unit;
     uint64_t seed;
@@ -37,8 +38,8 @@ struct slu_index_cfg {
 
 struct slu_index_out;
 
-/* h and names: of the stream that batches are of; names NULL: no batches come, but
- * sets. The file has its name once it is closed. */
+/* h and names: of the stream that the batches belong to; names NULL: no batches are
+ * put, only sets. The file gets its name when it is closed. */
 SLU_MUST_USE int slu_index_create(struct slu_index_out **x, const char *path,
                                   const struct slu_index_cfg *cfg,
                                   const struct slu_header *h, struct slu_names *names,
@@ -46,11 +47,11 @@ SLU_MUST_USE int slu_index_create(struct slu_index_out **x, const char *path,
 /* Makes the sets and keys of a batch's sequences, and adds them. */
 SLU_MUST_USE int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
                                struct slu_err *err);
-/* Adds a document of near duplicates by its set and XXH3-128 of that. */
+/* Adds a document of near duplicates by its set and the set's XXH3-128. */
 SLU_MUST_USE int slu_index_put_set(struct slu_index_out *x, struct slu_u128 hash,
                                    const uint64_t *set, uint64_t n_set,
                                    struct slu_err *err);
-/* Frees x even when it fails. NULL is legal for both. */
+/* Frees x even on failure. NULL is legal for both functions. */
 SLU_MUST_USE int slu_index_close(struct slu_index_out *x, struct slu_err *err);
 void slu_index_abort(struct slu_index_out *x);
 
@@ -64,15 +65,16 @@ struct slu_index_doc {
     const uint64_t *key, *set; /* borrowed until the next call */
 };
 
-/* SLU_E_MISMATCH, naming the difference, where the index was made otherwise; h as
+/* SLU_E_MISMATCH, naming the difference, if the index has other parameters; h as
  * above. */
 SLU_MUST_USE int slu_index_open(struct slu_index **x, const char *path,
                                 const struct slu_index_cfg *cfg,
                                 const struct slu_header *h, struct slu_err *err);
 uint64_t slu_index_documents(const struct slu_index *x);
-/* Equal for indexes with equal contents only. */
+/* Equal only for indexes with equal contents. */
 struct slu_u128 slu_index_id(const struct slu_index *x);
-/* The next document; SLU_EOF behind the last, once the checksum was found right. */
+/* Returns the next document; SLU_EOF after the last, when the checksum was found
+ * right. */
 SLU_MUST_USE int slu_index_next(struct slu_index *x, struct slu_index_doc *d,
                                 struct slu_err *err);
 /* NULL is legal. */

@@ -35,7 +35,8 @@ const struct slu_exact_result *slu_exact_result(struct slu_exact *x)
 
 int slu_exact_front(struct slu_exact *x, struct slu_err *err)
 {
-    /* 1.5 times that while it grows, without what waits. */
+    /* While the table grows it takes 1.5 times this size, not counting waiting
+     * sequences. */
     slu_seen_init(&x->seen, slu_flow_own_byte(x->flow), x->cfg.pair != NULL);
     int rc = x->cfg.known ? x->cfg.known(x->cfg.ctx, x, err) : SLU_OK;
     x->n_fixed = x->ordinal;
@@ -81,7 +82,7 @@ int slu_exact_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err 
         if (rc == SLU_OK && answer == SLU_SEEN_KNOWN) {
             rc = slu_exact_drop(x, b, &q, &kept, err);
         } else if (rc == SLU_OK && (answer == SLU_SEEN_FULL || x->noting)) {
-            /* Also what just fitted: something before it waits. */
+            /* The pair that just fitted waits as well, because an earlier one waits. */
             x->noting = true;
             x->result.waited++;
             rc = slu_flow_tape(x->flow, b, &q, x->ordinal, err);

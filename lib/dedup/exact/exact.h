@@ -1,17 +1,18 @@
-/* exact.h - exact duplicates: of sequences with the same tokens the first in stream
+/* exact.h - exact duplicates: of sequences with the same tokens, the first in stream
  * order stays.
  *
- * Two sequences are the same if their XXH3-128 over length and ids is (DESIGN.md,
- * Conservation); the chance that different ones are taken for the same is below n^2 /
- * 2^129.
+ * Two sequences are equal if the XXH3-128 over length and ids is equal (DESIGN.md,
+ * Conservation); the probability that any two of n different sequences have the same
+ * hash is below n^2 / 2^129.
  *
- * A table of the hashes seen decides while it fits its share of the budget, and
- * sequences pass at once. Once it is full, a sequence it knows is dropped at once; one
- * it does not know waits in a temporary file, and at the end of the input the first of
- * every hash is found (exact_flow.h). Sequences leave in stream order, and the output
- * is the same for any budget.
+ * While the table of hashes fits its share of the budget, it decides each sequence,
+ * which is written or dropped at once. When the table is full, a sequence whose hash it
+ * has is still dropped at once; any other sequence waits in a temporary file, and at
+ * the end of the input the first of each hash is found (exact_flow.h). Sequences leave
+ * in stream order, and the output is the same for any budget.
  *
- * Thread safety: one thread at a time on a handle, slu_exact_run's own threads apart.
+ * Thread safety: one thread at a time on a handle; slu_exact_run starts threads of its
+ * own.
  */
 #ifndef SLU_DEDUP_EXACT_H
 #define SLU_DEDUP_EXACT_H
@@ -36,17 +37,18 @@ struct slu_exact_pair {
 struct slu_exact;
 
 struct slu_exact_cfg {
-    uint64_t budget_byte; /* for everything but the batches in flight; at least 1 MiB */
+    uint64_t budget_byte; /* for all data but the batches in flight; at least 1 MiB */
     const char *tmpdir;   /* borrowed */
     unsigned n_threads;
     /* Takes the sequences that stay, in stream order; may edit the batch. */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
-    /* Takes what was dropped and for what, in stream order; NULL: not wanted, and
-     * places are not kept. */
+    /* Takes each dropped sequence with the kept one, in stream order; NULL: not wanted,
+     * and positions are not stored. */
     int (*pair)(void *ctx, const struct slu_exact_pair *p, struct slu_err *err);
-    /* Before the stream: calls slu_exact_known for the hashes of an index; or NULL. */
+    /* Called before the stream is read; calls slu_exact_known for the hashes of an
+     * index. May be NULL. */
     int (*known)(void *ctx, struct slu_exact *x, struct slu_err *err);
-    /* In parts: opens the stream that is written, before the first emit. */
+    /* In parts: opens the output stream, before the first emit. */
     int (*open)(void *ctx, struct slu_err *err);
     void *ctx;
 };
@@ -59,11 +61,11 @@ struct slu_exact_result {
 
 SLU_MUST_USE int slu_exact_new(struct slu_exact **x, const struct slu_exact_cfg *cfg,
                                struct slu_err *err);
-/* A hash of an index; what has it is dropped. `number` is what pairs name it by
- * (slu_origin_of_index). */
+/* Adds a hash of an index; sequences with this hash are dropped. Pairs name it by
+ * `number` (slu_origin_of_index). */
 SLU_MUST_USE int slu_exact_known(struct slu_exact *x, struct slu_u128 hash,
                                  uint64_t number, struct slu_err *err);
-/* The whole of r through x, with n_slots batches in flight; once. */
+/* Passes the whole of r through x, with n_slots batches in flight; call once. */
 SLU_MUST_USE int slu_exact_run(struct slu_exact *x, struct slu_reader *r,
                                unsigned n_slots, struct slu_sum *total,
                                struct slu_err *err);

@@ -5,7 +5,8 @@
 #include "lib/dedup/leave_out.h"
 
 enum { HASH, DROP, TABLES };
-/* Of a hash, and, where pairs are wanted, the place; of what is dropped. */
+/* Words of a row: of a hash and, if pairs are wanted, the position; of a dropped
+ * sequence. */
 enum { HI, LO, NUMBER, HASH_WORDS, PLACE = HASH_WORDS, PLACE_WORDS = 3 };
 
 /* ---- sign ---- */
@@ -175,7 +176,7 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc ? rc : slu_leave_out(f, &how, err);
 }
 
-/* ---- all of them ---- */
+/* ---- the flow ---- */
 
 #define IN(t, reach) (const struct slu_stage_input[]){{t, reach}}, 1
 #define OUT(t)       (const unsigned[]){t}, 1

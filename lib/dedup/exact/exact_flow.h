@@ -1,19 +1,20 @@
-/* exact_flow.h - exact duplicates as a flow (lib/flow/flow.h), past memory in one
- * process and in parts, each in a process of its own, on any machine that sees the same
- * work folder:
+/* exact_flow.h - exact duplicates as a flow (lib/flow/flow.h): beyond memory in one
+ * process, or in parts, each of which may be a process on any machine that sees the
+ * same work folder:
  *
- *   sign    part I of N reads its stream: of each sequence the hash of its tokens. In
- *           one process this is what a table in memory decides (seen.h), and from where
- *           it is full on, what it does not.
- *   group   range J of R of the hashes, of all parts: of sequences with one hash all
- *           but the first go, and each part is told which of its own
- *   filter  part I reads its stream again, or what waited, and leaves them out
+ *   sign    part I of N reads its stream, and writes the hash of each sequence's
+ *           tokens. In one process, a table in memory (seen.h) decides sequences until
+ *           it is full; only hashes that are then not in the table are written.
+ *   group   range J of R of the hashes, of all parts: of sequences with one hash drops
+ *           all but the first, and tells each part its dropped sequences
+ *   filter  part I reads its stream again, or the waiting sequences, and leaves the
+ *           dropped ones out
  *
- * What is left, part after part, is what exact.h leaves of the parts' streams as one.
- * Sign leaves 24 bytes a sequence, group 8 for each that goes. All work within any
- * budget, linear in what they read.
+ * The filtered parts, one after another, equal the result of exact.h for the parts'
+ * streams as one. Sign writes 24 bytes for each sequence, group 8 for each dropped one.
+ * All stages work within any budget; their time is linear in their input.
  *
- * Private to exact.c, exact_flow.c and who does one stage.
+ * Private to exact.c, exact_flow.c and callers that do one stage.
  */
 #ifndef SLU_DEDUP_EXACT_FLOW_H
 #define SLU_DEDUP_EXACT_FLOW_H
@@ -26,26 +27,28 @@
 struct slu_exact {
     struct slu_exact_cfg cfg;
     struct slu_exact_result result;
-    uint64_t n_twin; /* group: sequences that go */
+    uint64_t n_twin; /* group: number of sequences to drop */
 
-    struct slu_flow *flow;   /* the stage at hand */
-    struct slu_table *table; /* that it puts, or reads */
-    uint64_t ordinal;        /* sign: the next sequence's */
+    struct slu_flow *flow;   /* the current stage */
+    struct slu_table *table; /* the table that the stage puts or reads */
+    uint64_t ordinal;        /* sign: ordinal of the next sequence */
     /* In one process: */
     struct slu_seen seen;
-    bool noting;      /* pairs wait, as something before them does */
-    uint64_t n_fixed; /* ordinals below are of an index; others are on the tape */
+    bool noting;      /* pairs wait, because an earlier one waits */
+    uint64_t n_fixed; /* smaller ordinals belong to an index; the others are on the
+                         tape */
 };
 
 const struct slu_flow_spec *slu_exact_spec(bool pairs);
-/* A sequence's hash; of one of an index too. */
+/* Adds the hash of a sequence, or of a document of an index. */
 SLU_MUST_USE int slu_exact_wait(struct slu_exact *x, struct slu_u128 hash,
                                 const struct slu_origin *place, struct slu_err *err);
-/* One process: the documents of an index, then batches, with a buffer of hashes. */
+/* One process: adds the documents of an index, then batches; needs a buffer of
+ * hashes. */
 SLU_MUST_USE int slu_exact_front(struct slu_exact *x, struct slu_err *err);
 SLU_MUST_USE int slu_exact_arrive(void *x, struct slu_batch *b, void *side,
                                   struct slu_err *err);
-/* Books a sequence that is dropped, and tells its pair. */
+/* Counts a sequence that is dropped, and reports its pair. */
 SLU_MUST_USE int slu_exact_drop(struct slu_exact *x, const struct slu_batch *b,
                                 const struct slu_seq *q, const struct slu_origin *kept,
                                 struct slu_err *err);

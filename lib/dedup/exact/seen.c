@@ -29,8 +29,8 @@ void slu_seen_release(struct slu_seen *s)
     s->n = s->n_slot = 0;
 }
 
-/* Where h is, or the empty slot where it would go. Slots ascend with the hash, but for
- * collisions, so growing walks both tables in order. */
+/* The slot of h, or the empty slot where h would go. Slots ascend with the hash, except
+ * for collisions, so growing walks both tables in order. */
 static size_t find(const struct slu_seen *s, struct slu_u128 h)
 {
     size_t i = (size_t)(((unsigned __int128)h.hi * s->n_slot) >> 64);
@@ -81,7 +81,7 @@ int slu_seen_check(struct slu_seen *s, struct slu_u128 hash, struct slu_origin *
                    enum slu_seen_answer *answer, struct slu_err *err)
 {
     if (!(hash.lo | hash.hi))
-        hash.lo = 1; /* zero marks empty slots */
+        hash.lo = 1; /* a zero hash marks an empty slot */
     if (s->n >= s->n_slot - s->n_slot / 8 && s->n_slot < s->max_slot) {
         int rc = grow(s, err);
         if (rc)

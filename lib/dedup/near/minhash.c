@@ -9,12 +9,13 @@
 #include "lib/dedup/near/minhash_level.h"
 
 enum {
-    HASHES = 512 /* of a block that all functions see before the next: 4 KiB */
+    HASHES = 512 /* hashes of a block, 4 KiB, which all functions see before the next
+                    block */
 };
 
 struct slu_minhash {
     unsigned n_band, n_row;
-    size_t n, n_fn; /* functions, without and with padding */
+    size_t n, n_fn; /* number of functions, without and with padding */
     const struct level *level;
     uint32_t *flip, *factor; /* n_fn each, one allocation */
 };
@@ -23,7 +24,7 @@ static const struct level {
     const char *name;
     slu_minhash_fn *sign;
 } levels[] = {
-/* The best first. */
+/* The best level comes first. */
 #if defined(__x86_64__)
     {"avx512", slu_minhash_avx512},
     {"avx2", slu_minhash_avx2},

@@ -1,16 +1,18 @@
-/* minhash_avx2.c - the minima by AVX2: up to eight vectors of eight functions' minima
- * in registers while the hashes of a block go by; their constants are read from memory.
+/* minhash_avx2.c - the minima by AVX2: registers hold the minima of up to eight vectors
+ * of eight functions for a whole block of hashes; the functions' constants are read
+ * from memory.
  */
 #include <immintrin.h>
 
 #include "lib/dedup/near/minhash_level.h"
 
-/* n_vec is a constant wherever this is called. */
+/* n_vec is a constant in every call. */
 static inline __attribute__((always_inline)) void
 minima(const uint32_t *flip, const uint32_t *factor, const uint64_t *hash, size_t n,
        uint32_t *min, const unsigned n_vec)
 {
-    const uint32_t *upper = (const uint32_t *)hash + 1; /* of little-endian hashes */
+    const uint32_t *upper = (const uint32_t *)hash + 1; /* because the hashes are
+                                                           little-endian */
     __m256i least[8];
 
     for (unsigned v = 0; v < n_vec; v++)

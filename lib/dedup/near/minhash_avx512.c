@@ -1,15 +1,16 @@
-/* minhash_avx512.c - the minima by AVX-512: up to eight vectors of sixteen functions in
- * registers while the hashes of a block go by. */
+/* minhash_avx512.c - the minima by AVX-512: registers hold up to eight vectors of
+ * sixteen functions for a whole block of hashes. */
 #include <immintrin.h>
 
 #include "lib/dedup/near/minhash_level.h"
 
-/* n_vec is a constant wherever this is called. */
+/* n_vec is a constant in every call. */
 static inline __attribute__((always_inline)) void
 minima(const uint32_t *flip, const uint32_t *factor, const uint64_t *hash, size_t n,
        uint32_t *min, const unsigned n_vec)
 {
-    const uint32_t *upper = (const uint32_t *)hash + 1; /* of little-endian hashes */
+    const uint32_t *upper = (const uint32_t *)hash + 1; /* because the hashes are
+                                                           little-endian */
     __m512i x[8], m[8], least[8];
 
     for (unsigned v = 0; v < n_vec; v++) {

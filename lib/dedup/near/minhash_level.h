@@ -1,16 +1,16 @@
-/* minhash_level.h - what the files of the SIMD levels share with minhash.c. */
+/* minhash_level.h - shared by minhash.c and the files of the SIMD levels. */
 #ifndef SLU_DEDUP_MINHASH_LEVEL_H
 #define SLU_DEDUP_MINHASH_LEVEL_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Functions come in blocks of so many; arrays are padded to whole ones and aligned to
- * 64 bytes. */
+/* Functions come in blocks of this many; arrays are padded to whole blocks and aligned
+ * to 64 bytes. */
 #define SLU_MINHASH_BLOCK 16
 
-/* min[k] becomes the least ((hash[i] >> 32) ^ flip[k]) * factor[k] of it and all i, for
- * k < n_fn, a multiple of SLU_MINHASH_BLOCK. */
+/* min[k] becomes the minimum of min[k] and ((hash[i] >> 32) ^ flip[k]) * factor[k] for
+ * all i; for k < n_fn, a multiple of SLU_MINHASH_BLOCK. */
 typedef void slu_minhash_fn(const uint32_t *flip, const uint32_t *factor, size_t n_fn,
                             const uint64_t *hash, size_t n, uint32_t *min);
 

@@ -24,5 +24,5 @@ void slu_minhash_neon(const uint32_t *flip, const uint32_t *factor, size_t n_fn,
     }
 }
 #else
-typedef int slu_minhash_no_neon; /* a file is never empty */
+typedef int slu_minhash_no_neon; /* because a C file must not be empty */
 #endif

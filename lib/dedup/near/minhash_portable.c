@@ -1,5 +1,4 @@
-/* minhash_portable.c - the minima without SIMD: the twin that every level is checked
- * against. */
+/* minhash_portable.c - the minima without SIMD: the oracle of every level. */
 #include "lib/dedup/near/minhash_level.h"
 
 void slu_minhash_portable(const uint32_t *flip, const uint32_t *factor, size_t n_fn,

@@ -6,8 +6,8 @@
 #include "lib/dedup/near/near_private.h"
 
 enum {
-    AHEAD = 4,          /* documents whose memory is asked for before their turn */
-    WAIT_BYTE = 2 << 20 /* tape and places, once memory is full */
+    AHEAD = 4,          /* documents whose memory is prefetched before their turn */
+    WAIT_BYTE = 2 << 20 /* for tape and positions, once memory is full */
 };
 
 struct near_scratch {
@@ -117,7 +117,7 @@ int slu_near_begin(struct slu_near *x, struct slu_err *err)
     return SLU_OK;
 }
 
-/* N-grams take several times what the tokens do. */
+/* N-grams take several times the memory of the tokens. */
 static int check_length(const struct slu_near_cfg *c, const struct slu_batch *b,
                         const struct slu_seq *q, struct slu_err *err)
 {
@@ -134,8 +134,8 @@ static int check_length(const struct slu_near_cfg *c, const struct slu_batch *b,
                     (unsigned long long)c->max_tok);
 }
 
-/* What goes with a batch: an item for each sequence, the keys of each, the sets. Items
- * point into it once it moves no more. */
+/* Makes the data of a batch: an item for each sequence, the keys of each, and the sets.
+ * Items get their pointers when this data no longer moves. */
 int slu_near_items(void *ctx, unsigned worker, struct slu_batch *b, void *side,
                    struct slu_err *err)
 {
@@ -204,7 +204,7 @@ int slu_near_drop(struct slu_near *x, const struct slu_batch *b,
         slu_near_audit_drop(x->audit, v->inter, v->uni);
     if (!x->cfg.pair)
         return SLU_OK;
-    /* Where something before it waits, so does its pair. */
+    /* If an earlier pair waits, this one waits too. */
     return x->noting ? slu_flow_note(x->flow, &pair, sizeof pair, err)
                      : x->cfg.pair(x->cfg.ctx, &pair, err);
 }
@@ -217,9 +217,9 @@ static int tell_note(void *ctx, const void *p, size_t n, struct slu_err *err)
     return x->cfg.pair(x->cfg.ctx, p, err);
 }
 
-/* ---- hand-over: what memory knows, to whoever goes on ---- */
+/* ---- hand-over from memory to the flow ---- */
 
-/* Sets of ordinals before this one that nobody needs. */
+/* Passes over the sets of earlier ordinals, which no stage needs. */
 static int skip_to(struct slu_near *x, uint64_t ordinal, struct slu_err *err)
 {
     static const uint64_t none[SLU_STORE_WORDS];
@@ -247,7 +247,7 @@ static int on_group(void *ctx, unsigned band, uint64_t key, uint64_t n_doc,
     return slu_near_put_group(ctx, band, key, n_doc, kept, n_kept, err);
 }
 
-/* From here on sequences wait. */
+/* Sets up waiting; all later sequences wait. */
 static int begin_wait(struct slu_near *x, struct slu_err *err)
 {
     const struct slu_near_mem_sink sink = {on_kept, on_group, x};
@@ -272,7 +272,7 @@ int slu_near_front(struct slu_near *x, struct slu_err *err)
     return rc || !c->known ? rc : c->known(c->ctx, x, err);
 }
 
-/* A document that memory does not decide. */
+/* Stores a document that memory cannot decide. */
 static int decide_later(struct slu_near *x, const struct slu_near_item *d,
                         uint64_t rank, struct slu_err *err)
 {
@@ -283,7 +283,7 @@ static int decide_later(struct slu_near *x, const struct slu_near_item *d,
     return rc ? rc : slu_near_put_doc(x, d, rank, err);
 }
 
-/* What memory says of the document; FULL once it does not. */
+/* Lets memory decide the document; FULL if it cannot. */
 static int ask(struct slu_near *x, struct slu_near_item *d, struct slu_near_verdict *v,
                struct slu_err *err)
 {
@@ -318,7 +318,7 @@ int slu_near_known(struct slu_near *x, struct slu_near_item *d, uint64_t number,
                : decide_later(x, d, slu_near_rank(true, 0), err);
 }
 
-/* Decides sequence q; *keep: it stays in the batch. */
+/* Decides sequence q; *keep: the sequence stays in the batch. */
 static int decide(struct slu_near *x, const struct slu_batch *b,
                   const struct slu_seq *q, struct slu_near_item *d, bool *keep,
                   struct slu_err *err)

@@ -8,43 +8,43 @@
 
 enum { MIN_SLOT = 1 << 12 };
 #define NONE         UINT32_MAX
-#define DRAW_OF_PAIR 0x61756469742e6eull /* the draw's number: "audit.n" */
+#define DRAW_OF_PAIR 0x61756469742e6eull /* number of the random variable: "audit.n" */
 
 struct sampled {
     uint64_t draw;
-    uint64_t *key, *set; /* in one allocation with this */
+    uint64_t *key, *set; /* in one allocation with this struct */
     uint64_t n_set;
-    uint32_t id;            /* its place in by_id */
-    uint64_t common, stamp; /* with the document at hand */
+    uint32_t id;            /* its index in by_id */
+    uint64_t common, stamp; /* with the current document */
     uint64_t pairs, found;
     uint64_t pair_bin[SLU_NEAR_BINS], found_bin[SLU_NEAR_BINS];
 };
 
 struct slot {
     uint64_t hash;
-    uint32_t head; /* number of a node + 1; 0: empty */
+    uint32_t head; /* number of a node plus 1; 0: empty */
 };
 struct node {
-    uint32_t id, next; /* of struct sampled; number of a node + 1 */
+    uint32_t id, next; /* id of a struct sampled; next: number of a node plus 1 */
 };
 
 struct slu_near_audit {
     struct slu_near_audit_cfg cfg;
-    struct sampled **heap; /* the sample, the largest draw first */
+    struct sampled **heap; /* the sample; the largest draw comes first */
     size_t n, cap_heap;
-    struct sampled **by_id; /* NULL: has left the sample */
+    struct sampled **by_id; /* NULL: no longer in the sample */
     size_t n_id, cap_id;
     uint64_t live_hash; /* n-grams of the sample */
-    uint64_t cost_hash; /* what the sample takes, as n-grams */
+    uint64_t cost_hash; /* memory of the sample, measured in n-grams */
 
-    /* The index: a bit for some of a hash's bits says whether a look is worth it. */
+    /* The index. bit: tells for some bits of a hash whether a lookup is worth it. */
     struct slot *slot;
     uint8_t *bit; /* a byte for each slot */
     size_t n_slot, n_used;
     struct node *node;
     size_t n_node, cap_node;
 
-    struct sampled **met; /* by the document at hand */
+    struct sampled **met; /* met by the current document */
     size_t n_met, cap_met;
     uint64_t stamp;
     uint64_t dropped, below, bin[SLU_NEAR_BINS];
@@ -141,7 +141,7 @@ static int index_set(struct slu_near_audit *a, uint32_t id, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The index of what is in the sample now, with room for half as much again. */
+/* Builds the index of the current sample, with room for half as many more. */
 static int rebuild(struct slu_near_audit *a, struct slu_err *err)
 {
     size_t want = MIN_SLOT;
@@ -193,14 +193,15 @@ static void sift_down(struct slu_near_audit *a)
     }
 }
 
-/* What a document takes besides its n-grams, as n-grams: short ones take most of it. */
+/* Memory of a document in addition to its n-grams, measured in n-grams; most of the
+ * memory of short documents. */
 static uint64_t own_cost(const struct slu_near_audit *a)
 {
     return (sizeof(struct sampled) + a->cfg.n_band * sizeof(uint64_t)) /
            SLU_NEAR_AUDIT_BYTE;
 }
 
-/* The largest draw leaves. */
+/* Removes the document with the largest draw. */
 static void evict(struct slu_near_audit *a)
 {
     struct sampled *s = a->heap[0];
@@ -238,7 +239,7 @@ static int enter(struct slu_near_audit *a, const struct slu_near_item *d, uint64
     a->by_id[a->n_id++] = s;
     a->live_hash += s->n_set;
     a->cost_hash += s->n_set + own_cost(a);
-    /* Nodes of who left stay until the next time. */
+    /* Evicted documents' nodes are freed at the next rebuild. */
     if (a->n_node + s->n_set > a->n_slot / 2 || a->n_node + s->n_set >= NONE)
         return rebuild(a, err);
     return index_set(a, (uint32_t)(a->n_id - 1), err);
@@ -308,7 +309,7 @@ int slu_near_audit_add(struct slu_near_audit *a, const struct slu_near_item *d,
     if (a->n == a->cfg.n_sample)
         evict(a);
     rc = enter(a, d, draw, err);
-    /* A sample that is too large for its memory becomes a smaller one. */
+    /* If the sample exceeds its memory, it shrinks. */
     while (rc == SLU_OK && a->cost_hash > a->cfg.most_hash && a->n > 1) {
         evict(a);
         a->cfg.n_sample = a->n;

@@ -1,8 +1,10 @@
-/* near_cluster.c - who is dropped, from edges and twins (points 1 and 4 of near.h).
+/* near_cluster.c - decides which documents are dropped, from edges and twins (points 1
+ * and 4 of near.h).
  *
- * Edges in order decide in one pass: when a d comes, whether each of its k is kept is
- * known, one bit a document. So what is kept is the lexicographically first maximal
- * independent set, as a serial greedy pass has it. */
+ * One pass over the edges in order decides: when a document d comes, it is known of
+ * each of its k whether k is kept, by one bit for each document. So the kept documents
+ * are the lexicographically first maximal independent set, as from a serial greedy
+ * pass. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +16,11 @@ struct cluster {
     struct slu_flow *f;
     struct slu_table *edges;
     uint64_t n_doc;
-    uint64_t *dropped; /* bits */
-    /* With priorities: what the pass over the edges has dropped, by ordinal. */
+    uint64_t *dropped; /* one bit for each document */
+    /* With priorities: the documents that the pass over the edges dropped, sorted by
+     * ordinal. */
     struct slu_sorter *by_ordinal;
-    unsigned shift; /* spreads ordinals over a key */
+    unsigned shift; /* shifts ordinals to spread them over a key */
 };
 
 struct drop {
@@ -29,7 +32,7 @@ static bool is_dropped(const struct cluster *c, uint64_t ordinal)
     return c->dropped[ordinal / 64] >> (ordinal % 64) & 1;
 }
 
-/* The next one that an edge drops; SLU_EOF behind the last. */
+/* The next document that an edge drops; SLU_EOF after the last. */
 static int decide(struct cluster *c, struct drop *to, struct slu_err *err)
 {
     const unsigned d = c->x->cfg.prio ? 1 : 0, k = c->x->cfg.prio ? 3 : 1;
@@ -64,7 +67,7 @@ static int decide_all(struct cluster *c, struct slu_err *err)
     return rc == SLU_EOF ? slu_sorter_seal(c->by_ordinal, err) : rc;
 }
 
-/* The next one by ordinal; d is NEAR_NONE_LEFT behind the last. */
+/* The next dropped document by ordinal; d is NEAR_NONE_LEFT after the last. */
 static int next(struct cluster *c, struct drop *to, struct slu_err *err)
 {
     struct slu_u128 key;
@@ -91,7 +94,7 @@ static int put(struct cluster *c, const struct drop *p, struct slu_err *err)
                          named ? lost : row, err);
 }
 
-/* Twins share their first's fate: both ascend by it. */
+/* Twins are dropped if their first is dropped; both lists ascend by the first. */
 static int join_twins(struct cluster *c, struct slu_err *err)
 {
     struct slu_table *twins;
@@ -129,7 +132,7 @@ static int join_twins(struct cluster *c, struct slu_err *err)
     return rc;
 }
 
-/* What verify has found in all parts. */
+/* Sums the counts that verify wrote in all parts. */
 static int count(struct cluster *c, struct slu_err *err)
 {
     struct slu_near_result *to = &c->x->result;

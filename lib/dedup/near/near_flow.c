@@ -8,8 +8,11 @@
 #include "lib/dedup/near/near_private.h"
 #include "lib/dedup/near/near_verify.h"
 
-#define LEAST_BYTE (UINT64_C(1) << 20) /* of verify */
-enum { LOOK = 512 };                   /* documents that index looks up at once */
+#define LEAST_BYTE (UINT64_C(1) << 20) /* least memory of verify */
+enum {
+    LOOK = 512
+}; /* documents that the stage index looks up at
+                                          once */
 
 /* ---- the index that a flow over files is compared with ---- */
 
@@ -21,7 +24,7 @@ static struct slu_index_cfg index_cfg(const struct slu_near *x)
                                   c->n_gram, c->unit,   c->seed};
 }
 
-/* Each stage looks at it, and is told which one by its words. */
+/* Opens the index and checks its contents against the stage's words. */
 static int open_index(struct slu_near *x, struct slu_index **index, struct slu_err *err)
 {
     const struct slu_index_cfg cfg = index_cfg(x);
@@ -112,7 +115,7 @@ int slu_near_put_group(struct slu_near *x, unsigned band, uint64_t key, uint64_t
     return rc;
 }
 
-/* A part's: all of it. */
+/* Puts all documents of a part. */
 static int put_all(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
 {
     struct slu_near *x = ctx;
@@ -144,7 +147,8 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
     x->where = slu_flow_out(f, NEAR_WHERE);
     if (!rc && slu_flow_here(f))
         rc = slu_near_front(x, err);
-    else if (!rc && x->cfg.known && !slu_flow_part(f)) /* its ordinals come first */
+    else if (!rc && x->cfg.known && !slu_flow_part(f)) /* the ordinals of the index
+                                                          come first */
         rc = x->cfg.known(x->cfg.ctx, x, err);
     if (!rc)
         rc = slu_flow_read(f, slu_flow_here(f) ? &here : &files, x, err);
@@ -232,7 +236,7 @@ static int verify(void *ctx, struct slu_flow *f, struct slu_err *err)
         const struct slu_near_verify_result *r = slu_near_verify_result(v);
         const uint64_t row[] = {r->candidates, r->edges, r->capped};
         slu_flow_spilled(f, r->spilled_byte);
-        if (!slu_flow_here(f)) { /* else cluster counts */
+        if (!slu_flow_here(f)) { /* over files, the stage cluster sums the counts */
             x->result.candidates = r->candidates;
             x->result.edges = r->edges;
             x->result.capped_documents = r->capped;
@@ -250,7 +254,7 @@ struct save {
     struct slu_flow *f;
     struct slu_index_out *out;
     struct slu_table *set;
-    uint64_t *v; /* numbers of one set */
+    uint64_t *v; /* numbers of the current set */
     size_t cap;
 };
 
@@ -266,7 +270,7 @@ static int save_doc(struct save *s, uint64_t at, const struct slu_stored *e,
     return rc ? rc : slu_index_put_set(s->out, hash, s->v, e->n, err);
 }
 
-/* Documents `at` to end - 1 of all parts. */
+/* Saves documents `at` to end - 1 of all parts. */
 static int save_docs(struct save *s, uint64_t at, uint64_t end, struct slu_err *err)
 {
     struct slu_stored e[LOOK];
@@ -281,7 +285,7 @@ static int save_docs(struct save *s, uint64_t at, uint64_t end, struct slu_err *
     return rc;
 }
 
-/* What is between the documents that DROP's rows name, which ascend. */
+/* Saves the documents between those that the rows of DROP name; these rows ascend. */
 static int save_part(struct save *s, uint64_t part, struct slu_err *err)
 {
     const uint64_t base = slu_flow_base(s->f, part),
@@ -327,8 +331,8 @@ static int save(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- filter ---- */
 
-/* In one process, where pairs are wanted: the place of each witness, of all documents'
- * in their order. */
+/* In one process, if pairs are wanted: finds the position of each witness in the list
+ * of all documents. */
 static int name(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_near *x = ctx;
@@ -365,7 +369,7 @@ static int name(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-/* w: a row of NAMED, which has the pair, or of DROP, whose pair nobody asks for. */
+/* w: a row of NAMED, which has the pair, or of DROP, if pairs are not wanted. */
 static int drop(void *ctx, const struct slu_batch *b, const struct slu_seq *q,
                 const uint64_t *w, struct slu_err *err)
 {
@@ -395,7 +399,7 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc ? rc : slu_leave_out(f, &how, err);
 }
 
-/* ---- all of them ---- */
+/* ---- the flow ---- */
 
 static int words_of_group(const void *ctx, struct slu_buf *t, struct slu_err *err)
 {
@@ -411,8 +415,8 @@ static bool same(const void *ctx, uint64_t *row, const uint64_t *next)
     return row[0] == next[0] && row[1] == next[1];
 }
 
-/* With priorities rows have a rank, and one process has no front, so that bands have
- * its memory. */
+/* With priorities, rows have a rank, and one process has no front, so bands get its
+ * memory. */
 #define TABLES(n_band, band_share, n_edge, edge_dense)                                 \
     {                                                                                  \
         [NEAR_SET] = {"set", SLU_STORE, SLU_CUT_NO, 3, 1},                             \
@@ -461,7 +465,7 @@ static const struct slu_stage stages[] = {
 };
 enum { N_STAGE = sizeof stages / sizeof *stages };
 
-/* Without index, and with it. */
+/* Without the stage index, and with it. */
 static const struct slu_flow_spec specs[2][2] = {
     {{"near", tables, stages, NEAR_TABLES, N_STAGE - 1},
      {"near", tables, stages, NEAR_TABLES, N_STAGE}},

@@ -1,10 +1,11 @@
-/* near_groups.c - where bands meet: candidate pairs and twins (points 1 and 2 of
- * near.h).
+/* near_groups.c - finds candidate pairs and twins in the groups of bands (points 1 and
+ * 2 of near.h).
  *
- * Rows of a group come by tag: of each tag, which twins share in a band, the first one
- * counts. Keys of two bands are the same by chance only, and the band tells them apart.
- * Workers put a group's members in order; who is a pair of whom is told in one place,
- * and no group needs to fit in memory. Of documents by their hash twins are found. */
+ * The rows of a group come sorted by tag. Twins share a tag in a band, and only the
+ * first row of each tag counts. Two bands have the same key only by chance, and the
+ * band number tells them apart. Workers sort a group's members; one thread lists the
+ * pairs, so no group needs to fit in memory. Groups of equal set hashes are the
+ * twins. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,21 +13,22 @@
 #include "lib/flow/radix.h"
 #include "lib/flow/sorter.h"
 
-/* A member, as it orders: prefix is its rank, or without ranks its kind (a tag) in the
- * top two bits and its ordinal, or how many it stands for; ref is the row's last word.
- * A twin is {first, n_band << 48 | twin}, a group's end ENDS. */
+/* An entry sorts a member: prefix is its rank or, without ranks, its kind (a tag) in
+ * the top two bits and its ordinal, or the number of documents that it stands for; ref
+ * is the row's last word. A twin is {first, n_band << 48 | twin}; the end of a group is
+ * ENDS. */
 #define KIND_SHIFT 62
 #define ENDS       UINT64_MAX
 
-enum { SLICE = 1 << 15 }; /* members of a large group that are told at once */
+enum { SLICE = 1 << 15 }; /* members of a large group that are passed on at once */
 
-struct state { /* a worker's */
+struct state { /* state of a worker */
     const struct slu_near *x;
-    bool any, mixed;                /* rows; of several bands */
-    uint64_t key, tag, band, first; /* of the last row; of its twins */
+    bool any, mixed;                /* any: rows have come; mixed: from several bands */
+    uint64_t key, tag, band, first; /* of the last row; first: of its twins */
     struct slu_entry *e;
     size_t n, cap;
-    struct slu_sorter *large; /* instead of e, where they are many */
+    struct slu_sorter *large; /* takes the members in place of e, if they are many */
     bool sealed;
 };
 
@@ -84,7 +86,7 @@ static int by_band(const void *va, const void *vb)
     return (a->ref > b->ref) - (a->ref < b->ref);
 }
 
-/* The next members of a large one. SLU_EOF: there are more. */
+/* Passes on the next members of a large group. SLU_EOF: more are left. */
 static int tell_large(struct state *s, struct slu_buf *out, struct slu_err *err)
 {
     struct slu_u128 key;
@@ -113,7 +115,7 @@ static int end(void *state, struct slu_buf *out, struct slu_err *err)
 {
     static const struct slu_entry ends = {0, ENDS};
     struct state *s = state;
-    const bool told = s->large || s->n > 1; /* one alone is nobody's pair */
+    const bool told = s->large || s->n > 1; /* a group of one member has no pairs */
     int rc = SLU_OK;
 
     if (s->large) {
@@ -194,8 +196,8 @@ static int put_pair(struct slu_near *x, uint64_t k, uint64_t d, struct slu_err *
     return slu_table_put(x->pair, row, err);
 }
 
-/* Members that may be a pair's k: those that were listed, and others up to the cap,
- * which counts documents that were not. */
+/* The members that can be a pair's k: those listed before, and others up to the cap;
+ * the cap also counts documents that are not listed. */
 static int member(struct slu_near *x, uint64_t ordinal, bool fixed, struct slu_err *err)
 {
     const uint64_t cap = x->cfg.band_cap,
@@ -244,7 +246,7 @@ static int take(void *ctx, struct slu_buf *out, struct slu_err *err)
 int slu_near_group(void *ctx, struct slu_flow *f, struct slu_err *err)
 {
     struct slu_near *x = ctx;
-    /* A member, and of two an end. */
+    /* out_byte: a member, and an end for every two members. */
     const struct slu_meet_ops ops = {.state_byte = sizeof(struct state),
                                      .arg = x,
                                      .feed = feed,

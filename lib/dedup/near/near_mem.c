@@ -8,19 +8,21 @@
 #include "lib/dedup/near/shingle.h"
 
 enum {
-    SET_CHUNK = 4 << 20,     /* bytes of the arena asked for at a time */
-    SET_ALONE = 1 << 20,     /* larger sets have their own */
-    MAX_DOC = (1 << 30) - 1, /* kept, and dropped: numbers of 30 bits */
+    SET_CHUNK = 4 << 20,     /* bytes of the arena mapped at a time */
+    SET_ALONE = 1 << 20,     /* larger sets have an allocation of their own */
+    MAX_DOC = (1 << 30) - 1, /* largest number of kept, and of dropped, documents: 30
+                                bits */
 };
-#define DROPPED (UINT32_C(1) << 31) /* of a twin's value: number of a struct drop */
+/* in a twin's value: the rest is the number of a struct drop */
+#define DROPPED (UINT32_C(1) << 31)
 
 struct kept {
     const uint64_t *set;
     uint64_t n_set, ordinal;
-    uint64_t stamp; /* of the last document that had it as a candidate */
+    uint64_t stamp; /* the last document that had it as a candidate */
 };
 
-/* What became of a first twin that was dropped. */
+/* The witness of a first twin that was dropped. */
 struct drop {
     uint64_t inter, uni;
     uint32_t witness;
@@ -39,10 +41,10 @@ struct slu_near_mem {
     struct near_pool kept, place, drop, node;
     struct arena_chunk *chunk;
     size_t n_chunk, cap_chunk;
-    uint64_t *next_set; /* in the last shared chunk */
-    size_t left;        /* hashes that fit there */
+    uint64_t *next_set; /* next free position in the last shared chunk */
+    size_t left;        /* hashes that still fit there */
 
-    struct near_slot **slot; /* of the document at hand, a band each */
+    struct near_slot **slot; /* of the current document, one for each band */
     uint32_t *cand;
     size_t n_cand, cap_cand;
     uint64_t stamp;
@@ -116,7 +118,7 @@ static struct slu_u128 twin_hash(const struct slu_near_item *d)
     struct slu_u128 h = d->set_hash;
 
     if (!(h.lo | h.hi))
-        h.lo = 1; /* zero marks empty slots */
+        h.lo = 1; /* a zero hash marks an empty slot */
     return h;
 }
 
@@ -132,9 +134,9 @@ void slu_near_mem_prefetch(const struct slu_near_mem *m, const struct slu_near_i
     __builtin_prefetch(m->twins.value + near_home(twin_hash(d).hi, m->twins.n_slot));
 }
 
-/* ---- room ---- */
+/* ---- reserving memory ---- */
 
-/* Room for a set in the arena, at next_set. */
+/* Reserves room for a set in the arena, at next_set. */
 static int reserve_set(struct slu_near_mem *m, uint64_t n_set, bool *fits,
                        struct slu_err *err)
 {
@@ -145,7 +147,7 @@ static int reserve_set(struct slu_near_mem *m, uint64_t n_set, bool *fits,
     if (n_set <= m->left)
         return SLU_OK;
     if (n_set > SET_ALONE / sizeof *m->next_set)
-        return SLU_OK; /* taken when it is added; room is not kept for it */
+        return SLU_OK; /* this memory is allocated when the set is added */
     int rc = slu_grow(&m->chunk, &m->cap_chunk, m->n_chunk + 1, sizeof *m->chunk, err);
     if (rc == SLU_OK)
         rc = near_map(&m->budget, n_byte, &p, err);
@@ -160,8 +162,8 @@ static int reserve_set(struct slu_near_mem *m, uint64_t n_set, bool *fits,
     return SLU_OK;
 }
 
-/* Everything that deciding d may take, whatever the decision, so that FULL comes before
- * any change. */
+/* Reserves all memory that deciding d may take, whatever the decision, so that FULL
+ * comes before any change. */
 static int reserve(struct slu_near_mem *m, const struct slu_near_item *d, bool *fits,
                    struct slu_err *err)
 {
@@ -193,7 +195,7 @@ static void tell_witness(const struct slu_near_mem *m, uint32_t doc,
         v->witness = *(const struct slu_origin *)near_pool_at(&m->place, doc);
 }
 
-/* The first twin of d, if there is one, has decided. */
+/* Whether d has a first twin; then d's fate is that of the first. */
 static bool is_twin(struct slu_near_mem *m, const struct slu_near_item *d,
                     struct slu_near_verdict *v)
 {
@@ -272,7 +274,7 @@ static int gather(struct slu_near_mem *m, const struct slu_near_item *d,
     return rc;
 }
 
-/* The first candidate with enough in common. */
+/* Finds the first candidate that is similar enough. */
 static bool find_witness(struct slu_near_mem *m, const struct slu_near_item *d,
                          uint32_t *doc, struct slu_near_verdict *v)
 {
@@ -346,8 +348,8 @@ static void add_to_group(struct slu_near_mem *m, struct near_slot *s, uint32_t d
     s->head = (uint32_t)(m->node.n - 1) | NEAR_LIST;
 }
 
-/* A distinct document counts in its groups, kept or not; only kept ones can be
- * witnesses, and only of the first band_cap. */
+/* Counts a distinct document in its groups, kept or not. Only kept documents among the
+ * first band_cap can be witnesses. */
 static void join_groups(struct slu_near_mem *m, const struct slu_near_item *d,
                         bool is_kept, uint32_t doc)
 {
@@ -405,7 +407,7 @@ int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
         return SLU_OK;
     before = m->stats;
     if (is_twin(m, d, v)) {
-        if (d->fixed) { /* the first stands for it */
+        if (d->fixed) { /* the first stands for the fixed document */
             v->answer = SLU_NEAR_KEPT;
             m->stats = before;
         }
@@ -423,7 +425,7 @@ int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
     if (fits) {
         v->answer = SLU_NEAR_KEPT;
         if (d->fixed) {
-            m->stats = before; /* what it is like is nobody's concern */
+            m->stats = before; /* a fixed document's comparisons are not counted */
             rc = keep(m, d, v, err);
         } else if (find_witness(m, d, &witness, v)) {
             uint32_t value = DROPPED;
@@ -467,7 +469,7 @@ static int tell_group(struct slu_near_mem *m, unsigned band, const struct near_s
                 ((const struct kept *)near_pool_at(&m->kept, node->doc))->ordinal;
         i = node->next;
     }
-    for (size_t i = 0; i < n / 2; i++) { /* the latest comes first in the list */
+    for (size_t i = 0; i < n / 2; i++) { /* the list has the latest document first */
         uint64_t t = (*ordinal)[i];
         (*ordinal)[i] = (*ordinal)[n - 1 - i];
         (*ordinal)[n - 1 - i] = t;

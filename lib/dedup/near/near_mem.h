@@ -1,11 +1,12 @@
 /* near_mem.h - near duplicates in memory: decides each document when it comes.
  *
- * The decisions are those of near.h for documents in stream order. Held for what was
- * decided: the hash of each distinct set (20 to 40 bytes), a table for each band of key
- * -> (distinct documents so far, kept ones among the first band_cap) (16 bytes a key,
- * half to three quarters full), and the sets of kept documents (8 bytes a hash). Memory
- * is mapped in pieces and counted before it is taken; once something does not fit, the
- * answer is FULL and nothing has changed.
+ * The decisions are those of near.h for documents in stream order. The memory holds,
+ * for the documents decided so far: the hash of each distinct set (20 to 40 bytes); for
+ * each band a table from key to the number of distinct documents and the kept ones
+ * among the first band_cap (16 bytes for a key, half to three quarters full); and the
+ * sets of kept documents (8 bytes for a hash). Memory is mapped in pieces and counted
+ * before it is mapped; if a document does not fit, the answer is FULL and nothing has
+ * changed.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -29,18 +30,18 @@ struct slu_near_mem_cfg {
     uint64_t num, den; /* threshold, see slu_sets_need */
     uint64_t band_cap; /* at least 1 */
     bool verify;       /* false: every candidate is an edge */
-    bool details;      /* places and similarities of what is dropped are wanted */
+    bool details;      /* store the positions and similarities of dropped documents */
 };
 
-/* A document to be decided. All borrowed. */
+/* A document to decide. All pointers are borrowed. */
 struct slu_near_item {
     uint64_t ordinal;
     struct slu_origin place;
     struct slu_u128 set_hash;
     const uint64_t *key; /* n_band */
     const uint64_t *set; /* ascending, distinct */
-    uint64_t n_set;      /* 0: is kept, and takes part in nothing */
-    bool fixed;          /* is kept whatever it is like */
+    uint64_t n_set;      /* 0: the document is kept, and compared with no other */
+    bool fixed;          /* the document is kept whatever its similarities */
 };
 
 enum slu_near_answer { SLU_NEAR_KEPT, SLU_NEAR_DROPPED, SLU_NEAR_FULL };
@@ -48,7 +49,7 @@ enum slu_near_answer { SLU_NEAR_KEPT, SLU_NEAR_DROPPED, SLU_NEAR_FULL };
 struct slu_near_verdict {
     enum slu_near_answer answer;
     bool twin;
-    /* Where dropped, and with details: */
+    /* If dropped, and with details: */
     struct slu_origin witness;
     uint64_t inter, uni;
 };
@@ -56,9 +57,9 @@ struct slu_near_verdict {
 struct slu_near_mem_stats {
     uint64_t twins;            /* documents dropped for an equal set */
     uint64_t candidates;       /* pairs with a kept document, each once */
-    uint64_t verified;         /* of them: found similar enough */
-    uint64_t refused;          /* of them: too little in common */
-    uint64_t capped_documents; /* were behind the first band_cap of a group */
+    uint64_t verified;         /* candidates that were similar enough */
+    uint64_t refused;          /* candidates that were not similar enough */
+    uint64_t capped_documents; /* documents after the first band_cap of a group */
 };
 
 SLU_MUST_USE int slu_near_mem_new(struct slu_near_mem **m,
@@ -67,41 +68,41 @@ SLU_MUST_USE int slu_near_mem_new(struct slu_near_mem **m,
 /* NULL is legal. */
 void slu_near_mem_free(struct slu_near_mem *m);
 
-/* Asks for the memory that the decision will look at first. */
+/* Prefetches the memory that the decision reads first. */
 void slu_near_mem_prefetch(const struct slu_near_mem *m, const struct slu_near_item *d);
-/* Decides d. Once an answer was FULL, the twins of documents from before may still be
- * decided, nothing else. */
+/* Decides d. After FULL was returned once, only twins of earlier documents can still be
+ * decided. */
 SLU_MUST_USE int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
                                   struct slu_near_verdict *v, struct slu_err *err);
 const struct slu_near_mem_stats *slu_near_mem_stats(const struct slu_near_mem *m);
-/* The most bytes held so far. */
+/* The largest number of bytes held so far. */
 uint64_t slu_near_mem_peak(const struct slu_near_mem *m);
 
 /* ---- hand-over to an engine that goes on elsewhere ---- */
 
 struct slu_near_mem_sink {
-    /* A kept document, in stream order. */
+    /* Receives a kept document, in stream order. */
     int (*kept)(void *ctx, uint64_t ordinal, const uint64_t *set, uint64_t n_set,
                 struct slu_err *err);
-    /* A group: n_doc distinct documents, of the first band_cap of them n_kept were kept
-     * and are named by ordinal, ascending. */
+    /* Receives a group of n_doc distinct documents. Of its first band_cap, n_kept were
+     * kept; they are named by ordinal, ascending. */
     int (*group)(void *ctx, unsigned band, uint64_t key, uint64_t n_doc,
                  const uint64_t *kept, size_t n_kept, struct slu_err *err);
     void *ctx;
 };
-/* Tells the sink all, and frees what was told. Twins are still decided by
- * slu_near_mem_put, which is FULL for all others; slu_near_mem_kept works. */
+/* Passes all data to the sink, and frees it. Afterwards slu_near_mem_put still decides
+ * twins, and returns FULL for all others; slu_near_mem_kept still works. */
 SLU_MUST_USE int slu_near_mem_hand_over(struct slu_near_mem *m,
                                         const struct slu_near_mem_sink *sink,
                                         struct slu_err *err);
-/* With details: how many documents were kept (empty ones are not counted), and
- * number i's ordinal and place, i in stream order. */
+/* With details: the number of kept documents (without empty ones), and the ordinal and
+ * position of number i in stream order. */
 uint64_t slu_near_mem_n_kept(const struct slu_near_mem *m);
 void slu_near_mem_kept(const struct slu_near_mem *m, uint64_t i, uint64_t *ordinal,
                        struct slu_origin *place);
-/* Bytes that will be held once what decides twins is forgotten, too. */
+/* Bytes that remain after slu_near_mem_forget_twins. */
 uint64_t slu_near_mem_left(const struct slu_near_mem *m);
-/* Frees what decides twins. */
+/* Frees the data that decides twins. */
 void slu_near_mem_forget_twins(struct slu_near_mem *m);
 
 SLU_END_DECLS

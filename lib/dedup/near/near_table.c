@@ -11,7 +11,7 @@ static const size_t PAGE_BYTE = 4096;
 
 /* ---- memory ---- */
 
-/* Huge pages are touched as a whole, so what lies in them is counted as a whole. */
+/* The system maps huge pages as a whole, so they are counted as a whole. */
 size_t near_map_size(size_t n)
 {
     size_t unit = n >= SLU_HUGE_PAGE ? SLU_HUGE_PAGE : PAGE_BYTE;
@@ -83,7 +83,7 @@ int near_pool_reserve(struct near_pool *p, struct near_budget *b, uint64_t k,
 
 /* ---- tables ---- */
 
-/* Half as large again, filling whole pages. */
+/* Half as large again, and a multiple of whole pages. */
 static size_t next_size(size_t n_slot, size_t slot_byte)
 {
     size_t n = n_slot < MIN_SLOT ? MIN_SLOT : n_slot + n_slot / 2;

@@ -8,29 +8,31 @@
 #include "lib/dedup/near/shingle.h"
 #include "lib/flow/sorter.h"
 
-enum { ENTRIES = 512 }; /* that are looked up at once */
+enum { ENTRIES = 512 }; /* documents that are looked up at once */
 enum { RANK = 2 };
 
 struct slu_near_verify {
     struct slu_near_verify_cfg cfg;
     struct slu_sorter *pairs;
-    uint64_t block_word, k_word; /* room for a block's sets, and for a set of k */
+    uint64_t block_word, k_word; /* numbers that fit for the sets of a block, and for
+                                    a set of k */
     uint64_t *start;             /* n_block + 1 ordinals */
     size_t n_block, cap_block;
-    unsigned shift_block, shift_k; /* of the sort key */
+    unsigned shift_block, shift_k; /* positions of the block and of k in the sort key */
 
-    size_t block; /* the one in memory; n_block: none */
+    size_t block; /* the block in memory; n_block: none */
     struct slu_stored *entry;
     size_t cap_entry;
-    uint64_t *set, *k_set; /* the block's sets from its first's on; k's, or a window */
+    uint64_t *set, *k_set; /* sets of the block from its first document on; set of k,
+                              or a window of it */
     size_t cap_set, cap_k_set;
 
-    struct slu_stored look[ENTRIES]; /* of ordinals from look_at on */
+    struct slu_stored look[ENTRIES]; /* entries of ordinals from look_at on */
     uint64_t look_at, n_look;
     struct slu_near_verify_result result;
 };
 
-/* Cuts [d_first, d_end) in blocks. */
+/* Divides [d_first, d_end) into blocks. */
 static int cut_blocks(struct slu_near_verify *v, struct slu_err *err)
 {
     const struct slu_near_verify_cfg *c = &v->cfg;
@@ -155,7 +157,7 @@ static int look_up(struct slu_near_verify *v, uint64_t ordinal, struct slu_store
     return SLU_OK;
 }
 
-/* Room for n words at *p, exactly. */
+/* Allocates room for exactly n words at *p. */
 static int reserve(uint64_t **p, size_t *cap, uint64_t n, struct slu_err *err)
 {
     size_t byte;
@@ -195,7 +197,7 @@ static int load_block(struct slu_near_verify *v, size_t block, struct slu_err *e
         struct slu_stored *e = &v->entry[i];
         if (e->n)
             rc = slu_store_read(v->cfg.set, from + i, e, 0, e->n, v->set + at, err);
-        e->off = at; /* in v->set from here on */
+        e->off = at; /* position in v->set from now on */
         at += e->n;
     }
     if (rc == SLU_OK)
@@ -203,7 +205,7 @@ static int load_block(struct slu_near_verify *v, size_t block, struct slu_err *e
     return rc;
 }
 
-/* |k and d| where k's set does not fit: by windows of it. */
+/* Size of the intersection of k and d if k's set does not fit: reads it in windows. */
 static int common_large(struct slu_near_verify *v, uint64_t k,
                         const struct slu_stored *ke, const uint64_t *d, uint64_t n_d,
                         uint64_t *inter, struct slu_err *err)
@@ -224,7 +226,7 @@ static int common_large(struct slu_near_verify *v, uint64_t k,
     return SLU_OK;
 }
 
-/* One candidate; *loaded: k's set is in k_set. */
+/* Checks one candidate; *loaded: k's set is in k_set. */
 static int check(struct slu_near_verify *v, uint64_t k, const struct slu_stored *ke,
                  uint64_t d, bool *loaded, struct slu_err *err)
 {
@@ -238,7 +240,7 @@ static int check(struct slu_near_verify *v, uint64_t k, const struct slu_stored 
     if (v->cfg.verify) {
         least = slu_sets_need(a, b, v->cfg.num, v->cfg.den);
         if (least > a || least > b)
-            return SLU_OK; /* however much they share */
+            return SLU_OK; /* without verification, similarity does not matter */
     }
     bool fits = a <= v->k_word;
     if (!*loaded) {

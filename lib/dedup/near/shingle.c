@@ -12,16 +12,16 @@
 /* ---- hashes ---- */
 
 #define PRIME ((UINT64_C(1) << 61) - 1)
-/* Constants without a pattern: of pi, of the golden ratio (5 mod 8, so that powers of
- * it stay apart in their low bits) and two odd ones. */
+/* Constants without a pattern: of pi, of the golden ratio (5 mod 8, so that its powers
+ * differ in their low bits), and two odd ones. */
 #define WORD_BASE     UINT64_C(0x043F6A8885A308D3)
 #define WORD_SCRAMBLE UINT64_C(0xD6E8FEB86659FD93)
 #define GRAM_BASE     UINT64_C(0x9E3779B97F4A7C15)
 #define GRAM_SCRAMBLE UINT64_C(0xFF51AFD7ED558CCD)
 
-/* a * (b8 / 8) + c mod PRIME, not quite reduced: a and the result are below 2^62, b8
- * is a multiple of 8 below 2^64, so that the product's upper word is its quotient by
- * 2^61, and c is below 2^61. */
+/* a * (b8 / 8) + c mod PRIME, not fully reduced. a and the result are below 2^62, b8 is
+ * a multiple of 8 below 2^64, so the upper word of the product is its quotient by 2^61,
+ * and c is below 2^61. */
 static inline uint64_t mul_add(uint64_t a, uint64_t b8, uint64_t c)
 {
     unsigned __int128 x = (unsigned __int128)a * b8;
@@ -35,8 +35,8 @@ static inline uint64_t reduce(uint64_t a)
     return a >= PRIME ? a - PRIME : a;
 }
 
-/* A byte behind a word. Bytes count from 1, so that no word hashes as a longer one
- * that begins with zeros. */
+/* Appends a byte to a word. Bytes count from 1, so that a word never has the hash of a
+ * longer one that begins with zeros. */
 static inline uint64_t add_byte(uint64_t word, uint8_t byte)
 {
     return mul_add(word, WORD_BASE << 3, byte + UINT64_C(1));
@@ -65,39 +65,39 @@ static inline uint64_t scramble_gram(uint64_t x)
 
 /* ---- the table ---- */
 
-/* What a token does to the word that is open, and to those behind it. */
+/* The effect of a token on the open word, and on the words after it. */
 struct entry {
-    uint64_t part;   /* its text's hash, and the bits below */
-    uint64_t factor; /* 8 * base^length; of an ODD token its bytes, or NO_TEXT */
+    uint64_t part;   /* hash of its text, and the bits below */
+    uint64_t factor; /* 8 * base^length; for an ODD token its bytes, or NO_TEXT */
 };
 #define SPACE_BIT   61
-#define SPACE_FRONT (UINT64_C(1) << SPACE_BIT) /* ends the open word */
-#define SPACE_BACK  (UINT64_C(1) << 62)        /* ends its own word */
-/* Stands for nothing, has white space within, or is no UTF-8 by itself. */
+#define SPACE_FRONT (UINT64_C(1) << SPACE_BIT) /* the token ends the open word */
+#define SPACE_BACK  (UINT64_C(1) << 62)        /* the token ends its own word */
+/* The token has no text, has white space within, or is not UTF-8 by itself. */
 #define ODD     (UINT64_C(1) << 63)
 #define NO_TEXT UINT64_MAX
-/* Bytes of an ODD token: their place in `odd` and their number. */
+/* The bytes of an ODD token: their position in `odd`, and their number. */
 #define ODD_PLACE(e) ((e).factor >> 24)
 #define ODD_BYTES(e) ((e).factor & 0xFFFFFF)
 
 struct slu_shingler {
     unsigned n, tok_bytes;
-    bool words, any_id; /* any_id: there is no vocabulary */
+    bool words, any_id; /* any_id: the stream has no vocabulary */
     uint64_t special[3];
     uint64_t n_id;
     struct entry *entry; /* for words */
     struct slu_buf odd;
-    uint8_t *skip;       /* for ids: those that are special */
+    uint8_t *skip;       /* for ids: which are special */
     uint64_t gram_power; /* GRAM_BASE^n */
 };
 
-/* Words as they are found: bytes in, hashes out. */
+/* Finds words: takes bytes, gives hashes. */
 struct words {
     uint64_t *hash;
     size_t n;
-    uint64_t open;   /* hash of the word so far; 0: there is none */
-    size_t n_byte;   /* hashed */
-    uint8_t wait[4]; /* bytes of a character that is not complete */
+    uint64_t open;   /* hash of the word so far; 0: no open word */
+    size_t n_byte;   /* bytes hashed */
+    uint8_t wait[4]; /* bytes of an incomplete character */
     unsigned n_wait, len_wait;
 };
 
@@ -160,7 +160,7 @@ static void put_char(struct words *w, uint32_t c)
     }
 }
 
-/* Bytes that wait are no UTF-8 after all. */
+/* The waiting bytes are not UTF-8: each is a character. */
 static void give_up(struct words *w)
 {
     for (unsigned i = 0; i < w->n_wait; i++)
@@ -168,13 +168,15 @@ static void give_up(struct words *w)
     w->n_wait = 0;
 }
 
-/* The character that begins with a byte from 0x80 on has so many; 0: none does. */
+/* Number of bytes of a character that begins with b, from 0x80 on; 0: no character
+ * begins with b. */
 static unsigned char_len(uint8_t b)
 {
     return b < 0xC2 || b > 0xF4 ? 0 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
 }
 
-/* Whether b can be the second byte of what begins with a (Unicode, table 3-7). */
+/* Whether b can be the second byte of a character that begins with a (Unicode, table
+ * 3-7). */
 static bool second_fits(uint8_t a, uint8_t b)
 {
     uint8_t from = a == 0xE0 ? 0xA0 : a == 0xF0 ? 0x90 : 0x80;
@@ -210,13 +212,13 @@ static void put_byte(struct words *w, uint8_t b)
 
 /* ---- making it ---- */
 
-/* Whether p is whole characters that are white space, then text, then white space, each
- * of which may be missing: *front and *back say which, *text and *n_text is the text.
- */
+/* Whether p has only whole characters: white space, then text, then white space, each
+ * of which may be missing. *front and *back: which white space there is; *text and
+ * *n_text: the text. */
 static bool is_plain(const uint8_t *p, size_t n, bool *front, bool *back,
                      const uint8_t **text, size_t *n_text)
 {
-    size_t from = n, to = 0; /* of the text */
+    size_t from = n, to = 0; /* range of the text */
 
     *front = *back = false;
     for (size_t pos = 0, len; pos < n; pos += len) {
@@ -371,8 +373,8 @@ static inline bool is_odd(const struct slu_shingler *s, uint32_t id)
     return id >= s->n_id || s->entry[id].part & ODD;
 }
 
-/* The run of odd tokens from *i on. Behind it a whole character comes or nothing, so
- * that nothing waits. */
+/* Handles the run of odd tokens from *i on. A whole character or the end follows, so
+ * afterwards no bytes wait. */
 static int add_odd(const struct slu_shingler *s, const void *tok, uint64_t n_tok,
                    bool wide, uint64_t *i, struct slu_hashes *out, struct words *w,
                    struct slu_err *err)
@@ -386,7 +388,8 @@ static int add_odd(const struct slu_shingler *s, const void *tok, uint64_t n_tok
         struct entry e = s->entry[id];
         if (e.factor == NO_TEXT)
             continue;
-        /* Room for words here and, of one word each, in what follows. */
+        /* Room for the words here and, with one word each, for the tokens that
+         * follow. */
         int rc = slu_grow(&out->hash, &out->cap, w->n + ODD_BYTES(e) + n_tok - *i + 2,
                           sizeof *out->hash, err);
         if (rc < 0)
@@ -400,14 +403,15 @@ static int add_odd(const struct slu_shingler *s, const void *tok, uint64_t n_tok
     return SLU_OK;
 }
 
-/* Puts the words' hashes behind those of out. */
+/* Appends the words' hashes to those of out. */
 static inline __attribute__((always_inline)) int
 find_words(const struct slu_shingler *s, const void *tok, uint64_t n_tok, bool wide,
            struct slu_hashes *out, struct slu_err *err)
 {
     struct words w = {.hash = out->hash};
     uint64_t *hash = out->hash, open = 0;
-    uint64_t before = 0; /* the token before, its SPACE_BACK where SPACE_FRONT is */
+    uint64_t before = 0; /* previous token, with its SPACE_BACK at the position of
+                            SPACE_FRONT */
     size_t n = out->n;
 
     for (uint64_t i = 0; i < n_tok; i++) {
@@ -427,7 +431,8 @@ find_words(const struct slu_shingler *s, const void *tok, uint64_t n_tok, bool w
             i--;
             continue;
         }
-        /* No branch on where words end: it would be guessed wrong too often. */
+        /* Without a branch on the ends of words, which would be mispredicted too
+         * often. */
         const struct entry e = s->entry[id];
         uint64_t ends = (e.part | before) >> SPACE_BIT & 1;
         before = e.part >> 1;
@@ -465,7 +470,8 @@ static int find_ids(const struct slu_shingler *s, const void *tok, uint64_t n_to
 
 /* ---- n-grams ---- */
 
-/* In place: hash i of n becomes that of the n-gram that begins there; their number. */
+/* In place: hash i of n becomes that of the n-gram that begins there; returns their
+ * number. */
 static size_t find_grams(const struct slu_shingler *s, uint64_t *h, size_t n)
 {
     uint64_t gram = 0;

@@ -1,27 +1,28 @@
 /* shingle.h - a sequence's n-grams as 64-bit hashes, and sets of them.
  *
- * Unit word. The ids are decoded by the stream's vocabulary frame, the bytes become
- * lower case (each code point by itself, Unicode 17 full mapping without context),
- * White_Space separates words, n words in a row are an n-gram. Special tokens and eos,
- * bos and pad stand for nothing: what is before and behind them is joined. Bytes that
- * are no UTF-8 are characters of a word, each by itself. A sequence of 1 … n-1 words
- * has one n-gram, of all its words; one without words has none. So the n-grams depend
- * on the bytes that the ids decode to, not on how they were cut into tokens. For
- * byte-level vocabularies those are the bytes of the text; where a tokenizer has a
- * normalizer, or changes the text otherwise, they are those of what it made of it.
+ * Unit word. The ids are decoded with the stream's vocabulary frame, and the text
+ * becomes lower case (each code point by itself, Unicode 17 full mapping without
+ * context). White_Space separates words, and n consecutive words are an n-gram. Special
+ * tokens, eos, bos and pad have no text: the text before and after them is joined. Each
+ * byte that is not UTF-8 is a character of a word. A sequence of 1 … n-1 words has one
+ * n-gram, of all its words; a sequence without words has none. So the n-grams depend on
+ * the bytes that the ids decode to, not on their division into tokens. For byte-level
+ * vocabularies these are the bytes of the text; for a tokenizer that changes the text,
+ * for example by a normalizer, the bytes of the changed text.
  *
- * Unit token. Ids instead of words, again without the special ones.
+ * Unit token. Ids take the place of words, again without the special ids.
  *
- * Hashes. The characters of a word are never looked at for most tokens: a word's hash
- * is a polynomial over its bytes modulo 2^61-1 (Karp and Rabin 1987), of which each
- * token's part and factor are in a table. An n-gram's is a polynomial modulo 2^64 over
- * its words' scrambled hashes, scrambled again. Words, or n-grams, that share a hash
- * are taken for equal; two of L bytes do by 2^-61 L at most over the choice of the
- * base, which is a constant, so texts can be made that collide. Constants are part of
- * the meaning: hashes may be stored and compared between hosts.
+ * Hashes. Most tokens are hashed without reading their characters: a word's hash is a
+ * polynomial over its bytes modulo 2^61-1 (Karp and Rabin 1987), and a table has each
+ * token's term and factor. The hash of an n-gram is a polynomial modulo 2^64 over the
+ * scrambled hashes of its words, scrambled again. Words, or n-grams, with equal hashes
+ * count as equal. Two words of L bytes have equal hashes with probability at most 2^-61
+ * L over the choice of the base; the base is a constant, so colliding texts can be
+ * constructed. The constants are part of the format: hashes may be stored, and compared
+ * on other hosts.
  *
- * Thread safety: a slu_shingler is read-only once made, shared by threads; a
- * slu_hashes belongs to one thread.
+ * Thread safety: a slu_shingler is read-only after slu_shingler_new and may be shared
+ * by threads; a slu_hashes belongs to one thread.
  */
 #ifndef SLU_DEDUP_SHINGLE_H
 #define SLU_DEDUP_SHINGLE_H
@@ -46,7 +47,7 @@ struct slu_shingler_cfg {
      * eos, bos and pad are the only special ids. */
     const struct slu_vocab_table *vocab;
     unsigned tok_bytes;     /* 2 or 4 */
-    uint64_t eos, bos, pad; /* SLU_NO_TOKEN where there is none */
+    uint64_t eos, bos, pad; /* SLU_NO_TOKEN: the stream has no such id */
 };
 
 struct slu_shingler;
@@ -67,18 +68,18 @@ struct slu_hashes {
 };
 void slu_hashes_release(struct slu_hashes *h);
 
-/* *out becomes the hashes of the n-grams of tok[0 … n_tok), in text order, repetitions
- * included. SLU_E_FORMAT for an id that the vocabulary has not. */
+/* *out becomes the hashes of the n-grams of tok[0 … n_tok), in text order, with
+ * repetitions. SLU_E_FORMAT for an id that is not in the vocabulary. */
 SLU_MUST_USE int slu_shingle(const struct slu_shingler *s, const void *tok,
                              uint64_t n_tok, struct slu_hashes *out,
                              struct slu_err *err);
 
-/* The same of words alone (n is 1), behind those that *out has. */
+/* For words (n is 1): appends their hashes to those of *out. */
 SLU_MUST_USE int slu_shingle_add(const struct slu_shingler *s, const void *tok,
                                  uint64_t n_tok, struct slu_hashes *out,
                                  struct slu_err *err);
-/* Frees the memory where it is more than ordinary documents need, and forgets what was
- * in it. */
+/* Frees the memory if it is more than ordinary documents need; the contents are
+ * lost. */
 void slu_hashes_trim(struct slu_hashes *h);
 
 /* ---- sets: ascending hashes, each once; shingle_set.c ---- */
@@ -86,23 +87,23 @@ void slu_hashes_trim(struct slu_hashes *h);
 /* Sorts h's hashes and drops repetitions. */
 SLU_MUST_USE int slu_hashes_to_set(struct slu_hashes *h, struct slu_err *err);
 
-/* The same of an array; the number that is left. Fast for hashes whose high bits are
- * uniform, and n log n steps whatever they are. `spare` has room for n hashes; what it
- * had is lost. */
+/* The same for an array; returns the number that is left. Fast for hashes whose high
+ * bits are uniform, and n log n steps for any others. `spare` has room for n hashes;
+ * its contents are overwritten. */
 size_t slu_set_make(uint64_t *hash, size_t n, uint64_t *spare);
 
-/* What equal sets share: XXH3-128 of the hashes in order, little-endian. Equal sets
- * have equal signatures. */
+/* A signature of a set, equal for equal sets: XXH3-128 of the hashes in order,
+ * little-endian. */
 struct slu_u128 slu_set_hash128(const uint64_t *hash, size_t n);
 
 /* The number of common hashes if it is at least `need`; else any number below `need`,
- * found out early. need 0: always exact. */
+ * which is found early. need 0: always exact. */
 size_t slu_sets_intersect(const uint64_t *a, size_t n_a, const uint64_t *b, size_t n_b,
                           size_t need);
 
-/* The least number of common hashes with which sets of n_a and n_b elements have
- * J = common / (n_a + n_b - common) >= num / den; den > 0, num <= den <= 10^9. More
- * than both sizes where no number suffices; 0 where num is 0. */
+/* The smallest number of common hashes with which sets of n_a and n_b elements have J =
+ * common / (n_a + n_b - common) >= num / den; den > 0, num <= den <= 10^9. Larger than
+ * both sizes if no number suffices; 0 if num is 0. */
 size_t slu_sets_need(size_t n_a, size_t n_b, uint64_t num, uint64_t den);
 
 SLU_END_DECLS

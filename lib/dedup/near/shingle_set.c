@@ -7,11 +7,11 @@
 #include "lib/dedup/near/shingle.h"
 
 enum {
-    FEW = 48,            /* so many are sorted by insertion alone */
-    SMALL = 1 << 10,     /* so many by digits of 8 bits */
-    LARGE = 1 << 16,     /* more than so many by four digits, else two */
-    DIGIT_BITS_MAX = 11, /* counters of a pass stay in the first-level cache */
-    MOVES = 8            /* by insertion behind the passes, for each hash */
+    FEW = 48,            /* up to this number: only insertion sort */
+    SMALL = 1 << 10,     /* up to this number: digits of 8 bits */
+    LARGE = 1 << 16,     /* above this number: four digits, else two */
+    DIGIT_BITS_MAX = 11, /* so that the counters of a pass fit the first-level cache */
+    MOVES = 8            /* moves by insertion after the passes, for each hash */
 };
 
 static int compare(const void *a, const void *b)
@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Whether at most max_move steps were enough. */
+/* Sorts; false if more than max_move moves would be needed. */
 static bool insertion_sort(uint64_t *h, size_t n, size_t max_move)
 {
     for (size_t i = 1; i < n; i++) {
@@ -56,7 +56,8 @@ static void pass(const uint64_t *from, uint64_t *to, size_t n, unsigned shift,
         to[count[from[i] >> shift & mask]++] = from[i];
 }
 
-/* Uniform hashes are nearly in order once they are by their highest 2 log2(n) bits. */
+/* Uniform hashes are nearly in order when they are sorted by their highest 2 log2(n)
+ * bits. */
 static void sort(uint64_t *h, size_t n, uint64_t *spare)
 {
     const unsigned bits = n <= SMALL ? 8 : DIGIT_BITS_MAX;
@@ -112,7 +113,7 @@ size_t slu_sets_intersect(const uint64_t *a, size_t n_a, const uint64_t *b, size
         size_t left = n_a - i < n_b - k ? n_a - i : n_b - k;
         if (n + left < need)
             return n;
-        /* No step passes an end: each takes one of either at most. */
+        /* No step reads past an end: each step advances each side by at most one. */
         for (size_t step = left < STEPS ? left : STEPS; step; step--) {
             uint64_t x = a[i], y = b[k];
             n += x == y;

@@ -8,16 +8,16 @@
 #include "lib/base/pages.h"
 #include "lib/base/simd.h"
 
-enum { BLOCK_BITS = 8 * SLU_BLOOM_BLOCK_BYTE, STEPS = 16 /* of bits a key */ };
+enum { BLOCK_BITS = 8 * SLU_BLOOM_BLOCK_BYTE, STEPS = 16 /* bits for each key */ };
 
 struct slu_bloom {
-    uint64_t *block; /* n_block of BLOOM_WORDS */
+    uint64_t *block; /* n_block blocks of BLOOM_WORDS */
     uint64_t n_block;
     size_t n_byte; /* mapped */
     const struct bloom_kernel *kernel;
 };
 
-/* The best first. */
+/* The best level comes first. */
 static const struct bloom_kernel *const kernels[] = {
 #if defined(__x86_64__)
     &bloom_avx512,
@@ -47,10 +47,11 @@ bool slu_bloom_simd(struct slu_bloom *b, const char *level)
 
 /* ---- size ---- */
 
-/* The mean over blocks, of `load` keys each on average. */
+/* The mean over blocks that have on average `load` keys each. */
 static double rate_of(double load)
 {
-    double p = exp(-load), rest = 1, t = 0; /* p: of i keys; rest: (63/64)^i */
+    double p = exp(-load), rest = 1, t = 0; /* p: probability of i keys; rest:
+                                               (63/64)^i */
     double end = load + 12 * sqrt(load) + 40;
 
     for (unsigned i = 0; i < end; i++) {
@@ -105,7 +106,8 @@ int slu_bloom_new(struct slu_bloom **out, uint64_t n_block, struct slu_err *err)
     b->n_block = n_block;
     b->n_byte = (size_t)n_block * SLU_BLOOM_BLOCK_BYTE;
     b->kernel = kernel_named(NULL);
-    /* Every probe is another page: with small ones most of them miss the TLB too. */
+    /* Every probe hits another page: with small pages most probes would miss the TLB as
+     * well. */
     b->block = slu_pages_new(b->n_byte, SLU_PAGES_HUGE);
     if (!b->block) {
         int rc = slu_fail_nomem(err, b->n_byte);

@@ -1,4 +1,4 @@
-/* The oracle of the SIMD levels. */
+/* bloom_portable.c - the oracle of the SIMD levels. */
 #include "bloom_private.h"
 
 static uint64_t test(const uint64_t *block, uint64_t n_block, const uint64_t *hash,

@@ -1,5 +1,5 @@
-/* bloom_private.h - where a hash goes in a blocked Bloom filter; one kernel a SIMD
- * level. */
+/* bloom_private.h - the position of a hash in a blocked Bloom filter; one kernel for
+ * each SIMD level. */
 #ifndef SLU_DEDUP_BLOOM_PRIVATE_H
 #define SLU_DEDUP_BLOOM_PRIVATE_H
 
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 enum {
-    BLOOM_WORDS = 8, /* of a block, and bits of a key */
-    BLOOM_SHIFT = 6, /* bits of a hash that choose a bit of a word */
-    /* Keys whose block is asked for ahead: 24 lines in flight hide a miss to memory
-     * behind probes of 4 ns. */
+    BLOOM_WORDS = 8, /* words of a block, and bits of a key */
+    BLOOM_SHIFT = 6, /* bits of the hash that choose a bit of a word */
+    /* Keys whose block is prefetched: 24 lines in flight hide a cache miss behind
+     * probes of 4 ns. */
     BLOOM_AHEAD = 24,
 };
 
@@ -28,9 +28,9 @@ static inline uint64_t bloom_block(uint64_t hash, uint64_t n_block)
     return (uint64_t)(((unsigned __int128)hash * n_block) >> 64);
 }
 
-/* … and 48 bits for the words, mixed from all of it (the finalizer of MurmurHash3): the
- * low bits as they are would not differ from the high ones in filters beyond 2^16
- * blocks. */
+/* … and 48 bits for the words, mixed from the whole hash (the finalizer of
+ * MurmurHash3): in filters of more than 2^16 blocks, plain low bits would depend on the
+ * high bits. */
 static inline uint64_t bloom_bits(uint64_t hash)
 {
     hash ^= hash >> 33;

@@ -21,8 +21,8 @@ void slu_hll_merge(struct slu_hll *a, const struct slu_hll *b)
         a->reg[i] = a->reg[i] > b->reg[i] ? a->reg[i] : b->reg[i];
 }
 
-/* The two series of Ertl's section 2.4: of registers that are still 0, and of those
- * that can grow no more. They end where a term no longer changes the sum. */
+/* The two series of Ertl's section 2.4: for registers that are still 0, and for those
+ * that have the largest value. They end when a term no longer changes the sum. */
 static double sigma(double x)
 {
     double y = 1, z = x, last;

@@ -1,13 +1,13 @@
-/* hll.h - how many different 64-bit hashes there are, in 64 KiB.
+/* hll.h - estimates the number of different 64-bit hashes, in 64 KiB.
  *
  * HyperLogLog (Flajolet, Fusy, Gandouet, Meunier 2007) with 2^16 registers of 64-bit
  * hashes and the estimator of Ertl, "New cardinality estimation algorithms for
  * HyperLogLog sketches", arXiv:1702.01284, which needs no correction tables and is
- * unbiased from 0 to beyond 10^18. The relative standard error is 1.04 / 2^8 = 0.41 %
- * at most.
+ * unbiased from 0 to beyond 10^18. The relative standard error is at most 1.04 / 2^8 =
+ * 0.41 %.
  *
- * A sketch depends on the set of hashes alone, and sketches merge: one for each thread
- * gives the same as one for all.
+ * A sketch depends only on the set of hashes, and sketches can be merged: one for each
+ * thread gives the same result as one for all.
  *
  * Thread safety: one thread at a time on a sketch.
  */

@@ -8,8 +8,8 @@
 #include "ngrams_cut.h"
 #include "ngrams_set.h"
 
-/* What a worker leaves for the one who decides: for each sequence of a batch a doc, for
- * each doc its units, for each unit its n-grams, each one behind the other. */
+/* A worker's result: for each sequence of a batch a doc, for each doc its units, for
+ * each unit its n-grams; each kind in one array. */
 struct doc {
     uint64_t n_unit, n_gram;
     bool repeats; /* two of its paragraphs share an n-gram */
@@ -22,7 +22,7 @@ struct worker {
     struct slu_paras paras;
     struct slu_gram_set set;
     struct slu_hll hll;
-    struct slu_buf gram; /* counting: of one sequence */
+    struct slu_buf gram; /* counting: n-grams of one sequence */
     uint64_t n_gram, n_paragraph;
 };
 
@@ -35,18 +35,19 @@ struct slu_ngrams {
     struct slu_ngrams_result result;
     bool counted;
 
-    /* pass 1 */
+    /* for pass 1 */
     int (*copy)(void *ctx, struct slu_batch *b, struct slu_err *err);
     void *copy_ctx;
 
-    /* pass 2 */
+    /* for pass 2 */
     struct slu_sidecar docs, units, grams;
-    struct slu_buf hit;          /* of one document, a byte an n-gram */
+    struct slu_buf hit;          /* of one document, a byte for each n-gram */
     struct slu_buf drop;         /* of one document, struct slu_gram_run */
     struct slu_buf dropped_unit; /* of one document, indexes of units, u64 */
-    struct slu_gram_set own;     /* n-grams of its paragraphs that stay */
+    struct slu_gram_set own;     /* n-grams of the kept paragraphs */
     struct slu_gram_cut cut;
-    struct slu_batch out; /* where something of a batch is cut: all that stays of it */
+    struct slu_batch out; /* if a sequence of the batch is cut: all that is kept of
+                             the batch */
 };
 
 /* ---- one sequence ---- */
@@ -80,7 +81,7 @@ static int put_unit(struct slu_buf *units, const struct unit *u, struct slu_err 
     return units ? slu_buf_append(units, u, sizeof *u, err) : SLU_OK;
 }
 
-/* Appends the units of sequence q, where `units` wants them, and their n-grams. */
+/* Appends the units of sequence q, if `units` is set, and their n-grams. */
 static int take_apart(struct slu_ngrams *g, struct worker *w, const struct slu_batch *b,
                       const struct slu_seq *q, struct slu_buf *units,
                       struct slu_buf *gram, struct doc *d, struct slu_err *err)
@@ -102,8 +103,8 @@ static int take_apart(struct slu_ngrams *g, struct worker *w, const struct slu_b
     return rc;
 }
 
-/* Whether two units of d share an n-gram; of many it is assumed: a set of them would
- * take more than they do. */
+/* Whether two units of d share an n-gram. Of many units this is assumed: a set of their
+ * n-grams would take more memory than the n-grams. */
 static int find_repeats(struct worker *w, struct doc *d, const struct unit *u,
                         const uint64_t *gram, struct slu_err *err)
 {
@@ -174,8 +175,8 @@ int slu_ngrams_count(struct slu_ngrams *g, struct slu_reader *r, unsigned n_slot
     return rc;
 }
 
-/* Rounded up to 10 significant bits: where two libms differ in the estimate's last
- * digit the filter is the same. */
+/* Rounds up to 10 significant bits, so that libraries whose results differ in the last
+ * digit give the same filter. */
 static uint64_t round_up(double x)
 {
     uint64_t n = x < 1 ? 1 : x > 1e18 ? UINT64_MAX / 2 : (uint64_t)x + 1;
@@ -229,7 +230,8 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
 
 /* ---- pass 2: decisions in order ---- */
 
-/* A document, its units and n-grams; n_ahead n-grams of the batch from its first on. */
+/* A document with its units and n-grams; n_ahead: n-grams of the batch from its first
+ * on. */
 struct view {
     const struct slu_batch *b;
     const struct slu_seq *q;
@@ -245,7 +247,8 @@ static bool enough(const struct slu_ngrams *g, uint64_t seen, uint64_t n)
            (unsigned __int128)seen * g->cfg.den >= (unsigned __int128)n * g->cfg.num;
 }
 
-/* The place of token tok of q: where several segments are, in the one that has it. */
+/* The position of token tok of q; if q has several segments, in the segment that has
+ * the token. */
 static struct slu_origin place_at(const struct slu_batch *b, const struct slu_seq *q,
                                   uint64_t tok)
 {
@@ -279,15 +282,15 @@ static uint64_t seen_in(const uint8_t *hit, uint64_t n)
     return t;
 }
 
-/* What becomes of a document. */
+/* The decision on a document. */
 struct verdict {
-    bool whole; /* it goes; seen of its n-grams */
+    bool whole; /* whole: drop it; seen: of its n-grams */
     uint64_t seen;
-    bool left; /* a paragraph with a word stays */
+    bool left; /* a remaining paragraph has a word */
 };
 
-/* Chooses the paragraphs that go: indexes to dropped_unit, runs to drop. hit[] becomes
- * 1 as well for n-grams seen in paragraphs of this document that stay. */
+/* Chooses the paragraphs to drop: indexes to dropped_unit, runs to drop. Also sets
+ * hit[] to 1 for n-grams that kept paragraphs of this document have. */
 static int choose(struct slu_ngrams *g, const struct view *v, uint8_t *hit,
                   struct verdict *t, struct slu_err *err)
 {
@@ -316,7 +319,7 @@ static int choose(struct slu_ngrams *g, const struct view *v, uint8_t *hit,
     return rc;
 }
 
-/* What stays becomes seen; what goes is reported. */
+/* Adds the n-grams of kept text to the filter, and reports dropped text. */
 static int settle(struct slu_ngrams *g, const struct view *v, const struct verdict *t,
                   struct slu_err *err)
 {
@@ -344,7 +347,7 @@ static int settle(struct slu_ngrams *g, const struct view *v, const struct verdi
 }
 
 /* Decides on one document. *n_run of its paragraphs are to be cut, in g->drop; *whole:
- * it goes. */
+ * the document is dropped. */
 static int decide(struct slu_ngrams *g, const struct view *v, bool *whole,
                   size_t *n_run, struct slu_err *err)
 {
@@ -367,7 +370,7 @@ static int decide(struct slu_ngrams *g, const struct view *v, bool *whole,
     return rc;
 }
 
-/* Counts what goes of a document that is cut, and appends the rest to g->out. */
+/* Counts the dropped part of a document, and appends the rest to g->out. */
 static int cut(struct slu_ngrams *g, const struct slu_batch *b, const struct slu_seq *q,
                size_t n_run, struct slu_err *err)
 {
@@ -383,8 +386,8 @@ static int cut(struct slu_ngrams *g, const struct slu_batch *b, const struct slu
     return SLU_OK;
 }
 
-/* From the first document that is cut on, what stays of a batch goes to g->out, with
- * what stayed before it. */
+/* From the first document that is cut, the kept part of a batch goes to g->out,
+ * together with the documents before it. */
 static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_ngrams *g = ctx;

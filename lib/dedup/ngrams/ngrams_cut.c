@@ -9,7 +9,7 @@ void slu_gram_cut_release(struct slu_gram_cut *c)
     *c = (struct slu_gram_cut){0};
 }
 
-/* Tokens [from, to) of q, which lie in segment s that begins at `begin`. */
+/* Keeps tokens [from, to) of q, which are in segment s; s begins at `begin`. */
 static int keep(struct slu_gram_cut *c, size_t *n_seg, const struct slu_batch *b,
                 const struct slu_seq *q, const struct slu_seg *s, uint64_t begin,
                 uint64_t from, uint64_t to, struct slu_err *err)
@@ -43,7 +43,7 @@ int slu_gram_cut_add(struct slu_gram_cut *c, struct slu_batch *out,
         const struct slu_seg *s = &b->seg[q->seg_off + i];
         uint64_t at = begin;
         end = begin + s->len_tok;
-        /* A run may go on into the next segment: it is looked at again there. */
+        /* A run may continue in the next segment, where it is handled again. */
         while (rc == SLU_OK && s->source != SLU_PADDING && k < n_drop &&
                drop[k].tok < end) {
             uint64_t over = drop[k].tok + drop[k].n_tok;

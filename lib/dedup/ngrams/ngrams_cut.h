@@ -1,7 +1,7 @@
-/* ngrams_cut.h - sequences without some of their tokens.
+/* ngrams_cut.h - removes tokens from sequences.
  *
- * What is left of a segment on both sides of a cut becomes a segment each, with offsets
- * in the document as before: a cut document is a sequence of several segments.
+ * The parts of a segment on both sides of a cut become segments with their offsets in
+ * the document: a cut document is a sequence of several segments.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -25,9 +25,9 @@ struct slu_gram_cut {
 };
 void slu_gram_cut_release(struct slu_gram_cut *c);
 
-/* Appends sequence q of b to `out` without drop[0 … n_drop), which are in order, apart
- * or adjacent, and within the sequence. Padding is not cut. What has no tokens left is
- * not appended. *gone counts what went. */
+/* Appends sequence q of b to `out` without drop[0 … n_drop). These runs are in order,
+ * do not overlap, and lie within the sequence. Padding is not cut. A sequence without
+ * tokens is not appended. *gone counts the removed tokens. */
 SLU_MUST_USE int slu_gram_cut_add(struct slu_gram_cut *c, struct slu_batch *out,
                                   const struct slu_batch *b, const struct slu_seq *q,
                                   const struct slu_gram_run *drop, size_t n_drop,

@@ -1,8 +1,8 @@
-/* ngrams_set.h - the few n-grams of one document, forgotten with the next.
+/* ngrams_set.h - a set of the n-grams of one document, reused for the next.
  *
- * Open addressing; a slot counts if it has the document's number, so that nothing needs
- * to be cleared. 32 bytes and more for an n-gram, of a long document 22. Thread safety:
- * one thread at a time.
+ * Open addressing; a slot is valid only if it has the document's number, so the set
+ * need not be cleared. Takes at least 32 bytes for each n-gram, for long documents 22.
+ * Thread safety: one thread at a time.
  */
 #ifndef SLU_DEDUP_NGRAMS_SET_H
 #define SLU_DEDUP_NGRAMS_SET_H
@@ -31,14 +31,14 @@ static inline void slu_gram_set_release(struct slu_gram_set *s)
     *s = (struct slu_gram_set){0};
 }
 
-/* As slu_buf_trim, of what long documents need. */
+/* As slu_buf_trim: frees memory that only long documents need. */
 static inline void slu_gram_set_trim(struct slu_gram_set *s)
 {
     if (s->cap > 2 * SLU_GRAM_SET_LARGE)
         slu_gram_set_release(s);
 }
 
-/* Empties it and makes room for n n-grams. */
+/* Empties the set and makes room for n n-grams. */
 SLU_MUST_USE static inline int slu_gram_set_begin(struct slu_gram_set *s, size_t n,
                                                   struct slu_err *err)
 {
@@ -75,7 +75,7 @@ static inline bool slu_gram_has(const struct slu_gram_set *s, uint64_t gram)
     return slu_gram_find(s, gram)->document == s->document;
 }
 
-/* false, and *value as it was, where it was there. */
+/* Returns false, with *value unchanged, if the n-gram was in the set. */
 static inline bool slu_gram_add(struct slu_gram_set *s, uint64_t gram, uint32_t *value)
 {
     struct slu_gram_slot *t = slu_gram_find(s, gram);

@@ -5,12 +5,12 @@
 
 #include "lib/base/buf.h"
 
-/* What an id is to paragraphs. */
+/* The meaning of an id for paragraphs. */
 enum { TEXT = 0, ENDS = 1, SPECIAL = 2 };
 
 struct slu_paras_finder {
     struct slu_shingler *words; /* 1-grams */
-    uint8_t *kind;              /* by id; NULL: the whole sequence is one paragraph */
+    uint8_t *kind;              /* by id; NULL: each sequence is one paragraph */
     uint64_t n_id;
     unsigned tok_bytes;
 };
@@ -134,7 +134,8 @@ int slu_paras_find(const struct slu_paras_finder *f, const void *tok, uint64_t n
 
 /* ---- n-grams ---- */
 
-#define BASE UINT64_C(0xd1342543de82ef95) /* odd; of a full-period 64-bit LCG */
+/* odd; the multiplier of a full-period 64-bit LCG */
+#define BASE UINT64_C(0xd1342543de82ef95)
 
 struct slu_ngram_maker slu_ngram_maker(uint64_t n)
 {
@@ -145,8 +146,8 @@ struct slu_ngram_maker slu_ngram_maker(uint64_t n)
     return m;
 }
 
-/* The finalizer of MurmurHash3: a filter takes its block from the high bits, which in a
- * polynomial modulo 2^64 depend on all words, but the low ones do not. */
+/* The finalizer of MurmurHash3. A filter takes its block from the high bits; in a
+ * polynomial modulo 2^64 these depend on all words, but the low bits do not. */
 static uint64_t mixed(uint64_t h, uint64_t n)
 {
     h += n * UINT64_C(0x9e3779b97f4a7c15);

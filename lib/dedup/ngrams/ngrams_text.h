@@ -47,30 +47,30 @@ void slu_paras_trim(struct slu_paras *p);
 
 struct slu_paras_finder;
 
-/* As slu_shingler_cfg; n is ignored. `whole`: a sequence is one paragraph, special
- * tokens within it stand for nothing. Without `whole` a vocabulary is needed whatever
- * the unit: SLU_E_MISMATCH where it is missing. */
+/* As slu_shingler_cfg; n is ignored. `whole`: a sequence is one paragraph, and special
+ * tokens within have no text. Without `whole` a vocabulary is required for every unit:
+ * SLU_E_MISMATCH if it is missing. */
 SLU_MUST_USE int slu_paras_finder_new(struct slu_paras_finder **f,
                                       const struct slu_shingler_cfg *cfg, bool whole,
                                       struct slu_err *err);
 /* NULL is legal. */
 void slu_paras_finder_free(struct slu_paras_finder *f);
 
-/* *out becomes the paragraphs of tok[0 … n_tok). SLU_E_FORMAT for an id that the
- * vocabulary has not. */
+/* *out becomes the paragraphs of tok[0 … n_tok). SLU_E_FORMAT for an id that is not in
+ * the vocabulary. */
 SLU_MUST_USE int slu_paras_find(const struct slu_paras_finder *f, const void *tok,
                                 uint64_t n_tok, struct slu_paras *out,
                                 struct slu_err *err);
 
-/* How n-grams are made of n words each; n 0: one of all words there are. */
+/* Makes n-grams of n words each; n 0: one n-gram of all words. */
 struct slu_ngram_maker {
-    uint64_t n, top; /* top: what the first of n words is multiplied by */
+    uint64_t n, top; /* top: the factor of the first of n words */
 };
 struct slu_ngram_maker slu_ngram_maker(uint64_t n);
 
-/* gram[0 … *) becomes the n-grams of word[0 … n_word) in order, their number is
- * returned: n_word - n + 1; 1 where there are fewer than n words; 0 where there are
- * none. gram has room for n_word. */
+/* gram[0 … *) becomes the n-grams of word[0 … n_word) in order. Returns their number:
+ * n_word - n + 1; 1 if there are fewer than n words; 0 if there are none. gram has room
+ * for n_word. */
 size_t slu_ngrams_of(const struct slu_ngram_maker *m, const uint64_t *word,
                      size_t n_word, uint64_t *gram);
 

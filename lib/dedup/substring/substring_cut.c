@@ -10,7 +10,7 @@ void slu_gaps_release(struct slu_gaps *c)
     memset(c, 0, sizeof *c);
 }
 
-/* Appends [from, to) to the gaps; one that begins where the last ends lengthens it. */
+/* Adds [from, to) to the gaps; extends the last gap if it ends at `from`. */
 static int add_gap(struct slu_gaps *c, uint64_t from, uint64_t to, struct slu_err *err)
 {
     if (from == to)
@@ -25,7 +25,8 @@ static int add_gap(struct slu_gaps *c, uint64_t from, uint64_t to, struct slu_er
     return rc;
 }
 
-/* A piece [from, to) between ranges of a stretch: stays, or goes as too short. */
+/* Decides a piece [from, to) between ranges of a stretch: keep it, or drop it as too
+ * short. */
 static int keep_or_drop(struct slu_gaps *c, uint64_t from, uint64_t to, uint64_t *kept,
                         struct slu_gaps_did *r, struct slu_err *err)
 {
@@ -44,16 +45,16 @@ static int astray(struct slu_err *err)
                     "report it");
 }
 
-/* What a sequence has of a document: neighbouring runs, with what is missing between
- * them. Ids of the sequence. */
+/* The part of a document in a sequence: adjacent runs, with the missing parts between
+ * them. Counts are ids of the sequence. */
 struct document {
     uint64_t source, number, first, end;
-    uint64_t kept, text; /* ids that are not special: what stays, and all */
+    uint64_t kept, text; /* ids that are not special: the kept ones, and all */
     size_t n_gap;        /* gaps before it */
     bool cut;
 };
 
-/* Nothing of it stays but special ids: they go too. */
+/* If only special ids of the document are kept, drops them too. */
 static int end_document(struct slu_gaps *c, const struct document *d,
                         struct slu_gaps_did *r, struct slu_err *err)
 {
@@ -70,7 +71,7 @@ static int end_document(struct slu_gaps *c, const struct document *d,
     return add_gap(c, d->first, d->end, err);
 }
 
-/* The run that `w` is at belongs to *d, which ends where another document begins. */
+/* Adds the current run of `w` to *d; ends *d when another document begins. */
 static int next_run(struct slu_gaps *c, const struct slu_walk *w, struct document *d,
                     struct slu_gaps_did *r, struct slu_err *err)
 {
@@ -89,7 +90,7 @@ static int next_run(struct slu_gaps *c, const struct slu_walk *w, struct documen
     return rc;
 }
 
-/* The gaps of the run that `w` is at, of document d; *next is the next range. */
+/* Makes the gaps of the current run of `w`, of document d; *next is the next range. */
 static int run_gaps(struct slu_gaps *c, struct slu_walk *w, struct document *d,
                     const struct slu_range **next, const struct slu_range *end,
                     struct slu_gaps_did *r, struct slu_err *err)
@@ -104,7 +105,7 @@ static int run_gaps(struct slu_gaps *c, struct slu_walk *w, struct document *d,
         return SLU_OK;
     }
     while (rc == SLU_OK && slu_walk_stretch(w, &s)) {
-        /* `shift` takes a place of the run to an id of the sequence. */
+        /* `shift` converts a place of the run to an id of the sequence. */
         uint64_t shift = w->run_place - (w->run.tok_off - w->q->tok_off);
         uint64_t at = s.place, stop = s.place + s.len_tok;
         d->text += s.len_tok;
@@ -129,7 +130,7 @@ static int run_gaps(struct slu_gaps *c, struct slu_walk *w, struct document *d,
     return rc;
 }
 
-/* Writes what lies between the gaps over the sequence: segments to c->seg. */
+/* Overwrites the sequence with the ids between the gaps; segments go to c->seg. */
 static int rewrite(struct slu_gaps *c, struct slu_batch *b, struct slu_seq *q,
                    struct slu_err *err)
 {

@@ -1,5 +1,5 @@
-/* substring_cut.h - takes ranges of ids out of a sequence (substring.h says which more go
- * with them). Private to lib/dedup/substring.
+/* substring_cut.h - cuts ranges of ids out of a sequence, and the ids that go with them
+ * (substring.h). Private to lib/dedup/substring.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -27,21 +27,20 @@ struct slu_gaps {
     size_t cap_seg;
 };
 
-/* What a cut did. */
+/* The result of a cut. */
 struct slu_gaps_did {
-    uint64_t passage_tok;    /* ids of the ranges, */
-    uint64_t special_tok;    /* special ids that went, */
-    uint64_t short_tok;      /* and ids of short stretches */
-    uint64_t documents_cut;  /* what sequences have of documents, with a range in it, */
-    uint64_t documents_gone; /* and those of which nothing stays */
+    uint64_t passage_tok;    /* ids of the ranges */
+    uint64_t special_tok;    /* special ids that were dropped */
+    uint64_t short_tok;      /* ids of short stretches that were dropped */
+    uint64_t documents_cut;  /* parts of documents in sequences that have a range */
+    uint64_t documents_gone; /* of these, the parts of which nothing is left */
 };
 
 void slu_gaps_release(struct slu_gaps *c);
 
-/* Cuts the ranges out of the last sequence of b, which slu_batch_add put there and
- * whose place is `place`; ranges lie within its stretches and ascend, else it is
- * SLU_E_CONSERVATION. A sequence of
- * which nothing stays is taken out of b. Adds to *r. */
+/* Cuts the ranges out of the last sequence of b, which slu_batch_add appended and whose
+ * place is `place`. Ranges must lie within its stretches and ascend, else
+ * SLU_E_CONSERVATION. A sequence without ids is removed from b. Adds to *r. */
 SLU_MUST_USE int slu_gaps_cut(struct slu_gaps *c, struct slu_batch *b, uint64_t place,
                               const struct slu_range *range, size_t n_range,
                               struct slu_gaps_did *r, struct slu_err *err);

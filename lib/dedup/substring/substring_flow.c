@@ -8,8 +8,8 @@
 #include "lib/dedup/substring/substring_scan.h"
 #include "lib/dedup/substring/substring_windows.h"
 
-/* Of hashes the last word, and rows of one word, are a "run": place << 16 | windows,
- * the windows from that place on. */
+/* The last word of a row of hashes, and a row of one word, is a "run": place << 16 |
+ * windows, for the windows from that place on. */
 enum { BLOCK, ASK, HIT, WINDOW, FIND, TABLES };
 enum { WORDS = 3, RUN = 2, RUN_BITS = 64 - SLU_PLACE_BITS, MOST_RUN = UINT16_MAX };
 #define NONE UINT64_MAX
@@ -25,7 +25,8 @@ static const struct slu_table_spec tables[TABLES] = {
                 NULL},
     [FIND] = {"find", SLU_ROWS, SLU_CUT_PARTS, 1, 5, 0, 0, RUN_BITS, touch},
 };
-/* With first occurrences, ranges take what hits and finds do not, and a little more. */
+/* If first occurrences are wanted, ranges take the shares that hits and finds do not
+ * need, and a little more. */
 enum { RANGES_SHARE = 12, SHARES = 64 };
 
 static void tell_timing(const struct slu_substring_flow *q, const char *name)
@@ -40,11 +41,11 @@ struct sign {
     struct slu_substring_flow *q;
     struct slu_flow *flow;
     struct slu_table *block;
-    struct slu_scan *scan; /* a worker each */
+    struct slu_scan *scan; /* one for each worker */
     uint64_t n_seq, n_place;
 };
 
-/* The blocks of a batch, places counted from its first sequence on. */
+/* Finds the blocks of a batch; places count from its first sequence. */
 static int scan(void *ctx, unsigned worker, struct slu_batch *b, void *side,
                 struct slu_err *err)
 {
@@ -69,7 +70,7 @@ static int scan(void *ctx, unsigned worker, struct slu_batch *b, void *side,
     return SLU_OK;
 }
 
-/* One process: what later stages want of a sequence. */
+/* One process: stores the data of a sequence that later stages need. */
 static int keep(struct sign *t, const struct slu_batch *b, const struct slu_seq *q,
                 struct slu_err *err)
 {
@@ -138,7 +139,7 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- group, and match ---- */
 
-/* Runs whose ids touch or overlap are one, as far as its number of windows goes. */
+/* Runs whose ids touch or overlap are merged, as long as the number of windows fits. */
 static bool touch(const void *ctx, uint64_t *row, const uint64_t *next)
 {
     const struct slu_substring_flow *q = ctx;
@@ -154,8 +155,8 @@ static bool touch(const void *ctx, uint64_t *row, const uint64_t *next)
 
 struct meet {
     struct slu_substring_flow *q;
-    bool exact;                 /* match */
-    struct slu_table *ask, *to; /* group; hits or finds */
+    bool exact;                 /* true: match */
+    struct slu_table *ask, *to; /* ask: of group; to: hits or finds */
     uint64_t n_asked, n_repeat;
 };
 
@@ -216,8 +217,8 @@ static int match(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- ask ---- */
 
-/* What is not in the stream was found in another one, unless tables are damaged, which
- * their checksums know at the end. NULL: one that has ended. */
+/* A row that is not in this stream was made from another stream, unless tables are
+ * damaged; their checksums show this at the end. NULL: a table that has ended. */
 static int astray(struct slu_flow *f, struct slu_table *a, struct slu_table *b,
                   struct slu_err *err)
 {
@@ -277,12 +278,12 @@ struct filter {
     struct slu_flow *flow;
     struct {
         struct slu_table *table;
-        uint64_t from, to; /* of its next run; NONE: there is none */
-    } of[2];               /* hits, finds */
+        uint64_t from, to; /* range of its next run; NONE: no run is left */
+    } of[2];               /* 0: hits, 1: finds */
     struct slu_gaps cut;
-    struct slu_range *range; /* those of a sequence, and the next */
+    struct slu_range *range; /* ranges of a sequence, and the next one */
     size_t n_range, cap_range;
-    bool more; /* there is a next one */
+    bool more; /* there is a next range */
     struct slu_batch out;
     uint64_t n_place;
 };
@@ -308,7 +309,7 @@ static int astray_run(const struct filter *t, struct slu_err *err)
                   t->of[1].from == NONE ? NULL : t->of[1].table, err);
 }
 
-/* The next passage. */
+/* Returns the next passage. */
 static int next_range(struct filter *t, struct slu_range *r, struct slu_err *err)
 {
     unsigned i = t->of[1].from < t->of[0].from;
@@ -352,13 +353,13 @@ static int begin_filter(struct filter *t, struct slu_err *err)
     return rc ? rc : read_ahead(t, err);
 }
 
-/* The ranges of the next sequence, whose places end at `end`: t->range[0 … n_range),
- * and behind them the next one. */
+/* Finds the ranges of the next sequence, whose places end at `end`: t->range[0 …
+ * n_range), followed by the next range of the stream. */
 static int ranges_of(struct filter *t, uint64_t end, struct slu_err *err)
 {
     int rc = SLU_OK;
 
-    t->range[0] = t->range[t->n_range]; /* the one that was read ahead */
+    t->range[0] = t->range[t->n_range]; /* the range that was read ahead */
     for (t->n_range = 0; !rc && t->more && t->range[t->n_range].from < end;) {
         t->n_range++;
         rc = read_ahead(t, err);
@@ -387,7 +388,7 @@ static int tell(struct filter *t, const struct slu_batch *b, struct slu_err *err
     return rc;
 }
 
-/* Tells and cuts the last sequence of t->out, which has ranges. */
+/* Reports and cuts the last sequence of t->out, which has ranges. */
 static int apply(struct filter *t, struct slu_err *err)
 {
     struct slu_substring_result *r = &t->q->result;
@@ -478,7 +479,7 @@ static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
     return rc || !t.more ? rc : astray_run(&t, err);
 }
 
-/* ---- all of them ---- */
+/* ---- the flow ---- */
 
 static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
 {

@@ -17,11 +17,12 @@ struct blocks {
     uint64_t group, hi, lo;
     uint64_t first;        /* place of the first block with this span */
     uint64_t n_span;       /* different spans of the group so far */
-    struct slu_buf asking; /* of the first span; asked if there is a second */
+    struct slu_buf asking; /* blocks of the first span; asked if there is a second
+                              span */
 };
 
-/* A block and all that overlap it come before the others with its span, so `asking`
- * holds fewer than n_tok. */
+/* A block and all blocks that overlap it come before the others with its span, so
+ * `asking` holds fewer than n_tok. */
 static int ask(struct blocks *s, const struct slu_keyed *r, struct slu_buf *out,
                struct slu_err *err)
 {

@@ -7,7 +7,7 @@
 #include "lib/flow/spool.h"
 
 struct slu_ranges {
-    uint64_t sorter_byte; /* each of the three that are there at once */
+    uint64_t sorter_byte; /* memory of each of the three sorters in use at once */
     const char *tmpdir;
     unsigned n_threads, n_tok, spread;
     struct slu_spool *runs;     /* struct run, by place */
@@ -21,7 +21,7 @@ struct slu_ranges {
     uint64_t from, to, first;
 };
 
-struct run { /* in the spool */
+struct run { /* read from the spool */
     uint64_t place, source, document, offset;
 };
 
@@ -110,7 +110,7 @@ static int add(struct slu_ranges *r, struct slu_sorter **s, uint64_t place,
                                err);
 }
 
-/* The next record's place, and its n bytes. */
+/* Reads the next record's place, and its n bytes. */
 static int next(struct slu_ranges *r, struct slu_sorter *s, uint64_t *place, void *to,
                 size_t n, struct slu_err *err)
 {
@@ -141,7 +141,7 @@ int slu_ranges_put(struct slu_ranges *r, const struct slu_found *f, bool exact,
     return rc;
 }
 
-/* The next merged range into r->from, to, first. `first` is where the block is from. */
+/* Merges the next range into r->from, to, first. `first`: the origin of the block. */
 static int merge(struct slu_ranges *r, uint64_t *from, uint64_t *to, uint64_t *first,
                  struct slu_err *err)
 {
@@ -178,7 +178,7 @@ static int merge(struct slu_ranges *r, uint64_t *from, uint64_t *to, uint64_t *f
 
 /* ---- first occurrences ---- */
 
-/* Ranges by the block they were found with -> by the true first occurrence. */
+/* Replaces the block that each range was found with by the true first occurrence. */
 static int follow(struct slu_ranges *r, struct slu_sorter *in, struct slu_sorter **out,
                   struct slu_err *err)
 {
@@ -203,7 +203,8 @@ static int follow(struct slu_ranges *r, struct slu_sorter *in, struct slu_sorter
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 
-/* Ranges by the place of their first occurrence -> by place, with its document. */
+/* Sorts ranges by the place of their first occurrence, finds its document, and sorts by
+ * place again. */
 static int locate(struct slu_ranges *r, struct slu_sorter *in, struct slu_err *err)
 {
     struct run run = {0, 0, 0, 0}, ahead = {0, 0, 0, 0};

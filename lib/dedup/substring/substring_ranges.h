@@ -1,11 +1,11 @@
-/* substring_ranges.h - passages and where they come first, from what was found (step 4
- * of substring.h), in one process. Private to lib/dedup/substring.
+/* substring_ranges.h - finds the passages and their first occurrences (step 4 of
+ * substring.h), in one process. Private to lib/dedup/substring.
  *
- * Repeats come as (place, count of windows, first), in any order; slu_ranges_next gives
- * the maximal ranges of places that they cover, in order. That takes three sorts more,
- * of ranges: the first window of a range is that of a block whose own window may have
- * come earlier still (a repeat or an alias that step 3 found), and that place becomes
- * (source, document, offset).
+ * Repeats are put as (place, count of windows, first), in any order; slu_ranges_next
+ * returns the maximal ranges of places that they cover, in order. First occurrences
+ * take three more sorts of ranges: the first window of a range belongs to a block that
+ * may itself repeat an earlier one (a repeat or an alias that step 3 found), and the
+ * place of the first occurrence becomes (source, document, offset).
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -34,17 +34,17 @@ SLU_MUST_USE int slu_ranges_new(struct slu_ranges **r, uint64_t budget_byte,
 void slu_ranges_free(struct slu_ranges *r);
 uint64_t slu_ranges_spilled(const struct slu_ranges *r);
 
-/* The next run of the stream, by its place. */
+/* Adds the next run of the stream, by its place. */
 SLU_MUST_USE int slu_ranges_run(struct slu_ranges *r, const struct slu_run *run,
                                 uint64_t place, struct slu_err *err);
-/* Places are below n_place; before the first slu_ranges_put. */
+/* Sets the limit n_place of places; call before the first slu_ranges_put. */
 void slu_ranges_places(struct slu_ranges *r, uint64_t n_place);
-/* A repeat or an alias; `exact`: from step 3. */
+/* Adds a repeat or an alias; `exact`: from step 3. */
 SLU_MUST_USE int slu_ranges_put(struct slu_ranges *r, const struct slu_found *f,
                                 bool exact, struct slu_err *err);
-/* No more of them. */
+/* Ends the adding. */
 SLU_MUST_USE int slu_ranges_seal(struct slu_ranges *r, struct slu_err *err);
-/* The next range; SLU_EOF behind the last. */
+/* Returns the next range; SLU_EOF after the last. */
 SLU_MUST_USE int slu_ranges_next(struct slu_ranges *r, struct slu_range *to,
                                  struct slu_err *err);
 

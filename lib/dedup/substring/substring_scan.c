@@ -13,7 +13,7 @@ struct level {
     slu_scan_fn *fn;
 };
 
-/* The best first. */
+/* The best level comes first. */
 static const struct level levels[] = {
 #if defined(__x86_64__)
     {"avx512", slu_scan_avx512},
@@ -80,13 +80,14 @@ static struct slu_keyed block(const struct slu_scan *s, const uint8_t *tok,
                               (place + from) << 16 | (to - from)};
 }
 
-/* Blocks on their way out. Neighbours with one key (a text with a short period) become
- * one record from n_tok ids behind the first of them on: repeats of it whatever else
- * there is. So a run of one id takes a record for each of its first n_tok ids only. */
+/* Collects blocks. If neighbouring blocks have one key (a text with a short period),
+ * those that begin at least n_tok ids after the first become one record: they are
+ * repeats of the first in any case. So a run of one id takes a record only for each of
+ * its first n_tok ids. */
 struct sink {
     struct slu_keyed *to, *last; /* NULL: no block yet */
     uint64_t first;              /* place of the first of the neighbours */
-    uint64_t count;              /* windows of each */
+    uint64_t count;              /* number of windows in each */
 };
 
 static void push(struct sink *k, struct slu_keyed r, unsigned n_tok)

@@ -10,7 +10,7 @@ static inline size_t begins(const uint32_t *v, size_t n, uint32_t *begin)
     size_t n_begin = 1, i = 1;
 
     begin[0] = 0;
-    /* begin has room for n words: n_begin <= i, so that a whole vector always fits. */
+    /* begin has room for n words, and n_begin <= i, so a whole vector always fits. */
     for (; i + 16 <= n; i += 16) {
         __m512i a = _mm512_loadu_si512(v + i), b = _mm512_loadu_si512(v + i - 1);
         __mmask16 m = _mm512_cmpneq_epi32_mask(a, b);

@@ -1,5 +1,6 @@
-/* substring_scan_body.h - what every SIMD level of substring_scan compiles; the file that
- * includes it brings begins(), which lists where a value is not that before it.
+/* substring_scan_body.h - the code that every SIMD level of substring_scan compiles.
+ * The including file defines begins(), which lists the positions whose value differs
+ * from the one before.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -25,8 +26,9 @@ static inline void hash_32(const uint32_t *restrict tok, size_t n, uint32_t *res
         h[i] = hash_id(tok[i]);
 }
 
-/* From hashes of one id those of k: of 2, 4, … ids each, then of k as two that overlap.
- * A polynomial mod 2^32, whose bits are mixed at the end. Returns how many. */
+/* Turns hashes of one id into hashes of k ids: of 2, 4, … ids each, then of k ids as
+ * two that overlap. A polynomial mod 2^32, whose bits are mixed at the end. Returns the
+ * number of hashes. */
 static inline size_t hashes(size_t n, unsigned k, uint32_t *h)
 {
     uint32_t c = 0x9e3779b1;
@@ -63,7 +65,8 @@ static inline size_t scan(const struct slu_scan *s, const void *tok, unsigned to
     uint32_t high = ~UINT32_C(0) << s->place_bits;
     unsigned m = 1;
 
-    /* The place below the hash: the least value is the leftmost of the least. */
+    /* The position is below the hash, so the minimum is the leftmost of equal
+     * hashes. */
     for (size_t i = 0; i < n; i++) {
         uint32_t x = h[i];
         x = (x ^ x >> 16) * 0x7feb352du;

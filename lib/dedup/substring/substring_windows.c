@@ -13,7 +13,7 @@ static inline uint64_t mod61(unsigned __int128 v)
 /* Two polynomials of the ids of a window, in base[] mod 2^61 - 1 (Karp and Rabin). */
 static const uint64_t base[2] = {0x0d9aa1f2ca3a3d39, 0x171f6a6cbb1eae15};
 
-/* Bijective, so that no two hashes become one (David Stafford's variant 13). */
+/* Bijective, so that different hashes stay different (David Stafford's variant 13). */
 static inline uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -21,8 +21,8 @@ static inline uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Moves to the window at id `at` of b, from a window before it where that is shorter.
- */
+/* Moves to the window at id `at` of b, from an earlier window if that takes fewer
+ * steps. */
 static void roll_to(struct slu_windows *w, const struct slu_batch *b, uint64_t at)
 {
     unsigned n_tok = w->n_tok;
@@ -71,7 +71,7 @@ int slu_windows_begin(struct slu_windows *w, struct slu_err *err)
     return next_asked(w, err);
 }
 
-/* The windows asked for, of which the first is at id `at` of b. */
+/* Puts the windows asked for; the first is at id `at` of b. */
 static int put_windows(struct slu_windows *w, const struct slu_batch *b, uint64_t at,
                        struct slu_err *err)
 {

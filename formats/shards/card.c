@@ -9,9 +9,9 @@
 #include "lib/stream/svg.h"
 
 enum {
-    ROWS = 50,       /* of a table for people */
+    ROWS = 50,       /* rows of a table for people */
     SOURCES = 1000,  /* names in report.json */
-    SOURCE_ROWS = 20 /* and in the card */
+    SOURCE_ROWS = 20 /* sources in the card */
 };
 
 typedef unsigned long long ull; /* for printf */
@@ -32,8 +32,8 @@ static const char *grouped(uint64_t v, char out[32])
     return out;
 }
 
-/* Text of others in a table's cell: no Markdown, no HTML, no line of its own; what is
- * no UTF-8 is U+FFFD. */
+/* Puts foreign text into a table cell: without Markdown, HTML or line ends; bytes that
+ * are not UTF-8 become U+FFFD. */
 static int put_text(struct slu_buf *out, const char *s, struct slu_err *err)
 {
     static const char special[] = "\\`*_{}[]()#+!|<>&~$";
@@ -88,7 +88,8 @@ static int put_license(const struct slu_card *c, struct slu_buf *out,
     if (!is_identifier(l)) {
         rc = slu_buf_printf(out, err, "license: other\nlicense_name: ");
         if (!rc)
-            rc = slu_json_put_string(out, l, strlen(l), err); /* YAML takes JSON's */
+            /* YAML accepts JSON strings */
+            rc = slu_json_put_string(out, l, strlen(l), err);
         return rc ? rc : slu_buf_printf(out, err, "\n");
     }
     rc = slu_buf_printf(out, err, "license: \"");
@@ -133,7 +134,7 @@ static int put_front(const struct slu_card *c, struct slu_buf *out, struct slu_e
     return rc ? rc : slu_buf_printf(out, err, "---\n\n");
 }
 
-/* ---- what it is ---- */
+/* ---- description ---- */
 
 static int row_u64(struct slu_buf *out, const char *name, uint64_t v,
                    struct slu_err *err)
@@ -369,7 +370,8 @@ static int put_dropped(const struct slu_card *c, struct slu_buf *out,
     return rc ? rc : slu_buf_printf(out, err, "\n");
 }
 
-/* Text of others in a code block, where nothing is special but a line that ends it. */
+/* Puts foreign text into a code block, in which only a line that ends the block is
+ * special. */
 static int put_code(struct slu_buf *out, const char *s, struct slu_err *err)
 {
     size_t left = strlen(s);

@@ -1,6 +1,7 @@
-/* docs_read.c - shards of datatrove's and of Megatron's layout as sluice writes them,
- * read back by what reads them as inputs (formats/ids/tokens_docs.h), and held to more:
- * the width of the set's ids, sequences of the bucket's length, no file missing. */
+/* docs_read.c - reads back the shards of datatrove's and of Megatron's layout that
+ * sluice writes, with the readers of files of ids (formats/ids/tokens_docs.h). Also
+ * checks that ids have the set's width, that sequences have the bucket's length, and
+ * that no file is missing. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,11 +13,11 @@
 struct shard {
     const struct slu_docs_format *format;
     struct slu_docs_file file;
-    struct slu_raw *raw; /* of the ids */
-    char *path;          /* of what is named: the ids; owned */
+    struct slu_raw *raw; /* file of the ids */
+    char *path;          /* name of the ids; owned */
     uint64_t n_id, n_seq, seq;
     uint64_t at_tok, docs; /* ids and documents read */
-    bool segments;         /* a sequence may be several documents */
+    bool segments;         /* a sequence may have several documents */
 };
 
 static void shard_close(void *state)
@@ -81,7 +82,7 @@ static int ds_open(void **state, const char *const *path,
 {
     struct stat st;
     *state = NULL;
-    if (stat(path[2], &st)) /* without it the file would still be read */
+    if (stat(path[2], &st)) /* the reader would accept the shard without this file */
         return slu_fail_errno(err, "%s: cannot be opened", path[2]);
     return shard_open(state, &slu_docs_ds, path, true, b, n_seq, err);
 }
@@ -93,7 +94,7 @@ static int mg_open(void **state, const char *const *path,
     return shard_open(state, &slu_docs_megatron, path, false, b, n_seq, err);
 }
 
-/* The index says where the sequence ends, and no document goes on behind it. */
+/* Checks that the index ends a document where the sequence ends. */
 static int check_ends(struct shard *s, struct slu_err *err)
 {
     const uint64_t want = s->at_tok + s->n_id;

@@ -145,7 +145,7 @@ static int by_name(const void *a, const void *b)
     return c ? c : (x->nth > y->nth) - (x->nth < y->nth);
 }
 
-/* Sorted, and of each name the last that was added. */
+/* Sorts the list; of equal names the last one stays. */
 static void settle(struct slu_filelist *l)
 {
     size_t n = 0;

@@ -1,13 +1,15 @@
-/* filelist.h - a folder's own manifest.jsonl: files, bytes and XXH3-64, with a seal.
+/* filelist.h - the manifest.jsonl of a format's own folder: files, bytes and XXH3-64,
+ * with a seal.
  *
- * A line a file, {"file":"a/b.npy","bytes":12,"xxh3_64":"16 digits"}, in the order of
- * the names' bytes, whatever the order in which they were written; the last line,
- * {"xxh3_64":"…"}, is the seal: XXH3-64 of all bytes before it. Names are below the
- * folder. Written last and whole; those who add files to a folder write it again.
+ * The manifest has a line for each file, {"file":"a/b.npy","bytes":12,"xxh3_64":"16
+ * digits"}, sorted by the bytes of the names, in whatever order the files were written.
+ * Names are relative to the folder. The last line, {"xxh3_64":"…"}, is the seal:
+ * XXH3-64 of all bytes before it. The manifest is written last and complete; a program
+ * that adds files to a folder writes it again.
  *
- * A seal is also what ends a report.json (formats/shards/shard_report.c): a text that
- * says what its own bytes add up to, so that damage in it is found though no other file
- * names it.
+ * A report.json ends in a seal, too (formats/shards/shard_report.c): the text states
+ * the hash of its own bytes, so damage in it is found although no other file has its
+ * hash.
  *
  * Thread safety: one thread at a time.
  */
@@ -22,16 +24,16 @@
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 
-/* Appends before, 16 digits of the XXH3-64 of what t held, and behind. */
+/* Appends `before`, 16 digits of the XXH3-64 of t's earlier bytes, and `behind`. */
 SLU_MUST_USE int slu_seal_put(struct slu_buf *t, const char *before, const char *behind,
                               struct slu_err *err);
-/* Does the text end in such a seal, and does it say the bytes? */
+/* Whether the text ends in a seal that agrees with its bytes. */
 bool slu_seal_is(const void *text, size_t n, const char *before, const char *behind);
 
 struct slu_file {
     char *name;
     struct slu_digest digest;
-    size_t nth; /* of those added */
+    size_t nth; /* order of adding */
 };
 struct slu_filelist {
     struct slu_file *file;
@@ -42,14 +44,14 @@ struct slu_filelist {
         0                                                                              \
     }
 void slu_filelist_release(struct slu_filelist *l);
-/* Of one name the last one counts. */
+/* If a name is added twice, the last one counts. */
 SLU_MUST_USE int slu_filelist_add(struct slu_filelist *l, const char *name,
                                   const struct slu_digest *d, struct slu_err *err);
-/* Appends folder/manifest.jsonl's. SLU_EOF: there is none; SLU_E_CHECKSUM,
- * SLU_E_FORMAT: it is damaged; messages name it. */
+/* Adds the files of folder/manifest.jsonl. SLU_EOF if it does not exist;
+ * SLU_E_CHECKSUM, SLU_E_FORMAT if it is damaged; messages name the manifest. */
 SLU_MUST_USE int slu_filelist_load(struct slu_filelist *l, const char *folder,
                                    struct slu_err *err);
-/* Writes folder/manifest.jsonl; sorts l, a file once. */
+/* Writes folder/manifest.jsonl; sorts l, and keeps each name once. */
 SLU_MUST_USE int slu_filelist_write(struct slu_filelist *l, const char *folder,
                                     struct slu_err *err);
 

@@ -12,7 +12,8 @@
 #include "lib/base/json.h"
 
 #define MAX_MANIFEST (UINT64_C(1) << 30) /* bytes; a million shards take 60 MB */
-#define MAX_TOKENS   (UINT64_C(1) << 62) /* of a set: all products of counts fit u64 */
+/* of a set; so that products of counts fit u64 */
+#define MAX_TOKENS (UINT64_C(1) << 62)
 
 static bool exists(const char *path)
 {
@@ -81,7 +82,8 @@ static int count_shards(struct slu_bucket_count *b, const struct slu_buf *text,
     return SLU_OK;
 }
 
-/* The length of a bucket's folder: 2^i of D_<i>, n of L_<n>; 0: no bucket's. */
+/* The length in the name of a bucket's folder: 2^i for D_<i>, n for L_<n>; 0: not a
+ * bucket's name. */
 static uint64_t folder_length(const char *name)
 {
     char *end;
@@ -115,7 +117,7 @@ static int bucket_length(const char *manifest, uint64_t *length, struct slu_err 
     return SLU_OK;
 }
 
-/* Short shards included. */
+/* Tokens of all shards, short ones included. */
 static uint64_t all_tokens(const struct slu_bucket_counts *s)
 {
     uint64_t n = 0;
@@ -124,7 +126,7 @@ static uint64_t all_tokens(const struct slu_bucket_counts *s)
     return n;
 }
 
-/* Takes ownership of b's name, also where it fails. */
+/* Takes ownership of b's name, also on failure. */
 static int add_bucket(struct slu_bucket_counts *s, const struct slu_bucket_count *b,
                       struct slu_err *err)
 {
@@ -142,7 +144,7 @@ static int add_bucket(struct slu_bucket_counts *s, const struct slu_bucket_count
         rc = slu_fail(err, SLU_E_LIMIT,
                       "%s: more than 2^62 tokens in all; no such shards can be",
                       b->manifest);
-    if (rc || b->seq_per_shard == 0) { /* an empty bucket is no bucket */
+    if (rc || b->seq_per_shard == 0) { /* a bucket without sequences is left out */
         s->n_empty += !rc;
         free(b->manifest);
         return rc;
@@ -200,7 +202,7 @@ static bool get_checksum(struct slu_json_value v, struct slu_u128 *out)
     return true;
 }
 
-/* One bucket as the report says it. */
+/* Reads one bucket of the report. */
 static int read_bucket(struct slu_bucket_count *b, struct slu_json_value v,
                        const char *path, struct slu_err *err)
 {
@@ -220,7 +222,7 @@ static int read_bucket(struct slu_bucket_count *b, struct slu_json_value v,
     return SLU_OK;
 }
 
-/* Exactly the report's buckets, each with its counts, are there. */
+/* Checks that the set has exactly the report's buckets, with equal counts. */
 static int compare_buckets(const struct slu_bucket_counts *set,
                            const struct slu_bucket_counts *said, const char *dir,
                            struct slu_err *err)
@@ -249,8 +251,8 @@ static int compare_buckets(const struct slu_bucket_counts *set,
     return SLU_OK;
 }
 
-/* The report's buckets become the set's where its format has no manifests, else they
- * are compared with the manifests'. */
+/* Adds the report's buckets if the format has no manifests; else compares them with
+ * those of the manifests. */
 static int report_buckets(struct slu_bucket_counts *s, struct slu_json_value root,
                           const char *dir, const char *path, struct slu_err *err)
 {
@@ -260,7 +262,7 @@ static int report_buckets(struct slu_bucket_counts *s, struct slu_json_value roo
     int rc = SLU_OK;
     bool manifests = s->n_bucket || s->n_empty;
     if (!slu_json_get(root, "buckets", &list))
-        return SLU_OK; /* none of ours: it promises nothing */
+        return SLU_OK; /* not a report of ours; nothing to compare */
     slu_bucket_counts_init(&said);
     for (slu_json_iter_init(&it, list); !rc && slu_json_next(&it);) {
         struct slu_bucket_count b;
@@ -285,8 +287,8 @@ static int report_buckets(struct slu_bucket_counts *s, struct slu_json_value roo
     return rc;
 }
 
-/* DIR/report.json, which a reference trainer's set has not: its buckets, and the
- * checksum. */
+/* Reads DIR/report.json, which the sets of the reference trainer lack: its buckets, and
+ * the checksum. */
 static int add_report(struct slu_bucket_counts *s, const char *dir, bool *found,
                       struct slu_err *err)
 {
@@ -348,7 +350,8 @@ static int incomplete(const char *dir, const char *what, struct slu_err *err)
         what);
 }
 
-/* The manifests of a set's buckets, and the name of one bucket that has none. */
+/* Adds the manifests of a set's buckets; returns the name of one bucket that has
+ * none. */
 static int add_folders(struct slu_bucket_counts *s, const char *dir, char *lacking,
                        size_t cap, struct slu_err *err)
 {
@@ -373,9 +376,9 @@ static int add_folders(struct slu_bucket_counts *s, const char *dir, char *lacki
     return rc;
 }
 
-/* A folder with the buckets' folders in it. Sets that shuffle writes have their
- * segments beside the buckets and their report last; the reference trainer's have
- * manifests alone. */
+/* Adds a folder of buckets' folders. Sets written by shuffle also have segments/, and
+ * report.json is written last; the sets of the reference trainer have only
+ * manifests. */
 static int add_set(struct slu_bucket_counts *s, const char *dir, struct slu_err *err)
 {
     char lacking[64], what[128];
@@ -400,7 +403,7 @@ static int add_set(struct slu_bucket_counts *s, const char *dir, struct slu_err 
     return rc;
 }
 
-/* All of `from` into `s`; `from` is empty then. */
+/* Moves all buckets of `from` to `s`. */
 static int merge(struct slu_bucket_counts *s, struct slu_bucket_counts *from,
                  struct slu_err *err)
 {
@@ -425,7 +428,7 @@ int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
                       struct slu_err *err)
 {
     struct stat st;
-    s->has_checksum = false; /* of one set, whole */
+    s->has_checksum = false; /* the checksum is that of one complete set */
     if (stat(path, &st))
         return slu_fail_errno(err, "%s", path);
     if (!S_ISDIR(st.st_mode))
@@ -433,7 +436,7 @@ int slu_manifests_add(struct slu_bucket_counts *s, const char *path,
     char *own = join(path, NULL);
     if (!own)
         return slu_fail_nomem(err, strlen(path));
-    /* A set's own manifest.jsonl lists files; those of buckets count shards. */
+    /* A set's own manifest.jsonl lists files; those of its buckets count shards. */
     if (exists(own) && !exists_in(path, "segments") &&
         !exists_in(path, "report.json")) {
         int rc = add_manifest(s, own, err);

@@ -1,4 +1,4 @@
-/* shard.c - the engine behind every shard format: what is refused, buckets and books.
+/* shard.c - the engine behind every shard format: checks, buckets and counts.
  */
 #include "formats/shards/shard.h"
 
@@ -83,7 +83,7 @@ static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
                                                 : slu_shards_auto(s->cfg.format, b);
 }
 
-/* The longest bucket first: what is said to fit there fits everywhere. */
+/* The longest bucket first: a number that fits there fits all buckets. */
 static int check_limits(const struct slu_shards *s, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
@@ -126,8 +126,9 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
     return rc;
 }
 
-/* A shard of the run that was stopped for which this one has no sequences would stay,
- * and whoever takes all files of a folder would read it. */
+/* Refuses to continue a stopped run that wrote shards for which this run has no
+ * sequences. They would stay, and a reader that takes all files of a folder would read
+ * them. */
 static int check_surplus(struct slu_shards *s, const struct slu_shards_bucket *b,
                          struct slu_err *err)
 {
@@ -164,7 +165,7 @@ int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
     return rc;
 }
 
-/* ---- afterwards ---- */
+/* ---- after writing ---- */
 
 const struct slu_shard_format *slu_shards_format(const struct slu_shards *s)
 {
@@ -206,7 +207,7 @@ uint64_t slu_shards_packed(const struct slu_shards *s)
     return s->n_packed;
 }
 
-/* The format's own files beside the buckets. */
+/* Writes the format's own files beside the buckets. */
 static int finish_set(struct slu_shards *s, struct slu_err *err)
 {
     const struct slu_shard_bucket *bucket[SLU_MAX_BUCKETS];
@@ -239,8 +240,8 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
         rc = slu_shards_sync(s, err);
     if (rc == SLU_OK)
         rc = slu_shards_manifest(s, err);
-    /* What people read of the set (README.md, pictures) belongs here: report.json is
-     * the last file. */
+    /* The files for people (README.md, pictures) are written here, because report.json
+     * is the last file. */
     if (rc == SLU_OK)
         rc = slu_shards_report(s, &card, program, ledger, err);
     slu_shards_card_release(&card);

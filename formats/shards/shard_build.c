@@ -1,5 +1,5 @@
-/* shard_build.c - shards of formats that build them whole: gather a shard's sequences
- * (serial), build and write it (parallel), keep the books (serial). */
+/* shard_build.c - for formats that build whole shards: gathers a shard's sequences
+ * (serial), builds and writes the shard (parallel), and updates the counts (serial). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,20 +10,20 @@ typedef struct slu_shards_bucket bucket;
 
 /* ---- memory ---- */
 
-/* What --shard-sequences auto asks for at most, as bytes must not depend on -M: what
- * shuffle has for shards at its least -M (tools/shuffle/shards.c: half of 32 MiB, and
- * 24).
- */
+/* Limit for --shard-sequences auto. Bytes must not depend on -M, so this is the memory
+ * that shuffle has for shards at its least -M (tools/shuffle/shards.c: half of 32 MiB,
+ * and 24). */
 #define AUTO_BYTE (UINT64_C(40) << 20)
 
-/* Of a full shard's sequences: tokens, and rows with a few segments and ids each. */
+/* Bytes of the sequences of a full shard: tokens, and rows with a few segments and ids
+ * each. */
 static uint64_t batch_byte(const struct slu_shard_bucket *b)
 {
     return b->shard_sequences * (b->n_id * b->tok_bytes + sizeof(struct slu_seq) +
                                  4 * sizeof(struct slu_seg));
 }
 
-/* While one is built the next is gathered. */
+/* While one shard is built, the next one is gathered. */
 static uint64_t need(const struct slu_shard_format *f, const struct slu_shard_bucket *b)
 {
     return 2 * batch_byte(b) + f->build_byte(b);
@@ -39,7 +39,7 @@ static bool fits(const struct slu_shards *s, const struct slu_shard_bucket *b,
            need(s->cfg.format, &k) <= s->cfg.memory_byte;
 }
 
-/* The most sequences a shard of b that fit, of `high` that do not. */
+/* The largest number of sequences in a shard of b that fits; `high` does not fit. */
 static uint64_t most(const struct slu_shards *s, const struct slu_shard_bucket *b,
                      uint64_t high)
 {
@@ -77,7 +77,7 @@ int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)
             large = b;
     if (!large)
         return SLU_OK;
-    for (unsigned i = 0; i < s->n_bucket; i++) { /* N is of all of them */
+    for (unsigned i = 0; i < s->n_bucket; i++) { /* n counts all shards */
         uint64_t k = most(s, &s->bucket[i].pub, UINT32_MAX);
         n = k < n ? k : n;
     }
@@ -96,7 +96,7 @@ int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)
                     (unsigned long long)n);
 }
 
-/* How many shards may be in the making at a time. */
+/* Number of shards that may be in memory at a time. */
 static unsigned slots(const struct slu_shards *s, unsigned n_threads)
 {
     uint64_t n = n_threads + 1;
@@ -117,9 +117,9 @@ struct job {
     struct slu_batch b;
     bucket *bucket;
     struct slu_shards_done shard;
-    struct slu_shards_files *files; /* written, or NULL */
-    struct slu_sum sum;             /* of its sequences with their tokens */
-    bool drop;                      /* a short last shard that is not wanted */
+    struct slu_shards_files *files; /* the files that were written, or NULL */
+    struct slu_sum sum;             /* sum of its sequences with their tokens */
+    bool drop;                      /* a short last shard that is dropped */
     struct slu_buf out[SLU_SHARD_FILES];
 };
 
@@ -127,14 +127,14 @@ struct run {
     struct slu_shards *s;
     slu_shards_source *source;
     void *ctx;
-    struct slu_batch in; /* the source's, from sequence `at` on not yet taken */
+    struct slu_batch in; /* a batch of the source; sequences before `at` were taken */
     size_t at;
     bool ended;
-    bucket *last;  /* that a sequence went to */
-    unsigned left; /* at the end: buckets before this one are done */
+    bucket *last;  /* the bucket of the last sequence */
+    unsigned left; /* at the end of the input: buckets before this one are done */
 };
 
-/* The bucket's sequences become the job's. */
+/* Moves the bucket's sequences to the job. */
 static int take(struct run *t, bucket *b, struct job *j, struct slu_err *err)
 {
     struct slu_batch empty = j->b;
@@ -167,7 +167,8 @@ static int add(struct run *t, bucket *b, const struct slu_seq *q, struct slu_err
 {
     int rc = SLU_OK;
 
-    if (b->batch.n_seq == 0 && t->s->cfg.memory_byte) /* once, and not half too much */
+    if (b->batch.n_seq == 0 && t->s->cfg.memory_byte) /* allocated once, without
+                                                         spare memory */
         rc = slu_buf_reserve(&b->batch.own,
                              b->pub.shard_sequences * b->pub.n_id * b->pub.tok_bytes,
                              err);
@@ -190,7 +191,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
             t->last = b;
             if (t->s->cfg.by_bucket && last && last != b) {
                 rc = last->batch.n_seq ? take(t, last, job, err) : SLU_EOF;
-                slu_batch_release(&last->batch); /* no more of it will come */
+                slu_batch_release(&last->batch); /* the bucket gets no more sequences */
                 slu_batch_init(&last->batch, last->pub.tok_bytes);
                 if (rc != SLU_EOF)
                     return rc;
@@ -226,7 +227,7 @@ static int write_files(struct slu_shards *s, struct job *j, struct slu_err *err)
     return rc;
 }
 
-/* What the shard's sequences add up to, and its content. */
+/* Computes the sum of the shard's sequences, and its content hash. */
 static void add_up(struct job *j)
 {
     struct slu_batch *b = &j->b;
@@ -262,7 +263,7 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
         if (rc == SLU_OK)
             rc = write_files(t->s, j, err);
     }
-    j->b.tok = NULL; /* from here on its rows */
+    j->b.tok = NULL; /* from here on only the rows */
     j->b.sum_valid = false;
     slu_batch_sum(&j->b);
     return rc;

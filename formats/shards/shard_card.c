@@ -1,4 +1,5 @@
-/* shard_card.c - the engine's facts for the data card, and its files. */
+/* shard_card.c - collects the engine's facts for the data card, and writes its
+ * files. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,7 +40,8 @@ void slu_shards_card_release(struct slu_shards_card *k)
     k->domain = NULL;
 }
 
-/* What is there, of a set of parts that is made again, is what comes, or was cut. */
+/* If a set of parts is made again: an existing file must have the same bytes, or be
+ * cut. */
 static int check(struct slu_shards *s, const char *name, const struct slu_buf *text,
                  struct slu_err *err)
 {

@@ -1,10 +1,10 @@
-/* shard_close.c - whole shards to the disk while the next ones are made: a thread that
- * waits for the disk, so that those that compute need not.
+/* shard_close.c - writes complete shards to the disk while the next ones are made: a
+ * thread waits for the disk, so that computing threads need not.
  *
- * Shards are closed in the order in which they are handed over, and noted then: a
- * journal's line means that the files are there. Files of all shards that wait are
- * begun to be written at once, so that one commit of the file system's journal serves
- * several. With one thread, or where none can be had, closing happens at once.
+ * Shards are closed in the order in which they are handed over, and noted afterwards: a
+ * line of the journal means that the files exist. The writing of all waiting shards'
+ * files begins at once, so that one commit of the file system's journal serves several.
+ * With one thread, or if no thread can be started, each shard is closed at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void *closer(void *arg)
 {
     struct slu_shards *s = arg;
     struct slu_shards_queue *q = &s->queue;
-    unsigned begun = 0; /* of the ring: to be written */
+    unsigned begun = 0; /* elements of the ring whose writing has begun */
 
     pthread_mutex_lock(&q->lock);
     for (;;) {
@@ -144,7 +144,7 @@ int slu_shards_queue_end(struct slu_shards *s, int rc, struct slu_err *err)
     pthread_mutex_lock(&q->lock);
     q->over = true;
     if (rc && q->rc == SLU_OK)
-        q->rc = rc; /* what waits is not finished */
+        q->rc = rc; /* waiting shards are not finished */
     pthread_cond_broadcast(&q->change);
     pthread_mutex_unlock(&q->lock);
     pthread_join(q->thread, NULL);

@@ -25,7 +25,8 @@ static bool dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* What lib/base/io.h leaves where files need a name from the start and kill -9 came. */
+/* A name that lib/base/io.h uses where files need a name from the start; kill -9 leaves
+ * it. */
 bool slu_shard_dir_unfinished(const char *name)
 {
     size_t n = strlen(name);
@@ -33,7 +34,7 @@ bool slu_shard_dir_unfinished(const char *name)
     return n > 12 && !strncmp(name, ".sluice-", 8) && !strcmp(name + n - 4, ".tmp");
 }
 
-/* Only digits behind the first two characters. */
+/* Digits only, after the first two characters. */
 bool slu_shard_dir_of_bucket(const char *name)
 {
     return (!strncmp(name, "D_", 2) || !strncmp(name, "L_", 2)) && name[2] &&
@@ -52,7 +53,7 @@ bool slu_shard_dir_at_top(const char *name)
     return false;
 }
 
-/* A file of a format's own beside the buckets. */
+/* A file beside the buckets that a format owns. */
 static bool format_file(const char *name)
 {
     const struct slu_shard_format *f;
@@ -63,7 +64,7 @@ static bool format_file(const char *name)
     return false;
 }
 
-/* A folder of a format's own beside the buckets. */
+/* A folder beside the buckets that a format owns. */
 static bool set_folder(const char *name)
 {
     const struct slu_shard_format *f;
@@ -81,10 +82,10 @@ bool slu_shard_dir_has_name(const char *name)
            set_folder(name) || format_file(name);
 }
 
-/* Sets *empty, and *left_over where dir has only what a shuffle makes, segments/ first,
- * and no report, or a journal beside it, whose removal comes last: one that was
- * stopped. Shards of others have no segments/, and who still writes holds the lock.
- * *mixed: it has a journal, and other names too. */
+/* Sets *empty; and *left_over if dir has only files that a shuffle makes, and either no
+ * report but segments/, which is made first, or a journal, which is removed last: a
+ * stopped shuffle has left them. Shards of others have no segments/, and a process that
+ * is still writing holds the lock. *mixed: dir has a journal, and other names too. */
 static int look(const char *dir, bool *empty, bool *left_over, bool *mixed,
                 struct slu_err *err)
 {
@@ -110,7 +111,7 @@ static int look(const char *dir, bool *empty, bool *left_over, bool *mixed,
     }
     *mixed = journal && other;
     *left_over = segments && !other && (journal || !report) &&
-                 !flock(dirfd(d), LOCK_EX | LOCK_NB); /* nobody is at it */
+                 !flock(dirfd(d), LOCK_EX | LOCK_NB); /* no process writes here */
     closedir(d);
     return SLU_OK;
 }
@@ -175,8 +176,9 @@ int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err)
     return rc ? rc : remove_top(dir, SLU_SHARD_PARTS, err);
 }
 
-/* Opens dir as *lock and locks it, unless that is done or it is not there; an error
- * where another shuffle has it. Where there are no locks, it goes without. */
+/* Opens dir as *lock and locks it, unless this is already done or dir does not exist.
+ * An error if another shuffle has the lock. If the file system has no locks, continues
+ * without. */
 static int take_lock(const char *dir, int *lock, struct slu_err *err)
 {
     if (*lock < 0)

@@ -1,17 +1,18 @@
 /* shard_dir.h - the folder of a shard set: its names, and what may be removed in it.
  *
- * A set's are report.json, manifest.jsonl, README.md, lengths.svg, the journal, the
- * mark of parts, segments/NAME.tks, in folders D_<i> and L_<n> what its format owns,
- * and a format's own files beside these. A name proves nothing: ours, and removed or
- * replaced, is what one of our own files says is (shard_dir_ours.c),
+ * The names of a set are report.json, manifest.jsonl, README.md, lengths.svg, the
+ * journal, the mark of parts, segments/NAME.tks, the names that its format owns in
+ * folders D_<i> and L_<n>, and a format's own files beside these folders. A name alone
+ * proves nothing. Only the files that one of our own files lists are ours, and may be
+ * removed or replaced (shard_dir_ours.c):
  *
- *   a finished set: what manifest.jsonl lists, and that itself; report.json with its
- *     seal; in a format's folder what the list there does;
- *   one in the making: the names above of the format that the journal, or the mark of
- *     parts, says, as they were free when that was written; beside the buckets only
- *     once the journal says that the set came so far.
+ *   for a finished set: the files in manifest.jsonl, and manifest.jsonl; report.json
+ *     with its seal; in a format's folder the files in the list there;
+ *   for an unfinished set: all names above of the format that the journal, or the mark
+ *     of parts, states, because these names were free when it was written; but beside
+ *     the buckets only after the journal has the line SLU_SHARD_ENDING.
  *
- * What is not ours stays, and where it has a name that a set needs, the set is refused.
+ * All other files stay. If one of them has a name that a set needs, the set is refused.
  * Folders are removed when they are empty, and no link is followed.
  */
 #ifndef SLU_SHARD_DIR_H
@@ -27,95 +28,96 @@ struct slu_shard_format;
 
 /* "D_<i>" for 2^i, else "L_<n>". */
 void slu_shard_bucket_name(uint64_t length, char out[32]);
-/* SLU_E_MISMATCH where dir exists and holds anything but the leavings of a shuffle that
- * was stopped, SLU_E_IO where it is no folder. */
+/* SLU_E_MISMATCH if dir has any file but those of a stopped shuffle, SLU_E_IO if it is
+ * not a folder. */
 SLU_MUST_USE int slu_shard_dir_check(const char *dir, struct slu_err *err);
 /* "D_" or "L_" and digits. */
 bool slu_shard_dir_of_bucket(const char *name);
-/* A name that something of a set's has in the set's folder. */
+/* Whether a set uses this name in its folder. */
 bool slu_shard_dir_has_name(const char *name);
-/* One of these beside the buckets, but a format's own. */
+/* Whether a set uses this name beside the buckets; not for a format's own files. */
 bool slu_shard_dir_at_top(const char *name);
-/* A name that files have before they are whole, where they need one. */
+/* Whether this is the name of a file that is not yet complete. */
 bool slu_shard_dir_unfinished(const char *name);
-/* There is a report.json, and no journal and no mark of parts any more. */
+/* Whether the set has a report.json, and no journal or mark of parts. */
 bool slu_shard_dir_complete(const char *dir);
-/* Is file `name` of bucket folder `folder` to stay? */
+/* Whether file `name` of bucket folder `folder` is to stay. */
 typedef bool slu_shard_dir_keeps(const void *ctx, const char *folder, const char *name);
-/* Makes dir and dir/segments for a set of format f; removes our files first if
- * `replace`, or if they are such leavings (but not those that `keeps` says, nor the
- * journal), but not dir: it may be a mount point, a link or the working folder, and its
- * mode is its owner's. SLU_E_MISMATCH where a name that the set needs is taken. *made:
- * there was no dir before. *lock: a descriptor that says that somebody writes here, or
- * -1; the caller closes it, after an error too. Who finds it locked is refused: two
- * that write at once would take each other's files away. */
+/* Makes dir and dir/segments for a set of format f. Before that, removes our files if
+ * `replace`, or if a stopped shuffle has left them, except for the files that `keeps`
+ * names and the journal. Never removes dir, which may be a mount point, a link or the
+ * working folder, and keeps its mode. SLU_E_MISMATCH if a name that the set needs is
+ * taken. *made: dir did not exist. *lock: a descriptor whose lock shows that a process
+ * writes here, or -1; the caller closes it, also after an error. A second writer is
+ * refused, because both would remove each other's files. */
 SLU_MUST_USE int slu_shard_dir_prepare(const char *dir,
                                        const struct slu_shard_format *f, bool replace,
                                        slu_shard_dir_keeps *keeps, const void *ctx,
                                        bool *made, int *lock, struct slu_err *err);
-/* The mark of parts too. */
+/* Also removes the mark of parts. */
 SLU_MUST_USE int slu_shard_dir_remove_journal(const char *dir, struct slu_err *err);
-/* Removes our files, report.json first and what says that they are ours last, and what
- * folders are then empty, dir included if `itself`; but not what `keeps` says (NULL:
- * nothing), nor the journal then. f: the format that the journal may name without being
- * built. Errors are returned but do not stop it. */
+/* Removes our files, report.json first and the files that identify the rest last; then
+ * empty folders, and dir if `itself`. Files that `keeps` names stay (NULL: none), and
+ * then the journal stays too. f: the format that the journal may name even if it is not
+ * built. Errors are returned, but do not stop the removal. */
 int slu_shard_dir_remove(const char *dir, const struct slu_shard_format *f, bool itself,
                          slu_shard_dir_keeps *keeps, const void *ctx,
                          struct slu_err *err);
-/* SLU_E_MISMATCH where dir has something under a name that a set of format f needs;
- * what `keeps` says, the journal and the mark may be there. */
+/* SLU_E_MISMATCH if dir has a file with a name that a set of format f needs. Files that
+ * `keeps` names, the journal and the mark may exist. */
 SLU_MUST_USE int slu_shard_dir_check_names(const char *dir,
                                            const struct slu_shard_format *f,
                                            slu_shard_dir_keeps *keeps, const void *ctx,
                                            struct slu_err *err);
-/* slu_shard_dir_remove of all but dir, unless something that would stay has a name that
- * a set of format f needs: then SLU_E_MISMATCH, and nothing is removed. */
+/* slu_shard_dir_remove of all but dir. If a file that would stay has a name that a set
+ * of format f needs, removes nothing and returns SLU_E_MISMATCH. */
 SLU_MUST_USE int slu_shard_dir_make_room(const char *dir,
                                          const struct slu_shard_format *f,
                                          slu_shard_dir_keeps *keeps, const void *ctx,
                                          struct slu_err *err);
-/* slu_shard_dir_check_names for what comes last, beside the buckets; of a set that
- * parts have written, manifest.jsonl and report.json may be there if they are a set's.
- */
+/* slu_shard_dir_check_names for the last files, beside the buckets. For a set that
+ * parts have written, manifest.jsonl and report.json may exist if they belong to a
+ * set. */
 SLU_MUST_USE int slu_shard_dir_check_end(const char *dir,
                                          const struct slu_shard_format *f, bool parts,
                                          struct slu_err *err);
-/* SLU_E_MISMATCH where DIR/name, which is there, is no journal and no mark of a set. */
+/* SLU_E_MISMATCH if DIR/name, which exists, is neither a journal nor a mark of a
+ * set. */
 SLU_MUST_USE int slu_shard_dir_check_head(const char *dir,
                                           const struct slu_shard_format *f,
                                           const char *name, struct slu_err *err);
-/* SLU_E_MISMATCH: DIR/folder/name is somebody else's. */
+/* Sets and returns SLU_E_MISMATCH: DIR/folder/name belongs to the user. */
 int slu_shard_dir_in_the_way(const char *dir, const char *folder, const char *name,
                              struct slu_err *err);
-/* Removes a bucket's folder, which is empty. */
+/* Removes a bucket's empty folder. */
 SLU_MUST_USE int slu_shard_dir_drop_bucket(const char *dir, const char *name,
                                            struct slu_err *err);
 
 /* ---- in parts (shard_dir_parts.c) ----
  *
- * .parts.jsonl has the head that all parts of a set agree upon, from before the first
- * file of it until it is finished. Who writes a part holds the folder's lock shared;
- * who makes it ready, WORK/shards.lock besides. */
+ * .parts.jsonl has the head that all parts of a set share. It exists from before the
+ * set's first file until the set is finished. A process that writes a part holds the
+ * folder's lock shared; a process that prepares the folder also holds
+ * WORK/shards.lock. */
 
-/* Makes dir, removes a set that is there if `replace`, and marks it with head; nothing
- * of that where the mark is there already. *lock as above. SLU_E_MISMATCH where it
- * holds anything else or another shuffle writes. */
+/* Makes dir, removes an existing set if `replace`, and marks dir with head; does none
+ * of this if dir already has the mark. *lock as above. SLU_E_MISMATCH if dir has other
+ * files, or if another shuffle writes there. */
 SLU_MUST_USE int slu_shard_dir_begin_part(const char *dir,
                                           const struct slu_shard_format *f,
                                           const char *work, const struct slu_buf *head,
                                           bool replace, int *lock, struct slu_err *err);
-/* The mark is head's; SLU_EOF where there is none, but a finished set. */
+/* Checks that the mark is head; SLU_EOF if there is no mark, but a finished set. */
 SLU_MUST_USE int slu_shard_dir_check_part(const char *dir, const struct slu_buf *head,
                                           struct slu_err *err);
-/* Locks dir for the one that joins, and checks the mark like slu_shard_dir_check_part.
- */
+/* Locks dir for the join, and checks the mark like slu_shard_dir_check_part. */
 SLU_MUST_USE int slu_shard_dir_begin_join(const char *dir, const struct slu_buf *head,
                                           int *lock, struct slu_err *err);
-/* A finished set is one in the making again. */
+/* Marks a finished set as unfinished again. */
 SLU_MUST_USE int slu_shard_dir_reopen(const char *dir, const struct slu_buf *head,
                                       struct slu_err *err);
-/* Makes dir/segments, and removes what processes left that were killed: files that are
- * not whole, in the folders of buckets and beside them. */
+/* Makes dir/segments, and removes incomplete files of killed processes, in the folders
+ * of buckets and beside them. */
 SLU_MUST_USE int slu_shard_dir_tidy(const char *dir, struct slu_err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* shard_dir_ours.c - what in the folder of a shard set is the set's: removes it, and
- * refuses what has its names and is somebody else's (shard_dir.h). */
+/* shard_dir_ours.c - finds the files in a folder that belong to a shard set; removes
+ * them, and refuses other files with names of a set (shard_dir.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,24 +13,25 @@
 #include "formats/shards/shard_dir.h"
 #include "formats/shards/shardset_private.h"
 
-/* What a removal would take, each "device:inode of its folder/name". */
+/* The files that a removal would take, each as "device:inode of its folder/name". */
 struct going {
     char **key;
     size_t n, cap;
 };
 
-/* What the folder's own files say of it. */
+/* Facts from the folder's own files. */
 struct ours {
     const char *dir;
     int fd;
     const struct slu_shard_format
-        *begun;                 /* of a set in the making; NULL: there is none */
-    bool ending;                /* it may have files beside the buckets */
-    FILE *list;                 /* a set's manifest.jsonl; NULL: none */
-    slu_shard_dir_keeps *keeps; /* NULL: nothing is kept */
+        *begun;                 /* format of an unfinished set; NULL: there is none */
+    bool ending;                /* the set may have files beside the buckets */
+    FILE *list;                 /* manifest.jsonl of a set; NULL: there is none */
+    slu_shard_dir_keeps *keeps; /* NULL: no file is kept */
     const void *ctx;
-    struct going *going; /* NULL: what is ours is removed, else it is noted there */
-    int rc;              /* of the first fault: removal goes on */
+    struct going *going; /* NULL: our files are removed; else they are only noted
+                            here */
+    int rc;              /* the first fault; the removal continues */
     struct slu_err *err;
 };
 
@@ -39,7 +40,7 @@ static bool dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* Ours have leading zeros: shard-1.tar is somebody's. */
+/* Our numbers have leading zeros: shard-1.tar is not ours. */
 static bool padded(const char *name)
 {
     size_t width = !strncmp(name, "shard-", 6)   ? 7
@@ -54,7 +55,7 @@ static bool in_bucket(const struct slu_shard_format *f, const char *name)
     return (f->owns(name) && padded(name)) || slu_shard_dir_unfinished(name);
 }
 
-/* BUCKET.tks */
+/* Whether the name is BUCKET.tks. */
 static bool in_segments(const struct slu_shard_format *f, const char *name)
 {
     size_t n = strlen(name);
@@ -76,7 +77,7 @@ static bool is_set_folder(const struct slu_shard_format *f, const char *name)
     return f->set_folder && !strcmp(f->set_folder, name);
 }
 
-/* A file beside the buckets, the journal and the mark apart. */
+/* Whether a set has this name beside the buckets; not for the journal and the mark. */
 static bool beside_buckets(const struct slu_shard_format *f, const char *name)
 {
     if (!strcmp(name, SLU_SHARD_JOURNAL) || !strcmp(name, SLU_SHARD_PARTS))
@@ -85,7 +86,7 @@ static bool beside_buckets(const struct slu_shard_format *f, const char *name)
            (f->owns_in_set && !f->set_folder && f->owns_in_set(name));
 }
 
-/* ---- what the folder's files say ---- */
+/* ---- facts from the folder's files ---- */
 
 /* Reads DIR/name; SLU_EOF where there is none. */
 static int get_text(const char *dir, const char *name, struct slu_buf *text,
@@ -102,7 +103,8 @@ static int get_text(const char *dir, const char *name, struct slu_buf *text,
     return rc;
 }
 
-/* *is: the format of a journal or a mark, f or one that is built; NULL: it is none. */
+/* *is: the format that a journal or a mark names: f, or one that is built; NULL: the
+ * file is neither. */
 static int format_of(const char *dir, const char *name,
                      const struct slu_shard_format *f,
                      const struct slu_shard_format **is, bool *ending,
@@ -127,7 +129,7 @@ static int format_of(const char *dir, const char *name,
     return rc < 0 ? rc : SLU_OK;
 }
 
-/* The next file of a manifest.jsonl; SLU_EOF behind the last. */
+/* The next file of a manifest.jsonl; SLU_EOF after the last. */
 static int next_entry(FILE *f, struct slu_shardset_entry *e)
 {
     static const char begin[] = "{\"file\":\"";
@@ -137,7 +139,8 @@ static int next_entry(FILE *f, struct slu_shardset_entry *e)
 
     if (!fgets(line, sizeof line, f))
         return rc;
-    if (strchr(line, '\n') || strncmp(line, begin, sizeof begin - 1)) /* else cut */
+    /* else the line was cut */
+    if (strchr(line, '\n') || strncmp(line, begin, sizeof begin - 1))
         rc = !slu_json_parse(&j, line, strlen(line), NULL) &&
                      slu_shardset_get_entry(e, slu_json_root(j))
                  ? SLU_OK
@@ -146,7 +149,7 @@ static int next_entry(FILE *f, struct slu_shardset_entry *e)
     return rc;
 }
 
-/* DIR/manifest.jsonl, if all of it is of a set; its last line may be cut. */
+/* Opens DIR/manifest.jsonl if all its lines are of a set; the last line may be cut. */
 static FILE *open_list(int in)
 {
     struct slu_shardset_entry e;
@@ -167,7 +170,8 @@ static FILE *open_list(int in)
     return NULL;
 }
 
-/* Damaged or not: how the report of a set begins (shard_report.c). */
+/* Whether the file begins as the report of a set does (shard_report.c); the rest may be
+ * damaged. */
 static bool is_report(const char *dir)
 {
     static const char first[] = "{\n  \"program\": \"",
@@ -191,7 +195,7 @@ static void removed(struct ours *o, int failed, const char *name)
         o->rc = slu_fail_errno(o->err, "%s/%s: cannot be removed", o->dir, name);
 }
 
-/* Caller frees; NULL where memory is short, or the folder cannot be looked at. */
+/* Caller frees; NULL if memory runs out, or if the folder's status cannot be read. */
 static char *key_of(int in, const char *name)
 {
     struct stat st;
@@ -214,7 +218,7 @@ static void note(struct ours *o, int in, const char *name)
     o->rc = o->rc ? o->rc : rc;
 }
 
-/* Removes a file, or with AT_REMOVEDIR an empty folder, of ours; or notes the file. */
+/* Removes a file of ours or, with AT_REMOVEDIR, an empty folder; or notes the file. */
 static void take(struct ours *o, int in, const char *name, int flags)
 {
     struct stat st;
@@ -231,7 +235,7 @@ static int open_folder(int in, const char *name)
     return openat(in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* The file of that path below `in`, where no folder on the way is a link. */
+/* Removes the file of this path below `in`, unless a folder on the way is a link. */
 static void drop(struct ours *o, int in, const char *path)
 {
     const char *slash = strchr(path, '/');
@@ -249,7 +253,7 @@ static void drop(struct ours *o, int in, const char *path)
     close(fd);
 }
 
-/* What people may have edited is theirs now. */
+/* A file that people may have edited is ours only if it is unchanged. */
 static bool is_as_written(const struct ours *o, const struct slu_shardset_entry *e)
 {
     struct slu_buf scratch = SLU_BUF_INIT, path = SLU_BUF_INIT;
@@ -284,9 +288,9 @@ static void drop_listed(struct ours *o)
     }
 }
 
-/* Removes files of folder `name` in `in` that `is` of the set in the making says, of
- * its folders too where depth allows, and then these if they are empty. is NULL: empty
- * folders alone. */
+/* Removes the files of folder `name` in `in` that `is` assigns to the unfinished set,
+ * also in folders below as far as depth allows, and then empty folders. is NULL: only
+ * empty folders. */
 static void clear(struct ours *o, int in, const char *name,
                   bool (*is)(const struct slu_shard_format *, const char *),
                   unsigned depth)
@@ -299,7 +303,7 @@ static void clear(struct ours *o, int in, const char *name,
     if (!d) {
         if (fd >= 0)
             close(fd);
-        return; /* a link, or gone: not ours */
+        return; /* a link, or no longer there: not ours */
     }
     while ((e = readdir(d))) {
         if (dot(e->d_name))
@@ -316,7 +320,8 @@ static void clear(struct ours *o, int in, const char *name,
         take(o, in, name, AT_REMOVEDIR);
 }
 
-/* A format's folder: what its own list says, or all of a set that was at it. */
+/* Removes a format's folder: the files in its own list, or all files if an unfinished
+ * set was writing there. */
 static void clear_set_folder(struct ours *o, const char *name)
 {
     struct slu_filelist l = SLU_FILELIST_INIT;
@@ -353,7 +358,7 @@ static void clear_entry(struct ours *o, const char *name)
             clear_set_folder(o, name);
 }
 
-/* slu_shard_dir_remove; with `going` only what it would take is noted. */
+/* slu_shard_dir_remove; with `going`, files are only noted. */
 static int remove_ours(const char *dir, const struct slu_shard_format *f, bool itself,
                        slu_shard_dir_keeps *keeps, const void *ctx, struct going *going,
                        struct slu_err *err)
@@ -373,7 +378,7 @@ static int remove_ours(const char *dir, const struct slu_shard_format *f, bool i
     int rc = format_of(dir, SLU_SHARD_PARTS, f, &parts, &ending, err);
     o.rc = o.rc ? o.rc : rc;
     o.begun = journal ? journal : parts;
-    o.ending = o.ending || parts; /* the one that joins writes no journal */
+    o.ending = o.ending || parts; /* a join has no journal */
     o.list = open_list(o.fd);
     if (is_report(dir))
         drop(&o, o.fd, "report.json");
@@ -390,7 +395,8 @@ static int remove_ours(const char *dir, const struct slu_shard_format *f, bool i
         drop(&o, o.fd, SLU_SHARD_PARTS);
     if (journal && !keeps)
         drop(&o, o.fd, SLU_SHARD_JOURNAL);
-    if (!keeps && (o.list || o.begun)) /* last: it says that the rest was a set's */
+    if (!keeps && (o.list || o.begun)) /* last, because they show that the other
+                                          files are a set's */
         take(&o, o.fd, "segments", AT_REMOVEDIR);
     closedir(d);
     if (itself)
@@ -405,7 +411,7 @@ int slu_shard_dir_remove(const char *dir, const struct slu_shard_format *f, bool
     return remove_ours(dir, f, itself, keeps, ctx, NULL, err);
 }
 
-/* ---- what is in the way ---- */
+/* ---- files of the user with names of a set ---- */
 
 int slu_shard_dir_in_the_way(const char *dir, const char *folder, const char *name,
                              struct slu_err *err)
@@ -421,7 +427,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Whether a removal would take that file. */
+/* Whether a removal would take this file. */
 static bool goes(const struct ours *o, int in, const char *name)
 {
     char *key = o->going && o->going->n ? key_of(in, name) : NULL;
@@ -445,7 +451,7 @@ static int check_folder(const struct ours *o, const struct slu_shard_format *f,
         if (fd >= 0)
             close(fd);
         return slu_shard_dir_in_the_way(o->dir, "", name,
-                                        err); /* a link, or no folder */
+                                        err); /* a link, or not a folder */
     }
     while (rc == SLU_OK && (e = readdir(d)))
         if (!dot(e->d_name) && !slu_shard_dir_unfinished(e->d_name) &&
@@ -473,7 +479,7 @@ int slu_shard_dir_check_head(const char *dir, const struct slu_shard_format *f,
     return rc || is ? rc : slu_shard_dir_in_the_way(dir, "", name, err);
 }
 
-/* slu_shard_dir_check_names; what is in `going` may be there. */
+/* slu_shard_dir_check_names; files in `going` may exist. */
 static int check_names(const char *dir, const struct slu_shard_format *f,
                        slu_shard_dir_keeps *keeps, const void *ctx, struct going *going,
                        struct slu_err *err)

@@ -1,5 +1,5 @@
 /* shard_dir_parts.c - the folder of a shard set that several processes write at once:
- * whose it is, and who may work in it. */
+ * which set it is for, and which process may write. */
 #include "formats/shards/shard_dir.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@ static int open_folder(const char *dir, int *fd, struct slu_err *err)
     return *fd >= 0 ? SLU_OK : slu_fail_errno(err, "%s: cannot be opened", dir);
 }
 
-/* Where there are no locks, it goes without. */
+/* Locks fd; if the file system has no locks, continues without. */
 static int take(int fd, int how, const char *dir, struct slu_err *err)
 {
     int rc;
@@ -38,7 +38,7 @@ static int take(int fd, int how, const char *dir, struct slu_err *err)
                     dir);
 }
 
-/* Nothing is in it, but for what killed processes leave without a name. */
+/* Whether dir has only files without final names, which killed processes leave. */
 static int is_empty(const char *dir, bool *empty, struct slu_err *err)
 {
     DIR *d = opendir(dir);
@@ -53,7 +53,7 @@ static int is_empty(const char *dir, bool *empty, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Appends the folder's mark, if there is one. */
+/* Appends the folder's mark, if it has one. */
 static int read_mark(const char *dir, struct slu_buf *mark, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
@@ -76,7 +76,7 @@ static int write_mark(const char *dir, const struct slu_buf *head, struct slu_er
     return rc;
 }
 
-/* SLU_OK: the mark is head; SLU_EOF: there is none. */
+/* SLU_OK: the mark is head; SLU_EOF: there is no mark. */
 static int compare(const char *dir, const struct slu_buf *head, struct slu_err *err)
 {
     struct slu_buf mark = SLU_BUF_INIT;
@@ -94,7 +94,7 @@ static int compare(const char *dir, const struct slu_buf *head, struct slu_err *
     return rc;
 }
 
-/* With the work folder locked: makes dir ready for the first part to come. */
+/* With the work folder locked: prepares dir for the first part. */
 static int make_ready(const char *dir, const struct slu_shard_format *f,
                       const struct slu_buf *head, bool replace, int lock,
                       struct slu_err *err)
@@ -119,8 +119,8 @@ static int make_ready(const char *dir, const struct slu_shard_format *f,
     return rc ? rc : write_mark(dir, head, err);
 }
 
-/* WORK/shards.lock: network file systems lock files that are open to be written, and no
- * folders. It waits: who has it is done soon. */
+/* Locks WORK/shards.lock, because network file systems only lock files that are open
+ * for writing, not folders. Waits: the lock is held only briefly. */
 static int lock_work(const char *work, int *fd, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
@@ -187,7 +187,7 @@ int slu_shard_dir_reopen(const char *dir, const struct slu_buf *head,
     return write_mark(dir, head, err);
 }
 
-/* Removes files of that folder that are not whole. */
+/* Removes the incomplete files of this folder. */
 static int clean(const char *path, struct slu_err *err)
 {
     DIR *d = opendir(path);

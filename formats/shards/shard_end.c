@@ -1,4 +1,5 @@
-/* shard_end.c - journals of parts: first and last lines, and the files they speak of.
+/* shard_end.c - journals of parts: their first and last lines, and the files that they
+ * list.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -159,7 +160,7 @@ bool slu_shards_get_end(const struct slu_shards *s, const struct slu_buf *text,
     return !*damaged;
 }
 
-/* ---- what they say ---- */
+/* ---- taking over shards ---- */
 
 int slu_shards_adopt(struct slu_shards_bucket *b, const struct slu_shards_done *d,
                      struct slu_err *err)
@@ -235,7 +236,7 @@ static int set_path(const struct slu_shards *s, const char *name, char out[4096]
     return n > 0 && n < 4096 ? SLU_OK : SLU_E_IO;
 }
 
-/* report.json: its own bytes, and manifest.jsonl's. */
+/* Checks report.json: its own bytes, and the hash of manifest.jsonl. */
 static bool report_is_there(const struct slu_shards *s)
 {
     struct slu_buf text = SLU_BUF_INIT, scratch = SLU_BUF_INIT;
@@ -261,7 +262,7 @@ static bool report_is_there(const struct slu_shards *s)
     return ok;
 }
 
-/* A line of manifest.jsonl. */
+/* Checks the file in a line of manifest.jsonl. */
 static bool file_is_there(const struct slu_shards *s, const char *line, size_t n)
 {
     struct slu_json *j = NULL;
@@ -275,7 +276,7 @@ static bool file_is_there(const struct slu_shards *s, const char *line, size_t n
     return ok;
 }
 
-/* What a format has beside the buckets, by a list of its own. */
+/* Checks the format's folder beside the buckets by its own list. */
 static bool set_folder_is_there(const struct slu_shards *s)
 {
     const char *folder = s->cfg.format->set_folder;

@@ -1,4 +1,5 @@
-/* shard_files.c - files of a shard set: opened, hashed as they are written, noted. */
+/* shard_files.c - files of a shard set: opens them, hashes them while they are written,
+ * and notes them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ int slu_shards_open_file(struct slu_shards *s, const struct slu_shards_bucket *b
     s->cfg.format->file_name(s->state, number, file, name + n, sizeof name - (size_t)n);
     int rc = open_out(s->dir, name, d, out, err);
     if (rc == SLU_OK)
-        slu_out_leave_folder(*out); /* slu_shards_sync does all at once */
+        slu_out_leave_folder(*out); /* slu_shards_sync syncs all folders at once */
     return rc;
 }
 
@@ -93,7 +94,7 @@ void slu_shards_rows_name(const struct slu_shards_bucket *b, uint64_t index,
 int slu_shards_begin_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                             struct slu_err *err)
 {
-    /* A vocabulary is large, and parts are many. */
+    /* Parts omit the vocabulary, which is large. */
     struct slu_writer_cfg cfg = {s->cfg.zstd_level, s->part.of != 0, s->cfg.names};
     const char *folder = s->part.of ? s->part.work : s->dir;
     struct slu_out *out;
@@ -113,7 +114,7 @@ int slu_shards_begin_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
     return rc ? rc : slu_writer_open(&b->rows, out, &s->header, &cfg, err);
 }
 
-/* Sequences that have several segments, padding aside. */
+/* Number of sequences with several segments, not counting padding. */
 static uint64_t count_packed(const struct slu_batch *b)
 {
     uint64_t n = 0;
@@ -198,7 +199,7 @@ int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest
     return rc;
 }
 
-/* index.json, manifest.jsonl: the format's file of a bucket. */
+/* Writes the format's file of a bucket: index.json or manifest.jsonl. */
 static int bucket_file(struct slu_shards *s, struct slu_shards_bucket *b,
                        struct slu_err *err)
 {
@@ -218,7 +219,7 @@ static int bucket_file(struct slu_shards *s, struct slu_shards_bucket *b,
     return rc;
 }
 
-/* The file is none of the set's. */
+/* Removes the file from the list of the set. */
 static void forget(struct slu_shards *s, struct slu_shard_extra *e)
 {
     struct slu_shard_extra **at = &s->extra;
@@ -236,12 +237,12 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
 {
     if (!b->rows)
         return SLU_OK;
-    if (b->pub.n_seq == 0) { /* all of it was dropped */
+    if (b->pub.n_seq == 0) { /* all its sequences were dropped */
         slu_writer_abort(b->rows);
         b->rows = NULL;
         forget(s, b->rows_file);
         b->rows_file = NULL;
-        return s->part.of ? SLU_OK /* others may use the folder */
+        return s->part.of ? SLU_OK /* other processes may use the folder */
                           : slu_shard_dir_drop_bucket(s->dir, b->pub.name, err);
     }
     const struct slu_sum *rows = slu_writer_sum(b->rows);

@@ -1,5 +1,5 @@
-/* shard_ids.h - ids as raw little-endian bytes, one behind another: what several
- * formats of shards have in common. Thread safety: any. */
+/* shard_ids.h - writes ids as raw little-endian bytes, for several formats. Thread
+ * safety: any. */
 #ifndef SLU_SHARD_IDS_H
 #define SLU_SHARD_IDS_H
 
@@ -26,8 +26,8 @@ SLU_MUST_USE static inline int slu_shard_ids_put(struct slu_buf *out, const void
     return rc;
 }
 
-/* Sequences of n_id ids in a shard of 2^27 ids, 1 at least: a quarter of a GiB of two
- * bytes each. */
+/* Sequences of n_id ids that give a shard of 2^27 ids, at least 1: a quarter of a GiB
+ * with two bytes each. */
 static inline uint64_t slu_shard_ids_sequences(uint64_t n_id)
 {
     uint64_t n = (UINT64_C(1) << 27) / n_id;

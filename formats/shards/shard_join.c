@@ -1,5 +1,5 @@
-/* shard_join.c - makes one shard set of parts: reads their journals, looks at their
- * files' sizes, and streams their rows into the set's. */
+/* shard_join.c - makes one shard set of parts: reads their journals, checks the sizes
+ * of their files, and streams their segment rows into those of the set. */
 #include "formats/shards/shard_part.h"
 
 #include <inttypes.h>
@@ -15,10 +15,10 @@ struct join {
     const char *work;
     uint64_t of;
     struct slu_buf mark;
-    bool finished;               /* the set is there already */
-    bool ended[SLU_MAX_BUCKETS]; /* its last sequences have come */
+    bool finished;               /* the set is already finished */
+    bool ended[SLU_MAX_BUCKETS]; /* the bucket's last sequences have come */
     struct rows {
-        char **path; /* of each part's, in order */
+        char **path; /* path of each part's journal, in order */
         size_t n, cap;
     } rows[SLU_MAX_BUCKETS];
 };
@@ -45,7 +45,7 @@ static bool string_is(struct slu_json_value a, struct slu_json_value b, const ch
            slu_json_string(x, &p, &n) && slu_json_is(y, p);
 }
 
-/* The journal's spans. false: it has none. */
+/* Reads the journal's spans. false: it has none. */
 static bool read_spans(const struct join *j, struct slu_json_value head,
                        struct slu_shards_span *span)
 {
@@ -67,7 +67,7 @@ static bool read_spans(const struct join *j, struct slu_json_value head,
     return ok && i == j->s->n_bucket;
 }
 
-/* The journal's head is of this set and part. */
+/* Checks that the journal's head is of this set and part. */
 static int check_head(const struct join *j, uint64_t part, const struct slu_buf *text,
                       struct slu_shards_span *span, struct slu_err *err)
 {
@@ -97,12 +97,13 @@ static int check_head(const struct join *j, uint64_t part, const struct slu_buf 
     return rc;
 }
 
-/* Shards of a bucket that a part must have, and the sequences of the last of them. */
+/* The shards of a bucket that a part must have, and the number of sequences in the last
+ * of them. */
 struct expected {
     uint64_t n_shard, n_last;
 };
 
-/* What the spans say of the shards that must come. */
+/* Computes from the spans which shards must come. */
 static int check_spans(struct join *j, uint64_t part,
                        const struct slu_shards_span *span, struct expected *x,
                        struct slu_err *err)
@@ -145,7 +146,7 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
     for (; p < end && rc == SLU_OK; p = nl + 1) {
         struct slu_shards_done d;
         unsigned k;
-        nl = memchr(p, '\n', (size_t)(end - p)); /* a last line follows */
+        nl = memchr(p, '\n', (size_t)(end - p)); /* a last line must follow */
         if (!nl || !slu_shards_read_line(s, p, (size_t)(nl - p), &d, &k))
             return again(j, part, SLU_E_FORMAT, "has a line that is no shard's", err);
         struct slu_shards_bucket *b = &s->bucket[k];
@@ -166,7 +167,8 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
     return rc;
 }
 
-/* A stream that is whole in itself may be another's. It is read soon after this. */
+/* Checks the hash of a rows file, because a complete stream may belong to another part.
+ * The file is read soon afterwards. */
 static int check_rows(struct join *j, uint64_t part, const char *path,
                       const struct slu_digest *want, struct slu_err *err)
 {
@@ -245,12 +247,12 @@ static int read_part(struct join *j, uint64_t part, struct slu_err *err)
 
 /* ---- rows ---- */
 
-/* Numbers of domains in one reader -> in cfg.names. */
+/* Maps numbers of domains in one reader to those in cfg.names. */
 struct translation {
     struct slu_names *from, *to;
     uint32_t *map;
     size_t n, cap;
-    uint64_t last; /* source that is known to have the same name in both */
+    uint64_t last; /* the last source that was found to have the same name in both */
     bool any;
 };
 
@@ -344,7 +346,7 @@ static int make_set(struct join *j, struct slu_err *err)
         }
         slu_buf_clear(&path);
         rc = slu_buf_printf(&path, err, "%s/%s", s->dir, s->bucket[i].pub.name);
-        if (rc == SLU_OK) /* what there was of it was dropped */
+        if (rc == SLU_OK) /* its existing sequences were dropped */
             (void)rmdir((const char *)path.data);
     }
     for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
@@ -363,7 +365,7 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
     s->keep = true;
     if (rc == SLU_OK)
         rc = there = slu_shard_dir_begin_join(s->dir, &j.mark, &s->lock, err);
-    /* It is made again where anything of it is not as it was made. */
+    /* The set is made again if any of its files differs. */
     j.finished = there == SLU_EOF && !s->cfg.force && slu_shards_set_is_there(s);
     for (uint64_t i = 0; i < of && rc >= 0; i++) {
         int bad = read_part(&j, i, err);

@@ -1,13 +1,14 @@
-/* shard_journal.c - DIR/.journal.jsonl: which shards are whole while a set is written,
- * so that a shuffle that was killed goes on where it was.
+/* shard_journal.c - DIR/.journal.jsonl lists the complete shards while a set is
+ * written, so that a shuffle that was killed can continue.
  *
- * The first line says what must agree - the format and all that decides the bytes of a
- * shard, and what the input adds up to -, then there is a line a whole shard: its
- * files' bytes and hashes, and a hash of its sequences in order. A run that finds a
- * journal of its own kind takes every shard over whose files are there with their bytes
- * and hashes; when the sequences come that would go into it, their hash is compared and
- * nothing is written. A line that the journal's end cut off, or what an outage made of
- * it, is none: that shard is written again. It is gone when report.json is there.
+ * The first line has the facts that must agree: the format and all arguments that
+ * decide the bytes of a shard, and the sum of the input. Then follows a line for each
+ * complete shard: its files' bytes and hashes, and a hash of its sequences in order. A
+ * run that finds a journal with the same first line takes over each shard whose files
+ * exist with these bytes and hashes. When the sequences of such a shard come, their
+ * hash is compared and nothing is written. A line that is cut, or damaged by an outage,
+ * is ignored: its shard is written again. When report.json is written, the journal is
+ * removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 #include "lib/base/json.h"
 #include "lib/base/pipe.h"
 
-/* ---- what must agree ---- */
+/* ---- the first line ---- */
 
 static int put_hash(struct slu_buf *t, const char *key, const struct slu_buf *of,
                     struct slu_err *err)
@@ -33,7 +34,7 @@ static int put_hash(struct slu_buf *t, const char *key, const struct slu_buf *of
     return slu_buf_printf(t, err, ",\"%s\":\"%s\"", key, hex);
 }
 
-/* All that decides what the bytes of a shard are, the input apart. */
+/* Appends all arguments that decide the bytes of a shard, except the input. */
 static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
                          struct slu_err *err)
 {
@@ -51,7 +52,7 @@ static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
         h->label_tokens, (unsigned long long)h->vocab_size, (unsigned long long)h->eos,
         (unsigned long long)h->bos, (unsigned long long)h->pad, hex);
 
-    if (rc == SLU_OK) /* of which there may be no provenance */
+    if (rc == SLU_OK) /* which may lack its provenance */
         rc = slu_buf_printf(t, err, "%s\n%s\n", c->license ? c->license : "",
                             c->olmo_tokenizer ? c->olmo_tokenizer : "");
     for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
@@ -195,12 +196,13 @@ bool slu_shards_read_line(const struct slu_shards *s, const uint8_t *p, size_t n
     return ok;
 }
 
-/* Notes the shard, in order of number (which is the journal's own, but for outages). */
+/* Notes the shard, in order of number, which is also the journal's order, except after
+ * outages. */
 static int note(struct slu_shards_bucket *b, const struct slu_shards_done *d,
                 struct slu_err *err)
 {
     if (d->facts.number != b->first + b->n_done)
-        return SLU_OK; /* a gap: from here on they are written again */
+        return SLU_OK; /* a gap: the later shards are written again */
     int rc = slu_grow(&b->done, &b->cap_done, b->n_done + 1, sizeof *d, err);
     if (rc == SLU_OK)
         b->done[b->n_done++] = *d;
@@ -223,7 +225,7 @@ int slu_shards_read_lines(struct slu_shards *s, const uint8_t *p, const uint8_t 
     return rc;
 }
 
-/* ---- files that are there ---- */
+/* ---- existing files ---- */
 
 struct look {
     struct slu_shards *s;
@@ -306,9 +308,9 @@ int slu_shards_look(struct slu_shards *s, unsigned n_threads, struct slu_err *er
     return rc;
 }
 
-/* ---- a run's beginning ---- */
+/* ---- the beginning of a run ---- */
 
-/* Is that member a string, the same in both? */
+/* Whether a member is a string and equal in both. */
 static bool same(struct slu_json_value a, struct slu_json_value b, const char *key)
 {
     struct slu_json_value x, y;
@@ -340,7 +342,7 @@ const char *slu_shards_head_differs(const struct slu_buf *head,
     return what;
 }
 
-/* Is the journal's head ours? SLU_E_MISMATCH says what is another's. */
+/* Compares the journal's head with ours. SLU_E_MISMATCH names the difference. */
 static int compare(const struct slu_shards *s, const struct slu_buf *head,
                    const struct slu_buf *text, struct slu_err *err)
 {
@@ -356,7 +358,7 @@ static int compare(const struct slu_shards *s, const struct slu_buf *head,
         s->dir, other);
 }
 
-/* The journal that is there, if it is ours; *found: there is one. */
+/* Reads the existing journal, if it is ours; *found: a journal exists. */
 static int load(struct slu_shards *s, const struct slu_buf *head, bool *found,
                 struct slu_err *err)
 {
@@ -375,7 +377,7 @@ static int load(struct slu_shards *s, const struct slu_buf *head, bool *found,
     return rc;
 }
 
-/* Is `name` that of a file of shard `number` that is taken over? */
+/* Whether `name` belongs to a file of shard `number` that is taken over. */
 static bool keeps_shard(const struct slu_shards *s, const struct slu_shards_bucket *b,
                         uint64_t number, const char *name)
 {
@@ -396,7 +398,8 @@ bool slu_shards_keeps(const void *ctx, const char *folder, const char *name)
     for (unsigned i = 0; i < s->n_bucket; i++)
         if (!strcmp(s->bucket[i].pub.name, folder))
             for (const char *p = name; *(p += strcspn(p, "0123456789"));
-                 p += strspn(p, "0123456789")) /* its number is one of those in it */
+                 p += strspn(p, "0123456789")) /* the shard's number is one of those
+                                                  in the name */
                 if (keeps_shard(s, &s->bucket[i], strtoull(p, NULL, 10), name))
                     return true;
     return false;
@@ -438,7 +441,7 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
     if (rc == SLU_OK && !slu_shard_dir_complete(s->dir))
         rc = load(s, &head, &found, replace ? NULL : err);
     if (replace && rc)
-        rc = SLU_OK; /* another's, or none: nothing of it is taken over */
+        rc = SLU_OK; /* of another run, or damaged: no shard is taken over */
     if (rc == SLU_OK && found)
         rc = slu_shards_look(s, n_threads, err);
     if (rc == SLU_OK)
@@ -451,7 +454,7 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
     return rc;
 }
 
-/* ---- while it works ---- */
+/* ---- during a run ---- */
 
 const struct slu_shards_done *slu_shards_done(const struct slu_shards_bucket *b,
                                               uint64_t number)
@@ -471,10 +474,11 @@ static int append(struct slu_shards *s, const void *p, size_t n, struct slu_err 
 
 int slu_shards_begin_end(struct slu_shards *s, struct slu_err *err)
 {
-    bool parts = s->journal < 0; /* whose mark says as much as the line */
+    bool parts = s->journal < 0; /* the mark has the same facts as the line */
     int rc = slu_shard_dir_check_end(s->dir, s->cfg.format, parts, err);
 
-    s->keep = s->keep || rc == SLU_E_MISMATCH; /* it can be moved, and this go on */
+    s->keep = s->keep || rc == SLU_E_MISMATCH; /* the user can move the file, and
+                                                  this run can continue */
     return rc || parts ? rc
                        : append(s, SLU_SHARD_ENDING, strlen(SLU_SHARD_ENDING), err);
 }
@@ -485,7 +489,7 @@ int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
     struct slu_buf t = SLU_BUF_INIT;
     int rc = slu_shards_line(s, b, d, &t, err);
 
-    if (rc == SLU_OK) /* in one piece: lines are whole or the last */
+    if (rc == SLU_OK) /* in one write: only the last line can be cut */
         rc = append(s, t.data, t.len, err);
     slu_buf_release(&t);
     return rc;

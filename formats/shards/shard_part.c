@@ -1,5 +1,5 @@
-/* shard_part.c - one part of a shard set that several processes write (shard.h): its
- * lock, its journal, and what its source must give. */
+/* shard_part.c - writes one part of a shard set that several processes write (shard.h):
+ * its lock and its journal; also checks the sequences of its source. */
 #include "formats/shards/shard_part.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 /* ---- one process a part ---- */
 
-/* Is it "HOST PID", of a process of this host that is there? */
+/* Whether the note is "HOST PID" of a living process of this host. */
 static bool is_alive(const char *note, const char *host)
 {
     size_t n = strlen(host);
@@ -27,9 +27,10 @@ static bool is_alive(const char *note, const char *host)
     return pid > 0 && pid != (long)getpid() && (!kill((pid_t)pid, 0) || errno == EPERM);
 }
 
-/* The lock's file is never removed: who waits for it would lock another. Where there
- * are no locks, its text tells of a process of this host; one of another is trusted to
- * be dead, and if it is not, both write the same bytes under the same names. */
+/* Locks the part. The lock's file is never removed, because a process that waits for it
+ * would then lock another file. If the file system has no locks, the file's text names
+ * a process of this host; a process of another host is assumed to be dead. If it is
+ * alive, both write the same bytes under the same names. */
 static int lock_part(struct slu_shards *s, struct slu_err *err)
 {
     struct slu_buf path = SLU_BUF_INIT;
@@ -58,16 +59,17 @@ static int lock_part(struct slu_shards *s, struct slu_err *err)
                         " is being written by another process%s%s%s; wait for it",
                         s->part.index, s->part.of, *note ? " (host and process " : "",
                         note, *note ? ")" : "");
-    /* Nothing depends on it but a message. */
+    /* only a message uses the text */
     n = snprintf(note, sizeof note, "%s %ld\n", host, (long)getpid());
     if (ftruncate(s->part_lock, 0) || pwrite(s->part_lock, note, (size_t)n, 0) != n)
         return slu_fail_errno(err, "%s: cannot be written", s->part.work);
     return SLU_OK;
 }
 
-/* ---- what a run before left ---- */
+/* ---- the files of an earlier run ---- */
 
-/* Everything the journal says of it is there: its books are those of this part. */
+/* Takes over a complete part if all files exist; its counts become those of this
+ * part. */
 static int adopt(struct slu_shards *s, const struct slu_buf *text, size_t head,
                  size_t end, const struct slu_shards_end *e, struct slu_err *err)
 {
@@ -103,8 +105,8 @@ static void forget(struct slu_shards *s)
     }
 }
 
-/* The journal that is there, if it is ours. *found: shards may be taken over; skipped:
- * all of it is there. */
+/* Reads the existing journal, if it is ours. *found: shards may be taken over; skipped:
+ * the part is complete. */
 static int load(struct slu_shards *s, const struct slu_buf *head,
                 const struct slu_buf *mark, bool *found, struct slu_err *err)
 {
@@ -116,7 +118,8 @@ static int load(struct slu_shards *s, const struct slu_buf *head,
     int rc = SLU_OK;
 
     *found = !access(path, F_OK);
-    if (*found && s->cfg.force) { /* made again, if it is a part's */
+    if (*found && s->cfg.force) { /* if it is a part's journal, the part is made
+                                     again */
         *found = false;
         return slu_shard_dir_check_head(s->part.work, s->cfg.format,
                                         strrchr(path, '/') + 1, err);
@@ -152,7 +155,7 @@ struct counted {
     int last;
 };
 
-/* The bucket's span has all that it should. */
+/* Checks that the bucket's span is complete. */
 static int check_span(const struct counted *c, unsigned k, struct slu_err *err)
 {
     uint64_t want = c->s->part.span[k].n_seq;
@@ -166,7 +169,8 @@ static int check_span(const struct counted *c, unsigned k, struct slu_err *err)
                     want);
 }
 
-/* Checked before the engine sees a bucket's end, as it ends a short shard there. */
+/* Called before the engine sees a bucket's end, because the engine ends a short shard
+ * there. */
 static int counted(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     struct counted *c = ctx;
@@ -175,7 +179,7 @@ static int counted(void *ctx, struct slu_batch *b, struct slu_err *err)
     for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
         int k = slu_header_bucket_of(&c->s->header, b->seq[i].len_tok);
         if (k < 0)
-            break; /* the engine says it */
+            break; /* the engine reports this fault */
         if (c->s->cfg.by_bucket && c->last >= 0 && c->last != k)
             rc = check_span(c, (unsigned)c->last, err);
         c->last = k;
@@ -212,7 +216,7 @@ static int set_part(struct slu_shards *s, const struct slu_shards_part *part,
     return rc;
 }
 
-/* All of it is on the disk: its journal anew, in order and with its last line. */
+/* All files are on disk: writes the journal anew, in order and with its last line. */
 static int close_journal(struct slu_shards *s, struct slu_buf *head,
                          const struct slu_buf *mark, struct slu_err *err)
 {

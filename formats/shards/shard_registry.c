@@ -1,11 +1,11 @@
-/* shard_registry.c - which formats there are: writer and layout side by side. */
+/* shard_registry.c - the list of all formats, each with its writer and its layout. */
 #include <stdio.h>
 #include <string.h>
 
 #include "formats/shards/shard.h"
 #include "formats/shards/shardset.h"
 
-/* NAME has a writer, slu_shard_NAME (shard.h), and a layout that reads it back,
+/* Each NAME has a writer, slu_shard_NAME (shard.h), and a layout that reads it back,
  * slu_shard_layout_NAME (shardset.h). */
 /* clang-format off */
 #define FORMATS(F)                                      \

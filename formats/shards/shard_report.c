@@ -1,4 +1,4 @@
-/* shard_report.c - manifest.jsonl and report.json of a shard set. */
+/* shard_report.c - writes manifest.jsonl and report.json of a shard set. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

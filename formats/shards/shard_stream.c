@@ -1,5 +1,5 @@
-/* shard_stream.c - shards of formats that stream: take (serial), encode (parallel),
- * write (serial). */
+/* shard_stream.c - for formats that stream: takes sequences (serial), encodes them
+ * (parallel), and writes them (serial). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum {
     GATHER = 256 << 10, /* bytes of a file between two writes */
-    ROWS = 4096,        /* sequences' segments between two puts */
+    ROWS = 4096,        /* sequences whose rows are put at once */
 };
 
 typedef struct slu_shards_bucket bucket;
@@ -49,7 +49,7 @@ static int begin_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     return rc || !f->begin ? rc : f->begin(s->state, &at, b->gather, err);
 }
 
-/* The shard at hand is whole. */
+/* Ends the current shard, which is complete. */
 static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     const struct slu_shard_format *f = s->cfg.format;
@@ -83,7 +83,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     return rc;
 }
 
-/* What is left of a bucket at the end of the input. */
+/* Ends a bucket at the end of the input. */
 static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
 {
     if (b->n_here && !s->cfg.drop_last)
@@ -100,9 +100,9 @@ static int end_bucket(struct slu_shards *s, bucket *b, struct slu_err *err)
 
 struct row {
     unsigned bucket;
-    bool done;                   /* by a run before: it is not encoded */
-    uint64_t index;              /* in its shard */
-    size_t end[SLU_SHARD_FILES]; /* of its bytes in enc */
+    bool done;                   /* written by an earlier run: not encoded */
+    uint64_t index;              /* index in its shard */
+    size_t end[SLU_SHARD_FILES]; /* end of its bytes in enc */
     struct slu_u128 hash, content;
 };
 
@@ -175,7 +175,8 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
-/* --last drop: rows of the shard at hand wait, as it may not come to be. */
+/* With --last drop, the rows of the current shard wait, because the shard may be
+ * dropped. */
 static int check_rows(const struct slu_shards *s, const bucket *b, struct slu_err *err)
 {
     uint64_t n_byte = b->batch.n_seq * sizeof(struct slu_seq) +
@@ -190,7 +191,7 @@ static int check_rows(const struct slu_shards *s, const bucket *b, struct slu_er
                     b->pub.name);
 }
 
-/* The bytes of a sequence, from[f] to end[f] of enc[f]. */
+/* Appends the bytes of a sequence: from[f] to end[f] of enc[f]. */
 static int put_bytes(struct slu_shards *s, bucket *b, const struct job *j,
                      const size_t *from, const size_t *end, struct slu_err *err)
 {

@@ -77,7 +77,8 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
     slu_json_iter_init(&it, v);
     while (slu_json_next(&it) && s->n_bucket < SLU_MAX_BUCKETS) {
         struct slu_shard_bucket *b = &s->bucket[s->n_bucket].pub;
-        /* A length that could be, so that bytes of a sequence are a number. */
+        /* A possible length, so that the number of bytes of a sequence does not
+         * overflow. */
         if (!slu_shardset_get_u64(it.value, "length", &b->length) || !b->length ||
             b->length > SLU_MAX_BUCKET_TOK ||
             !slu_shardset_get_u64(it.value, "shard_sequences", &b->shard_sequences))
@@ -132,7 +133,7 @@ bool slu_shardset_get_entry(struct slu_shardset_entry *e, struct slu_json_value 
                             slu_shardset_get_u64(v, "sequences", &e->n_seq));
 }
 
-/* The manifest's next line in s->next; SLU_EOF behind the last. */
+/* Reads the manifest's next line to s->next; SLU_EOF after the last. */
 int slu_shardset_peek(struct slu_shardset *s, struct slu_err *err)
 {
     char line[1024];
@@ -156,7 +157,7 @@ int slu_shardset_peek(struct slu_shardset *s, struct slu_err *err)
                                    s->dir, (unsigned long long)s->n_line);
 }
 
-/* Is the manifest's next line of a shard of the bucket at hand? */
+/* Whether the manifest's next line is a shard of the current bucket. */
 static int peek_shard(struct slu_shardset *s, struct slu_err *err)
 {
     const char *name = s->bucket[s->at].pub.name;
@@ -169,7 +170,7 @@ static int peek_shard(struct slu_shardset *s, struct slu_err *err)
                : SLU_EOF;
 }
 
-/* The bucket's next shard; SLU_EOF behind the last. */
+/* Opens the bucket's next shard; SLU_EOF after the last. */
 static int open_shard(struct slu_shardset *s, struct slu_err *err)
 {
     struct slu_shardset_bucket *b = &s->bucket[s->at];
@@ -249,7 +250,7 @@ struct slu_names *slu_shardset_names(struct slu_shardset *s)
 
 /* ---- sequences ---- */
 
-/* Ids of the next sequence of the bucket, in s->ids; SLU_EOF behind the last. */
+/* Reads the ids of the bucket's next sequence to s->ids; SLU_EOF after the last. */
 static int next_ids(struct slu_shardset *s, struct slu_err *err)
 {
     for (;;) {
@@ -280,7 +281,7 @@ static void close_bucket(struct slu_shardset *s)
     s->segments = NULL;
 }
 
-/* Ids to the stream's width, checked against its vocabulary. */
+/* Converts ids to the stream's width, and checks them against the vocabulary size. */
 static int narrow(struct slu_shardset *s, const void **tok, struct slu_err *err)
 {
     size_t n = s->ids.len / 4;
@@ -303,7 +304,7 @@ static int narrow(struct slu_shardset *s, const void **tok, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Tokens to the segment rows at hand. */
+/* Joins the tokens with the current segment rows. */
 static int join(struct slu_shardset *s, struct slu_batch *b, struct slu_err *err)
 {
     struct slu_shardset_bucket *k = &s->bucket[s->at];

@@ -1,5 +1,5 @@
-/* shardset_private.h - the parts of shardset.c: a set's sequences (shardset.c), and
- * what its files are held against (shardset_verify.c). */
+/* shardset_private.h - shared by shardset.c (a set's sequences) and shardset_verify.c
+ * (the checks of its files). */
 #ifndef SLU_SHARDSET_PRIVATE_H
 #define SLU_SHARDSET_PRIVATE_H
 
@@ -11,7 +11,7 @@
 #include "lib/base/json.h"
 
 struct slu_shardset_bucket {
-    struct slu_shard_bucket pub; /* by the report; n_shard, n_seq: read so far */
+    struct slu_shard_bucket pub; /* from the report; n_shard, n_seq: read so far */
     uint64_t n_tok;              /* read so far */
 };
 
@@ -19,7 +19,7 @@ struct slu_shardset_bucket {
 struct slu_shardset_entry {
     char file[300];
     uint64_t n_byte, xxh3, n_seq, shard, part;
-    bool is_shard; /* shard and part are said */
+    bool is_shard; /* shard and part are set */
 };
 
 struct slu_shardset {
@@ -30,33 +30,35 @@ struct slu_shardset {
     struct slu_shardset_bucket bucket[SLU_MAX_BUCKETS];
     unsigned n_bucket;
 
-    /* The bucket at hand. */
+    /* The current bucket. */
     unsigned at;                 /* n_bucket: none left */
-    struct slu_reader *segments; /* NULL: not opened yet */
+    struct slu_reader *segments; /* NULL: not yet opened */
     const struct slu_shard_format *format;
     FILE *manifest; /* DIR/manifest.jsonl */
     uint64_t n_line;
-    struct slu_shardset_entry next; /* its line to come */
+    struct slu_shardset_entry next; /* its next line */
     bool have_next;
-    char shard[300]; /* the first file of the shard at hand, in DIR */
-    void *state;     /* of the layout; NULL: no shard is open */
+    char shard[300]; /* first file of the current shard, in DIR */
+    void *state;     /* state of the layout; NULL: no shard is open */
     uint64_t n_here, n_expected;
     struct slu_batch rows;
     struct slu_buf ids, narrow;
 };
 
-/* SLU_E_TRUNCATED: the set is incomplete, as `what` says. */
+/* Sets and returns SLU_E_TRUNCATED: the set is incomplete; `what` says in what
+ * respect. */
 int slu_shardset_incomplete(const struct slu_shardset *s, const char *what,
                             struct slu_err *err);
-/* DIR/a/bc, as text; a "": DIR/bc. */
+/* The path DIR/a/bc; with a "", DIR/bc. */
 int slu_shardset_path(const struct slu_shardset *s, char out[PATH_MAX],
                       struct slu_err *err, const char *a, const char *b, const char *c);
-/* The manifest's next line in s->next; SLU_EOF behind the last. */
+/* Reads the manifest's next line to s->next; SLU_EOF after the last. */
 int slu_shardset_peek(struct slu_shardset *s, struct slu_err *err);
-/* A line of a manifest; false: it does not add up, or names a file elsewhere. */
+/* Parses a line of a manifest; false if its numbers contradict each other, or if it
+ * names a file outside the set. */
 bool slu_shardset_get_entry(struct slu_shardset_entry *e, struct slu_json_value v);
 bool slu_shardset_get_u64(struct slu_json_value v, const char *key, uint64_t *out);
-/* Member xxh3_64: 16 digits. */
+/* Reads the member xxh3_64: 16 digits. */
 bool slu_shardset_get_hash(struct slu_json_value v, uint64_t *out);
 
 #endif

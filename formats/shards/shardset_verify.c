@@ -67,7 +67,7 @@ static int look_emit(void *ctx, void *job, struct slu_err *err)
     return SLU_OK;
 }
 
-/* Of shard-0000012.tar, shard.00012.mds, chunk-0-12.bin. */
+/* The number in shard-0000012.tar, shard.00012.mds or chunk-0-12.bin. */
 static uint64_t shard_number(const char *name)
 {
     const char *p = strrchr(name, '-');
@@ -75,7 +75,8 @@ static uint64_t shard_number(const char *name)
     return strtoull(p + strcspn(p, "0123456789"), NULL, 10);
 }
 
-/* Trainers read whatever lies in a bucket's folder and is named like a shard. */
+/* Finds further shards: trainers read every file in a bucket's folder whose name is
+ * that of a shard. */
 static int check_strays(const struct slu_shardset *s, const struct slu_shard_bucket *b,
                         struct slu_err *err)
 {
@@ -97,7 +98,7 @@ static int check_strays(const struct slu_shardset *s, const struct slu_shard_buc
     return rc;
 }
 
-/* Nor does a trainer ask whose folder D_9 is. */
+/* Finds further buckets' folders: trainers also read a D_9 that is not the set's. */
 static int check_folders(const struct slu_shardset *s, struct slu_err *err)
 {
     DIR *d = opendir(s->dir);
@@ -117,7 +118,7 @@ static int check_folders(const struct slu_shardset *s, struct slu_err *err)
     return rc;
 }
 
-/* report.json against its own last line. */
+/* Checks report.json against its own last line. */
 static int check_report(const struct slu_shardset *s, struct slu_err *err)
 {
     struct slu_buf t = SLU_BUF_INIT;
@@ -134,9 +135,9 @@ static int check_report(const struct slu_shardset *s, struct slu_err *err)
     return rc;
 }
 
-/* What a format has beside the buckets and manifest.jsonl does not name, as its names
- * depend on where the set lies: it has a list of its own. Others may have put more
- * there. */
+/* Checks the format's folder beside the buckets. manifest.jsonl does not list its
+ * files, because their names depend on the path of the set; the folder has its own
+ * list. Other programs may have added files. */
 static int check_set_folder(struct slu_shardset *s, struct slu_buf *scratch,
                             struct slu_err *err)
 {

@@ -1,8 +1,8 @@
-/* zstd_frame.h - bytes as one zstd frame that says its size: what the Python readers of
- * shards take (they refuse frames of unknown size, and several one after another).
+/* zstd_frame.h - compresses bytes to one zstd frame that states its size, as the Python
+ * readers of shards require (they refuse frames of unknown size, and several frames).
  *
- * The same bytes for the same input, level and libzstd, whatever the threads: one
- * context a frame, no workers. */
+ * The same input, level and libzstd give the same bytes with any number of threads:
+ * each frame has its own context and no workers. */
 #ifndef SLU_ZSTD_FRAME_H
 #define SLU_ZSTD_FRAME_H
 
@@ -12,7 +12,7 @@
 /* Appends the frame. Any thread. */
 SLU_MUST_USE int slu_zstd_frame(struct slu_buf *out, const void *p, size_t n, int level,
                                 struct slu_err *err);
-/* Most bytes it can have. */
+/* Largest possible size of the frame. */
 size_t slu_zstd_frame_bound(size_t n);
 
 #endif

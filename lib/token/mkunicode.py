@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Writes lib/token/unicode.c: the general category of every code point, Unicode 16.0.0; and
-lib/token/unicode_script.c: scripts, and what is Alphabetic.
+"""Writes lib/token/unicode.c: the general category of every code point, Unicode 16.0.0;
+lib/token/unicode_script.c: scripts, and what is Alphabetic; and, of Unicode 18.0.0,
+lib/token/unicode_role.c: what characters do where text is cut into words.
 
     pip install unicodedata2==16.0.0 regex==2024.11.6
     lib/token/mkunicode.py > lib/token/unicode.c
     lib/token/mkunicode.py scripts > lib/token/unicode_script.c
+    pip install regex==2026.11.15
+    lib/token/mkunicode.py roles > lib/token/unicode_role.c
 
 16.0.0 is the version that tokenizers 0.23 and tiktoken 0.14 were found to follow, both of
 them on all code points (tests/judges). White space among the control characters gets a
-category of its own, so that one look-up answers every question that a split asks.
+category of its own, so that one look-up answers every question that a split asks. Words
+follow the Unicode of today, because a change of them makes old indexes useless.
 """
 import sys
 import unicodedata2 as ud
@@ -50,17 +54,71 @@ SCRIPTS = """
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
+ALL = "".join(map(chr, CODE_POINTS))
+
+
 def ranges(pattern):
     """[first, last] of the code points that a property has."""
     found = []
-    match = regex.compile(pattern).match
-    for c in CODE_POINTS:
-        if match(chr(c)):
-            if found and found[-1][1] == c - 1:
-                found[-1][1] = c
-            else:
-                found.append([c, c])
+    for match in regex.finditer("(?:%s)+" % pattern, ALL, regex.V1):
+        first, last = match.start(), match.end() - 1
+        if first < 0xD800 <= last:  # the surrogates, which ALL has not, are between
+            found.append([first, 0xD7FF])
+            first = 0xD800
+        found.append([CODE_POINTS[first], CODE_POINTS[last]])
     return found
+
+
+# Scripts that are written without spaces between words: those of whose letters one has Line_Break SA, AK, AS, CJ or ID
+# (UAX #14), Hangul and Latin (which is wide there) apart; and Tibetan, which marks syllables.
+NEW_SCRIPTS = "Beria_Erfe Jurchen Proto_Cuneiform Seal Sidetic Tai_Yo Tolong_Siki".split()  # Unicode 17 and 18
+UNSPACED = """
+    Ahom Balinese Batak Bopomofo Brahmi Cham Dives_Akuru Grantha Gurung_Khema Han Hiragana Javanese Jurchen Katakana Kawi Khmer
+    Lao Makasar Myanmar New_Tai_Lue Nushu Seal Tai_Le Tai_Tham Tai_Viet Tangut Thai Tulu_Tigalari Yi""".split()
+ROLES = "RUN TAIL SIGN CONSONANT PREPENDS JOINS EXTENDS LINKS".split()  # as in enum uni_role
+
+
+def code_points(pattern):
+    return {c for a, b in ranges(pattern) for c in range(a, b + 1)}
+
+
+def roles():
+    """[first, last, enum uni_role] of the code points that are not RUN."""
+    every = SCRIPTS + NEW_SCRIPTS
+    breaks = code_points(r"[\p{L}&&[\p{Line_Break=SA}\p{Line_Break=AK}\p{Line_Break=AS}\p{Line_Break=CJ}\p{Line_Break=ID}]]")
+    script = {s: code_points(r"\p{Script=%s}" % s) for s in every}
+    assert breaks <= set().union(*script.values()), "a script is missing"
+    found = [s for s in every if breaks & script[s]]
+    assert sorted(set(found) - {"Common", "Hangul", "Latin"}) == UNSPACED, found
+    own = {s: code_points(r"\p{Script_Extensions=%s}" % s) for s in every if s not in ("Common", "Inherited")}
+    unspaced = UNSPACED + ["Tibetan"]
+    sign = set().union(*(own[s] for s in unspaced)) - set().union(*(own[s] for s in own if s not in unspaced))
+    sign = sign.union(*(script[s] for s in unspaced))
+    joins = code_points(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
+    prepends = code_points(r"\p{GCB=Prepend}")
+    sign -= joins | prepends | code_points(r"\p{Extended_Pictographic}")
+    # So no rule of UAX #29 but GB9, 9a, 9b and 9c joins one of them with what is beside it.
+    assert not sign & code_points(r"[\p{GCB=Control}\p{GCB=L}\p{GCB=V}\p{GCB=T}\p{GCB=LV}\p{GCB=LVT}\p{GCB=RI}]")
+    consonant = code_points(r"\p{InCB=Consonant}")
+    assert not consonant & (joins | prepends)
+    role = {}
+    for name, of in (("TAIL", consonant - sign), ("SIGN", sign), ("CONSONANT", sign & consonant), ("PREPENDS", prepends), ("JOINS", joins),
+                     ("EXTENDS", joins & code_points(r"\p{InCB=Extend}")), ("LINKS", joins & code_points(r"\p{InCB=Linker}"))):
+        role |= dict.fromkeys(of, ROLES.index(name))
+    table = []
+    for c in sorted(role):
+        if table and table[-1][1] == c - 1 and table[-1][2] == role[c]:
+            table[-1][1] = c
+        else:
+            table.append([c, c, role[c]])
+    return table
+
+
+def put_table(name, table):
+    sys.stdout.write("const struct uni_range %s[%d] = {\n" % (name, len(table)))
+    for i in range(0, len(table), 6):
+        sys.stdout.write("    " + " ".join("{0x%x, 0x%x, %d}," % tuple(row) for row in table[i:i + 6]) + "\n")
+    sys.stdout.write("};\n\n")
 
 
 def scripts():
@@ -76,14 +134,16 @@ def scripts():
     for i in range(0, len(SCRIPTS), 5):
         out("    " + " ".join('"%s",' % s.replace("_", "").lower() for s in SCRIPTS[i:i + 5]) + "\n")
     out("};\n\n")
-    for name, table in (("uni_script", sorted(rows)), ("uni_alphabetic", [(a, b, 0) for a, b in ranges(r"\p{Alphabetic}")])):
-        out("const struct uni_range %s[%d] = {\n" % (name, len(table)))
-        for i in range(0, len(table), 6):
-            out("    " + " ".join("{0x%x, 0x%x, %d}," % row for row in table[i:i + 6]) + "\n")
-        out("};\n\n")
+    put_table("uni_script", sorted(rows))
+    put_table("uni_alphabetic", [(a, b, 0) for a, b in ranges(r"\p{Alphabetic}")])
 
 
 def main():
+    if sys.argv[1:] == ["roles"]:
+        assert regex.match(r"\p{Script=Seal}", "\U0003d000"), "regex has an older version of Unicode"
+        sys.stdout.write("/* unicode_role.c - written by lib/token/mkunicode.py; do not edit. Unicode 18.0.0. */\n"
+                         "/* clang-format off */\n#include \"lib/token/unicode.h\"\n\n")
+        return put_table("uni_role_of", roles())
     assert ud.unidata_version == VERSION, ud.unidata_version
     probe = [c for c in CODE_POINTS if (ud.category(chr(c)) == "Cn") != bool(regex.match(r"\p{Cn}", chr(c)))]
     assert not probe, "the two packages have different versions of Unicode"

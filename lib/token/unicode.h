@@ -86,6 +86,38 @@ static inline bool uni_is_han(uint32_t c)
     return r && r->script == UNI_HAN;
 }
 
+/* Role of a character when text is cut into words (lib/dedup/near/shingle.h), by Unicode
+ * 18 and UAX #29. In mkunicode.py's order. */
+enum uni_role {
+    UNI_RUN,       /* part of a word between spaces */
+    UNI_TAIL,      /* the same, but joins UNI_LINKS before it (InCB=Consonant) */
+    UNI_SIGN,      /* begins a grapheme of a script that is written without spaces */
+    UNI_CONSONANT, /* the same, but joins UNI_LINKS before it (InCB=Consonant) */
+    UNI_PREPENDS,  /* joins the next character: GCB=Prepend */
+    UNI_JOINS,     /* joins the one before: GCB=Extend, SpacingMark, ZWJ */
+    UNI_EXTENDS,   /* the same, and passes on a link before it (InCB=Extend) */
+    UNI_LINKS      /* the same, and links a consonant after it (InCB=Linker) */
+};
+#define UNI_N_ROLE 821
+extern const struct uni_range uni_role_of[UNI_N_ROLE]; /* script: the role */
+
+static inline enum uni_role uni_role(uint32_t c)
+{
+    if (c < 0x2EA)
+        return UNI_RUN;
+    if (c - 0x4E00 <= 0x9FFF - 0x4E00)
+        return UNI_SIGN;
+    const struct uni_range *r = uni_find(uni_role_of, UNI_N_ROLE, c);
+    return r ? (enum uni_role)r->script : UNI_RUN;
+}
+
+/* Whether c is punctuation (general category P), and not also Extended_Pictographic. */
+static inline bool uni_is_mark(uint32_t c)
+{
+    return uni_category(c) - UNI_PC <= UNI_PO - UNI_PC && c != 0x203C && c != 0x2049 &&
+           c != 0x3030 && c != 0x303D;
+}
+
 /* Whether c is one of the numbers that came with Unicode 17. */
 static inline bool uni_is_new_number(uint32_t c)
 {

@@ -113,3 +113,24 @@ done
 status "two passes at once" 2 dedup --ngrams --against a.idx train.tks -o x.tks
 tokenize --no-vocab -o bare.tks train.jsonl
 status "words need a vocabulary" 1 dedup --against a.idx bare.tks -o x.tks
+
+# Items without spaces within longer text: one of 60 characters, one of 12, and one of 11, which is too short.
+"$PYTHON" - <<'PY'
+import json, random
+draw = random.Random(2)
+def text(n):
+    return "".join(chr(draw.randrange(0x4E00, 0x9000)) for _ in range(n))
+items = [text(60), text(12), "。" + text(11), text(11)]
+with open("zh-items.jsonl", "w") as f, open("zh.jsonl", "w") as g:
+    for i, item in enumerate(items):
+        f.write(json.dumps({"text": item, "id": "q%d" % i}) + "\n")
+        g.write(json.dumps({"text": text(200) + item + text(200), "id": "t%d" % i}) + "\n")
+PY
+tokenize --id-field id -o zh-items.tks zh-items.jsonl
+tokenize --id-field id -o zh.tks zh.jsonl
+dedup --ngrams --save-index zh.idx -q zh-items.tks >/dev/null
+dedup --against zh.idx --report r.jsonl -o out.tks zh.tks
+same "Chinese items of 12 characters and more are found" "q0 q1 q2" "$("$PYTHON" -c '
+import json
+print(*(t["item"]["id"] for t in map(json.loads, open("r.jsonl")) if t["documents"] == 1))')"
+same "and nothing else goes" 1 "$(inspect --json out.tks | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["sequences"])')"

@@ -207,3 +207,25 @@ check "none of these left an output" test ! -e x.tks
 "$PYTHON" -c 'for i in range(60000): print("{\"text\":\"%d %d\"}" % (i, 7 * i))' | tokenize -t bytes -o short.tks
 dedup --near -M 64M --bands 40 --rows 1 --threshold 1 --no-verify --band-cap 1 --audit=60000 -T 1 --stats s.json -q short.tks >/dev/null
 check "--audit of short documents takes its quarter of -M" test "$(json s.json 'd["audit"]["sampled"]')" -lt 20000
+
+# Scripts without spaces: a character in a hundred is another, of Chinese four in 800; and Korean, which has spaces.
+"$PYTHON" - <<'PY'
+import json, random
+draw = random.Random(9)
+letters = {"ja": [chr(c) for c in [*range(0x3042, 0x3094), *range(0x30A2, 0x30F4), *range(0x4E00, 0x4E80)]],
+           "zh": [chr(c) for c in range(0x4E00, 0x5600)], "th": [chr(c) for c in [*range(0xE01, 0xE2F), 0xE48, 0xE49]],
+           "km": [chr(c) for c in [*range(0x1780, 0x17A3), 0x17B6, 0x17D2]]}
+with open("scripts.jsonl", "w") as f:
+    for name, some in letters.items():
+        for i in range(40):
+            text = draw.choices(some, k=800)
+            copy = list(text)
+            for at in draw.sample(range(800), 4 if name == "zh" else 8):
+                copy[at] = draw.choice(some)
+            f.write(json.dumps({"text": "".join(text)}) + "\n" + json.dumps({"text": "".join(copy)}) + "\n")
+PY
+tokenize -q -o scripts.tks scripts.jsonl
+dedup --near --stats s.json -o out.tks scripts.tks
+check "near copies of scripts without spaces go" test "$(json s.json 'd["sequences"]["dropped"]["near-duplicate"]')" -gt 155
+dedup --near --unit char --ngram 10 --stats s.json -o out.tks scripts.tks
+check "by characters too" test "$(json s.json 'd["sequences"]["dropped"]["near-duplicate"]')" -gt 120

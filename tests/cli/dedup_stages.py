@@ -285,7 +285,7 @@ def refused():
         no("filter with other %s" % option, stage("filter", "0/3", extra=extra + ["-o", "x.tks"], stream="p3-0.tks"),
            "was made with %s=" % key)
     no("verify with --no-verify", stage("verify", "0/3", extra=["--no-verify"]), "verify=yes, and this is verify=no")
-    no("other --unit", stage("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word, and this is unit=token")
+    no("other --unit", stage("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word/2, and this is unit=token")
     no("exact where near was", stage("group", "0/2", mode=EXACT), "was made with flow=near, and this is flow=exact")
     no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=4")
     no("group with other ranges", stage("group", "0/3"), "has 2 ranges, and this is --part 0/3")

@@ -35,6 +35,7 @@ REFUSED["dedup-near from phase 1 on"] = "of another stage, program or version of
 REFUSED.update({"dedup-near from phase %d on" % k: "no group files; run --stage group first" for k in (2, 3)})
 REFUSED["dedup-near from phase 4 on"] = "w/cluster is missing; run --stage cluster"
 REFUSED["dedup-exact from phase 2 on"] = "no group files; run --stage group first"
+REFUSED.update({f: "was made with unit=word, which this version of sluice does not read; make it again" for f in ("near.idx", "ngrams.idx")})
 GONE = {"dedup-exact from phase 3 on"}  # of versions that had one phase more
 
 # ---- what is made -------------------------------------------------------------------------------

@@ -4,8 +4,9 @@
     tests/judges/shingles.py [--full] [-n N]
 
 The text's n-grams are computed here from their definition: each character in lower case by itself, words apart by
-White_Space, n in a row; a shorter text has one, of all its words. Every n-gram must have one hash and every hash one
-n-gram, all documents taken together, so that sets, their sizes and their similarity are those of the text; and the hashes
+White_Space, and in scripts without spaces each grapheme that the package `regex` finds (\\X), n in a row; a
+shorter text has one, of all its words. Every n-gram must have one hash and every hash one n-gram, all documents taken
+together, so that sets, their sizes and their similarity are those of the text; and the hashes
 must be the same for the vocabularies of GPT-2, cl100k and o200k.
 
 Texts: real ones in several languages and C code, every code point that Python knows in eight contexts, corner cases of
@@ -24,6 +25,7 @@ import unicodedata
 from base64 import b64decode
 
 import numpy
+import regex
 
 from parts import texts as made_of
 
@@ -47,9 +49,39 @@ class Lower(dict):
 LOWER = Lower()
 
 
+UNSPACED = """Ahom Balinese Batak Bopomofo Brahmi Cham Dives_Akuru Grantha Gurung_Khema Han Hiragana Javanese Katakana Kawi Khmer
+    Lao Makasar Myanmar New_Tai_Lue Nushu Tai_Le Tai_Tham Tai_Viet Tangut Thai Tibetan Tulu_Tigalari Yi""".split()
+SPACED = """Adlam Arabic Armenian Bengali Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Hangul Hebrew Kannada Latin
+    Malayalam Mongolian Oriya Phags_Pa Sinhala Syriac Tamil Telugu Chakma Buginese""".split()
+
+
+def of(prop, scripts):
+    return "".join(r"\p{%s=%s}" % (prop, s) for s in scripts)
+
+
+SIGN = regex.compile(r"(?V1)[[%s[[%s]--[%s]]]--[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=Prepend}\p{Extended_Pictographic}]]"
+                     % (of("Script", UNSPACED), of("Script_Extensions", UNSPACED), of("Script_Extensions", SPACED)))
+MARK = regex.compile(r"(?V1)[\p{P}--\p{Extended_Pictographic}]")
+GRAPHEME = regex.compile(r"\X")
+# Where such a character is within a grapheme that began otherwise: behind another script's linker.
+WITHIN = regex.compile(r"(?<=.)(?<!\p{GCB=Prepend})(?=%s)" % SIGN.pattern.removeprefix("(?V1)"), regex.V1)
+
+
+def pieces(run):
+    words, own = [], False
+    for x in GRAPHEME.findall(run):
+        for g in [x] if SIGN.match(x) or own and MARK.match(x) else WITHIN.split(x, 1):
+            before, own = own, bool(SIGN.match(g) or own and MARK.match(g))
+            if own or before or not words:
+                words.append(g)
+            else:
+                words[-1] += g
+    return words
+
+
 def grams(text, n):
-    words = text.translate(BLANK).translate(LOWER).split(" ")
-    words = [w for w in words if w]
+    runs = (r for r in text.translate(BLANK).split(" ") if r)
+    words = [w.translate(LOWER) for r in runs for w in ([r] if r.isascii() else pieces(r))]
     if len(words) < n:
         return [" ".join(words)] if words else []
     return [" ".join(words[i:i + n]) for i in range(len(words) - n + 1)]

@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from near_oracle import SCRIPTS, chars, script_text, words as text_words  # noqa: E402
 from streams import finish, need, result, run, stats  # noqa: E402
 from tokstream import Reader  # noqa: E402
 
@@ -31,7 +32,15 @@ class Stream:
         tokens = [t for t in tokens if t not in self.special]
         if unit == "token":
             return tokens
-        return b"".join(self.vocab[t] for t in tokens).decode().lower().split()
+        text = b"".join(self.vocab[t] for t in tokens).decode("utf-8", "surrogateescape")
+        return chars(text) if unit == "char" else text_words(text)
+
+    def least(self, tokens, unit, least):
+        """The fewest words that make an n-gram: where most are graphemes, 12 do for 13."""
+        if unit != "word":
+            return least
+        found, n = text_words(b"".join(self.vocab[t] for t in tokens if t not in self.special).decode("utf-8", "surrogateescape"), signs=True)
+        return least - least // 13 if 2 * n > len(found) else least
 
     def paragraphs(self, tokens):
         out, begin = [], 0
@@ -55,7 +64,7 @@ def compare(name, items, train, n=13, least=None, unit="word", cut=False, window
     for q in e.sequences:
         w = e.words(q.tokens, unit)
         k = min(len(w), n)
-        mine = {tuple(w[i:i + k]) for i in range(len(w) - k + 1)} if w and len(w) >= least else set()
+        mine = {tuple(w[i:i + k]) for i in range(len(w) - k + 1)} if w and len(w) >= e.least(q.tokens, unit, least) else set()
         grams.append(mine)
         lengths |= {k} if mine else set()
     have = {}
@@ -151,6 +160,17 @@ def stream(texts, *options):
     return run("tokenize", "--id-field", "id", "--domain-field", "domain", *options, stdin=lines)
 
 
+def scripts():
+    """Items of every script, and documents that quote some: whole between others, or a part."""
+    items = [(name, script_text(rng, name, k)) for name in SCRIPTS for k in (3, 9, 10, 11, 12, 13, 14, 40)]
+    quoted = []
+    for name, item in items * 2:
+        around = [script_text(rng, name, 60) for _ in range(2)]
+        piece = item if rng.random() < 0.6 else item[rng.randrange(len(item)):]
+        quoted.append(rng.choice(["", " ", "\n"]).join([around[0], piece, around[1]]))
+    return [item for _, item in items], quoted
+
+
 evaluation, train = stream([" ".join(q).upper() for q in questions]), stream(docs)
 compare("words", evaluation, train)
 compare("words of 5", evaluation, train, n=5)
@@ -158,6 +178,11 @@ compare("short items", evaluation, train, least=1)
 compare("cut", evaluation, train, n=8, cut=True)
 compare("cut with a window", evaluation, train, n=8, cut=True, window=11)
 compare("other tokenizers", evaluation, stream(docs, "-t", "bytes"))
+items, quoted = scripts()
+items, quoted = stream(items), stream(quoted)
+compare("scripts", items, quoted)
+compare("scripts, cut", items, quoted, n=9, cut=True)
+compare("characters", items, quoted, n=15, unit="char")
 lower = stream([" ".join(q) for q in questions])
 compare("tokens", lower, train, n=11, unit="token")
 with tempfile.TemporaryDirectory() as d:

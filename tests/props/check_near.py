@@ -16,7 +16,7 @@ import sysconfig
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from near_oracle import grams, greedy, pairs_of, similarity, words  # noqa: E402
+from near_oracle import SCRIPTS, changed, chars, grams, greedy, pairs_of, script_text, similarity, words  # noqa: E402
 from streams import finish, need, result, run, stats  # noqa: E402
 
 need("tokenize", "dedup", "inspect")
@@ -50,6 +50,10 @@ def documents(n):
         texts.append(draw.choice([text, text, text.upper(), text.replace(" ", "\n\t ")]))
     texts += ["", " \n", "one", "One ", "four words are here", "four words are  HERE", "Straße ΣΑΣ İ", "straße σασ i̇",
               "a\x1cb c d e f", "a\x1cb c d e f\u2003", "ΑΣ Σ", "ας ς"] + [""] * 28
+    for name in SCRIPTS:
+        for _ in range(8):
+            text = script_text(draw, name, draw.randrange(50, 400))
+            texts += [text] + [changed(draw, name, text, share) for share in (0.005, 0.02, 0.03, 0.05)]
     draw.shuffle(texts)
     return texts
 
@@ -75,6 +79,37 @@ def dedup(stream, place, *args):
             for line in run("inspect", "--records", "-", stdin=out).splitlines()]
     gone = {place[p["dropped"]["document"]]: (place[p["kept"]["document"]], p["similarity"]) for p in lines}
     return left, gone, s
+
+
+def by_char():
+    """--unit char: each code point is a word."""
+    draw = random.Random(8)
+    texts = [script_text(draw, name, 300) for name in SCRIPTS for _ in range(4)]
+    texts += [changed(draw, name, texts[4 * i + k], share) for i, name in enumerate(SCRIPTS) for k in range(4) for share in (0.003, 0.01)]
+    stream, place = stream_of(texts)
+    sets = [grams(chars(t), 20) for t in texts]
+    left, gone, _ = dedup(stream, place, "--unit", "char", "--ngram", "20", "--bands", "300", "--rows", "4")
+    want = greedy(sets, pairs_of(sets, 8, 10))
+    result({d: (w[0], similarity(*w[1:])) for d, w in want.items()} == gone and len(gone) > 20,
+           "characters: the %d documents of the definition go" % len(want), sorted(gone.keys() ^ want.keys())[:10])
+    result(left == [d for d in range(len(texts)) if d not in want], "characters: the rest stays")
+
+
+def recall():
+    """Of copies in scripts without spaces as many share a band as 1-(1-s^8)^14 says, within two standard deviations."""
+    draw, texts, chance = random.Random(20), [], {}
+    for name in ("Han", "kana", "Thai", "Khmer"):
+        for i in range(400):
+            text = "".join(draw.choices(SCRIPTS[name][0] + SCRIPTS[name][1], k=300))
+            texts += [text, changed(draw, name, text, draw.choice([0.004, 0.01, 0.02, 0.03]))]
+            a, b = (grams(words(t)) for t in texts[-2:])
+            chance[len(texts) - 1] = (name, 1 - (1 - (len(a & b) / len(a | b))**8)**14)
+    stream, place = stream_of(texts)
+    _, gone, _ = dedup(stream, place, "--no-verify")
+    for name in ("Han", "kana", "Thai", "Khmer"):
+        p = {d: q for d, (of, q) in chance.items() if of == name}
+        found, want, sigma = sum(d in gone for d in p), sum(p.values()), sum(q * (1 - q) for q in p.values())**0.5
+        result(abs(found - want) <= 2 * sigma and sigma > 3, "%s: %d of 400 copies share a band, %.1f +- %.1f by the formula" % (name, found, want, sigma))
 
 
 def main():
@@ -115,6 +150,9 @@ def main():
         result(len(missed) <= chance + 5 * chance**0.5 + 1,
                what + "%d pairs missed, no more than bands may miss (%.1f)" % (len(missed), chance), missed[:10])
         result(len(gone) >= 0.9 * len(sure), what + "most of what is similar goes")
+
+    by_char()
+    recall()
 
     left, gone, s = dedup(stream, place, *wide, "--audit=%d" % len(full))
     audit = s["audit"]

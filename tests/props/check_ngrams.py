@@ -15,26 +15,16 @@ import tempfile
 from fractions import Fraction
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from near_oracle import SCRIPTS, changed, chars, script_text, words as text_words  # noqa: E402
 from streams import finish, need, result, run, stats  # noqa: E402
 from tokstream import PADDING, Reader  # noqa: E402
 
 need("tokenize", "dedup", "decompose", "pack")
 
-# White_Space of Unicode's PropList.
-WHITE = set("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | {chr(c) for c in range(0x2000, 0x200B)}
 
-
-def words_of(data):
+def words_of(data, unit="word"):
     """Lower-case words of bytes."""
-    out, word = [], ""
-    for c in data.decode("utf-8", "surrogateescape"):
-        if c in WHITE:
-            if word:
-                out.append(word)
-            word = ""
-        else:
-            word += c.lower()
-    return out + [word] if word else out
+    return {"word": text_words, "char": chars}[unit](data.decode("utf-8", "surrogateescape"))
 
 
 class Stream:
@@ -60,7 +50,7 @@ class Stream:
 
     def words(self, tokens, unit):
         tokens = [t for t in tokens if t not in self.special]
-        return tokens if unit == "token" else words_of(b"".join(self.vocab[t] for t in tokens))
+        return tokens if unit == "token" else words_of(b"".join(self.vocab[t] for t in tokens), unit)
 
 
 def grams(words, n, least):
@@ -191,6 +181,9 @@ for i in range(420):
     if kind < 0.02:
         text = rng.choice(["\n \n", "   ", "\n"]) + (text if kind < 0.01 else "")
     docs.append(text)
+for name in SCRIPTS:
+    some = [script_text(rng, name, rng.choice([5, 12, 13, 30, 80])) for _ in range(8)]
+    docs += ["\n".join(changed(rng, name, rng.choice(some), rng.choice([0, 0, 0.01, 0.1])) for _ in range(4)) for _ in range(8)]
 lines = b"".join(json.dumps({"text": t, "id": "d%d" % i, "domain": "ab"[i % 2]}, ensure_ascii=False).encode() + b"\n"
                  for i, t in enumerate(docs))
 options = ["--id-field", "id", "--domain-field", "domain"]
@@ -203,6 +196,7 @@ for way in "both", "paragraph", "document":
     compare("documents", builtin, way, n=13, least=2)
     compare("documents", builtin, way, n=0, least=1, overlap="1")
     compare("documents", builtin, way, n=4, unit="token", overlap="0.75")
+compare("characters", builtin, "both", n=20, unit="char")
 compare("bytes", plain, "both", n=1, overlap="0.9")
 compare("bytes", plain, "paragraph", n=5, least=3, overlap="0.6")
 compare("bytes", plain, "document", n=13)

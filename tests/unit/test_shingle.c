@@ -66,6 +66,49 @@ static const char *const TOKENS[] = {
     "\xE1\x9A\x80x",
     "\xE2\x80\x8B",
     "\x1C",
+    /* Words of one grapheme, and what is beside them. */
+    "\xE3\x81\x8B\xE3\x82\x99",
+    "\xE3\x82\xAB",
+    "\xE3\x82\x9A",
+    "\xE3\x83\xBC",
+    "\xE0\xB8\x81",
+    "\xE0\xB8\xB3",
+    "\xE0\xB8\xB1",
+    "\xE0\xB9\x84\xE0\xB8\x97\xE0\xB8\xA2\x20",
+    "\xE3\x80\x82",
+    "\xE3\x80\x8D\xE3\x80\x82",
+    "\x20\xE3\x80\x8C",
+    "\x21",
+    "\xE0\xBB\x80",
+    "\xE1\x9E\x81\xE1\x9F\x92",
+    "\xE1\x9E\x98\xE1\x9F\x82\xE1\x9E\x9A",
+    "\xE1\x80\x99\xE1\x80\xBC\xE1\x80\x94\xE1\x80\xBA",
+    "\xE1\x80\xB9",
+    "\xE1\x80\xB9\xE1\x80\x99",
+    "\xE1\x9E\x81",
+    "\xE1\x9F\x92",
+    "\xE2\x80\x8C",
+    "\xE0\xBD\x96\xE0\xBD\xBC\xE0\xBD\x91\xE0\xBC\x8B",
+    "\xF0\x9F\x91\xA9\xE2\x80\x8D",
+    "\xE2\x80\x8D",
+    "\xEF\xB8\x8F",
+    "\xE2\x9D\xA4\xEF\xB8\x8F",
+    "\xE6\xBC\xA2\xF3\xA0\x84\x80",
+    "\xE1\x84\x92\xE1\x85\xA1",
+    "\xE1\x86\xAB",
+    "\xED\x95\x9C\xEA\xB5\xAD",
+    "\xE0\xA4\x95",
+    "\xE0\xA4\xBF",
+    "\xE0\xA5\x8D",
+    "\xD8\x80",
+    "\xD8\x80\xE4\xB8\xAD",
+    "\xE2\x80\x8B",
+    "\xF0\x9F\x89\x91",
+    "\xF0\xA0\x80\x80",
+    "\xF0\xA0\x80\x80\x7A",
+    "\xE4\xB8\xAD\x61",
+    "\x61\xE4\xB8\xAD",
+    "\xEF\xBC\x91",
     "",
     "<special>",
     "antidisestablishmentarianism",
@@ -147,8 +190,66 @@ static size_t char_at(const uint8_t *p, size_t n, uint32_t *c)
     return *c < least[len] || *c > 0x10FFFF || (*c >= 0xD800 && *c < 0xE000) ? 0 : len;
 }
 
-static void plain_words(const struct text *t, struct text *w)
+/* What UAX #29 and the scripts say of the characters that TOKENS has. */
+enum { RUN, TAIL, SIGN, CONSONANT, PREPENDS, MARK, JOINS, EXTENDS, LINKS };
+static int role_of(uint32_t c)
 {
+    static const struct {
+        uint32_t first, last;
+        int role;
+    } ROLE[] = {{'!', '!', MARK},           {'@', '@', MARK},
+                {'[', '[', MARK},           {'{', '{', MARK},
+                {0x300, 0x36F, EXTENDS},    {0x600, 0x600, PREPENDS},
+                {0x915, 0x915, TAIL},       {0x93F, 0x93F, JOINS},
+                {0x94D, 0x94D, LINKS},      {0xE31, 0xE31, EXTENDS},
+                {0xE33, 0xE33, JOINS},      {0xE01, 0xE46, SIGN},
+                {0xEC0, 0xEC0, SIGN},       {0xF7C, 0xF7C, EXTENDS},
+                {0xF0B, 0xF56, SIGN},       {0x1000, 0x1027, CONSONANT},
+                {0x1039, 0x1039, LINKS},    {0x103A, 0x103A, EXTENDS},
+                {0x103C, 0x103C, JOINS},    {0x1780, 0x17A2, CONSONANT},
+                {0x17C2, 0x17C2, JOINS},    {0x17D2, 0x17D2, LINKS},
+                {0x200C, 0x200C, JOINS},    {0x200D, 0x200D, EXTENDS},
+                {0x2010, 0x2027, MARK},     {0x3001, 0x3018, MARK},
+                {0x3021, 0x3029, SIGN},     {0x302A, 0x302F, EXTENDS},
+                {0x304B, 0x304B, SIGN},     {0x3099, 0x309A, EXTENDS},
+                {0x30AB, 0x30FC, SIGN},     {0x4E00, 0x9FFF, SIGN},
+                {0xFE0F, 0xFE0F, EXTENDS},  {0x20000, 0x20000, SIGN},
+                {0xE0100, 0xE0100, EXTENDS}};
+    for (size_t i = 0; i < sizeof ROLE / sizeof *ROLE; i++)
+        if (c >= ROLE[i].first && c <= ROLE[i].last)
+            return ROLE[i].role;
+    return RUN;
+}
+
+/* Where words are cut: characters are put into clusters, clusters are of one kind or the
+ * other, and a word ends beside each that is a word itself. */
+struct cutter {
+    bool chars, any; /* any: there is a character before, and no white space */
+    int last;        /* its role */
+    bool sign;       /* its cluster is a word */
+    bool links;      /* and has a consonant behind, if one comes (GB9c) */
+};
+
+/* Whether c, not white space, begins a word behind another. */
+static bool cuts_before(struct cutter *k, int role)
+{
+    bool same = k->any && (role >= JOINS || k->last == PREPENDS ||
+                           (k->links && (role == CONSONANT || role == TAIL)));
+    bool sign =
+        role == SIGN || role == CONSONANT || (role == MARK && k->any && k->sign);
+    bool cut = k->any && (k->chars || (!same && (sign || k->sign)));
+
+    k->sign = same ? k->sign : sign;
+    if (role != EXTENDS)
+        k->links = k->sign && role == LINKS;
+    k->any = true;
+    k->last = role;
+    return cut;
+}
+
+static void plain_words(const struct text *t, struct text *w, bool chars)
+{
+    struct cutter cutter = {.chars = chars};
     static const struct {
         uint32_t c;
         const char *lower;
@@ -164,8 +265,11 @@ static void plain_words(const struct text *t, struct text *w)
         if (len && is_white(c)) {
             if (w->n && w->b[w->n - 1])
                 w->b[w->n++] = 0;
+            cutter = (struct cutter){.chars = chars};
             continue;
         }
+        if (cuts_before(&cutter, len ? role_of(c) : RUN))
+            w->b[w->n++] = 0;
         const char *lower = NULL;
         for (size_t k = 0; len && k < sizeof LOWER / sizeof *LOWER; k++)
             lower = LOWER[k].c == c ? LOWER[k].lower : lower;
@@ -229,13 +333,14 @@ static void check_grams(void)
 }
 
 /* Checks one sequence's number of n-grams and notes them. */
-static void check_words(const struct slu_shingler *s, unsigned n, const uint32_t *id,
-                        size_t n_id, unsigned tok_bytes)
+static void check_words(const struct slu_shingler *s, enum slu_unit unit, unsigned n,
+                        const uint32_t *id, size_t n_id, unsigned tok_bytes)
 {
     static struct text t, w;
     static uint16_t narrow[4096];
     struct slu_hashes h = {0};
-    size_t start[5000], n_word = 0;
+    static size_t start[1 << 14];
+    size_t n_word = 0;
 
     t.n = 0;
     for (size_t i = 0; i < n_id; i++) {
@@ -245,7 +350,7 @@ static void check_words(const struct slu_shingler *s, unsigned n, const uint32_t
         memcpy(t.b + t.n, bytes + off[id[i]], off[id[i] + 1] - off[id[i]]);
         t.n += off[id[i] + 1] - off[id[i]];
     }
-    plain_words(&t, &w);
+    plain_words(&t, &w, unit == SLU_UNIT_CHAR);
     for (size_t i = 0; i < w.n; i++) {
         if (!i || !w.b[i - 1])
             start[n_word++] = i;
@@ -262,22 +367,20 @@ static void check_words(const struct slu_shingler *s, unsigned n, const uint32_t
     slu_hashes_release(&h);
 }
 
-static void words(void **state)
+static void words_of(enum slu_unit unit)
 {
     static uint32_t id[4096];
-    (void)state;
 
     for (unsigned n = 1; n <= 13; n += n < 3 ? 1 : 5) {
-        struct slu_shingler *s = make(SLU_UNIT_WORD, n, 2, true),
-                            *wide = make(SLU_UNIT_WORD, n, 4, true);
-        check_words(s, n, NULL, 0, 2);
+        struct slu_shingler *s = make(unit, n, 2, true), *wide = make(unit, n, 4, true);
+        check_words(s, unit, n, NULL, 0, 2);
         for (int round = 0; round < 20000; round++) {
             /* Now and then of few tokens, so that n-grams come again. */
             uint32_t few = round % 3 ? N_ID : 6, from = draw(N_ID - few + 1);
             size_t n_id = draw(round % 100 ? 12 : 400);
             for (size_t i = 0; i < n_id; i++)
                 id[i] = draw(30) ? from + draw(few) : 1000;
-            check_words(round % 2 ? s : wide, n, id, n_id, round % 2 ? 2 : 4);
+            check_words(round % 2 ? s : wide, unit, n, id, n_id, round % 2 ? 2 : 4);
             if (n_gram > 200000)
                 check_grams();
         }
@@ -287,19 +390,31 @@ static void words(void **state)
     }
 }
 
-/* Every way of cutting a text into tokens of one or more bytes. */
-static void cuts(void **state)
+static void words(void **state)
 {
-    static const char text[] = "\xC3\x89\xE4\xB8\xAD A\xC2\x85z\xFF \xF0\x90\x90\x80";
-    enum { LEN = sizeof text - 1 };
+    (void)state;
+    words_of(SLU_UNIT_WORD);
+}
+
+static void chars(void **state)
+{
+    (void)state;
+    words_of(SLU_UNIT_CHAR);
+}
+
+/* Every way of cutting a text into tokens of one or more bytes. */
+static void cuts_of(const char *text, size_t n_word)
+{
+    enum { LEN = 17 };
     static uint64_t at[LEN * (LEN + 1) / 2 + 1];
     static uint8_t all[LEN * LEN * LEN], none[LEN * LEN];
     struct slu_vocab_table v = {.off = at, .bytes = all, .flags = none};
     uint32_t name[LEN][LEN + 1], id[LEN];
     struct slu_hashes want = {0}, h = {0};
     struct slu_shingler *s;
-    (void)state;
 
+    assert_int_equal(strlen(text), LEN);
+    v.n = at[0] = 0;
     for (size_t i = 0; i < LEN; i++) {
         for (size_t end = i + 1; end <= LEN; end++) {
             name[i][end] = (uint32_t)v.n;
@@ -308,11 +423,16 @@ static void cuts(void **state)
             v.n++;
         }
     }
-    struct slu_shingler_cfg cfg = {SLU_UNIT_WORD, 2,           &v, 4, SLU_NO_TOKEN,
-                                   SLU_NO_TOKEN,  SLU_NO_TOKEN};
+    struct slu_shingler_cfg cfg = {.unit = SLU_UNIT_WORD,
+                                   .n = 2,
+                                   .vocab = &v,
+                                   .tok_bytes = 4,
+                                   .eos = SLU_NO_TOKEN,
+                                   .bos = SLU_NO_TOKEN,
+                                   .pad = SLU_NO_TOKEN};
     assert_int_equal(slu_shingler_new(&s, &cfg, &err), SLU_OK);
     assert_int_equal(slu_shingle(s, &name[0][LEN], 1, &want, &err), SLU_OK);
-    assert_int_equal(want.n, 3);
+    assert_int_equal(want.n, n_word - 1);
     for (uint32_t cut = 0; cut < UINT32_C(1) << (LEN - 1); cut++) {
         size_t n = 0, from = 0;
         for (size_t i = 1; i <= LEN; i++) {
@@ -328,6 +448,45 @@ static void cuts(void **state)
     slu_hashes_release(&h);
     slu_hashes_release(&want);
     slu_shingler_free(s);
+}
+
+static void cuts(void **state)
+{
+    (void)state;
+    cuts_of("\xC3\x89\xE4\xB8\xAD A\xC2\x85z\xFF \xF0\x90\x90\x80 ", 5);
+    /* か with a mark, a full stop, a Thai grapheme, 中, z. */
+    cuts_of("\xE3\x81\x8B\xE3\x82\x99.\xE0\xB8\x81\xE0\xB8\xB3 \xE4\xB8\xAD", 4);
+}
+
+/* Words of one character can be many more than tokens. */
+static void many(void **state)
+{
+    static const char text[] = "\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD";
+    uint64_t at[] = {0, sizeof text - 1};
+    uint8_t none = 0;
+    struct slu_vocab_table v = {
+        .n = 1, .off = at, .bytes = (const uint8_t *)text, .flags = &none};
+    struct slu_shingler_cfg cfg = {.unit = SLU_UNIT_WORD,
+                                   .n = 1,
+                                   .max_word = 8,
+                                   .vocab = &v,
+                                   .tok_bytes = 2,
+                                   .eos = SLU_NO_TOKEN,
+                                   .bos = SLU_NO_TOKEN,
+                                   .pad = SLU_NO_TOKEN};
+    struct slu_hashes h = {0};
+    struct slu_shingler *s;
+    const uint16_t id[4] = {0};
+    (void)state;
+
+    assert_int_equal(slu_shingler_new(&s, &cfg, &err), SLU_OK);
+    assert_int_equal(slu_shingle(s, id, 2, &h, &err), SLU_OK);
+    assert_int_equal(h.n, 8);
+    assert_int_equal(h.n_sign, 8);
+    assert_int_equal(slu_shingle(s, id, 4, &h, &err), SLU_E_LIMIT);
+    assert_int_equal(h.n, 0);
+    slu_shingler_free(s);
+    slu_hashes_release(&h);
 }
 
 static void ids(void **state)
@@ -466,7 +625,8 @@ static void needs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words), cmocka_unit_test(cuts),
+        cmocka_unit_test(words), cmocka_unit_test(chars),
+        cmocka_unit_test(cuts),  cmocka_unit_test(many),
         cmocka_unit_test(ids),   cmocka_unit_test(usage),
         cmocka_unit_test(sets),  cmocka_unit_test(intersections),
         cmocka_unit_test(needs),

@@ -17,6 +17,7 @@ static struct slu_shingler_cfg text_of(const struct dedup_io *io, enum slu_unit 
 
     return (struct slu_shingler_cfg){.unit = unit,
                                      .n = 1,
+                                     .max_word = io->ctx->common.memory / 64,
                                      .vocab =
                                          slu_names_vocab(slu_reader_names(io->reader)),
                                      .tok_bytes = h->tok_bytes,

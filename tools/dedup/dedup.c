@@ -14,7 +14,7 @@
 #include "tools/cli/cli_inputs.h"
 #include "tools/dedup/dedup.h"
 
-static const char *const unit_names[] = {"word", "token", NULL};
+static const char *const unit_names[] = {"word", "token", "char", NULL};
 static const char *const keep_names[] = {"first", "longest", "domain-order", NULL};
 static const char *const ngrams_names[] = {"both", "paragraph", "document", NULL};
 
@@ -50,7 +50,7 @@ static const struct cli_opt options[] = {
     {"threshold", 0, CLI_CUSTOM, AT(threshold), "J",
      "near: least Jaccard similarity of n-grams; default 0.8", .result = true,
      .parse = dedup_parse_threshold},
-    {"unit", 0, CLI_CHOICE, AT(unit), "word|token",
+    {"unit", 0, CLI_CHOICE, AT(unit), "word|token|char",
      "near, ngrams: what n-grams are made of; default\n"
      "word",
      .choice = unit_names, .result = true},
@@ -397,11 +397,11 @@ const struct slu_tool slu_tool = {
     .synopsis =
         "[--exact] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
         "      [-o FILE] [STREAM ...]\n"
-        "--near [--bands N --rows N] [--ngram N] [--unit word|token]\n"
+        "--near [--bands N --rows N] [--ngram N] [--unit word|token|char]\n"
         "      [--threshold J] [--keep first|longest|domain-order] [--no-verify]\n"
         "      [--audit] [--against INDEX] [--save-index INDEX] [--pairs FILE]\n"
         "      [-o FILE] [STREAM ...]\n"
-        "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token]\n"
+        "--ngrams[=both|paragraph|document] [--ngram N] [--unit word|token|char]\n"
         "      [--overlap FRACTION] [--fp-rate FRACTION] [--min-words N]\n"
         "      [--report FILE] [-o FILE] [STREAM ...]\n"
         "--ngrams --save-index INDEX [--ngram N] [--min-words N] [STREAM ...]\n"

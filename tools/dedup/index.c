@@ -15,7 +15,7 @@ static struct slu_index_cfg config(const struct cli_ctx *ctx, enum dedup_mode mo
                                   .n_band = (unsigned)o->bands,
                                   .n_row = (unsigned)o->rows,
                                   .n_gram = (unsigned)dedup_ngram(o, DEDUP_NEAR_NGRAM),
-                                  .unit = o->unit ? SLU_UNIT_TOKEN : SLU_UNIT_WORD,
+                                  .unit = (enum slu_unit)o->unit,
                                   .seed = ctx->common.seed};
 }
 

@@ -302,7 +302,7 @@ static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
         .n_band = (unsigned)o->bands,
         .n_row = (unsigned)o->rows,
         .n_gram = (unsigned)dedup_ngram(o, DEDUP_NEAR_NGRAM),
-        .unit = o->unit ? SLU_UNIT_TOKEN : SLU_UNIT_WORD,
+        .unit = (enum slu_unit)o->unit,
         .seed = ctx->common.seed,
         .num = o->threshold_num,
         .den = o->threshold_den,

@@ -284,6 +284,7 @@ static int configure(struct job *j, struct slu_ngrams_cfg *cfg, struct slu_err *
     *cfg = (struct slu_ngrams_cfg){
         .text = {.unit = (enum slu_unit)o->unit,
                  .n = 1,
+                 .max_word = ctx->common.memory / 64,
                  .vocab = slu_names_vocab(slu_reader_names(j->io.reader)),
                  .tok_bytes = h->tok_bytes,
                  .eos = h->eos,

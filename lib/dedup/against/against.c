@@ -113,14 +113,16 @@ static int put_row(struct slu_against_out *o, const struct slu_batch *b,
 }
 
 /* Makes o->set the item's distinct n-grams. */
-static int make_set(struct slu_against_out *o, const uint64_t *word, size_t n_word,
+static int make_set(struct slu_against_out *o, const struct slu_against_text *t,
                     struct slu_err *err)
 {
     struct slu_hashes *s = &o->set;
-    uint64_t least = o->cfg.min_words ? o->cfg.min_words : 1;
+    const size_t n_word = t->n_word;
+    uint64_t least = o->cfg.min_words;
 
     s->n = 0;
-    if (n_word < least)
+    least -= t->n_sign > n_word / 2 ? least / 13 : 0;
+    if (!n_word || n_word < least)
         return SLU_OK;
     int rc = slu_grow(&s->hash, &s->cap, n_word, sizeof *s->hash, err);
     slu_buf_clear(&o->spare);
@@ -128,19 +130,18 @@ static int make_set(struct slu_against_out *o, const uint64_t *word, size_t n_wo
         rc = slu_buf_reserve(&o->spare, n_word * sizeof *s->hash, err);
     if (rc)
         return rc;
-    s->n = slu_ngrams_of(&o->maker, word, n_word, s->hash);
+    s->n = slu_ngrams_of(&o->maker, t->word, n_word, s->hash);
     s->n = slu_set_make(s->hash, s->n, (void *)o->spare.data);
     o->length[n_word < o->cfg.n ? n_word : o->cfg.n] = true;
     return SLU_OK;
 }
 
 int slu_against_add(struct slu_against_out *o, const struct slu_batch *b,
-                    const struct slu_seq *q, const uint64_t *word, size_t n_word,
+                    const struct slu_seq *q, const struct slu_against_text *t,
                     struct slu_names *names, struct slu_err *err)
 {
-    int rc = make_set(o, word, n_word, err);
+    int rc = make_set(o, t, err);
     size_t n = o->set.n;
-
     if (rc == SLU_OK)
         rc = put_row(o, b, &b->seg[q->seg_off], n, names, err);
     /* While the array moves to a larger place, it takes its memory twice. */
@@ -241,13 +242,11 @@ int slu_against_close(struct slu_against_out *o, const char *path,
     uint64_t n_gram = 0;
 
     int rc = slu_workfile_create(&f, path, SLU_WORKFILE_INDEX, err);
-    if (rc == SLU_OK)
-        rc = write_grams(o, f, &n_gram, err);
-    if (rc == SLU_OK)
-        rc = write_rest(o, f, err);
+    rc = rc ? rc : write_grams(o, f, &n_gram, err);
+    rc = rc ? rc : write_rest(o, f, err);
     snprintf(param, sizeof param, KIND " unit=%s ngram=%llu min-words=%llu",
-             o->cfg.unit == SLU_UNIT_WORD ? "word" : "token",
-             (unsigned long long)o->cfg.n, (unsigned long long)o->cfg.min_words);
+             slu_unit_param(o->cfg.unit), (unsigned long long)o->cfg.n,
+             (unsigned long long)o->cfg.min_words);
     head.param = param;
     memcpy(head.fingerprint, fingerprint, 16);
     head.count[N_GRAM] = n_gram;
@@ -430,12 +429,11 @@ int slu_against_open(struct slu_against **out, struct slu_workfile *f,
     c = calloc(1, sizeof *c);
     if (!c)
         return slu_fail_nomem(err, sizeof *c);
-    c->unit = strstr(h->param, " unit=token") ? SLU_UNIT_TOKEN : SLU_UNIT_WORD;
     c->n = count[NGRAM];
     c->n_gram = count[N_GRAM];
     c->n_item = count[N_ITEM];
-    int rc = SLU_OK;
-    if (c->unit == SLU_UNIT_TOKEN && memcmp(h->fingerprint, fingerprint, 16))
+    int rc = slu_unit_of(h->param, slu_workfile_path(f), &c->unit, err);
+    if (!rc && c->unit == SLU_UNIT_TOKEN && memcmp(h->fingerprint, fingerprint, 16))
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: was made of tokens of another tokenizer; make it of words",
                       slu_workfile_path(f));

@@ -4,7 +4,9 @@
  * An item is a sequence of the streams that an index is made from. It has the distinct
  * n-grams of its words (ngrams_text.h, the whole sequence as one text). An item of
  * fewer than n words has one n-gram, of all its words; an item of fewer than min_words
- * words has none. A document matches an item if the item has one of the document's
+ * words has none. If more than half of an item's words are graphemes of scripts that
+ * are written without spaces (shingle.h), min_words counts a thirteenth less: 12 for 13.
+ * A document matches an item if the item has one of the document's
  * n-grams: those of n consecutive words, and those of as many words as shorter items of
  * the index have. The table is exact, except for collisions of 64-bit hashes: m
  * different n-grams of training text against an index of k make m k / 2^64 false
@@ -49,12 +51,17 @@ struct slu_against_out;
 SLU_MUST_USE int slu_against_create(struct slu_against_out **o,
                                     const struct slu_against_cfg *cfg,
                                     struct slu_err *err);
+/* The words of an item, as slu_shingle finds them. */
+struct slu_against_text {
+    const uint64_t *word;
+    size_t n_word, n_sign;
+};
 /* Adds an item, sequence q of b, with its words. names: the names of sources and
  * domains. */
 SLU_MUST_USE int slu_against_add(struct slu_against_out *o, const struct slu_batch *b,
-                                 const struct slu_seq *q, const uint64_t *word,
-                                 size_t n_word, struct slu_names *names,
-                                 struct slu_err *err);
+                                 const struct slu_seq *q,
+                                 const struct slu_against_text *t,
+                                 struct slu_names *names, struct slu_err *err);
 /* Number of items so far, and of those that have n-grams. */
 uint64_t slu_against_items(const struct slu_against_out *o, uint64_t *with_ngrams);
 /* Writes the complete file; fingerprint: of the stream's tokenizer. Frees o even on

@@ -40,7 +40,7 @@ struct build {
     struct slu_paras_finder *finder;
     struct worker *worker;
     struct slu_names *names;
-    struct slu_sidecar words; /* for each sequence the number of its words, then the
+    struct slu_sidecar words; /* for each sequence its n_word and n_sign, then the
                                  words */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
     void *ctx;
@@ -60,11 +60,12 @@ static int build_work(void *ctx, unsigned worker, struct slu_batch *b,
     for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
         rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
                             b->seq[i].len_tok, p, err);
-        uint64_t n = p->words.n;
+        const uint64_t n[] = {p->words.n, p->words.n_sign};
         if (rc == SLU_OK)
-            rc = slu_buf_append(words, &n, sizeof n, err);
-        if (rc == SLU_OK && n)
-            rc = slu_buf_append(words, p->words.hash, n * sizeof *p->words.hash, err);
+            rc = slu_buf_append(words, n, sizeof n, err);
+        if (rc == SLU_OK && n[0])
+            rc =
+                slu_buf_append(words, p->words.hash, n[0] * sizeof *p->words.hash, err);
     }
     slu_paras_trim(p);
     return rc;
@@ -78,9 +79,9 @@ static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     const uint64_t *w = rc ? NULL : (const void *)words->data;
 
     for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
-        size_t n = *w++;
-        rc = slu_against_add(t->o, b, &b->seq[i], w, n, t->names, err);
-        w += n;
+        const struct slu_against_text text = {w + 2, w[0], w[1]};
+        rc = slu_against_add(t->o, b, &b->seq[i], &text, t->names, err);
+        w += 2 + text.n_word;
     }
     if (rc)
         return rc;

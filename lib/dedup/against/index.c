@@ -16,8 +16,7 @@ static void param_of(const struct slu_index_cfg *c, char *text, size_t n)
         snprintf(text, n, "dedup=exact");
     else
         snprintf(text, n, "dedup=near bands=%u rows=%u ngram=%u unit=%s seed=%llu",
-                 c->n_band, c->n_row, c->n_gram,
-                 c->unit == SLU_UNIT_WORD ? "word" : "token",
+                 c->n_band, c->n_row, c->n_gram, slu_unit_param(c->unit),
                  (unsigned long long)c->seed);
 }
 
@@ -51,9 +50,13 @@ int slu_index_create(struct slu_index_out **out, const char *path,
     memcpy(x->head.fingerprint, h->fingerprint, 16);
     rc = slu_workfile_create(&x->out, path, SLU_WORKFILE_INDEX, err);
     if (rc == SLU_OK && !cfg->exact && names) {
-        const struct slu_shingler_cfg sh = {
-            cfg->unit, cfg->n_gram, slu_names_vocab(names), h->tok_bytes, h->eos,
-            h->bos,    h->pad};
+        const struct slu_shingler_cfg sh = {.unit = cfg->unit,
+                                            .n = cfg->n_gram,
+                                            .vocab = slu_names_vocab(names),
+                                            .tok_bytes = h->tok_bytes,
+                                            .eos = h->eos,
+                                            .bos = h->bos,
+                                            .pad = h->pad};
         rc = slu_shingler_new(&x->shingler, &sh, err);
     }
     if (rc == SLU_OK && !cfg->exact) {
@@ -182,11 +185,15 @@ int slu_index_open(struct slu_index **out, const char *path,
     want.param = param;
     int rc = slu_workfile_open(&x->file, path, SLU_WORKFILE_INDEX, err);
     if (rc == SLU_OK) {
-        bool any = !cfg->exact && cfg->unit == SLU_UNIT_WORD;
-        memcpy(want.fingerprint,
-               any ? slu_workfile_head(x->file)->fingerprint : h->fingerprint, 16);
-        rc = slu_workfile_match(x->file, &want, err);
+        const struct slu_workfile_head *has = slu_workfile_head(x->file);
+        bool any = !cfg->exact && cfg->unit != SLU_UNIT_TOKEN;
+        enum slu_unit unit;
+        memcpy(want.fingerprint, any ? has->fingerprint : h->fingerprint, 16);
+        if (!cfg->exact && strstr(has->param, " unit="))
+            rc = slu_unit_of(has->param, path, &unit, err);
     }
+    if (rc == SLU_OK)
+        rc = slu_workfile_match(x->file, &want, err);
     if (rc == SLU_OK)
         rc = slu_workfile_begin(x->file, 0, err);
     if (rc == SLU_OK) {

@@ -90,13 +90,18 @@ int slu_near_begin(struct slu_near *x, struct slu_err *err)
 {
     const struct slu_near_cfg *c = &x->cfg;
     const struct slu_header *h = x->header;
-    struct slu_shingler_cfg cfg = {c->unit,      c->n_gram, slu_names_vocab(x->names),
-                                   h->tok_bytes, h->eos,    h->bos,
-                                   h->pad};
+    struct slu_shingler_cfg cfg = {.unit = c->unit,
+                                   .n = c->n_gram,
+                                   .max_word = c->max_tok,
+                                   .vocab = slu_names_vocab(x->names),
+                                   .tok_bytes = h->tok_bytes,
+                                   .eos = h->eos,
+                                   .bos = h->bos,
+                                   .pad = h->pad};
 
     if (c->items)
         return SLU_OK;
-    if (c->unit == SLU_UNIT_WORD && !cfg.vocab)
+    if (c->unit != SLU_UNIT_TOKEN && !cfg.vocab)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has no vocabulary to make words with; use --unit "
                         "token, or tokenize without --no-vocab");

@@ -53,7 +53,7 @@ static int words_of_sign(const void *ctx, struct slu_buf *t, struct slu_err *err
 
     return slu_buf_printf(
         t, err, " bands=%u rows=%u ngram=%u unit=%s seed=%llu keep=%s against=%s",
-        c->n_band, c->n_row, c->n_gram, c->unit == SLU_UNIT_WORD ? "word" : "token",
+        c->n_band, c->n_row, c->n_gram, slu_unit_param(c->unit),
         (unsigned long long)c->seed, c->keep, *x->against ? x->against : "nothing");
 }
 

@@ -1,14 +1,33 @@
 /* shingle.h - a sequence's n-grams as 64-bit hashes, and sets of them.
  *
- * Unit word. The ids are decoded with the stream's vocabulary frame, and the text
- * becomes lower case (each code point by itself, Unicode 17 full mapping without
- * context). White_Space separates words, and n consecutive words are an n-gram. Special
- * tokens, eos, bos and pad have no text: the text before and after them is joined. Each
- * byte that is not UTF-8 is a character of a word. A sequence of 1 … n-1 words has one
- * n-gram, of all its words; a sequence without words has none. So the n-grams depend on
- * the bytes that the ids decode to, not on their division into tokens. For byte-level
- * vocabularies these are the bytes of the text; for a tokenizer that changes the text,
- * for example by a normalizer, the bytes of the changed text.
+ * Unit word. The ids are decoded with the stream's vocabulary frame, the text is cut
+ * into words, and the words become lower case (each code point by itself, Unicode 17
+ * full mapping without context). n consecutive words are an n-gram. White_Space
+ * separates words. In scripts that are written without spaces each extended grapheme
+ * cluster (UAX #29, Unicode 18) is a word; the text between these and white space is
+ * a word too. In detail:
+ *   - A grapheme is a word if its first character belongs to such a script: Han,
+ *     Hiragana, Katakana, Bopomofo, Yi, Nushu, Tangut, Jurchen, Seal; Thai, Lao, Khmer,
+ *     Myanmar, Tibetan, Ahom, Tai Le, New Tai Lue, Tai Tham, Tai Viet; Balinese, Batak,
+ *     Brahmi, Cham, Dives Akuru, Grantha, Gurung Khema, Javanese, Kawi, Makasar,
+ *     Tulu-Tigalari. A character belongs to them if its Script is one of them, or all of
+ *     its Script_Extensions are, it is no emoji, and it joins neither side. They are the
+ *     scripts whose letters have Line_Break SA, AK, AS, CJ or ID (UAX #14), and Tibetan,
+ *     which marks syllables.
+ *   - Any other grapheme ends before such a character. UAX #29 joins both if a linker is
+ *     between them (rule GB9c), for example one of Devanagari before a Khmer consonant.
+ *   - Punctuation (General_Category P, Unicode 16, no emoji) after such a grapheme is
+ *     also such a grapheme.
+ * Hangul is not one of these scripts: it is written with spaces.
+ *
+ * Special tokens, eos, bos and pad have no text: the text before and after them is
+ * joined. Each byte that is not UTF-8 is a character of a word. A sequence of 1 … n-1
+ * words has one n-gram, of all its words; a sequence without words has none. So the
+ * n-grams depend on the bytes that the ids decode to, not on their division into tokens.
+ * For byte-level vocabularies these are the bytes of the text; for a tokenizer that
+ * changes the text, for example by a normalizer, the bytes of the changed text.
+ *
+ * Unit char. Each code point is a word, whatever its script, except for white space.
  *
  * Unit token. Ids take the place of words, again without the special ids.
  *
@@ -36,13 +55,24 @@
 
 SLU_BEGIN_DECLS
 
-enum slu_unit { SLU_UNIT_WORD, SLU_UNIT_TOKEN };
+enum slu_unit { SLU_UNIT_WORD, SLU_UNIT_TOKEN, SLU_UNIT_CHAR };
+
+/* The unit in the parameters of work files: its name, and for words the version of the
+ * rules above. 0.1.0 wrote "word", and cut at white space only. */
+const char *slu_unit_param(enum slu_unit unit);
+/* Reads " unit=…" of a file's parameters. SLU_E_MISMATCH, with the path, if the file
+ * has words of another version. */
+SLU_MUST_USE int slu_unit_of(const char *param, const char *path, enum slu_unit *unit,
+                             struct slu_err *err);
 
 #define SLU_SHINGLE_MAX_N 1024
 
 struct slu_shingler_cfg {
     enum slu_unit unit;
     unsigned n; /* words or ids of an n-gram: 1 … SLU_SHINGLE_MAX_N */
+    /* A sequence of more words than this and than it has ids is SLU_E_LIMIT; 0: no
+     * limit. */
+    uint64_t max_word;
     /* Borrowed until slu_shingler_new returns. NULL is legal for SLU_UNIT_TOKEN: then
      * eos, bos and pad are the only special ids. */
     const struct slu_vocab_table *vocab;
@@ -63,6 +93,7 @@ void slu_shingler_free(struct slu_shingler *s);
 struct slu_hashes {
     uint64_t *hash; /* owned */
     size_t n, cap;
+    size_t n_sign;   /* unit word: words found that are one grapheme of such a script */
     uint64_t *spare; /* owned; for sorting */
     size_t cap_spare;
 };

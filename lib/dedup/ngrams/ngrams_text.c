@@ -114,7 +114,7 @@ int slu_paras_find(const struct slu_paras_finder *f, const void *tok, uint64_t n
 {
     uint64_t from = 0;
 
-    p->n = p->words.n = 0;
+    p->n = p->words.n = p->words.n_sign = 0;
     if (!f->kind)
         return add(f, tok, 0, n_tok, p, err);
     for (uint64_t i = 0; i < n_tok; i++) {

@@ -1,6 +1,6 @@
-/* cuda_private.h - what the .cu files share: how an answer of the CUDA runtime becomes
- * a code of device.h. The runtime keeps an error until it is taken, and the next launch
- * would answer it again: so it is taken where it is seen.
+/* cuda_private.h - shared by the .cu files: converts an error of the CUDA runtime to a
+ * code of device.h. The runtime keeps an error until it is fetched, and the next launch
+ * would return it again. So errors are fetched where they are detected.
  */
 #ifndef SLU_KERNELS_CUDA_PRIVATE_H
 #define SLU_KERNELS_CUDA_PRIVATE_H

@@ -31,8 +31,8 @@ extern "C" int slu_device_select(int ordinal)
 extern "C" const char *slu_device_error(int code)
 {
     switch (code) {
-    case cudaErrorInsufficientDriver: /* what a machine without any driver answers, too
-                                       */
+    case cudaErrorInsufficientDriver: /* also the result on a machine without any
+                                         driver */
         return "no CUDA driver, or one older than this program needs";
     case cudaErrorNoDevice:
         return "no CUDA device";
@@ -49,7 +49,7 @@ extern "C" int slu_device_alloc(void **p, size_t n_byte)
 
 extern "C" void slu_device_free(void *p)
 {
-    if (p) /* cudaFree(NULL) would wake a device that nobody asked for */
+    if (p) /* cudaFree(NULL) would start a device that is not used */
         (void)slu_cuda_code(cudaFree(p));
 }
 
@@ -76,8 +76,9 @@ extern "C" void slu_device_host_free(void *p)
         (void)slu_cuda_code(cudaFreeHost(p));
 }
 
-/* Whether a copy from p may still read it when the call is back. The driver stages
- * ordinary memory first where the device can't reach it, but some devices can. */
+/* Whether a copy from p may still read p after the call has returned. If the device
+ * cannot access ordinary memory, the driver copies it to a buffer first; but some
+ * devices can. */
 static bool must_wait(const void *p)
 {
     cudaPointerAttributes a;

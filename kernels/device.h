@@ -1,10 +1,11 @@
-/* device.h - the accelerator behind plain C: is there one, which, and its memory.
+/* device.h - the accelerator behind plain C: whether there is one, its name, and its
+ * memory.
  *
  * The CUDA runtime is linked statically, so a program built with it starts on a machine
- * without a driver and slu_device_count says so. Builds without CUDA answer from
- * none.c.
+ * without a driver, and slu_device_count reports the missing driver. Builds without
+ * CUDA use none.c.
  *
- * Functions return 0 or a code that slu_device_error turns into a short sentence.
+ * Functions return 0, or a code that slu_device_error converts to a short sentence.
  * Memory and streams belong to the device that the calling thread has selected.
  */
 #ifndef SLU_KERNELS_DEVICE_H
@@ -18,7 +19,7 @@ extern "C" {
 
 #define SLU_DEVICE_NOT_BUILT (-1) /* this build has no CUDA */
 
-/* Devices that can be used; *n is 0 where the answer is a fault. */
+/* Number of usable devices; *n is 0 on failure. */
 int slu_device_count(int *n);
 int slu_device_name(int ordinal, char *name, size_t name_cap);
 /* Makes device `ordinal` the calling thread's own; cheap, so call it before each use.
@@ -29,46 +30,47 @@ const char *slu_device_error(int code);
 
 /* ---- memory ---- */
 
-/* Aligned to 256 bytes at least. *p is NULL where the answer is a fault; NULL is legal
- * to free. What is freed may still be in use by a stream: it is waited for. */
+/* Aligned to at least 256 bytes. *p is NULL on failure; freeing NULL is legal. If a
+ * stream still uses the memory, freeing waits for the stream. */
 int slu_device_alloc(void **p, size_t n_byte);
 void slu_device_free(void *p);
-/* Bytes that are free now, and all there are. */
+/* Bytes that are free now, and all bytes of the device. */
 int slu_device_memory(size_t *free_byte, size_t *total_byte);
 int slu_device_zero(void *p, size_t n_byte, void *stream);
-/* Page-locked host memory: what is copied from and to it does not wait. */
+/* Allocates page-locked host memory: copies from and to such memory do not wait. */
 int slu_device_host_alloc(void **p, size_t n_byte);
 void slu_device_host_free(void *p);
 
 /* ---- copies, in order with what else is on the stream ---- */
 
-/* From the host. Page-locked memory must stay as it is until the stream has passed the
- * copy; with other memory this waits, also for what was on the stream before. */
+/* Copies from the host. Page-locked memory must not change until the stream has done
+ * the copy. With other memory the call waits for the copy, and for all earlier work of
+ * the stream. */
 int slu_device_put(void *device, const void *host, size_t n_byte, void *stream);
-/* To the host; waits for the stream. */
+/* Copies to the host; waits for the stream. */
 int slu_device_get(void *host, const void *device, size_t n_byte, void *stream);
-/* To page-locked host memory; waits for nothing. */
+/* Copies to page-locked host memory; does not wait. */
 int slu_device_get_async(void *host, const void *device, size_t n_byte, void *stream);
-/* Within the device. */
+/* Copies within the device. */
 int slu_device_copy(void *to, const void *from, size_t n_byte, void *stream);
 
 /* ---- streams and events; NULL is the default stream, and legal to free ---- */
 
-/* A stream that does not wait for the default one. */
+/* Makes a stream that does not wait for the default stream. */
 int slu_device_stream_new(void **stream);
 void slu_device_stream_free(void *stream);
-/* Waits for all that is on it, and answers for faults of what ran there. */
+/* Waits for all work of the stream, and returns its faults. */
 int slu_device_sync(void *stream);
 
 int slu_device_event_new(void **event);
 void slu_device_event_free(void *event);
-/* The event happens when the stream comes to it. */
+/* The event occurs when the stream reaches it. */
 int slu_device_event_record(void *event, void *stream);
-/* What is put on the stream from now on waits for the event … */
+/* Later work on the stream waits for the event … */
 int slu_device_event_order(void *event, void *stream);
-/* … or the calling thread does. */
+/* … or the calling thread waits for it. */
 int slu_device_event_wait(void *event);
-/* Time between two that have happened. */
+/* Time between two events that have occurred. */
 int slu_device_event_ms(void *from, void *to, float *ms);
 
 #ifdef __cplusplus

@@ -4,18 +4,19 @@
 
 #include "cuda_private.h"
 
-/* A block writes one chunk of the output, so that work is even whatever the runs are:
- * it takes the chunk's runs into shared memory, and each thread makes vectors of 16
- * bytes, aligned where they are written. A vector within one run is two aligned loads
- * that are shifted into one; its neighbour needs one of them too and finds it in cache.
+/* A block writes one chunk of the output, so that the work is even for all runs. It
+ * reads the chunk's runs to shared memory, and each thread makes vectors of 16 bytes,
+ * aligned at the output. A vector within one run consists of two aligned loads that are
+ * shifted into one; its neighbour needs one of these loads too, and finds it in the
+ * cache.
  *
  * Positions are counted from the 16-byte boundary at or before `out`, `lead` ids early;
  * chunk c is positions [c * chunk, (c + 1) * chunk), of which those in [lead, lead +
  * n_tok) are written. */
 static const unsigned THREADS = 128;
 static const unsigned PER_THREAD = 4;                 /* vectors */
-static const unsigned VECTORS = THREADS * PER_THREAD; /* a chunk: 8 KiB */
-static const unsigned MOST_RUNS = 1024;               /* a chunk, in shared memory */
+static const unsigned VECTORS = THREADS * PER_THREAD; /* of a chunk: 8 KiB */
+static const unsigned MOST_RUNS = 1024;               /* of a chunk, in shared memory */
 
 struct args {
     const void *pool;
@@ -25,14 +26,14 @@ struct args {
     const unsigned long long *run_dst;
     uint32_t n_run;
     uint32_t pad;
-    long long origin; /* id of position 0; negative where out is behind the boundary */
+    long long origin; /* id of position 0; negative if out is after the boundary */
     unsigned lead;
     unsigned long long end; /* lead + n_tok */
-    char *out;              /* of position 0 */
+    char *out;              /* address of position 0 */
 };
 
-/* start[c]: the first run that begins at or behind chunk c; n_start is one more than
- * there are chunks. */
+/* start[c]: the first run that begins in or after chunk c; n_start is the number of
+ * chunks plus one. */
 __global__ static void find_starts(args a, unsigned chunk, uint32_t n_start,
                                    uint32_t *start)
 {
@@ -51,13 +52,14 @@ __global__ static void find_starts(args a, unsigned chunk, uint32_t n_start,
     start[c] = lo;
 }
 
-/* A chunk's runs: positions in the chunk, and where position 0 would come from. */
+/* The runs of a chunk: their positions in the chunk, and the source address of position
+ * 0. */
 struct runs {
     unsigned short begin[MOST_RUNS], end[MOST_RUNS];
     unsigned long long from[MOST_RUNS]; /* modulo 2^64 */
 };
 
-/* The last run that begins at or before t; the first one, if none does. */
+/* The last run that begins at or before t; the first run, if none does. */
 __device__ static uint32_t run_at(const runs *r, uint32_t n, unsigned t)
 {
     uint32_t lo = 0, hi = n - 1;
@@ -93,8 +95,8 @@ __device__ static uint4 shifted(uint4 lo, uint4 hi, unsigned shift)
                       __funnelshift_r(c, d, bits), __funnelshift_r(d, e, bits));
 }
 
-/* Puts id number i of a vector. i is a constant wherever this is called, so that v
- * stays in registers. */
+/* Sets id number i of a vector. i is a constant in every call, so that v stays in
+ * registers. */
 template <typename id> __device__ static void put_id(uint4 *v, int i, uint32_t x)
 {
     uint32_t *w = sizeof(id) == 4 ? (i == 0   ? &v->x
@@ -122,12 +124,12 @@ __device__ static uint32_t one_id(const args &a, const runs *r, uint32_t n,
     return sizeof(id) == 2 ? a.pad & 0xffff : a.pad;
 }
 
-/* The same from global memory, for a chunk with more runs than fit. */
+/* The same from global memory, for a chunk with too many runs. */
 template <typename id>
 __device__ static uint32_t id_by_search(const args &a, uint32_t lo, uint32_t hi,
                                         long long position)
 {
-    while (lo < hi) { /* the first run behind it */
+    while (lo < hi) { /* the first run after it */
         uint32_t mid = lo + (hi - lo) / 2;
         if ((long long)a.run_dst[mid] <= position)
             lo = mid + 1;
@@ -194,7 +196,7 @@ __global__ static void __launch_bounds__(THREADS) gather(args a, const uint32_t 
     const unsigned per = 16 / sizeof(id), chunk = VECTORS * per;
     uint32_t first = start[blockIdx.x], last = start[blockIdx.x + 1];
     if (first > 0)
-        first--; /* which may reach into the chunk */
+        first--; /* which may extend into the chunk */
     uint32_t n = last - first;
     if (n > MOST_RUNS) {
         many_runs<id>(a, first, last);
@@ -205,10 +207,10 @@ __global__ static void __launch_bounds__(THREADS) gather(args a, const uint32_t 
 
     uint4 lo[PER_THREAD], hi[PER_THREAD];
     uint32_t at[PER_THREAD];
-    unsigned shift[PER_THREAD]; /* 16: not within one run */
+    unsigned shift[PER_THREAD]; /* 16: the vector is not within one run */
 #pragma unroll
     for (unsigned i = 0; i < PER_THREAD;
-         i++) { /* all loads, before any is waited for */
+         i++) { /* issues all loads before the first use */
         unsigned t = (i * THREADS + threadIdx.x) * per;
         shift[i] = 16;
         at[i] = n ? run_at(&r, n, t) : 0;
@@ -242,7 +244,7 @@ __global__ static void __launch_bounds__(THREADS) gather(args a, const uint32_t 
 static size_t starts_of(unsigned tok_bytes, size_t n_tok)
 {
     const size_t per = 16 / tok_bytes, chunk = VECTORS * per;
-    return (n_tok + per - 1 + chunk - 1) / chunk + 1; /* whatever the lead is */
+    return (n_tok + per - 1 + chunk - 1) / chunk + 1; /* for any lead */
 }
 
 extern "C" size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok)

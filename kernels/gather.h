@@ -1,19 +1,20 @@
-/* gather.h - tokens into bin order: packed data, or a window of it, from a pool of ids.
+/* gather.h - puts tokens into bin order: packed data, or a window of it, from a pool of
+ * ids.
  *
- * Run r = 0 … n_run-1 puts the len[i] ids at pool + src[i], i = run_item[r], to the ids
- * from run_dst[r] on; runs ascend in run_dst and do not overlap (place.h makes them
- * so). A call writes out[0 … n_tok): ids [first_tok, first_tok + n_tok) of the whole;
- * those that no run covers become `pad`. Windows need not begin or end with a run.
+ * Run r = 0 … n_run-1 copies the len[i] ids at pool + src[i], i = run_item[r], to the
+ * ids from run_dst[r] on. Runs ascend in run_dst and do not overlap (place.h makes them
+ * so). A call writes out[0 … n_tok), which is ids [first_tok, first_tok + n_tok) of the
+ * whole; ids that no run covers become `pad`. Windows need not begin or end with a run.
  *
  * Units: ids of tok_bytes bytes, 2 or 4; src and run_dst count ids.
  *
  *   slu_gather_ref   the oracle: id by id
- *   slu_gather_cpu   the same, fast, on n_threads threads (at least 1)
- *   slu_gather_cuda  all pointers, those in the struct too, are device memory; the
- *     struct itself is read by the call. pool must be readable up to the multiples of
- *     16 bytes around it (of device memory a whole allocation rounded up to 16 is); out
- *     may be aligned to an id only, to 16 bytes is best. See sort.h for stream, work
- *     and result.
+ *   slu_gather_cpu   the fast version, on n_threads threads (at least 1)
+ *   slu_gather_cuda  all pointers, also those in the struct, are device memory; the
+ *     call itself reads the struct. pool must be readable up to the multiples of 16
+ *     bytes around it (in device memory, a whole allocation rounded up to 16 is). out
+ *     need only be aligned to an id; an alignment to 16 bytes is best. See sort.h for
+ *     stream, work and result.
  */
 #ifndef SLU_KERNELS_GATHER_H
 #define SLU_KERNELS_GATHER_H

@@ -4,10 +4,10 @@
 
 #include "parallel.h"
 
-#define AHEAD_ITEM  32          /* runs ahead: where an item lies is fetched … */
-#define AHEAD_POOL  16          /* … and here its first ids are */
-#define SHORT       256         /* bytes that are copied here */
-#define LEAST_SHARE (64 * 1024) /* ids that are worth a thread */
+#define AHEAD_ITEM  32  /* runs ahead at which an item's row is prefetched … */
+#define AHEAD_POOL  16  /* … and at which its first ids are */
+#define SHORT       256 /* largest size that is copied here */
+#define LEAST_SHARE (64 * 1024) /* ids for which a thread is worth starting */
 
 struct gather {
     const struct slu_gather *g;
@@ -17,8 +17,8 @@ struct gather {
     unsigned n_threads;
 };
 
-/* Runs are short, and a call for each costs as much as the copying. The last block goes
- * over what is there already, so that no byte beyond is read or written. */
+/* Copies a short run, for which a call would cost as much as the copy. The last block
+ * overlaps the one before, so that no byte outside is read or written. */
 static inline void copy(char *to, const char *from, size_t n)
 {
     if (n > SHORT) {
@@ -34,7 +34,7 @@ static inline void copy(char *to, const char *from, size_t n)
         memcpy(to, from, 8);
         memcpy(to + n - 8, from + n - 8, 8);
     } else {
-        for (size_t i = 0; i < n; i += 2) /* ids have an even number of bytes */
+        for (size_t i = 0; i < n; i += 2) /* the number of bytes is even */
             memcpy(to + i, from + i, 2);
     }
 }
@@ -50,7 +50,7 @@ static inline void fill(const struct slu_gather *g, char *to, uint64_t n)
             memcpy(to + 4 * i, &g->pad, 4);
 }
 
-/* The run that covers id `at` or, if none does, the one before or the first. */
+/* The run that covers id `at`; if none does, the one before, or the first. */
 static size_t first_run(const struct slu_gather *g, uint64_t at)
 {
     size_t lo = 0, hi = g->n_run;
@@ -64,7 +64,7 @@ static size_t first_run(const struct slu_gather *g, uint64_t at)
     return lo ? lo - 1 : 0;
 }
 
-/* An item's row and its ids are wherever it was read: both are asked for early. */
+/* An item's row and its ids are at random addresses, so both are prefetched. */
 static inline void prefetch(const struct slu_gather *g, size_t r)
 {
     if (r + AHEAD_ITEM < g->n_run) {
@@ -96,7 +96,7 @@ static void gather_range(const struct slu_gather *g, uint64_t at, uint64_t end,
             out += (dst - at) * size;
             at = dst;
         } else {
-            skip = at - dst; /* only in the range's first run */
+            skip = at - dst; /* only for the first run of the range */
         }
         if (skip >= len)
             continue;

@@ -4,16 +4,18 @@
 
 #include "cuda_private.h"
 
-/* Each block counts into a table of its own in shared memory, for as many short lengths
- * as go there, and adds it to the global one once. Past the table, lanes that have the
+/* Each block counts in its own table in shared memory, for as many short lengths as
+ * fit, and adds this table to the global one once. For longer lengths, lanes with the
  * same length add once for all of them: documents that were cut make a peak at the
- * longest. */
+ * longest length. */
 static const unsigned THREADS = 512;
-static const unsigned PER_THREAD = 4;        /* loads under way at once */
-static const unsigned LEAST_LENGTHS = 16384; /* that are worth a block */
+static const unsigned PER_THREAD = 4;        /* loads in flight */
+static const unsigned LEAST_LENGTHS = 16384; /* lengths for which a block is worth
+                                                starting */
 static const unsigned MOST_BINS = 24576;     /* of a block: 96 KiB, so that two fit */
 static const size_t MOST_LENGTHS = (size_t)1
-                                   << 31; /* a launch: blocks count in 32 bits */
+                                   << 31; /* for one launch, because blocks count in
+                                             32 bits */
 
 __device__ static void count_one(unsigned long long v, unsigned *near, unsigned n_near,
                                  unsigned long long *count, size_t n_bin)
@@ -65,7 +67,7 @@ extern "C" size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
     return 0;
 }
 
-/* How many blocks run at once with n_near bins each. */
+/* Number of blocks that run at once with n_near bins each. */
 static cudaError_t shape(unsigned n_near, size_t *most_blocks)
 {
     size_t n_byte = n_near * sizeof(unsigned);

@@ -1,14 +1,15 @@
-/* histogram.h - how often each length occurs.
+/* histogram.h - counts how often each length occurs.
  *
- * count[v] grows by the number of len[i] == v, for v < n_bin; values of n_bin and more
- * are left to the caller (who knows how many there were from the sum of counts). Counts
- * are added to, so blocks accumulate. Results are integers and the same everywhere.
+ * count[v] grows by the number of len[i] == v, for v < n_bin. Values of n_bin and more
+ * are not counted; the caller knows their number from the sum of counts. Counts are
+ * added to, so blocks accumulate. Results are integers and the same everywhere.
  *
- *   slu_histogram_ref   the oracle: one loop that can be read
- *   slu_histogram_cpu   the same, fast, on the calling thread
+ *   slu_histogram_ref   the oracle: one readable loop
+ *   slu_histogram_cpu   the fast version, on the calling thread
  *   slu_histogram_cuda  all pointers are device memory; runs on `stream` (a
- * cudaStream_t, NULL: the default stream) without waiting; 0 or a code for
- * slu_device_error. `work` is the caller's, slu_histogram_cuda_work(n, n_bin) bytes.
+ *                       cudaStream_t, NULL: the default stream) without waiting;
+ *                       returns 0 or a code for slu_device_error. The caller supplies
+ *                       `work`, slu_histogram_cuda_work(n, n_bin) bytes.
  */
 #ifndef SLU_KERNELS_HISTOGRAM_H
 #define SLU_KERNELS_HISTOGRAM_H

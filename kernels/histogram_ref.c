@@ -7,8 +7,9 @@ void slu_histogram_ref(const uint64_t *len, size_t n, uint64_t *count, size_t n_
             count[len[i]]++;
 }
 
-/* Runs of equal lengths make each increment wait for the one before it. So every other
- * short length is counted in a second table, and the two chains run side by side. */
+/* With runs of equal lengths, each increment waits for the one before it. So every
+ * other short length is counted in a second table, and the two chains run side by
+ * side. */
 static void histogram_block(const uint64_t *len, size_t n, uint64_t *count,
                             size_t n_bin)
 {
@@ -32,7 +33,8 @@ static void histogram_block(const uint64_t *len, size_t n, uint64_t *count,
 
 void slu_histogram_cpu(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin)
 {
-    const size_t block = 1 << 20; /* below 2^32: the second table counts in 32 bits */
+    const size_t block = 1 << 20; /* below 2^32, because the second table counts in
+                                     32 bits */
     for (; n > block; n -= block, len += block)
         histogram_block(len, block, count, n_bin);
     if (n >= 4096)

@@ -1,4 +1,4 @@
-/* none.c - what kernels/ answers in a build without CUDA. */
+/* none.c - the device functions in a build without CUDA. */
 #include "device.h"
 #include "gather.h"
 #include "histogram.h"

@@ -4,12 +4,12 @@
 
 #include "cuda_private.h"
 
-/* Written by run number, so that what is written, the larger part, is contiguous. What
- * is read of `order` are as many stretches as a bin has steps, and a block's bins lie
- * side by side: it reads each stretch whole. */
+/* Written in the order of runs, so that the writes, which are most of the traffic, are
+ * contiguous. The reads of `order` are one stretch for each step of a bin; the bins of
+ * a block are neighbours, so the block reads each stretch as a whole. */
 static const unsigned THREADS = 256;
 static const unsigned PER_THREAD = 16;
-static const unsigned CHUNK = THREADS * PER_THREAD; /* runs a block */
+static const unsigned CHUNK = THREADS * PER_THREAD; /* runs of a block */
 
 /* The last interval of lo … hi that begins at or before run `at`. */
 __device__ static uint32_t find(const slu_place_interval *interval, uint32_t lo,
@@ -25,8 +25,8 @@ __device__ static uint32_t find(const slu_place_interval *interval, uint32_t lo,
     return lo;
 }
 
-/* The interval of each block's first run, all at once: in the blocks themselves every
- * search would be a wait. */
+/* Finds the interval of each block's first run for all blocks at once; in the blocks
+ * themselves each search would be a wait. */
 __global__ static void find_starts(const slu_place_interval *interval,
                                    uint32_t n_interval, uint32_t n_start,
                                    uint32_t *start)
@@ -47,7 +47,7 @@ __global__ static void __launch_bounds__(THREADS)
     unsigned long long base = interval[0].first_item, end = base + n;
     unsigned long long at = base + (unsigned long long)blockIdx.x * CHUNK + threadIdx.x;
     for (unsigned i = 0; i < PER_THREAD && at < end; i++, at += THREADS) {
-        lo = find(interval, lo, hi, at); /* ascends with at */
+        lo = find(interval, lo, hi, at); /* because it ascends with at */
         const slu_place_interval *v = &interval[lo];
         unsigned long long q = at - v->first_item, items = v->items, b;
         b = q >> 32 ? q / items : (uint32_t)q / (uint32_t)items;

@@ -2,8 +2,8 @@
 
 #include "parallel.h"
 
-#define STREAMS     64    /* steps of a bin that are written side by side */
-#define LEAST_SHARE 65536 /* items that are worth a thread */
+#define STREAMS     64    /* steps of a bin that are written at once */
+#define LEAST_SHARE 65536 /* items for which a thread is worth starting */
 
 struct place {
     const struct slu_place *p;
@@ -12,9 +12,10 @@ struct place {
     unsigned n_threads;
 };
 
-/* What a step puts into the bins of an interval: items that lie side by side. */
+/* The items that a step puts into the bins of an interval; they are adjacent in
+ * `order`. */
 struct stream {
-    const uint32_t *item; /* the next */
+    const uint32_t *item; /* the next item */
     uint64_t repeat, len_tok, slot, used;
 };
 
@@ -62,7 +63,7 @@ static void place_bins(const struct place *c, const struct slu_place_interval *v
     }
 }
 
-/* The first bin of v whose items all come at or behind run `at`. */
+/* The first bin of v whose items all come at or after run `at`. */
 static uint64_t bin_at(const struct slu_place_interval *v, uint64_t at)
 {
     return at <= v->first_item ? 0 : (at - v->first_item + v->items - 1) / v->items;
@@ -77,7 +78,7 @@ static void place_part(void *arg, unsigned thread)
     uint64_t from = base + slu_kernel_share(p->n, thread, c->n_threads);
     uint64_t to = base + slu_kernel_share(p->n, thread + 1, c->n_threads);
     size_t lo = 0, hi = p->n_interval - 1;
-    while (lo < hi) { /* the last interval that begins at or before `from` */
+    while (lo < hi) { /* finds the last interval that begins at or before `from` */
         size_t mid = lo + (hi - lo + 1) / 2;
         if (v[mid].first_item <= from)
             lo = mid;

@@ -4,24 +4,25 @@
 
 #include "cuda_private.h"
 
-/* One pass over the ids. They are cut into tiles; a block of threads turns a tile into
- * bits in shared memory, one an id, and counts the documents that lie between two bits
- * of the tile, the short ones in shared memory, too. Of each tile its first and last
- * EOS are kept (8 bytes for 32 KiB of ids); the documents over the borders of tiles
- * follow from those in a second pass of one block, so that no block of threads waits
- * for another.
+/* One pass over the ids, which are divided into tiles. A block of threads converts a
+ * tile to bits in shared memory, one for each id, and counts the documents between two
+ * bits of the tile; short ones are counted in shared memory, too. For each tile its
+ * first and last EOS are kept (8 bytes for 32 KiB of ids). A second pass of one block
+ * counts the documents that cross the borders of tiles, so no block waits for another.
  */
 static const unsigned THREADS = 256;
-static const unsigned VECTORS = 8; /* of 16 bytes, a thread and tile: reads under way */
+static const unsigned VECTORS = 8; /* of 16 bytes, for each thread and tile: reads in
+                                      flight */
 static const unsigned PER_TILE = THREADS * VECTORS;
-static const unsigned WORDS = PER_TILE / 4;   /* bits of a tile, one byte a vector */
-static const unsigned MINE = WORDS / THREADS; /* words of a thread */
+static const unsigned WORDS = PER_TILE / 4;   /* the bits of a tile, one byte for
+                                                 each vector */
+static const unsigned MINE = WORDS / THREADS; /* words of each thread */
 static const unsigned WARPS = THREADS / 32;
 static const unsigned NEAR = 4096;
 static const unsigned BORDER_THREADS = 256;
 
 struct eos_counts {
-    unsigned long long *count; /* n_bin of them */
+    unsigned long long *count; /* n_bin counts */
     size_t n_bin;
     unsigned long long *far;
     slu_eos_block *block;
@@ -35,7 +36,7 @@ __device__ static void add_far(const eos_counts &c, unsigned long long len)
         c.far[atomicAdd((unsigned long long *)&c.block->n_far, 1ull)] = len;
 }
 
-/* One bit an id of the 16 bytes at x, the first id lowest: 8 of two bytes. */
+/* One bit for each id of the 16 bytes at x, the first id lowest: 8 ids of two bytes. */
 __device__ static unsigned match(uint4 x, unsigned eos, unsigned short)
 {
     const unsigned word[4] = {x.x, x.y, x.z, x.w};
@@ -49,13 +50,13 @@ __device__ static unsigned match(uint4 x, unsigned eos, unsigned short)
     return m;
 }
 
-/* 4 of four bytes. */
+/* 4 ids of four bytes. */
 __device__ static unsigned match(uint4 x, unsigned eos, unsigned)
 {
     return (x.x == eos) | (x.y == eos) << 1 | (x.z == eos) << 2 | (x.w == eos) << 3;
 }
 
-/* The bits of vector v: past the n ids there are none. */
+/* The bits of vector v; zeros after the n ids. */
 template <class T>
 __device__ static unsigned bits_of(const T *tok, size_t n, size_t v, unsigned eos)
 {
@@ -75,13 +76,13 @@ template <class T> __device__ static unsigned place_of(unsigned w, unsigned b)
     return (w * 4 + b / 8) * (16 / sizeof(T)) + b % 8 + 1;
 }
 
-/* Turns a tile into bits. */
+/* Converts a tile to bits. */
 template <class T>
 __device__ static void mark(const T *tok, size_t n, size_t vector, unsigned eos,
                             unsigned char *byte)
 {
     if ((vector + PER_TILE) * (16 / sizeof(T)) <= n) {
-        uint4 x[VECTORS]; /* all reads first, then what they bring */
+        uint4 x[VECTORS]; /* all reads are issued before the first use */
 #pragma unroll
         for (unsigned j = 0; j < VECTORS; j++)
             x[j] = __ldg((const uint4 *)tok + vector + j * THREADS + threadIdx.x);
@@ -95,9 +96,9 @@ __device__ static void mark(const T *tok, size_t n, size_t vector, unsigned eos,
     }
 }
 
-/* The last EOS before this thread's words, where `mine` is its own last one and `warp`
- * has room for each warp's: 1 + its index in the tile, 0 for none. However far away it
- * is, it takes the same few steps. All threads call this. */
+/* The last EOS before this thread's words, as 1 + its index in the tile; 0: none.
+ * `mine`: the thread's own last EOS; `warp` has room for one value of each warp. Takes
+ * the same few steps wherever the EOS is. All threads must call this. */
 __device__ static unsigned before_mine(unsigned mine, unsigned *warp)
 {
     unsigned lane = threadIdx.x % 32, w = threadIdx.x / 32;
@@ -114,7 +115,7 @@ __device__ static unsigned before_mine(unsigned mine, unsigned *warp)
     return prev;
 }
 
-/* first[t], last[t]: 1 + the index of tile t's first and last EOS, 0: none. */
+/* first[t], last[t]: 1 + the index of tile t's first and last EOS; 0: none. */
 template <class T>
 __global__ static void __launch_bounds__(THREADS)
     scan_tiles(const T *tok, size_t n, unsigned eos, unsigned n_tile, eos_counts c,
@@ -132,7 +133,7 @@ __global__ static void __launch_bounds__(THREADS)
         n_eos = 0;
     for (unsigned tile = blockIdx.x; tile < n_tile; tile += gridDim.x) {
         const unsigned begin =
-            tile * (PER_TILE * (16 / sizeof(T))); /* < 2^31, as n is */
+            tile * (PER_TILE * (16 / sizeof(T))); /* below 2^31, because n is */
         mark(tok, n, (size_t)tile * PER_TILE, eos, (unsigned char *)word);
         __syncthreads();
         unsigned left[MINE], mine = 0;
@@ -142,23 +143,24 @@ __global__ static void __launch_bounds__(THREADS)
             if (left[k])
                 mine = place_of<T>(threadIdx.x * MINE + k, 31 - __clz(left[k]));
         }
-        /* The barrier in it lets the next tile's bits come, too. */
+        /* Its barrier also protects the bits from the next tile's. */
         unsigned prev = before_mine(mine, warp);
         for (unsigned k = 0; k < MINE; k++)
             for (; left[k]; left[k] &= left[k] - 1) {
                 unsigned at = place_of<T>(threadIdx.x * MINE + k, __ffs(left[k]) - 1);
                 unsigned len = at - prev;
                 if (prev == 0)
-                    first[tile] = begin + at; /* one thread a tile comes here */
+                    first[tile] = begin + at; /* one thread of each tile reaches this */
                 else if (len >= c.n_bin || len >= NEAR)
                     add_far(c, len);
                 else if (len == 1)
-                    ones++; /* all at one counter would wait for one another */
+                    ones++; /* not counted at once, because all threads would wait
+                               for one counter */
                 else
                     atomicAdd(&near[len], 1u);
                 prev = at;
             }
-        if (threadIdx.x == THREADS - 1) { /* which has seen the last one */
+        if (threadIdx.x == THREADS - 1) { /* this thread has seen the last EOS */
             last[tile] = prev ? begin + prev : 0;
             if (!prev)
                 first[tile] = 0;
@@ -176,9 +178,9 @@ __global__ static void __launch_bounds__(THREADS)
         atomicAdd((unsigned long long *)&c.block->n_eos, (unsigned long long)n_eos);
 }
 
-/* What tiles leave open, by one block: each thread has tiles side by side, and learns
- * the last EOS before them from a running maximum over all threads. There is one tile
- * for 32 KiB of ids, so that this is a small part of the whole. */
+/* Counts documents that cross tiles, in one block: each thread has adjacent tiles, and
+ * finds the last EOS before them by a running maximum over all threads. There is one
+ * tile for 32 KiB of ids, so this is a small part of the work. */
 __global__ static void __launch_bounds__(BORDER_THREADS)
     scan_borders(size_t n, unsigned n_tile, const unsigned *first, const unsigned *last,
                  eos_counts c)
@@ -213,7 +215,8 @@ __global__ static void __launch_bounds__(BORDER_THREADS)
         c.block->tail_tok = n - most[me];
 }
 
-/* Tiles of u32, the more of the two, rounded up to what keeps all parts aligned. */
+/* Number of tiles for u32, which need more than u16, rounded up so that all parts stay
+ * aligned. */
 static size_t tiles_of(size_t n)
 {
     size_t per = (size_t)PER_TILE * 4;
@@ -249,7 +252,7 @@ extern "C" int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_byte
     if (e != cudaSuccess)
         return slu_cuda_code(e);
     unsigned blocks = (unsigned)n_sm * 8 < n_tile ? (unsigned)n_sm * 8 : n_tile;
-    if (tok_bytes == 2 && eos > 0xffff) /* no id is that */
+    if (tok_bytes == 2 && eos > 0xffff) /* no id of two bytes has this value */
         e = cudaMemsetAsync(first, 0, 2 * room * sizeof(unsigned), s);
     else if (tok_bytes == 2)
         scan_tiles<<<blocks, THREADS, 0, s>>>((const unsigned short *)tok, n, eos,

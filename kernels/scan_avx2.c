@@ -1,4 +1,4 @@
-/* scan_avx2.c - places of an id, 64 ids at a time. */
+/* scan_avx2.c - positions of an id, 64 ids at a time. */
 #include <immintrin.h>
 
 #include "scan_private.h"
@@ -8,9 +8,8 @@ static inline __m256i load(const void *p)
     return _mm256_loadu_si256(p);
 }
 
-/* One bit an id from two vectors of 16-bit truths. packs leaves the quarters as 0 2
- * 1 3.
- */
+/* One bit for each id from two vectors of 16-bit results. packs leaves the quarters as
+ * 0 2 1 3. */
 static inline uint64_t bits(__m256i a, __m256i b)
 {
     __m256i x = _mm256_permute4x64_epi64(_mm256_packs_epi16(a, b), 0xd8);
@@ -28,8 +27,8 @@ static inline uint64_t mask_32(const uint32_t *t, __m256i v)
     __m256i c = _mm256_cmpeq_epi32(load(t + 16), v),
             d = _mm256_cmpeq_epi32(load(t + 24), v);
 
-    /* packs twice scatters the pairs of ids: undone by one permutation of 32-bit lanes.
-     */
+    /* Two packs scatter the pairs of ids; one permutation of 32-bit lanes restores
+     * their order. */
     __m256i x = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
     x = _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     return (uint32_t)_mm256_movemask_epi8(x);

@@ -1,4 +1,5 @@
-/* scan_avx512.c - places of an id, 32 at a time, without a branch that depends on them.
+/* scan_avx512.c - positions of an id, 32 at a time, without a branch that depends on
+ * them.
  */
 #include <immintrin.h>
 
@@ -13,7 +14,8 @@ static inline __m512i lanes(void)
     return x;
 }
 
-/* To a register and then out: a compressing store is many times slower on some. */
+/* Compresses in a register and then stores: on some processors a compressing store is
+ * many times slower. */
 static inline size_t put(__mmask32 m, __m512i place, uint16_t *at, size_t n_at)
 {
     _mm512_storeu_si512(at + n_at, _mm512_maskz_compress_epi16(m, place));

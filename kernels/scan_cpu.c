@@ -1,4 +1,5 @@
-/* scan.h on the processor: chunks of places, then their lengths. */
+/* scan_cpu.c - scan.h on the processor: finds the positions in a chunk, then counts
+ * lengths. */
 #include <string.h>
 
 #include "scan_private.h"
@@ -23,7 +24,7 @@ static int has(const char *level)
     return 1;
 }
 
-/* The best first. */
+/* The best level comes first. */
 static const struct slu_eos_kernel *const levels[] = {
 #if defined(__x86_64__)
     &eos_avx512,
@@ -57,7 +58,7 @@ static size_t find(const struct slu_eos_kernel *k, const void *tok, size_t from,
                : k->find_16((const uint16_t *)tok + from, n, (uint16_t)eos, at);
 }
 
-/* Documents between neighbouring places. */
+/* Counts the documents between neighbouring positions. */
 static void count_between(const uint16_t *at, size_t n_at, uint64_t *count,
                           size_t n_bin, uint64_t *far, struct slu_eos_block *b)
 {
@@ -80,7 +81,7 @@ void slu_eos_lengths(const struct slu_eos_kernel *k, const void *tok, size_t n,
                      uint64_t *far, struct slu_eos_block *b)
 {
     uint16_t at[EOS_CHUNK + EOS_SLACK];
-    uint64_t begin = 0; /* of the document that is open */
+    uint64_t begin = 0; /* beginning of the open document */
 
     *b = (struct slu_eos_block){0, 0, 0, 0};
     for (size_t from = 0; from < n; from += EOS_CHUNK) {

@@ -1,10 +1,10 @@
-/* scan_neon.c - places of an id by NEON, which every 64-bit ARM processor has. */
+/* scan_neon.c - positions of an id by NEON, which every 64-bit ARM processor has. */
 #if defined(__aarch64__)
 #include <arm_neon.h>
 
 #include "scan_private.h"
 
-/* 16 truths of 16 bits to as many bits of a u64's low half, in order. */
+/* Converts 16 results of 16 bits to bits of a u64's low half, in order. */
 static inline uint64_t bits(uint16x8_t a, uint16x8_t b)
 {
     const uint8x16_t bit = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};

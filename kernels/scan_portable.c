@@ -1,4 +1,5 @@
-/* scan_portable.c - places of an id by 64-bit words; the SIMD levels' twin. */
+/* scan_portable.c - positions of an id by 64-bit words; the oracle of the SIMD
+ * levels. */
 #include <string.h>
 
 #include "scan_private.h"

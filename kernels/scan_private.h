@@ -1,4 +1,5 @@
-/* scan_private.h - what the SIMD levels of scan.h bring. Private to kernels/scan_*.c.
+/* scan_private.h - the functions of each SIMD level of scan.h. Private to
+ * kernels/scan_*.c.
  */
 #ifndef SLU_KERNELS_SCAN_PRIVATE_H
 #define SLU_KERNELS_SCAN_PRIVATE_H
@@ -8,19 +9,18 @@
 
 #include "scan.h"
 
-/* Ids that are looked at before their documents are counted: places are u16, and what
- * was found is still near. */
+/* Ids that are searched before their documents are counted: positions are u16, and
+ * those found are still in the cache. */
 #define EOS_CHUNK 32768
-/* Levels may write so many places past the last one. */
+/* Levels may write this many positions past the last one. */
 #define EOS_SLACK 64
 
-/* Asks for what lies 4 KiB behind p, once every 64 bytes: a tenth faster from memory,
- * where one core's own prefetching does not keep enough reads under way. */
+/* Prefetches the data 4 KiB after p, once for every 64 bytes. A tenth faster from
+ * memory, where the prefetching of one core has too few reads in flight. */
 #define EOS_AHEAD(p) __builtin_prefetch((const char *)(p) + 4096, 0, 2)
 
-/* Places of v in t, ascending; n <= EOS_CHUNK, room for n + EOS_SLACK. Returns how
- * many.
- */
+/* Finds the positions of v in t, ascending; n <= EOS_CHUNK, room for n + EOS_SLACK.
+ * Returns their number. */
 struct slu_eos_kernel {
     const char *name;
     size_t (*find_16)(const uint16_t *t, size_t n, uint16_t v, uint16_t *at);
@@ -29,7 +29,7 @@ struct slu_eos_kernel {
 
 extern const struct slu_eos_kernel eos_portable, eos_avx2, eos_avx512, eos_neon;
 
-/* The set bits of m as places from `base` on, behind n others. */
+/* Appends the set bits of m to n others, as positions from `base` on. */
 static inline size_t eos_put(uint64_t m, size_t base, uint16_t *at, size_t n)
 {
     for (; m; m &= m - 1)

@@ -1,4 +1,4 @@
-/* The oracle of scan.h. */
+/* scan_ref.c - the oracle of scan.h. */
 #include "scan.h"
 
 static uint32_t id(const void *tok, unsigned tok_bytes, size_t i)

@@ -5,9 +5,9 @@
 
 #include "cuda_private.h"
 
-/* CUB's radix sort is stable, descending too, and goes over as many bits as it is told.
- * It ping-pongs between two buffers of keys and two of values; one of the latter is
- * the caller's `order`. */
+/* CUB's radix sort is stable, also in descending order, and sorts by as many bits as
+ * requested. It alternates between two buffers of keys and two of values; one of the
+ * latter is the caller's `order`. */
 namespace
 {
 const size_t ALIGNED = 256;
@@ -25,12 +25,12 @@ int bits_of(uint32_t longest)
     return bits;
 }
 
-/* With temp NULL: only sets *temp_byte. */
+/* With temp NULL, only sets *temp_byte. */
 cudaError_t radix_sort(void *temp, size_t *temp_byte, cub::DoubleBuffer<uint32_t> *key,
                        cub::DoubleBuffer<uint32_t> *value, size_t n, uint32_t longest,
                        cudaStream_t stream)
 {
-    /* 64-bit counts: n may be more than an int holds, and tiles reach past n. */
+    /* Counts are 64-bit: n may exceed an int, and tiles extend past n. */
     return cub::DeviceRadixSort::SortPairsDescending(temp, *temp_byte, *key, *value,
                                                      (unsigned long long)n, 0,
                                                      bits_of(longest), stream);
@@ -60,7 +60,7 @@ extern "C" size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest)
     if (n == 0)
         return 0;
     if (slu_cuda_code(temp_size(n, longest, &temp_byte)))
-        return 0; /* the sort itself will say so */
+        return 0; /* the sort itself will report this */
     return 3 * aligned(n * sizeof(uint32_t)) + aligned(temp_byte);
 }
 
@@ -74,8 +74,8 @@ extern "C" int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t lon
         return 0;
     cudaError_t e = temp_size(n, longest, &temp_byte);
     if (e == cudaSuccess &&
-        work_byte == 0)       /* its size could not be told, for a fault */
-        e = cudaErrorUnknown; /* that is over */
+        work_byte == 0)       /* because of a fault, its size was not known */
+        e = cudaErrorUnknown; /* a fault that has passed */
     if (e == cudaSuccess && work_byte < 3 * array + temp_byte)
         e = cudaErrorInvalidValue;
     if (e != cudaSuccess)

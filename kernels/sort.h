@@ -1,19 +1,19 @@
-/* sort.h - items by length, longest first, the order that plans are in.
+/* sort.h - sorts items by length, longest first, the order of plans.
  *
- * order becomes the numbers 0 … n-1, sorted by len[i] descending; equal lengths keep
- * their order (a stable sort), so the result is one and the same everywhere.
+ * order becomes the numbers 0 … n-1, sorted by len[i] descending. Equal lengths keep
+ * their order (a stable sort), so the result is the same everywhere.
  *
- *   n < 2^32, len[i] <= longest < 2^26 (SLU_MAX_CAPACITY); lengths in tokens. What
- *   breaks this is undefined; callers know `longest` from the histogram.
+ *   n < 2^32, len[i] <= longest < 2^26 (SLU_MAX_CAPACITY); lengths in tokens. Other
+ *   values give undefined results; callers know `longest` from the histogram.
  *
- *   slu_sort_lengths_ref   the oracle: a counting sort that can be read
- *   slu_sort_lengths_cpu   the same, fast, on n_threads threads (at least 1)
+ *   slu_sort_lengths_ref   the oracle: a readable counting sort
+ *   slu_sort_lengths_cpu   the fast version, on n_threads threads (at least 1)
  *   slu_sort_lengths_cuda  all pointers are device memory; runs on `stream` (a
- *     cudaStream_t, NULL: the default stream) without waiting; 0 or a code for
- *     slu_device_error. `work` is aligned to 256 bytes, as the device's own memory is.
+ *     cudaStream_t, NULL: the default stream) without waiting; returns 0 or a code for
+ *     slu_device_error. `work` is aligned to 256 bytes, as device allocations are.
  *
- * Workspace is the caller's, X_work(…) bytes, on the host aligned as malloc's. len and
- * order do not overlap.
+ * The caller supplies the workspace, X_work(…) bytes, on the host aligned as by malloc.
+ * len and order do not overlap.
  */
 #ifndef SLU_KERNELS_SORT_H
 #define SLU_KERNELS_SORT_H

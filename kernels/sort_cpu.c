@@ -1,8 +1,8 @@
-/* A stable counting sort by one digit, the whole length, where lengths have few values;
- * by two digits, the low one first, where they have many. What costs is writing to
- * thousands of places in turn, so each place has a cache line in which items gather
- * until it can be written whole, past the caches. (The idea: Satish et al., "Fast sort
- * on CPUs and GPUs", SIGMOD 2010.) */
+/* sort_cpu.c - a stable counting sort: by one digit, the whole length, if lengths have
+ * few values; by two digits, the low one first, if they have many. The cost is writing
+ * to thousands of positions in turn. So each position has a cache line in which items
+ * are collected until the line can be written as a whole, bypassing the caches. (The
+ * idea: Satish et al., "Fast sort on CPUs and GPUs", SIGMOD 2010.) */
 #include "sort.h"
 
 #include <stdbool.h>
@@ -13,19 +13,22 @@
 #include <emmintrin.h>
 #endif
 
-/* Values of a single digit. 2^15 of them still have their lines in a second-level
- * cache; with 2^17, two passes are no faster even where all are equally frequent, and
- * half as fast where, as in text, most items are short (tests/bench/NOTES.md). */
+/* Number of values of a single digit. The lines of 2^15 values fit a second-level
+ * cache. With 2^17 values, two passes are no faster even if all values are equally
+ * frequent, and half as fast if most items are short, as in text
+ * (tests/bench/NOTES.md). */
 #define ONE_DIGIT   131073
 #define LINE        16    /* items of 4 bytes in a cache line */
-#define FEW         1024  /* items: sorted by merging */
-#define LEAST_SHARE 65536 /* items that are worth a thread */
+#define FEW         1024  /* up to this number, items are sorted by merging */
+#define LEAST_SHARE 65536 /* items for which a thread is worth starting */
 
-/* One thread's tables; a digit has n_bin values. */
+/* The tables of one thread; a digit has n_bin values. */
 struct tables {
-    uint32_t (*line)[LINE]; /* by digit */
-    uint32_t *begin;        /* by digit: where this thread's items go; counts before */
-    uint32_t *count2;       /* every other item: equal ones in a row would wait */
+    uint32_t (*line)[LINE]; /* one for each digit */
+    uint32_t *begin;        /* for each digit: the position of this thread's items;
+                               first their count */
+    uint32_t *count2;       /* counts every other item, because equal items in a row
+                               would wait */
 };
 
 struct sort {
@@ -35,9 +38,10 @@ struct sort {
     uint64_t *pair; /* between two passes: high digit << 32 | item */
     unsigned low_bits, n_threads;
     uint32_t n_bin;
-    unsigned shift; /* items by which `order`, or pair, is behind a line's begin */
+    unsigned shift; /* items from the beginning of a line to the beginning of `order`
+                       or pair */
     char *tables;
-    size_t tables_byte; /* a thread's */
+    size_t tables_byte; /* of one thread */
     enum { FROM_LEN, LOW_DIGIT, HIGH_DIGIT } pass;
 };
 
@@ -46,11 +50,13 @@ static unsigned bits_of(uint32_t longest)
     return longest ? 32 - (unsigned)__builtin_clz(longest) : 1;
 }
 
-/* Values of a digit, and bits of the low one (0: there is but one). */
+/* Number of values of a digit; *low_bits: bits of the low digit (0: there is only one
+ * digit). */
 static uint32_t digits(size_t n, uint32_t longest, unsigned *low_bits)
 {
     unsigned bits = bits_of(longest);
-    bool one = longest < ONE_DIGIT && longest / 4 < n; /* else tables cost most */
+    bool one = longest < ONE_DIGIT && longest / 4 < n; /* otherwise the tables would
+                                                          cost most */
     *low_bits = one ? 0 : bits / 2;
     return one ? longest + 1 : UINT32_C(1) << (bits - bits / 2);
 }
@@ -106,13 +112,14 @@ static inline void count_range(const struct sort *s, size_t from, size_t to,
 
 static void count_part(void *arg, unsigned thread)
 {
-    struct sort s = *(struct sort *)arg; /* a copy, so that the compiler may keep it */
+    struct sort s = *(struct sort *)arg; /* a copy, so that the compiler may keep it
+                                            in registers */
     struct tables t = tables_of(&s, thread);
     size_t from = slu_kernel_share(s.n, thread, s.n_threads);
     size_t to = slu_kernel_share(s.n, thread + 1, s.n_threads);
     memset(t.begin, 0, s.n_bin * sizeof *t.begin);
     memset(t.count2, 0, s.n_bin * sizeof *t.count2);
-    switch (s.pass) { /* the digit's kind is a constant in each loop */
+    switch (s.pass) { /* in each loop, the kind of digit is a constant */
     case FROM_LEN:
         s.pass = FROM_LEN;
         count_range(&s, from, to, t);
@@ -127,7 +134,8 @@ static void count_part(void *arg, unsigned thread)
     }
 }
 
-/* Counts become places: the highest digit first, within a digit thread after thread. */
+/* Converts counts to positions: the highest digit first; for each digit, thread after
+ * thread. */
 static void places(struct sort *s)
 {
     uint32_t before = s->shift;
@@ -142,7 +150,7 @@ static void places(struct sort *s)
 
 /* ---- writing ---- */
 
-/* A whole line, not to be read again soon. */
+/* Writes a whole line, which is not read again soon. */
 static inline void put_line(void *to, const void *line)
 {
 #if defined __SSE2__
@@ -164,9 +172,9 @@ static inline void fence(void)
 #endif
 }
 
-/* Items of 4 bytes. The last word of a line that is not full says where its next item
- * goes, so that an item costs one line and no other table. Positions and out are
- * counted from the boundary of lines at or before `order`. */
+/* For items of 4 bytes. The last word of an incomplete line holds the position of its
+ * next item, so that an item costs one line and no other table. Positions and out count
+ * from the boundary of lines at or before `order`. */
 static inline void scatter32(const struct sort *s, size_t from, size_t to,
                              struct tables t)
 {
@@ -180,7 +188,7 @@ static inline void scatter32(const struct sort *s, size_t from, size_t to,
             uint32_t first = pos - (LINE - 1), begin = t.begin[v];
             if (begin <= first)
                 put_line(out + first, line);
-            else /* what is before is another's */
+            else /* the items before belong to another thread */
                 memcpy(out + begin, line + begin % LINE, (pos + 1 - begin) * 4);
         }
         line[LINE - 1] = pos + 1;
@@ -194,8 +202,8 @@ static inline void scatter32(const struct sort *s, size_t from, size_t to,
     fence();
 }
 
-/* The same with pairs of 8 bytes: 8 in a line, and a position takes half of the last.
- */
+/* As scatter32, for pairs of 8 bytes: 8 in a line, and the position takes half of the
+ * last. */
 static inline void scatter64(const struct sort *s, size_t from, size_t to,
                              struct tables t)
 {
@@ -257,7 +265,7 @@ static void pass(struct sort *s, int which)
 
 /* ---- few items ---- */
 
-/* Merges neighbours until all is one; `spare` has as much room. */
+/* Merges neighbours until one run is left; `spare` has as much room. */
 static void merge_sort(const uint32_t *len, size_t n, uint32_t *order, uint32_t *spare)
 {
     uint32_t *a = order, *b = spare;
@@ -279,7 +287,7 @@ static void merge_sort(const uint32_t *len, size_t n, uint32_t *order, uint32_t 
         memcpy(order, a, n * sizeof *order);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole sort ---- */
 
 static unsigned threads_of(size_t n, unsigned n_threads)
 {
@@ -300,7 +308,7 @@ size_t slu_sort_lengths_cpu_work(size_t n, uint32_t longest, unsigned n_threads)
 void slu_sort_lengths_cpu(const uint32_t *len, size_t n, uint32_t longest,
                           uint32_t *order, void *work, unsigned n_threads)
 {
-    if (n > UINT32_MAX - LINE) { /* positions would outgrow their words */
+    if (n > UINT32_MAX - LINE) { /* positions would not fit their words */
         slu_sort_lengths_ref(len, n, longest, order, work);
         return;
     }

@@ -1,18 +1,18 @@
 /* shard_ds.c - shards as datatrove's DatatroveFileDataset and nanotron read them
  * (datatrove/utils/dataset.py and pipeline/tokens/tokenizer.py).
  *
- *   shard-%07d.ds           ids of two or four bytes, one sequence behind another
- *   shard-%07d.ds.index     u64 a segment: the index of the id behind its last, from
- * the shard's beginning; padding is a segment too shard-%07d.ds.metadata
- * "TOKENIZER|WIDTH", the number of ids, the same for people: three lines, no newline
- * behind the last
+ *   shard-%07d.ds           ids of two or four bytes, one sequence after the other
+ *   shard-%07d.ds.index     u64 for each segment: its end, as a number of ids from the
+ *                           beginning of the shard; padding is a segment too
+ *   shard-%07d.ds.metadata  "TOKENIZER|WIDTH", the number of ids, the same number for
+ *                           people: three lines, without a line end after the last
  *
- * A reader takes windows of seq_len + 1 ids that do not overlap, so sequences with a
- * label token, 2^i + 1 ids, are windows of seq_len = 2^i exactly; it makes positions of
- * the ends in the index, which begin again with each segment.
+ * A reader takes windows of seq_len + 1 ids that do not overlap. So sequences with a
+ * label token, which have 2^i + 1 ids, are exactly the windows for seq_len = 2^i. The
+ * reader makes positions from the ends in the index; they begin at 0 in each segment.
  *
- * The tokenizer is named by its fingerprint: a name of two parts with "|" between them
- * is what datatrove's own DocumentTokenizerMerger can split.
+ * The tokenizer is named by its fingerprint, in two parts with "|" between them,
+ * because datatrove's own DocumentTokenizerMerger splits names there.
  */
 #include "formats/shards/shard.h"
 
@@ -102,7 +102,7 @@ static void put_metric(uint64_t n, char *out, size_t cap)
         char text[32];
         double v = (double)n / unit[exponent / 3];
         snprintf(text, sizeof text, "%.*f", 2 - (int)(exponent % 3), v);
-        /* 9.996 becomes 10.0 and 999.6 becomes 1.00 of the next. */
+        /* 9.996 becomes 10.0, and 999.6 becomes 1.00 of the next prefix. */
         if (strcspn(text, ".") > exponent % 3 + 1 && exponent < 20) {
             exponent++;
             continue;

@@ -2,13 +2,13 @@
  * (datatrove/pipeline/tokens/tokenizer.py).
  *
  *   X.ds           ids of two or four bytes
- *   X.ds.index     u64 a document: the index of the id behind its last (may be missing)
- *   X.ds.metadata  "TOKENIZER|WIDTH", the number of ids, the same for people; lines
- *                  (may be missing)
- *   X.ds.loss      a byte an id, where losses are masked (may be there)
+ *   X.ds.index     u64 for each document: its end, as a number of ids (optional)
+ *   X.ds.metadata  lines "TOKENIZER|WIDTH", the number of ids, the same number for
+ *                  people (optional)
+ *   X.ds.loss      a byte for each id, if losses are masked (optional)
  *
- * A document's number is its place in the index. Without an index documents are cut at
- * --eos-id, as those of .npy are, and numbered so.
+ * A document's number is its position in the index. Without an index, documents are cut
+ * at --eos-id and numbered like those of .npy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@
 enum { MAX_METADATA = 1 << 16 };
 
 struct ds {
-    char *name; /* of the index */
+    char *name; /* of the index file */
     int fd;
     struct slu_column end;
-    uint64_t last, docs; /* of those given */
+    uint64_t last, docs; /* last: end of the last document; docs: documents returned */
 };
 
 static char *with_suffix(const char *path, const char *suffix)
@@ -62,7 +62,7 @@ static bool probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look
            slu_tokens_suffix(at->path, ".ds.loss");
 }
 
-/* "*.ds*" names more than inputs. */
+/* Refuses metadata and other files that "*.ds*" matches besides inputs. */
 static int check_name(const char *path, struct slu_err *err)
 {
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
@@ -85,7 +85,7 @@ struct metadata {
     uint64_t n_tok;
 };
 
-/* "gpt2|2\n1234\n1.23 kT", of which the last is for people. */
+/* Parses "gpt2|2\n1234\n1.23 kT"; the last line is for people. */
 static int parse_metadata(const char *text, struct metadata *m)
 {
     const char *line = strchr(text, '\n'), *bar = NULL;
@@ -127,7 +127,8 @@ static int read_metadata(const char *path, struct metadata *m, struct slu_err *e
 
 /* ---- the index ---- */
 
-/* The last end is how many ids there are; the file's size says how wide they are. */
+/* The last end gives the number of ids; from this number and the file's size follows
+ * their width. */
 static int check_size(struct slu_docs_file *f, struct ds *x, uint64_t n_byte,
                       const struct metadata *m, struct slu_err *err)
 {
@@ -240,7 +241,7 @@ const struct slu_docs_format slu_docs_ds = {
 
 /* ---- with an index or without ---- */
 
-/* *indexed: all inputs have one; *c: how those without are read. */
+/* *indexed: all inputs have an index; *c: how inputs without an index are read. */
 static int look_at_all(const struct slu_tokens_cfg *cfg, bool *indexed,
                        struct slu_tokens_cfg *c, struct slu_err *err)
 {

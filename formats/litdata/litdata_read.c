@@ -1,4 +1,4 @@
-/* LitData chunks as sluice writes them, read back. */
+/* litdata_read.c - reads back the LitData chunks that sluice writes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void litdata_close(void *state)
     free(l);
 }
 
-/* All items have the same size, so the table says nothing new, but it must not lie. */
+/* All items have the same size, so the table is redundant, but it must be right. */
 static int read_table(struct state *l, uint64_t n_seq, struct slu_err *err)
 {
     uint8_t word[4];

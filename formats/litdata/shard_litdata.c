@@ -1,13 +1,15 @@
 /* shard_litdata.c - chunks as LitData's StreamingDataset reads them with TokensLoader:
  *
- *   D_<i>/chunk-0-%d[.zstd].bin  u32 n, u32 off[n + 1] from the file's begin, the ids
+ *   D_<i>/chunk-0-%d[.zstd].bin  u32 n, u32 off[n + 1] from the file's beginning, the
+ *                                ids
  *   D_<i>/index.json             {"chunks": […], "config": {…}}
  *
- * TokensLoader divides the ids of a chunk by its block_size and never looks at the
- * offsets; each item here has as many ids as a sequence, so block_size = that is exact.
- * It cannot say where the documents of a packed sequence begin. Offsets have 32 bits. A
- * compressed chunk is one frame that says its size, else the reader refuses it;
- * chunk_bytes is what it holds, as LitData's own writer has it.
+ * TokensLoader divides the ids of a chunk by its block_size and never reads the
+ * offsets. Each item here has as many ids as a sequence, so this number is the exact
+ * block_size. The format does not record where the documents of a packed sequence
+ * begin. Offsets have 32 bits. A compressed chunk is one frame that states its size, as
+ * the reader requires; chunk_bytes is the uncompressed size, as from LitData's own
+ * writer.
  */
 #include "formats/shards/shard.h"
 
@@ -21,11 +23,11 @@
 
 enum { AUTO_TOKENS = 1 << 24 };
 
-/* What LitData's list of NumPy's types has at these places. */
+/* Positions in LitData's list of NumPy types. */
 enum { TYPE_U16 = 5, TYPE_U32 = 6 };
 
 struct litdata {
-    int level; /* zstd's, 0: none */
+    int level; /* level of zstd; 0: not compressed */
 };
 
 static int litdata_init(void **state, const struct slu_shards_cfg *cfg,
@@ -131,7 +133,8 @@ static int litdata_build(const void *state, const struct slu_shard *s,
     return rc;
 }
 
-/* {"chunks": […], "config": …}; no "updated_at": times are in no output. */
+/* Writes {"chunks": […], "config": …}, without "updated_at", because no output has
+ * times. */
 static int litdata_bucket(void *state, const struct slu_shard_bucket *b,
                           const struct slu_shard_facts *shard, struct slu_out *out,
                           struct slu_err *err)

@@ -1,4 +1,4 @@
-/* Which bytes of an MDS sample are the ids. */
+/* mds_columns.c - finds the bytes of the ids in an MDS sample. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ const char *slu_mds_type_name(enum slu_mds_type t)
     return "any type";
 }
 
-/* Dimensions "2048" or "1,2048" to their product; all of them but one must be 1. */
+/* Parses dimensions "2048" or "1,2048" to their product; at most one may differ from
+ * 1. */
 static bool parse_shape(const char *p, uint64_t *n_id)
 {
     unsigned larger = 0;
@@ -43,7 +44,7 @@ static bool parse_shape(const char *p, uint64_t *n_id)
     return !*p && larger <= 1;
 }
 
-/* "ndarray[:TYPE[:SHAPE]]" or "bytes". */
+/* Parses "ndarray[:TYPE[:SHAPE]]" or "bytes". */
 static int parse_encoding(struct slu_mds_columns *c, const char *text,
                           unsigned bytes_width, struct slu_err *err)
 {
@@ -99,7 +100,7 @@ static struct slu_json_value element(struct slu_json_value v, unsigned i)
     return (struct slu_json_value)SLU_JSON_NONE;
 }
 
-/* Index of the name in the list, -1: not there. */
+/* Index of the name in the list; -1: not in the list. */
 static int find(struct slu_json_value names, const char *name)
 {
     struct slu_json_iter it;
@@ -163,7 +164,8 @@ int slu_mds_columns_parse(struct slu_mds_columns *c, struct slu_json_value v,
         rc = slu_fail(err, SLU_E_FORMAT, "its lists of columns do not add up");
     if (!rc)
         rc = parse_encoding(c, text, bytes_width, err);
-    /* An ndarray of type and shape has that size, and no other has one. */
+    /* An ndarray of fixed type and shape has this size; no other column may have
+     * one. */
     uint64_t must = c->plain && !rc ? c->size[c->at] : c->n_id * slu_mds_width(c->type);
     if (!rc && c->size[c->at] != must)
         rc = slu_fail(err, SLU_E_FORMAT, "column %s: %s of %llu bytes does not add up",

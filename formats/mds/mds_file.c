@@ -1,4 +1,4 @@
-/* One MDS shard, from its begin to its end. */
+/* mds_file.c - reads one MDS shard from beginning to end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,16 +10,16 @@ enum { MAX_CONFIG = 1 << 20, MAX_HEAD = 1 + 1 + 63 * 8 };
 
 struct slu_mds_file {
     struct slu_raw *raw;
-    struct slu_mds_columns own; /* of the shard's own configuration */
-    struct slu_buf off;         /* n + 1 of them, as they are stored */
-    uint64_t n, at;             /* samples, and those that were looked at */
-    unsigned n_free;            /* columns of no fixed size */
-    struct slu_buf sizes;       /* of these in the sample at hand */
-    uint64_t id_byte;           /* of its ids, which come next */
-    uint64_t behind;            /* of what follows them */
+    struct slu_mds_columns own; /* the columns of the shard's own configuration */
+    struct slu_buf off;         /* n + 1 offsets, as stored */
+    uint64_t n, at;             /* number of samples, and number reached */
+    unsigned n_free;            /* number of columns without a fixed size */
+    struct slu_buf sizes;       /* their sizes in the current sample */
+    uint64_t id_byte;           /* size of its ids, which are read next */
+    uint64_t behind;            /* size of the data after the ids */
 };
 
-/* Bytes of column i of the sample at hand. */
+/* Size of column i in the current sample. */
 static uint64_t column_byte(const struct slu_mds_file *f, unsigned i)
 {
     unsigned free_before = 0;
@@ -79,7 +79,8 @@ static int read_table(struct slu_mds_file *f, const struct slu_mds_file_cfg *cfg
     return SLU_OK;
 }
 
-/* The shard's own configuration, which the index repeats; `known` is the index's. */
+/* Reads the shard's own configuration, which the index repeats; `known`: that of the
+ * index. */
 static int read_config(struct slu_mds_file *f, const struct slu_mds_columns *known,
                        struct slu_err *err)
 {
@@ -136,7 +137,7 @@ static int bad_sample(const struct slu_mds_file *f, struct slu_err *err)
                     (unsigned long long)f->at);
 }
 
-/* Reads up to the column's own bytes. */
+/* Reads up to the bytes of the column with the ids. */
 static int begin_sample(struct slu_mds_file *f, struct slu_err *err)
 {
     uint64_t left = offset(f, f->at + 1) - offset(f, f->at), sum = 4 * f->n_free;
@@ -157,7 +158,7 @@ static int begin_sample(struct slu_mds_file *f, struct slu_err *err)
     return rc ? rc : slu_raw_skip(f->raw, before, err);
 }
 
-/* An ndarray's type and shape, as far as it says them itself. */
+/* Reads the type and shape of an ndarray, as far as the sample states them. */
 static int read_shape(struct slu_mds_file *f, enum slu_mds_type *type, uint64_t *n_id,
                       struct slu_err *err)
 {
@@ -221,7 +222,7 @@ int slu_mds_file_next(struct slu_mds_file *f, enum slu_mds_type *type, uint64_t 
         rc = read_shape(f, type, n_id, err);
     if (rc)
         return rc;
-    /* What is a division, so that no product overflows. */
+    /* Divides instead of multiplying, so that no product overflows. */
     if (f->id_byte % slu_mds_width(*type) ||
         f->id_byte / slu_mds_width(*type) != *n_id || (!*n_id && !f->own.plain))
         return slu_fail(

@@ -1,5 +1,6 @@
-/* index.json of a folder of MDS shards: what mosaicml-streaming writes for a data set,
- * and what its merge_index makes of several (names with folders in them). */
+/* mds_index.c - reads index.json of a folder of MDS shards: the index that
+ * mosaicml-streaming writes for a data set, or that its merge_index makes of several
+ * (names with folders). */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ bool slu_mds_index_is(const char *dir)
     return is;
 }
 
-/* A name below the folder: no way out of it. */
+/* Whether a name stays below the folder. */
 static bool below(const char *p, size_t n)
 {
     if (!n || *p == '/' || strlen(p) != n)
@@ -59,7 +60,7 @@ static bool below(const char *p, size_t n)
 struct file {
     const char *name; /* borrowed from the index */
     uint64_t n_byte;
-    const char *hash, *hex; /* one that can be checked, or NULL */
+    const char *hash, *hex; /* an algorithm that can be checked, or NULL */
 };
 
 static bool parse_file(struct slu_json_value v, struct file *f)
@@ -97,7 +98,7 @@ static int copy_path(char **to, const char *dir, const char *name, struct slu_er
     return SLU_OK;
 }
 
-/* The columns, those of one of the last shards where they are the same. */
+/* Adds columns; if a recent shard has the same columns, shares them. */
 static int add_columns(struct slu_mds_index *x, struct slu_mds_shard *s,
                        struct slu_json_value v, const char *want, unsigned bytes_width,
                        struct slu_err *err)

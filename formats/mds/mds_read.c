@@ -1,4 +1,4 @@
-/* MDS shards as sluice writes them, read back: the column `tokens`. */
+/* mds_read.c - reads back the MDS shards that sluice writes: the column `tokens`. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,13 +4,13 @@
  *   D_<i>/shard.%05d.mds[.zstd]  columns `seq_lengths` (ndarray:uint32), the lengths of
  *                                the sequence's segments, padding included; `tokens`
  *                                (ndarray:uint16 or uint32, of fixed shape)
- *   D_<i>/index.json             a data set of that bucket
- *   index.json                   one of all buckets, as merge_index makes it
+ *   D_<i>/index.json             a data set of this bucket
+ *   index.json                   a data set of all buckets, as merge_index makes it
  *
- * Bytes are those of streaming's own MDSWriter, of zstd too where the library is the
- * same. Compressed files are one frame that says its size, else the reader refuses
- * them. Offsets have 32 bits, which a shard's most bytes are held to before it is
- * begun.
+ * The bytes are those of streaming's own MDSWriter; compressed bytes too, with the same
+ * version of zstd. A compressed file is one frame that states its size, as the reader
+ * requires. Offsets have 32 bits; the largest size of a shard is checked against this
+ * limit before the shard is begun.
  */
 #include "formats/shards/shard.h"
 
@@ -25,7 +25,7 @@
 enum { AUTO_TOKENS = 1 << 24, MAX_CONFIG = 512, DEFAULT_LEVEL = 3 };
 
 struct mds {
-    int level;            /* zstd's, 0: none */
+    int level;            /* level of zstd; 0: not compressed */
     char compression[16]; /* as JSON */
 };
 
@@ -57,7 +57,8 @@ static void mds_file_name(const void *state, uint64_t number, unsigned file, cha
              m->level ? ".zstd" : "");
 }
 
-/* shard.N.mds, with what streaming puts beside a compressed one: its raw bytes. */
+/* Whether the name is shard.N.mds, compressed or not; streaming leaves uncompressed
+ * copies beside compressed shards. */
 static bool mds_owns(const char *name)
 {
     return !strcmp(name, "index.json") || slu_shard_name_is(name, "shard.", ".mds") ||
@@ -65,14 +66,15 @@ static bool mds_owns(const char *name)
            slu_shard_name_is(name, "shard.", ".mds.tmp");
 }
 
-/* Bytes of a sample of n_seg segments. */
+/* Bytes of a sample with n_seg segments. */
 static uint64_t sample_byte(const struct slu_shard_bucket *b, uint64_t n_seg)
 {
     unsigned dim = n_seg < 1 << 8 ? 1 : n_seg < 1 << 16 ? 2 : 4;
     return 4 + 1 + dim + 4 * n_seg + b->n_id * b->tok_bytes;
 }
 
-/* Sequences that fit into a shard, whatever their segments: of one id each at worst. */
+/* Number of sequences that fit a shard for any segments; at worst, each segment has one
+ * id. */
 static uint64_t most_sequences(const struct slu_shard_bucket *b)
 {
     return (UINT32_MAX - 8 - MAX_CONFIG) / (4 + sample_byte(b, b->n_id));
@@ -100,8 +102,8 @@ static uint64_t mds_build_byte(const struct slu_shard_bucket *b)
     return raw + slu_zstd_frame_bound(raw) + (4 << 20);
 }
 
-/* What json.dumps(…, sort_keys=True) makes of the writer's configuration: up to "mds",
- * and from there on, as the index puts something between. */
+/* Writes the result of json.dumps(…, sort_keys=True) for the writer's configuration, in
+ * two parts: up to "mds" and after it, because the index inserts members between. */
 static int put_config(const struct mds *m, const struct slu_shard_bucket *b,
                       bool in_shard, struct slu_buf *out, struct slu_err *err)
 {
@@ -127,7 +129,8 @@ static uint8_t *put_ids(uint8_t *p, const void *tok, uint64_t n, unsigned tok_by
     return p + n * tok_bytes;
 }
 
-/* [size of the one column that has none of its own][seq_lengths][tokens]. */
+/* Writes [size of seq_lengths, the only column without a fixed
+ * size][seq_lengths][tokens]. */
 static uint8_t *put_sample(uint8_t *p, const struct slu_shard_bucket *b,
                            const struct slu_batch *from, const struct slu_seq *q)
 {
@@ -189,7 +192,7 @@ static int mds_build(const void *state, const struct slu_shard *s,
 
 /* ---- index.json ---- */
 
-/* {"basename": …}; zip: of the compressed file. */
+/* Writes {"basename": …}; zip: of the compressed file. */
 static int put_file(const struct mds *m, const struct slu_shard_facts *f, bool zip,
                     const char *folder, struct slu_buf *out, struct slu_err *err)
 {

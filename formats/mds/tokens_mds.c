@@ -1,9 +1,11 @@
-/* mds: folders of MosaicML's MDS shards (mds.h); a sample is a document. Its number is
- * that of the sample in its folder, in the order of index.json.
+/* tokens_mds.c - the format mds: folders of MosaicML's MDS shards (mds.h); a sample is
+ * a document. Its number is the number of the sample in its folder, in the order of
+ * index.json.
  *
- * fetch reads a shard from its begin to its end, because only so its hashes and sizes
- * can be checked and zstd be undone without holding all of it; what is left of the
- * work, the ids' way from the column's type to the stream's, is open's and parallel. */
+ * fetch reads a shard from beginning to end, because this is the only way to check its
+ * hashes and sizes, and to decompress it without holding all of it. The rest of the
+ * work, converting the ids from the column's type to the stream's, is done by open, in
+ * parallel. */
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,26 +18,27 @@
 
 struct mds {
     struct slu_tokens_cfg cfg;
-    struct slu_mds_index *index; /* one a folder */
+    struct slu_mds_index *index; /* one for each folder */
     uint64_t vocab_size;
     unsigned want_width;
 
-    size_t folder, shard; /* the shard at hand, or the next one */
+    size_t folder, shard; /* the current shard, or the next one */
     struct slu_mds_file *file;
-    uint64_t number; /* of the next sample, in its folder */
-    bool waits;      /* one has been looked at, and has these: */
+    uint64_t number; /* number of the next sample in its folder */
+    bool waits;      /* the next sample was found; its facts follow */
     enum slu_mds_type type;
     uint64_t n_id;
 
     uint64_t empty;         /* samples without ids */
-    struct slu_count given; /* what fetch has put into batches */
+    struct slu_count given; /* count of the documents that fetch has put into batches */
     _Atomic uint64_t n_byte;
 };
 
-/* What open must know of a batch, behind its ids: all of one shard and one type. */
+/* Facts that open needs about a batch, after its ids: all ids are from one shard and of
+ * one type. */
 struct note {
     size_t folder, shard;
-    uint64_t first; /* sample of its first sequence, in the shard */
+    uint64_t first; /* number of its first sample in the shard */
     enum slu_mds_type type;
 };
 
@@ -51,7 +54,8 @@ static const struct slu_mds_shard *shard_at(const struct mds *x, size_t folder,
     return &x->index[folder].shard[shard];
 }
 
-/* The file that is there: streaming keeps both, or either. */
+/* The existing file: streaming keeps the compressed file, the uncompressed one, or
+ * both. */
 static const char *path_of(const struct slu_mds_shard *s, bool *zstd)
 {
     struct stat st;
@@ -85,14 +89,14 @@ static int open_shard(struct mds *x, struct slu_err *err)
     return rc ? slu_err_at(err, "%s", path) : SLU_OK;
 }
 
-/* In front of a message on the shard at hand. */
+/* Puts the current shard before a message. */
 static int at_shard(const struct mds *x, struct slu_err *err)
 {
     bool zstd;
     return slu_err_at(err, "%s", path_of(shard_at(x, x->folder, x->shard), &zstd));
 }
 
-/* Looks at the next sample of all that has ids; SLU_EOF behind the last. */
+/* Finds the next sample that has ids; SLU_EOF after the last. */
 static int look(struct mds *x, struct slu_err *err)
 {
     while (!x->waits) {
@@ -111,7 +115,7 @@ static int look(struct mds *x, struct slu_err *err)
         if (rc < 0)
             return at_shard(x, err);
         x->waits = rc == SLU_OK && x->n_id;
-        if (rc == SLU_OK && !x->n_id) { /* counts as one, and is left out */
+        if (rc == SLU_OK && !x->n_id) { /* counted, but left out */
             x->number++;
             x->empty++;
         }
@@ -184,11 +188,11 @@ static int64_t value_at(const uint8_t *p, enum slu_mds_type t)
 {
     uint64_t v = 0;
     unsigned width = slu_mds_width(t), shift = 64 - 8 * width;
-    memcpy(&v, p, width); /* little-endian hosts alone are ours */
+    memcpy(&v, p, width); /* because only little-endian hosts are supported */
     return is_signed(t) ? (int64_t)(v << shift) >> shift : (int64_t)v;
 }
 
-/* Names the first id that is none. */
+/* Reports the first id that is out of range. */
 static int name_bad(const struct mds *x, const struct slu_batch *b,
                     const struct note *note, struct slu_err *err)
 {
@@ -217,7 +221,7 @@ static int open_batch(const void *input, struct slu_batch *b, struct slu_err *er
     b->own.len -= sizeof note;
     memcpy(&note, b->own.data + b->own.len, sizeof note);
     unsigned width = slu_mds_width(note.type), to = x->want_width;
-    /* Negative ones are the upper half of their type's unsigned twin. */
+    /* Negative values are the upper half of the unsigned type of the same width. */
     uint64_t limit = x->vocab_size, half = UINT64_C(1) << (8 * width - 1);
     if (is_signed(note.type) && limit > half)
         limit = half;
@@ -259,7 +263,8 @@ static void free_input(void *input)
 
 /* ---- opening ---- */
 
-/* What all columns allow for; *widest: their width, 8 where it is not known before. */
+/* Checks all columns; *widest: their largest width, or 8 if a width is not yet
+ * known. */
 static int check_columns(const struct mds *x, unsigned *widest, struct slu_err *err)
 {
     *widest = 0;

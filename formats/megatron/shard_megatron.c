@@ -1,9 +1,10 @@
 /* shard_megatron.c - shards as megatron-core's IndexedDataset reads them (layout:
  * formats/megatron/tokens_megatron.c): shard-%07d.bin and shard-%07d.idx.
  *
- * Each of our sequences is one of its sequences, and one of its documents: its trainers
- * shuffle and cut by these. Ids are u16, or i32, as it has no u32. The index holds
- * nothing but what the counts of the shard say, so it is written at the end.
+ * Each sequence of the stream is one sequence and one document of the data set, because
+ * Megatron's trainers shuffle and cut by these. Ids are u16 or i32, because Megatron
+ * has no u32. The index follows from the counts of the shard, so it is written at the
+ * end.
  */
 #include "formats/shards/shard.h"
 
@@ -45,7 +46,7 @@ static bool mg_owns(const char *name)
            slu_shard_name_is(name, "shard-", suffix[INDEX]);
 }
 
-/* Its builders of samples count sequences of a file in 31 bits, and lengths. */
+/* Megatron counts the sequences of a file, and their lengths, in 31 bits. */
 static uint64_t most_sequences(const struct slu_shard_bucket *b)
 {
     return b->n_id > INT32_MAX ? 0 : INT32_MAX;
@@ -76,7 +77,7 @@ static int mg_encode(const void *state, const struct slu_shard_bucket *b,
     return slu_shard_ids_put(&out[IDS], q->tok, b->n_id, b->tok_bytes, err);
 }
 
-/* first, first + step, … : n of them, of `bytes` bytes each. */
+/* Writes first, first + step, …: n numbers of `bytes` bytes each. */
 static int put_row(struct slu_out *out, uint64_t n, uint64_t step, unsigned bytes,
                    uint64_t first, struct slu_err *err)
 {

@@ -1,15 +1,15 @@
 /* tokens_megatron.c - Megatron's .bin and .idx, as megatron-core's IndexedDataset reads
  * them (megatron/core/datasets/indexed_dataset.py).
  *
- *   PREFIX.bin  ids, one sequence behind another
+ *   PREFIX.bin  ids, one sequence after the other
  *   PREFIX.idx  "MMIDIDX\0\0", u64 version 1, u8 type, u64 n_seq, u64 n_entry; then
  *               i32 length[n_seq] in ids, i64 pointer[n_seq] in bytes,
- *               i64 document[n_entry], the sequence that each document begins with and
- *               at last n_seq; and in multimodal sets i8 mode[n_seq]
+ *               i64 document[n_entry], the first sequence of each document, and n_seq
+ *               as the last entry; in multimodal sets also i8 mode[n_seq]
  *
- * A document is what lies between two entries of the table, its sequences joined; its
- * number is the index of its entry. What its own reader would take without a word, a
- * pointer that skips or repeats bytes, is refused: no writer makes it.
+ * A document is all sequences between two entries of the table, joined; its number is
+ * the index of its entry. A pointer that skips or repeats bytes is refused: Megatron's
+ * reader accepts such a pointer, but no writer makes one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,20 +24,20 @@ static const uint8_t magic[9] = "MMIDIDX\0";
 enum { HEADER = 34 };
 
 struct idx {
-    char *name; /* of the .idx */
+    char *name; /* of the .idx file */
     int fd;
     struct slu_column length, pointer, document, mode;
     bool modes;
     unsigned bytes;
-    uint64_t n_seq, seq;  /* of them, read */
-    uint64_t at_tok;      /* ids in those */
-    uint64_t n_byte_ids;  /* of the .bin */
-    uint64_t n_doc, docs; /* of them, given */
+    uint64_t n_seq, seq;  /* number of sequences, and number read */
+    uint64_t at_tok;      /* number of ids in the sequences read */
+    uint64_t n_byte_ids;  /* size of the .bin file */
+    uint64_t n_doc, docs; /* number of documents, and number returned */
 };
 
 /* ---- names ---- */
 
-/* Bytes of the path without .bin or .idx. */
+/* Length of the path without .bin or .idx. */
 static size_t prefix_of(const char *path)
 {
     size_t n = strlen(path);
@@ -57,7 +57,7 @@ static char *with_suffix(const char *path, const char *suffix)
     return s;
 }
 
-/* Named by its .idx, by its .bin, or by what both begin with. */
+/* The input is named by its .idx, its .bin, or the common beginning of both names. */
 static bool probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look *at)
 {
     struct slu_tokens_look idx;
@@ -113,7 +113,7 @@ static int read_header(struct slu_docs_file *f, struct idx *x, uint64_t n_byte,
                         h[17] == 6 || h[17] == 7 ? " (floating point)" : "");
     n_seq = slu_le64(h + 18);
     n_entry = slu_le64(h + 26);
-    /* Neither is more than the file has bytes, so that nothing below overflows. */
+    /* Neither number may exceed the file's size, so the sums below do not overflow. */
     uint64_t want = n_seq > n_byte / 12 || n_entry > n_byte / 8
                         ? UINT64_MAX
                         : HEADER + 12 * n_seq + 8 * n_entry;
@@ -139,7 +139,7 @@ static int read_header(struct slu_docs_file *f, struct idx *x, uint64_t n_byte,
     return SLU_OK;
 }
 
-/* The first entry, which no document ends with. */
+/* Reads the first entry of the table, which ends no document. */
 static int read_first(struct idx *x, struct slu_err *err)
 {
     const uint8_t *p;
@@ -223,7 +223,7 @@ static int idx_open(struct slu_docs_file *f, const struct slu_tokens_cfg *cfg,
     return rc;
 }
 
-/* The next sequence lies where the last one ended. */
+/* Checks that the next sequence begins where the last one ended. */
 static int take_sequence(struct idx *x, uint64_t n_tok, struct slu_err *err)
 {
     const uint8_t *p;

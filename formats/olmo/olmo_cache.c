@@ -16,7 +16,7 @@
 
 enum { MAX_BUCKETS = 64 };
 
-/* ---- what the set is ---- */
+/* ---- facts of the set ---- */
 
 static uint64_t n_instance(const struct slu_olmo_set *set)
 {
@@ -111,7 +111,7 @@ int slu_olmo_tokenizer(struct slu_olmo_set *set, const char *text, struct slu_er
     return SLU_OK;
 }
 
-/* Buckets in the order of their folders' names. */
+/* Sorts buckets by the names of their folders. */
 static void by_name(const struct slu_olmo_set *set, unsigned order[MAX_BUCKETS])
 {
     for (unsigned i = 0; i < set->n_bucket; i++) {
@@ -148,7 +148,7 @@ static int hash_text(struct slu_sha256 *s, struct slu_buf *text)
     return SLU_OK;
 }
 
-/* F, over every file in order. */
+/* Computes F over all files in order. */
 static int fingerprint(const struct slu_olmo_set *set,
                        const struct slu_olmo_curriculum *c, char hex[65],
                        struct slu_err *err)
@@ -188,7 +188,7 @@ static int fingerprint(const struct slu_olmo_set *set,
     return rc;
 }
 
-/* The path of shard i as the trainer names it, appended. */
+/* Appends the path of shard i as the trainer names it. */
 static int put_path(struct slu_buf *t, const struct slu_olmo_set *set,
                     const struct slu_olmo_bucket *b, uint64_t i, struct slu_err *err)
 {
@@ -198,7 +198,7 @@ static int put_path(struct slu_buf *t, const struct slu_olmo_set *set,
                           i);
 }
 
-/* H of one file. */
+/* Computes H of one file. */
 static int path_hash(const struct slu_olmo_set *set, const struct slu_olmo_bucket *b,
                      uint64_t i, char hex[65], struct slu_err *err)
 {
@@ -246,7 +246,7 @@ int slu_olmo_prefix(char **prefix, const char *dir, struct slu_err *err)
 
 /* ---- files of numbers ---- */
 
-/* Numbers first, first + 1, …, n of them, as u32. */
+/* Writes n numbers first, first + 1, … as u32. */
 static int write_run(struct slu_olmo_files *w, struct slu_buf *path, uint64_t first,
                      uint64_t n, struct slu_err *err)
 {
@@ -304,8 +304,8 @@ static int write_lengths(struct slu_olmo_files *w, const char *folder,
     return rc;
 }
 
-/* The first instance of the bucket of that length, and how many it has; none of a
- * length that is between two of the set's. */
+/* The first instance of the bucket of this length, and the number of its instances;
+ * none if no bucket of the set has this length. */
 static void instances_of(const struct slu_olmo_set *set, uint64_t length,
                          uint64_t *first, uint64_t *n)
 {
@@ -323,8 +323,9 @@ static void instances_of(const struct slu_olmo_set *set, uint64_t length,
     }
 }
 
-/* FOLDER/bucketL-indices.npy, or with `order` its instances in the order of an epoch:
- * the same numbers, as `shuffle` has put the sequences into random order. */
+/* Writes FOLDER/bucketL-indices.npy or, with `order`, its instances in the order of an
+ * epoch. Both have the same numbers, because `shuffle` has already put the sequences
+ * into random order. */
 static int write_buckets(struct slu_olmo_files *w, const char *folder,
                          const struct slu_olmo_set *set,
                          const struct slu_olmo_order *order, struct slu_err *err)

@@ -32,7 +32,8 @@ int slu_olmo_open(struct slu_olmo_sink *k, const struct slu_olmo_files *w,
     return rc ? rc : slu_out_digest(k->out, &k->digest, err);
 }
 
-/* Writes, and compares with what is there: a run that was killed has left the same. */
+/* Writes bytes, and compares them with an existing file that is not listed: a killed
+ * run has left the same bytes. */
 int slu_olmo_write(struct slu_olmo_sink *k, const void *p, size_t n,
                    struct slu_err *err)
 {
@@ -45,7 +46,7 @@ int slu_olmo_write(struct slu_olmo_sink *k, const void *p, size_t n,
     return slu_out_write(k->out, p, n, err);
 }
 
-/* What somebody else has put there stays. */
+/* An existing file that is not ours is not replaced. */
 static int sink_check(struct slu_olmo_sink *k, const struct slu_buf *path,
                       struct slu_err *err)
 {

@@ -1,5 +1,5 @@
-/* OLMo-core's files of ids as sluice writes them, read back: the ids, and rows that
- * cover them but for padding. */
+/* olmo_read.c - reads back the files of ids for OLMo-core that sluice writes: the ids,
+ * and rows that cover all ids but padding. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,11 +12,11 @@
 
 struct olmo {
     int fd;
-    const char *path;         /* of the ids, for messages: the caller's */
-    uint64_t n_id, n_seq, at; /* ids of a sequence; sequences; the next one */
+    const char *path;         /* of the ids, for messages; borrowed */
+    uint64_t n_id, n_seq, at; /* ids of a sequence; number of sequences; the next one */
     unsigned tok_bytes;
     struct slu_olmo_rows *rows;
-    struct slu_olmo_row row; /* the next one, if have_row */
+    struct slu_olmo_row row; /* the next row, if have_row */
     bool have_row;
 };
 
@@ -74,8 +74,8 @@ static int olmo_open(void **state, const char *const *path,
     return rc;
 }
 
-/* The rows of the sequence at hand: from its first id on without a gap, to its end but
- * for padding. */
+/* Checks the rows of the current sequence: they begin with its first id, have no gaps,
+ * and reach its end or its padding. */
 static int check_rows(struct olmo *o, struct slu_err *err)
 {
     uint64_t begin = o->at * o->n_id, end = begin + o->n_id, at = begin;
@@ -102,7 +102,8 @@ static int olmo_next(void *state, struct slu_buf *ids, struct slu_err *err)
 {
     struct olmo *o = state;
     size_t n_byte = o->n_id * o->tok_bytes;
-    if (o->at == o->n_seq) /* a row more would have been behind the last id */
+    if (o->at == o->n_seq) /* a further row would exceed the ids, which slu_olmo_rows
+                              reports */
         return SLU_EOF;
     slu_buf_clear(ids);
     int rc = slu_buf_reserve(ids, o->n_id * 4, err);
@@ -113,7 +114,7 @@ static int olmo_next(void *state, struct slu_buf *ids, struct slu_err *err)
     if (rc)
         return rc;
     uint32_t *to = (uint32_t *)(void *)ids->data;
-    for (size_t i = o->n_id; i-- > 0;) /* from the end, as they grow in place */
+    for (size_t i = o->n_id; i-- > 0;) /* from the end, because ids widen in place */
         to[i] = o->tok_bytes == 2 ? slu_le16(ids->data + 2 * i)
                                   : slu_le32(ids->data + 4 * i);
     ids->len = o->n_id * 4;

@@ -13,10 +13,10 @@ struct slu_olmo_rows {
     struct slu_bytes *file;
     char *path; /* for messages */
     uint64_t n_tok, number, last_end;
-    struct slu_buf text; /* read and not yet taken: text.data[at … text.len) */
+    struct slu_buf text; /* bytes read and not yet used: text.data[at … text.len) */
     size_t at;
     bool ended;
-    struct slu_buf id; /* of the row at hand, without quotes */
+    struct slu_buf id; /* id of the current row, without quotes */
 };
 
 int slu_olmo_rows_name(char **name, const char *npy, struct slu_err *err)
@@ -68,7 +68,7 @@ void slu_olmo_rows_close(struct slu_olmo_rows *r)
 static int more(struct slu_olmo_rows *r, struct slu_err *err)
 {
     size_t got;
-    if (r->at) /* at first there is no buffer to move within */
+    if (r->at) /* at first there is no buffer to move bytes in */
         memmove(r->text.data, r->text.data + r->at, r->text.len - r->at);
     r->text.len -= r->at;
     r->at = 0;
@@ -82,7 +82,7 @@ static int more(struct slu_olmo_rows *r, struct slu_err *err)
     return SLU_OK;
 }
 
-/* *n: bytes of the next row, its end included. Lines may end in quotes. */
+/* *n: length of the next row, with its line end. A quoted field may have line ends. */
 static int find_row(struct slu_olmo_rows *r, size_t *n, struct slu_err *err)
 {
     bool quoted = false;
@@ -123,7 +123,7 @@ static const uint8_t *number(const uint8_t *p, const uint8_t *end, uint64_t *v)
     return p == digits ? NULL : p;
 }
 
-/* The field at p, which ends before a comma or at `end`, without its quotes. */
+/* Reads the field at p, which ends before a comma or at `end`, without its quotes. */
 static int take_id(struct slu_olmo_rows *r, const uint8_t *p, const uint8_t *end,
                    struct slu_err *err)
 {
@@ -135,7 +135,7 @@ static int take_id(struct slu_olmo_rows *r, const uint8_t *p, const uint8_t *end
             break;
         if (!quoted && *p == ',')
             break;
-        p += quoted && *p == '"'; /* the second of two */
+        p += quoted && *p == '"'; /* skips the second of two quotes */
         r->id.data[r->id.len++] = *p;
     }
     return rc;
@@ -190,7 +190,7 @@ static bool wants_quotes(const uint8_t *p, size_t n)
     return false;
 }
 
-/* A field of n bytes; room for 3 n + 2 has been reserved. */
+/* Writes a field of n bytes; 3 n + 2 bytes are reserved. */
 static void put_field(struct slu_buf *out, const uint8_t *p, size_t n)
 {
     bool quotes = wants_quotes(p, n);

@@ -1,16 +1,16 @@
 /* shard_olmo.c - files of ids as OLMo-core reads them (dolma's
  * tokenizer/memmap_writer.py and OLMo-core's data/numpy_dataset.py were read):
  *
- *   shard-%07d.npy      ids of two or four bytes, little-endian, one behind another;
- *                       no header, whatever the name says
+ *   shard-%07d.npy      ids of two or four bytes, little-endian, one after the other,
+ *                       without a header in spite of the name
  *   shard-%07d.csv.gz   a row `start,end,id,src,loc` for each segment: its ids in the
- *                       file, the record's own id, the source, the record's place in
- *                       it. Padding has no row: it is no document
- *   olmo-cache/         the index of NumpyVSLDataset (formats/olmo/olmo_cache.h),
- *                       for the curriculum natural; schedule(1) makes it for others
+ *                       file, the record's own id, the source, the record's position in
+ *                       the source. Padding has no row, because it is no document
+ *   olmo-cache/         the index of NumpyVSLDataset (formats/olmo/olmo_cache.h) for
+ *                       the curriculum natural; schedule(1) makes it for others
  *
- * The index counts a file's ids in 32 bits and the original wraps around without a
- * word, so a file stays below 2^32 of them.
+ * OLMo-core's index counts a file's ids in 32 bits and wraps around without an error,
+ * so a file has fewer than 2^32 ids.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@
 #include "formats/shards/shard.h"
 #include "olmo_rows.h"
 
-#define AUTO_TOKENS (UINT64_C(1) << 28) /* half a GiB or one, as dolma's files */
+#define AUTO_TOKENS (UINT64_C(1) << 28) /* half a GiB or one, like dolma's files */
 
 static const char folder[] = "olmo-cache";
 
 struct olmo {
     struct slu_names *names;
-    struct slu_olmo_set set; /* what the header says of the tokenizer */
+    struct slu_olmo_set set; /* with the tokenizer's facts from the header */
     bool labels;
     char *path; /* owned */
     char note[1100];
@@ -79,7 +79,7 @@ static void olmo_file_name(const void *state, uint64_t number, unsigned file, ch
              file ? "csv.gz" : "npy");
 }
 
-/* "shard-", digits, the suffix. */
+/* Whether the name is "shard-", digits and a suffix. */
 static bool olmo_owns(const char *name)
 {
     if (strncmp(name, "shard-", 6))
@@ -159,7 +159,7 @@ static int olmo_encode(const void *state, const struct slu_shard_bucket *b,
     return rc;
 }
 
-/* A gzip member of the rows of a run: members behind one another are one file. */
+/* Makes a gzip member of the rows of a run; concatenated members are one file. */
 static int olmo_flush(const void *state, unsigned file, const struct slu_buf *in,
                       struct slu_buf *out, struct slu_err *err)
 {
@@ -202,7 +202,7 @@ static int olmo_set(void *state, const struct slu_shard_set *set, struct slu_err
         bucket[i] =
             (struct slu_olmo_bucket){set->bucket[i]->length, set->bucket[i]->n_seq,
                                      set->bucket[i]->shard_sequences};
-    /* Other readers take such a set all the same. */
+    /* Other readers can still read a set without an index. */
     if (o->labels || slu_olmo_check(&o->set, &why)) {
         snprintf(o->note, sizeof o->note, "no %s is written: %s", folder,
                  o->labels ? "OLMo-core wants sequences without a label token"
@@ -212,7 +212,7 @@ static int olmo_set(void *state, const struct slu_shard_set *set, struct slu_err
     int rc = slu_buf_printf(&work, err, "%s/%s", set->dir, folder);
     if (!rc)
         rc = slu_olmo_write_index((const char *)work.data, &o->set, &natural, err);
-    if (!rc) /* so that its absence is seen */
+    if (!rc) /* so that users notice that the index is missing */
         rc = slu_shards_report_add(set->engine, "set_folder", "\"olmo-cache\"", err);
     slu_buf_release(&work);
     return rc;

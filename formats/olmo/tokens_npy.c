@@ -1,5 +1,5 @@
-/* npy: batches of documents from files of ids, cut at EOS, or by the rows beside them
- * (tokens_npy_rows.c). */
+/* tokens_npy.c - the format npy: batches of documents from files of ids, cut at EOS, or
+ * by the rows beside the files (tokens_npy_rows.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ int slu_npy_too_long(const struct slu_npy *x, uint64_t first, struct slu_err *er
                     x->rows ? "" : "is --eos-id right? Else ");
 }
 
-/* The document of ids [from, to) of the batch, its row. */
+/* Adds the row of a document with ids [from, to) of the batch. */
 static int add_row(struct slu_npy *x, struct slu_batch *b, size_t from, size_t to,
                    struct slu_err *err)
 {
@@ -64,8 +64,8 @@ static int add_row(struct slu_npy *x, struct slu_batch *b, size_t from, size_t t
     return SLU_OK;
 }
 
-/* Reads until there is an end of a document, or of the file. *n_at places, counted from
- * `base` on; *seen: the ids they are among. */
+/* Reads until the end of a document or of the file was found. *n_at positions, counted
+ * from `base`; *seen: number of ids that were searched. */
 static int find_ends(struct slu_npy *x, struct slu_buf *own, size_t *base, size_t *n_at,
                      size_t *seen, struct slu_err *err)
 {
@@ -90,7 +90,7 @@ static int find_ends(struct slu_npy *x, struct slu_buf *own, size_t *base, size_
     }
 }
 
-/* The next documents of the file that is open; none at its end. */
+/* Reads the next documents of the open file; none at its end. */
 static int fill(struct slu_npy *x, struct slu_batch *b, struct slu_err *err)
 {
     const unsigned w = x->file.tok_bytes;
@@ -102,7 +102,7 @@ static int fill(struct slu_npy *x, struct slu_batch *b, struct slu_err *err)
     if (rc)
         return rc;
     size_t n = own->len / w;
-    bool whole = base + seen == n; /* nothing behind the last place but its like */
+    bool whole = base + seen == n; /* the ids after the last position have no EOS */
     x->any_eos |= n_at > 0;
     for (size_t i = 0; i < n_at; i++) {
         size_t end = base + x->at[i] + 1;
@@ -156,7 +156,8 @@ static int open_batch(const void *input, struct slu_batch *b, struct slu_err *er
     int rc = slu_tokens_check(b->own.data, n, w, x->vocab_size, x->cfg.path[source],
                               b->seg[0].document, NULL);
     for (size_t i = 0, at = 0; rc && i < b->n_seq; at += b->seq[i++].len_tok) {
-        /* There may be padding between documents: say where the id is. */
+        /* Padding may lie between documents, so the message gives the position of the
+         * id. */
         int here =
             slu_tokens_check(b->own.data + at * w, b->seq[i].len_tok, w, x->vocab_size,
                              x->cfg.path[source], b->seg[i].document, err);
@@ -234,7 +235,7 @@ static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     return slu_tokens_reader(r, cfg, &ops, x, x->vocab_size, err);
 }
 
-/* Where there are rows there is nothing to scan for. */
+/* A file with rows need not be scanned. */
 static bool scans(const struct slu_tokens_cfg *cfg)
 {
     for (size_t i = 0; i < cfg->n_path; i++)

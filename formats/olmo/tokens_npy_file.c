@@ -1,5 +1,5 @@
-/* Files of ids, with NumPy's header (format 1.0 to 3.0 of numpy/lib/format.py) or none:
- * where the ids are, how wide, how many. */
+/* tokens_npy_file.c - files of ids, with NumPy's header (format 1.0 to 3.0 of
+ * numpy/lib/format.py) or without: finds the position, width and number of the ids. */
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 enum { MAX_HEADER = 65536, SHOWN = 100 /* characters of a header in a message */ };
 
-/* Raw ids have no mark of their own: a name, or the word of --token-bytes. */
+/* Raw ids have no mark; they are recognised by the file's name, or by --token-bytes. */
 bool slu_npy_probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_look *at)
 {
     if (at->n >= sizeof magic && !memcmp(at->head, magic, sizeof magic))
@@ -23,7 +23,7 @@ bool slu_npy_probe(const struct slu_tokens_cfg *cfg, const struct slu_tokens_loo
 
 /* ---- NumPy's header: a Python dictionary of three entries ---- */
 
-/* Behind "'key':" and spaces; NULL where it is missing. */
+/* The text after "'key':" and spaces; NULL if it is missing. */
 static const char *value_of(const char *dict, const char *key)
 {
     size_t n = strlen(key);
@@ -63,7 +63,7 @@ static int parse_dict(struct slu_npy_file *f, const char *dict, struct slu_err *
                         "%s: a NumPy array of shape (%.*s); ids are read from one "
                         "dimension",
                         name, shown, digits);
-    /* No file is that long; UINT64_MAX stands for a pipe that does not say. */
+    /* No file is that long; UINT64_MAX means a pipe without a stated number. */
     if (n > INT64_MAX / f->tok_bytes)
         return slu_fail(err, SLU_E_FORMAT, "%s: its NumPy header does not add up",
                         name);
@@ -71,7 +71,7 @@ static int parse_dict(struct slu_npy_file *f, const char *dict, struct slu_err *
     return SLU_OK;
 }
 
-/* Reads on behind the magic number. */
+/* Reads the header after the magic number. */
 static int read_header(struct slu_npy_file *f, struct slu_err *err)
 {
     const char *name = slu_tokens_name(f->path);
@@ -103,7 +103,7 @@ static int read_header(struct slu_npy_file *f, struct slu_err *err)
 
 /* ---- one file ---- */
 
-/* What its size says against what the header and the options say. */
+/* Compares the file's size with the header and the options. */
 static int check_size(struct slu_npy_file *f, bool header, uint64_t n_byte,
                       struct slu_err *err)
 {
@@ -142,7 +142,8 @@ int slu_npy_open(struct slu_npy_file *f, const struct slu_tokens_cfg *cfg,
         slu_npy_close(f);
         return rc;
     }
-    /* Standard input may have been read from: it is taken as a pipe. */
+    /* Standard input may already have been read in part, so it is handled like a
+     * pipe. */
     f->regular = S_ISREG(st.st_mode) && strcmp(path, "-");
     posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     int rc = slu_read_full(f->fd, f->head, 8, &f->n_head, err);
@@ -159,7 +160,7 @@ int slu_npy_open(struct slu_npy_file *f, const struct slu_tokens_cfg *cfg,
                      name);
     if (!rc && !header)
         f->tok_bytes = cfg->tok_bytes;
-    /* Of a file slu_npy_plan knows the header; a pipe's is news. */
+    /* slu_npy_plan has read the headers of files; a pipe's header is read only now. */
     if (!rc && !f->regular && cfg->tok_bytes && f->tok_bytes != cfg->tok_bytes)
         rc = slu_fail(err, SLU_E_MISMATCH, "%s: its header says --token-bytes %u", name,
                       f->tok_bytes);
@@ -187,7 +188,7 @@ static int cut_short(const struct slu_npy_file *f, struct slu_err *err)
                     slu_tokens_name(f->path));
 }
 
-/* Where a pipe's header says that the ids end, the pipe must. */
+/* If a pipe's header states the number of ids, the pipe must end after them. */
 static int check_end(const struct slu_npy_file *f, struct slu_err *err)
 {
     uint8_t more;
@@ -241,11 +242,12 @@ int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size, uint8_t
     const char *widest_name = NULL;
     unsigned widest = 0;
     uint64_t total = 0;
-    const char *no_ends = NULL; /* a file that does not say where documents end */
+    const char *no_ends = NULL; /* a file without the ends of documents */
     for (size_t i = 0; i < cfg->n_path; i++) {
         struct slu_npy_file f = {.tok_bytes = cfg->tok_bytes, .n_tok = UINT64_MAX};
         struct stat st;
-        /* A pipe can be opened once: its header, if any, must not be news then. */
+        /* A pipe can be opened only once, so its header must not change what was
+         * planned. */
         bool later = !strcmp(cfg->path[i], "-") ||
                      (!stat(cfg->path[i], &st) && !S_ISREG(st.st_mode));
         if (later && !cfg->tok_bytes)

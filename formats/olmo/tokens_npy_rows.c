@@ -1,11 +1,12 @@
-/* npy: documents by the rows of the .csv.gz beside a file of ids. */
+/* tokens_npy_rows.c - the format npy: documents by the rows of the .csv.gz beside a
+ * file of ids. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "tokens_npy.h"
 
-/* *name: of the rows beside path, NULL: there are none. Caller frees. */
+/* *name: name of the rows beside path; NULL: there are none. Caller frees. */
 static int rows_beside(char **name, const char *path, struct slu_err *err)
 {
     struct stat st;
@@ -50,8 +51,8 @@ int slu_npy_open_rows(struct slu_npy *x, struct slu_err *err)
     return rc;
 }
 
-/* Ids up to `to` that no row has: padding, which is one id alone, or the rows are not
- * whole. */
+/* Skips the ids up to `to`, which belong to no row. They must be padding, all the same
+ * id; otherwise rows are missing. */
 static int skip_gap(struct slu_npy *x, uint64_t to, struct slu_err *err)
 {
     const unsigned w = x->file.tok_bytes;
@@ -86,7 +87,7 @@ static int skip_gap(struct slu_npy *x, uint64_t to, struct slu_err *err)
     return SLU_OK;
 }
 
-/* The document of the row at hand, whose ids are read. */
+/* Adds the document of the current row, whose ids were read. */
 static int add_document(struct slu_npy *x, struct slu_batch *b, struct slu_err *err)
 {
     uint64_t len = x->row.end - x->row.start, id_off = b->str.len;

@@ -1,4 +1,5 @@
-/* arrow_in.cc - texts out of Parquet files, through the column readers of libparquet.
+/* arrow_in.cc - reads texts from Parquet files, through the column readers of
+ * libparquet.
  */
 #include "arrow_private.h"
 
@@ -21,18 +22,18 @@ extern "C" {
 #include "lib/base/le.h"
 }
 
-/* Values that are asked of a column at a time. */
+/* Values that are requested of a column at a time. */
 #define BATCH 512
-/* Of a column chunk, read at a time. */
+/* Bytes of a column chunk that are read at a time. */
 #define STREAM_BYTE (128 << 10)
-/* Bytes of memory that a byte of a footer may take once it is parsed. */
+/* Memory for each byte of a footer, at most, after it was parsed. */
 #define FOOTER_WEIGHT 16
 
 struct chosen {
-    int index;       /* of the leaf, -1: not wanted */
-    int16_t max_def; /* what says that the value is there */
-    bool is_signed;  /* integers */
-    bool is_number;  /* the score */
+    int index;       /* of the leaf column; -1: not wanted */
+    int16_t max_def; /* definition level of a value that is not null */
+    bool is_signed;  /* for integers */
+    bool is_number;  /* for the score */
 };
 
 struct slu_parquet_file {
@@ -42,12 +43,13 @@ struct slu_parquet_file {
     std::shared_ptr<parquet::FileMetaData> meta;
     struct chosen column[SLU_PARQUET_COLUMNS];
     std::string field[SLU_PARQUET_COLUMNS];
-    std::vector<uint64_t> row; /* with which each row group begins; and the end */
+    std::vector<uint64_t> row; /* first row of each row group; and the end */
 };
 
 /* ---- opening ---- */
 
-/* What can be said better than by a failing parser: where the file begins and ends. */
+/* Checks the beginning and the end of the file, which gives better messages than a
+ * failing parser. */
 static int check_ends(const char *name, uint64_t size_byte, int fd,
                       uint64_t memory_byte, struct slu_err *err)
 {
@@ -84,7 +86,7 @@ static int check_ends(const char *name, uint64_t size_byte, int fd,
     return SLU_OK;
 }
 
-/* "a.b": the column of that name, or else field b of the struct a. */
+/* "a.b": the column of this name, or field b of the struct a. */
 static int find_column(struct slu_parquet_file *f, int k, struct slu_err *err)
 {
     const parquet::SchemaDescriptor *schema = f->meta->schema();
@@ -147,7 +149,7 @@ static bool is_number(const parquet::ColumnDescriptor *d, bool *is_signed)
     return logical == nullptr || logical->is_none() || logical->is_invalid();
 }
 
-/* What column k may hold, and what it is said not to. */
+/* Whether column k may have this type; the message states the expected types. */
 static bool is_fit(int k, const parquet::ColumnDescriptor *d, bool *is_signed,
                    const char **what)
 {
@@ -200,7 +202,7 @@ static int count_rows(struct slu_parquet_file *f, struct slu_err *err)
 parquet::ReaderProperties slu_arrow_properties(arrow::MemoryPool *pool)
 {
     parquet::ReaderProperties p(pool);
-    p.enable_buffered_stream(); /* else a column chunk is read at once */
+    p.enable_buffered_stream(); /* otherwise a column chunk would be read at once */
     p.set_buffer_size(STREAM_BYTE);
     p.set_page_checksum_verification(true);
     return p;
@@ -303,14 +305,14 @@ uint64_t slu_arrow_row(const struct slu_parquet_file *f, uint64_t g)
 namespace
 {
 
-/* A value as bytes; nullptr: null. Borrowed until the column is asked for more. */
+/* A value as bytes; nullptr: null. Borrowed until the next request to the column. */
 struct value {
     const uint8_t *p;
     size_t len;
-    double number; /* of a score, which has no bytes */
+    double number; /* for a score, which has no bytes */
 };
 
-/* A column of a row group, value after value. */
+/* Reads a column of a row group, one value after the other. */
 class column
 {
   public:
@@ -434,8 +436,8 @@ class column
     std::vector<float> f32;
     std::vector<double> f64;
     char digits[24];
-    size_t at = 0, n = 0;         /* levels (or values, where there are no levels) */
-    size_t used = 0, n_value = 0; /* values */
+    size_t at = 0, n = 0;         /* in levels (or in values, if there are no levels) */
+    size_t used = 0, n_value = 0; /* in values */
     unsigned empty = 0;
 };
 
@@ -446,13 +448,13 @@ struct slu_parquet_rows {
     {
     }
 
-    slu_arrow_pool pool; /* outlives what is allocated in it */
+    slu_arrow_pool pool; /* must outlive its allocations */
     const struct slu_parquet_file *file = nullptr;
     std::string where;
     std::unique_ptr<parquet::ParquetFileReader> reader;
     std::shared_ptr<parquet::RowGroupReader> group;
     std::unique_ptr<column> col[SLU_PARQUET_COLUMNS];
-    uint64_t row = 0, skip_to = 0, end = 0; /* in the file */
+    uint64_t row = 0, skip_to = 0, end = 0; /* numbers of rows in the file */
     int failed = SLU_OK;
     struct slu_err why = SLU_ERR_INIT;
 };
@@ -488,7 +490,7 @@ int slu_arrow_rows_new(struct slu_parquet_rows **out, const struct slu_parquet_f
     return rc;
 }
 
-/* The row's values, one behind another. */
+/* Takes the values of one row, one after the other. */
 static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
                     struct slu_err *err)
 {

@@ -1,5 +1,5 @@
-/* arrow_out.cc - tables of lists as Parquet files, and back, through the column writers
- * and readers of libparquet. */
+/* arrow_out.cc - writes tables of lists as Parquet files, and reads them back, through
+ * the column writers and readers of libparquet. */
 #include "arrow_private.h"
 
 #include <arrow/util/key_value_metadata.h>
@@ -12,17 +12,17 @@
 
 #include <vector>
 
-/* Levels of a list that may be null, of elements that may be: the layout that Arrow
- * itself gives its lists, so that nothing has to be converted when it is read. */
+/* Levels of a nullable list with nullable elements: the layout that Arrow gives its own
+ * lists, so that readers need no conversion. */
 enum { DEF_VALUE = 3, REP_GOES_ON = 1 };
 
-/* Values that are asked of a column at a time. */
+/* Values that are requested of a column at a time. */
 #define BATCH 4096
 
 namespace
 {
 
-/* A slu_buf as a file. */
+/* A slu_buf as an output file. */
 class buf_stream final : public arrow::io::OutputStream
 {
   public:
@@ -84,7 +84,7 @@ writer_properties(const struct slu_parquet_table *t, int level)
 {
     parquet::WriterProperties::Builder b;
     b.enable_page_checksum();
-    b.disable_statistics(); /* of ids they say nothing */
+    b.disable_statistics(); /* statistics of ids are useless */
     b.disable_write_page_index();
     if (level > 0) {
         b.compression(parquet::Compression::ZSTD);
@@ -100,7 +100,7 @@ writer_properties(const struct slu_parquet_table *t, int level)
     return b.build();
 }
 
-/* Rows from … to of a column. */
+/* Writes rows from … to of a column. */
 void write_column(const struct slu_parquet_table *t, unsigned i, uint64_t from,
                   uint64_t to, parquet::Int32Writer *w, std::vector<int32_t> *value,
                   const std::vector<int16_t> &def, const std::vector<int16_t> &rep)
@@ -142,12 +142,12 @@ int slu_arrow_write(const struct slu_parquet_table *t, int level, struct slu_buf
     });
 }
 
-/* ---- back ---- */
+/* ---- reading back ---- */
 
 namespace
 {
 
-/* The lists of a column of a row group. */
+/* Reads the lists of a column of a row group. */
 class lists
 {
   public:
@@ -211,14 +211,14 @@ struct slu_parquet_lists {
     {
     }
 
-    slu_arrow_pool pool; /* outlives what is allocated in it */
+    slu_arrow_pool pool; /* must outlive its allocations */
     std::shared_ptr<arrow::io::RandomAccessFile> source;
     std::unique_ptr<parquet::ParquetFileReader> reader;
     std::shared_ptr<parquet::RowGroupReader> group;
     std::vector<int> index; /* of the columns */
     std::vector<std::unique_ptr<lists>> col;
     int n_group = 0, next_group = 0;
-    uint64_t left = 0; /* rows in the row group */
+    uint64_t left = 0; /* rows left in the row group */
 };
 
 static int find_lists(struct slu_parquet_lists *l, const char *const *column,

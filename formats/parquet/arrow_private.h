@@ -1,5 +1,6 @@
-/* arrow_private.h - between arrow_*.cc: a memory pool with a limit, and Arrow's
- * exceptions and statuses as struct slu_err. No exception leaves arrow_*.cc. */
+/* arrow_private.h - shared by arrow_*.cc: a memory pool with a limit, and the
+ * conversion of Arrow's exceptions and statuses to struct slu_err. No exception leaves
+ * arrow_*.cc. */
 #ifndef SLU_ARROW_PRIVATE_H
 #define SLU_ARROW_PRIVATE_H
 
@@ -21,8 +22,9 @@ extern "C" {
 #include "formats/parquet/parquet.h"
 }
 
-/* malloc with 64-byte alignment, and no more than limit bytes of it at a time: sizes in
- * a file are asked for here, and refused here. Any thread. */
+/* Allocates with malloc, aligned to 64 bytes, and at most `limit` bytes at a time.
+ * Arrow allocates by sizes in files here, so sizes that are too large are refused here.
+ * Any thread. */
 class slu_arrow_pool final : public arrow::MemoryPool
 {
   public:
@@ -91,7 +93,7 @@ class slu_arrow_pool final : public arrow::MemoryPool
         return "sluice";
     }
 
-    /* Fills err if it was this pool that said no; returns the code or SLU_OK. */
+    /* If this pool has refused memory, fills err and returns its code; else SLU_OK. */
     int refusal(const char *where, struct slu_err *err) const
     {
         if (no_memory)
@@ -118,7 +120,7 @@ class slu_arrow_pool final : public arrow::MemoryPool
 
     const uint64_t limit;
     std::atomic<uint64_t> now{0};
-    uint64_t asked = 0; /* what was refused; one thread at a time uses a reader */
+    uint64_t asked = 0; /* the refused size; only one thread uses a reader at a time */
     bool no_memory = false;
 };
 
@@ -145,14 +147,14 @@ int slu_arrow_lists_next(struct slu_parquet_lists *l, uint64_t most,
                          struct slu_buf *out, struct slu_err *err);
 void slu_arrow_lists_close(struct slu_parquet_lists *l);
 
-/* Opens a file for libparquet, once its ends look like one. */
+/* Opens a file for libparquet, after a check of its beginning and end. */
 int slu_arrow_source(std::shared_ptr<arrow::io::RandomAccessFile> *source,
                      uint64_t *size_byte, const char *path, const char *name,
                      uint64_t memory_byte, struct slu_err *err);
-/* How files are read: page by page, checksums verified. */
+/* Files are read page by page, and checksums are verified. */
 parquet::ReaderProperties slu_arrow_properties(arrow::MemoryPool *pool);
 
-/* "WHERE: damaged (WHY)", or what the operating system or the pool said instead. */
+/* Reports "WHERE: damaged (WHY)", or the error of the operating system or the pool. */
 inline int slu_arrow_fail(const char *where, const arrow::Status *st, const char *why,
                           const slu_arrow_pool *pool, struct slu_err *err)
 {
@@ -166,7 +168,7 @@ inline int slu_arrow_fail(const char *where, const arrow::Status *st, const char
     return slu_fail(err, SLU_E_FORMAT, "%s: damaged (%.300s)", where, why);
 }
 
-/* Runs f, which returns an int; exceptions become err. */
+/* Runs f, which returns an int; converts exceptions to err. */
 template <typename F>
 int slu_arrow_guard(const char *where, const slu_arrow_pool *pool, struct slu_err *err,
                     F f) noexcept

@@ -1,4 +1,5 @@
-/* arrow_table.cc - what libsluice-parquet.so offers: the one name that it exports. */
+/* arrow_table.cc - the table of functions that libsluice-parquet.so exports, its only
+ * exported name. */
 #include "arrow_private.h"
 
 extern "C" {

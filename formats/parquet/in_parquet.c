@@ -1,9 +1,10 @@
 /* in_parquet.c - the rows of Parquet files, through parquet.h.
  *
- * Row groups are decoded by threads of their own, each a bounded run of bytes ahead,
- * and handed out in order, so what comes out does not depend on their number. Each has
- * a share of the memory; a row group whose pages do not fit in one is decoded when its
- * turn comes, by the caller, with more. With one thread there is only the caller.
+ * Threads decode row groups, each up to a limited number of bytes ahead. Rows are
+ * handed out in order, so the result does not depend on the number of threads. Each
+ * thread has a share of the memory. If the pages of a row group do not fit a share, the
+ * caller decodes this row group when its turn comes, with more memory. With one thread,
+ * the caller decodes everything.
  */
 #include "formats/text/input_private.h"
 
@@ -13,9 +14,9 @@
 
 #include "parquet.h"
 
-#define CHUNK_BYTE ((size_t)256 << 10) /* what is decoded at a time */
+#define CHUNK_BYTE ((size_t)256 << 10) /* bytes that are decoded at a time */
 #define LEAST_SHARE                                                                    \
-    ((uint64_t)8 << 20) /* memory below which a thread is not worth it */
+    ((uint64_t)8 << 20) /* with less memory, a thread is not worth starting */
 
 /* A run of decoded rows. */
 struct chunk {
@@ -26,8 +27,8 @@ struct chunk {
 /* A row group that is being decoded, or has been. */
 struct slot {
     struct chunk *first, **last;
-    uint64_t n_byte; /* that the chunks take */
-    bool done;       /* no chunk will be added; rc and err say why */
+    uint64_t n_byte; /* size of the chunks */
+    bool done;       /* no more chunks will come; rc and err state why */
     int rc;
     struct slu_err err;
 };
@@ -36,20 +37,20 @@ struct pq {
     const struct slu_parquet *lib;
     struct slu_parquet_file *file;
     uint64_t n_group, head; /* the row group whose rows are handed out */
-    uint64_t row;           /* the next one, in the file */
-    uint64_t memory_byte;   /* for what the caller decodes */
+    uint64_t row;           /* the next row, in the file */
+    uint64_t memory_byte;   /* memory for the caller's decoding */
     bool begun;
-    struct chunk *cur;             /* of head; being handed out */
-    size_t at;                     /* next row of it */
-    struct slu_parquet_rows *rows; /* of head, where the caller decodes it */
+    struct chunk *cur;             /* chunk of head that is being handed out */
+    size_t at;                     /* its next row */
+    struct slu_parquet_rows *rows; /* of head, if the caller decodes it */
 
-    unsigned n_thread; /* started */
+    unsigned n_thread; /* threads that were started */
     pthread_t *thread;
-    uint64_t share_byte; /* of each: half for Arrow, half for chunks */
+    uint64_t share_byte; /* share of each thread: half for Arrow, half for chunks */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct slot *slot; /* n_thread, by the number of the row group */
-    uint64_t next;     /* row group to be taken by a thread */
+    struct slot *slot; /* n_thread slots, by the number of the row group */
+    uint64_t next;     /* the next row group for a thread */
     bool stop;
 };
 
@@ -81,7 +82,7 @@ static void free_chunk(struct chunk *c)
     free(c);
 }
 
-/* Texts may be empty, or null: a row is more than they are. */
+/* Texts may be empty or null, so each row counts more than its text. */
 static uint64_t chunk_byte(const struct chunk *c)
 {
     const struct slu_block *b = &c->block;
@@ -100,7 +101,7 @@ static void clear_slot(struct slot *s)
 
 /* ---- the threads ---- */
 
-/* false: the run is over. */
+/* false: the run has ended. */
 static bool hand_over(struct pq *q, struct slot *s, struct chunk *c)
 {
     pthread_mutex_lock(&q->lock);
@@ -131,7 +132,7 @@ static int decode(struct pq *q, uint64_t g, struct slot *s, struct slu_err *err)
         if (c->block.n_rec && hand_over(q, s, c))
             continue;
         if (c->block.n_rec)
-            rc = SLU_EOF; /* stopped: nobody will ask */
+            rc = SLU_EOF; /* stopped: no thread waits for the rows */
         free_chunk(c);
     }
     q->lib->rows_free(rows);
@@ -181,12 +182,12 @@ static int start_threads(struct slu_input_source *src, struct pq *q,
         return slu_fail_nomem(err, n * sizeof *q->slot);
     for (uint64_t i = 0; i < n; i++)
         clear_slot(&q->slot[i]);
-    pthread_mutex_lock(&q->lock); /* they look at n_thread */
+    pthread_mutex_lock(&q->lock); /* because the threads read n_thread */
     while (q->n_thread < n &&
            pthread_create(&q->thread[q->n_thread], NULL, thread_main, q) == 0)
         q->n_thread++;
     pthread_mutex_unlock(&q->lock);
-    return SLU_OK; /* with none of them the caller decodes */
+    return SLU_OK; /* without threads, the caller decodes */
 }
 
 static void stop_threads(struct pq *q)
@@ -205,7 +206,7 @@ static void stop_threads(struct pq *q)
 
 /* ---- in order ---- */
 
-/* The caller decodes what is left of the row group. */
+/* The caller decodes the rest of the row group. */
 static int decode_here(struct pq *q, struct slu_err *err)
 {
     int rc = SLU_OK;
@@ -218,8 +219,8 @@ static int decode_here(struct pq *q, struct slu_err *err)
     return rc ? rc : q->lib->rows_read(q->rows, &q->cur->block, CHUNK_BYTE, err);
 }
 
-/* The next chunk of the row group; SLU_EOF: there is none (cur is NULL), or no other
- * behind it. */
+/* Gets the next chunk of the row group; SLU_EOF: there is none (cur is NULL), or this
+ * is the last. */
 static int next_chunk(struct pq *q, struct slu_err *err)
 {
     if (q->n_thread == 0 || q->rows)
@@ -247,7 +248,7 @@ static int next_chunk(struct pq *q, struct slu_err *err)
     return rc == SLU_E_LIMIT ? decode_here(q, err) : rc;
 }
 
-/* The row group is through: its slot is free for another one. */
+/* Ends the row group; its slot is free for the next one. */
 static void next_group(struct slu_input_source *src, struct pq *q)
 {
     q->lib->rows_free(q->rows);
@@ -263,7 +264,7 @@ static void next_group(struct slu_input_source *src, struct pq *q)
     src->own_stored_byte = q->head == q->n_group ? size : size / q->n_group * q->head;
 }
 
-/* Rows of cur, until b is full. */
+/* Hands out rows of cur, until b is full. */
 static int take_rows(struct slu_input_source *src, struct pq *q, struct slu_block *b,
                      struct slu_err *err)
 {
@@ -340,7 +341,8 @@ static int parquet_fetch(struct slu_input_source *src, struct slu_block *b,
             if (rc < 0 && !(q->cur && q->cur->block.n_rec))
                 return rc;
         }
-        /* Rows before a fault come first: it is met again, there being no more. */
+        /* Rows before a fault are handed out first; the fault is met again when none
+         * are left. */
         int taken = q->cur ? take_rows(src, q, b, err) : SLU_OK;
         if (taken)
             return taken;

@@ -8,8 +8,8 @@
 
 #define LIBRARY "libsluice-parquet.so"
 
-/* NODELETE: Arrow has threads and exit handlers of its own. DEEPBIND is what keeps its
- * names and ours apart; the sanitizers cannot bear it. */
+/* NODELETE, because Arrow has threads and exit handlers of its own. DEEPBIND keeps its
+ * names apart from ours; the sanitizers do not support it. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define HOW (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
 #else

@@ -1,5 +1,5 @@
-/* Parquet shards as sluice writes them (shard_parquet.c), read back: the columns must
- * agree with each other. */
+/* parquet_read.c - reads back the Parquet shards that sluice writes (shard_parquet.c);
+ * checks that the columns agree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +60,8 @@ static int wrong(const struct state *p, const char *what, uint64_t at,
                     (unsigned long long)p->row, what, (unsigned long long)at);
 }
 
-/* A segment: positions from 0, labels that are the ids but for the first, or none. */
+/* Checks a segment: positions count from 0; labels are the ids except for the first, or
+ * padding has no labels. */
 static int check_segment(const struct state *p, uint64_t at, uint64_t len,
                          struct slu_err *err)
 {

@@ -1,18 +1,18 @@
 /* shard_parquet.c - Parquet as TRL's collator and Hugging Face's datasets read it:
  *
- *   D_<i>/shard-%07d.parquet  a row a sequence, lists of int32:
+ *   D_<i>/shard-%07d.parquet  a row for each sequence, with lists of int32:
  *     input_ids     the ids
- *     labels        the same, but -100 (which the loss leaves out) where padding is and
- *                   at the first token of each segment, which nothing in its document
- *                   comes before
- *     seq_lengths   of the segments, padding included
- *     position_ids  from 0 in each segment
+ *     labels        the same ids, but -100, which the loss ignores, at padding and at
+ *                   the first token of each segment, which no token of its document
+ *                   precedes
+ *     seq_lengths   lengths of the segments, padding included
+ *     position_ids  positions from 0 in each segment
  *
  * TRL's DataCollatorForLanguageModeling with padding_free (trl/trainer/sft_trainer.py)
- * makes positions from seq_lengths and the same labels from input_ids, but for padding.
- * Models shift the labels themselves, so there are no label tokens. zstd, row groups of
- * about a mebi of ids, which is what a streaming reader holds at a time. Which bytes
- * come out depends on Arrow's version, which is in the footer.
+ * makes positions from seq_lengths, and the same labels from input_ids, except at
+ * padding. Models shift the labels themselves, so there are no label tokens. Files are
+ * compressed with zstd; row groups have about 2^20 ids, which a streaming reader holds
+ * at a time. The bytes depend on Arrow's version, which the footer states.
  */
 #include "formats/shards/shard.h"
 
@@ -34,7 +34,7 @@ struct parquet {
 static const char *const columns[N_COLUMN] = {"input_ids", "labels", "seq_lengths",
                                               "position_ids"};
 
-/* What datasets takes its features from, whatever its version. */
+/* The form from which every version of datasets takes its features. */
 #define LIST_OF                                                                        \
     "{\"feature\": {\"dtype\": \"int32\", \"_type\": \"Value\"}, \"_type\": "          \
     "\"Sequence\"}"
@@ -94,8 +94,8 @@ static uint64_t group_rows(const struct slu_shard_bucket *b)
     return n ? n : 1;
 }
 
-/* Four columns of four bytes at most, a column of a row group again while it is
- * written, a list with its levels. */
+/* At most four columns of four bytes; one column of a row group a second time while it
+ * is written; a list with its levels. */
 static uint64_t parquet_build_byte(const struct slu_shard_bucket *b)
 {
     uint64_t rows =

@@ -16,10 +16,10 @@ struct slu_schedulefile {
     int fd;
     struct slu_steps_info info;
     uint64_t first, n, head_byte;
-    uint64_t at;           /* the next step, from the file's first */
-    struct slu_buf hashes; /* of the blocks */
-    struct slu_buf block;  /* records of block `loaded`, checked */
-    uint64_t loaded;       /* UINT64_MAX: none */
+    uint64_t at;           /* the next step, counted from the file's first */
+    struct slu_buf hashes; /* hashes of the blocks */
+    struct slu_buf block;  /* records of block `loaded`, whose hash was checked */
+    uint64_t loaded;       /* UINT64_MAX: no block */
 };
 
 bool slu_schedulefile_is(const char *path)
@@ -35,7 +35,8 @@ bool slu_schedulefile_is(const char *path)
     return is;
 }
 
-/* Header and size: everything after them is where it should be. */
+/* Reads the header and checks the file's size, so all later parts are at known
+ * positions. */
 static int read_head(struct slu_schedulefile *f, struct slu_err *err)
 {
     uint8_t fixed[SLU_SF_FIXED];
@@ -196,7 +197,7 @@ static int load(struct slu_schedulefile *f, uint64_t block, struct slu_err *err)
     return SLU_OK;
 }
 
-/* In range, and of the pass that step k is in. */
+/* Whether the step is in range, and belongs to the pass of step k. */
 static bool sound_step(const struct slu_steps_info *info,
                        const struct slu_train_step *s, uint64_t k)
 {

@@ -1,4 +1,4 @@
-/* schedulefile_head.c - the header of a schedule's file, into bytes and back. */
+/* schedulefile_head.c - converts the header of a schedule's file to bytes and back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,11 +62,12 @@ int slu_sf_put_header(struct slu_buf *b, const struct slu_steps_info *info,
     }
     for (size_t i = 0; i < info->n_bucket; i++)
         put_row(p + SLU_SF_FIXED + SLU_SF_BUCKET * i, &info->bucket[i]);
-    slu_put_le64(p + SLU_SF_HASH_AT, slu_hash64(p, n)); /* with zeros in its place */
+    slu_put_le64(p + SLU_SF_HASH_AT, slu_hash64(p, n)); /* hashed with zeros in place
+                                                           of the hash */
     return SLU_OK;
 }
 
-/* ---- back ---- */
+/* ---- reading back ---- */
 
 static bool zeros(const uint8_t *p, size_t n)
 {
@@ -94,8 +95,8 @@ static bool get_row(struct slu_steps_bucket *b, const uint8_t *p)
     return zeros(p + used, SLU_SF_BUCKET - used);
 }
 
-/* The row's own arithmetic, and its sum: what is used of the first pass and what is
- * dropped are the bucket's sequences. */
+/* Checks a row's numbers against each other: the sequences used in the first pass and
+ * those dropped are all sequences of the bucket. */
 static bool sound_row(const struct slu_steps_info *info,
                       const struct slu_steps_bucket *b)
 {
@@ -117,7 +118,7 @@ static bool sound_row(const struct slu_steps_info *info,
     return sum == b->sequences;
 }
 
-/* A curriculum's name, or "odds", with zeros behind it. */
+/* Whether the name is that of a curriculum, or "odds", padded with zeros. */
 static bool sound_name(const char name[16])
 {
     static const char *const known[] = {"odds",      "natural",     "uniform",
@@ -161,7 +162,7 @@ int slu_sf_get_header(struct slu_steps_info *info, uint64_t *first_step,
                       struct slu_err *err)
 {
     memset(info, 0, sizeof *info);
-    struct slu_buf copy = SLU_BUF_INIT; /* hashed with zeros where the hash is */
+    struct slu_buf copy = SLU_BUF_INIT; /* hashed with zeros in place of the hash */
     int rc = slu_buf_append(&copy, p, bytes, err);
     if (rc)
         return rc;

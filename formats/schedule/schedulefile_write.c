@@ -10,9 +10,9 @@
 struct slu_schedulefile_writer {
     struct slu_out *out;
     bool json;
-    uint64_t left;        /* steps still to come */
-    bool any;             /* JSON: a step has been written */
-    struct slu_buf block; /* binary: records of the block at hand; JSON: text */
+    uint64_t left;        /* steps not yet written */
+    bool any;             /* JSON: at least one step was written */
+    struct slu_buf block; /* binary: records of the current block; JSON: text */
     struct slu_buf hashes;
 };
 
@@ -150,7 +150,8 @@ static int flush_block(struct slu_schedulefile_writer *w, struct slu_err *err)
     return rc;
 }
 
-/* Digits of v at p; their number. Schedules have a billion steps. */
+/* Writes v in digits at p; returns their number. Fast, because schedules can have a
+ * billion steps. */
 static size_t digits(char *p, uint64_t v)
 {
     char rev[20];

@@ -1,15 +1,15 @@
-/* shard_wds.c - WebDataset shards as OpenLM's data loader reads them:
- * shard-%07d.tar, a POSIX ustar archive of members %012d.txt that hold "[1, 2, …]" (or
- * .json with the same bytes, or .json.gz, each a gzip member of its own), numbered from
- * 0 in each shard, and manifest.jsonl with a line for each shard.
+/* shard_wds.c - WebDataset shards as OpenLM's data loader reads them: shard-%07d.tar, a
+ * POSIX ustar archive of members %012d.txt that hold "[1, 2, …]" (or .json with the
+ * same bytes, or .json.gz, each a gzip member of its own), numbered from 0 in each
+ * shard; and manifest.jsonl with a line for each shard.
  *
- * The headers are written here and not by libarchive: they differ in three fields only,
- * so a template and a sum of digits do (an order of magnitude less work a member than
- * building one through the library's entries), members are encoded by several threads,
- * and their bytes do not depend on the library's version.
+ * The headers are written here, not by libarchive. They differ in only three fields, so
+ * a template and a sum of digits suffice; this is an order of magnitude less work for
+ * each member than building a header through the library's entries. Several threads
+ * encode members, and their bytes do not depend on the library's version.
  *
- * The text is the hot loop of the whole line: 7.8 bytes a token. Ids go through a table
- * of 10,000 entries, one look-up for four digits, without branches.
+ * Writing the text is the hot loop of the whole pipeline: 7.8 bytes for each token. A
+ * table of 10,000 entries converts four digits by one look-up, without branches.
  */
 #include "formats/shards/shard.h"
 
@@ -25,19 +25,21 @@ enum {
     SIZE_AT = 124,
     SIZE_DIGITS = 11,
     SUM_AT = 148,
-    MAX_TEXT = 12, /* of an id: ten digits, comma, space */
+    MAX_TEXT = 12, /* of an id: ten digits, a comma, a space */
 };
 
-/* Eight bytes of text; the last one is the text's length, which is at most 6. */
+/* Entries of eight bytes: text of at most 6 bytes, and its length in the last byte. */
 struct wds {
     uint64_t plain[GROUP];  /* "7, " */
     uint64_t padded[GROUP]; /* "0007, " */
-    uint8_t header[BLOCK]; /* of a member 000000000000.txt of size 0, without its sum */
+    uint8_t header[BLOCK];  /* header of a member 000000000000.txt of size 0, without
+                              its checksum */
     bool gzip;
-    uint32_t header_sum; /* of its bytes, the field of the sum as spaces */
+    uint32_t header_sum; /* sum of its bytes, with spaces in the field of the
+                            checksum */
 };
 
-/* Text that a native 64-bit store puts into memory in order. */
+/* Text that a native 64-bit store writes to memory in order. */
 static uint64_t entry(const char *text)
 {
     uint8_t b[8] = {0};
@@ -78,7 +80,7 @@ static int wds_init(void **state, const struct slu_shards_cfg *cfg, struct slu_e
     memcpy(h + 116, "0000000", 7);          /* gid */
     memcpy(h + SIZE_AT, "00000000000", 11); /* size */
     memcpy(h + 136, "00000000000", 11);     /* mtime */
-    memcpy(h + SUM_AT, "        ", 8);      /* sum */
+    memcpy(h + SUM_AT, "        ", 8);      /* checksum */
     h[156] = '0';                           /* a regular file */
     memcpy(h + 257,
            "ustar\0"
@@ -104,7 +106,7 @@ static void wds_file_name(const void *state, uint64_t number, unsigned file, cha
     snprintf(out, cap, "shard-%07llu.tar", (unsigned long long)number);
 }
 
-/* What a gzip member of n bytes takes at most. */
+/* Largest size of a gzip member of n bytes. */
 static uint64_t gzip_bound(uint64_t n)
 {
     return compressBound(n) + 32;
@@ -113,7 +115,7 @@ static uint64_t gzip_bound(uint64_t n)
 /* A member's size has eleven octal digits. */
 static int wds_check(const struct slu_shard_bucket *b, struct slu_err *err)
 {
-    uint64_t most = UINT32_MAX - (1 << 20); /* and zlib counts in 32 bits */
+    uint64_t most = UINT32_MAX - (1 << 20); /* because zlib counts in 32 bits */
 
     return gzip_bound(b->n_id * MAX_TEXT) <= most
                ? SLU_OK
@@ -125,7 +127,7 @@ static bool wds_owns(const char *name)
     return !strcmp(name, "manifest.jsonl") || slu_shard_name_is(name, "shard-", ".tar");
 }
 
-/* OpenLM's own: shards of 2^20 tokens, and no more than 65536 members. */
+/* OpenLM's defaults: shards of 2^20 tokens, and at most 65536 members. */
 static uint64_t wds_shard_sequences(const struct slu_shard_bucket *b)
 {
     uint64_t n = (UINT64_C(1) << 20) / b->length;
@@ -133,7 +135,7 @@ static uint64_t wds_shard_sequences(const struct slu_shard_bucket *b)
     return n < 1 ? 1 : n > 65536 ? 65536 : n;
 }
 
-/* Writes v in n digits of the given base at p; the sum of the digits. */
+/* Writes v in n digits of this base at p; returns the sum of the digits' characters. */
 static uint32_t put_digits(uint8_t *p, unsigned n, uint64_t v, unsigned base)
 {
     uint32_t sum = 0;
@@ -157,7 +159,7 @@ static void put_header(const struct wds *w, uint64_t index, uint64_t size, uint8
     h[SUM_AT + 6] = 0;
 }
 
-/* Writes "id, " and up to eight bytes of anything behind it. */
+/* Writes "id, ", and up to eight arbitrary bytes after it. */
 static inline uint8_t *put_id(const struct wds *w, uint8_t *p, uint32_t id)
 {
     uint32_t hi = id / GROUP, lo = id % GROUP;
@@ -193,8 +195,8 @@ static uint8_t *put_ids(const struct wds *w, uint8_t *p, const void *tok, uint64
     return p;
 }
 
-/* A gzip member of n bytes at `from`, with no name and no time, at most cap bytes at
- * `to`; *size: of it. */
+/* Compresses n bytes at `from` to a gzip member without name or time, of at most cap
+ * bytes, at `to`; *size: its size. */
 static int compress_text(const uint8_t *from, uint64_t n, uint8_t *to, uint64_t cap,
                          uint64_t *size, struct slu_err *err)
 {
@@ -219,7 +221,8 @@ static int wds_encode(const void *state, const struct slu_shard_bucket *b,
 {
     const struct wds *w = state;
     uint64_t most = b->n_id * MAX_TEXT + 2,
-             room = w->gzip ? gzip_bound(most) : 0; /* the text is behind it then */
+             room = w->gzip ? gzip_bound(most) : 0; /* then the text is after this
+                                                       room */
     int rc = slu_buf_reserve(out, most + room + 3 * BLOCK, err);
 
     if (rc)

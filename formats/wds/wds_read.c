@@ -1,5 +1,5 @@
-/* WebDataset shards as sluice writes them, read back: ustar members of "[1, 2, …]", as
- * they are or each in a gzip member of its own. */
+/* wds_read.c - reads back the WebDataset shards that sluice writes: ustar members of
+ * "[1, 2, …]", plain, or each in its own gzip member. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@ enum { BLOCK = 512 };
 
 struct wds {
     int fd;
-    uint64_t at, n_byte; /* place in the file, its size */
+    uint64_t at, n_byte; /* position in the file, and its size */
     uint64_t n;          /* members read */
-    uint64_t most;       /* bytes of a member's text */
-    const char *suffix;  /* of all members; NULL: none was read */
+    uint64_t most;       /* largest text of a member */
+    const char *suffix;  /* suffix of all members; NULL: no member was read */
     struct slu_buf text, zipped;
 };
 
@@ -85,7 +85,7 @@ static bool header_sum_ok(const uint8_t *h)
     return !octal(h + 148, 8, &want) && want == sum;
 }
 
-/* "[1, 2, 3]" to ids. */
+/* Converts "[1, 2, 3]" to ids. */
 static int parse_ids(const struct wds *w, struct slu_buf *ids, struct slu_err *err)
 {
     static const uint8_t nothing[1];
@@ -119,7 +119,7 @@ bad:
                        (unsigned long long)w->n);
 }
 
-/* Is it the name that member n should have? Its suffix is that of the first. */
+/* Whether the name is that of member n. The suffix must be that of the first member. */
 static bool name_ok(struct wds *w, const char *name)
 {
     static const char *const suffix[] = {"txt", "json", "json.gz"};
@@ -134,7 +134,7 @@ static bool name_ok(struct wds *w, const char *name)
     return false;
 }
 
-/* The text of the member whose bytes are in w->zipped. */
+/* Decompresses the member in w->zipped to its text. */
 static int unzip(struct wds *w, struct slu_err *err)
 {
     z_stream z = {.next_in = w->zipped.data, .avail_in = (uInt)w->zipped.len};
@@ -168,7 +168,7 @@ static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
         return rc;
     if (!memcmp(h, zero, BLOCK)) {
         rc = read_exactly(w, h, BLOCK,
-                          err); /* an archive ends with two blocks of zeros */
+                          err); /* because an archive ends with two blocks of zeros */
         if (!rc && memcmp(h, zero, BLOCK))
             rc = slu_fail_at(err, SLU_E_FORMAT, w->at,
                              "the archive's end does not add up");
@@ -180,7 +180,7 @@ static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
                            "add up (%012llu.%s was expected)",
                            (unsigned long long)(w->at - BLOCK),
                            (unsigned long long)w->n, w->suffix ? w->suffix : "txt");
-    if (size > w->n_byte - w->at) /* before anything is allocated for it */
+    if (size > w->n_byte - w->at) /* checked before memory is allocated */
         return slu_fail_at(err, SLU_E_TRUNCATED, w->n_byte, "ends early, at byte %llu",
                            (unsigned long long)w->n_byte);
     bool gzip = !strcmp(w->suffix, "json.gz");

@@ -1,20 +1,21 @@
-/* ngrams_text.h - the paragraphs of a sequence as runs of its tokens, the words in
- * them, and n-grams of words.
+/* ngrams_text.h - finds the paragraphs of a sequence as runs of its tokens, the words
+ * in them, and n-grams of words.
  *
- * Which tokens are a paragraph. A token whose bytes contain a line feed (0x0A) ends a
+ * Tokens of a paragraph. A token whose bytes contain a line feed (0x0A) ends a
  * paragraph and belongs to it, whatever else it contains: "\n\n", ".\n" and "\n    "
- * end the paragraph that they begin in, and what such a token has behind its line feed
- * counts there too. So a paragraph begins at the sequence's start or behind such a
- * token and ends with the next one, and its text is what its own tokens decode to.
- * Special tokens, eos, bos and pad are in no paragraph and end the one before them.
- * Token borders are the only places where a sequence can be cut; this way no paragraph
- * shares a token with another.
+ * end the paragraph in which they begin, and their text after the line feed belongs to
+ * this paragraph too. So a paragraph begins at the start of the sequence or after such
+ * a token, and ends with the next such token; its text is the decoded text of its own
+ * tokens. Special tokens, eos, bos and pad belong to no paragraph and end the one
+ * before them. A sequence can be cut only between tokens; with this definition no two
+ * paragraphs share a token.
  *
- * Words are those of shingle.h, found in each paragraph by itself, so that none begins
- * in one and ends in the next. The same holds for ids as words (SLU_UNIT_TOKEN).
+ * Words are those of shingle.h. They are found in each paragraph separately, so no word
+ * begins in one paragraph and ends in the next. The same holds for ids as words
+ * (SLU_UNIT_TOKEN).
  *
  * An n-gram's hash is a polynomial modulo 2^64 over its words' hashes, mixed with their
- * number; it depends on the words alone, and its constants are part of the format of
+ * number. It depends only on the words, and its constants are part of the format of
  * n-gram indexes.
  *
  * Thread safety: a finder is read-only once made; a slu_paras belongs to one thread.

@@ -1,15 +1,17 @@
-# chains.awk - sluice-batch: which stages run together, and their command lines. Run as
+# chains.awk - sluice-batch: decides which stages run together, and makes their command lines. Run as
 #   awk -f words.awk -f chains.awk RECIPE -   with lines "STEP STAGE JOBS READS WRITES FILES", as flows() has them, on standard input;
 # prints lines
-#   T TASK PARTS AFTER      a task: programs joined by pipes, an array of so many parts; see stages()
-#   R TASK NAME STEP STAGE FROM TO BASE NEW<tab>COMMAND     a stage of it, in the order of the pipe; see perform()
-# FROM is "pipe", "stored" or "-"; TO is "pipe", the folder in OUT of the stream that it writes, "set" or "-". The stage's part is BASE
-# more than the task's. NEW is 1 where no task before has that stage. COMMAND is for eval, with $bin, $prefix, $OUT and $part.
+#   T TASK PARTS AFTER      a task: programs joined by pipes, an array of PARTS parts; see stages()
+#   R TASK NAME STEP STAGE FROM TO BASE NEW<tab>COMMAND     a stage of the task, in the order of the pipe; see perform()
+# FROM is "pipe", "stored" or "-"; TO is "pipe", the folder in OUT of the stream that the stage writes, "set" or "-".
+# The stage's part is the task's part plus BASE. NEW is 1 if no earlier task has this stage. COMMAND is for eval, with
+# $bin, $prefix, $OUT and $part.
 #
-# A stream goes to its reader through a pipe, part by part, and is not stored. Where several stages read it, a stage that
-# only passes a stream on (decompose, a filter) runs again for each of them; what another one writes, text made tokens or
-# bins, is stored. So part I of a step is stream I of the step before, and a step that writes twice doubles the parts.
-# Ranges stay as many as the recipe's parts. A task is called by the first of its stages that no task before it has.
+# A stream goes to its reader through a pipe, part by part, and is not stored. If several stages read a stream, a stage
+# that only passes sequences on (decompose, a filter) runs again for each of them; the streams of other stages (tokens,
+# bins) are stored. So part I of a step reads stream I of the step before, and a step that writes two streams doubles
+# the parts. The number of ranges stays the recipe's number of parts. A task has the name of its first stage that is in
+# no earlier task.
 FILENAME != "-" {
     key = substr($0, 1, index($0, " =") - 1)
     more = key in value ? value[key] "\n" : ""
@@ -41,7 +43,7 @@ FILENAME != "-" {
     for (i = 1; i <= files && $6 != "-"; i++)
         wanted[steps, list[i]] = 1
 }
-# Of a stream that goes on to another step: how many tasks would read it.
+# How many tasks would read a stream that goes on to another step.
 function readers(w,    r, many) {
     for (r = 1; r <= rows; r++)
         if (at[r] == at[w] + 1 && reads[r])
@@ -51,7 +53,7 @@ function readers(w,    r, many) {
 function goes_on(r) { return writes[r] && at[r] < steps }
 function passes(r) { return goes_on(r) && reads[r] && !((at[r], stage[r]) in wanted) }
 function stored(r) { return goes_on(r) && !passes(r) && readers(r) > 1 }
-# The tasks that end in row r, behind rows that `rest` names; from: what the first of those reads.
+# The tasks that end in row r, followed by the rows of `rest`; base: the part base of row r.
 function tasks(r, rest, base,    w, all) {
     for (w = 1; w <= rows && reads[r]; w++)
         if (writes[w] && at[w] == at[r] - 1 && !stored(w)) {
@@ -81,9 +83,10 @@ function task(list,    row, i, m, called, r, same, from, to, few, isnew) {
     for (i = 1; i <= m; i += 2)
         done[row[i], row[i + 1]] = 1
 }
-# Where the streams of a step lie.
+# The folder of a step's streams.
 function folder(r) { return at[r] == steps ? "stream" : "work/" step[r] }
-# limit(R, KEY, WITHOUT): of the stage, else its last word, else its step, else its program, else of all.
+# limit(R, KEY, WITHOUT): the limit of the stage, else of its last word, else of its step, else of its program, else of
+# all.
 function limit(r, key, without,    i, m, of, last, its) {
     last = its = name[r]
     sub(/.*-/, "", last)
@@ -94,7 +97,8 @@ function limit(r, key, without,    i, m, of, last, its) {
             return value[of[i] "." key]
     return key in value ? value[key] : without
 }
-# budget(SIZE, MANY): what each of so many programs may use of a job's memory: together three quarters, as buffers and stacks come on top.
+# budget(SIZE, MANY): the memory of each of MANY programs. Together they get three quarters of a job's memory, because
+# buffers and stacks need more.
 function budget(size, many,    unit) {
     unit = index("KMGT", substr(size, length(size)))
     return sprintf("%.0f", int(size * (unit == 1 ? 3 / 4 : 768 * 1024 ^ (unit - 2)) / many)) "K"

@@ -1,11 +1,11 @@
-# facts.awk - sluice-batch: what is known about a run, read from lines that facts() in sluice-batch makes.
+# facts.awk - sluice-batch: collects the facts about a run from the lines that facts() in sluice-batch prints.
 #   S STAGE PARTS AFTER       the stages in order
-#   W STAGE WITH              another stage that runs together with it
+#   W STAGE WITH              another stage that runs in the same task
 #   P ...                     the line of a part, see book() in sluice-batch
 #   J ARRAY STAGE BASE        an array that was submitted: element E is part BASE + E
-#   Q ARRAY ELEMENT STATE REASON   of the queue, those of others too
-#   U                         the queue could not be asked (status alone goes on then)
-#   A STAGE I                 a part that a process of this machine, or of one not to be seen from here, works on
+#   Q ARRAY ELEMENT STATE REASON   from the queue, including arrays of other users' runs
+#   U                         the queue could not be read (then only status continues)
+#   A STAGE I                 a part that is running here, or on another machine as its line shows
 # Stages count from 1, parts from 0.
 $1 == "S" { s[++ns] = $2; n[ns] = $3; dep[ns] = $4; at[$2] = ns }
 $1 == "W" { with[at[$2]] = with[at[$2]] "  " $3 "\n" }

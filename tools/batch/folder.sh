@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# folder.sh - sluice-batch: the folder OUT: made from a recipe, locked, its inputs listed and watched. Sourced by sluice-batch.
+# folder.sh - sluice-batch: makes the folder OUT from a recipe, locks it, and lists and watches its inputs. Sourced by
+# sluice-batch.
 
-# A process of this machine, and a sluice-batch: numbers are given again, after a restart all of them.
+# Whether a process of this machine is a sluice-batch, because process numbers are used again.
 ours() {
     if [ -r "/proc/$1/cmdline" ]; then
         tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | grep -q sluice-batch
@@ -9,7 +10,8 @@ ours() {
         kill -0 "$1" 2>/dev/null
     fi
 }
-# A file that two can't both make, by link(2), which is atomic on NFS too. One whose owner is gone is taken away.
+# Creates a file that only one process can create, by link(2), which is atomic on NFS too. The file of a dead process is
+# removed.
 lock() {
     mine=$OUT/state/.lock.$(uname -n).$$
     echo "$(uname -n) $$ $(date +%s)" >"$mine" && [ -s "$mine" ] || die "$OUT/state cannot be written"
@@ -19,7 +21,7 @@ lock() {
         owner=$(cat "$OUT/state/lock" 2>/dev/null) || continue # gone meanwhile
         pid=${owner#* }
         if [ "${owner%% *}" = "$(uname -n)" ] && ! ours "${pid%% *}"; then
-            # Of those who see that, one removes it, and only if it is still the same.
+            # Of all processes that see the dead owner, one removes the file, and only if it is still the same.
             if ln "$mine" "$OUT/state/lock.stale" 2>/dev/null; then
                 [ "$owner" != "$(cat "$OUT/state/lock")" ] || rm -f "$OUT/state/lock"
                 rm -f "$OUT/state/lock.stale"
@@ -36,8 +38,8 @@ lock() {
     locked=1
     rm -f "$mine"
 }
-# is_ours: OUT was made by sluice-batch. It bears our mark, or, as version 0.1.0 put none, has a recipe that is written
-# as we write them, beside the lists that we keep.
+# is_ours: whether sluice-batch made OUT. OUT has our mark or, because version 0.1.0 wrote none, a recipe in the form
+# that we write, beside the lists that we keep.
 is_ours() {
     [ -d "$OUT/state" ] && [ ! -h "$OUT/state" ] || return 1
     if [ -e "$OUT/state/made-by" ] || [ -h "$OUT/state/made-by" ]; then
@@ -49,7 +51,7 @@ is_ours() {
     done
     grep -q '^/' "$OUT/state/cwd" && (canonical "$OUT/recipe") 2>/dev/null | cmp -s - "$OUT/recipe"
 }
-# mark: makes OUT/state with our mark, both at once, or sees that another run has just done so.
+# mark: makes OUT/state together with our mark, or finds that another run has just made it.
 mark() {
     new=$OUT/.sluice-batch.$(uname -n).$$
     mkdir "$new" || exit 1
@@ -63,7 +65,7 @@ mark() {
     rmdir "$new"
     is_ours || die "$OUT/state: sluice-batch did not make it; name another folder"
 }
-# check_names: what we write to, or remove, lies in OUT itself, and report.json is that of our last stage.
+# check_names: checks that all that we write or remove is in OUT itself, and that report.json is that of our last stage.
 check_names() {
     for f in recipe report.json state logs stats work stream shards; do
         no_link "$OUT/$f"
@@ -74,7 +76,7 @@ check_names() {
 no_link() {
     [ ! -h "$1" ] || die "$1: a symbolic link, through which sluice-batch writes and removes nothing; move it away"
 }
-# check_links: the same of all names in our folders.
+# check_links: checks that no name in our folders is a link.
 check_links() {
     for f in state logs stats work; do
         [ ! -d "$OUT/$f" ] || find "$OUT/$f" -maxdepth 1 -type l
@@ -103,20 +105,20 @@ open_out() {
         list_tasks
     fi
 }
-# is_kept: the list of tasks is that of the recipe, and of this version.
+# is_kept: whether the list of tasks was made from this recipe by this version.
 is_kept() {
-    # shellcheck disable=SC3013 # dash, bash and busybox have it
+    # shellcheck disable=SC3013 # dash, bash and busybox have this test
     [ -s "$OUT/state/tasks" ] && [ ! -h "$OUT/state/tasks" ] && [ ! "$OUT/recipe" -nt "$OUT/state/tasks" ] &&
         [ ! "$share/chains.awk" -nt "$OUT/state/tasks" ]
 }
-# absolute PATH: of a folder that need not be there.
+# absolute PATH: the absolute path of a folder, which may not exist yet.
 absolute() {
     case $1 in
     /*) printf '%s\n' "$1" ;;
     *) printf '%s\n' "$PWD/$1" ;;
     esac
 }
-# prepare RECIPE OUT: makes OUT, or sees that it was made from the same recipe.
+# prepare RECIPE OUT: makes OUT, or checks that OUT was made from the same recipe.
 prepare() {
     canonical "$1" >"$scratch/recipe" || exit 1
     read_recipe "$scratch/recipe"
@@ -125,7 +127,7 @@ prepare() {
     *"{part"*) die "$OUT: programs would put numbers in there" ;;
     *"$newline"*) die "$2: there is a line break in the name" ;;
     esac
-    # Another run may be about to make state there.
+    # Another run may be about to create state there.
     if [ -e "$OUT" ] && ! is_ours &&
         [ -n "$(find -H "$OUT" -mindepth 1 -maxdepth 1 ! -name '.sluice-batch.*' ! \( -name state -type d \) -print -quit 2>&1)$(
             find "$OUT/state" -mindepth 1 -print -quit 2>/dev/null
@@ -160,8 +162,8 @@ prepare() {
     fi
     [ -n "$dry" ] || { recipe=$OUT/recipe && keep_tasks; } || exit 1
 }
-# check_options RECIPE: the programs see the options before anything is made: what is wrong is said once, and not by
-# each part.
+# check_options RECIPE: lets the programs check the options before OUT is made, so that an error is reported once, not
+# by each part.
 check_options() {
     for p in tokenize dedup decompose pack shuffle; do
         given $p || continue
@@ -180,8 +182,8 @@ check_options() {
     check_calls "$1"
     ! is_set || ! given decompose || check_format "$1"
 }
-# check_calls RECIPE: the last part of each stage is called in a folder where there is nothing to read: what is wrong
-# about the command line is said before that.
+# check_calls RECIPE: calls the last part of each stage in a folder without inputs, which reports errors of the command
+# line before OUT is made.
 check_calls() {
     mkdir "$scratch/call" "$scratch/call/state" "$scratch/call/stats" "$scratch/call/work"
     while read -r s parts _; do
@@ -196,7 +198,7 @@ call() {
     echo "$(tail -n 1 "$scratch/err")$(limits_said)" >"$scratch/why"
     exit 1
 }
-# limits_said: where a program finds -M too small, where that comes from.
+# limits_said: if a program finds -M too small, adds the line of the recipe that sets it.
 limits_said() {
     memory=$(limit "$stage" memory) together=$(chain "$s" | wc -l)
     grep -q -e '-M\|--memory' "$scratch/err" && [ -n "$memory" ] || return 0
@@ -204,7 +206,7 @@ limits_said() {
     [ "$together" = 1 ] || share="has three quarters of a ${together}th of memory = $memory: $together programs run together"
     printf '%s\n' " ($stage $share)"
 }
-# picked NAMES: of a line of options those that are named, with their values, as words for eval.
+# picked NAMES: from a line of options, those with these names and their values, as words for eval.
 picked() {
     names=$1 awk "$words_awk"'
         BEGIN { split(ENVIRON["names"], a, " "); for (i in a) named[a[i]] = 1 }
@@ -220,8 +222,8 @@ picked() {
             }
         }'
 }
-# check_format RECIPE: a format that does not suit the sequences would be refused by the last stage but one: some letters
-# are taken through the line before anything is made.
+# check_format RECIPE: the last stage but one would refuse a format that does not suit the sequences. So a short text
+# goes through the pipeline before OUT is made.
 check_format() {
     file=$1
     eval "set -- $(value decompose | picked '--min= --max= --buckets= --label-token')"
@@ -232,8 +234,8 @@ check_format() {
     why=$(grep -E -e '--label-token|not built in' "$scratch/err" | tail -n 1)
     [ -z "$why" ] || die "$file: $why"
 }
-# The list of inputs is fixed when OUT is made: what appears later is not part of it. A name that is there is itself,
-# whatever it has in it; others are patterns.
+# The list of inputs is fixed when OUT is made; files that appear later are not part of it. An existing name stands for
+# itself, whatever characters it has; any other name is a pattern.
 expand() {
     value input >"$scratch/patterns"
     while IFS= read -r pattern; do
@@ -251,14 +253,14 @@ expand() {
         set +f
     done <"$scratch/patterns"
 }
-# seen LIST: how large and old the files are that parts will share, folders looked through, and the tokenizer.
+# seen LIST: sizes and times of the files that parts will share (with those in folders) and of the tokenizer.
 seen() {
     t=$(sed -n 's/^tokenizer = //p' "$recipe")
     { cat "$1" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0' |
         xargs -0 sh -c 'find -L "$@" -type f -printf "%s %T@ %p\n" 2>/dev/null' sh | sort
 }
-# changed_inputs: false, with one line on standard output, where they are others than when OUT was made. Parts are cut by
-# the sizes of all files together, so with another one some text would be there twice, or not at all.
+# changed_inputs: false, with one line on standard output, if these files have changed since OUT was made. Parts are cut
+# by the sizes of all files, so with a changed file some text would be read twice or not at all.
 changed_inputs() {
     [ -e "$OUT/state/seen" ] || return 0
     why=$(cd "$(cat "$OUT/state/cwd")" && seen "$OUT/state/inputs" | diff "$OUT/state/seen" - | awk '

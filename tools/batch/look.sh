@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# look.sh - sluice-batch: what status, cancel and clean do. Sourced by sluice-batch.
+# look.sh - sluice-batch: the commands status, cancel and clean. Sourced by sluice-batch.
 
 status() {
     facts >"$scratch/facts" || exit 1
@@ -9,7 +9,7 @@ status() {
     grep -v '^FAILED ' "$scratch/status"
     report_failed "$scratch/status"
 }
-# report_failed FILE: of lines "FAILED STAGE I HOST WHY...", the first with the last lines of their logs.
+# report_failed FILE: prints the first of the lines "FAILED STAGE I HOST WHY...", with the last lines of their logs.
 report_failed() {
     grep '^FAILED ' "$1" >"$scratch/failed" || return 0
     head -n 6 "$scratch/failed" | while read -r _ s i host why; do

@@ -1,12 +1,13 @@
-# options.awk - sluice-batch: behind words.awk, sees whether words are options of a program, by what its --help says.
-# Run as: awk -f options.awk HELP -   with the words' line on standard input; prints what is wrong, in one line.
-# Names that are cut short are refused, as sluice-batch looks for some of them, and so are operands: inputs are the recipe's.
+# options.awk - sluice-batch: run with words.awk; checks by a program's --help whether words are its options.
+# Run as: awk -f options.awk HELP -   with the line of words on standard input; prints the first error, in one line.
+# Abbreviated names are refused, because sluice-batch looks for some options by name; so are operands, because inputs
+# come from the recipe.
 function bad(why) {
     print why
     exit
 }
 BEGIN {
-    # By default each part would write the same file.
+    # Without {part}, each part would write the same file.
     split("rejects holdout-output pairs report", list, " ")
     for (i in list)
         apart[list[i]] = 1

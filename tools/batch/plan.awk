@@ -1,9 +1,10 @@
-# plan.awk - sluice-batch: behind facts.awk, what is to be done so that nothing is missing, one line each:
-#   C ARRAY ELEMENTS                 cancel: what they wait for never comes, or is about to be submitted anew
+# plan.awk - sluice-batch: run with facts.awk; prints the steps by which no part is missing, one a line:
+#   C ARRAY ELEMENTS                 cancel these elements: they wait for a failed part, or are submitted anew
 #   G NUMBER STAGE BASE ELEMENTS DEPENDENCIES    submit; @NUMBER@ stands for the array of that group, "-" for none
-#   R DEPENDENCIES                   as more is missing than LIMIT lets into the queue: go on behind these
-# Elements of one group have one base and wait for the same. An older array has perhaps failed in part already, which
-# afterok would never forgive: afterany waits for it, and what is missing then is an error of the program that reads it.
+#   R DEPENDENCIES                   more parts are missing than LIMIT allows in the queue: continue after these
+# Elements of one group have the same base and the same dependencies. An older array may already have failed parts, and
+# afterok would never start after these. So afterany waits for it; if a part is then still missing, the program that
+# reads its file reports this.
 END {
     for (k = 1; k <= ns; k++)
         for (p = 0; p < n[k]; p++) {

@@ -1,13 +1,15 @@
 # shellcheck shell=sh disable=SC2154
-# prune.sh - sluice-batch: with "keep = needed", what no stage reads any more goes while the others run. Sourced by
-# sluice-batch, of which it uses OUT, keep, flow_list, chain_list, stages() and steps().
+# prune.sh - sluice-batch: with "keep = needed", removes files that no later stage reads while other stages run. Sourced
+# by sluice-batch, of which it uses OUT, keep, flow_list, chain_list, stages() and steps().
 
-# prune STAGE: called by part 0 of a stage that waits for all parts of the stage before: when these are done nobody reads
-# what only they needed. Stages from this one on keep what they read. Again and at once with itself: no harm.
+# prune STAGE: called by part 0 of a stage that waits for all parts of the stage before. When these parts are done, no
+# part reads the files that only they needed. Files that this stage or a later one reads are kept. May run again, and
+# twice at once.
 prune() {
     [ "$keep" = needed ] || return 0
     before=$(stages | awk -v s="$1" '$1 == s && $3 == "all" { print b } { b = $1 " " $2 }')
-    # It may have begun behind parts that have failed, see plan.awk: they are run again, and need all they needed.
+    # The stage may have started although earlier parts have failed (see plan.awk). These are run again and need their
+    # files.
     [ -n "$before" ] && [ "$(parts_done "${before% *}")" = "${before#* }" ] || return 0
     rest=$(printf '%s\n' "$chain_list" | awk -v s="$1" '$1 == "T" && $2 == s { on = 1 } on && $1 == "R" { print $3 }')
     wanted=$(rest=$rest flows=$flow_list awk 'BEGIN {
@@ -36,15 +38,15 @@ prune() {
     for d in $(work_folders); do
         case $newline$wanted$newline in *"$newline$d$newline"*) ;; *) remove_made "$d" ;; esac
     done
-    # What is left of the others: files of stages that no stage from here on reads.
+    # Removes the files of stages that no stage from this one on reads.
     printf '%s\n' "$wanted" | while read -r mark step s; do
         [ "$mark $s" = "- -" ] || [ "$mark" != - ] || remove_made "$step.phases" "$s\(\.[0-9]+-of-[0-9]+\)?"
     done
 }
 # The folders in OUT/work.
 work_folders() { steps | sed 'p; s/$/.phases/' && echo report.phases; }
-# remove_made FOLDER [NAMES]: of OUT/work/FOLDER what programs called so, or NAMES of that alone, a regular expression; and
-# the folder, when it is empty. Links stay, and files by other names.
+# remove_made FOLDER [NAMES]: removes the files in OUT/work/FOLDER with names that programs use, or only those that
+# match the regular expression NAMES; and the folder, if it is then empty. Links and other files stay.
 remove_made() {
     d=$OUT/work/$1
     [ -d "$d" ] && [ ! -h "$d" ] && [ ! -h "$OUT/work" ] || return 0
@@ -59,7 +61,7 @@ remove_made() {
     rmdir "$d" 2>/dev/null
     return 0
 }
-# remove_work: all of it that we made; false, with one line, where something else is left.
+# remove_work: removes all our files in OUT/work; false, with one line, if other files are left.
 remove_work() {
     for d in $(work_folders); do remove_made "$d"; done
     [ ! -d "$OUT/work" ] || rmdir "$OUT/work" 2>/dev/null || {
@@ -68,7 +70,7 @@ remove_work() {
     }
 }
 parts_done() { find "$OUT/state/$1" -type f ! -name '.*' -exec cat {} + 2>/dev/null | grep -c ' done '; }
-# prune_last STAGE: called when a part is done: behind the last stage, where that is one part, nothing is read any more.
+# prune_last STAGE: called when a part is done. After the last stage, if it has one part, no file is read any more.
 prune_last() {
     [ "$keep" = all ] || [ "$(stages | tail -n 1)" != "$1 1 all" ] || remove_work || :
 }

@@ -1,11 +1,11 @@
-# recipe.awk - sluice-batch: a recipe's lines in a fixed order without comments, or one line that says what is wrong.
+# recipe.awk - sluice-batch: prints a recipe's lines in a fixed order without comments, or one line that names an error.
 # Run as: file=NAME [stages=LIST] awk -f words.awk -f recipe.awk <NAME
 function bad(why) {
     printf "sluice-batch: %s:%d: %s\n", file, NR, why >"/dev/stderr"
     failed = 1
     exit 1
 }
-# above(A, B): of two numbers in digits, which are too large for awk.
+# above(A, B): compares two numbers in digits, which are too large for awk.
 function above(a, b) {
     sub(/^0+/, "", a)
     return length(a) != length(b) ? length(a) > length(b) : ("x" a) > ("x" b)
@@ -26,7 +26,7 @@ BEGIN {
     split("tokenize dedup decompose pack shuffle inspect", list, " ")
     for (i in list)
         of[list[i]] = program[list[i]] = 1
-    # Names of stages are the programs', and not known at first: every name may be one.
+    # The programs name the stages, which are not known at first; until then any name may be a stage.
     any = ENVIRON["stages"] == ""
     split("near exact substring report " ENVIRON["stages"], list, " ")
     for (i in list)

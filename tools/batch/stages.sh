@@ -1,9 +1,9 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# stages.sh - sluice-batch: which stages a recipe has, which of them run together, and the command line of each part. Sourced by sluice-batch, of
-# which it uses OUT, bin, prefix, what read_recipe() keeps, value(), given() and die(). Which stages a program
-# has, and what they read and write, it says itself (--stages).
+# stages.sh - sluice-batch: finds the stages of a recipe, those that run together, and the command line of each part.
+# Sourced by sluice-batch, of which it uses OUT, bin, prefix, the variables of read_recipe(), value(), given() and
+# die(). Each program prints its stages and their inputs and outputs (--stages).
 
-# The recipe's steps in order: streams go from one to the next. Those of dedup are called by their modes.
+# The recipe's steps in order; streams go from one step to the next. Steps of dedup have the names of their modes.
 steps() { printf '%s\n' "$step_list"; }
 list_steps() {
     echo tokenize
@@ -12,10 +12,10 @@ list_steps() {
         ! given $s || echo $s
     done
 }
-# Lines "STEP STAGE JOBS READS WRITES FILES" of all stages, as the programs print them; - for what a step has not. Those
-# of programs without stages are here.
+# Prints lines "STEP STAGE JOBS READS WRITES FILES" of all stages, as the programs print them; - stands for an empty
+# field. The lines of programs without stages are made here.
 flows() { printf '%s\n' "$flow_list"; }
-# ask_flows FILE: asks the programs; what one does not like about the recipe is said.
+# ask_flows FILE: asks the programs for their stages; if a program refuses the recipe, reports its message.
 ask_flows() {
     for step in $step_list; do
         case $step in
@@ -33,16 +33,17 @@ ask_flows() {
         esac
     done
 }
-# options_of STEP: lines of the recipe's options.
+# options_of STEP: prints the lines of the recipe's options for the step.
 options_of() {
     case $program in
     dedup) value dedup | awk -v m="$1" "$words_awk"'mode($0) == m' ;;
     *) value "$program" ;;
     esac
 }
-# The tasks, as chains.awk has them.
+# Prints the tasks, from chains.awk.
 list_tasks() { chain_list=$(flows | awk -f "$share/words.awk" -f "$share/chains.awk" "$recipe" -); }
-# keep_tasks: as the shell reads them, so that a task need not ask for more than its own: its $parts and, in $rows_kept, its stages.
+# keep_tasks: stores the tasks in a form that the shell reads, so that a task only reads its own lines: its $parts and,
+# in $rows_kept, its stages.
 keep_tasks() {
     printf '%s\n' "$chain_list" | keep=$(value keep all) awk '
         BEGIN { print "keep=" ENVIRON["keep"] "\ncase $task in" }
@@ -51,12 +52,12 @@ keep_tasks() {
         $1 == "R" { print }
         END { print "\047 ;;\nesac" }' >"$OUT/state/.tasks.$$" && mv "$OUT/state/.tasks.$$" "$OUT/state/tasks"
 }
-# Lines "STAGE PARTS AFTER" of the tasks, called by their first stages: AFTER is "-", "same" (the part of the same number of
-# the task before) or "all" of them. chain TASK: the stages of one.
+# Prints lines "STAGE PARTS AFTER" of the tasks, by the names of their first stages. AFTER is "-", "same" (the part with
+# the same number in the task before) or "all" parts of it. chain TASK: prints the stages of a task.
 stages() { printf '%s\n' "$chain_list" | sed -n 's/^T //p'; }
 chain() { printf '%s\n' "$chain_list" | sed -n "s/^R $1 //p"; }
-# each_stage FUNCTION TASK: calls it for each stage of a task, in the order of the pipe, with what chains.awk says of it in
-# $stage, $step, $phase, $from, $to, $base, $new and $command.
+# each_stage FUNCTION TASK: calls FUNCTION for each stage of a task, in the order of the pipe, with the fields of
+# chains.awk in $stage, $step, $phase, $from, $to, $base, $new and $command.
 each_stage() {
     rows=$rows_kept
     [ -n "$rows" ] || rows=$(printf '%s\n' "$chain_list" | grep "^R $2 ")$newline
@@ -77,7 +78,7 @@ program_of() {
     esac
 }
 is_set() { case $flow_list in *' set '*) ;; *) false ;; esac; }
-# folders RUNNER TASK: those that the task writes to are made.
+# folders RUNNER TASK: makes the folders that the task writes to.
 folders() {
     runner=$1
     folder "$OUT/state/$2" && each_stage folders_of_stage "$2"
@@ -87,8 +88,8 @@ folders_of_stage() {
     [ "$phase" = - ] || folder "$OUT/work/$step.phases"
     case $to in stream | work/*) folder "$OUT/$to" ;; esac
 }
-# perform RUNNER TASK I: calls RUNNER with the command line of each stage of a task's part; standard input of what reads
-# no pipe is $stdin, $part the stage's own.
+# perform RUNNER TASK I: calls RUNNER with the command line of each stage of a task's part. $stdin is the standard input
+# of a stage that reads no pipe, $part the stage's own part.
 perform() {
     runner=$1 i=$3
     each_stage perform_stage "$2"
@@ -103,7 +104,7 @@ perform_stage() {
     [ -x "$1" ] || die "$1: no such program; sluice-batch lies beside the others"
     "$runner" "$@"
 }
-# The reports of all stages, not of those that run again.
+# The reports of all stages, except of those that run a second time.
 list_reports() {
     printf '%s\n' "$chain_list" | s="$OUT/stats/" awk '
         $1 == "T" { n = $3 }

@@ -1,5 +1,7 @@
-# status.awk - sluice-batch: behind facts.awk, a run as a table for people, then lines "FAILED STAGE PART HOST WHY".
-# Lines "L STAGE I" behind the facts name parts that have a log. Tokens are what the done parts took in or gave, whichever is more.
+# status.awk - sluice-batch: run with facts.awk; prints a run as a table for people, then lines "FAILED STAGE PART HOST
+# WHY".
+# Lines "L STAGE I" after the facts name parts that have a log. Tokens are the larger of the tokens that the finished
+# parts read and wrote.
 function human(x,    u) {
     u = 0
     while (x >= 1000 && u < 5) { x /= 1000; u++ }

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# task.sh - sluice-batch: one part of a stage is run, and what became of it is written down. Sourced by sluice-batch.
+# task.sh - sluice-batch: runs one part of a stage, and records the result. Sourced by sluice-batch.
 
-# book WHAT STATUS: the part's line: TASK I WHAT BEGAN ENDED TOKENS STOPS HOST JOB PROCESS STATUS.
+# book WHAT STATUS: writes the part's line: TASK I WHAT BEGAN ENDED TOKENS STOPS HOST JOB PROCESS STATUS.
 # WHAT is running, done, failed, or stopped (by a signal that asked for it; STOPS counts them).
 book() {
     line=$OUT/state/$task/.$i.$host.$$
@@ -9,12 +9,12 @@ book() {
     [ "$1" = running ] || now=$(date +%s)
     echo "$task $i $1 $began $now $tokens $stops $host $job $$ $2" >"$line" && mv -f "$line" "$OUT/state/$task/$i"
 }
-# book_end WHAT STATUS: not where somebody else has begun the same part since, as when this node was thought dead: what
-# becomes of that run counts.
+# book_end WHAT STATUS: writes the line, unless another process has begun the same part since, for example because this
+# node was thought dead; then the result of that run counts.
 book_end() {
     read -r _ _ _ _ _ _ _ h _ p _ <"$OUT/state/$task/$i" && [ "$h $p" != "$host $$" ] || book "$1" "$2"
 }
-# Without Slurm other machines see by the time of that line, which they can't by a process, that the part goes on.
+# Without Slurm, other machines cannot see the process; the time of this line shows them that the part is running.
 beat() {
     trap 'kill "$nap" 2>/dev/null; exit 0' TERM
     while :; do
@@ -25,9 +25,9 @@ beat() {
         touch -c "$OUT/state/$task/$i"
     done
 }
-# run_task: starts the programs of the part, joined by pipes, and waits for all of them. Signals that ask to stop are passed
-# on, see $asked. $status is 0 if all ended well, else that of $failed: the first in the pipe that did not end for want of a
-# reader, as what stands behind it then lacks its end.
+# run_task: starts the programs of the part, joined by pipes, and waits for all of them. Passes on signals that ask to
+# stop, see $asked. $status is 0 if all programs succeeded, else the status of $failed: the first program in the pipe
+# that did not end because its reader had exited. All programs after it lack the end of their input.
 run_task() {
     children='' asked='' status=0 failed=''
     trap 'asked=time; pass_on' USR1
@@ -47,8 +47,8 @@ run_task() {
 pass_on() {
     for each in $children; do kill -TERM "${each#*:}" 2>/dev/null; done
 }
-# start COMMAND...: begins a stage, see perform(). What it says goes to its log, which for the one that the task is called
-# by is the task's own.
+# start COMMAND...: starts a stage, see perform(). Its messages go to its log; for the stage that gives the task its
+# name, to the task's log.
 start() {
     if [ "$stage" = "$task" ]; then exec 7>&1; else exec 7>>"$OUT/logs/$stage.$part.log"; fi
     printf '%s\n' "== $time $host: $(show "$@")" >&7
@@ -67,7 +67,7 @@ start() {
     fi
     exec 7>&-
 }
-# check_free COMMAND...: of a part that was never begun nothing is there yet.
+# check_free COMMAND...: checks that no file of a part exists that was never begun.
 check_free() {
     [ "$new" = 1 ] || return 0
     option=''
@@ -92,7 +92,7 @@ show() {
     echo
 }
 show_piped() { if [ "$to" = pipe ]; then show "$@" | sed 's/$/|/'; else show "$@"; fi; }
-# free_of_links: what a stage of the task writes to.
+# free_of_links: checks that no file that a stage of the task writes is a link.
 free_of_links() {
     for f in "logs/$stage.$((base + i)).log" "stats/$stage.$((base + i)).json" "work/$step" "work/$step.phases"; do
         no_link "$OUT/$f"
@@ -120,13 +120,13 @@ task() {
     each_stage free_of_links "$task"
     [ -s "$OUT/state/$task/$i" ] || perform check_free "$task" "$i"
     folders command "$task" || exit 1
-    # Slurm writes the log itself, as it has things to say there too.
+    # Slurm writes to the log itself, so the log is not replaced.
     [ -n "${SLURM_JOB_ID:-}" ] || exec >>"$OUT/logs/$task.$i.log" 2>&1
     IFS= read -r cwd <"$OUT/state/cwd" && cd "$cwd" || exit 1
     if [ -s "$OUT/state/$task/$i" ]; then
         read -r _ _ what _ _ _ stops _ <"$OUT/state/$task/$i"
         [ "$what" = stopped ] || stops=0
-        # What it would read may be gone.
+        # The files that the part would read may be gone.
         [ "$what $keep" != "done needed" ] || exit 0
     fi
     [ "$i" != 0 ] || prune "$task"

@@ -1,8 +1,8 @@
-# words.awk - sluice-batch: the words of a recipe's line as a shell would cut them, with nothing expanded.
-# Quotes ' and " and the backslash work as there; $, * and the like are themselves.
-#   words(TEXT)    how many there are, in word[1], word[2], ...; -1 where a quote is not closed
-#   quoted(WORD)   as the shell reads it back
-#   mode(TEXT)     of options of dedup: exact, near or substring; "" for none of them
+# words.awk - sluice-batch: splits a recipe's line into words as a shell would, without expansions.
+# Quotes ' and " and the backslash work as in a shell; $, * and similar characters have no special meaning.
+#   words(TEXT)    the number of words, in word[1], word[2], ...; -1 if a quote is not closed
+#   quoted(WORD)   the word, quoted for the shell
+#   mode(TEXT)     the mode of a line of dedup's options: exact, near or substring; "" if it has none of these
 function words(text,    i, c, q, n, inside, size) {
     split("", word)
     n = inside = 0
@@ -44,7 +44,7 @@ function quoted(w) {
     gsub(/'/, "'\\\\''", w)
     return "'" w "'"
 }
-# uncommented(TEXT): up to a # at its beginning or behind white space, but for one in quotes.
+# uncommented(TEXT): the text up to a # at its beginning or after white space, except within quotes.
 function uncommented(text,    i, c, q, size) {
     q = ""
     size = length(text)

@@ -317,6 +317,25 @@ const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t)
     return t->fingerprint;
 }
 
+const char *slu_tokenizer_family(const struct slu_tokenizer *t)
+{
+    const char *name = "other";
+
+    if (t->is_bytes)
+        return "bytes";
+    if (t->sp)
+        return "sentencepiece";
+    for (size_t i = 0; t->pre && i < t->pre->n; i++) {
+        const struct pre_step *s = &t->pre->step[i];
+        if (s->kind == PRE_PREFIX)
+            continue;
+        if (s->kind != PRE_SCAN || strcmp(name, "other"))
+            return "other";
+        name = pre_scan_name(s->scan);
+    }
+    return strcmp(name, "llama3") ? name : "llama3/cl100k"; /* files have one split */
+}
+
 bool slu_tokenizer_was_compiled(const struct slu_tokenizer *t)
 {
     return t->compiled.p != NULL;

@@ -94,6 +94,10 @@ SLU_MUST_USE int slu_tokenizer_leak(const struct slu_tokenizer *t, uint64_t *id,
  * tokens. Whether special tokens match is not part of it: streams made either way can
  * be joined. */
 const uint8_t *slu_tokenizer_fingerprint(const struct slu_tokenizer *t);
+/* Returns the family that the tokenizer's split is known by: gpt2, o200k, llama3/cl100k,
+ * qwen2, tekken, ... (pre.h); "sentencepiece"; "bytes"; "other" if the split is not a
+ * known one. Static. */
+const char *slu_tokenizer_family(const struct slu_tokenizer *t);
 /* Whether the vocabulary was read from cfg.cache_dir, compiled. */
 bool slu_tokenizer_was_compiled(const struct slu_tokenizer *t);
 /* Returns what was wrong with cfg.cache_dir, one line, or "". Borrowed until free. */

@@ -75,6 +75,20 @@ mkdir -p folder && cp one.tiktoken folder/other.tiktoken
 tokenize -t one.tiktoken --pattern gpt2 -o x.tks c.jsonl
 tokenize -t folder/other.tiktoken --pattern gpt2 -o y.tks c.jsonl
 same "a tokenizer's file name does not affect the stream" "$(sha <x.tks)" "$(sha <y.tks)"
+same "but its family is recorded" "['--tokenizer=file:gpt2 --pattern=gpt2']" "$(steps x.tks)"
+tokenize -t one.tiktoken --pattern gpt2 --stats s.json -o x.tks c.jsonl
+same "--stats has the file, too" "one.tiktoken gpt2 $(inspect --json x.tks | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["fingerprint"])')" \
+    "$(json s.json '" ".join(d["tokenizer"].values())')"
+check "inspect shows the fingerprint" test "$(inspect x.tks | grep -c "tokenizer   fingerprint $(json s.json 'd["tokenizer"]["fingerprint"]')")" = 1
+tokenize -o x.tks c.jsonl 2>err
+same "no -t: one line" "1 tokenize: no -t: uses the built-in vocabulary of 32768 ids; give -t FILE for another one, or -t builtin" "$(wc -l <err) $(cat err)"
+same "and the vocabulary's name is recorded" "['--tokenizer=builtin']" "$(steps x.tks)"
+for say in -q "-t builtin"; do
+    # shellcheck disable=SC2086
+    tokenize $say -o y.tks c.jsonl 2>err
+    check "$say: no line" test ! -s err
+    check "and the same stream" cmp x.tks y.tks
+done
 tokenize -t bytes --no-provenance -o x.tks c.jsonl
 same "--no-provenance" '[]' "$(steps x.tks)"
 tokenize -t bytes -o x.tks c.jsonl

@@ -137,6 +137,11 @@ int inspect_print_summary(const struct inspect_seen *s, struct slu_err *err)
     printf("  vocabulary  %llu ids, %u bytes each", (ull)h->vocab_size, h->tok_bytes);
     if (h->eos != SLU_NO_TOKEN)
         printf(", eos %llu", (ull)h->eos);
+    static const uint8_t unknown[16];
+    if (memcmp(h->fingerprint, unknown, 16))
+        printf("\n  tokenizer   fingerprint ");
+    for (int i = 0; i < 16 && memcmp(h->fingerprint, unknown, 16); i++)
+        printf("%02x", h->fingerprint[i]);
     printf("\n  checksum    %s\n", sum);
     if (h->n_bucket) {
         printf("  buckets    ");

@@ -18,8 +18,9 @@ static const char *const specials[] = {"ordinary", "parse", NULL};
 static const char *const on_errors[] = {"fail", "skip", NULL};
 
 struct opts {
-    const char *tokenizer_name; /* name of a built-in tokenizer; a file is identified
-                                   by the stream's fingerprint, whatever its name */
+    const char *tokenizer_name; /* for the provenance: a built-in tokenizer's name, or
+                                   a file's family, whatever the file's name */
+    char family[48];
     const char *tokenizer, *pattern, *eos;
     const char *field, *id_field, *domain, *domain_field, *score_field, *files_from;
     const char *include, *exclude;
@@ -34,13 +35,18 @@ struct opts {
     struct slu_sources sources;
 };
 
+static bool is_file(const struct opts *o)
+{
+    return o->tokenizer && strcmp(o->tokenizer, "bytes") &&
+           strcmp(o->tokenizer, "builtin");
+}
+
 static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
 {
     struct opts *o = opts;
-    bool own = !strcmp(value, "bytes") || !strcmp(value, "builtin");
     (void)err;
     o->tokenizer = value;
-    o->tokenizer_name = own ? value : NULL;
+    o->tokenizer_name = is_file(o) ? NULL : value;
     return SLU_OK;
 }
 
@@ -220,6 +226,41 @@ static int warn_of_leak(struct cli_ctx *ctx, const struct slu_tokenizer *t,
     return rc;
 }
 
+/* Names the tokenizer: in the provenance, in --stats, and on standard error if the user
+ * chose none. */
+static int name_tokenizer(struct cli_ctx *ctx, const struct slu_tokenizer *t,
+                          struct slu_err *err)
+{
+    struct opts *o = ctx->opts;
+    const char *file = is_file(o) ? o->tokenizer : NULL;
+    const char *family = slu_tokenizer_family(t);
+    const uint8_t *print = slu_tokenizer_fingerprint(t);
+    struct slu_buf b = SLU_BUF_INIT;
+    if (!o->tokenizer)
+        cli_warn(ctx,
+                 "no -t: uses the built-in vocabulary of %llu ids; give -t FILE for "
+                 "another one, or -t builtin",
+                 (unsigned long long)slu_tokenizer_vocab_size(t));
+    if (file)
+        snprintf(o->family, sizeof o->family, "file:%s", family);
+    o->tokenizer_name = file ? o->family : o->tokenizer ? o->tokenizer : "builtin";
+    int rc = slu_buf_printf(&b, err, "{\"file\": ");
+    if (!rc)
+        rc = file ? slu_json_put_string(&b, file, strlen(file), err)
+                  : slu_buf_printf(&b, err, "null");
+    if (!rc)
+        rc = slu_buf_printf(&b, err, ", \"family\": \"%s\", \"fingerprint\": \"",
+                            family);
+    for (int i = 0; i < 16 && !rc; i++)
+        rc = slu_buf_printf(&b, err, "%02x", print[i]);
+    if (!rc)
+        rc = slu_buf_append(&b, "\"}", 3, err);
+    if (!rc)
+        cli_stat_json(ctx, "tokenizer", (const char *)b.data);
+    slu_buf_release(&b);
+    return rc;
+}
+
 static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
                           struct slu_header *h, struct slu_names *names,
                           struct slu_err *err)
@@ -258,7 +299,8 @@ static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
     if (o->bos && h->bos == SLU_NO_TOKEN)
         return slu_fail(err, SLU_E_USAGE, "--bos: the tokenizer has no such token");
     slu_names_lend_vocab(names, slu_tokenizer_vocab(*t));
-    return warn_of_leak(ctx, *t, err);
+    rc = name_tokenizer(ctx, *t, err);
+    return rc ? rc : warn_of_leak(ctx, *t, err);
 }
 
 /* Adds the inputs of a part: its sources, its share of their bytes, and the
@@ -271,7 +313,7 @@ static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *er
     size_t first = in->targets ? 0 : s->first, end = in->targets ? s->n : s->end;
     for (size_t i = first; i < end && !rc; i++)
         rc = cli_inputs_add_source(in, &s->item[i], i, err);
-    if (!rc && o->tokenizer && !o->tokenizer_name)
+    if (!rc && is_file(o))
         rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
     return rc;
 }

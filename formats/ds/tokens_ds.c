@@ -67,13 +67,16 @@ static int check_name(const char *path, struct slu_err *err)
 {
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (slu_tokens_suffix(path, beside[i]))
-            return slu_fail(err, SLU_E_USAGE,
-                            "%s: lies beside the ids of %.*s; name that alone", path,
-                            (int)(strlen(path) - strlen(beside[i])), path);
+            return slu_fail(
+                err, SLU_E_USAGE,
+                "%s: this file describes the ids of %.*s; name that file alone", path,
+                (int)(strlen(path) - strlen(beside[i])), path);
     if (!strcmp(path, "-"))
-        return slu_fail(err, SLU_E_USAGE,
-                        "standard input cannot be datatrove's files; name the .ds, or "
-                        "pipe it with --input-format npy");
+        return slu_advise(
+            err, SLU_ADVISE_DS_STDIN,
+            slu_fail(
+                err, SLU_E_USAGE,
+                "standard input cannot carry datatrove's files; name the .ds file"));
     return SLU_OK;
 }
 
@@ -116,10 +119,11 @@ static int read_metadata(const char *path, struct metadata *m, struct slu_err *e
     if (!rc)
         rc = slu_buf_append(&text, "", 1, err);
     if (!rc && parse_metadata((const char *)text.data, m))
-        rc = slu_fail(err, SLU_E_FORMAT,
-                      "%s: does not add up (tokenizer|width, ids); it was cut, or take "
-                      "it away",
-                      name);
+        rc = slu_fail(
+            err, SLU_E_FORMAT,
+            "%s: expected the tokenizer and the width of an id, and the number of ids "
+            "on the next line; the file was cut; remove it to read without it",
+            name);
     free(name);
     slu_buf_release(&text);
     return rc;
@@ -187,8 +191,8 @@ static int open_table(struct slu_docs_file *f, struct ds *x, struct slu_err *err
         return rc;
     if (n_byte % 8)
         return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: %llu bytes are no whole number of ends of 8 bytes: the "
-                        "file was cut",
+                        "%s: %llu bytes are not a whole number of 8-byte document "
+                        "ends: the file was cut",
                         x->name, (unsigned long long)n_byte);
     f->n_doc = n_byte / 8;
     slu_column_init(&x->end, x->fd, x->name, 0, f->n_doc, 8);
@@ -227,8 +231,8 @@ static int ds_next(struct slu_docs_file *f, uint64_t *end, struct slu_err *err)
     *end = slu_le64(p);
     if (*end < x->last || *end > f->n_tok)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: document %llu ends with id %llu, the one before with "
-                        "%llu, of %llu",
+                        "%s: document %llu ends with id %llu; expected an id after the "
+                        "last end, %llu, of %llu in all",
                         x->name, (unsigned long long)x->docs, (unsigned long long)*end,
                         (unsigned long long)x->last, (unsigned long long)f->n_tok);
     x->last = *end;
@@ -257,7 +261,8 @@ static int look_at_all(const struct slu_tokens_cfg *cfg, bool *indexed,
             rc = exists(cfg->path[i], ".loss", &loss, err);
         if (!rc && i && has != *indexed)
             rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s has an index beside it, %s has none; one kind at a time",
+                          "%s has an index beside it, %s has none; give files of one "
+                          "kind at a time",
                           cfg->path[has ? i : 0], cfg->path[has ? 0 : i]);
         if (!rc && !has)
             rc = read_metadata(cfg->path[i], &m, err);

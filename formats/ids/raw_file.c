@@ -112,9 +112,10 @@ static int hash_check(const struct hash *h, const char *what, struct slu_err *er
     }
     if (!strcmp(got, h->want))
         return SLU_OK;
-    return slu_fail(err, SLU_E_CHECKSUM,
-                    "its %s bytes hash to %s, its index says %s: the file is damaged",
-                    what, got, h->want);
+    return slu_fail(
+        err, SLU_E_CHECKSUM,
+        "its %s bytes hash to %s, and its index says %s: the file is damaged", what,
+        got, h->want);
 }
 
 int slu_raw_open(struct slu_raw **out, const char *path, bool zstd,
@@ -131,7 +132,7 @@ int slu_raw_open(struct slu_raw **out, const char *path, bool zstd,
     if (r->fd < 0 || fstat(r->fd, &st))
         rc = slu_fail_errno(err, "cannot be opened");
     else if (!S_ISREG(st.st_mode))
-        rc = slu_fail(err, SLU_E_IO, "is no regular file");
+        rc = slu_fail(err, SLU_E_IO, "is not a regular file");
     if (rc) {
         slu_raw_free(r);
         return rc;
@@ -156,7 +157,8 @@ int slu_raw_expect(struct slu_raw *r, bool stored, const char *algorithm,
     size_t n = strlen(hex);
     hash_free(h);
     if (n > MAX_HEX)
-        return slu_fail(err, SLU_E_FORMAT, "its index has no %s of it", algorithm);
+        return slu_fail(err, SLU_E_FORMAT, "its index has no %s of this file",
+                        algorithm);
     h->algorithm = algorithm_of(algorithm);
     memcpy(h->want, hex, n + 1);
     return hash_begin(h, err);
@@ -206,7 +208,7 @@ static int decompress(struct slu_raw *r, struct slu_err *err)
         size_t code = ZSTD_decompressStream(r->zstd, &out, &in);
         if (ZSTD_isError(code))
             return slu_fail_at(err, SLU_E_FORMAT, r->at_stored - r->in_n + r->in_at,
-                               "is not zstd, or damaged, near byte %llu: %s",
+                               "is not zstd data, or is damaged, near byte %llu: %s",
                                (unsigned long long)(r->at_stored - r->in_n + r->in_at),
                                ZSTD_getErrorName(code));
         r->in_at = in.pos;
@@ -292,7 +294,7 @@ int slu_raw_end(struct slu_raw *r, struct slu_err *err)
     int rc = r->at < r->n ? SLU_OK : refill(r, err);
     if (!rc && r->at < r->n)
         rc = slu_fail_at(err, SLU_E_FORMAT, slu_raw_tell(r),
-                         "goes on behind its last sample, at byte %llu",
+                         "has bytes after its last sample, from byte %llu on",
                          (unsigned long long)slu_raw_tell(r));
     if (!rc)
         rc = hash_check(&r->hash[1], "stored", err);

@@ -116,7 +116,7 @@ static int format_said(int format, const struct slu_tokens_format **f,
             *f = formats[i];
     return *f ? SLU_OK
               : slu_fail(err, SLU_E_UNSUPPORTED,
-                         "--input-format %s is not built into this version", name);
+                         "input format %s is not built into this version", name);
 }
 
 static int check_folder(const struct slu_tokens_cfg *cfg,
@@ -125,14 +125,14 @@ static int check_folder(const struct slu_tokens_cfg *cfg,
 {
     if (at->folder && !f && cfg->format == SLU_TOKENS_AUTO)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: a folder, and none that holds tokens as mds does; name "
+                        "%s: a folder, and not one that holds tokens as mds does; name "
                         "the files in it",
                         at->path);
     if (at->folder && !(f && f->folders))
         return slu_fail(err, SLU_E_FORMAT, "%s: a folder; %s is read from files",
                         at->path, f ? f->name : "a stream");
     if (!at->folder && f && f->folders)
-        return slu_fail(err, SLU_E_FORMAT, "%s: no folder; %s is read from folders",
+        return slu_fail(err, SLU_E_FORMAT, "%s: not a folder; %s is read from folders",
                         slu_tokens_name(at->path), f->name);
     return SLU_OK;
 }
@@ -144,13 +144,11 @@ static int refuse_options(const struct slu_tokens_cfg *cfg,
     bool stream = is_stream(at) || cfg->format == SLU_TOKENS_STREAM;
     if (cfg->eos == SLU_NO_TOKEN && !cfg->tok_bytes && !cfg->vocab_size && !cfg->column)
         return SLU_OK;
-    return slu_fail(err, SLU_E_USAGE,
-                    "--eos-id, --token-bytes, --vocab-size and --column say how to "
-                    "read files of ids, which %s is not%s",
-                    slu_tokens_name(at->path),
-                    cfg->tok_bytes || stream
-                        ? ""
-                        : " by its name (--token-bytes N or --input-format says so)");
+    int rc = slu_fail(
+        err, SLU_E_USAGE, "%s: %s, and options for files of ids were given",
+        slu_tokens_name(at->path),
+        cfg->tok_bytes || stream ? "a token stream" : "not a file of ids by its name");
+    return slu_advise(err, SLU_ADVISE_IDS, rc);
 }
 
 /* SLU_E_USAGE if options for columns were given for another format. */
@@ -159,9 +157,9 @@ static int refuse_column(const struct slu_tokens_cfg *cfg,
 {
     if (f->columns || (!cfg->column && cfg->tok_bytes != 8))
         return SLU_OK;
-    return slu_fail(err, SLU_E_USAGE, "%s is for mds, which %s is not",
-                    cfg->column ? "--column" : "--token-bytes 8",
-                    slu_tokens_name(cfg->n_path ? cfg->path[0] : "-"));
+    return slu_fail(err, SLU_E_USAGE, "%s: this is not mds; only mds takes %s",
+                    slu_tokens_name(cfg->n_path ? cfg->path[0] : "-"),
+                    cfg->column ? "a column" : "ids of 8 bytes");
 }
 
 /* Finds the one format of all inputs; *f NULL: streams. */
@@ -180,11 +178,10 @@ static int format_of_all(const struct slu_tokens_cfg *cfg,
     for (size_t i = 0; !rc && i < n; i++) {
         slu_tokens_look_at(&at, path[i]);
         if (!said && probe(cfg, &at) != *f)
-            rc = slu_fail(
-                err, SLU_E_MISMATCH,
-                "%s and %s are not of one kind (token streams, files of ids); one "
-                "kind at a time",
-                slu_tokens_name(path[0]), slu_tokens_name(path[i]));
+            rc = slu_fail(err, SLU_E_MISMATCH,
+                          "%s is a token stream and %s a file of ids, or the other way "
+                          "round; give one kind at a time",
+                          slu_tokens_name(path[0]), slu_tokens_name(path[i]));
         else
             rc = check_folder(cfg, *f, &at, err);
     }
@@ -223,7 +220,7 @@ int slu_tokens_open(struct slu_reader **r, const struct slu_tokens_cfg *cfg,
     *r = NULL;
     int rc = format_of_all(&c, &f, err);
     if (!rc && !f)
-        rc = slu_fail(err, SLU_E_FORMAT, "%s: no file of ids",
+        rc = slu_fail(err, SLU_E_FORMAT, "%s: not a file of ids",
                       slu_tokens_name(c.path[0]));
     return rc ? rc : f->open(r, &c, err);
 }
@@ -270,7 +267,7 @@ int slu_tokens_all_seen(const struct slu_count *given, const struct slu_sum *see
         return SLU_OK;
     return slu_fail(
         err, SLU_E_CONSERVATION,
-        "%llu documents of %llu tokens were read, %llu of %llu came through",
+        "%llu documents of %llu tokens were read, and %llu of %llu came through",
         (unsigned long long)given->documents, (unsigned long long)given->tokens,
         (unsigned long long)seen->n.documents, (unsigned long long)seen->n.tokens);
 }
@@ -289,9 +286,11 @@ int slu_tokens_check(const void *tok, size_t n, unsigned tok_bytes, uint64_t voc
             break;
     }
     return i == n ? SLU_OK
-                  : slu_fail(err, SLU_E_FORMAT,
-                             "%s: id %u at position %llu is not below the vocabulary "
-                             "size %llu; is --token-bytes %u right?",
-                             slu_tokens_name(path), id, (unsigned long long)(first + i),
-                             (unsigned long long)vocab_size, tok_bytes);
+                  : slu_advise(err, SLU_ADVISE_TOKEN_BYTES,
+                               slu_fail(err, SLU_E_FORMAT,
+                                        "%s: id %u at position %llu is not below the "
+                                        "vocabulary size %llu",
+                                        slu_tokens_name(path), id,
+                                        (unsigned long long)(first + i),
+                                        (unsigned long long)vocab_size));
 }

@@ -40,17 +40,16 @@ struct docs {
 
 /* ---- options and files together ---- */
 
-static int check_eos(const struct slu_tokens_cfg *cfg, uint64_t vocab_size,
-                     struct slu_err *err)
+int slu_tokens_check_eos(const struct slu_tokens_cfg *cfg, uint64_t vocab_size,
+                         struct slu_err *err)
 {
     if (vocab_size > UINT64_C(1) << 32 ||
         (cfg->eos != SLU_NO_TOKEN && cfg->eos >= vocab_size))
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--eos-id %lld, --vocab-size %llu: ids are below the vocabulary size, "
-            "which is 4294967296 at most",
-            cfg->eos == SLU_NO_TOKEN ? -1 : (long long)cfg->eos,
-            (unsigned long long)vocab_size);
+        return slu_fail(err, SLU_E_USAGE,
+                        "EOS id %lld, vocabulary size %llu: ids must be below the "
+                        "vocabulary size, which is at most 4294967296",
+                        cfg->eos == SLU_NO_TOKEN ? -1 : (long long)cfg->eos,
+                        (unsigned long long)vocab_size);
     return SLU_OK;
 }
 
@@ -61,13 +60,14 @@ static int find_vocab_size(const struct slu_tokens_cfg *cfg, const struct input 
     for (size_t i = 0; i < cfg->n_path && !cfg->vocab_size; i++) {
         uint64_t below = slu_id_below(in[i].type);
         if (slu_id_bytes(in[i].type) > 2 && !cfg->any_id)
-            return slu_fail(err, SLU_E_USAGE,
-                            "%s: ids of %u bytes: say how many ids there are, "
-                            "--vocab-size N",
-                            cfg->path[i], slu_id_bytes(in[i].type));
+            return slu_advise(
+                err, SLU_ADVISE_VOCAB_SIZE,
+                slu_fail(err, SLU_E_USAGE,
+                         "%s: ids of %u bytes; the vocabulary size is not given",
+                         cfg->path[i], slu_id_bytes(in[i].type)));
         *vocab_size = below > *vocab_size ? below : *vocab_size;
     }
-    return check_eos(cfg, *vocab_size, err);
+    return slu_tokens_check_eos(cfg, *vocab_size, err);
 }
 
 struct named {
@@ -92,10 +92,10 @@ static int check_twice(const struct slu_tokens_cfg *cfg, const struct input *in,
     for (size_t i = 1; !rc && i < cfg->n_path; i++)
         if (!strcmp(all[i].ids, all[i - 1].ids) &&
             strcmp(all[i].path, all[i - 1].path) != 0)
-            rc = slu_fail(err, SLU_E_USAGE,
-                          "%s and %s are one input (%s and its index): name one of "
-                          "them",
-                          all[i - 1].path, all[i].path, all[i].ids);
+            rc =
+                slu_fail(err, SLU_E_USAGE,
+                         "%s and %s are one input (%s and its index); name one of them",
+                         all[i - 1].path, all[i].path, all[i].ids);
     free(all);
     return rc;
 }
@@ -233,11 +233,12 @@ static int fetch(void *input, struct slu_batch *b, struct slu_err *err)
             (n > SLU_FRAME_TOKENS - b->n_tok || b->n_seq == SLU_FRAME_SEQS))
             break;
         if (x->cfg.max_seq_tok && n > x->cfg.max_seq_tok)
-            return slu_fail(err, SLU_E_LIMIT,
-                            "%s: document %llu has %llu tokens, too many for this "
-                            "memory; give more with -M",
-                            x->cfg.path[x->at_path], (unsigned long long)x->at_doc,
-                            (unsigned long long)n);
+            return slu_advise(
+                err, SLU_ADVISE_MEMORY,
+                slu_fail(err, SLU_E_LIMIT,
+                         "%s: document %llu has %llu tokens, too many for this memory",
+                         x->cfg.path[x->at_path], (unsigned long long)x->at_doc,
+                         (unsigned long long)n));
         if (!b->n_seq)
             first = x->at_tok;
         x->empty += !n;

@@ -115,14 +115,16 @@ static int bad_id(const uint8_t *p, size_t n, enum slu_id_type type, uint64_t be
                     v >> (8 * bytes - 1);
     if (negative)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: id %lld at position %llu: ids are 0 or more", path,
+                        "%s: id %lld at position %llu is negative; ids are 0 or more",
+                        path,
                         (long long)(v | (bytes == 8 ? 0 : ~UINT64_C(0) << (8 * bytes))),
                         (unsigned long long)(first + i));
-    return slu_fail(err, SLU_E_FORMAT,
-                    "%s: id %llu at position %llu is not below the vocabulary size "
-                    "%llu; is --vocab-size right?",
-                    path, (unsigned long long)v, (unsigned long long)(first + i),
-                    (unsigned long long)below);
+    return slu_advise(
+        err, SLU_ADVISE_VOCAB_SIZE,
+        slu_fail(err, SLU_E_FORMAT,
+                 "%s: id %llu at position %llu is not below the vocabulary size %llu",
+                 path, (unsigned long long)v, (unsigned long long)(first + i),
+                 (unsigned long long)below));
 }
 
 int slu_ids_take(void *buf, size_t n, enum slu_id_type type, unsigned want_bytes,
@@ -196,7 +198,7 @@ int slu_docs_open_file(int *fd, uint64_t *n_byte, const char *path, struct slu_e
     if (!S_ISREG(st.st_mode)) {
         close(*fd);
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: no regular file, which ids with an index must be", path);
+                        "%s: not a regular file, as ids with an index must be", path);
     }
     *n_byte = (uint64_t)st.st_size;
     return SLU_OK;
@@ -207,8 +209,8 @@ int slu_docs_check_width(const struct slu_tokens_cfg *cfg, const char *path,
 {
     if (!cfg->tok_bytes || cfg->tok_bytes == bytes)
         return SLU_OK;
-    return slu_fail(err, SLU_E_USAGE,
-                    "%s: ids of %u byte%s by its index, not of --token-bytes %u; leave "
-                    "the option out",
-                    path, bytes, bytes == 1 ? "" : "s", cfg->tok_bytes);
+    return slu_advise(err, SLU_ADVISE_WIDTH_IN_HEADER,
+                      slu_fail(err, SLU_E_USAGE,
+                               "%s: ids of %u byte%s by its index, not of %u", path,
+                               bytes, bytes == 1 ? "" : "s", cfg->tok_bytes));
 }

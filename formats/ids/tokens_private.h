@@ -47,6 +47,9 @@ SLU_MUST_USE int slu_tokens_reader(struct slu_reader **r,
                                    const struct slu_tokens_cfg *cfg,
                                    const struct slu_input_ops *ops, void *input,
                                    uint64_t vocab_size, struct slu_err *err);
+/* SLU_E_USAGE unless the EOS id is below the vocabulary size, and that at most 2^32. */
+SLU_MUST_USE int slu_tokens_check_eos(const struct slu_tokens_cfg *cfg,
+                                      uint64_t vocab_size, struct slu_err *err);
 /* Returns the bytes of a stream's ids (formats/STREAM.md). */
 static inline unsigned slu_tokens_width(uint64_t vocab_size)
 {

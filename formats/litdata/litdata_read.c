@@ -30,14 +30,18 @@ static int read_table(struct state *l, uint64_t n_seq, struct slu_err *err)
     int rc = slu_raw_take(l->raw, word, 4, err);
     l->n = rc ? 0 : slu_le32(word);
     if (!rc && l->n != n_seq)
-        rc = slu_fail(err, SLU_E_FORMAT, "has %llu items, its manifest says %llu",
+        rc = slu_fail(err, SLU_E_FORMAT, "has %llu items, and its manifest says %llu",
                       (unsigned long long)l->n, (unsigned long long)n_seq);
     for (uint64_t i = 0; !rc && i <= l->n; i++) {
         rc = slu_raw_take(l->raw, word, 4, err);
         if (!rc && slu_le32(word) != 4 * (l->n + 2) + i * l->n_id * l->tok_bytes)
-            rc = slu_fail(err, SLU_E_FORMAT,
-                          "the offset of item %llu does not add up: %llu ids each",
-                          (unsigned long long)i, (unsigned long long)l->n_id);
+            rc = slu_fail(
+                err, SLU_E_FORMAT,
+                "item %llu begins at byte %u; expected byte %llu, after items of %llu "
+                "ids",
+                (unsigned long long)i, slu_le32(word),
+                (unsigned long long)(4 * (l->n + 2) + i * l->n_id * l->tok_bytes),
+                (unsigned long long)l->n_id);
     }
     return rc;
 }

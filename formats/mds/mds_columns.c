@@ -55,19 +55,21 @@ static int parse_encoding(struct slu_mds_columns *c, const char *text,
     c->n_id = 0;
     c->plain = !strcmp(text, "bytes");
     if (c->plain && !bytes_width)
-        return slu_fail(err, SLU_E_USAGE,
-                        "column %s has bytes: say how wide the ids in it are, "
-                        "--token-bytes 2, 4 or 8",
-                        c->name);
+        return slu_advise(
+            err, SLU_ADVISE_TOKEN_BYTES,
+            slu_fail(err, SLU_E_USAGE,
+                     "column %s has bytes; the width of the ids in it is not given",
+                     c->name));
     if (c->plain) {
         c->type = plain[bytes_width <= 8 ? bytes_width : 0];
         return SLU_OK;
     }
     if (strncmp(text, "ndarray", 7) || (*type && *type != ':'))
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "column %s is %s; ids are read from ndarray columns of "
-                        "integers, or bytes; name another one with --column",
-                        c->name, text);
+        return slu_advise(err, SLU_ADVISE_COLUMN,
+                          slu_fail(err, SLU_E_UNSUPPORTED,
+                                   "column %s is %s; ids are read from ndarray columns "
+                                   "of integers, or from bytes",
+                                   c->name, text));
     if (!*type++)
         return SLU_OK;
     size_t n = strcspn(type, ":");
@@ -75,12 +77,12 @@ static int parse_encoding(struct slu_mds_columns *c, const char *text,
         if (strlen(types[i].name) == n && !strncmp(types[i].name, type, n))
             c->type = types[i].type;
     if (!c->type)
-        return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "column %s is %s; ids are read from integers", c->name, text);
+        return slu_fail(err, SLU_E_UNSUPPORTED, "column %s is %s; ids are integers",
+                        c->name, text);
     if (type[n] && !parse_shape(type + n + 1, &c->n_id))
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "column %s is %s; ids are read from one dimension", c->name,
-                        text);
+                        "column %s is %s; ids are read from arrays of one dimension",
+                        c->name, text);
     return SLU_OK;
 }
 
@@ -119,7 +121,9 @@ static int parse_sizes(struct slu_mds_columns *c, struct slu_json_value sizes,
     for (unsigned i = 0; slu_json_next(&it); i++)
         if (slu_json_type(it.value) != SLU_JSON_NULL &&
             (!slu_json_u64(it.value, &c->size[i]) || c->size[i] > UINT32_MAX))
-            return slu_fail(err, SLU_E_FORMAT, "its column_sizes do not add up");
+            return slu_fail(err, SLU_E_FORMAT,
+                            "column_sizes has an entry that is neither null nor a "
+                            "number below 2^32");
     return SLU_OK;
 }
 
@@ -130,8 +134,9 @@ static int choose(struct slu_mds_columns *c, struct slu_json_value names,
     if (!want && at < 0)
         at = find(names, "input_ids");
     if (at < 0)
-        return slu_fail(err, SLU_E_FORMAT, "has no column %s; name one with --column",
-                        want ? want : "tokens or input_ids");
+        return slu_advise(err, SLU_ADVISE_COLUMN,
+                          slu_fail(err, SLU_E_FORMAT, "has no column %s",
+                                   want ? want : "tokens or input_ids"));
     const char *name = "";
     size_t n;
     (void)!slu_json_string(element(names, (unsigned)at), &name, &n);
@@ -149,11 +154,17 @@ int slu_mds_columns_parse(struct slu_mds_columns *c, struct slu_json_value v,
     *c = (struct slu_mds_columns){0};
     if (!list(v, "column_names", &names) || !list(v, "column_encodings", &encodings) ||
         !list(v, "column_sizes", &sizes))
-        return slu_fail(err, SLU_E_FORMAT, "does not say its columns");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "has no column_names, column_encodings or column_sizes");
     size_t n = slu_json_count(names);
     if (!n || n > MAX_COLUMNS || slu_json_count(encodings) != n ||
         slu_json_count(sizes) != n)
-        return slu_fail(err, SLU_E_FORMAT, "its lists of columns do not add up");
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "%llu column_names, %llu column_encodings and %llu column_sizes; "
+            "expected equal numbers from 1 to %d",
+            (unsigned long long)n, (unsigned long long)slu_json_count(encodings),
+            (unsigned long long)slu_json_count(sizes), MAX_COLUMNS);
     c->n = (unsigned)n;
     c->size = calloc(n, sizeof *c->size);
     int rc =
@@ -161,15 +172,20 @@ int slu_mds_columns_parse(struct slu_mds_columns *c, struct slu_json_value v,
     if (!rc)
         rc = choose(c, names, want, err);
     if (!rc && !slu_json_string(element(encodings, c->at), &text, &n_text))
-        rc = slu_fail(err, SLU_E_FORMAT, "its lists of columns do not add up");
+        rc = slu_fail(err, SLU_E_FORMAT,
+                      "the entry of column %s in column_encodings is not a string",
+                      c->name);
     if (!rc)
         rc = parse_encoding(c, text, bytes_width, err);
     /* An ndarray of fixed type and shape has this size; no other column may have
      * one. */
     uint64_t must = c->plain && !rc ? c->size[c->at] : c->n_id * slu_mds_width(c->type);
     if (!rc && c->size[c->at] != must)
-        rc = slu_fail(err, SLU_E_FORMAT, "column %s: %s of %llu bytes does not add up",
-                      c->name, text, (unsigned long long)c->size[c->at]);
+        rc = slu_fail(
+            err, SLU_E_FORMAT,
+            "column %s: its type %s takes %llu bytes, and column_sizes says %llu",
+            c->name, text, (unsigned long long)must,
+            (unsigned long long)c->size[c->at]);
     if (rc)
         slu_mds_columns_release(c);
     return rc;

@@ -45,37 +45,38 @@ static int read_table(struct slu_mds_file *f, const struct slu_mds_file_cfg *cfg
     f->n = slu_le32(word);
     uint64_t table = 4 * (f->n + 1);
     if (cfg->samples != UINT64_MAX && f->n != cfg->samples)
-        return slu_fail(err, SLU_E_FORMAT, "has %llu samples, its index says %llu",
+        return slu_fail(err, SLU_E_FORMAT, "has %llu samples, and its index says %llu",
                         (unsigned long long)f->n, (unsigned long long)cfg->samples);
     if (!cfg->zstd && table > slu_raw_stored(f->raw))
-        return slu_fail(err, SLU_E_TRUNCATED, "ends in its table of %llu samples",
+        return slu_fail(err, SLU_E_TRUNCATED, "ends within its table of %llu samples",
                         (unsigned long long)f->n);
     if (cfg->max_byte && table > cfg->max_byte)
-        return slu_fail(err, SLU_E_LIMIT,
-                        "%llu samples are too many for this memory; give more with -M",
-                        (unsigned long long)f->n);
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail(err, SLU_E_LIMIT,
+                                   "%llu samples are too many for this memory",
+                                   (unsigned long long)f->n));
     rc = slu_raw_append(f->raw, &f->off, table, err);
     if (rc)
         return rc;
     for (uint64_t i = 0; i < f->n; i++)
         if (offset(f, i) > offset(f, i + 1))
-            return slu_fail(err, SLU_E_FORMAT,
-                            "sample %llu ends before it begins: its table of samples "
-                            "does not add up",
-                            (unsigned long long)i);
+            return slu_fail(
+                err, SLU_E_FORMAT,
+                "sample %llu ends before it begins: its table of samples is damaged",
+                (unsigned long long)i);
     if (offset(f, 0) < 4 + table)
         return slu_fail(err, SLU_E_FORMAT,
-                        "its first sample begins in its table of samples");
+                        "its first sample begins within its table of samples");
     if (cfg->raw_byte != UINT64_MAX && offset(f, f->n) != cfg->raw_byte)
-        return slu_fail(err, SLU_E_FORMAT, "has %llu bytes, its index says %llu",
+        return slu_fail(err, SLU_E_FORMAT, "has %llu bytes, and its index says %llu",
                         (unsigned long long)offset(f, f->n),
                         (unsigned long long)cfg->raw_byte);
     if (!cfg->zstd && offset(f, f->n) != slu_raw_stored(f->raw))
-        return slu_fail(
-            err, SLU_E_TRUNCATED,
-            "has %llu bytes, its table of samples says %llu: it was cut or added to",
-            (unsigned long long)slu_raw_stored(f->raw),
-            (unsigned long long)offset(f, f->n));
+        return slu_fail(err, SLU_E_TRUNCATED,
+                        "has %llu bytes, and its table of samples says %llu: bytes "
+                        "were cut off or added",
+                        (unsigned long long)slu_raw_stored(f->raw),
+                        (unsigned long long)offset(f, f->n));
     return SLU_OK;
 }
 
@@ -87,10 +88,12 @@ static int read_config(struct slu_mds_file *f, const struct slu_mds_columns *kno
     struct slu_buf text = SLU_BUF_INIT;
     struct slu_json *j = NULL;
     uint64_t n = offset(f, 0) - slu_raw_tell(f->raw);
-    int rc = n <= MAX_CONFIG ? slu_raw_append(f->raw, &text, n, err)
-                             : slu_fail(err, SLU_E_FORMAT,
-                                        "its configuration of %llu bytes is none",
-                                        (unsigned long long)n);
+    int rc =
+        n <= MAX_CONFIG
+            ? slu_raw_append(f->raw, &text, n, err)
+            : slu_fail(err, SLU_E_FORMAT,
+                       "the size of its configuration, %llu bytes, is not possible",
+                       (unsigned long long)n);
     if (!rc && slu_json_parse(&j, text.data, text.len, err))
         rc = slu_err_at(err, "its configuration");
     if (!rc)
@@ -98,8 +101,7 @@ static int read_config(struct slu_mds_file *f, const struct slu_mds_columns *kno
             &f->own, slu_json_root(j), known ? known->name : NULL,
             known && known->plain ? slu_mds_width(known->type) : 0, err);
     if (!rc && known && !slu_mds_columns_equal(&f->own, known))
-        rc = slu_fail(err, SLU_E_FORMAT,
-                      "its columns are not those that its index says");
+        rc = slu_fail(err, SLU_E_FORMAT, "its columns differ from those in its index");
     slu_json_free(j);
     slu_buf_release(&text);
     return rc;
@@ -132,9 +134,10 @@ int slu_mds_file_open(struct slu_mds_file **out, const struct slu_mds_file_cfg *
 
 static int bad_sample(const struct slu_mds_file *f, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_FORMAT,
-                    "sample %llu: the sizes of its columns do not add up",
-                    (unsigned long long)f->at);
+    return slu_fail(
+        err, SLU_E_FORMAT,
+        "sample %llu: the sizes of its columns differ from the sample's size",
+        (unsigned long long)f->at);
 }
 
 /* Reads up to the bytes of the column with the ids. */
@@ -176,7 +179,7 @@ static int read_shape(struct slu_mds_file *f, enum slu_mds_type *type, uint64_t 
         *type = SLU_MDS_ANY;
     if (!rc && !strcmp(slu_mds_type_name(*type), "any type"))
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "sample %llu: column %s has no integers",
+                        "sample %llu: column %s does not hold integers",
                         (unsigned long long)f->at, f->own.name);
     if (rc || *n_id)
         return rc;
@@ -195,9 +198,10 @@ static int read_shape(struct slu_mds_file *f, enum slu_mds_type *type, uint64_t 
         n = slu_le64(v) != 1 ? slu_le64(v) : n;
     }
     if (!rc && (!n_dim || larger > 1))
-        rc = slu_fail(err, SLU_E_UNSUPPORTED,
-                      "sample %llu: column %s has %u dimensions; ids are read from one",
-                      (unsigned long long)f->at, f->own.name, n_dim);
+        rc = slu_fail(
+            err, SLU_E_UNSUPPORTED,
+            "sample %llu: column %s has %u dimensions; ids are read from arrays of one",
+            (unsigned long long)f->at, f->own.name, n_dim);
     *n_id = n;
     return rc;
 }
@@ -227,8 +231,7 @@ int slu_mds_file_next(struct slu_mds_file *f, enum slu_mds_type *type, uint64_t 
         f->id_byte / slu_mds_width(*type) != *n_id || (!*n_id && !f->own.plain))
         return slu_fail(
             err, SLU_E_FORMAT,
-            "sample %llu: column %s of %llu bytes is no list of %llu ids of "
-            "type %s",
+            "sample %llu: column %s of %llu bytes is not a list of %llu ids of type %s",
             (unsigned long long)f->at, f->own.name, (unsigned long long)f->id_byte,
             (unsigned long long)*n_id, slu_mds_type_name(*type));
     f->at++;

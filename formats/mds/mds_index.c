@@ -136,18 +136,22 @@ static int add_shard(struct slu_mds_index *x, const char *dir, struct slu_json_v
     size_t n;
     if (slu_json_type(v) != SLU_JSON_OBJECT || !slu_json_get(v, "version", &k) ||
         !slu_json_u64(k, &version) || !slu_json_get(v, "format", &k))
-        return slu_fail(err, SLU_E_FORMAT, "does not add up");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "expected a JSON object with version and format");
     if (version != 2 || !slu_json_is(k, "mds"))
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "is not of format mds, version 2; no other is read");
+                        "is not of format mds, version 2, the only one that is read");
     if (!slu_json_get(v, "samples", &k) || !slu_json_u64(k, &samples) ||
         samples > UINT32_MAX || !slu_json_get(v, "raw_data", &k) ||
         !parse_file(k, &raw))
-        return slu_fail(err, SLU_E_FORMAT, "does not add up");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "expected samples below 2^32, and raw_data with basename, "
+                        "bytes and hashes");
     bool zipped = slu_json_get_set(v, "zip_data", &zip);
     if (zipped && (!parse_file(zip, &stored) || !slu_json_get(v, "compression", &k) ||
                    !slu_json_string(k, &compression, &n)))
-        return slu_fail(err, SLU_E_FORMAT, "does not add up");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "zip_data or compression is not as MDS writes it");
     int rc = slu_grow(&x->shard, &x->cap_shard, x->n_shard + 1, sizeof *x->shard, err);
     if (rc)
         return rc;
@@ -190,7 +194,7 @@ int slu_mds_index_load(struct slu_mds_index *x, const char *dir, const char *wan
     if (!slu_json_get(root, "version", &v) || !slu_json_u64(v, &version) ||
         version != 2 || !slu_json_get(root, "shards", &shards) ||
         slu_json_type(shards) != SLU_JSON_ARRAY)
-        rc = slu_fail(err, SLU_E_FORMAT, "%s: is no index of MDS shards, version 2",
+        rc = slu_fail(err, SLU_E_FORMAT, "%s: not an index of MDS shards, version 2",
                       path);
     slu_json_iter_init(&it, shards);
     for (size_t i = 0; !rc && slu_json_next(&it); i++)

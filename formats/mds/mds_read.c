@@ -60,12 +60,11 @@ static int mds_next(void *state, struct slu_buf *ids, struct slu_err *err)
     if (rc)
         return rc;
     if (type != m->want || n != m->n_id)
-        return slu_fail(
-            err, SLU_E_FORMAT,
-            "sample %llu: %llu ids of type %s, where the set has %llu of %s",
-            (unsigned long long)slu_mds_file_at(m->file) - 1, (unsigned long long)n,
-            slu_mds_type_name(type), (unsigned long long)m->n_id,
-            slu_mds_type_name(m->want));
+        return slu_fail(err, SLU_E_FORMAT,
+                        "sample %llu has %llu ids of type %s; the set has %llu of %s",
+                        (unsigned long long)slu_mds_file_at(m->file) - 1,
+                        (unsigned long long)n, slu_mds_type_name(type),
+                        (unsigned long long)m->n_id, slu_mds_type_name(m->want));
     slu_buf_clear(&m->raw);
     slu_buf_clear(ids);
     rc = slu_mds_file_ids(m->file, &m->raw, err);

@@ -71,8 +71,8 @@ static int open_shard(struct mds *x, struct slu_err *err)
     const char *path = path_of(s, &zstd);
     if (s->compression && path == s->path)
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "%s: is compressed with %s; zstd and none are read: write the "
-                        "set again, or decompress its shards",
+                        "%s: is compressed with %s; only zstd and uncompressed shards "
+                        "are read: write the set again, or decompress its shards",
                         path, s->compression);
     struct slu_mds_file_cfg cfg = {.path = path,
                                    .zstd = zstd,
@@ -127,11 +127,11 @@ static int look(struct mds *x, struct slu_err *err)
     }
     if (!x->cfg.max_seq_tok || x->n_id <= x->cfg.max_seq_tok)
         return SLU_OK;
-    (void)slu_fail(err, SLU_E_LIMIT,
-                   "sample %llu has %llu ids, too many for this memory; give more "
-                   "with -M",
-                   (unsigned long long)slu_mds_file_at(x->file) - 1,
-                   (unsigned long long)x->n_id);
+    (void)slu_advise(err, SLU_ADVISE_MEMORY,
+                     slu_fail(err, SLU_E_LIMIT,
+                              "sample %llu has %llu ids, too many for this memory",
+                              (unsigned long long)slu_mds_file_at(x->file) - 1,
+                              (unsigned long long)x->n_id));
     return at_shard(x, err);
 }
 
@@ -205,8 +205,8 @@ static int name_bad(const struct mds *x, const struct slu_batch *b,
                 value_at(b->own.data + (b->seq[i].tok_off + k) * width, note->type);
             if ((uint64_t)v >= x->vocab_size)
                 return slu_fail(err, SLU_E_FORMAT,
-                                "%s: sample %llu: %lld at position %llu is no id below "
-                                "the vocabulary size %llu",
+                                "%s: sample %llu: %lld at position %llu is not an id "
+                                "below the vocabulary size %llu",
                                 path_of(s, &zstd), (unsigned long long)note->first + i,
                                 (long long)v, (unsigned long long)k,
                                 (unsigned long long)x->vocab_size);
@@ -274,11 +274,13 @@ static int check_columns(const struct mds *x, unsigned *widest, struct slu_err *
             unsigned width = c->type ? slu_mds_width(c->type) : 8;
             *widest = width > *widest ? width : *widest;
             if (x->cfg.tok_bytes && c->type && x->cfg.tok_bytes != width)
-                return slu_fail(err, SLU_E_USAGE,
-                                "%s/index.json: column %s is of type %s; leave "
-                                "--token-bytes %u out",
-                                x->cfg.path[i], c->name, slu_mds_type_name(c->type),
-                                x->cfg.tok_bytes);
+                return slu_advise(
+                    err, SLU_ADVISE_WIDTH_IN_HEADER,
+                    slu_fail(err, SLU_E_USAGE,
+                             "%s/index.json: column %s is of type %s, not ids of %u "
+                             "bytes",
+                             x->cfg.path[i], c->name, slu_mds_type_name(c->type),
+                             x->cfg.tok_bytes));
         }
     return SLU_OK;
 }
@@ -299,17 +301,13 @@ static int plan(struct mds *x, struct slu_err *err)
                     : x->cfg.any_id   ? UINT64_C(1) << 32
                                       : 0;
     if (!x->vocab_size)
-        return slu_fail(err, SLU_E_USAGE,
-                        "%s: ids of more than two bytes: say how many ids there are, "
-                        "--vocab-size N",
-                        x->cfg.path[0]);
-    if (x->vocab_size > UINT64_C(1) << 32 ||
-        (x->cfg.eos != SLU_NO_TOKEN && x->cfg.eos >= x->vocab_size))
-        return slu_fail(err, SLU_E_USAGE,
-                        "--eos-id and --vocab-size: ids are below the vocabulary size, "
-                        "which is 4294967296 at most");
+        return slu_advise(
+            err, SLU_ADVISE_VOCAB_SIZE,
+            slu_fail(err, SLU_E_USAGE,
+                     "%s: ids of more than two bytes; the vocabulary size is not given",
+                     x->cfg.path[0]));
     x->want_width = slu_tokens_width(x->vocab_size);
-    return SLU_OK;
+    return slu_tokens_check_eos(&x->cfg, x->vocab_size, err);
 }
 
 static int open_reader(struct slu_reader **r, const struct slu_tokens_cfg *cfg,

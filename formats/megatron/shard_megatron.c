@@ -22,7 +22,7 @@ static int mg_init(void **state, const struct slu_shards_cfg *cfg, struct slu_er
     *state = NULL;
     if (cfg->header->vocab_size > UINT64_C(1) << 31)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "--format megatron has ids below 2147483648 (signed, of four "
+                        "format megatron has ids below 2147483648 (signed, of four "
                         "bytes), and the vocabulary size is %llu",
                         (unsigned long long)cfg->header->vocab_size);
     return SLU_OK;

@@ -95,22 +95,23 @@ static int read_header(struct slu_docs_file *f, struct idx *x, uint64_t n_byte,
     uint8_t h[HEADER];
     uint64_t n_seq, n_entry;
     if (n_byte < HEADER)
-        return slu_fail(err, SLU_E_TRUNCATED, "%s: ends in its header, at byte %llu",
-                        x->name, (unsigned long long)n_byte);
+        return slu_fail(err, SLU_E_TRUNCATED,
+                        "%s: ends within its header, at byte %llu", x->name,
+                        (unsigned long long)n_byte);
     int rc = slu_pread_full(x->fd, h, HEADER, 0, err);
     if (rc)
         return slu_err_at(err, "%s", x->name);
     if (memcmp(h, magic, sizeof magic) != 0)
-        return slu_fail(err, SLU_E_FORMAT,
-                        "%s: no index of Megatron's (it begins otherwise)", x->name);
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "%s: not an index of Megatron's: its first bytes are not MMIDIDX", x->name);
     if (slu_le64(h + 9) != 1)
-        return slu_fail(err, SLU_E_UNSUPPORTED, "%s: version %llu; 1 is known", x->name,
-                        (unsigned long long)slu_le64(h + 9));
+        return slu_fail(err, SLU_E_UNSUPPORTED, "%s: version %llu; version 1 is read",
+                        x->name, (unsigned long long)slu_le64(h + 9));
     if (type_of(h[17], &f->type))
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "%s: type %u%s; ids are read as integers (1 to 5 and 8)",
-                        x->name, h[17],
-                        h[17] == 6 || h[17] == 7 ? " (floating point)" : "");
+                        "%s: type %u%s; ids are integers (types 1 to 5 and 8)", x->name,
+                        h[17], h[17] == 6 || h[17] == 7 ? " (floating point)" : "");
     n_seq = slu_le64(h + 18);
     n_entry = slu_le64(h + 26);
     /* Neither number may exceed the file's size, so the sums below do not overflow. */
@@ -118,12 +119,12 @@ static int read_header(struct slu_docs_file *f, struct idx *x, uint64_t n_byte,
                         ? UINT64_MAX
                         : HEADER + 12 * n_seq + 8 * n_entry;
     if (want == UINT64_MAX || (n_byte != want && n_byte != want + n_seq))
-        return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: has %llu bytes, and not those of the %llu sequences and "
-                        "%llu entries of documents that its header says: it was cut or "
-                        "added to",
-                        x->name, (unsigned long long)n_byte, (unsigned long long)n_seq,
-                        (unsigned long long)n_entry);
+        return slu_fail(
+            err, SLU_E_TRUNCATED,
+            "%s: has %llu bytes, which are not those of the %llu sequences and %llu "
+            "document entries in its header: bytes were cut off or added",
+            x->name, (unsigned long long)n_byte, (unsigned long long)n_seq,
+            (unsigned long long)n_entry);
     if (n_entry == 0)
         return slu_fail(err, SLU_E_FORMAT,
                         "%s: its table of documents is empty; it should begin with 0",
@@ -148,7 +149,7 @@ static int read_first(struct idx *x, struct slu_err *err)
         return rc;
     if (slu_le64(p) != 0)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: its documents begin with sequence %lld, and not with 0",
+                        "%s: its documents begin with sequence %lld; expected 0",
                         x->name, (long long)slu_le64(p));
     return SLU_OK;
 }
@@ -161,16 +162,16 @@ static int check_ids(struct slu_docs_file *f, struct idx *x, struct slu_err *err
     close(fd);
     if (x->n_byte_ids % x->bytes)
         return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: %llu bytes are no whole number of ids of %u bytes, which "
-                        "%s says they are: the file was cut, or is another's",
+                        "%s: %llu bytes are not a whole number of ids of %u bytes, the "
+                        "width in %s: the file was cut, or belongs to another index",
                         f->ids, (unsigned long long)x->n_byte_ids, x->bytes, x->name);
     f->n_tok = x->n_byte_ids / x->bytes;
     f->n_doc = x->n_doc;
     if (x->n_doc == 0 && (x->n_seq || f->n_tok))
-        return slu_fail(err, SLU_E_FORMAT,
-                        "%s: has %llu sequences and no document; its writer did not "
-                        "end one",
-                        x->name, (unsigned long long)x->n_seq);
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "%s: has %llu sequences and no document: its writer did not end one",
+            x->name, (unsigned long long)x->n_seq);
     return SLU_OK;
 }
 
@@ -206,8 +207,9 @@ static int idx_open(struct slu_docs_file *f, const struct slu_tokens_cfg *cfg,
     if (!f->ids || !x->name)
         rc = slu_fail_nomem(err, strlen(path) + 5);
     if (!rc && !strcmp(path, "-"))
-        rc = slu_fail(err, SLU_E_USAGE,
-                      "standard input cannot be Megatron's pair of files; name one");
+        rc = slu_fail(
+            err, SLU_E_USAGE,
+            "standard input cannot carry Megatron's pair of files; name one of them");
     if (!rc)
         rc = slu_docs_open_file(&x->fd, &n_byte, x->name, err);
     if (!rc)
@@ -240,14 +242,14 @@ static int take_sequence(struct idx *x, uint64_t n_tok, struct slu_err *err)
                         x->name, (unsigned long long)x->seq, (int32_t)len);
     if (at_byte != x->at_tok * x->bytes)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: sequence %llu lies at byte %lld, and the one before ends "
-                        "at byte %llu",
+                        "%s: sequence %llu begins at byte %lld, and the one before "
+                        "ends at byte %llu",
                         x->name, (unsigned long long)x->seq, (long long)at_byte,
                         (unsigned long long)(x->at_tok * x->bytes));
     if (len > n_tok - x->at_tok)
         return slu_fail(err, SLU_E_TRUNCATED,
                         "%s: sequence %llu ends with id %llu, and the .bin has %llu "
-                        "ids: it was cut, or is another's",
+                        "ids: the .bin was cut, or belongs to another index",
                         x->name, (unsigned long long)x->seq,
                         (unsigned long long)(x->at_tok + len),
                         (unsigned long long)n_tok);
@@ -257,8 +259,8 @@ static int take_sequence(struct idx *x, uint64_t n_tok, struct slu_err *err)
             return rc;
         if (*p)
             return slu_fail(err, SLU_E_UNSUPPORTED,
-                            "%s: sequence %llu has mode %d and is no text: a "
-                            "multimodal set, which is not read",
+                            "%s: sequence %llu has mode %d, so it is not text; "
+                            "multimodal sets are not read",
                             x->name, (unsigned long long)x->seq, (int8_t)*p);
     }
     x->at_tok += len;
@@ -276,8 +278,8 @@ static int idx_next(struct slu_docs_file *f, uint64_t *end, struct slu_err *err)
     uint64_t last = slu_le64(p);
     if (last < x->seq || last > x->n_seq)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: document %llu ends with sequence %lld, the one before "
-                        "with %llu, of %llu",
+                        "%s: document %llu ends with sequence %lld; expected one after "
+                        "%llu, of %llu",
                         x->name, (unsigned long long)x->docs, (long long)last,
                         (unsigned long long)x->seq, (unsigned long long)x->n_seq);
     while (x->seq < last) {
@@ -288,7 +290,7 @@ static int idx_next(struct slu_docs_file *f, uint64_t *end, struct slu_err *err)
     if (++x->docs == x->n_doc && (x->seq != x->n_seq || x->at_tok != f->n_tok))
         return slu_fail(err, SLU_E_FORMAT,
                         "%s: its documents end with sequence %llu of %llu and id %llu, "
-                        "the .bin has %llu ids",
+                        "and the .bin has %llu ids",
                         x->name, (unsigned long long)x->seq,
                         (unsigned long long)x->n_seq, (unsigned long long)x->at_tok,
                         (unsigned long long)f->n_tok);

@@ -48,38 +48,38 @@ int slu_olmo_check(const struct slu_olmo_set *set, struct slu_err *err)
 {
     const struct slu_olmo_bucket *b = set->bucket;
     if (set->n_bucket < 2)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "OLMo-core's data set of variable sequence lengths wants two "
-                        "lengths at least, and there is one; its NumpyFSLDataset reads "
-                        "the files as they are");
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "OLMo-core's data set of variable lengths takes two lengths or more, and "
+            "there is one; its NumpyFSLDataset reads the files as they are");
     for (unsigned i = 0; i < set->n_bucket; i++) {
         if (b[i].length & (b[i].length - 1))
             return slu_fail(err, SLU_E_MISMATCH,
-                            "OLMo-core knows lengths that are powers of two only, not "
-                            "%" PRIu64,
+                            "OLMo-core reads lengths that are powers of two; %" PRIu64
+                            " is not",
                             b[i].length);
         if (b[i].shard_sequences > UINT32_MAX / b[i].length)
             return slu_fail(err, SLU_E_LIMIT,
                             "OLMo-core's indices end at 2^32 tokens a file; write "
-                            "shards of %" PRIu64 " sequences of %" PRIu64
-                            " or fewer with --shard-sequences",
+                            "shards of at most %" PRIu64 " sequences of %" PRIu64,
                             UINT32_MAX / b[i].length, b[i].length);
         if (n_shard(&b[i]) > 10000000)
-            return slu_fail(err, SLU_E_LIMIT,
-                            "more than 10,000,000 shards of %" PRIu64
-                            " tokens, whose names have seven digits; write larger ones",
-                            b[i].length);
+            return slu_fail(
+                err, SLU_E_LIMIT,
+                "more than 10,000,000 shards of %" PRIu64
+                " tokens, and their names have seven digits; write larger shards",
+                b[i].length);
     }
     if (n_instance(set) > UINT32_MAX)
         return slu_fail(err, SLU_E_LIMIT,
                         "%" PRIu64 " sequences are more than OLMo-core's indices can "
-                        "number, 4294967295; make sets of fewer",
+                        "number, 4294967295; write several sets",
                         n_instance(set));
     if (set->eos > UINT32_MAX || set->pad > UINT32_MAX)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "OLMo-core's tokenizer has ids for EOS and padding, and the "
-                        "stream has none; say them with --olmo-tokenizer "
-                        "VOCABULARY,EOS,PAD");
+        return slu_advise(err, SLU_ADVISE_OLMO_TOKENIZER,
+                          slu_fail(err, SLU_E_MISMATCH,
+                                   "OLMo-core's tokenizer has ids for EOS and padding, "
+                                   "and the stream has none"));
     return SLU_OK;
 }
 
@@ -94,17 +94,18 @@ int slu_olmo_tokenizer(struct slu_olmo_set *set, const char *text, struct slu_er
         errno = 0;
         v[i] = *p >= '0' && *p <= '9' ? strtoull(p, &end, 10) : UINT64_MAX;
         if (v[i] > UINT64_C(1) << 32 || errno || *end != (i < 2 ? ',' : '\0'))
-            return slu_fail(
-                err, SLU_E_USAGE,
-                "--olmo-tokenizer %s: vocabulary size, EOS and padding with "
-                "commas between, as 50280,50279,1, or dolma2 or "
-                "gpt-neox-olmo-dolma-v1_5",
-                text);
+            return slu_fail(err, SLU_E_USAGE,
+                            "OLMo tokenizer %s: expected vocabulary size, EOS and "
+                            "padding separated by commas, as in 50280,50279,1, or "
+                            "dolma2 or gpt-neox-olmo-dolma-v1_5",
+                            text);
         p = end + 1;
     }
     if (v[1] >= v[0] || v[2] >= v[0])
-        return slu_fail(err, SLU_E_USAGE,
-                        "--olmo-tokenizer %s: ids are below the vocabulary size", text);
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "OLMo tokenizer %s: EOS and padding must be below the vocabulary size",
+            text);
     set->vocab_size = v[0];
     set->eos = v[1];
     set->pad = v[2];

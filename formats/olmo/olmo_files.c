@@ -58,8 +58,8 @@ static int sink_check(struct slu_olmo_sink *k, const struct slu_buf *path,
     k->was = -1;
     return same ? SLU_OK
                 : slu_fail(err, SLU_E_MISMATCH,
-                           "%s: is there, and nothing says that it was written by this "
-                           "program; move it away, or name another folder",
+                           "%s: exists, and was not written by this program; move it "
+                           "away, or name another folder",
                            (const char *)path->data);
 }
 

@@ -83,8 +83,8 @@ static int check_rows(struct olmo *o, struct slu_err *err)
     while (!rc && o->have_row && o->row.start < end) {
         if (o->row.start != at || o->row.end > end)
             return slu_fail(err, SLU_E_FORMAT,
-                            "%s: the rows beside it do not follow sequence %llu: one "
-                            "has ids %llu to %llu of the sequence's %llu to %llu",
+                            "%s: the rows beside it are wrong in sequence %llu: a row "
+                            "has ids %llu to %llu, and the sequence ids %llu to %llu",
                             o->path, (unsigned long long)o->at,
                             (unsigned long long)o->row.start,
                             (unsigned long long)o->row.end, (unsigned long long)begin,

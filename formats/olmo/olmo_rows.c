@@ -90,7 +90,7 @@ static int find_row(struct slu_olmo_rows *r, size_t *n, struct slu_err *err)
         if (r->at + i == r->text.len) {
             if (i > MAX_ROW)
                 return slu_fail(err, SLU_E_LIMIT,
-                                "%s: row %" PRIu64 " has no end within a MiB", r->path,
+                                "%s: row %" PRIu64 " is longer than 1 MiB", r->path,
                                 r->number + 1);
             int rc = r->ended ? SLU_OK : more(r, err);
             if (rc)
@@ -99,8 +99,8 @@ static int find_row(struct slu_olmo_rows *r, size_t *n, struct slu_err *err)
                 return SLU_EOF;
             if (r->ended)
                 return slu_fail(err, SLU_E_TRUNCATED,
-                                "%s: row %" PRIu64 ", the last one, has no end: the "
-                                "file was cut",
+                                "%s: the last row, %" PRIu64
+                                ", has no end of line: the file was cut",
                                 r->path, r->number + 1);
         }
         uint8_t c = r->text.data[r->at + i];
@@ -160,18 +160,18 @@ int slu_olmo_rows_next(struct slu_olmo_rows *r, struct slu_olmo_row *row,
         p = NULL;
     if (!p || (p < end && *p != ','))
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: row %" PRIu64 " does not begin with two numbers, where a "
-                        "document begins and ends: not rows of a file of ids",
+                        "%s: row %" PRIu64
+                        " does not begin with two numbers, where a document begins and "
+                        "ends: these are not rows of a file of ids",
                         r->path, r->number);
     const char *what = row->start > row->end      ? "end before they begin"
                        : row->start < r->last_end ? "begin before the last row's end"
-                       : row->end > r->n_tok      ? "end behind the file's last"
+                       : row->end > r->n_tok      ? "end after the file's last id"
                                                   : NULL;
     if (what)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: row %" PRIu64 ": ids %" PRIu64 " up to %" PRIu64
-                        " %s; the "
-                        "rows are of another file, or damaged",
+                        "%s: row %" PRIu64 ": ids %" PRIu64 " to %" PRIu64
+                        " %s; the rows belong to another file, or are damaged",
                         r->path, r->number, row->start, row->end, what);
     r->last_end = row->end;
     rc = take_id(r, p < end ? p + 1 : end, end, err);

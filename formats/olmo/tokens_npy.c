@@ -10,8 +10,10 @@ static int next_file(struct slu_npy *x, struct slu_err *err)
     const char *path = x->cfg.path[x->at_path];
     int rc = slu_npy_open(&x->file, &x->cfg, path, err);
     if (!rc && x->file.tok_bytes != x->width[x->at_path])
-        rc = slu_fail(err, SLU_E_MISMATCH, "%s: its header says --token-bytes %u",
-                      slu_tokens_name(path), x->file.tok_bytes);
+        rc = slu_advise(err, SLU_ADVISE_WIDTH_IN_HEADER,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "%s: its header says ids of %u bytes",
+                                 slu_tokens_name(path), x->file.tok_bytes));
     x->open = !rc;
     x->ended = x->any_eos = false;
     x->first = x->clean = 0;
@@ -36,13 +38,14 @@ int slu_npy_read_more(struct slu_npy *x, struct slu_buf *buf, size_t n,
 
 int slu_npy_too_long(const struct slu_npy *x, uint64_t first, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_LIMIT,
-                    "%s: the document that begins with id %llu has more than %llu "
-                    "tokens, too many for this memory; %s"
-                    "give more with -M",
-                    slu_tokens_name(x->file.path), (unsigned long long)first,
-                    (unsigned long long)x->cfg.max_seq_tok,
-                    x->rows ? "" : "is --eos-id right? Else ");
+    return slu_advise(
+        err, SLU_ADVISE_MEMORY,
+        slu_fail(err, SLU_E_LIMIT,
+                 "%s: the document that begins with id %llu has more than "
+                 "%llu tokens, too many for this memory%s",
+                 slu_tokens_name(x->file.path), (unsigned long long)first,
+                 (unsigned long long)x->cfg.max_seq_tok,
+                 x->rows ? "" : ", or the EOS id is wrong"));
 }
 
 /* Adds the row of a document with ids [from, to) of the batch. */

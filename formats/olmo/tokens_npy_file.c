@@ -43,8 +43,8 @@ static int parse_dict(struct slu_npy_file *f, const char *dict, struct slu_err *
     const char *type = value_of(dict, "descr"), *shape = value_of(dict, "shape");
     uint64_t n = 0;
     if (!type || !shape || *shape++ != '(')
-        return slu_fail(err, SLU_E_FORMAT, "%s: its NumPy header does not add up",
-                        name);
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: its NumPy header has no descr or no shape", name);
     int shown = (int)strcspn(shape, ")}");
     shown = shown < SHOWN ? shown : SHOWN;
     f->tok_bytes = !strncmp(type, "'<u2'", 5) ? 2 : !strncmp(type, "'<u4'", 5) ? 4 : 0;
@@ -56,7 +56,8 @@ static int parse_dict(struct slu_npy_file *f, const char *dict, struct slu_err *
     for (; *shape >= '0' && *shape <= '9'; shape++)
         if (__builtin_mul_overflow(n, (uint64_t)10, &n) ||
             __builtin_add_overflow(n, (uint64_t)(*shape - '0'), &n))
-            return slu_fail(err, SLU_E_FORMAT, "%s: its NumPy header does not add up",
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s: its NumPy header has a shape of more than 2^64 ids",
                             name);
     if (shape == digits || *shape++ != ',' || *(shape += strspn(shape, " ")) != ')')
         return slu_fail(err, SLU_E_UNSUPPORTED,
@@ -65,8 +66,9 @@ static int parse_dict(struct slu_npy_file *f, const char *dict, struct slu_err *
                         name, shown, digits);
     /* No file is that long; UINT64_MAX means a pipe without a stated number. */
     if (n > INT64_MAX / f->tok_bytes)
-        return slu_fail(err, SLU_E_FORMAT, "%s: its NumPy header does not add up",
-                        name);
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "%s: its NumPy header has a shape of more ids than a file can hold", name);
     f->n_tok = n;
     return SLU_OK;
 }
@@ -79,22 +81,24 @@ static int read_header(struct slu_npy_file *f, struct slu_err *err)
     uint8_t len[4];
     size_t n_len = f->head[6] == 1 ? 2 : 4, got, n;
     if (f->head[6] < 1 || f->head[6] > 3)
-        return slu_fail(err, SLU_E_UNSUPPORTED, "%s: NumPy format version %u", name,
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: NumPy format version %u; versions 1 to 3 are read", name,
                         f->head[6]);
     int rc = slu_read_full(f->fd, len, n_len, &got, err);
     if (rc)
         return slu_err_at(err, "%s", name);
     if (got < n_len)
-        return slu_fail(err, SLU_E_TRUNCATED, "%s: ends in its NumPy header", name);
+        return slu_fail(err, SLU_E_TRUNCATED, "%s: ends within its NumPy header", name);
     n = n_len == 2 ? slu_le16(len) : slu_le32(len);
     if (n > MAX_HEADER)
-        return slu_fail(err, SLU_E_FORMAT, "%s: its NumPy header does not add up",
-                        name);
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%s: a NumPy header of %zu bytes; expected at most %d", name, n,
+                        MAX_HEADER);
     rc = slu_read_full(f->fd, dict, n, &got, err);
     if (rc)
         return slu_err_at(err, "%s", name);
     if (got < n)
-        return slu_fail(err, SLU_E_TRUNCATED, "%s: ends in its NumPy header", name);
+        return slu_fail(err, SLU_E_TRUNCATED, "%s: ends within its NumPy header", name);
     dict[n] = 0;
     f->off_byte = 8 + n_len + n;
     f->n_head = 0;
@@ -111,18 +115,19 @@ static int check_size(struct slu_npy_file *f, bool header, uint64_t n_byte,
     uint64_t n = n_byte - f->off_byte;
     if (!header && n_byte == 0)
         return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: is empty, and holds no ids: the program that should have "
+                        "%s: is empty and holds no ids: the program that should have "
                         "written it failed",
                         name);
     if (n % f->tok_bytes)
-        return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: %llu bytes are no whole number of ids of %u bytes: the "
-                        "file was cut, or --token-bytes is wrong",
-                        name, (unsigned long long)n, f->tok_bytes);
+        return slu_advise(err, SLU_ADVISE_TOKEN_BYTES,
+                          slu_fail(err, SLU_E_TRUNCATED,
+                                   "%s: %llu bytes are not a whole number of ids of %u "
+                                   "bytes: the file was cut, or the width is wrong",
+                                   name, (unsigned long long)n, f->tok_bytes));
     if (header && n / f->tok_bytes != f->n_tok)
         return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: has %llu ids, its NumPy header says %llu: the file was "
-                        "cut or added to",
+                        "%s: has %llu ids, and its NumPy header says %llu: bytes were "
+                        "cut off or added",
                         name, (unsigned long long)(n / f->tok_bytes),
                         (unsigned long long)f->n_tok);
     f->n_tok = n / f->tok_bytes;
@@ -153,17 +158,18 @@ int slu_npy_open(struct slu_npy_file *f, const struct slu_tokens_cfg *cfg,
     if (header)
         rc = read_header(f, err);
     if (!rc && !header && !cfg->tok_bytes)
-        rc =
-            slu_fail(err, SLU_E_USAGE,
-                     "%s: ids without a header: say how wide they are, --token-bytes 2 "
-                     "or --token-bytes 4",
-                     name);
+        rc = slu_advise(err, SLU_ADVISE_TOKEN_BYTES,
+                        slu_fail(err, SLU_E_USAGE,
+                                 "%s: ids without a header; their width is not given",
+                                 name));
     if (!rc && !header)
         f->tok_bytes = cfg->tok_bytes;
     /* slu_npy_plan has read the headers of files; a pipe's header is read only now. */
     if (!rc && !f->regular && cfg->tok_bytes && f->tok_bytes != cfg->tok_bytes)
-        rc = slu_fail(err, SLU_E_MISMATCH, "%s: its header says --token-bytes %u", name,
-                      f->tok_bytes);
+        rc = slu_advise(err, SLU_ADVISE_WIDTH_IN_HEADER,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "%s: its header says ids of %u bytes", name,
+                                 f->tok_bytes));
     if (!rc && f->regular)
         rc = check_size(f, header, (uint64_t)st.st_size, err);
     else if (!rc && !header)
@@ -182,10 +188,10 @@ void slu_npy_close(struct slu_npy_file *f)
 
 static int cut_short(const struct slu_npy_file *f, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_TRUNCATED,
-                    "%s: ends early: it was cut while it was read, or in the middle of "
-                    "an id",
-                    slu_tokens_name(f->path));
+    return slu_fail(
+        err, SLU_E_TRUNCATED,
+        "%s: ends early: the file was cut while it was read, or within an id",
+        slu_tokens_name(f->path));
 }
 
 /* If a pipe's header states the number of ids, the pipe must end after them. */
@@ -197,8 +203,8 @@ static int check_end(const struct slu_npy_file *f, struct slu_err *err)
     if (rc)
         return slu_err_at(err, "%s", slu_tokens_name(f->path));
     return got ? slu_fail(err, SLU_E_FORMAT,
-                          "%s: goes on behind the %llu ids that its NumPy header says: "
-                          "a pipe takes one file, and the whole of it",
+                          "%s: has bytes after the %llu ids of its NumPy header; a "
+                          "pipe takes one file, and the whole of it",
                           slu_tokens_name(f->path), (unsigned long long)f->n_tok)
                : SLU_OK;
 }
@@ -219,7 +225,7 @@ int slu_npy_read(struct slu_npy_file *f, void *buf, size_t n, size_t *got_tok,
     if (got % f->tok_bytes || (f->n_tok != UINT64_MAX && got < want))
         return cut_short(f, err);
     if (f->n_tok == UINT64_MAX && f->at_tok == 0 && n && !got)
-        return slu_fail(err, SLU_E_TRUNCATED, "%s: is empty, and holds no ids",
+        return slu_fail(err, SLU_E_TRUNCATED, "%s: is empty and holds no ids",
                         slu_tokens_name(f->path));
     *got_tok = got / f->tok_bytes;
     f->at_tok += *got_tok;
@@ -251,9 +257,10 @@ int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size, uint8_t
         bool later = !strcmp(cfg->path[i], "-") ||
                      (!stat(cfg->path[i], &st) && !S_ISREG(st.st_mode));
         if (later && !cfg->tok_bytes)
-            return slu_fail(err, SLU_E_USAGE,
-                            "%s: say how wide the ids are, --token-bytes 2 or 4",
-                            slu_tokens_name(cfg->path[i]));
+            return slu_advise(err, SLU_ADVISE_TOKEN_BYTES,
+                              slu_fail(err, SLU_E_USAGE,
+                                       "%s: the width of the ids is not given",
+                                       slu_tokens_name(cfg->path[i])));
         int rc = later ? SLU_OK : slu_npy_open(&f, cfg, cfg->path[i], err);
         if (rc)
             return rc;
@@ -276,23 +283,17 @@ int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size, uint8_t
     if (n_tok)
         *n_tok = total;
     if (cfg->eos == SLU_NO_TOKEN && no_ends)
-        return slu_fail(err, SLU_E_USAGE,
-                        "%s: ids alone do not say where documents end: name the id "
-                        "that ends each of them, --eos-id N",
-                        no_ends);
+        return slu_advise(err, SLU_ADVISE_EOS_ID,
+                          slu_fail(err, SLU_E_USAGE,
+                                   "%s: ids alone do not say where documents end",
+                                   no_ends));
     if (!*vocab_size)
-        return slu_fail(err, SLU_E_USAGE,
-                        "%s: ids of four bytes: say how many ids there are, "
-                        "--vocab-size N",
-                        widest_name);
-    if ((cfg->eos >= *vocab_size && cfg->eos != SLU_NO_TOKEN) ||
-        *vocab_size > UINT64_C(1) << 32)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--eos-id %llu, --vocab-size %llu: ids are below the vocabulary "
-            "size, which is 4294967296 at most",
-            (unsigned long long)cfg->eos, (unsigned long long)*vocab_size);
-    return SLU_OK;
+        return slu_advise(
+            err, SLU_ADVISE_VOCAB_SIZE,
+            slu_fail(err, SLU_E_USAGE,
+                     "%s: ids of four bytes; the vocabulary size is not given",
+                     widest_name));
+    return slu_tokens_check_eos(cfg, *vocab_size, err);
 }
 
 void slu_npy_book_end(const struct slu_tokens_cfg *cfg, const char *path,

@@ -74,8 +74,8 @@ static int skip_gap(struct slu_npy *x, uint64_t to, struct slu_err *err)
                 return slu_fail(
                     err, SLU_E_FORMAT,
                     "%s: ids %llu to %llu are in no row of the .csv.gz beside it, and "
-                    "no padding, which is one id alone; its rows are not whole, or "
-                    "another file's",
+                    "are not padding, which is one id repeated; its rows are "
+                    "incomplete, or belong to another file",
                     x->file.path, (unsigned long long)from, (unsigned long long)to);
         }
     }

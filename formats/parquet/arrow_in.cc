@@ -56,8 +56,8 @@ static int check_ends(const char *name, uint64_t size_byte, int fd,
     uint8_t head[4], tail[8];
     if (size_byte < 12)
         return slu_fail(err, SLU_E_TRUNCATED,
-                        "%s: %llu bytes are no Parquet file; it was cut short, or is "
-                        "none",
+                        "%s: %llu bytes are not a Parquet file; it was cut short, or "
+                        "is something else",
                         name, (unsigned long long)size_byte);
     if (pread(fd, head, 4, 0) != 4 ||
         pread(fd, tail, 8, static_cast<off_t>(size_byte - 8)) != 8)
@@ -79,10 +79,11 @@ static int check_ends(const char *name, uint64_t size_byte, int fd,
                            (unsigned long long)(size_byte - 8),
                            (unsigned long long)footer);
     if (footer > memory_byte / FOOTER_WEIGHT)
-        return slu_fail(err, SLU_E_LIMIT,
-                        "%s: a footer of %llu bytes, more than -M allows; give a "
-                        "larger -M",
-                        name, (unsigned long long)footer);
+        return slu_advise(
+            err, SLU_ADVISE_MEMORY,
+            slu_fail(err, SLU_E_LIMIT,
+                     "%s: a footer of %llu bytes, more than memory allows", name,
+                     (unsigned long long)footer));
     return SLU_OK;
 }
 
@@ -106,12 +107,13 @@ static int find_column(struct slu_parquet_file *f, int k, struct slu_err *err)
         return slu_fail(err, SLU_E_FORMAT, "%s: several columns \"%s\"",
                         f->name.c_str(), want.c_str());
     if (n_flat == 0 && n_nested == 0)
-        return slu_fail(err, SLU_E_FORMAT,
-                        group ? "%s: column \"%s\" is a struct or a list; name the "
-                                "field in it, as in \"%s.text\""
-                              : "%s: no column \"%s\"; --field, --id-field, "
-                                "--domain-field and --score-field name columns%.0s",
-                        f->name.c_str(), want.c_str(), want.c_str());
+        return group ? slu_fail(err, SLU_E_FORMAT,
+                                "%s: column \"%s\" is a struct or a list; name the "
+                                "field in it, as in \"%s.text\"",
+                                f->name.c_str(), want.c_str(), want.c_str())
+                     : slu_advise(err, SLU_ADVISE_COLUMNS,
+                                  slu_fail(err, SLU_E_FORMAT, "%s: no column \"%s\"",
+                                           f->name.c_str(), want.c_str()));
     f->column[k].index = n_flat > 0 ? flat : nested;
     return SLU_OK;
 }
@@ -154,7 +156,7 @@ static bool is_fit(int k, const parquet::ColumnDescriptor *d, bool *is_signed,
                    const char **what)
 {
     *what = k == SLU_PARQUET_SCORE ? "numbers"
-            : k == SLU_PARQUET_ID  ? "strings and no integers"
+            : k == SLU_PARQUET_ID  ? "strings and not integers"
                                    : "strings";
     if (k == SLU_PARQUET_SCORE)
         return is_number(d, is_signed);

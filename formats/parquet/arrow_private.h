@@ -100,10 +100,12 @@ class slu_arrow_pool final : public arrow::MemoryPool
             return slu_fail_nomem(err, asked);
         if (asked == 0)
             return SLU_OK;
-        return slu_fail(err, SLU_E_LIMIT,
-                        "%s: %llu bytes more are needed at once than the %llu that -M "
-                        "leaves; give a larger -M",
-                        where, (unsigned long long)asked, (unsigned long long)limit);
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail(err, SLU_E_LIMIT,
+                                   "%s: %llu bytes more are needed at once than the "
+                                   "%llu that memory leaves",
+                                   where, (unsigned long long)asked,
+                                   (unsigned long long)limit));
     }
 
   private:

@@ -87,16 +87,19 @@ static int parquet_next(void *state, struct slu_buf *ids, struct slu_err *err)
         return rc;
     for (int i = 0; i < N_COLUMN; i++)
         if (i != SEQ_LENGTHS && p->list[i].len != 4 * p->n_id)
-            return wrong(p, "a list is too short; it ends", p->list[i].len / 4, err);
+            return wrong(p, "a list is shorter than the row's ids; it ends",
+                         p->list[i].len / 4, err);
     const int32_t *len = (const int32_t *)(const void *)p->list[SEQ_LENGTHS].data;
     for (size_t k = 0; k < p->list[SEQ_LENGTHS].len / 4 && !rc; k++) {
         if (len[k] <= 0 || (uint64_t)len[k] > p->n_id - at)
-            return wrong(p, "seq_lengths do not add up", k, err);
+            return wrong(p,
+                         "a length in seq_lengths is below 1, or passes the row's end,",
+                         k, err);
         rc = check_segment(p, at, (uint64_t)len[k], err);
         at += (uint64_t)len[k];
     }
     if (!rc && at != p->n_id)
-        return wrong(p, "seq_lengths do not add up", at, err);
+        return wrong(p, "seq_lengths end before the row does,", at, err);
     p->row++;
     slu_buf_clear(ids);
     return rc ? rc

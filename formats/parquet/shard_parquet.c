@@ -50,12 +50,13 @@ static int parquet_init(void **state, const struct slu_shards_cfg *cfg,
     *state = NULL;
     if (!lib)
         return slu_fail(err, SLU_E_UNSUPPORTED,
-                        "--format parquet is not built in: it takes Apache "
-                        "Arrow's library (make ARROW=1); mds keeps as much");
+                        "format parquet is not built in: it takes Apache Arrow's "
+                        "library (make ARROW=1); mds keeps as much");
     if (cfg->header && cfg->header->vocab_size > INT32_MAX)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--format parquet: ids of int32, and a vocabulary of %llu",
-                        (unsigned long long)cfg->header->vocab_size);
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "format parquet has ids of int32, and the vocabulary size is %llu",
+            (unsigned long long)cfg->header->vocab_size);
     *state = p = calloc(1, sizeof *p);
     if (!p)
         return slu_fail_nomem(err, sizeof *p);
@@ -170,12 +171,11 @@ static int parquet_build(const void *state, const struct slu_shard *s,
 
 static int parquet_check(const struct slu_shard_bucket *b, struct slu_err *err)
 {
-    return b->n_id <= INT32_MAX
-               ? SLU_OK
-               : slu_fail(err, SLU_E_USAGE,
-                          "--format parquet: lengths of int32, and sequences of %llu "
-                          "tokens in %s",
-                          (unsigned long long)b->n_id, b->name);
+    return b->n_id <= INT32_MAX ? SLU_OK
+                                : slu_fail(err, SLU_E_USAGE,
+                                           "format parquet has lengths of int32, and "
+                                           "there are sequences of %llu tokens in %s",
+                                           (unsigned long long)b->n_id, b->name);
 }
 
 const struct slu_shard_format slu_shard_parquet = {

@@ -43,7 +43,7 @@ static int read_head(struct slu_schedulefile *f, struct slu_err *err)
     struct slu_buf head = SLU_BUF_INIT;
     struct stat st;
     if (fstat(f->fd, &st))
-        return slu_fail_errno(err, "cannot be looked at");
+        return slu_fail_errno(err, "cannot be examined");
     if (!S_ISREG(st.st_mode))
         return slu_fail(err, SLU_E_USAGE, "a schedule is read from a file, not a pipe");
     uint64_t size = (uint64_t)st.st_size;
@@ -55,7 +55,8 @@ static int read_head(struct slu_schedulefile *f, struct slu_err *err)
     if (memcmp(fixed, SLU_SF_MAGIC, 8))
         return slu_fail(err, SLU_E_FORMAT, "not a schedule");
     if (slu_le32(fixed + 8) != 1)
-        return slu_fail(err, SLU_E_UNSUPPORTED, "a schedule of version %u; this is 1",
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "a schedule of version %u; this program reads version 1",
                         slu_le32(fixed + 8));
     uint64_t n = slu_le32(fixed + 20);
     f->head_byte = slu_le32(fixed + 12);
@@ -63,7 +64,7 @@ static int read_head(struct slu_schedulefile *f, struct slu_err *err)
         return slu_fail(err, SLU_E_FORMAT, "%llu buckets in a header of %llu bytes",
                         (unsigned long long)n, (unsigned long long)f->head_byte);
     if (size < f->head_byte)
-        return slu_fail(err, SLU_E_TRUNCATED, "the file ends in the header");
+        return slu_fail(err, SLU_E_TRUNCATED, "the file ends within the header");
     rc = slu_buf_reserve(&head, f->head_byte, err);
     if (!rc)
         rc = slu_pread_full(f->fd, head.data, f->head_byte, 0, err);
@@ -99,7 +100,7 @@ static int read_hashes(struct slu_schedulefile *f, struct slu_err *err)
         return rc;
     f->hashes.len = n;
     if (memcmp(end + 8, SLU_SF_END, 8))
-        return slu_fail(err, SLU_E_FORMAT, "the end mark is not there");
+        return slu_fail(err, SLU_E_FORMAT, "the end mark is missing");
     if (slu_hash64(f->hashes.data, n) != slu_le64(end))
         return slu_fail(err, SLU_E_CHECKSUM, "the table of hashes is damaged");
     return SLU_OK;
@@ -226,8 +227,9 @@ int slu_schedulefile_next(struct slu_schedulefile *f, struct slu_train_step *ste
         s->cycle = slu_le32(p + 8);
         s->bucket = slu_le32(p + 12);
         if (!sound_step(&f->info, s, f->first + f->at))
-            return slu_fail(err, SLU_E_FORMAT, "%s: step %llu is none of this schedule",
-                            f->path, (unsigned long long)(f->first + f->at));
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s: step %llu does not exist in this schedule", f->path,
+                            (unsigned long long)(f->first + f->at));
         f->at++;
         ++*n;
     }

@@ -182,7 +182,8 @@ int slu_sf_get_header(struct slu_steps_info *info, uint64_t *first_step,
         bytes != SLU_SF_FIXED + SLU_SF_BUCKET * n || n == 0 ||
         (!(flags & SLU_SF_HAS_CHECKSUM) && !zeros(p + CHECKSUM_AT, 16)) ||
         !zeros(p + CHECKSUM_AT + 16, SLU_SF_HASH_AT - CHECKSUM_AT - 16))
-        return slu_fail(err, SLU_E_FORMAT, "the header has what version 1 has not");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "the header has a field or flag that version 1 does not have");
     info->bucket = calloc(n, sizeof *info->bucket);
     if (!info->bucket)
         return slu_fail_nomem(err, n * sizeof *info->bucket);

@@ -111,10 +111,9 @@ int slu_schedulefile_create(struct slu_schedulefile_writer **out, const char *pa
     w->left = info->total_steps - first_step;
     int rc = slu_out_open(&w->out, path, err);
     if (!rc && !json && !force && slu_out_is_terminal(w->out))
-        rc = slu_fail(
-            err, SLU_E_USAGE,
-            "a schedule is binary; give -o FILE or --json FILE, or -f to write "
-            "to the terminal");
+        rc = slu_advise(err, SLU_ADVISE_TERMINAL,
+                        slu_fail(err, SLU_E_USAGE,
+                                 "a schedule is binary, and the output is a terminal"));
     if (!rc && json) {
         rc =
             slu_buf_printf(&w->block, err, "{\"kind\": \"schedule\", \"version\": 1, ");
@@ -192,7 +191,7 @@ int slu_schedulefile_put(struct slu_schedulefile_writer *w,
 {
     if (n > w->left)
         return slu_fail(err, SLU_E_CONSERVATION,
-                        "internal error: more steps than there are");
+                        "internal error: more steps were written than announced");
     w->left -= n;
     int rc = SLU_OK;
     for (size_t i = 0; i < n && !rc; i++) {

@@ -35,11 +35,11 @@ static void shard_close(void *state)
 static int check_files(const struct shard *s, unsigned tok_bytes, struct slu_err *err)
 {
     if (slu_id_bytes(s->file.type) != tok_bytes)
-        return slu_fail(err, SLU_E_FORMAT, "%s: ids of %u bytes, the set's are of %u",
+        return slu_fail(err, SLU_E_FORMAT, "%s: ids of %u bytes; the set's ids have %u",
                         s->path, slu_id_bytes(s->file.type), tok_bytes);
     if (s->n_seq > UINT64_MAX / s->n_id || s->file.n_tok != s->n_seq * s->n_id)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: %llu ids are not those of %llu sequences of %llu", s->path,
+                        "%s: %llu ids; %llu sequences of %llu were expected", s->path,
                         (unsigned long long)s->file.n_tok, (unsigned long long)s->n_seq,
                         (unsigned long long)s->n_id);
     return SLU_OK;
@@ -102,7 +102,7 @@ static int check_ends(struct shard *s, struct slu_err *err)
     do {
         was = end;
         if (s->docs++ == s->file.n_doc)
-            return slu_fail(err, SLU_E_FORMAT, "%s: its index ends with sequence %llu",
+            return slu_fail(err, SLU_E_FORMAT, "%s: its index ends after sequence %llu",
                             s->path, (unsigned long long)s->seq);
         int rc = s->format->next(&s->file, &end, err);
         if (rc)
@@ -110,8 +110,7 @@ static int check_ends(struct shard *s, struct slu_err *err)
         if (end == was || end > want || (!s->segments && end != want))
             return slu_fail(
                 err, SLU_E_FORMAT,
-                "%s: its index has an end at id %llu, sequence %llu ends at "
-                "%llu",
+                "%s: its index has an end at id %llu; sequence %llu ends at id %llu",
                 s->path, (unsigned long long)end, (unsigned long long)s->seq,
                 (unsigned long long)want);
     } while (end < want);

@@ -91,7 +91,7 @@ static int add_line(struct slu_filelist *l, const char *p, size_t n,
         d.xxh3 = strtoull(hex, NULL, 16);
         rc = slu_filelist_add(l, name, &d, err);
     } else {
-        rc = slu_fail(err, SLU_E_FORMAT, "a line does not add up");
+        rc = slu_fail(err, SLU_E_FORMAT, "a line has no sound file, bytes or xxh3_64");
     }
     slu_json_free(j);
     return rc;
@@ -103,9 +103,9 @@ static int parse(struct slu_filelist *l, const struct slu_buf *t, struct slu_err
     int rc = SLU_OK;
 
     if (!slu_seal_is(p, t->len, SEAL))
-        return slu_fail(err, SLU_E_CHECKSUM,
-                        "is not as it was written: its last line does not say what "
-                        "its bytes add up to");
+        return slu_fail(
+            err, SLU_E_CHECKSUM,
+            "was changed: the xxh3_64 in its last line differs from that of its bytes");
     while (!rc) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         if (!nl || nl + 1 == end) /* the seal */

@@ -35,7 +35,7 @@ static int read_line(const uint8_t *p, size_t n, struct slu_json **j, uint64_t *
         !slu_json_string(v, &shard, &len) ||
         !slu_json_get(slu_json_root(*j), "num_sequences", &v) || !slu_json_u64(v, num))
         return slu_fail(err, SLU_E_FORMAT,
-                        "not a manifest's {\"shard\": …, \"num_sequences\": …}");
+                        "expected {\"shard\": …, \"num_sequences\": …}");
     return SLU_OK;
 }
 
@@ -72,10 +72,10 @@ static int count_shards(struct slu_bucket_count *b, const struct slu_buf *text,
             b->short_shards++;
         seqs += num;
         if (seqs > MAX_TOKENS / b->length)
-            return slu_fail(err, SLU_E_LIMIT,
-                            "%s:%llu: more than 2^62 tokens in a bucket; no such "
-                            "shards can be",
-                            b->manifest, (unsigned long long)line);
+            return slu_fail(
+                err, SLU_E_LIMIT,
+                "%s:%llu: more than 2^62 tokens in a bucket; such shards cannot exist",
+                b->manifest, (unsigned long long)line);
         p = nl + 1;
     }
     b->short_seq = seqs - b->shards * b->seq_per_shard;
@@ -112,7 +112,7 @@ static int bucket_length(const char *manifest, uint64_t *length, struct slu_err 
     free(full);
     if (!*length)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: a bucket's manifest lies in a folder D_<i> or L_<n>",
+                        "%s: a bucket's manifest must lie in a folder D_<i> or L_<n>",
                         manifest);
     return SLU_OK;
 }
@@ -138,11 +138,11 @@ static int add_bucket(struct slu_bucket_counts *s, const struct slu_bucket_count
     while (!rc && i < s->n_bucket && s->bucket[i].length < b->length)
         i++;
     if (!rc && i < s->n_bucket && s->bucket[i].length == b->length)
-        rc = slu_fail(err, SLU_E_MISMATCH, "%s and %s are of the same bucket",
+        rc = slu_fail(err, SLU_E_MISMATCH, "%s and %s belong to the same bucket",
                       s->bucket[i].manifest, b->manifest);
     if (!rc && tokens > MAX_TOKENS)
         rc = slu_fail(err, SLU_E_LIMIT,
-                      "%s: more than 2^62 tokens in all; no such shards can be",
+                      "%s: more than 2^62 tokens in all; such shards cannot exist",
                       b->manifest);
     if (rc || b->seq_per_shard == 0) { /* a bucket without sequences is left out */
         s->n_empty += !rc;
@@ -236,17 +236,16 @@ static int compare_buckets(const struct slu_bucket_counts *set,
                             "report.json names has no manifest",
                             dir, (unsigned long long)b->length);
         if (!b || a->length < b->length)
-            return slu_fail(err, SLU_E_MISMATCH,
-                            "%s: report.json names no such bucket; it is of another "
-                            "set",
-                            a->manifest);
+            return slu_fail(
+                err, SLU_E_MISMATCH,
+                "%s: report.json names no such bucket; it belongs to another set",
+                a->manifest);
         uint64_t n = slu_bucket_sequences(a), want = slu_bucket_sequences(b);
         if (n != want)
-            return slu_fail(err, n < want ? SLU_E_TRUNCATED : SLU_E_MISMATCH,
-                            "%s: %llu sequences, and %llu by report.json; the set is "
-                            "not as its shuffle left it",
-                            a->manifest, (unsigned long long)n,
-                            (unsigned long long)want);
+            return slu_fail(
+                err, n < want ? SLU_E_TRUNCATED : SLU_E_MISMATCH,
+                "%s: %llu sequences, and report.json says %llu; the set was changed",
+                a->manifest, (unsigned long long)n, (unsigned long long)want);
     }
     return SLU_OK;
 }
@@ -309,7 +308,7 @@ static int add_report(struct slu_bucket_counts *s, const char *dir, bool *found,
         bool sum = get_u64(root, "sequences", &said);
         if (!rc && sum && said != seen)
             rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s: %llu sequences by it, and the buckets have %llu", path,
+                          "%s: says %llu sequences, and the buckets have %llu", path,
                           (unsigned long long)said, (unsigned long long)seen);
         s->has_checksum = sum && get_checksum(root, &s->checksum);
     }
@@ -395,11 +394,10 @@ static int add_set(struct slu_bucket_counts *s, const char *dir, struct slu_err 
     if (!rc && !report && manifests && exists_in(dir, "segments"))
         return incomplete(dir, "there is no report.json", err);
     if (!rc && !report && !manifests)
-        rc = slu_fail(
-            err, SLU_E_FORMAT,
-            "%s: no D_<i>/manifest.jsonl in it: no shard set, or not a complete "
-            "one",
-            dir);
+        rc = slu_fail(err, SLU_E_FORMAT,
+                      "%s: no D_<i>/manifest.jsonl in this folder; it is not a shard "
+                      "set, or not a complete one",
+                      dir);
     return rc;
 }
 

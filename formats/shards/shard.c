@@ -16,14 +16,14 @@ int slu_shard_too_large(const struct slu_shard_format *f,
                         uint64_t largest, struct slu_err *err)
 {
     if (largest == 0)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--format %s: a sequence of %s alone passes %s", f->name,
-                        b->name, what);
-    return slu_fail(err, SLU_E_USAGE,
-                    "--format %s: %llu sequences a shard in %s pass %s; use "
-                    "--shard-sequences %llu or less",
-                    f->name, (unsigned long long)b->shard_sequences, b->name, what,
-                    (unsigned long long)largest);
+        return slu_fail(err, SLU_E_USAGE, "format %s: one sequence of %s passes %s",
+                        f->name, b->name, what);
+    return slu_advise(
+        err, SLU_ADVISE_SHARD_SEQUENCES,
+        slu_fail(err, SLU_E_USAGE,
+                 "format %s: %llu sequences a shard in %s pass %s; at most %llu fit",
+                 f->name, (unsigned long long)b->shard_sequences, b->name, what,
+                 (unsigned long long)largest));
 }
 
 static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
@@ -32,40 +32,37 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
     const struct slu_shard_format *f = cfg->format;
 
     if (cfg->compress_set && !(f->options & SLU_SHARD_COMPRESS))
-        return slu_fail(err, SLU_E_USAGE, "--format %s has no --compress", f->name);
+        return slu_fail(err, SLU_E_USAGE, "format %s cannot be compressed", f->name);
     if (cfg->member != SLU_MEMBER_TXT && !(f->options & SLU_SHARD_MEMBER))
-        return slu_fail(err, SLU_E_USAGE, "--format %s has no --member", f->name);
+        return slu_fail(err, SLU_E_USAGE, "format %s has no members", f->name);
     if ((cfg->olmo_path || cfg->olmo_tokenizer) && !(f->options & SLU_SHARD_OLMO_PATH))
-        return slu_fail(err, SLU_E_USAGE, "--format %s has no --olmo-%s", f->name,
+        return slu_fail(err, SLU_E_USAGE, "format %s has no OLMo %s", f->name,
                         cfg->olmo_path ? "path" : "tokenizer");
     if (h->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has segment rows only, and no tokens for shards");
     if (h->n_bucket == 0)
-        return slu_fail(
-            err, SLU_E_MISMATCH,
-            "the stream has no bucket lengths, which shards need; put "
-            "'decompose', and 'pack' for what it leaves over, before shuffle");
-    if (f->labels == SLU_LABELS_WANTED && !h->label_tokens && !cfg->accept_mismatch)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "--format %s wants one token more in each sequence, the last "
-                        "label; use 'decompose --label-token', or --accept-mismatch to "
-                        "write the sequences as they are",
-                        f->name);
+                        "the stream has no bucket lengths, which shards need; put "
+                        "'decompose', and 'pack' for what it leaves, before shuffle");
+    if (f->labels == SLU_LABELS_WANTED && !h->label_tokens && !cfg->accept_mismatch)
+        return slu_advise(
+            err, SLU_ADVISE_LABEL_TOKEN,
+            slu_fail(err, SLU_E_MISMATCH,
+                     "format %s needs one more token in each sequence, the last label",
+                     f->name));
     if (f->labels == SLU_LABELS_UNWANTED && h->label_tokens && !cfg->accept_mismatch)
-        return slu_fail(
-            err, SLU_E_MISMATCH,
-            "--format %s wants sequences without a label token; use "
-            "'decompose' without --label-token, or --accept-mismatch to write "
-            "them as they are",
-            f->name);
+        return slu_advise(err, SLU_ADVISE_NO_LABEL_TOKEN,
+                          slu_fail(err, SLU_E_MISMATCH,
+                                   "format %s needs sequences without a label token",
+                                   f->name));
     for (unsigned i = 0; i < h->n_bucket && f->powers_of_two; i++)
         if (h->bucket[i] & (h->bucket[i] - 1))
-            return slu_fail(
-                err, SLU_E_MISMATCH,
-                "--format %s has names for powers of two only, and there is "
-                "a bucket of %llu; choose others with 'decompose --buckets'",
-                f->name, (unsigned long long)h->bucket[i]);
+            return slu_advise(err, SLU_ADVISE_BUCKETS,
+                              slu_fail(err, SLU_E_MISMATCH,
+                                       "format %s has names for powers of two only, "
+                                       "and there is a bucket of %llu",
+                                       f->name, (unsigned long long)h->bucket[i]));
     return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
 

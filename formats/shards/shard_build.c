@@ -82,18 +82,20 @@ int slu_shards_check_memory(const struct slu_shards *s, struct slu_err *err)
         n = k < n ? k : n;
     }
     if (n == 0)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--format %s: a shard of one sequence does not fit in memory; "
-                        "use a larger -M",
-                        f->name);
-    return slu_fail(err, SLU_E_USAGE,
-                    "--format %s: shards are built in memory, where one of %llu "
-                    "sequences of %s takes %llu MiB and there are %llu; use "
-                    "--shard-sequences %llu or less, or a larger -M",
-                    f->name, (unsigned long long)large->shard_sequences, large->name,
-                    (unsigned long long)(need(f, large) >> 20),
-                    (unsigned long long)(s->cfg.memory_byte >> 20),
-                    (unsigned long long)n);
+        return slu_advise(
+            err, SLU_ADVISE_MEMORY,
+            slu_fail(err, SLU_E_USAGE,
+                     "format %s: a shard of one sequence does not fit in memory",
+                     f->name));
+    return slu_advise(
+        err, SLU_ADVISE_MEMORY_OR_SHARDS,
+        slu_fail(err, SLU_E_USAGE,
+                 "format %s builds shards in memory: one of %llu sequences of %s takes "
+                 "%llu MiB, and there are %llu, enough for %llu sequences",
+                 f->name, (unsigned long long)large->shard_sequences, large->name,
+                 (unsigned long long)(need(f, large) >> 20),
+                 (unsigned long long)(s->cfg.memory_byte >> 20),
+                 (unsigned long long)n));
 }
 
 /* Number of shards that may be in memory at a time. */
@@ -157,7 +159,7 @@ static int bucket_of(struct run *t, const struct slu_seq *q, bucket **of,
 
     if (k < 0)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "a sequence of %llu tokens is in no bucket",
+                        "a sequence of %llu tokens belongs to no bucket",
                         (unsigned long long)q->len_tok);
     *of = &t->s->bucket[k];
     return SLU_OK;

@@ -134,22 +134,22 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
     if (rc || empty)
         return rc;
     if (exists_in(dir, SLU_SHARD_PARTS))
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: a shuffle writes here in parts and has not finished; "
-                        "finish it, name another folder, or use --replace-set to "
-                        "replace what is there",
-                        dir);
+        return slu_advise(err, SLU_ADVISE_REPLACE_SET,
+                          slu_fail(err, SLU_E_MISMATCH,
+                                   "%s: the shuffle in parts that writes here has not "
+                                   "finished; finish it, or name another folder",
+                                   dir));
     if (left_over)
         return SLU_OK;
     if (mixed)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: a set was begun here, and files are beside it that are "
-                        "not its own; move them away to go on with it, or use "
-                        "--replace-set to begin again",
-                        dir);
-    return slu_fail(
-        err, SLU_E_MISMATCH,
-        "%s: is not empty; use --replace-set to replace the shard set in it", dir);
+        return slu_advise(err, SLU_ADVISE_REPLACE_SET,
+                          slu_fail(err, SLU_E_MISMATCH,
+                                   "%s: a set was begun here, and there are files that "
+                                   "are not its own; move them away to go on with it",
+                                   dir));
+    return slu_advise(
+        err, SLU_ADVISE_REPLACE_SET,
+        slu_fail(err, SLU_E_MISMATCH, "%s: the folder is not empty", dir));
 }
 
 bool slu_shard_dir_complete(const char *dir)
@@ -185,10 +185,10 @@ static int take_lock(const char *dir, int *lock, struct slu_err *err)
         *lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*lock < 0 || !flock(*lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
         return SLU_OK;
-    return slu_fail(err, SLU_E_MISMATCH,
-                    "%s: another shuffle writes here; wait for it, or name another "
-                    "folder",
-                    dir);
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        "%s: another shuffle is writing here; wait for it, or name another folder",
+        dir);
 }
 
 int slu_shard_dir_prepare(const char *dir, const struct slu_shard_format *f,

@@ -417,8 +417,8 @@ int slu_shard_dir_in_the_way(const char *dir, const char *folder, const char *na
                              struct slu_err *err)
 {
     return slu_fail(err, SLU_E_MISMATCH,
-                    "%s/%s%s%s: nothing says that it was made with a set of shards, "
-                    "and a set needs the name; move it away, or name another folder",
+                    "%s/%s%s%s: this name belongs to the set, and the file was not "
+                    "made with a set; move it away, or name another folder",
                     dir, folder, *folder ? "/" : "", name);
 }
 

@@ -30,12 +30,12 @@ static int take(int fd, int how, const char *dir, struct slu_err *err)
     while (rc && errno == EINTR);
     if (!rc || errno != EWOULDBLOCK)
         return SLU_OK;
-    return slu_fail(err, SLU_E_MISMATCH,
-                    how & LOCK_SH
-                        ? "%s: another shuffle writes here; wait for it, or name "
-                          "another folder"
-                        : "%s: others are writing here; wait for them",
-                    dir);
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        how & LOCK_SH
+            ? "%s: another shuffle is writing here; wait for it, or name another folder"
+            : "%s: other processes are writing here; wait for them",
+        dir);
 }
 
 /* Whether dir has only files without final names, which killed processes leave. */
@@ -86,10 +86,12 @@ static int compare(const char *dir, const struct slu_buf *head, struct slu_err *
         rc = SLU_EOF;
     else if (rc == SLU_OK &&
              (mark.len != head->len || memcmp(mark.data, head->data, head->len)))
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: holds the parts of a shuffle of other %s; name another "
-                      "folder, or use --replace-set to replace what is there",
-                      dir, slu_shards_head_differs(head, &mark));
+        rc = slu_advise(
+            err, SLU_ADVISE_REPLACE_SET,
+            slu_fail(
+                err, SLU_E_MISMATCH,
+                "%s: holds the parts of a shuffle of other %s; name another folder",
+                dir, slu_shards_head_differs(head, &mark)));
     slu_buf_release(&mark);
     return rc;
 }
@@ -106,9 +108,9 @@ static int make_ready(const char *dir, const struct slu_shard_format *f,
         return rc;
     rc = is_empty(dir, &empty, err);
     if (rc == SLU_OK && !empty && !replace)
-        rc = slu_fail(
-            err, SLU_E_MISMATCH,
-            "%s: is not empty; use --replace-set to replace the shard set in it", dir);
+        rc = slu_advise(
+            err, SLU_ADVISE_REPLACE_SET,
+            slu_fail(err, SLU_E_MISMATCH, "%s: the folder is not empty", dir));
     if (rc == SLU_OK && !empty) {
         rc = take(lock, LOCK_EX | LOCK_NB, dir, err);
         if (rc == SLU_OK)
@@ -165,10 +167,10 @@ int slu_shard_dir_check_part(const char *dir, const struct slu_buf *head,
 
     if (rc != SLU_EOF || slu_shard_dir_complete(dir))
         return rc;
-    return slu_fail(err, SLU_E_MISMATCH,
-                    "%s: holds no parts of this shuffle; write them first, with the "
-                    "same -o",
-                    dir);
+    return slu_fail(
+        err, SLU_E_MISMATCH,
+        "%s: holds no parts of this shuffle; write them first, to the same folder",
+        dir);
 }
 
 int slu_shard_dir_begin_join(const char *dir, const struct slu_buf *head, int *lock,

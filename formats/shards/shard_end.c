@@ -184,7 +184,7 @@ static int check_size(const char *path, uint64_t n_byte, struct slu_err *err)
     struct stat st;
 
     if (stat(path, &st))
-        return slu_fail(err, SLU_E_TRUNCATED, "%s is not there", path);
+        return slu_fail(err, SLU_E_TRUNCATED, "%s is missing", path);
     if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == n_byte)
         return SLU_OK;
     return slu_fail(err, SLU_E_TRUNCATED,

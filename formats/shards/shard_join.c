@@ -80,7 +80,7 @@ static int check_head(const struct join *j, uint64_t part, const struct slu_buf 
 
     if (rc == SLU_OK &&
         (!nl || slu_json_parse(&theirs, text->data, (size_t)(nl - text->data), NULL)))
-        rc = again(j, part, SLU_E_FORMAT, "is no journal of a part", err);
+        rc = again(j, part, SLU_E_FORMAT, "is not the journal of a part", err);
     for (unsigned i = 0; i < 4 && rc == SLU_OK; i++)
         if (!string_is(slu_json_root(ours), slu_json_root(theirs), keys[i])) {
             snprintf(what, sizeof what, "is of a shuffle of other %s",
@@ -115,11 +115,11 @@ static int check_spans(struct join *j, uint64_t part,
         const char *what = NULL;
         x[i] = (struct expected){n / full + rest, rest ? n % full : full};
         if (n && j->ended[i])
-            what = "has sequences behind the last of";
+            what = "has sequences after the last of";
         else if (n && span[i].first_shard < b->pub.n_shard)
-            what = "has shards that parts before it have, of";
+            what = "has shards that earlier parts have, of";
         else if (n && span[i].first_shard > b->pub.n_shard)
-            what = "has not the shards that come next, of";
+            what = "does not begin with the next shard of";
         else if (n % full && !span[i].last)
             what = "ends in the middle of a shard of";
         if (what) {
@@ -148,7 +148,8 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
         unsigned k;
         nl = memchr(p, '\n', (size_t)(end - p)); /* a last line must follow */
         if (!nl || !slu_shards_read_line(s, p, (size_t)(nl - p), &d, &k))
-            return again(j, part, SLU_E_FORMAT, "has a line that is no shard's", err);
+            return again(j, part, SLU_E_FORMAT,
+                         "has a line that does not describe a shard", err);
         struct slu_shards_bucket *b = &s->bucket[k];
         if (d.facts.number != b->pub.n_shard || b->pub.n_shard == want[k])
             return again(j, part, SLU_E_FORMAT, "has shards out of order", err);
@@ -178,10 +179,11 @@ static int check_rows(struct join *j, uint64_t part, const char *path,
 
     slu_buf_release(&scratch);
     if (rc == SLU_OK && (is.n_byte != want->n_byte || is.xxh3 != want->xxh3))
-        rc = slu_fail(err, SLU_E_CHECKSUM,
-                      "%s: is not what the part's journal says; remove it and run part "
-                      "%" PRIu64 "/%" PRIu64 " again",
-                      path, part, j->of);
+        rc = slu_fail(
+            err, SLU_E_CHECKSUM,
+            "%s: differs from the part's journal; remove it and run part %" PRIu64
+            "/%" PRIu64 " again",
+            path, part, j->of);
     return rc;
 }
 
@@ -221,7 +223,7 @@ static int read_part(struct join *j, uint64_t part, struct slu_err *err)
     int rc = slu_shards_part_path(j->work, part, j->of, "jsonl", &path, err);
 
     if (rc == SLU_OK && access((const char *)path.data, F_OK))
-        rc = again(j, part, SLU_E_MISMATCH, "is not there", err);
+        rc = again(j, part, SLU_E_MISMATCH, "is missing", err);
     if (rc == SLU_OK)
         rc =
             slu_read_whole(&text, (const char *)path.data, SLU_SHARDS_MAX_JOURNAL, err);

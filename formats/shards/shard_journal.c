@@ -350,12 +350,12 @@ static int compare(const struct slu_shards *s, const struct slu_buf *head,
 
     if (!*other)
         return SLU_OK;
-    return slu_fail(
-        err, SLU_E_MISMATCH,
-        "%s: holds the beginning of a shard set that a shuffle of other %s was "
-        "writing when it was stopped; run that one again, or use --replace-set to "
-        "remove it and begin anew",
-        s->dir, other);
+    return slu_advise(
+        err, SLU_ADVISE_REPLACE_SET,
+        slu_fail(err, SLU_E_MISMATCH,
+                 "%s: holds the beginning of a shard set that a shuffle of other %s "
+                 "was writing when it was stopped; run that shuffle again",
+                 s->dir, other));
 }
 
 /* Reads the existing journal, if it is ours; *found: a journal exists. */
@@ -501,9 +501,8 @@ int slu_shards_differs(struct slu_shards *s, const struct slu_shards_bucket *b,
     s->keep = true;
     return slu_fail(
         err, SLU_E_MISMATCH,
-        "%s: other sequences belong in shard %llu of %s than the shuffle put "
-        "there that was stopped: the input has changed, or its order; remove "
-        "%s to begin anew",
+        "%s: shard %llu of %s has other sequences now than when the shuffle was "
+        "stopped: the input has changed, or its order; remove %s to begin anew",
         s->dir, (unsigned long long)number, b->pub.name,
         (const char *)s->journal_path.data);
 }

@@ -83,7 +83,7 @@ static int adopt(struct slu_shards *s, const struct slu_buf *text, size_t head,
         nl = memchr(text->data + at, '\n', text->len - at);
         if (!slu_shards_read_line(s, text->data + at, (size_t)(nl - text->data) - at,
                                   &d, &k))
-            return slu_fail(err, SLU_E_FORMAT, "%s: no line of a shard",
+            return slu_fail(err, SLU_E_FORMAT, "%s: a line does not describe a shard",
                             (const char *)s->journal_path.data);
         rc = slu_shards_check_sizes(s, &s->bucket[k], &d.facts, err);
         if (rc == SLU_OK)
@@ -129,10 +129,10 @@ static int load(struct slu_shards *s, const struct slu_buf *head,
     rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
     const char *other = rc ? "" : slu_shards_head_differs(head, &text);
     if (*other)
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: is of a shuffle of other %s; remove it, or use -f to write "
-                      "the part anew",
-                      path, other);
+        rc = slu_advise(err, SLU_ADVISE_FORCE,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "%s: belongs to a shuffle of other %s; remove it",
+                                 path, other));
     if (rc == SLU_OK && slu_shards_get_end(s, &text, &e, &at, &damaged) &&
         slu_shard_dir_check_part(s->dir, mark, NULL) >= 0) {
         s->skipped = !adopt(s, &text, head->len, at, &e, NULL);
@@ -227,7 +227,7 @@ static int close_journal(struct slu_shards *s, struct slu_buf *head,
         rc = slu_shard_dir_check_part(s->dir, mark, err);
     if (rc == SLU_EOF)
         rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: another shuffle has written here meanwhile", s->dir);
+                      "%s: another shuffle has written here in the meantime", s->dir);
     for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
         const struct slu_shards_bucket *b = &s->bucket[i];
         for (uint64_t k = 0; k < b->pub.n_shard && rc == SLU_OK; k++)

@@ -54,7 +54,7 @@ int slu_shard_format_find(const struct slu_shard_format **f, const char *name,
     }
     *f = NULL;
     return slu_fail(err, SLU_E_UNSUPPORTED,
-                    "--format %s is not built into this version; there is %s", name,
+                    "format %s is not built into this version; there is %s", name,
                     built);
 }
 

@@ -134,7 +134,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
         int k = slu_header_bucket_of(&t->s->header, j->b.seq[i].len_tok);
         if (k < 0)
             return slu_fail(err, SLU_E_MISMATCH,
-                            "a sequence of %llu tokens is in no bucket",
+                            "a sequence of %llu tokens belongs to no bucket",
                             (unsigned long long)j->b.seq[i].len_tok);
         bucket *b = &t->s->bucket[k];
         row[i].bucket = (unsigned)k;
@@ -184,11 +184,11 @@ static int check_rows(const struct slu_shards *s, const bucket *b, struct slu_er
 
     if (!s->cfg.drop_last || !s->cfg.memory_byte || n_byte <= s->cfg.memory_byte)
         return SLU_OK;
-    return slu_fail(err, SLU_E_LIMIT,
-                    "--last drop keeps the segments of a whole shard of %s in memory, "
-                    "which is more than there is for them; use a smaller "
-                    "--shard-sequences or a larger -M",
-                    b->pub.name);
+    return slu_advise(err, SLU_ADVISE_MEMORY_OR_SHARDS,
+                      slu_fail(err, SLU_E_LIMIT,
+                               "last drop keeps the segments of a whole shard of %s in "
+                               "memory, and they do not fit",
+                               b->pub.name));
 }
 
 /* Appends the bytes of a sequence: from[f] to end[f] of enc[f]. */

@@ -38,8 +38,8 @@ static int open_segments(struct slu_shardset *s, unsigned i, struct slu_err *err
     struct slu_reader_cfg cfg = {&p, 1, 0};
     rc = slu_reader_open(&s->segments, &cfg, err);
     if (!rc && !slu_reader_header(s->segments)->no_tokens)
-        rc = slu_fail(err, SLU_E_FORMAT,
-                      "%s: holds tokens; it should hold segments alone", path);
+        rc = slu_fail(err, SLU_E_FORMAT, "%s: holds tokens; expected segments alone",
+                      path);
     return rc;
 }
 
@@ -151,10 +151,11 @@ int slu_shardset_peek(struct slu_shardset *s, struct slu_err *err)
                           (unsigned long long)s->n_line);
     s->have_next = slu_shardset_get_entry(&s->next, slu_json_root(j));
     slu_json_free(j);
-    return s->have_next ? SLU_OK
-                        : slu_fail(err, SLU_E_FORMAT,
-                                   "%s/manifest.jsonl:%llu: the line does not add up",
-                                   s->dir, (unsigned long long)s->n_line);
+    return s->have_next
+               ? SLU_OK
+               : slu_fail(err, SLU_E_FORMAT,
+                          "%s/manifest.jsonl:%llu: the line does not describe a shard",
+                          s->dir, (unsigned long long)s->n_line);
 }
 
 /* Whether the manifest's next line is a shard of the current bucket. */
@@ -183,11 +184,11 @@ static int open_shard(struct slu_shardset *s, struct slu_err *err)
         if (rc < 0)
             return rc;
         if (rc || s->next.shard != b->pub.n_shard || s->next.part != i)
-            return slu_fail(err, SLU_E_FORMAT,
-                            "%s/manifest.jsonl:%llu: file %u of shard %llu of %s "
-                            "should be here",
-                            s->dir, (unsigned long long)s->n_line, i,
-                            (unsigned long long)b->pub.n_shard, b->pub.name);
+            return slu_fail(
+                err, SLU_E_FORMAT,
+                "%s/manifest.jsonl:%llu: expected file %u of shard %llu of %s", s->dir,
+                (unsigned long long)s->n_line, i, (unsigned long long)b->pub.n_shard,
+                b->pub.name);
         rc = slu_shardset_path(s, path[i], err, "", s->next.file, "");
         if (rc)
             return rc;
@@ -260,7 +261,7 @@ static int next_ids(struct slu_shardset *s, struct slu_err *err)
         rc = s->layout->next(s->state, &s->ids, err);
         if (rc == SLU_EOF && s->n_here != s->n_expected)
             rc = slu_fail(
-                err, SLU_E_FORMAT, "has %llu sequences, its manifest says %llu",
+                err, SLU_E_FORMAT, "has %llu sequences, and its manifest says %llu",
                 (unsigned long long)s->n_here, (unsigned long long)s->n_expected);
         if (rc < 0)
             return slu_err_at(err, "%s/%s", s->dir, s->shard);
@@ -372,10 +373,10 @@ int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
         !slu_json_string(v, &want, &n))
         return slu_fail(err, SLU_E_FORMAT, "%s/report.json: no checksum", s->dir);
     if (strcmp(want, got))
-        return slu_fail(
-            err, SLU_E_CHECKSUM,
-            "%s: the shards' checksum is %s, the report's %s; the set is damaged",
-            s->dir, got, want);
+        return slu_fail(err, SLU_E_CHECKSUM,
+                        "%s: the shards' checksum is %s, and report.json says %s; the "
+                        "set is damaged",
+                        s->dir, got, want);
     return SLU_OK;
 }
 

@@ -44,11 +44,10 @@ static int check_file(struct slu_shardset *s, const char *name, uint64_t n_byte,
                         "%s/%s: has %llu bytes, and %llu were written", s->dir, name,
                         (unsigned long long)d.n_byte, (unsigned long long)n_byte);
     if (d.xxh3 != xxh3)
-        return slu_fail(
-            err, SLU_E_CHECKSUM,
-            "%s/%s: is not as it was written (its XXH3-64 is %016llx, and was "
-            "%016llx)",
-            s->dir, name, (unsigned long long)d.xxh3, (unsigned long long)xxh3);
+        return slu_fail(err, SLU_E_CHECKSUM,
+                        "%s/%s: was changed (its XXH3-64 is %016llx, and was %016llx)",
+                        s->dir, name, (unsigned long long)d.xxh3,
+                        (unsigned long long)xxh3);
     return SLU_OK;
 }
 
@@ -91,7 +90,7 @@ static int check_strays(const struct slu_shardset *s, const struct slu_shard_buc
         if (s->format->owns(e->d_name) && strpbrk(e->d_name, "0123456789") &&
             shard_number(e->d_name) >= b->n_shard)
             rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s/%s/%s: is none of the set's %llu shards there, and a "
+                          "%s/%s/%s: is not one of the set's %llu shards there, and a "
                           "trainer may read it; remove it",
                           s->dir, b->name, e->d_name, (unsigned long long)b->n_shard);
     closedir(d);
@@ -109,8 +108,8 @@ static int check_folders(const struct slu_shardset *s, struct slu_err *err)
             known = !strcmp(e->d_name, s->bucket[i].pub.name);
         if (!known)
             rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s/%s: is none of the set's buckets, and a trainer may read "
-                          "it; remove it",
+                          "%s/%s: is not one of the set's buckets, and a trainer may "
+                          "read it; remove it",
                           s->dir, e->d_name);
     }
     if (d)
@@ -127,10 +126,10 @@ static int check_report(const struct slu_shardset *s, struct slu_err *err)
     if (!rc)
         rc = slu_read_whole(&t, path, UINT64_C(1) << 32, err);
     if (!rc && !slu_seal_is(t.data, t.len, SLU_REPORT_SEAL))
-        rc = slu_fail(err, SLU_E_CHECKSUM,
-                      "%s: is not as it was written: its xxh3_64 does not say what its "
-                      "bytes before it add up to",
-                      path);
+        rc = slu_fail(
+            err, SLU_E_CHECKSUM,
+            "%s: was changed: its xxh3_64 differs from that of the bytes before it",
+            path);
     slu_buf_release(&t);
     return rc;
 }

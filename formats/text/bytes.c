@@ -93,8 +93,8 @@ static int choose_codec(struct slu_bytes *b, uint64_t mem_byte, struct slu_err *
             b->codec = codecs[i];
     if (want && !b->codec) {
         if (b->raw.end == 0)
-            return slu_fail_at(err, SLU_E_TRUNCATED, 0,
-                               "no bytes at all, where %s data should be", want->name);
+            return slu_fail_at(err, SLU_E_TRUNCATED, 0, "no bytes; expected %s data",
+                               want->name);
         return slu_fail_at(err, SLU_E_FORMAT, 0,
                            "not %s data, though its name says so; rename it",
                            want->name);

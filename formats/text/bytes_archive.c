@@ -98,7 +98,7 @@ static int check_end(struct filter *f, struct slu_err *err)
     uint64_t at = (uint64_t)archive_filter_bytes(f->a, -1);
     if (at < f->raw->off || !f->raw->eof)
         return slu_fail_at(err, SLU_E_FORMAT, at,
-                           "stored byte %llu: something that is not %s data behind the "
+                           "stored byte %llu: something other than %s data after the "
                            "end of the %s data",
                            (unsigned long long)at, f->name, f->name);
     return SLU_OK;

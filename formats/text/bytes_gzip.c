@@ -55,11 +55,10 @@ static int next_member(struct gzip *g, struct slu_err *err)
         r->pos++;
     }
     if (padding || !matches(r->buf + r->pos, r->end - r->pos))
-        return slu_fail_at(
-            err, SLU_E_FORMAT, slu_raw_tell(r),
-            "stored byte %llu: something that is not gzip data behind the "
-            "end of the gzip data",
-            (unsigned long long)slu_raw_tell(r));
+        return slu_fail_at(err, SLU_E_FORMAT, slu_raw_tell(r),
+                           "stored byte %llu: something other than gzip data after the "
+                           "end of the gzip data",
+                           (unsigned long long)slu_raw_tell(r));
     g->between = false;
     return inflateReset(&g->z) == Z_OK ? SLU_OK : slu_fail_nomem(err, 1 << 16);
 }

@@ -45,14 +45,16 @@ static int xz_fail(const struct xz *s, lzma_ret z, bool dry, struct slu_err *err
     case LZMA_MEM_ERROR:
         return slu_fail_nomem(err, lzma_memusage(&s->z));
     case LZMA_MEMLIMIT_ERROR:
-        return slu_fail_at(err, SLU_E_LIMIT, at,
-                           "stored byte %llu: this xz data needs a dictionary of %llu "
-                           "MiB, more than -M allows; give a larger -M",
-                           (unsigned long long)at,
-                           (unsigned long long)(lzma_memusage(&s->z) >> 20));
+        return slu_advise(
+            err, SLU_ADVISE_MEMORY,
+            slu_fail_at(err, SLU_E_LIMIT, at,
+                        "stored byte %llu: this xz data needs a dictionary of %llu "
+                        "MiB, more than memory allows",
+                        (unsigned long long)at,
+                        (unsigned long long)(lzma_memusage(&s->z) >> 20)));
     case LZMA_FORMAT_ERROR:
         return slu_fail_at(err, SLU_E_FORMAT, at,
-                           "stored byte %llu: something that is not xz data behind the "
+                           "stored byte %llu: something other than xz data after the "
                            "end of the xz data",
                            (unsigned long long)at);
     case LZMA_OPTIONS_ERROR:

@@ -47,17 +47,16 @@ static int zst_fail(const struct zst *s, size_t code, struct slu_err *err)
     case ZSTD_error_memory_allocation:
         return slu_fail_nomem(err, 0);
     case ZSTD_error_frameParameter_windowTooLarge:
-        return slu_fail_at(
-            err, SLU_E_LIMIT, at,
-            "stored byte %llu: this zstd data needs a larger window than "
-            "-M allows; give a larger -M",
-            (unsigned long long)at);
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail_at(err, SLU_E_LIMIT, at,
+                                      "stored byte %llu: this zstd data needs a larger "
+                                      "window than memory allows",
+                                      (unsigned long long)at));
     case ZSTD_error_prefix_unknown:
-        return slu_fail_at(
-            err, SLU_E_FORMAT, at,
-            "stored byte %llu: something that is not zstd data behind the "
-            "end of a zstd frame",
-            (unsigned long long)at);
+        return slu_fail_at(err, SLU_E_FORMAT, at,
+                           "stored byte %llu: something other than zstd data after the "
+                           "end of a zstd frame",
+                           (unsigned long long)at);
     default:
         return slu_fail_at(err, SLU_E_FORMAT, at,
                            "stored byte %llu: damaged zstd data (%s)",

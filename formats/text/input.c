@@ -33,12 +33,12 @@ int slu_block_room(const struct slu_input_source *src, struct slu_block *b, size
     if (b->raw.len - begin > cfg->max_record_byte ||
         slu_add_overflow(b->raw.len, more, &need) ||
         slu_add_overflow(need, SLU_JSON_PADDING, &need))
-        return slu_fail_at(
-            err, SLU_E_LIMIT, place,
-            "%s: byte %llu: a record larger than %llu bytes, which is what -M "
-            "allows; give a larger -M",
-            slu_input_name(src), (unsigned long long)place,
-            (unsigned long long)cfg->max_record_byte);
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail_at(err, SLU_E_LIMIT, place,
+                                      "%s: byte %llu: the record is larger than %llu "
+                                      "bytes, the most that memory allows",
+                                      slu_input_name(src), (unsigned long long)place,
+                                      (unsigned long long)cfg->max_record_byte));
     if (need <= b->raw.cap)
         return SLU_OK;
     size_t usual = cfg->block_byte + SLU_JSON_PADDING;
@@ -168,9 +168,8 @@ const char *slu_input_name(const struct slu_input_source *src)
 int slu_input_empty(struct slu_input_source *src, struct slu_err *err)
 {
     src->empty = true;
-    return slu_fail_at(
-        err, SLU_E_TRUNCATED, 0, "%s: is empty%s", slu_input_name(src),
-        src->cfg->broken ? "" : "; leave it out, or go on with --on-error skip");
+    int rc = slu_fail_at(err, SLU_E_TRUNCATED, 0, "%s: is empty", slu_input_name(src));
+    return src->cfg->broken ? rc : slu_advise(err, SLU_ADVISE_ON_ERROR, rc);
 }
 
 static void close_source(struct slu_input *in)

@@ -75,16 +75,13 @@ static void explain(char *why, size_t size, enum slu_reject r, const char *field
         snprintf(why, size, "JSON nested too deeply");
         break;
     case SLU_REJECT_LONE_SURROGATE:
-        snprintf(why, size, "half a surrogate pair, which is no character");
+        snprintf(why, size, "half a surrogate pair, which is not a character");
         break;
     case SLU_REJECT_NOT_AN_OBJECT:
-        snprintf(why, size, "JSON, but no object");
+        snprintf(why, size, "JSON, but not an object");
         break;
     case SLU_REJECT_MISSING_FIELD:
-        snprintf(
-            why, size,
-            "no field \"%.80s\"; --field, --id-field and --domain-field name fields",
-            field);
+        snprintf(why, size, "no field \"%.80s\"", field);
         break;
     case SLU_REJECT_NOT_A_STRING:
         snprintf(why, size, "field \"%.80s\" is not a string", field);
@@ -142,7 +139,10 @@ int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
     else
         snprintf(place, sizeof place, ": member %llu: byte %llu",
                  (unsigned long long)document, (unsigned long long)at);
-    return slu_fail_at(err, SLU_E_FORMAT, r->row ? r->off_byte : at,
-                       "%s%s: %s; --on-error skip goes on without such %s", path, place,
-                       why, r->row ? "rows" : "records");
+    int rc = slu_fail_at(err, SLU_E_FORMAT, r->row ? r->off_byte : at, "%s%s: %s", path,
+                         place, why);
+    return slu_advise(err,
+                      r->reason == SLU_REJECT_MISSING_FIELD ? SLU_ADVISE_FIELDS
+                                                            : SLU_ADVISE_ON_ERROR,
+                      rc);
 }

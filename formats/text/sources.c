@@ -208,7 +208,8 @@ static int add_line(struct resolver *r, struct slu_buf *line, struct slu_err *er
         return rc;
     const char *path = (const char *)line->data;
     if (strlen(path) != line->len - 1)
-        return slu_fail(err, SLU_E_FORMAT, "a path with a NUL in it; one path a line");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "a path has a NUL in it; give one path a line");
     return *path ? add_path(r, path, err) : SLU_OK;
 }
 

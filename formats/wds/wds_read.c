@@ -115,7 +115,7 @@ static int parse_ids(const struct wds *w, struct slu_buf *ids, struct slu_err *e
     ids->len = (size_t)((uint8_t *)out - ids->data);
     return SLU_OK;
 bad:
-    return slu_fail_at(err, SLU_E_FORMAT, w->at, "member %llu is no list of ids",
+    return slu_fail_at(err, SLU_E_FORMAT, w->at, "member %llu is not a list of ids",
                        (unsigned long long)w->n);
 }
 
@@ -153,7 +153,7 @@ static int unzip(struct wds *w, struct slu_err *err)
     return done == Z_STREAM_END && !left && w->text.len <= w->most
                ? SLU_OK
                : slu_fail_at(err, SLU_E_FORMAT, w->at,
-                             "member %llu is no gzip member of a list of ids",
+                             "member %llu is not a gzip member with a list of ids",
                              (unsigned long long)w->n);
 }
 
@@ -171,13 +171,13 @@ static int wds_next(void *state, struct slu_buf *ids, struct slu_err *err)
                           err); /* because an archive ends with two blocks of zeros */
         if (!rc && memcmp(h, zero, BLOCK))
             rc = slu_fail_at(err, SLU_E_FORMAT, w->at,
-                             "the archive's end does not add up");
+                             "the archive ends with one block of zeros; expected two");
         return rc ? rc : SLU_EOF;
     }
     if (!header_sum_ok(h) || octal(h + 124, 12, &size) || !name_ok(w, (char *)h))
         return slu_fail_at(err, SLU_E_FORMAT, w->at - BLOCK,
-                           "tar header at byte %llu does not "
-                           "add up (%012llu.%s was expected)",
+                           "tar header at byte %llu is damaged, or of another member "
+                           "(expected %012llu.%s)",
                            (unsigned long long)(w->at - BLOCK),
                            (unsigned long long)w->n, w->suffix ? w->suffix : "txt");
     if (size > w->n_byte - w->at) /* checked before memory is allocated */

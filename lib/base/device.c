@@ -66,9 +66,10 @@ int slu_device_choose(struct slu_device *d, enum slu_device_kind kind, uint64_t 
         return SLU_OK;
     int n, code = wake(d, &n);
     if (code != 0)
-        return slu_fail(err, SLU_E_DEVICE,
-                        "cuda:%llu cannot be used: %s; use --device cpu",
-                        (unsigned long long)ordinal, slu_device_error(code));
+        return slu_advise(err, SLU_ADVISE_DEVICE,
+                          slu_fail(err, SLU_E_DEVICE, "cuda:%llu cannot be used: %s",
+                                   (unsigned long long)ordinal,
+                                   slu_device_error(code)));
     if (d->ordinal < 0)
         return slu_fail(err, SLU_E_DEVICE,
                         "there is no cuda:%llu: %d CUDA device%s here",
@@ -100,7 +101,8 @@ int slu_device_fault(struct slu_device *d, int code, struct slu_err *err)
     char text[256];
     const char *why = slu_device_error(code);
     if (d->kind != SLU_DEVICE_AUTO)
-        return slu_fail(err, SLU_E_DEVICE, "%s: %s; use --device cpu", d->name, why);
+        return slu_advise(err, SLU_ADVISE_DEVICE,
+                          slu_fail(err, SLU_E_DEVICE, "%s: %s", d->name, why));
     snprintf(text, sizeof text, "%s: %s; the CPU does its work", d->name, why);
     d->gone = true;
     use_cpu(d);

@@ -19,6 +19,7 @@ static int fill(struct slu_err *err, int code, int sys_errno, uint64_t off_byte,
     err->code = code;
     err->sys_errno = sys_errno;
     err->off_byte = off_byte;
+    err->advice = SLU_ADVISE_NOTHING;
     vsnprintf(err->msg, sizeof err->msg, fmt, ap);
     if (sys_errno) {
         size_t n = strlen(err->msg);
@@ -61,6 +62,13 @@ int slu_fail_nomem(struct slu_err *err, uint64_t n_bytes)
     return slu_fail(err, SLU_E_NOMEM,
                     "out of memory: %llu bytes could not be allocated",
                     (unsigned long long)n_bytes);
+}
+
+int slu_advise(struct slu_err *err, enum slu_advice advice, int code)
+{
+    if (err)
+        err->advice = (int)advice;
+    return code;
 }
 
 int slu_err_at(struct slu_err *err, const char *fmt, ...)

@@ -5,9 +5,9 @@
  * is detected, and passed to the caller unchanged, or with a prefix (slu_err_at).
  * The library never prints: the programs turn a slu_err into one line on stderr.
  *
- * A message states what is wrong and what to do, without a final full stop and without
- * the program's name: "corpus.jsonl:17: byte 4211: not valid UTF-8; use --on-error skip
- * to continue".
+ * A message states the place, what was found and what was expected, without a final full
+ * stop, the program's name or names of its options: "corpus.jsonl:17: byte 4211: not
+ * valid UTF-8". What to do is an advice, which a program puts into words.
  *
  * Thread safety: a slu_err belongs to one thread at a time.
  */
@@ -47,16 +47,57 @@ enum slu_code {
     SLU_E_CONSERVATION = -11, /* the counts do not balance: a bug of sluice */
 };
 
+/* What a caller can do about an error. Messages give reasons; a program appends what its
+ * own options can do (tools/cli/report.c has the table). */
+enum slu_advice {
+    SLU_ADVISE_NOTHING,
+    SLU_ADVISE_MEMORY,
+    SLU_ADVISE_MEMORY_OR_MIX,
+    SLU_ADVISE_MEMORY_OR_ORDER,
+    SLU_ADVISE_MEMORY_OR_SEGMENTS,
+    SLU_ADVISE_MEMORY_OR_SHARDS,
+    SLU_ADVISE_BALANCE,
+    SLU_ADVISE_BATCH_TOKENS,
+    SLU_ADVISE_BUCKETS,
+    SLU_ADVISE_COLUMN,
+    SLU_ADVISE_COLUMNS,
+    SLU_ADVISE_DEVICE,
+    SLU_ADVISE_DS_STDIN,
+    SLU_ADVISE_EOS_ID,
+    SLU_ADVISE_FIELDS,
+    SLU_ADVISE_FORCE,
+    SLU_ADVISE_IDS,
+    SLU_ADVISE_LABEL_TOKEN,
+    SLU_ADVISE_MAX_TOKENS,
+    SLU_ADVISE_MIX,
+    SLU_ADVISE_NO_LABEL_TOKEN,
+    SLU_ADVISE_NO_PATTERN,
+    SLU_ADVISE_OLMO_TOKENIZER,
+    SLU_ADVISE_ON_ERROR,
+    SLU_ADVISE_PARAGRAPHS,
+    SLU_ADVISE_PATTERN,
+    SLU_ADVISE_REPLACE_SET,
+    SLU_ADVISE_SHARD_SEQUENCES,
+    SLU_ADVISE_TERMINAL,
+    SLU_ADVISE_TMPDIR,
+    SLU_ADVISE_TOKEN_BYTES,
+    SLU_ADVISE_VOCAB_SIZE,
+    SLU_ADVISE_WIDTH_IN_HEADER,
+    SLU_ADVISE_WORDS,
+    SLU_N_ADVICE
+};
+
 struct slu_err {
     int code;          /* enum slu_code */
     int sys_errno;     /* errno where code is SLU_E_IO, else 0 */
     uint64_t off_byte; /* position in the input; UINT64_MAX: none */
+    int advice;        /* enum slu_advice */
     char msg[1024];    /* one line, no newline; control bytes are shown as '?' */
 };
 
 #define SLU_ERR_INIT                                                                   \
     {                                                                                  \
-        0, 0, UINT64_MAX,                                                              \
+        0, 0, UINT64_MAX, SLU_ADVISE_NOTHING,                                          \
         {                                                                              \
             0                                                                          \
         }                                                                              \
@@ -75,6 +116,10 @@ int slu_fail_errno(struct slu_err *err, const char *fmt, ...) SLU_PRINTF(2, 3);
 
 /* Fails with SLU_E_NOMEM and the number of bytes that could not be allocated. */
 int slu_fail_nomem(struct slu_err *err, uint64_t n_bytes);
+
+/* Adds an advice to the error that a call here just filled, and returns its code:
+ * `return slu_advise(err, SLU_ADVISE_MEMORY, slu_fail(err, …))`. */
+int slu_advise(struct slu_err *err, enum slu_advice advice, int code);
 
 /* Replaces control bytes by '?', so that a message is one line even with an odd file
  * name. The functions here call it themselves. */

@@ -439,7 +439,8 @@ static int finish_file(struct slu_out *o, struct slu_err *err)
      * then a rename replaces that file. */
     bool named = !o->temp && name_file(o, o->path);
     if (!named && !o->temp && take_temp(o))
-        return slu_fail_errno(err, "%s: cannot be given its name", o->name);
+        return slu_fail_errno(err, "%s: the finished file cannot be given this name",
+                              o->name);
     int fd = o->fd;
     o->fd = -1;
     if (close(fd)) {
@@ -557,15 +558,15 @@ int slu_tmpfile(int *fd, const char *dir, struct slu_err *err)
         return SLU_OK;
     }
     if (errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == EROFS)
-        return slu_fail_errno(
-            err, "%s: no temporary file can be made there; use --tmpdir", dir);
+        return slu_fail_errno(err, "%s: a temporary file cannot be made in this folder",
+                              dir);
 #endif
     char p[PATH_MAX];
     snprintf(p, sizeof p, "%s/sluice-XXXXXX", dir);
     f = mkostemp(p, O_CLOEXEC);
     if (f < 0)
-        return slu_fail_errno(
-            err, "%s: no temporary file can be made there; use --tmpdir", dir);
+        return slu_fail_errno(err, "%s: a temporary file cannot be made in this folder",
+                              dir);
     unlink(p);
     *fd = f;
     return SLU_OK;

@@ -32,14 +32,13 @@ bool slu_run_next(const struct slu_batch *b, const struct slu_seq *q, uint64_t *
 int slu_decompose_init(struct slu_decompose *d, struct slu_err *err)
 {
     if (d->n_bucket == 0 || d->n_bucket > SLU_MAX_BUCKETS)
-        return slu_fail(err, SLU_E_USAGE,
-                        "between 1 and %d buckets are possible, not %u",
-                        SLU_MAX_BUCKETS, d->n_bucket);
+        return slu_fail(err, SLU_E_USAGE, "%u bucket lengths; 1 to %d are possible",
+                        d->n_bucket, SLU_MAX_BUCKETS);
     d->weight_sum = 0;
     for (unsigned i = 0; i < d->n_bucket; i++) {
         if (d->bucket[i] == 0 || d->bucket[i] > SLU_MAX_BUCKET_TOK)
             return slu_fail(err, SLU_E_USAGE,
-                            "a bucket of %llu tokens is not between 1 and 2^40",
+                            "bucket length %llu; 1 to 2^40 tokens are possible",
                             (unsigned long long)d->bucket[i]);
         if (i && d->bucket[i] <= d->bucket[i - 1])
             return slu_fail(err, SLU_E_USAGE, "bucket lengths must ascend");
@@ -165,10 +164,11 @@ static int put(struct rows *o, const struct slu_run *run, uint64_t from,
     if (o->n_seq == o->max) {
         x->too_many = true;
         x->source = run->seg.source;
-        return slu_fail(err, SLU_E_LIMIT,
-                        "document %llu becomes more pieces than memory allows; give -M "
-                        "more, or take larger buckets",
-                        (unsigned long long)run->seg.document);
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail(err, SLU_E_LIMIT,
+                                   "document %llu becomes more sequences than memory "
+                                   "allows; larger buckets make fewer",
+                                   (unsigned long long)run->seg.document));
     }
     if (o->n_seq == x->cap_seq)
         rc = slu_grow(&x->seq, &x->cap_seq, o->n_seq + 1, sizeof *x->seq, err);

@@ -39,15 +39,14 @@ static int parse_weights(struct slu_mixture *m, const char *text, unsigned n_buc
     for (const char *p = text;; p++) {
         if (n == n_bucket)
             return slu_fail(err, SLU_E_USAGE,
-                            "--mixture %s: more weights than buckets, which are %u",
-                            text, n_bucket);
+                            "mixture %s: more weights than the %u buckets", text,
+                            n_bucket);
         p = number(p, &m->weight[n], &decimals[n]);
         if (!p || (*p && *p != ','))
-            return slu_fail(
-                err, SLU_E_USAGE,
-                "--mixture %s: natural, equal, or a weight for each bucket, "
-                "with commas between",
-                text);
+            return slu_fail(err, SLU_E_USAGE,
+                            "mixture %s: expected natural, equal, or a weight for each "
+                            "bucket, separated by commas",
+                            text);
         most = decimals[n] > most ? decimals[n] : most;
         n++;
         if (!*p)
@@ -55,17 +54,19 @@ static int parse_weights(struct slu_mixture *m, const char *text, unsigned n_buc
     }
     if (n < n_bucket)
         return slu_fail(err, SLU_E_USAGE,
-                        "--mixture %s: %u weights for %u buckets; 0 leaves one out",
+                        "mixture %s: %u weights for %u buckets; give one for each, 0 "
+                        "to leave a bucket out",
                         text, n, n_bucket);
     for (unsigned i = 0; i < n; i++) {
         for (unsigned k = decimals[i]; k < most && m->weight[i] < MOST_WEIGHT; k++)
             m->weight[i] *= 10;
         if (m->weight[i] >= MOST_WEIGHT)
-            return slu_fail(err, SLU_E_USAGE, "--mixture %s: too many digits", text);
+            return slu_fail(err, SLU_E_USAGE,
+                            "mixture %s: a weight has too many digits", text);
         sum += m->weight[i];
     }
     if (!sum)
-        return slu_fail(err, SLU_E_USAGE, "--mixture %s: no bucket has a weight", text);
+        return slu_fail(err, SLU_E_USAGE, "mixture %s: every weight is 0", text);
     return SLU_OK;
 }
 
@@ -133,11 +134,12 @@ int slu_mixture_quota(const struct slu_mixture *m, const struct slu_decompose *d
     if (!any)
         return SLU_OK;
     if (empty >= 0)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "bucket %" PRIu64 " has no sequence, so nothing can be kept in "
-                        "this mixture; leave the bucket out, with weight 0 or another "
-                        "--min or --max",
-                        d->bucket[empty]);
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "bucket %" PRIu64
+            " has no sequence, so this mixture would keep nothing; leave the bucket "
+            "out, with weight 0 or by the least and largest length",
+            d->bucket[empty]);
     q->scarcest = worst;
     if (m->max_tok && (u128)m->max_tok * by < tok * sum) {
         q->scarcest = -1;

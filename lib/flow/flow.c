@@ -123,8 +123,8 @@ int slu_flow_other_stream(const struct slu_flow *f, struct slu_err *err)
     rc = slu_flow_path(f, f->want_of, f->job->part, &path, err);
     if (!rc)
         rc = slu_fail(err, SLU_E_MISMATCH,
-                      "the stream is not the one that %s was made from; remove that, "
-                      "and begin with --stage %s again",
+                      "the stream read differs from the one that %s was made from; "
+                      "remove that file and begin again with stage %s",
                       path, f->want_of->name);
     free(path);
     return rc;

@@ -89,8 +89,8 @@ int slu_flow_reopen(const struct slu_flow *f, const struct slu_stage *s, uint64_
 static int other_files(const struct slu_workfile *file, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_MISMATCH,
-                    "%s: was made from other files than those that are there now; "
-                    "remove it and run its stage again",
+                    "%s: was made from other files than the ones here now; remove it "
+                    "and run its stage again",
                     slu_workfile_path(file));
 }
 
@@ -161,8 +161,8 @@ static int check_part(const struct slu_flow *f, const struct slu_stage *one,
 
     if (!rc && (v[PART_ID] != id.lo || v[PART_ID + 1] != id.hi))
         rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: is not what the %s was made of; remove the %s and run "
-                      "--stage %s again",
+                      "%s: differs from the file that the %s was made from; remove the "
+                      "%s and run stage %s again",
                       slu_workfile_path(file), one->name, one->name, one->name);
     return rc;
 }
@@ -226,7 +226,7 @@ static int check_ranges(const struct slu_flow *f, const struct slu_workfile *fil
     if (is == f->n_range)
         return SLU_OK;
     return slu_fail(err, SLU_E_MISMATCH,
-                    "%s: has %llu ranges, and this is --part %llu/%llu",
+                    "%s: has %llu ranges, so part %llu/%llu does not exist",
                     slu_workfile_path(file), (unsigned long long)is,
                     (unsigned long long)f->job->part, (unsigned long long)f->job->of);
 }
@@ -242,7 +242,7 @@ static int check_ids(struct slu_flow *f, const struct slu_workfile *file,
         return SLU_OK;
     return slu_fail(err, SLU_E_MISMATCH,
                     "%s: its stream has other special ids, or ids of another width, "
-                    "than that of the other parts",
+                    "than the streams of the other parts",
                     slu_workfile_path(file));
 }
 
@@ -308,8 +308,8 @@ static int look_at_all(struct slu_flow *f, const struct slu_stage *s, bool own,
         return rc;
     if (slu_u128_cmp(f->made[number], none) && slu_u128_cmp(f->made[number], mix))
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: the %s files are others than those that later ones were "
-                        "made from; remove these and run their stages again",
+                        "%s: later files were made from other %s files; remove those "
+                        "later files and run their stages again",
                         f->job->work, s->name);
     f->made[number] = mix;
     return SLU_OK;

@@ -121,11 +121,11 @@ int slu_sorter_push(struct slu_sorter *s, uint64_t n_byte, struct slu_err *err)
     unsigned bits = s->max_bits;
 
     if (s->n_level == MAX_LEVEL)
-        return slu_fail(
-            err, SLU_E_LIMIT,
-            "too many large records that begin alike to sort within %llu MiB; "
-            "give more memory with -M",
-            (unsigned long long)(s->budget_byte >> 20));
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail(err, SLU_E_LIMIT,
+                                   "too many large records with the same beginning to "
+                                   "sort within %llu MiB",
+                                   (unsigned long long)(s->budget_byte >> 20)));
     if (n_byte)
         while (bits > 1 && (n_byte >> (bits - 1)) < slu_arena_size(&s->whole) / 4)
             bits--;
@@ -262,10 +262,12 @@ static int make_room(struct slu_sorter *s, uint64_t n, struct slu_err *err)
 
 static int too_large(const struct slu_sorter *s, uint64_t n, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_LIMIT,
-                    "a record of %llu bytes is larger than half of the %llu bytes of "
-                    "memory that sorting may use; give more with -M",
-                    (unsigned long long)n, (unsigned long long)s->budget_byte);
+    return slu_advise(err, SLU_ADVISE_MEMORY,
+                      slu_fail(err, SLU_E_LIMIT,
+                               "a record of %llu bytes is larger than half of the %llu "
+                               "bytes of memory that sorting may use",
+                               (unsigned long long)n,
+                               (unsigned long long)s->budget_byte));
 }
 
 static void zero_pad(struct slu_rec *r)

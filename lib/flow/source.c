@@ -423,12 +423,13 @@ int slu_table_begin_files(struct slu_table *t, struct slu_err *err)
     t->at_source = 0;
     for (size_t i = 0; i < t->n_source; i++)
         if (t->source[i]->longest > most)
-            return slu_fail(err, SLU_E_LIMIT,
-                            "%s: has a row of %llu KiB, more than the %llu KiB that -M "
-                            "leaves for one; give -M more",
-                            t->source[i]->path,
-                            (unsigned long long)(t->source[i]->longest >> 10),
-                            (unsigned long long)(most >> 10));
+            return slu_advise(
+                err, SLU_ADVISE_MEMORY,
+                slu_fail(err, SLU_E_LIMIT,
+                         "%s: has a row of %llu KiB; memory leaves %llu KiB for one",
+                         t->source[i]->path,
+                         (unsigned long long)(t->source[i]->longest >> 10),
+                         (unsigned long long)(most >> 10)));
     if (t->spec->kind != SLU_ROWS || t->cfg.unsorted)
         return SLU_OK;
     const uint64_t most_buf = t->longest > MOST_BUF ? t->longest : MOST_BUF;

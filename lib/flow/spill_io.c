@@ -86,11 +86,9 @@ static int result(struct slu_spill_req *r, struct slu_err *err)
     if (r->what == SLU_SPILL_READ)
         return slu_fail_errno(err, "temporary file in %s: cannot be read", dir);
     if (no == ENOSPC || no == EDQUOT)
-        return slu_fail_errno(
-            err,
-            "%s: no room for temporary files; free some, choose another "
-            "folder with --tmpdir, or give more memory with -M",
-            dir);
+        return slu_advise(
+            err, SLU_ADVISE_TMPDIR,
+            slu_fail_errno(err, "%s: no room left for temporary files", dir));
     return slu_fail_errno(err, "temporary file in %s: cannot be written", dir);
 }
 

@@ -35,8 +35,8 @@ static int check_target(const char *path, struct slu_err *err)
     return n >= 0 && !memcmp(is, MAGIC, (size_t)n)
                ? SLU_OK
                : slu_fail(err, SLU_E_MISMATCH,
-                          "%s: is no file of a stage, which needs the name; move it "
-                          "away, or name another folder",
+                          "%s: this name is needed for a stage's file, and another "
+                          "file has it; move that file away, or name another folder",
                           path);
 }
 

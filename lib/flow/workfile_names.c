@@ -81,8 +81,8 @@ static int get_sources(struct slu_workfile *f, struct slu_names *names,
         const char *is = rc == SLU_OK ? slu_names_source(names, ordinal) : NULL;
         if (is && strcmp(is, (const char *)b->data))
             rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s: calls source %llu '%s', and the parts before it '%s'; "
-                          "tokenize all parts from one list, with tokenize --part",
+                          "%s: calls source %llu '%s', and the parts before it call it "
+                          "'%s'; tokenize all parts from one list of files",
                           slu_workfile_path(f), (unsigned long long)ordinal,
                           (const char *)b->data, is);
     }

@@ -36,8 +36,7 @@ struct slu_workfile {
 /* How to replace a file that cannot be used. */
 static const char *remedy(const struct slu_workfile *f)
 {
-    return f->index ? "make it again with --save-index"
-                    : "remove it and run its stage again";
+    return f->index ? "make the index again" : "remove it and run its stage again";
 }
 
 int slu_workfile_damaged(const struct slu_workfile *f, struct slu_err *err)
@@ -48,9 +47,9 @@ int slu_workfile_damaged(const struct slu_workfile *f, struct slu_err *err)
 static int foreign(const struct slu_workfile *f, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_FORMAT,
-                    f->index ? "%s: is no index of dedup --save-index"
-                             : "%s: not a work file that sluice wrote; remove it and "
-                               "run its stage again, or name another --work folder",
+                    f->index ? "%s: not an index of duplicates"
+                             : "%s: not a work file of sluice; remove it and run its "
+                               "stage again, or name another work folder",
                     f->path);
 }
 
@@ -103,7 +102,8 @@ static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
     if (memcmp(head, MAGIC, 7))
         return foreign(f, err);
     if (head[7] != MAGIC[7])
-        return slu_fail(err, SLU_E_FORMAT, "%s: of another version of sluice", f->path);
+        return slu_fail(err, SLU_E_FORMAT, "%s: written by another version of sluice",
+                        f->path);
     if (n >= HEAD + TAIL + FOOT)
         rc = slu_pread_full(f->fd, foot, FOOT, n - FOOT, err);
     if (rc)
@@ -133,8 +133,8 @@ static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
         rc = foreign(f, err);
     else if (rc == SLU_OK && f->head.kind != kind)
         rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: of another stage, program or version of sluice; %s", f->path,
-                      remedy(f));
+                      "%s: written by another stage, program or version of sluice; %s",
+                      f->path, remedy(f));
     return rc;
 }
 
@@ -278,10 +278,10 @@ int slu_workfile_match(const struct slu_workfile *f,
     if (rc)
         return rc;
     if (memcmp(h->fingerprint, want->fingerprint, 16))
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: was made with another tokenizer; its ids mean something "
-                        "else",
-                        f->path);
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "%s: was made with another tokenizer, so its ids mean something else",
+            f->path);
     return SLU_OK;
 }
 

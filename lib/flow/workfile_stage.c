@@ -33,10 +33,9 @@ static int missing(const char *path, const char *name,
                    const struct slu_workfile_head *want, struct slu_err *err)
 {
     if (!want->of)
-        return slu_fail(err, SLU_E_MISMATCH, "%s is missing; run --stage %s", path,
-                        name);
+        return slu_fail(err, SLU_E_MISMATCH, "%s is missing; run stage %s", path, name);
     return slu_fail(err, SLU_E_MISMATCH,
-                    "%s is missing; run --stage %s --part %llu/%llu", path, name,
+                    "%s is missing; run stage %s for part %llu/%llu", path, name,
                     (unsigned long long)want->part, (unsigned long long)want->of);
 }
 
@@ -103,15 +102,15 @@ int slu_work_parts(const char *folder, const char *name, uint64_t *of,
             continue;
         if (*of && *of != n)
             rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s: has %s files of %llu parts and of %llu; remove those "
-                          "that do not belong",
+                          "%s: has %s files of %llu parts and of %llu parts; remove "
+                          "those that do not belong",
                           folder, name, (unsigned long long)(*of < n ? *of : n),
                           (unsigned long long)(*of < n ? n : *of));
         *of = n;
     }
     closedir(dir);
     if (rc == SLU_OK && *of == 0)
-        rc = slu_fail(err, SLU_E_MISMATCH, "%s: no %s files; run --stage %s first",
+        rc = slu_fail(err, SLU_E_MISMATCH, "%s: no %s files; run stage %s first",
                       folder, name, name);
     if (rc == SLU_OK && *of > SLU_WORKFILE_MAX_PARTS)
         rc = slu_fail(err, SLU_E_LIMIT, "%s: more than %d parts", folder,

@@ -76,12 +76,12 @@ struct slu_balance_stat slu_balance_stat(const struct slu_balance *b)
 
 static int too_much(const struct slu_balance *b, uint64_t byte, struct slu_err *err)
 {
-    return slu_fail(
-        err, SLU_E_LIMIT,
-        "the windows of --balance hold more than %llu MiB; give -M at least "
-        "%llu times as much, or --balance-window with less steps",
-        (unsigned long long)(b->cfg.budget_byte >> 20),
-        (unsigned long long)(byte / b->cfg.budget_byte + 1));
+    return slu_advise(err, SLU_ADVISE_BALANCE,
+                      slu_fail(err, SLU_E_LIMIT,
+                               "the windows to balance hold more than %llu MiB; %llu "
+                               "times as much memory is needed",
+                               (unsigned long long)(b->cfg.budget_byte >> 20),
+                               (unsigned long long)(byte / b->cfg.budget_byte + 1)));
 }
 
 /* Counts the memory of w. SLU_E_LIMIT beyond the budget. */
@@ -103,12 +103,11 @@ static int size_window(const struct slu_balance *b, unsigned i, uint64_t *per_ra
     uint64_t len = b->header.bucket[i], ids = slu_header_ids(&b->header, len), cost;
     *per_rank = c->sequences ? c->sequences : c->step_tok / len / c->ranks;
     if (!*per_rank)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--balance-tokens: %llu tokens are not one sequence of %llu for "
-            "each of %llu ranks",
-            (unsigned long long)c->step_tok, (unsigned long long)len,
-            (unsigned long long)c->ranks);
+        return slu_fail(err, SLU_E_USAGE,
+                        "balancing steps of %llu tokens: one sequence of %llu for each "
+                        "of %llu ranks does not fit",
+                        (unsigned long long)c->step_tok, (unsigned long long)len,
+                        (unsigned long long)c->ranks);
     uint64_t by_rule = SLU_BALANCE_WINDOW / *per_rank;
     uint64_t window = c->window                          ? c->window
                       : by_rule > SLU_BALANCE_MIN_WINDOW ? by_rule
@@ -117,17 +116,16 @@ static int size_window(const struct slu_balance *b, unsigned i, uint64_t *per_ra
         __builtin_mul_overflow(*n, window, n) || *n > UINT32_MAX)
         return slu_fail(
             err, SLU_E_USAGE,
-            "--balance: a window has more than 2^32 sequences of %llu tokens",
+            "balancing: a window has more than 2^32 sequences of %llu tokens",
             (unsigned long long)len);
     if (__builtin_mul_overflow(c->cost_square, ids, &cost) ||
         __builtin_add_overflow(cost, c->cost_tok, &cost) ||
         __builtin_mul_overflow(cost, ids, &cost) ||
         __builtin_mul_overflow(cost, *n, &cost) || cost >= MAX_STEP_COST)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--balance-cost: the costs of a window's sequences of %llu tokens "
-            "are too large to add; give smaller numbers in proportion",
-            (unsigned long long)len);
+        return slu_fail(err, SLU_E_USAGE,
+                        "balancing: the costs of a window's sequences of %llu tokens "
+                        "are too large to add; give smaller numbers in proportion",
+                        (unsigned long long)len);
     return SLU_OK;
 }
 
@@ -224,7 +222,7 @@ int slu_balance_put(struct slu_balance *b, const struct slu_batch *in,
         int i = slu_header_bucket_of(&b->header, q->len_tok), rc = SLU_OK;
         if (i < 0)
             return slu_fail(err, SLU_E_MISMATCH,
-                            "a sequence of %llu tokens has no bucket to balance it in",
+                            "balancing: a sequence of %llu tokens has no bucket",
                             (unsigned long long)q->len_tok);
         struct waiting *w = &b->w[i];
         if (!w->n_full)

@@ -168,10 +168,12 @@ static int add_row(struct part *s, size_t slot, const uint64_t *w, struct slu_er
         if (__builtin_add_overflow(first, w[1], &to->row[s->at].count))
             rc = slu_fail(err, SLU_E_LIMIT, "more than 2^64 documents");
     } else if (s->p->lengths_byte < 2 * sizeof *to->row) {
-        rc = slu_fail(err, SLU_E_LIMIT,
-                      "the length histograms of %zu domains outgrow their share of "
-                      "memory; give -M more, or --mix-domains",
-                      s->p->n_slot);
+        rc = slu_advise(
+            err, SLU_ADVISE_MEMORY_OR_MIX,
+            slu_fail(
+                err, SLU_E_LIMIT,
+                "the length histograms of %zu domains outgrow their share of memory",
+                s->p->n_slot));
     } else {
         s->p->lengths_byte -= 2 * sizeof *to->row;
         rc = slu_grow(&to->row, &to->cap_row, to->n_row + 1, sizeof *to->row, err);
@@ -376,7 +378,11 @@ int slu_pack_flow_put(struct slu_packing *p, const struct slu_pack_item *from,
 
     it.seg.id_off = 0;
     if (!p->flow)
-        return slu_fail(err, SLU_E_LIMIT, "what waits takes more than half of -M");
+        return slu_advise(
+            err, SLU_ADVISE_MEMORY,
+            slu_fail(
+                err, SLU_E_LIMIT,
+                "the sequences that wait for a bin take more than half of memory"));
     if (p->ext->site)
         return place(p, &it, from->position, piece, 5, err);
     return slu_table_put_bytes(slu_flow_out(p->flow->flow, WAIT),
@@ -481,8 +487,8 @@ int slu_pack_flow_next(struct slu_packing *p, struct slu_err *err)
 static int lacks(struct slu_err *err)
 {
     return slu_fail(err, SLU_E_MISMATCH,
-                    "the scatter files lack pieces that the plan has; remove them and "
-                    "run --stage scatter again");
+                    "the scatter files lack sequences that the plan has; remove them "
+                    "and run stage scatter again");
 }
 
 int slu_pack_flow_check(struct slu_packing *p, struct slu_u128 key, uint64_t n,

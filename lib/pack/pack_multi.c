@@ -248,8 +248,8 @@ static int check(const struct slu_pack_cfg *cfg, size_t n, struct slu_err *err)
         good = cfg->bin_tok[b] > cfg->bin_tok[b - 1];
     return good ? SLU_OK
                 : slu_fail(err, SLU_E_USAGE,
-                           "bins of several lengths need these, ascending, and a "
-                           "threshold between 0 and 1");
+                           "bins of several lengths take ascending lengths and a "
+                           "threshold from 0 to 1");
 }
 
 static int init(struct solver *s, const struct slu_length_count *hist, size_t n,

@@ -163,8 +163,8 @@ int slu_pack_nnlshp_check(uint64_t capacity, struct slu_err *err)
     if (capacity <= SLU_NNLSHP_CAPACITY)
         return SLU_OK;
     return slu_fail(err, SLU_E_USAGE,
-                    "bins of at most %d tokens go with nnlshp: these can be filled "
-                    "in %.1e ways",
+                    "method nnlshp takes bins of at most %d tokens: these can be "
+                    "filled in %.1e ways",
                     SLU_NNLSHP_CAPACITY, (double)capacity * (double)capacity / 12);
 }
 

@@ -33,9 +33,10 @@ static int start_sums(struct slu_pack_plan *plan, const struct slu_length_count 
         uint64_t len = hist[i].len_tok, count = hist[i].count, tok;
         if (len == 0 || len > plan->capacity || count == 0 ||
             (i + 1 < n && len >= hist[i + 1].len_tok))
-            return slu_fail(
-                err, SLU_E_USAGE, "an item of %llu tokens does not go into %llu",
-                (unsigned long long)len, (unsigned long long)plan->capacity);
+            return slu_fail(err, SLU_E_USAGE,
+                            "a piece of %llu tokens does not fit in a bin of %llu",
+                            (unsigned long long)len,
+                            (unsigned long long)plan->capacity);
         if (__builtin_add_overflow(plan->n_item, count, &plan->n_item) ||
             __builtin_mul_overflow(count, len, &tok) ||
             __builtin_add_overflow(plan->n_tok, tok, &plan->n_tok))
@@ -49,9 +50,9 @@ int slu_pack_start(struct slu_pack_plan **out, const struct slu_length_count *hi
 {
     *out = NULL;
     if (cfg->capacity == 0 || cfg->capacity > SLU_MAX_CAPACITY)
-        return slu_fail(
-            err, SLU_E_USAGE, "bins of %llu tokens: between 1 and %llu are possible",
-            (unsigned long long)cfg->capacity, (unsigned long long)SLU_MAX_CAPACITY);
+        return slu_fail(err, SLU_E_USAGE, "bins of %llu tokens; 1 to %llu are possible",
+                        (unsigned long long)cfg->capacity,
+                        (unsigned long long)SLU_MAX_CAPACITY);
     struct slu_pack_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return slu_fail_nomem(err, sizeof *plan);
@@ -86,10 +87,11 @@ int slu_pack_take(struct slu_pack_plan *plan, const struct slu_pack_cfg *cfg,
     }
     if (plan->n_group >= SLU_PACK_OPENED / 2 ||
         (cfg->max_groups && plan->n_group >= cfg->max_groups))
-        return slu_fail(err, SLU_E_LIMIT,
-                        "the plan has more than %zu groups of bins, which outgrows "
-                        "memory; give -M more",
-                        plan->n_group);
+        return slu_advise(
+            err, SLU_ADVISE_MEMORY,
+            slu_fail(err, SLU_E_LIMIT,
+                     "the plan has more than %zu groups of bins, which outgrows memory",
+                     plan->n_group));
     struct slu_pack_group *g = &plan->group[plan->n_group++];
     *g = (struct slu_pack_group){
         .count = count,

@@ -39,13 +39,14 @@ static int check_bins(const struct slu_plan_head *h, const struct slu_plan_head 
         const struct slu_plan_bin *is = &h->bin[b], *ask = &want->bin[b];
         if (is->tok != ask->tok)
             return slu_fail(
-                err, SLU_E_MISMATCH, "the plan is for other --buckets: %s bins of %llu",
-                is->tok < ask->tok ? "it may have" : "it has no",
+                err, SLU_E_MISMATCH,
+                "the plan was made for other bucket lengths: %s bins of %llu",
+                is->tok < ask->tok ? "the plan has" : "the plan has no",
                 (unsigned long long)(is->tok < ask->tok ? is->tok : ask->tok));
         if (is->lack_tok != ask->lack_tok)
             return slu_fail(err, SLU_E_MISMATCH,
-                            "the plan is for bins of %llu that may lack %llu, not %llu "
-                            "(--padding-threshold)",
+                            "the plan was made for bins of %llu with at most %llu of "
+                            "padding, not %llu",
                             (unsigned long long)is->tok,
                             (unsigned long long)is->lack_tok,
                             (unsigned long long)ask->lack_tok);
@@ -61,22 +62,23 @@ static int check_head(const struct slu_packing_cfg *cfg, struct slu_err *err)
     const struct slu_plan_head h = slu_planfile_head(cfg->apply);
     const struct slu_plan_head want = slu_packing_head(cfg);
     if (h.method != cfg->method)
-        return slu_fail(err, SLU_E_MISMATCH, "the plan was made by %s, not %s",
+        return slu_fail(err, SLU_E_MISMATCH, "the plan was made by method %s, not %s",
                         slu_pack_method_name[h.method],
                         slu_pack_method_name[cfg->method]);
     if (h.capacity != cfg->capacity)
         return slu_fail(
-            err, SLU_E_MISMATCH, "the plan is for bins of %llu, not of %llu",
+            err, SLU_E_MISMATCH, "the plan was made for bins of %llu, not of %llu",
             (unsigned long long)h.capacity, (unsigned long long)cfg->capacity);
     if (h.max_items != cfg->max_items)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "the plan is for at most %llu pieces a bin, not %llu (0: any)",
+                        "the plan was made for at most %llu segments a bin, not %llu "
+                        "(0: any number)",
                         (unsigned long long)h.max_items,
                         (unsigned long long)cfg->max_items);
     if (h.mix_domains != cfg->mix_domains)
-        return slu_fail(err, SLU_E_MISMATCH, "the plan is for %s",
+        return slu_fail(err, SLU_E_MISMATCH, "the plan was made for %s",
                         h.mix_domains ? "domains that share bins"
-                                      : "domains each in bins of its own");
+                                      : "domains that have bins of their own");
     return check_bins(&h, &want, err);
 }
 
@@ -85,16 +87,18 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
 {
     *out = NULL;
     if (cfg->capacity == 0 || cfg->capacity > SLU_MAX_CAPACITY)
-        return slu_fail(err, SLU_E_USAGE, "bins have between 1 and %llu tokens",
+        return slu_fail(err, SLU_E_USAGE, "a bin has 1 to %llu tokens",
                         (unsigned long long)SLU_MAX_CAPACITY);
     const struct slu_pack_kind *kind = &slu_pack_kind[cfg->method];
     int rc = kind->check ? kind->check(cfg->capacity, err) : SLU_OK;
     if (rc)
         return rc;
     if (least_budget(cfg) > cfg->budget_byte)
-        return slu_fail(err, SLU_E_LIMIT, "bins of %llu tokens need -M %lluM",
-                        (unsigned long long)cfg->capacity,
-                        (unsigned long long)((least_budget(cfg) + 0xfffff) >> 20));
+        return slu_advise(
+            err, SLU_ADVISE_MEMORY,
+            slu_fail(err, SLU_E_LIMIT, "bins of %llu tokens take %lluM of memory",
+                     (unsigned long long)cfg->capacity,
+                     (unsigned long long)((least_budget(cfg) + 0xfffff) >> 20)));
     rc = check_head(cfg, err);
     if (rc)
         return rc;
@@ -109,8 +113,9 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     if (!rc && cfg->related)
         rc = slu_pack_related_new(&p->related, err);
     if (!rc && cfg->related && !p->mem)
-        rc = slu_fail(err, SLU_E_LIMIT,
-                      "there is no memory to look for related documents in");
+        rc = slu_advise(err, SLU_ADVISE_MEMORY,
+                        slu_fail(err, SLU_E_LIMIT,
+                                 "no memory is left to look for related documents in"));
     if (!rc && !cfg->plan_only && !p->mem)
         rc = slu_pack_ext_new(p, err);
     if (rc) {
@@ -184,10 +189,12 @@ static int count_pending(struct slu_packing *p, struct slu_err *err)
     if (n && !rc)
         rc = slu_lengths_add(s->lengths, p->pending.len_tok, n, err);
     if (rc == SLU_E_LIMIT && p->n_slot > 1)
-        rc = slu_fail(err, SLU_E_LIMIT,
-                      "the length histograms of %zu domains outgrow their share of "
-                      "memory; give -M more, or --mix-domains",
-                      p->n_slot);
+        rc = slu_advise(
+            err, SLU_ADVISE_MEMORY_OR_MIX,
+            slu_fail(
+                err, SLU_E_LIMIT,
+                "the length histograms of %zu domains outgrow their share of memory",
+                p->n_slot));
     return rc;
 }
 
@@ -214,10 +221,12 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
         if (slu_pack_mem_put(p->mem, it, held, p->n_slot))
             return SLU_OK;
         if (p->related)
-            return slu_fail(err, SLU_E_LIMIT,
-                            "what waits takes more than half of -M, and related "
-                            "documents are looked for in memory only; give more, or "
-                            "--order plan");
+            return slu_advise(
+                err, SLU_ADVISE_MEMORY_OR_ORDER,
+                slu_fail(
+                    err, SLU_E_LIMIT,
+                    "the sequences that wait for a bin take more than half of memory, "
+                    "and related documents are looked for in memory only"));
         rc = slu_pack_ext_new(p, err);
         if (!rc)
             rc = slu_pack_mem_leave(p, err);
@@ -314,11 +323,11 @@ int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
 {
     return plan_byte <= p->cfg.budget_byte / 2
                ? SLU_OK
-               : slu_fail(
-                     err, SLU_E_LIMIT,
-                     "the plans of %zu domains outgrow their share of memory; give "
-                     "-M more, or --mix-domains",
-                     p->n_slot);
+               : slu_advise(
+                     err, SLU_ADVISE_MEMORY_OR_MIX,
+                     slu_fail(err, SLU_E_LIMIT,
+                              "the plans of %zu domains outgrow their share of memory",
+                              p->n_slot));
 }
 
 /* A bin is in one batch, and a part of it again where it is written; the sorter takes
@@ -330,13 +339,13 @@ uint64_t slu_pack_bin_limit(const struct slu_packing *p)
 
 int slu_pack_refuse_bin(const struct slu_packing *p, uint64_t byte, struct slu_err *err)
 {
-    return slu_fail(
-        err, SLU_E_LIMIT,
-        "a bin has segments and ids of %llu MiB, more than the %llu MiB that "
-        "-M leaves it; give -M more%s",
-        (unsigned long long)(byte >> 20) + 1,
-        (unsigned long long)(slu_pack_bin_limit(p) >> 20),
-        p->cuts ? "" : ", or --max-segments");
+    return slu_advise(
+        err, p->cuts ? SLU_ADVISE_MEMORY : SLU_ADVISE_MEMORY_OR_SEGMENTS,
+        slu_fail(
+            err, SLU_E_LIMIT,
+            "a bin has segments and ids of %llu MiB; memory leaves %llu MiB for it",
+            (unsigned long long)(byte >> 20) + 1,
+            (unsigned long long)(slu_pack_bin_limit(p) >> 20)));
 }
 
 /* Returns the name of slot i's domain, or NULL. */
@@ -354,15 +363,16 @@ static int check_domains(const struct slu_packing *p, struct slu_err *err)
         const char *is = name_of(p, i), *want = slu_planfile_name(p->cfg.apply, i);
         if (!is != !want || (is && strcmp(is, want)))
             return slu_fail(err, SLU_E_MISMATCH,
-                            "the plan is for other data: domain %zu is '%s', '%s' in "
-                            "the plan",
+                            "the plan was made for other data: domain %zu is '%s', in "
+                            "the plan '%s'",
                             i, is ? is : "", want ? want : "");
     }
-    return n == p->n_slot ? SLU_OK
-                          : slu_fail(err, SLU_E_MISMATCH,
-                                     "the plan is for other data: %zu domains, %zu in "
-                                     "the plan",
-                                     p->n_slot, n);
+    return n == p->n_slot
+               ? SLU_OK
+               : slu_fail(
+                     err, SLU_E_MISMATCH,
+                     "the plan was made for other data: %zu domains, in the plan %zu",
+                     p->n_slot, n);
 }
 
 /* Takes domain i's plan from the file. SLU_E_MISMATCH if it is for other items. */

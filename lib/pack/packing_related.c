@@ -58,9 +58,10 @@ int slu_pack_related_add(struct slu_packing *p, size_t run, struct slu_err *err)
     int rc = slu_grow(&r->key, &r->cap_key, r->n_key + SLU_RELATED_KEYS, sizeof *r->key,
                       err);
     if (!rc && r->cap_key * sizeof *r->key > p->cfg.budget_byte / 4)
-        rc = slu_fail(err, SLU_E_LIMIT,
-                      "what tells related documents takes more than a quarter of -M; "
-                      "give more, or --order plan");
+        rc = slu_advise(err, SLU_ADVISE_MEMORY_OR_ORDER,
+                        slu_fail(err, SLU_E_LIMIT,
+                                 "the sketches of related documents take more than a "
+                                 "quarter of memory"));
     if (rc)
         return rc;
     memcpy(r->key + r->n_key, r->now + run * SLU_RELATED_KEYS,

@@ -100,10 +100,10 @@ int slu_packing_compare(const struct slu_packing *p,
         int rc = SLU_OK;
         struct slu_err why = SLU_ERR_INIT;
         if (!kind->solve && p->cfg.max_items)
-            rc = slu_fail(&why, SLU_E_USAGE, "does not limit the pieces in a bin");
+            rc = slu_fail(&why, SLU_E_USAGE, "does not limit the segments in a bin");
         else if (kind->several && m != (int)p->cfg.method)
             rc = slu_fail(&why, SLU_E_USAGE,
-                          "has bins of several lengths: --method %s --buckets L,L,...",
+                          "needs several bucket lengths and method %s",
                           slu_pack_method_name[m]);
         else if (!kind->solve)
             r->sum = slu_packing_baseline(p);
@@ -111,7 +111,7 @@ int slu_packing_compare(const struct slu_packing *p,
             r->sum = slu_packing_sum(p); /* the method might not make this plan */
         else if (too_much(p, (enum slu_pack_method)m))
             rc = slu_fail(&why, SLU_E_USAGE,
-                          "takes its time for such bins; --method %s includes it",
+                          "takes long for such bins; choose method %s to run it",
                           slu_pack_method_name[m]);
         else
             rc = solve(p, (enum slu_pack_method)m, &r->sum, &why);

@@ -167,7 +167,7 @@ int slu_planfile_write(struct slu_planfile *f, struct slu_out *out, struct slu_e
 
 static int bad(struct slu_err *err, const char *what)
 {
-    return slu_fail(err, SLU_E_FORMAT, "not a plan: %s", what);
+    return slu_fail(err, SLU_E_FORMAT, "not a plan of pack: %s", what);
 }
 
 /* Whether the plan may have bins of `tok` ids. */
@@ -193,12 +193,12 @@ static const char *put_group(struct slu_pack_plan *plan, const uint8_t *row,
                                  .capacity = slu_le32(row + 20),
                                  .parent = SLU_PACK_OPENED};
     if (!g->count || !g->repeat || !g->len_tok)
-        return "a group is empty";
+        return "group has no bins";
     if (i && g->len_tok > plan->group[i - 1].len_tok)
-        return "its lengths do not descend";
+        return "its lengths are not in descending order";
     if (parent != FROM_NEW) {
         if (parent >= i)
-            return "a group comes before its parent";
+            return "a group comes before the group that it comes from";
         g->parent = parent;
         p = &plan->group[parent];
         if (g->count > p->count - p->taken)
@@ -271,16 +271,16 @@ static int read_bins(struct slu_planfile *f, size_t n, struct slu_err *err)
     uint32_t n_bin = slu_le32(f->file.data + 20);
     if ((n_bin != 0) != slu_pack_kind[head->method].several ||
         n_bin > SLU_MAX_BUCKETS || n_bin > n / BIN)
-        return bad(err, "its list of bins is not one");
+        return bad(err, "its list of bins is damaged");
     head->n_bin = n_bin;
     for (size_t b = 0; b < n_bin; b++, p += BIN) {
         head->bin[b] = (struct slu_plan_bin){slu_le32(p), slu_le32(p + 4)};
         if (head->bin[b].tok <= (b ? head->bin[b - 1].tok : 0) ||
             head->bin[b].lack_tok > head->bin[b].tok)
-            return bad(err, "its list of bins is not one");
+            return bad(err, "its list of bins is damaged");
     }
     return n_bin && head->bin[n_bin - 1].tok != head->capacity
-               ? bad(err, "its list of bins is not one")
+               ? bad(err, "its list of bins is damaged")
                : SLU_OK;
 }
 
@@ -289,13 +289,14 @@ static int read_head(struct slu_planfile *f, uint64_t *n_domain, struct slu_err 
     const uint8_t *h = f->file.data;
     size_t n = f->file.len;
     if (n < HEAD + SUM || memcmp(h, magic, sizeof magic))
-        return bad(err, "it does not begin like one");
+        return bad(err, "its first bytes are not a plan's");
     if (slu_le32(h + 8) != VERSION)
         return slu_fail(err, SLU_E_FORMAT,
-                        "a plan of version %u; this program reads %d", slu_le32(h + 8),
-                        VERSION);
+                        "its version is %u; this program reads version %d",
+                        slu_le32(h + 8), VERSION);
     if (slu_le64(h + 56) != n)
-        return slu_fail(err, SLU_E_TRUNCATED, "it has %zu bytes of %llu", n,
+        return slu_fail(err, SLU_E_TRUNCATED,
+                        "it has %zu bytes, and its header says %llu", n,
                         (unsigned long long)slu_le64(h + 56));
     if (slu_le64(h + n - SUM) != slu_hash64(h, n - SUM))
         return bad(err, "its checksum does not match");
@@ -308,7 +309,7 @@ static int read_head(struct slu_planfile *f, uint64_t *n_domain, struct slu_err 
     if (slu_le32(h + 12) & ~MIXED || slu_le32(h + 16) >= SLU_PACK_METHODS ||
         !slu_pack_kind[f->head.method].solve || !f->head.capacity ||
         f->head.capacity > SLU_MAX_CAPACITY)
-        return bad(err, "its header is not one");
+        return bad(err, "its header is damaged");
     return read_bins(f, n - HEAD - SUM, err);
 }
 
@@ -327,7 +328,7 @@ static int read_domain(struct slu_planfile *f, size_t *at, struct slu_err *err)
         return bad(err, "it ends early");
     const char *name = (const char *)p + DOMAIN;
     if (memchr(name, 0, n_name) || memcmp(name + n_name, zero, padded - n_name))
-        return bad(err, "a name is not one");
+        return bad(err, "a domain's name is empty or not UTF-8");
     int rc = add_domain(f, len == NO_NAME ? NULL : name, n_name, *at + DOMAIN + padded,
                         n_group, err);
     struct slu_pack_plan *plan = NULL;
@@ -335,7 +336,7 @@ static int read_domain(struct slu_planfile *f, size_t *at, struct slu_err *err)
         rc = slu_planfile_plan(f, f->n_domain - 1, &plan, err);
     if (!rc && (plan->n_bin != slu_le64(p + 8) || plan->n_item != slu_le64(p + 16) ||
                 plan->n_tok != slu_le64(p + 24) || plan->n_length != slu_le64(p + 32)))
-        rc = bad(err, "its sums do not match");
+        rc = bad(err, "its totals differ from the sums of its groups");
     slu_pack_plan_free(plan);
     *at += DOMAIN + padded + (size_t)n_group * GROUP;
     return rc;
@@ -354,7 +355,7 @@ static int parse(struct slu_planfile *f, struct slu_err *err)
     }
     if (!rc && (at != f->file.len - SUM || n_group != f->n_group ||
                 (f->head.mix_domains && n_domain > 1)))
-        rc = bad(err, "its domains do not add up");
+        rc = bad(err, "its domains differ from its totals");
     return rc;
 }
 
@@ -418,8 +419,8 @@ int slu_plan_check(const struct slu_pack_plan *plan, const struct slu_length_cou
             want = items_of(plan, --k);
         if (count != want)
             return slu_fail(err, SLU_E_MISMATCH,
-                            "the plan is for other data: %s: %llu pieces of %llu "
-                            "tokens, %llu in the plan",
+                            "the plan was made for other data: %s: %llu pieces of %llu "
+                            "tokens, in the plan %llu",
                             what, (unsigned long long)count,
                             (unsigned long long)len_tok, (unsigned long long)want);
     }

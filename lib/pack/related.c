@@ -44,7 +44,7 @@ static int add_list(struct shared *s, const struct slu_entry *e, size_t n,
     if (rc)
         return rc;
     if (s->n_list >= UINT32_MAX - 1)
-        return slu_fail(err, SLU_E_LIMIT, "too many keys are shared");
+        return slu_fail(err, SLU_E_LIMIT, "documents share too many keys");
     for (size_t i = 0; i < n; i++)
         s->member[s->n_member + i] = (uint32_t)e[i].prefix;
     s->list[s->n_list] = s->n_member;
@@ -88,10 +88,11 @@ static int share(struct shared *s, struct slu_entry *e, const uint32_t *key, siz
 
 static int too_much(uint64_t budget, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_LIMIT,
-                    "which documents are related takes more than its share of memory, "
-                    "%llu MiB; give -M more",
-                    (unsigned long long)(budget >> 20));
+    return slu_advise(err, SLU_ADVISE_MEMORY,
+                      slu_fail(err, SLU_E_LIMIT,
+                               "the table of related documents takes more than its "
+                               "share of memory, %llu MiB",
+                               (unsigned long long)(budget >> 20)));
 }
 
 static int index_items(struct shared *s, size_t n, struct slu_err *err)

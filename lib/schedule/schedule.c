@@ -77,17 +77,16 @@ static int odds_list(const char *text, uint64_t *odds, size_t n, struct slu_err 
         errno = 0;
         unsigned long long v = strtoull(p, &end, 10);
         if (*p < '0' || *p > '9' || errno || v > UINT64_C(1000000000000000))
-            return slu_fail(
-                err, SLU_E_USAGE,
-                "--curriculum %s: neither a curriculum's name nor %zu whole "
-                "numbers with commas between, shortest bucket first",
-                text, n);
+            return slu_fail(err, SLU_E_USAGE,
+                            "curriculum %s: neither a curriculum's name nor %zu whole "
+                            "numbers separated by commas, shortest bucket first",
+                            text, n);
         odds[i] = v;
         if (*end != (i + 1 < n ? ',' : '\0'))
             return slu_fail(
                 err, SLU_E_USAGE,
-                "--curriculum %s: there are %zu buckets, so %zu odds are needed", text,
-                n, n);
+                "curriculum %s: there are %zu buckets, so %zu odds are needed", text, n,
+                n);
         p = end + 1;
     }
     return SLU_OK;
@@ -199,28 +198,28 @@ static int check_cfg(const struct slu_bucket_counts *s,
                 s->bucket[i].manifest);
     if (s->from_report)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: a set without manifests is none that OpenLM reads; "
-                        "'shuffle --format wds' writes one",
+                        "%s: OpenLM reads sets with manifests, as format wds has; "
+                        "write the set in that format",
                         s->bucket[0].manifest);
     if (!cfg->epochs || !cfg->world || !cfg->workers)
-        return slu_fail(err, SLU_E_USAGE, "epochs, world and workers are at least 1");
+        return slu_fail(err, SLU_E_USAGE,
+                        "epochs, world and workers must be at least 1");
     if (cfg->epochs > UINT32_MAX || cfg->world > UINT32_MAX ||
         cfg->workers > UINT16_MAX)
-        return slu_fail(err, SLU_E_USAGE, "epochs, world or workers: too many");
+        return slu_fail(err, SLU_E_USAGE, "epochs, world or workers are too many");
     if (cfg->tokens > UINT64_C(1) << 62) /* so that factors x units fit */
-        return slu_fail(err, SLU_E_USAGE, "--tokens %llu: more than 2^62",
+        return slu_fail(err, SLU_E_USAGE, "%llu tokens to train on; at most 2^62",
                         (unsigned long long)cfg->tokens);
     uint64_t last = s->bucket[s->n_bucket - 1].length;
     if (!cfg->batch_tokens)
         return SLU_OK;
     o->global_batch = cfg->batch_tokens / last;
     if (cfg->batch_tokens % ((u128)last * cfg->world))
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--batch-tokens %llu is no multiple of the longest bucket times the "
-            "world, %llu x %llu",
-            (unsigned long long)cfg->batch_tokens, (unsigned long long)last,
-            (unsigned long long)cfg->world);
+        return slu_fail(err, SLU_E_USAGE,
+                        "a step of %llu tokens is not a multiple of the longest bucket "
+                        "times the world, %llu x %llu",
+                        (unsigned long long)cfg->batch_tokens, (unsigned long long)last,
+                        (unsigned long long)cfg->world);
     for (size_t i = 0; i < s->n_bucket; i++) {
         const struct slu_bucket_count *b = &s->bucket[i];
         uint64_t step = last / b->length * o->global_batch;
@@ -279,7 +278,7 @@ static int drawn_odds(const char *curriculum, const struct slu_bucket_counts *s,
     for (size_t i = 0; i < s->n_bucket && !rc; i++)
         if (!odds[i])
             rc = slu_fail(err, SLU_E_USAGE,
-                          "--curriculum %s: OpenLM would wait for the bucket of %llu, "
+                          "curriculum %s: OpenLM would wait for the bucket of %llu, "
                           "whose odds are 0; leave its manifest out instead",
                           curriculum, (unsigned long long)s->bucket[i].length);
     return rc;
@@ -295,7 +294,8 @@ static int count_units(const struct slu_bucket_counts *s,
         const struct slu_bucket_count *b = &s->bucket[i];
         u128 unit = (u128)b->seq_per_shard * b->length * cfg->world * cfg->workers;
         if (unit > (UINT64_C(1) << 56))
-            return slu_fail(err, SLU_E_USAGE, "%s: a shard for each worker is too much",
+            return slu_fail(err, SLU_E_USAGE,
+                            "%s: one shard for each worker has too many tokens",
                             b->manifest);
         unit_tok[i] = (uint64_t)unit;
     }

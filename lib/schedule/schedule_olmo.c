@@ -53,12 +53,12 @@ int slu_olmo_runs(struct slu_steps_info *info, struct slu_err *err)
     if (most == 0 || (info->flags & SLU_STEPS_BALANCED && fewest == 0))
         return slu_fail(err, SLU_E_MISMATCH,
                         "no bucket has a step for each of %llu cycles; take smaller "
-                        "steps, fewer cycles or no --balanced",
+                        "steps, fewer cycles or an unbalanced curriculum",
                         (unsigned long long)info->cycles);
     if (natural && info->bucket[info->n_bucket - 1].runs == 0)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "the longest bucket has not one step, and OLMo-core's natural "
-                        "curriculum begins with one; take smaller steps");
+                        "the longest bucket has less than one step, and OLMo-core's "
+                        "natural curriculum begins with one; take smaller steps");
     return SLU_OK;
 }
 

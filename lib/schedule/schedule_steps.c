@@ -63,9 +63,10 @@ static int fill_gaps(struct slu_steps_info *info, struct slu_err *err)
     size_t n = 0, from = 0;
     for (size_t i = 0; i < info->n_bucket; i++)
         if (info->bucket[i].length & (info->bucket[i].length - 1))
-            return slu_fail(err, SLU_E_MISMATCH,
-                            "OLMo-core knows buckets of powers of two only, not %llu",
-                            (unsigned long long)info->bucket[i].length);
+            return slu_fail(
+                err, SLU_E_MISMATCH,
+                "OLMo-core reads buckets whose lengths are powers of two; %llu is not",
+                (unsigned long long)info->bucket[i].length);
     for (uint64_t l = low; l <= high; l *= 2)
         n++;
     all = calloc(n, sizeof *all);
@@ -90,9 +91,9 @@ static int check_batch(const struct slu_steps_info *info, struct slu_err *err)
         if (info->batch_tokens % unit || info->batch_tokens < unit)
             return slu_fail(
                 err, SLU_E_USAGE,
-                "--batch-tokens %llu is no multiple of the %llu tokens that one "
-                "sequence of %llu takes on each of %llu ranks; a step would not have "
-                "the same number of tokens in every bucket and on every rank",
+                "a step of %llu tokens is not a multiple of the %llu tokens that one "
+                "sequence of %llu takes on each of %llu ranks; steps of all buckets "
+                "and ranks would differ in tokens",
                 (unsigned long long)info->batch_tokens,
                 (unsigned long long)(unit > UINT64_MAX ? UINT64_MAX : (uint64_t)unit),
                 (unsigned long long)length, (unsigned long long)info->world);
@@ -110,12 +111,13 @@ static int check_cfg(const struct slu_steps_cfg *cfg, const struct slu_bucket_co
         return slu_fail(err, SLU_E_LIMIT, "%zu buckets are more than %d", s->n_bucket,
                         SLU_STEPS_MAX_BUCKETS);
     if (!cfg->batch_tokens)
-        return slu_fail(err, SLU_E_USAGE,
-                        "say how many tokens a step has: --batch-tokens N");
+        return slu_advise(
+            err, SLU_ADVISE_BATCH_TOKENS,
+            slu_fail(err, SLU_E_USAGE, "the number of tokens in a step is not given"));
     if (!cfg->world || !cfg->cycles)
-        return slu_fail(err, SLU_E_USAGE, "world and cycles are at least 1");
+        return slu_fail(err, SLU_E_USAGE, "world and cycles must be at least 1");
     if (cfg->world > UINT32_MAX || cfg->epochs > UINT32_MAX || cfg->cycles > UINT32_MAX)
-        return slu_fail(err, SLU_E_USAGE, "epochs, cycles or world: too many");
+        return slu_fail(err, SLU_E_USAGE, "epochs, cycles or world are too many");
     if (cfg->method != SLU_STEPS_OLMO)
         return SLU_OK;
     if (!natural && strcmp(cfg->curriculum, "grow-p2") &&
@@ -142,9 +144,9 @@ static int count_runs(struct slu_steps_info *info, const uint64_t *odds,
     for (size_t i = 0; i < info->n_bucket; i++)
         any = any || odds[i];
     if (!any)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--curriculum: the odds of all buckets are 0; no step can be "
-                        "drawn");
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "curriculum: the odds of all buckets are 0, so no step can be drawn");
     for (size_t i = 0; i < info->n_bucket; i++) {
         struct slu_steps_bucket *b = &info->bucket[i];
         b->per_step = info->batch_tokens / b->length;
@@ -152,11 +154,10 @@ static int count_runs(struct slu_steps_info *info, const uint64_t *odds,
         b->unit = 1;
         if (info->flags & SLU_STEPS_BRICKS) {
             if (longest % b->length)
-                return slu_fail(err, SLU_E_MISMATCH,
-                                "--bricks: no whole number of sequences of %llu makes "
-                                "one of %llu",
-                                (unsigned long long)b->length,
-                                (unsigned long long)longest);
+                return slu_fail(
+                    err, SLU_E_MISMATCH,
+                    "bricks: no whole number of sequences of %llu makes one of %llu",
+                    (unsigned long long)b->length, (unsigned long long)longest);
             b->unit = longest / b->length;
         }
         b->odds = odds[i];
@@ -181,8 +182,8 @@ static int count_passes(struct slu_steps_info *info, struct slu_err *err)
         return slu_fail(err, SLU_E_LIMIT, "more than 2^40 steps in a pass");
     if (info->pass_steps == 0)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "no bucket has the sequences of a step of %llu tokens; make "
-                        "smaller steps",
+                        "no bucket has enough sequences for a step of %llu tokens; "
+                        "make smaller steps",
                         (unsigned long long)info->batch_tokens);
     if (info->cycles > info->pass_steps)
         return slu_fail(
@@ -190,9 +191,9 @@ static int count_passes(struct slu_steps_info *info, struct slu_err *err)
             (unsigned long long)info->cycles, (unsigned long long)info->pass_steps);
     uint64_t wanted = info->tokens ? info->tokens / info->batch_tokens : UINT64_MAX;
     if (wanted == 0)
-        return slu_fail(err, SLU_E_USAGE, "--tokens %llu are fewer than a step's %llu",
-                        (unsigned long long)info->tokens,
-                        (unsigned long long)info->batch_tokens);
+        return slu_fail(
+            err, SLU_E_USAGE, "%llu tokens to train on are fewer than a step's %llu",
+            (unsigned long long)info->tokens, (unsigned long long)info->batch_tokens);
     if (!info->epochs)
         info->epochs = info->tokens ? (wanted - 1) / info->pass_steps + 1 : 1;
     u128 all = (u128)info->epochs * info->pass_steps;
@@ -296,11 +297,11 @@ static int make_room(struct slu_steps *p, uint64_t memory_byte, struct slu_err *
                             "%llu steps in an epoch are more than OLMo-core can number",
                             (unsigned long long)info->pass_steps);
         if (memory_byte && need > memory_byte)
-            return slu_fail(err, SLU_E_LIMIT,
-                            "OLMo-core's order of %llu steps takes %llu MiB; give more "
-                            "memory with -M",
-                            (unsigned long long)info->pass_steps,
-                            (unsigned long long)(need >> 20) + 1);
+            return slu_advise(err, SLU_ADVISE_MEMORY,
+                              slu_fail(err, SLU_E_LIMIT,
+                                       "OLMo-core's order of %llu steps takes %llu MiB",
+                                       (unsigned long long)info->pass_steps,
+                                       (unsigned long long)(need >> 20) + 1));
         p->order = malloc(need);
         return p->order ? SLU_OK : slu_fail_nomem(err, need);
     }
@@ -484,7 +485,7 @@ int slu_steps_seek(struct slu_steps *p, uint64_t k, struct slu_err *err)
 {
     const struct slu_steps_info *info = &p->info;
     if (k > info->total_steps)
-        return slu_fail(err, SLU_E_USAGE, "step %llu is behind the last one's, %llu",
+        return slu_fail(err, SLU_E_USAGE, "step %llu is past the last one, %llu",
                         (unsigned long long)k, (unsigned long long)info->total_steps);
     p->at = k;
     if (info->method == SLU_STEPS_OLMO)

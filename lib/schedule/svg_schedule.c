@@ -329,7 +329,7 @@ int slu_svg_schedule(const struct slu_svg_schedule *p, struct slu_buf *out,
     char plain[80], a[32], b[32];
     if (!p->n_bucket || !p->n_bin || !p->n_step || !p->length[0])
         return slu_fail(err, SLU_E_MISMATCH,
-                        "a schedule without steps makes no picture");
+                        "a schedule without steps has nothing to draw");
     fill(&g);
     snprintf(plain, sizeof plain, "Schedule of %s steps, %s tokens",
              slu_svg_about(p->n_step, a), slu_svg_about(p->n_step * p->batch_tok, b));

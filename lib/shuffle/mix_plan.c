@@ -50,7 +50,7 @@ static int find(struct slu_mix *b, const char *name, size_t n, bool make, unsign
             return SLU_OK;
     if (!make)
         return slu_fail(err, SLU_E_USAGE,
-                        "--max-epochs: '%.*s' has no weight in the mix", (int)n, name);
+                        "epoch limit: '%.*s' has no weight in the mix", (int)n, name);
     if (b->n_source == SLU_MIX_SOURCES)
         return slu_fail(err, SLU_E_USAGE, "a mix has at most %d sources",
                         SLU_MIX_SOURCES);
@@ -87,20 +87,19 @@ static int parse_weights(struct slu_mix *b, unsigned period, const char *p, size
         len = (size_t)(next - p);
         if (!split(p, len, &n_name, &w))
             return slu_fail(err, SLU_E_USAGE,
-                            "a mix is NAME=WEIGHT,…, with up to six decimals; '%.*s' "
-                            "is not that",
+                            "mix: '%.*s' is not NAME=WEIGHT with up to six decimals",
                             (int)len, p);
         int rc = find(b, p, n_name, true, &at, err);
         if (rc)
             return rc;
         if (b->source[at].weight[period])
-            return slu_fail(err, SLU_E_USAGE, "'%.*s' has two weights in one mix",
+            return slu_fail(err, SLU_E_USAGE, "mix: '%.*s' has two weights",
                             (int)n_name, p);
         b->source[at].weight[period] = w;
         sum += w;
     }
     if (!sum)
-        return slu_fail(err, SLU_E_USAGE, "a mix in which nothing has a weight");
+        return slu_fail(err, SLU_E_USAGE, "mix: every weight is 0");
     return SLU_OK;
 }
 
@@ -118,22 +117,22 @@ static int parse_length(struct slu_mix *b, unsigned period, const char *p, size_
     else
         good = slu_number(p, step ? n - k : n, 1000, &v);
     if (step && good && !batch_tok)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--mix-schedule: '%.*s' wants the tokens of a step: "
-                        "--batch-tokens N",
-                        (int)n, p);
+        return slu_advise(err, SLU_ADVISE_BATCH_TOKENS,
+                          slu_fail(err, SLU_E_USAGE,
+                                   "mix schedule: '%.*s' counts steps, and the number "
+                                   "of tokens in a step is not given",
+                                   (int)n, p));
     if (step && good)
         good = !__builtin_mul_overflow(v, batch_tok, &v);
     if (!good || !v || v >= UINT64_C(1) << 60)
         return slu_fail(err, SLU_E_USAGE,
-                        "--mix-schedule: '%.*s' is no length of a period; 80%%, 20G "
-                        "(tokens) and 1000steps are",
+                        "mix schedule: '%.*s' is not the length of a period; a share "
+                        "(80%%), tokens (20G) and steps (1000steps) are",
                         (int)n, p);
     enum slu_mix_length kind = share ? SLU_MIX_SHARES : SLU_MIX_TOKENS;
     if (b->kind != SLU_MIX_ALL && b->kind != kind)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--mix-schedule: either all periods are shares (80%%), or none");
+        return slu_fail(err, SLU_E_USAGE,
+                        "mix schedule: give all periods as shares (80%%), or none");
     b->kind = kind;
     b->length[period] = v;
     return SLU_OK;
@@ -146,7 +145,7 @@ static int check_lengths(const struct slu_mix *b, struct slu_err *err)
         sum += b->length[p];
         if (!b->length[p] && (p + 1 < b->n_period || b->kind == SLU_MIX_ALL))
             return slu_fail(err, SLU_E_USAGE,
-                            "--mix-schedule: period %u has no length; MIX:LENGTH;…",
+                            "mix schedule: period %u has no length; write MIX:LENGTH;…",
                             p + 1);
     }
     if (b->kind != SLU_MIX_SHARES)
@@ -156,9 +155,10 @@ static int check_lengths(const struct slu_mix *b, struct slu_err *err)
     if (!b->length[b->n_period - 1] && sum < all)
         return SLU_OK;
     if (sum != all || !b->length[b->n_period - 1])
-        return slu_fail(err, SLU_E_USAGE,
-                        "--mix-schedule: the periods' shares are %.6g%%, not 100%%",
-                        (double)sum / SLU_MIX_ONE);
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "mix schedule: the shares of the periods add to %.6g%%, not 100%%",
+            (double)sum / SLU_MIX_ONE);
     return SLU_OK;
 }
 
@@ -175,7 +175,7 @@ int slu_mix_parse(struct slu_mix *b, const char *text, bool schedule,
         next = strchrnul(p, ';');
         const char *colon = memrchr(p, ':', (size_t)(next - p));
         if (b->n_period == SLU_MIX_PERIODS)
-            return slu_fail(err, SLU_E_USAGE, "--mix-schedule: more than %d periods",
+            return slu_fail(err, SLU_E_USAGE, "mix schedule: more than %d periods",
                             SLU_MIX_PERIODS);
         if (colon)
             rc = parse_length(b, b->n_period, colon + 1, (size_t)(next - colon - 1),
@@ -209,10 +209,10 @@ int slu_mix_parse_epochs(struct slu_mix *b, const char *text, struct slu_err *er
         bool named = memchr(p, '=', n);
         if (!(named ? split(p, n, &n_name, &v) : number(p, n, &v)) || !v ||
             (!named && b->max_epochs))
-            return slu_fail(err, SLU_E_USAGE,
-                            "--max-epochs: '%.*s' is neither a number above 0 nor "
-                            "NAME=NUMBER",
-                            (int)n, p);
+            return slu_fail(
+                err, SLU_E_USAGE,
+                "epoch limit: '%.*s' is neither a number above 0 nor NAME=NUMBER",
+                (int)n, p);
         int rc = named ? find(b, p, n_name, false, &at, err) : SLU_OK;
         if (rc)
             return rc;
@@ -307,15 +307,15 @@ static int refuse(const struct slu_mix *b, const struct slu_mix_plan *plan,
     struct slu_mix_plan least = *plan;
     uint64_t want = target_of(b, plan, s), most = largest(b, n_tok, plan->tok, &least);
     u128 epochs = ((u128)want * 100 + n_tok[s] - 1) / n_tok[s]; /* rounded up */
-    return slu_fail(err, SLU_E_MISMATCH,
-                    "mix: '%s' has %" PRIu64 " tokens, and %" PRIu64
-                    " are wanted of it, more than %.6g epochs; give --max-epochs "
-                    "%s=%" PRIu64 ".%02u, %s%" PRIu64 "%s, or it a smaller weight",
-                    b->source[s].name, n_tok[s], want,
-                    (double)plan->max_epochs[s] / SLU_MIX_ONE, b->source[s].name,
-                    (uint64_t)(epochs / 100), (unsigned)(epochs % 100),
-                    b->kind == SLU_MIX_TOKENS ? "periods of " : "--max-tokens ", most,
-                    b->kind == SLU_MIX_TOKENS ? " tokens together" : "");
+    return slu_advise(
+        err, SLU_ADVISE_MIX,
+        slu_fail(err, SLU_E_MISMATCH,
+                 "mix: '%s' has %" PRIu64 " tokens, and %" PRIu64
+                 " are wanted of it, more than %.6g epochs; allow %" PRIu64
+                 ".%02u epochs of it, or want %" PRIu64 " tokens in all",
+                 b->source[s].name, n_tok[s], want,
+                 (double)plan->max_epochs[s] / SLU_MIX_ONE, (uint64_t)(epochs / 100),
+                 (unsigned)(epochs % 100), most));
 }
 
 /* Finds the output's tokens, as far as the request or max_tok sets them; UINT64_MAX:
@@ -331,14 +331,15 @@ static int asked_for(const struct slu_mix *b, uint64_t max_tok, uint64_t *tok,
         sum += b->length[p];
     bool rest = !b->length[b->n_period - 1];
     if (rest && max_tok == UINT64_MAX)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "--mix-schedule: a last period without a length is what is left "
-            "of --max-tokens N, which is not given");
+        return slu_advise(
+            err, SLU_ADVISE_MAX_TOKENS,
+            slu_fail(err, SLU_E_USAGE,
+                     "mix schedule: the last period has no length, and takes what the "
+                     "others leave of the tokens in all, which are not given"));
     if (max_tok != UINT64_MAX && (rest ? sum >= max_tok : sum != max_tok))
         return slu_fail(err, SLU_E_USAGE,
-                        "--mix-schedule: periods of %" PRIu64 " tokens do not go with "
-                        "--max-tokens %" PRIu64,
+                        "mix schedule: the periods have %" PRIu64
+                        " tokens together, and %" PRIu64 " are wanted in all",
                         sum, max_tok);
     *tok = rest ? max_tok : sum;
     return SLU_OK;
@@ -361,7 +362,8 @@ int slu_mix_plan(const struct slu_mix *b, const uint64_t *n_tok, uint64_t max_to
         if (!weighs(b, s))
             continue;
         if (!n_tok[s])
-            return slu_fail(err, SLU_E_MISMATCH, "mix: the input has nothing of '%s'",
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "mix: the input has no sequence of '%s'",
                             b->source[s].name);
     }
     if (tok == UINT64_MAX)

@@ -21,7 +21,7 @@ struct head {
 int slu_permute_wait_new(struct slu_permute *p, struct slu_err *err)
 {
     if (p->cfg.mix && p->cfg.order == SLU_ORDER_BANDS)
-        return slu_fail(err, SLU_E_USAGE, "bands and a mix do not go together");
+        return slu_fail(err, SLU_E_USAGE, "bands and a mix cannot be combined");
     if (p->cfg.order == SLU_ORDER_BANDS)
         return slu_select_new(&p->select, p->cfg.budget_byte / 16, p->tmpdir, err);
     if (!p->cfg.mix)

@@ -157,7 +157,8 @@ int slu_select_cut(struct slu_select *s, struct slu_cut *cut, unsigned n,
         p.first[g + 1] = i;
     }
     if (p.first[SLU_SELECT_GROUPS] != n)
-        return slu_fail(err, SLU_E_USAGE, "cuts are not in the order of their groups");
+        return slu_fail(err, SLU_E_USAGE,
+                        "the cuts are not in the order of their groups");
     p.at = calloc(n + 1, sizeof *p.at);
     p.cell = malloc((sizeof *p.cell * n << p.bits) + 1);
     if (!p.at || !p.cell)

@@ -67,12 +67,11 @@ int slu_shuffle_check(const struct slu_shuffle_books *b, struct slu_err *err)
         !slu_u128_cmp(slu_u128_add(b->in.checksum, r->repeated_checksum),
                       slu_u128_add(b->checksum, r->left_checksum)))
         return SLU_OK;
-    return slu_fail(
-        err, SLU_E_CONSERVATION,
-        "the sequences that came out are not those that went in (%llu of %llu, %llu "
-        "of %llu tokens, or their checksum differs)",
-        (unsigned long long)out.sequences, (unsigned long long)in.sequences,
-        (unsigned long long)out.tokens, (unsigned long long)in.tokens);
+    return slu_fail(err, SLU_E_CONSERVATION,
+                    "the sequences written differ from those read (%llu of %llu "
+                    "sequences, %llu of %llu tokens, or their checksum)",
+                    (unsigned long long)out.sequences, (unsigned long long)in.sequences,
+                    (unsigned long long)out.tokens, (unsigned long long)in.tokens);
 }
 
 static void add_books(struct slu_shuffle_books *a, const struct slu_shuffle_books *b)
@@ -203,7 +202,7 @@ static int put_line(void *ctx, unsigned source, struct slu_u128 line,
     if (!slu_mix_weighs(c->mix, source))
         return SLU_OK;
     if (n.tokens > LINE_TOK)
-        return slu_fail(err, SLU_E_LIMIT, "a sequence of more than 2^56 tokens");
+        return slu_fail(err, SLU_E_LIMIT, "a sequence has more than 2^56 tokens");
     return slu_table_put(c->line, w, err);
 }
 
@@ -429,11 +428,11 @@ int slu_shuffle_new_cells(struct slu_shuffle_flow *q, uint64_t n_range,
                           struct slu_err *err)
 {
     if (n_range > SLU_WORKFILE_MAX_PARTS / q->n_bucket)
-        return slu_fail(err, SLU_E_LIMIT,
-                        "%llu ranges of each of %u buckets are too many; use --ranges "
-                        "%llu or less",
-                        (unsigned long long)n_range, q->n_bucket,
-                        (unsigned long long)SLU_WORKFILE_MAX_PARTS / q->n_bucket);
+        return slu_fail(
+            err, SLU_E_LIMIT,
+            "%llu ranges of each of %u buckets are too many; take %llu ranges or fewer",
+            (unsigned long long)n_range, q->n_bucket,
+            (unsigned long long)SLU_WORKFILE_MAX_PARTS / q->n_bucket);
     q->cell = calloc(q->n_bucket * n_range, sizeof *q->cell);
     return q->cell ? SLU_OK
                    : slu_fail_nomem(err, q->n_bucket * n_range * sizeof *q->cell);

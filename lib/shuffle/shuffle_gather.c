@@ -145,8 +145,8 @@ void slu_shuffle_read(struct slu_shuffle_flow *q, const uint64_t *first,
 static int miscounted(const struct slu_shuffle_flow *q, struct slu_err *err)
 {
     return slu_fail(err, SLU_E_CONSERVATION,
-                    "the scatter files have other sequences where they say that there "
-                    "are %llu; remove them and run --stage scatter again",
+                    "the scatter files hold other sequences than the %llu that their "
+                    "tables say; remove them and run stage scatter again",
                     (unsigned long long)(q->skip[q->bucket] + q->want[q->bucket]));
 }
 

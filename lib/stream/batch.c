@@ -10,7 +10,6 @@
 const struct slu_extra_kind slu_extra_kind[SLU_N_EXTRA] = {
     [SLU_SCORE] = {.name = "score",
                    .plural = "scores",
-                   .option = "--score-field",
                    .none = SLU_NO_SCORE,
                    .is_double = true},
 };

@@ -39,7 +39,6 @@ enum slu_extra { SLU_SCORE, SLU_N_EXTRA };
 
 struct slu_extra_kind {
     const char *name, *plural; /* keys in the output of inspect */
-    const char *option;        /* option of tokenize that sets the field */
     uint64_t none;             /* the value stored for a segment without it */
     bool is_double;            /* values are the bits of finite doubles; else u64 */
 };

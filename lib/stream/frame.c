@@ -42,8 +42,8 @@ int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
 {
     if (!number && !memcmp(h, "\xF5SLSCHD\n", 8)) /* formats/SCHEDULE.md */
         return slu_fail(err, SLU_E_FORMAT,
-                        "a schedule, not a token stream; 'inspect FILE' reads it, "
-                        "from a file and not from a pipe");
+                        "this is a schedule, not a token stream; 'inspect FILE' reads "
+                        "it, from a file and not from a pipe");
     if (memcmp(h, magic, 4))
         return slu_fail(err, SLU_E_FORMAT,
                         number ? "no frame begins here; the stream is damaged"
@@ -96,7 +96,7 @@ int slu_frame_check(const struct slu_frame *f, struct slu_err *err)
                         "frame %llu: its checksum is wrong; the stream is damaged",
                         (unsigned long long)f->number);
     if (pad && memcmp(f->stored.data + f->stored_byte, zeros, pad))
-        return slu_fail(err, SLU_E_FORMAT, "frame %llu: its padding is not zero",
+        return slu_fail(err, SLU_E_FORMAT, "frame %llu: its padding bytes are not zero",
                         (unsigned long long)f->number);
     return SLU_OK;
 }
@@ -115,7 +115,8 @@ int slu_frame_payload(struct slu_frame *f, const uint8_t **p, size_t *n,
         return rc;
     if (ZSTD_getFrameContentSize(f->stored.data, f->stored_byte) != f->raw_byte)
         return slu_fail(err, SLU_E_FORMAT,
-                        "frame %llu: compressed content has another length",
+                        "frame %llu: its compressed content has another length than "
+                        "its header says",
                         (unsigned long long)f->number);
     size_t r =
         ZSTD_decompress(f->raw.data, f->raw_byte, f->stored.data, f->stored_byte);

@@ -120,9 +120,10 @@ static int charge(struct slu_lengths *l, uint64_t n_byte, struct slu_err *err)
     if (!l->left_byte)
         return SLU_OK;
     if (*l->left_byte < n_byte)
-        return slu_fail(
-            err, SLU_E_LIMIT,
-            "the length histogram outgrows its share of memory; give -M more");
+        return slu_advise(
+            err, SLU_ADVISE_MEMORY,
+            slu_fail(err, SLU_E_LIMIT,
+                     "the length histogram outgrows its share of memory"));
     *l->left_byte -= n_byte;
     return SLU_OK;
 }

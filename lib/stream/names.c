@@ -310,7 +310,8 @@ int slu_vocab_pack(const struct slu_vocab_table *v, struct slu_buf *out,
 int slu_vocab_decode(struct slu_names *names, uint64_t vocab_size, const uint8_t *p,
                      size_t n, const void *packed, size_t n_packed, struct slu_err *err)
 {
-    static const char bad[] = "the vocabulary frame does not add up";
+    static const char bad[] = "the vocabulary frame has offsets that do not ascend, or "
+                              "end elsewhere than its text";
     struct slu_cursor c = {p, n, 0};
     const uint8_t *head = slu_cursor_take(&c, 8);
     uint64_t n_id = head ? slu_le64(head) : 0;

@@ -168,7 +168,7 @@ int slu_seqrec_append(struct slu_buf *out, const struct slu_batch *b,
 
 static int damaged(struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_FORMAT, "a spilled record is damaged");
+    return slu_fail(err, SLU_E_FORMAT, "a record in a temporary file is damaged");
 }
 
 int slu_seqrec_peek(const void *rec, size_t n, uint64_t *n_tok, uint64_t *n_seg,

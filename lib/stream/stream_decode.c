@@ -37,7 +37,8 @@ static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
     const uint8_t *q = slu_cursor_take(&c, 64);
     static const uint8_t zero[32];
     if (!q || memcmp(q + 32, zero, 32))
-        return bad(f, "its counts do not add up", err);
+        return bad(f, "its counts are cut short, or their reserved bytes are not 0",
+                   err);
     k->n_seq = slu_le64(q);
     k->n_seg = slu_le64(q + 8);
     k->n_tok = slu_le64(q + 16);
@@ -45,7 +46,12 @@ static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
     if (k->n_tok > SLU_FRAME_TOKENS || k->n_seq > SLU_FRAME_SEQS ||
         k->n_seg > SLU_FRAME_SEGS || k->n_seq > k->n_seg || k->n_seg > k->n_tok ||
         !k->n_seq)
-        return bad(f, "its counts do not add up", err);
+        return slu_fail(err, SLU_E_FORMAT,
+                        "frame %llu: %llu sequences, %llu segments and %llu tokens; "
+                        "expected 1 <= sequences <= segments <= tokens <= %llu",
+                        (unsigned long long)f->number, (unsigned long long)k->n_seq,
+                        (unsigned long long)k->n_seg, (unsigned long long)k->n_tok,
+                        (unsigned long long)SLU_FRAME_TOKENS);
     k->seq_segs = column(&c, k->n_seq, 4);
     k->source = column(&c, k->n_seg, 8);
     k->document = column(&c, k->n_seg, 8);
@@ -55,12 +61,12 @@ static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
     k->id_bytes = column(&c, k->n_seg, 4);
     for (unsigned i = 0; i < SLU_N_EXTRA; i++)
         if (h->has[i] && !(k->extra[i] = column(&c, k->n_seg, 8)))
-            return bad(f, "its columns do not add up", err);
+            return bad(f, "its columns take other bytes than its counts say", err);
     k->ids = column(&c, k->n_id, 1);
     k->tok = column(&c, h->no_tokens ? 0 : k->n_tok, h->tok_bytes);
     if (!k->seq_segs || !k->source || !k->document || !k->offset || !k->length ||
         !k->domain || !k->id_bytes || !k->ids || !k->tok || c.at != n)
-        return bad(f, "its columns do not add up", err);
+        return bad(f, "its columns take other bytes than its counts say", err);
     return SLU_OK;
 }
 
@@ -117,13 +123,21 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
         s.id_len > k->n_id - *id_at || s.offset > UINT64_MAX - s.len_tok ||
         s.id_len > SLU_MAX_NAME ||
         (padding && (s.document || s.offset || s.domain != SLU_NO_DOMAIN || s.id_len)))
-        return bad(f, "a segment does not add up", err);
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "frame %llu: segment %llu has an id of %u bytes and %llu tokens "
+            "at offset %llu, which is not possible here",
+            (unsigned long long)f->number, (unsigned long long)i, s.id_len,
+            (unsigned long long)s.len_tok, (unsigned long long)s.offset);
     if (continues) {
         struct slu_seg *last = &b->seg[b->n_seg - 1];
         if (s.source != last->source || s.document != last->document || s.id_len ||
             s.domain != last->domain || memcmp(s.extra, last->extra, sizeof s.extra) ||
             (!padding && s.offset != last->offset + last->len_tok))
-            return bad(f, "a segment that goes on does not", err);
+            return bad(
+                f,
+                "its first segment does not continue the last one of the frame before",
+                err);
         last->len_tok += s.len_tok;
         return SLU_OK;
     }
@@ -149,7 +163,11 @@ static int add_rows(struct slu_batch *b, const struct slu_frame *f,
         uint32_t n = slu_le32(k->seq_segs + 4 * i);
         bool more = i == 0 && before;
         if (!n || n > k->n_seg - at_seg)
-            return bad(f, "a sequence does not add up", err);
+            return slu_fail(err, SLU_E_FORMAT,
+                            "frame %llu: sequence %llu has %u segments; expected 1 to "
+                            "%llu",
+                            (unsigned long long)f->number, (unsigned long long)i, n,
+                            (unsigned long long)(k->n_seg - at_seg));
         if (!more)
             b->seq[b->n_seq++] = (struct slu_seq){b->n_tok + tok_end, 0, b->n_seg, 0};
         struct slu_seq *q = &b->seq[b->n_seq - 1];
@@ -165,7 +183,12 @@ static int add_rows(struct slu_batch *b, const struct slu_frame *f,
     }
     if (!rc && (at_seg != k->n_seg || id_at != k->n_id || tok_end != k->n_tok ||
                 f->aux != k->n_seq - (before != NULL)))
-        return bad(f, "its sequences do not add up", err);
+        return slu_fail(err, SLU_E_FORMAT,
+                        "frame %llu: its sequences have %llu segments of %llu tokens; "
+                        "its counts say %llu of %llu",
+                        (unsigned long long)f->number, (unsigned long long)at_seg,
+                        (unsigned long long)tok_end, (unsigned long long)k->n_seg,
+                        (unsigned long long)k->n_tok);
     return rc;
 }
 
@@ -285,8 +308,10 @@ static int moved_index(struct slu_reader *r, uint64_t ordinal, const char *name,
         }
     *index = r->n_moved;
     if (r->max_source >= SLU_PADDING - 1)
-        return slu_fail(err, SLU_E_LIMIT, "no number is left for source %llu (%s)",
-                        (unsigned long long)ordinal, name);
+        return slu_fail(
+            err, SLU_E_LIMIT,
+            "all source numbers are taken; source %llu (%s) cannot have one",
+            (unsigned long long)ordinal, name);
     int rc = slu_grow(&r->moved, &r->cap_moved, r->n_moved + 1, sizeof *r->moved, err);
     if (!rc)
         rc = slu_map_set(&r->moved_at, h, r->n_moved, err);
@@ -305,7 +330,8 @@ int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal, const char *na
                           struct slu_err *err)
 {
     if (ordinal == SLU_PADDING)
-        return slu_fail(err, SLU_E_FORMAT, "a source has the number of padding");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "a source has the number that means padding");
     const char *had = slu_names_source(r->names, ordinal);
     uint64_t is = ordinal;
     int rc = SLU_OK;
@@ -331,7 +357,7 @@ int slu_reader_add_domain(struct slu_reader *r, uint64_t number, const char *nam
     pthread_mutex_lock(&r->mu);
     struct slu_member *m = &r->member[r->n_member - 1];
     if (!rc && number != m->n_domain)
-        rc = slu_fail(err, SLU_E_FORMAT, "domain %llu is out of turn",
+        rc = slu_fail(err, SLU_E_FORMAT, "domain %llu is not the next number",
                       (unsigned long long)number);
     if (!rc)
         rc = slu_grow(&m->domain, &m->cap_domain, m->n_domain + 1, sizeof *m->domain,

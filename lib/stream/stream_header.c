@@ -169,14 +169,19 @@ static int decode_steps(struct slu_header *h, struct slu_cursor *c, uint64_t n_s
             n[k] = f ? slu_le32(f + 8 + 4 * k) : 0;
             s[k] = f ? (const char *)slu_cursor_take(c, n[k]) : NULL;
             if (!s[k] || memchr(s[k], 0, n[k]))
-                return slu_fail(err, SLU_E_FORMAT,
-                                "the header's provenance does not add up");
+                return slu_fail(
+                    err, SLU_E_FORMAT,
+                    "the header's provenance: step %llu is cut short, or has a "
+                    "NUL in its text",
+                    (unsigned long long)i);
         }
         size_t pad = (8 - c->at % 8) % 8;
         const uint8_t *z = slu_cursor_take(c, pad);
         if (!z || !all_zero(z, pad) || slu_le32(f + 20))
-            return slu_fail(err, SLU_E_FORMAT,
-                            "the header's provenance does not add up");
+            return slu_fail(
+                err, SLU_E_FORMAT,
+                "the header's provenance: step %llu has padding that is not 0",
+                (unsigned long long)i);
         int rc = add_step(h, s, n, slu_le64(f), err);
         if (rc)
             return rc;
@@ -208,12 +213,22 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
     if (h->tok_bytes != (h->vocab_size <= 65536 ? 2u : 4u) ||
         h->vocab_size > UINT64_C(1) << 32 || !all_zero(f + 80, 48) ||
         slu_le64(f + 64) > SLU_MAX_BUCKETS || slu_le64(f + 72) > MAX_STEPS)
-        return slu_fail(err, SLU_E_FORMAT, "the header does not add up");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "the header: vocabulary of %llu ids of %u bytes, %llu buckets, "
+                        "%llu steps, or reserved bytes that are not 0; not possible",
+                        (unsigned long long)h->vocab_size, h->tok_bytes,
+                        (unsigned long long)slu_le64(f + 64),
+                        (unsigned long long)slu_le64(f + 72));
     const uint64_t id[3] = {h->eos, h->bos, h->pad};
     for (int i = 0; i < 3; i++)
         if (id[i] != SLU_NO_TOKEN && id[i] >= h->vocab_size)
-            return slu_fail(err, SLU_E_FORMAT,
-                            "the header's special ids do not add up");
+            return slu_fail(
+                err, SLU_E_FORMAT,
+                "the header: %s id %llu is not below the vocabulary size %llu",
+                i == 0   ? "EOS"
+                : i == 1 ? "BOS"
+                         : "padding",
+                (unsigned long long)id[i], (unsigned long long)h->vocab_size);
     return SLU_OK;
 }
 
@@ -224,19 +239,23 @@ int slu_header_decode(struct slu_header *h, const uint8_t *p, size_t n,
     slu_header_init(h);
     const uint8_t *f = slu_cursor_take(&c, FIXED);
     if (!f)
-        return slu_fail(err, SLU_E_FORMAT, "the header is too short");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "the header is shorter than its fixed fields");
     int rc = decode_fixed(h, f, err);
     const uint8_t *b = rc ? NULL : slu_cursor_take(&c, 8 * (uint64_t)h->n_bucket);
     for (unsigned i = 0; !rc && i < h->n_bucket; i++) {
         h->bucket[i] = b ? slu_le64(b + 8 * i) : 0;
         if (!b || h->bucket[i] <= (i ? h->bucket[i - 1] : 0) ||
             h->bucket[i] >= UINT64_MAX)
-            rc = slu_fail(err, SLU_E_FORMAT, "the header's buckets do not add up");
+            rc = slu_fail(err, SLU_E_FORMAT,
+                          "the header: bucket length %u is %llu; expected more than "
+                          "the one before",
+                          i, (unsigned long long)h->bucket[i]);
     }
     if (!rc)
         rc = decode_steps(h, &c, slu_le64(f + 72), err);
     if (!rc && c.at != n)
-        rc = slu_fail(err, SLU_E_FORMAT, "the header has bytes too many");
+        rc = slu_fail(err, SLU_E_FORMAT, "the header is longer than its fields");
     if (rc)
         slu_header_release(h);
     return rc;
@@ -247,26 +266,26 @@ int slu_header_compatible(const struct slu_header *a, const struct slu_header *b
 {
     if (memcmp(a->fingerprint, b->fingerprint, 16) || a->vocab_size != b->vocab_size ||
         a->eos != b->eos || a->bos != b->bos || a->pad != b->pad)
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "made with another tokenizer than the streams before it "
+                        "(fingerprint %016llx, before %016llx); streams of different "
+                        "tokenizers cannot be joined",
+                        (unsigned long long)slu_le64(b->fingerprint),
+                        (unsigned long long)slu_le64(a->fingerprint));
+    if (a->no_tokens != b->no_tokens)
         return slu_fail(
             err, SLU_E_MISMATCH,
-            "made with another tokenizer than the streams before it (fingerprint "
-            "%016llx, before %016llx); streams of different tokenizers do not mix",
-            (unsigned long long)slu_le64(b->fingerprint),
-            (unsigned long long)slu_le64(a->fingerprint));
-    if (a->no_tokens != b->no_tokens)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "a stream with tokens and one of segments alone do not mix");
+            "a stream with tokens and one of segment rows alone cannot be joined");
     for (unsigned k = 0; k < SLU_N_EXTRA; k++)
         if (a->has[k] != b->has[k])
             return slu_fail(err, SLU_E_MISMATCH,
-                            "a stream with %s and one without do not mix; tokenize "
-                            "all with %s, or none",
-                            slu_extra_kind[k].plural, slu_extra_kind[k].option);
+                            "a stream with %s and one without cannot be joined; "
+                            "tokenize all with %s, or none",
+                            slu_extra_kind[k].plural, slu_extra_kind[k].plural);
     if (a->label_tokens != b->label_tokens || a->n_bucket != b->n_bucket ||
         memcmp(a->bucket, b->bucket, a->n_bucket * sizeof *a->bucket))
-        return slu_fail(
-            err, SLU_E_MISMATCH,
-            "decomposed with other buckets or label tokens than the streams before "
-            "it; decompose them alike");
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "decomposed with other bucket lengths or label tokens than the "
+                        "streams before it; decompose them alike");
     return SLU_OK;
 }

@@ -69,10 +69,9 @@ static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err
     if (got == 0 && r->state == BETWEEN && r->members_in_path)
         return SLU_EOF;
     if (got == 0 && r->state == BETWEEN)
-        return slu_fail(
-            err, SLU_E_TRUNCATED,
-            "is empty, which no token stream is: the program that should have "
-            "written it failed");
+        return slu_fail(err, SLU_E_TRUNCATED,
+                        "is empty, which a token stream never is: the program that "
+                        "should have written it failed");
     if (got < sizeof h)
         return truncated(r, err);
     return slu_frame_parse(f, h, r->number, err);
@@ -141,8 +140,10 @@ static int names_frame(struct slu_reader *r, bool sources, const uint8_t *p, siz
         uint32_t len = q ? slu_le32(q + 8) : 0;
         const uint8_t *s = q && len <= SLU_MAX_NAME ? slu_cursor_take(&c, len) : NULL;
         if (!s || memchr(s, 0, len)) {
-            rc = slu_fail(err, SLU_E_FORMAT, "frame %llu: its names do not add up",
-                          (unsigned long long)r->number - 1);
+            rc = slu_fail(
+                err, SLU_E_FORMAT,
+                "frame %llu: a name is cut short, too long, or has a NUL in it",
+                (unsigned long long)r->number - 1);
             break;
         }
         memcpy(name, s, len);
@@ -152,7 +153,7 @@ static int names_frame(struct slu_reader *r, bool sources, const uint8_t *p, siz
     }
     free(name);
     if (!rc && c.at != n)
-        rc = slu_fail(err, SLU_E_FORMAT, "frame %llu: its names do not add up",
+        rc = slu_fail(err, SLU_E_FORMAT, "frame %llu: has bytes after its names",
                       (unsigned long long)r->number - 1);
     return rc;
 }
@@ -161,7 +162,9 @@ static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
                       struct slu_err *err)
 {
     if (n != SLU_ENDS_BYTES || slu_le64(p + 80) || slu_le64(p + 120))
-        return slu_fail(err, SLU_E_FORMAT, "the end frame does not add up");
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "the end frame has another length, or reserved bytes that are not 0");
     pthread_mutex_lock(&r->mu);
     struct slu_member *m = &r->member[r->n_member - 1];
     m->promised.n = (struct slu_count){slu_le64(p + 32), slu_le64(p), slu_le64(p + 16)};
@@ -189,7 +192,8 @@ static int index_frame(struct slu_reader *r, const uint8_t *p, size_t n,
 {
     if (n < 16 || slu_le64(p) > (UINT64_C(1) << 20) || n != 16 + 32 * slu_le64(p) ||
         slu_le64(p + 8))
-        return slu_fail(err, SLU_E_FORMAT, "the index does not add up");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "an index frame has another length than its count says");
     for (size_t i = 16; i < n; i += 32)
         slu_xxh3_64_update(&r->index_got, p + i, 24);
     pthread_mutex_lock(&r->mu);
@@ -205,7 +209,8 @@ static int foot_frame(struct slu_reader *r, const struct slu_frame *f,
                       struct slu_err *err)
 {
     if (f->raw_byte || f->aux != r->first_index)
-        return slu_fail(err, SLU_E_FORMAT, "the footer does not add up");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "the footer does not point to the first index frame");
     if (slu_xxh3_64_digest(&r->index_got) != slu_xxh3_64_digest(&r->index_want))
         return slu_fail(err, SLU_E_FORMAT, "the index does not match the frames");
     r->state = BETWEEN;
@@ -228,7 +233,7 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
                     : f->type == SLU_ENDS ? s == BODY && !r->continues
                                           : s == BODY;
     if (!in_place)
-        return slu_fail(err, SLU_E_FORMAT, "frame %llu of type %.4s has no place there",
+        return slu_fail(err, SLU_E_FORMAT, "frame %llu of type %.4s cannot stand here",
                         (unsigned long long)f->number, (const char *)&f->type);
     int rc = read_stored(r, f, err);
     if (!rc)
@@ -246,8 +251,8 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
     case SLU_VOCB:
         if (f->number != 1)
             return slu_fail(err, SLU_E_FORMAT,
-                            "frame %llu: a vocabulary that is not the first frame "
-                            "behind the header",
+                            "frame %llu: a vocabulary frame must be the first frame "
+                            "after the header",
                             (unsigned long long)f->number);
         if (slu_names_vocab(r->names))
             return SLU_OK;
@@ -452,12 +457,14 @@ static int too_long(struct slu_reader *r, struct slu_batch *b, struct slu_err *e
         return rc;
     const struct slu_seg *s = &b->seg[b->seq[b->n_seq - 1].seg_off];
     const char *name = slu_names_source(r->names, s->source);
-    return slu_fail(
-        err, SLU_E_LIMIT,
-        "%s: the sequence that begins with document %llu of source %llu (%s) has "
-        "more than %llu tokens, too many for this memory; give more with -M",
-        r->name, (unsigned long long)s->document, (unsigned long long)s->source,
-        name ? name : "?", (unsigned long long)r->max_seq_tok);
+    return slu_advise(
+        err, SLU_ADVISE_MEMORY,
+        slu_fail(err, SLU_E_LIMIT,
+                 "%s: the sequence that begins with document %llu of source %llu (%s) "
+                 "has more than %llu tokens, too many for this memory",
+                 r->name, (unsigned long long)s->document,
+                 (unsigned long long)s->source, name ? name : "?",
+                 (unsigned long long)r->max_seq_tok));
 }
 
 int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
@@ -534,7 +541,7 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
             m->seen.padding != m->promised.padding)
             return slu_fail(
                 err, SLU_E_CHECKSUM,
-                "%s: %llu sequences of %llu tokens were read, its end frame says "
+                "%s: %llu sequences of %llu tokens were read, and its end frame says "
                 "%llu of %llu (or other counts differ); the stream is damaged",
                 m->name, (unsigned long long)m->seen.n.sequences,
                 (unsigned long long)m->seen.n.tokens,
@@ -542,11 +549,10 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
                 (unsigned long long)m->promised.n.tokens);
         if (slu_u128_cmp(m->seen.checksum, m->promised.checksum) ||
             slu_u128_cmp(m->seen.trace_checksum, m->promised.trace_checksum))
-            return slu_fail(
-                err, SLU_E_CHECKSUM,
-                "%s: its sequences do not have the checksum of its end frame; the "
-                "stream is damaged",
-                m->name);
+            return slu_fail(err, SLU_E_CHECKSUM,
+                            "%s: the checksum of its sequences differs from the one in "
+                            "its end frame; the stream is damaged",
+                            m->name);
         if (m->tok_rows != m->promised_tok_rows)
             return slu_fail(err, SLU_E_FORMAT,
                             "%s: the index does not match the frames", m->name);

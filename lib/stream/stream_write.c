@@ -114,7 +114,8 @@ static int put_name(struct slu_writer *w, uint64_t ordinal, const char *name,
 {
     size_t n = name ? strlen(name) : 0;
     if (!name)
-        return slu_fail(err, SLU_E_FORMAT, "number %llu has no name",
+        return slu_fail(err, SLU_E_FORMAT,
+                        "name number %llu is not in the table of names",
                         (unsigned long long)ordinal);
     int rc = put_u64(&w->scratch, ordinal, err);
     if (!rc)

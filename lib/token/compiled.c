@@ -207,7 +207,7 @@ int compiled_check_head(const void *p, uint64_t n_byte, struct slu_u128 key,
         h->version != 1 || h->zero || h->n_byte != n_byte)
         return slu_fail(err, SLU_E_FORMAT, "not a compiled vocabulary");
     if (slu_u128_cmp(h->key, key))
-        return slu_fail(err, SLU_E_MISMATCH, "another vocabulary's");
+        return slu_fail(err, SLU_E_MISMATCH, "compiled from another vocabulary");
     return SLU_OK;
 }
 
@@ -226,7 +226,7 @@ static const void *section(const uint8_t *image, size_t n_byte, enum section k,
 
 static int bad(struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_FORMAT, "sections that do not fit");
+    return slu_fail(err, SLU_E_FORMAT, "its sections do not fit in the file");
 }
 
 static int get_vocab(struct slu_vocab_table *v, uint64_t n_id, uint64_t n_all,

@@ -69,7 +69,7 @@ static int read_before(struct hf_load *l, struct slu_json_value root,
             rc = pre_finish(t->pre, err);
     } else if (!has_pre) {
         rc = slu_fail(err, SLU_E_UNSUPPORTED,
-                      "without a pre-tokenizer this is no byte-level BPE");
+                      "the model has no pre-tokenizer, so it is not byte-level BPE");
     } else {
         rc = hf_read_pre(t->pre, pre, err);
     }

@@ -122,7 +122,7 @@ int hf_add_vocab(struct hf_load *l, struct slu_json_value vocab, struct slu_err 
         int byte;
         bool ok;
         if (!slu_json_u64(it.value, &id))
-            return slu_fail(err, SLU_E_FORMAT, "the id of \"%.*s\" is no number",
+            return slu_fail(err, SLU_E_FORMAT, "the id of \"%.*s\" is not a number",
                             (int)it.key_len, it.key);
         if (id < l->t->vocab.n && l->t->vocab.len[id] != UINT32_MAX)
             return slu_fail(err, SLU_E_FORMAT, "id %llu comes twice",

@@ -157,6 +157,6 @@ int hf_read_pre(struct tok_pre *pre, struct slu_json_value v, struct slu_err *er
     if (rc >= 0 && !r.byte_level)
         return slu_fail(
             err, SLU_E_UNSUPPORTED,
-            "without the pre-tokenizer ByteLevel this is no byte-level BPE");
+            "the pre-tokenizer ByteLevel is missing, so this is not byte-level BPE");
     return rc < 0 ? rc : pre_finish(r.pre, err);
 }

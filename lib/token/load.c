@@ -46,10 +46,10 @@ int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,
     int rc;
 
     if (id < t->vocab.n && t->vocab.len[id] != UINT32_MAX)
-        return slu_fail(
-            err, SLU_E_FORMAT,
-            "id %llu is a token already and cannot be %s; is the pattern right?",
-            (unsigned long long)id, text);
+        return slu_fail(err, SLU_E_FORMAT,
+                        "token %llu is in the vocabulary already, so it cannot be %s; "
+                        "is the split pattern right?",
+                        (unsigned long long)id, text);
     if (!t->added && (rc = added_new(&t->added, err)) < 0)
         return rc;
     if ((rc = tok_vocab_set(&t->vocab, id, text, n, SLU_VOCAB_SPECIAL, err)) < 0)
@@ -249,7 +249,10 @@ int slu_tokenizer_load(struct slu_tokenizer **out, const struct slu_tokenizer_cf
     if (!t)
         return slu_fail_nomem(err, sizeof *t);
     if ((bytes || !strcmp(spec, "builtin")) && cfg->pattern)
-        rc = slu_fail(err, SLU_E_USAGE, "%s: --pattern is for .tiktoken files", spec);
+        rc = slu_advise(err, SLU_ADVISE_NO_PATTERN,
+                        slu_fail(err, SLU_E_USAGE,
+                                 "%s: only a .tiktoken file takes a split pattern",
+                                 spec));
     else if (bytes)
         rc = load_bytes(t, err);
     else if ((rc = find_origin(&o, cfg, spec, err)) >= 0)

@@ -81,7 +81,7 @@ int norm_from_spec(struct tok_norm **out, const void *spec, size_t n,
                 pos += len[k];
         }
         if (!kind || kind >= NORM_N_KIND)
-            rc = slu_fail(err, SLU_E_FORMAT, "a damaged normalizer");
+            rc = slu_fail(err, SLU_E_FORMAT, "a normalizer is damaged");
         else
             rc = norm_add(*out, kind, p + off[0], len[0], p + off[1], len[1], err);
     }

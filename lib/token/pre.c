@@ -148,7 +148,7 @@ int pre_add_spec(struct tok_pre *pre, const void *spec, size_t n, struct slu_err
         char name[32];
         if (!spec_number(p, n, &at, &kind) || !spec_number(p, n, &at, &len) ||
             len > n - at)
-            return slu_fail(err, SLU_E_FORMAT, "not steps of a pre-tokenizer");
+            return slu_fail(err, SLU_E_FORMAT, "its pre-tokenizer is damaged");
         const char *what = (const char *)p + at;
         snprintf(name, sizeof name, "%.*s", len < sizeof name ? (int)len : 0, what);
         pre_scan_fn *scan = kind == PRE_SCAN ? pre_scan_by_name(name) : NULL;
@@ -161,10 +161,12 @@ int pre_add_spec(struct tok_pre *pre, const void *spec, size_t n, struct slu_err
         else if (kind == PRE_PREFIX)
             rc = pre_add_prefix(pre, err);
         else
-            return slu_fail(err, SLU_E_UNSUPPORTED, "a step of kind %zu", kind);
+            return slu_fail(err, SLU_E_UNSUPPORTED,
+                            "its pre-tokenizer has a step of unknown kind %zu", kind);
     }
     if (rc >= 0 && (pre->spec.len != n || (n && memcmp(pre->spec.data, spec, n) != 0)))
-        return slu_fail(err, SLU_E_UNSUPPORTED, "steps that come out otherwise");
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "its pre-tokenizer's steps differ when read back");
     return rc < 0 ? rc : pre_finish(pre, err);
 }
 

@@ -61,7 +61,8 @@ static int add_named(struct slu_tokenizer *t, struct slu_json_value list,
         if (!slu_json_get(it.value, "rank", &x) || !slu_json_u64(x, &rank) ||
             rank >= n_special || !slu_json_get(it.value, "token_str", &x) ||
             !slu_json_string(x, &s, &n) || !n || n >= sizeof text || memchr(s, 0, n))
-            return slu_fail(err, SLU_E_FORMAT, "a special token that is none");
+            return slu_fail(err, SLU_E_FORMAT,
+                            "a special token without a rank or a text");
         memcpy(text, s, n);
         text[n] = '\0';
         rc = tok_add_special(t, rank, text, err);
@@ -103,7 +104,8 @@ static int add_ranks(struct slu_tokenizer *t, struct slu_json_value vocab,
         if (!slu_json_get(it.value, "rank", &x) || !slu_json_u64(x, &rank) ||
             rank != k || !slu_json_get(it.value, "token_bytes", &x) ||
             !slu_json_string(x, &s, &n))
-            return slu_fail(err, SLU_E_FORMAT, "token %llu is not that rank",
+            return slu_fail(err, SLU_E_FORMAT,
+                            "token %llu has a rank other than its position",
                             (unsigned long long)k);
         if (n > sizeof bytes)
             return slu_fail(err, SLU_E_UNSUPPORTED, "a token of more than %d bytes",
@@ -115,7 +117,8 @@ static int add_ranks(struct slu_tokenizer *t, struct slu_json_value vocab,
                            err);
     }
     if (rc >= 0 && k < n_rank)
-        return slu_fail(err, SLU_E_FORMAT, "%llu tokens, but there are to be %llu",
+        return slu_fail(err, SLU_E_FORMAT,
+                        "%llu tokens, and its configuration says %llu",
                         (unsigned long long)k, (unsigned long long)n_rank);
     return rc;
 }

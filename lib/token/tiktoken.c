@@ -165,12 +165,14 @@ int tok_tiktoken_pattern(const char **pattern, const char *path, const char *nam
         if (name ? !strcmp(name, *pattern) : !!strstr(base, *pattern))
             return SLU_OK;
     }
-    return slu_fail(
-        err, SLU_E_USAGE,
-        "%s%s%s; --pattern is one of gpt2, r50k, p50k, cl100k, o200k, llama3, qwen2, "
-        "qwen35, kimi",
-        name ? "unknown pattern \"" : "a rank file does not say how text is split",
-        name ? name : "", name ? "\"" : "");
+    return slu_advise(
+        err, SLU_ADVISE_PATTERN,
+        slu_fail(
+            err, SLU_E_USAGE,
+            "%s%s%s; expected gpt2, r50k, p50k, cl100k, o200k, llama3, qwen2, qwen35 "
+            "or kimi",
+            name ? "unknown pattern \"" : "a rank file does not say how text is split",
+            name ? name : "", name ? "\"" : ""));
 }
 
 static int value_of(uint8_t c)
@@ -213,11 +215,11 @@ static int add_line(struct slu_tokenizer *t, const uint8_t *p, size_t n,
     uint64_t rank = 0;
 
     if (!space || space == p || space + 1 == p + n)
-        return slu_fail(err, SLU_E_FORMAT, "not a rank file");
+        return slu_fail(err, SLU_E_FORMAT,
+                        "not a rank file: expected base64, a space and a number");
     for (q++; q < p + n; q++) {
         if (*q < '0' || *q > '9' || rank >= BPE_MAX_ID)
-            return slu_fail(err, SLU_E_FORMAT,
-                            "the rank is not a number that is possible");
+            return slu_fail(err, SLU_E_FORMAT, "the rank is not a number below 2^32");
         rank = rank * 10 + (uint64_t)(*q - '0');
     }
     if ((size_t)(space - p) > sizeof bytes)

@@ -82,9 +82,9 @@ for at in 0 1 15 100 $((n / 2)) $((n - 1)); do
     status "cut off at byte $at" 1 dedup --against bad.idx train.tks -o x.tks
     check "cut at $at: one line" one_line "$TMP/err"
 done
-check "and says what to do" grep -q 'bad.idx: .*--save-index' "$TMP/err"
+check "and says what to do" grep -q 'bad.idx: .*; make the index again' "$TMP/err"
 status "a stream is no index" 1 dedup --against train.tks train.tks -o x.tks
-check "and it says so" grep -q 'train.tks: is no index' "$TMP/err"
+check "and it says so" grep -q 'train.tks: not an index' "$TMP/err"
 status "no such index" 1 dedup --against none.idx train.tks -o x.tks
 check "and it is named" grep -q none.idx "$TMP/err"
 "$PYTHON" -c 'import random

@@ -93,13 +93,13 @@ no() {
     no "other bands" "bands=10, and this is bands=9" $near --bands 9 --against a.idx
     no "another seed" "seed=0, and this is seed=1" $near --seed 1 --against a.idx
     no "another mode" "dedup=near, and this is dedup=exact" --exact --against a.idx
-    no "no mode" "with one of --near or --exact" --against a.idx
+    no "no mode" "with an index of --near or --exact" --against a.idx
     no "an index that is not there" "gone.idx" $near --against gone.idx
     head -c 1000 a.idx >cut.idx
-    no "a stream" "b.tks: is no index" $near --against b.tks
-    no "an index that was cut" "cut.idx: truncated.*again with --save-index" $near --against cut.idx
+    no "a stream" "b.tks: not an index" $near --against b.tks
+    no "an index that was cut" "cut.idx: truncated.*make the index again" $near --against cut.idx
     "$PYTHON" -c 'd=bytearray(open("a.idx","rb").read()); d[len(d)//2]^=4; open("bad.idx","wb").write(d)'
-    no "a damaged index" "bad.idx: damaged.*again with --save-index" $near --against bad.idx
+    no "a damaged index" "bad.idx: damaged; make .* again" $near --against bad.idx
     tokenize -t builtin -o c.tks b.jsonl
     status "words of another tokenizer are words" 0 dedup $near --against a.idx -o y.tks c.tks
     dedup $near --unit token --save-index t.idx -o a2.tks a.tks

@@ -195,7 +195,7 @@ done
 for other in --keep=longest --domains=a --bands=3 --rows=3 --ngram=3 --threshold=0.9 --unit=token --no-verify --band-cap=9 --audit; do
     status "$other without --near" 2 dedup $other c.tks -o x.tks
 done
-check "it is said what the option goes with" grep -q -e '--audit goes with --near' "$TMP/err"
+check "it is said what the option goes with" grep -q -e '--audit needs --near' "$TMP/err"
 "$PYTHON" -c 'print("{\"text\":\"%s\"}" % ("word " * 250000))' | tokenize -t bytes -o long.tks
 status "a sequence too long for the budget" 1 dedup --near -M 64M long.tks -o x.tks
 check "is named, with what to do" grep -q 'source 0, document 0: .* tokens is too long.*-M' "$TMP/err"

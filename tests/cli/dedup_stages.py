@@ -202,7 +202,7 @@ def index_refused():
     no("a part of stage index", "index", "is one job for all parts", against + save, "0/3", status=2)
     no("stage index without --save-index", "index", "the stages are sign, group, verify, cluster, filter", against, status=2)
     for option in (against, save):
-        no("%s of --exact" % option[0], "group", option[0] + " does not go with --stage, but with --near", option, "0/2", status=2, mode=EXACT)
+        no("%s of --exact" % option[0], "group", option[0] + " cannot be combined with --stage, but with --near", option, "0/2", status=2, mode=EXACT)
     # The index that a manifest tells of is the one that is there.
     one = ["dedup"] + NEAR + against + ["--work", "good", "--stage", "filter", "--part", "0/3", "-o", "kept.tks", "p3-0.tks"]
     must(one)
@@ -288,11 +288,11 @@ def refused():
     no("other --unit", stage("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word/2, and this is unit=token")
     no("exact where near was", stage("group", "0/2", mode=EXACT), "was made with flow=near, and this is flow=exact")
     no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=4")
-    no("group with other ranges", stage("group", "0/3"), "has 2 ranges, and this is --part 0/3")
+    no("group with other ranges", stage("group", "0/3"), "has 2 ranges, so part 0/3 does not exist")
     result(not os.path.exists("x.tks"), "filter leaves no output")
     # Streams and tokenizers.
     no("sign of another stream", stage("sign", "0/3", extra=["--ranges", "2"], stream="p3-1.tks"), "was made from another stream")
-    no("filter of another stream", stage("filter", "0/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
+    no("filter of another stream", stage("filter", "0/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "differs from the one that good/sign.0-of-3 was made from")
     must(["tokenize", "-f", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
     no("sign with another tokenizer", stage("sign", "0/3", extra=["--ranges", "2"], stream="b.tks"), "another tokenizer")
     no("filter with another tokenizer", stage("filter", "0/3", extra=["-o", "x.tks"], stream="b.tks"), "another tokenizer")
@@ -310,7 +310,7 @@ def refused():
     os.unlink("mixed/sign.2-of-3")
     must(["dedup"] + stage("sign", "2/3", work="mixed", extra=["--ranges", "2"], stream="p3-1.tks"))
     for ph, part in (("group", "0/2"), ("verify", "0/3")):
-        no("%s where a sign file was exchanged" % ph, stage(ph, part, work="mixed"), "from other files than those that are there now",
+        no("%s where a sign file was exchanged" % ph, stage(ph, part, work="mixed"), "from other files than the ones here now",
            work="mixed")
     must(["dedup"] + stage("group", "0/2", work="mixed", extra=["-f"]))
     result(sha("mixed/group.0-of-2") != sha("good/group.0-of-2"), "-f makes it again")
@@ -318,11 +318,11 @@ def refused():
     for f, ph, part in (("sign.2-of-3", "group", "0/2"), ("sign.0-of-3", "verify", "1/3"), ("group.1-of-2", "verify", "2/3"),
                         ("verify.1-of-3", "cluster", None)):
         os.rename("good/" + f, "gone")
-        no("%s without %s" % (ph, f), stage(ph, part), "%s is missing; run --(stage|stage) %s --part %s" % (
+        no("%s without %s" % (ph, f), stage(ph, part), "%s is missing; run stage %s for part %s" % (
             f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
         os.rename("gone", "good/" + f)
     os.rename("good/cluster", "gone")
-    no("filter without cluster", stage("filter", "1/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "cluster is missing; run --stage cluster")
+    no("filter without cluster", stage("filter", "1/3", extra=["-o", "x.tks"], stream="p3-1.tks"), "cluster is missing; run stage cluster")
     os.rename("gone", "good/cluster")
     os.mkdir("empty")
     no("group of nothing", stage("group", "0/2", work="empty"), "no sign files", work="empty")
@@ -348,7 +348,7 @@ def refused():
     env = {"SLURM_ARRAY_TASK_ID": "11"}
     r = must(["dedup"] + stage("group", "auto/2", extra=["--part-base", "10", "--stats", "s.json"]), env)
     result(json.load(open("s.json"))["skipped"], "--part auto/2 with --part-base", r)
-    no("-o where cluster is", stage("filter", "0/3", extra=["-o", "good/cluster"], stream="p3-0.tks"), "would replace what is read", status=2)
+    no("-o where cluster is", stage("filter", "0/3", extra=["-o", "good/cluster"], stream="p3-0.tks"), "would replace the input", status=2)
     # A work folder of one's own cannot be written.
     r = Run(["dedup"] + stage("sign", "0/3", work="/dev/null/x", stream="p3-0.tks"))
     result(r.clear_failure(), "a work folder that cannot be made", r)
@@ -384,9 +384,9 @@ def refused_exact():
         must(argv + ["--stats", "s.json"])
         result(json.load(open("s.json"))["skipped"] and os.stat(path).st_mtime_ns == before, "exact: %s is skipped where it is there" % ph)
     no("other ranges", "sign", "0/3", "was made with ranges=2, and this is ranges=4", ["--ranges", "4"], "p3-0.tks")
-    no("group with other ranges", "group", "0/3", "has 2 ranges, and this is --part 0/3")
+    no("group with other ranges", "group", "0/3", "has 2 ranges, so part 0/3 does not exist")
     no("sign of another stream", "sign", "0/3", "was made from another stream", two, "p3-1.tks")
-    no("filter of another stream", "filter", "0/3", "is not the one that good/sign.0-of-3 was made from", out, "p3-1.tks")
+    no("filter of another stream", "filter", "0/3", "differs from the one that good/sign.0-of-3 was made from", out, "p3-1.tks")
     no("filter of another number of parts", "filter", "0/4", "is of 3 parts, and this is part 0/4", out, "p3-0.tks")
     must(["tokenize", "-f", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
     no("sign with another tokenizer", "sign", "0/3", "another tokenizer", two, "b.tks")
@@ -394,12 +394,12 @@ def refused_exact():
     for f, ph, part, stream in (("sign.2-of-3", "group", "0/2", None), ("group.1-of-2", "filter", "1/3", "p3-1.tks"),
                                 ("group.0-of-2", "filter", "1/3", "p3-1.tks")):
         os.rename("good/" + f, "gone")
-        no("%s without %s" % (ph, f), ph, part, "%s is missing; run --(stage|stage) %s --part %s" % (
+        no("%s without %s" % (ph, f), ph, part, "%s is missing; run stage %s for part %s" % (
             f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")), out if stream else (), stream)
         os.rename("gone", "good/" + f)
     os.mkdir("none")
-    no("group of nothing", "group", "0/2", "no sign files; run --(stage|stage) sign first", work="none")
-    no("filter of nothing", "filter", "0/3", "no group files; run --(stage|stage) group first", out, "p3-0.tks", "none")
+    no("group of nothing", "group", "0/2", "no sign files; run stage sign first", work="none")
+    no("filter of nothing", "filter", "0/3", "no group files; run stage group first", out, "p3-0.tks", "none")
     for f, ph, stream in (("sign.0-of-3", "sign.0-of-4", None), ("group.0-of-2", "group.0-of-5", "p3-0.tks")):
         shutil.copy("good/" + f, "good/" + ph)
         no("%s and %s" % (f, ph), "filter" if stream else "group", "0/3" if stream else "0/2", "of %s parts and of %s" % (f[-1], ph[-1]),
@@ -408,11 +408,11 @@ def refused_exact():
     shutil.rmtree("mixed", ignore_errors=True)
     shutil.copytree("good", "mixed")
     must(["dedup", "--exact", "--stage", "sign", "-f", "--work", "mixed", "--part", "2/3", *two, "p3-1.tks"])
-    no("group where a sign file was exchanged", "group", "0/2", "from other files than those that are there now", work="mixed")
+    no("group where a sign file was exchanged", "group", "0/2", "from other files than the ones here now", work="mixed")
     must(["dedup", "--exact", "--stage", "group", "-f", "--work", "mixed", "--part", "0/2"])
-    no("filter of groups of two times", "filter", "0/3", "from other files than those that are there now", out, "p3-0.tks", "mixed")
+    no("filter of groups of two times", "filter", "0/3", "from other files than the ones here now", out, "p3-0.tks", "mixed")
     must(["dedup", "--exact", "--stage", "group", "-f", "--work", "mixed", "--part", "1/2"])
-    no("filter of the stream before", "filter", "2/3", "is not the one that mixed/sign.2-of-3 was made from", out, "p3-2.tks", "mixed")
+    no("filter of the stream before", "filter", "2/3", "differs from the one that mixed/sign.2-of-3 was made from", out, "p3-2.tks", "mixed")
     result(not os.path.exists("x.tks"), "exact: and none leaves an output")
     for f in glob.glob("good/sign*"):
         os.unlink(f)

@@ -201,14 +201,14 @@ def refused():
         no("%s %s where passages were" % (mode[0], ph), stage(ph, part, mode=mode, stream=stream), "was made with flow=substring, and this is flow=near")
     no("--exact group where passages were", stage("group", "0/2", mode=["--exact"]), "was made with flow=substring, and this is flow=exact")
     no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=3|ranges=2, and this is ranges=4")
-    no("group with other ranges", stage("group", "0/3"), "has 2 ranges, and this is --part 0/3")
-    no("match with other ranges", stage("match", "0/3"), "has 2 ranges, and this is --part 0/3")
+    no("group with other ranges", stage("group", "0/3"), "has 2 ranges, so part 0/3 does not exist")
+    no("match with other ranges", stage("match", "0/3"), "has 2 ranges, so part 0/3 does not exist")
     # Streams and tokenizers.
     sign = ["--ranges", "2"]
     no("sign of another stream", stage("sign", "0/3", extra=sign, stream="p3-1.tks"), "was made from another stream")
     no("ask of another stream", stage("ask", "0/3", stream="p3-1.tks"), "was made from another stream")
-    no("ask of another stream, -f", stage("ask", "0/3", extra=["-f"], stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
-    no("filter of another stream", stage("filter", "0/3", extra=out, stream="p3-1.tks"), "is not the one that good/sign.0-of-3 was made from")
+    no("ask of another stream, -f", stage("ask", "0/3", extra=["-f"], stream="p3-1.tks"), "differs from the one that good/sign.0-of-3 was made from")
+    no("filter of another stream", stage("filter", "0/3", extra=out, stream="p3-1.tks"), "differs from the one that good/sign.0-of-3 was made from")
     must(["tokenize", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
     no("sign with another tokenizer", stage("sign", "0/3", extra=sign, stream="b.tks"), "another tokenizer")
     no("ask with another tokenizer", stage("ask", "0/3", stream="b.tks"), "another tokenizer")
@@ -216,7 +216,7 @@ def refused():
     # A sign file that was made again from another stream: what came of the old one does not go with it.
     shutil.copytree("good", "mixed")
     must(["dedup"] + stage("sign", "2/3", work="mixed", extra=sign + ["-f"], stream="p3-1.tks"))
-    other_files = "%s: was made from other files than those that are there now"
+    other_files = "%s: was made from other files than the ones here now"
     no("group where a sign file was exchanged", stage("group", "0/2", work="mixed"), other_files % "group.0-of-2", work="mixed")
     no("ask of that stream", stage("ask", "2/3", work="mixed", stream="p3-1.tks"), "ask.2-of-3: was made from another stream", work="mixed")
     for j in range(2):
@@ -237,7 +237,7 @@ def refused():
                                 ("match.0-of-2", "filter", "1/3", "p3-1.tks")):
         os.rename("good/" + f, "gone")
         no("%s without %s" % (ph, f), stage(ph, part, stream=stream, extra=out if ph == "filter" else ()),
-           "%s is missing; run --(stage|stage) %s --part %s" % (f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
+           "%s is missing; run stage %s for part %s" % (f, f.split(".")[0], f.split(".")[1].replace("-of-", "/")))
         os.rename("gone", "good/" + f)
     # What is not.
     for f, ph in (("sign.1-of-3", "ask"), ("ask.1-of-3", "filter")):

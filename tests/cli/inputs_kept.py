@@ -205,7 +205,7 @@ def try_one(what, argv, stdin, option, path, way, name):
     before = sha(path)
     r = run(argv + [option, name], stdin)
     kept = os.path.exists(path) and sha(path) == before
-    refused = r.line(2) and "would replace what is read" in r.err and option in r.err and name in r.err
+    refused = r.line(2) and "would replace the input" in r.err and option in r.err and name in r.err
     result(kept and refused, "%s: %s %s onto %s (%s)" % (what, argv[0], option, path, way),
            "%s%s" % ("" if kept else "the input is gone or another; ", r))
     if not kept:

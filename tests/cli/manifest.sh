@@ -193,7 +193,7 @@ if have pack shuffle; then
     cp -r set other
     sed -i 's/"mds"/"mdS"/' set/report.json
     status "  refused: another set in its place" 1 shards --manifest packed.tks
-    check "  names it" grep -q 'set/: is another set than its manifest says' "$TMP/err"
+    check "  names it" grep -q 'set/: this set differs from the one in its manifest' "$TMP/err"
     rm set/report.json
     status "  one without a report, which is not finished, goes on" 0 shards --manifest packed.tks
     same "  to the same bytes" "$bytes" "$(sha_tree set)"

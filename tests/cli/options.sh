@@ -76,7 +76,7 @@ check "  says that" grep -q -e '--label-token takes no value' err
 status "a name cut too short" 2 decompose --m 4 c.tks
 check "  says that" grep -q -e '--m stands for more than one option' err
 status "an unknown option" 2 decompose --labels=yes c.tks
-same "  says that alone" "decompose: --labels is no option; see --help" "$(cat err)"
+same "  says that alone" "decompose: --labels is not an option; see --help" "$(cat err)"
 
 # Counts out of range are refused before anything is read, even in front of --help: OPTION LEAST MOST.
 while read -r p option least most; do

@@ -84,7 +84,7 @@ pack --plan --method concat --length 4096 --stats s.json c.tks >plan
 check "--plan: the method chosen is marked" grep -q '^\* concat ' plan
 same "  in --stats, too" '[["concat"], ["bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "multi", "concat"]]' \
     "$(json s.json '[[m["method"] for m in d["methods"] if m["chosen"]], [m["method"] for m in d["methods"]]]')"
-check "--plan: what multi wants" grep -q '^  multi .*--method multi --buckets' plan
+check "--plan: what multi wants" grep -q '^  multi .*several bucket lengths and method multi' plan
 check "--plan: why a method does not apply" grep -q '^  nnlshp .*2048' plan
 check "  in --stats, too" shell 'grep -q "unsuitable.*2048" s.json'
 pack --plan --max-segments 3 --length 4096 c.tks >plan
@@ -111,7 +111,7 @@ check "  one line that names it, and nothing is written" shell 'grep -q no/such/
 status "bins too large for -M" 1 pack -M 32M --length 16Mi c.tks
 check "  one line" one_line err
 status "bins too large for -M by a little" 1 pack -M 63M --length 1Mi -o y.tks c.tks
-check "  what is enough is named" grep -q 'need -M 64M$' err
+check "  what is enough is named" grep -q 'take 64M of memory; give more memory with -M$' err
 status "  and is enough" 0 pack -M 64M --length 1Mi -o x.tks c.tks
 status "--device cuda:99" 1 pack --device cuda:99 d.tks
 check "  one line" one_line err
@@ -140,7 +140,7 @@ for o in "--length 1024 c.tks" "--length 512 --method ffd c.tks" "--length 512 -
     check "  one line" one_line err
     check "  no output" [ ! -e y.tks ]
 done
-check "  the last one names what differs" grep -q "the plan is for other data" err
+check "  the last one names what differs" grep -q "the plan was made for other data" err
 o="--method multi --buckets 32,64,128 --padding-threshold 50%"
 # shellcheck disable=SC2086 # words
 one=$(pack $o --save-plan m.plan c.tks | sha)
@@ -151,7 +151,7 @@ for o in "--buckets 32,64,128 --padding-threshold 0" "--buckets 32,64,128" "--bu
     # shellcheck disable=SC2086 # words
     status "a plan for something else: $o" 1 pack --method multi $o --apply-plan m.plan -o y.tks c.tks
     check "  one line" one_line err
-    check "  that names it" grep -q "plan is for .*bins of" err
+    check "  that names it" grep -q "plan was made for .*bins of" err
     check "  no output" [ ! -e y.tks ]
 done
 head -c 100 p.plan >cut.plan

@@ -194,7 +194,7 @@ def plans(options):
     for stage, i, argv in steps("w", 3, 3, options, "q"):
         if stage == "plan":
             r = Run(argv + ["--apply-plan", "other.plan"])
-            result(r.line(1) and "plan is for other data" in r.err, "a plan for other data is refused", r)
+            result(r.line(1) and "plan was made for other data" in r.err, "a plan for other data is refused", r)
             break
         must(argv)
     clear("w", 3, 3)
@@ -214,11 +214,11 @@ def refused():
                            (["--balance", "2"], "--balance needs all documents"),
                            (["--method", "concat"], "--method concat needs all documents"),
                            (["--plan"], "--plan compares"),
-                           (["--save-plan", "x"], "--save-plan goes with --stage plan"),
-                           (["--apply-plan", "one.plan"], "--apply-plan goes with --stage plan")):
+                           (["--save-plan", "x"], "--save-plan needs --stage plan"),
+                           (["--apply-plan", "one.plan"], "--apply-plan needs --stage plan")):
         no("%s has no phases" % extra[0], message, base + extra + work + ["--stage", "count", "--part", "0/2", "q2-0.tks"], 2)
     no("--part without --stage", "use --stage", base + ["--part", "0/2", "q2-{part}.tks"], 2)
-    no("--work without --stage", "--work goes with --stage", base + work + ["q2-0.tks"], 2)
+    no("--work without --stage", "--work needs --stage", base + work + ["q2-0.tks"], 2)
     no("no --work", "needs --work", base + ["--stage", "count", "--part", "0/2", "q2-0.tks"], 2)
     no("no --part", "needs --part", base + work + ["--stage", "count", "q2-0.tks"], 2)
     no("plan with --part", "leave --part out", base + work + ["--stage", "plan", "--part", "0/2"], 2)
@@ -227,12 +227,12 @@ def refused():
     no("gather with --ranges", "takes no --ranges", base + work + ["--stage", "gather", "--part", "0/2", "--ranges", "2", "-o", "x"], 2)
     os.makedirs("w", exist_ok=True)
     no("plan without counts", "no count files", base + work + ["--stage", "plan"])
-    no("scatter without a plan", "plan is missing; run --stage plan",
+    no("scatter without a plan", "plan is missing; run stage plan",
        base + work + ["--stage", "scatter", "--part", "0/2", "-o", "x", "q2-0.tks"])
     no("gather without a plan", "plan is missing", base + work + ["--stage", "gather", "--part", "0/2", "-o", "x"])
     all_of = list(steps("w", 2, 2, options, "q"))
     must(all_of[0][2])
-    no("plan without a part", "count.1-of-2 is missing; run --stage count --part 1/2", all_of[2][2])
+    no("plan without a part", "count.1-of-2 is missing; run stage count for part 1/2", all_of[2][2])
     no("count with other options", "max-segments=0, and this is max-segments=3", all_of[0][2] + ["--max-segments", "3"])
     r = must(all_of[0][2] + ["-v"])
     result("was there already" in r.err, "count: done is done", r)
@@ -247,24 +247,24 @@ def refused():
     no("scatter with other options", "long=split, and this is long=drop", all_of[3][2] + ["--long", "drop"])
     no("scatter of another number of parts", "plan: is of 2 parts, and this is part 0/3",
        base + work + ["--stage", "scatter", "--part", "0/3", "-o", "x", "q3-0.tks"])
-    no("scatter of another stream", "not the one that w/count.0-of-2 was made from", all_of[3][2][:-1] + ["q2-1.tks"])
+    no("scatter of another stream", "differs from the one that w/count.0-of-2 was made from", all_of[3][2][:-1] + ["q2-1.tks"])
     result(not os.path.exists("w-passed.0") and not os.path.exists("w/scatter.0-of-2"), "and leaves nothing")
     must(["tokenize", "-t", "builtin", "--domain-field", "domain", "-o", "t.tks", "c.jsonl"])
     must(["decompose", "--min", "32", "--max", "256", "--label-token", "-o", "u.tks", "t.tks"])
     no("scatter of another tokenizer", "another tokenizer", all_of[3][2][:-1] + ["u.tks"])
     must(all_of[3][2])
-    no("gather without a part", "scatter.1-of-2 is missing; run --stage scatter --part 1/2", all_of[5][2])
+    no("gather without a part", "scatter.1-of-2 is missing; run stage scatter for part 1/2", all_of[5][2])
     must(all_of[4][2] + ["--ranges", "3"])
-    no("gather of scatter files of other ranges", "has 3 ranges, and this is --part 0/2", all_of[5][2])
+    no("gather of scatter files of other ranges", "has 3 ranges, so part 0/2 does not exist", all_of[5][2])
     must(all_of[4][2] + ["-f"])
-    no("gather of a range that is none", "has 2 ranges, and this is --part 0/3",
+    no("gather of a range that is none", "has 2 ranges, so part 0/3 does not exist",
        base + work + ["--stage", "gather", "--part", "0/3", "-o", "x"])
     no("gather with other options", "fill=pad, and this is fill=drop", all_of[5][2] + ["--fill", "drop"])
     # A count that is made again from another stream: the plan, and what follows, is not of it.
     must(["pack"] + options + work + ["--stage", "count", "--part", "0/2", "-f", "q2-1.tks"])
     no("scatter that is done, of another count", "was made from w/count.0-of-2", all_of[3][2])
     os.unlink("w-passed.0")
-    no("scatter of a count that is not the plan's", "not what the plan was made of", all_of[3][2])
+    no("scatter of a count that is not the plan's", "differs from the file that the plan was made from", all_of[3][2])
     no("plan of other counts", "made from other files", all_of[2][2])
     must(all_of[2][2] + ["-f"])
     no("gather of scatter files of another plan", "made from other files", all_of[5][2])
@@ -351,7 +351,7 @@ def damaged():
             f.write(data)
     shutil.copy("q2-0.tks", "w/scatter.0-of-2")
     forget("w-bins.0")
-    no("a stream is no scatter file", "not a work file that sluice wrote; remove it and run its stage again", all_of[5][2])
+    no("a stream is no scatter file", "not a work file of sluice; remove it and run its stage again", all_of[5][2])
 
 
 def unmade(stage, part, argv):

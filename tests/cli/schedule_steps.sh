@@ -82,23 +82,23 @@ refused() { # WHAT STATUS PATTERN COMMAND...
     check "  writes nothing" test ! -s "$TMP/out"
 }
 refused "no --batch-tokens" 2 'batch-tokens N' schedule --trainer generic set
-refused "a step that the world does not divide" 2 'no multiple of the 192 tokens that one sequence of 64 takes on each of 3' \
+refused "a step that the world does not divide" 2 'not a multiple of the 192 tokens that one sequence of 64 takes on each of 3' \
     schedule --trainer generic --batch-tokens 128 --world 3 set
-refused "a step of less than a sequence for each rank" 2 'no multiple of' schedule --trainer generic --batch-tokens 32 set
-refused "--workers with generic" 2 'workers goes with --trainer openlm' generic --workers 2 set
-refused "--cycles with openlm" 2 'cycles goes with --trainer generic or olmo' schedule --cycles 2 set
-refused "--json with openlm" 2 'json goes with' schedule --json x.json set
-refused "--balanced with generic" 2 'balanced goes with --trainer olmo' generic --balanced set
+refused "a step of less than a sequence for each rank" 2 'not a multiple of' schedule --trainer generic --batch-tokens 32 set
+refused "--workers with generic" 2 'workers needs --trainer openlm' generic --workers 2 set
+refused "--cycles with openlm" 2 'cycles needs --trainer generic or olmo' schedule --cycles 2 set
+refused "--json with openlm" 2 'json needs' schedule --json x.json set
+refused "--balanced with generic" 2 'balanced needs --trainer olmo' generic --balanced set
 refused "--cycles 0" 2 'at least 1' generic --cycles 0 set
 refused "more cycles than steps" 2 '88 cycles are more than the 87 steps' generic --cycles 88 set
 refused "a curriculum that OLMo-core has not" 2 'natural, grow-p2 and grow-linear' olmo --curriculum shrink-p2 set
 refused "natural with cycles" 2 'no cycles' olmo --curriculum natural --cycles 2 set
 refused "--reorder with olmo" 2 'its own order' olmo --reorder set
-refused "--from-step behind the end" 2 'behind the last' generic --from-step 88 set
+refused "--from-step behind the end" 2 'past the last' generic --from-step 88 set
 refused "more tokens than can be counted" 1 'more than 2^62' generic --epochs 4294967295 --cycles 1 --curriculum natural \
     --batch-tokens 2Gi --seed 1 huge
 refused "--tokens of less than a step" 2 'fewer than a step' generic --tokens 127 set
-refused "steps larger than any bucket" 1 'no bucket has the sequences of a step' generic --batch-tokens 64Ki set
+refused "steps larger than any bucket" 1 'no bucket has enough sequences for a step' generic --batch-tokens 64Ki set
 refused "more memory than -M" 1 'with -M' schedule --trainer olmo --cycles 1 --batch-tokens 64 -M 100 set
 status "--from-step the end: no steps" 0 generic --from-step 87 set
 cp out none.sched
@@ -119,7 +119,7 @@ EOF
 status "a set that has only report.json" 0 generic --json report.out report
 same "  has its counts and checksum" '[237, 61, "000102030405060708090a0b0c0d0e0f"]' \
     "$(json report.out '[b["sequences"] for b in d["buckets"]] + [d["checksum"]]')"
-refused "  OpenLM does not read it" 1 'without manifests' schedule report
+refused "  OpenLM does not read it" 1 'reads sets with manifests' schedule report
 sed 's/"length": 64/"length": -1/' report/report.json >bad.json && mkdir bad && mv bad.json bad/report.json
 refused "  a bad one" 1 'bad/report.json' generic bad
 
@@ -160,7 +160,7 @@ for t in generic openlm; do
     refused "$t: segments and no report" 1 'full: the set is incomplete: there is no report.json' $t full
     full
     manifest full D_5 64
-    refused "$t: fewer sequences than reported" 1 'D_5/manifest.jsonl: 64 sequences, and 114 by report.json' $t full
+    refused "$t: fewer sequences than reported" 1 'D_5/manifest.jsonl: 64 sequences, and report.json says 114' $t full
     full
     manifest full D_7 64
     refused "$t: a bucket that the report has not" 1 'D_7/manifest.jsonl: report.json names no such bucket' $t full
@@ -169,7 +169,7 @@ for t in generic openlm; do
     refused "$t: manifests lost, report there" 1 'incomplete: the bucket of 16' $t full
     full
     sed -i 's/412/413/' full/report.json
-    refused "$t: a report that does not add up" 1 'report.json: 413 sequences by it, and the buckets have 412' $t full
+    refused "$t: a report that does not add up" 1 'report.json: says 413 sequences, and the buckets have 412' $t full
 done
 full
 status "one bucket of a set by its name" 0 generic full/D_5

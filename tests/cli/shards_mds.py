@@ -173,7 +173,7 @@ def check_both():
         result(len(sums) == 2, "%s: the same bytes whatever -T and -M" % form, sums)
         # The 4 GiB of the offsets are met before anything is written.
         status, _, err = shuffle("big_" + form, data, "--format", form, "--shard-sequences", "1000Mi")
-        found = re.fullmatch(r"shuffle: [^\n]*4 GiB[^\n]*--shard-sequences (\d+) or less[^\n]*\n", err)
+        found = re.fullmatch(r"shuffle: [^\n]*4 GiB[^\n]*at most (\d+) fit[^\n]*\n", err)
         result(status == 2 and found and not os.path.exists("big_" + form), "%s: a shard of more than 4 GiB is refused" % form, err)
         # Label tokens, and lengths that are no powers of two.
         pieces = must("decompose", "--buckets", "10,20", "--label-token", "--tail", "drop", "--eos-id", "5", "--vocab-size", "65536", "docs2")

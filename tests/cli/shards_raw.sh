@@ -74,7 +74,7 @@ for f in ds megatron; do
     check "$f: no file of the old set is left" test "$(find odd_$f/L_100 -type f | wc -l)" -lt 4
 done
 status "megatron: too many sequences" 2 shuffle --format megatron --shard-sequences 3000000000 -o no plain.tks
-check "and the largest number that does" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--shard-sequences 2147483647 or less" err'
+check "and the largest number that does" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "at most 2147483647 fit" err'
 "$PYTHON" "$top/tests/cli/make_npy.py" ids big.npy 4 "([1] * 20 + [0]) * 100"
 decompose --buckets 16 --tail drop --eos-id 0 --token-bytes 4 --vocab-size 4294967296 big.npy >big.tks
 status "megatron: ids past 31 bits" 1 shuffle --format megatron -o no big.tks

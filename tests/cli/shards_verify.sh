@@ -50,7 +50,7 @@ check "is named" grep -q "D_6/shard-0000099.tar" "$TMP/err"
 cp -r txt reported
 sed -i '/"program"/s/shuffle/shuffel/' reported/report.json
 status "a report that reads well and is not what was written" 1 inspect --verify reported
-check "is said" grep -q "reported/report.json: is not as it was written" "$TMP/err"
+check "is said" grep -q "reported/report.json: was changed" "$TMP/err"
 "$PYTHON" - <<'PY' || not_ok "report.json: its last member is XXH3-64 of what is before, unless there is no xxhash to tell"
 import json, re
 b = open("txt/report.json", "rb").read()
@@ -70,7 +70,7 @@ for name in D_99 L_100 D_5; do
     mkdir stray/$name
     cp stray/D_6/shard-0000000.tar stray/$name
     status "a folder $name beside the set's" 1 inspect --verify stray
-    check "is named" grep -q "stray/$name: is none of the set's buckets" "$TMP/err"
+    check "is named" grep -q "stray/$name: is not one of the set's buckets" "$TMP/err"
 done
 rm -rf stray
 cp -r txt stray

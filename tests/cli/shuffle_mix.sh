@@ -118,7 +118,7 @@ refused() {
 refused "a domain that is not there" 1 --mix web=1,cod=1
 check "says which there are" grep -q "'cod'.*web, code, math" "$TMP/err"
 refused "more epochs than may be" 1 --mix math=1 --max-tokens 1Gi
-check "says what would do" grep -qE "'math' has [0-9]+ tokens.* --max-epochs math=[0-9.]+, --max-tokens [0-9]+" "$TMP/err"
+check "says what would do" grep -qE "'math' has [0-9]+ tokens.* [0-9.]+ epochs of it, or want [0-9]+ tokens in all.*--max-epochs" "$TMP/err"
 refused "a cap on one source" 1 --mix web=1,math=3 --max-tokens 8Mi --max-epochs 4,math=0.5
 for bad in "" web web= =1=x web=-1 "web=1,," web=0 web=1,web=2 web=1e3 web=0.1234567 "web=99999999999999999999"; do
     refused "--mix '$bad'" 2 --mix "$bad"

@@ -271,7 +271,7 @@ def refused():
     no("another sample", stage("scatter", "0/3", ["--ranges", "4", "--sample", "0.5"], first), "sample=0.5")
     no("other ranges", stage("scatter", "0/3", ["--ranges", "5"], first), "ranges=4, and this is ranges=5")
     no("another input", stage("scatter", "0/3", ["--ranges", "4"], share(label, 3)[1]), "was made from another stream")
-    no("other ranges in gather", stage("gather", "0/3", gather), "has 4 ranges, and this is --part 0/3")
+    no("other ranges in gather", stage("gather", "0/3", gather), "has 4 ranges, so part 0/3 does not exist")
     no("another seed in gather", ["--seed", "5"] + WDS + gather + ["--work", "good", "--stage", "gather", "--part", "0/4"], "seed=4")
     no("a stream of what was scattered for shards", stage("gather", "0/4", ["-o", "x"], base=[]), "order=buckets, and this is order=all")
     must(["tokenize", "-t", "builtin", "l.jsonl", "-o", "b.tks"])
@@ -279,7 +279,7 @@ def refused():
     no("another tokenizer", stage("scatter", "0/3", ["--ranges", "4"], ["b2.tks"]), "another tokenizer")
     for f, part in (("scatter.2-of-3", "2/3"), ("scatter.0-of-3", "0/3")):
         os.rename("good/" + f, "gone")
-        no("without " + f, stage("gather", "1/4", gather), "%s is missing; run --(stage|stage) scatter --part %s" % (f, part))
+        no("without " + f, stage("gather", "1/4", gather), "%s is missing; run stage scatter for part %s" % (f, part))
         no("finish without " + f, stage("finish", None, gather), "%s is missing" % f)
         os.rename("gone", "good/" + f)
     os.mkdir("empty")
@@ -312,10 +312,10 @@ def refused():
     must(["tokenize", "-q", "-t", "bytes", "l.jsonl", "-o", "r.tks"])
     must(["decompose", "--label-token", "--min", "1", "--max", "1Mi", "--tail", "drop", "r.tks", "-o", "r2.tks"])
     no("more cells than a file has", SEED + ["--stage", "scatter", "--work", "good2", "--part", "0/1", "--ranges", "64Ki", "--format",
-                                             "wds", "r2.tks"], "--ranges [0-9]+ or less")
+                                             "wds", "r2.tks"], "take [0-9]+ ranges or fewer")
     # A mix.
     mix = ["--mix", "web=0.5,code=0.5"]
-    no("scatter before mix", stage("scatter", "0/3", mix + ["--ranges", "4"], first, work="m"), "m/mix is missing; run --(stage|stage) mix")
+    no("scatter before mix", stage("scatter", "0/3", mix + ["--ranges", "4"], first, work="m"), "m/mix is missing; run stage mix")
     no("mix before count", stage("mix", None, mix, work="m"), "no count files")
     for argv in counts(label, "m", 3, WDS + mix):
         must(argv)
@@ -323,7 +323,7 @@ def refused():
         must(argv + ["--stats", "s.json"])
         result(json.load(open("s.json"))["skipped"], "%s is skipped" % argv[-1])
     no("another mix", stage("scatter", "0/3", ["--mix", "web=0.4,code=0.6"], first, work="m"), "mix=web=0.5,code=0.5, and this is mix=web=0.4")
-    no("a stream that was not counted", stage("scatter", "0/3", mix, share(label, 3)[1], work="m"), "is not the one that m/count.0-of-3 was made from")
+    no("a stream that was not counted", stage("scatter", "0/3", mix, share(label, 3)[1], work="m"), "differs from the one that m/count.0-of-3 was made from")
     no("a mix of other parts", stage("scatter", "0/2", mix, first, work="m"), "is of 3 parts, and this is part 0/2")
     for i, s in enumerate(share(label, 3)):
         must(["shuffle"] + stage("scatter", "%d/3" % i, mix + ["--ranges", "2"], s, work="m"))
@@ -458,11 +458,11 @@ def forged():
     def order(f):
         f.section[k] = s[size:] + s[:size]
 
-    found("a record that was taken out", remove, "sequences where they say that there are|are not what all parts read")
+    found("a record that was taken out", remove, "hold other sequences than the|are not what all parts read")
     found("and is not counted", remove_and_count, "damaged|add up")
-    found("nor in the books", remove_from_books, "are not those that went in")
+    found("nor in the books", remove_from_books, "differ from those read")
     found("a token that was changed", change, "are not what all parts read")
-    found("a record that is there twice", twice, "sequences where they say that there are|are not what all parts read")
+    found("a record that is there twice", twice, "hold other sequences than the|are not what all parts read")
     found("records in another order", order, "damaged")
 
 

@@ -63,29 +63,29 @@ for p in "group $part" "verify $part" cluster; do dedup $near --work wn --stage 
 dedup --exact --work we --stage group $part
 for v in order domains ids; do
     cp $v.tks in.tks
-    refuses "dedup filter, near, $v" 'is not the one that wn/sign.0-of-1 was made from' dedup $near --stage filter --work wn $part -o x.tks in.tks
-    refuses "dedup filter, exact, $v" 'is not the one that we/sign.0-of-1 was made from' \
+    refuses "dedup filter, near, $v" 'differs from the one that wn/sign.0-of-1 was made from' dedup $near --stage filter --work wn $part -o x.tks in.tks
+    refuses "dedup filter, exact, $v" 'differs from the one that we/sign.0-of-1 was made from' \
         dedup --exact --stage filter --work we $part -o x.tks in.tks
 done
 rm we/sign*
 cp order.tks in.tks
-refuses "  also where sign's file is gone" 'is not the one that we/sign.0-of-1 was made from' \
+refuses "  also where sign's file is gone" 'differs from the one that we/sign.0-of-1 was made from' \
     dedup --exact --stage filter --work we $part -o x.tks in.tks
 check "  leaves no output" test ! -e x.tks
 dedup --substring 8 --work wp --stage group $part
 cp order.tks in.tks
-refuses "dedup ask, order" 'is not the one that wp/sign.0-of-1 was made from' dedup --substring 8 --stage ask --work wp $part in.tks
+refuses "dedup ask, order" 'differs from the one that wp/sign.0-of-1 was made from' dedup --substring 8 --stage ask --work wp $part in.tks
 dedup --substring 8 --work wp --stage ask $part first.tks
 dedup --substring 8 --work wp --stage match $part
 for v in order domains ids; do
     cp $v.tks in.tks
-    refuses "dedup filter of passages, $v" 'is not the one that wp/sign.0-of-1 was made from' \
+    refuses "dedup filter of passages, $v" 'differs from the one that wp/sign.0-of-1 was made from' \
         dedup --substring 8 --stage filter --work wp $part -o x.tks in.tks
 done
 pack --length 64 --stage plan --work wk
 for v in order domains ids; do
     cp $v.tks in.tks
-    refuses "pack scatter, $v" 'is not the one that wk/count.0-of-1 was made from' pack --length 64 --stage scatter --work wk $part -o x.tks in.tks
+    refuses "pack scatter, $v" 'differs from the one that wk/count.0-of-1 was made from' pack --length 64 --stage scatter --work wk $part -o x.tks in.tks
 done
 pack --length 64 --stage scatter --work wk $part --ranges 2 -o p.tks first.tks
 refuses "pack scatter, other ranges" 'scatter.0-of-1: was made with ranges=2, and this is ranges=3; remove it, or use -f' \
@@ -93,7 +93,7 @@ refuses "pack scatter, other ranges" 'scatter.0-of-1: was made with ranges=2, an
 status "  -f makes it again" 0 pack --length 64 --stage scatter -f --work wk $part --ranges 3 -o p.tks first.tks
 shuffle --mix a=1,b=2 --stage mix --work wm
 cp ids.tks in.tks
-refuses "shuffle scatter of a blend, ids" 'is not the one that wm/count.0-of-1 was made from' \
+refuses "shuffle scatter of a mix, ids" 'differs from the one that wm/count.0-of-1 was made from' \
     shuffle --mix a=1,b=2 --stage scatter --work wm $part in.tks
 
 # Manifests
@@ -137,7 +137,7 @@ for f in segments/D_5.tks README.md manifest.jsonl report.json lengths.svg D_4/i
 done
 for v in ids domains; do
     shm --stage scatter -f $part $v.cut.tks
-    refuses "gather, with $v" 'wsh/shards.0-of-1.jsonl: is of a shuffle of other input; remove it, or use -f' shm --stage gather $part -o set
+    refuses "gather, with $v" 'wsh/shards.0-of-1.jsonl: belongs to a shuffle of other input; remove it, or use -f' shm --stage gather $part -o set
     refuses "finish, with $v" 'is of a shuffle of other input; run part 0/1 again' shm --stage finish -o set
     shm --stage gather -f --replace-set $part -o set && shm --stage finish -o set
     same "  made again, it is that of one run" "$(set_of $v.cut.tks one)" "$(sha_tree set)"
@@ -146,7 +146,7 @@ cp -r wsh wsh.domains
 rm -rf wsh set && cp -r wsh.first wsh
 shm --stage gather -f --replace-set $part -o set
 for d in 4 5 6; do cp wsh.domains/rows.0-of-1.D_$d.tks wsh/; done
-refuses "rows of another job" 'wsh/rows.0-of-1.D_.*tks: is not what the part.s journal says; remove it and run part 0/1 again' shm --stage finish -o set
+refuses "rows of another job" 'wsh/rows.0-of-1.D_.*tks: differs from the part.s journal; remove it and run part 0/1 again' shm --stage finish -o set
 rm wsh/rows.*
 shm --stage gather $part -o set && shm --stage finish -o set
 same "  without them it is made again" "$whole" "$(sha_tree set)"

@@ -144,5 +144,5 @@ status "no room for it" 1 tokenize -t bytes -M 32M --tmpdir no/such --rejects r 
 # No place to cut: as large as a record can be, and no larger.
 "$PYTHON" -c 'import sys; sys.stdout.write("x" * 9000000)' >x.txt
 status "no place to cut" 1 tokenize -M 64M -o x.tks x.txt
-check "is named" grep -q "^tokenize: x.txt: byte 0: a record larger than 8388608 bytes" err
+check "is named" grep -q "^tokenize: x.txt: byte 0: the record is larger than 8388608 bytes" err
 status "enough memory" 0 tokenize -M 128M -o x.tks x.txt

@@ -106,7 +106,7 @@ check "which is sound" inspect --verify b1.tks
 d=json.load(open("s.json"))' && tokenize -t bytes -M 256M --stats s.json -o b.tks big.jsonl
 check "within -M and 64 MiB" test "$(json s.json 'd["peak_rss_bytes"]')" -lt $((320 << 20))
 status "a record that -M does not allow" 1 tokenize -t bytes -M 32M -o y2.tks big.jsonl
-check "is named with its place" grep -q '^tokenize: big.jsonl: byte [0-9]*: a record larger than .*give a larger -M' err
+check "is named with its place" grep -q '^tokenize: big.jsonl: byte [0-9]*: the record is larger than .*give more memory with -M' err
 check "and no output is left" test ! -e y2.tks
 status "output to a full disk" 1 tokenize -t bytes -o /dev/full c.jsonl
 

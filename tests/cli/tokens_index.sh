@@ -141,30 +141,30 @@ forged odd ""
 forged cut_ids ""
 head -c 1001 cut.bin >odd.bin
 head -c 1000 cut.bin >cut_ids.bin
-refused 1 "no index of Megatron's" --input-format megatron magic.idx
-refused 1 "version 2; 1 is known" version.idx
+refused 1 "not an index of Megatron's" --input-format megatron magic.idx
+refused 1 "version 2; version 1 is read" version.idx
 refused 1 "type 7 (floating point)" float.idx
 refused 1 "type 0; ids are" type0.idx
 refused 1 "type 9; ids are" type9.idx
-refused 1 "it was cut or added to" count.idx
-refused 1 "it was cut or added to" entries.idx
-refused 1 "it was cut or added to" short.idx
-refused 1 "it was cut or added to" longer.idx
+refused 1 "bytes were cut off or added" count.idx
+refused 1 "bytes were cut off or added" entries.idx
+refused 1 "bytes were cut off or added" short.idx
+refused 1 "bytes were cut off or added" longer.idx
 refused 1 "sequence 0 has a length of -5" negative.idx
-refused 1 "sequence 2 lies at byte 7" pointer.idx
-refused 1 "begin with sequence 1, and not" gap.idx
+refused 1 "sequence 2 begins at byte 7" pointer.idx
+refused 1 "begin with sequence 1; expected 0" gap.idx
 refused 1 "document 1 ends with sequence" back.idx
 refused 1 "document 1 ends with sequence 1099511627776" beyond.idx
 refused 1 "its documents end with sequence" unended.idx
-refused 1 "has mode 1 and is no text" image.idx
-refused 1 "no whole number of ids of 2 bytes" odd.idx
-refused 1 "the .bin has 500 ids: it was cut" cut_ids.idx
+refused 1 "has mode 1, so it is not text" image.idx
+refused 1 "not a whole number of ids of 2 bytes" odd.idx
+refused 1 "the .bin has 500 ids: the .bin was cut" cut_ids.idx
 status "modes that are all text" 0 inspect --json $opts modes.idx
 same "are read" "$sum" "$(json out 'd["checksum"]')"
 refused 2 "are one input" cut.bin cut.idx
-refused 2 "leave the option out" --token-bytes 4 cut.idx
+refused 2 "leave --token-bytes out" --token-bytes 4 cut.idx
 refused 2 "below the vocabulary size" --eos-id 300 --vocab-size 300 cut.idx
-refused 1 "not of one kind" cut.idx w2.ds
+refused 1 "give one kind at a time" cut.idx w2.ds
 refused 1 "cannot be opened" --input-format megatron missing
 refused 1 "m_only.idx: cannot be opened" --input-format megatron m_only
 cp cut.idx m_only.idx
@@ -180,7 +180,7 @@ printf '{"tokens":[1,-2,3]}\n' >neg.json
 for t in i8 i16 i32 i64; do
     index megatron neg.json neg_$t $t
     status "$t: a negative id" 1 inspect --json neg_$t
-    check "$t: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "neg_'$t'.bin: id -2 at position 1: ids are 0 or more" err'
+    check "$t: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "neg_'$t'.bin: id -2 at position 1 is negative" err'
 done
 printf '{"tokens":[1,4294967296]}\n' >huge.json
 index megatron huge.json huge i64
@@ -208,27 +208,27 @@ bad meta3 .metadata "b[5]=ord('3')"
 bad metan .metadata "del b[8:9]"
 bad metax .metadata "del b[6:]"
 bad metae .metadata "del b[:]"
-refused 1 "no whole number of ends" odd.ds
+refused 1 "not a whole number of 8-byte document ends" odd.ds
 refused 1 "was cut, or is another's" fewer.ds
 refused 1 "document 1 ends with id" swap.ds
 refused 1 "document 1 ends with id" high.ds
 refused 1 "was cut, or is another's" end.ds
 refused 1 "was cut, or is another's" ids.ds
 refused 1 "not four for each" meta4.ds
-refused 1 "does not add up" meta3.ds
+refused 1 "expected the tokenizer and the width" meta3.ds
 refused 1 "metadata says" metan.ds
-refused 1 "does not add up" metax.ds
-refused 1 "does not add up" metae.ds
-refused 2 "lies beside the ids of w2.ds" w2.ds.index
-refused 2 "lies beside the ids of w2.ds" w2.ds w2.ds.metadata
+refused 1 "expected the tokenizer and the width" metax.ds
+refused 1 "expected the tokenizer and the width" metae.ds
+refused 2 "describes the ids of w2.ds" w2.ds.index
+refused 2 "describes the ids of w2.ds" w2.ds w2.ds.metadata
 refused 1 "one kind at a time" w2.ds bare.ds
-refused 2 "leave the option out" --token-bytes 4 w2.ds
+refused 2 "leave --token-bytes out" --token-bytes 4 w2.ds
 refused 2 "--eos-id N" bare.ds
-refused 2 "token-bytes 2" --eos-id $eos none.ds
+refused 2 "--token-bytes" --eos-id $eos none.ds
 refused 1 "metadata says ids of 2 bytes" --token-bytes 4 bare.ds
 for f in ds megatron; do
     status "$f: standard input" 2 inspect --json --input-format $f
-    check "$f: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "standard input cannot be" err'
+    check "$f: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "standard input cannot carry" err'
 done
 printf '{"tokens":%s}\n' "$("$PYTHON" -c 'print([1] * 3000000)')" >big.json
 index megatron big.json big u16
@@ -245,7 +245,7 @@ kept=$(cat cut.bin cut.idx w2.ds.index | sha)
 for o in "cut.idx cut.bin" "cut.bin cut.idx" "cut cut.bin" "cut cut.idx" "w2.ds w2.ds.index" "w2.ds w2.ds.metadata"; do
     for p in decompose "inspect --json"; do
         status "$p ${o% *} -o ${o#* }" 2 $p -f -o "${o#* }" "${o% *}"
-        check "$p ${o% *} -o ${o#* }: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace what is read" err'
+        check "$p ${o% *} -o ${o#* }: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace the input" err'
     done
 done
 same "they are as they were" "$kept" "$(cat cut.bin cut.idx w2.ds.index | sha)"
@@ -256,7 +256,7 @@ decompose --min 16 --max 64 --label-token --tail drop c.tks >l.tks
 shuffle -q --format ds -o set l.tks
 kept=$(sha_tree set)
 status "a set that is made of its own shards" 2 shuffle --replace-set --format ds -o set set/D_6/shard-0000000.ds
-check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace what is read" err'
+check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace the input" err'
 same "the set is as it was" "$kept" "$(sha_tree set)"
 mkdir set/mine
 cp l.tks set/mine

@@ -154,36 +154,36 @@ def bad_index():
         edit(name, change, folder)
         refused(name, code, words, *more, name)
     one("version3", "version 2", lambda x: x.update(version=3))
-    one("no_shards", "no index of MDS", lambda x: x.pop("shards") and x.update(format="mds"), "cols", "--input-format", "mds")
+    one("no_shards", "not an index of MDS", lambda x: x.pop("shards") and x.update(format="mds"), "cols", "--input-format", "mds")
     one("shard_version", "shard 1: is not of format mds, version 2", shards(1, version=1))
     one("csv", "shard 1: is not of format mds", shards(1, format="csv"))
     one("no_column", "no column tokens or input_ids.*--column", shards(0, column_names=["a", "b"]))
     one("column_asked", "no column nope", lambda x: None, "cols", "--column", "nope")
-    one("lists", "lists of columns", shards(1, column_sizes=[None]))
+    one("lists", "2 column_names, 2 column_encodings and 1 column_sizes", shards(1, column_sizes=[None]))
     one("size_negative", "column_sizes", shards(0, column_sizes=[None, -1]))
-    one("size_wrong", "does not add up", shards(0, column_sizes=[12, None]))
+    one("size_wrong", "and column_sizes says 12", shards(0, column_sizes=[12, None]))
     one("float", "integers", shards(0, column_encodings=["ndarray:float32", "bytes"]))
     one("text", "is str", shards(0, column_encodings=["str", "bytes"]))
     one("pickle", "is pkl", shards(0, column_encodings=["pkl", "bytes"]))
     one("square", "one dimension", shards(0, column_encodings=["ndarray:uint16:2,2", "bytes"]))
     one("shape0", "one dimension", shards(0, column_encodings=["ndarray:uint16:0", "bytes"]))
     one("shape_long", "one dimension", shards(0, column_encodings=["ndarray:uint16:" + "9" * 40, "bytes"]))
-    one("samples", "samples, its index says 18446744073709551615|does not add up", shards(0, samples=2**64 - 1))
-    one("samples_off", "has 10 samples, its index says 11", shards(1, samples=11))
+    one("samples", "expected samples below 2\\^32", shards(0, samples=2**64 - 1))
+    one("samples_off", "has 10 samples, and its index says 11", shards(1, samples=11))
     one("bytes_off", "its index says 17", lambda x: x["shards"][0]["raw_data"].update(bytes=17))
-    one("outside", "does not add up", lambda x: x["shards"][0]["raw_data"].update(basename="../cols/shard.00000.mds"))
-    one("absolute", "does not add up", lambda x: x["shards"][0]["raw_data"].update(basename="/etc/passwd"))
-    one("nul", "does not add up", lambda x: x["shards"][0]["raw_data"].update(basename="a\x00b"))
+    one("outside", "and raw_data with basename", lambda x: x["shards"][0]["raw_data"].update(basename="../cols/shard.00000.mds"))
+    one("absolute", "and raw_data with basename", lambda x: x["shards"][0]["raw_data"].update(basename="/etc/passwd"))
+    one("nul", "and raw_data with basename", lambda x: x["shards"][0]["raw_data"].update(basename="a\x00b"))
     one("missing", "missing/nope.mds: cannot be opened", lambda x: x["shards"][1]["raw_data"].update(basename="nope.mds"))
-    one("folder", "no regular file", lambda x: x["shards"][1]["raw_data"].update(basename="."))
-    one("hash", "raw bytes hash to [0-9a-f]{16}, its index says 00: the file is damaged",
+    one("folder", "not a regular file", lambda x: x["shards"][1]["raw_data"].update(basename="."))
+    one("hash", "raw bytes hash to [0-9a-f]{16}, and its index says 00: the file is damaged",
         lambda x: x["shards"][1]["raw_data"]["hashes"].update(xxh64="00"))
     one("hash_long", "no xxh64", lambda x: x["shards"][1]["raw_data"]["hashes"].update(xxh64="0" * 1000))
     one("hash_zip", "stored bytes hash", lambda x: x["shards"][1]["zip_data"]["hashes"].update(xxh64="00"), "zip")
     for name in ("gz", "gz:9", "br:11", "bz2", "snappy"):
-        one("compressed_" + name.replace(":", "_"), "compressed with " + name + "; zstd and none are read",
+        one("compressed_" + name.replace(":", "_"), "compressed with " + name + "; only zstd and uncompressed shards are read",
             lambda x: [s.update(compression=name) for s in x["shards"]], "zip")
-    one("columns_swapped", "not those that its index says", shards(1, column_names=["x", "tokens"], column_encodings=["bytes", "ndarray:uint16"]))
+    one("columns_swapped", "differ from those in its index", shards(1, column_names=["x", "tokens"], column_encodings=["bytes", "ndarray:uint16"]))
     edit("sha1", lambda x: [s["raw_data"].update(hashes={"sha1": "00"}) for s in x["shards"]])
     same("a hash that is not known is not checked", len(records("sha1")), 20)
     for n in (0, 1, 10, 200):
@@ -192,10 +192,10 @@ def bad_index():
             f.truncate(n)
         refused("index.json of %d bytes" % n, 1, "index.json", "--input-format", "mds", "json%d" % n)
     status, _, err = run("decompose", "..")
-    result(status == 1 and "a folder, and none that holds tokens" in err, "a folder of another kind", err)
-    refused("--column without mds", 2, "--column is for mds, which ids.npy is not", "--column", "a", "--eos-id", "1", npy())
-    refused("--token-bytes 8 without mds", 2, "--token-bytes 8 is for mds", "--token-bytes", "8", "--eos-id", "1", npy())
-    refused("--token-bytes against the column", 2, "leave --token-bytes 4 out", "--token-bytes", "4", "cols")
+    result(status == 1 and "a folder, and not one that holds tokens" in err, "a folder of another kind", err)
+    refused("--column without mds", 2, "ids.npy: this is not mds; only mds takes a column", "--column", "a", "--eos-id", "1", npy())
+    refused("--token-bytes 8 without mds", 2, "only mds takes ids of 8 bytes", "--token-bytes", "8", "--eos-id", "1", npy())
+    refused("--token-bytes against the column", 2, "leave --token-bytes out", "--token-bytes", "4", "cols")
 
 
 def npy():
@@ -259,24 +259,24 @@ def bad_shard():
         json.dump(index, open(name + "/index.json", "w"))
         refused(name, 1, name + "/shard.00000.mds: .*" + words, name)
     first = struct.unpack_from("<I", raw, 4)[0]
-    torn("n_large", "samples, its index says", lambda d: struct.pack_into("<I", d, 0, 2**32 - 1))
-    torn("first_in_table", "begins in its table", lambda d: struct.pack_into("<I", d, 4, 8))
+    torn("n_large", "samples, and its index says", lambda d: struct.pack_into("<I", d, 0, 2**32 - 1))
+    torn("first_in_table", "begins within its table", lambda d: struct.pack_into("<I", d, 4, 8))
     torn("descending", "sample 2 ends before it begins", lambda d: struct.pack_into("<I", d, 4 * 4, first))
     torn("end_off", "table of samples says|its index says", lambda d: struct.pack_into("<I", d, 4 * (n + 1), len(d) + 1))
     torn("config", "configuration", lambda d: d.__setitem__(slice(8 + 4 * n, 8 + 4 * n + 4), b"]]]]"))
     torn("size_large", "sample 0: the sizes of its columns", lambda d: struct.pack_into("<I", d, first, 2**32 - 1))
     torn("dims", "dimensions", lambda d: d.__setitem__(first + 8, 2 << 2 | 0))
     torn("no_dims", "dimensions", lambda d: d.__setitem__(first + 8, 0))
-    torn("dim_64", "is no list of|add up", lambda d: d.__setitem__(first + 8, 1 << 2 | 3))
-    torn("length", "is no list of", lambda d: d.__setitem__(first + 9, d[first + 9] ^ 1))
+    torn("dim_64", "is not a list of|differ from the sample", lambda d: d.__setitem__(first + 8, 1 << 2 | 3))
+    torn("length", "is not a list of", lambda d: d.__setitem__(first + 9, d[first + 9] ^ 1))
     # Values that are no ids.
     for kind, values, more, words in (
-            ("int32", [1, 2, -1], ["--vocab-size", "65536"], r"sample 1: -1 at position 2 is no id below the vocabulary size 65536"),
+            ("int32", [1, 2, -1], ["--vocab-size", "65536"], r"sample 1: -1 at position 2 is not an id below the vocabulary size 65536"),
             ("int64", [1, 2, 2**40], ["--vocab-size", "65536"], "sample 1: %d at position 2" % 2**40),
             ("int64", [-2**63], ["--vocab-size", "4294967296"], "sample 1: -%d at position 0" % 2**63),
             ("int16", [-1], [], "sample 1: -1 at position 0"),
             ("int8", [-128], [], "sample 1: -128 at position 0"),
-            ("uint16", [100], ["--vocab-size", "100"], "sample 1: 100 at position 0 is no id below the vocabulary size 100"),
+            ("uint16", [100], ["--vocab-size", "100"], "sample 1: 100 at position 0 is not an id below the vocabulary size 100"),
             ("uint32", [70000], ["--vocab-size", "70000"], "sample 1: 70000 at position 0")):
         name = "%s_%s" % (kind, values[-1])
         mds.write(name, [[], [{"tokens": [1]}, {"tokens": values}]], {"tokens": "ndarray:" + kind})
@@ -286,10 +286,10 @@ def bad_shard():
     result(status == 2 and "--vocab-size N" in err, "four bytes: the vocabulary's size is asked for", err)
     result(records("wide") == [("wide", 0, [1])], "but not for a look")
     mds.write("odd", [[{"tokens": b"abc"}]], {"tokens": "bytes"})
-    refused("odd bytes", 1, "is no list of", "--token-bytes", "2", "odd")
+    refused("odd bytes", 1, "is not a list of", "--token-bytes", "2", "odd")
     mds.write("nothing", [[{"tokens": b""}]], {"tokens": "bytes"})
     same("no bytes: a sample without ids", records("--token-bytes", "2", "nothing"), [])
-    refused("bytes of a width that nobody said", 2, "--token-bytes 2, 4 or 8", "nothing")
+    refused("bytes of a width that nobody said", 2, "--token-bytes", "nothing")
     mds.write("long", [[{"tokens": [1] * 3000000}]], {"tokens": "ndarray:uint16"})
     refused("a sample larger than memory", 1, "sample 0 has 3000000 ids, too many", "-M", "32M", "long")
     same("but not with more", len(records("-M", "4G", "long")[0][2]), 3000000)

@@ -128,25 +128,25 @@ npy header flat.npy "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 2), }
 npy header scalar.npy "{'descr': '<u2', 'fortran_order': False, 'shape': (), }"
 npy header none.npy "{'fortran_order': False, 'shape': (4,), }"
 refused 2 "--eos-id N" --token-bytes 2 c.npy
-refused 2 "--token-bytes 2" --eos-id 0 c.npy
-refused 1 "no whole number of ids" --eos-id 0 --token-bytes 2 odd.npy
+refused 2 "--token-bytes N" --eos-id 0 c.npy
+refused 1 "not a whole number of ids" --eos-id 0 --token-bytes 2 odd.npy
 refused 1 "is empty" --eos-id 0 --token-bytes 2 empty.npy
 refused 1 "is empty" --eos-id 0 --token-bytes 2 c.npy empty.npy
 refused 1 "NumPy header says" --eos-id 0 cut.npy
-refused 1 "ends in its NumPy header" --eos-id 0 head.npy
+refused 1 "ends within its NumPy header" --eos-id 0 head.npy
 refused 1 "NumPy header says" --eos-id 0 long.npy
 refused 1 "<i8" --eos-id 0 i8.npy
 refused 1 ">u2" --eos-id 0 be.npy
 refused 1 "one dimension" --eos-id 0 flat.npy
 refused 1 "one dimension" --eos-id 0 scalar.npy
-refused 1 "does not add up" --eos-id 0 none.npy
+refused 1 "NumPy header has no" --eos-id 0 none.npy
 same "a header is right about the width" "$sum" "$(inspect --json --eos-id $eos --token-bytes 4 one.npy >j.json; json j.json 'd["checksum"]')"
 refused 1 "small.npy: id $eos at position 1 is not below" --eos-id 6 --token-bytes 2 --vocab-size $eos small.npy
 refused 1 "one.npy: id [0-9]* at position [0-9]* is not below" --eos-id 0 --vocab-size 100 one.npy
 refused 2 "below the vocabulary size" --eos-id 300 --token-bytes 2 --vocab-size 300 c.npy
 refused 2 "below the vocabulary size" --eos-id 70000 --token-bytes 2 c.npy
-refused 1 "not of one kind" --eos-id 0 --token-bytes 2 c.npy c.tks
-refused 2 "which c.tks is not" --eos-id 0 c.tks
+refused 1 "give one kind at a time" --eos-id 0 --token-bytes 2 c.npy c.tks
+refused 2 "c.tks: a token stream, and options" --eos-id 0 c.tks
 refused 1 "cannot be opened" --eos-id 0 --token-bytes 2 missing.npy
 for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; do
     status "$p: a pipe of what is not ids" 1 shell "cat i8.npy | $p --eos-id 0 --token-bytes 2 -"
@@ -161,8 +161,8 @@ npy ids block.npy 2 "[5] * 262144" 1
 cat block.npy block.npy >two_blocks.npy
 npy ids zero.npy 2 "[]" 1
 cat zero.npy small.npy >behind_zero.npy
-for f in "three.npy goes on behind" "odd_one.npy goes on behind" "two_blocks.npy goes on behind" "behind_zero.npy goes on behind" \
-    "two.npy its header says --token-bytes 4" "much.npy does not add up" "magic.npy ends in its NumPy header"; do
+for f in "three.npy has bytes after the" "odd_one.npy has bytes after the" "two_blocks.npy has bytes after the" "behind_zero.npy has bytes after the" \
+    "two.npy its header says ids of 4 bytes" "much.npy a shape of more ids" "magic.npy ends within its NumPy header"; do
     for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; do
         status "$p: ${f%% *} from a pipe" 1 shell "cat ${f%% *} | $p --eos-id 0 --token-bytes 2 -"
         check "$p: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -qe "$1" err' - "${f#* }"
@@ -178,7 +178,7 @@ check "it is not told how to be ids" test -s err
 check "  by the words for ids" fails grep -q "says so" err
 npy ids ones.npy 2 "[1] * 1500000 + [0]"
 status "more pieces than memory" 1 decompose --buckets 1 -M 32M --eos-id 0 --token-bytes 2 -o x.tks ones.npy
-check "the file is named" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "ones.npy: document 0 becomes more pieces" err'
+check "the file is named" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "ones.npy: document 0 becomes more sequences" err'
 status "four bytes and no vocabulary" 2 decompose --eos-id $eos two.npy
 check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--vocab-size N" err'
 status "but for a look it does" 0 inspect --json --eos-id $eos two.npy
@@ -196,7 +196,7 @@ for p in "inspect --json" "decompose" "decompose --plan" "dedup" "pack --length 
     status "$p: a stream that is none" 1 $p --input-format stream one.npy
     check "$p: is one line" one_line err
     status "$p: ids where a stream was said" 2 $p --input-format stream --eos-id 0 one.npy
-    check "$p: is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "which one.npy is not" err'
+    check "$p: is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "one.npy: a token stream, and options" err'
     status "$p: a stream where ids were said" 2 $p --input-format npy c.tks
     check "$p: and what they need" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--token-bytes" err'
     status "$p: an unknown format" 2 $p --input-format nope c.tks
@@ -205,5 +205,5 @@ for p in "inspect --json" "decompose" "decompose --plan" "dedup" "pack --length 
 done
 for p in "decompose" "decompose --plan" "dedup" "shuffle"; do
     status "$p: a folder of nothing" 1 $p empty_dir
-    check "$p: is said to be one" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "empty_dir: a folder, and none" err'
+    check "$p: is said to be one" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "empty_dir: a folder, and not one" err'
 done

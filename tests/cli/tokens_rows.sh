@@ -66,16 +66,16 @@ bad() {
         fi
     done
 }
-bad "row 1: ids 1 up to 9 end behind the file's last" "'1,9\n'"
-bad "row 2: ids 1 up to 3 begin before the last row's end" "'0,2\n1,3\n'"
-bad "row 2: ids 3 up to 2 end before they begin" "'0,2\n3,2\n'"
+bad "row 1: ids 1 to 9 end after the file's last" "'1,9\n'"
+bad "row 2: ids 1 to 3 begin before the last row's end" "'0,2\n1,3\n'"
+bad "row 2: ids 3 to 2 end before they begin" "'0,2\n3,2\n'"
 bad "row 1 does not begin with two numbers" "'start,end,id,src,loc\n0,3\n'"
 bad "row 1 does not begin with two numbers" "'3\n'"
 bad "row 1 does not begin with two numbers" "'0,99999999999999999999999\n'"
 bad "row 1 does not begin with two numbers" "'0,3x\n'"
-bad "row 2, the last one, has no end" "'0,1\n1,3'"
-bad "row 1, the last one, has no end" "'0,1,\"a\n1,3\n'"
-bad "has no end within a MiB" "'0,1,' + 'x' * 1200000"
+bad "the last row, 2, has no end of line" "'0,1\n1,3'"
+bad "the last row, 1, has no end of line" "'0,1,\"a\n1,3\n'"
+bad "row 1 is longer than 1 MiB" "'0,1,' + 'x' * 1200000"
 bad "ids 0 to 4 are in no row" "''"
 bad "ids 1 to 4 are in no row" "'0,1\n'"
 mk rows two.csv.gz "[[0, 1, 'a%d' % i] for i in range(9)]"

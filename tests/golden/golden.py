@@ -24,18 +24,18 @@ import tempfile
 
 BIN = os.environ.get("BIN", "build/bin")
 # File or job: the words of the line that refuses it.
-REFUSED = {"pack from phase %d on" % k: "of another stage, program or version of sluice; remove it" for k in (1, 2, 3)}
-REFUSED.update({"dedup-substring from phase %d on" % k: "of another stage, program or version of sluice; remove it" for k in (1, 3, 4)})
-REFUSED["dedup-substring from phase 2 on"] = "no group files; run --stage group first"
-REFUSED["dedup-exact from phase 1 on"] = "of another stage, program or version of sluice; remove it"
-REFUSED.update({"%s from phase %d on" % job: "of another stage, program or version of sluice; remove it"
+REFUSED = {"pack from phase %d on" % k: "by another stage, program or version of sluice; remove it" for k in (1, 2, 3)}
+REFUSED.update({"dedup-substring from phase %d on" % k: "by another stage, program or version of sluice; remove it" for k in (1, 3, 4)})
+REFUSED["dedup-substring from phase 2 on"] = "no group files; run stage group first"
+REFUSED["dedup-exact from phase 1 on"] = "by another stage, program or version of sluice; remove it"
+REFUSED.update({"%s from phase %d on" % job: "by another stage, program or version of sluice; remove it"
                 for job in (("shuffle", 1), ("shuffle-mix", 1), ("shuffle-mix", 3), ("shuffle-wds", 1), ("shuffle-wds", 2))})
-REFUSED["shuffle-mix from phase 2 on"] = "w/mix is missing; run --stage mix"  # it was called blend
-REFUSED["dedup-near from phase 1 on"] = "of another stage, program or version of sluice; remove it"
-REFUSED.update({"dedup-near from phase %d on" % k: "no group files; run --stage group first" for k in (2, 3)})
-REFUSED["dedup-near from phase 4 on"] = "w/cluster is missing; run --stage cluster"
-REFUSED["dedup-exact from phase 2 on"] = "no group files; run --stage group first"
-REFUSED.update({f: "was made with unit=word, which this version of sluice does not read; make it again" for f in ("near.idx", "ngrams.idx")})
+REFUSED["shuffle-mix from phase 2 on"] = "w/mix is missing; run stage mix"  # it was called blend
+REFUSED["dedup-near from phase 1 on"] = "by another stage, program or version of sluice; remove it"
+REFUSED.update({"dedup-near from phase %d on" % k: "no group files; run stage group first" for k in (2, 3)})
+REFUSED["dedup-near from phase 4 on"] = "w/cluster is missing; run stage cluster"
+REFUSED["dedup-exact from phase 2 on"] = "no group files; run stage group first"
+REFUSED.update({f: "was made with unit=word, which this version of sluice does not read; make the index again" for f in ("near.idx", "ngrams.idx")})
 GONE = {"dedup-exact from phase 3 on"}  # of versions that had one phase more
 
 # ---- what is made -------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ def check_damage(folder):
             open("%s/%05d.parquet" % (into, i), "wb").write(make(i))
         p = subprocess.run([BIN + "tokenize", "-t", "bytes", "--on-error", "skip", "-o", os.devnull, into],
                            capture_output=True, text=True)
-        lines = [l for l in p.stderr.splitlines() if "going on behind it" in l]
+        lines = [l for l in p.stderr.splitlines() if "going on after it" in l]
         good = p.returncode in (0, 1) and (most is None or p.returncode == 0 and len(lines) == most)
         if not good or p.returncode:
             print("  ", p.returncode, len(lines), p.stderr[-300:])

@@ -270,11 +270,11 @@ static void test_limits(void **unused)
     set.eos = 0;
     set.n_bucket = 1;
     assert_int_equal(slu_olmo_check(&set, &err), SLU_E_MISMATCH);
-    /* --shard-sequences past 2^32 ids, before anything is written. */
+    /* Shards past 2^32 ids, before anything is written. */
     struct slu_shard_bucket k = {.name = "D_3", .length = 8, .n_id = 8, .tok_bytes = 2};
     k.shard_sequences = UINT32_MAX / 8 + 1;
     assert_int_equal(slu_shard_olmo.check(&k, &err), SLU_E_USAGE);
-    if (!strstr(err.msg, "536870911 or less"))
+    if (!strstr(err.msg, "at most 536870911 fit"))
         fail_msg("%s", err.msg);
     k.shard_sequences = slu_shard_olmo.shard_sequences(&k);
     assert_int_equal(slu_shard_olmo.check(&k, &err), SLU_OK);

@@ -305,7 +305,7 @@ static void test_no_flow(void **state)
     while (!rc && pieces < 100000)
         rc = slu_packing_add(p, &b, &run, 1, SLU_NOT_HELD, &pieces, &err);
     assert_int_equal(rc, SLU_E_LIMIT);
-    assert_non_null(strstr(err.msg, "half of -M"));
+    assert_non_null(strstr(err.msg, "half of memory"));
     slu_packing_free(p);
     slu_batch_release(&b);
 }

@@ -206,7 +206,7 @@ static void test_refusals(void **state)
     int fd = open(path, O_CREAT | O_WRONLY, 0666);
     close(fd);
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
-    assert_non_null(strstr(err.msg, "--replace-set"));
+    assert_int_equal(err.advice, SLU_ADVISE_REPLACE_SET);
     write_set(false, true, 1, 3);
     assert_int_equal(access(path, F_OK), 0); /* not ours: it stays */
     cfg.replace = true;
@@ -216,7 +216,7 @@ static void test_refusals(void **state)
     h.label_tokens = false;
     cfg.replace = false;
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
-    assert_non_null(strstr(err.msg, "--label-token"));
+    assert_int_equal(err.advice, SLU_ADVISE_LABEL_TOKEN);
     h.n_bucket = 0;
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_MISMATCH);
     assert_int_equal(slu_shard_format_find(&f, "no-such", &err), SLU_E_UNSUPPORTED);
@@ -443,9 +443,9 @@ static void test_memory(void **state)
                                  .shard_sequences = 1 << 20,
                                  .memory_byte = 64 << 20};
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_USAGE);
-    at = strstr(err.msg, "--shard-sequences ");
+    at = strstr(err.msg, "enough for ");
     assert_non_null(at);
-    cfg.shard_sequences = strtoull(at + 18, NULL, 10);
+    cfg.shard_sequences = strtoull(at + 11, NULL, 10);
     assert_true(cfg.shard_sequences > 0);
     err = (struct slu_err)SLU_ERR_INIT;
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_OK);
@@ -455,7 +455,7 @@ static void test_memory(void **state)
     cfg.memory_byte = 10;
     err = (struct slu_err)SLU_ERR_INIT;
     assert_int_equal(slu_shards_new(&s, &cfg, &err), SLU_E_USAGE);
-    assert_non_null(strstr(err.msg, "larger -M"));
+    assert_int_equal(err.advice, SLU_ADVISE_MEMORY);
     slu_header_release(&h);
 }
 

@@ -403,13 +403,13 @@ static void test_faults(void **state)
         enum { REMOVE, CUT, SPOIL_END, SPOIL_LINE, SPOIL_HEAD } how;
         uint64_t part;
     } faults[] = {
-        {"work", "shards.1-of-3.jsonl", "is not there", REMOVE, 1},
+        {"work", "shards.1-of-3.jsonl", "is missing", REMOVE, 1},
         {"work", "shards.1-of-3.jsonl", "has no end", CUT, 1},
         {"work", "shards.0-of-3.jsonl", "damaged", SPOIL_END, 0},
         {"work", "shards.2-of-3.jsonl", "damaged", SPOIL_LINE, 2},
-        {"work", "rows.1-of-3.D_2.tks", "is not there", REMOVE, 1},
+        {"work", "rows.1-of-3.D_2.tks", "is missing", REMOVE, 1},
         {"work", "rows.2-of-3.D_4.tks", "bytes", CUT, 2},
-        {"dir", "D_4/shard-0000002.tar", "is not there", REMOVE, 1},
+        {"dir", "D_4/shard-0000002.tar", "is missing", REMOVE, 1},
         {"dir", "D_4/shard-0000005.tar", "bytes", CUT, 2},
     };
     char want[128], path[256];
@@ -485,15 +485,16 @@ static void test_disagree(void **state)
     static const struct {
         const char *name, *from, *to, *what;
     } lies[] = {
-        {"shards.1-of-3.jsonl", "[[1,3,0]", "[[0,3,0]", "parts before it have"},
-        {"shards.1-of-3.jsonl", "[[1,3,0]", "[[2,3,0]", "come next"},
+        {"shards.1-of-3.jsonl", "[[1,3,0]", "[[0,3,0]", "earlier parts have"},
+        {"shards.1-of-3.jsonl", "[[1,3,0]", "[[2,3,0]", "the next shard"},
         {"shards.1-of-3.jsonl", "[[1,3,0]", "[[1,6,0]", "lacks shards"},
         {"shards.1-of-3.jsonl", "[[1,3,0]", "[[1,0,0]", "out of order"},
         {"shards.1-of-3.jsonl", "[[1,3,0]", "[[1,2,0]", "in the middle"},
-        {"shards.1-of-3.jsonl", "[[1,3,0]", "[[1,3,1]", "behind the last"},
+        {"shards.1-of-3.jsonl", "[[1,3,0]", "[[1,3,1]", "after the last"},
         {"shards.1-of-3.jsonl", "\"shard\":1,", "\"shard\":2,", "out of order"},
         {"shards.1-of-3.jsonl", "\"sequences\":3,", "\"sequences\":2,", "wrong size"},
-        {"shards.1-of-3.jsonl", "\"shard\":1,", "\"shard\":-1,", "no shard's"},
+        {"shards.1-of-3.jsonl", "\"shard\":1,", "\"shard\":-1,",
+         "does not describe a shard"},
         {"shards.1-of-3.jsonl", "\"part\":1,", "\"part\":2,", "another part"},
         {"shards.1-of-3.jsonl", "\"spans\":[[1,3,0]", "\"spans\":[[1,3]", "another"},
         {"shards.1-of-3.jsonl", "\"input\":\"", "\"input\":\"0", "other input"},
@@ -511,8 +512,8 @@ static void test_disagree(void **state)
         forge(&t, lies[i].name, lies[i].from, lies[i].to);
         assert_true(join(&t, 3) < 0);
         says(&t, lies[i].what);
-        says(&t, strstr(lies[i].what, "behind") ? "run part 2/3 again"
-                                                : "run part 1/3 again");
+        says(&t, strstr(lies[i].what, "after") ? "run part 2/3 again"
+                                               : "run part 1/3 again");
     }
     /* Another seed, input, number of parts: of the parts, and of the join. */
     for (int k = 0; k < 3; k++) {
@@ -570,18 +571,18 @@ static void test_folder(void **state)
     t.err = (struct slu_err)SLU_ERR_INIT;
     assert_int_equal(slu_shards_write(s, give, &none, NULL, 1, 2, &t.err),
                      SLU_E_MISMATCH);
-    says(&t, "another shuffle writes here");
+    says(&t, "another shuffle is writing here");
     slu_shards_free(s);
     slu_header_release(&h);
     if (part_of(&t, 1, 3, 0, false, NULL)) /* beside others */
         fail_msg("%s", t.err.msg);
     assert_int_equal(part_of(&t, 2, 3, 0, false, NULL), SLU_OK);
     assert_int_equal(join(&t, 3), SLU_E_MISMATCH);
-    says(&t, "others are writing here");
+    says(&t, "other processes are writing here");
     assert_int_equal(flock(fd, LOCK_EX), 0);
     t.force = true;
     assert_int_equal(part_of(&t, 1, 3, 0, false, NULL), SLU_E_MISMATCH);
-    says(&t, "another shuffle writes here");
+    says(&t, "another shuffle is writing here");
     close(fd);
     /* --force writes a part anew, and the others stay. */
     assert_int_equal(part_of(&t, 1, 3, 0, false, &skipped), SLU_OK);

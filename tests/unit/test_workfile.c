@@ -197,7 +197,7 @@ static void test_of_a_stage(void **state)
     h.part = 2;
     assert_int_equal(slu_work_open(folder, "scatter", &h, true, &f, &err),
                      SLU_E_MISMATCH);
-    assert_non_null(strstr(err.msg, "is missing; run --stage scatter --part 2/3"));
+    assert_non_null(strstr(err.msg, "is missing; run stage scatter for part 2/3"));
     assert_int_equal(slu_work_parts(folder, "count", &of, &err), SLU_E_MISMATCH);
     assert_int_equal(slu_work_parts(folder, "scatter", &of, &err), 0);
     assert_int_equal(of, 3);

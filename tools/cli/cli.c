@@ -38,7 +38,7 @@ static int parse_device(void *common, const char *value, struct slu_err *err)
             return SLU_OK;
         }
     return slu_fail(err, SLU_E_USAGE,
-                    "'%s' is no device; use auto, cpu, cuda or cuda:N", value);
+                    "'%s' is not a device; use auto, cpu, cuda or cuda:N", value);
 }
 
 static int parse_part(void *common, const char *value, struct slu_err *err)
@@ -139,11 +139,10 @@ static int check_range(const struct cli_opt *o, uint64_t v, struct slu_err *err)
     unsigned long long u = v, least = o->least, most = o->most;
     if (u >= least && (!most || u <= most))
         return SLU_OK;
-    return most
-               ? slu_fail(err, SLU_E_USAGE, "--%s %llu: from %llu to %llu are possible",
-                          o->name, u, least, most)
-               : slu_fail(err, SLU_E_USAGE, "--%s %llu: at least %llu", o->name, u,
-                          least);
+    return most ? slu_fail(err, SLU_E_USAGE, "--%s %llu: expected %llu to %llu",
+                           o->name, u, least, most)
+                : slu_fail(err, SLU_E_USAGE, "--%s %llu: expected at least %llu",
+                           o->name, u, least);
 }
 
 static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
@@ -177,12 +176,12 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
     case CLI_FRACTION:
         if (parse_fraction(v, (double *)(void *)at))
             return slu_fail(err, SLU_E_USAGE,
-                            "--%s: '%s' is no fraction (0.001 and 0.1%% are alike)",
+                            "--%s: '%s' is not a fraction (write 0.001 or 0.1%%)",
                             o->name, v);
         return SLU_OK;
     case CLI_LEVEL:
         if (v && (!slu_number(v, strlen(v), 1, &u) || u < 1 || u > 19))
-            return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is no level from 1 to 19",
+            return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is not a level from 1 to 19",
                             o->name, v);
         *(int *)(void *)at = v ? (int)u : 3;
         return SLU_OK;
@@ -313,19 +312,20 @@ static int bad_option(const struct table *t, int c, const char *word,
 {
     int i = find(t, optopt);
     if (c == ':')
-        return slu_fail(err, SLU_E_USAGE, "%s wants a value; see --help", word);
+        return slu_fail(err, SLU_E_USAGE, "%s needs a value; see --help", word);
     if (optopt && i >= 0)
         return slu_fail(err, SLU_E_USAGE, "%s: --%s takes no value; see --help", word,
                         t->opt[i]->name);
     if (optopt)
-        return slu_fail(err, SLU_E_USAGE, "-%c is no option; see --help", optopt);
+        return slu_fail(err, SLU_E_USAGE, "-%c is not an option; see --help", optopt);
     size_t n = strcspn(word, "=");
     for (i = 0; i < t->n; i++)
         if (!strncmp(t->opt[i]->name, word + 2, n - 2))
             return slu_fail(err, SLU_E_USAGE,
                             "%.*s stands for more than one option; see --help", (int)n,
                             word);
-    return slu_fail(err, SLU_E_USAGE, "%.*s is no option; see --help", (int)n, word);
+    return slu_fail(err, SLU_E_USAGE, "%.*s is not an option; see --help", (int)n,
+                    word);
 }
 
 int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outcome,

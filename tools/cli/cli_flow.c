@@ -103,7 +103,8 @@ static int check(const struct cli_ctx *ctx, const struct cli_flow_opts *o,
                         "--work",
                         s->name);
     if (o->ranges > CLI_FLOW_MOST || ctx->common.part.n > CLI_FLOW_MOST)
-        return slu_fail(err, SLU_E_USAGE, "at most %d parts and ranges", CLI_FLOW_MOST);
+        return slu_fail(err, SLU_E_USAGE, "expected at most %d parts and ranges",
+                        CLI_FLOW_MOST);
     return s->flags & SLU_STAGE_READS ? slu_mkdirs(o->work, err) : SLU_OK;
 }
 
@@ -124,7 +125,7 @@ int cli_flow_begin(struct cli_ctx *ctx, struct slu_err *err)
     const struct slu_flow_spec *spec = ctx->tool->flow(ctx);
 
     if (!o->stage && !o->stages && (o->work || o->ranges))
-        return slu_fail(err, SLU_E_USAGE, "%s goes with --stage only",
+        return slu_fail(err, SLU_E_USAGE, "%s needs --stage",
                         o->work ? "--work" : "--ranges");
     if (!o->stage && !o->stages)
         return SLU_OK;

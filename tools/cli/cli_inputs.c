@@ -273,7 +273,8 @@ int cli_input_check(const struct cli_input *i, struct slu_err *err)
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != i->n_byte ||
         mtime(&st) != i->mtime_ns)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: was changed while it was read; run this again", i->name);
+                        "%s: was changed while it was read; run the program again",
+                        i->name);
     return SLU_OK;
 }
 

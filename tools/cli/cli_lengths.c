@@ -41,10 +41,10 @@ int cli_parse_buckets(const char *text, uint64_t most, uint64_t *length, unsigne
             return rc;
         if (v == 0 || v > most)
             return slu_fail(err, SLU_E_USAGE,
-                            "--buckets %s: lengths are from 1 to %llu", text,
+                            "--buckets %s: a length must be from 1 to %llu", text,
                             (unsigned long long)most);
         if (*n == SLU_MAX_BUCKETS)
-            return slu_fail(err, SLU_E_USAGE, "--buckets: more than %d",
+            return slu_fail(err, SLU_E_USAGE, "--buckets: more than %d lengths",
                             SLU_MAX_BUCKETS);
         length[(*n)++] = v;
         if (!*end)

@@ -230,12 +230,12 @@ static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
         return rc;
     if (whole)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: is another %s than its manifest says; remove one of "
-                        "them, or use %s",
+                        "%s: this %s differs from the one in its manifest; remove one "
+                        "of them, or use %s",
                         ctx->common.output, folder ? "set" : "stream",
                         folder ? "--replace-set" : "-f");
     if (what)
-        cli_note(ctx, "%s: is not whole, and is made again", ctx->common.output);
+        cli_note(ctx, "%s: is not complete, and is made again", ctx->common.output);
     *v = what || !others_there(ctx, root) ? MAKE : DONE;
     return SLU_OK;
 }
@@ -325,7 +325,7 @@ int cli_manifest_name(const struct cli_ctx *ctx, char **path, struct slu_err *er
     struct stat st;
     *path = NULL;
     if (c->manifest && !file)
-        return slu_fail(err, SLU_E_USAGE, "--manifest goes with -o FILE");
+        return slu_fail(err, SLU_E_USAGE, "--manifest needs -o FILE");
     if (!file || !(c->part.n || c->manifest))
         return SLU_OK;
     if (!stat(output, &st) &&
@@ -339,7 +339,8 @@ int cli_manifest_name(const struct cli_ctx *ctx, char **path, struct slu_err *er
         name--;
     if (n - name <= 2 && !strncmp(output + name, "..", n - name))
         return slu_fail(err, SLU_E_USAGE,
-                        "-o %s: a manifest lies beside the folder; call it by its name",
+                        "-o %s: a manifest lies beside the folder, so the folder must "
+                        "be called by its name",
                         output);
     if (n - name + sizeof suffix - 1 > NAME_MAX)
         return slu_fail(err, SLU_E_USAGE,

@@ -94,7 +94,7 @@ int cli_targets_spare(const struct cli_targets *t, const char *input,
                             "redirect it to another file",
                             what);
         return slu_fail(err, SLU_E_USAGE,
-                        "--%s %s would replace what is read (%s); name another file",
+                        "--%s %s would replace the input (%s); name another file",
                         o->option, o->path, what);
     }
     return SLU_OK;

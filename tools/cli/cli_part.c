@@ -24,7 +24,8 @@ int cli_part_parse(struct cli_part *p, const char *value, struct slu_err *err)
     if (!slash || (!p->is_auto && !number(value, len, &p->i)) ||
         !number(slash + 1, strlen(slash + 1), &p->n) || p->n == 0)
         return slu_fail(err, SLU_E_USAGE,
-                        "--part %s: I/N or auto/N, parts being counted from 0", value);
+                        "--part %s: expected I/N or auto/N, where I counts from 0",
+                        value);
     return SLU_OK;
 }
 

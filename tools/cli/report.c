@@ -169,10 +169,66 @@ static void say(struct cli_ctx *ctx, const char *fmt, va_list ap)
     fprintf(stderr, "%s: %s\n", ctx->tool->name, line);
 }
 
+/* What the programs' options can do about an error of the library. A text that begins
+ * with "or" goes on with the message's own advice. */
+static const char *const ADVICE[SLU_N_ADVICE] = {
+    [SLU_ADVISE_MEMORY] = "give more memory with -M",
+    [SLU_ADVISE_MEMORY_OR_MIX] = "give more memory with -M, or use --mix-domains",
+    [SLU_ADVISE_MEMORY_OR_ORDER] = "give more memory with -M, or use --order plan",
+    [SLU_ADVISE_MEMORY_OR_SEGMENTS] = "give more memory with -M, or use --max-segments",
+    [SLU_ADVISE_MEMORY_OR_SHARDS] =
+        "use a smaller --shard-sequences, or give more memory with -M",
+    [SLU_ADVISE_BALANCE] =
+        "give more memory with -M, or fewer steps with --balance-window",
+    [SLU_ADVISE_BATCH_TOKENS] = "give --batch-tokens N",
+    [SLU_ADVISE_BUCKETS] = "choose others with 'decompose --buckets'",
+    [SLU_ADVISE_COLUMN] = "name one with --column",
+    [SLU_ADVISE_COLUMNS] =
+        "name columns with --field, --id-field, --domain-field and --score-field",
+    [SLU_ADVISE_DEVICE] = "use --device cpu",
+    [SLU_ADVISE_DS_STDIN] = "or pipe its ids with --input-format npy",
+    [SLU_ADVISE_EOS_ID] = "name the id that ends each document with --eos-id N",
+    [SLU_ADVISE_FIELDS] =
+        "name the fields with --field, --id-field and --domain-field, or "
+        "go on without such records with --on-error skip",
+    [SLU_ADVISE_FORCE] = "or use -f to write it anew",
+    [SLU_ADVISE_IDS] =
+        "say what it is with --input-format or --token-bytes, or leave out "
+        "--eos-id, --vocab-size and --column",
+    [SLU_ADVISE_LABEL_TOKEN] = "use 'decompose --label-token', or --accept-mismatch to "
+                               "write the sequences as they are",
+    [SLU_ADVISE_MAX_TOKENS] = "give --max-tokens N",
+    [SLU_ADVISE_MIX] = "change --max-epochs, --max-tokens or a weight",
+    [SLU_ADVISE_NO_LABEL_TOKEN] = "use 'decompose' without --label-token, or "
+                                  "--accept-mismatch to write them as they are",
+    [SLU_ADVISE_NO_PATTERN] = "leave --pattern out",
+    [SLU_ADVISE_OLMO_TOKENIZER] = "give --olmo-tokenizer VOCABULARY,EOS,PAD",
+    [SLU_ADVISE_ON_ERROR] = "use --on-error skip to go on without it",
+    [SLU_ADVISE_PARAGRAPHS] = "tokenize without --no-vocab, or compare documents",
+    [SLU_ADVISE_PATTERN] = "name the split with --pattern",
+    [SLU_ADVISE_REPLACE_SET] = "use --replace-set to replace what is there",
+    [SLU_ADVISE_SHARD_SEQUENCES] = "use a smaller --shard-sequences",
+    [SLU_ADVISE_TERMINAL] =
+        "give -o FILE or --json FILE, or -f to write it all the same",
+    [SLU_ADVISE_TMPDIR] =
+        "free some, choose another folder with --tmpdir, or give more "
+        "memory with -M",
+    [SLU_ADVISE_TOKEN_BYTES] = "give the width of an id with --token-bytes N",
+    [SLU_ADVISE_VOCAB_SIZE] = "give the right one with --vocab-size N",
+    [SLU_ADVISE_WIDTH_IN_HEADER] = "leave --token-bytes out",
+    [SLU_ADVISE_WORDS] = "use --unit token, or tokenize without --no-vocab",
+};
+
 void cli_error(struct cli_ctx *ctx, const struct slu_err *err)
 {
     erase(ctx->report);
-    fprintf(stderr, "%s: %s\n", ctx->tool->name, err->msg);
+    const char *advice = ADVICE[err->advice];
+    bool more = advice && !strncmp(advice, "or ", 3);
+    fprintf(stderr, "%s: %s%s%s\n", ctx->tool->name, err->msg,
+            more     ? ", "
+            : advice ? "; "
+                     : "",
+            advice ? advice : "");
 }
 
 void cli_warn(struct cli_ctx *ctx, const char *fmt, ...)

@@ -126,15 +126,14 @@ static int configure(struct cli_ctx *ctx, struct slu_decompose *d, struct slu_er
     if (o->buckets) {
         if (o->min != 256 || o->max != 8192)
             return slu_fail(err, SLU_E_USAGE,
-                            "--buckets and --min or --max exclude each other");
+                            "--buckets cannot be combined with --min or --max");
         rc = cli_parse_buckets(o->buckets, MOST_TOK, d->bucket, &d->n_bucket, err);
     } else {
         if (!power_of_two(o->min) || !power_of_two(o->max) || o->min > o->max)
-            return slu_fail(
-                err, SLU_E_USAGE,
-                "--min %llu --max %llu: powers of two, the smaller one first; "
-                "other lengths go to --buckets",
-                (unsigned long long)o->min, (unsigned long long)o->max);
+            return slu_fail(err, SLU_E_USAGE,
+                            "--min %llu --max %llu: expected powers of two, the "
+                            "smaller one first; give other lengths with --buckets",
+                            (unsigned long long)o->min, (unsigned long long)o->max);
         for (uint64_t l = o->min; l <= o->max; l *= 2)
             d->bucket[d->n_bucket++] = l;
     }

@@ -193,7 +193,7 @@ int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index, struct slu_err
     if (o->window > MAX_WINDOW || (o->window && !o->cut))
         return slu_fail(err, SLU_E_USAGE,
                         o->cut ? "--window: at most 2^30 words"
-                               : "--window goes with --cut");
+                               : "--window needs --cut");
     int rc = dedup_open(&io, ctx, err);
     if (rc == SLU_OK && o->report)
         rc = slu_out_open(&report, o->report, err);
@@ -228,12 +228,11 @@ int dedup_against(struct cli_ctx *ctx, struct slu_err *err)
         return rc;
     slu_u128_hex(slu_workfile_id(f), o->against_hex);
     o->against_id = o->against_hex;
-    rc = slu_against_is(f)
-             ? dedup_contam(ctx, f, err)
-             : slu_fail(err, SLU_E_MISMATCH,
-                        "%s: is no index of n-grams; with one of --near or --exact "
-                        "name that mode too",
-                        o->against);
+    rc = slu_against_is(f) ? dedup_contam(ctx, f, err)
+                           : slu_fail(err, SLU_E_MISMATCH,
+                                      "%s: not an index of n-grams; with an index of "
+                                      "--near or --exact name that mode too",
+                                      o->against);
     slu_workfile_free(f);
     return rc;
 }

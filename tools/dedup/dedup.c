@@ -204,8 +204,8 @@ static int check_belongs(const struct cli_ctx *ctx, unsigned mode, struct slu_er
             if (belongs[i].modes & modes[k].mode && n < sizeof list)
                 n += (size_t)snprintf(list + n, sizeof list - n, "%s--%s",
                                       n ? " or " : "", modes[k].name);
-        return slu_fail(err, SLU_E_USAGE, "--%s goes with %s; see --help",
-                        belongs[i].name, list);
+        return slu_fail(err, SLU_E_USAGE, "--%s needs %s; see --help", belongs[i].name,
+                        list);
     }
     return SLU_OK;
 }
@@ -217,7 +217,7 @@ static int check_stage(const struct cli_ctx *ctx, enum dedup_mode mode,
 
     for (size_t i = 0; i < sizeof in_stages / sizeof *in_stages; i++)
         if (given(ctx, in_stages[i].name) && !(in_stages[i].modes & mode))
-            return slu_fail(err, SLU_E_USAGE, "--%s does not go with --stage%s",
+            return slu_fail(err, SLU_E_USAGE, "--%s cannot be combined with --stage%s",
                             in_stages[i].name,
                             in_stages[i].modes ? ", but with --near" : "");
     return mode == DEDUP_NEAR        ? dedup_near_check(ctx, o, err)

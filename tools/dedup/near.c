@@ -43,8 +43,8 @@ int dedup_parse_threshold(void *opts, const char *value, struct slu_err *err)
     }
     if (*s || num == 0 || num > den)
         return slu_fail(err, SLU_E_USAGE,
-                        "--threshold: '%s' is no fraction above 0 and up to 1, of nine "
-                        "digits or less",
+                        "--threshold: '%s' is not a fraction above 0 and up to 1, of "
+                        "at most nine digits",
                         value);
     uint64_t g = common_divisor(num, den);
     o->threshold_num = num / g;
@@ -69,11 +69,11 @@ int dedup_parse_threshold(void *opts, const char *value, struct slu_err *err)
 int dedup_check_keep(const struct dedup_opts *o, struct slu_err *err)
 {
     if (o->keep == DEDUP_KEEP_DOMAIN && (!o->domains || !*o->domains))
-        return slu_fail(err, SLU_E_USAGE,
-                        "--keep domain-order wants --domains A,B,..., what to keep "
-                        "first");
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--keep domain-order needs --domains A,B,..., what to keep first");
     if (o->keep != DEDUP_KEEP_DOMAIN && o->domains)
-        return slu_fail(err, SLU_E_USAGE, "--domains goes with --keep domain-order");
+        return slu_fail(err, SLU_E_USAGE, "--domains needs --keep domain-order");
     return SLU_OK;
 }
 
@@ -226,7 +226,7 @@ static void warn_capped(struct cli_ctx *ctx, const struct dedup_opts *o,
 {
     if (r->capped_documents)
         cli_warn(ctx,
-                 "%llu documents came behind the first %llu of a band, and nothing is "
+                 "%llu documents came after the first %llu of a band, and nothing is "
                  "compared with them there; raise --band-cap",
                  (unsigned long long)r->capped_documents,
                  (unsigned long long)o->band_cap);

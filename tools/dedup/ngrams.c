@@ -237,8 +237,8 @@ static int finish(struct job *j, struct slu_err *err)
     }
     if (f.rate > o->fp_rate * 1.05)
         cli_warn(ctx,
-                 "the filter takes %.3g of new n-grams for seen, more than %g: "
-                 "their number was estimated too low",
+                 "the filter takes %.3g of new n-grams for ones it has seen, more than "
+                 "%g: the estimate of their number was too low",
                  f.rate, o->fp_rate);
     if (r->n_paragraph_dropped)
         slu_ledger_drop(&ctx->ledger, "repeated-paragraph", r->paragraphs);
@@ -264,8 +264,8 @@ int dedup_parse_overlap(void *opts, const char *value, struct slu_err *err)
     /* The notation and the default are those of --threshold. */
     if (dedup_parse_threshold(&t, value, NULL))
         return slu_fail(err, SLU_E_USAGE,
-                        "--overlap: '%s' is no fraction above 0 and up to 1, of nine "
-                        "digits or less",
+                        "--overlap: '%s' is not a fraction above 0 and up to 1, of at "
+                        "most nine digits",
                         value);
     o->overlap_num = t.threshold_num;
     o->overlap_den = t.threshold_den;

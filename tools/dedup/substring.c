@@ -99,17 +99,17 @@ static int finish(struct dedup_io *io, const struct slu_substring_result *r,
 int dedup_substring_check(const struct dedup_opts *o, struct slu_err *err)
 {
     if (o->substring < SLU_PASSAGE_MIN_TOK || o->substring > SLU_PASSAGE_MAX_TOK)
-        return slu_fail(err, SLU_E_USAGE, "--substring is from %d to %d tokens",
+        return slu_fail(err, SLU_E_USAGE, "--substring: expected %d to %d tokens",
                         SLU_PASSAGE_MIN_TOK, SLU_PASSAGE_MAX_TOK);
     if (o->annotate && o->cut)
-        return slu_fail(err, SLU_E_USAGE, "--cut and --annotate exclude each other");
+        return slu_fail(err, SLU_E_USAGE, "--cut and --annotate cannot be combined");
     if (o->annotate && !o->pairs)
         return slu_fail(err, SLU_E_USAGE,
                         "--annotate needs --pairs FILE, where the passages go");
     if (o->annotate && o->min_keep)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--min-keep is about what is left of a cut; --annotate does "
-                        "not cut");
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--min-keep counts what a cut leaves, and --annotate does not cut");
     return SLU_OK;
 }
 

@@ -45,7 +45,7 @@ int pack_balance_check(const struct pack_balance_opts *o, bool plan_only,
                         : o->cost    ? "--balance-cost"
                                      : NULL;
     if (!o->ranks && alone)
-        return slu_fail(err, SLU_E_USAGE, "%s goes with --balance N only", alone);
+        return slu_fail(err, SLU_E_USAGE, "%s needs --balance N", alone);
     if (o->sequences && o->tokens)
         return slu_fail(err, SLU_E_USAGE,
                         "--balance-sequences and --balance-tokens both say how many "

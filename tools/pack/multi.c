@@ -48,11 +48,11 @@ int pack_multi_check(const struct pack_multi_opts *o, bool multi, uint64_t lengt
                      struct slu_err *err)
 {
     if (!multi && (o->buckets || o->threshold != PACK_MULTI_THRESHOLD))
-        return slu_fail(err, SLU_E_USAGE, "%s goes with --method multi only",
+        return slu_fail(err, SLU_E_USAGE, "%s needs --method multi",
                         o->buckets ? "--buckets" : "--padding-threshold");
     if (multi && length)
         return slu_fail(err, SLU_E_USAGE,
-                        "--method multi has bins of several lengths: give --buckets "
+                        "--method multi has bins of several lengths; give --buckets "
                         "L,L,... instead of --length");
     return SLU_OK;
 }

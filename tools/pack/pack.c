@@ -311,7 +311,7 @@ static int open_plans(struct pack_job *j, struct slu_packing_cfg *cfg,
         return SLU_OK;
     if (o->save_plan && o->apply_plan)
         return slu_fail(err, SLU_E_USAGE,
-                        "--save-plan and --apply-plan do not go together");
+                        "--save-plan and --apply-plan cannot be combined");
     if (!slu_pack_kind[o->method].solve)
         return slu_fail(err, SLU_E_USAGE, "--method %s has no plan to %s",
                         slu_pack_method_name[o->method],
@@ -342,7 +342,8 @@ static int config(struct pack_job *j, const struct slu_header *h,
             "or --method concat --fill drop to lose less than a bin");
     const bool cuts = !slu_pack_kind[o->method].solve;
     if (cuts && o->max_segments)
-        return slu_fail(err, SLU_E_USAGE, "--max-segments does not go with --method %s",
+        return slu_fail(err, SLU_E_USAGE,
+                        "--max-segments cannot be combined with --method %s",
                         slu_pack_method_name[o->method]);
     enum slu_device_kind kind = (enum slu_device_kind)c->device;
     if (kind == SLU_DEVICE_AUTO && cuts)

@@ -39,7 +39,8 @@ int pack_related_check(bool related, bool concat, bool plan_only, bool plan_file
                         : plan_file    ? "--save-plan and --apply-plan"
                         : max_segments ? "--max-segments"
                                        : NULL;
-    return related && other ? slu_fail(err, SLU_E_USAGE,
-                                       "--order related does not go with %s", other)
-                            : SLU_OK;
+    return related && other
+               ? slu_fail(err, SLU_E_USAGE,
+                          "--order related cannot be combined with %s", other)
+               : SLU_OK;
 }

@@ -26,7 +26,7 @@ int pack_check_stage(const struct cli_ctx *ctx, struct slu_err *err)
                         "--plan compares methods for one stream; the report of --stage "
                         "plan (--stats) says what the plan comes to");
     if (o->flow.stage && (o->save_plan || o->apply_plan) && !cli_flow_is(ctx, "plan"))
-        return slu_fail(err, SLU_E_USAGE, "%s goes with --stage plan, not %s",
+        return slu_fail(err, SLU_E_USAGE, "%s needs --stage plan, not %s",
                         o->save_plan ? "--save-plan" : "--apply-plan", o->flow.stage);
     return pack_balance_check(&o->balance, false, err);
 }

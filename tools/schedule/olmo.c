@@ -101,8 +101,8 @@ static int describe(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
     if (!stat(ctx->input[0], &in) && !stat(o->olmo_cache, &out) &&
         in.st_dev == out.st_dev && in.st_ino == out.st_ino)
         return slu_fail(err, SLU_E_USAGE,
-                        "--olmo-cache %s: is the set itself; name a folder of its own, "
-                        "as %s/olmo-cache",
+                        "--olmo-cache %s: this is the set itself; name a folder of its "
+                        "own, as %s/olmo-cache",
                         o->olmo_cache, ctx->input[0]);
     int rc = slu_shardset_open(&shards, ctx->input[0], err);
     if (rc)

@@ -162,16 +162,16 @@ static int check_given(const struct cli_ctx *ctx, struct slu_err *err)
         bool steps_only = i == ROW_CYCLES || i >= ROW_STEPS_ONLY,
              openlm_only = i == ROW_WORKERS;
         if (ctx->given >> i & 1 && (steps ? openlm_only : steps_only))
-            return slu_fail(err, SLU_E_USAGE, "--%s goes with --trainer %s",
+            return slu_fail(err, SLU_E_USAGE, "--%s needs --trainer %s",
                             options[i].name, steps ? "openlm" : "generic or olmo");
     }
     if (o->balanced && o->trainer != TRAINER_OLMO)
-        return slu_fail(err, SLU_E_USAGE, "--balanced goes with --trainer olmo");
+        return slu_fail(err, SLU_E_USAGE, "--balanced needs --trainer olmo");
     if (!o->olmo_cache && (o->olmo_path || o->olmo_tokenizer))
         return slu_fail(err, SLU_E_USAGE,
-                        "--olmo-path and --olmo-tokenizer go with --olmo-cache");
+                        "--olmo-path and --olmo-tokenizer need --olmo-cache");
     if (o->epochs == 0 || o->cycles == 0)
-        return slu_fail(err, SLU_E_USAGE, "epochs and cycles are at least 1");
+        return slu_fail(err, SLU_E_USAGE, "--epochs and --cycles must be at least 1");
     return SLU_OK;
 }
 

@@ -97,7 +97,7 @@ static void tell(struct cli_ctx *ctx, const struct slu_steps_info *info,
                      b->dropped[SLU_DROP_ODDS]      ? "its odds are 0"
                      : b->dropped[SLU_DROP_BALANCE] ? "another bucket has no step"
                      : b->dropped[SLU_DROP_CYCLES]
-                         ? "it has not one step for each cycle"
+                         ? "it has less than one step for each cycle"
                          : "it has fewer sequences than a step takes");
         else if (b->sequences)
             cli_note(

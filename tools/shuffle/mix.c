@@ -19,13 +19,13 @@ int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
     *m = (struct shuffle_mix){.ctx = ctx, .opts = o};
     if (o->mix && o->schedule)
         return slu_fail(err, SLU_E_USAGE,
-                        "--mix and --mix-schedule do not go together; a schedule's "
-                        "periods have their own mixes");
+                        "--mix and --mix-schedule cannot be combined; the periods of a "
+                        "schedule have their own mixes");
     if (!text && (o->by || o->max_epochs))
         return slu_fail(err, SLU_E_USAGE,
-                        "--mix-by and --max-epochs are about --mix and --mix-schedule");
+                        "--mix-by and --max-epochs need --mix or --mix-schedule");
     if (o->batch_tokens && !o->schedule)
-        return slu_fail(err, SLU_E_USAGE, "--batch-tokens is about --mix-schedule");
+        return slu_fail(err, SLU_E_USAGE, "--batch-tokens needs --mix-schedule");
     if (!text)
         return SLU_OK;
     int rc = slu_mix_parse(&m->mix, text, o->schedule, o->batch_tokens, err);

@@ -82,20 +82,20 @@ int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
     if (o->format >= 0 && output &&
         (!ctx->common.output || !strcmp(ctx->common.output, "-")))
         return slu_fail(err, SLU_E_USAGE,
-                        "--format wants a folder for its shards: -o DIR");
+                        "--format needs a folder for its shards: -o DIR");
     if (o->format < 0 && (o->replace_set || o->accept_mismatch))
         return slu_fail(err, SLU_E_USAGE,
-                        "--%s is about shards; add --format FORMAT -o DIR",
+                        "--%s needs shards; add --format FORMAT -o DIR",
                         o->replace_set ? "replace-set" : "accept-mismatch");
     if (o->format < 0 && (o->n_shard_seq || o->last || o->tails))
         return slu_fail(err, SLU_E_USAGE,
-                        "--shard-sequences, --last and --tails are about shards; add "
+                        "--shard-sequences, --last and --tails need shards; add "
                         "--format FORMAT -o DIR");
     if (o->format < 0 &&
         (o->compress || o->member || o->olmo_path || o->olmo_tokenizer || o->license))
         return slu_fail(err, SLU_E_USAGE,
                         "--compress, --member, --olmo-path, --olmo-tokenizer and "
-                        "--license are about shards; add --format FORMAT -o DIR");
+                        "--license need shards; add --format FORMAT -o DIR");
     if (o->license && !is_text(o->license))
         return slu_fail(
             err, SLU_E_USAGE,

@@ -26,8 +26,8 @@ static int parse_order(void *opts, const char *value, struct slu_err *err)
     if (!orders[o->order] || (colon && (o->order != SLU_ORDER_BANDS || !end || *end)) ||
         o->n_band > SLU_MAX_BANDS)
         return slu_fail(err, SLU_E_USAGE,
-                        "--order: '%s' is none of random, keep, ascending, descending, "
-                        "bands and bands:N, with N from 1 to %d",
+                        "--order: '%s' is not one of random, keep, ascending, "
+                        "descending, bands and bands:N, with N from 1 to %d",
                         value, SLU_MAX_BANDS);
     if (o->order == SLU_ORDER_RANDOM)
         o->order_text = NULL;
@@ -228,10 +228,9 @@ static int book(struct job *j, const struct slu_sum *out, struct slu_err *err)
     }
     j->ctx->spill_bytes = r->spilled_byte;
     if (cut.sequences == 0 && slu_u128_cmp(sum, in))
-        return slu_fail(
-            err, SLU_E_CONSERVATION,
-            "internal error: the sequences that came out are not those that "
-            "went in (their checksum differs); please report it");
+        return slu_fail(err, SLU_E_CONSERVATION,
+                        "internal error: the sequences written differ from those read "
+                        "(by their checksum); please report it");
     return SLU_OK;
 }
 
@@ -279,7 +278,7 @@ int shuffle_open(struct job *j, struct slu_err *err)
                         "the stream has segment rows only, and no tokens to shuffle");
     if (o->order > SLU_ORDER_KEEP && !j->header->has[SLU_SCORE])
         return slu_fail(err, SLU_E_MISMATCH,
-                        "--order %s wants scores, and the stream has none; tokenize "
+                        "--order %s needs scores, and the stream has none; tokenize "
                         "with --score-field NAME",
                         o->order_text);
     return SLU_OK;

@@ -25,13 +25,13 @@ int shuffle_check_stage(const struct cli_ctx *ctx, struct slu_err *err)
                         "--stage: --mix-by input is about all inputs at once, and each "
                         "part has its own; mix by domain");
     if ((cli_flow_is(ctx, "count") || cli_flow_is(ctx, "mix")) && !mix)
-        return slu_fail(err, SLU_E_USAGE,
-                        "--stage %s is about mixes; add --mix, or begin with --stage "
-                        "scatter",
-                        o->flow.stage);
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--stage %s needs a mix; add --mix, or begin with --stage scatter",
+            o->flow.stage);
     if (cli_flow_is(ctx, "finish") && o->shards.format < 0)
         return slu_fail(err, SLU_E_USAGE,
-                        "--stage finish is about shards: add --format FORMAT");
+                        "--stage finish needs shards; add --format FORMAT");
     return SLU_OK;
 }
 
@@ -136,9 +136,8 @@ static int book_stream(struct job *j, struct slu_err *err)
     if (!memcmp(&n, &out->n, sizeof n) && !slu_u128_cmp(checksum, out->checksum))
         return SLU_OK;
     return slu_fail(err, SLU_E_CONSERVATION,
-                    "%s: the scatter files do not have the sequences that they say "
-                    "(their checksum differs); remove them and run --stage scatter "
-                    "again",
+                    "%s: the scatter files hold other sequences than their tables say "
+                    "(by their checksum); remove them and run --stage scatter again",
                     ((const struct opts *)j->ctx->opts)->flow.work);
 }
 

@@ -138,10 +138,10 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
         return slu_fail(err, SLU_E_UNSUPPORTED, "--format parquet: " SLU_PARQUET_NONE);
     if ((o->holdout >= 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
-                        "--holdout and --holdout-output need each other");
+                        "--holdout needs --holdout-output, and the other way round");
     if (o->domain && o->domain_field)
         return slu_fail(err, SLU_E_USAGE,
-                        "--domain and --domain-field exclude each other");
+                        "--domain and --domain-field cannot be combined");
     if (o->rejects)
         o->on_error = 1;
     if (ctx->n_input == 0 && !o->files_from && isatty(STDIN_FILENO) &&
@@ -391,13 +391,13 @@ static void progress(void *ctx, uint64_t stored_byte, uint64_t n_tok)
 static void source_done(void *ctx, const struct slu_source *src, bool empty)
 {
     if (empty)
-        cli_note(ctx, "%s: empty", src->path);
+        cli_note(ctx, "%s: is empty", src->path);
 }
 
 static void source_broken(void *ctx, uint64_t document, enum slu_reject reason,
                           const char *why)
 {
-    cli_warn(ctx, "%s; going on behind it (%s, document %llu)", why,
+    cli_warn(ctx, "%s; going on after it (%s, document %llu)", why,
              slu_reject_name(reason), (unsigned long long)document);
 }
 

@@ -51,7 +51,7 @@ int slu_against_create(struct slu_against_out **out, const struct slu_against_cf
 {
     *out = NULL;
     if (cfg->n < 1 || cfg->n > SLU_SHINGLE_MAX_N)
-        return slu_fail(err, SLU_E_USAGE, "--ngram: from 1 to %d for an index",
+        return slu_fail(err, SLU_E_USAGE, "an index takes n-grams of 1 to %d",
                         SLU_SHINGLE_MAX_N);
     struct slu_against_out *o = calloc(1, sizeof *o);
     if (!o)
@@ -148,10 +148,11 @@ int slu_against_add(struct slu_against_out *o, const struct slu_batch *b,
     if (rc == SLU_OK &&
         2 * (o->pair.len + n * sizeof(struct slu_entry)) + o->row.len + o->text.len >
             o->cfg.budget_byte)
-        return slu_fail(err, SLU_E_LIMIT,
-                        "the n-grams of %llu items do not fit -M; give more, or make "
-                        "several indexes",
-                        (unsigned long long)o->n_item);
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail(err, SLU_E_LIMIT,
+                                   "the n-grams of %llu items do not fit in memory; "
+                                   "several indexes of fewer items would",
+                                   (unsigned long long)o->n_item));
     if (rc == SLU_OK)
         rc = slu_buf_reserve(&o->pair, n * sizeof(struct slu_entry), err);
     if (rc)
@@ -290,7 +291,7 @@ bool slu_against_is(const struct slu_workfile *f)
 
 static int bad(const struct slu_workfile *f, const char *what, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_FORMAT, "%s: is no index of n-grams: %s",
+    return slu_fail(err, SLU_E_FORMAT, "%s: not an index of n-grams: %s",
                     slu_workfile_path(f), what);
 }
 
@@ -302,7 +303,7 @@ static int read_section(struct slu_workfile *f, unsigned section, uint64_t n,
     const uint64_t *p;
 
     if (slu_workfile_len(f, section) != n)
-        return bad(f, "its sections have other sizes than its counts", err);
+        return bad(f, "the sizes of its sections differ from its counts", err);
     v = malloc((size_t)(n ? n : 1) * sizeof *v);
     *(uint64_t **)array = v;
     if (!v)
@@ -332,24 +333,24 @@ static int check(const struct slu_against *c, const struct slu_workfile *f,
 
     for (uint64_t i = 1; i < c->n_gram; i++)
         if (c->gram[i - 1] >= c->gram[i])
-            return bad(f, "n-grams out of order", err);
+            return bad(f, "its n-grams are not in ascending order", err);
     if (c->start[0] != 0 || c->start[c->n_gram] != count[N_POSTING])
-        return bad(f, "lists of items out of order", err);
+        return bad(f, "its lists of items are not in ascending order", err);
     for (uint64_t i = 0; i < c->n_gram; i++)
         if (c->start[i] >= c->start[i + 1])
-            return bad(f, "lists of items out of order", err);
+            return bad(f, "its lists of items are not in ascending order", err);
     for (uint64_t i = 0; i < count[N_POSTING]; i++)
         if (c->item[i] >= c->n_item)
-            return bad(f, "an item that is not there", err);
+            return bad(f, "a list names an item that it does not have", err);
     for (uint64_t i = 0; i < c->n_length; i++)
         if (c->length[i] < 1 || c->length[i] > SLU_SHINGLE_MAX_N)
-            return bad(f, "n-grams of too many words", err);
+            return bad(f, "an item has more words than its n-grams can have", err);
     for (uint64_t i = 0; i < c->n_item; i++) {
         const struct row *r = &c->row[i];
         if (!text_fits(r->at_source, r->n_source, count[N_TEXT]) ||
             !text_fits(r->at_domain, r->n_domain, count[N_TEXT]) ||
             !text_fits(r->at_id, r->n_id, count[N_TEXT]))
-            return bad(f, "a name that is not there", err);
+            return bad(f, "an item has a name that is not in its list of names", err);
     }
     return SLU_OK;
 }
@@ -412,20 +413,20 @@ int slu_against_open(struct slu_against **out, struct slu_workfile *f,
 
     *out = NULL;
     if (!slu_against_is(f) || slu_workfile_n_section(f) != SECTIONS)
-        return bad(f, "it has other contents", err);
+        return bad(f, "its checksum differs from its contents", err);
     if (count[N_GRAM] >> 40 || count[N_ITEM] >> 40 || count[N_POSTING] >> 40 ||
         count[N_TEXT] >> 40 || count[NGRAM] < 1 || count[NGRAM] > SLU_SHINGLE_MAX_N)
-        return bad(f, "counts that cannot be", err);
+        return bad(f, "its counts contradict each other", err);
     uint64_t need = count[N_GRAM] * 19 + count[N_POSTING] * 8 +
                     count[N_ITEM] * (sizeof(struct row) + sizeof *c->count) +
                     count[N_TEXT];
     if (need > budget_byte)
-        return slu_fail(err, SLU_E_LIMIT,
-                        "%s: takes %lluM of memory, and -M leaves %lluM for it; give "
-                        "more",
-                        slu_workfile_path(f),
-                        (unsigned long long)((need + 0xfffff) >> 20),
-                        (unsigned long long)(budget_byte >> 20));
+        return slu_advise(
+            err, SLU_ADVISE_MEMORY,
+            slu_fail(err, SLU_E_LIMIT,
+                     "%s: takes %lluM of memory, and %lluM are left for it",
+                     slu_workfile_path(f), (unsigned long long)((need + 0xfffff) >> 20),
+                     (unsigned long long)(budget_byte >> 20)));
     c = calloc(1, sizeof *c);
     if (!c)
         return slu_fail_nomem(err, sizeof *c);
@@ -434,9 +435,10 @@ int slu_against_open(struct slu_against **out, struct slu_workfile *f,
     c->n_item = count[N_ITEM];
     int rc = slu_unit_of(h->param, slu_workfile_path(f), &c->unit, err);
     if (!rc && c->unit == SLU_UNIT_TOKEN && memcmp(h->fingerprint, fingerprint, 16))
-        rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: was made of tokens of another tokenizer; make it of words",
-                      slu_workfile_path(f));
+        rc = slu_fail(
+            err, SLU_E_MISMATCH,
+            "%s: the index holds tokens of another tokenizer; make an index of words",
+            slu_workfile_path(f));
     if (rc == SLU_OK)
         rc = read_all(c, f, err);
     if (rc == SLU_OK)

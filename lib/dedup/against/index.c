@@ -165,7 +165,7 @@ struct slu_index {
 
 static int damaged(const struct slu_index *x, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged; make it again with --save-index",
+    return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged; make the index again",
                     slu_workfile_path(x->file));
 }
 

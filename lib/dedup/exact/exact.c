@@ -11,7 +11,8 @@ int slu_exact_new(struct slu_exact **out, const struct slu_exact_cfg *cfg,
 {
     *out = NULL;
     if (cfg->budget_byte < 1 << 20)
-        return slu_fail(err, SLU_E_LIMIT, "1 MiB is the least memory for duplicates");
+        return slu_fail(err, SLU_E_LIMIT,
+                        "finding duplicates takes at least 1 MiB of memory");
     struct slu_exact *x = calloc(1, sizeof *x);
     if (!x)
         return slu_fail_nomem(err, sizeof *x);

@@ -58,7 +58,7 @@ int slu_minhash_new(struct slu_minhash **out, unsigned n_band, unsigned n_row,
     *out = NULL;
     if (!n_band || !n_row || n_band > SLU_MINHASH_MAX_K / n_row)
         return slu_fail(err, SLU_E_USAGE,
-                        "bands times rows must be 1 to %d, not %u times %u",
+                        "bands times rows must be 1 to %d; %u times %u is not",
                         SLU_MINHASH_MAX_K, n_band, n_row);
     struct slu_minhash *m = calloc(1, sizeof *m);
     if (!m)

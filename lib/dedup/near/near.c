@@ -21,7 +21,7 @@ int slu_near_new(struct slu_near **out, const struct slu_near_cfg *cfg,
     *out = NULL;
     if (cfg->budget_byte < SLU_NEAR_MIN_BYTE)
         return slu_fail(err, SLU_E_LIMIT,
-                        "%llu MiB is the least memory for near duplicates",
+                        "finding near duplicates takes at least %llu MiB of memory",
                         (unsigned long long)(SLU_NEAR_MIN_BYTE >> 20));
     if (cfg->n_band > SLU_NEAR_MAX_BAND || !cfg->band_cap ||
         cfg->band_cap > SLU_NEAR_MAX_CAP || !cfg->num || cfg->num > cfg->den ||
@@ -102,9 +102,9 @@ int slu_near_begin(struct slu_near *x, struct slu_err *err)
     if (c->items)
         return SLU_OK;
     if (c->unit != SLU_UNIT_TOKEN && !cfg.vocab)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "the stream has no vocabulary to make words with; use --unit "
-                        "token, or tokenize without --no-vocab");
+        return slu_advise(err, SLU_ADVISE_WORDS,
+                          slu_fail(err, SLU_E_MISMATCH,
+                                   "the stream has no vocabulary to make words with"));
     int rc = slu_shingler_new(&x->shingler, &cfg, err);
     if (rc == SLU_OK)
         rc = slu_minhash_new(&x->minhash, c->n_band, c->n_row, c->seed, err);
@@ -130,13 +130,13 @@ static int check_length(const struct slu_near_cfg *c, const struct slu_batch *b,
 
     if (!c->max_tok || q->len_tok <= c->max_tok)
         return SLU_OK;
-    return slu_fail(err, SLU_E_LIMIT,
-                    "source %llu, document %llu: a sequence of %llu tokens is too long "
-                    "for near duplicates within the memory budget; at most %llu, or "
-                    "give more with -M",
-                    (unsigned long long)place.source,
-                    (unsigned long long)place.document, (unsigned long long)q->len_tok,
-                    (unsigned long long)c->max_tok);
+    return slu_advise(
+        err, SLU_ADVISE_MEMORY,
+        slu_fail(err, SLU_E_LIMIT,
+                 "source %llu, document %llu: a sequence of %llu tokens is too long to "
+                 "compare in this much memory; at most %llu",
+                 (unsigned long long)place.source, (unsigned long long)place.document,
+                 (unsigned long long)q->len_tok, (unsigned long long)c->max_tok));
 }
 
 /* Makes the data of a batch: an item for each sequence, the keys of each, and the sets.

@@ -263,10 +263,11 @@ int slu_near_group(void *ctx, struct slu_flow *f, struct slu_err *err)
     x->pair = slu_flow_out(f, NEAR_PAIR);
     x->twin = slu_flow_out(f, NEAR_TWIN);
     if (x->cfg.band_cap > slu_flow_own_byte(f) / 8 / sizeof *x->k)
-        return slu_fail(err, SLU_E_LIMIT,
-                        "a band's cap of %llu documents needs more memory; give more "
-                        "with -M",
-                        (unsigned long long)x->cfg.band_cap);
+        return slu_advise(
+            err, SLU_ADVISE_MEMORY,
+            slu_fail(err, SLU_E_LIMIT,
+                     "a band's cap of %llu documents does not fit in memory",
+                     (unsigned long long)x->cfg.band_cap));
     int rc = slu_flow_in(f, NEAR_BAND, &t, err);
     if (!rc)
         rc = slu_table_meet(t, &ops, err);

@@ -131,9 +131,10 @@ int slu_shingler_new(struct slu_shingler **out, const struct slu_shingler_cfg *c
         return slu_fail(err, SLU_E_USAGE, "an n-gram has 1 to %d words",
                         SLU_SHINGLE_MAX_N);
     if (cfg->unit != SLU_UNIT_TOKEN && !cfg->vocab)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "the stream has no vocabulary, so that its words are not "
-                        "known; use --unit token");
+        return slu_advise(
+            err, SLU_ADVISE_WORDS,
+            slu_fail(err, SLU_E_MISMATCH,
+                     "the stream has no vocabulary, so its words are not known"));
     struct slu_shingler *s = calloc(1, sizeof *s);
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
@@ -177,7 +178,7 @@ int slu_unit_of(const char *param, const char *path, enum slu_unit *unit,
     }
     return slu_fail(err, SLU_E_MISMATCH,
                     "%s: was made with unit=%.*s, which this version of sluice does "
-                    "not read; make it again with --save-index",
+                    "not read; make the index again",
                     path, (int)n, n ? name : "");
 }
 
@@ -225,10 +226,12 @@ static inline bool is_odd(const struct slu_shingler *s, uint32_t id)
 
 static int too_many(const struct slu_shingler *s, struct slu_err *err)
 {
-    return slu_fail(err, SLU_E_LIMIT,
-                    "a sequence of more than %llu words is too long for the memory "
-                    "budget; give more with -M",
-                    (unsigned long long)s->max_word);
+    return slu_advise(
+        err, SLU_ADVISE_MEMORY,
+        slu_fail(err, SLU_E_LIMIT,
+                 "a sequence of more than %llu words is too long for this "
+                 "much memory",
+                 (unsigned long long)s->max_word));
 }
 
 /* Handles the run of tokens from *i on that are odd, or begin with a character that

@@ -49,9 +49,10 @@ static int make_kinds(struct slu_paras_finder *f, const struct slu_shingler_cfg 
     const uint64_t special[] = {cfg->eos, cfg->bos, cfg->pad};
 
     if (!v)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "the stream has no vocabulary to find paragraphs with; make it "
-                        "without --no-vocab, or compare documents");
+        return slu_advise(
+            err, SLU_ADVISE_PARAGRAPHS,
+            slu_fail(err, SLU_E_MISMATCH,
+                     "the stream has no vocabulary to find paragraphs with"));
     f->n_id = v->n;
     f->kind = calloc(v->n ? v->n : 1, 1);
     if (!f->kind)

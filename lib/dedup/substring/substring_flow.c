@@ -98,7 +98,8 @@ static int put_blocks(void *ctx, struct slu_batch *b, void *side, struct slu_err
         t->n_place += slu_seq_places(b->seq[i].len_tok, b->seq[i].n_seg);
     }
     if (!rc && t->n_place >> SLU_PLACE_BITS)
-        rc = slu_fail(err, SLU_E_LIMIT, "passages of more than 2^%d tokens",
+        rc = slu_fail(err, SLU_E_LIMIT,
+                      "more than 2^%d tokens to find repeated passages in",
                       SLU_PLACE_BITS);
     for (size_t i = 0; i < n; i++)
         r[i].val += base << RUN_BITS;
@@ -537,10 +538,11 @@ int slu_substring_run(const struct slu_substring_cfg *cfg, struct slu_reader *r,
 
     if (cfg->n_tok < SLU_PASSAGE_MIN_TOK || cfg->n_tok > SLU_PASSAGE_MAX_TOK)
         return slu_fail(err, SLU_E_USAGE,
-                        "passages of %u tokens are not between %d and %d", cfg->n_tok,
-                        SLU_PASSAGE_MIN_TOK, SLU_PASSAGE_MAX_TOK);
+                        "a repeated passage of %u tokens; %d to %d are possible",
+                        cfg->n_tok, SLU_PASSAGE_MIN_TOK, SLU_PASSAGE_MAX_TOK);
     if (cfg->budget_byte < SLU_SUBSTRING_MIN_BUDGET)
-        return slu_fail(err, SLU_E_LIMIT, "%u MiB is the least memory for passages",
+        return slu_fail(err, SLU_E_LIMIT,
+                        "finding repeated passages takes at least %u MiB of memory",
                         (unsigned)(SLU_SUBSTRING_MIN_BUDGET >> 20));
     if (cfg->passage)
         rc = slu_ranges_new(&q.ranges, cfg->budget_byte / SHARES * RANGES_SHARE,

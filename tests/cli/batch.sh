@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# batch.sh - sluice-batch --local: any number of parts gives the bytes of one pipe; what is missing, failed or killed
-# is made by resume; recipes that are wrong or have changed, and folders in use, are refused in one line.
+# batch.sh - sluice-batch --local: any number of parts gives the bytes of one pipe; resume makes missing, failed and
+# killed parts; wrong or changed recipes, and folders in use, are refused in one line.
 # check-more: longer
 
 have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0

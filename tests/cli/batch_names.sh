@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# batch_names.sh - sluice-batch: what people put into recipes and names: spaces, quotes, patterns, backslashes, options
-# that are wrong; inputs that change; dry runs that are run; 1 part, and more parts than documents.
+# batch_names.sh - sluice-batch: spaces, quotes, patterns, backslashes and wrong options in recipes and names; inputs
+# that change; the script of a dry run, executed; 1 part, and more parts than documents.
 # check-more: whole
 
 have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0

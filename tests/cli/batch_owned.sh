@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
-# batch_owned.sh - sluice-batch: what a user has is neither replaced nor removed: folders without our mark, files that
-# others put into ours, links out of them; folders of version 0.1.0.
+# batch_owned.sh - sluice-batch replaces and removes nothing of the user's: folders without our mark, other files in our
+# folders, links that lead out of them; folders of version 0.1.0.
 # check-more: whole
 
 have tokenize decompose pack shuffle inspect sluice-batch || return 0

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# batch_stopped.sh - sluice-batch --local: the interrupt key, kill -9 of it, locks and parts that others left; the same
-# part run by several at once.
+# batch_stopped.sh - sluice-batch --local: the interrupt key, kill -9, locks and parts of dead processes; several
+# processes that run the same part at once.
 # check-more: whole
 
 have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2002
-# decompose_options.sh - each option of decompose: what it does, what it refuses, and that neither threads, memory nor
-# the device change a byte.
+# decompose_options.sh - each option of decompose: its effect, its refused values, and the same bytes for any threads,
+# memory and device.
 
 have tokenize decompose inspect || return 0
 corpus c.jsonl 3000000 11

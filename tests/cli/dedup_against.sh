@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# dedup_contam.sh - indexes of n-grams and what shares one: the same bytes for -T, -M and paths; damaged, foreign and
-# too large indexes are one line. What goes and what stays: tests/props/check_against.py.
+# dedup_against.sh - indexes of n-grams, and documents compared with them: the same bytes for any -T, -M and paths;
+# damaged, foreign and too large indexes are refused in one line. tests/props/check_against.py checks which documents
+# are dropped.
 
 have tokenize dedup inspect || return 0
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# dedup_exact.sh - exact duplicates: the same bytes and pairs for -M within and past memory, for every -T; an oracle
-# that knows nothing of hashes; what has no place.
+# dedup_exact.sh - exact duplicates: the same bytes and pairs for any -T, and for -M with room for all hashes and
+# without; an oracle without hashes; failures to write.
 
 have tokenize dedup decompose inspect || return 0
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# dedup_index.sh - --save-index and --against of --exact and --near: a set after another through an index is both in
-# one run, within memory and past it; what does not fit is refused.
+# dedup_index.sh - --save-index and --against of --exact and --near: two sets compared by an index give the result of
+# one run over both, within memory and beyond; unsuitable indexes are refused.
 
 have tokenize dedup inspect sluice-batch || return 0
 n=3000

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# dedup_near.sh - near duplicates: the same bytes and pairs for every -T and -M, planted copies and what is found of
-# them, the books, the audit, and what is refused. tests/props/check_near.py has the oracle.
+# dedup_near.sh - near duplicates: the same bytes and pairs for any -T and -M; planted copies are found; the ledger, the
+# audit, and refused options. tests/props/check_near.py has the oracle.
 
 have tokenize dedup decompose inspect || return 0
 

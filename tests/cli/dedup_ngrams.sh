@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# dedup_ngrams.sh - repeated n-grams: the same bytes for -T and -M, from files and from a pipe; a filter as good as was
-# asked for, or a line that says what it would take. What goes and what stays: tests/props/check_ngrams.py.
+# dedup_ngrams.sh - repeated n-grams: the same bytes for any -T and -M, from files and from a pipe; the filter has the
+# rate that was asked for, or a message states the memory that it needs. tests/props/check_ngrams.py checks which text
+# is dropped.
 
 have tokenize dedup inspect || return 0
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# dedup_stages.sh - dedup --stage: the same bytes as one pass for any number of parts, threads and any memory; kill -9
-# in each stage and a rerun; truncated and damaged files, other parameters, tokenizers and streams, missing parts.
+# dedup_stages.sh - dedup --stage: the same bytes as one run for any number of parts, threads and memory; kill -9 in
+# each stage and a rerun; truncated and damaged files; other parameters, tokenizers and streams; missing parts.
 
 have tokenize dedup inspect || return 0
 "$PYTHON" "$top/tests/cli/dedup_stages.py" equal index refused refused_exact damaged

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# dedup_substring.sh - repeated passages: planted ones of every length around N; the same bytes for -M within and past
-# memory and every -T; annotated is cut; the books; runs of one token; what is refused.
+# dedup_substring.sh - repeated passages: planted passages of every length around N; the same bytes for any -T, and for
+# -M with and without room for the data; --annotate finds the passages that are cut; the ledger; runs of one token;
+# refused options.
 
 have tokenize dedup decompose pack inspect || return 0
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# determinism.sh - DESIGN.md, Same bytes: the same SHA-256 of every stream and of the shards for -T 1, 2, 7, three -M, two
-# folders, and with threads delayed and I/O cut short (tests/shim/delay.c); on a stream of 100 frames and more in
-# make check-full, of 10 else.
+# determinism.sh - DESIGN.md, Same bytes: the same SHA-256 of every stream and of the shards for -T 1, 2, 7, three -M,
+# two folders, and with delayed threads and short reads and writes (tests/shim/delay.c); on a stream of at least 100
+# frames in make check-full, else of 10.
 
 have tokenize dedup decompose pack shuffle inspect || return 0
 

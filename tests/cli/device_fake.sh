@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# device_fake.sh - programs on a device that is none (tests/fake/device_fake.c): the same bytes as on the CPU, and when
-# a call of the device fails, one warning and the same bytes under auto, exit 1 and one line under cuda.
+# device_fake.sh - programs with a fake device (tests/fake/device_fake.c): the same bytes as on the CPU. If a call of
+# the device fails, auto gives one warning and the same bytes, and cuda exit status 1 and one line.
 # check-more: longer
 
 have tokenize decompose pack || return 0

@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# inspect_roundtrip.sh - tokenize, inspect --jsonl, tokenize: the same texts, ids and counts; and where that does not hold.
+# inspect_roundtrip.sh - tokenize, inspect --jsonl, tokenize: the same texts, ids and counts; and the cases in which
+# they differ.
 
 have tokenize decompose pack inspect || return 0
 

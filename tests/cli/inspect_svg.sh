@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2002
-# inspect_svg.sh - inspect --svg: well-formed XML that says what inspect --json says, stands alone, is small, the same
-# bytes whatever -T and -M; a hostile heading stays text.
+# inspect_svg.sh - inspect --svg: well-formed XML with the figures of inspect --json, small, without other files, the
+# same bytes for any -T and -M; a hostile heading stays text.
 
 have tokenize decompose pack shuffle inspect || return 0
 corpus c.jsonl 2000000 11

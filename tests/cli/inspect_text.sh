@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# inspect_text.sh - what tokens stand for: bytes a token, in all and by domain, of streams, packed ones and shard sets.
+# inspect_text.sh - bytes of text a token, in total and by domain, of streams, packed streams and shard sets.
 
 have tokenize decompose pack shuffle inspect || return 0
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# line.sh - the whole line in one pipe, and its books: each report's equation, each "in" the last "out",
-# the checksum from pack through shuffle to the shards, inspect --verify, the independent reader.
+# line.sh - the whole pipeline, and its counts: the equation of each report, each "in" equal to the "out" before, the
+# checksum from pack through shuffle to the shards, inspect --verify, the independent reader.
 
 have tokenize dedup decompose pack shuffle inspect || return 0
 corpus corpus.jsonl 3000000 11

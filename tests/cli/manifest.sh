@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# manifest.sh - FILE.manifest.json: what is there and whole is not made again; each difference is named; what was cut,
-# or has no manifest, is made again.
+# manifest.sh - FILE.manifest.json: a complete output is not made again; each difference is named; an output that was
+# cut, or has no manifest, is made again.
 
 have tokenize dedup decompose inspect || return 0
 corpus c.jsonl 60000 8

@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# merge_stats.sh - inspect --merge-stats: the books of a job's parts are one run's; what is missing, double or lost is named.
+# merge_stats.sh - inspect --merge-stats: the counts of a job's parts are those of one run; missing, repeated and lost
+# reports are named.
 
 have tokenize decompose inspect dedup pack || return 0
 corpus c.jsonl 60000 10

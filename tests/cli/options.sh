@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# options.sh - usage: unknown options and bad values are exit 2, each option of the issue exists, numbers are strict.
+# options.sh - usage errors: unknown options and bad values give exit status 2, each documented option exists, numbers
+# are parsed strictly.
 
 # options PROGRAM OPTION...: --help lists each of them.
 options() {

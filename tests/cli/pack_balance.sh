@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2016,SC2034
-# pack_balance.sh - pack --balance: what it does to a stream, what it refuses, and what of the command line reaches the
-# provenance. (That the steps are right is tests/props/check_balance.py.)
+# pack_balance.sh - pack --balance: its effect on a stream, its refused values, and the options in the provenance.
+# tests/props/check_balance.py checks the steps.
 
 have tokenize decompose pack shuffle inspect || return 0
 corpus c.jsonl 4000000 12

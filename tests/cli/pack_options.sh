@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2016,SC2034
-# pack_options.sh - each option of pack: what it does, what it refuses, and that neither threads, memory nor the device
-# change a byte. (That the bins are right is tests/props/check_bfd.py.)
+# pack_options.sh - each option of pack: its effect, its refused values, and the same bytes for any threads, memory and
+# device. tests/props/check_bfd.py checks the bins.
 # check-more: longer
 
 have tokenize decompose pack inspect || return 0

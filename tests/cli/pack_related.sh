@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2016,SC2034
-# pack_related.sh - pack --order related: documents that belong together share bins, and nothing else changes. (That
-# chains are the right ones is tests/unit/test_related.c.)
+# pack_related.sh - pack --order related: related documents share bins, and nothing else changes.
+# tests/unit/test_related.c checks the chains.
 
 have tokenize decompose pack inspect || return 0
 # Documents of 40 topics with words of their own, in random order; half of them have names in folders.

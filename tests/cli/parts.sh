@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# parts.sh - DESIGN.md, Same bytes: the streams of parts 0…N-1, concatenated, are a legal stream with the records,
-# their order and the checksum of the single run; parts of parts cover everything once.
+# parts.sh - DESIGN.md, Same bytes: the streams of parts 0…N-1, concatenated, are a legal stream with the records, their
+# order and the checksum of one run; the parts of a job have each document once.
 
 have tokenize inspect || return 0
 mkdir in

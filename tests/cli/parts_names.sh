@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# parts_names.sh - --part as an option of every program: {part} and {parts} in names, what cannot be split, reports.
+# parts_names.sh - --part as an option of every program: {part} and {parts} in names, jobs that cannot be split,
+# reports.
 
 have tokenize dedup decompose pack shuffle schedule inspect || return 0
 corpus c.jsonl 60000 7

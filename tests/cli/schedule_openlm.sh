@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2016
-# schedule_openlm.sh - OpenLM's arguments: the worked example of the reference implementation, digit for digit, and what
-# schedule refuses.
+# schedule_openlm.sh - OpenLM's arguments: the worked example of the reference implementation, digit for digit, and the
+# values that schedule refuses.
 
 have schedule || return 0
 # manifest DIR I SHARDS SEQUENCES: DIR/D_I/manifest.jsonl.

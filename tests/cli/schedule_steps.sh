@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2016,SC2046
-# schedule_steps.sh - schedule --trainer generic and olmo: what is refused and how, which file is written where, what is
-# said of what is left out, and inspect on schedules, sound and damaged. What steps there are: props/check_schedule.py.
+# schedule_steps.sh - schedule --trainer generic and olmo: refused options and their messages, the files that are
+# written, the reported unused sequences, and inspect on good and damaged schedules. tests/props/check_schedule.py
+# checks the steps.
 
 have schedule inspect || return 0
 # manifest DIR NAME SEQUENCES...: DIR/NAME/manifest.jsonl, a shard for each number.

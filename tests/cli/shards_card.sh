@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# shards_card.sh - the data card: README.md with its front matter, lengths.svg, and what report.json says of the same;
-# the same bytes whatever -T and -M; the names of others stay text.
+# shards_card.sh - the data card: README.md with its front matter, lengths.svg, and the same facts in report.json; the
+# same bytes for any -T and -M; foreign names stay text.
 
 have tokenize decompose pack shuffle inspect || return 0
 "$PYTHON" -c '

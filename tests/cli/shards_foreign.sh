@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
-# shards_foreign.sh - in folders of sets, of stages and of OLMo's cache nothing that sluice did not write is replaced or
-# removed: it stays, or is named in one line where its name is needed. -f implies neither --replace-set nor
+# shards_foreign.sh - in folders of sets, of stages and of OLMo's cache, files that sluice did not write are not
+# replaced or removed: they stay, or an error names the file whose name is needed. -f implies neither --replace-set nor
 # --accept-mismatch, and each refusal names its own option.
 
 have tokenize dedup decompose pack shuffle schedule || return 0

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2086
-# shards_parquet.sh - shuffle --format parquet: read back and compared; the same bytes whatever the threads and the memory;
-# what is wrong with a set is found. Where the build has no Parquet (see `make arrow`), that is said in one line.
+# shards_parquet.sh - shuffle --format parquet: read back and compared; the same bytes for any threads and memory;
+# damage is found. If the build has no Parquet (see `make arrow`), one line says so.
 
 have tokenize decompose pack shuffle inspect || return 0
 corpus c.jsonl 1200000 9

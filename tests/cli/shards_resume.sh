@@ -1,7 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# shards_resume.sh - a shuffle that is killed leaves what the same command goes on with: kill -9 at fail-points and at
-# random moments, SIGTERM, files that were damaged meanwhile, other input and options; full disks leave nothing.
-# check-more: longer
+# shards_resume.sh - the same command continues a shuffle that was killed: kill -9 at fail-points and at random moments,
+# SIGTERM, files that were damaged meanwhile, other input and options; a full disk leaves no file.
 
 have tokenize decompose pack shuffle inspect || return 0
 

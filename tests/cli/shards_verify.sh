@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# shards_verify.sh - inspect --verify sees every byte of a set through its manifests; members of WebDataset archives.
+# shards_verify.sh - inspect --verify checks every byte of a set by its manifests; members of WebDataset archives.
 
 have tokenize decompose pack shuffle inspect schedule || return 0
 

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# shuffle_mix.sh - mixes: the same bytes for every -M and -T, from files and from pipes; shards; by input; schedules
-# and where their periods begin; what is refused. That the right sequences are taken: tests/props/check_mix.py.
+# shuffle_mix.sh - mixes: the same bytes for any -M and -T, from files and from pipes; shards; sources that are inputs;
+# schedules and the beginnings of their periods; refused mixes. tests/props/check_mix.py checks which sequences are
+# taken.
 # check-more: longer
 
 have tokenize decompose pack shuffle inspect || return 0

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2086
-# shuffle_olmo.sh - shuffle --format olmo and schedule --olmo-cache: the same bytes whatever the threads, read back by
-# inspect, damage is one line, options and limits; what the files say to OLMo-core is tests/judges/readers_olmo.py's.
+# shuffle_olmo.sh - shuffle --format olmo and schedule --olmo-cache: the same bytes for any threads, read back by
+# inspect; damage is reported in one line; options and limits. tests/judges/readers_olmo.py reads the files with
+# OLMo-core.
 
 have tokenize decompose pack shuffle inspect schedule || return 0
 corpus c.jsonl 400000 4

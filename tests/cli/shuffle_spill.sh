@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# shuffle_spill.sh - past -M, where threads of the sorter's own read, write and sort: the same bytes whatever fails that
-# can be done without, an error and no output where it cannot, and never a hang.
+# shuffle_spill.sh - beyond -M, when threads of the sorter read, write and sort: if a failing call can be replaced, the
+# bytes are the same; otherwise an error and no output; never a hang.
 # check-more: whole
 
 have tokenize decompose pack shuffle || return 0

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# shuffle_stages.sh - shuffle --stage: the records of one run in order, for any number of parts and ranges; what is
-# refused; damaged and foreign files, and records that were taken out. Sets: shuffle_stages_shards.sh; kill -9:
+# shuffle_stages.sh - shuffle --stage: the records of one run in order, for any number of parts and ranges; refused
+# options; damaged and foreign files; files without some of their records. Sets: shuffle_stages_shards.sh; kill -9:
 # shuffle_stages_killed.sh.
 
 have tokenize decompose pack shuffle inspect || return 0

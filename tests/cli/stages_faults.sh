@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# stages_faults.sh - every stage of dedup, pack and shuffle with a call that fails: memory, threads, files.
+# stages_faults.sh - every stage of dedup, pack and shuffle with one failing call: of memory, threads, files.
 # check-more: longer
 
 have tokenize dedup decompose pack shuffle || return 0

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# stages_stream.sh - a step that is run again knows its stream by all that is in it, not by the tokens' sum: the same
-# documents in another order, of other domains or with other ids are another stream, for work files and for manifests.
+# stages_stream.sh - a stage that is run again compares its stream by order, domains and ids, not only by the checksum
+# of the tokens: streams that differ in one of these are different streams, for work files and for manifests.
 
 have tokenize decompose dedup pack shuffle inspect || return 0
 "$PYTHON" - <<'END'

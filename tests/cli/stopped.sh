@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# stopped.sh - SIGTERM and SIGUSR1, which schedulers send before they kill, in every program and stage, also where files
-# have temporary names as on NFS: exit status 75, one line, nothing half-written, no temporary name; the run that is
-# started again gives the same bytes.
+# stopped.sh - SIGTERM and SIGUSR1, which schedulers send before they kill a job, in every program and stage, also if
+# files have temporary names, as on NFS: exit status 75, one line, no incomplete file, no temporary name. The run that
+# is started again gives the same bytes.
 
 have tokenize dedup decompose pack shuffle schedule inspect || return 0
 fault=$(shim fault) || return 0

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# tokenize_bad.sh - every kind of bad record and bad file: one line that names file and place and exit 1, or, with
-# --on-error skip, the reason counted and the record recoverable from --rejects.
+# tokenize_bad.sh - every kind of bad record and bad file: exit status 1 and one line that names file and position; or,
+# with --on-error skip, the reason is counted and --rejects has the record.
 
 have tokenize inspect || return 0
 

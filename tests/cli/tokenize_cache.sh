@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# tokenize_cache.sh - compiled vocabularies: the stream never depends on them, whatever is done to them.
+# tokenize_cache.sh - compiled vocabularies: the stream never depends on them, whether they are missing, damaged or
+# changed.
 
 have tokenize inspect || return 0
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# tokenize_options.sh - EOS and BOS, ids and domains, held-out documents, what is recorded, and the books.
+# tokenize_options.sh - EOS and BOS, ids and domains, documents put aside, the provenance, and the ledger.
 
 have tokenize inspect || return 0
 

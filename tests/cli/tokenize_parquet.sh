@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# tokenize_parquet.sh - Parquet in. Where the build has none (see `make arrow`), that is said in one line, and the rest is
-# skipped.
+# tokenize_parquet.sh - reads Parquet. If the build has no Parquet (see `make arrow`), one line says so, and the other
+# checks are skipped.
 
 have tokenize inspect || return 0
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# tokenize_refused.sh - what a tokenizer.json can have that is not reproduced: exit 1, one line that names the file and
-# the component, no output. What is nearly the same and is reproduced stands beside it.
+# tokenize_refused.sh - parts of a tokenizer.json that are not reproduced: exit status 1, one line that names the file
+# and the part, no output. Beside each stands a similar part that is reproduced.
 
 have tokenize || return 0
 printf '{"text": "a b"}\n' >one.jsonl

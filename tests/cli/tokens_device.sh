@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2086
-# tokens_device.sh - the scan of files of ids on a device: the CPU's bytes, and what comes of a device that fails at any
-# call. The device is a fake (tests/fake), which auto takes for any work.
+# tokens_device.sh - the scan of files of ids on a device: the same bytes as on the CPU, and a device that fails at any
+# call. The device is a fake (tests/fake), which auto uses for all work.
 # check-more: longer
 
 have inspect || return 0

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2002,SC2086
-# tokens_index.sh - ids with an index beside them, Megatron's .bin and .idx and datatrove's .ds, are read as the stream of
-# the same documents, by every program, whatever the width, the threads and the memory; and what is wrong with one is one line.
+# tokens_index.sh - ids with an index, Megatron's .bin and .idx and datatrove's .ds: every program reads them as the
+# stream of the same documents, for any width, threads and memory; each fault of an index is reported in one line.
 
 have tokenize decompose inspect dedup pack shuffle || return 0
 index() { "$PYTHON" "$top/tests/cli/make_index.py" "$@"; }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2002,SC2086
-# tokens_npy.sh - files of ids, with NumPy's header or without, are read as the stream of the same documents: by every
-# program that reads streams, whatever the threads, the memory and the way in; and what is wrong with one is one line.
+# tokens_npy.sh - files of ids, with NumPy's header or without: every program that reads streams reads them as the
+# stream of the same documents, for any threads and memory, from files and pipes; each fault is reported in one line.
 
 have tokenize decompose inspect dedup pack shuffle || return 0
 npy() { "$PYTHON" "$top/tests/cli/make_npy.py" "$@"; }

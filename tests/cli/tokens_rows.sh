@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2002,SC2086
-# tokens_rows.sh - X.npy with X.csv.gz beside it (dolma, OLMo-core): the rows say what the documents are and what they
-# are called, padding between them is left out and said, and rows that do not fit are one line.
+# tokens_rows.sh - X.npy with X.csv.gz beside it (dolma, OLMo-core): the rows define the documents and their ids;
+# padding between documents is left out with a warning; rows that contradict the ids are reported in one line.
 
 have tokenize decompose inspect shuffle || return 0
 mk() { "$PYTHON" "$top/tests/cli/make_rows.py" "$@"; }

@@ -43,7 +43,7 @@ check "status of a whole run" shell 'sluice-batch status out-3 | grep -c "^\([0-
 recipe 4 >recipe
 status "init" 0 sluice-batch init recipe set
 status "a part by hand" 0 sluice-batch task set tokenize 2
-same "what is missing" 0-1,3 "$(sluice-batch --pending set tokenize)"
+same "the missing parts" 0-1,3 "$(sluice-batch --pending set tokenize)"
 mkdir stub
 printf '#!/bin/sh\nexit 1\n' >stub/squeue
 chmod +x stub/squeue
@@ -60,13 +60,13 @@ check "one line says which" grep -q '^sluice-batch: in/4.jsonl: gone' err
 mv away in/4.jsonl
 mkdir -p set/work/pack.phases/count.1-of-4
 status "a part that fails, the last one of three joined by pipes" 1 sluice-batch resume set --local 2
-check "what it said is shown" grep -q 'logs/near-filter.1.log: pack: .*pack.phases/count.1-of-4' err
+check "its last message is shown" grep -q 'logs/near-filter.1.log: pack: .*pack.phases/count.1-of-4' err
 check "with its status" grep -q 'near-filter part 1 on .*: exit status 1' err
 rmdir set/work/pack.phases/count.1-of-4
 status "resume" 0 sluice-batch resume set --local 2
 same "resume: the same bytes" "$good" "$(sha_tree set/shards)"
 sluice-batch clean set >/dev/null
-check "clean removes what was between" test ! -e set/work
+check "clean removes the files between stages" test ! -e set/work
 same "and nothing of the set" "$good" "$(sha_tree set/shards)"
 
 if [ -n "$MORE" ]; then
@@ -181,7 +181,7 @@ sed 's/^memory = 2G/memory = 1G/' out-3/recipe >newer
 touch -d tomorrow newer
 mv newer out-3/recipe
 status "a part by a recipe that is newer than the list" 0 sluice-batch task out-3 tokenize 0
-check "has what the recipe says" grep -q -- '-M 786432K' out-3/logs/tokenize.0.log
+check "has the recipe's limit" grep -q -- '-M 786432K' out-3/logs/tokenize.0.log
 mkdir other
 touch other/file
 status "a folder of somebody else" 1 sluice-batch --local 1 recipe other

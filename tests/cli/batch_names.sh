@@ -29,7 +29,7 @@ same "the bytes of the pipe" "$good" "$(sha_tree "$odd/shards")"
 same "each input once" "$(printf '%s\n' in/*.jsonl)" "$(cat "$odd/state/inputs")"
 check "status of it" shell 'sluice-batch status "$1" | grep -c "^\([0-9]*\) of \1 parts done$"' sh "$odd"
 check "from another folder too" shell 'cd / && sluice-batch status "$1" | grep -c "^\([0-9]*\) of \1 parts done$"' sh "$PWD/$odd"
-check "only what the stages need is made" test ! -e "$odd/stream"
+check "only folders of the stages are made" test ! -e "$odd/stream"
 recipe 3 "input = in/[x].jsonl" 'input = in/it*' "input = in/a b.jsonl" >recipe
 status "names and patterns" 0 sluice-batch init recipe names
 same "in the order of the recipe" "$(printf '%s\n' 'in/[x].jsonl' "in/it's.jsonl" 'in/a b.jsonl')" "$(cat names/state/inputs)"
@@ -190,7 +190,7 @@ cp kept in/y.jsonl
 status "one more" 1 sluice-batch resume --local 1 changed
 check "names it" grep -q '^sluice-batch: in/y.jsonl: was not there' err
 rm in/y.jsonl
-status "as it was" 0 sluice-batch resume --local 2 changed
+status "with the files of before" 0 sluice-batch resume --local 2 changed
 rm in/x.jsonl
 status "gone when nobody needs it" 0 sluice-batch resume --local 2 changed
 same "the bytes of the pipe" "$good" "$(sha_tree changed/shards)"

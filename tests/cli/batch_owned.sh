@@ -78,7 +78,7 @@ for f in state logs stats work stream recipe report.json state/tokenize logs/tok
     esac
     sluice-batch clean ours >/dev/null 2>&1 || :
     all mine >after
-    check "a link, $f: what it leads to is as it was" cmp -s before after
+    check "a link, $f: its target is unchanged" cmp -s before after
     check "  and so is the link" test -h "ours/$f"
 done
 
@@ -98,7 +98,7 @@ for r in recipe needed; do
     status "$r: whole, with files of others" 0 sluice-batch --local 2 $r ours
     same "$r: the same stream" "$(sha whole/stream/*.tks)" "$(sha ours/stream/*.tks)"
     status "$r: clean" 0 sluice-batch clean ours
-    check "$r: clean says what is left" grep -q '/ours/work: left, ' out
+    check "$r: clean lists the files that stay" grep -q '/ours/work: left, ' out
     all ours/work/mine ours/work/notes ours/work/0.tks ours/work/tokenize/notes.tks ours/work/exact.phases/sign.txt ours/.sluice-mine.tmp \
         ours/state/.hidden ours/work/exact.phases/.sluice-0123x.tmp ours/work/tokenize/7.tks ours/work/pack.phases/scatter.5-of-7 mine >after
     check "$r: files of others are as they were" cmp -s before after

@@ -39,7 +39,7 @@ assert t["dropped"]["mixture"] == sum(x["dropped"]["tokens"] for x in b) > 0
 assert t["in"] == t["out"] + t["dropped"]["mixture"]
 assert d["sequences"]["dropped"]["mixture"] == sum(x["dropped"]["sequences"] for x in b)
 PY
-check "the ratio, and what is left over" "$PYTHON" ratio.py s.json 3,6,10,17,21
+check "the ratio, and the dropped sequences" "$PYTHON" ratio.py s.json 3,6,10,17,21
 status "a weight of 1e0" 2 decompose --min 64 --max 1024 --mixture .5,0,1e0 c.tks
 check "  one line" one_line err
 decompose --min 64 --max 1024 --mixture 0,.5,0,1,0.25 --stats s.json c.tks >z.tks
@@ -82,7 +82,7 @@ status "--mixture-tokens 0" 2 decompose --min 64 --max 1024 --mixture-tokens 0 -
 check "  one line" one_line err
 status "a plan for a mixture that nothing can be kept in" 0 decompose --plan --min 64 --max 64Mi --mixture equal c.tks
 check "  a warning too" shell 'grep -q "has no sequence" err && [ $(wc -l <err) = 1 ]'
-status "--mixture-tokens of more than there is" 0 decompose --min 64 --max 1024 --mixture equal --mixture-tokens 1Gi -o n.tks c.tks
+status "--mixture-tokens above the tokens of the buckets" 0 decompose --min 64 --max 1024 --mixture equal --mixture-tokens 1Gi -o n.tks c.tks
 check "  a warning that names the bucket" shell 'grep -q "bucket [0-9]* has no more" err && [ $(wc -l <err) = 1 ]'
 status "a mixture of a stream that is cut already" 0 decompose --min 64 --max 1024 --mixture equal -o n.tks all.tks
 decompose --min 64 --max 1024 --mixture equal --no-provenance c.tks >o.tks

@@ -35,7 +35,7 @@ same "--buckets" "30 100 1024" "$(lengths t.tks)"
 decompose --min-length 100 --max-length 120 --min 16 --max 32 --stats s.json c.tks >t.tks
 same "--min-length, --max-length: reasons" "['too-long', 'too-short']" \
     "$(json s.json 'str(sorted(k for k, v in d["documents"]["dropped"].items() if v))')"
-same "what was dropped was counted" true \
+same "dropped documents are counted" true \
     "$(json s.json 'd["tokens"]["in"] == d["tokens"]["out"] + sum(d["tokens"]["dropped"].values()) and d["tokens"]["in"] > 0')"
 
 check "--plan prints a table" shell 'decompose --plan c.tks >plan && grep -q "mean length" plan && grep -q "^ *8192 " plan'
@@ -43,7 +43,7 @@ status "--plan -o" 0 decompose --plan -o plan2 c.tks
 check "--plan -o FILE: the table is there, stdout is empty" shell 'cmp plan plan2 && test ! -s out'
 decompose --plan --stats s.json c.tks >plan
 decompose --stats r.json c.tks >t.tks
-same "--plan foresees what happens" "$(json r.json 'd["buckets"]')" "$(json s.json 'd["buckets"]')"
+same "--plan has the counts of the real run" "$(json r.json 'd["buckets"]')" "$(json s.json 'd["buckets"]')"
 decompose --histogram h.csv c.tks | cmp -s - d.tks
 check "--histogram does not change the stream" test $? = 0
 check "--histogram is the lengths" "$PYTHON" -c '

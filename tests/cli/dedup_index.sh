@@ -37,14 +37,14 @@ for mode in --exact "$near" "$near --unit token" "$near --keep longest"; do
     same "$what: --save-index changes nothing" "$(sha a1.tks)" "$(sha a2.tks)"
     same "$what: -T 1, and without --save-index, the same" "$(sha b2.tks)" "$(sha b3.tks)"
     case $mode in *longest) ;; *)
-        same "$what: one set against the other is both in one run" "$(records ab.tks | sha)" \
+        same "$what: one set against the other gives the result of one run over both" "$(records ab.tks | sha)" \
             "$({ records a2.tks; records b2.tks; } | sha)" ;;
     esac
-    check "$what: much was dropped for the index" test "$(grep -c '"kept":{"index":' p.jsonl)" -gt $((n / 20))
+    check "$what: the index drops many sequences" test "$(grep -c '"kept":{"index":' p.jsonl)" -gt $((n / 20))
     # Both parts of the index, one after the other, know all of it.
     # shellcheck disable=SC2086
     dedup $mode --against b.idx -o none.tks b2.tks
-    same "$what: nothing of what an index was made of is new to it, but for empty texts" 0 \
+    same "$what: of its own sequences, an index keeps only empty texts" 0 \
         "$(inspect --records --text none.tks | awk '!/"text":"  *[^ ]*"/ { n++ } END { print n + 0 }')"
     "$PYTHON" - "$what" <<'PY'
 import json, subprocess, sys

@@ -38,7 +38,7 @@ dedup --near -T 3 -o out.tks c.tks
 same "without pairs: the stream" "$want" "$(sha out.tks)"
 inspect --records c.tks >in.jsonl
 inspect --records want.tks >out.jsonl
-check "what goes is what was planted" "$PYTHON" - <<'PY'
+check "the planted copies are dropped, and no others" "$PYTHON" - <<'PY'
 import json, sys
 def ids(f):
     return [json.loads(l)["segments"][0]["id"] for l in open(f)]
@@ -97,7 +97,7 @@ same "without pairs: the stream" "$many" "$(sha out.tks)"
 same "without verification, past memory: the stream" "$(mkdir t && dedup --near --no-verify -M 64M --tmpdir t many.tks | sha)" \
     "$(dedup --near --no-verify -M 1G many.tks | sha)"
 dedup --near --audit=100 -M 64M --stats s.json -o out.tks many.tks 2>err
-check "an audit past memory sees what is dropped" \
+check "an audit beyond memory counts dropped documents" \
     test "$(json s.json 'sum(d["audit"]["dropped_by_similarity"]) == d["sequences"]["dropped"]["near-duplicate"] > 0')" = true
 check "ls of --tmpdir shows nothing left" test -z "$(ls -A t)"
 
@@ -146,7 +146,7 @@ check "--threshold 0.3 drops more" test "$(count --threshold 0.3 --bands 40 --ro
 same "--threshold 80% is 0.8" "$want" "$(dedup --near --threshold 80% c.tks | sha)"
 same "--threshold .800 is 0.8" "$want" "$(dedup --near --threshold .800 c.tks | sha)"
 check "--no-verify drops no less" test "$(count --no-verify)" -ge "$all"
-check "--no-verify with few rows drops what is not similar" test "$(count --no-verify --bands 50 --rows 1)" -gt $((all + 300))
+check "--no-verify with few rows drops dissimilar documents" test "$(count --no-verify --bands 50 --rows 1)" -gt $((all + 300))
 check "--unit token: capitals are other tokens" test "$(count --unit token --ngram 13)" -le $((all - 250))
 check "--ngram 1 finds more" test "$(count --ngram 1 --threshold 0.7)" -gt "$all"
 check "--seed is the signatures' alone" test "$(count --seed 7)" -ge $((all - 5))
@@ -157,7 +157,7 @@ rm x.tks
 # The audit.
 dedup --near --no-verify --bands 50 --rows 1 --audit=400 --stats s.json -o out.tks c.tks 2>err
 same "the audit has its sample" 400 "$(json s.json 'd["audit"]["sampled"]')"
-check "and what went wrongly without verification" test "$(json s.json 'd["audit"]["below_threshold"]')" -gt 100
+check "and counts those dropped wrongly without verification" test "$(json s.json 'd["audit"]["below_threshold"]')" -gt 100
 same "each dropped one is in a bin" "$(json s.json 'd["sequences"]["dropped"]["near-duplicate"]')" \
     "$(json s.json 'sum(d["audit"]["dropped_by_similarity"])')"
 check "its lines are on standard error" grep -q '^dedup: audit: 400 documents sampled' err
@@ -174,9 +174,9 @@ decompose --min 64 --max 64 --tail drop c.tks -o d.tks
 dedup --near --stats s.json d.tks -o out.tks
 check "pieces are sequences" test "$(json s.json 'd["sequences"]["dropped"]["near-duplicate"]')" -gt 300
 dedup --near --stats s.json c.tks c.tks -o out.tks
-same "a stream twice loses its copy, but for what has no words" 2 \
+same "of a stream read twice, only documents without words stay twice" 2 \
     "$(($(json s.json 'd["sequences"]["out"]') - $(inspect --json want.tks >j && json j 'd["sequences"]')))"
-check "provenance has what matters" shell \
+check "the provenance has the options that affect results" shell \
     'dedup --near --threshold 0.75 --bands 20 --seed 3 c.tks | inspect --json - >j && grep -q -e "--near --bands=20 --threshold=0.75" j'
 
 # What is refused.
@@ -195,7 +195,7 @@ done
 for other in --keep=longest --domains=a --bands=3 --rows=3 --ngram=3 --threshold=0.9 --unit=token --no-verify --band-cap=9 --audit; do
     status "$other without --near" 2 dedup $other c.tks -o x.tks
 done
-check "it is said what the option goes with" grep -q -e '--audit needs --near' "$TMP/err"
+check "the message names the mode of the option" grep -q -e '--audit needs --near' "$TMP/err"
 "$PYTHON" -c 'print("{\"text\":\"%s\"}" % ("word " * 250000))' | tokenize -t bytes -o long.tks
 status "a sequence too long for the budget" 1 dedup --near -M 64M long.tks -o x.tks
 check "is named, with what to do" grep -q 'source 0, document 0: .* tokens is too long.*-M' "$TMP/err"

@@ -51,7 +51,7 @@ for by in both paragraph document; do
     check "$by: the estimate" \
         test "$(json s.json '0 < d["filter_bytes"] * 8 / 10.1 / d["distinct_ngrams_estimate"] - 1 < 0.03')" = true
     check "$by: something was dropped" test "$(json s.json 'sum(d["tokens"]["dropped"].values())')" -gt 100000
-    same "$by: what the report adds up to" \
+    same "$by: the sums of the report" \
         "$("$PYTHON" -c 'import json
 n = {"document": 0, "paragraph": 0}
 for line in open("want.jsonl"):
@@ -76,7 +76,7 @@ dedup --ngrams --min-words 1 -o once.tks a.tks
 dedup --ngrams --min-words 1 --stats s.json -o twice.tks a.tks a.tks
 same "a stream twice is the stream once" "$(inspect --json once.tks >j && json j 'd["checksum"]')" \
     "$(inspect --json twice.tks >j && json j 'd["checksum"]')"
-check "the program's step says what was asked for" shell \
+check "the provenance has the options" shell \
     'dedup --ngrams --overlap 0.9 a.tks | inspect --json - | grep -c -- "--ngrams=both --overlap=0.9"'
 dedup --ngrams --fp-rate 0.0001 --stats t.json a.tks >/dev/null
 check "a lower rate, a larger filter" \
@@ -114,7 +114,7 @@ status "--ngram 1025" 2 dedup --ngrams --ngram 1025 a.tks -o x.tks
 status "--ngrams=word" 2 dedup --ngrams=word a.tks -o x.tks
 status "two passes at once" 2 dedup --ngrams --exact a.tks -o x.tks
 status "options of another pass" 2 dedup --overlap 0.5 a.tks -o x.tks
-status "--pairs: there is nothing to name" 2 dedup --ngrams --pairs p a.tks -o x.tks
+status "--pairs: refused, as there are no pairs" 2 dedup --ngrams --pairs p a.tks -o x.tks
 status "--part: order is global" 2 dedup --ngrams --part 0/2 a.tks -o x.tks
 status "--report to a full disk" 1 dedup --ngrams --report /dev/full a.tks -o x.tks
 status "a spill folder that is not there" 1 dedup --ngrams --tmpdir no/such a.tks -o x.tks

@@ -62,7 +62,7 @@ for line in open("passages.jsonl"):
         result(False, "a passage's first occurrence: " + line)
     gone.setdefault(p["document"], set()).update(range(p["offset"], p["offset"] + p["length"]))
 left = [[x for i, x in enumerate(t) if i not in gone.get(d, ())] for d, t in docs.items()]
-result([x for x in left if len(x) > 1] == want, "what is annotated is what is cut")
+result([x for x in left if len(x) > 1] == want, "the annotated passages are those that are cut")
 s = json.load(open("s.json"))
 n = sum(map(len, docs.values()))
 result(s["tokens"]["in"] == n and s["tokens"]["out"] == sum(map(len, want)) and

@@ -10,7 +10,7 @@ corpus c.jsonl 20000 1
 tokenize -q -t bytes -o t.tks c.jsonl
 cp c.jsonl c.kept && cp t.tks t.kept
 for to in '>>' '1<>'; do
-    status "tokenize $to what it reads" 2 sh -c "tokenize -q -t bytes c.jsonl $to c.jsonl"
+    status "tokenize $to a file that it reads" 2 sh -c "tokenize -q -t bytes c.jsonl $to c.jsonl"
     check "  says so" grep -q '^tokenize: standard output goes to the file that is read (c.jsonl); ' err
     status "dedup $to its standard input" 2 sh -c "dedup -q <t.tks $to t.tks"
     check "  which stays" cmp t.tks t.kept

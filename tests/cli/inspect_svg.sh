@@ -86,7 +86,7 @@ PY
 buckets=16,17,18,$(seq -s , 20 60)
 decompose --buckets "$buckets" c.tks -o many.tks
 inspect --svg many.svg many.tks
-same "many buckets: no label where there is no room" 0 "$("$PYTHON" labels.py many.svg 44)"
+same "many buckets: no label without room for it" 0 "$("$PYTHON" labels.py many.svg 44)"
 inspect --svg few.svg d.tks
 same "few buckets: each has its share" 6 "$("$PYTHON" labels.py few.svg 6)"
 if [ -x "$BIN/schedule" ]; then

@@ -37,7 +37,7 @@ check "documents without a domain" grep -Eq '^ *\(none\) +1 +2 +1\.0000$' out
 # padding is not counted, nor are tokens that --special parse made
 pack --length 16 --mix-domains -o p.tks b.tks
 inspect --json p.tks >j
-check "there is padding" test "$(json j 'd["padding"]')" -gt 0
+check "the stream has padding" test "$(json j 'd["padding"]')" -gt 0
 same "packed, with padding" "$want" "$(figures j)"
 printf '{"text":"abc<|end|>ab"}\n' | tokenize -t t.json --special parse --eos '<|end|>' | inspect --json >j
 same "special tokens in the text" '[2.5, [null, 1, 4, 5, 2, 2.5]]' "$(figures j)"
@@ -53,7 +53,7 @@ inspect --json d.tks >j
 shuffle -q --format wds -o set2 d.tks
 inspect --json set2 >k
 check "several buckets" test "$(json k 'len([b for b in d["buckets"] if b["sequences"]])')" -gt 2
-same "several buckets: the set has what its stream has" "$(figures j)" "$(figures k)"
+same "several buckets: the set has the figures of its stream" "$(figures j)" "$(figures k)"
 
 # nothing to say it by
 tok --no-vocab | inspect --json >j

@@ -50,7 +50,7 @@ for i in 1 2 3 4; do
     inspect --records $i.tks | sha >a
     tokstream $i.tks | "$PYTHON" "$top/tests/cli/canonical.py" | sha >b
     inspect --records $i.tks | "$PYTHON" "$top/tests/cli/canonical.py" | sha >a
-    same "stream $i: inspect --records is what the independent reader reads" "$(cat b)" "$(cat a)"
+    same "stream $i: inspect --records and the independent reader agree" "$(cat b)" "$(cat a)"
 done
 same "a stream's out is in its own header's count" "$(json stats/4.json 'd["tokens"]["out"]')" \
     "$(inspect --json 4.tks >j && json j 'd["tokens"]')"

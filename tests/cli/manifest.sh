@@ -10,7 +10,7 @@ tok() { tokenize -t bytes -o t.tks --part 0/2 -v "$@"; }
 tok c.jsonl d.jsonl 2>err
 m=t.tks.manifest.json
 check "a manifest beside the output" test -s $m
-same "who made it" '["tokenize", [0, 2], ["--tokenizer=bytes"], 0]' "$(json $m '[d[k] for k in ("program", "part", "arguments", "seed")]')"
+same "program, part, arguments and seed" '["tokenize", [0, 2], ["--tokenizer=bytes"], 0]' "$(json $m '[d[k] for k in ("program", "part", "arguments", "seed")]')"
 same "its inputs" "c.jsonl $(wc -c <c.jsonl)" "$(json $m '"%s %d" % (d["inputs"][0]["name"], d["inputs"][0]["bytes"])')"
 inspect --json t.tks >a
 same "the output's checksum is the stream's" "$(json a 'd["checksum"]')" "$(json $m 'd["output"]["checksum"]')"
@@ -26,7 +26,7 @@ before=$(sha t.tks $m)
 same "the same once more" skipped "$(again)"
 check "  says so in one line, with -v" shell 'grep -q "t.tks: is there already" err'
 same "  --stats too" true "$(json s.json 'd["skipped"]')"
-same "  with the books of then" "$(json $m '[d["tokens"], d["documents"]]')" "$(json s.json '[d["tokens"], d["documents"]]')"
+same "  with the counts of the earlier run" "$(json $m '[d["tokens"], d["documents"]]')" "$(json s.json '[d["tokens"], d["documents"]]')"
 same "  and touches nothing" "$before" "$(sha t.tks $m)"
 same "threads and memory do not matter" skipped "$(again -T 1 -M 64M)"
 same "nor does a new time of an input" skipped "$(touch c.jsonl && again)"
@@ -69,7 +69,7 @@ status "refused: another version" 1 tokenize -t bytes --part 0/2 --domain web -o
 check "  names both" grep -q 'by version 0.0.1, this is' "$TMP/err"
 status "refused: another program" 1 dedup --manifest -o v.tks t.tks
 check "  names both" grep -q 'by tokenize, not dedup' "$TMP/err"
-same "what was refused, with -f" 0 "$(dedup --manifest -f -o v.tks t.tks && echo $?)"
+same "the refused run, with -f" 0 "$(dedup --manifest -f -o v.tks t.tks && echo $?)"
 
 tokenize -t bytes --part 0/1 -o f.tks c.jsonl d.jsonl
 status "refused: an input less" 1 tokenize -t bytes --part 0/1 -o f.tks c.jsonl
@@ -168,7 +168,7 @@ check "  that was changed is made again" shell '! grep -q already err && ! grep 
 inspect --json t.tks >a
 dd if=/dev/zero of=ids.bin bs=64 count=1 2>err
 "$PYTHON" -c 'import struct; open("ids.idx", "wb").write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 1, 2) + struct.pack("<iqqq", 32, 0, 0, 1))'
-status "what the names of two files begin with" 0 decompose --min 8 --max 16 --manifest -o i.tks ids
+status "an argument that is the common beginning of two files' names" 0 decompose --min 8 --max 16 --manifest -o i.tks ids
 decompose --min 8 --max 16 --manifest -v -o i.tks ids 2>err
 check "  is there already" grep -q 'i.tks: is there already' err
 touch -d 2021-01-01 ids.idx

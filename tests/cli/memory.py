@@ -246,7 +246,7 @@ def main():
             lines = [x for x in excused.get(k.split("/")[0], []) if "/" not in k or " %s " % k.split("/")[1] in x]
             result(bool(lines), "%s is over, as it is known to be: %s" % (k, KNOWN[k]), "it is not: take it off the list")
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    result(own < 64, "what measures is small itself", "%d MiB" % own)
+    result(own < 64, "the measuring program is small", "%d MiB" % own)
 
 
 if __name__ == "__main__":

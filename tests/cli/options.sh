@@ -170,7 +170,7 @@ if [ -x "$BIN/schedule" ]; then
         check "  one line" one_line "$TMP/err"
     done
     status "over its manifest" 2 schedule --trainer generic --batch-tokens 64 -o over/D_4/manifest.jsonl over/D_4/manifest.jsonl
-    same "and the set is as it was" "$(cat in.sum)" "$(sha over/D_4/* over/report.json)"
+    same "and the set is unchanged" "$(cat in.sum)" "$(sha over/D_4/* over/report.json)"
     status "beside the buckets a schedule may lie" 0 schedule --trainer generic --batch-tokens 64 -o over/x.sched over
     status "and be written again" 0 schedule --trainer generic --batch-tokens 64 -f -o over/x.sched over
     rm -rf over
@@ -185,7 +185,7 @@ check "and is JSON" "$PYTHON" -m json.tool "$TMP/out" /dev/null
 for mode in --json --records --records=3 --jsonl --histogram --verify -q; do
     inspect $mode c.tks >shown
     status "inspect $mode -o FILE" 0 inspect $mode -o shown2 c.tks
-    check "  is what is printed" cmp shown shown2
+    check "  equals the printed form" cmp shown shown2
     check "  and nothing is printed" test ! -s "$TMP/out"
 done
 status "inspect -o /dev/full" 1 inspect --records -o /dev/full c.tks
@@ -221,7 +221,7 @@ check "the link stays" test -L link
 check "its target is replaced" cmp -s target want.tks
 ln -s missing dangling
 status "-o LINK to nothing" 0 dedup c.tks -o dangling
-check "makes what it names" cmp -s missing want.tks
+check "writes the file that it names" cmp -s missing want.tks
 ln -s /proc/self/fd/1 stdout-link
 dedup c.tks -o stdout-link >via
 same "-o a link to a descriptor" 0 $?

@@ -18,7 +18,7 @@ for o in "-T 1" "-T 7" "-M 64M" "--device cpu" "--tmpdir $TMP"; do
     # shellcheck disable=SC2086 # words
     same "the same bytes with $o" "$(sha b.tks)" "$(pack --balance 8 $o p.tks | sha)"
 done
-check "bins and what passes, in one go" shell 'pack --length 4096 --balance 4 -o x.tks c.tks && inspect --verify x.tks'
+check "packing and balance in one run" shell 'pack --length 4096 --balance 4 -o x.tks c.tks && inspect --verify x.tks'
 same "  with the content of the unbalanced" "$(content p.tks)" "$(content x.tks)"
 decompose c.tks | pack --balance 4 --balance-tokens 65536 --stats s.json -o x.tks
 same "steps of as many tokens, whatever the bucket" true \

@@ -13,7 +13,7 @@ same "only those lengths" "256 1000 4096" "$(lengths m.tks)"
 inspect --json m.tks >j.json
 same "  and the header has them" "[256, 1000, 4096]" "$(json j.json 'd["bucket_lengths"]')"
 check "it verifies" inspect --verify m.tks
-check "every token is there once, bins keep domains apart, padding is what the books say" "$PYTHON" -c '
+check "every token occurs once, bins keep domains apart, padding agrees with the ledger" "$PYTHON" -c '
 import collections, json, subprocess
 def records(name):
     for line in subprocess.run(["inspect", "--records", name], stdout=subprocess.PIPE, check=True).stdout.splitlines():
@@ -51,7 +51,7 @@ import json, subprocess
 for line in subprocess.run(["inspect", "--records", "x.tks"], stdout=subprocess.PIPE, check=True).stdout.splitlines():
     assert len([s for s in json.loads(line)["segments"] if not s.get("padding")]) <= 2, line'
 pack --method multi --buckets $b --fill drop --stats s.json -o x.tks c.tks
-same "--fill drop: what is not full is counted" "[0, true]" \
+same "--fill drop: bins that are not full are counted" "[0, true]" \
     "$(inspect --json x.tks >j.json; json j.json 'd["padding"]' >a; json s.json 'd["tokens"]["dropped"]["not-full"] > 0' >b; echo "[$(cat a), $(cat b)]")"
 pack --method multi --buckets 64,512 --long drop --stats s.json -o x.tks c.tks
 same "--long drop: longer than the longest bin" true "$(json s.json 'd["documents"]["dropped"]["too-long"] > 0 and d["truncation_ratio"] == 0')"

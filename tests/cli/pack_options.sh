@@ -84,13 +84,13 @@ pack --plan --method concat --length 4096 --stats s.json c.tks >plan
 check "--plan: the method chosen is marked" grep -q '^\* concat ' plan
 same "  in --stats, too" '[["concat"], ["bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "multi", "concat"]]' \
     "$(json s.json '[[m["method"] for m in d["methods"] if m["chosen"]], [m["method"] for m in d["methods"]]]')"
-check "--plan: what multi wants" grep -q '^  multi .*several bucket lengths and method multi' plan
+check "--plan: the row of multi names the options that it needs" grep -q '^  multi .*several bucket lengths and method multi' plan
 check "--plan: why a method does not apply" grep -q '^  nnlshp .*2048' plan
 check "  in --stats, too" shell 'grep -q "unsuitable.*2048" s.json'
 pack --plan --max-segments 3 --length 4096 c.tks >plan
 check "--plan --max-segments: concat does not apply" grep -q '^  concat .*limit' plan
 pack --plan --length 512 --stats b.json c.tks >plan
-same "--plan foresees what happens" "$(json a.json '[d["bins"], d["certificate"], d["fill"]]')" \
+same "--plan has the figures of the real run" "$(json a.json '[d["bins"], d["certificate"], d["fill"]]')" \
     "$(json b.json '[d["bins"], d["certificate"], d["fill"]]')"
 
 status "no bucket lengths and no --length" 2 pack c.tks
@@ -140,7 +140,7 @@ for o in "--length 1024 c.tks" "--length 512 --method ffd c.tks" "--length 512 -
     check "  one line" one_line err
     check "  no output" [ ! -e y.tks ]
 done
-check "  the last one names what differs" grep -q "the plan was made for other data" err
+check "  the last one names the difference" grep -q "the plan was made for other data" err
 o="--method multi --buckets 32,64,128 --padding-threshold 50%"
 # shellcheck disable=SC2086 # words
 one=$(pack $o --save-plan m.plan c.tks | sha)

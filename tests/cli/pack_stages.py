@@ -337,7 +337,7 @@ def damaged():
         with open(path, "wb") as f:
             f.write(data)
         result(bad == 0, "%s damaged or cut, as --stage %s sees it" % (name, argv[argv.index("--stage") + 1]), r)
-        result(sha(out) == was, "and %s is what it was" % out)
+        result(sha(out) == was, "and %s is unchanged" % out)
     # Files of other kinds, and other programs'.
     for name, other, say, argv in (
             ("plan", "count.0-of-2", "is part 0/2 of a stage, and this is one of all parts", all_of[3][2]),

@@ -36,7 +36,7 @@ same "shrink-linear" "--train-data-mix-weights 46 156 291 328 335 360" \
     "$(schedule --tokens 28795904000 --epochs 8 --world 8 --curriculum shrink-linear set | tail -n 1)"
 same "--batch-tokens" "--global-batch-size 64" \
     "$(schedule --tokens 28795904000 --epochs 8 --world 8 --batch-tokens 512Ki set | tail -n 1)"
-same "what the shards have" "--train-num-samples 34545336320" "$(schedule set | sed -n 's/^--train/&/p' | sed -n 1p)"
+same "without --tokens, the tokens of the shards" "--train-num-samples 34545336320" "$(schedule set | sed -n 's/^--train/&/p' | sed -n 1p)"
 
 same "  on 8 GPUs in 8 epochs: rounded down" "--source-num-seq-per-epoch 1802240 1523712 942080 401408 163840 71680" \
     "$(schedule --world 8 --epochs 8 set | grep -e --source)"

@@ -46,7 +46,7 @@ fi
 
 # What is left out, and why.
 generic -v --stats st.json -o o.sched set 2>notes
-check "-v tells what is left out" grep -q '^schedule: 16 tokens: 8 sequences to a step, 29 steps a pass; 5 of 237' notes
+check "-v prints the sequences left out" grep -q '^schedule: 16 tokens: 8 sequences to a step, 29 steps a pass; 5 of 237' notes
 same "--stats books it" '{"fewer-than-a-step": 8}' "$(json st.json 'd["sequences"]["dropped"]')"
 same "  by bucket" '[{"remainder": 5}, {"remainder": 2}, {"remainder": 1}]' \
     "$(json st.json '[b["dropped"] for b in d["schedule"]["buckets"]]')"
@@ -56,11 +56,11 @@ check "  are warned of" grep -q 'the bucket of 32 is not used: its odds are 0' n
 generic --tokens 1300 --stats st.json -o o.sched set
 same "--tokens" "[10, 10]" "$(json st.json '[d["schedule"]["total_steps"], d["tokens"]["out"] // 128]')"
 generic --tokens 12800 --stats st.json -o o.sched set
-same "  more than there is: another pass" "[100, 2]" "$(json st.json '[d["schedule"]["total_steps"], d["schedule"]["epochs"]]')"
+same "  more tokens than the shards have: another pass" "[100, 2]" "$(json st.json '[d["schedule"]["total_steps"], d["schedule"]["epochs"]]')"
 generic --tokens 12800 --epochs 1 --stats st.json -o o.sched set
 same "  but not past --epochs" 87 "$(json st.json 'd["schedule"]["total_steps"]')"
 olmo --cycles 4 --stats st.json -o o.sched set
-same "olmo leaves out what no cycle takes" '{"beyond-cycles": 12, "fewer-than-a-step": 8}' \
+same "olmo leaves out runs that no cycle takes" '{"beyond-cycles": 12, "fewer-than-a-step": 8}' \
     "$(json st.json 'dict(sorted(d["sequences"]["dropped"].items()))')"
 olmo --cycles 4 --balanced --stats st.json -o o.sched set
 same "  --balanced" "[28, 28, 28]" "$(json st.json '[b["steps_per_pass"] for b in d["schedule"]["buckets"]]')"

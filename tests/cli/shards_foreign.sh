@@ -20,7 +20,7 @@ kept() {
     status "$what" 1 "$@"
     check "$what: in one line that names $name" shell '. "$top/tests/cli/lib.sh"; one_line "$TMP/err" && grep -qF -- "$0" "$TMP/err"' "$name"
     # shellcheck disable=SC2086
-    same "$what: it stays" "$before" "$(sha $files)"
+    same "$what: the file stays" "$before" "$(sha $files)"
 }
 
 set_of -o set
@@ -70,7 +70,7 @@ kept "and in parts" README.md "$(find set -type f)" shm --stage gather --part 0/
 rm -r w
 rm -rf set && cp -r good set
 echo mine >set/mine && echo mine >set/D_6/mine && echo mine >set/segments/mine.tks
-status "what has other names" 0 set_of --replace-set -o set
+status "files with other names" 0 set_of --replace-set -o set
 same "stays" 3 "$(cat set/mine set/D_6/mine set/segments/mine.tks | grep -c mine)"
 rm set/mine set/D_6/mine set/segments/mine.tks
 same "and the set is the set" "$(sha_tree good)" "$(sha_tree set)"
@@ -142,7 +142,7 @@ for f in $(cd work && find . -type f | grep -v manifest.jsonl | head -n 4) "$(cd
     kept "cache: $(basename "$f" | cut -c 1-20) of somebody" "$f" theirs/"$f" cache theirs/.
 done
 rm -rf theirs && cp -r work theirs && rm theirs/manifest.jsonl
-status "cache: what a run left that was killed" 0 cache theirs
+status "cache: files of a killed run" 0 cache theirs
 same "cache: is the same" "$(sha_tree work)" "$(sha_tree theirs)"
 echo mine >theirs/manifest.jsonl
 kept "cache: a list of somebody" manifest.jsonl theirs/manifest.jsonl cache theirs

@@ -84,4 +84,4 @@ check "names the row group" grep -q 'row group [0-9]*: damaged' err
 cp d/D_7/shard-0000000.parquet $f
 status "another shard in its place" 1 inspect --verify d
 cp keep $f
-status "as it was" 0 inspect --verify d
+status "unchanged" 0 inspect --verify d

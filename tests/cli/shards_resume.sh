@@ -101,7 +101,7 @@ if [ -n "$SHIM" ]; then
     cp -r set half2
     status "the same sequences in another order" 1 keep b.tks
     check "are another input" grep -q 'its order' err
-    check "what was there stays" test -e set/D_6/shard-0000000.tar
+    check "existing shards stay" test -e set/D_6/shard-0000000.tar
     status "for the right one" 0 keep a.tks
 
     # Shards that are whole, and of which a shorter output has no need, do not stay among its own.

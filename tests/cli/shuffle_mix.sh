@@ -100,7 +100,7 @@ same "domains and inputs agree where they are the same" "$(sha a.tks)" \
 shuffle --order keep --mix web=1,code=1 --no-provenance all.tks -o kept.tks
 inspect --records all.tks >a
 inspect --records kept.tks >b
-check "--order keep: what is taken stays in order" "$PYTHON" -c 'import sys
+check "--order keep: taken sequences stay in order" "$PYTHON" -c 'import sys
 a = iter(open("a"))
 sys.exit(not all(any(x == y for y in a) for x in open("b")))'
 shuffle --sample 0.2 --mix web=1,code=1 --stats s.json all.tks -o /dev/null

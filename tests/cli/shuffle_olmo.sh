@@ -82,7 +82,7 @@ bad "bad/olmo-cache: the set is incomplete: there is no manifest.jsonl" "rm bad/
 bad "bad/olmo-cache: the set is incomplete" "rm -r bad/olmo-cache"
 bad "olmo-cache/manifest.jsonl: was changed" "sed -i 2d bad/olmo-cache/manifest.jsonl"
 rm -rf bad && cp -r a bad && touch bad/olmo-cache/dataset-common/theirs.npy
-check "what a loader adds to the cache is its own" inspect --verify bad
+check "files that a loader adds to the cache are ignored" inspect --verify bad
 check "schedule may add to it" schedule -q --trainer generic --batch-tokens 2Ki --olmo-cache bad/olmo-cache --olmo-path /data/set a
 check "  and that is a set again" inspect --verify bad
 said 1 "global_batch_indices.*: was changed" shell '
@@ -95,7 +95,7 @@ said 1 "olmo-cache/manifest.jsonl: was changed" schedule -q --trainer generic --
 olmo="--batch-tokens 2Ki --world 2 --seed 3 --epochs 2"
 schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/set --json s.json a
 schedule -q --trainer generic $olmo --cycles 2 --json t.json a
-check "the schedule is what it is without" cmp s.json t.json
+check "the schedule is the same without --olmo-cache" cmp s.json t.json
 check "nothing on standard output" test -z "$(schedule -q --trainer generic $olmo --olmo-cache w --olmo-path /data/set a)"
 check "the index is that of shuffle" shell 'for f in $(cd a/olmo-cache && find . -name "*.npy" -o -name "vsl*"); do cmp a/olmo-cache/$f w/$f || exit 1; done'
 schedule -q --trainer generic $olmo --cycles 2 --olmo-cache w --olmo-path /data/set a

@@ -109,7 +109,7 @@ status "--replace-set replaces the set" 0 shuffle -q --format wds --replace-set 
 check "and nothing else" test -e x/mine -a -e x/D_6/mine
 check "inspect --verify after it" inspect --verify x
 rm x/mine x/D_6/mine x/report.json
-status "without its report it is what a stopped shuffle left, and is replaced" 0 shuffle -q --format wds -o x few.tks
+status "a set without its report counts as stopped, and is replaced" 0 shuffle -q --format wds -o x few.tks
 check "inspect --verify after that" inspect --verify x
 cp -r x left && rm left/report.json && touch left/mine
 status "but not beside files of others" 1 shuffle -q --format wds -o left few.tks

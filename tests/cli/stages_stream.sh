@@ -132,7 +132,7 @@ same "  finish once more finds them" '"skipped": true' "$(shm --stage finish -o 
 cp -r wsh wsh.first
 for f in segments/D_5.tks README.md manifest.jsonl report.json lengths.svg D_4/index.json; do
     head -c 100 set/$f >x && cat x >set/$f
-    status "finish makes what was cut again: $f" 0 shm --stage finish -o set
+    status "finish makes a cut file again: $f" 0 shm --stage finish -o set
     same "  the same set" "$whole" "$(sha_tree set)"
 done
 for v in ids domains; do

@@ -117,7 +117,7 @@ for m in "-T1 -M 1G" "-T2 -M 32M"; do
     same "with the others: $m" "$(sum good.tks)" "$(sum good2.tks)"
     same "one reject: $m" "$(sha "r.-T1 -M 1G")" "$(sha "r.$m")"
 done
-check "what could be read comes back" "$PYTHON" -c 'import base64,json
+check "--rejects has the bytes that could be read" "$PYTHON" -c 'import base64,json
 (d,)=map(json.loads, open("r.-T2 -M 32M"))
 b = base64.b64decode(d["raw"], validate=True)
 whole = open("plain/big.txt", "rb").read()

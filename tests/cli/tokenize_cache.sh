@@ -41,7 +41,7 @@ for t in builtin llama3.tiktoken; do
     then_is "$t, special tokens" compiled -t $t --special parse
 done
 same "--eos is not part of it" compiled "$(how -t llama3.tiktoken --eos '<|eot_id|>')"
-status "--eos where there is none" 2 tokenize -t llama3.tiktoken --eos '<no-such>' -o y.tks a.txt
+status "--eos of a token that the vocabulary lacks" 2 tokenize -t llama3.tiktoken --eos '<no-such>' -o y.tks a.txt
 status "bytes" 0 tokenize -t bytes -o y.tks a.txt
 same "two files are kept" 2 "$(files)"
 check "with nothing beside them" test "$(find "$cache" | wc -l)" = 3
@@ -253,8 +253,8 @@ done
 then_is "one more" built -t llama3.tiktoken
 same "sixteen are kept" 16 "$(find "$cache" -name '????????????????????????????????.sluice' | wc -l)"
 check "the latest" test -e "$cache/00000000000000000000000000000039.sluice" -a ! -e "$cache/00000000000000000000000000000010.sluice"
-check "with what is not ours, and what is being written" test -e "$cache/notes.sluice" -a -e "$cache/.tmp-busy"
-check "without what was left behind" test ! -e "$cache/.tmp-left"
+check "with files of others, and files being written" test -e "$cache/notes.sluice" -a -e "$cache/.tmp-busy"
+check "without leftover temporary files" test ! -e "$cache/.tmp-left"
 find "$cache" -name '????????????????????????????????.sluice' -size +0 -exec touch -d 2020-01-01 '{}' +
 then_is "what is used" compiled -t llama3.tiktoken
 same "stays young" 1 "$(find "$cache" -name '????????????????????????????????.sluice' -size +0 -mtime -1 | wc -l)"

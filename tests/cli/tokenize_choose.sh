@@ -126,7 +126,7 @@ tokenize -t bytes --sample 0.5 --holdout 0.5 --holdout-output h.tks -o m.tks c.j
 inspect --jsonl m.tks >m.jsonl
 inspect --jsonl h.tks >h.jsonl
 check "the draws of sample and holdout are two" look apart m.jsonl h.jsonl
-same "what is held out is of the sample" "$(inspect --records b.tks | sort | sha)" \
+same "held-out documents are from the sample" "$(inspect --records b.tks | sort | sha)" \
     "$({ inspect --records m.tks; inspect --records h.tks; } | sort | sha)"
 
 # ---- --max-tokens

@@ -20,8 +20,8 @@ same "EOS by default" '[97, 98, 256]' "$(tokenize -t bytes a.jsonl | tokens)"
 same "--no-eos" '[97, 98]' "$(tokenize -t bytes --no-eos a.jsonl | tokens)"
 same "--field" '[99, 256]
 [100, 256]' "$(tokenize -t bytes --field body a.jsonl | tokens)"
-status "--bos where there is none" 2 tokenize -t bytes --bos -o x.tks a.jsonl
-status "--eos where there is none" 2 tokenize -t bytes --eos '<no-such>' -o x.tks a.jsonl
+status "--bos with a tokenizer without BOS" 2 tokenize -t bytes --bos -o x.tks a.jsonl
+status "--eos of a token that the vocabulary lacks" 2 tokenize -t bytes --eos '<no-such>' -o x.tks a.jsonl
 same "--id-field and --domain-field" '7 web x code' "$(tokenize -t bytes --field body --id-field id --domain-field src a.jsonl |
     inspect --records | "$PYTHON" -c 'import json,sys
 print(*[w for l in sys.stdin for s in json.loads(l)["segments"] for w in (s["id"], s["domain"])])')"
@@ -150,7 +150,7 @@ leaks() { # WHAT TOKENIZER ID THERE WARNING [OPTION...]
     what_leaks=$1 t=$2 id=$3 there=$4 said=$5
     shift 5
     status "$what_leaks" 0 tokenize -t "$t" "$@" -o leak.tks leak.txt
-    same "  what is said" "said: $said" "said: $(cat err)"
+    same "  the warning" "said: $said" "said: $(cat err)"
     inspect --records leak.tks >leak.jsonl
     same "  and the id is there, or not" "$there" "$(grep -c "[[,]$id," leak.jsonl || :)"
     status "  -q" 0 tokenize -t "$t" "$@" -q -o leak.tks leak.txt

@@ -189,7 +189,7 @@ b[n:n + 64] = bytes(64); open("e.parquet", "wb").write(b)'
 tokenize -t bytes --on-error skip -T 1 --stats s.json -o e1.tks e.parquet 2>err
 check "a damaged row group is named" grep -q 'e.parquet: row group [1-9][0-9]*: damaged' err
 tokenize -t bytes --on-error skip -T 4 -o e4.tks e.parquet 2>err
-same "what comes before it is the same for any -T" "$(sha e1.tks)" "$(sha e4.tks)"
+same "the records before it are the same for any -T" "$(sha e1.tks)" "$(sha e4.tks)"
 n=$(inspect --json e1.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["documents"])')
 check "and is there" test "$n" -gt 30
 

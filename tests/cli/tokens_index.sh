@@ -257,7 +257,7 @@ shuffle -q --format ds -o set l.tks
 kept=$(sha_tree set)
 status "a set that is made of its own shards" 2 shuffle --replace-set --format ds -o set set/D_6/shard-0000000.ds
 check "is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace the input" err'
-same "the set is as it was" "$kept" "$(sha_tree set)"
+same "the set is unchanged" "$kept" "$(sha_tree set)"
 mkdir set/mine
 cp l.tks set/mine
-status "what else lies in its folder stays, and may be read" 0 shuffle -q --replace-set --format ds -o set set/mine/l.tks
+status "other files in its folder stay, and may be read" 0 shuffle -q --replace-set --format ds -o set set/mine/l.tks

@@ -110,7 +110,7 @@ def good():
     mds.write("empty", [[], [{"tokens": [7]}], []], {"tokens": "ndarray:uint16"})
     same("shards without samples", records("empty"), [("empty", 0, [7])])
     mds.write("none", [], {"tokens": "ndarray:uint16"})
-    same("no shards: --input-format says what it is", records("--input-format", "mds", "none"), [])
+    same("no shards: --input-format names the format", records("--input-format", "mds", "none"), [])
     both = records("cols", "named")
     same("two folders: each with its own numbers", both, want_of("cols", texts) + want_of("named", texts))
     # merge_index: one index for several folders

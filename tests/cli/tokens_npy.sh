@@ -149,7 +149,7 @@ refused 1 "give one kind at a time" --eos-id 0 --token-bytes 2 c.npy c.tks
 refused 2 "c.tks: a token stream, and options" --eos-id 0 c.tks
 refused 1 "cannot be opened" --eos-id 0 --token-bytes 2 missing.npy
 for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; do
-    status "$p: a pipe of what is not ids" 1 shell "cat i8.npy | $p --eos-id 0 --token-bytes 2 -"
+    status "$p: a pipe of other data than ids" 1 shell "cat i8.npy | $p --eos-id 0 --token-bytes 2 -"
     check "$p: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "<i8" err'
 done
 # A pipe is held to its header as a file is: nothing behind the ids, the width that was said.
@@ -171,7 +171,7 @@ done
 for f in one.npy block.npy; do
     status "$f from a pipe, as it is" 0 shell "cat $f | decompose --plan -q --eos-id 0 --token-bytes 2"
 done
-status "what has another shape" 1 decompose --eos-id 0 flat.npy
+status "an array of another shape" 1 decompose --eos-id 0 flat.npy
 check "  is shown whole" grep -qF "shape (2, 2); ids" err
 status "ids asked for in a stream" 2 decompose --eos-id 0 c.tks
 check "it is not told how to be ids" test -s err

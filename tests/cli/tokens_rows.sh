@@ -25,7 +25,7 @@ inspect --records --token-bytes 2 c.npy >n.json
 check "ids and places" mk check r.json n.json
 inspect --records -q --token-bytes 2 gap.npy >n.json
 check "ids and places between padding" mk check r.json n.json 13
-same "what does not end is not said to" null "$(inspect --json --token-bytes 2 c.npy | grep -o "\"eos_id\": [a-z0-9]*" | cut -d" " -f2)"
+same "rows without an end token give no eos_id" null "$(inspect --json --token-bytes 2 c.npy | grep -o "\"eos_id\": [a-z0-9]*" | cut -d" " -f2)"
 inspect --json --stats s.json --token-bytes 2 gap.npy >out 2>err
 n=$(($(wc -l <r.json) / 5 * 13))
 check "padding is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "gap.npy: $1 ids are in no row" err' - $n
@@ -87,7 +87,7 @@ printf x >>two.csv.gz
 status "something behind the rows" 1 decompose --token-bytes 2 two.npy
 check "is one line" one_line err
 printf 'no gzip at all, nor rows' >two.csv.gz
-status "what is not gzip" 1 decompose --token-bytes 2 two.npy
+status "rows that are not gzip" 1 decompose --token-bytes 2 two.npy
 check "is one line too" one_line err
 rm two.csv.gz
 status "without rows, and no id that ends documents" 2 decompose --token-bytes 2 c.npy two.npy

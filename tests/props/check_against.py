@@ -113,7 +113,7 @@ def compare(name, items, train, n=13, least=None, unit="word", cut=False, window
         again = run("dedup", *options, "-T", 3, "-M", "32M", stdin=train)
     got = [(rows(q), list(q.tokens)) for q in Reader(io.BytesIO(out))]
     some = 0 < len(matched) and len(want) < len(t.sequences) if not cut else any(len(w[0]) > 1 for w in want)
-    result(got == want and some, name + ": what stays", "%d in, %d out, %d wanted" % (
+    result(got == want and some, name + ": the kept sequences", "%d in, %d out, %d wanted" % (
         len(t.sequences), len(got), len(want)))
     result(out == again, name + ": -T 3 -M 32M")
     wanted = [{"item": {"source": "-", "source_number": 0, "document": q.segments[0].document, "offset": 0,

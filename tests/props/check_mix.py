@@ -221,7 +221,7 @@ def spread():
             tenth[i * 10 // len(out)] += 1
             n += 1
     chi = sum((x - n / 10)**2 / (n / 10) for x in tenth)
-    result(chi < 9 + 5 * 18**0.5, "what is taken in part is spread evenly: chi-square %.1f, 9 degrees of freedom" % chi)
+    result(chi < 9 + 5 * 18**0.5, "sequences of a source taken in part are spread evenly: chi-square %.1f, 9 degrees of freedom" % chi)
 
 
 r = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 6)

@@ -1,5 +1,5 @@
-/* near_oracle.h - near duplicates as near.h defines them, word for word and without
- * any thought of speed: all pairs, all bands. For tests of what is fast. */
+/* near_oracle.h - near duplicates exactly as near.h defines them, without regard to
+ * speed: all pairs, all bands. The oracle for tests of the fast version. */
 #ifndef SLU_TESTS_NEAR_ORACLE_H
 #define SLU_TESTS_NEAR_ORACLE_H
 

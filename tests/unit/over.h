@@ -1,4 +1,4 @@
-/* over.h - a reader over documents 0 … n - 1 that a test makes, some in a batch. */
+/* over.h - a reader of documents 0 … n - 1 that a test makes, a few in each batch. */
 #ifndef SLU_TESTS_OVER_H
 #define SLU_TESTS_OVER_H
 

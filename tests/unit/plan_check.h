@@ -1,4 +1,4 @@
-/* plan_check.h - what packer.h promises of every plan, as assertions. */
+/* plan_check.h - asserts the promises of packer.h for a plan. */
 #ifndef PLAN_CHECK_H
 #define PLAN_CHECK_H
 

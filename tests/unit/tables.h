@@ -1,5 +1,5 @@
-/* tables.h - what the tests of tables share: calls that fail, files in a folder of
- * their own, bytes that differ. */
+/* tables.h - shared by the tests of tables: failing calls, files in their own folder,
+ * changed bytes. */
 #ifndef SLU_TESTS_TABLES_H
 #define SLU_TESTS_TABLES_H
 

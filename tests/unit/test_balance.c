@@ -1,5 +1,5 @@
-/* Dealing costs to ranks: whole and even, beside all deals there are; the mixing of
- * steps; the figures. */
+/* test_balance.c - dealing costs to ranks: each sequence once, and evenly, compared
+ * with all possible deals; the mixing of steps; the figures. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

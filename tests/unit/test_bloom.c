@@ -1,5 +1,5 @@
-/* The Bloom filter: false positives as many as its size promises, the same bits at
- * every SIMD level, nothing that was added is missed; HyperLogLog's error. */
+/* test_bloom.c - the Bloom filter: the false positives that its size promises, the same
+ * bits at every SIMD level, no added key is missed; the error of HyperLogLog. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* test_compiled.c - compiled vocabularies: what is read back is what was built, and
- * nothing that happens to a file or a folder is more than a note. */
+/* test_compiled.c - compiled vocabularies: a vocabulary read back equals the one that
+ * was built, and damage to a file or a folder gives at most a note. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The foundations: buffers, files that appear whole, the ordered pipeline, the books,
- * hashes. */
+/* test_core.c - buffers, files that appear when complete, the ordered pipeline, the
+ * ledger, hashes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Texts cut where slu_tokenizer_cut says have the ids of the whole: one cut at a time,
- * and all at once, on random texts from an alphabet of traps. Real vocabularies are
- * compared by tests/judges/ids.py. */
+/* test_cut.c - texts that are cut at the positions of slu_tokenizer_cut have the ids of
+ * the whole text: with one cut, and with all cuts, on random texts of difficult
+ * characters. tests/judges/ids.py compares real vocabularies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

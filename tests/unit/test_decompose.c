@@ -1,5 +1,5 @@
-/* Cutting: runs in batches, draws, counting from the histogram, and the histogram
- * itself. */
+/* test_decompose.c - decomposition: runs in batches, draws, counts from the histogram,
+ * and the histogram. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* How full the bins get: published figures, and a committed table of ours. */
+/* test_efficiency.c - the fill of bins: published figures, and a committed table of
+ * ours. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Exact duplicates against an oracle, with budgets that hold everything and almost
- * nothing. */
+/* test_exact.c - exact duplicates compared with an oracle, with budgets that hold all
+ * hashes and almost none. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Flows as data: each one there is fits together, what does not is seen, and the graph
- * in words is what sluice-batch reads. */
+/* test_flow.c - flows as data: each flow of the programs is consistent, inconsistent
+ * flows are refused, and the printed stages are those that sluice-batch reads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

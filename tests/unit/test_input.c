@@ -1,5 +1,5 @@
-/* test_input.c - formats/text/input.h: the records of a file, whatever the size of
- * blocks and shares, against a plain loop over its lines. */
+/* test_input.c - formats/text/input.h: the records of a file, for any size of blocks
+ * and shares, compared with a plain loop over its lines. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

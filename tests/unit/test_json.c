@@ -1,4 +1,4 @@
-/* test_json.c - lib/base/json.h: the tree, the record parser, and its two halves against
+/* test_json.c - lib/base/json.h: the tree, the record parser, and both compared with
  * each other. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_kernels.c - each kernel's fast twins against its oracle, and the oracle against
- * its definition, on random and on hostile input. Needs kernels/ and the C library
- * only, so that it runs on a bare machine with a device (`make check-gpu`).
+/* test_kernels.c - each kernel's fast versions compared with its oracle, and the oracle
+ * with its definition, on random and hostile input. Needs only kernels/ and the C
+ * library, so that it runs on a bare machine with a device (`make check-gpu`).
  */
 #include <stdbool.h>
 #include <stdio.h>

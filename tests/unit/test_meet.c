@@ -1,6 +1,6 @@
-/* Tables where rows meet: who shares a key does, in one process or over files, in any
- * memory, a group larger than that too. A byte that differs and a call that fails are
- * seen; rows that cannot be are refused. */
+/* test_meet.c - tables of kind MEET: all rows with a common key are found, in one
+ * process and over files, in any memory, also in groups larger than the memory. Changed
+ * bytes and failing calls are reported, and impossible rows refused. */
 #include "lib/flow/cells_private.h"
 #include "tables.h"
 

@@ -1,7 +1,7 @@
-/* test_merge.c - merging in lanes (bpe_merge.h), each SIMD level that this processor
- * has beside plain BPE written here: every length of a piece, every number of pieces a
- * call takes, much that repeats, so that of many equal pairs the leftmost counts.
- * test_tokenizer.c has the rest of BPE.
+/* test_merge.c - merging in lanes (bpe_merge.h): each SIMD level of this processor
+ * compared with plain BPE, for every length of a piece and every number of pieces in a
+ * call, with many repeats, so that the leftmost of equal pairs counts. test_tokenizer.c
+ * has the rest of BPE.
  */
 #include <setjmp.h>
 #include <stdarg.h>

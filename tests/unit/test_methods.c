@@ -1,4 +1,5 @@
-/* The packing methods: each beside a plain version of itself, and what all promise. */
+/* test_methods.c - the packing methods: each compared with a plain version, and the
+ * promises of all. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

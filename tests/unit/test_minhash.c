@@ -1,4 +1,5 @@
-/* MinHash: levels against a plain twin, and recall against its formula. */
+/* test_minhash.c - MinHash: the levels compared with a plain version, and recall with
+ * its formula. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Mixtures: how many sequences of each bucket, and which. */
+/* test_mixture.c - mixtures: the number of sequences kept of each bucket, and which. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

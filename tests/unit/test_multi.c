@@ -1,4 +1,5 @@
-/* Bins of several lengths: the histogram's solver beside the same, item by item. */
+/* test_multi.c - bins of several lengths: the solver on histograms compared with one
+ * that takes item by item. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

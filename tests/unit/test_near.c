@@ -1,6 +1,6 @@
-/* Near duplicates: the decisions against a plain O(n^2) reading of near.h, on sets and
- * keys made by hand and at random, with caps of one to many, decided in memory and
- * handed over after a few to what works past memory. */
+/* test_near.c - near duplicates: the decisions compared with a plain O(n^2) version of
+ * near.h, on sets and keys made by hand and at random, with caps from one up, decided
+ * in memory, and handed over after a few documents to the stages beyond memory. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

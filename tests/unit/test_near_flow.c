@@ -1,6 +1,6 @@
-/* Near duplicates past memory, in one process, against the definition: with a hand-over
- * behind every document, with priorities, with documents of an index, and with memory
- * for everything and for almost nothing. */
+/* test_near_flow.c - near duplicates beyond memory, in one process, compared with the
+ * definition: with a hand-over after every document, with priorities, with documents of
+ * an index, and with memory for all data and for almost none. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

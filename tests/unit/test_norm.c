@@ -1,4 +1,5 @@
-/* test_norm.c - the normalizers, against what the `tokenizers` library gives (0.23.3).
+/* test_norm.c - the normalizers, compared with the results of the `tokenizers` library
+ * (0.23.3).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* OLMo-core's files byte by byte: ids and rows of a small set, the index with names
- * that Python's hashlib made (the text that is hashed is OLMo-core's), an
- * order, limits. SHA-256 by FIPS 180-4's examples. */
+/* test_olmo.c - OLMo-core's files byte by byte: ids and rows of a small set; the index,
+ * with names that Python's hashlib made of the text that OLMo-core hashes; an order;
+ * limits. SHA-256 by the examples of FIPS 180-4. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

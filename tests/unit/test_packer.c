@@ -1,4 +1,5 @@
-/* Packing: the histogram solver beside a plain best-fit decreasing, item by item. */
+/* test_packer.c - packing: the solver on histograms compared with a plain best-fit
+ * decreasing, item by item. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

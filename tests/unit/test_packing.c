@@ -1,4 +1,5 @@
-/* Packing in memory beside packing past the budget: the same bins, byte by byte. */
+/* test_packing.c - packing in memory and beyond the budget gives the same bins, byte by
+ * byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The permutation: the same order for any budget, every sequence with all that belongs
- * to it, samples that nest, a limit that cuts. */
+/* test_permute.c - the permutation: the same order for any budget, every sequence with
+ * all its segments and tokens, samples that are subsets of larger ones, limits. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* The finders of every SIMD level against the scanners. */
+/* test_pieces.c - the finders of every SIMD level compared with the scanners. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

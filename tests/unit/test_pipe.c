@@ -1,5 +1,6 @@
-/* Jobs in parts: each part once, joined in order, within its slots, made by whoever has
- * nothing else to do, and the earliest fault. The rest of the pipe is test_core.c's. */
+/* test_pipe.c - jobs in parts: each part is made once by any idle thread, parts are
+ * joined in order and within their slots, and the earliest fault is reported.
+ * test_core.c has the rest of the pipe. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Plans in files: what is written is read; what is damaged or forged is refused. */
+/* test_planfile.c - plans in files: a plan that was written can be read; damaged and
+ * forged files are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

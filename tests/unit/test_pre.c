@@ -1,5 +1,6 @@
-/* test_pre.c - pre-tokenizers: scanners against their expressions, expressions against
- * what Oniguruma makes of them (tests/judges compares with the library itself). */
+/* test_pre.c - pre-tokenizers: scanners compared with their expressions, and
+ * expressions with results of Oniguruma (tests/judges compares with the library
+ * itself). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Chains of related items beside a plain program that looks at all pairs; the keys. */
+/* test_related.c - chains of related items compared with a plain program that compares
+ * all pairs; the keys. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
-/* Where documents end in raw ids: every SIMD level as the oracle does, over all block
- * borders, and blocks joined as the whole; the device's, where there is one. */
+/* test_scan.c - the ends of documents in raw ids: every SIMD level compared with the
+ * oracle, over all block borders; joined blocks compared with the whole; the device's
+ * results, if there is a device. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Schedules: the reference implementation's worked example, digit for digit; odds;
- * manifests.
+/* test_schedule.c - schedules: the reference implementation's worked example, digit for
+ * digit; odds; manifests.
  */
 #include <stdarg.h>
 #include <stddef.h>

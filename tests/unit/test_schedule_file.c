@@ -1,6 +1,7 @@
-/* The schedule's file: what is written is read; every bit flipped, every truncation and
- * sound hashes over forged numbers are refused; steps are found without what is before
- * them. numpy's generator, by numpy's own values.
+/* test_schedule_file.c - the file of a schedule: a file that was written can be read;
+ * every flipped bit, every truncation, and forged numbers with valid hashes are
+ * refused; a step is found without reading the steps before. numpy's generator, by
+ * numpy's own values.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Records of sequences: numbers of every size there and back, memcmp in the order of
- * segment lists, and every cut of a record refused; tapes of them. */
+/* test_seqrec.c - records of sequences: numbers of every size, written and read; memcmp
+ * gives the order of segment lists; every truncation is refused; tapes of records. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

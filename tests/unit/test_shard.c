@@ -1,6 +1,6 @@
-/* A shard set byte by byte: the tar headers and texts of WebDataset shards against what
- * they must be by POSIX and shard_wds.c, manifests, the short last shard, what is
- * refused. */
+/* test_shard.c - a shard set byte by byte: the tar headers and texts of WebDataset
+ * shards compared with POSIX and shard_wds.c, manifests, the short last shard, refused
+ * input. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

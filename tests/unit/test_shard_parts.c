@@ -1,5 +1,6 @@
-/* A shard set in parts against the same set written at once, byte for byte, for every
- * format: cut at every border of shards, killed, skipped, refused. */
+/* test_shard_parts.c - a shard set in parts compared with the same set written at once,
+ * byte for byte, for every format: cut at every border of shards, killed, skipped,
+ * refused. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

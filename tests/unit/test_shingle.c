@@ -1,4 +1,5 @@
-/* Shingles: against a plain twin that decodes everything; sets. */
+/* test_shingle.c - n-grams compared with a plain version that decodes all text;
+ * sets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_sources.c - formats/text/sources.h: order, names, and shares that add up to the
- * whole. */
+/* test_sources.c - formats/text/sources.h: order, names, and shares that together are
+ * the whole. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

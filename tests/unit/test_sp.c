@@ -1,6 +1,6 @@
-/* test_sp.c - SentencePiece's BPE with byte fallback, against the plain algorithm on
- * characters: random merges, random texts with spaces, U+2581 and characters that the
- * vocabulary does not have, and each way to put a space in front. */
+/* test_sp.c - SentencePiece's BPE with byte fallback, compared with the plain algorithm
+ * on characters: random merges, random texts with spaces, U+2581 and characters that
+ * the vocabulary lacks, and each way to put a space in front. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

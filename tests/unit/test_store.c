@@ -1,5 +1,5 @@
-/* Numbers by ordinal (lib/flow/table.h, STORE) in one process and over the files of
- * some parts, of which few may be open; and every bit of them flipped. */
+/* test_store.c - numbers by ordinal (lib/flow/table.h, STORE), in one process and over
+ * the files of some parts, of which few may be open; every bit of the files flipped. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* The stream: what is written is read, whatever the shape; what is damaged is refused;
- * where frames are cut depends on the sequences alone; the specification's example is
- * what we write. */
+/* test_stream.c - the stream: streams of every shape are written and read; damaged
+ * streams are refused; frames are cut only by the sequences; the writer makes the
+ * specification's examples. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

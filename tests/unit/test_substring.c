@@ -1,5 +1,6 @@
-/* Repeated passages against an oracle that compares every window with every one before
- * it, on texts over two to five ids: runs, periods, copies, packed and cut sequences.
+/* test_substring.c - repeated passages compared with an oracle that compares every
+ * window with all windows before it, on texts of two to five ids: runs, periods,
+ * copies, packed and cut sequences.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Pictures: well-formed and small whatever is drawn and whatever it is called. */
+/* test_svg.c - pictures: well-formed and small for any data and any heading. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-/* Tables: rows that were put by any number of writers, in any memory, come back in the
- * order of an oracle that sorts them in memory, whether they were in one process,
- * merged or poured; lists come back as they were put. A byte that differs and a call
- * that fails are seen; rows that cannot be are refused. */
+/* test_table.c - tables: rows put by any number of writers, in any memory, come back in
+ * the order of an oracle that sorts them in memory, in one process, merged or poured;
+ * lists come back in the order of their puts. Changed bytes and failing calls are
+ * reported, and impossible rows refused. */
 #include "tables.h"
 
 /* ---- rows ---- */

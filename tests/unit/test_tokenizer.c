@@ -1,6 +1,6 @@
-/* test_tokenizer.c - text to ids: BPE against the plain algorithm, files good and bad
- * (test_pre.c: how text is cut). Real vocabularies are
- * tests/judges/ids.py's business. */
+/* test_tokenizer.c - text to ids: BPE compared with the plain algorithm, good and bad
+ * files (test_pre.c: the cutting of text). tests/judges/ids.py compares real
+ * vocabularies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The word cache that threads share: whatever it says of a piece is what was put. */
+/* test_words.c - the word cache that threads share returns only the ids that were put
+ * for a piece. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

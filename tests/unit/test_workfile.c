@@ -1,5 +1,5 @@
-/* Files between stages: what is put is read, names and all; a byte that differs is
- * seen; what was made otherwise, or is missing, is named. */
+/* test_workfile.c - work files: contents and names are written and read; a changed byte
+ * is reported; a file that was made otherwise, or is missing, is named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -57,7 +57,7 @@ struct slu_shards_bucket {
     uint64_t n_planned; /* sequences, or shards to build, that jobs have taken */
     uint64_t n_short;   /* in the last shard, if it is short */
 
-    /* The shard at hand: a streaming format's … */
+    /* The current shard: of a format that streams … */
     struct slu_shards_files *files;         /* being written, or NULL */
     uint64_t n_ended;                       /* number of shards before it */
     struct slu_buf gather[SLU_SHARD_FILES]; /* bytes not yet written */

@@ -110,7 +110,7 @@ status "a folder in use" 1 sluice-batch resume out-3 --local 1
 check "one line names the process" grep -q "process $! on" err
 kill $!
 wait $! 2>/dev/null || :
-status "a lock whose process is gone" 0 sluice-batch resume out-3 --local 1
+status "a lock of a dead process" 0 sluice-batch resume out-3 --local 1
 check "no lock is left" test ! -e out-3/state/lock
 sluice-batch --local 1 recipe stopped >log 2>&1 &
 i=0
@@ -184,7 +184,7 @@ status "a part by a recipe that is newer than the list" 0 sluice-batch task out-
 check "has the recipe's limit" grep -q -- '-M 786432K' out-3/logs/tokenize.0.log
 mkdir other
 touch other/file
-status "a folder of somebody else" 1 sluice-batch --local 1 recipe other
+status "a folder that sluice-batch did not make" 1 sluice-batch --local 1 recipe other
 check "is left alone" test ! -e other/state
 status "no such stage" 1 sluice-batch task out-3 nothing 0
 status "no such part" 1 sluice-batch task out-3 tokenize 3

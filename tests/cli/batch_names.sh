@@ -192,5 +192,5 @@ check "names it" grep -q '^sluice-batch: in/y.jsonl: was not there' err
 rm in/y.jsonl
 status "with the files of before" 0 sluice-batch resume --local 2 changed
 rm in/x.jsonl
-status "gone when nobody needs it" 0 sluice-batch resume --local 2 changed
+status "a removed input that no part needs any more" 0 sluice-batch resume --local 2 changed
 same "the bytes of the pipe" "$good" "$(sha_tree changed/shards)"

@@ -101,7 +101,7 @@ for r in recipe needed; do
     check "$r: clean lists the files that stay" grep -q '/ours/work: left, ' out
     all ours/work/mine ours/work/notes ours/work/0.tks ours/work/tokenize/notes.tks ours/work/exact.phases/sign.txt ours/.sluice-mine.tmp \
         ours/state/.hidden ours/work/exact.phases/.sluice-0123x.tmp ours/work/tokenize/7.tks ours/work/pack.phases/scatter.5-of-7 mine >after
-    check "$r: files of others are as they were" cmp -s before after
+    check "$r: files of others are unchanged" cmp -s before after
     same "$r: nothing else is left" 8 "$(find ours/work ! -type d | wc -l)"
 done
 sluice-batch init recipe late >/dev/null

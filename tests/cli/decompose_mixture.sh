@@ -22,7 +22,7 @@ check "--seed matters" test "$want" != "$(decompose $mix --seed 1 c.tks | sha)"
 decompose $mix -M 32M --stats t.json c.tks >/dev/null
 check "past -M it waits in --tmpdir" test "$(json t.json 'd["spill_bytes"]')" -gt 0
 # shellcheck disable=SC2086 # words
-status "a --tmpdir that is not there" 1 decompose $mix -M 32M --tmpdir "$TMP/none" -o x.tks c.tks
+status "a --tmpdir that does not exist" 1 decompose $mix -M 32M --tmpdir "$TMP/none" -o x.tks c.tks
 check "  one line" one_line err
 
 cat >ratio.py <<'PY'

@@ -40,7 +40,7 @@ same "dropped documents are counted" true \
 
 check "--plan prints a table" shell 'decompose --plan c.tks >plan && grep -q "mean length" plan && grep -q "^ *8192 " plan'
 status "--plan -o" 0 decompose --plan -o plan2 c.tks
-check "--plan -o FILE: the table is there, stdout is empty" shell 'cmp plan plan2 && test ! -s out'
+check "--plan -o FILE: the file has the table, stdout is empty" shell 'cmp plan plan2 && test ! -s out'
 decompose --plan --stats s.json c.tks >plan
 decompose --stats r.json c.tks >t.tks
 same "--plan has the counts of the real run" "$(json r.json 'd["buckets"]')" "$(json s.json 'd["buckets"]')"

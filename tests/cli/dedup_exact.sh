@@ -67,6 +67,6 @@ same "a stream twice is the stream once" "$(dedup c.tks | inspect --json - | "$P
 
 status "-M below the floor" 2 dedup -M 16M c.tks -o x.tks
 status "--pairs to a full disk" 1 dedup --pairs /dev/full c.tks -o x.tks
-status "a spill folder that is not there" 1 dedup -M 32M --tmpdir no/such --pairs p short.tks -o x.tks
+status "a spill folder that does not exist" 1 dedup -M 32M --tmpdir no/such --pairs p short.tks -o x.tks
 check "and it is named" grep -q no/such "$TMP/err"
 check "none of these left an output" test ! -e x.tks

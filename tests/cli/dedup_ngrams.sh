@@ -117,7 +117,7 @@ status "options of another pass" 2 dedup --overlap 0.5 a.tks -o x.tks
 status "--pairs: refused, as there are no pairs" 2 dedup --ngrams --pairs p a.tks -o x.tks
 status "--part: order is global" 2 dedup --ngrams --part 0/2 a.tks -o x.tks
 status "--report to a full disk" 1 dedup --ngrams --report /dev/full a.tks -o x.tks
-status "a spill folder that is not there" 1 dedup --ngrams --tmpdir no/such a.tks -o x.tks
+status "a spill folder that does not exist" 1 dedup --ngrams --tmpdir no/such a.tks -o x.tks
 check "and it is named" grep -q no/such "$TMP/err"
 head -c 1000000 a.tks >cut.tks
 status "a stream that is cut off" 1 dedup --ngrams cut.tks -o x.tks

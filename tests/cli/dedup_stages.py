@@ -326,7 +326,7 @@ def refused():
     os.rename("gone", "good/cluster")
     os.mkdir("empty")
     no("group of nothing", stage("group", "0/2", work="empty"), "no sign files", work="empty")
-    no("a folder that is not there", stage("group", "0/2", work="no-such"), "no-such", work="no-such")
+    no("a folder that does not exist", stage("group", "0/2", work="no-such"), "no-such", work="no-such")
     shutil.copy("good/sign.0-of-3", "good/sign.0-of-4")
     no("sign files of two numbers of parts", stage("group", "0/2"), "of 3 parts and of 4")
     os.unlink("good/sign.0-of-4")

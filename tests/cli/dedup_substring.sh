@@ -23,7 +23,7 @@ tokenize -t bytes -o planted.tks planted.jsonl
 dedup --substring 40 --pairs passages.jsonl --stats s.json -o cut.tks planted.tks
 dedup --substring 40 --annotate --pairs marked.jsonl -o marked.tks planted.tks
 check "the same passages, annotated" cmp -s passages.jsonl marked.jsonl
-same "annotated: the tokens as they were" "$(inspect --json planted.tks >j && json j 'd["trace_checksum"]')" \
+same "annotated: the tokens are unchanged" "$(inspect --json planted.tks >j && json j 'd["trace_checksum"]')" \
     "$(inspect --json marked.tks >j && json j 'd["trace_checksum"]')"
 inspect --records planted.tks >in.jsonl
 inspect --records cut.tks >out.jsonl
@@ -135,6 +135,6 @@ status "--annotate and --min-keep" 2 dedup --substring 40 --annotate --min-keep 
 status "--min-keep without --substring" 2 dedup --min-keep 5 planted.tks -o x.tks
 status "two modes" 2 dedup --exact --substring 40 planted.tks -o x.tks
 status "--pairs to a full disk" 1 dedup --substring 40 --pairs /dev/full planted.tks -o x.tks
-status "a spill folder that is not there" 1 dedup --substring 50 -M 32M --tmpdir no/such long.tks -o x.tks
+status "a spill folder that does not exist" 1 dedup --substring 50 -M 32M --tmpdir no/such long.tks -o x.tks
 check "and it is named" grep -q no/such "$TMP/err"
 check "none of these left an output" test ! -e x.tks

@@ -239,7 +239,7 @@ def full():
     for name, argv in WRITERS.items():
         if name != "inspect":
             r = Run(argv + ["-o", "no/such/folder/out.tks"])
-            result(r.clear_failure(), name + ": -o in a folder that is not there", r)
+            result(r.clear_failure(), name + ": -o in a folder that does not exist", r)
 
 
 def head():

@@ -123,6 +123,6 @@ head -c 3000 d.tks >cut.tks
 rm -f x.svg
 status "a cut stream" 1 inspect --svg x.svg cut.tks
 check "  makes no picture" test ! -e x.svg
-status "a folder that is not there" 1 inspect --svg none/x.svg d.tks
+status "a folder that does not exist" 1 inspect --svg none/x.svg d.tks
 check "  one line" one_line err
 rm -rf c.jsonl shards ./*.tks

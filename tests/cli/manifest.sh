@@ -78,7 +78,7 @@ status "refused: one more" 1 tokenize -t bytes --part 0/1 -o f.tks c.jsonl d.jso
 check "  names it" grep -q 'f.tks: was made without first.jsonl; remove it or use -f' "$TMP/err"
 
 # what is not whole is made again
-same "it is still there" skipped "$(again)"
+same "the output still counts as complete" skipped "$(again)"
 want=$(sha t.tks)
 truncate -s -64 t.tks
 same "an output that was cut" made "$(again)"
@@ -92,9 +92,9 @@ same "no manifest: stopped between the two" made "$(again)"
 head -c 100 $m >half.json && mv half.json $m
 same "half a manifest" made "$(again)"
 check "  and it is whole again" "$PYTHON" -m json.tool $m out
-same "and then it is there" skipped "$(again)"
+same "and then the output counts as complete" skipped "$(again)"
 sed -i '/"tokens"/s/"out": /"out": 1/' $m
-same "a manifest whose books do not balance" made "$(again)"
+same "a manifest whose counts do not balance" made "$(again)"
 sed -i '/"documents"/s/"in": [0-9]*/"in": "x"/' $m
 same "one with no number there" made "$(again)"
 cp v.tks t.tks

@@ -101,7 +101,7 @@ status "decompose: --min over --max" 2 decompose --min 512 --max 256 c.tks -o x
 status "decompose: --split zigzag" 2 decompose --split zigzag c.tks -o x
 status "pack needs --length without buckets" 2 pack c.tks -o x
 status "shuffle: -o DIR with an unknown format" 2 shuffle --format zip -o x d.tks
-status "tokenize: a vocabulary that is not there" 1 tokenize -t no-such.json c.jsonl -o x
+status "tokenize: a vocabulary that does not exist" 1 tokenize -t no-such.json c.jsonl -o x
 status "tokenize: --special" 2 tokenize --special maybe c.jsonl -o x
 check "none of these left an output" test ! -e x
 status "options may come after operands" 0 inspect d.tks --json

@@ -77,7 +77,7 @@ for m in '\* bfd' '  ffd' '  spfhp' '  lpfhp' '  nnlshp' '  multi' '  concat'; d
 done
 check "--plan: at most 100 columns" awk 'length > 100 { exit 1 }' plan
 status "--plan -o" 0 pack --plan -o plan2 d.tks
-same "--plan -o FILE: the table is there" "$(untimed plan)" "$(untimed plan2)"
+same "--plan -o FILE: the file has the table" "$(untimed plan)" "$(untimed plan2)"
 check "  stdout is empty" test ! -s out
 same "--plan: the same table with -T 7 -M 32M" "$(untimed plan)" "$(pack --plan -T 7 -M 32M d.tks >plan2; untimed plan2)"
 pack --plan --method concat --length 4096 --stats s.json c.tks >plan

@@ -42,5 +42,5 @@ check "  one line" one_line "$TMP/err"
 check "and nothing was written" test ! -e x
 status "two outputs that are one file once the part is known" 2 decompose --part 0/2 -o 'y.{part}' --stats y.0 'docs.{part}-of-3.tks'
 status "an output over an input, likewise" 2 decompose --part 0/3 -o 'docs.{part}-of-{parts}.tks' docs.0-of-3.tks
-status "a part that is not there" 1 decompose --part 4/5 -o x 'docs.{part}-of-3.tks'
+status "a part that does not exist" 1 decompose --part 4/5 -o x 'docs.{part}-of-3.tks'
 check "the message has the name with the part's number" grep -q 'docs\.4-of-3\.tks' "$TMP/err"

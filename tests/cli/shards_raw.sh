@@ -56,7 +56,7 @@ same "megatron: read as documents" "$(inspect --json megatron >j.json; json j.js
 # ---- labels, buckets, limits ----
 
 decompose --min 16 --max 256 --tail drop c.tks >plain.tks
-status "ds wants labels" 1 shuffle --format ds -o no plain.tks
+status "ds requires label tokens" 1 shuffle --format ds -o no plain.tks
 check "and says how" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--label-token" err'
 check "nothing is left" test ! -e no
 status "ds without labels, forced" 0 shuffle --accept-mismatch --format ds -o forced plain.tks
@@ -67,7 +67,7 @@ for f in ds megatron; do
     status "$f: buckets that are no powers of two" 0 shuffle --format $f -o odd_$f odd.tks
     status "$f: are read" 0 inspect --verify odd_$f
     check "$f: and have their names" test -d odd_$f/L_100
-    status "$f: a set that is there" 1 shuffle --format $f -o odd_$f odd.tks
+    status "$f: a set that exists" 1 shuffle --format $f -o odd_$f odd.tks
     status "$f: --replace-set" 0 shuffle --replace-set --format $f --shard-sequences 10 -o odd_$f odd.tks
     status "$f: --replace-set again, with fewer files" 0 shuffle --replace-set --format $f -o odd_$f odd.tks
     inspect --records odd_$f >n.json

@@ -75,7 +75,7 @@ done
 rm -rf stray
 cp -r txt stray
 mkdir stray/D_new stray/notes
-check "other folders are nobody's business" inspect --verify stray
+check "other folders are ignored" inspect --verify stray
 
 # The same sequences in the other kinds of members.
 for member in json json.gz; do

@@ -118,9 +118,9 @@ status "nor shards that have no segments" 1 shuffle -q --format wds -o left few.
 check "which all stay" test -e left/D_6/manifest.jsonl
 if command -v flock >/dev/null; then
     mkdir left/segments
-    status "nor while somebody writes there" 1 flock left "$BIN/shuffle" -q --format wds -o left few.tks
+    status "nor while another process writes there" 1 flock left "$BIN/shuffle" -q --format wds -o left few.tks
     status "not by --replace-set either" 1 flock left "$BIN/shuffle" -q --format wds --replace-set -o left few.tks
-    check "whose files all stay" test -e left/D_6/manifest.jsonl
+    check "and all its files stay" test -e left/D_6/manifest.jsonl
 fi
 status "--replace-set, full shards only" 0 shuffle -q --format wds --replace-set -o x --shard-sequences 7 --last drop few.tks
 "$PYTHON" - <<'PY'

@@ -284,7 +284,7 @@ def refused():
         os.rename("gone", "good/" + f)
     os.mkdir("empty")
     no("gather of nothing", stage("gather", "0/4", gather, work="empty"), "no scatter files")
-    no("a folder that is not there", stage("gather", "0/4", gather, work="no-such"), "no-such")
+    no("a folder that does not exist", stage("gather", "0/4", gather, work="no-such"), "no-such")
     shutil.copy("good/scatter.0-of-3", "good/scatter.0-of-4")
     no("two numbers of parts", stage("gather", "0/4", gather), "of 3 parts and of 4")
     os.unlink("good/scatter.0-of-4")

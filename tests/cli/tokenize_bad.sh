@@ -65,7 +65,7 @@ same "all of them, in order" 714 "$("$PYTHON" -c 'import json
 d=[json.loads(l)["document"] for l in open("r1.jsonl")]
 assert d==sorted(d)
 print(len(d))')"
-status "--rejects to a folder that is not there" 1 tokenize -t bytes --rejects no/r -o x.tks many.jsonl
+status "--rejects to a folder that does not exist" 1 tokenize -t bytes --rejects no/r -o x.tks many.jsonl
 check "no output is left" test ! -e x.tks
 
 # What is no fault.

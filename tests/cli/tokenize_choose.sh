@@ -75,7 +75,7 @@ same "another seed: others" False "$(PYTHONHASHSEED=0 look sets h.jsonl h2.jsonl
 # ---- a share of nothing is a share
 status "--holdout 0" 0 tokenize -t bytes --holdout 0 --holdout-output h0.tks --stats s.json -o m0.tks p/a.jsonl
 same "  puts nothing aside" "0 0" "$(json s.json '"%d %d" % (d["holdout"]["documents"], d["documents"]["dropped"].get("holdout", 0))')"
-status "  the stream is there, and empty" 0 inspect --verify h0.tks
+status "  the stream exists, and is empty" 0 inspect --verify h0.tks
 same "  all is in the other" "$(tokenize -t bytes p/a.jsonl | inspect --records | sha)" "$(inspect --records m0.tks | sha)"
 status "--holdout 0 alone" 2 tokenize -t bytes --holdout 0 -o m0.tks p/a.jsonl
 status "--holdout-output alone" 2 tokenize -t bytes --holdout-output h0.tks -o m0.tks p/a.jsonl

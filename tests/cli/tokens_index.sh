@@ -248,7 +248,7 @@ for o in "cut.idx cut.bin" "cut.bin cut.idx" "cut cut.bin" "cut cut.idx" "w2.ds 
         check "$p ${o% *} -o ${o#* }: is one line" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "would replace the input" err'
     done
 done
-same "they are as they were" "$kept" "$(cat cut.bin cut.idx w2.ds.index | sha)"
+same "they are unchanged" "$kept" "$(cat cut.bin cut.idx w2.ds.index | sha)"
 cp c.tks stream
 : >stream.bin
 status "a stream has nothing beside it" 0 decompose -o stream.bin stream

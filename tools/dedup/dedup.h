@@ -105,7 +105,7 @@ SLU_MUST_USE int dedup_check_keep(const struct dedup_opts *o, struct slu_err *er
 uint64_t dedup_prio(const struct dedup_opts *o, struct slu_names *names,
                     const struct slu_batch *b, const struct slu_seq *q);
 
-/* ---- --pairs: what was dropped and for what, as JSON lines (dedup_pairs.c) ---- */
+/* ---- --pairs: dropped and kept sequences as JSON lines (tools/dedup/pairs.c) ---- */
 
 struct dedup_pairs {
     struct slu_out *out;     /* NULL: not wanted */
@@ -161,7 +161,7 @@ void dedup_abort(struct dedup_io *io);
 
 #define DEDUP_FP_RATE 0.01 /* --fp-rate by default */
 
-/* ---- --save-index and --against of --exact and --near (dedup_index.c) ---- */
+/* ---- --save-index and --against of --exact and --near (tools/dedup/index.c) ---- */
 
 struct slu_index_doc;
 #define DEDUP_NEAR_NGRAM 5 /* --ngram of --near by default */

@@ -242,7 +242,7 @@ static int look(struct cli_ctx *ctx, struct slu_err *err)
     return dir ? inspect_shards(ctx, ctx->input[0], err) : inspect_stream(ctx, err);
 }
 
-/* ---- -o: what is printed goes to a file that appears when it is whole ---- */
+/* ---- -o: printed text goes to a file that appears when it is complete ---- */
 
 struct target {
     struct slu_out *out;

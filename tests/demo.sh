@@ -189,63 +189,6 @@ cut -c 1-300 "$dir/schedule.txt"
 # ---- the books ------------------------------------------------------------------------
 
 step "The books: in + created + repeated + padding = out + dropped"
-perl -e '
-use strict; use warnings;
-my ($s, $bad, %last) = ("", 0);
-sub value {
-    $s =~ /\G\s*/gc;
-    if ($s =~ /\G\{/gc) {
-        my %h;
-        until ($s =~ /\G\s*\}/gc) {
-            $s =~ /\G\s*,?\s*"((?:[^"\\]|\\.)*)"\s*:/gc or die "demo: not JSON\n";
-            my $k = $1;
-            $h{$k} = value();
-        }
-        return \%h;
-    }
-    if ($s =~ /\G\[/gc) {
-        my @a;
-        until ($s =~ /\G\s*\]/gc) { $s =~ /\G\s*,/gc; push @a, value(); }
-        return \@a;
-    }
-    return $1 if $s =~ /\G"((?:[^"\\]|\\.)*)"/gc;
-    return $1 if $s =~ /\G([-+.\w]+)/gc;
-    die "demo: not JSON\n";
-}
-my $row = "%-10s %-10s %12s %12s %10s %10s %12s %10s  %s\n";
-printf $row, "program", "what", "in", "created", "repeated", "padding", "out", "dropped", "";
-for my $file (@ARGV) {
-    open my $f, "<", $file or die "demo: no $file\n";
-    $s = do { local $/; <$f> };
-    pos($s) = 0;
-    my $r = value();
-    (my $name = $file) =~ s/.*\d-(\w+)\.json$/$1/;
-    for my $what ("documents", "sequences", "tokens") {
-        my $b = $r->{$what} or die "demo: $file: no $what\n";
-        my $dropped = 0;
-        $dropped += $_ for values %{$b->{dropped} || {}};
-        my ($in, $out) = ($b->{in} || 0, $b->{out} || 0);
-        my ($new, $again, $pad) = map { $b->{$_} || 0 } "created", "repeated", "padding";
-        my $note = join ", ", map { "$_ $b->{dropped}{$_}" }
-            grep { $b->{dropped}{$_} } sort keys %{$b->{dropped} || {}};
-        if ($in + $new + $again + $pad != $out + $dropped) {
-            $note .= " DOES NOT BALANCE";
-            $bad++;
-        }
-        if (defined $last{$what} && $last{$what} != $in) {
-            $note .= " THE PROGRAM BEFORE SAID $last{$what}";
-            $bad++;
-        }
-        $last{$what} = $out;
-        printf $row, $what eq "documents" ? $name : "", $what, $in, $new, $again, $pad, $out,
-            $dropped, $note;
-    }
-    printf "%10s %s\n", "", join ", ", map { defined $r->{$_->[0]} ?
-        sprintf $_->[1], $r->{$_->[0]} / $_->[2] : () }
-        ["seconds", "%.1f s", 1], ["peak_rss_bytes", "peak %.0f MiB", 1048576];
-}
-print $bad ? "$bad faults\n" : "Every program balances, and each took in what the last put out.\n";
-exit($bad ? 1 : 0);
-' "$dir"/stats/?-*.json
+"${bin}inspect" --merge-stats --table "$dir"/stats/?-*.json
 
 step "Done in $(($(date +%s) - start)) s: $dir/shards"

@@ -41,6 +41,8 @@ check "status of a whole run" shell 'sluice-batch status out-3 | grep -c "^\([0-
 
 # A part that fails.
 recipe 4 >recipe
+inspect --merge-stats --table out-3/report.json >table
+check "  with the books" shell 'sluice-batch status out-3 | tail -n "$(wc -l <table)" | cmp - table'
 status "init" 0 sluice-batch init recipe set
 status "a part by hand" 0 sluice-batch task set tokenize 2
 same "the missing parts" 0-1,3 "$(sluice-batch --pending set tokenize)"

@@ -26,6 +26,17 @@ status "manifests will do" 0 inspect --merge-stats t.?.manifest.json dec.?.json 
 printf '%s\n' tok.?.json dec.?.json packed.json >list
 inspect --merge-stats - <list >listed
 check "names from standard input" cmp three listed
+status "--table" 0 inspect --merge-stats --table tok.?.json dec.?.json packed.json
+cp "$TMP/out" table
+same "  has three lines a program, and no other" "11 1 1 1" "$(wc -l <table) $(grep -c '^tokenize  *documents ' table) $(grep -c '^decompose  *documents ' table) $(grep -c '^pack  *documents ' table)"
+same "  with the counts of the report" \
+    "$(json three '[[p["tokens"][k] for k in ("in", "created", "out")] for p in d["programs"]]')" \
+    "$(awk 'BEGIN { printf "[" } $1 == "tokens" { printf "%s[%s, %s, %s]", n++ ? ", " : "", $2, $3, $6 } END { print "]" }' table)"
+inspect --merge-stats --table three >again
+check "a merged report is read too" cmp table again
+inspect --merge-stats three >again
+same "  with the same counts" "$(json three '[p["tokens"] for p in d["programs"]]')" "$(json again '[p["tokens"] for p in d["programs"]]')"
+status "--table alone" 2 inspect --table whole.tks
 inspect --merge-stats -o file tok.?.json && check "-o" "$PYTHON" -m json.tool file out
 
 # fault WHAT PATTERN FILES...
@@ -65,7 +76,10 @@ status "stages" 0 inspect --merge-stats scatter.json gather.json
 same "  each with its parts" '[["scatter", 1], ["gather", 1]]' "$(json "$TMP/out" '[[p["stage"], p["parts"]] for p in d["programs"][0]["stages"]]')"
 fault "tokens that got lost between two phases" '41 tokens went into the work folder of pack, and 40 came out of it for pack' scatter1.json gather.json
 fault "no report" 'list: ' list
-fault "JSON, but no report" 'is no report' file
+for other in '{"counts": []}' '{"programs": []}' '{"programs": 7}' '{"programs": [7]}' '{"programs": {"program": "pack"}}' '{"programs": [{"tokens": 1}]}'; do
+    echo "$other" >other.json
+    fault "JSON, but no report: $other" 'is no report' other.json
+done
 fault "no such file" 'nowhere.json' nowhere.json
 echo '{"program": "pack", "part": [3, 2], "tokens": {}}' >bad.json
 fault "a part that cannot be" 'bad.json' bad.json

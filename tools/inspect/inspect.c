@@ -27,6 +27,8 @@ static const struct cli_opt opts[] = {
     {"merge-stats", 0, CLI_FLAG, AT(merge_stats), NULL,
      "add up the reports (--stats) and manifests of a job's parts, and\n"
      "check that none is missing and no token got lost"},
+    {"table", 0, CLI_FLAG, AT(table), NULL,
+     "with --merge-stats: print a table, not a JSON object"},
     {0},
 };
 
@@ -292,7 +294,9 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     bool to_file = ctx->common.output && strcmp(ctx->common.output, "-") != 0;
     if (o->merge_stats && (o->json || o->records != NO_RECORDS || o->jsonl ||
                            o->histogram || o->svg || o->verify || o->text))
-        return slu_fail(err, SLU_E_USAGE, "--merge-stats goes with nothing else");
+        return slu_fail(err, SLU_E_USAGE, "--merge-stats goes with --table only");
+    if (o->table && !o->merge_stats)
+        return slu_fail(err, SLU_E_USAGE, "--table goes with --merge-stats");
     if (o->json + (o->records != NO_RECORDS) + o->jsonl + o->histogram > 1)
         return slu_fail(
             err, SLU_E_USAGE,
@@ -318,7 +322,7 @@ const struct slu_tool slu_tool = {
     .synopsis = "[--json | --records[=N] [--text] | --jsonl | --histogram | --verify]\n"
                 "[--svg FILE [--title TEXT]]\n"
                 "[option ...] [FILE | DIR ...]\n"
-                "--merge-stats [-o FILE] REPORT ...",
+                "--merge-stats [--table] [-o FILE] REPORT ...",
     .summary =
         "Shows a token stream, a shard directory or a schedule, and verifies it.",
     .opt = opts,

@@ -9,7 +9,7 @@
 #define NO_RECORDS (UINT64_MAX - 1)
 
 struct inspect_opts {
-    bool json, text, jsonl, histogram, verify, merge_stats;
+    bool json, text, jsonl, histogram, verify, merge_stats, table;
     const char *svg, *title;
     struct slu_device device; /* kept here, so that the report can name it */
     uint64_t records;         /* NO_RECORDS: off, UINT64_MAX: all */
@@ -28,8 +28,8 @@ struct inspect_seen {
         *shards_json; /* "buckets" of a shard set: JSON, owned by the caller; or NULL */
 };
 
-/* --merge-stats: prints the sum of the reports named on the command line. Fails with
- * the reason if they have no common sum. */
+/* --merge-stats: prints the sum of the reports named on the command line, as JSON or,
+ * with --table, for people. Fails with the reason if they have no common sum. */
 SLU_MUST_USE int inspect_merge(struct cli_ctx *ctx, struct slu_err *err);
 
 /* Lengths in ascending order with their counts; caller frees *row with free(). */

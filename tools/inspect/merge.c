@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,7 +211,15 @@ static int add_file(struct cli_ctx *ctx, struct merge *m, const char *path,
     rc = slu_json_load(&j, path, err);
     if (rc)
         return rc;
-    rc = add_report(m, path, slu_json_root(j), err);
+    value root = slu_json_root(j), programs;
+    struct slu_json_iter it;
+    if (slu_json_get(root, "programs", &programs) && slu_json_count(programs)) {
+        slu_json_iter_init(&it, programs); /* --merge-stats wrote it */
+        while (!rc && slu_json_next(&it))
+            rc = add_report(m, path, it.value, err);
+    } else {
+        rc = add_report(m, path, root, err);
+    }
     slu_json_free(j);
     return rc;
 }
@@ -333,9 +342,65 @@ static int put_group(const struct group *g, bool first, struct slu_buf *b,
     return rc ? rc : slu_buf_append(b, "}", 1, err);
 }
 
-static int print(const struct merge *m, struct slu_err *err)
+/* Appends a line for what the ledger counts, with the reasons of dropping. `at` is the
+ * position of the count in a slu_count. */
+static int put_row(const struct slu_ledger *l, const char *name, const char *what,
+                   size_t at, uint64_t padding, struct slu_buf *b, struct slu_err *err)
+{
+#define COUNT(c) ((ull) * (const uint64_t *)(const void *)((const char *)&(c) + at))
+    ull dropped = 0;
+    for (unsigned i = 0; i < l->n_dropped; i++)
+        dropped += COUNT(l->dropped[i].n);
+    int rc =
+        slu_buf_printf(b, err, "%-18s %-10s %14llu %12llu %12llu %12llu %14llu %14llu",
+                       name, what, COUNT(l->in), COUNT(l->created), COUNT(l->repeated),
+                       (ull)padding, COUNT(l->out), dropped);
+    bool any = false;
+    for (unsigned i = 0; i < l->n_dropped && !rc; i++)
+        if (COUNT(l->dropped[i].n)) {
+            rc = slu_buf_printf(b, err, "%s %s %llu", any ? "," : " ",
+                                l->dropped[i].reason, COUNT(l->dropped[i].n));
+            any = true;
+        }
+    return rc ? rc : slu_buf_append(b, "\n", 1, err);
+#undef COUNT
+}
+
+/* --table: the same counts, for people. */
+static int put_table(const struct merge *m, struct slu_buf *b, struct slu_err *err)
+{
+    int rc = slu_buf_printf(b, err, "%-18s %-10s %14s %12s %12s %12s %14s %14s  %s\n",
+                            "program", "what", "in", "created", "repeated", "padding",
+                            "out", "dropped", "reasons");
+    for (size_t i = 0; i < m->n && !rc; i++) {
+        const struct group *g = &m->group[i];
+        const struct slu_ledger *l = &g->sum;
+        rc = put_row(l, g->name, "documents", offsetof(struct slu_count, documents), 0,
+                     b, err);
+        if (!rc)
+            rc = put_row(l, "", "sequences", offsetof(struct slu_count, sequences), 0,
+                         b, err);
+        if (!rc)
+            rc = put_row(l, "", "tokens", offsetof(struct slu_count, tokens),
+                         l->padding, b, err);
+    }
+    return rc ? rc
+              : slu_buf_printf(b, err,
+                               "in + created + repeated + padding = out + dropped in "
+                               "each line, and each program took in what the one "
+                               "before put out\n");
+}
+
+static int print(const struct merge *m, bool table, struct slu_err *err)
 {
     struct slu_buf b = SLU_BUF_INIT;
+    if (table) {
+        int rc = put_table(m, &b, err);
+        if (!rc && fwrite(b.data, 1, b.len, stdout) != b.len)
+            rc = slu_fail_errno(err, "standard output: cannot be written");
+        slu_buf_release(&b);
+        return rc;
+    }
     int rc = slu_buf_printf(&b, err, "{\"programs\": [");
     for (size_t i = 0; i < m->n && !rc; i++)
         rc = put_group(&m->group[i], !i, &b, err);
@@ -385,7 +450,7 @@ int inspect_merge(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         rc = check(&m, err);
     if (!rc)
-        rc = print(&m, err);
+        rc = print(&m, ((const struct inspect_opts *)ctx->opts)->table, err);
     release(&m);
     return rc;
 }

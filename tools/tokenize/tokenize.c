@@ -10,6 +10,7 @@
 #include "lib/base/json_write.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/cli_inputs.h"
+#include "tools/tokenize/tokenize.h"
 
 enum { FORMAT_AUTO, FORMAT_JSONL, FORMAT_TEXT, FORMAT_TAR, FORMAT_ZIP, FORMAT_PARQUET };
 static const char *const formats[] = {"auto", "jsonl",   "text", "tar",
@@ -17,40 +18,16 @@ static const char *const formats[] = {"auto", "jsonl",   "text", "tar",
 static const char *const specials[] = {"ordinary", "parse", NULL};
 static const char *const on_errors[] = {"fail", "skip", NULL};
 
-struct opts {
-    const char *tokenizer_name; /* for the provenance: a built-in tokenizer's name, or
-                                   a file's family, whatever the file's name */
-    char family[48];
-    const char *tokenizer, *pattern, *eos;
-    const char *field, *id_field, *domain, *domain_field, *score_field, *files_from;
-    const char *include, *exclude;
-    const char *holdout_output, *rejects;
-    double holdout, sample;
-    uint64_t max_tokens;
-    int format, special, on_error;
-    bool bos, no_eos, no_vocab, no_cache;
-    /* The sources found for the manifest are also those that are read: a list from a
-     * pipe, or a folder, could differ the second time. */
-    bool found;
-    struct slu_sources sources;
-};
-
-static bool is_file(const struct opts *o)
-{
-    return o->tokenizer && strcmp(o->tokenizer, "bytes") &&
-           strcmp(o->tokenizer, "builtin");
-}
-
 static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
 {
-    struct opts *o = opts;
+    struct tokenize_opts *o = opts;
     (void)err;
     o->tokenizer = value;
-    o->tokenizer_name = is_file(o) ? NULL : value;
+    o->tokenizer_name = tokenize_from_file(o) ? NULL : value;
     return SLU_OK;
 }
 
-#define AT(field) offsetof(struct opts, field)
+#define AT(field) offsetof(struct tokenize_opts, field)
 static const struct cli_opt options[] = {
     {"tokenizer", 't', CLI_CUSTOM, AT(tokenizer_name), "TOKENIZER",
      "tokenizer.json, tekken.json, .tiktoken rank file, bytes, or\n"
@@ -121,7 +98,7 @@ static const struct cli_opt options[] = {
 
 static void defaults(void *p)
 {
-    struct opts *o = p;
+    struct tokenize_opts *o = p;
     o->field = "text";
     o->sample = 1;
     o->holdout = -1; /* not given; 0 is a valid fraction, for scripts that try
@@ -133,7 +110,7 @@ static void defaults(void *p)
 
 static int check(struct cli_ctx *ctx, struct slu_err *err)
 {
-    struct opts *o = ctx->opts;
+    struct tokenize_opts *o = ctx->opts;
     if (o->format == FORMAT_PARQUET && !slu_parquet_load())
         return slu_fail(err, SLU_E_UNSUPPORTED, "--format parquet: " SLU_PARQUET_NONE);
     if ((o->holdout >= 0) != (o->holdout_output != NULL))
@@ -153,7 +130,7 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
 
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 {
-    const struct opts *o = ctx->opts;
+    const struct tokenize_opts *o = ctx->opts;
     if (ctx->common.part.n > 1 && o->max_tokens != UINT64_MAX)
         return slu_fail(err, SLU_E_USAGE,
                         "--max-tokens counts from the first document on, which a part "
@@ -166,7 +143,7 @@ static int check_part(struct cli_ctx *ctx, struct slu_err *err)
 
 static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
 {
-    struct opts *o = ctx->opts;
+    struct tokenize_opts *o = ctx->opts;
     struct slu_sources *s = &o->sources;
     /* With --format, the names of files in folders do not matter. */
     struct slu_sources_cfg cfg = {.path = ctx->input,
@@ -187,133 +164,17 @@ static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
-/* The folder of compiled vocabularies, in buf or the environment; NULL: none is used.
- * Relative paths are ignored, as the XDG specification requires; an empty
- * $SLUICE_CACHE_DIR turns the cache off. */
-static const char *cache_dir(const struct opts *o, char *buf, size_t n)
-{
-    const char *own = getenv("SLUICE_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"),
-               *home = getenv("HOME");
-    int len = 0;
-    if (o->no_cache || (own && *own != '/'))
-        return NULL;
-    if (own)
-        return own;
-    if (xdg && *xdg == '/')
-        len = snprintf(buf, n, "%s/sluice", xdg);
-    else if (home && *home == '/')
-        len = snprintf(buf, n, "%s/.cache/sluice", home);
-    return len > 0 && (size_t)len < n ? buf : NULL;
-}
-
-/* Warns if text can become special ids, which readers of the stream would
- * misinterpret. */
-static int warn_of_leak(struct cli_ctx *ctx, const struct slu_tokenizer *t,
-                        struct slu_err *err)
-{
-    const struct slu_vocab_table *v = slu_tokenizer_vocab(t);
-    uint64_t id;
-    int rc = slu_tokenizer_leak(t, &id, err);
-    if (!rc && id != SLU_NO_TOKEN)
-        cli_warn(ctx,
-                 "\"%.*s\" in a text becomes id %llu, %s; take such text out, or "
-                 "use another tokenizer%s",
-                 (int)(v->off[id + 1] - v->off[id]), v->bytes + v->off[id],
-                 (unsigned long long)id,
-                 id == slu_tokenizer_eos(t) ? "which ends a document"
-                                            : "a special token",
-                 id == slu_tokenizer_eos(t) ? " or --eos" : "");
-    return rc;
-}
-
-/* Names the tokenizer: in the provenance, in --stats, and on standard error if the user
- * chose none. */
-static int name_tokenizer(struct cli_ctx *ctx, const struct slu_tokenizer *t,
-                          struct slu_err *err)
-{
-    struct opts *o = ctx->opts;
-    const char *file = is_file(o) ? o->tokenizer : NULL;
-    const char *family = slu_tokenizer_family(t);
-    const uint8_t *print = slu_tokenizer_fingerprint(t);
-    struct slu_buf b = SLU_BUF_INIT;
-    if (!o->tokenizer)
-        cli_warn(ctx,
-                 "no -t: uses the built-in vocabulary of %llu ids; give -t FILE for "
-                 "another one, or -t builtin",
-                 (unsigned long long)slu_tokenizer_vocab_size(t));
-    if (file)
-        snprintf(o->family, sizeof o->family, "file:%s", family);
-    o->tokenizer_name = file ? o->family : o->tokenizer ? o->tokenizer : "builtin";
-    int rc = slu_buf_printf(&b, err, "{\"file\": ");
-    if (!rc)
-        rc = file ? slu_json_put_string(&b, file, strlen(file), err)
-                  : slu_buf_printf(&b, err, "null");
-    if (!rc)
-        rc = slu_buf_printf(&b, err, ", \"family\": \"%s\", \"fingerprint\": \"",
-                            family);
-    for (int i = 0; i < 16 && !rc; i++)
-        rc = slu_buf_printf(&b, err, "%02x", print[i]);
-    if (!rc)
-        rc = slu_buf_append(&b, "\"}", 3, err);
-    if (!rc)
-        cli_stat_json(ctx, "tokenizer", (const char *)b.data);
-    slu_buf_release(&b);
-    return rc;
-}
-
-static int load_tokenizer(struct cli_ctx *ctx, struct slu_tokenizer **t,
-                          struct slu_header *h, struct slu_names *names,
-                          struct slu_err *err)
-{
-    const struct opts *o = ctx->opts;
-    char dir[PATH_MAX];
-    struct slu_tokenizer_cfg cfg = {
-        .spec = o->tokenizer,
-        .pattern = o->pattern,
-        .special_parse = o->special == 1,
-        .eos = o->eos,
-        .cache_dir = cache_dir(o, dir, sizeof dir),
-    };
-    const char *level = getenv("SLUICE_SIMD");
-    int rc = slu_tokenizer_simd(level)
-                 ? slu_tokenizer_load(t, &cfg, err)
-                 : slu_fail(err, SLU_E_USAGE,
-                            "SLUICE_SIMD=%s: this processor has no such level", level);
-    if (rc)
-        return rc;
-    if (*slu_tokenizer_note(*t))
-        cli_note(ctx, "%s", slu_tokenizer_note(*t));
-    cli_stat_json(ctx, "vocabulary",
-                  slu_tokenizer_was_compiled(*t) ? "\"compiled\"" : "\"built\"");
-    h->vocab_size = slu_tokenizer_vocab_size(*t);
-    h->tok_bytes = h->vocab_size <= 65536 ? 2 : 4;
-    h->eos = slu_tokenizer_eos(*t);
-    h->bos = slu_tokenizer_bos(*t);
-    h->pad = slu_tokenizer_pad(*t);
-    memcpy(h->fingerprint, slu_tokenizer_fingerprint(*t), sizeof h->fingerprint);
-    if (!o->no_eos && h->eos == SLU_NO_TOKEN)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "the tokenizer has no token that ends a document; name one with "
-            "--eos, or use --no-eos");
-    if (o->bos && h->bos == SLU_NO_TOKEN)
-        return slu_fail(err, SLU_E_USAGE, "--bos: the tokenizer has no such token");
-    slu_names_lend_vocab(names, slu_tokenizer_vocab(*t));
-    rc = name_tokenizer(ctx, *t, err);
-    return rc ? rc : warn_of_leak(ctx, *t, err);
-}
-
 /* Adds the inputs of a part: its sources, its share of their bytes, and the
  * vocabulary. */
 static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
 {
-    const struct opts *o = ctx->opts;
+    const struct tokenize_opts *o = ctx->opts;
     const struct slu_sources *s = &o->sources;
     int rc = find_sources(ctx, err);
     size_t first = in->targets ? 0 : s->first, end = in->targets ? s->n : s->end;
     for (size_t i = first; i < end && !rc; i++)
         rc = cli_inputs_add_source(in, &s->item[i], i, err);
-    if (!rc && is_file(o))
+    if (!rc && tokenize_from_file(o))
         rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
     return rc;
 }
@@ -329,7 +190,7 @@ static int open_outputs(struct cli_ctx *ctx, struct outputs *out,
                         const struct slu_header *h, struct slu_names *names,
                         struct slu_err *err)
 {
-    const struct opts *o = ctx->opts;
+    const struct tokenize_opts *o = ctx->opts;
     const char *output = ctx->common.output;
     int rc = SLU_OK;
     if (o->rejects)
@@ -418,7 +279,7 @@ static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_b
 static int check_scores(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                         struct slu_err *err)
 {
-    const char *field = ((const struct opts *)ctx->opts)->score_field;
+    const char *field = ((const struct tokenize_opts *)ctx->opts)->score_field;
     unsigned long long all = s->documents, have = s->scored;
     if (!field || !all || have >= (all + 9) / 10)
         return SLU_OK;
@@ -442,7 +303,7 @@ static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     size_t n = 0;
     int rc = slu_domains_list(&s->domains, names, &list, &n, &err);
     struct slu_domain_row all = slu_domains_sum(list, 0, rc ? 0 : n);
-    if (((const struct opts *)ctx->opts)->score_field)
+    if (((const struct tokenize_opts *)ctx->opts)->score_field)
         cli_stat_u64(ctx, "scored", s->scored);
     if (all.text_tok)
         cli_stat_double(ctx, "bytes_per_token",
@@ -460,7 +321,7 @@ static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
 static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                           const struct slu_sources *sources)
 {
-    const struct opts *o = ctx->opts;
+    const struct tokenize_opts *o = ctx->opts;
     struct slu_err err = SLU_ERR_INIT;
     struct slu_buf b = SLU_BUF_INIT;
     if (o->holdout >= 0 &&
@@ -486,7 +347,7 @@ static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
 
 static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 {
-    const struct opts *o = ctx->opts;
+    const struct tokenize_opts *o = ctx->opts;
     struct slu_buf b = SLU_BUF_INIT;
     cli_stat_u64(ctx, "sources", s->sources);
     cli_stat_u64(ctx, "empty_sources", s->empty_sources);
@@ -522,7 +383,7 @@ static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
 
 static int run(struct cli_ctx *ctx, struct slu_err *err)
 {
-    const struct opts *o = ctx->opts;
+    const struct tokenize_opts *o = ctx->opts;
     const struct slu_sources *sources = &o->sources;
     struct slu_tokenizer *tokenizer = NULL;
     struct slu_names *names = NULL;
@@ -541,7 +402,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         rc = slu_names_new(&names, err);
     cli_timing(ctx, "tokenizer");
     if (!rc)
-        rc = load_tokenizer(ctx, &tokenizer, &h, names, err);
+        rc = tokenize_load(ctx, &tokenizer, &h, names, err);
     if (!rc && o->domain)
         rc = slu_names_domain_number(names, o->domain, strlen(o->domain), &seg.domain,
                                      err);
@@ -601,7 +462,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
 static void release(void *opts)
 {
-    slu_sources_release(&((struct opts *)opts)->sources);
+    slu_sources_release(&((struct tokenize_opts *)opts)->sources);
 }
 
 const struct slu_tool slu_tool = {
@@ -614,7 +475,7 @@ const struct slu_tool slu_tool = {
                "zstd, xz, "
                "bzip2,\nlz4) into a stream of tokenized documents.",
     .opt = options,
-    .opts_size = sizeof(struct opts),
+    .opts_size = sizeof(struct tokenize_opts),
     .defaults = defaults,
     .memory_floor = 32 << 20,
     .check_part = check_part,

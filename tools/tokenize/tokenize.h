@@ -1,0 +1,37 @@
+/* tokenize.h - what the files of `tokenize` share. Private to tools/tokenize. */
+#ifndef SLU_TOKENIZE_PRIVATE_H
+#define SLU_TOKENIZE_PRIVATE_H
+
+#include "formats/text/sources.h"
+#include "lib/token/tokenizer.h"
+#include "tools/cli/cli.h"
+
+struct tokenize_opts {
+    const char *tokenizer_name; /* for the provenance: a built-in tokenizer's name, or
+                                   a file's family, whatever the file's name */
+    char family[48];
+    const char *tokenizer, *pattern, *eos;
+    const char *field, *id_field, *domain, *domain_field, *score_field, *files_from;
+    const char *include, *exclude;
+    const char *holdout_output, *rejects;
+    double holdout, sample;
+    uint64_t max_tokens;
+    int format, special, on_error;
+    bool bos, no_eos, no_vocab, no_cache;
+    /* The sources found for the manifest are also those that are read: a list from a
+     * pipe, or a folder, could differ the second time. */
+    bool found;
+    struct slu_sources sources;
+};
+
+/* Whether the tokenizer is a file, not one that the program contains. */
+bool tokenize_from_file(const struct tokenize_opts *o);
+
+/* Loads the tokenizer, and sets the ids of the header and the vocabulary of names, which
+ * borrows it. Writes its name to the provenance and to --stats, and the warnings about
+ * it. The caller frees *t, also after an error. */
+SLU_MUST_USE int tokenize_load(struct cli_ctx *ctx, struct slu_tokenizer **t,
+                               struct slu_header *h, struct slu_names *names,
+                               struct slu_err *err);
+
+#endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What dedup --stage promises: dedup_stages.py PART... in an empty folder (see dedup_stages.sh).
+"""Checks the promises of dedup --stage: dedup_stages.py PART... in an empty folder (see dedup_stages.sh).
 
-Parts: equal index refused refused_exact forged damaged killed. FULL=1: more places that are damaged, more fail-points.
+Parts: equal index refused refused_exact forged damaged killed. FULL=1: more places of damage, more fail-points.
 """
 import glob
 import hashlib

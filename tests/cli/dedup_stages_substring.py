@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""What dedup --substring --stage promises: dedup_stages_substring.py PART... in an empty folder (see
-dedup_stages_substring.sh and dedup_stages_substring_faults.sh). Parts: equal packed memory refused damaged killed. FULL=1: as in dedup_stages.py.
+"""Checks the promises of dedup --substring --stage: dedup_stages_substring.py PART... in an empty folder (see
+dedup_stages_substring.sh and dedup_stages_substring_faults.sh).
+
+Parts: equal packed memory refused damaged killed. FULL=1: as in dedup_stages.py.
 """
 import json
 import os

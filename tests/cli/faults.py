@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Faults that every program must survive or report: faults.py PART... in an empty folder (see faults.sh).
 
-Parts: truncated flipped full head empty terminal kill pipe-kill io memory. What is required each time:
-a program that survives exits with exactly 1 and says why on stderr in lines of the form "tool: ...", nothing
-appears under the final name of its output, and nothing ends by a signal but what is killed here (9) or writes
-to a pipe that nobody reads (13). Under FULL=1 every byte and every call is tried, else a sample.
+Parts: truncated flipped full head empty terminal kill pipe-kill io memory. Each time the following is required: a
+program that fails exits with exactly 1 and gives the reason on stderr in lines of the form "tool: ..."; no file
+appears under the final name of its output; and no program ends by a signal, except those that are killed here (9) and
+those that write to a pipe whose reader has exited (13). With FULL=1 every byte and every call is tried, else a
+sample.
 """
 import errno
 import hashlib

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""inputs_kept.py - every output option x every kind of input: refused in one line, or no byte of an input is another.
+"""inputs_kept.py - every output option with every kind of input: refused in one line, or no byte of an input changes.
 
-The options come from --help. What takes a value must be in one of the lists below, so that an output option that is
-new cannot be forgotten: it fails here until it is in OUTPUTS, and then is tried with all inputs. Each pair is tried with
-a file that is no input first, which is replaced: what is refused then says nothing of inputs, and is left out.
+The options come from --help. Every option with a value must be in one of the lists below, so that a new output option
+cannot be forgotten: the test fails until the option is in OUTPUTS, and then tries it with all inputs. Each pair is
+first tried with a file that is not an input, which must be replaced: if this is refused, the refusal has nothing to
+do with inputs, and the pair is left out.
 """
 import base64
 import itertools

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What pack --stage promises: pack_stages.py PART... in an empty folder (see pack_stages.sh).
+"""Checks the promises of pack --stage: pack_stages.py PART... in an empty folder (see pack_stages.sh).
 
 Parts: equal refused damaged killed. FULL=1: a larger corpus.
 """

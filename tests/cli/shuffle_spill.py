@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""shuffle past -M under faults (see shuffle_spill.sh); in an empty folder.
+"""shuffle beyond -M under faults (see shuffle_spill.sh); in an empty folder.
 
-A call of the sorter's threads fails, the output's reader goes away, its disk is full, the folder of temporary files is
-another kind of file system, everything is late and short.
+A call of the sorter's threads fails, the output's reader exits, its disk is full, the folder of temporary files is on
+another kind of file system, all calls are late and short.
 """
 import errno
 import hashlib

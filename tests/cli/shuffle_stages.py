@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What shuffle --stage promises: shuffle_stages.py PART... in an empty folder (see shuffle_stages.sh).
+"""Checks the promises of shuffle --stage: shuffle_stages.py PART... in an empty folder (see shuffle_stages.sh).
 
-Parts: streams shards mixes refused damaged forged killed. FULL=1: more parts and ranges, more places.
+Parts: streams shards mixes refused damaged forged killed. FULL=1: more parts and ranges, more places of damage.
 """
 import glob
 import json

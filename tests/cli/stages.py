@@ -1,4 +1,4 @@
-"""stages.py - what the cases of --stage share: running a program, and saying what came of it."""
+"""stages.py - shared by the cases of --stage: runs a program, and reports its result."""
 import glob
 import hashlib
 import os

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Every stage with one call failing: stages_faults.py CALLS [JOB...] in an empty folder (see stages_faults.sh).
+"""Every stage with one failing call: stages_faults.py CALLS [JOB...] in an empty folder (see stages_faults.sh).
 
-CALLS: io, memory, or names of tests/shim/fault.c with commas between. Call 1, 2, 3 … of a stage's last part fails, until
-a run comes as far as its end; a sample of them without FULL=1. Each run says in a line what failed and ends with 1, or
-does what it should. Then no file of the work folder or output is another than it would be, but for what a set of shards
-has before it is finished, and the same run again, without a fault, makes what was missing.
+CALLS: io, memory, or names of tests/shim/fault.c, separated by commas. Call 1, 2, 3 … of a stage's last part fails,
+until a run reaches its end; without FULL=1, only a sample of the calls. Each run names the failure in one line and
+exits with 1, or succeeds. Then no file of the work folder or output differs from that of a good run, except for the
+files of an unfinished set of shards; and the same run without a fault makes the missing files.
 """
 import errno
 import hashlib

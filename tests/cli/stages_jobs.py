@@ -1,6 +1,7 @@
-"""stages_jobs.py - a small job of every program of stages, for what tries them all (stages_faults.py, tests/fuzz/forge.py).
+"""stages_jobs.py - a small job of every program with stages, for tests that run them all (stages_faults.py,
+tests/fuzz/forge.py).
 
-JOBS[NAME]() gives (stage, argv) of all its runs, in order; in a folder of prepare(), with the work folder w.
+JOBS[NAME]() gives (stage, argv) of all its runs, in order, in a folder of prepare(), with the work folder w.
 """
 import random
 

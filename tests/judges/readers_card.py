@@ -1,5 +1,7 @@
-"""readers_card.py - the lines of Python in a set's data card run in its folder, with the package that they name, and give
-as many ids as they say; for every format that is built. Prints `ok`, `not ok` or `skip` lines."""
+"""readers_card.py - runs the lines of Python in a set's data card in the set's folder, with the package that they
+name; they must give as many ids as the card says. For every format of this build. Prints `ok`, `not ok` or `skip`
+lines.
+"""
 import os, re, subprocess, sys, tempfile
 
 here = os.path.dirname(os.path.abspath(__file__))

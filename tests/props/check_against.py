@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""dedup --ngrams --save-index and --against beside an oracle with a dictionary, written from dedup(1) alone.
+"""dedup --ngrams --save-index and --against compared with an oracle with a dictionary, written only from dedup(1).
 
-What it proves: which documents share an n-gram with an evaluation item, items shorter than an n-gram included; what
---cut and --window take; the report by item; an index of words serves a stream of another tokenizer, one of tokens
-does not; threads and memory change nothing.
+What it proves: the right documents share an n-gram with an evaluation item, also with items shorter than an n-gram;
+--cut and --window drop the right paragraphs; the report by item is right. An index of words serves a stream of
+another tokenizer, an index of tokens does not. Threads and memory change nothing.
 """
 import io
 import json

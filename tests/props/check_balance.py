@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""pack --balance beside its definition (lib/pack/balance.h), sequence by sequence.
+"""pack --balance compared with its definition (lib/pack/balance.h), sequence by sequence.
 
-What it proves: the output has the sequences of the unbalanced one, each once; it is made of whole steps of one
-length, window by window in order of arrival, then of what makes no step; the steps, and what each rank has in them,
-are those that dealing gives (dealt here by a plain program); their order comes from the seed alone; the figures in
---stats are those of the output; neither threads nor memory change a byte.
+What it proves: the output has the sequences of the unbalanced stream, each once. It consists of whole steps of one
+length, window by window in order of arrival, then of the sequences that make no step. The steps, and the sequences of
+each rank, are those that dealing gives (dealt here by a plain program). Their order depends only on the seed. The
+figures in --stats are those of the output. Neither threads nor memory change a byte.
 """
 import os
 import random

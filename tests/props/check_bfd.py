@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""pack beside a plain best-fit decreasing, item by item.
+"""pack compared with a plain best-fit decreasing, item by item.
 
-What it proves: 200 random trials (and more with --max-segments) give the bins that the plain algorithm gives
-when ties go to the bin that was opened first: the same bins in the same order with the same contents, hence the
-same multiset of residuals; bins are padded or dropped as asked; domains do not mix unless they may; what is too
-long is split, dropped or refused; concat-and-chunk beside its definition; label tokens; the books and figures.
+What it proves: 200 random trials (and more with --max-segments) give the bins of the plain algorithm in which the bin
+opened first wins a tie: the same bins in the same order with the same contents, hence the same multiset of residuals.
+Bins are padded or dropped as asked; domains mix only if they may; sequences that are too long are split, dropped or
+refused; concat-and-chunk follows its definition; label tokens, the ledger and the figures are right.
 
-Each domain of a stream is packed alone, so one run of pack is 40 trials.
+Each domain of a stream is packed separately, so one run of pack is 40 trials.
 """
 import bisect
 import os

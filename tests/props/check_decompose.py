@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""decompose beside an oracle written from the rule alone (arXiv 2405.13226; semantics 14).
+"""decompose compared with an oracle written only from the rule (arXiv 2405.13226; DESIGN.md, Decomposition).
 
-What it proves: about 1,000 lengths around every power of two are cut as the rule says, with and without label
-tokens, for power-of-two and other buckets; random cuts keep every invariant and are distributed as P(L) ~ 1/L
-(chi-square); neither threads nor memory nor where a stream is cut into parts changes a byte; filters, tails,
-packed input, the books and the paper's means.
+What it proves: about 1,000 lengths around every power of two are cut as the rule says, with and without label tokens,
+for power-of-two and other buckets. Random cuts keep every invariant and are distributed as P(L) ~ 1/L (chi-square).
+Threads, memory and the division of a stream into parts change no byte. Filters, tails, packed input, the ledger and
+the paper's means are right.
 """
 import os
 import sys

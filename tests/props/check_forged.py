@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Streams that no program of ours writes: legal ones must be read, illegal ones with right hashes refused.
+"""Streams that no program of ours writes: legal ones must be read, illegal ones with valid hashes refused.
 
-What it proves: the C reader does what formats/STREAM.md says where our own writer would never show it: frames it
-does not know, compressed frames of every kind, sequences cut anywhere, several index frames, members without data;
-and that it bounds what it reads: every case below has valid hashes, so that only the rule itself can refuse it.
-The forger is independent of the C writer; what is legal is read by tokstream.py too.
+What it proves: the C reader follows formats/STREAM.md also where our own writer would never show it: unknown frames,
+compressed frames of every kind, sequences cut anywhere, several index frames, members without data. The reader limits
+what it reads: every case below has valid hashes, so that only the rule itself can refuse it. The forger is
+independent of the C writer; tokstream.py reads the legal streams, too.
 """
 import io
 import os

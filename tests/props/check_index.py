@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Ids with an index (Megatron's .idx, datatrove's .ds.index and .ds.metadata) against an oracle, and forged.
+"""Ids with an index (Megatron's .idx, datatrove's .ds.index and .ds.metadata) compared with an oracle, and forged.
 
-What it proves: random documents, of sequences of random lengths, none of them or all empty, in every width, several
-files together, come back as they were written, numbered by their entry; and with any byte of a small index changed, or
-the index or the ids cut anywhere, the answer is documents that add up, or one line and exit status 1 or 2, and never an
-allocation by a count that the file states.
+What it proves: random documents, of sequences of random lengths, some or all of them empty, in every width, in
+several files, are read as they were written, numbered by their entry. If any byte of a small index is changed, or the
+index or the ids are cut anywhere, the result is documents whose counts agree, or one line and exit status 1 or 2, and
+never an allocation by a count that the file states.
 """
 import json
 import os

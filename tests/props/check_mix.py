@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""shuffle --mix takes the sequences that a naive model takes, in the order that it gives them.
+"""shuffle --mix takes the sequences that a simple model takes, in the model's order.
 
-The model sorts each source's sequences by their hash once an epoch and walks along that line; the program never
-sorts them. Compared are every sequence and its place, the report's figures and the books, on random corpora:
-sources that are missing or not wanted, weight 0, 0.01 to 7 epochs, schedules, packed sequences of several domains,
-equal documents from several inputs; from a file, from a pipe, and past -M.
+The model sorts each source's sequences by their hash once for each epoch and walks along that list; the program never
+sorts them. The test compares every sequence and its position, the report's figures and the ledger, on random corpora:
+missing and unwanted sources, weight 0, 0.01 to 7 epochs, schedules, packed sequences of several domains, equal
+documents from several inputs; from a file, from a pipe, and beyond -M.
 """
 import json
 import os

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""dedup --near against an exact all-pairs join of the texts, on a few thousand real documents.
+"""dedup --near compared with an exact join of all pairs of texts, on a few thousand real documents.
 
-What it proves: with so many bands that every similar pair shares one, dedup drops exactly what the definition
-drops, for the same witness, with the same similarity, at several thresholds; with the bands that people use, what it
-drops is at or above the threshold to what it names, which is kept and comes before, and is the first such that shares
-a band as far as the larger run can tell; that what it leaves is what the probability of bands allows; --audit over
-all documents counts the pairs of the join, bin by bin; --no-verify drops pairs below the threshold.
+What it proves: with so many bands that every similar pair shares one, dedup drops exactly the documents that the
+definition drops, with the same witnesses and similarities, at several thresholds. With the bands that people use,
+each dropped document is at or above the threshold to its witness; the witness is kept, comes earlier, and is the
+first that shares a band, as far as the larger run can tell; and the number of similar documents that stay fits the
+probability of the bands. --audit over all documents counts the pairs of the join, bin by bin. --no-verify drops pairs
+below the threshold.
 """
 import glob
 import json

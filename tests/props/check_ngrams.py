@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""dedup --ngrams beside an oracle with exact sets, written from dedup(1) and lib/dedup/ngrams/ngrams.h alone.
+"""dedup --ngrams compared with an oracle with exact sets, written only from dedup(1) and lib/dedup/ngrams/ngrams.h.
 
-What it proves: which tokens are a paragraph, which words it has, what has been seen, what goes and what stays, token
-by token, for whole documents, pieces and packed sequences, for both kinds of words, for --ngram 0, 1, 3 and 13, for
-thresholds that are met exactly; and what the report and the books say. With a false-positive rate of 10^-6 a few
-thousand n-grams leave no room for the filter to err; that it may err at its rate is test_bloom.c's.
+What it proves: the tokens of each paragraph, its words, the n-grams that were seen, and the dropped and kept tokens
+are right, token by token: for whole documents, pieces and packed sequences, for both kinds of words, for --ngram 0,
+1, 3 and 13, and for thresholds that are met exactly. The report and the ledger are right, too. With a false-positive
+rate of 10^-6, the filter makes no error on a few thousand n-grams; test_bloom.c tests its rate.
 """
 import io
 import json

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Files of ids against an oracle of a few lines, and forged headers.
+"""Files of ids compared with an oracle of a few lines, and forged headers.
 
 What it proves: for random ids (none, few, many, only EOS; two and four bytes; with a header and without; several
-files, pipes), the documents, their numbers and the histogram that is scanned are those that a loop in Python finds;
-and whatever bytes are changed in NumPy's header, or wherever a file is cut, the answer is documents that add up or
-one line and exit status 1 or 2.
+files, pipes), the documents, their numbers and the histogram of the scan are those that a loop in Python finds.
+Whatever bytes are changed in NumPy's header, and wherever a file is cut, the result is documents whose counts agree,
+or one line and exit status 1 or 2.
 """
 import array
 import collections

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""pack --plan beside what pack then does.
+"""pack --plan compared with the sequences that pack then writes.
 
-What it proves: for each method, what the table foresees (bins, full bins, certificate, fill, the ratios, mean context,
-attention cost) is what the definitions in lib/pack/packing_table.h give for the sequences that pack writes with that method:
-every token once, documents whole where they fit, for several domains, limits on segments, long documents, and, for
-concat-and-chunk, the order of the documents. A method that the table calls unsuitable is refused.
+What it proves: for each method, the figures of the table (bins, full bins, certificate, fill, the ratios, mean
+context, attention cost) are those that the definitions in lib/pack/packing_table.h give for the sequences that pack
+writes with that method: every token once, documents whole if they fit, for several domains, limits on segments, long
+documents and, for concat-and-chunk, the order of the documents. A method that the table calls unsuitable is refused.
 """
 import json
 import math

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""schedule --trainer generic beside a model written from the paper's Algorithm 1 and formats/SCHEDULE.md alone.
+"""schedule --trainer generic compared with a model written only from the paper's Algorithm 1 and formats/SCHEDULE.md.
 
-What it proves: given the same draws every step is the model's, over random sets, curricula, cycles, epochs, worlds,
-token limits, bricks and reordering; the file is what its specification says; bucket draws fit the odds (chi-square,
-and the bound refuses other odds); a pass takes every run once and ranks share it without rest; a tail is the whole's
-tail; what goes in comes out or is dropped for a reason.
+What it proves: with the same draws, every step is that of the model, over random sets, curricula, cycles, epochs,
+worlds, token limits, bricks and reordering. The file agrees with its specification. Draws of buckets fit the odds
+(chi-square; the bound refuses other odds). A pass takes every run once, and the ranks share it without a rest. The
+end of a schedule equals the same steps of the whole. Each sequence is used, or dropped for a reason.
 """
 import json
 import os

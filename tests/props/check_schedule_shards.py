@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A trainer that knows formats/SCHEDULE.md and nothing else follows a schedule through a real shard set.
+"""A trainer that knows only formats/SCHEDULE.md follows a schedule through a real shard set.
 
-What it proves: from text to shards to a schedule, what the records say leads each rank to sequences of the bucket's
-length, every one of them once, and to none that the schedule says it leaves out; header and report name the same shards.
+What it proves: from text to shards to a schedule, the records lead each rank to sequences of the bucket's length, to
+every one of them once, and to none that the schedule leaves out; header and report name the same shards.
 """
 import json
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A document's score comes through every program, and shuffle orders by it as a naive sort does.
+"""A document's score passes through every program, and shuffle sorts by scores as a simple sort does.
 
-Scores of all kinds: missing, null, equal, negative, tiny, huge. Compared are the scores of all segments behind
-decompose, pack, dedup and in shards, with little and with much memory, and the order of every sequence for
---order ascending, descending and bands:N, with and without --max-tokens, from files and from pipes.
+Scores of all kinds: missing, null, equal, negative, tiny, huge. The test compares the scores of all segments after
+decompose, pack, dedup and in shards, with little and with much memory, and the order of every sequence for --order
+ascending, descending and bands:N, with and without --max-tokens, from files and from pipes.
 """
 import json
 import math

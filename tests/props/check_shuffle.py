@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""shuffle is a random permutation as far as statistics can tell.
+"""shuffle is a random permutation, as far as statistics can tell.
 
-What it proves: over many seeds every document is as likely at every place (chi-square), neighbours of the input
-are neighbours of the output as often as chance has it, and two seeds give independent orders (rank correlation,
-inversions); records with equal contents but other places move on their own. All seeds are fixed: the test cannot
-fail by chance from one run to the next.
+What it proves: over many seeds every document is equally likely at every position (chi-square), neighbours of the
+input are neighbours of the output as often as by chance, and two seeds give independent orders (rank correlation,
+inversions). Records with equal contents but other positions move independently. All seeds are fixed, so the test
+cannot fail by chance.
 """
 import os
 import sys

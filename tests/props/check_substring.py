@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""dedup --substring beside an oracle that has every window of a real text in a dictionary.
+"""dedup --substring compared with an oracle that has every window of a real text in a dictionary.
 
-What it proves: on the sources, tests and manual pages of this checkout, packed and cut as well as whole, the
-passages found are exactly the unions of windows that came before and ended before they begin; each names the
-first place of its first window; what is cut is what is annotated; cutting twice changes nothing. No hash of
-ours, no anchor, no block: the dictionary's keys are the tokens.
+What it proves: on the sources, tests and manual pages of this checkout, packed, cut and whole, the passages found are
+exactly the unions of windows that occurred before and ended before they begin. Each passage names the first place of
+its first window; the annotated passages are those that are cut; cutting twice changes nothing. The oracle has no
+hash, anchor or block of ours: the dictionary's keys are the tokens.
 """
 import array
 import glob

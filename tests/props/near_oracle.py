@@ -1,6 +1,7 @@
-"""Near duplicates from the text alone, as dedup(1) defines them: the oracle of check_near.py and judges/near.py.
+"""Near duplicates computed only from the text, as dedup(1) defines them: the oracle of check_near.py and
+judges/near.py.
 
-Sets are of tuples of words, not of hashes; similarities are fractions of integers; nothing is approximate.
+Sets are of tuples of words, not of hashes; similarities are fractions of integers; no step is approximate.
 """
 import functools
 import re

@@ -1,7 +1,7 @@
-"""What the property tests share: documents of exact lengths, and a stream's records.
+"""Shared by the property tests: documents of exact lengths, and a stream's records.
 
-With the tokenizer `bytes` and --no-eos a text of n ASCII characters is n tokens, and its tokens are its
-bytes; so a test knows every token that must come out, wherever it ends up.
+With the tokenizer `bytes` and --no-eos a text of n ASCII characters is n tokens, and its tokens are its bytes. So a
+test knows every token that must come out, wherever it ends up.
 """
 import json
 import os

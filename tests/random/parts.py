@@ -1,7 +1,7 @@
-"""parts.py - a job in parts: tokenize --part, then each part for itself or all of them in stages, with a few ranges.
+"""parts.py - a job in parts: tokenize --part, then each part separately, or all parts in stages, with a few ranges.
 
-After each step the streams of all parts, one behind another, must have the sequences of the run in one; shards must
-be the same files.
+After each step the streams of all parts, concatenated, must have the sequences of the single run; shards must be the
+same files.
 """
 import os
 import random

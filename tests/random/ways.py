@@ -1,8 +1,8 @@
 """ways.py - one job, run in several ways: as files one after another, in a pipe, with other threads and memory, in
 parts and stages, and by another build.
 
-Everything happens in a folder of its own: in/ the corpus, WAY/K.tks what step K wrote in that way, tmp/ what must be
-empty after each program. Bad is raised at the first thing that is not as it must be.
+Each job has its own folder: in/ has the corpus, WAY/K.tks the output of step K in that way, and tmp/ must be empty
+after each program. Bad is raised at the first difference.
 """
 import hashlib
 import json

@@ -1,4 +1,6 @@
-"""What the judges of shard formats share: real text, a set of several shards of it, and what must come out of a loader."""
+"""Shared by the judges of shard formats: real text, a set of several shards of it, and the ids that a loader must
+give.
+"""
 import collections
 import glob
 import io

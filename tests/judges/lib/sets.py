@@ -1,4 +1,4 @@
-"""What the judges of shard formats share: sets of real text, and what sluice says is in them."""
+"""Shared by the judges of shard formats: sets of real text, and their contents according to sluice."""
 import json
 import os
 import struct

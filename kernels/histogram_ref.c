@@ -33,8 +33,8 @@ static void histogram_block(const uint64_t *len, size_t n, uint64_t *count,
 
 void slu_histogram_cpu(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin)
 {
-    const size_t block = 1 << 20; /* below 2^32, because the second table counts in
-                                     32 bits */
+    /* Below 2^32, because the second table counts in 32 bits. */
+    const size_t block = 1 << 20;
     for (; n > block; n -= block, len += block)
         histogram_block(len, block, count, n_bin);
     if (n >= 4096)

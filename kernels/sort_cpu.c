@@ -55,8 +55,8 @@ static unsigned bits_of(uint32_t longest)
 static uint32_t digits(size_t n, uint32_t longest, unsigned *low_bits)
 {
     unsigned bits = bits_of(longest);
-    bool one = longest < ONE_DIGIT && longest / 4 < n; /* otherwise the tables would
-                                                          cost most */
+    /* Otherwise the tables would cost most. */
+    bool one = longest < ONE_DIGIT && longest / 4 < n;
     *low_bits = one ? 0 : bits / 2;
     return one ? longest + 1 : UINT32_C(1) << (bits - bits / 2);
 }
@@ -112,8 +112,8 @@ static inline void count_range(const struct sort *s, size_t from, size_t to,
 
 static void count_part(void *arg, unsigned thread)
 {
-    struct sort s = *(struct sort *)arg; /* a copy, so that the compiler may keep it
-                                            in registers */
+    /* A copy, so that the compiler may keep it in registers. */
+    struct sort s = *(struct sort *)arg;
     struct tables t = tables_of(&s, thread);
     size_t from = slu_kernel_share(s.n, thread, s.n_threads);
     size_t to = slu_kernel_share(s.n, thread + 1, s.n_threads);

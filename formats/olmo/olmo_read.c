@@ -102,8 +102,8 @@ static int olmo_next(void *state, struct slu_buf *ids, struct slu_err *err)
 {
     struct olmo *o = state;
     size_t n_byte = o->n_id * o->tok_bytes;
-    if (o->at == o->n_seq) /* a further row would exceed the ids, which slu_olmo_rows
-                              reports */
+    /* A further row would exceed the ids, which slu_olmo_rows reports. */
+    if (o->at == o->n_seq)
         return SLU_EOF;
     slu_buf_clear(ids);
     int rc = slu_buf_reserve(ids, o->n_id * 4, err);

@@ -62,8 +62,8 @@ int slu_sf_put_header(struct slu_buf *b, const struct slu_steps_info *info,
     }
     for (size_t i = 0; i < info->n_bucket; i++)
         put_row(p + SLU_SF_FIXED + SLU_SF_BUCKET * i, &info->bucket[i]);
-    slu_put_le64(p + SLU_SF_HASH_AT, slu_hash64(p, n)); /* hashed with zeros in place
-                                                           of the hash */
+    /* Hashed with zeros in place of the hash. */
+    slu_put_le64(p + SLU_SF_HASH_AT, slu_hash64(p, n));
     return SLU_OK;
 }
 

@@ -169,8 +169,8 @@ static int add(struct run *t, bucket *b, const struct slu_seq *q, struct slu_err
 {
     int rc = SLU_OK;
 
-    if (b->batch.n_seq == 0 && t->s->cfg.memory_byte) /* allocated once, without
-                                                         spare memory */
+    /* Allocated once, without spare memory. */
+    if (b->batch.n_seq == 0 && t->s->cfg.memory_byte)
         rc = slu_buf_reserve(&b->batch.own,
                              b->pub.shard_sequences * b->pub.n_id * b->pub.tok_bytes,
                              err);

@@ -395,8 +395,8 @@ static int remove_ours(const char *dir, const struct slu_shard_format *f, bool i
         drop(&o, o.fd, SLU_SHARD_PARTS);
     if (journal && !keeps)
         drop(&o, o.fd, SLU_SHARD_JOURNAL);
-    if (!keeps && (o.list || o.begun)) /* last, because they show that the other
-                                          files are a set's */
+    /* Last, because they show that the other files are a set's. */
+    if (!keeps && (o.list || o.begun))
         take(&o, o.fd, "segments", AT_REMOVEDIR);
     closedir(d);
     if (itself)

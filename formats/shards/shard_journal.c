@@ -397,9 +397,9 @@ bool slu_shards_keeps(const void *ctx, const char *folder, const char *name)
 
     for (unsigned i = 0; i < s->n_bucket; i++)
         if (!strcmp(s->bucket[i].pub.name, folder))
+            /* The shard's number is one of the numbers in the name. */
             for (const char *p = name; *(p += strcspn(p, "0123456789"));
-                 p += strspn(p, "0123456789")) /* the shard's number is one of those
-                                                  in the name */
+                 p += strspn(p, "0123456789"))
                 if (keeps_shard(s, &s->bucket[i], strtoull(p, NULL, 10), name))
                     return true;
     return false;
@@ -477,8 +477,8 @@ int slu_shards_begin_end(struct slu_shards *s, struct slu_err *err)
     bool parts = s->journal < 0; /* the mark has the same facts as the line */
     int rc = slu_shard_dir_check_end(s->dir, s->cfg.format, parts, err);
 
-    s->keep = s->keep || rc == SLU_E_MISMATCH; /* the user can move the file, and
-                                                  this run can continue */
+    /* The user can move the file, and this run can continue. */
+    s->keep = s->keep || rc == SLU_E_MISMATCH;
     return rc || parts ? rc
                        : append(s, SLU_SHARD_ENDING, strlen(SLU_SHARD_ENDING), err);
 }

@@ -202,8 +202,8 @@ static int flushed(struct slu_sorter *s, struct slu_err *err)
 static void split(struct slu_sorter *s)
 {
     struct slu_arena *w = &s->whole;
-    size_t k = 0, n = w->n_entry; /* entries descend: the last entries belong to the
-                                     first records */
+    /* Entries descend: the last entries belong to the first records. */
+    size_t k = 0, n = w->n_entry;
 
     while (k < n) {
         size_t mid = k + (n - k) / 2;

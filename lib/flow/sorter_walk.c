@@ -317,8 +317,8 @@ const struct slu_rec *slu_sorter_lend(struct slu_sorter *s, uint64_t *size_byte)
 {
     struct slu_arena *a = s->a;
 
-    if (s->on_disk || a->next == a->n_entry) /* repeats of one record: no entries
-                                                either */
+    /* Repeats of one record: no entries either. */
+    if (s->on_disk || a->next == a->n_entry)
         return NULL;
     if (a->next == a->n_sorted)
         slu_sort_more(s);

@@ -462,8 +462,8 @@ int slu_table_write(struct slu_table *t, struct slu_workfile_out *o, uint64_t fi
 {
     if (t->spec->kind == SLU_STORE)
         return slu_store_write(t, o, first, err);
-    if (t->spec->kind == SLU_LIST) /* without a spool the rows are already in the
-                                      file */
+    /* Without a spool the rows are already in the file. */
+    if (t->spec->kind == SLU_LIST)
         return t->spool ? write_list(t, o, first, n_cell, err) : SLU_OK;
     if (t->spec->kind == SLU_MEET)
         return write_cells(t, o, first, n_cell, err);

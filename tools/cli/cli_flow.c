@@ -170,8 +170,8 @@ int cli_flow_run(struct cli_ctx *ctx, struct slu_flow_cfg cfg, bool again,
     if (rc)
         return rc;
     ctx->spill_bytes = r->spilled_byte;
-    if (s && !(s->flags & SLU_STAGE_SET)) /* a stage that writes a set of shards
-                                             reports this itself */
+    /* A stage that writes a set of shards reports this itself. */
+    if (s && !(s->flags & SLU_STAGE_SET))
         cli_flow_skipped(ctx, r->skipped);
     return SLU_OK;
 }

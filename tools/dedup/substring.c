@@ -119,8 +119,8 @@ int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_substring_result r = {.passages = 0};
     struct dedup_io io = {0};
     struct slu_sum in = {0};
-    uint64_t share = ctx->common.memory / 4; /* for batches in flight and their
-                                                blocks */
+    /* For batches in flight and their blocks. */
+    uint64_t share = ctx->common.memory / 4;
 
     int rc = dedup_substring_check(o, err);
     if (!rc)

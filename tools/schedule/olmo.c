@@ -59,8 +59,8 @@ static int write_orders(const struct slu_bucket_counts *s,
     if (rc)
         return rc;
     whole.epochs = slu_steps_info(o.steps)->epochs;
-    if (cfg->tokens) { /* the loader requires whole passes; the trainer knows where
-                          to stop */
+    /* The loader requires whole passes; the trainer knows where to stop. */
+    if (cfg->tokens) {
         slu_steps_free(o.steps);
         whole.tokens = 0;
         rc = slu_steps_new(&o.steps, s, &whole, err);

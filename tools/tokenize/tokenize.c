@@ -101,8 +101,8 @@ static void defaults(void *p)
     struct tokenize_opts *o = p;
     o->field = "text";
     o->sample = 1;
-    o->holdout = -1; /* not given; 0 is a valid fraction, for scripts that try
-                        several */
+    /* Not given; 0 is a valid fraction, for scripts that try several. */
+    o->holdout = -1;
     o->max_tokens = UINT64_MAX;
 }
 

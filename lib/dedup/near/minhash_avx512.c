@@ -9,8 +9,8 @@ static inline __attribute__((always_inline)) void
 minima(const uint32_t *flip, const uint32_t *factor, const uint64_t *hash, size_t n,
        uint32_t *min, const unsigned n_vec)
 {
-    const uint32_t *upper = (const uint32_t *)hash + 1; /* because the hashes are
-                                                           little-endian */
+    /* Because the hashes are little-endian. */
+    const uint32_t *upper = (const uint32_t *)hash + 1;
     __m512i x[8], m[8], least[8];
 
     for (unsigned v = 0; v < n_vec; v++) {

@@ -276,8 +276,8 @@ find_words(const struct slu_shingler *s, const void *tok, uint64_t n_tok, bool w
 {
     struct slu_words w = {.hash = out->hash, .chars = s->unit == SLU_UNIT_CHAR};
     uint64_t *hash = out->hash, open = 0;
-    uint64_t before = 0; /* previous token, with its SPACE_BACK at the position of
-                            SPACE_FRONT */
+    /* Previous token, with its SPACE_BACK at the position of SPACE_FRONT. */
+    uint64_t before = 0;
     size_t n = out->n;
 
     for (uint64_t i = 0; i < n_tok; i++) {

@@ -50,8 +50,8 @@ bool slu_bloom_simd(struct slu_bloom *b, const char *level)
 /* The mean over blocks that have on average `load` keys each. */
 static double rate_of(double load)
 {
-    double p = exp(-load), rest = 1, t = 0; /* p: probability of i keys; rest:
-                                               (63/64)^i */
+    /* p: probability of i keys; rest: (63/64)^i. */
+    double p = exp(-load), rest = 1, t = 0;
     double end = load + 12 * sqrt(load) + 40;
 
     for (unsigned i = 0; i < end; i++) {

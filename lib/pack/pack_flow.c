@@ -5,12 +5,12 @@
 
 #include "lib/pack/packing_private.h"
 
-enum { SLOT, ROW, RANK, PLAN, ITEM, WAIT, TABLES };
-enum { S_DOMAIN, S_ROWS, S_ITEMS, S_CUT, S_IDS, S_LONGEST_ID, SLOT_WORDS };
+enum { LANE, ROW, RANK, PLAN, ITEM, WAIT, TABLES };
+enum { S_DOMAIN, S_ROWS, S_ITEMS, S_CUT, S_IDS, S_LONGEST_ID, LANE_WORDS };
 
 static const struct slu_table_spec tables[TABLES] = {
-    /* S_IDS and S_LONGEST_ID are of all slots, in the first slot's row. */
-    [SLOT] = {"slot", SLU_LIST, SLU_CUT_NO, SLOT_WORDS, 1},
+    /* S_IDS and S_LONGEST_ID are of all lanes, in the first lane's row. */
+    [LANE] = {"lane", SLU_LIST, SLU_CUT_NO, LANE_WORDS, 1},
     [ROW] = {"row", SLU_LIST, SLU_CUT_NO, 2, 1},      /* length, count; ascending */
     [RANK] = {"rank", SLU_LIST, SLU_CUT_PARTS, 1, 1}, /* first rank of each row */
     /* Key: bytes of ids, and of the longest id; row: formats/PLAN.md. */
@@ -50,18 +50,18 @@ static int words(const void *ctx, struct slu_buf *t, struct slu_err *err)
                     q->too_long, cfg->drop ? "drop" : "pad");
 }
 
-static int put_slot(struct slu_packing *p, size_t i, struct slu_flow *f,
+static int put_lane(struct slu_packing *p, size_t i, struct slu_flow *f,
                     struct slu_err *err)
 {
-    const struct slu_pack_slot *s = &p->slot[i];
+    const struct slu_pack_lane *s = &p->lane[i];
     struct slu_length_count *row = NULL;
     size_t n = 0;
     int rc = slu_pack_rows(p, i, &row, &n, err);
-    const uint64_t v[SLOT_WORDS] = {
+    const uint64_t v[LANE_WORDS] = {
         s->domain, n, s->items, s->cut, i ? 0 : p->id_byte, i ? 0 : p->longest_id};
 
     if (!rc)
-        rc = slu_table_put(slu_flow_out(f, SLOT), v, err);
+        rc = slu_table_put(slu_flow_out(f, LANE), v, err);
     for (size_t k = 0; k < n && !rc; k++) {
         const uint64_t w[] = {row[k].len_tok, row[k].count};
         rc = slu_table_put(slu_flow_out(f, ROW), w, err);
@@ -82,21 +82,21 @@ static int count(void *ctx, struct slu_flow *f, struct slu_err *err)
         rc = q->read(q->ctx, f, err);
     if (slu_flow_here(f))
         return rc;
-    for (size_t i = 0; !rc && i < q->packing->n_slot; i++)
-        rc = put_slot(q->packing, i, f, err);
+    for (size_t i = 0; !rc && i < q->packing->n_lane; i++)
+        rc = put_lane(q->packing, i, f, err);
     return rc;
 }
 
 /* ---- reading a part's counts ---- */
 
-/* The tables of part `number`; row is called for each row, with its slot in p. */
+/* The tables of part `number`; row is called for each row, with its lane in p. */
 struct part {
     struct slu_packing *p;
     struct slu_flow *f;
     uint64_t number, last_tok;
-    int (*row)(struct part *s, size_t slot, const uint64_t *row, struct slu_err *err);
-    struct slu_table *slots, *rows, *ranks;
-    size_t at, end; /* plan: the slot's rows from earlier parts */
+    int (*row)(struct part *s, size_t lane, const uint64_t *row, struct slu_err *err);
+    struct slu_table *lanes, *rows, *ranks;
+    size_t at, end; /* plan: the lane's rows from earlier parts */
 };
 
 static int by_length(const void *a, const void *b)
@@ -106,19 +106,19 @@ static int by_length(const void *a, const void *b)
     return (x->len_tok > y->len_tok) - (x->len_tok < y->len_tok);
 }
 
-static int read_slot(struct part *s, const uint64_t *v, struct slu_err *err)
+static int read_lane(struct part *s, const uint64_t *v, struct slu_err *err)
 {
     struct slu_packing *p = s->p;
     struct slu_row r;
     uint32_t domain, i;
-    int rc = slu_flow_domain(s->f, SLOT, s->number, v[S_DOMAIN], &domain, err);
+    int rc = slu_flow_domain(s->f, LANE, s->number, v[S_DOMAIN], &domain, err);
 
     if (!rc)
-        rc = slu_pack_find_slot(p, domain, &i, err);
+        rc = slu_pack_find_lane(p, domain, &i, err);
     if (rc)
         return rc;
     s->at = s->last_tok = 0;
-    s->end = p->slot[i].n_row;
+    s->end = p->lane[i].n_row;
     for (uint64_t k = 0; k < v[S_ROWS] && !rc; k++) {
         rc = slu_flow_next(s->f, ROW, s->number, s->rows, &r, err);
         const uint64_t *w = r.p;
@@ -128,36 +128,36 @@ static int read_slot(struct part *s, const uint64_t *v, struct slu_err *err)
                      : slu_flow_damaged(s->f, ROW, s->number, err);
         s->last_tok = rc ? 0 : w[0];
     }
-    p->slot[i].items += v[S_ITEMS];
-    p->slot[i].cut += v[S_CUT];
+    p->lane[i].items += v[S_ITEMS];
+    p->lane[i].cut += v[S_CUT];
     p->id_byte += v[S_IDS];
     p->longest_id = v[S_LONGEST_ID] > p->longest_id ? v[S_LONGEST_ID] : p->longest_id;
-    if (s->end && p->slot[i].n_row > s->end)
-        qsort(p->slot[i].row, p->slot[i].n_row, sizeof *p->slot[i].row, by_length);
+    if (s->end && p->lane[i].n_row > s->end)
+        qsort(p->lane[i].row, p->lane[i].n_row, sizeof *p->lane[i].row, by_length);
     return rc;
 }
 
 static int read_part(struct part *s, struct slu_err *err)
 {
     struct slu_row r;
-    int rc = slu_flow_of_part(s->f, SLOT, s->number, &s->slots, err);
+    int rc = slu_flow_of_part(s->f, LANE, s->number, &s->lanes, err);
 
     if (!rc)
         rc = slu_flow_of_part(s->f, ROW, s->number, &s->rows, err);
     while (!rc) {
-        rc = slu_table_next(s->slots, &r, err);
+        rc = slu_table_next(s->lanes, &r, err);
         if (!rc)
-            rc = read_slot(s, r.p, err);
+            rc = read_lane(s, r.p, err);
     }
     return rc == SLU_EOF ? slu_flow_end(s->f, ROW, s->number, s->rows, err) : rc;
 }
 
 /* ---- plan ---- */
 
-/* Adds a row to the slot's histogram; its ranks begin with the count before. */
-static int add_row(struct part *s, size_t slot, const uint64_t *w, struct slu_err *err)
+/* Adds a row to the lane's histogram; its ranks begin with the count before. */
+static int add_row(struct part *s, size_t lane, const uint64_t *w, struct slu_err *err)
 {
-    struct slu_pack_slot *to = &s->p->slot[slot];
+    struct slu_pack_lane *to = &s->p->lane[lane];
     uint64_t first = 0;
     int rc = SLU_OK;
 
@@ -173,7 +173,7 @@ static int add_row(struct part *s, size_t slot, const uint64_t *w, struct slu_er
             slu_fail(
                 err, SLU_E_LIMIT,
                 "the length histograms of %zu domains outgrow their share of memory",
-                s->p->n_slot));
+                s->p->n_lane));
     } else {
         s->p->lengths_byte -= 2 * sizeof *to->row;
         rc = slu_grow(&to->row, &to->cap_row, to->n_row + 1, sizeof *to->row, err);
@@ -239,8 +239,8 @@ static int plan(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 /* ---- the begin of scatter and gather ---- */
 
-/* Adds a slot with its plan for each domain of the file. */
-static int add_slots(struct slu_packing *p, const struct slu_planfile *f,
+/* Adds a lane with its plan for each domain of the file. */
+static int add_lanes(struct slu_packing *p, const struct slu_planfile *f,
                      struct slu_err *err)
 {
     uint64_t plan_byte = 0;
@@ -253,14 +253,14 @@ static int add_slots(struct slu_packing *p, const struct slu_planfile *f,
             rc =
                 slu_names_domain_number(p->cfg.names, name, strlen(name), &number, err);
         if (!rc)
-            rc = slu_pack_new_slot(p, number, err);
+            rc = slu_pack_new_lane(p, number, err);
         if (!rc)
-            rc = slu_planfile_plan(f, i, &p->slot[i].plan, err);
+            rc = slu_planfile_plan(f, i, &p->lane[i].plan, err);
         if (rc)
             return rc;
-        p->slot[i].sum = slu_pack_plan_sum(p->slot[i].plan);
-        p->n_bin += p->slot[i].sum.bins;
-        plan_byte += p->slot[i].sum.groups * sizeof(struct slu_pack_group);
+        p->lane[i].sum = slu_pack_plan_sum(p->lane[i].plan);
+        p->n_bin += p->lane[i].sum.bins;
+        plan_byte += p->lane[i].sum.groups * sizeof(struct slu_pack_group);
         rc = slu_pack_check_plan(p, plan_byte, err);
     }
     return rc;
@@ -278,14 +278,14 @@ static int read_plan(struct slu_packing *p, struct slu_flow *f, struct slu_err *
     if (!rc)
         rc = slu_planfile_parse(&plan, r.p, r.n_byte, err);
     if (!rc)
-        rc = add_slots(p, plan, err);
+        rc = add_lanes(p, plan, err);
     slu_planfile_free(plan);
     p->id_byte = r.key.lo;
     p->longest_id = r.key.hi;
     return rc ? rc : slu_flow_end(f, PLAN, 0, t, err);
 }
 
-/* Makes a packing with the plan's slots and sites, and opens the output. */
+/* Makes a packing with the plan's lanes and sites, and opens the output. */
 static int load_plan(struct slu_pack_flow *q, struct slu_flow *f, struct slu_err *err)
 {
     q->cfg.plan_only = true;
@@ -302,12 +302,12 @@ static int load_plan(struct slu_pack_flow *q, struct slu_flow *f, struct slu_err
 
 /* ---- scatter ---- */
 
-/* Sets the ranks that this part gives for a length of a slot. */
-static int set_ranks(struct part *s, size_t slot, const uint64_t *w,
+/* Sets the ranks that this part gives for a length of a lane. */
+static int set_ranks(struct part *s, size_t lane, const uint64_t *w,
                      struct slu_err *err)
 {
     const struct slu_pack_ext *x = s->p->ext;
-    const struct slu_pack_plan *plan = slot < x->n_site ? s->p->slot[slot].plan : NULL;
+    const struct slu_pack_plan *plan = lane < x->n_site ? s->p->lane[lane].plan : NULL;
     const size_t k = plan ? slu_pack_find(plan, w[0]) : 0;
     struct slu_row rank;
     int rc = slu_flow_next(s->f, RANK, 0, s->ranks, &rank, err);
@@ -316,10 +316,10 @@ static int set_ranks(struct part *s, size_t slot, const uint64_t *w,
         return rc;
     const uint64_t first = *(const uint64_t *)rank.p;
     if (!plan || k == plan->n_length ||
-        __builtin_add_overflow(first, w[1], &x->site[slot].end[k]))
+        __builtin_add_overflow(first, w[1], &x->site[lane].end[k]))
         return slu_flow_damaged(s->f, PLAN, 0, err);
-    x->site[slot].rank[k] = first;
-    s->p->slot[slot].n_item += w[1];
+    x->site[lane].rank[k] = first;
+    s->p->lane[lane].n_item += w[1];
     return SLU_OK;
 }
 
@@ -342,10 +342,10 @@ static int place(struct slu_packing *p, const struct slu_pack_wait *it,
     const struct slu_pack_ext *x = p->ext;
     uint64_t bin, at;
 
-    if (it->slot >= x->n_site)
+    if (it->lane >= x->n_site)
         return slu_flow_other_stream(q->flow, err);
-    const struct slu_pack_plan *plan = p->slot[it->slot].plan;
-    struct slu_pack_site *site = &x->site[it->slot];
+    const struct slu_pack_plan *plan = p->lane[it->lane].plan;
+    struct slu_pack_site *site = &x->site[it->lane];
     if (plan) {
         size_t i = slu_pack_find(plan, it->seg.len_tok);
         if (i == plan->n_length || site->rank[i] >= site->end[i])
@@ -366,7 +366,7 @@ int slu_pack_flow_put(struct slu_packing *p, const struct slu_pack_item *from,
 {
     static const uint64_t zero;
     const struct slu_seg *g = &from->seg;
-    struct slu_pack_wait it = {*g, from->slot};
+    struct slu_pack_wait it = {*g, from->lane};
     const size_t n_tok = g->len_tok * p->cfg.tok_bytes;
     const struct slu_piece piece[] = {
         {&it, sizeof it},
@@ -408,8 +408,8 @@ static int place_waiting(struct slu_packing *p, struct slu_flow *f, struct slu_e
     struct slu_row r;
     int rc = slu_pack_ext_sites(p, err);
 
-    for (size_t i = 0; i < p->n_slot && !rc && p->slot[i].plan; i++)
-        memset(p->ext->site[i].end, 0xff, p->slot[i].plan->n_length * sizeof(uint64_t));
+    for (size_t i = 0; i < p->n_lane && !rc && p->lane[i].plan; i++)
+        memset(p->ext->site[i].end, 0xff, p->lane[i].plan->n_length * sizeof(uint64_t));
     slu_pack_timing(p, "sort", NULL);
     if (!rc)
         rc = slu_flow_in(f, WAIT, &t, err);
@@ -432,8 +432,8 @@ static int scatter(void *ctx, struct slu_flow *f, struct slu_err *err)
     int rc = load_plan(q, f, err);
     if (!rc)
         rc = load_ranks(q->packing, f, err);
-    for (size_t i = 0; !rc && i < q->packing->n_slot; i++)
-        items += q->packing->slot[i].n_item;
+    for (size_t i = 0; !rc && i < q->packing->n_lane; i++)
+        items += q->packing->lane[i].n_item;
     if (!rc)
         rc = q->read(q->ctx, f, err);
     return rc || q->work.sequences == items ? rc : slu_flow_other_stream(f, err);
@@ -455,11 +455,11 @@ static bool is_item(const struct slu_packing *p, const struct slu_row *r)
     uint64_t bin = slu_pack_bin_of(p->n_bin, r->key);
 
     if (r->n_byte < sizeof *it || bin < x->next_bin || bin >= x->end_bin ||
-        it->slot >= p->n_slot ||
+        it->lane >= p->n_lane ||
         slu_u128_cmp(r->key, slu_pack_key(p->n_bin, bin, r->key.lo)))
         return false;
-    uint64_t first = x->site[it->slot].first_bin;
-    return bin >= first && bin - first < p->slot[it->slot].sum.bins &&
+    uint64_t first = x->site[it->lane].first_bin;
+    return bin >= first && bin - first < p->lane[it->lane].sum.bins &&
            it->seg.len_tok <= p->cfg.capacity &&
            r->n_byte == sizeof *it + slu_pack_pad8(it->seg.id_len) +
                             slu_pack_pad8(it->seg.len_tok * p->cfg.tok_bytes);
@@ -525,11 +525,11 @@ static int gather(void *ctx, struct slu_flow *f, struct slu_err *err)
 
 static const struct slu_stage stages[] = {
     {"count", SLU_STAGE_READS | SLU_STAGE_NAMES, NULL, 0,
-     SLU_STAGE_OUT(SLOT, ROW, WAIT), 3, 56, words, count},
-    {"plan", SLU_STAGE_ONE, SLU_STAGE_IN({SLOT, SLU_ALL}, {ROW, SLU_ALL}), 2,
+     SLU_STAGE_OUT(LANE, ROW, WAIT), 3, 56, words, count},
+    {"plan", SLU_STAGE_ONE, SLU_STAGE_IN({LANE, SLU_ALL}, {ROW, SLU_ALL}), 2,
      SLU_STAGE_OUT(RANK, PLAN), 2, 24, NULL, plan},
     {"scatter", SLU_STAGE_READS | SLU_STAGE_WRITES | SLU_STAGE_NAMES,
-     SLU_STAGE_IN({PLAN, SLU_ALL}, {RANK, SLU_MINE}, {SLOT, SLU_OWN}, {ROW, SLU_OWN},
+     SLU_STAGE_IN({PLAN, SLU_ALL}, {RANK, SLU_MINE}, {LANE, SLU_OWN}, {ROW, SLU_OWN},
                   {WAIT, SLU_OWN}),
      5, SLU_STAGE_OUT(ITEM), 1, 12, NULL, scatter},
     {"gather", SLU_STAGE_RANGES | SLU_STAGE_WRITES,

@@ -18,7 +18,7 @@
  *
  * In one process, count keeps waiting items in memory (packing.h) as long as they fit;
  * plan then writes the bins. Otherwise count writes items to a table as they come,
- * scatter reads that table instead of the stream, and slots and plans stay in memory.
+ * scatter reads that table instead of the stream, and lanes and plans stay in memory.
  *
  * Sizes: count's files grow with the number of distinct lengths, the plan with all of
  * these and the groups, scatter's files with the items that wait in its part. Scatter

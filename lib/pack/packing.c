@@ -126,7 +126,7 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     return SLU_OK;
 }
 
-static void free_slot(struct slu_pack_slot *s)
+static void free_lane(struct slu_pack_lane *s)
 {
     slu_lengths_free(s->lengths);
     slu_pack_plan_free(s->plan);
@@ -140,47 +140,47 @@ void slu_packing_free(struct slu_packing *p)
     slu_pack_mem_free(p->mem);
     slu_pack_ext_free(p->ext);
     slu_pack_related_free(p->related);
-    for (size_t i = 0; i < p->n_slot; i++)
-        free_slot(&p->slot[i]);
-    free(p->slot);
-    slu_map_release(&p->slot_of);
+    for (size_t i = 0; i < p->n_lane; i++)
+        free_lane(&p->lane[i]);
+    free(p->lane);
+    slu_map_release(&p->lane_of);
     free(p);
 }
 
 /* ---- arrival ---- */
 
-int slu_pack_new_slot(struct slu_packing *p, uint32_t domain, struct slu_err *err)
+int slu_pack_new_lane(struct slu_packing *p, uint32_t domain, struct slu_err *err)
 {
-    int rc = slu_grow(&p->slot, &p->cap_slot, p->n_slot + 1, sizeof *p->slot, err);
+    int rc = slu_grow(&p->lane, &p->cap_lane, p->n_lane + 1, sizeof *p->lane, err);
     if (!rc)
-        rc = slu_map_set(&p->slot_of, domain, p->n_slot, err);
+        rc = slu_map_set(&p->lane_of, domain, p->n_lane, err);
     if (!rc)
-        p->slot[p->n_slot++] = (struct slu_pack_slot){.domain = domain};
+        p->lane[p->n_lane++] = (struct slu_pack_lane){.domain = domain};
     return rc;
 }
 
-int slu_pack_find_slot(struct slu_packing *p, uint32_t domain, uint32_t *slot,
+int slu_pack_find_lane(struct slu_packing *p, uint32_t domain, uint32_t *lane,
                        struct slu_err *err)
 {
     domain = p->cfg.mix_domains ? SLU_NO_DOMAIN : domain;
     uint64_t i;
-    if (p->n_slot && p->slot[p->last_slot].domain == domain) {
-        *slot = p->last_slot;
+    if (p->n_lane && p->lane[p->last_lane].domain == domain) {
+        *lane = p->last_lane;
         return SLU_OK;
     }
-    if (!slu_map_get(&p->slot_of, domain, &i)) {
-        i = p->n_slot;
-        int rc = slu_pack_new_slot(p, domain, err);
+    if (!slu_map_get(&p->lane_of, domain, &i)) {
+        i = p->n_lane;
+        int rc = slu_pack_new_lane(p, domain, err);
         if (rc)
             return rc;
     }
-    *slot = p->last_slot = (uint32_t)i;
+    *lane = p->last_lane = (uint32_t)i;
     return SLU_OK;
 }
 
 static int count_pending(struct slu_packing *p, struct slu_err *err)
 {
-    struct slu_pack_slot *s = &p->slot[p->pending.slot];
+    struct slu_pack_lane *s = &p->lane[p->pending.lane];
     size_t n = p->pending.n;
     int rc = SLU_OK;
     p->pending.n = 0;
@@ -188,26 +188,26 @@ static int count_pending(struct slu_packing *p, struct slu_err *err)
         rc = slu_lengths_new(&s->lengths, p->cfg.device, &p->lengths_byte, err);
     if (n && !rc)
         rc = slu_lengths_add(s->lengths, p->pending.len_tok, n, err);
-    if (rc == SLU_E_LIMIT && p->n_slot > 1)
+    if (rc == SLU_E_LIMIT && p->n_lane > 1)
         rc = slu_advise(
             err, SLU_ADVISE_MEMORY_OR_MIX,
             slu_fail(
                 err, SLU_E_LIMIT,
                 "the length histograms of %zu domains outgrow their share of memory",
-                p->n_slot));
+                p->n_lane));
     return rc;
 }
 
-int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
+int slu_pack_count(struct slu_packing *p, uint32_t lane, uint64_t len_tok,
                    struct slu_err *err)
 {
     const size_t most = sizeof p->pending.len_tok / sizeof *p->pending.len_tok;
     int rc = SLU_OK;
     if (p->cuts && !p->cfg.plan_only)
         return SLU_OK;
-    if (p->pending.n == most || (p->pending.n && p->pending.slot != slot))
+    if (p->pending.n == most || (p->pending.n && p->pending.lane != lane))
         rc = count_pending(p, err);
-    p->pending.slot = slot;
+    p->pending.lane = lane;
     p->pending.len_tok[p->pending.n++] = len_tok;
     return rc;
 }
@@ -218,7 +218,7 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
 {
     int rc = SLU_OK;
     if (p->mem && !p->ext) {
-        if (slu_pack_mem_put(p->mem, it, held, p->n_slot))
+        if (slu_pack_mem_put(p->mem, it, held, p->n_lane))
             return SLU_OK;
         if (p->related)
             return slu_advise(
@@ -235,7 +235,7 @@ static int add_piece(struct slu_packing *p, const struct slu_pack_item *it,
         rc = slu_pack_flow_put(p, it, err);
     if (rc || (p->ext && p->ext->site)) /* counted in an earlier stage */
         return rc;
-    return slu_pack_count(p, it->slot, it->seg.len_tok, err);
+    return slu_pack_count(p, it->lane, it->seg.len_tok, err);
 }
 
 /* Returns the sum of l^2 over the chunks of an item of len_tok tokens that begins at
@@ -257,10 +257,10 @@ static int add_run(struct slu_packing *p, const struct slu_batch *b,
     struct slu_pack_item it = {.seg = run->seg, .id = b->str.data + run->seg.id_off};
     if (!left)
         return SLU_OK;
-    int rc = slu_pack_find_slot(p, run->seg.domain, &it.slot, err);
+    int rc = slu_pack_find_lane(p, run->seg.domain, &it.lane, err);
     if (rc)
         return rc;
-    struct slu_pack_slot *s = &p->slot[it.slot];
+    struct slu_pack_lane *s = &p->lane[it.lane];
     p->id_byte += run->seg.id_len;
     if (run->seg.id_len > p->longest_id)
         p->longest_id = run->seg.id_len;
@@ -327,7 +327,7 @@ int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_byte,
                      err, SLU_ADVISE_MEMORY_OR_MIX,
                      slu_fail(err, SLU_E_LIMIT,
                               "the plans of %zu domains outgrow their share of memory",
-                              p->n_slot));
+                              p->n_lane));
 }
 
 /* A bin is in one batch, and a part of it again where it is written; the sorter takes
@@ -348,18 +348,18 @@ int slu_pack_refuse_bin(const struct slu_packing *p, uint64_t byte, struct slu_e
             (unsigned long long)(slu_pack_bin_limit(p) >> 20)));
 }
 
-/* Returns the name of slot i's domain, or NULL. */
+/* Returns the name of lane i's domain, or NULL. */
 static const char *name_of(const struct slu_packing *p, size_t i)
 {
-    uint32_t domain = p->slot[i].domain;
+    uint32_t domain = p->lane[i].domain;
     return domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(p->cfg.names, domain);
 }
 
 /* Checks that the plan to apply has the items' domains, in their order. */
 static int check_domains(const struct slu_packing *p, struct slu_err *err)
 {
-    size_t n = p->cfg.apply ? slu_planfile_domains(p->cfg.apply) : p->n_slot;
-    for (size_t i = 0; i < p->n_slot && i < n && p->cfg.apply; i++) {
+    size_t n = p->cfg.apply ? slu_planfile_domains(p->cfg.apply) : p->n_lane;
+    for (size_t i = 0; i < p->n_lane && i < n && p->cfg.apply; i++) {
         const char *is = name_of(p, i), *want = slu_planfile_name(p->cfg.apply, i);
         if (!is != !want || (is && strcmp(is, want)))
             return slu_fail(err, SLU_E_MISMATCH,
@@ -367,19 +367,19 @@ static int check_domains(const struct slu_packing *p, struct slu_err *err)
                             "the plan '%s'",
                             i, is ? is : "", want ? want : "");
     }
-    return n == p->n_slot
+    return n == p->n_lane
                ? SLU_OK
                : slu_fail(
                      err, SLU_E_MISMATCH,
                      "the plan was made for other data: %zu domains, in the plan %zu",
-                     p->n_slot, n);
+                     p->n_lane, n);
 }
 
 /* Takes domain i's plan from the file. SLU_E_MISMATCH if it is for other items. */
 static int apply_plan(struct slu_packing *p, size_t i,
                       const struct slu_length_count *row, size_t n, struct slu_err *err)
 {
-    struct slu_pack_slot *s = &p->slot[i];
+    struct slu_pack_lane *s = &p->lane[i];
     const char *name = name_of(p, i);
     int rc = slu_planfile_plan(p->cfg.apply, i, &s->plan, err);
     if (!rc)
@@ -402,7 +402,7 @@ int slu_pack_make_plan(struct slu_packing *p, size_t i, struct slu_length_count 
                        size_t n, struct slu_err *err)
 {
     const struct slu_pack_cfg cfg = slu_pack_solver_cfg(p);
-    struct slu_pack_slot *s = &p->slot[i];
+    struct slu_pack_lane *s = &p->lane[i];
     int rc = SLU_OK;
     if (p->cuts) {
         s->sum =
@@ -430,7 +430,7 @@ int slu_pack_make_plan(struct slu_packing *p, size_t i, struct slu_length_count 
 int slu_pack_rows(struct slu_packing *p, size_t i, struct slu_length_count **row,
                   size_t *n, struct slu_err *err)
 {
-    struct slu_pack_slot *s = &p->slot[i];
+    struct slu_pack_lane *s = &p->lane[i];
     int rc = p->pending.n ? count_pending(p, err) : SLU_OK;
     *row = s->row; /* set if other parts counted */
     *n = s->n_row;
@@ -448,8 +448,8 @@ static int plan_counted(struct slu_packing *p, struct slu_err *err)
     const struct slu_device *d = p->cfg.device;
     uint64_t plan_byte = 0;
     int rc = SLU_OK;
-    for (size_t i = 0; i < p->n_slot && !rc; i++) {
-        struct slu_pack_slot *s = &p->slot[i];
+    for (size_t i = 0; i < p->n_lane && !rc; i++) {
+        struct slu_pack_lane *s = &p->lane[i];
         struct slu_length_count *row = NULL;
         size_t n = 0;
         slu_pack_timing(p, "histogram", d ? d->name : NULL);
@@ -512,16 +512,16 @@ void slu_packing_settle(struct slu_packing *p, const struct slu_packing_window *
 struct slu_pack_sum slu_packing_sum(const struct slu_packing *p)
 {
     struct slu_pack_sum sum = {0};
-    for (size_t i = 0; i < p->n_slot; i++)
-        slu_pack_sum_add(&sum, &p->slot[i].sum);
+    for (size_t i = 0; i < p->n_lane; i++)
+        slu_pack_sum_add(&sum, &p->lane[i].sum);
     return sum;
 }
 
 struct slu_pack_sum slu_packing_baseline(const struct slu_packing *p)
 {
     struct slu_pack_sum sum = {0};
-    for (size_t i = 0; i < p->n_slot; i++) {
-        const struct slu_pack_slot *s = &p->slot[i];
+    for (size_t i = 0; i < p->n_lane; i++) {
+        const struct slu_pack_lane *s = &p->lane[i];
         struct slu_pack_sum one =
             slu_pack_concat_sum(s->items, s->tok, s->cut_by_concat, p->cfg.capacity);
         slu_pack_sum_add(&sum, &one);

@@ -32,18 +32,18 @@ int slu_pack_ext_sites(struct slu_packing *p, struct slu_err *err)
     const uint64_t most = slu_packing_sum(p).most;
     uint64_t bin = 0;
     int rc = SLU_OK;
-    x->site = calloc(p->n_slot ? p->n_slot : 1, sizeof *x->site);
+    x->site = calloc(p->n_lane ? p->n_lane : 1, sizeof *x->site);
     if (!x->site)
-        return slu_fail_nomem(err, p->n_slot * sizeof *x->site);
-    x->n_site = p->n_slot;
+        return slu_fail_nomem(err, p->n_lane * sizeof *x->site);
+    x->n_site = p->n_lane;
     p->most_items = most > p->most_items ? most : p->most_items;
     if (p->most_items * sizeof(struct slu_seg) > slu_pack_bin_limit(p))
         rc = slu_pack_refuse_bin(p, p->most_items * sizeof(struct slu_seg), err);
-    for (size_t i = 0; i < p->n_slot && !rc; i++) {
-        const struct slu_pack_plan *plan = p->slot[i].plan;
+    for (size_t i = 0; i < p->n_lane && !rc; i++) {
+        const struct slu_pack_plan *plan = p->lane[i].plan;
         size_t n = plan ? plan->n_length : 0;
         x->site[i].first_bin = bin;
-        bin += p->slot[i].sum.bins;
+        bin += p->lane[i].sum.bins;
         x->site[i].rank = calloc(n + 1, sizeof *x->site[i].rank);
         x->site[i].end = calloc(n + 1, sizeof *x->site[i].end);
         if (!x->site[i].rank || !x->site[i].end)
@@ -61,17 +61,17 @@ static int capacity_here(struct slu_packing *p, uint64_t *capacity, struct slu_e
     *capacity = p->cfg.capacity;
     if (p->cuts)
         return SLU_OK;
-    if (!x->interval || x->item->slot != x->slot) {
+    if (!x->interval || x->item->lane != x->lane) {
         free(x->interval);
         x->interval = NULL;
-        x->slot = x->item->slot;
+        x->lane = x->item->lane;
         x->at_interval = 0;
-        int rc = slu_pack_intervals(p->slot[x->slot].plan, &x->interval, &x->n_interval,
+        int rc = slu_pack_intervals(p->lane[x->lane].plan, &x->interval, &x->n_interval,
                                     err);
         if (rc)
             return rc;
     }
-    uint64_t bin = slu_pack_bin_of(p->n_bin, x->key) - x->site[x->slot].first_bin;
+    uint64_t bin = slu_pack_bin_of(p->n_bin, x->key) - x->site[x->lane].first_bin;
     const struct slu_pack_interval *v = &x->interval[x->at_interval];
     while (bin >= v->first_bin + v->count)
         v = &x->interval[++x->at_interval];

@@ -15,7 +15,7 @@
 #define ARRIVED                                                                        \
     (sizeof(struct slu_seg) + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint32_t))
 #define ITEM_BYTE (ARRIVED + 16 + 16 + 16)
-#define SLOT_BYTE 1024 /* per domain */
+#define LANE_BYTE 1024 /* per domain */
 
 /* ---- memory ---- */
 
@@ -43,7 +43,7 @@ static void free_arrived(struct slu_pack_mem *m)
 {
     unmap(&m->seg, m->cap_item * sizeof *m->seg);
     unmap(&m->len, m->cap_item * sizeof *m->len);
-    unmap(&m->slot, m->cap_item * sizeof *m->slot);
+    unmap(&m->lane, m->cap_item * sizeof *m->lane);
     unmap(&m->src, m->cap_item * sizeof *m->src);
     unmap(&m->id, m->limit_byte);
 }
@@ -93,10 +93,10 @@ int slu_pack_mem_new(struct slu_pack_mem **out, const struct slu_packing_cfg *cf
     m->pool = map(pool_byte(m), m->huge);
     m->seg = map(m->cap_item * sizeof *m->seg, m->huge);
     m->len = map(m->cap_item * sizeof *m->len, m->huge);
-    m->slot = map(m->cap_item * sizeof *m->slot, m->huge);
+    m->lane = map(m->cap_item * sizeof *m->lane, m->huge);
     m->src = map(m->cap_item * sizeof *m->src, m->huge);
     m->id = map(m->limit_byte, m->huge);
-    if (!m->pool || !m->seg || !m->len || !m->slot || !m->src || !m->id) {
+    if (!m->pool || !m->seg || !m->len || !m->lane || !m->src || !m->id) {
         slu_pack_mem_free(m);
         *out = NULL;
     }
@@ -131,11 +131,11 @@ uint64_t slu_pack_mem_hold(struct slu_pack_mem *m, const struct slu_batch *b,
 }
 
 bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
-                      uint64_t at, size_t n_slot)
+                      uint64_t at, size_t n_lane)
 {
     uint64_t used =
         atomic_load_explicit(&m->n_tok, memory_order_relaxed) * m->cfg.tok_bytes +
-        (m->n_item + 1) * ITEM_BYTE + n_slot * SLOT_BYTE + m->n_id + it->seg.id_len;
+        (m->n_item + 1) * ITEM_BYTE + n_lane * LANE_BYTE + m->n_id + it->seg.id_len;
     if (at == SLU_NOT_HELD || m->n_item == m->cap_item || used > m->limit_byte) {
         atomic_store(&m->closed, true);
         return false;
@@ -144,7 +144,7 @@ bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
     m->seg[i] = it->seg;
     m->seg[i].id_off = m->n_id;
     m->len[i] = (uint32_t)it->seg.len_tok;
-    m->slot[i] = it->slot;
+    m->lane[i] = it->lane;
     m->src[i] = at;
     if (it->seg.id_len)
         memcpy(m->id + m->n_id, it->id, it->seg.id_len);
@@ -155,20 +155,20 @@ bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
 int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err)
 {
     struct slu_pack_mem *m = p->mem;
-    uint64_t *position = calloc(p->n_slot, sizeof *position);
+    uint64_t *position = calloc(p->n_lane, sizeof *position);
     int rc = SLU_OK;
     if (!position)
-        return slu_fail_nomem(err, p->n_slot * sizeof *position);
+        return slu_fail_nomem(err, p->n_lane * sizeof *position);
     for (size_t i = 0; i < m->n_item && !rc; i++) {
         struct slu_pack_item it = {.seg = m->seg[i],
-                                   .slot = m->slot[i],
-                                   .position = position[m->slot[i]],
+                                   .lane = m->lane[i],
+                                   .position = position[m->lane[i]],
                                    .id = m->id + m->seg[i].id_off,
                                    .tok = m->pool + m->src[i] * m->cfg.tok_bytes};
-        position[it.slot] += it.seg.len_tok;
+        position[it.lane] += it.seg.len_tok;
         rc = slu_pack_flow_put(p, &it, err);
         if (!rc)
-            rc = slu_pack_count(p, it.slot, it.seg.len_tok, err);
+            rc = slu_pack_count(p, it.lane, it.seg.len_tok, err);
     }
     free(position);
     free_arrived(m);
@@ -184,13 +184,13 @@ static int by_domain(struct slu_packing *p, struct slu_err *err)
     struct slu_pack_mem *m = p->mem;
     struct slu_pack_arrays *a = &m->a;
     size_t n = m->n_item;
-    m->range = calloc(p->n_slot ? p->n_slot : 1, sizeof *m->range);
+    m->range = calloc(p->n_lane ? p->n_lane : 1, sizeof *m->range);
     if (!m->range)
-        return slu_fail_nomem(err, p->n_slot * sizeof *m->range);
+        return slu_fail_nomem(err, p->n_lane * sizeof *m->range);
     uint64_t at = 0;
-    for (size_t i = 0; i < p->n_slot; i++) {
+    for (size_t i = 0; i < p->n_lane; i++) {
         m->range[i].first_item = at;
-        at += p->slot[i].n_item;
+        at += p->lane[i].n_item;
     }
     *a = (struct slu_pack_arrays){.n_item = n,
                                   .len = m->len,
@@ -200,9 +200,9 @@ static int by_domain(struct slu_packing *p, struct slu_err *err)
                                   .tok_bytes = m->cfg.tok_bytes,
                                   .pad = (uint32_t)m->cfg.pad,
                                   .range = m->range,
-                                  .n_range = p->n_slot};
-    if (p->n_slot < 2) {
-        if (p->n_slot)
+                                  .n_range = p->n_lane};
+    if (p->n_lane < 2) {
+        if (p->n_lane)
             m->range[0].n_item = n;
         return SLU_OK;
     }
@@ -212,7 +212,7 @@ static int by_domain(struct slu_packing *p, struct slu_err *err)
     if (!m->arrival || !m->len_of || !m->src_of)
         return slu_fail_nomem(err, n * 16);
     for (size_t i = 0; i < n; i++) {
-        struct slu_pack_range *r = &m->range[m->slot[i]];
+        struct slu_pack_range *r = &m->range[m->lane[i]];
         uint64_t to = r->first_item + r->n_item++;
         m->arrival[to] = (uint32_t)i;
         m->len_of[to] = m->len[i];
@@ -357,8 +357,8 @@ static int plan_all(struct slu_packing *p, struct slu_err *err)
     struct slu_pack_mem *m = p->mem;
     const struct slu_device *d = p->cfg.device;
     int rc = SLU_OK;
-    for (size_t i = 0; i < p->n_slot && !rc; i++) {
-        struct slu_pack_slot *s = &p->slot[i];
+    for (size_t i = 0; i < p->n_lane && !rc; i++) {
+        struct slu_pack_lane *s = &p->lane[i];
         struct slu_length_count *row = NULL;
         size_t n_row = 0;
         if (!p->cuts) {

@@ -86,8 +86,8 @@ static inline struct slu_gather slu_pack_gather(const struct slu_pack_arrays *a)
 
 /* ---- a packing ---- */
 
-/* One domain's items. */
-struct slu_pack_slot {
+/* A lane: the items of one domain, or of all domains if they share bins. */
+struct slu_pack_lane {
     uint32_t domain;             /* as in segments; SLU_NO_DOMAIN with mix_domains */
     struct slu_lengths *lengths; /* counts lengths on arrival, or NULL */
     /* histogram of all parts; or, with plan_only, of the plan */
@@ -105,13 +105,13 @@ struct slu_pack_slot {
 struct slu_packing {
     struct slu_packing_cfg cfg;
     bool cuts; /* the method cuts items and has no plan, see slu_pack_kind */
-    struct slu_map slot_of; /* domain -> slot */
-    struct slu_pack_slot *slot;
-    size_t n_slot, cap_slot;
-    uint32_t last_slot;    /* that slu_pack_find_slot gave */
+    struct slu_map lane_of; /* domain -> lane */
+    struct slu_pack_lane *lane;
+    size_t n_lane, cap_lane;
+    uint32_t last_lane;    /* that slu_pack_find_lane gave */
     uint64_t lengths_byte; /* left for the histograms */
-    struct {               /* lengths of one slot, not yet counted */
-        uint32_t slot, n;
+    struct {               /* lengths of one lane, not yet counted */
+        uint32_t lane, n;
         uint64_t len_tok[256];
     } pending;
     uint64_t n_bin;
@@ -130,7 +130,7 @@ struct slu_packing {
 /* A piece of a document on its way to a bin, as given to mem or ext. */
 struct slu_pack_item {
     struct slu_seg seg; /* id_off is of `id` */
-    uint32_t slot;
+    uint32_t lane;
     uint64_t position; /* of its first token in the domain's concatenation */
     const void *id;    /* seg.id_len bytes */
     const void *tok;
@@ -146,25 +146,25 @@ SLU_MUST_USE int slu_pack_check_plan(const struct slu_packing *p, uint64_t plan_
 uint64_t slu_pack_bin_limit(const struct slu_packing *p);
 SLU_MUST_USE int slu_pack_refuse_bin(const struct slu_packing *p, uint64_t byte,
                                      struct slu_err *err);
-/* Counts a length in the slot's histogram. */
-SLU_MUST_USE int slu_pack_count(struct slu_packing *p, uint32_t slot, uint64_t len_tok,
+/* Counts a length in the lane's histogram. */
+SLU_MUST_USE int slu_pack_count(struct slu_packing *p, uint32_t lane, uint64_t len_tok,
                                 struct slu_err *err);
 /* Returns the cfg for the solver. */
 struct slu_pack_cfg slu_pack_solver_cfg(const struct slu_packing *p);
-/* Ends counting and gives slot i's histogram. Caller frees *row with free(). */
+/* Ends counting and gives lane i's histogram. Caller frees *row with free(). */
 SLU_MUST_USE int slu_pack_rows(struct slu_packing *p, size_t i,
                                struct slu_length_count **row, size_t *n,
                                struct slu_err *err);
-/* Adds a slot for a domain that has none yet. */
-SLU_MUST_USE int slu_pack_new_slot(struct slu_packing *p, uint32_t domain,
+/* Adds a lane for a domain that has none yet. */
+SLU_MUST_USE int slu_pack_new_lane(struct slu_packing *p, uint32_t domain,
                                    struct slu_err *err);
-/* Makes slot i's plan and sum from its histogram, and takes ownership of that. */
+/* Makes lane i's plan and sum from its histogram, and takes ownership of that. */
 SLU_MUST_USE int slu_pack_make_plan(struct slu_packing *p, size_t i,
                                     struct slu_length_count *row, size_t n,
                                     struct slu_err *err);
-/* Finds the slot of a domain; adds it if absent. */
-SLU_MUST_USE int slu_pack_find_slot(struct slu_packing *p, uint32_t domain,
-                                    uint32_t *slot, struct slu_err *err);
+/* Finds the lane of a domain; adds it if absent. */
+SLU_MUST_USE int slu_pack_find_lane(struct slu_packing *p, uint32_t domain,
+                                    uint32_t *lane, struct slu_err *err);
 
 /* ---- packing_mem.c, packing_bins.c ---- */
 
@@ -179,7 +179,7 @@ struct slu_pack_mem {
     _Atomic uint64_t n_tok; /* given away, perhaps more than cap_tok */
     atomic_bool closed;     /* the budget is spent */
     struct slu_seg *seg;    /* id_off: offset in id */
-    uint32_t *len, *slot;
+    uint32_t *len, *lane;
     uint64_t *src;
     size_t n_item, cap_item;
     uint8_t *id;
@@ -213,7 +213,7 @@ uint64_t slu_pack_mem_hold(struct slu_pack_mem *m, const struct slu_batch *b,
 /* Adds an item whose tokens are held at `at`. Returns false, and changes nothing, if
  * the budget is spent. */
 bool slu_pack_mem_put(struct slu_pack_mem *m, const struct slu_pack_item *it,
-                      uint64_t at, size_t n_slot);
+                      uint64_t at, size_t n_lane);
 /* Moves all items to ext, in order of arrival, and frees most of the memory; from now
  * on hold holds nothing. */
 SLU_MUST_USE int slu_pack_mem_leave(struct slu_packing *p, struct slu_err *err);
@@ -238,12 +238,12 @@ void slu_pack_related_free(struct slu_pack_related *r);
 /* Stores the keys of an item that arrived as part of run number `run`. */
 SLU_MUST_USE int slu_pack_related_add(struct slu_packing *p, size_t run,
                                       struct slu_err *err);
-/* Makes a slot's chains. *row: the histogram of their lengths, malloc'd. */
-SLU_MUST_USE int slu_pack_related_rows(struct slu_packing *p, size_t slot,
+/* Makes a lane's chains. *row: the histogram of their lengths, malloc'd. */
+SLU_MUST_USE int slu_pack_related_rows(struct slu_packing *p, size_t lane,
                                        struct slu_length_count **row, size_t *n,
                                        struct slu_err *err);
-/* Appends the intervals of a slot's plan to those of mem. */
-SLU_MUST_USE int slu_pack_related_append(struct slu_packing *p, size_t slot,
+/* Appends the intervals of a lane's plan to those of mem. */
+SLU_MUST_USE int slu_pack_related_append(struct slu_packing *p, size_t lane,
                                          struct slu_err *err);
 /* Fills mem's run_item and run_dst. */
 void slu_pack_related_place(const struct slu_packing *p);
@@ -253,11 +253,11 @@ void slu_pack_related_place(const struct slu_packing *p);
 /* An item in a table. Its id and its tokens follow, each padded to a multiple of 8. */
 struct slu_pack_wait {
     struct slu_seg seg; /* id_off is 0 */
-    uint64_t slot;
+    uint64_t lane;
 };
 
 struct slu_pack_ext {
-    struct slu_pack_site { /* per slot */
+    struct slu_pack_site { /* per lane */
         uint64_t first_bin;
         uint64_t *rank; /* by index of a length in the plan: the next item's rank */
         uint64_t *end;  /* by index of a length: end of the ranks to give here */
@@ -265,7 +265,7 @@ struct slu_pack_ext {
     size_t n_site;
 
     /* The unfinished bin. */
-    size_t slot; /* the bin's slot */
+    size_t lane; /* the bin's lane */
     struct slu_pack_interval *interval;
     size_t n_interval, at_interval;
     struct slu_table *items; /* sorted by key */
@@ -294,7 +294,7 @@ static inline uint64_t slu_pack_pad8(uint64_t n)
 
 /* Makes p->ext, without sites. */
 SLU_MUST_USE int slu_pack_ext_new(struct slu_packing *p, struct slu_err *err);
-/* Makes the slots' sites, after their plans; finds most_items. SLU_E_LIMIT if a bin has
+/* Makes the lanes' sites, after their plans; finds most_items. SLU_E_LIMIT if a bin has
  * too many items. */
 SLU_MUST_USE int slu_pack_ext_sites(struct slu_packing *p, struct slu_err *err);
 SLU_MUST_USE int slu_pack_ext_next(struct slu_packing *p, struct slu_packing_window *w,

@@ -8,7 +8,7 @@
 #include "lib/pack/packing_private.h"
 #include "lib/pack/related.h"
 
-/* A slot's chains and their places; dst: a chain's first id in the packed data. */
+/* A lane's chains and their places; dst: a chain's first id in the packed data. */
 struct placed {
     struct slu_chains chains;
     struct slu_entry *at; /* (dst, chain), sorted by dst */
@@ -18,8 +18,8 @@ struct slu_pack_related {
     uint32_t *key; /* SLU_RELATED_KEYS of each item, by arrival */
     size_t n_key, cap_key;
     const uint32_t *now; /* keys of the runs being added; borrowed */
-    struct placed *slot;
-    size_t n_slot;
+    struct placed *lane;
+    size_t n_lane;
     uint64_t related, chains; /* items in chains of several; such chains */
 };
 
@@ -33,11 +33,11 @@ void slu_pack_related_free(struct slu_pack_related *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->n_slot; i++) {
-        slu_chains_release(&r->slot[i].chains);
-        free(r->slot[i].at);
+    for (size_t i = 0; i < r->n_lane; i++) {
+        slu_chains_release(&r->lane[i].chains);
+        free(r->lane[i].at);
     }
-    free(r->slot);
+    free(r->lane);
     free(r->key);
     free(r);
 }
@@ -93,21 +93,21 @@ static int count_chains(const struct slu_chains *c, uint64_t capacity,
     return SLU_OK;
 }
 
-int slu_pack_related_rows(struct slu_packing *p, size_t slot,
+int slu_pack_related_rows(struct slu_packing *p, size_t lane,
                           struct slu_length_count **row, size_t *n, struct slu_err *err)
 {
     struct slu_pack_related *r = p->related;
     const struct slu_pack_mem *m = p->mem;
-    const struct slu_pack_range *range = &m->range[slot];
+    const struct slu_pack_range *range = &m->range[lane];
     const size_t width = SLU_RELATED_KEYS;
     uint32_t *mine = NULL;
-    if (!r->slot) {
-        r->slot = calloc(p->n_slot, sizeof *r->slot);
-        if (!r->slot)
-            return slu_fail_nomem(err, p->n_slot * sizeof *r->slot);
-        r->n_slot = p->n_slot;
+    if (!r->lane) {
+        r->lane = calloc(p->n_lane, sizeof *r->lane);
+        if (!r->lane)
+            return slu_fail_nomem(err, p->n_lane * sizeof *r->lane);
+        r->n_lane = p->n_lane;
     }
-    struct slu_chains *c = &r->slot[slot].chains;
+    struct slu_chains *c = &r->lane[lane].chains;
     if (m->arrival) {
         mine = malloc((range->n_item + 1) * width * sizeof *mine);
         if (!mine)
@@ -126,14 +126,14 @@ int slu_pack_related_rows(struct slu_packing *p, size_t slot,
     return rc ? rc : count_chains(c, p->cfg.capacity, row, n, err);
 }
 
-/* Finds where each chain of a slot begins, in order of place. */
-static int place_chains(struct slu_packing *p, size_t slot,
+/* Finds where each chain of a lane begins, in order of place. */
+static int place_chains(struct slu_packing *p, size_t lane,
                         const struct slu_pack_interval *v, size_t n_v,
                         struct slu_err *err)
 {
-    struct placed *x = &p->related->slot[slot];
+    struct placed *x = &p->related->lane[lane];
     const struct slu_chains *c = &x->chains;
-    const struct slu_pack_plan *plan = p->slot[slot].plan;
+    const struct slu_pack_plan *plan = p->lane[lane].plan;
     uint64_t *rank = calloc(plan->n_length + 1, sizeof *rank);
     x->at = malloc((c->n + 1) * sizeof *x->at);
     if (!rank || !x->at) {
@@ -163,28 +163,28 @@ static int place_chains(struct slu_packing *p, size_t slot,
     return SLU_OK;
 }
 
-int slu_pack_related_append(struct slu_packing *p, size_t slot, struct slu_err *err)
+int slu_pack_related_append(struct slu_packing *p, size_t lane, struct slu_err *err)
 {
     struct slu_pack_mem *m = p->mem;
-    const struct slu_pack_plan *plan = p->slot[slot].plan;
+    const struct slu_pack_plan *plan = p->lane[lane].plan;
     struct slu_pack_interval *v;
     size_t n;
     int rc = slu_pack_intervals(plan, &v, &n, err);
     if (!rc)
-        rc = place_chains(p, slot, v, n, err);
+        rc = place_chains(p, lane, v, n, err);
     if (!rc)
         rc = slu_grow(&m->interval, &m->cap_interval, m->n_interval + n,
                       sizeof *m->interval, err);
     if (!rc)
         rc = slu_grow(&m->room, &m->cap_room, m->n_interval + n, sizeof *m->room, err);
     struct slu_pack_related *r = p->related;
-    for (size_t k = 0; k < r->slot[slot].chains.n && !rc; k++)
-        r->slot[slot].at[k].prefix += m->n_packed;
+    for (size_t k = 0; k < r->lane[lane].chains.n && !rc; k++)
+        r->lane[lane].at[k].prefix += m->n_packed;
     for (size_t i = 0; i < n && !rc; i++) {
         m->room[m->n_interval] = (uint32_t)v[i].room;
         m->interval[m->n_interval++] =
             (struct slu_place_interval){.first_bin = m->n_bin + v[i].first_bin,
-                                        .first_item = m->range[slot].first_item,
+                                        .first_item = m->range[lane].first_item,
                                         .first_tok = m->n_packed + v[i].first_tok,
                                         .capacity = v[i].capacity,
                                         .last = SLU_PLACE_OPENED};
@@ -200,8 +200,8 @@ void slu_pack_related_place(const struct slu_packing *p)
 {
     const struct slu_pack_arrays *a = &p->mem->a;
     size_t run = 0;
-    for (size_t s = 0; s < p->related->n_slot; s++) {
-        const struct placed *x = &p->related->slot[s];
+    for (size_t s = 0; s < p->related->n_lane; s++) {
+        const struct placed *x = &p->related->lane[s];
         uint64_t first_item = p->mem->range[s].first_item;
         for (size_t k = 0; k < x->chains.n; k++) {
             uint64_t chain = x->at[k].ref, to = x->at[k].prefix;

@@ -30,9 +30,9 @@ static double ratio(double a, double b)
 static unsigned __int128 squares(const struct slu_packing *p)
 {
     unsigned __int128 sum = 0;
-    for (size_t i = 0; i < p->n_slot; i++)
-        for (size_t k = 0; k < p->slot[i].n_row; k++) {
-            const struct slu_length_count *r = &p->slot[i].row[k];
+    for (size_t i = 0; i < p->n_lane; i++)
+        for (size_t k = 0; k < p->lane[i].n_row; k++) {
+            const struct slu_length_count *r = &p->lane[i].row[k];
             sum += (unsigned __int128)r->len_tok * r->len_tok * r->count;
         }
     return sum;
@@ -41,8 +41,8 @@ static unsigned __int128 squares(const struct slu_packing *p)
 static unsigned __int128 concat_squares(const struct slu_packing *p)
 {
     unsigned __int128 sum = 0;
-    for (size_t i = 0; i < p->n_slot; i++)
-        sum += p->slot[i].concat_squares;
+    for (size_t i = 0; i < p->n_lane; i++)
+        sum += p->lane[i].concat_squares;
     return sum;
 }
 
@@ -51,7 +51,7 @@ static bool too_much(const struct slu_packing *p, enum slu_pack_method m)
     const struct slu_pack_kind *kind = &slu_pack_kind[m];
     double L = (double)p->cfg.capacity;
     return kind->cubic && m != p->cfg.method && !kind->check(p->cfg.capacity, NULL) &&
-           (double)p->n_slot * L * L * L > MUCH;
+           (double)p->n_lane * L * L * L > MUCH;
 }
 
 /* Solves each domain; adds to *sum. */
@@ -59,8 +59,8 @@ static int solve(const struct slu_packing *p, enum slu_pack_method m,
                  struct slu_pack_sum *sum, struct slu_err *err)
 {
     const struct slu_pack_cfg cfg = slu_pack_solver_cfg(p);
-    for (size_t i = 0; i < p->n_slot; i++) {
-        const struct slu_pack_slot *s = &p->slot[i];
+    for (size_t i = 0; i < p->n_lane; i++) {
+        const struct slu_pack_lane *s = &p->lane[i];
         struct slu_pack_plan *plan;
         int rc = slu_pack_solve(&plan, m, s->row, s->n_row, &cfg, err);
         if (rc)
@@ -161,7 +161,7 @@ int slu_packing_table(const struct slu_packing *p, const struct slu_packing_row 
         "%" PRIu64 " sequences (%" PRIu64 " tokens) go into bins of %" PRIu64
         " tokens%s\n\n  %-7s %12s %10s %10s %8s %9s %8s %8s %9s %8s\n",
         passed->sequences, passed->tokens, sum.items, sum.tok, p->cfg.capacity,
-        p->n_slot > 1 ? ", each of one domain" : "", "method", "bins", "over bound",
+        p->n_lane > 1 ? ", each of one domain" : "", "method", "bins", "over bound",
         "fill", p->cfg.drop ? "dropped" : "padding", "cut", "per bin", "context",
         "attention", "seconds");
     for (int m = 0; m < SLU_PACK_METHODS && !rc; m++)

@@ -346,9 +346,9 @@ static void test_applied_row(void **state)
     struct slu_pack_plan *plan;
     struct slu_planfile *f;
     assert_int_equal(slu_packing_compare(p, own, NULL), SLU_OK);
-    assert_int_equal(p->n_slot, 1);
-    assert_int_equal(slu_pack_solve(&plan, SLU_PACK_FFD, p->slot[0].row,
-                                    p->slot[0].n_row, &alone, NULL),
+    assert_int_equal(p->n_lane, 1);
+    assert_int_equal(slu_pack_solve(&plan, SLU_PACK_FFD, p->lane[0].row,
+                                    p->lane[0].n_row, &alone, NULL),
                      SLU_OK);
     assert_true(own[SLU_PACK_BFD].sum.bins < plan->n_bin);
     slu_packing_free(p);

@@ -6,7 +6,7 @@
 #   SAN=...          e.g. SAN=address,undefined: sanitizers in every program and test
 #   CC, CXX, CFLAGS, WERROR=1, PREFIX, DESTDIR, PROGRAM_PREFIX as usual
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 O       ?= build
 CUDA    ?= auto
 ARROW   ?= auto

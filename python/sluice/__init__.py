@@ -20,7 +20,7 @@ from .loader import Batches, Loader, state_at, step_of
 from .schedule import Schedule, Step
 from .stream import PADDING, Segments
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "PADDING",
     "Batches",

@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 BIN = os.environ.get("BIN", "build/bin")
-# File or job: the words of the line that refuses it.
+# File or job of 0.1.0: the words of the line that refuses it.
 REFUSED = {"pack from phase %d on" % k: "by another stage, program or version of sluice; remove it" for k in (1, 2, 3)}
 REFUSED.update({"dedup-substring from phase %d on" % k: "by another stage, program or version of sluice; remove it" for k in (1, 3, 4)})
 REFUSED["dedup-substring from phase 2 on"] = "no group files; run stage group first"
@@ -36,6 +36,7 @@ REFUSED.update({"dedup-near from phase %d on" % k: "no group files; run stage gr
 REFUSED["dedup-near from phase 4 on"] = "w/cluster is missing; run stage cluster"
 REFUSED["dedup-exact from phase 2 on"] = "no group files; run stage group first"
 REFUSED.update({f: "was made with unit=word, which this version of sluice does not read; make the index again" for f in ("near.idx", "ngrams.idx")})
+REFUSED["manifest.tks.manifest.json"] = "was made by version 0.1.0"  # an output is skipped for the same version alone
 GONE = {"dedup-exact from phase 3 on"}  # of versions that had one phase more
 
 # ---- what is made -------------------------------------------------------------------------------
@@ -293,7 +294,7 @@ def check(golden):
         got = dict(ask(d + "/g"))
     for name in sorted((want.keys() | got.keys()) - GONE):
         good = name in want and got.get(name) == want[name]
-        if not good and name in REFUSED:
+        if not good and version == "0.1.0" and name in REFUSED:
             good = REFUSED[name] in json.dumps(got.get(name))
         if not good:
             print("  was: %s\n  is:  %s" % (json.dumps(want.get(name))[:600], json.dumps(got.get(name))[:600]))

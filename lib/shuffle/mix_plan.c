@@ -293,14 +293,6 @@ static uint64_t largest(const struct slu_mix *b, const uint64_t *n_tok, uint64_t
     return lo;
 }
 
-static bool weighs(const struct slu_mix *b, unsigned s)
-{
-    bool any = false;
-    for (unsigned p = 0; p < b->n_period; p++)
-        any |= b->source[s].weight[p] > 0;
-    return any;
-}
-
 static int refuse(const struct slu_mix *b, const struct slu_mix_plan *plan,
                   const uint64_t *n_tok, unsigned s, struct slu_err *err)
 {
@@ -359,7 +351,7 @@ int slu_mix_plan(const struct slu_mix *b, const uint64_t *n_tok, uint64_t max_to
     for (unsigned s = 0; s < b->n_source; s++) {
         plan->max_epochs[s] =
             b->source[s].max_epochs ? b->source[s].max_epochs : epochs;
-        if (!weighs(b, s))
+        if (!slu_mix_weighs(b, s))
             continue;
         if (!n_tok[s])
             return slu_fail(err, SLU_E_MISMATCH,

@@ -276,7 +276,7 @@ static int plan_bands(struct slu_permute *p, struct slu_err *err)
     return rc;
 }
 
-static int phases_new(struct slu_permute *p, struct slu_err *err)
+static int new_periods(struct slu_permute *p, struct slu_err *err)
 {
     size_t n =
         (p->header->n_bucket ? p->header->n_bucket : 1) * slu_permute_n_period(p);
@@ -286,7 +286,7 @@ static int phases_new(struct slu_permute *p, struct slu_err *err)
 
 int slu_permute_begin_planned(struct slu_permute *p, struct slu_err *err)
 {
-    int rc = phases_new(p, err);
+    int rc = new_periods(p, err);
     p->second = true;
     p->sorter = p->cfg.sorter;
     return rc || p->sorter ? rc : open_sorter(p, err);
@@ -296,7 +296,7 @@ int slu_permute_again(struct slu_permute *p, const struct slu_stream_ops *ops,
                       unsigned n_slots, const struct slu_sum *total,
                       struct slu_err *err)
 {
-    int rc = phases_new(p, err);
+    int rc = new_periods(p, err);
     if (!rc)
         rc = p->mixer ? slu_mixer_plan(p->mixer, p->cfg.max_tokens, err)
                       : plan_bands(p, err);

@@ -53,7 +53,7 @@ rows = open("h.csv").read().splitlines()
 assert rows[0] == "length,documents", rows[0]
 assert [[int(x) for x in r.split(",")] for r in rows[1:]] == d["lengths"]'
 for t in 1 7; do
-    same "--histogram -T $t" "$(sha h.csv)" "$(decompose --histogram /dev/stderr -o /dev/null -T $t c.tks 2>&1 >/dev/null | sha)"
+    same "--histogram -T $t" "$(sha h.csv)" "$(decompose -q --histogram /dev/stderr -o /dev/null -T $t c.tks 2>&1 >/dev/null | sha)"
 done
 
 for o in "--min 100" "--max 100" "--min 512 --max 256" "--buckets 1,2,x" "--buckets 5,5" "--buckets 0,4" \

@@ -479,7 +479,8 @@ def pipe_kill():
                     bad.append("%s ended with %s" % (line[i][0], s))
                 elif i > victim and (s != 1 or not re.fullmatch(r"([a-z]+: .{3}.*\n){1,2}", err[i])):
                     # A program killed at its normal end has written everything; what follows is fine.
-                    if not (at == "end:1" and s == 0 and (line[i][0] == "shuffle" or not err[i])):
+                    counts = re.fullmatch(r"[a-z]+: \d+ documents?, \d+ tokens? in; .*; [\d.]+ s\n", err[i])
+                    if not (at == "end:1" and s == 0 and (line[i][0] == "shuffle" or counts)):
                         bad.append("%s ended with %s: %s" % (line[i][0], s, err[i]))
             finished = status[-1] == 0 or (victim == len(line) - 1 and at == "end:1")
             verified = os.path.isdir(tag) and Run(["inspect", "--verify", tag]).status == 0

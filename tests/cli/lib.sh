@@ -69,6 +69,9 @@ fails() {
 shell() { bash -e -o pipefail -c "$@"; }
 
 # one_line FILE: exactly one line, of the form "tool: ...".
+# told FILE: the messages on standard error, without a successful program's last line, which has the counts.
+told() { sed '/^[a-z]*: [0-9]* documents*, [0-9]* tokens* in; .* out\(; dropped: .*\)*; [0-9.]* s$/d' "$1"; }
+
 one_line() { [ "$(wc -l <"$1")" = 1 ] && grep -qE '^[a-z][a-z0-9-]*: ..' "$1"; }
 
 # json FILE EXPRESSION: prints the value of a Python expression about the object `d`.

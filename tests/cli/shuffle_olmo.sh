@@ -33,7 +33,8 @@ same "a URL, and the trainer's tokenizer" "s3://bucket/b/D_4/shard-0000000.npy 1
     "$(json b/olmo-cache/vsl-natural.json '"%s %d %d" % (d["paths"][0], d["tokenizer"]["vocab_size"], d["tokenizer"]["pad_token_id"])')"
 check "--replace-set takes the old cache away" test "$(find b/olmo-cache -name 'dataset-*' | wc -l)" = 2
 tokenize c.jsonl | decompose --buckets 64 --tail drop | shuffle --format olmo -o flat 2>err
-check "one bucket: is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "no olmo-cache is written: .*two lengths" err'
+told err >said
+check "one bucket: is said" shell '. "$top/tests/cli/lib.sh"; one_line said && grep -q "no olmo-cache is written: .*two lengths" said'
 check "one bucket: no index, but files" test ! -e flat/olmo-cache -a -e flat/D_6/shard-0000000.npy
 tokenize c.jsonl | decompose --buckets 100,60 --tail drop | shuffle -q --format olmo -o odd
 check "lengths of any kind: no index, but files" test ! -e odd/olmo-cache -a -e odd/L_100/shard-0000000.npy

@@ -194,7 +194,7 @@ storm() {
 }
 same "eight at once" "$whole" "$(storm)"
 check "one file, and nothing unfinished" test "$(find "$cache" -type f | wc -l)" = 1
-check "in silence" test ! -s storm.err
+empty "in silence" "$(told storm.err)"
 (while [ ! -e stop ]; do rm -f "$cache"/*.sluice; done) &
 same "eight at once, while files are removed" "$whole" "$({ storm; storm; } | sort -u)"
 : >stop

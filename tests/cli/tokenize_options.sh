@@ -81,14 +81,28 @@ same "--stats has the file, too" "one.tiktoken gpt2 $(inspect --json x.tks | "$P
     "$(json s.json '" ".join(d["tokenizer"].values())')"
 check "inspect shows the fingerprint" test "$(inspect x.tks | grep -c "tokenizer   fingerprint $(json s.json 'd["tokenizer"]["fingerprint"]')")" = 1
 tokenize -o x.tks c.jsonl 2>err
-same "no -t: one line" "1 tokenize: no -t: uses the built-in vocabulary of 32768 ids; give -t FILE for another one, or -t builtin" "$(wc -l <err) $(cat err)"
+same "no -t: one line" "2 tokenize: no -t: uses the built-in vocabulary of 32768 ids; give -t FILE for another one, or -t builtin" "$(wc -l <err) $(told err)"
 same "and the vocabulary's name is recorded" "['--tokenizer=builtin']" "$(steps x.tks)"
 for say in -q "-t builtin"; do
     # shellcheck disable=SC2086
     tokenize $say -o y.tks c.jsonl 2>err
-    check "$say: no line" test ! -s err
+    empty "$say: no line" "$(told err)"
     check "and the same stream" cmp x.tks y.tks
 done
+
+# One line a program says what went in and out, and what was dropped; -q silences.
+printf '%s\n' '{"text": "ab"}' '{"text": ""}' '{"text": "cd"}' '{"text": "ab"}' '{"text": "e"}' >few.jsonl
+tokenize -t bytes few.jsonl 2>err | dedup 2>err2 | decompose --min 1 --max 4 2>err3 >few.tks
+same "tokenize says its counts" "tokenize: 5 documents, 7 tokens in; 4 documents, 11 tokens in 4 sequences out; dropped: empty 1 document; T s" \
+    "$(sed 's/[0-9.]* s$/T s/' err)"
+same "dedup, with the share that it dropped" \
+    "dedup: 4 documents, 11 tokens in; 3 documents, 8 tokens in 3 sequences out; dropped: exact-duplicate 1 document with 3 tokens (27.3 %); T s" \
+    "$(sed 's/[0-9.]* s$/T s/' err2)"
+same "decompose" 1 "$(grep -c '^decompose: 3 documents, 8 tokens in; ' err3)"
+tokenize -t bytes -q few.jsonl 2>err | dedup -q 2>err2 >few.tks
+empty "-q: nothing" "$(cat err err2)"
+inspect few.tks 2>err >out
+empty "inspect, which prints: nothing" "$(cat err)"
 tokenize -t bytes --no-provenance -o x.tks c.jsonl
 same "--no-provenance" '[]' "$(steps x.tks)"
 tokenize -t bytes -o x.tks c.jsonl
@@ -150,7 +164,7 @@ leaks() { # WHAT TOKENIZER ID THERE WARNING [OPTION...]
     what_leaks=$1 t=$2 id=$3 there=$4 said=$5
     shift 5
     status "$what_leaks" 0 tokenize -t "$t" "$@" -o leak.tks leak.txt
-    same "  the warning" "said: $said" "said: $(cat err)"
+    same "  the warning" "said: $said" "said: $(told err)"
     inspect --records leak.tks >leak.jsonl
     same "  and the id is there, or not" "$there" "$(grep -c "[[,]$id," leak.jsonl || :)"
     status "  -q" 0 tokenize -t "$t" "$@" -q -o leak.tks leak.txt
@@ -172,9 +186,9 @@ status "no document has a score there" 1 tokenize -t bytes --score-field meta.q 
 same "  says so" "tokenize: --score-field meta.q: none of 40 documents has a score there; name a field that they have, or leave the option out" "$(cat err)"
 check "  and leaves no output" test ! -e q.tks
 status "few have one" 0 tokenize -t bytes --score-field rare -o q.tks q.jsonl
-same "  says so" "tokenize: --score-field rare: 3 of 40 documents have a score there" "$(cat err)"
+same "  says so" "tokenize: --score-field rare: 3 of 40 documents have a score there" "$(told err)"
 status "a tenth has one" 0 tokenize -t bytes --score-field often -o q.tks q.jsonl
-check "  says nothing" test ! -s err
+empty "  says nothing" "$(told err)"
 for i in 0 1; do
     status "a part without scores" 0 tokenize -t bytes --score-field qq --part $i/2 --stats q$i.json -o q.tks -f q.jsonl
     check "  warns" grep -q '0 of [0-9]* documents have a score there' err

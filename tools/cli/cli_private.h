@@ -50,6 +50,8 @@ void cli_print_help(const struct slu_tool *tool, FILE *f);
 SLU_MUST_USE int cli_report_open(struct cli_ctx *ctx, struct slu_err *err);
 /* Writes --stats and the closing line. */
 SLU_MUST_USE int cli_report_write(struct cli_ctx *ctx, struct slu_err *err);
+/* Prints a line with the counts of a successful run, unless -q is given. Call it last. */
+void cli_summary(struct cli_ctx *ctx);
 /* Prints the error line at the end of a failed run. */
 void cli_error(struct cli_ctx *ctx, const struct slu_err *err);
 void cli_report_free(struct cli_ctx *ctx);

@@ -127,6 +127,8 @@ int main(int argc, char **argv)
         rc = flush_stdout(&err);
     if (rc)
         cli_error(&ctx, &err);
+    else
+        cli_summary(&ctx);
     cli_report_free(&ctx);
     cli_manifest_free(&ctx);
     cli_outputs_free(&ctx);

@@ -354,24 +354,85 @@ static int write_stats(struct cli_ctx *ctx, struct slu_err *err)
     return rc;
 }
 
+/* Appends "1 document", "2 documents". */
+static int put_count(struct slu_buf *b, const char *before, uint64_t n,
+                     const char *what)
+{
+    return slu_buf_printf(b, NULL, "%s%llu %s%s", before, (unsigned long long)n, what,
+                          n == 1 ? "" : "s");
+}
+
+/* Appends what was dropped, by reason; a reason without tokens and documents is none
+ * that loses text. */
+static int put_dropped(struct slu_buf *b, const struct slu_ledger *l)
+{
+    const double all = (double)(l->in.tokens + l->from_work.tokens + l->created.tokens +
+                                l->repeated.tokens + l->padding);
+    const char *before = "; dropped: ";
+    int rc = SLU_OK;
+    for (unsigned i = 0; i < l->n_dropped && !rc; i++) {
+        const struct slu_count n = l->dropped[i].n;
+        if (!n.tokens && !n.documents)
+            continue;
+        rc = slu_buf_printf(b, NULL, "%s%s", before, l->dropped[i].reason);
+        if (!rc && n.documents)
+            rc = put_count(b, " ", n.documents, "document");
+        if (!rc && n.tokens)
+            rc = put_count(b, n.documents ? " with " : " ", n.tokens, "token");
+        if (!rc && n.tokens)
+            rc = slu_buf_printf(b, NULL, " (%.1f %%)", 100 * (double)n.tokens / all);
+        before = ", ";
+    }
+    return rc;
+}
+
+/* Prints one line: what went in and out, and what was dropped. */
+static void say_summary(struct cli_ctx *ctx)
+{
+    const struct slu_ledger *l = &ctx->ledger;
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = put_count(&b, "", l->in.documents, "document");
+    if (!rc)
+        rc = put_count(&b, ", ", l->in.tokens, "token");
+    if (!rc)
+        rc = put_count(&b, " in; ", l->out.documents, "document");
+    if (!rc)
+        rc = put_count(&b, ", ", l->out.tokens, "token");
+    if (!rc)
+        rc = put_count(&b, " in ", l->out.sequences, "sequence");
+    if (!rc)
+        rc = slu_buf_printf(&b, NULL, " out");
+    if (!rc)
+        rc = put_dropped(&b, l);
+    if (!rc)
+        rc = slu_buf_append(&b, "", 1, NULL);
+    if (!rc)
+        fprintf(stderr, "%s: %s; %.1f s\n", ctx->tool->name, (const char *)b.data,
+                now() - ctx->report->began);
+    slu_buf_release(&b);
+}
+
+/* Whether the run moved tokens from a stream to another one. */
+static bool moved(const struct cli_ctx *ctx)
+{
+    const struct slu_ledger *l = &ctx->ledger;
+    return !ctx->tool->plain_output &&
+           !(l->n_dropped && !strcmp(l->dropped[0].reason, "plan-only"));
+}
+
 int cli_report_write(struct cli_ctx *ctx, struct slu_err *err)
 {
     struct cli_report *r = ctx->report;
-    const struct slu_ledger *l = &ctx->ledger;
     end_timing(r);
     erase(r);
-    if ((r->draw || ctx->common.verbose) && (l->in.tokens || l->out.tokens)) {
-        uint64_t dropped = 0;
-        double s = now() - r->began;
-        for (unsigned i = 0; i < l->n_dropped; i++)
-            dropped += l->dropped[i].n.tokens;
-        fprintf(
-            stderr,
-            "%s: %llu documents, %llu tokens in; %llu sequences, %llu tokens out; %llu "
-            "dropped; %.1f s\n",
-            ctx->tool->name, (unsigned long long)l->in.documents,
-            (unsigned long long)l->in.tokens, (unsigned long long)l->out.sequences,
-            (unsigned long long)l->out.tokens, (unsigned long long)dropped, s);
-    }
     return ctx->common.stats ? write_stats(ctx, err) : SLU_OK;
+}
+
+void cli_summary(struct cli_ctx *ctx)
+{
+    const struct slu_ledger *l = &ctx->ledger;
+    const struct cli_common *c = &ctx->common;
+    if (ctx->report && (l->in.tokens || l->out.tokens) &&
+        (ctx->report->draw || c->verbose || (!c->quiet && moved(ctx))))
+        say_summary(ctx);
 }

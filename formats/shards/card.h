@@ -50,9 +50,10 @@ SLU_MUST_USE int slu_card_json(const struct slu_card *c, struct slu_buf *out,
 /* Appends the lines of Python that read the set's first bucket (card_read.c). */
 SLU_MUST_USE int slu_card_python(const struct slu_card *c, struct slu_buf *out,
                                  struct slu_err *err);
-/* The users of the format, in a few words; and the name, for pip, of the package that
- * the code imports, or NULL. */
+/* Returns the readers of the format in a few words. */
 const char *slu_card_reader(const struct slu_card *c);
+/* Returns the name that pip has for the package that the lines of Python import; NULL:
+ * they import none. */
 const char *slu_card_package(const struct slu_card *c);
 
 #endif

@@ -6,8 +6,8 @@
 #include "lib/stream/seqrec.h"
 #include "mixture.h"
 
-/* Precedes the record (seqrec.h) of a waiting sequence; zeros follow, up to a multiple
- * of 8. */
+/* What waits of a sequence: this head, the sequence's record (seqrec.h), and zeros up
+ * to a multiple of 8 bytes. */
 struct head {
     uint64_t n_byte; /* of the record */
     uint64_t key; /* upper HASH_BITS bits: keyed hash; lower BUCKET_BITS bits: bucket */

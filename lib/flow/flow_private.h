@@ -139,10 +139,12 @@ uint64_t slu_flow_cells(const struct slu_flow *f, unsigned table);
  * many. */
 void slu_flow_sections(const struct slu_flow *f, unsigned table, uint64_t *first,
                        uint64_t *n);
-/* Number of sections in a file of the stage, and whether it has some for each range. */
+/* Returns the number of sections in a file of the stage. */
 uint64_t slu_flow_sections_of(const struct slu_flow *f, const struct slu_stage *s);
+/* Whether a file of the stage has sections for each range. */
 bool slu_flow_ranged(const struct slu_flow *f, const struct slu_stage *s);
-/* The input of the job whose files list the parts; NULL: none. */
+/* Returns the last stage among the job's inputs that has one file for each part; NULL:
+ * no input has. */
 const struct slu_stage *slu_flow_parts_of(const struct slu_flow *f);
 /* Reads the stream of a job whose file exists, and checks that it is the stream that
  * the file was made from. */

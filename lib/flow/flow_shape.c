@@ -63,7 +63,6 @@ static const struct slu_stage *first_input(const struct slu_flow *f, unsigned fl
     return NULL;
 }
 
-/* The last input whose files list the parts. */
 const struct slu_stage *slu_flow_parts_of(const struct slu_flow *f)
 {
     const struct slu_flow_spec *spec = f->cfg->spec;

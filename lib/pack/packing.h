@@ -1,7 +1,8 @@
 /* packing.h - collects waiting sequences until all are known, plans their bins, and
- * fills these.
+ * fills the bins.
  *
- *   (hold) add … add, plan, take (fill) settle … until SLU_EOF
+ * Call hold (optional) and add for all items, then plan; then take, fill and settle in
+ * turn, until take returns SLU_EOF.
  *
  * slu_packing_plan makes one plan per domain (packer.h; one for everything with
  * mix_domains). Domains follow one another in order of first appearance, bins within a

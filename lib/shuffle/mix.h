@@ -42,17 +42,19 @@ struct slu_mix {
         uint64_t weight[SLU_MIX_PERIODS]; /* in units of 1 / SLU_MIX_ONE */
         uint64_t max_epochs; /* in units of 1 / SLU_MIX_ONE; 0: the mix's */
     } * source;              /* owned */
-    /* Unit of `length`: SHARES: percent of all tokens, in 1 / SLU_MIX_ONE; TOKENS:
-     * tokens, and 0 in the last period for the rest of max_tok. */
+    /* The unit of `length` is tokens with SLU_MIX_TOKENS; a 0 in the last period stands
+     * for the rest of max_tok. With SLU_MIX_SHARES the unit is 1 / SLU_MIX_ONE percent
+     * of all tokens. */
     enum slu_mix_length kind;
     uint64_t length[SLU_MIX_PERIODS];
     uint64_t max_epochs; /* default of the sources; 0: not given */
 };
 
-/* Parses weights, in any unit: "web=0.7,code=0.3"; an empty name stands for sequences
- * without a domain. schedule: parses periods, separated by ";", each followed by ":"
- * and its length: "80%", tokens ("20G"), or steps of batch_tok tokens ("1000steps");
- * the last period may lack it. SLU_E_USAGE. Caller releases *b, also after an error. */
+/* Parses weights, in any unit, as in "web=0.7,code=0.3"; an empty name stands for
+ * sequences without a domain. With `schedule`, parses periods, separated by ";". Each
+ * period is weights, ":" and a length: "80%", tokens ("20G"), or steps of batch_tok
+ * tokens ("1000steps"). The last period may end before ":". SLU_E_USAGE for any other
+ * text. Caller releases *b, also after an error. */
 SLU_MUST_USE int slu_mix_parse(struct slu_mix *b, const char *text, bool schedule,
                                uint64_t batch_tok, struct slu_err *err);
 /* Parses the most epochs of the sources: "4", or "web=1,code=2.5", or both. */

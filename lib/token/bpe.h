@@ -168,7 +168,7 @@ struct bpe_piece {
     size_t at;
 };
 #define BPE_PADDED 15
-#define BPE_MERGED 62 /* bytes of the longest pieces that are merged */
+#define BPE_MERGED 62 /* bytes of the longest piece that merge functions encode */
 /* Appends the ids of many pieces, in any order. */
 SLU_MUST_USE int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
                                  struct bpe_piece *piece, size_t n, struct slu_ids *ids,

@@ -177,10 +177,10 @@ static int put_added(struct slu_buf *b, const struct tok_added *a, struct slu_er
     return rc;
 }
 
-/* Sets the fingerprint: XXH3-128 of "sluice-tokenizer-1" and then, strings after their
- * length (u64): the id -> bytes table (offsets u64, flags, bytes), the normalizer (u8:
- * 0 none, 1 only NFC, 2 others, whose spec follows), the pre-tokenizer's steps,
- * sp_cfg's bytes, the added tokens and the merges. */
+/* Sets the fingerprint: XXH3-128 of these parts in turn; the length of each string (u64)
+ * precedes it. "sluice-tokenizer-1"; the table of ids: offsets (u64 each), flags and
+ * bytes; the normalizer (u8: 0 none, 1 only NFC, 2 others, then their spec); the
+ * pre-tokenizer's steps; sp_cfg's bytes; the added tokens; the merges. */
 static int make_fingerprint(struct slu_tokenizer *t, struct slu_err *err)
 {
     const struct slu_vocab_table *v = &t->table;

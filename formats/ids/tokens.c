@@ -144,10 +144,11 @@ static int refuse_options(const struct slu_tokens_cfg *cfg,
     bool stream = is_stream(at) || cfg->format == SLU_TOKENS_STREAM;
     if (cfg->eos == SLU_NO_TOKEN && !cfg->tok_bytes && !cfg->vocab_size && !cfg->column)
         return SLU_OK;
-    int rc = slu_fail(
-        err, SLU_E_USAGE, "%s: %s, and options for files of ids were given",
-        slu_tokens_name(at->path),
-        cfg->tok_bytes || stream ? "a token stream" : "not a file of ids by its name");
+    int rc =
+        slu_fail(err, SLU_E_USAGE, "%s: %s, and options for files of ids were given",
+                 slu_tokens_name(at->path),
+                 cfg->tok_bytes || stream ? "is a token stream"
+                                          : "is not a file of ids by its name");
     return slu_advise(err, SLU_ADVISE_IDS, rc);
 }
 
@@ -179,8 +180,8 @@ static int format_of_all(const struct slu_tokens_cfg *cfg,
         slu_tokens_look_at(&at, path[i]);
         if (!said && probe(cfg, &at) != *f)
             rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s is a token stream and %s a file of ids, or the other way "
-                          "round; give one kind at a time",
+                          "one of %s and %s is a token stream, and the other is a file "
+                          "of ids; give one kind at a time",
                           slu_tokens_name(path[0]), slu_tokens_name(path[i]));
         else
             rc = check_folder(cfg, *f, &at, err);
@@ -267,7 +268,8 @@ int slu_tokens_all_seen(const struct slu_count *given, const struct slu_sum *see
         return SLU_OK;
     return slu_fail(
         err, SLU_E_CONSERVATION,
-        "%llu documents of %llu tokens were read, and %llu of %llu came through",
+        "%llu documents of %llu tokens were read, and %llu documents of %llu tokens "
+        "were passed on",
         (unsigned long long)given->documents, (unsigned long long)given->tokens,
         (unsigned long long)seen->n.documents, (unsigned long long)seen->n.tokens);
 }
@@ -289,7 +291,8 @@ int slu_tokens_check(const void *tok, size_t n, unsigned tok_bytes, uint64_t voc
                   : slu_advise(err, SLU_ADVISE_TOKEN_BYTES,
                                slu_fail(err, SLU_E_FORMAT,
                                         "%s: id %u at position %llu is not below the "
-                                        "vocabulary size %llu",
+                                        "vocabulary size %llu: that size or the width "
+                                        "is wrong",
                                         slu_tokens_name(path), id,
                                         (unsigned long long)(first + i),
                                         (unsigned long long)vocab_size));

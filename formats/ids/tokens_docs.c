@@ -63,7 +63,7 @@ static int find_vocab_size(const struct slu_tokens_cfg *cfg, const struct input 
             return slu_advise(
                 err, SLU_ADVISE_VOCAB_SIZE,
                 slu_fail(err, SLU_E_USAGE,
-                         "%s: ids of %u bytes; the vocabulary size is not given",
+                         "%s: ids of %u bytes; their vocabulary size is not known",
                          cfg->path[i], slu_id_bytes(in[i].type)));
         *vocab_size = below > *vocab_size ? below : *vocab_size;
     }

@@ -198,7 +198,8 @@ int slu_docs_open_file(int *fd, uint64_t *n_byte, const char *path, struct slu_e
     if (!S_ISREG(st.st_mode)) {
         close(*fd);
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: not a regular file, as ids with an index must be", path);
+                        "%s: is not a regular file; ids with an index must be in one",
+                        path);
     }
     *n_byte = (uint64_t)st.st_size;
     return SLU_OK;

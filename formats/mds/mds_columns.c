@@ -58,7 +58,7 @@ static int parse_encoding(struct slu_mds_columns *c, const char *text,
         return slu_advise(
             err, SLU_ADVISE_TOKEN_BYTES,
             slu_fail(err, SLU_E_USAGE,
-                     "column %s has bytes; the width of the ids in it is not given",
+                     "column %s has bytes; the width of their ids is not known",
                      c->name));
     if (c->plain) {
         c->type = plain[bytes_width <= 8 ? bytes_width : 0];

@@ -303,9 +303,10 @@ static int plan(struct mds *x, struct slu_err *err)
     if (!x->vocab_size)
         return slu_advise(
             err, SLU_ADVISE_VOCAB_SIZE,
-            slu_fail(err, SLU_E_USAGE,
-                     "%s: ids of more than two bytes; the vocabulary size is not given",
-                     x->cfg.path[0]));
+            slu_fail(
+                err, SLU_E_USAGE,
+                "%s: ids of more than two bytes; their vocabulary size is not known",
+                x->cfg.path[0]));
     x->want_width = slu_tokens_width(x->vocab_size);
     return slu_tokens_check_eos(&x->cfg, x->vocab_size, err);
 }

@@ -160,7 +160,7 @@ int slu_npy_open(struct slu_npy_file *f, const struct slu_tokens_cfg *cfg,
     if (!rc && !header && !cfg->tok_bytes)
         rc = slu_advise(err, SLU_ADVISE_TOKEN_BYTES,
                         slu_fail(err, SLU_E_USAGE,
-                                 "%s: ids without a header; their width is not given",
+                                 "%s: ids without a header; their width is not known",
                                  name));
     if (!rc && !header)
         f->tok_bytes = cfg->tok_bytes;
@@ -259,7 +259,7 @@ int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size, uint8_t
         if (later && !cfg->tok_bytes)
             return slu_advise(err, SLU_ADVISE_TOKEN_BYTES,
                               slu_fail(err, SLU_E_USAGE,
-                                       "%s: the width of the ids is not given",
+                                       "%s: the width of the ids is not known",
                                        slu_tokens_name(cfg->path[i])));
         int rc = later ? SLU_OK : slu_npy_open(&f, cfg, cfg->path[i], err);
         if (rc)
@@ -291,7 +291,7 @@ int slu_npy_plan(const struct slu_tokens_cfg *cfg, uint64_t *vocab_size, uint8_t
         return slu_advise(
             err, SLU_ADVISE_VOCAB_SIZE,
             slu_fail(err, SLU_E_USAGE,
-                     "%s: ids of four bytes; the vocabulary size is not given",
+                     "%s: ids of four bytes; their vocabulary size is not known",
                      widest_name));
     return slu_tokens_check_eos(cfg, *vocab_size, err);
 }

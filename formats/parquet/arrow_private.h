@@ -102,8 +102,8 @@ class slu_arrow_pool final : public arrow::MemoryPool
             return SLU_OK;
         return slu_advise(err, SLU_ADVISE_MEMORY,
                           slu_fail(err, SLU_E_LIMIT,
-                                   "%s: %llu bytes more are needed at once than the "
-                                   "%llu that memory leaves",
+                                   "%s: needs %llu more bytes at once, beyond the "
+                                   "limit of %llu",
                                    where, (unsigned long long)asked,
                                    (unsigned long long)limit));
     }

@@ -53,10 +53,10 @@ static int parquet_init(void **state, const struct slu_shards_cfg *cfg,
                         "format parquet is not built in: it takes Apache Arrow's "
                         "library (make ARROW=1); mds keeps as much");
     if (cfg->header && cfg->header->vocab_size > INT32_MAX)
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "format parquet has ids of int32, and the vocabulary size is %llu",
-            (unsigned long long)cfg->header->vocab_size);
+        return slu_fail(err, SLU_E_USAGE,
+                        "format parquet has ids of int32, for a vocabulary size of at "
+                        "most 2147483647; the stream's is %llu",
+                        (unsigned long long)cfg->header->vocab_size);
     *state = p = calloc(1, sizeof *p);
     if (!p)
         return slu_fail_nomem(err, sizeof *p);

@@ -153,9 +153,10 @@ struct slu_shard_format {
     int (*build)(const void *state, const struct slu_shard *s,
                  const struct slu_batch *b, struct slu_buf *out,
                  struct slu_shard_facts *f, struct slu_err *err);
-    /* Largest memory that building a full shard takes, in bytes, with out and without
-     * the batch; compared with -M before anything is written. Reserve out's bytes
-     * before appending: a buffer that grows takes half as much again. */
+    /* Returns the most bytes of memory that building a full shard takes: `out` counts,
+     * the batch does not. The number is compared with -M before anything is written.
+     * Reserve the bytes of `out` before appending: a buffer that grows takes half as
+     * much again. */
     uint64_t (*build_byte)(const struct slu_shard_bucket *b);
 
     /* -- files of a finished bucket and of the set; serial -- */
@@ -197,8 +198,8 @@ extern const char *const slu_shard_format_names[];
 /* For `owns`: whether the name is prefix, digits and suffix. */
 bool slu_shard_name_is(const char *name, const char *prefix, const char *suffix);
 
-/* SLU_E_USAGE for `check`: "--format wds: N sequences a shard in D_8 pass WHAT;
- * --shard-sequences LARGEST or less". */
+/* SLU_E_USAGE for `check`: "format wds: N sequences a shard in D_8 exceed WHAT; at most
+ * LARGEST fit". LARGEST 0: "format wds: one sequence of D_8 exceeds WHAT". */
 int slu_shard_too_large(const struct slu_shard_format *f,
                         const struct slu_shard_bucket *b, const char *what,
                         uint64_t largest, struct slu_err *err);

@@ -137,7 +137,7 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
         return slu_advise(err, SLU_ADVISE_REPLACE_SET,
                           slu_fail(err, SLU_E_MISMATCH,
                                    "%s: the shuffle in parts that writes here has not "
-                                   "finished; finish it, or name another folder",
+                                   "finished; finish it, name another folder",
                                    dir));
     if (left_over)
         return SLU_OK;
@@ -147,9 +147,10 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
                                    "%s: a set was begun here, and there are files that "
                                    "are not its own; move them away to go on with it",
                                    dir));
-    return slu_advise(
-        err, SLU_ADVISE_REPLACE_SET,
-        slu_fail(err, SLU_E_MISMATCH, "%s: the folder is not empty", dir));
+    return slu_advise(err, SLU_ADVISE_REPLACE_SET,
+                      slu_fail(err, SLU_E_MISMATCH,
+                               "%s: the folder is not empty; name another folder",
+                               dir));
 }
 
 bool slu_shard_dir_complete(const char *dir)

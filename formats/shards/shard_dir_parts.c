@@ -108,9 +108,10 @@ static int make_ready(const char *dir, const struct slu_shard_format *f,
         return rc;
     rc = is_empty(dir, &empty, err);
     if (rc == SLU_OK && !empty && !replace)
-        rc = slu_advise(
-            err, SLU_ADVISE_REPLACE_SET,
-            slu_fail(err, SLU_E_MISMATCH, "%s: the folder is not empty", dir));
+        rc = slu_advise(err, SLU_ADVISE_REPLACE_SET,
+                        slu_fail(err, SLU_E_MISMATCH,
+                                 "%s: the folder is not empty; name another folder",
+                                 dir));
     if (rc == SLU_OK && !empty) {
         rc = take(lock, LOCK_EX | LOCK_NB, dir, err);
         if (rc == SLU_OK)

@@ -254,8 +254,8 @@ struct translation {
     struct slu_names *from, *to;
     uint32_t *map;
     size_t n, cap;
-    uint64_t last; /* the last source that was found to have the same name in both */
-    bool any;
+    uint64_t last; /* source of the segment before: its name was compared already */
+    bool any;      /* `last` is set */
 };
 
 static int translate_source(struct translation *t, uint64_t source, struct slu_err *err)
@@ -265,11 +265,12 @@ static int translate_source(struct translation *t, uint64_t source, struct slu_e
 
     if (!had)
         return slu_names_set_source(t->to, source, name, err);
-    return strcmp(had, name)
-               ? slu_fail(err, SLU_E_MISMATCH,
-                          "source %" PRIu64 " is %s here, and %s elsewhere", source,
-                          name, had)
-               : SLU_OK;
+    return strcmp(had, name) ? slu_fail(err, SLU_E_MISMATCH,
+                                        "source %" PRIu64
+                                        " is named %s in one part and %s in another; "
+                                        "use one list of sources for all parts",
+                                        source, had, name)
+                             : SLU_OK;
 }
 
 static int translate_domain(struct translation *t, uint32_t *domain,

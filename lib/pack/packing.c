@@ -44,12 +44,12 @@ static int check_bins(const struct slu_plan_head *h, const struct slu_plan_head 
                 is->tok < ask->tok ? "the plan has" : "the plan has no",
                 (unsigned long long)(is->tok < ask->tok ? is->tok : ask->tok));
         if (is->lack_tok != ask->lack_tok)
-            return slu_fail(err, SLU_E_MISMATCH,
-                            "the plan was made for bins of %llu with at most %llu of "
-                            "padding, not %llu",
-                            (unsigned long long)is->tok,
-                            (unsigned long long)is->lack_tok,
-                            (unsigned long long)ask->lack_tok);
+            return slu_fail(
+                err, SLU_E_MISMATCH,
+                "the plan was made for bins of %llu tokens with at most %llu of "
+                "padding, not %llu",
+                (unsigned long long)is->tok, (unsigned long long)is->lack_tok,
+                (unsigned long long)ask->lack_tok);
     }
     return SLU_OK;
 }
@@ -66,9 +66,10 @@ static int check_head(const struct slu_packing_cfg *cfg, struct slu_err *err)
                         slu_pack_method_name[h.method],
                         slu_pack_method_name[cfg->method]);
     if (h.capacity != cfg->capacity)
-        return slu_fail(
-            err, SLU_E_MISMATCH, "the plan was made for bins of %llu, not of %llu",
-            (unsigned long long)h.capacity, (unsigned long long)cfg->capacity);
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "the plan was made for bins of %llu tokens, not of %llu",
+                        (unsigned long long)h.capacity,
+                        (unsigned long long)cfg->capacity);
     if (h.max_items != cfg->max_items)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the plan was made for at most %llu segments a bin, not %llu "

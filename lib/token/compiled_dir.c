@@ -29,7 +29,8 @@ static void name_of(struct slu_u128 key, char name[NAME_LEN + 1])
     memcpy(name + 32, SUFFIX, sizeof SUFFIX);
 }
 
-/* Whether only the user and root can have written it. */
+#define NOT_TRUSTED "another user owns it, or its group or all users may write to it"
+/* Whether only the user and root can have written the file or folder. */
 static bool is_trusted(const struct stat *st)
 {
     return (st->st_uid == geteuid() || st->st_uid == 0) &&
@@ -47,7 +48,7 @@ static int open_dir(int *fd, const char *dir, struct slu_err *err)
         return SLU_OK;
     close(*fd);
     *fd = -1;
-    return slu_fail(err, SLU_E_MISMATCH, "%s: others own it or can write it", dir);
+    return slu_fail(err, SLU_E_MISMATCH, "%s: " NOT_TRUSTED, dir);
 }
 
 /* ---- reading ---- */
@@ -114,7 +115,7 @@ static int read_file(int fd, struct slu_u128 key, struct tok_image *image,
     if (fstat(fd, &st))
         return slu_fail_errno(err, "cannot be read");
     if (!S_ISREG(st.st_mode) || !is_trusted(&st))
-        return slu_fail(err, SLU_E_MISMATCH, "others own it or can write it");
+        return slu_fail(err, SLU_E_MISMATCH, NOT_TRUSTED);
     /* Before memory is allocated for a size that was not checked. */
     if ((rc = slu_pread_full(fd, head, sizeof head, 0, err)) < 0 ||
         (rc = compiled_check_head(head, (uint64_t)st.st_size, key, err)) < 0)

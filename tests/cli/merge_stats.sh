@@ -50,9 +50,9 @@ fault() {
 }
 fault "a part is missing" 'tokenize: part 1 of 3 is missing$' tok.0.json tok.2.json
 fault "two are" 'tokenize: part 0 of 3 is missing, and others' tok.2.json
-fault "a part twice" 'tokenize: tok.0.json and t.0.manifest.json are of the same part' tok.0.json t.0.manifest.json tok.1.json tok.2.json
-fault "a run twice" 'pack.json and packed.json are of the same part' pack.json packed.json
-fault "another job's part" 'tokenize is in 3 parts in tok.0.json and in 0 in tok.json' tok.0.json tok.json
+fault "a part twice" 'tokenize: tok.0.json and t.0.manifest.json are of the same part; name one of them' tok.0.json t.0.manifest.json tok.1.json tok.2.json
+fault "a run twice" 'pack.json and packed.json are of the same part; name one of them' pack.json packed.json
+fault "another job's part" 'tokenize: tok.0.json is of 3 parts, and tok.json of 0 .*; name the reports of one job' tok.0.json tok.json
 sed '/"tokens"/s/"out": \([0-9]*\)/"out": 1\1/' dec.1.json >bad.json
 fault "a report that does not balance" 'bad.json: .*tokens do not balance' dec.0.json bad.json dec.2.json
 sed '/"tokens"/s/"in": \([0-9]*\)/"in": 1\1/; /"tokens"/s/"out": \([0-9]*\)/"out": 1\1/' dec.1.json >bad.json

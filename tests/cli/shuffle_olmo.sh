@@ -115,7 +115,7 @@ same "--tokens: a pass is whole" "$(($(json s.json 'd["steps_per_pass"]') * 4))"
     "$(wc -c <"$(ls w/dataset-*/vsl-grow-p2-2-cycle/global_batch_indices_bz2048_epoch1_seed3.npy)")"
 said 2 "need --olmo-cache" schedule --trainer olmo $olmo --olmo-path /x a
 said 2 "needs --trainer" schedule --olmo-cache w a
-said 2 "loaders of samples of one size" schedule -q --trainer generic $olmo --bricks --olmo-cache w a
+said 2 "bricks and --olmo-cache cannot be combined.*loaders of samples of one size" schedule -q --trainer generic $olmo --bricks --olmo-cache w a
 said 1 "odds of the bucket of 16 are 0" schedule -q --trainer generic $olmo --curriculum 0,1,1,1,1 --olmo-cache w a
 shuffle -q --format wds -o wds l.tks
 said 2 "one set" schedule -q --trainer generic $olmo --olmo-cache w wds

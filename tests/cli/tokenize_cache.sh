@@ -129,7 +129,7 @@ for mode in 770 707 777; do
     fresh
     chmod $mode "$cache"
     then_is "a folder of mode $mode" built -t llama3.tiktoken
-    check "and -v says it" grep -q "^tokenize: $cache: others " note
+    check "and -v says it" grep -q "^tokenize: $cache: another user owns it, or its group or all users may write to it" note
 done
 fresh
 mv "$one" elsewhere

@@ -146,7 +146,7 @@ refused 1 "one.npy: id [0-9]* at position [0-9]* is not below" --eos-id 0 --voca
 refused 2 "below the vocabulary size" --eos-id 300 --token-bytes 2 --vocab-size 300 c.npy
 refused 2 "below the vocabulary size" --eos-id 70000 --token-bytes 2 c.npy
 refused 1 "give one kind at a time" --eos-id 0 --token-bytes 2 c.npy c.tks
-refused 2 "c.tks: a token stream, and options" --eos-id 0 c.tks
+refused 2 "c.tks: is a token stream, and options for files of ids were given" --eos-id 0 c.tks
 refused 1 "cannot be opened" --eos-id 0 --token-bytes 2 missing.npy
 for p in "inspect --json" "inspect --histogram" "decompose --plan" "decompose"; do
     status "$p: a pipe of other data than ids" 1 shell "cat i8.npy | $p --eos-id 0 --token-bytes 2 -"
@@ -196,7 +196,7 @@ for p in "inspect --json" "decompose" "decompose --plan" "dedup" "pack --length 
     status "$p: a stream that is none" 1 $p --input-format stream one.npy
     check "$p: is one line" one_line err
     status "$p: ids where a stream was said" 2 $p --input-format stream --eos-id 0 one.npy
-    check "$p: is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "one.npy: a token stream, and options" err'
+    check "$p: is said" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q "one.npy: is a token stream, and options for files of ids were given" err'
     status "$p: a stream where ids were said" 2 $p --input-format npy c.tks
     check "$p: and what they need" shell '. "$top/tests/cli/lib.sh"; one_line err && grep -q -- "--token-bytes" err'
     status "$p: an unknown format" 2 $p --input-format nope c.tks

@@ -338,10 +338,10 @@ int cli_manifest_name(const struct cli_ctx *ctx, char **path, struct slu_err *er
     while (name && output[name - 1] != '/')
         name--;
     if (n - name <= 2 && !strncmp(output + name, "..", n - name))
-        return slu_fail(err, SLU_E_USAGE,
-                        "-o %s: a manifest lies beside the folder, so the folder must "
-                        "be called by its name",
-                        output);
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "-o %s: the manifest gets the name of the folder, so write that name",
+            output);
     if (n - name + sizeof suffix - 1 > NAME_MAX)
         return slu_fail(err, SLU_E_USAGE,
                         "-o %s: too long a name: %s of it would be longer than a name "

@@ -39,9 +39,11 @@ int cli_part_resolve(struct cli_part *p, struct slu_err *err)
                 err, SLU_E_USAGE,
                 "--part auto/N: $SLURM_ARRAY_TASK_ID is not set; give --part I/N");
         if (id < p->base)
-            return slu_fail(err, SLU_E_USAGE,
-                            "--part-base %llu: the array task's id is %llu",
-                            (unsigned long long)p->base, (unsigned long long)id);
+            return slu_fail(
+                err, SLU_E_USAGE,
+                "--part-base %llu: this task of the array has number %llu; give the "
+                "number of the array's first task",
+                (unsigned long long)p->base, (unsigned long long)id);
         p->i = id - p->base;
     }
     if (p->i >= p->n)

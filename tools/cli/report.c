@@ -193,8 +193,8 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
         "go on without such records with --on-error skip",
     [SLU_ADVISE_FORCE] = "or use -f to write it anew",
     [SLU_ADVISE_IDS] =
-        "say what it is with --input-format or --token-bytes, or leave out "
-        "--eos-id, --vocab-size and --column",
+        "leave out --eos-id, --vocab-size and --column, or say what the file is with "
+        "--input-format or --token-bytes",
     [SLU_ADVISE_LABEL_TOKEN] = "use 'decompose --label-token', or --accept-mismatch to "
                                "write the sequences as they are",
     [SLU_ADVISE_MAX_TOKENS] = "give --max-tokens N",
@@ -206,15 +206,16 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_ON_ERROR] = "use --on-error skip to go on without it",
     [SLU_ADVISE_PARAGRAPHS] = "tokenize without --no-vocab, or compare documents",
     [SLU_ADVISE_PATTERN] = "name the split with --pattern",
-    [SLU_ADVISE_REPLACE_SET] = "use --replace-set to replace what is there",
+    [SLU_ADVISE_REPLACE_SET] =
+        "or use --replace-set to replace the set in it (its other files stay)",
     [SLU_ADVISE_SHARD_SEQUENCES] = "use a smaller --shard-sequences",
     [SLU_ADVISE_TERMINAL] =
         "give -o FILE or --json FILE, or -f to write it all the same",
     [SLU_ADVISE_TMPDIR] =
         "free some, choose another folder with --tmpdir, or give more "
         "memory with -M",
-    [SLU_ADVISE_TOKEN_BYTES] = "give the width of an id with --token-bytes N",
-    [SLU_ADVISE_VOCAB_SIZE] = "give the right one with --vocab-size N",
+    [SLU_ADVISE_TOKEN_BYTES] = "use --token-bytes N to set the width",
+    [SLU_ADVISE_VOCAB_SIZE] = "use --vocab-size N to set the size",
     [SLU_ADVISE_WIDTH_IN_HEADER] = "leave --token-bytes out",
     [SLU_ADVISE_WORDS] = "use --unit token, or tokenize without --no-vocab",
 };

@@ -108,10 +108,11 @@ int decompose_mix_finish(struct decompose_mix *m, struct cli_ctx *ctx,
             slu_count_add(&m->dropped, slu_mixing_dropped(m->mixing)[i]);
     }
     if (!rc && all && !m->quota.tok)
-        cli_warn(ctx,
-                 "the mixture keeps nothing of the buckets' %llu tokens: not one "
-                 "sequence of a bucket fits in its part",
-                 (unsigned long long)all);
+        cli_warn(
+            ctx,
+            "the mixture keeps none of the buckets' %llu tokens: each bucket's share "
+            "is less than one sequence",
+            (unsigned long long)all);
     else if (!rc && (m->quota.scarcest >= 0 || m->quota.tok == all) &&
              m->quota.tok < m->ask.max_tok)
         say_too_little(m, ctx, cut);

@@ -207,8 +207,8 @@ static void audit_lines(struct cli_ctx *ctx, const struct slu_near_audit_result 
              (unsigned long long)r->sampled, (unsigned long long)r->pairs,
              (unsigned long long)r->found, share(r->found, r->pairs));
     cli_warn(ctx,
-             "audit: of %llu dropped, %llu are below the threshold to what is kept for "
-             "them (%.1f %%)",
+             "audit: of %llu dropped documents, %llu have a similarity to the "
+             "kept document below the threshold (%.1f %%)",
              (unsigned long long)r->dropped, (unsigned long long)r->below,
              share(r->below, r->dropped));
     for (unsigned i = 0; i < SLU_NEAR_BINS; i++)
@@ -225,11 +225,11 @@ static void warn_capped(struct cli_ctx *ctx, const struct dedup_opts *o,
                         const struct slu_near_result *r)
 {
     if (r->capped_documents)
-        cli_warn(ctx,
-                 "%llu documents came after the first %llu of a band, and nothing is "
-                 "compared with them there; raise --band-cap",
-                 (unsigned long long)r->capped_documents,
-                 (unsigned long long)o->band_cap);
+        cli_warn(
+            ctx,
+            "%llu documents came after the first %llu of a band and were not compared "
+            "with other documents of that band; raise --band-cap",
+            (unsigned long long)r->capped_documents, (unsigned long long)o->band_cap);
 }
 
 static int report(struct cli_ctx *ctx, const struct dedup_opts *o, struct slu_near *x,

@@ -236,10 +236,12 @@ static int finish(struct job *j, struct slu_err *err)
         cli_stat_u64(ctx, "documents_cut", r->n_cut);
     }
     if (f.rate > o->fp_rate * 1.05)
-        cli_warn(ctx,
-                 "the filter takes %.3g of new n-grams for ones it has seen, more than "
-                 "%g: the estimate of their number was too low",
-                 f.rate, o->fp_rate);
+        cli_warn(
+            ctx,
+            "the filter mistakes a share of %.3g of new n-grams for n-grams that it "
+            "has seen, more than --fp-rate %g: the estimate of the number of "
+            "n-grams was too low",
+            f.rate, o->fp_rate);
     if (r->n_paragraph_dropped)
         slu_ledger_drop(&ctx->ledger, "repeated-paragraph", r->paragraphs);
     if (j->report) {

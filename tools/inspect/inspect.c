@@ -240,7 +240,9 @@ static int look(struct cli_ctx *ctx, struct slu_err *err)
     if (schedule)
         return inspect_schedule(ctx, err);
     if (dir && ctx->n_input > 1)
-        return slu_fail(err, SLU_E_USAGE, "one shard directory at a time");
+        return slu_fail(err, SLU_E_USAGE,
+                        "%s: a set of shards is inspected alone; name no other input",
+                        ctx->input[0]);
     return dir ? inspect_shards(ctx, ctx->input[0], err) : inspect_stream(ctx, err);
 }
 

@@ -100,11 +100,12 @@ static int find_stage(struct group *g, const char *name, uint64_t n, const char 
             *p = &g->stage[i];
             if ((*p)->n == n)
                 return SLU_OK;
-            return slu_fail(err, SLU_E_MISMATCH,
-                            "%s%s%s is in %llu parts in %s and in %llu in %s: two jobs "
-                            "(0: no --part)",
-                            g->name, *name ? " --stage " : "", name, (ull)(*p)->n,
-                            (*p)->first, (ull)n, path);
+            return slu_fail(
+                err, SLU_E_MISMATCH,
+                "%s%s%s: %s is of %llu parts, and %s of %llu (0: run without "
+                "--part); name the reports of one job",
+                g->name, *name ? " --stage " : "", name, (*p)->first, (ull)(*p)->n,
+                path, (ull)n);
         }
     int rc = slu_grow(&g->stage, &g->cap_stage, g->n_stage + 1, sizeof **p, err);
     if (rc)
@@ -190,7 +191,8 @@ static int add_report(struct merge *m, const char *path, value root,
     if (rc)
         return rc;
     if (p->part[i])
-        return slu_fail(err, SLU_E_MISMATCH, "%s%s%s: %s and %s are of the same part",
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "%s%s%s: %s and %s are of the same part; name one of them",
                         g->name, *stage ? " --stage " : "", stage, p->part[i], path);
     p->part[i] = copy(path, err);
     if (!p->part[i])

@@ -6,8 +6,9 @@ int pack_check_part(struct cli_ctx *ctx, struct slu_err *err)
 {
     if (cli_flow_asked(ctx))
         return SLU_OK;
-    return slu_fail(err, SLU_E_USAGE,
-                    "--part: bins are made of what all parts left over; use --stage");
+    return slu_fail(
+        err, SLU_E_USAGE,
+        "--part: bins are made of the short pieces of all parts; use --stage");
 }
 
 int pack_check_stage(const struct cli_ctx *ctx, struct slu_err *err)

@@ -33,10 +33,10 @@ void schedule_warn_periods(struct cli_ctx *ctx, const struct slu_bucket_counts *
         unsigned n = n_period(ctx->input[i]);
         if (n > 1)
             cli_warn(ctx,
-                     "%s: was mixed in %u periods (shuffle --mix-schedule), and a "
-                     "curriculum takes each bucket's sequences in order, but short "
-                     "ones sooner: some of a period come before the last of the one "
-                     "before it; a set of one bucket keeps them apart",
+                     "%s: was mixed in %u periods (shuffle --mix-schedule), and the "
+                     "schedule takes some sequences of a period before the earlier "
+                     "period ends, because it takes short sequences sooner; "
+                     "only a set of one bucket keeps periods apart",
                      ctx->input[i], n);
     }
 }

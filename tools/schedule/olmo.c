@@ -138,8 +138,9 @@ int schedule_olmo_cache(struct cli_ctx *ctx, const struct slu_bucket_counts *s,
     char *prefix = NULL, name[SLU_OLMO_NAME];
     if (cfg->bricks)
         return slu_fail(err, SLU_E_USAGE,
-                        "--bricks is for loaders of samples of one size; OLMo-core's "
-                        "takes sequences");
+                        "--bricks and --olmo-cache cannot be combined: bricks are for "
+                        "loaders of samples of one size, and OLMo-core's loader takes "
+                        "sequences of several lengths");
     if (cfg->method == SLU_STEPS_OLMO && strcmp(cfg->curriculum, "natural"))
         c.kind = strcmp(cfg->curriculum, "grow-p2") ? SLU_OLMO_LINEAR : SLU_OLMO_P2;
     int rc = describe(ctx, s, &set, bucket, err);

@@ -112,8 +112,8 @@ static void tell(struct cli_ctx *ctx, const struct slu_steps_info *info,
     if (slu_steps_olmo_faults(steps))
         cli_warn(ctx,
                  "OLMo-core's rounding deals out more steps than there are in %llu of "
-                 "the buckets, and its loader stops there with an assertion; here the "
-                 "excess is taken from the last sub-cycles",
+                 "the buckets; OLMo-core's loader then stops with an assertion, and "
+                 "this schedule has fewer steps in the last sub-cycles instead",
                  (unsigned long long)slu_steps_olmo_faults(steps));
     cli_note(ctx, "%llu steps of %llu tokens", (unsigned long long)info->total_steps,
              (unsigned long long)info->batch_tokens);

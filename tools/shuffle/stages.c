@@ -265,8 +265,8 @@ static int book_set(struct job *j, struct slu_ledger *l, struct slu_err *err)
     int rc = slu_shuffle_check(&b, err);
     return rc ? slu_err_at(err,
                            "%s: the set's shards are not what all parts read; "
-                           "run all of --stage gather again with -f, and if that "
-                           "does not help, scatter before it",
+                           "run --stage gather of all ranges again with -f; if this "
+                           "error comes again, run --stage scatter of all parts too",
                            j->ctx->common.output)
               : SLU_OK;
 }

@@ -160,11 +160,13 @@ int slu_near_cluster(void *ctx, struct slu_flow *f, struct slu_err *err)
                                        c.x->cfg.n_threads};
 
     if (bits_byte > own / 2)
-        return slu_advise(
-            err, SLU_ADVISE_MEMORY,
-            slu_fail(err, SLU_E_LIMIT,
-                     "%llu documents take one bit each, and memory holds half as many",
-                     (unsigned long long)c.n_doc));
+        return slu_advise(err, SLU_ADVISE_MEMORY,
+                          slu_fail(err, SLU_E_LIMIT,
+                                   "%llu documents take %llu bytes, one bit each; "
+                                   "memory has %llu for them",
+                                   (unsigned long long)c.n_doc,
+                                   (unsigned long long)bits_byte,
+                                   (unsigned long long)own / 2));
     c.shift = 64 - slu_near_bits(c.n_doc);
     c.dropped = calloc(bits_byte / 8, 8);
     int rc = c.dropped ? count(&c, err) : slu_fail_nomem(err, bits_byte);

@@ -7,8 +7,9 @@
  * (block->rows: text, id and domain of a Parquet file) or a text. A text larger than a
  * block comes in parts, one per block, if the caller says where it can be cut.
  *
- * A format is one file in_NAME.c with one const table of functions, and a line in the
- * registry (input.c). Its error messages name the source and, if possible, the place.
+ * A format is one file in_NAME.c with one const table of functions, a declaration in
+ * input_private.h, and a line in the registry (input.c). Its error messages name the
+ * source and, if possible, the place.
  *
  * A source that is empty, ends early or is damaged (SLU_E_TRUNCATED, SLU_E_FORMAT) ends
  * the run. If cfg->broken is set, it ends only itself: its whole records come as usual,

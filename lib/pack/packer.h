@@ -69,7 +69,8 @@ struct slu_pack_cfg {
 
 struct slu_pack_plan;
 
-/* The properties of a method. A new method needs a number above, a name, and a row. */
+/* The properties of a method. A new method needs a number above, and
+ * in packer.c a name and a row. */
 struct slu_pack_kind {
     /* As slu_pack_solve. NULL: the method cuts items at bins' ends, without a plan. */
     int (*solve)(struct slu_pack_plan **plan, const struct slu_length_count *hist,

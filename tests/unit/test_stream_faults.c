@@ -1,0 +1,196 @@
+/* test_stream_faults.c - a damaged stream is refused, and so is what its writer must not
+ * be given; streams one after another. */
+#include "tests/unit/stream_file.h"
+
+static void spit(const char *path, const uint8_t *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, n, f), n);
+    fclose(f);
+}
+
+/* What the functions for parts refuse. */
+static void parts_are_ended(void **state)
+{
+    struct slu_header h;
+    struct slu_names *names;
+    struct slu_writer *w;
+    struct slu_out *o;
+    const struct slu_seg seg = {.domain = SLU_NO_DOMAIN},
+                         inner = {.offset = 1, .domain = SLU_NO_DOMAIN};
+    const uint16_t tok[1] = {1};
+    (void)state;
+    slu_header_init(&h);
+    h.tok_bytes = 2;
+    h.vocab_size = 10;
+    OK(slu_names_new(&names, &err));
+    struct slu_writer_cfg cfg = {0, true, names};
+    for (int i = 0; i < 4; i++) {
+        memset(&err, 0, sizeof err);
+        OK(slu_out_open(&o, path_a, &err));
+        OK(slu_writer_open(&w, o, &h, &cfg, &err));
+        int rc = slu_writer_begin(w, i == 3 ? &inner : &seg, NULL, &err);
+        if (i == 3) {
+            assert_int_equal(rc, SLU_E_USAGE);
+        } else if (i == 0) { /* without tokens */
+            assert_int_equal(slu_writer_end(w, (struct slu_u128){0, 0}, &err),
+                             SLU_E_FORMAT);
+        } else if (i == 1) { /* in another one */
+            assert_int_equal(slu_writer_begin(w, &seg, NULL, &err), SLU_E_USAGE);
+        } else { /* never */
+            OK(slu_writer_part(w, tok, 1, &err));
+            assert_int_equal(slu_writer_close(w, &err), SLU_E_USAGE);
+            w = NULL;
+        }
+        slu_writer_abort(w);
+    }
+    slu_names_free(names);
+    slu_header_release(&h);
+}
+
+/* Reads everything; returns the code of the first fault, SLU_OK without. */
+static int verdict(const char *path)
+{
+    struct slu_reader *r;
+    struct slu_batch b;
+    memset(&err, 0, sizeof err);
+    int rc = open_one(&r, &path, 1);
+    if (rc)
+        return rc;
+    slu_batch_init(&b, 2);
+    while (!(rc = slu_reader_next(r, &b, &err)))
+        ;
+    if (rc == SLU_EOF)
+        rc = slu_reader_finish(r, NULL, &err);
+    slu_batch_release(&b);
+    slu_reader_free(r);
+    return rc;
+}
+
+static void every_cut_and_every_flip_is_seen(void **state)
+{
+    static const struct shape small = {.tok_bytes = 2,
+                                       .n_seq = 9,
+                                       .len = {5, 1, 40},
+                                       .n_seg = {1, 1, 3},
+                                       .domains = true};
+    uint8_t *p;
+    (void)state;
+    write_stream(path_a, &small);
+    size_t n = slurp(path_a, &p);
+    assert_true(n > 1000 && n < 8192);
+    for (size_t i = 0; i < n; i++) {
+        spit(path_b, p, i);
+        assert_int_equal(verdict(path_b), SLU_E_TRUNCATED);
+        assert_non_null(strstr(err.msg, i ? "ends early" : "is empty"));
+    }
+    for (size_t i = 0; i < 8 * n; i += 1 + i % 3) {
+        p[i / 8] ^= (uint8_t)(1 << i % 8);
+        spit(path_b, p, n);
+        assert_true(verdict(path_b) < 0);
+        assert_true(err.msg[0]);
+        p[i / 8] ^= (uint8_t)(1 << i % 8);
+    }
+    uint8_t *more = malloc(n + 100);
+    memcpy(more, p, n);
+    memset(more + n, 0, 100);
+    spit(path_b, more, n + 100);
+    assert_int_equal(verdict(path_b), SLU_E_FORMAT); /* trailing garbage */
+    spit(path_b, more, n + 1);
+    assert_int_equal(verdict(path_b), SLU_E_TRUNCATED);
+    free(more);
+    free(p);
+}
+
+/* Two streams one after another, in one file and as two, with ordinals that collide. */
+static void concatenation(void **state)
+{
+    static const struct shape a = {
+        .tok_bytes = 2, .n_seq = 50, .len = {9, 33}, .name = "a"};
+    static const struct shape b = {
+        .tok_bytes = 2, .n_seq = 50, .len = {9, 33}, .name = "b"};
+    const char *two[2] = {path_a, path_b}, *one[1] = {path_c};
+    uint8_t *p, *q;
+    (void)state;
+    write_stream(path_a, &a);
+    write_stream(path_b, &b);
+    size_t n = slurp(path_a, &p), m = slurp(path_b, &q);
+    uint8_t *both = malloc(n + m);
+    memcpy(both, p, n);
+    memcpy(both + n, q, m);
+    spit(path_c, both, n + m);
+    for (int k = 0; k < 2; k++) {
+        struct slu_reader *r;
+        struct slu_batch x;
+        struct slu_sum t;
+        uint64_t seen = 0;
+        int rc;
+        OK(open_one(&r, k ? one : two, k ? 1 : 2));
+        slu_batch_init(&x, 2);
+        while (!(rc = slu_reader_next(r, &x, &err)))
+            for (size_t i = 0; i < x.n_seq; i++, seen++) {
+                const char *name =
+                    slu_names_source(slu_reader_names(r), x.seg[i].source);
+                assert_non_null(name);
+                assert_int_equal(name[0], seen < 50 ? 'a' : 'b');
+                assert_int_equal(name[1] - '0', seen % 50 % 3);
+                if (seen < 50)
+                    assert_int_equal(x.seg[i].source, seen % 3);
+                else
+                    assert_true(x.seg[i].source >= 3 && x.seg[i].source < 6);
+            }
+        assert_int_equal(rc, SLU_EOF);
+        OK(slu_reader_finish(r, &t, &err));
+        assert_int_equal(t.n.sequences, 100);
+        slu_batch_release(&x);
+        slu_reader_free(r);
+    }
+    free(p);
+    free(q);
+    free(both);
+}
+
+static void other_tokenizers_do_not_mix(void **state)
+{
+    static const struct shape a = {.tok_bytes = 2, .n_seq = 2, .len = {9}};
+    static const struct shape b = {.tok_bytes = 4, .n_seq = 2, .len = {9}};
+    const char *two[2] = {path_a, path_b};
+    struct slu_reader *r;
+    (void)state;
+    write_stream(path_a, &a);
+    write_stream(path_b, &b);
+    assert_int_equal(open_one(&r, two, 2), SLU_E_MISMATCH);
+    assert_null(r);
+    assert_non_null(strstr(err.msg, path_b));
+}
+
+/* A sequence larger than the reader's limit is refused and named. */
+static void too_long_is_named(void **state)
+{
+    static const struct shape s = {.tok_bytes = 2, .n_seq = 1, .len = {5000000}};
+    const char *p = path_a;
+    struct slu_reader_cfg cfg = {&p, 1, 2000000};
+    struct slu_reader *r;
+    struct slu_batch b;
+    (void)state;
+    write_stream(path_a, &s);
+    OK(slu_reader_open(&r, &cfg, &err));
+    slu_batch_init(&b, 2);
+    assert_int_equal(slu_reader_next(r, &b, &err), SLU_E_LIMIT);
+    assert_non_null(strstr(err.msg, "document 0 of source 0"));
+    slu_batch_release(&b);
+    slu_reader_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_are_ended),
+        cmocka_unit_test(every_cut_and_every_flip_is_seen),
+        cmocka_unit_test(concatenation),
+        cmocka_unit_test(other_tokenizers_do_not_mix),
+        cmocka_unit_test(too_long_is_named),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -127,12 +127,12 @@ check "  options too" grep -qx '@1@' fake/job.1
 check "  and jobs wait for jobs" grep -qx -e '--dependency=aftercorr:1' fake/job.2
 
 # Options are seen by the programs before anything is made.
-refused() { # WHAT TEXT LINE
+refused() { # WHAT TEXT LINE; "bad:" in TEXT stands for the recipe and the number of that line
     recipe 3 'input = in/*.jsonl' | grep -v "^${3%% *} =" >bad
     printf '%s\n' "$3" >>bad
     status "$1" 1 sluice-batch --local 1 bad refused
     check "$1: one line" one_line err
-    check "$1: says so" grep -qF -- "$2" err
+    check "$1: says so" grep -qF -- "${2/#bad: /bad:$(wc -l <bad): }" err
     check "$1: nothing is made" test ! -e refused
 }
 refused "no such option" 'bad: tokenize: --feild' 'tokenize = --feild text'
@@ -157,11 +157,26 @@ refused "a thousand threads and more" 'pack.threads = 1025: 1024 are the most' '
 refused "no end of a queue" 'queue = 1000000001: 1000000000 are the most' 'queue = 1000000001'
 refused "memory that no machine has" 'memory = 1048577T: 1048576T are the most' 'memory = 1048577T'
 refused "too little memory" 'bad: tokenize: -M: tokenize needs at least 32M (tokenize has three quarters of memory = 42M)' 'memory = 42M'
-refused "too little for one stage" 'bad: dedup: -M: --near needs at least 64M (near-cluster has three quarters of memory = 80M)' 'cluster.memory = 80M'
+refused "too little for one stage" 'bad: dedup: -M: --near needs at least 64M (near-cluster has three quarters of cluster.memory = 80M)' 'cluster.memory = 80M'
 refused "a length of nothing" 'bad: pack: --length 0: expected 1 to' 'pack = --length 0'
 refused "bands of nothing" 'bad: dedup: --bands must be from 1' 'dedup = --near --bands 0'
 refused "a bucket without end" 'bad: decompose: --buckets 99999999999: a length must be from' 'decompose = --buckets 99999999999'
+refused "a tokenizer that is not there" 'bad: tokenize: nowhere.json: No such file' 'tokenizer = nowhere.json'
+refused "one that is none" 'bad: tokenize: in/x.jsonl: byte' 'tokenizer = in/x.jsonl'
+refused "a token that the tokenizer has not" 'bad: tokenize: the tokenizer has no token "<none>"' 'tokenize = --eos "<none>"'
+refused "an index that is not there" 'bad: dedup: nowhere: No such file' 'dedup = --near --against nowhere'
+refused "one that is none" 'bad: dedup: in/x.jsonl: not an index' 'dedup = --near --against in/x.jsonl'
+refused "words without a vocabulary" 'bad:2: dedup: the stream has no vocabulary' 'tokenize = --no-vocab'
+refused "a folder that is not there" "bad: tokenize: --rejects nowhere/r.{part}: there is no folder 'nowhere'" 'tokenize = --rejects nowhere/r.{part}'
+refused "one histogram for all parts" 'bad: decompose: --histogram h.csv: each part' 'decompose = --histogram h.csv'
+refused "shards larger than the format's" "bad: shuffle: format mds: 999999999 sequences a shard in D_9 exceed MDS's 4 GiB" \
+    'shuffle = --format mds --accept-mismatch --shard-sequences 999999999'
+refused "an input that is not there" 'bad: input = nowhere: there is no such file' 'input = nowhere'
 refused "limits of what is not there" 'there is no stage, phase or program "shufle"' 'shufle.memory = 8G'
+printf '%s\n' 'input = in/x.jsonl' 'parts = 1' 'shuffle = --mix web=1,code=1' >bad
+status "a mix of domains that no document has" 1 sluice-batch init bad refused
+check "says so" grep -qF 'bad:3: shuffle: --mix takes documents by domain, and tokenize gives them none' err
+check "nothing is made" test ! -e refused
 status "an output folder that can't be" 1 sluice-batch --local 1 recipe recipe/out
 check "an output folder that can't be: one line" one_line err
 status "a folder as recipe" 1 sluice-batch --local 1 in refused

@@ -101,7 +101,8 @@ open_out() {
     if [ -s "$OUT/state/stages" ]; then
         use_flows "$OUT/state/stages"
     else # of an earlier version
-        flow_list=$(ask_flows "$OUT/recipe") || exit 1
+        recipe_name=$recipe
+        flow_list=$(ask_flows) || exit 1
         list_tasks
     fi
 }
@@ -120,7 +121,8 @@ absolute() {
 }
 # prepare RECIPE OUT: makes OUT, or checks that OUT was made from the same recipe.
 prepare() {
-    canonical "$1" >"$scratch/recipe" || exit 1
+    recipe_name=$1
+    lines=$scratch/lines canonical "$1" >"$scratch/recipe" || exit 1
     read_recipe "$scratch/recipe"
     OUT=$(absolute "$2")
     case $OUT in
@@ -138,7 +140,8 @@ prepare() {
     if cmp -s "$recipe" "$OUT/recipe" && [ -s "$OUT/state/stages" ]; then
         use_flows "$OUT/state/stages"
     else
-        check_options "$1"
+        check_options
+        [ -e "$OUT/recipe" ] || expand >"$scratch/inputs" || exit 1
     fi
     if [ -z "$dry" ]; then
         mkdir -p "$OUT" 2>"$scratch/err" || die "$2: $(sed -n '1s/^mkdir: //p' "$scratch/err")"
@@ -149,7 +152,6 @@ prepare() {
         lock
     fi
     if [ ! -e "$OUT/recipe" ]; then
-        expand >"$scratch/inputs" || exit 1
         [ -z "$dry" ] || { first=$(show "$self" init "$(absolute "$1")" "$OUT"); return; }
         cp "$scratch/inputs" "$OUT/state/inputs" && pwd >"$OUT/state/cwd" && seen "$OUT/state/inputs" >"$OUT/state/seen" &&
             flows >"$OUT/state/stages" && cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe" || exit 1
@@ -162,91 +164,21 @@ prepare() {
     fi
     [ -n "$dry" ] || { recipe=$OUT/recipe && keep_tasks; } || exit 1
 }
-# check_options RECIPE: lets the programs check the options before OUT is made, so that an error is reported once, not
-# by each part.
-check_options() {
-    for p in tokenize dedup decompose pack shuffle; do
-        given $p || continue
-        [ -x "$bin/$prefix$p" ] || die "$bin/$prefix$p: no such program; sluice-batch lies beside the others"
-        "$bin/$prefix$p" --help >"$scratch/help" || die "$p --help failed"
-        value $p >"$scratch/options"
-        while IFS= read -r line; do
-            why=$(printf '%s\n' "$line" | awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/help" -)
-            [ -z "$why" ] || die "$1: $p: $why"
-        done <"$scratch/options"
-    done
-    ask_flows "$1" >"$scratch/flows" || exit 1
-    use_flows "$scratch/flows"
-    canonical "$1" "$(flows | awk '{ print $1, $2, $1 "-" $2 }' | tr '\n' ' ')" >/dev/null || exit 1
-    stages >"$scratch/stages"
-    check_calls "$1"
-    ! is_set || ! given decompose || check_format "$1"
-}
-# check_calls RECIPE: calls the last part of each stage in a folder without inputs, which reports errors of the command
-# line before OUT is made.
-check_calls() {
-    mkdir "$scratch/call" "$scratch/call/state" "$scratch/call/stats" "$scratch/call/work"
-    while read -r s parts _; do
-        [ "$s" != report ] || continue
-        (OUT=$scratch/call && folders command "$s" && perform call "$s" $((parts - 1))) || die "$1: $(cat "$scratch/why")"
-    done <"$scratch/stages"
-}
-call() {
-    [ "$new" = 1 ] || return 0
-    "$@" <"$stdin" >/dev/null 2>"$scratch/err"
-    [ $? = 2 ] || return 0
-    echo "$(tail -n 1 "$scratch/err")$(limits_said)" >"$scratch/why"
-    exit 1
-}
-# limits_said: if a program finds -M too small, adds the line of the recipe that sets it.
-limits_said() {
-    memory=$(limit "$stage" memory) together=$(chain "$s" | wc -l)
-    grep -q -e '-M\|--memory' "$scratch/err" && [ -n "$memory" ] || return 0
-    share="has three quarters of memory = $memory"
-    [ "$together" = 1 ] || share="has three quarters of a ${together}th of memory = $memory: $together programs run together"
-    printf '%s\n' " ($stage $share)"
-}
-# picked NAMES: from a line of options, those with these names and their values, as words for eval.
-picked() {
-    names=$1 awk "$words_awk"'
-        BEGIN { split(ENVIRON["names"], a, " "); for (i in a) named[a[i]] = 1 }
-        {
-            n = words($0)
-            for (i = 1; i <= n; i++) {
-                name = word[i]
-                sub(/=.*/, "", name)
-                if (name in named || name "=" in named)
-                    printf "%s ", quoted(word[i])
-                if (name "=" in named && name == word[i])
-                    printf "%s ", quoted(word[++i])
-            }
-        }'
-}
-# check_format RECIPE: the last stage but one would refuse a format that does not suit the sequences. So a short text
-# goes through the pipeline before OUT is made.
-check_format() {
-    file=$1
-    eval "set -- $(value decompose | picked '--min= --max= --buckets= --label-token')"
-    printf '%2000s' x | "$bin/${prefix}tokenize" -q -t bytes --format text -o "$scratch/try.tks" - 2>"$scratch/err" &&
-        "$bin/${prefix}decompose" -q "$@" -o "$scratch/cut.tks" "$scratch/try.tks" 2>"$scratch/err" || return 0
-    eval "set -- $(value shuffle | picked '--format= --accept-mismatch')"
-    "$bin/${prefix}shuffle" -q --tails drop "$@" -o "$scratch/try" "$scratch/cut.tks" 2>"$scratch/err" && return 0
-    why=$(grep -E -e '--label-token|not built in' "$scratch/err" | tail -n 1)
-    [ -z "$why" ] || die "$file: $why"
-}
 # The list of inputs is fixed when OUT is made; files that appear later are not part of it. An existing name stands for
 # itself, whatever characters it has; any other name is a pattern.
 expand() {
     value input >"$scratch/patterns"
+    input=0
     while IFS= read -r pattern; do
-        IFS=
+        IFS= input=$((input + 1))
         [ ! -e "$pattern" ] || set -f
         for f in $pattern; do
             case $f in
-            *"$newline"*) die "input = $pattern: there is a file with a line break in its name" ;;
+            *"$newline"*) die "$(at "input $input"): input = $pattern: there is a file with a line break in its name" ;;
             -*) f=./$f ;; # neither an option nor standard input
             esac
-            [ -e "$f" ] || die "input = $pattern: there is no such file"
+            [ -e "$f" ] || die "$(at "input $input"): input = $pattern: there is no such file"
+            [ -r "$f" ] || die "$(at "input $input"): input = $pattern: $f cannot be read"
             printf '%s\n' "$f" || exit 1
         done
         unset IFS

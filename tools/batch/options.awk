@@ -1,5 +1,8 @@
 # options.awk - sluice-batch: run with words.awk; checks by a program's --help whether words are its options.
 # Run as: awk -f options.awk HELP -   with the line of words on standard input; prints the first error, in one line.
+# With to=PREFIX in the environment, for rehearse() and after such a check, prints "F OPTION FILE" for each file that an option names,
+# and "W WORDS": the words for eval, with PREFIX.OPTION for outputs and without the options that depend on the amount of
+# text. An index is left out unless $small is set.
 # Abbreviated names are refused, because sluice-batch looks for some options by name; so are operands, because inputs
 # come from the recipe.
 function bad(why) {
@@ -7,10 +10,15 @@ function bad(why) {
     exit
 }
 BEGIN {
+    to = ENVIRON["to"]
     # Without {part}, each part would write the same file.
-    split("rejects holdout-output pairs report", list, " ")
+    split("rejects holdout-output pairs report histogram", list, " ")
     for (i in list)
-        apart[list[i]] = 1
+        apart[list[i]] = output[list[i]] = 1
+    output["save-index"] = 1
+    split("mix mix-by mix-schedule max-tokens max-epochs batch-tokens", list, " ")
+    for (i in list)
+        amount[list[i]] = 1
 }
 FILENAME != "-" {
     # "  -t, --tokenizer=TOKENIZER  ...", "  -z, --zstd[=LEVEL] ...", "      --no-vocab  ..."
@@ -50,7 +58,21 @@ FILENAME != "-" {
             }
         } else
             bad("\"" w "\" is no option; what is read is the recipe's")
-        if ((name in apart) && value !~ /\{part\}/)
+        if (to != "")
+            rehearse(w, value)
+        else if ((name in apart) && value !~ /\{part\}/)
             bad("--" name " " value ": each part writes one of its own; {part} in the name stands for its number")
     }
+    if (to != "")
+        print "W " all
+}
+function rehearse(w, value) {
+    if ((name in output) || name == "against")
+        print "F", name, value
+    if (name in output)
+        all = all " --" name "=" quoted(to "." name)
+    else if (name == "against")
+        all = all " ${small:+--against=" quoted(value) "}"
+    else if (!(name in amount))
+        all = all " " quoted(w) (name in takes && takes[name] == "value" && w !~ /=/ ? " " quoted(value) : "")
 }

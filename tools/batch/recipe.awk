@@ -1,5 +1,6 @@
 # recipe.awk - sluice-batch: prints a recipe's lines in a fixed order without comments, or one line that names an error.
-# Run as: file=NAME [stages=LIST] awk -f words.awk -f recipe.awk <NAME
+# Run as: file=NAME [stages=LIST] [lines=FILE] awk -f words.awk -f recipe.awk <NAME; FILE gets lines "KEY LINE", with
+# the modes of dedup as keys.
 function bad(why) {
     printf "sluice-batch: %s:%d: %s\n", file, NR, why >"/dev/stderr"
     failed = 1
@@ -96,6 +97,7 @@ $0 == "" { next }
         modes[m] = NR
     }
     said[k] = NR
+    where = where (k == "dedup" ? m : k) " " NR "\n"
     text[k] = text[k] k " = " v "\n"
     if (!(k in known))
         special[++n_special] = k
@@ -103,6 +105,8 @@ $0 == "" { next }
 END {
     if (failed)
         exit 1
+    if (ENVIRON["lines"] != "")
+        printf "%s", where >ENVIRON["lines"]
     if (!said["input"] || !said["parts"]) {
         printf "sluice-batch: %s: no line \"%s = ...\"\n", file, said["input"] ? "parts" : "input" >"/dev/stderr"
         exit 1

@@ -15,7 +15,7 @@ list_steps() {
 # Prints lines "STEP STAGE JOBS READS WRITES FILES" of all stages, as the programs print them; - stands for an empty
 # field. The lines of programs without stages are made here.
 flows() { printf '%s\n' "$flow_list"; }
-# ask_flows FILE: asks the programs for their stages; if a program refuses the recipe, reports its message.
+# Asks the programs for their stages; if a program refuses the recipe, reports its message.
 ask_flows() {
     for step in $step_list; do
         case $step in
@@ -23,12 +23,9 @@ ask_flows() {
         decompose) echo "decompose - parts reads writes -" ;;
         *)
             program_of "$step"
-            eval "set -- \"\$1\" \"\$bin/\$prefix\$program\" $(options_of "$step" | requote)"
-            file=$1
-            shift
-            said=$("$@" --stages </dev/null 2>&1) || die "$file: $(printf '%s\n' "$said" | tail -n 1)"
+            eval "set -- \"\$bin/\$prefix\$program\" $(options_of "$step" | requote)"
+            said=$("$@" --stages </dev/null 2>&1) || die "$(at "$step"): $(printf '%s\n' "$said" | tail -n 1)"
             printf '%s\n' "$said" | sed "s/^/$step /"
-            set -- "$file"
             ;;
         esac
     done

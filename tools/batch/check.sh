@@ -1,0 +1,107 @@
+# shellcheck shell=sh disable=SC2154,SC2034
+# check.sh - sluice-batch: lets the programs check a recipe before OUT is made, so that an error is reported once, with
+# the recipe's line, and not by each part. Sourced by sluice-batch.
+
+# at KEY...: the recipe's name, with the line of the first of these keys that the recipe has, or "KEY N" for its Nth line;
+# see recipe.awk.
+at() {
+    for k; do
+        n=$(k="$k 1" awk 'BEGIN { split(ENVIRON["k"], a, " ") } $1 == a[1] && ++n == a[2] { print $2 }' "$scratch/lines" 2>/dev/null)
+        [ -z "$n" ] || break
+    done
+    printf '%s\n' "$recipe_name${n:+:$n}"
+}
+# check_options: words that are no options, command lines that a stage refuses, and what only a stream shows.
+check_options() {
+    for step in $step_list; do
+        program_of "$step"
+        [ -x "$bin/$prefix$program" ] || die "$bin/$prefix$program: no such program; sluice-batch lies beside the others"
+        [ -s "$scratch/help.$program" ] || "$bin/$prefix$program" --help >"$scratch/help.$program" || die "$program --help failed"
+        options_of "$step" >"$scratch/options.$step"
+        why=$(awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/help.$program" - <"$scratch/options.$step")
+        [ -z "$why" ] || die "$(at "$step"): $program: $why"
+    done
+    ask_flows >"$scratch/flows" || exit 1
+    use_flows "$scratch/flows"
+    canonical "$recipe_name" "$(flows | awk '{ print $1, $2, $1 "-" $2 }' | tr '\n' ' ')" >/dev/null || exit 1
+    stages >"$scratch/stages"
+    check_calls
+    rehearse
+}
+# check_calls: calls the last part of each stage in a folder without inputs, which reports errors of the command line.
+check_calls() {
+    mkdir "$scratch/call" "$scratch/call/state" "$scratch/call/stats" "$scratch/call/work"
+    while read -r s parts _; do
+        [ "$s" != report ] || continue
+        (OUT=$scratch/call && folders command "$s" && perform call "$s" $((parts - 1))) || die "$(cat "$scratch/why")"
+    done <"$scratch/stages"
+}
+call() {
+    [ "$new" = 1 ] || return 0
+    "$@" <"$stdin" >/dev/null 2>"$scratch/err"
+    [ $? = 2 ] || return 0
+    limits_said >"$scratch/why"
+    exit 1
+}
+# limits_said: the program's message at the line of the step; about -M or the parts, at the line that sets these.
+limits_said() {
+    why=$(tail -n 1 "$scratch/err") key=$(limit_key "$stage" memory) together=$(chain "$s" | wc -l)
+    case $why in
+    *" parts"*)
+        printf '%s\n' "$(at parts): $why"
+        return
+        ;;
+    esac
+    if [ -z "$key" ] || ! grep -q -e '-M\|--memory' "$scratch/err"; then
+        printf '%s\n' "$(at "$step"): $why"
+        return
+    fi
+    share="has three quarters of $key = $(value "$key")"
+    [ "$together" = 1 ] || share="has three quarters of a ${together}th of $key = $(value "$key"): $together programs run together"
+    printf '%s\n' "$(at "$key"): $why ($stage $share)"
+}
+# rehearse: takes a short text through all steps, each in one process: the tokenizer, other files, and whether a step
+# suits the stream of the one before are only seen with a stream. Options that depend on the amount of text are left
+# out, and outputs go to $scratch.
+rehearse() {
+    echo 'A text that is here for a moment.' >"$scratch/text"
+    from=$scratch/text
+    for step in $step_list; do
+        program_of "$step"
+        to=$scratch/$step awk -f "$share/words.awk" -f "$share/options.awk" "$scratch/help.$program" - \
+            <"$scratch/options.$step" >"$scratch/words"
+        small=''
+        grep '^F ' "$scratch/words" >"$scratch/files"
+        while read -r _ option file; do
+            check_file "$option" "$file"
+        done <"$scratch/files"
+        ! mixes_domains || grep -q -e '--domain' "$scratch/options.tokenize" ||
+            die "$(at shuffle): shuffle: --mix takes documents by domain, and tokenize gives them none; add --domain-field NAME there"
+        eval "set -- $(sed -n 's/^W //p' "$scratch/words")"
+        [ "$step" != tokenize ] || set -- "$@" -t "$(value tokenizer builtin)" --format text --part 0/1
+        "$bin/$prefix$program" -q -T 1 "$@" -o "$scratch/$step.out" "$from" </dev/null >/dev/null 2>"$scratch/err" || {
+            why=$(tail -n 1 "$scratch/err")
+            case $why in "tokenize: $(value tokenizer): "*) step=tokenizer ;; esac
+            die "$(at "$step"): $why"
+        }
+        from=$scratch/$step.out
+    done
+}
+mixes_domains() {
+    [ "$step" = shuffle ] && grep -q -e '--mix[ =]\|--mix-schedule' "$scratch/options.shuffle" &&
+        ! grep -q -e '--mix-by[ =]input' "$scratch/options.shuffle"
+}
+# check_file OPTION FILE: the folder of an output; an index that is small enough to be read once more.
+check_file() {
+    if [ "$1" = against ]; then
+        [ -z "$(find -L "$2" -size +64M 2>/dev/null)" ] && small=1
+        return
+    fi
+    case $2 in
+    */*) folder=${2%/*} ;;
+    *) folder=. ;;
+    esac
+    case $folder in *"{part"*) return ;; esac # which a part does not make
+    { [ -d "${folder:-/}" ] && [ -w "${folder:-/}" ]; } ||
+        die "$(at "$step"): $program: --$1 $2: there is no folder '$folder' to write to"
+}

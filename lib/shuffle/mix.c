@@ -255,7 +255,7 @@ int slu_mixer_load(struct slu_mixer **out, const struct slu_mix *b, const uint64
     x->plan.tok = *w++;
     for (unsigned s = 0; s < b->n_source; s++) {
         x->weighs[s] = slu_mix_weighs(b, s);
-        x->gave[s].available = (struct slu_count){w[0], w[1], w[2]};
+        x->gave[s].available = (struct slu_count){w[0], w[1], w[2], 0};
         x->plan.max_epochs[s] = w[3];
         x->line[s].n_epoch = w[4];
         w += LINE_WORDS;

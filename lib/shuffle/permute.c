@@ -575,6 +575,7 @@ int slu_permute_open_loan(struct slu_permute *p, const struct slu_buf *rec,
     __atomic_fetch_add(&out->documents, n.documents, __ATOMIC_RELAXED);
     __atomic_fetch_add(&out->sequences, n.sequences, __ATOMIC_RELAXED);
     __atomic_fetch_add(&out->tokens, n.tokens, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&out->loss_tokens, n.loss_tokens, __ATOMIC_RELAXED);
     return SLU_OK;
 }
 

@@ -7,20 +7,23 @@
 #include "lib/shuffle/permute_private.h"
 #include "lib/shuffle/shuffle_flow_private.h"
 
-enum { LINE_WORDS = 3, LINE_SHIFT = 56, SOURCE_WORDS = 3, CELL_WORDS = 5 };
+enum {
+    LINE_WORDS = 3,
+    LINE_SHIFT = 56,
+    COUNT_WORDS = 3, /* documents, sequences, tokens */
+    CELL_WORDS = COUNT_WORDS + 2,
+    BOOK_COUNTS = 7,
+    BOOK_WORDS = BOOK_COUNTS * (COUNT_WORDS + 1) + 18
+};
 #define LINE_TOK ((UINT64_C(1) << LINE_SHIFT) - 1)
 
-/* Rows of tables are copies of these. */
-_Static_assert(sizeof(struct slu_count) == SOURCE_WORDS * 8, "");
-_Static_assert(sizeof(struct slu_shuffle_cell) == CELL_WORDS * 8, "");
-_Static_assert(sizeof(struct slu_shuffle_books) % 8 == 0, "");
-
-/* line: (low, high) of a place, source << LINE_SHIFT | tokens; state: slu_mixer_save;
- * seq: seqrec.h; book: struct slu_shuffle_books, and with a mix what it took. */
+/* line: (low, high) of a place, source << LINE_SHIFT | tokens; source: the counts of
+ * one; state: slu_mixer_save; seq: seqrec.h; book: book_fields, and with a mix what the
+ * part took; cell: counts and checksum. */
 #define ALL_TABLES(cut)                                                                \
     {                                                                                  \
         [LINE] = {"line", SLU_LIST, SLU_CUT_NO, LINE_WORDS, 1},                        \
-        [SOURCE] = {"source", SLU_LIST, SLU_CUT_NO, SOURCE_WORDS, 1},                  \
+        [SOURCE] = {"source", SLU_LIST, SLU_CUT_NO, COUNT_WORDS, 1},                   \
         [STATE] = {"state", SLU_LIST, SLU_CUT_PARTS, 0, 1},                            \
         [SEQ] = {"seq", SLU_ROWS, cut, 0, 60},                                         \
         [BOOK] = {"book", SLU_LIST, SLU_CUT_NO, 0, 1},                                 \
@@ -97,6 +100,65 @@ void slu_shuffle_add_cell(struct slu_shuffle_cell *a, const struct slu_shuffle_c
     a->checksum = slu_u128_add(a->checksum, b->checksum);
 }
 
+static uint64_t *put_count(uint64_t *w, struct slu_count n)
+{
+    const uint64_t v[COUNT_WORDS] = {n.documents, n.sequences, n.tokens};
+    memcpy(w, v, sizeof v);
+    return w + COUNT_WORDS;
+}
+
+struct slu_count slu_shuffle_get_count(const uint64_t *w)
+{
+    return (struct slu_count){w[0], w[1], w[2], 0};
+}
+
+struct slu_shuffle_cell slu_shuffle_get_cell(const uint64_t *w)
+{
+    return (struct slu_shuffle_cell){slu_shuffle_get_count(w),
+                                     {w[COUNT_WORDS], w[COUNT_WORDS + 1]}};
+}
+
+/* Lists the fields of the books in the order in which they are stored: those of masks
+ * last, and only with masks. Returns their number. */
+static size_t book_fields(struct slu_shuffle_books *b, bool masks,
+                          uint64_t *field[BOOK_WORDS])
+{
+    struct slu_permute_result *r = &b->result;
+    struct slu_count *count[BOOK_COUNTS] = {
+        &b->in.n,      &r->taken,     &r->out,     &r->not_sampled,
+        &r->no_bucket, &r->not_mixed, &r->repeated};
+    uint64_t *const in[] = {&b->in.segments,
+                            &b->in.padding,
+                            &b->in.checksum.lo,
+                            &b->in.checksum.hi,
+                            &b->in.trace_checksum.lo,
+                            &b->in.trace_checksum.hi,
+                            &b->stream.lo,
+                            &b->stream.hi};
+    uint64_t *const result[] = {&r->left_checksum.lo,     &r->left_checksum.hi,
+                                &r->repeated_checksum.lo, &r->repeated_checksum.hi,
+                                &r->spilled_byte,         &b->checksum.lo,
+                                &b->checksum.hi};
+    size_t n = 0;
+
+    for (unsigned i = 0; i < BOOK_COUNTS; i++) {
+        field[n++] = &count[i]->documents;
+        field[n++] = &count[i]->sequences;
+        field[n++] = &count[i]->tokens;
+        for (unsigned k = 0; i == 0 && k < sizeof in / sizeof *in; k++)
+            field[n++] = in[k];
+    }
+    for (unsigned k = 0; k < sizeof result / sizeof *result; k++)
+        field[n++] = result[k];
+    if (!masks)
+        return n;
+    for (unsigned i = 0; i < BOOK_COUNTS; i++)
+        field[n++] = &count[i]->loss_tokens;
+    field[n++] = &b->in.mask_checksum.lo;
+    field[n++] = &b->in.mask_checksum.hi;
+    return n;
+}
+
 /* Returns the number of words for what a part took by a mix: for each source, sequences
  * used and the counts of each period; for each bucket, the counts of each period. */
 size_t slu_shuffle_took_words(const struct slu_shuffle_flow *q)
@@ -104,14 +166,9 @@ size_t slu_shuffle_took_words(const struct slu_shuffle_flow *q)
     const struct slu_mix *b = q->cfg.mix;
     const size_t n_bucket = q->header->n_bucket ? q->header->n_bucket : 1;
 
-    return b ? b->n_source * (1 + 3 * (size_t)b->n_period) + n_bucket * b->n_period * 3
+    return b ? b->n_source * (1 + COUNT_WORDS * (size_t)b->n_period) +
+                   n_bucket * b->n_period * COUNT_WORDS
              : 0;
-}
-
-static uint64_t *put_count(uint64_t *w, struct slu_count n)
-{
-    memcpy(w, &n, sizeof n);
-    return w + 3;
 }
 
 static void save_took(const struct slu_shuffle_flow *q, const struct slu_permute *p,
@@ -136,11 +193,15 @@ static int put_book(const struct slu_shuffle_flow *q, const struct slu_permute *
     const size_t n = slu_shuffle_took_words(q);
     uint64_t *took = calloc(n + 1, sizeof *took);
     struct slu_shuffle_books books = q->books;
-    struct slu_piece piece = {&books, sizeof books};
+    uint64_t *field[BOOK_WORDS], w[BOOK_WORDS];
+    const size_t n_field = book_fields(&books, q->header->masks, field);
+    struct slu_piece piece = {w, n_field * sizeof *w};
 
     if (!took)
         return slu_fail_nomem(err, n * sizeof *took);
     books.result.spilled_byte = 0; /* depends on the memory */
+    for (size_t i = 0; i < n_field; i++)
+        w[i] = *field[i];
     int rc = slu_table_put_bytes(slu_flow_out(q->flow, BOOK), none, &piece, 1, err);
     if (!rc && n) {
         piece = (struct slu_piece){took, n * sizeof *took};
@@ -166,13 +227,16 @@ int slu_shuffle_add_book(struct slu_shuffle_flow *q, uint64_t part, struct slu_t
                          struct slu_err *err)
 {
     const size_t n = slu_shuffle_took_words(q);
-    struct slu_shuffle_books books;
+    struct slu_shuffle_books books = {0};
+    uint64_t *field[BOOK_WORDS];
+    const size_t n_field = book_fields(&books, q->header->masks, field);
     struct slu_row row;
-    int rc = next_bytes(q, BOOK, part, t, sizeof books, &row, err);
+    int rc = next_bytes(q, BOOK, part, t, n_field * sizeof **field, &row, err);
 
     if (rc)
         return rc;
-    memcpy(&books, row.p, sizeof books);
+    for (size_t i = 0; i < n_field; i++)
+        *field[i] = ((const uint64_t *)row.p)[i];
     add_books(&q->books, &books);
     rc = slu_shuffle_check(&books, err);
     if (rc)
@@ -220,7 +284,7 @@ static int count(void *ctx, struct slu_flow *f, struct slu_err *err)
         rc = slu_permute_read(p, q->reader, 0, NULL, q->progress, q->ctx, err);
     }
     for (unsigned s = 0; !rc && s < c.mix->n_source; s++) {
-        uint64_t w[SOURCE_WORDS];
+        uint64_t w[COUNT_WORDS];
         (void)put_count(w, c.source[s]);
         rc = slu_table_put(slu_flow_out(f, SOURCE), w, err);
     }
@@ -247,12 +311,9 @@ static int add_sources(struct mix *m, uint64_t part, struct slu_err *err)
     int rc = slu_flow_of_part(f, SOURCE, part, &t, err);
 
     for (unsigned s = 0; s < m->mix->n_source && !rc; s++) {
-        struct slu_count n;
         rc = slu_flow_next(f, SOURCE, part, t, &row, err);
-        if (rc)
-            break;
-        memcpy(&n, row.p, sizeof n);
-        slu_count_add(&m->available[s], n);
+        if (!rc)
+            slu_count_add(&m->available[s], slu_shuffle_get_count(row.p));
     }
     return rc ? rc : slu_flow_end(f, SOURCE, part, t, err);
 }
@@ -278,7 +339,7 @@ static int add_lines(struct mix *m, uint64_t part, bool pass, struct slu_err *er
             slu_mixer_pass(m->state, (unsigned)source, line, n_tok);
         else
             rc = slu_mixer_add(m->x, (unsigned)source, line,
-                               (struct slu_count){0, 1, n_tok}, err);
+                               (struct slu_count){0, 1, n_tok, 0}, err);
     }
     return rc == SLU_EOF ? SLU_OK : rc;
 }
@@ -473,7 +534,9 @@ static int put_cells(struct slu_shuffle_flow *q, struct slu_permute *p,
     b->result.out = (struct slu_count){0};
     for (uint64_t i = 0; i < n && !rc; i++) {
         uint64_t w[CELL_WORDS];
-        memcpy(w, &q->cell[i], sizeof w);
+        uint64_t *sum = put_count(w, q->cell[i].n);
+        sum[0] = q->cell[i].checksum.lo;
+        sum[1] = q->cell[i].checksum.hi;
         rc = slu_table_put(slu_flow_out(q->flow, CELL), w, err);
         slu_count_add(&b->result.out, q->cell[i].n);
         b->checksum = slu_u128_add(b->checksum, q->cell[i].checksum);

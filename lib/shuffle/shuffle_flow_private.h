@@ -16,6 +16,10 @@ SLU_MUST_USE int slu_shuffle_add_book(struct slu_shuffle_flow *q, uint64_t part,
 /* Makes q->cell for n_range ranges. */
 SLU_MUST_USE int slu_shuffle_new_cells(struct slu_shuffle_flow *q, uint64_t n_range,
                                        struct slu_err *err);
+/* Return a count of sequences and tokens, a cell, from the words of a table. They have no
+ * loss_tokens: only the books of a part do. */
+struct slu_count slu_shuffle_get_count(const uint64_t *w);
+struct slu_shuffle_cell slu_shuffle_get_cell(const uint64_t *w);
 void slu_shuffle_add_cell(struct slu_shuffle_cell *a, const struct slu_shuffle_cell *b);
 /* Makes *x, the mixer in the state with which a part begins, from table t. */
 SLU_MUST_USE int slu_shuffle_load_state(struct slu_shuffle_flow *q, struct slu_table *t,

@@ -21,7 +21,7 @@ static int add_cells(struct slu_shuffle_flow *q, uint64_t part, struct slu_err *
         rc = slu_flow_next(q->flow, CELL, part, t, &row, err);
         if (rc)
             break;
-        memcpy(&c, row.p, sizeof c);
+        c = slu_shuffle_get_cell(row.p);
         slu_shuffle_add_cell(&q->cell[i], &c);
     }
     return rc ? rc : slu_flow_end(q->flow, CELL, part, t, err);
@@ -34,6 +34,7 @@ static bool cells_add_up(const struct slu_shuffle_flow *q)
 
     for (uint64_t i = 0; i < n; i++)
         slu_shuffle_add_cell(&all, &q->cell[i]);
+    all.n.loss_tokens = q->books.result.out.loss_tokens;
     return !memcmp(&all.n, &q->books.result.out, sizeof all.n) &&
            !slu_u128_cmp(all.checksum, q->books.checksum);
 }
@@ -119,10 +120,10 @@ int slu_shuffle_took(struct slu_shuffle_flow *q, struct slu_mixer **x,
         struct slu_mix_gave *g = slu_mixer_books(*x, s);
         g->sequences_used += *w++;
         for (unsigned k = 0; k < b->n_period; k++, w += 3)
-            slu_count_add(&g->taken[k], (struct slu_count){w[0], w[1], w[2]});
+            slu_count_add(&g->taken[k], slu_shuffle_get_count(w));
     }
     for (size_t i = 0; i < n; i++, w += 3)
-        slu_count_add(&period[i], (struct slu_count){w[0], w[1], w[2]});
+        slu_count_add(&period[i], slu_shuffle_get_count(w));
     return SLU_OK;
 }
 

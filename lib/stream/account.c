@@ -39,20 +39,26 @@ static int check(const char *what, const uint64_t in[5], const uint64_t out[3],
 
 int slu_ledger_check(const struct slu_ledger *l, struct slu_err *err)
 {
-    struct slu_count d = {0, 0, 0};
+    struct slu_count d = {0};
     for (unsigned i = 0; i < l->n_dropped; i++)
         slu_count_add(&d, l->dropped[i].n);
-    const uint64_t in[3][5] = {{l->in.tokens, l->from_work.tokens, l->created.tokens,
+    const uint64_t in[4][5] = {{l->in.tokens, l->from_work.tokens, l->created.tokens,
                                 l->repeated.tokens, l->padding},
                                {l->in.sequences, l->from_work.sequences,
                                 l->created.sequences, l->repeated.sequences, 0},
                                {l->in.documents, l->from_work.documents,
-                                l->created.documents, l->repeated.documents, 0}};
-    const uint64_t out[3][3] = {{l->out.tokens, l->to_work.tokens, d.tokens},
-                                {l->out.sequences, l->to_work.sequences, d.sequences},
-                                {l->out.documents, l->to_work.documents, d.documents}};
+                                l->created.documents, l->repeated.documents, 0},
+                               {l->in.loss_tokens, l->from_work.loss_tokens,
+                                l->created.loss_tokens, l->repeated.loss_tokens, 0}};
+    const uint64_t out[4][3] = {
+        {l->out.tokens, l->to_work.tokens, d.tokens},
+        {l->out.sequences, l->to_work.sequences, d.sequences},
+        {l->out.documents, l->to_work.documents, d.documents},
+        {l->out.loss_tokens, l->to_work.loss_tokens, d.loss_tokens}};
     int rc = check("tokens", in[0], out[0], err);
     if (!rc)
         rc = check("sequences", in[1], out[1], err);
-    return rc ? rc : check("documents", in[2], out[2], err);
+    if (!rc)
+        rc = check("documents", in[2], out[2], err);
+    return rc ? rc : check("tokens that are trained on", in[3], out[3], err);
 }

@@ -21,6 +21,7 @@
 #ifndef SLU_ACCOUNT_H
 #define SLU_ACCOUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -31,6 +32,7 @@ struct slu_count {
     uint64_t documents;
     uint64_t sequences;
     uint64_t tokens;
+    uint64_t loss_tokens; /* trained on; 0 in streams without masks */
 };
 
 static inline void slu_count_add(struct slu_count *a, struct slu_count b)
@@ -38,6 +40,7 @@ static inline void slu_count_add(struct slu_count *a, struct slu_count b)
     a->documents += b.documents;
     a->sequences += b.sequences;
     a->tokens += b.tokens;
+    a->loss_tokens += b.loss_tokens;
 }
 /* Subtracts b, which is part of *a. */
 static inline void slu_count_sub(struct slu_count *a, struct slu_count b)
@@ -45,6 +48,7 @@ static inline void slu_count_sub(struct slu_count *a, struct slu_count b)
     a->documents -= b.documents;
     a->sequences -= b.sequences;
     a->tokens -= b.tokens;
+    a->loss_tokens -= b.loss_tokens;
 }
 
 #define SLU_MAX_REASONS 16
@@ -52,6 +56,7 @@ static inline void slu_count_sub(struct slu_count *a, struct slu_count b)
 struct slu_ledger {
     struct slu_count in, from_work, created, repeated, out, to_work;
     uint64_t padding; /* tokens; padding has no documents and no sequences of its own */
+    bool masks;       /* the stream has masks: reports have loss_tokens */
     struct {
         const char *reason; /* static string, e.g. "exact-duplicate" */
         struct slu_count n;
@@ -62,7 +67,7 @@ struct slu_ledger {
 /* Adds n to the row of `reason` (a static string); makes the row if it is missing. */
 void slu_ledger_drop(struct slu_ledger *l, const char *reason, struct slu_count n);
 
-/* Checks the equation for tokens, sequences and documents. SLU_E_CONSERVATION, with the
+/* Checks the equation for tokens, sequences, documents and loss_tokens. SLU_E_CONSERVATION, with the
  * counts, if it does not hold. */
 SLU_MUST_USE int slu_ledger_check(const struct slu_ledger *l, struct slu_err *err);
 

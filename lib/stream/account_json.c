@@ -3,23 +3,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const name[] = {"tokens", "sequences", "documents"};
+/* The kinds of counts; the last one is only in reports of streams with masks. */
+enum { TOKENS, SEQUENCES, DOCUMENTS, LOSS, KINDS };
+static const char *const name[KINDS] = {"tokens", "sequences", "documents",
+                                        "loss_tokens"};
 
 static uint64_t *field(struct slu_count *n, int which)
 {
-    return which == 0 ? &n->tokens : which == 1 ? &n->sequences : &n->documents;
+    return which == TOKENS      ? &n->tokens
+           : which == SEQUENCES ? &n->sequences
+           : which == DOCUMENTS ? &n->documents
+                                : &n->loss_tokens;
 }
 
 static unsigned long long get(const struct slu_count *n, int which)
 {
-    return which == 0 ? n->tokens : which == 1 ? n->sequences : n->documents;
+    struct slu_count c = *n;
+    return *field(&c, which);
 }
 
 static int put_row(struct slu_buf *b, const struct slu_ledger *l, int which,
                    struct slu_err *err)
 {
     char padding[48] = "", work[96] = "";
-    if (which == 0)
+    if (which == TOKENS)
         snprintf(padding, sizeof padding, ", \"padding\": %llu",
                  (unsigned long long)l->padding);
     if (get(&l->from_work, which) || get(&l->to_work, which))
@@ -41,7 +48,7 @@ int slu_ledger_put_json(struct slu_buf *b, const struct slu_ledger *l,
                         struct slu_err *err)
 {
     int rc = SLU_OK;
-    for (int i = 0; i < 3 && !rc; i++)
+    for (int i = 0; i < (l->masks ? KINDS : LOSS) && !rc; i++)
         rc = put_row(b, l, i, err);
     return rc;
 }
@@ -63,7 +70,7 @@ static bool get_dropped(struct slu_ledger *l, int which, struct slu_json_value v
         return false;
     slu_json_iter_init(&it, dropped);
     while (slu_json_next(&it)) {
-        struct slu_count n = {0, 0, 0};
+        struct slu_count n = {0};
         if (!slu_json_u64(it.value, field(&n, which)))
             return false;
         slu_ledger_drop(l, it.key, n);
@@ -75,8 +82,10 @@ int slu_ledger_get_json(struct slu_ledger *l, struct slu_json_value v,
                         struct slu_err *err)
 {
     *l = (struct slu_ledger){0};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < KINDS; i++) {
         struct slu_json_value row;
+        if (i == LOSS && !(l->masks = slu_json_get(v, name[i], &row)))
+            break;
         bool good = slu_json_get(v, name[i], &row) &&
                     number(row, "in", true, field(&l->in, i)) &&
                     number(row, "from_work", false, field(&l->from_work, i)) &&

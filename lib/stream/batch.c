@@ -84,6 +84,7 @@ void slu_sum_add(struct slu_sum *a, const struct slu_sum *b)
     a->padding += b->padding;
     a->checksum = slu_u128_add(a->checksum, b->checksum);
     a->trace_checksum = slu_u128_add(a->trace_checksum, b->trace_checksum);
+    a->mask_checksum = slu_u128_add(a->mask_checksum, b->mask_checksum);
 }
 
 static struct slu_u128 minus(struct slu_u128 a, struct slu_u128 b)
@@ -93,18 +94,46 @@ static struct slu_u128 minus(struct slu_u128 a, struct slu_u128 b)
 
 void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b)
 {
-    a->n.documents -= b->n.documents;
-    a->n.sequences -= b->n.sequences;
-    a->n.tokens -= b->n.tokens;
+    slu_count_sub(&a->n, b->n);
     a->segments -= b->segments;
     a->padding -= b->padding;
     a->checksum = minus(a->checksum, b->checksum);
     a->trace_checksum = minus(a->trace_checksum, b->trace_checksum);
+    a->mask_checksum = minus(a->mask_checksum, b->mask_checksum);
+}
+
+int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
+                  struct slu_buf *scratch, const void **ids, struct slu_err *err)
+{
+    *ids = slu_batch_at(b, i);
+    if (!b->masks)
+        return SLU_OK;
+    slu_buf_clear(scratch);
+    int rc = slu_buf_reserve(scratch, n * sizeof(uint32_t), err);
+    if (rc)
+        return rc;
+    const uint32_t *marked = slu_batch_at(b, i);
+    uint32_t *plain = (void *)scratch->data;
+    for (uint64_t k = 0; k < n; k++)
+        plain[k] = marked[k] & ~SLU_TRAINED;
+    *ids = plain;
+    return SLU_OK;
+}
+
+struct slu_u128 slu_batch_hash(const struct slu_batch *b, uint64_t i, uint64_t n)
+{
+    const void *tok = slu_batch_at(b, i);
+    return b->masks ? slu_mask_hash_ids(tok, n) : slu_hash_tokens(tok, n, b->tok_bytes);
+}
+
+uint64_t slu_batch_loss(const struct slu_batch *b, uint64_t i, uint64_t n)
+{
+    return b->masks ? slu_mask_count(slu_batch_at(b, i), n) : 0;
 }
 
 struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *q)
 {
-    struct slu_count n = {0, 1, q->len_tok};
+    struct slu_count n = {0, 1, q->len_tok, slu_batch_loss(b, q->tok_off, q->len_tok)};
     for (uint64_t i = 0; i < q->n_seg; i++) {
         const struct slu_seg *s = &b->seg[q->seg_off + i];
         n.documents += s->offset == 0 && s->source != SLU_PADDING;
@@ -189,6 +218,7 @@ int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b, size_t n,
     int rc = SLU_OK;
 
     slu_batch_clear(out);
+    out->masks = b->masks;
     for (size_t i = 0; rc == SLU_OK && i < n; i++)
         rc = slu_batch_add(out, slu_batch_at(b, b->seq[i].tok_off), b->seq[i].len_tok,
                            &b->seg[b->seq[i].seg_off], b->seq[i].n_seg, b->str.data,
@@ -220,15 +250,20 @@ void slu_batch_sum(struct slu_batch *b)
         const struct slu_seg *s = &b->seg[q->seg_off];
         struct slu_u128 h = {0, 0}, trace;
         if (b->tok)
-            h = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
+            h = slu_batch_hash(b, q->tok_off, q->len_tok);
         t.checksum = slu_u128_add(t.checksum, h);
         trace = trace_hash(h, s, q->n_seg);
         t.trace_checksum = slu_u128_add(t.trace_checksum, trace);
+        if (b->masks) {
+            h = slu_mask_hash(slu_batch_at(b, q->tok_off), q->len_tok, h);
+            t.mask_checksum = slu_u128_add(t.mask_checksum, h);
+            trace = slu_u128_add(trace, h);
+        }
         b->order = slu_order_add(b->order, 1, trace);
         slu_count_add(&t.n, slu_seq_count(b, q));
         t.segments += q->n_seg;
-        if (q->n_seg && s[q->n_seg - 1].source == SLU_PADDING)
-            t.padding += s[q->n_seg - 1].len_tok;
+        for (uint64_t k = 0; k < q->n_seg; k++)
+            t.padding += s[k].source == SLU_PADDING ? s[k].len_tok : 0;
     }
     b->sum = t;
     b->sum_valid = true;

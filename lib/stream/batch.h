@@ -10,7 +10,8 @@
  * in seg[]. Sequences need not cover tok[] nor be in its order: a program that cuts or
  * drops edits seq[] and seg[] and leaves the tokens where they are.
  *
- * Tokens keep the stream's width (tok_bytes 2 or 4), native byte order in memory.
+ * Tokens keep the stream's width (tok_bytes 2 or 4), native byte order in memory; with
+ * masks they are marked ids of 4 bytes (mask.h).
  * Ownership: a batch owns its arrays; tok may point into the frame it was read from,
  * which the batch owns too. Thread safety: one thread at a time.
  */
@@ -26,6 +27,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
+#include "lib/stream/mask.h"
 
 SLU_BEGIN_DECLS
 
@@ -88,6 +90,7 @@ struct slu_sum {
     uint64_t padding; /* tokens */
     struct slu_u128 checksum;
     struct slu_u128 trace_checksum;
+    struct slu_u128 mask_checksum; /* 0 without masks */
 };
 
 struct slu_batch {
@@ -98,6 +101,7 @@ struct slu_batch {
     const void *tok; /* n_tok ids of tok_bytes each; NULL in a stream without tokens */
     uint64_t n_tok;
     unsigned tok_bytes;
+    bool masks;         /* tok has marked ids; only with tokens, and tok_bytes is 4 */
     struct slu_buf own; /* memory of tok if the batch was built with slu_batch_add */
     struct slu_buf str; /* record ids */
 
@@ -113,6 +117,7 @@ struct slu_batch {
     struct slu_u128 order_read, names_read; /* private to stream_identity.c */
 };
 
+/* Makes an empty batch without masks; who makes one with masks sets the field. */
 void slu_batch_init(struct slu_batch *b, unsigned tok_bytes);
 void slu_batch_release(struct slu_batch *b);
 /* Removes all sequences; keeps the memory. */
@@ -151,16 +156,32 @@ struct slu_u128 slu_hash_segments(const void *prefix, size_t n_prefix,
 void slu_sum_add(struct slu_sum *a, const struct slu_sum *b);
 void slu_sum_sub(struct slu_sum *a, const struct slu_sum *b);
 
-/* Return the address of token i of the batch, and its value. */
+/* Return the address of token i of the batch, to move it or its like; its id; and
+ * whether it is trained on, which all tokens are without masks. */
 static inline const void *slu_batch_at(const struct slu_batch *b, uint64_t i)
 {
     return (const uint8_t *)b->tok + i * b->tok_bytes;
 }
 static inline uint32_t slu_batch_id(const struct slu_batch *b, uint64_t i)
 {
-    return b->tok_bytes == 2 ? ((const uint16_t *)b->tok)[i]
-                             : ((const uint32_t *)b->tok)[i];
+    return b->tok_bytes == 2
+               ? ((const uint16_t *)b->tok)[i]
+               : ((const uint32_t *)b->tok)[i] & ~((uint32_t)b->masks << 31);
 }
+static inline bool slu_batch_trained(const struct slu_batch *b, uint64_t i)
+{
+    return !b->masks || ((const uint32_t *)b->tok)[i] & SLU_TRAINED;
+}
+
+/* Sets *ids to the n plain ids from token i on, of tok_bytes bytes each: to the batch's
+ * own, or with masks to a copy in `scratch`. */
+SLU_MUST_USE int slu_batch_ids(const struct slu_batch *b, uint64_t i, uint64_t n,
+                               struct slu_buf *scratch, const void **ids,
+                               struct slu_err *err);
+/* Returns slu_hash_tokens of the n plain ids from token i on. */
+struct slu_u128 slu_batch_hash(const struct slu_batch *b, uint64_t i, uint64_t n);
+/* Returns how many of the n tokens from token i on are trained on; 0 without masks. */
+uint64_t slu_batch_loss(const struct slu_batch *b, uint64_t i, uint64_t n);
 
 /* Returns an estimate of the batch's memory and output, in tokens. With short
  * sequences, rows, ids and output (a WebDataset member takes at least 1 KiB) outweigh
@@ -173,8 +194,8 @@ static inline uint64_t slu_batch_weight(const struct slu_batch *b)
 /* Returns the mean score, weighted by tokens, of the segments with one; NaN: none. */
 double slu_seq_score(const struct slu_batch *b, const struct slu_seq *q);
 
-/* Returns the counts of a sequence: 1 sequence, its tokens, its documents (segments
- * with offset 0). */
+/* Returns the counts of a sequence: 1 sequence, its tokens and those trained on, its
+ * documents (segments with offset 0). */
 struct slu_count slu_seq_count(const struct slu_batch *b, const struct slu_seq *q);
 
 SLU_END_DECLS

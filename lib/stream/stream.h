@@ -40,8 +40,10 @@ struct slu_step {
 };
 
 struct slu_header {
-    unsigned tok_bytes;    /* 2 or 4 */
+    unsigned tok_bytes;    /* 2 or 4; of ids in memory, so 4 with masks */
     bool no_tokens;        /* segment rows only (DIR/segments/D_i.tks) */
+    bool masks;            /* ids are marked (mask.h) */
+    bool inner_padding;    /* padding may stand between segments */
     bool label_tokens;     /* sequences of bucket L have L + 1 ids */
     uint64_t vocab_size;   /* largest id + 1, pad included */
     bool has[SLU_N_EXTRA]; /* which optional fields its segments have */
@@ -68,6 +70,11 @@ SLU_MUST_USE int slu_step_put_json(const struct slu_step *t, struct slu_buf *out
 static inline uint64_t slu_header_ids(const struct slu_header *h, uint64_t L)
 {
     return L + (h->label_tokens ? 1 : 0);
+}
+/* Returns the bytes of an id in a stream. */
+static inline unsigned slu_header_stored(const struct slu_header *h)
+{
+    return h->masks && h->vocab_size <= 65536 ? 2 : h->tok_bytes;
 }
 /* Returns the index of the bucket whose sequences have len_tok ids, or -1. */
 int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok);
@@ -130,10 +137,14 @@ struct slu_reader_cfg {
     const char *const *path;
     size_t n_path;        /* 0: standard input alone */
     uint64_t max_seq_tok; /* longer sequences are SLU_E_LIMIT; 0: no limit */
+    /* The caller keeps masks, and padding between segments. Without these, a stream
+     * that has them is SLU_E_UNSUPPORTED, so that neither can get lost. */
+    bool masks, inner_padding;
 };
 
 /* Opens the first stream and reads its header. The headers of the other regular files
- * are read and compared too, so that a mismatch is found before any work. */
+ * are read and compared too, so that a mismatch is found before any work. If one stream
+ * has masks, the others get them: all tokens but padding are trained on. */
 SLU_MUST_USE int slu_reader_open(struct slu_reader **r,
                                  const struct slu_reader_cfg *cfg, struct slu_err *err);
 const struct slu_header *slu_reader_header(const struct slu_reader *r);

@@ -10,7 +10,7 @@ struct columns {
     uint64_t n_seq, n_seg, n_tok, n_id;
     const uint8_t *seq_segs, *source, *document, *offset, *length, *domain, *id_bytes,
         *extra[SLU_N_EXTRA], /* NULL: the stream does not have it */
-        *ids;
+        *ids, *mask;         /* NULL: the stream has none */
     const uint8_t *tok;
 };
 
@@ -30,8 +30,10 @@ static const uint8_t *column(struct slu_cursor *c, uint64_t n, uint64_t width)
     return n > c->n / width ? NULL : slu_cursor_take(c, n * width);
 }
 
+/* masks: the frame's member has masks. */
 static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
-                 const struct slu_header *h, struct columns *k, struct slu_err *err)
+                 const struct slu_header *h, bool masks, struct columns *k,
+                 struct slu_err *err)
 {
     struct slu_cursor c = {p, n, 0};
     const uint8_t *q = slu_cursor_take(&c, 64);
@@ -63,10 +65,14 @@ static int split(const struct slu_frame *f, const uint8_t *p, size_t n,
         if (h->has[i] && !(k->extra[i] = column(&c, k->n_seg, 8)))
             return bad(f, "its columns take other bytes than its counts say", err);
     k->ids = column(&c, k->n_id, 1);
-    k->tok = column(&c, h->no_tokens ? 0 : k->n_tok, h->tok_bytes);
+    if (masks && !(k->mask = column(&c, slu_mask_bytes(k->n_tok), 1)))
+        return bad(f, "its columns take other bytes than its counts say", err);
+    k->tok = column(&c, h->no_tokens ? 0 : k->n_tok, slu_header_stored(h));
     if (!k->seq_segs || !k->source || !k->document || !k->offset || !k->length ||
         !k->domain || !k->id_bytes || !k->ids || !k->tok || c.at != n)
         return bad(f, "its columns take other bytes than its counts say", err);
+    if (k->mask && k->n_tok % 8 && k->mask[k->n_tok / 8] >> k->n_tok % 8)
+        return bad(f, "its mask has a bit after the last token", err);
     return SLU_OK;
 }
 
@@ -152,10 +158,11 @@ static int add_seg(struct slu_batch *b, const struct slu_frame *f,
 }
 
 /* Adds the rows of one frame to the sequences of the batch. before: the frame before it
- * if its last sequence continues in this one, else NULL. */
+ * if its last sequence continues in this one, else NULL. inner_padding: padding may
+ * stand before another segment. */
 static int add_rows(struct slu_batch *b, const struct slu_frame *f,
                     const struct columns *k, const struct slu_frame *before,
-                    struct slu_err *err)
+                    bool inner_padding, struct slu_err *err)
 {
     uint64_t at_seg = 0, id_at = 0, tok_end = 0;
     int rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + k->n_seq, sizeof *b->seq, err);
@@ -173,7 +180,8 @@ static int add_rows(struct slu_batch *b, const struct slu_frame *f,
         struct slu_seq *q = &b->seq[b->n_seq - 1];
         for (uint32_t j = 0; !rc && j < n; j++, at_seg++) {
             bool seg_more = more && j == 0 && (before->flags & SLU_FLAG_SEG_CONTINUES);
-            if (!seg_more && q->n_seg && b->seg[b->n_seg - 1].source == SLU_PADDING)
+            if (!seg_more && q->n_seg && b->seg[b->n_seg - 1].source == SLU_PADDING &&
+                (!inner_padding || slu_le64(k->source + 8 * at_seg) == SLU_PADDING))
                 return bad(f, "padding is not the end of its sequence", err);
             rc = add_seg(b, f, k, at_seg, seg_more, &id_at, err);
             q->n_seg += !rc && !seg_more;
@@ -232,15 +240,56 @@ static int reserve(const struct slu_reader *r, struct slu_batch *b, struct slu_e
     uint64_t n_byte = 0;
     for (size_t i = 0; i < b->raw->n; i++)
         n_byte += b->raw->f[i].raw_byte;
+    n_byte *= b->tok_bytes / slu_header_stored(&r->header);
     return b->raw->n == 1 || r->header.no_tokens
                ? SLU_OK
                : slu_buf_reserve(&b->own, n_byte, err);
 }
 
+/* Appends the tokens of one frame to `own`, marked if the batch has masks. */
+static int add_tokens(const struct slu_reader *r, struct slu_batch *b,
+                      const struct columns *k, struct slu_err *err)
+{
+    size_t n_byte = k->n_tok * b->tok_bytes;
+    if (!b->masks)
+        return slu_buf_append(&b->own, k->tok, n_byte, err);
+    int rc = slu_buf_reserve(&b->own, n_byte, err);
+    if (rc)
+        return rc;
+    slu_mask_join((uint32_t *)(void *)(b->own.data + b->own.len), k->tok,
+                  slu_header_stored(&r->header), k->mask, k->n_tok);
+    b->own.len += n_byte;
+    return SLU_OK;
+}
+
+/* Clears the marks of padding, which only streams without masks get (own_masks false);
+ * a stream's own must be clear. */
+static int check_padding(struct slu_batch *b, bool own_masks, struct slu_err *err)
+{
+    uint32_t *marked = (void *)b->own.data;
+    for (size_t i = 0; i < b->n_seq; i++) {
+        uint64_t at = b->seq[i].tok_off, seg = b->seq[i].seg_off;
+        for (uint64_t k = 0; k < b->seq[i].n_seg; k++) {
+            const struct slu_seg *s = &b->seg[seg + k];
+            for (uint64_t t = 0; s->source == SLU_PADDING && t < s->len_tok; t++) {
+                if (own_masks && marked[at + t] & SLU_TRAINED)
+                    return bad(&b->raw->f[0], "padding is trained on", err);
+                marked[at + t] &= ~SLU_TRAINED;
+            }
+            at += s->len_tok;
+        }
+    }
+    return SLU_OK;
+}
+
 static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)
 {
     const struct slu_frame *before = NULL;
-    bool one = b->raw->n == 1, tokens = !r->header.no_tokens;
+    bool one = b->raw->n == 1 && !b->masks, tokens = !r->header.no_tokens;
+    pthread_mutex_lock(&r->mu);
+    const bool masks = r->member[b->member].masks,
+               inner_padding = r->member[b->member].inner_padding;
+    pthread_mutex_unlock(&r->mu);
     int rc = reserve(r, b, err);
     for (size_t i = 0; !rc && i < b->raw->n; i++) {
         struct slu_frame *f = &b->raw->f[i];
@@ -251,14 +300,15 @@ static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
         if (!rc)
             rc = slu_frame_payload(f, &p, &n, err);
         if (!rc)
-            rc = split(f, p, n, &r->header, &k, err);
+            rc = split(f, p, n, &r->header, masks, &k, err);
         if (!rc && tokens &&
-            !ids_in_range(k.tok, k.n_tok, b->tok_bytes, r->header.vocab_size))
+            !ids_in_range(k.tok, k.n_tok, slu_header_stored(&r->header),
+                          r->header.vocab_size))
             rc = bad(f, "a token is not in the vocabulary", err);
         if (!rc)
-            rc = add_rows(b, f, &k, before, err);
+            rc = add_rows(b, f, &k, before, inner_padding, err);
         if (!rc && tokens && !one)
-            rc = slu_buf_append(&b->own, k.tok, k.n_tok * b->tok_bytes, err);
+            rc = add_tokens(r, b, &k, err);
         if (rc)
             return rc;
         if (!one) /* its tokens are in `own` now */
@@ -269,7 +319,7 @@ static int decode(struct slu_reader *r, struct slu_batch *b, struct slu_err *err
             b->tok = one ? k.tok : b->own.data;
         before = f->flags & SLU_FLAG_SEQ_CONTINUES ? f : NULL;
     }
-    return rc;
+    return rc || !b->masks ? rc : check_padding(b, masks, err);
 }
 
 int slu_batch_open(struct slu_reader *r, struct slu_batch *b, struct slu_err *err)

@@ -10,9 +10,12 @@ enum {
     MAX_STEPS = 4096,
     FLAG_LABELS = 1,
     FLAG_NO_TOKENS = 2,
-    FLAG_EXTRA = 4, /* of the first; the others' follow */
-    FLAGS_KNOWN = FLAG_EXTRA * (1 << SLU_N_EXTRA) - 1,
+    FLAG_MASKS = 8,
+    FLAG_INNER_PADDING = 16,
+    FLAGS_1_1 = FLAG_MASKS | FLAG_INNER_PADDING, /* of minor version 1 */
 };
+
+static const uint32_t extra_flag[SLU_N_EXTRA] = {[SLU_SCORE] = 4};
 
 void slu_header_init(struct slu_header *h)
 {
@@ -107,10 +110,11 @@ int slu_header_bucket_of(const struct slu_header *h, uint64_t len_tok)
 
 static uint32_t flags_of(const struct slu_header *h)
 {
-    uint32_t flags =
-        (h->label_tokens ? FLAG_LABELS : 0) | (h->no_tokens ? FLAG_NO_TOKENS : 0);
+    uint32_t flags = (h->label_tokens ? FLAG_LABELS : 0) |
+                     (h->no_tokens ? FLAG_NO_TOKENS : 0) | (h->masks ? FLAG_MASKS : 0) |
+                     (h->inner_padding ? FLAG_INNER_PADDING : 0);
     for (unsigned k = 0; k < SLU_N_EXTRA; k++)
-        flags |= h->has[k] ? FLAG_EXTRA << k : 0;
+        flags |= h->has[k] ? extra_flag[k] : 0;
     return flags;
 }
 
@@ -119,7 +123,8 @@ int slu_header_encode(const struct slu_header *h, struct slu_buf *out,
 {
     uint8_t f[FIXED] = {0};
     slu_put_le32(f, 1);
-    slu_put_le32(f + 8, h->tok_bytes);
+    slu_put_le32(f + 4, flags_of(h) & FLAGS_1_1 ? 1 : 0);
+    slu_put_le32(f + 8, slu_header_stored(h));
     slu_put_le32(f + 12, flags_of(h));
     slu_put_le64(f + 16, h->vocab_size);
     slu_put_le64(f + 24, h->eos);
@@ -195,8 +200,10 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
     h->tok_bytes = slu_le32(f + 8);
     h->label_tokens = flags & FLAG_LABELS;
     h->no_tokens = flags & FLAG_NO_TOKENS;
+    h->masks = flags & FLAG_MASKS;
+    h->inner_padding = flags & FLAG_INNER_PADDING;
     for (unsigned k = 0; k < SLU_N_EXTRA; k++)
-        h->has[k] = flags & FLAG_EXTRA << k;
+        h->has[k] = flags & extra_flag[k];
     h->vocab_size = slu_le64(f + 16);
     h->eos = slu_le64(f + 24);
     h->bos = slu_le64(f + 32);
@@ -207,7 +214,7 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "token stream of version %u; this program reads version 1",
                         slu_le32(f));
-    if (flags & ~(uint32_t)FLAGS_KNOWN)
+    if (flags != flags_of(h) || (slu_le32(f + 4) < 1 && flags & FLAGS_1_1))
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "the header has flags that this version does not know");
     if (h->tok_bytes != (h->vocab_size <= 65536 ? 2u : 4u) ||
@@ -219,6 +226,12 @@ static int decode_fixed(struct slu_header *h, const uint8_t *f, struct slu_err *
                         (unsigned long long)h->vocab_size, h->tok_bytes,
                         (unsigned long long)slu_le64(f + 64),
                         (unsigned long long)slu_le64(f + 72));
+    if (h->masks && (h->no_tokens || h->vocab_size > SLU_TRAINED))
+        return slu_fail(err, SLU_E_FORMAT,
+                        "the header: masks without tokens, or with a vocabulary of "
+                        "%llu ids; expected at most 2^31",
+                        (unsigned long long)h->vocab_size);
+    h->tok_bytes = h->masks ? 4 : h->tok_bytes;
     const uint64_t id[3] = {h->eos, h->bos, h->pad};
     for (int i = 0; i < 3; i++)
         if (id[i] != SLU_NO_TOKEN && id[i] >= h->vocab_size)

@@ -96,128 +96,7 @@ static int read_stored(struct slu_reader *r, struct slu_frame *f, struct slu_err
     return SLU_OK;
 }
 
-/* ---- frames that are not data ---- */
-
-static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
-                        struct slu_err *err)
-{
-    struct slu_header h;
-    int rc = slu_header_decode(&h, p, n, err);
-    if (rc)
-        return rc;
-    if (!r->have_header) {
-        r->header = h;
-        r->have_header = true;
-    } else {
-        rc = slu_header_compatible(&r->header, &h, err);
-        slu_header_release(&h);
-    }
-    pthread_mutex_lock(&r->mu);
-    if (!rc)
-        rc = slu_grow(&r->member, &r->cap_member, r->n_member + 1, sizeof *r->member,
-                      err);
-    if (!rc)
-        r->member[r->n_member++] = (struct slu_member){.name = r->name};
-    pthread_mutex_unlock(&r->mu);
-    r->members_in_path++;
-    r->state = BODY;
-    r->n_seq_begun = 0;
-    XXH3_64bits_reset(&r->index_want);
-    XXH3_64bits_reset(&r->index_got);
-    return rc;
-}
-
-static int names_frame(struct slu_reader *r, bool sources, const uint8_t *p, size_t n,
-                       struct slu_err *err)
-{
-    struct slu_cursor c = {p, n, 0};
-    const uint8_t *q = slu_cursor_take(&c, 8);
-    uint64_t k = q ? slu_le64(q) : 1;
-    char *name = malloc(SLU_MAX_NAME + 1);
-    int rc = name ? SLU_OK : slu_fail_nomem(err, SLU_MAX_NAME + 1);
-    for (uint64_t i = 0; !rc && i < k; i++) {
-        q = slu_cursor_take(&c, 12);
-        uint32_t len = q ? slu_le32(q + 8) : 0;
-        const uint8_t *s = q && len <= SLU_MAX_NAME ? slu_cursor_take(&c, len) : NULL;
-        if (!s || memchr(s, 0, len)) {
-            rc = slu_fail(
-                err, SLU_E_FORMAT,
-                "frame %llu: a name is cut short, too long, or has a NUL in it",
-                (unsigned long long)r->number - 1);
-            break;
-        }
-        memcpy(name, s, len);
-        name[len] = 0;
-        rc = sources ? slu_reader_add_source(r, slu_le64(q), name, err)
-                     : slu_reader_add_domain(r, slu_le64(q), name, len, err);
-    }
-    free(name);
-    if (!rc && c.at != n)
-        rc = slu_fail(err, SLU_E_FORMAT, "frame %llu: has bytes after its names",
-                      (unsigned long long)r->number - 1);
-    return rc;
-}
-
-static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
-                      struct slu_err *err)
-{
-    if (n != SLU_ENDS_BYTES || slu_le64(p + 80) || slu_le64(p + 120))
-        return slu_fail(
-            err, SLU_E_FORMAT,
-            "the end frame has another length, or reserved bytes that are not 0");
-    pthread_mutex_lock(&r->mu);
-    struct slu_member *m = &r->member[r->n_member - 1];
-    m->promised.n = (struct slu_count){slu_le64(p + 32), slu_le64(p), slu_le64(p + 16)};
-    m->promised.segments = slu_le64(p + 8);
-    m->promised.padding = slu_le64(p + 24);
-    m->promised_frames = slu_le64(p + 40);
-    m->promised.checksum = (struct slu_u128){slu_le64(p + 48), slu_le64(p + 56)};
-    m->promised.trace_checksum = (struct slu_u128){slu_le64(p + 64), slu_le64(p + 72)};
-    m->ended = true;
-    pthread_mutex_unlock(&r->mu);
-    r->state = ENDED;
-    r->first_index = r->off_byte;
-    return SLU_OK;
-}
-
-/* Adds a token count to a hash that depends on their order. Token counts are known only
- * when frames are decoded, later than the rest of the index. */
-static uint64_t add_row(uint64_t rows, uint64_t n_tok)
-{
-    return (rows ^ n_tok) * UINT64_C(0x9E3779B97F4A7C15) + 1;
-}
-
-static int index_frame(struct slu_reader *r, const uint8_t *p, size_t n,
-                       struct slu_err *err)
-{
-    if (n < 16 || slu_le64(p) > (UINT64_C(1) << 20) || n != 16 + 32 * slu_le64(p) ||
-        slu_le64(p + 8))
-        return slu_fail(err, SLU_E_FORMAT,
-                        "an index frame has another length than its count says");
-    for (size_t i = 16; i < n; i += 32)
-        slu_xxh3_64_update(&r->index_got, p + i, 24);
-    pthread_mutex_lock(&r->mu);
-    struct slu_member *m = &r->member[r->n_member - 1];
-    for (size_t i = 16; i < n; i += 32)
-        m->promised_tok_rows = add_row(m->promised_tok_rows, slu_le64(p + i + 24));
-    pthread_mutex_unlock(&r->mu);
-    r->state = INDEXED;
-    return SLU_OK;
-}
-
-static int foot_frame(struct slu_reader *r, const struct slu_frame *f,
-                      struct slu_err *err)
-{
-    if (f->raw_byte || f->aux != r->first_index)
-        return slu_fail(err, SLU_E_FORMAT,
-                        "the footer does not point to the first index frame");
-    if (slu_xxh3_64_digest(&r->index_got) != slu_xxh3_64_digest(&r->index_want))
-        return slu_fail(err, SLU_E_FORMAT, "the index does not match the frames");
-    r->state = BETWEEN;
-    r->number = 0;
-    r->off_byte = 0;
-    return SLU_OK;
-}
+/* ---- frames ---- */
 
 /* Reads and handles a frame that is not DATA, whose header is in r->meta. */
 static int meta_frame(struct slu_reader *r, struct slu_err *err)
@@ -245,36 +124,7 @@ static int meta_frame(struct slu_reader *r, struct slu_err *err)
     rc = slu_frame_payload(f, &p, &n, err);
     if (rc)
         return rc;
-    switch (f->type) {
-    case SLU_HEAD:
-        return begin_member(r, p, n, err);
-    case SLU_VOCB:
-        if (f->number != 1)
-            return slu_fail(err, SLU_E_FORMAT,
-                            "frame %llu: a vocabulary frame must be the first frame "
-                            "after the header",
-                            (unsigned long long)f->number);
-        if (slu_names_vocab(r->names))
-            return SLU_OK;
-        return slu_vocab_decode(r->names, r->header.vocab_size, p, n,
-                                f->flags & SLU_FLAG_ZSTD ? f->stored.data : NULL,
-                                f->stored_byte, err);
-    case SLU_SRCS:
-        return names_frame(r, true, p, n, err);
-    case SLU_DOMS:
-        return names_frame(r, false, p, n, err);
-    case SLU_ENDS:
-        return end_member(r, p, n, err);
-    case SLU_INDX:
-        return index_frame(r, p, n, err);
-    case SLU_FOOT:
-        return foot_frame(r, f, err);
-    default:
-        return slu_fail(
-            err, SLU_E_UNSUPPORTED,
-            "frame %llu has a type that this version does not know; use a newer one",
-            (unsigned long long)f->number);
-    }
+    return slu_meta_take(r, f, p, n, err);
 }
 
 /* Reads until a DATA frame's header is in r->meta. SLU_EOF after the last stream. */
@@ -302,7 +152,8 @@ static int to_data(struct slu_reader *r, struct slu_err *err)
 
 /* ---- opening ---- */
 
-/* Compares the header of a further file, to find a mismatch before any work. */
+/* Compares the header of a further file, to find a mismatch before any work. All streams
+ * get the masks that one has. */
 static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
 {
     struct slu_reader t = {.path = &r->path[i], .n_path = 1, .fd = -1};
@@ -330,7 +181,12 @@ static int peek_header(struct slu_reader *r, size_t i, struct slu_err *err)
     if (!rc)
         rc = slu_header_decode(&h, p, n, err);
     if (!rc) {
-        rc = slu_header_compatible(&r->header, &h, err);
+        rc = slu_meta_check(r, &h, err);
+        if (!rc)
+            rc = slu_header_compatible(&r->header, &h, err);
+        r->header.masks |= h.masks;
+        r->header.inner_padding |= h.inner_padding;
+        r->header.tok_bytes = r->header.masks ? 4 : r->header.tok_bytes;
         slu_header_release(&h);
     }
     if (rc)
@@ -349,6 +205,8 @@ int slu_reader_open(struct slu_reader **out, const struct slu_reader_cfg *cfg,
         return slu_fail_nomem(err, sizeof *r);
     r->fd = -1;
     r->max_seq_tok = cfg->max_seq_tok;
+    r->masks = cfg->masks;
+    r->inner_padding = cfg->inner_padding;
     slu_header_init(&r->header);
     pthread_mutex_init(&r->mu, NULL);
     r->n_path = cfg->n_path ? cfg->n_path : 1;
@@ -476,7 +334,9 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
         return slu_fail_nomem(err, sizeof *b->raw);
     b->raw->n = 0;
     b->tok_bytes = r->header.tok_bytes;
+    b->masks = r->header.masks;
     b->number = r->n_batch;
+    const unsigned stored = slu_header_stored(&r->header);
     uint64_t raw_byte = 0;
     do {
         int rc = to_data(r, err);
@@ -484,13 +344,13 @@ int slu_reader_fetch(struct slu_reader *r, struct slu_batch *b, struct slu_err *
             return rc;
         raw_byte += r->meta.raw_byte;
         if (b->raw->n || r->meta.aux <= SLU_LONG_SEQS)
-            slu_reader_take(r, raw_byte / b->tok_bytes);
+            slu_reader_take(r, raw_byte / stored);
         rc = add_frame(r, b, err);
         if (rc)
             return slu_err_at(err, "%s", r->name);
         b->member = (uint32_t)r->n_member - 1;
         b->input = (uint32_t)r->at_path;
-        if (r->max_seq_tok && b->raw->n > 1 && raw_byte / b->tok_bytes > r->max_seq_tok)
+        if (r->max_seq_tok && b->raw->n > 1 && raw_byte / stored > r->max_seq_tok)
             return too_long(r, b, err);
     } while (r->continues);
     r->n_batch++;
@@ -508,7 +368,7 @@ void slu_reader_account(struct slu_reader *r, struct slu_batch *b)
     struct slu_member *m = &r->member[b->member];
     slu_sum_add(&m->seen, &b->sum_read);
     for (size_t i = 0; i < b->raw->n; i++)
-        m->tok_rows = add_row(m->tok_rows, b->raw->f[i].n_tok);
+        m->tok_rows = slu_add_row(m->tok_rows, b->raw->f[i].n_tok);
     pthread_mutex_unlock(&r->mu);
 }
 
@@ -532,13 +392,18 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
     }
     for (size_t i = 0; i < r->n_member; i++) {
         const struct slu_member *m = &r->member[i];
+        struct slu_sum seen = m->seen;
+        if (!m->masks) { /* those of the end frame are 0 */
+            seen.n.loss_tokens = 0;
+            seen.mask_checksum = (struct slu_u128){0, 0};
+        }
         if (!m->ended)
             return slu_fail(err, SLU_E_TRUNCATED, "%s: ends without its end frame",
                             m->name);
         if (m->n_frame != m->promised_frames ||
-            memcmp(&m->seen.n, &m->promised.n, sizeof m->seen.n) ||
-            m->seen.segments != m->promised.segments ||
-            m->seen.padding != m->promised.padding)
+            memcmp(&seen.n, &m->promised.n, sizeof seen.n) ||
+            seen.segments != m->promised.segments ||
+            seen.padding != m->promised.padding)
             return slu_fail(
                 err, SLU_E_CHECKSUM,
                 "%s: %llu sequences of %llu tokens were read, and its end frame says "
@@ -547,10 +412,11 @@ int slu_reader_finish(struct slu_reader *r, struct slu_sum *total, struct slu_er
                 (unsigned long long)m->seen.n.tokens,
                 (unsigned long long)m->promised.n.sequences,
                 (unsigned long long)m->promised.n.tokens);
-        if (slu_u128_cmp(m->seen.checksum, m->promised.checksum) ||
-            slu_u128_cmp(m->seen.trace_checksum, m->promised.trace_checksum))
+        if (slu_u128_cmp(seen.checksum, m->promised.checksum) ||
+            slu_u128_cmp(seen.trace_checksum, m->promised.trace_checksum) ||
+            slu_u128_cmp(seen.mask_checksum, m->promised.mask_checksum))
             return slu_fail(err, SLU_E_CHECKSUM,
-                            "%s: the checksum of its sequences differs from the one in "
+                            "%s: a checksum of its sequences differs from the one in "
                             "its end frame; the stream is damaged",
                             m->name);
         if (m->tok_rows != m->promised_tok_rows)

@@ -22,7 +22,7 @@ struct slu_member {
     uint64_t n_frame, promised_frames;
     /* Hashes of the frames' token counts, in order. */
     uint64_t tok_rows, promised_tok_rows;
-    bool ended;
+    bool ended, masks, inner_padding; /* its header has the flags */
     struct slu_map source; /* ordinals that moved: in the stream -> in this process */
     uint32_t *domain;      /* number in the stream -> number in names */
     size_t n_domain, cap_domain;
@@ -44,7 +44,8 @@ struct slu_reader {
     const char *name; /* of the current file, for messages */
     int fd;
     uint64_t max_seq_tok;
-    _Atomic uint64_t n_byte; /* read so far of all files; any thread may load it */
+    bool masks, inner_padding; /* which the caller keeps (slu_reader_cfg) */
+    _Atomic uint64_t n_byte;   /* read so far of all files; any thread may load it */
 
     struct slu_header header; /* of the first member */
     bool have_header;
@@ -77,6 +78,20 @@ SLU_MUST_USE int slu_reader_add_source(struct slu_reader *r, uint64_t ordinal,
 SLU_MUST_USE int slu_reader_add_domain(struct slu_reader *r, uint64_t number,
                                        const char *name, size_t len,
                                        struct slu_err *err);
+
+/* Adds a token count to a hash that depends on their order. Token counts are known only
+ * when frames are decoded, later than the rest of the index. */
+static inline uint64_t slu_add_row(uint64_t rows, uint64_t n_tok)
+{
+    return (rows ^ n_tok) * UINT64_C(0x9E3779B97F4A7C15) + 1;
+}
+
+/* Check that the caller of the reader keeps what the header announces; take a frame
+ * that is not data, with its payload p[0, n) (stream_meta.c). */
+SLU_MUST_USE int slu_meta_check(const struct slu_reader *r, const struct slu_header *h,
+                                struct slu_err *err);
+SLU_MUST_USE int slu_meta_take(struct slu_reader *r, const struct slu_frame *f,
+                               const uint8_t *p, size_t n, struct slu_err *err);
 
 /* Compute an opened batch's digests, and add them, in order (slu_reader_identity). */
 void slu_identity_open(struct slu_reader *r, struct slu_batch *b);

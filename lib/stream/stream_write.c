@@ -16,6 +16,7 @@ enum {
     ID_BYTES,
     EXTRA, /* each empty, without padding, in streams without it */
     IDS = EXTRA + SLU_N_EXTRA,
+    MASK, /* made by flush; empty in streams without masks */
     N_COLUMN
 };
 
@@ -43,6 +44,7 @@ struct slu_writer {
         struct slu_buf id;
         uint64_t len, waiting;
     } part;
+    struct slu_buf plain; /* with masks: the frame's ids as they are stored */
 
     struct slu_buf index;         /* rows of the whole member */
     uint64_t n_frame, seqs_begun; /* DATA frames written, and sequences begun in them */
@@ -155,11 +157,33 @@ static int name_new(struct slu_writer *w, bool sources, struct slu_err *err)
 
 /* ---- frames ---- */
 
+/* Parts the marked ids of the current frame. */
+static int split_masks(struct slu_writer *w, struct slu_err *err)
+{
+    const unsigned stored = slu_header_stored(&w->header);
+    const uint64_t n_bit_byte = slu_mask_bytes(w->n_tok);
+    slu_buf_clear(&w->plain);
+    int rc = slu_buf_reserve(&w->plain, w->n_tok * stored, err);
+    if (!rc)
+        rc = slu_buf_reserve(&w->col[MASK], n_bit_byte, err);
+    if (rc)
+        return rc;
+    slu_mask_split((const uint32_t *)(void *)w->tok.data, w->n_tok, w->plain.data,
+                   stored, w->col[MASK].data);
+    w->plain.len = w->n_tok * stored;
+    w->col[MASK].len = n_bit_byte;
+    return SLU_OK;
+}
+
 static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
 {
     int rc = SLU_OK;
     if (!w->n_seq)
         return SLU_OK;
+    if (w->header.masks)
+        rc = split_masks(w, err);
+    if (rc)
+        return rc;
     if (w->new_source.len)
         rc = name_new(w, true, err);
     if (!rc && w->new_domain.len)
@@ -189,9 +213,11 @@ static int flush(struct slu_writer *w, uint32_t flags, struct slu_err *err)
         rc = slu_buf_append(&w->index, row, sizeof row, err);
     size_t n_byte =
         w->header.no_tokens ? 0 : (size_t)w->n_tok * (size_t)w->header.tok_bytes;
+    const struct slu_buf *tok = w->header.masks ? &w->plain : &w->tok;
     if (!rc)
-        rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, meta, w->tok.data,
-                            n_byte, w->zstd_level, false, err);
+        rc = slu_framer_put(&w->framer, SLU_DATA, flags, w->n_begun, meta, tok->data,
+                            w->header.masks ? tok->len : n_byte, w->zstd_level, false,
+                            err);
     w->n_frame++;
     w->seqs_begun += w->n_begun;
     w->n_seq = w->n_seg = w->n_tok = w->n_begun = 0;
@@ -351,8 +377,9 @@ int slu_writer_begin(struct slu_writer *w, const struct slu_seg *seg, const void
     w->part.seg.id_off = 0;
     w->part.len = w->part.waiting = 0;
     slu_buf_clear(&w->part.id);
-    if (w->part.is || seg->offset || seg->source == SLU_PADDING)
-        return slu_fail(err, SLU_E_USAGE, "only a document can be written in parts");
+    if (w->part.is || seg->offset || seg->source == SLU_PADDING || w->header.masks)
+        return slu_fail(err, SLU_E_USAGE,
+                        "only a document without a mask can be written in parts");
     w->part.is = true;
     w->did.sequences++;
     int rc = seg->id_len ? slu_buf_append(&w->part.id, id, seg->id_len, err) : SLU_OK;
@@ -394,8 +421,10 @@ int slu_writer_end(struct slu_writer *w, struct slu_u128 hash, struct slu_err *e
     seg->len_tok = w->part.len;
     slu_put_le64(own, hash.lo);
     slu_put_le64(own + 8, hash.hi);
-    struct slu_sum sum = {
-        {1, 1, seg->len_tok}, 1, 0, hash, slu_hash_segments(own, sizeof own, seg, 1)};
+    struct slu_sum sum = {.n = {1, 1, seg->len_tok, 0},
+                          .segments = 1,
+                          .checksum = hash,
+                          .trace_checksum = slu_hash_segments(own, sizeof own, seg, 1)};
     slu_sum_add(&w->sum, &sum);
     w->part.is = false;
     return rc;
@@ -443,6 +472,10 @@ int slu_writer_open(struct slu_writer **writer, struct slu_out *out,
 
 int slu_writer_put(struct slu_writer *w, struct slu_batch *b, struct slu_err *err)
 {
+    if (b->masks != w->header.masks)
+        return slu_fail(err, SLU_E_CONSERVATION,
+                        "internal error: the masks of the sequences would be lost, or "
+                        "they have none; please report it");
     slu_batch_sum(b);
     slu_sum_add(&w->sum, &b->sum);
     for (size_t i = 0; i < b->n_seq; i++) {
@@ -461,12 +494,13 @@ const struct slu_sum *slu_writer_sum(const struct slu_writer *w)
 static int put_end(struct slu_writer *w, struct slu_err *err)
 {
     uint8_t e[ENDS_BYTES] = {0};
-    const uint64_t v[10] = {w->sum.n.sequences,       w->sum.segments,
-                            w->sum.n.tokens,          w->sum.padding,
-                            w->sum.n.documents,       w->n_frame,
-                            w->sum.checksum.lo,       w->sum.checksum.hi,
-                            w->sum.trace_checksum.lo, w->sum.trace_checksum.hi};
-    for (int i = 0; i < 10; i++)
+    const uint64_t v[] = {
+        w->sum.n.sequences,       w->sum.segments,         w->sum.n.tokens,
+        w->sum.padding,           w->sum.n.documents,      w->n_frame,
+        w->sum.checksum.lo,       w->sum.checksum.hi,      w->sum.trace_checksum.lo,
+        w->sum.trace_checksum.hi, w->sum.mask_checksum.lo, w->sum.mask_checksum.hi,
+        w->sum.n.loss_tokens};
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++)
         slu_put_le64(e + 8 * i, v[i]);
     if (w->did.tokens != w->sum.n.tokens || w->did.sequences != w->sum.n.sequences)
         return slu_fail(
@@ -529,6 +563,7 @@ void slu_writer_abort(struct slu_writer *w)
     for (int i = 0; i < N_COLUMN; i++)
         slu_buf_release(&w->col[i]);
     slu_buf_release(&w->tok);
+    slu_buf_release(&w->plain);
     slu_buf_release(&w->part.id);
     slu_buf_release(&w->index);
     slu_buf_release(&w->new_source);

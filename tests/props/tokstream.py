@@ -36,7 +36,7 @@ NONE64 = 2**64 - 1
 NONE32 = 2**32 - 1
 PADDING = NONE64
 ZSTD, SEQ_CONTINUES, SEG_CONTINUES = 1, 2, 4
-LABELS, NO_TOKENS, SCORES = 1, 2, 4
+LABELS, NO_TOKENS, SCORES, MASKS, INNER_PADDING = 1, 2, 4, 8, 16
 NO_SCORE = 0x7FF8000000000000
 LIMIT = 2**26
 FRAME_TOKENS, FRAME_SEQS, FRAME_SEGS, FRAME_IDS = 2**20, 2**16, 2**17, 2**24
@@ -61,12 +61,13 @@ class Segment:
 
 
 class Sequence:
-    """tokens is an array of ids ('H' or 'I'), or None in a stream without tokens."""
+    """tokens is an array of ids ('H' or 'I'), or None in a stream without tokens. mask is a
+    bytearray of 0 and 1 for each token, or None in a stream without masks."""
 
-    __slots__ = ("segments", "tokens", "length")
+    __slots__ = ("segments", "tokens", "length", "mask")
 
     def __init__(self):
-        self.segments, self.tokens, self.length = [], None, 0
+        self.segments, self.tokens, self.length, self.mask = [], None, 0, None
 
 
 class Header:
@@ -76,14 +77,15 @@ class Header:
 class Totals:
     def __init__(self):
         self.n_seq = self.n_seg = self.n_tok = self.n_pad = self.n_doc = 0
-        self.n_frame = 0
-        self.checksum = self.trace = 0
+        self.n_frame = self.n_loss = 0
+        self.checksum = self.trace = self.masks = 0
 
     def add(self, o):
-        for k in ("n_seq", "n_seg", "n_tok", "n_pad", "n_doc", "n_frame"):
+        for k in ("n_seq", "n_seg", "n_tok", "n_pad", "n_doc", "n_frame", "n_loss"):
             setattr(self, k, getattr(self, k) + getattr(o, k))
         self.checksum = (self.checksum + o.checksum) & MASK128
         self.trace = (self.trace + o.trace) & MASK128
+        self.masks = (self.masks + o.masks) & MASK128
 
 
 def _array(code, width, data):
@@ -233,8 +235,13 @@ class Reader:
          h.fingerprint, n_bucket, n_step) = struct.unpack_from("<IIIIQQQQ16sQQ", p)
         if h.major != 1:
             self._fail("major version %d" % h.major)
-        if h.flags & ~(LABELS | NO_TOKENS | SCORES):
+        if h.flags & ~(LABELS | NO_TOKENS | SCORES | MASKS | INNER_PADDING):
             self._fail("unknown flags of HEAD")
+        h.masks, h.inner_padding = bool(h.flags & MASKS), bool(h.flags & INNER_PADDING)
+        if h.minor < 1 and (h.masks or h.inner_padding):
+            self._fail("flags of version 1.1 in a stream of version 1.0")
+        if h.masks and (h.flags & NO_TOKENS or h.vocab_size > 2**31):
+            self._fail("MASKS without tokens, or with a vocab_size over 2^31")
         if any(p[80:128]):
             self._fail("reserved bytes of HEAD")
         if h.vocab_size == 0 or h.vocab_size > 2**32:
@@ -287,6 +294,10 @@ class Reader:
         else:
             for k in ("tok_bytes", "flags", "vocab_size", "eos", "bos", "pad", "fingerprint",
                       "bucket"):
+                # The members may differ in MASKS and INNER_PADDING.
+                may = MASKS | INNER_PADDING if k == "flags" else 0
+                if may and f.flags & ~may == h.flags & ~may:
+                    continue
                 if getattr(f, k) != getattr(h, k):
                     self._fail("%s differs between the members of the file" % k)
         self.header = h
@@ -355,7 +366,8 @@ class Reader:
             self._fail("counts of DATA over the limit")
         tok_size = 0 if self.header.no_tokens else self.header.tok_bytes
         sizes = [64, 4 * n_seq, 8 * n_seg, 8 * n_seg, 8 * n_seg, 8 * n_seg, 4 * n_seg, 4 * n_seg,
-                 8 * n_seg if self.header.scores else 0, n_id, tok_size * n_tok]
+                 8 * n_seg if self.header.scores else 0, n_id,
+                 (n_tok + 7) // 8 if self.header.masks else 0, tok_size * n_tok]
         at, spans = 0, []
         for size in sizes:
             at = up64(at)
@@ -371,7 +383,7 @@ class Reader:
         offset, length, domain, id_bytes = u64s(col[4]), u64s(col[5]), u32s(col[6]), u32s(col[7])
         tokens = None
         if not self.header.no_tokens:
-            tokens = u16s(col[10]) if tok_size == 2 else u32s(col[10])
+            tokens = u16s(col[11]) if tok_size == 2 else u32s(col[11])
             if tokens and max(tokens) >= self.header.vocab_size:
                 self._fail("an id is not below vocab_size")
         if sum(segs) != n_seg or any(s < 1 for s in segs):
@@ -384,20 +396,32 @@ class Reader:
         for s, b in zip(source, score):
             if b != NO_SCORE and (b >> 52 & 0x7FF == 0x7FF or s == PADDING):
                 self._fail("a score that is not finite, or of padding")
+        mask = None
+        if self.header.masks:
+            mask = bytearray(col[10][t >> 3] >> (t & 7) & 1 for t in range(n_tok))
+            if n_tok & 7 and col[10][-1] >> (n_tok & 7):
+                self._fail("a mask bit after the last token")
         return (n_seq, n_seg, n_tok, segs, source, document, offset, length, domain, id_bytes,
-                score, col[9], tokens)
+                score, col[9], mask, tokens)
 
     # -- members ----------------------------------------------------------------------------
 
     def _finish_sequence(self, q, t):
-        last = len(q.segments) - 1
+        last, at, before = len(q.segments) - 1, 0, False
         for i, s in enumerate(q.segments):
-            if s.source == PADDING:
-                if i != last or s.document or s.offset or s.domain is not None or s.id:
+            padding = s.source == PADDING
+            if padding:
+                inner = i != last and not self.header.inner_padding
+                if inner or before or s.document or s.offset or s.domain is not None or s.id:
                     self._fail("padding that is not as it must be")
+                if q.mask is not None and any(q.mask[at:at + s.length]):
+                    self._fail("padding that is trained on")
                 t.n_pad += s.length
             elif s.offset == 0:
                 t.n_doc += 1
+            at, before = at + s.length, padding
+        if q.mask is not None:
+            t.n_loss += sum(q.mask)
         t.n_seq += 1
         t.n_seg += len(q.segments)
         t.n_tok += q.length
@@ -412,6 +436,12 @@ class Reader:
                 rows.extend((s.source, s.document, s.offset, s.length))
             t.trace = (t.trace + xxhash.xxh3_128_intdigest(
                 struct.pack("<QQ", h & NONE64, h >> 64) + bytes_le(rows))) & MASK128
+            if q.mask is not None:
+                bits = bytearray((q.length + 7) // 8)
+                for i, v in enumerate(q.mask):
+                    bits[i >> 3] |= v << (i & 7)
+                t.masks = (t.masks + xxhash.xxh3_128_intdigest(
+                    bytes(bits) + struct.pack("<QQ", h & NONE64, h >> 64))) & MASK128
 
     def __iter__(self):
         first = True
@@ -458,7 +488,7 @@ class Reader:
                 if fr.flags & SEG_CONTINUES and not fr.flags & SEQ_CONTINUES:
                     self._fail("SEG_CONTINUES without SEQ_CONTINUES")
                 (n_seq, n_seg, n_tok, segs, source, document, offset, length, domain, id_bytes,
-                 score, ids, tokens) = self._columns(p)
+                 score, ids, mask, tokens) = self._columns(p)
                 if n_seq < 1:
                     self._fail("DATA without sequences")
                 begins = n_seq - (1 if rest is not None else 0)
@@ -514,6 +544,8 @@ class Reader:
                             q.tokens = part
                         else:
                             q.tokens.extend(part)
+                    if mask is not None:
+                        q.mask = (q.mask or bytearray()) + mask[first_tok:at_tok]
                     q.length += at_tok - first_tok
                     if i == n_seq - 1 and fr.flags & SEQ_CONTINUES:
                         rest, rest_flags = q, fr.flags
@@ -584,23 +616,27 @@ class Reader:
         p = fr.payload
         if len(p) != 128:
             self._fail("ENDS has %d bytes" % len(p))
-        v = struct.unpack_from("<10Q", p)
-        if any(p[80 + 0:128]):
+        v = struct.unpack_from("<13Q", p)
+        if any(p[104:128]):
             self._fail("reserved bytes of ENDS")
-        names = ("n_seq", "n_seg", "n_tok", "n_pad", "n_doc", "n_frame")
-        for name, said in zip(names, v):
+        names = ("n_seq", "n_seg", "n_tok", "n_pad", "n_doc", "n_frame", "n_loss")
+        for name, said in zip(names, v[:6] + v[12:]):
             if said != getattr(t, name):
                 self._fail("ENDS says %s = %d, read %d" % (name, said, getattr(t, name)))
-        checksum, trace = v[6] | v[7] << 64, v[8] | v[9] << 64
+        checksum, trace, masks = v[6] | v[7] << 64, v[8] | v[9] << 64, v[10] | v[11] << 64
         if self.hashes:
             if checksum != t.checksum:
                 self._fail("checksum is wrong")
             if trace != t.trace:
                 self._fail("trace_checksum is wrong")
+            if masks != t.masks:
+                self._fail("mask_checksum is wrong")
         else:
             if self.header.no_tokens and checksum:
                 self._fail("a checksum without tokens")
-            t.checksum, t.trace = checksum, trace
+            if masks and not self.header.masks:
+                self._fail("a mask_checksum without masks")
+            t.checksum, t.trace, t.masks = checksum, trace, masks
 
 
 class _Pushback:
@@ -677,6 +713,8 @@ def record_json(reader, q):
     o = {"segments": segments}
     if q.tokens is not None:
         o["tokens"] = q.tokens.tolist()
+    if q.mask is not None:
+        o["mask"] = list(q.mask)
     return o
 
 
@@ -715,7 +753,9 @@ def main(argv):
             "padding": total.n_pad, "documents": total.n_doc, "frames": total.n_frame,
             "eos_id": None if h.eos == NONE64 else h.eos, "buckets": h.bucket,
             "labels": h.labels, "checksum": "%032x" % total.checksum,
-            "trace_checksum": "%032x" % total.trace, "provenance": h.steps}))
+            "trace_checksum": "%032x" % total.trace, "masks": any(h.masks for h in headers),
+            "loss_tokens": total.n_loss, "mask_checksum": "%032x" % total.masks,
+            "provenance": h.steps}))
     for what in sorted(unchecked):
         sys.stderr.write("tokstream.py: not checked: %s\n" % what)
     return 1 if unchecked and need_all else 0

@@ -58,7 +58,7 @@ static int teardown(void **state)
 struct shape {
     unsigned tok_bytes;
     int zstd_level;
-    bool vocab, domains, no_tokens, scores;
+    bool vocab, domains, no_tokens, scores, masks, inner_padding;
     uint64_t n_seq;
     uint64_t len[8];       /* lengths, taken in turn */
     uint64_t n_seg[8];     /* segments, likewise (0: 1) */
@@ -82,18 +82,28 @@ static uint32_t id_at(uint64_t seq, uint64_t i, unsigned tok_bytes)
     return (uint32_t)(tok_bytes == 2 ? x % 60000 : x % 200000);
 }
 
+/* Whether the shapes train on token i of a sequence that is not padding. */
+static bool trained_at(uint64_t seq, uint64_t i)
+{
+    return seq % 2 == 0 ? i % 4 == 1 || i % 4 == 2 : i % 3 == 0;
+}
+
 static void add(struct slu_batch *b, const struct shape *s, struct slu_names *names,
                 uint64_t number)
 {
     uint64_t len = pick(s->len, number), k = pick(s->n_seg, number), at = 0;
-    char *tok = malloc(len * s->tok_bytes + 8);
+    char *tok = malloc(len * 4 + 8);
     struct slu_seg *seg = calloc(k, sizeof *seg);
     char id[16] = "record-";
     assert_non_null(tok);
     assert_non_null(seg);
+    b->masks = s->masks;
+    b->tok_bytes = s->masks ? 4 : s->tok_bytes;
     for (uint64_t i = 0; i < len; i++) {
         uint32_t v = id_at(number, i, s->tok_bytes);
-        if (s->tok_bytes == 2)
+        if (s->masks && trained_at(number, i))
+            v |= SLU_TRAINED;
+        if (b->tok_bytes == 2)
             ((uint16_t *)(void *)tok)[i] = (uint16_t)v;
         else
             ((uint32_t *)(void *)tok)[i] = v;
@@ -112,9 +122,12 @@ static void add(struct slu_batch *b, const struct shape *s, struct slu_names *na
         }
         if (s->scores && (number + i) % 2 == 0)
             seg[i].extra[SLU_SCORE] = slu_score_bits(0.5 + (double)number);
-        if (k > 2 && i + 1 == k)
+        if ((k > 2 && i + 1 == k) || (s->inner_padding && i % 3 == 1)) {
             seg[i] = (struct slu_seg){
                 .source = SLU_PADDING, .len_tok = n, .domain = SLU_NO_DOMAIN};
+            for (uint64_t t = at; s->masks && t < at + n; t++)
+                ((uint32_t *)(void *)tok)[t] &= ~SLU_TRAINED;
+        }
         at += n;
     }
     OK(slu_batch_add(b, s->no_tokens ? NULL : tok, len, seg, k, (uint8_t *)id, &err));
@@ -156,7 +169,9 @@ static void write_stream(const char *path, const struct shape *s)
     struct slu_out *o;
     struct slu_batch b;
     slu_header_init(&h);
-    h.tok_bytes = s->tok_bytes;
+    h.tok_bytes = s->masks ? 4 : s->tok_bytes;
+    h.masks = s->masks;
+    h.inner_padding = s->inner_padding;
     h.no_tokens = s->no_tokens;
     h.has[SLU_SCORE] = s->scores;
     h.vocab_size = s->vocab ? 3 : s->tok_bytes == 2 ? 65536 : 200000;
@@ -198,7 +213,7 @@ static void write_stream(const char *path, const struct shape *s)
 
 static int open_one(struct slu_reader **r, const char *const *path, size_t n)
 {
-    struct slu_reader_cfg cfg = {path, n, 0};
+    struct slu_reader_cfg cfg = {path, n, 0, .masks = true, .inner_padding = true};
     return slu_reader_open(r, &cfg, &err);
 }
 

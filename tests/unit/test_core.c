@@ -177,6 +177,12 @@ static void books_that_do_not_balance_are_refused(void **state)
     assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
     assert_non_null(strstr(err.msg, "documents"));
     l.out.documents++;
+    l.in.loss_tokens += 2;
+    l.out.loss_tokens++;
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
+    assert_non_null(strstr(err.msg, "trained on"));
+    slu_ledger_drop(&l, "tail", (struct slu_count){0, 0, 0, 1});
+    assert_int_equal(slu_ledger_check(&l, &err), SLU_OK);
     l.in.sequences++;
     assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
 }

@@ -24,7 +24,9 @@ static void read_and_compare(const char *path, const struct shape *s)
     int rc;
     OK(open_one(&r, &path, 1));
     slu_batch_init(&b, 2);
-    assert_int_equal(slu_reader_header(r)->tok_bytes, s->tok_bytes);
+    assert_int_equal(slu_reader_header(r)->tok_bytes, s->masks ? 4 : s->tok_bytes);
+    assert_int_equal(slu_reader_header(r)->masks, s->masks);
+    assert_int_equal(slu_reader_header(r)->inner_padding, s->inner_padding);
     assert_int_equal(slu_reader_header(r)->n_step, 1);
     assert_string_equal(slu_reader_header(r)->step[0].arguments, "--x=1");
     if (s->vocab)
@@ -38,7 +40,8 @@ static void read_and_compare(const char *path, const struct shape *s)
             assert_int_equal(q->n_seg, want.n_seg);
             if (!s->no_tokens)
                 assert_memory_equal(slu_batch_at(&b, q->tok_off), want.tok,
-                                    q->len_tok * s->tok_bytes);
+                                    q->len_tok * want.tok_bytes);
+            assert_true(b.masks == s->masks);
             for (uint64_t k = 0; k < q->n_seg; k++) {
                 const struct slu_seg *x = &b.seg[q->seg_off + k], *y = &want.seg[k];
                 assert_true(x->source == y->source && x->document == y->document &&
@@ -88,6 +91,21 @@ static const struct shape shapes[] = {
     {.tok_bytes = 2, .n_seq = 2, .len = {400000}, .n_seg = {200000}},
     {.tok_bytes = 2, .n_seq = 140000, .len = {1}, .batch = 997},
     {.tok_bytes = 2, .n_seq = 500, .len = {257}, .n_seg = {3}, .no_tokens = true},
+    {.tok_bytes = 2,
+     .n_seq = 900,
+     .len = {3, 700, 1, 257},
+     .n_seg = {1, 3},
+     .masks = 1},
+    {.tok_bytes = 4, .n_seq = 5, .len = {1 << 20, 1, (1 << 20) + 1, 5}, .masks = true},
+    {.tok_bytes = 2, .n_seq = 3, .len = {3 << 20}, .n_seg = {7}, .masks = true},
+    {.tok_bytes = 4,
+     .n_seq = 300,
+     .len = {900, 5},
+     .n_seg = {5, 4},
+     .inner_padding = true,
+     .masks = true,
+     .zstd_level = 1},
+    {.tok_bytes = 2, .n_seq = 9, .len = {90}, .n_seg = {4}, .inner_padding = true},
 };
 
 static void round_trips(void **state)
@@ -103,7 +121,7 @@ static void round_trips(void **state)
 static void batches_do_not_matter(void **state)
 {
     (void)state;
-    for (size_t i = 2; i < 9; i++) {
+    for (size_t i = 2; i < sizeof shapes / sizeof *shapes; i++) {
         struct shape s = shapes[i];
         uint8_t *a, *b;
         s.batch = 1;
@@ -129,10 +147,11 @@ static void parts_do_not_matter(void **state)
         {.tok_bytes = 2, .n_seq = 70000, .len = {2, 3}, .n_seg = {1, 2}},
     };
     (void)state;
-    for (size_t i = 0; i < 10 + sizeof more / sizeof *more; i++) {
-        struct shape s = i < 10 ? shapes[i] : more[i - 10];
+    const size_t n_shape = sizeof shapes / sizeof *shapes;
+    for (size_t i = 0; i < n_shape + sizeof more / sizeof *more; i++) {
+        struct shape s = i < n_shape ? shapes[i] : more[i - n_shape];
         uint8_t *a, *b;
-        if (s.no_tokens)
+        if (s.no_tokens || s.masks)
             continue;
         s.batch = 1;
         write_stream(path_a, &s);
@@ -179,9 +198,11 @@ static void specification_example(void **state)
         .tok_bytes = 2, .n_seq = 2, .len = {4, 2}, .n_seg = {1}, .domains = true};
     static const struct shape scores = {
         .tok_bytes = 2, .n_seq = 2, .len = {4, 2}, .n_seg = {1}, .scores = true};
-    const struct shape *const shape[] = {&s, &scores};
+    static const struct shape masks = {
+        .tok_bytes = 2, .n_seq = 2, .len = {4, 2}, .n_seg = {1}, .masks = true};
+    const struct shape *const shape[] = {&s, &scores, &masks};
     size_t at = 0;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         write_stream(path_a, shape[k]);
         size_t n = slurp(path_a, &p);
         if (getenv("SLU_PRINT_EXAMPLE"))
@@ -200,24 +221,28 @@ static void specification_example(void **state)
     slu_buf_release(&want);
 }
 
-/* The checksums by their definition, one sequence at a time. */
-static void checksums_follow_the_definition(void **state)
+static void compare_checksums(const struct shape *s)
 {
-    static const struct shape s = {
-        .tok_bytes = 2, .n_seq = 3, .len = {5, 90000, 300}, .n_seg = {1, 1, 200}};
     struct slu_batch b;
-    struct slu_u128 sum = {0, 0}, trace = {0, 0};
-    (void)state;
+    struct slu_u128 sum = {0, 0}, trace = {0, 0}, mask = {0, 0};
+    uint64_t n_loss = 0;
     slu_batch_init(&b, 2);
-    for (uint64_t i = 0; i < s.n_seq; i++)
-        add(&b, &s, NULL, i);
+    for (uint64_t i = 0; i < s->n_seq; i++)
+        add(&b, s, NULL, i);
     slu_batch_sum(&b);
     for (size_t i = 0; i < b.n_seq; i++) {
         const struct slu_seq *q = &b.seq[i];
         uint8_t *k = malloc(8 + 4 * q->len_tok), *t = malloc(16 + 32 * q->n_seg);
+        uint8_t *bit = calloc(q->len_tok / 8 + 17, 1);
         slu_put_le64(k, q->len_tok);
         for (uint64_t j = 0; j < q->len_tok; j++)
-            slu_put_le32(k + 8 + 4 * j, slu_batch_id(&b, q->tok_off + j));
+            slu_put_le32(k + 8 + 4 * j, id_at(i, j, s->tok_bytes));
+        for (uint64_t j = 0; s->masks && j < q->len_tok; j++) {
+            bool padding = q->n_seg > 2 && j >= q->len_tok / q->n_seg * (q->n_seg - 1);
+            unsigned is = trained_at(i, j) && !padding;
+            bit[j / 8] = (uint8_t)(bit[j / 8] | is << j % 8);
+            n_loss += is;
+        }
         struct slu_u128 h = slu_hash128(k, 8 + 4 * q->len_tok);
         slu_put_le64(t, h.lo);
         slu_put_le64(t + 8, h.hi);
@@ -229,12 +254,31 @@ static void checksums_follow_the_definition(void **state)
         }
         sum = slu_u128_add(sum, h);
         trace = slu_u128_add(trace, slu_hash128(t, 16 + 32 * q->n_seg));
+        memcpy(bit + (q->len_tok + 7) / 8, t, 16);
+        if (s->masks)
+            mask = slu_u128_add(mask, slu_hash128(bit, (q->len_tok + 7) / 8 + 16));
+        free(bit);
         free(k);
         free(t);
     }
     assert_int_equal(slu_u128_cmp(sum, b.sum.checksum), 0);
     assert_int_equal(slu_u128_cmp(trace, b.sum.trace_checksum), 0);
+    assert_int_equal(slu_u128_cmp(mask, b.sum.mask_checksum), 0);
+    assert_int_equal(n_loss, b.sum.n.loss_tokens);
     slu_batch_release(&b);
+}
+
+/* The checksums by their definition, one sequence at a time. */
+static void checksums_follow_the_definition(void **state)
+{
+    struct shape s = {.tok_bytes = 2,
+                      .n_seq = 6,
+                      .len = {5, 90000, 300, 4096, 4097, 12288},
+                      .n_seg = {1, 1, 200, 1, 3, 1}};
+    (void)state;
+    compare_checksums(&s);
+    s.masks = true;
+    compare_checksums(&s);
 }
 
 int main(void)

@@ -68,16 +68,10 @@ static int verdict(const char *path)
     return rc;
 }
 
-static void every_cut_and_every_flip_is_seen(void **state)
+static void cut_and_flip(const struct shape *small)
 {
-    static const struct shape small = {.tok_bytes = 2,
-                                       .n_seq = 9,
-                                       .len = {5, 1, 40},
-                                       .n_seg = {1, 1, 3},
-                                       .domains = true};
     uint8_t *p;
-    (void)state;
-    write_stream(path_a, &small);
+    write_stream(path_a, small);
     size_t n = slurp(path_a, &p);
     assert_true(n > 1000 && n < 8192);
     for (size_t i = 0; i < n; i++) {
@@ -101,6 +95,134 @@ static void every_cut_and_every_flip_is_seen(void **state)
     assert_int_equal(verdict(path_b), SLU_E_TRUNCATED);
     free(more);
     free(p);
+}
+
+static void every_cut_and_every_flip_is_seen(void **state)
+{
+    struct shape small = {.tok_bytes = 2,
+                          .n_seq = 9,
+                          .len = {5, 1, 40},
+                          .n_seg = {1, 1, 3},
+                          .domains = true};
+    (void)state;
+    cut_and_flip(&small);
+    small.masks = true;
+    cut_and_flip(&small);
+}
+
+/* Sets the hashes of frame `type` right, after its payload was changed. */
+static void rehash(uint8_t *p, size_t n, const char *type)
+{
+    for (size_t at = 0; at < n; at += 64 + ((slu_le64(p + at + 32) + 63) & ~63u)) {
+        if (memcmp(p + at + 4, type, 4))
+            continue;
+        slu_put_le64(p + at + 48,
+                     slu_hash64(p + at + 64, (slu_le64(p + at + 32) + 63) & ~63u));
+        slu_put_le64(p + at + 56, slu_hash64(p + at, 56));
+    }
+}
+
+/* A mask bit that was flipped together with the hash of its frame. */
+static void mask_bits_have_a_checksum(void **state)
+{
+    static const struct shape s = {
+        .tok_bytes = 2, .n_seq = 2, .len = {4, 2}, .n_seg = {1}, .masks = true};
+    uint8_t *p;
+    (void)state;
+    write_stream(path_a, &s);
+    size_t n = slurp(path_a, &p);
+    assert_int_equal(p[0x3c0], 0x16); /* as in the third example of STREAM.md */
+    for (unsigned bit = 0; bit < 8; bit++) {
+        p[0x3c0] ^= (uint8_t)(1 << bit);
+        rehash(p, n, "DATA");
+        spit(path_b, p, n);
+        assert_int_equal(verdict(path_b), bit < 6 ? SLU_E_CHECKSUM : SLU_E_FORMAT);
+        assert_non_null(
+            strstr(err.msg, bit < 6 ? "end frame" : "after the last token"));
+        p[0x3c0] ^= (uint8_t)(1 << bit);
+    }
+    /* Two bits exchanged, so that the number of trained tokens stays. */
+    p[0x3c0] = 0x15;
+    rehash(p, n, "DATA");
+    spit(path_b, p, n);
+    assert_int_equal(verdict(path_b), SLU_E_CHECKSUM);
+    free(p);
+}
+
+/* What the caller does not keep is refused; so is what the first stream lacks, unless
+ * its file could be looked at before. */
+static void masks_and_inner_padding_are_not_lost(void **state)
+{
+    static const struct shape masks = {.tok_bytes = 2,
+                                       .n_seq = 2,
+                                       .len = {9},
+                                       .masks = 1},
+                              inner = {.tok_bytes = 2,
+                                       .n_seq = 2,
+                                       .len = {9},
+                                       .n_seg = {3},
+                                       .inner_padding = true};
+    const char *p = path_a;
+    struct slu_reader *r;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct slu_reader_cfg cfg = {&p, 1, 0, .masks = i, .inner_padding = !i};
+        write_stream(path_a, i ? &inner : &masks);
+        memset(&err, 0, sizeof err);
+        assert_int_equal(slu_reader_open(&r, &cfg, &err), SLU_E_UNSUPPORTED);
+        assert_non_null(strstr(err.msg, i ? "padding between" : "has masks"));
+        assert_non_null(strstr(err.msg, path_a));
+    }
+}
+
+/* A stream without masks beside one that has them: all tokens but padding are trained
+ * on, and its checksums still hold. */
+static void without_masks_all_are_trained_on(void **state)
+{
+    static const struct shape with = {.tok_bytes = 2,
+                                      .n_seq = 40,
+                                      .len = {9, 33},
+                                      .n_seg = {1, 3},
+                                      .name = "a",
+                                      .masks = true},
+                              plain = {.tok_bytes = 2,
+                                       .n_seq = 40,
+                                       .len = {9, 33},
+                                       .n_seg = {1, 3},
+                                       .name = "b"};
+    const char *order[2][2] = {{path_a, path_b}, {path_b, path_a}};
+    (void)state;
+    write_stream(path_a, &with);
+    write_stream(path_b, &plain);
+    for (int k = 0; k < 2; k++) {
+        struct slu_reader *r;
+        struct slu_batch b;
+        struct slu_sum t;
+        uint64_t seen = 0, n_loss = 0;
+        int rc;
+        OK(open_one(&r, order[k], 2));
+        assert_true(slu_reader_header(r)->masks);
+        assert_int_equal(slu_header_stored(slu_reader_header(r)), 2);
+        slu_batch_init(&b, 2);
+        while (!(rc = slu_reader_next(r, &b, &err)))
+            for (size_t i = 0; i < b.n_seq; i++, seen++) {
+                const struct slu_seq *q = &b.seq[i];
+                const bool marked = (seen < 40) == (k == 0);
+                for (uint64_t j = 0; j < q->len_tok; j++) {
+                    bool padding = q->n_seg == 3 && j >= q->len_tok / 3 * 2;
+                    bool want = !padding && (!marked || trained_at(seen % 40, j));
+                    assert_int_equal(slu_batch_trained(&b, q->tok_off + j), want);
+                    assert_int_equal(slu_batch_id(&b, q->tok_off + j),
+                                     id_at(seen % 40, j, 2));
+                    n_loss += want;
+                }
+            }
+        assert_int_equal(rc, SLU_EOF);
+        OK(slu_reader_finish(r, &t, &err));
+        assert_int_equal(t.n.loss_tokens, n_loss);
+        slu_batch_release(&b);
+        slu_reader_free(r);
+    }
 }
 
 /* Two streams one after another, in one file and as two, with ordinals that collide. */
@@ -188,6 +310,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_ended),
         cmocka_unit_test(every_cut_and_every_flip_is_seen),
+        cmocka_unit_test(mask_bits_have_a_checksum),
+        cmocka_unit_test(masks_and_inner_padding_are_not_lost),
+        cmocka_unit_test(without_masks_all_are_trained_on),
         cmocka_unit_test(concatenation),
         cmocka_unit_test(other_tokenizers_do_not_mix),
         cmocka_unit_test(too_long_is_named),

@@ -118,6 +118,9 @@ struct slu_tool {
     uint64_t memory_floor;        /* -M below this value is a usage error */
     bool uses_device;
     bool reads_stream; /* through cli_open_reader */
+    /* Keeps masks, and padding between segments. Without these, streams that have them
+     * are refused (slu_reader_cfg). */
+    bool masks, inner_padding;
     bool spills;       /* may need --tmpdir; main checks the folder at the start */
     bool plain_output; /* -o is text, so a terminal is accepted */
     /* Bytes of memory for each token of a long sequence: for the token, and for the

@@ -63,11 +63,14 @@ static int open_inputs(struct cli_ctx *ctx, struct slu_tokens_cfg *t,
         return rc;
     if (ctx->tokens)
         rc = slu_tokens_open(r, t, err);
-    struct slu_reader_cfg cfg = {ctx->input, ctx->n_input, cli_max_seq_tok(ctx)};
+    struct slu_reader_cfg cfg = {ctx->input, ctx->n_input, cli_max_seq_tok(ctx),
+                                 ctx->tool->masks, ctx->tool->inner_padding};
     if (!ctx->tokens)
         rc = slu_reader_open(r, &cfg, err);
-    if (!rc)
+    if (!rc) {
         cli_expect(ctx, *r);
+        ctx->ledger.masks = slu_reader_header(*r)->masks;
+    }
     return rc;
 }
 

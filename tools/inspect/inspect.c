@@ -107,8 +107,6 @@ static int first_records(struct look *k, struct slu_err *err)
 
 static int show(struct look *k, struct slu_err *err)
 {
-    const struct slu_sum *t = &k->seen.sum;
-    char sum[33];
     if (k->o->records != NO_RECORDS || k->o->jsonl)
         return SLU_OK;
     if (k->o->svg) {
@@ -122,10 +120,7 @@ static int show(struct look *k, struct slu_err *err)
         return inspect_print_histogram(&k->seen, err);
     if (!k->o->verify)
         return inspect_print_summary(&k->seen, err);
-    slu_u128_hex(t->checksum, sum);
-    printf("ok: %llu sequences, %llu tokens, %llu documents, checksum %s\n",
-           (unsigned long long)t->n.sequences, (unsigned long long)t->n.tokens,
-           (unsigned long long)t->n.documents, sum);
+    inspect_print_verdict(k->seen.header, &k->seen.sum);
     return SLU_OK;
 }
 
@@ -331,6 +326,8 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct inspect_opts),
     .defaults = defaults,
     .reads_stream = true,
+    .masks = true,
+    .inner_padding = true,
     .memory_floor = 32 << 20,
     .plain_output = true,
     .prints = prints,

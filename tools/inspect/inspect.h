@@ -53,6 +53,8 @@ SLU_MUST_USE int inspect_print_domains(const struct inspect_seen *s,
 
 /* Prints one JSON object on standard output (inspect(1)). */
 SLU_MUST_USE int inspect_print_json(const struct inspect_seen *s, struct slu_err *err);
+/* Prints the line of --verify. */
+void inspect_print_verdict(const struct slu_header *h, const struct slu_sum *t);
 /* Prints the summary for people. */
 SLU_MUST_USE int inspect_print_summary(const struct inspect_seen *s,
                                        struct slu_err *err);

@@ -96,7 +96,7 @@ int inspect_print_json(const struct inspect_seen *s, struct slu_err *err)
             ", \"token_bytes\": %u, \"documents\": %llu, \"sequences\": %llu, "
             "\"segments\": "
             "%llu, \"tokens\": %llu, \"padding\": %llu, \"vocab_size\": %llu",
-            h->tok_bytes, (ull)s->sum.n.documents, (ull)s->sum.n.sequences,
+            slu_header_stored(h), (ull)s->sum.n.documents, (ull)s->sum.n.sequences,
             (ull)s->sum.segments, (ull)s->sum.n.tokens, (ull)s->sum.padding,
             (ull)h->vocab_size);
     if (!rc)
@@ -110,6 +110,11 @@ int inspect_print_json(const struct inspect_seen *s, struct slu_err *err)
                             ", \"fingerprint\": \"%s\", \"checksum\": \"%s\", "
                             "\"trace_checksum\": \"%s\"",
                             print, sum, trace);
+    slu_u128_hex(s->sum.mask_checksum, sum);
+    if (!rc && h->masks)
+        rc = slu_buf_printf(&b, err,
+                            ", \"loss_tokens\": %llu, \"mask_checksum\": \"%s\"",
+                            (ull)s->sum.n.loss_tokens, sum);
     if (!rc)
         rc = put_provenance(&b, h, err);
     if (!rc)
@@ -120,6 +125,19 @@ int inspect_print_json(const struct inspect_seen *s, struct slu_err *err)
         printf("%.*s}\n", (int)b.len, (char *)b.data);
     slu_buf_release(&b);
     return rc;
+}
+
+void inspect_print_verdict(const struct slu_header *h, const struct slu_sum *t)
+{
+    char sum[33];
+    slu_u128_hex(t->checksum, sum);
+    printf("ok: %llu sequences, %llu tokens, %llu documents, checksum %s",
+           (ull)t->n.sequences, (ull)t->n.tokens, (ull)t->n.documents, sum);
+    slu_u128_hex(t->mask_checksum, sum);
+    if (h->masks)
+        printf(", %llu tokens trained on, checksum of masks %s", (ull)t->n.loss_tokens,
+               sum);
+    printf("\n");
 }
 
 int inspect_print_summary(const struct inspect_seen *s, struct slu_err *err)
@@ -134,7 +152,13 @@ int inspect_print_summary(const struct inspect_seen *s, struct slu_err *err)
            (ull)s->sum.n.documents);
     if (s->sum.padding)
         printf("  padding     %llu tokens\n", (ull)s->sum.padding);
-    printf("  vocabulary  %llu ids, %u bytes each", (ull)h->vocab_size, h->tok_bytes);
+    if (h->masks)
+        printf("  trained on  %llu tokens, %.1f %%\n", (ull)s->sum.n.loss_tokens,
+               s->sum.n.tokens
+                   ? 100.0 * (double)s->sum.n.loss_tokens / (double)s->sum.n.tokens
+                   : 0);
+    printf("  vocabulary  %llu ids, %u bytes each", (ull)h->vocab_size,
+           slu_header_stored(h));
     if (h->eos != SLU_NO_TOKEN)
         printf(", eos %llu", (ull)h->eos);
     static const uint8_t unknown[16];
@@ -327,18 +351,20 @@ static size_t open_bytes(const uint8_t *p, size_t n)
     return 0;
 }
 
-/* Decodes one window of tokens after the other, so that a line may be longer than
- * memory. */
-static int put_text(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
-                    uint64_t n, const struct slu_vocab_table *v, struct slu_err *err)
+/* Puts the text of tokens as a JSON string. Decodes one window of tokens after the
+ * other, so that a line may be longer than memory. */
+static int put_string(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
+                      uint64_t n, const struct slu_vocab_table *v, struct slu_err *err)
 {
     enum { WINDOW = 4096 };
-    struct slu_buf text = SLU_BUF_INIT;
-    int rc = slu_buf_printf(line, err, ",\"text\":\"");
+    struct slu_buf text = SLU_BUF_INIT, plain = SLU_BUF_INIT;
+    int rc = slu_buf_printf(line, err, "\"");
     for (uint64_t from = 0; !rc && from < n; from += WINDOW) {
         uint64_t k = n - from < WINDOW ? n - from : WINDOW;
-        rc = slu_detok(v, slu_batch_at(b, at + from), k, b->tok_bytes, false, &text,
-                       err);
+        const void *ids;
+        rc = slu_batch_ids(b, at + from, k, &plain, &ids, err);
+        if (!rc)
+            rc = slu_detok(v, ids, k, b->tok_bytes, false, &text, err);
         size_t open = from + k < n ? open_bytes(text.data, text.len) : 0;
         if (!rc)
             rc = slu_json_put_part(line, text.data, text.len - open, err);
@@ -349,7 +375,32 @@ static int put_text(struct slu_buf *line, const struct slu_batch *b, uint64_t at
         text.len = open;
     }
     slu_buf_release(&text);
+    slu_buf_release(&plain);
     return rc ? rc : slu_buf_printf(line, err, "\"");
+}
+
+/* Puts the text of tokens, and of each run of them that is trained on. */
+static int put_text(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
+                    uint64_t n, const struct slu_vocab_table *v, struct slu_err *err)
+{
+    int rc = slu_buf_printf(line, err, ",\"text\":");
+    if (!rc)
+        rc = put_string(line, b, at, n, v, err);
+    if (rc || !b->masks)
+        return rc;
+    rc = slu_buf_printf(line, err, ",\"trained\":[");
+    const char *comma = "";
+    for (uint64_t i = at, end = at + n, to; !rc && i < end; i = to + 1) {
+        for (to = i; to < end && slu_batch_trained(b, to);)
+            to++;
+        if (to == i)
+            continue;
+        rc = slu_buf_printf(line, err, "%s", comma);
+        if (!rc)
+            rc = put_string(line, b, i, to - i, v, err);
+        comma = ",";
+    }
+    return rc ? rc : slu_buf_printf(line, err, "]");
 }
 
 static int put_tokens(struct slu_buf *line, const struct slu_batch *b, uint64_t at,
@@ -358,6 +409,13 @@ static int put_tokens(struct slu_buf *line, const struct slu_batch *b, uint64_t 
     int rc = slu_buf_printf(line, err, ",\"tokens\":[");
     for (uint64_t i = 0; !rc && i < n; i++) {
         rc = slu_buf_printf(line, err, i ? ",%u" : "%u", slu_batch_id(b, at + i));
+        if (!rc && line->len > FLUSH_BYTE)
+            rc = print(line, err);
+    }
+    if (!rc && b->masks)
+        rc = slu_buf_printf(line, err, "],\"mask\":[");
+    for (uint64_t i = 0; !rc && b->masks && i < n; i++) {
+        rc = slu_buf_printf(line, err, i ? ",%d" : "%d", slu_batch_trained(b, at + i));
         if (!rc && line->len > FLUSH_BYTE)
             rc = print(line, err);
     }

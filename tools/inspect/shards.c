@@ -54,7 +54,6 @@ static int print_records(const struct inspect_opts *o, struct slu_shardset *set,
 static int show(const struct inspect_opts *o, struct inspect_seen *seen,
                 struct slu_err *err)
 {
-    char sum[33];
     if (o->svg) {
         int rc = inspect_svg(seen, o, err);
         if (rc || !(o->json || o->histogram || o->verify))
@@ -66,11 +65,7 @@ static int show(const struct inspect_opts *o, struct inspect_seen *seen,
         return inspect_print_histogram(seen, err);
     if (!o->verify)
         return inspect_print_summary(seen, err);
-    slu_u128_hex(seen->sum.checksum, sum);
-    printf("ok: %llu sequences, %llu tokens, %llu documents, checksum %s\n",
-           (unsigned long long)seen->sum.n.sequences,
-           (unsigned long long)seen->sum.n.tokens,
-           (unsigned long long)seen->sum.n.documents, sum);
+    inspect_print_verdict(seen->header, &seen->sum);
     return SLU_OK;
 }
 

@@ -1,0 +1,181 @@
+/* stream_meta.c - frames that are not data: what a reader learns from them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/le.h"
+#include "stream_reader.h"
+
+int slu_meta_check(const struct slu_reader *r, const struct slu_header *h,
+                   struct slu_err *err)
+{
+    if (h->masks && !r->masks)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "has masks, which tell the tokens that are trained on; this "
+                        "step would lose them");
+    if (h->inner_padding && !r->inner_padding)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "has padding between segments, which this step cannot keep");
+    return SLU_OK;
+}
+
+static int begin_member(struct slu_reader *r, const uint8_t *p, size_t n,
+                        struct slu_err *err)
+{
+    struct slu_header h;
+    int rc = slu_header_decode(&h, p, n, err);
+    if (rc)
+        return rc;
+    const bool masks = h.masks, inner_padding = h.inner_padding;
+    rc = slu_meta_check(r, &h, err);
+    if (!r->have_header) {
+        r->header = h;
+        r->have_header = true;
+    } else {
+        if (!rc)
+            rc = slu_header_compatible(&r->header, &h, err);
+        slu_header_release(&h);
+    }
+    if (!rc &&
+        ((masks && !r->header.masks) || (inner_padding && !r->header.inner_padding)))
+        rc = slu_fail(err, SLU_E_MISMATCH,
+                      "has masks, or padding between segments, and the streams before "
+                      "it do not; give this one first");
+    pthread_mutex_lock(&r->mu);
+    if (!rc)
+        rc = slu_grow(&r->member, &r->cap_member, r->n_member + 1, sizeof *r->member,
+                      err);
+    if (!rc)
+        r->member[r->n_member++] = (struct slu_member){
+            .name = r->name, .masks = masks, .inner_padding = inner_padding};
+    pthread_mutex_unlock(&r->mu);
+    r->members_in_path++;
+    r->state = BODY;
+    r->n_seq_begun = 0;
+    XXH3_64bits_reset(&r->index_want);
+    XXH3_64bits_reset(&r->index_got);
+    return rc;
+}
+
+static int names_frame(struct slu_reader *r, bool sources, const uint8_t *p, size_t n,
+                       struct slu_err *err)
+{
+    struct slu_cursor c = {p, n, 0};
+    const uint8_t *q = slu_cursor_take(&c, 8);
+    uint64_t k = q ? slu_le64(q) : 1;
+    char *name = malloc(SLU_MAX_NAME + 1);
+    int rc = name ? SLU_OK : slu_fail_nomem(err, SLU_MAX_NAME + 1);
+    for (uint64_t i = 0; !rc && i < k; i++) {
+        q = slu_cursor_take(&c, 12);
+        uint32_t len = q ? slu_le32(q + 8) : 0;
+        const uint8_t *s = q && len <= SLU_MAX_NAME ? slu_cursor_take(&c, len) : NULL;
+        if (!s || memchr(s, 0, len)) {
+            rc = slu_fail(
+                err, SLU_E_FORMAT,
+                "frame %llu: a name is cut short, too long, or has a NUL in it",
+                (unsigned long long)r->number - 1);
+            break;
+        }
+        memcpy(name, s, len);
+        name[len] = 0;
+        rc = sources ? slu_reader_add_source(r, slu_le64(q), name, err)
+                     : slu_reader_add_domain(r, slu_le64(q), name, len, err);
+    }
+    free(name);
+    if (!rc && c.at != n)
+        rc = slu_fail(err, SLU_E_FORMAT, "frame %llu: has bytes after its names",
+                      (unsigned long long)r->number - 1);
+    return rc;
+}
+
+static int end_member(struct slu_reader *r, const uint8_t *p, size_t n,
+                      struct slu_err *err)
+{
+    static const uint8_t zero[SLU_ENDS_BYTES];
+    const size_t used = r->member[r->n_member - 1].masks ? 104 : 80;
+    if (n != SLU_ENDS_BYTES || memcmp(p + used, zero, SLU_ENDS_BYTES - used))
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "the end frame has another length, or reserved bytes that are not 0");
+    pthread_mutex_lock(&r->mu);
+    struct slu_member *m = &r->member[r->n_member - 1];
+    m->promised.n = (struct slu_count){slu_le64(p + 32), slu_le64(p), slu_le64(p + 16),
+                                       slu_le64(p + 96)};
+    m->promised.segments = slu_le64(p + 8);
+    m->promised.padding = slu_le64(p + 24);
+    m->promised_frames = slu_le64(p + 40);
+    m->promised.checksum = (struct slu_u128){slu_le64(p + 48), slu_le64(p + 56)};
+    m->promised.trace_checksum = (struct slu_u128){slu_le64(p + 64), slu_le64(p + 72)};
+    m->promised.mask_checksum = (struct slu_u128){slu_le64(p + 80), slu_le64(p + 88)};
+    m->ended = true;
+    pthread_mutex_unlock(&r->mu);
+    r->state = ENDED;
+    r->first_index = r->off_byte;
+    return SLU_OK;
+}
+
+static int index_frame(struct slu_reader *r, const uint8_t *p, size_t n,
+                       struct slu_err *err)
+{
+    if (n < 16 || slu_le64(p) > (UINT64_C(1) << 20) || n != 16 + 32 * slu_le64(p) ||
+        slu_le64(p + 8))
+        return slu_fail(err, SLU_E_FORMAT,
+                        "an index frame has another length than its count says");
+    for (size_t i = 16; i < n; i += 32)
+        slu_xxh3_64_update(&r->index_got, p + i, 24);
+    pthread_mutex_lock(&r->mu);
+    struct slu_member *m = &r->member[r->n_member - 1];
+    for (size_t i = 16; i < n; i += 32)
+        m->promised_tok_rows = slu_add_row(m->promised_tok_rows, slu_le64(p + i + 24));
+    pthread_mutex_unlock(&r->mu);
+    r->state = INDEXED;
+    return SLU_OK;
+}
+
+static int foot_frame(struct slu_reader *r, const struct slu_frame *f,
+                      struct slu_err *err)
+{
+    if (f->raw_byte || f->aux != r->first_index)
+        return slu_fail(err, SLU_E_FORMAT,
+                        "the footer does not point to the first index frame");
+    if (slu_xxh3_64_digest(&r->index_got) != slu_xxh3_64_digest(&r->index_want))
+        return slu_fail(err, SLU_E_FORMAT, "the index does not match the frames");
+    r->state = BETWEEN;
+    r->number = 0;
+    r->off_byte = 0;
+    return SLU_OK;
+}
+
+int slu_meta_take(struct slu_reader *r, const struct slu_frame *f, const uint8_t *p,
+                  size_t n, struct slu_err *err)
+{
+    switch (f->type) {
+    case SLU_HEAD:
+        return begin_member(r, p, n, err);
+    case SLU_VOCB:
+        if (f->number != 1)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "frame %llu: a vocabulary frame must be the first frame "
+                            "after the header",
+                            (unsigned long long)f->number);
+        if (slu_names_vocab(r->names))
+            return SLU_OK;
+        return slu_vocab_decode(r->names, r->header.vocab_size, p, n,
+                                f->flags & SLU_FLAG_ZSTD ? f->stored.data : NULL,
+                                f->stored_byte, err);
+    case SLU_SRCS:
+        return names_frame(r, true, p, n, err);
+    case SLU_DOMS:
+        return names_frame(r, false, p, n, err);
+    case SLU_ENDS:
+        return end_member(r, p, n, err);
+    case SLU_INDX:
+        return index_frame(r, p, n, err);
+    case SLU_FOOT:
+        return foot_frame(r, f, err);
+    default:
+        return slu_fail(
+            err, SLU_E_UNSUPPORTED,
+            "frame %llu has a type that this version does not know; use a newer one",
+            (unsigned long long)f->number);
+    }
+}

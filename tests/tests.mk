@@ -324,6 +324,9 @@ LIBDIR = $(DESTDIR)$(PREFIX)/lib
 INCDIR = $(DESTDIR)$(PREFIX)/include/sluice
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
 SHAREDIR = $(DESTDIR)$(PREFIX)/share/sluice
+BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSHDIR  = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISHDIR = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 PCFILE = $(LIBDIR)/pkgconfig/sluice.pc
 
 install: programs lib
@@ -337,6 +340,14 @@ install: programs lib
 	tests/headers -all > '$(INCDIR)/sluice.h'
 	for m in $(notdir $(MAN1)); do install -m 644 man/$$m "$(MANDIR)/man1/$(PROGRAM_PREFIX)$$m" || exit 1; done
 	for m in $(notdir $(MAN57)); do install -m 644 man/$$m "$(MANDIR)/man$${m##*.}/$$m" || exit 1; done
+	install -d '$(BASHDIR)' '$(ZSHDIR)' '$(FISHDIR)'
+	set -e; for p in $(PROGRAMS) $(notdir $(SCRIPTS)); do \
+	    n=$(PROGRAM_PREFIX)$$p; \
+	    $O/bin/$$n --help > $O/help; \
+	    awk -v shell=bash -v command=$$n -f tools/cli/completion.awk $O/help > "$(BASHDIR)/$$n"; \
+	    awk -v shell=zsh -v command=$$n -f tools/cli/completion.awk $O/help > "$(ZSHDIR)/_$$n"; \
+	    awk -v shell=fish -v command=$$n -f tools/cli/completion.awk $O/help > "$(FISHDIR)/$$n.fish"; \
+	done; chmod 644 "$(BASHDIR)/$(PROGRAM_PREFIX)"* "$(ZSHDIR)/_$(PROGRAM_PREFIX)"* "$(FISHDIR)/$(PROGRAM_PREFIX)"*
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' lib/sluice.pc.in > '$(PCFILE)'
 	chmod 644 '$(PCFILE)'
 
@@ -351,6 +362,8 @@ uninstall:
 	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(PROGRAMS) $(notdir $(SCRIPTS))) '$(LIBDIR)/libsluice.a' '$(LIBDIR)/libsluice-parquet.so' '$(PCFILE)'
 	rm -f $(addprefix '$(MANDIR)'/man1/$(PROGRAM_PREFIX),$(notdir $(MAN1)))
 	for m in $(notdir $(MAN57)); do rm -f "$(MANDIR)/man$${m##*.}/$$m"; done
+	for p in $(PROGRAMS) $(notdir $(SCRIPTS)); do \
+	    n=$(PROGRAM_PREFIX)$$p; rm -f "$(BASHDIR)/$$n" "$(ZSHDIR)/_$$n" "$(FISHDIR)/$$n.fish"; done
 	rm -rf '$(INCDIR)' '$(SHAREDIR)'
 
 help:

@@ -80,9 +80,9 @@ static int ds_encode(const void *state, const struct slu_shard_bucket *b,
     int rc = slu_shard_ids_put(&out[IDS], q->tok, b->n_id, b->tok_bytes, err);
 
     (void)state;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_reserve(ends, 8 * q->n_seg, err);
-    for (uint64_t i = 0; i < q->n_seg && rc == SLU_OK; i++, ends->len += 8) {
+    for (uint64_t i = 0; i < q->n_seg && !rc; i++, ends->len += 8) {
         end += q->seg[i].len_tok;
         slu_put_le64(ends->data + ends->len, end);
     }

@@ -114,12 +114,12 @@ static int look(struct mds *x, struct slu_err *err)
         rc = slu_mds_file_next(x->file, &x->type, &x->n_id, err);
         if (rc < 0)
             return at_shard(x, err);
-        x->waits = rc == SLU_OK && x->n_id;
-        if (rc == SLU_OK && !x->n_id) { /* counted, but left out */
+        x->waits = !rc && x->n_id;
+        if (!rc && !x->n_id) { /* counted, but left out */
             x->number++;
             x->empty++;
         }
-        if (rc == SLU_OK)
+        if (!rc)
             continue;
         slu_mds_file_free(x->file);
         x->file = NULL;

@@ -84,7 +84,7 @@ static int put_row(struct slu_out *out, uint64_t n, uint64_t step, unsigned byte
     uint8_t piece[PIECE * 8];
     int rc = SLU_OK;
 
-    for (uint64_t i = 0; i < n && rc == SLU_OK;) {
+    for (uint64_t i = 0; i < n && !rc;) {
         size_t k = n - i < PIECE ? (size_t)(n - i) : PIECE;
         for (size_t j = 0; j < k; j++, i++)
             if (bytes == 4)
@@ -110,9 +110,9 @@ static int mg_end(void *state, const struct slu_shard *s, unsigned file,
     slu_put_le64(h + 18, s->n_seq);
     slu_put_le64(h + 26, s->n_seq + 1);
     int rc = slu_out_write(out, h, sizeof h, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_row(out, s->n_seq, 0, 4, b->n_id, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_row(out, s->n_seq, b->n_id * b->tok_bytes, 8, 0, err);
     return rc ? rc : put_row(out, s->n_seq + 1, 1, 8, 0, err);
 }

@@ -1,7 +1,7 @@
 #include "formats/olmo/olmo_cache.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,27 +54,27 @@ int slu_olmo_check(const struct slu_olmo_set *set, struct slu_err *err)
             "there is one; its NumpyFSLDataset reads the files as they are");
     for (unsigned i = 0; i < set->n_bucket; i++) {
         if (b[i].length & (b[i].length - 1))
-            return slu_fail(err, SLU_E_MISMATCH,
-                            "OLMo-core reads lengths that are powers of two; %" PRIu64
-                            " is not",
-                            b[i].length);
+            return slu_fail(
+                err, SLU_E_MISMATCH,
+                "OLMo-core reads lengths that are powers of two; %llu is not",
+                (unsigned long long)b[i].length);
         if (b[i].shard_sequences > UINT32_MAX / b[i].length)
             return slu_fail(err, SLU_E_LIMIT,
                             "OLMo-core's indices end at 2^32 tokens a file; write "
-                            "shards of at most %" PRIu64 " sequences of %" PRIu64,
-                            UINT32_MAX / b[i].length, b[i].length);
+                            "shards of at most %llu sequences of %llu",
+                            (unsigned long long)(UINT32_MAX / b[i].length),
+                            (unsigned long long)b[i].length);
         if (n_shard(&b[i]) > 10000000)
-            return slu_fail(
-                err, SLU_E_LIMIT,
-                "more than 10,000,000 shards of %" PRIu64
-                " tokens, and their names have seven digits; write larger shards",
-                b[i].length);
+            return slu_fail(err, SLU_E_LIMIT,
+                            "more than 10,000,000 shards of %llu tokens, and their "
+                            "names have seven digits; write larger shards",
+                            (unsigned long long)b[i].length);
     }
     if (n_instance(set) > UINT32_MAX)
         return slu_fail(err, SLU_E_LIMIT,
-                        "%" PRIu64 " sequences are more than OLMo-core's indices can "
+                        "%llu sequences are more than OLMo-core's indices can "
                         "number, 4294967295; write several sets",
-                        n_instance(set));
+                        (unsigned long long)n_instance(set));
     if (set->eos > UINT32_MAX || set->pad > UINT32_MAX)
         return slu_advise(err, SLU_ADVISE_OLMO_TOKENIZER,
                           slu_fail(err, SLU_E_MISMATCH,
@@ -137,9 +137,9 @@ void slu_olmo_curriculum_name(const struct slu_olmo_curriculum *c,
     if (c->kind == SLU_OLMO_NATURAL)
         snprintf(out, SLU_OLMO_NAME, "vsl-natural");
     else
-        snprintf(out, SLU_OLMO_NAME, "vsl-grow-%s-%" PRIu64 "-cycle%s",
-                 c->kind == SLU_OLMO_P2 ? "p2" : "linear", c->cycles,
-                 c->balanced ? "-balanced" : "");
+        snprintf(out, SLU_OLMO_NAME, "vsl-grow-%s-%llu-cycle%s",
+                 c->kind == SLU_OLMO_P2 ? "p2" : "linear",
+                 (unsigned long long)c->cycles, c->balanced ? "-balanced" : "");
 }
 
 static int hash_text(struct slu_sha256 *s, struct slu_buf *text)
@@ -158,28 +158,29 @@ static int fingerprint(const struct slu_olmo_set *set,
     struct slu_buf t = SLU_BUF_INIT;
     struct slu_sha256 s;
     slu_sha256_init(&s);
-    int rc =
-        slu_buf_printf(&t, err,
-                       "class=NumpyVSLDatasetvocab_size=%" PRIu64
-                       ",pad_token_id=%" PRIu64 ",eos_token_id=%" PRIu64
-                       ",dtype=<class 'numpy.uint%u'>,min_sequence_length=%" PRIu64
-                       ",max_sequence_length=%" PRIu64 ",curriculum=",
-                       set->vocab_size, set->pad, set->eos, 8 * set->tok_bytes,
-                       set->bucket[0].length, set->bucket[set->n_bucket - 1].length);
+    int rc = slu_buf_printf(
+        &t, err,
+        "class=NumpyVSLDatasetvocab_size=%llu,pad_token_id=%llu,eos_token_id=%llu,"
+        "dtype=<class "
+        "'numpy.uint%u'>,min_sequence_length=%llu,max_sequence_length=%llu,curriculum=",
+        (unsigned long long)set->vocab_size, (unsigned long long)set->pad,
+        (unsigned long long)set->eos, 8 * set->tok_bytes,
+        (unsigned long long)set->bucket[0].length,
+        (unsigned long long)(set->bucket[set->n_bucket - 1].length));
     if (!rc && c->kind == SLU_OLMO_NATURAL)
         rc = slu_buf_printf(&t, err, "VSLNaturalCurriculum(),");
     else if (!rc)
-        rc = slu_buf_printf(&t, err,
-                            "VSLGrow%sCurriculum(num_cycles=%" PRIu64 ", balanced=%s),",
-                            c->kind == SLU_OLMO_P2 ? "P2" : "Linear", c->cycles,
-                            c->balanced ? "True" : "False");
+        rc = slu_buf_printf(
+            &t, err, "VSLGrow%sCurriculum(num_cycles=%llu, balanced=%s),",
+            c->kind == SLU_OLMO_P2 ? "P2" : "Linear", (unsigned long long)c->cycles,
+            c->balanced ? "True" : "False");
     by_name(set, order);
     for (unsigned k = 0; !rc && k < set->n_bucket; k++) {
         const struct slu_olmo_bucket *b = &set->bucket[order[k]];
         for (uint64_t i = 0; !rc && i < n_shard(b); i++) {
-            rc = slu_buf_printf(&t, err,
-                                "path=shard-%07" PRIu64 ".npy,size=%" PRIu64 ",", i,
-                                shard_byte(set, b, i));
+            rc = slu_buf_printf(&t, err, "path=shard-%07llu.npy,size=%llu,",
+                                (unsigned long long)i,
+                                (unsigned long long)shard_byte(set, b, i));
             if (!rc)
                 rc = hash_text(&s, &t);
         }
@@ -195,8 +196,8 @@ static int put_path(struct slu_buf *t, const struct slu_olmo_set *set,
 {
     char name[32];
     slu_shard_bucket_name(b->length, name);
-    return slu_buf_printf(t, err, "%s/%s/shard-%07" PRIu64 ".npy", set->prefix, name,
-                          i);
+    return slu_buf_printf(t, err, "%s/%s/shard-%07llu.npy", set->prefix, name,
+                          (unsigned long long)i);
 }
 
 /* Computes H of one file. */
@@ -208,10 +209,10 @@ static int path_hash(const struct slu_olmo_set *set, const struct slu_olmo_bucke
     slu_sha256_init(&s);
     int rc = put_path(&t, set, b, i, err);
     if (!rc)
-        rc = slu_buf_printf(&t, err, "%" PRIu64, shard_byte(set, b, i));
+        rc = slu_buf_printf(&t, err, "%llu", (unsigned long long)shard_byte(set, b, i));
     uint64_t last = set->bucket[set->n_bucket - 1].length;
     for (uint64_t l = set->bucket[0].length; !rc && l <= last; l *= 2)
-        rc = slu_buf_printf(&t, err, "%" PRIu64, l);
+        rc = slu_buf_printf(&t, err, "%llu", (unsigned long long)l);
     if (!rc)
         rc = hash_text(&s, &t);
     slu_buf_release(&t);
@@ -337,13 +338,13 @@ static int write_buckets(struct slu_olmo_files *w, const char *folder,
     for (uint64_t l = set->bucket[0].length; !rc && l <= last; l *= 2) {
         slu_buf_clear(&path);
         if (order)
-            rc = slu_buf_printf(&path, err,
-                                "%s/instance_indices_bucket%" PRIu64 "_epoch%" PRIu64
-                                "_seed%" PRIu64 ".npy",
-                                folder, l, order->epoch, order->seed);
+            rc = slu_buf_printf(
+                &path, err, "%s/instance_indices_bucket%llu_epoch%llu_seed%llu.npy",
+                folder, (unsigned long long)l, (unsigned long long)order->epoch,
+                (unsigned long long)order->seed);
         else
-            rc = slu_buf_printf(&path, err, "%s/bucket%" PRIu64 "-indices.npy", folder,
-                                l);
+            rc = slu_buf_printf(&path, err, "%s/bucket%llu-indices.npy", folder,
+                                (unsigned long long)l);
         instances_of(set, l, &first, &n);
         if (!rc)
             rc = write_run(w, &path, first, n, err);
@@ -359,20 +360,23 @@ static int put_config(struct slu_buf *t, const struct slu_olmo_set *set,
     unsigned order[MAX_BUCKETS];
     struct slu_buf path = SLU_BUF_INIT;
     bool first = true;
-    int rc = slu_buf_printf(
-        t, err,
-        "{\n  \"tokenizer\": {\"vocab_size\": %" PRIu64 ", \"eos_token_id\": %" PRIu64
-        ", \"pad_token_id\": %" PRIu64 "},\n  \"dtype\": \"uint%u\",\n"
-        "  \"min_sequence_length\": %" PRIu64 ",\n  \"max_sequence_length\": %" PRIu64
-        ",\n  \"vsl_curriculum\": {\"name\": \"%s\"",
-        set->vocab_size, set->eos, set->pad, 8 * set->tok_bytes, set->bucket[0].length,
-        set->bucket[set->n_bucket - 1].length,
-        c->kind == SLU_OLMO_NATURAL ? "natural"
-        : c->kind == SLU_OLMO_P2    ? "grow_p2"
-                                    : "grow_linear");
+    int rc =
+        slu_buf_printf(t, err,
+                       "{\n  \"tokenizer\": {\"vocab_size\": %llu, \"eos_token_id\": "
+                       "%llu, \"pad_token_id\": %llu},\n  \"dtype\": \"uint%u\",\n"
+                       "  \"min_sequence_length\": %llu,\n  \"max_sequence_length\": "
+                       "%llu,\n  \"vsl_curriculum\": {\"name\": \"%s\"",
+                       (unsigned long long)set->vocab_size,
+                       (unsigned long long)set->eos, (unsigned long long)set->pad,
+                       8 * set->tok_bytes, (unsigned long long)set->bucket[0].length,
+                       (unsigned long long)(set->bucket[set->n_bucket - 1].length),
+                       c->kind == SLU_OLMO_NATURAL ? "natural"
+                       : c->kind == SLU_OLMO_P2    ? "grow_p2"
+                                                   : "grow_linear");
     if (!rc && c->kind != SLU_OLMO_NATURAL)
-        rc = slu_buf_printf(t, err, ", \"num_cycles\": %" PRIu64 ", \"balanced\": %s",
-                            c->cycles, c->balanced ? "true" : "false");
+        rc = slu_buf_printf(t, err, ", \"num_cycles\": %llu, \"balanced\": %s",
+                            (unsigned long long)c->cycles,
+                            c->balanced ? "true" : "false");
     if (!rc)
         rc = slu_buf_printf(t, err, "},\n  \"fingerprint\": \"%s\",\n  \"paths\": [",
                             hex);
@@ -457,8 +461,8 @@ static int write_batches(struct slu_olmo_files *w, struct slu_buf *path,
     }
     if (!rc && done != order->n_batch)
         rc = slu_fail(err, SLU_E_CONSERVATION,
-                      "internal error: %" PRIu64 " of %" PRIu64 " batches were ordered",
-                      done, order->n_batch);
+                      "internal error: %llu of %llu batches were ordered",
+                      (unsigned long long)done, (unsigned long long)order->n_batch);
     return slu_olmo_end(&k, w, path, rc, err);
 }
 
@@ -478,11 +482,10 @@ int slu_olmo_write_order(const char *work, const struct slu_olmo_set *set,
     if (!rc)
         rc = write_buckets(&w, (const char *)folder.data, set, order, err);
     if (!rc)
-        rc = slu_buf_printf(&path, err,
-                            "%s/global_batch_indices_bz%" PRIu64 "_epoch%" PRIu64
-                            "_seed%" PRIu64 ".npy",
-                            (const char *)folder.data, order->batch_tokens,
-                            order->epoch, order->seed);
+        rc = slu_buf_printf(
+            &path, err, "%s/global_batch_indices_bz%llu_epoch%llu_seed%llu.npy",
+            (const char *)folder.data, (unsigned long long)order->batch_tokens,
+            (unsigned long long)order->epoch, (unsigned long long)order->seed);
     if (!rc)
         rc = write_batches(&w, &path, order, err);
     slu_buf_release(&path);

@@ -34,7 +34,7 @@ static void olmo_close(void *state)
 static int next_row(struct olmo *o, struct slu_err *err)
 {
     int rc = slu_olmo_rows_next(o->rows, &o->row, err);
-    o->have_row = rc == SLU_OK;
+    o->have_row = !rc;
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 

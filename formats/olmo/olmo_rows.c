@@ -1,6 +1,6 @@
 #include "formats/olmo/olmo_rows.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,19 +89,18 @@ static int find_row(struct slu_olmo_rows *r, size_t *n, struct slu_err *err)
     for (size_t i = 0;; i++) {
         if (r->at + i == r->text.len) {
             if (i > MAX_ROW)
-                return slu_fail(err, SLU_E_LIMIT,
-                                "%s: row %" PRIu64 " is longer than 1 MiB", r->path,
-                                r->number + 1);
+                return slu_fail(err, SLU_E_LIMIT, "%s: row %llu is longer than 1 MiB",
+                                r->path, (unsigned long long)(r->number + 1));
             int rc = r->ended ? SLU_OK : more(r, err);
             if (rc)
                 return rc;
             if (r->ended && i == 0)
                 return SLU_EOF;
             if (r->ended)
-                return slu_fail(err, SLU_E_TRUNCATED,
-                                "%s: the last row, %" PRIu64
-                                ", has no end of line: the file was cut",
-                                r->path, r->number + 1);
+                return slu_fail(
+                    err, SLU_E_TRUNCATED,
+                    "%s: the last row, %llu, has no end of line: the file was cut",
+                    r->path, (unsigned long long)(r->number + 1));
         }
         uint8_t c = r->text.data[r->at + i];
         quoted ^= c == '"';
@@ -159,20 +158,22 @@ int slu_olmo_rows_next(struct slu_olmo_rows *r, struct slu_olmo_row *row,
     else
         p = NULL;
     if (!p || (p < end && *p != ','))
-        return slu_fail(err, SLU_E_FORMAT,
-                        "%s: row %" PRIu64
-                        " does not begin with two numbers, where a document begins and "
-                        "ends: these are not rows of a file of ids",
-                        r->path, r->number);
+        return slu_fail(
+            err, SLU_E_FORMAT,
+            "%s: row %llu does not begin with two numbers, where a document begins and "
+            "ends: these are not rows of a file of ids",
+            r->path, (unsigned long long)r->number);
     const char *what = row->start > row->end      ? "end before they begin"
                        : row->start < r->last_end ? "begin before the last row's end"
                        : row->end > r->n_tok      ? "end after the file's last id"
                                                   : NULL;
     if (what)
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: row %" PRIu64 ": ids %" PRIu64 " to %" PRIu64
-                        " %s; the rows belong to another file, or are damaged",
-                        r->path, r->number, row->start, row->end, what);
+                        "%s: row %llu: ids %llu to %llu %s; the rows belong to another "
+                        "file, or are damaged",
+                        r->path, (unsigned long long)r->number,
+                        (unsigned long long)row->start, (unsigned long long)row->end,
+                        what);
     r->last_end = row->end;
     rc = take_id(r, p < end ? p + 1 : end, end, err);
     row->id = r->id.data;

@@ -32,7 +32,7 @@ bool slu_npy_has_rows(const char *path)
 static int next_row(struct slu_npy *x, struct slu_err *err)
 {
     int rc = slu_olmo_rows_next(x->rows, &x->row, err);
-    x->have_row = rc == SLU_OK;
+    x->have_row = !rc;
     return rc == SLU_EOF ? SLU_OK : rc;
 }
 

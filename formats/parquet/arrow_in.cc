@@ -231,7 +231,7 @@ int slu_arrow_source(std::shared_ptr<arrow::io::RandomAccessFile> *out,
                             "%s: a Parquet file is read from its end, which a pipe "
                             "does not allow; name the file",
                             name);
-    if (rc != SLU_OK) {
+    if (rc) {
         close(fd);
         return rc;
     }
@@ -255,7 +255,7 @@ int slu_arrow_open(struct slu_parquet_file **out, const char *path, const char *
         f->name = name;
         int status =
             slu_arrow_source(&f->source, &f->size_byte, path, name, memory_byte, err);
-        if (status != SLU_OK)
+        if (status)
             return status;
         std::string where = f->name + ": footer";
         status = slu_arrow_guard(where.c_str(), &pool, err, [&]() -> int {
@@ -264,18 +264,18 @@ int slu_arrow_open(struct slu_parquet_file **out, const char *path, const char *
             f->meta = reader->metadata();
             return SLU_OK;
         });
-        for (int k = 0; k < SLU_PARQUET_COLUMNS && status == SLU_OK; k++) {
+        for (int k = 0; k < SLU_PARQUET_COLUMNS && !status; k++) {
             f->column[k] = {-1, 0, false, k == SLU_PARQUET_SCORE};
             if (field[k] == nullptr)
                 continue;
             f->field[k] = field[k];
             status = find_column(f.get(), k, err);
-            if (status == SLU_OK)
+            if (!status)
                 status = check_column(f.get(), k, err);
         }
-        if (status == SLU_OK)
+        if (!status)
             status = count_rows(f.get(), err);
-        if (status == SLU_OK)
+        if (!status)
             *out = f.release();
         return status;
     });
@@ -487,7 +487,7 @@ int slu_arrow_rows_new(struct slu_parquet_rows **out, const struct slu_parquet_f
             return SLU_OK;
         });
     });
-    if (rc == SLU_OK)
+    if (!rc)
         *out = r.release();
     return rc;
 }
@@ -522,10 +522,10 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
     fields.scored = v[SLU_PARQUET_SCORE].p != nullptr;
     fields.score = v[SLU_PARQUET_SCORE].number;
     int rc = slu_buf_reserve(&b->raw, n, err);
-    for (int k = 0; k < SLU_PARQUET_COLUMNS && rc == SLU_OK; k++)
+    for (int k = 0; k < SLU_PARQUET_COLUMNS && !rc; k++)
         if (v[k].len > 0)
             rc = slu_buf_append(&b->raw, v[k].p, v[k].len, err);
-    return rc == SLU_OK ? slu_block_add_row(b, rec, fields, err) : rc;
+    return rc ? rc : slu_block_add_row(b, rec, fields, err);
 }
 
 static int check_end(struct slu_parquet_rows *r, struct slu_err *err)
@@ -542,13 +542,13 @@ int slu_arrow_rows_read(struct slu_parquet_rows *r, struct slu_block *b,
                         size_t want_byte, struct slu_err *err)
 {
     int rc = r->failed;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_arrow_guard(r->where.c_str(), &r->pool, &r->why, [&]() -> int {
             while (slu_rows_weight(b) < want_byte) {
                 if (r->row == r->end)
                     return check_end(r, &r->why);
                 int status = take_row(r, b, &r->why);
-                if (status != SLU_OK)
+                if (status)
                     return status;
                 r->row++;
             }

@@ -172,7 +172,7 @@ class lists
             if (out->len / 4 + (end - at) > most)
                 throw parquet::ParquetException("a list is longer than a sequence");
             int rc = slu_buf_append(out, &value[at], 4 * (end - at), err);
-            if (rc != SLU_OK)
+            if (rc)
                 return rc;
             at = end;
         }
@@ -255,13 +255,13 @@ int slu_arrow_lists_open(struct slu_parquet_lists **out, const char *path,
     int rc = slu_arrow_guard("footer", &l->pool, err, [&]() -> int {
         uint64_t size;
         int status = slu_arrow_source(&l->source, &size, path, path, memory_byte, err);
-        if (status != SLU_OK)
+        if (status)
             return status;
         l->reader =
             parquet::ParquetFileReader::Open(l->source, slu_arrow_properties(&l->pool));
         return find_lists(l.get(), column, n_column, n_row, err);
     });
-    if (rc == SLU_OK)
+    if (!rc)
         *out = l.release();
     return rc;
 }
@@ -301,7 +301,7 @@ int slu_arrow_lists_next(struct slu_parquet_lists *l, uint64_t most,
             l->left--;
             for (size_t i = 0; i < l->col.size(); i++) {
                 int rc = l->col[i]->next(most, &out[i], err);
-                if (rc != SLU_OK)
+                if (rc)
                     return rc;
             }
             return SLU_OK;

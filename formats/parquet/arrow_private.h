@@ -161,7 +161,7 @@ inline int slu_arrow_fail(const char *where, const arrow::Status *st, const char
                           const slu_arrow_pool *pool, struct slu_err *err)
 {
     int rc = pool == nullptr ? SLU_OK : pool->refusal(where, err);
-    if (rc != SLU_OK)
+    if (rc)
         return rc;
     if (st != nullptr && st->IsIOError() && arrow::internal::ErrnoFromStatus(*st) != 0)
         return slu_fail(err, SLU_E_IO, "%s: %s", where, st->message().c_str());
@@ -182,7 +182,7 @@ int slu_arrow_guard(const char *where, const slu_arrow_pool *pool, struct slu_er
                               err);
     } catch (const std::bad_alloc &) {
         int rc = pool == nullptr ? SLU_OK : pool->refusal(where, err);
-        return rc != SLU_OK ? rc : slu_fail_nomem(err, 0);
+        return rc ? rc : slu_fail_nomem(err, 0);
     } catch (const std::exception &e) {
         return slu_arrow_fail(where, nullptr, e.what(), pool, err);
     } catch (...) {

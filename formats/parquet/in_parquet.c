@@ -122,7 +122,7 @@ static int decode(struct pq *q, uint64_t g, struct slot *s, struct slu_err *err)
 {
     struct slu_parquet_rows *rows;
     int rc = q->lib->rows_new(&rows, q->file, g, 0, q->share_byte / 2, err);
-    while (rc == SLU_OK) {
+    while (!rc) {
         struct chunk *c = new_chunk(err);
         if (!c) {
             rc = SLU_E_NOMEM;

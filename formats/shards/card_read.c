@@ -110,7 +110,7 @@ int slu_card_python(const struct slu_card *c, struct slu_buf *out, struct slu_er
     c->cfg->format->file_name(c->state, 0, 0, file, sizeof file);
     if (c->cfg->member == SLU_MEMBER_JSON_GZ)
         rc = slu_buf_printf(out, err, "import gzip\n");
-    for (const char *p = r->python; *p && rc == SLU_OK;) {
+    for (const char *p = r->python; *p && !rc;) {
         size_t n = strcspn(p, "%");
         rc = slu_buf_append(out, p, n, err);
         p += n;

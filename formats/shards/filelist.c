@@ -126,11 +126,11 @@ int slu_filelist_load(struct slu_filelist *l, const char *folder, struct slu_err
     struct slu_buf path = SLU_BUF_INIT, t = SLU_BUF_INIT;
     int rc = path_in(&path, folder, err);
 
-    if (rc == SLU_OK && access((const char *)path.data, F_OK))
+    if (!rc && access((const char *)path.data, F_OK))
         rc = SLU_EOF;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_read_whole(&t, (const char *)path.data, MAX_BYTE, err);
-    if (rc == SLU_OK && (rc = parse(l, &t, err)))
+    if (!rc && (rc = parse(l, &t, err)))
         slu_err_at(err, "%s", (const char *)path.data);
     slu_buf_release(&t);
     slu_buf_release(&path);
@@ -167,19 +167,19 @@ int slu_filelist_write(struct slu_filelist *l, const char *folder, struct slu_er
     int rc = path_in(&path, folder, err);
 
     settle(l);
-    for (size_t i = 0; i < l->n && rc == SLU_OK; i++) {
+    for (size_t i = 0; i < l->n && !rc; i++) {
         const struct slu_file *f = &l->file[i];
         rc = slu_buf_printf(&t, err, "{\"file\":");
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_json_put_string(&t, f->name, strlen(f->name), err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_buf_printf(&t, err, ",\"bytes\":%llu,\"xxh3_64\":\"%016llx\"}\n",
                                 (unsigned long long)f->digest.n_byte,
                                 (unsigned long long)f->digest.xxh3);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_seal_put(&t, SEAL, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_out_whole((const char *)path.data, t.data, t.len, err);
     slu_buf_release(&t);
     slu_buf_release(&path);

@@ -86,7 +86,7 @@ static int check_limits(const struct slu_shards *s, struct slu_err *err)
     const struct slu_shard_format *f = s->cfg.format;
     int rc = SLU_OK;
 
-    for (unsigned i = s->n_bucket; i-- > 0 && rc == SLU_OK && f->check;)
+    for (unsigned i = s->n_bucket; i-- > 0 && !rc && f->check;)
         rc = f->check(&s->bucket[i].pub, err);
     return rc || !f->build ? rc : slu_shards_check_memory(s, err);
 }
@@ -109,12 +109,12 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
     s->cfg.dir = s->dir = strdup(cfg->dir);
     rc =
         s->dir ? slu_header_copy(&s->header, cfg->header, err) : slu_fail_nomem(err, 1);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = cfg->format->init(&s->state, cfg, err);
     s->header.no_tokens = true;
-    for (; s->n_bucket < s->header.n_bucket && rc == SLU_OK; s->n_bucket++)
+    for (; s->n_bucket < s->header.n_bucket && !rc; s->n_bucket++)
         init_bucket(s, &s->bucket[s->n_bucket], s->header.bucket[s->n_bucket]);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = check_limits(s, err);
     if (rc)
         slu_shards_free(s);
@@ -144,7 +144,7 @@ int slu_shards_run(struct slu_shards *s, slu_shards_source *source, void *ctx,
                  : slu_shards_stream(s, source, ctx, n_threads, n_slots, err);
 
     rc = slu_shards_queue_end(s, rc, err);
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         rc = check_surplus(s, &s->bucket[i], err);
     return rc;
 }
@@ -155,9 +155,9 @@ int slu_shards_write(struct slu_shards *s, slu_shards_source *source, void *ctx,
 {
     int rc = slu_shards_begin(s, input, n_threads, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_run(s, source, ctx, n_threads, n_slots, err);
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         rc = slu_shards_end_bucket(s, &s->bucket[i], err);
     return rc;
 }
@@ -227,23 +227,23 @@ int slu_shards_finish(struct slu_shards *s, const char *program,
     struct slu_shards_card card = {0};
     int rc = slu_shards_begin_end(s, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = finish_set(s, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_card_init(&card, s, ledger, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_card_write(s, &card, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_sync(s, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_manifest(s, err);
     /* The files for people (README.md, pictures) are written here, because report.json
      * is the last file. */
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_report(s, &card, program, ledger, err);
     slu_shards_card_release(&card);
-    s->finished = rc == SLU_OK;
-    if (rc == SLU_OK)
+    s->finished = !rc;
+    if (!rc)
         rc = slu_shard_dir_remove_journal(s->dir, err);
     return rc ? rc : slu_sync_dir(s->dir, err);
 }

@@ -221,9 +221,9 @@ static int write_files(struct slu_shards *s, struct job *j, struct slu_err *err)
 {
     int rc = slu_shards_files_open(s, j->bucket, j->shard.facts.number, &j->files, err);
 
-    for (unsigned i = 0; i < s->cfg.format->n_file && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < s->cfg.format->n_file && !rc; i++) {
         rc = slu_out_write(j->files->out[i], j->out[i].data, j->out[i].len, err);
-        if (rc == SLU_OK)
+        if (!rc)
             slu_out_begin_sync(j->files->out[i]);
     }
     return rc;
@@ -262,7 +262,7 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
     if (!slu_shards_done(j->bucket, at.number)) {
         rc = t->s->cfg.format->build(t->s->state, &at, &j->b, j->out, &j->shard.facts,
                                      err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = write_files(t->s, j, err);
     }
     j->b.tok = NULL; /* from here on only the rows */
@@ -299,11 +299,11 @@ int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,
     int rc = job && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);
 
     slu_batch_init(&t.in, s->header.tok_bytes);
-    for (unsigned i = 0; i < n_slots && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < n_slots && !rc; i++) {
         slu_batch_init(&job[i].b, s->header.tok_bytes);
         slot[i] = &job[i];
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_pipe_run(&ops, &t, slot, n_slots, n_threads, err);
     for (unsigned i = 0; job && i < n_slots; i++) {
         slu_shards_files_abort(job[i].files);

@@ -20,14 +20,14 @@ int slu_shards_card_init(struct slu_shards_card *k, const struct slu_shards *s,
                                            .sum = &s->sum,
                                            .n_packed = s->n_packed,
                                            .bucket = k->bucket}};
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
         const struct slu_shards_bucket *b = &s->bucket[i];
         if (b->pub.n_seq)
             k->bucket[k->card.n_bucket++] =
                 (struct slu_card_bucket){&b->pub, b->sum.n.documents, b->n_short};
         rc = slu_domains_add(&all, &b->domains, err);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_domains_list(&all, s->cfg.names, &k->domain, &k->card.n_domain, err);
     k->card.domain = k->domain;
     slu_domains_release(&all);
@@ -48,7 +48,7 @@ static int check(struct slu_shards *s, const char *name, const struct slu_buf *t
     struct slu_buf path = SLU_BUF_INIT, is = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
 
-    if (rc == SLU_OK && !access((const char *)path.data, F_OK) &&
+    if (!rc && !access((const char *)path.data, F_OK) &&
         (slu_read_whole(&is, (const char *)path.data, text->len, NULL) ||
          memcmp(is.data, text->data, is.len)))
         rc = slu_shard_dir_in_the_way(s->dir, "", name, err);
@@ -64,12 +64,12 @@ static int put(struct slu_shards *s, const char *name, const struct slu_buf *tex
     struct slu_out *out;
     int rc = check(s, name, text, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_open_extra(s, name, &e, &out, err);
     if (rc)
         return rc;
     rc = slu_out_write(out, text->data, text->len, err);
-    if (rc == SLU_OK)
+    if (!rc)
         return slu_out_close(out, err);
     slu_out_abort(out);
     return rc;
@@ -81,12 +81,12 @@ int slu_shards_card_write(struct slu_shards *s, const struct slu_shards_card *k,
     struct slu_buf text = SLU_BUF_INIT;
     int rc = slu_card_svg(&k->card, &text, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put(s, "lengths.svg", &text, err);
     slu_buf_clear(&text);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_card_markdown(&k->card, &text, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put(s, "README.md", &text, err);
     slu_buf_release(&text);
     return rc;

@@ -27,7 +27,7 @@ int slu_shards_files_open(struct slu_shards *s, const struct slu_shards_bucket *
     struct slu_shards_files *f = calloc(1, sizeof *f);
     int rc = f ? SLU_OK : slu_fail_nomem(err, sizeof *f);
 
-    for (unsigned i = 0; i < s->cfg.format->n_file && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->cfg.format->n_file && !rc; i++)
         rc = slu_shards_open_file(s, b, number, i, &f->digest[i], &f->out[i], err);
     if (rc) {
         slu_shards_files_abort(f);
@@ -46,7 +46,7 @@ static int close_item(struct slu_shards *s, struct slu_shards_item *it,
     for (unsigned i = 0; it->files && i < s->cfg.format->n_file; i++) {
         struct slu_out *out = it->files->out[i];
         it->files->out[i] = NULL;
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_out_close(out, err);
         else
             slu_out_abort(out);
@@ -80,12 +80,12 @@ static void *closer(void *arg)
                 slu_out_begin_sync(f->out[i]);
         }
         struct slu_err err = SLU_ERR_INIT;
-        if (rc == SLU_OK)
+        if (!rc)
             rc = close_item(s, it, &err);
         else
             slu_shards_files_abort(it->files);
         pthread_mutex_lock(&q->lock);
-        if (rc && q->rc == SLU_OK) {
+        if (rc && !q->rc) {
             q->rc = rc;
             q->err = err;
         }
@@ -119,10 +119,10 @@ int slu_shards_close(struct slu_shards *s, struct slu_shards_item *it,
     if (!q->on)
         return close_item(s, it, err);
     pthread_mutex_lock(&q->lock);
-    while (q->end - q->first == SLU_SHARDS_QUEUE && q->rc == SLU_OK)
+    while (q->end - q->first == SLU_SHARDS_QUEUE && !q->rc)
         pthread_cond_wait(&q->change, &q->lock);
     int rc = q->rc;
-    if (rc == SLU_OK) {
+    if (!rc) {
         q->item[q->end++ % SLU_SHARDS_QUEUE] = *it;
         pthread_cond_broadcast(&q->change);
     } else if (err) {
@@ -143,7 +143,7 @@ int slu_shards_queue_end(struct slu_shards *s, int rc, struct slu_err *err)
         return rc;
     pthread_mutex_lock(&q->lock);
     q->over = true;
-    if (rc && q->rc == SLU_OK)
+    if (rc && !q->rc)
         q->rc = rc; /* waiting shards are not finished */
     pthread_cond_broadcast(&q->change);
     pthread_mutex_unlock(&q->lock);
@@ -151,7 +151,7 @@ int slu_shards_queue_end(struct slu_shards *s, int rc, struct slu_err *err)
     pthread_cond_destroy(&q->change);
     pthread_mutex_destroy(&q->lock);
     q->on = false;
-    if (rc == SLU_OK && q->rc) {
+    if (!rc && q->rc) {
         rc = q->rc;
         if (err)
             *err = q->err;

@@ -164,7 +164,7 @@ static int remove_top(const char *dir, const char *name, struct slu_err *err)
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
 
-    if (rc == SLU_OK && unlink((const char *)path.data) && errno != ENOENT)
+    if (!rc && unlink((const char *)path.data) && errno != ENOENT)
         rc = slu_fail_errno(err, "%s: cannot be removed", (const char *)path.data);
     slu_buf_release(&path);
     return rc;
@@ -200,20 +200,20 @@ int slu_shard_dir_prepare(const char *dir, const struct slu_shard_format *f,
     bool empty = true, left_over = false, mixed;
     int rc = replace ? SLU_OK : slu_shard_dir_check(dir, err);
 
-    if (rc == SLU_OK && !replace)
+    if (!rc && !replace)
         rc = look(dir, &empty, &left_over, &mixed, err);
     *lock = -1;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = take_lock(dir, lock, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = replace || left_over ? slu_shard_dir_make_room(dir, f, keeps, ctx, err)
                                   : slu_shard_dir_check_names(dir, f, keeps, ctx, err);
     *made = access(dir, F_OK) && errno == ENOENT;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(&path, err, "%s/segments", dir);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_mkdirs((const char *)path.data, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = take_lock(dir, lock, err);
     slu_buf_release(&path);
     return rc;
@@ -224,7 +224,7 @@ int slu_shard_dir_drop_bucket(const char *dir, const char *name, struct slu_err 
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
 
-    if (rc == SLU_OK && rmdir((const char *)path.data))
+    if (!rc && rmdir((const char *)path.data))
         rc = slu_fail_errno(err, "%s/%s: cannot be removed", dir, name);
     slu_buf_release(&path);
     return rc;

@@ -95,9 +95,9 @@ static int get_text(const char *dir, const char *name, struct slu_buf *text,
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
 
-    if (rc == SLU_OK && access((const char *)path.data, F_OK))
+    if (!rc && access((const char *)path.data, F_OK))
         rc = SLU_EOF;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_read_whole(text, (const char *)path.data, SLU_SHARDS_MAX_JOURNAL, err);
     slu_buf_release(&path);
     return rc;
@@ -453,7 +453,7 @@ static int check_folder(const struct ours *o, const struct slu_shard_format *f,
         return slu_shard_dir_in_the_way(o->dir, "", name,
                                         err); /* a link, or not a folder */
     }
-    while (rc == SLU_OK && (e = readdir(d)))
+    while (!rc && (e = readdir(d)))
         if (!dot(e->d_name) && !slu_shard_dir_unfinished(e->d_name) &&
             is(f, e->d_name) && !goes(o, fd, e->d_name) &&
             !(o->keeps && o->keeps(o->ctx, name, e->d_name)))
@@ -493,7 +493,7 @@ static int check_names(const char *dir, const struct slu_shard_format *f,
         return errno == ENOENT ? SLU_OK
                                : slu_fail_errno(err, "%s: cannot be opened", dir);
     o.fd = dirfd(d);
-    while (rc == SLU_OK && (e = readdir(d))) {
+    while (!rc && (e = readdir(d))) {
         const char *name = e->d_name;
         if (slu_shard_dir_of_bucket(name))
             rc = check_folder(&o, f, name, in_bucket, err);
@@ -524,11 +524,11 @@ int slu_shard_dir_make_room(const char *dir, const struct slu_shard_format *f,
     struct going going = {0};
     int rc = remove_ours(dir, f, false, keeps, ctx, &going, err);
 
-    if (rc == SLU_OK && going.n)
+    if (!rc && going.n)
         qsort(going.key, going.n, sizeof *going.key, by_key);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = check_names(dir, f, keeps, ctx, &going, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = remove_ours(dir, f, false, keeps, ctx, NULL, err);
     for (size_t i = 0; i < going.n; i++)
         free(going.key[i]);

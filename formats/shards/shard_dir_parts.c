@@ -59,7 +59,7 @@ static int read_mark(const char *dir, struct slu_buf *mark, struct slu_err *err)
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/" SLU_SHARD_PARTS, dir);
 
-    if (rc == SLU_OK && !access((const char *)path.data, F_OK))
+    if (!rc && !access((const char *)path.data, F_OK))
         rc = slu_read_whole(mark, (const char *)path.data, MAX_MARK, err);
     slu_buf_release(&path);
     return rc;
@@ -70,7 +70,7 @@ static int write_mark(const char *dir, const struct slu_buf *head, struct slu_er
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/" SLU_SHARD_PARTS, dir);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_out_whole((const char *)path.data, head->data, head->len, err);
     slu_buf_release(&path);
     return rc;
@@ -82,10 +82,9 @@ static int compare(const char *dir, const struct slu_buf *head, struct slu_err *
     struct slu_buf mark = SLU_BUF_INIT;
     int rc = read_mark(dir, &mark, err);
 
-    if (rc == SLU_OK && mark.len == 0)
+    if (!rc && mark.len == 0)
         rc = SLU_EOF;
-    else if (rc == SLU_OK &&
-             (mark.len != head->len || memcmp(mark.data, head->data, head->len)))
+    else if (!rc && (mark.len != head->len || memcmp(mark.data, head->data, head->len)))
         rc = slu_advise(
             err, SLU_ADVISE_REPLACE_SET,
             slu_fail(
@@ -104,19 +103,19 @@ static int make_ready(const char *dir, const struct slu_shard_format *f,
     bool empty = false;
     int rc = compare(dir, head, replace ? NULL : err);
 
-    if (rc == SLU_OK || (rc < 0 && !replace))
+    if (!rc || (rc < 0 && !replace))
         return rc;
     rc = is_empty(dir, &empty, err);
-    if (rc == SLU_OK && !empty && !replace)
+    if (!rc && !empty && !replace)
         rc = slu_advise(err, SLU_ADVISE_REPLACE_SET,
                         slu_fail(err, SLU_E_MISMATCH,
                                  "%s: the folder is not empty; name another folder",
                                  dir));
-    if (rc == SLU_OK && !empty) {
+    if (!rc && !empty) {
         rc = take(lock, LOCK_EX | LOCK_NB, dir, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_shard_dir_make_room(dir, f, NULL, NULL, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = take(lock, LOCK_SH | LOCK_NB, dir, err);
     }
     return rc ? rc : write_mark(dir, head, err);
@@ -129,12 +128,12 @@ static int lock_work(const char *work, int *fd, struct slu_err *err)
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/shards.lock", work);
 
-    if (rc == SLU_OK) {
+    if (!rc) {
         *fd = open((const char *)path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (*fd < 0)
             rc = slu_fail_errno(err, "%s: cannot be opened", (const char *)path.data);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = take(*fd, LOCK_EX, work, err);
     slu_buf_release(&path);
     return rc;
@@ -148,13 +147,13 @@ int slu_shard_dir_begin_part(const char *dir, const struct slu_shard_format *f,
     int rc = slu_mkdirs(dir, err);
 
     *lock = -1;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = lock_work(work, &here, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = open_folder(dir, lock, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = take(*lock, LOCK_SH | LOCK_NB, dir, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = make_ready(dir, f, head, replace, *lock, err);
     if (here >= 0)
         close(here);
@@ -179,7 +178,7 @@ int slu_shard_dir_begin_join(const char *dir, const struct slu_buf *head, int *l
 {
     int rc = open_folder(dir, lock, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = take(*lock, LOCK_EX | LOCK_NB, dir, err);
     return rc ? rc : slu_shard_dir_check_part(dir, head, err);
 }
@@ -199,7 +198,7 @@ static int clean(const char *path, struct slu_err *err)
 
     if (!d)
         return slu_fail_errno(err, "%s: cannot be opened", path);
-    while (rc == SLU_OK && (e = readdir(d)))
+    while (!rc && (e = readdir(d)))
         if (slu_shard_dir_unfinished(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) &&
             errno != ENOENT)
             rc = slu_fail_errno(err, "%s/%s: cannot be removed", path, e->d_name);
@@ -213,19 +212,19 @@ int slu_shard_dir_tidy(const char *dir, struct slu_err *err)
     const struct dirent *e;
     int rc = slu_buf_printf(&path, err, "%s/segments", dir);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_mkdirs((const char *)path.data, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = clean(dir, err);
     DIR *d = rc ? NULL : opendir(dir);
-    if (rc == SLU_OK && !d)
+    if (!rc && !d)
         rc = slu_fail_errno(err, "%s: cannot be opened", dir);
-    while (rc == SLU_OK && (e = readdir(d))) {
+    while (!rc && (e = readdir(d))) {
         if (!slu_shard_dir_of_bucket(e->d_name) && strcmp(e->d_name, "segments"))
             continue;
         slu_buf_clear(&path);
         rc = slu_buf_printf(&path, err, "%s/%s", dir, e->d_name);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = clean((const char *)path.data, err);
     }
     if (d)

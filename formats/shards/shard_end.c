@@ -1,7 +1,7 @@
 /* shard_end.c - journals of parts: their first and last lines, and the files that they
  * list.
  */
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ enum { TRAILER = 31 }; /* ,"xxh3_64":"…"} and a line's end */
 int slu_shards_part_path(const char *work, uint64_t index, uint64_t of,
                          const char *suffix, struct slu_buf *path, struct slu_err *err)
 {
-    int rc = slu_buf_printf(path, err, "%s/shards.%" PRIu64 "-of-%" PRIu64 ".%s", work,
-                            index, of, suffix);
+    int rc = slu_buf_printf(path, err, "%s/shards.%llu-of-%llu.%s", work,
+                            (unsigned long long)index, (unsigned long long)of, suffix);
 
     return rc ? rc : slu_buf_append(path, "", 1, err);
 }
@@ -32,7 +32,7 @@ int slu_shards_part_mark(const struct slu_shards *s, uint64_t of,
 {
     char more[40];
 
-    snprintf(more, sizeof more, ",\"parts\":%" PRIu64, of);
+    snprintf(more, sizeof more, ",\"parts\":%llu", (unsigned long long)of);
     return slu_shards_head(s, input, more, t, err);
 }
 
@@ -41,17 +41,18 @@ int slu_shards_part_head(const struct slu_shards *s, const struct slu_shards_par
                          struct slu_err *err)
 {
     struct slu_buf more = SLU_BUF_INIT;
-    int rc = slu_buf_printf(&more, err,
-                            ",\"part\":%" PRIu64 ",\"of\":%" PRIu64 ",\"spans\":[",
-                            part->index, part->of);
+    int rc =
+        slu_buf_printf(&more, err, ",\"part\":%llu,\"of\":%llu,\"spans\":[",
+                       (unsigned long long)part->index, (unsigned long long)part->of);
 
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
-        rc = slu_buf_printf(&more, err, "%s[%" PRIu64 ",%" PRIu64 ",%d]", i ? "," : "",
-                            part->span[i].n_seq ? part->span[i].first_shard : 0,
-                            part->span[i].n_seq, part->span[i].last);
-    if (rc == SLU_OK)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
+        rc = slu_buf_printf(
+            &more, err, "%s[%llu,%llu,%d]", i ? "," : "",
+            (unsigned long long)(part->span[i].n_seq ? part->span[i].first_shard : 0),
+            (unsigned long long)part->span[i].n_seq, part->span[i].last);
+    if (!rc)
         rc = slu_buf_append(&more, "]", 2, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_head(s, input, (const char *)more.data, t, err);
     slu_buf_release(&more);
     return rc;
@@ -65,41 +66,40 @@ static int put_dropped(const struct slu_sum *d, struct slu_buf *t, struct slu_er
 
     slu_u128_hex(d->checksum, sum);
     slu_u128_hex(d->trace_checksum, trace);
-    return slu_buf_printf(t, err,
-                          "{\"documents\":%" PRIu64 ",\"sequences\":%" PRIu64
-                          ",\"tokens\":%" PRIu64 ",\"segments\":%" PRIu64
-                          ",\"padding\":%" PRIu64
-                          ",\"checksum\":\"%s\",\"trace_checksum\":\"%s\"}",
-                          d->n.documents, d->n.sequences, d->n.tokens, d->segments,
-                          d->padding, sum, trace);
+    return slu_buf_printf(
+        t, err,
+        "{\"documents\":%llu,\"sequences\":%llu,\"tokens\":%llu,\"segments\":%llu,"
+        "\"padding\":%llu,\"checksum\":\"%s\",\"trace_checksum\":\"%s\"}",
+        (unsigned long long)d->n.documents, (unsigned long long)d->n.sequences,
+        (unsigned long long)d->n.tokens, (unsigned long long)d->segments,
+        (unsigned long long)d->padding, sum, trace);
 }
 
 int slu_shards_put_end(const struct slu_shards *s, const struct slu_shards_end *e,
                        struct slu_buf *t, struct slu_err *err)
 {
     const char *comma = "";
-    int rc = slu_buf_printf(
-        t, err, "{\"end\":{\"shards\":%" PRIu64 ",\"dropped\":", e->n_shard);
+    int rc = slu_buf_printf(t, err, "{\"end\":{\"shards\":%llu,\"dropped\":",
+                            (unsigned long long)e->n_shard);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_dropped(&e->dropped, t, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(t, err, ",\"rows\":[");
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
         if (e->rows[i].n_byte == 0)
             continue;
-        rc = slu_buf_printf(t, err,
-                            "%s{\"bucket\":\"%s\",\"bytes\":%" PRIu64
-                            ",\"xxh3_64\":\"%016" PRIx64 "\"}",
-                            comma, s->bucket[i].pub.name, e->rows[i].n_byte,
-                            e->rows[i].xxh3);
+        rc = slu_buf_printf(
+            t, err, "%s{\"bucket\":\"%s\",\"bytes\":%llu,\"xxh3_64\":\"%016llx\"}",
+            comma, s->bucket[i].pub.name, (unsigned long long)e->rows[i].n_byte,
+            (unsigned long long)e->rows[i].xxh3);
         comma = ",";
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(t, err, "]}");
     return rc ? rc
-              : slu_buf_printf(t, err, ",\"xxh3_64\":\"%016" PRIx64 "\"}\n",
-                               slu_hash64(t->data, t->len));
+              : slu_buf_printf(t, err, ",\"xxh3_64\":\"%016llx\"}\n",
+                               (unsigned long long)slu_hash64(t->data, t->len));
 }
 
 static bool read_end(const struct slu_shards *s, struct slu_json_value v,
@@ -149,8 +149,8 @@ bool slu_shards_get_end(const struct slu_shards *s, const struct slu_buf *text,
     if (n < TRAILER || memcmp(text->data + n - TRAILER, ",\"xxh3_64\":\"", 12) ||
         memcmp(text->data + n - TRAILER - 2, "]}", 2))
         return false;
-    snprintf(want, sizeof want, ",\"xxh3_64\":\"%016" PRIx64 "\"}\n",
-             slu_hash64(text->data, n - TRAILER));
+    snprintf(want, sizeof want, ",\"xxh3_64\":\"%016llx\"}\n",
+             (unsigned long long)slu_hash64(text->data, n - TRAILER));
     const uint8_t *p = memrchr(text->data, '\n', n - 1);
     *at = p ? (size_t)(p + 1 - text->data) : 0;
     *damaged = memcmp(text->data + n - TRAILER, want, TRAILER) ||
@@ -187,9 +187,8 @@ static int check_size(const char *path, uint64_t n_byte, struct slu_err *err)
         return slu_fail(err, SLU_E_TRUNCATED, "%s is missing", path);
     if (S_ISREG(st.st_mode) && (uint64_t)st.st_size == n_byte)
         return SLU_OK;
-    return slu_fail(err, SLU_E_TRUNCATED,
-                    "%s has %" PRIu64 " bytes, and %" PRIu64 " were written", path,
-                    (uint64_t)st.st_size, n_byte);
+    return slu_fail(err, SLU_E_TRUNCATED, "%s has %llu bytes, and %llu were written",
+                    path, (unsigned long long)st.st_size, (unsigned long long)n_byte);
 }
 
 int slu_shards_check_sizes(const struct slu_shards *s,
@@ -199,7 +198,7 @@ int slu_shards_check_sizes(const struct slu_shards *s,
     char path[4096];
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < s->cfg.format->n_file && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->cfg.format->n_file && !rc; i++)
         rc = slu_shards_file_path(s, b, f->number, i, path)
                  ? check_size(path, f->n_byte[i], err)
                  : slu_fail(err, SLU_E_IO, "%s: name too long", s->dir);
@@ -214,13 +213,13 @@ int slu_shards_check_rows(const struct slu_shards *s, const char *work, uint64_t
     char name[128];
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
         if (e->rows[i].n_byte == 0)
             continue;
         slu_shards_rows_name(&s->bucket[i], index, of, name);
         slu_buf_clear(&path);
         rc = slu_buf_printf(&path, err, "%s/%s", work, name);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = check_size((const char *)path.data, e->rows[i].n_byte, err);
     }
     slu_buf_release(&path);
@@ -286,7 +285,7 @@ static bool set_folder_is_there(const struct slu_shards *s)
 
     if (folder && !set_path(s, folder, path))
         rc = slu_filelist_load(&l, path, NULL);
-    for (size_t i = 0; i < l.n && rc == SLU_OK; i++) {
+    for (size_t i = 0; i < l.n && !rc; i++) {
         int n = snprintf(name, sizeof name, "%s/%s", folder, l.file[i].name);
         if (n < 0 || n >= (int)sizeof name || set_path(s, name, path))
             rc = SLU_E_IO;

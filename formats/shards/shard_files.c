@@ -17,9 +17,9 @@ static int open_out(const char *dir, const char *name, struct slu_digest *d,
     int rc = slu_buf_printf(&path, err, "%s/%s", dir, name);
 
     *out = NULL;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_out_open(out, (const char *)path.data, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_out_digest(*out, d, err);
     if (rc) {
         slu_out_abort(*out);
@@ -38,7 +38,7 @@ int slu_shards_open_file(struct slu_shards *s, const struct slu_shards_bucket *b
 
     s->cfg.format->file_name(s->state, number, file, name + n, sizeof name - (size_t)n);
     int rc = open_out(s->dir, name, d, out, err);
-    if (rc == SLU_OK)
+    if (!rc)
         slu_out_leave_folder(*out); /* slu_shards_sync syncs all folders at once */
     return rc;
 }
@@ -78,7 +78,7 @@ int slu_shard_set_open(const struct slu_shard_set *set, const char *name,
     *out = NULL;
     if (slash)
         *slash = 0;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_mkdirs((const char *)path.data, err);
     slu_buf_release(&path);
     return rc ? rc : slu_shards_open_extra(s, name, &e, out, err);
@@ -102,14 +102,14 @@ int slu_shards_begin_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, b->pub.name);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_mkdirs((const char *)path.data, err);
     slu_buf_release(&path);
     if (s->part.of)
         slu_shards_rows_name(b, s->part.index, s->part.of, name);
     else
         snprintf(name, sizeof name, "segments/%s.tks", b->pub.name);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = open_extra(s, folder, name, &b->rows_file, &out, err);
     return rc ? rc : slu_writer_open(&b->rows, out, &s->header, &cfg, err);
 }
@@ -135,7 +135,7 @@ int slu_shards_put_rows(struct slu_shards *s, struct slu_shards_bucket *b,
     s->n_packed += count_packed(rows);
     int rc = slu_domains_add_batch(&b->domains, rows, NULL, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_writer_put(b->rows, rows, err);
     slu_batch_clear(rows);
     return rc;
@@ -149,15 +149,15 @@ int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
     const struct slu_shards_done *before = slu_shards_done(b, f->number);
     int rc = slu_grow(&b->facts, &b->cap_facts, b->pub.n_shard + 1, sizeof *f, err);
 
-    if (rc == SLU_OK && before &&
+    if (!rc && before &&
         (before->facts.n_seq != f->n_seq || slu_u128_cmp(before->content, d->content)))
         return slu_shards_differs(s, b, f->number, err);
     struct slu_shards_done is = before ? *before : *d;
     is.n = sum->n;
     is.checksum = sum->checksum;
-    if (rc == SLU_OK && !before)
+    if (!rc && !before)
         rc = slu_shards_note(s, b, &is, err);
-    if (rc == SLU_OK && s->part.of)
+    if (!rc && s->part.of)
         rc = slu_grow(&b->noted, &b->cap_noted, b->pub.n_shard + 1, sizeof is, err);
     if (rc)
         return rc;
@@ -183,15 +183,15 @@ int slu_file_digest(const char *path, struct slu_buf *scratch, struct slu_digest
     XXH3_64bits_reset(&st);
     d->n_byte = 0;
     slu_buf_clear(scratch);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_reserve(scratch, PIECE, err);
-    while (rc == SLU_OK && got == PIECE) {
+    while (!rc && got == PIECE) {
         rc = slu_read_full(fd, scratch->data, PIECE, &got, err);
-        if (rc == SLU_OK)
+        if (!rc)
             slu_xxh3_64_update(&st, scratch->data, got);
         else
             slu_err_at(err, "%s", path);
-        d->n_byte += rc == SLU_OK ? got : 0;
+        d->n_byte += rc ? 0 : got;
     }
     d->xxh3 = slu_xxh3_64_digest(&st);
     if (fd >= 0)
@@ -213,7 +213,7 @@ static int bucket_file(struct slu_shards *s, struct slu_shards_bucket *b,
     if (rc)
         return rc;
     rc = f->bucket(s->state, &b->pub, b->facts, out, err);
-    if (rc == SLU_OK)
+    if (!rc)
         return slu_out_close(out, err);
     slu_out_abort(out);
     return rc;
@@ -270,13 +270,13 @@ int slu_shards_sync(const struct slu_shards *s, struct slu_err *err)
     int rc = SLU_OK;
 
     unsigned n = s->part.of ? s->n_bucket : s->n_bucket + 1;
-    for (unsigned i = 0; i < n && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < n && !rc; i++) {
         const char *name = i < s->n_bucket ? s->bucket[i].pub.name : "segments";
         if (i < s->n_bucket && s->bucket[i].pub.n_seq == 0)
             continue;
         slu_buf_clear(&path);
         rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_sync_dir((const char *)path.data, err);
     }
     slu_buf_release(&path);

@@ -18,7 +18,7 @@ SLU_MUST_USE static inline int slu_shard_ids_put(struct slu_buf *out, const void
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
         return slu_buf_append(out, tok, size, err);
     int rc = slu_buf_reserve(out, size, err);
-    for (uint64_t i = 0; rc == SLU_OK && i < n; i++, out->len += tok_bytes)
+    for (uint64_t i = 0; !rc && i < n; i++, out->len += tok_bytes)
         if (tok_bytes == 2)
             slu_put_le16(out->data + out->len, ((const uint16_t *)tok)[i]);
         else

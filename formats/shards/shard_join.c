@@ -2,7 +2,7 @@
  * of their files, and streams their segment rows into those of the set. */
 #include "formats/shards/shard_part.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +28,9 @@ static int again(const struct join *j, uint64_t part, int code, const char *what
                  struct slu_err *err)
 {
     return slu_fail(err, code,
-                    "%s/shards.%" PRIu64 "-of-%" PRIu64 ".jsonl: %s; run part %" PRIu64
-                    "/%" PRIu64 " again",
-                    j->work, part, j->of, what, part, j->of);
+                    "%s/shards.%llu-of-%llu.jsonl: %s; run part %llu/%llu again",
+                    j->work, (unsigned long long)part, (unsigned long long)j->of, what,
+                    (unsigned long long)part, (unsigned long long)j->of);
 }
 
 /* ---- journals ---- */
@@ -78,17 +78,17 @@ static int check_head(const struct join *j, uint64_t part, const struct slu_buf 
     uint64_t index, of;
     int rc = slu_json_parse(&ours, j->mark.data, j->mark.len, err);
 
-    if (rc == SLU_OK &&
+    if (!rc &&
         (!nl || slu_json_parse(&theirs, text->data, (size_t)(nl - text->data), NULL)))
         rc = again(j, part, SLU_E_FORMAT, "is not the journal of a part", err);
-    for (unsigned i = 0; i < 4 && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < 4 && !rc; i++)
         if (!string_is(slu_json_root(ours), slu_json_root(theirs), keys[i])) {
             snprintf(what, sizeof what, "is of a shuffle of other %s",
                      i < 2 ? "arguments" : keys[i]);
             rc = again(j, part, SLU_E_MISMATCH, what, err);
         }
     struct slu_json_value head = slu_json_root(theirs);
-    if (rc == SLU_OK &&
+    if (!rc &&
         (!slu_shards_u64(head, "part", &index) || !slu_shards_u64(head, "of", &of) ||
          index != part || of != j->of || !read_spans(j, head, span)))
         rc = again(j, part, SLU_E_MISMATCH, "is of another part", err);
@@ -143,7 +143,7 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
 
     for (unsigned i = 0; i < s->n_bucket; i++)
         want[i] = s->bucket[i].pub.n_shard + x[i].n_shard;
-    for (; p < end && rc == SLU_OK; p = nl + 1) {
+    for (; p < end && !rc; p = nl + 1) {
         struct slu_shards_done d;
         unsigned k;
         nl = memchr(p, '\n', (size_t)(end - p)); /* a last line must follow */
@@ -159,10 +159,10 @@ static int read_shards(struct join *j, uint64_t part, const uint8_t *p,
         rc = slu_shards_check_sizes(s, b, &d.facts, err);
         if (rc == SLU_E_TRUNCATED && err)
             rc = again(j, part, rc, strdupa(err->msg), err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_shards_adopt(b, &d, err);
     }
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         if (s->bucket[i].pub.n_shard != want[i])
             rc = again(j, part, SLU_E_FORMAT, "lacks shards", err);
     return rc;
@@ -178,12 +178,11 @@ static int check_rows(struct join *j, uint64_t part, const char *path,
     int rc = slu_file_digest(path, &scratch, &is, err);
 
     slu_buf_release(&scratch);
-    if (rc == SLU_OK && (is.n_byte != want->n_byte || is.xxh3 != want->xxh3))
-        rc = slu_fail(
-            err, SLU_E_CHECKSUM,
-            "%s: differs from the part's journal; remove it and run part %" PRIu64
-            "/%" PRIu64 " again",
-            path, part, j->of);
+    if (!rc && (is.n_byte != want->n_byte || is.xxh3 != want->xxh3))
+        rc = slu_fail(err, SLU_E_CHECKSUM,
+                      "%s: differs from the part's journal; remove it and run part "
+                      "%llu/%llu again",
+                      path, (unsigned long long)part, (unsigned long long)j->of);
     return rc;
 }
 
@@ -194,14 +193,14 @@ static int add_rows(struct join *j, uint64_t part, const struct slu_shards_end *
 
     if (rc == SLU_E_TRUNCATED && err)
         rc = again(j, part, rc, strdupa(err->msg), err);
-    for (unsigned i = 0; i < j->s->n_bucket && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < j->s->n_bucket && !rc; i++) {
         struct rows *rows = &j->rows[i];
         char name[128], *path = NULL;
         if (e->rows[i].n_byte == 0)
             continue;
         slu_shards_rows_name(&j->s->bucket[i], part, j->of, name);
         rc = slu_grow(&rows->path, &rows->cap, rows->n + 1, sizeof *rows->path, err);
-        if (rc == SLU_OK && asprintf(&path, "%s/%s", j->work, name) < 0)
+        if (!rc && asprintf(&path, "%s/%s", j->work, name) < 0)
             rc = slu_fail_nomem(err, sizeof name);
         if (rc)
             break;
@@ -222,25 +221,25 @@ static int read_part(struct join *j, uint64_t part, struct slu_err *err)
     bool damaged = false;
     int rc = slu_shards_part_path(j->work, part, j->of, "jsonl", &path, err);
 
-    if (rc == SLU_OK && access((const char *)path.data, F_OK))
+    if (!rc && access((const char *)path.data, F_OK))
         rc = again(j, part, SLU_E_MISMATCH, "is missing", err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc =
             slu_read_whole(&text, (const char *)path.data, SLU_SHARDS_MAX_JOURNAL, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = check_head(j, part, &text, span, err);
-    if (rc == SLU_OK && !slu_shards_get_end(j->s, &text, &e, &at, &damaged))
+    if (!rc && !slu_shards_get_end(j->s, &text, &e, &at, &damaged))
         rc =
             again(j, part, damaged ? SLU_E_CHECKSUM : SLU_E_TRUNCATED,
                   damaged ? "is damaged" : "has no end: the part is not complete", err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = check_spans(j, part, span, x, err);
     const uint8_t *first = rc ? NULL : memchr(text.data, '\n', text.len);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = read_shards(j, part, first + 1, text.data + at, x, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = add_rows(j, part, &e, err);
-    if (rc == SLU_OK)
+    if (!rc)
         slu_sum_add(&j->s->dropped, &e.dropped);
     slu_buf_release(&text);
     slu_buf_release(&path);
@@ -265,12 +264,12 @@ static int translate_source(struct translation *t, uint64_t source, struct slu_e
 
     if (!had)
         return slu_names_set_source(t->to, source, name, err);
-    return strcmp(had, name) ? slu_fail(err, SLU_E_MISMATCH,
-                                        "source %" PRIu64
-                                        " is named %s in one part and %s in another; "
-                                        "use one list of sources for all parts",
-                                        source, had, name)
-                             : SLU_OK;
+    return strcmp(had, name)
+               ? slu_fail(err, SLU_E_MISMATCH,
+                          "source %llu is named %s in one part and %s in another; "
+                          "use one list of sources for all parts",
+                          (unsigned long long)source, had, name)
+               : SLU_OK;
 }
 
 static int translate_domain(struct translation *t, uint32_t *domain,
@@ -279,7 +278,7 @@ static int translate_domain(struct translation *t, uint32_t *domain,
     while (t->n <= *domain) {
         const char *name = slu_names_domain(t->from, (uint32_t)t->n);
         int rc = slu_grow(&t->map, &t->cap, t->n + 1, sizeof *t->map, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_names_domain_number(t->to, name, strlen(name), &t->map[t->n], err);
         if (rc)
             return rc;
@@ -293,7 +292,7 @@ static int translate(struct translation *t, struct slu_batch *b, struct slu_err 
 {
     int rc = SLU_OK;
 
-    for (size_t i = 0; i < b->n_seg && rc == SLU_OK; i++) {
+    for (size_t i = 0; i < b->n_seg && !rc; i++) {
         struct slu_seg *g = &b->seg[i];
         if (g->source == SLU_PADDING)
             continue;
@@ -301,7 +300,7 @@ static int translate(struct translation *t, struct slu_batch *b, struct slu_err 
             rc = translate_source(t, g->source, err);
         t->any = true;
         t->last = g->source;
-        if (rc == SLU_OK && g->domain != SLU_NO_DOMAIN)
+        if (!rc && g->domain != SLU_NO_DOMAIN)
             rc = translate_domain(t, &g->domain, err);
     }
     return rc;
@@ -317,13 +316,13 @@ static int copy_rows(struct join *j, unsigned k, struct slu_err *err)
     int rc = slu_shards_begin_bucket(s, &s->bucket[k], err);
 
     slu_batch_init(&b, s->header.tok_bytes);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_reader_open(&r, &cfg, err);
-    if (rc == SLU_OK)
+    if (!rc)
         t.from = slu_reader_names(r);
-    while (rc == SLU_OK && (rc = slu_reader_next(r, &b, err)) == SLU_OK) {
+    while (!rc && (rc = slu_reader_next(r, &b, err)) == SLU_OK) {
         rc = translate(&t, &b, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_shards_put_rows(s, &s->bucket[k], &b, err);
     }
     if (rc == SLU_EOF)
@@ -342,17 +341,17 @@ static int make_set(struct join *j, struct slu_err *err)
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_shard_dir_tidy(s->dir, err);
 
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
         if (s->bucket[i].pub.n_shard) {
             rc = copy_rows(j, i, err);
             continue;
         }
         slu_buf_clear(&path);
         rc = slu_buf_printf(&path, err, "%s/%s", s->dir, s->bucket[i].pub.name);
-        if (rc == SLU_OK) /* its existing sequences were dropped */
+        if (!rc) /* its existing sequences were dropped */
             (void)rmdir((const char *)path.data);
     }
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         rc = slu_shards_end_bucket(s, &s->bucket[i], err);
     slu_buf_release(&path);
     return rc;
@@ -366,7 +365,7 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
     int rc = slu_shards_part_mark(s, of, input, &j.mark, err);
 
     s->keep = true;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = there = slu_shard_dir_begin_join(s->dir, &j.mark, &s->lock, err);
     /* The set is made again if any of its files differs. */
     j.finished = there == SLU_EOF && !s->cfg.force && slu_shards_set_is_there(s);
@@ -379,7 +378,7 @@ int slu_shards_join(struct slu_shards *s, const char *work, uint64_t of,
     if (rc == SLU_EOF)
         for (unsigned i = 0; i < s->n_bucket; i++)
             slu_sum_add(&s->sum, &s->bucket[i].sum);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = make_set(&j, err);
     for (unsigned i = 0; i < s->n_bucket; i++) {
         for (size_t k = 0; k < j.rows[i].n; k++)

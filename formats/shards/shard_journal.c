@@ -52,14 +52,14 @@ static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
         h->label_tokens, (unsigned long long)h->vocab_size, (unsigned long long)h->eos,
         (unsigned long long)h->bos, (unsigned long long)h->pad, hex);
 
-    if (rc == SLU_OK) /* which may lack its provenance */
+    if (!rc) /* which may lack its provenance */
         rc = slu_buf_printf(t, err, "%s\n%s\n", c->license ? c->license : "",
                             c->olmo_tokenizer ? c->olmo_tokenizer : "");
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         rc = slu_buf_printf(t, err, "%llu %llu\n",
                             (unsigned long long)s->bucket[i].pub.length,
                             (unsigned long long)s->bucket[i].pub.shard_sequences);
-    for (size_t i = 0; i < h->n_step && rc == SLU_OK; i++)
+    for (size_t i = 0; i < h->n_step && !rc; i++)
         rc = slu_step_put_json(&h->step[i], t, err);
     return rc;
 }
@@ -85,15 +85,15 @@ int slu_shards_head(const struct slu_shards *s, const struct slu_sum *in,
     struct slu_buf of = SLU_BUF_INIT;
     int rc = put_arguments(s, &of, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(t, err, "{\"version\":\"%s\",\"format\":\"%s\"",
                             SLU_VERSION, s->cfg.format->name);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_hash(t, "arguments", &of, err);
     slu_buf_clear(&of);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_input(in, s->cfg.input_id, &of, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_hash(t, "input", &of, err);
     slu_buf_release(&of);
     return rc ? rc : slu_buf_printf(t, err, "%s}\n", more);
@@ -118,7 +118,7 @@ int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *
         b->pub.name, (unsigned long long)f->number, (unsigned long long)f->n_seq,
         (unsigned long long)d->n.documents, (unsigned long long)d->n.tokens, sum,
         (unsigned long long)f->raw_byte, (unsigned long long)f->raw_xxh3, hex);
-    for (unsigned i = 0; i < s->cfg.format->n_file && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->cfg.format->n_file && !rc; i++)
         rc = slu_buf_printf(t, err, "%s{\"bytes\":%llu,\"xxh3_64\":\"%016llx\"}",
                             i ? "," : "", (unsigned long long)f->n_byte[i],
                             (unsigned long long)f->xxh3[i]);
@@ -204,7 +204,7 @@ static int note(struct slu_shards_bucket *b, const struct slu_shards_done *d,
     if (d->facts.number != b->first + b->n_done)
         return SLU_OK; /* a gap: the later shards are written again */
     int rc = slu_grow(&b->done, &b->cap_done, b->n_done + 1, sizeof *d, err);
-    if (rc == SLU_OK)
+    if (!rc)
         b->done[b->n_done++] = *d;
     return rc;
 }
@@ -215,8 +215,7 @@ int slu_shards_read_lines(struct slu_shards *s, const uint8_t *p, const uint8_t 
     const uint8_t *nl;
     int rc = SLU_OK;
 
-    for (; rc == SLU_OK && p < end && (nl = memchr(p, '\n', (size_t)(end - p)));
-         p = nl + 1) {
+    for (; !rc && p < end && (nl = memchr(p, '\n', (size_t)(end - p))); p = nl + 1) {
         struct slu_shards_done d;
         unsigned k;
         if (slu_shards_read_line(s, p, (size_t)(nl - p), &d, &k))
@@ -369,9 +368,9 @@ static int load(struct slu_shards *s, const struct slu_buf *head, bool *found,
     *found = !access(path, F_OK);
     if (*found)
         rc = slu_read_whole(&text, path, SLU_SHARDS_MAX_JOURNAL, err);
-    if (*found && rc == SLU_OK)
+    if (*found && !rc)
         rc = compare(s, head, &text, err);
-    if (*found && rc == SLU_OK)
+    if (*found && !rc)
         rc = slu_shards_read_lines(s, text.data + head->len, text.data + text.len, err);
     slu_buf_release(&text);
     return rc;
@@ -412,12 +411,12 @@ int slu_shards_write_journal(struct slu_shards *s, struct slu_buf *t,
     int rc = SLU_OK;
 
     for (unsigned i = 0; i < s->n_bucket; i++)
-        for (uint64_t k = 0; k < s->bucket[i].n_done && rc == SLU_OK; k++)
+        for (uint64_t k = 0; k < s->bucket[i].n_done && !rc; k++)
             if (!s->bucket[i].done[k].gone)
                 rc = slu_shards_line(s, &s->bucket[i], &s->bucket[i].done[k], t, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_out_whole(path, t->data, t->len, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         s->journal = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (s->journal < 0)
             rc = slu_fail_errno(err, "%s: cannot be opened", path);
@@ -432,23 +431,23 @@ int slu_shards_begin(struct slu_shards *s, const struct slu_sum *input,
     bool found = false, replace = s->cfg.replace;
     int rc = replace ? SLU_OK : slu_shard_dir_check(s->dir, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(&s->journal_path, err, "%s/" SLU_SHARD_JOURNAL, s->dir);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_append(&s->journal_path, "", 1, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_head(s, input, "", &head, err);
-    if (rc == SLU_OK && !slu_shard_dir_complete(s->dir))
+    if (!rc && !slu_shard_dir_complete(s->dir))
         rc = load(s, &head, &found, replace ? NULL : err);
     if (replace && rc)
         rc = SLU_OK; /* of another run, or damaged: no shard is taken over */
-    if (rc == SLU_OK && found)
+    if (!rc && found)
         rc = slu_shards_look(s, n_threads, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shard_dir_prepare(s->dir, s->cfg.format, replace, slu_shards_keeps, s,
                                    &s->made_dir, &s->lock, err);
-    s->made = rc == SLU_OK;
-    if (rc == SLU_OK)
+    s->made = !rc;
+    if (!rc)
         rc = slu_shards_write_journal(s, &head, err);
     slu_buf_release(&head);
     return rc;
@@ -489,7 +488,7 @@ int slu_shards_note(struct slu_shards *s, const struct slu_shards_bucket *b,
     struct slu_buf t = SLU_BUF_INIT;
     int rc = slu_shards_line(s, b, d, &t, err);
 
-    if (rc == SLU_OK) /* in one write: only the last line can be cut */
+    if (!rc) /* in one write: only the last line can be cut */
         rc = append(s, t.data, t.len, err);
     slu_buf_release(&t);
     return rc;

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int lock_part(struct slu_shards *s, struct slu_err *err)
     int rc = slu_shards_part_path(s->part.work, s->part.index, s->part.of, "lock",
                                   &path, err);
 
-    if (rc == SLU_OK) {
+    if (!rc) {
         s->part_lock =
             open((const char *)path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (s->part_lock < 0)
@@ -54,11 +54,11 @@ static int lock_part(struct slu_shards *s, struct slu_err *err)
     if (flock(s->part_lock, LOCK_EX | LOCK_NB))
         busy = errno == EWOULDBLOCK || is_alive(note, host);
     if (busy)
-        return slu_fail(err, SLU_E_MISMATCH,
-                        "part %" PRIu64 "/%" PRIu64
-                        " is being written by another process%s%s%s; wait for it",
-                        s->part.index, s->part.of, *note ? " (host and process " : "",
-                        note, *note ? ")" : "");
+        return slu_fail(
+            err, SLU_E_MISMATCH,
+            "part %llu/%llu is being written by another process%s%s%s; wait for it",
+            (unsigned long long)s->part.index, (unsigned long long)s->part.of,
+            *note ? " (host and process " : "", note, *note ? ")" : "");
     /* only a message uses the text */
     n = snprintf(note, sizeof note, "%s %ld\n", host, (long)getpid());
     if (ftruncate(s->part_lock, 0) || pwrite(s->part_lock, note, (size_t)n, 0) != n)
@@ -76,8 +76,7 @@ static int adopt(struct slu_shards *s, const struct slu_buf *text, size_t head,
     const uint8_t *nl;
     int rc = slu_shards_check_rows(s, s->part.work, s->part.index, s->part.of, e, err);
 
-    for (size_t at = head; at < end && rc == SLU_OK;
-         at = (size_t)(nl - text->data) + 1) {
+    for (size_t at = head; at < end && !rc; at = (size_t)(nl - text->data) + 1) {
         struct slu_shards_done d;
         unsigned k;
         nl = memchr(text->data + at, '\n', text->len - at);
@@ -86,10 +85,10 @@ static int adopt(struct slu_shards *s, const struct slu_buf *text, size_t head,
             return slu_fail(err, SLU_E_FORMAT, "%s: a line does not describe a shard",
                             (const char *)s->journal_path.data);
         rc = slu_shards_check_sizes(s, &s->bucket[k], &d.facts, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_shards_adopt(&s->bucket[k], &d, err);
     }
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         slu_sum_add(&s->sum, &s->bucket[i].sum);
     s->dropped = e->dropped;
     return rc;
@@ -133,13 +132,13 @@ static int load(struct slu_shards *s, const struct slu_buf *head,
                         slu_fail(err, SLU_E_MISMATCH,
                                  "%s: belongs to a shuffle of other %s; remove it",
                                  path, other));
-    if (rc == SLU_OK && slu_shards_get_end(s, &text, &e, &at, &damaged) &&
+    if (!rc && slu_shards_get_end(s, &text, &e, &at, &damaged) &&
         slu_shard_dir_check_part(s->dir, mark, NULL) >= 0) {
         s->skipped = !adopt(s, &text, head->len, at, &e, NULL);
         if (!s->skipped)
             forget(s);
     }
-    if (rc == SLU_OK && !s->skipped)
+    if (!rc && !s->skipped)
         rc = slu_shards_read_lines(s, text.data + head->len, text.data + text.len, err);
     slu_buf_release(&text);
     return rc;
@@ -163,10 +162,11 @@ static int check_span(const struct counted *c, unsigned k, struct slu_err *err)
     if (c->n[k] == want)
         return SLU_OK;
     return slu_fail(err, SLU_E_CONSERVATION,
-                    "internal error: part %" PRIu64 "/%" PRIu64 " has %" PRIu64
-                    " sequences of %s, and was to have %" PRIu64 "; please report it",
-                    c->s->part.index, c->s->part.of, c->n[k], c->s->bucket[k].pub.name,
-                    want);
+                    "internal error: part %llu/%llu has %llu sequences of %s, and was "
+                    "to have %llu; please report it",
+                    (unsigned long long)c->s->part.index,
+                    (unsigned long long)c->s->part.of, (unsigned long long)c->n[k],
+                    c->s->bucket[k].pub.name, (unsigned long long)want);
 }
 
 /* Called before the engine sees a bucket's end, because the engine ends a short shard
@@ -176,14 +176,14 @@ static int counted(void *ctx, struct slu_batch *b, struct slu_err *err)
     struct counted *c = ctx;
     int rc = c->source(c->ctx, b, err);
 
-    for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
         int k = slu_header_bucket_of(&c->s->header, b->seq[i].len_tok);
         if (k < 0)
             break; /* the engine reports this fault */
         if (c->s->cfg.by_bucket && c->last >= 0 && c->last != k)
             rc = check_span(c, (unsigned)c->last, err);
         c->last = k;
-        if (++c->n[k] > c->s->part.span[k].n_seq && rc == SLU_OK)
+        if (++c->n[k] > c->s->part.span[k].n_seq && !rc)
             rc = check_span(c, (unsigned)k, err);
     }
     for (unsigned i = 0; i < c->s->n_bucket && rc == SLU_EOF; i++) {
@@ -207,9 +207,10 @@ static int set_part(struct slu_shards *s, const struct slu_shards_part *part,
         s->bucket[i].first = n->n_seq ? n->first_shard : 0;
         if (!n->last && n->n_seq % s->bucket[i].pub.shard_sequences)
             return slu_fail(err, SLU_E_CONSERVATION,
-                            "internal error: part %" PRIu64 "/%" PRIu64
-                            " ends in the middle of a shard of %s; please report it",
-                            part->index, part->of, s->bucket[i].pub.name);
+                            "internal error: part %llu/%llu ends in the middle of a "
+                            "shard of %s; please report it",
+                            (unsigned long long)part->index,
+                            (unsigned long long)part->of, s->bucket[i].pub.name);
     }
     rc = slu_shards_part_path(part->work, part->index, part->of, "jsonl",
                               &s->journal_path, err);
@@ -223,20 +224,20 @@ static int close_journal(struct slu_shards *s, struct slu_buf *head,
     struct slu_shards_end e = {.dropped = s->dropped};
     int rc = slu_shards_sync(s, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shard_dir_check_part(s->dir, mark, err);
     if (rc == SLU_EOF)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: another shuffle has written here in the meantime", s->dir);
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
         const struct slu_shards_bucket *b = &s->bucket[i];
-        for (uint64_t k = 0; k < b->pub.n_shard && rc == SLU_OK; k++)
+        for (uint64_t k = 0; k < b->pub.n_shard && !rc; k++)
             rc = slu_shards_line(s, b, &b->noted[k], head, err);
         e.n_shard += b->pub.n_shard;
         if (b->pub.n_shard)
             e.rows[i] = b->rows_file->digest;
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_put_end(s, &e, head, err);
     return rc ? rc
               : slu_out_whole((const char *)s->journal_path.data, head->data, head->len,
@@ -251,13 +252,13 @@ static int write_part(struct slu_shards *s, struct counted *c, struct slu_buf *h
     int rc = slu_shard_dir_begin_part(s->dir, s->cfg.format, s->part.work, mark,
                                       s->cfg.replace, &s->lock, err);
 
-    if (rc == SLU_OK && found)
+    if (!rc && found)
         rc = slu_shards_look(s, n_threads, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_write_journal(s, head, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_run(s, counted, c, n_threads, n_slots, err);
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         rc = slu_shards_end_bucket(s, &s->bucket[i], err);
     head->len = first;
     return rc ? rc : close_journal(s, head, mark, err);
@@ -273,15 +274,15 @@ int slu_shards_write_part(struct slu_shards *s, const struct slu_shards_part *pa
     bool found = false;
     int rc = set_part(s, part, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = lock_part(s, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_part_mark(s, part->of, input, &mark, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_part_head(s, part, input, &head, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = load(s, &head, &mark, &found, err);
-    if (rc == SLU_OK && !s->skipped)
+    if (!rc && !s->skipped)
         rc = write_part(s, &c, &head, &mark, found, n_threads, n_slots, err);
     slu_buf_release(&mark);
     slu_buf_release(&head);

@@ -18,7 +18,7 @@ static int line(struct slu_buf *t, const char *folder, const char *name,
         *folder ? "/" : "", name, (unsigned long long)d.n_byte,
         (unsigned long long)d.xxh3);
 
-    if (rc == SLU_OK && n_seq)
+    if (!rc && n_seq)
         rc = slu_buf_printf(t, err, ",\"sequences\":%llu,\"tokens\":%llu",
                             (unsigned long long)n_seq, (unsigned long long)n_tok);
     return rc;
@@ -31,12 +31,12 @@ static int shard_lines(const struct slu_shards *s, const struct slu_shards_bucke
     const struct slu_shard_format *format = s->cfg.format;
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < format->n_file && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < format->n_file && !rc; i++) {
         char name[256];
         format->file_name(s->state, f->number, i, name, sizeof name);
         rc = line(t, b->pub.name, name, (struct slu_digest){f->n_byte[i], f->xxh3[i]},
                   f->n_seq, f->n_tok, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_buf_printf(t, err, ",\"shard\":%llu,\"part\":%u}\n",
                                 (unsigned long long)f->number, i);
     }
@@ -48,9 +48,9 @@ static int extra_lines(const struct slu_shards *s, struct slu_buf *t,
 {
     int rc = SLU_OK;
 
-    for (const struct slu_shard_extra *e = s->extra; e && rc == SLU_OK; e = e->next) {
+    for (const struct slu_shard_extra *e = s->extra; e && !rc; e = e->next) {
         rc = line(t, "", e->name, e->digest, e->n_seq, e->n_tok, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_buf_printf(t, err, "}\n");
     }
     return rc;
@@ -62,7 +62,7 @@ static int open_top(const struct slu_shards *s, const char *name, struct slu_out
     struct slu_buf path = SLU_BUF_INIT;
     int rc = slu_buf_printf(&path, err, "%s/%s", s->dir, name);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_out_open(out, (const char *)path.data, err);
     slu_buf_release(&path);
     return rc;
@@ -85,18 +85,18 @@ int slu_shards_manifest(struct slu_shards *s, struct slu_err *err)
     if (rc)
         return rc;
     rc = slu_out_digest(out, &s->manifest, err);
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
-        for (uint64_t k = 0; k < s->bucket[i].pub.n_shard && rc == SLU_OK; k++) {
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
+        for (uint64_t k = 0; k < s->bucket[i].pub.n_shard && !rc; k++) {
             rc = shard_lines(s, &s->bucket[i], &s->bucket[i].facts[k], &t, err);
-            if (rc == SLU_OK && t.len >= 1 << 16)
+            if (!rc && t.len >= 1 << 16)
                 rc = flush(&t, out, err);
         }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = extra_lines(s, &t, err);
-    if (rc == SLU_OK && t.len)
+    if (!rc && t.len)
         rc = flush(&t, out, err);
     slu_buf_release(&t);
-    if (rc == SLU_OK)
+    if (!rc)
         return slu_out_close(out, err);
     slu_out_abort(out);
     return rc;
@@ -119,17 +119,16 @@ static int report_bucket(const struct slu_shards *s, const struct slu_shards_buc
         (unsigned long long)b->sum.n.tokens, (unsigned long long)b->sum.n.documents,
         (unsigned long long)p->n_shard, (unsigned long long)p->shard_sequences);
 
-    if (rc == SLU_OK && b->n_short)
+    if (!rc && b->n_short)
         rc = slu_buf_printf(t, err, ", \"short_shard\": {\"sequences\": %llu",
                             (unsigned long long)b->n_short);
-    if (rc == SLU_OK && b->n_short && p->n_shard > 1 &&
-        s->cfg.format->short_shard_note) {
+    if (!rc && b->n_short && p->n_shard > 1 && s->cfg.format->short_shard_note) {
         rc = slu_buf_printf(t, err, ", \"note\": ");
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_json_put_string(t, s->cfg.format->short_shard_note,
                                      strlen(s->cfg.format->short_shard_note), err);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(t, err, b->n_short ? "}}" : "}");
     return rc;
 }
@@ -139,12 +138,12 @@ static int report_provenance(const struct slu_shards *s, struct slu_buf *t,
 {
     int rc = slu_buf_printf(t, err, "  \"provenance\": [");
 
-    for (size_t i = 0; i < s->header.n_step && rc == SLU_OK; i++) {
+    for (size_t i = 0; i < s->header.n_step && !rc; i++) {
         rc = slu_buf_printf(t, err, "%s\n    ", i ? "," : "");
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_step_put_json(&s->header.step[i], t, err);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(t, err, "]");
     return rc ? rc : slu_seal_put(t, SLU_REPORT_SEAL, err);
 }
@@ -161,11 +160,11 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
                             program, s->cfg.format->name,
                             s->header.label_tokens ? "true" : "false");
 
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         if (s->bucket[i].pub.n_seq)
             rc = report_bucket(s, &s->bucket[i], n++ == 0, t, err);
     slu_u128_hex(s->sum.checksum, hex);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(t, err,
                             "],\n  \"documents\": %llu,\n  \"sequences\": %llu,\n"
                             "  \"segments\": %llu,\n  \"tokens\": %llu,\n"
@@ -176,7 +175,7 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
                             (unsigned long long)s->sum.segments,
                             (unsigned long long)s->sum.n.tokens,
                             (unsigned long long)s->sum.padding, hex);
-    for (unsigned i = 0; i < ledger->n_dropped && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < ledger->n_dropped && !rc; i++)
         rc = slu_buf_printf(t, err,
                             "%s\n    \"%s\": {\"documents\": %llu, \"sequences\": "
                             "%llu, \"tokens\": %llu}",
@@ -184,15 +183,15 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
                             (unsigned long long)ledger->dropped[i].n.documents,
                             (unsigned long long)ledger->dropped[i].n.sequences,
                             (unsigned long long)ledger->dropped[i].n.tokens);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(
             t, err,
             "},\n  \"manifest\": {\"bytes\": %llu, \"xxh3_64\": \"%016llx\"},\n",
             (unsigned long long)s->manifest.n_byte,
             (unsigned long long)s->manifest.xxh3);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_append(t, s->notes.data, s->notes.len, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_card_json(&card->card, t, err);
     return rc ? rc : report_provenance(s, t, err);
 }
@@ -205,11 +204,11 @@ int slu_shards_report(const struct slu_shards *s, const struct slu_shards_card *
     struct slu_out *out;
     int rc = report(s, card, program, ledger, &t, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = open_top(s, "report.json", &out, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         rc = slu_out_write(out, t.data, t.len, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_out_close(out, err);
         else
             slu_out_abort(out);

@@ -31,7 +31,7 @@ static int drain(struct slu_shards *s, bucket *b, unsigned file, struct slu_err 
         slu_buf_clear(&b->gather[file]);
         bytes = &s->flushed;
     }
-    if (rc == SLU_OK && bytes->len)
+    if (!rc && bytes->len)
         rc = slu_out_write(b->files->out[file], bytes->data, bytes->len, err);
     slu_buf_clear(bytes);
     return rc;
@@ -64,9 +64,9 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     };
     int rc = SLU_OK;
 
-    for (unsigned i = 0; b->files && i < f->n_file && rc == SLU_OK; i++) {
+    for (unsigned i = 0; b->files && i < f->n_file && !rc; i++) {
         rc = drain(s, b, i, err);
-        if (rc == SLU_OK && f->end)
+        if (!rc && f->end)
             rc = f->end(s->state, &at, i, b->files->out[i], err);
     }
     if (rc)
@@ -75,7 +75,7 @@ static int end_shard(struct slu_shards *s, bucket *b, struct slu_err *err)
     b->files = NULL;
     b->n_ended++;
     rc = slu_shards_close(s, &it, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_put_rows(s, b, &b->batch, err);
     b->here = (struct slu_sum){0};
     b->content = (struct slu_u128){0, 0};
@@ -199,10 +199,10 @@ static int put_bytes(struct slu_shards *s, bucket *b, const struct job *j,
     bool run = b->n_here && b->n_here % SLU_SHARD_RUN == 0;
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < f->n_file && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < f->n_file && !rc; i++) {
         if (flushed(f, i) ? run : b->gather[i].len >= GATHER)
             rc = drain(s, b, i, err);
-        if (rc == SLU_OK && end[i] > from[i])
+        if (!rc && end[i] > from[i])
             rc = slu_buf_append(&b->gather[i], j->enc[i].data + from[i],
                                 end[i] - from[i], err);
     }
@@ -217,9 +217,9 @@ static int put_sequence(struct slu_shards *s, const struct job *j, size_t i,
     bucket *b = &s->bucket[row->bucket];
     int rc = b->n_here ? SLU_OK : begin_shard(s, b, err);
 
-    if (rc == SLU_OK && !row->done)
+    if (!rc && !row->done)
         rc = put_bytes(s, b, j, from, row->end, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_batch_add(&b->batch, NULL, q->len_tok, &j->b.seg[q->seg_off], q->n_seg,
                            j->b.str.data, err);
     if (rc)
@@ -243,7 +243,7 @@ static int emit(void *ctx, void *job, struct slu_err *err)
     const struct row *row = (const void *)j->row.data;
     int rc = SLU_OK;
 
-    for (size_t i = 0; i < j->b.n_seq && rc == SLU_OK; i++)
+    for (size_t i = 0; i < j->b.n_seq && !rc; i++)
         rc = put_sequence(t->s, j, i, i ? row[i - 1].end : zero, err);
     return rc;
 }
@@ -257,11 +257,11 @@ int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx
     void **slot = calloc(n_slots, sizeof *slot);
     int rc = job && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);
 
-    for (unsigned i = 0; i < n_slots && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < n_slots && !rc; i++) {
         slu_batch_init(&job[i].b, s->header.tok_bytes);
         slot[i] = &job[i];
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_pipe_run(&ops, &t, slot, n_slots, n_threads, err);
     for (unsigned i = 0; job && i < n_slots; i++) {
         slu_batch_release(&job[i].b);
@@ -271,7 +271,7 @@ int slu_shards_stream(struct slu_shards *s, slu_shards_source *source, void *ctx
     }
     free(job);
     free(slot);
-    for (unsigned i = 0; i < s->n_bucket && rc == SLU_OK; i++)
+    for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         rc = end_bucket(s, &s->bucket[i], err);
     return rc;
 }

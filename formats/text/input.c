@@ -329,7 +329,7 @@ int slu_input_fetch(struct slu_input *in, struct slu_block *b, struct slu_err *e
 {
     slu_block_clear(b);
     int rc = fetch(in, b, err);
-    if (rc == SLU_OK) { /* the formats left room for the padding */
+    if (!rc) { /* the formats left room for the padding */
         rc = slu_buf_reserve(&b->raw, SLU_JSON_PADDING, err);
         if (!rc)
             memset(b->raw.data + b->raw.len, 0, SLU_JSON_PADDING);

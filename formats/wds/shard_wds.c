@@ -263,7 +263,7 @@ static int wds_manifest(void *state, const struct slu_shard_bucket *b,
     int rc = SLU_OK;
 
     (void)state;
-    for (uint64_t i = 0; i < b->n_shard && rc == SLU_OK; i++) {
+    for (uint64_t i = 0; i < b->n_shard && !rc; i++) {
         char line[96];
         int k = snprintf(line, sizeof line,
                          "{\"shard\":\"shard-%07llu\",\"num_sequences\":%llu}\n",

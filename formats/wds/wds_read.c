@@ -85,38 +85,42 @@ static bool header_sum_ok(const uint8_t *h)
     return !octal(h + 148, 8, &want) && want == sum;
 }
 
-/* Converts "[1, 2, 3]" to ids. */
-static int parse_ids(const struct wds *w, struct slu_buf *ids, struct slu_err *err)
+/* Converts "[1, 2, 3]" to ids, which have room for half as many as there are bytes. NULL:
+ * the text is not such a list; else the end of the ids. */
+static uint32_t *convert(const uint8_t *p, const uint8_t *end, uint32_t *out)
 {
-    static const uint8_t nothing[1];
-    const uint8_t *p = w->text.len ? w->text.data : nothing, *end = p + w->text.len;
-    slu_buf_clear(ids);
-    int rc = slu_buf_reserve(ids, (w->text.len / 2 + 1) * 4, err);
-    if (rc)
-        return rc;
-    uint32_t *out = (uint32_t *)(void *)ids->data;
     if (p == end || *p++ != '[')
-        goto bad;
+        return NULL;
     while (p < end && *p != ']') {
         uint64_t v = 0;
         const uint8_t *digits = p;
         while (p < end && *p >= '0' && *p <= '9' && v <= UINT32_MAX)
             v = v * 10 + (uint64_t)(*p++ - '0');
         if (p == digits || v > UINT32_MAX)
-            goto bad;
+            return NULL;
         *out++ = (uint32_t)v;
         if (p + 1 < end && p[0] == ',' && p[1] == ' ')
             p += 2;
         else if (p < end && *p != ']')
-            goto bad;
+            return NULL;
     }
-    if (p + 1 != end)
-        goto bad;
-    ids->len = (size_t)((uint8_t *)out - ids->data);
+    return p + 1 == end ? out : NULL;
+}
+
+static int parse_ids(const struct wds *w, struct slu_buf *ids, struct slu_err *err)
+{
+    static const uint8_t nothing[1];
+    const uint8_t *p = w->text.len ? w->text.data : nothing;
+    slu_buf_clear(ids);
+    int rc = slu_buf_reserve(ids, (w->text.len / 2 + 1) * 4, err);
+    if (rc)
+        return rc;
+    const uint32_t *end = convert(p, p + w->text.len, (uint32_t *)(void *)ids->data);
+    if (!end)
+        return slu_fail_at(err, SLU_E_FORMAT, w->at, "member %llu is not a list of ids",
+                           (unsigned long long)w->n);
+    ids->len = (size_t)((const uint8_t *)end - ids->data);
     return SLU_OK;
-bad:
-    return slu_fail_at(err, SLU_E_FORMAT, w->at, "member %llu is not a list of ids",
-                       (unsigned long long)w->n);
 }
 
 /* Whether the name is that of member n. The suffix must be that of the first member. */

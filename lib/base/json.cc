@@ -140,11 +140,11 @@ int slu_json_load(struct slu_json **j, const char *path, struct slu_err *err)
         goto out;
     }
     rc = slu_read_full(fd, buf, (size_t)st.st_size, &got, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         memset(buf + got, ' ', SLU_JSON_PADDING);
         rc = parse_padded(j, buf, got, err);
     }
-    if (rc != SLU_OK)
+    if (rc)
         rc = slu_err_at(err, "%s", path);
 out:
     free(buf);
@@ -459,7 +459,7 @@ static int take_scanned(struct slu_record_parser *p, const uint8_t *rec,
             continue;
         at[i] = p->unescaped.len;
         int rc = slu_json_unescape(&p->unescaped, rec + f->off, f->len, err);
-        if (rc != SLU_OK)
+        if (rc)
             return rc;
         len[i] = p->unescaped.len - at[i];
     }

@@ -413,7 +413,7 @@ int slu_json_unescape(struct slu_buf *out, const uint8_t *p, size_t n,
 {
     /* No escape is shorter than its character. */
     int rc = slu_buf_reserve(out, n, err);
-    if (rc != SLU_OK)
+    if (rc)
         return rc;
     for (size_t i = 0; i < n;) {
         size_t run = plain_run(p + i, n - i), len;

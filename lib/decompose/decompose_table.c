@@ -1,5 +1,5 @@
 /* The results of a decomposition, and of other choices of buckets, as text. */
-#include <inttypes.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "decompose.h"
@@ -14,9 +14,9 @@ static int put_lost(struct slu_buf *text, const char *what, struct slu_count n,
 {
     if (!n.sequences)
         return SLU_OK;
-    return slu_buf_printf(text, err,
-                          "%10s %15" PRIu64 " %18" PRIu64 " %7.2f %%  dropped\n", what,
-                          n.sequences, n.tokens, percent(n.tokens, all));
+    return slu_buf_printf(text, err, "%10s %15llu %18llu %7.2f %%  dropped\n", what,
+                          (unsigned long long)n.sequences, (unsigned long long)n.tokens,
+                          percent(n.tokens, all));
 }
 
 static int put_buckets(const struct slu_decompose *d,
@@ -24,22 +24,24 @@ static int put_buckets(const struct slu_decompose *d,
                        struct slu_err *err)
 {
     int rc = slu_buf_printf(text, err,
-                            "%" PRIu64 " documents, %" PRIu64 " tokens, cut %s%s\n\n"
+                            "%llu documents, %llu tokens, cut %s%s\n\n"
                             "%10s %15s %18s %9s\n",
-                            s->runs, s->run_tok, d->random ? "at random" : "greedily",
+                            (unsigned long long)s->runs, (unsigned long long)s->run_tok,
+                            d->random ? "at random" : "greedily",
                             d->label_tokens ? " with a label token a sequence" : "",
                             "length", "sequences", "tokens", "share");
     for (unsigned i = 0; i < d->n_bucket && !rc; i++) {
         uint64_t tok = slu_decompose_tokens(d, s, i);
-        rc = slu_buf_printf(text, err,
-                            "%10" PRIu64 " %15" PRIu64 " %18" PRIu64 " %7.2f %%\n",
-                            d->bucket[i], s->piece[i], tok, percent(tok, s->run_tok));
+        rc = slu_buf_printf(text, err, "%10llu %15llu %18llu %7.2f %%\n",
+                            (unsigned long long)d->bucket[i],
+                            (unsigned long long)s->piece[i], (unsigned long long)tok,
+                            percent(tok, s->run_tok));
     }
     if (!rc)
-        rc = slu_buf_printf(text, err,
-                            "%10s %15" PRIu64 " %18" PRIu64 " %7.2f %%  %s\n", "tails",
-                            s->tails, s->tail_tok, percent(s->tail_tok, s->run_tok),
-                            d->drop_tails ? "dropped" : "kept");
+        rc = slu_buf_printf(
+            text, err, "%10s %15llu %18llu %7.2f %%  %s\n", "tails",
+            (unsigned long long)s->tails, (unsigned long long)s->tail_tok,
+            percent(s->tail_tok, s->run_tok), d->drop_tails ? "dropped" : "kept");
     if (!rc)
         rc = put_lost(text, "too short", s->too_short, s->run_tok, err);
     if (!rc)
@@ -77,12 +79,11 @@ static int put_choice(const struct slu_decompose *d, uint64_t min, uint64_t max,
     uint64_t pieces = 0;
     for (unsigned i = 0; i < other.n_bucket; i++)
         pieces += s.piece[i];
-    return slu_buf_printf(text, err,
-                          "%10" PRIu64 " %10" PRIu64 " %15" PRIu64 " %15" PRIu64
-                          " %7.2f %% %12.1f %12.1f\n",
-                          min, max, pieces, s.tails, percent(s.tail_tok, s.run_tok),
-                          slu_decompose_mean_length(&other, &s),
-                          slu_decompose_mean_context(&other, &s));
+    return slu_buf_printf(
+        text, err, "%10llu %10llu %15llu %15llu %7.2f %% %12.1f %12.1f\n",
+        (unsigned long long)min, (unsigned long long)max, (unsigned long long)pieces,
+        (unsigned long long)s.tails, percent(s.tail_tok, s.run_tok),
+        slu_decompose_mean_length(&other, &s), slu_decompose_mean_context(&other, &s));
 }
 
 int slu_decompose_table(const struct slu_decompose *d,

@@ -1,7 +1,7 @@
 /* Mixtures: the request, the amount of each bucket, and the cost. */
 #include "mixture.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -134,12 +134,11 @@ int slu_mixture_quota(const struct slu_mixture *m, const struct slu_decompose *d
     if (!any)
         return SLU_OK;
     if (empty >= 0)
-        return slu_fail(
-            err, SLU_E_MISMATCH,
-            "bucket %" PRIu64
-            " has no sequence, so this mixture would keep nothing; leave the bucket "
-            "out, with weight 0 or by the least and largest length",
-            d->bucket[empty]);
+        return slu_fail(err, SLU_E_MISMATCH,
+                        "bucket %llu has no sequence, so this mixture would keep "
+                        "nothing; leave the bucket "
+                        "out, with weight 0 or by the least and largest length",
+                        (unsigned long long)d->bucket[empty]);
     q->scarcest = worst;
     if (m->max_tok && (u128)m->max_tok * by < tok * sum) {
         q->scarcest = -1;
@@ -176,10 +175,11 @@ static int put_row(const char *name, const struct slu_mixture *m,
         return slu_fail(err, rc, "%s", why.msg);
     memcpy(s.piece, q.seq, sizeof s.piece);
     if (q.scarcest >= 0)
-        snprintf(scarcest, sizeof scarcest, "%" PRIu64, d->bucket[q.scarcest]);
-    return slu_buf_printf(text, err, "%10s %18" PRIu64 " %7.2f %% %10s %12.1f %12.1f\n",
-                          name, q.tok, percent(all - q.tok, all), scarcest,
-                          slu_decompose_mean_length(d, &s),
+        snprintf(scarcest, sizeof scarcest, "%llu",
+                 (unsigned long long)d->bucket[q.scarcest]);
+    return slu_buf_printf(text, err, "%10s %18llu %7.2f %% %10s %12.1f %12.1f\n", name,
+                          (unsigned long long)q.tok, percent(all - q.tok, all),
+                          scarcest, slu_decompose_mean_length(d, &s),
                           slu_decompose_mean_context(d, &s));
 }
 
@@ -193,11 +193,11 @@ static int put_kept(const struct slu_mixture *m, const struct slu_decompose *d,
                             "kept", "tokens", "share", "dropped", "tokens");
     for (unsigned i = 0; i < d->n_bucket && !rc; i++) {
         uint64_t l = d->bucket[i], left = n_seq[i] - q.seq[i];
-        rc = slu_buf_printf(text, err,
-                            "%10" PRIu64 " %15" PRIu64 " %18" PRIu64
-                            " %7.2f %% %15" PRIu64 " %18" PRIu64 "\n",
-                            l, q.seq[i], q.seq[i] * l, percent(q.seq[i] * l, q.tok),
-                            left, left * l);
+        rc = slu_buf_printf(text, err, "%10llu %15llu %18llu %7.2f %% %15llu %18llu\n",
+                            (unsigned long long)l, (unsigned long long)q.seq[i],
+                            (unsigned long long)(q.seq[i] * l),
+                            percent(q.seq[i] * l, q.tok), (unsigned long long)left,
+                            (unsigned long long)(left * l));
     }
     return rc;
 }

@@ -111,26 +111,25 @@ static int flush(struct slu_cells *c, struct slu_err *err)
     struct slu_buf buf = SLU_BUF_INIT;
     int rc = c->fd < 0 ? slu_tmpfile(&c->fd, c->tmpdir, err) : SLU_OK;
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_grow(&c->extent, &c->cap_extent, (c->n_flush + 1) * (c->n_cell + 1),
                       sizeof *c->extent, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_reserve(&buf, WRITE_BYTE, err);
     uint64_t *extent = c->extent + c->n_flush * (c->n_cell + 1);
-    for (size_t i = 0; rc == SLU_OK && i < c->n_cell; i++) {
+    for (size_t i = 0; !rc && i < c->n_cell; i++) {
         const struct slu_cell *cell = &c->cell[i];
         extent[i] = c->file_byte;
-        for (uint32_t k = cell->first; rc == SLU_OK && k != UINT32_MAX;
-             k = c->next[k]) {
+        for (uint32_t k = cell->first; !rc && k != UINT32_MAX; k = c->next[k]) {
             size_t n = chunk_len(c, cell, k) * sizeof *c->pool;
             if (buf.len + n > WRITE_BYTE)
                 rc = write_out(c, &buf, err);
-            if (rc == SLU_OK)
+            if (!rc)
                 rc = slu_buf_append(&buf, c->pool + k * c->per_chunk, n, err);
             c->file_byte += n;
         }
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = write_out(c, &buf, err);
     slu_buf_release(&buf);
     if (rc)

@@ -105,7 +105,7 @@ static inline int feed(struct groups *g, struct job *j, void *state,
     do {
         rc = row ? g->ops->feed(state, g->ops->arg, row, &j->out, err)
                  : g->ops->end(state, &j->out, err);
-        if (j->large && (rc == SLU_EOF || (rc == SLU_OK && j->out.len >= 1 << 20))) {
+        if (j->large && (rc == SLU_EOF || (!rc && j->out.len >= 1 << 20))) {
             int bad = take(g, &j->out, err);
             rc = bad ? bad : rc;
         }
@@ -123,7 +123,7 @@ static int group_batch(struct groups *g, struct job *j, void *state,
     for (size_t i = 0; i < n; i++)
         j->entry[i] = (struct slu_entry){j->row[i * n_word], i};
     sort_entries(j->row, n_word, j->entry, n, 0);
-    for (size_t i = 0; rc == SLU_OK && i < n; i++)
+    for (size_t i = 0; !rc && i < n; i++)
         rc = feed(g, j, state, j->row + j->entry[i].ref * n_word, err);
     return rc ? rc : feed(g, j, state, NULL, err);
 }
@@ -171,9 +171,9 @@ static int group_large(struct groups *g, struct job *j, struct slu_err *err)
     size_t n;
     int rc = buf ? slu_sorter_new(&s, &cfg, err) : slu_fail_nomem(err, n_byte);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = to_sorter(g, s, j->from, buf, err);
-    while (rc == SLU_OK) {
+    while (!rc) {
         rc = slu_sorter_next(s, &key, &p, &n, err);
         if (rc)
             break;
@@ -218,7 +218,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
         size_t n;
         int rc = slu_cells_read(c, &at, j->row + j->n_row * c->n_word,
                                 c->cell[j->to].n_row, &n, err);
-        if (rc == SLU_OK && n != c->cell[j->to].n_row)
+        if (!rc && n != c->cell[j->to].n_row)
             rc = slu_fail(err, SLU_E_TRUNCATED, "%s: the temporary file ends early",
                           c->tmpdir);
         if (rc)
@@ -301,16 +301,16 @@ int slu_cells_groups(struct slu_cells *c, const struct slu_meet_ops *ops,
     g.state = calloc(n_threads + 1, sizeof *g.state);
     if (!job || !jobs || !g.state)
         rc = slu_fail_nomem(err, n_slots * sizeof *job);
-    for (size_t i = 0; rc == SLU_OK && i < n_slots; i++) {
+    for (size_t i = 0; !rc && i < n_slots; i++) {
         jobs[i] = &job[i];
         rc = job_init(&job[i], c, g.cap_row, err);
     }
-    for (size_t i = 0; rc == SLU_OK && i <= n_threads; i++) {
+    for (size_t i = 0; !rc && i <= n_threads; i++) {
         g.state[i] = calloc(1, ops->state_byte);
         if (!g.state[i])
             rc = slu_fail_nomem(err, ops->state_byte);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_pipe_run(&pipe, &g, jobs, (unsigned)n_slots, n_threads, err);
     for (size_t i = 0; job && i < n_slots; i++)
         job_release(&job[i]);

@@ -134,7 +134,7 @@ int slu_sorter_push(struct slu_sorter *s, uint64_t n_byte, struct slu_err *err)
     struct slu_level *lv = &s->level[s->n_level];
     memset(lv, 0, sizeof *lv);
     int rc = slu_spill_open(&lv->spill, s->tmpdir, bits, &s->writer, err);
-    if (rc == SLU_OK)
+    if (!rc)
         s->n_level++;
     return rc;
 }

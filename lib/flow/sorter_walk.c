@@ -53,7 +53,7 @@ static int shared_content(struct slu_sorter *s, const struct slu_spill *sp, size
     slu_spill_cursor_init(&cu, sp, c, s->read_buf, s->io_byte);
     int rc = cursor_rec(s, &cu, first, err);
     *same = true;
-    for (*shared = first->n_byte; rc == SLU_OK;) {
+    for (*shared = first->n_byte; !rc;) {
         rc = slu_spill_cursor_read(&cu, &h, sizeof h, err);
         if (rc)
             break;
@@ -61,7 +61,7 @@ static int shared_content(struct slu_sorter *s, const struct slu_spill *sp, size
         if (h.n_byte < *shared)
             *shared = h.n_byte;
         uint64_t left = slu_rec_size(h.n_byte) - sizeof h, at = 0;
-        while (left > 0 && rc == SLU_OK) {
+        while (left > 0 && !rc) {
             const uint8_t *p, *q = slu_rec_bytes(first);
             size_t n, i = 0;
             rc = slu_spill_cursor_some(&cu, left, &p, &n, err);
@@ -93,9 +93,9 @@ static int cmp_on_disk(void *ctx, uint64_t off_a, uint64_t off_b)
     uint8_t *a = s->read_buf, *b = a + s->io_byte / 2;
     struct slu_rec ha, hb;
 
-    if (s->sort_rc == SLU_OK)
+    if (!s->sort_rc)
         s->sort_rc = slu_spill_read(sp, &ha, sizeof ha, off_a, s->sort_err);
-    if (s->sort_rc == SLU_OK)
+    if (!s->sort_rc)
         s->sort_rc = slu_spill_read(sp, &hb, sizeof hb, off_b, s->sort_err);
     if (s->sort_rc)
         return 0;
@@ -103,7 +103,7 @@ static int cmp_on_disk(void *ctx, uint64_t off_a, uint64_t off_b)
     for (uint64_t at = s->n_shared; at < n; at += step, step = s->io_byte / 2) {
         uint64_t some = n - at < step ? n - at : step;
         s->sort_rc = slu_spill_read(sp, a, some, off_a + sizeof ha + at, s->sort_err);
-        if (s->sort_rc == SLU_OK)
+        if (!s->sort_rc)
             s->sort_rc =
                 slu_spill_read(sp, b, some, off_b + sizeof hb + at, s->sort_err);
         int c = s->sort_rc ? 0 : memcmp(a, b, some);
@@ -155,10 +155,10 @@ static int read_on_disk(struct slu_sorter *s, uint64_t off_byte, struct slu_err 
     struct slu_rec *r = slu_rec_at(s, 0);
     int rc = slu_spill_read(sp, r, sizeof *r, off_byte, err);
 
-    if (rc == SLU_OK && r->n_byte > s->budget_byte / 2)
+    if (!rc && r->n_byte > s->budget_byte / 2)
         rc = slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged record",
                       s->tmpdir);
-    if (rc == SLU_OK && r->n_byte)
+    if (!rc && r->n_byte)
         rc = slu_spill_read(sp, r + 1, r->n_byte, off_byte + sizeof *r, err);
     return rc;
 }
@@ -210,10 +210,10 @@ static int descend(struct slu_sorter *s, size_t c, struct slu_err *err)
         rc = slu_spill_cursor_read(&cu, &h, sizeof h, err);
         if (rc == SLU_EOF)
             return slu_sorter_flush(s, err);
-        if (rc == SLU_OK && h.n_byte > s->budget_byte / 2)
+        if (!rc && h.n_byte > s->budget_byte / 2)
             rc = slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged record",
                           s->tmpdir);
-        if (rc == SLU_OK && !slu_arena_has(s->a, slu_rec_size(h.n_byte)))
+        if (!rc && !slu_arena_has(s->a, slu_rec_size(h.n_byte)))
             rc = slu_sorter_flush(s, err);
         if (rc)
             return rc;

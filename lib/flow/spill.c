@@ -95,9 +95,9 @@ int slu_spill_extent(const struct slu_spill *sp, size_t flush, size_t c0, size_t
     uint64_t at = sp->table[flush];
     int rc = slu_spill_read(sp, from_byte, 8, at + c0 * 8, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_spill_read(sp, to_byte, 8, at + c1 * 8, err);
-    if (rc == SLU_OK && (*from_byte > *to_byte || *to_byte > at))
+    if (!rc && (*from_byte > *to_byte || *to_byte > at))
         rc =
             slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged table", sp->dir);
     return rc;

@@ -49,14 +49,14 @@ int slu_workfile_create(struct slu_workfile_out **out, const char *path, uint64_
     if (!o)
         return slu_fail_nomem(err, sizeof *o);
     int rc = kind == SLU_WORKFILE_INDEX ? SLU_OK : check_target(path, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_hasher_new(&o->hash, err);
     o->buf = malloc(STEP);
-    if (rc == SLU_OK && !o->buf)
+    if (!rc && !o->buf)
         rc = slu_fail_nomem(err, STEP);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_out_open(&o->out, path, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         memcpy(o->head, MAGIC, 8);
         slu_put_le64(o->head + 8, kind);
         memcpy(o->buf, o->head, HEAD);
@@ -94,7 +94,7 @@ static int put_bytes(struct slu_workfile_out *o, const void *p, size_t n,
     int rc = SLU_OK;
 
     o->off_byte += n;
-    while (rc == SLU_OK && n > 0) {
+    while (!rc && n > 0) {
         size_t some = STEP - o->n_buf < n ? STEP - o->n_buf : n;
         memcpy(o->buf + o->n_buf, from, some);
         o->n_buf += some;
@@ -112,7 +112,7 @@ int slu_workfile_section(struct slu_workfile_out *o, uint64_t n, struct slu_err 
 
     if (n < o->section)
         return slu_fail(err, SLU_E_USAGE, "sections are written in order");
-    for (; rc == SLU_OK && o->section < n; o->section++) {
+    for (; !rc && o->section < n; o->section++) {
         struct slu_u128 h = slu_hasher_end(o->hash);
         uint8_t row[ROW];
         slu_put_le64(row, o->n_word * 8);
@@ -135,7 +135,7 @@ int slu_workfile_put(struct slu_workfile_out *o, const uint64_t *v, size_t n,
         slu_hasher_add(o->hash, v, n * 8);
         return put_bytes(o, v, n * 8, err);
     }
-    for (size_t i = 0; rc == SLU_OK && i < n; i++) {
+    for (size_t i = 0; !rc && i < n; i++) {
         uint8_t b[8];
         slu_put_le64(b, v[i]);
         slu_hasher_add(o->hash, b, 8);
@@ -188,20 +188,20 @@ static int put_tail(struct slu_workfile_out *o, const struct slu_workfile_head *
     slu_put_le64(fixed + 112, n_param);
     slu_put_le64(fixed + 120, n_section);
     int rc = slu_buf_append(&t, fixed, TAIL, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_append(&t, h->param, n_param, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_align(&t, 8, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_append(&t, o->rows.data, o->rows.len, err);
     struct slu_u128 id = slu_workfile_foot_hash(o->head, t.data, t.len);
     slu_put_le64(foot, o->off_byte);
     slu_put_le64(foot + 8, id.lo);
     slu_put_le64(foot + 16, id.hi);
     memcpy(foot + 24, MAGIC_END, 8);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_bytes(o, t.data, t.len, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_bytes(o, foot, FOOT, err);
     slu_buf_release(&t);
     return rc;
@@ -212,13 +212,13 @@ int slu_workfile_close(struct slu_workfile_out *o, const struct slu_workfile_hea
 {
     int rc = slu_workfile_section(o, n_section, err);
 
-    if (rc == SLU_OK && strlen(head->param) > SLU_WORKFILE_MAX_PARAM)
+    if (!rc && strlen(head->param) > SLU_WORKFILE_MAX_PARAM)
         rc = slu_fail(err, SLU_E_LIMIT, "parameters are too long");
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_tail(o, head, n_section, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = flush(o, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         struct slu_out *out = o->out;
         o->out = NULL;
         rc = slu_out_close(out, err);

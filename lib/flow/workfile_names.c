@@ -29,23 +29,23 @@ int slu_workfile_put_stream(struct slu_workfile_out *o, const struct slu_header 
     uint64_t n_source;
     int rc = slu_header_encode(h, &b, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_put_bytes(o, b.data, b.len, err);
     slu_buf_clear(&b);
-    if (rc == SLU_OK && v)
+    if (!rc && v)
         rc = slu_vocab_encode(v, &b, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_put_bytes(o, b.data, b.len, err);
     slu_buf_release(&b);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_names_sources(names, NULL, 0, &n_source, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_number(o, n_source, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_names_each_source(names, put_source, o, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_number(o, n_domain, err);
-    for (uint32_t i = 0; rc == SLU_OK && i < n_domain; i++) {
+    for (uint32_t i = 0; !rc && i < n_domain; i++) {
         const char *name = slu_names_domain(names, i);
         rc = slu_workfile_put_bytes(o, name, strlen(name), err);
     }
@@ -59,7 +59,7 @@ static int get_name(struct slu_workfile *f, struct slu_buf *b, struct slu_err *e
 {
     int rc = slu_workfile_get_bytes(f, b, err);
 
-    if (rc == SLU_OK && b->len && memchr(b->data, 0, b->len))
+    if (!rc && b->len && memchr(b->data, 0, b->len))
         rc = slu_workfile_damaged(f, err);
     return rc ? rc : slu_buf_append(b, "", 1, err);
 }
@@ -70,15 +70,15 @@ static int get_sources(struct slu_workfile *f, struct slu_names *names,
     uint64_t n, ordinal;
     int rc = slu_workfile_get(f, 1, &n, err);
 
-    for (uint64_t i = 0; rc == SLU_OK && i < n; i++) {
+    for (uint64_t i = 0; !rc && i < n; i++) {
         rc = slu_workfile_get(f, 1, &ordinal, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = get_name(f, b, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_names_set_source(names, ordinal, (const char *)b->data, err);
         /* One process that reads several such streams gives sources new numbers; parts
          * that do not know each other cannot do this. */
-        const char *is = rc == SLU_OK ? slu_names_source(names, ordinal) : NULL;
+        const char *is = rc ? NULL : slu_names_source(names, ordinal);
         if (is && strcmp(is, (const char *)b->data))
             rc = slu_fail(err, SLU_E_MISMATCH,
                           "%s: calls source %llu '%s', and the parts before it call it "
@@ -96,7 +96,7 @@ static int get_domains(struct slu_workfile *f, struct slu_names *names,
     uint64_t n;
     int rc = slu_workfile_get(f, 1, &n, err);
 
-    if (rc == SLU_OK && n > slu_workfile_left(f))
+    if (!rc && n > slu_workfile_left(f))
         rc = slu_workfile_damaged(f, err);
     if (rc)
         return rc;
@@ -104,9 +104,9 @@ static int get_domains(struct slu_workfile *f, struct slu_names *names,
     if (!s->domain)
         return slu_fail_nomem(err, (n + 1) * sizeof *s->domain);
     s->n_domain = n;
-    for (uint64_t i = 0; rc == SLU_OK && i < n; i++) {
+    for (uint64_t i = 0; !rc && i < n; i++) {
         rc = get_name(f, b, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_names_domain_number(names, (const char *)b->data, b->len - 1,
                                          &s->domain[i], err);
     }
@@ -122,20 +122,20 @@ int slu_workfile_get_stream(struct slu_workfile *f, uint64_t section,
     *s = (struct slu_workfile_stream){.domain = NULL};
     slu_header_init(&s->header);
     int rc = slu_workfile_begin(f, section, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_get_bytes(f, &b, err);
-    if (rc == SLU_OK && slu_header_decode(&s->header, b.data, b.len, NULL))
+    if (!rc && slu_header_decode(&s->header, b.data, b.len, NULL))
         rc = slu_workfile_damaged(f, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_get_bytes(f, &b, err);
-    if (rc == SLU_OK && b.len && vocab &&
+    if (!rc && b.len && vocab &&
         slu_vocab_decode(names, s->header.vocab_size, b.data, b.len, NULL, 0, NULL))
         rc = slu_workfile_damaged(f, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = get_sources(f, names, &b, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = get_domains(f, names, s, &b, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_end(f, err);
     slu_buf_release(&b);
     return rc;

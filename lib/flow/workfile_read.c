@@ -129,9 +129,9 @@ static int read_tail(struct slu_workfile *f, uint64_t kind, struct slu_err *err)
         rc = parse_tail(f, tail, n_tail, tail_off, err);
     free(tail);
     f->head.kind = slu_le64(head + 8);
-    if (rc == SLU_OK && f->head.kind != kind && f->index)
+    if (!rc && f->head.kind != kind && f->index)
         rc = foreign(f, err);
-    else if (rc == SLU_OK && f->head.kind != kind)
+    else if (!rc && f->head.kind != kind)
         rc = slu_fail(err, SLU_E_MISMATCH,
                       "%s: written by another stage, program or version of sluice; %s",
                       f->path, remedy(f));
@@ -316,7 +316,7 @@ int slu_workfile_begin(struct slu_workfile *f, uint64_t section, struct slu_err 
     int rc = f->hash ? SLU_OK : slu_hasher_new(&f->hash, err);
     if (!f->buf)
         f->buf = malloc(STEP);
-    if (rc == SLU_OK && !f->buf)
+    if (!rc && !f->buf)
         rc = slu_fail_nomem(err, STEP);
     if (rc)
         return rc;
@@ -395,13 +395,13 @@ int slu_workfile_get_bytes(struct slu_workfile *f, struct slu_buf *out,
     int rc = slu_workfile_get(f, 1, &n, err);
 
     slu_buf_clear(out);
-    if (rc == SLU_OK && n > slu_workfile_left(f) * 8)
+    if (!rc && n > slu_workfile_left(f) * 8)
         rc = slu_workfile_damaged(f, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_reserve(out, (n + 7) & ~UINT64_C(7), err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_get(f, (n + 7) / 8, (uint64_t *)(void *)out->data, err);
-    if (rc == SLU_OK)
+    if (!rc)
         out->len = n;
     return rc;
 }

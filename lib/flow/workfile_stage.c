@@ -56,7 +56,7 @@ int slu_work_open(const char *folder, const char *name,
         rc = missing(path, name, want, err);
     else if (rc && err)
         *err = why;
-    if (rc == SLU_OK) {
+    if (!rc) {
         const struct slu_workfile_head *is = slu_workfile_head(*f);
         if (any_tokenizer)
             memcpy(w.fingerprint, is->fingerprint, sizeof w.fingerprint);
@@ -96,7 +96,7 @@ int slu_work_parts(const char *folder, const char *name, uint64_t *of,
     *of = 0;
     if (!dir)
         return slu_fail_errno(err, "%s", folder);
-    while (rc == SLU_OK && (e = readdir(dir))) {
+    while (!rc && (e = readdir(dir))) {
         uint64_t n = parts_of(e->d_name, name);
         if (!n)
             continue;
@@ -109,10 +109,10 @@ int slu_work_parts(const char *folder, const char *name, uint64_t *of,
         *of = n;
     }
     closedir(dir);
-    if (rc == SLU_OK && *of == 0)
+    if (!rc && *of == 0)
         rc = slu_fail(err, SLU_E_MISMATCH, "%s: no %s files; run stage %s first",
                       folder, name, name);
-    if (rc == SLU_OK && *of > SLU_WORKFILE_MAX_PARTS)
+    if (!rc && *of > SLU_WORKFILE_MAX_PARTS)
         rc = slu_fail(err, SLU_E_LIMIT, "%s: more than %d parts", folder,
                       SLU_WORKFILE_MAX_PARTS);
     return rc;

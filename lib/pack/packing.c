@@ -1,6 +1,6 @@
 #include "lib/pack/packing.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "lib/pack/packing_table.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,13 +141,13 @@ static int put_row(const struct slu_packing *p, int m, const struct slu_packing_
         return slu_buf_printf(text, err, "%c %-7s %.88s\n", mark,
                               slu_pack_method_name[m], r->why);
     double lost = p->cfg.drop ? ratio((double)r->lost, (double)s->tok) : r->padding;
-    return slu_buf_printf(text, err,
-                          "%c %-7s %12" PRIu64 " %10" PRIu64
-                          " %9.4f%% %7.3f%% %8.3f%% %8.2f %8.1f %9.4f %8.3f\n",
-                          mark, slu_pack_method_name[m],
-                          p->cfg.drop ? s->full : s->bins, s->bins - s->bound,
-                          100 * slu_pack_fill(s), 100 * lost, 100 * r->truncation,
-                          r->concatenation, r->mean_context, r->attention, r->seconds);
+    return slu_buf_printf(
+        text, err,
+        "%c %-7s %12llu %10llu %9.4f%% %7.3f%% %8.3f%% %8.2f %8.1f %9.4f %8.3f\n", mark,
+        slu_pack_method_name[m], (unsigned long long)(p->cfg.drop ? s->full : s->bins),
+        (unsigned long long)(s->bins - s->bound), 100 * slu_pack_fill(s), 100 * lost,
+        100 * r->truncation, r->concatenation, r->mean_context, r->attention,
+        r->seconds);
 }
 
 int slu_packing_table(const struct slu_packing *p, const struct slu_packing_row *row,
@@ -157,10 +157,12 @@ int slu_packing_table(const struct slu_packing *p, const struct slu_packing_row 
     struct slu_pack_sum sum = slu_packing_sum(p);
     int rc = slu_buf_printf(
         text, err,
-        "%" PRIu64 " sequences (%" PRIu64 " tokens) have a bucket's length and pass\n"
-        "%" PRIu64 " sequences (%" PRIu64 " tokens) go into bins of %" PRIu64
-        " tokens%s\n\n  %-7s %12s %10s %10s %8s %9s %8s %8s %9s %8s\n",
-        passed->sequences, passed->tokens, sum.items, sum.tok, p->cfg.capacity,
+        "%llu sequences (%llu tokens) have a bucket's length and pass\n"
+        "%llu sequences (%llu tokens) go into bins of %llu tokens%s\n\n  %-7s %12s "
+        "%10s %10s %8s %9s %8s %8s %9s %8s\n",
+        (unsigned long long)passed->sequences, (unsigned long long)passed->tokens,
+        (unsigned long long)sum.items, (unsigned long long)sum.tok,
+        (unsigned long long)p->cfg.capacity,
         p->n_lane > 1 ? ", each of one domain" : "", "method", "bins", "over bound",
         "fill", p->cfg.drop ? "dropped" : "padding", "cut", "per bin", "context",
         "attention", "seconds");
@@ -185,14 +187,14 @@ static int put_json(const struct slu_packing *p, int m, const struct slu_packing
     } else if (!rc) {
         rc = slu_buf_printf(
             text, err,
-            ", \"bins\": %" PRIu64 ", \"full_bins\": %" PRIu64
-            ", \"certificate\": %" PRIu64 ", \"groups\": %" PRIu64
-            ", \"lost\": %" PRIu64 ", \"fill\": %.9g, \"padding_ratio\": %.9g, "
+            ", \"bins\": %llu, \"full_bins\": %llu, \"certificate\": %llu, \"groups\": "
+            "%llu, \"lost\": %llu, \"fill\": %.9g, \"padding_ratio\": %.9g, "
             "\"truncation_ratio\": %.9g, \"concatenation_ratio\": %.9g, "
             "\"mean_context\": %.9g, \"attention_cost\": %.9g, \"seconds\": %.6f",
-            s->bins, s->full, s->bins - s->bound, s->groups, r->lost, slu_pack_fill(s),
-            r->padding, r->truncation, r->concatenation, r->mean_context, r->attention,
-            r->seconds);
+            (unsigned long long)s->bins, (unsigned long long)s->full,
+            (unsigned long long)(s->bins - s->bound), (unsigned long long)s->groups,
+            (unsigned long long)r->lost, slu_pack_fill(s), r->padding, r->truncation,
+            r->concatenation, r->mean_context, r->attention, r->seconds);
     }
     return rc ? rc : slu_buf_printf(text, err, "}");
 }

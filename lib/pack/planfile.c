@@ -142,7 +142,7 @@ static int finish(struct slu_planfile *f, struct slu_err *err)
     slu_put_le64(h + 56, f->file.len + SUM);
     slu_put_le64(sum, slu_hash64(f->file.data, f->file.len));
     int rc = slu_buf_append(&f->file, sum, sizeof sum, err);
-    f->whole = rc == SLU_OK;
+    f->whole = !rc;
     return rc;
 }
 

@@ -1,6 +1,6 @@
 /* Draws a schedule: slu_svg_schedule. */
-#include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Mixes: the request, and the amount of each source. */
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -302,12 +302,12 @@ static int refuse(const struct slu_mix *b, const struct slu_mix_plan *plan,
     return slu_advise(
         err, SLU_ADVISE_MIX,
         slu_fail(err, SLU_E_MISMATCH,
-                 "mix: '%s' has %" PRIu64 " tokens, and %" PRIu64
-                 " are wanted of it, more than %.6g epochs; allow %" PRIu64
-                 ".%02u epochs of it, or want %" PRIu64 " tokens in all",
-                 b->source[s].name, n_tok[s], want,
-                 (double)plan->max_epochs[s] / SLU_MIX_ONE, (uint64_t)(epochs / 100),
-                 (unsigned)(epochs % 100), most));
+                 "mix: '%s' has %llu tokens, and %llu are wanted of it, more than %.6g "
+                 "epochs; allow %llu.%02u epochs of it, or want %llu tokens in all",
+                 b->source[s].name, (unsigned long long)n_tok[s],
+                 (unsigned long long)want, (double)plan->max_epochs[s] / SLU_MIX_ONE,
+                 (unsigned long long)((uint64_t)(epochs / 100)),
+                 (unsigned)(epochs % 100), (unsigned long long)most));
 }
 
 /* Finds the output's tokens, as far as the request or max_tok sets them; UINT64_MAX:
@@ -330,9 +330,9 @@ static int asked_for(const struct slu_mix *b, uint64_t max_tok, uint64_t *tok,
                      "others leave of the tokens in all, which are not given"));
     if (max_tok != UINT64_MAX && (rest ? sum >= max_tok : sum != max_tok))
         return slu_fail(err, SLU_E_USAGE,
-                        "mix schedule: the periods have %" PRIu64
-                        " tokens together, and %" PRIu64 " are wanted in all",
-                        sum, max_tok);
+                        "mix schedule: the periods have %llu tokens together, and %llu "
+                        "are wanted in all",
+                        (unsigned long long)sum, (unsigned long long)max_tok);
     *tok = rest ? max_tok : sum;
     return SLU_OK;
 }

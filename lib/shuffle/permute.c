@@ -226,7 +226,7 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
     int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
 
     (void)worker;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&p->records, b, &rec, err);
     if (rc)
         return rc;
@@ -237,7 +237,7 @@ static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err 
         return rc;
     struct slu_judged *j = (void *)buf->data;
     struct slu_mark *m = slu_permute_marks(j, b->n_seq);
-    for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq *q = &b->seq[i];
         judge(p, b, q, &j[i], marks ? &m[i] : NULL);
         j[i].packed =
@@ -262,9 +262,9 @@ int slu_permute_put(struct slu_permute *p, const struct slu_batch *b,
     else if (repeat)
         key = order_key(p, b, q, repeat);
     key = place_in_group(p, key, j->bucket, period);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sorter_add(p->sorter, key, p->rec.piece, SLU_SEQREC_PIECES, err);
-    if (rc == SLU_OK && p->put)
+    if (!rc && p->put)
         p->put(p->put_ctx, j->bucket, key, slu_seq_count(b, q), m->hash);
     if (rc == SLU_E_LIMIT)
         rc = slu_err_at(err,
@@ -291,7 +291,7 @@ static int take(struct slu_permute *p, const struct slu_batch *b,
     }
     if (p->select)
         rc = slu_select_add(p->select, j->key, 0, q->len_tok, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_permute_put(p, b, q, j, m, 0, 0, err);
     p->ordinal++;
     return rc;
@@ -325,13 +325,13 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     struct slu_buf *buf, *rec;
     int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&p->records, b, &rec, err);
     if (rc)
         return rc;
     struct slu_judged *j = (void *)buf->data;
     const struct slu_mark *m = slu_permute_marks(j, b->n_seq);
-    for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++) {
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq *q = &b->seq[i];
         if (j[i].verdict == TAKE)
             note_dense(p, b, q);
@@ -353,7 +353,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
             r->left_checksum = slu_u128_add(r->left_checksum, j[i].key);
         }
     }
-    if (rc == SLU_OK && rec->len)
+    if (!rc && rec->len)
         rc = slu_sorter_add_run(p->sorter, rec->data, rec->len, err);
     p->n_tok += b->n_tok;
     if (p->progress)
@@ -479,7 +479,7 @@ int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
             *loan = NULL;
         }
         rc = slu_sorter_next(p->sorter, &key, &at, &n, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_seqrec_peek(at, n, &len_tok, &n_seg, err);
         if (rc)
             break;

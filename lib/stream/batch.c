@@ -219,7 +219,7 @@ int slu_batch_copy(struct slu_batch *out, const struct slu_batch *b, size_t n,
 
     slu_batch_clear(out);
     out->masks = b->masks;
-    for (size_t i = 0; rc == SLU_OK && i < n; i++)
+    for (size_t i = 0; !rc && i < n; i++)
         rc = slu_batch_add(out, slu_batch_at(b, b->seq[i].tok_off), b->seq[i].len_tok,
                            &b->seg[b->seq[i].seg_off], b->seq[i].n_seg, b->str.data,
                            err);

@@ -122,7 +122,7 @@ int slu_seqrec_pack(struct slu_seqrec *r, const struct slu_batch *b,
     slu_buf_clear(&r->head);
     slu_buf_clear(&r->tail);
     int rc = slu_buf_reserve(&r->head, n, err);
-    if (rc == SLU_OK && parts)
+    if (!rc && parts)
         rc = slu_buf_reserve(&r->tail, n, err);
     if (rc)
         return rc;

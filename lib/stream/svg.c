@@ -1,8 +1,8 @@
 /* svg.c - text, numbers, style and axes of pictures. */
 #include "svg.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -116,7 +116,7 @@ void slu_svg_end_desc(struct slu_svg *s, const char *extra, const char *dark_ext
 const char *slu_svg_whole(uint64_t v, char *out)
 {
     char digits[24];
-    int n = snprintf(digits, sizeof digits, "%" PRIu64, v), k = 0;
+    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)v), k = 0;
     for (int i = 0; i < n; i++) {
         if (i && (n - i) % 3 == 0)
             out[k++] = ',';
@@ -160,7 +160,7 @@ const char *slu_svg_length(uint64_t v, char *out)
         return slu_svg_whole(v, out);
     for (v /= 1024; v >= 1024 && v % 1024 == 0 && u < 3; u++)
         v /= 1024;
-    snprintf(out, 32, "%" PRIu64 "%c", v, unit[u]);
+    snprintf(out, 32, "%llu%c", (unsigned long long)v, unit[u]);
     return out;
 }
 

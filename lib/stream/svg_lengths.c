@@ -1,6 +1,6 @@
 /* svg_lengths.c - the picture of a length histogram: slu_svg_lengths. */
-#include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

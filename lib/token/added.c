@@ -38,7 +38,7 @@ void added_free(struct tok_added *a)
 
 static uint32_t new_node(struct added_trie *t, uint8_t byte, struct slu_err *err)
 {
-    if (slu_grow(&t->node, &t->cap, t->n + 1, sizeof *t->node, err) < 0)
+    if (slu_grow(&t->node, &t->cap, t->n + 1, sizeof *t->node, err))
         return TOK_NONE;
     t->node[t->n] = (struct added_node){TOK_NONE, TOK_NONE, TOK_NONE, byte};
     return (uint32_t)t->n++;
@@ -66,8 +66,8 @@ int added_put(struct tok_added *a, struct added_token token, const void *text,
         return slu_fail(err, SLU_E_LIMIT, "an added token is longer than 4 GiB");
     token.text_off = a->text.len;
     token.text_len = (uint32_t)len;
-    if ((rc = slu_buf_append(&a->text, text, len, err)) < 0 ||
-        (rc = slu_grow(&a->token, &a->cap, a->n + 1, sizeof *a->token, err)) < 0)
+    if ((rc = slu_buf_append(&a->text, text, len, err)) ||
+        (rc = slu_grow(&a->token, &a->cap, a->n + 1, sizeof *a->token, err)))
         return rc;
     uint32_t node = t->root[p[0]];
     if (node == TOK_NONE) {

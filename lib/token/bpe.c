@@ -208,12 +208,12 @@ static int make_room(struct bpe_scratch *s, size_t n, struct slu_ids *ids,
     if (n > 4096)
         need = ids->n + 4096;
     if (need > ids->cap &&
-        (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
+        (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)))
         return rc;
     if (n <= SHORT_MOST)
         return SLU_OK;
     if (words > s->cap_dead &&
-        (rc = slu_grow(&s->dead, &s->cap_dead, words, sizeof *s->dead, err)) < 0)
+        (rc = slu_grow(&s->dead, &s->cap_dead, words, sizeof *s->dead, err)))
         return rc;
     memset(s->dead, 0, words * sizeof *s->dead);
     return SLU_OK;
@@ -302,7 +302,7 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
     size_t first = ids->n, end = 0, len;
     int rc = make_room(s, n, ids, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     if (m->n_whole && !s->is_part &&
         (q.last = tok_index_find(&m->whole, p, n)) != TOK_NONE) {
@@ -320,8 +320,8 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
     for (uint32_t t = longest(m, p, n, &len);;) {
         t = choose(&q, t, &end);
         if (t != BPE_NONE) {
-            if (ids->n == ids->cap && (rc = slu_grow(&ids->id, &ids->cap, ids->n + 1,
-                                                     sizeof *ids->id, err)) < 0)
+            if (ids->n == ids->cap &&
+                (rc = slu_grow(&ids->id, &ids->cap, ids->n + 1, sizeof *ids->id, err)))
                 break;
             ids->id[ids->n++] = t;
             q.n_put++;
@@ -332,16 +332,16 @@ int bpe_encode(const struct tok_model *m, struct bpe_scratch *s, const uint8_t *
             if (!q.is_hard || !repeats(&q) || !may_follow(&q, t, &end))
                 t = longest(m, p + q.pos, n - q.pos, &len);
         } else if (ids->n > first) {
-            if ((rc = step_back(&q, ids, first, &t, err)) < 0)
+            if ((rc = step_back(&q, ids, first, &t, err)))
                 break;
         } else {
             rc = not_expressible(m, p, n, err);
             break;
         }
     }
-    if (rc >= 0 && !to_ids(m, ids->id + first, ids->n - first))
+    if (!rc && !to_ids(m, ids->id + first, ids->n - first))
         rc = not_expressible(m, p, n, err);
-    if (rc < 0)
+    if (rc)
         ids->n = first;
     return rc;
 }
@@ -407,7 +407,7 @@ static int merge_group(const struct tok_model *m, struct bpe_scratch *s,
     int rc =
         slu_grow(&ids->id, &ids->cap, ids->n + g->n_byte + 16, sizeof *ids->id, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     size_t n = t->merge[size](m, g->piece, g->n, ids->id + ids->n);
     for (size_t i = 0; i < g->n; i++) {
@@ -431,7 +431,7 @@ int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
 
     for (size_t i = 0; i < BPE_N_MERGE; i++)
         group[i].n = group[i].n_byte = 0;
-    for (size_t i = 0; i < n && rc >= 0; i++) {
+    for (size_t i = 0; i < n && !rc; i++) {
         struct bpe_piece *x = &piece[i];
         if (x->n > BPE_MERGED || bpe_is_whole(m, x->p, x->n)) {
             x->at = ids->n;
@@ -446,11 +446,11 @@ int bpe_encode_many(const struct tok_model *m, struct bpe_scratch *s,
         if (g->n == (size_t)BPE_LANES >> size)
             rc = merge_group(m, s, g, size, ids, err);
     }
-    for (unsigned i = 0; i < BPE_N_MERGE && rc >= 0; i++) {
+    for (unsigned i = 0; i < BPE_N_MERGE && !rc; i++) {
         if (group[i].n)
             rc = merge_group(m, s, &group[i], i, ids, err);
     }
-    if (rc < 0)
+    if (rc)
         ids->n = first;
     return rc;
 }

@@ -51,7 +51,7 @@ static int index_bytes(struct build *b, struct slu_err *err)
     const struct slu_vocab_table *v = b->cfg->table;
     int rc = tok_index_init(&b->by_bytes, v, v->n, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     for (uint32_t id = 0; id < v->n; id++) {
         size_t n;
@@ -219,7 +219,7 @@ static int number(struct build *b, struct slu_err *err)
         rc = slu_fail_nomem(err, ((size_t)top + b->h.n_id) * sizeof *tok);
         goto out;
     }
-    if ((rc = put_bytes(b, err)) < 0)
+    if ((rc = put_bytes(b, err)))
         goto out;
     memset(by_prio, 0xff, ((size_t)top + 1) * sizeof *by_prio);
     for (uint32_t id = 0; id < b->h.n_id; id++) {
@@ -333,7 +333,7 @@ static int index_whole(struct build *b, struct slu_err *err)
 
     if (!b->h.n_whole)
         return SLU_OK;
-    if ((rc = tok_index_init(&b->whole, b->cfg->table, b->h.n_whole, err)) < 0)
+    if ((rc = tok_index_init(&b->whole, b->cfg->table, b->h.n_whole, err)))
         return rc;
     for (uint32_t id = 0; id < b->h.n_id; id++) {
         size_t n;
@@ -373,7 +373,7 @@ static int make_image(struct build *b, struct tok_model **out, struct slu_err *e
         if (span[k].n_byte)
             memcpy(image + span[k].off, part[k], span[k].n_byte);
     }
-    if ((rc = bpe_attach(out, image, h->n_byte, b->cfg->table, err)) < 0)
+    if ((rc = bpe_attach(out, image, h->n_byte, b->cfg->table, err)))
         free(image);
     else
         (*out)->own = image;
@@ -390,13 +390,12 @@ int bpe_build(struct tok_model **out, const struct bpe_cfg *cfg, struct slu_err 
         return slu_fail(err, SLU_E_LIMIT,
                         "the vocabulary has %llu ids; at most %u are supported",
                         (unsigned long long)cfg->table->n, BPE_MAX_ID - 1);
-    if ((rc = index_bytes(&b, err)) < 0 ||
-        (cfg->merge && (rc = index_merges(&b, err)) < 0) ||
-        (rc = find_splits(&b, err)) < 0 || (rc = number(&b, err)) < 0 ||
-        (rc = link_tokens(&b, err)) < 0 || (rc = make_filter(&b, err)) < 0 ||
-        (rc = find_seams(&b, err)) < 0 ||
-        (rc = bpe_trie_make(&b.trie, cfg->table, b.token, b.h.n_tok, err)) < 0 ||
-        (rc = index_whole(&b, err)) < 0)
+    if ((rc = index_bytes(&b, err)) || (cfg->merge && (rc = index_merges(&b, err))) ||
+        (rc = find_splits(&b, err)) || (rc = number(&b, err)) ||
+        (rc = link_tokens(&b, err)) || (rc = make_filter(&b, err)) ||
+        (rc = find_seams(&b, err)) ||
+        (rc = bpe_trie_make(&b.trie, cfg->table, b.token, b.h.n_tok, err)) ||
+        (rc = index_whole(&b, err)))
         goto out;
     rc = make_image(&b, out, err);
 out:

@@ -27,7 +27,7 @@ static int put_step(struct bpe_trie *x, uint64_t key, uint32_t node,
 {
     int rc = x->n_child > x->child_mask / 8 * 5 ? grow_child(x, err) : SLU_OK;
 
-    if (rc < 0)
+    if (rc)
         return rc;
     bpe_put(x->child, x->child_mask, key, 24, node << 2);
     x->n_child++;
@@ -43,8 +43,8 @@ static int new_node(struct bpe_trie *x, uint32_t best, uint32_t *node,
 
     if (x->n_node >= BPE_MAX_NODE)
         return slu_fail(err, SLU_E_LIMIT, "the vocabulary has too many prefixes");
-    if ((rc = slu_grow(&x->best, &x->cap_best, k + 1, sizeof *x->best, err)) < 0 ||
-        (rc = slu_grow(&x->flags, &x->cap_flags, x->n_node + 1, 1, err)) < 0)
+    if ((rc = slu_grow(&x->best, &x->cap_best, k + 1, sizeof *x->best, err)) ||
+        (rc = slu_grow(&x->flags, &x->cap_flags, x->n_node + 1, 1, err)))
         return rc;
     x->best[k] = best;
     x->flags[x->n_node] = 0;
@@ -61,7 +61,7 @@ static int put_token(struct bpe_trie *x, uint32_t t, const uint8_t *p, size_t n,
 
     if (*two == TOK_NONE) {
         node = t;
-        if (n > 2 && (rc = new_node(x, best, &node, err)) < 0)
+        if (n > 2 && (rc = new_node(x, best, &node, err)))
             return rc;
         *two = node << 2;
     }
@@ -79,9 +79,9 @@ static int put_token(struct bpe_trie *x, uint32_t t, const uint8_t *p, size_t n,
         next = bpe_step(x->child, x->child_mask, key);
         if (!next) {
             next = t;
-            if (i + 2 < n && (rc = new_node(x, best, &next, err)) < 0)
+            if (i + 2 < n && (rc = new_node(x, best, &next, err)))
                 return rc;
-            if ((rc = put_step(x, key, next, err)) < 0)
+            if ((rc = put_step(x, key, next, err)))
                 return rc;
         } else {
             next >>= 2;
@@ -121,23 +121,23 @@ int bpe_trie_make(struct bpe_trie *x, const struct slu_vocab_table *table,
 
     x->n_tok = x->n_node = n_tok;
     x->two = malloc(65536 * sizeof *x->two);
-    if (rc >= 0 && (!order || !x->two))
+    if (!rc && (!order || !x->two))
         rc = slu_fail_nomem(err, (65536 + (size_t)n_tok) * sizeof *x->two);
-    if (rc < 0 || (rc = grow_child(x, err)) < 0)
+    if (rc || (rc = grow_child(x, err)))
         goto out;
     memset(x->two, 0xff, 65536 * sizeof *x->two);
     memset(x->flags, 0, n_tok);
-    for (uint32_t k = 0; k < n_tok - 256 && rc >= 0; k++) {
+    for (uint32_t k = 0; k < n_tok - 256 && !rc; k++) {
         struct bpe_token *t = &token[order[k]];
         rc = put_token(x, order[k], table->bytes + table->off[t->id], t->len, &shorter,
                        err);
         t->shorter = shorter;
     }
-    for (uint32_t i = 0; i < 65536 && rc >= 0; i++) {
+    for (uint32_t i = 0; i < 65536 && !rc; i++) {
         if (x->two[i] != TOK_NONE)
             x->two[i] |= x->flags[x->two[i] >> 2];
     }
-    for (uint32_t i = 0; i <= x->child_mask && rc >= 0; i++) {
+    for (uint32_t i = 0; i <= x->child_mask && !rc; i++) {
         if (x->child[i])
             x->child[i] |= x->flags[(x->child[i] & 0xFFFFFF) >> 2];
     }

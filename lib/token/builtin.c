@@ -21,11 +21,11 @@ static int add_tokens(struct slu_tokenizer *t, const uint8_t *pairs,
 {
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < 256 && rc >= 0; i++) {
+    for (unsigned i = 0; i < 256 && !rc; i++) {
         uint8_t b = (uint8_t)i;
         rc = tok_vocab_set(&t->vocab, i, &b, 1, TOK_IN_MODEL, err);
     }
-    for (uint32_t k = 0; k < N_MERGE && rc >= 0; k++) {
+    for (uint32_t k = 0; k < N_MERGE && !rc; k++) {
         uint32_t l = slu_le16(pairs + 4 * k), r = slu_le16(pairs + 4 * k + 2);
         uint8_t bytes[2 * MAX_LEN];
         const struct tok_vocab *v = &t->vocab;
@@ -64,11 +64,11 @@ int tok_load_builtin(struct slu_tokenizer *t, struct slu_err *err)
         rc = slu_fail(err, SLU_E_FORMAT, "the built-in vocabulary is damaged");
         goto out;
     }
-    if ((rc = add_tokens(t, pairs, merge, err)) < 0 ||
-        (rc = tok_add_special(t, 256 + N_MERGE, "<|pad|>", err)) < 0 ||
-        (rc = tok_add_special(t, 256 + N_MERGE + 1, "<|endoftext|>", err)) < 0 ||
-        (rc = tok_make_table(t, err)) < 0 || (rc = pre_new(&t->pre, err)) < 0 ||
-        (rc = pre_add_scan(t->pre, pre_scan_by_name("builtin"), err)) < 0)
+    if ((rc = add_tokens(t, pairs, merge, err)) ||
+        (rc = tok_add_special(t, 256 + N_MERGE, "<|pad|>", err)) ||
+        (rc = tok_add_special(t, 256 + N_MERGE + 1, "<|endoftext|>", err)) ||
+        (rc = tok_make_table(t, err)) || (rc = pre_new(&t->pre, err)) ||
+        (rc = pre_add_scan(t->pre, pre_scan_by_name("builtin"), err)))
         goto out;
     const struct bpe_cfg cfg = {.table = &t->model_table,
                                 .in_model = t->in_model,

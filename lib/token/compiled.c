@@ -86,7 +86,7 @@ static int put(struct slu_buf *out, enum section k, const void *p, size_t n,
 {
     int rc = slu_buf_align(out, 64, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     struct span *span = (struct span *)(void *)(out->data + COMPILED_HEAD) + k;
     *span = (struct span){out->len, n};
@@ -99,7 +99,7 @@ static int put_added(struct slu_buf *out, const struct tok_added *a,
     struct slu_buf b = SLU_BUF_INIT;
     int rc = SLU_OK;
 
-    for (size_t i = 0; i < a->n && rc >= 0; i++) {
+    for (size_t i = 0; i < a->n && !rc; i++) {
         const struct added_token *k = &a->token[i];
         struct added_row row = {.id = k->id,
                                 .len = k->text_len,
@@ -111,9 +111,9 @@ static int put_added(struct slu_buf *out, const struct tok_added *a,
         rc = slu_buf_append(&b, &row, sizeof row, err);
     }
     /* Texts follow each other in the order of their tokens: see added_put. */
-    if (rc >= 0)
+    if (!rc)
         rc = slu_buf_append(&b, a->text.data, a->text.len, err);
-    if (rc >= 0)
+    if (!rc)
         rc = put(out, ADDED, b.data, b.len, err);
     slu_buf_release(&b);
     return rc;
@@ -125,7 +125,7 @@ static int try_spec(const struct tok_pre *pre, struct slu_err *err)
     struct tok_pre *again;
     int rc = pre_new(&again, err);
 
-    if (rc >= 0)
+    if (!rc)
         rc = pre_add_spec(again, pre->spec.data, pre->spec.len, err);
     pre_free(again);
     return rc;
@@ -138,13 +138,13 @@ static int put_vocab(struct slu_buf *out, const struct slu_vocab_table *v,
     struct slu_buf packed = SLU_BUF_INIT;
     int rc = put(out, OFF, all->off, (all->n + 1) * sizeof *all->off, err);
 
-    if (rc >= 0)
+    if (!rc)
         rc = put(out, BYTES, all->bytes, all->off[all->n], err);
-    if (rc >= 0)
+    if (!rc)
         rc = put(out, FLAGS, all->flags, all->n, err);
-    if (rc >= 0 && !v->packed)
+    if (!rc && !v->packed)
         rc = slu_vocab_pack(v, &packed, err);
-    if (rc >= 0)
+    if (!rc)
         rc = v->packed ? put(out, VOCB, v->packed, v->packed_byte, err)
                        : put(out, VOCB, packed.data, packed.len, err);
     slu_buf_release(&packed);
@@ -173,21 +173,20 @@ int compiled_encode(const struct slu_tokenizer *t, struct slu_u128 key,
         meta.sp = t->sp->cfg;
     memcpy(meta.fingerprint, t->fingerprint, sizeof meta.fingerprint);
     slu_buf_clear(out);
-    if ((rc = slu_buf_reserve(out, n_model + 24 * t->table.n + (1 << 20), err)) < 0 ||
-        (rc = slu_buf_append(out, &head, sizeof head, err)) < 0 ||
-        (rc = slu_buf_append(out, none, sizeof none, err)) < 0 ||
-        (rc = put(out, META, &meta, sizeof meta, err)) < 0 ||
-        (rc = put_vocab(out, &t->table, &t->model_table, err)) < 0 ||
-        (rc = put(out, MODEL, model, n_model, err)) < 0)
+    if ((rc = slu_buf_reserve(out, n_model + 24 * t->table.n + (1 << 20), err)) ||
+        (rc = slu_buf_append(out, &head, sizeof head, err)) ||
+        (rc = slu_buf_append(out, none, sizeof none, err)) ||
+        (rc = put(out, META, &meta, sizeof meta, err)) ||
+        (rc = put_vocab(out, &t->table, &t->model_table, err)) ||
+        (rc = put(out, MODEL, model, n_model, err)))
         return rc;
-    if (t->norm &&
-        (rc = put(out, NORM, t->norm->spec.data, t->norm->spec.len, err)) < 0)
+    if (t->norm && (rc = put(out, NORM, t->norm->spec.data, t->norm->spec.len, err)))
         return rc;
-    if (t->pre && ((rc = try_spec(t->pre, err)) < 0 ||
-                   (rc = put(out, PRE, t->pre->spec.data, t->pre->spec.len, err)) < 0))
+    if (t->pre && ((rc = try_spec(t->pre, err)) ||
+                   (rc = put(out, PRE, t->pre->spec.data, t->pre->spec.len, err))))
         return rc;
-    if ((t->added && (rc = put_added(out, t->added, err)) < 0) ||
-        (rc = slu_buf_align(out, 64, err)) < 0)
+    if ((t->added && (rc = put_added(out, t->added, err))) ||
+        (rc = slu_buf_align(out, 64, err)))
         return rc;
     head.n_byte = out->len;
     head.sum = slu_hash128(out->data + COMPILED_HEAD, out->len - COMPILED_HEAD);
@@ -259,7 +258,7 @@ static int get_added(struct tok_added *a, uint64_t n, const uint8_t *p, uint64_t
 
     if (!p || n > len / sizeof *row)
         return bad(err);
-    for (uint64_t i = 0; i < n && rc >= 0; at += row[i++].len) {
+    for (uint64_t i = 0; i < n && !rc; at += row[i++].len) {
         struct added_token token = {.id = row[i].id,
                                     .special = row[i].special,
                                     .lstrip = row[i].lstrip,
@@ -281,14 +280,14 @@ int compiled_decode(struct slu_tokenizer *t, const void *image, size_t n_byte,
     uint64_t len;
     int rc = compiled_check_head(image, n_byte, key, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     if (slu_u128_cmp(slu_hash128(p + COMPILED_HEAD, n_byte - COMPILED_HEAD), h->sum))
         return slu_fail(err, SLU_E_CHECKSUM, "damaged");
     const struct meta *meta = section(p, n_byte, META, &len);
     if (!meta || len != sizeof *meta)
         return bad(err);
-    if ((rc = get_vocab(&t->table, meta->n_id, meta->n_model_id, p, n_byte, err)) < 0)
+    if ((rc = get_vocab(&t->table, meta->n_id, meta->n_model_id, p, n_byte, err)))
         return rc;
     t->model_table = t->table;
     t->model_table.n = meta->n_model_id;
@@ -298,32 +297,31 @@ int compiled_decode(struct slu_tokenizer *t, const void *image, size_t n_byte,
         const void *model = section(p, n_byte, MODEL, &len);
         if (!model)
             return bad(err);
-        if ((rc = bpe_attach(&t->model, model, len, &t->model_table, err)) < 0)
+        if ((rc = bpe_attach(&t->model, model, len, &t->model_table, err)))
             return rc;
     }
     if (meta->has_sp &&
         (!t->model || (rc = sp_new(&t->sp, &meta->sp, t->model, &t->model_table,
-                                   (uint32_t)meta->n_id, err)) < 0))
+                                   (uint32_t)meta->n_id, err))))
         return t->model ? rc : bad(err);
     if (meta->has_norm) {
         const void *spec = section(p, n_byte, NORM, &len);
         if (!spec)
             return bad(err);
-        if ((rc = norm_from_spec(&t->norm, spec, len, err)) < 0)
+        if ((rc = norm_from_spec(&t->norm, spec, len, err)))
             return rc;
     }
     if (meta->has_pre) {
         const void *spec = section(p, n_byte, PRE, &len);
         if (!spec)
             return bad(err);
-        if ((rc = pre_new(&t->pre, err)) < 0 ||
-            (rc = pre_add_spec(t->pre, spec, len, err)) < 0)
+        if ((rc = pre_new(&t->pre, err)) || (rc = pre_add_spec(t->pre, spec, len, err)))
             return rc;
     }
     if (meta->has_added) {
         const void *added = section(p, n_byte, ADDED, &len);
-        if ((rc = added_new(&t->added, err)) < 0 ||
-            (rc = get_added(t->added, meta->n_added, added, len, err)) < 0)
+        if ((rc = added_new(&t->added, err)) ||
+            (rc = get_added(t->added, meta->n_added, added, len, err)))
             return rc;
     }
     return SLU_OK;

@@ -117,10 +117,10 @@ static int read_file(int fd, struct slu_u128 key, struct tok_image *image,
     if (!S_ISREG(st.st_mode) || !is_trusted(&st))
         return slu_fail(err, SLU_E_MISMATCH, NOT_TRUSTED);
     /* Before memory is allocated for a size that was not checked. */
-    if ((rc = slu_pread_full(fd, head, sizeof head, 0, err)) < 0 ||
-        (rc = compiled_check_head(head, (uint64_t)st.st_size, key, err)) < 0)
+    if ((rc = slu_pread_full(fd, head, sizeof head, 0, err)) ||
+        (rc = compiled_check_head(head, (uint64_t)st.st_size, key, err)))
         return rc;
-    if ((rc = fill(image, fd, (size_t)st.st_size, err)) < 0)
+    if ((rc = fill(image, fd, (size_t)st.st_size, err)))
         compiled_free(image);
     else
         note_use(fd, &st);
@@ -134,7 +134,7 @@ int compiled_read(const char *dir, struct slu_u128 key, struct tok_image *image,
     int at, fd, rc = open_dir(&at, dir, err);
 
     *image = (struct tok_image){0};
-    if (rc != SLU_OK)
+    if (rc)
         return rc;
     name_of(key, name);
     fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -142,7 +142,7 @@ int compiled_read(const char *dir, struct slu_u128 key, struct tok_image *image,
         rc = errno == ENOENT ? SLU_EOF : slu_fail_errno(err, "%s/%s", dir, name);
     } else {
         rc = read_file(fd, key, image, err);
-        if (rc < 0)
+        if (rc)
             slu_err_at(err, "%s/%s", dir, name);
         close(fd);
     }
@@ -192,9 +192,9 @@ static int write_temp(int at, const char *temp, const void *image, size_t n_byte
     rc = slu_write_full(fd, image, n_byte, err);
     /* Not synced: after a crash the checksum shows damage. Some file systems report a
      * full disk at close. */
-    if (close(fd) && rc >= 0)
+    if (close(fd) && !rc)
         rc = slu_fail_errno(err, "cannot be written");
-    if (rc < 0)
+    if (rc)
         (void)!unlinkat(at, temp, 0);
     return rc;
 }
@@ -239,7 +239,7 @@ static void sweep(int at)
             continue;
         if (temp && time(NULL) - st.st_mtime > TEMP_AGE)
             (void)!unlinkat(at, f->d_name, 0);
-        if (temp || slu_grow(&e, &cap, n + 1, sizeof *e, NULL) < 0)
+        if (temp || slu_grow(&e, &cap, n + 1, sizeof *e, NULL))
             continue;
         memcpy(e[n].name, f->d_name, sizeof e->name);
         e[n++].used = st.st_mtim;
@@ -263,9 +263,9 @@ int compiled_write(const char *dir, struct slu_u128 key, const void *image,
     uint64_t r = 0;
     int at, rc = make_dir(dir, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
-    if ((rc = open_dir(&at, dir, err)) != SLU_OK)
+    if ((rc = open_dir(&at, dir, err)))
         return rc < 0 ? rc : slu_fail(err, SLU_E_IO, "%s: is gone", dir);
     name_of(key, name);
     if (getrandom(&r, sizeof r, GRND_NONBLOCK) != sizeof r)
@@ -274,12 +274,12 @@ int compiled_write(const char *dir, struct slu_u128 key, const void *image,
     snprintf(temp, sizeof temp, TEMP "%016llx",
              (unsigned long long)(r ^ (uint64_t)getpid()));
     rc = write_temp(at, temp, image, n_byte, err);
-    if (rc >= 0 && renameat(at, temp, at, name)) {
+    if (!rc && renameat(at, temp, at, name)) {
         rc = slu_fail_errno(err, "cannot be renamed");
         (void)!unlinkat(at, temp, 0);
     }
-    if (rc >= 0)
+    if (!rc)
         sweep(at);
     close(at);
-    return rc < 0 ? slu_err_at(err, "%s/%s", dir, temp) : SLU_OK;
+    return rc ? slu_err_at(err, "%s/%s", dir, temp) : SLU_OK;
 }

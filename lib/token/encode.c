@@ -27,11 +27,11 @@ static int encoder_new(struct slu_encoder **out, const struct slu_tokenizer *t,
     e->find_hot = hot_find_of_level(pieces_level());
     if (t->pre && t->pre->n == 1 && t->pre->step[0].kind == PRE_SCAN)
         e->find = pieces_by_scan(t->pre->step[0].scan);
-    if (rc >= 0)
+    if (!rc)
         rc = norm_scratch_init(&e->norm, t->norm, err);
-    if (rc >= 0 && t->pre)
+    if (!rc && t->pre)
         rc = pre_scratch_init(&e->pre, t->pre, err);
-    if (rc < 0) {
+    if (rc) {
         slu_encoder_free(e);
         return rc;
     }
@@ -91,7 +91,7 @@ static int encode_parts(struct slu_encoder *e, const uint8_t *p, size_t n,
 
     if (bpe_is_whole(m, p, n))
         return bpe_encode(m, &e->bpe, p, n, e->ids, err);
-    while (n && rc >= 0) {
+    while (n && !rc) {
         size_t k = bpe_cuts(m, p, n, 0, at + 1, HOT_BATCH), len, good = k;
         if (m->n_whole) {
             for (good = 0; good < k; good++) {
@@ -123,13 +123,13 @@ static int wait_long(struct slu_encoder *e, const uint8_t *p, size_t k,
     int rc = SLU_OK;
 
     memcpy(end, at + 1 + e->n_wait, k * sizeof *end);
-    for (size_t i = 0; i < k && rc >= 0;) {
+    for (size_t i = 0; i < k && !rc;) {
         uint32_t base = (uint32_t)(p - e->wait);
         if (end[i] - from <= CUT_FROM) {
             from = end[i];
             at[++e->n_wait] = base + from;
         } else if (m->n_whole) { /* it may be a whole token, too */
-            if ((rc = encode_flush(e, err)) >= 0)
+            if (!(rc = encode_flush(e, err)))
                 rc = encode_parts(e, p + from, end[i] - from, e->wait_byte, err);
             e->wait += end[i] - from;
             e->wait_byte -= end[i] - from;
@@ -140,7 +140,7 @@ static int wait_long(struct slu_encoder *e, const uint8_t *p, size_t k,
             from = at[e->n_wait] - base;
         }
         i += from == end[i];
-        if (e->n_wait >= HOT_BATCH && rc >= 0)
+        if (e->n_wait >= HOT_BATCH && !rc)
             rc = encode_flush(e, err);
     }
     return rc;
@@ -195,7 +195,7 @@ static int encode_split(struct slu_encoder *e, const uint8_t *p, size_t n,
     pre_scan_fn *scan = sp ? NULL : e->t->pre->step[0].scan;
     int rc = SLU_OK;
 
-    while (n && (rc = wait_with(e, p, n, err)) >= 0) {
+    while (n && !(rc = wait_with(e, p, n, err))) {
         uint32_t *end = e->batch.at + 1 + e->n_wait;
         const size_t room = HOT_BATCH - e->n_wait;
         const uint32_t base = (uint32_t)(p - e->wait);
@@ -210,14 +210,14 @@ static int encode_split(struct slu_encoder *e, const uint8_t *p, size_t n,
                     end[i] += base;
                 e->n_wait += k;
             }
-            if (e->n_wait >= HOT_BATCH && rc >= 0)
+            if (e->n_wait >= HOT_BATCH && !rc)
                 rc = encode_flush(e, err);
         } else {
             len = sp ? sp_piece(sp, p, n) : scan(p, n, 0);
-            if ((rc = encode_flush(e, err)) >= 0)
+            if (!(rc = encode_flush(e, err)))
                 rc = bpe_encode(e->t->model, &e->bpe, p, len, e->ids, err);
         }
-        if (rc < 0)
+        if (rc)
             break;
         p += len;
         n -= len;
@@ -235,7 +235,7 @@ static int encode_bytes(const uint8_t *p, size_t n, struct slu_ids *ids,
 
     if (slu_add_overflow(ids->n, n, &need))
         return slu_fail_nomem(err, SIZE_MAX);
-    if ((rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
+    if ((rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)))
         return rc;
     for (size_t i = 0; i < n; i++)
         ids->id[ids->n + i] = p[i];
@@ -254,7 +254,7 @@ static int encode_text(struct slu_encoder *e, const uint8_t *p, size_t n, bool f
     if (e->t->is_bytes)
         return encode_bytes(p, n, e->ids, err);
     if (e->t->sp)
-        return (rc = sp_prepare(e->t->sp, &e->folded, first, &p, &n, err)) < 0
+        return (rc = sp_prepare(e->t->sp, &e->folded, first, &p, &n, err))
                    ? rc
                    : encode_split(e, p, n, err);
     if (e->find)
@@ -267,9 +267,9 @@ static int put_id(struct slu_encoder *e, uint32_t id, struct slu_err *err)
     struct slu_ids *ids = e->ids;
     int rc = encode_flush(e, err);
 
-    if (rc >= 0)
+    if (!rc)
         rc = slu_grow(&ids->id, &ids->cap, ids->n + 1, sizeof *ids->id, err);
-    if (rc >= 0)
+    if (!rc)
         ids->id[ids->n++] = id;
     return rc;
 }
@@ -284,15 +284,15 @@ static int encode_part(struct slu_encoder *e, const uint8_t *p, size_t n, bool f
     struct added_part part;
     int rc = SLU_OK;
 
-    if ((rc = norm_run(t->norm, &e->norm, p, n, &p, &n, err)) < 0)
+    if ((rc = norm_run(t->norm, &e->norm, p, n, &p, &n, err)))
         return rc;
     added_iter_init(&it, t->added, true, t->special_parse, p, n);
-    while (rc >= 0 && added_next(&it, &part))
+    while (!rc && added_next(&it, &part))
         rc = part.id == TOK_NONE
                  ? encode_text(e, p + part.off, part.len, first && part.off == 0, err)
                  : put_id(e, part.id, err);
     /* Text in memory of the encoder does not last until the next call. */
-    return rc < 0 || (p == own && !t->sp) ? rc : encode_flush(e, err);
+    return rc || (p == own && !t->sp) ? rc : encode_flush(e, err);
 }
 
 /* Encodes a text, whose last pieces may wait. */
@@ -306,19 +306,19 @@ static int encode_whole(struct slu_encoder *e, const uint8_t *p, size_t n,
     int rc = SLU_OK;
 
     added_iter_init(&it, t->added, false, t->special_parse, p, n);
-    while (rc >= 0 && added_next(&it, &part))
+    while (!rc && added_next(&it, &part))
         rc = part.id == TOK_NONE
                  ? encode_part(e, p + part.off, part.len, part.off == 0, err)
                  : put_id(e, part.id, err);
-    return rc < 0 || !t->sp ? rc : sp_expand(t->sp, t, e->ids, first, err);
+    return rc || !t->sp ? rc : sp_expand(t->sp, t, e->ids, first, err);
 }
 
 /* Ends a call with the result rc. *ids had n ids before it. */
 static int encode_end(struct slu_encoder *e, int rc, size_t n, struct slu_err *err)
 {
-    if (rc >= 0)
+    if (!rc)
         rc = encode_flush(e, err);
-    if (rc < 0)
+    if (rc)
         e->ids->n = n;
     e->n_wait = e->n_end = 0;
     e->ids = NULL;
@@ -351,7 +351,7 @@ int slu_encode_texts(struct slu_encoder *e, const struct slu_texts *t,
     const size_t n = ids->n;
     int rc = slu_grow(&ids->id, &ids->cap, n + 1, sizeof *ids->id, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     e->ids = ids;
     e->bos = t->bos == SLU_NO_TOKEN ? TOK_NONE : (uint32_t)t->bos;
@@ -360,13 +360,13 @@ int slu_encode_texts(struct slu_encoder *e, const struct slu_texts *t,
     e->text_end = end;
     if (e->bos != TOK_NONE)
         ids->id[ids->n++] = e->bos;
-    for (size_t i = 0, from = 0; i < t->n && rc >= 0; from = t->end[i++]) {
+    for (size_t i = 0, from = 0; i < t->n && !rc; from = t->end[i++]) {
         rc = encode_whole(e, (const uint8_t *)t->utf8 + from, t->end[i] - from, err);
-        if (rc >= 0)
+        if (!rc)
             rc = encode_end_text(e, err);
     }
     rc = encode_end(e, rc, n, err);
-    if (rc >= 0)
+    if (!rc)
         ids->n = e->text_from;
     return rc;
 }

@@ -23,13 +23,13 @@ int encode_end_text(struct slu_encoder *e, struct slu_err *err)
     struct slu_ids *ids = e->ids;
     int rc = e->n_end == HOT_MOST ? encode_flush(e, err) : SLU_OK;
 
-    if (rc >= 0 && e->n_wait) {
+    if (!rc && e->n_wait) {
         e->end_mark[e->n_end++] = (uint32_t)e->n_wait;
         return SLU_OK;
     }
-    if (rc >= 0)
+    if (!rc)
         rc = slu_grow(&ids->id, &ids->cap, ids->n + 2, sizeof *ids->id, err);
-    if (rc >= 0)
+    if (!rc)
         end_text(e);
     return rc;
 }
@@ -43,13 +43,13 @@ static int encode_plainly(struct slu_encoder *e, const uint8_t *p, size_t k,
     size_t end = 0;
     int rc = SLU_OK;
 
-    for (size_t i = 0; i <= k && rc >= 0; i++) {
-        for (; end < e->n_end && e->end_mark[end] == i && rc >= 0; end++) {
+    for (size_t i = 0; i <= k && !rc; i++) {
+        for (; end < e->n_end && e->end_mark[end] == i && !rc; end++) {
             rc = slu_grow(&ids->id, &ids->cap, ids->n + 2, sizeof *ids->id, err);
-            if (rc >= 0)
+            if (!rc)
                 end_text(e);
         }
-        if (i < k && rc >= 0)
+        if (i < k && !rc)
             rc = bpe_encode(e->t->model, &e->bpe, p + at[i], at[i + 1] - at[i], ids,
                             err);
     }
@@ -320,7 +320,7 @@ int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k,
     hot_look(b, w, e->find_hot, p, n, k);
     prepare(e, p, n);
     n_new = find_known(e, p);
-    if (n_new + b->n_skipped && (rc = encode_new(e, p, n, n_new, &n_fresh, err)) < 0)
+    if (n_new + b->n_skipped && (rc = encode_new(e, p, n, n_new, &n_fresh, err)))
         return rc;
     if (words_judge(w, k, b->n_miss + b->n_skipped, n_new + b->n_skipped) && n_fresh)
         words_put(w, e->fresh, n_fresh);
@@ -330,7 +330,7 @@ int encode_batch(struct slu_encoder *e, const uint8_t *p, size_t n, size_t k,
         need += s->id[MANY_N] & -(uint32_t)(word_count(s) == WORD_MANY);
     }
     if (need > ids->cap &&
-        (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)) < 0)
+        (rc = slu_grow(&ids->id, &ids->cap, need, sizeof *ids->id, err)))
         return rc;
     b->slow[b->n_slow] = UINT32_MAX;
     for (size_t i = 0; i <= e->n_end; i++) {

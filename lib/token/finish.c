@@ -123,7 +123,7 @@ static int put_str(struct slu_buf *b, const void *p, uint64_t n, struct slu_err 
     int rc;
 
     slu_put_le64(len, n);
-    if ((rc = slu_buf_append(b, len, 8, err)) < 0)
+    if ((rc = slu_buf_append(b, len, 8, err)))
         return rc;
     return slu_buf_append(b, p, n, err);
 }
@@ -133,7 +133,7 @@ static int put_merges(struct slu_buf *b, const struct tok_model *m, struct slu_e
 {
     int rc = SLU_OK;
 
-    for (uint32_t k = 256; k < m->n_tok && rc >= 0; k++) {
+    for (uint32_t k = 256; k < m->n_tok && !rc; k++) {
         const struct bpe_token *t = &m->token[k];
         uint8_t x[12];
         slu_put_le32(x, m->token[t->left].id);
@@ -141,7 +141,7 @@ static int put_merges(struct slu_buf *b, const struct tok_model *m, struct slu_e
         slu_put_le32(x + 8, t->id);
         rc = slu_buf_append(b, x, sizeof x, err);
     }
-    if (!m->n_whole || rc < 0)
+    if (!m->n_whole || rc)
         return rc;
     /* Tokens that no merge makes, if a whole piece can still become one. */
     uint8_t *reached = calloc(m->n_id, 1);
@@ -151,7 +151,7 @@ static int put_merges(struct slu_buf *b, const struct tok_model *m, struct slu_e
         if (m->token[k].id != BPE_NONE)
             reached[m->token[k].id] = 1;
     }
-    for (uint32_t id = 0; id < m->n_id && rc >= 0; id++) {
+    for (uint32_t id = 0; id < m->n_id && !rc; id++) {
         uint8_t x[4];
         slu_put_le32(x, id);
         if (!reached[id])
@@ -165,13 +165,13 @@ static int put_added(struct slu_buf *b, const struct tok_added *a, struct slu_er
 {
     int rc = SLU_OK;
 
-    for (size_t i = 0; i < a->n && rc >= 0; i++) {
+    for (size_t i = 0; i < a->n && !rc; i++) {
         const struct added_token *k = &a->token[i];
         uint8_t x[5];
         slu_put_le32(x, k->id);
         x[4] = (uint8_t)(k->special | k->lstrip << 1 | k->rstrip << 2 |
                          k->single_word << 3 | k->normalized << 4);
-        if ((rc = slu_buf_append(b, x, sizeof x, err)) >= 0)
+        if (!(rc = slu_buf_append(b, x, sizeof x, err)))
             rc = put_str(b, a->text.data + k->text_off, k->text_len, err);
     }
     return rc;
@@ -188,23 +188,23 @@ static int make_fingerprint(struct slu_tokenizer *t, struct slu_err *err)
     uint8_t x[8];
     int rc;
 
-    if ((rc = put_str(&b, "sluice-tokenizer-1", 18, err)) < 0)
+    if ((rc = put_str(&b, "sluice-tokenizer-1", 18, err)))
         goto out;
     for (uint64_t i = 0; i <= v->n; i++) {
         slu_put_le64(x, v->off[i]);
-        if ((rc = slu_buf_append(&b, x, 8, err)) < 0)
+        if ((rc = slu_buf_append(&b, x, 8, err)))
             goto out;
     }
     const struct tok_norm *norm = t->norm;
     x[0] = !norm ? 0 : norm->n == 1 && norm->step[0].kind == NORM_NFC ? 1 : 2;
-    if ((rc = put_str(&b, v->flags, v->n, err)) < 0 ||
-        (rc = put_str(&b, v->bytes, v->off[v->n], err)) < 0 ||
-        (rc = slu_buf_append(&b, x, 1, err)) < 0 ||
-        (x[0] == 2 && (rc = put_str(&b, norm->spec.data, norm->spec.len, err)) < 0) ||
-        (t->pre && (rc = put_str(&b, t->pre->spec.data, t->pre->spec.len, err)) < 0) ||
-        (t->sp && (rc = put_str(&b, &t->sp->cfg, sizeof t->sp->cfg, err)) < 0) ||
-        (t->added && (rc = put_added(&b, t->added, err)) < 0) ||
-        (t->model && (rc = put_merges(&b, t->model, err)) < 0))
+    if ((rc = put_str(&b, v->flags, v->n, err)) ||
+        (rc = put_str(&b, v->bytes, v->off[v->n], err)) ||
+        (rc = slu_buf_append(&b, x, 1, err)) ||
+        (x[0] == 2 && (rc = put_str(&b, norm->spec.data, norm->spec.len, err))) ||
+        (t->pre && (rc = put_str(&b, t->pre->spec.data, t->pre->spec.len, err))) ||
+        (t->sp && (rc = put_str(&b, &t->sp->cfg, sizeof t->sp->cfg, err))) ||
+        (t->added && (rc = put_added(&b, t->added, err))) ||
+        (t->model && (rc = put_merges(&b, t->model, err))))
         goto out;
     struct slu_u128 h = slu_hash128(b.data, b.len);
     slu_put_le64(t->fingerprint, h.lo);

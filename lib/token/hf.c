@@ -27,10 +27,10 @@ static int read_normalizer(struct hf_load *l, struct slu_json_value v,
     struct tok_norm *norm;
     int rc = norm_new(&norm, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     l->t->norm = norm;
-    if ((rc = hf_read_norm(norm, v, &l->byte_norm, err)) < 0)
+    if ((rc = hf_read_norm(norm, v, &l->byte_norm, err)))
         return rc;
     if (!norm->n) { /* an empty Sequence, or ByteLevel: bytes stay bytes here */
         norm_free(norm);
@@ -48,10 +48,9 @@ static int read_before(struct hf_load *l, struct slu_json_value root,
     bool has_pre = slu_json_get_set(root, "pre_tokenizer", &pre);
     int rc;
 
-    if (slu_json_get_set(root, "normalizer", &x) &&
-        (rc = read_normalizer(l, x, err)) < 0)
+    if (slu_json_get_set(root, "normalizer", &x) && (rc = read_normalizer(l, x, err)))
         return rc;
-    if ((rc = pre_new(&t->pre, err)) < 0)
+    if ((rc = pre_new(&t->pre, err)))
         return rc;
     if (l->byte_norm) {
         if (has_pre)
@@ -65,7 +64,7 @@ static int read_before(struct hf_load *l, struct slu_json_value root,
             return slu_fail(err, SLU_E_UNSUPPORTED,
                             "the model's \"ignore_merges\" with \"byte_fallback\" is "
                             "not supported");
-        if ((rc = hf_read_sp(l, pre, err)) >= 0)
+        if (!(rc = hf_read_sp(l, pre, err)))
             rc = pre_finish(t->pre, err);
     } else if (!has_pre) {
         rc = slu_fail(err, SLU_E_UNSUPPORTED,
@@ -73,7 +72,7 @@ static int read_before(struct hf_load *l, struct slu_json_value root,
     } else {
         rc = hf_read_pre(t->pre, pre, err);
     }
-    return rc < 0 ? rc : norm_scratch_init(&l->norm, t->norm, err);
+    return rc ? rc : norm_scratch_init(&l->norm, t->norm, err);
 }
 
 static int read_tokenizer(struct hf_load *l, struct slu_json_value root,
@@ -88,27 +87,27 @@ static int read_tokenizer(struct hf_load *l, struct slu_json_value root,
     if (!slu_json_get_set(root, "model", &model))
         return slu_fail(err, SLU_E_FORMAT,
                         "not a tokenizer.json: no model with a vocabulary");
-    if ((rc = hf_check_model(model, err)) < 0)
+    if ((rc = hf_check_model(model, err)))
         return rc;
     if (!slu_json_get_set(model, "vocab", &vocab))
         return slu_fail(err, SLU_E_FORMAT,
                         "not a tokenizer.json: no model with a vocabulary");
     if (!slu_json_get_set(model, "merges", &merges))
         return slu_fail(err, SLU_E_FORMAT, "the model has no merges");
-    if ((rc = read_before(l, root, model, err)) < 0 ||
-        (rc = added_new(&t->added, err)) < 0 || (rc = hf_add_vocab(l, vocab, err)) < 0)
+    if ((rc = read_before(l, root, model, err)) || (rc = added_new(&t->added, err)) ||
+        (rc = hf_add_vocab(l, vocab, err)))
         return rc;
     size_t n_vocab = slu_json_count(vocab);
     if (slu_json_get_set(root, "added_tokens", &x)) {
-        for (slu_json_iter_init(&it, x); rc >= 0 && slu_json_next(&it);)
+        for (slu_json_iter_init(&it, x); !rc && slu_json_next(&it);)
             rc = hf_add_added(l, it.value, err);
     }
     size_t n = t->vocab.n;
-    if (rc < 0 || (l->is_sp && (rc = hf_add_parts(l, err)) < 0) ||
-        (rc = tok_make_table(t, err)) < 0)
+    if (rc || (l->is_sp && (rc = hf_add_parts(l, err))) ||
+        (rc = tok_make_table(t, err)))
         return rc;
     t->table.n = n; /* without the parts */
-    if ((rc = hf_add_merges(l, merges, err)) < 0)
+    if ((rc = hf_add_merges(l, merges, err)))
         return rc;
     return hf_check_added_ids(l, n_vocab, err);
 }
@@ -124,15 +123,15 @@ int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file, struct slu_err *e
     hf_make_alphabet(l.byte_of);
     rc = slu_json_parse(&json, file->data, file->len, err);
     slu_buf_release(file);
-    if (rc >= 0 && tok_is_tekken(slu_json_root(json))) {
+    if (!rc && tok_is_tekken(slu_json_root(json))) {
         rc = tok_load_tekken(t, slu_json_root(json), err);
         const struct bpe_cfg ranks = {
             .table = &t->model_table, .in_model = t->in_model, .whole_first = true};
-        if (rc >= 0)
+        if (!rc)
             rc = bpe_build(&t->model, &ranks, err);
         goto out;
     }
-    if (rc < 0 || (rc = read_tokenizer(&l, slu_json_root(json), err)) < 0)
+    if (rc || (rc = read_tokenizer(&l, slu_json_root(json), err)))
         goto out;
     if (slu_json_get(slu_json_root(json), "model", &model))
         whole_first = hf_flag(model, "ignore_merges");
@@ -147,7 +146,7 @@ int tok_load_hf(struct slu_tokenizer *t, struct slu_buf *file, struct slu_err *e
                                 .n_merge = l.n_merge,
                                 .whole_first = whole_first};
     rc = bpe_build(&t->model, &cfg, err);
-    if (rc >= 0 && l.is_sp)
+    if (!rc && l.is_sp)
         rc = hf_make_sp(&l, t->table.n, err);
 out:
     slu_json_free(json);

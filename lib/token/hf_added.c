@@ -17,7 +17,7 @@ static int define(struct hf_load *l, uint64_t id, const char *text, size_t len,
     if (id < v->n && v->len[id] != UINT32_MAX) {
         keep = v->flag[id] & TOK_IN_MODEL;
         if (l->is_sp && keep) { /* compare with the model's spelling */
-            if ((rc = hf_text(l, text, len, &ok, err)) < 0)
+            if ((rc = hf_text(l, text, len, &ok, err)))
                 return rc;
             text = (const char *)l->bytes.data;
             len = l->bytes.len;
@@ -52,7 +52,7 @@ int hf_add_added(struct hf_load *l, struct slu_json_value v, struct slu_err *err
     if (!slu_json_get(v, "id", &x) || !slu_json_u64(x, &id) ||
         !slu_json_get(v, "content", &x) || !slu_json_string(x, &text, &len))
         return slu_fail(err, SLU_E_FORMAT, "an added token without id or content");
-    if ((rc = define(l, id, text, len, token.special, err)) < 0)
+    if ((rc = define(l, id, text, len, token.special, err)))
         return rc;
     /* Where spaces are folded, these would strip folded spaces as white space. */
     if (token.normalized && (token.lstrip || token.rstrip) && (l->fold || l->byte_norm))
@@ -68,8 +68,8 @@ int hf_add_added(struct hf_load *l, struct slu_json_value v, struct slu_err *err
     token.id = (uint32_t)id;
     normal = (const uint8_t *)text;
     normal_len = len;
-    if (token.normalized && (rc = norm_run(l->t->norm, &l->norm, normal, len, &normal,
-                                           &normal_len, err)) < 0)
+    if (token.normalized &&
+        (rc = norm_run(l->t->norm, &l->norm, normal, len, &normal, &normal_len, err)))
         return rc;
     return added_put(l->t->added, token, normal, normal_len, err);
 }
@@ -90,7 +90,7 @@ int hf_check_added_ids(struct hf_load *l, size_t n_vocab, struct slu_err *err)
         bool ok;
         if (k->normalized && l->t->norm) /* the text here is not the one in the file */
             id = k->id;
-        else if ((rc = hf_text(l, text, k->text_len, &ok, err)) < 0)
+        else if ((rc = hf_text(l, text, k->text_len, &ok, err)))
             return rc;
         else if (ok)
             id = tok_index_find(&l->index, l->bytes.data, l->bytes.len);

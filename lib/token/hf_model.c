@@ -32,7 +32,7 @@ static int sp_text(struct hf_load *l, const char *p, size_t n, bool *ok,
     for (size_t i = 0; i < n; i++) {
         bool space = l->fold && n - i >= 3 && !memcmp(p + i, SP_SPACE, 3);
         int rc = slu_buf_append(&l->bytes, space ? " " : p + i, 1, err);
-        if (rc < 0)
+        if (rc)
             return rc;
         i += space ? 2 : 0;
     }
@@ -47,7 +47,7 @@ int hf_text(struct hf_load *l, const char *p, size_t n, bool *ok, struct slu_err
     if (l->is_sp)
         return sp_text(l, p, n, ok, err);
     *ok = false;
-    if ((rc = slu_buf_reserve(&l->bytes, n + 1, err)) < 0)
+    if ((rc = slu_buf_reserve(&l->bytes, n + 1, err)))
         return rc;
     for (size_t i = 0; i < n;) {
         unsigned len;
@@ -117,7 +117,7 @@ int hf_add_vocab(struct hf_load *l, struct slu_json_value vocab, struct slu_err 
     struct slu_json_iter it;
     int rc = SLU_OK;
 
-    for (slu_json_iter_init(&it, vocab); rc >= 0 && slu_json_next(&it);) {
+    for (slu_json_iter_init(&it, vocab); !rc && slu_json_next(&it);) {
         uint64_t id;
         int byte;
         bool ok;
@@ -127,7 +127,7 @@ int hf_add_vocab(struct hf_load *l, struct slu_json_value vocab, struct slu_err 
         if (id < l->t->vocab.n && l->t->vocab.len[id] != UINT32_MAX)
             return slu_fail(err, SLU_E_FORMAT, "id %llu comes twice",
                             (unsigned long long)id);
-        if ((rc = hf_text(l, it.key, it.key_len, &ok, err)) < 0)
+        if ((rc = hf_text(l, it.key, it.key_len, &ok, err)))
             return rc;
         if (l->is_sp && (byte = byte_of_name(it.key, it.key_len)) >= 0) {
             uint8_t b = (uint8_t)byte;
@@ -170,7 +170,7 @@ int hf_put_merge(struct hf_load *l, uint32_t left, uint32_t right, uint32_t resu
 {
     int rc = slu_grow(&l->merge, &l->cap_merge, l->n_merge + 1, sizeof *l->merge, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     l->merge[l->n_merge++] = (struct bpe_merge){left, right, result};
     return SLU_OK;
@@ -191,7 +191,7 @@ static int add_merge(struct hf_load *l, const char *const s[2], const size_t len
             return slu_fail(err, SLU_E_UNSUPPORTED,
                             "a merge of the byte \"%.*s\" is not supported",
                             (int)len[k], s[k]);
-        if ((rc = hf_text(l, s[k], len[k], &ok, err)) < 0)
+        if ((rc = hf_text(l, s[k], len[k], &ok, err)))
             return rc;
         if (!ok) /* no text can ever use this merge */
             return SLU_OK;
@@ -225,15 +225,15 @@ int hf_add_merges(struct hf_load *l, struct slu_json_value merges, struct slu_er
     size_t k = 0;
     int rc = tok_index_init(&l->index, v, v->n, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     for (uint32_t id = 0; id < v->n; id++) {
         if (l->t->in_model[id] && !is_byte(l, id))
             tok_index_put(&l->index, id);
     }
-    if (l->is_sp && (rc = hf_add_part_merges(l, err)) < 0)
+    if (l->is_sp && (rc = hf_add_part_merges(l, err)))
         return rc;
-    for (slu_json_iter_init(&it, merges); rc >= 0 && slu_json_next(&it); k++) {
+    for (slu_json_iter_init(&it, merges); !rc && slu_json_next(&it); k++) {
         const char *s[2];
         size_t len[2];
         if (!halves(it.value, s, len))

@@ -40,8 +40,8 @@ static int read_replace(struct read *r, struct slu_json_value v, struct slu_err 
     if (slu_json_get(x, "Regex", &regex))
         kind = NORM_REPLACE_REGEX;
     if ((rc = string_of(x, "Replace", kind == NORM_REPLACE ? "String" : "Regex", &a,
-                        &n_a, err)) < 0 ||
-        (rc = string_of(v, "Replace", "content", &b, &n_b, err)) < 0)
+                        &n_a, err)) ||
+        (rc = string_of(v, "Replace", "content", &b, &n_b, err)))
         return rc;
     return norm_add(r->norm, kind, a, n_a, b, n_b, err);
 }
@@ -89,7 +89,7 @@ static int read_one(struct read *r, struct slu_json_value v, struct slu_err *err
     if (slu_json_is(type, "Sequence") && slu_json_get(v, "normalizers", &x) &&
         r->depth < 8) {
         r->depth++;
-        for (slu_json_iter_init(&it, x); rc >= 0 && slu_json_next(&it);)
+        for (slu_json_iter_init(&it, x); !rc && slu_json_next(&it);)
             rc = read_one(r, it.value, err);
         r->depth--;
         return rc;
@@ -107,7 +107,7 @@ static int read_one(struct read *r, struct slu_json_value v, struct slu_err *err
         return SLU_OK;
     }
     if (slu_json_is(type, "Prepend"))
-        return (rc = string_of(v, "Prepend", "prepend", &s, &n, err)) < 0
+        return (rc = string_of(v, "Prepend", "prepend", &s, &n, err))
                    ? rc
                    : norm_add(r->norm, NORM_PREPEND, s, n, "", 0, err);
     if (slu_json_is(type, "Replace"))

@@ -28,7 +28,7 @@ static int read_byte_level(struct read *r, struct slu_json_value v, struct slu_e
     int rc;
 
     r->byte_level = true;
-    if (flag_or(v, "add_prefix_space", true) && (rc = pre_add_prefix(r->pre, err)) < 0)
+    if (flag_or(v, "add_prefix_space", true) && (rc = pre_add_prefix(r->pre, err)))
         return rc;
     if (!flag_or(v, "use_regex", true))
         return SLU_OK;
@@ -42,14 +42,14 @@ static int add_string(struct read *r, const char *s, size_t n, enum pre_kind kin
     struct slu_buf b = SLU_BUF_INIT;
     int rc = SLU_OK;
 
-    for (size_t i = 0; i < n && rc >= 0; i++) {
+    for (size_t i = 0; i < n && !rc; i++) {
         bool special = strchr("\\^$.[]|()?*+{}-/#&~!<>=:,'\"", s[i]) && s[i];
         if (special)
             rc = slu_buf_append(&b, "\\", 1, err);
-        if (rc >= 0)
+        if (!rc)
             rc = slu_buf_append(&b, s + i, 1, err);
     }
-    if (rc >= 0)
+    if (!rc)
         rc = pre_add_regex(r->pre, (const char *)b.data, b.len, kind, invert, err);
     slu_buf_release(&b);
     return rc;
@@ -99,7 +99,7 @@ static int read_split(struct read *r, struct slu_json_value v, struct slu_err *e
 
     if (!slu_json_get(v, "pattern", &pattern) || !slu_json_get(v, "behavior", &x))
         return slu_fail(err, SLU_E_FORMAT, "a Split without pattern or behavior");
-    if ((rc = read_behavior(v, NULL, &kind, &invert, err)) < 0)
+    if ((rc = read_behavior(v, NULL, &kind, &invert, err)))
         return rc;
     if (slu_json_get(pattern, "Regex", &x) && slu_json_string(x, &s, &n))
         return pre_add_regex(r->pre, s, n, kind, invert, err);
@@ -140,7 +140,7 @@ static int read_one(struct read *r, struct slu_json_value v, struct slu_err *err
     if (slu_json_is(type, "Sequence") && slu_json_get(v, "pretokenizers", &x) &&
         r->depth < 8) {
         r->depth++;
-        for (slu_json_iter_init(&it, x); rc >= 0 && slu_json_next(&it);)
+        for (slu_json_iter_init(&it, x); !rc && slu_json_next(&it);)
             rc = read_one(r, it.value, err);
         r->depth--;
         return rc;
@@ -154,9 +154,9 @@ int hf_read_pre(struct tok_pre *pre, struct slu_json_value v, struct slu_err *er
     struct read r = {.pre = pre};
     int rc = read_one(&r, v, err);
 
-    if (rc >= 0 && !r.byte_level)
+    if (!rc && !r.byte_level)
         return slu_fail(
             err, SLU_E_UNSUPPORTED,
             "the pre-tokenizer ByteLevel is missing, so this is not byte-level BPE");
-    return rc < 0 ? rc : pre_finish(r.pre, err);
+    return rc ? rc : pre_finish(r.pre, err);
 }

@@ -42,7 +42,7 @@ static int fold_norm(struct hf_load *l, struct slu_err *err)
         s->n_b != 3 || memcmp(spec + s->b, SP_SPACE, 3))
         return SLU_OK;
     l->fold = true;
-    if ((rc = norm_new(&norm, err)) < 0)
+    if ((rc = norm_new(&norm, err)))
         return rc;
     l->t->norm = norm;
     size_t n = was->n - 1;
@@ -50,13 +50,13 @@ static int fold_norm(struct hf_load *l, struct slu_err *err)
     bool in_front = n && was->step[n - 1].kind == NORM_PREPEND &&
                     was->step[n - 1].n_a == 3 &&
                     !memcmp(spec + was->step[n - 1].a, SP_SPACE, 3);
-    for (size_t i = 0; i < n - in_front && rc >= 0; i++) {
+    for (size_t i = 0; i < n - in_front && !rc; i++) {
         s = &was->step[i];
         rc = norm_add(norm, s->kind, spec + s->a, s->n_a, spec + s->b, s->n_b, err);
     }
-    if (rc >= 0)
+    if (!rc)
         rc = norm_add(norm, NORM_REPLACE, SP_SPACE, 3, " ", 1, err);
-    if (rc >= 0 && in_front)
+    if (!rc && in_front)
         rc = norm_add(norm, NORM_PREPEND, " ", 1, "", 0, err);
     norm_free(was);
     return rc;
@@ -125,7 +125,7 @@ static int read_pre(struct hf_load *l, struct slu_json_value v, unsigned depth,
         return slu_fail(err, SLU_E_FORMAT, "a pre-tokenizer without type");
     if (slu_json_is(type, "Sequence") && slu_json_get(v, "pretokenizers", &x) &&
         depth < 8) {
-        for (slu_json_iter_init(&it, x); rc >= 0 && slu_json_next(&it);)
+        for (slu_json_iter_init(&it, x); !rc && slu_json_next(&it);)
             rc = read_pre(l, it.value, depth + 1, err);
         return rc;
     }
@@ -148,9 +148,9 @@ int hf_read_sp(struct hf_load *l, struct slu_json_value pre, struct slu_err *err
     l->is_sp = true;
     for (unsigned b = 0; b < 256; b++)
         l->byte_id[b] = TOK_NONE;
-    if ((rc = fold_norm(l, err)) < 0)
+    if ((rc = fold_norm(l, err)))
         return rc;
-    if (slu_json_type(pre) != SLU_JSON_NULL && (rc = read_pre(l, pre, 0, err)) < 0)
+    if (slu_json_type(pre) != SLU_JSON_NULL && (rc = read_pre(l, pre, 0, err)))
         return rc;
     l->fold = l->fold || l->sp.fold;
     return SLU_OK;
@@ -215,8 +215,8 @@ int hf_add_parts(struct hf_load *l, struct slu_err *err)
             ascii[p[0]] = true;
         if (!only_char(p, v->len[id], &len))
             continue;
-        if ((rc = slu_grow(&l->part, &l->cap_part, l->n_part + 2, sizeof *l->part,
-                           err)) < 0)
+        if ((rc =
+                 slu_grow(&l->part, &l->cap_part, l->n_part + 2, sizeof *l->part, err)))
             return rc;
         for (unsigned k = 2; k < len; k++)
             l->part[l->n_part++] = part_of(p, k);
@@ -237,7 +237,7 @@ int hf_add_parts(struct hf_load *l, struct slu_err *err)
     for (size_t i = 0; i < n; i++) {
         uint8_t b[3];
         unsigned k = part_bytes(l->part[i], b);
-        if ((rc = tok_vocab_set(v, v->n, b, k, TOK_IN_MODEL, err)) < 0)
+        if ((rc = tok_vocab_set(v, v->n, b, k, TOK_IN_MODEL, err)))
             return rc;
     }
     return SLU_OK;
@@ -265,13 +265,13 @@ int hf_add_part_merges(struct hf_load *l, struct slu_err *err)
             return slu_fail(err, SLU_E_UNSUPPORTED,
                             "the vocabulary has no token for byte 0x%02x", b);
     }
-    for (size_t i = 0; i < l->n_part && rc >= 0; i++) {
+    for (size_t i = 0; i < l->n_part && !rc; i++) {
         uint8_t b[3];
         unsigned k = part_bytes(l->part[i], b);
         rc = hf_put_merge(l, id_of(l, b, k - 1), l->byte_id[b[k - 1]], id_of(l, b, k),
                           err);
     }
-    for (uint32_t id = 0; id < v->n - l->n_part && rc >= 0; id++) {
+    for (uint32_t id = 0; id < v->n - l->n_part && !rc; id++) {
         const uint8_t *p = v->bytes + v->off[id];
         size_t n = (size_t)(v->off[id + 1] - v->off[id]);
         /* Of tokens with equal text, the one in the index. */

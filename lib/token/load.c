@@ -27,13 +27,13 @@ static int load_bytes(struct slu_tokenizer *t, struct slu_err *err)
     int rc = SLU_OK;
 
     t->is_bytes = true;
-    for (unsigned i = 0; i < 256 && rc >= 0; i++) {
+    for (unsigned i = 0; i < 256 && !rc; i++) {
         uint8_t b = (uint8_t)i;
         rc = tok_vocab_set(&t->vocab, i, &b, 1, 0, err);
     }
-    if (rc < 0 || (rc = tok_add_special(t, 256, "<|endoftext|>", err)) < 0)
+    if (rc || (rc = tok_add_special(t, 256, "<|endoftext|>", err)))
         return rc;
-    if ((rc = tok_make_table(t, err)) < 0)
+    if ((rc = tok_make_table(t, err)))
         return rc;
     return tok_finish(t, err);
 }
@@ -50,9 +50,9 @@ int tok_add_special(struct slu_tokenizer *t, uint64_t id, const char *text,
                         "token %llu is in the vocabulary already, so it cannot be %s; "
                         "is the split pattern right?",
                         (unsigned long long)id, text);
-    if (!t->added && (rc = added_new(&t->added, err)) < 0)
+    if (!t->added && (rc = added_new(&t->added, err)))
         return rc;
-    if ((rc = tok_vocab_set(&t->vocab, id, text, n, SLU_VOCAB_SPECIAL, err)) < 0)
+    if ((rc = tok_vocab_set(&t->vocab, id, text, n, SLU_VOCAB_SPECIAL, err)))
         return rc;
     return added_put(t->added, token, text, n, err);
 }
@@ -87,7 +87,7 @@ static int find_origin(struct origin *o, const struct slu_tokenizer_cfg *cfg,
                         spec);
     if (builtin || (!cfg->pattern && !ends_with(spec, ".tiktoken")))
         return SLU_OK;
-    if (tok_tiktoken_pattern(&o->pattern, spec, cfg->pattern, err) < 0)
+    if (tok_tiktoken_pattern(&o->pattern, spec, cfg->pattern, err))
         return slu_err_at(err, "%s", spec);
     return SLU_OK;
 }
@@ -146,13 +146,13 @@ static int build(struct slu_tokenizer *t, const struct origin *o, struct slu_u12
 
     if (!o->path)
         return tok_load_builtin(t, err);
-    if ((rc = slu_read_whole(&file, o->path, TOK_MAX_FILE, err)) < 0)
+    if ((rc = slu_read_whole(&file, o->path, TOK_MAX_FILE, err)))
         goto out;
     if (o->cache)
         *key = key_of(o, slu_hash128(file.data, file.len), file.len);
     rc = o->pattern ? tok_load_tiktoken(t, &file, o->pattern, err)
                     : tok_load_hf(t, &file, err);
-    if (rc < 0)
+    if (rc)
         slu_err_at(err, "%s", o->path);
 out:
     slu_buf_release(&file);
@@ -176,12 +176,11 @@ static int read_compiled(struct slu_tokenizer **t, const struct origin *o,
     int rc = c ? compiled_read(o->cache, key, &c->compiled, &err)
                : slu_fail_nomem(&err, sizeof *c);
 
-    if (rc == SLU_OK &&
-        (rc = compiled_decode(c, c->compiled.p, c->compiled.n_byte, key, &err)) < 0)
+    if (!rc && (rc = compiled_decode(c, c->compiled.p, c->compiled.n_byte, key, &err)))
         slu_err_at(&err, "%s: compiled vocabulary", o->cache);
-    if (rc < 0)
+    if (rc)
         note(*t, &err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         slu_tokenizer_free(*t);
         *t = c;
     } else {
@@ -197,7 +196,7 @@ static void write_compiled(struct slu_tokenizer *t, const struct origin *o,
     struct slu_err err = SLU_ERR_INIT;
     int rc = slu_vocab_pack(&t->table, &packed, &err);
 
-    if (rc >= 0) {
+    if (!rc) {
         /* This process needs it too. */
         t->table.packed = packed.data;
         t->table.packed_byte = packed.len;
@@ -205,9 +204,9 @@ static void write_compiled(struct slu_tokenizer *t, const struct origin *o,
     } else {
         slu_buf_release(&packed);
     }
-    if (rc >= 0)
+    if (!rc)
         rc = compiled_write(o->cache, key, image.data, image.len, &err);
-    if (rc < 0)
+    if (rc)
         note(t, &err);
     slu_buf_release(&image);
 }
@@ -228,8 +227,8 @@ static int load(struct slu_tokenizer **t, const struct origin *o, struct slu_err
     }
     if (keep && (found = read_compiled(t, o, key)) == SLU_OK)
         return SLU_OK;
-    if ((rc = build(*t, o, &key, err)) < 0 || (rc = tok_finish(*t, err)) < 0 ||
-        (rc = tok_find_leak(*t, err)) < 0)
+    if ((rc = build(*t, o, &key, err)) || (rc = tok_finish(*t, err)) ||
+        (rc = tok_find_leak(*t, err)))
         return rc;
     if (keep && (found < 0 || !compiled_exists(o->cache, key)))
         write_compiled(*t, o, key);
@@ -255,11 +254,11 @@ int slu_tokenizer_load(struct slu_tokenizer **out, const struct slu_tokenizer_cf
                                  spec));
     else if (bytes)
         rc = load_bytes(t, err);
-    else if ((rc = find_origin(&o, cfg, spec, err)) >= 0)
+    else if (!(rc = find_origin(&o, cfg, spec, err)))
         rc = load(&t, &o, err);
-    if (rc >= 0)
+    if (!rc)
         rc = tok_find_ids(t, cfg->eos, err);
-    if (rc < 0) {
+    if (rc) {
         slu_tokenizer_free(t);
         return rc;
     }

@@ -34,7 +34,7 @@ static int put_str(struct slu_buf *b, const void *p, size_t n, size_t *off,
     if (n > UINT32_MAX)
         return slu_fail(err, SLU_E_LIMIT, "a normalizer's text is longer than 4 GiB");
     slu_put_le32(len, (uint32_t)n);
-    if ((rc = slu_buf_append(b, len, 4, err)) < 0)
+    if ((rc = slu_buf_append(b, len, 4, err)))
         return rc;
     *off = b->len;
     return slu_buf_append(b, p, n, err);
@@ -50,13 +50,12 @@ int norm_add(struct tok_norm *norm, enum norm_kind kind, const void *a, size_t n
     if (kind == NORM_REPLACE && !n_a)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "the normalizer \"Replace\" of an empty text is not supported");
-    if ((rc = slu_buf_append(&norm->spec, &k, 1, err)) < 0 ||
-        (rc = put_str(&norm->spec, a, n_a, &step.a, err)) < 0 ||
-        (rc = put_str(&norm->spec, b, n_b, &step.b, err)) < 0 ||
-        (rc = slu_grow(&norm->step, &norm->cap, norm->n + 1, sizeof step, err)) < 0)
+    if ((rc = slu_buf_append(&norm->spec, &k, 1, err)) ||
+        (rc = put_str(&norm->spec, a, n_a, &step.a, err)) ||
+        (rc = put_str(&norm->spec, b, n_b, &step.b, err)) ||
+        (rc = slu_grow(&norm->step, &norm->cap, norm->n + 1, sizeof step, err)))
         return rc;
-    if (kind == NORM_REPLACE_REGEX &&
-        (rc = pre_regex_new(&step.regex, a, n_a, err)) < 0)
+    if (kind == NORM_REPLACE_REGEX && (rc = pre_regex_new(&step.regex, a, n_a, err)))
         return rc;
     norm->step[norm->n++] = step;
     return SLU_OK;
@@ -69,7 +68,7 @@ int norm_from_spec(struct tok_norm **out, const void *spec, size_t n,
     size_t pos = 0;
     int rc = norm_new(out, err);
 
-    while (rc >= 0 && pos < n) {
+    while (!rc && pos < n) {
         uint8_t kind = p[pos++];
         size_t off[2], len[2];
         for (int k = 0; k < 2 && kind; k++) {
@@ -85,7 +84,7 @@ int norm_from_spec(struct tok_norm **out, const void *spec, size_t n,
         else
             rc = norm_add(*out, kind, p + off[0], len[0], p + off[1], len[1], err);
     }
-    if (rc < 0) {
+    if (rc) {
         norm_free(*out);
         *out = NULL;
     }
@@ -103,7 +102,7 @@ int norm_scratch_init(struct norm_scratch *s, const struct tok_norm *norm,
     s->match = calloc(norm->n + 1, sizeof *s->match);
     if (!s->match)
         return slu_fail_nomem(err, (norm->n + 1) * sizeof *s->match);
-    for (size_t i = 0; i < norm->n && rc >= 0; i++) {
+    for (size_t i = 0; i < norm->n && !rc; i++) {
         if (norm->step[i].regex)
             rc = pre_match_new(&s->match[i], norm->step[i].regex, err);
     }
@@ -139,7 +138,7 @@ static int put_lower(struct run *r, uint32_t c)
 
     if (m->len == 1)
         return norm_put(r->buf, m->to, r->err);
-    for (unsigned i = 0; i < m->len && rc >= 0; i++)
+    for (unsigned i = 0; i < m->len && !rc; i++)
         rc = norm_put(r->buf, norm_pool[m->to + i], r->err);
     return rc;
 }
@@ -148,9 +147,9 @@ static int lowercase(struct run *r)
 {
     int rc = slu_buf_reserve(r->buf, r->n, r->err);
 
-    for (size_t pos = 0, end; pos < r->n && rc >= 0; pos = end) {
+    for (size_t pos = 0, end; pos < r->n && !rc; pos = end) {
         end = norm_skip_ascii(r->p, r->n, pos);
-        if ((rc = slu_buf_reserve(r->buf, end - pos + 4, r->err)) < 0)
+        if ((rc = slu_buf_reserve(r->buf, end - pos + 4, r->err)))
             break;
         uint8_t *q = r->buf->data + r->buf->len;
         for (size_t i = pos; i < end; i++) {
@@ -158,7 +157,7 @@ static int lowercase(struct run *r)
             *q++ = (uint8_t)(c + ((unsigned)(c - 'A') < 26) * 32);
         }
         r->buf->len += end - pos;
-        for (unsigned len; end < r->n && r->p[end] >= 0x80 && rc >= 0; end += len) {
+        for (unsigned len; end < r->n && r->p[end] >= 0x80 && !rc; end += len) {
             uint32_t c = uni_decode(r->p + end, &len);
             rc = norm_bits(c) & NORM_BIT_LOWER
                      ? put_lower(r, c)
@@ -188,7 +187,7 @@ static int filter(struct run *r, bool nmt)
     int rc = SLU_OK;
     unsigned len;
 
-    for (size_t pos = 0; pos < r->n && rc >= 0; pos += len) {
+    for (size_t pos = 0; pos < r->n && !rc; pos += len) {
         if (!nmt && r->p[pos] < 0x80) {
             len = (unsigned)(norm_skip_ascii(r->p, r->n, pos) - pos);
             continue;
@@ -198,12 +197,11 @@ static int filter(struct run *r, bool nmt)
         bool drop = nmt ? is_nmt_dropped(c) : norm_bits(c) & NORM_BIT_ACCENT;
         if (!space && !drop)
             continue;
-        if ((rc = slu_buf_append(r->buf, r->p + done, pos - done, r->err)) >= 0 &&
-            space)
+        if (!(rc = slu_buf_append(r->buf, r->p + done, pos - done, r->err)) && space)
             rc = slu_buf_append(r->buf, " ", 1, r->err);
         done = pos + len;
     }
-    return rc < 0 ? rc : slu_buf_append(r->buf, r->p + done, r->n - done, r->err);
+    return rc ? rc : slu_buf_append(r->buf, r->p + done, r->n - done, r->err);
 }
 
 static bool is_space(uint32_t c)
@@ -259,12 +257,12 @@ static int replace(struct run *r, const uint8_t *a, size_t n_a, const uint8_t *b
 {
     int rc = SLU_OK;
 
-    for (size_t pos = 0, at; rc >= 0 && pos < r->n; pos = at + n_a) {
+    for (size_t pos = 0, at; !rc && pos < r->n; pos = at + n_a) {
         at = find(r->p, r->n, pos, a, n_a);
         rc = slu_buf_append(r->buf, r->p + pos, at - pos, r->err);
         if (at == r->n)
             break;
-        if (rc >= 0)
+        if (!rc)
             rc = slu_buf_append(r->buf, b, n_b, r->err);
     }
     return rc;
@@ -278,8 +276,8 @@ static int replace_regex(struct run *r, const struct norm_step *s, struct pre_ma
 
     while (pos < r->n && (rc = pre_match_next(s->regex, m, r->p, r->n, pos, &start,
                                               &end, r->err)) == SLU_OK) {
-        if ((rc = slu_buf_append(r->buf, r->p + pos, start - pos, r->err)) < 0 ||
-            (rc = slu_buf_append(r->buf, b, s->n_b, r->err)) < 0)
+        if ((rc = slu_buf_append(r->buf, r->p + pos, start - pos, r->err)) ||
+            (rc = slu_buf_append(r->buf, b, s->n_b, r->err)))
             return rc;
         pos = end;
     }
@@ -336,7 +334,7 @@ static int run_step(const struct tok_norm *norm, struct norm_scratch *sc, size_t
         rc = replace(r, a, s->n_a, b, s->n_b);
     else if (s->kind == NORM_REPLACE_REGEX)
         rc = replace_regex(r, s, sc->match[k], b);
-    else if ((rc = slu_buf_append(r->buf, a, s->n_a, r->err)) >= 0) /* NORM_PREPEND */
+    else if (!(rc = slu_buf_append(r->buf, a, s->n_a, r->err))) /* NORM_PREPEND */
         rc = slu_buf_append(r->buf, r->p, r->n, r->err);
     r->p = r->buf->data;
     r->n = r->buf->len;
@@ -350,7 +348,7 @@ int norm_run(const struct tok_norm *norm, struct norm_scratch *s, const uint8_t 
     unsigned in = 0; /* the buffer that r.p may be in; the other one is free */
     int rc = SLU_OK;
 
-    for (size_t k = 0; norm && k < norm->n && rc >= 0; k++) {
+    for (size_t k = 0; norm && k < norm->n && !rc; k++) {
         const uint8_t *was = r.p;
         r.buf = &s->buf[!in];
         rc = run_step(norm, s, k, &r);

@@ -40,7 +40,7 @@ int norm_put(struct slu_buf *buf, uint32_t c, struct slu_err *err)
 {
     int rc = slu_buf_reserve(buf, 4, err);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     uint8_t *q = buf->data + buf->len;
     if (c < 0x80) {
@@ -133,7 +133,7 @@ static int sort_marks(struct norm_scratch *s, uint32_t *cp, size_t n,
         }
         return SLU_OK;
     }
-    if ((rc = slu_grow(&s->sorted, &s->cap_sorted, n, sizeof *s->sorted, err)) < 0)
+    if ((rc = slu_grow(&s->sorted, &s->cap_sorted, n, sizeof *s->sorted, err)))
         return rc;
     memcpy(s->sorted, cp, n * sizeof *cp);
     for (size_t i = 0; i < n; i++)
@@ -197,7 +197,7 @@ static int flush(struct norm_scratch *s, bool composed, struct slu_buf *buf,
     size_t n = s->n_cp;
     int rc = SLU_OK;
 
-    for (size_t i = 0, j; i < n && rc >= 0; i = j) {
+    for (size_t i = 0, j; i < n && !rc; i = j) {
         for (j = i; j < n && CLASS(s->cp[j]);)
             j++;
         if (j - i > 1)
@@ -206,7 +206,7 @@ static int flush(struct norm_scratch *s, bool composed, struct slu_buf *buf,
     }
     if (composed)
         n = compose(s->cp, n);
-    for (size_t i = 0; i < n && rc >= 0; i++)
+    for (size_t i = 0; i < n && !rc; i++)
         rc = norm_put(buf, CODE(s->cp[i]), err);
     s->n_cp = 0;
     return rc;
@@ -230,9 +230,9 @@ static int put_char(struct norm_scratch *s, const struct form *f, uint32_t c,
     /* Nothing crosses a part that cannot be joined to the characters before it. */
     if (s->n_cp &&
         !(norm_bits(part[0]) & (f->composed ? NORM_BIT_NFC : NORM_BIT_NFD)) &&
-        (rc = flush(s, f->composed, buf, err)) < 0)
+        (rc = flush(s, f->composed, buf, err)))
         return rc;
-    if ((rc = slu_grow(&s->cp, &s->cap_cp, s->n_cp + n, sizeof *s->cp, err)) < 0)
+    if ((rc = slu_grow(&s->cp, &s->cap_cp, s->n_cp + n, sizeof *s->cp, err)))
         return rc;
     for (unsigned i = 0; i < n; i++) {
         uint32_t x = part[i];
@@ -271,22 +271,22 @@ int norm_form(struct norm_scratch *s, enum norm_kind kind, const uint8_t *p, siz
         }
         if (done == 0)
             slu_buf_clear(buf);
-        if ((rc = slu_buf_append(buf, p + done, cut - done, err)) < 0)
+        if ((rc = slu_buf_append(buf, p + done, cut - done, err)))
             return rc;
         for (pos = cut; pos < n; pos += len) {
             uint32_t c = uni_decode(p + pos, &len);
             if (pos > cut && !(norm_bits(c) & f->bit))
                 break;
-            if ((rc = put_char(s, f, c, buf, err)) < 0)
+            if ((rc = put_char(s, f, c, buf, err)))
                 return rc;
         }
-        if ((rc = flush(s, f->composed, buf, err)) < 0)
+        if ((rc = flush(s, f->composed, buf, err)))
             return rc;
         done = cut = pos;
     }
     if (!done)
         return SLU_OK;
-    if ((rc = slu_buf_append(buf, p + done, n - done, err)) < 0)
+    if ((rc = slu_buf_append(buf, p + done, n - done, err)))
         return rc;
     *out = buf->data;
     *n_out = buf->len;

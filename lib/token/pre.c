@@ -36,14 +36,14 @@ static int add(struct tok_pre *pre, struct pre_step step, const char *what, size
 {
     int rc = slu_grow(&pre->step, &pre->cap, pre->n + 1, sizeof *pre->step, err);
 
-    if (rc < 0) {
+    if (rc) {
         step_release(&step);
         return rc;
     }
     pre->step[pre->n++] = step;
-    if ((rc = slu_buf_printf(&pre->spec, err, "%d %zu ",
-                             (int)step.kind | (step.invert ? PRE_SPEC_INVERT : 0),
-                             len)) < 0)
+    if ((rc =
+             slu_buf_printf(&pre->spec, err, "%d %zu ",
+                            (int)step.kind | (step.invert ? PRE_SPEC_INVERT : 0), len)))
         return rc;
     return slu_buf_append(&pre->spec, what, len, err);
 }
@@ -114,7 +114,7 @@ int pre_finish(struct tok_pre *pre, struct slu_err *err)
     int rc = SLU_OK;
 
     join_rows(pre);
-    for (size_t i = 0; i < pre->n && rc >= 0; i++) {
+    for (size_t i = 0; i < pre->n && !rc; i++) {
         struct pre_step *step = &pre->step[i];
         if (step->pattern && !step->regex)
             rc = pre_regex_new(&step->regex, step->pattern, strlen(step->pattern), err);
@@ -144,7 +144,7 @@ int pre_add_spec(struct tok_pre *pre, const void *spec, size_t n, struct slu_err
     size_t at = 0, kind, len;
     int rc = SLU_OK;
 
-    while (at < n && rc >= 0) {
+    while (at < n && !rc) {
         char name[32];
         if (!spec_number(p, n, &at, &kind) || !spec_number(p, n, &at, &len) ||
             len > n - at)
@@ -164,10 +164,10 @@ int pre_add_spec(struct tok_pre *pre, const void *spec, size_t n, struct slu_err
             return slu_fail(err, SLU_E_UNSUPPORTED,
                             "its pre-tokenizer has a step of unknown kind %zu", kind);
     }
-    if (rc >= 0 && (pre->spec.len != n || (n && memcmp(pre->spec.data, spec, n) != 0)))
+    if (!rc && (pre->spec.len != n || (n && memcmp(pre->spec.data, spec, n) != 0)))
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "its pre-tokenizer's steps differ when read back");
-    return rc < 0 ? rc : pre_finish(pre, err);
+    return rc ? rc : pre_finish(pre, err);
 }
 
 /* ---- running ---- */
@@ -188,7 +188,7 @@ int pre_scratch_init(struct pre_scratch *s, const struct tok_pre *pre,
         int rc = pre->step[i].regex
                      ? pre_match_new(&s->step[i].match, pre->step[i].regex, err)
                      : SLU_OK;
-        if (rc < 0)
+        if (rc)
             return rc;
     }
     return SLU_OK;
@@ -220,7 +220,7 @@ static int walk_scan(struct walk *w, size_t k, const uint8_t *p, size_t n)
     bool final = k + 1 == w->pre->n;
     int rc = SLU_OK;
 
-    for (size_t pos = 0; pos < n && rc >= 0;) {
+    for (size_t pos = 0; pos < n && !rc;) {
         size_t end = scan(p, n, pos);
         rc = final ? w->emit(w->ctx, p + pos, end - pos, w->err)
                    : walk(w, k + 1, p + pos, end - pos);
@@ -274,7 +274,7 @@ static int part(struct split *s, size_t from, size_t to, bool match)
         return walk(s->w, s->k + 1, s->p + from, to - from);
     }
     if (!join) {
-        if ((rc = flush(s)) < 0)
+        if ((rc = flush(s)))
             return rc;
         s->from = from;
     }
@@ -296,8 +296,7 @@ static int walk_regex(struct walk *w, size_t k, const uint8_t *p, size_t n)
             return rc;
         if (rc == SLU_EOF)
             start = end = n;
-        if ((rc = part(&s, pos, start, false)) < 0 ||
-            (rc = part(&s, start, end, true)) < 0)
+        if ((rc = part(&s, pos, start, false)) || (rc = part(&s, start, end, true)))
             return rc;
         pos = end;
     }
@@ -312,8 +311,8 @@ static int walk_prefix(struct walk *w, size_t k, const uint8_t *p, size_t n)
     if (*p == ' ')
         return walk(w, k + 1, p, n);
     slu_buf_clear(text);
-    if ((rc = slu_buf_append(text, " ", 1, w->err)) < 0 ||
-        (rc = slu_buf_append(text, p, n, w->err)) < 0)
+    if ((rc = slu_buf_append(text, " ", 1, w->err)) ||
+        (rc = slu_buf_append(text, p, n, w->err)))
         return rc;
     return walk(w, k + 1, text->data, text->len);
 }

@@ -31,7 +31,7 @@ int pre_regex_new(struct pre_regex **out, const char *pattern, size_t len,
     PCRE2_SIZE at;
 
     *out = NULL;
-    if (rc < 0)
+    if (rc)
         goto out;
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
     if (context)

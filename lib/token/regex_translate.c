@@ -199,7 +199,7 @@ static int class_part(struct translate *t, struct uset *s, unsigned depth)
     bool after = false; /* after a range or a set, where a "-" would be ambiguous */
     int rc = SLU_OK;
 
-    while (rc >= 0 && t->p < t->end && *t->p != ']' && !at(t, "&&")) {
+    while (!rc && t->p < t->end && *t->p != ']' && !at(t, "&&")) {
         const char *from = t->p;
         bool is_set = false;
         uint32_t first = 0, last;
@@ -211,7 +211,7 @@ static int class_part(struct translate *t, struct uset *s, unsigned depth)
             struct uset *inner = uset_new();
             rc = inner ? class(t, inner, depth + 1)
                        : slu_fail_nomem(t->err, sizeof *inner);
-            if (rc >= 0)
+            if (!rc)
                 uset_or(s, inner);
             free(inner);
             is_set = true;
@@ -221,16 +221,16 @@ static int class_part(struct translate *t, struct uset *s, unsigned depth)
             return refuse(t, "the class", from, 4);
         }
         after = is_set;
-        if (rc < 0 || is_set)
+        if (rc || is_set)
             continue;
-        if ((rc = one_char(t, true, &first)) < 0)
+        if ((rc = one_char(t, true, &first)))
             break;
         last = first;
         if (at(t, "-") && !at(t, "-]") && !at(t, "-&&")) {
             t->p++;
             if (t->p == t->end || *t->p == '[')
                 return refuse(t, "the class", from, (size_t)(t->p - from) + 1);
-            if ((rc = one_char(t, true, &last)) < 0)
+            if ((rc = one_char(t, true, &last)))
                 break;
             if (last < first)
                 return refuse(t, "the class", from, (size_t)(t->p - from));
@@ -253,7 +253,7 @@ static int class(struct translate *t, struct uset *s, unsigned depth)
         t->p++;
     if (at(t, "]") || at(t, "&&") || depth > 8)
         return refuse(t, "the class", from, 4);
-    while (rc >= 0 && t->p < t->end && *t->p != ']') {
+    while (!rc && t->p < t->end && *t->p != ']') {
         if (!first)
             t->p += 2; /* && */
         if (at(t, "]") || at(t, "&&"))
@@ -268,7 +268,7 @@ static int class(struct translate *t, struct uset *s, unsigned depth)
         free(part);
         first = false;
     }
-    if (rc < 0)
+    if (rc)
         return rc;
     if (t->p == t->end)
         return refuse(t, "the class", from, (size_t)(t->p - from));
@@ -312,7 +312,7 @@ static int put_boundary(struct translate *t, bool negate)
         return slu_fail_nomem(t->err, sizeof *word);
     uset_add_escape(word, 'w');
     add_latin1(word);
-    if ((rc = uset_put(word, &w, t->err)) >= 0)
+    if (!(rc = uset_put(word, &w, t->err)))
         rc = slu_buf_printf(t->out, t->err,
                             "(?:(?<=%1$.*2$s)(?%3$c%1$.*2$s)|(?<!%1$.*2$s)(?%4$c%1$.*2$"
                             "s))",
@@ -347,7 +347,7 @@ static int character(struct translate *t)
     int rc = odd ? refuse(t, "a text without regard to case,", from, 2)
                  : one_char(t, false, &c);
 
-    if (rc < 0)
+    if (rc)
         return rc;
     if (t->fold_depth && c >= 0x80)
         return refuse(t, "a text without regard to case,", from, (size_t)(t->p - from));
@@ -388,7 +388,7 @@ static int escape(struct translate *t)
     } else {
         rc = add_escape(t, s, &is_set);
     }
-    if (rc >= 0)
+    if (!rc)
         rc = is_set ? put_set(t, s, from) : character(t);
     free(s);
     return rc;
@@ -439,7 +439,7 @@ static int wrap_atom(struct translate *t)
 {
     int rc = put_str(t, "(?:)");
 
-    if (rc >= 0) {
+    if (!rc) {
         uint8_t *p = t->out->data + t->atom;
         memmove(p + 3, p, t->out->len - t->atom - 4);
         memcpy(p, "(?:", 3);
@@ -482,14 +482,14 @@ static int quantifier(struct translate *t)
         rc = slu_buf_printf(t->out, t->err, "{0%.*s", (int)(n - 1), from + 1);
     else
         rc = put(t, from, n);
-    if (rc >= 0 && (at(t, "+") || at(t, "?"))) {
+    if (!rc && (at(t, "+") || at(t, "?"))) {
         bool own = *from == '{' && (*t->p == '+' || !comma);
         rc = own ? wrap_atom(t) : SLU_OK;
-        if (rc >= 0)
+        if (!rc)
             rc = put(t, t->p++, 1);
     }
     t->has_atom = false; /* another quantifier would be ambiguous */
-    if (rc >= 0 && t->p < t->end &&
+    if (!rc && t->p < t->end &&
         (strchr("?*+", *t->p) || (*t->p == '{' && interval(t, &n_min, &n_max, &comma))))
         return refuse(t, "the repetition", from, (size_t)(t->p - from) + 1);
     return rc;
@@ -501,7 +501,7 @@ static int class_outside(struct translate *t)
     struct uset *s = uset_new();
     int rc = s ? class(t, s, 0) : slu_fail_nomem(t->err, sizeof *s);
 
-    if (rc >= 0)
+    if (!rc)
         rc = put_set(t, s, from);
     free(s);
     return rc;
@@ -515,7 +515,7 @@ int regex_translate(const char *pattern, size_t len, struct slu_buf *out,
     struct translate *t = &state;
     int rc = SLU_OK;
 
-    while (rc >= 0 && t->p < t->end) {
+    while (!rc && t->p < t->end) {
         switch (*t->p) {
         case '\\':
             rc = escape(t);

@@ -60,7 +60,7 @@ int sp_prepare(const struct tok_sp *sp, struct slu_buf *buf, bool first,
     if (!at && !in_front)
         return SLU_OK;
     slu_buf_clear(buf);
-    if ((rc = slu_buf_reserve(buf, *n + 1, err)) < 0)
+    if ((rc = slu_buf_reserve(buf, *n + 1, err)))
         return rc;
     uint8_t *q = buf->data;
     if (in_front)
@@ -136,7 +136,7 @@ int sp_expand(const struct tok_sp *sp, const struct slu_tokenizer *t,
         return SLU_OK;
     for (size_t i = first; i < n; i++)
         more += ids->id[i] < sp->n_vocab ? 0 : put_part(t, ids->id[i], NULL) - 1;
-    if ((rc = slu_grow(&ids->id, &ids->cap, n + more, sizeof *ids->id, err)) < 0)
+    if ((rc = slu_grow(&ids->id, &ids->cap, n + more, sizeof *ids->id, err)))
         return rc;
     uint32_t *q = ids->id + n + more;
     for (size_t i = n; i > first; i--) {

@@ -52,7 +52,7 @@ static int add_named(struct slu_tokenizer *t, struct slu_json_value list,
     struct slu_json_iter it;
     int rc = SLU_OK;
 
-    for (slu_json_iter_init(&it, list); rc >= 0 && slu_json_next(&it);) {
+    for (slu_json_iter_init(&it, list); !rc && slu_json_next(&it);) {
         struct slu_json_value x = SLU_JSON_NONE;
         const char *s;
         size_t n;
@@ -77,7 +77,7 @@ static int add_special(struct slu_tokenizer *t, struct slu_json_value root,
     bool named = slu_json_get_set(root, "special_tokens", &list);
     int rc = named ? add_named(t, list, n_special, err) : SLU_OK;
 
-    for (uint64_t i = 0; i < n_special && rc >= 0; i++) {
+    for (uint64_t i = 0; i < n_special && !rc; i++) {
         char text[40];
         if (i < t->vocab.n && t->vocab.len[i] != UINT32_MAX)
             continue;
@@ -94,8 +94,7 @@ static int add_ranks(struct slu_tokenizer *t, struct slu_json_value vocab,
     uint64_t k = 0, rank;
     int rc = SLU_OK;
 
-    for (slu_json_iter_init(&it, vocab); rc >= 0 && k < n_rank && slu_json_next(&it);
-         k++) {
+    for (slu_json_iter_init(&it, vocab); !rc && k < n_rank && slu_json_next(&it); k++) {
         struct slu_json_value x = SLU_JSON_NONE;
         const char *s;
         size_t n;
@@ -116,7 +115,7 @@ static int add_ranks(struct slu_tokenizer *t, struct slu_json_value vocab,
         rc = tok_vocab_set(&t->vocab, n_special + k, bytes, (size_t)len, TOK_IN_MODEL,
                            err);
     }
-    if (rc >= 0 && k < n_rank)
+    if (!rc && k < n_rank)
         return slu_fail(err, SLU_E_FORMAT,
                         "%llu tokens, and its configuration says %llu",
                         (unsigned long long)k, (unsigned long long)n_rank);
@@ -147,9 +146,9 @@ int tok_load_tekken(struct slu_tokenizer *t, struct slu_json_value root,
     if (!(scan = pre_scan_by_regex(pattern, n)))
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "the pattern of this tekken.json is not supported");
-    if ((rc = add_special(t, root, n_special, err)) < 0 ||
-        (rc = add_ranks(t, vocab, n_special, n_vocab - n_special, err)) < 0 ||
-        (rc = tok_make_table(t, err)) < 0 || (rc = pre_new(&t->pre, err)) < 0)
+    if ((rc = add_special(t, root, n_special, err)) ||
+        (rc = add_ranks(t, vocab, n_special, n_vocab - n_special, err)) ||
+        (rc = tok_make_table(t, err)) || (rc = pre_new(&t->pre, err)))
         return rc;
     return pre_add_scan(t->pre, scan, err);
 }

@@ -35,7 +35,7 @@ static int add_llama3(struct slu_tokenizer *t, struct slu_err *err)
     unsigned reserved = 0, k = 0;
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < 256 && rc >= 0; i++) {
+    for (unsigned i = 0; i < 256 && !rc; i++) {
         char text[40];
         if (k < sizeof NAMED / sizeof *NAMED && NAMED[k].id == i) {
             rc = tok_add_special(t, base + i, NAMED[k++].text, err);
@@ -53,7 +53,7 @@ static int add_qwen2(struct slu_tokenizer *t, struct slu_err *err)
     uint64_t base = t->vocab.n;
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < 208 && rc >= 0; i++) {
+    for (unsigned i = 0; i < 208 && !rc; i++) {
         char text[40];
         if (i >= 3)
             snprintf(text, sizeof text, "<|extra_%u|>", i - 3);
@@ -100,7 +100,7 @@ static int add_qwen35(struct slu_tokenizer *t, struct slu_err *err)
     uint64_t base = t->vocab.n;
     int rc = SLU_OK;
 
-    for (unsigned i = 0; i < sizeof NAMED / sizeof *NAMED && rc >= 0; i++)
+    for (unsigned i = 0; i < sizeof NAMED / sizeof *NAMED && !rc; i++)
         rc = tok_add_special(t, base + i, NAMED[i], err);
     return rc;
 }
@@ -130,7 +130,7 @@ static int add_kimi(struct slu_tokenizer *t, struct slu_err *err)
     uint64_t base = t->vocab.n;
     int rc = SLU_OK;
 
-    for (unsigned i = 0, k = 0; i < 256 && rc >= 0; i++) {
+    for (unsigned i = 0, k = 0; i < 256 && !rc; i++) {
         char text[40];
         bool named = NAMED[k].id == i;
         snprintf(text, sizeof text, "<|reserved_token_%llu|>",
@@ -248,7 +248,7 @@ static int add_ranks(struct slu_tokenizer *t, const struct slu_buf *file,
         size_t n = (size_t)(line - p);
         if (n && p[n - 1] == '\r')
             n--;
-        if (n && add_line(t, p, n, err) < 0)
+        if (n && add_line(t, p, n, err))
             return slu_err_at(err, "line %zu", number);
         p = line + 1;
     }
@@ -259,7 +259,7 @@ static int add_nfc(struct slu_tokenizer *t, struct slu_err *err)
 {
     int rc = norm_new(&t->norm, err);
 
-    return rc < 0 ? rc : norm_add(t->norm, NORM_NFC, NULL, 0, NULL, 0, err);
+    return rc ? rc : norm_add(t->norm, NORM_NFC, NULL, 0, NULL, 0, err);
 }
 
 int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
@@ -270,15 +270,14 @@ int tok_load_tiktoken(struct slu_tokenizer *t, const struct slu_buf *file,
 
     while (strcmp(pattern->name, name))
         pattern++;
-    for (const struct special *s = pattern->special; s && s->text && rc >= 0; s++)
+    for (const struct special *s = pattern->special; s && s->text && !rc; s++)
         rc = tok_add_special(t, s->id, s->text, err);
-    if (rc >= 0 && pattern->add)
+    if (!rc && pattern->add)
         rc = pattern->add(t, err);
-    if (rc >= 0 && !strncmp(name, "qwen", 4)) /* as Qwen's own Python does */
+    if (!rc && !strncmp(name, "qwen", 4)) /* as Qwen's own Python does */
         rc = add_nfc(t, err);
-    if (rc < 0 || (rc = tok_make_table(t, err)) < 0 ||
-        (rc = pre_new(&t->pre, err)) < 0 ||
-        (rc = pre_add_scan(t->pre, pre_scan_by_name(pattern->name), err)) < 0)
+    if (rc || (rc = tok_make_table(t, err)) || (rc = pre_new(&t->pre, err)) ||
+        (rc = pre_add_scan(t->pre, pre_scan_by_name(pattern->name), err)))
         return rc;
     const struct bpe_cfg cfg = {
         .table = &t->model_table, .in_model = t->in_model, .whole_first = true};

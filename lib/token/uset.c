@@ -182,7 +182,7 @@ int uset_put(const struct uset *s, struct slu_buf *out, struct slu_err *err)
     size_t start = out->len;
     int rc = slu_buf_append(out, "[", 1, err);
 
-    for (uint32_t c = 0; c < 0x110000 && rc >= 0;) {
+    for (uint32_t c = 0; c < 0x110000 && !rc;) {
         if (c >= 0xD800 && c < 0xE000) {
             c = 0xE000;
             continue;
@@ -196,9 +196,9 @@ int uset_put(const struct uset *s, struct slu_buf *out, struct slu_err *err)
             c++;
         rc = slu_buf_printf(out, err, "\\x{%x}-\\x{%x}", first, c - 1);
     }
-    if (rc >= 0 && out->len == start + 1) { /* a class cannot be empty */
+    if (!rc && out->len == start + 1) { /* a class cannot be empty */
         out->len = start;
         return slu_buf_printf(out, err, "[^\\x{0}-\\x{10ffff}]");
     }
-    return rc < 0 ? rc : slu_buf_append(out, "]", 1, err);
+    return rc ? rc : slu_buf_append(out, "]", 1, err);
 }

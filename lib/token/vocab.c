@@ -21,9 +21,9 @@ int tok_vocab_set(struct tok_vocab *v, uint64_t id, const void *p, size_t n,
                         (unsigned long long)id);
     if (id >= v->n) {
         size_t need = (size_t)id + 1;
-        if ((rc = slu_grow(&v->off, &v->cap_off, need, sizeof *v->off, err)) < 0 ||
-            (rc = slu_grow(&v->len, &v->cap_len, need, sizeof *v->len, err)) < 0 ||
-            (rc = slu_grow(&v->flag, &v->cap_flag, need, 1, err)) < 0)
+        if ((rc = slu_grow(&v->off, &v->cap_off, need, sizeof *v->off, err)) ||
+            (rc = slu_grow(&v->len, &v->cap_len, need, sizeof *v->len, err)) ||
+            (rc = slu_grow(&v->flag, &v->cap_flag, need, 1, err)))
             return rc;
         for (size_t i = v->n; i < need; i++) {
             v->off[i] = 0;

@@ -162,7 +162,7 @@ int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
         return slu_fail_nomem(err, n_byte);
     }
     pthread_mutex_init(&s->lock, NULL);
-    if ((rc = join(w, s, err)) < 0) {
+    if ((rc = join(w, s, err))) {
         view_free(s->newest);
         pthread_mutex_destroy(&s->lock);
         free(s);

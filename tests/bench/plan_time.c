@@ -140,10 +140,11 @@ static void ours(enum slu_pack_method method)
             fprintf(stderr, "plan_time: documents overlap\n");
             exit(1);
         }
-    printf("{\"bins\": %" PRIu64 ", \"documents\": %zu, \"tokens\": %" PRIu64
-           ", \"seconds\": {\"histogram\": %.9f, \"plan\": %.9f, \"sort\": %.9f, "
+    printf("{\"bins\": %llu, \"documents\": %zu, \"tokens\": %llu, \"seconds\": "
+           "{\"histogram\": %.9f, \"plan\": %.9f, \"sort\": %.9f, "
            "\"place\": %.9f}}\n",
-           plan->n_bin, n, tok, t1 - t0, t2 - t1, t3 - t2, t4 - t3);
+           (unsigned long long)plan->n_bin, n, (unsigned long long)tok, t1 - t0,
+           t2 - t1, t3 - t2, t4 - t3);
     slu_pack_plan_free(plan);
 }
 
@@ -203,9 +204,9 @@ static void best_fit(void)
         tail[room] = bin + 1;
     }
     double t2 = now();
-    printf("{\"bins\": %" PRIu32 ", \"documents\": %zu, \"tokens\": %" PRIu64
-           ", \"seconds\": {\"sort\": %.9f, \"place\": %.9f}}\n",
-           n_bin, n, tok, t1 - t0, t2 - t1);
+    printf("{\"bins\": %" PRIu32 ", \"documents\": %zu, \"tokens\": %llu, \"seconds\": "
+           "{\"sort\": %.9f, \"place\": %.9f}}\n",
+           n_bin, n, (unsigned long long)tok, t1 - t0, t2 - t1);
 }
 
 int main(int argc, char **argv)

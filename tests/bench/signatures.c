@@ -14,7 +14,7 @@
  * -S: standard input is sets of hashes, each a u32 count and u64s; standard output is
  * their signatures; the seconds that they took alone, on standard error.
  */
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,11 +136,11 @@ static void measure(struct run *r, const struct corpus *c, unsigned passes, bool
         }
     }
     if (json) {
-        printf("{\"level\": \"%s\", \"tokens\": %zu, \"n-grams\": %" PRIu64
-               ", \"shingle_s\": %.6f, \"sign_s\": %.6f, \"set_s\": %.6f, "
+        printf("{\"level\": \"%s\", \"tokens\": %zu, \"n-grams\": %llu, \"shingle_s\": "
+               "%.6f, \"sign_s\": %.6f, \"set_s\": %.6f, "
                "\"only_sign_s\": %.6f}\n",
-               slu_minhash_level(r->m), c->n_tok, r->n_gram, best[GRAMS], best[KEYS],
-               best[SETS], best[SIGN]);
+               slu_minhash_level(r->m), c->n_tok, (unsigned long long)r->n_gram,
+               best[GRAMS], best[KEYS], best[SETS], best[SIGN]);
         return;
     }
     printf("%-9s n-grams %6.1f Mtok/s, + signature %6.1f, + set %6.1f | ns/token: "

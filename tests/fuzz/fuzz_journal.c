@@ -5,7 +5,6 @@
  * fuzzer would never get behind them.
  *
  * Input: a byte of options, then the journals (folder.h). */
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -88,8 +87,8 @@ static int give(void *ctx, struct slu_batch *b, struct slu_err *err)
 static void checksum(struct slu_buf *t)
 {
     struct slu_err err = SLU_ERR_INIT;
-    must(slu_buf_printf(t, &err, ",\"xxh3_64\":\"%016" PRIx64 "\"}\n",
-                        slu_hash64(t->data, t->len)) == SLU_OK);
+    must(slu_buf_printf(t, &err, ",\"xxh3_64\":\"%016llx\"}\n",
+                        (unsigned long long)slu_hash64(t->data, t->len)) == SLU_OK);
 }
 
 static void whole(const uint8_t *p, size_t n, unsigned options)

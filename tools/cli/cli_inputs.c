@@ -21,7 +21,7 @@
 #include "tools/cli/cli_private.h"
 
 static const char *const kinds[] = {"unknown", "stream", "work", "file"};
-typedef unsigned long long ull;
+typedef unsigned long long ull; /* for printf */
 
 static uint64_t mtime(const struct stat *st)
 {
@@ -245,7 +245,7 @@ int cli_input_sign(struct cli_input *i, struct slu_err *err)
     bool whole = i->from == 0 && to == i->n_byte;
     int kind = CLI_IN_STREAM;
     int rc = whole ? slu_stream_tail_read(&tail, fd, i->n_byte, err) : SLU_EOF;
-    if (rc == SLU_OK) {
+    if (!rc) {
         i->sum = tail.checksum;
         i->digest = tail.digest;
     } else if (rc == SLU_EOF) {

@@ -21,7 +21,7 @@ struct cli_manifest {
     struct slu_json *old; /* owns the strings of the ledger's reasons */
 };
 
-typedef unsigned long long ull;
+typedef unsigned long long ull; /* for printf */
 typedef struct slu_json_value value;
 
 /* ---- differences ---- */

@@ -136,5 +136,5 @@ int main(int argc, char **argv)
     if (slu_tool.release && ctx.opts)
         slu_tool.release(ctx.opts);
     free(ctx.opts);
-    return rc == SLU_OK ? EXIT_SUCCESS : rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
+    return !rc ? EXIT_SUCCESS : rc == SLU_E_USAGE ? EXIT_USAGE : EXIT_FAILURE;
 }

@@ -62,16 +62,16 @@ int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err)
     struct slu_sum in;
 
     int rc = check_save(o, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = dedup_open(&io, ctx, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_against_create(&out, &cfg, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         struct slu_shingler_cfg text = text_of(&io, cfg.unit);
         rc = slu_against_build(out, io.reader, &text, (unsigned)ctx->common.threads,
                                cli_slots(ctx, share / 2), dedup_emit, &io, &in, err);
     }
-    if (rc == SLU_OK) {
+    if (!rc) {
         uint64_t items = slu_against_items(out, &with);
         cli_stat_u64(ctx, "items", items);
         cli_stat_u64(ctx, "items_with_ngrams", with);
@@ -85,7 +85,7 @@ int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err)
                                slu_reader_header(io.reader)->fingerprint, err);
         out = NULL;
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = dedup_close(&io, &in, "contaminated", (struct slu_count){0, 0, 0}, err);
     slu_against_abort(out);
     dedup_abort(&io);
@@ -107,18 +107,18 @@ static int put_item(struct slu_buf *text, const struct slu_against_item *t,
 {
     int rc = slu_buf_printf(text, err, "{\"item\":{");
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_string(text, "source", t->source, t->n_source, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(
             text, err, ",\"source_number\":%llu,\"document\":%llu,\"offset\":%llu",
             (unsigned long long)t->place.source, (unsigned long long)t->place.document,
             (unsigned long long)t->place.offset);
-    if (rc == SLU_OK && t->n_id) {
+    if (!rc && t->n_id) {
         rc = slu_buf_printf(text, err, ",");
         rc = rc ? rc : put_string(text, "id", t->id, t->n_id, err);
     }
-    if (rc == SLU_OK && t->n_domain) {
+    if (!rc && t->n_domain) {
         rc = slu_buf_printf(text, err, ",");
         rc = rc ? rc : put_string(text, "domain", t->domain, t->n_domain, err);
     }
@@ -146,10 +146,10 @@ static int write_report(const struct slu_against *c, struct slu_out **report,
     uint64_t n = slu_against_n_item(c);
     int rc = SLU_OK;
 
-    for (uint64_t i = 0; rc == SLU_OK && i < n; i++) {
+    for (uint64_t i = 0; !rc && i < n; i++) {
         struct slu_against_item item = slu_against_item(c, i);
         rc = put_item(&text, &item, err);
-        if (rc == SLU_OK && (text.len >= FLUSH_BYTE || i + 1 == n)) {
+        if (!rc && (text.len >= FLUSH_BYTE || i + 1 == n)) {
             rc = slu_out_write(out, text.data, text.len, err);
             slu_buf_clear(&text);
         }
@@ -195,12 +195,12 @@ int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index, struct slu_err
                         o->cut ? "--window: at most 2^30 words"
                                : "--window needs --cut");
     int rc = dedup_open(&io, ctx, err);
-    if (rc == SLU_OK && o->report)
+    if (!rc && o->report)
         rc = slu_out_open(&report, o->report, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_against_open(&c, index, slu_reader_header(io.reader)->fingerprint,
                               ctx->common.memory - share, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         struct slu_against_run run = {.text = text_of(&io, slu_against_unit(c)),
                                       .cut = o->cut,
                                       .window = o->window,
@@ -209,7 +209,7 @@ int dedup_contam(struct cli_ctx *ctx, struct slu_workfile *index, struct slu_err
                                       .emit = dedup_emit,
                                       .ctx = &io};
         rc = slu_against_filter(c, io.reader, &run, &in, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = finish(&io, c, &run, &report, &in, err);
     }
     slu_against_free(c);

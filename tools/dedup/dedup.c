@@ -298,11 +298,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
         chosen = true;
     }
     int rc = modes[mode].mode == DEDUP_NGRAMS ? check_ngrams(ctx, err) : SLU_OK;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = check_belongs(ctx, modes[mode].mode, err);
-    if (rc == SLU_OK && cli_flow_asked(ctx))
+    if (!rc && cli_flow_asked(ctx))
         rc = check_stage(ctx, modes[mode].mode, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = cli_flow_begin(ctx, err);
     if (rc)
         return rc == SLU_EOF ? SLU_OK : rc;
@@ -354,7 +354,7 @@ int dedup_close(struct dedup_io *io, const struct slu_sum *in, const char *reaso
     int rc = dedup_pairs_close(&io->pairs, err);
     struct slu_index_out *index = io->index;
     io->index = NULL;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_index_close(index, err);
     else
         slu_index_abort(index);

@@ -60,16 +60,16 @@ int dedup_index_read(struct dedup_io *io, enum dedup_mode mode,
     if (!o->against)
         return SLU_OK;
     int rc = slu_index_open(&x, o->against, &cfg, slu_reader_header(io->reader), err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         char id[33];
         slu_u128_hex(slu_index_id(x), id);
         if (strcmp(id, o->against_hex))
             rc = slu_fail(err, SLU_E_MISMATCH, "%s: changed while it was read",
                           o->against);
     }
-    while (rc == SLU_OK) {
+    while (!rc) {
         rc = slu_index_next(x, &d, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = known(ctx, &d, n++, err);
     }
     if (rc == SLU_EOF)

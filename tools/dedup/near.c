@@ -157,7 +157,7 @@ static int put_bins(struct slu_buf *text, const uint64_t *bin, struct slu_err *e
 {
     int rc = slu_buf_append(text, "[", 1, err);
 
-    for (unsigned i = 0; rc == SLU_OK && i < SLU_NEAR_BINS; i++)
+    for (unsigned i = 0; !rc && i < SLU_NEAR_BINS; i++)
         rc = slu_buf_printf(text, err, "%s%llu", i ? "," : "",
                             (unsigned long long)bin[i]);
     return rc ? rc : slu_buf_append(text, "]", 1, err);
@@ -175,19 +175,19 @@ static int audit_stats(struct cli_ctx *ctx, const struct slu_near_audit_result *
         (unsigned long long)r->found, (unsigned long long)r->dropped,
         (unsigned long long)r->below);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_bins(&t, r->bin, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(&t, err, ",\"pairs_by_similarity\":");
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_bins(&t, r->pair_bin, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(&t, err, ",\"found_by_similarity\":");
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_bins(&t, r->found_bin, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_append(&t, "}", 2, err); /* with the NUL */
-    if (rc == SLU_OK)
+    if (!rc)
         cli_stat_json(ctx, "audit", (const char *)t.data);
     slu_buf_release(&t);
     return rc;
@@ -332,11 +332,11 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
         return rc;
     io = (struct dedup_io){0};
     rc = dedup_index_name(ctx->opts, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = dedup_open(&io, ctx, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = dedup_index_create(&io, DEDUP_NEAR, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         struct slu_near_cfg cfg = config(&io, "");
         /* One such document takes half of -M: its tokens twice and its hashes three
          * times. */
@@ -345,11 +345,11 @@ int dedup_near(struct cli_ctx *ctx, struct slu_err *err)
         cfg.pair = io.pairs.out ? put_pair : NULL;
         rc = slu_near_new(&x, &cfg, err);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_near_run(x, io.reader, slots(ctx, o), &in, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = report(ctx, o, x, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = dedup_close(&io, &in, "near-duplicate", slu_near_result(x)->dropped, err);
     slu_near_free(x);
     dedup_abort(&io);

@@ -83,7 +83,7 @@ static int count(struct job *j, unsigned n_slots, struct slu_err *err)
     int rc = can_be_read_twice(ctx) ? SLU_OK : open_copy(j, err);
 
     cli_timing(ctx, "count");
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_ngrams_count(j->g, j->io.reader, n_slots, put_copy, j, &j->in, err);
     j->again_in = j->copy ? *slu_writer_sum(j->copy) : j->in;
     if (rc || !j->copy)
@@ -91,7 +91,7 @@ static int count(struct job *j, unsigned n_slots, struct slu_err *err)
     struct slu_writer *w = j->copy;
     j->copy = NULL;
     rc = slu_writer_close(w, err);
-    if (rc == SLU_OK && !fstat(j->fd, &st))
+    if (!rc && !fstat(j->fd, &st))
         ctx->spill_bytes += (uint64_t)st.st_size;
     return rc;
 }
@@ -130,7 +130,7 @@ static int open_again(struct job *j, struct slu_err *err)
         return cli_reopen_reader(j->io.ctx, &j->again, err);
     snprintf(path, sizeof path, "/proc/self/fd/%d", j->fd);
     int rc = slu_reader_open(&j->again, &cfg, err);
-    if (rc == SLU_OK)
+    if (!rc)
         cli_expect(j->io.ctx, j->again);
     return rc;
 }
@@ -164,7 +164,7 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     struct job *j = ctx;
     int rc = SLU_OK;
 
-    for (size_t i = 0; rc == SLU_OK && i < b->n_seg; i++)
+    for (size_t i = 0; !rc && i < b->n_seg; i++)
         rc = same_domain(j, &b->seg[i].domain, err);
     if (rc)
         return rc;
@@ -188,16 +188,16 @@ static int put_report(void *ctx, const struct slu_ngrams_dropped *d,
     struct job *j = ctx;
     int rc = slu_buf_printf(&j->text, err, "{");
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = dedup_put_place(&j->text, slu_reader_names(j->io.reader), "dropped",
                              &d->place, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(
             &j->text, err,
             "\"what\":\"%s\",\"tokens\":%llu,\"ngrams\":%llu,\"seen\":%llu}\n",
             d->document ? "document" : "paragraph", (unsigned long long)d->n_tok,
             (unsigned long long)d->n_gram, (unsigned long long)d->n_seen);
-    return rc == SLU_OK && j->text.len >= FLUSH_BYTE ? flush_report(j, err) : rc;
+    return !rc && j->text.len >= FLUSH_BYTE ? flush_report(j, err) : rc;
 }
 
 static int filter(struct job *j, unsigned n_slots, struct slu_err *err)
@@ -206,7 +206,7 @@ static int filter(struct job *j, unsigned n_slots, struct slu_err *err)
 
     cli_timing(j->io.ctx, "filter");
     int rc = open_again(j, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_ngrams_filter(j->g, j->again, n_slots, &in, err);
     if (rc)
         return rc;
@@ -323,19 +323,19 @@ int dedup_ngrams(struct cli_ctx *ctx, struct slu_err *err)
     if (o->save_index)
         return dedup_contam_save(ctx, err);
     int rc = dedup_open(&j.io, ctx, err);
-    if (rc == SLU_OK && o->report)
+    if (!rc && o->report)
         rc = slu_out_open(&j.report, o->report, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = configure(&j, &cfg, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_ngrams_new(&j.g, &cfg, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = count(&j, n_slots, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = check_budget(&j, share, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = filter(&j, n_slots, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = finish(&j, err);
     slu_ngrams_free(j.g);
     slu_writer_abort(j.copy);

@@ -30,7 +30,7 @@ int dedup_put_place(struct slu_buf *text, struct slu_names *names, const char *k
     const char *name = slu_names_source(names, place->source);
     int rc = slu_buf_printf(text, err, "\"%s\":{\"source\":", key);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_json_put_string(text, name ? name : "", name ? strlen(name) : 0, err);
     return rc ? rc
               : slu_buf_printf(
@@ -61,14 +61,14 @@ int dedup_pairs_put(struct dedup_pairs *p, const struct slu_origin *dropped,
     if (!p->out)
         return SLU_OK;
     int rc = slu_buf_append(&p->text, "{", 1, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = dedup_put_place(&p->text, p->names, "dropped", dropped, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = dedup_put_place(&p->text, p->names, "kept", kept, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_similarity(p, inter, uni, err);
     p->n++;
-    if (rc == SLU_OK && p->text.len >= FLUSH_BYTE)
+    if (!rc && p->text.len >= FLUSH_BYTE)
         rc = flush(p, err);
     return rc;
 }

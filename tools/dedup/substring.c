@@ -18,7 +18,7 @@ static int put_place(struct dedup_pairs *p, const struct slu_origin *place,
     const char *name = slu_names_source(p->names, place->source);
     int rc = slu_buf_printf(&p->text, err, "\"source\":");
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_json_put_string(&p->text, name ? name : "", name ? strlen(name) : 0,
                                  err);
     return rc ? rc
@@ -36,17 +36,17 @@ static int put_passage(void *ctx, const struct slu_passage *x, struct slu_err *e
     struct dedup_pairs *p = &io->pairs;
     int rc = slu_buf_append(&p->text, "{", 1, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_place(p, &x->at, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_printf(&p->text, err, ",\"length\":%llu,\"first\":{",
                             (unsigned long long)x->len_tok);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_place(p, &x->first, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_append(&p->text, "}}\n", 3, err);
     p->n++;
-    if (rc == SLU_OK && p->text.len >= FLUSH_BYTE) {
+    if (!rc && p->text.len >= FLUSH_BYTE) {
         rc = slu_out_write(p->out, p->text.data, p->text.len, err);
         slu_buf_clear(&p->text);
     }

@@ -16,7 +16,7 @@
 #include "lib/stream/account_json.h"
 #include "tools/inspect/inspect.h"
 
-typedef unsigned long long ull;
+typedef unsigned long long ull; /* for printf */
 typedef struct slu_json_value value;
 
 struct stage {

@@ -9,7 +9,7 @@
 #include "formats/shards/manifests.h"
 #include "tools/inspect/inspect.h"
 
-typedef unsigned long long ull;
+typedef unsigned long long ull; /* for printf */
 
 enum { STEPS = 4096 }; /* read at a time */
 

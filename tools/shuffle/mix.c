@@ -1,7 +1,7 @@
 /* mix.c - shuffle: assigns the names in a mix to sources, and reports the mix. */
 #include "tools/shuffle/mix.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,10 +189,10 @@ void shuffle_mix_explain(const struct shuffle_mix *m, const struct slu_permute *
 static int put_count(struct slu_buf *t, const char *key, struct slu_count n,
                      struct slu_err *err)
 {
-    return slu_buf_printf(t, err,
-                          "\"%s\": {\"documents\": %" PRIu64 ", \"sequences\": %" PRIu64
-                          ", \"tokens\": %" PRIu64 "}",
-                          key, n.documents, n.sequences, n.tokens);
+    return slu_buf_printf(
+        t, err, "\"%s\": {\"documents\": %llu, \"sequences\": %llu, \"tokens\": %llu}",
+        key, (unsigned long long)n.documents, (unsigned long long)n.sequences,
+        (unsigned long long)n.tokens);
 }
 
 static double part(uint64_t a, uint64_t b)
@@ -223,18 +223,20 @@ static int put_source(const struct shuffle_mix *m, const struct slu_mixer *x,
     if (!rc)
         rc = slu_buf_printf(t, err,
                             ",\n     \"epochs\": %.9g, \"max_epochs\": %.9g, "
-                            "\"sequences_used\": %" PRIu64 ", \"share\": %.9g, "
+                            "\"sequences_used\": %llu, \"share\": %.9g, "
                             "\"periods\": [",
                             part(taken.tokens, g->available.tokens),
                             (double)plan->max_epochs[s] / SLU_MIX_ONE,
-                            g->sequences_used, part(taken.tokens, all));
+                            (unsigned long long)g->sequences_used,
+                            part(taken.tokens, all));
     for (unsigned p = 0; p < b->n_period && !rc; p++)
         rc = slu_buf_printf(t, err,
-                            "%s{\"weight\": %.9g, \"wanted\": %" PRIu64
-                            ", \"tokens\": %" PRIu64 ", \"sequences\": %" PRIu64 "}",
+                            "%s{\"weight\": %.9g, \"wanted\": %llu, \"tokens\": %llu, "
+                            "\"sequences\": %llu}",
                             p ? ", " : "", (double)b->source[s].weight[p] / SLU_MIX_ONE,
-                            plan->target[s][p], g->taken[p].tokens,
-                            g->taken[p].sequences);
+                            (unsigned long long)plan->target[s][p],
+                            (unsigned long long)g->taken[p].tokens,
+                            (unsigned long long)g->taken[p].sequences);
     return rc ? rc : slu_buf_printf(t, err, "]}");
 }
 
@@ -248,19 +250,19 @@ static int put_period(const struct slu_count *period, unsigned n_period,
     struct slu_count sum = {0};
     for (unsigned i = 0; i < n; i++)
         slu_count_add(&sum, period[i * n_period + p]);
-    int rc = slu_buf_printf(t, err,
-                            "%s\n    {\"sequences\": %" PRIu64 ", \"tokens\": %" PRIu64
-                            ", \"buckets\": [",
-                            p ? "," : "", sum.sequences, sum.tokens);
+    int rc = slu_buf_printf(
+        t, err, "%s\n    {\"sequences\": %llu, \"tokens\": %llu, \"buckets\": [",
+        p ? "," : "", (unsigned long long)sum.sequences,
+        (unsigned long long)sum.tokens);
     for (unsigned i = 0; i < h->n_bucket && !rc; i++) {
         uint64_t before = 0, here = period[i * n_period + p].sequences;
         for (unsigned k = 0; k < p; k++)
             before += period[i * n_period + k].sequences;
         if (before || here)
-            rc = slu_buf_printf(t, err,
-                                "%s{\"length\": %" PRIu64 ", \"begin\": %" PRIu64
-                                ", \"sequences\": %" PRIu64 "}",
-                                put++ ? ", " : "", h->bucket[i], before, here);
+            rc = slu_buf_printf(
+                t, err, "%s{\"length\": %llu, \"begin\": %llu, \"sequences\": %llu}",
+                put++ ? ", " : "", (unsigned long long)h->bucket[i],
+                (unsigned long long)before, (unsigned long long)here);
     }
     return rc ? rc : slu_buf_printf(t, err, "]}");
 }
@@ -277,11 +279,10 @@ int shuffle_mix_report(struct shuffle_mix *m, const struct slu_mixer *x,
     for (unsigned s = 0; s < m->mix.n_source; s++)
         for (unsigned k = 0; k < m->mix.n_period; k++)
             all += slu_mixer_gave(x, s)->taken[k].tokens;
-    int rc =
-        slu_buf_printf(&t, err,
-                       "{\"by\": \"%s\", \"wanted\": %" PRIu64 ", \"tokens\": %" PRIu64
-                       ", \"sources\": [",
-                       shuffle_mix_bys[m->opts->by], slu_mixer_planned(x)->tok, all);
+    int rc = slu_buf_printf(
+        &t, err, "{\"by\": \"%s\", \"wanted\": %llu, \"tokens\": %llu, \"sources\": [",
+        shuffle_mix_bys[m->opts->by], (unsigned long long)slu_mixer_planned(x)->tok,
+        (unsigned long long)all);
     for (unsigned s = 0; s < m->mix.n_source && !rc; s++)
         rc = put_source(m, x, s, all, &t, err);
     if (!rc)

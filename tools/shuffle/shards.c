@@ -149,12 +149,12 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
         return rc;
     if (!ctx->common.no_provenance) {
         rc = cli_provenance(ctx, &text, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_header_add_step(&h, ctx->tool->name, SLU_VERSION, text,
                                      ctx->common.seed, err);
         free(text);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_shards_new(&j->shards, &cfg, err);
     slu_header_release(&h);
     return rc;
@@ -234,7 +234,7 @@ int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger, struct slu_e
     warn_short(j);
     warn_boundaries(j);
     rc = slu_shards_finish(j->shards, j->ctx->tool->name, ledger, err);
-    if (rc == SLU_OK && slu_shards_remark(j->shards))
+    if (!rc && slu_shards_remark(j->shards))
         cli_warn(j->ctx, "%s", slu_shards_remark(j->shards));
     return rc;
 }

@@ -173,11 +173,11 @@ int shuffle_run(struct job *j, const struct slu_pipe_ops *ops, unsigned n_slots,
     void **slot = calloc(n_slots, sizeof *slot);
     int rc = l && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *l);
 
-    for (unsigned i = 0; i < n_slots && rc == SLU_OK; i++) {
+    for (unsigned i = 0; i < n_slots && !rc; i++) {
         slu_batch_init(&l[i].b, j->header->tok_bytes);
         slot[i] = &l[i];
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_pipe_run_parts(ops, j, slot, n_slots, (unsigned)j->ctx->common.threads,
                                 &j->pipe, err);
     for (unsigned i = 0; l && i < n_slots; i++) {

@@ -59,20 +59,20 @@ static int words(const void *job, struct slu_buf *t, struct slu_err *err)
                             o->shards.format >= 0 ? "buckets" : "all",
                             (unsigned long long)ctx->common.seed);
 
-    if (rc == SLU_OK && o->sample < 1)
+    if (!rc && o->sample < 1)
         rc = slu_buf_printf(t, err, " sample=%.17g", o->sample);
-    if (rc == SLU_OK && o->shards.tails)
+    if (!rc && o->shards.tails)
         rc = put_word(t, "tails", shuffle_tails[o->shards.tails], err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_word(t, "mix", o->mix.mix, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_word(t, "mix-schedule", o->mix.schedule, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_word(t, "max-epochs", o->mix.max_epochs, err);
-    if (rc == SLU_OK && o->mix.batch_tokens)
+    if (!rc && o->mix.batch_tokens)
         rc = slu_buf_printf(t, err, " batch-tokens=%llu",
                             (unsigned long long)o->mix.batch_tokens);
-    if (rc == SLU_OK && o->max_tokens != UINT64_MAX)
+    if (!rc && o->max_tokens != UINT64_MAX)
         rc = slu_buf_printf(t, err, " max-tokens=%llu",
                             (unsigned long long)o->max_tokens);
     return rc;
@@ -158,7 +158,7 @@ static int source(void *ctx, struct slu_batch *b, struct slu_err *err)
     struct job *j = ctx;
     int rc = slu_shuffle_next(&j->flow, b, JOB_TOK, err);
 
-    for (size_t i = 0; i < b->n_seq && rc == SLU_OK; i++)
+    for (size_t i = 0; i < b->n_seq && !rc; i++)
         slu_count_add(&j->gathered, slu_seq_count(b, &b->seq[i]));
     return rc;
 }

@@ -98,13 +98,13 @@ static int put_row(struct slu_against_out *o, const struct slu_batch *b,
         rc = put_text(o, name, name ? strlen(name) : 0, &r.at_source, &r.n_source, err);
         o->last_source = s->source;
     }
-    if (rc == SLU_OK && (!o->any || s->domain != o->last_domain)) {
+    if (!rc && (!o->any || s->domain != o->last_domain)) {
         const char *name =
             s->domain == SLU_NO_DOMAIN ? NULL : slu_names_domain(names, s->domain);
         rc = put_text(o, name, name ? strlen(name) : 0, &r.at_domain, &r.n_domain, err);
         o->last_domain = s->domain;
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_text(o, (const char *)b->str.data + s->id_off, s->id_len, &r.at_id,
                       &r.n_id, err);
     o->last = r;
@@ -126,7 +126,7 @@ static int make_set(struct slu_against_out *o, const struct slu_against_text *t,
         return SLU_OK;
     int rc = slu_grow(&s->hash, &s->cap, n_word, sizeof *s->hash, err);
     slu_buf_clear(&o->spare);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_reserve(&o->spare, n_word * sizeof *s->hash, err);
     if (rc)
         return rc;
@@ -142,10 +142,10 @@ int slu_against_add(struct slu_against_out *o, const struct slu_batch *b,
 {
     int rc = make_set(o, t, err);
     size_t n = o->set.n;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = put_row(o, b, &b->seg[q->seg_off], n, names, err);
     /* While the array moves to a larger place, it takes its memory twice. */
-    if (rc == SLU_OK &&
+    if (!rc &&
         2 * (o->pair.len + n * sizeof(struct slu_entry)) + o->row.len + o->text.len >
             o->cfg.budget_byte)
         return slu_advise(err, SLU_ADVISE_MEMORY,
@@ -153,7 +153,7 @@ int slu_against_add(struct slu_against_out *o, const struct slu_batch *b,
                                    "the n-grams of %llu items do not fit in memory; "
                                    "several indexes of fewer items would",
                                    (unsigned long long)o->n_item));
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_reserve(&o->pair, n * sizeof(struct slu_entry), err);
     if (rc)
         return rc;
@@ -188,25 +188,25 @@ static int write_grams(struct slu_against_out *o, struct slu_workfile_out *f,
 
     *n_gram = 0;
     slu_entry_sort(e, n);
-    for (i = 0; rc == SLU_OK && i < n; i = k) {
+    for (i = 0; !rc && i < n; i = k) {
         for (k = i + 1; k < n && e[k].prefix == e[i].prefix; k++)
             ;
         slu_entry_sort_by(e + i, k - i, by_item, NULL);
         rc = slu_workfile_put(f, &e[i].prefix, 1, err);
         ++*n_gram;
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_section(f, STARTS, err);
-    for (i = 0; rc == SLU_OK && i <= n; i++)
+    for (i = 0; !rc && i <= n; i++)
         if (i == 0 || i == n || e[i].prefix != e[i - 1].prefix) {
             uint64_t at = i;
             rc = slu_workfile_put(f, &at, 1, err);
             if (n == 0)
                 break;
         }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_section(f, ITEMS, err);
-    for (i = 0; rc == SLU_OK && i < n; i++)
+    for (i = 0; !rc && i < n; i++)
         rc = slu_workfile_put(f, &e[i].ref, 1, err);
     return rc;
 }
@@ -216,16 +216,16 @@ static int write_rest(struct slu_against_out *o, struct slu_workfile_out *f,
 {
     int rc = slu_workfile_section(f, ROWS, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_put(f, (const void *)o->row.data, o->row.len / 8, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_section(f, LENGTHS, err);
-    for (uint64_t i = 1; rc == SLU_OK && i <= SLU_SHINGLE_MAX_N; i++)
+    for (uint64_t i = 1; !rc && i <= SLU_SHINGLE_MAX_N; i++)
         if (o->length[i])
             rc = slu_workfile_put(f, &i, 1, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_section(f, TEXT, err);
-    for (size_t i = 0; rc == SLU_OK && i < o->text.len; i += 8) {
+    for (size_t i = 0; !rc && i < o->text.len; i += 8) {
         uint64_t v = 0;
         for (size_t k = 0; k < 8 && i + k < o->text.len; k++)
             v |= (uint64_t)o->text.data[i + k] << 8 * k;
@@ -255,7 +255,7 @@ int slu_against_close(struct slu_against_out *o, const char *path,
     head.count[N_POSTING] = o->pair.len / sizeof(struct slu_entry);
     head.count[N_TEXT] = o->text.len;
     head.count[NGRAM] = o->cfg.n;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_close(f, &head, SECTIONS, err);
     else
         slu_workfile_abort(f);
@@ -309,10 +309,10 @@ static int read_section(struct slu_workfile *f, unsigned section, uint64_t n,
     if (!v)
         return slu_fail_nomem(err, n * sizeof *v);
     int rc = slu_workfile_begin(f, section, err);
-    while (rc == SLU_OK) {
+    while (!rc) {
         size_t k = n - at < SLU_WORKFILE_NEXT ? (size_t)(n - at) : SLU_WORKFILE_NEXT;
         rc = slu_workfile_next(f, k ? k : 1, &p, err);
-        if (rc == SLU_OK) {
+        if (!rc) {
             memcpy(v + at, p, k * sizeof *v);
             at += k;
         }
@@ -363,18 +363,18 @@ static int read_all(struct slu_against *c, struct slu_workfile *f, struct slu_er
 
     c->n_length = slu_workfile_len(f, LENGTHS);
     int rc = read_section(f, GRAMS, c->n_gram, &c->gram, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = read_section(f, STARTS, c->n_gram + 1, &c->start, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = read_section(f, ITEMS, count[N_POSTING], &c->item, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = read_section(f, ROWS, c->n_item * ROW_WORDS, &c->row, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = read_section(f, LENGTHS, c->n_length, &c->length, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = read_section(f, TEXT, n_text, &text, err);
     c->text = (void *)text;
-    for (uint64_t i = 0; rc == SLU_OK && i < n_text; i++) {
+    for (uint64_t i = 0; !rc && i < n_text; i++) {
         uint64_t v = text[i];
         for (unsigned k = 0; k < 8; k++)
             c->text[8 * i + k] = (uint8_t)(v >> 8 * k);
@@ -388,7 +388,7 @@ static int prepare(struct slu_against *c, struct slu_err *err)
     uint64_t n_block;
     int rc = slu_bloom_blocks(c->n_gram, 0.01, &n_block, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_bloom_new(&c->bloom, n_block, err);
     if (rc)
         return rc;
@@ -439,9 +439,9 @@ int slu_against_open(struct slu_against **out, struct slu_workfile *f,
             err, SLU_E_MISMATCH,
             "%s: the index holds tokens of another tokenizer; make an index of words",
             slu_workfile_path(f));
-    if (rc == SLU_OK)
+    if (!rc)
         rc = read_all(c, f, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = prepare(c, err);
     if (rc) {
         slu_against_free(c);
@@ -520,7 +520,7 @@ static int find_window(const struct slu_against *c, uint64_t l, const uint64_t *
     size_t n = slu_ngrams_of(&c->maker[l], word + from, n_word, g);
     if (!slu_bloom_test(c->bloom, g, n, n, s->hit.data))
         return SLU_OK;
-    for (size_t i = 0; rc == SLU_OK && i < n; i++) {
+    for (size_t i = 0; !rc && i < n; i++) {
         struct slu_against_match m = {0, from + i, c->length[l]};
         if (!s->hit.data[i])
             continue;
@@ -537,10 +537,9 @@ int slu_against_find(const struct slu_against *c, const uint64_t *word, size_t n
 {
     int rc = SLU_OK;
 
-    for (uint64_t l = 0; rc == SLU_OK && l < c->n_length && c->length[l] <= n_word;
-         l++) {
+    for (uint64_t l = 0; !rc && l < c->n_length && c->length[l] <= n_word; l++) {
         size_t n_gram = n_word - c->length[l] + 1;
-        for (size_t from = 0; rc == SLU_OK && from < n_gram; from += WINDOW) {
+        for (size_t from = 0; !rc && from < n_gram; from += WINDOW) {
             size_t n = n_gram - from < WINDOW ? n_gram - from : WINDOW;
             rc = find_window(c, l, word, from, n + c->length[l] - 1, s, match, err);
         }

@@ -57,13 +57,13 @@ static int build_work(void *ctx, unsigned worker, struct slu_batch *b,
     if (rc)
         return rc;
     slu_buf_clear(words);
-    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+    for (size_t i = 0; !rc && i < b->n_seq; i++) {
         rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
                             b->seq[i].len_tok, p, err);
         const uint64_t n[] = {p->words.n, p->words.n_sign};
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_buf_append(words, n, sizeof n, err);
-        if (rc == SLU_OK && n[0])
+        if (!rc && n[0])
             rc =
                 slu_buf_append(words, p->words.hash, n[0] * sizeof *p->words.hash, err);
     }
@@ -78,7 +78,7 @@ static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     int rc = slu_sidecar_of(&t->words, b, &words, err);
     const uint64_t *w = rc ? NULL : (const void *)words->data;
 
-    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+    for (size_t i = 0; !rc && i < b->n_seq; i++) {
         const struct slu_against_text text = {w + 2, w[0], w[1]};
         rc = slu_against_add(t->o, b, &b->seq[i], &text, t->names, err);
         w += 2 + text.n_word;
@@ -101,9 +101,9 @@ int slu_against_build(struct slu_against_out *o, struct slu_reader *r,
     slu_sidecar_init(&t.words);
     int rc = slu_paras_finder_new(&t.finder, text, true, err);
     t.worker = rc ? NULL : new_workers(n_threads, err);
-    if (rc == SLU_OK && !t.worker)
+    if (!rc && !t.worker)
         rc = SLU_E_NOMEM;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_stream_run(r, &ops, &t, n_threads, n_slots, total, err);
     free_workers(t.worker, n_threads);
     slu_paras_finder_free(t.finder);
@@ -167,7 +167,7 @@ static int choose(const struct slu_against_run *run, struct worker *w,
         step[first_para(p, low, true)]++;
         step[first_para(p, m[k].word + m[k].n_word + run->window, false)]--;
     }
-    for (size_t i = 0; rc == SLU_OK && i < p->n; i++) {
+    for (size_t i = 0; !rc && i < p->n; i++) {
         const struct slu_para *a = &p->para[i];
         struct slu_gram_run r = {a->tok, a->n_tok};
         open += step[i];
@@ -215,29 +215,29 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
     struct slu_buf *docs, *matches, *drops;
     int rc = slu_sidecar_of(&t->docs, b, &docs, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&t->matches, b, &matches, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&t->drops, b, &drops, err);
     if (rc)
         return rc;
     slu_buf_clear(docs);
     slu_buf_clear(matches);
     slu_buf_clear(drops);
-    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+    for (size_t i = 0; !rc && i < b->n_seq; i++) {
         size_t had = matches->len;
         struct doc d = {0, 0, false};
         rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
                             b->seq[i].len_tok, p, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_against_find(t->c, p->words.hash, p->words.n, &w->scratch, matches,
                                   err);
         d.n_match = (matches->len - had) / sizeof(struct slu_against_match);
-        if (rc == SLU_OK && t->run->cut && d.n_match)
+        if (!rc && t->run->cut && d.n_match)
             rc = choose(t->run, w, (const void *)(matches->data + had), &d, drops, err);
         d.n_match = each_once((void *)(matches->data + had), d.n_match);
         matches->len = had + d.n_match * sizeof(struct slu_against_match);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_buf_append(docs, &d, sizeof d, err);
     }
     slu_paras_trim(p);
@@ -266,16 +266,16 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     bool cutting = false;
     int rc = slu_sidecar_of(&t->docs, b, &docs, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&t->matches, b, &matches, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&t->drops, b, &drops, err);
     if (rc)
         return rc;
     const struct doc *d = (const void *)docs->data;
     const struct slu_against_match *m = (const void *)matches->data;
     const struct slu_gram_run *drop = (const void *)drops->data;
-    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++, d++) {
+    for (size_t i = 0; !rc && i < b->n_seq; i++, d++) {
         struct slu_seq q = b->seq[i];
         slu_against_book(t->c, m, d->n_match);
         t->run->n_match += d->n_match != 0;
@@ -289,7 +289,7 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
             cutting = true;
             rc = slu_batch_copy(&t->out, b, kept, err);
         }
-        if (rc == SLU_OK && cutting)
+        if (!rc && cutting)
             rc = cut(t, b, &q, drop, d->n_drop, err);
         drop += d->n_drop;
         if (!cutting)
@@ -322,9 +322,9 @@ int slu_against_filter(struct slu_against *c, struct slu_reader *r,
     slu_batch_init(&t.out, run->text.tok_bytes);
     int rc = slu_paras_finder_new(&t.finder, &run->text, !run->cut, err);
     t.worker = rc ? NULL : new_workers(run->n_threads, err);
-    if (rc == SLU_OK && !t.worker)
+    if (!rc && !t.worker)
         rc = SLU_E_NOMEM;
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_stream_run(r, &ops, &t, run->n_threads, run->n_slots, total, err);
     free_workers(t.worker, run->n_threads);
     slu_paras_finder_free(t.finder);

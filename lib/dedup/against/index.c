@@ -49,7 +49,7 @@ int slu_index_create(struct slu_index_out **out, const char *path,
     param_of(cfg, x->param, sizeof x->param);
     memcpy(x->head.fingerprint, h->fingerprint, 16);
     rc = slu_workfile_create(&x->out, path, SLU_WORKFILE_INDEX, err);
-    if (rc == SLU_OK && !cfg->exact && names) {
+    if (!rc && !cfg->exact && names) {
         const struct slu_shingler_cfg sh = {.unit = cfg->unit,
                                             .n = cfg->n_gram,
                                             .vocab = slu_names_vocab(names),
@@ -59,11 +59,11 @@ int slu_index_create(struct slu_index_out **out, const char *path,
                                             .pad = h->pad};
         rc = slu_shingler_new(&x->shingler, &sh, err);
     }
-    if (rc == SLU_OK && !cfg->exact) {
+    if (!rc && !cfg->exact) {
         rc = slu_minhash_new(&x->minhash, cfg->n_band, cfg->n_row, cfg->seed, err);
         x->sig = malloc((size_t)cfg->n_band * cfg->n_row * sizeof *x->sig);
         x->key = malloc(cfg->n_band * sizeof *x->key);
-        if (rc == SLU_OK && (!x->sig || !x->key))
+        if (!rc && (!x->sig || !x->key))
             rc = slu_fail_nomem(err, (uint64_t)cfg->n_band * cfg->n_row * 4);
     }
     if (rc)
@@ -120,7 +120,7 @@ static int put_near(struct slu_index_out *x, const void *tok, uint64_t n_tok,
     struct slu_hashes *s = &x->hashes;
     int rc = slu_shingle(x->shingler, tok, n_tok, s, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_hashes_to_set(s, err);
     return rc ? rc
               : slu_index_put_set(x, slu_set_hash128(s->hash, s->n), s->hash, s->n,
@@ -132,7 +132,7 @@ int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
 {
     int rc = SLU_OK;
 
-    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+    for (size_t i = 0; !rc && i < b->n_seq; i++) {
         const void *tok = slu_batch_at(b, b->seq[i].tok_off);
         const uint64_t n_tok = b->seq[i].len_tok;
         rc = x->cfg.exact
@@ -184,7 +184,7 @@ int slu_index_open(struct slu_index **out, const char *path,
     param_of(cfg, param, sizeof param);
     want.param = param;
     int rc = slu_workfile_open(&x->file, path, SLU_WORKFILE_INDEX, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         const struct slu_workfile_head *has = slu_workfile_head(x->file);
         bool any = !cfg->exact && cfg->unit != SLU_UNIT_TOKEN;
         enum slu_unit unit;
@@ -192,11 +192,11 @@ int slu_index_open(struct slu_index **out, const char *path,
         if (!cfg->exact && strstr(has->param, " unit="))
             rc = slu_unit_of(has->param, path, &unit, err);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_match(x->file, &want, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_workfile_begin(x->file, 0, err);
-    if (rc == SLU_OK) {
+    if (!rc) {
         x->left = slu_workfile_len(x->file, 0);
         *out = x;
     } else {
@@ -242,18 +242,17 @@ int slu_index_next(struct slu_index *x, struct slu_index_doc *d, struct slu_err 
         return damaged(x, err);
     x->left -= need;
     rc = slu_grow(&x->doc, &x->cap, need, sizeof *x->doc, err);
-    for (uint64_t at = 0, n; rc == SLU_OK && at < need; at += n) {
+    for (uint64_t at = 0, n; !rc && at < need; at += n) {
         n = need - at < SLU_WORKFILE_NEXT ? need - at : SLU_WORKFILE_NEXT;
         rc = slu_workfile_next(x->file, n, &v, err);
-        if (rc == SLU_OK)
+        if (!rc)
             memcpy(x->doc + at, v, n * 8);
     }
     if (rc == SLU_EOF)
         rc = damaged(x, err);
     d->key = x->doc;
     d->set = need ? x->doc + n_band : NULL;
-    if (rc == SLU_OK && need &&
-        slu_u128_cmp(slu_set_hash128(d->set, d->n_set), d->hash))
+    if (!rc && need && slu_u128_cmp(slu_set_hash128(d->set, d->n_set), d->hash))
         rc = damaged(x, err);
     return rc;
 }

@@ -80,16 +80,16 @@ int slu_exact_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err 
         struct slu_origin place = slu_origin_of(b, &q), kept = place;
         enum slu_seen_answer answer;
         int rc = slu_seen_check(&x->seen, hash[i], &kept, &answer, err);
-        if (rc == SLU_OK && answer == SLU_SEEN_KNOWN) {
+        if (!rc && answer == SLU_SEEN_KNOWN) {
             rc = slu_exact_drop(x, b, &q, &kept, err);
-        } else if (rc == SLU_OK && (answer == SLU_SEEN_FULL || x->noting)) {
+        } else if (!rc && (answer == SLU_SEEN_FULL || x->noting)) {
             /* The pair that just fitted waits as well, because an earlier one waits. */
             x->noting = true;
             x->result.waited++;
             rc = slu_flow_tape(x->flow, b, &q, x->ordinal, err);
-            if (rc == SLU_OK)
+            if (!rc)
                 rc = slu_exact_wait(x, hash[i], &place, err);
-        } else if (rc == SLU_OK) {
+        } else if (!rc) {
             b->seq[n++] = q;
         }
         if (rc)

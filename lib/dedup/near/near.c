@@ -106,7 +106,7 @@ int slu_near_begin(struct slu_near *x, struct slu_err *err)
                           slu_fail(err, SLU_E_MISMATCH,
                                    "the stream has no vocabulary to make words with"));
     int rc = slu_shingler_new(&x->shingler, &cfg, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_minhash_new(&x->minhash, c->n_band, c->n_row, c->seed, err);
     if (rc)
         return rc;
@@ -160,10 +160,10 @@ int slu_near_items(void *ctx, unsigned worker, struct slu_batch *b, void *side,
     buf->len = key_off + n_key * sizeof(uint64_t);
     for (size_t i = 0; i < b->n_seq; i++) {
         rc = check_length(&x->cfg, b, &b->seq[i], err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_shingle(x->shingler, slu_batch_at(b, b->seq[i].tok_off),
                              b->seq[i].len_tok, &s->hashes, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_hashes_to_set(&s->hashes, err);
         if (rc)
             return rc;
@@ -366,7 +366,7 @@ int slu_near_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *
         x->result.documents++;
         x->result.empty += d[i].n_set == 0;
         int rc = x->audit ? slu_near_audit_add(x->audit, &d[i], err) : SLU_OK;
-        if (rc == SLU_OK)
+        if (!rc)
             rc = decide(x, b, &q, &d[i], &keep, err);
         if (rc)
             return rc;

@@ -164,7 +164,7 @@ static int rebuild(struct slu_near_audit *a, struct slu_err *err)
             a->by_id[n++] = a->by_id[i];
         }
     a->n_id = n;
-    for (size_t i = 0; rc == SLU_OK && i < a->n_id; i++)
+    for (size_t i = 0; !rc && i < a->n_id; i++)
         rc = index_set(a, (uint32_t)i, err);
     return rc;
 }
@@ -221,7 +221,7 @@ static int enter(struct slu_near_audit *a, const struct slu_near_item *d, uint64
         sizeof(struct sampled) + (a->cfg.n_band + d->n_set) * sizeof *d->set;
     int rc = slu_grow(&a->heap, &a->cap_heap, a->n + 1, sizeof *a->heap, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_grow(&a->by_id, &a->cap_id, a->n_id + 1, sizeof *a->by_id, err);
     if (rc)
         return rc;
@@ -289,7 +289,7 @@ int slu_near_audit_add(struct slu_near_audit *a, const struct slu_near_item *d,
     if (!d->n_set || !a->cfg.n_sample)
         return SLU_OK;
     int rc = a->n_slot ? meet(a, d, err) : SLU_OK;
-    for (size_t i = 0; rc == SLU_OK && i < a->n_met; i++) {
+    for (size_t i = 0; !rc && i < a->n_met; i++) {
         struct sampled *s = a->met[i];
         uint64_t uni = d->n_set + s->n_set - s->common;
         if (s->common == uni)
@@ -310,7 +310,7 @@ int slu_near_audit_add(struct slu_near_audit *a, const struct slu_near_item *d,
         evict(a);
     rc = enter(a, d, draw, err);
     /* If the sample exceeds its memory, it shrinks. */
-    while (rc == SLU_OK && a->cost_hash > a->cfg.most_hash && a->n > 1) {
+    while (!rc && a->cost_hash > a->cfg.most_hash && a->n > 1) {
         evict(a);
         a->cfg.n_sample = a->n;
     }

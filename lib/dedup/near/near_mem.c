@@ -149,7 +149,7 @@ static int reserve_set(struct slu_near_mem *m, uint64_t n_set, bool *fits,
     if (n_set > SET_ALONE / sizeof *m->next_set)
         return SLU_OK; /* this memory is allocated when the set is added */
     int rc = slu_grow(&m->chunk, &m->cap_chunk, m->n_chunk + 1, sizeof *m->chunk, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = near_map(&m->budget, n_byte, &p, err);
     if (rc)
         return rc;
@@ -169,17 +169,17 @@ static int reserve(struct slu_near_mem *m, const struct slu_near_item *d, bool *
 {
     int rc = near_twins_reserve(&m->twins, &m->budget, fits, err);
 
-    for (unsigned b = 0; rc == SLU_OK && *fits && b < m->cfg.n_band; b++)
+    for (unsigned b = 0; !rc && *fits && b < m->cfg.n_band; b++)
         rc = near_table_reserve(&m->table[b], &m->budget, fits, err);
-    if (rc == SLU_OK && *fits)
+    if (!rc && *fits)
         rc = near_pool_reserve(&m->node, &m->budget, 2 * m->cfg.n_band, fits, err);
-    if (rc == SLU_OK && *fits)
+    if (!rc && *fits)
         rc = near_pool_reserve(&m->kept, &m->budget, 1, fits, err);
-    if (rc == SLU_OK && *fits && m->cfg.details)
+    if (!rc && *fits && m->cfg.details)
         rc = near_pool_reserve(&m->place, &m->budget, 1, fits, err);
-    if (rc == SLU_OK && *fits && m->cfg.details)
+    if (!rc && *fits && m->cfg.details)
         rc = near_pool_reserve(&m->drop, &m->budget, 1, fits, err);
-    if (rc == SLU_OK && *fits)
+    if (!rc && *fits)
         rc = reserve_set(m, d->n_set, fits, err);
     if (m->kept.n >= MAX_DOC || m->drop.n >= MAX_DOC || m->node.n >= MAX_DOC)
         *fits = false;
@@ -228,7 +228,7 @@ static int add_candidate(struct slu_near_mem *m, uint32_t doc, struct slu_err *e
         return SLU_OK;
     k->stamp = m->stamp;
     int rc = slu_grow(&m->cand, &m->cap_cand, m->n_cand + 1, sizeof *m->cand, err);
-    if (rc == SLU_OK)
+    if (!rc)
         m->cand[m->n_cand++] = doc;
     return rc;
 }
@@ -251,7 +251,7 @@ static int gather(struct slu_near_mem *m, const struct slu_near_item *d,
 
     m->stamp++;
     m->n_cand = 0;
-    for (unsigned b = 0; rc == SLU_OK && b < m->cfg.n_band; b++) {
+    for (unsigned b = 0; !rc && b < m->cfg.n_band; b++) {
         struct near_slot *s = near_table_find(&m->table[b], d->key[b]);
         m->slot[b] = s;
         capped |= s->n >= m->cfg.band_cap;
@@ -261,7 +261,7 @@ static int gather(struct slu_near_mem *m, const struct slu_near_item *d,
             rc = add_candidate(m, s->head, err);
             continue;
         }
-        for (uint32_t i = s->head & ~NEAR_LIST; rc == SLU_OK && i != NEAR_NONE;) {
+        for (uint32_t i = s->head & ~NEAR_LIST; !rc && i != NEAR_NONE;) {
             const struct near_node *node = near_pool_at(&m->node, i);
             rc = add_candidate(m, node->doc, err);
             i = node->next;
@@ -314,7 +314,7 @@ static int hold_set(struct slu_near_mem *m, const struct slu_near_item *d,
         void *p;
         int rc =
             slu_grow(&m->chunk, &m->cap_chunk, m->n_chunk + 1, sizeof *m->chunk, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = near_map(&m->budget, n_byte, &p, err);
         if (rc || !p)
             return rc ? rc : SLU_EOF;
@@ -418,7 +418,7 @@ int slu_near_mem_put(struct slu_near_mem *m, const struct slu_near_item *d,
         return SLU_OK;
     before = m->stats;
     int rc = reserve(m, d, &fits, err);
-    if (rc == SLU_OK && fits)
+    if (!rc && fits)
         rc = gather(m, d, err);
     if (rc)
         return rc;
@@ -461,10 +461,10 @@ static int tell_group(struct slu_near_mem *m, unsigned band, const struct near_s
         return sink->group(sink->ctx, band, s->key, s->n, &k->ordinal, 1, err);
     }
     for (uint32_t i = s->head == NEAR_NONE ? NEAR_NONE : s->head & ~NEAR_LIST;
-         rc == SLU_OK && i != NEAR_NONE;) {
+         !rc && i != NEAR_NONE;) {
         const struct near_node *node = near_pool_at(&m->node, i);
         rc = slu_grow(ordinal, cap, n + 1, sizeof **ordinal, err);
-        if (rc == SLU_OK)
+        if (!rc)
             (*ordinal)[n++] =
                 ((const struct kept *)near_pool_at(&m->kept, node->doc))->ordinal;
         i = node->next;
@@ -485,13 +485,13 @@ int slu_near_mem_hand_over(struct slu_near_mem *m, const struct slu_near_mem_sin
     int rc = SLU_OK;
 
     m->full = m->handed_over = true;
-    for (uint64_t i = 0; rc == SLU_OK && i < m->kept.n; i++) {
+    for (uint64_t i = 0; !rc && i < m->kept.n; i++) {
         const struct kept *k = near_pool_at(&m->kept, i);
         rc = sink->kept(sink->ctx, k->ordinal, k->set, k->n_set, err);
     }
     free_sets(m);
-    for (unsigned b = 0; rc == SLU_OK && b < m->cfg.n_band; b++) {
-        for (size_t i = 0; rc == SLU_OK && i < m->table[b].n_slot; i++)
+    for (unsigned b = 0; !rc && b < m->cfg.n_band; b++) {
+        for (size_t i = 0; !rc && i < m->table[b].n_slot; i++)
             if (m->table[b].slot[i].n)
                 rc = tell_group(m, b, &m->table[b].slot[i], sink, &ordinal, &cap, err);
         near_table_release(&m->table[b], &m->budget);

@@ -68,7 +68,7 @@ int near_pool_reserve(struct near_pool *p, struct near_budget *b, uint64_t k,
         void *chunk;
         int rc =
             slu_grow(&p->chunk, &p->cap_chunk, p->n_chunk + 1, sizeof *p->chunk, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = near_map(b, p->item_byte << p->shift, &chunk, err);
         if (rc)
             return rc;
@@ -144,7 +144,7 @@ int near_twins_reserve(struct near_twins *t, struct near_budget *b, bool *fits,
         return SLU_OK;
     big.n_slot = next_size(t->n_slot, sizeof *t->hash);
     int rc = near_map(b, big.n_slot * sizeof *t->hash, &p, err);
-    if (rc == SLU_OK && p)
+    if (!rc && p)
         rc = near_map(b, big.n_slot * sizeof *t->value, &q, err);
     if (rc || !q) {
         *fits = false;

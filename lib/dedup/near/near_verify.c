@@ -46,7 +46,7 @@ static int cut_blocks(struct slu_near_verify *v, struct slu_err *err)
     for (uint64_t at = c->d_first; at < c->d_end;) {
         size_t n = c->d_end - at < ENTRIES ? (size_t)(c->d_end - at) : ENTRIES;
         rc = slu_store_look(v->cfg.set, at, n, v->look, err);
-        for (size_t i = 0; rc == SLU_OK && i < n; i++) {
+        for (size_t i = 0; !rc && i < n; i++) {
             uint64_t w = v->look[i].n + sizeof v->look[i] / 8;
             if (weight && weight + w > v->block_word) {
                 rc = slu_grow(&v->start, &v->cap_block, v->n_block + 2,
@@ -80,12 +80,12 @@ int slu_near_verify_new(struct slu_near_verify **out,
     v->k_word = cfg->budget_byte / 8 / 8;
     struct slu_sorter_cfg sc = {cfg->budget_byte / 2, cfg->tmpdir, cfg->n_threads};
     int rc = slu_sorter_new(&v->pairs, &sc, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = cut_blocks(v, err);
     v->block = v->n_block;
     v->shift_block = 128 - slu_near_bits(v->n_block);
     v->shift_k = v->shift_block - slu_near_bits(v->cfg.n_doc);
-    if (rc == SLU_OK && v->shift_k < slu_near_bits(v->cfg.n_doc))
+    if (!rc && v->shift_k < slu_near_bits(v->cfg.n_doc))
         rc = slu_fail(err, SLU_E_LIMIT, "too many documents for this much memory");
     if (rc)
         slu_near_verify_free(v);
@@ -188,19 +188,19 @@ static int load_block(struct slu_near_verify *v, size_t block, struct slu_err *e
         v->cap_entry = n;
     }
     int rc = slu_store_look(v->cfg.set, from, n, v->entry, err);
-    for (size_t i = 0; rc == SLU_OK && i < n; i++)
+    for (size_t i = 0; !rc && i < n; i++)
         if (__builtin_add_overflow(n_word, v->entry[i].n, &n_word))
             rc = slu_fail_nomem(err, UINT64_MAX);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = reserve(&v->set, &v->cap_set, n_word, err);
-    for (size_t i = 0; rc == SLU_OK && i < n; i++) {
+    for (size_t i = 0; !rc && i < n; i++) {
         struct slu_stored *e = &v->entry[i];
         if (e->n)
             rc = slu_store_read(v->cfg.set, from + i, e, 0, e->n, v->set + at, err);
         e->off = at; /* position in v->set from now on */
         at += e->n;
     }
-    if (rc == SLU_OK)
+    if (!rc)
         v->block = block;
     return rc;
 }
@@ -246,13 +246,13 @@ static int check(struct slu_near_verify *v, uint64_t k, const struct slu_stored 
     if (!*loaded) {
         uint64_t n = fits ? a : v->k_word;
         rc = reserve(&v->k_set, &v->cap_k_set, n, err);
-        if (rc == SLU_OK && fits)
+        if (!rc && fits)
             rc = slu_store_read(v->cfg.set, k, ke, 0, n, v->k_set, err);
         *loaded = fits;
     }
-    if (rc == SLU_OK && fits)
+    if (!rc && fits)
         inter = slu_sets_intersect(v->k_set, a, v->set + de->off, b, least);
-    else if (rc == SLU_OK)
+    else if (!rc)
         rc = common_large(v, k, ke, v->set + de->off, b, &inter, err);
     if (rc || inter < least)
         return rc;
@@ -274,7 +274,7 @@ int slu_near_verify_run(struct slu_near_verify *v, struct slu_err *err)
     k_mask = (UINT64_C(1) << (v->shift_block - v->shift_k)) - 1;
     d_mask = k_mask; /* both are ordinals */
     int rc = slu_sorter_seal(v->pairs, err);
-    while (rc == SLU_OK) {
+    while (!rc) {
         rc = slu_sorter_next(v->pairs, &key, &p, &n, err);
         if (rc || (any && slu_u128_cmp(key, last) == 0))
             continue;
@@ -291,12 +291,12 @@ int slu_near_verify_run(struct slu_near_verify *v, struct slu_err *err)
             rc = load_block(v, block, err);
             last_k = UINT64_MAX;
         }
-        if (rc == SLU_OK && k != last_k) {
+        if (!rc && k != last_k) {
             rc = look_up(v, k, &ke, err);
             last_k = k;
             loaded = false;
         }
-        if (rc == SLU_OK)
+        if (!rc)
             rc = check(v, k, &ke, d, &loaded, err);
     }
     v->result.spilled_byte = slu_sorter_spilled(v->pairs);

@@ -150,7 +150,7 @@ int slu_shingler_new(struct slu_shingler **out, const struct slu_shingler_cfg *c
     for (unsigned i = 0; i < s->n; i++)
         s->gram_power *= GRAM_BASE;
     int rc = cfg->vocab ? make_table(s, cfg->vocab, err) : SLU_OK;
-    if (rc < 0) {
+    if (rc) {
         slu_shingler_free(s);
         return rc;
     }
@@ -260,7 +260,7 @@ static int add_odd(const struct slu_shingler *s, const void *tok, uint64_t n_tok
          * follow. */
         int rc = slu_grow(&out->hash, &out->cap, w->n + n + n_tok - *i + 2,
                           sizeof *out->hash, err);
-        if (rc < 0)
+        if (rc)
             return rc;
         w->hash = out->hash;
         slu_words_put(w, p, n);
@@ -289,7 +289,7 @@ find_words(const struct slu_shingler *s, const void *tok, uint64_t n_tok, bool w
             if (before & SPACE_FRONT)
                 slu_words_end(&w);
             int rc = add_odd(s, tok, n_tok, wide, &i, out, &w, err);
-            if (rc < 0)
+            if (rc)
                 return rc;
             hash = w.hash;
             n = w.n;
@@ -381,7 +381,7 @@ int slu_shingle_add(const struct slu_shingler *s, const void *tok, uint64_t n_to
         rc = find_words(s, tok, n_tok, true, out, err);
     else
         rc = find_words(s, tok, n_tok, false, out, err);
-    out->n = rc < 0 ? had : had + find_grams(s, out->hash + had, out->n - had);
+    out->n = rc ? had : had + find_grams(s, out->hash + had, out->n - had);
     return rc;
 }
 

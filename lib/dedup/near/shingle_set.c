@@ -90,7 +90,7 @@ int slu_hashes_to_set(struct slu_hashes *h, struct slu_err *err)
 {
     int rc = slu_grow(&h->spare, &h->cap_spare, h->n, sizeof *h->spare, err);
 
-    if (rc >= 0)
+    if (!rc)
         h->n = slu_set_make(h->hash, h->n, h->spare);
     return rc;
 }

@@ -90,11 +90,11 @@ static int take_apart(struct slu_ngrams *g, struct worker *w, const struct slu_b
 
     *d = (struct doc){0, 0, false};
     int rc = slu_paras_find(g->finder, slu_batch_at(b, q->tok_off), q->len_tok, p, err);
-    for (size_t i = 0; rc == SLU_OK && i < p->n; i++) {
+    for (size_t i = 0; !rc && i < p->n; i++) {
         const struct slu_para *a = &p->para[i];
         struct unit u = {a->tok, a->n_tok, a->n_word, 0};
         rc = put_grams(g, p->words.hash + a->word, a->n_word, gram, &u.n_gram, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = put_unit(units, &u, err);
         d->n_unit++;
         d->n_gram += u.n_gram;
@@ -115,7 +115,7 @@ static int find_repeats(struct worker *w, struct doc *d, const struct unit *u,
         return SLU_OK;
     }
     int rc = slu_gram_set_begin(&w->set, d->n_gram, err);
-    for (uint64_t i = 0; rc == SLU_OK && i < d->n_unit; gram += u[i++].n_gram)
+    for (uint64_t i = 0; !rc && i < d->n_unit; gram += u[i++].n_gram)
         for (uint64_t k = 0; k < u[i].n_gram; k++) {
             uint32_t at = (uint32_t)i;
             if (slu_gram_add(&w->set, gram[k], &at) || at == (uint32_t)i)
@@ -136,10 +136,10 @@ static int count_work(void *ctx, unsigned worker, struct slu_batch *b,
     struct doc d;
     int rc = SLU_OK;
 
-    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+    for (size_t i = 0; !rc && i < b->n_seq; i++) {
         slu_buf_clear(&w->gram);
         rc = take_apart(g, w, b, &b->seq[i], NULL, &w->gram, &d, err);
-        if (rc == SLU_OK)
+        if (!rc)
             slu_hll_add(&w->hll, (const void *)w->gram.data, d.n_gram);
         w->n_gram += d.n_gram;
     }
@@ -171,7 +171,7 @@ int slu_ngrams_count(struct slu_ngrams *g, struct slu_reader *r, unsigned n_slot
             slu_hll_merge(&g->worker[0].hll, &g->worker[i].hll);
     }
     g->result.distinct = slu_hll_estimate(&g->worker[0].hll);
-    g->counted = rc == SLU_OK;
+    g->counted = !rc;
     return rc;
 }
 
@@ -204,24 +204,24 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
     struct slu_buf *docs, *units, *gram;
     int rc = slu_sidecar_of(&g->docs, b, &docs, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&g->units, b, &units, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&g->grams, b, &gram, err);
     if (rc)
         return rc;
     slu_buf_clear(docs);
     slu_buf_clear(units);
     slu_buf_clear(gram);
-    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++) {
+    for (size_t i = 0; !rc && i < b->n_seq; i++) {
         struct worker *w = &g->worker[worker];
         size_t u = units->len, n = gram->len;
         struct doc d;
         rc = take_apart(g, w, b, &b->seq[i], units, gram, &d, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = find_repeats(w, &d, (const void *)(units->data + u),
                               (const void *)(gram->data + n), err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = slu_buf_append(docs, &d, sizeof d, err);
     }
     slu_paras_trim(&g->worker[worker].paras);
@@ -297,7 +297,7 @@ static int choose(struct slu_ngrams *g, const struct view *v, uint8_t *hit,
     const uint64_t *gram = v->gram;
     int rc = v->d->repeats ? slu_gram_set_begin(&g->own, v->d->n_gram, err) : SLU_OK;
 
-    for (uint64_t i = 0; rc == SLU_OK && i < v->d->n_unit; i++) {
+    for (uint64_t i = 0; !rc && i < v->d->n_unit; i++) {
         const struct unit *u = &v->unit[i];
         if (v->d->repeats)
             for (uint64_t k = 0; k < u->n_gram; k++)
@@ -305,7 +305,7 @@ static int choose(struct slu_ngrams *g, const struct view *v, uint8_t *hit,
         if (enough(g, seen_in(hit, u->n_gram), u->n_gram)) {
             struct slu_gram_run r = {u->tok, u->n_tok};
             rc = slu_buf_append(&g->dropped_unit, &i, sizeof i, err);
-            if (rc == SLU_OK)
+            if (!rc)
                 rc = slu_buf_append(&g->drop, &r, sizeof r, err);
         } else {
             uint32_t none = 0;
@@ -332,7 +332,7 @@ static int settle(struct slu_ngrams *g, const struct view *v, const struct verdi
         return tell(g, v, NULL, v->d->n_gram, t->seen, err);
     if (n_gone && !t->left)
         return tell(g, v, NULL, 0, 0, err);
-    for (uint64_t i = 0; rc == SLU_OK && i < v->d->n_unit; i++) {
+    for (uint64_t i = 0; !rc && i < v->d->n_unit; i++) {
         const struct unit *u = &v->unit[i];
         if (k < n_gone && gone[k] == i) {
             rc = tell(g, v, u, u->n_gram, seen_in(hit, u->n_gram), err);
@@ -363,7 +363,7 @@ static int decide(struct slu_ngrams *g, const struct view *v, bool *whole,
     t.whole = g->cfg.by != SLU_BY_PARAGRAPH && enough(g, t.seen, v->d->n_gram);
     if (!t.whole && g->cfg.by != SLU_BY_DOCUMENT)
         rc = choose(g, v, g->hit.data, &t, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = settle(g, v, &t, err);
     *n_run = g->drop.len / sizeof(struct slu_gram_run);
     *whole = t.whole || (*n_run && !t.left);
@@ -396,9 +396,9 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     bool cutting = false;
     int rc = slu_sidecar_of(&g->docs, b, &docs, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&g->units, b, &units, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_sidecar_of(&g->grams, b, &gram, err);
     if (rc)
         return rc;
@@ -408,7 +408,7 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
                      (const void *)units->data,
                      (const void *)gram->data,
                      gram->len / sizeof(uint64_t)};
-    for (size_t i = 0; rc == SLU_OK && i < b->n_seq; i++, v.d++) {
+    for (size_t i = 0; !rc && i < b->n_seq; i++, v.d++) {
         struct slu_seq q = b->seq[i];
         bool whole;
         size_t n_run;
@@ -417,15 +417,15 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         v.unit += v.d->n_unit;
         v.gram += v.d->n_gram;
         v.n_ahead -= v.d->n_gram;
-        if (rc == SLU_OK && whole) {
+        if (!rc && whole) {
             slu_count_add(&g->result.documents, slu_seq_count(b, &q));
             continue;
         }
-        if (rc == SLU_OK && n_run && !cutting) {
+        if (!rc && n_run && !cutting) {
             cutting = true;
             rc = slu_batch_copy(&g->out, b, kept, err);
         }
-        if (rc == SLU_OK && cutting)
+        if (!rc && cutting)
             rc = cut(g, b, &q, n_run, err);
         if (!cutting)
             b->seq[kept++] = q;
@@ -474,7 +474,7 @@ int slu_ngrams_new(struct slu_ngrams **out, const struct slu_ngrams_cfg *cfg,
     g->worker = calloc(cfg->n_threads, sizeof *g->worker);
     int rc =
         g->worker ? SLU_OK : slu_fail_nomem(err, cfg->n_threads * sizeof *g->worker);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_paras_finder_new(&g->finder, &cfg->text, cfg->by == SLU_BY_DOCUMENT,
                                   err);
     if (rc) {

@@ -17,7 +17,7 @@ static int keep(struct slu_gram_cut *c, size_t *n_seg, const struct slu_batch *b
     if (from >= to)
         return SLU_OK;
     int rc = slu_grow(&c->seg, &c->cap_seg, *n_seg + 1, sizeof *c->seg, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_buf_append(&c->tok, slu_batch_at(b, q->tok_off + from),
                             (to - from) * b->tok_bytes, err);
     if (rc)
@@ -39,13 +39,12 @@ int slu_gram_cut_add(struct slu_gram_cut *c, struct slu_batch *out,
     int rc = SLU_OK;
 
     slu_buf_clear(&c->tok);
-    for (uint64_t i = 0; rc == SLU_OK && i < q->n_seg; i++, begin = end) {
+    for (uint64_t i = 0; !rc && i < q->n_seg; i++, begin = end) {
         const struct slu_seg *s = &b->seg[q->seg_off + i];
         uint64_t at = begin;
         end = begin + s->len_tok;
         /* A run may continue in the next segment, where it is handled again. */
-        while (rc == SLU_OK && s->source != SLU_PADDING && k < n_drop &&
-               drop[k].tok < end) {
+        while (!rc && s->source != SLU_PADDING && k < n_drop && drop[k].tok < end) {
             uint64_t over = drop[k].tok + drop[k].n_tok;
             rc = keep(c, &n_seg, b, q, s, begin, at, drop[k].tok, err);
             at = over < end ? over : end;
@@ -53,14 +52,14 @@ int slu_gram_cut_add(struct slu_gram_cut *c, struct slu_batch *out,
                 break;
             k++;
         }
-        if (rc == SLU_OK)
+        if (!rc)
             rc = keep(c, &n_seg, b, q, s, begin, at, end, err);
     }
     *gone = slu_seq_count(b, q);
     uint64_t left = c->tok.len / b->tok_bytes;
-    if (rc == SLU_OK && left)
+    if (!rc && left)
         rc = slu_batch_add(out, c->tok.data, left, c->seg, n_seg, b->str.data, err);
-    if (rc == SLU_OK && left) {
+    if (!rc && left) {
         struct slu_count stays = slu_seq_count(out, &out->seq[out->n_seq - 1]);
         gone->documents -= stays.documents;
         gone->sequences -= stays.sequences;

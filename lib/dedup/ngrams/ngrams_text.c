@@ -82,7 +82,7 @@ int slu_paras_finder_new(struct slu_paras_finder **out,
     one.n = 1;
     f->tok_bytes = cfg->tok_bytes;
     int rc = slu_shingler_new(&f->words, &one, err);
-    if (rc == SLU_OK && !whole)
+    if (!rc && !whole)
         rc = make_kinds(f, cfg, err);
     if (rc) {
         slu_paras_finder_free(f);
@@ -102,7 +102,7 @@ static int add(const struct slu_paras_finder *f, const void *tok, uint64_t from,
     if (from == to)
         return SLU_OK;
     int rc = slu_shingle_add(f->words, at, to - from, w, err);
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_grow(&p->para, &p->cap, p->n + 1, sizeof *p->para, err);
     if (rc)
         return rc;

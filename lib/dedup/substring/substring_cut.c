@@ -20,7 +20,7 @@ static int add_gap(struct slu_gaps *c, uint64_t from, uint64_t to, struct slu_er
         return SLU_OK;
     }
     int rc = slu_grow(&c->gap, &c->cap_gap, c->n_gap + 1, sizeof *c->gap, err);
-    if (rc == SLU_OK)
+    if (!rc)
         c->gap[c->n_gap++] = (struct slu_gap){from, to};
     return rc;
 }
@@ -104,7 +104,7 @@ static int run_gaps(struct slu_gaps *c, struct slu_walk *w, struct document *d,
         d->kept += slu_walk_stretch(w, &s);
         return SLU_OK;
     }
-    while (rc == SLU_OK && slu_walk_stretch(w, &s)) {
+    while (!rc && slu_walk_stretch(w, &s)) {
         /* `shift` converts a place of the run to an id of the sequence. */
         uint64_t shift = w->run_place - (w->run.tok_off - w->q->tok_off);
         uint64_t at = s.place, stop = s.place + s.len_tok;
@@ -113,16 +113,16 @@ static int run_gaps(struct slu_gaps *c, struct slu_walk *w, struct document *d,
             d->kept += s.len_tok;
             continue;
         }
-        for (; rc == SLU_OK && p < end && p->from < stop; p++) {
+        for (; !rc && p < end && p->from < stop; p++) {
             if (p->from < at || p->to > stop)
                 return astray(err);
             rc = keep_or_drop(c, at - shift, p->from - shift, &d->kept, r, err);
-            if (rc == SLU_OK)
+            if (!rc)
                 rc = add_gap(c, p->from - shift, p->to - shift, err);
             r->passage_tok += p->to - p->from;
             at = p->to;
         }
-        if (rc == SLU_OK)
+        if (!rc)
             rc = keep_or_drop(c, at - shift, stop - shift, &d->kept, r, err);
     }
     *next = p;
@@ -187,14 +187,14 @@ int slu_gaps_cut(struct slu_gaps *c, struct slu_batch *b, uint64_t place,
 
     c->n_gap = 0;
     slu_walk_init(&w, b, q, &c->special, place);
-    while (rc == SLU_OK && slu_walk_run(&w)) {
+    while (!rc && slu_walk_run(&w)) {
         rc = next_run(c, &w, &d, r, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = run_gaps(c, &w, &d, &range, end, r, err);
     }
-    if (rc == SLU_OK)
+    if (!rc)
         rc = end_document(c, &d, r, err);
-    if (rc == SLU_OK && range != end)
+    if (!rc && range != end)
         rc = astray(err);
     return rc ? rc : rewrite(c, b, q, err);
 }

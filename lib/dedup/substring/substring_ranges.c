@@ -136,7 +136,7 @@ int slu_ranges_put(struct slu_ranges *r, const struct slu_found *f, bool exact,
 
     if (f->kind == SLU_FOUND_REPEAT)
         rc = add(r, &r->repeats, f->place, &x, sizeof x, err);
-    if (rc == SLU_OK && exact)
+    if (!rc && exact)
         rc = add(r, &r->exact, f->place, &f->first, sizeof f->first, err);
     return rc;
 }
@@ -186,9 +186,9 @@ static int follow(struct slu_ranges *r, struct slu_sorter *in, struct slu_sorter
     bool begun = false, has = true;
     int rc = slu_sorter_seal(in, err);
 
-    while (rc == SLU_OK) {
+    while (!rc) {
         rc = next(r, in, &place, range, sizeof range, err);
-        while (rc == SLU_OK && has && (!begun || at < place)) {
+        while (!rc && has && (!begun || at < place)) {
             begun = true;
             rc = next(r, r->exact, &at, &first, sizeof first, err);
             if (rc == SLU_EOF) {
@@ -196,7 +196,7 @@ static int follow(struct slu_ranges *r, struct slu_sorter *in, struct slu_sorter
                 rc = SLU_OK;
             }
         }
-        if (rc == SLU_OK)
+        if (!rc)
             rc = add(r, out, has && at == place ? first : place, range, sizeof range,
                      err);
     }
@@ -212,15 +212,15 @@ static int locate(struct slu_ranges *r, struct slu_sorter *in, struct slu_err *e
     uint64_t place = 0, range[2];
     int rc = slu_sorter_seal(in, err);
 
-    if (rc == SLU_OK)
+    if (!rc)
         rc = slu_spool_rewind(r->runs, sizeof run, err);
-    while (rc == SLU_OK) {
+    while (!rc) {
         rc = next(r, in, &place, range, sizeof range, err);
-        while (rc == SLU_OK && has_ahead && ahead.place <= place) {
+        while (!rc && has_ahead && ahead.place <= place) {
             const void *p;
             run = ahead;
             rc = slu_spool_get(r->runs, &p, sizeof ahead, err);
-            if (rc == SLU_OK)
+            if (!rc)
                 memcpy(&ahead, p, sizeof ahead);
             if (rc == SLU_EOF) {
                 has_ahead = false;
@@ -244,22 +244,22 @@ static int find_first(struct slu_ranges *r, struct slu_err *err)
     uint64_t range[2], first;
     int rc = r->exact ? slu_sorter_seal(r->exact, err) : SLU_OK;
 
-    while (rc == SLU_OK) {
+    while (!rc) {
         rc = merge(r, &range[0], &range[1], &first, err);
-        if (rc == SLU_OK)
+        if (!rc)
             rc = add(r, &by_block, first, range, sizeof range, err);
     }
     end_sorter(r, &r->repeats);
     if (rc == SLU_EOF)
         rc = SLU_OK;
-    if (rc == SLU_OK && by_block)
+    if (!rc && by_block)
         rc = follow(r, by_block, &by_first, err);
     end_sorter(r, &by_block);
     end_sorter(r, &r->exact);
-    if (rc == SLU_OK && by_first)
+    if (!rc && by_first)
         rc = locate(r, by_first, err);
     end_sorter(r, &by_first);
-    return rc == SLU_OK && r->placed ? slu_sorter_seal(r->placed, err) : rc;
+    return !rc && r->placed ? slu_sorter_seal(r->placed, err) : rc;
 }
 
 int slu_ranges_seal(struct slu_ranges *r, struct slu_err *err)

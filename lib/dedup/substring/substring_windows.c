@@ -52,8 +52,8 @@ static int next_asked(struct slu_windows *w, struct slu_err *err)
     struct slu_row r;
     int rc = slu_table_next(w->asked, &r, err);
 
-    w->has = rc == SLU_OK;
-    if (rc == SLU_OK) {
+    w->has = !rc;
+    if (!rc) {
         w->place = *(const uint64_t *)r.p >> 16;
         w->count = *(const uint64_t *)r.p & 0xffff;
     }
@@ -103,14 +103,14 @@ int slu_windows_seq(struct slu_windows *w, const struct slu_batch *b,
         return SLU_OK;
     w->rolling = false;
     slu_walk_init(&walk, b, q, w->special, place);
-    while (rc == SLU_OK && w->has && slu_walk_run(&walk)) {
+    while (!rc && w->has && slu_walk_run(&walk)) {
         uint64_t end = walk.run_place + walk.run.seg.len_tok;
-        while (rc == SLU_OK && w->has && w->place < end) {
+        while (!rc && w->has && w->place < end) {
             if (w->place < walk.run_place || end - w->place < w->n_tok ||
                 w->count > end - w->place - w->n_tok + 1)
                 return SLU_E_CONSERVATION;
             rc = put_windows(w, b, walk.run.tok_off + (w->place - walk.run_place), err);
-            if (rc == SLU_OK)
+            if (!rc)
                 rc = next_asked(w, err);
         }
     }

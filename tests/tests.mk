@@ -49,11 +49,11 @@ $O/shim/%.so: tests/shim/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fPIC -shared -o $@ $< -ldl -pthread
 
-# Programs and a unit test with a device that is none (tests/fake/device_fake.c), which auto takes
+# Programs and a unit test with a device that is none (tests/fake), which auto takes
 # for any work at all. The fake's functions come before the archive's, whatever that was built with.
 FAKE     := pack decompose inspect
 FAKE_BIN := $(FAKE:%=$O/fake/bin/%)
-FAKE_OBJ := $O/tests/fake/device_fake.o $O/fake/device.o
+FAKE_OBJ := $O/tests/fake/device_fake.o $O/tests/fake/kernels_fake.o $O/fake/device.o
 UNIT     += $O/unit/test_fake
 
 $O/fake/device.o: lib/base/device.c $O/flags
@@ -69,13 +69,21 @@ $O/unit/test_fake: $O/tests/fake/test_fake.o $(FAKE_OBJ) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a -lcmocka $(LDLIBS_ALL)
 
+# The kernels beside their oracles; each kernel has a file.
+TEST_KERNELS := $(patsubst %.c,$O/%.o,$(wildcard tests/kernels/*.c))
+UNIT         += $O/unit/test_kernels
+
+$O/unit/test_kernels: $(TEST_KERNELS) $O/libsluice.a
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+
 # The kernels' PTX, run on the processor (tests/emu): CUDA's functions come from there, not from its
 # library. Only nvcc is needed, so that this works in builds without CUDA, too.
 EMU_OBJ := $(patsubst tests/%.c,$O/tests/%.o,$(filter-out tests/emu/test_%,$(wildcard tests/emu/*.c)))
 EMU_CU  := $(CU_SRC:%.cu=$O/emu/%.cu.o)
 EMU_BIN := $(FAKE:%=$O/emu/bin/%) $O/emu/test_kernels $O/emu/test_scan $O/emu/test_calls
 EMU_HOME = $(realpath $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.*TOP=//p'))
-UNIT    += $O/unit/test_emu
+UNIT    += $O/unit/test_emu $O/unit/test_opcodes
 EMU_ARCH := $(foreach a,80 90 100,-gencode arch=compute_$a,code=compute_$a)
 
 $O/emu/kernels/%.cu.o: kernels/%.cu $O/flags
@@ -90,12 +98,13 @@ $(FAKE:%=$O/emu/bin/%): $(COMMON_OBJ) $O/fake/device.o $(EMU_OBJ) $(EMU_CU) $O/l
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a $(PKG_LIBS) -lm -pthread $(LDLIBS)
 
 $O/emu/test_calls: $O/tests/emu/test_calls.o
-$O/emu/test_kernels $O/emu/test_scan: $O/emu/%: $O/tests/unit/%.o
+$O/emu/test_kernels: $(TEST_KERNELS)
+$O/emu/test_scan: $O/tests/unit/test_scan.o
 $O/emu/test_%: $(EMU_OBJ) $(EMU_CU) $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $O/libsluice.a -lcmocka $(PKG_LIBS) -lm -pthread $(LDLIBS)
 
-$O/unit/test_emu: $O/tests/emu/test_emu.o $(filter-out %/cudart.o,$(EMU_OBJ))
+$O/unit/test_emu $O/unit/test_opcodes: $O/unit/%: $O/tests/emu/%.o $(filter-out %/cudart.o,$(EMU_OBJ))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka
 
@@ -105,14 +114,14 @@ check-emu: $(if $(HAVE_NVCC),programs $(EMU_BIN))
 # Faults planted in the kernels, one after the other; each must be seen. Some minutes.
 check-mutants: $O/emu/test_kernels
 	@$(TEST_ENV) NVCC='$(NVCC)' CXX='$(CXX)' tests/emu/mutants $(ARGS)
-check-mutants: export OBJECTS = $O/tests/unit/test_kernels.o $(EMU_OBJ) $(EMU_CU) $(filter-out %/none.o,$(filter $O/kernels/%.o,$(LIB_C:%.c=$O/%.o)))
+check-mutants: export OBJECTS = $(TEST_KERNELS) $(EMU_OBJ) $(EMU_CU) $(filter-out %/none.o,$(filter $O/kernels/%.o,$(LIB_C:%.c=$O/%.o)))
 
 # What knows arrays only is built from kernels/ alone: no package is needed for it, so that a bare
 # machine with a device and nvcc can do both.
 KERNEL_OBJ := $(filter $O/kernels/%,$(LIB_OBJ))
 
-$O/gpu/test_kernels: $O/tests/unit/test_kernels.o $(KERNEL_OBJ)
-$O/gpu/bench-kernels: $O/tests/bench/kernels.o $(KERNEL_OBJ)
+$O/gpu/test_kernels: $(TEST_KERNELS) $(KERNEL_OBJ)
+$O/gpu/bench-kernels: $O/tests/bench/kernels.o $O/tests/bench/kernels_packing.o $(KERNEL_OBJ)
 $O/gpu/test_kernels $O/gpu/bench-kernels:
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm -pthread $(LDLIBS)

@@ -1,11 +1,11 @@
-/* kernels.c - every kernel beside its CPU twin, and both beside what copying costs.
+/* kernels.c - measures each kernel and its CPU version, beside a plain copy.
  *
- *   bench-kernels [-n ITEMS] [-g IDS] [-T THREADS] [-L CAPACITY] [-r ROUNDS]
+ *   bench-kernels [-n ITEMS] [-g IDS] [-T THREADS] [-L CAPACITY] [-r ROUNDS] [-k hspgc]
  *
- * Device-only: data is there before and stays there. `moved` counts the bytes that a
- * pass cannot do without (each input read once, each output written once); `of copy` is
- * moved per second over what a plain copy moves, read and written, on the same side.
- * Medians of ROUNDS. Needs kernels/ and the C library only.
+ * The data is on the device before the clock starts, and stays there. `moved` counts the
+ * bytes that a pass needs: each input read once, each output written once. `of copy`
+ * compares them, per second, with the bytes that a plain copy of the same side reads and
+ * writes. Medians of ROUNDS. Needs kernels/ and the C library only.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -18,18 +18,18 @@
 #include <unistd.h>
 
 #include "kernels/device.h"
-#include "kernels/gather.h"
 #include "kernels/histogram.h"
 #include "kernels/parallel.h"
-#include "kernels/place.h"
 #include "kernels/scan.h"
 #include "kernels/sort.h"
+#include "tests/bench/kernels.h"
 
-static size_t n_item = 20000000, n_id = 500000000;
-static unsigned n_threads = 2, rounds = 5;
-static uint32_t capacity = 8192;
-static bool have_device;
-static double cpu_copy, cpu_copy_all, gpu_copy; /* bytes a second, read and written */
+size_t n_item = 20000000, n_id = 500000000;
+unsigned n_threads = 2;
+uint32_t capacity = 8192;
+bool have_device;
+double cpu_copy, cpu_copy_all, gpu_copy;
+static unsigned rounds = 5;
 
 static double now(void)
 {
@@ -38,7 +38,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void *big(size_t n_byte)
+void *big(size_t n_byte)
 {
     void *p =
         mmap(NULL, n_byte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,7 +51,7 @@ static void *big(size_t n_byte)
     return p;
 }
 
-static void must(int code, const char *what)
+void must(int code, const char *what)
 {
     if (!code)
         return;
@@ -59,7 +59,7 @@ static void must(int code, const char *what)
     exit(1);
 }
 
-static void *device(const void *host, size_t n_byte)
+void *device(const void *host, size_t n_byte)
 {
     void *p;
     must(slu_device_alloc(&p, n_byte + 16), "alloc");
@@ -74,8 +74,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Median of seconds a call; on: timed by the device's own clock. */
-static double seconds(void (*run)(void *), void *arg, bool on)
+double seconds(void (*run)(void *), void *arg, bool on)
 {
     double t[64];
     void *from = NULL, *to = NULL;
@@ -105,8 +104,8 @@ static double seconds(void (*run)(void *), void *arg, bool on)
     return t[n / 2];
 }
 
-static void row(const char *name, const char *where, double n, double n_byte, double t,
-                double copy)
+void row(const char *name, const char *where, double n, double n_byte, double t,
+         double copy)
 {
     printf("%-10s %-12s %10.3f ms %9.3f ns each %9.2f GB/s moved %5.0f %% of copy\n",
            name, where, t * 1e3, t / n * 1e9, n_byte / t * 1e-9,
@@ -114,7 +113,7 @@ static void row(const char *name, const char *where, double n, double n_byte, do
     fflush(stdout);
 }
 
-static char *threads_name(unsigned n)
+char *threads_name(unsigned n)
 {
     static char name[32];
     snprintf(name, sizeof name, "cpu x %u", n);
@@ -194,14 +193,14 @@ static void measure_copies(void)
 
 static uint64_t rng_state = 88172645463325252u;
 
-static uint64_t rng(void)
+uint64_t rng(void)
 {
     rng_state ^= rng_state << 13;
     rng_state ^= rng_state >> 7;
     return rng_state ^= rng_state << 17;
 }
 
-static uint32_t draw_length(void)
+uint32_t draw_length(void)
 {
     static uint32_t quantile[65536];
     if (!quantile[0])
@@ -305,235 +304,6 @@ static void bench_sort(const uint32_t *len, uint32_t *order)
     slu_device_free((void *)(uintptr_t)s.len);
     slu_device_free(s.order);
     slu_device_free(s.work);
-}
-
-/* ---- place ---- */
-
-struct placing {
-    struct slu_place p;
-    uint32_t *run_item;
-    uint64_t *run_dst;
-    void *work;
-    size_t work_byte;
-    unsigned threads;
-};
-
-struct group {
-    uint64_t first_bin, count, taken, items, used;
-    uint32_t next; /* group with the same room, or none */
-};
-
-#define NO_GROUP   UINT32_MAX
-#define MOST_STEPS 4000000
-
-static int by_first_bin(const void *a, const void *b)
-{
-    const struct slu_place_interval *x = a, *y = b;
-    return x->first_bin < y->first_bin ? -1 : x->first_bin > y->first_bin;
-}
-
-/* A best-fit packing of groups, good enough to be placed by. */
-static void plan(const uint32_t *len, struct slu_place *p)
-{
-    uint64_t *count = big((capacity + 1) * (size_t)8), bins = 0, at = 0;
-    uint32_t *top = big((capacity + 1) * (size_t)4);
-    struct group *g = big(MOST_STEPS * sizeof *g);
-    struct slu_place_step *step = big(MOST_STEPS * sizeof *step);
-    struct slu_place_interval *v = big(MOST_STEPS * sizeof *v);
-    size_t n = 0, m = 0;
-    for (size_t i = 0; i < n_item; i++)
-        count[len[i]]++;
-    memset(top, 0xff, (capacity + 1) * (size_t)4);
-    for (uint32_t l = capacity; l > 0; l--)
-        while (count[l] && n < MOST_STEPS) {
-            uint32_t room = l, parent = NO_GROUP;
-            while (room <= capacity && top[room] == NO_GROUP)
-                room++;
-            uint64_t free_bins = UINT64_MAX, from = capacity;
-            g[n] = (struct group){.next = NO_GROUP};
-            if (room <= capacity) {
-                parent = top[room];
-                free_bins = g[parent].count - g[parent].taken;
-                from = room;
-                g[n].items = g[parent].items;
-                g[n].used = g[parent].used;
-            }
-            uint64_t repeat = from / l < count[l] ? from / l : count[l];
-            uint64_t c = count[l] / repeat < free_bins ? count[l] / repeat : free_bins;
-            g[n].count = c;
-            g[n].first_bin =
-                parent == NO_GROUP ? bins : g[parent].first_bin + g[parent].taken;
-            step[n] = (struct slu_place_step){
-                at, repeat, l, g[n].first_bin, g[n].items, g[n].used, parent, 0};
-            g[n].items += repeat;
-            g[n].used += repeat * l;
-            if (parent == NO_GROUP)
-                bins += c;
-            else if ((g[parent].taken += c) == g[parent].count)
-                top[room] = g[parent].next;
-            if (g[n].used < capacity) {
-                g[n].next = top[capacity - g[n].used];
-                top[capacity - g[n].used] = (uint32_t)n;
-            }
-            count[l] -= c * repeat;
-            at += c * repeat;
-            n++;
-        }
-    for (size_t i = 0; i < n; i++)
-        if (g[i].taken < g[i].count)
-            v[m++] =
-                (struct slu_place_interval){.first_bin = g[i].first_bin + g[i].taken,
-                                            .items = g[i].items,
-                                            .capacity = capacity,
-                                            .last = (uint32_t)i};
-    qsort(v, m, sizeof *v, by_first_bin);
-    uint64_t item = 0;
-    for (size_t i = 0; i < m; i++) {
-        v[i].first_item = item;
-        v[i].first_tok = v[i].first_bin * capacity;
-        item += ((i + 1 < m ? v[i + 1].first_bin : bins) - v[i].first_bin) * v[i].items;
-    }
-    p->step = step;
-    p->n_step = n;
-    p->interval = v;
-    p->n_interval = m;
-    munmap(count, (capacity + 1) * (size_t)8);
-    munmap(top, (capacity + 1) * (size_t)4);
-    munmap(g, MOST_STEPS * sizeof *g);
-    printf("(plan: %zu steps, %zu intervals, %llu bins)\n", n, m,
-           (unsigned long long)bins);
-}
-
-static void place_cpu(void *arg)
-{
-    struct placing *s = arg;
-    slu_place_cpu(&s->p, s->run_item, s->run_dst, s->threads);
-}
-
-static void place_cuda(void *arg)
-{
-    struct placing *s = arg;
-    must(slu_place_cuda(&s->p, s->run_item, s->run_dst, s->work, s->work_byte, NULL),
-         "place");
-}
-
-static void bench_place(struct placing *s)
-{
-    double n_byte = 16 * (double)n_item;
-    for (unsigned t = 1; t <= n_threads; t = t < n_threads ? n_threads : t + 1) {
-        s->threads = t;
-        row("place", threads_name(t), (double)n_item, n_byte,
-            seconds(place_cpu, s, false), t == 1 ? cpu_copy : cpu_copy_all);
-    }
-    if (!have_device)
-        return;
-    struct slu_place *p = &s->p;
-    size_t w = slu_place_cuda_work(n_item, p->n_step, p->n_interval);
-    struct placing on = {{device(p->order, n_item * 4), n_item,
-                          device(p->step, p->n_step * sizeof *p->step), p->n_step,
-                          device(p->interval, p->n_interval * sizeof *p->interval),
-                          p->n_interval},
-                         device(NULL, n_item * 4),
-                         device(NULL, n_item * 8),
-                         device(NULL, w),
-                         w,
-                         0};
-    row("place", "device", (double)n_item, n_byte, seconds(place_cuda, &on, true),
-        gpu_copy);
-    slu_device_free((void *)(uintptr_t)on.p.order);
-    slu_device_free((void *)(uintptr_t)on.p.step);
-    slu_device_free((void *)(uintptr_t)on.p.interval);
-    slu_device_free(on.run_item);
-    slu_device_free(on.run_dst);
-    slu_device_free(on.work);
-}
-
-/* ---- gather: the first ids of the packing, from items anywhere in the pool ---- */
-
-struct gathering {
-    struct slu_gather g;
-    void *out, *work;
-    size_t n_tok, work_byte;
-    unsigned threads;
-};
-
-static void gather_cpu(void *arg)
-{
-    struct gathering *s = arg;
-    slu_gather_cpu(&s->g, 0, s->n_tok, s->out, s->threads);
-}
-
-static void gather_cuda(void *arg)
-{
-    struct gathering *s = arg;
-    must(slu_gather_cuda(&s->g, 0, s->n_tok, s->out, s->work, s->work_byte, NULL),
-         "gather");
-}
-
-static void bench_gather_device(const struct gathering *s, size_t n, size_t pool_byte)
-{
-    size_t w = slu_gather_cuda_work(&s->g, s->n_tok);
-    struct gathering on = *s;
-    on.g.pool = device(s->g.pool, pool_byte);
-    on.g.src = device(s->g.src, n * 8);
-    on.g.len = device(s->g.len, n * 4);
-    on.g.run_item = device(s->g.run_item, n * 4);
-    on.g.run_dst = device(s->g.run_dst, n * 8);
-    on.out = device(NULL, s->n_tok * s->g.tok_bytes);
-    on.work = device(NULL, w);
-    on.work_byte = w;
-    row("gather", "device", (double)s->n_tok,
-        2.0 * s->g.tok_bytes * (double)s->n_tok + 20.0 * (double)n,
-        seconds(gather_cuda, &on, true), gpu_copy);
-    slu_device_free((void *)(uintptr_t)on.g.pool);
-    slu_device_free((void *)(uintptr_t)on.g.src);
-    slu_device_free((void *)(uintptr_t)on.g.len);
-    slu_device_free((void *)(uintptr_t)on.g.run_item);
-    slu_device_free((void *)(uintptr_t)on.g.run_dst);
-    slu_device_free(on.out);
-    slu_device_free(on.work);
-}
-
-/* Items 0 … n-1 in random order, one after another: what a packing looks like to the
- * gather, but for a little padding. */
-static void bench_gather(unsigned tok_bytes)
-{
-    size_t n = n_id / 300, pool_tok = 0;
-    uint32_t *len = big(n * 4), *run_item = big(n * 4);
-    uint64_t *src = big(n * 8), *run_dst = big(n * 8), at = 0;
-    for (size_t i = 0; i < n; i++) {
-        len[i] = draw_length();
-        src[i] = pool_tok;
-        pool_tok += len[i];
-        size_t k = (size_t)(rng() % (i + 1)); /* Fisher and Yates, inside out */
-        run_item[i] = run_item[k];
-        run_item[k] = (uint32_t)i;
-    }
-    for (size_t r = 0; r < n; r++) {
-        run_dst[r] = at;
-        at += len[run_item[r]];
-    }
-    char *pool = big(pool_tok * tok_bytes), *out = big(at * tok_bytes);
-    for (size_t i = 0; i + 8 <= pool_tok * tok_bytes; i += 64)
-        memcpy(pool + i, &i, 8);
-    struct gathering s = {.g = {pool, src, len, run_item, run_dst, n, 0, tok_bytes},
-                          .out = out,
-                          .n_tok = at};
-    printf("(gather: %zu ids of %u bytes, %zu runs)\n", s.n_tok, tok_bytes, n);
-    for (unsigned t = 1; t <= n_threads; t = t < n_threads ? n_threads : t + 1) {
-        s.threads = t;
-        row("gather", threads_name(t), (double)at,
-            2.0 * tok_bytes * (double)at + 20.0 * (double)n,
-            seconds(gather_cpu, &s, false), t == 1 ? cpu_copy : cpu_copy_all);
-    }
-    if (have_device)
-        bench_gather_device(&s, n, pool_tok * tok_bytes);
-    munmap(pool, pool_tok * tok_bytes);
-    munmap(out, at * tok_bytes);
-    munmap(len, n * 4);
-    munmap(run_item, n * 4);
-    munmap(src, n * 8);
-    munmap(run_dst, n * 8);
 }
 
 /* ---- scan ---- */
@@ -641,7 +411,6 @@ int main(int argc, char **argv)
     printf("device: %s; %zu items, bins of %u ids, medians of %u\n", name, n_item,
            capacity, rounds);
     measure_copies();
-    struct placing s = {.p = {.n = n_item}};
     uint32_t *len = big(n_item * 4), *order = big(n_item * 4);
     for (size_t i = 0; i < n_item; i++)
         len[i] = draw_length();
@@ -649,13 +418,8 @@ int main(int argc, char **argv)
         bench_histogram(len);
     if (strchr(only, 's') || strchr(only, 'p'))
         bench_sort(len, order);
-    if (strchr(only, 'p')) {
-        plan(len, &s.p);
-        s.p.order = order;
-        s.run_item = big(n_item * 4);
-        s.run_dst = big(n_item * 8);
-        bench_place(&s);
-    }
+    if (strchr(only, 'p'))
+        bench_place(len, order);
     for (unsigned b = 2; b <= 4 && strchr(only, 'g'); b += 2)
         bench_gather(b);
     for (unsigned b = 2; b <= 4 && strchr(only, 'c'); b += 2)

@@ -1,16 +1,15 @@
-/* The CUDA runtime's functions, as far as nvcc's objects, CUB and kernels/device.cu
- * call them, on a device that is emu.h's. Linked in the place of libcudart_static.
- * Every copy and every launch is over when the call is back.
+/* cudart.c - the functions of the CUDA runtime that nvcc's objects, CUB and
+ * kernels/device.cu call, on the emulated device of emu.h. Linked in place of
+ * libcudart_static. Each copy and each launch is done when its call returns.
  *
- *   SLU_EMU_ARCH=80      whose PTX is taken: 80, 90, 100
- *   SLU_EMU_SM=2         multiprocessors that the device says it has
+ *   SLU_EMU_ARCH=80      the architecture whose PTX is run: 80, 90, 100
+ *   SLU_EMU_SM=2         the number of multiprocessors that the device reports
  *   SLU_EMU_MIB=8192     its memory
- *   SLU_EMU_SEED=0       order of blocks and warps: 0 as they come, else drawn
+ *   SLU_EMU_SEED=0       order of blocks and warps: 0 ascending, else random
  *   SLU_EMU_DIVERGE=1    lanes of a warp run apart
- *   SLU_EMU_LOG=FILE     one line a run is added to it: launches, bytes copied,
- * findings
+ *   SLU_EMU_LOG=FILE     each run appends a line: launches, bytes copied, findings
  *
- * A run with findings (emu.h) ends with status 9, whatever else it would have been.
+ * A run with findings (emu.h) exits with status 9, whatever status it had without them.
  */
 #include "emu.h"
 
@@ -65,8 +64,8 @@ static _Thread_local cudaError_t last_error;
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
-    uint64_t up_pinned, up_pageable, down_pinned, down_pageable, copies, waits,
-        launches;
+    unsigned long long up_pinned, up_pageable, down_pinned, down_pageable, copies,
+        waits, launches;
 } count;
 
 static void lock(void)
@@ -110,13 +109,9 @@ static void at_exit(void)
                 "sm_%u, %u multiprocessors: launches %llu, instructions %llu, up %llu "
                 "pinned %llu pageable, down %llu pinned %llu pageable, copies %llu, "
                 "waits %llu; found",
-                arch, n_sm, (unsigned long long)count.launches,
-                (unsigned long long)emu_instructions(),
-                (unsigned long long)count.up_pinned,
-                (unsigned long long)count.up_pageable,
-                (unsigned long long)count.down_pinned,
-                (unsigned long long)count.down_pageable,
-                (unsigned long long)count.copies, (unsigned long long)count.waits);
+                arch, n_sm, count.launches, (unsigned long long)emu_instructions(),
+                count.up_pinned, count.up_pageable, count.down_pinned,
+                count.down_pageable, count.copies, count.waits);
         for (int k = 0; k < EMU_FINDINGS; k++)
             fprintf(f, " %s %llu", emu_finding_name[k],
                     (unsigned long long)emu_found((enum emu_finding)k));

@@ -1,27 +1,26 @@
-/* device_fake.c - a device for machines without one: kernels/device.h and every
- * slu_*_cuda on host memory, for programs that are linked with it instead of CUDA
- * (tests/tests.mk). It tests what is around kernels, not kernels: those are their
- * oracles here.
+/* device_fake.c - a device for machines without one: kernels/device.h on host memory, for
+ * programs that are linked with it instead of CUDA (tests/tests.mk). The fake tests the
+ * code around kernels, not kernels: kernels_fake.c calls their oracles.
  *
- * It is as unforgiving as a device can be:
- *   - device memory can't be read or written through the pointers it gives out; these
- *     are a view without access of what the fake itself sees elsewhere
- *   - nothing on a stream happens before somebody waits for it, so a wait that is
- *     missing shows as old data
- *   - a copy or kernel that goes past the end of its memory, uses what was freed or
- *     what is not the device's ends the program (abort)
- *   - workspace is overwritten with noise by every kernel that is given some
+ * The fake is as unforgiving as a device can be:
+ *   - device memory can't be read or written through the pointers that programs have:
+ *     each points to a mapping without access, of pages that the fake maps a second time
+ *   - an operation on a stream is done when somebody waits for the stream, so a missing
+ *     wait shows as old data
+ *   - a copy or kernel that uses memory after its end, freed memory, or memory of the
+ *     host ends the program (abort)
+ *   - each kernel overwrites its workspace with noise
  *
- * The environment says what fails:
- *   SLU_FAKE_FAIL=N      call number N (from 1) fails, once ("out of memory")
- *   SLU_FAKE_FAIL=N:lost and so does every call after it ("the device is lost")
- *   SLU_FAKE_FAIL=N:late call N seems to work, but what it put on a stream is not done,
- *                        and who waits for it learns that the device is lost
- *   SLU_FAKE_MEMORY=B    the device has so many bytes
- *   SLU_FAKE_LOG=FILE    at exit, the number of calls, and of each kernel's
+ * The environment tells which call fails:
+ *   SLU_FAKE_FAIL=N       call N (from 1) fails, once ("out of memory")
+ *   SLU_FAKE_FAIL=N:lost  all calls from N on fail ("the device is lost")
+ *   SLU_FAKE_FAIL=N:late  call N succeeds, but its operation is not done, and the call
+ *                         that waits for the stream fails ("the device is lost")
+ *   SLU_FAKE_MEMORY=B     the device has B bytes
+ *   SLU_FAKE_LOG=FILE     at exit, writes the numbers of calls and of each kernel's runs
  * Calls that can't fail (freeing) are not counted.
  *
- * One lock around everything.
+ * One lock protects everything.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -33,14 +32,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/fake/device_fake.h"
-
 #include "kernels/device.h"
-#include "kernels/gather.h"
-#include "kernels/histogram.h"
-#include "kernels/place.h"
-#include "kernels/scan.h"
-#include "kernels/sort.h"
+#include "tests/fake/device_fake.h"
+#include "tests/fake/fake_private.h"
 
 #define CODE_MEMORY    2
 #define CODE_INVALID   1
@@ -71,7 +65,7 @@ static void misuse(const char *fmt, ...)
     abort();
 }
 
-static void *must(void *p)
+void *fake_must(void *p)
 {
     if (!p || p == MAP_FAILED) {
         perror("fake device");
@@ -90,8 +84,9 @@ static struct {
     const char *log;
     long calls;
     bool lost;
-    long histogram, scan, sort, place, gather; /* kernels that ran */
 } fake;
+
+struct fake_runs fake_runs;
 
 static void write_log(void)
 {
@@ -99,7 +94,8 @@ static void write_log(void)
     if (!f)
         return;
     fprintf(f, "calls %ld\nhistogram %ld\nscan %ld\nsort %ld\nplace %ld\ngather %ld\n",
-            fake.calls, fake.histogram, fake.scan, fake.sort, fake.place, fake.gather);
+            fake.calls, fake_runs.histogram, fake_runs.scan, fake_runs.sort,
+            fake_runs.place, fake_runs.gather);
     fclose(f);
 }
 
@@ -160,8 +156,7 @@ static struct block *block_of(struct block *b, const void *p)
     return NULL;
 }
 
-/* What the fake sees at a device pointer, n_byte of it. */
-static void *real(const void *p, size_t n_byte, const char *what)
+void *fake_real(const void *p, size_t n_byte, const char *what)
 {
     struct block *b = block_of(device_block, p);
     if (n_byte == 0)
@@ -196,60 +191,6 @@ static void drop_block(struct block **list, void *p, const char *what)
 
 /* ---- streams ---- */
 
-struct op {
-    struct op *next;
-    void (*run)(struct op *op);
-    bool late; /* fails instead */
-    uint64_t number;
-    union {
-        struct {
-            void *to;
-            const void *from;
-            size_t n_byte;
-            enum { PUT, GET, WITHIN, ZERO } way;
-        } copy;
-        struct {
-            struct stream *stream;
-            uint64_t number;
-        } wait;
-        struct {
-            const uint64_t *len;
-            size_t n;
-            uint64_t *count;
-            size_t n_bin;
-        } histogram;
-        struct {
-            const uint32_t *len;
-            size_t n;
-            uint32_t longest, first;
-            uint32_t *order;
-        } sort;
-        struct {
-            struct slu_place p;
-            uint32_t *run_item;
-            uint64_t *run_dst;
-        } place;
-        struct {
-            struct slu_gather g;
-            uint64_t first_tok;
-            size_t n_tok;
-            void *out;
-        } gather;
-        struct {
-            const void *tok;
-            size_t n;
-            unsigned tok_bytes;
-            uint32_t eos;
-            uint64_t *count, *far;
-            size_t n_bin;
-            struct slu_eos_block *b;
-        } scan;
-    };
-    void *work;
-    size_t work_byte;
-    void *owned; /* what was at copy.from */
-};
-
 struct stream {
     struct stream *next;
     struct op *first, **last;
@@ -277,7 +218,7 @@ static struct stream *stream_of(void *p)
 static void push(void *stream, struct op op)
 {
     struct stream *s = stream_of(stream);
-    struct op *o = must(malloc(sizeof *o));
+    struct op *o = fake_must(malloc(sizeof *o));
     *o = op;
     o->next = NULL;
     o->number = ++s->put;
@@ -297,7 +238,7 @@ static void run_to(struct stream *s, uint64_t number)
         if (o->late)
             fake.lost = true;
         if (o->work_byte)
-            memset(real(o->work, o->work_byte, "workspace"), 0xdb, o->work_byte);
+            memset(fake_real(o->work, o->work_byte, "workspace"), 0xdb, o->work_byte);
         if (!fake.lost)
             o->run(o);
         free(o->owned);
@@ -323,13 +264,27 @@ static void run_copy(struct op *o)
     size_t n = o->copy.n_byte;
     const void *from = o->owned ? o->owned : o->copy.from;
     if (n && o->copy.way == ZERO)
-        memset(real(o->copy.to, n, "zero"), 0, n);
+        memset(fake_real(o->copy.to, n, "zero"), 0, n);
     else if (n && o->copy.way == PUT)
-        memcpy(real(o->copy.to, n, "put"), from, n);
+        memcpy(fake_real(o->copy.to, n, "put"), from, n);
     else if (n && o->copy.way == GET)
-        memcpy(o->copy.to, real(from, n, "get"), n);
+        memcpy(o->copy.to, fake_real(from, n, "get"), n);
     else if (n)
-        memmove(real(o->copy.to, n, "copy"), real(from, n, "copy"), n);
+        memmove(fake_real(o->copy.to, n, "copy"), fake_real(from, n, "copy"), n);
+}
+
+int fake_queue(struct op o, void *work, size_t work_byte, size_t want_byte,
+               void *stream)
+{
+    enter();
+    int code = call(true, &o.late);
+    o.work = work;
+    o.work_byte = want_byte;
+    if (!code && work_byte < want_byte)
+        code = CODE_INVALID;
+    if (!code)
+        push(stream, o);
+    return leave(code);
 }
 
 /* ---- for tests ---- */
@@ -337,6 +292,7 @@ static void run_copy(struct op *o)
 void slu_fake_set(long fail_at, enum slu_fake_mode mode, size_t memory_byte)
 {
     memset(&fake, 0, sizeof fake);
+    memset(&fake_runs, 0, sizeof fake_runs);
     fake.read = true;
     fake.fail_at = fail_at;
     fake.mode = mode;
@@ -402,15 +358,15 @@ int slu_device_alloc(void **p, size_t n_byte)
     if (!code && n_byte > fake.memory_byte - used_byte)
         code = CODE_MEMORY;
     if (!code) {
-        struct block *b = must(calloc(1, sizeof *b));
+        struct block *b = fake_must(calloc(1, sizeof *b));
         b->n_byte = n_byte ? n_byte : 1;
         b->mapped = (b->n_byte + 4095) / 4096 * 4096;
         int fd = memfd_create("fake device", 0);
         if (fd < 0 || ftruncate(fd, (off_t)b->mapped))
-            must(NULL);
+            fake_must(NULL);
         b->real =
-            must(mmap(NULL, b->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-        b->shown = must(mmap(NULL, b->mapped, PROT_NONE, MAP_SHARED, fd, 0));
+            fake_must(mmap(NULL, b->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+        b->shown = fake_must(mmap(NULL, b->mapped, PROT_NONE, MAP_SHARED, fd, 0));
         close(fd);
         memset(b->real, 0xdb, b->n_byte);
         used_byte += b->n_byte;
@@ -445,9 +401,9 @@ int slu_device_host_alloc(void **p, size_t n_byte)
     int code = call(false, NULL);
     *p = NULL;
     if (!code) {
-        struct block *b = must(calloc(1, sizeof *b));
+        struct block *b = fake_must(calloc(1, sizeof *b));
         b->n_byte = n_byte ? n_byte : 1;
-        b->real = b->shown = must(malloc(b->n_byte));
+        b->real = b->shown = fake_must(malloc(b->n_byte));
         memset(b->real, 0xdb, b->n_byte);
         b->next = host_block;
         host_block = b;
@@ -473,15 +429,15 @@ static int queue_copy(void *to, const void *from, size_t n_byte, int way, void *
     int code = call(true, &o.late);
     if (!code) {
         if (way != GET)
-            (void)real(to, n_byte, "copy to");
+            (void)fake_real(to, n_byte, "copy to");
         if (way == GET || way == WITHIN)
-            (void)real(from, n_byte, "copy from");
+            (void)fake_real(from, n_byte, "copy from");
         if (way == GET && block_of(device_block, to))
             misuse("get: to memory of the device");
         if (way == PUT && block_of(device_block, from))
             misuse("put: from memory of the device");
         if (way == PUT && n_byte && !block_of(host_block, from)) {
-            o.owned = must(malloc(n_byte));
+            o.owned = fake_must(malloc(n_byte));
             memcpy(o.owned, from, n_byte);
         }
         push(stream, o);
@@ -523,7 +479,7 @@ int slu_device_stream_new(void **stream)
     int code = call(false, NULL);
     *stream = NULL;
     if (!code) {
-        struct stream *s = must(calloc(1, sizeof *s));
+        struct stream *s = fake_must(calloc(1, sizeof *s));
         s->last = &s->first;
         s->next = streams;
         streams = s;
@@ -561,7 +517,7 @@ int slu_device_event_new(void **event)
 {
     enter();
     int code = call(false, NULL);
-    *event = code ? NULL : must(calloc(1, sizeof(struct event)));
+    *event = code ? NULL : fake_must(calloc(1, sizeof(struct event)));
     n_event += code == 0;
     return leave(code);
 }
@@ -615,157 +571,4 @@ int slu_device_event_ms(void *from, void *to, float *ms)
     int code = call(false, NULL);
     *ms = 0;
     return leave(code);
-}
-
-/* ---- kernels ---- */
-
-static int queue(struct op o, void *work, size_t work_byte, size_t want_byte,
-                 void *stream)
-{
-    enter();
-    int code = call(true, &o.late);
-    o.work = work;
-    o.work_byte = want_byte;
-    if (!code && work_byte < want_byte)
-        code = CODE_INVALID;
-    if (!code)
-        push(stream, o);
-    return leave(code);
-}
-
-size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
-{
-    (void)n, (void)n_bin;
-    return 0;
-}
-
-static void run_histogram(struct op *o)
-{
-    size_t n = o->histogram.n, n_bin = o->histogram.n_bin;
-    fake.histogram++;
-    slu_histogram_ref(real(o->histogram.len, n * 8, "histogram: len"), n,
-                      real(o->histogram.count, n_bin * 8, "histogram: count"), n_bin);
-}
-
-int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin,
-                       void *work, size_t work_byte, void *stream)
-{
-    struct op o = {.run = run_histogram, .histogram = {len, n, count, n_bin}};
-    return queue(o, work, work_byte, 0, stream);
-}
-
-size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest)
-{
-    (void)longest;
-    return n ? 12 * n + 256 : 0;
-}
-
-static void run_sort(struct op *o)
-{
-    size_t n = o->sort.n;
-    void *work = must(malloc(slu_sort_lengths_ref_work(n, o->sort.longest)));
-    uint32_t *order = real(o->sort.order, n * 4, "sort: order");
-    fake.sort++;
-    slu_sort_lengths_ref(real(o->sort.len, n * 4, "sort: len"), n, o->sort.longest,
-                         order, work);
-    for (size_t i = 0; i < n; i++)
-        order[i] += o->sort.first;
-    free(work);
-}
-
-int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
-                          uint32_t first, uint32_t *order, void *work, size_t work_byte,
-                          void *stream)
-{
-    struct op o = {.run = run_sort, .sort = {len, n, longest, first, order}};
-    return queue(o, work, work_byte, slu_sort_lengths_cuda_work(n, longest), stream);
-}
-
-size_t slu_place_cuda_work(size_t n, size_t n_step, size_t n_interval)
-{
-    (void)n_step, (void)n_interval;
-    return n / 1024 * 4 + 4;
-}
-
-static void run_place(struct op *o)
-{
-    struct slu_place p = o->place.p;
-    uint32_t *run_item = real(o->place.run_item, p.n * 4, "place: run_item");
-    uint64_t *run_dst = real(o->place.run_dst, p.n * 8, "place: run_dst");
-    fake.place++;
-    p.order = real(p.order, p.n * 4, "place: order");
-    p.step = real(p.step, p.n_step * sizeof *p.step, "place: step");
-    p.interval = real(p.interval, p.n_interval * sizeof *p.interval, "place: interval");
-    slu_place_ref(&p, run_item, run_dst);
-}
-
-int slu_place_cuda(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst,
-                   void *work, size_t work_byte, void *stream)
-{
-    struct op o = {.run = run_place, .place = {*p, run_item, run_dst}};
-    if (p->n == 0)
-        return 0;
-    return queue(o, work, work_byte,
-                 slu_place_cuda_work(p->n, p->n_step, p->n_interval), stream);
-}
-
-size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok)
-{
-    (void)g;
-    return n_tok / 1024 * 4 + 8;
-}
-
-static void run_gather(struct op *o)
-{
-    struct slu_gather g = o->gather.g;
-    uint64_t most = 0; /* ids of the pool that are used */
-    size_t n_item = 0;
-    void *out = real(o->gather.out, o->gather.n_tok * g.tok_bytes, "gather: out");
-    fake.gather++;
-    g.run_item = real(g.run_item, g.n_run * 4, "gather: run_item");
-    g.run_dst = real(g.run_dst, g.n_run * 8, "gather: run_dst");
-    for (size_t r = 0; r < g.n_run; r++)
-        n_item = g.run_item[r] >= n_item ? (size_t)g.run_item[r] + 1 : n_item;
-    g.src = real(g.src, n_item * 8, "gather: src");
-    g.len = real(g.len, n_item * 4, "gather: len");
-    for (size_t i = 0; i < n_item; i++)
-        most = g.src[i] + g.len[i] > most ? g.src[i] + g.len[i] : most;
-    g.pool = real(g.pool, (most * g.tok_bytes + 15) / 16 * 16, "gather: pool");
-    slu_gather_ref(&g, o->gather.first_tok, o->gather.n_tok, out);
-}
-
-int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
-                    void *out, void *work, size_t work_byte, void *stream)
-{
-    struct op o = {.run = run_gather, .gather = {*g, first_tok, n_tok, out}};
-    if (n_tok == 0)
-        return 0;
-    return queue(o, work, work_byte, slu_gather_cuda_work(g, n_tok), stream);
-}
-
-size_t slu_eos_lengths_cuda_work(size_t n)
-{
-    return n / 1024 * 8 + 64;
-}
-
-static void run_scan(struct op *o)
-{
-    size_t n = o->scan.n, n_bin = o->scan.n_bin;
-    size_t n_far = slu_eos_far_most(n, n_bin);
-    fake.scan++;
-    slu_eos_lengths_ref(real(o->scan.tok, n * o->scan.tok_bytes, "scan: tok"), n,
-                        o->scan.tok_bytes, o->scan.eos,
-                        real(o->scan.count, n_bin * 8, "scan: count"), n_bin,
-                        real(o->scan.far, n_far * 8, "scan: far"),
-                        real(o->scan.b, sizeof *o->scan.b, "scan: block"));
-}
-
-int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_bytes, uint32_t eos,
-                         uint64_t *count, size_t n_bin, uint64_t *far,
-                         struct slu_eos_block *b, void *work, size_t work_byte,
-                         void *stream)
-{
-    struct op o = {.run = run_scan,
-                   .scan = {tok, n, tok_bytes, eos, count, far, n_bin, b}};
-    return queue(o, work, work_byte, slu_eos_lengths_cuda_work(n), stream);
 }

@@ -1,0 +1,152 @@
+/* kernels_fake.c - every slu_*_cuda on the fake device: its oracle, when somebody waits
+ * for the stream. A kernel that uses bytes outside its arrays ends the program.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "kernels/gather.h"
+#include "kernels/histogram.h"
+#include "kernels/place.h"
+#include "kernels/scan.h"
+#include "kernels/sort.h"
+#include "tests/fake/fake_private.h"
+
+size_t slu_histogram_cuda_work(size_t n, size_t n_bin)
+{
+    (void)n, (void)n_bin;
+    return 0;
+}
+
+static void run_histogram(struct op *o)
+{
+    size_t n = o->histogram.n, n_bin = o->histogram.n_bin;
+    fake_runs.histogram++;
+    slu_histogram_ref(fake_real(o->histogram.len, n * 8, "histogram: len"), n,
+                      fake_real(o->histogram.count, n_bin * 8, "histogram: count"),
+                      n_bin);
+}
+
+int slu_histogram_cuda(const uint64_t *len, size_t n, uint64_t *count, size_t n_bin,
+                       void *work, size_t work_byte, void *stream)
+{
+    struct op o = {.run = run_histogram, .histogram = {len, n, count, n_bin}};
+    return fake_queue(o, work, work_byte, 0, stream);
+}
+
+size_t slu_sort_lengths_cuda_work(size_t n, uint32_t longest)
+{
+    (void)longest;
+    return n ? 12 * n + 256 : 0;
+}
+
+static void run_sort(struct op *o)
+{
+    size_t n = o->sort.n;
+    void *work = fake_must(malloc(slu_sort_lengths_ref_work(n, o->sort.longest)));
+    uint32_t *order = fake_real(o->sort.order, n * 4, "sort: order");
+    fake_runs.sort++;
+    slu_sort_lengths_ref(fake_real(o->sort.len, n * 4, "sort: len"), n, o->sort.longest,
+                         order, work);
+    for (size_t i = 0; i < n; i++)
+        order[i] += o->sort.first;
+    free(work);
+}
+
+int slu_sort_lengths_cuda(const uint32_t *len, size_t n, uint32_t longest,
+                          uint32_t first, uint32_t *order, void *work, size_t work_byte,
+                          void *stream)
+{
+    struct op o = {.run = run_sort, .sort = {len, n, longest, first, order}};
+    return fake_queue(o, work, work_byte, slu_sort_lengths_cuda_work(n, longest),
+                      stream);
+}
+
+size_t slu_place_cuda_work(size_t n, size_t n_step, size_t n_interval)
+{
+    (void)n_step, (void)n_interval;
+    return n / 1024 * 4 + 4;
+}
+
+static void run_place(struct op *o)
+{
+    struct slu_place p = o->place.p;
+    uint32_t *run_item = fake_real(o->place.run_item, p.n * 4, "place: run_item");
+    uint64_t *run_dst = fake_real(o->place.run_dst, p.n * 8, "place: run_dst");
+    fake_runs.place++;
+    p.order = fake_real(p.order, p.n * 4, "place: order");
+    p.step = fake_real(p.step, p.n_step * sizeof *p.step, "place: step");
+    p.interval =
+        fake_real(p.interval, p.n_interval * sizeof *p.interval, "place: interval");
+    slu_place_ref(&p, run_item, run_dst);
+}
+
+int slu_place_cuda(const struct slu_place *p, uint32_t *run_item, uint64_t *run_dst,
+                   void *work, size_t work_byte, void *stream)
+{
+    struct op o = {.run = run_place, .place = {*p, run_item, run_dst}};
+    if (p->n == 0)
+        return 0;
+    return fake_queue(o, work, work_byte,
+                      slu_place_cuda_work(p->n, p->n_step, p->n_interval), stream);
+}
+
+size_t slu_gather_cuda_work(const struct slu_gather *g, size_t n_tok)
+{
+    (void)g;
+    return n_tok / 1024 * 4 + 8;
+}
+
+static void run_gather(struct op *o)
+{
+    struct slu_gather g = o->gather.g;
+    uint64_t most = 0; /* ids of the pool that are used */
+    size_t n_item = 0;
+    void *out = fake_real(o->gather.out, o->gather.n_tok * g.tok_bytes, "gather: out");
+    fake_runs.gather++;
+    g.run_item = fake_real(g.run_item, g.n_run * 4, "gather: run_item");
+    g.run_dst = fake_real(g.run_dst, g.n_run * 8, "gather: run_dst");
+    for (size_t r = 0; r < g.n_run; r++)
+        n_item = g.run_item[r] >= n_item ? (size_t)g.run_item[r] + 1 : n_item;
+    g.src = fake_real(g.src, n_item * 8, "gather: src");
+    g.len = fake_real(g.len, n_item * 4, "gather: len");
+    for (size_t i = 0; i < n_item; i++)
+        most = g.src[i] + g.len[i] > most ? g.src[i] + g.len[i] : most;
+    g.pool = fake_real(g.pool, (most * g.tok_bytes + 15) / 16 * 16, "gather: pool");
+    slu_gather_ref(&g, o->gather.first_tok, o->gather.n_tok, out);
+}
+
+int slu_gather_cuda(const struct slu_gather *g, uint64_t first_tok, size_t n_tok,
+                    void *out, void *work, size_t work_byte, void *stream)
+{
+    struct op o = {.run = run_gather, .gather = {*g, first_tok, n_tok, out}};
+    if (n_tok == 0)
+        return 0;
+    return fake_queue(o, work, work_byte, slu_gather_cuda_work(g, n_tok), stream);
+}
+
+size_t slu_eos_lengths_cuda_work(size_t n)
+{
+    return n / 1024 * 8 + 64;
+}
+
+static void run_scan(struct op *o)
+{
+    size_t n = o->scan.n, n_bin = o->scan.n_bin;
+    size_t n_far = slu_eos_far_most(n, n_bin);
+    fake_runs.scan++;
+    slu_eos_lengths_ref(fake_real(o->scan.tok, n * o->scan.tok_bytes, "scan: tok"), n,
+                        o->scan.tok_bytes, o->scan.eos,
+                        fake_real(o->scan.count, n_bin * 8, "scan: count"), n_bin,
+                        fake_real(o->scan.far, n_far * 8, "scan: far"),
+                        fake_real(o->scan.b, sizeof *o->scan.b, "scan: block"));
+}
+
+int slu_eos_lengths_cuda(const void *tok, size_t n, unsigned tok_bytes, uint32_t eos,
+                         uint64_t *count, size_t n_bin, uint64_t *far,
+                         struct slu_eos_block *b, void *work, size_t work_byte,
+                         void *stream)
+{
+    struct op o = {.run = run_scan,
+                   .scan = {tok, n, tok_bytes, eos, count, far, n_bin, b}};
+    return fake_queue(o, work, work_byte, slu_eos_lengths_cuda_work(n), stream);
+}

@@ -221,7 +221,7 @@ class StreamFile:
             nonlocal at
             size = n * np.dtype(dtype).itemsize
             if at + size > len(p):
-                raise self._bad(f.at, "a frame's columns do not fit it")
+                raise self._bad(f.at, f"a frame of {len(p)} bytes is shorter than its columns")
             c: Array = p[at : at + size].view(dtype)
             at += (size + 63) & ~63
             return c
@@ -242,8 +242,11 @@ class StreamFile:
         ids = column("u1", n_id).tobytes()
         tokens = column(f"<u{h.token_bytes}", n_tok) if h.has_tokens else None
         tok_at = starts(length)
-        if seg_at[-1] != n_seg or id_at[-1] != n_id or tok_at[-1] != n_tok or n_seq != f.n_begin + f.continues:
-            raise self._bad(f.at, "a frame's columns do not add up")
+        for what, found, expected in (("segments of the sequences", seg_at[-1], n_seg), ("bytes of ids", id_at[-1], n_id),
+                                      ("tokens of the segments", tok_at[-1], n_tok),
+                                      ("sequences that begin here", n_seq - f.continues, f.n_begin)):
+            if found != expected:
+                raise self._bad(f.at, f"the {what} are {found}, and the frame's head says {expected}")
         return _Columns(n_seq, seg_at, source, document, offset, length, domain, id_at, ids, tok_at, tokens)
 
     # ---- names ----------------------------------------------------------------------------

@@ -14,12 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <memory>
 #include <vector>
 
 extern "C" {
 #include "formats/text/input_private.h"
 #include "lib/base/le.h"
+#include "lib/base/number.h"
 }
 
 /* Values that are requested of a column at a time. */
@@ -30,7 +32,7 @@ extern "C" {
 #define FOOTER_WEIGHT 16
 
 struct chosen {
-    int index;       /* of the leaf column; -1: not wanted */
+    int index;       /* of the leaf column; -1: not wanted, or missing */
     int16_t max_def; /* definition level of a value that is not null */
     bool is_signed;  /* for integers */
     bool is_number;  /* for the score */
@@ -41,8 +43,9 @@ struct slu_parquet_file {
     uint64_t size_byte = 0;
     std::shared_ptr<arrow::io::RandomAccessFile> source;
     std::shared_ptr<parquet::FileMetaData> meta;
-    struct chosen column[SLU_PARQUET_COLUMNS];
-    std::string field[SLU_PARQUET_COLUMNS];
+    struct chosen column[SLU_FIELDS];
+    std::string field[SLU_FIELDS];
+    unsigned missing = 0;      /* bit 1 << f: column f is wanted, and does not exist */
     std::vector<uint64_t> row; /* first row of each row group; and the end */
 };
 
@@ -88,7 +91,8 @@ static int check_ends(const char *name, uint64_t size_byte, int fd,
 }
 
 /* "a.b": the column of this name, or field b of the struct a. */
-static int find_column(struct slu_parquet_file *f, int k, struct slu_err *err)
+static int find_column(struct slu_parquet_file *f, int k, bool is_optional,
+                       struct slu_err *err)
 {
     const parquet::SchemaDescriptor *schema = f->meta->schema();
     const std::string &want = f->field[k];
@@ -106,7 +110,12 @@ static int find_column(struct slu_parquet_file *f, int k, struct slu_err *err)
     if (n_flat > 1 || (n_flat == 0 && n_nested > 1))
         return slu_fail(err, SLU_E_FORMAT, "%s: several columns \"%s\"",
                         f->name.c_str(), want.c_str());
-    if (n_flat == 0 && n_nested == 0)
+    f->column[k].index = n_flat > 0 ? flat : nested;
+    if (f->column[k].index < 0 && !group && is_optional) {
+        f->missing |= 1U << k;
+        return SLU_OK;
+    }
+    if (f->column[k].index < 0)
         return group ? slu_fail(err, SLU_E_FORMAT,
                                 "%s: column \"%s\" is a struct or a list; name the "
                                 "field in it, as in \"%s.text\"",
@@ -114,7 +123,6 @@ static int find_column(struct slu_parquet_file *f, int k, struct slu_err *err)
                      : slu_advise(err, SLU_ADVISE_COLUMNS,
                                   slu_fail(err, SLU_E_FORMAT, "%s: no column \"%s\"",
                                            f->name.c_str(), want.c_str()));
-    f->column[k].index = n_flat > 0 ? flat : nested;
     return SLU_OK;
 }
 
@@ -144,6 +152,7 @@ static bool is_integer(const parquet::ColumnDescriptor *d, bool *is_signed)
 
 static bool is_number(const parquet::ColumnDescriptor *d, bool *is_signed)
 {
+    *is_signed = true;
     if (d->physical_type() != parquet::Type::FLOAT &&
         d->physical_type() != parquet::Type::DOUBLE)
         return is_integer(d, is_signed);
@@ -155,12 +164,14 @@ static bool is_number(const parquet::ColumnDescriptor *d, bool *is_signed)
 static bool is_fit(int k, const parquet::ColumnDescriptor *d, bool *is_signed,
                    const char **what)
 {
-    *what = k == SLU_PARQUET_SCORE ? "numbers"
-            : k == SLU_PARQUET_ID  ? "strings and not integers"
-                                   : "strings";
-    if (k == SLU_PARQUET_SCORE)
+    *what = k == SLU_FIELD_SCORE  ? "numbers"
+            : k == SLU_FIELD_TEXT ? "strings"
+                                  : "strings, numbers or booleans";
+    if (k == SLU_FIELD_SCORE)
         return is_number(d, is_signed);
-    return is_text(d) || (k == SLU_PARQUET_ID && is_integer(d, is_signed));
+    return is_text(d) ||
+           (k != SLU_FIELD_TEXT &&
+            (d->physical_type() == parquet::Type::BOOLEAN || is_number(d, is_signed)));
 }
 
 static int check_column(struct slu_parquet_file *f, int k, struct slu_err *err)
@@ -245,8 +256,8 @@ int slu_arrow_source(std::shared_ptr<arrow::io::RandomAccessFile> *out,
 }
 
 int slu_arrow_open(struct slu_parquet_file **out, const char *path, const char *name,
-                   const char *const field[SLU_PARQUET_COLUMNS], uint64_t memory_byte,
-                   struct slu_err *err)
+                   const char *const field[SLU_FIELDS], unsigned optional,
+                   uint64_t memory_byte, struct slu_err *err)
 {
     *out = nullptr;
     slu_arrow_pool pool(memory_byte);
@@ -264,13 +275,13 @@ int slu_arrow_open(struct slu_parquet_file **out, const char *path, const char *
             f->meta = reader->metadata();
             return SLU_OK;
         });
-        for (int k = 0; k < SLU_PARQUET_COLUMNS && !status; k++) {
-            f->column[k] = {-1, 0, false, k == SLU_PARQUET_SCORE};
+        for (int k = 0; k < SLU_FIELDS && !status; k++) {
+            f->column[k] = {-1, 0, false, k == SLU_FIELD_SCORE};
             if (field[k] == nullptr)
                 continue;
             f->field[k] = field[k];
-            status = find_column(f.get(), k, err);
-            if (!status)
+            status = find_column(f.get(), k, (optional >> k & 1) != 0, err);
+            if (!status && f->column[k].index >= 0)
                 status = check_column(f.get(), k, err);
         }
         if (!status)
@@ -334,6 +345,9 @@ class column
         case parquet::Type::DOUBLE:
             f64.resize(BATCH);
             break;
+        case parquet::Type::BOOLEAN:
+            has_flags = true;
+            break;
         default:
             i64.resize(BATCH);
         }
@@ -381,6 +395,8 @@ class column
                 levels = read<parquet::DoubleReader>(d, f64.data(), &values);
             else if (i32.size() > 0)
                 levels = read<parquet::Int32Reader>(d, i32.data(), &values);
+            else if (has_flags)
+                levels = read<parquet::BoolReader>(d, flags, &values);
             else
                 levels = read<parquet::Int64Reader>(d, i64.data(), &values);
             if (levels < 0 || levels > BATCH || values < 0 || values > BATCH)
@@ -399,15 +415,35 @@ class column
             static const uint8_t nothing[1] = {0};
             return {bytes[i].len > 0 ? bytes[i].ptr : nothing, bytes[i].len, 0};
         }
-        int64_t x = bytes.size() == 0 && i32.size() > 0 ? i32[i] : i64[i];
-        int len;
+        return {reinterpret_cast<const uint8_t *>(digits), put_digits(i), 0};
+    }
+
+    /* Writes a number or a boolean to digits, as it is in JSON. NaN and infinities,
+     * which JSON does not have, are as in C. */
+    size_t put_digits(size_t i)
+    {
+        if (has_flags)
+            return print("%s", flags[i] ? "true" : "false");
+        const double real = f64.size() > 0   ? f64[i]
+                            : f32.size() > 0 ? static_cast<double>(f32[i])
+                                             : 0;
+        if (!std::isfinite(real))
+            return print("%g", real);
+        if (f64.size() > 0)
+            return slu_number_put(f64[i], digits);
+        if (f32.size() > 0)
+            return slu_number_put_float(f32[i], digits);
+        const int64_t x = i32.size() > 0 ? i32[i] : i64[i];
         if (chosen_as.is_signed)
-            len = snprintf(digits, sizeof digits, "%lld", (long long)x);
-        else
-            len = snprintf(digits, sizeof digits, "%llu",
-                           i32.size() > 0 ? (unsigned long long)static_cast<uint32_t>(x)
-                                          : (unsigned long long)x);
-        return {reinterpret_cast<const uint8_t *>(digits), static_cast<size_t>(len), 0};
+            return print("%lld", (long long)x);
+        return print("%llu", i32.size() > 0
+                                 ? (unsigned long long)static_cast<uint32_t>(x)
+                                 : (unsigned long long)x);
+    }
+
+    template <typename T> size_t print(const char *how, T x)
+    {
+        return static_cast<size_t>(snprintf(digits, sizeof digits, how, x));
     }
 
     struct value take_number(size_t i)
@@ -437,7 +473,9 @@ class column
     std::vector<int64_t> i64;
     std::vector<float> f32;
     std::vector<double> f64;
-    char digits[24];
+    bool flags[BATCH];
+    bool has_flags = false;
+    char digits[SLU_NUMBER_BYTE];
     size_t at = 0, n = 0;         /* in levels (or in values, if there are no levels) */
     size_t used = 0, n_value = 0; /* in values */
     unsigned empty = 0;
@@ -455,7 +493,7 @@ struct slu_parquet_rows {
     std::string where;
     std::unique_ptr<parquet::ParquetFileReader> reader;
     std::shared_ptr<parquet::RowGroupReader> group;
-    std::unique_ptr<column> col[SLU_PARQUET_COLUMNS];
+    std::unique_ptr<column> col[SLU_FIELDS];
     uint64_t row = 0, skip_to = 0, end = 0; /* numbers of rows in the file */
     int failed = SLU_OK;
     struct slu_err why = SLU_ERR_INIT;
@@ -480,7 +518,7 @@ int slu_arrow_rows_new(struct slu_parquet_rows **out, const struct slu_parquet_f
             r->reader = parquet::ParquetFileReader::Open(
                 f->source, slu_arrow_properties(&r->pool), f->meta);
             r->group = r->reader->RowGroup(static_cast<int>(g));
-            for (int k = 0; k < SLU_PARQUET_COLUMNS; k++)
+            for (int k = 0; k < SLU_FIELDS; k++)
                 if (f->column[k].index >= 0)
                     r->col[k] = std::make_unique<column>(
                         r->group->Column(f->column[k].index), f->column[k]);
@@ -496,10 +534,11 @@ int slu_arrow_rows_new(struct slu_parquet_rows **out, const struct slu_parquet_f
 static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
                     struct slu_err *err)
 {
-    struct value v[SLU_PARQUET_COLUMNS] = {};
+    struct value v[SLU_FIELDS] = {};
     struct slu_row_fields fields = {};
     size_t n = 0;
-    for (int k = 0; k < SLU_PARQUET_COLUMNS; k++) {
+    fields.null = r->file->missing;
+    for (int k = 0; k < SLU_FIELDS; k++) {
         if (r->col[k] == nullptr)
             continue;
         if (!r->col[k]->next(&v[k]))
@@ -507,7 +546,7 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
                             "%s: damaged (column \"%s\" ends before row %llu)",
                             r->where.c_str(), r->file->field[k].c_str(),
                             (unsigned long long)r->row);
-        if (v[k].p == nullptr && k != SLU_PARQUET_SCORE)
+        if (v[k].p == nullptr)
             fields.null |= 1U << k;
         n += v[k].len;
     }
@@ -516,13 +555,12 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
     struct slu_record_ref rec = {};
     rec.document = r->row;
     rec.off = b->raw.len;
-    rec.len = v[SLU_PARQUET_TEXT].len;
-    fields.id_len = v[SLU_PARQUET_ID].len;
-    fields.domain_len = v[SLU_PARQUET_DOMAIN].len;
-    fields.scored = v[SLU_PARQUET_SCORE].p != nullptr;
-    fields.score = v[SLU_PARQUET_SCORE].number;
+    rec.len = v[SLU_FIELD_TEXT].len;
+    fields.id_len = v[SLU_FIELD_ID].len;
+    fields.domain_len = v[SLU_FIELD_DOMAIN].len;
+    fields.score = v[SLU_FIELD_SCORE].number;
     int rc = slu_buf_reserve(&b->raw, n, err);
-    for (int k = 0; k < SLU_PARQUET_COLUMNS && !rc; k++)
+    for (int k = 0; k < SLU_FIELDS && !rc; k++)
         if (v[k].len > 0)
             rc = slu_buf_append(&b->raw, v[k].p, v[k].len, err);
     return rc ? rc : slu_block_add_row(b, rec, fields, err);
@@ -530,7 +568,7 @@ static int take_row(struct slu_parquet_rows *r, struct slu_block *b,
 
 static int check_end(struct slu_parquet_rows *r, struct slu_err *err)
 {
-    for (int k = 0; k < SLU_PARQUET_COLUMNS; k++)
+    for (int k = 0; k < SLU_FIELDS; k++)
         if (r->col[k] != nullptr && !r->col[k]->is_done())
             return slu_fail(err, SLU_E_FORMAT,
                             "%s: damaged (column \"%s\" has more values than rows)",

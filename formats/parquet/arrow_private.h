@@ -128,8 +128,8 @@ class slu_arrow_pool final : public arrow::MemoryPool
 
 /* The functions of struct slu_parquet. */
 int slu_arrow_open(struct slu_parquet_file **f, const char *path, const char *name,
-                   const char *const field[SLU_PARQUET_COLUMNS], uint64_t memory_byte,
-                   struct slu_err *err);
+                   const char *const field[SLU_FIELDS], unsigned optional,
+                   uint64_t memory_byte, struct slu_err *err);
 void slu_arrow_close(struct slu_parquet_file *f);
 uint64_t slu_arrow_size(const struct slu_parquet_file *f);
 uint64_t slu_arrow_n_group(const struct slu_parquet_file *f);

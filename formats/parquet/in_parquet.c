@@ -318,8 +318,10 @@ static int parquet_open(struct slu_input_source *src, struct slu_err *err)
     pthread_cond_init(&q->changed, NULL);
     q->lib = lib;
     src->state = q;
+    /* A file without scores is an error: its column is mistyped. */
     rc = q->lib->open(&q->file, src->src->path, slu_input_name(src), cfg->field,
-                      cfg->window_byte / 2, err);
+                      cfg->optional & ~(1U << SLU_FIELD_SCORE), cfg->window_byte / 2,
+                      err);
     if (rc)
         return rc;
     q->n_group = q->lib->n_group(q->file);

@@ -15,10 +15,11 @@
  * size in a file is trusted. Page checksums are verified if the file has them.
  *
  * A column is named like a field of a JSON record; "a.b" is also field b of the struct
- * a. Texts and domains are strings (string, large_string, binary, JSON, enum, and
- * dictionaries of these: all that Parquet stores as byte arrays); ids may also be
- * integers; scores are floats, doubles or integers. A null is a missing field, whether
- * the value is null or a struct around it.
+ * a. Texts are strings (string, large_string, binary, JSON, enum, and
+ * dictionaries of these: all that Parquet stores as byte arrays); ids and domains may
+ * also be integers, floats, doubles or booleans, which become text as in a JSON record;
+ * scores are floats, doubles or integers. A null is a missing field, whether the value
+ * is null or a struct around it.
  */
 #ifndef SLU_PARQUET_H
 #define SLU_PARQUET_H
@@ -29,15 +30,6 @@
 #define SLU_PARQUET_NONE                                                               \
     "this build has no Parquet, which takes Apache Arrow's library (make ARROW=1); "   \
     "duckdb can stand in, see sluice(7)"
-
-/* The columns of a record. */
-enum slu_parquet_column {
-    SLU_PARQUET_TEXT,
-    SLU_PARQUET_ID,
-    SLU_PARQUET_DOMAIN,
-    SLU_PARQUET_SCORE,
-    SLU_PARQUET_COLUMNS
-};
 
 struct slu_parquet_file;  /* an open file: its footer and columns */
 struct slu_parquet_rows;  /* the remaining rows of a row group */
@@ -64,13 +56,14 @@ struct slu_parquet {
     char abi[64];
 
     /* Opens a file. `path` as in struct slu_source; name for messages. field: names of
-     * columns as above; NULL: not wanted. SLU_E_TRUNCATED; SLU_E_FORMAT (a damaged
-     * footer; a column that is missing or of an unsupported type); SLU_E_LIMIT (a
-     * footer that needs more than memory_byte); SLU_E_IO; SLU_E_UNSUPPORTED (encrypted;
-     * not a regular file). Caller frees with close. */
+     * columns as above; NULL: not wanted. optional, bit 1 << f: the file may lack column
+     * f, whose values are then null. SLU_E_TRUNCATED; SLU_E_FORMAT (a damaged footer; a
+     * column that is missing or of an unsupported type); SLU_E_LIMIT (a footer that
+     * needs more than memory_byte); SLU_E_IO; SLU_E_UNSUPPORTED (encrypted; not a
+     * regular file). Caller frees with close. */
     int (*open)(struct slu_parquet_file **f, const char *path, const char *name,
-                const char *const field[SLU_PARQUET_COLUMNS], uint64_t memory_byte,
-                struct slu_err *err);
+                const char *const field[SLU_FIELDS], unsigned optional,
+                uint64_t memory_byte, struct slu_err *err);
     void (*close)(struct slu_parquet_file *f);             /* NULL is legal */
     uint64_t (*size)(const struct slu_parquet_file *f);    /* size of the file */
     uint64_t (*n_group)(const struct slu_parquet_file *f); /* number of row groups */
@@ -106,7 +99,7 @@ struct slu_parquet {
                       struct slu_err *err);
     void (*lists_close)(struct slu_parquet_lists *l); /* NULL is legal */
 };
-#define SLU_PARQUET_ABI SLU_VERSION "/3"
+#define SLU_PARQUET_ABI SLU_VERSION "/4"
 
 /* Loads the shared object, unless it is already loaded; it stays loaded. NULL: it does
  * not exist, or has another version. Any thread. */

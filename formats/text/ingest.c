@@ -158,14 +158,6 @@ static int emit_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return slu_long_text_put(g->text, &p, err);
 }
 
-static uint64_t scored(const struct slu_batch *b)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < b->n_seq; i++) /* one document each */
-        n += b->seg[b->seq[i].seg_off].extra[SLU_SCORE] != 0;
-    return n;
-}
-
 static int emit(void *ctx, void *job, struct slu_err *err)
 {
     struct slu_ingest_run *g = ctx;
@@ -177,7 +169,6 @@ static int emit(void *ctx, void *job, struct slu_err *err)
         rc = slu_writer_put(g->cfg->out, &j->batch, err);
     if (!rc && j->holdout.n_seq)
         rc = slu_writer_put(g->cfg->holdout_out, &j->holdout, err);
-    g->books.stat->scored += scored(&j->batch) + scored(&j->holdout);
     if (!rc && j->rejects.len)
         rc = slu_out_write(g->cfg->rejects, j->rejects.data, j->rejects.len, err);
     if (!rc)
@@ -240,10 +231,10 @@ static int open_input(struct slu_ingest_run *g, const struct plan *p,
     struct slu_input_cfg in = {
         .sources = cfg->sources,
         .format = cfg->format,
+        .optional = cfg->optional,
         .block_byte = (size_t)p->block_byte,
         .max_record_byte = p->max_record_byte,
         .window_byte = cfg->memory_byte / 4,
-        .field = {cfg->text_field, cfg->id_field, cfg->domain_field, cfg->score_field},
         .n_threads = p->n_threads,
         .quit_fd = g->quit_fd,
         .ctx = g,
@@ -253,6 +244,7 @@ static int open_input(struct slu_ingest_run *g, const struct plan *p,
         .end = end_source,
         .broken = cfg->skip_bad ? break_source : NULL,
     };
+    memcpy(in.field, cfg->field, sizeof in.field);
     return slu_input_new(&g->input, &in, err);
 }
 
@@ -260,12 +252,10 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
                         struct slu_err *err)
 {
     const struct slu_ingest_cfg *cfg = g->cfg;
-    struct slu_record_cfg rec = {.text_field = cfg->text_field,
-                                 .id_field = cfg->id_field,
-                                 .domain_field = cfg->domain_field,
-                                 .score_field = cfg->score_field,
+    struct slu_record_cfg rec = {.optional = cfg->optional,
                                  .dom_byte = (size_t)p->kept_byte};
     int rc = SLU_OK;
+    memcpy(rec.name, cfg->field, sizeof rec.name);
     g->n_worker = p->n_threads;
     g->worker = calloc(g->n_worker, sizeof *g->worker);
     g->crew.encoder = calloc(g->n_worker, sizeof *g->crew.encoder);

@@ -23,8 +23,8 @@ struct slu_ingest_cfg {
     const struct slu_sources *sources;
     const struct slu_input_format *format; /* NULL: chosen for each source */
     struct slu_names *names;               /* receives sources and domains */
-    const char *text_field, *id_field, *domain_field,
-        *score_field;   /* NULL: not read; text_field is never NULL */
+    const char *field[SLU_FIELDS]; /* names; NULL: not read; the text has a name */
+    unsigned optional;             /* as in struct slu_record_cfg */
     struct slu_seg seg; /* what all documents begin with: the domain and extras of those
                          * whose record has none; all else is 0 */
     bool bos, eos;
@@ -64,6 +64,9 @@ struct slu_ingest_stat {
     uint64_t rejected;   /* records, and parts of records at a source's early end */
     uint64_t rejected_by[SLU_REJECT_N];
     uint64_t documents, scored; /* in out and holdout_out: all; those with a score */
+    /* Records that were not rejected, and, of these, those without a field that is
+     * wanted; records rejected because it is missing. */
+    uint64_t accepted, lacking[SLU_FIELDS], missed[SLU_FIELDS];
     struct slu_domain_row held; /* documents in holdout_out */
     struct slu_domains domains; /* of the documents in out */
     /* max_tok ended the run before this document, which is not counted. */

@@ -32,11 +32,26 @@ enum slu_fate slu_ingest_choose(const struct slu_ingest_cfg *cfg, struct slu_u12
     return FATE_KEPT;
 }
 
-int slu_ingest_book(struct slu_ingest_books *b, unsigned fate, uint32_t domain,
-                    uint64_t n_tok, uint64_t text_byte, struct slu_err *err)
+unsigned slu_ingest_lacks(const struct slu_ingest_cfg *cfg)
+{
+    unsigned lacks = 0;
+    for (unsigned f = SLU_FIELD_TEXT + 1; f < SLU_FIELDS; f++)
+        lacks |= (unsigned)(cfg->field[f] != NULL) << f;
+    return lacks;
+}
+
+static void count_lacks(uint64_t *n, unsigned lacks)
+{
+    for (unsigned f = 0; lacks; f++, lacks >>= 1)
+        n[f] += lacks & 1;
+}
+
+int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row text,
+                    uint32_t domain, uint64_t n_tok, struct slu_err *err)
 {
     struct slu_ledger *l = b->ledger;
     struct slu_ingest_stat *s = b->stat;
+    const unsigned fate = text.what;
     struct slu_domain_row *row = &s->held;
     struct slu_count one = {1, 1, 0};
     uint64_t special = (uint64_t)b->cfg->bos + b->cfg->eos;
@@ -45,18 +60,25 @@ int slu_ingest_book(struct slu_ingest_books *b, unsigned fate, uint32_t domain,
     if (fate == FATE_PART)
         return SLU_OK;
     slu_count_add(&l->in, one);
+    if (fate < FATE_REJECTED) {
+        s->accepted++;
+        count_lacks(s->lacking, text.lacks);
+    }
     if (fate >= FATE_REJECTED) {
         unsigned reason = fate - FATE_REJECTED;
         slu_ledger_drop(l, slu_reject_name((enum slu_reject)reason), one);
         s->rejected_by[reason]++;
         s->rejected++;
+        if (reason == SLU_REJECT_MISSING_FIELD)
+            count_lacks(s->missed, text.lacks);
     } else if (fate == FATE_EMPTY || fate == FATE_NOT_SAMPLED) {
         slu_ledger_drop(l, fate == FATE_EMPTY ? "empty" : "sample", one);
     } else {
         l->in.tokens += n_tok - special;
         l->created.tokens += special;
         s->documents++;
-        s->text_byte += text_byte;
+        s->text_byte += text.value;
+        s->scored += !(text.lacks >> SLU_FIELD_SCORE & 1);
         if (fate == FATE_HELD)
             slu_ledger_drop(l, "holdout", (struct slu_count){1, 1, n_tok});
         else
@@ -66,7 +88,7 @@ int slu_ingest_book(struct slu_ingest_books *b, unsigned fate, uint32_t domain,
         row->documents++;
         row->tokens += n_tok;
         row->text_tok += n_tok - special;
-        row->text_byte += text_byte;
+        row->text_byte += text.value;
     }
     return rc;
 }
@@ -114,8 +136,8 @@ int slu_ingest_book_rows(struct slu_ingest_books *b, const struct slu_fate_row *
         } else if (row[i].what == FATE_HELD) {
             s = &held->seg[n_held++];
         }
-        rc = slu_ingest_book(b, row[i].what, s ? s->domain : SLU_NO_DOMAIN,
-                             s ? s->len_tok : 0, row[i].value, err);
+        rc = slu_ingest_book(b, row[i], s ? s->domain : SLU_NO_DOMAIN,
+                             s ? s->len_tok : 0, err);
     }
     *n_done = i;
     keep_first(kept, n_kept);

@@ -26,13 +26,15 @@ static void clear_job(struct slu_ingest_job *j)
 }
 
 /* Appends the fate of the next record. */
-static int settle(struct slu_ingest_job *j, unsigned what, uint64_t value,
-                  struct slu_err *err)
+static int settle(struct slu_ingest_job *j, unsigned what, unsigned lacks,
+                  uint64_t value, struct slu_err *err)
 {
     int rc = slu_grow(&j->fate, &j->cap_fate, j->n_fate + 1, sizeof *j->fate, err);
     if (!rc)
-        j->fate[j->n_fate++] = (struct slu_fate_row){
-            .what = (uint8_t)what, .value = value & ((UINT64_C(1) << 56) - 1)};
+        j->fate[j->n_fate++] =
+            (struct slu_fate_row){.what = (uint8_t)what,
+                                  .lacks = lacks & ((1U << SLU_FIELDS) - 1),
+                                  .value = value & SLU_FATE_MAX};
     return rc;
 }
 
@@ -48,20 +50,24 @@ static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
         .row = j->block.rows,
         .reason = rec->reject,
         .off_byte = rec->off_byte,
-        .field = rec->field,
+        .field = g->cfg->field[rec->which],
     };
     if (!g->cfg->skip_bad)
         return slu_reject_fail(&r, err);
-    int rc = settle(j, FATE_REJECTED + rec->reject, j->rejects.len, err);
+    int rc = settle(j, FATE_REJECTED + rec->reject, rec->lacks, j->rejects.len, err);
     return rc || !g->cfg->rejects ? rc : slu_reject_write(&j->rejects, &r, err);
 }
 
 /* Makes the record of a text that is a whole document. */
-static void text_record(const uint8_t *p, size_t n, struct slu_record *out)
+static void text_record(const struct slu_ingest_cfg *cfg, const uint8_t *p, size_t n,
+                        struct slu_record *out)
 {
     size_t valid = slu_utf8_valid_prefix(p, n);
-    *out = (struct slu_record){
-        .off_byte = UINT64_MAX, .text = (const char *)p, .text_len = n, .score = NAN};
+    *out = (struct slu_record){.off_byte = UINT64_MAX,
+                               .lacks = slu_ingest_lacks(cfg),
+                               .text = (const char *)p,
+                               .text_len = n,
+                               .score = NAN};
     if (valid < n) {
         out->reject = SLU_REJECT_INVALID_UTF8;
         out->off_byte = valid;
@@ -74,44 +80,45 @@ static void row_record(const struct slu_ingest_cfg *cfg, const struct slu_block 
                        const struct slu_record_ref *ref, struct slu_record *out)
 {
     const struct slu_row_fields *f = &b->field[ref - b->rec];
-    const char *name[] = {cfg->text_field, cfg->id_field, cfg->domain_field};
     const uint8_t *p = b->raw.data + ref->off;
-    const size_t len[] = {ref->len, f->id_len, f->domain_len};
+    const size_t len[SLU_FIELDS] = {ref->len, f->id_len, f->domain_len};
     *out = (struct slu_record){.off_byte = UINT64_MAX, .score = NAN};
-    for (size_t k = 0; k < 3 && !out->reject; p += len[k++]) {
+    for (unsigned k = 0; k < SLU_FIELD_SCORE && !out->reject; p += len[k++]) {
         size_t valid = slu_utf8_valid_prefix(p, len[k]);
         if (valid == len[k])
             continue;
         out->reject = SLU_REJECT_INVALID_UTF8;
-        out->field = name[k];
-        if (k == 0)
+        out->which = k;
+        if (k == SLU_FIELD_TEXT)
             out->off_byte = valid;
     }
-    for (size_t k = 0; k < 3 && !out->reject; k++)
-        if (f->null >> k & 1) {
+    for (unsigned k = 0; k < SLU_FIELDS && !out->reject; k++)
+        if (f->null >> k & 1 & ~(cfg->optional >> k)) {
             out->reject = SLU_REJECT_MISSING_FIELD;
-            out->field = name[k];
+            out->which = k;
+            out->lacks = 1U << k;
         }
-    if (!out->reject && f->scored && !isfinite(f->score)) {
+    if (!out->reject && !(f->null >> SLU_FIELD_SCORE & 1) && !isfinite(f->score)) {
         out->reject = SLU_REJECT_NOT_A_NUMBER;
-        out->field = cfg->score_field;
+        out->which = SLU_FIELD_SCORE;
     }
     if (out->reject)
         return;
-    if (f->scored)
+    if (cfg->field[SLU_FIELD_SCORE] && !(f->null >> SLU_FIELD_SCORE & 1))
         out->score = f->score;
     p = b->raw.data + ref->off;
+    out->lacks = f->null;
     out->text = (const char *)p;
-    out->text_len = len[0];
-    out->id = cfg->id_field ? (const char *)p + len[0] : NULL;
-    out->id_len = len[1];
-    out->domain = cfg->domain_field ? (const char *)p + len[0] + len[1] : NULL;
-    out->domain_len = len[2];
+    out->text_len = len[SLU_FIELD_TEXT];
+    out->id = (const char *)p + out->text_len;
+    out->id_len = f->id_len;
+    out->domain = out->id + f->id_len;
+    out->domain_len = f->domain_len;
 }
 
 /* Rejects fields that a stream cannot hold. Ids are any bytes, but domains are names
  * without NUL (formats/STREAM.md): two that differ only after a NUL would be one. */
-static void check_fields(const struct slu_ingest_cfg *cfg, struct slu_record *rec)
+static void check_fields(struct slu_record *rec)
 {
     bool too_long = rec->id_len > MAX_FIELD_BYTE || rec->domain_len > MAX_FIELD_BYTE;
 
@@ -119,7 +126,7 @@ static void check_fields(const struct slu_ingest_cfg *cfg, struct slu_record *re
         (!too_long && !(rec->domain_len && memchr(rec->domain, 0, rec->domain_len))))
         return;
     rec->reject = too_long ? SLU_REJECT_LONG_FIELD : SLU_REJECT_NUL_FIELD;
-    rec->field = rec->id_len > MAX_FIELD_BYTE ? cfg->id_field : cfg->domain_field;
+    rec->which = rec->id_len > MAX_FIELD_BYTE ? SLU_FIELD_ID : SLU_FIELD_DOMAIN;
 }
 
 /* The record's own domain to *number, which stays where it has none. */
@@ -198,7 +205,7 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
         return rc;
     b->seq[b->n_seq++] = (struct slu_seq){from, len, b->n_seg, 1};
     b->seg[b->n_seg++] = seg;
-    return settle(j, fate, rec->text_len, err);
+    return settle(j, fate, rec->lacks, rec->text_len, err);
 }
 
 /* Adds the fate of a document whose ids are the job's from `from` on, and the document
@@ -210,9 +217,9 @@ static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                            enum slu_fate fate, struct slu_err *err)
 {
     if (fate == FATE_NOT_SAMPLED)
-        return settle(j, fate, 0, err);
+        return settle(j, fate, rec->lacks, 0, err);
     if (j->ids.n == from)
-        return settle(j, FATE_EMPTY, 0, err);
+        return settle(j, FATE_EMPTY, rec->lacks, 0, err);
     return add_document(g, j, w, ref, rec, from, fate, err);
 }
 
@@ -328,10 +335,10 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
     int rc = SLU_OK;
     *part =
         (struct slu_ingest_part){.ref = ref, .from = j->ids.n, .bad_off = UINT64_MAX};
-    rc = settle(j, FATE_PART, 0, err);
+    rc = settle(j, FATE_PART, 0, 0, err);
     if (rc || ref->reject)
         return rc;
-    text_record(j->block.raw.data + ref->off, ref->len, &rec);
+    text_record(g->cfg, j->block.raw.data + ref->off, ref->len, &rec);
     if (rec.reject) {
         part->bad_off = rec.off_byte += ref->part_off;
         return g->cfg->skip_bad ? SLU_OK : reject(g, j, ref, &rec, err);
@@ -359,10 +366,10 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
     else if (j->block.rows)
         row_record(g->cfg, &j->block, ref, &rec);
     else
-        text_record(raw, ref->len, &rec);
+        text_record(g->cfg, raw, ref->len, &rec);
     if (rc)
         return rc;
-    check_fields(g->cfg, &rec);
+    check_fields(&rec);
     const bool is_short = !is_part && !rec.reject && rec.text_len < MAX_WAIT_BYTE;
     if (w->wait.n && (!is_short || w->wait.n == MAX_WAIT_DOC ||
                       w->wait.text.len + rec.text_len > MAX_WAIT_BYTE))

@@ -121,9 +121,12 @@ static int close_text(struct slu_long_text *t, const struct slu_record_ref *ref,
         rc = keep_text(t, ref, fate, err);
     else
         rc = slu_long_doc_drop(t->doc, NULL, err);
+    struct slu_fate_row row = {.what = (uint8_t)fate,
+                               .lacks = slu_ingest_lacks(t->cfg),
+                               .value = t->n_byte & SLU_FATE_MAX};
     return rc ? rc
-              : slu_ingest_book(t->books, fate, t->cfg->seg.domain,
-                                t->n_tok + t->cfg->bos + t->cfg->eos, t->n_byte, err);
+              : slu_ingest_book(t->books, row, t->cfg->seg.domain,
+                                t->n_tok + t->cfg->bos + t->cfg->eos, err);
 }
 
 int slu_long_text_put(struct slu_long_text *t, const struct slu_text_part *part,

@@ -19,10 +19,12 @@ enum slu_fate {
 };
 
 /* The fate of one record, in the order of its block. */
+#define SLU_FATE_MAX ((UINT64_C(1) << (56 - SLU_FIELDS)) - 1)
 struct slu_fate_row {
     uint64_t what : 8;
+    uint64_t lacks : SLU_FIELDS; /* as in struct slu_record */
     /* KEPT, HELD: bytes of text; REJECTED: offset of its line in the job's rejects */
-    uint64_t value : 56;
+    uint64_t value : 56 - SLU_FIELDS;
 };
 
 /* Returns the fate of a document with this text (slu_hash128) and at least one id:
@@ -30,6 +32,9 @@ struct slu_fate_row {
 enum slu_fate slu_ingest_choose(const struct slu_ingest_cfg *cfg, struct slu_u128 text);
 /* Whether the fate depends on the text's hash. */
 bool slu_ingest_chooses(const struct slu_ingest_cfg *cfg);
+/* Returns what the record of a text lacks that is a document of its own: all wanted
+ * fields but the text. */
+unsigned slu_ingest_lacks(const struct slu_ingest_cfg *cfg);
 
 /* The counts of a run. Serial. */
 struct slu_ingest_books {
@@ -37,10 +42,10 @@ struct slu_ingest_books {
     struct slu_ledger *ledger;
     struct slu_ingest_stat *stat;
 };
-/* Counts a document. n_tok: its ids, with BOS and EOS if KEPT or HELD. */
-SLU_MUST_USE int slu_ingest_book(struct slu_ingest_books *b, unsigned fate,
-                                 uint32_t domain, uint64_t n_tok, uint64_t text_byte,
-                                 struct slu_err *err);
+/* Counts a document with this fate and text. n_tok: its ids, with BOS and EOS if KEPT or
+ * HELD. */
+SLU_MUST_USE int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row row,
+                                 uint32_t domain, uint64_t n_tok, struct slu_err *err);
 /* Counts a block's records, in order; their documents are in the two batches. Stops
  * where max_tok ends the run: *n_done were counted, and the batches lose the rest. */
 SLU_MUST_USE int slu_ingest_book_rows(struct slu_ingest_books *b,

@@ -53,9 +53,8 @@ struct slu_record_ref {
  * its domain follow. */
 struct slu_row_fields {
     size_t id_len, domain_len;
-    unsigned null; /* bits 0, 1, 2: no text, id, domain */
-    bool scored;   /* `score` is set; any value */
-    double score;
+    unsigned null; /* bit 1 << f: field f is wanted, and the row has none */
+    double score;  /* any value */
 };
 
 struct slu_block {
@@ -103,10 +102,11 @@ struct slu_input_cfg {
     size_t block_byte;                     /* usual size of a block, at least 4 KiB */
     /* a record, or part of one, that fits neither a block nor this is SLU_E_LIMIT */
     uint64_t max_record_byte;
-    uint64_t window_byte; /* for decompressors, see slu_bytes_open */
-    const char *field[4]; /* columns of rows: text, id, domain, score; NULL: not read */
-    unsigned n_threads;   /* formats may start n_threads - 1 threads */
-    int quit_fd;          /* see slu_bytes_open; -1: none */
+    uint64_t window_byte;          /* for decompressors, see slu_bytes_open */
+    const char *field[SLU_FIELDS]; /* columns of rows; NULL: not read */
+    unsigned optional;             /* as in struct slu_record_cfg */
+    unsigned n_threads;            /* formats may start n_threads - 1 threads */
+    int quit_fd;                   /* see slu_bytes_open; -1: none */
     void *ctx;
     /* Called before b grows by n bytes beyond block_byte; may wait. An error ends the
      * fetch. May be NULL. */

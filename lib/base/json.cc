@@ -1,4 +1,5 @@
-/* json.cc - simdjson behind json.h; no exception and no C++ type leaves this file. */
+/* json.cc - the tree of json.h, by simdjson; no exception and no C++ type leaves this
+ * file. */
 #include "json.h"
 
 #include <fcntl.h>
@@ -8,17 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <new>
 #include <type_traits>
 
 extern "C" {
 #include "buf.h"
 #include "io.h"
-#include "json_flat.h"
 #include "json_scan.h"
 #include "json_write.h"
-#include "simd.h"
 }
 
 namespace dom = simdjson::dom;
@@ -316,251 +314,6 @@ bool slu_json_next(struct slu_json_iter *it)
     return false;
 }
 
-/* ---- records ---- */
-
-enum { TEXT, ID, DOMAIN, SCORE, N_FIELD, N_STRING = SCORE };
-
-struct slu_record_parser {
-    dom::parser parser;
-    struct slu_scan_field field[N_FIELD];
-    size_t dom_byte;
-    slu_json_flat_fn *flat;   /* NULL: none */
-    struct slu_buf unescaped; /* strings of our own parsers */
-    char number[24];          /* an integer id as text */
-};
-
-/* Returns the flat parser of a level, or the best one if level is NULL. NULL: none. */
-static slu_json_flat_fn *flat_of_level(const char *level)
-{
-#if defined(__x86_64__)
-    if ((level == nullptr || strcmp(level, "avx512") == 0) && slu_has_simd("avx512"))
-        return slu_json_flat_avx512;
-    if ((level == nullptr || strcmp(level, "avx2") == 0) && slu_has_simd("avx2"))
-        return slu_json_flat_avx2;
-#endif
-    (void)level;
-    return nullptr;
-}
-
-int slu_record_parser_new(struct slu_record_parser **out,
-                          const struct slu_record_cfg *cfg, struct slu_err *err)
-{
-    struct slu_record_parser *p = new (std::nothrow) struct slu_record_parser();
-    if (p == nullptr)
-        return slu_fail_nomem(err, sizeof *p);
-    const char *name[N_FIELD] = {cfg->text_field, cfg->id_field, cfg->domain_field,
-                                 cfg->score_field};
-    for (int i = 0; i < N_FIELD; i++) {
-        p->field[i].name = name[i];
-        p->field[i].name_len = name[i] == nullptr ? 0 : strlen(name[i]);
-    }
-    p->dom_byte = cfg->dom_byte == 0 ? (size_t)1 << 20 : cfg->dom_byte;
-    p->flat = flat_of_level(cfg->simd);
-    *out = p;
-    return SLU_OK;
-}
-
-void slu_record_parser_free(struct slu_record_parser *p)
-{
-    if (p != nullptr)
-        slu_buf_release(&p->unescaped);
-    delete p;
-}
-
-static void set_field(struct slu_record *out, int i, const char *s, size_t len)
-{
-    const char **dst[N_STRING] = {&out->text, &out->id, &out->domain};
-    size_t *dst_len[N_STRING] = {&out->text_len, &out->id_len, &out->domain_len};
-    *dst[i] = s;
-    *dst_len[i] = len;
-}
-
-/* Parses a flat record, as most records are. False: another parser must try. */
-static bool parse_flat(struct slu_record_parser *p, const uint8_t *rec, size_t n,
-                       struct slu_record *out)
-{
-    struct slu_flat_field field[N_FIELD];
-    struct slu_err err = SLU_ERR_INIT;
-
-    for (int i = 0; i < N_FIELD; i++)
-        field[i] = {p->field[i].name, p->field[i].name_len, nullptr, 0};
-    slu_buf_clear(&p->unescaped);
-    if (slu_buf_reserve(&p->unescaped, n + SLU_JSON_PADDING, &err) != SLU_OK ||
-        !simdjson::validate_utf8(reinterpret_cast<const char *>(rec), n) ||
-        !p->flat(rec, n, field, N_FIELD, p->unescaped.data) ||
-        field[SCORE].p != nullptr)
-        return false;
-    for (int i = 0; i < N_STRING; i++) {
-        if (field[i].name != nullptr && field[i].p == nullptr)
-            return false;
-        if (field[i].name != nullptr)
-            set_field(out, i, reinterpret_cast<const char *>(field[i].p), field[i].len);
-    }
-    return true;
-}
-
-/* Parses a record with simdjson. False: the scalar parser decides. */
-static bool parse_dom(struct slu_record_parser *p, const uint8_t *rec, size_t n,
-                      struct slu_record *out)
-{
-    dom::element found[N_FIELD];
-    bool has[N_FIELD] = {false, false, false, false};
-    dom::object o;
-
-    simdjson::error_code code = p->parser.parse(rec, n, false).get(o);
-    if (code == simdjson::MEMALLOC)
-        p->parser = dom::parser(); /* the old one would use the tape it did not get */
-    if (code != simdjson::SUCCESS)
-        return false;
-    for (auto it = o.begin(); it != o.end(); ++it) {
-        std::string_view k = it.key();
-        for (int i = 0; i < N_FIELD; i++) {
-            const struct slu_scan_field *f = &p->field[i];
-            if (f->name != nullptr && k.size() == f->name_len &&
-                memcmp(k.data(), f->name, f->name_len) == 0) {
-                found[i] = it.value();
-                has[i] = true;
-            }
-        }
-    }
-    if (has[SCORE] && !found[SCORE].is_null() &&
-        found[SCORE].get(out->score) != simdjson::SUCCESS)
-        return false;
-    for (int i = 0; i < N_STRING; i++) {
-        std::string_view s;
-        if (p->field[i].name == nullptr)
-            continue;
-        if (!has[i])
-            return false;
-        if (found[i].get(s) == simdjson::SUCCESS) {
-            set_field(out, i, s.data(), s.size());
-            continue;
-        }
-        int64_t num;
-        if (i != ID || found[i].get(num) != simdjson::SUCCESS)
-            return false;
-        int len = snprintf(p->number, sizeof p->number, "%lld", (long long)num);
-        set_field(out, i, p->number, (size_t)len);
-    }
-    return true;
-}
-
-/* Takes the fields that the scalar parser found; strings with escapes are unescaped to
- * p->unescaped. */
-static int take_scanned(struct slu_record_parser *p, const uint8_t *rec,
-                        struct slu_record *out, struct slu_err *err)
-{
-    size_t at[N_STRING] = {0, 0, 0}, len[N_STRING] = {0, 0, 0};
-
-    slu_buf_clear(&p->unescaped);
-    for (int i = 0; i < N_STRING; i++) {
-        struct slu_scan_field *f = &p->field[i];
-        if (f->name == nullptr || !f->escaped || f->type != SLU_SCAN_STRING)
-            continue;
-        at[i] = p->unescaped.len;
-        int rc = slu_json_unescape(&p->unescaped, rec + f->off, f->len, err);
-        if (rc)
-            return rc;
-        len[i] = p->unescaped.len - at[i];
-    }
-    for (int i = 0; i < N_STRING; i++) {
-        const struct slu_scan_field *f = &p->field[i];
-        const char *s = reinterpret_cast<const char *>(rec) + f->off;
-        if (f->name == nullptr)
-            continue;
-        if (f->type == SLU_SCAN_INTEGER && f->len == 2 && memcmp(s, "-0", 2) == 0)
-            set_field(out, i, "0", 1); /* as simdjson reads it */
-        else if (f->escaped && f->type == SLU_SCAN_STRING)
-            set_field(out, i, reinterpret_cast<const char *>(p->unescaped.data) + at[i],
-                      len[i]);
-        else
-            set_field(out, i, s, f->len);
-    }
-    return SLU_OK;
-}
-
-/* Takes the score. False: it is not a number, or beyond a double. */
-static bool take_score(const struct slu_record_parser *p, const uint8_t *rec,
-                       struct slu_record *out)
-{
-    const struct slu_scan_field *f = &p->field[SCORE];
-    const char *s = reinterpret_cast<const char *>(rec) + f->off;
-    if (f->name == nullptr || f->type == SLU_SCAN_ABSENT ||
-        (f->type == SLU_SCAN_OTHER && f->len == 4 && memcmp(s, "null", 4) == 0))
-        return true;
-    char text[400]; /* a longer number is not a score */
-    if (f->type != SLU_SCAN_STRING && (*s == '-' || (*s >= '0' && *s <= '9')) &&
-        f->len < sizeof text) {
-        memcpy(text, s, f->len);
-        text[f->len] = 0;
-        out->score = strtod(text, nullptr);
-        if (std::isfinite(out->score))
-            return true;
-    }
-    out->score = NAN;
-    out->reject = SLU_REJECT_NOT_A_NUMBER;
-    out->off_byte = f->off;
-    out->field = f->name;
-    return false;
-}
-
-static int parse_scan(struct slu_record_parser *p, const uint8_t *rec, size_t n,
-                      struct slu_record *out, struct slu_err *err)
-{
-    size_t utf8 = slu_utf8_valid_prefix(rec, n);
-    if (utf8 < n) {
-        out->reject = SLU_REJECT_INVALID_UTF8;
-        out->off_byte = utf8;
-        return SLU_OK;
-    }
-    struct slu_json_scanned scan;
-    slu_json_scan(rec, n, p->field, N_FIELD, &scan);
-    if (scan.reject != SLU_REJECT_NONE) {
-        out->reject = scan.reject;
-        out->off_byte = scan.off;
-        return SLU_OK;
-    }
-    if (!scan.object) {
-        out->reject = SLU_REJECT_NOT_AN_OBJECT;
-        out->off_byte = scan.off;
-        return SLU_OK;
-    }
-    for (int i = 0; i < N_STRING; i++) {
-        const struct slu_scan_field *f = &p->field[i];
-        if (f->name != nullptr && f->type == SLU_SCAN_ABSENT) {
-            out->reject = SLU_REJECT_MISSING_FIELD;
-            out->field = f->name;
-            return SLU_OK;
-        }
-    }
-    for (int i = 0; i < N_STRING; i++) {
-        const struct slu_scan_field *f = &p->field[i];
-        if (f->name != nullptr && f->type != SLU_SCAN_STRING &&
-            (i != ID || f->type != SLU_SCAN_INTEGER)) {
-            out->reject = SLU_REJECT_NOT_A_STRING;
-            out->off_byte = f->off;
-            out->field = f->name;
-            return SLU_OK;
-        }
-    }
-    return take_score(p, rec, out) ? take_scanned(p, rec, out, err) : SLU_OK;
-}
-
-int slu_record_parse(struct slu_record_parser *p, const uint8_t *rec, size_t n,
-                     struct slu_record *out, struct slu_err *err)
-{
-    memset(out, 0, sizeof *out);
-    out->off_byte = UINT64_MAX;
-    out->score = NAN;
-    if (n <= p->dom_byte && ((p->flat != nullptr && parse_flat(p, rec, n, out)) ||
-                             parse_dom(p, rec, n, out)))
-        return SLU_OK;
-    memset(out, 0, sizeof *out);
-    out->off_byte = UINT64_MAX;
-    out->score = NAN;
-    return parse_scan(p, rec, n, out, err);
-}
-
 /* ---- UTF-8 ---- */
 
 size_t slu_utf8_valid_prefix(const uint8_t *p, size_t n)
@@ -575,14 +328,4 @@ size_t slu_utf8_valid_prefix(const uint8_t *p, size_t n)
         i += len;
     }
     return n;
-}
-
-const char *slu_reject_name(enum slu_reject r)
-{
-    static const char *const name[SLU_REJECT_N] = {
-        "none",           "invalid-utf8",  "invalid-json",  "too-deep",
-        "lone-surrogate", "not-an-object", "missing-field", "not-a-string",
-        "not-a-number",   "long-field",    "nul-in-domain", "truncated-source",
-        "damaged-source", "empty-source"};
-    return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

@@ -1,5 +1,5 @@
 /* json.h - JSON: configuration files (tokenizer.json) as a read-only tree, and JSONL
- * records of which two or three fields matter.
+ * records of which a few fields matter.
  *
  * Two parsers with equal results: simdjson, and a scalar one (json_scan.h) that finds
  * the position of an error, accepts JSON that simdjson refuses (integers beyond 64
@@ -126,11 +126,23 @@ enum slu_reject {
 /* Returns "invalid-utf8", …; static. */
 const char *slu_reject_name(enum slu_reject r);
 
+/* The fields of a record that callers ask for. */
+enum slu_field {
+    SLU_FIELD_TEXT,   /* a string */
+    SLU_FIELD_ID,     /* a string, a number or a boolean, as text */
+    SLU_FIELD_DOMAIN, /* the same */
+    SLU_FIELD_SCORE,  /* a number */
+    SLU_FIELDS,
+};
+
 struct slu_record_cfg {
-    const char *text_field;   /* borrowed, as the two below */
-    const char *id_field;     /* NULL: not wanted */
-    const char *domain_field; /* NULL: not wanted */
-    const char *score_field;  /* NULL: not wanted; in a record, absent or null: none */
+    /* Names of fields, borrowed; NULL: not wanted. A name is a key of the record. If
+     * the record has no such key, a dot leads into an object: a.b is the field b of the
+     * object a, found by the same rule. */
+    const char *name[SLU_FIELDS];
+    unsigned optional;    /* bit 1 << f: field f may be absent or null */
+    bool null_is_missing; /* a text that is null is a missing field, not a field that is
+                           * no string */
     /* Records longer than this go to the scalar parser, so that a parser's memory stays
      * below 16 times this plus the longest string; 0: 1 MiB. */
     size_t dom_byte;
@@ -141,10 +153,12 @@ struct slu_record_cfg {
 
 struct slu_record {
     enum slu_reject reject;
-    uint64_t off_byte; /* position of the error in the record; UINT64_MAX: none */
-    const char *field; /* the field that is missing or not a string, else NULL */
+    uint64_t off_byte;    /* position of the error in the record; UINT64_MAX: none */
+    enum slu_field which; /* the field that is missing, not a string, … */
+    unsigned lacks;       /* bit 1 << f: field f is wanted, and absent or null */
     /* Borrowed until the next call or until the record's bytes change; NULL if not
-     * wanted or rejected. If the record's id is an integer, id has its digits. */
+     * wanted, absent or rejected. An integer has its digits, another number is written
+     * by slu_number_put, a boolean is true or false. */
     const char *text, *id, *domain;
     size_t text_len, id_len, domain_len; /* bytes */
     double score;                        /* NaN: none */

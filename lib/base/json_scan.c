@@ -18,7 +18,9 @@ struct scanner {
     size_t surrogate_off;                        /* offset of the first one */
     struct slu_scan_field *field;
     size_t n_field;
-    uint64_t wanted; /* the fields that the current member matches: bit i is field[i] */
+    /* Bit i is field[i]: the current member is its value; is an object that may have
+     * it; such an object is open. */
+    uint64_t wanted, leads, inside;
     enum slu_reject reject;
 };
 
@@ -223,6 +225,63 @@ static bool content_is(const uint8_t *p, size_t n, bool escaped, const char *wan
     return at == want_len;
 }
 
+static void forget(struct slu_scan_field *f)
+{
+    f->type = SLU_SCAN_ABSENT;
+    f->escaped = false;
+    f->off = f->len = f->found = 0;
+}
+
+/* Compares a key, n bytes of string content at p, with the names. */
+static void match_key(struct scanner *s, const uint8_t *p, size_t n, bool escaped)
+{
+    s->wanted = s->leads = 0;
+    for (size_t k = 0; k < s->n_field; k++) {
+        struct slu_scan_field *f = &s->field[k];
+        if (f->name == NULL || f->level != s->depth)
+            continue;
+        const char *rest = f->name + f->from, *dot;
+        const size_t len = f->name_len - f->from;
+        if (content_is(p, n, escaped, rest, len)) {
+            s->wanted |= UINT64_C(1) << k;
+        } else if ((dot = memchr(rest, '.', len)) != NULL &&
+                   content_is(p, n, escaped, rest, (size_t)(dot - rest))) {
+            s->leads |= UINT64_C(1) << k;
+            if (f->found > f->level) /* in an object of the same key */
+                forget(f);
+        }
+    }
+}
+
+/* Goes into the object that has just been opened. */
+static void enter(struct scanner *s)
+{
+    for (size_t k = 0; k < s->n_field && s->leads != 0; k++) {
+        struct slu_scan_field *f = &s->field[k];
+        if ((s->leads >> k & 1) == 0)
+            continue;
+        f->from = (size_t)(strchr(f->name + f->from, '.') - f->name) + 1;
+        f->level = s->depth;
+        s->inside |= UINT64_C(1) << k;
+    }
+}
+
+/* Closes an object or array. */
+static void leave(struct scanner *s)
+{
+    for (size_t k = 0; k < s->n_field && s->inside != 0; k++) {
+        struct slu_scan_field *f = &s->field[k];
+        if ((s->inside >> k & 1) == 0 || f->level != s->depth)
+            continue;
+        f->from--; /* the dot */
+        while (f->from > 0 && f->name[f->from - 1] != '.')
+            f->from--;
+        if (--f->level == 1)
+            s->inside &= ~(UINT64_C(1) << k);
+    }
+    s->depth--;
+}
+
 /* Scans a key and its colon; s->i is where the quote should be. */
 static bool scan_key(struct scanner *s)
 {
@@ -234,15 +293,8 @@ static bool scan_key(struct scanner *s)
     from = ++s->i;
     if (!scan_string(s, &escaped))
         return false;
-    if (s->depth == 1) {
-        s->wanted = 0;
-        for (size_t k = 0; k < s->n_field; k++) {
-            const struct slu_scan_field *f = &s->field[k];
-            if (f->name != NULL &&
-                content_is(s->p + from, s->i - 1 - from, escaped, f->name, f->name_len))
-                s->wanted |= UINT64_C(1) << k;
-        }
-    }
+    if (s->depth == 1 || s->inside != 0)
+        match_key(s, s->p + from, s->i - 1 - from, escaped);
     skip_space(s);
     if (s->i >= s->n || s->p[s->i] != ':')
         return fail(s, SLU_REJECT_INVALID_JSON);
@@ -253,17 +305,19 @@ static bool scan_key(struct scanner *s)
 static void note(struct scanner *s, enum slu_scan_type type, size_t off, size_t len,
                  bool escaped)
 {
-    if (s->depth != 1)
-        return;
-    for (size_t k = 0; k < s->n_field; k++) {
-        if ((s->wanted >> k & 1) != 0) {
-            s->field[k].type = type;
-            s->field[k].off = off;
-            s->field[k].len = len;
-            s->field[k].escaped = escaped;
-        }
+    for (size_t k = 0; k < s->n_field && s->wanted != 0; k++) {
+        struct slu_scan_field *f = &s->field[k];
+        if ((s->wanted >> k & 1) == 0 || (f->found != 0 && f->found < f->level))
+            continue;
+        f->type = type;
+        f->off = off;
+        f->len = len;
+        f->escaped = escaped;
+        f->found = f->level;
     }
     s->wanted = 0;
+    if (type != SLU_SCAN_CONTAINER)
+        s->leads = 0;
 }
 
 static bool scan_scalar(struct scanner *s)
@@ -281,14 +335,15 @@ static bool scan_scalar(struct scanner *s)
     if (s->p[from] == '-' || (s->p[from] >= '0' && s->p[from] <= '9')) {
         if (!scan_number(s, &flag))
             return false;
-        note(s, flag ? SLU_SCAN_INTEGER : SLU_SCAN_OTHER, from, s->i - from, false);
+        note(s, flag ? SLU_SCAN_INTEGER : SLU_SCAN_NUMBER, from, s->i - from, false);
         return true;
     }
+    flag = s->p[from] == 't' || s->p[from] == 'f';
     if (!scan_word(s, s->p[from] == 't'   ? "true"
                       : s->p[from] == 'f' ? "false"
                                           : "null"))
         return false;
-    note(s, SLU_SCAN_OTHER, from, s->i - from, false);
+    note(s, flag ? SLU_SCAN_BOOL : SLU_SCAN_NULL, from, s->i - from, false);
     return true;
 }
 
@@ -314,15 +369,18 @@ static bool in_object(const struct scanner *s)
 static bool open_container(struct scanner *s, bool *closed)
 {
     bool object = s->p[s->i] == '{';
-    note(s, SLU_SCAN_OTHER, s->i, 0, false);
+    note(s, SLU_SCAN_CONTAINER, s->i, 0, false);
     if (!push(s, object))
         return false;
+    if (object)
+        enter(s);
+    s->leads = 0; /* an array has no keys */
     s->i++;
     skip_space(s);
     *closed = s->i < s->n && s->p[s->i] == (object ? '}' : ']');
     if (*closed) {
         s->i++;
-        s->depth--;
+        leave(s);
         return true;
     }
     return !object || scan_key(s);
@@ -340,7 +398,7 @@ static bool after_value(struct scanner *s, bool *more)
             return fail(s, SLU_REJECT_INVALID_JSON);
         if (s->p[s->i] == (object ? '}' : ']')) {
             s->i++;
-            s->depth--;
+            leave(s);
             continue;
         }
         if (s->p[s->i] != ',')
@@ -387,12 +445,12 @@ void slu_json_scan(const uint8_t *p, size_t n, struct slu_scan_field *field,
     s.surrogate_off = 0;
     s.field = field;
     s.n_field = n_field;
-    s.wanted = 0;
+    s.wanted = s.leads = s.inside = 0;
     s.reject = SLU_REJECT_NONE;
     for (size_t k = 0; k < n_field; k++) {
-        field[k].type = SLU_SCAN_ABSENT;
-        field[k].escaped = false;
-        field[k].off = field[k].len = 0;
+        forget(&field[k]);
+        field[k].level = 1;
+        field[k].from = 0;
     }
     skip_space(&s);
     size_t first = s.i;

@@ -1,7 +1,7 @@
 /* json_scan.h - the scalar JSON parser of json.h, without a tree. Private to lib.
  *
  * It checks the grammar of RFC 8259 byte by byte (not UTF-8), in constant memory (8 KiB
- * of nesting bits), and finds the values of wanted members of the outermost object.
+ * of nesting bits), and finds the values of wanted fields of the outermost object.
  */
 #ifndef SLU_JSON_SCAN_H
 #define SLU_JSON_SCAN_H
@@ -21,13 +21,20 @@ enum slu_scan_type {
     SLU_SCAN_ABSENT,
     SLU_SCAN_STRING,
     SLU_SCAN_INTEGER, /* no fraction, no exponent */
-    SLU_SCAN_OTHER,
+    SLU_SCAN_NUMBER,  /* any other number */
+    SLU_SCAN_BOOL,
+    SLU_SCAN_NULL,
+    SLU_SCAN_CONTAINER, /* an object or array */
 };
 
 struct slu_scan_field {
-    const char *name; /* wanted key, unescaped; NULL: unused */
+    /* As in struct slu_record_cfg; NULL: unused. */
+    const char *name;
     size_t name_len;
-    /* out: the last member of that name */
+    /* private: the level of nesting whose keys are compared (1: the outermost object),
+     * with the name from byte `from` on; the level at which the value was found */
+    size_t level, from, found;
+    /* out: of equal keys the last */
     enum slu_scan_type type;
     bool escaped; /* a string with backslashes */
     size_t off;   /* of the value's first byte; strings: after the quote */

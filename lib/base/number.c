@@ -1,5 +1,9 @@
 #include "number.h"
 
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_digit(const char *p, const char *end)
@@ -52,4 +56,63 @@ bool slu_number(const char *p, size_t n, uint64_t k, uint64_t *v)
         *v /= 10;
     }
     return true;
+}
+
+/* Writes the digits d[0, n), with the decimal point before digit `point`. */
+static size_t put_digits(const char *d, int n, int point, char *out)
+{
+    if (point > 21 || point < -5)
+        return (size_t)snprintf(out, SLU_NUMBER_BYTE - 1, "%.1s%s%.*se%+d", d,
+                                n > 1 ? "." : "", n - 1, d + 1, point - 1);
+    if (point <= 0)
+        return (size_t)snprintf(out, SLU_NUMBER_BYTE - 1, "0.%.*s%.*s", -point, "00000",
+                                n, d);
+    if (point < n)
+        return (size_t)snprintf(out, SLU_NUMBER_BYTE - 1, "%.*s.%.*s", point, d,
+                                n - point, d + point);
+    return (size_t)snprintf(out, SLU_NUMBER_BYTE - 1, "%.*s%.*s", n, d, point - n,
+                            "00000000000000000000");
+}
+
+static bool reads_as(const char *text, double x, bool is_float)
+{
+    return x == (is_float ? (double)strtof(text, NULL) : strtod(text, NULL));
+}
+
+/* Tries precisions from `from` to `to`, which is always enough. */
+static size_t put(double x, bool is_float, int from, int to, char *out)
+{
+    char text[SLU_NUMBER_BYTE];
+    for (int n = from;; n++) {
+        snprintf(text, sizeof text, "%.*e", n - 1, fabs(x));
+        if (n == to || reads_as(text, fabs(x), is_float))
+            break;
+        /* More decimals above a power of two than below read as this power. So the
+         * second nearest decimal may, although the nearest does not. */
+        if (n > 1 && text[n]++ < '9' && reads_as(text, fabs(x), is_float))
+            break;
+    }
+    /* D.DDDe+EE: removes the point, then zeros at the end. */
+    char *e = strchr(text, 'e');
+    const int point = (int)strtol(e + 1, NULL, 10) + 1;
+    int n = 1;
+    for (const char *p = text + 2; p < e; p++)
+        text[n++] = *p;
+    while (n > 1 && text[n - 1] == '0')
+        n--;
+    *out = '-';
+    const bool is_negative = signbit(x);
+    return is_negative + put_digits(text, n, point, out + is_negative);
+}
+
+/* A decimal of up to DBL_DIG digits survives a double, so if DBL_DIG digits read back
+ * as x, they are the shortest decimal, but for zeros at its end. */
+size_t slu_number_put(double x, char out[SLU_NUMBER_BYTE])
+{
+    return put(x, false, fabs(x) < DBL_MIN ? 1 : DBL_DIG, DBL_DECIMAL_DIG, out);
+}
+
+size_t slu_number_put_float(float x, char out[SLU_NUMBER_BYTE])
+{
+    return put((double)x, true, fabsf(x) < FLT_MIN ? 1 : FLT_DIG, FLT_DECIMAL_DIG, out);
 }

@@ -1,7 +1,8 @@
-/* number.h - numbers as users write them: 20000000, 20M, 1.5G, 1e9, 64Ki.
+/* number.h - numbers as users write them (20000000, 20M, 1.5G, 1e9, 64Ki), and as
+ * programs write doubles.
  *
  * K, M, G and T are powers of `k`: 1000 for counts, 1024 for bytes. Ki, Mi, Gi and Ti
- * are powers of 1024. Lower case is accepted. A pure function.
+ * are powers of 1024. Lower case is accepted. Pure functions.
  */
 #ifndef SLU_NUMBER_H
 #define SLU_NUMBER_H
@@ -10,7 +11,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Reads p[0, n) into *v. False if it is not a number, not whole, or above 2^64 - 1. */
 bool slu_number(const char *p, size_t n, uint64_t k, uint64_t *v);
+
+#define SLU_NUMBER_BYTE 32
+/* Writes the shortest decimal that reads back as x, which is finite, and a NUL; returns
+ * its length. The form is JavaScript's, which JSON accepts: 0.1, 100000, 1e+21, 1e-7;
+ * but -0 stays -0. */
+size_t slu_number_put(double x, char out[SLU_NUMBER_BYTE]);
+/* As slu_number_put, but for the shortest decimal that reads back as a float. */
+size_t slu_number_put_float(float x, char out[SLU_NUMBER_BYTE]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

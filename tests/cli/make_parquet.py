@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A Parquet file from JSON lines, with nothing but Python: make_parquet.py OUT [--rows N] [--pages N] [--gzip] [--first N] [--small] <JSONL
 
-A column a key of the records, in order of first sight: strings become UTF-8 byte arrays, integers int64, floats doubles
+A column a key of the records, in order of first sight: strings become UTF-8 byte arrays, booleans bits, integers int64, floats doubles
 (NaN and Infinity too); what is missing or null is null. --small: int32 and floats. Row groups of --rows rows, pages of --pages values, plain encoding, a checksum a page. Objects become
 structs of columns. Written from the format's specification (parquet-format: Thrift compact protocol, data pages v1).
 """
@@ -13,7 +13,7 @@ import zlib
 
 I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
 # physical types, and how struct packs a value; with --small the smaller ones
-INT32, INT64, FLOAT, DOUBLE, TEXT = 1, 2, 4, 5, 6
+BOOLEAN, INT32, INT64, FLOAT, DOUBLE, TEXT = 0, 1, 2, 4, 5, 6
 PACK = {INT32: "<i", INT64: "<q", FLOAT: "<f", DOUBLE: "<d"}
 
 
@@ -56,7 +56,7 @@ def columns_of(records, prefix=()):
                 for path, kind in columns_of([value], prefix + (key,)):
                     seen[path] = max(seen.get(path, 0), kind)
             elif value is not None or prefix + (key,) not in seen:
-                kind = TEXT if isinstance(value, str) else DOUBLE if isinstance(value, float) else INT64
+                kind = TEXT if isinstance(value, str) else DOUBLE if isinstance(value, float) else BOOLEAN if isinstance(value, bool) else INT64
                 seen[prefix + (key,)] = max(seen.get(prefix + (key,), 0), kind)
     return list(seen.items())
 
@@ -100,8 +100,11 @@ def value_of(record, path):
 def page(values, path, kind, gzip):
     found = [value_of(r, path) for r in values]
     body = levels([d for d, _ in found], len(path).bit_length())
+    if kind == BOOLEAN:
+        flags = [v for _, v in found if v is not None]
+        body += sum(v << i for i, v in enumerate(flags)).to_bytes((len(flags) + 7) // 8, "little")
     for _, v in found:
-        if v is not None:
+        if v is not None and kind != BOOLEAN:
             v = v.encode() if kind == TEXT else v
             body += struct.pack("<I", len(v)) + v if kind == TEXT else struct.pack(PACK[kind], v)
     stored = body

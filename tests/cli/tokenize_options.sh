@@ -182,8 +182,8 @@ leaks "special tokens that are asked for" fine.json 256 1 "" --special parse
 # A score's field that is not there.
 "$PYTHON" -c 'import json
 for i in range(40): print(json.dumps({"text": "t%d" % i, "meta": {"q": i}, **({"rare": 1} if i < 3 else {}), **({"often": 1} if i < 4 else {})}))' >q.jsonl
-status "no document has a score there" 1 tokenize -t bytes --score-field meta.q -o q.tks q.jsonl
-same "  says so" "tokenize: --score-field meta.q: none of 40 documents has a score there; name a field that they have, or leave the option out" "$(cat err)"
+status "no document has a score there" 1 tokenize -t bytes --score-field mata.q -o q.tks q.jsonl
+same "  says so" "tokenize: --score-field mata.q: none of 40 documents has a score there; name a field that they have, or leave the option out" "$(cat err)"
 check "  and leaves no output" test ! -e q.tks
 status "few have one" 0 tokenize -t bytes --score-field rare -o q.tks q.jsonl
 same "  says so" "tokenize: --score-field rare: 3 of 40 documents have a score there" "$(told err)"

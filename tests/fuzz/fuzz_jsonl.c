@@ -7,6 +7,7 @@
 
 #include "formats/text/input.h"
 #include "lib/base/json.h"
+#include "lib/base/number.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -35,7 +36,9 @@ static void one_record(struct slu_record_parser *quick,
     must(equal(q.id, q.id_len, s.id, s.id_len));
     must(equal(q.domain, q.domain_len, s.domain, s.domain_len));
     must(slu_utf8_valid_prefix((const uint8_t *)q.text, q.text_len) == q.text_len);
-    must(q.text_len <= n && q.id_len <= n && q.domain_len <= n);
+    must(q.lacks == s.lacks && memcmp(&q.score, &s.score, sizeof q.score) == 0);
+    must(q.text_len <= n && q.id_len <= n + SLU_NUMBER_BYTE &&
+         q.domain_len <= n + SLU_NUMBER_BYTE);
 }
 
 static void as_tree(const uint8_t *p, size_t n)
@@ -51,18 +54,22 @@ static void as_tree(const uint8_t *p, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    static const struct slu_record_cfg all = {"text", "id", "domain", "score", 0},
-                                       scalar_only = {"text", "id", "domain", "score",
-                                                      1},
-                                       text = {"text", NULL, NULL, NULL, 0},
-                                       text_scalar = {"text", NULL, NULL, NULL, 1};
+    enum { SETS = 4 };
+    static const struct slu_record_cfg sets[SETS] = {
+        {.name = {"text"}},
+        {.name = {"text", "id", "domain", "score"}, .optional = 1U << SLU_FIELD_SCORE},
+        {.name = {"text"}, .null_is_missing = true},
+        {.name = {"a.text", "a.id", "a.b.domain", "score"},
+         .optional = 1U << SLU_FIELD_SCORE | 1U << SLU_FIELD_DOMAIN,
+         .null_is_missing = true},
+    };
     struct slu_record_parser *quick, *scalar;
     struct slu_block b;
-    bool fields = n > 0 && (data[0] & 1) != 0;
+    struct slu_record_cfg cfg = sets[n > 0 ? data[0] % SETS : 0];
 
-    must(slu_record_parser_new(&quick, fields ? &all : &text, NULL) == SLU_OK);
-    must(slu_record_parser_new(&scalar, fields ? &scalar_only : &text_scalar, NULL) ==
-         SLU_OK);
+    must(slu_record_parser_new(&quick, &cfg, NULL) == SLU_OK);
+    cfg.dom_byte = 1;
+    must(slu_record_parser_new(&scalar, &cfg, NULL) == SLU_OK);
     slu_block_init(&b);
     must(slu_buf_append(&b.raw, data, n, NULL) == SLU_OK);
     must(slu_buf_reserve(&b.raw, SLU_JSON_PADDING, NULL) == SLU_OK);

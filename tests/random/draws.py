@@ -44,9 +44,10 @@ class Draw:
         m, r = self.maybe, self.rng
         m(0.65, "-t", "bytes")
         if self.corpus["kind"] == "jsonl" or r.random() < 0.1:
-            self.domains = m(0.6, "--domain-field", "domain")
-            m(0.5, "--id-field", "id")
-            self.scores = m(0.4, "--score-field", "score")
+            deep = self.corpus["nested"] and r.random() < 0.7
+            self.domains = m(0.6, "--domain-field", "meta.at.all.domain" if deep else "domain")
+            m(0.5, "--id-field", "meta.id" if deep else "id")
+            self.scores = m(0.4, "--score-field", "meta.at.all.score" if deep else "score")
         self.domains or m(0.2, "--domain", "web")
         self.vocab = not m(0.07, "--no-vocab")
         m(0.02, "--bos")

@@ -35,7 +35,7 @@ BAD = (b"not json", b'{"text": 5}', b'{"no": "text"}', b"[1, 2]", b'{"text": "\\
 def draw(rng):
     """The numbers of a corpus. About one in thirty is too large for the least memory."""
     size = rng.choices((0, 3000, 40000, 300000, 1500000, 12000000), (2, 24, 45, 20, 6, 3))[0]
-    c = {"seed": rng.randrange(2**40), "kind": rng.choice(KINDS), "shape": rng.choice(SHAPES),
+    c = {"seed": rng.randrange(2**40), "kind": rng.choice(KINDS), "shape": rng.choice(SHAPES), "nested": rng.random() < 0.25,
          "bytes": rng.randrange(size // 2, size + 1), "files": rng.choice((1, 1, 2, 3, 5)), "bad": rng.random() < 0.12,
          "codec": rng.choice((None, None, None, "gz", "bz2", "xz", "zstd", "lz4"))}
     if size > 2000000:
@@ -91,17 +91,19 @@ def texts(rng, shape, n_byte):
         n += sum(map(len, w)) + len(w) + 20
 
 
-def record(rng, number, text, bad):
+def record(rng, number, text, bad, nested):
     """A JSON record. A score may be missing, but not in all; another field is in bad records alone."""
     d = {"text": text}
     if not bad or rng.random() < 0.95:
         d["domain"] = rng.choice(("web", "web", "web", "code", "code", "ünï", ""))
     if not bad or rng.random() < 0.95:
-        d["id"] = rng.choice((number, "d%d" % number, "repo%d/dir/%d.c" % (number % 7, number), "é" * (number % 40)))
+        d["id"] = rng.choice((number, number / 7, number % 2 == 0, "d%d" % number, "repo%d/dir/%d.c" % (number % 7, number), "é" * (number % 40)))
     if rng.random() < 0.8:
         d["score"] = rng.choice((rng.random(), -rng.random() * 1e9, 0, 1, 0.5, None, rng.randrange(9)))
     if number < 3 and d.get("score") is None:
         d["score"] = number
+    if nested:
+        d["meta"] = {"id": d.get("id"), "at.all": {k: d[k] for k in ("domain", "score") if k in d}}
     keys = sorted(d)
     rng.shuffle(keys)
     return json.dumps({k: d[k] for k in keys}, ensure_ascii=rng.random() < 0.5).encode()
@@ -110,7 +112,7 @@ def record(rng, number, text, bad):
 def jsonl(rng, c, docs):
     lines = []
     for i, t in enumerate(docs):
-        lines.append(record(rng, i, t, c["bad"]))
+        lines.append(record(rng, i, t, c["bad"], c["nested"]))
         if c["bad"] and rng.random() < 0.02:
             lines.append(rng.choice(BAD))
         elif rng.random() < 0.005:

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,10 @@ static void no_place(void **state)
 
 static struct slu_record_parser *parser(size_t dom_byte, const char *simd)
 {
-    struct slu_record_cfg cfg = {"text", "id", "domain", "score", dom_byte, simd};
+    struct slu_record_cfg cfg = {.name = {"text", "id", "domain", "score"},
+                                 .optional = 1U << SLU_FIELD_SCORE,
+                                 .dom_byte = dom_byte,
+                                 .simd = simd};
     struct slu_err err = SLU_ERR_INIT;
     struct slu_record_parser *p = NULL;
     assert_int_equal(slu_record_parser_new(&p, &cfg, &err), SLU_OK);
@@ -175,8 +179,11 @@ static void rejects(void **state)
         {"{" T "," D "}", SLU_REJECT_MISSING_FIELD, NOWHERE},
         {"{\"text\":null," I "," D "}", SLU_REJECT_NOT_A_STRING, 8},
         {"{\"text\":[\"t\"]," I "," D "}", SLU_REJECT_NOT_A_STRING, 8},
-        {"{" T ",\"id\":1.0," D "}", SLU_REJECT_NOT_A_STRING, 17},
-        {"{" T "," I ",\"domain\":3}", SLU_REJECT_NOT_A_STRING, 30},
+        {"{" T ",\"id\":[1]," D "}", SLU_REJECT_NOT_A_STRING, 17},
+        {"{" T ",\"id\":1e999," D "}", SLU_REJECT_NOT_A_STRING, 17},
+        {"{" T "," I ",\"domain\":null}", SLU_REJECT_NOT_A_STRING, 30},
+        {"{" T "," I "," D ",\"score\":\"1\"}", SLU_REJECT_NOT_A_NUMBER, 43},
+        {"{" T "," I "," D ",\"score\":1e999}", SLU_REJECT_NOT_A_NUMBER, 42},
         {"{" T "," I "," D ",\"text\":0}", SLU_REJECT_NOT_A_STRING, 41},
     };
     (void)state;
@@ -229,6 +236,79 @@ static void values(void **state)
         expect(p, "{" T ",\"id\":18446744073709551616," D "}", "t", 1,
                "18446744073709551616");
         expect(p, "{" T ",\"id\":\"\\u00e9\"," D "}", "t", 1, "\xc3\xa9");
+        expect(p, "{" T ",\"id\":true," D "}", "t", 1, "true");
+        expect(p, "{" T ",\"id\":2.50," D "}", "t", 1, "2.5");
+        expect(p, "{" T ",\"id\":1e3," D "}", "t", 1, "1000");
+        expect(p, "{" T ",\"id\":-0.0," D "}", "t", 1, "-0");
+        expect(p, "{" T ",\"id\":1E-7," D "}", "t", 1, "1e-7");
+        slu_record_parser_free(p);
+    }
+}
+
+/* The record's fields, as "text|id|domain|score", or the reason and field of its
+ * rejection. */
+static const char *fields_of(struct slu_record_parser *p, const char *rec)
+{
+    static char out[200];
+    struct slu_record r;
+    parse(p, rec, strlen(rec), &r);
+    if (r.reject)
+        snprintf(out, sizeof out, "%s %d", slu_reject_name(r.reject), (int)r.which);
+    else
+        snprintf(out, sizeof out, "%.*s|%.*s|%.*s|%g %x", (int)r.text_len, r.text,
+                 (int)r.id_len, r.id ? r.id : "", (int)r.domain_len,
+                 r.domain ? r.domain : "", isnan(r.score) ? 0 : r.score, r.lacks);
+    return out;
+}
+
+static void dotted(void **state)
+{
+    static const struct {
+        const char *rec, *want;
+    } t[] = {
+        {"{\"t\":\"x\",\"m\":{\"id\":7,\"d\":{\"n\":\"web\"},\"s\":0.5}}",
+         "x|7|web|0.5 0"},
+        {"{\"m\":{\"d\":{\"z\":[{\"n\":1}],\"n\":true},\"id\":\"\"},\"t\":\"x\"}",
+         "x||true|0 8"},
+        /* a key with dots wins, wherever it is */
+        {"{\"t\":\"x\",\"m.id\":1,\"m\":{\"id\":2,\"d.n\":\"a\",\"d\":{\"n\":\"b\"}}}",
+         "x|1|a|0 8"},
+        {"{\"t\":\"x\",\"m\":{\"id\":2,\"d\":{\"n\":\"b\"},\"d.n\":\"a\"},\"m.id\":1}",
+         "x|1|a|0 8"},
+        {"{\"t\":\"x\",\"m.d.n\":\"c\",\"m\":{\"id\":2,\"d.n\":\"a\"},\"m.s\":3}",
+         "x|2|c|3 0"},
+        /* of equal keys the last */
+        {"{\"t\":\"x\",\"m\":{\"id\":1,\"d\":{\"n\":\"b\"}},\"m\":{\"id\":2}}",
+         "x|2||0 c"},
+        {"{\"t\":\"x\",\"m\":{\"id\":1},\"m\":5}", "missing-field 1"},
+        {"{\"t\":\"x\",\"m\":{\"id\":1,\"id\":3}}", "x|3||0 c"},
+        {"{\"t\":\"x\",\"m\":{\"d\":{\"n\":1},\"id\":3,\"d\":{\"n\":null}}}",
+         "x|3||0 c"},
+        {"{\"t\":\"x\",\"m\":{\"d\":{\"n\":1},\"id\":3,\"d\":{}}}", "x|3||0 c"},
+        /* no objects on the way */
+        {"{\"t\":\"x\",\"m\":[{\"id\":1}]}", "missing-field 1"},
+        {"{\"t\":\"x\",\"q\":{\"m\":{\"id\":1}}}", "missing-field 1"},
+        {"{\"t\":\"x\",\"m\":\"id\",\"id\":1}", "missing-field 1"},
+        {"[{\"t\":\"x\",\"m\":{\"id\":1}}]", "not-an-object 0"},
+        {"{\"t\":null,\"m\":{\"id\":1}}", "missing-field 0"},
+        {"{\"t\":1,\"m\":{\"id\":1}}", "not-a-string 0"},
+        {"{\"t\":\"x\",\"m\":{\"id\":{}}}", "not-a-string 1"},
+        {"{\"t\":\"x\",\"m\":{\"id\":1,\"d\":{\"n\":{}}}}", "not-a-string 2"},
+        {"{\"t\":\"x\",\"\\u006d\":{\"i\\u0064\":1}}", "x|1||0 c"},
+    };
+    struct slu_record_cfg cfg = {.name = {"t", "m.id", "m.d.n", "m.s"},
+                                 .optional =
+                                     1U << SLU_FIELD_SCORE | 1U << SLU_FIELD_DOMAIN,
+                                 .null_is_missing = true};
+    (void)state;
+    for (size_t dom = 0; dom < 2; dom++) {
+        struct slu_err err = SLU_ERR_INIT;
+        struct slu_record_parser *p;
+        cfg.dom_byte = dom;
+        assert_int_equal(slu_record_parser_new(&p, &cfg, &err), SLU_OK);
+        for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+            if (strcmp(fields_of(p, t[i].rec), t[i].want))
+                fail_msg("%zu: %s: %s", dom, t[i].rec, fields_of(p, t[i].rec));
         slu_record_parser_free(p);
     }
 }
@@ -335,12 +415,54 @@ static void halves_agree(void **state)
     slu_record_parser_free(scalar);
 }
 
+/* Random nested records: simdjson and the scalar parser find the same fields. */
+static void dotted_halves_agree(void **state)
+{
+    static const char *const key[] = {"m", "id", "d", "n", "m.id", "d.n", "s"};
+    static const char *const value[] = {"1", "2.5", "null", "\"y\"", "[1]", "{}"};
+    struct slu_record_cfg cfg = {.name = {"t", "m.id", "m.d.n", "m.s"},
+                                 .optional =
+                                     1U << SLU_FIELD_SCORE | 1U << SLU_FIELD_DOMAIN};
+    struct slu_record_parser *p[2];
+    struct slu_err err = SLU_ERR_INIT;
+    uint64_t x = 7;
+    int n_good = 0;
+    (void)state;
+    for (size_t dom = 0; dom < 2; dom++) {
+        cfg.dom_byte = dom;
+        assert_int_equal(slu_record_parser_new(&p[dom], &cfg, &err), SLU_OK);
+    }
+    for (int round = 0; round < 20000; round++) {
+        char rec[2000], got[200];
+        size_t n = (size_t)sprintf(rec, "{\"t\":\"x\"");
+        int open = 1;
+        for (uint64_t k = draw(&x) % 12; k > 0; k--) {
+            const bool deeper = draw(&x) % 2;
+            n += (size_t)sprintf(rec + n, "%s\"%s\":%s", rec[n - 1] == '{' ? "" : ",",
+                                 key[draw(&x) % 7], deeper ? "{" : value[draw(&x) % 6]);
+            open += deeper;
+            for (; open > 1 && draw(&x) % 3 == 0; open--)
+                n += (size_t)sprintf(rec + n, "}");
+        }
+        for (; open > 0; open--)
+            n += (size_t)sprintf(rec + n, "}");
+        strcpy(got, fields_of(p[0], rec));
+        n_good += strchr(got, '|') != NULL;
+        if (strcmp(got, fields_of(p[1], rec)))
+            fail_msg("%s: %s, %s", rec, got, fields_of(p[1], rec));
+    }
+    assert_true(n_good > 1000);
+    slu_record_parser_free(p[0]);
+    slu_record_parser_free(p[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tree),         cmocka_unit_test(tree_faults),
         cmocka_unit_test(no_place),     cmocka_unit_test(rejects),
         cmocka_unit_test(values),       cmocka_unit_test(nesting),
+        cmocka_unit_test(dotted),       cmocka_unit_test(dotted_halves_agree),
         cmocka_unit_test(halves_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,8 +36,19 @@ struct group {
     struct slu_ledger sum; /* owns its reasons */
     uint64_t n_report, peak_rss;
     double cpu_seconds;
-    uint64_t scored; /* documents of tokenize --score-field; UINT64_MAX: the option
-                        is not given */
+    struct {
+        uint64_t have, of;
+    } field[SLU_FIELDS]; /* documents of tokenize that have it, and that could */
+};
+
+/* As tokenize names them in its reports, and as users do. */
+static const struct {
+    const char *name, *has, *option;
+} fields[SLU_FIELDS] = {
+    [SLU_FIELD_TEXT] = {"text", "a text", "--field"},
+    [SLU_FIELD_ID] = {"id", "an id", "--id-field"},
+    [SLU_FIELD_DOMAIN] = {"domain", "a domain", "--domain-field"},
+    [SLU_FIELD_SCORE] = {"score", "a score", "--score-field"},
 };
 
 struct merge {
@@ -80,8 +91,7 @@ static int find_group(struct merge *m, const char *program, const char *mode,
     if (rc)
         return rc;
     *g = &m->group[m->n];
-    **g = (struct group){
-        .program = copy(program, err), .mode = copy(mode, err), .scored = UINT64_MAX};
+    **g = (struct group){.program = copy(program, err), .mode = copy(mode, err)};
     m->n++;
     if (!(*g)->program || !(*g)->mode)
         return err->code;
@@ -160,12 +170,20 @@ static void add_costs(struct group *g, value root)
     g->n_report++;
 }
 
-static void add_scored(struct group *g, value root)
+static void add_fields(struct group *g, value root)
 {
-    value v;
+    value all, field, v;
     uint64_t n;
-    if (slu_json_get(root, "scored", &v) && slu_json_u64(v, &n))
-        g->scored = g->scored == UINT64_MAX ? n : g->scored + n;
+    if (!slu_json_get(root, "fields", &all))
+        return;
+    for (int i = 0; i < SLU_FIELDS; i++) {
+        if (!slu_json_get(all, fields[i].name, &field))
+            continue;
+        if (slu_json_get(field, "have", &v) && slu_json_u64(v, &n))
+            g->field[i].have += n;
+        if (slu_json_get(field, "of", &v) && slu_json_u64(v, &n))
+            g->field[i].of += n;
+    }
 }
 
 static int add_report(struct merge *m, const char *path, value root,
@@ -199,7 +217,7 @@ static int add_report(struct merge *m, const char *path, value root,
         return err->code;
     p->n_seen++;
     add_costs(g, root);
-    add_scored(g, root);
+    add_fields(g, root);
     return add_ledger(&g->sum, &l, err);
 }
 
@@ -267,6 +285,18 @@ static int check_parts(const struct group *g, struct slu_err *err)
     return SLU_OK;
 }
 
+/* What none of the parts has is mistyped. */
+static int check_fields(const struct group *g, struct slu_err *err)
+{
+    for (int i = 0; i < SLU_FIELDS; i++)
+        if (g->field[i].of && !g->field[i].have)
+            return slu_fail(err, SLU_E_MISMATCH,
+                            "%s: none of %llu documents has %s where %s looks for it",
+                            g->name, (ull)g->field[i].of, fields[i].has,
+                            fields[i].option);
+    return SLU_OK;
+}
+
 struct side {
     const struct slu_count *n;
     const char *did, *program;
@@ -292,11 +322,8 @@ static int check(const struct merge *m, struct slu_err *err)
         rc = check_parts(g, err);
         if (!rc)
             rc = slu_ledger_check(&g->sum, err);
-        if (!rc && !g->scored && g->sum.out.documents)
-            rc = slu_fail(err, SLU_E_MISMATCH,
-                          "%s: none of %llu documents has a score where --score-field "
-                          "looks for it",
-                          g->name, (ull)g->sum.out.documents);
+        if (!rc)
+            rc = check_fields(g, err);
         struct side to = {&g->sum.to_work, "went into the work folder of", g->name},
                     from = {&g->sum.from_work, "came out of it for", g->name},
                     in = {&g->sum.in, "went into", g->name};

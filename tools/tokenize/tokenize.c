@@ -35,20 +35,22 @@ static const struct cli_opt options[] = {
      .result = true, .parse = parse_tokenizer},
     {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
      "split of a rank file: gpt2, cl100k, ...; default: from its name", .result = true},
-    {"field", 0, CLI_STRING, AT(field), "NAME",
-     "JSONL, Parquet: the text's field; default text", .result = true},
+    {"field", 0, CLI_STRING, AT(field[SLU_FIELD_TEXT]), "NAME",
+     "JSONL, Parquet: the text's field; default text. In names of fields,\n"
+     "a.b is the field b of the object a",
+     .result = true},
     {"format", 0, CLI_CHOICE, AT(format), "auto|jsonl|text|tar|zip|parquet",
      "what the files are; auto, the default: by name, then by content",
      .choice = formats, .result = true},
-    {"id-field", 0, CLI_STRING, AT(id_field), "NAME",
-     "JSONL, Parquet: field with the record's own id, a string or an\n"
-     "integer",
+    {"id-field", 0, CLI_STRING, AT(field[SLU_FIELD_ID]), "NAME",
+     "JSONL, Parquet: field with the record's own id, a string, a number\n"
+     "or a boolean",
      .result = true},
     {"domain", 0, CLI_STRING, AT(domain), "NAME",
      "domain of all documents (web, code, ...)", .result = true},
-    {"domain-field", 0, CLI_STRING, AT(domain_field), "NAME",
+    {"domain-field", 0, CLI_STRING, AT(field[SLU_FIELD_DOMAIN]), "NAME",
      "JSONL, Parquet: field that holds the record's domain", .result = true},
-    {"score-field", 0, CLI_STRING, AT(score_field), "NAME",
+    {"score-field", 0, CLI_STRING, AT(field[SLU_FIELD_SCORE]), "NAME",
      "JSONL, Parquet: field with the record's score, a number, by\n"
      "which shuffle can sort; it may be missing",
      .result = true},
@@ -99,7 +101,7 @@ static const struct cli_opt options[] = {
 static void defaults(void *p)
 {
     struct tokenize_opts *o = p;
-    o->field = "text";
+    o->field[SLU_FIELD_TEXT] = "text";
     o->sample = 1;
     /* Not given; 0 is a valid fraction, for scripts that try several. */
     o->holdout = -1;
@@ -116,7 +118,7 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
     if ((o->holdout >= 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
                         "--holdout needs --holdout-output, and the other way round");
-    if (o->domain && o->domain_field)
+    if (o->domain && o->field[SLU_FIELD_DOMAIN])
         return slu_fail(err, SLU_E_USAGE,
                         "--domain and --domain-field cannot be combined");
     if (o->rejects)
@@ -274,25 +276,6 @@ static int list_rejects(const struct slu_ingest_stat *s, bool json, struct slu_b
     return rc ? rc : slu_buf_append(b, "", 1, NULL);
 }
 
-/* If no document has a score, the name is mistyped, or the field is inside another
- * object. A part of a job only warns, because other parts may have scores. */
-static int check_scores(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
-                        struct slu_err *err)
-{
-    const char *field = ((const struct tokenize_opts *)ctx->opts)->score_field;
-    unsigned long long all = s->documents, have = s->scored;
-    if (!field || !all || have >= (all + 9) / 10)
-        return SLU_OK;
-    if (!have && !ctx->common.part.n)
-        return slu_fail(err, SLU_E_FORMAT,
-                        "--score-field %s: none of %llu documents has a score there; "
-                        "name a field that they have, or leave the option out",
-                        field, all);
-    cli_warn(ctx, "--score-field %s: %llu of %llu documents have a score there", field,
-             have, all);
-    return SLU_OK;
-}
-
 /* Adds figures to --stats; if memory runs out, a figure is missing. */
 static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                         struct slu_names *names)
@@ -303,8 +286,7 @@ static void report_text(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
     size_t n = 0;
     int rc = slu_domains_list(&s->domains, names, &list, &n, &err);
     struct slu_domain_row all = slu_domains_sum(list, 0, rc ? 0 : n);
-    if (((const struct tokenize_opts *)ctx->opts)->score_field)
-        cli_stat_u64(ctx, "scored", s->scored);
+    tokenize_report_fields(ctx, s);
     if (all.text_tok)
         cli_stat_double(ctx, "bytes_per_token",
                         (double)all.text_byte / (double)all.text_tok);
@@ -406,7 +388,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc && o->domain)
         rc = slu_names_domain_number(names, o->domain, strlen(o->domain), &seg.domain,
                                      err);
-    h.has[SLU_SCORE] = o->score_field;
+    h.has[SLU_SCORE] = o->field[SLU_FIELD_SCORE];
     if (!rc)
         rc = open_outputs(ctx, &out, &h, names, err);
     cli_timing(ctx, "documents");
@@ -416,10 +398,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .sources = sources,
             .format = slu_input_format_named(formats[o->format]),
             .names = names,
-            .text_field = o->field,
-            .id_field = o->id_field,
-            .domain_field = o->domain_field,
-            .score_field = o->score_field,
+            .optional = 1U << SLU_FIELD_SCORE,
             .seg = seg,
             .bos = o->bos,
             .eos = !o->no_eos,
@@ -439,10 +418,11 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .source_done = source_done,
             .source_broken = source_broken,
         };
+        memcpy(cfg.field, o->field, sizeof cfg.field);
         rc = slu_ingest(&cfg, &ctx->ledger, &stat, err);
     }
     if (!rc)
-        rc = check_scores(ctx, &stat, err);
+        rc = tokenize_check_fields(ctx, &stat, err);
     if (!rc)
         rc = close_outputs(ctx, &out, err);
     if (!rc) {

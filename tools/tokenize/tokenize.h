@@ -2,6 +2,7 @@
 #ifndef SLU_TOKENIZE_PRIVATE_H
 #define SLU_TOKENIZE_PRIVATE_H
 
+#include "formats/text/ingest.h"
 #include "formats/text/sources.h"
 #include "lib/token/tokenizer.h"
 #include "tools/cli/cli.h"
@@ -11,8 +12,8 @@ struct tokenize_opts {
                                    a file's family, whatever the file's name */
     char family[48];
     const char *tokenizer, *pattern, *eos;
-    const char *field, *id_field, *domain, *domain_field, *score_field, *files_from;
-    const char *include, *exclude;
+    const char *field[SLU_FIELDS];
+    const char *domain, *files_from, *include, *exclude;
     const char *holdout_output, *rejects;
     double holdout, sample;
     uint64_t max_tokens;
@@ -33,5 +34,14 @@ bool tokenize_from_file(const struct tokenize_opts *o);
 SLU_MUST_USE int tokenize_load(struct cli_ctx *ctx, struct slu_tokenizer **t,
                                struct slu_header *h, struct slu_names *names,
                                struct slu_err *err);
+
+/* SLU_E_FORMAT if no document has a field that an option names: the name is mistyped. A
+ * part of a job only warns, because other parts may have the field; so does a run in
+ * which fewer than a tenth have it. */
+SLU_MUST_USE int tokenize_check_fields(struct cli_ctx *ctx,
+                                       const struct slu_ingest_stat *s,
+                                       struct slu_err *err);
+/* Adds the counts of documents with the fields to --stats. */
+void tokenize_report_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s);
 
 #endif

@@ -1,0 +1,65 @@
+/* fields.c - the fields of records that `tokenize` reads: how many documents have them,
+ * in reports, and the errors and warnings about those that none or few have. */
+#include "tools/tokenize/tokenize.h"
+
+static const struct {
+    const char *name;         /* in reports */
+    const char *option, *has; /* for messages */
+} kinds[SLU_FIELDS] = {
+    [SLU_FIELD_TEXT] = {"text", "--field", "a text"},
+    [SLU_FIELD_ID] = {"id", "--id-field", "an id"},
+    [SLU_FIELD_DOMAIN] = {"domain", "--domain-field", "a domain"},
+    [SLU_FIELD_SCORE] = {"score", "--score-field", "a score"},
+};
+
+/* Counts the documents that could have a field, and those that have it. */
+static void count(const struct slu_ingest_stat *s, unsigned f, uint64_t *have,
+                  uint64_t *of)
+{
+    *have = s->accepted - s->lacking[f];
+    *of = s->accepted + s->missed[f];
+}
+
+int tokenize_check_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
+                          struct slu_err *err)
+{
+    const struct tokenize_opts *o = ctx->opts;
+    for (unsigned f = 0; f < SLU_FIELDS; f++) {
+        uint64_t have, of;
+        count(s, f, &have, &of);
+        if (!o->field[f] || !of || have >= (of + 9) / 10)
+            continue;
+        if (!have && !ctx->common.part.n)
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s %s: none of %llu documents has %s there; name a field "
+                            "that they have, or leave the option out",
+                            kinds[f].option, o->field[f], (unsigned long long)of,
+                            kinds[f].has);
+        cli_warn(ctx, "%s %s: %llu of %llu documents have %s there", kinds[f].option,
+                 o->field[f], (unsigned long long)have, (unsigned long long)of,
+                 kinds[f].has);
+    }
+    return SLU_OK;
+}
+
+void tokenize_report_fields(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
+{
+    const struct tokenize_opts *o = ctx->opts;
+    struct slu_buf b = SLU_BUF_INIT;
+    int rc = SLU_OK;
+    if (o->field[SLU_FIELD_SCORE])
+        cli_stat_u64(ctx, "scored", s->scored);
+    for (unsigned f = 0; f < SLU_FIELDS && !rc; f++) {
+        uint64_t have, of;
+        count(s, f, &have, &of);
+        if (o->field[f])
+            rc = slu_buf_printf(&b, NULL, "%s\"%s\": {\"have\": %llu, \"of\": %llu}",
+                                b.len ? ", " : "{", kinds[f].name,
+                                (unsigned long long)have, (unsigned long long)of);
+    }
+    if (!rc)
+        rc = slu_buf_append(&b, "}", 2, NULL);
+    if (!rc)
+        cli_stat_json(ctx, "fields", (const char *)b.data);
+    slu_buf_release(&b);
+}

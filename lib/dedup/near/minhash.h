@@ -8,8 +8,8 @@
  *
  * Function k of a hash h is ((h >> 32) ^ x_k) * m_k mod 2^32, m_k odd; x_k and m_k are
  * drawn from (seed, k). For each k this is a bijection of the upper half of h, which
- * must be uniform, as in the hashes of shingle.h. tests/bench/NOTES.md has the evidence
- * that signatures follow the formula, and other functions that were tried.
+ * must be uniform, as in the hashes of shingle.h. tests/bench/NOTES-dedup.md has the
+ * evidence that signatures follow the formula, and other functions that were tried.
  *
  * Each SIMD level has a version (minhash_*.c); all versions give the same bits.
  *

@@ -17,7 +17,7 @@
  * ids is dropped. Cutting twice changes nothing: no window of the kept text is repeated,
  * and windows do not cross gaps.
  *
- * The steps, for n = 50 (figures in tests/bench/NOTES.md):
+ * The steps, for n = 50 (figures in tests/bench/NOTES-dedup.md):
  * 1. substring_scan: each window belongs to a block, by its anchor; there is about one
  *    block for 18 ids. Each block has a record of 24 bytes: (anchor, span, place). The
  *    ids wait on a tape.

@@ -25,9 +25,9 @@
  * part, group and match a pass over 1/R of the rows.
  *
  * Bytes for each token, with n = 50 and 1/18 block a token, a = blocks asked about and
- * r = repeated blocks (0.05 to 0.15 of all, figures in tests/bench/NOTES.md): sign
- * writes 24/18 = 1.3, group 8 (a + r) / 18 = 0.1, ask 24 a = 1.2 to 3.6, match 8 for
- * each stretch of repeated windows.
+ * r = repeated blocks (0.05 to 0.15 of all; tests/bench/NOTES-dedup.md has figures):
+ * sign writes 24/18 = 1.3, group 8 (a + r) / 18 = 0.1, ask 24 a = 1.2 to 3.6, match 8
+ * for each stretch of repeated windows.
  *
  * Thread safety: one thread at a time on a handle.
  */

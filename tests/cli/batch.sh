@@ -171,9 +171,9 @@ refused "an option that is not the user's" 'bad:12: dedup: --work' 'dedup = --su
 refused "a mode twice" 'bad:12: dedup --near was given' 'dedup = --near --threshold 0.5'
 refused "a mode that has no parts" 'bad:12: dedup: --exact' 'dedup = --ngrams'
 refused "an input that is not there" 'input = nowhere: there is no' 'input = nowhere'
-sed 's/0.7/0.8/' recipe-3 >bad
-status "a changed recipe" 1 sluice-batch --local 1 bad out-3
-check "the line that differs" grep -q 'was "dedup = --near --threshold 0.7"' err
+sed 's/^seed = 5/seed = 6/' recipe-3 >bad
+status "a recipe with another seed" 1 sluice-batch --local 1 bad out-3
+check "the line that differs" grep -q 'bad:4: .* was "seed = 5", is "seed = 6"; use another folder' err
 echo 'memory = 2G' >>recipe-3
 status "other limits are taken" 0 sluice-batch --local 1 recipe-3 out-3
 check "and kept" grep -q '^memory = 2G' out-3/recipe

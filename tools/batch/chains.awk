@@ -5,7 +5,7 @@
 #   R TASK NAME STEP STAGE FROM TO BASE NEW<tab>COMMAND     a stage of the task, in the order of the pipe; see perform()
 # FROM is "pipe", "stored" or "-"; TO is "pipe", the folder in OUT of the stream that the stage writes, "set" or "-".
 # The stage's part is the task's part plus BASE. NEW is 1 if no earlier task has this stage. COMMAND is for eval, with
-# $bin, $prefix, $OUT and $part.
+# $bin, $prefix, $OUT and $part; with bare=1 in the environment, without the limits.
 #
 # A stream goes to its reader through a pipe, part by part, and is not stored. If several stages read a stream, a stage
 # that only passes sequences on (decompose, a filter) runs again for each of them; the streams of other stages (tokens,
@@ -103,7 +103,7 @@ function budget(size, many,    unit) {
     unit = index("KMGT", substr(size, length(size)))
     return sprintf("%.0f", int(size * (unit == 1 ? 3 / 4 : 768 * 1024 ^ (unit - 2)) / many)) "K"
 }
-function command(r, from, to, isnew, few, together,    c, i, k, m, w, line, v) {
+function command(r, from, to, isnew, few, together,    c, i, k, m, w, line) {
     c = "\"$bin/${prefix}" program[r] "\""
     m = split(value[program[r]], line, "\n")
     for (k = 1; k <= m; k++) {
@@ -113,11 +113,7 @@ function command(r, from, to, isnew, few, together,    c, i, k, m, w, line, v) {
         for (i = 1; i <= w; i++)
             c = c " " quoted(word[i])
     }
-    c = c " --seed " ("seed" in value ? value["seed"] : 0) " -T " limit(r, "threads", 1)
-    if ((v = limit(r, "memory", "")) != "")
-        c = c " -M " budget(v, together)
-    if ((v = limit(r, "tmpdir", "")) != "")
-        c = c " --tmpdir " quoted(v)
+    c = c " --seed " ("seed" in value ? value["seed"] : 0) (ENVIRON["bare"] ? "" : limits(r, together))
     if (isnew)
         c = c " --stats \"$OUT/stats/" name[r] ".$part.json\""
     if (!one[r])
@@ -135,6 +131,14 @@ function command(r, from, to, isnew, few, together,    c, i, k, m, w, line, v) {
             "$((" first[r] " + part))") ".tks\""
     if (from == "stored")
         c = c " \"$OUT/work/" before_step(r) "/" (step[r] == "decompose" ? "{part}" : "$part") ".tks\""
+    return c
+}
+function limits(r, together,    c, v) {
+    c = " -T " limit(r, "threads", 1)
+    if ((v = limit(r, "memory", "")) != "")
+        c = c " -M " budget(v, together)
+    if ((v = limit(r, "tmpdir", "")) != "")
+        c = c " --tmpdir " quoted(v)
     return c
 }
 function before_step(r,    i) {

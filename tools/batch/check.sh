@@ -25,8 +25,9 @@ check_options() {
     use_flows "$scratch/flows"
     canonical "$recipe_name" "$(flows | awk '{ print $1, $2, $1 "-" $2 }' | tr '\n' ' ')" >/dev/null || exit 1
     stages >"$scratch/stages"
-    check_calls
-    rehearse
+    there=$PWD
+    [ ! -s "$OUT/state/cwd" ] || there=$(cat "$OUT/state/cwd")
+    (cd "$there" && check_calls && rehearse) || exit 1
 }
 # check_calls: calls the last part of each stage in a folder without inputs, which reports errors of the command line.
 check_calls() {

@@ -71,6 +71,7 @@ check_names() {
         no_link "$OUT/$f"
     done
     [ ! -e "$OUT/report.json" ] || [ -s "$OUT/state/report/0" ] || [ -s "$OUT/state/report.all" ] ||
+        [ -s "$OUT/state/report.undone/0" ] ||
         die "$OUT/report.json: sluice-batch did not write it, and would; move it away"
 }
 no_link() {
@@ -119,7 +120,7 @@ absolute() {
     *) printf '%s\n' "$PWD/$1" ;;
     esac
 }
-# prepare RECIPE OUT: makes OUT, or checks that OUT was made from the same recipe.
+# prepare RECIPE OUT: makes OUT, or takes the recipe in it for the new one.
 prepare() {
     recipe_name=$1
     lines=$scratch/lines canonical "$1" >"$scratch/recipe" || exit 1
@@ -154,16 +155,20 @@ prepare() {
     if [ ! -e "$OUT/recipe" ]; then
         [ -z "$dry" ] || { first=$(show "$self" init "$(absolute "$1")" "$OUT"); return; }
         cp "$scratch/inputs" "$OUT/state/inputs" && pwd >"$OUT/state/cwd" && seen "$OUT/state/inputs" >"$OUT/state/seen" &&
-            flows >"$OUT/state/stages" && cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe" || exit 1
+            flows >"$OUT/state/stages" && replace_recipe || exit 1
     else
-        results_of "$OUT/recipe" >"$scratch/old"
-        results_of "$recipe" >"$scratch/new"
-        changed=$(diff "$scratch/old" "$scratch/new" | sed -n 's/^< */was "/p; s/^> */is "/p' | sed 's/$/"/' | head -n 2 | tr '\n' ' ')
-        [ -z "$changed" ] || die "$1: $2 was made from another recipe: ${changed% }; use another folder"
-        [ -n "$dry" ] || { flows >"$OUT/state/stages" && cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe"; } || exit 1
+        changed=$(differ "$results")
+        if [ -n "$changed" ]; then
+            [ -z "$dry" ] || first=$(show "$self" init "$(absolute "$1")" "$OUT")
+            change "$2"
+        elif [ -z "$dry" ]; then
+            replace_recipe || exit 1
+        fi
+        [ -n "$dry" ] || flows >"$OUT/state/stages" || exit 1
     fi
     [ -n "$dry" ] || { recipe=$OUT/recipe && keep_tasks; } || exit 1
 }
+replace_recipe() { cp "$recipe" "$OUT/state/recipe.tmp" && mv "$OUT/state/recipe.tmp" "$OUT/recipe"; }
 # The list of inputs is fixed when OUT is made; files that appear later are not part of it. An existing name stands for
 # itself, whatever characters it has; any other name is a pattern.
 expand() {

@@ -44,9 +44,10 @@ cancel() {
         printf '%s\n' "cancelled: $(echo "$ids" | wc -w) arrays; 'sluice-batch resume $OUT' goes on"
     fi
 }
-clean() {
+# how_far: prints "busy" if parts are queued or running, else "left" if some are not done, else "whole".
+how_far() {
     facts >"$scratch/facts" || exit 1
-    case $(awk "$(cat "$share/facts.awk")"'
+    awk "$(cat "$share/facts.awk")"'
         END {
             for (k = 1; k <= ns; k++)
                 for (p = 0; p < n[k]; p++) {
@@ -54,7 +55,11 @@ clean() {
                     left += what[k, p] != "done"
                 }
             print busy ? "busy" : left ? "left" : "whole"
-        }' "$scratch/facts") in
+        }' "$scratch/facts"
+}
+clean() {
+    far=$(how_far) || exit 1
+    case $far in
     busy) die "$OUT is still worked on; 'sluice-batch cancel $OUT' stops that" ;;
     whole)
         why=$(remove_work) || printf '%s\n' "$why"

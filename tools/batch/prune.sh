@@ -40,11 +40,15 @@ prune() {
     done
     # Removes the files of stages that no stage from this one on reads.
     printf '%s\n' "$wanted" | while read -r mark step s; do
-        [ "$mark $s" = "- -" ] || [ "$mark" != - ] || remove_made "$step.phases" "$s\(\.[0-9]+-of-[0-9]+\)?"
+        [ "$mark $s" = "- -" ] || [ "$mark" != - ] || remove_made "$step.phases" "$s$in_parts"
     done
 }
 # The folders in OUT/work.
 work_folders() { steps | sed 'p; s/$/.phases/' && echo report.phases; }
+# Regular expressions of names in OUT/work/STEP.phases: what may stand behind a stage's name; what a set's stages write
+# besides.
+in_parts='\(\.[0-9]+-of-[0-9]+\)?'
+set_names='\(rows\|shards\)\(\.[0-9]+-of-[0-9]+\(\.[A-Z]_[0-9]+\.tks\|\.jsonl\|\.lock\)?\)?\|shards\.lock'
 # remove_made FOLDER [NAMES]: removes the files in OUT/work/FOLDER with names that programs use, or only those that
 # match the regular expression NAMES; and the folder, if it is then empty. Links and other files stay.
 remove_made() {
@@ -52,8 +56,8 @@ remove_made() {
     [ -d "$d" ] && [ ! -h "$d" ] && [ ! -h "$OUT/work" ] || return 0
     case $1 in
     *.phases)
-        names=$(flows | awk -v s="${1%.phases}" '$1 == s { printf "%s\\|", $2 }')
-        names="\(${names}rows\|shards\)\(\.[0-9]+-of-[0-9]+\(\.[A-Z]_[0-9]+\.tks\|\.jsonl\|\.lock\)?\)?\|shards\.lock"
+        names="$(flows | awk -v s="${1%.phases}" '$1 == s { printf "%s%s", sep, $2; sep = "\\|" }')"
+        names="\($names\)$in_parts\|$set_names"
         ;;
     *) names='[0-9]+\.tks\(\.manifest\.json\)?' ;;
     esac

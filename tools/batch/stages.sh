@@ -40,10 +40,11 @@ options_of() {
 # Prints the tasks, from chains.awk.
 list_tasks() { chain_list=$(flows | awk -f "$share/words.awk" -f "$share/chains.awk" "$recipe" -); }
 # keep_tasks: stores the tasks in a form that the shell reads, so that a task only reads its own lines: its $parts and,
-# in $rows_kept, its stages.
+# in $rows_kept, its stages. The first line tells recipes with other results apart.
 keep_tasks() {
-    printf '%s\n' "$chain_list" | keep=$(value keep all) awk '
-        BEGIN { print "keep=" ENVIRON["keep"] "\ncase $task in" }
+    made_by=$({ results_of "$recipe" && flows; } | cksum | tr ' ' -)
+    printf '%s\n' "$chain_list" | keep=$(value keep all) made_by=$made_by awk '
+        BEGIN { print "made_by=" ENVIRON["made_by"] "\nkeep=" ENVIRON["keep"] "\ncase $task in" }
         { gsub(/\047/, "\047\\\047\047") }
         $1 == "T" { printf "%s%s) parts=%s rows_kept=\047", n++ ? "\047 ;;\n" : "", $2, $3 }
         $1 == "R" { print }

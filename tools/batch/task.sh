@@ -14,6 +14,10 @@ book() {
 book_end() {
     read -r _ _ _ _ _ _ _ h _ p _ <"$OUT/state/$task/$i" && [ "$h $p" != "$host $$" ] || book "$1" "$2"
 }
+# current: whether the folder still has the recipe that this part was begun by; see change.sh.
+current() {
+    [ -z "$made_by" ] || { read -r line <"$OUT/state/tasks" && [ "$line" = "made_by=$made_by" ]; }
+}
 # Without Slurm, other machines cannot see the process; the time of this line shows them that the part is running.
 beat() {
     trap 'kill "$nap" 2>/dev/null; exit 0' TERM
@@ -69,16 +73,15 @@ start() {
 }
 # check_free COMMAND...: checks that no file of a part exists that was never begun.
 check_free() {
-    [ "$new" = 1 ] || return 0
-    option=''
+    [ "$new" != 1 ] || each_output free "$@"
+}
+free() { [ ! -f "$1" ] && [ ! -h "$1" ] || die "$1: sluice-batch did not write it, and would; move it away"; }
+# each_output FUNCTION COMMAND...: calls FUNCTION for each file in OUT that the command alone writes.
+each_output() {
+    each=$1 option=''
+    shift
     for w; do
-        case $option in
-        -o | --stats)
-            for f in "$w" "$w.manifest.json"; do
-                [ ! -f "$f" ] && [ ! -h "$f" ] || die "$f: sluice-batch did not write it, and would; move it away"
-            done
-            ;;
-        esac
+        case $option in -o | --stats) "$each" "$w" && "$each" "$w.manifest.json" ;; esac
         option=$w
     done
 }
@@ -118,7 +121,7 @@ task() {
     time=${time#* }
     no_link "$OUT/state/$task" && no_link "$OUT/state/$task/$i"
     each_stage free_of_links "$task"
-    [ -s "$OUT/state/$task/$i" ] || perform check_free "$task" "$i"
+    [ -s "$OUT/state/$task/$i" ] || [ -s "$OUT/state/$task.undone/$i" ] || perform check_free "$task" "$i"
     folders command "$task" || exit 1
     # Slurm writes to the log itself, so the log is not replaced.
     [ -n "${SLURM_JOB_ID:-}" ] || exec >>"$OUT/logs/$task.$i.log" 2>&1
@@ -140,6 +143,10 @@ task() {
     [ "$job" != - ] || { beat </dev/null >/dev/null 2>&1 & heart=$!; }
     run_task
     [ -z "$heart" ] || kill "$heart" 2>/dev/null
+    if ! current 2>/dev/null; then
+        echo "sluice-batch: $task $i: the recipe has changed since this part began; what it made does not count"
+        exit 1
+    fi
     if [ "$status" = 0 ]; then
         tokens=$(awk 'match($0, /"tokens": *[{][^}]*/) {
                 n = split(substr($0, RSTART, RLENGTH), part, /[{,]/)

@@ -1,0 +1,157 @@
+# shellcheck shell=bash disable=SC2154
+# batch_changed.sh - sluice-batch: a recipe whose later steps changed, in the same folder: what the earlier steps made is
+# kept, the bytes are those of a fresh run, and no file of the user goes; kills on the way, parts in the queue,
+# keep = needed.
+# check-more: longer
+
+have tokenize dedup decompose pack shuffle inspect sluice-batch || return 0
+corpus c.jsonl 50000 1
+recipe() { # [SED...]: the recipe, changed
+    printf '%s\n' 'input = c.jsonl' 'parts = 2' 'tokenize = --id-field id' 'dedup = --near' \
+        'decompose = --min 64 --max 512 --label-token' 'pack =' 'shuffle = --format wds --shard-sequences 16' | sed "$@"
+}
+# result OUT: one digest of all shards, or of the streams.
+result() {
+    if [ -e "$1/shards/report.json" ]; then sha_tree "$1/shards"; else sha "$1"/stream/*.tks | sha; fi
+}
+# files OUT: the names of all files but logs.
+files() { (cd "$1" && find . -type f ! -path './logs/*' ! -name seen | sort); }
+
+recipe -e '' >first
+recipe -e 's/512/256/' >buckets
+recipe -e 's/16/8/' >small
+recipe -e 's/16/16 --sample 0.5/' >few
+recipe -e '/^shuffle/d' >stream
+recipe -e '/^pack/i dedup = --exact' >both
+recipe -e '/^dedup/d' >less
+recipe -e 's/wds.*/ds/' >ds
+order="buckets small stream"
+[ -z "$MORE" ] || order="$order ds few both stream less small first ds both"
+sluice-batch --local 2 first set >/dev/null
+sha set/state/tokenize/? set/state/tokenize.all | sha >lines
+for r in $order; do
+    [ -e "fresh-$r" ] || sluice-batch --local 2 $r fresh-$r >/dev/null
+    status "to $r" 0 sluice-batch --local 2 $r set
+    check "to $r: says that tokens are kept" grep -q '^  kept: tokenize' out
+    check "  and what is made" grep -qE '^  to make: .*[a-z-]+ report$' out
+    check "to $r: the tokens are" test "$(sha set/state/tokenize/? set/state/tokenize.all | sha)" = "$(cat lines)"
+    same "to $r: the bytes of a fresh run" "$(result fresh-$r)" "$(result set)"
+    same "to $r: the files of a fresh run" "$(files fresh-$r)" "$(files set)"
+    same "to $r: the books" "$(json "fresh-$r/report.json" '[p["program"] for p in d["programs"]]')" "$(json set/report.json '[p["program"] for p in d["programs"]]')"
+done
+status "once more: nothing to do" 0 sluice-batch --local 2 $r set
+same "  says so" 1 "$(wc -l <out)"
+
+# What cannot be kept is refused, and nothing is touched.
+files set >before
+for change in 's/c.jsonl/c.json*/' 's/parts = 2/parts = 3/' '$a seed = 1' '$a tokenizer = bytes' 's/--id-field id/--domain x/'; do
+    recipe -e "$change" >bad
+    status "refused: $change" 1 sluice-batch --local 2 bad set
+    check "refused: $change: one line" one_line err
+    check "refused: $change: says so" grep -qE '^sluice-batch: bad:[0-9]: set was made from another recipe: (was|is) .*; use another folder$' err
+done
+recipe -e 's/512/500/' >bad
+status "a changed recipe that is wrong" 1 sluice-batch --local 2 bad set
+check "  its line" grep -q '^sluice-batch: bad:5: decompose: ' err
+recipe -e 's/16/32/' >first-32
+mkdir stub
+printf '#!/bin/sh\necho "7 0 PD None"\n' >stub/squeue
+chmod +x stub/squeue
+echo '7 report 0' >set/state/jobs
+status "a part in the queue" 1 shell 'PATH=$PWD/stub:$PATH sluice-batch init first-32 set'
+check "  one line" one_line err
+check "  says what to do" grep -q "'sluice-batch cancel set' stops them$" err
+rm set/state/jobs
+files set >after
+check "nothing was touched" cmp -s before after
+
+# A dry run, and files of the user.
+cp -a set scripted
+sluice-batch --dry-run --local 2 buckets scripted >script
+check "a dry run says what is kept" grep -q '^#   kept: tokenize near-sign' script
+files scripted >after
+check "  and touches nothing" cmp -s before after
+status "  its script" 0 shell 'sh script'
+same "  makes the bytes" "$(result fresh-buckets)" "$(result scripted)"
+mkdir -p set/stream set/work/pack.phases
+echo mine | tee set/stream/notes set/stream/0.tks.old set/work/pack.phases/plan.txt set/logs/mine.log >/dev/null
+status "back to the first buckets" 0 sluice-batch --local 2 buckets set
+same "  its bytes" "$(result fresh-buckets)" "$(result set)"
+same "  files of the user stay" "mine mine mine mine" "$(cat set/stream/notes set/stream/0.tks.old set/work/pack.phases/plan.txt set/logs/mine.log | paste -sd ' ')"
+echo mine >set/shards/notes
+status "a file of the user among the shards" 1 sluice-batch --local 2 small set
+check "  is named" grep -q 'set/shards: files are in it that sluice-batch did not make; move them away' err
+same "  and stays" mine "$(cat set/shards/notes)"
+mv set/shards/notes .
+status "  when it is gone, the recipe is taken" 0 sluice-batch --local 2 small set
+same "  with its bytes" "$(result fresh-small)" "$(result set)"
+
+# A part that began by the recipe of before.
+mkfifo fifo
+printf '%s\n' 'input = fifo' 'parts = 1' 'tokenize = --id-field id' 'decompose =' >slow
+sluice-batch init slow late >/dev/null
+sluice-batch task late tokenize 0 </dev/null &
+task=$!
+i=0
+while ! grep -q running late/state/tokenize/0 2>/dev/null && [ $i -lt 100 ]; do sleep 0.1 && i=$((i + 1)); done
+sed -i '1s/.*/made_by=another/' late/state/tasks
+cat c.jsonl >fifo
+code wait $task
+same "a part of the recipe before does not count" 1 "$ended"
+check "  as it is not done" grep -q '^tokenize 0 running' late/state/tokenize/0
+check "  and says so" grep -q 'the recipe has changed since this part began' late/logs/tokenize.0.log
+
+# Files that are needed again, and that "keep = needed" or clean has removed.
+for r in first buckets; do { cat $r && echo 'keep = needed'; } >lean-$r; done
+sluice-batch --local 2 lean-first lean >/dev/null
+if [ -n "$MORE" ]; then
+    sluice-batch --local 2 first cleaned >/dev/null
+    sluice-batch clean cleaned >/dev/null
+fi
+for d in ${MORE:+cleaned} lean; do
+    r=buckets
+    [ $d = cleaned ] || r=lean-buckets
+    status "$d: the files are gone" 0 sluice-batch --local 2 $r $d
+    check "$d: says which" grep -q '^  files that are needed again were removed: of tokenize' out
+    same "$d: the bytes of a fresh run" "$(result fresh-buckets)" "$(result $d)"
+done
+if [ -n "$MORE" ]; then
+    sluice-batch init lean-first half >/dev/null
+    for s in tokenize near-sign near-group near-verify; do
+        for i in 0 1; do sluice-batch task half $s $i; done
+    done
+    sluice-batch task half near-cluster 0
+    status "lean, and half done: what is there is kept" 0 sluice-batch --local 2 lean-buckets half
+    check "  says so" grep -q '^  kept: tokenize near-sign near-group near-verify near-cluster$' out
+    same "  the bytes of a fresh run" "$(result fresh-buckets)" "$(result half)"
+fi
+
+# A kill at each command that moves or removes something: the folder is of the old or of the new recipe.
+for c in mv rm rmdir find cp mkdir; do
+    printf '#!/bin/sh\nn=$(($(cat "$COUNT") + 1))\necho $n >"$COUNT"\n[ $n != "$AT" ] || kill -9 "$(cat "$VICTIM")"\nexec %s "$@"\n' "$(command -v $c)" >stub/$c
+    chmod +x stub/$c
+done
+sluice-batch --local 2 first made >/dev/null
+killed=0 n=20 ended=1 step=40
+[ -z "$MORE" ] || step=7
+while [ "$ended" != 0 ] && [ $n -lt 600 ]; do
+    rm -rf victim
+    cp -a made victim
+    echo 0 >count
+    rm -f pid
+    code shell 'echo $$ >pid; exec env PATH="$PWD/stub:$PATH" COUNT="$PWD/count" VICTIM="$PWD/pid" AT="$1" sluice-batch init small victim' sh $n >/dev/null 2>&1
+    killed=$((killed + (ended == 137)))
+    [ "$ended" = 0 ] || [ "$ended" = 137 ] || not_ok "killed at command $n: exit status $ended"
+    rm -f victim/state/lock
+    if [ "$ended" != 0 ] && [ $((killed % 2)) = 0 ]; then
+        sluice-batch resume --local 2 victim >log 2>&1 || not_ok "killed at command $n: resume: $(tail -n 1 log)"
+        r=first
+        ! cmp -s victim/recipe small || r=small
+        [ -e fresh-first ] || cp -a made fresh-first
+        [ "$(result victim)" = "$(result fresh-$r)" ] || not_ok "killed at command $n: resume: other bytes"
+    fi
+    sluice-batch --local 2 small victim >log 2>&1 || not_ok "killed at command $n: again: $(tail -n 1 log)"
+    [ "$(result victim)" = "$(result fresh-small)" ] || not_ok "killed at command $n: other bytes"
+    n=$((n + step))
+done
+check "kills on the way: $killed" test $killed -ge 2 -a "$ended" = 0

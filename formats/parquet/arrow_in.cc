@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -418,17 +417,11 @@ class column
         return {reinterpret_cast<const uint8_t *>(digits), put_digits(i), 0};
     }
 
-    /* Writes a number or a boolean to digits, as it is in JSON. NaN and infinities,
-     * which JSON does not have, are as in C. */
+    /* Writes a number or a boolean to digits, as slu_record_parse does. */
     size_t put_digits(size_t i)
     {
         if (has_flags)
             return print("%s", flags[i] ? "true" : "false");
-        const double real = f64.size() > 0   ? f64[i]
-                            : f32.size() > 0 ? static_cast<double>(f32[i])
-                                             : 0;
-        if (!std::isfinite(real))
-            return print("%g", real);
         if (f64.size() > 0)
             return slu_number_put(f64[i], digits);
         if (f32.size() > 0)

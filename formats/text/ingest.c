@@ -82,7 +82,7 @@ static int begin_source(void *ctx, uint64_t ordinal, struct slu_err *err)
 {
     struct slu_ingest_run *g = ctx;
     return slu_names_set_source(g->cfg->names, ordinal,
-                                g->cfg->sources->item[ordinal].name, err);
+                                slu_source_at(g->cfg->sources, ordinal)->name, err);
 }
 
 static void end_source(void *ctx, uint64_t ordinal, uint64_t n_byte, bool empty)
@@ -92,7 +92,8 @@ static void end_source(void *ctx, uint64_t ordinal, uint64_t n_byte, bool empty)
     g->books.stat->empty_sources += empty;
     g->books.stat->input_byte += n_byte;
     if (g->cfg->source_done)
-        g->cfg->source_done(g->cfg->ctx, &g->cfg->sources->item[ordinal], empty);
+        g->cfg->source_done(g->cfg->ctx, slu_source_at(g->cfg->sources, ordinal),
+                            empty);
 }
 
 static void break_source(void *ctx, uint64_t document, enum slu_reject reason,
@@ -253,6 +254,7 @@ static int open_workers(struct slu_ingest_run *g, const struct plan *p,
 {
     const struct slu_ingest_cfg *cfg = g->cfg;
     struct slu_record_cfg rec = {.optional = cfg->optional,
+                                 .null_is_missing = cfg->null_is_missing,
                                  .dom_byte = (size_t)p->kept_byte};
     int rc = SLU_OK;
     memcpy(rec.name, cfg->field, sizeof rec.name);

@@ -26,7 +26,7 @@ struct slu_ingest_cfg {
     const char *field[SLU_FIELDS]; /* names; NULL: not read; the text has a name */
     unsigned optional;             /* as in struct slu_record_cfg */
     struct slu_seg seg; /* what all documents begin with: the domain and extras of those
-                         * whose record has none; all else is 0 */
+                         * whose record and source have none; all else is 0 */
     bool bos, eos;
     double sample;  /* fraction of the documents that is used; 1: all */
     double holdout; /* fraction of these that goes to holdout_out */
@@ -39,6 +39,8 @@ struct slu_ingest_cfg {
     /* continue after records that are not accepted, and after sources that end early or
      * are damaged (formats/text/input.h) */
     bool skip_bad;
+    bool skip_missing;    /* the same for records without a text, or with a null */
+    bool null_is_missing; /* as in struct slu_record_cfg */
     /* Borrowed; the caller closes them. out takes the documents in order. */
     struct slu_writer *out;
     struct slu_writer *holdout_out; /* NULL: holdout is 0 */

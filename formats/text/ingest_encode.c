@@ -43,16 +43,19 @@ static int reject(struct slu_ingest_run *g, struct slu_ingest_job *j,
                   struct slu_err *err)
 {
     struct slu_rejected r = {
-        .source = &g->cfg->sources->item[ref->source],
+        .source = slu_source_at(g->cfg->sources, ref->source),
         .ref = ref,
         .raw = j->block.raw.data + ref->off,
         .json = j->block.json,
         .row = j->block.rows,
         .reason = rec->reject,
         .off_byte = rec->off_byte,
+        .which = rec->which,
         .field = g->cfg->field[rec->which],
     };
-    if (!g->cfg->skip_bad)
+    const bool no_text =
+        rec->reject == SLU_REJECT_MISSING_FIELD && rec->which == SLU_FIELD_TEXT;
+    if (!(no_text ? g->cfg->skip_missing : g->cfg->skip_bad))
         return slu_reject_fail(&r, err);
     int rc = settle(j, FATE_REJECTED + rec->reject, rec->lacks, j->rejects.len, err);
     return rc || !g->cfg->rejects ? rc : slu_reject_write(&j->rejects, &r, err);
@@ -129,24 +132,30 @@ static void check_fields(struct slu_record *rec)
     rec->which = rec->id_len > MAX_FIELD_BYTE ? SLU_FIELD_ID : SLU_FIELD_DOMAIN;
 }
 
-/* The record's own domain to *number, which stays where it has none. */
+/* Sets *number to the record's own domain, else to that of the source's path; it stays
+ * where there is none. */
 static int domain_of(struct slu_ingest_run *g, struct slu_ingest_worker *w,
-                     const struct slu_record *rec, uint32_t *number,
-                     struct slu_err *err)
+                     const struct slu_record_ref *ref, const struct slu_record *rec,
+                     uint32_t *number, struct slu_err *err)
 {
-    if (!rec->domain || rec->domain_len == 0)
+    const char *name = rec->domain;
+    size_t n = rec->domain_len;
+    if (!n) {
+        name = slu_source_at(g->cfg->sources, ref->source)->domain;
+        n = name ? strlen(name) : 0;
+    }
+    if (!n)
         return SLU_OK;
-    if (w->domain_len != rec->domain_len ||
-        memcmp(w->domain, rec->domain, rec->domain_len) != 0) {
+    if (w->domain_len != n || memcmp(w->domain, name, n) != 0) {
         w->domain_len = 0;
-        int rc = slu_grow(&w->domain, &w->domain_cap, rec->domain_len, 1, err);
+        int rc = slu_grow(&w->domain, &w->domain_cap, n, 1, err);
         if (!rc)
-            rc = slu_names_domain_number(g->cfg->names, rec->domain, rec->domain_len,
-                                         &w->domain_number, err);
+            rc =
+                slu_names_domain_number(g->cfg->names, name, n, &w->domain_number, err);
         if (rc)
             return rc;
-        memcpy(w->domain, rec->domain, rec->domain_len);
-        w->domain_len = rec->domain_len;
+        memcpy(w->domain, name, n);
+        w->domain_len = n;
     }
     *number = w->domain_number;
     return SLU_OK;
@@ -194,7 +203,7 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     seg.id_len = (uint32_t)rec->id_len;
     seg.id_off = b->str.len;
     seg.extra[SLU_SCORE] = slu_score_bits(rec->score);
-    int rc = domain_of(g, w, rec, &seg.domain, err);
+    int rc = domain_of(g, w, ref, rec, &seg.domain, err);
     if (!rc)
         rc = slu_grow(&b->seq, &b->cap_seq, b->n_seq + 1, sizeof *b->seq, err);
     if (!rc)
@@ -235,7 +244,7 @@ static int take_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
         rc = encode(g, j, w, rec, err);
     if (rc)
         return slu_err_at(err, "%s: document %llu",
-                          g->cfg->sources->item[ref->source].path,
+                          slu_source_at(g->cfg->sources, ref->source)->path,
                           (unsigned long long)ref->document);
     return settle_document(g, j, w, ref, rec, from, fate, err);
 }

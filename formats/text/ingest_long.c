@@ -1,6 +1,7 @@
 #include "ingest_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/text/long_doc.h"
 
@@ -13,6 +14,7 @@ struct slu_long_text {
 
     /* The current text. */
     bool is_open;
+    uint32_t domain;
     uint64_t n_tok, n_byte; /* so far; n_tok without BOS and EOS */
     uint64_t bad_off;       /* UINT64_MAX: none so far */
 };
@@ -55,6 +57,13 @@ static int open_text(struct slu_long_text *t, const struct slu_record_ref *ref,
     struct slu_seg seg = t->cfg->seg;
     seg.source = ref->source;
     seg.document = ref->document;
+    const char *domain = slu_source_at(t->cfg->sources, ref->source)->domain;
+    int rc = domain ? slu_names_domain_number(t->cfg->names, domain, strlen(domain),
+                                              &seg.domain, err)
+                    : SLU_OK;
+    if (rc)
+        return rc;
+    t->domain = seg.domain;
     t->is_open = true;
     t->n_tok = t->n_byte = 0;
     t->bad_off = UINT64_MAX;
@@ -76,7 +85,7 @@ static int reject_text(struct slu_long_text *t, const struct slu_record_ref *ref
                        unsigned *fate, struct slu_err *err)
 {
     struct slu_rejected r = {
-        .source = &t->cfg->sources->item[ref->source],
+        .source = slu_source_at(t->cfg->sources, ref->source),
         .ref = ref,
         .reason = ref->reject ? ref->reject : SLU_REJECT_INVALID_UTF8,
         .off_byte = ref->reject ? t->n_byte : t->bad_off,
@@ -125,7 +134,7 @@ static int close_text(struct slu_long_text *t, const struct slu_record_ref *ref,
                                .lacks = slu_ingest_lacks(t->cfg),
                                .value = t->n_byte & SLU_FATE_MAX};
     return rc ? rc
-              : slu_ingest_book(t->books, row, t->cfg->seg.domain,
+              : slu_ingest_book(t->books, row, t->domain,
                                 t->n_tok + t->cfg->bos + t->cfg->eos, err);
 }
 

@@ -193,7 +193,7 @@ static int open_source(struct slu_input *in, struct slu_err *err)
         .in = in,
         .cfg = &in->cfg,
         .ordinal = in->next,
-        .src = &in->cfg.sources->item[in->next],
+        .src = slu_source_at(in->cfg.sources, in->next),
     };
     in->next++;
     in->is_open = true;
@@ -295,8 +295,9 @@ static int fetch(struct slu_input *in, struct slu_block *b, struct slu_err *err)
         if (!in->is_open) {
             if (in->next >= in->cfg.sources->end)
                 return b->n_rec ? SLU_OK : SLU_EOF;
-            if (b->n_rec && b->raw.len + in->cfg.sources->item[in->next].size_byte >
-                                in->cfg.block_byte)
+            if (b->n_rec &&
+                b->raw.len + slu_source_at(in->cfg.sources, in->next)->size_byte >
+                    in->cfg.block_byte)
                 /* the next source gets its own block instead of making this one grow */
                 return SLU_OK;
             int rc = open_source(in, &why);

@@ -62,9 +62,10 @@ int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
 }
 
 /* Writes to `why` what is wrong with a record, or with its field `field`. */
-static void explain(char *why, size_t size, enum slu_reject r, const char *field)
+static void explain(char *why, size_t size, const struct slu_rejected *r,
+                    const char *field)
 {
-    switch (r) {
+    switch (r->reason) {
     case SLU_REJECT_INVALID_UTF8:
         snprintf(why, size, "not valid UTF-8");
         break;
@@ -81,10 +82,14 @@ static void explain(char *why, size_t size, enum slu_reject r, const char *field
         snprintf(why, size, "JSON, but not an object");
         break;
     case SLU_REJECT_MISSING_FIELD:
-        snprintf(why, size, "no field \"%.80s\"", field);
+        snprintf(why, size,
+                 r->off_byte != UINT64_MAX ? "field \"%.80s\" is null"
+                                           : "no field \"%.80s\"",
+                 field);
         break;
     case SLU_REJECT_NOT_A_STRING:
-        snprintf(why, size, "field \"%.80s\" is not a string", field);
+        snprintf(why, size, "field \"%.80s\" is not a string%s", field,
+                 r->which == SLU_FIELD_TEXT ? "" : ", a number or a boolean");
         break;
     case SLU_REJECT_NOT_A_NUMBER:
         snprintf(why, size, "field \"%.80s\" is not a number", field);
@@ -127,7 +132,7 @@ int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
     if (r->row)
         explain_row(why, sizeof why, r, field);
     else
-        explain(why, sizeof why, r->reason, field);
+        explain(why, sizeof why, r, field);
     if (r->row)
         snprintf(place, sizeof place, ": row %llu", (unsigned long long)document);
     else if (r->json && r->ref->line)

@@ -20,8 +20,9 @@ struct slu_rejected {
     const uint8_t *raw; /* ref->len bytes */
     bool json, row;     /* as in the record's block */
     enum slu_reject reason;
-    uint64_t off_byte; /* of the error in the record; UINT64_MAX: none */
-    const char *field; /* or NULL */
+    uint64_t off_byte;    /* of the error in the record; UINT64_MAX: none */
+    enum slu_field which; /* the field that is wrong, if one is */
+    const char *field;    /* its name, or NULL */
 };
 
 /* Appends the JSON line. */

@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 #include <fts.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 /* path and name are offsets in s->bytes, which moves as the list grows. */
 struct entry {
     size_t path, name;
+    size_t domain; /* 0: none */
     uint64_t size_byte;
     bool regular;
     int rank;
@@ -308,8 +310,98 @@ static size_t common_folder(const struct resolver *r)
     return len;
 }
 
+/* Appends n bytes, which are not in s->bytes, and a NUL; *at: their place. */
+static int keep(struct resolver *r, const char *p, size_t n, size_t *at,
+                struct slu_err *err)
+{
+    struct slu_sources *s = r->s;
+    int rc = slu_grow(&s->bytes, &s->bytes_cap, s->bytes_len + n + 1, 1, err);
+    if (rc)
+        return rc;
+    memcpy(s->bytes + s->bytes_len, p, n);
+    s->bytes[s->bytes_len + n] = 0;
+    *at = s->bytes_len;
+    s->bytes_len += n + 1;
+    return SLU_OK;
+}
+
+/* Finds what "{}" stands for, as slu_sources_cfg.domain_from says: *len bytes of path,
+ * which is changed and restored. left, right: the pattern before and after "{}". NULL:
+ * no match. */
+static const char *find_domain(const char *left, const char *right, char *path,
+                               size_t *len)
+{
+    size_t n_left = 0, n_slash = 0;
+    char *tail = path + strlen(path);
+    for (const char *p = left; *p; p++)
+        n_left += *p == '/';
+    for (const char *p = right; *p; p++)
+        n_slash += *p == '/';
+    n_slash += n_left;
+    while (tail > path && (tail[-1] != '/' || n_slash--))
+        tail--;
+    char *from = tail; /* of the name that has the domain */
+    for (; n_left; from++) {
+        if (!*from)
+            return NULL;
+        n_left -= *from == '/';
+    }
+    const size_t n = strcspn(from, "/");
+    for (size_t i = 0; i < n; i++) {
+        const char was = from[i];
+        from[i] = 0;
+        const bool fits = fnmatch(left, tail, FNM_PATHNAME) == 0;
+        from[i] = was;
+        for (*len = n - i; fits && *len; --*len)
+            if (fnmatch(right, from + i + *len, FNM_PATHNAME) == 0)
+                return from + i;
+    }
+    return NULL;
+}
+
+/* Sets the domains from the names, which are absolute paths yet. */
+static int set_domains(struct resolver *r, struct slu_err *err)
+{
+    const char *pattern = r->cfg->domain_from, *hole = strstr(pattern, "{}");
+    char *left = hole ? strndup(pattern, (size_t)(hole - pattern)) : NULL;
+    int rc = SLU_OK;
+    if (!hole)
+        return slu_fail(err, SLU_E_USAGE, "%s: has no {} for the domain", pattern);
+    if (!left)
+        return slu_fail_nomem(err, strlen(pattern));
+    for (size_t i = 0; i < r->n && !rc; i++) {
+        struct entry *e = &r->e[i];
+        char *path = strdup(r->s->bytes + e->name);
+        size_t len;
+        const char *found = path ? find_domain(left, hole + 2, path, &len) : NULL;
+        if (!path)
+            rc = slu_fail_nomem(err, 1);
+        else if (found)
+            rc = keep(r, found, len, &e->domain, err);
+        r->s->n_domain += found != NULL;
+        free(path);
+    }
+    free(left);
+    return rc;
+}
+
+static int add_prefix(struct resolver *r, struct entry *e, struct slu_err *err)
+{
+    const char *prefix = r->cfg->prefix, *own = r->s->bytes + e->name;
+    char *name;
+    size_t n_prefix = strlen(prefix);
+    n_prefix -= n_prefix && prefix[n_prefix - 1] == '/';
+    const int n = asprintf(&name, "%.*s/%s", (int)n_prefix, prefix, own);
+    if (n < 0)
+        return slu_fail_nomem(err, 1);
+    int rc = keep(r, name, (size_t)n, &e->name, err);
+    free(name);
+    return rc;
+}
+
 static int set_names(struct resolver *r, struct slu_err *err)
 {
+    const struct slu_sources_cfg *cfg = r->cfg;
     int rc = SLU_OK;
     char *cwd = getcwd(NULL, 0);
     if (!cwd)
@@ -319,15 +411,22 @@ static int set_names(struct resolver *r, struct slu_err *err)
         e->name = e->path;
         if (strcmp(r->s->bytes + e->path, "-") != 0)
             rc = absolute(r, e->path, cwd, &e->name, err);
+        else if (cfg->stdin_name)
+            rc = keep(r, cfg->stdin_name, strlen(cfg->stdin_name), &e->name, err);
     }
     free(cwd);
+    if (!rc && cfg->domain_from)
+        rc = set_domains(r, err);
     if (rc)
         return rc;
-    size_t common = common_folder(r);
-    for (size_t i = 0; i < r->n; i++)
+    size_t common = cfg->stdin_name ? 0 : common_folder(r);
+    for (size_t i = 0; i < r->n && !rc; i++) {
         if (r->s->bytes[r->e[i].name] == '/')
             r->e[i].name += common;
-    return SLU_OK;
+        if (cfg->prefix)
+            rc = add_prefix(r, &r->e[i], err);
+    }
+    return rc;
 }
 
 int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg,
@@ -362,12 +461,16 @@ int slu_sources_resolve(struct slu_sources *s, const struct slu_sources_cfg *cfg
         s->item[i] = (struct slu_source){
             .path = s->bytes + r.e[i].path,
             .name = s->bytes + r.e[i].name,
+            .domain = r.e[i].domain ? s->bytes + r.e[i].domain : NULL,
             .size_byte = r.e[i].size_byte,
             .regular = r.e[i].regular,
             .to = UINT64_MAX,
         };
-    if (!rc)
-        s->n = s->end = r.n;
+    if (!rc) {
+        s->base = s->first = cfg->stdin_name ? cfg->stdin_ordinal : 0;
+        s->n = r.n;
+        s->end = s->base + r.n;
+    }
     s->special = r.special;
     s->lower = s->n_lower ? s->bytes + r.lower : NULL;
     free(r.e);

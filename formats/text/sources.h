@@ -10,7 +10,7 @@
  *
  * Name (recorded in the stream): the path below the deepest common folder of all files
  * of the list, so that a folder may be moved; for a single file its base name; "-" is
- * standard input.
+ * standard input. A prefix tells two lists with equal names apart.
  *
  * Thread safety: read-only once resolved.
  */
@@ -28,6 +28,7 @@ SLU_BEGIN_DECLS
 struct slu_source {
     const char *path;   /* to open; "-": standard input */
     const char *name;   /* to record */
+    const char *domain; /* NULL: its path has none */
     uint64_t size_byte; /* as stored; 0 if not a regular file */
     bool regular;
     /* The share: records that begin in stored bytes [from, to). 0, UINT64_MAX: all. */
@@ -35,10 +36,11 @@ struct slu_source {
 };
 
 struct slu_sources {
-    struct slu_source *item; /* n, in order: item[i] has ordinal i */
-    size_t n;
+    struct slu_source *item; /* n, in order: item[i] has ordinal base + i */
+    size_t n, base;
     /* the share: ordinals first … end-1; all until slu_sources_share */
     size_t first, end;
+    size_t n_domain;   /* those whose path has a domain */
     uint64_t n_hidden; /* files and folders left out for a dot */
     /* FIFOs, sockets and devices in folders: left out, never opened. */
     uint64_t n_special;
@@ -59,6 +61,16 @@ struct slu_sources_cfg {
     const char *include, *exclude;
     /* Returns a file's rank, from 0; unused if `include` is set. NULL: all are 0. */
     unsigned (*rank)(const char *name);
+    const char *prefix; /* "PREFIX/" begins each name, with one slash; NULL: none */
+    /* Finds each file's domain in its path: the bytes that "{}" stands for if the
+     * pattern, which has one "{}", matches the end of the absolute path, from a slash
+     * on. Matches as a glob whose wildcards and "{}" match no slash; "{}" takes as many
+     * bytes as possible, at least one. NULL: none has a domain. */
+    const char *domain_from;
+    /* If stdin_name is set, standard input is the only source, with this name and
+     * ordinal, as in a complete list of which others read the rest. */
+    const char *stdin_name;
+    size_t stdin_ordinal;
 };
 
 /* Lists the sources; without any name: standard input. Looks at every file once, so
@@ -69,6 +81,12 @@ SLU_MUST_USE int slu_sources_resolve(struct slu_sources *s,
                                      const struct slu_sources_cfg *cfg,
                                      struct slu_err *err);
 void slu_sources_release(struct slu_sources *s);
+/* Returns a source by its ordinal. */
+static inline const struct slu_source *slu_source_at(const struct slu_sources *s,
+                                                     uint64_t ordinal)
+{
+    return &s->item[ordinal - s->base];
+}
 
 /* Keeps part `part` of n_part (0-based). Parts are contiguous; one after another they
  * are the whole. A share depends only on names and sizes: a file weighs its size, a

@@ -83,6 +83,8 @@ static bool reads_as(const char *text, double x, bool is_float)
 static size_t put(double x, bool is_float, int from, int to, char *out)
 {
     char text[SLU_NUMBER_BYTE];
+    if (!isfinite(x))
+        return (size_t)snprintf(out, SLU_NUMBER_BYTE, "%g", x);
     for (int n = from;; n++) {
         snprintf(text, sizeof text, "%.*e", n - 1, fabs(x));
         if (n == to || reads_as(text, fabs(x), is_float))

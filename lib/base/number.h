@@ -19,9 +19,9 @@ extern "C" {
 bool slu_number(const char *p, size_t n, uint64_t k, uint64_t *v);
 
 #define SLU_NUMBER_BYTE 32
-/* Writes the shortest decimal that reads back as x, which is finite, and a NUL; returns
- * its length. The form is JavaScript's, which JSON accepts: 0.1, 100000, 1e+21, 1e-7;
- * but -0 stays -0. */
+/* Writes the shortest decimal that reads back as x, and a NUL; returns its length. The
+ * form is JavaScript's, which JSON accepts: 0.1, 100000, 1e+21, 1e-7; but -0 stays -0.
+ * Infinities and NaN, which JSON does not have, are as in C. */
 size_t slu_number_put(double x, char out[SLU_NUMBER_BYTE]);
 /* As slu_number_put, but for the shortest decimal that reads back as a float. */
 size_t slu_number_put_float(float x, char out[SLU_NUMBER_BYTE]);

@@ -99,3 +99,102 @@ for f in id domain; do
     tokenize -t bytes --$f-field often --on-error skip --part 0/2 --stats q0.json -f -o x.tks q.jsonl 2>err
     status "one part has the $f" 0 inspect --merge-stats q0.json q1.json
 done
+
+# Domains: of the record, else of the path, else the default.
+mkdir -p corpus/web corpus/code
+printf '{"text":"a","d":"own"}\n{"text":"b"}\n{"text":"c","d":null}\n{"text":"d","d":""}\n' >corpus/web/x-1.jsonl
+printf '{"text":"e","d":3}\n{"text":"f"}\n' >corpus/code/y.jsonl
+echo text >corpus/top.txt
+domains() { fields "$@" | cut -d' ' -f2 | xargs; }
+# from WANT OPTION...: the domains of corpus/ in the order of its files: code/y.jsonl top.txt web/x-1.jsonl
+from() {
+    wanted=$1
+    shift
+    status "$*" 0 tokenize -t bytes "$@" -o d.tks corpus
+    same "  gives" "$wanted" "$(domains d.tks)"
+}
+from "code code None web web web web" --domain-from '{}/*.jsonl'
+from "code code None web web web web" --domain-from 'corpus/{}/*.jsonl'
+from "y y top x-1 x-1 x-1 x-1" --domain-from '{}.*'
+from "None None None x x x x" --domain-from '*/{}-*.jsonl'
+from "code code web web web web" --domain-from '{}/[xy]*' --exclude top.txt
+from "3 code None own web web web" --domain-from '{}/*.jsonl' --domain-field d
+from "3 code rest own web web web" --domain-from '{}/*.jsonl' --domain-field d --domain-default rest
+from "3 rest rest own rest rest rest" --domain-field d --domain-default rest
+from "code code rest web web web web" --domain-from 'corpus/{}/*' --domain-default rest
+check "files that do not match: a warning only if they stay without" shell '! grep -q "matches the paths" err'
+tokenize -t bytes --domain-from 'corpus/{}/*' -o d.tks corpus 2>err
+check "  which says how many" grep -q -- "--domain-from corpus/{}/\*: matches the paths of 2 of 3 files" err
+(cd corpus && tokenize -t bytes --domain-from '{}/*.jsonl' -o ../e.tks web/x-1.jsonl && tokenize -t bytes --domain-from '{}/*.jsonl' -o ../f.tks "$PWD/web")
+same "the path, however the file is named" "web web web web web web web web" "$(domains e.tks) $(domains f.tks)"
+F="--domain-field d --domain-from {}/*.jsonl --domain-default rest"
+# shellcheck disable=SC2086 # words
+{
+    tokenize -t bytes $F -o one.tks corpus
+    tokenize -t bytes $F -T 5 -M 32M -o many.tks corpus
+    for i in 0 1 2; do tokenize -q -t bytes $F --part $i/3 -o p$i.tks corpus; done
+}
+same "-T 5" "$(sha one.tks)" "$(sha many.tks)"
+same "parts" "$(inspect --records one.tks | sha)" "$(cat p0.tks p1.tks p2.tks | inspect --records | sha)"
+"$PYTHON" -c 'import sys; sys.stdout.write("some words of a long text. " * 400000)' >corpus/web/long.txt
+tokenize -t builtin -M 32M --domain-from '{}/*.txt' -o long.tks corpus/web/long.txt
+same "a text that comes in parts" web "$(inspect --records long.tks | "$PYTHON" -c 'import json, sys
+print(json.loads(sys.stdin.readline())["segments"][0]["domain"])')"
+rm corpus/web/long.txt
+for bad in "--domain a --domain-field d" "--domain a --domain-from {}/*" "--domain a --domain-default b" "--domain-default b" \
+    "--domain-from web/*" "--domain-from {}/{}" "--domain-from {}/none/*"; do
+    # shellcheck disable=SC2086 # words
+    status "$bad" 2 tokenize -t bytes $bad -o x.tks corpus
+    check "  one line" one_line err
+done
+
+# A text that is missing or null.
+printf '{"text":"a"}\n{"n":1}\n{"text":null}\n{"text":"b"}\n' >m.jsonl
+status "missing: the default" 1 tokenize -t bytes -o x.tks m.jsonl
+check "  names the option" grep -q -- '^tokenize: m.jsonl:2: byte 0: no field "text"; .*--on-missing skip' err
+status "missing: the default with --on-error skip" 0 tokenize -t bytes --on-error skip --stats s.json -o m.tks m.jsonl
+same "  counts a null as no string" "{'missing-field': 1, 'not-a-string': 1}" "$("$PYTHON" -c 'import json; print(json.load(open("s.json"))["documents"]["dropped"])')"
+status "--on-missing skip" 0 tokenize -t bytes --on-missing skip --stats s.json -o x.tks m.jsonl
+same "  counts both" "{'missing-field': 2}" "$("$PYTHON" -c 'import json; print(json.load(open("s.json"))["documents"]["dropped"])')"
+same "  the same documents" "$(inspect --records m.tks | sha)" "$(inspect --records x.tks | sha)"
+status "--on-missing skip, with rejects" 0 tokenize -t bytes --on-missing skip --rejects r.jsonl -o x.tks m.jsonl
+same "  has both" "missing-field missing-field" "$("$PYTHON" -c 'import json; print(*(json.loads(l)["reason"] for l in open("r.jsonl")))')"
+echo '{"text":5}' >>m.jsonl
+status "--on-missing skip: another fault" 1 tokenize -t bytes --on-missing skip -o x.tks m.jsonl
+check "  is named" grep -q '^tokenize: m.jsonl:5: byte 8: field "text" is not a string; ' err
+status "--on-missing fail" 1 tokenize -t bytes --on-missing fail --on-error skip -o x.tks m.jsonl
+check "  names the record" grep -q '^tokenize: m.jsonl:2: byte 0: no field "text"; ' err
+echo '{"text":null}' >null.jsonl
+status "--on-missing fail: a null" 1 tokenize -t bytes --on-missing fail --on-error skip -o x.tks null.jsonl
+check "  names the record" grep -q '^tokenize: null.jsonl:1: byte 8: field "text" is null; ' err
+status "no record has a text" 1 tokenize -t bytes --on-missing skip -o x.tks null.jsonl
+check "  is an error" grep -q -- "--field text: none of 1 documents has a text there" err
+
+# Names of files: a prefix, and the place of standard input.
+names() { inspect --records "$@" | "$PYTHON" -c 'import json, sys
+print(*("%s:%d:%d" % (s["source"], s["source_number"], s["document"]) for l in sys.stdin for s in json.loads(l)["segments"]))'; }
+tokenize -t bytes --source-prefix v1 -o v1.tks corpus/code
+tokenize -t bytes --source-prefix v2/ -o v2.tks corpus/code
+same "--source-prefix" "v1/y.jsonl:0:0 v1/y.jsonl:0:19" "$(names v1.tks)"
+same "two corpora with equal names stay two" "v1/y.jsonl:0:0 v1/y.jsonl:0:19 v2/y.jsonl:1:0 v2/y.jsonl:1:19" "$(cat v1.tks v2.tks | names)"
+tokenize -t bytes --source-prefix in <m.jsonl --on-error skip -o x.tks 2>err
+same "standard input has one too" "in/-:0:0 in/-:0:35" "$(names x.tks)"
+mkdir pipes
+for i in 0 1 2; do printf '{"text":"a%d","d":"x"}\n{"text":"b"}\n' $i >pipes/$i.jsonl; done
+tokenize -t bytes --source-prefix s3 -o whole.tks pipes
+for i in 0 1 2; do
+    # shellcheck disable=SC2002 # a pipe is what is meant
+    cat pipes/$i.jsonl | tokenize -q -t bytes --source-prefix s3 --source $i:$i.jsonl --part $i/3 --stats q$i.json -f -o q$i.tks
+done
+same "--source: pipes are the parts of the whole" "$(inspect --records whole.tks | sha)" "$(cat q0.tks q1.tks q2.tks | inspect --records | sha)"
+status "  and their books" 0 inspect --merge-stats q0.json q1.json q2.json
+same "--source without a name" "-:7:0 -:7:22" "$(tokenize -t bytes --source 7 <pipes/1.jsonl | names)"
+tokenize -t bytes --domain-from '{}/*' --source 7:some/web/a.jsonl -o x.tks <pipes/1.jsonl
+same "--source: a domain from its name" "some/web/a.jsonl:7:0 some/web/a.jsonl:7:22 web web" "$(names x.tks) $(domains x.tks)"
+zstd -qc pipes/1.jsonl | tokenize -t bytes --source 5000000 --rejects r.jsonl -o x.tks
+same "--source: a large number" "-:5000000:0 -:5000000:22" "$(names x.tks)"
+for bad in "--source x" "--source 1:" "--source -1" "--source 1 pipes" "--source 1 --files-from m.jsonl" "--source 1 - -"; do
+    # shellcheck disable=SC2086 # words
+    status "$bad" 2 tokenize -t bytes -o x.tks $bad </dev/null
+    check "  one line" one_line err
+done

@@ -48,7 +48,11 @@ class Draw:
             self.domains = m(0.6, "--domain-field", "meta.at.all.domain" if deep else "domain")
             m(0.5, "--id-field", "meta.id" if deep else "id")
             self.scores = m(0.4, "--score-field", "meta.at.all.score" if deep else "score")
-        self.domains or m(0.2, "--domain", "web")
+            if self.domains:
+                m(0.15, "--domain-default", "code")
+        if not m(0.1, "--domain-from", self.one("{}/*", "{}.jsonl*", "{}*")):
+            self.domains or m(0.2, "--domain", "web")
+        m(0.1, "--source-prefix", self.one("p", "a/b"))
         self.vocab = not m(0.07, "--no-vocab")
         m(0.02, "--bos")
         m(0.15, "--no-eos")
@@ -56,6 +60,7 @@ class Draw:
         m(0.1, "--sample", self.one("0", "0.5", "90%", "1"))
         m(0.06, "--max-tokens", self.one(0, 100, "5000", "100000"))
         m(0.1, "--holdout", self.one("0", "0.1", "0.5"), "--holdout-output", "{out}.held")
+        m(0.1, "--on-missing", self.one("skip", "fail"))
         if self.corpus["bad"]:
             if r.random() < 0.9:
                 m(0.5, "--on-error", "skip") or m(1, "--rejects", "{out}.rejects")

@@ -190,7 +190,7 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_EOS_ID] = "name the id that ends each document with --eos-id N",
     [SLU_ADVISE_FIELDS] =
         "name the fields with --field, --id-field and --domain-field, or "
-        "go on without such records with --on-error skip",
+        "go on without such records with --on-error skip or --on-missing skip",
     [SLU_ADVISE_FORCE] = "or use -f to write it anew",
     [SLU_ADVISE_IDS] =
         "leave out --eos-id, --vocab-size and --column, or say what the file is with "

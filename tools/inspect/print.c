@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/base/json_write.h"
+#include "lib/base/number.h"
 #include "lib/token/detok.h"
 #include "tools/inspect/inspect.h"
 
@@ -290,11 +291,14 @@ static int put_extra(struct slu_buf *line, const struct slu_extra_kind *kind,
 {
     uint64_t bits = value ^ kind->none;
     double number;
+    char text[SLU_NUMBER_BYTE];
     memcpy(&number, &bits, sizeof number);
     if (!value)
         return SLU_OK;
+    if (kind->is_double)
+        slu_number_put(number, text);
     return kind->is_double
-               ? slu_buf_printf(line, err, ",\"%s\":%.17g", kind->name, number)
+               ? slu_buf_printf(line, err, ",\"%s\":%s", kind->name, text)
                : slu_buf_printf(line, err, ",\"%s\":%llu", kind->name, (ull)bits);
 }
 

@@ -1,5 +1,7 @@
 /* fields.c - the fields of records that `tokenize` reads: how many documents have them,
  * in reports, and the errors and warnings about those that none or few have. */
+#include <string.h>
+
 #include "tools/tokenize/tokenize.h"
 
 static const struct {
@@ -11,6 +13,46 @@ static const struct {
     [SLU_FIELD_DOMAIN] = {"domain", "--domain-field", "a domain"},
     [SLU_FIELD_SCORE] = {"score", "--score-field", "a score"},
 };
+
+int tokenize_check_domains(const struct tokenize_opts *o, struct slu_err *err)
+{
+    const bool found = o->field[SLU_FIELD_DOMAIN] || o->domain_from;
+    const char *hole = o->domain_from ? strstr(o->domain_from, "{}") : NULL;
+    if (o->domain && (found || o->domain_default))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--domain names the domain of all documents; it cannot be "
+                        "combined with %s",
+                        o->field[SLU_FIELD_DOMAIN] ? "--domain-field"
+                        : o->domain_from           ? "--domain-from"
+                                                   : "--domain-default");
+    if (o->domain_default && !found)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--domain-default is for documents without a domain; give "
+                        "--domain-field or --domain-from, or use --domain");
+    if (o->domain_from && (!hole || strstr(hole + 1, "{}")))
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--domain-from %s: expected one {} in place of the domain, as in "
+            "'{}/*.jsonl'",
+            o->domain_from);
+    return SLU_OK;
+}
+
+int tokenize_check_paths(struct cli_ctx *ctx, struct slu_err *err)
+{
+    const struct tokenize_opts *o = ctx->opts;
+    const struct slu_sources *s = &o->sources;
+    if (!o->domain_from || s->n_domain == s->n)
+        return SLU_OK;
+    if (!s->n_domain)
+        return slu_fail(err, SLU_E_USAGE,
+                        "--domain-from %s: matches the end of no path, such as %s",
+                        o->domain_from, s->item[0].path);
+    if (!o->domain_default && !o->field[SLU_FIELD_DOMAIN])
+        cli_warn(ctx, "--domain-from %s: matches the paths of %zu of %zu files",
+                 o->domain_from, s->n_domain, s->n);
+    return SLU_OK;
+}
 
 /* Counts the documents that could have a field, and those that have it. */
 static void count(const struct slu_ingest_stat *s, unsigned f, uint64_t *have,

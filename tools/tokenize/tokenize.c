@@ -8,6 +8,7 @@
 #include "formats/parquet/parquet.h"
 #include "formats/text/ingest.h"
 #include "lib/base/json_write.h"
+#include "lib/base/number.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/cli_inputs.h"
 #include "tools/tokenize/tokenize.h"
@@ -17,6 +18,7 @@ static const char *const formats[] = {"auto", "jsonl",   "text", "tar",
                                       "zip",  "parquet", NULL};
 static const char *const specials[] = {"ordinary", "parse", NULL};
 static const char *const on_errors[] = {"fail", "skip", NULL};
+enum { ON_FAIL, ON_SKIP, ON_NONE = -1 };
 
 static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
 {
@@ -24,6 +26,21 @@ static int parse_tokenizer(void *opts, const char *value, struct slu_err *err)
     (void)err;
     o->tokenizer = value;
     o->tokenizer_name = tokenize_from_file(o) ? NULL : value;
+    return SLU_OK;
+}
+
+/* N[:NAME] */
+static int parse_source(void *opts, const char *value, struct slu_err *err)
+{
+    struct tokenize_opts *o = opts;
+    const char *colon = strchrnul(value, ':');
+    uint64_t n;
+    if (!slu_number(value, (size_t)(colon - value), 1000, &n) || n > UINT32_MAX ||
+        (*colon && !colon[1]))
+        return slu_fail(err, SLU_E_USAGE, "--source %s: expected N or N:NAME", value);
+    o->source = value;
+    o->source_ordinal = n;
+    o->source_name = *colon ? colon + 1 : "-";
     return SLU_OK;
 }
 
@@ -50,6 +67,12 @@ static const struct cli_opt options[] = {
      "domain of all documents (web, code, ...)", .result = true},
     {"domain-field", 0, CLI_STRING, AT(field[SLU_FIELD_DOMAIN]), "NAME",
      "JSONL, Parquet: field that holds the record's domain", .result = true},
+    {"domain-from", 0, CLI_STRING, AT(domain_from), "PATTERN",
+     "domain of documents without one: what {} stands for in PATTERN,\n"
+     "which matches the end of their file's path, as '{}/*.jsonl'",
+     .result = true},
+    {"domain-default", 0, CLI_STRING, AT(domain_default), "NAME",
+     "domain of documents that the two options above give none", .result = true},
     {"score-field", 0, CLI_STRING, AT(field[SLU_FIELD_SCORE]), "NAME",
      "JSONL, Parquet: field with the record's score, a number, by\n"
      "which shuffle can sort; it may be missing",
@@ -90,8 +113,16 @@ static const struct cli_opt options[] = {
      .result = true},
     {"exclude", 0, CLI_STRING, AT(exclude), "GLOBS",
      "of folders, no file that matches one of GLOBS", .result = true},
+    {"source-prefix", 0, CLI_STRING, AT(source_prefix), "NAME",
+     "put NAME/ before the name of each file in the stream", .result = true},
+    {"source", 0, CLI_CUSTOM, AT(source), "N[:NAME]",
+     "standard input is file N of all that make up the stream, from 0", .result = true,
+     .parse = parse_source},
     {"on-error", 0, CLI_CHOICE, AT(on_error), "fail|skip",
      "at a bad record or file: stop (default), or go on without it",
+     .choice = on_errors, .result = true},
+    {"on-missing", 0, CLI_CHOICE, AT(on_missing), "fail|skip",
+     "at a record whose text is missing or null; default: --on-error",
      .choice = on_errors, .result = true},
     {"rejects", 0, CLI_OUTPUT, AT(rejects), "FILE",
      "write bad records there, as JSON lines; implies --on-error skip"},
@@ -106,6 +137,7 @@ static void defaults(void *p)
     /* Not given; 0 is a valid fraction, for scripts that try several. */
     o->holdout = -1;
     o->max_tokens = UINT64_MAX;
+    o->on_missing = ON_NONE;
 }
 
 /* ---- options that need a second look ---- */
@@ -118,16 +150,13 @@ static int check(struct cli_ctx *ctx, struct slu_err *err)
     if ((o->holdout >= 0) != (o->holdout_output != NULL))
         return slu_fail(err, SLU_E_USAGE,
                         "--holdout needs --holdout-output, and the other way round");
-    if (o->domain && o->field[SLU_FIELD_DOMAIN])
-        return slu_fail(err, SLU_E_USAGE,
-                        "--domain and --domain-field cannot be combined");
     if (o->rejects)
-        o->on_error = 1;
+        o->on_error = ON_SKIP;
     if (ctx->n_input == 0 && !o->files_from && isatty(STDIN_FILENO) &&
         !ctx->common.force)
         return slu_fail(err, SLU_E_USAGE,
                         "standard input is a terminal; name files, or pipe text in");
-    return SLU_OK;
+    return tokenize_check_domains(o, err);
 }
 
 static int check_part(struct cli_ctx *ctx, struct slu_err *err)
@@ -153,14 +182,24 @@ static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
                                   .list = o->files_from,
                                   .include = o->include,
                                   .exclude = o->exclude,
-                                  .rank = o->format ? NULL : slu_input_rank};
+                                  .rank = o->format ? NULL : slu_input_rank,
+                                  .prefix = o->source_prefix,
+                                  .domain_from = o->domain_from,
+                                  .stdin_name = o->source_name,
+                                  .stdin_ordinal = o->source_ordinal};
     const struct slu_input_format *format = slu_input_format_named(formats[o->format]);
     const struct cli_part *part = &ctx->common.part;
     if (o->found)
         return SLU_OK;
     o->found = true;
+    if (o->source && (o->files_from || ctx->n_input > 1 ||
+                      (ctx->n_input && strcmp(ctx->input[0], "-"))))
+        return slu_fail(err, SLU_E_USAGE,
+                        "--source %s: is the place of standard input; name no files",
+                        o->source);
     int rc = slu_sources_resolve(s, &cfg, err);
-    if (!rc && part->n)
+    /* With --source, standard input is the share. */
+    if (!rc && part->n && !o->source)
         rc = slu_sources_share(s, part->i, part->n, slu_input_splittable,
                                (void *)format, err);
     return rc;
@@ -173,9 +212,10 @@ static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *er
     const struct tokenize_opts *o = ctx->opts;
     const struct slu_sources *s = &o->sources;
     int rc = find_sources(ctx, err);
-    size_t first = in->targets ? 0 : s->first, end = in->targets ? s->n : s->end;
+    size_t first = in->targets ? s->base : s->first,
+           end = in->targets ? s->base + s->n : s->end;
     for (size_t i = first; i < end && !rc; i++)
-        rc = cli_inputs_add_source(in, &s->item[i], i, err);
+        rc = cli_inputs_add_source(in, slu_source_at(s, i), i, err);
     if (!rc && tokenize_from_file(o))
         rc = cli_inputs_add(in, o->tokenizer, 0, UINT64_MAX, err);
     return rc;
@@ -315,9 +355,9 @@ static void report_choice(struct cli_ctx *ctx, const struct slu_ingest_stat *s,
                         (unsigned long long)s->held.text_byte))
         cli_stat_json(ctx, "holdout", (const char *)b.data);
     slu_buf_clear(&b);
+    const char *cut = s->cut ? slu_source_at(sources, s->cut_source)->name : NULL;
     if (s->cut && !slu_buf_printf(&b, &err, "{\"source\": ") &&
-        !slu_json_put_string(&b, sources->item[s->cut_source].name,
-                             strlen(sources->item[s->cut_source].name), &err) &&
+        !slu_json_put_string(&b, cut, strlen(cut), &err) &&
         !slu_buf_printf(&b, &err, ", \"document\": %llu}",
                         (unsigned long long)s->cut_document))
         cli_stat_json(ctx, "ended_before", (const char *)b.data);
@@ -373,6 +413,7 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     struct outputs out = {0};
     struct slu_ingest_stat stat = {0};
     struct slu_seg seg = {.domain = SLU_NO_DOMAIN};
+    const char *domain = o->domain ? o->domain : o->domain_default;
 
     slu_header_init(&h);
     int rc = check(ctx, err);
@@ -381,13 +422,14 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc)
         warn_left_out(ctx, sources);
     if (!rc)
+        rc = tokenize_check_paths(ctx, err);
+    if (!rc)
         rc = slu_names_new(&names, err);
     cli_timing(ctx, "tokenizer");
     if (!rc)
         rc = tokenize_load(ctx, &tokenizer, &h, names, err);
-    if (!rc && o->domain)
-        rc = slu_names_domain_number(names, o->domain, strlen(o->domain), &seg.domain,
-                                     err);
+    if (!rc && domain)
+        rc = slu_names_domain_number(names, domain, strlen(domain), &seg.domain, err);
     h.has[SLU_SCORE] = o->field[SLU_FIELD_SCORE];
     if (!rc)
         rc = open_outputs(ctx, &out, &h, names, err);
@@ -398,7 +440,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .sources = sources,
             .format = slu_input_format_named(formats[o->format]),
             .names = names,
-            .optional = 1U << SLU_FIELD_SCORE,
+            .optional = 1U << SLU_FIELD_SCORE | (unsigned)(o->domain_from || domain)
+                                                    << SLU_FIELD_DOMAIN,
             .seg = seg,
             .bos = o->bos,
             .eos = !o->no_eos,
@@ -406,7 +449,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
             .holdout = o->holdout > 0 ? o->holdout : 0,
             .max_tok = o->max_tokens,
             .seed = ctx->common.seed,
-            .skip_bad = o->on_error == 1,
+            .skip_bad = o->on_error == ON_SKIP,
+            .skip_missing =
+                (o->on_missing == ON_NONE ? o->on_error : o->on_missing) == ON_SKIP,
+            .null_is_missing = o->on_missing != ON_NONE,
             .out = out.main,
             .holdout_out = out.holdout,
             .rejects = out.rejects,

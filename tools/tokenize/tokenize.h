@@ -13,11 +13,14 @@ struct tokenize_opts {
     char family[48];
     const char *tokenizer, *pattern, *eos;
     const char *field[SLU_FIELDS];
-    const char *domain, *files_from, *include, *exclude;
+    const char *domain, *domain_default, *domain_from;
+    const char *files_from, *include, *exclude, *source_prefix;
+    const char *source, *source_name; /* --source as given; its name */
+    size_t source_ordinal;
     const char *holdout_output, *rejects;
     double holdout, sample;
     uint64_t max_tokens;
-    int format, special, on_error;
+    int format, special, on_error, on_missing;
     bool bos, no_eos, no_vocab, no_cache;
     /* The sources found for the manifest are also those that are read: a list from a
      * pipe, or a folder, could differ the second time. */
@@ -35,6 +38,11 @@ SLU_MUST_USE int tokenize_load(struct cli_ctx *ctx, struct slu_tokenizer **t,
                                struct slu_header *h, struct slu_names *names,
                                struct slu_err *err);
 
+/* Checks the options about domains. */
+SLU_MUST_USE int tokenize_check_domains(const struct tokenize_opts *o,
+                                        struct slu_err *err);
+/* Checks that --domain-from suits the sources. */
+SLU_MUST_USE int tokenize_check_paths(struct cli_ctx *ctx, struct slu_err *err);
 /* SLU_E_FORMAT if no document has a field that an option names: the name is mistyped. A
  * part of a job only warns, because other parts may have the field; so does a run in
  * which fewer than a tenth have it. */

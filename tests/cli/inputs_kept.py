@@ -34,13 +34,14 @@ INPUTS = {
     "schedule": ["--olmo-cache"],
 }
 # Values that are no file's name.
-VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences --balance-tokens --balance-window
---band-cap --bands --batch-tokens --buckets --column --compress --curriculum --cycles --device --domain --domain-default --domain-field --domain-from
---domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --holdout --id-field --include --input-format --keep
---last --length --license --long --max --max-epochs --max-length --max-segments --max-tokens --member --memory --method
---min --min-keep --min-length --min-words --mix --mix-by --mix-schedule --mixture --mixture-tokens --ngram --ngrams
---olmo-path --olmo-tokenizer --on-error --order --overlap --padding-threshold --part --part-base --pattern --stage --stage
---progress --ranges --records --rows --sample --score-field --seed --shard-sequences --special --split --substring --tail --tails
+VALUES = set("""--annotate --audit --balance --balance-cost --balance-sequences --balance-tokens --balance-window --band-cap --bands
+--batch-tokens --buckets --column --compress --curriculum --cycles --device --domain --domain-default --domain-field
+--domain-from --domains --eos --eos-id --epochs --exclude --field --fill --format --fp-rate --from-step --holdout
+--id-field --include --input-format --keep --last --length --license --long --max --max-epochs --max-length
+--max-segments --max-tokens --member --memory --method --min --min-keep --min-length --min-words --mix --mix-by
+--mix-schedule --mixture --mixture-tokens --ngram --ngrams --olmo-path --olmo-tokenizer --on-error --on-missing
+--order --overlap --padding-threshold --part --part-base --pattern --progress --ranges --records --rows --sample
+--score-field --seed --shard-sequences --source --source-prefix --special --split --stage --substring --tail --tails
 --threads --threshold --title --tmpdir --token-bytes --tokens --trainer --unit --vocab-size --window --workers --world
 --zstd""".split())
 IDS = ["--eos-id", "256", "--vocab-size", "257"]

@@ -213,5 +213,5 @@ int slu_docs_check_width(const struct slu_tokens_cfg *cfg, const char *path,
     return slu_advise(err, SLU_ADVISE_WIDTH_IN_HEADER,
                       slu_fail(err, SLU_E_USAGE,
                                "%s: ids of %u byte%s by its index, not of %u", path,
-                               bytes, bytes == 1 ? "" : "s", cfg->tok_bytes));
+                               bytes, slu_plural(bytes), cfg->tok_bytes));
 }

@@ -157,8 +157,8 @@ static int put_head(const struct slu_card *c, struct slu_buf *out, struct slu_er
         rc = slu_buf_printf(
             out, err,
             ", in %u folder%s: all sequences of a folder have the same length (%s%s%s)",
-            c->n_bucket, c->n_bucket == 1 ? "" : "s",
-            grouped(c->bucket[0].b->length, a), c->n_bucket == 1 ? "" : " to ",
+            c->n_bucket, slu_plural(c->n_bucket), grouped(c->bucket[0].b->length, a),
+            c->n_bucket == 1 ? "" : " to ",
             c->n_bucket == 1 ? "" : grouped(c->bucket[c->n_bucket - 1].b->length, b));
     if (!rc)
         rc = slu_buf_printf(out, err,
@@ -330,7 +330,7 @@ static int put_sources(const struct slu_card *c, struct slu_buf *out,
     int rc = slu_names_sources(c->cfg->names, name, SOURCE_ROWS, &n, err);
     if (!rc)
         rc = slu_buf_printf(out, err, "## Sources\n\n%s file%s of text:\n\n",
-                            grouped(n, a), n == 1 ? "" : "s");
+                            grouped(n, a), slu_plural(n));
     for (uint64_t i = 0; i < n && i < SOURCE_ROWS && !rc; i++) {
         rc = slu_buf_printf(out, err, "- ");
         if (!rc)

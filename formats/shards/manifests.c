@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/shards/shard_dir.h"
 #include "lib/base/io.h"
 #include "lib/base/json.h"
 
@@ -382,7 +383,9 @@ static int add_set(struct slu_bucket_counts *s, const char *dir, struct slu_err 
 {
     char lacking[64], what[128];
     bool report = false;
-    int rc = add_folders(s, dir, lacking, sizeof lacking, err);
+    int rc = slu_shard_dir_not_batch(dir, err);
+    if (!rc)
+        rc = add_folders(s, dir, lacking, sizeof lacking, err);
     if (rc)
         return rc;
     bool manifests = s->n_bucket || s->n_empty;

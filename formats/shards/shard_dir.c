@@ -153,6 +153,22 @@ int slu_shard_dir_check(const char *dir, struct slu_err *err)
                                dir));
 }
 
+int slu_shard_dir_not_batch(const char *dir, struct slu_err *err)
+{
+    return exists_in(dir, "state/made-by")
+               ? slu_fail(err, SLU_E_FORMAT,
+                          "%s: is a folder of sluice-batch; its set is %s/shards, and "
+                          "'sluice-batch status %s' tells how far it is",
+                          dir, dir, dir)
+               : SLU_OK;
+}
+
+bool slu_shard_dir_begun(const char *dir)
+{
+    return exists_in(dir, "segments") || exists_in(dir, "manifest.jsonl") ||
+           exists_in(dir, SLU_SHARD_JOURNAL) || exists_in(dir, SLU_SHARD_PARTS);
+}
+
 bool slu_shard_dir_complete(const char *dir)
 {
     return exists_in(dir, "report.json") && !exists_in(dir, SLU_SHARD_JOURNAL) &&

@@ -39,6 +39,10 @@ bool slu_shard_dir_has_name(const char *name);
 bool slu_shard_dir_at_top(const char *name);
 /* Whether this is the name of a file that is not yet complete. */
 bool slu_shard_dir_unfinished(const char *name);
+/* SLU_E_FORMAT if dir is the folder of sluice-batch around a set. */
+SLU_MUST_USE int slu_shard_dir_not_batch(const char *dir, struct slu_err *err);
+/* Whether dir has any of the files that shuffle makes first in a set. */
+bool slu_shard_dir_begun(const char *dir);
 /* Whether the set has a report.json, and no journal or mark of parts. */
 bool slu_shard_dir_complete(const char *dir);
 /* Whether file `name` of bucket folder `folder` is to stay. */

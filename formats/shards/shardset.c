@@ -56,11 +56,18 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
     struct stat st;
     const char *name = NULL;
     size_t n;
-    int rc = slu_shardset_path(s, path, err, "", "report.json", "");
+    int rc = slu_shard_dir_not_batch(s->dir, err);
+    if (!rc)
+        rc = slu_shardset_path(s, path, err, "", "report.json", "");
     if (rc)
         return rc;
     if (stat(path, &st))
-        return slu_shardset_incomplete(s, "there is no report.json", err);
+        return slu_shard_dir_begun(s->dir)
+                   ? slu_shardset_incomplete(s, "there is no report.json", err)
+                   : slu_fail(err, SLU_E_FORMAT,
+                              "%s: a folder, and not a set of shards, which has a "
+                              "report.json; name a set, or a stream",
+                              s->dir);
     rc = slu_json_load(&s->report, path, err);
     if (rc)
         return rc;

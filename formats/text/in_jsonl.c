@@ -20,12 +20,17 @@ static bool name_matches(const char *name)
                    strcasecmp(dot, ".json") == 0);
 }
 
-/* "{", then a key or "}": no programming language begins so. */
+/* "{", then a key or "}": no programming language begins so. After "[" too: an array is
+ * refused as JSON, and is not one text. */
 static bool head_matches(const uint8_t *p, size_t n)
 {
     size_t i = 0;
     if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
         i = 3;
+    while (i < n && memchr(" \t\r\n", p[i], 4))
+        i++;
+    if (i < n && p[i] == '[')
+        i++;
     while (i < n && memchr(" \t\r\n", p[i], 4))
         i++;
     if (i >= n || p[i++] != '{')

@@ -182,6 +182,22 @@ static void close_source(struct slu_input *in)
     in->is_open = false;
 }
 
+/* A stream is no text, and its first byte is in no text (formats/STREAM.md). */
+static int refuse_stream(struct slu_input_source *src, struct slu_err *err)
+{
+    const uint8_t *head;
+    size_t n;
+    if (src->from)
+        return SLU_OK;
+    int rc = slu_bytes_peek(src->bytes, &head, &n, err);
+    if (rc || n < 8 || memcmp(head, "\xF5TKSHEAD", 8))
+        return rc;
+    return slu_fail(err, SLU_E_FORMAT,
+                    "%s: is a token stream already; give it to dedup, decompose, pack "
+                    "or shuffle, and only texts to tokenize",
+                    slu_input_name(src));
+}
+
 /* Opens the next source. A file that should be cut but is compressed belongs to the
  * part with its first byte. */
 static int open_source(struct slu_input *in, struct slu_err *err)
@@ -214,6 +230,9 @@ static int open_source(struct slu_input *in, struct slu_err *err)
         else
             src->to = UINT64_MAX;
     }
+    rc = refuse_stream(src, err);
+    if (rc)
+        return rc;
     src->format = in->cfg.format;
     if (!src->format) {
         rc = choose_format(src, err);

@@ -120,6 +120,30 @@ static void explain_row(char *why, size_t size, const struct slu_rejected *r,
                                                         : "longer than 65535 bytes");
 }
 
+/* If the record is the first line of a file that is one JSON value over many lines: what
+ * that value is, and how to make lines of it; else NULL. */
+static const char *one_value(const struct slu_rejected *r)
+{
+    size_t i = 0, n = r->ref->len;
+    if (!r->json || r->ref->document ||
+        (r->reason != SLU_REJECT_INVALID_JSON && r->reason != SLU_REJECT_NOT_AN_OBJECT))
+        return NULL;
+    if (n >= 3 && !memcmp(r->raw, "\xef\xbb\xbf", 3))
+        i = 3;
+    while (n > i && memchr(" \t\r", r->raw[n - 1], 3))
+        n--;
+    while (i < n && memchr(" \t\r", r->raw[i], 3))
+        i++;
+    if (i < n && r->raw[i] == '[')
+        return "is a JSON array, not one object a line; make lines of it with jq -c "
+               "'.[]'";
+    if (i + 1 == n && r->raw[i] == '{')
+        return "is JSON over several lines, not one object a line; make lines of it "
+               "with "
+               "jq -c .";
+    return NULL;
+}
+
 int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
 {
     const char *path =
@@ -146,6 +170,8 @@ int slu_reject_fail(const struct slu_rejected *r, struct slu_err *err)
                  (unsigned long long)document, (unsigned long long)at);
     int rc = slu_fail_at(err, SLU_E_FORMAT, r->row ? r->off_byte : at, "%s%s: %s", path,
                          place, why);
+    if (one_value(r))
+        return slu_fail(err, SLU_E_FORMAT, "%s: %s", path, one_value(r));
     return slu_advise(err,
                       r->reason == SLU_REJECT_MISSING_FIELD ? SLU_ADVISE_FIELDS
                                                             : SLU_ADVISE_ON_ERROR,

@@ -73,7 +73,7 @@ int slu_device_choose(struct slu_device *d, enum slu_device_kind kind, uint64_t 
     if (d->ordinal < 0)
         return slu_fail(err, SLU_E_DEVICE,
                         "there is no cuda:%llu: %d CUDA device%s here",
-                        (unsigned long long)ordinal, n, n == 1 ? "" : "s");
+                        (unsigned long long)ordinal, n, slu_plural((uint64_t)n));
     return SLU_OK;
 }
 

@@ -71,6 +71,11 @@ int slu_advise(struct slu_err *err, enum slu_advice advice, int code)
     return code;
 }
 
+const char *slu_plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 int slu_err_at(struct slu_err *err, const char *fmt, ...)
 {
     if (!err)

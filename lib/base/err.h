@@ -67,6 +67,7 @@ enum slu_advice {
     SLU_ADVISE_FIELDS,
     SLU_ADVISE_FORCE,
     SLU_ADVISE_IDS,
+    SLU_ADVISE_INPUT_FORMAT,
     SLU_ADVISE_LABEL_TOKEN,
     SLU_ADVISE_MAX_TOKENS,
     SLU_ADVISE_MIX,
@@ -124,6 +125,9 @@ int slu_advise(struct slu_err *err, enum slu_advice advice, int code);
 /* Replaces control bytes by '?', so that a message is one line even with an odd file
  * name. The functions here call it themselves. */
 void slu_one_line(char *s);
+
+/* "" for 1, else "s": the end of a noun that is counted. */
+const char *slu_plural(uint64_t n);
 
 /* Puts "<fmt…>: " before the message; returns err's code. */
 int slu_err_at(struct slu_err *err, const char *fmt, ...) SLU_PRINTF(2, 3);

@@ -69,6 +69,9 @@ static int powers(uint64_t *odds, size_t n, uint64_t base, struct slu_err *err)
     return SLU_OK;
 }
 
+static const char curricula[] =
+    "natural, uniform, or grow or shrink with -linear, -p2 or -p100";
+
 static int odds_list(const char *text, uint64_t *odds, size_t n, struct slu_err *err)
 {
     const char *p = text;
@@ -78,15 +81,14 @@ static int odds_list(const char *text, uint64_t *odds, size_t n, struct slu_err 
         unsigned long long v = strtoull(p, &end, 10);
         if (*p < '0' || *p > '9' || errno || v > UINT64_C(1000000000000000))
             return slu_fail(err, SLU_E_USAGE,
-                            "curriculum %s: neither a curriculum's name nor %zu whole "
-                            "numbers separated by commas, shortest bucket first",
-                            text, n);
+                            "curriculum %s: expected %s, or %zu whole numbers with "
+                            "commas between, the odds of each bucket, shortest first",
+                            text, curricula, n);
         odds[i] = v;
         if (*end != (i + 1 < n ? ',' : '\0'))
             return slu_fail(
                 err, SLU_E_USAGE,
-                "curriculum %s: there are %zu buckets, so %zu odds are needed", text, n,
-                n);
+                "curriculum %s: give as many odds as there are buckets, %zu", text, n);
         p = end + 1;
     }
     return SLU_OK;
@@ -114,7 +116,8 @@ int slu_curriculum_odds(const char *curriculum, uint64_t *odds, size_t n,
         for (size_t i = 0; i < n; i++)
             odds[i] = n - i;
     else
-        return slu_fail(err, SLU_E_USAGE, "there is no curriculum %s", curriculum);
+        return slu_fail(err, SLU_E_USAGE, "there is no curriculum %s; expected %s",
+                        curriculum, curricula);
     for (size_t i = 0; shrink && i < n / 2; i++) {
         uint64_t t = odds[i];
         odds[i] = odds[n - 1 - i];

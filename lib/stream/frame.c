@@ -37,17 +37,62 @@ uint64_t slu_frame_span(const struct slu_frame *f)
     return SLU_FRAME_HEADER + padded(f->stored_byte);
 }
 
+/* What files begin with that are no streams, and what to do with them. */
+static const struct {
+    const char *first;
+    const char *is;
+} others[] = {
+    {"\xF5SLSCHD\n", /* formats/SCHEDULE.md */
+     "this is a schedule, not a token stream; 'inspect FILE' reads it, from a file and "
+     "not from a pipe"},
+    {"SLUPLAN\n", /* formats/PLAN.md */
+     "this is a plan of pack, not a token stream; give it to pack, beside the stream "
+     "that it was made for"},
+    {"SLUNEAR", /* lib/flow/workfile.h */
+     "this is an index or a work file, not a token stream; name the stream"},
+    {"PAR1", "this is a Parquet file, not a token stream; tokenize makes one of it"},
+    {"\x28\xB5\x2F\xFD",
+     "this is compressed with zstd, and a stream is not compressed as a file; if it is "
+     "one, use 'zstd -dc FILE | …', and if it is text, tokenize makes one of it"},
+    {"\x1F\x8B",
+     "this is compressed with gzip, and a stream is not compressed as a file; if it is "
+     "one, use 'gzip -dc FILE | …', and if it is text, tokenize makes one of it"},
+};
+
+/* Whether p[0, n) has no byte that texts do not have. */
+static bool is_text(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((p[i] < ' ' && !memchr("\t\n\f\r", p[i], 4)) || p[i] == 0x7f ||
+            p[i] >= 0xf5)
+            return false;
+    return n;
+}
+
+int slu_frame_begins(const uint8_t *p, size_t n, struct slu_err *err)
+{
+    if (!memcmp(p, magic, n < 4 ? n : 4))
+        return SLU_OK;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        size_t k = strlen(others[i].first);
+        if (n >= k && !memcmp(p, others[i].first, k))
+            return slu_fail(err, SLU_E_FORMAT, "%s", others[i].is);
+    }
+    if (is_text(p, n))
+        return slu_fail(err, SLU_E_FORMAT,
+                        "this is text, not a token stream; tokenize makes one of it");
+    return slu_advise(
+        err, SLU_ADVISE_INPUT_FORMAT,
+        slu_fail(err, SLU_E_FORMAT, "not a token stream; make one with tokenize"));
+}
+
 int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
                     uint64_t number, struct slu_err *err)
 {
-    if (!number && !memcmp(h, "\xF5SLSCHD\n", 8)) /* formats/SCHEDULE.md */
-        return slu_fail(err, SLU_E_FORMAT,
-                        "this is a schedule, not a token stream; 'inspect FILE' reads "
-                        "it, from a file and not from a pipe");
     if (memcmp(h, magic, 4))
-        return slu_fail(err, SLU_E_FORMAT,
-                        number ? "no frame begins here; the stream is damaged"
-                               : "not a token stream; make one with tokenize");
+        return number ? slu_fail(err, SLU_E_FORMAT,
+                                 "no frame begins here; the stream is damaged")
+                      : slu_frame_begins(h, SLU_FRAME_HEADER, err);
     if (slu_le64(h + 56) != slu_hash64(h, 56))
         return slu_fail(
             err, SLU_E_CHECKSUM,

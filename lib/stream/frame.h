@@ -39,6 +39,8 @@ struct slu_frame {
 void slu_frame_release(struct slu_frame *f);
 /* Returns the frame's bytes in the file, with header and padding. */
 uint64_t slu_frame_span(const struct slu_frame *f);
+/* Whether a stream can begin with p[0, n); if not, the message names what it is. */
+SLU_MUST_USE int slu_frame_begins(const uint8_t *p, size_t n, struct slu_err *err);
 /* Checks and decodes a header. number: the number that the frame must have. */
 SLU_MUST_USE int slu_frame_parse(struct slu_frame *f, const uint8_t h[SLU_FRAME_HEADER],
                                  uint64_t number, struct slu_err *err);

@@ -72,6 +72,14 @@ static int next_header(struct slu_reader *r, struct slu_frame *f, struct slu_err
         return slu_fail(err, SLU_E_TRUNCATED,
                         "is empty, which a token stream never is: the program that "
                         "should have written it failed");
+    if (r->state == BETWEEN)
+        rc = slu_frame_begins(h, got, err);
+    if (rc && r->members_in_path)
+        rc = slu_fail(err, SLU_E_FORMAT,
+                      "has bytes after its end that are not another stream; take them "
+                      "away");
+    if (rc)
+        return rc;
     if (got < sizeof h)
         return truncated(r, err);
     return slu_frame_parse(f, h, r->number, err);

@@ -75,6 +75,32 @@ static int read_before(struct hf_load *l, struct slu_json_value root,
     return rc ? rc : norm_scratch_init(&l->norm, t->norm, err);
 }
 
+/* Fails, and names the file of a model's folder that this is instead. */
+static int no_model(struct slu_json_value root, struct slu_err *err)
+{
+    static const struct {
+        const char *key, *is;
+    } others[] = {
+        {"tokenizer_class", "a tokenizer_config.json"},
+        {"added_tokens_decoder", "a tokenizer_config.json"},
+        {"model_type", "a model's config.json"},
+        {"architectures", "a model's config.json"},
+        {"eos_token", "a special_tokens_map.json"},
+        {"eos_token_id", "a generation_config.json"},
+        {"<|endoftext|>", "a vocab.json without its merges"},
+        {"</s>", "a vocab.json without its merges"},
+    };
+    struct slu_json_value x;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (slu_json_get(root, others[i].key, &x))
+            return slu_fail(err, SLU_E_FORMAT,
+                            "this is %s, and no vocabulary; name the tokenizer.json of "
+                            "the same model",
+                            others[i].is);
+    return slu_fail(err, SLU_E_FORMAT,
+                    "not a tokenizer.json: no model with a vocabulary");
+}
+
 static int read_tokenizer(struct hf_load *l, struct slu_json_value root,
                           struct slu_err *err)
 {
@@ -85,13 +111,11 @@ static int read_tokenizer(struct hf_load *l, struct slu_json_value root,
     int rc;
 
     if (!slu_json_get_set(root, "model", &model))
-        return slu_fail(err, SLU_E_FORMAT,
-                        "not a tokenizer.json: no model with a vocabulary");
+        return no_model(root, err);
     if ((rc = hf_check_model(model, err)))
         return rc;
     if (!slu_json_get_set(model, "vocab", &vocab))
-        return slu_fail(err, SLU_E_FORMAT,
-                        "not a tokenizer.json: no model with a vocabulary");
+        return no_model(root, err);
     if (!slu_json_get_set(model, "merges", &merges))
         return slu_fail(err, SLU_E_FORMAT, "the model has no merges");
     if ((rc = read_before(l, root, model, err)) || (rc = added_new(&t->added, err)) ||

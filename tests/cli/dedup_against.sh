@@ -24,7 +24,7 @@ tokenize --id-field id --domain-field domain -o eval.tks eval.jsonl
 tokenize -o train.tks train.jsonl
 dedup --ngrams --save-index a.idx -T 1 -M 1G --stats s.json -o pass.tks --no-provenance eval.tks 2>err
 same "items pass unchanged" "$(sha eval.tks)" "$(sha pass.tks)"
-check "items without n-grams are said" grep -q 'items have fewer than 13 words' err
+check "items without n-grams are said" grep -q 'items with fewer than 13 words' err
 check "and counted" test "$(json s.json '0 < d["items_with_ngrams"] < d["items"] == 3000')" = true
 mkdir other
 for t in 2 7; do

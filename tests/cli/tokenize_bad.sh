@@ -17,7 +17,7 @@ bad() {
     check "$name: no output is left" test ! -e x.tks
     status "$name: --on-error skip" 0 tokenize -t bytes --id-field id --domain-field m --on-error skip \
         --stats s.json -o x.tks bad.jsonl
-    check "$name: the last line counts it" grep -q "^tokenize: 1 records were not taken ($reason 1)" err
+    check "$name: the last line counts it" grep -q "^tokenize: 1 record was not taken ($reason 1)" err
     same "$name: two records stay" '[3, 2, 1]' "$(json s.json '[d["documents"]["in"], d["documents"]["out"], d["documents"]["dropped"]["'"$reason"'"]]')"
     status "$name: --rejects" 0 tokenize -t bytes --id-field id --domain-field m --rejects r.jsonl -o x.tks bad.jsonl
     same "$name: the raw record comes back" "$(sha raw)" "$("$PYTHON" -c 'import base64,json,sys
@@ -110,7 +110,7 @@ mkfifo odd/b odd/sub/c odd/.d
 ln -s /dev/zero odd/a
 cp one.jsonl odd/z.jsonl
 status "FIFOs and devices in a folder" 0 timeout 20 tokenize -t bytes odd -o odd.tks
-same "  one warning, beside that of dots" "tokenize: 3 FIFOs, sockets or devices were left out of folders: odd/a, ..." \
+same "  one warning, beside that of dots" "tokenize: left out of folders: 3 FIFOs, sockets or devices: odd/a, ..." \
     "$(grep FIFO err)"
 same "  nothing else is lost" "$(tokenize -t bytes one.jsonl | inspect --records - | sed 's/one.jsonl/z.jsonl/' | sha)" \
     "$(inspect --records odd.tks | sha)"

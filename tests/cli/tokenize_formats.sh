@@ -126,7 +126,7 @@ echo '{"a setting": 1}' >clone/info.json
 of_clone() { tokenize -t bytes "$@" clone 2>err | inspect --jsonl | "$PYTHON" -c 'import json, sys
 print(*(json.loads(line)["text"].strip() for line in sys.stdin))'; }
 same "data alone" "one two" "$(of_clone)"
-same "  and a warning" "tokenize: 2 files of folders were left out, as others there have the names of data: clone/README.md, ...; --include '*' takes all" \
+same "  and a warning" "tokenize: left out of folders: 2 files, as others there have the names of data: clone/README.md, ...; --include '*' takes all" \
     "$(told err)"
 same "the card alone" "# The card" "$(of_clone --include '*.md')"
 empty "  without a warning" "$(told err)"

@@ -92,6 +92,9 @@ static void cut_and_flip(const struct shape *small)
     spit(path_b, more, n + 100);
     assert_int_equal(verdict(path_b), SLU_E_FORMAT); /* trailing garbage */
     spit(path_b, more, n + 1);
+    assert_int_equal(verdict(path_b), SLU_E_FORMAT);
+    more[n] = p[0]; /* another stream could begin so */
+    spit(path_b, more, n + 1);
     assert_int_equal(verdict(path_b), SLU_E_TRUNCATED);
     free(more);
     free(p);

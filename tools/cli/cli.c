@@ -146,6 +146,18 @@ static int check_range(const struct cli_opt *o, uint64_t v, struct slu_err *err)
                            o->name, u, least);
 }
 
+/* Lists the values: as --help does, or those of the list. */
+static int bad_choice(const struct cli_opt *o, const char *v, struct slu_err *err)
+{
+    char list[256] = "";
+    for (int i = 0; o->choice[i] && !strchr(o->arg, '|'); i++) {
+        size_t n = strlen(list);
+        snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", o->choice[i]);
+    }
+    return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is not one of %s", o->name, v,
+                    *list ? list : o->arg);
+}
+
 static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
                struct slu_err *err)
 {
@@ -198,8 +210,7 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
                 *(int *)(void *)at = i;
                 return SLU_OK;
             }
-        return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is not one of %s", o->name, v,
-                        o->arg);
+        return bad_choice(o, v, err);
     case CLI_CUSTOM:
         return o->parse(opts, v, err);
     }

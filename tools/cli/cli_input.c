@@ -157,9 +157,9 @@ void cli_report_input(struct cli_ctx *ctx)
                  some(s->masks_name, s->masks, text, sizeof text));
     if (s->gap_tok)
         cli_warn(ctx,
-                 "%s: %llu ids are in no row of the .csv.gz beside it, one and the "
-                 "same id: left out, as padding",
-                 s->gap_name, (unsigned long long)s->gap_tok);
+                 "%s: left out as padding, because no row of the .csv.gz beside it has "
+                 "them: %llu id%s, all equal",
+                 s->gap_name, (unsigned long long)s->gap_tok, slu_plural(s->gap_tok));
     if (s->without)
         cli_warn(ctx, "%s: no id %llu anywhere, so the whole file is one document",
                  some(s->without_name, s->without, text, sizeof text),

@@ -195,6 +195,7 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_IDS] =
         "leave out --eos-id, --vocab-size and --column, or say what the file is with "
         "--input-format or --token-bytes",
+    [SLU_ADVISE_INPUT_FORMAT] = "or say with --input-format which form of ids it is",
     [SLU_ADVISE_LABEL_TOKEN] = "use 'decompose --label-token', or --accept-mismatch to "
                                "write the sequences as they are",
     [SLU_ADVISE_MAX_TOKENS] = "give --max-tokens N",
@@ -360,7 +361,7 @@ static int put_count(struct slu_buf *b, const char *before, uint64_t n,
                      const char *what)
 {
     return slu_buf_printf(b, NULL, "%s%llu %s%s", before, (unsigned long long)n, what,
-                          n == 1 ? "" : "s");
+                          slu_plural(n));
 }
 
 /* Appends what was dropped, by reason; a reason without tokens and documents is none
@@ -392,13 +393,15 @@ static void say_summary(struct cli_ctx *ctx)
 {
     const struct slu_ledger *l = &ctx->ledger;
     struct slu_buf b = SLU_BUF_INIT;
-    int rc = put_count(&b, "", l->in.documents, "document");
+    /* A program that reads sets does not count documents. */
+    const bool documents = l->in.documents || l->out.documents;
+    int rc = documents ? put_count(&b, "", l->in.documents, "document") : SLU_OK;
     if (!rc)
-        rc = put_count(&b, ", ", l->in.tokens, "token");
-    if (!rc)
+        rc = put_count(&b, documents ? ", " : "", l->in.tokens, "token");
+    if (!rc && documents)
         rc = put_count(&b, " in; ", l->out.documents, "document");
     if (!rc)
-        rc = put_count(&b, ", ", l->out.tokens, "token");
+        rc = put_count(&b, documents ? ", " : " in; ", l->out.tokens, "token");
     if (!rc)
         rc = put_count(&b, " in ", l->out.sequences, "sequence");
     if (!rc)

@@ -76,11 +76,12 @@ int dedup_contam_save(struct cli_ctx *ctx, struct slu_err *err)
         cli_stat_u64(ctx, "items", items);
         cli_stat_u64(ctx, "items_with_ngrams", with);
         if (with < items)
-            cli_warn(ctx,
-                     "%llu of %llu items have fewer than %llu words and no n-gram; see "
-                     "--min-words",
-                     (unsigned long long)(items - with), (unsigned long long)items,
-                     (unsigned long long)cfg.min_words);
+            cli_warn(
+                ctx,
+                "items with fewer than %llu words, and so no n-gram: %llu of %llu; "
+                "see --min-words",
+                (unsigned long long)cfg.min_words, (unsigned long long)(items - with),
+                (unsigned long long)items);
         rc = slu_against_close(out, o->save_index,
                                slu_reader_header(io.reader)->fingerprint, err);
         out = NULL;

@@ -227,9 +227,10 @@ static void warn_capped(struct cli_ctx *ctx, const struct dedup_opts *o,
     if (r->capped_documents)
         cli_warn(
             ctx,
-            "%llu documents came after the first %llu of a band and were not compared "
+            "%llu document%s came after the first %llu of a band, and %s not compared "
             "with other documents of that band; raise --band-cap",
-            (unsigned long long)r->capped_documents, (unsigned long long)o->band_cap);
+            (unsigned long long)r->capped_documents, slu_plural(r->capped_documents),
+            (unsigned long long)o->band_cap, r->capped_documents == 1 ? "was" : "were");
 }
 
 static int report(struct cli_ctx *ctx, const struct dedup_opts *o, struct slu_near *x,

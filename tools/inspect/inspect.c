@@ -105,25 +105,6 @@ static int first_records(struct look *k, struct slu_err *err)
     return rc;
 }
 
-static int show(struct look *k, struct slu_err *err)
-{
-    if (k->o->records != NO_RECORDS || k->o->jsonl)
-        return SLU_OK;
-    if (k->o->svg) {
-        int rc = inspect_svg(&k->seen, k->o, err);
-        if (rc || !(k->o->json || k->o->histogram || k->o->verify))
-            return rc;
-    }
-    if (k->o->json)
-        return inspect_print_json(&k->seen, err);
-    if (k->o->histogram)
-        return inspect_print_histogram(&k->seen, err);
-    if (!k->o->verify)
-        return inspect_print_summary(&k->seen, err);
-    inspect_print_verdict(k->seen.header, &k->seen.sum);
-    return SLU_OK;
-}
-
 /* The histogram of files of ids needs only the lengths of their documents. *done: the
  * scan replaced the pass. */
 static int histogram_by_scan(struct cli_ctx *ctx, bool *done, struct slu_err *err)
@@ -189,8 +170,8 @@ static int inspect_stream(struct cli_ctx *ctx, struct slu_err *err)
     else if (!rc)
         rc = slu_stream_run(k.r, &ops, &k, (unsigned)ctx->common.threads,
                             cli_slots(ctx, ctx->common.memory / 2), &k.seen.sum, err);
-    if (!rc)
-        rc = show(&k, err);
+    if (!rc && o->records == NO_RECORDS && !o->jsonl)
+        rc = inspect_show(&k.seen, o, err);
     ctx->ledger.in = ctx->ledger.out = k.seen.sum.n;
     slu_buf_release(&k.line);
     slu_map_release(&k.seen.lengths);

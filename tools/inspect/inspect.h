@@ -51,13 +51,10 @@ SLU_MUST_USE int inspect_put_domains(const struct inspect_seen *s, struct slu_bu
 SLU_MUST_USE int inspect_print_domains(const struct inspect_seen *s,
                                        struct slu_err *err);
 
-/* Prints one JSON object on standard output (inspect(1)). */
-SLU_MUST_USE int inspect_print_json(const struct inspect_seen *s, struct slu_err *err);
-/* Prints the line of --verify. */
-void inspect_print_verdict(const struct slu_header *h, const struct slu_sum *t);
-/* Prints the summary for people. */
-SLU_MUST_USE int inspect_print_summary(const struct inspect_seen *s,
-                                       struct slu_err *err);
+/* Shows what was seen as the options ask: a picture, one JSON object on standard output
+ * (inspect(1)), a histogram, one line of --verify, or the summary for people. */
+SLU_MUST_USE int inspect_show(const struct inspect_seen *s,
+                              const struct inspect_opts *o, struct slu_err *err);
 SLU_MUST_USE int inspect_print_histogram(const struct inspect_seen *s,
                                          struct slu_err *err);
 

@@ -79,7 +79,7 @@ static int put_lists(struct slu_buf *b, const struct inspect_seen *s,
     return rc ? rc : slu_buf_printf(b, err, "]");
 }
 
-int inspect_print_json(const struct inspect_seen *s, struct slu_err *err)
+static int print_json(const struct inspect_seen *s, struct slu_err *err)
 {
     const struct slu_header *h = s->header;
     struct slu_buf b = SLU_BUF_INIT;
@@ -128,38 +128,46 @@ int inspect_print_json(const struct inspect_seen *s, struct slu_err *err)
     return rc;
 }
 
-void inspect_print_verdict(const struct slu_header *h, const struct slu_sum *t)
+/* The line of --verify. */
+static void print_verdict(const struct slu_header *h, const struct slu_sum *t)
 {
+    const struct slu_count *n = &t->n;
     char sum[33];
     slu_u128_hex(t->checksum, sum);
-    printf("ok: %llu sequences, %llu tokens, %llu documents, checksum %s",
-           (ull)t->n.sequences, (ull)t->n.tokens, (ull)t->n.documents, sum);
+    printf("ok: %llu sequence%s, %llu token%s, %llu document%s, checksum %s",
+           (ull)n->sequences, slu_plural(n->sequences), (ull)n->tokens,
+           slu_plural(n->tokens), (ull)n->documents, slu_plural(n->documents), sum);
     slu_u128_hex(t->mask_checksum, sum);
     if (h->masks)
-        printf(", %llu tokens trained on, checksum of masks %s", (ull)t->n.loss_tokens,
-               sum);
+        printf(", %llu token%s trained on, checksum of masks %s", (ull)n->loss_tokens,
+               slu_plural(n->loss_tokens), sum);
     printf("\n");
 }
 
-int inspect_print_summary(const struct inspect_seen *s, struct slu_err *err)
+static int print_summary(const struct inspect_seen *s, struct slu_err *err)
 {
     const struct slu_header *h = s->header;
     char sum[33];
     slu_u128_hex(s->sum.checksum, sum);
     printf("%s%s%s\n", s->kind, s->format ? ", format " : "",
            s->format ? s->format : "");
-    printf("  tokens      %llu in %llu sequences, %llu segments, %llu documents\n",
-           (ull)s->sum.n.tokens, (ull)s->sum.n.sequences, (ull)s->sum.segments,
-           (ull)s->sum.n.documents);
+    const struct slu_count *n = &s->sum.n;
+    printf("  tokens      %llu in %llu sequence%s, %llu segment%s, %llu document%s\n",
+           (ull)n->tokens, (ull)n->sequences, slu_plural(n->sequences),
+           (ull)s->sum.segments, slu_plural(s->sum.segments), (ull)n->documents,
+           slu_plural(n->documents));
     if (s->sum.padding)
-        printf("  padding     %llu tokens\n", (ull)s->sum.padding);
+        printf("  padding     %llu token%s\n", (ull)s->sum.padding,
+               slu_plural(s->sum.padding));
     if (h->masks)
-        printf("  trained on  %llu tokens, %.1f %%\n", (ull)s->sum.n.loss_tokens,
-               s->sum.n.tokens
-                   ? 100.0 * (double)s->sum.n.loss_tokens / (double)s->sum.n.tokens
-                   : 0);
-    printf("  vocabulary  %llu ids, %u bytes each", (ull)h->vocab_size,
-           slu_header_stored(h));
+        printf("  trained on  %llu token%s, %.1f %%\n", (ull)n->loss_tokens,
+               slu_plural(n->loss_tokens),
+               n->tokens ? 100.0 * (double)n->loss_tokens / (double)n->tokens : 0);
+    if (h->vocab_size >> 32) /* files of ids do not have it */
+        printf("  vocabulary  not known, ids of %u bytes", slu_header_stored(h));
+    else
+        printf("  vocabulary  %llu id%s, %u bytes each", (ull)h->vocab_size,
+               slu_plural(h->vocab_size), slu_header_stored(h));
     if (h->eos != SLU_NO_TOKEN)
         printf(", eos %llu", (ull)h->eos);
     static const uint8_t unknown[16];
@@ -272,6 +280,24 @@ int inspect_print_histogram(const struct inspect_seen *s, struct slu_err *err)
                s->sum.n.tokens ? 100.0 * (double)in_buckets / (double)s->sum.n.tokens
                                : 0.0);
     free(row);
+    return SLU_OK;
+}
+
+int inspect_show(const struct inspect_seen *s, const struct inspect_opts *o,
+                 struct slu_err *err)
+{
+    if (o->svg) {
+        int rc = inspect_svg(s, o, err);
+        if (rc || !(o->json || o->histogram || o->verify))
+            return rc;
+    }
+    if (o->json)
+        return print_json(s, err);
+    if (o->histogram)
+        return inspect_print_histogram(s, err);
+    if (!o->verify)
+        return print_summary(s, err);
+    print_verdict(s->header, &s->sum);
     return SLU_OK;
 }
 

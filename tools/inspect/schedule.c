@@ -136,9 +136,9 @@ static void print_head(const struct seen *s)
            i->flags & SLU_STEPS_BALANCED ? ", balanced" : "",
            i->flags & SLU_STEPS_REORDER ? ", later epochs reordered" : "",
            i->flags & SLU_STEPS_BRICKS ? ", in bricks" : "");
-    printf("  steps       %llu of %llu tokens each, %llu a pass in %llu cycle%s\n",
-           (ull)i->total_steps, (ull)i->batch_tokens, (ull)i->pass_steps,
-           (ull)i->cycles, i->cycles == 1 ? "" : "s");
+    printf("  steps       %llu of %llu token%s each, %llu a pass in %llu cycle%s\n",
+           (ull)i->total_steps, (ull)i->batch_tokens, slu_plural(i->batch_tokens),
+           (ull)i->pass_steps, (ull)i->cycles, slu_plural(i->cycles));
     if (s->n != i->total_steps)
         printf("  here        %llu, from step %llu\n", (ull)s->n, (ull)s->first);
     printf("  tokens      %llu\n", (ull)(i->total_steps * i->batch_tokens));
@@ -272,8 +272,8 @@ static int show(struct cli_ctx *ctx, struct seen *s, struct slu_err *err)
     if (o->json)
         return print_json(s, err);
     if (o->verify) {
-        printf("ok: schedule of %llu steps, %llu tokens\n", (ull)s->n,
-               (ull)(s->n * s->info->batch_tokens));
+        printf("ok: schedule of %llu step%s, %llu tokens\n", (ull)s->n,
+               slu_plural(s->n), (ull)(s->n * s->info->batch_tokens));
         return SLU_OK;
     }
     if (!o->histogram) {

@@ -51,24 +51,6 @@ static int print_records(const struct inspect_opts *o, struct slu_shardset *set,
     return SLU_OK;
 }
 
-static int show(const struct inspect_opts *o, struct inspect_seen *seen,
-                struct slu_err *err)
-{
-    if (o->svg) {
-        int rc = inspect_svg(seen, o, err);
-        if (rc || !(o->json || o->histogram || o->verify))
-            return rc;
-    }
-    if (o->json)
-        return inspect_print_json(seen, err);
-    if (o->histogram)
-        return inspect_print_histogram(seen, err);
-    if (!o->verify)
-        return inspect_print_summary(seen, err);
-    inspect_print_verdict(seen->header, &seen->sum);
-    return SLU_OK;
-}
-
 int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
 {
     const struct inspect_opts *o = ctx->opts;
@@ -104,7 +86,7 @@ int inspect_shards(struct cli_ctx *ctx, const char *dir, struct slu_err *err)
     if (!rc)
         rc = slu_shardset_buckets(set, &seen.shards_json, err);
     if (!rc && !records)
-        rc = show(o, &seen, err);
+        rc = inspect_show(&seen, o, err);
     ctx->ledger.in = ctx->ledger.out = seen.sum.n;
     free(seen.shards_json);
     slu_map_release(&seen.lengths);

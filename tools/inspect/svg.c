@@ -72,9 +72,9 @@ int inspect_svg_schedule(struct slu_schedulefile *f, const struct inspect_opts *
         rc = slu_buf_printf(
             &note, err, "curriculum %s%s, %llu cycle%s, seed %llu, %llu rank%s",
             info->curriculum, info->method == SLU_STEPS_OLMO ? " (OLMo-core)" : "",
-            (unsigned long long)info->cycles, info->cycles == 1 ? "" : "s",
+            (unsigned long long)info->cycles, slu_plural(info->cycles),
             (unsigned long long)info->seed, (unsigned long long)info->world,
-            info->world == 1 ? "" : "s");
+            slu_plural(info->world));
     if (!rc)
         rc = slu_buf_append(&note, "", 1, err);
     if (!rc && n)

@@ -102,10 +102,11 @@ static void tell(struct cli_ctx *ctx, const struct slu_steps_info *info,
         else if (b->sequences)
             cli_note(
                 ctx,
-                "%llu tokens: %llu sequences to a step, %llu steps a pass; %llu of "
-                "%llu sequences (%.3f %%) are left out of every pass",
+                "%llu tokens: %llu sequence%s to a step, %llu step%s a pass; left out "
+                "of every pass: %llu of %llu sequences (%.3f %%)",
                 (unsigned long long)b->length, (unsigned long long)b->per_step,
-                (unsigned long long)b->runs, (unsigned long long)lost,
+                slu_plural(b->per_step), (unsigned long long)b->runs,
+                slu_plural(b->runs), (unsigned long long)lost,
                 (unsigned long long)b->sequences,
                 100.0 * (double)lost / (double)b->sequences);
     }
@@ -115,8 +116,9 @@ static void tell(struct cli_ctx *ctx, const struct slu_steps_info *info,
                  "the buckets; OLMo-core's loader then stops with an assertion, and "
                  "this schedule has fewer steps in the last sub-cycles instead",
                  (unsigned long long)slu_steps_olmo_faults(steps));
-    cli_note(ctx, "%llu steps of %llu tokens", (unsigned long long)info->total_steps,
-             (unsigned long long)info->batch_tokens);
+    cli_note(ctx, "%llu step%s of %llu token%s", (unsigned long long)info->total_steps,
+             slu_plural(info->total_steps), (unsigned long long)info->batch_tokens,
+             slu_plural(info->batch_tokens));
 }
 
 static void stats(struct cli_ctx *ctx, const struct slu_steps_info *info)

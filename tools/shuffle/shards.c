@@ -175,9 +175,10 @@ int shuffle_shards_tails(const struct cli_ctx *ctx, const struct slu_count *n,
     if (n->sequences == 0 || o->tails == 1)
         return SLU_OK;
     return slu_fail(err, SLU_E_MISMATCH,
-                    "%llu sequences of %llu tokens have no bucket's length; put 'pack' "
-                    "before shuffle, or leave them out with --tails drop",
-                    (unsigned long long)n->sequences, (unsigned long long)n->tokens);
+                    "%llu sequence%s of %llu tokens %s no bucket's length; put 'pack' "
+                    "before shuffle, or use --tails drop to leave such sequences out",
+                    (unsigned long long)n->sequences, slu_plural(n->sequences),
+                    (unsigned long long)n->tokens, n->sequences == 1 ? "has" : "have");
 }
 
 int shuffle_shards_write(struct job *j, unsigned n_slots, struct slu_err *err)
@@ -206,10 +207,9 @@ static void warn_short(struct job *j)
     if (n_bucket && slu_shards_format(j->shards)->short_shard_note)
         cli_warn(
             j->ctx,
-            "the last shards of %llu buckets are short; OpenLM's trainer skips them: "
-            "%llu sequences, %llu tokens (see report.json; --last drop leaves them "
-            "out)",
-            (unsigned long long)n_bucket, (unsigned long long)n_seq,
+            "short last shards, which OpenLM's trainer skips: %llu, with %llu "
+            "sequence%s of %llu tokens (see report.json; --last drop leaves them out)",
+            (unsigned long long)n_bucket, (unsigned long long)n_seq, slu_plural(n_seq),
             (unsigned long long)n_tok);
 }
 
@@ -220,8 +220,8 @@ static void warn_boundaries(struct job *j)
     const char *why = slu_shards_format(j->shards)->boundaries;
 
     if (n && why)
-        cli_warn(j->ctx, "%llu sequences of several documents: %s",
-                 (unsigned long long)n, why);
+        cli_warn(j->ctx, "%llu sequence%s of several documents: %s",
+                 (unsigned long long)n, slu_plural(n), why);
 }
 
 int shuffle_shards_finish(struct job *j, struct slu_ledger *ledger, struct slu_err *err)

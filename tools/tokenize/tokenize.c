@@ -47,8 +47,8 @@ static int parse_source(void *opts, const char *value, struct slu_err *err)
 #define AT(field) offsetof(struct tokenize_opts, field)
 static const struct cli_opt options[] = {
     {"tokenizer", 't', CLI_CUSTOM, AT(tokenizer_name), "TOKENIZER",
-     "tokenizer.json, tekken.json, .tiktoken rank file, bytes, or\n"
-     "builtin (default)",
+     "tokenizer.json, tekken.json, a folder with one of them, .tiktoken\n"
+     "rank file, bytes, or builtin (default)",
      .result = true, .parse = parse_tokenizer},
     {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
      "split of a rank file: gpt2, cl100k, ...; default: from its name", .result = true},
@@ -209,9 +209,11 @@ static int find_sources(struct cli_ctx *ctx, struct slu_err *err)
  * vocabulary. */
 static int inputs(struct cli_ctx *ctx, struct cli_inputs *in, struct slu_err *err)
 {
-    const struct tokenize_opts *o = ctx->opts;
+    struct tokenize_opts *o = ctx->opts;
     const struct slu_sources *s = &o->sources;
-    int rc = find_sources(ctx, err);
+    int rc = tokenize_find_file(o, err);
+    if (!rc)
+        rc = find_sources(ctx, err);
     size_t first = in->targets ? s->base : s->first,
            end = in->targets ? s->base + s->n : s->end;
     for (size_t i = first; i < end && !rc; i++)
@@ -378,10 +380,11 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
     cli_stat_u64(ctx, "rejected", s->rejected);
     ctx->spill_bytes = s->spill_byte;
     if (s->rejected && list_rejects(s, false, &b) == SLU_OK)
-        cli_warn(ctx, "%llu records were not taken (%s)%s%s",
-                 (unsigned long long)s->rejected, (const char *)b.data,
-                 o->rejects ? "; they are in " : "",
-                 o->rejects ? o->rejects : "; --rejects FILE keeps them");
+        cli_warn(ctx, "%llu record%s not taken (%s); %s%s",
+                 (unsigned long long)s->rejected, s->rejected == 1 ? " was" : "s were",
+                 (const char *)b.data,
+                 o->rejects ? "see " : "--rejects FILE keeps what is left out",
+                 o->rejects ? o->rejects : "");
     slu_buf_release(&b);
 }
 
@@ -389,17 +392,17 @@ static void report(struct cli_ctx *ctx, const struct slu_ingest_stat *s)
 static void warn_left_out(struct cli_ctx *ctx, const struct slu_sources *s)
 {
     if (s->n_hidden)
-        cli_warn(ctx, "%llu names that begin with a dot were left out of folders",
-                 (unsigned long long)s->n_hidden);
+        cli_warn(ctx, "left out of folders: %llu name%s with a dot in front",
+                 (unsigned long long)s->n_hidden, slu_plural(s->n_hidden));
     if (s->n_special)
-        cli_warn(ctx, "%llu FIFOs, sockets or devices were left out of folders: %s%s",
-                 (unsigned long long)s->n_special, s->special,
+        cli_warn(ctx, "left out of folders: %llu FIFO%s, sockets or devices: %s%s",
+                 (unsigned long long)s->n_special, slu_plural(s->n_special), s->special,
                  s->n_special > 1 ? ", ..." : "");
     if (s->n_lower)
         cli_warn(ctx,
-                 "%llu files of folders were left out, as others there have the names "
-                 "of data: %s%s; --include '*' takes all",
-                 (unsigned long long)s->n_lower, s->lower,
+                 "left out of folders: %llu file%s, as others there have the names of "
+                 "data: %s%s; --include '*' takes all",
+                 (unsigned long long)s->n_lower, slu_plural(s->n_lower), s->lower,
                  s->n_lower > 1 ? ", ..." : "");
 }
 
@@ -417,6 +420,8 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
     slu_header_init(&h);
     int rc = check(ctx, err);
+    if (!rc)
+        rc = tokenize_find_file(ctx->opts, err);
     if (!rc)
         rc = find_sources(ctx, err);
     if (!rc)

@@ -2,6 +2,8 @@
 #ifndef SLU_TOKENIZE_PRIVATE_H
 #define SLU_TOKENIZE_PRIVATE_H
 
+#include <limits.h>
+
 #include "formats/text/ingest.h"
 #include "formats/text/sources.h"
 #include "lib/token/tokenizer.h"
@@ -11,6 +13,7 @@ struct tokenize_opts {
     const char *tokenizer_name; /* for the provenance: a built-in tokenizer's name, or
                                    a file's family, whatever the file's name */
     char family[48];
+    char file[PATH_MAX]; /* the tokenizer's file in the folder that -t names */
     const char *tokenizer, *pattern, *eos;
     const char *field[SLU_FIELDS];
     const char *domain, *domain_default, *domain_from;
@@ -27,6 +30,10 @@ struct tokenize_opts {
     bool found;
     struct slu_sources sources;
 };
+
+/* Sets o->tokenizer to the file in it, if it is a folder. An error says how to get the
+ * file, if there is none. */
+SLU_MUST_USE int tokenize_find_file(struct tokenize_opts *o, struct slu_err *err);
 
 /* Whether the tokenizer is a file, not one that the program contains. */
 bool tokenize_from_file(const struct tokenize_opts *o);

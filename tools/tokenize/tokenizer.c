@@ -1,8 +1,11 @@
 /* tokenizer.c - the tokenizer of `tokenize`: where it comes from, its ids in the stream's
  * header, its name in the provenance and in reports. */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/json_write.h"
 #include "tools/tokenize/tokenize.h"
@@ -11,6 +14,50 @@ bool tokenize_from_file(const struct tokenize_opts *o)
 {
     return o->tokenizer && strcmp(o->tokenizer, "bytes") &&
            strcmp(o->tokenizer, "builtin");
+}
+
+/* Whether a name that is no file looks like "gpt2" or "Qwen/Qwen3-8B". */
+static bool is_hub_name(const char *s)
+{
+    const char *slash = strchr(s, '/'), *dot = strrchr(s, '.');
+    return *s && *s != '.' && slash != s && !(slash && strchr(slash + 1, '/')) &&
+           !(dot && (!strcmp(dot, ".json") || !strcmp(dot, ".tiktoken") ||
+                     !strcmp(dot, ".model")));
+}
+
+int tokenize_find_file(struct tokenize_opts *o, struct slu_err *err)
+{
+    static const char *const names[] = {"tokenizer.json", "tekken.json"};
+    const char *dir = o->tokenizer;
+    struct stat st;
+    if (!tokenize_from_file(o))
+        return SLU_OK;
+    if (stat(dir, &st)) {
+        int rc = slu_fail_errno(err, "%s", dir);
+        if (errno == ENOENT && is_hub_name(dir))
+            rc =
+                slu_fail(err, SLU_E_IO,
+                         "%s: No such file or folder, and names of models on a hub are "
+                         "not known here; get the model's tokenizer.json, as by 'hf "
+                         "download %s tokenizer.json', and give its name to -t",
+                         dir, dir);
+        return rc;
+    }
+    if (!S_ISDIR(st.st_mode))
+        return SLU_OK;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *slash = dir[strlen(dir) - 1] == '/' ? "" : "/";
+        int n = snprintf(o->file, sizeof o->file, "%s%s%s", dir, slash, names[i]);
+        if (n > 0 && (size_t)n < sizeof o->file && !access(o->file, F_OK)) {
+            o->tokenizer = o->file;
+            return SLU_OK;
+        }
+    }
+    return slu_fail(
+        err, SLU_E_IO,
+        "%s: has no tokenizer.json and no tekken.json; name the tokenizer's "
+        "file",
+        dir);
 }
 
 /* The folder of compiled vocabularies, in buf or the environment; NULL: none is used.

@@ -1,0 +1,125 @@
+# shellcheck shell=bash disable=SC2154
+# messages.sh - what a new user gives to the wrong program or in the wrong form is refused by one line that says what to
+# do instead; what is counted is "1 document" or "2 documents".
+
+have tokenize decompose shuffle inspect schedule || return 0
+
+# refused WHAT STATUS WORDS COMMAND...: one line, with WORDS in it.
+refused() {
+    what=$1 want=$2 words=$3
+    shift 3
+    status "$what" "$want" "$@"
+    check "  one line" one_line err
+    check "  says: $words" grep -qF -- "$words" err
+}
+
+printf '{"text":"hello world"}\n{"text":"foo bar baz"}\n' >two.jsonl
+sed -n 1p two.jsonl >one.jsonl
+tokenize -q -t bytes two.jsonl -o two.tks
+decompose -q --min 2 --max 8 --label-token two.tks >cut.tks
+shuffle -q --tails drop -o set --format wds cut.tks
+decompose -q --min 2 --max 8 two.tks | shuffle -q --tails drop -o mds --format mds
+
+# Names that are not in a list: the message has the list.
+refused "an unknown trainer" 2 "is not one of openlm, olmo, generic" schedule --trainer megatron set
+refused "an unknown method" 2 "is not one of bfd|ffd|" pack --method best two.tks
+names="natural, uniform, or grow or shrink with -linear, -p2 or -p100"
+refused "an unknown curriculum" 2 "$names" schedule --curriculum steep set
+refused "an unknown shape" 2 "$names" schedule --curriculum grow-steep set
+refused "too many odds" 2 "give as many odds as there are buckets, 2" schedule --curriculum 1,2,3 set
+
+# Files that are no streams.
+refused "text to inspect" 1 "one.jsonl: this is text, not a token stream; tokenize makes one of it" inspect one.jsonl
+for i in $(seq 100); do echo "{\"text\":\"a long file $i\"}"; done >long.jsonl
+for p in "decompose --min 2 --max 8" "dedup" "pack --length 8" shuffle; do
+    # shellcheck disable=SC2086
+    refused "text to $p" 1 "tokenize makes one of it" $p -o x.tks long.jsonl
+done
+zstd -q two.tks -o two.tks.zst
+refused "a compressed stream" 1 "zstd -dc FILE" inspect two.tks.zst
+gzip -k two.tks
+refused "another one" 1 "gzip -dc FILE" inspect two.tks.gz
+pack -q --length 64 --save-plan p -o x.tks two.tks
+rm x.tks
+refused "a plan" 1 "this is a plan of pack" inspect p
+head -c 300 /dev/zero >zeros
+refused "bytes" 1 "make one with tokenize, or say with --input-format which form of ids it is" inspect zeros
+cp two.tks longer.tks
+echo more >>longer.tks
+refused "more after the end" 1 "has bytes after its end that are not another stream" inspect longer.tks
+head -c 30 two.tks >cut30.tks
+refused "a stream that was cut in its first frame" 1 "ends early, in frame 0" inspect cut30.tks
+for f in two.tks "--format text two.tks" "--on-error fail -"; do
+    # shellcheck disable=SC2086
+    refused "a stream to tokenize $f" 1 "is a token stream already; give it to dedup" shell "tokenize -t bytes -o x.tks $f <two.tks"
+done
+
+# Folders.
+mkdir empty folder folder/state
+refused "a folder" 1 "not a set of shards, which has a report.json; name a set, or a stream" inspect empty
+echo 'sluice-batch 1: made this folder' >folder/state/made-by
+echo '{}' >folder/report.json
+for p in inspect schedule; do
+    refused "$p: a folder of sluice-batch" 1 "its set is folder/shards, and 'sluice-batch status folder'" $p folder
+done
+inspect -q mds/D_2 >mds.txt
+check "ids of two bytes: a vocabulary" grep -q '^  vocabulary  65536 ids, 2 bytes each$' mds.txt
+"$PYTHON" -c 'import array; array.array("I", [5, 6, 0]).tofile(open("wide.npy", "wb"))'
+inspect -q --input-format npy --token-bytes 4 --eos-id 0 wide.npy >wide.txt
+check "ids of four: not known" grep -q '^  vocabulary  not known, ids of 4 bytes, eos 0$' wide.txt
+
+# Tokenizers.
+take() { tokenize -q -t "$1" -o x.tks two.jsonl; }
+printf '{"tokenizer_class": "GPT2Tokenizer"}' >tokenizer_config.json
+printf '{"<|endoftext|>": 0, "a": 1}' >vocab.json
+printf '{"model_type": "llama", "eos_token_id": 2}' >config.json
+refused "a configuration" 1 "this is a tokenizer_config.json, and no vocabulary; name the tokenizer.json" take tokenizer_config.json
+refused "a vocabulary alone" 1 "this is a vocab.json without its merges" take vocab.json
+refused "a model's configuration" 1 "this is a model's config.json" take config.json
+for n in gpt2 Qwen/Qwen3-8B mistralai/Mistral-7B-v0.1; do
+    refused "a name of a hub" 1 "as by 'hf download $n tokenizer.json'" take $n
+done
+refused "a file that is missing" 1 "t.json: No such file or directory" take t.json
+refused "a folder without one" 1 "empty: has no tokenizer.json and no tekken.json" take empty
+mkdir model
+"$PYTHON" - <<'EOT'
+import json
+own = list(range(33, 127)) + list(range(0xA1, 0xAD)) + list(range(0xAE, 0x100))
+others = [b for b in range(256) if b not in own]
+vocab = {chr(b if b in own else 0x100 + others.index(b)): b for b in range(256)}
+json.dump({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+           "added_tokens": [{"id": 256, "content": "</s>", "special": True}],
+           "model": {"type": "BPE", "vocab": vocab, "merges": []}}, open("model/tokenizer.json", "w"))
+EOT
+tokenize -q -t model/tokenizer.json -o file.tks two.jsonl
+for d in model model/; do
+    tokenize -q -t $d --stats s.json --manifest -o dir.tks two.jsonl
+    same "-t $d is its tokenizer.json" "$(sha file.tks)" "$(sha dir.tks)"
+    same "  the report names the file" model/tokenizer.json "$(json s.json 'd["tokenizer"]["file"]')"
+    check "  and the manifest" grep -q '"model/tokenizer.json"' dir.tks.manifest.json
+    rm dir.tks*
+done
+
+# JSON that is not lines.
+printf '[\n  {"text":"a"},\n  {"text":"b"}\n]\n' >array.json
+printf '[{"text":"a"},{"text":"b"}]' >short.json
+printf '{\n  "text": "a"\n}\n' >object.json
+refused "an array" 1 "array.json: is a JSON array, not one object a line; make lines of it with jq -c '.[]'" tokenize -q -o x.tks array.json
+refused "on one line" 1 "is a JSON array" tokenize -q -o x.tks short.json
+refused "through a pipe" 1 "is a JSON array" shell 'cat short.json | tokenize -q -o x.tks'
+refused "an object over several lines" 1 "make lines of it with jq -c ." tokenize -q -o x.tks object.json
+check "none of these left an output" test ! -e x.tks
+
+# Singular and plural; what is not counted is not named.
+tokenize -t bytes one.jsonl -o one.tks 2>said
+check "one document" grep -q '^tokenize: 1 document, 11 tokens in; 1 document, 12 tokens in 1 sequence out; ' said
+mkdir dots
+cp one.jsonl dots/a.jsonl
+: >dots/.hidden
+tokenize -t bytes dots -o x.tks 2>said
+check "one name" grep -q 'left out of folders: 1 name with a dot in front$' said
+same "a sum of one" "ok: 1 sequence, 12 tokens, 1 document" "$(inspect --verify one.tks | sed 's/, checksum.*//')"
+inspect one.tks >sum
+check "a summary of one" grep -q '^  tokens      12 in 1 sequence, 1 segment, 1 document$' sum
+schedule -v --trainer generic --batch-tokens 8 set -o /dev/null 2>said
+check "schedule counts no documents" shell "grep -q ' tokens in; .* out; ' said && ! grep -q document said"

@@ -333,6 +333,9 @@ LIBDIR = $(DESTDIR)$(PREFIX)/lib
 INCDIR = $(DESTDIR)$(PREFIX)/include/sluice
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
 SHAREDIR = $(DESTDIR)$(PREFIX)/share/sluice
+DOCDIR = $(DESTDIR)$(PREFIX)/share/doc/sluice
+# The formats' specifications, and a reader of the stream that is written from its specification.
+DOCS := $(wildcard formats/*.md) tests/props/tokstream.py
 BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSHDIR  = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISHDIR = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
@@ -345,6 +348,8 @@ install: programs lib
 	install -m 644 $(SHARED) '$(SHAREDIR)'
 	install -m 644 $O/libsluice.a '$(LIBDIR)'
 	$(if $(USE_ARROW),install -m 755 $(PARQUET_SO) '$(LIBDIR)')
+	install -d '$(DOCDIR)'
+	install -m 644 $(DOCS) '$(DOCDIR)'
 	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
 	tests/headers -all > '$(INCDIR)/sluice.h'
 	for m in $(notdir $(MAN1)); do install -m 644 man/$$m "$(MANDIR)/man1/$(PROGRAM_PREFIX)$$m" || exit 1; done
@@ -373,7 +378,7 @@ uninstall:
 	for m in $(notdir $(MAN57)); do rm -f "$(MANDIR)/man$${m##*.}/$$m"; done
 	for p in $(PROGRAMS) $(notdir $(SCRIPTS)); do \
 	    n=$(PROGRAM_PREFIX)$$p; rm -f "$(BASHDIR)/$$n" "$(ZSHDIR)/_$$n" "$(FISHDIR)/$$n.fish"; done
-	rm -rf '$(INCDIR)' '$(SHAREDIR)'
+	rm -rf '$(INCDIR)' '$(SHAREDIR)' '$(DOCDIR)'
 
 help:
 	@sed -n 's/^#H //p' tests/tests.mk

@@ -191,7 +191,7 @@ status "a tenth has one" 0 tokenize -t bytes --score-field often -o q.tks q.json
 empty "  says nothing" "$(told err)"
 for i in 0 1; do
     status "a part without scores" 0 tokenize -t bytes --score-field qq --part $i/2 --stats q$i.json -o q.tks -f q.jsonl
-    check "  warns" grep -q 'documents with a score there: 0 of [0-9]*' err
+    check "  warns" grep -q '0 of [0-9]* documents have a score there' err
 done
 status "all parts without scores" 1 inspect --merge-stats q0.json q1.json
 check "  says so" grep -q 'none of 40 documents has a score' err

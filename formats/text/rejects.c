@@ -29,6 +29,14 @@ int slu_reject_raw(struct slu_buf *out, const uint8_t *p, size_t n, struct slu_e
     return SLU_OK;
 }
 
+static int put_number(struct slu_buf *out, const char *key, uint64_t n, bool is_known,
+                      struct slu_err *err)
+{
+    return is_known
+               ? slu_buf_printf(out, err, ",\"%s\":%llu", key, (unsigned long long)n)
+               : slu_buf_printf(out, err, ",\"%s\":null", key);
+}
+
 int slu_reject_begin(struct slu_buf *out, const struct slu_rejected *r,
                      struct slu_err *err)
 {
@@ -36,12 +44,12 @@ int slu_reject_begin(struct slu_buf *out, const struct slu_rejected *r,
     if (!rc)
         rc = slu_json_put_string(out, r->source->name, strlen(r->source->name), err);
     if (!rc)
-        rc = slu_buf_printf(out, err, ",\"document\":%llu,\"byte\":",
+        rc = slu_buf_printf(out, err, ",\"document\":%llu",
                             (unsigned long long)r->ref->document);
-    if (!rc && r->off_byte == UINT64_MAX)
-        rc = slu_buf_printf(out, err, "null");
-    else if (!rc)
-        rc = slu_buf_printf(out, err, "%llu", (unsigned long long)r->off_byte);
+    if (!rc)
+        rc = put_number(out, "line", r->ref->line, r->ref->line > 0, err);
+    if (!rc)
+        rc = put_number(out, "byte", r->off_byte, r->off_byte != UINT64_MAX, err);
     return rc ? rc
               : slu_buf_printf(out, err, ",\"reason\":\"%s\",\"raw\":\"",
                                slu_reject_name(r->reason));
@@ -52,13 +60,26 @@ int slu_reject_end(struct slu_buf *out, struct slu_err *err)
     return slu_buf_printf(out, err, "\"}\n");
 }
 
+/* Whether the line has the record as text. */
+static bool has_text(const struct slu_rejected *r)
+{
+    const size_t n = r->ref->len;
+    return (r->json || r->row) && !r->ref->reject && n > 0 &&
+           n <= SLU_REJECT_TEXT_BYTE && slu_utf8_valid_prefix(r->raw, n) == n;
+}
+
 int slu_reject_write(struct slu_buf *out, const struct slu_rejected *r,
                      struct slu_err *err)
 {
     int rc = slu_reject_begin(out, r, err);
     if (!rc)
         rc = slu_reject_raw(out, r->raw, r->ref->len, err);
-    return rc ? rc : slu_reject_end(out, err);
+    if (rc || !has_text(r))
+        return rc ? rc : slu_reject_end(out, err);
+    rc = slu_buf_printf(out, err, "\",\"text\":");
+    if (!rc)
+        rc = slu_json_put_string(out, (const char *)r->raw, r->ref->len, err);
+    return rc ? rc : slu_buf_printf(out, err, "}\n");
 }
 
 /* Writes to `why` what is wrong with a record, or with its field `field`. */

@@ -23,10 +23,11 @@ bad() {
     same "$name: the raw record comes back" "$(sha raw)" "$("$PYTHON" -c 'import base64,json,sys
 (line,)=open("r.jsonl")
 d=json.loads(line)
-assert d["source"]=="bad.jsonl" and d["reason"]==sys.argv[1], d
+assert d["source"]=="bad.jsonl" and d["reason"]==sys.argv[1] and d["line"]==2, d
 raw=open("bad.jsonl","rb").read()
 b=base64.b64decode(d["raw"],validate=True)
 assert raw[d["document"]:d["document"]+len(b)]==b
+assert ("text" in d)==(d["reason"]!="invalid-utf8") and d.get("text",b.decode(errors="replace"))==b.decode(errors="replace"), d
 sys.stdout.buffer.write(b)' "$reason" | sha | cut -c 1-64)"
     rm -f x.tks
 }
@@ -52,6 +53,15 @@ printf '%s\n' '{"text": "a\u0000b", "id": "x\u0000y"}' '{"text": "c", "id": "x\u
 tokenize -t bytes --id-field id -o nul.tks nul.jsonl
 same "a NUL in a text and in ids stays" '[["x\u0000y", 4], ["x\u0000z", 2]]' "$(inspect --records nul.tks | "$PYTHON" -c 'import json, sys
 print(json.dumps([[r["segments"][0]["id"], len(r["tokens"])] for r in map(json.loads, sys.stdin)]))')"
+
+# The text of a record stands beside its bytes, unless it is too long for that; a share does not know its lines.
+"$PYTHON" -c 'print("{\"text\":\"ok\"}\n[\"%s\"]\n[\"%s\"]" % ("x" * 65532, "y" * 65533))' >wide.jsonl
+status "long rejects" 0 tokenize -t bytes --rejects r.jsonl -o x.tks wide.jsonl
+same "  the longest with a text" '[[2, 65536], [3, 0]]' "$("$PYTHON" -c 'import json
+print([[d["line"], len(d.get("text", ""))] for d in map(json.loads, open("r.jsonl"))])')"
+status "a share that begins in a file" 0 tokenize -t bytes --on-error skip --rejects r.jsonl --part 1/2 -o x.tks wide.jsonl
+same "  has no lines" '[None]' "$("$PYTHON" -c 'import json; print([json.loads(l)["line"] for l in open("r.jsonl")])')"
+rm x.tks
 
 # Rejects come in input order, whatever -T; without --rejects they are counted by reason.
 "$PYTHON" -c 'for i in range(5000):
@@ -97,7 +107,7 @@ for f in empty.jsonl empty.tar none.jsonl.gz; do
     check "$f: a warning names it" grep -q "^tokenize: $f: is empty; .*empty-source" err
     same "$f: its neighbours stay" '[3, 2, 1]' \
         "$(json s.json '[d["documents"]["in"], d["documents"]["out"], d["documents"]["dropped"]["empty-source"]]')"
-    same "$f: a row says which" "{\"source\":\"$f\",\"document\":0,\"byte\":0,\"reason\":\"empty-source\",\"raw\":\"\"}" "$(cat r.jsonl)"
+    same "$f: a row says which" "{\"source\":\"$f\",\"document\":0,\"line\":null,\"byte\":0,\"reason\":\"empty-source\",\"raw\":\"\"}" "$(cat r.jsonl)"
 done
 status "standard input without a byte" 1 tokenize -t bytes -o y.tks
 check "is named" grep -q '^tokenize: standard input: is empty; ' err

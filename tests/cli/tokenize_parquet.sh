@@ -134,7 +134,7 @@ J
 parquet n.parquet --rows 2 <n.jsonl
 tokenize -t bytes --field a.b --on-error skip --rejects r.jsonl --stats s.json -o n.tks n.parquet 2>err
 same "nulls are missing fields" '[5, [["empty", 1], ["missing-field", 1]], 3]' "$(json s.json '[d["documents"]["in"], sorted(d["documents"]["dropped"].items()), d["documents"]["out"]]')"
-same "its place is kept" '{"source":"n.parquet","document":1,"byte":null,"reason":"missing-field","raw":""}' "$(cat r.jsonl)"
+same "its place is kept" '{"source":"n.parquet","document":1,"line":null,"byte":null,"reason":"missing-field","raw":""}' "$(cat r.jsonl)"
 status "a null ends the run" 1 tokenize -t bytes --field a.c.d -o x.tks n.parquet
 check "names the row" shell "test \$(wc -l <err) = 1 && grep -q 'n.parquet: row 1: \"a.c.d\" is null; ' err"
 status "a null id" 1 tokenize -t bytes --field a.b --id-field i -o x.tks n.parquet

@@ -19,8 +19,8 @@ struct stream {
     uint64_t repeat, len_tok, slot, used;
 };
 
-/* Writes bins from … to-1 of an interval, as far as these streams (last step first)
- * fill them. */
+/* Writes the items of these streams (last step first) into bins from … to-1 of an
+ * interval. */
 static void write_bins(const struct place *c, const struct slu_place_interval *v,
                        uint64_t from, uint64_t to, struct stream *stream, unsigned n)
 {

@@ -16,8 +16,9 @@ int slu_shard_too_large(const struct slu_shard_format *f,
                         uint64_t largest, struct slu_err *err)
 {
     if (largest == 0)
-        return slu_fail(err, SLU_E_USAGE, "format %s: one sequence of %s exceeds %s",
-                        f->name, b->name, what);
+        return slu_fail(err, SLU_E_USAGE,
+                        "format %s: a single sequence of %s exceeds %s", f->name,
+                        b->name, what);
     return slu_advise(
         err, SLU_ADVISE_SHARD_SEQUENCES,
         slu_fail(err, SLU_E_USAGE,

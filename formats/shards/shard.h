@@ -336,8 +336,8 @@ const struct slu_shard_bucket *slu_shards_bucket(const struct slu_shards *s,
                                                  unsigned i);
 /* Number of sequences in the bucket's last shard if that is short, else 0. */
 uint64_t slu_shards_short(const struct slu_shards *s, unsigned i);
-/* Sum of all sequences in the shards, from the writers of segments (checksum: from the
- * shards). */
+/* Sum of all sequences in the shards: the counts as the writers of segments counted
+ * them, the checksum from the shards. */
 const struct slu_sum *slu_shards_sum(const struct slu_shards *s);
 /* Sum of the sequences that drop_last dropped, with their checksum. */
 const struct slu_sum *slu_shards_dropped(const struct slu_shards *s);

@@ -41,11 +41,11 @@ struct slu_sources {
     /* the share: ordinals first … end-1; all until slu_sources_share */
     size_t first, end;
     size_t n_domain;   /* those whose path has a domain */
-    uint64_t n_hidden; /* files and folders left out for a dot */
-    /* FIFOs, sockets and devices in folders: left out, never opened. */
+    uint64_t n_hidden; /* left out: files and folders whose names begin with a dot */
+    /* FIFOs, sockets and devices in folders: left out, and never opened. */
     uint64_t n_special;
     char *special;     /* the first of these by bytes; NULL: none */
-    uint64_t n_lower;  /* files of folders left out for their rank */
+    uint64_t n_lower;  /* left out: files of folders with a lower rank than others */
     const char *lower; /* the first of these; NULL: none */
     char *bytes;       /* private: memory of path and name */
     size_t bytes_len, bytes_cap;

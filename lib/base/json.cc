@@ -58,7 +58,7 @@ static struct slu_json_value value_of(dom::element e)
 }
 
 /* simdjson chooses its code at first use, and ends the process if that fails for lack
- * of memory. So it chooses here, before main. */
+ * of memory. This makes the choice before main. */
 [[maybe_unused]] static const bool simdjson_chosen =
     !simdjson::get_active_implementation()->name().empty();
 

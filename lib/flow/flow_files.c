@@ -387,7 +387,7 @@ static int match_own(struct slu_flow *f, struct slu_workfile *file, struct slu_e
 
     if (!rc && slu_flow_ranged(f, f->stage) && is != f->n_range)
         rc = slu_fail(err, SLU_E_MISMATCH,
-                      "%s: was made with ranges=%llu, and this is ranges=%llu",
+                      "%s: was made with ranges=%llu, and this run has ranges=%llu",
                       slu_workfile_path(file), (unsigned long long)is,
                       (unsigned long long)f->n_range);
     return rc ? remedy(rc, err) : read_made(f, file, err);

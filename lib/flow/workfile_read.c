@@ -249,7 +249,7 @@ static int param_differs(const struct slu_workfile *f, const char *want,
         size_t n = strcspn(a, " "), m = strcspn(b, " ");
         if (n != m || memcmp(a, b, n))
             return slu_fail(err, SLU_E_MISMATCH,
-                            "%s: was made with %.*s, and this is %.*s", f->path,
+                            "%s: was made with %.*s, and this run has %.*s", f->path,
                             (int)(n ? n : 6), n ? a : "others", (int)(m ? m : 6),
                             m ? b : "others");
         if (!a[n] && !b[m])
@@ -267,11 +267,11 @@ int slu_workfile_match(const struct slu_workfile *f,
     if (h->of && !want->of)
         return slu_fail(
             err, SLU_E_MISMATCH,
-            "%s: is part %llu/%llu of a stage, and this is one of all parts", f->path,
+            "%s: is part %llu/%llu of a stage; expected the file of all parts", f->path,
             (unsigned long long)h->part, (unsigned long long)h->of);
     if (h->part != want->part || h->of != want->of)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: is part %llu/%llu, and this %llu/%llu", f->path,
+                        "%s: is part %llu/%llu; expected part %llu/%llu", f->path,
                         (unsigned long long)h->part, (unsigned long long)h->of,
                         (unsigned long long)want->part, (unsigned long long)want->of);
     int rc = param_differs(f, want->param, err);

@@ -173,7 +173,8 @@ struct slu_pack_mem {
     uint64_t limit_byte;
     bool huge; /* use large pages */
 
-    /* By arrival. Address space for the most possible; only used pages take memory. */
+    /* In the order of arrival. The arrays have address space for the largest possible
+     * number; only used pages take memory. */
     uint8_t *pool;
     uint64_t cap_tok;
     _Atomic uint64_t n_tok; /* given away, perhaps more than cap_tok */

@@ -257,7 +257,9 @@ static int fill(struct slu_openlm *o, const struct slu_bucket_counts *s,
         b->odds = odds[i];
         u128 w = (u128)b->factor * odds[i] * f->unit_tok[i] / f->unit_tok[0];
         if (w > INT64_MAX)
-            return slu_fail(err, SLU_E_USAGE, "the weight of a bucket is too large");
+            return slu_fail(err, SLU_E_USAGE,
+                            "%s: its weight exceeds 2^63 - 1; take smaller odds",
+                            s->bucket[i].manifest);
         b->weight = (uint64_t)w;
         o->tokens_per_epoch += b->factor * f->unit_tok[i];
     }

@@ -192,7 +192,8 @@ static int count_passes(struct slu_steps_info *info, struct slu_err *err)
     uint64_t wanted = info->tokens ? info->tokens / info->batch_tokens : UINT64_MAX;
     if (wanted == 0)
         return slu_fail(
-            err, SLU_E_USAGE, "%llu tokens to train on are fewer than a step's %llu",
+            err, SLU_E_USAGE,
+            "%llu tokens to train on are less than a step, which takes %llu",
             (unsigned long long)info->tokens, (unsigned long long)info->batch_tokens);
     if (!info->epochs)
         info->epochs = info->tokens ? (wanted - 1) / info->pass_steps + 1 : 1;

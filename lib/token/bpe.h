@@ -184,8 +184,8 @@ size_t bpe_cuts(const struct tok_model *m, const uint8_t *p, size_t n, uint32_t 
 /* Whether a piece becomes a token that merges do not make. */
 bool bpe_is_whole(const struct tok_model *m, const uint8_t *p, size_t n);
 
-/* Returns the merge functions of a SIMD level: "portable", "avx2", "avx512". Another
- * name, or NULL: portable. */
+/* Returns the merge functions of a SIMD level: "portable", "avx2", "avx512". Any
+ * other name, and NULL, mean portable. */
 const struct bpe_merge_table *bpe_merge_level(const char *level);
 
 /* ---- shared by the files of bpe ---- */

@@ -22,8 +22,8 @@
 
 /* Finds the ends of the first pieces of p: about `max` of them, and at most
  * PIECES_SLACK more. p has n >= 1 bytes of valid UTF-8, begins where a piece begins and
- * ends with the text. Returns how many, or 0 if the first piece ends after 2 GiB. scan:
- * the split's scanner. Reads no byte after n. */
+ * ends with the text. Returns their number, or 0 if the first piece ends after 2 GiB.
+ * scan: the split's scanner. Reads no byte after n. */
 typedef size_t pieces_fn(const uint8_t *p, size_t n, uint32_t *end, size_t max,
                          pre_scan_fn *scan);
 #define PIECES_SLACK 96

@@ -255,7 +255,7 @@ INLINE uint64_t find_starts(const uint8_t *p, unsigned n, bool is_end,
     if (r.gpt2) {
         start |= first_letter & ~behind_space;
     } else {
-        /* One symbol alone, or a blank, is the first character of the next word. */
+        /* A symbol or blank directly before a word belongs to the word. */
         uint64_t lone = first_symbol & ~behind_space;
         if (r.ascii_front)
             lone &= ~m->high;

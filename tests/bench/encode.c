@@ -175,7 +175,7 @@ int main(int argc, char **argv)
         from = now();
         if (reserve(&ids, n) < 0)
             goto out;
-        /* What an encoder sets up is part of its first pass. */
+        /* The first pass includes the making of the encoder. */
         if ((!e && slu_encoder_new(&e, t, (uint64_t)cache_mib << 20, &err) < 0) ||
             encode_all(e, in, n, &ids, n_id, &err) < 0) {
             fprintf(stderr, "encode: %s\n", err.msg);

@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of children from their exec on; -1: the machine, or its settings, do not let us. */
+/* Opens a counter of children's instructions from their exec on; -1 if the machine or
+ * its settings do not allow it. */
 static int counter(void)
 {
     struct perf_event_attr a = {.type = PERF_TYPE_HARDWARE,

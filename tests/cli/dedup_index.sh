@@ -90,9 +90,9 @@ no() {
 }
 # shellcheck disable=SC2086
 {
-    no "other bands" "bands=10, and this is bands=9" $near --bands 9 --against a.idx
-    no "another seed" "seed=0, and this is seed=1" $near --seed 1 --against a.idx
-    no "another mode" "dedup=near, and this is dedup=exact" --exact --against a.idx
+    no "other bands" "bands=10, and this run has bands=9" $near --bands 9 --against a.idx
+    no "another seed" "seed=0, and this run has seed=1" $near --seed 1 --against a.idx
+    no "another mode" "dedup=near, and this run has dedup=exact" --exact --against a.idx
     no "no mode" "with an index of --near or --exact" --against a.idx
     no "an index that is not there" "gone.idx" $near --against gone.idx
     head -c 1000 a.idx >cut.idx

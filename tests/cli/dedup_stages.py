@@ -194,10 +194,10 @@ def index_refused():
               ("index", None, None, [], "cluster"), ("filter", "0/3", "p3-0.tks", ["-o", "x.tks"], "cluster")]
     for name, part, stream, extra, file in stages:
         extra = extra + (["--save-index", "x.tks"] if name == "index" else [])
-        no("another one in %s %s" % (name, part), name, "good/%s: was made with against=[0-9a-f]{32}, and this is against=[0-9a-f]{32}" % file,
+        no("another one in %s %s" % (name, part), name, "good/%s: was made with against=[0-9a-f]{32}, and this run has against=[0-9a-f]{32}" % file,
            ["--against", "other.idx"] + extra, part, stream)
-        no("none in %s %s" % (name, part), name, "good/%s: was made with against=[0-9a-f]{32}, and this is against=nothing" % file, extra, part, stream)
-        no("one of other bands in %s %s" % (name, part), name, "nine.idx: was made with bands=9, and this is bands=10", ["--against", "nine.idx"] + extra, part, stream)
+        no("none in %s %s" % (name, part), name, "good/%s: was made with against=[0-9a-f]{32}, and this run has against=nothing" % file, extra, part, stream)
+        no("one of other bands in %s %s" % (name, part), name, "nine.idx: was made with bands=9, and this run has bands=10", ["--against", "nine.idx"] + extra, part, stream)
         no("one that is gone in %s %s" % (name, part), name, "gone.idx", ["--against", "gone.idx"] + extra, part, stream)
     no("a part of stage index", "index", "is one job for all parts", against + save, "0/3", status=2)
     no("stage index without --save-index", "index", "the stages are sign, group, verify, cluster, filter", against, status=2)
@@ -284,10 +284,10 @@ def refused():
            "was made with %s=" % key)
         no("filter with other %s" % option, stage("filter", "0/3", extra=extra + ["-o", "x.tks"], stream="p3-0.tks"),
            "was made with %s=" % key)
-    no("verify with --no-verify", stage("verify", "0/3", extra=["--no-verify"]), "verify=yes, and this is verify=no")
-    no("other --unit", stage("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word/2, and this is unit=token")
-    no("exact where near was", stage("group", "0/2", mode=EXACT), "was made with flow=near, and this is flow=exact")
-    no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this is ranges=4")
+    no("verify with --no-verify", stage("verify", "0/3", extra=["--no-verify"]), "verify=yes, and this run has verify=no")
+    no("other --unit", stage("sign", "0/3", extra=["--unit", "token"], stream="p3-0.tks"), "unit=word/2, and this run has unit=token")
+    no("exact where near was", stage("group", "0/2", mode=EXACT), "was made with flow=near, and this run has flow=exact")
+    no("other ranges", stage("sign", "0/3", extra=["--ranges", "4"], stream="p3-0.tks"), "ranges=2, and this run has ranges=4")
     no("group with other ranges", stage("group", "0/3"), "has 2 ranges, so part 0/3 does not exist")
     result(not os.path.exists("x.tks"), "filter leaves no output")
     # Streams and tokenizers.
@@ -332,7 +332,7 @@ def refused():
     os.unlink("good/sign.0-of-4")
     os.rename("good/sign.1-of-3", "gone")
     shutil.copy("good/sign.0-of-3", "good/sign.1-of-3")
-    no("a part under another's name", stage("group", "0/2"), "is part 0/3, and this 1/3")
+    no("a part under another's name", stage("group", "0/2"), "is part 0/3; expected part 1/3")
     os.rename("gone", "good/sign.1-of-3")
     # Usage.
     for what, argv in (("no --work", NEAR + ["--stage", "sign", "--part", "0/3", "p3-0.tks"]),
@@ -383,11 +383,11 @@ def refused_exact():
         before = os.stat(path).st_mtime_ns
         must(argv + ["--stats", "s.json"])
         result(json.load(open("s.json"))["skipped"] and os.stat(path).st_mtime_ns == before, "exact: %s is skipped where it is there" % ph)
-    no("other ranges", "sign", "0/3", "was made with ranges=2, and this is ranges=4", ["--ranges", "4"], "p3-0.tks")
+    no("other ranges", "sign", "0/3", "was made with ranges=2, and this run has ranges=4", ["--ranges", "4"], "p3-0.tks")
     no("group with other ranges", "group", "0/3", "has 2 ranges, so part 0/3 does not exist")
     no("sign of another stream", "sign", "0/3", "was made from another stream", two, "p3-1.tks")
     no("filter of another stream", "filter", "0/3", "differs from the one that good/sign.0-of-3 was made from", out, "p3-1.tks")
-    no("filter of another number of parts", "filter", "0/4", "is of 3 parts, and this is part 0/4", out, "p3-0.tks")
+    no("filter of another number of parts", "filter", "0/4", "is of 3 parts, and this run is part 0/4", out, "p3-0.tks")
     must(["tokenize", "-f", "-t", "builtin", "--part", "0/3", "-o", "b.tks", "c.jsonl"])
     no("sign with another tokenizer", "sign", "0/3", "another tokenizer", two, "b.tks")
     no("filter with another tokenizer", "filter", "0/3", "another tokenizer", out, "b.tks")

@@ -98,7 +98,7 @@ refused "--reorder with olmo" 2 'its own order' olmo --reorder set
 refused "--from-step behind the end" 2 'past the last' generic --from-step 88 set
 refused "more tokens than can be counted" 1 'more than 2^62' generic --epochs 4294967295 --cycles 1 --curriculum natural \
     --batch-tokens 2Gi --seed 1 huge
-refused "--tokens of less than a step" 2 'fewer than a step' generic --tokens 127 set
+refused "--tokens of less than a step" 2 'are less than a step, which takes' generic --tokens 127 set
 refused "steps larger than any bucket" 1 'no bucket has enough sequences for a step' generic --batch-tokens 64Ki set
 refused "more memory than -M" 1 'with -M' schedule --trainer olmo --cycles 1 --batch-tokens 64 -M 100 set
 status "--from-step the end: no steps" 0 generic --from-step 87 set

@@ -42,7 +42,7 @@ struct image {
     struct emu_module *module;
 };
 
-/* Of one object: the handle that its functions are registered by. */
+/* The handle by which the functions of one object are registered. */
 struct binary {
     struct image image[MOST_IMAGES];
     unsigned n_image;
@@ -244,8 +244,8 @@ cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host)
     return answer(*kernel ? cudaSuccess : cudaErrorNoKernelImageForDevice);
 }
 
-/* What a launch has between <<< and >>>: kept until the code that nvcc makes of the
- * launch asks for it. */
+/* The arguments of a launch between <<< and >>>, kept until the code that nvcc makes of
+ * the launch asks for them. */
 static _Thread_local struct {
     dim3 grid, block;
     size_t shared;

@@ -291,8 +291,8 @@ void emu_access(struct emu_warp *w, const struct emu_ins *i, uint32_t set);
 
 /* ---- cudart.c ---- */
 
-/* Of the runtime's calls from now on the nth answers a fault; 0: none does. Returns how
- * many there were since the last time. */
+/* Makes the nth call of the runtime, counted from now, fail; 0: none. Returns the
+ * number of calls since the last emu_fail_call. */
 uint64_t emu_fail_call(uint64_t nth);
 
 /* ---- lanes.c ---- */

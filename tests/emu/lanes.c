@@ -1,4 +1,5 @@
-/* What lanes do together: votes and shuffles within a warp, barriers of a block. */
+/* lanes.c - operations of several lanes: votes and shuffles within a warp, barriers of
+ * a block. */
 #include "emu.h"
 
 #include <string.h>

@@ -241,7 +241,7 @@ static const char *kind_of(const struct emu_ins *i)
     return i->op == EMU_LD ? "read" : i->op == EMU_ST ? "write" : "atomic";
 }
 
-/* What is of an access the same for all lanes. */
+/* The part of an access that is the same for all lanes. */
 struct request {
     const struct emu_ins *i;
     unsigned n_byte;

@@ -139,7 +139,7 @@ static void comparison(struct ptx *p, const struct ptx_statement *s, struct emu_
                               : 0;
 }
 
-/* What the words of the opcode say, but for the type. */
+/* Reads the words of the opcode, but not the type. */
 static void variant(struct ptx *p, const struct ptx_statement *s, struct emu_ins *i)
 {
     static const char *const SHFL[] = {"up", "down", "bfly", "idx", NULL};

@@ -7,7 +7,8 @@
 
 /* ---- lanes together ---- */
 
-/* What each lane of a warp makes of its number's square; out[lane]. */
+/* Runs the statement in each lane of a warp, where %r0 is the square of the lane's
+ * number. Puts %r8 of each lane at out[lane]. */
 static void lanes(const char *statement, uint32_t *out)
 {
     char text[2000];

@@ -42,7 +42,7 @@ static uint32_t ones(uint64_t v)
     return n;
 }
 
-/* Of a field, bit by bit, as the manual of PTX has it. */
+/* Extract and insert a field bit by bit, as the manual of PTX describes bfe and bfi. */
 static uint64_t extracted(uint64_t v, uint32_t at, uint32_t n, uint32_t bits, bool sign)
 {
     uint64_t r = 0;

@@ -19,7 +19,7 @@ extern bool have_device;
 extern char no_device[200]; /* why there is none */
 extern size_t most_items;   /* larger cases are left out */
 
-/* n; with small cases only (most_items) an eighth of it. */
+/* n, or an eighth of n if most_items leaves out all but small cases. */
 int fewer(int n);
 
 /* One line of the test's output. */

@@ -33,8 +33,8 @@ static void draw_lengths(uint32_t *len, size_t n, uint32_t longest, enum dist di
         }
 }
 
-/* What sort.h promises, without an oracle. Strict order implies that every number occurs
- * once. */
+/* Whether the order is as sort.h promises, without an oracle. Strict order implies that
+ * every number occurs once. */
 static bool sorted(const uint32_t *len, const uint32_t *order, size_t n, uint32_t first)
 {
     for (size_t i = 0; i < n; i++) {

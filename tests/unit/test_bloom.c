@@ -75,8 +75,8 @@ static void test_rate(void **state)
             assert_int_equal(hits(b, 0, size[i]), size[i]);
             struct slu_bloom_fill f = slu_bloom_fill(b);
             double want = slu_bloom_expected_rate(size[i], n_block);
-            /* Of the rate over fillings of the filter: a block's varies by less than
-             * three times its mean at these rates. */
+            /* Deviation of the rate over fillings of the filter: the rate of a block
+             * varies by less than three times its mean at these rates. */
             double spread = 3 * want / sqrt((double)n_block);
             assert_true(want <= rate[k]);
             if (n_block > 20)

@@ -187,7 +187,8 @@ static void books_that_do_not_balance_are_refused(void **state)
     assert_int_equal(slu_ledger_check(&l, &err), SLU_E_CONSERVATION);
 }
 
-/* What a stage takes from a work folder and puts there is part of the equation. */
+/* The equation includes the records that a stage reads from a work folder and writes to
+ * it. */
 static void books_of_stages_balance(void **state)
 {
     struct slu_ledger l = {.in = {3, 3, 100}, .to_work = {3, 3, 90}};

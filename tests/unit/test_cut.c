@@ -111,13 +111,14 @@ static void check_text(struct tester *x, const char *text, size_t n)
     same(x, text, n, n);
 }
 
-/* Cut where only its beginning is known. */
+/* Cuts a text of which only the first bytes are known; the ids of both halves must be
+ * those of the text. */
 static void check_beginnings(struct tester *x, const char *text, size_t n)
 {
     for (unsigned i = 0; i < 8; i++) {
         uint64_t r = slu_draw(2, draws++, 0, 0, 0);
         size_t known = slu_draw_below(r, n + 1), from = r % 3 ? 0 : known / 2;
-        char *p = malloc(known + 1); /* what is behind it is not looked at */
+        char *p = malloc(known + 1); /* nothing after it may be read */
         assert_non_null(p);
         memcpy(p, text, known);
         size_t at = slu_encode_cut(x->t, p, known, from);
@@ -134,7 +135,7 @@ static void check_beginnings(struct tester *x, const char *text, size_t n)
     }
 }
 
-/* Bytes that are no text: nothing but memory that is there is looked at. */
+/* For bytes that are not text: nothing outside their memory may be read. */
 static void check_garbage(const struct tester *x)
 {
     for (unsigned i = 0; i < N_TEXT; i++) {
@@ -360,7 +361,7 @@ static void own_tokenizers(void **state)
     check_spec("bytes", true, CUT_ANY);
 }
 
-/* What a step before or behind the split does to it. */
+/* Steps before and after the split change the places where a text may be cut. */
 static void steps(void **state)
 {
     (void)state;

@@ -137,7 +137,7 @@ static void runs_of_a_document(void **unused)
     slu_decompose_scratch_release(&x);
 }
 
-/* What slu_decompose_count says of a histogram is what cutting the documents does. */
+/* slu_decompose_count predicts from a histogram what cutting the documents gives. */
 static void counted_as_cut(void **unused)
 {
     (void)unused;

@@ -27,7 +27,7 @@ static uint64_t mix(uint64_t z)
     return z ^ z >> 31;
 }
 
-/* What document i says: one of KINDS texts of 1 to 4 tokens. */
+/* The text of document i: one of KINDS texts of 1 to 4 tokens. */
 static uint64_t kind_of(uint64_t i)
 {
     return mix(i + 1) % KINDS;

@@ -359,7 +359,7 @@ static void texts_in_parts(void **state)
     free(got);
 }
 
-/* What a file is: by its name, else by its first bytes. */
+/* The format of a file follows from its name, else from its first bytes. */
 static void guesses(void **state)
 {
     static const struct {

@@ -84,7 +84,7 @@ static void tree_faults(void **state)
     }
 }
 
-/* What a failed look-up left alone reads as null. */
+/* A value that a failed look-up did not set reads as null. */
 static void no_place(void **state)
 {
     struct slu_json_value v = SLU_JSON_NONE, w;
@@ -343,7 +343,8 @@ static uint64_t draw(uint64_t *x)
     return *x;
 }
 
-/* A record whose text goes over some blocks of 64 bytes, with escapes anywhere. */
+/* Writes a record whose text spans several blocks of 64 bytes, with escapes anywhere.
+ * */
 static size_t long_record(char *out, uint64_t *x)
 {
     static const char *const part[] = {

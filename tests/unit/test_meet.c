@@ -119,8 +119,8 @@ static int on_take(void *ctx, struct slu_buf *out, struct slu_err *err)
     return slu_buf_append(ctx, out->data, out->len, err);
 }
 
-/* What is fed of a cell (UINT64_MAX: of all) is what the oracle has there; those that
- * are alone may lack. */
+/* Meets a cell (UINT64_MAX: all cells); the rows must be those of the oracle, but rows
+ * that are alone may be missing. */
 static int meet_all(const struct meeting *m, struct slu_table *t,
                     const struct met *sorted, uint64_t cell, struct slu_err *err)
 {

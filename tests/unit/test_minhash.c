@@ -18,7 +18,7 @@
 static const char *const LEVELS[] = {"portable", "avx2", "avx512", "neon"};
 #define N_LEVEL (sizeof LEVELS / sizeof *LEVELS)
 
-/* What minhash.h says, word by word. */
+/* The signature as minhash.h defines it, word by word. */
 static void plain_sign(uint64_t seed, unsigned n_fn, const uint64_t *hash, size_t n,
                        uint32_t *sig)
 {

@@ -26,7 +26,7 @@ struct bin {
     uint32_t of[MOST_LEN + 1]; /* items by length */
 };
 
-/* What a bin takes, one item at a time. */
+/* Fills a bin, one item at a time. */
 static void fill(struct bin *b, const uint32_t *left, uint64_t capacity,
                  double threshold, uint64_t max_items)
 {

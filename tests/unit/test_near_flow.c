@@ -30,7 +30,7 @@ struct job {
     bool by_prio;
     uint64_t budget, most;
     unsigned n_threads;
-    /* What came out. */
+    /* The results. */
     uint64_t n_pair, n_out, sum;
     struct slu_near_pair *pair; /* as many as there are documents, or NULL */
 };
@@ -158,7 +158,7 @@ static struct slu_near_result run(struct job *j)
     return result;
 }
 
-/* What comes out is what the oracle says. */
+/* Compares the results with the oracle's. */
 static uint64_t compare(struct job *j)
 {
     uint64_t capped = 0, dropped = 0, twins = 0;

@@ -191,7 +191,7 @@ static void release(struct out *out)
     slu_batch_release(&out->all);
 }
 
-/* What comes out is what went in, and padding where it was booked. */
+/* The output has the tokens of the input, and as much padding as was counted. */
 static void check_whole(const struct slu_packing_cfg *cfg, const struct out *out)
 {
     uint64_t items = 0, tok = 0, padding = 0;

@@ -140,7 +140,7 @@ static void test_there_and_back(void **state)
     slu_buf_release(&bytes);
 }
 
-/* Not a plan, and said in one line. */
+/* The bytes are refused as a plan, in a message of one line. */
 static void refused(const uint8_t *p, size_t n)
 {
     struct slu_err err = SLU_ERR_INIT;
@@ -178,7 +178,7 @@ static void mend(struct slu_buf *b)
     slu_put_le64(b->data + b->len - 8, slu_hash64(b->data, b->len - 8));
 }
 
-/* What packer.h demands of a plan. */
+/* The plan is as packer.h demands. */
 static void check_plan(const struct slu_pack_plan *plan)
 {
     struct slu_pack_interval *v;

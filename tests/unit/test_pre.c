@@ -310,8 +310,8 @@ static void scripts_are_found(void **state)
         assert_false(uni_is_han(NOT[i]));
 }
 
-/* What a compiled vocabulary keeps of them makes the same steps again; SentencePiece's
- * have none. */
+/* The steps come back from the text that a compiled vocabulary keeps of them;
+ * SentencePiece's vocabularies keep none. */
 static void steps_come_back(void **state)
 {
     struct slu_err err = SLU_ERR_INIT;

@@ -209,7 +209,7 @@ static void forged(void **unused)
     slu_buf_release(&sound);
 }
 
-/* What SCHEDULE.md says of the header's texts and of the checksum. */
+/* The header's texts and the checksum are as SCHEDULE.md defines them. */
 static void header_words(void **unused)
 {
     (void)unused;

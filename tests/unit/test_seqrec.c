@@ -54,7 +54,8 @@ static void pack(struct slu_buf *out, struct slu_batch *b, const struct slu_seg 
     slu_seqrec_release(&r);
 }
 
-/* No domain, no id; the rest stays. */
+/* Sets the origin and the length; the segment has no domain and no id, and keeps its
+ * other fields. */
 static void set(struct slu_seg *g, uint64_t source, uint64_t document, uint64_t offset,
                 uint64_t len_tok)
 {

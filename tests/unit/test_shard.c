@@ -426,7 +426,7 @@ static void test_ways(void **state)
     }
 }
 
-/* What does not fit is said with what would. */
+/* If the memory is too small, the message names the largest shard that it allows. */
 static void test_memory(void **state)
 {
     (void)state;

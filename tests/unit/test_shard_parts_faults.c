@@ -163,7 +163,8 @@ static void test_disagree(void **state)
     }
 }
 
-/* Who may write where. */
+/* Two processes cannot write one part at once; a plain shuffle cannot write to a folder
+ * of parts, nor parts to the folder of a plain shuffle. */
 static void test_folder(void **state)
 {
     char want[128], path[256];

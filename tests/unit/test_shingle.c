@@ -190,7 +190,7 @@ static size_t char_at(const uint8_t *p, size_t n, uint32_t *c)
     return *c < least[len] || *c > 0x10FFFF || (*c >= 0xD800 && *c < 0xE000) ? 0 : len;
 }
 
-/* What UAX #29 and the scripts say of the characters that TOKENS has. */
+/* The roles of the characters of TOKENS, by UAX #29 and by their scripts. */
 enum { RUN, TAIL, SIGN, CONSONANT, PREPENDS, MARK, JOINS, EXTENDS, LINKS };
 static int role_of(uint32_t c)
 {

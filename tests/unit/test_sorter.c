@@ -448,7 +448,7 @@ static void *stop(void *sorter)
     return NULL;
 }
 
-/* What is lent and never comes back: the wait for it ends with an error. */
+/* If a lent record is never returned, the wait for it ends with an error. */
 static void test_stop(void **state)
 {
     (void)state;

@@ -236,7 +236,7 @@ static void one_each(void **state)
     }
 }
 
-/* What is left of folder c for those globs, and how many had a lower rank. */
+/* Expects these names of folder c for the globs, and n_lower files of a lower rank. */
 static void expect_of_folder(const char *include, const char *exclude,
                              const char *names, uint64_t n_lower)
 {

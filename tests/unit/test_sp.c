@@ -161,7 +161,7 @@ static const char *const BEFORE[N_WAY] = {
     "",
 };
 
-/* What text becomes before the model sees it. */
+/* Normalizes a text as it is given to the model. */
 static size_t prepare(enum way way, const char *text, char *out)
 {
     char *q = out;

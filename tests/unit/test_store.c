@@ -173,8 +173,8 @@ static void test_files(void **state)
     for (unsigned max = 1; max < 8; max += 2)
         assert_int_equal(read_parts(base, max, &err), SLU_OK);
     assert_int_equal(read_parts(other, 10, &err), SLU_E_CHECKSUM);
-    /* What was flipped is not believed, if it is looked at: half of the looks are at
-     * the entries, which are the last. */
+    /* A flipped byte is found when it is read: half of the flips are in the entries,
+     * which are the last bytes. */
     path_of(path, sizeof path, 2);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     const uint64_t size = (uint64_t)lseek(fd, 0, SEEK_END),

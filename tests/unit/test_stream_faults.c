@@ -10,7 +10,8 @@ static void spit(const char *path, const uint8_t *p, size_t n)
     fclose(f);
 }
 
-/* What the functions for parts refuse. */
+/* A sequence that is written in parts begins at offset 0, has tokens, and is ended
+ * before the next one and before the close. */
 static void parts_are_ended(void **state)
 {
     struct slu_header h;
@@ -152,8 +153,8 @@ static void mask_bits_have_a_checksum(void **state)
     free(p);
 }
 
-/* What the caller does not keep is refused; so is what the first stream lacks, unless
- * its file could be looked at before. */
+/* Fields that the caller does not keep are refused; so are fields that the first stream
+ * lacks, unless its file could be read before. */
 static void masks_and_inner_padding_are_not_lost(void **state)
 {
     static const struct shape masks = {.tok_bytes = 2,

@@ -217,7 +217,7 @@ static bool one_document(const struct text *t, unsigned s, unsigned at)
     return a->source == b->source && a->document == b->document;
 }
 
-/* What of sequence s goes beside its passages. */
+/* Marks the tokens of sequence s that are dropped together with its passages. */
 static void cover_more(const struct text *t, unsigned s, struct expected *x)
 {
     unsigned len = t->seq[s].n_tok;

@@ -414,7 +414,7 @@ static void test_too_large(void **state)
 
 /* ---- parts ---- */
 
-/* What has one ordinal is one row. */
+/* Joins rows of one ordinal. */
 static bool add_up(const void *ctx, uint64_t *row, const uint64_t *next)
 {
     assert_ptr_equal(ctx, folder);

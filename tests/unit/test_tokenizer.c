@@ -278,7 +278,7 @@ static char *new_text(size_t n)
     return text;
 }
 
-/* What the cache gives up is encoded like all else. */
+/* Words of lengths that the cache gave up are encoded correctly. */
 static void text_that_is_new(void **state)
 {
     (void)state;

@@ -213,7 +213,7 @@ static void keep_some(uint64_t *x, struct words *w, const struct hot_batch *b,
     }
 }
 
-/* What was found, piece by piece, is what the table has. */
+/* Compares the results, piece by piece, with the table. */
 static void check_found(const struct words *w, const struct hot_batch *b,
                         const uint8_t *text, size_t k)
 {

@@ -211,7 +211,8 @@ static void test_of_a_stage(void **state)
     (void)state;
 }
 
-/* What stages leave in a work folder, by any name; and what is somebody else's. */
+/* Files that stages left in a work folder are known under any name; other files are not
+ * taken for such. */
 static void test_left_by_stages(void **state)
 {
     static const char *const beside[] = {"count.0-of-3", "shards.2-of-3.A_0.tks"};

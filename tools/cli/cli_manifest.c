@@ -202,7 +202,7 @@ static bool is_folder(const char *path)
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* FILE and its manifest exist; compares them. */
+/* Compares FILE with its manifest; both exist. */
 static int output_there(struct cli_ctx *ctx, value root, enum verdict *v,
                         struct slu_err *err)
 {
@@ -338,10 +338,10 @@ int cli_manifest_name(const struct cli_ctx *ctx, char **path, struct slu_err *er
     while (name && output[name - 1] != '/')
         name--;
     if (n - name <= 2 && !strncmp(output + name, "..", n - name))
-        return slu_fail(
-            err, SLU_E_USAGE,
-            "-o %s: the manifest gets the name of the folder, so write that name",
-            output);
+        return slu_fail(err, SLU_E_USAGE,
+                        "-o %s: the manifest is named after the folder; give the "
+                        "folder by its name",
+                        output);
     if (n - name + sizeof suffix - 1 > NAME_MAX)
         return slu_fail(err, SLU_E_USAGE,
                         "-o %s: too long a name: %s of it would be longer than a name "

@@ -197,7 +197,7 @@ static int add_report(struct merge *m, const char *path, value root,
     const char *stage = slu_json_get_string(root, "stage", "");
     if (!program || !part_of(root, &i, &n))
         return slu_fail(err, SLU_E_FORMAT,
-                        "%s: is no report of --stats, and no manifest", path);
+                        "%s: is neither a report of --stats nor a manifest", path);
     int rc = slu_ledger_get_json(&l, root, err);
     if (!rc)
         rc = slu_ledger_check(&l, err);

@@ -10,8 +10,9 @@
 #include "tools/cli/cli.h"
 
 struct tokenize_opts {
-    const char *tokenizer_name; /* for the provenance: a built-in tokenizer's name, or
-                                   a file's family, whatever the file's name */
+    const char *tokenizer_name; /* for the provenance: the name of a built-in
+                                   tokenizer, or the family of the tokenizer in a file;
+                                   never the file's name */
     char family[48];
     char file[PATH_MAX]; /* the tokenizer's file in the folder that -t names */
     const char *tokenizer, *pattern, *eos;

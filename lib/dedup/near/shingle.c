@@ -229,8 +229,8 @@ static int too_many(const struct slu_shingler *s, struct slu_err *err)
     return slu_advise(
         err, SLU_ADVISE_MEMORY,
         slu_fail(err, SLU_E_LIMIT,
-                 "a sequence of more than %llu words is too long for this "
-                 "much memory",
+                 "a sequence has more than %llu words, the most that this memory "
+                 "allows",
                  (unsigned long long)s->max_word));
 }
 

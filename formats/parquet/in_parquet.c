@@ -311,6 +311,10 @@ static int parquet_open(struct slu_input_source *src, struct slu_err *err)
                         "%s: a Parquet file within %s, which can only be read from the "
                         "front; decompress it",
                         slu_input_name(src), slu_bytes_codec(src->bytes));
+    if (cfg->field[SLU_FIELD_SPANS])
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: spans (\"%s\") are read from JSON lines, not from Parquet",
+                        slu_input_name(src), cfg->field[SLU_FIELD_SPANS]);
     struct pq *q = calloc(1, sizeof *q);
     if (!q)
         return slu_fail_nomem(err, sizeof *q);

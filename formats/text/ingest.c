@@ -280,6 +280,7 @@ static void close_workers(struct slu_ingest_run *g)
         slu_record_parser_free(g->worker[i].parser);
         free(g->worker[i].domain);
         slu_ingest_wait_release(&g->worker[i].wait);
+        slu_spans_release(&g->worker[i].spans);
     }
     for (unsigned i = 0; g->crew.encoder && i < g->n_worker; i++)
         slu_encoder_free(g->crew.encoder[i]);
@@ -287,13 +288,14 @@ static void close_workers(struct slu_ingest_run *g)
     free(g->worker);
 }
 
-static void *new_job(unsigned tok_bytes)
+static void *new_job(unsigned tok_bytes, bool masks)
 {
     struct slu_ingest_job *j = calloc(1, sizeof *j);
     if (j) {
         slu_block_init(&j->block);
         slu_batch_init(&j->batch, tok_bytes);
         slu_batch_init(&j->holdout, tok_bytes);
+        j->batch.masks = j->holdout.masks = masks;
     }
     return j;
 }
@@ -315,11 +317,13 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
                struct slu_ingest_stat *stat, struct slu_err *err)
 {
     static const struct slu_pipe_ops ops = {produce, slu_ingest_encode, emit};
+    const bool masks = cfg->field[SLU_FIELD_SPANS] != NULL;
     struct plan p = make_plan(cfg);
     struct slu_ingest_run g = {
         .cfg = cfg,
         .books = {cfg, ledger, stat},
-        .tok_bytes = slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 ? 2 : 4,
+        .tok_bytes =
+            slu_tokenizer_vocab_size(cfg->tokenizer) <= 65536 && !masks ? 2 : 4,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .max_grown_byte = p.max_grown_byte,
         .kept_byte = p.kept_byte,
@@ -336,7 +340,7 @@ int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,
         return slu_fail_nomem(err, p.n_job * sizeof *job);
     g.quit_fd = eventfd(0, EFD_CLOEXEC);
     for (unsigned i = 0; i < p.n_job && !rc; i++)
-        if (!(job[i] = new_job(g.tok_bytes)))
+        if (!(job[i] = new_job(g.tok_bytes, masks)))
             rc = slu_fail_nomem(err, sizeof(struct slu_ingest_job));
     if (!rc)
         rc = slu_long_text_new(&g.text, cfg, &g.books, p.long_byte, err);

@@ -25,6 +25,8 @@ struct slu_ingest_cfg {
     struct slu_names *names;               /* receives sources and domains */
     const char *field[SLU_FIELDS]; /* names; NULL: not read; the text has a name */
     unsigned optional;             /* as in struct slu_record_cfg */
+    /* With a name for SLU_FIELD_SPANS (spans.h), which only JSON lines have, the streams
+     * have masks, and documents without a trained token are dropped. */
     struct slu_seg seg; /* what all documents begin with: the domain and extras of those
                          * whose record and source have none; all else is 0 */
     bool bos, eos;
@@ -77,9 +79,9 @@ struct slu_ingest_stat {
 };
 
 /* Runs the job. Adds to the ledger: in = records and their text tokens, created = BOS
- * and EOS, dropped under "empty", "sample", "holdout" and the reasons of
+ * and EOS, dropped under "empty", "untrained", "sample", "holdout" and the reasons of
  * lib/base/json.h; the writer adds `out`. A document that is not in the sample is not
- * encoded, so it counts no tokens. After the place where max_tok ends the run, nothing
+ * encoded, so it counts no tokens; nor does one without a trained token. After the place where max_tok ends the run, nothing
  * is counted and errors are ignored. Errors: those of the modules below; SLU_E_FORMAT
  * names file and line of a bad record. Caller always releases stat->domains. */
 SLU_MUST_USE int slu_ingest(const struct slu_ingest_cfg *cfg, struct slu_ledger *ledger,

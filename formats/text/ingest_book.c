@@ -47,13 +47,14 @@ static void count_lacks(uint64_t *n, unsigned lacks)
 }
 
 int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row text,
-                    uint32_t domain, uint64_t n_tok, struct slu_err *err)
+                    uint32_t domain, uint64_t n_tok, uint64_t n_loss,
+                    struct slu_err *err)
 {
     struct slu_ledger *l = b->ledger;
     struct slu_ingest_stat *s = b->stat;
     const unsigned fate = text.what;
     struct slu_domain_row *row = &s->held;
-    struct slu_count one = {1, 1, 0};
+    struct slu_count one = {1, 1, 0, 0};
     uint64_t special = (uint64_t)b->cfg->bos + b->cfg->eos;
     int rc = SLU_OK;
 
@@ -71,16 +72,21 @@ int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row text,
         s->rejected++;
         if (reason == SLU_REJECT_MISSING_FIELD)
             count_lacks(s->missed, text.lacks);
-    } else if (fate == FATE_EMPTY || fate == FATE_NOT_SAMPLED) {
-        slu_ledger_drop(l, fate == FATE_EMPTY ? "empty" : "sample", one);
+    } else if (fate != FATE_KEPT && fate != FATE_HELD) {
+        slu_ledger_drop(l,
+                        fate == FATE_EMPTY       ? "empty"
+                        : fate == FATE_UNTRAINED ? "untrained"
+                                                 : "sample",
+                        one);
     } else {
         l->in.tokens += n_tok - special;
+        l->in.loss_tokens += n_loss;
         l->created.tokens += special;
         s->documents++;
         s->text_byte += text.value;
         s->scored += !(text.lacks >> SLU_FIELD_SCORE & 1);
         if (fate == FATE_HELD)
-            slu_ledger_drop(l, "holdout", (struct slu_count){1, 1, n_tok});
+            slu_ledger_drop(l, "holdout", (struct slu_count){1, 1, n_tok, n_loss});
         else
             rc = slu_domains_row(&s->domains, domain, &row, err);
         if (rc)
@@ -127,17 +133,19 @@ int slu_ingest_book_rows(struct slu_ingest_books *b, const struct slu_fate_row *
 
     for (i = 0; i < n && !rc; i++) {
         const struct slu_seg *s = NULL;
+        uint64_t n_loss = 0;
         if (row[i].what == FATE_KEPT) {
             s = &kept->seg[n_kept];
             if (!slu_ingest_fits(b, n_tok, s->len_tok, s->source, s->document))
                 break;
-            n_kept++;
+            n_loss = slu_batch_loss(kept, kept->seq[n_kept++].tok_off, s->len_tok);
             n_tok += s->len_tok;
         } else if (row[i].what == FATE_HELD) {
-            s = &held->seg[n_held++];
+            s = &held->seg[n_held];
+            n_loss = slu_batch_loss(held, held->seq[n_held++].tok_off, s->len_tok);
         }
         rc = slu_ingest_book(b, row[i], s ? s->domain : SLU_NO_DOMAIN,
-                             s ? s->len_tok : 0, err);
+                             s ? s->len_tok : 0, n_loss, err);
     }
     *n_done = i;
     keep_first(kept, n_kept);

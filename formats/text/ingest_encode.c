@@ -217,25 +217,51 @@ static int add_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
     return settle(j, fate, rec->lacks, rec->text_len, err);
 }
 
+/* Marks what is trained on in the ids of a document, the job's from `from` on; rec's
+ * reject is set if that cannot be told. *any: a token is. */
+static int mark(struct slu_ingest_run *g, struct slu_ingest_job *j,
+                struct slu_ingest_worker *w, struct slu_record *rec, size_t from,
+                bool *any, struct slu_err *err)
+{
+    const struct slu_ingest_cfg *cfg = g->cfg;
+    uint32_t *id = j->ids.id + from + cfg->bos;
+    const size_t n = j->ids.n - from - cfg->bos - cfg->eos;
+    int rc =
+        slu_spans_mark(&w->spans, slu_tokenizer_vocab(cfg->tokenizer), rec->text,
+                       rec->text_len, id, n, rec->span, rec->n_span, &rec->reject, err);
+    rec->which = SLU_FIELD_SPANS;
+    *any = !rc && !rec->reject && slu_mask_count(id, n);
+    return rc;
+}
+
 /* Adds the fate of a document whose ids are the job's from `from` on, and the document
  * if it is kept. */
 static int settle_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                            struct slu_ingest_worker *w,
-                           const struct slu_record_ref *ref,
-                           const struct slu_record *rec, size_t from,
-                           enum slu_fate fate, struct slu_err *err)
+                           const struct slu_record_ref *ref, struct slu_record *rec,
+                           size_t from, enum slu_fate fate, struct slu_err *err)
 {
+    bool trained = true;
+    int rc = SLU_OK;
     if (fate == FATE_NOT_SAMPLED)
         return settle(j, fate, rec->lacks, 0, err);
     if (j->ids.n == from)
         return settle(j, FATE_EMPTY, rec->lacks, 0, err);
+    if (g->cfg->field[SLU_FIELD_SPANS])
+        rc = mark(g, j, w, rec, from, &trained, err);
+    if (rc)
+        return rc;
+    if (rec->reject)
+        return reject(g, j, ref, rec, err);
+    if (!trained)
+        return settle(j, FATE_UNTRAINED, rec->lacks, 0, err);
     return add_document(g, j, w, ref, rec, from, fate, err);
 }
 
 /* Encodes and adds a single document. */
 static int take_document(struct slu_ingest_run *g, struct slu_ingest_job *j,
                          struct slu_ingest_worker *w, const struct slu_record_ref *ref,
-                         const struct slu_record *rec, enum slu_fate fate,
+                         struct slu_record *rec, enum slu_fate fate,
                          struct slu_err *err)
 {
     size_t from = j->ids.n;
@@ -258,6 +284,7 @@ void slu_ingest_wait_release(struct slu_ingest_wait *w)
     free(w->id_end);
     slu_buf_release(&w->text);
     slu_buf_release(&w->names);
+    slu_buf_release(&w->spans);
     memset(w, 0, sizeof *w);
 }
 
@@ -266,6 +293,7 @@ static void clear_waiting(struct slu_ingest_wait *w)
     w->n = 0;
     slu_buf_clear(&w->text);
     slu_buf_clear(&w->names);
+    slu_buf_clear(&w->spans);
 }
 
 static int add_waiting(struct slu_ingest_wait *w, const struct slu_record_ref *ref,
@@ -284,6 +312,9 @@ static int add_waiting(struct slu_ingest_wait *w, const struct slu_record_ref *r
         rc = slu_buf_append(&w->names, rec->id, rec->id_len, err);
     if (!rc && rec->domain_len)
         rc = slu_buf_append(&w->names, rec->domain, rec->domain_len, err);
+    if (!rc && rec->n_span)
+        rc = slu_buf_append(&w->spans, rec->span, rec->n_span * 2 * sizeof *rec->span,
+                            err);
     if (rc)
         return rc;
     w->doc[w->n] = (struct slu_ingest_doc){ref, *rec, fate};
@@ -298,6 +329,7 @@ static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
     const struct slu_ingest_cfg *cfg = g->cfg;
     struct slu_ingest_wait *w = &worker->wait;
     const char *name = (const char *)w->names.data;
+    const uint64_t *span = (const void *)w->spans.data;
     const struct slu_texts texts = {
         .utf8 = (const char *)w->text.data,
         .end = w->end,
@@ -318,6 +350,8 @@ static int settle_waiting(struct slu_ingest_run *g, struct slu_ingest_job *j,
         d->rec.text = texts.utf8 + text;
         d->rec.id = name;
         d->rec.domain = name + d->rec.id_len;
+        d->rec.span = span;
+        span += 2 * d->rec.n_span;
         text = w->end[i];
         name += d->rec.id_len + d->rec.domain_len;
         if (alone) {
@@ -347,6 +381,11 @@ static int take_part(struct slu_ingest_run *g, struct slu_ingest_job *j,
     rc = settle(j, FATE_PART, 0, 0, err);
     if (rc || ref->reject)
         return rc;
+    const char *spans = g->cfg->field[SLU_FIELD_SPANS];
+    if (spans)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: is text, which has no field \"%s\"",
+                        g->cfg->sources->item[ref->source].path, spans);
     text_record(g->cfg, j->block.raw.data + ref->off, ref->len, &rec);
     if (rec.reject) {
         part->bad_off = rec.off_byte += ref->part_off;
@@ -378,6 +417,10 @@ static int take_record(struct slu_ingest_run *g, struct slu_ingest_job *j,
         text_record(g->cfg, raw, ref->len, &rec);
     if (rc)
         return rc;
+    if (rec.lacks >> SLU_FIELD_SPANS & 1 && !rec.reject) { /* of a text */
+        rec.reject = SLU_REJECT_MISSING_FIELD;
+        rec.which = SLU_FIELD_SPANS;
+    }
     check_fields(&rec);
     const bool is_short = !is_part && !rec.reject && rec.text_len < MAX_WAIT_BYTE;
     if (w->wait.n && (!is_short || w->wait.n == MAX_WAIT_DOC ||

@@ -9,6 +9,7 @@
 
 #include "formats/text/ingest_private.h"
 #include "formats/text/rejects.h"
+#include "formats/text/spans.h"
 #include "lib/token/encode_parts.h"
 
 /* A part of a long text, encoded. */
@@ -43,6 +44,7 @@ struct slu_ingest_wait {
     size_t *end, *id_end;
     size_t n, cap_doc, cap_end, cap_id_end;
     struct slu_buf text, names; /* texts; ids and domains, one after another */
+    struct slu_buf spans;       /* of all texts: pairs of u64 */
 };
 
 struct slu_ingest_worker {
@@ -51,6 +53,7 @@ struct slu_ingest_worker {
     char *domain; /* the last domain */
     size_t domain_len, domain_cap;
     uint32_t domain_number;
+    struct slu_spans spans;
 };
 
 struct slu_ingest_run {

@@ -135,7 +135,7 @@ static int close_text(struct slu_long_text *t, const struct slu_record_ref *ref,
                                .value = t->n_byte & SLU_FATE_MAX};
     return rc ? rc
               : slu_ingest_book(t->books, row, t->domain,
-                                t->n_tok + t->cfg->bos + t->cfg->eos, err);
+                                t->n_tok + t->cfg->bos + t->cfg->eos, 0, err);
 }
 
 int slu_long_text_put(struct slu_long_text *t, const struct slu_text_part *part,

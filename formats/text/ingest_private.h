@@ -14,6 +14,7 @@ enum slu_fate {
     FATE_KEPT,
     FATE_HELD,
     FATE_EMPTY,
+    FATE_UNTRAINED, /* no token is trained on */
     FATE_NOT_SAMPLED,
     FATE_REJECTED,
 };
@@ -43,9 +44,10 @@ struct slu_ingest_books {
     struct slu_ingest_stat *stat;
 };
 /* Counts a document with this fate and text. n_tok: its ids, with BOS and EOS if KEPT or
- * HELD. */
+ * HELD; n_loss: those trained on. */
 SLU_MUST_USE int slu_ingest_book(struct slu_ingest_books *b, struct slu_fate_row row,
-                                 uint32_t domain, uint64_t n_tok, struct slu_err *err);
+                                 uint32_t domain, uint64_t n_tok, uint64_t n_loss,
+                                 struct slu_err *err);
 /* Counts a block's records, in order; their documents are in the two batches. Stops
  * where max_tok ends the run: *n_done were counted, and the batches lose the rest. */
 SLU_MUST_USE int slu_ingest_book_rows(struct slu_ingest_books *b,

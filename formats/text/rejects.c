@@ -115,6 +115,17 @@ static void explain(char *why, size_t size, const struct slu_rejected *r,
     case SLU_REJECT_NOT_A_NUMBER:
         snprintf(why, size, "field \"%.80s\" is not a number", field);
         break;
+    case SLU_REJECT_BAD_SPANS:
+        snprintf(why, size,
+                 "field \"%.80s\" is not [[begin, end], ...] in characters of the text",
+                 field);
+        break;
+    case SLU_REJECT_CHANGED_TEXT:
+        snprintf(why, size,
+                 "the tokenizer changes the text (a normalizer, or a prefix), so its "
+                 "tokens have no place for \"%.80s\"",
+                 field);
+        break;
     case SLU_REJECT_NUL_FIELD:
         snprintf(why, size, "field \"%.80s\" has a NUL in it, which no domain may have",
                  field);

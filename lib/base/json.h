@@ -112,8 +112,10 @@ enum slu_reject {
     SLU_REJECT_MISSING_FIELD,
     SLU_REJECT_NOT_A_STRING,
     SLU_REJECT_NOT_A_NUMBER, /* the score */
+    SLU_REJECT_BAD_SPANS,    /* also for callers that know the text's length */
     SLU_REJECT_LONG_FIELD,   /* for callers whose ids or domains have a limit */
     SLU_REJECT_NUL_FIELD,    /* for callers whose domains are strings of C */
+    SLU_REJECT_CHANGED_TEXT, /* for callers that place spans in a text's tokens */
     /* For callers that read whole sources. The rejected bytes are those read of the
      * last record; none if the source is empty. */
     SLU_REJECT_TRUNCATED_SOURCE,
@@ -132,6 +134,7 @@ enum slu_field {
     SLU_FIELD_ID,     /* a string, a number or a boolean, as text */
     SLU_FIELD_DOMAIN, /* the same */
     SLU_FIELD_SCORE,  /* a number */
+    SLU_FIELD_SPANS,  /* [[begin, end], …] in characters, begin <= end */
     SLU_FIELDS,
 };
 
@@ -162,6 +165,8 @@ struct slu_record {
     const char *text, *id, *domain;
     size_t text_len, id_len, domain_len; /* bytes */
     double score;                        /* NaN: none */
+    const uint64_t *span; /* n_span pairs begin <= end; borrowed as the strings are */
+    size_t n_span;
 };
 
 /* A parser of records, for one thread. */

@@ -13,6 +13,7 @@ extern "C" {
 #include "buf.h"
 #include "json_flat.h"
 #include "json_scan.h"
+#include "json_spans.h"
 #include "number.h"
 #include "simd.h"
 }
@@ -28,8 +29,9 @@ struct slu_record_parser {
     unsigned optional;
     bool null_is_missing;
     size_t dom_byte;
-    slu_json_flat_fn *flat;                 /* NULL: none */
-    struct slu_buf unescaped;               /* strings of our own parsers */
+    slu_json_flat_fn *flat;   /* NULL: none */
+    struct slu_buf unescaped; /* strings of our own parsers */
+    struct slu_buf spans;
     char scalar[N_STRING][SLU_NUMBER_BYTE]; /* numbers and booleans as text */
 };
 
@@ -63,14 +65,21 @@ int slu_record_parser_new(struct slu_record_parser **out,
     p->dom_byte = cfg->dom_byte == 0 ? (size_t)1 << 20 : cfg->dom_byte;
     /* Records whose fields are in objects are not flat. */
     p->flat = p->dotted ? nullptr : flat_of_level(cfg->simd);
+    if (cfg->name[SLU_FIELD_SPANS] !=
+        nullptr) { /* only the scalar parser reads spans */
+        p->dom_byte = 0;
+        p->flat = nullptr;
+    }
     *out = p;
     return SLU_OK;
 }
 
 void slu_record_parser_free(struct slu_record_parser *p)
 {
-    if (p != nullptr)
+    if (p != nullptr) {
         slu_buf_release(&p->unescaped);
+        slu_buf_release(&p->spans);
+    }
     delete p;
 }
 
@@ -251,6 +260,28 @@ static int take_scalar(struct slu_record_parser *p, const uint8_t *rec, int i,
     return SLU_OK;
 }
 
+static int take_spans(struct slu_record_parser *p, const uint8_t *rec,
+                      struct slu_record *out, struct slu_err *err)
+{
+    const struct slu_scan_field *f = &p->field[SLU_FIELD_SPANS];
+    bool good = false;
+
+    slu_buf_clear(&p->spans);
+    int rc = f->type == SLU_SCAN_CONTAINER
+                 ? slu_json_spans(&p->spans, rec + f->off, &good, err)
+                 : SLU_OK;
+    if (rc)
+        return rc;
+    out->span = reinterpret_cast<const uint64_t *>(p->spans.data);
+    out->n_span = p->spans.len / (2 * sizeof(uint64_t));
+    if (!good) {
+        out->reject = SLU_REJECT_BAD_SPANS;
+        out->off_byte = f->off;
+        out->which = SLU_FIELD_SPANS;
+    }
+    return SLU_OK;
+}
+
 /* Takes the strings that the scalar parser found; those with escapes are unescaped to
  * p->unescaped. */
 static int take_strings(struct slu_record_parser *p, const uint8_t *rec,
@@ -327,7 +358,8 @@ static int parse_scan(struct slu_record_parser *p, const uint8_t *rec, size_t n,
     int rc = SLU_OK;
     for (int i = 0; i < SLU_FIELDS && taken.reject == SLU_REJECT_NONE; i++) {
         if (p->field[i].name != nullptr && (taken.lacks >> i & 1) == 0)
-            rc = take_scalar(p, rec, i, &taken, err);
+            rc = i == SLU_FIELD_SPANS ? take_spans(p, rec, &taken, err)
+                                      : take_scalar(p, rec, i, &taken, err);
         if (rc)
             return rc;
     }
@@ -362,9 +394,9 @@ int slu_record_parse(struct slu_record_parser *p, const uint8_t *rec, size_t n,
 const char *slu_reject_name(enum slu_reject r)
 {
     static const char *const name[SLU_REJECT_N] = {
-        "none",           "invalid-utf8",  "invalid-json",  "too-deep",
-        "lone-surrogate", "not-an-object", "missing-field", "not-a-string",
-        "not-a-number",   "long-field",    "nul-in-domain", "truncated-source",
-        "damaged-source", "empty-source"};
+        "none",           "invalid-utf8",     "invalid-json",   "too-deep",
+        "lone-surrogate", "not-an-object",    "missing-field",  "not-a-string",
+        "not-a-number",   "bad-spans",        "long-field",     "nul-in-domain",
+        "changed-text",   "truncated-source", "damaged-source", "empty-source"};
     return (unsigned)r < SLU_REJECT_N ? name[r] : "unknown";
 }

@@ -49,6 +49,7 @@ static const struct {
     [SLU_FIELD_ID] = {"id", "an id", "--id-field"},
     [SLU_FIELD_DOMAIN] = {"domain", "a domain", "--domain-field"},
     [SLU_FIELD_SCORE] = {"score", "a score", "--score-field"},
+    [SLU_FIELD_SPANS] = {"spans", "spans", "--spans-field"},
 };
 
 struct merge {

@@ -12,6 +12,7 @@ static const struct {
     [SLU_FIELD_ID] = {"id", "--id-field", "an id"},
     [SLU_FIELD_DOMAIN] = {"domain", "--domain-field", "a domain"},
     [SLU_FIELD_SCORE] = {"score", "--score-field", "a score"},
+    [SLU_FIELD_SPANS] = {"spans", "--spans-field", "spans"},
 };
 
 int tokenize_check_domains(const struct tokenize_opts *o, struct slu_err *err)

@@ -77,6 +77,10 @@ static const struct cli_opt options[] = {
      "JSONL, Parquet: field with the record's score, a number, by\n"
      "which shuffle can sort; it may be missing",
      .result = true},
+    {"spans-field", 0, CLI_STRING, AT(field[SLU_FIELD_SPANS]), "NAME",
+     "JSONL: field with the ranges of the text that are trained on,\n"
+     "[[begin, end], ...] in characters; the stream gets masks",
+     .result = true},
     {"no-vocab", 0, CLI_FLAG, AT(no_vocab), NULL,
      "leave the vocabulary out of the stream; dedup --unit word and\n"
      "inspect --text need it",
@@ -251,12 +255,12 @@ static int open_outputs(struct cli_ctx *ctx, struct outputs *out,
 static int check_holdout(const struct cli_ctx *ctx, const struct slu_writer *w,
                          struct slu_err *err)
 {
-    struct slu_count booked = {0, 0, 0}, n = slu_writer_sum(w)->n;
+    struct slu_count booked = {0}, n = slu_writer_sum(w)->n;
     for (unsigned i = 0; i < ctx->ledger.n_dropped; i++)
         if (strcmp(ctx->ledger.dropped[i].reason, "holdout") == 0)
             booked = ctx->ledger.dropped[i].n;
     if (booked.documents == n.documents && booked.sequences == n.sequences &&
-        booked.tokens == n.tokens)
+        booked.tokens == n.tokens && booked.loss_tokens == n.loss_tokens)
         return SLU_OK;
     return slu_fail(
         err, SLU_E_CONSERVATION,
@@ -436,6 +440,10 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc && domain)
         rc = slu_names_domain_number(names, domain, strlen(domain), &seg.domain, err);
     h.has[SLU_SCORE] = o->field[SLU_FIELD_SCORE];
+    if (o->field[SLU_FIELD_SPANS]) {
+        h.masks = ctx->ledger.masks = true;
+        h.tok_bytes = 4;
+    }
     if (!rc)
         rc = open_outputs(ctx, &out, &h, names, err);
     cli_timing(ctx, "documents");

@@ -64,6 +64,11 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
                                        "format %s has names for powers of two only, "
                                        "and there is a bucket of %llu",
                                        f->name, (unsigned long long)h->bucket[i]));
+    if (h->masks)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "format %s cannot carry masks, which tell the tokens that are "
+                        "trained on",
+                        f->name);
     return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
 

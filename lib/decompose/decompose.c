@@ -184,17 +184,18 @@ static int put(struct rows *o, const struct slu_run *run, uint64_t from,
     return SLU_OK;
 }
 
-/* Cuts one run. Adds the number of pieces, dropped ones included, to *pieces. */
-static int cut_run(const struct slu_decompose *d, const struct slu_run *run,
-                   struct rows *o, struct slu_decompose_stat *s, uint64_t *pieces,
-                   struct slu_err *err)
+/* Cuts one run of b. Adds the number of pieces, dropped ones included, to *pieces. */
+static int cut_run(const struct slu_decompose *d, const struct slu_batch *b,
+                   const struct slu_run *run, struct rows *o,
+                   struct slu_decompose_stat *s, uint64_t *pieces, struct slu_err *err)
 {
     uint64_t left = run->seg.len_tok, at = 0;
     s->runs++;
     s->run_tok += left;
     struct slu_count *drop = filtered(d, left, s);
     if (drop) {
-        slu_count_add(drop, (struct slu_count){run->seg.offset == 0, 1, left});
+        slu_count_add(drop, (struct slu_count){run->seg.offset == 0, 1, left,
+                                               slu_batch_loss(b, run->tok_off, left)});
         ++*pieces;
         return SLU_OK;
     }
@@ -217,7 +218,8 @@ static int cut_run(const struct slu_decompose *d, const struct slu_run *run,
     if (!d->drop_tails)
         return put(o, run, at, left, err);
     slu_count_add(&s->tail_dropped,
-                  (struct slu_count){run->seg.offset + at == 0, 1, left});
+                  (struct slu_count){run->seg.offset + at == 0, 1, left,
+                                     slu_batch_loss(b, run->tok_off + at, left)});
     return SLU_OK;
 }
 
@@ -235,7 +237,7 @@ int slu_decompose_batch(const struct slu_decompose *d, struct slu_batch *b,
                 s->padding_tok += run.seg.len_tok;
                 continue;
             }
-            int rc = cut_run(d, &run, &o, s, &pieces, err);
+            int rc = cut_run(d, b, &run, &o, s, &pieces, err);
             if (rc)
                 return rc;
         }

@@ -37,6 +37,8 @@ struct slu_mixing {
     uint64_t *cell; /* SLU_MAX_BUCKETS x CELLS: counts of hashes by the current digit */
     struct digits at[SLU_MAX_BUCKETS];
     struct slu_count dropped[SLU_MAX_BUCKETS];
+    struct slu_batch
+        one; /* with masks: a dropped sequence, to count its trained tokens */
 };
 
 int slu_mixing_new(struct slu_mixing **out, const struct slu_mixing_cfg *cfg,
@@ -49,6 +51,8 @@ int slu_mixing_new(struct slu_mixing **out, const struct slu_mixing_cfg *cfg,
         return slu_fail_nomem(err, sizeof *x);
     x->cfg = *cfg;
     slu_seqrec_init(&x->rec);
+    slu_batch_init(&x->one, cfg->header->tok_bytes);
+    x->one.masks = cfg->header->masks;
     x->cell = calloc(1, cells);
     int rc = x->cell ? SLU_OK : slu_fail_nomem(err, cells);
     if (!rc) /* a key takes 8 bytes, its sequence hundreds */
@@ -178,6 +182,23 @@ static bool keep(struct slu_mixing *x, const struct head *h)
     return true;
 }
 
+/* Counts a dropped sequence, the record p[0, h->n_byte). */
+static int drop(struct slu_mixing *x, const struct head *h, const void *p,
+                struct slu_err *err)
+{
+    struct slu_count n = {h->documents, 1, 0, 0};
+    uint64_t n_seg;
+    int rc = slu_seqrec_peek(p, h->n_byte, &n.tokens, &n_seg, err);
+    if (!rc && x->one.masks) {
+        slu_batch_clear(&x->one);
+        rc = slu_seqrec_add(&x->one, p, h->n_byte, err);
+        n.loss_tokens = rc ? 0 : slu_batch_loss(&x->one, 0, n.tokens);
+    }
+    if (!rc)
+        slu_count_add(&x->dropped[bucket_of(h->key)], n);
+    return rc;
+}
+
 int slu_mixing_next(struct slu_mixing *x, struct slu_batch *out, uint64_t tok,
                     struct slu_err *err)
 {
@@ -194,15 +215,7 @@ int slu_mixing_next(struct slu_mixing *x, struct slu_batch *out, uint64_t tok,
             return rc == SLU_EOF
                        ? slu_fail(err, SLU_E_TRUNCATED, "the temporary file ends early")
                        : rc;
-        struct slu_count n = {h.documents, 1, 0};
-        uint64_t n_seg;
-        bool kept = keep(x, &h);
-        if (kept)
-            rc = slu_seqrec_add(out, p, h.n_byte, err);
-        else
-            rc = slu_seqrec_peek(p, h.n_byte, &n.tokens, &n_seg, err);
-        if (!rc && !kept)
-            slu_count_add(&x->dropped[bucket_of(h.key)], n);
+        rc = keep(x, &h) ? slu_seqrec_add(out, p, h.n_byte, err) : drop(x, &h, p, err);
         if (rc)
             return rc;
     }
@@ -224,6 +237,7 @@ void slu_mixing_free(struct slu_mixing *x)
     if (!x)
         return;
     slu_seqrec_release(&x->rec);
+    slu_batch_release(&x->one);
     slu_spool_free(x->data);
     slu_spool_free(x->keys);
     free(x->cell);

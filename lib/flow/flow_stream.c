@@ -44,9 +44,9 @@ static int read_tape(const struct slu_flow *f, const struct slu_side_ops *ops,
 
 static int new_tape(struct slu_flow *f, struct slu_err *err)
 {
-    return f->tape
-               ? SLU_OK
-               : slu_tape_new(&f->tape, f->header.tok_bytes, 0, f->cfg->tmpdir, err);
+    return f->tape ? SLU_OK
+                   : slu_tape_new(&f->tape, f->header.tok_bytes, f->header.masks, 0,
+                                  f->cfg->tmpdir, err);
 }
 
 int slu_flow_tape(struct slu_flow *f, const struct slu_batch *b,

@@ -27,8 +27,8 @@ struct slu_tape {
     size_t cap_ordinal;
 };
 
-int slu_tape_new(struct slu_tape **out, unsigned tok_bytes, uint64_t budget_byte,
-                 const char *tmpdir, struct slu_err *err)
+int slu_tape_new(struct slu_tape **out, unsigned tok_bytes, bool masks,
+                 uint64_t budget_byte, const char *tmpdir, struct slu_err *err)
 {
     struct slu_tape *t = calloc(1, sizeof *t);
 
@@ -38,6 +38,7 @@ int slu_tape_new(struct slu_tape **out, unsigned tok_bytes, uint64_t budget_byte
     t->tmpdir = tmpdir;
     slu_seqrec_init(&t->rec);
     slu_batch_init(&t->b, tok_bytes);
+    t->b.masks = masks;
     int rc = slu_spool_new(&t->spool, budget_byte, tmpdir, err);
     if (rc) {
         slu_tape_free(t);

@@ -17,7 +17,7 @@ struct slu_tape;
 
 /* tok_bytes: bytes of a token. tmpdir holds the data beyond budget_byte (at least 1
  * MiB). */
-SLU_MUST_USE int slu_tape_new(struct slu_tape **t, unsigned tok_bytes,
+SLU_MUST_USE int slu_tape_new(struct slu_tape **t, unsigned tok_bytes, bool masks,
                               uint64_t budget_byte, const char *tmpdir,
                               struct slu_err *err);
 /* Appends sequence q of b; copies. Ordinals must ascend. */

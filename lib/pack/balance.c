@@ -47,8 +47,10 @@ int slu_balance_new(struct slu_balance **out, const struct slu_balance_cfg *cfg,
     b->header.n_bucket = cfg->header->n_bucket;
     b->header.label_tokens = cfg->header->label_tokens;
     b->header.tok_bytes = cfg->header->tok_bytes;
-    for (unsigned i = 0; i < b->header.n_bucket; i++)
+    for (unsigned i = 0; i < b->header.n_bucket; i++) {
         slu_batch_init(&b->w[i].b, b->header.tok_bytes);
+        b->w[i].b.masks = cfg->header->masks;
+    }
     *out = b;
     return SLU_OK;
 }

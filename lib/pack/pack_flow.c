@@ -333,6 +333,20 @@ static int load_ranks(struct slu_packing *p, struct slu_flow *f, struct slu_err 
     return rc ? rc : slu_flow_end(f, RANK, 0, s.ranks, err);
 }
 
+/* Counts an item whose ids are at tok. */
+static void book_item(struct slu_packing *p, const struct slu_pack_wait *it,
+                      const void *tok)
+{
+    const struct slu_seg *g = &it->seg;
+
+    slu_count_add(
+        &p->flow->work,
+        (struct slu_count){g->offset == 0, 1, g->len_tok,
+                           p->cfg.masks ? slu_mask_count(tok, g->len_tok) : 0});
+}
+
+enum { TOK_PIECE = 3 }; /* of the pieces of an item, if it is not in one piece */
+
 /* Writes an item, made of all the pieces, under the key of its place in the plan. */
 static int place(struct slu_packing *p, const struct slu_pack_wait *it,
                  uint64_t position, const struct slu_piece *piece, unsigned n_piece,
@@ -355,8 +369,7 @@ static int place(struct slu_packing *p, const struct slu_pack_wait *it,
         (void)slu_pack_chunk(position, it->seg.len_tok, p->cfg.capacity, &bin, &at);
     }
     bin += site->first_bin;
-    slu_count_add(&q->work,
-                  (struct slu_count){it->seg.offset == 0, 1, it->seg.len_tok});
+    book_item(p, it, n_piece > 1 ? piece[TOK_PIECE].p : slu_pack_wait_tok(it));
     return slu_table_put_bytes(slu_flow_out(q->flow, ITEM),
                                slu_pack_key(p->n_bin, bin, at), piece, n_piece, err);
 }
@@ -479,8 +492,7 @@ int slu_pack_flow_next(struct slu_packing *p, struct slu_err *err)
         return slu_flow_damaged(q->flow, ITEM, r.part, err);
     x->key = r.key;
     x->item = r.p;
-    slu_count_add(&q->work, (struct slu_count){x->item->seg.offset == 0, 1,
-                                               x->item->seg.len_tok});
+    book_item(p, x->item, slu_pack_wait_tok(x->item));
     return slu_flow_domain(q->flow, ITEM, r.part, x->item->seg.domain, &x->domain, err);
 }
 

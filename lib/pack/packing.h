@@ -49,6 +49,7 @@ struct slu_packing_cfg {
     uint64_t pad; /* id of padding; unused with drop */
 
     unsigned tok_bytes;
+    bool masks;     /* ids are marked (lib/stream/mask.h) */
     bool plan_only; /* count and plan only: no take, fill or settle */
     uint64_t budget_byte;
     const char *tmpdir; /* borrowed */

@@ -99,7 +99,7 @@ int slu_pack_mem_take(struct slu_packing *p, struct slu_packing_window *w,
         weight += n * each;
         w->n_bin += n;
         w->n_run += n * n_run;
-        w->n_tok += kept || m->cuda ? n * v->capacity : 0;
+        w->n_tok += kept || m->cuda || m->cfg.masks ? n * v->capacity : 0;
         m->at_bin += n;
         m->at_run += n * n_run;
         if (n == left) {
@@ -135,10 +135,12 @@ static int put_rows(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
     return SLU_OK;
 }
 
+/* loss_tok: tokens of the bin that are trained on. */
 static void book_dropped(const struct slu_pack_mem *m, uint64_t run, uint64_t n_run,
-                         uint64_t n_tok, struct slu_packing_stat *stat)
+                         uint64_t n_tok, uint64_t loss_tok,
+                         struct slu_packing_stat *stat)
 {
-    struct slu_count n = {0, 1, n_tok};
+    struct slu_count n = {0, 1, n_tok, loss_tok};
     for (uint64_t i = 0; i < n_run; i++)
         n.documents += seg_of(m, run + i)->offset == 0;
     slu_count_add(&stat->not_full, n);
@@ -152,8 +154,10 @@ static int fill_bins(const struct slu_pack_mem *m, size_t interval, uint64_t k,
     const struct slu_place_interval *v = &m->interval[interval];
     uint64_t room = m->room[interval], first_tok = v->first_tok + k * v->capacity;
     bool dropped = m->cfg.drop && room;
+    /* Masks of dropped bins are counted, so their ids are gathered too. */
+    const bool there = w->got || !dropped || m->cfg.masks;
     int rc = SLU_OK;
-    if (!dropped && !w->got) {
+    if (there && !w->got) {
         const struct slu_gather g = slu_pack_gather(&m->a);
         slu_gather_cpu(&g, first_tok, n * v->capacity,
                        out->own.data + out->n_tok * m->cfg.tok_bytes, 1);
@@ -162,8 +166,10 @@ static int fill_bins(const struct slu_pack_mem *m, size_t interval, uint64_t k,
         uint64_t n_run = runs_of(&m->a, v, *run, first_tok + (i + 1) * v->capacity);
         w->stat.joined += n_run - 1;
         if (dropped) {
-            book_dropped(m, *run, n_run, v->capacity - room, &w->stat);
-            out->n_tok += w->got ? v->capacity : 0;
+            const void *tok = out->own.data + out->n_tok * m->cfg.tok_bytes;
+            book_dropped(m, *run, n_run, v->capacity - room,
+                         m->cfg.masks ? slu_mask_count(tok, v->capacity) : 0, &w->stat);
+            out->n_tok += there ? v->capacity : 0;
         } else {
             w->stat.padding += room;
             out->seq[out->n_seq++] = (struct slu_seq){out->n_tok, v->capacity,

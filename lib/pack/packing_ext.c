@@ -84,8 +84,7 @@ static int take_item(struct slu_packing *p, struct slu_batch *out, struct slu_er
 {
     const struct slu_pack_ext *x = p->ext;
     const struct slu_pack_wait *it = x->item;
-    const uint8_t *id = (const uint8_t *)(it + 1),
-                  *tok = id + slu_pack_pad8(it->seg.id_len);
+    const uint8_t *id = (const uint8_t *)(it + 1), *tok = slu_pack_wait_tok(it);
     struct slu_seg seg = it->seg;
     seg.domain = x->domain;
     seg.id_off = out->str.len;
@@ -129,7 +128,9 @@ static int end_bin(const struct slu_packing *p, uint64_t capacity, struct slu_se
              room = capacity - n_tok;
     stat->joined += n_seg - 1;
     if (room && p->cfg.drop) {
-        struct slu_count n = {0, 1, n_tok};
+        const uint8_t *tok = out->own.data + q.tok_off * p->cfg.tok_bytes;
+        struct slu_count n = {
+            0, 1, n_tok, p->cfg.masks ? slu_mask_count((const void *)tok, n_tok) : 0};
         for (uint64_t i = 0; i < n_seg; i++)
             n.documents += seg[i].offset == 0;
         slu_count_add(&stat->not_full, n);

@@ -292,6 +292,11 @@ static inline uint64_t slu_pack_pad8(uint64_t n)
 {
     return (n + 7) & ~UINT64_C(7);
 }
+/* Returns the tokens that follow an item in a table. */
+static inline const void *slu_pack_wait_tok(const struct slu_pack_wait *it)
+{
+    return (const uint8_t *)(it + 1) + slu_pack_pad8(it->seg.id_len);
+}
 
 /* Makes p->ext, without sites. */
 SLU_MUST_USE int slu_pack_ext_new(struct slu_packing *p, struct slu_err *err);

@@ -41,7 +41,7 @@ void slu_permute_wait_release(struct slu_permute *p)
 void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
                       const struct slu_seq *q, struct slu_judged *j, struct slu_mark *m)
 {
-    m->hash = slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
+    m->hash = slu_batch_hash(b, q->tok_off, q->len_tok);
     m->source = p->mixer ? slu_mix_source_of(&p->cfg.by, b, q) : 0;
     const struct slu_seg *seg = &b->seg[q->seg_off];
     if (m->source < 0)
@@ -206,6 +206,7 @@ static int from_spool(struct slu_permute *p, const struct slu_stream_ops *ops,
     int rc = b && job ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *b);
     for (unsigned i = 0; !rc && i < n_slots; i++) {
         slu_batch_init(&b[i], p->header->tok_bytes);
+        b[i].masks = p->header->masks;
         job[i] = &b[i];
     }
     if (!rc)
@@ -232,7 +233,8 @@ static int from_input(struct slu_permute *p, const struct slu_stream_ops *ops,
     rc = slu_stream_run(r, ops, p, p->cfg.n_threads, n_slots, &again, err);
     slu_reader_free(r);
     if (!rc && (memcmp(&again.n, &total->n, sizeof again.n) ||
-                slu_u128_cmp(again.trace_checksum, total->trace_checksum)))
+                slu_u128_cmp(again.trace_checksum, total->trace_checksum) ||
+                slu_u128_cmp(again.mask_checksum, total->mask_checksum)))
         rc = slu_fail(err, SLU_E_MISMATCH, "the input has changed while it was read");
     return rc;
 }

@@ -17,7 +17,63 @@ same "and has the checksum of the masks" "$(json k 'd["mask_checksum"]')" "$(jso
 inspect example.tks >out
 check "so does the summary" grep -q '^  trained on  3 tokens, 50.0 %$' out
 check "inspect --verify" shell 'inspect --verify example.tks | grep -q "3 tokens trained on, checksum of masks"'
-for program in dedup decompose pack shuffle; do
-    status "$program refuses what it would lose" 1 "$program" -q example.tks
-    check "$program says why" grep -q "example.tks: has masks" err
-done
+status "a shard format refuses what it would lose" 1 shuffle -q --format megatron -o set example.tks
+check "and says why" grep -q "cannot carry masks" err
+check "nothing is left" test ! -e set
+check "dedup compares ids alone" shell 'cat example.tks example.tks | dedup -q --stats s.json | inspect --verify >out'
+same "and counts the masks of what it drops" '{"exact-duplicate": 3}' "$(json s.json 'd["loss_tokens"]["dropped"]')"
+
+# Spans of characters; tokens are bytes. Of the last character only the first byte is trained on, as transformers has it.
+spans() { tokenize -q -t bytes --no-eos --spans-field spans "$@"; }
+masks() { inspect --records | "$PYTHON" -c 'import json, sys
+print([[k for k, v in enumerate(json.loads(line)["mask"]) if v] for line in sys.stdin])'; }
+cat >t.jsonl <<'J'
+{"text": "abcdef", "spans": [[0, 1], [4, 6]]}
+{"spans": [ [ 1 , 3 ] ], "text": "\u00e9\u00e8\ud83d\ude00x"}
+{"text": "abc", "spans": [[1, 1], [3, 3], [0, 0]]}
+{"text": "abc", "spans": []}
+{"text": "", "spans": []}
+{"text": "a", "spans": [[0, 1]]}
+J
+same "spans by hand" "[[0, 4, 5], [2, 3, 4], [0]]" "$(spans t.jsonl | masks)"
+same "EOS is not trained on" "[[0, 4, 5], [2, 3, 4], [0]]" "$(tokenize -q -t bytes --spans-field spans t.jsonl | masks)"
+spans --stats s.json -o x.tks t.jsonl
+same "dropped by reason" '{"documents": {"untrained": 2, "empty": 1}, "loss_tokens": {"untrained": 0, "empty": 0}}' \
+    "$(json s.json '{k: d[k]["dropped"] for k in ("documents", "loss_tokens")}')"
+same "the ids are those of the whole text" "$(sed '3,4d' t.jsonl | tokenize -q -t bytes --no-eos | inspect --json | json /dev/stdin 'd["checksum"]')" \
+    "$(inspect --json x.tks | json /dev/stdin 'd["checksum"]')"
+n=0
+while IFS='|' read -r record why; do
+    n=$((n + 1))
+    printf '%s\n' "$record" >bad.jsonl
+    status "bad record $n" 1 spans bad.jsonl -o y.tks
+    check "bad record $n: the message" grep -qF -- "$why" err
+done <<'J'
+{"text": "abc"}|no field "spans"
+{"text": "abc", "spans": "[[0, 1]]"}|field "spans" is not [[begin, end], ...]
+{"text": "abc", "spans": null}|field "spans" is not [[begin, end], ...]
+{"text": "abc", "spans": [1, 2]}|field "spans" is not [[begin, end], ...]
+{"text": "abc", "spans": [[1, 2, 3]]}|field "spans" is not [[begin, end], ...]
+{"text": "abc", "spans": [[1, 2],]}|not valid JSON
+{"text": "abc", "spans": [[1, 2] [2, 3]]}|not valid JSON
+{"text": "abc", "spans": [[2, 1]]}|field "spans" is not [[begin, end], ...]
+{"text": "abc", "spans": [[-1, 1]]}|field "spans" is not [[begin, end], ...]
+{"text": "abc", "spans": [[0, 1.0]]}|field "spans" is not [[begin, end], ...]
+{"text": "abc", "spans": [[0, 1e0]]}|field "spans" is not [[begin, end], ...]
+{"text": "abc", "spans": [[0, 99999999999999999999]]}|field "spans" is not [[begin, end], ...]
+{"text": "\u00e9", "spans": [[0, 2]]}|field "spans" is not [[begin, end], ...]
+J
+printf 'text\n' >t.txt
+status "a text has no spans" 1 spans t.txt -o y.tks
+check "and the message says so" grep -q 'no field "spans"' err
+"$PYTHON" -c 'import json
+own = list(range(33, 127)) + list(range(0xA1, 0xAD)) + list(range(0xAE, 0x100))
+others = [b for b in range(256) if b not in own]
+vocab = {chr(b if b in own else 0x100 + others.index(b)): b for b in range(256)}
+json.dump({"normalizer": {"type": "Lowercase"}, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}, "added_tokens": [],
+           "model": {"type": "BPE", "vocab": vocab, "merges": []}}, open("n.json", "w"))'
+printf '{"text": "abc", "spans": [[0, 2]]}\n{"text": "abC", "spans": [[0, 2]]}\n' >n.jsonl
+status "a normalizer that changes the text" 1 tokenize -t n.json --no-eos --spans-field spans n.jsonl -o y.tks
+check "is named" grep -q 'n.jsonl:2: .*tokenizer changes the text' err
+tokenize -q -t n.json --no-eos --spans-field spans --on-error skip --stats s.json n.jsonl -o y.tks 2>/dev/null
+same "or the text is left out" '{"changed-text": 1}' "$(json s.json 'd["documents"]["dropped"]')"

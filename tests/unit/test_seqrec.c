@@ -225,7 +225,7 @@ static void one_tape(size_t n, size_t often, bool spills)
 
     t.n = n;
     slu_batch_init(&b, 2);
-    assert_int_equal(slu_tape_new(&tape, 2, 1 << 20, ".", &err), SLU_OK);
+    assert_int_equal(slu_tape_new(&tape, 2, false, 1 << 20, ".", &err), SLU_OK);
     for (size_t i = 0; i < n; i++) {
         struct item *x = &t.item[i];
         *x = (struct item){i % often == 1, ordinal, i * i % 31};

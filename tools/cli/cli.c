@@ -390,6 +390,7 @@ int cli_open_writer(struct cli_ctx *ctx, struct slu_writer **w,
     struct slu_out *out;
     char *text = NULL;
     *w = NULL;
+    ctx->ledger.masks |= h->masks; /* a stage may read work files only */
     int rc = slu_out_open(&out, ctx->common.output, err);
     if (rc)
         return rc;

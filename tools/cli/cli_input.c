@@ -35,7 +35,9 @@ uint64_t cli_max_seq_tok(const struct cli_ctx *ctx)
 
 void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r)
 {
-    slu_reader_expect(r, tok_byte(ctx), in_flight(ctx));
+    /* slu_batch_ids may copy the ids of a sequence with masks. */
+    const uint64_t copy = slu_reader_header(r)->masks ? sizeof(uint32_t) : 0;
+    slu_reader_expect(r, tok_byte(ctx) + copy, in_flight(ctx));
 }
 
 static struct slu_tokens_cfg tokens_cfg(struct cli_ctx *ctx)

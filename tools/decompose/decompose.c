@@ -320,7 +320,7 @@ static int finish(struct job *j, const struct slu_sum *in, struct slu_err *err)
         rc = write_plan(j, &s, row, n, err);
     if (!rc && j->reader)
         rc = decompose_mix_finish(&j->mix, j->ctx, &j->cut, &s, j->writer,
-                                  slu_reader_header(j->reader)->tok_bytes, err);
+                                  slu_reader_header(j->reader), err);
     if (!rc && o->histogram) /* if the mixture failed, no histogram is written */
         rc = write_histogram(o->histogram, row, n, err);
     free(row);
@@ -477,6 +477,7 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct opts),
     .defaults = defaults,
     .reads_stream = true,
+    .masks = true,
     .memory_floor = 32 << 20,
     .check_part = check_part,
     .uses_device = true,

@@ -26,7 +26,7 @@ bool decompose_mix_waits(const struct decompose_mix *m);
 SLU_MUST_USE int decompose_mix_finish(struct decompose_mix *m, struct cli_ctx *ctx,
                                       const struct slu_decompose *cut,
                                       struct slu_decompose_stat *s,
-                                      struct slu_writer *w, unsigned tok_bytes,
+                                      struct slu_writer *w, const struct slu_header *h,
                                       struct slu_err *err);
 
 #endif

@@ -44,7 +44,8 @@ static int emit(void *ctx, void *job, struct slu_err *err)
 }
 
 static int write_kept(struct decompose_mix *m, struct cli_ctx *ctx,
-                      struct slu_writer *w, unsigned tok_bytes, struct slu_err *err)
+                      struct slu_writer *w, const struct slu_header *h,
+                      struct slu_err *err)
 {
     static const struct slu_pipe_ops ops = {produce, work, emit};
     struct pass p = {m->mixing, w};
@@ -54,7 +55,8 @@ static int write_kept(struct decompose_mix *m, struct cli_ctx *ctx,
     int rc = b && job ? slu_mixing_plan(m->mixing, m->quota.seq, err)
                       : slu_fail_nomem(err, n * sizeof *b);
     for (unsigned i = 0; i < n && !rc; i++) {
-        slu_batch_init(&b[i], tok_bytes);
+        slu_batch_init(&b[i], h->tok_bytes);
+        b[i].masks = h->masks;
         job[i] = &b[i];
     }
     if (!rc)
@@ -84,7 +86,8 @@ static void say_too_little(const struct decompose_mix *m, struct cli_ctx *ctx,
 
 int decompose_mix_finish(struct decompose_mix *m, struct cli_ctx *ctx,
                          const struct slu_decompose *cut, struct slu_decompose_stat *s,
-                         struct slu_writer *w, unsigned tok_bytes, struct slu_err *err)
+                         struct slu_writer *w, const struct slu_header *h,
+                         struct slu_err *err)
 {
     uint64_t all = 0;
     int rc = slu_mixture_quota(&m->ask, cut, s->piece, &m->quota, err);
@@ -97,7 +100,7 @@ int decompose_mix_finish(struct decompose_mix *m, struct cli_ctx *ctx,
         return rc;
     m->settled = true;
     if (m->mixing && w)
-        rc = write_kept(m, ctx, w, tok_bytes, err);
+        rc = write_kept(m, ctx, w, h, err);
     for (unsigned i = 0; i < cut->n_bucket; i++) {
         all += s->piece[i] * cut->bucket[i];
         m->dropped_seq[i] = s->piece[i] - m->quota.seq[i];

@@ -417,6 +417,7 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct dedup_opts),
     .defaults = defaults,
     .reads_stream = true,
+    .masks = true,
     .memory_floor = 32 << 20,
     .spills = true,
     .tok_byte = tok_byte,

@@ -124,7 +124,7 @@ static int open_again(struct job *j, struct slu_err *err)
 {
     char path[64];
     const char *one = path;
-    struct slu_reader_cfg cfg = {&one, 1, cli_max_seq_tok(j->io.ctx)};
+    struct slu_reader_cfg cfg = {&one, 1, cli_max_seq_tok(j->io.ctx), .masks = true};
 
     if (j->fd < 0)
         return cli_reopen_reader(j->io.ctx, &j->again, err);
@@ -212,7 +212,8 @@ static int filter(struct job *j, unsigned n_slots, struct slu_err *err)
         return rc;
     if (in.n.tokens != j->again_in.n.tokens ||
         slu_u128_cmp(in.checksum, j->again_in.checksum) ||
-        slu_u128_cmp(in.trace_checksum, j->again_in.trace_checksum))
+        slu_u128_cmp(in.trace_checksum, j->again_in.trace_checksum) ||
+        slu_u128_cmp(in.mask_checksum, j->again_in.mask_checksum))
         return slu_fail(err, SLU_E_MISMATCH,
                         "the input changed between the first pass and the second");
     return SLU_OK;

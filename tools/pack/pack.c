@@ -152,7 +152,7 @@ static int split(void *ctx, unsigned worker, struct slu_batch *b, void *side,
     int rc = SLU_OK;
     s->waits.n = s->too_long.n = s->n_seq = 0;
     s->waiting = 0;
-    s->padding = (struct slu_count){0, 0, 0};
+    s->padding = (struct slu_count){0};
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq q = b->seq[i];
         if (slu_header_bucket_of(&j->in, q.len_tok) >= 0) {
@@ -184,7 +184,8 @@ static int put(struct pack_job *j, struct slu_batch *b, struct slu_err *err)
                       : slu_writer_put(j->writer, b, err);
 }
 
-static int take_long(struct pack_job *j, const struct slu_run *run, struct slu_err *err)
+static int take_long(struct pack_job *j, const struct slu_batch *b,
+                     const struct slu_run *run, struct slu_err *err)
 {
     const struct pack_opts *o = j->ctx->opts;
     if (o->too_long == 2) {
@@ -197,8 +198,9 @@ static int take_long(struct pack_job *j, const struct slu_run *run, struct slu_e
             (unsigned long long)run->seg.len_tok, (unsigned long long)j->capacity);
     }
     j->pieces++;
-    slu_count_add(&j->too_long,
-                  (struct slu_count){run->seg.offset == 0, 1, run->seg.len_tok});
+    slu_count_add(&j->too_long, (struct slu_count){
+                                    run->seg.offset == 0, 1, run->seg.len_tok,
+                                    slu_batch_loss(b, run->tok_off, run->seg.len_tok)});
     return SLU_OK;
 }
 
@@ -211,13 +213,14 @@ static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *er
     j->waiting += s->waiting;
     int rc = put(j, b, err);
     for (size_t i = 0; i < s->too_long.n && !rc; i++)
-        rc = take_long(j, &s->too_long.run[i], err);
+        rc = take_long(j, b, &s->too_long.run[i], err);
     if (!rc && j->relater)
         slu_packing_relate(j->packing, s->related.key);
     if (!rc)
         rc = slu_packing_add(j->packing, b, s->waits.run, s->waits.n, s->held,
                              &j->pieces, err);
     j->tok += b->n_tok;
+    slu_buf_trim(&s->related.plain, SLU_KEEP_BYTE);
     slu_hashes_trim(&s->related.scratch.hashes);
     cli_progress(j->ctx, slu_reader_bytes(j->reader), j->tok);
     return rc;
@@ -366,6 +369,7 @@ static int config(struct pack_job *j, const struct slu_header *h,
         .drop = o->fill == 1,
         .pad = h->pad,
         .tok_bytes = h->tok_bytes,
+        .masks = h->masks,
         .plan_only = o->plan,
         .budget_byte = c->memory - pack_balance_share(j->ctx, &o->balance),
         .tmpdir = c->tmpdir,
@@ -412,6 +416,7 @@ static int write_all(struct pack_job *j, struct slu_err *err)
     int rc = s && job ? SLU_OK : slu_fail_nomem(err, n * sizeof *s);
     for (unsigned i = 0; i < n && !rc; i++) {
         slu_batch_init(&s[i].b, j->in.tok_bytes);
+        s[i].b.masks = j->in.masks;
         job[i] = &s[i];
     }
     if (!rc)
@@ -572,6 +577,7 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct pack_opts),
     .defaults = defaults,
     .reads_stream = true,
+    .masks = true,
     .tok_byte = tok_byte,
     .memory_floor = 32 << 20,
     .check_part = pack_check_part,

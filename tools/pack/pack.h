@@ -44,7 +44,8 @@ void pack_balance_report(struct cli_ctx *ctx, const struct slu_balance *b);
 /* --order related (tools/pack/related.c). */
 struct pack_related_slot { /* data for one batch in flight; zeroed before use */
     struct slu_relater_scratch scratch;
-    uint32_t *key; /* keys of its runs */
+    struct slu_buf plain; /* slu_batch_ids */
+    uint32_t *key;        /* keys of its runs */
     size_t cap_key;
 };
 void pack_related_release(struct pack_related_slot *s);

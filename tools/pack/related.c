@@ -7,6 +7,7 @@
 
 void pack_related_release(struct pack_related_slot *s)
 {
+    slu_buf_release(&s->plain);
     slu_relater_scratch_release(&s->scratch);
     free(s->key);
 }
@@ -25,8 +26,11 @@ int pack_related_sign(const struct slu_relater *r, struct pack_related_slot *s,
             name = g->document == 0 ? slu_names_source(names, g->source) : NULL;
             n = name ? strlen(name) : 0;
         }
-        rc = slu_relater_keys(r, &s->scratch, slu_batch_at(b, run[i].tok_off),
-                              g->len_tok, name, n, s->key + i * SLU_RELATED_KEYS, err);
+        const void *ids;
+        rc = slu_batch_ids(b, run[i].tok_off, g->len_tok, &s->plain, &ids, err);
+        if (!rc)
+            rc = slu_relater_keys(r, &s->scratch, ids, g->len_tok, name, n,
+                                  s->key + i * SLU_RELATED_KEYS, err);
     }
     return rc;
 }

@@ -175,6 +175,7 @@ int shuffle_run(struct job *j, const struct slu_pipe_ops *ops, unsigned n_slots,
 
     for (unsigned i = 0; i < n_slots && !rc; i++) {
         slu_batch_init(&l[i].b, j->header->tok_bytes);
+        l[i].b.masks = j->header->masks;
         slot[i] = &l[i];
     }
     if (!rc)
@@ -390,6 +391,7 @@ const struct slu_tool slu_tool = {
     .opts_size = sizeof(struct opts),
     .defaults = defaults,
     .reads_stream = true,
+    .masks = true,
     .tok_byte = tok_byte,
     .memory_floor = 32 << 20,
     .check_part = check_part,

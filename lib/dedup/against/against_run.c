@@ -58,8 +58,7 @@ static int build_work(void *ctx, unsigned worker, struct slu_batch *b,
         return rc;
     slu_buf_clear(words);
     for (size_t i = 0; !rc && i < b->n_seq; i++) {
-        rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
-                            b->seq[i].len_tok, p, err);
+        rc = slu_paras_find(t->finder, b, &b->seq[i], p, err);
         const uint64_t n[] = {p->words.n, p->words.n_sign};
         if (!rc)
             rc = slu_buf_append(words, n, sizeof n, err);
@@ -227,8 +226,7 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
     for (size_t i = 0; !rc && i < b->n_seq; i++) {
         size_t had = matches->len;
         struct doc d = {0, 0, false};
-        rc = slu_paras_find(t->finder, slu_batch_at(b, b->seq[i].tok_off),
-                            b->seq[i].len_tok, p, err);
+        rc = slu_paras_find(t->finder, b, &b->seq[i], p, err);
         if (!rc)
             rc = slu_against_find(t->c, p->words.hash, p->words.n, &w->scratch, matches,
                                   err);

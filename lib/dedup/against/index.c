@@ -28,6 +28,7 @@ struct slu_index_out {
     struct slu_workfile_head head;
     struct slu_shingler *shingler;
     struct slu_minhash *minhash;
+    struct slu_buf plain; /* slu_batch_ids */
     struct slu_hashes hashes;
     uint32_t *sig;
     uint64_t *key;
@@ -77,6 +78,7 @@ static void release(struct slu_index_out *x)
 {
     slu_shingler_free(x->shingler);
     slu_minhash_free(x->minhash);
+    slu_buf_release(&x->plain);
     slu_hashes_release(&x->hashes);
     free(x->sig);
     free(x->key);
@@ -133,11 +135,15 @@ int slu_index_put(struct slu_index_out *x, const struct slu_batch *b,
     int rc = SLU_OK;
 
     for (size_t i = 0; !rc && i < b->n_seq; i++) {
-        const void *tok = slu_batch_at(b, b->seq[i].tok_off);
-        const uint64_t n_tok = b->seq[i].len_tok;
-        rc = x->cfg.exact
-                 ? put_head(x, 1, slu_hash_tokens(tok, n_tok, b->tok_bytes), err)
-                 : put_near(x, tok, n_tok, err);
+        const uint64_t at = b->seq[i].tok_off, n_tok = b->seq[i].len_tok;
+        const void *ids;
+        if (x->cfg.exact) {
+            rc = put_head(x, 1, slu_batch_hash(b, at, n_tok), err);
+            continue;
+        }
+        rc = slu_batch_ids(b, at, n_tok, &x->plain, &ids, err);
+        if (!rc)
+            rc = put_near(x, ids, n_tok, err);
     }
     return rc;
 }

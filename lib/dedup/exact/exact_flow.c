@@ -23,8 +23,7 @@ static int hash(void *ctx, unsigned worker, struct slu_batch *b, void *side,
         return rc;
     struct slu_u128 *h = (void *)out->data;
     for (size_t i = 0; i < b->n_seq; i++)
-        h[i] = slu_hash_tokens(slu_batch_at(b, b->seq[i].tok_off), b->seq[i].len_tok,
-                               b->tok_bytes);
+        h[i] = slu_batch_hash(b, b->seq[i].tok_off, b->seq[i].len_tok);
     return SLU_OK;
 }
 

@@ -11,6 +11,7 @@ enum {
 };
 
 struct near_scratch {
+    struct slu_buf plain; /* slu_batch_ids */
     struct slu_hashes hashes;
     uint32_t *sig;
 };
@@ -38,6 +39,7 @@ int slu_near_new(struct slu_near **out, const struct slu_near_cfg *cfg,
 void slu_near_end(struct slu_near *x)
 {
     for (unsigned i = 0; x->scratch && i < x->cfg.n_threads; i++) {
+        slu_buf_release(&x->scratch[i].plain);
         slu_hashes_release(&x->scratch[i].hashes);
         free(x->scratch[i].sig);
     }
@@ -159,10 +161,13 @@ int slu_near_items(void *ctx, unsigned worker, struct slu_batch *b, void *side,
     size_t key_off = b->n_seq * sizeof(struct slu_near_item);
     buf->len = key_off + n_key * sizeof(uint64_t);
     for (size_t i = 0; i < b->n_seq; i++) {
-        rc = check_length(&x->cfg, b, &b->seq[i], err);
+        const struct slu_seq *q = &b->seq[i];
+        const void *ids;
+        rc = check_length(&x->cfg, b, q, err);
         if (!rc)
-            rc = slu_shingle(x->shingler, slu_batch_at(b, b->seq[i].tok_off),
-                             b->seq[i].len_tok, &s->hashes, err);
+            rc = slu_batch_ids(b, q->tok_off, q->len_tok, &s->plain, &ids, err);
+        if (!rc)
+            rc = slu_shingle(x->shingler, ids, q->len_tok, &s->hashes, err);
         if (!rc)
             rc = slu_hashes_to_set(&s->hashes, err);
         if (rc)
@@ -186,6 +191,7 @@ int slu_near_items(void *ctx, unsigned worker, struct slu_batch *b, void *side,
         d[i].set = set;
         set += d[i].n_set;
     }
+    slu_buf_trim(&s->plain, SLU_KEEP_BYTE);
     slu_hashes_trim(&s->hashes);
     return SLU_OK;
 }

@@ -89,7 +89,7 @@ static int take_apart(struct slu_ngrams *g, struct worker *w, const struct slu_b
     struct slu_paras *p = &w->paras;
 
     *d = (struct doc){0, 0, false};
-    int rc = slu_paras_find(g->finder, slu_batch_at(b, q->tok_off), q->len_tok, p, err);
+    int rc = slu_paras_find(g->finder, b, q, p, err);
     for (size_t i = 0; !rc && i < p->n; i++) {
         const struct slu_para *a = &p->para[i];
         struct unit u = {a->tok, a->n_tok, a->n_word, 0};

@@ -61,9 +61,7 @@ int slu_gram_cut_add(struct slu_gram_cut *c, struct slu_batch *out,
         rc = slu_batch_add(out, c->tok.data, left, c->seg, n_seg, b->str.data, err);
     if (!rc && left) {
         struct slu_count stays = slu_seq_count(out, &out->seq[out->n_seq - 1]);
-        gone->documents -= stays.documents;
-        gone->sequences -= stays.sequences;
-        gone->tokens -= stays.tokens;
+        slu_count_sub(gone, stays);
     }
     return rc;
 }

@@ -18,12 +18,14 @@ struct slu_paras_finder {
 void slu_paras_release(struct slu_paras *p)
 {
     free(p->para);
+    slu_buf_release(&p->plain);
     slu_hashes_release(&p->words);
     *p = (struct slu_paras){0};
 }
 
 void slu_paras_trim(struct slu_paras *p)
 {
+    slu_buf_trim(&p->plain, SLU_KEEP_BYTE);
     slu_hashes_trim(&p->words);
     p->n = 0;
     if (p->cap <= SLU_KEEP_BYTE / sizeof *p->para)
@@ -110,11 +112,16 @@ static int add(const struct slu_paras_finder *f, const void *tok, uint64_t from,
     return SLU_OK;
 }
 
-int slu_paras_find(const struct slu_paras_finder *f, const void *tok, uint64_t n_tok,
-                   struct slu_paras *p, struct slu_err *err)
+int slu_paras_find(const struct slu_paras_finder *f, const struct slu_batch *b,
+                   const struct slu_seq *q, struct slu_paras *p, struct slu_err *err)
 {
+    const uint64_t n_tok = q->len_tok;
+    const void *tok;
     uint64_t from = 0;
+    int rc = slu_batch_ids(b, q->tok_off, n_tok, &p->plain, &tok, err);
 
+    if (rc)
+        return rc;
     p->n = p->words.n = p->words.n_sign = 0;
     if (!f->kind)
         return add(f, tok, 0, n_tok, p, err);
@@ -125,7 +132,7 @@ int slu_paras_find(const struct slu_paras_finder *f, const void *tok, uint64_t n
             return slu_fail(err, SLU_E_FORMAT, "id %u is not in the vocabulary", id);
         if (f->kind[id] == TEXT)
             continue;
-        int rc = add(f, tok, from, i + (f->kind[id] == ENDS), p, err);
+        rc = add(f, tok, from, i + (f->kind[id] == ENDS), p, err);
         if (rc)
             return rc;
         from = i + 1;

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "lib/dedup/near/shingle.h"
+#include "lib/stream/batch.h"
 
 SLU_BEGIN_DECLS
 
@@ -41,6 +42,7 @@ struct slu_paras {
     struct slu_para *para; /* owned, in order, none empty of tokens */
     size_t n, cap;
     struct slu_hashes words; /* of all paragraphs, in order */
+    struct slu_buf plain;    /* private */
 };
 void slu_paras_release(struct slu_paras *p);
 /* As slu_hashes_trim. */
@@ -57,11 +59,11 @@ SLU_MUST_USE int slu_paras_finder_new(struct slu_paras_finder **f,
 /* NULL is legal. */
 void slu_paras_finder_free(struct slu_paras_finder *f);
 
-/* *out becomes the paragraphs of tok[0 … n_tok). SLU_E_FORMAT for an id that is not in
+/* *out becomes the paragraphs of sequence q of b. SLU_E_FORMAT for an id that is not in
  * the vocabulary. */
-SLU_MUST_USE int slu_paras_find(const struct slu_paras_finder *f, const void *tok,
-                                uint64_t n_tok, struct slu_paras *out,
-                                struct slu_err *err);
+SLU_MUST_USE int slu_paras_find(const struct slu_paras_finder *f,
+                                const struct slu_batch *b, const struct slu_seq *q,
+                                struct slu_paras *out, struct slu_err *err);
 
 /* Makes n-grams of n words each; n 0: one n-gram of all words. */
 struct slu_ngram_maker {

@@ -60,13 +60,19 @@ static int scan(void *ctx, unsigned worker, struct slu_batch *b, void *side,
         slu_walk_init(&w, b, q, &t->q->special, place);
         while (slu_walk_run(&w))
             while (slu_walk_stretch(&w, &s)) {
-                int rc = slu_scan_blocks(&t->scan[worker], slu_batch_at(b, s.tok_off),
-                                         s.len_tok, b->tok_bytes, s.place, side, err);
+                struct slu_scan *scan = &t->scan[worker];
+                const void *ids;
+                int rc =
+                    slu_batch_ids(b, s.tok_off, s.len_tok, &scan->plain, &ids, err);
+                if (!rc)
+                    rc = slu_scan_blocks(scan, ids, s.len_tok, b->tok_bytes, s.place,
+                                         side, err);
                 if (rc)
                     return rc;
             }
         place += slu_seq_places(q->len_tok, q->n_seg);
     }
+    slu_buf_trim(&t->scan[worker].plain, SLU_KEEP_BYTE);
     return SLU_OK;
 }
 
@@ -395,7 +401,7 @@ static int apply(struct filter *t, struct slu_err *err)
     struct slu_substring_result *r = &t->q->result;
     struct slu_batch *b = &t->out;
     struct slu_count before = slu_seq_count(b, &b->seq[b->n_seq - 1]);
-    struct slu_count after = {0, 0, 0};
+    struct slu_count after = {0};
     struct slu_gaps_did did = {0};
     size_t n_seq = b->n_seq;
     int rc = t->q->cfg.passage ? tell(t, b, err) : SLU_OK;
@@ -415,9 +421,11 @@ static int apply(struct filter *t, struct slu_err *err)
     r->short_tok += did.short_tok;
     r->documents_cut += did.documents_cut;
     r->documents_gone += did.documents_gone;
-    slu_count_add(&r->dropped, (struct slu_count){before.documents - after.documents,
-                                                  before.sequences - after.sequences,
-                                                  did.passage_tok + did.special_tok});
+    slu_count_add(&r->dropped,
+                  (struct slu_count){before.documents - after.documents,
+                                     before.sequences - after.sequences,
+                                     did.passage_tok + did.special_tok,
+                                     before.loss_tokens - after.loss_tokens});
     return SLU_OK;
 }
 
@@ -426,6 +434,7 @@ static int take_seq(struct filter *t, const struct slu_batch *b, size_t i,
                     struct slu_err *err)
 {
     const struct slu_seq *q = &b->seq[i];
+    t->out.masks = b->masks;
     const uint64_t end = t->n_place + slu_seq_places(q->len_tok, q->n_seg);
     int rc = slu_batch_add(&t->out, slu_batch_at(b, q->tok_off), q->len_tok,
                            b->seg + q->seg_off, q->n_seg, b->str.data, err);

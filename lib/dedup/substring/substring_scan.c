@@ -63,6 +63,7 @@ int slu_scan_init(struct slu_scan *s, unsigned n_tok, struct slu_err *err)
 void slu_scan_release(struct slu_scan *s)
 {
     free(s->mem);
+    slu_buf_release(&s->plain);
     memset(s, 0, sizeof *s);
 }
 

@@ -49,6 +49,7 @@ struct slu_scan {
     unsigned place_bits; /* low bits of a hash that hold its position in the piece */
     size_t max_start;    /* windows that are scanned at once */
     uint32_t *mem, *hash, *begin; /* mem is owned; the other pointers point into it */
+    struct slu_buf plain;         /* for the caller: slu_batch_ids */
 };
 
 /* n_tok is from SLU_PASSAGE_MIN_TOK to SLU_PASSAGE_MAX_TOK. */

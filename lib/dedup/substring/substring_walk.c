@@ -23,8 +23,9 @@ bool slu_walk_run(struct slu_walk *w)
     return w->has_run;
 }
 
-/* The first special id of p[from, to), or `to`: 64 at a time without a branch. */
-#define NEXT_SPECIAL(name, type)                                                       \
+/* The first special id of p[from, to), or `to`: 64 at a time without a branch. `bits`
+ * of a token are its id. */
+#define NEXT_SPECIAL(name, type, bits)                                                 \
     static uint64_t name(const type *p, uint64_t from, uint64_t to,                    \
                          const struct slu_specials *s)                                 \
     {                                                                                  \
@@ -32,17 +33,20 @@ bool slu_walk_run(struct slu_walk *w)
         for (; from + 64 <= to; from += 64) {                                          \
             type hit = 0;                                                              \
             for (unsigned i = 0; i < 64; i++)                                          \
-                hit |= (type)((p[from + i] == a) | (p[from + i] == b) |                \
-                              (p[from + i] == c));                                     \
+                hit |= (type)(((p[from + i] & (bits)) == a) |                          \
+                              ((p[from + i] & (bits)) == b) |                          \
+                              ((p[from + i] & (bits)) == c));                          \
             if (hit)                                                                   \
                 break;                                                                 \
         }                                                                              \
-        while (from < to && p[from] != a && p[from] != b && p[from] != c)              \
+        while (from < to && (p[from] & (bits)) != a && (p[from] & (bits)) != b &&      \
+               (p[from] & (bits)) != c)                                                \
             from++;                                                                    \
         return from;                                                                   \
     }
-NEXT_SPECIAL(next_special_16, uint16_t)
-NEXT_SPECIAL(next_special_32, uint32_t)
+NEXT_SPECIAL(next_special_16, uint16_t, UINT16_MAX)
+NEXT_SPECIAL(next_special_32, uint32_t, UINT32_MAX)
+NEXT_SPECIAL(next_special_marked, uint32_t, ~SLU_TRAINED)
 
 static bool is_special(const struct slu_specials *s, uint32_t id)
 {
@@ -62,6 +66,8 @@ bool slu_walk_stretch(struct slu_walk *w, struct slu_stretch *s)
     if (w->special->n)
         end = w->b->tok_bytes == 2
                   ? next_special_16(slu_batch_at(w->b, off), from, to, w->special)
+              : w->b->masks
+                  ? next_special_marked(slu_batch_at(w->b, off), from, to, w->special)
                   : next_special_32(slu_batch_at(w->b, off), from, to, w->special);
     *s = (struct slu_stretch){off + from, end - from, w->run_place + from};
     w->at = end;

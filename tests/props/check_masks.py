@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Masks through the programs: each token is trained on as its text says, wherever it goes.
+
+What it proves: dialogues with spans are tokenized, and a token of (document, offset) is trained on if
+and only if a rule of ten lines, by the text alone, says so. Then decompose, dedup, pack with every
+method, with balance, past memory and in stages, and shuffle, mixed and in stages, hand on each token
+that is trained on exactly once, and no other with its bit; what they drop is in their books. All
+streams are read by tokstream.py.
+
+    check_masks.py [SEED]     BIN names the folder of the programs
+
+Tokens are bytes (`-t bytes`), or those of the built-in vocabulary.
+"""
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tokstream  # noqa: E402
+
+BIN = os.environ.get("BIN", "build/bin")
+N = 200  # dialogues
+bad = 0
+
+
+def say(good, what):
+    global bad
+    bad += not good
+    print("%s masks: %s" % ("ok" if good else "not ok", what))
+
+
+def run(*argv, fails=False):
+    p = subprocess.run([os.path.join(BIN, argv[0]), "-q"] + [str(a) for a in argv[1:]],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    if fails != (p.returncode != 0):
+        raise SystemExit("not ok masks: %s: exit status %d: %s"
+                         % (" ".join(map(str, argv)), p.returncode, p.stderr.decode()))
+    return p.stderr.decode()
+
+
+def dialogue(rng):
+    """A text, and the spans of its answers; most end within a line, some are empty, or overlap."""
+    text, spans = "", []
+    for _ in range(rng.randrange(1, 6)):
+        text += "<user>" + word(rng) + "\n<assistant>"
+        answer = word(rng) if rng.random() < 0.9 else ""
+        spans.append([len(text), len(text) + len(answer)])
+        text += answer + "\n"
+    if rng.random() < 0.1:
+        spans = []
+    if rng.random() < 0.1:
+        rng.shuffle(spans)
+        spans.append([0, min(3, len(text))])
+    return text, spans
+
+
+def word(rng):
+    alphabet = rng.choice(["abc def ", "h\u00e9\u00e0 \u00fc", "\u65e5\u672c\u8a9e", "\U0001f600x \U0001f468\u200d"])
+    return "".join(rng.choice(alphabet) for _ in range(rng.choice([1, 5, 40, 300])))
+
+
+def by_bytes(text, spans):
+    """Of a text whose tokens are its bytes, those that transformers trains on."""
+    first, at = [], 0
+    for c in text:
+        first.append(at)
+        at += len(c.encode())
+    trained = set()
+    for begin, end in spans:
+        if 0 < end and begin < len(text):
+            trained.update(range(first[begin], first[end - 1] + 1))
+    return trained
+
+
+class Book:
+    """What a stream says of its tokens: the trained ones by (document, offset)."""
+
+    def __init__(self, *paths):
+        self.seen, self.trained, self.wrong = {}, {}, 0
+        self.n_loss = 0
+        for path in paths:
+            r = tokstream.Reader(open(path, "rb"), cuts=True)
+            for q in r:
+                at = 0
+                for s in q.segments:
+                    if s.source != tokstream.PADDING:
+                        self.take(r, q, s, at)
+                    at += s.length
+            self.n_loss += r.total.n_loss
+
+    def take(self, r, q, s, at):
+        for k in range(s.length):
+            key = (r.sources[s.source], s.document, s.offset + k)
+            trained = q.mask is None or bool(q.mask[at + k])
+            self.seen[key] = self.seen.get(key, 0) + 1
+            if trained:
+                self.trained[key] = self.trained.get(key, 0) + 1
+
+
+def make(path, n, rng, spans=True):
+    """Writes n records; returns {(source, document): trained offsets}, of those that have any."""
+    want, at = {}, 0
+    with open(path, "wb") as f:
+        for i in range(n):
+            text, sp = dialogue(rng)
+            if i % 17 == 3:
+                text, sp = last  # a duplicate
+            last = text, sp
+            rec = {"text": text, "spans": sp, "domain": "d%d" % (i % 3)}
+            if not spans:
+                del rec["spans"]
+            line = json.dumps(rec, ensure_ascii=i % 2 == 0).encode() + b"\n"
+            f.write(line)
+            trained = by_bytes(text, sp)
+            if trained or not spans:
+                want[(os.path.basename(path).encode(), at)] = trained if spans else None
+            at += len(line)
+    return want
+
+
+def same(what, book, want, exactly=True):
+    """Each token has the bit that it must have, and each trained one is there once. Without exactly,
+    tokens may be dropped, or repeated."""
+    keys = {(s, d, o) for (s, d), offsets in want.items() for o in offsets}
+    wrong = set(book.trained) - keys
+    lost = keys - set(book.trained)
+    if not exactly:
+        lost = {k for k in lost if k in book.seen}
+    twice = [k for k, n in book.seen.items() if n > 1] if exactly else []
+    wrong |= {k for k, n in book.trained.items() if n != book.seen[k]}
+    say(not wrong and not lost and not twice and book.n_loss == sum(book.trained.values()) > 0,
+        "%s: %d trained tokens%s" % (what, book.n_loss,
+                                     "" if not (wrong or lost or twice) else
+                                     "; %d wrong, %d lost, %d twice" % (len(wrong), len(lost), len(twice))))
+
+
+def balanced(path):
+    row = json.load(open(path))["loss_tokens"]
+    left = row["in"] + row["created"] + row["repeated"] + row.get("from_work", 0)
+    right = row["out"] + row.get("to_work", 0) + sum(row["dropped"].values())
+    return left == right and (row["in"] or row.get("from_work", 0))
+
+
+def step(what, want, program, *argv, exactly=True):
+    run(program, *argv, "-o", "out.tks", "--stats", "s.json")
+    same(what, Book("out.tks"), want, exactly)
+    say(balanced("s.json"), what + ": the books have them")
+    run("inspect", "--verify", "out.tks")
+
+
+def stages(what, want, program, names, options, n, files):
+    os.mkdir("work")
+    outs = []
+    for name, kind in names:
+        for i in range(n if kind != "one" else 1):
+            argv = [program, "--stage", name, "--work", "work"] + options
+            if kind == "parts":
+                argv += ["--part", "%d/%d" % (i, n)] + (["--ranges", str(n)] if name == "scatter" else [])
+                argv += [files[i]]
+            elif kind == "ranges":
+                outs.append("gather%d.tks" % i)
+                argv += ["--part", "%d/%d" % (i, n), "-o", outs[-1]]
+            run(*argv, "--stats", "s.json")
+    same("%s in stages, N = %d" % (what, n), Book(*outs), want)
+    say(balanced("s.json"), "%s in stages, N = %d: the books have them" % (what, n))
+    subprocess.run(["rm", "-rf", "work"] + outs, check=True)
+
+
+def main():
+    rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    os.environ["SLUICE_CACHE_DIR"] = ""
+    global BIN
+    BIN = os.path.abspath(BIN)
+    folder = tempfile.TemporaryDirectory()
+    os.chdir(folder.name)
+    want = make("a.jsonl", N, rng)
+    more = make("b.jsonl", N // 4, rng, spans=False)
+    tok = ["-t", "bytes", "--domain-field", "domain"]
+
+    run("tokenize", *tok, "--spans-field", "spans", "a.jsonl", "-o", "a.tks", "--stats", "s.json")
+    book = Book("a.tks")
+    same("tokenize", book, want)
+    say(balanced("s.json"), "tokenize: the books have them")
+    dropped = json.load(open("s.json"))["documents"]["dropped"]
+    say(dropped.get("untrained", 0) == N - len(want) > 0, "dialogues with nothing to train on are counted")
+    run("tokenize", *tok, "b.jsonl", "-o", "b.tks")
+    for (s, d, o) in Book("b.tks").seen:
+        if more[(s, d)] is None:
+            more[(s, d)] = set()
+        more[(s, d)].add(o)
+    both = {**want, **more}
+
+    step("decompose", want, "decompose", "--min", 8, "--max", 256, "a.tks")
+    os.rename("out.tks", "p.tks")
+    step("decompose --tails drop", want, "decompose", "--min", 8, "--max", 256, "--tail", "drop", "a.tks", exactly=False)
+    step("decompose --label-token", want, "decompose", "--min", 8, "--max", 256, "--label-token", "a.tks")
+    step("decompose --mixture", want, "decompose", "--min", 8, "--max", 64, "--mixture", "equal", "a.tks", exactly=False)
+    step("decompose --min-length", want, "decompose", "--min", 8, "--max", 64, "--min-length", 500, "a.tks", exactly=False)
+    for mode in (["--exact"], ["--near"], ["--ngrams"], ["--substring", "20"]):
+        step("dedup %s" % " ".join(mode), want, "dedup", *mode, "a.tks", exactly=False)
+    for method in ("bfd", "ffd", "spfhp", "lpfhp", "nnlshp", "concat", "multi"):
+        length = ["--buckets", "64,512"] if method == "multi" else ["--length", 512]
+        for options in ([], ["--fill", "drop"], ["--mix-domains"]):
+            step(" ".join(["pack --method", method] + options), want, "pack", "--method", method, *length, *options,
+                 "a.tks", exactly="drop" not in options)
+    step("pack --long drop", want, "pack", "--length", 256, "--long", "drop", "a.tks", exactly=False)
+    step("pack --order related", want, "pack", "--length", 512, "--order", "related", "a.tks")
+    step("pack past memory", want, "pack", "--length", 512, "-M", "32M", "a.tks")
+    step("pack --balance", want, "pack", "--length", 512, "--balance", 4, "a.tks")
+    step("shuffle", want, "shuffle", "--seed", 3, "p.tks")
+    step("shuffle --sample", want, "shuffle", "--sample", "0.5", "p.tks", exactly=False)
+    step("shuffle with a stream without masks", both, "shuffle", "--seed", 3, "a.tks", "b.tks")
+    step("shuffle, the one without masks first", both, "shuffle", "--seed", 3, "b.tks", "a.tks")
+    step("shuffle --mix", both, "shuffle", "--mix-by", "input", "--mix", "a.tks=0.4,b.tks=0.6", "a.tks", "b.tks",
+         exactly=False)
+    step("shuffle --mix, repeated", both, "shuffle", "--mix-by", "input", "--mix", "a.tks=0.1,b.tks=0.9",
+         "--max-tokens", "80000", "a.tks", "b.tks", exactly=False)
+    step("shuffle --max-tokens", want, "shuffle", "--max-tokens", "20000", "a.tks", exactly=False)
+    for n in (1, 3, 8):
+        files = []
+        for i in range(n):
+            run("tokenize", *tok, "--spans-field", "spans", "--part", "%d/%d" % (i, n), "a.jsonl", "-o", "part%d.tks" % i, "-f")
+            files.append("part%d.tks" % i)
+        same("tokenize in %d parts" % n, Book(*files), want)
+        stages("shuffle", want, "shuffle", [("scatter", "parts"), ("gather", "ranges")], ["--seed", "3"], n, files)
+        stages("pack", want, "pack", [("count", "parts"), ("plan", "one"), ("scatter", "parts"), ("gather", "ranges")],
+               ["--length", "512"], n, files)
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -168,7 +168,7 @@ int slu_schedulefile_seek(struct slu_schedulefile *f, uint64_t k, struct slu_err
 {
     if (k < f->first || k - f->first > f->n)
         return slu_fail(err, SLU_E_USAGE,
-                        "%s: step %llu is not in it; it has %llu … %llu", f->path,
+                        "%s: has no step %llu; it has steps %llu to %llu", f->path,
                         (unsigned long long)k, (unsigned long long)f->first,
                         (unsigned long long)(f->first + f->n));
     f->at = k - f->first;

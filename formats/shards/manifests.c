@@ -59,7 +59,8 @@ static int count_shards(struct slu_bucket_count *b, const struct slu_buf *text,
         if (rc)
             return slu_err_at(err, "%s:%llu", b->manifest, (unsigned long long)line);
         if (num > (UINT64_C(1) << 40))
-            return slu_fail(err, SLU_E_FORMAT, "%s:%llu: %llu sequences in one shard",
+            return slu_fail(err, SLU_E_FORMAT,
+                            "%s:%llu: %llu sequences in one shard, more than 2^40",
                             b->manifest, (unsigned long long)line,
                             (unsigned long long)num);
         if (num > b->seq_per_shard) {

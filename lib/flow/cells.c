@@ -100,7 +100,8 @@ static size_t chunk_len(const struct slu_cells *c, const struct slu_cell *cell,
 static int write_out(struct slu_cells *c, struct slu_buf *buf, struct slu_err *err)
 {
     if (slu_write_full(c->fd, buf->data, buf->len, err))
-        return slu_err_at(err, "%s: cannot hold what memory cannot", c->tmpdir);
+        return slu_err_at(err, "%s: cannot hold the data that exceeds memory",
+                          c->tmpdir);
     slu_buf_clear(buf);
     return SLU_OK;
 }

@@ -118,7 +118,8 @@ int slu_flow_other_stream(const struct slu_flow *f, struct slu_err *err)
 
     if (f->here)
         return slu_fail(err, SLU_E_CONSERVATION,
-                        "internal error: what was found is not in the stream; please "
+                        "internal error: a sequence that the stages found is not in "
+                        "the stream; please "
                         "report it");
     rc = slu_flow_path(f, f->want_of, f->job->part, &path, err);
     if (!rc)

@@ -54,7 +54,7 @@ static int write_file(struct slu_spool *s, const void *p, size_t n, struct slu_e
 {
     int rc = s->fd < 0 ? slu_tmpfile(&s->fd, s->tmpdir, err) : SLU_OK;
     if (!rc && slu_write_full(s->fd, p, n, err))
-        rc = slu_err_at(err, "%s: cannot hold what memory cannot", s->tmpdir);
+        rc = slu_err_at(err, "%s: cannot hold the data that exceeds memory", s->tmpdir);
     if (!rc)
         s->file_byte += n;
     return rc;

@@ -48,7 +48,8 @@ static int flush(const struct slu_table *t, struct tail *x, struct slu_err *err)
     int rc = x->n && x->fd < 0 ? slu_tmpfile(&x->fd, t->cfg.tmpdir, err) : SLU_OK;
 
     if (!rc && slu_write_full(x->fd, x->buf, 8 * x->n, err))
-        rc = slu_err_at(err, "%s: cannot hold what memory cannot", t->cfg.tmpdir);
+        rc = slu_err_at(err, "%s: cannot hold the data that exceeds memory",
+                        t->cfg.tmpdir);
     x->n_file += x->n;
     x->n = 0;
     return rc;

@@ -420,7 +420,7 @@ int slu_plan_check(const struct slu_pack_plan *plan, const struct slu_length_cou
         if (count != want)
             return slu_fail(err, SLU_E_MISMATCH,
                             "the plan was made for other data: %s: %llu pieces of %llu "
-                            "tokens, in the plan %llu",
+                            "tokens, and the plan has %llu of them",
                             what, (unsigned long long)count,
                             (unsigned long long)len_tok, (unsigned long long)want);
     }

@@ -108,8 +108,8 @@ static int check_cfg(const struct slu_steps_cfg *cfg, const struct slu_bucket_co
     if (s->n_bucket == 0)
         return slu_fail(err, SLU_E_MISMATCH, "no manifest names any shard");
     if (s->n_bucket > SLU_STEPS_MAX_BUCKETS)
-        return slu_fail(err, SLU_E_LIMIT, "%zu buckets are more than %d", s->n_bucket,
-                        SLU_STEPS_MAX_BUCKETS);
+        return slu_fail(err, SLU_E_LIMIT, "%zu buckets; a schedule has at most %d",
+                        s->n_bucket, SLU_STEPS_MAX_BUCKETS);
     if (!cfg->batch_tokens)
         return slu_advise(
             err, SLU_ADVISE_BATCH_TOKENS,

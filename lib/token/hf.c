@@ -94,7 +94,7 @@ static int no_model(struct slu_json_value root, struct slu_err *err)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (slu_json_get(root, others[i].key, &x))
             return slu_fail(err, SLU_E_FORMAT,
-                            "this is %s, and no vocabulary; name the tokenizer.json of "
+                            "this is %s, not a vocabulary; name the tokenizer.json of "
                             "the same model",
                             others[i].is);
     return slu_fail(err, SLU_E_FORMAT,

@@ -237,7 +237,7 @@ int hf_add_merges(struct hf_load *l, struct slu_json_value merges, struct slu_er
         const char *s[2];
         size_t len[2];
         if (!halves(it.value, s, len))
-            return slu_fail(err, SLU_E_FORMAT, "merge %zu is no pair of strings", k);
+            return slu_fail(err, SLU_E_FORMAT, "merge %zu is not a pair of strings", k);
         rc = add_merge(l, s, len, err);
     }
     return rc;

@@ -73,7 +73,7 @@ take() { tokenize -q -t "$1" -o x.tks two.jsonl; }
 printf '{"tokenizer_class": "GPT2Tokenizer"}' >tokenizer_config.json
 printf '{"<|endoftext|>": 0, "a": 1}' >vocab.json
 printf '{"model_type": "llama", "eos_token_id": 2}' >config.json
-refused "a configuration" 1 "this is a tokenizer_config.json, and no vocabulary; name the tokenizer.json" take tokenizer_config.json
+refused "a configuration" 1 "this is a tokenizer_config.json, not a vocabulary; name the tokenizer.json" take tokenizer_config.json
 refused "a vocabulary alone" 1 "this is a vocab.json without its merges" take vocab.json
 refused "a model's configuration" 1 "this is a model's config.json" take config.json
 for n in gpt2 Qwen/Qwen3-8B mistralai/Mistral-7B-v0.1; do

@@ -30,14 +30,15 @@ struct cli_flow_opts {
 /* clang-format off */
 #define CLI_FLOW_ROWS(at, names)                                                       \
     {"stage", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage), names,      \
-     "do one stage of the work, in parts, with files between\nthem"},                  \
+     "run one stage of the work; stages exchange files in --work"},                    \
     {"phase", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, stage), "STAGE"},   \
     {"work", 0, CLI_STRING, (at) + offsetof(struct cli_flow_opts, work), "DIR",        \
-     "stages: the folder of those files"},                                             \
+     "with --stage: folder of the stages' files"},                                     \
     {"ranges", 0, CLI_COUNT, (at) + offsetof(struct cli_flow_opts, ranges), "R",       \
-     "stages: parts of the later ones; default: as many as\nof the first"},            \
+     "with --stage: number of ranges, the parts of later stages;\n"                    \
+     "default: the number of parts of the first stage"},                               \
     {"stages", 0, CLI_FLAG, (at) + offsetof(struct cli_flow_opts, stages), NULL,       \
-     "print which stages these options have, and do nothing"}
+     "print the stages for these options, and do nothing else"}
 /* clang-format on */
 
 /* The flow options of ctx; NULL: the program has no flows. */

@@ -44,33 +44,34 @@ static const struct cli_opt options[] = {
      "these bucket lengths, instead of --min and --max", .result = true,
      .parse = parse_buckets},
     {"split", 0, CLI_CHOICE, AT(split), "greedy|random",
-     "cut the longest piece that fits (default), or draw the bucket\n"
-     "where twice the largest is left, shorter ones more often",
+     "cut the longest piece that fits (default), or draw the bucket while\n"
+     "twice the largest is left; shorter buckets are drawn more often",
      .choice = splits, .result = true},
     {"label-token", 0, CLI_FLAG, AT(label_token), NULL,
-     "one token more in each sequence, the last label: what OpenLM reads",
+     "make each sequence one token longer, for the last label, as OpenLM\n"
+     "requires",
      .result = true},
     {"tail", 0, CLI_CHOICE, AT(tail), "keep|drop",
-     "what is shorter than every bucket: keep it for pack (default),\n"
-     "or drop it",
+     "keep the rest of a document that is shorter than each bucket, for\n"
+     "pack (default), or drop it",
      .choice = tails, .result = true},
     {"min-length", 0, CLI_LENGTH, AT(min_length), "N",
      "drop documents shorter than N tokens", .result = true},
     {"max-length", 0, CLI_LENGTH, AT(max_length), "N",
      "drop documents longer than N tokens", .result = true},
     {"mixture", 0, CLI_STRING, AT(mixture), "natural|equal|W,W,...",
-     "keep the tokens of the buckets in this ratio, the shortest first,\n"
-     "as many as the scarcest allows; drop what is left over",
+     "keep the tokens of the buckets in this ratio, shortest bucket first,\n"
+     "as many as the scarcest bucket allows; drop the others",
      .result = true},
     {"mixture-tokens", 0, CLI_COUNT, AT(mixture_tokens), "N",
-     "keep no more than N tokens of the buckets, in that ratio", .result = true,
-     .least = 1},
+     "with --mixture: keep at most N tokens", .result = true, .least = 1},
     {"plan", 0, CLI_FLAG, AT(plan), NULL,
-     "say what this and other choices come to, as a table; write no stream"},
+     "print the results of this and other choices as a table; write no\n"
+     "stream"},
     {"histogram", 0, CLI_OUTPUT, AT(histogram), "FILE",
-     "write the lengths of the documents there, as CSV: length,documents"},
+     "write the lengths of the documents to FILE, as CSV: length,documents"},
     {"accept-mismatch", 0, CLI_FLAG, AT(accept_mismatch), NULL,
-     "cut what was cut for other buckets already, piece by piece"},
+     "cut pieces again that were cut for other buckets"},
     {0},
 };
 

@@ -42,7 +42,7 @@ static int check_save(const struct dedup_opts *o, struct slu_err *err)
         return slu_fail(err, SLU_E_USAGE,
                         "%s: nothing is dropped where --ngrams saves an index", vain);
     if (!o->ngram || dedup_ngram(o, DEFAULT_N) > SLU_SHINGLE_MAX_N)
-        return slu_fail(err, SLU_E_USAGE, "--ngram: from 1 to %d for an index",
+        return slu_fail(err, SLU_E_USAGE, "--ngram N: for an index N is 1 to %d",
                         SLU_SHINGLE_MAX_N);
     return SLU_OK;
 }

@@ -31,79 +31,81 @@ static int take_against(void *opts, const char *value, struct slu_err *err)
 #define AT(field) offsetof(struct dedup_opts, field)
 static const struct cli_opt options[] = {
     {"exact", 0, CLI_FLAG, AT(exact), NULL,
-     "drop what has the same tokens as something before it; the default"},
+     "drop sequences with the same tokens as an earlier one; the default"},
     {"near", 0, CLI_FLAG, AT(near), NULL,
-     "drop what is similar to something kept (MinHash, then checked)", .result = true},
+     "drop sequences that are similar to a kept one (MinHash, then\n"
+     "checked)",
+     .result = true},
     {"ngrams", 0, CLI_MAYBE_CHOICE, AT(ngrams), "both|paragraph|document",
-     "drop paragraphs, then documents (both, the\n"
-     "default), whose n-grams came before, by a\n"
-     "Bloom filter",
+     "drop paragraphs, then documents (both, the default), whose n-grams\n"
+     "occurred before, by a Bloom filter",
      .choice = ngrams_names, .result = true},
     {"bands", 0, CLI_COUNT, AT(bands), "N", "near: bands of a signature; default 14",
      .result = true},
     {"rows", 0, CLI_COUNT, AT(rows), "N", "near: values in a band; default 8",
      .result = true},
     {"ngram", 0, CLI_COUNT, AT(ngram), "N",
-     "near, ngrams: words of an n-gram; default 5,\n"
-     "ngrams 13, where 0 compares all words at once",
+     "near, ngrams: words of an n-gram; default 5; ngrams: default 13, and\n"
+     "0 compares all words at once",
      .result = true},
     {"threshold", 0, CLI_CUSTOM, AT(threshold), "J",
      "near: least Jaccard similarity of n-grams; default 0.8", .result = true,
      .parse = dedup_parse_threshold},
     {"unit", 0, CLI_CHOICE, AT(unit), "word|token|char",
-     "near, ngrams: what n-grams are made of; default\n"
-     "word",
-     .choice = unit_names, .result = true},
+     "near, ngrams: units of an n-gram; default word", .choice = unit_names,
+     .result = true},
     {"keep", 0, CLI_CHOICE, AT(keep), "first|longest|domain-order",
-     "near: what stays of similar ones; default first", .choice = keep_names,
+     "near: document that is kept of similar ones; default first", .choice = keep_names,
      .result = true},
     {"domains", 0, CLI_STRING, AT(domains), "A,B,...",
-     "near: the order of --keep domain-order, what to keep first", .result = true},
+     "near: for --keep domain-order, the domains; the first is kept first",
+     .result = true},
     {"no-verify", 0, CLI_UNFLAG, AT(verify), NULL,
-     "near: drop what shares a band, similar or not", .result = true},
+     "near: drop all documents that share a band, similar or not", .result = true},
     {"band-cap", 0, CLI_COUNT, AT(band_cap), "N",
-     "near: compare with the first N of a band alone; default 256", .result = true},
+     "near: compare only with the first N documents of a band; default 256",
+     .result = true},
     {"audit", 0, CLI_MAYBE_COUNT, AT(audit), "N",
-     "near: say what the bands missed, by an exact join with N documents\n"
-     "(default 1000), and how similar what is dropped is"},
+     "near: report the pairs that the bands missed, by an exact join with\n"
+     "N documents (default 1000), and how similar dropped documents are"},
     {"overlap", 0, CLI_CUSTOM, AT(overlap), "FRACTION",
-     "ngrams: so many of them must have come before;\n"
+     "ngrams: drop a text if this fraction of its n-grams occurred before;\n"
      "default 0.8",
      .result = true, .parse = dedup_parse_overlap},
     {"fp-rate", 0, CLI_FRACTION, AT(fp_rate), "FRACTION",
-     "ngrams: so many new ones the filter may take\n"
-     "for seen; default 0.01",
+     "ngrams: fraction of new n-grams that the filter may take for known\n"
+     "ones; default 0.01",
      .result = true},
     {"min-words", 0, CLI_COUNT, AT(min_words), "N",
-     "ngrams: what has fewer words stays; default: as\n"
-     "--ngram",
-     .result = true},
+     "ngrams: keep each text of fewer words; default: as --ngram", .result = true},
     {"report", 0, CLI_OUTPUT, AT(report), "FILE",
-     "ngrams: write what went there, as JSON lines;\n"
-     "against: which items were found"},
+     "ngrams: write the dropped texts to FILE, as JSON lines; against:\n"
+     "write the items that were found"},
     {"save-index", 0, CLI_OUTPUT, AT(save_index), "INDEX",
-     "exact, near: describe there what stays, for --against;\n"
-     "ngrams: drop nothing, keep all n-grams there"},
+     "exact, near: write an index of the kept documents, for --against;\n"
+     "ngrams: write an index of all n-grams, and drop nothing"},
     {"against", 0, CLI_CUSTOM, AT(against_id), "INDEX",
-     "exact, near: drop what is like something in INDEX too;\n"
-     "alone: drop what shares an n-gram with what is in INDEX",
+     "exact, near: also drop documents that repeat one of INDEX; alone:\n"
+     "drop documents that share an n-gram with INDEX",
      .result = true, .parse = take_against},
     {"cut", 0, CLI_FLAG, AT(cut), NULL,
-     "against: only the paragraphs that do;\n"
-     "substring: take passages out, the default",
+     "against: drop only the paragraphs that share an n-gram; substring:\n"
+     "cut passages out, the default",
      .result = true},
     {"window", 0, CLI_COUNT, AT(window), "N",
-     "cut: and those within N words of such an n-gram", .result = true},
+     "cut: also drop paragraphs within N words of such an n-gram", .result = true},
     CLI_FLOW_ROWS(AT(flow), "sign|group|verify|cluster|index|ask|match|filter"),
     {"pairs", 0, CLI_OUTPUT, AT(pairs), "FILE",
-     "write what was dropped, and what was kept for it, as JSON lines"},
+     "write the dropped texts, each with the one kept for it, as JSON\n"
+     "lines"},
     {"substring", 0, CLI_COUNT, AT(substring), "N",
-     "cut out passages of N or more tokens that came before; 50 is usual",
+     "cut out passages of N or more tokens that occurred before; 50 is\n"
+     "usual",
      .result = true},
     {"annotate", 0, CLI_FLAG, AT(annotate), NULL,
-     "substring: leave the tokens, write the passages to --pairs", .result = true},
+     "substring: keep the tokens, and write the passages to --pairs", .result = true},
     {"min-keep", 0, CLI_COUNT, AT(min_keep), "N",
-     "substring: pieces of fewer than N tokens around a cut go too", .result = true},
+     "substring: also drop pieces of fewer than N tokens around a cut", .result = true},
     {0},
 };
 _Static_assert(sizeof options / sizeof *options <= 64, "a bit each in cli_ctx.given");
@@ -411,8 +413,8 @@ const struct slu_tool slu_tool = {
         "--exact|--near|--substring N --stage STAGE --work DIR [--part I/N] [--ranges "
         "N]\n"
         "      [-o FILE] [STREAM ...]",
-    .summary =
-        "Drops sequences that are equal or similar to one before them, or repeat it.",
+    .summary = "Drops sequences that equal an earlier one, are similar to it, or "
+               "repeat parts of it.",
     .opt = options,
     .opts_size = sizeof(struct dedup_opts),
     .defaults = defaults,

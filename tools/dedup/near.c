@@ -71,7 +71,7 @@ int dedup_check_keep(const struct dedup_opts *o, struct slu_err *err)
     if (o->keep == DEDUP_KEEP_DOMAIN && (!o->domains || !*o->domains))
         return slu_fail(
             err, SLU_E_USAGE,
-            "--keep domain-order needs --domains A,B,..., what to keep first");
+            "--keep domain-order needs --domains A,B,..., the first to be kept first");
     if (o->keep != DEDUP_KEEP_DOMAIN && o->domains)
         return slu_fail(err, SLU_E_USAGE, "--domains needs --keep domain-order");
     return SLU_OK;

@@ -17,7 +17,7 @@ static const struct cli_opt options[] = {
      "first; default grow-p2",
      .result = true},
     {"tokens", 0, CLI_COUNT, AT(tokens), "N",
-     "tokens of the whole training; default: what the shards have", .result = true},
+     "tokens of the whole training; default: the tokens of the shards", .result = true},
     {"epochs", 0, CLI_COUNT, AT(epochs), "N",
      "openlm: checkpoints, each after a whole curriculum; else passes\n"
      "over the shards; default 1, or as many as --tokens need",
@@ -26,7 +26,7 @@ static const struct cli_opt options[] = {
                     "curricula in a pass, one after another; default 1, of olmo 8",
                     .result = true},
     {"batch-tokens", 0, CLI_LENGTH, AT(batch_tokens), "N",
-     "tokens of a step over all GPUs; generic and olmo need it", .result = true},
+     "tokens of a step over all GPUs; generic and olmo require it", .result = true},
     {"world", 0, CLI_COUNT, AT(world), "N", "GPUs; default 1", .result = true},
     [ROW_WORKERS] = {"workers", 0, CLI_COUNT, AT(workers), "N",
                      "openlm: loader processes of each GPU; default 1", .result = true},
@@ -35,22 +35,22 @@ static const struct cli_opt options[] = {
      "paper's algorithm; olmo: the steps that OLMo-core's loader takes",
      .choice = trainers, .result = true},
     [ROW_STEPS_ONLY] = {"from-step", 0, CLI_COUNT, AT(from_step), "K",
-                        "write the steps from K on, as they are in the whole",
+                        "write only the steps of the whole schedule from K on",
                         .result = true},
     {"json", 0, CLI_OUTPUT, AT(json), "FILE",
-     "write the schedule there as JSON, and the binary form only with -o"},
+     "write the schedule to FILE, as JSON; the binary form only with -o"},
     {"bricks", 0, CLI_FLAG, AT(bricks), NULL,
      "count in bricks: as many sequences as make one of the longest", .result = true},
     {"reorder", 0, CLI_FLAG, AT(reorder), NULL,
-     "generic: another order of each bucket's steps in every later epoch",
+     "generic: in each later epoch, another order of the steps of a bucket",
      .result = true},
     {"balanced", 0, CLI_FLAG, AT(balanced), NULL,
-     "olmo: as many steps of every bucket as the smallest has", .result = true},
+     "olmo: as many steps of each bucket as the smallest bucket has", .result = true},
     {"olmo-cache", 0, CLI_STRING, AT(olmo_cache), "W",
      "write OLMo-core's index of the set and each pass's order below the\n"
      "work folder W, and the schedule itself only with -o or --json"},
     {"olmo-path", 0, CLI_STRING, AT(olmo_path), "PREFIX",
-     "the set's folder or URL as the trainer names it; default: DIR,\n"
+     "folder or URL of the set, as the trainer names it; default: DIR,\n"
      "made absolute"},
     {"olmo-tokenizer", 0, CLI_STRING, AT(olmo_tokenizer), "NAME|V,E,P",
      "the trainer's vocabulary size, EOS and padding; or dolma2,\n"
@@ -224,7 +224,7 @@ const struct slu_tool slu_tool = {
         "[--olmo-cache W [--olmo-path PREFIX] [--olmo-tokenizer NAME|V,E,P]] [-o "
         "FILE]\n"
         "DIR|MANIFEST ...",
-    .summary = "Says how a trainer is to draw from the buckets of a shard set.",
+    .summary = "Chooses the bucket and the sequences of each training step.",
     .opt = options,
     .opts_size = sizeof(struct schedule_opts),
     .defaults = defaults,

@@ -46,60 +46,58 @@ static const struct cli_opt options[] = {
      "at most 65536 (mds, litdata: 2^24 tokens)",
      .result = true, .parse = shuffle_parse_shard_sequences},
     {"last", 0, CLI_CHOICE, AT(shards.last), "keep|drop",
-     "a bucket's last shard, where it is short: keep it\n"
-     "(default), or drop it",
+     "keep a bucket's last shard if it is not full (default), or drop it",
      .choice = shuffle_lasts, .result = true},
     {"tails", 0, CLI_CHOICE, AT(shards.tails), "error|drop",
-     "for shards, sequences that have no bucket's length:\n"
-     "refuse the stream (default), or drop them",
+     "for shards, sequences without a bucket's length: refuse the stream\n"
+     "(default), or drop them",
      .choice = shuffle_tails, .result = true},
     {"compress", 0, CLI_CUSTOM, AT(shards.compress), "zstd[:LEVEL]|none",
-     "for mds, litdata and parquet: how shards are compressed", .result = true,
+     "for mds, litdata and parquet: compression of shards", .result = true,
      .parse = shuffle_parse_compress},
     {"member", 0, CLI_CHOICE, AT(shards.member), "txt|json|json.gz",
-     "for wds: the members' kind; txt is the default", .choice = shuffle_members,
+     "for wds: format of the members; default txt", .choice = shuffle_members,
      .result = true},
     {"olmo-path", 0, CLI_STRING, AT(shards.olmo_path), "PATH",
-     "for olmo: where the trainer will find the folder -o DIR;\n"
-     "names in its cache are made from it"},
+     "for olmo: folder or URL under which the trainer reads -o DIR; names\n"
+     "in the trainer's cache are a hash of it"},
     {"olmo-tokenizer", 0, CLI_STRING, AT(shards.olmo_tokenizer), "NAME|V,E,P",
-     "for olmo: the trainer's vocabulary size, EOS and padding, where\n"
-     "they are not the stream's; or dolma2, gpt-neox-olmo-dolma-v1_5"},
+     "for olmo: the trainer's vocabulary size, EOS and padding, if the\n"
+     "stream has others; or dolma2, gpt-neox-olmo-dolma-v1_5"},
     {"license", 0, CLI_STRING, AT(shards.license), "TEXT",
-     "the licence that the data card names, an SPDX identifier\n"
-     "where there is one",
+     "licence of the data, for the data card: an SPDX identifier, or a\n"
+     "text",
      .result = true},
     {"max-tokens", 0, CLI_COUNT, AT(max_tokens), "N",
-     "stop before the sequence that makes it more than N", .result = true},
+     "stop before the sequence that would make more than N tokens", .result = true},
     {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
      "keep this fraction of the sequences, chosen by hash", .result = true},
     {"order", 0, CLI_CUSTOM, AT(order_text), "ORDER",
-     "random (default); keep: the stream's; by score: ascending,\n"
+     "random (default); keep: the input's order; by score: ascending,\n"
      "descending, or bands[:N], random in each of N bands",
      .result = true, .parse = parse_order},
     {"mix", 0, CLI_STRING, AT(mix.mix), "NAME=WEIGHT,...",
-     "take the sources in this ratio of tokens; repeats one\n"
-     "only where --max-tokens asks for more than it has",
+     "take the sources in this ratio of tokens; a source is repeated only\n"
+     "if --max-tokens asks for more than it has",
      .result = true},
     {"mix-by", 0, CLI_CHOICE, AT(mix.by), "domain|input",
-     "sources are domains (default), or the inputs, by path or\n"
-     "by number from 0",
+     "sources are domains (default), or the inputs, by path or number from\n"
+     "0",
      .choice = shuffle_mix_bys, .result = true},
     {"max-epochs", 0, CLI_STRING, AT(mix.max_epochs), "N|NAME=N,...",
-     "take no source more often; default 4 with an amount that\n"
-     "is asked for, else 1: what the scarcest source allows",
+     "use each source at most N times; default 4 if an amount is given,\n"
+     "else 1: as much as the scarcest source allows",
      .result = true},
     {"mix-schedule", 0, CLI_STRING, AT(mix.schedule), "MIX:LENGTH;...",
-     "mixes one after another; lengths as 80%, 20G (tokens) or\n"
-     "1000steps",
+     "mixes one after another; lengths are 80%, 20G (tokens) or 1000steps",
      .result = true},
     {"batch-tokens", 0, CLI_LENGTH, AT(mix.batch_tokens), "N",
      "tokens of a step, for --mix-schedule", .result = true},
     {"replace-set", 0, CLI_FLAG, AT(shards.replace_set), NULL,
-     "take the place of the set of shards in -o DIR, finished or begun"},
+     "replace the set of shards in -o DIR, finished or not"},
     {"accept-mismatch", 0, CLI_FLAG, AT(shards.accept_mismatch), NULL,
      "write sequences with or without label tokens, whatever the format\n"
-     "wants"},
+     "requires"},
     CLI_FLOW_ROWS(AT(flow), "count|mix|scatter|gather|finish"),
     {0},
 };

@@ -51,13 +51,15 @@ static const struct cli_opt options[] = {
      "rank file, bytes, or builtin (default)",
      .result = true, .parse = parse_tokenizer},
     {"pattern", 0, CLI_STRING, AT(pattern), "NAME",
-     "split of a rank file: gpt2, cl100k, ...; default: from its name", .result = true},
+     "pattern that splits text for a rank file: gpt2, cl100k, ...;\n"
+     "default: by the file's name",
+     .result = true},
     {"field", 0, CLI_STRING, AT(field[SLU_FIELD_TEXT]), "NAME",
-     "JSONL, Parquet: the text's field; default text. In names of fields,\n"
-     "a.b is the field b of the object a",
+     "JSONL, Parquet: field with the text; default text. In names of\n"
+     "fields, a.b is the field b of the object a",
      .result = true},
     {"format", 0, CLI_CHOICE, AT(format), "auto|jsonl|text|tar|zip|parquet",
-     "what the files are; auto, the default: by name, then by content",
+     "format of the files; auto, the default: by name, then by content",
      .choice = formats, .result = true},
     {"id-field", 0, CLI_STRING, AT(field[SLU_FIELD_ID]), "NAME",
      "JSONL, Parquet: field with the record's own id, a string, a number\n"
@@ -74,8 +76,8 @@ static const struct cli_opt options[] = {
     {"domain-default", 0, CLI_STRING, AT(domain_default), "NAME",
      "domain of documents that the two options above give none", .result = true},
     {"score-field", 0, CLI_STRING, AT(field[SLU_FIELD_SCORE]), "NAME",
-     "JSONL, Parquet: field with the record's score, a number, by\n"
-     "which shuffle can sort; it may be missing",
+     "JSONL, Parquet: field with the record's score, a number, by which\n"
+     "shuffle can sort; records may lack it",
      .result = true},
     {"spans-field", 0, CLI_STRING, AT(field[SLU_FIELD_SPANS]), "NAME",
      "JSONL: field with the ranges of the text that are trained on,\n"
@@ -89,17 +91,17 @@ static const struct cli_opt options[] = {
      "neither read nor write compiled vocabularies in $SLUICE_CACHE_DIR\n"
      "(default: sluice in $XDG_CACHE_HOME or ~/.cache)"},
     {"holdout", 0, CLI_FRACTION, AT(holdout), "FRACTION",
-     "put so many of the documents aside, chosen by their text and\n"
+     "put this fraction of the documents aside, chosen by their text and\n"
      "--seed",
      .result = true},
     {"holdout-output", 0, CLI_OUTPUT, AT(holdout_output), "FILE",
      "stream of the documents put aside"},
     {"sample", 0, CLI_FRACTION, AT(sample), "FRACTION",
-     "take only so many of the documents, chosen by their text and\n"
+     "use only this fraction of the documents, chosen by their text and\n"
      "--seed",
      .result = true},
     {"max-tokens", 0, CLI_COUNT, AT(max_tokens), "N",
-     "end before the document that makes it more than N tokens", .result = true},
+     "end before the document that would make more than N tokens", .result = true},
     {"bos", 0, CLI_FLAG, AT(bos), NULL, "begin each document with the BOS token",
      .result = true},
     {"no-eos", 0, CLI_FLAG, AT(no_eos), NULL,
@@ -107,23 +109,24 @@ static const struct cli_opt options[] = {
     {"eos", 0, CLI_STRING, AT(eos), "TOKEN",
      "the EOS token by its text; default: the tokenizer's", .result = true},
     {"special", 0, CLI_CHOICE, AT(special), "ordinary|parse",
-     "what looks like a special token is text (default), or is one", .choice = specials,
-     .result = true},
+     "encode text that looks like a special token as text (default), or as\n"
+     "the token",
+     .choice = specials, .result = true},
     {"files-from", 0, CLI_INPUT, AT(files_from), "LIST",
-     "read the files named in LIST too, one a line; -: standard input"},
+     "also read the files named in LIST, one a line; -: standard input"},
     {"include", 0, CLI_STRING, AT(include), "GLOBS",
-     "of folders, the files that match one of GLOBS, with commas\n"
-     "between; default: those with the names of data",
+     "of folders, read only files that match one of GLOBS, separated by\n"
+     "commas; default: files with the names of data",
      .result = true},
     {"exclude", 0, CLI_STRING, AT(exclude), "GLOBS",
-     "of folders, no file that matches one of GLOBS", .result = true},
+     "of folders, read no file that matches one of GLOBS", .result = true},
     {"source-prefix", 0, CLI_STRING, AT(source_prefix), "NAME",
      "put NAME/ before the name of each file in the stream", .result = true},
     {"source", 0, CLI_CUSTOM, AT(source), "N[:NAME]",
      "standard input is file N of all that make up the stream, from 0", .result = true,
      .parse = parse_source},
     {"on-error", 0, CLI_CHOICE, AT(on_error), "fail|skip",
-     "at a bad record or file: stop (default), or go on without it",
+     "at a bad record or file: stop (default), or continue without it",
      .choice = on_errors, .result = true},
     {"on-missing", 0, CLI_CHOICE, AT(on_missing), "fail|skip",
      "at a record whose text is missing or null; default: --on-error",

@@ -79,10 +79,11 @@ int slu_bloom_blocks(uint64_t n_key, double fp_rate, uint64_t *n_block,
     unsigned step = STEPS;
 
     if (!(fp_rate >= SLU_BLOOM_MIN_RATE && fp_rate <= SLU_BLOOM_MAX_RATE))
-        return slu_fail(err, SLU_E_LIMIT,
-                        "%g is no false-positive rate for a Bloom filter; choose one "
-                        "from %g to %g",
-                        fp_rate, SLU_BLOOM_MIN_RATE, SLU_BLOOM_MAX_RATE);
+        return slu_fail(
+            err, SLU_E_LIMIT,
+            "%g is not a false-positive rate for a Bloom filter; choose one "
+            "from %g to %g",
+            fp_rate, SLU_BLOOM_MIN_RATE, SLU_BLOOM_MAX_RATE);
     if (n_key >> 56)
         return slu_fail(err, SLU_E_LIMIT, "more than 2^56 keys for a Bloom filter");
     while (rate_of((double)BLOCK_BITS * STEPS / step) > fp_rate)

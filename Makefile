@@ -91,7 +91,7 @@ endif
 # ---- Parquet --------------------------------------------------------------------------------
 # arrow_*.cc become a shared object that the programs load when they meet Parquet
 # (formats/parquet/parquet.h says why). Arrow's headers are the system's as far as warnings go, and want
-# C++20. `make arrow` makes it with the library of a Python package instead: for tests.
+# C++20. `make arrow` makes it with the library of a Python package instead.
 
 ARROW_NEEDED := arrow >= 15 parquet >= 15
 ifneq ($(ARROW),0)

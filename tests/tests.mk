@@ -174,12 +174,11 @@ $O/judges/encode $O/judges/shingles: $O/judges/%: $O/tests/judges/%_main.o $O/li
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
-# Parquet, with the Arrow of a Python package where there is none else. Where neither is there, its
-# tests are skipped.
-ARROW_PYTHON ?= $O/judges/readers/bin/python
+# Parquet, with the Arrow of a Python package where there is none else: of the Python in PATH, or of that
+# of the judges. Where neither is there, the tests of Parquet are skipped.
 arrow: programs
 ifneq ($(USE_ARROW),1)
-	@if tests/judges/arrow-pc '$O/arrow/pc' '$(ARROW_PYTHON)'; then $(MAKE) --no-print-directory '$(PARQUET_SO)'; else rm -f '$(PARQUET_SO)'; fi
+	@if tests/judges/arrow-pc '$O/arrow/pc' $(ARROW_PYTHON); then $(MAKE) --no-print-directory '$(PARQUET_SO)'; else rm -f '$(PARQUET_SO)'; $(if $(filter arrow,$(MAKECMDGOALS)),exit 1,true); fi
 endif
 
 check-arrow: arrow $(SHIM)
@@ -347,7 +346,7 @@ install: programs lib
 	install -d '$(SHAREDIR)'
 	install -m 644 $(SHARED) '$(SHAREDIR)'
 	install -m 644 $O/libsluice.a '$(LIBDIR)'
-	$(if $(USE_ARROW),install -m 755 $(PARQUET_SO) '$(LIBDIR)')
+	if [ -e '$(PARQUET_SO)' ]; then install -m 755 '$(PARQUET_SO)' '$(LIBDIR)'; fi
 	install -d '$(DOCDIR)'
 	install -m 644 $(DOCS) '$(DOCDIR)'
 	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
@@ -391,7 +390,7 @@ help:
 #H make check-random random jobs in several ways that must agree; SEED=1 JOBS=320, or SECONDS=; OTHER=DIR: another build's programs
 #H make judges       fetches what check-judges compares with: packages, vocabularies, a corpus
 #H make check-judges against other people's tokenizers and readers; check-judges-full on more
-#H make arrow        Parquet with the Arrow inside PyPI's pyarrow (make judges); check-arrow: and its tests
+#H make arrow        Parquet with the Arrow inside PyPI's pyarrow ('pip install pyarrow' before); check-arrow: and its tests
 #H make python       fetches what the tests of the Python package use; check-python: its tests
 #H make check-slurm  sluice-batch on a Slurm cluster made for the test (root; make deps-slurm); check-slurm-full: longer
 #H make lint         formatting, static analysis, manual pages, shell, include direction

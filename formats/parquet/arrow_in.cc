@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct slu_parquet_file {
     std::string field[SLU_FIELDS];
     unsigned missing = 0;      /* bit 1 << f: column f is wanted, and does not exist */
     std::vector<uint64_t> row; /* first row of each row group; and the end */
+    std::vector<uint64_t> place; /* of each row group (parquet.h) */
 };
 
 /* ---- opening ---- */
@@ -192,17 +194,35 @@ static int check_column(struct slu_parquet_file *f, int k, struct slu_err *err)
                     f->name.c_str(), f->field[k].c_str(), what, type.c_str());
 }
 
+/* The file's own sum is optional; that of a column is not. */
+static uint64_t stored_bytes(const parquet::RowGroupMetaData &group)
+{
+    uint64_t sum = 0;
+    if (group.total_compressed_size() > 0)
+        return static_cast<uint64_t>(group.total_compressed_size());
+    for (int c = 0; c < group.num_columns(); c++)
+        sum += static_cast<uint64_t>(
+            std::max<int64_t>(group.ColumnChunk(c)->total_compressed_size(), 0));
+    return sum;
+}
+
 static int count_rows(struct slu_parquet_file *f, struct slu_err *err)
 {
-    uint64_t row = 0;
+    const uint64_t last = f->size_byte - 1;
+    uint64_t row = 0, byte = 0;
     f->row.push_back(0);
     for (int g = 0; g < f->meta->num_row_groups(); g++) {
-        int64_t n = f->meta->RowGroup(g)->num_rows();
+        const auto group = f->meta->RowGroup(g);
+        int64_t n = group->num_rows();
         if (n < 0 || row + static_cast<uint64_t>(n) > INT64_MAX)
             return slu_fail(err, SLU_E_FORMAT,
                             "%s: row group %d: damaged footer (%lld rows)",
                             f->name.c_str(), g, (long long)n);
         f->row.push_back(row += static_cast<uint64_t>(n));
+        /* No file has more bytes than it has, whatever its footer says. */
+        const uint64_t here = std::min(stored_bytes(*group), last - byte);
+        f->place.push_back(byte + here / 2);
+        byte += here;
     }
     if (f->meta->num_rows() < 0 || static_cast<uint64_t>(f->meta->num_rows()) != row)
         return slu_fail(
@@ -310,6 +330,11 @@ uint64_t slu_arrow_n_group(const struct slu_parquet_file *f)
 uint64_t slu_arrow_row(const struct slu_parquet_file *f, uint64_t g)
 {
     return f->row[g];
+}
+
+uint64_t slu_arrow_place(const struct slu_parquet_file *f, uint64_t g)
+{
+    return f->place[g];
 }
 
 /* ---- reading ---- */

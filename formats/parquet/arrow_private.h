@@ -134,6 +134,7 @@ void slu_arrow_close(struct slu_parquet_file *f);
 uint64_t slu_arrow_size(const struct slu_parquet_file *f);
 uint64_t slu_arrow_n_group(const struct slu_parquet_file *f);
 uint64_t slu_arrow_row(const struct slu_parquet_file *f, uint64_t g);
+uint64_t slu_arrow_place(const struct slu_parquet_file *f, uint64_t g);
 int slu_arrow_rows_new(struct slu_parquet_rows **r, const struct slu_parquet_file *f,
                        uint64_t g, uint64_t skip, uint64_t memory_byte,
                        struct slu_err *err);

@@ -36,9 +36,10 @@ struct slot {
 struct pq {
     const struct slu_parquet *lib;
     struct slu_parquet_file *file;
-    uint64_t n_group, head; /* the row group whose rows are handed out */
-    uint64_t row;           /* the next row, in the file */
-    uint64_t memory_byte;   /* memory for the caller's decoding */
+    uint64_t first, n_group; /* the share's row groups: first … n_group - 1 */
+    uint64_t head;           /* the row group whose rows are handed out */
+    uint64_t row;            /* the next row, in the file */
+    uint64_t memory_byte;    /* memory for the caller's decoding */
     bool begun;
     struct chunk *cur;             /* chunk of head that is being handed out */
     size_t at;                     /* its next row */
@@ -170,10 +171,10 @@ static int start_threads(struct slu_input_source *src, struct pq *q,
     n = n > 0 ? n - 1 : 0;
     if (n > memory / 2 / LEAST_SHARE)
         n = memory / 2 / LEAST_SHARE;
-    if (n > q->n_group)
-        n = q->n_group;
+    if (n > q->n_group - q->first)
+        n = q->n_group - q->first;
     q->memory_byte = n ? memory / 2 : memory;
-    if (n == 0 || q->n_group < 2)
+    if (n == 0 || q->n_group - q->first < 2)
         return SLU_OK;
     q->share_byte = memory / 2 / n;
     q->thread = calloc(n, sizeof *q->thread);
@@ -260,8 +261,24 @@ static void next_group(struct slu_input_source *src, struct pq *q)
     pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
     q->row = q->lib->row(q->file, q->head);
-    uint64_t size = q->lib->size(q->file);
-    src->own_stored_byte = q->head == q->n_group ? size : size / q->n_group * q->head;
+    uint64_t size = q->lib->size(q->file),
+             to = q->head == q->n_group ? size : q->lib->place(q->file, q->head);
+    to = to < src->to ? to : src->to;
+    src->own_stored_byte = to > src->from ? to - src->from : 0;
+}
+
+/* Finds the share's row groups. */
+static void take_share(struct slu_input_source *src, struct pq *q)
+{
+    const uint64_t n = q->lib->n_group(q->file);
+    while (q->first < n && q->lib->place(q->file, q->first) < src->from)
+        q->first++;
+    q->n_group = q->first;
+    while (q->n_group < n && q->lib->place(q->file, q->n_group) < src->to)
+        q->n_group++;
+    q->head = q->next = q->first;
+    q->row = q->lib->row(q->file, q->first);
+    src->own_byte = src->from; /* end_source takes the bytes of other shares off */
 }
 
 /* Hands out rows of cur, until b is full. */
@@ -328,7 +345,7 @@ static int parquet_open(struct slu_input_source *src, struct slu_err *err)
                       err);
     if (rc)
         return rc;
-    q->n_group = q->lib->n_group(q->file);
+    take_share(src, q);
     return start_threads(src, q, err);
 }
 
@@ -362,6 +379,18 @@ static int parquet_fetch(struct slu_input_source *src, struct slu_block *b,
     return SLU_OK;
 }
 
+/* A row group stands alone. */
+static bool parquet_resume(struct slu_input_source *src)
+{
+    struct pq *q = src->state;
+    if (!q || !q->file)
+        return false;
+    free_chunk(q->cur);
+    q->cur = NULL;
+    next_group(src, q);
+    return true;
+}
+
 static void parquet_close(struct slu_input_source *src)
 {
     struct pq *q = src->state;
@@ -383,5 +412,6 @@ const struct slu_input_format slu_in_parquet = {
     .head_matches = head_matches,
     .open = parquet_open,
     .fetch = parquet_fetch,
+    .resume = parquet_resume,
     .close = parquet_close,
 };

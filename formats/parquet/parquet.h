@@ -69,6 +69,10 @@ struct slu_parquet {
     uint64_t (*n_group)(const struct slu_parquet_file *f); /* number of row groups */
     /* Number, in the file, of the first row of row group g; g may be n_group. */
     uint64_t (*row)(const struct slu_parquet_file *f, uint64_t g);
+    /* The place of row group g in the file, for shares of its bytes: the stored bytes of
+     * the row groups before it, and half of its own. It does not fall from one group to
+     * the next, and is below the file's size. */
+    uint64_t (*place)(const struct slu_parquet_file *f, uint64_t g);
 
     /* Reads row group g from its row `skip` on; memory_byte limits Arrow's allocations.
      * Any thread; borrows f. Caller frees with rows_free. */
@@ -99,7 +103,7 @@ struct slu_parquet {
                       struct slu_err *err);
     void (*lists_close)(struct slu_parquet_lists *l); /* NULL is legal */
 };
-#define SLU_PARQUET_ABI SLU_VERSION "/4"
+#define SLU_PARQUET_ABI SLU_VERSION "/5"
 
 /* Loads the shared object, unless it is already loaded; it stays loaded. NULL: it does
  * not exist, or has another version. Any thread. */

@@ -131,7 +131,8 @@ bool slu_input_splittable(const char *name, void *ctx)
     const struct slu_input_format *asked = ctx;
     if (slu_bytes_promised(name))
         return false;
-    return asked ? asked->lines : slu_in_jsonl.name_matches(name);
+    return asked ? asked->lines || asked->rows
+                 : slu_in_jsonl.name_matches(name) || slu_in_parquet.name_matches(name);
 }
 
 static int choose_format(struct slu_input_source *src, struct slu_err *err)
@@ -298,12 +299,14 @@ static int break_off(struct slu_input *in, struct slu_block *b,
                   : why->code == SLU_E_TRUNCATED ? SLU_REJECT_TRUNCATED_SOURCE
                                                  : SLU_REJECT_DAMAGED_SOURCE,
     };
-    /* otherwise it is compressed, and the first share reports it */
-    if (src->from == 0) {
+    const bool resumed = src->format && src->format->resume && src->format->resume(src);
+    /* otherwise it is compressed or has no footer, and the first share reports it */
+    if (src->from == 0 || resumed) {
         b->broken = rec;
         in->cfg.broken(in->cfg.ctx, rec.document, rec.reject, why->msg);
     }
-    end_source(in);
+    if (!resumed)
+        end_source(in);
     return SLU_OK;
 }
 

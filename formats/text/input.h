@@ -93,6 +93,9 @@ struct slu_input_format {
      * grown). After damage b keeps the records before it. */
     int (*fetch)(struct slu_input_source *src, struct slu_block *b,
                  struct slu_err *err);
+    /* After damage: goes to what does not depend on the damaged bytes, in this share.
+     * False: nothing is known to be there. May be NULL: false. */
+    bool (*resume)(struct slu_input_source *src);
     void (*close)(struct slu_input_source *src); /* may be NULL */
 };
 
@@ -144,7 +147,7 @@ const struct slu_input_format *slu_input_format_named(const char *name);
  * parquet, pq, txt, text, tar, zip, compressed or not), 1 for json, which settings have
  * too, 0 for all others. */
 unsigned slu_input_rank(const char *name);
-/* Whether uncompressed files of that name can be cut at any record (see
+/* Whether uncompressed files of that name can be cut at any record, or row group (see
  * slu_sources_share). ctx: the struct slu_input_format that was chosen, or NULL. */
 bool slu_input_splittable(const char *name, void *ctx);
 

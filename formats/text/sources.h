@@ -90,9 +90,9 @@ static inline const struct slu_source *slu_source_at(const struct slu_sources *s
 
 /* Keeps part `part` of n_part (0-based). Parts are contiguous; one after another they
  * are the whole. A share depends only on names and sizes: a file weighs its size, a
- * compressed file four times that. Uncompressed JSONL files (splittable(name)) are cut
- * at any byte, and a record belongs to the part in which it begins; other files belong
- * to the part in which their middle lies. SLU_E_USAGE for standard input and other
+ * compressed file four times that. Files that can be cut (splittable(name)) are cut
+ * at any byte: a record of JSONL belongs to the part in which it begins, a row group of
+ * Parquet to the one with its middle, as other files do as a whole. SLU_E_USAGE for standard input and other
  * inputs without a size, if n_part > 1. */
 SLU_MUST_USE int slu_sources_share(struct slu_sources *s, uint64_t part,
                                    uint64_t n_part,

@@ -62,7 +62,7 @@ status "label tokens are refused" 1 shuffle --format parquet -o no l.tks
 check "in one line, with what to do" one_line err
 status "an option of another format" 2 shuffle --format parquet --member json -o no p.tks
 status "a shard that does not fit in memory" 2 shuffle --format parquet -M 64M --shard-sequences 1000000 -o no p.tks
-check "says what does" grep -q -- 'at most [0-9]* fit' err
+check "says what does" grep -q -- 'enough for [0-9]* sequences' err
 check "nothing is left" test ! -e no
 
 # damage

@@ -87,6 +87,24 @@ for n in 2 3 5; do
     done
     same "$n parts" "$(inspect --records whole.tks | sha)" "$(inspect --records parts.tks | sha)"
 done
+# One file is shared by its row groups, each by one part; a part may have none.
+# shellcheck disable=SC2086
+for n in 2 3 7 40; do
+    : >parts.tks
+    most=0 input=0
+    for ((i = 0; i < n; i++)); do
+        tokenize -t bytes $F --part $i/$n --stats s.json -f -o part.tks d.parquet
+        cat part.tks >>parts.tks
+        here=$(json s.json 'd["documents"]["out"]')
+        most=$((here > most ? here : most))
+        input=$((input + $(json s.json 'd["input_bytes"]')))
+    done
+    same "one file in $n parts: the rows of one run" "$(rows got.tks documents | sha)" "$(rows parts.tks documents | sha)"
+    all=$(rows got.tks | wc -l)
+    check "  the largest part has $most of $all" test $most -lt $((all / n + 120))
+    tokenize -t bytes $F --stats s.json -o x.tks d.parquet
+    same "  and the bytes" "$(json s.json 'd["input_bytes"]')" "$input"
+done
 tokenize -t bytes --holdout 0.2 --holdout-output h1.tks -T 1 -o m1.tks p
 tokenize -t bytes --holdout 0.2 --holdout-output h3.tks -T 3 -o m3.tks p
 check "--holdout puts rows aside" test -s h1.tks
@@ -183,15 +201,30 @@ cp d.parquet q/c.parquet
 tokenize -t bytes --on-error skip --stats s.json -o q.tks q 2>err
 check "--on-error skip goes on behind a file that was cut" grep -q 'truncated-source 1' err
 same "with the other two" "$(($(inspect --json got.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["documents"])') * 2))" "$(json s.json 'd["documents"]["out"]')"
-# a row group in the middle is damaged: those before it are kept
+# a row group in the middle is damaged: what is before it and the other row groups are kept
 "$PYTHON" -c 'b = bytearray(open("d.parquet", "rb").read()); n = len(b) // 2
 b[n:n + 64] = bytes(64); open("e.parquet", "wb").write(b)'
 tokenize -t bytes --on-error skip -T 1 --stats s.json -o e1.tks e.parquet 2>err
 check "a damaged row group is named" grep -q 'e.parquet: row group [1-9][0-9]*: damaged' err
 tokenize -t bytes --on-error skip -T 4 -o e4.tks e.parquet 2>err
-same "the records before it are the same for any -T" "$(sha e1.tks)" "$(sha e4.tks)"
+same "the records are the same for any -T" "$(sha e1.tks)" "$(sha e4.tks)"
 n=$(inspect --json e1.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["documents"])')
-check "and is there" test "$n" -gt 30
+all=$(inspect --json got.tks | "$PYTHON" -c 'import json,sys; print(json.load(sys.stdin)["documents"])')
+check "and all but those of a row group" test "$n" -ge $((all - 31)) -a "$n" -lt "$all"
+same "one is counted" '{"damaged-source": 1}' "$(json s.json '{k: v for k, v in d["documents"]["dropped"].items() if k != "empty"}')"
+: >parts.tks
+for i in 0 1 2 3; do
+    tokenize -t bytes --on-error skip --part $i/4 -f -o part.tks e.parquet 2>err.$i
+    cat part.tks >>parts.tks
+done
+same "in parts too" "$(inspect --records e1.tks | sha)" "$(inspect --records parts.tks | sha)"
+same "  where one part warns" 1 "$(cat err.[0-3] | grep -c 'e.parquet: row group' || :)"
+: >parts.tks
+for i in 0 1; do
+    tokenize -t bytes --on-error skip --part $i/2 -f -o part.tks q/b.parquet 2>err.$i
+    cat part.tks >>parts.tks
+done
+same "a file without its footer is one warning in all" 1 "$(cat err.[01] | grep -c "going on after it" || :)"
 
 # Rows without a byte are not decoded ahead without end: what is ahead is a share of -M, not a row group.
 if [ -n "$FULL" ]; then

@@ -172,7 +172,7 @@ refused "one histogram for all parts" 'bad: decompose: --histogram h.csv: each p
 refused "shards larger than the format's" "bad: shuffle: format mds: 999999999 sequences a shard in D_9 exceed MDS's 4 GiB" \
     'shuffle = --format mds --accept-mismatch --shard-sequences 999999999'
 refused "an input that is not there" 'bad: input = nowhere: there is no such file' 'input = nowhere'
-refused "limits of what is not there" 'there is no stage, phase or program "shufle"' 'shufle.memory = 8G'
+refused "limits of what is not there" 'there is no stage or program "shufle"' 'shufle.memory = 8G'
 printf '%s\n' 'input = in/x.jsonl' 'parts = 1' 'shuffle = --mix web=1,code=1' >bad
 status "a mix of domains that no document has" 1 sluice-batch init bad refused
 check "says so" grep -qF 'bad:3: shuffle: --mix takes documents by domain, and tokenize gives them none' err
@@ -181,12 +181,12 @@ status "an output folder that can't be" 1 sluice-batch --local 1 recipe recipe/o
 check "an output folder that can't be: one line" one_line err
 status "a folder as recipe" 1 sluice-batch --local 1 in refused
 check "one line" one_line err
-status "limits of a step, a phase, a stage" 0 shell '
+status "limits of a step, a stage, a task" 0 shell '
     { cat recipe; printf "%s\n" "near.time = 1:00:00" "filter.time = 2" "near-group.slurm = --comment=\"a b\""; } >limits
     sluice-batch --dry-run limits dry'
 check "a step's" shell 'grep sluice-near-sign out | grep -c -e "--signal=B:USR1@120 .*--time=1:00:00"'
-check "a phase's, asked to stop earlier" shell 'grep sluice-near-filter out | grep -c -e "--signal=B:USR1@30 .*--time=2 "'
-check "a stage's, with quotes" shell "grep sluice-near-group out | grep -c \"'--comment=a b'\""
+check "a stage's, asked to stop earlier" shell 'grep sluice-near-filter out | grep -c -e "--signal=B:USR1@30 .*--time=2 "'
+check "a task's, with quotes" shell "grep sluice-near-group out | grep -c \"'--comment=a b'\""
 status "{part} in a name" 0 shell 'sed "s/--id-field/--rejects r.{part} --id-field/" recipe >rejects; sluice-batch --dry-run rejects dry'
 
 # Inputs that change while parts are still to come.

@@ -59,7 +59,7 @@ $0 == "" { next }
     if (!(k in known) && !(k ~ /^[^.]+\.[^.]+$/ && (last in limit) && last !~ /^(queue|keep)$/))
         bad("unknown key \"" k "\"")
     if (!(k in known) && !any && !(for_what in of))
-        bad("unknown key \"" k "\": there is no stage, phase or program \"" for_what "\"")
+        bad("unknown key \"" k "\": there is no stage or program \"" for_what "\"")
     if ((k in said) && !(last in many))
         bad(k " was given in line " said[k] " already")
     if (v == "" && k !~ /^(tokenize|decompose|pack|shuffle)$/)

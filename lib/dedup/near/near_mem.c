@@ -311,7 +311,7 @@ static int hold_set(struct slu_near_mem *m, const struct slu_near_item *d,
     size_t n_byte = d->n_set * sizeof *d->set;
 
     if (d->n_set > m->left) {
-        void *p;
+        void *p = NULL;
         int rc =
             slu_grow(&m->chunk, &m->cap_chunk, m->n_chunk + 1, sizeof *m->chunk, err);
         if (!rc)

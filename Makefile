@@ -203,9 +203,10 @@ $O/flags: force
 	@mkdir -p $(@D)
 	@echo '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS_NOW))' > $@
 
--include $(shell test -d $O && find $O -name '*.d' 2>/dev/null)
+-include $(shell test -d $O && find $O -type f -name '*.d' 2>/dev/null)
 
 include tests/tests.mk
+include packaging/packaging.mk
 
 clean:
 	rm -rf $O

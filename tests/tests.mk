@@ -1,4 +1,4 @@
-# Targets that test, install and measure; included by the Makefile.
+# Targets that test and measure; included by the Makefile.
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 JUDGES_PYTHON := $(abspath $O/judges/venv/bin/python)
@@ -150,6 +150,7 @@ check-more: programs $(SHIM) $(FAKE_BIN)
 check-full: programs $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check full
 	@$(MAKE) --no-print-directory check-emu FULL=1
+	@$(MAKE) --no-print-directory check-packages FULL=1
 	@$(if $(HAVE_NVCC),$(MAKE) --no-print-directory check-mutants)
 
 check-unit: $(UNIT)
@@ -322,65 +323,8 @@ check-arm64: programs
 
 objects: $O/libsluice.a $(foreach p,cli $(PROGRAMS),$(call PROGRAM_OBJ,$p))
 
-# ---- install ----------------------------------------------------------------------------------
-
-MAN1  := $(wildcard man/*.1)
-MAN57 := $(wildcard man/*.5 man/*.7)
-PUBLIC_H := $(shell grep -v "^\#" lib/public)
-BINDIR = $(DESTDIR)$(PREFIX)/bin
-LIBDIR = $(DESTDIR)$(PREFIX)/lib
-INCDIR = $(DESTDIR)$(PREFIX)/include/sluice
-MANDIR = $(DESTDIR)$(PREFIX)/share/man
-SHAREDIR = $(DESTDIR)$(PREFIX)/share/sluice
-DOCDIR = $(DESTDIR)$(PREFIX)/share/doc/sluice
-# The formats' specifications, and a reader of the stream that is written from its specification.
-DOCS := $(wildcard formats/*.md) tests/props/tokstream.py
-BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-ZSHDIR  = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
-FISHDIR = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-PCFILE = $(LIBDIR)/pkgconfig/sluice.pc
-
-install: programs lib
-	install -d '$(BINDIR)' '$(LIBDIR)/pkgconfig' '$(INCDIR)' '$(MANDIR)/man1' '$(MANDIR)/man5' '$(MANDIR)/man7'
-	install -m 755 $(BIN) $(SCRIPT_BIN) '$(BINDIR)'
-	install -d '$(SHAREDIR)'
-	install -m 644 $(SHARED) '$(SHAREDIR)'
-	install -m 644 $O/libsluice.a '$(LIBDIR)'
-	if [ -e '$(PARQUET_SO)' ]; then install -m 755 '$(PARQUET_SO)' '$(LIBDIR)'; fi
-	install -d '$(DOCDIR)'
-	install -m 644 $(DOCS) '$(DOCDIR)'
-	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
-	tests/headers -all > '$(INCDIR)/sluice.h'
-	for m in $(notdir $(MAN1)); do install -m 644 man/$$m "$(MANDIR)/man1/$(PROGRAM_PREFIX)$$m" || exit 1; done
-	for m in $(notdir $(MAN57)); do install -m 644 man/$$m "$(MANDIR)/man$${m##*.}/$$m" || exit 1; done
-	install -d '$(BASHDIR)' '$(ZSHDIR)' '$(FISHDIR)'
-	set -e; for p in $(PROGRAMS) $(notdir $(SCRIPTS)); do \
-	    n=$(PROGRAM_PREFIX)$$p; \
-	    $O/bin/$$n --help > $O/help; \
-	    awk -v shell=bash -v command=$$n -f tools/cli/completion.awk $O/help > "$(BASHDIR)/$$n"; \
-	    awk -v shell=zsh -v command=$$n -f tools/cli/completion.awk $O/help > "$(ZSHDIR)/_$$n"; \
-	    awk -v shell=fish -v command=$$n -f tools/cli/completion.awk $O/help > "$(FISHDIR)/$$n.fish"; \
-	done; chmod 644 "$(BASHDIR)/$(PROGRAM_PREFIX)"* "$(ZSHDIR)/_$(PROGRAM_PREFIX)"* "$(FISHDIR)/$(PROGRAM_PREFIX)"*
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' lib/sluice.pc.in > '$(PCFILE)'
-	chmod 644 '$(PCFILE)'
-
-# What is committed, as one archive whose bytes depend on the commit alone.
-DIST = $O/sluice-$(VERSION).tar.xz
-dist:
-	@mkdir -p $O
-	git archive --format=tar --prefix='sluice-$(VERSION)/' HEAD | xz -9e -T1 > '$(DIST)'
-	@echo '$(DIST)'
-
-uninstall:
-	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(PROGRAMS) $(notdir $(SCRIPTS))) '$(LIBDIR)/libsluice.a' '$(LIBDIR)/libsluice-parquet.so' '$(PCFILE)'
-	rm -f $(addprefix '$(MANDIR)'/man1/$(PROGRAM_PREFIX),$(notdir $(MAN1)))
-	for m in $(notdir $(MAN57)); do rm -f "$(MANDIR)/man$${m##*.}/$$m"; done
-	for p in $(PROGRAMS) $(notdir $(SCRIPTS)); do \
-	    n=$(PROGRAM_PREFIX)$$p; rm -f "$(BASHDIR)/$$n" "$(ZSHDIR)/_$$n" "$(FISHDIR)/$$n.fish"; done
-	rm -rf '$(INCDIR)' '$(SHAREDIR)' '$(DOCDIR)'
-
 help:
-	@sed -n 's/^#H //p' tests/tests.mk
+	@sed -n 's/^#H //p' tests/tests.mk packaging/packaging.mk
 
 #H make              all programs, into build/bin
 #H make demo         text of this machine -> shards, with everything on the way; installs what is missing
@@ -416,10 +360,8 @@ help:
 #H make bench-kernels   each beside its CPU twin and beside plain copies; ARGS='-n 1e9 -T 16'
 #H make arm64        compiles everything for arm64; check-arm64 runs it by qemu-aarch64, many minutes
 #H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too
-#H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
-#H make dist         the committed sources as build/sluice-VERSION.tar.xz
 #H make clean        removes build/
 
 .PHONY: check-random python check-python arrow check-arrow check-emu check-mutants check-gpu bench-plan bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \
         bench-tokenize bench-scan bench-dedup bench-hostile bench-shuffle bench-shards bench-python bench-scaling bench-stages asan \
-        tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev install uninstall dist help
+        tsan valgrind fuzz fuzz-here forge arm64 check-arm64 objects deps deps-dev help

@@ -16,6 +16,13 @@
 #define HOW (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | RTLD_DEEPBIND)
 #endif
 
+#ifdef SLU_STATIC
+/* A program without shared libraries cannot load one that needs the C library. */
+const struct slu_parquet *slu_parquet_load(void)
+{
+    return NULL;
+}
+#else
 const struct slu_parquet *slu_parquet_load(void)
 {
     char path[PATH_MAX + sizeof "/../lib/" LIBRARY];
@@ -32,3 +39,4 @@ const struct slu_parquet *slu_parquet_load(void)
     const struct slu_parquet *p = library ? dlsym(library, "slu_parquet") : NULL;
     return p && strncmp(p->abi, SLU_PARQUET_ABI, sizeof p->abi) == 0 ? p : NULL;
 }
+#endif

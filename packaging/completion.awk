@@ -1,8 +1,9 @@
 # completion.awk - makes the completion of one program from its --help, which is printed from the option table.
 #
-#   PROGRAM --help | awk -v shell=bash|zsh|fish -v command=NAME -f completion.awk
+#   PROGRAM --help | awk -v shell=bash|zsh|fish -v command=NAME [-v under=PROGRAM] -f completion.awk
 #
-# command: the name that is installed, with its prefix. An option's value is completed by its name in --help: words in
+# command: the name that is installed, with its prefix. under: PROGRAM is a word behind the command, as in `sluice
+# tokenize`; in bash and zsh the result is then a function _sluice_PROGRAM, and the caller registers the command. An option's value is completed by its name in --help: words in
 # small letters with | between are its values; FILE, DIR and the names in `suffixes` are files; nothing is offered for
 # other names (N, SIZE, FRACTION, ...). Operands are files with the suffixes of data that the program reads.
 
@@ -115,7 +116,6 @@ END {
 function bash(    i, all) {
     f = "_sluice_" program
     gsub(/-/, "_", f)
-    print "# bash completion of " command "; made by sluice's completion.awk"
     print "# " f "_files SUFFIXES: adds folders, and the files with one of these suffixes."
     print f "_files() {"
     print "    local file"
@@ -160,7 +160,8 @@ function bash(    i, all) {
         print "    *) " f "_files " quote(operand) " ;;"
     print "    esac"
     print "}"
-    print "complete -o filenames -o bashdefault -o default -F " f " " command
+    if (!under)
+        print "complete -o filenames -o bashdefault -o default -F " f " " command
 }
 
 function zsh_action(list) {
@@ -172,8 +173,7 @@ function zsh_action(list) {
     return "_files -g \"*.(" list ")\""
 }
 function zsh(    i, spec, what) {
-    print "#compdef " command
-    print "# Made by sluice's completion.awk."
+    print under ? "_sluice_" program "() {" : "#compdef " command
     print "_arguments -s -S \\"
     for (i = 1; i <= n; i++) {
         what = clause(i)
@@ -199,6 +199,8 @@ function zsh(    i, spec, what) {
         print "    " quote("*:folder:_files")
     } else
         print "    " quote("*:input:" zsh_action(operand))
+    if (under)
+        print "}"
 }
 
 function fish_files(list,    m, part, i, out) {
@@ -211,14 +213,14 @@ function fish_files(list,    m, part, i, out) {
         out = out (i > 1 ? "; " : "") "__fish_complete_suffix ." part[i]
     return "-x -a '(" out ")'"
 }
-function fish(    i) {
-    print "# fish completion of " command "; made by sluice's completion.awk"
+function fish(    i, complete) {
+    complete = "complete -c " command (under ? " -n '__fish_seen_subcommand_from " under "'" : "")
     if (operand != "*")
-        print "complete -c " command " " fish_files(operand)
+        print complete " " fish_files(operand)
     if (commands != "")
-        print "complete -c " command " -n __fish_use_subcommand -a " quote(commands)
+        print complete (under ? "" : " -n __fish_use_subcommand") " -a " quote(commands)
     for (i = 1; i <= n; i++) {
-        printf "complete -c %s%s -l %s", command, letter[i] ? " -s " letter[i] : "", name[i]
+        printf "%s%s -l %s", complete, letter[i] ? " -s " letter[i] : "", name[i]
         if (arg[i] != "" && values(i) != "")
             printf "%s -a %s", maybe[i] ? " -f" : " -x", quote(values(i))
         else if (arg[i] in suffixes)

@@ -1,0 +1,95 @@
+# Targets that install and package; included by the Makefile.
+
+MAN1  := $(wildcard man/*.1)
+MAN57 := $(wildcard man/*.5 man/*.7)
+PUBLIC_H := $(shell grep -v "^\#" lib/public)
+ROOT   = $(DESTDIR)$(PREFIX)
+BINDIR = $(ROOT)/bin
+LIBDIR = $(ROOT)/lib
+INCDIR = $(ROOT)/include/sluice
+MANDIR = $(ROOT)/share/man
+SHAREDIR = $(ROOT)/share/sluice
+DOCDIR = $(ROOT)/share/doc/sluice
+# The formats' specifications, and a reader of the stream that is written from its specification.
+DOCS := $(wildcard formats/*.md) tests/props/tokstream.py
+BASHDIR = $(ROOT)/share/bash-completion/completions
+ZSHDIR  = $(ROOT)/share/zsh/site-functions
+FISHDIR = $(ROOT)/share/fish/vendor_completions.d
+PCFILE = $(LIBDIR)/pkgconfig/sluice.pc
+COMMANDS = $(PROGRAMS) $(notdir $(SCRIPTS))
+
+install: install-programs lib
+	install -d '$(LIBDIR)/pkgconfig' '$(INCDIR)'
+	install -m 644 $O/libsluice.a '$(LIBDIR)'
+	$(if $(USE_ARROW),install -m 755 $(PARQUET_SO) '$(LIBDIR)')
+	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
+	tests/headers -all > '$(INCDIR)/sluice.h'
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' lib/sluice.pc.in > '$(PCFILE)'
+	chmod 644 '$(PCFILE)'
+
+install-programs: programs
+	install -d '$(BINDIR)' '$(SHAREDIR)' '$(MANDIR)/man1' '$(MANDIR)/man5' '$(MANDIR)/man7'
+	install $(STRIP) -m 755 $(BIN) '$(BINDIR)'
+	install -m 755 $(SCRIPT_BIN) '$(BINDIR)'
+	sed -e 's|@PROGRAM_PREFIX@|$(PROGRAM_PREFIX)|' -e 's|@PROGRAMS@|$(COMMANDS)|' tools/sluice/sluice > '$(BINDIR)/sluice'
+	chmod 755 '$(BINDIR)/sluice'
+	install -m 644 $(SHARED) '$(SHAREDIR)'
+	install -d '$(DOCDIR)'
+	install -m 644 $(DOCS) '$(DOCDIR)'
+	for m in $(notdir $(MAN1)); do install -m 644 man/$$m "$(MANDIR)/man1/$(PROGRAM_PREFIX)$$m" || exit 1; done
+	for m in $(notdir $(MAN57)); do install -m 644 man/$$m "$(MANDIR)/man$${m##*.}/$$m" || exit 1; done
+	PROGRAM_PREFIX='$(PROGRAM_PREFIX)' packaging/completion '$(ROOT)' $(COMMANDS)
+
+uninstall:
+	rm -f '$(BINDIR)/sluice' '$(LIBDIR)/libsluice.a' '$(LIBDIR)/libsluice-parquet.so' '$(PCFILE)'
+	rm -f $(addprefix '$(BINDIR)'/$(PROGRAM_PREFIX),$(COMMANDS)) $(addprefix '$(MANDIR)'/man1/$(PROGRAM_PREFIX),$(notdir $(MAN1)))
+	for m in $(notdir $(MAN57)); do rm -f "$(MANDIR)/man$${m##*.}/$$m"; done
+	for n in sluice $(addprefix $(PROGRAM_PREFIX),$(COMMANDS)); do \
+	    rm -f "$(BASHDIR)/$$n" "$(ZSHDIR)/_$$n" "$(FISHDIR)/$$n.fish"; done
+	rm -rf '$(INCDIR)' '$(SHAREDIR)' '$(DOCDIR)'
+
+# What is committed, as one archive whose bytes depend on the commit alone.
+DIST = $O/sluice-$(VERSION).tar.xz
+dist:
+	@mkdir -p $O
+	git archive --format=tar --prefix='sluice-$(VERSION)/' HEAD | xz -9e -T1 > '$(DIST)'
+	@echo '$(DIST)'
+
+# Programs without shared libraries, which run on any Linux of this processor. They have neither Arrow nor CUDA, which are
+# loaded at run time.
+STATIC = $O/static
+STATIC_NAME = sluice-$(VERSION)-linux-$(firstword $(subst -, ,$(MACHINE)))
+STATIC_MAKE = $(MAKE) --no-print-directory O='$(STATIC)' CUDA=0 ARROW=0 PKG_CONFIG='$(PKG_CONFIG) --static' \
+    CPPFLAGS=-DSLU_STATIC LDFLAGS='-static -L$(STATIC)/lib' PROGRAM_PREFIX=
+
+$(STATIC)/lib/libsimdjson.a: packaging/static-libs
+	CC='$(CC)' CXX='$(CXX)' packaging/static-libs '$(@D)' > '$(STATIC).log' 2>&1 || { cat '$(STATIC).log' >&2; exit 1; }
+
+static: $(STATIC)/lib/libsimdjson.a
+	@$(STATIC_MAKE) programs
+
+dist-static: static
+	@rm -rf '$(STATIC)/$(STATIC_NAME)'
+	@$(STATIC_MAKE) install-programs STRIP=-s DESTDIR='$(abspath $(STATIC)/$(STATIC_NAME))' PREFIX=
+	@cp LICENSE README.md '$(STATIC)/$(STATIC_NAME)'
+	tar -C '$(STATIC)' --sort=name --owner=0 --group=0 --mtime=@0 -cf - '$(STATIC_NAME)' | xz -9 -T1 > '$O/$(STATIC_NAME).tar.xz'
+	@echo '$O/$(STATIC_NAME).tar.xz'
+
+# These programs and the Python package.
+wheel: static
+	@rm -rf '$(STATIC)/wheel'
+	@cp -r python '$(STATIC)/wheel'
+	@$(STATIC_MAKE) install-programs STRIP=-s DESTDIR='$(abspath $(STATIC)/wheel)/sluice' PREFIX=/programs
+	@packaging/wheel '$(STATIC)/wheel' '$O' '$(firstword $(subst -, ,$(MACHINE)))'
+
+# All of these, each in a place of its own; FULL=1: in a bare Debian too.
+check-packages: programs
+	@$(TEST_ENV) MAKE='$(MAKE)' tests/packages $(if $(FULL),full)
+
+#H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
+#H make dist         the committed sources as build/sluice-VERSION.tar.xz
+#H make dist-static  programs for any Linux of this processor, as build/sluice-VERSION-linux-MACHINE.tar.xz (make deps-dev)
+#H make wheel        the same programs and the Python package as one wheel, build/sluice-VERSION-*.whl
+#H make check-packages  the archive and the wheel, installed and removed; FULL=1: in a bare Debian too
+
+.PHONY: check-packages install install-programs uninstall dist static dist-static wheel

@@ -21,7 +21,7 @@ COMMANDS = $(PROGRAMS) $(notdir $(SCRIPTS))
 install: install-programs lib
 	install -d '$(LIBDIR)/pkgconfig' '$(INCDIR)'
 	install -m 644 $O/libsluice.a '$(LIBDIR)'
-	$(if $(USE_ARROW),install -m 755 $(PARQUET_SO) '$(LIBDIR)')
+	if [ -e '$(PARQUET_SO)' ]; then install -m 755 '$(PARQUET_SO)' '$(LIBDIR)'; fi
 	for h in $(PUBLIC_H); do install -D -m 644 $$h "$(INCDIR)/$$h" || exit 1; done
 	tests/headers -all > '$(INCDIR)/sluice.h'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' lib/sluice.pc.in > '$(PCFILE)'

@@ -82,6 +82,12 @@ struct slu_pack_kind {
 };
 extern const struct slu_pack_kind slu_pack_kind[SLU_PACK_METHODS];
 
+/* Whether the method cuts items at the ends of bins, and makes no plan. */
+static inline bool slu_pack_cuts(enum slu_pack_method method)
+{
+    return !slu_pack_kind[method].solve;
+}
+
 /* Returns the ids that a bin may lack: all that a plan uses of the threshold. */
 uint64_t slu_pack_tolerance(double padding_threshold, uint64_t capacity);
 

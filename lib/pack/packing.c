@@ -107,7 +107,7 @@ int slu_packing_new(struct slu_packing **out, const struct slu_packing_cfg *cfg,
     if (!p)
         return slu_fail_nomem(err, sizeof *p);
     p->cfg = *cfg;
-    p->cuts = !kind->solve;
+    p->cuts = slu_pack_cuts(cfg->method);
     p->lengths_byte = cfg->budget_byte / 8;
     if (!cfg->plan_only)
         rc = slu_pack_mem_new(&p->mem, cfg, err);

@@ -307,7 +307,7 @@ static int read_head(struct slu_planfile *f, uint64_t *n_domain, struct slu_err 
     *n_domain = slu_le64(h + 40);
     f->n_group = slu_le64(h + 48);
     if (slu_le32(h + 12) & ~MIXED || slu_le32(h + 16) >= SLU_PACK_METHODS ||
-        !slu_pack_kind[f->head.method].solve || !f->head.capacity ||
+        slu_pack_cuts(f->head.method) || !f->head.capacity ||
         f->head.capacity > SLU_MAX_CAPACITY)
         return bad(err, "its header is damaged");
     return read_bins(f, n - HEAD - SUM, err);

@@ -21,7 +21,7 @@ shuffle -q --tails drop -o set --format wds cut.tks
 decompose -q --min 2 --max 8 two.tks | shuffle -q --tails drop -o mds --format mds
 
 # Names that are not in a list: the message has the list.
-refused "an unknown trainer" 2 "is not one of openlm, olmo, generic" schedule --trainer megatron set
+refused "an unknown trainer" 2 "is not one of openlm|olmo|generic" schedule --trainer megatron set
 refused "an unknown method" 2 "is not one of bfd|ffd|" pack --method best two.tks
 names="natural, uniform, or grow or shrink with -linear, -p2 or -p100"
 refused "an unknown curriculum" 2 "$names" schedule --curriculum steep set

@@ -66,11 +66,11 @@ const struct cli_opt cli_common_opt[] = {
      .parse = parse_part},
     {"part-base", 0, CLI_COUNT, AT(part.base), "N",
      "with --part auto: id of the array's first task; default 0"},
-    {"input-format", 0, CLI_CHOICE, AT(input_format), "auto|stream|npy|megatron|ds|mds",
+    {"input-format", 0, CLI_CHOICE, AT(input_format), NULL,
      "format of the inputs; default auto: by their contents and names",
      .choice = slu_tokens_format_names, .result = true},
-    {"format", 0, CLI_CHOICE, AT(input_format), "auto|stream|npy|megatron|ds|mds",
-     "the same as --input-format", .choice = slu_tokens_format_names},
+    {"format", 0, CLI_CHOICE, AT(input_format), NULL, "the same as --input-format",
+     .choice = slu_tokens_format_names},
     {"eos-id", 0, CLI_COUNT, AT(eos_id), "N",
      "files of ids: the id that ends each document", .result = true},
     {"token-bytes", 0, CLI_CHOICE, AT(token_bytes), "2|4|8",
@@ -97,7 +97,7 @@ const struct cli_opt cli_common_opt[] = {
      "allow a terminal"},
     {"stats", 0, CLI_OUTPUT, AT(stats), "FILE",
      "write a report of the run to FILE, as JSON"},
-    {"progress", 0, CLI_CHOICE, AT(progress), "auto|always|never",
+    {"progress", 0, CLI_CHOICE, AT(progress), NULL,
      "show progress on standard error; auto, the default: on a terminal",
      .choice = progress_names},
     {"quiet", 'q', CLI_FLAG, AT(quiet), NULL,
@@ -151,22 +151,10 @@ static int check_range(const struct cli_opt *o, uint64_t v, struct slu_err *err)
                            o->name, u, least);
 }
 
-/* Lists the values: as --help does, or those of the list. */
-static int bad_choice(const struct cli_opt *o, const char *v, struct slu_err *err)
-{
-    char list[256] = "";
-    for (int i = 0; o->choice[i] && !strchr(o->arg, '|'); i++) {
-        size_t n = strlen(list);
-        snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", o->choice[i]);
-    }
-    return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is not one of %s", o->name, v,
-                    *list ? list : o->arg);
-}
-
 static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
                struct slu_err *err)
 {
-    char *at = (char *)base + o->offset;
+    char *at = (char *)base + o->offset, names[CLI_CHOICES];
     uint64_t u;
     int rc;
     switch (o->kind) {
@@ -215,7 +203,8 @@ static int set(const struct cli_opt *o, void *base, void *opts, const char *v,
                 *(int *)(void *)at = i;
                 return SLU_OK;
             }
-        return bad_choice(o, v, err);
+        return slu_fail(err, SLU_E_USAGE, "--%s: '%s' is not one of %s", o->name, v,
+                        cli_choices(o, names));
     case CLI_CUSTOM:
         return o->parse(opts, v, err);
     }

@@ -54,7 +54,8 @@ struct cli_opt {
     char letter;      /* short name or 0 */
     enum cli_kind kind;
     size_t offset;             /* of the destination in the program's options struct */
-    const char *arg;           /* name of the value in --help; NULL for flags */
+    const char *arg;           /* name of the value in --help; NULL: none, or the names
+                                  in `choice`, separated by "|" */
     const char *help;          /* one or more lines, separated by "\n"; NULL: --help
                                   does not show the option */
     const char *const *choice; /* for CLI_CHOICE and CLI_MAYBE_CHOICE */

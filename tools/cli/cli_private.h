@@ -11,6 +11,9 @@ extern const char *const cli_device_names[];
 
 /* Whether --help hides the option: for example --device in programs without kernels. */
 bool cli_hidden(const struct slu_tool *t, const struct cli_opt *o);
+/* Returns text, with the names in o->choice, separated by "|". */
+#define CLI_CHOICES 96
+const char *cli_choices(const struct cli_opt *o, char text[CLI_CHOICES]);
 /* Whether the value may be omitted. */
 bool cli_is_maybe(const struct cli_opt *o);
 

@@ -13,10 +13,18 @@ const char *cli_stage_of(const struct cli_ctx *ctx)
 
 /* ---- help ---- */
 
+const char *cli_choices(const struct cli_opt *o, char text[CLI_CHOICES])
+{
+    size_t n = 0;
+    for (const char *const *c = o->choice; *c && n < CLI_CHOICES; c++)
+        n += (size_t)snprintf(text + n, CLI_CHOICES - n, "%s%s", n ? "|" : "", *c);
+    return text;
+}
+
 static void print_opt(const struct cli_opt *o, FILE *f)
 {
-    char left[128], letter[8] = "    ";
-    const char *arg = o->kind == CLI_FLAG || o->kind == CLI_UNFLAG ? NULL : o->arg;
+    char left[128], names[CLI_CHOICES], letter[8] = "    ";
+    const char *arg = o->choice && !o->arg ? cli_choices(o, names) : o->arg;
     if (o->letter)
         snprintf(letter, sizeof letter, "-%c, ", o->letter);
     bool maybe = cli_is_maybe(o);

@@ -43,7 +43,7 @@ static const struct cli_opt options[] = {
     {"buckets", 0, CLI_CUSTOM, AT(buckets), "L,L,...",
      "these bucket lengths, instead of --min and --max", .result = true,
      .parse = parse_buckets},
-    {"split", 0, CLI_CHOICE, AT(split), "greedy|random",
+    {"split", 0, CLI_CHOICE, AT(split), NULL,
      "cut the longest piece that fits (default), or draw the bucket while\n"
      "twice the largest is left; shorter buckets are drawn more often",
      .choice = splits, .result = true},
@@ -51,7 +51,7 @@ static const struct cli_opt options[] = {
      "make each sequence one token longer, for the last label, as OpenLM\n"
      "requires",
      .result = true},
-    {"tail", 0, CLI_CHOICE, AT(tail), "keep|drop",
+    {"tail", 0, CLI_CHOICE, AT(tail), NULL,
      "keep the rest of a document that is shorter than each bucket, for\n"
      "pack (default), or drop it",
      .choice = tails, .result = true},

@@ -36,7 +36,7 @@ static const struct cli_opt options[] = {
      "drop sequences that are similar to a kept one (MinHash, then\n"
      "checked)",
      .result = true},
-    {"ngrams", 0, CLI_MAYBE_CHOICE, AT(ngrams), "both|paragraph|document",
+    {"ngrams", 0, CLI_MAYBE_CHOICE, AT(ngrams), NULL,
      "drop paragraphs, then documents (both, the default), whose n-grams\n"
      "occurred before, by a Bloom filter",
      .choice = ngrams_names, .result = true},
@@ -51,10 +51,10 @@ static const struct cli_opt options[] = {
     {"threshold", 0, CLI_CUSTOM, AT(threshold), "J",
      "near: least Jaccard similarity of n-grams; default 0.8", .result = true,
      .parse = dedup_parse_threshold},
-    {"unit", 0, CLI_CHOICE, AT(unit), "word|token|char",
+    {"unit", 0, CLI_CHOICE, AT(unit), NULL,
      "near, ngrams: units of an n-gram; default word", .choice = unit_names,
      .result = true},
-    {"keep", 0, CLI_CHOICE, AT(keep), "first|longest|domain-order",
+    {"keep", 0, CLI_CHOICE, AT(keep), NULL,
      "near: document that is kept of similar ones; default first", .choice = keep_names,
      .result = true},
     {"domains", 0, CLI_STRING, AT(domains), "A,B,...",

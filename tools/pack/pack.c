@@ -20,20 +20,20 @@ static const struct cli_opt options[] = {
     {"length", 0, CLI_LENGTH, AT(length), "L",
      "length of the bins; default: the smallest bucket of the stream", .result = true,
      .least = 1, .most = SLU_MAX_CAPACITY - 1},
-    {"method", 0, CLI_CHOICE, AT(method), "bfd|ffd|spfhp|lpfhp|nnlshp|multi|concat",
+    {"method", 0, CLI_CHOICE, AT(method), NULL,
      "method that fills bins; default: bfd, best-fit decreasing",
      .choice = slu_pack_method_name, .result = true},
     {"buckets", 0, CLI_STRING, AT(multi.buckets), "LIST",
      "multi: lengths of the bins; default: the buckets of the stream", .result = true},
     {"padding-threshold", 0, CLI_FRACTION, AT(multi.threshold), "FRACTION",
      "multi: fraction of a bin that may be padding; default: 0.05", .result = true},
-    {"long", 0, CLI_CHOICE, AT(too_long), "split|drop|error",
+    {"long", 0, CLI_CHOICE, AT(too_long), NULL,
      "split sequences longer than L (default), drop them, or stop",
      .choice = pack_longs, .result = true},
-    {"fill", 0, CLI_CHOICE, AT(fill), "pad|drop",
+    {"fill", 0, CLI_CHOICE, AT(fill), NULL,
      "pad bins that are not full (default), or drop them", .choice = fills,
      .result = true},
-    {"order", 0, CLI_CHOICE, AT(order), "plan|related",
+    {"order", 0, CLI_CHOICE, AT(order), NULL,
      "put sequences into a bin as the plan says (default), or related\n"
      "documents if possible",
      .choice = orders, .result = true},
@@ -275,8 +275,8 @@ static int emit_bins(void *ctx, void *job, struct slu_err *err)
 static int set_length(struct pack_job *j, struct slu_header *h, struct slu_err *err)
 {
     const struct pack_opts *o = j->ctx->opts;
-    bool multi = slu_pack_kind[o->method].several;
-    int rc = pack_multi_check(&o->multi, multi, o->length, err);
+    const bool several = slu_pack_kind[o->method].several;
+    int rc = pack_multi_check(&o->multi, several, o->length, err);
     if (rc)
         return rc;
     if (h->no_tokens)
@@ -284,7 +284,7 @@ static int set_length(struct pack_job *j, struct slu_header *h, struct slu_err *
                         "the stream has segment rows only, and no tokens to pack");
     j->bin_tok[0] = o->length ? o->length : h->bucket[0];
     j->n_bin_tok = 1;
-    if (multi)
+    if (several)
         rc = pack_multi_lengths(&o->multi, h, j->bin_tok, &j->n_bin_tok, err);
     else if (!o->length && !h->n_bucket)
         rc = slu_fail(err, SLU_E_USAGE,
@@ -310,7 +310,7 @@ static int open_plans(struct pack_job *j, struct slu_packing_cfg *cfg,
     if (o->save_plan && o->apply_plan)
         return slu_fail(err, SLU_E_USAGE,
                         "--save-plan and --apply-plan cannot be combined");
-    if (!slu_pack_kind[o->method].solve)
+    if (slu_pack_cuts(pack_method(o)))
         return slu_fail(err, SLU_E_USAGE, "--method %s has no plan to %s",
                         slu_pack_method_name[o->method],
                         o->save_plan ? "save" : "apply");
@@ -338,7 +338,7 @@ static int config(struct pack_job *j, const struct slu_header *h,
             err, SLU_E_MISMATCH,
             "the stream's tokenizer has no token to pad with; use --fill drop, "
             "or --method concat --fill drop to lose less than a bin");
-    const bool cuts = !slu_pack_kind[o->method].solve;
+    const bool cuts = slu_pack_cuts(pack_method(o));
     if (cuts && o->max_segments)
         return slu_fail(err, SLU_E_USAGE,
                         "--max-segments cannot be combined with --method %s",
@@ -353,7 +353,7 @@ static int config(struct pack_job *j, const struct slu_header *h,
     o->device.warn_arg = j->ctx;
     j->ctx->device = &o->device;
     *cfg = (struct slu_packing_cfg){
-        .method = (enum slu_pack_method)o->method,
+        .method = pack_method(o),
         .capacity = j->capacity,
         .max_items = o->max_segments,
         .bin_tok = j->bin_tok,
@@ -439,8 +439,7 @@ static int begin(void *ctx, const struct slu_header *h, struct slu_names *names,
     if (!rc)
         rc = pack_balance_check(&o->balance, o->plan, err);
     if (!rc)
-        rc = pack_related_check(o->order == 1, !slu_pack_kind[o->method].solve, o->plan,
-                                o->save_plan || o->apply_plan, o->max_segments, err);
+        rc = pack_related_check(o, err);
     if (!rc && o->order == 1)
         rc = slu_relater_new(&j->relater, &j->in, slu_names_vocab(names), err);
     if (!rc)

@@ -54,10 +54,6 @@ SLU_MUST_USE int pack_related_sign(const struct slu_relater *r,
                                    struct pack_related_slot *s, struct slu_names *names,
                                    const struct slu_batch *b, const struct slu_run *run,
                                    size_t n_run, struct slu_err *err);
-/* Reports usage errors. */
-SLU_MUST_USE int pack_related_check(bool related, bool concat, bool plan_only,
-                                    bool plan_file, uint64_t max_segments,
-                                    struct slu_err *err);
 
 /* Adds length to the header's buckets, unless it is one of them
  * (tools/pack/multi.c). */
@@ -89,6 +85,14 @@ struct pack_opts {
     const char *save_plan, *apply_plan;
     struct cli_flow_opts flow;
 };
+
+static inline enum slu_pack_method pack_method(const struct pack_opts *o)
+{
+    return (enum slu_pack_method)o->method;
+}
+
+/* Reports usage errors of --order related. */
+SLU_MUST_USE int pack_related_check(const struct pack_opts *o, struct slu_err *err);
 
 struct pack_job {
     struct cli_ctx *ctx;

@@ -35,16 +35,17 @@ int pack_related_sign(const struct slu_relater *r, struct pack_related_slot *s,
     return rc;
 }
 
-int pack_related_check(bool related, bool concat, bool plan_only, bool plan_file,
-                       uint64_t max_segments, struct slu_err *err)
+int pack_related_check(const struct pack_opts *o, struct slu_err *err)
 {
-    const char *other = concat         ? "--method concat"
-                        : plan_only    ? "--plan, which knows lengths only"
-                        : plan_file    ? "--save-plan and --apply-plan"
-                        : max_segments ? "--max-segments"
-                                       : NULL;
-    return related && other
+    const bool cuts = slu_pack_cuts(pack_method(o));
+    const char *other = cuts      ? "--method "
+                        : o->plan ? "--plan, which knows lengths only"
+                        : o->save_plan || o->apply_plan ? "--save-plan and --apply-plan"
+                        : o->max_segments               ? "--max-segments"
+                                                        : NULL;
+    return o->order == 1 && other
                ? slu_fail(err, SLU_E_USAGE,
-                          "--order related cannot be combined with %s", other)
+                          "--order related cannot be combined with %s%s", other,
+                          cuts ? slu_pack_method_name[o->method] : "")
                : SLU_OK;
 }

@@ -14,14 +14,14 @@ int pack_check_part(struct cli_ctx *ctx, struct slu_err *err)
 int pack_check_stage(const struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct pack_opts *o = ctx->opts;
-    const char *whole = o->order == 1                     ? "--order related"
-                        : o->balance.ranks                ? "--balance"
-                        : !slu_pack_kind[o->method].solve ? "--method concat"
-                                                          : NULL;
-    if (whole)
+    const char *whole = o->order == 1      ? "order related"
+                        : o->balance.ranks ? "balance"
+                                           : NULL;
+    if (whole || slu_pack_cuts(pack_method(o)))
         return slu_fail(err, SLU_E_USAGE,
-                        "%s needs all documents in one process, and has no stages",
-                        whole);
+                        "--%s%s needs all documents in one process, and has no stages",
+                        whole ? whole : "method ",
+                        whole ? "" : slu_pack_method_name[o->method]);
     if (o->plan)
         return slu_fail(err, SLU_E_USAGE,
                         "--plan compares methods for one stream; the report of --stage "

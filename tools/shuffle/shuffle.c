@@ -36,8 +36,7 @@ static int parse_order(void *opts, const char *value, struct slu_err *err)
 
 #define AT(field) offsetof(struct opts, field)
 static const struct cli_opt options[] = {
-    {"format", 0, CLI_CHOICE, AT(shards.format),
-     "wds|olmo|ds|megatron|mds|litdata|parquet",
+    {"format", 0, CLI_CHOICE, AT(shards.format), NULL,
      "write shards in the folder -o DIR: WebDataset for OpenLM,\n"
      "OLMo-core, datatrove, Megatron, MosaicML, LitData, Parquet",
      .choice = slu_shard_format_names, .result = true},
@@ -45,17 +44,17 @@ static const struct cli_opt options[] = {
      "sequences of a shard; auto, the default: 2^20 tokens,\n"
      "at most 65536 (mds, litdata: 2^24 tokens)",
      .result = true, .parse = shuffle_parse_shard_sequences},
-    {"last", 0, CLI_CHOICE, AT(shards.last), "keep|drop",
+    {"last", 0, CLI_CHOICE, AT(shards.last), NULL,
      "keep a bucket's last shard if it is not full (default), or drop it",
      .choice = shuffle_lasts, .result = true},
-    {"tails", 0, CLI_CHOICE, AT(shards.tails), "error|drop",
+    {"tails", 0, CLI_CHOICE, AT(shards.tails), NULL,
      "for shards, sequences without a bucket's length: refuse the stream\n"
      "(default), or drop them",
      .choice = shuffle_tails, .result = true},
     {"compress", 0, CLI_CUSTOM, AT(shards.compress), "zstd[:LEVEL]|none",
      "for mds, litdata and parquet: compression of shards", .result = true,
      .parse = shuffle_parse_compress},
-    {"member", 0, CLI_CHOICE, AT(shards.member), "txt|json|json.gz",
+    {"member", 0, CLI_CHOICE, AT(shards.member), NULL,
      "for wds: format of the members; default txt", .choice = shuffle_members,
      .result = true},
     {"olmo-path", 0, CLI_STRING, AT(shards.olmo_path), "PATH",
@@ -80,7 +79,7 @@ static const struct cli_opt options[] = {
      "take the sources in this ratio of tokens; a source is repeated only\n"
      "if --max-tokens asks for more than it has",
      .result = true},
-    {"mix-by", 0, CLI_CHOICE, AT(mix.by), "domain|input",
+    {"mix-by", 0, CLI_CHOICE, AT(mix.by), NULL,
      "sources are domains (default), or the inputs, by path or number from\n"
      "0",
      .choice = shuffle_mix_bys, .result = true},

@@ -234,8 +234,7 @@ int slu_flow_other_stream(const struct slu_flow *f, struct slu_err *err);
  * read in place of the stream. The tape takes 1 MiB in addition to the flow's
  * budget. */
 SLU_MUST_USE int slu_flow_tape(struct slu_flow *f, const struct slu_batch *b,
-                               const struct slu_seq *q, uint64_t ordinal,
-                               struct slu_err *err);
+                               const struct slu_seq *q, struct slu_err *err);
 /* As slu_flow_tape, for n bytes that cfg.note receives instead of a sequence. */
 SLU_MUST_USE int slu_flow_note(struct slu_flow *f, const void *p, size_t n,
                                struct slu_err *err);

@@ -11,13 +11,11 @@ struct replay {
     void *ctx, *side;
 };
 
-static int replay_batch(void *ctx, struct slu_batch *b, const uint64_t *ordinal,
-                        struct slu_err *err)
+static int replay_batch(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     const struct replay *r = ctx;
     int rc = r->ops->work ? r->ops->work(r->ctx, 0, b, r->side, err) : SLU_OK;
 
-    (void)ordinal;
     return rc ? rc : r->ops->emit(r->ctx, b, r->side, err);
 }
 
@@ -50,11 +48,11 @@ static int new_tape(struct slu_flow *f, struct slu_err *err)
 }
 
 int slu_flow_tape(struct slu_flow *f, const struct slu_batch *b,
-                  const struct slu_seq *q, uint64_t ordinal, struct slu_err *err)
+                  const struct slu_seq *q, struct slu_err *err)
 {
     int rc = new_tape(f, err);
 
-    return rc ? rc : slu_tape_put(f->tape, b, q, ordinal, err);
+    return rc ? rc : slu_tape_put(f->tape, b, q, err);
 }
 
 int slu_flow_note(struct slu_flow *f, const void *p, size_t n, struct slu_err *err)

@@ -9,22 +9,16 @@
 enum { BATCH_TOK = 1 << 18 }; /* tokens of a batch that is read */
 
 /* A record: a word, its bytes, zeros to a multiple of 8. The word has the number of
- * bytes and the kind of record: a sequence, whose ordinal is that of the last sequence
- * plus 1; a note; or the ordinal of the next sequence. */
-#define IS_NOTE    (UINT64_C(1) << 62)
-#define IS_ORDINAL (UINT64_C(1) << 63)
-#define N_BYTE     (IS_NOTE - 1)
+ * bytes, and whether the record is a note. */
+#define IS_NOTE (UINT64_C(1) << 63)
 
 struct slu_tape {
     struct slu_spool *spool;
     const char *tmpdir;
     struct slu_seqrec rec;
     size_t most; /* bytes of a record, with its word */
-    uint64_t n_seq, next;
-    /* For reading. */
-    struct slu_batch b;
-    uint64_t *ordinal;
-    size_t cap_ordinal;
+    uint64_t n_seq;
+    struct slu_batch b; /* for reading */
 };
 
 int slu_tape_new(struct slu_tape **out, unsigned tok_bytes, bool masks,
@@ -54,7 +48,6 @@ void slu_tape_free(struct slu_tape *t)
     slu_spool_free(t->spool);
     slu_seqrec_release(&t->rec);
     slu_batch_release(&t->b);
-    free(t->ordinal);
     free(t);
 }
 
@@ -83,18 +76,12 @@ static int put(struct slu_tape *t, uint64_t flags, const struct slu_piece *piece
 }
 
 int slu_tape_put(struct slu_tape *t, const struct slu_batch *b, const struct slu_seq *q,
-                 uint64_t ordinal, struct slu_err *err)
+                 struct slu_err *err)
 {
-    const struct slu_piece jump = {&ordinal, sizeof ordinal};
-    int rc = ordinal == t->next ? SLU_OK : put(t, IS_ORDINAL, &jump, 1, err);
+    int rc = slu_seqrec_pack(&t->rec, b, q, err);
 
-    if (!rc)
-        rc = slu_seqrec_pack(&t->rec, b, q, err);
-    if (!rc)
-        rc = put(t, 0, t->rec.piece, SLU_SEQREC_PIECES, err);
-    t->next = ordinal + 1;
     t->n_seq++;
-    return rc;
+    return rc ? rc : put(t, 0, t->rec.piece, SLU_SEQREC_PIECES, err);
 }
 
 int slu_tape_note(struct slu_tape *t, const void *p, size_t n, struct slu_err *err)
@@ -107,7 +94,7 @@ int slu_tape_note(struct slu_tape *t, const void *p, size_t n, struct slu_err *e
 static int emit(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,
                 struct slu_err *err)
 {
-    int rc = t->b.n_seq ? ops->emit(ctx, &t->b, t->ordinal, err) : SLU_OK;
+    int rc = t->b.n_seq ? ops->emit(ctx, &t->b, err) : SLU_OK;
 
     slu_batch_trim(&t->b);
     return rc;
@@ -122,25 +109,13 @@ static int next_record(struct slu_tape *t, uint64_t *word, const void **p, size_
     if (rc)
         return rc;
     memcpy(word, *p, sizeof *word);
-    *n = (size_t)(*word & N_BYTE);
-    if (*n + 8 > t->most || (*word & IS_ORDINAL && *n != sizeof t->next))
+    *n = (size_t)(*word & ~IS_NOTE);
+    if (*n + 8 > t->most)
         return slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged", t->tmpdir);
     rc = slu_spool_get(t->spool, p, (*n + 7) & ~(size_t)7, err);
     return rc == SLU_EOF ? slu_fail(err, SLU_E_TRUNCATED,
                                     "temporary file in %s: ends early", t->tmpdir)
                          : rc;
-}
-
-static int add(struct slu_tape *t, const void *p, size_t n, struct slu_err *err)
-{
-    int rc = slu_seqrec_add(&t->b, p, n, err);
-
-    if (!rc)
-        rc =
-            slu_grow(&t->ordinal, &t->cap_ordinal, t->b.n_seq, sizeof *t->ordinal, err);
-    if (!rc)
-        t->ordinal[t->b.n_seq - 1] = t->next++;
-    return rc;
 }
 
 int slu_tape_read(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,
@@ -151,20 +126,17 @@ int slu_tape_read(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,
     size_t n;
     int rc = slu_spool_rewind(t->spool, t->most, err);
 
-    t->next = 0;
     while (!rc) {
         rc = next_record(t, &word, &p, &n, err);
         if (rc)
             break;
-        if (word & IS_ORDINAL) {
-            memcpy(&t->next, p, sizeof t->next);
-        } else if (word & IS_NOTE) {
+        if (word & IS_NOTE) {
             rc = emit(t, ops, ctx, err);
             if (!rc)
                 rc = ops->note(ctx, p, n, err);
         } else {
             n_seq++;
-            rc = add(t, p, n, err);
+            rc = slu_seqrec_add(&t->b, p, n, err);
             if (!rc && slu_batch_weight(&t->b) >= BATCH_TOK)
                 rc = emit(t, ops, ctx, err);
         }

@@ -1,6 +1,5 @@
-/* tape.h - sequences that wait in one process, each with its ordinal, and notes between
- * them. They are read from the beginning, in the order of their arrival, any number of
- * times.
+/* tape.h - sequences that wait in one process, and notes between them. They are read
+ * from the beginning, in the order of their arrival, any number of times.
  *
  * Thread safety: one thread at a time on a handle.
  */
@@ -20,18 +19,16 @@ struct slu_tape;
 SLU_MUST_USE int slu_tape_new(struct slu_tape **t, unsigned tok_bytes, bool masks,
                               uint64_t budget_byte, const char *tmpdir,
                               struct slu_err *err);
-/* Appends sequence q of b; copies. Ordinals must ascend. */
+/* Appends sequence q of b; copies. */
 SLU_MUST_USE int slu_tape_put(struct slu_tape *t, const struct slu_batch *b,
-                              const struct slu_seq *q, uint64_t ordinal,
-                              struct slu_err *err);
+                              const struct slu_seq *q, struct slu_err *err);
 /* Appends n bytes as a note. */
 SLU_MUST_USE int slu_tape_note(struct slu_tape *t, const void *p, size_t n,
                                struct slu_err *err);
 
 struct slu_tape_ops {
-    /* Receives the next sequences; ordinal[i] is that of sequence i. May edit b. */
-    int (*emit)(void *ctx, struct slu_batch *b, const uint64_t *ordinal,
-                struct slu_err *err);
+    /* Receives the next sequences. May edit b. */
+    int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
     /* Receives a note, after the sequences before it; NULL: the tape has no notes. */
     int (*note)(void *ctx, const void *p, size_t n, struct slu_err *err);
 };

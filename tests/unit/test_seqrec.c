@@ -157,7 +157,7 @@ static void test_order(void **state)
 enum { MOST_ITEM = 50000 };
 struct item {
     bool note;
-    uint64_t ordinal, n; /* tokens, or bytes */
+    uint64_t n; /* tokens, or bytes */
 };
 struct taped {
     struct item item[MOST_ITEM];
@@ -174,8 +174,7 @@ static const uint8_t *bytes_of(uint64_t i)
     return p + i % 256;
 }
 
-static int on_emit(void *ctx, struct slu_batch *b, const uint64_t *ordinal,
-                   struct slu_err *err)
+static int on_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
     struct taped *t = ctx;
 
@@ -185,8 +184,7 @@ static int on_emit(void *ctx, struct slu_batch *b, const uint64_t *ordinal,
         const struct item *x = &t->item[t->at];
         const struct slu_seq *q = &b->seq[i];
         assert_true(t->at < t->n && !x->note);
-        assert_int_equal(ordinal[i], x->ordinal);
-        assert_int_equal(b->seg[q->seg_off].document, x->ordinal);
+        assert_int_equal(b->seg[q->seg_off].document, t->at);
         assert_int_equal(q->len_tok, x->n);
         assert_memory_equal(slu_batch_at(b, q->tok_off), bytes_of(t->at), 2 * x->n);
     }
@@ -206,14 +204,13 @@ static int on_note(void *ctx, const void *p, size_t n, struct slu_err *err)
     return SLU_OK;
 }
 
-static int refuse(void *ctx, struct slu_batch *b, const uint64_t *ordinal,
-                  struct slu_err *err)
+static int refuse(void *ctx, struct slu_batch *b, struct slu_err *err)
 {
-    (void)ctx, (void)b, (void)ordinal;
+    (void)ctx, (void)b;
     return slu_fail(err, SLU_E_LIMIT, "no more");
 }
 
-/* n items: every `often`th is a note, ordinals skip now and then. */
+/* n items: every `often`th is a note. */
 static void one_tape(size_t n, size_t often, bool spills)
 {
     static const struct slu_tape_ops ops = {on_emit, on_note}, none = {refuse, on_note};
@@ -221,25 +218,22 @@ static void one_tape(size_t n, size_t often, bool spills)
     struct slu_err err = SLU_ERR_INIT;
     struct slu_tape *tape;
     struct slu_batch b;
-    uint64_t ordinal = n % 3;
 
     t.n = n;
     slu_batch_init(&b, 2);
     assert_int_equal(slu_tape_new(&tape, 2, false, 1 << 20, ".", &err), SLU_OK);
     for (size_t i = 0; i < n; i++) {
         struct item *x = &t.item[i];
-        *x = (struct item){i % often == 1, ordinal, i * i % 31};
+        *x = (struct item){i % often == 1, i * i % 31};
         if (x->note) {
             assert_int_equal(slu_tape_note(tape, bytes_of(i), x->n, &err), SLU_OK);
             continue;
         }
         x->n = i % 1000 == 7 ? 3000 : x->n + 1;
-        const struct slu_seg seg = {1, ordinal, 0, x->n, SLU_NO_DOMAIN, 0, 0, {0}};
+        const struct slu_seg seg = {1, i, 0, x->n, SLU_NO_DOMAIN, 0, 0, {0}};
         slu_batch_clear(&b);
         assert_int_equal(slu_batch_add(&b, bytes_of(i), x->n, &seg, 1, NULL, &err), 0);
-        assert_int_equal(slu_tape_put(tape, &b, b.seq, ordinal, &err), SLU_OK);
-        ordinal += i % 7 ? 1 : i;
-        ordinal += ordinal == x->ordinal;
+        assert_int_equal(slu_tape_put(tape, &b, b.seq, &err), SLU_OK);
     }
     for (unsigned k = 0; k < 2; k++) {
         t.at = 0;

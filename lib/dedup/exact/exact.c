@@ -86,7 +86,7 @@ int slu_exact_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err 
             /* The pair that just fitted waits as well, because an earlier one waits. */
             x->noting = true;
             x->result.waited++;
-            rc = slu_flow_tape(x->flow, b, &q, x->ordinal, err);
+            rc = slu_flow_tape(x->flow, b, &q, err);
             if (!rc)
                 rc = slu_exact_wait(x, hash[i], &place, err);
         } else if (!rc) {

@@ -42,7 +42,7 @@ struct sign {
     struct slu_flow *flow;
     struct slu_table *block;
     struct slu_scan *scan; /* one for each worker */
-    uint64_t n_seq, n_place;
+    uint64_t n_place;
 };
 
 /* Finds the blocks of a batch; places count from its first sequence. */
@@ -81,7 +81,7 @@ static int keep(struct sign *t, const struct slu_batch *b, const struct slu_seq 
                 struct slu_err *err)
 {
     struct slu_walk w;
-    int rc = slu_flow_tape(t->flow, b, q, t->n_seq, err);
+    int rc = slu_flow_tape(t->flow, b, q, err);
 
     slu_walk_init(&w, b, q, &t->q->special, t->n_place);
     while (t->q->ranges && !rc && slu_walk_run(&w))
@@ -98,7 +98,7 @@ static int put_blocks(void *ctx, struct slu_batch *b, void *side, struct slu_err
     const uint64_t base = t->n_place;
     int rc = SLU_OK;
 
-    for (size_t i = 0; i < b->n_seq && !rc; i++, t->n_seq++) {
+    for (size_t i = 0; i < b->n_seq && !rc; i++) {
         if (slu_flow_here(t->flow))
             rc = keep(t, b, &b->seq[i], err);
         t->n_place += slu_seq_places(b->seq[i].len_tok, b->seq[i].n_seg);
@@ -127,7 +127,7 @@ static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
                                             release_blocks};
     struct slu_substring_flow *q = ctx;
     const unsigned n = q->cfg.n_threads;
-    struct sign t = {q, f, slu_flow_out(f, BLOCK), calloc(n, sizeof *t.scan), 0, 0};
+    struct sign t = {q, f, slu_flow_out(f, BLOCK), calloc(n, sizeof *t.scan), 0};
     int rc = t.scan ? SLU_OK : slu_fail_nomem(err, n * sizeof *t.scan);
 
     tell_timing(q, "scan");

@@ -218,24 +218,36 @@ static int pack(struct slu_buf *out, struct slu_u128 key, const struct slu_batch
     return slu_buf_align(out, 8, err);
 }
 
-static int work(void *ctx, unsigned worker, struct slu_batch *b, struct slu_err *err)
+/* Of a batch: a worker's findings, and the records that it made, as the sorter takes
+ * them. */
+struct side {
+    struct slu_buf judged, records;
+};
+
+static void release_side(void *side)
+{
+    struct side *s = side;
+
+    slu_buf_release(&s->judged);
+    slu_buf_release(&s->records);
+}
+
+static int work(void *ctx, unsigned worker, struct slu_batch *b, void *side,
+                struct slu_err *err)
 {
     struct slu_permute *p = ctx;
+    struct side *s = side;
+    struct slu_buf *rec = &s->records;
     size_t marks = slu_permute_marked(p) ? sizeof(struct slu_mark) : 0;
-    struct slu_buf *buf, *rec;
-    int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
 
     (void)worker;
-    if (!rc)
-        rc = slu_sidecar_of(&p->records, b, &rec, err);
-    if (rc)
-        return rc;
-    slu_buf_clear(buf);
+    slu_buf_clear(&s->judged);
     slu_buf_clear(rec);
-    rc = slu_buf_reserve(buf, b->n_seq * (sizeof(struct slu_judged) + marks), err);
+    int rc = slu_buf_reserve(&s->judged, b->n_seq * (sizeof(struct slu_judged) + marks),
+                             err);
     if (rc)
         return rc;
-    struct slu_judged *j = (void *)buf->data;
+    struct slu_judged *j = (void *)s->judged.data;
     struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq *q = &b->seq[i];
@@ -318,18 +330,13 @@ static inline void note_dense(struct slu_permute *p, const struct slu_batch *b,
         p->dense = weight / n_byte;
 }
 
-static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int emit(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
 {
     struct slu_permute *p = ctx;
     struct slu_permute_result *r = &p->result;
-    struct slu_buf *buf, *rec;
-    int rc = slu_sidecar_of(&p->verdicts, b, &buf, err);
-
-    if (!rc)
-        rc = slu_sidecar_of(&p->records, b, &rec, err);
-    if (rc)
-        return rc;
-    struct slu_judged *j = (void *)buf->data;
+    const struct side *s = side;
+    struct slu_judged *j = (void *)s->judged.data;
+    int rc = SLU_OK;
     const struct slu_mark *m = slu_permute_marks(j, b->n_seq);
     for (size_t i = 0; i < b->n_seq && !rc; i++) {
         const struct slu_seq *q = &b->seq[i];
@@ -353,52 +360,35 @@ static int emit(void *ctx, struct slu_batch *b, struct slu_err *err)
             r->left_checksum = slu_u128_add(r->left_checksum, j[i].key);
         }
     }
-    if (!rc && rec->len)
-        rc = slu_sorter_add_run(p->sorter, rec->data, rec->len, err);
+    if (!rc && s->records.len)
+        rc = slu_sorter_add_run(p->sorter, s->records.data, s->records.len, err);
     p->n_tok += b->n_tok;
     if (p->progress)
         p->progress(p->progress_ctx, p->n_tok);
     return rc;
 }
 
-static int work_of_flow(void *ctx, unsigned worker, struct slu_batch *b, void *side,
-                        struct slu_err *err)
-{
-    (void)side;
-    return work(ctx, worker, b, err);
-}
-
-static int emit_of_flow(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
-{
-    (void)side;
-    return emit(ctx, b, err);
-}
-
 int slu_permute_read(struct slu_permute *p, struct slu_reader *r, unsigned n_slots,
                      struct slu_sum *total, void (*progress)(void *ctx, uint64_t n_tok),
                      void *ctx, struct slu_err *err)
 {
-    static const struct slu_stream_ops ops = {work, emit};
-    static const struct slu_side_ops of_flow = {0, work_of_flow, emit_of_flow, NULL};
+    static const struct slu_side_ops ops = {sizeof(struct side), work, emit,
+                                            release_side};
 
     p->header = slu_reader_header(r);
     p->progress = progress;
     p->progress_ctx = ctx;
-    slu_sidecar_init(&p->verdicts);
-    slu_sidecar_init(&p->records);
     if (p->cfg.order != SLU_ORDER_KEEP && !p->select && !slu_permute_waits(p))
         p->packed_byte =
             p->cfg.budget_byte / 4 < 1 << 20 ? p->cfg.budget_byte / 4 : 1 << 20;
     p->packed_most = p->cfg.budget_byte / 16;
     int rc = p->planned ? slu_permute_begin_planned(p, err) : SLU_OK;
     if (!rc && p->cfg.flow)
-        rc = slu_flow_read(p->cfg.flow, &of_flow, p, err);
+        rc = slu_flow_read(p->cfg.flow, &ops, p, err);
     else if (!rc)
-        rc = slu_stream_run(r, &ops, p, p->cfg.n_threads, n_slots, total, err);
+        rc = slu_stream_run_side(r, &ops, p, p->cfg.n_threads, n_slots, total, err);
     if (!rc && slu_permute_waits(p) && !p->planned && !p->row)
         rc = slu_permute_again(p, &ops, n_slots, total, err);
-    slu_sidecar_release(&p->verdicts);
-    slu_sidecar_release(&p->records);
     if (!rc && p->select) {
         p->cut.tok = p->cfg.max_tokens;
         rc = slu_select_cut(p->select, &p->cut, 1, err);

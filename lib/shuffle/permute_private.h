@@ -7,7 +7,6 @@
 #include "lib/flow/sorter.h"
 #include "lib/flow/spool.h"
 #include "lib/stream/seqrec.h"
-#include "lib/stream/sidecar.h"
 #include "permute.h"
 #include "select.h"
 
@@ -56,10 +55,8 @@ struct slu_permute {
 
     /* While reading: */
     const struct slu_header *header;
-    struct slu_sidecar verdicts;
-    struct slu_sidecar records; /* a batch's records, as the sorter takes them */
-    uint64_t packed_byte;       /* only smaller sequences are packed early */
-    uint64_t packed_most;       /* about the most bytes packed early per batch */
+    uint64_t packed_byte; /* only smaller sequences are packed early */
+    uint64_t packed_most; /* about the most bytes packed early per batch */
     void (*progress)(void *ctx, uint64_t n_tok);
     void *progress_ctx;
     uint64_t n_tok;
@@ -119,7 +116,7 @@ SLU_MUST_USE int slu_permute_place(struct slu_permute *p, const struct slu_batch
                                    const struct slu_mark *m, struct slu_err *err);
 /* After pass 1: plans, and reads all sequences again for pass 2. */
 SLU_MUST_USE int slu_permute_again(struct slu_permute *p,
-                                   const struct slu_stream_ops *ops, unsigned n_slots,
+                                   const struct slu_side_ops *ops, unsigned n_slots,
                                    const struct slu_sum *total, struct slu_err *err);
 /* Replaces pass 1 if p->planned is set. */
 SLU_MUST_USE int slu_permute_begin_planned(struct slu_permute *p, struct slu_err *err);

@@ -144,16 +144,21 @@ int slu_permute_place(struct slu_permute *p, const struct slu_batch *b,
 /* Pass 2 over the spool, in batches of one input each. */
 struct second {
     struct slu_permute *p;
-    const struct slu_stream_ops *ops;
+    const struct slu_side_ops *ops;
     struct slu_pipe *pipe;
     struct head next;
     bool have_next;
 };
 
-static int produce(void *ctx, void *batch, struct slu_err *err)
+struct slot {
+    struct slu_batch b;
+    void *side;
+};
+
+static int produce(void *ctx, void *job, struct slu_err *err)
 {
     struct second *t = ctx;
-    struct slu_batch *b = batch;
+    struct slu_batch *b = &((struct slot *)job)->b;
     const void *r;
     int rc = SLU_OK;
     slu_batch_clear(b);
@@ -182,46 +187,54 @@ static int produce(void *ctx, void *batch, struct slu_err *err)
     return SLU_OK;
 }
 
-static int work(void *ctx, unsigned worker, void *batch, struct slu_err *err)
+static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
 {
     struct second *t = ctx;
-    return t->ops->work(t->p, worker, batch, err);
+    struct slot *s = job;
+    return t->ops->work(t->p, worker, &s->b, s->side, err);
 }
 
-static int emit(void *ctx, void *batch, struct slu_err *err)
+static int emit(void *ctx, void *job, struct slu_err *err)
 {
     struct second *t = ctx;
-    int rc = t->ops->emit(t->p, batch, err);
-    slu_batch_trim(batch);
+    struct slot *s = job;
+    int rc = t->ops->emit(t->p, &s->b, s->side, err);
+    slu_batch_trim(&s->b);
     return rc;
 }
 
-static int from_spool(struct slu_permute *p, const struct slu_stream_ops *ops,
+static int from_spool(struct slu_permute *p, const struct slu_side_ops *ops,
                       unsigned n_slots, struct slu_err *err)
 {
     static const struct slu_pipe_ops pipe = {produce, work, emit};
     struct second t = {.p = p, .ops = ops};
-    struct slu_batch *b = calloc(n_slots, sizeof *b);
+    struct slot *s = calloc(n_slots, sizeof *s);
     void **job = calloc(n_slots, sizeof *job);
-    int rc = b && job ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *b);
+    int rc = s && job ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *s);
     for (unsigned i = 0; !rc && i < n_slots; i++) {
-        slu_batch_init(&b[i], p->header->tok_bytes);
-        b[i].masks = p->header->masks;
-        job[i] = &b[i];
+        slu_batch_init(&s[i].b, p->header->tok_bytes);
+        s[i].b.masks = p->header->masks;
+        s[i].side = calloc(1, ops->side_byte);
+        if (!s[i].side)
+            rc = slu_fail_nomem(err, ops->side_byte);
+        job[i] = &s[i];
     }
     if (!rc)
         rc =
             slu_pipe_run_parts(&pipe, &t, job, n_slots, p->cfg.n_threads, &t.pipe, err);
-    for (unsigned i = 0; b && i < n_slots; i++)
-        slu_batch_release(&b[i]);
-    free(b);
+    for (unsigned i = 0; s && i < n_slots && s[i].side; i++) {
+        slu_batch_release(&s[i].b);
+        ops->release(s[i].side);
+        free(s[i].side);
+    }
+    free(s);
     free(job);
     slu_spool_free(p->wait);
     p->wait = NULL;
     return rc;
 }
 
-static int from_input(struct slu_permute *p, const struct slu_stream_ops *ops,
+static int from_input(struct slu_permute *p, const struct slu_side_ops *ops,
                       unsigned n_slots, const struct slu_sum *total,
                       struct slu_err *err)
 {
@@ -230,7 +243,7 @@ static int from_input(struct slu_permute *p, const struct slu_stream_ops *ops,
     int rc = p->cfg.again(p->cfg.again_ctx, &r, err);
     if (rc)
         return rc;
-    rc = slu_stream_run(r, ops, p, p->cfg.n_threads, n_slots, &again, err);
+    rc = slu_stream_run_side(r, ops, p, p->cfg.n_threads, n_slots, &again, err);
     slu_reader_free(r);
     if (!rc && (memcmp(&again.n, &total->n, sizeof again.n) ||
                 slu_u128_cmp(again.trace_checksum, total->trace_checksum) ||
@@ -294,7 +307,7 @@ int slu_permute_begin_planned(struct slu_permute *p, struct slu_err *err)
     return rc || p->sorter ? rc : open_sorter(p, err);
 }
 
-int slu_permute_again(struct slu_permute *p, const struct slu_stream_ops *ops,
+int slu_permute_again(struct slu_permute *p, const struct slu_side_ops *ops,
                       unsigned n_slots, const struct slu_sum *total,
                       struct slu_err *err)
 {

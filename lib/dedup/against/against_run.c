@@ -6,7 +6,6 @@
 #include "against.h"
 #include "lib/dedup/ngrams/ngrams_cut.h"
 #include "lib/dedup/ngrams/ngrams_text.h"
-#include "lib/stream/sidecar.h"
 
 struct worker {
     struct slu_paras paras;
@@ -40,22 +39,18 @@ struct build {
     struct slu_paras_finder *finder;
     struct worker *worker;
     struct slu_names *names;
-    struct slu_sidecar words; /* for each sequence its n_word and n_sign, then the
-                                 words */
     int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err);
     void *ctx;
 };
 
-static int build_work(void *ctx, unsigned worker, struct slu_batch *b,
+/* words: for each sequence its n_word and n_sign, then the words. */
+static int build_work(void *ctx, unsigned worker, struct slu_batch *b, void *words,
                       struct slu_err *err)
 {
     struct build *t = ctx;
     struct slu_paras *p = &t->worker[worker].paras;
-    struct slu_buf *words;
-    int rc = slu_sidecar_of(&t->words, b, &words, err);
+    int rc = SLU_OK;
 
-    if (rc)
-        return rc;
     slu_buf_clear(words);
     for (size_t i = 0; !rc && i < b->n_seq; i++) {
         rc = slu_paras_find(t->finder, b, &b->seq[i], p, err);
@@ -70,12 +65,11 @@ static int build_work(void *ctx, unsigned worker, struct slu_batch *b,
     return rc;
 }
 
-static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int build_emit(void *ctx, struct slu_batch *b, void *words, struct slu_err *err)
 {
     struct build *t = ctx;
-    struct slu_buf *words;
-    int rc = slu_sidecar_of(&t->words, b, &words, err);
-    const uint64_t *w = rc ? NULL : (const void *)words->data;
+    const uint64_t *w = (const void *)((struct slu_buf *)words)->data;
+    int rc = SLU_OK;
 
     for (size_t i = 0; !rc && i < b->n_seq; i++) {
         const struct slu_against_text text = {w + 2, w[0], w[1]};
@@ -88,25 +82,29 @@ static int build_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     return t->emit(t->ctx, b, err);
 }
 
+static void release_words(void *words)
+{
+    slu_buf_release(words);
+}
+
 int slu_against_build(struct slu_against_out *o, struct slu_reader *r,
                       const struct slu_shingler_cfg *text, unsigned n_threads,
                       unsigned n_slots,
                       int (*emit)(void *ctx, struct slu_batch *b, struct slu_err *err),
                       void *ctx, struct slu_sum *total, struct slu_err *err)
 {
-    static const struct slu_stream_ops ops = {build_work, build_emit};
+    static const struct slu_side_ops ops = {sizeof(struct slu_buf), build_work,
+                                            build_emit, release_words};
     struct build t = {.o = o, .names = slu_reader_names(r), .emit = emit, .ctx = ctx};
 
-    slu_sidecar_init(&t.words);
     int rc = slu_paras_finder_new(&t.finder, text, true, err);
     t.worker = rc ? NULL : new_workers(n_threads, err);
     if (!rc && !t.worker)
         rc = SLU_E_NOMEM;
     if (!rc)
-        rc = slu_stream_run(r, &ops, &t, n_threads, n_slots, total, err);
+        rc = slu_stream_run_side(r, &ops, &t, n_threads, n_slots, total, err);
     free_workers(t.worker, n_threads);
     slu_paras_finder_free(t.finder);
-    slu_sidecar_release(&t.words);
     return rc;
 }
 
@@ -124,10 +122,24 @@ struct filter {
     struct slu_against_run *run;
     struct slu_paras_finder *finder;
     struct worker *worker;
-    struct slu_sidecar docs, matches, drops;
     struct slu_gram_cut cut;
     struct slu_batch out;
 };
+
+/* The results for a batch: struct doc of each sequence; the matches and the struct
+ * slu_gram_run of all. */
+struct side {
+    struct slu_buf docs, matches, drops;
+};
+
+static void release_side(void *side)
+{
+    struct side *s = side;
+
+    slu_buf_release(&s->docs);
+    slu_buf_release(&s->matches);
+    slu_buf_release(&s->drops);
+}
 
 /* The first paragraph that begins at or after word w or, with `ends`, that ends after
  * w; p->n if there is none. */
@@ -205,24 +217,19 @@ static uint64_t each_once(struct slu_against_match *m, uint64_t n)
     return to;
 }
 
-static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
+static int filter_work(void *ctx, unsigned worker, struct slu_batch *b, void *side,
                        struct slu_err *err)
 {
     struct filter *t = ctx;
     struct worker *w = &t->worker[worker];
     struct slu_paras *p = &w->paras;
-    struct slu_buf *docs, *matches, *drops;
-    int rc = slu_sidecar_of(&t->docs, b, &docs, err);
+    struct side *s = side;
+    struct slu_buf *matches = &s->matches;
+    int rc = SLU_OK;
 
-    if (!rc)
-        rc = slu_sidecar_of(&t->matches, b, &matches, err);
-    if (!rc)
-        rc = slu_sidecar_of(&t->drops, b, &drops, err);
-    if (rc)
-        return rc;
-    slu_buf_clear(docs);
+    slu_buf_clear(&s->docs);
     slu_buf_clear(matches);
-    slu_buf_clear(drops);
+    slu_buf_clear(&s->drops);
     for (size_t i = 0; !rc && i < b->n_seq; i++) {
         size_t had = matches->len;
         struct doc d = {0, 0, false};
@@ -232,11 +239,12 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
                                   err);
         d.n_match = (matches->len - had) / sizeof(struct slu_against_match);
         if (!rc && t->run->cut && d.n_match)
-            rc = choose(t->run, w, (const void *)(matches->data + had), &d, drops, err);
+            rc = choose(t->run, w, (const void *)(matches->data + had), &d, &s->drops,
+                        err);
         d.n_match = each_once((void *)(matches->data + had), d.n_match);
         matches->len = had + d.n_match * sizeof(struct slu_against_match);
         if (!rc)
-            rc = slu_buf_append(docs, &d, sizeof d, err);
+            rc = slu_buf_append(&s->docs, &d, sizeof d, err);
     }
     slu_paras_trim(p);
     slu_buf_trim(&w->step, SLU_KEEP_BYTE);
@@ -256,23 +264,17 @@ static int cut(struct filter *t, const struct slu_batch *b, const struct slu_seq
     return SLU_OK;
 }
 
-static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int filter_emit(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
 {
     struct filter *t = ctx;
-    struct slu_buf *docs, *matches, *drops;
+    struct side *s = side;
+    const struct doc *d = (const void *)s->docs.data;
+    const struct slu_against_match *m = (const void *)s->matches.data;
+    const struct slu_gram_run *drop = (const void *)s->drops.data;
     size_t kept = 0;
     bool cutting = false;
-    int rc = slu_sidecar_of(&t->docs, b, &docs, err);
+    int rc = SLU_OK;
 
-    if (!rc)
-        rc = slu_sidecar_of(&t->matches, b, &matches, err);
-    if (!rc)
-        rc = slu_sidecar_of(&t->drops, b, &drops, err);
-    if (rc)
-        return rc;
-    const struct doc *d = (const void *)docs->data;
-    const struct slu_against_match *m = (const void *)matches->data;
-    const struct slu_gram_run *drop = (const void *)drops->data;
     for (size_t i = 0; !rc && i < b->n_seq; i++, d++) {
         struct slu_seq q = b->seq[i];
         slu_against_book(t->c, m, d->n_match);
@@ -299,9 +301,9 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         b->sum_valid = false;
     b->n_seq = kept;
     struct slu_batch *out = cutting ? &t->out : b;
-    slu_buf_trim(docs, SLU_KEEP_BATCH_BYTE);
-    slu_buf_trim(matches, SLU_KEEP_BATCH_BYTE);
-    slu_buf_trim(drops, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(&s->docs, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(&s->matches, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(&s->drops, SLU_KEEP_BATCH_BYTE);
     rc = out->n_seq ? t->run->emit(t->run->ctx, out, err) : SLU_OK;
     slu_batch_trim(&t->out);
     return rc;
@@ -311,24 +313,19 @@ int slu_against_filter(struct slu_against *c, struct slu_reader *r,
                        struct slu_against_run *run, struct slu_sum *total,
                        struct slu_err *err)
 {
-    static const struct slu_stream_ops ops = {filter_work, filter_emit};
+    static const struct slu_side_ops ops = {sizeof(struct side), filter_work,
+                                            filter_emit, release_side};
     struct filter t = {.c = c, .run = run};
 
-    slu_sidecar_init(&t.docs);
-    slu_sidecar_init(&t.matches);
-    slu_sidecar_init(&t.drops);
     slu_batch_init(&t.out, run->text.tok_bytes);
     int rc = slu_paras_finder_new(&t.finder, &run->text, !run->cut, err);
     t.worker = rc ? NULL : new_workers(run->n_threads, err);
     if (!rc && !t.worker)
         rc = SLU_E_NOMEM;
     if (!rc)
-        rc = slu_stream_run(r, &ops, &t, run->n_threads, run->n_slots, total, err);
+        rc = slu_stream_run_side(r, &ops, &t, run->n_threads, run->n_slots, total, err);
     free_workers(t.worker, run->n_threads);
     slu_paras_finder_free(t.finder);
-    slu_sidecar_release(&t.docs);
-    slu_sidecar_release(&t.matches);
-    slu_sidecar_release(&t.drops);
     slu_gram_cut_release(&t.cut);
     slu_batch_release(&t.out);
     return rc;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "hll.h"
-#include "lib/stream/sidecar.h"
 #include "ngrams_cut.h"
 #include "ngrams_set.h"
 
@@ -40,7 +39,6 @@ struct slu_ngrams {
     void *copy_ctx;
 
     /* for pass 2 */
-    struct slu_sidecar docs, units, grams;
     struct slu_buf hit;          /* of one document, a byte for each n-gram */
     struct slu_buf drop;         /* of one document, struct slu_gram_run */
     struct slu_buf dropped_unit; /* of one document, indexes of units, u64 */
@@ -197,19 +195,19 @@ int slu_ngrams_size(struct slu_ngrams *g, uint64_t *n_byte, struct slu_err *err)
 
 /* ---- pass 2: n-grams in parallel ---- */
 
-static int filter_work(void *ctx, unsigned worker, struct slu_batch *b,
+/* Of a batch: struct doc of each sequence, and the units and n-grams of all. */
+struct side {
+    struct slu_buf docs, units, grams;
+};
+
+static int filter_work(void *ctx, unsigned worker, struct slu_batch *b, void *side,
                        struct slu_err *err)
 {
     struct slu_ngrams *g = ctx;
-    struct slu_buf *docs, *units, *gram;
-    int rc = slu_sidecar_of(&g->docs, b, &docs, err);
+    struct side *s = side;
+    struct slu_buf *docs = &s->docs, *units = &s->units, *gram = &s->grams;
+    int rc = SLU_OK;
 
-    if (!rc)
-        rc = slu_sidecar_of(&g->units, b, &units, err);
-    if (!rc)
-        rc = slu_sidecar_of(&g->grams, b, &gram, err);
-    if (rc)
-        return rc;
     slu_buf_clear(docs);
     slu_buf_clear(units);
     slu_buf_clear(gram);
@@ -388,26 +386,19 @@ static int cut(struct slu_ngrams *g, const struct slu_batch *b, const struct slu
 
 /* From the first document that is cut, the kept part of a batch goes to g->out,
  * together with the documents before it. */
-static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
+static int filter_emit(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
 {
     struct slu_ngrams *g = ctx;
-    struct slu_buf *docs = NULL, *units = NULL, *gram = NULL;
+    struct side *s = side;
     size_t kept = 0;
     bool cutting = false;
-    int rc = slu_sidecar_of(&g->docs, b, &docs, err);
-
-    if (!rc)
-        rc = slu_sidecar_of(&g->units, b, &units, err);
-    if (!rc)
-        rc = slu_sidecar_of(&g->grams, b, &gram, err);
-    if (rc)
-        return rc;
+    int rc = SLU_OK;
     struct view v = {b,
                      NULL,
-                     (const void *)docs->data,
-                     (const void *)units->data,
-                     (const void *)gram->data,
-                     gram->len / sizeof(uint64_t)};
+                     (const void *)s->docs.data,
+                     (const void *)s->units.data,
+                     (const void *)s->grams.data,
+                     s->grams.len / sizeof(uint64_t)};
     for (size_t i = 0; !rc && i < b->n_seq; i++, v.d++) {
         struct slu_seq q = b->seq[i];
         bool whole;
@@ -436,9 +427,9 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
         b->sum_valid = false;
     b->n_seq = kept;
     struct slu_batch *out = cutting ? &g->out : b;
-    slu_buf_trim(docs, SLU_KEEP_BATCH_BYTE);
-    slu_buf_trim(units, SLU_KEEP_BATCH_BYTE);
-    slu_buf_trim(gram, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(&s->docs, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(&s->units, SLU_KEEP_BATCH_BYTE);
+    slu_buf_trim(&s->grams, SLU_KEEP_BATCH_BYTE);
     slu_buf_trim(&g->hit, SLU_KEEP_BATCH_BYTE);
     slu_gram_set_trim(&g->own);
     rc = out->n_seq ? g->cfg.emit(g->cfg.ctx, out, err) : SLU_OK;
@@ -446,13 +437,24 @@ static int filter_emit(void *ctx, struct slu_batch *b, struct slu_err *err)
     return rc;
 }
 
+static void release_side(void *side)
+{
+    struct side *s = side;
+
+    slu_buf_release(&s->docs);
+    slu_buf_release(&s->units);
+    slu_buf_release(&s->grams);
+}
+
 int slu_ngrams_filter(struct slu_ngrams *g, struct slu_reader *r, unsigned n_slots,
                       struct slu_sum *total, struct slu_err *err)
 {
-    static const struct slu_stream_ops ops = {filter_work, filter_emit};
+    static const struct slu_side_ops ops = {sizeof(struct side), filter_work,
+                                            filter_emit, release_side};
     int rc = slu_bloom_new(&g->bloom, g->result.n_block, err);
 
-    return rc ? rc : slu_stream_run(r, &ops, g, g->cfg.n_threads, n_slots, total, err);
+    return rc ? rc
+              : slu_stream_run_side(r, &ops, g, g->cfg.n_threads, n_slots, total, err);
 }
 
 /* ---- the handle ---- */
@@ -467,9 +469,6 @@ int slu_ngrams_new(struct slu_ngrams **out, const struct slu_ngrams_cfg *cfg,
         return slu_fail_nomem(err, sizeof *g);
     g->cfg = *cfg;
     g->maker = slu_ngram_maker(cfg->n);
-    slu_sidecar_init(&g->docs);
-    slu_sidecar_init(&g->units);
-    slu_sidecar_init(&g->grams);
     slu_batch_init(&g->out, cfg->text.tok_bytes);
     g->worker = calloc(cfg->n_threads, sizeof *g->worker);
     int rc =
@@ -497,9 +496,6 @@ void slu_ngrams_free(struct slu_ngrams *g)
     free(g->worker);
     slu_paras_finder_free(g->finder);
     slu_bloom_free(g->bloom);
-    slu_sidecar_release(&g->docs);
-    slu_sidecar_release(&g->units);
-    slu_sidecar_release(&g->grams);
     slu_buf_release(&g->hit);
     slu_buf_release(&g->drop);
     slu_buf_release(&g->dropped_unit);

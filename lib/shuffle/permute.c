@@ -503,17 +503,6 @@ uint64_t slu_permute_borrowed(const struct slu_permute *p)
     return p->borrowed_byte;
 }
 
-int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec, uint64_t n_tok,
-                      struct slu_err *err)
-{
-    struct slu_arena *loan;
-
-    p->lends = false;
-    int rc = slu_permute_borrow(p, rec, &loan, n_tok, err);
-    p->lends = true;
-    return rc;
-}
-
 /* Appends the sequence of a record to b, and counts it. */
 static int open_one(struct slu_batch *b, const void *at, uint64_t n_byte,
                     struct slu_count *n, struct slu_err *err)
@@ -569,12 +558,6 @@ int slu_permute_open_loan(struct slu_permute *p, const struct slu_buf *rec,
     return SLU_OK;
 }
 
-int slu_permute_open(struct slu_permute *p, const struct slu_buf *rec,
-                     struct slu_batch *b, struct slu_err *err)
-{
-    return slu_permute_open_loan(p, rec, NULL, b, err);
-}
-
 void slu_permute_stop(struct slu_permute *p)
 {
     slu_sorter_stop(p->sorter);
@@ -583,8 +566,11 @@ void slu_permute_stop(struct slu_permute *p)
 int slu_permute_next(struct slu_permute *p, struct slu_batch *b, uint64_t n_tok,
                      struct slu_err *err)
 {
-    int rc = slu_permute_fetch(p, &p->fetched, n_tok, err);
+    struct slu_arena *loan;
 
+    p->lends = false;
+    int rc = slu_permute_borrow(p, &p->fetched, &loan, n_tok, err);
+    p->lends = true;
     slu_batch_clear(b);
-    return rc ? rc : slu_permute_open(p, &p->fetched, b, err);
+    return rc ? rc : slu_permute_open_loan(p, &p->fetched, NULL, b, err);
 }

@@ -102,15 +102,11 @@ SLU_MUST_USE int slu_permute_read(struct slu_permute *p, struct slu_reader *r,
  * sequence. SLU_EOF at the end. */
 SLU_MUST_USE int slu_permute_next(struct slu_permute *p, struct slu_batch *b,
                                   uint64_t n_tok, struct slu_err *err);
-/* slu_permute_next in two halves, for pipelines: fetch (serial) puts the records of the
- * next sequences into `rec`; open (any thread) makes the batch of these. */
-SLU_MUST_USE int slu_permute_fetch(struct slu_permute *p, struct slu_buf *rec,
-                                   uint64_t n_tok, struct slu_err *err);
-SLU_MUST_USE int slu_permute_open(struct slu_permute *p, const struct slu_buf *rec,
-                                  struct slu_batch *b, struct slu_err *err);
-/* As fetch and open, but without a copy if the sorter can lend: rec then holds the
- * records' addresses, and *loan is not NULL. The next call may wait for loans: each
- * must be opened before, or by another thread, or slu_permute_stop must be called. */
+/* slu_permute_next in two halves, for pipelines: borrow (serial) puts the records of
+ * the next sequences into `rec`; open_loan (any thread) makes the batch of these. If
+ * the sorter can lend, rec has the records' addresses instead of copies, and *loan is
+ * not NULL. The next call may wait for loans: each must be opened before, or by another
+ * thread, or slu_permute_stop must be called. */
 SLU_MUST_USE int slu_permute_borrow(struct slu_permute *p, struct slu_buf *rec,
                                     struct slu_arena **loan, uint64_t n_tok,
                                     struct slu_err *err);
@@ -121,7 +117,7 @@ SLU_MUST_USE int slu_permute_open_loan(struct slu_permute *p, const struct slu_b
                                        struct slu_err *err);
 /* Ends waits for loans: no loan will be opened any more. Any thread. */
 void slu_permute_stop(struct slu_permute *p);
-/* Returns the counts of all batches fetched and opened. */
+/* Returns the counts of all batches opened. */
 const struct slu_permute_result *slu_permute_result(struct slu_permute *p);
 /* After slu_permute_read with a mix: the mixer, and the counts of each bucket (without
  * buckets: of all) in a period. Borrowed. */

@@ -96,7 +96,8 @@ void slu_shuffle_range(const struct slu_shuffle_flow *q, struct slu_count *n,
  * range or after it. */
 void slu_shuffle_read(struct slu_shuffle_flow *q, const uint64_t *first,
                       const uint64_t *n_seq);
-/* As slu_permute_fetch, slu_permute_open and slu_permute_next. */
+/* slu_shuffle_next as slu_permute_next; the others are its halves: fetch (serial) puts
+ * the records into `rec`, unpack (any thread) makes the batch. */
 SLU_MUST_USE int slu_shuffle_fetch(struct slu_shuffle_flow *q, struct slu_buf *rec,
                                    uint64_t n_tok, struct slu_err *err);
 SLU_MUST_USE int slu_shuffle_unpack(const struct slu_shuffle_flow *q,

@@ -74,7 +74,6 @@ static inline unsigned bucket_of(uint64_t key)
 static int add(struct slu_mixing *x, const struct slu_batch *b, const struct slu_seq *q,
                struct slu_err *err)
 {
-    static const uint8_t zero[8];
     const struct slu_seg *s = &b->seg[q->seg_off];
     int bucket = slu_header_bucket_of(x->cfg.header, q->len_tok);
     int rc = slu_seqrec_pack(&x->rec, b, q, err);
@@ -90,12 +89,9 @@ static int add(struct slu_mixing *x, const struct slu_batch *b, const struct slu
         x->n_key[bucket]++;
         rc = slu_spool_put(x->keys, &h.key, sizeof h.key, err);
     }
-    if (!rc)
-        rc = slu_spool_put(x->data, &h, sizeof h, err);
-    for (unsigned i = 0; i < SLU_SEQREC_PIECES && !rc; i++)
-        if (x->rec.piece[i].n)
-            rc = slu_spool_put(x->data, x->rec.piece[i].p, x->rec.piece[i].n, err);
-    return rc ? rc : slu_spool_put(x->data, zero, -n & 7, err);
+    return rc ? rc
+              : slu_spool_put_rec(x->data, &h, sizeof h, x->rec.piece,
+                                  SLU_SEQREC_PIECES, err);
 }
 
 int slu_mixing_add(struct slu_mixing *x, const struct slu_batch *b, struct slu_err *err)
@@ -210,11 +206,9 @@ int slu_mixing_next(struct slu_mixing *x, struct slu_batch *out, uint64_t tok,
         if (rc)
             return rc == SLU_EOF && out->n_seq ? SLU_OK : rc;
         memcpy(&h, p, sizeof h);
-        rc = slu_spool_get(x->data, &p, (h.n_byte + 7) & ~UINT64_C(7), err);
+        rc = slu_spool_get_rest(x->data, &p, h.n_byte, err);
         if (rc)
-            return rc == SLU_EOF
-                       ? slu_fail(err, SLU_E_TRUNCATED, "the temporary file ends early")
-                       : rc;
+            return rc;
         rc = keep(x, &h) ? slu_seqrec_add(out, p, h.n_byte, err) : drop(x, &h, p, err);
         if (rc)
             return rc;

@@ -78,6 +78,20 @@ int slu_spool_put(struct slu_spool *s, const void *p, size_t n, struct slu_err *
     return SLU_OK;
 }
 
+int slu_spool_put_rec(struct slu_spool *s, const void *head, size_t n_head,
+                      const struct slu_piece *piece, unsigned n_piece,
+                      struct slu_err *err)
+{
+    static const uint8_t zero[8];
+    size_t n = 0;
+    int rc = slu_spool_put(s, head, n_head, err);
+    for (unsigned i = 0; i < n_piece && !rc; i++) {
+        rc = slu_spool_put(s, piece[i].p, piece[i].n, err);
+        n += piece[i].n;
+    }
+    return rc ? rc : slu_spool_put(s, zero, -n & 7, err);
+}
+
 int slu_spool_rewind(struct slu_spool *s, size_t max_get, struct slu_err *err)
 {
     s->pos = 0;
@@ -113,6 +127,12 @@ static int refill(struct slu_spool *s, struct slu_err *err)
     return SLU_OK;
 }
 
+static int ends_early(const struct slu_spool *s, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_TRUNCATED, "%s: the temporary file ends early",
+                    s->tmpdir);
+}
+
 int slu_spool_get(struct slu_spool *s, const void **p, size_t n, struct slu_err *err)
 {
     if (s->len - s->pos < n && s->fd >= 0) {
@@ -121,13 +141,17 @@ int slu_spool_get(struct slu_spool *s, const void **p, size_t n, struct slu_err 
             return rc;
     }
     if (s->len - s->pos < n)
-        return s->len == s->pos
-                   ? SLU_EOF
-                   : slu_fail(err, SLU_E_TRUNCATED, "%s: the temporary file ends early",
-                              s->tmpdir);
+        return s->len == s->pos ? SLU_EOF : ends_early(s, err);
     *p = s->mem + s->pos;
     s->pos += n;
     return SLU_OK;
+}
+
+int slu_spool_get_rest(struct slu_spool *s, const void **p, size_t n,
+                       struct slu_err *err)
+{
+    int rc = slu_spool_get(s, p, (n + 7) & ~(size_t)7, err);
+    return rc == SLU_EOF ? ends_early(s, err) : rc;
 }
 
 uint64_t slu_spool_spilled(const struct slu_spool *s)

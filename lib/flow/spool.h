@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/flow/sorter.h"
 
 struct slu_spool;
 
@@ -20,6 +21,11 @@ SLU_MUST_USE int slu_spool_new(struct slu_spool **s, uint64_t budget_byte,
 /* Appends n bytes; copies. */
 SLU_MUST_USE int slu_spool_put(struct slu_spool *s, const void *p, size_t n,
                                struct slu_err *err);
+/* Appends a record: n_head bytes, a multiple of 8; the bytes of all pieces; zeros to a
+ * multiple of 8. */
+SLU_MUST_USE int slu_spool_put_rec(struct slu_spool *s, const void *head, size_t n_head,
+                                   const struct slu_piece *piece, unsigned n_piece,
+                                   struct slu_err *err);
 /* Ends the puts; slu_spool_get begins at the first byte. If the bytes went to a file,
  * frees the memory except for a buffer of 1 MiB or max_get bytes. A further call starts
  * again at the first byte, with the max_get of the first call. */
@@ -30,6 +36,9 @@ SLU_MUST_USE int slu_spool_rewind(struct slu_spool *s, size_t max_get,
  * than n are left. */
 SLU_MUST_USE int slu_spool_get(struct slu_spool *s, const void **p, size_t n,
                                struct slu_err *err);
+/* After the head of a record: returns the n bytes of its pieces. */
+SLU_MUST_USE int slu_spool_get_rest(struct slu_spool *s, const void **p, size_t n,
+                                    struct slu_err *err);
 /* Bytes written to the temporary file so far. */
 uint64_t slu_spool_spilled(const struct slu_spool *s);
 /* NULL is legal. */

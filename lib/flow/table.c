@@ -240,10 +240,8 @@ int slu_table_put_bytes(struct slu_table *t, struct slu_u128 key,
                         const struct slu_piece *piece, unsigned n_piece,
                         struct slu_err *err)
 {
-    static const uint8_t zero[8];
     uint8_t head[SLU_ROW_HEAD];
     uint64_t n = 0;
-    int rc;
 
     for (unsigned i = 0; i < n_piece; i++)
         n += piece[i].n;
@@ -253,13 +251,7 @@ int slu_table_put_bytes(struct slu_table *t, struct slu_u128 key,
     slu_put_le64(head, key.lo);
     slu_put_le64(head + 8, key.hi);
     slu_put_le64(head + 16, n);
-    rc = slu_spool_put(t->spool, head, sizeof head, err);
-    for (unsigned i = 0; i < n_piece && !rc; i++)
-        if (piece[i].n)
-            rc = slu_spool_put(t->spool, piece[i].p, piece[i].n, err);
-    return rc || slu_row_pad8(n) == n
-               ? rc
-               : slu_spool_put(t->spool, zero, slu_row_pad8(n) - n, err);
+    return slu_spool_put_rec(t->spool, head, sizeof head, piece, n_piece, err);
 }
 
 /* ---- reading in this process ---- */
@@ -300,10 +292,7 @@ static int next_listed(struct slu_table *t, struct slu_row *row, struct slu_err 
     if (n)
         return SLU_OK;
     row->key = (struct slu_u128){slu_le64(head), slu_le64(head + 8)};
-    rc = slu_spool_get(t->spool, &row->p, slu_row_pad8(row->n_byte), err);
-    return rc == SLU_EOF ? slu_fail(err, SLU_E_TRUNCATED,
-                                    "%s: the temporary file ends early", t->cfg.tmpdir)
-                         : rc;
+    return slu_spool_get_rest(t->spool, &row->p, row->n_byte, err);
 }
 
 int slu_table_next(struct slu_table *t, struct slu_row *row, struct slu_err *err)

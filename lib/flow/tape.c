@@ -61,18 +61,13 @@ uint64_t slu_tape_spilled(const struct slu_tape *t)
 static int put(struct slu_tape *t, uint64_t flags, const struct slu_piece *piece,
                unsigned n_piece, struct slu_err *err)
 {
-    static const uint8_t zero[8];
     uint64_t n = 0;
 
     for (unsigned i = 0; i < n_piece; i++)
         n += piece[i].n;
     const uint64_t word = n | flags;
     t->most = n + 8 > t->most ? n + 8 : t->most;
-    int rc = slu_spool_put(t->spool, &word, sizeof word, err);
-    for (unsigned i = 0; i < n_piece && !rc; i++)
-        if (piece[i].n)
-            rc = slu_spool_put(t->spool, piece[i].p, piece[i].n, err);
-    return rc ? rc : slu_spool_put(t->spool, zero, (size_t)-n & 7, err);
+    return slu_spool_put_rec(t->spool, &word, sizeof word, piece, n_piece, err);
 }
 
 int slu_tape_put(struct slu_tape *t, const struct slu_batch *b, const struct slu_seq *q,
@@ -112,10 +107,7 @@ static int next_record(struct slu_tape *t, uint64_t *word, const void **p, size_
     *n = (size_t)(*word & ~IS_NOTE);
     if (*n + 8 > t->most)
         return slu_fail(err, SLU_E_FORMAT, "temporary file in %s: damaged", t->tmpdir);
-    rc = slu_spool_get(t->spool, p, (*n + 7) & ~(size_t)7, err);
-    return rc == SLU_EOF ? slu_fail(err, SLU_E_TRUNCATED,
-                                    "temporary file in %s: ends early", t->tmpdir)
-                         : rc;
+    return slu_spool_get_rest(t->spool, p, *n, err);
 }
 
 int slu_tape_read(struct slu_tape *t, const struct slu_tape_ops *ops, void *ctx,

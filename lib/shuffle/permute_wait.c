@@ -58,7 +58,6 @@ void slu_permute_mark(struct slu_permute *p, const struct slu_batch *b,
 static int spool(struct slu_permute *p, const struct slu_batch *b,
                  const struct slu_seq *q, struct slu_err *err)
 {
-    static const uint8_t zero[8];
     int rc = p->wait ? SLU_OK
                      : slu_spool_new(&p->wait, p->cfg.budget_byte / 2, p->tmpdir, err);
     if (!rc)
@@ -68,11 +67,8 @@ static int spool(struct slu_permute *p, const struct slu_batch *b,
     struct head h = {slu_seqrec_size(&p->rec), b->input, 0};
     p->max_rec = h.n_byte > p->max_rec ? h.n_byte : p->max_rec;
     p->wait_byte += sizeof h + h.n_byte + (-h.n_byte & 7);
-    rc = slu_spool_put(p->wait, &h, sizeof h, err);
-    for (unsigned i = 0; i < SLU_SEQREC_PIECES && !rc; i++)
-        if (p->rec.piece[i].n)
-            rc = slu_spool_put(p->wait, p->rec.piece[i].p, p->rec.piece[i].n, err);
-    return rc ? rc : slu_spool_put(p->wait, zero, -h.n_byte & 7, err);
+    return slu_spool_put_rec(p->wait, &h, sizeof h, p->rec.piece, SLU_SEQREC_PIECES,
+                             err);
 }
 
 int slu_permute_await(struct slu_permute *p, const struct slu_batch *b,
@@ -175,13 +171,11 @@ static int produce(void *ctx, void *job, struct slu_err *err)
         b->input = t->next.input;
         if (t->next.n_byte > SLU_PIPE_SLOT_BYTE)
             slu_pipe_take(t->pipe, t->next.n_byte, 0);
-        rc = slu_spool_get(t->p->wait, &r, (t->next.n_byte + 7) & ~UINT64_C(7), err);
+        rc = slu_spool_get_rest(t->p->wait, &r, t->next.n_byte, err);
         if (!rc)
             rc = slu_seqrec_add(b, r, t->next.n_byte, err);
         if (rc)
-            return rc == SLU_EOF
-                       ? slu_fail(err, SLU_E_TRUNCATED, "the temporary file ends early")
-                       : rc;
+            return rc;
         t->have_next = false;
     }
     return SLU_OK;

@@ -65,7 +65,7 @@ int slu_flow_open(const struct slu_flow *f, const struct slu_stage *s, uint64_t 
 {
     const struct slu_workfile_head h = head_of(f, s, i, NULL);
 
-    return slu_work_open(f->job->work, s->name, &h, true, file, err);
+    return slu_work_open(f->job->work, s->name, &h, file, err);
 }
 
 int slu_flow_reopen(const struct slu_flow *f, const struct slu_stage *s, uint64_t i,

@@ -115,8 +115,8 @@ uint64_t slu_workfile_len(const struct slu_workfile *f, uint64_t section);
  * many files at once, each through its own buffer. */
 void slu_workfile_extent(const struct slu_workfile *f, uint64_t section,
                          uint64_t *off_byte, uint64_t *n_byte, struct slu_u128 *hash);
-/* SLU_E_MISMATCH, naming the difference, if the parameters, the tokenizer or the number
- * of parts differ. */
+/* SLU_E_MISMATCH, naming the difference, if the part, the number of parts, the
+ * parameters or the tokenizer differ. want->param NULL: any parameters and tokenizer. */
 SLU_MUST_USE int slu_workfile_match(const struct slu_workfile *f,
                                     const struct slu_workfile_head *want,
                                     struct slu_err *err);
@@ -124,15 +124,9 @@ SLU_MUST_USE int slu_workfile_match(const struct slu_workfile *f,
 SLU_MUST_USE int slu_workfile_read(struct slu_workfile *f, uint64_t section,
                                    uint64_t from, size_t n, uint64_t *v,
                                    struct slu_err *err);
-/* Reads a section from its beginning, through a buffer of the handle: returns the next
- * n numbers, at most SLU_WORKFILE_NEXT, borrowed until the next call. SLU_EOF at the
- * end, after the section's checksum was found right. slu_workfile_begin starts a
- * section and ends the one before. */
-#define SLU_WORKFILE_NEXT 4096
+/* Starts to read a section from its beginning, through a buffer of the handle. */
 SLU_MUST_USE int slu_workfile_begin(struct slu_workfile *f, uint64_t section,
                                     struct slu_err *err);
-SLU_MUST_USE int slu_workfile_next(struct slu_workfile *f, size_t n, const uint64_t **v,
-                                   struct slu_err *err);
 /* Copies the next n numbers to v, for any n; fewer in the section is an error. */
 SLU_MUST_USE int slu_workfile_get(struct slu_workfile *f, size_t n, uint64_t *v,
                                   struct slu_err *err);

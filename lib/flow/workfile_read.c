@@ -274,10 +274,10 @@ int slu_workfile_match(const struct slu_workfile *f,
                         "%s: is part %llu/%llu; expected part %llu/%llu", f->path,
                         (unsigned long long)h->part, (unsigned long long)h->of,
                         (unsigned long long)want->part, (unsigned long long)want->of);
-    int rc = param_differs(f, want->param, err);
+    int rc = want->param ? param_differs(f, want->param, err) : SLU_OK;
     if (rc)
         return rc;
-    if (memcmp(h->fingerprint, want->fingerprint, 16))
+    if (want->param && memcmp(h->fingerprint, want->fingerprint, 16))
         return slu_fail(
             err, SLU_E_MISMATCH,
             "%s: was made with another tokenizer, so its ids mean something else",
@@ -349,25 +349,6 @@ static int refill(struct slu_workfile *f, struct slu_err *err)
     return SLU_OK;
 }
 
-int slu_workfile_next(struct slu_workfile *f, size_t n, const uint64_t **v,
-                      struct slu_err *err)
-{
-    if (f->len - f->pos < n) {
-        int rc = refill(f, err);
-        if (rc)
-            return rc;
-    }
-    if (f->len - f->pos >= n && n) {
-        *v = f->buf + f->pos;
-        f->pos += n;
-        return SLU_OK;
-    }
-    const struct slu_u128 got = slu_hasher_end(f->hash);
-    if (f->len != f->pos || slu_u128_cmp(got, f->section[f->at].hash))
-        return slu_workfile_damaged(f, err);
-    return SLU_EOF;
-}
-
 int slu_workfile_get(struct slu_workfile *f, size_t n, uint64_t *v, struct slu_err *err)
 {
     if (n > slu_workfile_left(f))
@@ -413,9 +394,8 @@ uint64_t slu_workfile_left(const struct slu_workfile *f)
 
 int slu_workfile_end(struct slu_workfile *f, struct slu_err *err)
 {
-    const uint64_t *v;
-    int rc = slu_workfile_left(f) ? slu_workfile_damaged(f, err)
-                                  : slu_workfile_next(f, 1, &v, err);
-
-    return rc == SLU_EOF ? SLU_OK : rc;
+    return slu_workfile_left(f) ||
+                   slu_u128_cmp(slu_hasher_end(f->hash), f->section[f->at].hash)
+               ? slu_workfile_damaged(f, err)
+               : SLU_OK;
 }

@@ -40,11 +40,10 @@ static int missing(const char *path, const char *name,
 }
 
 int slu_work_open(const char *folder, const char *name,
-                  const struct slu_workfile_head *want, bool any_tokenizer,
-                  struct slu_workfile **f, struct slu_err *err)
+                  const struct slu_workfile_head *want, struct slu_workfile **f,
+                  struct slu_err *err)
 {
     struct slu_err why = SLU_ERR_INIT;
-    struct slu_workfile_head w = *want;
     char *path;
     int rc = slu_work_path(folder, name, want->part, want->of, &path, err);
 
@@ -56,14 +55,8 @@ int slu_work_open(const char *folder, const char *name,
         rc = missing(path, name, want, err);
     else if (rc && err)
         *err = why;
-    if (!rc) {
-        const struct slu_workfile_head *is = slu_workfile_head(*f);
-        if (any_tokenizer)
-            memcpy(w.fingerprint, is->fingerprint, sizeof w.fingerprint);
-        if (!w.param)
-            w.param = is->param;
-        rc = slu_workfile_match(*f, &w, err);
-    }
+    if (!rc)
+        rc = slu_workfile_match(*f, want, err);
     if (rc) {
         slu_workfile_free(*f);
         *f = NULL;

@@ -19,11 +19,10 @@ SLU_MUST_USE int slu_work_path(const char *folder, const char *name, uint64_t pa
 /* Whether a stage has left this file: decided by its first bytes or, for a file beside
  * that of a part, by its name. */
 bool slu_work_is(const char *path);
-/* Opens a file that an earlier stage, `name`, must have left. want: kind, part, of,
- * param (NULL: any) and, unless any_tokenizer, the fingerprint. Caller frees with
- * slu_workfile_free. */
+/* Opens a file that an earlier stage, `name`, must have left; want: as for
+ * slu_workfile_match, and kind. Caller frees with slu_workfile_free. */
 SLU_MUST_USE int slu_work_open(const char *folder, const char *name,
-                               const struct slu_workfile_head *want, bool any_tokenizer,
+                               const struct slu_workfile_head *want,
                                struct slu_workfile **f, struct slu_err *err);
 /* Finds N of the files NAME.I-of-N in the folder; SLU_E_MISMATCH if there are no such
  * files, or files of several N. */

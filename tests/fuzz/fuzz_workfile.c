@@ -56,20 +56,23 @@ static void mend(uint8_t *p, size_t n, uint64_t kind)
 static void in_steps(struct slu_workfile *f, uint64_t section, size_t step)
 {
     struct slu_err err = SLU_ERR_INIT;
-    const uint64_t *v;
-    uint64_t got = 0, last = 0;
+    uint64_t v[3], got = 0, last = 0, left = 0;
     int rc = slu_workfile_begin(f, section, &err);
     while (!rc) {
-        uint64_t left = slu_workfile_left(f);
+        left = slu_workfile_left(f);
         must(got + left == slu_workfile_len(f, section));
-        rc = slu_workfile_next(f, step, &v, &err);
+        if (left < step)
+            break;
+        rc = slu_workfile_get(f, step, v, &err);
         if (!rc) {
             got += step;
             last = v[step - 1];
         }
     }
-    must(rc == SLU_EOF || err.msg[0]);
-    if (rc == SLU_EOF && got) {
+    must(!rc || err.msg[0]);
+    if (!rc && left)
+        must(slu_workfile_get(f, step, v, &err) && err.msg[0]);
+    if (!rc && got) {
         uint64_t again;
         must(slu_workfile_read(f, section, got - 1, 1, &again, &err) == SLU_OK &&
              again == last);

@@ -225,13 +225,8 @@ static int write_rest(struct slu_against_out *o, struct slu_workfile_out *f,
             rc = slu_workfile_put(f, &i, 1, err);
     if (!rc)
         rc = slu_workfile_section(f, TEXT, err);
-    for (size_t i = 0; !rc && i < o->text.len; i += 8) {
-        uint64_t v = 0;
-        for (size_t k = 0; k < 8 && i + k < o->text.len; k++)
-            v |= (uint64_t)o->text.data[i + k] << 8 * k;
-        rc = slu_workfile_put(f, &v, 1, err);
-    }
-    return rc;
+    return rc || !o->text.len ? rc
+                              : slu_workfile_put_raw(f, o->text.data, o->text.len, err);
 }
 
 int slu_against_close(struct slu_against_out *o, const char *path,
@@ -299,8 +294,7 @@ static int bad(const struct slu_workfile *f, const char *what, struct slu_err *e
 static int read_section(struct slu_workfile *f, unsigned section, uint64_t n,
                         void *array, struct slu_err *err)
 {
-    uint64_t *v, at = 0;
-    const uint64_t *p;
+    uint64_t *v;
 
     if (slu_workfile_len(f, section) != n)
         return bad(f, "the sizes of its sections differ from its counts", err);
@@ -309,15 +303,9 @@ static int read_section(struct slu_workfile *f, unsigned section, uint64_t n,
     if (!v)
         return slu_fail_nomem(err, n * sizeof *v);
     int rc = slu_workfile_begin(f, section, err);
-    while (!rc) {
-        size_t k = n - at < SLU_WORKFILE_NEXT ? (size_t)(n - at) : SLU_WORKFILE_NEXT;
-        rc = slu_workfile_next(f, k ? k : 1, &p, err);
-        if (!rc) {
-            memcpy(v + at, p, k * sizeof *v);
-            at += k;
-        }
-    }
-    return rc == SLU_EOF ? SLU_OK : rc;
+    if (!rc)
+        rc = slu_workfile_get(f, n, v, err);
+    return rc ? rc : slu_workfile_end(f, err);
 }
 
 static bool text_fits(uint64_t at, uint64_t n, uint64_t n_text)

@@ -165,15 +165,8 @@ struct slu_index {
     struct slu_workfile *file;
     uint64_t *doc; /* keys and set of the current document */
     size_t cap;
-    uint64_t left; /* numbers that follow it */
     uint64_t n_doc;
 };
-
-static int damaged(const struct slu_index *x, struct slu_err *err)
-{
-    return slu_fail(err, SLU_E_CHECKSUM, "%s: damaged; make the index again",
-                    slu_workfile_path(x->file));
-}
 
 int slu_index_open(struct slu_index **out, const char *path,
                    const struct slu_index_cfg *cfg, const struct slu_header *h,
@@ -202,12 +195,10 @@ int slu_index_open(struct slu_index **out, const char *path,
         rc = slu_workfile_match(x->file, &want, err);
     if (!rc)
         rc = slu_workfile_begin(x->file, 0, err);
-    if (!rc) {
-        x->left = slu_workfile_len(x->file, 0);
+    if (!rc)
         *out = x;
-    } else {
+    else
         slu_index_free(x);
-    }
     return rc;
 }
 
@@ -232,33 +223,31 @@ void slu_index_free(struct slu_index *x)
 
 int slu_index_next(struct slu_index *x, struct slu_index_doc *d, struct slu_err *err)
 {
-    const uint64_t *v;
-    uint64_t n_band = x->cfg.exact ? 0 : x->cfg.n_band, need;
-    int rc = slu_workfile_next(x->file, HEAD, &v, err);
+    const uint64_t n_band = x->cfg.exact ? 0 : x->cfg.n_band;
+    uint64_t v[HEAD], left = slu_workfile_left(x->file), need;
 
-    if (rc == SLU_EOF && x->n_doc != slu_index_documents(x))
-        return damaged(x, err);
+    if (!left) {
+        int rc = slu_workfile_end(x->file, err);
+        return rc ? rc
+               : x->n_doc == slu_index_documents(x)
+                   ? SLU_EOF
+                   : slu_workfile_damaged(x->file, err);
+    }
+    int rc = slu_workfile_get(x->file, HEAD, v, err);
     if (rc)
         return rc;
     x->n_doc++;
     *d = (struct slu_index_doc){.hash = {v[1], v[2]}, .n_set = v[0]};
-    x->left -= HEAD;
+    left -= HEAD;
     need = x->cfg.exact || d->n_set == 0 ? 0 : n_band + d->n_set;
-    if (x->cfg.exact ? d->n_set != 1 : d->n_set > x->left || need > x->left)
-        return damaged(x, err);
-    x->left -= need;
+    if (x->cfg.exact ? d->n_set != 1 : d->n_set > left || need > left)
+        return slu_workfile_damaged(x->file, err);
     rc = slu_grow(&x->doc, &x->cap, need, sizeof *x->doc, err);
-    for (uint64_t at = 0, n; !rc && at < need; at += n) {
-        n = need - at < SLU_WORKFILE_NEXT ? need - at : SLU_WORKFILE_NEXT;
-        rc = slu_workfile_next(x->file, n, &v, err);
-        if (!rc)
-            memcpy(x->doc + at, v, n * 8);
-    }
-    if (rc == SLU_EOF)
-        rc = damaged(x, err);
+    if (!rc)
+        rc = slu_workfile_get(x->file, need, x->doc, err);
     d->key = x->doc;
     d->set = need ? x->doc + n_band : NULL;
     if (!rc && need && slu_u128_cmp(slu_set_hash128(d->set, d->n_set), d->hash))
-        rc = damaged(x, err);
+        rc = slu_workfile_damaged(x->file, err);
     return rc;
 }

@@ -45,9 +45,7 @@ static int emit(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
         next = x->next - x->at;
     }
     x->at += b->n_seq;
-    if (n < b->n_seq)
-        b->sum_valid = false;
-    b->n_seq = n;
+    slu_batch_keep(b, n);
     return n ? how->emit(how->emit_ctx, b, err) : SLU_OK;
 }
 

@@ -127,6 +127,14 @@ void slu_batch_clear(struct slu_batch *b);
  * sequence needed. */
 void slu_batch_trim(struct slu_batch *b);
 
+/* Keeps the first n sequences only. */
+static inline void slu_batch_keep(struct slu_batch *b, size_t n)
+{
+    if (n < b->n_seq)
+        b->sum_valid = false;
+    b->n_seq = n;
+}
+
 /* Appends a copy of a sequence: its tokens (in the batch's width), its segments, and
  * their ids, at id_off in `ids`. Clears sum_valid. */
 SLU_MUST_USE int slu_batch_add(struct slu_batch *b, const void *tok, uint64_t len_tok,

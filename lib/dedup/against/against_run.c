@@ -123,7 +123,6 @@ struct filter {
     struct slu_paras_finder *finder;
     struct worker *worker;
     struct slu_gram_cut cut;
-    struct slu_batch out;
 };
 
 /* The results for a batch: struct doc of each sequence; the matches and the struct
@@ -251,11 +250,11 @@ static int filter_work(void *ctx, unsigned worker, struct slu_batch *b, void *si
     return rc;
 }
 
-static int cut(struct filter *t, const struct slu_batch *b, const struct slu_seq *q,
-               const struct slu_gram_run *drop, size_t n_drop, struct slu_err *err)
+static int keep(struct filter *t, struct slu_batch *b, const struct slu_seq *q,
+                const struct slu_gram_run *drop, size_t n_drop, struct slu_err *err)
 {
     struct slu_count gone;
-    int rc = slu_gram_cut_add(&t->cut, &t->out, b, q, drop, n_drop, &gone, err);
+    int rc = slu_gram_cut_keep(&t->cut, b, q, drop, n_drop, &gone, err);
 
     if (rc)
         return rc;
@@ -271,8 +270,6 @@ static int filter_emit(void *ctx, struct slu_batch *b, void *side, struct slu_er
     const struct doc *d = (const void *)s->docs.data;
     const struct slu_against_match *m = (const void *)s->matches.data;
     const struct slu_gram_run *drop = (const void *)s->drops.data;
-    size_t kept = 0;
-    bool cutting = false;
     int rc = SLU_OK;
 
     for (size_t i = 0; !rc && i < b->n_seq; i++, d++) {
@@ -280,33 +277,18 @@ static int filter_emit(void *ctx, struct slu_batch *b, void *side, struct slu_er
         slu_against_book(t->c, m, d->n_match);
         t->run->n_match += d->n_match != 0;
         m += d->n_match;
-        if (d->n_match && !d->left) {
+        if (d->n_match && !d->left)
             slu_count_add(&t->run->documents, slu_seq_count(b, &q));
-            drop += d->n_drop;
-            continue;
-        }
-        if (d->n_drop && !cutting) {
-            cutting = true;
-            rc = slu_batch_copy(&t->out, b, kept, err);
-        }
-        if (!rc && cutting)
-            rc = cut(t, b, &q, drop, d->n_drop, err);
+        else
+            rc = keep(t, b, &q, drop, d->n_drop, err);
         drop += d->n_drop;
-        if (!cutting)
-            b->seq[kept++] = q;
     }
     if (rc)
         return rc;
-    if (kept < b->n_seq)
-        b->sum_valid = false;
-    b->n_seq = kept;
-    struct slu_batch *out = cutting ? &t->out : b;
     slu_buf_trim(&s->docs, SLU_KEEP_BATCH_BYTE);
     slu_buf_trim(&s->matches, SLU_KEEP_BATCH_BYTE);
     slu_buf_trim(&s->drops, SLU_KEEP_BATCH_BYTE);
-    rc = out->n_seq ? t->run->emit(t->run->ctx, out, err) : SLU_OK;
-    slu_batch_trim(&t->out);
-    return rc;
+    return slu_gram_cut_end(&t->cut, b, t->run->emit, t->run->ctx, err);
 }
 
 int slu_against_filter(struct slu_against *c, struct slu_reader *r,
@@ -317,7 +299,7 @@ int slu_against_filter(struct slu_against *c, struct slu_reader *r,
                                             filter_emit, release_side};
     struct filter t = {.c = c, .run = run};
 
-    slu_batch_init(&t.out, run->text.tok_bytes);
+    slu_gram_cut_init(&t.cut, run->text.tok_bytes);
     int rc = slu_paras_finder_new(&t.finder, &run->text, !run->cut, err);
     t.worker = rc ? NULL : new_workers(run->n_threads, err);
     if (!rc && !t.worker)
@@ -327,6 +309,5 @@ int slu_against_filter(struct slu_against *c, struct slu_reader *r,
     free_workers(t.worker, run->n_threads);
     slu_paras_finder_free(t.finder);
     slu_gram_cut_release(&t.cut);
-    slu_batch_release(&t.out);
     return rc;
 }

@@ -95,9 +95,7 @@ int slu_exact_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err 
         if (rc)
             return rc;
     }
-    if (n < b->n_seq)
-        b->sum_valid = false;
-    b->n_seq = n;
+    slu_batch_keep(b, n);
     return n ? x->cfg.emit(x->cfg.ctx, b, err) : SLU_OK;
 }
 

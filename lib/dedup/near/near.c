@@ -380,9 +380,7 @@ int slu_near_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *
             b->seq[n++] = q;
     }
     slu_buf_trim(buf, SLU_KEEP_BATCH_BYTE);
-    if (n < n_in)
-        b->sum_valid = false;
-    b->n_seq = n;
+    slu_batch_keep(b, n);
     return n ? x->cfg.emit(x->cfg.ctx, b, err) : SLU_OK;
 }
 

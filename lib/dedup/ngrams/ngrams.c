@@ -44,8 +44,6 @@ struct slu_ngrams {
     struct slu_buf dropped_unit; /* of one document, indexes of units, u64 */
     struct slu_gram_set own;     /* n-grams of the kept paragraphs */
     struct slu_gram_cut cut;
-    struct slu_batch out; /* if a sequence of the batch is cut: all that is kept of
-                             the batch */
 };
 
 /* ---- one sequence ---- */
@@ -368,13 +366,13 @@ static int decide(struct slu_ngrams *g, const struct view *v, bool *whole,
     return rc;
 }
 
-/* Counts the dropped part of a document, and appends the rest to g->out. */
-static int cut(struct slu_ngrams *g, const struct slu_batch *b, const struct slu_seq *q,
-               size_t n_run, struct slu_err *err)
+/* Keeps a document without the n_run runs in g->drop, and counts these. */
+static int keep(struct slu_ngrams *g, struct slu_batch *b, const struct slu_seq *q,
+                size_t n_run, struct slu_err *err)
 {
     struct slu_count gone;
-    int rc = slu_gram_cut_add(&g->cut, &g->out, b, q, (const void *)g->drop.data, n_run,
-                              &gone, err);
+    int rc =
+        slu_gram_cut_keep(&g->cut, b, q, (const void *)g->drop.data, n_run, &gone, err);
 
     if (rc)
         return rc;
@@ -384,14 +382,10 @@ static int cut(struct slu_ngrams *g, const struct slu_batch *b, const struct slu
     return SLU_OK;
 }
 
-/* From the first document that is cut, the kept part of a batch goes to g->out,
- * together with the documents before it. */
 static int filter_emit(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
 {
     struct slu_ngrams *g = ctx;
     struct side *s = side;
-    size_t kept = 0;
-    bool cutting = false;
     int rc = SLU_OK;
     struct view v = {b,
                      NULL,
@@ -408,33 +402,19 @@ static int filter_emit(void *ctx, struct slu_batch *b, void *side, struct slu_er
         v.unit += v.d->n_unit;
         v.gram += v.d->n_gram;
         v.n_ahead -= v.d->n_gram;
-        if (!rc && whole) {
+        if (!rc && whole)
             slu_count_add(&g->result.documents, slu_seq_count(b, &q));
-            continue;
-        }
-        if (!rc && n_run && !cutting) {
-            cutting = true;
-            rc = slu_batch_copy(&g->out, b, kept, err);
-        }
-        if (!rc && cutting)
-            rc = cut(g, b, &q, n_run, err);
-        if (!cutting)
-            b->seq[kept++] = q;
+        else if (!rc)
+            rc = keep(g, b, &q, n_run, err);
     }
     if (rc)
         return rc;
-    if (kept < b->n_seq)
-        b->sum_valid = false;
-    b->n_seq = kept;
-    struct slu_batch *out = cutting ? &g->out : b;
     slu_buf_trim(&s->docs, SLU_KEEP_BATCH_BYTE);
     slu_buf_trim(&s->units, SLU_KEEP_BATCH_BYTE);
     slu_buf_trim(&s->grams, SLU_KEEP_BATCH_BYTE);
     slu_buf_trim(&g->hit, SLU_KEEP_BATCH_BYTE);
     slu_gram_set_trim(&g->own);
-    rc = out->n_seq ? g->cfg.emit(g->cfg.ctx, out, err) : SLU_OK;
-    slu_batch_trim(&g->out);
-    return rc;
+    return slu_gram_cut_end(&g->cut, b, g->cfg.emit, g->cfg.ctx, err);
 }
 
 static void release_side(void *side)
@@ -469,7 +449,7 @@ int slu_ngrams_new(struct slu_ngrams **out, const struct slu_ngrams_cfg *cfg,
         return slu_fail_nomem(err, sizeof *g);
     g->cfg = *cfg;
     g->maker = slu_ngram_maker(cfg->n);
-    slu_batch_init(&g->out, cfg->text.tok_bytes);
+    slu_gram_cut_init(&g->cut, cfg->text.tok_bytes);
     g->worker = calloc(cfg->n_threads, sizeof *g->worker);
     int rc =
         g->worker ? SLU_OK : slu_fail_nomem(err, cfg->n_threads * sizeof *g->worker);
@@ -501,7 +481,6 @@ void slu_ngrams_free(struct slu_ngrams *g)
     slu_buf_release(&g->dropped_unit);
     slu_gram_set_release(&g->own);
     slu_gram_cut_release(&g->cut);
-    slu_batch_release(&g->out);
     free(g);
 }
 

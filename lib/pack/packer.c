@@ -242,39 +242,6 @@ double slu_pack_fill(const struct slu_pack_sum *s)
     return s->bins ? (double)s->tok / (double)s->ids : 1;
 }
 
-static int by_room(const void *a, const void *b)
-{
-    const struct slu_length_count *x = a, *y = b;
-    return x->len_tok < y->len_tok ? -1 : x->len_tok > y->len_tok;
-}
-
-int slu_pack_rooms(const struct slu_pack_plan *plan, struct slu_length_count **row,
-                   size_t *n, struct slu_err *err)
-{
-    struct slu_length_count *r =
-        malloc((plan->n_group ? plan->n_group : 1) * sizeof *r);
-    *row = NULL;
-    *n = 0;
-    if (!r)
-        return slu_fail_nomem(err, plan->n_group * sizeof *r);
-    size_t k = 0;
-    for (size_t i = 0; i < plan->n_group; i++) {
-        const struct slu_pack_group *g = &plan->group[i];
-        if (g->count > g->taken)
-            r[k++] = (struct slu_length_count){g->room, g->count - g->taken};
-    }
-    qsort(r, k, sizeof *r, by_room);
-    size_t m = 0;
-    for (size_t i = 0; i < k; i++)
-        if (m && r[m - 1].len_tok == r[i].len_tok)
-            r[m - 1].count += r[i].count;
-        else
-            r[m++] = r[i];
-    *row = r;
-    *n = m;
-    return SLU_OK;
-}
-
 /* ---- bins in order ---- */
 
 /* Appends the bins of group i that no child took. */

@@ -186,12 +186,6 @@ struct slu_pack_sum slu_pack_concat_sum(uint64_t items, uint64_t tok, uint64_t c
 /* Returns tokens / ids of the bins; 1 without bins. */
 double slu_pack_fill(const struct slu_pack_sum *s);
 
-/* Counts bins by the room left in them, ascending (len_tok is the room): a malloc'd
- * array that the caller frees with free(). */
-SLU_MUST_USE int slu_pack_rooms(const struct slu_pack_plan *plan,
-                                struct slu_length_count **row, size_t *n,
-                                struct slu_err *err);
-
 SLU_END_DECLS
 
 #endif

@@ -151,10 +151,6 @@ SLU_MUST_USE int slu_flow_run(const struct slu_flow_cfg *cfg, struct slu_flow_re
 /* The stage of this name; NULL: the flow has no such stage. */
 const struct slu_stage *slu_stage_named(const struct slu_flow_spec *spec,
                                         const char *name);
-/* For tests: SLU_E_USAGE unless each table is written once, before it is read, and is
- * divided as its readers expect, and unless all shares that are used at once fit the
- * budget. */
-SLU_MUST_USE int slu_flow_check(const struct slu_flow_spec *spec, struct slu_err *err);
 /* Appends a line for each stage: its name; its jobs ("parts", "ranges" or "one");
  * "reads" if it reads a stream, else "-"; "writes" for a stream, "set" for a set, else
  * "-"; the stages whose files it reads, separated by commas, or "-". */

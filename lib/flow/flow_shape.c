@@ -1,5 +1,5 @@
-/* flow_shape.c - the numbers of parts and ranges, the sections of files, and the header
- * that files have. */
+/* flow_shape.c - the numbers of parts and ranges, the sections of files, the header that
+ * files have, and the stages in words. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,4 +158,51 @@ int slu_flow_first_header(struct slu_flow *f, struct slu_err *err)
     slu_workfile_free(file);
     slu_names_free(names);
     return rc;
+}
+
+/* ---- in words ---- */
+
+static int put_inputs(const struct slu_flow_spec *spec, const struct slu_stage *s,
+                      struct slu_buf *out, struct slu_err *err)
+{
+    const char *before = "";
+    int rc = SLU_OK;
+
+    for (const struct slu_stage *p = spec->stage; p < s && !rc; p++) {
+        bool reads = false;
+        for (unsigned k = 0; k < s->n_in; k++)
+            reads |= slu_stage_of(spec, s->in[k].table) == p &&
+                     spec->table[s->in[k].table].cut != SLU_CUT_HERE;
+        if (reads)
+            rc = slu_buf_printf(out, err, "%s%s", before, p->name);
+        before = reads ? "," : before;
+    }
+    return rc || *before ? rc : slu_buf_printf(out, err, "-");
+}
+
+int slu_flow_print(const struct slu_flow_spec *spec, struct slu_buf *out,
+                   struct slu_err *err)
+{
+    int rc = SLU_OK;
+
+    for (const struct slu_stage *s = spec->stage; s < spec->stage + spec->n_stage;
+         s++) {
+        if (s->flags & SLU_STAGE_HERE)
+            continue;
+        rc = slu_buf_printf(out, err, "%s %s %s %s ", s->name,
+                            s->flags & SLU_STAGE_ONE      ? "one"
+                            : s->flags & SLU_STAGE_RANGES ? "ranges"
+                                                          : "parts",
+                            s->flags & SLU_STAGE_READS ? "reads" : "-",
+                            s->flags & SLU_STAGE_WRITES ? "writes"
+                            : s->flags & SLU_STAGE_SET  ? "set"
+                                                        : "-");
+        if (!rc)
+            rc = put_inputs(spec, s, out, err);
+        if (!rc)
+            rc = slu_buf_printf(out, err, "\n");
+        if (rc)
+            return rc;
+    }
+    return SLU_OK;
 }

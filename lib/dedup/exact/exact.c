@@ -1,10 +1,15 @@
-#include "lib/dedup/exact/exact.h"
-
-#include <stdlib.h>
-
 #include "lib/dedup/exact/exact_flow.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/dedup/leave_out.h"
+
 enum { TAPE_BYTE = 1 << 20 };
+enum { HASH, DROP, TABLES };
+/* Words of a row: of a hash and, if pairs are wanted, the position; of a dropped
+ * sequence. */
+enum { HI, LO, NUMBER, HASH_WORDS, PLACE = HASH_WORDS, PLACE_WORDS = 3 };
 
 int slu_exact_new(struct slu_exact **out, const struct slu_exact_cfg *cfg,
                   struct slu_err *err)
@@ -34,7 +39,19 @@ const struct slu_exact_result *slu_exact_result(struct slu_exact *x)
     return &x->result;
 }
 
-int slu_exact_front(struct slu_exact *x, struct slu_err *err)
+/* ---- decisions in memory, in one process ---- */
+
+/* Puts the hash of a sequence, or of a document of an index. */
+static int decide_later(struct slu_exact *x, struct slu_u128 h,
+                        const struct slu_origin *place, struct slu_err *err)
+{
+    const uint64_t row[] = {
+        h.hi, h.lo, x->ordinal++, place->source, place->document, place->offset};
+
+    return slu_table_put(x->table, row, err);
+}
+
+static int front(struct slu_exact *x, struct slu_err *err)
 {
     /* While the table grows it takes 1.5 times this size, not counting waiting
      * sequences. */
@@ -52,12 +69,12 @@ int slu_exact_known(struct slu_exact *x, struct slu_u128 hash, uint64_t number,
     enum slu_seen_answer answer;
     int rc = slu_seen_check(&x->seen, hash, &first, &answer, err);
 
-    return rc || answer != SLU_SEEN_FULL ? rc : slu_exact_wait(x, hash, &place, err);
+    return rc || answer != SLU_SEEN_FULL ? rc : decide_later(x, hash, &place, err);
 }
 
-int slu_exact_drop(struct slu_exact *x, const struct slu_batch *b,
-                   const struct slu_seq *q, const struct slu_origin *kept,
-                   struct slu_err *err)
+/* Counts a sequence that is dropped, and reports its pair. */
+static int drop(struct slu_exact *x, const struct slu_batch *b, const struct slu_seq *q,
+                const struct slu_origin *kept, struct slu_err *err)
 {
     const struct slu_exact_pair pair = {slu_origin_of(b, q), *kept};
 
@@ -68,7 +85,7 @@ int slu_exact_drop(struct slu_exact *x, const struct slu_batch *b,
                      : x->cfg.pair(x->cfg.ctx, &pair, err);
 }
 
-int slu_exact_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
+static int arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
 {
     struct slu_exact *x = ctx;
     const struct slu_buf *buf = side;
@@ -81,14 +98,14 @@ int slu_exact_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err 
         enum slu_seen_answer answer;
         int rc = slu_seen_check(&x->seen, hash[i], &kept, &answer, err);
         if (!rc && answer == SLU_SEEN_KNOWN) {
-            rc = slu_exact_drop(x, b, &q, &kept, err);
+            rc = drop(x, b, &q, &kept, err);
         } else if (!rc && (answer == SLU_SEEN_FULL || x->noting)) {
             /* The pair that just fitted waits as well, because an earlier one waits. */
             x->noting = true;
             x->result.waited++;
             rc = slu_flow_tape(x->flow, b, &q, err);
             if (!rc)
-                rc = slu_exact_wait(x, hash[i], &place, err);
+                rc = decide_later(x, hash[i], &place, err);
         } else if (!rc) {
             b->seq[n++] = q;
         }
@@ -98,6 +115,195 @@ int slu_exact_arrive(void *ctx, struct slu_batch *b, void *side, struct slu_err 
     slu_batch_keep(b, n);
     return n ? x->cfg.emit(x->cfg.ctx, b, err) : SLU_OK;
 }
+
+/* ---- sign ---- */
+
+static int hash(void *ctx, unsigned worker, struct slu_batch *b, void *side,
+                struct slu_err *err)
+{
+    struct slu_buf *out = side;
+
+    (void)ctx, (void)worker;
+    slu_buf_clear(out);
+    int rc = slu_buf_reserve(out, b->n_seq * sizeof(struct slu_u128), err);
+    if (rc)
+        return rc;
+    struct slu_u128 *h = (void *)out->data;
+    for (size_t i = 0; i < b->n_seq; i++)
+        h[i] = slu_batch_hash(b, b->seq[i].tok_off, b->seq[i].len_tok);
+    return SLU_OK;
+}
+
+static int put_hashes(void *ctx, struct slu_batch *b, void *side, struct slu_err *err)
+{
+    struct slu_exact *x = ctx;
+    const struct slu_buf *buf = side;
+    const struct slu_u128 *h = (const void *)buf->data;
+    const struct slu_origin none = {0, 0, 0};
+    int rc = SLU_OK;
+
+    for (size_t i = 0; i < b->n_seq && !rc; i++)
+        rc = decide_later(x, h[i], &none, err);
+    return rc;
+}
+
+static void release_hashes(void *side)
+{
+    slu_buf_release(side);
+}
+
+static int sign(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    static const struct slu_side_ops here = {sizeof(struct slu_buf), hash, arrive,
+                                             release_hashes},
+                                     files = {sizeof(struct slu_buf), hash, put_hashes,
+                                              release_hashes};
+    struct slu_exact *x = ctx;
+    int rc = SLU_OK;
+
+    x->flow = f;
+    x->table = slu_flow_out(f, HASH);
+    if (slu_flow_here(f))
+        rc = front(x, err);
+    if (!rc)
+        rc = slu_flow_read(f, slu_flow_here(f) ? &here : &files, x, err);
+    if (!slu_flow_here(f))
+        return rc;
+    slu_seen_release(&x->seen);
+    x->noting = false;
+    slu_flow_span(f, x->ordinal);
+    if (!x->result.waited)
+        slu_flow_finished(f);
+    return rc;
+}
+
+/* ---- group ---- */
+
+struct group {
+    bool any;
+    uint64_t first[HASH_WORDS + PLACE_WORDS];
+};
+
+static int feed(void *state, const void *arg, const uint64_t *row, struct slu_buf *out,
+                struct slu_err *err)
+{
+    struct group *s = state;
+    const struct slu_exact *x = arg;
+    int rc = SLU_OK;
+
+    if (!s->any || s->first[HI] != row[HI] || s->first[LO] != row[LO]) {
+        s->any = true;
+        s->first[HI] = row[HI];
+        s->first[LO] = row[LO];
+        if (x->cfg.pair)
+            memcpy(&s->first[PLACE], &row[PLACE], PLACE_WORDS * sizeof *row);
+    } else if (row[NUMBER] >= x->n_fixed) {
+        rc = slu_buf_append(out, &row[NUMBER], sizeof *row, err);
+        if (!rc && x->cfg.pair)
+            rc = slu_buf_append(out, &s->first[PLACE], PLACE_WORDS * sizeof *row, err);
+    }
+    return rc;
+}
+
+static int end(void *state, struct slu_buf *out, struct slu_err *err)
+{
+    struct group *s = state;
+
+    (void)out, (void)err;
+    s->any = false;
+    return SLU_OK;
+}
+
+static int put_drops(void *ctx, struct slu_buf *out, struct slu_err *err)
+{
+    struct slu_exact *x = ctx;
+    const size_t words = 1 + (x->cfg.pair ? PLACE_WORDS : 0);
+    const uint64_t *w = (const void *)out->data, *to = w + out->len / sizeof *w;
+    int rc = SLU_OK;
+
+    for (; w < to && !rc; w += words, x->n_twin++)
+        rc = slu_table_put(x->table, w, err);
+    return rc;
+}
+
+static int group(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_exact *x = ctx;
+    const struct slu_meet_ops ops = {.state_byte = sizeof(struct group),
+                                     .arg = x,
+                                     .feed = feed,
+                                     .end = end,
+                                     .take = put_drops,
+                                     .out_byte = (1 + PLACE_WORDS) * sizeof(uint64_t),
+                                     .ctx = x,
+                                     .work_byte = slu_flow_own_byte(f)};
+    struct slu_table *t;
+    int rc = slu_flow_in(f, HASH, &t, err);
+
+    x->table = slu_flow_out(f, DROP);
+    return rc ? rc : slu_table_meet(t, &ops, err);
+}
+
+/* ---- filter ---- */
+
+static int drop_row(void *ctx, const struct slu_batch *b, const struct slu_seq *q,
+                    const uint64_t *w, struct slu_err *err)
+{
+    struct slu_exact *x = ctx;
+    struct slu_origin kept = {0};
+
+    if (x->cfg.pair)
+        kept = (struct slu_origin){w[1], w[2], w[3]};
+    return drop(x, b, q, &kept, err);
+}
+
+static int filter(void *ctx, struct slu_flow *f, struct slu_err *err)
+{
+    struct slu_exact *x = ctx;
+    const struct slu_leave_out how = {.table = DROP,
+                                      .from = x->n_fixed,
+                                      .ctx = x,
+                                      .drop = drop_row,
+                                      .emit = x->cfg.emit,
+                                      .emit_ctx = x->cfg.ctx};
+    int rc = slu_flow_here(f) ? SLU_OK : x->cfg.open(x->cfg.ctx, err);
+
+    x->flow = f;
+    return rc ? rc : slu_leave_out(f, &how, err);
+}
+
+/* ---- the flow ---- */
+
+#define IN(t, reach) (const struct slu_stage_input[]){{t, reach}}, 1
+#define OUT(t)       (const unsigned[]){t}, 1
+#define TABLE(place)                                                                   \
+    {                                                                                  \
+        [HASH] = {"hash", SLU_MEET, SLU_CUT_RANGES, HASH_WORDS + place,                \
+                  24,     64,       1 << NUMBER},                                      \
+        [DROP] = {"drop", SLU_ROWS, SLU_CUT_PARTS, 1 + place, 14},                     \
+    }
+
+static const struct slu_table_spec tables[TABLES] = TABLE(0),
+                                   with_places[TABLES] = TABLE(PLACE_WORDS);
+
+static const struct slu_stage stages[] = {
+    {"sign", SLU_STAGE_READS, NULL, 0, OUT(HASH), 3, NULL, sign},
+    {"group", SLU_STAGE_RANGES, IN(HASH, SLU_MINE), OUT(DROP), 0, NULL, group},
+    {"filter", SLU_STAGE_READS | SLU_STAGE_WRITES, IN(DROP, SLU_MINE), NULL, 0, 0, NULL,
+     filter},
+};
+#define STAGES (sizeof stages / sizeof *stages)
+
+static const struct slu_flow_spec spec = {"exact", tables, stages, TABLES, STAGES},
+                                  spec_of_pairs = {"exact", with_places, stages, TABLES,
+                                                   STAGES};
+
+const struct slu_flow_spec *slu_exact_spec(bool pairs)
+{
+    return pairs ? &spec_of_pairs : &spec;
+}
+
+/* ---- one process ---- */
 
 static int see(void *ctx, const struct slu_header *h, struct slu_names *names,
                struct slu_err *err)

@@ -14,7 +14,7 @@
  * streams as one. Sign writes 24 bytes for each sequence, group 8 for each dropped one.
  * All stages work within any budget; their time is linear in their input.
  *
- * Private to exact.c, exact_flow.c and callers that do one stage.
+ * Private to exact.c and callers that do one stage.
  */
 #ifndef SLU_DEDUP_EXACT_FLOW_H
 #define SLU_DEDUP_EXACT_FLOW_H
@@ -40,17 +40,5 @@ struct slu_exact {
 };
 
 const struct slu_flow_spec *slu_exact_spec(bool pairs);
-/* Adds the hash of a sequence, or of a document of an index. */
-SLU_MUST_USE int slu_exact_wait(struct slu_exact *x, struct slu_u128 hash,
-                                const struct slu_origin *place, struct slu_err *err);
-/* One process: adds the documents of an index, then batches; needs a buffer of
- * hashes. */
-SLU_MUST_USE int slu_exact_front(struct slu_exact *x, struct slu_err *err);
-SLU_MUST_USE int slu_exact_arrive(void *x, struct slu_batch *b, void *side,
-                                  struct slu_err *err);
-/* Counts a sequence that is dropped, and reports its pair. */
-SLU_MUST_USE int slu_exact_drop(struct slu_exact *x, const struct slu_batch *b,
-                                const struct slu_seq *q, const struct slu_origin *kept,
-                                struct slu_err *err);
 
 #endif

@@ -314,6 +314,14 @@ static int run(struct cli_ctx *ctx, struct slu_err *err)
 
 /* ---- a stream in, a stream out ---- */
 
+int dedup_open_output(void *ctx, struct slu_err *err)
+{
+    struct dedup_io *io = ctx;
+
+    return cli_open_writer(io->ctx, &io->writer, slu_reader_header(io->reader),
+                           slu_reader_names(io->reader), false, err);
+}
+
 int dedup_open(struct dedup_io *io, struct cli_ctx *ctx, struct slu_err *err)
 {
     const struct dedup_opts *o = ctx->opts;
@@ -323,12 +331,13 @@ int dedup_open(struct dedup_io *io, struct cli_ctx *ctx, struct slu_err *err)
     if (rc)
         return rc;
     const struct slu_header *h = slu_reader_header(io->reader);
-    struct slu_names *names = slu_reader_names(io->reader);
     if (h->no_tokens)
         return slu_fail(err, SLU_E_MISMATCH,
                         "the stream has segment rows only, and no tokens to compare");
-    rc = cli_open_writer(ctx, &io->writer, h, names, false, err);
-    return rc ? rc : dedup_pairs_open(&io->pairs, o->pairs, names, err);
+    rc = dedup_open_output(io, err);
+    return rc ? rc
+              : dedup_pairs_open(&io->pairs, o->pairs, slu_reader_names(io->reader),
+                                 err);
 }
 
 int dedup_emit(void *ctx, struct slu_batch *b, struct slu_err *err)

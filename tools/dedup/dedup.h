@@ -149,6 +149,8 @@ struct dedup_io {
  * so that dedup_abort is valid after any failure. */
 SLU_MUST_USE int dedup_open(struct dedup_io *io, struct cli_ctx *ctx,
                             struct slu_err *err);
+/* `open` of the library's flows, in parts: opens the stream to write. */
+SLU_MUST_USE int dedup_open_output(void *io, struct slu_err *err);
 /* `emit` of the library's engines: writes the batch. */
 SLU_MUST_USE int dedup_emit(void *io, struct slu_batch *b, struct slu_err *err);
 /* Counts the tokens read, and those dropped under `reason` (a static string), checks

@@ -65,24 +65,6 @@ int dedup_exact(struct cli_ctx *ctx, struct slu_err *err)
 
 /* ---- --stage ---- */
 
-static int begin(void *ctx, const struct slu_header *h, struct slu_names *names,
-                 struct slu_err *err)
-{
-    (void)ctx, (void)names;
-    return h->no_tokens ? slu_fail(err, SLU_E_MISMATCH,
-                                   "the stream has segment rows only, and no tokens to "
-                                   "compare")
-                        : SLU_OK;
-}
-
-static int open_output(void *ctx, struct slu_err *err)
-{
-    struct dedup_io *io = ctx;
-
-    return cli_open_writer(io->ctx, &io->writer, slu_reader_header(io->reader),
-                           slu_reader_names(io->reader), false, err);
-}
-
 static int report(struct dedup_io *io, const struct slu_exact *x,
                   const struct slu_flow_report *r, struct slu_err *err)
 {
@@ -103,7 +85,7 @@ int dedup_exact_stage(struct cli_ctx *ctx, struct slu_err *err)
                                         .tmpdir = ctx->common.tmpdir,
                                         .n_threads = (unsigned)ctx->common.threads,
                                         .emit = dedup_emit,
-                                        .open = open_output,
+                                        .open = dedup_open_output,
                                         .ctx = &io};
     struct slu_exact *x = NULL;
     struct slu_flow_report r;
@@ -116,7 +98,7 @@ int dedup_exact_stage(struct cli_ctx *ctx, struct slu_err *err)
     if (!rc) {
         const struct slu_flow_cfg cfg = {.reader = io.reader,
                                          .ctx = x,
-                                         .begin = begin,
+                                         .begin = slu_exact_begin,
                                          .budget_byte = exact.budget_byte,
                                          .n_slots = cli_slots(ctx, in_flight / 2)};
         rc = cli_flow_run(ctx, cfg, false, &r, err);

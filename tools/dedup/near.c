@@ -285,14 +285,6 @@ static int known(void *ctx, struct slu_near *x, struct slu_err *err)
     return dedup_index_read(ctx, DEDUP_NEAR, known_doc, x, err);
 }
 
-static int open_output(void *ctx, struct slu_err *err)
-{
-    struct dedup_io *io = ctx;
-
-    return cli_open_writer(io->ctx, &io->writer, slu_reader_header(io->reader),
-                           slu_reader_names(io->reader), false, err);
-}
-
 /* For one process. keep: the text of --keep in the files of parts. */
 static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
 {
@@ -315,7 +307,7 @@ static struct slu_near_cfg config(struct dedup_io *io, const char *keep)
         .prio = o->keep == DEDUP_KEEP_FIRST ? NULL : prio,
         .emit = dedup_emit,
         .known = known,
-        .open = open_output,
+        .open = dedup_open_output,
         .keep = keep,
         .ctx = io,
     };

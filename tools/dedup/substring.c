@@ -151,14 +151,6 @@ int dedup_substring(struct cli_ctx *ctx, struct slu_err *err)
 
 /* ---- --stage ---- */
 
-static int open_output(void *ctx, struct slu_err *err)
-{
-    struct dedup_io *io = ctx;
-
-    return cli_open_writer(io->ctx, &io->writer, slu_reader_header(io->reader),
-                           slu_reader_names(io->reader), false, err);
-}
-
 static void report(struct cli_ctx *ctx, const struct slu_substring_flow *q,
                    const struct slu_flow_report *r)
 {
@@ -200,7 +192,7 @@ int dedup_substring_stage(struct cli_ctx *ctx, struct slu_err *err)
                                            .cut = true,
                                            .emit = dedup_emit,
                                            .ctx = &io},
-                                   .open = open_output};
+                                   .open = dedup_open_output};
     struct slu_flow_report r;
     int rc = SLU_OK;
 

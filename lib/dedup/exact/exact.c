@@ -305,11 +305,14 @@ const struct slu_flow_spec *slu_exact_spec(bool pairs)
 
 /* ---- one process ---- */
 
-static int see(void *ctx, const struct slu_header *h, struct slu_names *names,
-               struct slu_err *err)
+int slu_exact_begin(void *ctx, const struct slu_header *h, struct slu_names *names,
+                    struct slu_err *err)
 {
-    (void)ctx, (void)h, (void)names, (void)err;
-    return SLU_OK;
+    (void)ctx, (void)names;
+    return h->no_tokens ? slu_fail(err, SLU_E_MISMATCH,
+                                   "the stream has segment rows only, and no tokens to "
+                                   "compare")
+                        : SLU_OK;
 }
 
 static int tell_note(void *ctx, const void *p, size_t n, struct slu_err *err)
@@ -328,7 +331,7 @@ int slu_exact_run(struct slu_exact *x, struct slu_reader *r, unsigned n_slots,
     const struct slu_flow_cfg cfg = {.spec = slu_exact_spec(x->cfg.pair),
                                      .reader = r,
                                      .ctx = x,
-                                     .begin = see,
+                                     .begin = slu_exact_begin,
                                      .note = tell_note,
                                      .budget_byte = budget - tape,
                                      .tmpdir = x->cfg.tmpdir,

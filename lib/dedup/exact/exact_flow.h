@@ -40,5 +40,8 @@ struct slu_exact {
 };
 
 const struct slu_flow_spec *slu_exact_spec(bool pairs);
+/* For slu_flow_cfg.begin. */
+SLU_MUST_USE int slu_exact_begin(void *x, const struct slu_header *h,
+                                 struct slu_names *names, struct slu_err *err);
 
 #endif

@@ -233,7 +233,7 @@ def refused():
     all_of = list(steps("w", 2, 2, options, "q"))
     must(all_of[0][2])
     no("plan without a part", "count.1-of-2 is missing; run stage count for part 1/2", all_of[2][2])
-    no("count with other options", "max-segments=0, and this is max-segments=3", all_of[0][2] + ["--max-segments", "3"])
+    no("count with other options", "max-segments=0, and this run has max-segments=3", all_of[0][2] + ["--max-segments", "3"])
     r = must(all_of[0][2] + ["-v"])
     result("was there already" in r.err, "count: a finished job is not done again", r)
     must(all_of[1][2])

@@ -189,7 +189,7 @@ static void test_of_a_stage(void **state)
     h.param = "length=64 method=ffd";
     assert_int_equal(slu_work_open(folder, "scatter", &h, &f, &err), SLU_E_MISMATCH);
     assert_non_null(
-        strstr(err.msg, "was made with method=bfd, and this is method=ffd"));
+        strstr(err.msg, "was made with method=bfd, and this run has method=ffd"));
     h.param = NULL;
     assert_int_equal(slu_work_open(folder, "scatter", &h, &f, &err), 0);
     slu_workfile_free(f);

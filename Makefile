@@ -1,8 +1,8 @@
 # sluice: one Makefile, no recursion. `make help` lists the targets.
 #
-#   O=build          where everything that is made goes
-#   CUDA=auto|0|1    kernels for NVIDIA GPUs: where nvcc is found, never, or required
-#   ARROW=auto|0|1   Parquet: where pkg-config finds Apache Arrow's C++ library, never, or required
+#   O=build          folder for all files that are made
+#   CUDA=auto|0|1    kernels for NVIDIA GPUs: if nvcc is found, never, or required
+#   ARROW=auto|0|1   Parquet: if pkg-config finds Apache Arrow's C++ library, never, or required
 #   SAN=...          e.g. SAN=address,undefined: sanitizers in every program and test
 #   CC, CXX, CFLAGS, WERROR=1, PREFIX, DESTDIR, PROGRAM_PREFIX as usual
 
@@ -55,7 +55,7 @@ endif
 %_avx2.o %_avx2.lo: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mfma
 %_avx512.o %_avx512.lo: SIMD_FLAGS := -mavx2 -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512cd -mavx512vbmi -mavx512vbmi2
 
-# Where floating-point arithmetic decides what is written it is that of the source, on every host.
+# Floating-point results decide bytes of the output here: without contraction all hosts agree.
 %/pack_nnls.o %/pack_nnls.lo: SIMD_FLAGS := -ffp-contract=off
 
 # ---- CUDA -----------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ CUDA_ARCH := -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=s
 NVCCFLAGS := -O3 -std=c++17 -I. $(CUDA_ARCH) -Xcompiler -fPIC
 CU_SRC   := $(wildcard kernels/*.cu)
 ifeq ($(USE_CUDA),1)
-# nvcc says where its toolkit is, whatever name or wrapper it was found by.
+# nvcc prints the folder of its toolkit, whatever name or wrapper it was found by.
 CUDA_HOME ?= $(realpath $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.*TOP=//p'))
 CUDA_LIBDIR := $(patsubst %/,%,$(dir $(firstword $(wildcard $(addsuffix /libcudart_static.a,\
     $(CUDA_HOME)/lib64 $(CUDA_HOME)/lib $(CUDA_HOME)/targets/*/lib)))))
@@ -90,8 +90,8 @@ endif
 
 # ---- Parquet --------------------------------------------------------------------------------
 # arrow_*.cc become a shared object that the programs load when they meet Parquet
-# (formats/parquet/parquet.h says why). Arrow's headers are the system's as far as warnings go, and want
-# C++20. `make arrow` makes it with the library of a Python package instead.
+# (formats/parquet/parquet.h says why). Arrow's headers need C++20, and count as system headers, which
+# give no warnings. `make arrow` uses the library of a Python package instead.
 
 ARROW_NEEDED := arrow >= 15 parquet >= 15
 ifneq ($(ARROW),0)
@@ -128,7 +128,7 @@ BIN        := $(PROGRAMS:%=$O/bin/$(PROGRAM_PREFIX)%)
 UNIT_C     := $(sort $(wildcard tests/unit/*.c))
 UNIT       := $(UNIT_C:tests/unit/%.c=$O/unit/%)
 
-# The batch driver is a script; what it reads lies where an installed one looks for it too.
+# The batch driver is a script. It finds its files in ../share/sluice, as in an installation.
 SCRIPTS    := $(wildcard tools/batch/sluice-batch)
 SHARED     := $(sort $(wildcard tools/batch/*.*))
 SCRIPT_BIN := $(SCRIPTS:tools/batch/%=$O/bin/$(PROGRAM_PREFIX)%)
@@ -189,8 +189,8 @@ $O/arrow/flags: force
 	@mkdir -p $(@D)
 	@echo '$(ARROW_CFLAGS)' | cmp -s - $@ || echo '$(ARROW_CFLAGS)' > $@
 
-# Vocabularies are kept compiled (lib/token/compiled.h) under a key that changes with any source
-# that has a say in them.
+# Vocabularies are kept compiled (lib/token/compiled.h) under a key that changes with each source
+# on which they depend.
 $O/source_id.h: $(sort $(wildcard $(foreach d,base stream token,lib/$d/*.[ch] lib/$d/*.cc) lib/token/builtin/*))
 	@mkdir -p $(@D)
 	$(Q)printf '#define SLU_SOURCE_ID "%s"\n' "$$(cat $^ | sha256sum | cut -c 1-32)" > $@

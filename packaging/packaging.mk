@@ -48,7 +48,7 @@ uninstall:
 	    rm -f "$(BASHDIR)/$$n" "$(ZSHDIR)/_$$n" "$(FISHDIR)/$$n.fish"; done
 	rm -rf '$(INCDIR)' '$(SHAREDIR)' '$(DOCDIR)'
 
-# What is committed, as one archive whose bytes depend on the commit alone.
+# The committed files, as one archive whose bytes depend on the commit alone.
 DIST = $O/sluice-$(VERSION).tar.xz
 dist:
 	@mkdir -p $O
@@ -86,7 +86,7 @@ wheel: static
 check-packages: programs
 	@$(TEST_ENV) MAKE='$(MAKE)' tests/packages $(if $(FULL),full)
 
-#H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall takes it back
+#H make install      DESTDIR= PREFIX=/usr/local PROGRAM_PREFIX=; uninstall removes the files
 #H make dist         the committed sources as build/sluice-VERSION.tar.xz
 #H make dist-static  programs for any Linux of this processor, as build/sluice-VERSION-linux-MACHINE.tar.xz (make deps-dev)
 #H make wheel        the same programs and the Python package as one wheel, build/sluice-VERSION-*.whl

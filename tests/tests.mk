@@ -5,14 +5,14 @@ JUDGES_PYTHON := $(abspath $O/judges/venv/bin/python)
 FUZZ_SECONDS ?= 300
 CLANG    ?= clang
 CLANGXX  ?= clang++
-# What the scripts in tests/ need to know.
+# Variables that the scripts in tests/ read.
 TEST_ENV = O='$O' SAN='$(SAN)' BIN='$(abspath $O/bin)' CC='$(CC)' PYTHON='$(PYTHON)' \
            JUDGES_PYTHON='$(JUDGES_PYTHON)' PROGRAM_PREFIX='$(PROGRAM_PREFIX)'
 
 # ---- packages ---------------------------------------------------------------------------------
 # $O/deps.mk is an included file that is made again when tests/deps changes; make then starts over
-# and so sees what pkg-config says now. `make demo`, `make check` and the other targets that are
-# run on fresh machines install what is missing; the rest only say it.
+# and so sees the new answers of pkg-config. `make demo`, `make check` and the other targets that are
+# run on fresh machines install missing packages; all others only name them.
 
 NO_DEPS   := clean dist help deps deps-dev deps-slurm uninstall lint-includes check-gpu bench-kernels
 INSTALLING := demo check check-more check-full judges check-judges check-judges-full
@@ -49,8 +49,8 @@ $O/shim/%.so: tests/shim/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fPIC -shared -o $@ $< -ldl -pthread
 
-# Programs and a unit test with a device that is none (tests/fake), which auto takes
-# for any work at all. The fake's functions come before the archive's, whatever that was built with.
+# Programs and a unit test with a fake device (tests/fake), which auto uses for any amount of work.
+# The fake's functions come before those of the archive, with and without CUDA.
 FAKE     := pack decompose inspect
 FAKE_BIN := $(FAKE:%=$O/fake/bin/%)
 FAKE_OBJ := $O/tests/fake/device_fake.o $O/tests/fake/kernels_fake.o $O/fake/device.o
@@ -78,7 +78,7 @@ $O/unit/test_kernels: $(TEST_KERNELS) $O/libsluice.a
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
 # The kernels' PTX, run on the processor (tests/emu): CUDA's functions come from there, not from its
-# library. Only nvcc is needed, so that this works in builds without CUDA, too.
+# library. Only nvcc is needed, so this works in builds without CUDA, too.
 EMU_OBJ := $(patsubst tests/%.c,$O/tests/%.o,$(filter-out tests/emu/test_%,$(wildcard tests/emu/*.c)))
 EMU_CU  := $(CU_SRC:%.cu=$O/emu/%.cu.o)
 EMU_BIN := $(FAKE:%=$O/emu/bin/%) $O/emu/test_kernels $O/emu/test_scan $O/emu/test_calls
@@ -111,13 +111,12 @@ $O/unit/test_emu $O/unit/test_opcodes: $O/unit/%: $O/tests/emu/%.o $(filter-out 
 check-emu: $(if $(HAVE_NVCC),programs $(EMU_BIN))
 	@$(TEST_ENV) tests/emu/run $(if $(FULL),full)
 
-# Faults planted in the kernels, one after the other; each must be seen. Some minutes.
+# Plants faults in the kernels, one after the other; the tests must see each. Takes some minutes.
 check-mutants: $O/emu/test_kernels
 	@$(TEST_ENV) NVCC='$(NVCC)' CXX='$(CXX)' tests/emu/mutants $(ARGS)
 check-mutants: export OBJECTS = $(TEST_KERNELS) $(EMU_OBJ) $(EMU_CU) $(filter-out %/none.o,$(filter $O/kernels/%.o,$(LIB_C:%.c=$O/%.o)))
 
-# What knows arrays only is built from kernels/ alone: no package is needed for it, so that a bare
-# machine with a device and nvcc can do both.
+# These need kernels/ alone and no package: a bare machine with a device and nvcc can build them.
 KERNEL_OBJ := $(filter $O/kernels/%,$(LIB_OBJ))
 
 $O/gpu/test_kernels: $(TEST_KERNELS) $(KERNEL_OBJ)
@@ -129,7 +128,7 @@ $O/gpu/test_kernels $O/gpu/bench-kernels:
 check-gpu: $O/gpu/test_kernels
 	@$(TEST_ENV) tests/gpu $O/gpu/test_kernels
 
-# Solving, from the histogram on.
+# Times of planning, from the histogram on.
 $O/bench/plan: $O/tests/bench/plan.o $O/libsluice.a
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
@@ -143,7 +142,7 @@ bench-kernels: $O/gpu/bench-kernels
 check: programs $(UNIT) $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) UNIT='$(UNIT)' tests/check quick
 
-# What check leaves out or does in short; .ci/run runs both.
+# The tests that check leaves out or shortens; .ci/run runs both.
 check-more: programs $(SHIM) $(FAKE_BIN)
 	@$(TEST_ENV) tests/check more
 
@@ -167,7 +166,7 @@ check-random: programs
 demo: programs
 	@$(TEST_ENV) tests/demo.sh
 
-# The judges: other people's tokenizers and readers, and a real corpus, to compare with.
+# The judges: tokenizers and readers of other projects, and a real corpus, to compare with.
 judges: programs
 	@$(TEST_ENV) tests/judges/fetch
 
@@ -175,8 +174,8 @@ $O/judges/encode $O/judges/shingles: $O/judges/%: $O/tests/judges/%_main.o $O/li
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
-# Parquet, with the Arrow of a Python package where there is none else: of the Python in PATH, or of that
-# of the judges. Where neither is there, the tests of Parquet are skipped.
+# Parquet. Without an installed Arrow, the Arrow of a Python package is used: of the Python in PATH, or of
+# the judges' Python. Without any, the tests of Parquet are skipped.
 arrow: programs
 ifneq ($(USE_ARROW),1)
 	@if tests/judges/arrow-pc '$O/arrow/pc' $(ARROW_PYTHON); then $(MAKE) --no-print-directory '$(PARQUET_SO)'; else rm -f '$(PARQUET_SO)'; $(if $(filter arrow,$(MAKECMDGOALS)),exit 1,true); fi
@@ -192,14 +191,14 @@ check-judges: programs arrow $O/judges/encode $O/judges/shingles
 check-judges-full: programs arrow $O/judges/encode $O/judges/shingles
 	@$(TEST_ENV) JUDGES_FULL=1 tests/check judges
 
-# sluice-batch on a Slurm cluster of one machine; deps-slurm installs what that takes.
+# sluice-batch on a Slurm cluster of one machine; deps-slurm installs the packages.
 check-slurm: programs $(SHIM)
 	@$(TEST_ENV) tests/check slurm
 
 check-slurm-full: programs $(SHIM)
 	@$(TEST_ENV) CHECK_FULL=1 tests/check slurm
 
-# The Python package, with what it can use: the packages of python/tests/requirements.txt in a folder of their own.
+# The Python package, with its optional packages (python/tests/requirements.txt) in a folder of their own.
 python: programs
 	@$(TEST_ENV) python/tests/fetch
 	@$(MAKE) --no-print-directory ARROW_PYTHON='$O/python/venv/bin/python' arrow
@@ -216,7 +215,7 @@ lint-includes:
 bench: programs
 	@$(TEST_ENV) tests/bench/run
 
-# Against other people's fast tokenizers; texts and results under $O/bench.
+# tokenize beside fast tokenizers of other projects; texts and results are in $O/bench.
 $O/tests/bench/encode $O/tests/bench/signatures $O/tests/bench/plan_time $O/tests/bench/records: $O/tests/bench/%: $O/tests/bench/%.o $O/libsluice.a
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
@@ -224,34 +223,34 @@ bench-tokenize: programs $O/tests/bench/encode
 	@$(TEST_ENV) tests/bench/fetch
 	@$(TEST_ENV) $(JUDGES_PYTHON) tests/bench/tokenize $(ARGS)
 
-# Raw ids to a histogram of lengths, beside a loop that only reads.
+# From raw ids to a histogram of lengths, beside a loop that only reads.
 $O/tests/bench/scan: $O/tests/bench/scan.o $O/libsluice.a
 	$(Q)$(CXX) $(OPT) $(SANFLAGS) $(LDFLAGS) -o $@ $< $O/libsluice.a $(LDLIBS_ALL)
 
 bench-scan: $O/tests/bench/scan
 	@$O/tests/bench/scan $(ARGS)
 
-# Signatures of lib/dedup, and repeated n-grams, beside other people's.
+# Signatures and repeated n-grams of lib/dedup beside those of other projects.
 bench-dedup: programs $O/tests/bench/signatures
 	@$(TEST_ENV) tests/bench/fetch-dedup
 	@$(TEST_ENV) $O/bench/peers/bin/python tests/bench/dedup $(ARGS)
 	@$(TEST_ENV) $(PYTHON) tests/bench/ngrams $(NGRAMS_ARGS)
 
-# Packing beside other people's, on the same lengths.
+# Packing beside other projects, on the same lengths.
 bench-pack: programs $O/tests/bench/plan_time
 	@$(TEST_ENV) tests/bench/fetch-pack
 	@$(TEST_ENV) $O/bench/peers-pack/bin/python tests/bench/pack $(ARGS)
 
-# Global shuffle beside cat and terashuf.
+# The shuffle beside cat and terashuf.
 bench-shuffle: programs $O/tests/bench/records
 	@$(TEST_ENV) $(PYTHON) tests/bench/shuffle $(ARGS)
 
-# Parts of equal size, more and more of them: processor seconds a token by stage.
+# Batch jobs of 1, 2, 4 and 8 parts of equal size: processor seconds a token, by stage.
 bench-scaling: programs
 	@[ -e $O/bench/multi.jsonl ] || $(TEST_ENV) tests/bench/fetch
 	@$(TEST_ENV) $(PYTHON) tests/bench/scaling $(ARGS)
 
-# What every stage and pipe takes; beside another build with ARGS='--with DIR'.
+# The cost of each stage and pipe; beside another build with ARGS='--with DIR'.
 $O/tests/bench/spend: tests/bench/spend.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 $(WARN) -o $@ $<
@@ -259,13 +258,13 @@ $O/tests/bench/spend: tests/bench/spend.c
 bench-stages: programs $O/tests/bench/spend
 	@$(TEST_ENV) $(PYTHON) tests/bench/stages $(ARGS)
 
-# Samples a second beside trainers' own readers.
+# Samples a second, beside the readers of trainers.
 bench-python: programs
 	@$(TEST_ENV) tests/judges/fetch
 	@$(MAKE) --no-print-directory arrow
 	@$(TEST_ENV) $(abspath $O/judges/readers/bin/python) python/tests/bench.py $(ARGS)
 
-# From text to shards, beside the reference script and trainers' own preprocessing.
+# From text to shards, beside the reference script and the tools of trainers.
 bench-shards: programs
 	@$(TEST_ENV) tests/bench/fetch-shards
 	@$(MAKE) --no-print-directory arrow
@@ -275,7 +274,7 @@ bench-hostile: programs $O/tests/bench/encode
 	@$(TEST_ENV) tests/bench/fetch
 	@$(TEST_ENV) $(JUDGES_PYTHON) tests/bench/hostile $(ARGS)
 
-# Everything again in a folder of its own, instrumented.
+# All tests with instrumented programs, built in a folder of their own.
 asan:
 	@$(MAKE) --no-print-directory O=$O/asan SAN=address,undefined CUDA=0 check
 
@@ -293,7 +292,7 @@ fuzz:
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ   := $(FUZZ_C:tests/fuzz/%.c=$O/fuzzers/%)
 
-# One of them is of what all programs have, but for main().
+# This one needs the code of all programs, without main().
 $O/fuzzers/fuzz_manifest: $(filter-out $O/tools/cli/main.o,$(COMMON_OBJ))
 $O/fuzzers/%: $O/tests/fuzz/%.o $O/libsluice.a
 	@mkdir -p $(@D)
@@ -302,15 +301,15 @@ $O/fuzzers/%: $O/tests/fuzz/%.o $O/libsluice.a
 fuzz-here: $(FUZZ)
 	@$(TEST_ENV) FUZZERS='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run
 
-# Work files of stages that say something else, their checksums right; instrumented programs.
+# Stages read forged work files, whose checksums are right and contents wrong; instrumented programs.
 forge:
 	@$(MAKE) --no-print-directory O=$O/asan SAN=address,undefined CUDA=0 programs
 	@BIN='$(abspath $O/asan/bin)' '$(abspath $O/judges/readers/bin/python)' tests/fuzz/forge.py '$(FUZZ_SECONDS)' $(ARGS)
 
 # The portable path, compiled for a machine that is not x86. Debian's cross compiler has the C
-# library's headers for arm64; those of the dependencies are the same for every machine and come
-# last, so that nothing of the host's C library is seen. Objects and the archive are made, no
-# program is linked: that would need the dependencies' arm64 libraries.
+# library's headers for arm64; the headers of the dependencies are the same for every machine and come
+# last, so that no header of the host's C library is read. This makes objects and the archive, and links
+# no program: that would need the dependencies' arm64 libraries.
 arm64:
 	@$(MAKE) --no-print-directory O=$O/arm64 CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ \
 	    AR=aarch64-linux-gnu-ar CUDA=0 ARROW=0 PKG_CFLAGS='-idirafter /usr/include' WERROR=1 objects
@@ -327,39 +326,39 @@ help:
 	@sed -n 's/^#H //p' tests/tests.mk packaging/packaging.mk
 
 #H make              all programs, into build/bin
-#H make demo         text of this machine -> shards, with everything on the way; installs what is missing
-#H make check        the quick tests; installs what is missing
-#H make check-more   the longer loops that check leaves out, some minutes; the continuous integration runs both
-#H make check-full   all of them at full length: every byte cut, every call failing
-#H make check-random random jobs in several ways that must agree; SEED=1 JOBS=320, or SECONDS=; OTHER=DIR: another build's programs
-#H make judges       fetches what check-judges compares with: packages, vocabularies, a corpus
-#H make check-judges against other people's tokenizers and readers; check-judges-full on more
+#H make demo         shards from text of this machine, each step explained; installs missing packages
+#H make check        the quick tests; installs missing packages
+#H make check-more   the longer loops that check leaves out, in some minutes; the continuous integration runs both
+#H make check-full   all tests at full length: input cut at each byte, each call failing
+#H make check-random random jobs, each in several ways that must agree; SEED=1 JOBS=320, or SECONDS=; OTHER=DIR: programs of another build
+#H make judges       fetches packages, vocabularies and a corpus for check-judges
+#H make check-judges compares with tokenizers and readers of other projects; check-judges-full: on more text
 #H make arrow        Parquet with the Arrow inside PyPI's pyarrow ('pip install pyarrow' before); check-arrow: and its tests
-#H make python       fetches what the tests of the Python package use; check-python: its tests
+#H make python       fetches packages for the tests of the Python package; check-python runs these tests
 #H make check-slurm  sluice-batch on a Slurm cluster made for the test (root; make deps-slurm); check-slurm-full: longer
 #H make lint         formatting, static analysis, manual pages, shell, include direction
 #H make asan|tsan    the tests under AddressSanitizer and UBSan, or ThreadSanitizer
 #H make valgrind     the unit tests under valgrind
-#H make fuzz         FUZZ_SECONDS=300 for each fuzz target, with coverage
-#H make forge        FUZZ_SECONDS=300 of stages that read forged work files (make judges); ARGS='SEED JOB...'
+#H make fuzz         runs each fuzz target for FUZZ_SECONDS=300, with coverage
+#H make forge        stages read forged work files for FUZZ_SECONDS=300 (needs make judges); ARGS='SEED JOB...'
 #H make bench        figures and timings
-#H make bench-tokenize  against gigatoken and quicktok; ARGS='--rounds 5 --help'
-#H make bench-dedup  signatures against datatrove, datasketch and rensa; n-grams against dolma
-#H make bench-scan   where documents end in raw ids; ARGS='MIB ROUNDS'
+#H make bench-tokenize  tokenize beside gigatoken and quicktok; ARGS='--rounds 5 --help'
+#H make bench-dedup  signatures beside datatrove, datasketch and rensa; n-grams beside dolma
+#H make bench-scan   the search for the ends of documents in raw ids; ARGS='MIB ROUNDS'
 #H make bench-pack   bins and seconds beside TRL, OLMo-core, axolotl and a segment tree
 #H make bench-shuffle   shuffle beside cat and terashuf; ARGS='--mib 4096 --rounds 3', TERASHUF=PROGRAM
 #H make bench-scaling   batch jobs of 1, 2, 4 and 8 parts: processor seconds a token by stage
-#H make bench-stages    processor seconds, memory and bytes of every stage and pipe; ARGS='--with OTHER/build/bin --rounds 5 [JOB ...]'
-#H make bench-shards    JSONL to shards beside the reference script and trainers' own tools; ARGS='--help'
+#H make bench-stages    processor seconds, memory and bytes of each stage and pipe; ARGS='--with OTHER/build/bin --rounds 5 [JOB ...]'
+#H make bench-shards    JSONL to shards, beside the reference script and the tools of trainers; ARGS='--help'
 #H make bench-python    the Python package beside LitData, MosaicML streaming and datasets; ARGS=ROUNDS
-#H make bench-hostile   texts made to be slow, start-up, memory
+#H make bench-hostile   tokenize on texts that are made to be slow; start, memory
 #H make check-emu    the kernels without a device: their PTX, interpreted and checked; needs nvcc. FULL=1: longer
-#H make check-mutants  faults planted in the kernels, which check-emu must see; ARGS='gather scan'
+#H make check-mutants  plants faults in the kernels, which the emulated tests must see; ARGS='gather scan'
 #H make check-gpu    the kernels on a CUDA device, and under compute-sanitizer; needs nvcc and no package
-#H make bench-plan      what planning takes by method and bin length, and how near the bound it gets
-#H make bench-kernels   each beside its CPU twin and beside plain copies; ARGS='-n 1e9 -T 16'
+#H make bench-plan      time of planning by method and bin length, and bins over the lower bound
+#H make bench-kernels   each kernel beside its CPU version and plain copies; ARGS='-n 1e9 -T 16'
 #H make arm64        compiles everything for arm64; check-arm64 runs it by qemu-aarch64, many minutes
-#H make deps         installs the Debian packages; deps-dev those of lint, fuzz, judges too
+#H make deps         installs the Debian packages; deps-dev: also those for lint, fuzz and judges
 #H make clean        removes build/
 
 .PHONY: check-random python check-python arrow check-arrow check-emu check-mutants check-gpu bench-plan bench-kernels demo check check-more check-full check-unit check-cli check-slurm check-slurm-full deps-slurm judges check-judges check-judges-full lint lint-includes bench \

@@ -283,11 +283,11 @@ WORD_READS_PAST static uint32_t *put_ids(const struct slu_encoder *e, size_t fir
             return out;
         }
         const uint32_t value = b->id[piece];
-        __builtin_prefetch(e->words.hot_ids[b->place[j + AHEAD]]);
+        __builtin_prefetch(word_hot_ids(&e->words, b->place[j + AHEAD]));
         const uintptr_t is_found = -(uintptr_t)(value / IS_FOUND & 1);
         const struct word_slot *s = &e->found[value & (IS_FOUND - 1) & is_found];
         uintptr_t from = ((uintptr_t)s->id & is_found) |
-                         ((uintptr_t)e->words.hot_ids[b->place[j]] & ~is_found);
+                         ((uintptr_t)word_hot_ids(&e->words, b->place[j]) & ~is_found);
         const uint32_t count = (word_count(s) & (uint32_t)is_found) |
                                (value >> HOT_COUNT_SHIFT & ~(uint32_t)is_found);
         const uint32_t *id = (const uint32_t *)from;

@@ -13,9 +13,8 @@ hot_find_fn *hot_find_of_level(const char *level)
 }
 
 /* Looks up pieces from .. to - 1; byte `base` of their text is at p. */
-static inline void look(struct hot_batch *b, const struct word_key *hot,
-                        const uint8_t *p, uint32_t base, size_t from, size_t to,
-                        uint32_t skip)
+static inline void look(struct hot_batch *b, const struct words *w, const uint8_t *p,
+                        uint32_t base, size_t from, size_t to, uint32_t skip)
 {
     struct word_key key[HOT_GROUP];
     uint32_t place[HOT_GROUP], skipped[HOT_GROUP];
@@ -27,11 +26,11 @@ static inline void look(struct hot_batch *b, const struct word_key *hot,
             key[i] = word_key(p + (at[i] - base), at[i + 1] - at[i]);
             skipped[i] = skip >> (key[i].b >> WORD_LEN_SHIFT) & 1;
             /* Skipped pieces all read the first place, which is in the cache. */
-            place[i] = word_hot_place(word_hash(key[i])) & (skipped[i] - 1);
-            __builtin_prefetch(hot + place[i]);
+            place[i] = word_hot_place(w, word_hash(key[i])) & (skipped[i] - 1);
+            __builtin_prefetch(word_hot_slot(w, place[i]));
         }
         for (size_t i = 0; i < n; i++) {
-            const struct word_key s = hot[place[i]];
+            const struct word_key s = *word_hot_slot(w, place[i]);
             const uint32_t value = (uint32_t)(s.b >> 32) & HOT_VALUE;
             uint32_t is_other = !hot_is(s, key[i]), piece = (uint32_t)(from + i);
             b->id[piece] = value;
@@ -45,10 +44,10 @@ static inline void look(struct hot_batch *b, const struct word_key *hot,
     }
 }
 
-size_t hot_find_portable(struct hot_batch *b, const struct word_key *hot,
-                         const uint8_t *p, size_t from, size_t to, uint32_t skip)
+size_t hot_find_portable(struct hot_batch *b, const struct words *w, const uint8_t *p,
+                         size_t from, size_t to, uint32_t skip)
 {
-    look(b, hot, p, 0, from, to, skip);
+    look(b, w, p, 0, from, to, skip);
     return to;
 }
 
@@ -65,13 +64,13 @@ void hot_look(struct hot_batch *b, const struct words *w, hot_find_fn *find,
     for (size_t i = 0; i < safe;) {
         size_t some = words_alike(w, i, &skip);
         const size_t to = some < safe - i ? i + some : safe;
-        i = find(b, w->hot, p, i, to, skip);
-        look(b, w->hot, p, 0, i, to, skip);
+        i = find(b, w, p, i, to, skip);
+        look(b, w, p, 0, i, to, skip);
         i = to;
     }
     if (safe == k)
         return;
     words_alike(w, safe, &skip);
     memcpy(end, p + b->at[safe], n - b->at[safe]);
-    look(b, w->hot, end, b->at[safe], safe, k, skip);
+    look(b, w, end, b->at[safe], safe, k, skip);
 }

@@ -28,7 +28,7 @@ struct hot_batch {
     /* The id of a piece that is one id. For other pieces that were found: the number of
      * ids less 1, or WORD_MANY, from bit HOT_COUNT_SHIFT on. */
     uint32_t id[HOT_MOST + HOT_SLACK];
-    /* slow: pieces that are not one id; place: their places in the table. miss: those
+    /* slow: pieces that are not one id; place: by word_hot_place. miss: those
      * of them that are not in the table. skipped: those of a length that is skipped. */
     uint32_t slow[HOT_MOST + HOT_SLACK], place[HOT_MOST + HOT_SLACK];
     uint32_t miss[HOT_MOST + HOT_SLACK], skipped[HOT_MOST + HOT_SLACK];
@@ -41,8 +41,8 @@ struct hot_batch {
 /* Looks up pieces from .. to - 1, of each of which 16 bytes can be read. May leave out
  * the last few: returns the first one that was not looked up. skip: a bit for each
  * length that is not looked up. */
-typedef size_t hot_find_fn(struct hot_batch *b, const struct word_key *hot,
-                           const uint8_t *p, size_t from, size_t to, uint32_t skip);
+typedef size_t hot_find_fn(struct hot_batch *b, const struct words *w, const uint8_t *p,
+                           size_t from, size_t to, uint32_t skip);
 hot_find_fn hot_find_portable, hot_find_avx2, hot_find_avx512;
 
 /* Returns the finder of a level that pieces_level() names. */
@@ -62,13 +62,18 @@ static inline __m128i hot_load(const void *p)
     return _mm_loadu_si128((const __m128i *)p);
 }
 
-/* Loads 16 bytes at base + step * i, and 16 at base + step * k. */
-static inline __m256i hot_load_two(const uint8_t *base, unsigned step, uint32_t i,
-                                   uint32_t k)
+/* By how many bits hashes are shifted to get word_hot_place, before its lowest four bits
+ * are cleared. */
+static inline __m128i hot_place_shift(const struct words *w)
 {
-    return _mm256_inserti128_si256(
-        _mm256_castsi128_si256(hot_load(base + (size_t)i * step)),
-        hot_load(base + (size_t)k * step), 1);
+    return _mm_cvtsi32_si128((int)(64 - w->hot_bits - 4));
+}
+
+/* Loads 16 bytes at base + i, and 16 at base + k. */
+static inline __m256i hot_load_two(const uint8_t *base, uint32_t i, uint32_t k)
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(hot_load(base + i)),
+                                   hot_load(base + k), 1);
 }
 #endif
 

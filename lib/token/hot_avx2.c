@@ -7,13 +7,11 @@ struct wide_key {
     __m256i a, b;
 };
 
-/* Loads 16 bytes at base + step * of[i], for four i; a: the first halves, b: the
- * others. */
-static inline struct wide_key load_4(const uint8_t *base, const uint32_t *of,
-                                     unsigned step)
+/* Loads 16 bytes at base + of[i], for four i; a: the first halves, b: the others. */
+static inline struct wide_key load_4(const uint8_t *base, const uint32_t *of)
 {
-    __m256i even = hot_load_two(base, step, of[0], of[2]),
-            odd = hot_load_two(base, step, of[1], of[3]);
+    __m256i even = hot_load_two(base, of[0], of[2]),
+            odd = hot_load_two(base, of[1], of[3]);
 
     return (struct wide_key){_mm256_unpacklo_epi64(even, odd),
                              _mm256_unpackhi_epi64(even, odd)};
@@ -27,7 +25,7 @@ static inline struct wide_key keys(const uint8_t *p, const uint32_t *at, __m128i
     const __m128i rest_a =
         _mm_max_epi32(_mm_sub_epi32(_mm_set1_epi32(64), bits), _mm_setzero_si128());
     const __m128i rest_b = _mm_sub_epi32(_mm_set1_epi32(128), bits);
-    struct wide_key k = load_4(p, at, 1);
+    struct wide_key k = load_4(p, at);
 
     k.a = _mm256_and_si256(k.a, _mm256_srlv_epi64(ones, _mm256_cvtepu32_epi64(rest_a)));
     k.b = _mm256_and_si256(k.b, _mm256_srlv_epi64(ones, _mm256_cvtepu32_epi64(rest_b)));
@@ -46,7 +44,7 @@ static inline __m256i cross(__m256i x, uint64_t c)
     return _mm256_add_epi32(t, _mm256_srli_epi64(t, 32));
 }
 
-static inline __m128i places(struct wide_key k)
+static inline __m128i places(struct wide_key k, __m128i shift)
 {
     const __m256i a = _mm256_set1_epi64x((long long)WORD_HASH_A),
                   b = _mm256_set1_epi64x((long long)WORD_HASH_B);
@@ -54,7 +52,8 @@ static inline __m128i places(struct wide_key k)
     __m256i hash = _mm256_add_epi64(_mm256_mul_epu32(k.a, a), _mm256_mul_epu32(k.b, b));
 
     hash = _mm256_add_epi64(hash, _mm256_slli_epi64(upper, 32));
-    hash = _mm256_srli_epi64(hash, 64 - HOT_BITS);
+    hash = _mm256_and_si256(_mm256_srl_epi64(hash, shift),
+                            _mm256_set1_epi64x(-(long long)sizeof(struct word_key)));
     hash = _mm256_permutevar8x32_epi32(hash, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
     return _mm256_castsi256_si128(hash);
 }
@@ -91,9 +90,13 @@ static inline size_t put(uint32_t *list, size_t n, unsigned m, __m128i v)
     return n + (unsigned)__builtin_popcount(m);
 }
 
-size_t hot_find_avx2(struct hot_batch *b, const struct word_key *hot, const uint8_t *p,
-                     size_t from, size_t to, uint32_t skip)
+static inline __attribute__((always_inline)) size_t find(struct hot_batch *b,
+                                                         const struct words *w,
+                                                         const uint8_t *p, size_t from,
+                                                         size_t to, uint32_t skip)
 {
+    const uint8_t *hot = (const uint8_t *)w->hot;
+    const __m128i shift = hot_place_shift(w);
     const __m128i most = _mm_set1_epi32(16), four = _mm_setr_epi32(0, 1, 2, 3),
                   skips = _mm_set1_epi32((int)skip),
                   value_bits = _mm_set1_epi32((int)HOT_VALUE),
@@ -118,12 +121,12 @@ size_t hot_find_avx2(struct hot_batch *b, const struct word_key *hot, const uint
                 _mm_sllv_epi32(skips, _mm_sub_epi32(_mm_set1_epi32(31), len)), 31);
             _mm_storeu_si128(
                 (void *)(place + i),
-                _mm_andnot_si128(skipped[i / WIDE], places(key[i / WIDE])));
+                _mm_andnot_si128(skipped[i / WIDE], places(key[i / WIDE], shift)));
             for (unsigned k = 0; k < WIDE; k++)
                 __builtin_prefetch(hot + place[i + k]);
         }
         for (size_t i = 0; i < n; i += WIDE) {
-            struct wide_key s = load_4((const uint8_t *)hot, place + i, sizeof *hot);
+            struct wide_key s = load_4(hot, place + i);
             const struct wide_key k = key[i / WIDE];
             const unsigned is_skipped = bits_32(skipped[i / WIDE]);
             const __m128i piece = _mm_add_epi32(four, _mm_set1_epi32((int)(from + i)));
@@ -148,4 +151,10 @@ size_t hot_find_avx2(struct hot_batch *b, const struct word_key *hot, const uint
     b->n_miss = n_miss;
     b->n_skipped = n_skipped;
     return to;
+}
+
+size_t hot_find_avx2(struct hot_batch *b, const struct words *w, const uint8_t *p,
+                     size_t from, size_t to, uint32_t skip)
+{
+    return skip ? find(b, w, p, from, to, skip) : find(b, w, p, from, to, 0);
 }

@@ -17,11 +17,15 @@ const struct word_key word_mask[17] = {
     MASK(12), MASK(13), MASK(14), MASK(15), {0, 0},
 };
 
-/* The hot table and its ids take the second-level cache of today's processors. */
-#define HOT_BYTE   (sizeof(struct word_key) << HOT_BITS)
-#define HOT_ALL    (2 * HOT_BYTE)
-#define FIRST_BYTE ((size_t)1 << 20)
-#define READ_AHEAD 64 /* bytes that may be read after any ids */
+/* Sizes of hot tables, as hot_bits. The largest one is larger than the second-level
+ * cache: look-ups in it overlap, so that a miss of that cache takes less time than a
+ * look-up in the wide table does. */
+#define HOT_SMALL      15
+#define HOT_LARGE      17
+#define HOT_BYTE(bits) (sizeof(struct word_key) << (bits))
+#define HOT_ALL(bits)  (2 * HOT_BYTE(bits)) /* with the ids */
+#define FIRST_BYTE     ((size_t)1 << 20)
+#define READ_AHEAD     64 /* bytes that may be read after any ids */
 
 /* Returns n_byte zeroed bytes, in huge pages if they pay; or NULL. */
 static void *map(size_t n_byte)
@@ -48,6 +52,7 @@ struct words_shared {
     struct word_view *newest;
     struct word_view *retired;
     struct words *member;
+    uint64_t n_byte; /* what words_init was given */
     size_t most_byte[3];
 };
 
@@ -118,12 +123,37 @@ static size_t least(size_t a, size_t b)
 
 /* ---- members ---- */
 
+/* Returns the bytes that a hot table and its ids take: at least a huge page. */
+static size_t hot_mapped(unsigned bits)
+{
+    return HOT_ALL(bits) > SLU_HUGE_PAGE ? HOT_ALL(bits) : SLU_HUGE_PAGE;
+}
+
+/* Returns the size of the next member's hot table, so that tables above the smallest
+ * size take at most half as much memory as the shared part. */
+static unsigned hot_bits(const struct words_shared *s)
+{
+    unsigned bits = HOT_LARGE;
+    size_t n = 1;
+
+    for (const struct words *m = s->member; m; m = m->next)
+        n++;
+    while (bits > HOT_SMALL && n * HOT_ALL(bits) > s->n_byte / 2)
+        bits--;
+    return bits;
+}
+
 static int join(struct words *w, struct words_shared *s, struct slu_err *err)
 {
-    w->hot = map(SLU_HUGE_PAGE);
-    if (!w->hot)
-        return slu_fail_nomem(err, SLU_HUGE_PAGE);
-    w->hot_ids = (uint32_t(*)[WORD_IDS])(void *)(w->hot + (1 << HOT_BITS));
+    pthread_mutex_lock(&s->lock);
+    w->hot_bits = hot_bits(s);
+    pthread_mutex_unlock(&s->lock);
+    uint8_t *p = map(hot_mapped(w->hot_bits));
+    if (!p)
+        return slu_fail_nomem(err, hot_mapped(w->hot_bits));
+    w->hot_ids = (uint32_t(*)[WORD_IDS])(void *)p;
+    /* Behind the ids, after which some bytes may be read. */
+    w->hot = (struct word_key *)(void *)(p + HOT_BYTE(w->hot_bits));
     pthread_mutex_lock(&s->lock);
     w->shared = s;
     w->newest = &s->newest;
@@ -144,13 +174,15 @@ int words_init(struct words *w, uint64_t n_byte, struct slu_err *err)
     int rc;
 
     memset(w, 0, sizeof *w);
-    if (n_byte < HOT_ALL + 9 * unit)
+    if (n_byte < HOT_ALL(HOT_SMALL) + 9 * unit)
         return SLU_OK;
-    while (unit < (size_t)1 << 29 && HOT_ALL + 18 * unit <= n_byte)
-        unit *= 2;
     s = calloc(1, sizeof *s);
     if (!s)
         return slu_fail_nomem(err, sizeof *s);
+    s->n_byte = n_byte;
+    const size_t hot = HOT_ALL(hot_bits(s));
+    while (unit < (size_t)1 << 29 && hot + 18 * unit <= n_byte)
+        unit *= 2;
     s->most_byte[WIDE] = 2 * unit;
     s->most_byte[FAR] = unit;
     s->most_byte[ARENA] = 3 * unit;
@@ -180,7 +212,7 @@ void words_release(struct words *w)
 {
     struct words_shared *s = w->shared;
 
-    slu_pages_free(w->hot, SLU_HUGE_PAGE);
+    slu_pages_free(w->hot_ids, hot_mapped(w->hot_bits));
     if (s) {
         pthread_mutex_lock(&s->lock);
         for (struct words **m = &s->member; *m; m = &(*m)->next) {
@@ -217,7 +249,7 @@ void words_renew(struct words *w)
             break;
     }
     if (v->generation != w->generation) { /* its slots point into another arena */
-        memset(w->hot, 0, HOT_BYTE);
+        memset(w->hot, 0, HOT_BYTE(w->hot_bits));
         w->generation = v->generation;
     }
 }

@@ -3,10 +3,9 @@
  * Pieces of at most 15 bytes are stored whole, so a hit is exact. All of them are in
  * the *wide* table: sets of three, one cache line each, with the keys and for each a
  * word, the id or the place of the ids. The short ones in use are also in the *hot*
- * table, which fits the second-level cache and has one place per piece. Pieces of 16 to
- * 255 bytes are in the *far* table: sets of four, found by a hash and compared. An
- * arena has their bytes, and the ids of pieces with several. Ids never depend on the
- * contents of the cache.
+ * table, which has one place per piece. Pieces of 16 to 255 bytes are in the *far*
+ * table: sets of four, found by a hash and compared. An arena has their bytes, and the
+ * ids of pieces with several. Ids never depend on the contents of the cache.
  *
  * Each encoder has a hot table; encoders that share a cache share all else. Entries of
  * a shared table never change, so they are read without a lock. New ones are added
@@ -82,13 +81,13 @@ struct words_shared;
  * as in a word_slot. If there are several, they are at the same place of another array,
  * as in a word_slot. */
 #define HOT_BYTES    12
-#define HOT_BITS     15
 #define HOT_KEY      UINT64_C(0x0F000000FFFFFFFF)
 #define HOT_ID_SHIFT 32
 
 struct words {
     struct word_key *hot; /* NULL: no cache */
     uint32_t (*hot_ids)[WORD_IDS];
+    unsigned hot_bits;      /* the table has 1 << hot_bits places */
     uint64_t generation;    /* of the view that the hot table was filled from */
     struct word_view *view; /* in use */
     /* For words_judge: recent look-ups in the shared tables, and the new pieces among
@@ -173,9 +172,20 @@ static inline uint64_t word_mix(uint64_t a, uint64_t b)
     return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-static inline uint32_t word_hot_place(uint64_t hash)
+/* Returns the place of a hash in the hot table, as a byte of it, and of its ids. */
+static inline uint32_t word_hot_place(const struct words *w, uint64_t hash)
 {
-    return (uint32_t)(hash >> (64 - HOT_BITS));
+    return (uint32_t)(hash >> (64 - w->hot_bits)) * (uint32_t)sizeof(struct word_key);
+}
+
+static inline struct word_key *word_hot_slot(const struct words *w, uint32_t place)
+{
+    return (struct word_key *)(void *)((uint8_t *)w->hot + place);
+}
+
+static inline uint32_t *word_hot_ids(const struct words *w, uint32_t place)
+{
+    return (uint32_t *)(void *)((uint8_t *)w->hot_ids + place);
 }
 
 /* Whether a slot of the hot table has the key k, which may be any key. */
@@ -189,12 +199,12 @@ static inline bool hot_is(struct word_key slot, struct word_key k)
 static inline void word_hot_put(struct words *w, uint64_t hash,
                                 const struct word_slot *s)
 {
-    const uint32_t place = word_hot_place(hash);
+    const uint32_t place = word_hot_place(w, hash);
     const uint64_t is_one = s->key.b >> WORD_COUNT_SHIFT ? 0 : UINT64_MAX;
 
-    w->hot[place] = (struct word_key){
+    *word_hot_slot(w, place) = (struct word_key){
         s->key.a, s->key.b | ((uint64_t)s->id[0] << HOT_ID_SHIFT & is_one)};
-    memcpy(w->hot_ids[place], s->id, sizeof s->id);
+    memcpy(word_hot_ids(w, place), s->id, sizeof s->id);
 }
 
 /* Returns the set of a hash in the wide table. The hash's last byte decides first, as

@@ -221,7 +221,7 @@ static void check_found(const struct words *w, const struct hot_batch *b,
     for (size_t i = 0; i < k; i++) {
         const uint32_t n = b->at[i + 1] - b->at[i];
         const struct word_key key = word_key_at_end(text + b->at[i], n);
-        const struct word_key s = w->hot[word_hot_place(word_hash(key))];
+        const struct word_key s = *word_hot_slot(w, word_hot_place(w, word_hash(key)));
         uint32_t skip;
         words_alike(w, i, &skip);
         const bool is_skipped = skip >> (n < 16 ? n : 16) & 1;
@@ -232,7 +232,7 @@ static void check_found(const struct words *w, const struct hot_batch *b,
         }
         assert_int_equal(b->slow[slow], i);
         if (is && !is_skipped) {
-            assert_int_equal(b->place[slow], word_hot_place(word_hash(key)));
+            assert_int_equal(b->place[slow], word_hot_place(w, word_hash(key)));
             assert_int_equal(b->id[i] >> HOT_COUNT_SHIFT, s.b >> WORD_COUNT_SHIFT);
         }
         slow++;
@@ -246,7 +246,8 @@ static void check_found(const struct words *w, const struct hot_batch *b,
     assert_int_equal(skipped, b->n_skipped);
 }
 
-static void test_hot_levels(void **st)
+/* All levels find the same, with the hot table that a cache of n_byte has. */
+static void check_levels(uint64_t n_byte, unsigned hot_bits)
 {
     static const char *const level[] = {"portable", "avx2", "avx512"};
     static struct hot_batch b;
@@ -255,9 +256,9 @@ static void test_hot_levels(void **st)
     uint64_t x = 1;
     uint8_t *text;
 
-    (void)st;
-    assert_int_equal(words_init(&w, UINT64_C(64) << 20, &err), SLU_OK);
-    for (unsigned round = 0; round < 600; round++) {
+    assert_int_equal(words_init(&w, n_byte, &err), SLU_OK);
+    assert_int_equal(w.hot_bits, hot_bits);
+    for (unsigned round = 0; round < 300; round++) {
         const size_t k = 1 + draw(&x) % (round % 10 ? 200 : HOT_MOST);
         const size_t n = random_pieces(&x, &b, &text, k);
         w.hopeless = round % 3 ? 0 : (uint32_t)draw(&x) & 0x1FFFE;
@@ -274,6 +275,30 @@ static void test_hot_levels(void **st)
     words_release(&w);
 }
 
+static void test_hot_levels(void **st)
+{
+    (void)st;
+    check_levels(UINT64_C(2) << 20, 15);
+    check_levels(UINT64_C(5) << 20, 16);
+    check_levels(UINT64_C(64) << 20, 17);
+}
+
+/* Each member's hot table takes memory: many members have small ones. */
+static void test_hot_sizes(void **st)
+{
+    static struct words w[5];
+    struct slu_err err = SLU_ERR_INIT;
+
+    (void)st;
+    assert_int_equal(words_init(&w[0], UINT64_C(18) << 20, &err), SLU_OK);
+    for (unsigned i = 1; i < 5; i++)
+        assert_int_equal(words_share(&w[i], &w[0], &err), SLU_OK);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(w[i].hot_bits, i < 2 ? 17 : i < 4 ? 16 : 15);
+    for (unsigned i = 0; i < 5; i++)
+        words_release(&w[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_large_cache_grows_and_keeps),
         cmocka_unit_test(test_too_small),
         cmocka_unit_test(test_hot_levels),
+        cmocka_unit_test(test_hot_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,8 @@
  * registers (bpe_merge.h). */
 #define HOT_BATCH 4096
 #define HOT_MOST  (HOT_BATCH + PIECES_SLACK)
-#define HOT_GROUP 64
-#define HOT_SLACK 16 /* places after a list that may be written */
+#define HOT_GROUP 256 /* so many that a slot is near when it is read */
+#define HOT_SLACK 16  /* places after a list that may be written */
 
 struct hot_batch {
     /* Piece i begins at byte at[i] and ends at at[i + 1]; at[0] is 0. */

@@ -7,6 +7,8 @@
  *                   precedes
  *     seq_lengths   lengths of the segments, padding included
  *     position_ids  positions from 0 in each segment
+ *     assistant_masks  of a stream with masks: 1 at a token that is trained on, else 0;
+ *                   labels then are -100 at each other token, too
  *
  * TRL's DataCollatorForLanguageModeling with padding_free (trl/trainer/sft_trainer.py)
  * makes positions from seq_lengths, and the same labels from input_ids, except at
@@ -23,7 +25,7 @@
 #include "parquet.h"
 
 enum { AUTO_TOKENS = 1 << 23, GROUP_TOKENS = 1 << 20, LEVEL = 3 };
-enum { INPUT_IDS, LABELS, SEQ_LENGTHS, POSITION_IDS, N_COLUMN };
+enum { INPUT_IDS, LABELS, SEQ_LENGTHS, POSITION_IDS, N_COLUMN, MASKS = N_COLUMN };
 #define NO_LABEL (-100)
 
 struct parquet {
@@ -31,16 +33,19 @@ struct parquet {
     int level;
 };
 
-static const char *const columns[N_COLUMN] = {"input_ids", "labels", "seq_lengths",
-                                              "position_ids"};
+/* The last one is only in sets with masks. */
+static const char *const columns[N_COLUMN + 1] = {"input_ids", "labels", "seq_lengths",
+                                                  "position_ids", "assistant_masks"};
 
 /* The form from which every version of datasets takes its features. */
 #define LIST_OF                                                                        \
     "{\"feature\": {\"dtype\": \"int32\", \"_type\": \"Value\"}, \"_type\": "          \
     "\"Sequence\"}"
-static const char features[] =
-    "{\"info\": {\"features\": {\"input_ids\": " LIST_OF ", \"labels\": " LIST_OF
-    ", \"seq_lengths\": " LIST_OF ", \"position_ids\": " LIST_OF "}}}";
+#define FEATURES                                                                       \
+    "{\"info\": {\"features\": {\"input_ids\": " LIST_OF ", \"labels\": " LIST_OF      \
+    ", \"seq_lengths\": " LIST_OF ", \"position_ids\": " LIST_OF
+static const char features[] = FEATURES "}}}";
+static const char features_masks[] = FEATURES ", \"assistant_masks\": " LIST_OF "}}}";
 
 static int parquet_init(void **state, const struct slu_shards_cfg *cfg,
                         struct slu_err *err)
@@ -95,14 +100,14 @@ static uint64_t group_rows(const struct slu_shard_bucket *b)
     return n ? n : 1;
 }
 
-/* At most four columns of four bytes; one column of a row group a second time while it
+/* At most four columns of four bytes, or five; one column of a row group a second time while it
  * is written; a list with its levels. */
 static uint64_t parquet_build_byte(const struct slu_shard_bucket *b)
 {
     uint64_t rows =
         group_rows(b) < b->shard_sequences ? group_rows(b) : b->shard_sequences;
-    return (b->n_id * 16 + 64) * b->shard_sequences + 12 * b->n_id * rows +
-           8 * b->n_id + (4 << 20);
+    return (b->n_id * (b->masks ? 20 : 16) + 64) * b->shard_sequences +
+           12 * b->n_id * rows + 8 * b->n_id + (4 << 20);
 }
 
 /* ---- a table of the shard's sequences ---- */
@@ -128,6 +133,10 @@ static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
     uint64_t at = 0, n = 0;
     if (column == INPUT_IDS)
         return put_ids(t->b, q, out);
+    for (uint64_t i = 0; column == MASKS && i < q->len_tok; i++)
+        out[i] = slu_batch_trained(t->b, q->tok_off + i);
+    if (column == MASKS)
+        return q->len_tok;
     if (column == LABELS)
         put_ids(t->b, q, out);
     for (uint64_t k = 0; k < q->n_seg; at += seg[k++].len_tok) {
@@ -140,8 +149,9 @@ static uint64_t put_list(void *ctx, unsigned column, uint64_t row, int32_t *out)
             out[at + i] = (int32_t)i;
         if (column == LABELS) {
             uint64_t masked = seg[k].source == SLU_PADDING ? len : 1;
-            for (uint64_t i = 0; i < masked; i++)
-                out[at + i] = NO_LABEL;
+            for (uint64_t i = 0; i < len; i++)
+                if (i < masked || !slu_batch_trained(t->b, q->tok_off + at + i))
+                    out[at + i] = NO_LABEL;
         }
     }
     return column == SEQ_LENGTHS ? n : q->len_tok;
@@ -155,13 +165,13 @@ static int parquet_build(const void *state, const struct slu_shard *s,
     struct table t = {b, s->bucket->n_id};
     struct slu_parquet_table table = {
         .column = columns,
-        .n_column = N_COLUMN,
+        .n_column = b->masks ? N_COLUMN + 1 : N_COLUMN,
         .delta = 1U << POSITION_IDS,
         .n_row = s->n_seq,
         .group_rows = group_rows(s->bucket),
         .most = s->bucket->n_id,
         .key = "huggingface",
-        .value = features,
+        .value = b->masks ? features_masks : features,
         .ctx = &t,
         .list = put_list,
     };
@@ -181,6 +191,7 @@ static int parquet_check(const struct slu_shard_bucket *b, struct slu_err *err)
 const struct slu_shard_format slu_shard_parquet = {
     .name = "parquet",
     .labels = SLU_LABELS_UNWANTED,
+    .masks = true,
     .shard_sequences = parquet_shard_sequences,
     .check = parquet_check,
     .init = parquet_init,

@@ -64,10 +64,10 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
                                        "format %s has names for powers of two only, "
                                        "and there is a bucket of %llu",
                                        f->name, (unsigned long long)h->bucket[i]));
-    if (h->masks)
+    if (h->masks && !f->masks)
         return slu_fail(err, SLU_E_UNSUPPORTED,
                         "format %s cannot carry masks, which tell the tokens that are "
-                        "trained on",
+                        "trained on; parquet can",
                         f->name);
     return cfg->replace || cfg->parts ? SLU_OK : slu_shard_dir_check(cfg->dir, err);
 }
@@ -80,8 +80,9 @@ static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
     b->length = length;
     b->n_id = slu_header_ids(&s->header, length);
     b->tok_bytes = s->header.tok_bytes;
+    b->masks = s->masks;
     slu_shard_bucket_name(length, b->name);
-    slu_batch_init(&k->batch, b->tok_bytes);
+    slu_shards_batch(s, &k->batch);
     b->shard_sequences = s->cfg.shard_sequences ? s->cfg.shard_sequences
                                                 : slu_shards_auto(s->cfg.format, b);
 }
@@ -117,6 +118,9 @@ int slu_shards_new(struct slu_shards **out, const struct slu_shards_cfg *cfg,
         s->dir ? slu_header_copy(&s->header, cfg->header, err) : slu_fail_nomem(err, 1);
     if (!rc)
         rc = cfg->format->init(&s->state, cfg, err);
+    s->masks = s->header.masks;
+    s->header.tok_bytes = slu_header_stored(&s->header);
+    s->header.masks = false;
     s->header.no_tokens = true;
     for (; s->n_bucket < s->header.n_bucket && !rc; s->n_bucket++)
         init_bucket(s, &s->bucket[s->n_bucket], s->header.bucket[s->n_bucket]);

@@ -46,6 +46,7 @@ struct slu_shard_bucket {
     uint64_t length;          /* nominal length: 2^i */
     uint64_t n_id;            /* ids of a sequence: length, or length + 1 with labels */
     unsigned tok_bytes;       /* 2 or 4, the width in the stream */
+    bool masks;               /* the stream has masks */
     uint64_t shard_sequences; /* sequences of a full shard */
     uint64_t n_shard;         /* shards that are complete */
     uint64_t n_seq;           /* sequences in these shards */
@@ -99,6 +100,8 @@ struct slu_shard_format {
     enum slu_shard_labels labels; /* label tokens that the trainer requires
                                      (DESIGN.md, The stream) */
     bool powers_of_two;           /* buckets of other lengths are refused */
+    bool masks;                   /* carries masks: build takes a batch of marked ids
+                   (lib/stream/mask.h). Others refuse streams that have masks */
     /* For `--shard-sequences auto`; within the limits of `check`. For a shard that is
      * built, the engine takes fewer if this number would not fit the least -M. */
     uint64_t (*shard_sequences)(const struct slu_shard_bucket *b);

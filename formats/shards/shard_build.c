@@ -19,8 +19,9 @@ typedef struct slu_shards_bucket bucket;
  * each. */
 static uint64_t batch_byte(const struct slu_shard_bucket *b)
 {
-    return b->shard_sequences * (b->n_id * b->tok_bytes + sizeof(struct slu_seq) +
-                                 4 * sizeof(struct slu_seg));
+    const unsigned width = b->masks ? sizeof(uint32_t) : b->tok_bytes;
+    return b->shard_sequences *
+           (b->n_id * width + sizeof(struct slu_seq) + 4 * sizeof(struct slu_seg));
 }
 
 /* While one shard is built, the next one is gathered. */
@@ -142,6 +143,7 @@ static int take(struct run *t, bucket *b, struct job *j, struct slu_err *err)
     struct slu_batch empty = j->b;
 
     slu_batch_clear(&empty);
+    empty.masks = t->s->masks;
     j->b = b->batch;
     b->batch = empty;
     j->bucket = b;
@@ -172,7 +174,7 @@ static int add(struct run *t, bucket *b, const struct slu_seq *q, struct slu_err
     /* Allocated once, without spare memory. */
     if (b->batch.n_seq == 0 && t->s->cfg.memory_byte)
         rc = slu_buf_reserve(&b->batch.own,
-                             b->pub.shard_sequences * b->pub.n_id * b->pub.tok_bytes,
+                             b->pub.shard_sequences * b->pub.n_id * b->batch.tok_bytes,
                              err);
     return rc ? rc
               : slu_batch_add(&b->batch, slu_batch_at(&t->in, q->tok_off), q->len_tok,
@@ -194,7 +196,7 @@ static int produce(void *ctx, void *job, struct slu_err *err)
             if (t->s->cfg.by_bucket && last && last != b) {
                 rc = last->batch.n_seq ? take(t, last, job, err) : SLU_EOF;
                 slu_batch_release(&last->batch); /* the bucket gets no more sequences */
-                slu_batch_init(&last->batch, last->pub.tok_bytes);
+                slu_shards_batch(t->s, &last->batch);
                 if (rc != SLU_EOF)
                     return rc;
             }
@@ -238,8 +240,9 @@ static void add_up(struct job *j)
     j->sum = b->sum;
     for (size_t i = 0; i < b->n_seq && !j->drop; i++) {
         const struct slu_seq *q = &b->seq[i];
-        struct slu_u128 h =
-            slu_hash_tokens(slu_batch_at(b, q->tok_off), q->len_tok, b->tok_bytes);
+        struct slu_u128 h = slu_batch_hash(b, q->tok_off, q->len_tok);
+        if (b->masks)
+            h = slu_mask_hash(slu_batch_at(b, q->tok_off), q->len_tok, h);
         j->shard.content = slu_u128_add(
             j->shard.content, slu_shards_content(i, h, &b->seg[q->seg_off], q->n_seg));
     }
@@ -266,6 +269,7 @@ static int work(void *ctx, unsigned worker, void *job, struct slu_err *err)
             rc = write_files(t->s, j, err);
     }
     j->b.tok = NULL; /* from here on only the rows */
+    j->b.masks = false;
     j->b.sum_valid = false;
     slu_batch_sum(&j->b);
     return rc;
@@ -298,9 +302,9 @@ int slu_shards_build(struct slu_shards *s, slu_shards_source *source, void *ctx,
     void **slot = calloc(n_slots, sizeof *slot);
     int rc = job && slot ? SLU_OK : slu_fail_nomem(err, n_slots * sizeof *job);
 
-    slu_batch_init(&t.in, s->header.tok_bytes);
+    slu_shards_batch(s, &t.in);
     for (unsigned i = 0; i < n_slots && !rc; i++) {
-        slu_batch_init(&job[i].b, s->header.tok_bytes);
+        slu_shards_batch(s, &job[i].b);
         slot[i] = &job[i];
     }
     if (!rc)

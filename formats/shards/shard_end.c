@@ -60,19 +60,23 @@ int slu_shards_part_head(const struct slu_shards *s, const struct slu_shards_par
 
 /* ---- last lines ---- */
 
-static int put_dropped(const struct slu_sum *d, struct slu_buf *t, struct slu_err *err)
+static int put_dropped(const struct slu_shards *s, const struct slu_sum *d,
+                       struct slu_buf *t, struct slu_err *err)
 {
     char sum[33], trace[33];
 
     slu_u128_hex(d->checksum, sum);
     slu_u128_hex(d->trace_checksum, trace);
-    return slu_buf_printf(
+    int rc = slu_buf_printf(
         t, err,
         "{\"documents\":%llu,\"sequences\":%llu,\"tokens\":%llu,\"segments\":%llu,"
-        "\"padding\":%llu,\"checksum\":\"%s\",\"trace_checksum\":\"%s\"}",
+        "\"padding\":%llu,\"checksum\":\"%s\",\"trace_checksum\":\"%s\"",
         (unsigned long long)d->n.documents, (unsigned long long)d->n.sequences,
         (unsigned long long)d->n.tokens, (unsigned long long)d->segments,
         (unsigned long long)d->padding, sum, trace);
+    if (!rc)
+        rc = slu_shards_put_masks(s, d->n.loss_tokens, d->mask_checksum, t, err);
+    return rc ? rc : slu_buf_append(t, "}", 1, err);
 }
 
 int slu_shards_put_end(const struct slu_shards *s, const struct slu_shards_end *e,
@@ -83,7 +87,7 @@ int slu_shards_put_end(const struct slu_shards *s, const struct slu_shards_end *
                             (unsigned long long)e->n_shard);
 
     if (!rc)
-        rc = put_dropped(&e->dropped, t, err);
+        rc = put_dropped(s, &e->dropped, t, err);
     if (!rc)
         rc = slu_buf_printf(t, err, ",\"rows\":[");
     for (unsigned i = 0; i < s->n_bucket && !rc; i++) {
@@ -120,6 +124,7 @@ static bool read_end(const struct slu_shards *s, struct slu_json_value v,
               slu_shards_u64(dropped, "padding", &d->padding) &&
               slu_shards_hex(dropped, "checksum", sum, 2) &&
               slu_shards_hex(dropped, "trace_checksum", trace, 2) &&
+              slu_shards_get_masks(s, dropped, &d->n.loss_tokens, &d->mask_checksum) &&
               slu_json_get(end, "rows", &rows);
 
     if (!ok)
@@ -165,7 +170,8 @@ bool slu_shards_get_end(const struct slu_shards *s, const struct slu_buf *text,
 int slu_shards_adopt(struct slu_shards_bucket *b, const struct slu_shards_done *d,
                      struct slu_err *err)
 {
-    struct slu_sum sum = {.n = d->n, .checksum = d->checksum};
+    struct slu_sum sum = {
+        .n = d->n, .checksum = d->checksum, .mask_checksum = d->mask_checksum};
     int rc =
         slu_grow(&b->facts, &b->cap_facts, b->pub.n_shard + 1, sizeof *b->facts, err);
 

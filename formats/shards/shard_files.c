@@ -155,6 +155,7 @@ int slu_shards_add_shard(struct slu_shards *s, struct slu_shards_bucket *b,
     struct slu_shards_done is = before ? *before : *d;
     is.n = sum->n;
     is.checksum = sum->checksum;
+    is.mask_checksum = sum->mask_checksum;
     if (!rc && !before)
         rc = slu_shards_note(s, b, &is, err);
     if (!rc && s->part.of)
@@ -246,7 +247,9 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
                           : slu_shard_dir_drop_bucket(s->dir, b->pub.name, err);
     }
     const struct slu_sum *rows = slu_writer_sum(b->rows);
-    if (memcmp(&rows->n, &b->sum.n, sizeof rows->n))
+    struct slu_count n = rows->n;
+    n.loss_tokens = b->sum.n.loss_tokens; /* rows have no masks */
+    if (memcmp(&n, &b->sum.n, sizeof n))
         return slu_fail(
             err, SLU_E_CONSERVATION,
             "internal error: %s has %llu sequences in its shards and %llu in "
@@ -255,6 +258,8 @@ int slu_shards_end_bucket(struct slu_shards *s, struct slu_shards_bucket *b,
             (unsigned long long)rows->n.sequences);
     slu_sum_add(&s->sum, rows);
     s->sum.checksum = slu_u128_add(s->sum.checksum, b->sum.checksum);
+    s->sum.mask_checksum = slu_u128_add(s->sum.mask_checksum, b->sum.mask_checksum);
+    s->sum.n.loss_tokens += n.loss_tokens;
     b->rows_file->n_seq = rows->n.sequences;
     b->rows_file->n_tok = rows->n.tokens;
     struct slu_writer *w = b->rows;

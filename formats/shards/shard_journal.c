@@ -52,6 +52,8 @@ static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
         h->label_tokens, (unsigned long long)h->vocab_size, (unsigned long long)h->eos,
         (unsigned long long)h->bos, (unsigned long long)h->pad, hex);
 
+    if (!rc && s->masks)
+        rc = slu_buf_printf(t, err, "masks\n");
     if (!rc) /* which may lack its provenance */
         rc = slu_buf_printf(t, err, "%s\n%s\n", c->license ? c->license : "",
                             c->olmo_tokenizer ? c->olmo_tokenizer : "");
@@ -101,6 +103,30 @@ int slu_shards_head(const struct slu_shards *s, const struct slu_sum *in,
 
 /* ---- lines ---- */
 
+int slu_shards_put_masks(const struct slu_shards *s, uint64_t n_loss,
+                         struct slu_u128 checksum, struct slu_buf *t,
+                         struct slu_err *err)
+{
+    char hex[33];
+
+    slu_u128_hex(checksum, hex);
+    return s->masks ? slu_buf_printf(t, err,
+                                     ",\"loss_tokens\":%llu,\"mask_checksum\":\"%s\"",
+                                     (unsigned long long)n_loss, hex)
+                    : SLU_OK;
+}
+
+bool slu_shards_get_masks(const struct slu_shards *s, struct slu_json_value v,
+                          uint64_t *n_loss, struct slu_u128 *checksum)
+{
+    uint64_t sum[2] = {0, 0};
+    bool ok = !s->masks || (slu_shards_u64(v, "loss_tokens", n_loss) &&
+                            slu_shards_hex(v, "mask_checksum", sum, 2));
+
+    *checksum = (struct slu_u128){sum[0], sum[1]};
+    return ok;
+}
+
 int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *b,
                     const struct slu_shards_done *d, struct slu_buf *t,
                     struct slu_err *err)
@@ -122,7 +148,11 @@ int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *
         rc = slu_buf_printf(t, err, "%s{\"bytes\":%llu,\"xxh3_64\":\"%016llx\"}",
                             i ? "," : "", (unsigned long long)f->n_byte[i],
                             (unsigned long long)f->xxh3[i]);
-    return rc ? rc : slu_buf_printf(t, err, "]}\n");
+    if (!rc)
+        rc = slu_buf_append(t, "]", 1, err);
+    if (!rc)
+        rc = slu_shards_put_masks(s, d->n.loss_tokens, d->mask_checksum, t, err);
+    return rc ? rc : slu_buf_append(t, "}\n", 2, err);
 }
 
 bool slu_shards_u64(struct slu_json_value v, const char *key, uint64_t *out)
@@ -164,7 +194,8 @@ static bool read_shard(const struct slu_shards *s, struct slu_json_value v,
               slu_shards_hex(v, "checksum", checksum, 2) &&
               slu_shards_u64(v, "raw_bytes", &d->facts.raw_byte) &&
               slu_shards_hex(v, "raw_xxh3_64", &d->facts.raw_xxh3, 1) &&
-              slu_shards_hex(v, "content", content, 2);
+              slu_shards_hex(v, "content", content, 2) &&
+              slu_shards_get_masks(s, v, &d->n.loss_tokens, &d->mask_checksum);
 
     for (*bucket = 0; ok && *bucket < s->n_bucket; ++*bucket)
         if (slu_json_is(x, s->bucket[*bucket].pub.name))

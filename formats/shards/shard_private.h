@@ -22,7 +22,7 @@ struct slu_shards_done {
     struct slu_shard_facts facts;
     struct slu_u128 content; /* sum of slu_shards_content over its sequences */
     struct slu_count n;      /* count of its sequences */
-    struct slu_u128 checksum;
+    struct slu_u128 checksum, mask_checksum;
     bool gone; /* its files are missing or changed */
 };
 
@@ -93,8 +93,9 @@ struct slu_shards_queue {
 struct slu_shards {
     struct slu_shards_cfg cfg;
     char *dir;
-    void *state; /* state of the format */
-    struct slu_header header;
+    void *state;              /* state of the format */
+    struct slu_header header; /* of the segment rows: without tokens and masks */
+    bool masks;
     struct slu_shards_bucket bucket[SLU_MAX_BUCKETS];
     unsigned n_bucket;
     struct slu_sum sum, dropped;
@@ -113,6 +114,13 @@ struct slu_shards {
     int part_lock;               /* or -1 */
     bool skipped;
 };
+
+/* Makes an empty batch of the set's sequences. */
+static inline void slu_shards_batch(const struct slu_shards *s, struct slu_batch *b)
+{
+    slu_batch_init(b, s->masks ? sizeof(uint32_t) : s->header.tok_bytes);
+    b->masks = s->masks;
+}
 
 /* ---- shard_files.c ---- */
 
@@ -191,6 +199,13 @@ int slu_shards_line(const struct slu_shards *s, const struct slu_shards_bucket *
 /* Whether the text is such a line. Sets *d and the number of its bucket. */
 bool slu_shards_read_line(const struct slu_shards *s, const uint8_t *p, size_t n,
                           struct slu_shards_done *d, unsigned *bucket);
+/* Appends loss_tokens and the checksum of masks, as further members of a line, and reads
+ * them; without masks there are none. */
+SLU_MUST_USE int slu_shards_put_masks(const struct slu_shards *s, uint64_t n_loss,
+                                      struct slu_u128 checksum, struct slu_buf *t,
+                                      struct slu_err *err);
+bool slu_shards_get_masks(const struct slu_shards *s, struct slu_json_value v,
+                          uint64_t *n_loss, struct slu_u128 *checksum);
 /* slu_shards_u64 reads a number; slu_shards_hex n_half times 16 hexadecimal digits,
  * the first half to out[n_half - 1]. */
 bool slu_shards_u64(struct slu_json_value v, const char *key, uint64_t *out);

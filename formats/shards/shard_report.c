@@ -152,7 +152,7 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
                   const char *program, const struct slu_ledger *ledger,
                   struct slu_buf *t, struct slu_err *err)
 {
-    char hex[33];
+    char hex[33], masks[128] = "";
     unsigned n = 0;
     int rc = slu_buf_printf(t, err,
                             "{\n  \"program\": \"%s\",\n  \"format\": \"%s\",\n"
@@ -163,18 +163,23 @@ static int report(const struct slu_shards *s, const struct slu_shards_card *card
     for (unsigned i = 0; i < s->n_bucket && !rc; i++)
         if (s->bucket[i].pub.n_seq)
             rc = report_bucket(s, &s->bucket[i], n++ == 0, t, err);
+    slu_u128_hex(s->sum.mask_checksum, hex);
+    if (s->masks)
+        snprintf(masks, sizeof masks,
+                 "  \"loss_tokens\": %llu,\n  \"mask_checksum\": \"%s\",\n",
+                 (unsigned long long)s->sum.n.loss_tokens, hex);
     slu_u128_hex(s->sum.checksum, hex);
     if (!rc)
         rc = slu_buf_printf(t, err,
                             "],\n  \"documents\": %llu,\n  \"sequences\": %llu,\n"
                             "  \"segments\": %llu,\n  \"tokens\": %llu,\n"
-                            "  \"padding\": %llu,\n  \"checksum\": \"%s\",\n"
+                            "  \"padding\": %llu,\n  \"checksum\": \"%s\",\n%s"
                             "  \"dropped\": {",
                             (unsigned long long)s->sum.n.documents,
                             (unsigned long long)s->sum.n.sequences,
                             (unsigned long long)s->sum.segments,
                             (unsigned long long)s->sum.n.tokens,
-                            (unsigned long long)s->sum.padding, hex);
+                            (unsigned long long)s->sum.padding, hex, masks);
     for (unsigned i = 0; i < ledger->n_dropped && !rc; i++)
         rc = slu_buf_printf(t, err,
                             "%s\n    \"%s\": {\"documents\": %llu, \"sequences\": "

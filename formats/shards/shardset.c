@@ -79,6 +79,10 @@ static int read_report(struct slu_shardset *s, struct slu_err *err)
         return slu_fail(err, SLU_E_UNSUPPORTED, "%s: format %s cannot be read back",
                         path, name ? name : "(none)");
     struct slu_json_iter it;
+    s->masks = slu_json_get(root, "mask_checksum", &v);
+    if (s->masks && !s->layout->masks)
+        return slu_fail(err, SLU_E_UNSUPPORTED,
+                        "%s: masks in format %s cannot be read back", path, name);
     if (!slu_json_get(root, "buckets", &v))
         return slu_fail(err, SLU_E_FORMAT, "%s: no buckets", path);
     slu_json_iter_init(&it, v);
@@ -231,7 +235,10 @@ int slu_shardset_open(struct slu_shardset **out, const char *dir, struct slu_err
     for (unsigned i = 0; !rc && i < s->n_bucket; i++) {
         s->bucket[i].pub.n_id = slu_header_ids(&s->header, s->bucket[i].pub.length);
         s->bucket[i].pub.tok_bytes = s->header.tok_bytes;
+        s->bucket[i].pub.masks = s->masks;
     }
+    s->header.masks = s->masks;
+    s->header.tok_bytes = s->masks ? sizeof(uint32_t) : s->header.tok_bytes;
     if (!rc)
         rc = open_manifest(s, err);
     if (rc)
@@ -294,10 +301,11 @@ static int narrow(struct slu_shardset *s, const void **tok, struct slu_err *err)
 {
     size_t n = s->ids.len / 4;
     const uint32_t *id = (const uint32_t *)(const void *)s->ids.data;
+    const uint32_t plain = s->masks ? ~SLU_TRAINED : UINT32_MAX;
     for (size_t i = 0; i < n; i++)
-        if (id[i] >= s->header.vocab_size)
+        if ((id[i] & plain) >= s->header.vocab_size)
             return slu_fail(err, SLU_E_FORMAT, "%s/%s: id %u is not in the vocabulary",
-                            s->dir, s->shard, id[i]);
+                            s->dir, s->shard, id[i] & plain);
     *tok = id;
     if (s->header.tok_bytes == 4)
         return SLU_OK;
@@ -346,6 +354,7 @@ int slu_shardset_next(struct slu_shardset *s, struct slu_batch *b, struct slu_er
 {
     slu_batch_clear(b);
     b->tok_bytes = s->header.tok_bytes;
+    b->masks = s->masks;
     while (s->at < s->n_bucket) {
         int rc = s->segments ? SLU_OK : open_segments(s, s->at, err);
         if (!rc)
@@ -384,6 +393,13 @@ int slu_shardset_finish(struct slu_shardset *s, const struct slu_sum *seen,
                         "%s: the shards' checksum is %s, and report.json says %s; the "
                         "set is damaged",
                         s->dir, got, want);
+    slu_u128_hex(seen->mask_checksum, got);
+    if (s->masks && (!slu_json_get(slu_json_root(s->report), "mask_checksum", &v) ||
+                     !slu_json_is(v, got)))
+        return slu_fail(err, SLU_E_CHECKSUM,
+                        "%s: the checksum of the shards' masks is %s, and report.json "
+                        "says another; the set is damaged",
+                        s->dir, got);
     return SLU_OK;
 }
 

@@ -30,6 +30,7 @@ struct slu_shard_layout {
      * manifest. */
     int (*open)(void **state, const char *const *path, const struct slu_shard_bucket *b,
                 uint64_t n_seq, struct slu_err *err);
+    bool masks; /* with b->masks, `next` gives marked ids (lib/stream/mask.h) */
     /* Replaces ids (u32 native) by those of the next sequence; SLU_EOF at the end. */
     int (*next)(void *state, struct slu_buf *ids, struct slu_err *err);
     void (*close)(void *state);

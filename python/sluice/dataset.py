@@ -291,6 +291,8 @@ class ShardSet(Set):
             check_hash(text[: text.rindex(b',\n  "xxh3_64"')], self._seal, f"{path}/report.json")
         except (ValueError, KeyError, TypeError) as e:
             raise SluiceError(f"{path}/report.json: is not what shuffle writes ({e!r}); make the set again") from e
+        if "mask_checksum" in self.report:
+            raise SluiceError(f"{path}: has masks, which this version would lose; read the shards' own columns")
         if self.format not in FORMATS:
             raise SluiceError(f"{path}: format {self.format}: this version reads {', '.join(FORMATS)}")
         lines = self._read("manifest.jsonl")

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-_EXTRAS = {"zstandard": "zstd", "xxhash": "hash", "torch": "torch", "grain": "grain", "pyarrow": "parquet"}
+_EXTRAS = {
+    "zstandard": "zstd", "xxhash": "hash", "torch": "torch", "grain": "grain", "pyarrow": "parquet", "jinja2": "chat",
+}  # fmt: skip
 
 
 class SluiceError(Exception):
@@ -45,6 +47,16 @@ def unzstd(data: Any, n_byte: int | None, where: str) -> bytes:
     if n_byte is not None and len(out) != n_byte:
         raise SluiceError(f"{where}: damaged: {len(out)} bytes where {n_byte} must be")
     return out
+
+
+def zstd_reader(why: str) -> Any:
+    """What takes one frame of zstd in pieces, with zlib's decompress(), eof and unused_data."""
+    try:
+        from compression import zstd
+
+        return zstd.ZstdDecompressor()
+    except ImportError:
+        return need("zstandard", why).ZstdDecompressor().decompressobj()
 
 
 def wrong_size(path: str, size: int, n_byte: int) -> SluiceError:

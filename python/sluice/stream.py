@@ -242,9 +242,11 @@ class StreamFile:
         ids = column("u1", n_id).tobytes()
         tokens = column(f"<u{h.token_bytes}", n_tok) if h.has_tokens else None
         tok_at = starts(length)
-        for what, found, expected in (("segments of the sequences", seg_at[-1], n_seg), ("bytes of ids", id_at[-1], n_id),
-                                      ("tokens of the segments", tok_at[-1], n_tok),
-                                      ("sequences that begin here", n_seq - f.continues, f.n_begin)):
+        for what, found, expected in (
+            ("segments of the sequences", seg_at[-1], n_seg), ("bytes of ids", id_at[-1], n_id),
+            ("tokens of the segments", tok_at[-1], n_tok),
+            ("sequences that begin here", n_seq - f.continues, f.n_begin),
+        ):  # fmt: skip
             if found != expected:
                 raise self._bad(f.at, f"the {what} are {found}, and the frame's head says {expected}")
         return _Columns(n_seq, seg_at, source, document, offset, length, domain, id_at, ids, tok_at, tokens)

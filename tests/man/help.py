@@ -13,7 +13,7 @@ import sys
 
 BIN = os.environ.get("BIN", "build/bin")
 PREFIX = os.environ.get("PROGRAM_PREFIX", "")
-PROGRAMS = "tokenize dedup decompose pack shuffle schedule inspect".split()
+PROGRAMS = "tokenize dedup decompose pack shuffle schedule inspect sluice-chat".split()
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
 failed = False
 
@@ -26,8 +26,19 @@ def result(good, what, why=""):
     print(("ok " if good else "not ok ") + what)
 
 
+def command(program):
+    """The program's command; sluice-chat's by a Python that has NumPy. [] if it cannot be run."""
+    if program == "sluice-chat":
+        pythons = [os.path.join(os.environ.get("O", "build"), "python/venv/bin/python"), sys.executable]
+        found = [p for p in pythons if os.path.exists(p) and run(p, "-c", "import numpy")[0] == 0]
+        return [found[0], "-m", "sluice.chat"] if found else []
+    path = os.path.join(BIN, PREFIX + program)
+    return [path] if os.path.exists(path) else []
+
+
 def run(*argv):
-    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    env = dict(os.environ, PYTHONPATH="python")
+    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=env)
     return p.returncode, p.stdout.decode(), p.stderr.decode()
 
 
@@ -62,16 +73,16 @@ def main():
         common = set()
         result(False, "sluice.7", "man/sluice.7 is missing")
     for program in PROGRAMS:
-        path = os.path.join(BIN, PREFIX + program)
+        argv = command(program)
         page = "man/%s.1" % program
-        if not os.path.exists(path):
-            print("skip %s: not built" % program)
+        if not argv:
+            print("skip %s: %s" % (program, "no Python has NumPy (make python)" if "chat" in program else "not built"))
             continue
-        code, out, err = run(path, "--help")
+        code, out, err = run(*argv, "--help")
         result(code == 0 and out and not err, program + " --help", "exit status %d, stderr: %s" % (code, err))
-        code, short, _ = run(path, "-h")
+        code, short, _ = run(*argv, "-h")
         result(code == 0 and short == out, program + " -h", "-h prints something else than --help")
-        code, version, _ = run(path, "-V")
+        code, version, _ = run(*argv, "-V")
         result(code == 0 and re.search(r"\d+\.\d+\.\d+", version), program + " -V", "no version: " + version)
         wide = max((len(x) for x in out.splitlines()), default=0)
         result(wide <= 100, program + " --help fits", "a line has %d columns" % wide)

@@ -1,0 +1,286 @@
+"""Records become text and spans: what sluice-chat does with a block of lines."""
+
+from __future__ import annotations
+
+import base64
+import json
+import multiprocessing
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from jinja2 import TemplateSyntaxError
+
+from ._base import SluiceError
+from ._template import Message, Refused, Template
+
+ROLES = {"human": "user", "gpt": "assistant", "observation": "tool"}
+ROLES.update((r, r) for r in ("system", "user", "assistant", "tool"))
+
+
+class Block(NamedTuple):
+    """Whole lines of a source, and the place of the first."""
+
+    source: str
+    line: int
+    byte: int
+    data: bytes
+
+
+@dataclass
+class Result:
+    """What a block has become. `error`: the record that ends the run, after which nothing was done."""
+
+    text: list[bytes] = field(default_factory=list)
+    rejects: list[bytes] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    n_in: int = 0
+    n_out: int = 0
+    n_char: int = 0
+    n_trained: int = 0
+    error: str = ""
+
+    def add(self, other: Result) -> None:
+        """The other's counts too."""
+        self.dropped += other.dropped
+        for n in ("n_in", "n_out", "n_char", "n_trained"):
+            setattr(self, n, getattr(self, n) + getattr(other, n))
+
+    def words(self) -> str:
+        share = 100 * self.n_trained / max(self.n_char, 1)
+        text = f"{_count(self.n_in)} in; {_count(self.n_out)}, {self.n_char} characters ({share:.1f} % trained on) out"
+        reasons = [f"{reason} {_count(n)}" for reason, n in sorted(self.dropped.items())]
+        return text + ("; dropped: " + ", ".join(reasons) if reasons else "")
+
+
+def _count(n: int) -> str:
+    return f"{n} dialogue{'' if n == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the workers are told: templates by name, and options."""
+
+    name: str
+    templates: Mapping[str, str]
+    constants: Mapping[str, Any]
+    now: datetime
+    train: str
+    field: str | None
+    keep: list[str]
+    skip: bool
+
+
+def load(path: str, template: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """The templates by name, and the special tokens, of a tokenizer's folder, its tokenizer_config.json or a template
+    file; `template` is a file, or one of the names, to be used instead."""
+    where, tokens = Path(path), {}
+    templates: Any
+    try:
+        if where.is_dir() or where.suffix == ".json":
+            folder = where if where.is_dir() else where.parent
+            config = json.loads((folder / "tokenizer_config.json" if where.is_dir() else where).read_text("utf-8"))
+            legacy = folder / "special_tokens_map.json"
+            if "added_tokens_decoder" not in config and legacy.exists():
+                config.update(json.loads(legacy.read_text("utf-8")))
+            for key, token in config.items():
+                token = token.get("content") if isinstance(token, dict) else token
+                if key.endswith("_token") and isinstance(token, str):
+                    tokens[key] = token
+            own = config.get("chat_template") or {}
+            templates = {"default": own} if isinstance(own, str) else own
+            if isinstance(templates, list):
+                templates = {t["name"]: t["template"] for t in templates}
+            files = [folder / "chat_template.jinja", *sorted(folder.glob("additional_chat_templates/*.jinja"))]
+            named = {f.stem if f.parent != folder else "default": f.read_text("utf-8") for f in files if f.exists()}
+            templates = named or templates
+        else:
+            templates = {"default": where.read_text("utf-8")}
+        if template is not None:
+            templates = {"default": templates[template] if template in templates else Path(template).read_text("utf-8")}
+    except OSError as e:
+        raise SluiceError(f"{e.filename}: cannot be read: {e.strerror}") from e
+    except (ValueError, TypeError, KeyError, AttributeError) as e:
+        raise SluiceError(f"{path}: is no tokenizer_config.json or template: {e}") from e
+    if not templates:
+        raise SluiceError(f"{path}: has no chat template; name one with --template")
+    return templates, tokens
+
+
+def prepared(args: Any) -> tuple[Job, str]:
+    """The job of the options, and a warning or nothing."""
+    templates, tokens = load(args.tokenizer, args.template)
+    name = os.path.basename(args.template or os.path.abspath(args.tokenizer))
+    job = Job(name, templates, {**tokens, **args.set}, args.date or datetime.now(), args.train, args.field,
+              args.keep, args.on_error == "skip" or args.rejects is not None)  # fmt: skip
+    names = set().union(*(t.variables for t in compiled(job).values()))
+    missing = sorted(n for n in names & {"bos_token", "eos_token"} if n not in job.constants)
+    if missing and not os.path.isdir(args.tokenizer) and not args.tokenizer.endswith(".json"):
+        raise SluiceError(
+            f"{name}: the template names {' and '.join(missing)}, which a template file does not have; give the "
+            f"tokenizer's folder with -t and this file with --template, or use --set {missing[0]}=TOKEN"
+        )
+    dated = "strftime_now" in names and not args.date
+    return job, f"{name}: the text can depend on the date, {job.now:%Y-%m-%d}; name one with --date" if dated else ""
+
+
+def compiled(job: Job) -> dict[str, Template]:
+    out = {}
+    for name, source in job.templates.items():
+        try:
+            out[name] = Template(source, job.name, job.constants, job.now)
+        except TemplateSyntaxError as e:
+            raise SluiceError(f"{job.name}: line {e.lineno} of the template: {e.message}") from e
+    return out
+
+
+# ---- records
+
+
+def chat(record: dict[str, Any], name: str | None) -> tuple[list[Message], int]:
+    """A record's messages, and the first of them that may be trained on."""
+    name = name or next((n for n in ("messages", "conversations") if n in record), None)
+    first = 0
+    if name is not None:
+        messages = record.get(name)
+    elif "prompt" in record and "completion" in record:
+        asked, answer = record["prompt"], record["completion"]
+        asked = [{"role": "user", "content": asked}] if isinstance(asked, str) else asked
+        answer = [{"role": "assistant", "content": answer}] if isinstance(answer, str) else answer
+        if not isinstance(asked, list) or not isinstance(answer, list):
+            raise Refused("not-a-dialogue", "prompt and completion must be strings, or lists of messages")
+        messages, first = asked + answer, len(asked)
+    elif "instruction" in record and "output" in record:
+        asked = "\n".join(str(record[k]) for k in ("instruction", "input") if record.get(k))
+        history = [text for pair in record.get("history") or [] for text in pair]
+        texts = [*history, asked, record["output"]]
+        messages = [{"role": "assistant" if i % 2 else "user", "content": text} for i, text in enumerate(texts)]
+    else:
+        raise Refused("not-a-dialogue", "has no messages, conversations, prompt and completion, instruction and output")
+    if not isinstance(messages, list) or not messages or not all(isinstance(m, dict) for m in messages):
+        raise Refused("not-a-dialogue", f"{name or 'the dialogue'} must be a list of messages, and not empty")
+    if "from" in messages[0]:
+        for m in messages:
+            if m.get("from") not in ROLES or "value" not in m:
+                raise Refused("not-a-dialogue", f'"from" must be one of {", ".join(ROLES)}, with a "value"')
+        messages = [{"role": ROLES[m["from"]], "content": m["value"], "weight": m.get("weight")} for m in messages]
+    if name != "messages" and isinstance(record.get("system"), str) and record["system"]:
+        messages, first = [{"role": "system", "content": record["system"]}, *messages], first and first + 1
+    return messages, first
+
+
+def variables(record: dict[str, Any]) -> dict[str, Any]:
+    """The template's variables of this record: tools, documents, and those of chat_template_kwargs."""
+    given = dict(record.get("chat_template_kwargs") or {})
+    for name in ("tools", "documents"):
+        value = record.get(name)
+        if isinstance(value, str) and value:
+            value = json.loads(value)
+        if value:
+            given[name] = value
+        if not isinstance(given.get(name, []), list) or not all(isinstance(v, dict) for v in given.get(name, [])):
+            raise Refused("not-a-dialogue", f"{name} must be a list of objects, or that as JSON in a string")
+    if "messages" in given or "add_generation_prompt" in given:
+        raise Refused("not-a-dialogue", "chat_template_kwargs cannot have messages or add_generation_prompt")
+    return given
+
+
+def wanted(messages: list[Message], first: int, train: str) -> list[int] | None:
+    """The assistant's messages that are trained on; None: the whole text."""
+    if train == "all":
+        return None
+    own = [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
+    own = own[-1:] if train == "last" else own
+    return [i for i in own if i >= first and messages[i].get("weight") != 0]
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+class Worker:
+    def __init__(self, job: Job) -> None:
+        self.job, self.templates = job, compiled(job)
+        self._parse = json.JSONDecoder(parse_constant=_no_constant).decode
+        self._dump = json.JSONEncoder(ensure_ascii=False).encode
+
+    def _record(self, line: bytes, into: Result) -> None:
+        try:
+            record = self._parse(line.decode())
+        except UnicodeDecodeError as e:
+            raise Refused("invalid-utf8", f"byte {e.start}: not UTF-8") from e
+        except (ValueError, RecursionError) as e:
+            raise Refused("invalid-json", f"not valid JSON: {e}") from e
+        if not isinstance(record, dict):
+            raise Refused("not-an-object", "not a JSON object")
+        try:
+            messages, first = chat(record, self.job.field)
+            given = variables(record)
+        except (TypeError, ValueError) as e:
+            raise Refused("not-a-dialogue", f"fields are not as a dialogue has them: {e}") from e
+        template = self.templates.get("tool_use") if "tools" in given else None
+        template = template or self.templates.get("default")
+        if template is None:
+            raise Refused("no-template", f"{self.job.name} has the templates {', '.join(self.templates)}; choose one")
+        text, spans = template.spans(messages, given, wanted(messages, first, self.job.train))
+        if not spans:
+            into.dropped["nothing-to-train-on"] += 1
+            return
+        out = {"text": text, "spans": spans, **{k: record[k] for k in self.job.keep if k in record}}
+        try:
+            into.text.append(self._dump(out).encode())
+        except UnicodeEncodeError as e:
+            raise Refused("lone-surrogate", "half of a surrogate pair, which is no character") from e
+        into.n_out += 1
+        into.n_char += len(text)
+        into.n_trained += sum(end - begin for begin, end in spans)
+
+    def __call__(self, block: Block) -> Result:
+        out = Result()
+        byte = block.byte
+        for number, line in enumerate(block.data.split(b"\n"), block.line):
+            if not number and line.startswith(b"\xef\xbb\xbf"):
+                line = line[3:]
+            if line.strip():
+                out.n_in += 1
+                try:
+                    self._record(line, out)
+                except Refused as e:
+                    if not self.job.skip:
+                        out.error = f"{block.source}:{number + 1}: {e}; use --on-error skip to go on without it"
+                        break
+                    out.dropped[e.reason] += 1
+                    reject = {"source": block.source, "document": byte, "line": number + 1, "byte": None}
+                    reject.update(reason=e.reason, why=str(e), raw=base64.b64encode(line).decode())
+                    out.rejects.append(json.dumps(reject).encode())
+            byte += len(line) + 1
+        return out
+
+
+_worker: Worker
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent:
+        parent.join()
+        os._exit(1)
+
+
+def start(job: Job) -> None:
+    """A worker process begins; it ends when its parent does, however that ends."""
+    global _worker
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _worker = Worker(job)
+
+
+def work(block: Block) -> Result:
+    return _worker(block)

@@ -1,0 +1,268 @@
+"""sluice-chat: dialogues become text, by a model's chat template, with the spans of it that are trained on.
+
+    sluice-chat -t TOKENIZER chats.jsonl | tokenize -t TOKENIZER/tokenizer.json --spans-field spans …
+
+This process cuts the input into blocks of whole lines, workers make text of them (_dialogue.py), and what they
+give is written in order. So the output does not depend on their number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bz2
+import json
+import lzma
+import os
+import signal
+import sys
+import time
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from datetime import datetime
+from itertools import chain, islice
+from typing import IO, TYPE_CHECKING, Any, Callable, NoReturn
+
+from . import __version__
+from ._base import SluiceError, need, zstd_reader
+
+if TYPE_CHECKING:
+    from ._dialogue import Block, Job, Result
+
+BLOCK = 1 << 20
+COMPRESSED: dict[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b": lambda: zlib.decompressobj(31),
+    b"\x28\xb5\x2f\xfd": lambda: zstd_reader("a compressed input"),
+    b"\xfd7zXZ\0": lzma.LZMADecompressor,
+    b"BZh": bz2.BZ2Decompressor,
+}
+
+# ---- input and output
+
+
+def decompressed(f: IO[bytes], source: str) -> Iterator[bytes]:
+    """The file's bytes, in pieces; those of all members if it is compressed."""
+    data = f.read(BLOCK)
+    new = next((n for magic, n in COMPRESSED.items() if data.startswith(magic)), None)
+    member: Any = None
+    while data:
+        if new is None:
+            yield data
+            data = f.read(BLOCK)
+            continue
+        try:
+            member = new() if member is None or member.eof else member
+            yield member.decompress(data)
+        except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError) as e:
+            raise SluiceError(f"{source}: is damaged: {e}") from e
+        data = (member.eof and member.unused_data) or f.read(BLOCK >> 4)
+    if member is not None and not member.eof:
+        raise SluiceError(f"{source}: is compressed, and ends early")
+
+
+def blocks(paths: list[str]) -> Iterator[Block]:
+    from ._dialogue import Block
+
+    for path in paths:
+        source = "standard input" if path == "-" else path
+        rest, line, byte = b"", 0, 0
+        try:
+            with sys.stdin.buffer if path == "-" else open(path, "rb") as f:
+                for data in decompressed(f, source):
+                    data = rest + data
+                    whole, rest = data[: data.rfind(b"\n") + 1], data[data.rfind(b"\n") + 1 :]
+                    if whole:
+                        yield Block(source, line, byte, whole)
+                    line, byte = line + whole.count(b"\n"), byte + len(whole)
+        except OSError as e:
+            raise SluiceError(f"{source}: cannot be read: {e.strerror}") from e
+        if rest:
+            yield Block(source, line, byte, rest)
+
+
+class Output:
+    """A file that has its name when it is complete, or standard output."""
+
+    def __init__(self, path: str | None) -> None:
+        self.path, self.temporary = path, ""
+        self.file: IO[bytes] = sys.stdout.buffer
+        if path and not (os.path.exists(path) and not os.path.isfile(path)):
+            self.temporary = f"{path}.{os.getpid()}.tmp"
+        try:
+            if path:
+                self.file = open(self.temporary or path, "wb")  # noqa: SIM115
+        except OSError as e:
+            raise SluiceError(f"{path}: cannot be written: {e.strerror}") from e
+
+    def write(self, lines: list[bytes]) -> None:
+        for line in lines:
+            self.file.write(line)
+            self.file.write(b"\n")
+
+    def close(self) -> None:
+        self.file.flush()
+        if self.path:
+            self.file.close()
+        if self.temporary:
+            os.replace(self.temporary, str(self.path))
+
+    def abort(self) -> None:
+        with suppress(OSError):
+            if self.temporary:
+                os.unlink(self.temporary)
+            elif not self.path:  # what reads a pipe must not take this for a whole output
+                self.write([b"sluice-chat failed: the lines before are not all"])
+                self.file.flush()
+
+
+# ---- the run
+
+
+class Arguments(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"sluice-chat: {message}; see sluice-chat --help\n")
+
+
+def parsed(argv: list[str] | None) -> argparse.Namespace:
+    p = Arguments(
+        prog="sluice-chat", add_help=False,
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=30, width=98),
+        description="Turns dialogues (JSON lines: messages, ShareGPT, Alpaca, prompt and completion) into text by a "
+        "model's chat template, with the spans of it that are trained on, for tokenize --spans-field spans.",
+    )  # fmt: skip
+    add = p.add_argument
+    add("files", nargs="*", metavar="FILE", help="JSON lines, plain or compressed; -, the default: standard input")
+    add("-t", "--tokenizer", required=True, help="the tokenizer's folder or tokenizer_config.json, or a .jinja file")
+    add("--template", metavar="FILE|NAME", help="this template instead, or the tokenizer's template of this name")
+    add("--train", choices=["all", "assistant", "last"], default="assistant",
+        help="train on everything, on the assistant's messages (default), or on the last of these")  # fmt: skip
+    add("--field", metavar="NAME", help="the field with the messages; default: messages, or conversations")
+    add("--keep", metavar="NAMES", default="", help="fields of the record to write too, with commas between")
+    add("--set", action="append", default=[], metavar="NAME=VALUE",
+        help="a variable of the template, as JSON or a plain string")  # fmt: skip
+    add("--date", metavar="YYYY-MM-DD", help="the day that the template is told; default: today")
+    add("--on-error", choices=["fail", "skip"], default="fail",
+        help="at a bad record: stop (default), or go on without it")  # fmt: skip
+    add("--rejects", metavar="FILE", help="write bad records there, as JSON lines; implies --on-error skip")
+    add("-o", "--output", metavar="FILE", help="write there instead of standard output")
+    add("-j", "--jobs", type=int, default=0, metavar="N", help="processes; 0, the default: one a processor")
+    add("-q", "--quiet", action="store_true", help="no warnings, and no line with the counts")
+    add("-V", "--version", action="version", version=f"sluice-chat {__version__}", help="print the version")
+    add("-h", "--help", action="help", help="print this")
+    args = p.parse_args(argv)
+    args.keep = [name for name in args.keep.split(",") if name]
+    if args.jobs < 0:
+        p.error("-j wants a number of processes, or 0")
+    if {"text", "spans"} & set(args.keep):
+        p.error("--keep cannot have text or spans, which are written anyway")
+    if args.date is not None:
+        try:
+            args.date = datetime.strptime(args.date, "%Y-%m-%d")
+        except ValueError:
+            p.error(f"--date wants YYYY-MM-DD, not {args.date}")
+    variables: dict[str, Any] = {}
+    for pair in args.set:
+        name, equals, value = pair.partition("=")
+        if not equals or name in ("messages", "add_generation_prompt"):
+            p.error(f"--set wants NAME=VALUE, not {pair}")
+        try:
+            variables[name] = json.loads(value)
+        except ValueError:
+            variables[name] = value
+    args.set = variables
+    return args
+
+
+def results(job: Job, given: Iterator[Block], n: int) -> Iterator[Result]:
+    """What the workers make of the blocks, in order."""
+    from . import _dialogue
+
+    some = list(islice(given, 2))
+    given = chain(some, given)
+    if n == 1 or len(some) < 2:
+        yield from map(_dialogue.Worker(job), given)
+        return
+    _dialogue.compiled(job)  # its errors before there are workers
+    waiting: deque[Future[Result]] = deque()
+    pool = ProcessPoolExecutor(n, initializer=_dialogue.start, initargs=(job,))
+    try:
+        for block in given:
+            waiting.append(pool.submit(_dialogue.work, block))
+            if len(waiting) > 2 * n:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool as e:
+        raise SluiceError("a worker was killed; use a smaller -j if memory was short") from e
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def run(args: argparse.Namespace) -> None:
+    began = time.monotonic()
+    version = need("jinja2", "sluice-chat").__version__
+    if [int(n) for n in version.split(".")[:3]] < [3, 1, 6]:  # templates are programs of strangers
+        raise SluiceError(f"jinja2 {version} has a sandbox with known holes; pip install -U jinja2, for 3.1.6 or later")
+    from ._dialogue import Result, prepared
+
+    job, warning = prepared(args)
+    if warning and not args.quiet:
+        print(f"sluice-chat: {warning}", file=sys.stderr)
+    for out in filter(None, (args.output, args.rejects)):
+        for path in [*args.files, args.tokenizer, args.template or "", {args.output: args.rejects}.get(out) or ""]:
+            if out == path or (os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path)):
+                raise SluiceError(f"{out}: is an output, and the run reads or writes it too; choose another name")
+    total, outputs = Result(), [Output(args.output)]
+    try:
+        if args.rejects:
+            outputs.append(Output(args.rejects))
+        for r in results(job, blocks(args.files or ["-"]), args.jobs or len(os.sched_getaffinity(0))):
+            outputs[0].write(r.text)
+            if args.rejects:
+                outputs[1].write(r.rejects)
+            total.add(r)
+            if r.error:
+                raise SluiceError(r.error)
+        if not total.n_out:
+            raise SluiceError(f"no dialogue was written; {total.words()}")
+        for output in outputs:
+            output.close()
+    except BaseException:
+        for output in outputs:
+            output.abort()
+        raise
+    if not args.quiet:
+        print(f"sluice-chat: {total.words()}; {time.monotonic() - began:.1f} s", file=sys.stderr)
+
+
+def stop(number: int, _frame: Any) -> NoReturn:
+    raise SluiceError(f"stopped by {signal.Signals(number).name}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parsed(argv)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    # Python's handlers wait for a read that begins just after the signal: a clock interrupts reads.
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.5, 0.5)
+    try:
+        run(args)
+    except (SluiceError, OSError) as e:
+        print(f"sluice-chat: {e}", file=sys.stderr)
+        return 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,302 @@
+"""The program sluice-chat: what it reads and writes, its errors, and that processes change nothing."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import gzip
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import common
+from common import needs, path
+
+TEMPLATE = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}{{ m.tool_calls|tojson }}{% endif %}</>"
+    "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+TOOLS = "{% if tools %}[{{ tools|tojson }}]{% endif %}"
+MARKED = (
+    "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' %}{% generation %}{{ m.content }}"
+    "{% endgeneration %}{% else %}{{ m.content }}{% endif %}</>{% endfor %}"
+)
+ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-W", "error::DeprecationWarning", "-m", "sluice.chat", *arguments]
+
+
+def chat(*arguments: str, stdin: bytes = b"", status: int = 0) -> tuple[bytes, str]:
+    r = subprocess.run(command(*arguments), input=stdin, capture_output=True, env=ENV)
+    assert r.returncode == status, f"{arguments} ended {r.returncode}: {r.stderr.decode()}"
+    return r.stdout, r.stderr.decode()
+
+
+def template(text: str = TEMPLATE, name: str = "t.jinja") -> str:
+    needs("jinja2")
+    Path(path(name)).write_text(text)
+    return path(name)
+
+
+def trained(out: bytes) -> list[list[str]]:
+    return [[x["text"][a:b] for a, b in x["spans"]] for x in map(json.loads, out.splitlines())]
+
+
+def lines(*records: Any) -> bytes:
+    return b"".join(json.dumps(r).encode() + b"\n" for r in records)
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": text, **more}
+
+
+def test_records() -> None:
+    """Every kind of record, and which turns are trained on."""
+    t = template(TOOLS + TEMPLATE)
+    records = lines(
+        {"messages": [user("🙂 a"), assistant("é b"), user("c"), assistant("d")], "id": 1, "x": {"y": None}},
+        {"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}], "system": "s"},
+        {"instruction": "a", "input": "b", "output": "c", "history": [["d", "e"]], "id": "three"},
+        {"prompt": "a", "completion": "b"},
+        {"prompt": [user("a"), assistant("b"), user("c")], "completion": [assistant("d")]},
+        {"messages": [user("a"), assistant("b", weight=0), user("c"), assistant("d", weight=1)]},
+        {"messages": [user("a")]},
+        {"messages": [user("a"), assistant("b")], "tools": '[{"name": "<x>"}]'},
+    )
+    out, err = chat("-t", t, "--keep", "id,x", stdin=b"\xef\xbb\xbf" + records.replace(b"\n", b"\r\n\n"))
+    first = json.loads(out.splitlines()[0])
+    assert first == {
+        "text": "<user>🙂 a</><assistant>é b</><user>c</><assistant>d</>",
+        "spans": [[23, 29], [50, 54]],
+        "id": 1,
+        "x": {"y": None},
+    }, first  # fmt: skip
+    want = [["é b</>", "d</>"], ["b</>"], ["e</>", "c</>"], ["b</>"], ["d</>"], ["d</>"], ["b</>"]]
+    assert trained(out) == want
+    texts = [json.loads(line)["text"] for line in out.splitlines()]
+    assert texts[1].startswith("<system>s</><user>a</>") and texts[6].startswith('[[{"name": "<x>"}]]<user>')
+    assert texts[2] == "<user>d</><assistant>e</><user>a\nb</><assistant>c</>"
+    assert "8 dialogues in; 7 dialogues, " in err and "dropped: nothing-to-train-on 1 dialogue; " in err, err
+    out, err = chat("-q", "-t", t, "--train=last", stdin=records)
+    assert trained(out) == [w[-1:] for w in want] and not err
+    out, _ = chat("-q", "-t", t, "--train=all", stdin=records)
+    assert len(out.splitlines()) == 8 and all(
+        x == [json.loads(o)["text"]] for x, o in zip(trained(out), out.splitlines())
+    )
+    out, _ = chat("-q", "-t", template(MARKED, "marked.jinja"), stdin=records)
+    assert trained(out)[:3] == [["é b", "d"], ["b"], ["e", "c"]] and trained(out)[4:6] == [["d"], ["d"]]
+    out, _ = chat("-q", "-t", template(MARKED, "marked.jinja"), "--train", "last", stdin=records)
+    assert trained(out)[0] == ["d"]
+    turns = [{"a": 1, "role": "user", "content": "a"}, assistant("b")]
+    assert trained(chat("-q", "-t", t, "--field=talk", stdin=lines({"talk": turns}))[0]) == [["b</>"]]
+
+
+def test_variables() -> None:
+    """Tokens of a tokenizer_config.json, --set, chat_template_kwargs, documents, --date, several templates."""
+    source = "{{ bos_token }}{{ mood }}{{ documents[0].text if documents }}{{ strftime_now('%d %b %Y') }}" + TEMPLATE
+    t = template(source)
+    record = {
+        "messages": [user("a"), assistant("b")],
+        "documents": [{"text": "D"}],
+        "chat_template_kwargs": {"mood": "m"},
+    }
+    _, err = chat("-t", t, stdin=lines(record), status=1)
+    assert "bos_token" in err and "--set" in err, err
+    out, err = chat("-t", t, "--set=bos_token=<s>", "--set", "mood=1", stdin=lines(record))
+    assert "depend on the date" in err
+    given = ("-t", t, "--set=bos_token=<s>", "--set", "mood=1", "--date=2024-07-26")
+    out, err = chat(*given, stdin=lines(record, {**record, "chat_template_kwargs": {}}))
+    assert [json.loads(x)["text"][:15] for x in out.splitlines()] == ["<s>mD26 Jul 202", "<s>1D26 Jul 202"]
+    assert "date" not in err
+    folder = Path(path("tokenizer"))
+    (folder / "additional_chat_templates").mkdir(parents=True)
+    config: dict[str, Any] = {
+        "bos_token": {"content": "<bos>"},
+        "eos_token": None,
+        "chat_template": "{{ bos_token }}" + TEMPLATE,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    for where in (str(folder), str(folder / "tokenizer_config.json")):
+        assert json.loads(chat("-t", where, stdin=lines(record))[0])["text"].startswith("<bos><user>")
+    tool = {**record, "tools": [{"name": "x"}]}
+    config["chat_template"] = [
+        {"name": "default", "template": "D" + TEMPLATE},
+        {"name": "tool_use", "template": "T" + TEMPLATE},
+    ]
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    for more, want in (((), "DT"), (("--template", "tool_use"), "TT")):
+        out, _ = chat("-t", str(folder), *more, stdin=lines(record, tool))
+        assert "".join(json.loads(x)["text"][0] for x in out.splitlines()) == want
+    (folder / "chat_template.jinja").write_text("F{{ bos_token }}" + TEMPLATE)
+    assert json.loads(chat("-t", str(folder), stdin=lines(record))[0])["text"].startswith("F<bos>")
+    out, _ = chat("-t", str(folder), "--template", t, "--date=2024-01-01", stdin=lines(record))
+    assert json.loads(out)["text"].startswith("<bos>mD01 Jan")
+
+
+def many(n: int = 30000) -> bytes:
+    return b"".join(
+        json.dumps({"messages": [user(f"q{i} " + "x" * (i % 97)), assistant(f"a{i}")], "id": i}).encode() + b"\n"
+        for i in range(n)
+    )  # fmt: skip
+
+
+def test_processes_and_files() -> None:
+    """The same bytes for any -j, compressed or not, in members, from files and a pipe; lines keep their order."""
+    t, data = template(), many()
+    want, _ = chat("-q", "-j1", "-t", t, "--keep=id", stdin=data)
+    assert [json.loads(x)["id"] for x in want.splitlines()] == list(range(30000))
+    half = data.index(b"\n", len(data) // 2) + 1
+    packed = {
+        "plain": data,
+        "gz": gzip.compress(data[: half + 5]) + gzip.compress(data[half + 5 :]),
+        "xz": lzma.compress(data),
+        "bz2": bz2.compress(data[:half]) + bz2.compress(data[half:]),
+    }
+    try:
+        import zstandard
+
+        z = zstandard.ZstdCompressor(level=1)
+        packed["zst"] = z.compress(data[: half + 9]) + z.compress(data[half + 9 :])
+    except ImportError:
+        pass
+    for name, content in packed.items():
+        Path(path(name)).write_bytes(content)
+        assert chat("-q", "-j3", "-t", t, "--keep=id", path(name))[0] == want, name
+        if name != "plain":
+            Path(path(name)).write_bytes(content[:-9])
+            out, err = chat("-t", t, "-o", path("cut"), path(name), status=1)
+            assert name in err and not os.path.exists(path("cut")), err
+    Path(path("one")).write_bytes(data[: half - 1])
+    Path(path("two")).write_bytes(data[half:])
+    assert chat("-q", "-t", t, "--keep=id", path("one"), path("two"))[0] == want
+    chat("-q", "-t", t, "--keep=id", "-o", path("out"), "-", stdin=packed["gz"])
+    assert Path(path("out")).read_bytes() == want
+
+
+def test_errors() -> None:
+    """Each is refused with its line and a reason, or counted; outputs are whole, or not there."""
+    t = template("{% if messages[0].content == 'no' %}{{ raise_exception('not so') }}{% endif %}" + TEMPLATE)
+    good = {"messages": [user("a"), assistant("b")]}
+    bad = {
+        "invalid-json": b'{"messages": [\n',
+        "invalid-utf8": b'{"messages": "\xff"}\n',
+        "not-an-object": b"[]\n",
+        "lone-surrogate": lines({"messages": [user("\ud800"), assistant("b")]}),
+        "template-error": lines({"messages": [user("no"), assistant("b")]}),
+        "not-a-dialogue": lines({"messages": []}),
+    }
+    for line in bad.values():
+        out, err = chat("-j1", "-t", t, stdin=lines(good) + b"\n" + line + lines(good), status=1)
+        assert "standard input:3: " in err and "--on-error skip" in err and err.count("\n") == 1, err
+        assert out.splitlines()[-1].startswith(b"sluice-chat failed") and not out.endswith(b"}\n")
+    chat("-t", t, "-o", path("failed"), stdin=lines(good) + bad["invalid-json"], status=1)
+    shapes: list[Any] = [
+        {"text": "a"}, {"conversations": [{"from": "x", "value": "y"}]},
+        {"conversations": [{"from": ["x"], "value": 1}]},
+        {"conversations": [{"from": "gpt"}]}, {"messages": "a"}, {"messages": [user("a"), 1]}, {"messages": None},
+        {"prompt": 1, "completion": "a"}, {"instruction": "a", "output": "b", "history": [1]}, {**good, "tools": "["},
+        {**good, "tools": [1]}, {**good, "tools": 1}, {**good, "chat_template_kwargs": {"messages": 1}},
+        {**good, "chat_template_kwargs": 5}, {**good, "documents": "x"},
+    ]  # fmt: skip
+    cases = [*bad.items(), *(("not-a-dialogue", lines(shape)) for shape in shapes)]
+    data = b"".join(line + lines(good) for _, line in cases)
+    _, err = chat("-t", t, "-o", path("skipped"), "--rejects", path("rejects"), stdin=data)
+    assert f" 1 dialogue, not-a-dialogue {len(shapes) + 1} dialogues, not-an-object 1 dialogue, " in err, err
+    assert len(Path(path("skipped")).read_bytes().splitlines()) == len(cases)
+    byte = 0
+    rejects = Path(path("rejects")).read_bytes().splitlines()
+    for k, ((reason, line), reject) in enumerate(zip(cases, rejects)):
+        row = json.loads(reject)
+        where = [row[key] for key in ("source", "line", "document", "reason")]
+        assert where == ["standard input", 2 * k + 1, byte, reason], row
+        assert base64.b64decode(row["raw"]) == line[:-1] and row["why"], row
+        byte += len(line + lines(good))
+    assert len(rejects) == len(cases)
+    assert not [x for x in os.listdir(path()) if x.startswith("failed")]
+    chat("-q", "-t", t, "--on-error=skip", stdin=lines(good) + b"x\n")
+    for data in (b"", b"\n", lines({"messages": [user("a")]})):
+        _, err = chat("-t", t, stdin=data, status=1)
+        assert "no dialogue was written" in err
+    _, err = chat("-t", template("{% for m in messages[::-1] %}{{ m.content }}.{% endfor %}", "odd.jinja"),
+                  stdin=lines({"messages": [user("a"), assistant("b"), user("c")]}), status=1)  # fmt: skip
+    assert all(w in err for w in ("odd.jinja", "message 2 of 3", "{% generation %}", "--train last")), err
+    for wrong, word in (("{% for %}", "line 1"), ("{% include 'x' %}", "odd.jinja")):
+        _, err = chat("-t", template(wrong, "odd.jinja"), stdin=lines(good), status=1)
+        assert word in err and "Traceback" not in err, err
+
+
+def test_usage() -> None:
+    t = template()
+    Path(path("in.jsonl")).write_bytes(many(3))
+    before = Path(path("in.jsonl")).read_bytes()
+    for wrong in ("", "-t", "--train=some", "-j-1", "--keep=text", "--set=x", "--date=today", "--nothing"):
+        _, err = chat(*([wrong] if wrong == "-t" else ["-t", t, wrong] if wrong else []), status=2)
+        assert err.startswith("sluice-chat: ") and err.count("\n") == 1, err
+    os.symlink(path("in.jsonl"), path("link"))
+    Path(path("list.json")).write_text("[]")
+    given = path("in.jsonl")
+    for arguments in (
+        ("-t", t, path("absent")), ("-t", path("absent"), given), ("-t", path("list.json"), given), ("-t", t, path()),
+        ("-t", t, "-o", path("link"), given), ("-t", t, "-o", t, given), ("-t", t, "-o", path("no", "x"), given),
+        ("-t", t, "-o", path("new"), "--rejects", path("new"), given), ("-t", path(), given),
+        ("-t", t, "--template=absent", given),
+    ):  # fmt: skip
+        _, err = chat(*arguments, status=1)
+        assert err.startswith("sluice-chat: ") and err.count("\n") == 1 and "Traceback" not in err, err
+    assert Path(path("in.jsonl")).read_bytes() == before
+    full = subprocess.run(command("-q", "-t", t, path("in.jsonl"), "-o", "/dev/full"), capture_output=True, env=ENV)
+    assert full.returncode == 1 and b"No space left" in full.stderr
+    assert chat("-V")[0].startswith(b"sluice-chat ") and chat("-h")[0] == chat("--help")[0]
+
+
+def children(of: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, fields = stat.read_text().rsplit(")", 1)
+        except OSError:
+            continue
+        if int(fields.split()[1]) == of:
+            found.append(int(name.split()[0]))
+    return found
+
+
+def test_stopped() -> None:
+    """A signal leaves no file and no process; without its parent no worker stays."""
+    t = template()
+    for number, status in ((signal.SIGTERM, 1), (signal.SIGINT, 1), (signal.SIGKILL, -9)):
+        p = subprocess.Popen(
+            command("-q", "-j2", "-t", t, "-o", path("stopped")), stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV
+        )
+        assert p.stdin and p.stderr
+        p.stdin.write(many(40000))
+        p.stdin.flush()
+        end = time.time() + 60
+        while len(workers := children(p.pid)) < 2:
+            assert time.time() < end, "no workers"
+            time.sleep(0.05)
+        p.send_signal(number)
+        assert p.wait(60) == status, p.stderr.read()
+        p.stdin.close()
+        p.stderr.close()
+        while any(os.path.exists(f"/proc/{w}") and "(Z)" not in Path(f"/proc/{w}/status").read_text() for w in workers):
+            assert time.time() < end, f"workers stay after {number}"
+            time.sleep(0.05)
+        assert not os.path.exists(path("stopped"))
+        assert number == signal.SIGKILL or not [x for x in os.listdir(path()) if "stopped" in x]
+
+
+if __name__ == "__main__":
+    common.main(globals())

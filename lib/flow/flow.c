@@ -89,8 +89,7 @@ int slu_flow_damaged(const struct slu_flow *f, unsigned table, uint64_t part,
                         f->cfg->tmpdir);
     rc = slu_flow_path(f, s, part, &path, err);
     if (!rc)
-        rc = slu_fail(err, SLU_E_CHECKSUM,
-                      "%s: damaged; remove it and run its stage again", path);
+        rc = slu_work_damaged(path, err);
     free(path);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "lib/base/io.h"
 #include "lib/base/le.h"
 #include "lib/flow/table_private.h"
+#include "lib/flow/workfile_stage.h"
 
 enum { LEAST_BUF = 16 << 10, MOST_BUF = 1 << 20, ALONE_BUF = 256 << 10 };
 
@@ -98,12 +99,6 @@ void slu_table_free_files(struct slu_table *t)
     free(t->tree);
 }
 
-static int damaged(const struct slu_source *s, struct slu_err *err)
-{
-    return slu_fail(err, SLU_E_CHECKSUM,
-                    "%s: damaged; remove it and run its stage again", s->path);
-}
-
 static void begin_extent(struct slu_source *s)
 {
     s->left_byte = s->at_extent < s->n_extent ? s->extent[s->at_extent].n_byte : 0;
@@ -140,7 +135,7 @@ static int need(struct slu_source *s, uint64_t n, struct slu_err *err)
     if (have >= n)
         return SLU_OK;
     if (n > s->cap || n - have > s->left_byte)
-        return damaged(s, err);
+        return slu_work_damaged(s->path, err);
     memmove(s->buf, s->buf + s->pos, have);
     s->pos = 0;
     s->len = have;
@@ -162,7 +157,7 @@ static int turn(struct slu_source *s, struct slu_err *err)
         if (s->at_extent == s->n_extent)
             return SLU_EOF;
         if (slu_u128_cmp(slu_hasher_end(s->hash), s->extent[s->at_extent].hash))
-            return damaged(s, err);
+            return slu_work_damaged(s->path, err);
         s->at_extent++;
         begin_extent(s);
     }
@@ -192,7 +187,7 @@ static int take_bytes(struct slu_source *s, struct slu_err *err)
     const uint8_t *p = s->buf + s->pos;
     uint64_t n = slu_le64(p + 16);
     if (n > s->cap)
-        return damaged(s, err);
+        return slu_work_damaged(s->path, err);
     s->size = SLU_ROW_HEAD + slu_row_pad8(n);
     s->row.key = (struct slu_u128){slu_le64(p), slu_le64(p + 8)};
     rc = need(s, s->size, err);
@@ -214,7 +209,7 @@ static int advance(const struct slu_table *t, struct slu_source *s, struct slu_e
         rc = t->spec->n_word ? take_words(s, t->spec->n_word, err) : take_bytes(s, err);
     if (!rc && !first && t->spec->kind == SLU_ROWS &&
         slu_u128_cmp(before, s->row.key) > 0)
-        rc = damaged(s, err);
+        rc = slu_work_damaged(s->path, err);
     return rc;
 }
 
@@ -380,7 +375,7 @@ static int pour_some(struct slu_table *t, struct slu_source *s, struct slu_err *
         w[i] = slu_le64(&w[i]);
     s->pos += n * size;
     return take_local(t, s->part, w, n) ? slu_cells_put(t->cells, w, n, err)
-                                        : damaged(s, err);
+                                        : slu_work_damaged(s->path, err);
 }
 
 /* Limits the number of cells so that the chunks of the existing rows are full. */

@@ -11,6 +11,7 @@
 #include "lib/base/io.h"
 #include "lib/base/le.h"
 #include "lib/flow/table_private.h"
+#include "lib/flow/workfile_stage.h"
 
 enum { MOST_BUF = 1 << 20, WINDOW = 1 << 13 };
 enum { ENTRY = sizeof(struct slu_stored) / 8 };
@@ -164,12 +165,6 @@ int slu_store_write(struct slu_table *t, struct slu_workfile_out *o, uint64_t fi
 
 /* ---- files ---- */
 
-static int damaged(const struct part *p, struct slu_err *err)
-{
-    return slu_fail(err, SLU_E_CHECKSUM,
-                    "%s: damaged; remove it and run its stage again", p->path);
-}
-
 int slu_store_add(struct slu_table *t, struct slu_workfile *f, uint64_t first,
                   struct slu_err *err)
 {
@@ -192,8 +187,9 @@ int slu_store_add(struct slu_table *t, struct slu_workfile *f, uint64_t first,
     if (s->n_part < t->cfg.max_file)
         p->fd = slu_workfile_take(f);
     s->n += p->n_word[1] / ENTRY;
-    return p->n_word[1] % ENTRY || s->n != t->cfg.base[s->n_part] ? damaged(p, err)
-                                                                  : SLU_OK;
+    return p->n_word[1] % ENTRY || s->n != t->cfg.base[s->n_part]
+               ? slu_work_damaged(p->path, err)
+               : SLU_OK;
 }
 
 static struct part *part_of(const struct slu_table *t, uint64_t ordinal)
@@ -216,7 +212,7 @@ static int read_part(struct slu_store *s, struct part *p, unsigned section,
                      uint64_t from, size_t n, uint64_t *v, struct slu_err *err)
 {
     if (from > p->n_word[section] || n > p->n_word[section] - from)
-        return damaged(p, err);
+        return slu_work_damaged(p->path, err);
     if (p->fd < 0) {
         if (s->open) {
             close(s->open->fd);
@@ -258,7 +254,7 @@ int slu_store_look(struct slu_table *t, uint64_t from, size_t n, struct slu_stor
         for (size_t i = 0; i < some; i++)
             if (slu_hash64(&to[i], offsetof(struct slu_stored, check)) != to[i].check ||
                 to[i].off > p->n_word[0] || to[i].n > p->n_word[0] - to[i].off)
-                return damaged(p, err);
+                return slu_work_damaged(p->path, err);
         from += some;
         to += some;
         n -= some;
@@ -282,7 +278,7 @@ static int check(struct slu_store *s, struct part *p, const struct slu_stored *e
     }
     const struct slu_u128 is = {e->word[0], e->word[1]};
     if (!rc && slu_u128_cmp(slu_hasher_end(h), is))
-        rc = damaged(p, err);
+        rc = slu_work_damaged(p->path, err);
     slu_hasher_free(h);
     free(v);
     return rc;
@@ -301,6 +297,6 @@ int slu_store_read(struct slu_table *t, uint64_t ordinal, const struct slu_store
         rc = read_part(s, p, 0, e->off + from, n, v, err);
     const struct slu_u128 is = {e->word[0], e->word[1]};
     if (!rc && n == e->n && slu_u128_cmp(slu_hash128(v, 8 * n), is))
-        rc = damaged(p, err);
+        rc = slu_work_damaged(p->path, err);
     return rc;
 }

@@ -29,6 +29,12 @@ bool slu_work_is(const char *path)
             (!name[end] || name[end] == '.'));
 }
 
+int slu_work_damaged(const char *path, struct slu_err *err)
+{
+    return slu_fail(err, SLU_E_CHECKSUM,
+                    "%s: damaged; remove it and run its stage again", path);
+}
+
 static int missing(const char *path, const char *name,
                    const struct slu_workfile_head *want, struct slu_err *err)
 {

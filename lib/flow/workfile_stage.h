@@ -19,6 +19,8 @@ SLU_MUST_USE int slu_work_path(const char *folder, const char *name, uint64_t pa
 /* Whether a stage has left this file: decided by its first bytes or, for a file beside
  * that of a part, by its name. */
 bool slu_work_is(const char *path);
+/* Sets and returns SLU_E_CHECKSUM: the file of a stage has impossible contents. */
+int slu_work_damaged(const char *path, struct slu_err *err);
 /* Opens a file that an earlier stage, `name`, must have left; want: as for
  * slu_workfile_match, and kind. Caller frees with slu_workfile_free. */
 SLU_MUST_USE int slu_work_open(const char *folder, const char *name,

@@ -184,6 +184,8 @@ uint64_t cli_max_seq_tok(const struct cli_ctx *ctx);
 /* For a reader that cli_open_reader did not open: sets the memory that long sequences
  * need. */
 void cli_expect(const struct cli_ctx *ctx, struct slu_reader *r);
+/* Whether the inputs can be read twice: all are regular files. */
+bool cli_reads_twice(const struct cli_ctx *ctx);
 /* Opens the same files again, for a second pass. */
 SLU_MUST_USE int cli_reopen_reader(struct cli_ctx *ctx, struct slu_reader **r,
                                    struct slu_err *err);

@@ -14,6 +14,16 @@ void cli_widen_pipe(int fd)
         (void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
 }
 
+bool cli_reads_twice(const struct cli_ctx *ctx)
+{
+    struct stat st;
+    for (size_t i = 0; i < ctx->n_input; i++)
+        if (!strcmp(ctx->input[i], "-") || stat(ctx->input[i], &st) ||
+            !S_ISREG(st.st_mode))
+            return false;
+    return ctx->n_input != 0;
+}
+
 /* Batches in flight may take a quarter of -M, and a part of the memory by which a
  * process may exceed -M. So documents of useful length fit even a small -M. */
 #define SLACK_BYTE (UINT64_C(24) << 20)

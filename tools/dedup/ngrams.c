@@ -38,17 +38,6 @@ struct job {
 
 /* ---- pass 1 ---- */
 
-static bool can_be_read_twice(const struct cli_ctx *ctx)
-{
-    struct stat st;
-
-    for (size_t i = 0; i < ctx->n_input; i++)
-        if (!strcmp(ctx->input[i], "-") || stat(ctx->input[i], &st) ||
-            !S_ISREG(st.st_mode))
-            return false;
-    return ctx->n_input != 0;
-}
-
 static int open_copy(struct job *j, struct slu_err *err)
 {
     struct slu_writer_cfg cfg = {.names = slu_reader_names(j->io.reader)};
@@ -80,7 +69,7 @@ static int count(struct job *j, unsigned n_slots, struct slu_err *err)
 {
     struct cli_ctx *ctx = j->io.ctx;
     struct stat st;
-    int rc = can_be_read_twice(ctx) ? SLU_OK : open_copy(j, err);
+    int rc = cli_reads_twice(ctx) ? SLU_OK : open_copy(j, err);
 
     cli_timing(ctx, "count");
     if (!rc)

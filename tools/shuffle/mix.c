@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "formats/shards/shard.h"
 #include "lib/base/json_write.h"
@@ -31,16 +30,6 @@ int shuffle_mix_parse(struct shuffle_mix *m, struct cli_ctx *ctx,
     int rc = slu_mix_parse(&m->mix, text, o->schedule, o->batch_tokens, err);
     return rc || !o->max_epochs ? rc
                                 : slu_mix_parse_epochs(&m->mix, o->max_epochs, err);
-}
-
-static bool can_be_read_twice(const struct cli_ctx *ctx)
-{
-    struct stat st;
-    for (size_t i = 0; i < ctx->n_input; i++)
-        if (!strcmp(ctx->input[i], "-") || stat(ctx->input[i], &st) ||
-            !S_ISREG(st.st_mode))
-            return false;
-    return ctx->n_input != 0;
 }
 
 /* Gives the mix's domains their numbers before anything is read, so that each reader of
@@ -152,7 +141,7 @@ static int by_input(struct shuffle_mix *m, struct slu_mix_by *by, struct slu_err
 int shuffle_mix_open(struct shuffle_mix *m, struct slu_reader *r,
                      struct slu_permute_cfg *cfg, struct slu_err *err)
 {
-    if (can_be_read_twice(m->ctx)) {
+    if (cli_reads_twice(m->ctx)) {
         cfg->again = again;
         cfg->again_ctx = m;
     }

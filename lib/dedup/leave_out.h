@@ -1,7 +1,7 @@
 /* leave_out.h - the stage filter of a flow (lib/flow/flow.h): reads the stream again
  * and drops the sequences whose ordinals a table names.
  *
- * Private to exact.c and near_flow.c.
+ * Private to exact_flow.c and near_flow.c.
  */
 #ifndef SLU_DEDUP_LEAVE_OUT_H
 #define SLU_DEDUP_LEAVE_OUT_H

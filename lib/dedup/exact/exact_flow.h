@@ -14,7 +14,7 @@
  * streams as one. Sign writes 24 bytes for each sequence, group 8 for each dropped one.
  * All stages work within any budget; their time is linear in their input.
  *
- * Private to exact.c and callers that do one stage.
+ * Private to exact_flow.c and callers that do one stage.
  */
 #ifndef SLU_DEDUP_EXACT_FLOW_H
 #define SLU_DEDUP_EXACT_FLOW_H

@@ -2,7 +2,9 @@
  * llm-foundry's StreamingTextDataset read them (mds.h has the layout):
  *
  *   D_<i>/shard.%05d.mds[.zstd]  columns `seq_lengths` (ndarray:uint32), the lengths of
- *                                the sequence's segments, padding included; `tokens`
+ *                                the sequence's segments, padding included, or with
+ *                                max_segments an array of fixed shape: lengths up to
+ *                                the padding at the end, then 0; `tokens`
  *                                (ndarray:uint16 or uint32, of fixed shape)
  *   D_<i>/index.json             a data set of this bucket
  *   index.json                   a data set of all buckets, as merge_index makes it
@@ -98,7 +100,8 @@ static int mds_check(const struct slu_shard_bucket *b, struct slu_err *err)
 
 static uint64_t mds_build_byte(const struct slu_shard_bucket *b)
 {
-    uint64_t raw = b->shard_sequences * (16 + b->n_id * b->tok_bytes + b->n_id / 4);
+    uint64_t lengths = b->max_segments ? 4 * b->max_segments : b->n_id / 4,
+             raw = b->shard_sequences * (16 + b->n_id * b->tok_bytes + lengths);
     return raw + slu_zstd_frame_bound(raw) + (4 << 20);
 }
 
@@ -108,14 +111,21 @@ static int put_config(const struct mds *m, const struct slu_shard_bucket *b,
                       bool in_shard, struct slu_buf *out, struct slu_err *err)
 {
     unsigned bits = 8 * b->tok_bytes;
+    const uint64_t n = b->max_segments;
+    char shape[24] = "", size[24] = "null";
+    if (n) {
+        snprintf(shape, sizeof shape, ":%llu", (unsigned long long)n);
+        snprintf(size, sizeof size, "%llu", (unsigned long long)(4 * n));
+    }
     return slu_buf_printf(
         out, err,
-        "{\"column_encodings\": [\"ndarray:uint32\", \"ndarray:uint%u:%llu\"], "
+        "{\"column_encodings\": [\"ndarray:uint32%s\", \"ndarray:uint%u:%llu\"], "
         "\"column_names\": [\"seq_lengths\", \"tokens\"], "
-        "\"column_sizes\": [null, %llu], \"compression\": %s, \"format\": \"mds\", "
+        "\"column_sizes\": [%s, %llu], \"compression\": %s, \"format\": \"mds\", "
         "\"hashes\": [\"xxh3_64\"], %s",
-        bits, (unsigned long long)b->n_id, (unsigned long long)(b->n_id * b->tok_bytes),
-        m->compression, in_shard ? "\"size_limit\": null, \"version\": 2}" : "");
+        shape, bits, (unsigned long long)b->n_id, size,
+        (unsigned long long)(b->n_id * b->tok_bytes), m->compression,
+        in_shard ? "\"size_limit\": null, \"version\": 2}" : "");
 }
 
 static uint8_t *put_ids(uint8_t *p, const void *tok, uint64_t n, unsigned tok_bytes)
@@ -127,6 +137,30 @@ static uint8_t *put_ids(uint8_t *p, const void *tok, uint64_t n, unsigned tok_by
         for (uint64_t i = 0; i < n; i++)
             slu_put_le32(p + 4 * i, ((const uint32_t *)tok)[i]);
     return p + n * tok_bytes;
+}
+
+/* Writes [seq_lengths][tokens], both of fixed shape. */
+static int put_fixed(uint8_t **at, const struct slu_shard_bucket *b,
+                     const struct slu_batch *from, const struct slu_seq *q,
+                     struct slu_err *err)
+{
+    const uint64_t n_length = b->max_segments;
+    const struct slu_seg *seg = &from->seg[q->seg_off];
+    uint8_t *p = *at;
+    uint64_t n_seg = q->n_seg;
+    while (n_seg && seg[n_seg - 1].source == SLU_PADDING)
+        n_seg--;
+    if (n_seg > n_length)
+        return slu_advise(err, SLU_ADVISE_MAX_SEGMENTS,
+                          slu_fail(err, SLU_E_MISMATCH,
+                                   "a sequence in %s has %llu segments, and the array "
+                                   "of lengths has room for %llu",
+                                   b->name, (unsigned long long)n_seg,
+                                   (unsigned long long)n_length));
+    for (uint64_t i = 0; i < n_length; i++, p += 4)
+        slu_put_le32(p, i < n_seg ? (uint32_t)seg[i].len_tok : 0);
+    *at = put_ids(p, slu_batch_at(from, q->tok_off), b->n_id, b->tok_bytes);
+    return SLU_OK;
 }
 
 /* Writes [size of seq_lengths, the only column without a fixed
@@ -149,9 +183,9 @@ static uint8_t *put_sample(uint8_t *p, const struct slu_shard_bucket *b,
 static int put_raw(const struct mds *m, const struct slu_shard *s,
                    const struct slu_batch *b, struct slu_buf *raw, struct slu_err *err)
 {
-    uint64_t table = 4 * (s->n_seq + 2), byte = table;
+    uint64_t table = 4 * (s->n_seq + 2), byte = table, fixed = s->bucket->max_segments;
     for (size_t i = 0; i < b->n_seq; i++)
-        byte += sample_byte(s->bucket, b->seq[i].n_seg);
+        byte += sample_byte(s->bucket, fixed ? fixed : b->seq[i].n_seg);
     int rc = slu_buf_reserve(raw, byte + MAX_CONFIG, err);
     if (rc)
         return rc;
@@ -163,7 +197,10 @@ static int put_raw(const struct mds *m, const struct slu_shard *s,
     slu_put_le32(raw->data, (uint32_t)s->n_seq);
     for (size_t i = 0; i < b->n_seq; i++) {
         slu_put_le32(raw->data + 4 * (i + 1), (uint32_t)(p - raw->data));
-        p = put_sample(p, s->bucket, b, &b->seq[i]);
+        if (!fixed)
+            p = put_sample(p, s->bucket, b, &b->seq[i]);
+        else if ((rc = put_fixed(&p, s->bucket, b, &b->seq[i], err)))
+            return rc;
     }
     raw->len = (size_t)(p - raw->data);
     slu_put_le32(raw->data + table - 4, (uint32_t)raw->len);
@@ -303,5 +340,5 @@ const struct slu_shard_format slu_shard_mds = {
     .bucket = mds_bucket,
     .set = mds_set,
     .owns_in_set = mds_owns_in_set,
-    .options = SLU_SHARD_COMPRESS,
+    .options = SLU_SHARD_COMPRESS | SLU_SHARD_SEGMENTS,
 };

@@ -34,6 +34,10 @@ static int check(const struct slu_shards_cfg *cfg, struct slu_err *err)
 
     if (cfg->compress_set && !(f->options & SLU_SHARD_COMPRESS))
         return slu_fail(err, SLU_E_USAGE, "format %s cannot be compressed", f->name);
+    if (cfg->max_segments && !(f->options & SLU_SHARD_SEGMENTS))
+        return slu_fail(err, SLU_E_USAGE,
+                        "format %s has no array of segments' lengths; mds has",
+                        f->name);
     if (cfg->member != SLU_MEMBER_TXT && !(f->options & SLU_SHARD_MEMBER))
         return slu_fail(err, SLU_E_USAGE, "format %s has no members", f->name);
     if ((cfg->olmo_path || cfg->olmo_tokenizer) && !(f->options & SLU_SHARD_OLMO_PATH))
@@ -79,6 +83,7 @@ static void init_bucket(struct slu_shards *s, struct slu_shards_bucket *k,
 
     b->length = length;
     b->n_id = slu_header_ids(&s->header, length);
+    b->max_segments = s->cfg.max_segments < b->n_id ? s->cfg.max_segments : b->n_id;
     b->tok_bytes = s->header.tok_bytes;
     b->masks = s->masks;
     slu_shard_bucket_name(length, b->name);

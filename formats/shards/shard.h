@@ -45,6 +45,7 @@ struct slu_shard_bucket {
     char name[32];            /* "D_8" or "L_1000" */
     uint64_t length;          /* nominal length: 2^i */
     uint64_t n_id;            /* ids of a sequence: length, or length + 1 with labels */
+    uint64_t max_segments;    /* of the configuration, at most n_id; 0: any number */
     unsigned tok_bytes;       /* 2 or 4, the width in the stream */
     bool masks;               /* the stream has masks */
     uint64_t shard_sequences; /* sequences of a full shard */
@@ -93,6 +94,7 @@ enum slu_shard_option {
     SLU_SHARD_COMPRESS = 1,  /* --compress */
     SLU_SHARD_MEMBER = 2,    /* --member */
     SLU_SHARD_OLMO_PATH = 4, /* --olmo-path, --olmo-tokenizer */
+    SLU_SHARD_SEGMENTS = 8,  /* --max-segments */
 };
 
 struct slu_shard_format {
@@ -237,9 +239,13 @@ struct slu_shards_cfg {
     bool compress_set;            /* --compress is given */
     int compress_level;           /* level of zstd; 0: not compressed */
     enum slu_shard_member member; /* for wds */
-    const char *olmo_path;        /* NULL: dir */
-    const char *olmo_tokenizer;   /* for slu_olmo_tokenizer; NULL: from the header */
-    const char *license;          /* NULL: not stated */
+    /* For mds: a sequence has an array of so many lengths of segments (fewer, if the
+     * bucket's sequences are shorter), filled with 0; padding at the end has none. 0: the
+     * arrays have the lengths of all segments. */
+    uint64_t max_segments;
+    const char *olmo_path;      /* NULL: dir */
+    const char *olmo_tokenizer; /* for slu_olmo_tokenizer; NULL: from the header */
+    const char *license;        /* NULL: not stated */
 };
 
 struct slu_shards;

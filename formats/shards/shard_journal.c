@@ -54,6 +54,9 @@ static int put_arguments(const struct slu_shards *s, struct slu_buf *t,
 
     if (!rc && s->masks)
         rc = slu_buf_printf(t, err, "masks\n");
+    if (!rc && c->max_segments)
+        rc = slu_buf_printf(t, err, "segments %llu\n",
+                            (unsigned long long)c->max_segments);
     if (!rc) /* which may lack its provenance */
         rc = slu_buf_printf(t, err, "%s\n%s\n", c->license ? c->license : "",
                             c->olmo_tokenizer ? c->olmo_tokenizer : "");

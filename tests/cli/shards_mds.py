@@ -36,14 +36,14 @@ def must(*argv, stdin=None):
     return out
 
 
-def stream(width=2):
+def stream(width=2, *pack):
     """Packed sequences of 8 and 32 ids."""
     most = 60000 if width == 2 else 2**31
     docs = [[(7919 * i * (k + 1)) % most for k in range(1 + i % 41)] for i in range(400)]
     shutil.rmtree("docs%d" % width, ignore_errors=True)
     mds.write("docs%d" % width, [[{"tokens": d} for d in docs]], {"tokens": "ndarray:uint32"})
     pieces = must("decompose", "--min", "8", "--max", "32", "--eos-id", "5", "--vocab-size", str(most), "docs%d" % width)
-    return must("pack", stdin=pieces)
+    return must("pack", *pack, stdin=pieces)
 
 
 def sequences(folder):
@@ -123,6 +123,38 @@ def check_mds(width):
     named = {h["file"]: h["xxh3_64"] for h in hashes}
     result(all(named[e["raw_data"]["basename"]] == e["raw_data"]["hashes"]["xxh3_64"] for e in merged["plain"]) and
            "index.json" in named and "D_3/index.json" in named, "its hashes are the manifest's, and the manifest has the indexes")
+
+
+def check_fixed():
+    """--max-segments: lengths up to the padding in an array of one shape, filled with 0."""
+    data = stream(2, "--max-segments", "3")
+    status, _, err = shuffle("few", data, "--format", "mds", "--max-segments", "2")
+    result(status == 1 and "segments, and the array of lengths has room for 2; use a larger --max-segments" in err,
+           "more segments than asked for are refused", err)
+    for most in (10, 1000):
+        name = "fixed%d" % most
+        status, _, err = shuffle(name, data, "--format", "mds", "--max-segments", str(most), "--compress", "none", "--shard-sequences", "30")
+        result(status == 0, "--max-segments %d: written" % most, err)
+        rows, good, padded = sequences(name), True, 0
+        for bucket in ("D_3", "D_4", "D_5"):
+            n = 1 << int(bucket[2:])
+            width = min(n, most)
+            columns = {"seq_lengths": "ndarray:uint32:%d" % width, "tokens": "ndarray:uint16:%d" % n}
+            samples = []
+            for r in (r for r in rows if len(r["tokens"]) == n):
+                lengths = [s["length"] for s in r["segments"] if not s.get("padding")]
+                padded += sum(lengths) < n
+                samples.append({"tokens": r["tokens"], "seq_lengths": lengths + [0] * (width - len(lengths))})
+            for k, part in enumerate(split(samples, 30)):
+                good = good and open("%s/%s/shard.%05d.mds" % (name, bucket, k), "rb").read() == mds.shard(part, columns, None, ["xxh3_64"])
+        result(good and padded > 3, "  every byte of its shards; %d sequences have padding" % padded)
+        must("inspect", "--verify", name)
+        ids = [json.loads(line)["tokens"] for line in must("inspect", "--records", "--input-format", "mds", name).splitlines()]
+        result(ids == [r["tokens"] for r in rows], "  read as documents")
+    shuffle("usual", data, "--format", "mds", "--compress", "none", "--shard-sequences", "30")
+    result(sequences("usual") == sequences("fixed10"), "  the same sequences as without it")
+    status, _, err = shuffle("other", data, "--format", "litdata", "--max-segments", "12")
+    result(status == 2 and "mds has" in err, "another format has no such array", err)
 
 
 def check_litdata(width):
@@ -211,5 +243,5 @@ for part in sys.argv[1:]:
     os.makedirs(part)
     os.chdir(part)
     {"mds2": lambda: check_mds(2), "mds4": lambda: check_mds(4), "litdata2": lambda: check_litdata(2),
-     "litdata4": lambda: check_litdata(4), "both": check_both}[part]()
+     "litdata4": lambda: check_litdata(4), "both": check_both, "fixed": check_fixed}[part]()
     os.chdir("..")

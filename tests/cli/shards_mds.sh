@@ -4,7 +4,7 @@
 # written, damage, --replace-set.
 
 have decompose pack shuffle inspect || return 0
-"$PYTHON" "$top/tests/cli/shards_mds.py" mds2 mds4 litdata2 litdata4 both
+"$PYTHON" "$top/tests/cli/shards_mds.py" mds2 mds4 litdata2 litdata4 both fixed
 
 # auto: whatever -M, the least one too, the same shards, also of the shortest sequences.
 corpus auto.jsonl 120000 3

@@ -5,7 +5,7 @@ What it proves: StreamingDataset reads every sequence of every bucket, compresse
 of the merged index, with its hashes checked; ids and lengths of segments are those of `inspect --records`. Two ranks of
 two DataLoader workers each, real processes, see every sequence once, but for those that the loader repeats so that
 ranks get equally many, which are counted. An uncompressed set is, byte for byte, what MDSWriter makes of the same
-samples. What MDSWriter writes is read as the same documents, decomposed, written back and read again.
+samples. With --max-segments torch's own collator makes batches, which say where padding begins. What MDSWriter writes is read as the same documents, decomposed, written back and read again.
 """
 import collections
 import glob
@@ -97,6 +97,26 @@ def check_ranks(folder, bucket):
            % (total, " and ".join(map(str, each)), sum(again.values())))
 
 
+def check_collated(stream, folder):
+    """A plain DataLoader: no collator of ours."""
+    packed = sets.run("pack", "-q", "--max-segments", "6", stdin=sets.run("decompose", "-q", "--min", "64", "--max", "1024", stdin=stream))
+    sets.shards(packed, folder, "--format", "mds", "--max-segments", "6")
+    want, good, n, padded = sets.records(folder), True, 0, 0
+    for bucket in sets.buckets(folder):
+        loader = torch.utils.data.DataLoader(dataset("%s/%s" % (folder, bucket)), batch_size=4)
+        for batch in loader:
+            good = good and batch["seq_lengths"].shape == (len(batch["tokens"]), 6)
+            for ids, lengths in zip(batch["tokens"].numpy(), batch["seq_lengths"].numpy()):
+                all_ids, segments = next(want)
+                begins = int(lengths.sum())
+                good = good and np.array_equal(ids, all_ids) and np.array_equal(lengths[lengths > 0], segments[:(lengths > 0).sum()])
+                good = good and len(segments) - (lengths > 0).sum() == (begins < len(ids))
+                padded += begins < len(ids)
+                n += 1
+    result(good and padded > 0 and next(want, None) is None,
+           "--max-segments: torch's default collator batches %d sequences; %d have padding, after the sum of their lengths" % (n, padded))
+
+
 def check_bytes(stream, folder):
     """MDSWriter, given our samples, writes our bytes."""
     sets.shards(stream, folder, "--format", "mds", "--compress", "none", "--shard-sequences", "2000")
@@ -155,6 +175,7 @@ def main(folder):
     check_ranks("plain", "D_6")
     check_ranks("zip", "D_11")
     check_bytes(narrow, "one")
+    check_collated(stream, "fixed")
     docs = [json.loads(line)["tokens"] for line in sets.run("inspect", "--records", stdin=stream).splitlines()]
     check_input("in_zip", docs, "zstd:7", "ndarray:int32", {"name": "str", "mask": "ndarray:uint8"}, 100000)
     check_input("in_plain", docs, None, "ndarray:uint16", {"name": "str"})

@@ -198,6 +198,7 @@ class Draw:
             m(0.5, "--tails", "drop")
             m(0.4 if shape in ("mds", "litdata") else 0.01, "--compress", self.one("zstd", "zstd:1", "none"))
             m(0.4 if shape == "wds" else 0.01, "--member", self.one("json", "txt", "json.gz"))
+            m(0.3 if shape == "mds" else 0.01, "--max-segments", 100000)
             m(1 if shape == "olmo" else 0, "--olmo-path", "s3://bucket/set")  # else its cache names the folder
             m(0.1, "--license", "Apache-2.0")
             m(0.3, "@accept")

@@ -198,6 +198,8 @@ static const char *const ADVICE[SLU_N_ADVICE] = {
     [SLU_ADVISE_INPUT_FORMAT] = "or say with --input-format which form of ids it is",
     [SLU_ADVISE_LABEL_TOKEN] = "use 'decompose --label-token', or --accept-mismatch to "
                                "write the sequences as they are",
+    [SLU_ADVISE_MAX_SEGMENTS] =
+        "use a larger --max-segments, or 'pack --max-segments' with the same number",
     [SLU_ADVISE_MAX_TOKENS] = "give --max-tokens N",
     [SLU_ADVISE_MIX] = "change --max-epochs, --max-tokens or a weight",
     [SLU_ADVISE_NO_LABEL_TOKEN] = "use 'decompose' without --label-token, or "

@@ -91,11 +91,13 @@ int shuffle_shards_check(const struct cli_ctx *ctx, struct slu_err *err)
         return slu_fail(err, SLU_E_USAGE,
                         "--shard-sequences, --last and --tails need shards; add "
                         "--format FORMAT -o DIR");
-    if (o->format < 0 &&
-        (o->compress || o->member || o->olmo_path || o->olmo_tokenizer || o->license))
-        return slu_fail(err, SLU_E_USAGE,
-                        "--compress, --member, --olmo-path, --olmo-tokenizer and "
-                        "--license need shards; add --format FORMAT -o DIR");
+    if (o->format < 0 && (o->compress || o->member || o->max_segments || o->olmo_path ||
+                          o->olmo_tokenizer || o->license))
+        return slu_fail(
+            err, SLU_E_USAGE,
+            "--compress, --member, --max-segments, --olmo-path, "
+            "--olmo-tokenizer and --license need shards; add --format FORMAT "
+            "-o DIR");
     if (o->license && !is_text(o->license))
         return slu_fail(
             err, SLU_E_USAGE,
@@ -135,6 +137,7 @@ int shuffle_shards_open(struct job *j, uint64_t memory_byte, bool parts,
                                  .compress_set = o->compress != NULL,
                                  .compress_level = o->compress_level,
                                  .member = (enum slu_shard_member)o->member,
+                                 .max_segments = o->max_segments,
                                  .olmo_path = o->olmo_path,
                                  .olmo_tokenizer = o->olmo_tokenizer,
                                  .license = o->license,

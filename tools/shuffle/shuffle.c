@@ -57,6 +57,10 @@ static const struct cli_opt options[] = {
     {"member", 0, CLI_CHOICE, AT(shards.member), NULL,
      "for wds: format of the members; default txt", .choice = shuffle_members,
      .result = true},
+    {"max-segments", 0, CLI_COUNT, AT(shards.max_segments), "N",
+     "for mds: an array of N lengths of segments, filled with 0 from the\n"
+     "padding on, so that all samples of a bucket have one shape",
+     .result = true, .least = 1, .most = UINT32_MAX},
     {"olmo-path", 0, CLI_STRING, AT(shards.olmo_path), "PATH",
      "for olmo: folder or URL under which the trainer reads -o DIR; names\n"
      "in the trainer's cache are a hash of it"},

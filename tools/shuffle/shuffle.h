@@ -19,9 +19,10 @@ struct shuffle_shards_opts {
     const char *shard_sequences; /* as given; NULL: auto */
     uint64_t n_shard_seq;        /* 0: auto */
     int last, tails;
-    const char *compress; /* as given; NULL: the format's default */
-    int compress_level;   /* level of zstd; 0: not compressed */
-    int member;           /* enum slu_shard_member */
+    const char *compress;  /* as given; NULL: the format's default */
+    int compress_level;    /* level of zstd; 0: not compressed */
+    int member;            /* enum slu_shard_member */
+    uint64_t max_segments; /* 0: not given */
     const char *olmo_path, *olmo_tokenizer;
     const char *license;
     bool replace_set, accept_mismatch;

@@ -61,7 +61,7 @@ for line in open("want.jsonl"):
 print(n["document"], n["paragraph"])')" \
         "$(json s.json '"%d %d" % tuple(d["tokens"]["dropped"].get("repeated-" + k, 0) for k in ("document", "paragraph"))')"
 done
-# What is left keeps ids, domains and sources; compared with the second tokenization of nothing but its names.
+# Kept documents keep their ids, domains and sources. The second tokenization gives the expected names alone.
 inspect --records want.tks >out.jsonl
 cat a.jsonl b.jsonl >all.jsonl
 same "records keep their ids and domains" ok "$("$PYTHON" -c 'import json

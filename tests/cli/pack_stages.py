@@ -321,7 +321,7 @@ def damaged():
         bad = 0
         places = [0, 8, 16, len(data) // 2, len(data) - 1] + [rng.randrange(len(data)) for _ in range(40 if FULL else 8)]
         cuts = [0, 15, 100, len(data) // 2, len(data) - 1]
-        # A section of another range is not read: what is wrong there is the other's to find.
+        # A gather does not read the sections of other ranges: damage there is found by their gathers.
         for at in places:
             with open(path, "wb") as f:
                 f.write(data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])

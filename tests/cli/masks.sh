@@ -77,3 +77,11 @@ status "a normalizer that changes the text" 1 tokenize -t n.json --no-eos --span
 check "is named" grep -q 'n.jsonl:2: .*tokenizer changes the text' err
 tokenize -q -t n.json --no-eos --spans-field spans --on-error skip --stats s.json n.jsonl -o y.tks 2>/dev/null
 same "or the text is left out" '{"changed-text": 1}' "$(json s.json 'd["documents"]["dropped"]')"
+
+# the sum of the reports of a job
+spans --stats 1.json t.jsonl | dedup -q --stats 2.json -o z.tks
+inspect --merge-stats 1.json 2.json >m.json
+same "merged reports have them" '["tokenize", 7, "dedup --exact", 7]' \
+    "$(json m.json '[v for p in d["programs"] for v in (p["program"] if "mode" not in p else p["program"] + " --" + p["mode"], p["loss_tokens"]["out"])]')"
+inspect --merge-stats --table 1.json 2.json >out
+same "and a line of the table" 2 "$(grep -c '^ *trained on  *7 ' out)"

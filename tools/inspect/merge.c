@@ -136,6 +136,7 @@ static int find_stage(struct group *g, const char *name, uint64_t n, const char 
 static int add_ledger(struct slu_ledger *sum, const struct slu_ledger *l,
                       struct slu_err *err)
 {
+    sum->masks |= l->masks;
     slu_count_add(&sum->in, l->in);
     slu_count_add(&sum->from_work, l->from_work);
     slu_count_add(&sum->created, l->created);
@@ -413,6 +414,9 @@ static int put_table(const struct merge *m, struct slu_buf *b, struct slu_err *e
         if (!rc)
             rc = put_row(l, "", "tokens", offsetof(struct slu_count, tokens),
                          l->padding, b, err);
+        if (!rc && l->masks)
+            rc = put_row(l, "", "trained on", offsetof(struct slu_count, loss_tokens),
+                         0, b, err);
     }
     return rc ? rc
               : slu_buf_printf(b, err,

@@ -122,4 +122,4 @@ for f in stats/tokenize.0.json work/tokenize/0.tks work/tokenize/0.tks.manifest.
     rm late/$f
 done
 status "  and when it is gone" 0 sluice-batch resume late --local 2
-status "  our own is made again" 0 sh -c 'rm late/state/report.all && sluice-batch task late report 0'
+status "  our own is made again" 0 sh -c 'rm -f late/state/report.all && sluice-batch task late report 0'

@@ -2,15 +2,6 @@
 # check.sh - sluice-batch: lets the programs check a recipe before OUT is made, so that an error is reported once, with
 # the recipe's line, and not by each part. Sourced by sluice-batch.
 
-# at KEY...: the recipe's name, with the line of the first of these keys that the recipe has, or "KEY N" for its Nth line;
-# see recipe.awk.
-at() {
-    for k; do
-        n=$(k="$k 1" awk 'BEGIN { split(ENVIRON["k"], a, " ") } $1 == a[1] && ++n == a[2] { print $2 }' "$scratch/lines" 2>/dev/null)
-        [ -z "$n" ] || break
-    done
-    printf '%s\n' "$recipe_name${n:+:$n}"
-}
 # check_options: words that are no options, command lines that a stage refuses, and what only a stream shows.
 check_options() {
     for step in $step_list; do

@@ -154,7 +154,7 @@ prepare() {
     fi
     if [ ! -e "$OUT/recipe" ]; then
         [ -z "$dry" ] || { first=$(show "$self" init "$(absolute "$1")" "$OUT"); return; }
-        cp "$scratch/inputs" "$OUT/state/inputs" && pwd >"$OUT/state/cwd" && seen "$OUT/state/inputs" >"$OUT/state/seen" &&
+        cp "$scratch/inputs" "$OUT/state/inputs" && pwd >"$OUT/state/cwd" && watched >"$OUT/state/watched" && seen <"$OUT/state/watched" >"$OUT/state/seen" &&
             flows >"$OUT/state/stages" && replace_recipe || exit 1
     else
         changed=$(differ "$results")
@@ -190,17 +190,20 @@ expand() {
         set +f
     done <"$scratch/patterns"
 }
-# seen LIST: sizes and times of the files that parts will share (with those in folders) and of the tokenizer.
-seen() {
+# watched: the files and folders that parts will share, and the tokenizer, each with a 0 byte behind it.
+watched() {
     t=$(sed -n 's/^tokenizer = //p' "$recipe")
-    { cat "$1" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0' |
-        xargs -0 sh -c 'find -L "$@" -type f -printf "%s %T@ %p\n" 2>/dev/null' sh | sort
+    { cat "$OUT/state/inputs" && { [ ! -f "$t" ] || printf '%s\n' "$t"; }; } | sed 's|^[^/.]|./&|; s|^\.[^/]|./&|' | tr '\n' '\0'
 }
+# seen: reads names as watched prints them; prints sizes and times of these files, and of those in these folders.
+seen() { xargs -0 sh -c 'exec find -L "$@" -type f -printf "%s %T@ %p\n" 2>/dev/null' sh | sort; }
 # changed_inputs: false, with one line on standard output, if these files have changed since OUT was made. Parts are cut
 # by the sizes of all files, so with a changed file some text would be read twice or not at all.
 changed_inputs() {
     [ -e "$OUT/state/seen" ] || return 0
-    why=$(cd "$(cat "$OUT/state/cwd")" && seen "$OUT/state/inputs" | diff "$OUT/state/seen" - | awk '
+    IFS= read -r from <"$OUT/state/cwd"
+    [ ! -s "$OUT/state/watched" ] || ! (cd "$from" && seen <"$OUT/state/watched" | cmp -s "$OUT/state/seen" -) || return 0
+    why=$(cd "$from" && watched | seen | diff "$OUT/state/seen" - | awk '
         /^[<>] / {
             side = $1
             sub(/^. [0-9]+ [^ ]+ (\.\/)?/, "")

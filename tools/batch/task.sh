@@ -4,21 +4,28 @@
 # book WHAT STATUS: writes the part's line: TASK I WHAT BEGAN ENDED TOKENS STOPS HOST JOB PROCESS STATUS.
 # WHAT is running, done, failed, or stopped (by a signal that asked for it; STOPS counts them).
 book() {
-    line=$OUT/state/$task/.$i.$host.$$
-    now=$began
-    [ "$1" = running ] || now=$(date +%s)
-    echo "$task $i $1 $began $now $tokens $stops $host $job $$ $2" >"$line" && mv -f "$line" "$OUT/state/$task/$i"
+    file=$OUT/state/$task/$i
+    line="$task $i $1 $began ${ended_at:=$began} $tokens $stops $host $job $$ $2"
+    ended_at=''
+    # Each process costs a task a millisecond. The first line needs no mv: nobody else can have created the file too.
+    set -C
+    { [ ! -e "$file" ] && echo "$line" >"$file"; } 2>/dev/null
+    created=$?
+    set +C
+    [ $created = 0 ] || { echo "$line" >"${file%/*}/.$i.$host.$$" && mv -f "${file%/*}/.$i.$host.$$" "$file"; }
 }
 # book_end WHAT STATUS: writes the line, unless another process has begun the same part since, for example because this
 # node was thought dead; then the result of that run counts.
 book_end() {
+    ended_at=$(date +%s)
     read -r _ _ _ _ _ _ _ h _ p _ <"$OUT/state/$task/$i" && [ "$h $p" != "$host $$" ] || book "$1" "$2"
 }
 # current: whether the folder still has the recipe that this part was begun by; see change.sh.
 current() {
     [ -z "$made_by" ] || { read -r line <"$OUT/state/tasks" && [ "$line" = "made_by=$made_by" ]; }
 }
-# Without Slurm, other machines cannot see the process; the time of this line shows them that the part is running.
+# beat COMMAND...: runs it each minute, as long as this process lives. Without Slurm, other machines cannot see the process;
+# the time of its line shows them that the part is running. Under --local, run_local() does this for all parts.
 beat() {
     trap 'kill "$nap" 2>/dev/null; exit 0' TERM
     while :; do
@@ -26,7 +33,7 @@ beat() {
         nap=$!
         wait $nap
         kill -0 $$ 2>/dev/null || exit 0
-        touch -c "$OUT/state/$task/$i"
+        "$@"
     done
 }
 # run_task: starts the programs of the part, joined by pipes, and waits for all of them. Passes on signals that ask to
@@ -36,7 +43,11 @@ run_task() {
     children='' asked='' status=0 failed=''
     trap 'asked=time; pass_on' USR1
     trap 'asked=stop; pass_on' TERM INT HUP
+    fifos=''
+    each_stage need_fifo "$task"
+    [ -z "$fifos" ] || make_fifos || die "${TMPDIR:-/tmp}: no pipe can be made there"
     perform start "$task" "$i"
+    [ -z "$fifos" ] || drop_fifos
     [ -z "$asked" ] || pass_on
     for child in $children; do
         while :; do # wait comes back for a signal too, with the child still there
@@ -48,6 +59,22 @@ run_task() {
         [ "$status" != 0 ] && [ "$status" != 141 ] || status=$ended failed=${child%%:*}
     done
 }
+need_fifo() { [ "$to" != pipe ] || fifos="$fifos $stage"; }
+# make_fifos: makes $pipes.STAGE for the $fifos, all at once. If such a name exists, as of a process that was killed and had
+# the same number, they go into a folder.
+make_fifos() {
+    pipes=${TMPDIR:-/tmp}/sluice-batch.$$ folder=''
+    with_fifos mkfifo -m 600 2>/dev/null ||
+        { folder=$(mktemp -d "$pipes.XXXXXX") && pipes=$folder/pipe && with_fifos mkfifo -m 600; }
+}
+drop_fifos() {
+    with_fifos rm -f
+    [ -z "$folder" ] || rmdir "$folder"
+}
+with_fifos() {
+    for each in $fifos; do set -- "$@" "$pipes.$each"; done
+    "$@"
+}
 pass_on() {
     for each in $children; do kill -TERM "${each#*:}" 2>/dev/null; done
 }
@@ -55,12 +82,12 @@ pass_on() {
 # name, to the task's log.
 start() {
     if [ "$stage" = "$task" ]; then exec 7>&1; else exec 7>>"$OUT/logs/$stage.$part.log"; fi
-    printf '%s\n' "== $time $host: $(show "$@")" >&7
+    printf '%s' "== $time $host: " >&7
+    show "$@" >&7
     [ "$from" = pipe ] || exec 6<"$stdin"
     if [ "$to" = pipe ]; then # it has no name once both ends are open
-        fifo=$(mktemp -d "${TMPDIR:-/tmp}/sluice-batch.XXXXXX") && mkfifo "$fifo/pipe" || exit 1
-        exec 3<>"$fifo/pipe" 4>"$fifo/pipe" 5<"$fifo/pipe" 3>&-
-        rm -r "$fifo"
+        fifo=$pipes.$stage
+        exec 3<>"$fifo" 4>"$fifo" 5<"$fifo" 3>&-
         "$@" <&6 >&4 2>&7 4>&- 5<&- 6<&- 7>&- &
         children="$children $stage.$part:$!"
         exec 4>&- 6<&5 5<&-
@@ -117,7 +144,9 @@ task() {
     esac
     [ "$i" -lt "$parts" ] || die "task: $task has no part $i; there are $parts, counted from 0"
     time=$(date -u '+%s %FT%TZ')
-    host=${SLURMD_NODENAME:-$(uname -n)} job=${SLURM_JOB_ID:--} began=${time% *} tokens=0 stops=0
+    host=${SLURMD_NODENAME:-}
+    [ -n "$host" ] || { read -r host </proc/sys/kernel/hostname; } 2>/dev/null || host=$(uname -n)
+    job=${SLURM_JOB_ID:--} began=${time% *} tokens=0 stops=0
     time=${time#* }
     no_link "$OUT/state/$task" && no_link "$OUT/state/$task/$i"
     each_stage free_of_links "$task"
@@ -140,7 +169,7 @@ task() {
         exit 1
     fi
     heart=''
-    [ "$job" != - ] || { beat </dev/null >/dev/null 2>&1 & heart=$!; }
+    [ "$job" != - ] || [ -n "${SLUICE_BATCH_BEATS:-}" ] || { beat touch -c "$OUT/state/$task/$i" </dev/null >/dev/null 2>&1 & heart=$!; }
     run_task
     [ -z "$heart" ] || kill "$heart" 2>/dev/null
     if ! current 2>/dev/null; then
@@ -148,13 +177,14 @@ task() {
         exit 1
     fi
     if [ "$status" = 0 ]; then
-        tokens=$(awk 'match($0, /"tokens": *[{][^}]*/) {
+        set -- "$(awk 'match($0, /"tokens": *[{][^}]*/) {
                 n = split(substr($0, RSTART, RLENGTH), part, /[{,]/)
                 for (i = 2; i <= n; i++)
                     if (split(part[i], count, ":") == 2 && count[1] ~ /"(in|out|from_work|to_work)"/ && count[2] + 0 > most)
                         most = count[2] + 0
             }
-            END { printf "%.0f", most }' "$OUT/stats/$task.$i.json")
+            END { srand(); printf "%.0f %d", most, srand() }' "$OUT/stats/$task.$i.json")" # srand() is the time
+        tokens=${1% *} ended_at=${1#* }
         book 'done' 0
         prune_last "$task"
         exit

@@ -78,7 +78,7 @@ fault "tokens that got lost between two phases" '41 tokens went into the work fo
 fault "no report" 'list: ' list
 for other in '{"counts": []}' '{"programs": []}' '{"programs": 7}' '{"programs": [7]}' '{"programs": {"program": "pack"}}' '{"programs": [{"tokens": 1}]}'; do
     echo "$other" >other.json
-    fault "JSON, but no report: $other" 'is no report' other.json
+    fault "JSON, but no report: $other" 'is neither a report of --stats nor a manifest' other.json
 done
 fault "no such file" 'nowhere.json' nowhere.json
 echo '{"program": "pack", "part": [3, 2], "tokens": {}}' >bad.json

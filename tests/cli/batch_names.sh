@@ -189,6 +189,18 @@ check "a stage's, asked to stop earlier" shell 'grep sluice-near-filter out | gr
 check "a task's, with quotes" shell "grep sluice-near-group out | grep -c \"'--comment=a b'\""
 status "{part} in a name" 0 shell 'sed "s/--id-field/--rejects r.{part} --id-field/" recipe >rejects; sluice-batch --dry-run rejects dry'
 
+# Domains of several inputs by their folders, and fields that the text of the check has not.
+mkdir web code
+cp in/x.jsonl web
+cp "in/a b.jsonl" code
+printf '%s\n' 'input = web' 'input = code' 'parts = 2' "tokenize = --id-field id --domain-from '{}/*.jsonl' --domain-default other" \
+    'shuffle = --mix web=1,code=1' >domains
+status "domains by folders" 0 sluice-batch --local 2 domains domains-out
+cat domains-out/stream/*.tks | inspect --records - >records
+check "domains by folders: both" shell 'grep -q "\"web\"" records && grep -q "\"code\"" records'
+printf '%s\n' 'input = web' 'parts = 2' 'tokenize = --spans-field spans --domain-field domain --score-field score' 'decompose =' >fields
+status "fields that are seen in the inputs only" 0 sluice-batch init fields fields-out
+
 # Inputs that change while parts are still to come.
 recipe 3 'input = in' >recipe
 sluice-batch init recipe changed >/dev/null

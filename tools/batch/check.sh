@@ -53,8 +53,8 @@ limits_said() {
     printf '%s\n' "$(at "$key"): $why ($stage $share)"
 }
 # rehearse: takes a short text through all steps, each in one process: the tokenizer, other files, and whether a step
-# suits the stream of the one before are only seen with a stream. Options that depend on the amount of text are left
-# out, and outputs go to $scratch.
+# suits the stream of the one before are only seen with a stream. Options that depend on the text are left out,
+# and outputs go to $scratch.
 rehearse() {
     echo 'A text that is here for a moment.' >"$scratch/text"
     from=$scratch/text

@@ -1,8 +1,8 @@
 # options.awk - sluice-batch: run with words.awk; checks by a program's --help whether words are its options.
 # Run as: awk -f options.awk HELP -   with the line of words on standard input; prints the first error, in one line.
 # With to=PREFIX in the environment, for rehearse() and after such a check, prints "F OPTION FILE" for each file that an option names,
-# and "W WORDS": the words for eval, with PREFIX.OPTION for outputs and without the options that depend on the amount of
-# text. An index is left out unless $small is set.
+# and "W WORDS": the words for eval, with PREFIX.OPTION for outputs and without the options that depend on the text and
+# its files. An index is left out unless $small is set.
 # Abbreviated names are refused, because sluice-batch looks for some options by name; so are operands, because inputs
 # come from the recipe.
 function bad(why) {
@@ -16,9 +16,9 @@ BEGIN {
     for (i in list)
         apart[list[i]] = output[list[i]] = 1
     output["save-index"] = 1
-    split("mix mix-by mix-schedule max-tokens max-epochs batch-tokens", list, " ")
+    split("mix mix-by mix-schedule max-tokens max-epochs batch-tokens domain-from domain-default spans-field", list, " ")
     for (i in list)
-        amount[list[i]] = 1
+        of_text[list[i]] = 1
 }
 FILENAME != "-" {
     # "  -t, --tokenizer=TOKENIZER  ...", "  -z, --zstd[=LEVEL] ...", "      --no-vocab  ..."
@@ -73,6 +73,6 @@ function rehearse(w, value) {
         all = all " --" name "=" quoted(to "." name)
     else if (name == "against")
         all = all " ${small:+--against=" quoted(value) "}"
-    else if (!(name in amount))
+    else if (!(name in of_text))
         all = all " " quoted(w) (name in takes && takes[name] == "value" && w !~ /=/ ? " " quoted(value) : "")
 }

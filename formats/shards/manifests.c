@@ -114,7 +114,8 @@ static int bucket_length(const char *manifest, uint64_t *length, struct slu_err 
     free(full);
     if (!*length)
         return slu_fail(err, SLU_E_MISMATCH,
-                        "%s: a bucket's manifest must lie in a folder D_<i> or L_<n>",
+                        "%s: expected the folder of a shard set, or a bucket's "
+                        "manifest in a folder D_<i> or L_<n>",
                         manifest);
     return SLU_OK;
 }

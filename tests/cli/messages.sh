@@ -28,6 +28,14 @@ refused "an unknown curriculum" 2 "$names" schedule --curriculum steep set
 refused "an unknown shape" 2 "$names" schedule --curriculum grow-steep set
 refused "too many odds" 2 "give as many odds as there are buckets, 2" schedule --curriculum 1,2,3 set
 
+# Names that are nearly right.
+refused "two letters changed places" 2 "--tokenzier is not an option; use --tokenizer" tokenize --tokenzier bytes two.jsonl
+refused "another two" 2 "--feild is not an option; use --field" tokenize --feild=text two.jsonl
+refused "a letter too few" 2 "--labeltoken is not an option; use --label-token" decompose --labeltoken two.tks
+refused "nothing like it" 2 "--colour is not an option; see --help" tokenize --colour two.jsonl
+refused "a stream to schedule" 1 "two.tks: expected the folder of a shard set, or a bucket's manifest" schedule two.tks
+refused "a stream as a report" 1 "two.tks: is not JSON; name reports, which --stats writes" inspect --merge-stats two.tks
+
 # Files that are no streams.
 refused "text to inspect" 1 "one.jsonl: this is text, not a token stream; tokenize makes one of it" inspect one.jsonl
 for i in $(seq 100); do echo "{\"text\":\"a long file $i\"}"; done >long.jsonl

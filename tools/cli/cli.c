@@ -312,6 +312,24 @@ static int finish(struct cli_ctx *ctx, struct slu_err *err)
     return SLU_OK;
 }
 
+/* The option whose name differs from word[0, n) in one place, by at most two letters in
+ * each; NULL: none. */
+static const char *nearest(const struct table *t, const char *word, size_t n)
+{
+    for (int i = 0; i < t->n; i++) {
+        const char *name = t->opt[i]->name;
+        size_t k = strlen(name), least = n < k ? n : k, most = n < k ? k : n, a = 0,
+               b = 0;
+        while (a < least && word[a] == name[a])
+            a++;
+        while (b < least - a && word[n - 1 - b] == name[k - 1 - b])
+            b++;
+        if (most > 3 && most - a - b <= 2 && t->opt[i]->help)
+            return name;
+    }
+    return NULL;
+}
+
 /* Reports the word that getopt_long refused with the return value c. */
 static int bad_option(const struct table *t, int c, const char *word,
                       struct slu_err *err)
@@ -330,8 +348,9 @@ static int bad_option(const struct table *t, int c, const char *word,
             return slu_fail(err, SLU_E_USAGE,
                             "%.*s stands for more than one option; see --help", (int)n,
                             word);
-    return slu_fail(err, SLU_E_USAGE, "%.*s is not an option; see --help", (int)n,
-                    word);
+    const char *near = nearest(t, word + 2, n - 2);
+    return slu_fail(err, SLU_E_USAGE, "%.*s is not an option; %s%s", (int)n, word,
+                    near ? "use --" : "see --help", near ? near : "");
 }
 
 int cli_parse(struct cli_ctx *ctx, int argc, char **argv, enum cli_outcome *outcome,

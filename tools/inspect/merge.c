@@ -232,7 +232,12 @@ static int add_file(struct cli_ctx *ctx, struct merge *m, const char *path,
         return rc;
     rc = slu_json_load(&j, path, err);
     if (rc)
-        return rc;
+        return rc == SLU_E_FORMAT
+                   ? slu_fail(err, rc,
+                              "%s: is not JSON; name reports, which --stats writes, or "
+                              "manifests",
+                              path)
+                   : rc;
     value root = slu_json_root(j), programs;
     struct slu_json_iter it;
     if (slu_json_get(root, "programs", &programs) && slu_json_count(programs)) {
